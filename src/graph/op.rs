@@ -1,0 +1,125 @@
+//! The op table: every operation that an expression can hold, one line each.
+//!
+//! What an op *means* is its case in [`super::evaluate`]; its derivative, WGSL and CPU code follow in other modules by matches
+//! without a wildcard arm, so that a line added here makes the compiler name every room to visit.
+
+/// Declares [`Op`] and its table from one line per op: name, number of operands, name on the wire and in generated code, and
+/// for each operand the interval that tests draw it from.
+macro_rules! ops {
+    ($($(#[$doc:meta])* $name:ident $code:literal $text:literal [$($low:literal .. $high:literal),+];)+) => {
+        /// An operation on one, two or three numbers.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[repr(u8)]
+        pub enum Op { $($(#[$doc])* $name = $code,)+ }
+
+        impl Op {
+            /// All of them, in the order of the table.
+            pub const ALL: &'static [Op] = &[$(Op::$name),+];
+
+            /// The op of a code on the tape.
+            pub fn from_code(code: u8) -> Option<Op> {
+                match code { $($code => Some(Op::$name),)+ _ => None }
+            }
+
+            /// Its name, as tapes and generated code write it.
+            pub fn name(self) -> &'static str {
+                match self { $(Op::$name => $text,)+ }
+            }
+
+            /// For each operand the interval from which tests draw it: where GPU and CPU are promised to agree.
+            pub fn domain(self) -> &'static [(f64, f64)] {
+                match self { $(Op::$name => &[$(($low, $high)),+],)+ }
+            }
+
+            /// How many operands it takes: 1, 2 or 3.
+            pub fn arity(self) -> usize {
+                self.domain().len()
+            }
+        }
+    };
+}
+
+ops! {
+    /// −a
+    Neg 16 "neg" [-100.0 .. 100.0];
+    /// |a|; its derivative at 0 is 0.
+    Abs 17 "abs" [-100.0 .. 100.0];
+    /// −1, 0 or 1; its derivative is 0.
+    Sign 18 "sign" [-100.0 .. 100.0];
+    /// √a; NaN below 0, its derivative at 0 is infinite.
+    Sqrt 19 "sqrt" [0.001 .. 1000.0];
+    /// √a, as the length of a vector whose squared length is a: its derivative at 0 is 0.
+    Norm 20 "norm" [0.001 .. 1000.0];
+    /// 1/√a, and 0 at 0: the factor that normalises a vector whose squared length is a. Its derivative at 0 is 0.
+    InverseNorm 21 "inverseNorm" [0.001 .. 1000.0];
+    /// eᵃ
+    Exp 22 "exp" [-20.0 .. 20.0];
+    /// Natural logarithm; −∞ at 0, NaN below.
+    Log 23 "log" [0.001 .. 1000.0];
+    /// Sine of an angle in radians.
+    Sin 24 "sin" [-100.0 .. 100.0];
+    /// Cosine of an angle in radians.
+    Cos 25 "cos" [-100.0 .. 100.0];
+    /// Tangent of an angle in radians.
+    Tan 26 "tan" [-1.5 .. 1.5];
+    /// Arc sine in [−π/2, π/2]; NaN outside [−1, 1].
+    Asin 27 "asin" [-0.99 .. 0.99];
+    /// Arc cosine in [0, π]; NaN outside [−1, 1].
+    Acos 28 "acos" [-0.99 .. 0.99];
+    /// Arc tangent in [−π/2, π/2].
+    Atan 29 "atan" [-100.0 .. 100.0];
+    /// Hyperbolic sine.
+    Sinh 30 "sinh" [-10.0 .. 10.0];
+    /// Hyperbolic cosine.
+    Cosh 31 "cosh" [-10.0 .. 10.0];
+    /// Hyperbolic tangent.
+    Tanh 32 "tanh" [-10.0 .. 10.0];
+    /// 1/(1 + e⁻ᵃ)
+    Sigmoid 33 "sigmoid" [-20.0 .. 20.0];
+    /// log(1 + eᵃ), without overflow.
+    Softplus 34 "softplus" [-20.0 .. 20.0];
+    /// Largest integer not above a.
+    Floor 35 "floor" [-100.0 .. 100.0];
+    /// Smallest integer not below a.
+    Ceil 36 "ceil" [-100.0 .. 100.0];
+    /// Nearest integer, halves upward, as JavaScript's Math.round.
+    Round 37 "round" [-100.0 .. 100.0];
+    /// a, as a constant for differentiation.
+    StopGradient 38 "stopGradient" [-100.0 .. 100.0];
+
+    /// a + b
+    Add 64 "add" [-100.0 .. 100.0, -100.0 .. 100.0];
+    /// a − b
+    Sub 65 "sub" [-100.0 .. 100.0, -100.0 .. 100.0];
+    /// a · b
+    Mul 66 "mul" [-100.0 .. 100.0, -100.0 .. 100.0];
+    /// a / b
+    Div 67 "div" [-100.0 .. 100.0, 0.1 .. 100.0];
+    /// aᵇ as JavaScript's Math.pow: a negative base takes integer exponents alone.
+    Pow 68 "pow" [0.01 .. 10.0, -3.0 .. 3.0];
+    /// Remainder with the sign of a, as JavaScript's %.
+    Mod 69 "mod" [-100.0 .. 100.0, 0.5 .. 10.0];
+    /// Angle of the point (b, a) in (−π, π]: operands in the order y, x.
+    Atan2 70 "atan2" [-10.0 .. 10.0, -10.0 .. 10.0];
+    /// The smaller; NaN if either is. Where both are equal each gets half of the derivative.
+    Min 71 "min" [-100.0 .. 100.0, -100.0 .. 100.0];
+    /// The larger; NaN if either is. Where both are equal each gets half of the derivative.
+    Max 72 "max" [-100.0 .. 100.0, -100.0 .. 100.0];
+    /// 1 if a = b, else 0.
+    Eq 73 "eq" [-100.0 .. 100.0, -100.0 .. 100.0];
+    /// 1 if a ≠ b (so with a NaN), else 0.
+    Ne 74 "neq" [-100.0 .. 100.0, -100.0 .. 100.0];
+    /// 1 if a < b, else 0.
+    Lt 75 "lt" [-100.0 .. 100.0, -100.0 .. 100.0];
+    /// 1 if a ≤ b, else 0.
+    Le 76 "lte" [-100.0 .. 100.0, -100.0 .. 100.0];
+    /// 1 if a > b, else 0.
+    Gt 77 "gt" [-100.0 .. 100.0, -100.0 .. 100.0];
+    /// 1 if a ≥ b, else 0.
+    Ge 78 "gte" [-100.0 .. 100.0, -100.0 .. 100.0];
+    /// a · b, and 0 where a is 0 whatever b is: the product of an adjoint that a selection may have made 0.
+    GuardedMul 79 "guardedMul" [-100.0 .. 100.0, -100.0 .. 100.0];
+
+    /// b where a is not 0, else c; what is not selected never leaks, be it NaN.
+    Select 112 "select" [-1.0 .. 1.0, -100.0 .. 100.0, -100.0 .. 100.0];
+}

@@ -1,0 +1,1 @@
+//! Robust losses, as graphs, so that both engines get them from one definition.
