@@ -10,6 +10,7 @@
 export { ResiduaError, type ErrorCode } from './errors.js';
 export { geometry } from './geometry.js';
 export { init, type WasmSource } from './loading.js';
+export { Mat3 } from './mat3.js';
 export { V } from './v.js';
 export { Value, type Scalar } from './value.js';
 export { Vec2 } from './vec2.js';
