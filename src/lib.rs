@@ -10,6 +10,7 @@ pub mod autodiff;
 pub mod batch;
 pub mod codegen;
 pub mod cpu;
+mod clock;
 pub mod error;
 pub mod functions;
 pub mod gpu;
