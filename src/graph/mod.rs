@@ -10,8 +10,10 @@ use rustc_hash::FxHashMap;
 use crate::error::{Error, Result};
 
 mod op;
+#[cfg(test)]
+mod op_codes;
 
-pub use op::Op;
+pub use op::{Op, leaf};
 
 /// A node of the [`Graph`] that made it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
