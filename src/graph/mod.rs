@@ -9,10 +9,17 @@ use rustc_hash::FxHashMap;
 
 use crate::error::{Error, Result};
 
+mod construct;
+mod evaluate;
+mod extract;
 mod op;
 #[cfg(test)]
 mod op_codes;
+mod simplify;
+#[cfg(test)]
+mod simplify_test;
 
+pub use evaluate::evaluate;
 pub use op::{Op, leaf};
 
 /// A node of the [`Graph`] that made it.
