@@ -10,13 +10,14 @@ pub mod autodiff;
 pub mod batch;
 pub mod codegen;
 pub mod cpu;
+mod clock;
 pub mod error;
-pub mod functions;
+//pub mod functions;
 pub mod gpu;
 pub mod graph;
-#[cfg(target_arch = "wasm32")]
-mod js;
+
+//mod js;
 pub mod losses;
-pub mod solve;
+//pub mod solve;
 
 pub use error::{Error, ErrorCode, Result};
