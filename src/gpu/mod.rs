@@ -8,6 +8,7 @@ pub mod commands;
 pub mod limits;
 pub mod plan;
 pub mod pool;
+pub mod shaders;
 
 pub use commands::{ArgumentId, BindingKind, BufferId, CommandList, DownloadId, PipelineId, Slice};
 pub use limits::Limits;
