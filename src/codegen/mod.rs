@@ -10,6 +10,12 @@
 
 use crate::graph::{CheckedGraph, NodeId};
 
+pub mod interpret;
+mod memory;
+mod plan;
+
+pub use memory::{Dispatch, View};
+
 /// A graph over instances with its memory traffic.
 #[derive(Clone, Debug)]
 pub struct Kernel {
