@@ -11,8 +11,9 @@
 use crate::graph::{CheckedGraph, NodeId};
 
 pub mod interpret;
-mod memory;
+pub mod memory;
 mod plan;
+pub mod wgsl;
 
 pub use memory::{Dispatch, View};
 
@@ -58,7 +59,7 @@ pub enum Element {
 }
 
 /// A place in a buffer, for instance `i` of `count`; `stride` is the padded number of instances, a figure of the dispatch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Address {
     /// `column · stride + i`: a structure of arrays, neighbouring instances beside each other.
     Column(u32),
