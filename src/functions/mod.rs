@@ -18,7 +18,8 @@ pub mod cpu;
 mod engine;
 #[cfg(target_arch = "wasm32")]
 pub mod gpu;
-pub mod minimise;
+pub mod layout;
+pub mod record;
 pub mod texts;
 mod titles;
 
@@ -30,14 +31,14 @@ pub enum Objective {
     /// Σ weight·f.
     Sum,
     /// ½ Σ weight·ρ(‖r‖²).
-    Cost,
+    LeastSquares,
 }
 
 /// A scalar and its gradient with respect to all parameters.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Evaluation {
-    /// The scalar.
-    pub value: f64,
+    /// The scalar: what a solver calls the cost.
+    pub cost: f64,
     /// One number for each parameter.
     pub gradient: Vec<f64>,
 }
@@ -57,15 +58,15 @@ pub struct Functions {
     engine: Engine,
     values: Vec<f64>,
     constant: Vec<bool>,
+    bounds: Option<(Vec<f64>, Vec<f64>)>,
     pattern: Option<Pattern>,
 }
 
 impl Functions {
     /// Compiled functions at the given parameters.
     pub fn new(model: Model, engine: Engine, values: Vec<f64>) -> Result<Functions> {
-        let functions =
-            Functions { constant: vec![false; model.num_params as usize], model, engine, values: Vec::new(), pattern: None };
-        let mut functions = functions;
+        let constant = vec![false; model.num_params as usize];
+        let mut functions = Functions { model, engine, values: Vec::new(), constant, bounds: None, pattern: None };
         functions.set_values(values)?;
         Ok(functions)
     }
@@ -106,6 +107,19 @@ impl Functions {
     pub fn set_constant(&mut self, constant: Vec<bool>) -> Result<()> {
         self.expect_parameters(constant.len())?;
         self.constant = constant;
+        Ok(())
+    }
+
+    /// Lower and upper bounds, infinite where there are none; no bounds at all until they are set.
+    pub fn bounds(&self) -> Option<(&[f64], &[f64])> {
+        self.bounds.as_ref().map(|(lower, upper)| (lower.as_slice(), upper.as_slice()))
+    }
+
+    /// Sets box bounds, infinite where there are none. Solvers hold to them; evaluations do not know them.
+    pub fn set_bounds(&mut self, lower: Vec<f64>, upper: Vec<f64>) -> Result<()> {
+        self.expect_parameters(lower.len())?;
+        self.expect_parameters(upper.len())?;
+        self.bounds = Some((lower, upper));
         Ok(())
     }
 
@@ -186,11 +200,11 @@ impl Functions {
 
     /// An objective and its gradient at a point.
     pub async fn evaluate_at(&mut self, objective: Objective, x: &[f64]) -> Result<Evaluation> {
-        let has_addends = objective == Objective::Cost && self.model.batches.iter().any(Batch::has_addends);
+        let has_addends = objective == Objective::LeastSquares && self.model.batches.iter().any(Batch::has_addends);
         let mut evaluation = if has_addends {
             let (value, seeds) = self.seeds_of_long_sums(x).await?;
             let mut evaluation = self.engine.gradient(&self.model, objective, x, Some(&seeds)).await?;
-            evaluation.value += value;
+            evaluation.cost += value;
             evaluation
         } else {
             self.engine.gradient(&self.model, objective, x, None).await?

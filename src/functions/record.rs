@@ -89,7 +89,7 @@ pub fn record_gradient(
         let entry = match objective {
             _ if seeded && batch.has_addends() => Entry::SeededGradient,
             Objective::Sum => Entry::SumGradient,
-            Objective::Cost => Entry::CostGradient,
+            Objective::LeastSquares => Entry::CostGradient,
         };
         recorder.run_kernel(number, entry)?;
         recorder.gather(number)?;

@@ -310,15 +310,27 @@ impl Graph {
             let zero = self.literal(0.0);
             return Some(self.select(a, b, zero));
         }
+        if op != Op::Select {
+            return None;
+        }
         // The guard of a selected factor can be the selection itself.
-        (op == Op::Select && self.is_literal(other, 0.0)).then(|| {
-            // Selections nested further are guarded by their value, or a chain of them would be walked at every product.
-            let product = match self.application(selected) {
-                Some((Op::Select, _)) => self.apply_raw(Op::GuardedMul, &[selected, b]),
-                _ => self.guarded_mul(selected, b),
-            };
-            self.select(condition, product, other)
-        })
+        if self.is_literal(other, 0.0) {
+            let product = self.guarded_product_within(selected, b);
+            Some(self.select(condition, product, other))
+        } else if self.is_literal(selected, 0.0) {
+            let product = self.guarded_product_within(other, b);
+            Some(self.select(condition, selected, product))
+        } else {
+            None
+        }
+    }
+
+    /// Selections nested further are guarded by their value, or a chain of them would be walked at every product.
+    fn guarded_product_within(&mut self, a: NodeId, b: NodeId) -> NodeId {
+        match self.application(a) {
+            Some((Op::Select, _)) => self.apply_raw(Op::GuardedMul, &[a, b]),
+            _ => self.guarded_mul(a, b),
+        }
     }
 
     fn simplify_select(&mut self, condition: NodeId, a: NodeId, b: NodeId) -> Option<NodeId> {

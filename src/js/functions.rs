@@ -132,7 +132,7 @@ impl RawFunctions {
     pub(super) fn call<C, F>(&self, call: C) -> Promise
     where
         C: FnOnce(Box<Functions>) -> F + 'static,
-        F: Future<Output = (Box<Functions>, Result<JsValue>)>,
+        F: Future<Output = (Box<Functions>, Result<JsValue, JsValue>)>,
     {
         let state = self.state.clone();
         future_to_promise(async move {
@@ -149,8 +149,13 @@ impl RawFunctions {
             if matches!(*state, State::Busy) {
                 *state = State::Idle(functions);
             }
-            result.map_err(to_js)
+            result
         })
+    }
+
+    /// Milliseconds of compiling, by stage.
+    pub(super) fn times(&self) -> &[(&'static str, f64)] {
+        &self.compile_times
     }
 
     /// Works on the functions at once.
@@ -166,14 +171,14 @@ impl RawFunctions {
     fn gradient(&self, objective: Objective, x: Option<Vec<f64>>) -> Promise {
         self.call(async move |mut functions: Box<Functions>| {
             let evaluation = functions.evaluate_with_gradient(objective, x.as_deref()).await;
-            (functions, evaluation.map(evaluation_to_js))
+            (functions, evaluation.map(evaluation_to_js).map_err(to_js))
         })
     }
 }
 
 fn evaluation_to_js(evaluation: Evaluation) -> JsValue {
     let object = Object::new();
-    set(&object, "value", evaluation.value);
+    set(&object, "value", evaluation.cost);
     set(&object, "gradient", Float64Array::from(evaluation.gradient.as_slice()));
     object.into()
 }
@@ -287,7 +292,7 @@ impl RawFunctions {
     pub fn evaluate(&self, x: Option<Vec<f64>>) -> Promise {
         self.call(async move |mut functions: Box<Functions>| {
             let residuals = functions.evaluate(x.as_deref()).await;
-            (functions, residuals.map(|residuals| Float64Array::from(residuals.as_slice()).into()))
+            (functions, residuals.map(|residuals| Float64Array::from(residuals.as_slice()).into()).map_err(to_js))
         })
     }
 
@@ -300,7 +305,7 @@ impl RawFunctions {
     /// Resolves with `{ value, gradient }` of the least-squares cost.
     #[wasm_bindgen(js_name = evaluateCostWithGradient)]
     pub fn evaluate_cost_with_gradient(&self, x: Option<Vec<f64>>) -> Promise {
-        self.gradient(Objective::Cost, x)
+        self.gradient(Objective::LeastSquares, x)
     }
 
     /// Resolves with `{ values, rowOffsets, colIndices, entries }`.
@@ -318,7 +323,7 @@ impl RawFunctions {
                 }
                 object.into()
             });
-            (functions, result)
+            (functions, result.map_err(to_js))
         })
     }
 
@@ -334,7 +339,7 @@ impl RawFunctions {
                 set(&object, "parameter", check.parameter);
                 object.into()
             });
-            (functions, result)
+            (functions, result.map_err(to_js))
         })
     }
 

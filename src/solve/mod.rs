@@ -30,6 +30,7 @@
 
 pub mod arithmetic;
 pub mod curvature;
+mod drive;
 pub mod feasible;
 pub mod lbfgs;
 pub mod line_search;
@@ -41,9 +42,11 @@ mod vector;
 #[cfg(test)]
 mod tests;
 
+pub use drive::{Listener, Solution, arithmetic_of, minimise};
 pub use arithmetic::{Arithmetic, Precision};
 pub use feasible::FeasibleSet;
-pub use lbfgs::{Evaluation, Lbfgs, Step};
-pub use options::{LbfgsOptions, Objective, SolveOptions};
+pub use crate::functions::{Evaluation, Objective};
+pub use lbfgs::{Lbfgs, Step};
+pub use options::{LbfgsOptions, SolveOptions};
 pub use report::Report;
 pub use summary::{IterationSummary, SolveSummary, Termination};

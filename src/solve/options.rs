@@ -4,6 +4,7 @@
 
 use super::arithmetic::{Arithmetic, Precision};
 use crate::error::{Error, Result};
+use crate::functions::Objective;
 
 /// Options that every solver has.
 #[derive(Clone, Debug, PartialEq)]
@@ -18,15 +19,6 @@ pub struct SolveOptions {
     pub gradient_tolerance: f64,
     /// Converged when a step is at most this share of the free coordinates' norm; 1e-8, and 1e-6 where evaluations are f32.
     pub parameter_tolerance: f64,
-}
-
-/// What is minimised.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Objective {
-    /// Σ weight·f.
-    Sum,
-    /// ½ Σ weight·ρ(‖r‖²).
-    LeastSquares,
 }
 
 /// Options of L-BFGS.
