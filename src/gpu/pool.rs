@@ -1,0 +1,246 @@
+//! The books of a context's buffers: which are alive, which lie unused and may serve again, what all of them weigh.
+//!
+//! Browsers take long to give the memory of a dropped buffer back, so every buffer is entered here and leaves by being
+//! destroyed. The pool only keeps books: it takes and gives handles of any type `T`, and whoever calls it creates and
+//! destroys what they stand for.
+
+use std::collections::BTreeMap;
+
+/// What decides whether an unused buffer can stand in for a new one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Class {
+    /// WebGPU usage flags.
+    pub usage: u32,
+    /// Bytes, as created.
+    pub capacity: u64,
+}
+
+/// Identifies a live buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Entry(u64);
+
+/// The books. `T` is the buffer itself.
+#[derive(Debug)]
+pub struct Pool<T> {
+    live: BTreeMap<Entry, Live<T>>,
+    unused: BTreeMap<Class, Vec<Entry>>,
+    next: u64,
+    bytes: u64,
+    unused_bytes: u64,
+    peak_bytes: u64,
+    max_unused_bytes: u64,
+}
+
+#[derive(Debug)]
+struct Live<T> {
+    buffer: T,
+    class: Class,
+    unused: bool,
+}
+
+/// The smallest buffer that is made: kernels bind a few words, and a class for each would serve nobody.
+const SMALLEST: u64 = 256;
+
+/// Bytes to create for `size` bytes: the next of 4 steps an octave, so that less than a quarter is added and buffers are often of
+/// equal size. Never more than `largest` unless `size` itself is.
+pub fn capacity(size: u64, largest: u64) -> u64 {
+    let size = size.max(SMALLEST);
+    let step = (size.next_power_of_two() / 8).max(SMALLEST / 4);
+    let rounded = size.next_multiple_of(step);
+    if rounded <= largest { rounded } else { size.next_multiple_of(16).min(largest.max(size.next_multiple_of(4))) }
+}
+
+impl<T: Clone> Pool<T> {
+    /// An empty pool that keeps at most `max_unused_bytes` of unused buffers.
+    pub fn new(max_unused_bytes: u64) -> Pool<T> {
+        let (live, unused) = (BTreeMap::new(), BTreeMap::new());
+        Pool { live, unused, next: 0, bytes: 0, unused_bytes: 0, peak_bytes: 0, max_unused_bytes }
+    }
+
+    /// An unused buffer of exactly this class, which is in use from now on. Its content is what its last user left.
+    pub fn take(&mut self, class: Class) -> Option<(Entry, T)> {
+        let entry = self.unused.get_mut(&class)?.pop()?;
+        let live = self.live.get_mut(&entry).expect("what is unused is alive");
+        live.unused = false;
+        self.unused_bytes -= class.capacity;
+        Some((entry, live.buffer.clone()))
+    }
+
+    /// Enters a new buffer, in use. It counts towards the peak once [`Self::confirm`] says that the device had room for it.
+    pub fn insert(&mut self, buffer: T, class: Class) -> Entry {
+        let entry = Entry(self.next);
+        self.next += 1;
+        self.bytes += class.capacity;
+        self.live.insert(entry, Live { buffer, class, unused: false });
+        entry
+    }
+
+    /// The allocations so far succeeded.
+    pub fn confirm(&mut self) {
+        self.peak_bytes = self.peak_bytes.max(self.bytes);
+    }
+
+    /// A buffer is not used any more, and may serve again. Gives the buffers to destroy so that the unused stay within their
+    /// cap; these are the largest ones, or the buffer itself.
+    #[must_use = "these buffers are to be destroyed"]
+    pub fn release(&mut self, entry: Entry) -> Vec<T> {
+        let Some(live) = self.live.get_mut(&entry) else { return Vec::new() };
+        live.unused = true;
+        let class = live.class;
+        self.unused.entry(class).or_default().push(entry);
+        self.unused_bytes += class.capacity;
+        let mut evicted = Vec::new();
+        while self.unused_bytes > self.max_unused_bytes {
+            let largest = self.unused.iter().filter(|(_, entries)| !entries.is_empty()).max_by_key(|(c, _)| c.capacity);
+            let (_, entries) = largest.expect("unused bytes belong to unused buffers");
+            evicted.extend(self.remove(entries[0]));
+        }
+        evicted
+    }
+
+    /// Strikes a buffer from the books, for it to be destroyed. None if it is not in them any more.
+    #[must_use = "this buffer is to be destroyed"]
+    pub fn remove(&mut self, entry: Entry) -> Option<T> {
+        let live = self.live.remove(&entry)?;
+        self.bytes -= live.class.capacity;
+        if live.unused {
+            self.unused_bytes -= live.class.capacity;
+            if let Some(entries) = self.unused.get_mut(&live.class) {
+                entries.retain(|&other| other != entry);
+                if entries.is_empty() {
+                    self.unused.remove(&live.class);
+                }
+            }
+        }
+        Some(live.buffer)
+    }
+
+    /// Strikes every unused buffer from the books.
+    #[must_use = "these buffers are to be destroyed"]
+    pub fn trim(&mut self) -> Vec<T> {
+        let unused: Vec<Entry> = self.unused.values().flatten().copied().collect();
+        unused.into_iter().filter_map(|entry| self.remove(entry)).collect()
+    }
+
+    /// Strikes every buffer from the books, used or not.
+    #[must_use = "these buffers are to be destroyed"]
+    pub fn clear(&mut self) -> Vec<T> {
+        self.unused.clear();
+        self.bytes = 0;
+        self.unused_bytes = 0;
+        std::mem::take(&mut self.live).into_values().map(|live| live.buffer).collect()
+    }
+
+    /// Live buffers, unused ones included.
+    pub fn count(&self) -> usize {
+        self.live.len()
+    }
+
+    /// Their bytes.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// The most bytes there ever were.
+    pub fn peak_bytes(&self) -> u64 {
+        self.peak_bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn class(capacity: u64) -> Class {
+        Class { usage: 1, capacity }
+    }
+
+    #[test]
+    fn capacities_have_four_steps_an_octave_and_keep_to_the_largest_allowed() {
+        for (size, largest, expected) in [
+            (0, 1 << 20, 256),
+            (256, 1 << 20, 256),
+            (257, 1 << 20, 320),
+            (1000, 1 << 20, 1024),
+            (1025, 1 << 20, 1280),
+            (1026, 1200, 1040),
+            (1190, 1196, 1196),
+            (1 << 20, 1 << 20, 1 << 20),
+        ] {
+            assert_eq!(capacity(size, largest), expected, "{size} of at most {largest}");
+        }
+        for size in (256..100_000).step_by(37) {
+            let capacity = capacity(size, u64::MAX);
+            assert!(capacity >= size && capacity % 4 == 0 && capacity * 4 <= size * 5 + 256, "{size}: {capacity}");
+        }
+    }
+
+    #[test]
+    fn a_released_buffer_serves_the_next_request_of_its_class_alone() {
+        let mut pool = Pool::new(10_000);
+        let entry = pool.insert("a", class(512));
+        assert_eq!(pool.take(class(512)), None);
+        assert!(pool.release(entry).is_empty());
+        assert_eq!(pool.take(class(256)), None);
+        assert_eq!(pool.take(Class { usage: 2, capacity: 512 }), None);
+        assert_eq!(pool.take(class(512)), Some((entry, "a")));
+        assert_eq!(pool.take(class(512)), None);
+        assert_eq!((pool.count(), pool.bytes()), (1, 512));
+    }
+
+    #[test]
+    fn counts_return_to_the_start_after_a_thousand_rounds() {
+        let mut pool = Pool::new(1000);
+        let (mut created, mut most) = (0, 0);
+        for round in 0..1000_u64 {
+            let entries: Vec<Entry> = [256, 512 + 256 * (round % 3)]
+                .map(|capacity| {
+                    pool.take(class(capacity)).map(|(entry, _)| entry).unwrap_or_else(|| {
+                        created += 1;
+                        pool.insert(created, class(capacity))
+                    })
+                })
+                .to_vec();
+            pool.confirm();
+            most = most.max(pool.bytes());
+            for entry in entries {
+                created -= pool.release(entry).len() as i32;
+            }
+            assert_eq!(pool.count() as i32, created, "live buffers are those made and not destroyed");
+        }
+        created -= pool.trim().len() as i32;
+        assert_eq!((pool.count(), pool.bytes(), created), (0, 0, 0));
+        assert_eq!(pool.peak_bytes(), most);
+    }
+
+    #[test]
+    fn the_largest_unused_buffers_leave_when_the_cap_is_passed() {
+        let mut pool = Pool::new(1000);
+        let small = pool.insert("small", class(300));
+        let large = pool.insert("large", class(800));
+        let huge = pool.insert("huge", class(2000));
+        assert!(pool.release(large).is_empty());
+        assert_eq!(pool.release(small), ["large"]);
+        assert_eq!(pool.release(huge), ["huge"]);
+        assert_eq!((pool.count(), pool.bytes()), (1, 300));
+    }
+
+    #[test]
+    fn a_failed_allocation_leaves_no_trace() {
+        let mut pool = Pool::new(1000);
+        let entry = pool.insert((), class(4096));
+        assert_eq!(pool.remove(entry), Some(()));
+        assert_eq!(pool.remove(entry), None);
+        assert_eq!((pool.count(), pool.bytes(), pool.peak_bytes()), (0, 0, 0));
+    }
+
+    #[test]
+    fn clearing_gives_back_used_and_unused_buffers_and_later_releases_do_nothing() {
+        let mut pool = Pool::new(10_000);
+        let (used, unused) = (pool.insert("used", class(256)), pool.insert("unused", class(512)));
+        assert!(pool.release(unused).is_empty());
+        assert_eq!(pool.clear(), ["used", "unused"]);
+        assert!(pool.release(used).is_empty());
+        assert_eq!((pool.count(), pool.bytes()), (0, 0));
+    }
+}
