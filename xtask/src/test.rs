@@ -96,8 +96,9 @@ impl Session<'_> {
 
     /// The tests that stand on the packed package. Without one they have failed: an older one would prove nothing.
     fn browser_tests(&mut self) -> Outcome {
-        const RUNNERS: [(&str, &str); 3] = [
+        const RUNNERS: [(&str, &str); 4] = [
             ("facade tests", "tests/facade"),
+            ("page code in Node", "tests/www"),
             ("page tests in Chromium", "tests/e2e"),
             ("consumers of the package", "tests/consumers"),
         ];
