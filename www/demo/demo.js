@@ -143,7 +143,7 @@ async function runFromPage() {
       },
     });
     const { initialCost, finalCost, iterations: done } = run.figures;
-    progress.textContent = `Done: cost from ${initialCost.toPrecision(6)} to ${finalCost.toPrecision(6)} in ${done} iterations.`;
+    progress.textContent = `${run.termination === 'aborted' ? 'Stopped' : 'Done'}: cost from ${initialCost.toPrecision(6)} to ${finalCost.toPrecision(6)} in ${done} iterations.`;
     showNotes(run.notes);
     offerToSave(run.obj);
   } catch (error) {
