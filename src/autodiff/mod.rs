@@ -1,7 +1,7 @@
 //! Derivatives as expressions: graph → graph.
 //!
 //! [`gradient`] takes outputs with seeds and gives, as nodes of the same graph, the sums of seeds times partials: reverse mode,
-//! one rule per op ([`rules`]). The forward nodes are reused where a derivative is made of them, and equal subexpressions are
+//! one rule per op (rules.rs). The forward nodes are reused where a derivative is made of them, and equal subexpressions are
 //! shared by the graph itself. [`jacobian`] is a gradient per output; [`sparsity`] says which of its entries can differ from 0.
 //!
 //! Only a path that does not exist annihilates: a partial without one is `None`, and any other zero is multiplied like every

@@ -100,7 +100,7 @@ impl Functions {
     pub fn set_values(&mut self, values: Vec<f64>) -> Result<()> {
         self.expect_parameters(values.len())?;
         self.values = values;
-        Ok(())
+        self.engine.publish(&self.values)
     }
 
     /// Says which parameters are constant.
@@ -145,21 +145,19 @@ impl Functions {
     /// Sets a block's weight.
     pub fn set_weight(&mut self, block: usize, weight: f64) -> Result<()> {
         self.block_mut(block)?.weight = weight;
-        self.engine.blocks_changed();
         Ok(())
     }
 
     /// Sets a block's robust loss.
     pub fn set_loss(&mut self, block: usize, loss: LossParameters) -> Result<()> {
         self.block_mut(block)?.loss = loss;
-        self.engine.blocks_changed();
         Ok(())
     }
 
     /// Lets a block take part, or not. A block that does not contributes zeros.
     pub fn set_enabled(&mut self, block: usize, enabled: bool) -> Result<()> {
         self.block_mut(block)?.enabled = enabled;
-        self.engine.blocks_changed();
+        self.engine.enabled_changed();
         Ok(())
     }
 
