@@ -33,7 +33,13 @@ impl Random {
 fn model(tape: Tape, params: u32) -> Model {
     let rows = tape.outputs().len() as u32;
     Model {
-        arrays: vec![ArrayInfo { name: String::new(), dim: 1, count: params, offset: 0, manifold: Manifold::Euclidean }],
+        arrays: vec![ArrayInfo {
+            name: String::new(),
+            dim: 1,
+            count: params,
+            offset: 0,
+            manifold: Manifold::Euclidean,
+        }],
         blocks: vec![BlockInfo {
             name: String::new(),
             instances: rows,
@@ -129,8 +135,7 @@ async fn every_op_agrees_over_its_domain() {
     for &op in Op::ALL {
         let mut random = Random(12_345 + op as u64);
         let instances = 512;
-        let x: Vec<f64> =
-            (0..instances).flat_map(|_| op.domain()).map(|&domain| random.uniform(domain)).collect();
+        let x: Vec<f64> = (0..instances).flat_map(|_| op.domain()).map(|&domain| random.uniform(domain)).collect();
         let model = model(op_tape(op, instances), x.len() as u32);
         let gpu = GpuEngine::new(context.clone(), &model, None).await.unwrap();
         let mut gpu = Functions::new(model.clone(), Engine::Gpu(Box::new(gpu)), x.clone()).unwrap();

@@ -11,9 +11,9 @@ use crate::batch::{Model, Rows};
 use crate::codegen::wgsl;
 use crate::error::{Error, ErrorCode, Result};
 use crate::gpu::shaders;
-use crate::gpu::{Buffer, BufferRequest, Context, DownloadId, Pipeline, PipelineRequest, Prepared};
+use crate::gpu::{Buffer, BufferRequest, Context, Pipeline, PipelineRequest, Prepared};
 
-use super::layout::{Layout, Memory, from_single_precision, single_precision_bytes};
+use super::layout::{Layout, Memory, single_precision};
 use super::record::{
     GATHER_LAYOUT, Kernels, Program, REDUCE_LAYOUT, Recording, kernel_layout, record_gradient, record_partials,
     record_values,
@@ -122,17 +122,14 @@ impl GpuEngine {
 
     /// Writes the parameters where the application sees them.
     pub fn publish(&self, x: &[f64]) -> Result<()> {
-        self.context.write(&self.published, 0, &single_precision_bytes(x.iter()))
+        self.context.write(&self.published, 0, bytemuck::cast_slice(&single_precision(x.iter())))
     }
 
     /// Makes everything that calls of the common kinds need, so that the first one does not wait for it. `progress` hears how
     /// many pipelines of how many are there.
-    pub async fn prepare(
-        &mut self,
-        model: &Model,
-        progress: &mut dyn FnMut(usize, usize) -> Result<()>,
-    ) -> Result<()> {
-        let calls = [Objective::Sum, Objective::LeastSquares].map(|objective| Call::Gradient { objective, seeded: false });
+    pub async fn prepare(&mut self, model: &Model, progress: &mut dyn FnMut(usize, usize) -> Result<()>) -> Result<()> {
+        let calls =
+            [Objective::Sum, Objective::LeastSquares].map(|objective| Call::Gradient { objective, seeded: false });
         let mut recordings = Vec::new();
         let mut programs = Vec::new();
         for call in [calls[0], calls[1], Call::Values] {
@@ -171,10 +168,9 @@ impl GpuEngine {
     ) -> Result<Evaluation> {
         let call = Call::Gradient { objective, seeded: seeds.is_some() };
         let downloads = self.run(model, call, x, seeds).await?;
-        let [gradient, sums] = downloads.as_slice() else {
-            return Err(Error::internal("a gradient came without its sum"));
-        };
-        Ok(Evaluation { cost: from_single_precision(sums).iter().sum(), gradient: from_single_precision(gradient) })
+        let [gradient, sums] = <[_; 2]>::try_from(downloads)
+            .map_err(|_| Error::internal("a gradient came without its sum, or with more"))?;
+        Ok(Evaluation { cost: sums.iter().sum(), gradient })
     }
 
     pub(super) fn partial_columns(&mut self, model: &Model) -> Result<Vec<Vec<(u32, u32)>>> {
@@ -196,23 +192,21 @@ impl GpuEngine {
             if columns == 0 {
                 continue;
             }
-            let bytes = next.next().ok_or_else(|| Error::internal("a chunk's partials did not come back"))?;
-            let values = from_single_precision(bytes);
+            let values = next.next().ok_or_else(|| Error::internal("a chunk's partials did not come back"))?;
             let count = model.batches[chunk.batch].count as usize;
             for (column, values) in values.chunks_exact(chunk.range.len()).enumerate() {
                 let start = column * count + chunk.range.start;
                 of_batches[chunk.batch][start..start + values.len()].copy_from_slice(values);
             }
         }
-        let rest: Vec<Vec<u8>> = next.cloned().collect();
-        Ok((self.assemble_values(model, &rest)?, of_batches))
+        Ok((self.assemble_values(model, next.as_slice())?, of_batches))
     }
 
     /// The residuals, from themselves and the addends of long sums.
-    fn assemble_values(&self, model: &Model, downloads: &[Vec<u8>]) -> Result<Vec<f64>> {
+    fn assemble_values(&self, model: &Model, downloads: &[Vec<f64>]) -> Result<Vec<f64>> {
         let missing = || Error::internal("residuals did not come back");
         let mut downloads = downloads.iter();
-        let mut residuals = from_single_precision(downloads.next().ok_or_else(missing)?);
+        let mut residuals = downloads.next().ok_or_else(missing)?.clone();
         for batch in &model.batches {
             if let Rows::Addends(column) = batch.rows {
                 batch.column(column).iter().for_each(|&row| residuals[row as usize] = 0.0);
@@ -221,7 +215,7 @@ impl GpuEngine {
         for chunk in &self.layout.chunks {
             let batch = &model.batches[chunk.batch];
             let Rows::Addends(column) = batch.rows else { continue };
-            let addends = from_single_precision(downloads.next().ok_or_else(missing)?);
+            let addends = downloads.next().ok_or_else(missing)?;
             for (&row, addend) in batch.column(column)[chunk.range.clone()].iter().zip(addends) {
                 residuals[row as usize] += addend;
             }
@@ -229,7 +223,7 @@ impl GpuEngine {
         Ok(residuals)
     }
 
-    async fn run(&mut self, model: &Model, call: Call, x: &[f64], seeds: Option<&[f64]>) -> Result<Vec<Vec<u8>>> {
+    async fn run(&mut self, model: &Model, call: Call, x: &[f64], seeds: Option<&[f64]>) -> Result<Vec<Vec<f64>>> {
         if !self.prepared.contains_key(&call) {
             let recording = self.record(model, call)?;
             self.make_pipelines(&recording.programs.clone(), &mut |_, _| Ok(())).await?;
@@ -238,16 +232,16 @@ impl GpuEngine {
         self.upload_stale_data(model)?;
         let (recording, prepared) =
             self.prepared.get(&call).ok_or_else(|| Error::internal("a call was not prepared before it ran"))?;
-        let mut arguments: Vec<Vec<u8>> = vec![Vec::new(); 2 + usize::from(recording.seeds.is_some())];
-        arguments[recording.x.index()] = single_precision_bytes(x.iter());
-        arguments[recording.uniforms.index()] = self.layout.uniform_bytes(model);
+        let mut arguments: Vec<Vec<f32>> = vec![Vec::new(); 2 + usize::from(recording.seeds.is_some())];
+        arguments[recording.x.index()] = single_precision(x.iter());
+        arguments[recording.uniforms.index()] = self.layout.uniform_tables(model);
         if let Some(argument) = recording.seeds {
-            arguments[argument.index()] = single_precision_bytes(seeds.unwrap_or_default().iter());
+            arguments[argument.index()] = single_precision(seeds.unwrap_or_default().iter());
         }
-        let arguments: Vec<&[u8]> = arguments.iter().map(Vec::as_slice).collect();
-        let mut results = prepared.run(&arguments).await?;
-        let mut take = |download: &DownloadId| std::mem::take(&mut results[download.index()]);
-        Ok(recording.downloads.iter().map(&mut take).collect())
+        let arguments: Vec<&[u8]> = arguments.iter().map(|numbers| bytemuck::cast_slice(numbers)).collect();
+        let results = prepared.run(&arguments).await?;
+        let wide = |&download| results.reals(download).iter().copied().map(f64::from).collect();
+        Ok(recording.downloads.iter().map(wide).collect())
     }
 
     fn record(&mut self, model: &Model, call: Call) -> Result<Recording> {
@@ -304,14 +298,15 @@ impl GpuEngine {
     }
 
     fn pipeline_request(&self, program: Program) -> Result<PipelineRequest> {
-        let request = |wgsl: String, entry: &str, layout: Vec<_>| PipelineRequest { wgsl, entry: entry.to_owned(), layout };
+        let request =
+            |wgsl: String, entry: &str, layout: Vec<_>| PipelineRequest { wgsl, entry: entry.to_owned(), layout };
         Ok(match program {
             Program::Kernel(batch, entry) => {
                 let plan = self.plans.plan(batch, entry)?;
                 request(wgsl::write(&plan.kernel)?, &plan.kernel.name, kernel_layout(plan))
             }
-            Program::Gather => request(shaders::gather()?, "gather", GATHER_LAYOUT.to_vec()),
-            Program::ReduceSum => request(shaders::reduce_sum()?, "reduce_sum", REDUCE_LAYOUT.to_vec()),
+            Program::Gather => request(shaders::gather(), "gather", GATHER_LAYOUT.to_vec()),
+            Program::ReduceSum => request(shaders::reduce_sum(), "reduce_sum", REDUCE_LAYOUT.to_vec()),
         })
     }
 
@@ -340,7 +335,7 @@ impl GpuEngine {
         let buffers: Vec<Buffer> = recording.memory.iter().map(|memory| self.buffers[memory].clone()).collect();
         let pipelines: Vec<Pipeline> =
             recording.programs.iter().map(|&program| self.pipelines[&self.canonical(program)].clone()).collect();
-        let prepared = self.context.prepare(&recording.list, &buffers, &pipelines)?;
+        let prepared = self.context.prepare(&recording.list, &buffers, &pipelines).await?;
         self.prepared.insert(call, (recording, prepared));
         Ok(())
     }
@@ -351,7 +346,7 @@ impl GpuEngine {
                 continue;
             }
             if let Some(buffer) = self.buffers.get(&Memory::Data(number)) {
-                self.context.write(buffer, 0, &self.layout.data_bytes(model, number))?;
+                self.context.write(buffer, 0, bytemuck::cast_slice(&self.layout.data_table(model, number)))?;
             }
         }
         self.stale_data.fill(false);

@@ -163,10 +163,9 @@ impl Functions {
 
     fn block_mut(&mut self, block: usize) -> Result<&mut crate::batch::BlockInfo> {
         let blocks = self.model.blocks.len();
-        self.model
-            .blocks
-            .get_mut(block)
-            .ok_or_else(|| Error::invalid_argument(format!("there are {blocks} residual blocks, and no number {block}")))
+        self.model.blocks.get_mut(block).ok_or_else(|| {
+            Error::invalid_argument(format!("there are {blocks} residual blocks, and no number {block}"))
+        })
     }
 
     fn expect_parameters(&self, got: usize) -> Result<()> {
@@ -274,7 +273,8 @@ impl Functions {
             return Ok(error(format!("{name} is {} at the start", residuals[row])));
         }
         let linearisation = self.evaluate_jacobian(Some(x)).await?;
-        if let (Some(entry), Some(pattern)) = (linearisation.entries.iter().position(|e| !e.is_finite()), &self.pattern) {
+        if let (Some(entry), Some(pattern)) = (linearisation.entries.iter().position(|e| !e.is_finite()), &self.pattern)
+        {
             let row = pattern.row_offsets.partition_point(|&offset| offset as usize <= entry) as u32 - 1;
             return Ok(error(format!(
                 "the derivative of {} with respect to {} is {} at the start",

@@ -366,4 +366,3 @@ impl RawFunctions {
         *self.state.borrow_mut() = State::Disposed;
     }
 }
-
