@@ -5,7 +5,7 @@
 //!
 //! - Trials that are NaN or infinite bound the interval from above, and the next one is much nearer.
 //! - Where costs differ by less than their rounding error, slopes decide: the approximate Wolfe conditions of W. Hager and H. Zhang, "A new
-//!   conjugate gradient method with guaranteed descent and an efficient line search", SIAM J. Optim. 16 (2005), section 3.
+//!   conjugate gradient method with guaranteed descent and an efficient line search", SIAM J. Optim. 16 (2005).
 //! - A search that cannot go on ends with the lowest step that brought enough decrease; without one it says whether rounding is why.
 //! - On a path that bends at the bounds, decrease is measured against the displacement that was really made (D. Bertsekas, "On the
 //!   Goldstein-Levitin-Polyak gradient projection method", IEEE Trans. Automatic Control 21, 1976), and it is all that is asked there: the
@@ -179,7 +179,7 @@ impl LineSearch {
         }
     }
 
-    /// The first Wolfe condition, or where rounding hides it, what is equivalent to it on a parabola (Hager and Zhang, (4.1)).
+    /// The first Wolfe condition, or where rounding hides it, what is equivalent to it on a parabola (Hager and Zhang).
     fn decreases_enough(&self, sample: Sample, predicted: f64) -> bool {
         let Conditions { c1, .. } = self.conditions;
         let seen = predicted < 0.0 && sample.cost <= self.origin.cost + c1 * predicted;
@@ -289,7 +289,7 @@ impl LineSearch {
         }
         let middle = 0.5 * (low.step + high.step);
         // Two trials have to shrink the bracket to two thirds (J. Moré and D. Thuente, "Line search algorithms with guaranteed sufficient
-        // decrease", ACM TOMS 20, 1994, section 4).
+        // decrease", ACM TOMS 20, 1994).
         if width > 0.66 * self.widths[0] {
             return middle;
         }
