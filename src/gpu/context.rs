@@ -175,7 +175,7 @@ impl Context {
         self.0.raw.clone().into()
     }
 
-    /// A promise of `{reason, message}`, resolved when the device is lost.
+    /// A promise of `{reason, message}`, resolved when the device is lost: also by disposing, unless it is the application's.
     pub fn lost(&self) -> Promise {
         self.0.lost.clone()
     }
