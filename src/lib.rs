@@ -8,12 +8,14 @@
 
 pub mod autodiff;
 pub mod batch;
+mod clock;
 pub mod codegen;
 pub mod cpu;
 pub mod error;
 pub mod functions;
 pub mod gpu;
 pub mod graph;
+
 #[cfg(target_arch = "wasm32")]
 mod js;
 pub mod losses;

@@ -1,1 +1,30 @@
-//! (being written)
+//! WHICH instances share a kernel.
+//!
+//! In comes what was recorded: a [`Tape`] with one expression a residual (the params form), or [`Recipe`]s, each one
+//! expression with index and data tables for its instances (the problem form). Out goes a [`Model`]: [`Batch`]es of
+//! instances that share one [`Class`] of residual expression, with their tables in structure-of-arrays form, from which
+//! [`plan`] makes the kernels of either engine, [`incidence`] the transposed tables that gather gradients without atomics,
+//! and [`pattern`] the sparsity of the Jacobian.
+//!
+//! Everything here costs time linear in the nodes of the tape and the entries of the tables.
+
+pub mod chunks;
+mod class;
+mod group;
+pub mod incidence;
+mod model;
+pub mod pattern;
+pub mod plan;
+mod recipe;
+mod signature;
+mod sums;
+mod tape;
+
+pub use class::{Class, Local};
+pub use group::group_tape;
+pub use model::{ArrayInfo, Batch, BlockInfo, Manifold, Model, Rows};
+pub use recipe::Recipe;
+pub use tape::{Leaf, Tape, TapeNode};
+
+#[cfg(test)]
+pub(crate) mod tests;

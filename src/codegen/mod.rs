@@ -10,6 +10,13 @@
 
 use crate::graph::{CheckedGraph, NodeId};
 
+pub mod interpret;
+pub mod memory;
+mod plan;
+pub mod wgsl;
+
+pub use memory::{Dispatch, View};
+
 /// A graph over instances with its memory traffic.
 #[derive(Clone, Debug)]
 pub struct Kernel {
@@ -52,7 +59,7 @@ pub enum Element {
 }
 
 /// A place in a buffer, for instance `i` of `count`; `stride` is the padded number of instances, a figure of the dispatch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Address {
     /// `column · stride + i`: a structure of arrays, neighbouring instances beside each other.
     Column(u32),

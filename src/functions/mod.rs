@@ -1,1 +1,291 @@
-//! (being written)
+//! Compiled functions: residuals, sums, costs, gradients and Jacobians of a model, by one contract on two engines.
+//!
+//! [`Functions`] holds what does not depend on the engine: the current parameters, which of them are constant, the blocks'
+//! weights and losses, the pattern of the Jacobian. An [`Engine`] evaluates: [`cpu`] in f64, one instance pair after
+//! another; `gpu` in f32, all instances at once.
+//!
+//! Conventions, as in the public contract: residuals and Jacobian are raw, without loss and weight; the sum is
+//! Σ weight·f; the cost ½ Σ weight·ρ(‖r‖²) over instances; gradient entries of constant parameters are exact zeros. NaN and
+//! infinities are returned as they come.
+
+use crate::batch::pattern::{Pattern, pattern};
+use crate::batch::{Batch, Model, Rows};
+use crate::error::{Error, ErrorCode, Result};
+use crate::losses::{self, LossParameters};
+
+pub mod check;
+pub mod cpu;
+mod engine;
+#[cfg(target_arch = "wasm32")]
+pub mod gpu;
+pub mod layout;
+pub mod record;
+pub mod texts;
+mod titles;
+
+pub use engine::Engine;
+
+/// Which scalar of the residuals.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Objective {
+    /// Σ weight·f.
+    Sum,
+    /// ½ Σ weight·ρ(‖r‖²).
+    LeastSquares,
+}
+
+/// A scalar and its gradient with respect to all parameters.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Evaluation {
+    /// The scalar: what a solver calls the cost.
+    pub cost: f64,
+    /// One number for each parameter.
+    pub gradient: Vec<f64>,
+}
+
+/// Residuals and the values of the Jacobian, in the order of its [`Pattern`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct Linearisation {
+    /// One number for each residual.
+    pub residuals: Vec<f64>,
+    /// One number for each entry of the pattern.
+    pub entries: Vec<f64>,
+}
+
+/// A model, compiled for an engine.
+pub struct Functions {
+    model: Model,
+    engine: Engine,
+    values: Vec<f64>,
+    constant: Vec<bool>,
+    bounds: Option<(Vec<f64>, Vec<f64>)>,
+    pattern: Option<Pattern>,
+}
+
+impl Functions {
+    /// Compiled functions at the given parameters.
+    pub fn new(model: Model, engine: Engine, values: Vec<f64>) -> Result<Functions> {
+        let constant = vec![false; model.num_params as usize];
+        let mut functions = Functions { model, engine, values: Vec::new(), constant, bounds: None, pattern: None };
+        functions.set_values(values)?;
+        Ok(functions)
+    }
+
+    /// What is evaluated.
+    pub fn model(&self) -> &Model {
+        &self.model
+    }
+
+    /// What evaluates it.
+    pub fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
+    /// What evaluates it.
+    pub fn engine_mut(&mut self) -> &mut Engine {
+        &mut self.engine
+    }
+
+    /// The current parameters.
+    pub fn values(&self) -> &[f64] {
+        &self.values
+    }
+
+    /// Whether each parameter is constant.
+    pub fn constant(&self) -> &[bool] {
+        &self.constant
+    }
+
+    /// Sets the current parameters.
+    pub fn set_values(&mut self, values: Vec<f64>) -> Result<()> {
+        self.expect_parameters(values.len())?;
+        self.values = values;
+        self.engine.publish(&self.values)
+    }
+
+    /// Says which parameters are constant.
+    pub fn set_constant(&mut self, constant: Vec<bool>) -> Result<()> {
+        self.expect_parameters(constant.len())?;
+        self.constant = constant;
+        Ok(())
+    }
+
+    /// Lower and upper bounds, infinite where there are none; no bounds at all until they are set.
+    pub fn bounds(&self) -> Option<(&[f64], &[f64])> {
+        self.bounds.as_ref().map(|(lower, upper)| (lower.as_slice(), upper.as_slice()))
+    }
+
+    /// Sets box bounds, infinite where there are none. Solvers hold to them; evaluations do not know them.
+    pub fn set_bounds(&mut self, lower: Vec<f64>, upper: Vec<f64>) -> Result<()> {
+        self.expect_parameters(lower.len())?;
+        self.expect_parameters(upper.len())?;
+        self.bounds = Some((lower, upper));
+        Ok(())
+    }
+
+    /// Gives the instances of a batch new data: columns from `first_column` on, column after column.
+    pub fn set_data(&mut self, batch: usize, first_column: u32, columns: &[f64]) -> Result<()> {
+        let batches = self.model.batches.len();
+        let Some(of_batch) = self.model.batches.get_mut(batch) else {
+            return Err(Error::invalid_argument(format!("there are {batches} batches, and no number {batch}")));
+        };
+        let start = first_column as usize * of_batch.count as usize;
+        let length = of_batch.data.len();
+        let Some(target) = of_batch.data.get_mut(start..start + columns.len()) else {
+            return Err(Error::invalid_argument(format!(
+                "{} numbers from {start} on do not fit a data table of {length}",
+                columns.len()
+            )));
+        };
+        target.copy_from_slice(columns);
+        self.engine.data_changed(batch);
+        Ok(())
+    }
+
+    /// Sets a block's weight.
+    pub fn set_weight(&mut self, block: usize, weight: f64) -> Result<()> {
+        self.block_mut(block)?.weight = weight;
+        Ok(())
+    }
+
+    /// Sets a block's robust loss.
+    pub fn set_loss(&mut self, block: usize, loss: LossParameters) -> Result<()> {
+        self.block_mut(block)?.loss = loss;
+        Ok(())
+    }
+
+    /// Lets a block take part, or not. A block that does not contributes zeros.
+    pub fn set_enabled(&mut self, block: usize, enabled: bool) -> Result<()> {
+        self.block_mut(block)?.enabled = enabled;
+        self.engine.enabled_changed();
+        Ok(())
+    }
+
+    fn block_mut(&mut self, block: usize) -> Result<&mut crate::batch::BlockInfo> {
+        let blocks = self.model.blocks.len();
+        self.model.blocks.get_mut(block).ok_or_else(|| {
+            Error::invalid_argument(format!("there are {blocks} residual blocks, and no number {block}"))
+        })
+    }
+
+    fn expect_parameters(&self, got: usize) -> Result<()> {
+        let expected = self.model.num_params as usize;
+        if got == expected {
+            return Ok(());
+        }
+        Err(Error::invalid_argument(format!("x has {got} numbers; it takes numParams = {expected}")))
+    }
+
+    /// The point to evaluate at: the one given, or the current one.
+    fn point(&self, x: Option<&[f64]>) -> Result<Vec<f64>> {
+        let Some(x) = x else { return Ok(self.values.clone()) };
+        self.expect_parameters(x.len())?;
+        Ok(x.to_vec())
+    }
+
+    /// All residuals, in the order in which they were given.
+    pub async fn evaluate(&mut self, x: Option<&[f64]>) -> Result<Vec<f64>> {
+        let x = self.point(x)?;
+        self.engine.values(&self.model, &x).await
+    }
+
+    /// An objective and its gradient.
+    pub async fn evaluate_with_gradient(&mut self, objective: Objective, x: Option<&[f64]>) -> Result<Evaluation> {
+        let x = self.point(x)?;
+        self.evaluate_at(objective, &x).await
+    }
+
+    /// An objective and its gradient at a point.
+    pub async fn evaluate_at(&mut self, objective: Objective, x: &[f64]) -> Result<Evaluation> {
+        let has_addends = objective == Objective::LeastSquares && self.model.batches.iter().any(Batch::has_addends);
+        let mut evaluation = if has_addends {
+            let (value, seeds) = self.seeds_of_long_sums(x).await?;
+            let mut evaluation = self.engine.gradient(&self.model, objective, x, Some(&seeds)).await?;
+            evaluation.cost += value;
+            evaluation
+        } else {
+            self.engine.gradient(&self.model, objective, x, None).await?
+        };
+        for (entry, _) in evaluation.gradient.iter_mut().zip(&self.constant).filter(|(_, constant)| **constant) {
+            *entry = 0.0;
+        }
+        Ok(evaluation)
+    }
+
+    /// A residual that is a long sum is only known when its addends are added up, so its part of the cost, and the factor
+    /// of its derivatives, take an evaluation of their own.
+    async fn seeds_of_long_sums(&mut self, x: &[f64]) -> Result<(f64, Vec<f64>)> {
+        let residuals = self.engine.values(&self.model, x).await?;
+        let mut cost = 0.0;
+        let mut seeds = vec![0.0; residuals.len()];
+        let mut done = vec![false; residuals.len()];
+        for batch in &self.model.batches {
+            let Rows::Addends(column) = batch.rows else { continue };
+            let block = &self.model.blocks[batch.block as usize];
+            for &row in batch.column(column) {
+                let row = row as usize;
+                if std::mem::replace(&mut done[row], true) || !block.enabled {
+                    continue;
+                }
+                let (rho, slope) = losses::evaluate(&block.loss, residuals[row] * residuals[row]);
+                cost += 0.5 * block.weight * rho;
+                seeds[row] = block.weight * slope * residuals[row];
+            }
+        }
+        Ok((cost, seeds))
+    }
+
+    /// The pattern of the Jacobian, once it has been evaluated.
+    pub fn pattern(&self) -> Option<&Pattern> {
+        self.pattern.as_ref()
+    }
+
+    /// Residuals and Jacobian. Columns of constant parameters are explicit zeros.
+    pub async fn evaluate_jacobian(&mut self, x: Option<&[f64]>) -> Result<Linearisation> {
+        let x = self.point(x)?;
+        let partials = self.engine.partial_columns(&self.model)?;
+        let pattern = match self.pattern.take() {
+            Some(pattern) => pattern,
+            None => pattern(&self.model, &partials)?,
+        };
+        let pattern = self.pattern.insert(pattern);
+        let (residuals, of_batches) = self.engine.partials(&self.model, &x).await?;
+        let mut entries = vec![0.0; pattern.col_indices.len()];
+        for (values, places) in of_batches.iter().zip(&pattern.places) {
+            for (value, &place) in values.iter().zip(places) {
+                entries[place as usize] += value;
+            }
+        }
+        for (entry, &column) in entries.iter_mut().zip(&pattern.col_indices) {
+            if self.constant[column as usize] {
+                *entry = 0.0;
+            }
+        }
+        Ok(Linearisation { residuals, entries })
+    }
+
+    /// The error for a point at which something is NaN or infinite, naming the residual.
+    pub async fn non_finite_error(&mut self, x: &[f64]) -> Result<Error> {
+        let error = |message: String| Error::new(ErrorCode::NonFinite, message);
+        let residuals = self.engine.values(&self.model, x).await?;
+        if let Some(row) = residuals.iter().position(|r| !r.is_finite()) {
+            let name = self.model.residual_name(row as u32);
+            return Ok(error(format!("{name} is {} at the start", residuals[row])));
+        }
+        let linearisation = self.evaluate_jacobian(Some(x)).await?;
+        if let (Some(entry), Some(pattern)) = (linearisation.entries.iter().position(|e| !e.is_finite()), &self.pattern)
+        {
+            let row = pattern.row_offsets.partition_point(|&offset| offset as usize <= entry) as u32 - 1;
+            return Ok(error(format!(
+                "the derivative of {} with respect to {} is {} at the start",
+                self.model.residual_name(row),
+                self.model.parameter_name(pattern.col_indices[entry]),
+                linearisation.entries[entry]
+            )));
+        }
+        Ok(error("the objective is not finite at the start, although every residual and derivative is".to_owned()))
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

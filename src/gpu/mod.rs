@@ -22,6 +22,7 @@ pub mod commands;
 pub mod limits;
 pub mod plan;
 pub mod pool;
+pub mod shaders;
 
 #[cfg(target_arch = "wasm32")]
 pub mod buffer;

@@ -9,9 +9,18 @@ use rustc_hash::FxHashMap;
 
 use crate::error::{Error, Result};
 
+mod construct;
+mod evaluate;
+mod extract;
 mod op;
+#[cfg(test)]
+mod op_codes;
+mod simplify;
+#[cfg(test)]
+mod simplify_test;
 
-pub use op::Op;
+pub use evaluate::evaluate;
+pub use op::{Op, leaf};
 
 /// A node of the [`Graph`] that made it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -123,3 +123,19 @@ ops! {
     /// b where a is not 0, else c; what is not selected never leaks, be it NaN.
     Select 112 "select" [-1.0 .. 1.0, -100.0 .. 100.0, -100.0 .. 100.0];
 }
+
+/// Codes of a tape's leaves; those of operations are [`Op`]'s, from 16 on.
+pub mod leaf {
+    /// A number that the library wrote: it stays in the kernel, and so shapes it.
+    pub const LITERAL: u8 = 0;
+    /// A number of the user's: it becomes data of the instance.
+    pub const CONSTANT: u8 = 1;
+    /// A number that may be solved for.
+    pub const PARAMETER: u8 = 2;
+    /// A number of an instance that is not solved for.
+    pub const DATA: u8 = 3;
+
+    /// All of them, with their names.
+    pub const ALL: &[(&str, u8)] =
+        &[("literal", LITERAL), ("constant", CONSTANT), ("parameter", PARAMETER), ("data", DATA)];
+}

@@ -1,0 +1,73 @@
+/**
+ * Differentiable quantities of triangle meshes. Angles are in radians and come from atan2 of a length and a dot product, which
+ * stays accurate in f32 where acos and asin do not. Degenerate triangles give 0 with gradient 0 instead of NaN.
+ */
+
+import { angleOf } from './angle.js';
+import { invalidArgument } from './errors.js';
+import { checkList, sum } from './sums.js';
+import { literal, type Value } from './value.js';
+import { Vec3 } from './vec3.js';
+
+/** Differentiable triangle-mesh quantities; angles in radians. */
+export const geometry = {
+  /** The unit normal of the triangle, on the side from which a, b, c run counterclockwise; 0 where the triangle has no area. */
+  triangleNormal(a: Vec3, b: Vec3, c: Vec3): Vec3 {
+    return b.sub(a).cross(c.sub(a)).normalized;
+  },
+
+  /** The area of the triangle. */
+  triangleArea(a: Vec3, b: Vec3, c: Vec3): Value {
+    return b.sub(a).cross(c.sub(a)).magnitude.mul(literal(0.5));
+  },
+
+  /** The angle at the corner `at` of the triangle, in [0, π]. */
+  interiorAngle(at: Vec3, b: Vec3, c: Vec3): Value {
+    return b.sub(at).angleBetween(c.sub(at));
+  },
+
+  /**
+   * 2π minus the angles around `center` between consecutive vertices of its closed ring of at least 3: 0 where the surface is
+   * flat or can be unrolled, positive at a tip, negative at a saddle.
+   */
+  angleDefect(center: Vec3, ring: readonly Vec3[]): Value {
+    checkList('geometry.angleDefect: ring', ring);
+    if (ring.length < 3) throw invalidArgument('geometry.angleDefect: ring', `${ring.length} vertices`, 'at least 3');
+    const spokes = ring.map((vertex) => vertex.sub(center));
+    const angles = spokes.map((spoke, i) => spoke.angleBetween(spokes[(i + 1) % spokes.length] as Vec3));
+    return literal(2 * Math.PI).sub(sum(angles));
+  },
+
+  /**
+   * The angle by which the surface bends over the edge from A to B, in (−π, π]: 0 when flat, positive when convex. Seen from
+   * outside with B ahead of A, C is the opposite vertex on the left and D the one on the right, so the faces (A, B, C) and
+   * (B, A, D) run counterclockwise.
+   */
+  dihedralAngle(edgeA: Vec3, edgeB: Vec3, oppositeC: Vec3, oppositeD: Vec3): Value {
+    // With the unit edge e and the normals n₁ = e × c, n₂ = d × e: e · (n₁ × n₂) = −d · n₁.
+    const e = edgeB.sub(edgeA).normalized;
+    const c = oppositeC.sub(edgeA);
+    const d = oppositeD.sub(edgeA);
+    const n1 = e.cross(c);
+    const n2 = d.cross(e);
+    return angleOf(d.dot(n1).neg(), n1.dot(n2));
+  },
+
+  /** The mean of at least one point. */
+  centroid(points: readonly Vec3[]): Vec3 {
+    checkList('geometry.centroid: points', points);
+    if (points.length === 0) throw invalidArgument('geometry.centroid: points', 'an empty array', 'at least one point');
+    const total = new Vec3(sum(points.map((p) => p.x)), sum(points.map((p) => p.y)), sum(points.map((p) => p.z)));
+    return points.length === 1 ? total : total.mul(literal(1 / points.length));
+  },
+
+  /** The signed distance of p from the plane through `origin`, positive on the side of `normal`, which may have any length but 0. */
+  distanceToPlane(p: Vec3, origin: Vec3, normal: Vec3): Value {
+    return p.sub(origin).dot(normal.normalized);
+  },
+
+  /** The distance of p from the line through a and b, or from a where both are one point. */
+  distanceToLine(p: Vec3, a: Vec3, b: Vec3): Value {
+    return p.sub(a).reject(b.sub(a)).magnitude;
+  },
+} as const;

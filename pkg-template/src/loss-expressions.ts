@@ -1,0 +1,94 @@
+/**
+ * Losses as expressions, for energies written by hand. The robust losses of least squares, which can be exchanged without
+ * recompiling, are in loss.ts.
+ */
+
+import { invalidArgument } from './errors.js';
+import { Op } from './op-codes.js';
+import { checkList, mean, sum } from './sums.js';
+import { binary, checkNumber, constant, literal, select, toValue, unary, type Scalar, type Value } from './value.js';
+
+/** The mean of (output − target)². The lists are of one length, at least 1. */
+export function mse(outputs: readonly Scalar[], targets: readonly Scalar[]): Value {
+  checkPairs('V.mse', 'outputs', outputs, targets);
+  return mean('V.mse: outputs', pairs(outputs, targets, (output, target) => output.sub(target).square()));
+}
+
+/** The mean of |output − target|. The lists are of one length, at least 1. */
+export function mae(outputs: readonly Scalar[], targets: readonly Scalar[]): Value {
+  checkPairs('V.mae', 'outputs', outputs, targets);
+  return mean('V.mae: outputs', pairs(outputs, targets, (output, target) => output.sub(target).abs()));
+}
+
+/** r²/2 where |r| ≤ delta, delta (|r| − delta/2) beyond: quadratic near 0, linear far away. `delta` is 1 by default. */
+export function huber(residual: Scalar, delta = 1): Value {
+  checkPositive('V.huber: delta', delta);
+  const r = toValue(residual);
+  const size = r.abs();
+  const bound = constant(delta);
+  const half = literal(0.5);
+  return select(size.lte(bound), r.square().mul(half), bound.mul(size.sub(bound.mul(half))));
+}
+
+/**
+ * Tukey's biweight: c²/6 (1 − (1 − (r/c)²)³) where |r| ≤ c, c²/6 beyond, so that far outliers have no pull at all.
+ * `c` is 4.685 by default, which keeps 95 % efficiency where errors are normal with standard deviation 1.
+ */
+export function tukey(residual: Scalar, c = 4.685): Value {
+  checkPositive('V.tukey: c', c);
+  const r = toValue(residual);
+  const bound = constant(c);
+  const sixth = literal(1 / 6);
+  const s = r.div(bound).square();
+  // 1 − (1 − s)³ = s (3 − 3s + s²), which does not cancel near 0.
+  const inside = r.square().mul(sixth).mul(literal(3).add(s.mul(s.sub(literal(3)))));
+  return select(r.abs().lte(bound), inside, bound.square().mul(sixth));
+}
+
+/** Outputs are kept this far from 0 and 1: the spacing of f32 numbers below 1. */
+const PROBABILITY_MARGIN = 2 ** -24;
+
+/**
+ * The mean of −(t log p + (1 − t) log(1 − p)) over probabilities `outputs` in [0, 1] and targets in [0, 1]; finite at p = 0 and
+ * p = 1 too. The lists are of one length, at least 1.
+ */
+export function binaryCrossEntropy(outputs: readonly Scalar[], targets: readonly Scalar[]): Value {
+  checkPairs('V.binaryCrossEntropy', 'outputs', outputs, targets);
+  const terms = pairs(outputs, targets, (output, t) => {
+    const p = output.clamp(literal(PROBABILITY_MARGIN), literal(1 - PROBABILITY_MARGIN));
+    const one = literal(1);
+    return t.mul(p.log()).add(one.sub(t).mul(one.sub(p).log()));
+  });
+  return mean('V.binaryCrossEntropy: outputs', terms).neg();
+}
+
+/**
+ * −Σ tᵢ log softmax(z)ᵢ over logits z and class probabilities t, without overflow for large logits. The lists are of one length,
+ * at least 1.
+ */
+export function categoricalCrossEntropy(logits: readonly Scalar[], targets: readonly Scalar[]): Value {
+  checkPairs('V.categoricalCrossEntropy', 'logits', logits, targets);
+  const z = logits.map(toValue);
+  // log Σ eᶻ = m + log Σ eᶻ⁻ᵐ for every m; with m the largest no term overflows, and its derivative cancels.
+  const m = unary(Op.stopGradient, z.reduce((largest, logit) => binary(Op.max, largest, logit)));
+  const logSumExp = sum(z.map((logit) => logit.sub(m).exp())).log().add(m);
+  return sum(pairs(z, targets, (logit, t) => t.mul(logSumExp.sub(logit))));
+}
+
+function pairs(outputs: readonly Scalar[], targets: readonly Scalar[], term: (output: Value, target: Value) => Value): Value[] {
+  return outputs.map((output, i) => term(toValue(output), toValue(targets[i] as Scalar)));
+}
+
+function checkPairs(name: string, first: string, outputs: readonly Scalar[], targets: readonly Scalar[]): void {
+  checkList(`${name}: ${first}`, outputs);
+  checkList(`${name}: targets`, targets);
+  if (outputs.length === 0) throw invalidArgument(`${name}: ${first}`, 'an empty array', 'at least one term');
+  if (outputs.length !== targets.length) {
+    throw invalidArgument(`${name}: targets`, `${targets.length} terms`, `as many as ${first}, ${outputs.length}`);
+  }
+}
+
+function checkPositive(argument: string, value: number): void {
+  checkNumber(argument, value);
+  if (!(value > 0 && value < Infinity)) throw invalidArgument(argument, String(value), 'a finite number above 0');
+}

@@ -1,0 +1,80 @@
+/** 3×3 matrices of expressions. */
+
+import { describe, invalidArgument } from './errors.js';
+import { smallestEigenvalue } from './symmetric-eigenvalue.js';
+import { toValue, type Scalar, type Value } from './value.js';
+import { Vec3 } from './vec3.js';
+
+/** A 3×3 matrix. Operators never mutate. */
+export class Mat3 {
+  /** @internal The rows. */
+  readonly rows: readonly [Vec3, Vec3, Vec3];
+
+  private constructor(a: Vec3, b: Vec3, c: Vec3) {
+    this.rows = [a, b, c];
+  }
+
+  /** Of three rows. */
+  static fromRows(a: Vec3, b: Vec3, c: Vec3): Mat3 {
+    checkVector('Mat3.fromRows: a', a);
+    checkVector('Mat3.fromRows: b', b);
+    checkVector('Mat3.fromRows: c', c);
+    return new Mat3(a, b, c);
+  }
+  /** a bᵀ */
+  static outer(a: Vec3, b: Vec3): Mat3 {
+    checkVector('Mat3.outer: a', a);
+    checkVector('Mat3.outer: b', b);
+    return new Mat3(b.mul(a.x), b.mul(a.y), b.mul(a.z));
+  }
+
+  /** this + b */
+  add(b: Mat3): Mat3 {
+    const [x, y, z] = this.rows;
+    return new Mat3(x.add(b.rows[0]), y.add(b.rows[1]), z.add(b.rows[2]));
+  }
+  /** Scaled by s. */
+  mul(s: Scalar): Mat3 {
+    const factor = toValue(s);
+    const [x, y, z] = this.rows;
+    return new Mat3(x.mul(factor), y.mul(factor), z.mul(factor));
+  }
+  /** The product with a column vector. */
+  mulVec(v: Vec3): Vec3 {
+    const [x, y, z] = this.rows;
+    return new Vec3(x.dot(v), y.dot(v), z.dot(v));
+  }
+  /** The matrix product this · b. */
+  matmul(b: Mat3): Mat3 {
+    const [x, y, z] = b.transpose().rows;
+    const [p, q, r] = this.rows;
+    const row = (a: Vec3) => new Vec3(a.dot(x), a.dot(y), a.dot(z));
+    return new Mat3(row(p), row(q), row(r));
+  }
+  /** Rows and columns exchanged. */
+  transpose(): Mat3 {
+    const [a, b, c] = this.rows;
+    return new Mat3(new Vec3(a.x, b.x, c.x), new Vec3(a.y, b.y, c.y), new Vec3(a.z, b.z, c.z));
+  }
+  /** The determinant. */
+  get determinant(): Value {
+    const [a, b, c] = this.rows;
+    return a.dot(b.cross(c));
+  }
+  /** The sum of the diagonal. */
+  get trace(): Value {
+    const [a, b, c] = this.rows;
+    return a.x.add(b.y).add(c.z);
+  }
+  /**
+   * The smallest eigenvalue of a symmetric matrix, in closed form, with the derivative v vᵀ of its unit eigenvector, and 0 where
+   * the eigenvalue repeats. Of a matrix that is not symmetric it has no meaning.
+   */
+  get smallestEigenvalue(): Value {
+    return smallestEigenvalue(this.rows);
+  }
+}
+
+function checkVector(argument: string, value: unknown): void {
+  if (!(value instanceof Vec3)) throw invalidArgument(argument, describe(value), 'a Vec3');
+}

@@ -1,0 +1,201 @@
+/**
+ * The only door to the WebAssembly module: the shape of what src/js exports, and the call that fetches its glue.
+ *
+ * The interfaces are written out here rather than taken from the generated declarations, so that the package's own declarations
+ * do not lean on them; `loadGlue` makes the compiler compare the two. The glue is imported when it is first needed, so importing
+ * the package does no work.
+ */
+
+/** A tape: one operation a position, operands standing before their users. All arrays are trimmed to their length. */
+export interface Tape {
+  /** Codes of op-codes.ts. */
+  readonly ops: Uint8Array;
+  /** First operand: a tape position; of a leaf its position in `constants` or its number. */
+  readonly a: Uint32Array;
+  /** Second operand. */
+  readonly b: Uint32Array;
+  /** Third operand. */
+  readonly c: Uint32Array;
+  /** The numbers of literals and constants. */
+  readonly constants: Float64Array;
+  /** The tape positions that are the result. */
+  readonly outputs: Uint32Array;
+}
+
+/** A problem on its way into a compile, which consumes it. */
+export interface RawProblem {
+  addArray(name: string, dim: number, count: number, manifold: string): number;
+  addBlock(name: string, instances: number, firstRow: number, rows: number): number;
+  addRecipe(
+    block: number,
+    instances: Uint32Array,
+    rows: Uint32Array,
+    outputsPerInstance: number,
+    slotArrays: Uint32Array,
+    indices: Uint32Array,
+    dataColumns: number,
+    data: Float64Array,
+    ops: Uint8Array,
+    a: Uint32Array,
+    b: Uint32Array,
+    c: Uint32Array,
+    constants: Float64Array,
+    outputs: Uint32Array,
+  ): number;
+  free(): void;
+}
+
+/** What the device counts. */
+export interface RawStats {
+  buffers: number;
+  bufferBytes: number;
+  peakBufferBytes: number;
+  pipelines: number;
+  pipelineCacheHits: number;
+  dispatches: number;
+  submits: number;
+  readbacks: number;
+}
+
+/** A GPU device. */
+export interface RawContext {
+  device(): GPUDevice;
+  adapter(): { vendor: string; architecture: string; description: string; isSoftware: boolean };
+  lost(): Promise<{ reason: string; message: string }>;
+  isLost(): boolean;
+  stats(): RawStats;
+  trim(): void;
+  dispose(): void;
+}
+
+/** One iteration, as both sides call it. */
+export interface RawIteration {
+  iteration: number;
+  cost: number;
+  costChange: number;
+  gradientMaxNorm: number;
+  stepNorm: number;
+  accepted: boolean;
+  damping?: number;
+  gainRatio?: number;
+  linearIterations?: number;
+  stepSize?: number;
+  elapsedMs: number;
+}
+
+/** What a solver gives back. */
+export interface RawSolveResult {
+  success: boolean;
+  termination: string;
+  message: string;
+  iterations: number;
+  functionEvaluations: number;
+  initialCost: number;
+  finalCost: number;
+  computationTime: number;
+  x: Float64Array;
+  history: RawIteration[];
+  reportText: string;
+}
+
+/** The options of L-BFGS, every one filled in; flags are 0 or 1, no time limit is Infinity. */
+export interface RawLbfgsOptions {
+  maxIterations: number;
+  maxTimeMs: number;
+  costTolerance: number;
+  gradientTolerance: number;
+  parameterTolerance: number;
+  historySize: number;
+  maxLineSearchSteps: number;
+  c1: number;
+  c2: number;
+  leastSquares: number;
+  readBack: number;
+}
+
+/** Compiled functions. One call at a time; setters between calls. */
+export interface RawFunctions {
+  numParams(): number;
+  numResiduals(): number;
+  kernelCount(): number;
+  kernels(): { name: string; instances: number; wgsl: string }[];
+  compileTimes(): Record<string, number>;
+  setValues(x: Float64Array): void;
+  setConstant(mask: Uint8Array): void;
+  setBounds(lower: Float64Array, upper: Float64Array): void;
+  setData(recipe: number, firstColumn: number, columns: Float64Array): void;
+  setWeight(block: number, weight: number): void;
+  setLoss(block: number, kind: string, a: number, b: number, factor: number): void;
+  setEnabled(block: number, enabled: boolean): void;
+  evaluate(x?: Float64Array): Promise<Float64Array>;
+  evaluateSumWithGradient(x?: Float64Array): Promise<{ value: number; gradient: Float64Array }>;
+  evaluateCostWithGradient(x?: Float64Array): Promise<{ value: number; gradient: Float64Array }>;
+  evaluateJacobian(x?: Float64Array): Promise<{
+    values: Float64Array;
+    rowOffsets: Uint32Array;
+    colIndices: Uint32Array;
+    entries: Float64Array;
+  }>;
+  checkGradients(x?: Float64Array): Promise<{ maxRelativeError: number; residual: number; parameter: number }>;
+  lbfgs(
+    options: RawLbfgsOptions,
+    onIteration: (summary: RawIteration) => boolean,
+    aborted: () => boolean,
+  ): Promise<RawSolveResult>;
+  parameterBuffer(): GPUBuffer | null | undefined;
+  dataBuffer(recipe: number, firstColumn: number): GPUBuffer | null | undefined;
+  download(): Promise<Float64Array>;
+  dispose(): void;
+}
+
+/** The exports of the glue. */
+export interface RawModule {
+  /** Fetches and starts the WebAssembly module; without a source, from beside the glue. */
+  default(options?: { module_or_path?: unknown }): Promise<unknown>;
+  RawProblem: {
+    new (): RawProblem;
+    fromTape(
+      paramCount: number,
+      ops: Uint8Array,
+      a: Uint32Array,
+      b: Uint32Array,
+      c: Uint32Array,
+      constants: Float64Array,
+      outputs: Uint32Array,
+    ): RawProblem;
+  };
+  RawContext: {
+    create(powerPreference: string | undefined, device: GPUDevice | undefined): Promise<RawContext>;
+    isAvailable(): Promise<boolean>;
+  };
+  RawFunctions: {
+    compile(
+      problem: RawProblem,
+      values: Float64Array,
+      context: RawContext | undefined,
+      batchSize: number | undefined,
+      onProgress: ((done: number, total: number, stage: string) => void) | undefined,
+      aborted: (() => boolean) | undefined,
+    ): Promise<RawFunctions>;
+  };
+  /** The value of a tape's position in double precision. */
+  evaluateExpression(
+    ops: Uint8Array,
+    a: Uint32Array,
+    b: Uint32Array,
+    c: Uint32Array,
+    constants: Float64Array,
+    parameters: Float64Array,
+    output: number,
+  ): number;
+  /** Calls `listener` from the panic hook; the panic traps right after, and what waited on it is never settled by the module itself. */
+  onPanic(listener: (message: string) => void): void;
+  /** After a trap: the next call runs on a fresh instance of the same module; objects of the old one are dead. */
+  restart(): void;
+}
+
+/** Fetches the glue; the WebAssembly itself is fetched by its default export. */
+export async function loadGlue(): Promise<RawModule> {
+  const glue = await import('../wasm/residua.js');
+  return glue satisfies RawModule as unknown as RawModule;
+}

@@ -1,0 +1,154 @@
+/**
+ * The smallest eigenvalue of a symmetric 3×3 matrix as an expression, accurate in f32 and without NaN for any finite matrix.
+ *
+ * Of the three eigenvalues one, the largest or the smallest, stands apart from the other two; the trigonometric formula gives it
+ * and its eigenvector to full accuracy (D. Eberly, A Robust Eigensolver for 3×3 Symmetric Matrices, 2014). When that is the
+ * largest, the smallest comes from the 2×2 matrix of the plane across its eigenvector. Either way all of this is a constant for
+ * differentiation and yields only the unit eigenvector v; the value is vᵀAv, in which an error of v counts squared and whose
+ * derivative is v vᵀ.
+ */
+
+import { Op } from './op-codes.js';
+import { inverseNorm, norm, squaredNorm } from './sums.js';
+import { literal, select, unary, type Value } from './value.js';
+import { Vec3 } from './vec3.js';
+
+/** The upper triangle of a symmetric matrix: diagonal first. */
+interface Symmetric {
+  readonly xx: Value;
+  readonly yy: Value;
+  readonly zz: Value;
+  readonly xy: Value;
+  readonly xz: Value;
+  readonly yz: Value;
+}
+
+/** The smallest eigenvalue of the symmetric matrix with the given rows. */
+export function smallestEigenvalue(rows: readonly [Vec3, Vec3, Vec3]): Value {
+  const a = scaled(rows);
+  const { direction: w, largest } = isolatedEigenvector(a);
+  const { direction: u, repeated } = smallestAcross(a, w);
+  const v = constantVector(pick(largest, u, w));
+  const [x, y, z] = rows;
+  const value = new Vec3(x.dot(v), y.dot(v), z.dot(v)).dot(v);
+  return select(largest.mul(repeated), unary(Op.stopGradient, value), value);
+}
+
+/** The matrix divided by its largest entry, so that no product below over- or underflows in f32. */
+function scaled([p, q, r]: readonly [Vec3, Vec3, Vec3]): Symmetric {
+  const entries = [p.x, q.y, r.z, p.y, p.z, q.z] as const;
+  const size = entries.map((entry) => entry.abs()).reduce((a, b) => a.max(b));
+  const factor = literal(1).div(select(size, size, literal(1)));
+  const [xx, yy, zz, xy, xz, yz] = entries.map((entry) => entry.mul(factor)) as [Value, Value, Value, Value, Value, Value];
+  return { xx, yy, zz, xy, xz, yz };
+}
+
+/** The unit eigenvector of the eigenvalue that stands apart, and whether (1 or 0) that is the largest. */
+function isolatedEigenvector(a: Symmetric): { direction: Vec3; largest: Value } {
+  // C = (A − qI)/p with q the mean of the diagonal has the eigenvalues 2 cos(φ + 2πk/3), cos 3φ = det(C)/2. The diagonal of A − qI
+  // is formed from differences, so that it is exactly 0 for a multiple of the identity.
+  const third = literal(1 / 3);
+  const xy = a.xx.sub(a.yy);
+  const yz = a.yy.sub(a.zz);
+  const zx = a.zz.sub(a.xx);
+  const dx = xy.sub(zx).mul(third);
+  const dy = yz.sub(xy).mul(third);
+  const dz = zx.sub(yz).mul(third);
+  const offDiagonal = squaredNorm([a.xy, a.xz, a.yz]);
+  const p = unary(Op.norm, squaredNorm([dx, dy, dz]).add(offDiagonal.add(offDiagonal)).mul(literal(1 / 6)));
+  const factor = literal(1).div(select(p, p, literal(1)));
+  const c: Symmetric = {
+    xx: dx.mul(factor),
+    yy: dy.mul(factor),
+    zz: dz.mul(factor),
+    xy: a.xy.mul(factor),
+    xz: a.xz.mul(factor),
+    yz: a.yz.mul(factor),
+  };
+  const cosine = determinant(c).mul(literal(0.5)).clamp(literal(-1), literal(1));
+  const largest = cosine.gte(literal(0));
+  const phi = cosine.abs().acos().mul(third);
+  const magnitude = phi.cos().mul(literal(2));
+  const eigenvalue = select(largest, magnitude, magnitude.neg());
+  return { direction: kernel(minusDiagonal(c, eigenvalue)), largest };
+}
+
+/** The unit vector that a symmetric matrix of rank 2 takes to 0: its adjugate is a multiple of v vᵀ, whose longest row is taken. */
+function kernel(m: Symmetric): Vec3 {
+  const xx = m.yy.mul(m.zz).sub(m.yz.square());
+  const yy = m.xx.mul(m.zz).sub(m.xz.square());
+  const zz = m.xx.mul(m.yy).sub(m.xy.square());
+  const xy = m.xz.mul(m.yz).sub(m.xy.mul(m.zz));
+  const xz = m.xy.mul(m.yz).sub(m.xz.mul(m.yy));
+  const yz = m.xy.mul(m.xz).sub(m.yz.mul(m.xx));
+  const sizeX = xx.abs();
+  const sizeY = yy.abs();
+  const sizeZ = zz.abs();
+  const xOrY = pick(sizeX.gte(sizeY), new Vec3(xx, xy, xz), new Vec3(xy, yy, yz));
+  return pick(sizeX.max(sizeY).gte(sizeZ), xOrY, new Vec3(xz, yz, zz)).normalized;
+}
+
+/** How many times the residual of w the gap of the other two eigenvalues must be, to be more than rounding. */
+const REPEATED_WITHIN = 4;
+/** The same where w happens to be exact: a few units in the last place of a double. */
+const REPEATED_BELOW = 2 ** -50;
+
+/** In the plane across the unit eigenvector w: the unit eigenvector of the smaller eigenvalue, and whether (1 or 0) both are equal. */
+function smallestAcross(a: Symmetric, w: Vec3): { direction: Vec3; repeated: Value } {
+  const { u, v } = plane(w);
+  const au = times(a, u);
+  const av = times(a, v);
+  // The matrix [α β; β γ], its half difference and the distance of its eigenvalues from their mean.
+  const beta = u.dot(av);
+  const halfDifference = u.dot(au).sub(v.dot(av)).mul(literal(0.5));
+  const radius = norm([halfDifference, beta]);
+  // The eigenvector across the longer row of [α β; β γ] minus the smaller eigenvalue; no difference in it cancels.
+  const long = halfDifference.abs().add(radius);
+  const first = halfDifference.gte(literal(0));
+  const x = select(first, beta.neg(), long);
+  const y = select(first, long, beta.neg());
+  const length = inverseNorm(squaredNorm([x, y]));
+  // How far w is from an eigenvector tells how large rounding is in this arithmetic; a gap that small is no gap.
+  const aw = times(a, w);
+  const rounding = aw.sub(w.mul(w.dot(aw))).magnitude;
+  const repeated = radius.lte(rounding.mul(literal(REPEATED_WITHIN)).add(literal(REPEATED_BELOW)));
+  const direction = u.mul(x.mul(length)).add(v.mul(y.mul(length)));
+  // Of a multiple of the identity every direction is an eigenvector.
+  return { direction: pick(radius, direction, u), repeated };
+}
+
+/** Two unit vectors across the unit vector w and each other (Duff et al., Building an Orthonormal Basis, Revisited, JCGT 2017). */
+function plane(w: Vec3): { u: Vec3; v: Vec3 } {
+  const one = literal(1);
+  const sign = select(w.z.gte(literal(0)), one, literal(-1));
+  const a = sign.add(w.z).reciprocal().neg();
+  const b = w.x.mul(w.y).mul(a);
+  return {
+    u: new Vec3(sign.mul(w.x.square()).mul(a).add(one), sign.mul(b), sign.mul(w.x).neg()),
+    v: new Vec3(b, sign.add(w.y.square().mul(a)), w.y.neg()),
+  };
+}
+
+function determinant(m: Symmetric): Value {
+  return m.xx
+    .mul(m.yy.mul(m.zz).sub(m.yz.square()))
+    .sub(m.xy.mul(m.xy.mul(m.zz).sub(m.yz.mul(m.xz))))
+    .add(m.xz.mul(m.xy.mul(m.yz).sub(m.yy.mul(m.xz))));
+}
+
+function minusDiagonal(m: Symmetric, value: Value): Symmetric {
+  return { ...m, xx: m.xx.sub(value), yy: m.yy.sub(value), zz: m.zz.sub(value) };
+}
+
+function times(m: Symmetric, v: Vec3): Vec3 {
+  return new Vec3(new Vec3(m.xx, m.xy, m.xz).dot(v), new Vec3(m.xy, m.yy, m.yz).dot(v), new Vec3(m.xz, m.yz, m.zz).dot(v));
+}
+
+function pick(condition: Value, a: Vec3, b: Vec3): Vec3 {
+  return new Vec3(select(condition, a.x, b.x), select(condition, a.y, b.y), select(condition, a.z, b.z));
+}
+
+function constantVector(v: Vec3): Vec3 {
+  const stop = (x: Value) => unary(Op.stopGradient, x);
+  return new Vec3(stop(v.x), stop(v.y), stop(v.z));
+}

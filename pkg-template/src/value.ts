@@ -1,0 +1,359 @@
+/**
+ * The scalar expression. Outside a recording a Value is a plain garbage-collected node; inside one it is a position on the
+ * recording's tape.
+ */
+
+import { describe, invalidArgument, invalidGraph } from './errors.js';
+import { evaluateRecorded, evaluateTree } from './evaluate.js';
+import { Op, type OpCode } from './op-codes.js';
+import { activeRecording, arity, foreign, type Recording } from './tape.js';
+
+/** A scalar expression or a number. */
+export type Scalar = Value | number;
+
+/** What a Value stands for that was made outside a recording; leaves always are. */
+export interface Node {
+  /** What it is. */
+  readonly op: OpCode;
+  /** First operand; null in a leaf. */
+  readonly a: Value | null;
+  /** Second operand. */
+  readonly b: Value | null;
+  /** Third operand. */
+  readonly c: Value | null;
+  /** Of a leaf: its number. */
+  number: number;
+  /** Whether a parameter stands below, not counting what is behind a stopGradient. */
+  readonly requiresGrad: boolean;
+  /** Of a parameter: its name. */
+  readonly label: string | undefined;
+}
+
+/**
+ * A scalar expression. Operators never mutate; each takes Values and numbers alike, and a NaN or something else among them throws
+ * 'invalid-argument'. Values are ordinary garbage-collected objects: one built earlier over the params may be used in a compile,
+ * and a parameter that is not among its `params` is a constant there.
+ */
+export class Value {
+  /** @internal What it stands for, unless it was made by an operation inside a recording. */
+  readonly node: Node | null;
+  /** @internal The recording it was made in or, of one with a node, the last that used it. */
+  recording: Recording | null;
+  /** @internal Its position on that recording's tape. */
+  index: number;
+
+  private constructor(node: Node | null, recording: Recording | null, index: number) {
+    this.node = node;
+    this.recording = recording;
+    this.index = index;
+  }
+
+  /** @internal A Value with a node. */
+  static of(node: Node): Value {
+    return new Value(node, null, 0);
+  }
+
+  /** @internal A position on a tape. */
+  static at(recording: Recording, index: number): Value {
+    return new Value(null, recording, index);
+  }
+
+  /**
+   * The number: of a constant or parameter, its value; of anything else, the value in double precision at the parameters' current
+   * numbers (after `init()`, else 'not-initialized'). Inside a Problem's residual function, of anything that depends on its
+   * inputs, it throws 'invalid-argument': there are many instances and no one number. Setting it is for constants and parameters;
+   * a compiled function takes a parameter's new number at its next call.
+   */
+  get data(): number {
+    if (this.node === null) return evaluateRecorded(this);
+    return this.node.a === null ? this.node.number : evaluateTree(this);
+  }
+
+  set data(value: number) {
+    if (this.node === null || this.node.a !== null) {
+      throw invalidArgument('data', 'a number for an expression', 'a constant or parameter, made by V.C, V.W or V.Param, to set it on');
+    }
+    checkNumber('data', value);
+    this.node.number = value;
+    // What the active recording has already written with the old number stays; the next use writes the new one.
+    this.recording = null;
+  }
+
+  /** Whether derivatives flow through it to a parameter. */
+  get requiresGrad(): boolean {
+    if (this.node !== null) return this.node.requiresGrad;
+    return recordedRequiresGrad(this);
+  }
+
+  /** The name given to a parameter. */
+  get label(): string | undefined {
+    return this.node?.label;
+  }
+
+  /** this + b */
+  add(b: Scalar): Value {
+    return binary(Op.add, this, b);
+  }
+  /** this − b */
+  sub(b: Scalar): Value {
+    return binary(Op.sub, this, b);
+  }
+  /** this · b */
+  mul(b: Scalar): Value {
+    return binary(Op.mul, this, b);
+  }
+  /** this / b */
+  div(b: Scalar): Value {
+    return binary(Op.div, this, b);
+  }
+  /** −this */
+  neg(): Value {
+    return unary(Op.neg, this);
+  }
+  /** |this|; the derivative at 0 is 0. */
+  abs(): Value {
+    return unary(Op.abs, this);
+  }
+  /** −1, 0 or 1; the derivative is 0. */
+  sign(): Value {
+    return unary(Op.sign, this);
+  }
+  /** this² */
+  square(): Value {
+    return binary(Op.mul, this, this);
+  }
+  /** this³ */
+  cube(): Value {
+    return binary(Op.mul, this.square(), this);
+  }
+  /** √this; NaN below 0, its derivative at 0 is infinite. */
+  sqrt(): Value {
+    return unary(Op.sqrt, this);
+  }
+  /** 1 / this */
+  reciprocal(): Value {
+    return binary(Op.div, literal(1), this);
+  }
+  /**
+   * Like Math.pow: a negative base takes integer exponents alone. An exponent that is a whole number up to ±8, or ±0.5, belongs to
+   * the formula; any other number is a constant, which instances may differ in.
+   */
+  pow(exponent: Scalar): Value {
+    return binary(Op.pow, this, isStructuralExponent(exponent) ? literal(exponent) : exponent);
+  }
+  /** The remainder with the sign of this, as JavaScript's %. */
+  mod(b: Scalar): Value {
+    return binary(Op.mod, this, b);
+  }
+  /** e to the power of this. */
+  exp(): Value {
+    return unary(Op.exp, this);
+  }
+  /** Natural logarithm; −∞ at 0, NaN below. */
+  log(): Value {
+    return unary(Op.log, this);
+  }
+  /** Sine of an angle in radians. */
+  sin(): Value {
+    return unary(Op.sin, this);
+  }
+  /** Cosine of an angle in radians. */
+  cos(): Value {
+    return unary(Op.cos, this);
+  }
+  /** Tangent of an angle in radians. */
+  tan(): Value {
+    return unary(Op.tan, this);
+  }
+  /** Arc sine in [−π/2, π/2]; NaN outside [−1, 1]. */
+  asin(): Value {
+    return unary(Op.asin, this);
+  }
+  /** Arc cosine in [0, π]; NaN outside [−1, 1]. */
+  acos(): Value {
+    return unary(Op.acos, this);
+  }
+  /** Arc tangent in [−π/2, π/2]. */
+  atan(): Value {
+    return unary(Op.atan, this);
+  }
+  /** Hyperbolic sine. */
+  sinh(): Value {
+    return unary(Op.sinh, this);
+  }
+  /** Hyperbolic cosine. */
+  cosh(): Value {
+    return unary(Op.cosh, this);
+  }
+  /** Hyperbolic tangent. */
+  tanh(): Value {
+    return unary(Op.tanh, this);
+  }
+  /** 1 / (1 + e^−this) */
+  sigmoid(): Value {
+    return unary(Op.sigmoid, this);
+  }
+  /** log(1 + e^this), without overflow. */
+  softplus(): Value {
+    return unary(Op.softplus, this);
+  }
+  /** this above 0, else 0; a NaN stays one. */
+  relu(): Value {
+    const zero = literal(0);
+    return select(binary(Op.lte, this, zero), zero, this);
+  }
+  /** The largest whole number not above this. */
+  floor(): Value {
+    return unary(Op.floor, this);
+  }
+  /** The smallest whole number not below this. */
+  ceil(): Value {
+    return unary(Op.ceil, this);
+  }
+  /** The nearest whole number, halves upward, as Math.round. */
+  round(): Value {
+    return unary(Op.round, this);
+  }
+  /** The smaller; NaN if either is. Where both are equal each gets half of the derivative. */
+  min(b: Scalar): Value {
+    return binary(Op.min, this, b);
+  }
+  /** The larger; NaN if either is. Where both are equal each gets half of the derivative. */
+  max(b: Scalar): Value {
+    return binary(Op.max, this, b);
+  }
+  /** min(max(this, low), high) */
+  clamp(low: Scalar, high: Scalar): Value {
+    return this.max(low).min(high);
+  }
+  /** 1 if equal, else 0; like all comparisons with derivative 0. */
+  eq(b: Scalar): Value {
+    return binary(Op.eq, this, b);
+  }
+  /** 1 if not equal (so with a NaN), else 0. */
+  neq(b: Scalar): Value {
+    return binary(Op.neq, this, b);
+  }
+  /** 1 if this < b, else 0. */
+  lt(b: Scalar): Value {
+    return binary(Op.lt, this, b);
+  }
+  /** 1 if this ≤ b, else 0. */
+  lte(b: Scalar): Value {
+    return binary(Op.lte, this, b);
+  }
+  /** 1 if this > b, else 0. */
+  gt(b: Scalar): Value {
+    return binary(Op.gt, this, b);
+  }
+  /** 1 if this ≥ b, else 0. */
+  gte(b: Scalar): Value {
+    return binary(Op.gte, this, b);
+  }
+}
+
+/** Whether an exponent belongs to the formula: x² and x³ are other code than x^y. */
+function isStructuralExponent(exponent: Scalar): exponent is number {
+  if (typeof exponent !== 'number') return false;
+  return (Number.isInteger(exponent) && Math.abs(exponent) <= 8) || Math.abs(exponent) === 0.5;
+}
+
+/** A constant: the user's number. Kernels are shared between residuals that differ in constants. */
+export function constant(value: number): Value {
+  return leaf(Op.constant, value, undefined);
+}
+
+/** A parameter. */
+export function parameter(value: number, label: string | undefined): Value {
+  return leaf(Op.parameter, value, label);
+}
+
+/** A number that the library's own formula holds. */
+export function literal(value: number): Value {
+  const recording = activeRecording();
+  return recording === null ? leaf(Op.literal, value, undefined) : Value.at(recording, recording.number(Op.literal, value));
+}
+
+function leaf(op: OpCode, number: number, label: string | undefined): Value {
+  return Value.of({ op, a: null, b: null, c: null, number, requiresGrad: op === Op.parameter, label });
+}
+
+/** Applies an operation to one operand. */
+export function unary(op: OpCode, a: Scalar): Value {
+  checkOperand(a);
+  const recording = activeRecording();
+  return recording === null ? operation(op, a, null, null) : Value.at(recording, recording.push(op, recording.operand(a), 0, 0));
+}
+
+/** Applies an operation to two operands. */
+export function binary(op: OpCode, a: Scalar, b: Scalar): Value {
+  checkOperand(a);
+  checkOperand(b);
+  const recording = activeRecording();
+  return recording === null
+    ? operation(op, a, b, null)
+    : Value.at(recording, recording.push(op, recording.operand(a), recording.operand(b), 0));
+}
+
+/** `a` where the condition is not 0, else `b`. */
+export function select(condition: Scalar, a: Scalar, b: Scalar): Value {
+  checkOperand(condition);
+  checkOperand(a);
+  checkOperand(b);
+  const recording = activeRecording();
+  if (recording === null) return operation(Op.select, condition, a, b);
+  return Value.at(
+    recording,
+    recording.push(Op.select, recording.operand(condition), recording.operand(a), recording.operand(b)),
+  );
+}
+
+/** A Value as it is, a number as a constant. */
+export function toValue(x: Scalar): Value {
+  checkOperand(x);
+  return typeof x === 'number' ? constant(x) : x;
+}
+
+function operation(op: OpCode, a: Scalar, b: Scalar | null, c: Scalar | null): Value {
+  const first = withNode(a);
+  const second = b === null ? null : withNode(b);
+  const third = c === null ? null : withNode(c);
+  const requiresGrad =
+    op !== Op.stopGradient &&
+    (first.requiresGrad || (second !== null && second.requiresGrad) || (third !== null && third.requiresGrad));
+  return Value.of({ op, a: first, b: second, c: third, number: Number.NaN, requiresGrad, label: undefined });
+}
+
+function withNode(x: Scalar): Value {
+  if (typeof x === 'number') return constant(x);
+  if (x.node === null) throw foreign(x);
+  return x;
+}
+
+function checkOperand(x: Scalar): void {
+  if (typeof x === 'number' ? x !== x : !(x instanceof Value)) {
+    throw invalidArgument('an operand', describe(x), 'a Value or a number that is not NaN');
+  }
+}
+
+/** Throws unless `value` is a number and not NaN. */
+export function checkNumber(argument: string, value: unknown): asserts value is number {
+  if (typeof value !== 'number' || value !== value) throw invalidArgument(argument, describe(value), 'a number that is not NaN');
+}
+
+function recordedRequiresGrad(value: Value): boolean {
+  const recording = value.recording;
+  if (recording === null || recording.finished) throw invalidGraph('requiresGrad of a Value from a recording that is over');
+  const { ops, a, b, c } = recording;
+  const seen = new Set<number>([value.index]);
+  for (const position of seen) {
+    const op = ops[position] as OpCode;
+    if (op === Op.parameter) return true;
+    if (arity(op) === 0 || op === Op.stopGradient) continue;
+    const count = arity(op);
+    seen.add(a[position] as number);
+    if (count > 1) seen.add(b[position] as number);
+    if (count > 2) seen.add(c[position] as number);
+  }
+  return false;
+}

@@ -1,0 +1,112 @@
+/** Vectors of three expressions. */
+
+import { angleOf } from './angle.js';
+import { inverseNorm, norm, squaredNorm } from './sums.js';
+import { checkNumber, constant, parameter, toValue, type Scalar, type Value } from './value.js';
+
+/** A vector in space. Operators never mutate. */
+export class Vec3 {
+  /** First coordinate. */
+  readonly x: Value;
+  /** Second coordinate. */
+  readonly y: Value;
+  /** Third coordinate. */
+  readonly z: Value;
+
+  /** Of expressions; numbers become constants. */
+  constructor(x: Scalar, y: Scalar, z: Scalar) {
+    this.x = toValue(x);
+    this.y = toValue(y);
+    this.z = toValue(z);
+  }
+
+  /** A vector of three parameters. */
+  static W(x: number, y: number, z: number): Vec3 {
+    return vec3Of(parameter, x, y, z);
+  }
+  /** A vector of three constants. */
+  static C(x: number, y: number, z: number): Vec3 {
+    return vec3Of(constant, x, y, z);
+  }
+
+  /** this + b */
+  add(b: Vec3): Vec3 {
+    return new Vec3(this.x.add(b.x), this.y.add(b.y), this.z.add(b.z));
+  }
+  /** this − b */
+  sub(b: Vec3): Vec3 {
+    return new Vec3(this.x.sub(b.x), this.y.sub(b.y), this.z.sub(b.z));
+  }
+  /** Scaled by s. */
+  mul(s: Scalar): Vec3 {
+    const factor = toValue(s);
+    return new Vec3(this.x.mul(factor), this.y.mul(factor), this.z.mul(factor));
+  }
+  /** Each coordinate divided by s. */
+  div(s: Scalar): Vec3 {
+    const divisor = toValue(s);
+    return new Vec3(this.x.div(divisor), this.y.div(divisor), this.z.div(divisor));
+  }
+  /** −this */
+  neg(): Vec3 {
+    return new Vec3(this.x.neg(), this.y.neg(), this.z.neg());
+  }
+  /** x bx + y by + z bz */
+  dot(b: Vec3): Value {
+    return this.x.mul(b.x).add(this.y.mul(b.y)).add(this.z.mul(b.z));
+  }
+  /** The vector product. */
+  cross(b: Vec3): Vec3 {
+    return new Vec3(
+      this.y.mul(b.z).sub(this.z.mul(b.y)),
+      this.z.mul(b.x).sub(this.x.mul(b.z)),
+      this.x.mul(b.y).sub(this.y.mul(b.x)),
+    );
+  }
+  /** |this − b|; its gradient where both are equal is 0. */
+  distance(b: Vec3): Value {
+    return this.sub(b).magnitude;
+  }
+  /** The angle between both, in [0, π] radians; accurate for small angles too. Where either is 0, value and gradient are 0. */
+  angleBetween(b: Vec3): Value {
+    return angleOf(this.cross(b).magnitude, this.dot(b));
+  }
+  /** this + t (b − this) */
+  lerp(b: Vec3, t: Scalar): Vec3 {
+    return this.add(b.sub(this).mul(t));
+  }
+  /** The part along `onto`; 0 where `onto` is 0. */
+  project(onto: Vec3): Vec3 {
+    const direction = onto.normalized;
+    return direction.mul(this.dot(direction));
+  }
+  /** The part across `from`; this itself where `from` is 0. */
+  reject(from: Vec3): Vec3 {
+    return this.sub(this.project(from));
+  }
+  /** |v|; its gradient at v = 0 is 0, never NaN. */
+  get magnitude(): Value {
+    return norm([this.x, this.y, this.z]);
+  }
+  /** |v|² */
+  get sqrMagnitude(): Value {
+    return squaredNorm([this.x, this.y, this.z]);
+  }
+  /** v / |v|; at v = 0 the value and the gradient are 0. */
+  get normalized(): Vec3 {
+    return this.mul(inverseNorm(this.sqrMagnitude));
+  }
+  /** x, y, then z. */
+  *[Symbol.iterator](): IterableIterator<Value> {
+    yield this.x;
+    yield this.y;
+    yield this.z;
+  }
+}
+
+function vec3Of(make: (value: number, label: undefined) => Value, x: number, y: number, z: number): Vec3 {
+  checkNumber('Vec3: x', x);
+  checkNumber('Vec3: y', y);
+  checkNumber('Vec3: z', z);
+  return new Vec3(make(x, undefined), make(y, undefined), make(z, undefined));
+}

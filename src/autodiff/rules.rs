@@ -1,0 +1,276 @@
+//! The derivative of every op, one rule each.
+
+use crate::graph::{Graph, NodeId, Op};
+
+/// How derivatives pass from an op to one of its operands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Passage {
+    /// Not at all: the op is constant in that operand wherever it has a derivative, or is told to be.
+    Closed,
+    /// By multiplication with a partial.
+    Open,
+    /// By a selection that may make the adjoint 0, so that products below it are guarded.
+    Selected,
+}
+
+/// How derivatives pass from an op to the operand at a place.
+pub(super) fn passage(op: Op, place: usize) -> Passage {
+    match op {
+        Op::Neg
+        | Op::Abs
+        | Op::Sqrt
+        | Op::Norm
+        | Op::InverseNorm
+        | Op::Exp
+        | Op::Log
+        | Op::Sin
+        | Op::Cos
+        | Op::Tan
+        | Op::Asin
+        | Op::Acos
+        | Op::Atan
+        | Op::Sinh
+        | Op::Cosh
+        | Op::Tanh
+        | Op::Sigmoid
+        | Op::Softplus
+        | Op::Add
+        | Op::Sub
+        | Op::Mul
+        | Op::Div
+        | Op::Pow
+        | Op::Mod
+        | Op::Atan2 => Passage::Open,
+        Op::Sign
+        | Op::Floor
+        | Op::Ceil
+        | Op::Round
+        | Op::StopGradient
+        | Op::Eq
+        | Op::Ne
+        | Op::Lt
+        | Op::Le
+        | Op::Gt
+        | Op::Ge => Passage::Closed,
+        Op::Min | Op::Max | Op::GuardedMul => Passage::Selected,
+        Op::Select if place == 0 => Passage::Closed,
+        Op::Select => Passage::Selected,
+    }
+}
+
+/// One application with the adjoint of its result.
+pub(super) struct PullBack<'graph> {
+    pub graph: &'graph mut Graph,
+    pub operands: [NodeId; 3],
+    pub result: NodeId,
+    pub adjoint: NodeId,
+    /// Whether the adjoint may be 0 by a selection.
+    pub guarded: bool,
+}
+
+impl PullBack<'_> {
+    /// The adjoint's share of the operand at a place: adjoint · ∂op/∂operand. `None` where the passage is closed.
+    pub fn pull_back(&mut self, op: Op, place: usize) -> Option<NodeId> {
+        let [a, b, _] = self.operands;
+        let (adjoint, result) = (self.adjoint, self.result);
+        let to_first = place == 0;
+        Some(match op {
+            Op::Neg => self.graph.neg(adjoint),
+            Op::Abs => {
+                let sign = self.graph.sign(a);
+                self.product(adjoint, sign)
+            }
+            // √a′ = 1/(2√a), infinite at 0.
+            Op::Sqrt => {
+                let half = self.scaled(0.5, adjoint);
+                self.quotient(half, result)
+            }
+            Op::Norm => {
+                let half = self.scaled(0.5, adjoint);
+                let inverse = self.graph.inverse_norm(a);
+                self.product(half, inverse)
+            }
+            Op::InverseNorm => {
+                let minus_half = self.scaled(-0.5, adjoint);
+                let square = self.graph.mul(result, result);
+                let cube = self.graph.mul(square, result);
+                self.product(minus_half, cube)
+            }
+            Op::Exp => self.product(adjoint, result),
+            Op::Log => self.quotient(adjoint, a),
+            Op::Sin => {
+                let cosine = self.graph.cos(a);
+                self.product(adjoint, cosine)
+            }
+            Op::Cos => {
+                let sine = self.graph.sin(a);
+                let product = self.product(adjoint, sine);
+                self.graph.neg(product)
+            }
+            // 1 + tan²
+            Op::Tan => {
+                let partial = self.one_plus_square(result);
+                self.product(adjoint, partial)
+            }
+            Op::Asin => {
+                let root = self.unit_complement_root(a);
+                self.quotient(adjoint, root)
+            }
+            Op::Acos => {
+                let root = self.unit_complement_root(a);
+                let quotient = self.quotient(adjoint, root);
+                self.graph.neg(quotient)
+            }
+            Op::Atan => {
+                let denominator = self.one_plus_square(a);
+                self.quotient(adjoint, denominator)
+            }
+            Op::Sinh => {
+                let cosh = self.graph.cosh(a);
+                self.product(adjoint, cosh)
+            }
+            Op::Cosh => {
+                let sinh = self.graph.sinh(a);
+                self.product(adjoint, sinh)
+            }
+            Op::Tanh => {
+                let partial = self.unit_complement(result);
+                self.product(adjoint, partial)
+            }
+            Op::Sigmoid => {
+                let one = self.graph.literal(1.0);
+                let complement = self.graph.sub(one, result);
+                let partial = self.graph.mul(result, complement);
+                self.product(adjoint, partial)
+            }
+            Op::Softplus => {
+                let sigmoid = self.graph.sigmoid(a);
+                self.product(adjoint, sigmoid)
+            }
+            Op::Add => adjoint,
+            Op::Sub if to_first => adjoint,
+            Op::Sub => self.graph.neg(adjoint),
+            Op::Mul => self.product(adjoint, if to_first { b } else { a }),
+            Op::Div if to_first => self.quotient(adjoint, b),
+            // (a/b)′ = −(a/b)/b, and of 1/b simply −(1/b)².
+            Op::Div => {
+                let by_divisor = match self.graph.literal_value(a) {
+                    Some(1.0) => self.product(adjoint, result),
+                    _ => self.quotient(adjoint, b),
+                };
+                let product = self.product(by_divisor, result);
+                self.graph.neg(product)
+            }
+            // The guard keeps 0·∞ out of a⁰ at a = 0; and with b − 1 in the exponent a may be 0, where aᵇ/a would be NaN.
+            Op::Pow if to_first => {
+                let one = self.graph.literal(1.0);
+                let exponent = self.graph.sub(b, one);
+                let power = self.graph.pow(a, exponent);
+                let partial = self.graph.guarded_mul(b, power);
+                self.product(adjoint, partial)
+            }
+            // 0ᵇ is 0 for all b > 0, whatever the logarithm of 0.
+            Op::Pow => {
+                let logarithm = self.graph.log(a);
+                let partial = self.graph.guarded_mul(result, logarithm);
+                self.product(adjoint, partial)
+            }
+            Op::Mod if to_first => adjoint,
+            // a mod b = a − b·trunc(a/b); rounding takes off what the division left of the exact whole number.
+            Op::Mod => {
+                let whole_multiple = self.graph.sub(a, result);
+                let quotient = self.graph.div(whole_multiple, b);
+                let multiple = self.graph.round(quotient);
+                let product = self.product(adjoint, multiple);
+                self.graph.neg(product)
+            }
+            // The angle of (x, y), operands in the order y, x: ∂/∂y = x/(x² + y²), ∂/∂x = −y/(x² + y²).
+            Op::Atan2 => {
+                let (squared_y, squared_x) = (self.graph.mul(a, a), self.graph.mul(b, b));
+                let squared_radius = self.graph.add(squared_x, squared_y);
+                let by_radius = self.quotient(adjoint, squared_radius);
+                if to_first {
+                    self.product(by_radius, b)
+                } else {
+                    let product = self.product(by_radius, a);
+                    self.graph.neg(product)
+                }
+            }
+            Op::Min if to_first => self.where_less(a, b),
+            Op::Min => self.where_less(b, a),
+            Op::Max if to_first => self.where_less(b, a),
+            Op::Max => self.where_less(a, b),
+            Op::GuardedMul if to_first => self.product(adjoint, b),
+            Op::GuardedMul => self.graph.guarded_mul(a, adjoint),
+            Op::Select => {
+                let zero = self.graph.literal(0.0);
+                match place {
+                    0 => return None,
+                    1 => self.graph.select(a, adjoint, zero),
+                    _ => self.graph.select(a, zero, adjoint),
+                }
+            }
+            Op::Sign
+            | Op::Floor
+            | Op::Ceil
+            | Op::Round
+            | Op::StopGradient
+            | Op::Eq
+            | Op::Ne
+            | Op::Lt
+            | Op::Le
+            | Op::Gt
+            | Op::Ge => return None,
+        })
+    }
+
+    /// What comes of the adjoint, times a factor.
+    fn product(&mut self, adjoint: NodeId, factor: NodeId) -> NodeId {
+        if self.guarded { self.graph.guarded_mul(adjoint, factor) } else { self.graph.mul(adjoint, factor) }
+    }
+
+    /// What comes of the adjoint, by a divisor.
+    fn quotient(&mut self, adjoint: NodeId, divisor: NodeId) -> NodeId {
+        if self.guarded {
+            let one = self.graph.literal(1.0);
+            let reciprocal = self.graph.div(one, divisor);
+            self.graph.guarded_mul(adjoint, reciprocal)
+        } else {
+            self.graph.div(adjoint, divisor)
+        }
+    }
+
+    fn scaled(&mut self, factor: f64, adjoint: NodeId) -> NodeId {
+        let factor = self.graph.literal(factor);
+        self.graph.mul(factor, adjoint)
+    }
+
+    fn one_plus_square(&mut self, a: NodeId) -> NodeId {
+        let one = self.graph.literal(1.0);
+        let square = self.graph.mul(a, a);
+        self.graph.add(one, square)
+    }
+
+    /// 1 − a² as (1 − a)(1 + a), which loses nothing near a = ±1.
+    fn unit_complement(&mut self, a: NodeId) -> NodeId {
+        let one = self.graph.literal(1.0);
+        let below = self.graph.sub(one, a);
+        let above = self.graph.add(one, a);
+        self.graph.mul(below, above)
+    }
+
+    fn unit_complement_root(&mut self, a: NodeId) -> NodeId {
+        let complement = self.unit_complement(a);
+        self.graph.sqrt(complement)
+    }
+
+    /// The adjoint where `one < other`, half of it where both are equal.
+    fn where_less(&mut self, one: NodeId, other: NodeId) -> NodeId {
+        let zero = self.graph.literal(0.0);
+        let half = self.scaled(0.5, self.adjoint);
+        let tie = self.graph.eq(one, other);
+        let shared = self.graph.select(tie, half, zero);
+        let less = self.graph.lt(one, other);
+        self.graph.select(less, self.adjoint, shared)
+    }
+}

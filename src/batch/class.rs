@@ -1,0 +1,39 @@
+//! A class: what the instances of a batch have in common.
+
+use crate::graph::{CheckedGraph, NodeId};
+
+/// Where a local parameter stands: a component of one of the instance's blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Local {
+    /// Column of the instance's index table.
+    pub column: u32,
+    /// Which number of the block.
+    pub component: u32,
+}
+
+/// One residual expression over local parameters, data and uniforms.
+///
+/// The inputs of the graph are numbered: local parameters `0..locals.len()`, then `data` data scalars, then `uniforms`
+/// numbers on which all instances agree.
+#[derive(Clone, Debug)]
+pub struct Class {
+    /// What is computed.
+    pub graph: CheckedGraph,
+    /// The residuals of an instance, in order.
+    pub outputs: Vec<NodeId>,
+    /// The local parameters.
+    pub locals: Vec<Local>,
+    /// Columns of the index table that hold blocks: the numbers each block has.
+    pub block_dims: Vec<u32>,
+    /// Data scalars an instance has.
+    pub data: u32,
+    /// Numbers on which all instances agree.
+    pub uniforms: u32,
+}
+
+impl Class {
+    /// Operations of the residual, leaves not counted.
+    pub fn operations(&self) -> usize {
+        self.graph.graph().nodes().iter().filter(|node| !node.operands().is_empty()).count()
+    }
+}

@@ -1,0 +1,370 @@
+//! Access plans of residuals: from a [`Class`] to the kernels that either engine runs.
+//!
+//! One class gives up to five kernels, all with common subexpressions shared between residuals and derivatives:
+//!
+//! | entry | reads beside the tables | gives |
+//! |---|---|---|
+//! | `values` | | residuals |
+//! | `sumGradient` | | Σ weight·f and its gradient |
+//! | `costGradient` | the loss | ½ Σ weight·ρ(‖r‖²) and its gradient |
+//! | `seededGradient` | a number for each residual | Σ seed·f and its gradient |
+//! | `jacobian` | | residuals and local partials |
+//!
+//! On the CPU instances follow one another and add straight into the gradient. On the GPU they write *local* gradients, a
+//! column for each local parameter, which [`super::incidence`] gathers.
+
+use crate::autodiff;
+use crate::codegen::{Address, Buffer, Call, Element, Kernel, Load, Store};
+use crate::error::Result;
+use crate::graph::{Graph, InputId, NodeId, Op};
+use crate::losses;
+
+use super::class::Class;
+use super::model::Rows;
+
+/// Numbers at the head of every uniform table: weight, then the loss's kind, a, b and factor.
+pub const UNIFORM_HEAD: usize = 5;
+
+/// Which kernel of a class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Entry {
+    /// Residuals.
+    Values,
+    /// The weighted sum and its gradient.
+    SumGradient,
+    /// The least-squares cost and its gradient.
+    CostGradient,
+    /// The sum, weighted by a number for each residual, and its gradient.
+    SeededGradient,
+    /// Residuals and local partial derivatives.
+    Jacobian,
+}
+
+impl Entry {
+    /// All of them.
+    pub const ALL: [Entry; 5] =
+        [Entry::Values, Entry::SumGradient, Entry::CostGradient, Entry::SeededGradient, Entry::Jacobian];
+
+    /// As generated code names it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Entry::Values => "values",
+            Entry::SumGradient => "sumGradient",
+            Entry::CostGradient => "costGradient",
+            Entry::SeededGradient => "seededGradient",
+            Entry::Jacobian => "jacobian",
+        }
+    }
+}
+
+/// For which engine a plan is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Target {
+    /// One thread an instance; nothing is accumulated.
+    Gpu,
+    /// Instance after instance.
+    Cpu,
+}
+
+/// What a buffer of the kernel is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Role {
+    /// All parameters.
+    Parameters,
+    /// The batch's index table.
+    Indices,
+    /// The batch's data table.
+    Data,
+    /// The batch's uniform table.
+    Uniforms,
+    /// A number for each residual of the model, read.
+    Seeds,
+    /// All residuals of the model.
+    Residuals,
+    /// The values of addends: a column for each output. GPU alone.
+    AddendValues,
+    /// Local gradients: a column for each local parameter, in the order of [`gradient_column`]. GPU alone.
+    LocalGradient,
+    /// The gradient of all parameters. CPU alone.
+    Gradient,
+    /// Local partials: a column for each of [`Plan::partials`].
+    Partials,
+}
+
+/// A kernel with the meaning of its buffers.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The kernel.
+    pub kernel: Kernel,
+    /// For each of its buffers what it is.
+    pub roles: Vec<Role>,
+    /// Of [`Entry::Jacobian`]: for each column of partials its output and local parameter.
+    pub partials: Vec<(u32, u32)>,
+}
+
+/// Column of the local gradient that a local parameter of the class has: block after block, component after component.
+pub fn gradient_column(class: &Class, local: usize) -> u32 {
+    let place = class.locals[local];
+    class.block_dims[..place.column as usize].iter().sum::<u32>() + place.component
+}
+
+/// Collects a kernel's buffers as they are first used.
+struct Planner<'a> {
+    class: &'a Class,
+    rows: Rows,
+    graph: Graph,
+    buffers: Vec<Buffer>,
+    roles: Vec<Role>,
+    loads: Vec<Load>,
+    calls: Vec<Call>,
+    stores: Vec<Store>,
+}
+
+/// Makes the kernel of a class for an entry and an engine. `title` says in the generated text whose residuals these are.
+pub fn plan(class: &Class, rows: Rows, entry: Entry, target: Target, title: &str) -> Result<Plan> {
+    let mut planner = Planner::new(class, rows);
+    let mut partials = Vec::new();
+    let total = match entry {
+        Entry::Values => {
+            planner.store_values(target);
+            None
+        }
+        Entry::Jacobian => {
+            planner.store_values(target);
+            let locals = planner.local_inputs();
+            let rows = autodiff::jacobian(&mut planner.graph, &class.outputs, &locals);
+            for (output, row) in rows.into_iter().enumerate() {
+                for (local, partial) in row.into_iter().enumerate() {
+                    let Some(node) = partial else { continue };
+                    let address = Address::Column(partials.len() as u32);
+                    let buffer = planner.buffer(Role::Partials);
+                    planner.stores.push(Store { buffer, address, node, accumulate: false });
+                    partials.push((output as u32, local as u32));
+                }
+            }
+            None
+        }
+        Entry::SumGradient => {
+            let weight = planner.uniform(0);
+            let sum = planner.sum(class.outputs.clone());
+            let total = planner.graph.apply(Op::Mul, &[weight, sum]);
+            let seeds: Vec<_> = class.outputs.iter().map(|&output| (output, weight)).collect();
+            planner.store_gradient(&seeds, target);
+            Some(total)
+        }
+        Entry::CostGradient => Some(planner.cost_gradient(target)),
+        Entry::SeededGradient => {
+            let buffer = planner.buffer(Role::Seeds);
+            let mut seeds = Vec::new();
+            let mut terms = Vec::new();
+            for (number, &output) in class.outputs.iter().enumerate() {
+                let address = planner.row_address(number as u32);
+                let seed = planner.load(Load::Read { buffer, address });
+                seeds.push((output, seed));
+                terms.push(planner.graph.apply(Op::Mul, &[seed, output]));
+            }
+            let total = planner.sum(terms);
+            planner.store_gradient(&seeds, target);
+            Some(total)
+        }
+    };
+    planner.finish(entry, title, total, partials)
+}
+
+impl<'a> Planner<'a> {
+    fn new(class: &'a Class, rows: Rows) -> Planner<'a> {
+        let mut planner = Planner {
+            class,
+            rows,
+            graph: class.graph.graph().clone(),
+            buffers: Vec::new(),
+            roles: Vec::new(),
+            loads: Vec::new(),
+            calls: Vec::new(),
+            stores: Vec::new(),
+        };
+        if !class.locals.is_empty() {
+            let parameters = planner.buffer(Role::Parameters);
+            let indices = planner.buffer(Role::Indices);
+            planner.loads.extend(class.locals.iter().map(|local| Load::Read {
+                buffer: parameters,
+                address: Address::Indexed { indices, column: local.column, component: local.component },
+            }));
+        }
+        if class.data > 0 {
+            let buffer = planner.buffer(Role::Data);
+            planner.loads.extend((0..class.data).map(|column| Load::Read { buffer, address: Address::Column(column) }));
+        }
+        if class.uniforms > 0 {
+            let buffer = planner.buffer(Role::Uniforms);
+            planner.loads.extend(
+                (0..class.uniforms)
+                    .map(|number| Load::Read { buffer, address: Address::Fixed(UNIFORM_HEAD as u32 + number) }),
+            );
+        }
+        planner
+    }
+
+    /// Position of the buffer of a role, which is added if it is new.
+    fn buffer(&mut self, role: Role) -> u32 {
+        if let Some(position) = self.roles.iter().position(|&known| known == role) {
+            return position as u32;
+        }
+        let (name, element, written) = match role {
+            Role::Parameters => ("x", Element::Real, false),
+            Role::Indices => ("indices", Element::Index, false),
+            Role::Data => ("data", Element::Real, false),
+            Role::Uniforms => ("uniforms", Element::Real, false),
+            Role::Seeds => ("seeds", Element::Real, false),
+            Role::Residuals => ("residuals", Element::Real, true),
+            Role::AddendValues => ("addends", Element::Real, true),
+            Role::LocalGradient => ("local_gradient", Element::Real, true),
+            Role::Gradient => ("gradient", Element::Real, true),
+            Role::Partials => ("partials_of_residuals", Element::Real, true),
+        };
+        self.roles.push(role);
+        self.buffers.push(Buffer { name, element, written });
+        self.roles.len() as u32 - 1
+    }
+
+    /// A new input of the graph, read as told.
+    fn load(&mut self, load: Load) -> NodeId {
+        self.loads.push(load);
+        self.graph.input(InputId(self.loads.len() as u32 - 1))
+    }
+
+    /// A number of the uniform table's head.
+    fn uniform(&mut self, position: u32) -> NodeId {
+        let buffer = self.buffer(Role::Uniforms);
+        self.load(Load::Read { buffer, address: Address::Fixed(position) })
+    }
+
+    fn sum(&mut self, terms: Vec<NodeId>) -> NodeId {
+        let sum = terms.into_iter().reduce(|sum, term| self.graph.apply(Op::Add, &[sum, term]));
+        sum.unwrap_or_else(|| self.graph.literal(0.0))
+    }
+
+    fn local_inputs(&self) -> Vec<InputId> {
+        (0..self.class.locals.len() as u32).map(InputId).collect()
+    }
+
+    /// Where a residual of the instance stands among all.
+    fn row_address(&mut self, output: u32) -> Address {
+        match self.rows {
+            Rows::From(_) => Address::Interleaved { width: self.class.outputs.len() as u32, component: output },
+            Rows::Column(column) | Rows::Addends(column) => {
+                Address::Indexed { indices: self.buffer(Role::Indices), column, component: output }
+            }
+        }
+    }
+
+    fn store_values(&mut self, target: Target) {
+        let addends = matches!(self.rows, Rows::Addends(_));
+        for (number, &node) in self.class.outputs.iter().enumerate() {
+            let number = number as u32;
+            let store = if addends && target == Target::Gpu {
+                let buffer = self.buffer(Role::AddendValues);
+                Store { buffer, address: Address::Column(number), node, accumulate: false }
+            } else {
+                let address = self.row_address(number);
+                Store { buffer: self.buffer(Role::Residuals), address, node, accumulate: addends }
+            };
+            self.stores.push(store);
+        }
+    }
+
+    /// ½ weight·ρ(‖r‖²) and its gradient weight·ρ′(‖r‖²)·Jᵀr.
+    fn cost_gradient(&mut self, target: Target) -> NodeId {
+        let outputs = &self.class.outputs;
+        let squares = outputs.iter().map(|&r| self.graph.apply(Op::Mul, &[r, r])).collect();
+        let squared_norm = self.sum(squares);
+        let [weight, selector, a, b, factor] = [0, 1, 2, 3, 4].map(|position| self.uniform(position));
+        self.calls.push(Call { function: losses::function(), selector, arguments: vec![squared_norm, a, b] });
+        let rho = self.load(Load::Call { call: 0, result: 0 });
+        let slope = self.load(Load::Call { call: 0, result: 1 });
+        let weight = self.graph.apply(Op::Mul, &[weight, factor]);
+        let half = self.graph.literal(0.5);
+        let half_weight = self.graph.apply(Op::Mul, &[half, weight]);
+        let total = self.graph.apply(Op::Mul, &[half_weight, rho]);
+        let scale = self.graph.apply(Op::Mul, &[weight, slope]);
+        let seeds: Vec<_> = outputs.iter().map(|&r| (r, self.graph.apply(Op::Mul, &[scale, r]))).collect();
+        self.store_gradient(&seeds, target);
+        total
+    }
+
+    fn store_gradient(&mut self, seeds: &[(NodeId, NodeId)], target: Target) {
+        let locals = self.local_inputs();
+        let gradient = autodiff::gradient(&mut self.graph, seeds, &locals);
+        for (local, partial) in gradient.into_iter().enumerate() {
+            match target {
+                Target::Gpu => {
+                    // Every column is written, since a gather reads whole blocks.
+                    let node = partial.unwrap_or_else(|| self.graph.literal(0.0));
+                    let address = Address::Column(gradient_column(self.class, local));
+                    let buffer = self.buffer(Role::LocalGradient);
+                    self.stores.push(Store { buffer, address, node, accumulate: false });
+                }
+                Target::Cpu => {
+                    let Some(node) = partial else { continue };
+                    let place = self.class.locals[local];
+                    let address = Address::Indexed {
+                        indices: self.buffer(Role::Indices),
+                        column: place.column,
+                        component: place.component,
+                    };
+                    let buffer = self.buffer(Role::Gradient);
+                    self.stores.push(Store { buffer, address, node, accumulate: true });
+                }
+            }
+        }
+    }
+
+    fn finish(mut self, entry: Entry, title: &str, total: Option<NodeId>, partials: Vec<(u32, u32)>) -> Result<Plan> {
+        // What is kept, in one list, so that the nodes can be renumbered together.
+        let mut kept: Vec<NodeId> = self.stores.iter().map(|store| store.node).chain(total).collect();
+        for call in &self.calls {
+            kept.push(call.selector);
+            kept.extend(&call.arguments);
+        }
+        let (graph, kept) = self.graph.extract(&kept);
+        let mut kept = kept.into_iter();
+        let mut next = || kept.next().expect("one node is kept for each that was asked for");
+        for store in &mut self.stores {
+            store.node = next();
+        }
+        let total = total.map(|_| next());
+        for call in &mut self.calls {
+            call.selector = next();
+            call.arguments = call.arguments.iter().map(|_| next()).collect();
+        }
+        let what = match entry {
+            Entry::Values => "Residuals",
+            Entry::SumGradient => "Weighted sum of the residuals and its gradient",
+            Entry::CostGradient => "Least-squares cost and its gradient",
+            Entry::SeededGradient => "Sum of the residuals, each times its seed, and its gradient",
+            Entry::Jacobian => "Residuals and their partial derivatives",
+        };
+        let header = vec![
+            format!("{what}: {title}."),
+            format!(
+                "{} residual(s) an instance, {} local parameter(s) in {} block(s), {} data, {} uniform(s).",
+                self.class.outputs.len(),
+                self.class.locals.len(),
+                self.class.block_dims.len(),
+                self.class.data,
+                self.class.uniforms
+            ),
+        ];
+        let kernel = Kernel {
+            name: entry.name().to_owned(),
+            header,
+            graph: graph.check(self.loads.len() as u32)?,
+            buffers: self.buffers,
+            loads: self.loads,
+            calls: self.calls,
+            stores: self.stores,
+            total,
+        };
+        Ok(Plan { kernel, roles: self.roles, partials })
+    }
+}

@@ -1,0 +1,321 @@
+//! The straight-line code of a graph: one `let` per operation, each written just before its first use, so that few values
+//! are alive at a time. Dead nodes are never reached.
+
+use std::fmt::Write;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::codegen::wgsl::import::{Imports, function_names};
+use crate::codegen::wgsl::{literal, operation};
+use crate::codegen::{Address, Element, Kernel, Load};
+use crate::graph::{Graph, InputId, Node, NodeId, Op};
+
+/// Names in use within one function or visible there.
+#[derive(Clone, Debug)]
+pub(super) struct Names {
+    used: FxHashSet<String>,
+    values: u32,
+}
+
+impl Names {
+    /// No values yet; the given names and those of the imported functions are taken.
+    pub fn with_reserved<'a>(reserved: impl IntoIterator<Item = &'a str>) -> Names {
+        Names {
+            used: reserved.into_iter().map(str::to_owned).chain(function_names().map(str::to_owned)).collect(),
+            values: 0,
+        }
+    }
+
+    /// The given name, or one like it that is free.
+    pub fn fresh(&mut self, base: String) -> String {
+        let mut name = base.clone();
+        let mut copies = 1;
+        while !self.used.insert(name.clone()) {
+            copies += 1;
+            name = format!("{base}_again{copies}");
+        }
+        name
+    }
+
+    /// The next of v0, v1, …
+    fn value(&mut self) -> String {
+        let name = format!("v{}", self.values);
+        self.values += 1;
+        self.fresh(name)
+    }
+}
+
+/// What the inputs of a graph are.
+#[derive(Clone, Copy)]
+pub(super) enum Inputs<'a> {
+    /// Parameters of the function whose body is written.
+    Parameters(&'a [&'static str]),
+    /// Loads of a kernel.
+    Loads(&'a Kernel),
+}
+
+/// Writes the code of one graph.
+pub(super) struct Body<'a> {
+    graph: &'a Graph,
+    inputs: Inputs<'a>,
+    imports: &'a mut Imports,
+    names: Names,
+    indent: usize,
+    text: String,
+    /// The operand text of every node written so far.
+    written: FxHashMap<NodeId, String>,
+    /// Names of what has been read, by buffer and address, and of indices, by buffer and column.
+    reads: FxHashMap<(u32, Address), String>,
+    /// Names of calls, by position.
+    calls: FxHashMap<u32, String>,
+    /// Angles whose sine and cosine are both wanted, and the name of the pair once it is written.
+    pairs: FxHashMap<NodeId, Option<String>>,
+}
+
+impl<'a> Body<'a> {
+    /// An empty body of the given indentation, in levels.
+    pub fn new(
+        graph: &'a Graph,
+        inputs: Inputs<'a>,
+        imports: &'a mut Imports,
+        names: Names,
+        indent: usize,
+        roots: &[NodeId],
+    ) -> Body<'a> {
+        let mut body = Body {
+            graph,
+            inputs,
+            imports,
+            names,
+            indent,
+            text: String::new(),
+            written: FxHashMap::default(),
+            reads: FxHashMap::default(),
+            calls: FxHashMap::default(),
+            pairs: FxHashMap::default(),
+        };
+        body.pairs = body.angles_of_pairs(roots);
+        body
+    }
+
+    /// One line of code.
+    pub fn line(&mut self, line: &str) {
+        for _ in 0..self.indent {
+            self.text.push_str("    ");
+        }
+        self.text.push_str(line);
+        self.text.push('\n');
+    }
+
+    /// What has been written.
+    pub fn finish(self) -> String {
+        self.text
+    }
+
+    /// Writes what a node needs that is not written yet; returns the text that denotes the node.
+    pub fn require(&mut self, root: NodeId) -> String {
+        let mut pending = vec![(root, false)];
+        while let Some((node, operands_written)) = pending.pop() {
+            if self.written.contains_key(&node) {
+                continue;
+            }
+            if operands_written {
+                let text = self.write(node);
+                self.written.insert(node, text);
+            } else {
+                pending.push((node, true));
+                pending.extend(self.dependencies(node).into_iter().rev().map(|operand| (operand, false)));
+            }
+        }
+        self.written[&root].clone()
+    }
+
+    /// The element of a buffer where an address points, as an expression.
+    pub fn place(&mut self, kernel: &Kernel, buffer: u32, address: Address) -> String {
+        let index = match address {
+            Address::Column(0) => "instance".to_owned(),
+            Address::Column(1) => "dispatch.stride + instance".to_owned(),
+            Address::Column(column) => format!("{column}u * dispatch.stride + instance"),
+            Address::Fixed(position) => format!("{position}u"),
+            Address::Interleaved { width, component } => {
+                let instance = if width == 1 { "instance".to_owned() } else { format!("instance * {width}u") };
+                offset(format!("dispatch.first + {instance}"), component)
+            }
+            Address::Indexed { indices, column, component } => {
+                offset(self.read(kernel, indices, Address::Column(column)), component)
+            }
+        };
+        format!("{}[{index}]", kernel.buffers[buffer as usize].name)
+    }
+
+    /// The name of what stands at an address, read on first use.
+    fn read(&mut self, kernel: &Kernel, buffer: u32, address: Address) -> String {
+        if let Some(name) = self.reads.get(&(buffer, address)) {
+            return name.clone();
+        }
+        let place = self.place(kernel, buffer, address);
+        let stem = kernel.buffers[buffer as usize].name;
+        let name = self.names.fresh(match address {
+            Address::Column(column) => format!("{stem}_{column}"),
+            Address::Fixed(position) => format!("{stem}_at_{position}"),
+            Address::Interleaved { component, .. } => format!("{stem}_{component}"),
+            Address::Indexed { column, component, .. } => format!("{stem}_{column}_{component}"),
+        });
+        self.line(&format!("let {name} = {place};"));
+        self.reads.insert((buffer, address), name.clone());
+        name
+    }
+
+    /// The nodes that must be written before a node, in the order in which they are.
+    fn dependencies(&self, node: NodeId) -> Vec<NodeId> {
+        match (self.graph.node(node), self.inputs) {
+            (Node::Input(InputId(input)), Inputs::Loads(kernel)) => match kernel.loads[input as usize] {
+                Load::Read { .. } => Vec::new(),
+                Load::Call { call, .. } => {
+                    let call = &kernel.calls[call as usize];
+                    std::iter::once(call.selector).chain(call.arguments.iter().copied()).collect()
+                }
+            },
+            (Node::Apply(Op::Select, [condition, then, otherwise]), _) => match self.comparison(condition) {
+                Some((_, [a, b])) => vec![a, b, then, otherwise],
+                None => vec![condition, then, otherwise],
+            },
+            (node, _) => node.operands().to_vec(),
+        }
+    }
+
+    /// The comparison that a node is, if it is one.
+    fn comparison(&self, node: NodeId) -> Option<(Op, [NodeId; 2])> {
+        match self.graph.node(node) {
+            Node::Apply(op, [a, b, _]) if operation::is_comparison(op) => Some((op, [a, b])),
+            Node::Apply(..) | Node::Literal(_) | Node::Input(_) => None,
+        }
+    }
+
+    /// Writes a node whose dependencies are written; returns the text that denotes it.
+    fn write(&mut self, node: NodeId) -> String {
+        match self.graph.node(node) {
+            Node::Literal(bits) => literal::text(f64::from_bits(bits), self.imports),
+            Node::Input(InputId(input)) => match self.inputs {
+                Inputs::Parameters(parameters) => parameters[input as usize].to_owned(),
+                Inputs::Loads(kernel) => match kernel.loads[input as usize] {
+                    Load::Read { buffer, address } => self.read_number(kernel, buffer, address),
+                    Load::Call { call, result } => self.call(kernel, call, result),
+                },
+            },
+            Node::Apply(op, operands) => self.apply(op, &operands[..op.arity()]),
+        }
+    }
+
+    fn read_number(&mut self, kernel: &Kernel, buffer: u32, address: Address) -> String {
+        let name = self.read(kernel, buffer, address);
+        match kernel.buffers[buffer as usize].element {
+            Element::Real => name,
+            Element::Index => format!("f32({name})"),
+        }
+    }
+
+    fn call(&mut self, kernel: &Kernel, position: u32, result: u32) -> String {
+        let call = &kernel.calls[position as usize];
+        if !self.calls.contains_key(&position) {
+            let mut operands = vec![match self.graph.literal_value(call.selector) {
+                Some(selector) => format!("{}u", selector as u32),
+                None => format!("u32({})", self.written[&call.selector]),
+            }];
+            operands.extend(call.arguments.iter().map(|argument| self.written[argument].clone()));
+            let name = self.names.fresh(format!("{}_{position}", call.function.name));
+            self.line(&format!("let {name} = {}({});", call.function.name, operands.join(", ")));
+            self.calls.insert(position, name);
+        }
+        let name = &self.calls[&position];
+        match call.function.results {
+            1 => name.clone(),
+            _ => format!("{name}.{}", ["x", "y", "z", "w"][result as usize]),
+        }
+    }
+
+    fn apply(&mut self, op: Op, operands: &[NodeId]) -> String {
+        match op {
+            Op::StopGradient => return self.written[&operands[0]].clone(),
+            Op::Sin | Op::Cos if self.pairs.contains_key(&operands[0]) => {
+                let pair = self.pair(operands[0]);
+                return format!("{pair}.{}", if op == Op::Sin { "x" } else { "y" });
+            }
+            _ => {}
+        }
+        let mut texts: Vec<String> = Vec::with_capacity(operands.len());
+        let mut rest = operands;
+        if op == Op::Select {
+            texts.push(self.condition(operands[0]));
+            rest = &operands[1..];
+        }
+        texts.extend(rest.iter().map(|operand| self.written[operand].clone()));
+        if let Some(value) = self.graph.literal_value(operands[0])
+            && operands.iter().all(|operand| self.graph.literal_value(*operand).is_some())
+            && op != Op::Select
+        {
+            texts[0] = literal::opaque(value);
+        }
+        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+        let expression = operation::expression(op, &texts, self.imports);
+        let name = self.names.value();
+        self.line(&format!("let {name} = {expression};"));
+        name
+    }
+
+    fn condition(&mut self, node: NodeId) -> String {
+        match self.comparison(node) {
+            Some((op, [a, b])) => {
+                operation::comparison(op, &self.written[&a].clone(), &self.written[&b].clone(), self.imports)
+            }
+            None => format!("{} != 0.0", self.written[&node]),
+        }
+    }
+
+    /// The name of the sine and cosine of an angle, written on first use.
+    fn pair(&mut self, angle: NodeId) -> String {
+        if let Some(Some(name)) = self.pairs.get(&angle) {
+            return name.clone();
+        }
+        let name = self.names.value();
+        let call = self.imports.call("sine_cosine", &[&self.written[&angle].clone()]);
+        self.line(&format!("let {name} = {call};"));
+        self.pairs.insert(angle, Some(name.clone()));
+        name
+    }
+
+    /// The angles of which both sine and cosine are reached from the roots: one range reduction serves both.
+    fn angles_of_pairs(&self, roots: &[NodeId]) -> FxHashMap<NodeId, Option<String>> {
+        let mut reached = vec![false; self.graph.len()];
+        let mut pending = roots.to_vec();
+        let (mut sines, mut cosines) = (FxHashSet::default(), FxHashSet::default());
+        while let Some(node) = pending.pop() {
+            if std::mem::replace(&mut reached[node.index()], true) {
+                continue;
+            }
+            pending.extend(self.dependencies(node));
+            match self.graph.node(node) {
+                Node::Apply(Op::Sin, [angle, ..]) => _ = sines.insert(angle),
+                Node::Apply(Op::Cos, [angle, ..]) => _ = cosines.insert(angle),
+                Node::Apply(..) | Node::Literal(_) | Node::Input(_) => {}
+            }
+        }
+        sines.intersection(&cosines).map(|angle| (*angle, None)).collect()
+    }
+}
+
+fn offset(base: String, component: u32) -> String {
+    match component {
+        0 => base,
+        _ => format!("{base} + {component}u"),
+    }
+}
+
+/// Text for a comment: what WGSL takes for the end of a line, and what it refuses, become spaces.
+pub(super) fn comment(text: &str) -> String {
+    let mut line = String::from("//");
+    for part in text.split(|c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}')) {
+        write!(line, " {part}").expect("writing to a string can't fail");
+    }
+    line
+}

@@ -1,0 +1,155 @@
+//! Composition of shaders from the files of `shaders/common`, one idea each.
+//!
+//! A shader names what it needs by lines `#import name` at its head; the composed text holds each imported file once, after
+//! the importer. Files that make NaNs or infinities or guard a rounding read `dispatch.nan` and `dispatch.zero`: whoever
+//! imports them declares a uniform `dispatch` with these members.
+
+/// A file of `shaders/common`.
+struct Library {
+    name: &'static str,
+    text: &'static str,
+    /// What it defines: a native test compares with the text.
+    functions: &'static [&'static str],
+}
+
+/// Declares the library from one line per file.
+macro_rules! library {
+    ($($name:literal [$($function:literal),*];)+) => {
+        const LIBRARY: &[Library] = &[$(Library {
+            name: $name,
+            text: include_str!(concat!("../../../shaders/common/", $name, ".wgsl")),
+            functions: &[$($function),*],
+        }),+];
+    };
+}
+
+library! {
+    "nonfinite" ["is_nan", "is_finite"];
+    "not_a_number" ["not_a_number"];
+    "infinity" ["infinity"];
+    "guard" ["rounded"];
+    "double_single" ["exact_sum", "exact_sum_of_any", "exact_product", "sum_of_pairs"];
+    "power_of_two" ["times_power_of_two"];
+    "reduced_angle" ["ReducedAngle", "reduced_angle"];
+    "sine_cosine" ["sine_cosine", "sine", "cosine"];
+    "tangent" ["tangent"];
+    "arc_sine" ["arc_sine_series", "arc_sine", "arc_cosine"];
+    "arc_tangent" ["arc_tangent_series", "arc_tangent", "arc_tangent_of"];
+    "exponential" ["exponential_series", "exponential_scaled", "exponential"];
+    "logarithm" ["logarithm_series", "logarithm_exponent", "logarithm_mantissa", "logarithm"];
+    "power" ["logarithm_in_two", "power_of_positive", "power"];
+    "hyperbolic_sine" ["hyperbolic_sine"];
+    "hyperbolic_cosine" ["hyperbolic_cosine"];
+    "hyperbolic_tangent" ["hyperbolic_tangent"];
+    "sigmoid" ["sigmoid"];
+    "softplus" ["softplus"];
+    "remainder" ["remainder"];
+    "rounding" ["nearest_integer"];
+    "sign" ["sign_of"];
+    "extremum" ["minimum", "maximum"];
+    "root" ["square_root", "vector_norm", "inverse_norm"];
+    "guarded_product" ["guarded_product"];
+}
+
+fn library(name: &str) -> &'static Library {
+    LIBRARY.iter().find(|file| file.name == name).expect("a native test composes every import of every file")
+}
+
+/// The names that imported files may define, which generated values must not hide.
+pub(super) fn function_names() -> impl Iterator<Item = &'static str> {
+    LIBRARY.iter().flat_map(|file| file.functions.iter().copied())
+}
+
+/// The files of `shaders/common` that a text needs, gathered while it is written.
+#[derive(Debug, Default)]
+pub(super) struct Imports {
+    files: Vec<&'static str>,
+}
+
+impl Imports {
+    /// A call of an imported function.
+    pub fn call(&mut self, function: &str, arguments: &[&str]) -> String {
+        let file = LIBRARY
+            .iter()
+            .find(|file| file.functions.contains(&function))
+            .expect("a native test emits every function that the op table calls");
+        self.add(file.name);
+        format!("{function}({})", arguments.join(", "))
+    }
+
+    fn add(&mut self, name: &'static str) {
+        if !self.files.contains(&name) {
+            self.files.push(name);
+        }
+    }
+
+    /// The imported texts, with what they import in turn, each once.
+    pub fn text(mut self) -> String {
+        let mut text = String::new();
+        let mut next = 0;
+        while next < self.files.len() {
+            let (imports, body) = split(library(self.files[next]).text);
+            imports.for_each(|name| self.add(library(name).name));
+            text.push('\n');
+            text.push_str(body);
+            next += 1;
+        }
+        text
+    }
+}
+
+/// A static shader with everything that it imports.
+pub fn compose(source: &'static str) -> String {
+    let (names, body) = split(source);
+    let mut imports = Imports::default();
+    names.for_each(|name| imports.add(library(name).name));
+    format!("{body}{}", imports.text())
+}
+
+/// The names that a source imports, and the rest of it.
+fn split(source: &'static str) -> (impl Iterator<Item = &'static str>, &'static str) {
+    const DIRECTIVE: &str = "#import ";
+    let mut body = source;
+    while body.starts_with(DIRECTIVE) {
+        body = body.split_once('\n').map_or("", |(_, rest)| rest);
+    }
+    let head = &source[..source.len() - body.len()];
+    (head.lines().map(|line| line[DIRECTIVE.len()..].trim()), body.trim_start())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The names of the functions and structures that a text defines.
+    fn definitions(text: &str) -> Vec<&str> {
+        text.lines()
+            .filter_map(|line| line.strip_prefix("fn ").or(line.strip_prefix("struct ")))
+            .filter_map(|line| line.split(|c: char| !c.is_alphanumeric() && c != '_').next())
+            .collect()
+    }
+
+    #[test]
+    fn the_library_lists_what_each_file_defines() {
+        for file in LIBRARY {
+            assert_eq!(definitions(file.text), file.functions, "{}.wgsl", file.name);
+        }
+    }
+
+    #[test]
+    fn an_import_stands_once_however_often_it_is_named() {
+        let text = compose("#import power\n#import sigmoid\n#import power\nfn f() {}\n");
+        assert!(text.starts_with("fn f() {}\n\n"));
+        for function in ["power", "sigmoid", "exponential", "is_nan", "rounded"] {
+            assert_eq!(text.matches(&format!("fn {function}(")).count(), 1, "{function}");
+        }
+        assert!(!text.contains("#import"));
+    }
+
+    #[test]
+    fn every_file_composes() {
+        for file in LIBRARY {
+            assert!(compose(file.text).contains(&format!("fn {}(", definitions(file.text).pop().unwrap())));
+        }
+    }
+}

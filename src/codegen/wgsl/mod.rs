@@ -1,0 +1,294 @@
+//! Kernels as WGSL: f32, one thread an instance, 64 threads a workgroup.
+//!
+//! Bind group 0 holds [`Kernel::buffers`] in their order; then, if the kernel has a total, `partials`, one partial sum a
+//! workgroup; last the uniform [`Dispatch`]. Instances are numbered along x, then y, since one dimension takes at most
+//! 65,535 workgroups. The text is meant to be read: a header, named values, one line an operation, and below the entry point
+//! those functions of `shaders/common` that it calls.
+
+use std::rc::Rc;
+
+use crate::codegen::{Element, Function, Kernel, Load, Store};
+use crate::error::{Error, Result};
+use crate::graph::NodeId;
+
+mod body;
+mod import;
+mod literal;
+mod operation;
+
+use body::{Body, Inputs, Names, comment};
+use import::Imports;
+pub use import::compose;
+
+/// Threads a workgroup, which is also the number of instances that a partial sum covers.
+pub const WORKGROUP_SIZE: u32 = 64;
+
+/// Uniform of a generated kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
+pub struct Dispatch {
+    /// How many instances there are.
+    pub count: u32,
+    /// Distance between the columns of a table: the padded number of instances.
+    pub stride: u32,
+    /// Where the first instance's numbers stand in an interleaved buffer.
+    pub first: u32,
+    /// The bits of a NaN: see [`Dispatch::NAN`].
+    pub nan: u32,
+    /// 0, which no compiler knows to be 0.
+    pub zero: u32,
+}
+
+impl Dispatch {
+    /// The bits of the NaN that kernels answer for operands out of an op's domain.
+    pub const NAN: u32 = 0x7fc0_0000;
+
+    /// The dispatch of `count` instances.
+    pub fn new(count: u32, stride: u32, first: u32) -> Dispatch {
+        Dispatch { count, stride, first, nan: Dispatch::NAN, zero: 0 }
+    }
+
+    /// The words that the uniform buffer holds.
+    pub fn words(self) -> [u32; 5] {
+        [self.count, self.stride, self.first, self.nan, self.zero]
+    }
+}
+
+const DISPATCH: &str = "\
+struct Dispatch {
+    count: u32,  // instances
+    stride: u32, // distance between the columns of a table
+    first: u32,  // where instance 0 stands in an interleaved buffer
+    nan: u32,    // bits of a NaN
+    zero: u32,   // 0, which the compiler does not know
+}
+";
+
+/// Names that every kernel defines.
+const RESERVED: &[&str] = &[
+    "Dispatch",
+    "dispatch",
+    "partials",
+    "sums",
+    "total",
+    "workgroup",
+    "workgroups",
+    "lane",
+    "group",
+    "instance",
+    "width",
+];
+
+/// The kernel as a complete WGSL module. An internal error if its plan asks for what only the CPU does, or contradicts
+/// itself.
+pub fn write(kernel: &Kernel) -> Result<String> {
+    check(kernel)?;
+    let mut imports = Imports::default();
+    let entry = entry_point(kernel, &mut imports);
+    let functions: String =
+        distinct_functions(kernel).into_iter().map(|function| write_function(function, &mut imports)).collect();
+
+    let mut text = String::new();
+    for line in &kernel.header {
+        text.push_str(&comment(line));
+        text.push('\n');
+    }
+    if !kernel.header.is_empty() {
+        text.push('\n');
+    }
+    text.push_str(DISPATCH);
+    text.push('\n');
+    text.push_str(&bindings(kernel));
+    text.push('\n');
+    text.push_str(&entry);
+    text.push_str(&functions);
+    text.push_str(&imports.text());
+    Ok(text)
+}
+
+/// What the writer relies on.
+fn check(kernel: &Kernel) -> Result<()> {
+    let wrong = |what: &str| Err(Error::internal(format!("kernel {}: {what}", kernel.name)));
+    let buffers = kernel.buffers.len() as u32;
+    let known = |buffer: u32, address: super::Address| {
+        buffer < buffers
+            && match address {
+                super::Address::Indexed { indices, .. } => {
+                    indices < buffers && kernel.buffers[indices as usize].element == Element::Index
+                }
+                super::Address::Column(_) | super::Address::Fixed(_) | super::Address::Interleaved { .. } => true,
+            }
+    };
+    if kernel.loads.len() < kernel.graph.input_count() as usize {
+        return wrong("an input of its graph has no load");
+    }
+    for load in &kernel.loads {
+        match *load {
+            Load::Read { buffer, address } if !known(buffer, address) => return wrong("a load names no buffer"),
+            Load::Call { call, result }
+                if kernel.calls.get(call as usize).is_none_or(|call| result as usize >= call.function.results) =>
+            {
+                return wrong("a load names no result of a call");
+            }
+            Load::Read { .. } | Load::Call { .. } => {}
+        }
+    }
+    for store in &kernel.stores {
+        if store.accumulate {
+            return wrong("a store that accumulates is for the CPU alone");
+        }
+        if !known(store.buffer, store.address) || !kernel.buffers[store.buffer as usize].written {
+            return wrong("a store names no buffer that is written");
+        }
+        if kernel.buffers[store.buffer as usize].element == Element::Index {
+            return wrong("a store writes a number into a buffer of indices");
+        }
+    }
+    Ok(())
+}
+
+/// The functions that the kernel calls, each once.
+fn distinct_functions(kernel: &Kernel) -> Vec<&Function> {
+    let mut functions: Vec<&Function> = Vec::new();
+    for call in &kernel.calls {
+        let function = Rc::as_ref(&call.function);
+        if !functions.iter().any(|known| known.name == function.name) {
+            functions.push(function);
+        }
+    }
+    functions
+}
+
+fn bindings(kernel: &Kernel) -> String {
+    let mut text = String::new();
+    for (binding, buffer) in kernel.buffers.iter().enumerate() {
+        let access = if buffer.written { "read_write" } else { "read" };
+        let element = match buffer.element {
+            Element::Real => "f32",
+            Element::Index => "u32",
+        };
+        text += &format!("@group(0) @binding({binding}) var<storage, {access}> {}: array<{element}>;\n", buffer.name);
+    }
+    let mut binding = kernel.buffers.len();
+    if kernel.total.is_some() {
+        text += &format!("@group(0) @binding({binding}) var<storage, read_write> partials: array<f32>;\n");
+        binding += 1;
+    }
+    text += &format!("@group(0) @binding({binding}) var<uniform> dispatch: Dispatch;\n");
+    if kernel.total.is_some() {
+        text += &format!("\nvar<workgroup> sums: array<f32, {WORKGROUP_SIZE}>;\n");
+    }
+    text
+}
+
+fn entry_point(kernel: &Kernel, imports: &mut Imports) -> String {
+    let name = &kernel.name;
+    let mut text = format!(
+        "\
+@compute @workgroup_size({WORKGROUP_SIZE})
+fn {name}(
+    @builtin(workgroup_id) workgroup: vec3<u32>,
+    @builtin(num_workgroups) workgroups: vec3<u32>,
+    @builtin(local_invocation_index) lane: u32,
+) {{
+    let group = workgroup.x + workgroup.y * workgroups.x;
+    let instance = group * {WORKGROUP_SIZE}u + lane;
+"
+    );
+    match kernel.total {
+        None => {
+            text += "    if instance >= dispatch.count {\n        return;\n    }\n\n";
+            text += &instance_code(kernel, None, imports, 1);
+        }
+        Some(total) => {
+            text += "    var total = 0.0;\n    if instance < dispatch.count {\n";
+            text += &instance_code(kernel, Some(total), imports, 2);
+            text += TREE_SUM;
+        }
+    }
+    text += "}\n";
+    text
+}
+
+/// Threads beyond the count add zeros: every thread must reach the barriers. Workgroups beyond the last instance, which a
+/// dispatch in two dimensions can have, own no partial sum.
+const TREE_SUM: &str = "    }
+
+    sums[lane] = total;
+    workgroupBarrier();
+    for (var width = 32u; width > 0u; width /= 2u) {
+        if lane < width {
+            sums[lane] += sums[lane + width];
+        }
+        workgroupBarrier();
+    }
+    if lane == 0u && instance < dispatch.count {
+        partials[group] = sums[0];
+    }
+";
+
+/// The code of one instance: its loads, values and stores, and the assignment to `total`.
+fn instance_code(kernel: &Kernel, total: Option<NodeId>, imports: &mut Imports, indent: usize) -> String {
+    let reserved = RESERVED
+        .iter()
+        .copied()
+        .chain([kernel.name.as_str()])
+        .chain(kernel.buffers.iter().map(|buffer| buffer.name))
+        .chain(kernel.calls.iter().map(|call| call.function.name));
+    let names = Names::with_reserved(reserved);
+    let roots: Vec<NodeId> = kernel.stores.iter().map(|store| store.node).chain(total).collect();
+    let mut body = Body::new(kernel.graph.graph(), Inputs::Loads(kernel), imports, names, indent, &roots);
+    if stores_overwrite_loads(kernel) {
+        for root in &roots {
+            body.require(*root);
+        }
+    }
+    for &Store { buffer, address, node, .. } in &kernel.stores {
+        let value = body.require(node);
+        let place = body.place(kernel, buffer, address);
+        body.line(&format!("{place} = {value};"));
+    }
+    if let Some(total) = total {
+        let value = body.require(total);
+        body.line(&format!("total = {value};"));
+    }
+    body.finish()
+}
+
+/// Whether a buffer is both read and written: then everything is read before anything is written.
+fn stores_overwrite_loads(kernel: &Kernel) -> bool {
+    kernel.loads.iter().any(|load| match load {
+        Load::Read { buffer, .. } => kernel.buffers[*buffer as usize].written,
+        Load::Call { .. } => false,
+    })
+}
+
+/// A function: a switch over its selector, each case from its graph.
+fn write_function(function: &Function, imports: &mut Imports) -> String {
+    let result = match function.results {
+        1 => "f32".to_owned(),
+        results => format!("vec{results}<f32>"),
+    };
+    let parameters: String = function.parameters.iter().map(|name| format!(", {name}: f32")).collect();
+    let mut text =
+        format!("\nfn {}(selector: u32{parameters}) -> {result} {{\n    switch selector {{\n", function.name);
+    let names =
+        Names::with_reserved(["selector", "dispatch", function.name].iter().chain(function.parameters).copied());
+    // The first case also serves selectors beyond the last, and WGSL wants its default somewhere: at the end.
+    let numbered = function.cases.iter().enumerate();
+    for (selector, case) in numbered.clone().skip(1).chain(numbered.take(1)) {
+        let label = if selector == 0 { "default".to_owned() } else { format!("case {selector}u") };
+        text += &format!("        {label}: {{ {}\n", comment(case.name));
+        let inputs = Inputs::Parameters(function.parameters);
+        let mut body = Body::new(case.graph.graph(), inputs, imports, names.clone(), 3, &case.results);
+        let results: Vec<String> = case.results.iter().map(|node| body.require(*node)).collect();
+        match results.as_slice() {
+            [single] => body.line(&format!("return {single};")),
+            several => body.line(&format!("return {result}({});", several.join(", "))),
+        }
+        text += &body.finish();
+        text += "        }\n";
+    }
+    text += "    }\n}\n";
+    text
+}

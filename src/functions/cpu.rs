@@ -1,0 +1,166 @@
+//! The CPU engine of a model: f64, and the model's own tables as the kernels' memory.
+//!
+//! Kernels are made when an entry is first used, all batches in one program.
+
+use rustc_hash::FxHashMap;
+
+use crate::batch::plan::{Entry, Plan, Role, Target, plan};
+use crate::batch::{Batch, Model, Rows};
+use crate::codegen::memory::{Dispatch, View};
+use crate::cpu::Program;
+use crate::error::{Error, Result};
+
+use super::titles::title;
+use super::{Evaluation, Objective};
+
+/// Evaluates a model in f64.
+#[derive(Default)]
+pub struct CpuEngine {
+    compiled: FxHashMap<Entry, Compiled>,
+}
+
+/// One entry's kernels, a plan for each batch.
+struct Compiled {
+    program: Program,
+    plans: Vec<Plan>,
+}
+
+/// The numbers that a call reads and writes beside the model's tables.
+#[derive(Default)]
+struct Memory<'a> {
+    x: &'a [f64],
+    seeds: &'a [f64],
+    residuals: &'a mut [f64],
+    gradient: &'a mut [f64],
+    partials: &'a mut [f64],
+}
+
+impl CpuEngine {
+    /// An engine that has compiled nothing yet.
+    pub fn new() -> CpuEngine {
+        CpuEngine::default()
+    }
+
+    /// Compiles the kernels of an entry, if that has not been done.
+    pub async fn prepare(&mut self, model: &Model, entry: Entry) -> Result<()> {
+        if self.compiled.contains_key(&entry) {
+            return Ok(());
+        }
+        let plans = model
+            .batches
+            .iter()
+            .map(|batch| plan(&batch.class, batch.rows, entry, Target::Cpu, &title(model, batch)))
+            .collect::<Result<Vec<_>>>()?;
+        let program = Program::compile(plans.iter().map(|plan| plan.kernel.clone()).collect()).await?;
+        self.compiled.insert(entry, Compiled { program, plans });
+        Ok(())
+    }
+
+    /// Why generated code was refused here, if it was.
+    pub fn interpreted_because(&self) -> Option<&str> {
+        self.compiled.values().find_map(|compiled| compiled.program.interpreted_because())
+    }
+
+    pub(super) async fn values(&mut self, model: &Model, x: &[f64]) -> Result<Vec<f64>> {
+        let mut residuals = vec![0.0; model.num_residuals as usize];
+        for batch in 0..model.batches.len() {
+            let memory = Memory { x, residuals: &mut residuals, ..Memory::default() };
+            self.run(model, batch, Entry::Values, memory).await?;
+        }
+        Ok(residuals)
+    }
+
+    pub(super) async fn gradient(
+        &mut self,
+        model: &Model,
+        objective: Objective,
+        x: &[f64],
+        seeds: Option<&[f64]>,
+    ) -> Result<Evaluation> {
+        let mut evaluation = Evaluation { cost: 0.0, gradient: vec![0.0; model.num_params as usize] };
+        for (number, batch) in model.batches.iter().enumerate() {
+            if !model.blocks[batch.block as usize].enabled {
+                continue;
+            }
+            let seeded = seeds.filter(|_| batch.has_addends());
+            let entry = match (objective, seeded) {
+                (_, Some(_)) => Entry::SeededGradient,
+                (Objective::Sum, None) => Entry::SumGradient,
+                (Objective::LeastSquares, None) => Entry::CostGradient,
+            };
+            let memory = Memory {
+                x,
+                seeds: seeded.unwrap_or_default(),
+                gradient: &mut evaluation.gradient,
+                ..Memory::default()
+            };
+            let total = self.run(model, number, entry, memory).await?;
+            if seeded.is_none() {
+                evaluation.cost += total;
+            }
+        }
+        Ok(evaluation)
+    }
+
+    pub(super) fn partial_columns(&self, model: &Model) -> Result<Vec<Vec<(u32, u32)>>> {
+        model
+            .batches
+            .iter()
+            .map(|batch| Ok(plan(&batch.class, batch.rows, Entry::Jacobian, Target::Cpu, "")?.partials))
+            .collect()
+    }
+
+    pub(super) async fn partials(&mut self, model: &Model, x: &[f64]) -> Result<(Vec<f64>, Vec<Vec<f64>>)> {
+        self.prepare(model, Entry::Jacobian).await?;
+        let mut residuals = vec![0.0; model.num_residuals as usize];
+        let mut of_batches = Vec::new();
+        for (number, batch) in model.batches.iter().enumerate() {
+            let columns = self.compiled[&Entry::Jacobian].plans[number].partials.len();
+            let mut partials = vec![0.0; columns * batch.count as usize];
+            let memory = Memory { x, residuals: &mut residuals, partials: &mut partials, ..Memory::default() };
+            self.run(model, number, Entry::Jacobian, memory).await?;
+            of_batches.push(partials);
+        }
+        Ok((residuals, of_batches))
+    }
+
+    async fn run(&mut self, model: &Model, number: usize, entry: Entry, memory: Memory<'_>) -> Result<f64> {
+        self.prepare(model, entry).await?;
+        let compiled = &self.compiled[&entry];
+        let batch = &model.batches[number];
+        let uniforms = uniform_table(model, batch);
+        let Memory { x, seeds, residuals, gradient, partials } = memory;
+        let (mut residuals, mut gradient, mut partials) = (Some(residuals), Some(gradient), Some(partials));
+        let twice = || Error::internal("a kernel has two buffers of one role");
+        let mut views = Vec::new();
+        for role in &compiled.plans[number].roles {
+            views.push(match role {
+                Role::Parameters => View::Read(x),
+                Role::Indices => View::Index(&batch.indices),
+                Role::Data => View::Read(&batch.data),
+                Role::Uniforms => View::Read(&uniforms),
+                Role::Seeds => View::Read(seeds),
+                Role::Residuals => View::Write(residuals.take().ok_or_else(twice)?),
+                Role::Gradient => View::Write(gradient.take().ok_or_else(twice)?),
+                Role::Partials => View::Write(partials.take().ok_or_else(twice)?),
+                Role::AddendValues | Role::LocalGradient => {
+                    return Err(Error::internal("a kernel of the GPU's on the CPU"));
+                }
+            });
+        }
+        let first = match batch.rows {
+            Rows::From(first) => first,
+            Rows::Column(_) | Rows::Addends(_) => 0,
+        };
+        let dispatch = Dispatch { instances: 0..batch.count, stride: batch.count, first };
+        compiled.program.run(number, &mut views, &dispatch)
+    }
+}
+
+/// The uniform table of a batch: the head, then the numbers on which all its instances agree.
+pub(super) fn uniform_table(model: &Model, batch: &Batch) -> Vec<f64> {
+    let block = &model.blocks[batch.block as usize];
+    let loss = &block.loss;
+    let head = [block.weight, f64::from(loss.kind as u8), loss.a, loss.b, loss.factor];
+    head.into_iter().chain(batch.uniforms.iter().copied()).collect()
+}

@@ -1,0 +1,103 @@
+//! The contract that both engines keep, as an enum: there are two, and each method has one case for either.
+
+use crate::batch::Model;
+use crate::error::Result;
+
+use super::cpu::CpuEngine;
+use super::{Evaluation, Objective};
+
+/// What evaluates a model.
+pub enum Engine {
+    /// In f64, on the CPU.
+    Cpu(CpuEngine),
+    /// In f32, on the GPU.
+    #[cfg(target_arch = "wasm32")]
+    Gpu(Box<super::gpu::GpuEngine>),
+}
+
+impl Engine {
+    /// Whether numbers are rounded to f32.
+    pub fn is_single_precision(&self) -> bool {
+        match self {
+            Engine::Cpu(_) => false,
+            #[cfg(target_arch = "wasm32")]
+            Engine::Gpu(_) => true,
+        }
+    }
+
+    /// All residuals.
+    pub async fn values(&mut self, model: &Model, x: &[f64]) -> Result<Vec<f64>> {
+        match self {
+            Engine::Cpu(engine) => engine.values(model, x).await,
+            #[cfg(target_arch = "wasm32")]
+            Engine::Gpu(engine) => engine.values(model, x).await,
+        }
+    }
+
+    /// An objective and its gradient. With seeds, batches of addends contribute Σ seed·∂f to the gradient and nothing to
+    /// the value.
+    pub async fn gradient(
+        &mut self,
+        model: &Model,
+        objective: Objective,
+        x: &[f64],
+        seeds: Option<&[f64]>,
+    ) -> Result<Evaluation> {
+        match self {
+            Engine::Cpu(engine) => engine.gradient(model, objective, x, seeds).await,
+            #[cfg(target_arch = "wasm32")]
+            Engine::Gpu(engine) => engine.gradient(model, objective, x, seeds).await,
+        }
+    }
+
+    /// For each batch its local partials: pairs of output and local parameter.
+    pub fn partial_columns(&mut self, model: &Model) -> Result<Vec<Vec<(u32, u32)>>> {
+        match self {
+            Engine::Cpu(engine) => engine.partial_columns(model),
+            #[cfg(target_arch = "wasm32")]
+            Engine::Gpu(engine) => engine.partial_columns(model),
+        }
+    }
+
+    /// All residuals, and for each batch the values of its local partials, column after column.
+    pub async fn partials(&mut self, model: &Model, x: &[f64]) -> Result<(Vec<f64>, Vec<Vec<f64>>)> {
+        match self {
+            Engine::Cpu(engine) => engine.partials(model, x).await,
+            #[cfg(target_arch = "wasm32")]
+            Engine::Gpu(engine) => engine.partials(model, x).await,
+        }
+    }
+
+    /// A batch's data table has changed.
+    pub fn data_changed(&mut self, batch: usize) {
+        match self {
+            // The CPU reads the model's own tables.
+            Engine::Cpu(_) => {
+                let _ = batch;
+            }
+            #[cfg(target_arch = "wasm32")]
+            Engine::Gpu(engine) => engine.data_changed(batch),
+        }
+    }
+
+    /// A block takes part that did not, or the other way round.
+    pub fn enabled_changed(&mut self) {
+        match self {
+            Engine::Cpu(_) => {}
+            #[cfg(target_arch = "wasm32")]
+            Engine::Gpu(engine) => engine.enabled_changed(),
+        }
+    }
+
+    /// Shows the application these parameters, where it can see them.
+    pub fn publish(&self, x: &[f64]) -> Result<()> {
+        match self {
+            Engine::Cpu(_) => {
+                let _ = x;
+                Ok(())
+            }
+            #[cfg(target_arch = "wasm32")]
+            Engine::Gpu(engine) => engine.publish(x),
+        }
+    }
+}

@@ -1,0 +1,322 @@
+//! Where everything of a model lies on a device: which buffers, how long, and what stands in them from the start.
+//!
+//! Plain arithmetic over the model and the device's limits, so it is tested without one. A batch whose tables are larger than a
+//! binding is split into chunks, each with tables of its own; all chunks share the memory for local gradients and for
+//! partials, since they run one after another.
+
+use std::ops::Range;
+
+use crate::batch::chunks::{ChunkLimits, chunk_ranges, slice_columns};
+use crate::batch::incidence::{Destination, Pass, Source, gather_passes};
+use crate::batch::{Model, Rows};
+use crate::codegen::wgsl::{Dispatch, WORKGROUP_SIZE};
+use crate::error::{Error, ErrorCode, Result};
+use crate::gpu::Limits;
+use crate::gpu::shaders::{Gather, ReduceSum};
+
+use super::cpu::uniform_table;
+
+/// Bytes between the uniforms of one buffer: every WebGPU device takes offsets of this alignment.
+pub const ALIGNMENT: u64 = 256;
+
+/// A buffer, by what it holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Memory {
+    /// All parameters.
+    Parameters,
+    /// The gradient of all parameters.
+    Gradient,
+    /// All residuals.
+    Residuals,
+    /// A number for each residual.
+    Seeds,
+    /// A chunk's index table.
+    Indices(usize),
+    /// A chunk's data table.
+    Data(usize),
+    /// The values of a chunk's addends.
+    Addends(usize),
+    /// The uniform tables of all batches, each from a multiple of [`ALIGNMENT`] on.
+    Uniforms,
+    /// The figures of every dispatch, each from a multiple of [`ALIGNMENT`] on.
+    Figures,
+    /// The partial sums of all chunks, each chunk's from a multiple of [`ALIGNMENT`] on.
+    PartialSums,
+    /// Partial sums that nobody asked for.
+    IgnoredSums,
+    /// The partial sums, summed to fewer.
+    Sums,
+    /// The local gradients of the chunk that runs.
+    LocalGradient,
+    /// Sums of segments.
+    Scratch(u32),
+    /// Local partials of the chunk that runs.
+    Partials,
+    /// Offsets of a gather pass: chunk, pass.
+    GatherOffsets(usize, usize),
+    /// Entries of a gather pass.
+    GatherEntries(usize, usize),
+    /// Targets of a gather pass.
+    GatherTargets(usize, usize),
+}
+
+/// Instances of a batch that run in one dispatch.
+#[derive(Clone, Debug)]
+pub struct Chunk {
+    /// Position of the batch.
+    pub batch: usize,
+    /// Which of its instances.
+    pub range: Range<usize>,
+    /// How their local gradients are gathered.
+    pub passes: Vec<GatherShape>,
+    /// First partial sum, as a position in [`Memory::PartialSums`].
+    pub first_sum: u64,
+    /// Part of the residuals that the kernel binds, in numbers: from here to the end of the chunk's.
+    pub residuals: Range<u64>,
+    /// Position of its figures, and of those of its passes after it, in units of [`ALIGNMENT`].
+    pub figures: u64,
+}
+
+/// A gather pass without its tables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GatherShape {
+    /// Where it reads.
+    pub source: Source,
+    /// Where it writes.
+    pub destination: Destination,
+    /// Sums.
+    pub rows: u32,
+    /// What is summed.
+    pub entries: u32,
+    /// Workgroups it takes.
+    pub workgroups: u32,
+}
+
+/// Where everything lies.
+#[derive(Clone, Debug)]
+pub struct Layout {
+    /// The chunks of all batches, in order.
+    pub chunks: Vec<Chunk>,
+    /// For each batch where its uniform table starts, in bytes, and its length in numbers.
+    pub uniforms: Vec<(u64, u64)>,
+    /// Position of the reduction's figures, in units of [`ALIGNMENT`].
+    pub reduce_figures: u64,
+    num_sums: u64,
+    num_params: u64,
+    num_residuals: u64,
+    local_gradient: u64,
+    scratch: [u64; 2],
+    partials: u64,
+    ignored_sums: u64,
+    figures: Vec<u32>,
+    figure_words: u64,
+    uniform_bytes: u64,
+    tables: Vec<Vec<Pass>>,
+    index_columns: Vec<u64>,
+    data_columns: Vec<u64>,
+    outputs: Vec<u64>,
+}
+
+impl Layout {
+    /// Lays a model out. `partials` are the columns of local partials that each batch has.
+    pub fn new(model: &Model, partials: &[usize], limits: &Limits, batch_size: Option<u32>) -> Result<Layout> {
+        let binding_bytes = limits.max_storage_buffer_binding_size.min(limits.max_buffer_size);
+        for (what, numbers) in [("parameters", model.num_params), ("residuals", model.num_residuals)] {
+            let bytes = 4 * u64::from(numbers);
+            let most = if what == "parameters" { binding_bytes } else { limits.max_buffer_size };
+            if bytes > most {
+                let name = if what == "parameters" { "maxStorageBufferBindingSize" } else { "maxBufferSize" };
+                return Err(Error::new(
+                    ErrorCode::LimitExceeded,
+                    format!("{numbers} {what} take {bytes} bytes; the device's {name} is {most}"),
+                ));
+            }
+        }
+        let mut layout = Layout {
+            chunks: Vec::new(),
+            uniforms: Vec::new(),
+            reduce_figures: 0,
+            num_sums: 0,
+            num_params: model.num_params.into(),
+            num_residuals: model.num_residuals.into(),
+            local_gradient: 0,
+            scratch: [0; 2],
+            partials: 0,
+            ignored_sums: 0,
+            figures: Vec::new(),
+            figure_words: 0,
+            uniform_bytes: 0,
+            tables: Vec::new(),
+            index_columns: Vec::new(),
+            data_columns: Vec::new(),
+            outputs: Vec::new(),
+        };
+        let limits = ChunkLimits { binding_bytes, instances: batch_size };
+        for (number, batch) in model.batches.iter().enumerate() {
+            let length = uniform_table(model, batch).len() as u64;
+            layout.uniforms.push((layout.uniform_bytes, length));
+            layout.uniform_bytes += (4 * length).next_multiple_of(ALIGNMENT);
+            layout.index_columns.push((batch.indices.len() / (batch.count as usize).max(1)) as u64);
+            layout.data_columns.push(batch.class.data.into());
+            layout.outputs.push(batch.class.outputs.len() as u64);
+            for range in chunk_ranges(batch, partials[number], limits)? {
+                layout.add_chunk(model, number, range, partials[number])?;
+            }
+        }
+        layout.reduce_figures = 4 * layout.figures.len() as u64 / ALIGNMENT;
+        let reduction = layout.reduction().words();
+        layout.add_figures(&reduction);
+        layout.figure_words = layout.figures.len() as u64;
+        Ok(layout)
+    }
+
+    /// How the partial sums of all chunks are summed: to pairs of a number and its error.
+    pub fn reduction(&self) -> ReduceSum {
+        ReduceSum { count: self.num_sums as u32, width: 1, input_first: 0, output_first: 0, zero: 0 }
+    }
+
+    fn add_chunk(&mut self, model: &Model, number: usize, range: Range<usize>, partials: usize) -> Result<()> {
+        let batch = &model.batches[number];
+        let count = range.len() as u64;
+        let numbers: u64 = batch.class.block_dims.iter().map(|&dim| u64::from(dim)).sum();
+        self.local_gradient = self.local_gradient.max(numbers * count);
+        self.partials = self.partials.max(partials as u64 * count);
+        let groups = count.div_ceil(WORKGROUP_SIZE.into());
+        self.ignored_sums = self.ignored_sums.max(groups);
+        let first_sum = self.num_sums;
+        self.num_sums += groups.next_multiple_of(ALIGNMENT / 4);
+
+        // Residuals that stand together are bound from the last aligned place before them, so that there may be more of them
+        // than one binding covers.
+        let (residuals, first) = match batch.rows {
+            Rows::From(first) => {
+                let outputs = batch.class.outputs.len() as u64;
+                let start = u64::from(first) + range.start as u64 * outputs;
+                let bound = start / (ALIGNMENT / 4) * (ALIGNMENT / 4);
+                (bound..start + count * outputs, (start - bound) as u32)
+            }
+            Rows::Column(_) | Rows::Addends(_) => (0..self.num_residuals, 0),
+        };
+        let figures = 4 * self.figures.len() as u64 / ALIGNMENT;
+        self.add_figures(&Dispatch::new(range.len() as u32, range.len() as u32, first).words());
+
+        let passes = gather_passes(batch, range.clone(), model.num_params)?;
+        let mut workgroups = Vec::new();
+        for pass in &passes {
+            if let Destination::Scratch(which) = pass.destination {
+                let length = &mut self.scratch[which as usize];
+                *length = (*length).max(pass.scratch_len() as u64);
+            }
+            let uniform = Gather {
+                rows: pass.rows() as u32,
+                dim: pass.dim,
+                component_stride: match pass.source {
+                    Source::Local => range.len() as u32,
+                    Source::Scratch(_) => 1,
+                },
+                add: u32::from(pass.destination == Destination::Gradient),
+                zero: 0,
+            };
+            workgroups.push(uniform.workgroups());
+            self.add_figures(&uniform.words());
+        }
+        let shapes = passes
+            .iter()
+            .zip(workgroups)
+            .map(|(pass, workgroups)| GatherShape {
+                source: pass.source,
+                destination: pass.destination,
+                rows: pass.rows() as u32,
+                entries: pass.entries.len() as u32,
+                workgroups,
+            })
+            .collect();
+        self.tables.push(passes);
+        self.chunks.push(Chunk { batch: number, range, passes: shapes, first_sum, residuals, figures });
+        Ok(())
+    }
+
+    fn add_figures(&mut self, words: &[u32]) {
+        self.figures.extend(words);
+        self.figures.resize(self.figures.len().next_multiple_of(ALIGNMENT as usize / 4), 0);
+    }
+
+    /// Bytes of a buffer.
+    pub fn bytes(&self, memory: Memory) -> u64 {
+        let of_chunk = |chunk: usize, columns: &[u64]| {
+            let chunk = &self.chunks[chunk];
+            columns[chunk.batch] * chunk.range.len() as u64
+        };
+        let pass = |chunk: usize, pass: usize| self.chunks[chunk].passes[pass];
+        4 * match memory {
+            Memory::Parameters | Memory::Gradient => self.num_params,
+            Memory::Residuals | Memory::Seeds => self.num_residuals,
+            Memory::Indices(chunk) => of_chunk(chunk, &self.index_columns),
+            Memory::Data(chunk) => of_chunk(chunk, &self.data_columns),
+            Memory::Addends(chunk) => of_chunk(chunk, &self.outputs),
+            Memory::Uniforms => self.uniform_bytes / 4,
+            Memory::Figures => self.figure_words,
+            Memory::PartialSums => self.num_sums,
+            Memory::IgnoredSums => self.ignored_sums,
+            Memory::Sums => 2 * u64::from(self.reduction().workgroups()),
+            Memory::LocalGradient => self.local_gradient,
+            Memory::Scratch(which) => self.scratch[which as usize],
+            Memory::Partials => self.partials,
+            Memory::GatherOffsets(chunk, number) => u64::from(pass(chunk, number).rows) + 1,
+            Memory::GatherEntries(chunk, number) => pass(chunk, number).entries.into(),
+            Memory::GatherTargets(chunk, number) => pass(chunk, number).rows.into(),
+        }
+    }
+
+    /// What stands in a buffer from the start, if anything does. Tables of gather passes are given away: there is no second
+    /// use for them.
+    pub fn take_content(&mut self, model: &Model, memory: Memory) -> Option<Vec<u8>> {
+        let words = |words: Vec<u32>| bytemuck::cast_slice(&words).to_vec();
+        Some(match memory {
+            Memory::Indices(chunk) => {
+                let Chunk { batch, range, .. } = &self.chunks[chunk];
+                let batch = &model.batches[*batch];
+                words(slice_columns(&batch.indices, batch.count as usize, range.clone()))
+            }
+            Memory::Data(chunk) => bytemuck::cast_slice(&self.data_table(model, chunk)).to_vec(),
+            Memory::Figures => words(std::mem::take(&mut self.figures)),
+            Memory::GatherOffsets(chunk, pass) => words(std::mem::take(&mut self.tables[chunk][pass].offsets)),
+            Memory::GatherEntries(chunk, pass) => words(std::mem::take(&mut self.tables[chunk][pass].entries)),
+            Memory::GatherTargets(chunk, pass) => words(std::mem::take(&mut self.tables[chunk][pass].targets)),
+            Memory::Parameters
+            | Memory::Gradient
+            | Memory::Residuals
+            | Memory::Seeds
+            | Memory::Addends(_)
+            | Memory::Uniforms
+            | Memory::PartialSums
+            | Memory::IgnoredSums
+            | Memory::Sums
+            | Memory::LocalGradient
+            | Memory::Scratch(_)
+            | Memory::Partials => return None,
+        })
+    }
+
+    /// A chunk's data table.
+    pub fn data_table(&self, model: &Model, chunk: usize) -> Vec<f32> {
+        let Chunk { batch, range, .. } = &self.chunks[chunk];
+        let batch = &model.batches[*batch];
+        single_precision(slice_columns(&batch.data, batch.count as usize, range.clone()).iter())
+    }
+
+    /// The uniform tables of all batches, each from a multiple of [`ALIGNMENT`] on.
+    pub fn uniform_tables(&self, model: &Model) -> Vec<f32> {
+        let mut tables = Vec::with_capacity(self.uniform_bytes as usize / 4);
+        for batch in &model.batches {
+            tables.extend(single_precision(uniform_table(model, batch).iter()));
+            tables.resize(tables.len().next_multiple_of(ALIGNMENT as usize / 4), 0.0);
+        }
+        tables
+    }
+}
+
+/// Numbers as the device takes them.
+pub fn single_precision<'a>(numbers: impl Iterator<Item = &'a f64>) -> Vec<f32> {
+    numbers.map(|&number| number as f32).collect()
+}

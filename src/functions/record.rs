@@ -1,0 +1,295 @@
+//! What a device does for one call, as a command list. Pure: tested without a device.
+//!
+//! Every batch's kernels run chunk after chunk in one compute pass; the order in which gradients are gathered and sums are
+//! added is fixed, which makes results repeatable to the bit.
+
+use crate::batch::incidence::{Destination, Source};
+use crate::batch::plan::{Entry, Plan, Role};
+use crate::batch::{Model, Rows};
+use crate::codegen::wgsl::WORKGROUP_SIZE;
+use crate::error::Result;
+use crate::gpu::{ArgumentId, BindingKind, BufferId, CommandList, DownloadId, Limits, PipelineId, Slice};
+
+use super::Objective;
+use super::layout::{ALIGNMENT, Chunk, Layout, Memory};
+
+/// A pipeline, by what it computes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Program {
+    /// A batch's kernel.
+    Kernel(usize, Entry),
+    /// Sums local gradients or scratch memory by block.
+    Gather,
+    /// Sums partial sums.
+    ReduceSum,
+}
+
+/// A command list, the buffers and pipelines it declares in the order of declaration, and what goes in and out.
+#[derive(Debug)]
+pub struct Recording {
+    /// What is to be done.
+    pub list: CommandList,
+    /// The buffers it declares.
+    pub memory: Vec<Memory>,
+    /// The pipelines it declares.
+    pub programs: Vec<Program>,
+    /// The parameters, in f32.
+    pub x: ArgumentId,
+    /// The uniform tables.
+    pub uniforms: ArgumentId,
+    /// A number for each residual, in f32.
+    pub seeds: Option<ArgumentId>,
+    /// What comes back, in the order in which it was asked for.
+    pub downloads: Vec<DownloadId>,
+}
+
+/// The kernels that a recording runs.
+pub trait Kernels {
+    /// The plan of a batch's kernel.
+    fn plan(&self, batch: usize, entry: Entry) -> Result<&Plan>;
+}
+
+struct Recorder<'a, K> {
+    model: &'a Model,
+    layout: &'a Layout,
+    kernels: &'a K,
+    limits: &'a Limits,
+    list: CommandList,
+    memory: Vec<(Memory, BufferId)>,
+    programs: Vec<(Program, PipelineId)>,
+}
+
+/// An objective and its gradient. Downloads: the gradient, the sums. With seeds, batches of addends run seeded and their
+/// totals are ignored.
+pub fn record_gradient(
+    model: &Model,
+    layout: &Layout,
+    kernels: &impl Kernels,
+    limits: &Limits,
+    objective: Objective,
+    seeded: bool,
+) -> Result<Recording> {
+    let mut recorder = Recorder::new(model, layout, kernels, limits);
+    let (x, uniforms) = recorder.upload_inputs();
+    let seeds = seeded.then(|| {
+        let slice = recorder.whole(Memory::Seeds);
+        recorder.list.upload_argument(slice)
+    });
+    let gradient = recorder.whole(Memory::Gradient);
+    recorder.list.clear(gradient);
+    // Chunks of blocks that take no part leave their sums as they are: zeros.
+    let sums = recorder.whole(Memory::PartialSums);
+    recorder.list.clear(sums);
+    for (number, chunk) in layout.chunks.iter().enumerate() {
+        let batch = &model.batches[chunk.batch];
+        if !model.blocks[batch.block as usize].enabled {
+            continue;
+        }
+        let entry = match objective {
+            _ if seeded && batch.has_addends() => Entry::SeededGradient,
+            Objective::Sum => Entry::SumGradient,
+            Objective::LeastSquares => Entry::CostGradient,
+        };
+        recorder.run_kernel(number, entry)?;
+        recorder.gather(number)?;
+    }
+    recorder.reduce()?;
+    let sums = recorder.whole(Memory::Sums);
+    let downloads = vec![recorder.list.download(gradient), recorder.list.download(sums)];
+    Ok(recorder.finish(x, uniforms, seeds, downloads))
+}
+
+/// All residuals. Downloads: the residuals, then the addends of each chunk that has them.
+pub fn record_values(model: &Model, layout: &Layout, kernels: &impl Kernels, limits: &Limits) -> Result<Recording> {
+    let mut recorder = Recorder::new(model, layout, kernels, limits);
+    let (x, uniforms) = recorder.upload_inputs();
+    for number in 0..layout.chunks.len() {
+        recorder.run_kernel(number, Entry::Values)?;
+    }
+    let downloads = recorder.download_values();
+    Ok(recorder.finish(x, uniforms, None, downloads))
+}
+
+/// All residuals and local partials. Downloads: the partials of each chunk that has any, then what [`record_values`] has.
+pub fn record_partials(model: &Model, layout: &Layout, kernels: &impl Kernels, limits: &Limits) -> Result<Recording> {
+    let mut recorder = Recorder::new(model, layout, kernels, limits);
+    let (x, uniforms) = recorder.upload_inputs();
+    let mut downloads = Vec::new();
+    for (number, chunk) in layout.chunks.iter().enumerate() {
+        recorder.run_kernel(number, Entry::Jacobian)?;
+        let columns = kernels.plan(chunk.batch, Entry::Jacobian)?.partials.len();
+        if columns > 0 {
+            let part = recorder.whole(Memory::Partials).part(0, 4 * (columns * chunk.range.len()) as u64);
+            downloads.push(recorder.list.download(part));
+        }
+    }
+    downloads.extend(recorder.download_values());
+    Ok(recorder.finish(x, uniforms, None, downloads))
+}
+
+impl<'a, K: Kernels> Recorder<'a, K> {
+    fn new(model: &'a Model, layout: &'a Layout, kernels: &'a K, limits: &'a Limits) -> Recorder<'a, K> {
+        Recorder { model, layout, kernels, limits, list: CommandList::new(), memory: Vec::new(), programs: Vec::new() }
+    }
+
+    fn whole(&mut self, memory: Memory) -> Slice {
+        let known = self.memory.iter().find(|(known, _)| *known == memory);
+        let id = match known {
+            Some(&(_, id)) => id,
+            None => {
+                let id = self.list.buffer(format!("{memory:?}"), self.layout.bytes(memory));
+                self.memory.push((memory, id));
+                id
+            }
+        };
+        self.list.whole(id)
+    }
+
+    fn pipeline(&mut self, program: Program, name: &str, bindings: &[BindingKind]) -> PipelineId {
+        if let Some(&(_, id)) = self.programs.iter().find(|(known, _)| *known == program) {
+            return id;
+        }
+        let id = self.list.pipeline(name, bindings);
+        self.programs.push((program, id));
+        id
+    }
+
+    fn upload_inputs(&mut self) -> (ArgumentId, ArgumentId) {
+        let (x, uniforms) = (self.whole(Memory::Parameters), self.whole(Memory::Uniforms));
+        (self.list.upload_argument(x), self.list.upload_argument(uniforms))
+    }
+
+    fn figures(&mut self, position: u64) -> Slice {
+        self.whole(Memory::Figures).part(position * ALIGNMENT, ALIGNMENT)
+    }
+
+    fn run_kernel(&mut self, number: usize, entry: Entry) -> Result<()> {
+        let kernels = self.kernels;
+        let chunk = &self.layout.chunks[number];
+        let plan = kernels.plan(chunk.batch, entry)?;
+        let mut bindings = Vec::new();
+        for role in &plan.roles {
+            bindings.push(self.bind(*role, number, chunk));
+        }
+        let groups = (chunk.range.len() as u64).div_ceil(WORKGROUP_SIZE.into());
+        if plan.kernel.total.is_some() {
+            let ignored = entry == Entry::SeededGradient;
+            let memory = if ignored { Memory::IgnoredSums } else { Memory::PartialSums };
+            let first = if ignored { 0 } else { chunk.first_sum };
+            bindings.push(self.whole(memory).part(4 * first, 4 * groups));
+        }
+        bindings.push(self.figures(chunk.figures));
+        let layout = kernel_layout(plan);
+        let pipeline = self.pipeline(Program::Kernel(chunk.batch, entry), entry.name(), &layout);
+        self.list.dispatch(pipeline, &bindings, self.limits.split_workgroups(groups)?);
+        Ok(())
+    }
+
+    fn bind(&mut self, role: Role, number: usize, chunk: &Chunk) -> Slice {
+        match role {
+            Role::Parameters => self.whole(Memory::Parameters),
+            Role::Indices => self.whole(Memory::Indices(number)),
+            Role::Data => self.whole(Memory::Data(number)),
+            Role::Uniforms => {
+                let (start, length) = self.layout.uniforms[chunk.batch];
+                self.whole(Memory::Uniforms).part(start, 4 * length)
+            }
+            Role::Seeds => self.whole(Memory::Seeds),
+            Role::Residuals => {
+                let Chunk { residuals, .. } = chunk;
+                self.whole(Memory::Residuals).part(4 * residuals.start, 4 * (residuals.end - residuals.start))
+            }
+            Role::AddendValues => self.whole(Memory::Addends(number)),
+            Role::LocalGradient => self.whole(Memory::LocalGradient),
+            Role::Gradient => self.whole(Memory::Gradient),
+            Role::Partials => self.whole(Memory::Partials),
+        }
+    }
+
+    fn gather(&mut self, number: usize) -> Result<()> {
+        let layout = self.layout;
+        let chunk = &layout.chunks[number];
+        let pipeline = self.pipeline(Program::Gather, "gather", &GATHER_LAYOUT);
+        for (position, pass) in chunk.passes.iter().enumerate() {
+            let bindings = [
+                self.whole(Memory::GatherOffsets(number, position)),
+                self.whole(Memory::GatherEntries(number, position)),
+                self.whole(Memory::GatherTargets(number, position)),
+                match pass.source {
+                    Source::Local => self.whole(Memory::LocalGradient),
+                    Source::Scratch(which) => self.whole(Memory::Scratch(which)),
+                },
+                match pass.destination {
+                    Destination::Gradient => self.whole(Memory::Gradient),
+                    Destination::Scratch(which) => self.whole(Memory::Scratch(which)),
+                },
+                self.figures(chunk.figures + 1 + position as u64),
+            ];
+            let groups = u64::from(pass.workgroups);
+            self.list.dispatch(pipeline, &bindings, self.limits.split_workgroups(groups)?);
+        }
+        Ok(())
+    }
+
+    fn reduce(&mut self) -> Result<()> {
+        let figures = self.figures(self.layout.reduce_figures);
+        let bindings = [self.whole(Memory::PartialSums), self.whole(Memory::Sums), figures];
+        let groups = u64::from(self.layout.reduction().workgroups());
+        let pipeline = self.pipeline(Program::ReduceSum, "reduce_sum", &REDUCE_LAYOUT);
+        self.list.dispatch(pipeline, &bindings, self.limits.split_workgroups(groups)?);
+        Ok(())
+    }
+
+    fn download_values(&mut self) -> Vec<DownloadId> {
+        let residuals = self.whole(Memory::Residuals);
+        let mut downloads = vec![self.list.download(residuals)];
+        for (number, chunk) in self.layout.chunks.iter().enumerate() {
+            if matches!(self.model.batches[chunk.batch].rows, Rows::Addends(_)) {
+                let addends = self.whole(Memory::Addends(number));
+                downloads.push(self.list.download(addends));
+            }
+        }
+        downloads
+    }
+
+    fn finish(
+        self,
+        x: ArgumentId,
+        uniforms: ArgumentId,
+        seeds: Option<ArgumentId>,
+        downloads: Vec<DownloadId>,
+    ) -> Recording {
+        Recording {
+            list: self.list,
+            memory: self.memory.into_iter().map(|(memory, _)| memory).collect(),
+            programs: self.programs.into_iter().map(|(program, _)| program).collect(),
+            x,
+            uniforms,
+            seeds,
+            downloads,
+        }
+    }
+}
+
+/// Bindings of the gather shader.
+pub const GATHER_LAYOUT: [BindingKind; 6] = [
+    BindingKind::StorageRead,
+    BindingKind::StorageRead,
+    BindingKind::StorageRead,
+    BindingKind::StorageRead,
+    BindingKind::StorageReadWrite,
+    BindingKind::Uniform,
+];
+
+/// Bindings of the reduction shader.
+pub const REDUCE_LAYOUT: [BindingKind; 3] =
+    [BindingKind::StorageRead, BindingKind::StorageReadWrite, BindingKind::Uniform];
+
+/// Bindings of a generated kernel.
+pub fn kernel_layout(plan: &Plan) -> Vec<BindingKind> {
+    let kind = |written| if written { BindingKind::StorageReadWrite } else { BindingKind::StorageRead };
+    let mut layout: Vec<_> = plan.kernel.buffers.iter().map(|buffer| kind(buffer.written)).collect();
+    layout.extend(plan.kernel.total.is_some().then_some(BindingKind::StorageReadWrite));
+    layout.push(BindingKind::Uniform);
+    layout
+}

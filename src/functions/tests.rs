@@ -1,0 +1,170 @@
+//! Compiled functions on the CPU engine, natively (where kernels are interpreted).
+
+use std::future::Future;
+use std::pin::pin;
+use std::task::{Context, Poll, Waker};
+
+use super::*;
+use crate::batch::tests::Recorder;
+use crate::batch::{ArrayInfo, BlockInfo, Manifold, group_tape};
+use crate::graph::Op;
+
+/// Runs a future that never waits.
+pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {
+    match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(value) => value,
+        Poll::Pending => panic!("nothing on the CPU waits"),
+    }
+}
+
+pub(crate) fn functions(recorder: Recorder, outputs: Vec<u32>, x: &[f64]) -> Functions {
+    let (rows, params) = (outputs.len() as u32, x.len() as u32);
+    let batches = group_tape(recorder.tape(outputs, params), params, 0, 0).unwrap();
+    let model = Model {
+        arrays: vec![ArrayInfo {
+            name: String::new(),
+            dim: 1,
+            count: params,
+            offset: 0,
+            manifold: Manifold::Euclidean,
+        }],
+        blocks: vec![BlockInfo {
+            name: String::new(),
+            instances: rows,
+            first_row: 0,
+            rows,
+            weight: 1.0,
+            loss: LossParameters::squared(),
+            enabled: true,
+        }],
+        batches,
+        num_params: params,
+        num_residuals: rows,
+    };
+    Functions::new(model, Engine::Cpu(cpu::CpuEngine::new()), x.to_vec()).unwrap()
+}
+
+/// Residuals x·y − 1, y², sin(x) − 1 of x = 2, y = 3.
+fn three() -> Functions {
+    let mut r = Recorder::default();
+    let (x, y) = (r.parameter(0), r.parameter(1));
+    let one = r.constant(1.0);
+    let product = r.apply(Op::Mul, &[x, y]);
+    let first = r.apply(Op::Sub, &[product, one]);
+    let second = r.square(y);
+    let sine = r.apply(Op::Sin, &[x]);
+    let third = r.apply(Op::Sub, &[sine, one]);
+    functions(r, vec![first, second, third], &[2.0, 3.0])
+}
+
+#[test]
+fn residuals_stand_in_the_order_in_which_they_were_given() {
+    let mut f = three();
+    assert_eq!(block_on(f.evaluate(None)).unwrap(), [5.0, 9.0, 2f64.sin() - 1.0]);
+    assert_eq!(block_on(f.evaluate(Some(&[0.0, 1.0]))).unwrap(), [-1.0, 1.0, -1.0]);
+    assert_eq!(f.values(), [2.0, 3.0], "passing x does not change the current parameters");
+}
+
+#[test]
+fn sums_and_costs_have_the_gradients_of_their_formulas() {
+    let mut f = three();
+    let sum = block_on(f.evaluate_with_gradient(Objective::Sum, None)).unwrap();
+    let r3 = 2f64.sin() - 1.0;
+    assert!((sum.cost - (14.0 + r3)).abs() < 1e-14, "three additions of numbers near 10: a few ulp");
+    assert_eq!(sum.gradient, [3.0 + 2f64.cos(), 2.0 + 6.0]);
+    let cost = block_on(f.evaluate_with_gradient(Objective::LeastSquares, None)).unwrap();
+    assert!((cost.cost - 0.5 * (25.0 + 81.0 + r3 * r3)).abs() < 1e-13, "rounding of numbers near 100");
+    let expected = [5.0 * 3.0 + r3 * 2f64.cos(), 5.0 * 2.0 + 9.0 * 6.0];
+    for (got, expected) in cost.gradient.iter().zip(expected) {
+        assert!((got - expected).abs() < 1e-13, "rounding of numbers near 100");
+    }
+}
+
+#[test]
+fn the_jacobian_has_each_place_once_and_zeros_for_constants() {
+    let mut f = three();
+    let linearisation = block_on(f.evaluate_jacobian(None)).unwrap();
+    let pattern = f.pattern().unwrap().clone();
+    assert_eq!(pattern.row_offsets, [0, 2, 3, 4]);
+    assert_eq!(pattern.col_indices, [0, 1, 1, 0]);
+    assert_eq!(linearisation.entries, [3.0, 2.0, 6.0, 2f64.cos()]);
+    f.set_constant(vec![false, true]).unwrap();
+    assert_eq!(block_on(f.evaluate_jacobian(None)).unwrap().entries, [3.0, 0.0, 0.0, 2f64.cos()]);
+    assert_eq!(f.pattern(), Some(&pattern), "the pattern stays");
+    assert_eq!(block_on(f.evaluate_with_gradient(Objective::Sum, None)).unwrap().gradient[1], 0.0);
+}
+
+#[test]
+fn weights_and_losses_shape_the_cost_and_leave_residuals_raw() {
+    let mut f = three();
+    f.set_weight(0, 2.0).unwrap();
+    f.set_loss(0, LossParameters::new("huber", 1.0, 0.0, 1.0).unwrap()).unwrap();
+    assert_eq!(block_on(f.evaluate(None)).unwrap()[1], 9.0);
+    let r3: f64 = 2f64.sin() - 1.0;
+    let huber = |r: f64| if r.abs() <= 1.0 { r * r } else { 2.0 * r.abs() - 1.0 };
+    let cost = block_on(f.evaluate_with_gradient(Objective::LeastSquares, None)).unwrap();
+    let expected = 0.5 * 2.0 * (huber(5.0) + huber(9.0) + huber(r3));
+    assert!((cost.cost - expected).abs() < 1e-13, "rounding of numbers near 20");
+    assert!((cost.gradient[1] - 2.0 * (2.0 + 6.0)).abs() < 1e-13, "ρ′ = 1/|r| outside");
+    f.set_enabled(0, false).unwrap();
+    let nothing = block_on(f.evaluate_with_gradient(Objective::LeastSquares, None)).unwrap();
+    assert_eq!((nothing.cost, nothing.gradient), (0.0, vec![0.0, 0.0]));
+}
+
+#[test]
+fn a_long_sum_is_one_residual_in_values_cost_and_jacobian() {
+    let count = 100u32;
+    let mut r = Recorder::default();
+    let terms: Vec<u32> = (0..count)
+        .map(|number| {
+            let x = r.parameter(number);
+            r.square(x)
+        })
+        .collect();
+    let sum = terms.into_iter().reduce(|a, b| r.apply(Op::Add, &[a, b])).unwrap();
+    let x: Vec<f64> = (0..count).map(f64::from).collect();
+    let mut f = functions(r, vec![sum], &x);
+    let total: f64 = x.iter().map(|x| x * x).sum();
+    assert_eq!(block_on(f.evaluate(None)).unwrap(), [total], "whole numbers add up exactly");
+    let cost = block_on(f.evaluate_with_gradient(Objective::LeastSquares, None)).unwrap();
+    assert_eq!(cost.cost, 0.5 * total * total);
+    assert_eq!(cost.gradient[7], total * 14.0);
+    let linearisation = block_on(f.evaluate_jacobian(None)).unwrap();
+    assert_eq!(linearisation.entries, x.iter().map(|x| 2.0 * x).collect::<Vec<_>>());
+    assert_eq!(f.pattern().unwrap().row_offsets, [0, count]);
+}
+
+#[test]
+fn right_derivatives_pass_the_check() {
+    let check = block_on(three().check_gradients(None)).unwrap();
+    // Central differences with a step of 6e-6 know a smooth function's derivative to about 1e-10.
+    assert!(check.max_relative_error < 1e-8, "{check:?}");
+}
+
+#[test]
+fn what_is_not_finite_is_named() {
+    let mut r = Recorder::default();
+    let (x, y) = (r.parameter(0), r.parameter(1));
+    let outputs = vec![r.apply(Op::Add, &[x, y]), r.apply(Op::Sqrt, &[y])];
+    let mut f = functions(r, outputs, &[1.0, -1.0]);
+    let error = block_on(f.non_finite_error(&[1.0, -1.0])).unwrap();
+    assert_eq!(error.code, ErrorCode::NonFinite);
+    assert!(error.message.contains("residual 1") && error.message.contains("NaN"), "{}", error.message);
+    let error = block_on(f.non_finite_error(&[1.0, 0.0])).unwrap();
+    assert!(error.message.contains("parameter 1") && error.message.contains("inf"), "{}", error.message);
+}
+
+#[test]
+fn wrong_lengths_and_numbers_are_refused_in_words() {
+    let mut f = three();
+    for (result, words) in [
+        (f.set_values(vec![0.0]), "1 numbers; it takes numParams = 2"),
+        (f.set_constant(vec![true; 3]), "3 numbers; it takes numParams = 2"),
+        (f.set_weight(1, 1.0), "1 residual blocks, and no number 1"),
+        (f.set_data(0, 0, &[1.0, 2.0, 3.0]), "do not fit a data table"),
+    ] {
+        let error = result.unwrap_err();
+        assert_eq!(error.code, ErrorCode::InvalidArgument);
+        assert!(error.message.contains(words), "{}", error.message);
+    }
+}

@@ -1,0 +1,368 @@
+//! Compiled functions.
+
+use std::cell::RefCell;
+use std::future::Future;
+use std::rc::Rc;
+
+use js_sys::{Array, Float64Array, Object, Promise, Uint32Array};
+use wasm_bindgen::prelude::*;
+use wasm_bindgen_futures::future_to_promise;
+
+use crate::batch::plan::Entry;
+use crate::clock::now_ms;
+use crate::error::{Error, ErrorCode, Result};
+use crate::functions::cpu::CpuEngine;
+use crate::functions::gpu::GpuEngine;
+use crate::functions::texts::{kernel_numbers, kernel_texts};
+use crate::functions::{Engine, Evaluation, Functions, Objective};
+use crate::losses::LossParameters;
+
+use super::context::RawContext;
+use super::error::to_js;
+use super::problem::RawProblem;
+use super::value::set;
+
+/// Where the functions are between calls.
+enum State {
+    Idle(Box<Functions>),
+    /// A call has taken them and will put them back.
+    Busy,
+    Disposed,
+}
+
+/// A handle on compiled functions. The facade queues calls, so that there is one at a time.
+#[wasm_bindgen]
+pub struct RawFunctions {
+    state: Rc<RefCell<State>>,
+    num_params: u32,
+    num_residuals: u32,
+    kernel_count: u32,
+    compile_times: Vec<(&'static str, f64)>,
+    parameter_buffer: JsValue,
+}
+
+/// Tells the facade how far compiling is, and hears whether it was called off.
+struct Progress {
+    report: Option<js_sys::Function>,
+    aborted: Option<js_sys::Function>,
+    times: Vec<(&'static str, f64)>,
+    began: f64,
+}
+
+/// The stages of compiling.
+const STAGES: [&str; 3] = ["group", "tables", "pipelines"];
+
+impl Progress {
+    /// Stage number `stage` begins.
+    fn enter(&mut self, stage: usize) -> Result<()> {
+        self.tell(stage, 0, 1)?;
+        self.began = now_ms();
+        Ok(())
+    }
+
+    /// Stage number `stage` has ended.
+    fn leave(&mut self, stage: usize) {
+        self.times.push((STAGES[stage], now_ms() - self.began));
+    }
+
+    /// So much of a stage is done; each stage counts 100. Fails when the caller has called it off.
+    fn tell(&self, stage: usize, done: usize, total: usize) -> Result<()> {
+        if let Some(report) = &self.report {
+            let done = JsValue::from((100 * stage + 100 * done / total.max(1)) as u32);
+            let all = JsValue::from(100 * STAGES.len() as u32);
+            // A listener that throws stops the compile like an abort would.
+            report
+                .call3(&JsValue::NULL, &done, &all, &STAGES[stage].into())
+                .map_err(|_| Error::new(ErrorCode::Aborted, "onProgress threw"))?;
+        }
+        let aborted = match &self.aborted {
+            Some(aborted) => aborted.call0(&JsValue::NULL).is_ok_and(|answer| answer.is_truthy()),
+            None => false,
+        };
+        if aborted {
+            return Err(Error::new(ErrorCode::Aborted, "the signal fired while compiling"));
+        }
+        Ok(())
+    }
+}
+
+async fn compile(
+    problem: RawProblem,
+    values: Vec<f64>,
+    context: Option<crate::gpu::Context>,
+    batch_size: Option<u32>,
+    mut progress: Progress,
+) -> Result<RawFunctions> {
+    progress.enter(0)?;
+    let model = problem.into_model()?;
+    progress.leave(0);
+    progress.enter(1)?;
+    let (engine, parameter_buffer) = match context {
+        None => {
+            let mut engine = CpuEngine::new();
+            progress.leave(1);
+            progress.enter(2)?;
+            for entry in [Entry::SumGradient, Entry::CostGradient] {
+                engine.prepare(&model, entry).await?;
+            }
+            (Engine::Cpu(engine), JsValue::NULL)
+        }
+        Some(context) => {
+            let mut engine = GpuEngine::new(context, &model, batch_size).await?;
+            progress.leave(1);
+            progress.enter(2)?;
+            engine.prepare(&model, &mut |done, total| progress.tell(2, done, total)).await?;
+            let buffer = engine.published_buffer();
+            (Engine::Gpu(Box::new(engine)), buffer)
+        }
+    };
+    progress.leave(2);
+    progress.tell(2, 1, 1)?;
+    let kernel_count = kernel_numbers(&model)?.1 as u32;
+    let (num_params, num_residuals) = (model.num_params, model.num_residuals);
+    let functions = Functions::new(model, engine, values)?;
+    Ok(RawFunctions {
+        state: Rc::new(RefCell::new(State::Idle(Box::new(functions)))),
+        num_params,
+        num_residuals,
+        kernel_count,
+        compile_times: progress.times,
+        parameter_buffer,
+    })
+}
+
+impl RawFunctions {
+    /// Runs a call on the functions: takes them out, and puts them back when the call is done.
+    pub(super) fn call<C, F>(&self, call: C) -> Promise
+    where
+        C: FnOnce(Box<Functions>) -> F + 'static,
+        F: Future<Output = (Box<Functions>, Result<JsValue, JsValue>)>,
+    {
+        let state = self.state.clone();
+        future_to_promise(async move {
+            let functions = match std::mem::replace(&mut *state.borrow_mut(), State::Busy) {
+                State::Idle(functions) => functions,
+                State::Busy => return Err(to_js(Error::internal("a second call began before the first had ended"))),
+                State::Disposed => {
+                    *state.borrow_mut() = State::Disposed;
+                    return Err(to_js(Error::new(ErrorCode::Disposed, "the compiled functions are disposed")));
+                }
+            };
+            let (functions, result) = call(functions).await;
+            let mut state = state.borrow_mut();
+            if matches!(*state, State::Busy) {
+                *state = State::Idle(functions);
+            }
+            result
+        })
+    }
+
+    /// Milliseconds of compiling, by stage.
+    pub(super) fn times(&self) -> &[(&'static str, f64)] {
+        &self.compile_times
+    }
+
+    /// Works on the functions at once.
+    fn with<T>(&self, work: impl FnOnce(&mut Functions) -> Result<T>) -> Result<T, JsValue> {
+        let mut state = self.state.borrow_mut();
+        match &mut *state {
+            State::Idle(functions) => work(functions).map_err(to_js),
+            State::Busy => Err(to_js(Error::internal("changed while a call was running"))),
+            State::Disposed => Err(to_js(Error::new(ErrorCode::Disposed, "the compiled functions are disposed"))),
+        }
+    }
+
+    fn gradient(&self, objective: Objective, x: Option<Vec<f64>>) -> Promise {
+        self.call(async move |mut functions: Box<Functions>| {
+            let evaluation = functions.evaluate_with_gradient(objective, x.as_deref()).await;
+            (functions, evaluation.map(evaluation_to_js).map_err(to_js))
+        })
+    }
+}
+
+fn evaluation_to_js(evaluation: Evaluation) -> JsValue {
+    let object = Object::new();
+    set(&object, "value", evaluation.cost);
+    set(&object, "gradient", Float64Array::from(evaluation.gradient.as_slice()));
+    object.into()
+}
+
+#[wasm_bindgen]
+impl RawFunctions {
+    /// Compiles a problem: for the GPU of a context, or without one for the CPU.
+    pub fn compile(
+        problem: RawProblem,
+        values: Vec<f64>,
+        context: Option<RawContext>,
+        batch_size: Option<u32>,
+        on_progress: Option<js_sys::Function>,
+        aborted: Option<js_sys::Function>,
+    ) -> Promise {
+        let context = context.map(|context| context.context());
+        let progress = Progress { report: on_progress, aborted, times: Vec::new(), began: 0.0 };
+        future_to_promise(async move {
+            compile(problem, values, context, batch_size, progress).await.map(JsValue::from).map_err(to_js)
+        })
+    }
+
+    /// All parameters, constants included.
+    #[wasm_bindgen(js_name = numParams)]
+    pub fn num_params(&self) -> u32 {
+        self.num_params
+    }
+
+    /// Residuals.
+    #[wasm_bindgen(js_name = numResiduals)]
+    pub fn num_residuals(&self) -> u32 {
+        self.num_residuals
+    }
+
+    /// Groups of residuals that differ in kernel.
+    #[wasm_bindgen(js_name = kernelCount)]
+    pub fn kernel_count(&self) -> u32 {
+        self.kernel_count
+    }
+
+    /// The generated shaders: `{ name, instances, wgsl }`, one per kernel and entry point.
+    pub fn kernels(&self) -> Result<Array, JsValue> {
+        self.with(|functions| {
+            let kernels = Array::new();
+            for kernel in kernel_texts(functions.model())? {
+                for (entry, wgsl) in kernel.entries {
+                    let object = Object::new();
+                    set(&object, "name", format!("{} {entry}", kernel.name));
+                    set(&object, "instances", kernel.instances);
+                    set(&object, "wgsl", wgsl);
+                    kernels.push(&object);
+                }
+            }
+            Ok(kernels)
+        })
+    }
+
+    /// Milliseconds by stage.
+    #[wasm_bindgen(js_name = compileTimes)]
+    pub fn compile_times(&self) -> Object {
+        let times = Object::new();
+        for (stage, ms) in &self.compile_times {
+            set(&times, stage, *ms);
+        }
+        times
+    }
+
+    /// Sets the current parameters.
+    #[wasm_bindgen(js_name = setValues)]
+    pub fn set_values(&self, x: Vec<f64>) -> Result<(), JsValue> {
+        self.with(|functions| functions.set_values(x))
+    }
+
+    /// Says which parameters are constant: 1 where they are.
+    #[wasm_bindgen(js_name = setConstant)]
+    pub fn set_constant(&self, mask: Vec<u8>) -> Result<(), JsValue> {
+        self.with(|functions| functions.set_constant(mask.into_iter().map(|constant| constant != 0).collect()))
+    }
+
+    /// Sets box bounds, infinite where there are none.
+    #[wasm_bindgen(js_name = setBounds)]
+    pub fn set_bounds(&self, lower: Vec<f64>, upper: Vec<f64>) -> Result<(), JsValue> {
+        self.with(|functions| functions.set_bounds(lower, upper))
+    }
+
+    /// Gives a recipe's instances new data: columns from `firstColumn` on, column after column.
+    #[wasm_bindgen(js_name = setData)]
+    pub fn set_data(&self, recipe: u32, first_column: u32, columns: Vec<f64>) -> Result<(), JsValue> {
+        self.with(|functions| functions.set_data(recipe as usize, first_column, &columns))
+    }
+
+    /// Sets a block's weight.
+    #[wasm_bindgen(js_name = setWeight)]
+    pub fn set_weight(&self, block: u32, weight: f64) -> Result<(), JsValue> {
+        self.with(|functions| functions.set_weight(block as usize, weight))
+    }
+
+    /// Sets a block's robust loss.
+    #[wasm_bindgen(js_name = setLoss)]
+    pub fn set_loss(&self, block: u32, kind: &str, a: f64, b: f64, factor: f64) -> Result<(), JsValue> {
+        self.with(|functions| functions.set_loss(block as usize, LossParameters::new(kind, a, b, factor)?))
+    }
+
+    /// Lets a block take part, or not.
+    #[wasm_bindgen(js_name = setEnabled)]
+    pub fn set_enabled(&self, block: u32, enabled: bool) -> Result<(), JsValue> {
+        self.with(|functions| functions.set_enabled(block as usize, enabled))
+    }
+
+    /// Resolves with the residuals.
+    pub fn evaluate(&self, x: Option<Vec<f64>>) -> Promise {
+        self.call(async move |mut functions: Box<Functions>| {
+            let residuals = functions.evaluate(x.as_deref()).await;
+            (functions, residuals.map(|residuals| Float64Array::from(residuals.as_slice()).into()).map_err(to_js))
+        })
+    }
+
+    /// Resolves with `{ value, gradient }` of the weighted sum.
+    #[wasm_bindgen(js_name = evaluateSumWithGradient)]
+    pub fn evaluate_sum_with_gradient(&self, x: Option<Vec<f64>>) -> Promise {
+        self.gradient(Objective::Sum, x)
+    }
+
+    /// Resolves with `{ value, gradient }` of the least-squares cost.
+    #[wasm_bindgen(js_name = evaluateCostWithGradient)]
+    pub fn evaluate_cost_with_gradient(&self, x: Option<Vec<f64>>) -> Promise {
+        self.gradient(Objective::LeastSquares, x)
+    }
+
+    /// Resolves with `{ values, rowOffsets, colIndices, entries }`.
+    #[wasm_bindgen(js_name = evaluateJacobian)]
+    pub fn evaluate_jacobian(&self, x: Option<Vec<f64>>) -> Promise {
+        self.call(async move |mut functions: Box<Functions>| {
+            let linearisation = functions.evaluate_jacobian(x.as_deref()).await;
+            let result = linearisation.map(|linearisation| {
+                let object = Object::new();
+                set(&object, "values", Float64Array::from(linearisation.residuals.as_slice()));
+                set(&object, "entries", Float64Array::from(linearisation.entries.as_slice()));
+                if let Some(pattern) = functions.pattern() {
+                    set(&object, "rowOffsets", Uint32Array::from(pattern.row_offsets.as_slice()));
+                    set(&object, "colIndices", Uint32Array::from(pattern.col_indices.as_slice()));
+                }
+                object.into()
+            });
+            (functions, result.map_err(to_js))
+        })
+    }
+
+    /// Resolves with `{ maxRelativeError, residual, parameter }`.
+    #[wasm_bindgen(js_name = checkGradients)]
+    pub fn check_gradients(&self, x: Option<Vec<f64>>) -> Promise {
+        self.call(async move |mut functions: Box<Functions>| {
+            let check = functions.check_gradients(x.as_deref()).await;
+            let result = check.map(|check| {
+                let object = Object::new();
+                set(&object, "maxRelativeError", check.max_relative_error);
+                set(&object, "residual", check.residual);
+                set(&object, "parameter", check.parameter);
+                object.into()
+            });
+            (functions, result.map_err(to_js))
+        })
+    }
+
+    /// The parameters' `GPUBuffer`, null on the CPU.
+    #[wasm_bindgen(js_name = parameterBuffer)]
+    pub fn parameter_buffer(&self) -> JsValue {
+        self.parameter_buffer.clone()
+    }
+
+    /// Resolves with the parameters as the last solve left them on the device.
+    pub fn download(&self) -> Promise {
+        self.call(async move |functions: Box<Functions>| {
+            let values = Float64Array::from(functions.values()).into();
+            (functions, Ok(values))
+        })
+    }
+
+    /// Frees everything; a call that is running frees it when it ends.
+    pub fn dispose(&self) {
+        *self.state.borrow_mut() = State::Disposed;
+    }
+}

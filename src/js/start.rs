@@ -1,0 +1,29 @@
+//! What happens when the module is loaded, and when it fails for good.
+
+use std::cell::RefCell;
+
+use wasm_bindgen::prelude::*;
+
+thread_local! {
+    static ON_PANIC: RefCell<Option<js_sys::Function>> = const { RefCell::new(None) };
+}
+
+/// A panic is a bug of ours that can't be unwound: its message goes to the console and to whoever asked by
+/// [`on_panic`], so that calls that will never end can be rejected.
+#[wasm_bindgen(start)]
+pub fn start() {
+    std::panic::set_hook(Box::new(|info| {
+        console_error_panic_hook::hook(info);
+        let listener = ON_PANIC.with(|listener| listener.borrow_mut().take());
+        if let Some(listener) = listener {
+            // The listener must not throw; there is nobody left to tell if it does.
+            let _ = listener.call1(&JsValue::NULL, &info.to_string().into());
+        }
+    }));
+}
+
+/// Calls `listener(message)` when this instance of the module panics; from then on nothing of it is usable.
+#[wasm_bindgen(js_name = onPanic)]
+pub fn on_panic(listener: js_sys::Function) {
+    ON_PANIC.with(|slot| *slot.borrow_mut() = Some(listener));
+}

@@ -1,0 +1,217 @@
+//! The memory of L-BFGS: the last pairs of step s and gradient change y, and the product of the inverse Hessian they imply with a vector.
+//!
+//! J. Nocedal, "Updating quasi-Newton matrices with limited storage", Math. Comp. 35 (1980); D. Liu and J. Nocedal, "On the limited memory
+//! BFGS method for large scale optimization", Math. Programming 45 (1989). Letters are theirs.
+
+use super::vector::{dot, norm};
+use crate::error::{Error, ErrorCode, Result};
+
+/// A ring of curvature pairs in one allocation.
+#[derive(Clone, Debug)]
+pub struct CurvaturePairs {
+    dimension: usize,
+    /// s₀ y₀ s₁ y₁ …, each of `dimension` numbers; one slot more than is remembered, so that a pair is written before the oldest goes.
+    storage: Vec<f64>,
+    /// 1 / sᵀy of each slot.
+    rho: Vec<f64>,
+    /// Scratch of the two-loop recursion.
+    alpha: Vec<f64>,
+    /// The slot that is written next.
+    next: usize,
+    count: usize,
+    /// γ = sᵀy / yᵀy of the newest pair that was ever kept, forgotten ones included.
+    scale: Option<f64>,
+}
+
+impl CurvaturePairs {
+    /// Room for `capacity` pairs of `dimension` numbers.
+    ///
+    /// # Errors
+    /// `out-of-memory` where there is no such room.
+    pub fn new(dimension: usize, capacity: usize) -> Result<CurvaturePairs> {
+        let slots = capacity.saturating_add(1);
+        let mut storage = Vec::new();
+        let numbers = slots.checked_mul(2).and_then(|vectors| vectors.checked_mul(dimension));
+        if numbers.is_none_or(|numbers| storage.try_reserve_exact(numbers).is_err()) {
+            let message = format!("no memory for an L-BFGS history of {capacity} pairs of {dimension} numbers");
+            return Err(Error::new(ErrorCode::OutOfMemory, message));
+        }
+        storage.resize(slots * 2 * dimension, 0.0);
+        Ok(CurvaturePairs {
+            dimension,
+            storage,
+            rho: vec![0.0; slots],
+            alpha: vec![0.0; slots],
+            next: 0,
+            count: 0,
+            scale: None,
+        })
+    }
+
+    /// Where the next s and y are to be written, before [`CurvaturePairs::keep`].
+    pub fn slot(&mut self) -> (&mut [f64], &mut [f64]) {
+        let n = self.dimension;
+        let start = self.next * 2 * n;
+        self.storage[start..start + 2 * n].split_at_mut(n)
+    }
+
+    /// Remembers the pair in [`CurvaturePairs::slot`] if its curvature is positive beyond rounding, else leaves the memory as it was.
+    /// Says which.
+    pub fn keep(&mut self, relative_precision: f64) -> bool {
+        let (s, y) = self.pair(self.next);
+        let (sy, yy) = (dot(s, y), dot(y, y));
+        let rounding = relative_precision * norm(s.iter().copied()) * norm(y.iter().copied());
+        let (rho, scale) = (sy.recip(), sy / yy);
+        // The inverse Hessian stays positive definite only while sᵀy > 0 (Nocedal and Wright, Numerical Optimization, 2nd ed., §7.2).
+        if !(sy > rounding && rho.is_finite() && scale.is_finite() && scale > 0.0) {
+            return false;
+        }
+        self.rho[self.next] = rho;
+        self.scale = Some(scale);
+        self.next = (self.next + 1) % self.rho.len();
+        self.count = (self.count + 1).min(self.rho.len() - 1);
+        true
+    }
+
+    /// Forgets all pairs, but not the scale.
+    pub fn forget(&mut self) {
+        self.count = 0;
+    }
+
+    /// Whether no pair is remembered.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// γ, the size of the inverse Hessian, if any pair was ever kept.
+    pub fn scale(&self) -> Option<f64> {
+        self.scale
+    }
+
+    /// q ← H q by the two-loop recursion, H starting from γI.
+    pub fn multiply(&mut self, q: &mut [f64]) {
+        for age in 1..=self.count {
+            let slot = self.slot_of_age(age);
+            let (s, y) = self.pair(slot);
+            let alpha = self.rho[slot] * dot(s, q);
+            q.iter_mut().zip(y).for_each(|(q, y)| *q -= alpha * y);
+            self.alpha[slot] = alpha;
+        }
+        let gamma = self.scale.unwrap_or(1.0);
+        q.iter_mut().for_each(|q| *q *= gamma);
+        for age in (1..=self.count).rev() {
+            let slot = self.slot_of_age(age);
+            let (s, y) = self.pair(slot);
+            let beta = self.rho[slot] * dot(y, q);
+            let weight = self.alpha[slot] - beta;
+            q.iter_mut().zip(s).for_each(|(q, s)| *q += weight * s);
+        }
+    }
+
+    /// The newest has age 1.
+    fn slot_of_age(&self, age: usize) -> usize {
+        let slots = self.rho.len();
+        (self.next + slots - age) % slots
+    }
+
+    fn pair(&self, slot: usize) -> (&[f64], &[f64]) {
+        let n = self.dimension;
+        self.storage[slot * 2 * n..(slot + 1) * 2 * n].split_at(n)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn write(pairs: &mut CurvaturePairs, s: &[f64], y: &[f64]) -> bool {
+        let (to_s, to_y) = pairs.slot();
+        to_s.copy_from_slice(s);
+        to_y.copy_from_slice(y);
+        pairs.keep(f64::EPSILON)
+    }
+
+    /// H as a dense matrix by the BFGS formula (Nocedal and Wright, (7.16)), from the pairs, oldest first.
+    fn dense(pairs: &[([f64; 3], [f64; 3])]) -> [[f64; 3]; 3] {
+        let (s, y) = pairs[pairs.len() - 1];
+        let gamma = dot(&s, &y) / dot(&y, &y);
+        let mut h = [[gamma, 0.0, 0.0], [0.0, gamma, 0.0], [0.0, 0.0, gamma]];
+        for (s, y) in pairs {
+            let rho = 1.0 / dot(s, y);
+            let v = |i: usize, j: usize| f64::from(u8::from(i == j)) - rho * y[i] * s[j];
+            let mut next = [[0.0; 3]; 3];
+            for i in 0..3 {
+                for j in 0..3 {
+                    next[i][j] = rho * s[i] * s[j];
+                    for k in 0..3 {
+                        for l in 0..3 {
+                            next[i][j] += v(k, i) * h[k][l] * v(l, j);
+                        }
+                    }
+                }
+            }
+            h = next;
+        }
+        h
+    }
+
+    #[test]
+    fn the_recursion_equals_the_dense_formula_over_the_newest_pairs() {
+        let all = [
+            ([1.0, 0.5, -0.25], [2.0, 1.0, 0.5]),
+            ([0.0, 1.0, 1.0], [0.5, 3.0, 1.0]),
+            ([-1.0, 0.25, 0.5], [-2.0, 1.0, 4.0]),
+            ([0.5, 0.5, 0.0], [1.0, 2.0, -1.0]),
+        ];
+        for capacity in 1..=5 {
+            let mut pairs = CurvaturePairs::new(3, capacity).unwrap();
+            for used in 1..=all.len() {
+                let (s, y) = all[used - 1];
+                assert!(write(&mut pairs, &s, &y));
+                let h = dense(&all[used.saturating_sub(capacity)..used]);
+                let q = [1.0, -2.0, 3.0];
+                let mut product = q;
+                pairs.multiply(&mut product);
+                for i in 0..3 {
+                    let expected = dot(&h[i], &q);
+                    // Some forty operations on numbers below ten.
+                    assert!((product[i] - expected).abs() < 1e-13, "{capacity} {used}: {} {expected}", product[i]);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn pairs_without_positive_curvature_change_nothing() {
+        let mut pairs = CurvaturePairs::new(2, 2).unwrap();
+        assert!(write(&mut pairs, &[1.0, 0.0], &[2.0, 0.0]));
+        for (s, y) in [
+            ([1.0, 0.0], [-1.0, 0.0]),
+            ([1.0, 0.0], [0.0, 1.0]),
+            ([1.0, 0.0], [1e-17, 1.0]),
+            ([0.0, 0.0], [0.0, 0.0]),
+            ([1.0, 0.0], [f64::NAN, 0.0]),
+        ] {
+            assert!(!write(&mut pairs, &s, &y), "{s:?} {y:?}");
+        }
+        let mut q = [2.0, 2.0];
+        pairs.multiply(&mut q);
+        assert_eq!(q, [1.0, 1.0]);
+    }
+
+    #[test]
+    fn forgetting_keeps_the_scale() {
+        let mut pairs = CurvaturePairs::new(1, 3).unwrap();
+        assert_eq!(pairs.scale(), None);
+        assert!(write(&mut pairs, &[1.0], &[4.0]));
+        pairs.forget();
+        assert!(pairs.is_empty());
+        assert_eq!(pairs.scale(), Some(0.25));
+    }
+
+    #[test]
+    fn a_history_beyond_memory_is_an_error() {
+        let error = CurvaturePairs::new(usize::MAX / 64, u32::MAX as usize).unwrap_err();
+        assert_eq!(error.code, ErrorCode::OutOfMemory);
+    }
+}

@@ -1,0 +1,151 @@
+//! Where the coordinates may be: those that are constant, and box bounds on the others.
+//!
+//! A solver projects its points onto this set and asks which coordinates are frozen: constant ones, and those at a bound whose descent
+//! points outward (the active set of Bertsekas, "Projected Newton methods for optimization problems with simple constraints", 1982).
+
+use super::arithmetic::Arithmetic;
+use crate::error::{Error, Result};
+
+/// Constant coordinates and box bounds. Empty lists stand for none.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FeasibleSet {
+    dimension: usize,
+    constant: Vec<bool>,
+    lower: Vec<f64>,
+    upper: Vec<f64>,
+}
+
+impl FeasibleSet {
+    /// No constants and no bounds.
+    pub fn everything(dimension: usize) -> FeasibleSet {
+        FeasibleSet { dimension, constant: Vec::new(), lower: Vec::new(), upper: Vec::new() }
+    }
+
+    /// `constant`: non-zero for the coordinates that stay; `lower`, `upper`: bounds, infinite for none. Each has `dimension` entries, or is
+    /// empty for none at all. Bounds are rounded inward to numbers that the arithmetic has.
+    ///
+    /// # Errors
+    /// `invalid-argument` for another length, a NaN, or bounds that leave no number between them.
+    pub fn new(
+        dimension: usize,
+        constant: &[u8],
+        lower: &[f64],
+        upper: &[f64],
+        arithmetic: Arithmetic,
+    ) -> Result<FeasibleSet> {
+        for (name, length) in [("constant", constant.len()), ("lower", lower.len()), ("upper", upper.len())] {
+            if length != 0 && length != dimension {
+                let message = format!("{name}: got {length} entries, takes {dimension}, one a parameter, or none");
+                return Err(Error::invalid_argument(message));
+            }
+        }
+        let mut set = FeasibleSet {
+            dimension,
+            constant: constant.iter().map(|&flag| flag != 0).collect(),
+            lower: Vec::new(),
+            upper: Vec::new(),
+        };
+        if lower.is_empty() && upper.is_empty() {
+            return Ok(set);
+        }
+        set.lower = or_infinite(lower, dimension, f64::NEG_INFINITY);
+        set.upper = or_infinite(upper, dimension, f64::INFINITY);
+        for (i, (low, high)) in set.lower.iter_mut().zip(&mut set.upper).enumerate() {
+            let possible = *low <= *high && *low < f64::INFINITY && *high > f64::NEG_INFINITY;
+            if !possible {
+                let message =
+                    format!("bounds of parameter {i}: got {low} to {high}, takes lower <= upper, neither NaN");
+                return Err(Error::invalid_argument(message));
+            }
+            let inward = (arithmetic.quantise_up(*low), arithmetic.quantise_down(*high));
+            (*low, *high) = if inward.0 <= inward.1 {
+                inward
+            } else {
+                // No number of this arithmetic lies between them: the nearest one is the only value.
+                (arithmetic.quantise(*low), arithmetic.quantise(*low))
+            };
+        }
+        Ok(set)
+    }
+
+    /// How many coordinates there are.
+    pub fn dimension(&self) -> usize {
+        self.dimension
+    }
+
+    /// Whether coordinate `i` stays as it is.
+    pub fn is_constant(&self, i: usize) -> bool {
+        self.constant.get(i).copied().unwrap_or(false)
+    }
+
+    /// The nearest value that coordinate `i` may have.
+    pub fn project(&self, i: usize, value: f64) -> f64 {
+        match (self.lower.get(i), self.upper.get(i)) {
+            (Some(&low), Some(&high)) => value.max(low).min(high),
+            _ => value,
+        }
+    }
+
+    /// Whether coordinate `i` at `value` stands at a bound, and a move in direction `d` would leave the set.
+    pub fn blocks(&self, i: usize, value: f64, d: f64) -> bool {
+        match (self.lower.get(i), self.upper.get(i)) {
+            (Some(&low), Some(&high)) => (value <= low && d < 0.0) || (value >= high && d > 0.0),
+            _ => false,
+        }
+    }
+
+    /// Writes to `frozen` which coordinates descent cannot move from `point`; says whether any flag changed.
+    pub fn freeze(&self, point: &[f64], gradient: &[f64], frozen: &mut [bool]) -> bool {
+        let mut changed = false;
+        for (i, flag) in frozen.iter_mut().enumerate() {
+            let now = self.is_constant(i) || self.blocks(i, point[i], -gradient[i]);
+            changed |= now != *flag;
+            *flag = now;
+        }
+        changed
+    }
+}
+
+fn or_infinite(bounds: &[f64], dimension: usize, infinity: f64) -> Vec<f64> {
+    if bounds.is_empty() { vec![infinity; dimension] } else { bounds.to_vec() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_coordinate_is_frozen_when_constant_or_pushed_outward_at_its_bound() {
+        let set = FeasibleSet::new(5, &[1, 0, 0, 0, 0], &[0.0; 5], &[1.0; 5], Arithmetic::DOUBLE).unwrap();
+        let mut frozen = vec![false; 5];
+        let point = [0.5, 0.0, 0.0, 1.0, 0.5];
+        assert!(set.freeze(&point, &[0.0, 1.0, -1.0, -1.0, 1.0], &mut frozen));
+        assert_eq!(frozen, [true, true, false, true, false]);
+        assert!(!set.freeze(&point, &[9.0, 2.0, -2.0, -2.0, 2.0], &mut frozen));
+    }
+
+    #[test]
+    fn bounds_are_rounded_inward_to_the_arithmetic() {
+        let set = FeasibleSet::new(2, &[], &[0.1, 0.1], &[0.3, 0.1], Arithmetic::SINGLE).unwrap();
+        let (low, high) = (set.project(0, -1.0), set.project(0, 1.0));
+        assert!(0.1 <= low && high <= 0.3, "{low} {high}");
+        assert_eq!((low, high), (f64::from(low as f32), f64::from(high as f32)));
+        // Between 0.1 and 0.1 there is no f32: the nearest serves.
+        assert_eq!(set.project(1, 7.0), f64::from(0.1_f32));
+    }
+
+    #[test]
+    fn impossible_sets_are_refused_by_parameter() {
+        let cases: &[(&[u8], &[f64], &[f64], &str)] = &[
+            (&[1], &[], &[], "constant: got 1 entries, takes 2"),
+            (&[], &[0.0; 3], &[], "lower: got 3 entries, takes 2"),
+            (&[], &[0.0, 2.0], &[1.0, 1.0], "bounds of parameter 1: got 2 to 1"),
+            (&[], &[0.0, f64::NAN], &[1.0, 1.0], "bounds of parameter 1: got NaN to 1"),
+            (&[], &[f64::INFINITY, 0.0], &[], "bounds of parameter 0: got inf to inf"),
+        ];
+        for (constant, lower, upper, words) in cases {
+            let message = FeasibleSet::new(2, constant, lower, upper, Arithmetic::DOUBLE).unwrap_err().message;
+            assert!(message.starts_with(words), "{message}");
+        }
+    }
+}

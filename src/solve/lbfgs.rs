@@ -1,0 +1,527 @@
+//! L-BFGS (D. Liu and J. Nocedal, "On the limited memory BFGS method for large scale optimization", Math. Programming 45, 1989) as a state
+//! machine: [`Lbfgs::next`] takes cost and gradient at the point it last asked for, and answers with the next point, a finished iteration
+//! or the end.
+//!
+//! Coordinates that are constant or pushed outward at a bound are frozen: their gradient counts as zero, and the direction leaves them. Trial
+//! points are projected onto the bounds. When the set of frozen coordinates changes, the curvature history is forgotten.
+//!
+//! Where evaluations are f32, every trial point is rounded to f32 before it is handed out and steps are differences of rounded points, so that
+//! the solver sees the function that is really computed.
+
+use super::arithmetic::Arithmetic;
+use super::curvature::CurvaturePairs;
+use super::feasible::FeasibleSet;
+use super::line_search::{Conditions, Decision, Failure, LineSearch, Next, Origin, Trial};
+use super::options::LbfgsOptions;
+use super::summary::{IterationSummary, SolveSummary, Termination};
+use super::vector::{dot, max_norm, norm};
+use crate::error::{Error, Result};
+use crate::functions::Evaluation;
+
+/// Iterations without visible progress after which rounding is what is left. One may be bad luck; the figure is Hager and Zhang's order of
+/// memory for costs that need not fall each time.
+const PATIENCE: u32 = 10;
+
+/// What [`Lbfgs::next`] asks for or tells.
+#[derive(Clone, Copy, Debug)]
+pub enum Step<'a> {
+    /// Evaluate here, and give the result to the next call.
+    Evaluate(&'a [f64]),
+    /// An iteration is done; [`Lbfgs::point`] is where it ended. The next call takes no evaluation.
+    Iteration(IterationSummary),
+    /// It is over; [`Lbfgs::solution`] is the best point.
+    Finished(&'a SolveSummary),
+}
+
+#[derive(Debug)]
+enum Phase {
+    /// The start is to be evaluated.
+    Start,
+    /// A new direction is due.
+    Turning,
+    /// The trial point is to be evaluated.
+    Searching(LineSearch),
+    Finished,
+}
+
+/// A point with what is known there. Its gradient is zero for constant coordinates.
+#[derive(Debug)]
+struct Sample {
+    point: Vec<f64>,
+    gradient: Vec<f64>,
+    cost: f64,
+}
+
+enum Told {
+    Evaluate,
+    Iteration(IterationSummary),
+    Finished,
+}
+
+/// A run of L-BFGS.
+#[derive(Debug)]
+pub struct Lbfgs {
+    options: LbfgsOptions,
+    arithmetic: Arithmetic,
+    feasible: FeasibleSet,
+    /// Where the last iteration ended.
+    current: Sample,
+    /// What is being evaluated.
+    trial: Sample,
+    /// The best trial of this line search.
+    stored: Sample,
+    /// The lowest point seen, while it is not the current one.
+    lowest: Option<Sample>,
+    frozen: Vec<bool>,
+    direction: Vec<f64>,
+    pairs: CurvaturePairs,
+    /// Whether this direction is the restart after a failed search.
+    restarted: bool,
+    phase: Phase,
+    /// Why the run is to end at the next call.
+    ending: Option<(Termination, String)>,
+    /// What the message begins with: what was done to the start.
+    preamble: String,
+    progress: Progress,
+    summary: SolveSummary,
+}
+
+/// The last cost and gradient that were visibly better than before.
+#[derive(Debug)]
+struct Progress {
+    cost: f64,
+    gradient_max_norm: f64,
+    idle: u32,
+}
+
+impl Lbfgs {
+    /// A run from `start`, which is rounded to what the arithmetic has and projected onto the bounds, constant coordinates excepted.
+    ///
+    /// # Errors
+    /// `invalid-argument` for a start that is empty, of another length than the set, or not finite; `out-of-memory` for a history that does
+    /// not fit.
+    pub fn new(
+        mut start: Vec<f64>,
+        feasible: FeasibleSet,
+        options: &LbfgsOptions,
+        arithmetic: Arithmetic,
+    ) -> Result<Lbfgs> {
+        let n = start.len();
+        if n == 0 || n != feasible.dimension() {
+            let takes = feasible.dimension().max(1);
+            return Err(Error::invalid_argument(format!("x: got {n} numbers, takes {takes}")));
+        }
+        let mut moved = 0;
+        for (i, x) in start.iter_mut().enumerate() {
+            let rounded = arithmetic.quantise(*x);
+            if !rounded.is_finite() {
+                let takes = arithmetic.precision.name();
+                let message = format!("x: got {x} at position {i}, takes numbers that are finite in {takes}");
+                return Err(Error::invalid_argument(message));
+            }
+            if !feasible.is_constant(i) {
+                *x = feasible.project(i, rounded);
+                moved += u32::from(*x != rounded);
+            }
+        }
+        let preamble = match moved {
+            0 => String::new(),
+            1 => "1 starting value was out of bounds and was moved to the nearest bound. ".to_owned(),
+            _ => format!("{moved} starting values were out of bounds and were moved to the nearest bounds. "),
+        };
+        let remembered = options.history_size.min(options.solve.max_iterations.max(1));
+        let sample = |point: Vec<f64>| Sample { gradient: vec![0.0; n], cost: f64::NAN, point };
+        Ok(Lbfgs {
+            options: options.clone(),
+            arithmetic,
+            frozen: (0..n).map(|i| feasible.is_constant(i)).collect(),
+            feasible,
+            trial: sample(start.clone()),
+            stored: sample(start.clone()),
+            current: sample(start),
+            lowest: None,
+            direction: vec![0.0; n],
+            pairs: CurvaturePairs::new(n, remembered as usize)?,
+            restarted: false,
+            phase: Phase::Start,
+            ending: None,
+            preamble,
+            progress: Progress { cost: f64::INFINITY, gradient_max_norm: f64::INFINITY, idle: 0 },
+            summary: SolveSummary {
+                termination: Termination::Aborted,
+                message: String::new(),
+                iterations: 0,
+                function_evaluations: 0,
+                initial_cost: f64::NAN,
+                final_cost: f64::NAN,
+                elapsed_ms: 0.0,
+                history: Vec::new(),
+            },
+        })
+    }
+
+    /// Goes on. `elapsed_ms`: milliseconds since the solve began. `evaluation`: cost and gradient at the point of the last
+    /// [`Step::Evaluate`]; without it the same point is asked for again.
+    ///
+    /// # Panics
+    /// If the gradient has another length than the point.
+    pub fn next(&mut self, elapsed_ms: f64, evaluation: Option<Evaluation>) -> Step<'_> {
+        if !matches!(self.phase, Phase::Finished) {
+            self.summary.elapsed_ms = elapsed_ms;
+        }
+        match self.advance(evaluation) {
+            Told::Evaluate => Step::Evaluate(&self.trial.point),
+            Told::Iteration(iteration) => Step::Iteration(iteration),
+            Told::Finished => Step::Finished(&self.summary),
+        }
+    }
+
+    /// Ends the run at the next call, unless it has converged by itself; at the earliest when the start has been evaluated.
+    pub fn stop(&mut self, termination: Termination) {
+        let message = match termination {
+            Termination::Aborted => "Stopped by the caller".to_owned(),
+            other => format!("Stopped: {}", other.as_str()),
+        };
+        self.ending.get_or_insert((termination, message));
+    }
+
+    /// Where the last iteration ended.
+    pub fn point(&self) -> &[f64] {
+        &self.current.point
+    }
+
+    /// The best point so far.
+    pub fn solution(&self) -> &[f64] {
+        &self.lowest.as_ref().unwrap_or(&self.current).point
+    }
+
+    fn advance(&mut self, evaluation: Option<Evaluation>) -> Told {
+        match self.phase {
+            Phase::Finished => return Told::Finished,
+            Phase::Start => {
+                let Some(evaluation) = evaluation else { return Told::Evaluate };
+                return self.begin(evaluation);
+            }
+            Phase::Turning | Phase::Searching(_) => {}
+        }
+        if let Some((termination, message)) = self.ending.take() {
+            return self.finish(termination, message);
+        }
+        let limit = self.options.solve.max_time_ms;
+        if self.summary.elapsed_ms >= limit {
+            return self.finish(Termination::MaxTime, format!("Stopped after maxTimeMs, {limit} milliseconds"));
+        }
+        match std::mem::replace(&mut self.phase, Phase::Turning) {
+            Phase::Searching(search) => match evaluation {
+                Some(evaluation) => {
+                    let finite = self.receive(evaluation);
+                    let trial = if finite { self.measure(search.step()) } else { Trial::NonFinite };
+                    self.search(search, Some(trial))
+                }
+                None => {
+                    self.phase = Phase::Searching(search);
+                    Told::Evaluate
+                }
+            },
+            Phase::Turning | Phase::Start | Phase::Finished => self.turn(),
+        }
+    }
+
+    /// Stores an evaluation of the trial point; says whether all of it is finite.
+    fn receive(&mut self, evaluation: Evaluation) -> bool {
+        assert_eq!(evaluation.gradient.len(), self.trial.point.len(), "one derivative a coordinate");
+        self.summary.function_evaluations = self.summary.function_evaluations.saturating_add(1);
+        self.trial.cost = evaluation.cost;
+        self.trial.gradient = evaluation.gradient;
+        for (i, derivative) in self.trial.gradient.iter_mut().enumerate() {
+            if self.feasible.is_constant(i) {
+                *derivative = 0.0;
+            }
+        }
+        self.trial.cost.is_finite() && self.trial.gradient.iter().all(|derivative| derivative.is_finite())
+    }
+
+    fn begin(&mut self, evaluation: Evaluation) -> Told {
+        let finite = self.receive(evaluation);
+        self.summary.initial_cost = self.trial.cost;
+        std::mem::swap(&mut self.current, &mut self.trial);
+        if !finite {
+            let what = match self.current.gradient.iter().position(|derivative| !derivative.is_finite()) {
+                Some(i) if self.current.cost.is_finite() => {
+                    format!("the derivative by parameter {i} is {}", self.current.gradient[i])
+                }
+                _ => format!("the cost is {}", self.current.cost),
+            };
+            return self.finish(Termination::NonFinite, format!("At the start {what}"));
+        }
+        self.feasible.freeze(&self.current.point, &self.current.gradient, &mut self.frozen);
+        self.record(0.0, 0.0, None)
+    }
+
+    /// Sets out in a new direction.
+    fn turn(&mut self) -> Told {
+        self.direction.copy_from_slice(&self.current.gradient);
+        self.clear_frozen();
+        if self.pairs.is_empty() {
+            return self.descend_steepest();
+        }
+        self.pairs.multiply(&mut self.direction);
+        for (i, d) in self.direction.iter_mut().enumerate() {
+            *d = -*d;
+            if self.feasible.blocks(i, self.current.point[i], *d) {
+                *d = 0.0;
+            }
+        }
+        let slope = dot(&self.current.gradient, &self.direction);
+        // Downhill by more than the rounding of the product, or not at all; false for a NaN.
+        let rounding = self.arithmetic.relative_precision * self.gradient_norm() * norm(self.direction.iter().copied());
+        if slope < -rounding { self.set_out(slope) } else { self.descend_steepest() }
+    }
+
+    /// The gradient's direction, as long as the curvature last seen makes it; before any was seen, no longer than 1.
+    fn descend_steepest(&mut self) -> Told {
+        self.pairs.forget();
+        let scale = self.pairs.scale().unwrap_or_else(|| self.gradient_norm().recip().min(1.0));
+        self.direction.copy_from_slice(&self.current.gradient);
+        self.clear_frozen();
+        self.direction.iter_mut().for_each(|d| *d *= -scale);
+        let slope = dot(&self.current.gradient, &self.direction);
+        if slope < 0.0 {
+            return self.set_out(slope);
+        }
+        let precision = self.arithmetic.precision.name();
+        self.finish(Termination::PrecisionLimit, format!("The gradient is too small to square in {precision}"))
+    }
+
+    fn clear_frozen(&mut self) {
+        self.direction.iter_mut().zip(&self.frozen).filter(|(_, frozen)| **frozen).for_each(|(d, _)| *d = 0.0);
+    }
+
+    fn set_out(&mut self, slope: f64) -> Told {
+        let noise = self.noise();
+        let Sample { cost, .. } = self.current;
+        let lowest = self.lowest.as_ref().map_or(cost, |lowest| lowest.cost);
+        let origin = Origin { cost, slope, noise, ceiling: lowest + noise };
+        let LbfgsOptions { c1, c2, max_line_search_steps, .. } = self.options;
+        let conditions = Conditions { c1, c2, max_trials: max_line_search_steps };
+        self.search(LineSearch::new(origin, conditions, 1.0), None)
+    }
+
+    /// Rounding error of the cost: of the sum itself, and of the coordinates it is computed from, each of which moves it by gᵢ times the
+    /// coordinate's own rounding; independent errors add as squares.
+    fn noise(&self) -> f64 {
+        let Sample { point, gradient, cost } = &self.current;
+        let moved = norm(point.iter().zip(gradient).map(|(x, g)| x * g));
+        self.arithmetic.relative_precision * (cost.abs() + moved)
+    }
+
+    /// Goes through trials that need no evaluation, up to one that does or to the search's end.
+    fn search(&mut self, mut search: LineSearch, mut judged: Option<Trial>) -> Told {
+        loop {
+            if let Some(trial) = judged {
+                let Decision { store, then } = search.judge(trial);
+                if store {
+                    std::mem::swap(&mut self.trial, &mut self.stored);
+                }
+                match then {
+                    Next::Try(_) => {}
+                    Next::Accept => return self.accept(search.accepted_step()),
+                    Next::Fail(failure) => return self.fail(failure),
+                }
+            }
+            judged = self.place_trial(search.step());
+            if judged.is_none() {
+                self.phase = Phase::Searching(search);
+                return Told::Evaluate;
+            }
+        }
+    }
+
+    /// Writes the trial point; gives the verdict where it needs no evaluation.
+    fn place_trial(&mut self, step: f64) -> Option<Trial> {
+        let (mut moved, mut finite) = (false, true);
+        for (i, trial) in self.trial.point.iter_mut().enumerate() {
+            let x = self.current.point[i];
+            *trial = if self.frozen[i] { x } else { self.arithmetic.quantise(x + step * self.direction[i]) };
+            finite &= trial.is_finite();
+            if !self.frozen[i] {
+                *trial = self.feasible.project(i, *trial);
+            }
+            moved |= *trial != x;
+        }
+        match (finite, moved) {
+            (false, _) => Some(Trial::NonFinite),
+            (true, false) => Some(Trial::Unmoved),
+            (true, true) => None,
+        }
+    }
+
+    /// What the evaluated trial says about the cost along the path.
+    fn measure(&self, step: f64) -> Trial {
+        let (mut slope, mut predicted, mut bent) = (0.0, 0.0, false);
+        for (i, &trial) in self.trial.point.iter().enumerate() {
+            if self.frozen[i] {
+                continue;
+            }
+            predicted += self.current.gradient[i] * (trial - self.current.point[i]);
+            let straight = self.arithmetic.quantise(self.current.point[i] + step * self.direction[i]);
+            if straight == trial {
+                slope += self.trial.gradient[i] * self.direction[i];
+            } else {
+                bent = true;
+            }
+        }
+        Trial::Finite { cost: self.trial.cost, slope, predicted, bent }
+    }
+
+    /// Moves to the stored trial.
+    fn accept(&mut self, step_size: f64) -> Told {
+        let (s, y) = self.pairs.slot();
+        for i in 0..s.len() {
+            s[i] = self.stored.point[i] - self.current.point[i];
+            y[i] = if self.frozen[i] { 0.0 } else { self.stored.gradient[i] - self.current.gradient[i] };
+        }
+        let step_norm = norm(s.iter().copied());
+        self.pairs.keep(self.arithmetic.relative_precision);
+        std::mem::swap(&mut self.current, &mut self.stored);
+        let (before, after) = (self.stored.cost, self.current.cost);
+        match &self.lowest {
+            Some(lowest) if after <= lowest.cost => self.lowest = None,
+            // A step taken for its slope, its cost higher within rounding.
+            None if after > before => {
+                let Sample { point, gradient, cost } = &self.stored;
+                self.lowest = Some(Sample { point: point.clone(), gradient: gradient.clone(), cost: *cost });
+            }
+            _ => {}
+        }
+        if self.feasible.freeze(&self.current.point, &self.current.gradient, &mut self.frozen) {
+            self.pairs.forget();
+        }
+        self.restarted = false;
+        self.summary.iterations += 1;
+        self.record(before - after, step_norm, Some(step_size))
+    }
+
+    /// Reports where the iteration ended, and sees whether the run ends with it.
+    fn record(&mut self, cost_change: f64, step_norm: f64, step_size: Option<f64>) -> Told {
+        let iteration = IterationSummary {
+            iteration: self.summary.iterations,
+            cost: self.current.cost,
+            cost_change,
+            gradient_max_norm: max_norm(self.free_gradient()),
+            step_norm,
+            accepted: true,
+            damping: None,
+            gain_ratio: None,
+            linear_iterations: None,
+            step_size,
+            elapsed_ms: self.summary.elapsed_ms,
+        };
+        self.summary.history.push(iteration);
+        self.phase = Phase::Turning;
+        self.ending = self.end_of(&iteration).or(self.ending.take());
+        Told::Iteration(iteration)
+    }
+
+    fn end_of(&mut self, last: &IterationSummary) -> Option<(Termination, String)> {
+        let options = self.options.solve.clone();
+        let gradient = last.gradient_max_norm;
+        if gradient == 0.0 {
+            return Some((Termination::GradientTolerance, "Converged: the gradient is zero".to_owned()));
+        }
+        if gradient <= options.gradient_tolerance {
+            let message = figures("the gradient's max norm", gradient, "gradientTolerance", options.gradient_tolerance);
+            return Some((Termination::GradientTolerance, message));
+        }
+        if last.iteration > 0 {
+            let before = (last.cost + last.cost_change).abs();
+            if options.cost_tolerance > 0.0 && last.cost_change.abs() <= options.cost_tolerance * before {
+                let change = if before > 0.0 { last.cost_change.abs() / before } else { 0.0 };
+                let message = figures("the cost's relative change", change, "costTolerance", options.cost_tolerance);
+                return Some((Termination::CostTolerance, message));
+            }
+            let tolerance = options.parameter_tolerance;
+            let free = (0..self.current.point.len()).filter(|&i| !self.feasible.is_constant(i));
+            let size = norm(free.map(|i| self.current.point[i])) + tolerance;
+            if tolerance > 0.0 && last.step_norm <= tolerance * size {
+                let message = figures("the relative step", last.step_norm / size, "parameterTolerance", tolerance);
+                return Some((Termination::ParameterTolerance, message));
+            }
+        }
+        if self.is_idle(last) {
+            let precision = self.arithmetic.precision.name();
+            let message = format!(
+                "{PATIENCE} iterations changed the cost by no more than its rounding error in {precision}, and the gradient did not halve"
+            );
+            return Some((Termination::PrecisionLimit, message));
+        }
+        let limit = options.max_iterations;
+        (last.iteration >= limit).then(|| (Termination::MaxIterations, format!("Stopped after maxIterations, {limit}")))
+    }
+
+    fn is_idle(&mut self, last: &IterationSummary) -> bool {
+        let visible = last.cost < self.progress.cost - self.noise()
+            || last.gradient_max_norm <= 0.5 * self.progress.gradient_max_norm;
+        if visible {
+            self.progress = Progress { cost: last.cost, gradient_max_norm: last.gradient_max_norm, idle: 0 };
+        } else {
+            self.progress.idle += 1;
+        }
+        self.progress.idle >= PATIENCE
+    }
+
+    /// The line search found nothing: from a quasi-Newton direction the gradient's is tried once; then it is over.
+    fn fail(&mut self, failure: Failure) -> Told {
+        if !self.pairs.is_empty() && !self.restarted {
+            self.restarted = true;
+            return self.descend_steepest();
+        }
+        let tried = "along the gradient";
+        let precision = self.arithmetic.precision.name();
+        let trials = self.options.max_line_search_steps;
+        match failure {
+            Failure::Precision => self.finish(
+                Termination::PrecisionLimit,
+                format!("Steps {tried} change the cost by no more than its rounding error in {precision}"),
+            ),
+            Failure::NonFinite => {
+                self.finish(Termination::NonFinite, format!("All {trials} trial steps {tried} gave NaN or infinity"))
+            }
+            Failure::Contradiction => self.finish(
+                Termination::LineSearchFailed,
+                format!("The cost rises {tried} where its derivative says that it falls"),
+            ),
+            Failure::Exhausted => self.finish(
+                Termination::LineSearchFailed,
+                format!("None of {trials} trial steps {tried}, as many as maxLineSearchSteps allows, lowered the cost enough"),
+            ),
+        }
+    }
+
+    fn finish(&mut self, termination: Termination, message: String) -> Told {
+        // What met the gradient's tolerance is the current point, be another one's cost lower within rounding.
+        if termination != Termination::GradientTolerance
+            && let Some(lowest) = self.lowest.take()
+        {
+            self.current = lowest;
+        }
+        self.lowest = None;
+        self.summary.termination = termination;
+        self.summary.message = format!("{}{message}.", self.preamble);
+        self.summary.final_cost = self.current.cost;
+        self.phase = Phase::Finished;
+        Told::Finished
+    }
+
+    fn free_gradient(&self) -> impl Iterator<Item = f64> + Clone + '_ {
+        self.current.gradient.iter().zip(&self.frozen).map(|(g, frozen)| if *frozen { 0.0 } else { *g })
+    }
+
+    fn gradient_norm(&self) -> f64 {
+        norm(self.free_gradient())
+    }
+}
+
+fn figures(what: &str, value: f64, option: &str, tolerance: f64) -> String {
+    format!("Converged: {what} {value:.3e} is within {option} {tolerance:.3e}")
+}

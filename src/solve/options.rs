@@ -1,0 +1,202 @@
+//! What a solver may be told: the options of the public contract, their defaults, and the ranges they are held to.
+//!
+//! Options come as numbers by their public names; the result is checked, so the solvers take it as it is. Tolerances of 0 switch their test off.
+
+use super::arithmetic::{Arithmetic, Precision};
+use crate::error::{Error, Result};
+use crate::functions::Objective;
+
+/// Options that every solver has.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SolveOptions {
+    /// Accepted steps, at most; 100. At 0 the start is evaluated and nothing more.
+    pub max_iterations: u32,
+    /// Milliseconds, at most; infinite.
+    pub max_time_ms: f64,
+    /// Converged when a step changes the cost by at most this share of it; 1e-6.
+    pub cost_tolerance: f64,
+    /// Converged when no free coordinate's gradient exceeds this; 1e-6.
+    pub gradient_tolerance: f64,
+    /// Converged when a step is at most this share of the free coordinates' norm; 1e-8, and 1e-6 where evaluations are f32.
+    pub parameter_tolerance: f64,
+}
+
+/// Options of L-BFGS.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LbfgsOptions {
+    /// What every solver takes.
+    pub solve: SolveOptions,
+    /// Pairs of step and gradient change that are remembered; 10.
+    pub history_size: u32,
+    /// Evaluations of one line search, at most; 20.
+    pub max_line_search_steps: u32,
+    /// Share of the predicted decrease that a step must bring; 1e-4.
+    pub c1: f64,
+    /// Share of the initial slope that may remain after a step; 0.9.
+    pub c2: f64,
+    /// What is minimised; the sum.
+    pub objective: Objective,
+}
+
+impl SolveOptions {
+    /// The defaults of the public contract.
+    pub fn defaults(arithmetic: Arithmetic) -> SolveOptions {
+        SolveOptions {
+            max_iterations: 100,
+            max_time_ms: f64::INFINITY,
+            cost_tolerance: 1e-6,
+            gradient_tolerance: 1e-6,
+            parameter_tolerance: match arithmetic.precision {
+                Precision::Single => 1e-6,
+                Precision::Double => 1e-8,
+            },
+        }
+    }
+
+    /// Options by their public names; `number` answers `None` for those not given.
+    ///
+    /// # Errors
+    /// `invalid-argument` naming the option, what it got and what it takes.
+    pub fn from_numbers(arithmetic: Arithmetic, number: &dyn Fn(&str) -> Option<f64>) -> Result<SolveOptions> {
+        let defaults = SolveOptions::defaults(arithmetic);
+        Ok(SolveOptions {
+            max_iterations: count(number, "maxIterations", 0, defaults.max_iterations)?,
+            max_time_ms: in_range(
+                number,
+                "maxTimeMs",
+                "a number of milliseconds above 0",
+                defaults.max_time_ms,
+                |v| v > 0.0,
+            )?,
+            cost_tolerance: tolerance(number, "costTolerance", defaults.cost_tolerance)?,
+            gradient_tolerance: tolerance(number, "gradientTolerance", defaults.gradient_tolerance)?,
+            parameter_tolerance: tolerance(number, "parameterTolerance", defaults.parameter_tolerance)?,
+        })
+    }
+}
+
+impl Objective {
+    /// The objective of that public name.
+    ///
+    /// # Errors
+    /// `invalid-argument` for any other name.
+    pub fn from_name(name: &str) -> Result<Objective> {
+        match name {
+            "sum" => Ok(Objective::Sum),
+            "least-squares" => Ok(Objective::LeastSquares),
+            other => Err(refusal("objective", &format!("'{other}'"), "'sum' or 'least-squares'")),
+        }
+    }
+}
+
+impl LbfgsOptions {
+    /// The defaults of the public contract.
+    pub fn defaults(arithmetic: Arithmetic) -> LbfgsOptions {
+        LbfgsOptions {
+            solve: SolveOptions::defaults(arithmetic),
+            history_size: 10,
+            max_line_search_steps: 20,
+            c1: 1e-4,
+            c2: 0.9,
+            objective: Objective::Sum,
+        }
+    }
+
+    /// Options by their public names; `number` answers `None` for those not given. The objective, which is no number, is the default.
+    ///
+    /// # Errors
+    /// `invalid-argument` naming the option, what it got and what it takes.
+    pub fn from_numbers(arithmetic: Arithmetic, number: &dyn Fn(&str) -> Option<f64>) -> Result<LbfgsOptions> {
+        let defaults = LbfgsOptions::defaults(arithmetic);
+        // At c1 ≥ ½ a line search would refuse the exact minimiser of a parabola.
+        let c1 = in_range(number, "c1", "a number above 0 and below 0.5", defaults.c1, |v| 0.0 < v && v < 0.5)?;
+        let takes = format!("a number above c1, here {c1}, and below 1");
+        Ok(LbfgsOptions {
+            solve: SolveOptions::from_numbers(arithmetic, number)?,
+            history_size: count(number, "historySize", 1, defaults.history_size)?,
+            max_line_search_steps: count(number, "maxLineSearchSteps", 1, defaults.max_line_search_steps)?,
+            c1,
+            c2: in_range(number, "c2", &takes, defaults.c2, |v| c1 < v && v < 1.0)?,
+            objective: defaults.objective,
+        })
+    }
+}
+
+fn refusal(name: &str, got: &str, takes: &str) -> Error {
+    Error::invalid_argument(format!("option {name}: got {got}, takes {takes}"))
+}
+
+fn in_range(
+    number: &dyn Fn(&str) -> Option<f64>,
+    name: &str,
+    takes: &str,
+    default: f64,
+    accepts: impl Fn(f64) -> bool,
+) -> Result<f64> {
+    let value = number(name).unwrap_or(default);
+    if accepts(value) { Ok(value) } else { Err(refusal(name, &value.to_string(), takes)) }
+}
+
+fn tolerance(number: &dyn Fn(&str) -> Option<f64>, name: &str, default: f64) -> Result<f64> {
+    in_range(number, name, "a finite number of at least 0", default, |v| v.is_finite() && v >= 0.0)
+}
+
+fn count(number: &dyn Fn(&str) -> Option<f64>, name: &str, least: u32, default: u32) -> Result<u32> {
+    let takes = format!("a whole number from {least} to {}", u32::MAX);
+    let fits = |v: f64| v.fract() == 0.0 && f64::from(least) <= v && v <= f64::from(u32::MAX);
+    in_range(number, name, &takes, f64::from(default), fits).map(|v| v as u32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::ErrorCode;
+
+    fn with(name: &'static str, value: f64) -> Result<LbfgsOptions> {
+        LbfgsOptions::from_numbers(Arithmetic::DOUBLE, &move |asked| (asked == name).then_some(value))
+    }
+
+    #[test]
+    fn nothing_given_gives_the_defaults_of_the_contract() {
+        for (arithmetic, parameter_tolerance) in [(Arithmetic::DOUBLE, 1e-8), (Arithmetic::SINGLE, 1e-6)] {
+            let options = LbfgsOptions::from_numbers(arithmetic, &|_| None).unwrap();
+            assert_eq!(options, LbfgsOptions::defaults(arithmetic));
+            assert_eq!(options.solve.parameter_tolerance, parameter_tolerance);
+        }
+    }
+
+    #[test]
+    fn values_in_range_are_taken() {
+        assert_eq!(with("maxIterations", 0.0).unwrap().solve.max_iterations, 0);
+        assert_eq!(with("maxTimeMs", f64::INFINITY).unwrap().solve.max_time_ms, f64::INFINITY);
+        assert_eq!(with("costTolerance", 0.0).unwrap().solve.cost_tolerance, 0.0);
+        assert_eq!(with("historySize", 1.0).unwrap().history_size, 1);
+        assert_eq!(with("maxLineSearchSteps", 3.0).unwrap().max_line_search_steps, 3);
+        assert_eq!(with("c2", 0.1).unwrap().c2, 0.1);
+        assert_eq!(Objective::from_name("least-squares").unwrap(), Objective::LeastSquares);
+    }
+
+    #[test]
+    fn values_out_of_range_are_refused_by_name() {
+        let cases: &[(&'static str, &[f64])] = &[
+            ("maxIterations", &[-1.0, 1.5, f64::NAN, f64::INFINITY, 1e12]),
+            ("maxTimeMs", &[0.0, -3.0, f64::NAN]),
+            ("costTolerance", &[-1e-9, f64::NAN, f64::INFINITY]),
+            ("gradientTolerance", &[-1.0, f64::NAN]),
+            ("parameterTolerance", &[-1.0, f64::NAN]),
+            ("historySize", &[0.0, 2.5]),
+            ("maxLineSearchSteps", &[0.0, -1.0]),
+            ("c1", &[0.0, 0.5, f64::NAN]),
+            ("c2", &[1e-5, 1.0, f64::NAN]),
+        ];
+        for &(name, values) in cases {
+            for &value in values {
+                let error = with(name, value).unwrap_err();
+                assert_eq!(error.code, ErrorCode::InvalidArgument);
+                assert!(error.message.contains(&format!("option {name}: got {value}, takes ")), "{}", error.message);
+            }
+        }
+        let message = Objective::from_name("max").unwrap_err().message;
+        assert_eq!(message, "option objective: got 'max', takes 'sum' or 'least-squares'");
+    }
+}

@@ -1,0 +1,205 @@
+//! A run as a table, in the manner of Ceres: what was solved and where, an iteration a line, where the time went, and why it ended.
+
+use std::fmt::{Display, Formatter, Result};
+
+use super::options::SolveOptions;
+use super::summary::{IterationSummary, SolveSummary};
+
+/// Everything a report shows; its [`Display`] writes it.
+#[derive(Clone, Copy, Debug)]
+pub struct Report<'a> {
+    /// Which solver, with what sets it apart: "L-BFGS, history 10".
+    pub solver: &'a str,
+    /// Which engine, and the adapter's name.
+    pub backend: &'a str,
+    /// All parameters.
+    pub parameters: usize,
+    /// Those of them that stay as they are.
+    pub constant_parameters: usize,
+    /// Residuals, or addends of the sum.
+    pub residuals: usize,
+    /// Kernels they share.
+    pub kernels: usize,
+    /// What the solver was told.
+    pub options: &'a SolveOptions,
+    /// Stages with their milliseconds, those of compiling first; the solve itself is added.
+    pub times: &'a [(&'a str, f64)],
+    /// The run.
+    pub summary: &'a SolveSummary,
+}
+
+/// A column that solvers may have or not: it is shown if any iteration has its figure.
+type Figure = (&'static str, fn(&IterationSummary) -> Option<f64>);
+
+const FIGURES: [Figure; 4] = [
+    ("step size", |iteration| iteration.step_size),
+    ("damping", |iteration| iteration.damping),
+    ("gain ratio", |iteration| iteration.gain_ratio),
+    ("linear its", |iteration| iteration.linear_iterations.map(f64::from)),
+];
+
+impl Display for Report<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        let SolveSummary { history, .. } = self.summary;
+        writeln!(f, "residua solver report\n")?;
+        line(f, "Solver", self.solver)?;
+        line(f, "Backend", self.backend)?;
+        let free = self.parameters.saturating_sub(self.constant_parameters);
+        line(f, "Parameters", &format!("{} ({free} free, {} constant)", self.parameters, self.constant_parameters))?;
+        line(f, "Residuals", &self.residuals.to_string())?;
+        line(f, "Kernels", &self.kernels.to_string())?;
+        self.tolerances(f)?;
+        writeln!(f)?;
+        iterations(f, history)?;
+        self.costs(f)?;
+        self.timing(f)?;
+        line(f, "Termination", &format!("{} ({})", self.verdict(), self.summary.termination.as_str()))?;
+        writeln!(f, "{}", self.summary.message)
+    }
+}
+
+impl Report<'_> {
+    fn verdict(&self) -> &'static str {
+        if self.summary.success() { "CONVERGENCE" } else { "NO CONVERGENCE" }
+    }
+
+    fn tolerances(&self, f: &mut Formatter<'_>) -> Result {
+        let shown = |tolerance: f64| if tolerance == 0.0 { "off".to_owned() } else { format!("{tolerance:e}") };
+        let SolveOptions { cost_tolerance, gradient_tolerance, parameter_tolerance, .. } = *self.options;
+        let (cost, gradient) = (shown(cost_tolerance), shown(gradient_tolerance));
+        let parameter = shown(parameter_tolerance);
+        line(f, "Tolerances", &format!("cost {cost}, gradient {gradient}, parameter {parameter}"))
+    }
+
+    fn costs(&self, f: &mut Formatter<'_>) -> Result {
+        let SolveSummary { initial_cost, final_cost, iterations, function_evaluations, .. } = *self.summary;
+        line(f, "Initial cost", &format!("{initial_cost:.6e}"))?;
+        line(f, "Final cost", &format!("{final_cost:.6e}"))?;
+        line(f, "Change", &format!("{:.6e}", initial_cost - final_cost))?;
+        line(f, "Iterations", &iterations.to_string())?;
+        line(f, "Evaluations", &function_evaluations.to_string())?;
+        writeln!(f)
+    }
+
+    fn timing(&self, f: &mut Formatter<'_>) -> Result {
+        writeln!(f, "Time in milliseconds")?;
+        for (stage, milliseconds) in self.times {
+            line(f, stage, &format!("{milliseconds:.3}"))?;
+        }
+        line(f, "solve", &format!("{:.3}", self.summary.elapsed_ms))?;
+        if self.summary.function_evaluations > 0 {
+            let each = self.summary.elapsed_ms / f64::from(self.summary.function_evaluations);
+            line(f, "per evaluation", &format!("{each:.3}"))?;
+        }
+        writeln!(f)
+    }
+}
+
+fn line(f: &mut Formatter<'_>, title: &str, words: &str) -> Result {
+    writeln!(f, "  {title:<16} {words}")
+}
+
+fn iterations(f: &mut Formatter<'_>, history: &[IterationSummary]) -> Result {
+    let figures: Vec<&Figure> =
+        FIGURES.iter().filter(|(_, figure)| history.iter().any(|iteration| figure(iteration).is_some())).collect();
+    write!(f, "{:>5} {:>14} {:>11} {:>11} {:>11}", "iter", "cost", "change", "|gradient|", "|step|")?;
+    for (title, _) in &figures {
+        write!(f, " {title:>11}")?;
+    }
+    writeln!(f, " {:>10}", "ms")?;
+    for iteration in history {
+        let IterationSummary { iteration: number, cost, cost_change, gradient_max_norm, step_norm, .. } = iteration;
+        write!(f, "{number:>5} {cost:>14.6e} {cost_change:>11.2e} {gradient_max_norm:>11.2e} {step_norm:>11.2e}")?;
+        for (_, figure) in &figures {
+            match figure(iteration) {
+                Some(value) => write!(f, " {value:>11.2e}")?,
+                None => write!(f, " {:>11}", "")?,
+            }
+        }
+        let rejected = if iteration.accepted { "" } else { "  rejected" };
+        writeln!(f, " {:>10.2}{rejected}", iteration.elapsed_ms)?;
+    }
+    writeln!(f)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::solve::arithmetic::Arithmetic;
+    use crate::solve::summary::Termination;
+
+    fn iteration(iteration: u32, cost: f64, step_size: Option<f64>) -> IterationSummary {
+        IterationSummary {
+            iteration,
+            cost,
+            cost_change: 0.0,
+            gradient_max_norm: 0.5,
+            step_norm: 0.0,
+            accepted: true,
+            damping: None,
+            gain_ratio: None,
+            linear_iterations: None,
+            step_size,
+            elapsed_ms: 1.0,
+        }
+    }
+
+    #[test]
+    fn a_report_names_sizes_iterations_times_and_the_reason() {
+        let summary = SolveSummary {
+            termination: Termination::MaxIterations,
+            message: "Stopped after maxIterations, 1.".to_owned(),
+            iterations: 1,
+            function_evaluations: 2,
+            initial_cost: 3.0,
+            final_cost: 2.0,
+            elapsed_ms: 5.0,
+            history: vec![iteration(0, 3.0, None), iteration(1, 2.0, Some(0.25))],
+        };
+        let options = SolveOptions { cost_tolerance: 0.0, ..SolveOptions::defaults(Arithmetic::DOUBLE) };
+        let report = Report {
+            solver: "L-BFGS, history 10",
+            backend: "cpu",
+            parameters: 9,
+            constant_parameters: 2,
+            residuals: 12,
+            kernels: 1,
+            options: &options,
+            times: &[("codegen", 1.5)],
+            summary: &summary,
+        };
+        let expected = "\
+residua solver report
+
+  Solver           L-BFGS, history 10
+  Backend          cpu
+  Parameters       9 (7 free, 2 constant)
+  Residuals        12
+  Kernels          1
+  Tolerances       cost off, gradient 1e-6, parameter 1e-8
+
+ iter           cost      change  |gradient|      |step|   step size         ms
+    0   3.000000e0      0.00e0      5.00e-1      0.00e0                   1.00
+    1   2.000000e0      0.00e0      5.00e-1      0.00e0     2.50e-1       1.00
+
+  Initial cost     3.000000e0
+  Final cost       2.000000e0
+  Change           1.000000e0
+  Iterations       1
+  Evaluations      2
+
+Time in milliseconds
+  codegen          1.500
+  solve            5.000
+  per evaluation   2.500
+
+  Termination      NO CONVERGENCE (max-iterations)
+Stopped after maxIterations, 1.
+";
+        let text = report.to_string();
+        assert!(text.split_whitespace().eq(expected.split_whitespace()), "{text}");
+        // Columns align: every line of the table is as long as its head.
+        let table: Vec<&str> = text.lines().skip_while(|line| !line.contains("|gradient|")).take(3).collect();
+        assert!(table.iter().all(|line| line.len() == table[0].len()), "{text}");
+    }
+}

@@ -1,0 +1,120 @@
+// curve: residual and partials by a, b, c
+
+struct Dispatch {
+    count: u32,  // instances
+    stride: u32, // distance between the columns of a table
+    first: u32,  // where instance 0 stands in an interleaved buffer
+    nan: u32,    // bits of a NaN
+    zero: u32,   // 0, which the compiler does not know
+}
+
+@group(0) @binding(0) var<storage, read> x: array<f32>;
+@group(0) @binding(1) var<storage, read> data: array<f32>;
+@group(0) @binding(2) var<storage, read> constants: array<f32>;
+@group(0) @binding(3) var<storage, read_write> residuals: array<f32>;
+@group(0) @binding(4) var<storage, read_write> jacobian_values: array<f32>;
+@group(0) @binding(5) var<uniform> dispatch: Dispatch;
+
+@compute @workgroup_size(64)
+fn jacobian(
+    @builtin(workgroup_id) workgroup: vec3<u32>,
+    @builtin(num_workgroups) workgroups: vec3<u32>,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let group = workgroup.x + workgroup.y * workgroups.x;
+    let instance = group * 64u + lane;
+    if instance >= dispatch.count {
+        return;
+    }
+
+    let x_at_0 = x[0u];
+    let constants_at_0 = constants[0u];
+    let v0 = minimum(x_at_0, constants_at_0);
+    let x_at_1 = x[1u];
+    let data_0 = data[instance];
+    let v1 = x_at_1 * data_0;
+    let x_at_2 = x[2u];
+    let v2 = v1 + x_at_2;
+    let v3 = sine_cosine(v2);
+    let v4 = v0 * v3.x;
+    let data_1 = data[dispatch.stride + instance];
+    let v5 = v4 - data_1;
+    residuals[dispatch.first + instance] = v5;
+    let v6 = select(0.0, v3.x, x_at_0 < constants_at_0);
+    jacobian_values[instance] = v6;
+    let v7 = v0 * v3.y;
+    let v8 = v7 * data_0;
+    jacobian_values[dispatch.stride + instance] = v8;
+    jacobian_values[2u * dispatch.stride + instance] = v7;
+}
+
+// The smaller; NaN if either is.
+fn minimum(a: f32, b: f32) -> f32 {
+    return select(min(a, b), not_a_number(), is_nan(a) || is_nan(b));
+}
+
+// The larger; NaN if either is.
+fn maximum(a: f32, b: f32) -> f32 {
+    return select(max(a, b), not_a_number(), is_nan(a) || is_nan(b));
+}
+
+// Sine and cosine of an angle in radians. Minimax polynomials on [-pi/4, pi/4], within 2^-27 of the function.
+fn sine_cosine(x: f32) -> vec2<f32> {
+    let angle = reduced_angle(x);
+    let r = angle.remainder;
+    let z = r * r;
+    let sine_part = r + r * z * (-0.16666654 + z * (0.008332151 + z * -0.0001951398));
+    let cosine_part = 1.0 - (0.5 * z - z * z * (0.041666646 + z * (-0.0013887355 + z * 2.443701e-5)));
+    let swapped = (angle.quadrant & 1u) != 0u;
+    let sine_bits = bitcast<u32>(select(sine_part, cosine_part, swapped));
+    let cosine_bits = bitcast<u32>(select(cosine_part, sine_part, swapped));
+    return vec2<f32>(
+        bitcast<f32>(sine_bits ^ ((angle.quadrant & 2u) << 30u)),
+        bitcast<f32>(cosine_bits ^ (((angle.quadrant + 1u) & 2u) << 30u)),
+    );
+}
+
+fn sine(x: f32) -> f32 {
+    return sine_cosine(x).x;
+}
+
+fn cosine(x: f32) -> f32 {
+    return sine_cosine(x).y;
+}
+
+// Compilers may assume that there is no NaN and no infinity, so both are told by their exponent bits.
+fn is_nan(x: f32) -> bool {
+    return (bitcast<u32>(x) & 0x7fffffffu) > 0x7f800000u;
+}
+
+fn is_finite(x: f32) -> bool {
+    return (bitcast<u32>(x) & 0x7f800000u) != 0x7f800000u;
+}
+
+// The NaN for operands out of a domain, which comes from the uniform: compilers may assume that arithmetic makes none.
+fn not_a_number() -> f32 {
+    return bitcast<f32>(dispatch.nan);
+}
+
+struct ReducedAngle {
+    remainder: f32, // in [-pi/4, pi/4]
+    quadrant: u32,  // whole quarter turns, modulo 4
+}
+
+// x as quarter turns and a remainder, by the method of Cody and Waite (1980): pi/2 in pieces of 8 bits, whose products with
+// up to 65,535 quarter turns are exact. Good to |x| = 1e5; beyond, the remainder loses its meaning but stays within bounds.
+fn reduced_angle(x: f32) -> ReducedAngle {
+    let turns = floor(x * 0.636619772 + 0.5);
+    var remainder = rounded(x - turns * 1.5703125);
+    remainder = rounded(remainder - turns * 0.0004825592041015625);
+    remainder = rounded(remainder - turns * 1.2665987014770508e-6);
+    remainder = clamp(remainder - turns * 9.920936e-10, -0.7853982, 0.7853982);
+    let whole = clamp(turns, -1e9, 1e9);
+    return ReducedAngle(select(not_a_number(), remainder, is_finite(x)), bitcast<u32>(i32(whole)) & 3u);
+}
+
+// x, rounded to f32 here: compilers may reassociate and fuse what is computed before with what comes after, and this hides
+// the one from the other.
+fn rounded(x: f32) -> f32 {
+    return bitcast<f32>(bitcast<u32>(x) ^ dispatch.zero);
+}

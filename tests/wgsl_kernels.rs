@@ -1,0 +1,163 @@
+//! The text of generated kernels: valid WGSL for whatever a kernel may hold, and as readable as the golden texts.
+#![cfg(not(target_arch = "wasm32"))]
+#![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
+
+mod kernels;
+
+use naga::valid::{Capabilities, ValidationFlags, Validator};
+use residua::codegen::{Address, Kernel, wgsl};
+use residua::error::ErrorCode;
+use residua::gpu::shaders;
+use residua::graph::Op;
+
+fn validated(text: &str) -> naga::Module {
+    let module =
+        naga::front::wgsl::parse_str(text).unwrap_or_else(|error| panic!("{}\n{text}", error.emit_to_string(text)));
+    Validator::new(ValidationFlags::all(), Capabilities::empty())
+        .validate(&module)
+        .unwrap_or_else(|error| panic!("{}\n{text}", error.emit_to_string(text)));
+    module
+}
+
+fn validated_kernel(kernel: &Kernel) -> naga::Module {
+    validated(&wgsl::write(kernel).unwrap())
+}
+
+#[test]
+fn every_op_alone_is_valid() {
+    for op in Op::ALL {
+        validated_kernel(&kernels::of_ops(&[*op]));
+    }
+}
+
+#[test]
+fn all_ops_together_are_valid() {
+    validated_kernel(&kernels::of_ops(Op::ALL));
+}
+
+#[test]
+fn every_address_call_and_total_is_valid() {
+    for kernel in [kernels::addresses(), kernels::spring(), kernels::robust(), kernels::curve()] {
+        validated_kernel(&kernel);
+    }
+}
+
+#[test]
+fn operations_on_literals_are_no_constant_expressions() {
+    let numbers = [0.0, -0.0, 1.0, -1.5, 1e-46, 1e-40, 3.4e38, 1e300, f64::INFINITY, f64::NEG_INFINITY, f64::NAN];
+    for op in Op::ALL {
+        for number in numbers {
+            validated_kernel(&kernels::of_literals(*op, &[number, 0.0, number][..op.arity()]));
+            validated_kernel(&kernels::of_literals(*op, &[3e38, number, 2.0][..op.arity()]));
+        }
+    }
+}
+
+#[test]
+fn whole_exponents_are_products() {
+    for (exponent, expected) in [
+        (2.0, "let v0 = operands_0 * operands_0;"),
+        (-1.0, "let v0 = 1.0 / operands_0;"),
+        (2.5, "let v0 = power(operands_0, 2.5);"),
+    ] {
+        let mut graph = residua::graph::Graph::new();
+        let x = graph.input(residua::graph::InputId(0));
+        let exponent = graph.literal(exponent);
+        let result = graph.apply_raw(Op::Pow, &[x, exponent]);
+        let mut kernel = kernels::of_ops(&[]);
+        kernel.graph = graph.check(3).unwrap();
+        kernel.stores = vec![kernels::store(1, Address::Column(0), result)];
+        let text = wgsl::write(&kernel).unwrap();
+        assert!(text.contains(expected), "{text}");
+    }
+}
+
+#[test]
+fn a_header_can_not_leave_its_comment() {
+    let mut kernel = kernels::spring();
+    kernel.header = vec!["name\nfn\u{2028}broken\u{85}(\r\0\u{b}\u{c}".to_owned()];
+    validated_kernel(&kernel);
+    assert!(wgsl::write(&kernel).unwrap().starts_with("// name fn broken (    \n\n"));
+}
+
+#[test]
+fn what_only_the_cpu_does_is_refused() {
+    let mut kernel = kernels::spring();
+    kernel.stores[0].accumulate = true;
+    assert_eq!(wgsl::write(&kernel).unwrap_err().code, ErrorCode::Internal);
+}
+
+#[test]
+fn plans_that_contradict_themselves_are_refused() {
+    type Breach = fn(&mut Kernel);
+    let breaches: [(&str, Breach); 5] = [
+        ("no such buffer", |kernel| kernel.loads[0] = kernels::read(9, Address::Column(0))),
+        ("indices that are numbers", |kernel| {
+            kernel.loads[0] = kernels::read(0, Address::Indexed { indices: 2, column: 0, component: 0 });
+        }),
+        ("a store to what is not written", |kernel| kernel.stores[0].buffer = 0),
+        ("a missing load", |kernel| _ = kernel.loads.pop()),
+        ("no such call", |kernel| kernel.loads[0] = residua::codegen::Load::Call { call: 0, result: 0 }),
+    ];
+    for (name, breach) in breaches {
+        let mut kernel = kernels::spring();
+        breach(&mut kernel);
+        assert_eq!(wgsl::write(&kernel).map_err(|error| error.code), Err(ErrorCode::Internal), "{name}");
+    }
+}
+
+/// Names and offsets of a uniform's members, and its size.
+type Layout = (Vec<(String, usize)>, usize);
+
+/// The layout of a Rust structure of words.
+macro_rules! layout {
+    ($type:ty, [$($member:ident),+]) => {
+        (vec![$((stringify!($member).to_owned(), std::mem::offset_of!($type, $member))),+], size_of::<$type>())
+    };
+}
+
+#[test]
+fn uniforms_have_the_layout_of_their_rust_twins() {
+    let kernel = wgsl::write(&kernels::spring()).unwrap();
+    let table: [(String, Layout); 3] = [
+        (kernel, layout!(wgsl::Dispatch, [count, stride, first, nan, zero])),
+        (shaders::reduce_sum(), layout!(shaders::ReduceSum, [count, width, input_first, output_first, zero])),
+        (shaders::gather(), layout!(shaders::Gather, [rows, dim, component_stride, add, zero])),
+    ];
+    for (text, expected) in table {
+        assert_eq!(uniform_layout(&validated(&text)), expected);
+    }
+    assert_eq!(wgsl::Dispatch { count: 1, stride: 2, first: 3, nan: 4, zero: 5 }.words(), [1, 2, 3, 4, 5]);
+    assert_eq!(
+        shaders::ReduceSum { count: 1, width: 2, input_first: 3, output_first: 4, zero: 5 }.words(),
+        [1, 2, 3, 4, 5]
+    );
+    assert_eq!(shaders::Gather { rows: 1, dim: 2, component_stride: 3, add: 4, zero: 5 }.words(), [1, 2, 3, 4, 5]);
+}
+
+/// The layout of a module's one uniform.
+fn uniform_layout(module: &naga::Module) -> Layout {
+    let uniform = module
+        .global_variables
+        .iter()
+        .find(|(_, variable)| variable.space == naga::AddressSpace::Uniform)
+        .map(|(_, variable)| variable.ty)
+        .unwrap();
+    let naga::TypeInner::Struct { members, span } = &module.types[uniform].inner else { panic!("not a struct") };
+    let names = members.iter().map(|member| (member.name.clone().unwrap(), member.offset as usize));
+    (names.collect(), *span as usize)
+}
+
+#[test]
+fn texts_are_as_the_golden_ones() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
+    for (name, kernel) in [("spring", kernels::spring()), ("robust", kernels::robust()), ("curve", kernels::curve())] {
+        let path = folder.join(format!("{name}.wgsl"));
+        let text = wgsl::write(&kernel).unwrap();
+        if std::env::var_os("RESIDUA_BLESS").is_some() {
+            std::fs::write(&path, &text).unwrap();
+        }
+        let golden = std::fs::read_to_string(&path).unwrap_or_default();
+        assert!(text == golden, "{name}.wgsl differs; RESIDUA_BLESS=1 accepts it:\n{text}");
+    }
+}

@@ -1,0 +1,89 @@
+//! From the sources to `pkg-template/wasm` and `pkg-template/dist`: wasm-pack, wasm-opt, TypeScript. Each stage runs
+//! only when something that it reads has changed.
+
+use crate::command::{self, AtPath, Outcome, output};
+use crate::fingerprint::Step;
+use crate::project;
+use crate::setup::Tools;
+use std::fs;
+
+/// Builds what is not up to date.
+pub fn build(tools: &Tools) -> Outcome {
+    wasm(tools)?;
+    typescript(tools)
+}
+
+fn wasm(tools: &Tools) -> Outcome {
+    let compiler = output(tools.command("rustc").arg("--version"))?;
+    let features = wasm_features(tools)?;
+    let step = Step {
+        name: "wasm",
+        inputs: &["Cargo.toml", "Cargo.lock", ".cargo/config.toml", "package-lock.json", "src", "shaders"],
+        outputs: &["pkg-template/wasm"],
+        circumstances: &format!("{compiler} {features:?}"),
+    };
+    step.unless_current(|| {
+        let folder = project::root().join("pkg-template/wasm");
+        let module = folder.join("residua_bg.wasm");
+        if folder.exists() {
+            fs::remove_dir_all(&folder).at(&folder)?;
+        }
+        command::run(
+            "wasm-pack build",
+            tools
+                .command("wasm-pack")
+                .args(["build", "--release", "--target", "web", "--mode", "no-install", "--no-pack"])
+                .args(["--out-dir", "pkg-template/wasm", "--out-name", "residua"]),
+        )?;
+        // It says `*`, and npm would leave the whole folder out of the package.
+        let ignore = folder.join(".gitignore");
+        if ignore.exists() {
+            fs::remove_file(&ignore).at(&ignore)?;
+        }
+        command::run(
+            "wasm-opt",
+            tools
+                .node(project::npm_script("binaryen/bin/wasm-opt"))
+                .arg(&module)
+                .args(["-O3", "--output"])
+                .arg(&module)
+                .args(&features),
+        )
+    })
+}
+
+/// wasm-opt's flags for exactly the features that the compiler uses: with fewer the module would not validate, with
+/// more wasm-opt might write instructions that a browser we support does not know.
+fn wasm_features(tools: &Tools) -> Outcome<Vec<String>> {
+    let target = output(tools.command("rustc").args(["--print", "cfg", "--target", "wasm32-unknown-unknown"]))?;
+    let features = target.lines().filter_map(|line| line.strip_prefix("target_feature=\"")?.strip_suffix('"'));
+    let mut flags = vec!["--mvp-features".to_owned()];
+    flags.extend(features.map(|feature| match feature {
+        "nontrapping-fptoint" => "--enable-nontrapping-float-to-int".to_owned(),
+        "simd128" => "--enable-simd".to_owned(),
+        other => format!("--enable-{other}"),
+    }));
+    Ok(flags)
+}
+
+fn typescript(tools: &Tools) -> Outcome {
+    let step = Step {
+        name: "typescript",
+        inputs: &[
+            "pkg-template/src",
+            "pkg-template/tsconfig.json",
+            "pkg-template/wasm/residua.d.ts",
+            "package-lock.json",
+        ],
+        outputs: &["pkg-template/dist"],
+        circumstances: "",
+    };
+    step.unless_current(|| {
+        let folder = project::root().join("pkg-template/dist");
+        if folder.exists() {
+            fs::remove_dir_all(&folder).at(&folder)?;
+        }
+        let compiler = project::npm_script("typescript/bin/tsc");
+        command::run("TypeScript", tools.node(compiler).args(["--project", "pkg-template"]))
+    })
+}

@@ -1,0 +1,158 @@
+//! `cargo xtask pack`: the npm package, unpacked to `target/npm/residua` and as `target/npm/residua-<version>.tgz`.
+
+use crate::build;
+use crate::command::{AtPath, Failure, Outcome, announce, output};
+use crate::fingerprint;
+use crate::project;
+use crate::setup::{self, Tools};
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+const HELP: &str = "\
+cargo xtask pack
+
+Builds the npm package: target/npm/residua/ and target/npm/residua-<version>.tgz.
+Prints the size of its .wasm and fails when that is over 400 KB, or when a file is in the package that should not be.";
+
+/// The budget of the packed .wasm, in bytes: it has to be there before a page's first solve.
+const WASM_BUDGET: u64 = 400_000;
+
+const TEXTS: [&str; 4] = ["README.md", "LICENSE", "LICENSE-MIT", "LICENSE-APACHE"];
+
+pub fn run(mut arguments: lexopt::Parser) -> Outcome {
+    use lexopt::Arg::{Long, Short};
+    if let Some(argument) = arguments.next()? {
+        return match argument {
+            Short('h') | Long("help") => {
+                println!("{HELP}");
+                Ok(())
+            }
+            other => Err(other.unexpected().into()),
+        };
+    }
+    let tools = setup::install()?;
+    let package = pack(&tools)?;
+    println!("{}\n{}", package.tarball.display(), package.sizes);
+    Ok(())
+}
+
+/// What was packed.
+pub struct Package {
+    pub tarball: PathBuf,
+    /// The .wasm's sizes, in words.
+    pub sizes: String,
+}
+
+/// Builds what is not up to date and packs it.
+pub fn pack(tools: &Tools) -> Outcome<Package> {
+    build::build(tools)?;
+    announce("packing target/npm/residua");
+    let root = project::root();
+    let npm = root.join("target/npm");
+    if npm.exists() {
+        fs::remove_dir_all(&npm).at(&npm)?;
+    }
+    let package = project::package();
+    copy(&root.join("pkg-template/package.json"), &package.join("package.json"))?;
+    for folder in ["dist", "wasm"] {
+        let from = root.join("pkg-template").join(folder);
+        for file in fingerprint::files(&from)? {
+            let below = file.strip_prefix(&from).expect("the file was found under this folder");
+            copy(&file, &package.join(folder).join(below))?;
+        }
+    }
+    for text in TEXTS {
+        let own = root.join("pkg-template").join(text);
+        copy(&if own.exists() { own } else { root.join(text) }, &package.join(text))?;
+    }
+    let name = output(tools.command("npm").args(["pack", "./target/npm/residua", "--pack-destination", "target/npm"]))?;
+    let tarball = npm.join(name.lines().last().unwrap_or_default());
+    check_version(tools)?;
+    check_files(tools, &tarball)?;
+    Ok(Package { sizes: check_size(tools)?, tarball })
+}
+
+fn copy(from: &Path, to: &Path) -> Outcome {
+    let folder = to.parent().expect("a file in the package stands in a folder");
+    fs::create_dir_all(folder).at(folder)?;
+    fs::copy(from, to).at(from).map(drop)
+}
+
+/// The crate and the package are released together, so they have one version.
+fn check_version(tools: &Tools) -> Outcome {
+    let script = "console.log(JSON.parse(require('fs').readFileSync('target/npm/residua/package.json')).version)";
+    let package = output(tools.command("node").args(["-e", script]))?;
+    let id = output(tools.command("cargo").args(["pkgid", "--package", "residua"]))?;
+    if id.rsplit(['#', '@']).next() == Some(package.as_str()) {
+        return Ok(());
+    }
+    Err(Failure(format!("pkg-template/package.json has version {package}, the crate is {id}")))
+}
+
+/// The tarball holds all of `target/npm/residua`, and there is nothing in it but what a package is made of.
+fn check_files(tools: &Tools, tarball: &Path) -> Outcome {
+    let listing = output(tools.command("tar").arg("-tzf").arg(tarball))?;
+    let packed: BTreeSet<&str> = listing.lines().filter_map(|line| line.strip_prefix("package/")).collect();
+    let stray: Vec<&str> = packed.iter().copied().filter(|file| !belongs(file)).collect();
+    if !stray.is_empty() {
+        return Err(Failure(format!("these files do not belong into the package: {}", stray.join(", "))));
+    }
+    let folder = project::package();
+    let left_out: Vec<String> = fingerprint::files(&folder)?
+        .iter()
+        .map(|file| file.strip_prefix(&folder).expect("found under this folder").to_string_lossy().into_owned())
+        .filter(|file| !packed.contains(file.as_str()))
+        .collect();
+    if left_out.is_empty() {
+        return Ok(());
+    }
+    Err(Failure(format!("npm left out of the tarball: {} (see \"files\" in package.json)", left_out.join(", "))))
+}
+
+fn belongs(file: &str) -> bool {
+    const WASM: [&str; 4] =
+        ["wasm/residua.js", "wasm/residua.d.ts", "wasm/residua_bg.wasm", "wasm/residua_bg.wasm.d.ts"];
+    const SCRIPTS: [&str; 4] = [".js", ".d.ts", ".js.map", ".d.ts.map"];
+    file == "package.json"
+        || TEXTS.contains(&file)
+        || WASM.contains(&file)
+        || (file.starts_with("dist/") && SCRIPTS.iter().any(|end| file.ends_with(end)))
+}
+
+fn check_size(tools: &Tools) -> Outcome<String> {
+    let module = project::package().join("wasm/residua_bg.wasm");
+    let raw = fs::metadata(&module).at(&module)?.len();
+    let sizes = output(tools.node("xtask/compressed-sizes.mjs").arg(&module))?;
+    let [_, gzip, brotli] = sizes.split(' ').collect::<Vec<_>>()[..] else {
+        return Err(Failure(format!("the sizes of {} are not three numbers: {sizes}", module.display())));
+    };
+    if raw > WASM_BUDGET {
+        return Err(Failure(format!("residua_bg.wasm has {raw} bytes, over the budget of {WASM_BUDGET}")));
+    }
+    Ok(format!("residua_bg.wasm: {raw} bytes of at most {WASM_BUDGET}, gzip {gzip}, brotli {brotli}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::belongs;
+
+    #[test]
+    fn a_package_holds_code_types_wasm_and_texts_alone() {
+        let cases = [
+            ("package.json", true),
+            ("LICENSE-MIT", true),
+            ("dist/index.js", true),
+            ("dist/mesh/index.d.ts", true),
+            ("wasm/residua_bg.wasm", true),
+            ("wasm/.gitignore", false),
+            ("wasm/package.json", false),
+            ("src/index.ts", false),
+            ("dist/tsconfig.tsbuildinfo", false),
+            ("node_modules/typescript/package.json", false),
+        ];
+        for (file, expected) in cases {
+            assert_eq!(belongs(file), expected, "{file}");
+        }
+    }
+}

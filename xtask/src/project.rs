@@ -1,0 +1,20 @@
+//! Where things stand in the repository.
+
+use std::env;
+use std::path::{Path, PathBuf};
+
+/// The repository's root: the folder above this crate's.
+pub fn root() -> PathBuf {
+    let xtask = env::var_os("CARGO_MANIFEST_DIR").map_or_else(|| env!("CARGO_MANIFEST_DIR").into(), PathBuf::from);
+    xtask.parent().map_or_else(|| xtask.clone(), Path::to_path_buf)
+}
+
+/// The unpacked npm package, as a consumer would have it in `node_modules/residua`.
+pub fn package() -> PathBuf {
+    root().join("target/npm/residua")
+}
+
+/// A script that npm has put into `node_modules`; run with Node, so that it needs no executable bit and no shell.
+pub fn npm_script(path: &str) -> PathBuf {
+    root().join("node_modules").join(path)
+}

@@ -1,0 +1,148 @@
+//! Reading what test runners print: how many tests passed and failed, which failed, and which had no data.
+
+use std::collections::BTreeSet;
+
+/// What one runner has said so far.
+#[derive(Default, Debug, PartialEq)]
+pub struct Tally {
+    pub passed: usize,
+    pub failed: usize,
+    /// The names of the tests that failed, as far as the runner gives them.
+    pub failures: BTreeSet<String>,
+    /// What follows `data absent: ` on a line: a test's name and the path that it looked at.
+    pub absent: BTreeSet<String>,
+}
+
+/// How a runner reports.
+#[derive(Clone, Copy)]
+pub enum Report {
+    /// Rust's: `test result: ok. 3 passed; 0 failed; …` for every test binary.
+    Libtest,
+    /// Node's spec reporter: `ℹ pass 3`, `ℹ fail 0`, `ℹ cancelled 0`.
+    Node,
+    /// None: the exit status is its one test.
+    Status,
+}
+
+impl Tally {
+    /// Takes in one line of a runner's output.
+    pub fn read(&mut self, report: Report, line: &str) {
+        if let Some((_, what)) = line.split_once("data absent: ") {
+            self.absent.insert(what.trim().to_owned());
+        }
+        match report {
+            Report::Libtest => self.read_libtest(line.trim()),
+            Report::Node => self.read_node(line.trim()),
+            Report::Status => {}
+        }
+    }
+
+    fn read_libtest(&mut self, line: &str) {
+        if let Some((_, counts)) = line.split_once("test result: ") {
+            self.passed += count_before(counts, " passed");
+            self.failed += count_before(counts, " failed");
+        } else if let Some(name) = line.strip_prefix("test ").and_then(failed_test) {
+            self.failures.insert(name.to_owned());
+        }
+    }
+
+    fn read_node(&mut self, line: &str) {
+        let count = |word: &str| line.strip_prefix(word).and_then(|count| count.trim().parse::<usize>().ok());
+        if let Some(count) = count("ℹ pass ") {
+            self.passed += count;
+        } else if let Some(count) = count("ℹ fail ").or_else(|| count("ℹ cancelled ")) {
+            self.failed += count;
+        } else if let Some(name) = line.strip_prefix("✖ ")
+            && name != "failing tests:"
+        {
+            self.failures.insert(name.split(" (").next().unwrap_or(name).to_owned());
+        }
+    }
+
+    /// Ends the count. A runner that ran no test, or that failed without a failed test, has broken down: that counts
+    /// as one failure of its own.
+    pub fn finish(&mut self, report: Report, success: bool) {
+        if let Report::Status = report {
+            self.passed = usize::from(success);
+            self.failed = usize::from(!success);
+            return;
+        }
+        if !success && self.failed == 0 {
+            self.failed = 1;
+            self.failures.insert("the runner broke down".to_owned());
+        } else if self.passed + self.failed == 0 {
+            self.failed = 1;
+            self.failures.insert("the runner ran no test".to_owned());
+        }
+    }
+}
+
+fn count_before(text: &str, word: &str) -> usize {
+    let digits = text.split(word).next().and_then(|before| before.rsplit([' ', ';']).next());
+    digits.and_then(|digits| digits.parse().ok()).unwrap_or(0)
+}
+
+/// libtest writes `NAME ... FAILED`, wasm-bindgen-test `NAME ... FAIL`.
+fn failed_test(line: &str) -> Option<&str> {
+    let (name, outcome) = line.split_once(" ... ")?;
+    outcome.starts_with("FAIL").then_some(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tally(report: Report, success: bool, output: &str) -> Tally {
+        let mut tally = Tally::default();
+        for line in output.lines() {
+            tally.read(report, line);
+        }
+        tally.finish(report, success);
+        tally
+    }
+
+    fn names(names: &[&str]) -> BTreeSet<String> {
+        names.iter().map(|&name| name.to_owned()).collect()
+    }
+
+    #[test]
+    fn counts_are_summed_over_all_test_binaries() {
+        let output = "\
+test graph::op ... ok
+test cpu::sin ... FAILED
+data absent: solve::nist: ../shared/data/nist
+test result: FAILED. 11 passed; 1 failed; 2 ignored; 0 measured; 0 filtered out; finished in 0.01s
+test result: ok. 4 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.01s";
+        let expected = Tally {
+            passed: 15,
+            failed: 1,
+            failures: names(&["cpu::sin"]),
+            absent: names(&["solve::nist: ../shared/data/nist"]),
+        };
+        assert_eq!(tally(Report::Libtest, false, output), expected);
+    }
+
+    #[test]
+    fn nodes_cancelled_tests_count_as_failed() {
+        let output =
+            "✔ a (1.2ms)\n✖ b (3.4ms)\nℹ tests 3\nℹ pass 1\nℹ fail 1\nℹ cancelled 1\n\n✖ failing tests:\n✖ b (3.4ms)";
+        let expected = Tally { passed: 1, failed: 2, failures: names(&["b"]), absent: BTreeSet::new() };
+        assert_eq!(tally(Report::Node, false, output), expected);
+    }
+
+    #[test]
+    fn a_runner_that_breaks_down_or_runs_nothing_counts_as_a_failure() {
+        let cases = [
+            (Report::Libtest, false, "error[E0308]: mismatched types", (0, 1)),
+            (Report::Libtest, false, "test result: ok. 2 passed; 0 failed;\nsegmentation fault", (2, 1)),
+            (Report::Libtest, true, "test result: ok. 0 passed; 0 failed; 0 ignored", (0, 1)),
+            (Report::Node, true, "ℹ pass 0\nℹ fail 0", (0, 1)),
+            (Report::Status, true, "", (1, 0)),
+            (Report::Status, false, "", (0, 1)),
+        ];
+        for (report, success, output, expected) in cases {
+            let tally = tally(report, success, output);
+            assert_eq!((tally.passed, tally.failed), expected, "{output}");
+        }
+    }
+}

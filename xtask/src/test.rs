@@ -1,0 +1,259 @@
+//! `cargo xtask test`: every check and test of the project, one runner after another, counted together.
+//!
+//! A runner that fails does not stop the others. The last line is `N passed, N failed`; the one before it names the
+//! tests whose data was absent (a test says so by printing `data absent: <test>: <path>`).
+
+use crate::command::{self, Failure, Outcome, announce, find};
+use crate::fingerprint;
+use crate::pack;
+use crate::project;
+use crate::serve::Server;
+use crate::setup::{self, Tools};
+use crate::tally::{Report, Tally};
+use std::collections::BTreeSet;
+use std::io::{BufRead, BufReader, Read};
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::thread;
+use std::time::{Duration, Instant};
+
+const HELP: &str = "\
+cargo xtask test [--only NAME]... [--hardware]
+
+Installs what is missing and runs every check and test. Ends with one line `N passed, N failed`; the status is 0 when
+nothing failed.
+  --only NAME  only the runners whose name contains NAME; may be given several times
+  --hardware   browser tests on the GPU that is there; by default on SwiftShader, Chromium's software adapter";
+
+/// A runner that takes longer has hung. Compiling everything from nothing is the longest that one does.
+const LIMIT: Duration = Duration::from_secs(15 * 60);
+
+pub fn run(mut arguments: lexopt::Parser) -> Outcome {
+    use lexopt::Arg::{Long, Short};
+    use lexopt::ValueExt;
+    let (mut only, mut hardware) = (Vec::new(), false);
+    while let Some(argument) = arguments.next()? {
+        match argument {
+            Short('h') | Long("help") => {
+                println!("{HELP}");
+                return Ok(());
+            }
+            Long("only") => only.push(arguments.value()?.string()?),
+            Long("hardware") => hardware = true,
+            other => return Err(other.unexpected().into()),
+        }
+    }
+    let tools = setup::install()?;
+    let mut session = Session { tools: &tools, hardware, only, results: Vec::new() };
+    session.all()?;
+    session.report()
+}
+
+struct Session<'a> {
+    tools: &'a Tools,
+    hardware: bool,
+    only: Vec<String>,
+    results: Vec<(&'static str, Tally)>,
+}
+
+impl Session<'_> {
+    fn all(&mut self) -> Outcome {
+        let tools = self.tools;
+        let cargo = |arguments: &[&str]| {
+            let mut command = tools.command("cargo");
+            command.args(arguments);
+            command
+        };
+        self.runner("rustfmt", Report::Status, || cargo(&["fmt", "--all", "--check"]));
+        let deny = ["--", "-D", "warnings"];
+        self.runner("clippy", Report::Status, || {
+            cargo(&[&["clippy", "--workspace", "--all-targets"], &deny[..]].concat())
+        });
+        self.runner("clippy for wasm32", Report::Status, || {
+            let wasm = ["clippy", "--package", "residua", "--all-targets", "--target", "wasm32-unknown-unknown"];
+            cargo(&[&wasm, &deny[..]].concat())
+        });
+        self.runner("oxlint", Report::Status, || {
+            let mut oxlint = tools.node(project::npm_script("oxlint/bin/oxlint"));
+            oxlint.arg("--deny-warnings");
+            oxlint
+        });
+        self.runner("native tests", Report::Libtest, || {
+            cargo(&["test", "--workspace", "--no-fail-fast", "--", "--show-output"])
+        });
+        self.runner("wasm tests in Chromium", Report::Libtest, || {
+            let mut wasm_pack = tools.command("wasm-pack");
+            wasm_pack.args(["test", "--headless", "--chrome", "--mode", "no-install", "--chromedriver"]);
+            wasm_pack.arg(&tools.chromedriver).args([".", "--", "--no-fail-fast"]);
+            // In seconds: software rendering takes minutes where a GPU takes seconds.
+            wasm_pack.env("WASM_BINDGEN_TEST_TIMEOUT", "600").env("WASM_BINDGEN_TEST_DRIVER_TIMEOUT", "30");
+            wasm_pack
+        });
+        self.browser_tests()
+    }
+
+    /// The tests that stand on the packed package. Without one they have failed: an older one would prove nothing.
+    fn browser_tests(&mut self) -> Outcome {
+        const RUNNERS: [(&str, &str); 4] = [
+            ("facade tests", "tests/facade"),
+            ("page code in Node", "tests/www"),
+            ("page tests in Chromium", "tests/e2e"),
+            ("consumers of the package", "tests/consumers"),
+        ];
+        if !self.wanted("package") && !RUNNERS.iter().any(|(name, _)| self.wanted(name)) {
+            return Ok(());
+        }
+        announce("package");
+        let packed = pack::pack(self.tools);
+        match &packed {
+            Ok(package) => println!("{}", package.sizes),
+            Err(failure) => println!("error: {failure}"),
+        }
+        let mut tally = Tally::default();
+        tally.finish(Report::Status, packed.is_ok());
+        self.results.push(("package", tally));
+        let server = Server::start("127.0.0.1", 0, "/", None)?;
+        for (name, folder) in RUNNERS {
+            let package = match &packed {
+                Ok(package) => package,
+                Err(_) => {
+                    self.broke_down(name, "not run, for want of a package");
+                    continue;
+                }
+            };
+            let scripts = test_scripts(folder)?;
+            if scripts.is_empty() {
+                self.broke_down(name, "it has no test scripts");
+                continue;
+            }
+            let (tools, hardware) = (self.tools, self.hardware);
+            self.runner(name, Report::Node, || {
+                let mut node = tools.command("node");
+                node.args(["--test", "--test-reporter=spec", "--test-concurrency=1"]).args(&scripts);
+                node.env("RESIDUA_URL", &server.url).env("RESIDUA_TARBALL", &package.tarball);
+                node.env("CHROMIUM", &tools.chromium);
+                node.env("RESIDUA_ADAPTER", if hardware { "hardware" } else { "swiftshader" });
+                node
+            });
+        }
+        Ok(())
+    }
+
+    fn wanted(&self, name: &str) -> bool {
+        self.only.is_empty() || self.only.iter().any(|only| name.contains(only.as_str()))
+    }
+
+    /// Counts a runner that could not even be started.
+    fn broke_down(&mut self, name: &'static str, why: &str) {
+        if self.wanted(name) {
+            let mut tally = Tally { failed: 1, ..Tally::default() };
+            tally.failures.insert(why.to_owned());
+            self.results.push((name, tally));
+        }
+    }
+
+    fn runner(&mut self, name: &'static str, report: Report, command: impl FnOnce() -> Command) {
+        if !self.wanted(name) {
+            return;
+        }
+        announce(name);
+        let start = Instant::now();
+        let mut tally = Tally::default();
+        let success = stream(command(), |line| {
+            println!("{line}");
+            tally.read(report, line);
+        });
+        if let Err(failure) = &success {
+            println!("{failure}");
+        }
+        tally.finish(report, success.is_ok());
+        let (passed, failed) = (tally.passed, tally.failed);
+        eprintln!("    {name}: {passed} passed, {failed} failed in {:.1} s", start.elapsed().as_secs_f64());
+        self.results.push((name, tally));
+    }
+
+    fn report(&self) -> Outcome {
+        println!();
+        for (name, tally) in &self.results {
+            let names: Vec<&str> = tally.failures.iter().map(String::as_str).collect();
+            let (passed, failed) = (tally.passed, tally.failed);
+            println!(
+                "{name}: {passed} passed, {failed} failed{}{}",
+                if names.is_empty() { "" } else { ": " },
+                names.join(", ")
+            );
+        }
+        let absent: BTreeSet<&str> =
+            self.results.iter().flat_map(|(_, tally)| tally.absent.iter().map(String::as_str)).collect();
+        let absent: Vec<&str> = absent.into_iter().collect();
+        println!("data absent: {}", if absent.is_empty() { "none".to_owned() } else { absent.join("; ") });
+        let passed: usize = self.results.iter().map(|(_, tally)| tally.passed).sum();
+        let failed: usize = self.results.iter().map(|(_, tally)| tally.failed).sum();
+        println!("{passed} passed, {failed} failed");
+        if failed == 0 && passed > 0 {
+            return Ok(());
+        }
+        // The counts have said it; nothing may follow them.
+        std::process::exit(1)
+    }
+}
+
+/// The test scripts of a folder: `*.test.mjs` and `*.test.js`.
+fn test_scripts(folder: &str) -> Outcome<Vec<PathBuf>> {
+    let mut scripts = fingerprint::files(&project::root().join(folder))?;
+    scripts.retain(|file| [".test.mjs", ".test.js"].iter().any(|end| file.to_string_lossy().ends_with(end)));
+    Ok(scripts)
+}
+
+/// Runs a command to its end and hands on each line of its output and its errors; fails when it does, or hangs.
+fn stream(mut command: Command, mut each: impl FnMut(&str)) -> Outcome {
+    let deadline = Instant::now() + LIMIT;
+    let line = command::line(&command);
+    // A group of its own, so that a hung runner's browser ends with it.
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+    let mut child = command.spawn().map_err(|error| Failure(format!("`{line}` could not be started: {error}")))?;
+    let (lines, received) = mpsc::channel();
+    if let (Some(output), Some(errors)) = (child.stdout.take(), child.stderr.take()) {
+        forward(output, lines.clone());
+        forward(errors, lines);
+    }
+    loop {
+        match received.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+            Ok(line) => each(&line),
+            Err(RecvTimeoutError::Disconnected) => break,
+            Err(RecvTimeoutError::Timeout) => {
+                end_group(&mut child);
+                return Err(Failure(format!("`{line}` did not end within {} s", LIMIT.as_secs())));
+            }
+        }
+    }
+    match child.wait() {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(Failure(format!("`{line}` ended with {status}"))),
+        Err(error) => Err(Failure(format!("`{line}`: {error}"))),
+    }
+}
+
+fn forward(output: impl Read + Send + 'static, lines: Sender<String>) {
+    thread::spawn(move || {
+        let mut reader = BufReader::new(output);
+        let mut line = Vec::new();
+        while reader.read_until(b'\n', &mut line).is_ok_and(|length| length > 0) {
+            if lines.send(String::from_utf8_lossy(&line).trim_end().to_owned()).is_err() {
+                break;
+            }
+            line.clear();
+        }
+    });
+}
+
+fn end_group(child: &mut Child) {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    if let Some(kill) = find(&["kill"], &path) {
+        let _ = Command::new(kill).args(["-KILL", "--", &format!("-{}", child.id())]).status();
+    }
+    let _ = child.kill();
+    let _ = child.wait();
+}
