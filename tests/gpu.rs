@@ -1,5 +1,9 @@
 //! The device layer on a real WebGPU device. Without one these tests fail.
 #![cfg(target_arch = "wasm32")]
+#![allow(clippy::unwrap_used)]
+
+use std::cell::Cell;
+use std::rc::Rc;
 
 use js_sys::{Function, Object, Promise, Reflect};
 use residua::ErrorCode;
@@ -153,6 +157,37 @@ async fn submissions_finish_in_order_and_may_be_read_late_or_not_at_all() {
         let first = round as f32;
         assert_eq!(submission.finish().await.unwrap().reals(y), [first, first + 1.0, first + 2.0, first + 3.0]);
     }
+    context.dispose();
+}
+
+#[wasm_bindgen_test]
+async fn the_queue_is_poked_while_a_read_back_is_waited_for_and_no_longer() {
+    let context = context().await;
+    // Work of some milliseconds, so that there is something to wait for.
+    let count = 1 << 22;
+    let (prepared, _, y) = prepare(&context, count, 1.0).await;
+    let queue = Reflect::get(&context.raw_device(), &"queue".into()).unwrap();
+    let submit: Function = Reflect::get(&queue, &"submit".into()).unwrap().unchecked_into();
+    let pokes = Rc::new(Cell::new(0));
+    let counting = {
+        let (queue, pokes) = (queue.clone(), pokes.clone());
+        Closure::<dyn FnMut(js_sys::Array)>::new(move |commands: js_sys::Array| {
+            pokes.set(pokes.get() + u32::from(commands.length() == 0));
+            submit.call1(&queue, &commands).unwrap();
+        })
+    };
+    Reflect::set(&queue, &"submit".into(), counting.as_ref()).unwrap();
+    let x = vec![1_f32; count as usize];
+    for _ in 0..2 {
+        pokes.set(0);
+        assert_eq!(prepared.run(&[bytes(&x)]).await.unwrap().reals(y)[9], 10.0);
+        assert!(pokes.get() > 0);
+        sleep(20).await;
+        pokes.set(0);
+        sleep(50).await;
+        assert_eq!(pokes.get(), 0, "the loop ends with the wait");
+    }
+    Reflect::delete_property::<JsValue>(queue.unchecked_ref(), &"submit".into()).unwrap();
     context.dispose();
 }
 
@@ -458,4 +493,11 @@ async fn a_software_adapter_is_known_for_one() {
 fn call(on: &JsValue, method: &str, arguments: &[JsValue]) -> JsValue {
     let function: Function = Reflect::get(on, &method.into()).unwrap().unchecked_into();
     function.apply(on, &arguments.iter().collect()).unwrap()
+}
+
+async fn sleep(milliseconds: u32) {
+    let promise = Promise::new(&mut |resolve, _| {
+        call(&js_sys::global(), "setTimeout", &[resolve.into(), milliseconds.into()]);
+    });
+    JsFuture::from(promise).await.unwrap();
 }
