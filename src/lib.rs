@@ -8,9 +8,9 @@
 
 pub mod autodiff;
 pub mod batch;
+mod clock;
 pub mod codegen;
 pub mod cpu;
-mod clock;
 pub mod error;
 pub mod functions;
 pub mod gpu;

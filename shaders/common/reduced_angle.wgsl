@@ -1,5 +1,6 @@
 #import guard
 #import nonfinite
+#import not_a_number
 struct ReducedAngle {
     remainder: f32, // in [-pi/4, pi/4]
     quadrant: u32,  // whole quarter turns, modulo 4

@@ -53,7 +53,8 @@ impl FeasibleSet {
         for (i, (low, high)) in set.lower.iter_mut().zip(&mut set.upper).enumerate() {
             let possible = *low <= *high && *low < f64::INFINITY && *high > f64::NEG_INFINITY;
             if !possible {
-                let message = format!("bounds of parameter {i}: got {low} to {high}, takes lower <= upper, neither NaN");
+                let message =
+                    format!("bounds of parameter {i}: got {low} to {high}, takes lower <= upper, neither NaN");
                 return Err(Error::invalid_argument(message));
             }
             let inward = (arithmetic.quantise_up(*low), arithmetic.quantise_down(*high));
@@ -115,8 +116,7 @@ mod tests {
 
     #[test]
     fn a_coordinate_is_frozen_when_constant_or_pushed_outward_at_its_bound() {
-        let set =
-            FeasibleSet::new(5, &[1, 0, 0, 0, 0], &[0.0; 5], &[1.0; 5], Arithmetic::DOUBLE).unwrap();
+        let set = FeasibleSet::new(5, &[1, 0, 0, 0, 0], &[0.0; 5], &[1.0; 5], Arithmetic::DOUBLE).unwrap();
         let mut frozen = vec![false; 5];
         let point = [0.5, 0.0, 0.0, 1.0, 0.5];
         assert!(set.freeze(&point, &[0.0, 1.0, -1.0, -1.0, 1.0], &mut frozen));

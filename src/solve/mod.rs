@@ -42,10 +42,10 @@ mod vector;
 #[cfg(test)]
 mod tests;
 
-pub use drive::{Listener, Solution, arithmetic_of, minimise};
-pub use arithmetic::{Arithmetic, Precision};
-pub use feasible::FeasibleSet;
 pub use crate::functions::{Evaluation, Objective};
+pub use arithmetic::{Arithmetic, Precision};
+pub use drive::{Listener, Solution, arithmetic_of, minimise};
+pub use feasible::FeasibleSet;
 pub use lbfgs::{Lbfgs, Step};
 pub use options::{LbfgsOptions, SolveOptions};
 pub use report::Report;
