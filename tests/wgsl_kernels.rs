@@ -2,22 +2,14 @@
 #![cfg(not(target_arch = "wasm32"))]
 #![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
+mod interpreter;
 mod kernels;
 
-use naga::valid::{Capabilities, ValidationFlags, Validator};
+use interpreter::validated;
 use residua::codegen::{Address, Kernel, wgsl};
 use residua::error::ErrorCode;
 use residua::gpu::shaders;
 use residua::graph::Op;
-
-fn validated(text: &str) -> naga::Module {
-    let module =
-        naga::front::wgsl::parse_str(text).unwrap_or_else(|error| panic!("{}\n{text}", error.emit_to_string(text)));
-    Validator::new(ValidationFlags::all(), Capabilities::empty())
-        .validate(&module)
-        .unwrap_or_else(|error| panic!("{}\n{text}", error.emit_to_string(text)));
-    module
-}
 
 fn validated_kernel(kernel: &Kernel) -> naga::Module {
     validated(&wgsl::write(kernel).unwrap())
