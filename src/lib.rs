@@ -8,16 +8,17 @@
 
 pub mod autodiff;
 pub mod batch;
+mod clock;
 pub mod codegen;
 pub mod cpu;
-mod clock;
 pub mod error;
-//pub mod functions;
+pub mod functions;
 pub mod gpu;
 pub mod graph;
 
-//mod js;
+#[cfg(target_arch = "wasm32")]
+mod js;
 pub mod losses;
-//pub mod solve;
+pub mod solve;
 
 pub use error::{Error, ErrorCode, Result};

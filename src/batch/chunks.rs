@@ -23,7 +23,8 @@ pub fn chunk_ranges(batch: &Batch, partials: usize, limits: ChunkLimits) -> Resu
     let locals: usize = class.block_dims.iter().map(|&dim| dim as usize).sum();
     // Every table is columns of four bytes an instance; the widest decides. The gather's offsets have one entry more than
     // rows, so one instance is kept in reserve.
-    let widest = [index_columns, class.data as usize, locals, partials, class.outputs.len()].into_iter().max().unwrap_or(1);
+    let widest =
+        [index_columns, class.data as usize, locals, partials, class.outputs.len()].into_iter().max().unwrap_or(1);
     let fitting = (limits.binding_bytes / (4 * widest.max(1) as u64)).saturating_sub(1);
     let fitting = fitting.min(u64::from(limits.instances.unwrap_or(u32::MAX))) as usize;
     if fitting == 0 {

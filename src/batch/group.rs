@@ -50,13 +50,7 @@ pub fn group_tape(mut tape: Tape, parameters: u32, block: u32, first_row: u32) -
     found.into_iter().map(|found| finish(found, block)).collect()
 }
 
-fn add(
-    found: &mut Vec<Found>,
-    by_hash: &mut FxHashMap<u64, Vec<u32>>,
-    tracer: &Tracer<'_>,
-    row: u32,
-    addends: bool,
-) {
+fn add(found: &mut Vec<Found>, by_hash: &mut FxHashMap<u64, Vec<u32>>, tracer: &Tracer<'_>, row: u32, addends: bool) {
     let hash = tracer.tokens.iter().fold(u64::from(addends), |hash, &token| {
         (hash.rotate_left(5) ^ u64::from(token)).wrapping_mul(0x517C_C1B7_2722_0A95)
     });

@@ -197,10 +197,10 @@ impl<'a> Planner<'a> {
         }
         if class.uniforms > 0 {
             let buffer = planner.buffer(Role::Uniforms);
-            planner.loads.extend((0..class.uniforms).map(|number| Load::Read {
-                buffer,
-                address: Address::Fixed(UNIFORM_HEAD as u32 + number),
-            }));
+            planner.loads.extend(
+                (0..class.uniforms)
+                    .map(|number| Load::Read { buffer, address: Address::Fixed(UNIFORM_HEAD as u32 + number) }),
+            );
         }
         planner
     }
@@ -287,8 +287,7 @@ impl<'a> Planner<'a> {
         let half_weight = self.graph.apply(Op::Mul, &[half, weight]);
         let total = self.graph.apply(Op::Mul, &[half_weight, rho]);
         let scale = self.graph.apply(Op::Mul, &[weight, slope]);
-        let seeds: Vec<_> =
-            outputs.iter().map(|&r| (r, self.graph.apply(Op::Mul, &[scale, r]))).collect();
+        let seeds: Vec<_> = outputs.iter().map(|&r| (r, self.graph.apply(Op::Mul, &[scale, r]))).collect();
         self.store_gradient(&seeds, target);
         total
     }

@@ -227,4 +227,3 @@ pub(super) fn build_graph(tokens: &[u32], constant_inputs: &[InputId]) -> Result
     };
     Ok((graph, root))
 }
-

@@ -90,8 +90,9 @@ impl Tape {
             2 => below(parameters as usize, "parameter"),
             3 => below(data as usize, "data scalar"),
             _ => {
-                let op = Op::from_code(code)
-                    .ok_or_else(|| Error::invalid_graph(format!("entry {position} of the tape has unknown op {code}")))?;
+                let op = Op::from_code(code).ok_or_else(|| {
+                    Error::invalid_graph(format!("entry {position} of the tape has unknown op {code}"))
+                })?;
                 match self.operands[..op.arity()].iter().find(|operand| operand[position] as usize >= position) {
                     Some(operand) => Err(Error::invalid_graph(format!(
                         "entry {position} of the tape ({}) takes entry {}, which does not stand before it",

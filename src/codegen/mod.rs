@@ -10,7 +10,12 @@
 
 use crate::graph::{CheckedGraph, NodeId};
 
+pub mod interpret;
+pub mod memory;
+mod plan;
 pub mod wgsl;
+
+pub use memory::{Dispatch, View};
 
 /// A graph over instances with its memory traffic.
 #[derive(Clone, Debug)]

@@ -1,1 +1,53 @@
-//! (being written)
+//! The CPU engine: kernels in f64, as WebAssembly generated at run time that works on our own memory.
+//!
+//! A [`Program`] takes kernels and runs them over views of buffers. In a page it compiles them into a module of their own;
+//! where that is refused (a Content-Security-Policy without 'wasm-unsafe-eval', an engine without SIMD) and outside of
+//! WebAssembly, the reference evaluation serves, with the same results, and the program says why.
+
+use crate::codegen::memory::{Dispatch, View};
+use crate::codegen::{Kernel, interpret};
+use crate::error::{Error, Result};
+
+/// Kernels, ready to run.
+pub struct Program {
+    kernels: Vec<Kernel>,
+    engine: Engine,
+}
+
+/// What runs the kernels.
+enum Engine {
+    /// The reference evaluation, for the reason given.
+    Interpreted(String),
+}
+
+impl Program {
+    /// Compiles kernels, or arranges for their interpretation where generated code is refused. An error says that a kernel's
+    /// plan is unsound.
+    pub async fn compile(kernels: Vec<Kernel>) -> Result<Program> {
+        Program::interpreted(kernels, "this build is not WebAssembly")
+    }
+
+    /// A program that runs by the reference evaluation, for a reason to be remembered.
+    pub fn interpreted(kernels: Vec<Kernel>, reason: &str) -> Result<Program> {
+        kernels.iter().try_for_each(Kernel::check)?;
+        Ok(Program { kernels, engine: Engine::Interpreted(reason.into()) })
+    }
+
+    /// Why the kernels are interpreted; `None` when they run as compiled code.
+    pub fn interpreted_because(&self) -> Option<&str> {
+        match &self.engine {
+            Engine::Interpreted(reason) => Some(reason),
+        }
+    }
+
+    /// Runs a kernel, by its position, over the instances of a dispatch; gives the sum of its [`Kernel::total`] over them, 0 if
+    /// it has none. Views that do not fit the kernel's plan, and indices that lead out of a buffer, are errors.
+    pub fn run(&self, kernel: usize, views: &mut [View], dispatch: &Dispatch) -> Result<f64> {
+        let Some(plan) = self.kernels.get(kernel) else {
+            return Err(Error::internal(format!("kernel {kernel} of a program of {}", self.kernels.len())));
+        };
+        match &self.engine {
+            Engine::Interpreted(_) => interpret::run(plan, views, dispatch),
+        }
+    }
+}

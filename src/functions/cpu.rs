@@ -77,7 +77,7 @@ impl CpuEngine {
         x: &[f64],
         seeds: Option<&[f64]>,
     ) -> Result<Evaluation> {
-        let mut evaluation = Evaluation { value: 0.0, gradient: vec![0.0; model.num_params as usize] };
+        let mut evaluation = Evaluation { cost: 0.0, gradient: vec![0.0; model.num_params as usize] };
         for (number, batch) in model.batches.iter().enumerate() {
             if !model.blocks[batch.block as usize].enabled {
                 continue;
@@ -86,7 +86,7 @@ impl CpuEngine {
             let entry = match (objective, seeded) {
                 (_, Some(_)) => Entry::SeededGradient,
                 (Objective::Sum, None) => Entry::SumGradient,
-                (Objective::Cost, None) => Entry::CostGradient,
+                (Objective::LeastSquares, None) => Entry::CostGradient,
             };
             let memory = Memory {
                 x,
@@ -96,7 +96,7 @@ impl CpuEngine {
             };
             let total = self.run(model, number, entry, memory).await?;
             if seeded.is_none() {
-                evaluation.value += total;
+                evaluation.cost += total;
             }
         }
         Ok(evaluation)

@@ -18,7 +18,8 @@ pub mod cpu;
 mod engine;
 #[cfg(target_arch = "wasm32")]
 pub mod gpu;
-pub mod minimise;
+pub mod layout;
+pub mod record;
 pub mod texts;
 mod titles;
 
@@ -30,14 +31,14 @@ pub enum Objective {
     /// Σ weight·f.
     Sum,
     /// ½ Σ weight·ρ(‖r‖²).
-    Cost,
+    LeastSquares,
 }
 
 /// A scalar and its gradient with respect to all parameters.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Evaluation {
-    /// The scalar.
-    pub value: f64,
+    /// The scalar: what a solver calls the cost.
+    pub cost: f64,
     /// One number for each parameter.
     pub gradient: Vec<f64>,
 }
@@ -57,15 +58,15 @@ pub struct Functions {
     engine: Engine,
     values: Vec<f64>,
     constant: Vec<bool>,
+    bounds: Option<(Vec<f64>, Vec<f64>)>,
     pattern: Option<Pattern>,
 }
 
 impl Functions {
     /// Compiled functions at the given parameters.
     pub fn new(model: Model, engine: Engine, values: Vec<f64>) -> Result<Functions> {
-        let functions =
-            Functions { constant: vec![false; model.num_params as usize], model, engine, values: Vec::new(), pattern: None };
-        let mut functions = functions;
+        let constant = vec![false; model.num_params as usize];
+        let mut functions = Functions { model, engine, values: Vec::new(), constant, bounds: None, pattern: None };
         functions.set_values(values)?;
         Ok(functions)
     }
@@ -99,13 +100,26 @@ impl Functions {
     pub fn set_values(&mut self, values: Vec<f64>) -> Result<()> {
         self.expect_parameters(values.len())?;
         self.values = values;
-        Ok(())
+        self.engine.publish(&self.values)
     }
 
     /// Says which parameters are constant.
     pub fn set_constant(&mut self, constant: Vec<bool>) -> Result<()> {
         self.expect_parameters(constant.len())?;
         self.constant = constant;
+        Ok(())
+    }
+
+    /// Lower and upper bounds, infinite where there are none; no bounds at all until they are set.
+    pub fn bounds(&self) -> Option<(&[f64], &[f64])> {
+        self.bounds.as_ref().map(|(lower, upper)| (lower.as_slice(), upper.as_slice()))
+    }
+
+    /// Sets box bounds, infinite where there are none. Solvers hold to them; evaluations do not know them.
+    pub fn set_bounds(&mut self, lower: Vec<f64>, upper: Vec<f64>) -> Result<()> {
+        self.expect_parameters(lower.len())?;
+        self.expect_parameters(upper.len())?;
+        self.bounds = Some((lower, upper));
         Ok(())
     }
 
@@ -131,30 +145,27 @@ impl Functions {
     /// Sets a block's weight.
     pub fn set_weight(&mut self, block: usize, weight: f64) -> Result<()> {
         self.block_mut(block)?.weight = weight;
-        self.engine.blocks_changed();
         Ok(())
     }
 
     /// Sets a block's robust loss.
     pub fn set_loss(&mut self, block: usize, loss: LossParameters) -> Result<()> {
         self.block_mut(block)?.loss = loss;
-        self.engine.blocks_changed();
         Ok(())
     }
 
     /// Lets a block take part, or not. A block that does not contributes zeros.
     pub fn set_enabled(&mut self, block: usize, enabled: bool) -> Result<()> {
         self.block_mut(block)?.enabled = enabled;
-        self.engine.blocks_changed();
+        self.engine.enabled_changed();
         Ok(())
     }
 
     fn block_mut(&mut self, block: usize) -> Result<&mut crate::batch::BlockInfo> {
         let blocks = self.model.blocks.len();
-        self.model
-            .blocks
-            .get_mut(block)
-            .ok_or_else(|| Error::invalid_argument(format!("there are {blocks} residual blocks, and no number {block}")))
+        self.model.blocks.get_mut(block).ok_or_else(|| {
+            Error::invalid_argument(format!("there are {blocks} residual blocks, and no number {block}"))
+        })
     }
 
     fn expect_parameters(&self, got: usize) -> Result<()> {
@@ -186,11 +197,11 @@ impl Functions {
 
     /// An objective and its gradient at a point.
     pub async fn evaluate_at(&mut self, objective: Objective, x: &[f64]) -> Result<Evaluation> {
-        let has_addends = objective == Objective::Cost && self.model.batches.iter().any(Batch::has_addends);
+        let has_addends = objective == Objective::LeastSquares && self.model.batches.iter().any(Batch::has_addends);
         let mut evaluation = if has_addends {
             let (value, seeds) = self.seeds_of_long_sums(x).await?;
             let mut evaluation = self.engine.gradient(&self.model, objective, x, Some(&seeds)).await?;
-            evaluation.value += value;
+            evaluation.cost += value;
             evaluation
         } else {
             self.engine.gradient(&self.model, objective, x, None).await?
@@ -262,7 +273,8 @@ impl Functions {
             return Ok(error(format!("{name} is {} at the start", residuals[row])));
         }
         let linearisation = self.evaluate_jacobian(Some(x)).await?;
-        if let (Some(entry), Some(pattern)) = (linearisation.entries.iter().position(|e| !e.is_finite()), &self.pattern) {
+        if let (Some(entry), Some(pattern)) = (linearisation.entries.iter().position(|e| !e.is_finite()), &self.pattern)
+        {
             let row = pattern.row_offsets.partition_point(|&offset| offset as usize <= entry) as u32 - 1;
             return Ok(error(format!(
                 "the derivative of {} with respect to {} is {} at the start",

@@ -21,7 +21,13 @@ pub(crate) fn functions(recorder: Recorder, outputs: Vec<u32>, x: &[f64]) -> Fun
     let (rows, params) = (outputs.len() as u32, x.len() as u32);
     let batches = group_tape(recorder.tape(outputs, params), params, 0, 0).unwrap();
     let model = Model {
-        arrays: vec![ArrayInfo { name: String::new(), dim: 1, count: params, offset: 0, manifold: Manifold::Euclidean }],
+        arrays: vec![ArrayInfo {
+            name: String::new(),
+            dim: 1,
+            count: params,
+            offset: 0,
+            manifold: Manifold::Euclidean,
+        }],
         blocks: vec![BlockInfo {
             name: String::new(),
             instances: rows,
@@ -64,10 +70,10 @@ fn sums_and_costs_have_the_gradients_of_their_formulas() {
     let mut f = three();
     let sum = block_on(f.evaluate_with_gradient(Objective::Sum, None)).unwrap();
     let r3 = 2f64.sin() - 1.0;
-    assert!((sum.value - (14.0 + r3)).abs() < 1e-14, "three additions of numbers near 10: a few ulp");
+    assert!((sum.cost - (14.0 + r3)).abs() < 1e-14, "three additions of numbers near 10: a few ulp");
     assert_eq!(sum.gradient, [3.0 + 2f64.cos(), 2.0 + 6.0]);
-    let cost = block_on(f.evaluate_with_gradient(Objective::Cost, None)).unwrap();
-    assert!((cost.value - 0.5 * (25.0 + 81.0 + r3 * r3)).abs() < 1e-13, "rounding of numbers near 100");
+    let cost = block_on(f.evaluate_with_gradient(Objective::LeastSquares, None)).unwrap();
+    assert!((cost.cost - 0.5 * (25.0 + 81.0 + r3 * r3)).abs() < 1e-13, "rounding of numbers near 100");
     let expected = [5.0 * 3.0 + r3 * 2f64.cos(), 5.0 * 2.0 + 9.0 * 6.0];
     for (got, expected) in cost.gradient.iter().zip(expected) {
         assert!((got - expected).abs() < 1e-13, "rounding of numbers near 100");
@@ -96,13 +102,13 @@ fn weights_and_losses_shape_the_cost_and_leave_residuals_raw() {
     assert_eq!(block_on(f.evaluate(None)).unwrap()[1], 9.0);
     let r3: f64 = 2f64.sin() - 1.0;
     let huber = |r: f64| if r.abs() <= 1.0 { r * r } else { 2.0 * r.abs() - 1.0 };
-    let cost = block_on(f.evaluate_with_gradient(Objective::Cost, None)).unwrap();
+    let cost = block_on(f.evaluate_with_gradient(Objective::LeastSquares, None)).unwrap();
     let expected = 0.5 * 2.0 * (huber(5.0) + huber(9.0) + huber(r3));
-    assert!((cost.value - expected).abs() < 1e-13, "rounding of numbers near 20");
+    assert!((cost.cost - expected).abs() < 1e-13, "rounding of numbers near 20");
     assert!((cost.gradient[1] - 2.0 * (2.0 + 6.0)).abs() < 1e-13, "ρ′ = 1/|r| outside");
     f.set_enabled(0, false).unwrap();
-    let nothing = block_on(f.evaluate_with_gradient(Objective::Cost, None)).unwrap();
-    assert_eq!((nothing.value, nothing.gradient), (0.0, vec![0.0, 0.0]));
+    let nothing = block_on(f.evaluate_with_gradient(Objective::LeastSquares, None)).unwrap();
+    assert_eq!((nothing.cost, nothing.gradient), (0.0, vec![0.0, 0.0]));
 }
 
 #[test]
@@ -120,8 +126,8 @@ fn a_long_sum_is_one_residual_in_values_cost_and_jacobian() {
     let mut f = functions(r, vec![sum], &x);
     let total: f64 = x.iter().map(|x| x * x).sum();
     assert_eq!(block_on(f.evaluate(None)).unwrap(), [total], "whole numbers add up exactly");
-    let cost = block_on(f.evaluate_with_gradient(Objective::Cost, None)).unwrap();
-    assert_eq!(cost.value, 0.5 * total * total);
+    let cost = block_on(f.evaluate_with_gradient(Objective::LeastSquares, None)).unwrap();
+    assert_eq!(cost.cost, 0.5 * total * total);
     assert_eq!(cost.gradient[7], total * 14.0);
     let linearisation = block_on(f.evaluate_jacobian(None)).unwrap();
     assert_eq!(linearisation.entries, x.iter().map(|x| 2.0 * x).collect::<Vec<_>>());

@@ -26,10 +26,13 @@
 //! ```
 //!
 //! [`options`] says what a solver may be told, [`summary`] and [`report`] what it tells; [`arithmetic`] what precision the evaluations
-//! have; [`feasible`] which coordinates stay, and within which bounds; [`line_search`] and [`curvature`] are the two halves of [`lbfgs`].
+//! have; [`feasible`] which coordinates stay, and within which bounds; [`lbfgs`] is made of
+//! [`line_search`], [`curvature`] and [`convergence`].
 
 pub mod arithmetic;
+pub mod convergence;
 pub mod curvature;
+mod drive;
 pub mod feasible;
 pub mod lbfgs;
 pub mod line_search;
@@ -41,9 +44,11 @@ mod vector;
 #[cfg(test)]
 mod tests;
 
+pub use crate::functions::{Evaluation, Objective};
 pub use arithmetic::{Arithmetic, Precision};
+pub use drive::{Listener, Solution, arithmetic_of, minimise};
 pub use feasible::FeasibleSet;
-pub use lbfgs::{Evaluation, Lbfgs, Step};
-pub use options::{LbfgsOptions, Objective, SolveOptions};
+pub use lbfgs::{Lbfgs, Step};
+pub use options::{LbfgsOptions, SolveOptions};
 pub use report::Report;
 pub use summary::{IterationSummary, SolveSummary, Termination};

@@ -4,6 +4,7 @@
 
 use super::arithmetic::{Arithmetic, Precision};
 use crate::error::{Error, Result};
+use crate::functions::Objective;
 
 /// Options that every solver has.
 #[derive(Clone, Debug, PartialEq)]
@@ -18,15 +19,6 @@ pub struct SolveOptions {
     pub gradient_tolerance: f64,
     /// Converged when a step is at most this share of the free coordinates' norm; 1e-8, and 1e-6 where evaluations are f32.
     pub parameter_tolerance: f64,
-}
-
-/// What is minimised.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Objective {
-    /// Σ weight·f.
-    Sum,
-    /// ½ Σ weight·ρ(‖r‖²).
-    LeastSquares,
 }
 
 /// Options of L-BFGS.
@@ -69,9 +61,13 @@ impl SolveOptions {
         let defaults = SolveOptions::defaults(arithmetic);
         Ok(SolveOptions {
             max_iterations: count(number, "maxIterations", 0, defaults.max_iterations)?,
-            max_time_ms: in_range(number, "maxTimeMs", "a number of milliseconds above 0", defaults.max_time_ms, |v| {
-                v > 0.0
-            })?,
+            max_time_ms: in_range(
+                number,
+                "maxTimeMs",
+                "a number of milliseconds above 0",
+                defaults.max_time_ms,
+                |v| v > 0.0,
+            )?,
             cost_tolerance: tolerance(number, "costTolerance", defaults.cost_tolerance)?,
             gradient_tolerance: tolerance(number, "gradientTolerance", defaults.gradient_tolerance)?,
             parameter_tolerance: tolerance(number, "parameterTolerance", defaults.parameter_tolerance)?,

@@ -1,0 +1,148 @@
+//! Solves on compiled functions.
+
+use js_sys::{Array, Float64Array, Function, Object, Promise};
+use wasm_bindgen::prelude::*;
+
+use crate::error::Result;
+use crate::functions::texts::kernel_numbers;
+use crate::functions::{Engine, Functions, Objective};
+use crate::solve::{IterationSummary, LbfgsOptions, Listener, Report, Solution, SolveOptions, arithmetic_of, minimise};
+
+use super::functions::RawFunctions;
+use super::value::{number, set};
+
+/// Passes iterations on to JavaScript.
+struct Callbacks {
+    on_iteration: Function,
+    aborted: Function,
+    /// What a callback threw; it ends the solve and rejects it.
+    thrown: Option<JsValue>,
+}
+
+impl Callbacks {
+    fn keep(&mut self, answer: std::result::Result<JsValue, JsValue>) -> bool {
+        match answer {
+            Ok(answer) => answer.is_truthy(),
+            Err(thrown) => {
+                self.thrown.get_or_insert(thrown);
+                true
+            }
+        }
+    }
+}
+
+impl Listener for Callbacks {
+    fn iteration(&mut self, summary: &IterationSummary) -> bool {
+        let answer = self.on_iteration.call1(&JsValue::NULL, &iteration_to_js(summary));
+        self.keep(answer)
+    }
+
+    fn aborted(&mut self) -> bool {
+        let answer = self.aborted.call0(&JsValue::NULL);
+        self.keep(answer)
+    }
+}
+
+fn iteration_to_js(summary: &IterationSummary) -> JsValue {
+    let object = Object::new();
+    set(&object, "iteration", summary.iteration);
+    set(&object, "cost", summary.cost);
+    set(&object, "costChange", summary.cost_change);
+    set(&object, "gradientMaxNorm", summary.gradient_max_norm);
+    set(&object, "stepNorm", summary.step_norm);
+    set(&object, "accepted", summary.accepted);
+    let figures = [
+        ("damping", summary.damping),
+        ("gainRatio", summary.gain_ratio),
+        ("linearIterations", summary.linear_iterations.map(f64::from)),
+        ("stepSize", summary.step_size),
+    ];
+    for (name, figure) in figures {
+        if let Some(figure) = figure {
+            set(&object, name, figure);
+        }
+    }
+    set(&object, "elapsedMs", summary.elapsed_ms);
+    object.into()
+}
+
+fn solution_to_js(solution: &Solution, report: String) -> JsValue {
+    let summary = &solution.summary;
+    let object = Object::new();
+    set(&object, "success", summary.success());
+    set(&object, "termination", summary.termination.as_str());
+    set(&object, "message", summary.message.as_str());
+    set(&object, "iterations", summary.iterations);
+    set(&object, "functionEvaluations", summary.function_evaluations);
+    set(&object, "initialCost", summary.initial_cost);
+    set(&object, "finalCost", summary.final_cost);
+    set(&object, "computationTime", summary.elapsed_ms);
+    set(&object, "x", Float64Array::from(solution.x.as_slice()));
+    set(&object, "history", summary.history.iter().map(iteration_to_js).collect::<Array>());
+    set(&object, "reportText", report);
+    object.into()
+}
+
+fn report(
+    functions: &Functions,
+    solver: &str,
+    options: &SolveOptions,
+    times: &[(&'static str, f64)],
+    solution: &Solution,
+) -> Result<String> {
+    let backend = match functions.engine() {
+        Engine::Cpu(engine) => match engine.interpreted_because() {
+            None => "CPU, WebAssembly, f64".to_owned(),
+            Some(reason) => format!("CPU, interpreted, f64 ({reason})"),
+        },
+        Engine::Gpu(engine) => format!("GPU, WGSL, f32: {}", engine.adapter_name()),
+    };
+    let model = functions.model();
+    Ok(Report {
+        solver,
+        backend: &backend,
+        parameters: model.num_params as usize,
+        constant_parameters: functions.constant().iter().filter(|&&constant| constant).count(),
+        residuals: model.num_residuals as usize,
+        kernels: kernel_numbers(model)?.1,
+        options,
+        times,
+        summary: &solution.summary,
+    }
+    .to_string())
+}
+
+async fn solve_lbfgs(
+    functions: &mut Functions,
+    options: JsValue,
+    times: Vec<(&'static str, f64)>,
+    callbacks: &mut Callbacks,
+) -> Result<JsValue> {
+    // A property that is no number is as good as absent here: the facade has checked the options.
+    let read = |name: &str| number(&options, name).ok().flatten();
+    let mut lbfgs = LbfgsOptions::from_numbers(arithmetic_of(functions), &read)?;
+    if read("leastSquares").is_some_and(|flag| flag != 0.0) {
+        lbfgs.objective = Objective::LeastSquares;
+    }
+    let solution = minimise(functions, &lbfgs, callbacks).await?;
+    let solver = format!("L-BFGS, history {}", lbfgs.history_size);
+    let text = report(functions, &solver, &lbfgs.solve, &times, &solution)?;
+    Ok(solution_to_js(&solution, text))
+}
+
+#[wasm_bindgen]
+impl RawFunctions {
+    /// Minimises by L-BFGS. `options`: numbers by their public names, and `leastSquares`, 0 or 1. `onIteration(summary)`
+    /// answers true to stop, `aborted()` whether the caller wants to. Resolves with the result, whose report is `reportText`.
+    pub fn lbfgs(&self, options: JsValue, on_iteration: Function, aborted: Function) -> Promise {
+        let times = self.times().to_vec();
+        self.call(async move |mut functions: Box<Functions>| {
+            let mut callbacks = Callbacks { on_iteration, aborted, thrown: None };
+            let result = solve_lbfgs(&mut functions, options, times, &mut callbacks).await;
+            match callbacks.thrown {
+                Some(thrown) => (functions, Err(thrown)),
+                None => (functions, result.map_err(super::error::to_js)),
+            }
+        })
+    }
+}

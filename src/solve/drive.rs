@@ -1,0 +1,81 @@
+//! Runs a solver over compiled functions: evaluates where it asks, passes on what it tells, and writes the solution back.
+
+use super::arithmetic::Arithmetic;
+use super::feasible::FeasibleSet;
+use super::lbfgs::{Lbfgs, Step};
+use super::options::LbfgsOptions;
+use super::summary::{IterationSummary, SolveSummary, Termination};
+use crate::batch::Manifold;
+use crate::clock::now_ms;
+use crate::error::{Error, Result};
+use crate::functions::Functions;
+
+/// Who hears of a solve while it runs.
+pub trait Listener {
+    /// An iteration is done. True ends the solve.
+    fn iteration(&mut self, summary: &IterationSummary) -> bool;
+    /// Whether the caller wants it to end.
+    fn aborted(&mut self) -> bool;
+}
+
+/// What a solve gives.
+#[derive(Clone, Debug)]
+pub struct Solution {
+    /// All parameters: the best point found.
+    pub x: Vec<f64>,
+    /// The run.
+    pub summary: SolveSummary,
+}
+
+/// In which arithmetic the functions are evaluated.
+pub fn arithmetic_of(functions: &Functions) -> Arithmetic {
+    if functions.engine().is_single_precision() { Arithmetic::SINGLE } else { Arithmetic::DOUBLE }
+}
+
+/// Minimises an objective of the functions by L-BFGS from their current parameters, which become the solution.
+///
+/// # Errors
+/// `non-finite` naming the residual if the start is not finite; `invalid-argument` for blocks on a manifold, which this solver does
+/// not move along; what the engine's evaluations fail with.
+pub async fn minimise(
+    functions: &mut Functions,
+    options: &LbfgsOptions,
+    listener: &mut dyn Listener,
+) -> Result<Solution> {
+    let began = now_ms();
+    if let Some(array) = functions.model().arrays.iter().find(|array| array.manifold != Manifold::Euclidean) {
+        return Err(Error::invalid_argument(format!(
+            "parameter array '{}' has manifold '{}'; L-BFGS takes 'euclidean' arrays",
+            array.name,
+            array.manifold.name()
+        )));
+    }
+    let arithmetic = arithmetic_of(functions);
+    let constant: Vec<u8> = functions.constant().iter().map(|&constant| u8::from(constant)).collect();
+    let (lower, upper) = functions.bounds().unwrap_or_default();
+    let feasible = FeasibleSet::new(constant.len(), &constant, lower, upper, arithmetic)?;
+    let mut solver = Lbfgs::new(functions.values().to_vec(), feasible, options, arithmetic)?;
+    let mut evaluation = None;
+    let summary = loop {
+        let elapsed = now_ms() - began;
+        if listener.aborted() {
+            solver.stop(Termination::Aborted);
+        }
+        match solver.next(elapsed, evaluation.take()) {
+            Step::Evaluate(x) => evaluation = Some(functions.evaluate_at(options.objective, x).await?),
+            Step::Iteration(summary) => {
+                functions.engine().publish(solver.point())?;
+                if listener.iteration(&summary) {
+                    solver.stop(Termination::Aborted);
+                }
+            }
+            Step::Finished(summary) => break summary.clone(),
+        }
+    };
+    if summary.failed_at_start() {
+        return Err(functions.non_finite_error(solver.solution()).await?);
+    }
+    let x = solver.solution().to_vec();
+    functions.set_values(x.clone())?;
+    Ok(Solution { x, summary })
+}
