@@ -19,21 +19,6 @@ use super::vector::{dot, max_norm, norm};
 use crate::error::{Error, Result};
 use crate::functions::Evaluation;
 
-<<<<<<< HEAD
-/// Iterations without visible progress after which rounding is what is left. One may be bad luck; the figure is Hager and Zhang's order of
-/// memory for costs that need not fall each time.
-const PATIENCE: u32 = 10;
-=======
-/// Cost and gradient at the point that was asked for.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Evaluation {
-    /// The cost.
-    pub cost: f64,
-    /// Its derivative by every coordinate; those of constant ones are ignored.
-    pub gradient: Vec<f64>,
-}
->>>>>>> lbfgs
-
 /// What [`Lbfgs::next`] asks for or tells.
 #[derive(Clone, Copy, Debug)]
 pub enum Step<'a> {

@@ -1,6 +1,3 @@
-<<<<<<< HEAD
-
-=======
 //! L-BFGS over whole runs: on the functions of Moré, Garbow and Hillstrom, "Testing unconstrained optimization software" (ACM TOMS 7, 1981),
 //! on quadratics with a known minimum, at bounds, in rounded arithmetic, and over small fakes that check one decision.
 
@@ -180,4 +177,3 @@ fn a_run_repeats_bit_for_bit() {
         assert_eq!(bits(&first.evaluated), bits(&second.evaluated), "{}", case.name);
     }
 }
->>>>>>> lbfgs
