@@ -46,25 +46,6 @@ fn operations_on_literals_are_no_constant_expressions() {
 }
 
 #[test]
-fn whole_exponents_are_products() {
-    for (exponent, expected) in [
-        (2.0, "let v0 = operands_0 * operands_0;"),
-        (-1.0, "let v0 = 1.0 / operands_0;"),
-        (2.5, "let v0 = power(operands_0, 2.5);"),
-    ] {
-        let mut graph = residua::graph::Graph::new();
-        let x = graph.input(residua::graph::InputId(0));
-        let exponent = graph.literal(exponent);
-        let result = graph.apply_raw(Op::Pow, &[x, exponent]);
-        let mut kernel = kernels::of_ops(&[]);
-        kernel.graph = graph.check(3).unwrap();
-        kernel.stores = vec![kernels::store(1, Address::Column(0), result)];
-        let text = wgsl::write(&kernel).unwrap();
-        assert!(text.contains(expected), "{text}");
-    }
-}
-
-#[test]
 fn a_header_can_not_leave_its_comment() {
     let mut kernel = kernels::spring();
     kernel.header = vec!["name\nfn\u{2028}broken\u{85}(\r\0\u{b}\u{c}".to_owned()];

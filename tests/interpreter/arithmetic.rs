@@ -115,7 +115,7 @@ fn compare<T: PartialOrd>(op: BinaryOperator, a: &T, b: &T) -> bool {
     match op {
         BinaryOperator::Equal => a == b,
         // What WGSL's != does with a NaN is not to be relied on; this is what Chromium does.
-        BinaryOperator::NotEqual => a < b || a > b,
+        BinaryOperator::NotEqual => a.partial_cmp(b).is_some_and(std::cmp::Ordering::is_ne),
         BinaryOperator::Less => a < b,
         BinaryOperator::LessEqual => a <= b,
         BinaryOperator::Greater => a > b,
