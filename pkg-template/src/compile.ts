@@ -109,7 +109,7 @@ async function compileNow(subject: Subject, options: CompileOptions): Promise<Co
       module.RawFunctions.compile(
         problem,
         subject.startValues,
-        handle?.handle,
+        handle?.handle.share(),
         options.batchSize,
         options.onProgress === undefined ? undefined : progress.report,
         () => progress.error !== null || signal?.aborted === true,
