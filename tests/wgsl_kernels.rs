@@ -7,6 +7,7 @@ mod kernels;
 use naga::valid::{Capabilities, ValidationFlags, Validator};
 use residua::codegen::{Address, Kernel, wgsl};
 use residua::error::ErrorCode;
+use residua::gpu::shaders;
 use residua::graph::Op;
 
 fn validated(text: &str) -> naga::Module {
@@ -105,21 +106,37 @@ fn plans_that_contradict_themselves_are_refused() {
     }
 }
 
-#[test]
-fn the_uniform_has_the_layout_of_its_rust_twin() {
-    let module = validated_kernel(&kernels::spring());
-    let members = [
-        ("count", std::mem::offset_of!(wgsl::Dispatch, count)),
-        ("stride", std::mem::offset_of!(wgsl::Dispatch, stride)),
-        ("first", std::mem::offset_of!(wgsl::Dispatch, first)),
-        ("nan", std::mem::offset_of!(wgsl::Dispatch, nan)),
-        ("zero", std::mem::offset_of!(wgsl::Dispatch, zero)),
-    ];
-    assert_eq!(uniform_layout(&module), (members.to_vec(), size_of::<wgsl::Dispatch>()));
+/// Names and offsets of a uniform's members, and its size.
+type Layout = (Vec<(String, usize)>, usize);
+
+/// The layout of a Rust structure of words.
+macro_rules! layout {
+    ($type:ty, [$($member:ident),+]) => {
+        (vec![$((stringify!($member).to_owned(), std::mem::offset_of!($type, $member))),+], size_of::<$type>())
+    };
 }
 
-/// Names and offsets of the members of the one uniform, and its size.
-fn uniform_layout(module: &naga::Module) -> (Vec<(&str, usize)>, usize) {
+#[test]
+fn uniforms_have_the_layout_of_their_rust_twins() {
+    let kernel = wgsl::write(&kernels::spring()).unwrap();
+    let table: [(String, Layout); 3] = [
+        (kernel, layout!(wgsl::Dispatch, [count, stride, first, nan, zero])),
+        (shaders::reduce_sum(), layout!(shaders::ReduceSum, [count, width, input_first, output_first, zero])),
+        (shaders::gather(), layout!(shaders::Gather, [rows, dim, component_stride, add, zero])),
+    ];
+    for (text, expected) in table {
+        assert_eq!(uniform_layout(&validated(&text)), expected);
+    }
+    assert_eq!(wgsl::Dispatch { count: 1, stride: 2, first: 3, nan: 4, zero: 5 }.words(), [1, 2, 3, 4, 5]);
+    assert_eq!(
+        shaders::ReduceSum { count: 1, width: 2, input_first: 3, output_first: 4, zero: 5 }.words(),
+        [1, 2, 3, 4, 5]
+    );
+    assert_eq!(shaders::Gather { rows: 1, dim: 2, component_stride: 3, add: 4, zero: 5 }.words(), [1, 2, 3, 4, 5]);
+}
+
+/// The layout of a module's one uniform.
+fn uniform_layout(module: &naga::Module) -> Layout {
     let uniform = module
         .global_variables
         .iter()
@@ -127,7 +144,7 @@ fn uniform_layout(module: &naga::Module) -> (Vec<(&str, usize)>, usize) {
         .map(|(_, variable)| variable.ty)
         .unwrap();
     let naga::TypeInner::Struct { members, span } = &module.types[uniform].inner else { panic!("not a struct") };
-    let names = members.iter().map(|member| (member.name.as_deref().unwrap(), member.offset as usize));
+    let names = members.iter().map(|member| (member.name.clone().unwrap(), member.offset as usize));
     (names.collect(), *span as usize)
 }
 

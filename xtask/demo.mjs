@@ -30,6 +30,7 @@ const { values: options } = parseArgs({
     url: { type: 'string' },
     mesh: { type: 'string' },
     iterations: { type: 'string', default: '200' },
+    form: { type: 'string', default: 'problem' },
     json: { type: 'boolean', default: false },
   },
 });
@@ -71,7 +72,7 @@ try {
 async function run(page, backend) {
   console.error(`    ${backend}: ${options.mesh ?? 'icosphere'}, ${options.iterations} iterations`);
   const result = await page.evaluate(
-    async ({ obj, backend, iterations }) => {
+    async ({ obj, backend, form, iterations }) => {
       let last = performance.now();
       const onProgress = (progress) => {
         if (performance.now() - last < 1000) return;
@@ -80,14 +81,15 @@ async function run(page, backend) {
         window.reportProgress(iteration === undefined ? `${backend}: ${progress}` : `${backend}: iteration ${iteration}, cost ${cost}`);
       };
       try {
-        return await window.residuaDemo.run({ obj, backend, iterations, onProgress });
+        return await window.residuaDemo.run({ obj, backend, form, iterations, onProgress });
       } catch (error) {
         return { error: { message: error?.message ?? String(error), code: error?.code, wgsl: error?.wgsl } };
       }
     },
-    { obj, backend, iterations: Number(options.iterations) },
+    { obj, backend, form: options.form, iterations: Number(options.iterations) },
   );
   if (result.error !== undefined) throw Object.assign(new Error(result.error.message), result.error);
+  for (const note of result.notes ?? []) console.error(`    ${backend}: ${note}`);
   return result;
 }
 

@@ -2,17 +2,36 @@
 /**
  * residua: nonlinear least squares and energy minimisation on WebGPU, for web pages.
  *
- * Importing does no work. Everything that touches the GPU is async; lengths and indices count elements, never bytes.
+ * Importing does no work. Everything that touches the GPU is async; lengths and indices count elements, never bytes. Typed arrays
+ * passed in are copied at the call; those returned are fresh. Async calls load the WebAssembly themselves.
  *
  * @packageDocumentation
  */
 
-export { ResiduaError, type ErrorCode } from './errors.js';
-export { geometry } from './geometry.js';
 export { init, type WasmSource } from './loading.js';
-export { Mat3 } from './mat3.js';
-export { V } from './v.js';
+export { ResiduaError, type ErrorCode } from './errors.js';
+
+export { GpuContext, type ContextStats, type GpuContextOptions } from './context.js';
+
 export { Value, type Scalar } from './value.js';
+export { V } from './v.js';
 export { Vec2 } from './vec2.js';
 export { Vec3 } from './vec3.js';
 export { Vec4 } from './vec4.js';
+export { Mat3 } from './mat3.js';
+export { geometry } from './geometry.js';
+
+export { Problem } from './problem.js';
+export type { Block, Output, Tuple } from './block.js';
+export type { Input } from './inputs.js';
+export type { Indices, Numbers } from './numeric-arguments.js';
+export type { Manifold, ParameterArray } from './parameter-array.js';
+export type { ResidualBlock } from './residual-block.js';
+export { loss, type Loss } from './loss.js';
+
+export { GpuCompiledFunctions } from './functions.js';
+export type { CompileOptions } from './compile.js';
+export type { CsrMatrix } from './csr-matrix.js';
+
+export { lbfgs, type LbfgsOptions } from './lbfgs.js';
+export type { IterationSummary, SolveOptions, SolveResult, Termination } from './solve-options.js';

@@ -72,12 +72,12 @@ export class Vec4 {
 
   /** Hamilton product: the rotation of b followed by that of this. */
   quaternionMul(b: Vec4): Vec4 {
-    const a = this;
+    const { w, x, y, z } = this;
     return new Vec4(
-      a.w.mul(b.w).sub(a.x.mul(b.x)).sub(a.y.mul(b.y)).sub(a.z.mul(b.z)),
-      a.w.mul(b.x).add(a.x.mul(b.w)).add(a.y.mul(b.z)).sub(a.z.mul(b.y)),
-      a.w.mul(b.y).sub(a.x.mul(b.z)).add(a.y.mul(b.w)).add(a.z.mul(b.x)),
-      a.w.mul(b.z).add(a.x.mul(b.y)).sub(a.y.mul(b.x)).add(a.z.mul(b.w)),
+      w.mul(b.w).sub(x.mul(b.x)).sub(y.mul(b.y)).sub(z.mul(b.z)),
+      w.mul(b.x).add(x.mul(b.w)).add(y.mul(b.z)).sub(z.mul(b.y)),
+      w.mul(b.y).sub(x.mul(b.z)).add(y.mul(b.w)).add(z.mul(b.x)),
+      w.mul(b.z).add(x.mul(b.y)).sub(y.mul(b.x)).add(z.mul(b.w)),
     );
   }
   /** (w, −x, −y, −z): of a unit quaternion the inverse rotation. */

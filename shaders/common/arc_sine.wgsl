@@ -1,4 +1,4 @@
-#import nonfinite
+#import not_a_number
 // Arc sine on [-1/2, 1/2]: minimax polynomial, within 2^-27 of the function.
 fn arc_sine_series(x: f32) -> f32 {
     let z = x * x;

@@ -1,4 +1,5 @@
 #import nonfinite
+#import not_a_number
 // Arc tangent on [0, 1]: minimax polynomial, within 2^-26 of the function.
 fn arc_tangent_series(x: f32) -> f32 {
     let z = x * x;

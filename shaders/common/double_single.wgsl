@@ -1,4 +1,5 @@
 #import guard
+#import nonfinite
 // Error-free transforms (Dekker 1971): a sum or product as the rounded result and what the rounding lost.
 
 // a + b for |a| >= |b| or a = 0.
@@ -24,4 +25,13 @@ fn exact_product(a: f32, b: f32) -> vec2<f32> {
     let b_low = rounded(b - b_high);
     let cross = rounded(rounded(rounded(a_high * b_high - product) + a_high * b_low) + a_low * b_high);
     return vec2<f32>(product, cross + a_low * b_low);
+}
+
+// Sum of two numbers, each given as a rounded number and its error. Without a finite sum there is no error.
+fn sum_of_pairs(a: vec2<f32>, b: vec2<f32>) -> vec2<f32> {
+    let sum = exact_sum_of_any(a.x, b.x);
+    if !is_finite(sum.x) {
+        return vec2<f32>(sum.x, 0.0);
+    }
+    return exact_sum(sum.x, sum.y + (a.y + b.y));
 }

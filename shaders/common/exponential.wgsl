@@ -1,5 +1,6 @@
 #import guard
 #import nonfinite
+#import not_a_number
 #import power_of_two
 // e^r for |r| <= ln 2 / 2: minimax polynomial, within 2^-28 of the function.
 fn exponential_series(r: f32) -> f32 {

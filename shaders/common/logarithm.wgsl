@@ -1,4 +1,5 @@
-#import nonfinite
+#import infinity
+#import not_a_number
 // (log(1 + f) - f + f^2/2) / f^3 for 1 + f in [sqrt(1/2), sqrt 2]: minimax polynomial, within 2^-30 of the logarithm.
 fn logarithm_series(f: f32) -> f32 {
     let high = 0.14219552 + f * (-0.1240559 + f * (0.11888163 + f * (-0.116756506 + f * 0.06746638)));

@@ -1,17 +1,8 @@
-// Compilers may assume that there is no NaN and no infinity, so both are told by their exponent bits and come from the
-// uniform `dispatch`, never from arithmetic.
+// Compilers may assume that there is no NaN and no infinity, so both are told by their exponent bits.
 fn is_nan(x: f32) -> bool {
     return (bitcast<u32>(x) & 0x7fffffffu) > 0x7f800000u;
 }
 
 fn is_finite(x: f32) -> bool {
     return (bitcast<u32>(x) & 0x7f800000u) != 0x7f800000u;
-}
-
-fn not_a_number() -> f32 {
-    return bitcast<f32>(dispatch.nan);
-}
-
-fn infinity() -> f32 {
-    return bitcast<f32>(0x7f800000u | dispatch.zero);
 }

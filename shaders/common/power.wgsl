@@ -1,7 +1,10 @@
 #import double_single
 #import exponential
+#import guard
+#import infinity
 #import logarithm
 #import nonfinite
+#import not_a_number
 #import power_of_two
 // log x of a positive normal x as a sum of two numbers, within some 2^-28 absolutely.
 fn logarithm_in_two(x: f32) -> vec2<f32> {

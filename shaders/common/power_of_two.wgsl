@@ -1,4 +1,4 @@
-#import nonfinite
+#import infinity
 // x * 2^power for a normal x, by its exponent bits; beyond f32 an infinity, below it 0.
 fn times_power_of_two(x: f32, power: i32) -> f32 {
     let bits = bitcast<u32>(x);

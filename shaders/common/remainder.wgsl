@@ -1,4 +1,4 @@
-#import nonfinite
+#import not_a_number
 // Remainder of a / b with the sign of a, as JavaScript's %. Exact: a long division of the mantissas, 8 bits a round.
 fn remainder(a: f32, b: f32) -> f32 {
     let a_bits = bitcast<u32>(a) & 0x7fffffffu;

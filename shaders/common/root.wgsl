@@ -1,4 +1,4 @@
-#import nonfinite
+#import not_a_number
 // Square root; NaN below 0.
 fn square_root(x: f32) -> f32 {
     return select(sqrt(x), not_a_number(), x < 0.0);

@@ -33,7 +33,9 @@ impl Kernel {
                 Load::Call { call, result } => match self.calls.get(*call as usize) {
                     Some(call) if (*result as usize) < call.function.results => {}
                     _ => {
-                        return wrong(format!("input {position} is result {result} of call {call}, which there is not"));
+                        return wrong(format!(
+                            "input {position} is result {result} of call {call}, which there is not"
+                        ));
                     }
                 },
             }

@@ -79,7 +79,7 @@ fn add_differences(
     let class = &batch.class;
     let count = batch.count as usize;
     let mut inputs = vec![0.0; class.graph.input_count() as usize];
-    let mut nodes = Vec::new();
+    let mut nodes = vec![0.0; class.graph.graph().len()];
     let mut evaluate = |inputs: &[f64], outputs: &[NodeId]| -> Vec<f64> {
         class.graph.evaluate_into(inputs, &mut nodes);
         outputs.iter().map(|output| nodes[output.index()]).collect()

@@ -80,12 +80,24 @@ impl Engine {
         }
     }
 
-    /// A block's weight, loss or part in the whole has changed.
-    pub fn blocks_changed(&mut self) {
+    /// A block takes part that did not, or the other way round.
+    pub fn enabled_changed(&mut self) {
         match self {
             Engine::Cpu(_) => {}
             #[cfg(target_arch = "wasm32")]
-            Engine::Gpu(engine) => engine.blocks_changed(),
+            Engine::Gpu(engine) => engine.enabled_changed(),
+        }
+    }
+
+    /// Shows the application these parameters, where it can see them.
+    pub fn publish(&self, x: &[f64]) -> Result<()> {
+        match self {
+            Engine::Cpu(_) => {
+                let _ = x;
+                Ok(())
+            }
+            #[cfg(target_arch = "wasm32")]
+            Engine::Gpu(engine) => engine.publish(x),
         }
     }
 }

@@ -12,7 +12,7 @@ use crate::batch::{Model, Rows};
 use crate::codegen::wgsl::{Dispatch, WORKGROUP_SIZE};
 use crate::error::{Error, ErrorCode, Result};
 use crate::gpu::Limits;
-use crate::gpu::shaders::GatherUniform;
+use crate::gpu::shaders::{Gather, ReduceSum};
 
 use super::cpu::uniform_table;
 
@@ -88,6 +88,8 @@ pub struct GatherShape {
     pub rows: u32,
     /// What is summed.
     pub entries: u32,
+    /// Workgroups it takes.
+    pub workgroups: u32,
 }
 
 /// Where everything lies.
@@ -97,15 +99,17 @@ pub struct Layout {
     pub chunks: Vec<Chunk>,
     /// For each batch where its uniform table starts, in bytes, and its length in numbers.
     pub uniforms: Vec<(u64, u64)>,
-    /// Partial sums of all chunks, gaps included.
-    pub num_sums: u64,
+    /// Position of the reduction's figures, in units of [`ALIGNMENT`].
+    pub reduce_figures: u64,
+    num_sums: u64,
     num_params: u64,
     num_residuals: u64,
     local_gradient: u64,
     scratch: [u64; 2],
     partials: u64,
     ignored_sums: u64,
-    figures: Vec<u8>,
+    figures: Vec<u32>,
+    figure_words: u64,
     uniform_bytes: u64,
     tables: Vec<Vec<Pass>>,
     index_columns: Vec<u64>,
@@ -131,6 +135,7 @@ impl Layout {
         let mut layout = Layout {
             chunks: Vec::new(),
             uniforms: Vec::new(),
+            reduce_figures: 0,
             num_sums: 0,
             num_params: model.num_params.into(),
             num_residuals: model.num_residuals.into(),
@@ -139,6 +144,7 @@ impl Layout {
             partials: 0,
             ignored_sums: 0,
             figures: Vec::new(),
+            figure_words: 0,
             uniform_bytes: 0,
             tables: Vec::new(),
             index_columns: Vec::new(),
@@ -157,7 +163,16 @@ impl Layout {
                 layout.add_chunk(model, number, range, partials[number])?;
             }
         }
+        layout.reduce_figures = 4 * layout.figures.len() as u64 / ALIGNMENT;
+        let reduction = layout.reduction().words();
+        layout.add_figures(&reduction);
+        layout.figure_words = layout.figures.len() as u64;
         Ok(layout)
+    }
+
+    /// How the partial sums of all chunks are summed: to pairs of a number and its error.
+    pub fn reduction(&self) -> ReduceSum {
+        ReduceSum { count: self.num_sums as u32, width: 1, input_first: 0, output_first: 0, zero: 0 }
     }
 
     fn add_chunk(&mut self, model: &Model, number: usize, range: Range<usize>, partials: usize) -> Result<()> {
@@ -182,16 +197,17 @@ impl Layout {
             }
             Rows::Column(_) | Rows::Addends(_) => (0..self.num_residuals, 0),
         };
-        let figures = self.figures.len() as u64 / ALIGNMENT;
+        let figures = 4 * self.figures.len() as u64 / ALIGNMENT;
         self.add_figures(&Dispatch::new(range.len() as u32, range.len() as u32, first).words());
 
         let passes = gather_passes(batch, range.clone(), model.num_params)?;
+        let mut workgroups = Vec::new();
         for pass in &passes {
             if let Destination::Scratch(which) = pass.destination {
                 let length = &mut self.scratch[which as usize];
                 *length = (*length).max(pass.scratch_len() as u64);
             }
-            let uniform = GatherUniform {
+            let uniform = Gather {
                 rows: pass.rows() as u32,
                 dim: pass.dim,
                 component_stride: match pass.source {
@@ -199,16 +215,20 @@ impl Layout {
                     Source::Scratch(_) => 1,
                 },
                 add: u32::from(pass.destination == Destination::Gradient),
+                zero: 0,
             };
+            workgroups.push(uniform.workgroups());
             self.add_figures(&uniform.words());
         }
         let shapes = passes
             .iter()
-            .map(|pass| GatherShape {
+            .zip(workgroups)
+            .map(|(pass, workgroups)| GatherShape {
                 source: pass.source,
                 destination: pass.destination,
                 rows: pass.rows() as u32,
                 entries: pass.entries.len() as u32,
+                workgroups,
             })
             .collect();
         self.tables.push(passes);
@@ -217,8 +237,8 @@ impl Layout {
     }
 
     fn add_figures(&mut self, words: &[u32]) {
-        self.figures.extend(words.iter().flat_map(|word| word.to_le_bytes()));
-        self.figures.resize(self.figures.len().next_multiple_of(ALIGNMENT as usize), 0);
+        self.figures.extend(words);
+        self.figures.resize(self.figures.len().next_multiple_of(ALIGNMENT as usize / 4), 0);
     }
 
     /// Bytes of a buffer.
@@ -235,10 +255,10 @@ impl Layout {
             Memory::Data(chunk) => of_chunk(chunk, &self.data_columns),
             Memory::Addends(chunk) => of_chunk(chunk, &self.outputs),
             Memory::Uniforms => self.uniform_bytes / 4,
-            Memory::Figures => self.figures.len() as u64 / 4,
+            Memory::Figures => self.figure_words,
             Memory::PartialSums => self.num_sums,
             Memory::IgnoredSums => self.ignored_sums,
-            Memory::Sums => self.num_sums.div_ceil(crate::gpu::shaders::REDUCED_TO_ONE.into()),
+            Memory::Sums => 2 * u64::from(self.reduction().workgroups()),
             Memory::LocalGradient => self.local_gradient,
             Memory::Scratch(which) => self.scratch[which as usize],
             Memory::Partials => self.partials,
@@ -251,15 +271,15 @@ impl Layout {
     /// What stands in a buffer from the start, if anything does. Tables of gather passes are given away: there is no second
     /// use for them.
     pub fn take_content(&mut self, model: &Model, memory: Memory) -> Option<Vec<u8>> {
-        let words = |words: Vec<u32>| words.into_iter().flat_map(u32::to_le_bytes).collect();
+        let words = |words: Vec<u32>| bytemuck::cast_slice(&words).to_vec();
         Some(match memory {
             Memory::Indices(chunk) => {
                 let Chunk { batch, range, .. } = &self.chunks[chunk];
                 let batch = &model.batches[*batch];
                 words(slice_columns(&batch.indices, batch.count as usize, range.clone()))
             }
-            Memory::Data(chunk) => self.data_bytes(model, chunk),
-            Memory::Figures => std::mem::take(&mut self.figures),
+            Memory::Data(chunk) => bytemuck::cast_slice(&self.data_table(model, chunk)).to_vec(),
+            Memory::Figures => words(std::mem::take(&mut self.figures)),
             Memory::GatherOffsets(chunk, pass) => words(std::mem::take(&mut self.tables[chunk][pass].offsets)),
             Memory::GatherEntries(chunk, pass) => words(std::mem::take(&mut self.tables[chunk][pass].entries)),
             Memory::GatherTargets(chunk, pass) => words(std::mem::take(&mut self.tables[chunk][pass].targets)),
@@ -278,31 +298,25 @@ impl Layout {
         })
     }
 
-    /// A chunk's data table in f32.
-    pub fn data_bytes(&self, model: &Model, chunk: usize) -> Vec<u8> {
+    /// A chunk's data table.
+    pub fn data_table(&self, model: &Model, chunk: usize) -> Vec<f32> {
         let Chunk { batch, range, .. } = &self.chunks[chunk];
         let batch = &model.batches[*batch];
-        single_precision_bytes(slice_columns(&batch.data, batch.count as usize, range.clone()).iter())
+        single_precision(slice_columns(&batch.data, batch.count as usize, range.clone()).iter())
     }
 
-    /// The uniform tables of all batches in f32.
-    pub fn uniform_bytes(&self, model: &Model) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(self.uniform_bytes as usize);
+    /// The uniform tables of all batches, each from a multiple of [`ALIGNMENT`] on.
+    pub fn uniform_tables(&self, model: &Model) -> Vec<f32> {
+        let mut tables = Vec::with_capacity(self.uniform_bytes as usize / 4);
         for batch in &model.batches {
-            bytes.extend(single_precision_bytes(uniform_table(model, batch).iter()));
-            bytes.resize(bytes.len().next_multiple_of(ALIGNMENT as usize), 0);
+            tables.extend(single_precision(uniform_table(model, batch).iter()));
+            tables.resize(tables.len().next_multiple_of(ALIGNMENT as usize / 4), 0.0);
         }
-        bytes
+        tables
     }
 }
 
 /// Numbers as the device takes them.
-pub fn single_precision_bytes<'a>(numbers: impl Iterator<Item = &'a f64>) -> Vec<u8> {
-    numbers.flat_map(|&number| (number as f32).to_le_bytes()).collect()
-}
-
-/// Numbers as the device gives them.
-pub fn from_single_precision(bytes: &[u8]) -> Vec<f64> {
-    let (words, _) = bytes.as_chunks::<4>();
-    words.iter().map(|&word| f64::from(f32::from_le_bytes(word))).collect()
+pub fn single_precision<'a>(numbers: impl Iterator<Item = &'a f64>) -> Vec<f32> {
+    numbers.map(|&number| number as f32).collect()
 }

@@ -100,7 +100,7 @@ impl Functions {
     pub fn set_values(&mut self, values: Vec<f64>) -> Result<()> {
         self.expect_parameters(values.len())?;
         self.values = values;
-        Ok(())
+        self.engine.publish(&self.values)
     }
 
     /// Says which parameters are constant.
@@ -145,30 +145,27 @@ impl Functions {
     /// Sets a block's weight.
     pub fn set_weight(&mut self, block: usize, weight: f64) -> Result<()> {
         self.block_mut(block)?.weight = weight;
-        self.engine.blocks_changed();
         Ok(())
     }
 
     /// Sets a block's robust loss.
     pub fn set_loss(&mut self, block: usize, loss: LossParameters) -> Result<()> {
         self.block_mut(block)?.loss = loss;
-        self.engine.blocks_changed();
         Ok(())
     }
 
     /// Lets a block take part, or not. A block that does not contributes zeros.
     pub fn set_enabled(&mut self, block: usize, enabled: bool) -> Result<()> {
         self.block_mut(block)?.enabled = enabled;
-        self.engine.blocks_changed();
+        self.engine.enabled_changed();
         Ok(())
     }
 
     fn block_mut(&mut self, block: usize) -> Result<&mut crate::batch::BlockInfo> {
         let blocks = self.model.blocks.len();
-        self.model
-            .blocks
-            .get_mut(block)
-            .ok_or_else(|| Error::invalid_argument(format!("there are {blocks} residual blocks, and no number {block}")))
+        self.model.blocks.get_mut(block).ok_or_else(|| {
+            Error::invalid_argument(format!("there are {blocks} residual blocks, and no number {block}"))
+        })
     }
 
     fn expect_parameters(&self, got: usize) -> Result<()> {
@@ -276,7 +273,8 @@ impl Functions {
             return Ok(error(format!("{name} is {} at the start", residuals[row])));
         }
         let linearisation = self.evaluate_jacobian(Some(x)).await?;
-        if let (Some(entry), Some(pattern)) = (linearisation.entries.iter().position(|e| !e.is_finite()), &self.pattern) {
+        if let (Some(entry), Some(pattern)) = (linearisation.entries.iter().position(|e| !e.is_finite()), &self.pattern)
+        {
             let row = pattern.row_offsets.partition_point(|&offset| offset as usize <= entry) as u32 - 1;
             return Ok(error(format!(
                 "the derivative of {} with respect to {} is {} at the start",

@@ -8,7 +8,6 @@ use crate::batch::plan::{Entry, Plan, Role};
 use crate::batch::{Model, Rows};
 use crate::codegen::wgsl::WORKGROUP_SIZE;
 use crate::error::Result;
-use crate::gpu::shaders::{GATHER_ROWS_A_WORKGROUP, REDUCED_TO_ONE};
 use crate::gpu::{ArgumentId, BindingKind, BufferId, CommandList, DownloadId, Limits, PipelineId, Slice};
 
 use super::Objective;
@@ -101,12 +100,7 @@ pub fn record_gradient(
 }
 
 /// All residuals. Downloads: the residuals, then the addends of each chunk that has them.
-pub fn record_values(
-    model: &Model,
-    layout: &Layout,
-    kernels: &impl Kernels,
-    limits: &Limits,
-) -> Result<Recording> {
+pub fn record_values(model: &Model, layout: &Layout, kernels: &impl Kernels, limits: &Limits) -> Result<Recording> {
     let mut recorder = Recorder::new(model, layout, kernels, limits);
     let (x, uniforms) = recorder.upload_inputs();
     for number in 0..layout.chunks.len() {
@@ -117,12 +111,7 @@ pub fn record_values(
 }
 
 /// All residuals and local partials. Downloads: the partials of each chunk that has any, then what [`record_values`] has.
-pub fn record_partials(
-    model: &Model,
-    layout: &Layout,
-    kernels: &impl Kernels,
-    limits: &Limits,
-) -> Result<Recording> {
+pub fn record_partials(model: &Model, layout: &Layout, kernels: &impl Kernels, limits: &Limits) -> Result<Recording> {
     let mut recorder = Recorder::new(model, layout, kernels, limits);
     let (x, uniforms) = recorder.upload_inputs();
     let mut downloads = Vec::new();
@@ -140,15 +129,7 @@ pub fn record_partials(
 
 impl<'a, K: Kernels> Recorder<'a, K> {
     fn new(model: &'a Model, layout: &'a Layout, kernels: &'a K, limits: &'a Limits) -> Recorder<'a, K> {
-        Recorder {
-            model,
-            layout,
-            kernels,
-            limits,
-            list: CommandList::new(),
-            memory: Vec::new(),
-            programs: Vec::new(),
-        }
+        Recorder { model, layout, kernels, limits, list: CommandList::new(), memory: Vec::new(), programs: Vec::new() }
     }
 
     fn whole(&mut self, memory: Memory) -> Slice {
@@ -178,8 +159,8 @@ impl<'a, K: Kernels> Recorder<'a, K> {
         (self.list.upload_argument(x), self.list.upload_argument(uniforms))
     }
 
-    fn figures(&mut self, position: u64, words: u64) -> Slice {
-        self.whole(Memory::Figures).part(position * ALIGNMENT, 4 * words)
+    fn figures(&mut self, position: u64) -> Slice {
+        self.whole(Memory::Figures).part(position * ALIGNMENT, ALIGNMENT)
     }
 
     fn run_kernel(&mut self, number: usize, entry: Entry) -> Result<()> {
@@ -197,7 +178,7 @@ impl<'a, K: Kernels> Recorder<'a, K> {
             let first = if ignored { 0 } else { chunk.first_sum };
             bindings.push(self.whole(memory).part(4 * first, 4 * groups));
         }
-        bindings.push(self.figures(chunk.figures, 8));
+        bindings.push(self.figures(chunk.figures));
         let layout = kernel_layout(plan);
         let pipeline = self.pipeline(Program::Kernel(chunk.batch, entry), entry.name(), &layout);
         self.list.dispatch(pipeline, &bindings, self.limits.split_workgroups(groups)?);
@@ -242,17 +223,18 @@ impl<'a, K: Kernels> Recorder<'a, K> {
                     Destination::Gradient => self.whole(Memory::Gradient),
                     Destination::Scratch(which) => self.whole(Memory::Scratch(which)),
                 },
-                self.figures(chunk.figures + 1 + position as u64, 4),
+                self.figures(chunk.figures + 1 + position as u64),
             ];
-            let groups = u64::from(pass.rows.div_ceil(GATHER_ROWS_A_WORKGROUP));
+            let groups = u64::from(pass.workgroups);
             self.list.dispatch(pipeline, &bindings, self.limits.split_workgroups(groups)?);
         }
         Ok(())
     }
 
     fn reduce(&mut self) -> Result<()> {
-        let bindings = [self.whole(Memory::PartialSums), self.whole(Memory::Sums)];
-        let groups = self.layout.num_sums.div_ceil(REDUCED_TO_ONE.into());
+        let figures = self.figures(self.layout.reduce_figures);
+        let bindings = [self.whole(Memory::PartialSums), self.whole(Memory::Sums), figures];
+        let groups = u64::from(self.layout.reduction().workgroups());
         let pipeline = self.pipeline(Program::ReduceSum, "reduce_sum", &REDUCE_LAYOUT);
         self.list.dispatch(pipeline, &bindings, self.limits.split_workgroups(groups)?);
         Ok(())
@@ -300,7 +282,8 @@ pub const GATHER_LAYOUT: [BindingKind; 6] = [
 ];
 
 /// Bindings of the reduction shader.
-pub const REDUCE_LAYOUT: [BindingKind; 2] = [BindingKind::StorageRead, BindingKind::StorageReadWrite];
+pub const REDUCE_LAYOUT: [BindingKind; 3] =
+    [BindingKind::StorageRead, BindingKind::StorageReadWrite, BindingKind::Uniform];
 
 /// Bindings of a generated kernel.
 pub fn kernel_layout(plan: &Plan) -> Vec<BindingKind> {

@@ -21,7 +21,13 @@ pub(crate) fn functions(recorder: Recorder, outputs: Vec<u32>, x: &[f64]) -> Fun
     let (rows, params) = (outputs.len() as u32, x.len() as u32);
     let batches = group_tape(recorder.tape(outputs, params), params, 0, 0).unwrap();
     let model = Model {
-        arrays: vec![ArrayInfo { name: String::new(), dim: 1, count: params, offset: 0, manifold: Manifold::Euclidean }],
+        arrays: vec![ArrayInfo {
+            name: String::new(),
+            dim: 1,
+            count: params,
+            offset: 0,
+            manifold: Manifold::Euclidean,
+        }],
         blocks: vec![BlockInfo {
             name: String::new(),
             instances: rows,

@@ -3,12 +3,55 @@
 //! Whoever computes on the GPU [records](CommandList) what is to happen, as plain data; [`Plan`] checks it against the
 //! [`Limits`]. Both know no device. On one, a `Context` makes `Buffer`s and `Pipeline`s, binds a list to them (`Prepared`)
 //! and runs it; what comes back are the downloads. Everything knows bytes and bindings, and nothing of what they mean.
+//!
+//! ```text
+//! let [x, r] = context.allocate(&[BufferRequest::storage("x", n), BufferRequest::storage("r", m)]).await?;
+//! let kernels = context.pipelines(&[PipelineRequest { wgsl, entry, layout }], &mut |_, _| Ok(())).await?;
+//! let mut list = CommandList::new();
+//! let (x, r) = (list.buffer("x", n), list.buffer("r", m));
+//! let values = list.pipeline("values", &layout);
+//! let point = list.upload_argument(list.whole(x));
+//! list.dispatch(values, &[list.whole(x), list.whole(r)], limits.split_workgroups(groups)?);
+//! let residuals = list.download(list.whole(r));
+//! let prepared = context.prepare(&list, &buffers, &kernels).await?;
+//! let results = prepared.run(&[bytes_of_x]).await?;      // as often as wanted
+//! results.reals(residuals)
+//! ```
 
 pub mod commands;
 pub mod limits;
 pub mod plan;
 pub mod pool;
+pub mod shaders;
+
+#[cfg(target_arch = "wasm32")]
+pub mod buffer;
+#[cfg(target_arch = "wasm32")]
+pub mod context;
+#[cfg(target_arch = "wasm32")]
+pub mod pipeline;
+#[cfg(target_arch = "wasm32")]
+mod poke;
+#[cfg(target_arch = "wasm32")]
+mod raw;
+#[cfg(target_arch = "wasm32")]
+mod request;
+#[cfg(target_arch = "wasm32")]
+pub mod run;
+#[cfg(target_arch = "wasm32")]
+mod scope;
 
 pub use commands::{ArgumentId, BindingKind, BufferId, CommandList, DownloadId, PipelineId, Slice};
 pub use limits::Limits;
 pub use plan::Plan;
+
+#[cfg(target_arch = "wasm32")]
+pub use buffer::{Buffer, BufferRequest};
+#[cfg(target_arch = "wasm32")]
+pub use context::{Context, Stats};
+#[cfg(target_arch = "wasm32")]
+pub use pipeline::{Pipeline, PipelineRequest};
+#[cfg(target_arch = "wasm32")]
+pub use request::Adapter;
+#[cfg(target_arch = "wasm32")]
+pub use run::{Downloads, Prepared, Submission};

@@ -19,8 +19,7 @@ pub fn evaluate_expression(
     parameters: Vec<f64>,
     output: u32,
 ) -> Result<f64, JsValue> {
-    let tape =
-        Tape::new(ops, [a, b, c], constants, vec![output], parameters.len() as u32, 0).map_err(to_js)?;
+    let tape = Tape::new(ops, [a, b, c], constants, vec![output], parameters.len() as u32, 0).map_err(to_js)?;
     let mut values: Vec<f64> = Vec::with_capacity(tape.len());
     for position in 0..tape.len() as u32 {
         values.push(match tape.node(position) {

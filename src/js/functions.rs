@@ -13,7 +13,7 @@ use crate::clock::now_ms;
 use crate::error::{Error, ErrorCode, Result};
 use crate::functions::cpu::CpuEngine;
 use crate::functions::gpu::GpuEngine;
-use crate::functions::texts::kernel_texts;
+use crate::functions::texts::{kernel_numbers, kernel_texts};
 use crate::functions::{Engine, Evaluation, Functions, Objective};
 use crate::losses::LossParameters;
 
@@ -49,16 +49,30 @@ struct Progress {
     began: f64,
 }
 
+/// The stages of compiling.
 const STAGES: [&str; 3] = ["group", "tables", "pipelines"];
 
 impl Progress {
     /// Stage number `stage` begins.
     fn enter(&mut self, stage: usize) -> Result<()> {
+        self.tell(stage, 0, 1)?;
+        self.began = now_ms();
+        Ok(())
+    }
+
+    /// Stage number `stage` has ended.
+    fn leave(&mut self, stage: usize) {
+        self.times.push((STAGES[stage], now_ms() - self.began));
+    }
+
+    /// So much of a stage is done; each stage counts 100. Fails when the caller has called it off.
+    fn tell(&self, stage: usize, done: usize, total: usize) -> Result<()> {
         if let Some(report) = &self.report {
-            let arguments = (JsValue::from(stage as u32), JsValue::from(STAGES.len() as u32));
+            let done = JsValue::from((100 * stage + 100 * done / total.max(1)) as u32);
+            let all = JsValue::from(100 * STAGES.len() as u32);
             // A listener that throws stops the compile like an abort would.
             report
-                .call3(&JsValue::NULL, &arguments.0, &arguments.1, &STAGES[stage].into())
+                .call3(&JsValue::NULL, &done, &all, &STAGES[stage].into())
                 .map_err(|_| Error::new(ErrorCode::Aborted, "onProgress threw"))?;
         }
         let aborted = match &self.aborted {
@@ -68,12 +82,7 @@ impl Progress {
         if aborted {
             return Err(Error::new(ErrorCode::Aborted, "the signal fired while compiling"));
         }
-        self.began = now_ms();
         Ok(())
-    }
-
-    fn leave(&mut self, stage: usize) {
-        self.times.push((STAGES[stage], now_ms() - self.began));
     }
 }
 
@@ -99,22 +108,17 @@ async fn compile(
             (Engine::Cpu(engine), JsValue::NULL)
         }
         Some(context) => {
-            let mut engine = GpuEngine::new(context, &model, batch_size)?;
-            engine.upload_parameters(&values)?;
+            let mut engine = GpuEngine::new(context, &model, batch_size).await?;
             progress.leave(1);
             progress.enter(2)?;
-            engine.prepare(&model, &[Entry::Values, Entry::SumGradient, Entry::CostGradient]).await?;
-            let buffer = engine.parameter_buffer();
+            engine.prepare(&model, &mut |done, total| progress.tell(2, done, total)).await?;
+            let buffer = engine.published_buffer();
             (Engine::Gpu(Box::new(engine)), buffer)
         }
     };
     progress.leave(2);
-    if let Some(report) = &progress.report {
-        let stages = JsValue::from(STAGES.len() as u32);
-        // The work is done: a listener that throws now has nothing left to stop.
-        let _ = report.call3(&JsValue::NULL, &stages, &stages, &"done".into());
-    }
-    let kernel_count = kernel_texts(&model)?.len() as u32;
+    progress.tell(2, 1, 1)?;
+    let kernel_count = kernel_numbers(&model)?.1 as u32;
     let (num_params, num_residuals) = (model.num_params, model.num_residuals);
     let functions = Functions::new(model, engine, values)?;
     Ok(RawFunctions {
@@ -362,4 +366,3 @@ impl RawFunctions {
         *self.state.borrow_mut() = State::Disposed;
     }
 }
-

@@ -71,7 +71,13 @@ impl RawProblem {
         let rows = outputs.len() as u32;
         let tape = Tape::new(ops, [a, b, c], constants, outputs, param_count, 0).map_err(to_js)?;
         Ok(RawProblem {
-            arrays: vec![ArrayInfo { name: String::new(), dim: 1, count: param_count, offset: 0, manifold: Manifold::Euclidean }],
+            arrays: vec![ArrayInfo {
+                name: String::new(),
+                dim: 1,
+                count: param_count,
+                offset: 0,
+                manifold: Manifold::Euclidean,
+            }],
             blocks: vec![block_info(String::new(), rows, 0, rows)],
             form: Form::Params(tape),
             num_params: param_count,

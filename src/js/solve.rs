@@ -6,9 +6,7 @@ use wasm_bindgen::prelude::*;
 use crate::error::Result;
 use crate::functions::texts::kernel_numbers;
 use crate::functions::{Engine, Functions, Objective};
-use crate::solve::{
-    IterationSummary, LbfgsOptions, Listener, Report, Solution, SolveOptions, arithmetic_of, minimise,
-};
+use crate::solve::{IterationSummary, LbfgsOptions, Listener, Report, Solution, SolveOptions, arithmetic_of, minimise};
 
 use super::functions::RawFunctions;
 use super::value::{number, set};

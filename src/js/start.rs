@@ -27,3 +27,9 @@ pub fn start() {
 pub fn on_panic(listener: js_sys::Function) {
     ON_PANIC.with(|slot| *slot.borrow_mut() = Some(listener));
 }
+
+/// After a panic: the next call runs on a fresh instance of the same module, and objects of the old one are dead.
+#[wasm_bindgen]
+pub fn restart() {
+    wasm_bindgen::handler::schedule_reinit();
+}

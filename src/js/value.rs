@@ -23,14 +23,10 @@ pub(super) fn number(object: &JsValue, name: &str) -> Result<Option<f64>> {
     }
 }
 
-/// Reads a string; absent and undefined give none.
-pub(super) fn text(object: &JsValue, name: &str) -> Result<Option<String>> {
-    Ok(property(object, name)?.as_string())
-}
-
 fn property(object: &JsValue, name: &str) -> Result<JsValue> {
     if object.is_undefined() || object.is_null() {
         return Ok(JsValue::UNDEFINED);
     }
-    Reflect::get(object, &name.into()).map_err(|_| Error::invalid_argument(format!("the options have no readable {name}")))
+    Reflect::get(object, &name.into())
+        .map_err(|_| Error::invalid_argument(format!("the options have no readable {name}")))
 }

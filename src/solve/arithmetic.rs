@@ -30,8 +30,7 @@ pub struct Arithmetic {
 
 impl Arithmetic {
     /// f32 evaluations.
-    pub const SINGLE: Arithmetic =
-        Arithmetic { precision: Precision::Single, relative_precision: f32::EPSILON as f64 };
+    pub const SINGLE: Arithmetic = Arithmetic { precision: Precision::Single, relative_precision: f32::EPSILON as f64 };
     /// f64 evaluations.
     pub const DOUBLE: Arithmetic = Arithmetic { precision: Precision::Double, relative_precision: f64::EPSILON };
 

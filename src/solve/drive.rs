@@ -64,6 +64,7 @@ pub async fn minimise(
         match solver.next(elapsed, evaluation.take()) {
             Step::Evaluate(x) => evaluation = Some(functions.evaluate_at(options.objective, x).await?),
             Step::Iteration(summary) => {
+                functions.engine().publish(solver.point())?;
                 if listener.iteration(&summary) {
                     solver.stop(Termination::Aborted);
                 }

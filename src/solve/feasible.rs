@@ -53,7 +53,8 @@ impl FeasibleSet {
         for (i, (low, high)) in set.lower.iter_mut().zip(&mut set.upper).enumerate() {
             let possible = *low <= *high && *low < f64::INFINITY && *high > f64::NEG_INFINITY;
             if !possible {
-                let message = format!("bounds of parameter {i}: got {low} to {high}, takes lower <= upper, neither NaN");
+                let message =
+                    format!("bounds of parameter {i}: got {low} to {high}, takes lower <= upper, neither NaN");
                 return Err(Error::invalid_argument(message));
             }
             let inward = (arithmetic.quantise_up(*low), arithmetic.quantise_down(*high));
@@ -115,8 +116,7 @@ mod tests {
 
     #[test]
     fn a_coordinate_is_frozen_when_constant_or_pushed_outward_at_its_bound() {
-        let set =
-            FeasibleSet::new(5, &[1, 0, 0, 0, 0], &[0.0; 5], &[1.0; 5], Arithmetic::DOUBLE).unwrap();
+        let set = FeasibleSet::new(5, &[1, 0, 0, 0, 0], &[0.0; 5], &[1.0; 5], Arithmetic::DOUBLE).unwrap();
         let mut frozen = vec![false; 5];
         let point = [0.5, 0.0, 0.0, 1.0, 0.5];
         assert!(set.freeze(&point, &[0.0, 1.0, -1.0, -1.0, 1.0], &mut frozen));
@@ -136,16 +136,16 @@ mod tests {
 
     #[test]
     fn impossible_sets_are_refused_by_parameter() {
-        let cases: &[(&[u8], &[f64], &[f64], &str)] = &[
-            (&[1], &[], &[], "constant: got 1 entries, takes 2"),
-            (&[], &[0.0; 3], &[], "lower: got 3 entries, takes 2"),
-            (&[], &[0.0, 2.0], &[1.0, 1.0], "bounds of parameter 1: got 2 to 1"),
-            (&[], &[0.0, f64::NAN], &[1.0, 1.0], "bounds of parameter 1: got NaN to 1"),
-            (&[], &[f64::INFINITY, 0.0], &[], "bounds of parameter 0: got inf to inf"),
-        ];
-        for (constant, lower, upper, words) in cases {
+        let none: &[f64] = &[];
+        let refused = |constant: &[u8], lower: &[f64], upper: &[f64], words: &str| {
             let message = FeasibleSet::new(2, constant, lower, upper, Arithmetic::DOUBLE).unwrap_err().message;
             assert!(message.starts_with(words), "{message}");
-        }
+        };
+        refused(&[1], none, none, "constant: got 1 entries, takes 2");
+        refused(&[], &[0.0; 3], none, "lower: got 3 entries, takes 2");
+        refused(&[], none, &[0.0; 1], "upper: got 1 entries, takes 2");
+        refused(&[], &[0.0, 2.0], &[1.0, 1.0], "bounds of parameter 1: got 2 to 1");
+        refused(&[], &[0.0, f64::NAN], &[1.0, 1.0], "bounds of parameter 1: got NaN to 1");
+        refused(&[], &[f64::INFINITY, 0.0], none, "bounds of parameter 0: got inf to inf");
     }
 }

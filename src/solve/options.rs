@@ -61,9 +61,13 @@ impl SolveOptions {
         let defaults = SolveOptions::defaults(arithmetic);
         Ok(SolveOptions {
             max_iterations: count(number, "maxIterations", 0, defaults.max_iterations)?,
-            max_time_ms: in_range(number, "maxTimeMs", "a number of milliseconds above 0", defaults.max_time_ms, |v| {
-                v > 0.0
-            })?,
+            max_time_ms: in_range(
+                number,
+                "maxTimeMs",
+                "a number of milliseconds above 0",
+                defaults.max_time_ms,
+                |v| v > 0.0,
+            )?,
             cost_tolerance: tolerance(number, "costTolerance", defaults.cost_tolerance)?,
             gradient_tolerance: tolerance(number, "gradientTolerance", defaults.gradient_tolerance)?,
             parameter_tolerance: tolerance(number, "parameterTolerance", defaults.parameter_tolerance)?,

@@ -25,16 +25,16 @@ before(async () => {
 });
 after(() => browser.close());
 
-const run = (backend, obj, iterations) =>
+const run = (backend, obj, iterations, form = 'problem') =>
   page.evaluate(
-    async ({ backend, obj, iterations }) => {
+    async ({ backend, obj, iterations, form }) => {
       try {
-        return await window.residuaDemo.run({ obj, backend, iterations });
+        return await window.residuaDemo.run({ obj, backend, iterations, form });
       } catch (error) {
         return { message: error.message };
       }
     },
-    { backend, obj, iterations },
+    { backend, obj, iterations, form },
   );
 
 test('both backends make the icosphere more developable, and the pictures show it', async () => {
@@ -54,6 +54,15 @@ test('both backends make the icosphere more developable, and the pictures show i
   for (const picture of pictures) assert.match(picture, /^data:image\/png;base64,.{2000}/);
   assert.notEqual(pictures[0], pictures[1]);
   assert.equal(gpu.obj.match(/^v /gm).length, 2562);
+});
+
+test('the energy written over params costs the same as over index arrays', async () => {
+  const problem = await run('cpu', null, 1, 'problem');
+  const params = await run('cpu', null, 1, 'params');
+  assert.equal(params.message, undefined);
+  assert.equal(params.figures.residuals, problem.figures.residuals);
+  // Double precision, summed in another order: 8e3 terms of 1e-16 each.
+  assert.ok(Math.abs(params.figures.initialCost / problem.figures.initialCost - 1) < 1e-12);
 });
 
 test('a broken OBJ file is refused with the number of its line', async () => {

@@ -194,8 +194,8 @@ export async function pngDataUrl(canvas) {
   const blob = await canvas.convertToBlob({ type: 'image/png' });
   return new Promise((resolve, reject) => {
     const reader = new FileReader();
-    reader.onload = () => resolve(reader.result);
-    reader.onerror = () => reject(reader.error);
+    reader.addEventListener('load', () => resolve(reader.result));
+    reader.addEventListener('error', () => reject(reader.error));
     reader.readAsDataURL(blob);
   });
 }

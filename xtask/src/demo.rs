@@ -11,11 +11,12 @@ use std::path::PathBuf;
 use std::process::Stdio;
 
 const HELP: &str = "\
-cargo xtask demo [--mesh FILE.obj] [--iterations N] [--hardware] [--json]
+cargo xtask demo [--mesh FILE.obj] [--form FORM] [--iterations N] [--hardware] [--json]
 
 Makes a mesh developable (Stein, Grinspun and Crane 2018) with L-BFGS in headless Chromium, on the GPU and on the CPU,
 prints both runs as a table, and writes target/demo/before.png, after.png and result.obj.
   --mesh FILE.obj  a triangle mesh; by default an icosphere of 2,562 vertices
+  --form FORM      how the energy is written: `problem` (index arrays, the default) or `params` (one expression a vertex)
   --iterations N   200 by default
   --hardware       on the GPU that is there; by default on SwiftShader, Chromium's software adapter
   --json           end with one line of JSON: {\"gpu\": {...}, \"cpu\": {...}}
@@ -23,7 +24,8 @@ The status is 0 only if both runs reduced the cost and, on the icosphere, agree 
 
 pub fn run(mut arguments: lexopt::Parser) -> Outcome {
     use lexopt::Arg::{Long, Short};
-    let (mut mesh, mut iterations, mut hardware, mut json) = (None, 200u32, false, false);
+    let (mut mesh, mut form, mut iterations) = (None, "problem".to_owned(), 200u32);
+    let (mut hardware, mut json) = (false, false);
     while let Some(argument) = arguments.next()? {
         match argument {
             Short('h') | Long("help") => {
@@ -31,11 +33,18 @@ pub fn run(mut arguments: lexopt::Parser) -> Outcome {
                 return Ok(());
             }
             Long("mesh") => mesh = Some(PathBuf::from(arguments.value()?)),
+            Long("form") => form = arguments.value()?.string()?,
             Long("iterations") => iterations = arguments.value()?.parse()?,
             Long("hardware") => hardware = true,
             Long("json") => json = true,
             other => return Err(other.unexpected().into()),
         }
+    }
+    if !["problem", "params"].contains(&form.as_str()) {
+        return Err(Failure(format!("--form is {form:?}; it takes problem or params")));
+    }
+    if iterations == 0 {
+        return Err(Failure("--iterations is 0; it takes at least 1".to_owned()));
     }
     // The script runs in the repository's root, the person may stand elsewhere.
     let mesh = mesh
@@ -46,7 +55,7 @@ pub fn run(mut arguments: lexopt::Parser) -> Outcome {
     let server = Server::start("127.0.0.1", 0, "/", None)?;
     announce("the demo in Chromium");
     let mut node = tools.node("xtask/demo.mjs");
-    node.args(["--url", &server.url, "--iterations", &iterations.to_string()]);
+    node.args(["--url", &server.url, "--iterations", &iterations.to_string(), "--form", &form]);
     if let Some(mesh) = mesh {
         node.arg("--mesh").arg(mesh);
     }

@@ -13,6 +13,7 @@ use crate::tally::{Report, Tally};
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread;
@@ -95,8 +96,9 @@ impl Session<'_> {
 
     /// The tests that stand on the packed package. Without one they have failed: an older one would prove nothing.
     fn browser_tests(&mut self) -> Outcome {
-        const RUNNERS: [(&str, &str); 3] = [
+        const RUNNERS: [(&str, &str); 4] = [
             ("facade tests", "tests/facade"),
+            ("page code in Node", "tests/www"),
             ("page tests in Chromium", "tests/e2e"),
             ("consumers of the package", "tests/consumers"),
         ];
@@ -114,29 +116,42 @@ impl Session<'_> {
         self.results.push(("package", tally));
         let server = Server::start("127.0.0.1", 0, "/", None)?;
         for (name, folder) in RUNNERS {
-            if let Ok(package) = &packed {
-                let scripts = test_scripts(folder)?;
-                let (tools, hardware) = (self.tools, self.hardware);
-                self.runner(name, Report::Node, || {
-                    let mut node = tools.command("node");
-                    node.args(["--test", "--test-reporter=spec", "--test-concurrency=1"]).args(&scripts);
-                    node.env("RESIDUA_URL", &server.url).env("RESIDUA_TARBALL", &package.tarball);
-                    node.env("CHROMIUM", &tools.chromium);
-                    node.env("RESIDUA_ADAPTER", if hardware { "hardware" } else { "swiftshader" });
-                    node
-                });
-            } else if self.wanted(name) {
-                let mut tally = Tally::default();
-                tally.failures.insert("not run, for want of a package".to_owned());
-                tally.finish(Report::Node, false);
-                self.results.push((name, tally));
+            let package = match &packed {
+                Ok(package) => package,
+                Err(_) => {
+                    self.broke_down(name, "not run, for want of a package");
+                    continue;
+                }
+            };
+            let scripts = test_scripts(folder)?;
+            if scripts.is_empty() {
+                self.broke_down(name, "it has no test scripts");
+                continue;
             }
+            let (tools, hardware) = (self.tools, self.hardware);
+            self.runner(name, Report::Node, || {
+                let mut node = tools.command("node");
+                node.args(["--test", "--test-reporter=spec", "--test-concurrency=1"]).args(&scripts);
+                node.env("RESIDUA_URL", &server.url).env("RESIDUA_TARBALL", &package.tarball);
+                node.env("CHROMIUM", &tools.chromium);
+                node.env("RESIDUA_ADAPTER", if hardware { "hardware" } else { "swiftshader" });
+                node
+            });
         }
         Ok(())
     }
 
     fn wanted(&self, name: &str) -> bool {
         self.only.is_empty() || self.only.iter().any(|only| name.contains(only.as_str()))
+    }
+
+    /// Counts a runner that could not even be started.
+    fn broke_down(&mut self, name: &'static str, why: &str) {
+        if self.wanted(name) {
+            let mut tally = Tally { failed: 1, ..Tally::default() };
+            tally.failures.insert(why.to_owned());
+            self.results.push((name, tally));
+        }
     }
 
     fn runner(&mut self, name: &'static str, report: Report, command: impl FnOnce() -> Command) {
@@ -186,12 +201,9 @@ impl Session<'_> {
 }
 
 /// The test scripts of a folder: `*.test.mjs` and `*.test.js`.
-fn test_scripts(folder: &str) -> Outcome<Vec<std::path::PathBuf>> {
+fn test_scripts(folder: &str) -> Outcome<Vec<PathBuf>> {
     let mut scripts = fingerprint::files(&project::root().join(folder))?;
     scripts.retain(|file| [".test.mjs", ".test.js"].iter().any(|end| file.to_string_lossy().ends_with(end)));
-    if scripts.is_empty() {
-        return Err(Failure(format!("{folder} holds no *.test.mjs")));
-    }
     Ok(scripts)
 }
 

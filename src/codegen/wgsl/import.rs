@@ -1,8 +1,8 @@
 //! Composition of shaders from the files of `shaders/common`, one idea each.
 //!
 //! A shader names what it needs by lines `#import name` at its head; the composed text holds each imported file once, after
-//! the importer. Files that use the run-time NaN or the rounding guard read `dispatch.nan` and `dispatch.zero`: whoever
-//! imports them declares a uniform `dispatch` with these two members.
+//! the importer. Files that make NaNs or infinities or guard a rounding read `dispatch.nan` and `dispatch.zero`: whoever
+//! imports them declares a uniform `dispatch` with these members.
 
 /// A file of `shaders/common`.
 struct Library {
@@ -24,9 +24,11 @@ macro_rules! library {
 }
 
 library! {
-    "nonfinite" ["is_nan", "is_finite", "not_a_number", "infinity"];
+    "nonfinite" ["is_nan", "is_finite"];
+    "not_a_number" ["not_a_number"];
+    "infinity" ["infinity"];
     "guard" ["rounded"];
-    "double_single" ["exact_sum", "exact_sum_of_any", "exact_product"];
+    "double_single" ["exact_sum", "exact_sum_of_any", "exact_product", "sum_of_pairs"];
     "power_of_two" ["times_power_of_two"];
     "reduced_angle" ["ReducedAngle", "reduced_angle"];
     "sine_cosine" ["sine_cosine", "sine", "cosine"];
@@ -113,4 +115,41 @@ fn split(source: &'static str) -> (impl Iterator<Item = &'static str>, &'static 
     }
     let head = &source[..source.len() - body.len()];
     (head.lines().map(|line| line[DIRECTIVE.len()..].trim()), body.trim_start())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The names of the functions and structures that a text defines.
+    fn definitions(text: &str) -> Vec<&str> {
+        text.lines()
+            .filter_map(|line| line.strip_prefix("fn ").or(line.strip_prefix("struct ")))
+            .filter_map(|line| line.split(|c: char| !c.is_alphanumeric() && c != '_').next())
+            .collect()
+    }
+
+    #[test]
+    fn the_library_lists_what_each_file_defines() {
+        for file in LIBRARY {
+            assert_eq!(definitions(file.text), file.functions, "{}.wgsl", file.name);
+        }
+    }
+
+    #[test]
+    fn an_import_stands_once_however_often_it_is_named() {
+        let text = compose("#import power\n#import sigmoid\n#import power\nfn f() {}\n");
+        assert!(text.starts_with("fn f() {}\n\n"));
+        for function in ["power", "sigmoid", "exponential", "is_nan", "rounded"] {
+            assert_eq!(text.matches(&format!("fn {function}(")).count(), 1, "{function}");
+        }
+        assert!(!text.contains("#import"));
+    }
+
+    #[test]
+    fn every_file_composes() {
+        for file in LIBRARY {
+            assert!(compose(file.text).contains(&format!("fn {}(", definitions(file.text).pop().unwrap())));
+        }
+    }
 }

@@ -1,0 +1,62 @@
+/** The shapes in which a residual function meets its inputs, and what it may return. */
+
+import { describe, invalidArgument, invalidGraph } from './errors.js';
+import { Value, type Scalar } from './value.js';
+import { Vec2 } from './vec2.js';
+import { Vec3 } from './vec3.js';
+import { Vec4 } from './vec4.js';
+
+/** A parameter block with `D` numbers: D = 1 Value, 2 Vec2, 3 Vec3, 4 Vec4 (order w, x, y, z), else an array of Values. */
+export type Block<D extends number> = number extends D
+  ? Value | Vec2 | Vec3 | Vec4 | Value[]
+  : D extends 1
+    ? Value
+    : D extends 2
+      ? Vec2
+      : D extends 3
+        ? Vec3
+        : D extends 4
+          ? Vec4
+          : Value[];
+
+/** N of T, exact for N up to 4. */
+export type Tuple<T, N extends number> = N extends 1 ? [T] : N extends 2 ? [T, T] : N extends 3 ? [T, T, T] : N extends 4 ? [T, T, T, T] : T[];
+
+/** What a residual function returns; vectors and lists count their numbers one after another. */
+export type Output = Scalar | Vec2 | Vec3 | Vec4 | readonly (Scalar | Vec2 | Vec3 | Vec4)[];
+
+/** The block of `dim` Values that `next` gives one after another. */
+export function makeBlock(dim: number, next: () => Value): Block<number> {
+  switch (dim) {
+    case 1:
+      return next();
+    case 2:
+      return new Vec2(next(), next());
+    case 3:
+      return new Vec3(next(), next(), next());
+    case 4:
+      return new Vec4(next(), next(), next(), next());
+    default:
+      return Array.from({ length: dim }, next);
+  }
+}
+
+/** The scalars of an output, one after another; at least one, numbers finite. */
+export function scalarsOf(argument: string, output: unknown): Scalar[] {
+  const scalars: Scalar[] = [];
+  if (!Array.isArray(output)) append(argument, null, output, scalars);
+  else for (let i = 0; i < output.length; i++) append(argument, i, output[i], scalars);
+  if (scalars.length === 0) throw invalidGraph(`${argument}: got an empty array; takes at least one Value`);
+  return scalars;
+}
+
+function append(argument: string, position: number | null, entry: unknown, scalars: Scalar[]): void {
+  if (entry instanceof Value) scalars.push(entry);
+  else if (typeof entry === 'number' && Number.isFinite(entry)) scalars.push(entry);
+  else if (entry instanceof Vec2 || entry instanceof Vec3 || entry instanceof Vec4) scalars.push(...entry);
+  else {
+    const where = position === null ? argument : `${argument}[${position}]`;
+    if (typeof entry === 'number') throw invalidArgument(where, String(entry), 'a Value, a vector or a finite number');
+    throw invalidGraph(`${where}: got ${describe(entry)}; takes a Value, a vector, a number or an array of these`);
+  }
+}

@@ -1,0 +1,188 @@
+/**
+ * Compiling: records what params and functions make, chooses the engine, and hands the recording to the module.
+ */
+
+import { scalarsOf } from './block.js';
+import { GpuContext } from './context.js';
+import { describe, invalidArgument, ResiduaError } from './errors.js';
+import { ready, type Instance } from './loading.js';
+import { checkOptions, checkWholeNumber } from './numeric-arguments.js';
+import { Op } from './op-codes.js';
+import type { RawFunctions } from './raw.js';
+import { ParamsSubject, type Subject } from './subject.js';
+import { record, Recording } from './tape.js';
+import { Value, type Scalar } from './value.js';
+
+/** How to compile. */
+export interface CompileOptions {
+  /** 'auto' (default) takes the GPU when there is one and the work is large enough, else the CPU. 'gpu' rejects without a GPU. */
+  backend?: 'auto' | 'gpu' | 'cpu';
+  /** The device; by default the shared one. */
+  context?: GpuContext;
+  /** The most instances in one dispatch; by default what the device's limits allow. */
+  batchSize?: number;
+  /** Under this many residuals 'auto' takes the CPU. */
+  fallbackThreshold?: number;
+  /** Called while compiling, about ten times a second at most. */
+  onProgress?: (done: number, total: number, stage: string) => void;
+  /** Ends compiling with 'aborted'. */
+  signal?: AbortSignal;
+}
+
+/** A finished compile. */
+export interface Compiled {
+  readonly instance: Instance;
+  readonly raw: RawFunctions;
+  readonly backend: 'gpu' | 'cpu';
+  readonly fallbackReason: string | null;
+}
+
+/**
+ * Under this many residuals the CPU is the faster one: a round trip to the GPU takes about as long as a core needs for so many
+ * residuals of some hundred operations with their gradient.
+ */
+const DEFAULT_FALLBACK_THRESHOLD = 20_000;
+
+/** Least time between two calls of onProgress. */
+const PROGRESS_INTERVAL_MS = 100;
+
+/** Records `fn` over `params`. */
+export function recordParams(params: unknown, fn: unknown): ParamsSubject {
+  if (!Array.isArray(params)) throw invalidArgument('compile: params', describe(params), 'an array of parameters');
+  if (typeof fn !== 'function') throw invalidArgument('compile: fn', describe(fn), 'a function');
+  if (params.length === 0) throw invalidArgument('compile: params', 'an empty array', 'at least one parameter');
+  const positions = new Map<unknown, number>();
+  for (let i = 0; i < params.length; i++) {
+    const param: unknown = params[i];
+    if (!(param instanceof Value) || param.node?.op !== Op.parameter) {
+      const got = param instanceof Value ? (param.node?.a === null ? 'a constant' : 'an expression') : describe(param);
+      throw invalidArgument(`compile: params[${i}]`, got, 'a parameter made by V.W or V.Param');
+    }
+    const before = positions.get(param);
+    if (before !== undefined) throw invalidArgument(`compile: params[${i}]`, `the same parameter as params[${before}]`, 'each parameter once');
+    positions.set(param, i);
+  }
+  const list = [...(params as readonly Value[])];
+  const recording = new Recording('params', list);
+  const outputs = record(recording, () => {
+    const result = (fn as (params: Value[]) => Scalar | readonly Scalar[])([...list]);
+    return Uint32Array.from(scalarsOf('compile: what fn returned', result), (scalar) => recording.operand(scalar));
+  });
+  return new ParamsSubject(list, recording.finish(outputs));
+}
+
+/** Compiles what was recorded. */
+export async function compileSubject(subject: Subject, options: CompileOptions): Promise<Compiled> {
+  checkCompileOptions(options);
+  const { signal } = options;
+  const aborted = () => new ResiduaError('aborted', 'compiling was aborted by its signal');
+  if (signal?.aborted === true) throw aborted();
+  const work = compileNow(subject, options);
+  if (signal === undefined) return work;
+  return new Promise<Compiled>((resolve, reject) => {
+    const onAbort = () => reject(aborted());
+    signal.addEventListener('abort', onAbort, { once: true });
+    work
+      .then((compiled) => {
+        // The promise is rejected already; what was made after all is freed.
+        if (signal.aborted) compiled.instance.call(() => compiled.raw.dispose());
+        else resolve(compiled);
+      })
+      .catch(reject)
+      .finally(() => signal.removeEventListener('abort', onAbort));
+  });
+}
+
+async function compileNow(subject: Subject, options: CompileOptions): Promise<Compiled> {
+  const instance = await ready();
+  const { context, fallbackReason } = await chooseContext(subject.numResiduals, options);
+  const handle = context?.raw();
+  if (handle !== undefined && handle.instance !== instance) {
+    throw new ResiduaError('disposed', 'the GpuContext belongs to an instance of residua that has failed; create a new one');
+  }
+  const progress = new Progress(options.onProgress);
+  const { signal } = options;
+  const problem = instance.call((module) => subject.build(module));
+  let raw: RawFunctions;
+  try {
+    raw = await instance.wait((module) =>
+      module.RawFunctions.compile(
+        problem,
+        subject.startValues,
+        handle?.handle,
+        options.batchSize,
+        options.onProgress === undefined ? undefined : progress.report,
+        () => progress.error !== null || signal?.aborted === true,
+      ),
+    );
+  } catch (error) {
+    if (progress.error !== null) throw progress.error.thrown;
+    throw error;
+  }
+  if (progress.error !== null) {
+    instance.call(() => raw.dispose());
+    throw progress.error.thrown;
+  }
+  return { instance, raw, backend: context === null ? 'cpu' : 'gpu', fallbackReason };
+}
+
+async function chooseContext(
+  numResiduals: number,
+  options: CompileOptions,
+): Promise<{ context: GpuContext | null; fallbackReason: string | null }> {
+  const backend = options.backend ?? 'auto';
+  if (backend === 'cpu') return { context: null, fallbackReason: null };
+  if (backend === 'gpu') return { context: options.context ?? (await GpuContext.default()), fallbackReason: null };
+  const threshold = options.fallbackThreshold ?? DEFAULT_FALLBACK_THRESHOLD;
+  if (numResiduals < threshold) {
+    return {
+      context: null,
+      fallbackReason: `${numResiduals} residuals are fewer than the fallback threshold of ${threshold}, below which the CPU is faster`,
+    };
+  }
+  try {
+    return { context: options.context ?? (await GpuContext.default()), fallbackReason: null };
+  } catch (error) {
+    if (!(error instanceof ResiduaError) || error.code !== 'gpu-unavailable') throw error;
+    return { context: null, fallbackReason: error.message };
+  }
+}
+
+/** Passes progress on at a bearable rate; what the listener throws ends the compile. */
+class Progress {
+  error: { thrown: unknown } | null = null;
+  private last = -Infinity;
+
+  constructor(private readonly listener: CompileOptions['onProgress']) {}
+
+  readonly report = (done: number, total: number, stage: string): void => {
+    const now = performance.now();
+    if (this.error !== null || now - this.last < PROGRESS_INTERVAL_MS) return;
+    this.last = now;
+    try {
+      this.listener?.(done, total, stage);
+    } catch (thrown) {
+      this.error = { thrown };
+    }
+  };
+}
+
+function checkCompileOptions(options: CompileOptions): void {
+  checkOptions('compile: options', options);
+  const { backend, context, batchSize, fallbackThreshold, onProgress, signal } = options;
+  if (backend !== undefined && backend !== 'auto' && backend !== 'gpu' && backend !== 'cpu') {
+    throw invalidArgument('compile: backend', describe(backend), "'auto', 'gpu' or 'cpu'");
+  }
+  if (context !== undefined && !(context instanceof GpuContext)) throw invalidArgument('compile: context', describe(context), 'a GpuContext');
+  if (batchSize !== undefined) checkWholeNumber('compile: batchSize', batchSize, 1);
+  if (fallbackThreshold !== undefined && !(typeof fallbackThreshold === 'number' && fallbackThreshold >= 0)) {
+    throw invalidArgument('compile: fallbackThreshold', describe(fallbackThreshold), 'a number of residuals, at least 0');
+  }
+  if (onProgress !== undefined && typeof onProgress !== 'function') throw invalidArgument('compile: onProgress', describe(onProgress), 'a function');
+  checkSignal('compile: signal', signal);
+}
+
+/** Throws unless `signal` is an AbortSignal or absent. */
+export function checkSignal(argument: string, signal: unknown): void {
+  if (signal !== undefined && !(signal instanceof AbortSignal)) throw invalidArgument(argument, describe(signal), 'an AbortSignal');
+}

@@ -1,0 +1,47 @@
+/** Sparse matrices in compressed rows. */
+
+import { ResiduaError } from './errors.js';
+
+/** Compressed sparse rows: row i has columns colIndices[rowOffsets[i] .. rowOffsets[i + 1]], ascending. */
+export interface CsrMatrix {
+  /** Number of rows. */
+  readonly rows: number;
+  /** Number of columns. */
+  readonly cols: number;
+  /** Where each row begins among the entries; rows + 1 numbers. */
+  readonly rowOffsets: Uint32Array;
+  /** Each entry's column. */
+  readonly colIndices: Uint32Array;
+  /** Each entry. */
+  readonly values: Float64Array;
+  /** All rows × cols numbers, row after row. Throws 'out-of-memory' where they don't fit. */
+  toDense(): Float64Array;
+}
+
+/** The one implementation. */
+export class CompressedRows implements CsrMatrix {
+  constructor(
+    readonly rows: number,
+    readonly cols: number,
+    readonly rowOffsets: Uint32Array,
+    readonly colIndices: Uint32Array,
+    readonly values: Float64Array,
+  ) {}
+
+  toDense(): Float64Array {
+    const { rows, cols, rowOffsets, colIndices, values } = this;
+    let dense: Float64Array;
+    try {
+      dense = new Float64Array(rows * cols);
+    } catch (error) {
+      throw new ResiduaError('out-of-memory', `a dense matrix of ${rows} × ${cols} numbers could not be allocated`, { cause: error });
+    }
+    for (let row = 0; row < rows; row++) {
+      const end = rowOffsets[row + 1] as number;
+      for (let entry = rowOffsets[row] as number; entry < end; entry++) {
+        dense[row * cols + (colIndices[entry] as number)] = values[entry] as number;
+      }
+    }
+    return dense;
+  }
+}

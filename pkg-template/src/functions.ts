@@ -1,0 +1,217 @@
+/** Compiled functions: residuals, sums, costs and their derivatives, on the GPU or the CPU. */
+
+import { compileSubject, recordParams, type Compiled, type CompileOptions } from './compile.js';
+import { CompressedRows, type CsrMatrix } from './csr-matrix.js';
+import { makeDisposable } from './dispose.js';
+import type { Instance } from './loading.js';
+import { copyNumbersOfLength, type Numbers } from './numeric-arguments.js';
+import { Problem } from './problem.js';
+import { CallQueue } from './queue.js';
+import type { RawFunctions, RawSolveResult } from './raw.js';
+import { ProblemSubject, type Edits, type Subject, type WriteBack } from './subject.js';
+import type { Scalar, Value } from './value.js';
+
+/**
+ * Residual functions, compiled.
+ *
+ * `x` has numParams numbers: all parameters, constant ones included, arrays in order of creation; by default the current ones.
+ * Passing it does not change them. Residuals stand block after block, instance after instance, output after output; in the params
+ * form in the order in which `fn` returned them, with squared loss. Residuals and Jacobian are raw: no loss, no weight. The sum is
+ * Σ weight·f; the cost ½ Σ weight·ρ(‖r‖²) over instances, r an instance's outputs, as in Ceres. Gradients and Jacobian columns are
+ * with respect to the numbers themselves, not to a manifold's tangent; those of constant blocks are explicit zeros; bounds play no
+ * part. NaN and infinities are returned as they come.
+ *
+ * Calls queue in order; what is set before a call is made applies to it, what is set later to the next one. Arrays returned are
+ * fresh. All calls reject with 'disposed' after `dispose()`, with 'device-lost' when the device is, and with 'invalid-argument'
+ * when `x` has another length or holds something that is not a finite number.
+ */
+export class GpuCompiledFunctions {
+  /** Which engine computes. */
+  readonly backend: 'gpu' | 'cpu';
+  /** Why 'auto' took the CPU; null on the GPU, and where the CPU was asked for. */
+  readonly fallbackReason: string | null;
+  /** All parameters, constant ones included. */
+  readonly numParams: number;
+  /** All residuals. */
+  readonly numResiduals: number;
+  /** Kernels compiled: one for each topology. */
+  readonly kernelCount: number;
+  /** Wall times in milliseconds of compiling, by stage. */
+  readonly compileTimes: Readonly<Record<string, number>>;
+
+  /** The same as dispose(), for `using`. */
+  declare readonly [Symbol.dispose]: () => void;
+
+  private readonly queue = new CallQueue('the GpuCompiledFunctions');
+  private readonly instance: Instance;
+  private readonly handle: RawFunctions;
+  /** The numbers that the module has. */
+  private current: Float64Array;
+  /** Whether a solve has left newer numbers in the module. */
+  private behind = false;
+
+  private constructor(
+    private readonly subject: Subject,
+    compiled: Compiled,
+  ) {
+    const { instance, raw } = compiled;
+    this.instance = instance;
+    this.handle = raw;
+    this.backend = compiled.backend;
+    this.fallbackReason = compiled.fallbackReason;
+    this.numParams = subject.numParams;
+    this.numResiduals = subject.numResiduals;
+    this.kernelCount = instance.call(() => raw.kernelCount());
+    this.compileTimes = Object.freeze({ ...instance.call(() => raw.compileTimes()) });
+    this.current = subject.startValues.slice();
+    subject.attach((recipe, firstColumn) => this.read((handle) => handle.dataBuffer(recipe, firstColumn) ?? null));
+  }
+
+  /**
+   * Records `fn` once over `params`, groups its outputs by topology and compiles one kernel a group. `params` are not changed; what
+   * is set in them later (`data`) applies to the next call, and a solve writes its result to them. A parameter that is not among
+   * them is a constant.
+   */
+  static compile(
+    params: readonly Value[],
+    fn: (params: Value[]) => Scalar | readonly Scalar[],
+    options?: CompileOptions,
+  ): Promise<GpuCompiledFunctions>;
+  /** Compiles a problem as it now stands; arrays and residuals that are added later are not part of it. */
+  static compile(problem: Problem, options?: CompileOptions): Promise<GpuCompiledFunctions>;
+  static async compile(
+    what: readonly Value[] | Problem,
+    fnOrOptions?: ((params: Value[]) => Scalar | readonly Scalar[]) | CompileOptions,
+    options?: CompileOptions,
+  ): Promise<GpuCompiledFunctions> {
+    if (what instanceof Problem) {
+      const subject = new ProblemSubject(what);
+      return new GpuCompiledFunctions(subject, await compileSubject(subject, (fnOrOptions as CompileOptions | undefined) ?? {}));
+    }
+    const subject = recordParams(what, fnOrOptions);
+    return new GpuCompiledFunctions(subject, await compileSubject(subject, options ?? {}));
+  }
+
+  /** Residuals per kernel. */
+  get kernelReuseFactor(): number {
+    return this.numResiduals / this.kernelCount;
+  }
+
+  /** The generated shaders, readable, one per kernel and entry point. */
+  kernels(): { name: string; instances: number; wgsl: string }[] {
+    return this.read((handle) => handle.kernels());
+  }
+
+  /** Residual values (numResiduals). */
+  async evaluate(x?: Numbers): Promise<Float64Array> {
+    const point = this.point('evaluate', x);
+    return this.call((handle) => handle.evaluate(point));
+  }
+
+  /** Σ weight·f and its gradient (numParams), for energies that are minimised as they are. */
+  async evaluateSumWithGradient(x?: Numbers): Promise<{ value: number; gradient: Float64Array }> {
+    const point = this.point('evaluateSumWithGradient', x);
+    return this.call((handle) => handle.evaluateSumWithGradient(point));
+  }
+
+  /** The least-squares cost ½ Σ weight·ρ(‖r‖²) and its gradient (numParams). */
+  async evaluateCostWithGradient(x?: Numbers): Promise<{ value: number; gradient: Float64Array }> {
+    const point = this.point('evaluateCostWithGradient', x);
+    return this.call((handle) => handle.evaluateCostWithGradient(point));
+  }
+
+  /** Residuals and ∂r/∂x, numResiduals × numParams. The pattern is the same for every x, each (row, column) once. */
+  async evaluateJacobian(x?: Numbers): Promise<{ values: Float64Array; jacobian: CsrMatrix }> {
+    const point = this.point('evaluateJacobian', x);
+    const { values, rowOffsets, colIndices, entries } = await this.call((handle) => handle.evaluateJacobian(point));
+    return { values, jacobian: new CompressedRows(this.numResiduals, this.numParams, rowOffsets, colIndices, entries) };
+  }
+
+  /** Largest relative difference between the derivatives and central differences in double precision, and where it stands. */
+  async checkGradients(x?: Numbers): Promise<{ maxRelativeError: number; residual: number; parameter: number }> {
+    const point = this.point('checkGradients', x);
+    return this.call((handle) => handle.checkGradients(point));
+  }
+
+  /**
+   * The current parameters on the GPU, null on the CPU: one buffer for the object's life, f32, tightly packed (a Vec3 takes 12
+   * bytes), a ParameterArray at byte 4 × offset; usage STORAGE | VERTEX | COPY_SRC. During a solve it holds the last accepted
+   * point. Copy from it or bind it; never write or destroy it.
+   */
+  get parameterBuffer(): GPUBuffer | null {
+    return this.read((handle) => handle.parameterBuffer() ?? null);
+  }
+
+  /** Brings the parameters back after a solve with readBack: false, to the arrays or params too; resolves with all of them. */
+  async download(): Promise<Float64Array> {
+    const { edits, writeBack } = this.beginCall();
+    return this.queue.run(async () => {
+      await this.apply(edits);
+      const x = await this.instance.wait(() => this.handle.download());
+      this.receive(x, writeBack);
+      return x;
+    });
+  }
+
+  /** Frees what it holds; calls that are pending reject with 'disposed'. A second call does nothing. */
+  dispose(): void {
+    this.queue.dispose(() => {
+      this.subject.detach();
+      if (this.instance.failure === null) this.instance.call(() => this.handle.dispose());
+    });
+  }
+
+  /** @internal Runs a solver and takes its result over, unless that stays on the device. */
+  async solveWith(solver: (handle: RawFunctions) => Promise<RawSolveResult>, readBack: boolean): Promise<RawSolveResult> {
+    const { edits, writeBack } = this.beginCall();
+    return this.queue.run(async () => {
+      await this.apply(edits);
+      this.behind = true;
+      const result = await this.instance.wait(() => solver(this.handle));
+      if (readBack) this.receive(result.x, writeBack);
+      return result;
+    });
+  }
+
+  private beginCall(): { edits: Edits; writeBack: WriteBack } {
+    this.queue.check();
+    const edits = this.subject.takeEdits();
+    return { edits, writeBack: this.subject.writeBack() };
+  }
+
+  private call<T>(work: (handle: RawFunctions) => Promise<T>): Promise<T> {
+    this.queue.check();
+    const edits = this.subject.takeEdits();
+    return this.queue.run(async () => {
+      await this.apply(edits);
+      return this.instance.wait(() => work(this.handle));
+    });
+  }
+
+  private async apply({ values, commands }: Edits): Promise<void> {
+    for (const command of commands) this.instance.call(() => command(this.handle));
+    if (values.length === 0) return;
+    if (this.behind) this.current = await this.instance.wait(() => this.handle.download());
+    this.behind = false;
+    for (const { offset, numbers } of values) this.current.set(numbers, offset);
+    this.instance.call(() => this.handle.setValues(this.current));
+  }
+
+  private receive(x: Float64Array, writeBack: WriteBack): void {
+    this.current = x.slice();
+    this.behind = false;
+    if (!this.queue.isDisposed) writeBack(x);
+  }
+
+  private point(method: string, x: Numbers | undefined): Float64Array | undefined {
+    this.queue.check();
+    return x === undefined ? undefined : copyNumbersOfLength(`${method}: x`, x, this.numParams, 'one for each parameter');
+  }
+
+  private read<T>(work: (handle: RawFunctions) => T): T {
+    this.queue.check();
+    return this.instance.call(() => work(this.handle));
+  }
+}
+
+makeDisposable(GpuCompiledFunctions);

@@ -1,0 +1,47 @@
+/** L-BFGS with a strong Wolfe line search. */
+
+import { describe, invalidArgument } from './errors.js';
+import type { GpuCompiledFunctions } from './functions.js';
+import { checkFinite, checkWholeNumber } from './numeric-arguments.js';
+import { checkFunctions, runSolver, stoppingTests, type SolveOptions, type SolveResult } from './solve-options.js';
+
+/** Options of L-BFGS. */
+export interface LbfgsOptions extends SolveOptions {
+  /** Steps remembered; 10 by default. */
+  historySize?: number;
+  /** Evaluations in one line search; 20 by default. */
+  maxLineSearchSteps?: number;
+  /** Sufficient decrease, 0 < c1 < c2; 1e-4 by default. */
+  c1?: number;
+  /** Curvature, c1 < c2 < 1; 0.9 by default. */
+  c2?: number;
+  /** 'sum' minimises Σ weight·f, 'least-squares' ½ Σ weight·ρ(‖r‖²). Default 'sum'. */
+  objective?: 'sum' | 'least-squares';
+}
+
+/**
+ * Minimises Σ fᵢ(x), or the least-squares cost, from the current parameters, and writes the best point found back to them. Rejects
+ * with 'non-finite' where the start is not finite, 'device-lost', 'disposed', and 'invalid-argument' for options out of range; what
+ * `onIteration` throws ends the solve and rejects with it.
+ */
+export async function lbfgs(functions: GpuCompiledFunctions, options: LbfgsOptions = {}): Promise<SolveResult> {
+  checkFunctions('lbfgs', functions);
+  const tests = stoppingTests('lbfgs', options, functions.backend);
+  const { historySize = 10, maxLineSearchSteps = 20, c1 = 1e-4, c2 = 0.9, objective = 'sum' } = options;
+  checkWholeNumber('lbfgs: historySize', historySize, 1);
+  checkWholeNumber('lbfgs: maxLineSearchSteps', maxLineSearchSteps, 1);
+  checkFinite('lbfgs: c1', c1);
+  checkFinite('lbfgs: c2', c2);
+  if (!(0 < c1 && c1 < c2 && c2 < 1)) throw invalidArgument('lbfgs: c1 and c2', `${c1} and ${c2}`, '0 < c1 < c2 < 1');
+  if (objective !== 'sum' && objective !== 'least-squares') throw invalidArgument('lbfgs: objective', describe(objective), "'sum' or 'least-squares'");
+  const raw = {
+    ...tests,
+    historySize,
+    maxLineSearchSteps,
+    c1,
+    c2,
+    leastSquares: Number(objective === 'least-squares'),
+    readBack: Number(options.readBack ?? true),
+  };
+  return runSolver(functions, options, (handle, onIteration, aborted) => handle.lbfgs(raw, onIteration, aborted));
+}

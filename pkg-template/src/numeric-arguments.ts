@@ -1,0 +1,94 @@
+/**
+ * Numbers and indices that come from outside: checked, and copied so that what the caller does to his arrays later changes nothing.
+ */
+
+import { describe, invalidArgument } from './errors.js';
+
+/** A list of numbers. */
+export type Numbers = Float64Array | Float32Array | readonly number[];
+/** A list of indices: whole numbers from 0. */
+export type Indices = Uint32Array | Int32Array | readonly number[];
+
+/** The largest index that fits the tables. */
+const LARGEST_INDEX = 2 ** 32 - 1;
+
+/** A copy of finite numbers in double precision. */
+export function copyNumbers(argument: string, values: unknown): Float64Array {
+  const copy = new Float64Array(checkList(argument, values, 'an array of finite numbers') as ArrayLike<number>);
+  const raw = values as ArrayLike<unknown>;
+  for (let i = 0; i < copy.length; i++) {
+    const value = copy[i] as number;
+    // A finite number minus itself is 0; what is not a number in a plain array may still have been converted into one.
+    if (value - value !== 0 || typeof raw[i] !== 'number') {
+      throw invalidArgument(`${argument}[${i}]`, describe(raw[i]), 'a finite number');
+    }
+  }
+  return copy;
+}
+
+/** Like {@link copyNumbers}, of a required length. */
+export function copyNumbersOfLength(argument: string, values: unknown, length: number, meaning: string): Float64Array {
+  const copy = copyNumbers(argument, values);
+  if (copy.length !== length) throw invalidArgument(argument, `${copy.length} numbers`, `${length}: ${meaning}`);
+  return copy;
+}
+
+/** A copy of indices, each below `count` things called `what`. */
+export function copyIndices(argument: string, indices: unknown, count: number, what: string): Uint32Array {
+  const list = checkList(argument, indices, 'an array of indices') as ArrayLike<number>;
+  const copy = new Uint32Array(list.length);
+  for (let i = 0; i < copy.length; i++) {
+    const index = list[i] as number;
+    copy[i] = index;
+    if (copy[i] !== index || index >= count) {
+      throw invalidArgument(`${argument}[${i}]`, describe(index), `a whole number from 0 below the number of ${what}, ${count}`);
+    }
+  }
+  return copy;
+}
+
+/** A copy of the offsets of a star: from 0, ascending, ending with the number of entries. */
+export function copyOffsets(argument: string, offsets: unknown, entries: number, what: string): Uint32Array {
+  const copy = copyIndices(argument, offsets, LARGEST_INDEX, 'addressable entries');
+  if (copy.length === 0) throw invalidArgument(argument, 'an empty array', 'one offset more than there are instances');
+  if (copy[0] !== 0) throw invalidArgument(`${argument}[0]`, String(copy[0]), '0');
+  for (let i = 1; i < copy.length; i++) {
+    if ((copy[i] as number) < (copy[i - 1] as number)) {
+      throw invalidArgument(`${argument}[${i}]`, String(copy[i]), `at least the offset before it, ${copy[i - 1]}`);
+    }
+  }
+  const last = copy.length - 1;
+  if (copy[last] !== entries) throw invalidArgument(`${argument}[${last}]`, String(copy[last]), `the number of ${what}, ${entries}`);
+  return copy;
+}
+
+/** Throws unless `value` is a whole number of at least `least` (and at most `most`). */
+export function checkWholeNumber(argument: string, value: unknown, least: number, most = LARGEST_INDEX): asserts value is number {
+  if (typeof value !== 'number' || !Number.isInteger(value) || value < least || value > most) {
+    const range = most === LARGEST_INDEX ? `of at least ${least}` : `from ${least} to ${most}`;
+    throw invalidArgument(argument, describe(value), `a whole number ${range}`);
+  }
+}
+
+/** Throws unless `value` is a finite number of at least `least`. */
+export function checkFinite(argument: string, value: unknown, least = -Infinity): asserts value is number {
+  if (typeof value !== 'number' || !Number.isFinite(value) || value < least) {
+    throw invalidArgument(argument, describe(value), least === -Infinity ? 'a finite number' : `a finite number of at least ${least}`);
+  }
+}
+
+/** Throws unless `name` is a string with something in it. */
+export function checkName(argument: string, name: unknown): asserts name is string {
+  if (typeof name !== 'string' || name === '') throw invalidArgument(argument, describe(name), 'a name that is not empty');
+}
+
+/** Throws unless `value` is an object that holds options. */
+export function checkOptions(argument: string, value: unknown): void {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw invalidArgument(argument, describe(value), 'an object');
+}
+
+function checkList(argument: string, list: unknown, takes: string): unknown {
+  const isNumeric = ArrayBuffer.isView(list) && !(list instanceof DataView) && !(list instanceof BigInt64Array) && !(list instanceof BigUint64Array);
+  if (!isNumeric && !Array.isArray(list)) throw invalidArgument(argument, describe(list), takes);
+  return list;
+}

@@ -1,0 +1,238 @@
+/**
+ * What was compiled, as the compiled functions see it: where the current numbers are, what has been changed since the last call,
+ * and where a solve's result goes. A problem and a list of params are the two kinds.
+ */
+
+import { latestChange } from './clock.js';
+import { invalidArgument } from './errors.js';
+import type { ParameterBlocks, ValueEdit } from './parameter-array.js';
+import type { Problem } from './problem.js';
+import type { RawFunctions, RawModule, RawProblem, Tape } from './raw.js';
+import { dataColumns } from './recipe.js';
+import type { ResidualInstances } from './residual-block.js';
+import type { Value } from './value.js';
+
+/** What was changed: numbers, and everything else as commands in their order. */
+export interface Edits {
+  readonly values: readonly ValueEdit[];
+  readonly commands: readonly ((raw: RawFunctions) => void)[];
+}
+
+/** Writes a solve's result back where the numbers came from, except over what was set since the call. */
+export type WriteBack = (x: Float64Array) => void;
+
+/** What was compiled. */
+export interface Subject {
+  /** All parameters. */
+  readonly numParams: number;
+  /** All residuals. */
+  readonly numResiduals: number;
+  /** The numbers at the moment of compiling. */
+  readonly startValues: Float64Array;
+  /** Hands the recording over. */
+  build(module: RawModule): RawProblem;
+  /** What has been changed since this was last asked (or since compiling began). */
+  takeEdits(): Edits;
+  /** To be asked at the moment of a call, after `takeEdits`. */
+  writeBack(): WriteBack;
+  /** Lets residual blocks find their buffers in `raw`, until detached. */
+  attach(buffer: (recipe: number, firstColumn: number) => GPUBuffer | null): void;
+  /** Ends that. */
+  detach(): void;
+}
+
+/** A problem that is being compiled. */
+export class ProblemSubject implements Subject {
+  readonly numParams: number;
+  readonly numResiduals: number;
+  readonly startValues: Float64Array;
+  private readonly arrays: readonly ParameterBlocks[];
+  private readonly blocks: readonly ResidualInstances[];
+  private readonly blockIds = new Map<ResidualInstances, number>();
+  private readonly recipeIds = new Map<ResidualInstances, number[]>();
+  private finders: (readonly [ResidualInstances, ResidualInstances['findBuffer']])[] = [];
+  private seen: number;
+  private firstEdits = true;
+  private startData: readonly ReadonlyMap<string, Float64Array>[];
+
+  constructor(problem: Problem) {
+    if (problem.numParameters === 0) throw invalidArgument('compile: problem', 'a problem without parameters', 'at least one array of parameters');
+    if (problem.numResiduals === 0) throw invalidArgument('compile: problem', 'a problem without residuals', 'at least one residual');
+    this.numParams = problem.numParameters;
+    this.numResiduals = problem.numResiduals;
+    this.arrays = [...problem.arrays];
+    this.blocks = [...problem.blocks];
+    this.startValues = new Float64Array(this.numParams);
+    for (const array of this.arrays) this.startValues.set(array.values(), array.offset);
+    this.seen = latestChange();
+    this.startData = this.blocks.map((block) => new Map([...block.data].map(([key, { values }]) => [key, values])));
+    for (const array of this.arrays) array.compiled = true;
+  }
+
+  build(module: RawModule): RawProblem {
+    const raw = new module.RawProblem();
+    try {
+      this.addTo(raw);
+    } catch (error) {
+      raw.free();
+      throw error;
+    }
+    this.startData = [];
+    return raw;
+  }
+
+  private addTo(raw: RawProblem): void {
+    const arrayIds = new Map<object, number>();
+    for (const array of this.arrays) arrayIds.set(array, raw.addArray(array.name, array.dim, array.count, array.manifold));
+    this.blocks.forEach((block, position) => {
+      const id = raw.addBlock(block.name, block.count, block.offset, block.numResiduals);
+      const recipeIds = block.recipes.map((recipe) => {
+        const { tape, instances } = recipe;
+        const data = new Float64Array(recipe.dataColumns * instances.length);
+        for (const [key, { input }] of block.data) {
+          const values = this.startData[position]?.get(key) as Float64Array;
+          data.set(dataColumns(input, values, instances), (recipe.firstColumns.get(key) as number) * instances.length);
+        }
+        return raw.addRecipe(
+          id,
+          instances,
+          recipe.rows.map((row) => block.offset + row),
+          recipe.outputs,
+          Uint32Array.from(recipe.slotArrays, (array) => arrayIds.get(array) as number),
+          recipe.indices,
+          recipe.dataColumns,
+          data,
+          tape.ops,
+          tape.a,
+          tape.b,
+          tape.c,
+          tape.constants,
+          tape.outputs,
+        );
+      });
+      this.blockIds.set(block, id);
+      this.recipeIds.set(block, recipeIds);
+    });
+  }
+
+  takeEdits(): Edits {
+    const since = this.seen;
+    this.seen = latestChange();
+    // What was set before compiling began is in the problem's numbers and data already, but for these settings.
+    const settingsSince = this.firstEdits ? 0 : since;
+    this.firstEdits = false;
+    const commands: ((raw: RawFunctions) => void)[] = [];
+    if (this.arrays.some((array) => array.constantChange > settingsSince)) {
+      const mask = new Uint8Array(this.numParams);
+      for (const { constant, offset } of this.arrays) if (constant !== null) mask.set(constant, offset);
+      commands.push((raw) => raw.setConstant(mask));
+    }
+    if (this.arrays.some((array) => array.boundsChange > settingsSince)) {
+      const lower = new Float64Array(this.numParams).fill(-Infinity);
+      const upper = new Float64Array(this.numParams).fill(Infinity);
+      for (const { bounds, offset } of this.arrays) {
+        if (bounds === null) continue;
+        lower.set(bounds.lower, offset);
+        upper.set(bounds.upper, offset);
+      }
+      commands.push((raw) => raw.setBounds(lower, upper));
+    }
+    for (const block of this.blocks) {
+      for (const [key, { input, values, change }] of block.data) {
+        if (change <= since) continue;
+        commands.push((raw) => {
+          block.recipes.forEach(({ instances, firstColumns }, recipe) => {
+            const id = this.recipeIds.get(block)?.[recipe] as number;
+            raw.setData(id, firstColumns.get(key) as number, dataColumns(input, values, instances));
+          });
+        });
+      }
+      if (block.settingsChange <= settingsSince) continue;
+      const { weight, enabled, loss } = block;
+      commands.push((raw) => {
+        const id = this.blockIds.get(block) as number;
+        raw.setWeight(id, weight);
+        raw.setLoss(id, loss.kind, loss.a, loss.b, loss.factor);
+        raw.setEnabled(id, enabled);
+      });
+    }
+    return { values: this.arrays.flatMap((array) => array.editsSince(since, this)), commands };
+  }
+
+  writeBack(): WriteBack {
+    const called = this.seen;
+    return (x) => {
+      for (const array of this.arrays) array.writeBack(x, called, this);
+    };
+  }
+
+  attach(buffer: (recipe: number, firstColumn: number) => GPUBuffer | null): void {
+    this.finders = this.blocks.map((block) => {
+      const ids = this.recipeIds.get(block) ?? [];
+      const find = (recipe: number, firstColumn: number) => buffer(ids[recipe] as number, firstColumn);
+      block.findBuffer = find;
+      return [block, find] as const;
+    });
+  }
+
+  detach(): void {
+    for (const [block, find] of this.finders) if (block.findBuffer === find) block.findBuffer = null;
+  }
+}
+
+/** A list of params and the tape recorded over them. */
+export class ParamsSubject implements Subject {
+  readonly numParams: number;
+  readonly numResiduals: number;
+  readonly startValues: Float64Array;
+  /** The numbers that the compiled functions know. */
+  private readonly known: Float64Array;
+  /** The numbers that were last written back; finding one in a param means that nobody has set it since. */
+  private readonly written: Float64Array;
+  private tape: Tape | null;
+
+  constructor(
+    private readonly params: readonly Value[],
+    tape: Tape,
+  ) {
+    this.numParams = params.length;
+    this.numResiduals = tape.outputs.length;
+    this.tape = tape;
+    this.startValues = Float64Array.from(params, (param) => param.data);
+    this.known = this.startValues.slice();
+    this.written = new Float64Array(params.length).fill(Number.NaN);
+  }
+
+  build(module: RawModule): RawProblem {
+    const { ops, a, b, c, constants, outputs } = this.tape as Tape;
+    this.tape = null;
+    return module.RawProblem.fromTape(this.numParams, ops, a, b, c, constants, outputs);
+  }
+
+  takeEdits(): Edits {
+    const values: ValueEdit[] = [];
+    for (let i = 0; i < this.params.length; i++) {
+      const number = (this.params[i] as Value).data;
+      if (number === this.known[i]) continue;
+      this.known[i] = number;
+      values.push({ offset: i, numbers: Float64Array.of(number) });
+    }
+    return { values, commands: [] };
+  }
+
+  writeBack(): WriteBack {
+    const called = this.known.slice();
+    return (x) => {
+      for (let i = 0; i < this.params.length; i++) {
+        const param = this.params[i] as Value;
+        const number = x[i] as number;
+        const untouched = param.data === called[i] || param.data === this.written[i];
+        if (untouched && !Number.isNaN(number)) param.data = number;
+        this.known[i] = this.written[i] = number;
+      }
+    };
+  }
+
+  attach(): void {}
+  detach(): void {}
+}

@@ -1,0 +1,373 @@
+//! The GPU engine of a model: f32, every instance a thread.
+//!
+//! What lies where is [`super::layout`]'s, what is done [`super::record`]'s; this module makes the buffers and pipelines that
+//! a recording declares, when it is first needed, and runs it.
+
+use rustc_hash::FxHashMap;
+use wasm_bindgen::JsValue;
+
+use crate::batch::plan::{Entry, Plan};
+use crate::batch::{Model, Rows};
+use crate::codegen::wgsl;
+use crate::error::{Error, ErrorCode, Result};
+use crate::gpu::shaders;
+use crate::gpu::{Buffer, BufferRequest, Context, Pipeline, PipelineRequest, Prepared};
+
+use super::layout::{Layout, Memory, single_precision};
+use super::record::{
+    GATHER_LAYOUT, Kernels, Program, REDUCE_LAYOUT, Recording, kernel_layout, record_gradient, record_partials,
+    record_values,
+};
+use super::texts::{anonymous_kernel, kernel_numbers};
+use super::{Evaluation, Objective};
+
+/// A kernel of more operations than this takes browsers too long to compile: 10,000 took 5 s on SwiftShader, 20,000 lost the
+/// device.
+const MOST_OPERATIONS: usize = 8_000;
+
+/// More kernels than this in one compile are a sign that grouping found little to group.
+const MOST_KERNELS: usize = 64;
+
+/// Which call a recording serves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Call {
+    Gradient { objective: Objective, seeded: bool },
+    Values,
+    Partials,
+}
+
+/// Evaluates a model in f32 on a device.
+pub struct GpuEngine {
+    context: Context,
+    layout: Layout,
+    /// For each batch the number of its kernel: equal texts are one kernel.
+    kernel_numbers: Vec<usize>,
+    plans: Plans,
+    buffers: FxHashMap<Memory, Buffer>,
+    pipelines: FxHashMap<Program, Pipeline>,
+    prepared: FxHashMap<Call, (Recording, Prepared)>,
+    /// Batches whose data table has changed since it was last uploaded.
+    stale_data: Vec<bool>,
+    /// What the application sees of the parameters; evaluations never write it.
+    published: Buffer,
+}
+
+/// The plans of all batches' kernels that were needed so far.
+#[derive(Default)]
+struct Plans(FxHashMap<(usize, Entry), Plan>);
+
+impl Plans {
+    fn make(&mut self, model: &Model, entry: Entry) -> Result<()> {
+        for (number, batch) in model.batches.iter().enumerate() {
+            if !self.0.contains_key(&(number, entry)) {
+                self.0.insert((number, entry), anonymous_kernel(batch, entry)?);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Kernels for Plans {
+    fn plan(&self, batch: usize, entry: Entry) -> Result<&Plan> {
+        self.0.get(&(batch, entry)).ok_or_else(|| Error::internal("a kernel is recorded before its plan is made"))
+    }
+}
+
+impl GpuEngine {
+    /// Lays the model out on the device. Fails with `limit-exceeded` for what cannot be split to fit.
+    pub async fn new(context: Context, model: &Model, batch_size: Option<u32>) -> Result<GpuEngine> {
+        check_sizes(model)?;
+        let (kernel_numbers, kernels) = kernel_numbers(model)?;
+        if kernels > MOST_KERNELS {
+            return Err(Error::new(
+                ErrorCode::LimitExceeded,
+                format!("the residuals have {kernels} topologies; the GPU engine takes at most {MOST_KERNELS}"),
+            ));
+        }
+        let mut plans = Plans::default();
+        plans.make(model, Entry::Jacobian)?;
+        let partials = (0..model.batches.len())
+            .map(|batch| Ok(plans.plan(batch, Entry::Jacobian)?.partials.len()))
+            .collect::<Result<Vec<_>>>()?;
+        let layout = Layout::new(model, &partials, context.limits(), batch_size)?;
+        let parameters = BufferRequest::storage("parameters, published", layout.bytes(Memory::Parameters)).exported();
+        let [published] = context
+            .allocate(&[parameters])
+            .await?
+            .try_into()
+            .map_err(|_| Error::internal("one buffer was asked for, and another number came"))?;
+        Ok(GpuEngine {
+            context,
+            layout,
+            kernel_numbers,
+            plans,
+            buffers: FxHashMap::default(),
+            pipelines: FxHashMap::default(),
+            prepared: FxHashMap::default(),
+            stale_data: vec![false; model.batches.len()],
+            published,
+        })
+    }
+
+    /// The adapter's name, for reports.
+    pub fn adapter_name(&self) -> String {
+        let adapter = self.context.adapter();
+        format!("{} {} {}", adapter.vendor, adapter.architecture, adapter.description).trim().to_owned()
+    }
+
+    /// The buffer that the application may bind: the parameters as last published.
+    pub fn published_buffer(&self) -> JsValue {
+        self.published.raw_buffer()
+    }
+
+    /// Writes the parameters where the application sees them.
+    pub fn publish(&self, x: &[f64]) -> Result<()> {
+        self.context.write(&self.published, 0, bytemuck::cast_slice(&single_precision(x.iter())))
+    }
+
+    /// Makes everything that calls of the common kinds need, so that the first one does not wait for it. `progress` hears how
+    /// many pipelines of how many are there.
+    pub async fn prepare(&mut self, model: &Model, progress: &mut dyn FnMut(usize, usize) -> Result<()>) -> Result<()> {
+        let calls =
+            [Objective::Sum, Objective::LeastSquares].map(|objective| Call::Gradient { objective, seeded: false });
+        let mut recordings = Vec::new();
+        let mut programs = Vec::new();
+        for call in [calls[0], calls[1], Call::Values] {
+            let recording = self.record(model, call)?;
+            programs.extend(recording.programs.iter().copied());
+            recordings.push((call, recording));
+        }
+        self.make_pipelines(&programs, progress).await?;
+        for (call, recording) in recordings {
+            self.bind(model, call, recording).await?;
+        }
+        Ok(())
+    }
+
+    /// A batch's data table has changed.
+    pub(super) fn data_changed(&mut self, batch: usize) {
+        self.stale_data[batch] = true;
+    }
+
+    /// A block's part in the whole may have changed: what is recorded depends on it.
+    pub(super) fn enabled_changed(&mut self) {
+        self.prepared.retain(|call, _| !matches!(call, Call::Gradient { .. }));
+    }
+
+    pub(super) async fn values(&mut self, model: &Model, x: &[f64]) -> Result<Vec<f64>> {
+        let downloads = self.run(model, Call::Values, x, None).await?;
+        self.assemble_values(model, &downloads)
+    }
+
+    pub(super) async fn gradient(
+        &mut self,
+        model: &Model,
+        objective: Objective,
+        x: &[f64],
+        seeds: Option<&[f64]>,
+    ) -> Result<Evaluation> {
+        let call = Call::Gradient { objective, seeded: seeds.is_some() };
+        let downloads = self.run(model, call, x, seeds).await?;
+        let [gradient, sums] = <[_; 2]>::try_from(downloads)
+            .map_err(|_| Error::internal("a gradient came without its sum, or with more"))?;
+        Ok(Evaluation { cost: sums.iter().sum(), gradient })
+    }
+
+    pub(super) fn partial_columns(&mut self, model: &Model) -> Result<Vec<Vec<(u32, u32)>>> {
+        (0..model.batches.len()).map(|batch| Ok(self.plans.plan(batch, Entry::Jacobian)?.partials.clone())).collect()
+    }
+
+    pub(super) async fn partials(&mut self, model: &Model, x: &[f64]) -> Result<(Vec<f64>, Vec<Vec<f64>>)> {
+        let downloads = self.run(model, Call::Partials, x, None).await?;
+        let mut next = downloads.iter();
+        let columns = self.partial_columns(model)?;
+        let mut of_batches: Vec<Vec<f64>> = model
+            .batches
+            .iter()
+            .zip(&columns)
+            .map(|(batch, columns)| vec![0.0; columns.len() * batch.count as usize])
+            .collect();
+        for chunk in &self.layout.chunks {
+            let columns = columns[chunk.batch].len();
+            if columns == 0 {
+                continue;
+            }
+            let values = next.next().ok_or_else(|| Error::internal("a chunk's partials did not come back"))?;
+            let count = model.batches[chunk.batch].count as usize;
+            for (column, values) in values.chunks_exact(chunk.range.len()).enumerate() {
+                let start = column * count + chunk.range.start;
+                of_batches[chunk.batch][start..start + values.len()].copy_from_slice(values);
+            }
+        }
+        Ok((self.assemble_values(model, next.as_slice())?, of_batches))
+    }
+
+    /// The residuals, from themselves and the addends of long sums.
+    fn assemble_values(&self, model: &Model, downloads: &[Vec<f64>]) -> Result<Vec<f64>> {
+        let missing = || Error::internal("residuals did not come back");
+        let mut downloads = downloads.iter();
+        let mut residuals = downloads.next().ok_or_else(missing)?.clone();
+        for batch in &model.batches {
+            if let Rows::Addends(column) = batch.rows {
+                batch.column(column).iter().for_each(|&row| residuals[row as usize] = 0.0);
+            }
+        }
+        for chunk in &self.layout.chunks {
+            let batch = &model.batches[chunk.batch];
+            let Rows::Addends(column) = batch.rows else { continue };
+            let addends = downloads.next().ok_or_else(missing)?;
+            for (&row, addend) in batch.column(column)[chunk.range.clone()].iter().zip(addends) {
+                residuals[row as usize] += addend;
+            }
+        }
+        Ok(residuals)
+    }
+
+    async fn run(&mut self, model: &Model, call: Call, x: &[f64], seeds: Option<&[f64]>) -> Result<Vec<Vec<f64>>> {
+        if !self.prepared.contains_key(&call) {
+            let recording = self.record(model, call)?;
+            self.make_pipelines(&recording.programs.clone(), &mut |_, _| Ok(())).await?;
+            self.bind(model, call, recording).await?;
+        }
+        self.upload_stale_data(model)?;
+        let (recording, prepared) =
+            self.prepared.get(&call).ok_or_else(|| Error::internal("a call was not prepared before it ran"))?;
+        let mut arguments: Vec<Vec<f32>> = vec![Vec::new(); 2 + usize::from(recording.seeds.is_some())];
+        arguments[recording.x.index()] = single_precision(x.iter());
+        arguments[recording.uniforms.index()] = self.layout.uniform_tables(model);
+        if let Some(argument) = recording.seeds {
+            arguments[argument.index()] = single_precision(seeds.unwrap_or_default().iter());
+        }
+        let arguments: Vec<&[u8]> = arguments.iter().map(|numbers| bytemuck::cast_slice(numbers)).collect();
+        let results = prepared.run(&arguments).await?;
+        let wide = |&download| results.reals(download).iter().copied().map(f64::from).collect();
+        Ok(recording.downloads.iter().map(wide).collect())
+    }
+
+    fn record(&mut self, model: &Model, call: Call) -> Result<Recording> {
+        let entries: &[Entry] = match call {
+            Call::Gradient { objective: Objective::Sum, .. } => &[Entry::SumGradient],
+            Call::Gradient { objective: Objective::LeastSquares, .. } => &[Entry::CostGradient, Entry::SeededGradient],
+            Call::Values => &[Entry::Values],
+            Call::Partials => &[Entry::Jacobian],
+        };
+        for &entry in entries {
+            self.plans.make(model, entry)?;
+        }
+        let (layout, limits) = (&self.layout, self.context.limits());
+        match call {
+            Call::Gradient { objective, seeded } => {
+                record_gradient(model, layout, &self.plans, limits, objective, seeded)
+            }
+            Call::Values => record_values(model, layout, &self.plans, limits),
+            Call::Partials => record_partials(model, layout, &self.plans, limits),
+        }
+    }
+
+    /// The program whose pipeline serves another: batches with one kernel share it.
+    fn canonical(&self, program: Program) -> Program {
+        match program {
+            Program::Kernel(batch, entry) => {
+                let number = self.kernel_numbers[batch];
+                let first = self.kernel_numbers.iter().position(|&other| other == number).unwrap_or(batch);
+                Program::Kernel(first, entry)
+            }
+            Program::Gather | Program::ReduceSum => program,
+        }
+    }
+
+    async fn make_pipelines(
+        &mut self,
+        programs: &[Program],
+        progress: &mut dyn FnMut(usize, usize) -> Result<()>,
+    ) -> Result<()> {
+        let mut wanted: Vec<Program> = Vec::new();
+        for &program in programs {
+            let program = self.canonical(program);
+            if !self.pipelines.contains_key(&program) && !wanted.contains(&program) {
+                wanted.push(program);
+            }
+        }
+        if wanted.is_empty() {
+            return Ok(());
+        }
+        let requests = wanted.iter().map(|&program| self.pipeline_request(program)).collect::<Result<Vec<_>>>()?;
+        let pipelines = self.context.pipelines(&requests, progress).await?;
+        self.pipelines.extend(wanted.into_iter().zip(pipelines));
+        Ok(())
+    }
+
+    fn pipeline_request(&self, program: Program) -> Result<PipelineRequest> {
+        let request =
+            |wgsl: String, entry: &str, layout: Vec<_>| PipelineRequest { wgsl, entry: entry.to_owned(), layout };
+        Ok(match program {
+            Program::Kernel(batch, entry) => {
+                let plan = self.plans.plan(batch, entry)?;
+                request(wgsl::write(&plan.kernel)?, &plan.kernel.name, kernel_layout(plan))
+            }
+            Program::Gather => request(shaders::gather(), "gather", GATHER_LAYOUT.to_vec()),
+            Program::ReduceSum => request(shaders::reduce_sum(), "reduce_sum", REDUCE_LAYOUT.to_vec()),
+        })
+    }
+
+    /// Makes the buffers that a recording declares and binds it to them.
+    async fn bind(&mut self, model: &Model, call: Call, recording: Recording) -> Result<()> {
+        let new: Vec<Memory> =
+            recording.memory.iter().copied().filter(|memory| !self.buffers.contains_key(memory)).collect();
+        let requests: Vec<BufferRequest> = new
+            .iter()
+            .map(|&memory| {
+                let (name, bytes) = (format!("{memory:?}"), self.layout.bytes(memory).max(16));
+                if memory == Memory::Figures {
+                    BufferRequest::uniform(name, bytes)
+                } else {
+                    BufferRequest::storage(name, bytes).zeroed()
+                }
+            })
+            .collect();
+        let buffers = self.context.allocate(&requests).await?;
+        for (&memory, buffer) in new.iter().zip(&buffers) {
+            if let Some(content) = self.layout.take_content(model, memory) {
+                self.context.write(buffer, 0, &content)?;
+            }
+        }
+        self.buffers.extend(new.into_iter().zip(buffers));
+        let buffers: Vec<Buffer> = recording.memory.iter().map(|memory| self.buffers[memory].clone()).collect();
+        let pipelines: Vec<Pipeline> =
+            recording.programs.iter().map(|&program| self.pipelines[&self.canonical(program)].clone()).collect();
+        let prepared = self.context.prepare(&recording.list, &buffers, &pipelines).await?;
+        self.prepared.insert(call, (recording, prepared));
+        Ok(())
+    }
+
+    fn upload_stale_data(&mut self, model: &Model) -> Result<()> {
+        for (number, chunk) in self.layout.chunks.iter().enumerate() {
+            if !self.stale_data[chunk.batch] {
+                continue;
+            }
+            if let Some(buffer) = self.buffers.get(&Memory::Data(number)) {
+                self.context.write(buffer, 0, bytemuck::cast_slice(&self.layout.data_table(model, number)))?;
+            }
+        }
+        self.stale_data.fill(false);
+        Ok(())
+    }
+}
+
+/// Refuses residuals that would make kernels too large to compile.
+fn check_sizes(model: &Model) -> Result<()> {
+    for (number, batch) in model.batches.iter().enumerate() {
+        // The gradient costs a small multiple of the residual; the largest kernel decides.
+        let operations = anonymous_kernel(batch, Entry::CostGradient)?.kernel.graph.graph().len();
+        if operations > MOST_OPERATIONS {
+            let name = model.residual_name(model.batches[number].row(0));
+            return Err(Error::new(
+                ErrorCode::LimitExceeded,
+                format!(
+                    "the kernel of {name} would have {operations} operations; the GPU engine takes at most {MOST_OPERATIONS}"
+                ),
+            ));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,225 @@
+//! Running recorded work: a [`CommandList`] bound to buffers and pipelines, submitted as often as wanted, and what comes back.
+
+use wasm_bindgen::JsCast;
+use wasm_bindgen_futures::JsFuture;
+
+use super::buffer::Buffer;
+use super::commands::{ArgumentId, BindingKind, CommandList, DownloadId, Slice, Source};
+use super::context::{Context, Counters};
+use super::pipeline::Pipeline;
+use super::plan::{Encoded, Plan, Step, binding_size};
+use super::raw::{self, MAP_READ, RawBuffer};
+use super::scope::Verdict;
+use crate::{Error, Result};
+
+/// A [`CommandList`] on its device. Its bind groups are made once, however often it runs.
+pub struct Prepared {
+    context: Context,
+    plan: Plan,
+    buffers: Vec<Buffer>,
+    pipelines: Vec<Pipeline>,
+    bind_groups: Vec<wgpu::BindGroup>,
+    /// Where each download stands among the downloaded bytes.
+    places: Vec<u64>,
+}
+
+/// Work on its way. Submissions of one context finish in order.
+#[must_use = "errors of the device and results are lost with their submission"]
+pub struct Submission {
+    context: Context,
+    verdict: Verdict,
+    staging: Option<(Buffer, JsFuture)>,
+    places: Vec<u64>,
+}
+
+/// The results of a run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Downloads {
+    words: Vec<u32>,
+    places: Vec<u64>,
+}
+
+impl Downloads {
+    /// One result, as 32-bit words.
+    pub fn words(&self, download: DownloadId) -> &[u32] {
+        let [start, end] = [0, 1].map(|k| self.places[download.index() + k] as usize / 4);
+        &self.words[start..end]
+    }
+
+    /// One result, as numbers.
+    pub fn reals(&self, download: DownloadId) -> &[f32] {
+        bytemuck::cast_slice(self.words(download))
+    }
+}
+
+impl Context {
+    /// Binds a list to real buffers and pipelines, in the order of declaration.
+    pub async fn prepare(&self, list: &CommandList, buffers: &[Buffer], pipelines: &[Pipeline]) -> Result<Prepared> {
+        self.check()?;
+        check_resources(self, list, buffers, pipelines)?;
+        let plan = Plan::new(list, self.limits())?;
+        let mut places = vec![0];
+        for &size in &plan.downloads {
+            places.push(places[places.len() - 1] + size);
+        }
+        self.limits().check_buffer_size("reading back", places[places.len() - 1])?;
+        let (bind_groups, verdict) = self.scoped(|| {
+            let groups = plan.bind_groups.iter().map(|group| {
+                let pipeline = &pipelines[group.pipeline.0 as usize];
+                self.bind_group(pipeline, &group.bindings, buffers)
+            });
+            groups.collect::<Vec<_>>()
+        });
+        Counters::add(&self.0.counters.bind_groups, bind_groups.len());
+        self.judge("binding buffers", verdict).await?;
+        let (buffers, pipelines) = (buffers.to_vec(), pipelines.to_vec());
+        Ok(Prepared { context: self.clone(), plan, buffers, pipelines, bind_groups, places })
+    }
+
+    fn bind_group(&self, pipeline: &Pipeline, bindings: &[Slice], buffers: &[Buffer]) -> wgpu::BindGroup {
+        let entries: Vec<wgpu::BindGroupEntry> = (0_u32..)
+            .zip(bindings)
+            .map(|(binding, slice)| wgpu::BindGroupEntry {
+                binding,
+                resource: wgpu::BindingResource::Buffer(wgpu::BufferBinding {
+                    buffer: buffers[slice.buffer.0 as usize].wgpu(),
+                    offset: slice.offset,
+                    size: std::num::NonZeroU64::new(binding_size(slice.size)),
+                }),
+            })
+            .collect();
+        let layout = pipeline.group_layout();
+        self.0.device.create_bind_group(&wgpu::BindGroupDescriptor { label: None, layout, entries: &entries })
+    }
+}
+
+fn check_resources(context: &Context, list: &CommandList, buffers: &[Buffer], pipelines: &[Pipeline]) -> Result<()> {
+    let counts = [(buffers.len(), list.buffers.len()), (pipelines.len(), list.pipelines.len())];
+    if let Some((got, declared)) = counts.into_iter().find(|(got, declared)| got != declared) {
+        return Err(Error::internal(format!("{got} buffers or pipelines for a list that declares {declared}")));
+    }
+    for (buffer, declared) in buffers.iter().zip(&list.buffers) {
+        if !buffer.is_of(context) || buffer.size() < declared.size {
+            let message = format!("{} has {} bytes for {}", declared.name, buffer.size(), declared.size);
+            return Err(Error::internal(format!("{message}, or is of another context")));
+        }
+    }
+    for (pipeline, declared) in pipelines.iter().zip(&list.pipelines) {
+        let same: &[BindingKind] = &declared.layout;
+        if !pipeline.is_of(context) || pipeline.layout() != same {
+            return Err(Error::internal(format!("{} has another layout, or is of another context", declared.name)));
+        }
+    }
+    Ok(())
+}
+
+impl Prepared {
+    /// Hands the work to the device and returns at once. `arguments` are the bytes of each [`ArgumentId`], in order.
+    pub fn submit(&self, arguments: &[&[u8]]) -> Result<Submission> {
+        let Prepared { context, plan, .. } = self;
+        context.check()?;
+        plan.check_arguments(arguments.iter().map(|argument| argument.len()))?;
+        let size = self.places[self.places.len() - 1];
+        let (mapped, verdict) = context.scoped(|| {
+            let staging = (size > 0).then(|| context.staging(size));
+            for step in &plan.steps {
+                match step {
+                    Step::Write { to, source } => {
+                        let data = match source {
+                            Source::Data(data) => data,
+                            Source::Argument(ArgumentId(argument)) => arguments[*argument as usize],
+                        };
+                        let buffer = self.buffers[to.buffer.0 as usize].wgpu();
+                        context.0.queue.write_buffer(buffer, to.offset, data);
+                    }
+                    Step::Submit(parts) => self.encode(parts, staging.as_ref()),
+                }
+            }
+            staging.map(|staging| {
+                let raw: RawBuffer = staging.raw_buffer().unchecked_into();
+                raw.map_async(MAP_READ, 0.0, size as f64).map(|promise| (staging, JsFuture::from(promise)))
+            })
+        });
+        let staging = mapped.transpose().map_err(|thrown| Error::internal(raw::words(&thrown)))?;
+        Ok(Submission { context: context.clone(), verdict, staging, places: self.places.clone() })
+    }
+
+    /// Submits and waits for the results.
+    pub async fn run(&self, arguments: &[&[u8]]) -> Result<Downloads> {
+        self.submit(arguments)?.finish().await
+    }
+
+    /// One command buffer.
+    fn encode(&self, parts: &[Encoded], staging: Option<&Buffer>) {
+        let Prepared { context, buffers, .. } = self;
+        let wgpu_buffer = |slice: &Slice| buffers[slice.buffer.0 as usize].wgpu();
+        let counters = &context.0.counters;
+        let mut encoder = context.0.device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
+        for part in parts {
+            match part {
+                Encoded::Pass(dispatches) => {
+                    let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor::default());
+                    let mut current = None;
+                    for dispatch in dispatches {
+                        if current != Some(dispatch.pipeline) {
+                            pass.set_pipeline(self.pipelines[dispatch.pipeline.0 as usize].wgpu());
+                            current = Some(dispatch.pipeline);
+                        }
+                        pass.set_bind_group(0, &self.bind_groups[dispatch.bind_group as usize], &[]);
+                        let [x, y] = dispatch.workgroups;
+                        pass.dispatch_workgroups(x, y, 1);
+                    }
+                    Counters::add(&counters.dispatches, dispatches.len());
+                }
+                Encoded::Copy { from, to } => {
+                    encoder.copy_buffer_to_buffer(
+                        wgpu_buffer(from),
+                        from.offset,
+                        wgpu_buffer(to),
+                        to.offset,
+                        from.size,
+                    );
+                }
+                Encoded::Clear { what } => encoder.clear_buffer(wgpu_buffer(what), what.offset, Some(what.size)),
+                Encoded::Download { from, to } => {
+                    let staging = staging.expect("a plan with downloads of some bytes has a staging buffer");
+                    let place = self.places[to.index()];
+                    encoder.copy_buffer_to_buffer(wgpu_buffer(from), from.offset, staging.wgpu(), place, from.size);
+                }
+            }
+        }
+        context.0.queue.submit([encoder.finish()]);
+        Counters::add(&counters.submits, 1);
+    }
+}
+
+impl Submission {
+    /// Waits until the work is done, as far as it brings something back, and gives that, or what went wrong on the device.
+    /// Without downloads it waits only for the device to have accepted the work.
+    pub async fn finish(self) -> Result<Downloads> {
+        let Submission { context, verdict, staging, places } = self;
+        let Some((staging, mapping)) = staging else {
+            context.judge("running kernels", verdict).await?;
+            return Ok(Downloads { words: Vec::new(), places });
+        };
+        let poking = context.0.poke.start();
+        let mapped = context.unless_lost(mapping).await?;
+        // An error of the device explains why a mapping failed, and not the other way round.
+        context.judge("running kernels", verdict).await?;
+        drop(poking);
+        if let Err(thrown) = mapped {
+            return Err(context.explain(Error::internal(format!("reading back: {}", raw::words(&thrown)))).await);
+        }
+        let raw: RawBuffer = staging.raw_buffer().unchecked_into();
+        let size = places[places.len() - 1];
+        let range = raw.get_mapped_range(0.0, size as f64);
+        let range = range.map_err(|thrown| Error::internal(format!("reading back: {}", raw::words(&thrown))))?;
+        // Straight from the mapped range into our memory: wgpu's own view would copy twice.
+        let words = js_sys::Uint32Array::new(&range).to_vec();
+        raw.unmap();
+        context.0.pool.borrow_mut().confirm();
+        staging.set_reusable(true);
+        Counters::add(&context.0.counters.readbacks, 1);
+        Ok(Downloads { words, places })
+    }
+}

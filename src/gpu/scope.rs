@@ -1,0 +1,47 @@
+//! Error scopes: what the device says about a few calls, as a [`Verdict`] that comes later.
+//!
+//! Scopes of all three kinds are pushed on the raw device, since wgpu panics on a `GPUInternalError`. They are popped in the
+//! same turn of the event loop, so that scopes of different tasks, or of the application, never interleave.
+
+use js_sys::Promise;
+use wasm_bindgen_futures::JsFuture;
+
+use super::raw::{self, RawDevice};
+use crate::ErrorCode;
+
+/// The kinds of error scope, in the order in which they are pushed, each with what it is to us.
+const KINDS: [(&str, ErrorCode); 3] =
+    [("validation", ErrorCode::Internal), ("internal", ErrorCode::Internal), ("out-of-memory", ErrorCode::OutOfMemory)];
+
+/// What the device will say.
+#[must_use = "an error of the device is lost with its verdict"]
+pub struct Verdict(Vec<(ErrorCode, JsFuture)>);
+
+/// Does some calls on the device within error scopes.
+pub fn scoped<T>(device: &RawDevice, calls: impl FnOnce() -> T) -> (T, Verdict) {
+    for (filter, _) in KINDS {
+        device.push_error_scope(filter);
+    }
+    let result = calls();
+    let popped: Vec<(ErrorCode, Promise)> =
+        KINDS.iter().rev().map(|&(_, code)| (code, device.pop_error_scope())).collect();
+    (result, Verdict(popped.into_iter().map(|(code, promise)| (code, JsFuture::from(promise))).collect()))
+}
+
+impl Verdict {
+    /// Waits for the verdict: nothing, or the first error in the device's words.
+    pub async fn wait(self) -> Option<(ErrorCode, String)> {
+        let mut first = None;
+        for (code, popped) in self.0 {
+            // A device that is lost may reject; whoever waits asks for that by itself.
+            if let Ok(error) = popped.await
+                && !error.is_null()
+                && !error.is_undefined()
+                && first.is_none()
+            {
+                first = Some((code, raw::words(&error)));
+            }
+        }
+        first
+    }
+}

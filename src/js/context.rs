@@ -1,0 +1,94 @@
+//! The device.
+
+use js_sys::{Object, Promise};
+use wasm_bindgen::prelude::*;
+use wasm_bindgen_futures::future_to_promise;
+
+use crate::gpu::Context;
+
+use super::error::to_js;
+use super::value::set;
+
+/// A handle on a device.
+#[wasm_bindgen]
+pub struct RawContext(Context);
+
+impl RawContext {
+    pub(super) fn context(&self) -> Context {
+        self.0.clone()
+    }
+}
+
+#[wasm_bindgen]
+impl RawContext {
+    /// Resolves with whether a context can be had. Never rejects.
+    #[wasm_bindgen(js_name = isAvailable)]
+    pub fn is_available() -> Promise {
+        future_to_promise(async { Ok(Context::is_available().await.into()) })
+    }
+
+    /// Resolves with a context of its own device, or on the application's.
+    pub fn create(power_preference: Option<String>, device: JsValue) -> Promise {
+        future_to_promise(async move {
+            let device = (!device.is_undefined() && !device.is_null()).then_some(device);
+            let context = Context::create(power_preference.as_deref(), device).await.map_err(to_js)?;
+            Ok(RawContext(context).into())
+        })
+    }
+
+    /// The `GPUDevice`.
+    pub fn device(&self) -> JsValue {
+        self.0.raw_device()
+    }
+
+    /// `{ vendor, architecture, description, isSoftware }`.
+    pub fn adapter(&self) -> Object {
+        let adapter = self.0.adapter();
+        let object = Object::new();
+        set(&object, "vendor", adapter.vendor.as_str());
+        set(&object, "architecture", adapter.architecture.as_str());
+        set(&object, "description", adapter.description.as_str());
+        set(&object, "isSoftware", adapter.is_software);
+        object
+    }
+
+    /// Resolves with `{ reason, message }` when the device is lost.
+    pub fn lost(&self) -> Promise {
+        self.0.lost()
+    }
+
+    /// Whether the device is lost.
+    #[wasm_bindgen(js_name = isLost)]
+    pub fn is_lost(&self) -> bool {
+        self.0.is_lost()
+    }
+
+    /// The figures of `ContextStats`.
+    pub fn stats(&self) -> Object {
+        let stats = self.0.stats();
+        let object = Object::new();
+        for (name, figure) in [
+            ("buffers", stats.buffers),
+            ("bufferBytes", stats.buffer_bytes),
+            ("peakBufferBytes", stats.peak_buffer_bytes),
+            ("pipelines", stats.pipelines),
+            ("pipelineCacheHits", stats.pipeline_cache_hits),
+            ("dispatches", stats.dispatches),
+            ("submits", stats.submits),
+            ("readbacks", stats.readbacks),
+        ] {
+            set(&object, name, figure as f64);
+        }
+        object
+    }
+
+    /// Frees what the pool holds unused.
+    pub fn trim(&self) {
+        self.0.trim();
+    }
+
+    /// Frees everything.
+    pub fn dispose(&self) {
+        self.0.dispose();
+    }
+}

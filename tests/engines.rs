@@ -1,0 +1,208 @@
+//! GPU against CPU, in a browser on a real WebGPU device: the whole op table, the losses, and batches that need splitting.
+//!
+//! Inputs are drawn from each op's domain and rounded to f32, so that both engines see the same numbers. A difference is
+//! taken relative to the largest entry of what is compared. The bounds, 1e-5 for values and 1e-4 for derivatives, are the
+//! package's promise; what was measured is printed.
+#![cfg(target_arch = "wasm32")]
+
+use residua::batch::{ArrayInfo, BlockInfo, Leaf, Manifold, Model, Tape, group_tape};
+use residua::functions::cpu::CpuEngine;
+use residua::functions::gpu::GpuEngine;
+use residua::functions::{Engine, Functions, Objective};
+use residua::gpu::Context;
+use residua::graph::Op;
+use residua::losses::LossParameters;
+use wasm_bindgen_test::{console_log, wasm_bindgen_test, wasm_bindgen_test_configure};
+
+wasm_bindgen_test_configure!(run_in_browser);
+
+const VALUES: f64 = 1e-5;
+const DERIVATIVES: f64 = 1e-4;
+
+/// A small multiplicative congruential generator (Lehmer; Park and Miller 1988): the same numbers every run.
+struct Random(u64);
+
+impl Random {
+    fn uniform(&mut self, (low, high): (f64, f64)) -> f64 {
+        self.0 = self.0 * 48_271 % 0x7fff_ffff;
+        let unit = self.0 as f64 / 0x7fff_ffff as f64;
+        f64::from((low + (high - low) * unit) as f32)
+    }
+}
+
+fn model(tape: Tape, params: u32) -> Model {
+    let rows = tape.outputs().len() as u32;
+    Model {
+        arrays: vec![ArrayInfo {
+            name: String::new(),
+            dim: 1,
+            count: params,
+            offset: 0,
+            manifold: Manifold::Euclidean,
+        }],
+        blocks: vec![BlockInfo {
+            name: String::new(),
+            instances: rows,
+            first_row: 0,
+            rows,
+            weight: 1.0,
+            loss: LossParameters::squared(),
+            enabled: true,
+        }],
+        batches: group_tape(tape, params, 0, 0).unwrap(),
+        num_params: params,
+        num_residuals: rows,
+    }
+}
+
+/// `instances` residuals that each apply an op to parameters of their own.
+fn op_tape(op: Op, instances: u32) -> Tape {
+    let arity = op.arity() as u32;
+    let (mut ops, mut operands, mut outputs) = (Vec::new(), [const { Vec::new() }; 3], Vec::new());
+    let mut push = |code: u8, entry: [u32; 3]| {
+        ops.push(code);
+        for (column, operand) in operands.iter_mut().zip(entry) {
+            column.push(operand);
+        }
+        ops.len() as u32 - 1
+    };
+    for instance in 0..instances {
+        let mut entry = [0; 3];
+        for operand in 0..arity {
+            entry[operand as usize] = push(Leaf::Parameter as u8, [instance * arity + operand, 0, 0]);
+        }
+        outputs.push(push(op as u8, entry));
+    }
+    Tape::new(ops, operands, Vec::new(), outputs, instances * arity, 0).unwrap()
+}
+
+async fn context() -> Context {
+    Context::create(None, None).await.expect("a WebGPU device: these tests need one")
+}
+
+async fn both(model: Model, x: &[f64], batch_size: Option<u32>) -> (Functions, Functions) {
+    let gpu = GpuEngine::new(context().await, &model, batch_size).await.unwrap();
+    let gpu = Functions::new(model.clone(), Engine::Gpu(Box::new(gpu)), x.to_vec()).unwrap();
+    (gpu, Functions::new(model, Engine::Cpu(CpuEngine::new()), x.to_vec()).unwrap())
+}
+
+/// Largest difference over the largest magnitude; places where one is not finite must agree exactly.
+fn difference(got: &[f64], expected: &[f64]) -> f64 {
+    assert_eq!(got.len(), expected.len());
+    let scale = expected.iter().filter(|e| e.is_finite()).fold(0.0f64, |scale, e| scale.max(e.abs()));
+    let mut worst = 0.0f64;
+    for (got, expected) in got.iter().zip(expected) {
+        if got.is_finite() && expected.is_finite() {
+            worst = worst.max((got - expected).abs());
+        } else if !(got == expected || got.is_nan() && expected.is_nan()) {
+            return f64::INFINITY;
+        }
+    }
+    if worst == 0.0 { 0.0 } else { worst / scale }
+}
+
+struct Differences {
+    values: f64,
+    sum: f64,
+    gradient: f64,
+    jacobian: f64,
+}
+
+async fn compare(gpu: &mut Functions, cpu: &mut Functions, objective: Objective) -> Differences {
+    let values = difference(&gpu.evaluate(None).await.unwrap(), &cpu.evaluate(None).await.unwrap());
+    let (on_gpu, on_cpu) = (
+        gpu.evaluate_with_gradient(objective, None).await.unwrap(),
+        cpu.evaluate_with_gradient(objective, None).await.unwrap(),
+    );
+    let (gpu_jacobian, cpu_jacobian) =
+        (gpu.evaluate_jacobian(None).await.unwrap(), cpu.evaluate_jacobian(None).await.unwrap());
+    assert_eq!(gpu.pattern(), cpu.pattern());
+    // The sum may cancel: its scale is that of the largest addend.
+    let residuals = cpu.evaluate(None).await.unwrap();
+    let scale = residuals.iter().fold(on_cpu.cost.abs(), |scale, r| scale.max(r.abs()));
+    Differences {
+        values,
+        sum: if on_gpu.cost == on_cpu.cost { 0.0 } else { (on_gpu.cost - on_cpu.cost).abs() / scale },
+        gradient: difference(&on_gpu.gradient, &on_cpu.gradient),
+        jacobian: difference(&gpu_jacobian.entries, &cpu_jacobian.entries),
+    }
+}
+
+#[wasm_bindgen_test]
+async fn every_op_agrees_over_its_domain() {
+    let context = context().await;
+    let mut worst: Vec<String> = Vec::new();
+    for &op in Op::ALL {
+        let mut random = Random(12_345 + op as u64);
+        let instances = 512;
+        let x: Vec<f64> = (0..instances).flat_map(|_| op.domain()).map(|&domain| random.uniform(domain)).collect();
+        let model = model(op_tape(op, instances), x.len() as u32);
+        let gpu = GpuEngine::new(context.clone(), &model, None).await.unwrap();
+        let mut gpu = Functions::new(model.clone(), Engine::Gpu(Box::new(gpu)), x.clone()).unwrap();
+        let mut cpu = Functions::new(model, Engine::Cpu(CpuEngine::new()), x).unwrap();
+        let d = compare(&mut gpu, &mut cpu, Objective::Sum).await;
+        console_log!(
+            "{:>13}: values {:.1e}, sum {:.1e}, gradient {:.1e}, Jacobian {:.1e}",
+            op.name(),
+            d.values,
+            d.sum,
+            d.gradient,
+            d.jacobian
+        );
+        if !(d.values < VALUES && d.gradient < DERIVATIVES && d.jacobian < DERIVATIVES) {
+            worst.push(op.name().to_owned());
+        }
+    }
+    assert!(worst.is_empty(), "GPU and CPU differ: {worst:?}");
+}
+
+#[wasm_bindgen_test]
+async fn every_loss_agrees() {
+    let x: Vec<f64> = {
+        let mut random = Random(99);
+        (0..512).map(|_| random.uniform((-5.0, 5.0))).collect()
+    };
+    let model = model(op_tape(Op::Neg, 512), 512);
+    let (mut gpu, mut cpu) = both(model, &x, None).await;
+    for (kind, a, b) in [
+        ("squared", 0.0, 0.0),
+        ("huber", 0.7, 0.0),
+        ("softL1", 0.7, 0.0),
+        ("cauchy", 0.7, 0.0),
+        ("arctan", 0.7, 0.0),
+        ("tukey", 3.0, 0.0),
+        ("tolerant", 1.5, 0.4),
+    ] {
+        for functions in [&mut gpu, &mut cpu] {
+            functions.set_loss(0, LossParameters::new(kind, a, b, 1.5).unwrap()).unwrap();
+            functions.set_weight(0, 0.3).unwrap();
+        }
+        let d = compare(&mut gpu, &mut cpu, Objective::LeastSquares).await;
+        console_log!("{kind:>10}: cost {:.1e}, gradient {:.1e}", d.sum, d.gradient);
+        assert!(d.sum < VALUES && d.gradient < DERIVATIVES, "{kind}");
+    }
+}
+
+#[wasm_bindgen_test]
+async fn a_batch_split_into_chunks_gives_what_the_whole_gives() {
+    let mut random = Random(7);
+    let x: Vec<f64> = (0..2000).map(|_| random.uniform((0.5, 2.0))).collect();
+    let model = model(op_tape(Op::Div, 1000), 2000);
+    let (mut whole, mut cpu) = both(model.clone(), &x, None).await;
+    let (mut split, _) = both(model, &x, Some(64)).await;
+    let d = compare(&mut split, &mut cpu, Objective::Sum).await;
+    assert!(d.values < VALUES && d.sum < VALUES && d.gradient < DERIVATIVES && d.jacobian < DERIVATIVES);
+    assert_eq!(whole.evaluate(None).await.unwrap(), split.evaluate(None).await.unwrap());
+}
+
+#[wasm_bindgen_test]
+async fn results_repeat_to_the_bit() {
+    let mut random = Random(3);
+    let x: Vec<f64> = (0..4096).map(|_| random.uniform((-2.0, 2.0))).collect();
+    let (mut gpu, _) = both(model(op_tape(Op::Sin, 4096), 4096), &x, None).await;
+    let first = gpu.evaluate_with_gradient(Objective::LeastSquares, None).await.unwrap();
+    for _ in 0..5 {
+        let again = gpu.evaluate_with_gradient(Objective::LeastSquares, None).await.unwrap();
+        assert_eq!(first, again);
+    }
+}
