@@ -88,7 +88,13 @@ pub(super) struct Expression<'a> {
 
 impl<'a> Expression<'a> {
     /// An expression of which nothing is computed yet; `uses` counts for each node how often [`Expression::take`] will take it.
-    pub fn new(graph: &'a Graph, uses: Vec<u32>, width: Width, functions: &'a Functions, locals: Locals) -> Expression<'a> {
+    pub fn new(
+        graph: &'a Graph,
+        uses: Vec<u32>,
+        width: Width,
+        functions: &'a Functions,
+        locals: Locals,
+    ) -> Expression<'a> {
         Expression { graph, width, functions, locals, code: Vec::new(), uses, slots: vec![None; graph.len()] }
     }
 

@@ -12,8 +12,8 @@ use std::rc::Rc;
 
 use rustc_hash::FxHashMap;
 use wasm_encoder::{
-    CodeSection, EntityType, ExportKind, ExportSection, FunctionSection, ImportSection, Instruction, MemoryType, Module,
-    TypeSection, ValType,
+    CodeSection, EntityType, ExportKind, ExportSection, FunctionSection, ImportSection, Instruction, MemoryType,
+    Module, TypeSection, ValType,
 };
 
 use self::expression::Width;

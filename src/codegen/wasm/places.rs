@@ -109,14 +109,7 @@ impl Places {
     }
 
     /// Adds one lane of a node's value to what stands in memory; the use is counted with the last lane.
-    pub fn accumulate(
-        &mut self,
-        to: &mut Expression,
-        buffer: u32,
-        address: Address,
-        node: NodeId,
-        lane: u8,
-    ) {
+    pub fn accumulate(&mut self, to: &mut Expression, buffer: u32, address: Address, node: NodeId, lane: u8) {
         self.push(to, buffer, address, lane);
         let at = self.push(to, buffer, address, lane);
         to.write(Instruction::F64Load(at));

@@ -6,9 +6,7 @@ use std::rc::Rc;
 use wasmi::{Caller, Config, Engine, Linker, Memory, MemoryType, Module, Store as Runtime};
 
 use super::{MathFunction, frame, math_function, module};
-use crate::codegen::{
-    Address, Buffer, Call, Case, Dispatch, Element, Function, Kernel, Load, Store, View, interpret,
-};
+use crate::codegen::{Address, Buffer, Call, Case, Dispatch, Element, Function, Kernel, Load, Store, View, interpret};
 use crate::graph::{CheckedGraph, Graph, InputId, NodeId, Op};
 
 /// A buffer's contents.
@@ -170,7 +168,8 @@ fn every_op_computes_what_the_reference_does() {
         let mut graph = Graph::new();
         let operands: Vec<NodeId> = (0..arity).map(|operand| graph.input(InputId(operand as u32))).collect();
         let node = graph.apply_raw(*op, &operands);
-        let loads = (0..arity as u32).map(|column| Load::Read { buffer: 0, address: Address::Column(column) }).collect();
+        let loads =
+            (0..arity as u32).map(|column| Load::Read { buffer: 0, address: Address::Column(column) }).collect();
         let store = Store { buffer: 1, address: Address::Column(0), node, accumulate: false };
         let buffers = vec![real("operands", false), real("results", true)];
         let kernel = kernel(graph.check(arity as u32).unwrap(), buffers, loads, vec![store]);
@@ -302,7 +301,8 @@ fn random_kernel(random: &mut Random, operations: usize, all: u32, first: u32) -
 fn whole_kernels_do_what_their_interpretation_does() {
     let mut random = Random(2);
     let (mut finite, mut written) = (0, 0);
-    for (round, instances) in [0..7, 0..8, 0..1, 0..0, 1..8, 2..7, 3..3, 7..8].into_iter().cycle().take(160).enumerate() {
+    for (round, instances) in [0..7, 0..8, 0..1, 0..0, 1..8, 2..7, 3..3, 7..8].into_iter().cycle().take(160).enumerate()
+    {
         let (kernel, buffers) = random_kernel(&mut random, 5 + round / 2, 8, 3);
         let dispatch = Dispatch { instances: instances.clone(), stride: 8, first: 3 };
         let (mut compiled, mut interpreted) = (buffers.clone(), buffers.clone());
