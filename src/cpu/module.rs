@@ -21,9 +21,7 @@ impl Module {
         let source = JsFuture::from(WebAssembly::instantiate_buffer(bytes, &imports)).await.map_err(words)?;
         let exports = || Reflect::get(&Reflect::get(&source, &"instance".into())?, &"exports".into());
         let exports = exports().map_err(words)?;
-        let kernel = |position: usize| {
-            Reflect::get(&exports, &position.to_string().into())?.dyn_into::<Function>().map_err(JsValue::from)
-        };
+        let kernel = |position: usize| Reflect::get(&exports, &position.to_string().into())?.dyn_into::<Function>();
         Ok(Module { kernels: (0..kernels).map(kernel).collect::<Result<_, _>>().map_err(words)? })
     }
 

@@ -1,5 +1,7 @@
 //! Generated modules run by an interpreter of WebAssembly, against [`interpret`].
 
+#![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
+
 use std::ops::Range;
 use std::rc::Rc;
 
