@@ -51,22 +51,22 @@ export function recordParams(params: unknown, fn: unknown): ParamsSubject {
   if (!Array.isArray(params)) throw invalidArgument('compile: params', describe(params), 'an array of parameters');
   if (typeof fn !== 'function') throw invalidArgument('compile: fn', describe(fn), 'a function');
   if (params.length === 0) throw invalidArgument('compile: params', 'an empty array', 'at least one parameter');
-  const positions = new Map<unknown, number>();
   for (let i = 0; i < params.length; i++) {
     const param: unknown = params[i];
-    if (!(param instanceof Value) || param.node?.op !== Op.parameter) {
-      const got = param instanceof Value ? (param.node?.a === null ? 'a constant' : 'an expression') : describe(param);
-      throw invalidArgument(`compile: params[${i}]`, got, 'a parameter made by V.W or V.Param');
-    }
-    const before = positions.get(param);
-    if (before !== undefined) throw invalidArgument(`compile: params[${i}]`, `the same parameter as params[${before}]`, 'each parameter once');
-    positions.set(param, i);
+    if (param instanceof Value && param.node !== null && param.node.op === Op.parameter) continue;
+    const got = !(param instanceof Value) ? describe(param) : param.node !== null && param.node.a === null ? 'a constant' : 'an expression';
+    throw invalidArgument(`compile: params[${i}]`, got, 'a parameter made by V.W or V.Param');
   }
   const list = [...(params as readonly Value[])];
+  if (new Set(list).size !== list.length) {
+    const second = list.findIndex((param, i) => list.indexOf(param) !== i);
+    const first = list.indexOf(list[second] as Value);
+    throw invalidArgument(`compile: params[${second}]`, `the same parameter as params[${first}]`, 'each parameter once');
+  }
   const recording = new Recording('params', list);
   const outputs = record(recording, () => {
     const result = (fn as (params: Value[]) => Scalar | readonly Scalar[])([...list]);
-    return Uint32Array.from(scalarsOf('compile: what fn returned', result), (scalar) => recording.operand(scalar));
+    return recording.operands(scalarsOf('compile: what fn returned', result));
   });
   return new ParamsSubject(list, recording.finish(outputs));
 }
@@ -109,7 +109,7 @@ async function compileNow(subject: Subject, options: CompileOptions): Promise<Co
       module.RawFunctions.compile(
         problem,
         subject.startValues,
-        handle?.handle,
+        handle?.handle.share(),
         options.batchSize,
         options.onProgress === undefined ? undefined : progress.report,
         () => progress.error !== null || signal?.aborted === true,

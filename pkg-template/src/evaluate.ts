@@ -14,7 +14,7 @@ import type { Value } from './value.js';
 export function evaluateTree(value: Value): number {
   // With no params of its own the recording takes every parameter as a constant at its current number. The marks that an
   // enclosing recording left in the Values are overwritten; it imports them anew, which costs entries and changes nothing.
-  const recording = new Recording('params');
+  const recording = new Recording('expression');
   const output = recording.operand(value);
   return evaluate(recording.finish(Uint32Array.of(output)), new Float64Array(0));
 }
@@ -51,7 +51,7 @@ function below(recording: Recording, root: number): Tape {
   }
   const positions = Uint32Array.from(needed).sort();
   const moved = new Map<number, number>();
-  const part = new Recording('params');
+  const part = new Recording('expression');
   for (const position of positions) {
     const op = ops[position] as OpCode;
     const first = a[position] as number;

@@ -1,9 +1,8 @@
 /**
  * The only door to the WebAssembly module: the shape of what src/js exports, and the call that fetches its glue.
  *
- * The interfaces are written out here rather than taken from the generated declarations, so that the package's own declarations
- * do not lean on them; `loadGlue` makes the compiler compare the two. The glue is imported when it is first needed, so importing
- * the package does no work.
+ * The interfaces are written out here, because the generated declarations say `any` for most results; the compiler sees to it that
+ * everything named here is exported there. The glue is imported when it is first needed, so importing the package does no work.
  */
 
 /** A tape: one operation a position, operands standing before their users. All arrays are trimmed to their length. */
@@ -59,6 +58,8 @@ export interface RawStats {
 
 /** A GPU device. */
 export interface RawContext {
+  /** Another handle on the same device, for a compile, which takes it. */
+  share(): RawContext;
   device(): GPUDevice;
   adapter(): { vendor: string; architecture: string; description: string; isSoftware: boolean };
   lost(): Promise<{ reason: string; message: string }>;
@@ -143,7 +144,8 @@ export interface RawFunctions {
     aborted: () => boolean,
   ): Promise<RawSolveResult>;
   parameterBuffer(): GPUBuffer | null | undefined;
-  dataBuffer(recipe: number, firstColumn: number): GPUBuffer | null | undefined;
+  /** The buffer of a data input, where a module gives it a buffer of its own. */
+  dataBuffer?(recipe: number, firstColumn: number): GPUBuffer | null | undefined;
   download(): Promise<Float64Array>;
   dispose(): void;
 }
@@ -196,6 +198,18 @@ export interface RawModule {
 
 /** Fetches the glue; the WebAssembly itself is fetched by its default export. */
 export async function loadGlue(): Promise<RawModule> {
-  const glue = await import('../wasm/residua.js');
-  return glue satisfies RawModule as unknown as RawModule;
+  const glue: ExportedNames = await import('../wasm/residua.js');
+  return glue as unknown as RawModule;
+}
+
+/** A class that has the methods of T. */
+interface ClassOf<T> {
+  readonly prototype: { readonly [Name in keyof T]: unknown };
+}
+
+/** Every name of the boundary, without the types that the generated declarations don't have. */
+interface ExportedNames extends Record<Exclude<keyof RawModule, 'RawProblem' | 'RawContext' | 'RawFunctions'>, unknown> {
+  readonly RawProblem: ClassOf<RawProblem> & Record<keyof RawModule['RawProblem'], unknown>;
+  readonly RawContext: ClassOf<RawContext> & Record<keyof RawModule['RawContext'], unknown>;
+  readonly RawFunctions: ClassOf<RawFunctions> & Record<keyof RawModule['RawFunctions'], unknown>;
 }

@@ -195,7 +195,7 @@ function recordResidual(
   const outputs = record(recording, () => {
     const args = Object.fromEntries([...inputs].map(([key, input]) => [key, argumentOf(key, input)]));
     const scalars = scalarsOf(`residuals "${name}": what residual returned`, residual(args as never));
-    return Uint32Array.from(scalars, (scalar) => recording.operand(scalar));
+    return recording.operands(scalars);
   });
   return { tape: recording.finish(outputs), slotArrays, firstColumns, dataColumns: columns };
 }

@@ -117,7 +117,7 @@ export function stoppingTests(solver: string, options: SolveOptions, backend: 'g
   const { maxIterations = 100, maxTimeMs = Infinity, costTolerance = 1e-6, gradientTolerance = 1e-6 } = options;
   const { parameterTolerance = backend === 'cpu' ? 1e-8 : 1e-6, onIteration, readBack, verbose } = options;
   checkWholeNumber(`${solver}: maxIterations`, maxIterations, 0);
-  if (typeof maxTimeMs !== 'number' || !(maxTimeMs >= 0)) throw invalidArgument(`${solver}: maxTimeMs`, describe(maxTimeMs), 'milliseconds, at least 0');
+  if (typeof maxTimeMs !== 'number' || !(maxTimeMs > 0)) throw invalidArgument(`${solver}: maxTimeMs`, describe(maxTimeMs), 'milliseconds, above 0');
   checkFinite(`${solver}: costTolerance`, costTolerance, 0);
   checkFinite(`${solver}: gradientTolerance`, gradientTolerance, 0);
   checkFinite(`${solver}: parameterTolerance`, parameterTolerance, 0);

@@ -198,7 +198,8 @@ export class ParamsSubject implements Subject {
     this.numParams = params.length;
     this.numResiduals = tape.outputs.length;
     this.tape = tape;
-    this.startValues = Float64Array.from(params, (param) => param.data);
+    this.startValues = new Float64Array(params.length);
+    for (let i = 0; i < params.length; i++) this.startValues[i] = (params[i] as Value).data;
     this.known = this.startValues.slice();
     this.written = new Float64Array(params.length).fill(Number.NaN);
   }

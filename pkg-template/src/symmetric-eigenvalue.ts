@@ -88,9 +88,9 @@ function kernel(m: Symmetric): Vec3 {
   return pick(sizeX.max(sizeY).gte(sizeZ), xOrY, new Vec3(xz, yz, zz)).normalized;
 }
 
-/** How many times the residual of w the gap of the other two eigenvalues must be, to be more than rounding. */
-const REPEATED_WITHIN = 4;
-/** The same where w happens to be exact: a few units in the last place of a double. */
+/** How many times rounding the gap of two eigenvalues must be, to be a gap. */
+const REPEATED_WITHIN = 2;
+/** The same where rounding happens to be 0: a few units in the last place of a double. */
 const REPEATED_BELOW = 2 ** -50;
 
 /** In the plane across the unit eigenvector w: the unit eigenvector of the smaller eigenvalue, and whether (1 or 0) both are equal. */
@@ -108,9 +108,12 @@ function smallestAcross(a: Symmetric, w: Vec3): { direction: Vec3; repeated: Val
   const x = select(first, beta.neg(), long);
   const y = select(first, long, beta.neg());
   const length = inverseNorm(squaredNorm([x, y]));
-  // How far w is from an eigenvector tells how large rounding is in this arithmetic; a gap that small is no gap.
+  // How far w is from an eigenvector tells the relative rounding of this arithmetic, and the sum of magnitudes what it is relative
+  // to: small where the matrix is graded, and the small numbers in it are as precise as the large ones.
   const aw = times(a, w);
-  const rounding = aw.sub(w.mul(w.dot(aw))).magnitude;
+  const relative = aw.sub(w.mul(w.dot(aw))).magnitude;
+  const extent = magnitudes(u).add(magnitudes(v));
+  const rounding = relative.mul(extent.dot(times(symmetricMagnitudes(a), extent)));
   const repeated = radius.lte(rounding.mul(literal(REPEATED_WITHIN)).add(literal(REPEATED_BELOW)));
   const direction = u.mul(x.mul(length)).add(v.mul(y.mul(length)));
   // Of a multiple of the identity every direction is an eigenvector.
@@ -142,6 +145,14 @@ function minusDiagonal(m: Symmetric, value: Value): Symmetric {
 
 function times(m: Symmetric, v: Vec3): Vec3 {
   return new Vec3(new Vec3(m.xx, m.xy, m.xz).dot(v), new Vec3(m.xy, m.yy, m.yz).dot(v), new Vec3(m.xz, m.yz, m.zz).dot(v));
+}
+
+function magnitudes(v: Vec3): Vec3 {
+  return new Vec3(v.x.abs(), v.y.abs(), v.z.abs());
+}
+
+function symmetricMagnitudes(m: Symmetric): Symmetric {
+  return { xx: m.xx.abs(), yy: m.yy.abs(), zz: m.zz.abs(), xy: m.xy.abs(), xz: m.xz.abs(), yz: m.yz.abs() };
 }
 
 function pick(condition: Value, a: Vec3, b: Vec3): Vec3 {

@@ -12,6 +12,8 @@ import type { Scalar, Value } from './value.js';
 export type RecordingKind =
   /** `GpuCompiledFunctions.compile(params, fn)`: they are Values that have numbers. */
   | 'params'
+  /** `Value.data`: an expression of its own, over nothing but numbers. */
+  | 'expression'
   /** A Problem's residual function: there are many instances and no one number. */
   | 'residual';
 
@@ -20,20 +22,21 @@ export function arity(op: OpCode): 0 | 1 | 2 | 3 {
   return op < Op.neg ? 0 : op < Op.add ? 1 : op < Op.select ? 2 : 3;
 }
 
-const FIRST_CAPACITY = 256;
+/** Entries that a tape has room for at first: a residual function takes few, a list of residuals over params many. */
+const FIRST_CAPACITY: Record<RecordingKind, number> = { params: 1 << 16, expression: 256, residual: 256 };
 
 /** A tape in the making. */
 export class Recording {
   /** Codes, one an entry. */
-  ops = new Uint8Array(FIRST_CAPACITY);
+  ops: Uint8Array;
   /** First operands. */
-  a = new Uint32Array(FIRST_CAPACITY);
+  a: Uint32Array;
   /** Second operands. */
-  b = new Uint32Array(FIRST_CAPACITY);
+  b: Uint32Array;
   /** Third operands. */
-  c = new Uint32Array(FIRST_CAPACITY);
+  c: Uint32Array;
   /** Numbers of literals and constants. */
-  constants = new Float64Array(FIRST_CAPACITY);
+  constants: Float64Array;
   /** How many entries there are. */
   length = 0;
   /** Whether its Values can no longer be used. */
@@ -49,6 +52,12 @@ export class Recording {
     readonly kind: RecordingKind,
     readonly params: readonly Value[] = [],
   ) {
+    const capacity = FIRST_CAPACITY[kind];
+    this.ops = new Uint8Array(capacity);
+    this.a = new Uint32Array(capacity);
+    this.b = new Uint32Array(capacity);
+    this.c = new Uint32Array(capacity);
+    this.constants = new Float64Array(capacity);
     for (let number = 0; number < params.length; number++) {
       const param = params[number] as Value;
       param.recording = this;
@@ -81,6 +90,13 @@ export class Recording {
     if (typeof x === 'number') return this.number(Op.constant, x);
     if (x.recording === this) return x.index;
     return this.import(x);
+  }
+
+  /** The positions of several operands. */
+  operands(values: readonly Scalar[]): Uint32Array {
+    const positions = new Uint32Array(values.length);
+    for (let i = 0; i < positions.length; i++) positions[i] = this.operand(values[i] as Scalar);
+    return positions;
   }
 
   /**

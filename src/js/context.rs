@@ -36,6 +36,11 @@ impl RawContext {
         })
     }
 
+    /// Another handle on the same device: compiling takes one and keeps it.
+    pub fn share(&self) -> RawContext {
+        RawContext(self.0.clone())
+    }
+
     /// The `GPUDevice`.
     pub fn device(&self) -> JsValue {
         self.0.raw_device()

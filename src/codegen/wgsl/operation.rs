@@ -36,7 +36,7 @@ pub(super) fn expression(op: Op, operands: &[&str], imports: &mut Imports) -> St
         Op::Sub => format!("{a} - {b}"),
         Op::Mul => format!("{a} * {b}"),
         Op::Div => format!("{a} / {b}"),
-        Op::Pow => power(a, b, imports),
+        Op::Pow => imports.call("power", operands),
         Op::Mod => imports.call("remainder", operands),
         Op::Atan2 => imports.call("arc_tangent_of", operands),
         Op::Min => imports.call("minimum", operands),
@@ -77,18 +77,5 @@ pub(super) fn comparison(op: Op, a: &str, b: &str, imports: &mut Imports) -> Str
         (true, _) => format!("!{is_nan}"),
         (false, true) => is_nan,
         (false, false) => "false".to_owned(),
-    }
-}
-
-/// Small whole exponents are products; the rest is a call.
-fn power(base: &str, exponent: &str, imports: &mut Imports) -> String {
-    match exponent {
-        "1.0" => base.to_owned(),
-        "2.0" => format!("{base} * {base}"),
-        "3.0" => format!("{base} * {base} * {base}"),
-        "4.0" => format!("({base} * {base}) * ({base} * {base})"),
-        "-1.0" => format!("1.0 / {base}"),
-        "-2.0" => format!("1.0 / ({base} * {base})"),
-        _ => imports.call("power", &[base, exponent]),
     }
 }
