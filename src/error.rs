@@ -84,5 +84,5 @@ impl Error {
     }
 }
 
-/// A result with the crate's [`enum@Error`].
+/// A result with the crate's [`struct@Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;

@@ -2,22 +2,14 @@
 #![cfg(not(target_arch = "wasm32"))]
 #![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
+mod interpreter;
 mod kernels;
 
-use naga::valid::{Capabilities, ValidationFlags, Validator};
+use interpreter::validated;
 use residua::codegen::{Address, Kernel, wgsl};
 use residua::error::ErrorCode;
 use residua::gpu::shaders;
 use residua::graph::Op;
-
-fn validated(text: &str) -> naga::Module {
-    let module =
-        naga::front::wgsl::parse_str(text).unwrap_or_else(|error| panic!("{}\n{text}", error.emit_to_string(text)));
-    Validator::new(ValidationFlags::all(), Capabilities::empty())
-        .validate(&module)
-        .unwrap_or_else(|error| panic!("{}\n{text}", error.emit_to_string(text)));
-    module
-}
 
 fn validated_kernel(kernel: &Kernel) -> naga::Module {
     validated(&wgsl::write(kernel).unwrap())
@@ -50,25 +42,6 @@ fn operations_on_literals_are_no_constant_expressions() {
             validated_kernel(&kernels::of_literals(*op, &[number, 0.0, number][..op.arity()]));
             validated_kernel(&kernels::of_literals(*op, &[3e38, number, 2.0][..op.arity()]));
         }
-    }
-}
-
-#[test]
-fn whole_exponents_are_products() {
-    for (exponent, expected) in [
-        (2.0, "let v0 = operands_0 * operands_0;"),
-        (-1.0, "let v0 = 1.0 / operands_0;"),
-        (2.5, "let v0 = power(operands_0, 2.5);"),
-    ] {
-        let mut graph = residua::graph::Graph::new();
-        let x = graph.input(residua::graph::InputId(0));
-        let exponent = graph.literal(exponent);
-        let result = graph.apply_raw(Op::Pow, &[x, exponent]);
-        let mut kernel = kernels::of_ops(&[]);
-        kernel.graph = graph.check(3).unwrap();
-        kernel.stores = vec![kernels::store(1, Address::Column(0), result)];
-        let text = wgsl::write(&kernel).unwrap();
-        assert!(text.contains(expected), "{text}");
     }
 }
 

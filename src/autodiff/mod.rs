@@ -86,12 +86,45 @@ fn active_nodes(graph: &Graph, wrt: &[InputId]) -> Vec<bool> {
     active
 }
 
-/// What has come down to a node so far.
+/// What has come down to a node so far: `node` where `under` holds, else 0.
+///
+/// Keeping the selection aside leaves the products below it plain, and one selection stands where the derivative comes out.
 #[derive(Clone, Copy)]
 struct Adjoint {
     node: NodeId,
-    /// Whether some of it came through a selection, which may have made it 0.
+    /// Whether `node` is 0 where selections that are no longer kept aside have made it so.
     guarded: bool,
+    under: Option<Selection>,
+}
+
+/// Where a condition is not 0 or, if not `taken`, where it is 0.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Selection {
+    condition: NodeId,
+    taken: bool,
+}
+
+impl Adjoint {
+    /// The same with the selection in its node.
+    fn settled(self, graph: &mut Graph) -> Adjoint {
+        let Some(Selection { condition, taken }) = self.under else { return self };
+        let zero = graph.literal(0.0);
+        let [one, other] = if taken { [self.node, zero] } else { [zero, self.node] };
+        Adjoint { node: graph.select(condition, one, other), guarded: true, under: None }
+    }
+
+    /// The same where the selection holds too.
+    fn selected(self, graph: &mut Graph, selection: Selection) -> Adjoint {
+        let inner = if self.under == Some(selection) { self } else { self.settled(graph) };
+        Adjoint { under: Some(selection), ..inner }
+    }
+
+    /// The sum. Where an unguarded term takes part the node is used whatever is selected, and a NaN there is the expression's.
+    fn plus(self, graph: &mut Graph, other: Adjoint) -> Adjoint {
+        let (a, b) =
+            if self.under == other.under { (self, other) } else { (self.settled(graph), other.settled(graph)) };
+        Adjoint { node: graph.add(a.node, b.node), guarded: a.guarded && b.guarded, under: a.under }
+    }
 }
 
 fn sweep(graph: &mut Graph, active: &[bool], seeds: &[(NodeId, NodeId)], wrt: &[InputId]) -> Vec<Option<NodeId>> {
@@ -100,7 +133,7 @@ fn sweep(graph: &mut Graph, active: &[bool], seeds: &[(NodeId, NodeId)], wrt: &[
     // An output that is newer than the marks of activity can only be a literal 1 made beside them.
     let is_active = |id: NodeId| active.get(id.index()).copied().unwrap_or(false);
     for (output, seed) in seeds.iter().filter(|(output, _)| is_active(*output)) {
-        accumulate(graph, &mut adjoints[output.index()], Adjoint { node: *seed, guarded: false });
+        accumulate(graph, &mut adjoints[output.index()], Adjoint { node: *seed, guarded: false, under: None });
     }
 
     let mut by_input = rustc_hash::FxHashMap::default();
@@ -109,19 +142,26 @@ fn sweep(graph: &mut Graph, active: &[bool], seeds: &[(NodeId, NodeId)], wrt: &[
         match graph.node(result) {
             Node::Literal(_) => {}
             Node::Input(input) => {
-                by_input.insert(input, adjoint.node);
+                by_input.insert(input, adjoint.settled(graph).node);
             }
             Node::Apply(op, operands) => {
-                let mut rule = PullBack { graph, operands, result, adjoint: adjoint.node, guarded: adjoint.guarded };
                 for place in 0..op.arity() {
                     let passage = passage(op, place);
                     if passage == Passage::Closed || !is_active(operands[place]) {
                         continue;
                     }
-                    if let Some(node) = rule.pull_back(op, place) {
-                        let guarded = adjoint.guarded || passage == Passage::Selected;
-                        accumulate(rule.graph, &mut adjoints[operands[place].index()], Adjoint { node, guarded });
-                    }
+                    let mut rule =
+                        PullBack { graph, operands, result, adjoint: adjoint.node, guarded: adjoint.guarded };
+                    let Some(node) = rule.pull_back(op, place) else { continue };
+                    let share = Adjoint { node, ..adjoint };
+                    let share = match passage {
+                        Passage::Closed | Passage::Open => share,
+                        Passage::Guarded => Adjoint { guarded: true, ..share },
+                        Passage::Selected { taken } => {
+                            share.selected(graph, Selection { condition: operands[0], taken })
+                        }
+                    };
+                    accumulate(graph, &mut adjoints[operands[place].index()], share);
                 }
             }
         }
@@ -132,6 +172,6 @@ fn sweep(graph: &mut Graph, active: &[bool], seeds: &[(NodeId, NodeId)], wrt: &[
 fn accumulate(graph: &mut Graph, sum: &mut Option<Adjoint>, term: Adjoint) {
     *sum = Some(match *sum {
         None => term,
-        Some(sum) => Adjoint { node: graph.add(sum.node, term.node), guarded: sum.guarded || term.guarded },
+        Some(sum) => sum.plus(graph, term),
     });
 }

@@ -9,8 +9,13 @@ pub(super) enum Passage {
     Closed,
     /// By multiplication with a partial.
     Open,
-    /// By a selection that may make the adjoint 0, so that products below it are guarded.
-    Selected,
+    /// By a factor that selects, and so may make the adjoint 0: products below it are guarded.
+    Guarded,
+    /// Whole where the condition, the op's first operand, is not 0 (or, if not `taken`, where it is 0), else not at all.
+    Selected {
+        /// Whether this is the operand that a condition other than 0 takes.
+        taken: bool,
+    },
 }
 
 /// How derivatives pass from an op to the operand at a place.
@@ -52,9 +57,12 @@ pub(super) fn passage(op: Op, place: usize) -> Passage {
         | Op::Le
         | Op::Gt
         | Op::Ge => Passage::Closed,
-        Op::Min | Op::Max | Op::GuardedMul => Passage::Selected,
-        Op::Select if place == 0 => Passage::Closed,
-        Op::Select => Passage::Selected,
+        Op::Min | Op::Max | Op::GuardedMul => Passage::Guarded,
+        Op::Select => match place {
+            0 => Passage::Closed,
+            1 => Passage::Selected { taken: true },
+            _ => Passage::Selected { taken: false },
+        },
     }
 }
 
@@ -69,7 +77,7 @@ pub(super) struct PullBack<'graph> {
 }
 
 impl PullBack<'_> {
-    /// The adjoint's share of the operand at a place: adjoint · ∂op/∂operand. `None` where the passage is closed.
+    /// The share of the operand at a place: adjoint · ∂op/∂operand, where the [`passage`] selects it. `None` where that is closed.
     pub fn pull_back(&mut self, op: Op, place: usize) -> Option<NodeId> {
         let [a, b, _] = self.operands;
         let (adjoint, result) = (self.adjoint, self.result);
@@ -202,14 +210,9 @@ impl PullBack<'_> {
             Op::Max => self.where_less(a, b),
             Op::GuardedMul if to_first => self.product(adjoint, b),
             Op::GuardedMul => self.graph.guarded_mul(a, adjoint),
-            Op::Select => {
-                let zero = self.graph.literal(0.0);
-                match place {
-                    0 => return None,
-                    1 => self.graph.select(a, adjoint, zero),
-                    _ => self.graph.select(a, zero, adjoint),
-                }
-            }
+            Op::Select if to_first => return None,
+            // Under the selection, which the passage tells.
+            Op::Select => adjoint,
             Op::Sign
             | Op::Floor
             | Op::Ceil

@@ -199,6 +199,33 @@ fn singular_points_have_the_gradients_that_are_promised() {
             },
             [0.0, 3.0, -1.0],
         ),
+        (
+            "selections in selections, in both branches, with operands in common, at x = −1",
+            [-1.0, 2.0, 3.0],
+            |g, [x, y, z]| {
+                let zero = g.literal(0.0);
+                let (condition, other_condition) = (g.lt(zero, x), g.lt(y, z));
+                let (root, logarithm) = (g.sqrt(x), g.log(x));
+                let inner = g.select(other_condition, logarithm, root);
+                let product = g.mul(root, inner);
+                let scaled = g.mul(product, y);
+                let square = g.mul(z, z);
+                let other_inner = g.select(other_condition, square, product);
+                g.select(condition, scaled, other_inner)
+            },
+            [0.0, 0.0, 6.0],
+        ),
+        (
+            "ifThenElse(x > 0, √x, 0) + √x at 0, where √x is used outside too",
+            [0.0; 3],
+            |g, [x, ..]| {
+                let zero = g.literal(0.0);
+                let (condition, root) = (g.lt(zero, x), g.sqrt(x));
+                let selected = g.select(condition, root, zero);
+                g.add(selected, root)
+            },
+            [INF, 0.0, 0.0],
+        ),
         ("√x at 0", [0.0; 3], |g, [x, ..]| g.sqrt(x), [INF, 0.0, 0.0]),
         ("|x| at 0", [0.0; 3], |g, [x, ..]| g.abs(x), [0.0; 3]),
         (
@@ -256,6 +283,23 @@ fn squared_length(graph: &mut Graph, [x, y, z]: [NodeId; 3]) -> NodeId {
     let squares = [x, y, z].map(|a| graph.mul(a, a));
     let sum = graph.add(squares[0], squares[1]);
     graph.add(sum, squares[2])
+}
+
+#[test]
+fn below_a_selection_products_stay_plain_and_one_selection_ends_them() {
+    let mut graph = Graph::new();
+    let [x, y, z] = [0, 1, 2].map(|input| graph.input(InputId(input)));
+    let terms = [graph.mul(x, y), graph.sin(x), graph.exp(x)];
+    let product = terms.iter().fold(y, |product, term| graph.mul(product, *term));
+    let zero = graph.literal(0.0);
+    let output = graph.select(z, product, zero);
+    let one = graph.literal(1.0);
+    let partial = gradient(&mut graph, &[(output, one)], &[InputId(0)])[0].unwrap();
+    let (extracted, _) = graph.extract(&[partial]);
+    let count = |counted: Op| {
+        extracted.nodes().iter().filter(|node| matches!(node, Node::Apply(op, _) if *op == counted)).count()
+    };
+    assert_eq!((count(Op::Select), count(Op::GuardedMul)), (1, 0));
 }
 
 #[test]

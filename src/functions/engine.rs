@@ -1,5 +1,7 @@
 //! The contract that both engines keep, as an enum: there are two, and each method has one case for either.
 
+use std::ops::Range;
+
 use crate::batch::Model;
 use crate::error::Result;
 
@@ -68,15 +70,27 @@ impl Engine {
         }
     }
 
-    /// A batch's data table has changed.
-    pub fn data_changed(&mut self, batch: usize) {
+    /// Columns of a batch's data table have changed. The CPU reads the model's own tables.
+    pub fn data_changed(&mut self, model: &Model, batch: usize, columns: Range<u32>) -> Result<()> {
         match self {
-            // The CPU reads the model's own tables.
             Engine::Cpu(_) => {
-                let _ = batch;
+                let _ = (model, batch, columns);
+                Ok(())
             }
             #[cfg(target_arch = "wasm32")]
-            Engine::Gpu(engine) => engine.data_changed(batch),
+            Engine::Gpu(engine) => engine.data_changed(model, batch, columns),
+        }
+    }
+
+    /// Brings data that the application wrote on the device into the model's tables.
+    pub async fn read_shared_data(&self, model: &mut Model) -> Result<()> {
+        match self {
+            Engine::Cpu(_) => {
+                let _ = model;
+                Ok(())
+            }
+            #[cfg(target_arch = "wasm32")]
+            Engine::Gpu(engine) => engine.read_shared_data(model).await,
         }
     }
 

@@ -138,8 +138,17 @@ impl Functions {
             )));
         };
         target.copy_from_slice(columns);
-        self.engine.data_changed(batch);
-        Ok(())
+        let changed = first_column..first_column + (columns.len() / (of_batch.count as usize).max(1)) as u32;
+        self.engine.data_changed(&self.model, batch, changed)
+    }
+
+    /// From now on takes data from a buffer that the application writes.
+    #[cfg(target_arch = "wasm32")]
+    pub async fn share_data(&mut self, new: gpu::NewSharedData) -> Result<()> {
+        match &mut self.engine {
+            Engine::Cpu(_) => Err(Error::internal("data is shared with the CPU engine")),
+            Engine::Gpu(engine) => engine.share_data(&self.model, new).await,
+        }
     }
 
     /// Sets a block's weight.

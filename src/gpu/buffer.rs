@@ -8,6 +8,7 @@ use wgpu::BufferUsages;
 
 use super::context::{Context, Shared};
 use super::pool::{Class, Entry, capacity};
+use super::scope::Verdict;
 use crate::{Error, ErrorCode, Result};
 
 /// A buffer of a [`Context`]. Clones mean the same one.
@@ -90,6 +91,31 @@ impl Drop for Owned {
     }
 }
 
+/// A buffer that the device may yet refuse.
+#[must_use = "whether the device had room is only known once it is confirmed"]
+pub struct Allocation {
+    buffer: Buffer,
+    verdict: Verdict,
+    reusable: bool,
+    what: String,
+}
+
+impl Allocation {
+    /// The buffer; if the device refuses it, what is done with it fails.
+    pub fn buffer(&self) -> &Buffer {
+        &self.buffer
+    }
+
+    /// Waits for the device's word.
+    pub async fn confirm(self, context: &Context) -> Result<Buffer> {
+        let Allocation { buffer, verdict, reusable, what } = self;
+        context.judge(&what, verdict).await?;
+        buffer.set_reusable(reusable);
+        context.0.pool.borrow_mut().confirm();
+        Ok(buffer)
+    }
+}
+
 impl Context {
     /// Buffers, all or none: when the device refuses one, none is kept. Unused ones of the pool serve first.
     pub async fn allocate(&self, requests: &[BufferRequest]) -> Result<Vec<Buffer>> {
@@ -137,6 +163,16 @@ impl Context {
         }
         self.0.pool.borrow_mut().confirm();
         Ok(buffers)
+    }
+
+    /// A buffer at once, for those who cannot wait. Whether the device had room for it is for [`Allocation::confirm`] to say.
+    pub fn allocate_now(&self, request: &BufferRequest) -> Result<Allocation> {
+        self.check()?;
+        self.limits().check_buffer_size(&request.name, request.size)?;
+        let ((buffer, _), verdict) = self.scoped(|| self.buffer(request));
+        let reusable = buffer.0.reusable.replace(false);
+        let what = format!("{} bytes for {}", request.size, request.name);
+        Ok(Allocation { buffer, verdict, reusable, what })
     }
 
     /// New buffers are zero (WebGPU says so); those of the pool are cleared by a command.

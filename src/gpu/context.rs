@@ -125,7 +125,15 @@ impl Context {
             }
         };
         let limits = request::limits(&raw);
-        let (device, queue) = request::hand_over(&raw).await?;
+        let (device, queue) = match request::hand_over(&raw).await {
+            Ok(taken) => taken,
+            Err(error) => {
+                if owned {
+                    raw.destroy();
+                }
+                return Err(error);
+            }
+        };
         let mut resolve = None;
         let lost = Promise::new(&mut |resolve_lost, _| resolve = Some(resolve_lost));
         let resolve = resolve.expect("a promise calls its executor at once");
@@ -167,7 +175,7 @@ impl Context {
         self.0.raw.clone().into()
     }
 
-    /// A promise of `{reason, message}`, resolved when the device is lost.
+    /// A promise of `{reason, message}`, resolved when the device is lost: also by disposing, unless it is the application's.
     pub fn lost(&self) -> Promise {
         self.0.lost.clone()
     }

@@ -46,7 +46,7 @@ pub use limits::Limits;
 pub use plan::Plan;
 
 #[cfg(target_arch = "wasm32")]
-pub use buffer::{Buffer, BufferRequest};
+pub use buffer::{Allocation, Buffer, BufferRequest};
 #[cfg(target_arch = "wasm32")]
 pub use context::{Context, Stats};
 #[cfg(target_arch = "wasm32")]

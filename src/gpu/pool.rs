@@ -171,7 +171,10 @@ mod tests {
         }
         for size in (256..100_000).step_by(37) {
             let capacity = capacity(size, u64::MAX);
-            assert!(capacity >= size && capacity % 4 == 0 && capacity * 4 <= size * 5 + 256, "{size}: {capacity}");
+            assert!(
+                capacity >= size && capacity.is_multiple_of(4) && capacity * 4 <= size * 5 + 256,
+                "{size}: {capacity}"
+            );
         }
     }
 

@@ -56,11 +56,11 @@ extern "C" {
     #[derive(Clone)]
     pub type RawGpu;
     #[wasm_bindgen(method, catch, js_name = requestAdapter)]
-    pub fn request_adapter(this: &RawGpu, options: &Object) -> Result<Promise, JsValue>;
+    pub fn request_adapter(this: &RawGpu, options: &Object) -> Result<JsValue, JsValue>;
     #[derive(Clone)]
     pub type RawAdapter;
     #[wasm_bindgen(method, catch, js_name = requestDevice)]
-    pub fn request_device(this: &RawAdapter, descriptor: &Object) -> Result<Promise, JsValue>;
+    pub fn request_device(this: &RawAdapter, descriptor: &Object) -> Result<JsValue, JsValue>;
 
     /// `MessageChannel`
     pub type MessageChannel;

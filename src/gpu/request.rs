@@ -73,7 +73,7 @@ pub async fn request_adapter(power_preference: Option<&str>) -> Result<RawAdapte
     }
     let promise = gpu.unchecked_ref::<RawGpu>().request_adapter(&options);
     let adapter = match promise {
-        Ok(promise) => JsFuture::from(promise).await,
+        Ok(answer) => JsFuture::from(Promise::resolve::<JsValue>(&answer)).await,
         Err(thrown) => Err(thrown),
     }
     .map_err(|thrown| unavailable(format!("navigator.gpu gave no adapter: {}", raw::words(&thrown))))?;
@@ -101,7 +101,7 @@ pub async fn request_device(adapter: &RawAdapter) -> Result<RawDevice> {
         ("requiredFeatures", features.into()),
     ]);
     let device = match adapter.request_device(&descriptor) {
-        Ok(promise) => JsFuture::from(promise).await,
+        Ok(answer) => JsFuture::from(Promise::resolve::<JsValue>(&answer)).await,
         Err(thrown) => Err(thrown),
     };
     let device =

@@ -16,6 +16,29 @@ pub fn gather() -> String {
     compose(include_str!("../../shaders/gather.wgsl"))
 }
 
+/// Copies `numbers` into `data`, each from the place that `sources` names. Bindings: `sources`, `numbers` (read), `data`
+/// (written), the uniform [`Spread`].
+pub fn spread_data() -> String {
+    compose(include_str!("../../shaders/spread_data.wgsl"))
+}
+
+/// Uniform of [`spread_data`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
+pub struct Spread {
+    /// How many numbers are copied.
+    pub count: u32,
+    /// Where in `data` the first goes.
+    pub first: u32,
+}
+
+impl Spread {
+    /// The words that the uniform buffer holds.
+    pub fn words(self) -> [u32; 2] {
+        [self.count, self.first]
+    }
+}
+
 /// Uniform of [`reduce_sum`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]

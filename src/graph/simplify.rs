@@ -305,32 +305,7 @@ impl Graph {
         if self.literal_value(b).is_some_and(f64::is_finite) {
             return Some(self.mul(a, b));
         }
-        let (op, [condition, selected, other]) = self.application(a)?;
-        if is_comparison(op) {
-            let zero = self.literal(0.0);
-            return Some(self.select(a, b, zero));
-        }
-        if op != Op::Select {
-            return None;
-        }
-        // The guard of a selected factor can be the selection itself.
-        if self.is_literal(other, 0.0) {
-            let product = self.guarded_product_within(selected, b);
-            Some(self.select(condition, product, other))
-        } else if self.is_literal(selected, 0.0) {
-            let product = self.guarded_product_within(other, b);
-            Some(self.select(condition, selected, product))
-        } else {
-            None
-        }
-    }
-
-    /// Selections nested further are guarded by their value, or a chain of them would be walked at every product.
-    fn guarded_product_within(&mut self, a: NodeId, b: NodeId) -> NodeId {
-        match self.application(a) {
-            Some((Op::Select, _)) => self.apply_raw(Op::GuardedMul, &[a, b]),
-            _ => self.guarded_mul(a, b),
-        }
+        None
     }
 
     fn simplify_select(&mut self, condition: NodeId, a: NodeId, b: NodeId) -> Option<NodeId> {

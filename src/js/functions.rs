@@ -12,9 +12,10 @@ use crate::batch::plan::Entry;
 use crate::clock::now_ms;
 use crate::error::{Error, ErrorCode, Result};
 use crate::functions::cpu::CpuEngine;
-use crate::functions::gpu::GpuEngine;
+use crate::functions::gpu::{DataPart, GpuEngine, NewSharedData};
 use crate::functions::texts::{kernel_numbers, kernel_texts};
 use crate::functions::{Engine, Evaluation, Functions, Objective};
+use crate::gpu::Context;
 use crate::losses::LossParameters;
 
 use super::context::RawContext;
@@ -39,6 +40,10 @@ pub struct RawFunctions {
     kernel_count: u32,
     compile_times: Vec<(&'static str, f64)>,
     parameter_buffer: JsValue,
+    /// The device, if they are on one.
+    context: Option<Context>,
+    /// Buffers that the application was given and the next call will take over.
+    new_data: Rc<RefCell<Vec<NewSharedData>>>,
 }
 
 /// Tells the facade how far compiling is, and hears whether it was called off.
@@ -89,7 +94,7 @@ impl Progress {
 async fn compile(
     problem: RawProblem,
     values: Vec<f64>,
-    context: Option<crate::gpu::Context>,
+    context: Option<Context>,
     batch_size: Option<u32>,
     mut progress: Progress,
 ) -> Result<RawFunctions> {
@@ -97,7 +102,7 @@ async fn compile(
     let model = problem.into_model()?;
     progress.leave(0);
     progress.enter(1)?;
-    let (engine, parameter_buffer) = match context {
+    let (engine, parameter_buffer) = match context.clone() {
         None => {
             let mut engine = CpuEngine::new();
             progress.leave(1);
@@ -128,6 +133,8 @@ async fn compile(
         kernel_count,
         compile_times: progress.times,
         parameter_buffer,
+        context,
+        new_data: Rc::default(),
     })
 }
 
@@ -138,9 +145,9 @@ impl RawFunctions {
         C: FnOnce(Box<Functions>) -> F + 'static,
         F: Future<Output = (Box<Functions>, Result<JsValue, JsValue>)>,
     {
-        let state = self.state.clone();
+        let (state, new_data) = (self.state.clone(), self.new_data.clone());
         future_to_promise(async move {
-            let functions = match std::mem::replace(&mut *state.borrow_mut(), State::Busy) {
+            let mut functions = match std::mem::replace(&mut *state.borrow_mut(), State::Busy) {
                 State::Idle(functions) => functions,
                 State::Busy => return Err(to_js(Error::internal("a second call began before the first had ended"))),
                 State::Disposed => {
@@ -148,7 +155,15 @@ impl RawFunctions {
                     return Err(to_js(Error::new(ErrorCode::Disposed, "the compiled functions are disposed")));
                 }
             };
-            let (functions, result) = call(functions).await;
+            let new = new_data.take();
+            let mut taken_over = Ok(());
+            for new in new {
+                taken_over = taken_over.and(functions.share_data(new).await);
+            }
+            let (functions, result) = match taken_over {
+                Ok(()) => call(functions).await,
+                Err(error) => (functions, Err(to_js(error))),
+            };
             let mut state = state.borrow_mut();
             if matches!(*state, State::Busy) {
                 *state = State::Idle(functions);
@@ -353,6 +368,34 @@ impl RawFunctions {
         self.parameter_buffer.clone()
     }
 
+    /// A `GPUBuffer` for the application to write, that holds `numbers`; null on the CPU. Later calls take from it the columns from
+    /// `firstColumns[k]` on of recipe `recipes[k]`: `sources` says for each number of these columns, column after column and
+    /// recipe after recipe, where in the buffer it stands; `lengths[k]` of them are of recipe `k`.
+    #[wasm_bindgen(js_name = dataBuffer)]
+    pub fn data_buffer(
+        &self,
+        numbers: Vec<f64>,
+        recipes: Vec<u32>,
+        first_columns: Vec<u32>,
+        lengths: Vec<u32>,
+        sources: Vec<u32>,
+    ) -> Result<JsValue, JsValue> {
+        let Some(context) = &self.context else { return Ok(JsValue::NULL) };
+        let mut rest = sources.as_slice();
+        let mut parts = Vec::new();
+        for ((&recipe, &first_column), &length) in recipes.iter().zip(&first_columns).zip(&lengths) {
+            let Some((own, others)) = rest.split_at_checked(length as usize) else {
+                return Err(to_js(Error::internal("the sources of shared data end too early")));
+            };
+            rest = others;
+            parts.push(DataPart { batch: recipe as usize, first_column, sources: own.to_vec() });
+        }
+        let new = NewSharedData::new(context, &numbers, parts).map_err(to_js)?;
+        let buffer = new.raw_buffer();
+        self.new_data.borrow_mut().push(new);
+        Ok(buffer)
+    }
+
     /// Resolves with the parameters as the last solve left them on the device.
     pub fn download(&self) -> Promise {
         self.call(async move |functions: Box<Functions>| {
@@ -364,5 +407,6 @@ impl RawFunctions {
     /// Frees everything; a call that is running frees it when it ends.
     pub fn dispose(&self) {
         *self.state.borrow_mut() = State::Disposed;
+        self.new_data.borrow_mut().clear();
     }
 }

@@ -28,7 +28,7 @@ pub fn on_panic(listener: js_sys::Function) {
     ON_PANIC.with(|slot| *slot.borrow_mut() = Some(listener));
 }
 
-/// After a panic: the next call into the module runs on a fresh instance of it, and what the old one made is dead to the glue.
+/// After a panic: the next call runs on a fresh instance of the same module, and objects of the old one are dead.
 #[wasm_bindgen]
 pub fn restart() {
     wasm_bindgen::handler::schedule_reinit();

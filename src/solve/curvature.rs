@@ -131,28 +131,28 @@ mod tests {
         pairs.keep(f64::EPSILON)
     }
 
-    /// H as a dense matrix by the BFGS formula (Nocedal and Wright, (7.16)), from the pairs, oldest first.
-    fn dense(pairs: &[([f64; 3], [f64; 3])]) -> [[f64; 3]; 3] {
+    type Matrix = [[f64; 3]; 3];
+
+    fn matrix(entry: impl Fn(usize, usize) -> f64) -> Matrix {
+        std::array::from_fn(|i| std::array::from_fn(|j| entry(i, j)))
+    }
+
+    fn product(a: &Matrix, b: &Matrix) -> Matrix {
+        matrix(|i, j| (0..3).map(|k| a[i][k] * b[k][j]).sum())
+    }
+
+    /// H by the BFGS formula (Nocedal and Wright, (7.16)), from the pairs, oldest first.
+    fn dense(pairs: &[([f64; 3], [f64; 3])]) -> Matrix {
+        let identity = |i: usize, j: usize| if i == j { 1.0 } else { 0.0 };
         let (s, y) = pairs[pairs.len() - 1];
         let gamma = dot(&s, &y) / dot(&y, &y);
-        let mut h = [[gamma, 0.0, 0.0], [0.0, gamma, 0.0], [0.0, 0.0, gamma]];
-        for (s, y) in pairs {
+        pairs.iter().fold(matrix(|i, j| gamma * identity(i, j)), |h, (s, y)| {
             let rho = 1.0 / dot(s, y);
-            let v = |i: usize, j: usize| f64::from(u8::from(i == j)) - rho * y[i] * s[j];
-            let mut next = [[0.0; 3]; 3];
-            for i in 0..3 {
-                for j in 0..3 {
-                    next[i][j] = rho * s[i] * s[j];
-                    for k in 0..3 {
-                        for l in 0..3 {
-                            next[i][j] += v(k, i) * h[k][l] * v(l, j);
-                        }
-                    }
-                }
-            }
-            h = next;
-        }
-        h
+            let v = matrix(|i, j| identity(i, j) - rho * y[i] * s[j]);
+            let transposed = matrix(|i, j| v[j][i]);
+            let vhv = product(&transposed, &product(&h, &v));
+            matrix(|i, j| vhv[i][j] + rho * s[i] * s[j])
+        })
     }
 
     #[test]
@@ -172,10 +172,10 @@ mod tests {
                 let q = [1.0, -2.0, 3.0];
                 let mut product = q;
                 pairs.multiply(&mut product);
-                for i in 0..3 {
-                    let expected = dot(&h[i], &q);
+                for (row, got) in h.iter().zip(product) {
                     // Some forty operations on numbers below ten.
-                    assert!((product[i] - expected).abs() < 1e-13, "{capacity} {used}: {} {expected}", product[i]);
+                    let expected = dot(row, &q);
+                    assert!((got - expected).abs() < 1e-13, "{capacity} {used}: {got} {expected}");
                 }
             }
         }

@@ -136,16 +136,16 @@ mod tests {
 
     #[test]
     fn impossible_sets_are_refused_by_parameter() {
-        let cases: &[(&[u8], &[f64], &[f64], &str)] = &[
-            (&[1], &[], &[], "constant: got 1 entries, takes 2"),
-            (&[], &[0.0; 3], &[], "lower: got 3 entries, takes 2"),
-            (&[], &[0.0, 2.0], &[1.0, 1.0], "bounds of parameter 1: got 2 to 1"),
-            (&[], &[0.0, f64::NAN], &[1.0, 1.0], "bounds of parameter 1: got NaN to 1"),
-            (&[], &[f64::INFINITY, 0.0], &[], "bounds of parameter 0: got inf to inf"),
-        ];
-        for (constant, lower, upper, words) in cases {
+        let none: &[f64] = &[];
+        let refused = |constant: &[u8], lower: &[f64], upper: &[f64], words: &str| {
             let message = FeasibleSet::new(2, constant, lower, upper, Arithmetic::DOUBLE).unwrap_err().message;
             assert!(message.starts_with(words), "{message}");
-        }
+        };
+        refused(&[1], none, none, "constant: got 1 entries, takes 2");
+        refused(&[], &[0.0; 3], none, "lower: got 3 entries, takes 2");
+        refused(&[], none, &[0.0; 1], "upper: got 1 entries, takes 2");
+        refused(&[], &[0.0, 2.0], &[1.0, 1.0], "bounds of parameter 1: got 2 to 1");
+        refused(&[], &[0.0, f64::NAN], &[1.0, 1.0], "bounds of parameter 1: got NaN to 1");
+        refused(&[], &[f64::INFINITY, 0.0], none, "bounds of parameter 0: got inf to inf");
     }
 }

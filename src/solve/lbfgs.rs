@@ -9,18 +9,15 @@
 //! the solver sees the function that is really computed.
 
 use super::arithmetic::Arithmetic;
+use super::convergence::Convergence;
 use super::curvature::CurvaturePairs;
 use super::feasible::FeasibleSet;
-use super::line_search::{Conditions, Decision, Failure, LineSearch, Next, Origin, Trial};
+use super::line_search::{Conditions, Decision, Failure, LineSearch, Next, Origin, ROUNDINGS, Trial};
 use super::options::LbfgsOptions;
 use super::summary::{IterationSummary, SolveSummary, Termination};
 use super::vector::{dot, max_norm, norm};
 use crate::error::{Error, Result};
 use crate::functions::Evaluation;
-
-/// Iterations without visible progress after which rounding is what is left. One may be bad luck; the figure is Hager and Zhang's order of
-/// memory for costs that need not fall each time.
-const PATIENCE: u32 = 10;
 
 /// What [`Lbfgs::next`] asks for or tells.
 #[derive(Clone, Copy, Debug)]
@@ -75,23 +72,13 @@ pub struct Lbfgs {
     frozen: Vec<bool>,
     direction: Vec<f64>,
     pairs: CurvaturePairs,
-    /// Whether this direction is the restart after a failed search.
-    restarted: bool,
     phase: Phase,
     /// Why the run is to end at the next call.
     ending: Option<(Termination, String)>,
     /// What the message begins with: what was done to the start.
     preamble: String,
-    progress: Progress,
+    convergence: Convergence,
     summary: SolveSummary,
-}
-
-/// The last cost and gradient that were visibly better than before.
-#[derive(Debug)]
-struct Progress {
-    cost: f64,
-    gradient_max_norm: f64,
-    idle: u32,
 }
 
 impl Lbfgs {
@@ -142,11 +129,10 @@ impl Lbfgs {
             lowest: None,
             direction: vec![0.0; n],
             pairs: CurvaturePairs::new(n, remembered as usize)?,
-            restarted: false,
             phase: Phase::Start,
             ending: None,
             preamble,
-            progress: Progress { cost: f64::INFINITY, gradient_max_norm: f64::INFINITY, idle: 0 },
+            convergence: Convergence::new(options.solve.clone(), arithmetic.precision),
             summary: SolveSummary {
                 termination: Termination::Aborted,
                 message: String::new(),
@@ -397,7 +383,6 @@ impl Lbfgs {
         if self.feasible.freeze(&self.current.point, &self.current.gradient, &mut self.frozen) {
             self.pairs.forget();
         }
-        self.restarted = false;
         self.summary.iterations += 1;
         self.record(before - after, step_norm, Some(step_size))
     }
@@ -424,61 +409,28 @@ impl Lbfgs {
     }
 
     fn end_of(&mut self, last: &IterationSummary) -> Option<(Termination, String)> {
-        let options = self.options.solve.clone();
-        let gradient = last.gradient_max_norm;
-        if gradient == 0.0 {
-            return Some((Termination::GradientTolerance, "Converged: the gradient is zero".to_owned()));
-        }
-        if gradient <= options.gradient_tolerance {
-            let message = figures("the gradient's max norm", gradient, "gradientTolerance", options.gradient_tolerance);
-            return Some((Termination::GradientTolerance, message));
-        }
-        if last.iteration > 0 {
-            let before = (last.cost + last.cost_change).abs();
-            if options.cost_tolerance > 0.0 && last.cost_change.abs() <= options.cost_tolerance * before {
-                let change = if before > 0.0 { last.cost_change.abs() / before } else { 0.0 };
-                let message = figures("the cost's relative change", change, "costTolerance", options.cost_tolerance);
-                return Some((Termination::CostTolerance, message));
-            }
-            let tolerance = options.parameter_tolerance;
-            let free = (0..self.current.point.len()).filter(|&i| !self.feasible.is_constant(i));
-            let size = norm(free.map(|i| self.current.point[i])) + tolerance;
-            if tolerance > 0.0 && last.step_norm <= tolerance * size {
-                let message = figures("the relative step", last.step_norm / size, "parameterTolerance", tolerance);
-                return Some((Termination::ParameterTolerance, message));
-            }
-        }
-        if self.is_idle(last) {
-            let precision = self.arithmetic.precision.name();
-            let message = format!(
-                "{PATIENCE} iterations changed the cost by no more than its rounding error in {precision}, and the gradient did not halve"
-            );
-            return Some((Termination::PrecisionLimit, message));
-        }
-        let limit = options.max_iterations;
-        (last.iteration >= limit).then(|| (Termination::MaxIterations, format!("Stopped after maxIterations, {limit}")))
-    }
-
-    fn is_idle(&mut self, last: &IterationSummary) -> bool {
-        let visible = last.cost < self.progress.cost - self.noise()
-            || last.gradient_max_norm <= 0.5 * self.progress.gradient_max_norm;
-        if visible {
-            self.progress = Progress { cost: last.cost, gradient_max_norm: last.gradient_max_norm, idle: 0 };
-        } else {
-            self.progress.idle += 1;
-        }
-        self.progress.idle >= PATIENCE
+        let variable = (0..self.current.point.len()).filter(|&i| !self.feasible.is_constant(i));
+        let size = norm(variable.map(|i| self.current.point[i]));
+        let noise = self.noise();
+        self.convergence.judge(last, size, noise)
     }
 
     /// The line search found nothing: from a quasi-Newton direction the gradient's is tried once; then it is over.
     fn fail(&mut self, failure: Failure) -> Told {
-        if !self.pairs.is_empty() && !self.restarted {
-            self.restarted = true;
+        // The restart forgets the pairs, so there is no second one.
+        if !self.pairs.is_empty() {
             return self.descend_steepest();
         }
         let tried = "along the gradient";
         let precision = self.arithmetic.precision.name();
         let trials = self.options.max_line_search_steps;
+        // An exhausted search that ended within a hundred roundings of the coordinates saw rounding and nothing else.
+        let moved = self.trial.point.iter().zip(&self.current.point).map(|(trial, x)| trial - x);
+        let visible = ROUNDINGS * self.arithmetic.relative_precision * norm(self.current.point.iter().copied());
+        let failure = match failure {
+            Failure::Exhausted if norm(moved) <= visible => Failure::Precision,
+            other => other,
+        };
         match failure {
             Failure::Precision => self.finish(
                 Termination::PrecisionLimit,
@@ -520,8 +472,4 @@ impl Lbfgs {
     fn gradient_norm(&self) -> f64 {
         norm(self.free_gradient())
     }
-}
-
-fn figures(what: &str, value: f64, option: &str, tolerance: f64) -> String {
-    format!("Converged: {what} {value:.3e} is within {option} {tolerance:.3e}")
 }

@@ -5,7 +5,7 @@
 //!
 //! - Trials that are NaN or infinite bound the interval from above, and the next one is much nearer.
 //! - Where costs differ by less than their rounding error, slopes decide: the approximate Wolfe conditions of W. Hager and H. Zhang, "A new
-//!   conjugate gradient method with guaranteed descent and an efficient line search", SIAM J. Optim. 16 (2005), section 3.
+//!   conjugate gradient method with guaranteed descent and an efficient line search", SIAM J. Optim. 16 (2005).
 //! - A search that cannot go on ends with the lowest step that brought enough decrease; without one it says whether rounding is why.
 //! - On a path that bends at the bounds, decrease is measured against the displacement that was really made (D. Bertsekas, "On the
 //!   Goldstein-Levitin-Polyak gradient projection method", IEEE Trans. Automatic Control 21, 1976), and it is all that is asked there: the
@@ -90,7 +90,7 @@ pub struct Conditions {
 
 /// An evaluation chains many roundings, up to about this many that add up; `noise` counts one. It decides what an exhausted search is called,
 /// not how it goes.
-const ROUNDINGS: f64 = 100.0;
+pub(super) const ROUNDINGS: f64 = 100.0;
 
 /// So many shorter and shorter trials in a row whose cost rises in proportion to the step are no accident of rounding, which knows no steps.
 const CONTRADICTIONS: u32 = 4;
@@ -168,22 +168,28 @@ impl LineSearch {
                 }
                 self.compare_slope_with_cost(sample);
                 let store = self.narrow(sample, enough);
-                // A rejected step whose whole effect is below the noise: shorter ones can show nothing either.
-                let hidden = self.low.step == 0.0 && self.step * self.origin.slope.abs() <= self.origin.noise;
+                // Its whole effect is below the noise, yet its cost rose beyond it and against its slope: the noise is all there is.
+                let hidden = self.low.step == 0.0
+                    && self.step * self.origin.slope.abs() <= self.origin.noise
+                    && slope < 0.0
+                    && !self.within_noise(sample);
                 let then = if hidden { self.end(Failure::Precision) } else { self.go_on() };
                 Decision { store, then }
             }
         }
     }
 
-    /// The first Wolfe condition, or where rounding hides it, what is equivalent to it on a parabola (Hager and Zhang, (4.1)).
+    /// The first Wolfe condition, or where rounding hides it, what is equivalent to it on a parabola (Hager and Zhang).
     fn decreases_enough(&self, sample: Sample, predicted: f64) -> bool {
         let Conditions { c1, .. } = self.conditions;
         let seen = predicted < 0.0 && sample.cost <= self.origin.cost + c1 * predicted;
-        let hidden = sample.cost <= self.origin.ceiling
-            && (sample.cost - self.origin.cost).abs() <= self.origin.noise
-            && sample.slope <= (2.0 * c1 - 1.0) * self.origin.slope;
+        let hidden = self.within_noise(sample) && sample.slope <= (2.0 * c1 - 1.0) * self.origin.slope;
         seen || hidden
+    }
+
+    /// Whether the cost there says nothing, so that slopes decide.
+    fn within_noise(&self, sample: Sample) -> bool {
+        sample.cost <= self.origin.ceiling && (sample.cost - self.origin.cost).abs() <= self.origin.noise
     }
 
     /// Places the sample in the bracket; says whether it is the new low end.
@@ -274,7 +280,8 @@ impl LineSearch {
         if rise > 0.0 { secant.clamp(2.0 * sample.step, 10.0 * sample.step) } else { 10.0 * sample.step }
     }
 
-    /// A step inside the bracket, at least a tenth of its width from its ends.
+    /// A step inside the bracket, at least a hundredth of its width from its low end, where a step far too long sends it, and a tenth from the
+    /// other.
     fn interpolate(&self, high: Sample, width: f64) -> f64 {
         let low = self.low;
         if high.cost.is_infinite() {
@@ -282,7 +289,7 @@ impl LineSearch {
         }
         let middle = 0.5 * (low.step + high.step);
         // Two trials have to shrink the bracket to two thirds (J. Moré and D. Thuente, "Line search algorithms with guaranteed sufficient
-        // decrease", ACM TOMS 20, 1994, section 4).
+        // decrease", ACM TOMS 20, 1994).
         if width > 0.66 * self.widths[0] {
             return middle;
         }
@@ -291,9 +298,8 @@ impl LineSearch {
         } else {
             cubic_minimum(low, high)
         };
-        let margin = 0.1 * width;
-        let (left, right) = (low.step.min(high.step) + margin, low.step.max(high.step) - margin);
-        if minimum.is_finite() { minimum.max(left).min(right) } else { middle }
+        let share = (minimum - low.step) / (high.step - low.step);
+        if share.is_finite() { low.step + share.clamp(0.01, 0.9) * (high.step - low.step) } else { middle }
     }
 }
 
@@ -446,12 +452,13 @@ mod tests {
         let noisy = |a: f64| (1.0 + if a > 0.0 { 0.9e-7 } else { 0.0 }, 1e-9 * 2.0 * (a - 1.0));
         let (end, stored, tried) = search(noisy, 1e-7, CONDITIONS, 1.0);
         assert_eq!((end, stored, tried.len()), (Next::Accept, Some(1.0), 1));
-        // Past the minimum the slope rises as steeply as it fell at the start: refused, and nothing shorter can be told apart.
-        let (end, _, _) = search(noisy, 1e-7, CONDITIONS, 2.0);
-        assert_eq!(end, Next::Fail(Failure::Precision));
-        // Above the ceiling even a perfect slope is refused.
+        // Past the minimum the slope rises as steeply as it fell at the start: refused, and the secant finds the zero between.
+        let (end, _, tried) = search(noisy, 1e-7, CONDITIONS, 2.0);
+        assert_eq!((end, tried.len()), (Next::Accept, 2));
+        assert!((tried[1] - 1.0).abs() < 1e-9, "{tried:?}");
+        // Above the ceiling even an almost perfect slope is refused.
         let mut search = LineSearch::new(Origin { ceiling: 1.0, ..origin(1.0, -1e-9, 1e-7) }, CONDITIONS, 1.0);
-        let trial = Trial::Finite { cost: 1.0 + 5e-8, slope: 0.0, predicted: -1e-9, bent: false };
+        let trial = Trial::Finite { cost: 1.0 + 5e-8, slope: -1e-12, predicted: -1e-9, bent: false };
         assert_eq!(search.judge(trial).then, Next::Fail(Failure::Precision));
     }
 

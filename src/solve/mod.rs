@@ -26,9 +26,11 @@
 //! ```
 //!
 //! [`options`] says what a solver may be told, [`summary`] and [`report`] what it tells; [`arithmetic`] what precision the evaluations
-//! have; [`feasible`] which coordinates stay, and within which bounds; [`line_search`] and [`curvature`] are the two halves of [`lbfgs`].
+//! have; [`feasible`] which coordinates stay, and within which bounds; [`lbfgs`] is made of
+//! [`line_search`], [`curvature`] and [`convergence`].
 
 pub mod arithmetic;
+pub mod convergence;
 pub mod curvature;
 mod drive;
 pub mod feasible;

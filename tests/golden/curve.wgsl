@@ -58,13 +58,13 @@ fn maximum(a: f32, b: f32) -> f32 {
     return select(max(a, b), not_a_number(), is_nan(a) || is_nan(b));
 }
 
-// Sine and cosine of an angle in radians. Minimax polynomials on [-pi/4, pi/4], within 2^-27 of the function.
+// Sine and cosine of an angle in radians. Minimax polynomials on [-0.8, 0.8], within 2^-27 of the function.
 fn sine_cosine(x: f32) -> vec2<f32> {
     let angle = reduced_angle(x);
     let r = angle.remainder;
     let z = r * r;
-    let sine_part = r + r * z * (-0.16666654 + z * (0.008332151 + z * -0.0001951398));
-    let cosine_part = 1.0 - (0.5 * z - z * z * (0.041666646 + z * (-0.0013887355 + z * 2.443701e-5)));
+    let sine_part = r + r * z * (-0.16666654 + z * (0.008332071 + z * -0.00019503069));
+    let cosine_part = 1.0 - (0.5 * z - z * z * (0.041666646 + z * (-0.0013887251 + z * 2.4424924e-5)));
     let swapped = (angle.quadrant & 1u) != 0u;
     let sine_bits = bitcast<u32>(select(sine_part, cosine_part, swapped));
     let cosine_bits = bitcast<u32>(select(cosine_part, sine_part, swapped));
@@ -97,7 +97,7 @@ fn not_a_number() -> f32 {
 }
 
 struct ReducedAngle {
-    remainder: f32, // in [-pi/4, pi/4]
+    remainder: f32, // pi/4 at most, or a little more where rounding chose the quadrant
     quadrant: u32,  // whole quarter turns, modulo 4
 }
 
@@ -108,7 +108,7 @@ fn reduced_angle(x: f32) -> ReducedAngle {
     var remainder = rounded(x - turns * 1.5703125);
     remainder = rounded(remainder - turns * 0.0004825592041015625);
     remainder = rounded(remainder - turns * 1.2665987014770508e-6);
-    remainder = clamp(remainder - turns * 9.920936e-10, -0.7853982, 0.7853982);
+    remainder = clamp(remainder - turns * 9.920936e-10, -0.8, 0.8);
     let whole = clamp(turns, -1e9, 1e9);
     return ReducedAngle(select(not_a_number(), remainder, is_finite(x)), bitcast<u32>(i32(whole)) & 3u);
 }

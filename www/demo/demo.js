@@ -143,23 +143,31 @@ async function runFromPage() {
       },
     });
     const { initialCost, finalCost, iterations: done } = run.figures;
-    progress.textContent = `Done: cost from ${initialCost.toPrecision(6)} to ${finalCost.toPrecision(6)} in ${done} iterations.`;
+    setRunning(false);
+    progress.textContent = `${run.termination === 'aborted' ? 'Stopped' : 'Done'}: cost from ${initialCost.toPrecision(6)} to ${finalCost.toPrecision(6)} in ${done} iterations.`;
     showNotes(run.notes);
     offerToSave(run.obj);
   } catch (error) {
+    setRunning(false);
     progress.textContent = error.code === 'aborted' ? 'Stopped while compiling.' : 'The run failed.';
     if (error.code !== 'aborted') showFailure(error.message);
     viewer.setPositions(mesh.positions);
   } finally {
     running = null;
-    setRunning(false);
   }
 }
 
 function setRunning(now) {
-  element('run').disabled = now;
-  element('stop').disabled = !now;
+  const [run, stop] = [element('run'), element('stop')];
+  const focused = document.activeElement;
+  run.disabled = now;
+  stop.disabled = !now;
   for (const input of controls.querySelectorAll('select, input')) input.disabled = now;
+  // A disabled button loses the keyboard's place.
+  if (focused === run && now) stop.focus();
+  if (focused === stop && !now) run.focus();
+  // Assistive technology is told the outcome, not every iteration.
+  element('progress').setAttribute('aria-live', now ? 'off' : 'polite');
 }
 
 function offerToSave(obj) {

@@ -41,7 +41,7 @@ function compileEnergy(mesh, topology, restLengths, form, options) {
  *   onEnd?: (positions: Float64Array) => void,
  * }} options `onStart` is called between compiling and solving, with what is about to be solved; `onEnd`
  *   after solving, before the functions and with them their buffers go
- * @returns the figures, the positions before and after, the history, how the solver ended, and notes to tell
+ * @returns the figures, the positions before and after, the history, the termination, and notes to tell
  */
 export async function makeDevelopable(mesh, { backend, form = 'problem', iterations = 200, signal, onCompiling, onStart, onIteration, onEnd }) {
   const notes = [];
@@ -79,8 +79,8 @@ export async function makeDevelopable(mesh, { backend, form = 'problem', iterati
       compileMs, iterations: result.iterations, initialCost: result.initialCost, finalCost: result.finalCost,
       totalMs: result.computationTime, evaluationMs: result.computationTime / result.functionEvaluations,
     };
-    if (result.termination !== 'max-iterations') notes.push(`Ended with ${result.termination} after ${result.iterations} iterations: ${result.message}`);
-    return { figures, before: positions, after: result.x, history: result.history, notes };
+    if (result.termination !== 'max-iterations' && result.termination !== 'aborted') notes.push(`Ended with ${result.termination} after ${result.iterations} iterations: ${result.message}`);
+    return { figures, before: positions, after: result.x, history: result.history, termination: result.termination, notes };
   } finally {
     functions.dispose();
   }

@@ -59,18 +59,23 @@ impl Tally {
         }
     }
 
-    /// Ends the count. A runner that ran no test, or that failed without a failed test, has broken down: that counts
-    /// as one failure of its own.
-    pub fn finish(&mut self, report: Report, success: bool) {
-        if let Report::Status = report {
-            self.passed = usize::from(success);
-            self.failed = usize::from(!success);
-            return;
+    /// Takes in how one of the runner's commands ended, before which `failed` tests had failed. A command that fails
+    /// without a failed test has broken down: that counts as one failure of its own.
+    pub fn ended(&mut self, report: Report, success: bool, failed: usize) {
+        match report {
+            Report::Status if success => self.passed += 1,
+            Report::Status => self.failed += 1,
+            Report::Libtest | Report::Node if !success && self.failed == failed => {
+                self.failed += 1;
+                self.failures.insert("the runner broke down".to_owned());
+            }
+            Report::Libtest | Report::Node => {}
         }
-        if !success && self.failed == 0 {
-            self.failed = 1;
-            self.failures.insert("the runner broke down".to_owned());
-        } else if self.passed + self.failed == 0 {
+    }
+
+    /// Ends the count: a runner that ran no test at all proves nothing, so that is a failure too.
+    pub fn finish(&mut self) {
+        if self.passed + self.failed == 0 {
             self.failed = 1;
             self.failures.insert("the runner ran no test".to_owned());
         }
@@ -97,7 +102,8 @@ mod tests {
         for line in output.lines() {
             tally.read(report, line);
         }
-        tally.finish(report, success);
+        tally.ended(report, success, 0);
+        tally.finish();
         tally
     }
 

@@ -3,7 +3,7 @@
 //! A runner that fails does not stop the others. The last line is `N passed, N failed`; the one before it names the
 //! tests whose data was absent (a test says so by printing `data absent: <test>: <path>`).
 
-use crate::command::{self, Failure, Outcome, announce, find};
+use crate::command::{self, AtPath, Failure, Outcome, announce, find};
 use crate::fingerprint;
 use crate::pack;
 use crate::project;
@@ -11,6 +11,7 @@ use crate::serve::Server;
 use crate::setup::{self, Tools};
 use crate::tally::{Report, Tally};
 use std::collections::BTreeSet;
+use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
@@ -66,30 +67,26 @@ impl Session<'_> {
             command.args(arguments);
             command
         };
-        self.runner("rustfmt", Report::Status, || cargo(&["fmt", "--all", "--check"]));
+        self.runner("rustfmt", Report::Status, || vec![cargo(&["fmt", "--all", "--check"])]);
         let deny = ["--", "-D", "warnings"];
         self.runner("clippy", Report::Status, || {
-            cargo(&[&["clippy", "--workspace", "--all-targets"], &deny[..]].concat())
+            vec![cargo(&[&["clippy", "--workspace", "--all-targets"], &deny[..]].concat())]
         });
         self.runner("clippy for wasm32", Report::Status, || {
             let wasm = ["clippy", "--package", "residua", "--all-targets", "--target", "wasm32-unknown-unknown"];
-            cargo(&[&wasm, &deny[..]].concat())
+            vec![cargo(&[&wasm, &deny[..]].concat())]
         });
         self.runner("oxlint", Report::Status, || {
             let mut oxlint = tools.node(project::npm_script("oxlint/bin/oxlint"));
             oxlint.arg("--deny-warnings");
-            oxlint
+            vec![oxlint]
         });
         self.runner("native tests", Report::Libtest, || {
-            cargo(&["test", "--workspace", "--no-fail-fast", "--", "--show-output"])
+            vec![cargo(&["test", "--workspace", "--no-fail-fast", "--", "--show-output"])]
         });
+        let wasm_tests = wasm_test_targets()?;
         self.runner("wasm tests in Chromium", Report::Libtest, || {
-            let mut wasm_pack = tools.command("wasm-pack");
-            wasm_pack.args(["test", "--headless", "--chrome", "--mode", "no-install", "--chromedriver"]);
-            wasm_pack.arg(&tools.chromedriver).args([".", "--", "--no-fail-fast"]);
-            // In seconds: software rendering takes minutes where a GPU takes seconds.
-            wasm_pack.env("WASM_BINDGEN_TEST_TIMEOUT", "600").env("WASM_BINDGEN_TEST_DRIVER_TIMEOUT", "30");
-            wasm_pack
+            wasm_tests.iter().map(|target| wasm_pack_test(tools, target)).collect()
         });
         self.browser_tests()
     }
@@ -112,7 +109,7 @@ impl Session<'_> {
             Err(failure) => println!("error: {failure}"),
         }
         let mut tally = Tally::default();
-        tally.finish(Report::Status, packed.is_ok());
+        tally.ended(Report::Status, packed.is_ok(), 0);
         self.results.push(("package", tally));
         let server = Server::start("127.0.0.1", 0, "/", None)?;
         for (name, folder) in RUNNERS {
@@ -135,7 +132,7 @@ impl Session<'_> {
                 node.env("RESIDUA_URL", &server.url).env("RESIDUA_TARBALL", &package.tarball);
                 node.env("CHROMIUM", &tools.chromium);
                 node.env("RESIDUA_ADAPTER", if hardware { "hardware" } else { "swiftshader" });
-                node
+                vec![node]
             });
         }
         Ok(())
@@ -154,21 +151,26 @@ impl Session<'_> {
         }
     }
 
-    fn runner(&mut self, name: &'static str, report: Report, command: impl FnOnce() -> Command) {
+    /// Runs the commands of a runner one after another and counts their tests together.
+    fn runner(&mut self, name: &'static str, report: Report, commands: impl FnOnce() -> Vec<Command>) {
         if !self.wanted(name) {
             return;
         }
         announce(name);
         let start = Instant::now();
         let mut tally = Tally::default();
-        let success = stream(command(), |line| {
-            println!("{line}");
-            tally.read(report, line);
-        });
-        if let Err(failure) = &success {
-            println!("{failure}");
+        for command in commands() {
+            let failed = tally.failed;
+            let success = stream(command, |line| {
+                println!("{line}");
+                tally.read(report, line);
+            });
+            if let Err(failure) = &success {
+                println!("{failure}");
+            }
+            tally.ended(report, success.is_ok(), failed);
         }
-        tally.finish(report, success.is_ok());
+        tally.finish();
         let (passed, failed) = (tally.passed, tally.failed);
         eprintln!("    {name}: {passed} passed, {failed} failed in {:.1} s", start.elapsed().as_secs_f64());
         self.results.push((name, tally));
@@ -198,6 +200,30 @@ impl Session<'_> {
         // The counts have said it; nothing may follow them.
         std::process::exit(1)
     }
+}
+
+/// The crate's targets with tests for the browser, as arguments of cargo test: the library, and those of `tests/*.rs`
+/// that use wasm-bindgen-test.
+fn wasm_test_targets() -> Outcome<Vec<Vec<String>>> {
+    let mut targets = vec![vec!["--lib".to_owned()]];
+    for file in fingerprint::files(&project::root().join("tests"))? {
+        let is_test = file.extension().is_some_and(|extension| extension == "rs")
+            && fs::read_to_string(&file).at(&file)?.contains("wasm_bindgen_test");
+        if let (true, Some(name)) = (is_test, file.file_stem()) {
+            targets.push(vec!["--test".to_owned(), name.to_string_lossy().into_owned()]);
+        }
+    }
+    Ok(targets)
+}
+
+/// One target at a time, since cargo stops at the first that fails and wasm-pack cannot be told to tell it otherwise.
+fn wasm_pack_test(tools: &Tools, target: &[String]) -> Command {
+    let mut wasm_pack = tools.command("wasm-pack");
+    wasm_pack.args(["test", "--headless", "--chrome", "--mode", "no-install", "--chromedriver"]);
+    wasm_pack.arg(&tools.chromedriver).arg(".").args(target).args(["--", "--nocapture"]);
+    // In seconds: software rendering takes minutes where a GPU takes seconds.
+    wasm_pack.env("WASM_BINDGEN_TEST_TIMEOUT", "600").env("WASM_BINDGEN_TEST_DRIVER_TIMEOUT", "30");
+    wasm_pack
 }
 
 /// The test scripts of a folder: `*.test.mjs` and `*.test.js`.

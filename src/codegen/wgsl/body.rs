@@ -268,7 +268,7 @@ impl<'a> Body<'a> {
             Some((op, [a, b])) => {
                 operation::comparison(op, &self.written[&a].clone(), &self.written[&b].clone(), self.imports)
             }
-            None => format!("{} != 0.0", self.written[&node]),
+            None => format!("!({} == 0.0)", self.written[&node]),
         }
     }
 

@@ -36,7 +36,7 @@ pub(super) fn expression(op: Op, operands: &[&str], imports: &mut Imports) -> St
         Op::Sub => format!("{a} - {b}"),
         Op::Mul => format!("{a} * {b}"),
         Op::Div => format!("{a} / {b}"),
-        Op::Pow => power(a, b, imports),
+        Op::Pow => imports.call("power", operands),
         Op::Mod => imports.call("remainder", operands),
         Op::Atan2 => imports.call("arc_tangent_of", operands),
         Op::Min => imports.call("minimum", operands),
@@ -49,10 +49,10 @@ pub(super) fn expression(op: Op, operands: &[&str], imports: &mut Imports) -> St
     }
 }
 
-/// The comparisons: how WGSL writes them, and whether they hold between equals.
+/// The comparisons: how WGSL writes them (that of `Ne` is negated), and whether they hold between equals.
 const COMPARISONS: [(Op, &str, bool); 6] = [
     (Op::Eq, "==", true),
-    (Op::Ne, "!=", false),
+    (Op::Ne, "==", false),
     (Op::Lt, "<", false),
     (Op::Le, "<=", true),
     (Op::Gt, ">", false),
@@ -65,30 +65,17 @@ pub(super) fn is_comparison(op: Op) -> bool {
 }
 
 /// A comparison as a `bool`. One of a value with itself asks whether it is NaN, and compilers that assume there are none
-/// would answer for themselves.
+/// would answer for themselves. WGSL's `!=` is false for NaNs in Chromium, so `Ne` is the negation of `==`.
 pub(super) fn comparison(op: Op, a: &str, b: &str, imports: &mut Imports) -> String {
     let (_, symbol, holds_between_equals) =
         *COMPARISONS.iter().find(|(comparison, ..)| *comparison == op).expect("callers ask is_comparison first");
     if a != b {
-        return format!("{a} {symbol} {b}");
+        return if op == Op::Ne { format!("!({a} == {b})") } else { format!("{a} {symbol} {b}") };
     }
     let is_nan = imports.call("is_nan", &[a]);
     match (holds_between_equals, op == Op::Ne) {
         (true, _) => format!("!{is_nan}"),
         (false, true) => is_nan,
         (false, false) => "false".to_owned(),
-    }
-}
-
-/// Small whole exponents are products; the rest is a call.
-fn power(base: &str, exponent: &str, imports: &mut Imports) -> String {
-    match exponent {
-        "1.0" => base.to_owned(),
-        "2.0" => format!("{base} * {base}"),
-        "3.0" => format!("{base} * {base} * {base}"),
-        "4.0" => format!("({base} * {base}) * ({base} * {base})"),
-        "-1.0" => format!("1.0 / {base}"),
-        "-2.0" => format!("1.0 / ({base} * {base})"),
-        _ => imports.call("power", &[base, exponent]),
     }
 }

@@ -3,6 +3,9 @@
 //! What lies where is [`super::layout`]'s, what is done [`super::record`]'s; this module makes the buffers and pipelines that
 //! a recording declares, when it is first needed, and runs it.
 
+use std::collections::hash_map::Entry as MapEntry;
+use std::ops::Range;
+
 use rustc_hash::FxHashMap;
 use wasm_bindgen::JsValue;
 
@@ -12,6 +15,11 @@ use crate::codegen::wgsl;
 use crate::error::{Error, ErrorCode, Result};
 use crate::gpu::shaders;
 use crate::gpu::{Buffer, BufferRequest, Context, Pipeline, PipelineRequest, Prepared};
+
+mod data;
+
+use data::SharedData;
+pub use data::{DataPart, NewSharedData};
 
 use super::layout::{Layout, Memory, single_precision};
 use super::record::{
@@ -48,6 +56,8 @@ pub struct GpuEngine {
     prepared: FxHashMap<Call, (Recording, Prepared)>,
     /// Batches whose data table has changed since it was last uploaded.
     stale_data: Vec<bool>,
+    /// Data that the application writes on the device.
+    shared_data: Vec<SharedData>,
     /// What the application sees of the parameters; evaluations never write it.
     published: Buffer,
 }
@@ -59,8 +69,8 @@ struct Plans(FxHashMap<(usize, Entry), Plan>);
 impl Plans {
     fn make(&mut self, model: &Model, entry: Entry) -> Result<()> {
         for (number, batch) in model.batches.iter().enumerate() {
-            if !self.0.contains_key(&(number, entry)) {
-                self.0.insert((number, entry), anonymous_kernel(batch, entry)?);
+            if let MapEntry::Vacant(place) = self.0.entry((number, entry)) {
+                place.insert(anonymous_kernel(batch, entry)?);
             }
         }
         Ok(())
@@ -105,6 +115,7 @@ impl GpuEngine {
             pipelines: FxHashMap::default(),
             prepared: FxHashMap::default(),
             stale_data: vec![false; model.batches.len()],
+            shared_data: Vec::new(),
             published,
         })
     }
@@ -144,9 +155,10 @@ impl GpuEngine {
         Ok(())
     }
 
-    /// A batch's data table has changed.
-    pub(super) fn data_changed(&mut self, batch: usize) {
+    /// Columns of a batch's data table have changed.
+    pub(super) fn data_changed(&mut self, model: &Model, batch: usize, columns: Range<u32>) -> Result<()> {
         self.stale_data[batch] = true;
+        self.overwrite_shared_data(model, batch, &columns)
     }
 
     /// A block's part in the whole may have changed: what is recorded depends on it.
@@ -239,7 +251,12 @@ impl GpuEngine {
             arguments[argument.index()] = single_precision(seeds.unwrap_or_default().iter());
         }
         let arguments: Vec<&[u8]> = arguments.iter().map(|numbers| bytemuck::cast_slice(numbers)).collect();
-        let results = prepared.run(&arguments).await?;
+        let spreads = self.spread_shared_data()?;
+        let results = prepared.run(&arguments).await;
+        for spread in spreads {
+            spread.finish().await?;
+        }
+        let results = results?;
         let wide = |&download| results.reals(download).iter().copied().map(f64::from).collect();
         Ok(recording.downloads.iter().map(wide).collect())
     }
@@ -312,8 +329,21 @@ impl GpuEngine {
 
     /// Makes the buffers that a recording declares and binds it to them.
     async fn bind(&mut self, model: &Model, call: Call, recording: Recording) -> Result<()> {
-        let new: Vec<Memory> =
-            recording.memory.iter().copied().filter(|memory| !self.buffers.contains_key(memory)).collect();
+        self.allocate(model, &recording.memory).await?;
+        let buffers: Vec<Buffer> = recording.memory.iter().map(|memory| self.buffers[memory].clone()).collect();
+        let pipelines: Vec<Pipeline> =
+            recording.programs.iter().map(|&program| self.pipelines[&self.canonical(program)].clone()).collect();
+        let prepared = self.context.prepare(&recording.list, &buffers, &pipelines).await?;
+        self.prepared.insert(call, (recording, prepared));
+        Ok(())
+    }
+
+    /// Makes those buffers that are not there yet, with what stands in them from the start.
+    async fn allocate(&mut self, model: &Model, memory: &[Memory]) -> Result<()> {
+        let new: Vec<Memory> = memory.iter().copied().filter(|memory| !self.buffers.contains_key(memory)).collect();
+        if new.is_empty() {
+            return Ok(());
+        }
         let requests: Vec<BufferRequest> = new
             .iter()
             .map(|&memory| {
@@ -332,12 +362,13 @@ impl GpuEngine {
             }
         }
         self.buffers.extend(new.into_iter().zip(buffers));
-        let buffers: Vec<Buffer> = recording.memory.iter().map(|memory| self.buffers[memory].clone()).collect();
-        let pipelines: Vec<Pipeline> =
-            recording.programs.iter().map(|&program| self.pipelines[&self.canonical(program)].clone()).collect();
-        let prepared = self.context.prepare(&recording.list, &buffers, &pipelines).await?;
-        self.prepared.insert(call, (recording, prepared));
         Ok(())
+    }
+
+    /// A buffer, which is made if it is not there yet.
+    async fn table(&mut self, model: &Model, memory: Memory) -> Result<Buffer> {
+        self.allocate(model, &[memory]).await?;
+        self.buffers.get(&memory).cloned().ok_or_else(|| Error::internal("a buffer was made and is not there"))
     }
 
     fn upload_stale_data(&mut self, model: &Model) -> Result<()> {

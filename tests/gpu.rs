@@ -1,0 +1,503 @@
+//! The device layer on a real WebGPU device. Without one these tests fail.
+#![cfg(target_arch = "wasm32")]
+#![allow(clippy::unwrap_used)]
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use js_sys::{Function, Object, Promise, Reflect};
+use residua::ErrorCode;
+use residua::gpu::{
+    ArgumentId, BindingKind, Buffer, BufferRequest, CommandList, Context, DownloadId, Pipeline, PipelineRequest,
+    Prepared,
+};
+use wasm_bindgen::prelude::*;
+use wasm_bindgen_futures::JsFuture;
+use wasm_bindgen_test::{wasm_bindgen_test, wasm_bindgen_test_configure};
+
+wasm_bindgen_test_configure!(run_in_browser);
+
+const MAP: [BindingKind; 3] = [BindingKind::StorageRead, BindingKind::StorageReadWrite, BindingKind::Uniform];
+
+/// `y[i] = scale · x[i] + i` for i below `count`, with the workgroup numbering of generated kernels.
+fn affine(scale: f32) -> PipelineRequest {
+    let wgsl = format!(
+        "struct Dispatch {{ count: u32, a: u32, b: u32, c: u32 }}
+@group(0) @binding(0) var<storage, read> x: array<f32>;
+@group(0) @binding(1) var<storage, read_write> y: array<f32>;
+@group(0) @binding(2) var<uniform> dispatch: Dispatch;
+@compute @workgroup_size(64)
+fn affine(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: vec3u,
+          @builtin(local_invocation_index) local: u32) {{
+  let i = (group.x + group.y * groups.x) * 64u + local;
+  if (i >= dispatch.count) {{ return; }}
+  y[i] = {scale:?} * x[i] + f32(i);
+}}
+"
+    );
+    PipelineRequest { wgsl, entry: "affine".into(), layout: MAP.to_vec() }
+}
+
+async fn context() -> Context {
+    Context::create(None, None).await.expect("these tests need WebGPU")
+}
+
+async fn pipeline(context: &Context, request: PipelineRequest) -> Pipeline {
+    context.pipelines(&[request], &mut |_, _| Ok(())).await.unwrap().remove(0)
+}
+
+async fn allocate(context: &Context, request: BufferRequest) -> Buffer {
+    context.allocate(&[request]).await.unwrap().remove(0)
+}
+
+fn bytes<T: bytemuck::Pod>(data: &[T]) -> &[u8] {
+    bytemuck::cast_slice(data)
+}
+
+/// The affine map over `count` numbers: x is uploaded, y downloaded.
+async fn prepare(context: &Context, count: u32, scale: f32) -> (Prepared, ArgumentId, DownloadId) {
+    let size = 4 * u64::from(count);
+    let buffers = context
+        .allocate(&[
+            BufferRequest::storage("x", size),
+            BufferRequest::storage("y", size),
+            BufferRequest::uniform("u", 16),
+        ])
+        .await
+        .unwrap();
+    let mut list = CommandList::new();
+    let (x, y, u) = (list.buffer("x", size), list.buffer("y", size), list.buffer("u", 16));
+    let kernel = list.pipeline("affine", &MAP);
+    list.upload(u, 0, bytes(&[count, 0, 0, 0]).to_vec());
+    let argument = list.upload_argument(list.whole(x));
+    let bindings = [list.whole(x), list.whole(y), list.whole(u)];
+    let workgroups = context.limits().split_workgroups(u64::from(count).div_ceil(64)).unwrap();
+    list.dispatch(kernel, &bindings, workgroups);
+    let download = list.download(list.whole(y));
+    let kernel = pipeline(context, affine(scale)).await;
+    (context.prepare(&list, &buffers, &[kernel]).await.unwrap(), argument, download)
+}
+
+async fn check_affine(context: &Context) {
+    let (prepared, _, y) = prepare(context, 100, 2.0).await;
+    let x: Vec<f32> = (0..100).map(|i| 0.5 * i as f32).collect();
+    let results = prepared.run(&[bytes(&x)]).await.unwrap();
+    let expected: Vec<f32> = (0..100).map(|i| 2.0 * i as f32).collect();
+    assert_eq!(results.reals(y), expected);
+}
+
+#[wasm_bindgen_test]
+async fn a_recorded_kernel_computes_what_was_uploaded_and_runs_again_without_new_bind_groups() {
+    let context = context().await;
+    let (prepared, x, y) = prepare(&context, 1000, 3.0).await;
+    assert_eq!((x.index(), y.index()), (0, 0));
+    let before = context.stats();
+    for round in 0..5 {
+        let x = vec![round as f32; 1000];
+        let results = prepared.run(&[bytes(&x)]).await.unwrap();
+        let expected: Vec<f32> = (0..1000).map(|i| (3 * round + i) as f32).collect();
+        assert_eq!(results.reals(y), expected, "round {round}");
+    }
+    let after = context.stats();
+    assert_eq!(after.bind_groups, before.bind_groups);
+    assert_eq!(after.dispatches, before.dispatches + 5);
+    assert_eq!(after.submits, before.submits + 5);
+    assert_eq!(after.readbacks, before.readbacks + 5);
+    assert_eq!(after.buffers, before.buffers + 1, "one staging buffer serves all rounds");
+    context.dispose();
+}
+
+#[wasm_bindgen_test]
+async fn more_than_65535_workgroups_use_the_second_dimension() {
+    let context = context().await;
+    let count = 64 * 65_536 + 5;
+    let (prepared, _, y) = prepare(&context, count, 0.0).await;
+    let x = vec![0_f32; count as usize];
+    let results = prepared.run(&[bytes(&x)]).await.unwrap();
+    // f32 counts exactly up to 2²⁴, and 64 · 65,536 is 2²².
+    let wrong = results.reals(y).iter().enumerate().find(|&(i, &value)| value != i as f32);
+    assert_eq!(wrong, None);
+    context.dispose();
+}
+
+#[wasm_bindgen_test]
+async fn commands_of_every_kind_take_effect_in_order() {
+    let context = context().await;
+    let buffers = context.allocate(&[BufferRequest::storage("a", 64), BufferRequest::storage("b", 64)]).await.unwrap();
+    let mut list = CommandList::new();
+    let (a, b) = (list.buffer("a", 16), list.buffer("b", 16));
+    let (whole_a, whole_b) = (list.whole(a), list.whole(b));
+    list.upload(a, 0, bytes(&[1_u32, 2, 3, 4]).to_vec());
+    list.copy(whole_a, b, 0);
+    list.upload(a, 4, bytes(&[9_u32]).to_vec());
+    list.clear(whole_b.part(8, 4));
+    let (first, second) = (list.download(whole_a), list.download(whole_b));
+    list.copy(whole_a.part(4, 4), b, 12);
+    let third = list.download(whole_b.part(8, 8));
+    let prepared = context.prepare(&list, &buffers, &[]).await.unwrap();
+    for _ in 0..2 {
+        let results = prepared.run(&[]).await.unwrap();
+        assert_eq!(results.words(first), [1, 9, 3, 4]);
+        assert_eq!(results.words(second), [1, 2, 0, 4]);
+        assert_eq!(results.words(third), [0, 9]);
+    }
+    context.dispose();
+}
+
+#[wasm_bindgen_test]
+async fn submissions_finish_in_order_and_may_be_read_late_or_not_at_all() {
+    let context = context().await;
+    let (prepared, _, y) = prepare(&context, 4, 1.0).await;
+    let submissions: Vec<_> = (0..4).map(|round| prepared.submit(&[bytes(&[round as f32; 4])]).unwrap()).collect();
+    for (round, submission) in submissions.into_iter().enumerate() {
+        if round == 1 {
+            drop(submission);
+            continue;
+        }
+        let first = round as f32;
+        assert_eq!(submission.finish().await.unwrap().reals(y), [first, first + 1.0, first + 2.0, first + 3.0]);
+    }
+    context.dispose();
+}
+
+#[wasm_bindgen_test]
+async fn the_queue_is_poked_while_a_read_back_is_waited_for_and_no_longer() {
+    let context = context().await;
+    // Work of some milliseconds, so that there is something to wait for.
+    let count = 1 << 22;
+    let (prepared, _, y) = prepare(&context, count, 1.0).await;
+    let queue = Reflect::get(&context.raw_device(), &"queue".into()).unwrap();
+    let submit: Function = Reflect::get(&queue, &"submit".into()).unwrap().unchecked_into();
+    let pokes = Rc::new(Cell::new(0));
+    let counting = {
+        let (queue, pokes) = (queue.clone(), pokes.clone());
+        Closure::<dyn FnMut(js_sys::Array)>::new(move |commands: js_sys::Array| {
+            pokes.set(pokes.get() + u32::from(commands.length() == 0));
+            submit.call1(&queue, &commands).unwrap();
+        })
+    };
+    Reflect::set(&queue, &"submit".into(), counting.as_ref()).unwrap();
+    let x = vec![1_f32; count as usize];
+    for _ in 0..2 {
+        pokes.set(0);
+        assert_eq!(prepared.run(&[bytes(&x)]).await.unwrap().reals(y)[9], 10.0);
+        assert!(pokes.get() > 0);
+        sleep(20).await;
+        pokes.set(0);
+        sleep(50).await;
+        assert_eq!(pokes.get(), 0, "the loop ends with the wait");
+    }
+    Reflect::delete_property::<JsValue>(queue.unchecked_ref(), &"submit".into()).unwrap();
+    context.dispose();
+}
+
+#[wasm_bindgen_test]
+async fn buffers_are_where_they_began_after_a_thousand_rounds() {
+    let context = context().await;
+    let start = (context.stats().buffers, context.stats().buffer_bytes);
+    assert_eq!(start, (0, 0));
+    for round in 0..1000_u32 {
+        let size = 1000 + 400 * u64::from(round % 7);
+        let buffers = context
+            .allocate(&[BufferRequest::storage("a", size), BufferRequest::storage("b", 2 * size).exported()])
+            .await
+            .unwrap();
+        context.write(&buffers[0], 0, &[1; 64]).unwrap();
+    }
+    let stats = context.stats();
+    assert!(stats.buffers <= 7, "one buffer of each class serves all rounds: {stats:?}");
+    assert!(stats.peak_buffer_bytes <= 7 * 4096 + 6800, "{stats:?}");
+    let (prepared, _, _) = prepare(&context, 100, 1.0).await;
+    prepared.run(&[&[0; 400]]).await.unwrap();
+    drop(prepared);
+    context.trim();
+    assert_eq!((context.stats().buffers, context.stats().buffer_bytes), start);
+    context.dispose();
+}
+
+#[wasm_bindgen_test]
+async fn destroyed_buffers_are_really_destroyed() {
+    let context = context().await;
+    let kept = allocate(&context, BufferRequest::storage("kept", 256)).await;
+    let trimmed = allocate(&context, BufferRequest::storage("trimmed", 1024)).await.raw_buffer();
+    let exported = allocate(&context, BufferRequest::storage("exported", 12).exported()).await;
+    let raw = exported.raw_buffer();
+    assert_eq!(Reflect::get(&raw, &"size".into()).unwrap(), 12, "an exported buffer is as large as it says");
+    drop(exported);
+    context.trim();
+    for (name, buffer, alive) in
+        [("kept", kept.raw_buffer(), true), ("trimmed", trimmed, false), ("exported", raw, false)]
+    {
+        // Mapping a buffer without MAP_READ, or a destroyed one, fails alike; submitting tells them apart.
+        let device = context.raw_device();
+        call(&device, "pushErrorScope", &["validation".into()]);
+        let encoder = call(&device, "createCommandEncoder", &[]);
+        call(&encoder, "clearBuffer", &[buffer]);
+        let commands = call(&encoder, "finish", &[]);
+        let queue = Reflect::get(&device, &"queue".into()).unwrap();
+        call(&queue, "submit", &[js_sys::Array::of1(&commands).into()]);
+        let error = JsFuture::from(Promise::from(call(&device, "popErrorScope", &[]))).await.unwrap();
+        assert_eq!(error.is_null(), alive, "{name}: {error:?}");
+    }
+    context.dispose();
+}
+
+#[wasm_bindgen_test]
+async fn a_pooled_buffer_asked_for_zeroed_is_zero() {
+    let context = context().await;
+    let read = async |buffer: &Buffer| {
+        let mut list = CommandList::new();
+        let id = list.buffer("buffer", 256);
+        let download = list.download(list.whole(id));
+        let prepared = context.prepare(&list, std::slice::from_ref(buffer), &[]).await.unwrap();
+        prepared.run(&[]).await.unwrap().words(download).to_vec()
+    };
+    let buffer = allocate(&context, BufferRequest::storage("old", 256)).await;
+    context.write(&buffer, 0, &[7; 256]).unwrap();
+    let old = buffer.raw_buffer();
+    drop(buffer);
+    let buffer = allocate(&context, BufferRequest::storage("new", 256).zeroed()).await;
+    assert_eq!(buffer.raw_buffer(), old, "the pool's buffer serves again");
+    assert_eq!(read(&buffer).await, [0; 64]);
+    let another = allocate(&context, BufferRequest::storage("another", 256).zeroed()).await;
+    assert_eq!(read(&another).await, [0; 64]);
+    context.dispose();
+}
+
+#[wasm_bindgen_test]
+async fn a_pipeline_is_compiled_once_a_context() {
+    let context = context().await;
+    let requests = [affine(1.0), affine(2.0), affine(1.0)];
+    let mut heard = Vec::new();
+    let pipelines = context
+        .pipelines(&requests, &mut |done, total| {
+            heard.push((done, total));
+            Ok(())
+        })
+        .await
+        .unwrap();
+    assert_eq!(pipelines.len(), 3);
+    assert_eq!(heard, [(0, 2), (1, 2), (2, 2)]);
+    assert_eq!((context.stats().pipelines, context.stats().pipeline_cache_hits), (2, 0));
+    pipeline(&context, affine(2.0)).await;
+    assert_eq!((context.stats().pipelines, context.stats().pipeline_cache_hits), (2, 1));
+
+    let stop = || residua::Error::new(ErrorCode::Aborted, "stopped");
+    let stopped = context.pipelines(&[affine(5.0)], &mut |_, _| Err(stop())).await;
+    assert_eq!(stopped.err(), Some(stop()));
+    context.dispose();
+}
+
+#[wasm_bindgen_test]
+async fn wgsl_that_does_not_compile_is_a_shader_compilation_error_with_the_text() {
+    let context = context().await;
+    let valid = affine(1.0);
+    let broken = [
+        (
+            "a name that is not there",
+            PipelineRequest { wgsl: valid.wgsl.replace("x[i]", "z[i]"), ..valid.clone() },
+            "line 10",
+        ),
+        ("an entry point that is not there", PipelineRequest { entry: "gradient".into(), ..valid.clone() }, "gradient"),
+        ("a layout that is not the text's", PipelineRequest { layout: MAP[..2].to_vec(), ..valid.clone() }, "affine"),
+    ];
+    for (case, request, words) in broken {
+        let wgsl = request.wgsl.clone();
+        let result = context.pipelines(&[valid.clone(), request], &mut |_, _| Ok(())).await;
+        let error = result.err().expect(case);
+        assert_eq!(error.code, ErrorCode::ShaderCompilation, "{case}: {error}");
+        assert!(error.message.contains(words), "{case}: {error}");
+        assert_eq!(error.wgsl, Some(wgsl), "{case}");
+    }
+    check_affine(&context).await;
+    context.dispose();
+}
+
+#[wasm_bindgen_test]
+async fn work_beyond_the_limits_is_refused_before_anything_is_allocated() {
+    let context = context().await;
+    let limit = context.limits().max_buffer_size;
+    let requests = [BufferRequest::storage("small", 4), BufferRequest::storage("residuals", limit + 4)];
+    let error = context.allocate(&requests).await.err().unwrap();
+    assert_eq!(error.code, ErrorCode::LimitExceeded);
+    for part in ["residuals".to_owned(), "maxBufferSize".to_owned(), (limit + 4).to_string(), limit.to_string()] {
+        assert!(error.message.contains(&part), "{part} in {error}");
+    }
+    assert_eq!(context.stats().buffers, 0);
+    assert_eq!(context.stats().peak_buffer_bytes, 0);
+    context.dispose();
+}
+
+#[wasm_bindgen_test]
+async fn a_refused_allocation_leaves_nothing_behind() {
+    let context = context().await;
+    let idle = allocate(&context, BufferRequest::storage("idle", 4096)).await;
+    drop(idle);
+    // SwiftShader would give nearly anything, so the device's answer is written for it: out of memory, always.
+    let device = context.raw_device();
+    let answer = Closure::<dyn FnMut() -> Promise>::new(|| {
+        let error = Object::new();
+        Reflect::set(&error, &"message".into(), &"no room".into()).unwrap();
+        Promise::resolve::<JsValue>(&error.into())
+    });
+    Reflect::set(&device, &"popErrorScope".into(), answer.as_ref()).unwrap();
+    let requests = [BufferRequest::storage("small", 4096), BufferRequest::storage("large", 8192)];
+    let error = context.allocate(&requests).await.err().unwrap();
+    Reflect::delete_property::<JsValue>(device.unchecked_ref(), &"popErrorScope".into()).unwrap();
+    assert_eq!(error.code, ErrorCode::OutOfMemory, "{error}");
+    assert!(error.message.contains("12288 bytes for small, large: no room"), "{error}");
+    let stats = context.stats();
+    assert_eq!((stats.buffers, stats.buffer_bytes), (0, 0), "unused buffers were given up for it");
+    assert_eq!(stats.peak_buffer_bytes, 4096, "what was refused never counted");
+    context.dispose();
+}
+
+#[wasm_bindgen_test]
+async fn a_device_lost_in_mid_flight_fails_everything_promptly_and_a_new_context_works() {
+    let context = context().await;
+    let (prepared, _, _) = prepare(&context, 1 << 20, 1.0).await;
+    let x = vec![0_u8; 4 << 20];
+    let submission = prepared.submit(&[&x]).unwrap();
+    let late = prepared.submit(&[&x]).unwrap();
+    call(&context.raw_device(), "destroy", &[]);
+    let start = js_sys::Date::now();
+    assert_eq!(submission.finish().await.unwrap_err().code, ErrorCode::DeviceLost);
+    assert_eq!(late.finish().await.unwrap_err().code, ErrorCode::DeviceLost);
+    // Ten times what a loss takes on the slowest of machines seen; a hang would be for ever.
+    assert!(js_sys::Date::now() - start < 2000.0, "it took {} ms", js_sys::Date::now() - start);
+    assert!(context.is_lost());
+    assert_eq!(prepared.submit(&[&x]).err().unwrap().code, ErrorCode::DeviceLost);
+    let storage = BufferRequest::storage("x", 4);
+    assert_eq!(context.allocate(&[storage]).await.err().unwrap().code, ErrorCode::DeviceLost);
+    let compiled = context.pipelines(&[affine(1.0)], &mut |_, _| Ok(())).await;
+    assert_eq!(compiled.err().unwrap().code, ErrorCode::DeviceLost);
+    let info = JsFuture::from(context.lost()).await.unwrap();
+    assert_eq!(Reflect::get(&info, &"reason".into()).unwrap(), "destroyed");
+    assert!(Reflect::get(&info, &"message".into()).unwrap().is_string());
+    drop(prepared);
+    assert_eq!(context.stats().buffers, 0);
+
+    let next = self::context().await;
+    check_affine(&next).await;
+    next.dispose();
+}
+
+#[wasm_bindgen_test]
+async fn an_application_s_device_is_adopted_and_stays_its_own() {
+    let navigator = Reflect::get(&js_sys::global(), &"navigator".into()).unwrap();
+    let gpu = Reflect::get(&navigator, &"gpu".into()).unwrap();
+    let adapter = JsFuture::from(Promise::from(call(&gpu, "requestAdapter", &[]))).await.unwrap();
+    let device = JsFuture::from(Promise::from(call(&adapter, "requestDevice", &[]))).await.unwrap();
+    let context = Context::create(None, Some(device.clone())).await.unwrap();
+    assert_eq!(context.raw_device(), device);
+    assert_eq!(context.limits().max_storage_buffers_per_shader_stage, 8, "the device has default limits");
+    check_affine(&context).await;
+    let buffer = allocate(&context, BufferRequest::storage("points", 1024)).await;
+    context.dispose();
+    assert_eq!(context.stats().buffers, 0);
+    drop(buffer);
+
+    let second = Context::create(None, Some(device.clone())).await.unwrap();
+    check_affine(&second).await;
+    assert!(!second.is_lost(), "disposing a context leaves the application's device alone");
+    let gpu_now = Reflect::get(&navigator, &"gpu".into()).unwrap();
+    assert_eq!(gpu_now, gpu, "navigator.gpu is as it was");
+    assert!(!Object::has_own::<JsValue>(navigator.unchecked_ref(), &"gpu".into()), "and where it was");
+    call(&device, "destroy", &[]);
+    let error = Context::create(None, Some(device)).await.err();
+    assert_eq!(error.map(|error| error.code), Some(ErrorCode::DeviceLost));
+}
+
+#[wasm_bindgen_test]
+async fn two_contexts_work_at_once_and_keep_their_buffers_apart() {
+    let (first, second) = (context().await, context().await);
+    assert_ne!(first.raw_device(), second.raw_device());
+    let (a, _, y) = prepare(&first, 8, 1.0).await;
+    let (b, _, _) = prepare(&second, 8, 10.0).await;
+    let x = [1_f32; 8];
+    let (a, b) = (a.submit(&[bytes(&x)]).unwrap(), b.submit(&[bytes(&x)]).unwrap());
+    let (b, a) = (b.finish().await.unwrap(), a.finish().await.unwrap());
+    assert_eq!((a.reals(y)[3], b.reals(y)[3]), (4.0, 13.0));
+
+    let foreign = allocate(&second, BufferRequest::storage("foreign", 64)).await;
+    assert!(first.write(&foreign, 0, &[0; 4]).is_err());
+    first.dispose();
+    check_affine(&second).await;
+    second.dispose();
+}
+
+#[wasm_bindgen_test]
+async fn disposing_fails_what_waits_and_whatever_comes_later() {
+    let context = context().await;
+    let (prepared, _, _) = prepare(&context, 64, 1.0).await;
+    let submission = prepared.submit(&[&[0; 256]]).unwrap();
+    let raw = context.raw_device();
+    context.dispose();
+    context.dispose();
+    assert_eq!(submission.finish().await.unwrap_err().code, ErrorCode::Disposed);
+    assert_eq!(prepared.submit(&[&[0; 256]]).err().unwrap().code, ErrorCode::Disposed);
+    assert_eq!(context.check().unwrap_err().code, ErrorCode::Disposed);
+    assert_eq!(context.stats().buffers, 0);
+    JsFuture::from(Promise::from(Reflect::get(&raw, &"lost".into()).unwrap())).await.unwrap();
+    JsFuture::from(context.lost()).await.unwrap();
+}
+
+#[wasm_bindgen_test]
+async fn what_is_no_device_or_preference_is_refused_by_name() {
+    for (device, words) in [(JsValue::from_str("gpu"), "gpu"), (Object::new().into(), "another object")] {
+        let error = Context::create(None, Some(device)).await.err().unwrap();
+        assert_eq!(error.code, ErrorCode::InvalidArgument);
+        assert!(error.message.contains(words) && error.message.contains("GPUDevice"), "{error}");
+    }
+    let error = Context::create(Some("fastest"), None).await.err().unwrap();
+    assert_eq!(error.code, ErrorCode::InvalidArgument);
+    assert!(error.message.contains("'fastest'") && error.message.contains("'low-power'"), "{error}");
+}
+
+#[wasm_bindgen_test]
+async fn without_an_adapter_or_without_navigator_gpu_the_message_says_which() {
+    let navigator = Reflect::get(&js_sys::global(), &"navigator".into()).unwrap();
+    let nothing = Object::new();
+    Reflect::set(
+        &nothing,
+        &"requestAdapter".into(),
+        &Closure::<dyn FnMut() -> JsValue>::new(|| JsValue::NULL).into_js_value(),
+    )
+    .unwrap();
+    for (gpu, words) in [(JsValue::UNDEFINED, "no navigator.gpu"), (nothing.into(), "no adapter")] {
+        let descriptor = Object::new();
+        Reflect::set(&descriptor, &"value".into(), &gpu).unwrap();
+        Reflect::set(&descriptor, &"configurable".into(), &true.into()).unwrap();
+        Reflect::define_property::<JsValue>(navigator.unchecked_ref(), &"gpu".into(), &descriptor).unwrap();
+        let (created, available) = (Context::create(None, None).await, Context::is_available().await);
+        Reflect::delete_property::<JsValue>(navigator.unchecked_ref(), &"gpu".into()).unwrap();
+        let error = created.err().unwrap();
+        assert_eq!(error.code, ErrorCode::GpuUnavailable);
+        assert!(error.message.contains(words), "{error}");
+        assert!(!available);
+    }
+    assert!(Context::is_available().await);
+}
+
+#[wasm_bindgen_test]
+async fn a_software_adapter_is_known_for_one() {
+    let context = context().await;
+    let adapter = context.adapter();
+    let words = format!("{} {}", adapter.architecture, adapter.description).to_lowercase();
+    let is_known = ["swiftshader", "llvmpipe"].iter().any(|name| words.contains(name));
+    assert!(adapter.is_software || !is_known, "{adapter:?}");
+    assert!(!adapter.vendor.is_empty(), "{adapter:?}");
+    context.dispose();
+}
+
+fn call(on: &JsValue, method: &str, arguments: &[JsValue]) -> JsValue {
+    let function: Function = Reflect::get(on, &method.into()).unwrap().unchecked_into();
+    function.apply(on, &arguments.iter().collect()).unwrap()
+}
+
+async fn sleep(milliseconds: u32) {
+    let promise = Promise::new(&mut |resolve, _| {
+        call(&js_sys::global(), "setTimeout", &[resolve.into(), milliseconds.into()]);
+    });
+    JsFuture::from(promise).await.unwrap();
+}

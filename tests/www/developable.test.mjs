@@ -1,0 +1,133 @@
+// The developability energy, recorded by the package and evaluated by the facade tests' own evaluator of tapes, so that the formula is tested apart from
+// both engines, in double precision and with every operation rounded to single.
+import assert from 'node:assert/strict';
+import { register } from 'node:module';
+import { test } from 'node:test';
+import { icosphere } from '../../www/mesh/icosphere.js';
+import { perturb } from '../../www/mesh/perturb.js';
+import { meshTopology } from '../../www/mesh/topology.js';
+import { evaluate, gradient, jacobiEigen, tapeOf } from '../facade/reference.mjs';
+
+// The pages' import map, for Node.
+const built = new URL('../../pkg-template/dist/index.js', import.meta.url).href;
+register(`data:text/javascript,${encodeURIComponent(`export const resolve = (name, context, next) => name === 'residua' ? { url: ${JSON.stringify(built)}, shortCircuit: true } : next(name, context);`)}`);
+const { V, Vec3 } = await import('residua');
+const { developableEnergies, edgeLengths, normalSpread } = await import('../../www/energies/developable.js');
+
+const closed = (count) => Array.from({ length: count }, (_, i) => [i, (i + 1) % count]);
+
+/** The tape of one star's energy: center first, then its neighbours. */
+function starTape(points, faces) {
+  const params = points.flat().map((coordinate) => V.W(coordinate));
+  return tapeOf(params, (values) => {
+    const vertices = points.map((_, i) => new Vec3(...values.slice(3 * i, 3 * i + 3)));
+    return normalSpread(vertices[0], faces.map(([b, c]) => [vertices[b + 1], vertices[c + 1]]));
+  });
+}
+
+const subtract = (a, b) => a.map((coordinate, d) => coordinate - b[d]);
+const cross = (a, b) => [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]];
+const dot = (a, b) => a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
+
+/** λ_min(Σ θ N Nᵀ) as the paper writes it, in world coordinates. */
+function byDefinition([center, ...ring], faces) {
+  const sum = [[0, 0, 0], [0, 0, 0], [0, 0, 0]];
+  for (const [b, c] of faces) {
+    const u = subtract(ring[b], center), w = subtract(ring[c], center);
+    const normal = cross(u, w).map((coordinate) => coordinate / Math.hypot(...cross(u, w)));
+    const angle = Math.acos(dot(u, w) / Math.hypot(...u) / Math.hypot(...w));
+    for (let i = 0; i < 3; i++) for (let j = 0; j < 3; j++) sum[i][j] += angle * normal[i] * normal[j];
+  }
+  return jacobiEigen(sum).values[0];
+}
+
+/** The stars of the perturbed icosphere of 2,562 vertices: some of all places and both valences. */
+function sphereStars() {
+  const { positions, triangles } = icosphere(4);
+  const moved = perturb(positions);
+  const { interior } = meshTopology(moved.length / 3, triangles);
+  const point = (vertex) => Array.from(moved.subarray(3 * vertex, 3 * vertex + 3));
+  return [0, 5, 11, 12, 100, 777, 1500, 2561].map((vertex) => {
+    const i = interior.vertices.indexOf(vertex);
+    return [point(vertex), ...Array.from(interior.indices.subarray(interior.offsets[i], interior.offsets[i + 1]), point)];
+  });
+}
+
+test('the energy of a star is the smallest eigenvalue of its covariance of normals, closed or open', () => {
+  for (const points of sphereStars()) {
+    for (const faces of [closed(points.length - 1), closed(points.length - 1).slice(0, -2)]) {
+      const expected = byDefinition(points, faces);
+      // arccos of a cosine near 1/2 and a sum of terms up to 2π: a few units in the last place of 2π.
+      assert.ok(Math.abs(evaluate(starTape(points, faces), points.flat()) - expected) < 2e-14);
+    }
+  }
+});
+
+test('in single precision a fine mesh keeps its energy and its gradient', () => {
+  let worstValue = 0, worstGradient = 0;
+  for (const exact of sphereStars()) {
+    const points = exact.map((point) => point.map(Math.fround));
+    const tape = starTape(points, closed(points.length - 1));
+    const double = gradient(tape, points.flat()), single = gradient(tape, points.flat(), Math.fround);
+    const largest = Math.max(...double.gradient.map(Math.abs));
+    worstValue = Math.max(worstValue, Math.abs(single.value / double.value - 1));
+    worstGradient = Math.max(worstGradient, ...double.gradient.map((entry, i) => Math.abs(single.gradient[i] - entry) / largest));
+  }
+  console.log(`f32 against f64: value ${worstValue.toExponential(1)}, gradient ${worstGradient.toExponential(1)}`);
+  // Edges are a fourteenth of the coordinates and the normals tilt by a thirtieth, so that 2⁻²⁴ grows up to a hundredfold. Summed in world coordinates the
+  // eigenvalue, a thousandth of the matrix, would be off by 2⁻²⁴ of the matrix, which is more.
+  assert.ok(worstValue < 1e-5);
+  assert.ok(worstGradient < 1e-5);
+});
+
+test('its gradient is that of central differences, although the frame is held', () => {
+  for (const points of sphereStars().slice(2, 5)) {
+    const x = points.flat();
+    const tape = starTape(points, closed(points.length - 1));
+    const { gradient: exact } = gradient(tape, x);
+    const largest = Math.max(...exact.map(Math.abs));
+    exact.forEach((entry, i) => {
+      const at = (step) => evaluate(tape, x.map((coordinate, k) => (k === i ? coordinate + step : coordinate)));
+      // Truncation falls with the square of the step and is 3e-7 at 1e-6; there rounding, 1e-16/1e-6, is still below it.
+      assert.ok(Math.abs((at(1e-6) - at(-1e-6)) / 2e-6 - entry) < 1e-6 * largest);
+    });
+  }
+});
+
+test('what is developable has no energy: flat stars, folds, single faces', () => {
+  const around = (count, height) => Array.from({ length: count }, (_, i) => {
+    const angle = (2 * Math.PI * i) / count;
+    return [Math.cos(angle), Math.sin(angle), height(Math.cos(angle))];
+  });
+  const cases = {
+    flat: [[0, 0, 0], ...around(6, () => 0)],
+    'folded along an edge': [[0, 0, 0], ...around(4, (x) => -Math.abs(x))],
+    'bent along two edges in one line': [[0, 0, 0], [0, 1, 0], [1, 0.5, -0.3], [1, -0.5, -0.3], [0, -1, 0], [-1, 0, -0.8]],
+  };
+  for (const [name, points] of Object.entries(cases)) assert.ok(Math.abs(evaluate(starTape(points, closed(points.length - 1)), points.flat())) < 1e-15, name);
+  const open = [[0, 0, 0], [1, 0, 0.3], [0, 1, 0.5], [-1, 0.2, 0]];
+  assert.ok(Math.abs(evaluate(starTape(open.slice(0, 3), [[0, 1]]), open.slice(0, 3).flat())) < 1e-15, 'one face');
+  assert.ok(Math.abs(evaluate(starTape(open, [[0, 1], [1, 2]]), open.flat())) < 1e-15, 'two faces');
+});
+
+test('a corner of a cube has the energy π/2, whichever way it is turned', () => {
+  for (const corner of [[[1, 0, 0], [0, 1, 0], [0, 0, 1]], [[0, 0, -1], [0, 1, 0], [1, 0, 0]], [[-1, 0, 0], [0, -1, 0], [0, 0, 1]]]) {
+    const points = [[0, 0, 0], ...corner];
+    // Three right angles with perpendicular normals: Σ θ N Nᵀ = π/2 · I.
+    assert.ok(Math.abs(evaluate(starTape(points, closed(3)), points.flat()) - Math.PI / 2) < 1e-14);
+  }
+});
+
+test('a mesh has one energy for each vertex and each edge, and the edges are at rest at first', () => {
+  const { positions, triangles } = icosphere(1);
+  const topology = meshTopology(positions.length / 3, triangles);
+  const { params, energies } = developableEnergies({ positions }, topology);
+  assert.equal(params.length, 3 * 42);
+  assert.equal(energies(params).length, 42 + 120);
+  assert.equal(edgeLengths(positions, topology.edges).length, 120);
+  const edgesOnly = tapeOf(params, (values) => V.sum(energies(values).slice(42)));
+  // Each of 120 squared differences of rounding.
+  assert.ok(evaluate(edgesOnly, positions) < 1e-28);
+  // Twice the size is (2 − 1)² an edge.
+  assert.ok(Math.abs(evaluate(edgesOnly, positions.map((coordinate) => 2 * coordinate)) - 120) < 1e-10);
+});
