@@ -184,3 +184,24 @@ test('a problem may grow after compiling and be compiled again', async () => {
   const again = await handedOver(problem);
   assert.deepEqual([again.functions.numParams, again.functions.numResiduals], [2, 2]);
 });
+
+test('a data buffer holds the numbers as they were given, and says where each recipe finds its own', async () => {
+  const problem = new Problem();
+  const points = problem.parameters('p', { dim: 1, values: [0, 0, 0] });
+  const offsets = [0, 1, 3, 4];
+  const block = problem.residuals('r', {
+    inputs: { p: points.star(offsets, [0, 1, 2, 0]), d: problem.data([5, 6, 7]), w: problem.dataStar(offsets, [1, 2, 3, 4, 5, 6, 7, 8], 2) },
+    residual: ({ p, d, w }) => V.sum(p.map((x, i) => x.mul(w[i].x).add(w[i].y))).sub(d),
+  });
+  assert.equal(block.dataBuffer('w'), null, 'before compiling');
+  const { functions, fake } = await handedOver(problem);
+  const requests = [];
+  fake.compiled[0].dataBuffer = (...args) => requests.push(args.map((arg) => [...arg])) && { a: 'buffer' };
+  const buffer = block.dataBuffer('w');
+  assert.deepEqual(buffer, { a: 'buffer' });
+  assert.equal(block.dataBuffer('w'), buffer, 'the same one each time');
+  // Instances 0 and 2 have one entry, instance 1 has two; w follows d, which has column 0.
+  assert.deepEqual(requests, [[[1, 2, 3, 4, 5, 6, 7, 8], [0, 1], [1, 1], [4, 4], [0, 6, 1, 7, /**/ 2, 3, 4, 5]]]);
+  functions.dispose();
+  assert.equal(block.dataBuffer('w'), null, 'after dispose');
+});
