@@ -2,7 +2,7 @@
 
 import { makeDisposable } from './dispose.js';
 import { describe, invalidArgument, ResiduaError } from './errors.js';
-import { ready, type Instance } from './loading.js';
+import { isRunning, ready, type Instance } from './loading.js';
 import { checkOptions } from './numeric-arguments.js';
 import type { RawContext } from './raw.js';
 
@@ -119,7 +119,7 @@ export class GpuContext {
   }
 
   private isUsable(): boolean {
-    return !this.disposed && this.instance.failure === null && !this.instance.call(() => this.handle.isLost());
+    return !this.disposed && isRunning(this.instance) && !this.instance.call(() => this.handle.isLost());
   }
 
   private use<T>(work: (handle: RawContext) => T): T {

@@ -64,7 +64,7 @@ export class GpuCompiledFunctions {
     this.kernelCount = instance.call(() => raw.kernelCount());
     this.compileTimes = Object.freeze({ ...instance.call(() => raw.compileTimes()) });
     this.current = subject.startValues.slice();
-    subject.attach((recipe, firstColumn) => this.read((handle) => handle.dataBuffer?.(recipe, firstColumn) ?? null));
+    subject.attach((work) => this.read(work));
   }
 
   /**

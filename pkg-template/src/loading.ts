@@ -133,6 +133,11 @@ export function running(): Instance {
   return current;
 }
 
+/** Whether an instance is the one that runs, and has not failed. */
+export function isRunning(instance: Instance): boolean {
+  return instance === current && instance.failure === null;
+}
+
 /** Runs on `module` from now on, as if init() had loaded it. */
 export function start(module: RawModule): Instance {
   const instance = new Instance(module);

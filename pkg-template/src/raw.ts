@@ -144,8 +144,17 @@ export interface RawFunctions {
     aborted: () => boolean,
   ): Promise<RawSolveResult>;
   parameterBuffer(): GPUBuffer | null | undefined;
-  /** The buffer of a data input, where a module gives it a buffer of its own. */
-  dataBuffer?(recipe: number, firstColumn: number): GPUBuffer | null | undefined;
+  /**
+   * A buffer that holds `numbers`, from which later calls take data: of recipe `recipes[k]` the columns from `firstColumns[k]` on,
+   * `lengths[k]` numbers, column after column, each at its place in the buffer that `sources` says. Null on the CPU.
+   */
+  dataBuffer(
+    numbers: Float64Array,
+    recipes: Uint32Array,
+    firstColumns: Uint32Array,
+    lengths: Uint32Array,
+    sources: Uint32Array,
+  ): GPUBuffer | null;
   download(): Promise<Float64Array>;
   dispose(): void;
 }

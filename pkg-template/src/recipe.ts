@@ -114,18 +114,26 @@ export function makeRecipes(
   return { recipes, residuals };
 }
 
-/** The numbers of one data input for a recipe's instances, column after column. */
-export function dataColumns(input: DataInput | DataStarInput, values: Float64Array, instances: Uint32Array): Float64Array {
+/** Where among a data input's numbers those of a recipe's instances stand, column after column. */
+export function dataSources(input: DataInput | DataStarInput, instances: Uint32Array): Uint32Array {
   const count = instances.length;
   const { dim } = input;
   const offsets = offsetsOf(input);
   const width = offsets === null ? dim : dim * lengthAt(offsets, instances[0] as number);
-  const columns = new Float64Array(width * count);
+  const sources = new Uint32Array(width * count);
   for (let j = 0; j < count; j++) {
     const instance = instances[j] as number;
     const first = offsets === null ? instance * dim : (offsets[instance] as number) * dim;
-    for (let column = 0; column < width; column++) columns[column * count + j] = values[first + column] as number;
+    for (let column = 0; column < width; column++) sources[column * count + j] = first + column;
   }
+  return sources;
+}
+
+/** The numbers of one data input for a recipe's instances, column after column. */
+export function dataColumns(input: DataInput | DataStarInput, values: Float64Array, instances: Uint32Array): Float64Array {
+  const sources = dataSources(input, instances);
+  const columns = new Float64Array(sources.length);
+  for (let i = 0; i < columns.length; i++) columns[i] = values[sources[i] as number] as number;
   return columns;
 }
 

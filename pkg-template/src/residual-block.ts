@@ -20,8 +20,9 @@ export interface ResidualBlock {
   /** New per-instance numbers for a data input, as many as it was made with. */
   setData(input: string, values: Numbers): void;
   /**
-   * The f32 GPU buffer of a data input, to write by copy or compute between calls; null on the CPU and before compiling. Of several
-   * compiled functions it is the latest one's. With stars of varying length the data stand in several buffers: 'invalid-argument'.
+   * The f32 GPU buffer of a data input, to write by copy or compute between calls: its numbers in the order in which they were
+   * given. It is made by the first call of this, and the same one from then on. Null on the CPU, before compiling and after the
+   * functions are disposed; of several compiled functions it is the latest one's.
    */
   dataBuffer(input: string): GPUBuffer | null;
   /** Weight of the block in sums and costs, finite and not negative; 1 by default. */
@@ -53,8 +54,8 @@ export class ResidualInstances implements ResidualBlock {
   enabled = true;
   /** Number of the latest change of weight, loss or enabled. */
   settingsChange = 0;
-  /** Finds the GPU buffer of a data input in the latest functions compiled, by recipe of this block and first column. */
-  findBuffer: ((recipe: number, firstColumn: number) => GPUBuffer | null) | null = null;
+  /** In the functions compiled from it, the latest last: finds the GPU buffer of a data input. */
+  readonly bufferFinders: ((input: string) => GPUBuffer | null)[] = [];
 
   constructor(
     readonly name: string,
@@ -79,14 +80,8 @@ export class ResidualInstances implements ResidualBlock {
   }
 
   dataBuffer(input: string): GPUBuffer | null {
-    const argument = `${this.name}.dataBuffer: input`;
-    this.find(argument, input);
-    if (this.findBuffer === null || this.recipes.length === 0) return null;
-    if (this.recipes.length > 1) {
-      throw invalidArgument(argument, `"${input}", whose block has stars of ${this.recipes.length} lengths`, 'inputs of blocks with one buffer; use setData');
-    }
-    const firstColumn = this.recipes[0]?.firstColumns.get(input) as number;
-    return this.findBuffer(0, firstColumn);
+    this.find(`${this.name}.dataBuffer: input`, input);
+    return this.bufferFinders.at(-1)?.(input) ?? null;
   }
 
   setWeight(weight: number): void {

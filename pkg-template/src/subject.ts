@@ -8,8 +8,8 @@ import { invalidArgument } from './errors.js';
 import type { ParameterBlocks, ValueEdit } from './parameter-array.js';
 import type { Problem } from './problem.js';
 import type { RawFunctions, RawModule, RawProblem, Tape } from './raw.js';
-import { dataColumns } from './recipe.js';
-import type { ResidualInstances } from './residual-block.js';
+import { dataColumns, dataSources } from './recipe.js';
+import type { BlockData, ResidualInstances } from './residual-block.js';
 import type { Value } from './value.js';
 
 /** What was changed: numbers, and everything else as commands in their order. */
@@ -35,8 +35,8 @@ export interface Subject {
   takeEdits(): Edits;
   /** To be asked at the moment of a call, after `takeEdits`. */
   writeBack(): WriteBack;
-  /** Lets residual blocks find their buffers in `raw`, until detached. */
-  attach(buffer: (recipe: number, firstColumn: number) => GPUBuffer | null): void;
+  /** Lets residual blocks have buffers of their data made; `read` calls into the module. */
+  attach(read: (work: (raw: RawFunctions) => GPUBuffer | null) => GPUBuffer | null): void;
   /** Ends that. */
   detach(): void;
 }
@@ -50,7 +50,7 @@ export class ProblemSubject implements Subject {
   private readonly blocks: readonly ResidualInstances[];
   private readonly blockIds = new Map<ResidualInstances, number>();
   private readonly recipeIds = new Map<ResidualInstances, number[]>();
-  private finders: (readonly [ResidualInstances, ResidualInstances['findBuffer']])[] = [];
+  private readonly finders = new Map<ResidualInstances, (input: string) => GPUBuffer | null>();
   private seen: number;
   private firstEdits = true;
   private startData: readonly ReadonlyMap<string, Float64Array>[];
@@ -166,17 +166,42 @@ export class ProblemSubject implements Subject {
     };
   }
 
-  attach(buffer: (recipe: number, firstColumn: number) => GPUBuffer | null): void {
-    this.finders = this.blocks.map((block) => {
-      const ids = this.recipeIds.get(block) ?? [];
-      const find = (recipe: number, firstColumn: number) => buffer(ids[recipe] as number, firstColumn);
-      block.findBuffer = find;
-      return [block, find] as const;
-    });
+  attach(read: (work: (raw: RawFunctions) => GPUBuffer | null) => GPUBuffer | null): void {
+    for (const block of this.blocks) {
+      const made = new Map<string, GPUBuffer | null>();
+      const find = (input: string): GPUBuffer | null => {
+        let buffer = made.get(input);
+        if (buffer === undefined) made.set(input, (buffer = read((raw) => this.makeBuffer(raw, block, input))));
+        return buffer;
+      };
+      this.finders.set(block, find);
+      block.bufferFinders.push(find);
+    }
   }
 
   detach(): void {
-    for (const [block, find] of this.finders) if (block.findBuffer === find) block.findBuffer = null;
+    for (const [block, find] of this.finders) {
+      const position = block.bufferFinders.indexOf(find);
+      if (position >= 0) block.bufferFinders.splice(position, 1);
+    }
+  }
+
+  private makeBuffer(raw: RawFunctions, block: ResidualInstances, key: string): GPUBuffer | null {
+    const { input, values } = block.data.get(key) as BlockData;
+    const parts = block.recipes.map(({ instances }) => dataSources(input, instances));
+    const sources = new Uint32Array(parts.reduce((total, part) => total + part.length, 0));
+    let end = 0;
+    for (const part of parts) {
+      sources.set(part, end);
+      end += part.length;
+    }
+    return raw.dataBuffer(
+      values,
+      Uint32Array.from(this.recipeIds.get(block) ?? []),
+      Uint32Array.from(block.recipes, ({ firstColumns }) => firstColumns.get(key) as number),
+      Uint32Array.from(parts, (part) => part.length),
+      sources,
+    );
   }
 }
 

@@ -6,7 +6,7 @@
 import { invalidGraph } from './errors.js';
 import { Op, type OpCode } from './op-codes.js';
 import type { Tape } from './raw.js';
-import type { Scalar, Value } from './value.js';
+import { checkOperand, type Scalar, type Value } from './value.js';
 
 /** Where the parameters of a recording come from. */
 export type RecordingKind =
@@ -87,9 +87,10 @@ export class Recording {
 
   /** The position of an operand, importing it when it was made outside. */
   operand(x: Scalar): number {
-    if (typeof x === 'number') return this.number(Op.constant, x);
-    if (x.recording === this) return x.index;
-    return this.import(x);
+    // The way of nearly all operands first; what cannot be one is told apart on the other.
+    if (typeof x === 'object' && x !== null && x.recording === this) return x.index;
+    checkOperand(x);
+    return typeof x === 'number' ? this.number(Op.constant, x) : this.import(x);
   }
 
   /** The positions of several operands. */

@@ -280,15 +280,12 @@ function leaf(op: OpCode, number: number, label: string | undefined): Value {
 
 /** Applies an operation to one operand. */
 export function unary(op: OpCode, a: Scalar): Value {
-  checkOperand(a);
   const recording = activeRecording();
   return recording === null ? operation(op, a, null, null) : Value.at(recording, recording.push(op, recording.operand(a), 0, 0));
 }
 
 /** Applies an operation to two operands. */
 export function binary(op: OpCode, a: Scalar, b: Scalar): Value {
-  checkOperand(a);
-  checkOperand(b);
   const recording = activeRecording();
   return recording === null
     ? operation(op, a, b, null)
@@ -297,9 +294,6 @@ export function binary(op: OpCode, a: Scalar, b: Scalar): Value {
 
 /** `a` where the condition is not 0, else `b`. */
 export function select(condition: Scalar, a: Scalar, b: Scalar): Value {
-  checkOperand(condition);
-  checkOperand(a);
-  checkOperand(b);
   const recording = activeRecording();
   if (recording === null) return operation(Op.select, condition, a, b);
   return Value.at(
@@ -325,12 +319,14 @@ function operation(op: OpCode, a: Scalar, b: Scalar | null, c: Scalar | null): V
 }
 
 function withNode(x: Scalar): Value {
+  checkOperand(x);
   if (typeof x === 'number') return constant(x);
   if (x.node === null) throw foreign(x);
   return x;
 }
 
-function checkOperand(x: Scalar): void {
+/** Throws unless `x` can be an operand. */
+export function checkOperand(x: Scalar): void {
   if (typeof x === 'number' ? x !== x : !(x instanceof Value)) {
     throw invalidArgument('an operand', describe(x), 'a Value or a number that is not NaN');
   }

@@ -1,0 +1,339 @@
+/**
+ * How calls on compiled functions queue, what applies to which, and what dispose, abort and a trap do; with a fake module.
+ */
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { GpuCompiledFunctions, GpuContext, init, lbfgs, Problem, V } from '../../pkg-template/dist/index.js';
+import { deferred, install, residuaError, settle } from './fake-module.mjs';
+
+async function compiled(options) {
+  const fake = install();
+  const problem = new Problem();
+  const p = problem.parameters('p', { dim: 2, values: [1, 2, 3, 4] });
+  const block = problem.residuals('r', { inputs: { p: p.at([0, 1]), d: problem.data([5, 6]) }, residual: ({ p, d }) => p.x.mul(p.y).sub(d) });
+  const functions = await GpuCompiledFunctions.compile(problem, options);
+  return { fake, problem, p, block, functions, raw: fake.compiled.at(-1) };
+}
+
+test('calls run one after another, in order', async () => {
+  const { functions, raw } = await compiled();
+  const gate = deferred();
+  raw.hold = () => gate.promise;
+  const first = functions.evaluate();
+  const second = functions.evaluateSumWithGradient();
+  const third = functions.evaluate([9, 9, 9, 9]);
+  await settle();
+  assert.deepEqual(raw.log, [['evaluate']]);
+  gate.resolve();
+  assert.deepEqual([...(await first)], [1, 2, 3, 4]);
+  await second;
+  assert.deepEqual([...(await third)], [9, 9, 9, 9]);
+  assert.deepEqual(raw.log, [['evaluate'], ['sum'], ['evaluate']]);
+});
+
+test('x is captured at the call, and does not change the parameters', async () => {
+  const { functions, p } = await compiled();
+  const x = Float64Array.of(5, 6, 7, 8);
+  const result = functions.evaluate(x);
+  x.fill(0);
+  assert.deepEqual([...(await result)], [5, 6, 7, 8]);
+  assert.deepEqual([...p.values()], [1, 2, 3, 4]);
+  assert.deepEqual([...(await functions.evaluate())], [1, 2, 3, 4]);
+});
+
+test('what is set during a call applies to the next one', async () => {
+  const { functions, raw, p, block } = await compiled();
+  const gate = deferred();
+  raw.hold = () => gate.promise;
+  const before = functions.evaluate();
+  p.setAt(1, [30, 40]);
+  block.setData('d', [50, 60]);
+  block.setWeight(2);
+  block.setEnabled(false);
+  p.setConstant([0]);
+  const after = functions.evaluate();
+  p.set([0, 0, 0, 0]);
+  gate.resolve();
+  assert.deepEqual([...(await before)], [1, 2, 3, 4]);
+  assert.deepEqual([...(await after)], [1, 2, 30, 40]);
+  assert.deepEqual([...(await functions.evaluate())], [0, 0, 0, 0]);
+  assert.deepEqual(raw.log, [
+    ['evaluate'],
+    ['setConstant', [1, 1, 0, 0]],
+    ['setData', 0, 0, [50, 60]],
+    ['setWeight', 0, 2],
+    ['setLoss', 0, 'squared', 0, 0, 1],
+    ['setEnabled', 0, false],
+    ['setValues', [1, 2, 30, 40]],
+    ['evaluate'],
+    ['setValues', [0, 0, 0, 0]],
+    ['evaluate'],
+  ]);
+});
+
+test('what is set before a call but after it was made queued does not reach it', async () => {
+  const { functions, p } = await compiled();
+  const early = functions.evaluate();
+  p.set([9, 9, 9, 9]);
+  assert.deepEqual([...(await early)], [1, 2, 3, 4]);
+});
+
+test('a solve writes back, and what was set meanwhile wins', async () => {
+  const { functions, raw, p } = await compiled();
+  const gate = deferred();
+  raw.hold = () => gate.promise;
+  const solve = lbfgs(functions);
+  await settle();
+  p.setAt(0, [-1, -2]);
+  gate.resolve();
+  const { x } = await solve;
+  assert.deepEqual([...x], [101, 102, 103, 104]);
+  assert.deepEqual([...p.values()], [-1, -2, 103, 104]);
+  assert.deepEqual([...(await functions.evaluate())], [-1, -2, 103, 104]);
+});
+
+test('two solves that were queued together both write back', async () => {
+  const { functions, p } = await compiled();
+  await Promise.all([lbfgs(functions), lbfgs(functions)]);
+  assert.deepEqual([...p.values()], [201, 202, 203, 204]);
+});
+
+test('a solve by one function is known to another of the same problem', async () => {
+  const { functions, problem } = await compiled();
+  const other = await GpuCompiledFunctions.compile(problem);
+  await lbfgs(functions);
+  assert.deepEqual([...(await other.evaluate())], [101, 102, 103, 104]);
+});
+
+test('with readBack: false x is empty and values stay until download', async () => {
+  const { functions, raw, p } = await compiled();
+  const { x } = await lbfgs(functions, { readBack: false });
+  assert.equal(x.length, 0);
+  assert.equal(raw.options.readBack, 0);
+  assert.deepEqual([...p.values()], [1, 2, 3, 4]);
+  assert.deepEqual([...(await functions.download())], [101, 102, 103, 104]);
+  assert.deepEqual([...p.values()], [101, 102, 103, 104]);
+});
+
+test('a block set after a solve without read-back does not undo the solve of the others', async () => {
+  const { functions, p } = await compiled();
+  await lbfgs(functions, { readBack: false });
+  p.setAt(0, [7, 8]);
+  assert.deepEqual([...(await functions.evaluate())], [7, 8, 103, 104]);
+  await functions.download();
+  assert.deepEqual([...p.values()], [7, 8, 103, 104]);
+});
+
+test('params are written back to, and one that was set meanwhile keeps its number', async () => {
+  const fake = install();
+  const params = [V.W(1), V.W(2)];
+  const functions = await GpuCompiledFunctions.compile(params, ([a, b]) => a.mul(b));
+  assert.deepEqual(params.map((param) => param.data), [1, 2], 'compiling changes nothing');
+  const gate = deferred();
+  fake.compiled[0].hold = () => gate.promise;
+  const solves = [lbfgs(functions), lbfgs(functions)];
+  await settle();
+  params[0].data = -5;
+  gate.resolve();
+  await Promise.all(solves);
+  assert.deepEqual(params.map((param) => param.data), [-5, 202]);
+  assert.deepEqual([...(await functions.evaluate())], [-5, 202]);
+});
+
+test('dispose rejects what is pending at once, the running call too, and frees when that is out', async () => {
+  const { functions, raw } = await compiled();
+  const gate = deferred();
+  raw.hold = () => gate.promise;
+  const calls = [functions.evaluate(), functions.evaluate()];
+  await settle();
+  functions.dispose();
+  for (const call of calls) await assert.rejects(call, residuaError('disposed'));
+  assert.equal(raw.disposed, false, 'the running call still has it');
+  gate.resolve();
+  await settle();
+  assert.equal(raw.disposed, true);
+  assert.deepEqual(raw.log, [['evaluate']], 'the second never began');
+});
+
+test('dispose of idle functions frees at once; a second dispose does nothing', async () => {
+  const { functions, raw } = await compiled();
+  functions.dispose();
+  functions.dispose();
+  assert.equal(raw.disposed, true);
+});
+
+test('every call after dispose rejects with disposed', async () => {
+  const { functions } = await compiled();
+  functions.dispose();
+  for (const call of ['evaluate', 'evaluateSumWithGradient', 'evaluateCostWithGradient', 'evaluateJacobian', 'checkGradients', 'download']) {
+    await assert.rejects(functions[call](), residuaError('disposed', /after dispose\(\)/), call);
+  }
+  await assert.rejects(lbfgs(functions), residuaError('disposed'));
+  assert.throws(() => functions.kernels(), residuaError('disposed'));
+  assert.throws(() => functions.parameterBuffer, residuaError('disposed'));
+});
+
+test('a solve that dispose has rejected does not write back', async () => {
+  const { functions, raw, p } = await compiled();
+  const gate = deferred();
+  raw.hold = () => gate.promise;
+  const solve = lbfgs(functions);
+  await settle();
+  functions.dispose();
+  await assert.rejects(solve, residuaError('disposed'));
+  gate.resolve();
+  await settle();
+  assert.deepEqual([...p.values()], [1, 2, 3, 4]);
+});
+
+test('a call that fails does not hold up the next one', async () => {
+  const { functions, raw } = await compiled();
+  raw.hold = async (name) => {
+    if (name === 'sum') throw Object.assign(new Error('the device went away'), { code: 'device-lost' });
+  };
+  await assert.rejects(functions.evaluateSumWithGradient(), residuaError('device-lost', /went away/));
+  assert.equal((await functions.evaluate()).length, 4);
+});
+
+test('true from onIteration and a fired signal stop a solve; what onIteration throws rejects it', async () => {
+  const { functions } = await compiled();
+  let count = 0;
+  const stopped = await lbfgs(functions, { onIteration: () => (count += 1) === 2 });
+  assert.equal(count, 2);
+  assert.equal(stopped.termination, 'aborted');
+  assert.equal(stopped.report(), 'a table');
+  assert.equal((await lbfgs(functions, { signal: AbortSignal.abort() })).termination, 'aborted');
+  await assert.rejects(lbfgs(functions, { onIteration: () => { throw new RangeError('mine'); } }), /mine/);
+});
+
+test('the options of lbfgs reach the module complete', async () => {
+  const { functions, raw } = await compiled();
+  await lbfgs(functions, { maxIterations: 7, c2: 0.5, objective: 'least-squares' });
+  assert.deepEqual(raw.options, {
+    maxIterations: 7, maxTimeMs: Infinity, costTolerance: 1e-6, gradientTolerance: 1e-6, parameterTolerance: 1e-8,
+    historySize: 10, maxLineSearchSteps: 20, c1: 1e-4, c2: 0.5, leastSquares: 1, readBack: 1,
+  });
+});
+
+test('auto takes the CPU under the threshold and says both figures', async () => {
+  const { functions, raw } = await compiled({ fallbackThreshold: 1234 });
+  assert.equal(functions.backend, 'cpu');
+  assert.match(functions.fallbackReason, /^2 residuals .* 1234/);
+  assert.equal(raw.context, undefined);
+});
+
+test('auto takes the GPU from the threshold on, and without one the CPU with the reason', async () => {
+  const { functions, fake, raw } = await compiled({ fallbackThreshold: 2 });
+  assert.equal(functions.backend, 'gpu');
+  assert.equal(functions.fallbackReason, null);
+  assert.equal(raw.context, fake.contexts[0]);
+
+  install({ gpu: false });
+  const onCpu = await GpuCompiledFunctions.compile([V.W(1)], ([x]) => x, { fallbackThreshold: 0 });
+  assert.equal(onCpu.backend, 'cpu');
+  assert.match(onCpu.fallbackReason, /navigator\.gpu/);
+  await assert.rejects(GpuCompiledFunctions.compile([V.W(1)], ([x]) => x, { backend: 'gpu' }), residuaError('gpu-unavailable', /navigator\.gpu/));
+  const asked = await GpuCompiledFunctions.compile([V.W(1)], ([x]) => x, { backend: 'cpu' });
+  assert.deepEqual([asked.backend, asked.fallbackReason], ['cpu', null]);
+});
+
+test('the default context is shared, and fresh after a loss or dispose', async () => {
+  const fake = install();
+  const first = await GpuContext.default();
+  assert.equal(await GpuContext.default(), first);
+  fake.contexts.at(-1).isGone = true;
+  const second = await GpuContext.default();
+  assert.notEqual(second, first);
+  second.dispose();
+  assert.equal(fake.contexts.at(-1).disposed, true);
+  const third = await GpuContext.default();
+  assert.notEqual(third, second);
+  assert.throws(() => second.stats(), residuaError('disposed'));
+  const own = await GpuContext.create();
+  assert.notEqual(own, third);
+  await assert.rejects(GpuCompiledFunctions.compile([V.W(1)], ([x]) => x, { backend: 'gpu', context: second }), residuaError('disposed'));
+});
+
+test('a failed request for the default context is not remembered', async () => {
+  const fake = install({ gpu: false });
+  assert.equal(await GpuContext.isAvailable(), false);
+  await assert.rejects(GpuContext.default(), residuaError('gpu-unavailable'));
+  fake.gpu = true;
+  assert.ok(await GpuContext.default());
+});
+
+test('a signal that has fired, or fires while compiling, rejects at once, and what was compiled after all is freed', async () => {
+  const fake = install();
+  await assert.rejects(GpuCompiledFunctions.compile([V.W(1)], ([x]) => x, { signal: AbortSignal.abort() }), residuaError('aborted'));
+  assert.equal(fake.problems.length, 0);
+  const gate = deferred();
+  fake.compileHold = () => gate.promise;
+  const controller = new AbortController();
+  const compiling = GpuCompiledFunctions.compile([V.W(1)], ([x]) => x, { signal: controller.signal });
+  await settle();
+  controller.abort();
+  await assert.rejects(compiling, residuaError('aborted'));
+  gate.resolve();
+  await settle();
+  assert.equal(fake.compiled[0].disposed, true);
+});
+
+test('progress is reported at most ten times a second, and what the listener throws ends the compile', async () => {
+  const fake = install();
+  let calls = 0;
+  fake.compileHold = async (onProgress) => {
+    for (let i = 0; i < 1000; i++) onProgress(i, 1000, 'pipelines');
+  };
+  await GpuCompiledFunctions.compile([V.W(1)], ([x]) => x, { onProgress: () => (calls += 1) });
+  assert.equal(calls, 1, 'a thousand reports within far less than a tenth of a second');
+  await assert.rejects(GpuCompiledFunctions.compile([V.W(1)], ([x]) => x, { onProgress: () => { throw new RangeError('mine'); } }), /mine/);
+  assert.equal(fake.compiled.at(-1).disposed, true);
+});
+
+test('a problem whose hand-over fails is freed', async () => {
+  const fake = install();
+  fake.module.RawProblem.prototype.addBlock = () => {
+    throw Object.assign(new Error('too many'), { code: 'limit-exceeded' });
+  };
+  const problem = new Problem();
+  const p = problem.parameters('p', { dim: 1, values: [1] });
+  problem.residuals('r', { inputs: { p: p.shared() }, residual: ({ p }) => p });
+  await assert.rejects(GpuCompiledFunctions.compile(problem), residuaError('limit-exceeded', /too many/));
+  assert.equal(fake.problems[0].freed, true);
+});
+
+test('a trap rejects what runs with internal, refuses further calls, and init starts afresh', async () => {
+  const { functions, raw, fake } = await compiled();
+  raw.hold = () => {
+    throw new WebAssembly.RuntimeError('unreachable');
+  };
+  await assert.rejects(functions.evaluate(), residuaError('internal', /unreachable.*init\(\)/));
+  raw.hold = null;
+  await assert.rejects(functions.evaluate(), residuaError('internal'));
+  await assert.rejects(GpuCompiledFunctions.compile([V.W(1)], ([x]) => x), residuaError('internal'));
+  assert.throws(() => V.W(1).sin().data, residuaError('internal'));
+  functions.dispose();
+  assert.equal(raw.disposed, false, 'nothing of the failed instance is touched');
+  await init();
+  assert.equal(fake.restarts, 1);
+  assert.ok(await GpuCompiledFunctions.compile([V.W(1)], ([x]) => x));
+  await assert.rejects(functions.evaluate(), residuaError('disposed'));
+});
+
+test('a panic inside the module rejects calls that would never end', async () => {
+  const { functions, raw, fake } = await compiled();
+  raw.hold = () => new Promise(() => {});
+  const call = functions.evaluate();
+  const next = functions.evaluate();
+  await settle();
+  fake.panic('index out of bounds');
+  await assert.rejects(call, residuaError('internal', /index out of bounds/));
+  await assert.rejects(next, residuaError('internal'));
+});
+
+test('init is one promise', async () => {
+  install();
+  assert.equal(init(), init());
+  await init();
+});

@@ -1,0 +1,188 @@
+/**
+ * A stand-in for the WebAssembly module: it notes what it is told, and its calls end when the test says so.
+ */
+
+import { start } from '../../pkg-template/dist/loading.js';
+
+/** Installs a fresh fake module and gives its controls. */
+export function install({ gpu = true } = {}) {
+  const fake = { problems: [], compiled: [], contexts: [], restarts: 0, panic: null, gpu };
+
+  class RawProblem {
+    static fromTape(paramCount, ops, a, b, c, constants, outputs) {
+      const problem = new RawProblem();
+      problem.tape = { paramCount, ops, a, b, c, constants, outputs };
+      return problem;
+    }
+    arrays = [];
+    blocks = [];
+    recipes = [];
+    freed = false;
+    constructor() {
+      fake.problems.push(this);
+    }
+    addArray(...args) {
+      return this.arrays.push(args) - 1;
+    }
+    addBlock(...args) {
+      return this.blocks.push(args) - 1;
+    }
+    addRecipe(...args) {
+      return this.recipes.push(args) - 1;
+    }
+    free() {
+      this.freed = true;
+    }
+  }
+
+  class RawContext {
+    disposed = false;
+    isGone = false;
+    constructor() {
+      fake.contexts.push(this);
+    }
+    static async isAvailable() {
+      return fake.gpu;
+    }
+    static async create() {
+      if (!fake.gpu) throw Object.assign(new Error('there is no navigator.gpu'), { code: 'gpu-unavailable' });
+      return new RawContext();
+    }
+    share() {
+      return this;
+    }
+    device() {
+      return { fake: 'device' };
+    }
+    adapter() {
+      return { vendor: 'fake', architecture: '', description: '', isSoftware: true };
+    }
+    lost() {
+      return new Promise(() => {});
+    }
+    isLost() {
+      return this.isGone;
+    }
+    stats() {
+      return {};
+    }
+    trim() {}
+    dispose() {
+      this.disposed = true;
+    }
+  }
+
+  class RawFunctions {
+    /** Names and arguments of what was called, in order. */
+    log = [];
+    /** Calls that are running: at most one, or the facade has broken its word. */
+    running = 0;
+    /** What to do at the next call instead of resolving at once. */
+    hold = null;
+    disposed = false;
+    constructor(problem, values) {
+      this.problem = problem;
+      this.x = values.slice();
+    }
+    static async compile(problem, values, context, batchSize, onProgress, aborted) {
+      await fake.compileHold?.(onProgress, aborted);
+      const functions = new RawFunctions(problem, values);
+      functions.context = context;
+      fake.compiled.push(functions);
+      return functions;
+    }
+    async run(name, result) {
+      if (this.running > 0) throw new Error('two calls at once');
+      if (this.disposed) throw new Error('called after dispose');
+      this.running += 1;
+      this.log.push([name]);
+      try {
+        await this.hold?.(name);
+        return result();
+      } finally {
+        this.running -= 1;
+      }
+    }
+    note(name, ...args) {
+      if (this.running > 0) throw new Error('a setter during a call');
+      this.log.push([name, ...args]);
+    }
+    numParams = () => this.x.length;
+    kernelCount = () => 1;
+    kernels = () => [];
+    compileTimes = () => ({ group: 1 });
+    setValues(x) {
+      this.note('setValues', Array.from(x));
+      this.x = x.slice();
+    }
+    setConstant = (mask) => this.note('setConstant', Array.from(mask));
+    setBounds = (lower, upper) => this.note('setBounds', Array.from(lower), Array.from(upper));
+    setData = (recipe, column, numbers) => this.note('setData', recipe, column, Array.from(numbers));
+    setWeight = (block, weight) => this.note('setWeight', block, weight);
+    setLoss = (block, kind, a, b, factor) => this.note('setLoss', block, kind, a, b, factor);
+    setEnabled = (block, on) => this.note('setEnabled', block, on);
+    evaluate(x) {
+      const at = Array.from(x ?? this.x);
+      return this.run('evaluate', () => Float64Array.from(at));
+    }
+    evaluateSumWithGradient() {
+      return this.run('sum', () => ({ value: 0, gradient: new Float64Array(this.x.length) }));
+    }
+    lbfgs(options, onIteration, aborted) {
+      this.options = options;
+      return this.run('lbfgs', () => {
+        let stopped = aborted();
+        for (let iteration = 0; !stopped && iteration < 3; iteration++) stopped = onIteration({ iteration, cost: 1 }) || aborted();
+        this.x = this.x.map((value) => value + 100);
+        return {
+          success: !stopped, termination: stopped ? 'aborted' : 'cost-tolerance', message: 'done', iterations: 3, functionEvaluations: 4,
+          initialCost: 1, finalCost: 0, computationTime: 1, x: this.x.slice(), history: [], reportText: 'a table',
+        };
+      });
+    }
+    parameterBuffer = () => undefined;
+    download() {
+      return this.run('download', () => this.x.slice());
+    }
+    dispose() {
+      if (this.running > 0) throw new Error('freed during a call');
+      this.disposed = true;
+    }
+  }
+
+  fake.module = {
+    default: async () => {},
+    RawProblem,
+    RawContext,
+    RawFunctions,
+    evaluateExpression: (ops, a, b, c, constants, parameters, output) => fake.evaluate(ops, a, b, c, constants, parameters, output),
+    onPanic: (listener) => {
+      fake.panic = listener;
+    },
+    restart: () => {
+      fake.restarts += 1;
+    },
+  };
+  start(fake.module);
+  return fake;
+}
+
+/** A promise with its handles. */
+export function deferred() {
+  const handles = {};
+  handles.promise = new Promise((resolve, reject) => Object.assign(handles, { resolve, reject }));
+  return handles;
+}
+
+/** Lets everything run that can. */
+export const settle = () => new Promise((resolve) => setTimeout(resolve, 0));
+
+/** For assert.rejects and assert.throws: a ResiduaError of a code whose message matches. */
+export function residuaError(code, message = /./) {
+  return (error) => {
+    if (error.name !== 'ResiduaError' || error.code !== code || !message.test(error.message)) {
+      throw new Error(`expected ${code} ${message}, got ${error.name} ${error.code}: ${error.message}`, { cause: error });
+    }
+    return true;
+  };
+}

@@ -1,0 +1,180 @@
+/**
+ * Wrong arguments: each gives a ResiduaError of the right code, whose message names the argument, what it got and what it takes.
+ */
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { geometry, GpuCompiledFunctions, GpuContext, lbfgs, loss, Mat3, Problem, V, Vec3 } from '../../pkg-template/dist/index.js';
+import { install, residuaError } from './fake-module.mjs';
+
+/** A problem with an array `p` of 3 blocks of 2 numbers, one `q` of 2 numbers, and a block with data. */
+function setUp() {
+  const problem = new Problem();
+  const p = problem.parameters('p', { dim: 2, values: [1, 2, 3, 4, 5, 6] });
+  const q = problem.parameters('q', { dim: 1, values: [1, 2] });
+  const block = problem.residuals('r', { inputs: { p: p.at([0, 1, 2]), d: problem.data([1, 2, 3]) }, residual: ({ p, d }) => p.x.sub(d) });
+  const bare = problem.residuals('bare', { inputs: { q: q.shared() }, residual: ({ q }) => q });
+  const add = (inputs, residual = () => V.C(1), more = {}) => problem.residuals('new', { inputs, residual, ...more });
+  return { problem, p, q, block, bare, add };
+}
+const other = new Problem();
+const foreignArray = other.parameters('f', { dim: 1, values: [1] });
+
+const CASES = [
+  // Parameter arrays.
+  ['a dim of 0', ({ problem }) => problem.parameters('n', { dim: 0, values: [1] }), /"n": dim: got 0; takes a whole number of at least 1/],
+  ['a dim that is not whole', ({ problem }) => problem.parameters('n', { dim: 1.5, values: [1] }), /dim: got 1\.5/],
+  ['values that are no blocks', ({ problem }) => problem.parameters('n', { dim: 2, values: [1, 2, 3] }), /values: got 3 numbers; takes a positive multiple of dim, 2/],
+  ['no values', ({ problem }) => problem.parameters('n', { dim: 2, values: [] }), /values: got 0 numbers/],
+  ['a NaN among values', ({ problem }) => problem.parameters('n', { dim: 1, values: [0, NaN] }), /values\[1\]: got NaN; takes a finite number/],
+  ['an infinity among values', ({ problem }) => problem.parameters('n', { dim: 1, values: Float64Array.of(Infinity) }), /values\[0\]: got Infinity/],
+  ['a string among values', ({ problem }) => problem.parameters('n', { dim: 1, values: ['1'] }), /values\[0\]: got "1"/],
+  ['values that are no list', ({ problem }) => problem.parameters('n', { dim: 1, values: 3 }), /values: got 3; takes an array/],
+  ['a name that is taken', ({ problem }) => problem.parameters('p', { dim: 1, values: [1] }), /name: got "p" a second time/],
+  ['an empty name', ({ problem }) => problem.parameters('', { dim: 1, values: [1] }), /name: got ""/],
+  ['no spec', ({ problem }) => problem.parameters('n'), /spec: got undefined; takes an object/],
+  ['set with another length', ({ p }) => p.set([1, 2]), /p\.set: values: got 2 numbers; takes 6: 3 blocks of 2/],
+  ['setAt beyond the end', ({ p }) => p.setAt(3, [1, 2]), /p\.setAt: index: got 3; takes a whole number from 0 to 2/],
+  ['setAt with another length', ({ p }) => p.setAt(0, [1]), /p\.setAt: values: got 1 numbers; takes 2/],
+  ['setAt with NaN', ({ p }) => p.setAt(0, [1, NaN]), /p\.setAt: values\[1\]: got NaN/],
+  ['setConstant beyond the end', ({ p }) => p.setConstant([0, 7]), /p\.setConstant: indices\[1\]: got 7; .*blocks of "p", 3/],
+  ['setConstant of a coordinate that is not there', ({ p }) => p.setConstant([0], true, [2]), /coordinates\[0\]: got 2; .*coordinates of a block, 2/],
+  ['setConstant with a word', ({ p }) => p.setConstant([0], 'yes'), /constant: got "yes"; takes true or false/],
+  ['bounds that are none', ({ p }) => p.setBounds({}), /bounds: got neither lower nor upper/],
+  ['bounds of another length', ({ p }) => p.setBounds({ lower: [1, 2, 3] }), /lower: got 3 numbers; takes one number or 2/],
+  ['a NaN bound', ({ p }) => p.setBounds({ upper: NaN }), /upper\[0\]: got NaN/],
+  ['bounds the wrong way round', ({ p }) => p.setBounds({ lower: 2, upper: [3, 1] }), /lower bound 2 above the upper bound 1 at block 0, coordinate 1/],
+  ['an unknown manifold', ({ p }) => p.setManifold('torus'), /manifold: got "torus"; takes one of 'euclidean'/],
+  ['a manifold of another dimension', ({ p }) => p.setManifold('unit-quaternion'), /'unit-quaternion' for blocks of 2/],
+  ['bounds on a manifold', ({ q }) => { q.setManifold('angle'); q.setBounds({ lower: 0 }); }, /bounds for "q", which has the manifold 'angle'/],
+  ['a manifold on bounds', ({ q }) => { q.setBounds({ lower: 0 }); q.setManifold('angle'); }, /'angle' for "q", which has bounds/],
+  // Inputs.
+  ['an index out of range', ({ p }) => p.at([0, 1, 3]), /p\.at: indices\[2\]: got 3; takes a whole number from 0 below the number of blocks of "p", 3/],
+  ['a negative index', ({ p }) => p.at(Int32Array.of(0, -1)), /indices\[1\]: got -1/],
+  ['an index that is not whole', ({ p }) => p.at([0.5]), /indices\[0\]: got 0\.5/],
+  ['a NaN index', ({ p }) => p.at([NaN]), /indices\[0\]: got NaN/],
+  ['indices that are no list', ({ p }) => p.at('012'), /indices: got "012"; takes an array of indices/],
+  ['indices that are no multiple of n', ({ p }) => p.at([0, 1, 2], 2), /indices: got 3 indices; takes a multiple of n, 2/],
+  ['an n of 0', ({ p }) => p.at([0], 0), /n: got 0/],
+  ['a shared index out of range', ({ q }) => q.shared(2), /q\.shared: index: got 2; takes a whole number from 0 to 1/],
+  ['offsets that descend', ({ p }) => p.star([0, 2, 1, 3], [0, 1, 2]), /offsets\[2\]: got 1; takes at least the offset before it, 2/],
+  ['offsets that begin above 0', ({ p }) => p.star([1, 3], [0, 1, 2]), /offsets\[0\]: got 1; takes 0/],
+  ['offsets that end early', ({ p }) => p.star([0, 2], [0, 1, 2]), /offsets\[1\]: got 2; takes the number of indices, 3/],
+  ['no offsets', ({ p }) => p.star([], []), /offsets: got an empty array/],
+  ['data that are no multiple of dim', ({ problem }) => problem.data([1, 2, 3], 2), /data: values: got 3 numbers; takes a multiple of dim, 2/],
+  ['data with NaN', ({ problem }) => problem.data([1, NaN]), /data: values\[1\]: got NaN/],
+  ['star data that do not fit the offsets', ({ problem }) => problem.dataStar([0, 2], [1, 2, 3]), /dataStar: offsets\[1\]: got 2; takes the number of values, 3/],
+  // Residual blocks.
+  ['inputs that disagree on instances', ({ p, problem, add }) => add({ a: p.at([0, 1]), b: problem.data([1, 2, 3]) }), /"new": inputs\.b: got 3 instances; takes as many as a has, 2/],
+  ['an input that is none', ({ add }) => add({ a: [0, 1] }), /inputs\.a: got an array of 2; takes what at, shared, star/],
+  ['an input of another problem', ({ add }) => add({ a: foreignArray.shared() }), /inputs\.a: got an input of another problem/],
+  ['no inputs', ({ add }) => add({}), /inputs: got no input/],
+  ['a residual that is no function', ({ q, add }) => add({ q: q.shared() }, 'q'), /residual: got "q"; takes a function/],
+  ['a block name that is taken', ({ problem, q }) => problem.residuals('r', { inputs: { q: q.shared() }, residual: ({ q }) => q }), /name: got "r" a second time/],
+  ['a residual that is NaN', ({ q, add }) => add({ q: q.shared() }, ({ q }) => [q, NaN]), /what residual returned\[1\]: got NaN/],
+  ['reading data of an input', ({ q, add }) => add({ q: q.shared() }, ({ q }) => (q.data > 0 ? q : q.neg())), /called once to record/],
+  ['reading data of an expression', ({ q, add }) => add({ q: q.shared() }, ({ q }) => q.mul(q.add(1).data)), /called once to record/],
+  ['a loss that is none', ({ q, add }) => add({ q: q.shared() }, ({ q }) => q, { loss: { kind: 'huber' } }), /loss: got an object; takes a loss made by/],
+  ['a negative weight', ({ q, add }) => add({ q: q.shared() }, ({ q }) => q, { weight: -1 }), /weight: got -1; takes a finite number of at least 0/],
+  ['a NaN weight', ({ block }) => block.setWeight(NaN), /r\.setWeight: weight: got NaN/],
+  ['data for an input that is not there', ({ block }) => block.setData('x', [1]), /r\.setData: input: got "x"; takes a data input: "d"/],
+  ['data for a block without any', ({ bare }) => bare.setData('x', [1]), /the block has no data input/],
+  ['data of another length', ({ block }) => block.setData('d', [1]), /r\.setData: values: got 1 numbers; takes 3/],
+  ['enabled by a number', ({ block }) => block.setEnabled(1), /enabled: got 1; takes true or false/],
+  ['a Huber loss of 0', () => loss.huber(0), /loss\.huber: delta: got 0; takes a finite number above 0/],
+  ['a scaled loss of nothing', () => loss.scaled(undefined, 1), /loss\.scaled: inner: got undefined/],
+  // Expressions.
+  ['an operand that is undefined', () => V.W(1).add(undefined), /an operand: got undefined; takes a Value or a number/],
+  ['an operand that is NaN', () => V.mul(NaN, 2), /an operand: got NaN/],
+  ['an operand that is a vector', () => V.W(1).mul(Vec3.C(1, 2, 3)), /an operand: got a Vec3/],
+  ['a NaN constant', () => V.C(NaN), /V\.C: value: got NaN/],
+  ['a parameter of a word', () => V.W('1'), /V\.W: value: got "1"/],
+  ['a parameter without a name', () => V.Param(1), /V\.Param: name: got undefined/],
+  ['data set on an expression', () => { V.W(1).add(1).data = 2; }, /data: got a number for an expression/],
+  ['data set to NaN', () => { V.W(1).data = NaN; }, /data: got NaN/],
+  ['the mean of nothing', () => V.mean([]), /V\.mean: a: got an empty array/],
+  ['lists of two lengths', () => V.mse([1, 2], [1]), /V\.mse: targets: got 1 terms; takes as many as outputs, 2/],
+  ['a Huber bound below 0', () => V.huber(1, -1), /V\.huber: delta: got -1/],
+  ['a ring of two', () => geometry.angleDefect(Vec3.C(0, 0, 0), [Vec3.C(1, 0, 0), Vec3.C(0, 1, 0)]), /ring: got 2 vertices; takes at least 3/],
+  ['the centroid of nothing', () => geometry.centroid([]), /points: got an empty array/],
+  ['rows that are no vectors', () => Mat3.fromRows([1, 0, 0], Vec3.C(0, 1, 0), Vec3.C(0, 0, 1)), /Mat3\.fromRows: a: got an array of 3; takes a Vec3/],
+];
+
+for (const [name, act, message] of CASES) {
+  test(`${name} is an invalid argument`, () => assert.throws(() => act(setUp()), residuaError('invalid-argument', message)));
+}
+
+const compile = (...args) => GpuCompiledFunctions.compile(...args);
+const sum = (x) => x[0];
+const functionsOf = async () => compile([V.W(1), V.W(2)], ([a, b]) => a.mul(b));
+for (const [name, act, code, message] of [
+  ['an empty problem', () => compile(new Problem()), 'invalid-argument', /a problem without parameters/],
+  ['a problem without residuals', () => { const p = new Problem(); p.parameters('p', { dim: 1, values: [1] }); return compile(p); }, 'invalid-argument', /a problem without residuals/],
+  ['params that are none', () => compile('x', sum), 'invalid-argument', /params: got "x"; takes an array of parameters/],
+  ['no params', () => compile([], () => V.C(1)), 'invalid-argument', /params: got an empty array/],
+  ['a number among params', () => compile([V.W(1), 2], sum), 'invalid-argument', /params\[1\]: got 2; takes a parameter/],
+  ['a constant among params', () => compile([V.C(1)], sum), 'invalid-argument', /params\[0\]: got a constant/],
+  ['an expression among params', () => compile([V.W(1).add(1)], sum), 'invalid-argument', /params\[0\]: got an expression/],
+  ['a parameter twice', () => { const x = V.W(1); return compile([V.W(0), x, x], sum); }, 'invalid-argument', /params\[2\]: got the same parameter as params\[1\]/],
+  ['no function', () => compile([V.W(1)], { backend: 'cpu' }), 'invalid-argument', /fn: got an object; takes a function/],
+  ['a function that returns nothing', () => compile([V.W(1)], () => {}), 'invalid-graph', /what fn returned: got undefined; takes a Value/],
+  ['an async function', () => compile([V.W(1)], async ([x]) => x), 'invalid-graph', /what fn returned: got a Promise/],
+  ['a function that returns no residuals', () => compile([V.W(1)], () => []), 'invalid-graph', /empty array; takes at least one Value/],
+  ['a string among residuals', () => compile([V.W(1)], ([x]) => [x, 'x']), 'invalid-graph', /returned\[1\]: got "x"/],
+  ['a NaN among residuals', () => compile([V.W(1)], ([x]) => [x, NaN]), 'invalid-argument', /returned\[1\]: got NaN/],
+  ['an unknown backend', () => compile([V.W(1)], sum, { backend: 'webgl' }), 'invalid-argument', /backend: got "webgl"; takes 'auto', 'gpu' or 'cpu'/],
+  ['a context that is none', () => compile([V.W(1)], sum, { context: {} }), 'invalid-argument', /context: got an object; takes a GpuContext/],
+  ['a batch size of 0', () => compile([V.W(1)], sum, { batchSize: 0 }), 'invalid-argument', /batchSize: got 0/],
+  ['a threshold below 0', () => compile([V.W(1)], sum, { fallbackThreshold: -1 }), 'invalid-argument', /fallbackThreshold: got -1/],
+  ['a signal that is none', () => compile([V.W(1)], sum, { signal: true }), 'invalid-argument', /signal: got true; takes an AbortSignal/],
+  ['a listener that is none', () => compile([V.W(1)], sum, { onProgress: 1 }), 'invalid-argument', /onProgress: got 1; takes a function/],
+  ['options that are none', () => compile([V.W(1)], sum, 'cpu'), 'invalid-argument', /options: got "cpu"; takes an object/],
+  ['an unknown power preference', () => GpuContext.create({ powerPreference: 'high' }), 'invalid-argument', /powerPreference: got "high"/],
+  ['x of another length', async () => (await functionsOf()).evaluate([1]), 'invalid-argument', /evaluate: x: got 1 numbers; takes 2/],
+  ['x with NaN', async () => (await functionsOf()).evaluateJacobian([1, NaN]), 'invalid-argument', /evaluateJacobian: x\[1\]: got NaN/],
+  ['lbfgs of something else', () => lbfgs(new Problem()), 'invalid-argument', /lbfgs: functions: got a Problem; takes GpuCompiledFunctions/],
+  ['iterations below 0', async () => lbfgs(await functionsOf(), { maxIterations: -1 }), 'invalid-argument', /maxIterations: got -1/],
+  ['a NaN tolerance', async () => lbfgs(await functionsOf(), { costTolerance: NaN }), 'invalid-argument', /costTolerance: got NaN/],
+  ['c1 above c2', async () => lbfgs(await functionsOf(), { c1: 0.5, c2: 0.1 }), 'invalid-argument', /c1 and c2: got 0\.5 and 0\.1; takes 0 < c1 < c2 < 1/],
+  ['a history of 0', async () => lbfgs(await functionsOf(), { historySize: 0 }), 'invalid-argument', /historySize: got 0/],
+  ['an unknown objective', async () => lbfgs(await functionsOf(), { objective: 'cost' }), 'invalid-argument', /objective: got "cost"/],
+  ['a time limit of 0', async () => lbfgs(await functionsOf(), { maxTimeMs: 0 }), 'invalid-argument', /maxTimeMs: got 0/],
+]) {
+  test(`${name} rejects with ${code}`, async () => {
+    install();
+    await assert.rejects(act(), residuaError(code, message));
+  });
+}
+
+test('a residual function that returns no Value is named with its block', () => {
+  const { q, add } = setUp();
+  for (const [result, message] of [[undefined, /"new": what residual returned: got undefined/], [[q], /returned\[0\]: got a ParameterBlocks/], [[], /empty array/], [{ x: 1 }, /got an object/]]) {
+    assert.throws(() => add({ q: q.shared() }, () => result), residuaError('invalid-graph', message));
+  }
+});
+
+test('a block that failed to be added leaves the problem as it was', () => {
+  const { problem, q, add } = setUp();
+  const before = [problem.numResiduals, problem.blocks.length];
+  assert.throws(() => add({ q: q.shared() }, () => undefined));
+  assert.throws(() => add({ q: q.shared() }, ({ q }) => q, { weight: -1 }));
+  assert.deepEqual([problem.numResiduals, problem.blocks.length], before);
+  add({ q: q.shared() }, ({ q }) => q);
+});
+
+test('a manifold set after compiling is an invalid argument', async () => {
+  install();
+  const { problem, q } = setUp();
+  await GpuCompiledFunctions.compile(problem);
+  assert.throws(() => q.setManifold('angle'), residuaError('invalid-argument', /"angle" after compiling/));
+});
+
+test('an argument that was refused has changed nothing', async () => {
+  install();
+  const { problem, p } = setUp();
+  const functions = await GpuCompiledFunctions.compile(problem);
+  assert.throws(() => p.set([1, 2, 3, 4, 5, NaN]));
+  assert.throws(() => p.setBounds({ lower: 5, upper: 1 }));
+  assert.deepEqual([...p.values()], [1, 2, 3, 4, 5, 6]);
+  assert.deepEqual([...(await functions.evaluate())], [1, 2, 3, 4, 5, 6, 1, 2]);
+});
