@@ -82,8 +82,10 @@ async function fit(): Promise<{ values: number[]; termination: Termination }> {
   return { values: [...line.values()], termination: result.termination };
 }
 
-function inputTypes(problem: Problem, array: ParameterArray<3>, indices: Indices): void {
-  const one: Input<Vec3> = array.at(indices);
+function inputTypes(indices: Indices): number {
+  const problem = new Problem();
+  const array: ParameterArray<3> = problem.parameters('points', { dim: 3, values: [0, 0, 0, 1, 1, 1] });
+  const one: Input<Vec3> = array.at([1]);
   const two: Input<[Vec3, Vec3]> = array.at(indices, 2);
   const many: Input<Vec3[]> = array.star([0, 2], indices);
   const weights: Input<Value[]> = problem.dataStar([0, 2], [1, 1]);
@@ -95,6 +97,7 @@ function inputTypes(problem: Problem, array: ParameterArray<3>, indices: Indices
     residual: ({ one, two: [a, b], many, weights }) => [one.sub(a), b.dot(many[0]!), V.mul(weights[0]!, 2)],
     loss: robust,
   });
+  return problem.numResiduals;
 }
 
 async function refusal(): Promise<ErrorCode> {
@@ -114,7 +117,7 @@ async function main(): Promise<Found> {
   const stats: ContextStats = context.stats();
   if (stats.buffers < 0 || !types.every(Boolean)) throw new Error('impossible');
   context.dispose();
-  inputTypes(new Problem(), new Problem().parameters('points', { dim: 3, values: [0, 0, 0, 1, 1, 1] }), [0]);
+  if (inputTypes([0, 1]) !== 5) throw new Error('one instance has 3 + 1 + 1 residuals');
   const roots = [await root('gpu'), await root('cpu')];
   const { values, termination } = await fit();
   return {
