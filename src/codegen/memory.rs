@@ -88,6 +88,24 @@ impl Dispatch {
         Ok(())
     }
 
+    /// Checks every index that the instances read, and names the first that leads out of its buffer: to say why generated
+    /// code stopped. The dispatch is checked.
+    pub fn check_indices(&self, kernel: &Kernel, views: &[View]) -> Result<()> {
+        for (buffer, address) in kernel.addresses() {
+            let Address::Indexed { indices, column, component } = address else { continue };
+            let View::Index(indices) = &views[indices as usize] else { continue };
+            let length = views[buffer as usize].len();
+            let start = self.column(column, 0) as usize;
+            for index in &indices[start + self.instances.start as usize..start + self.instances.end as usize] {
+                let place = u64::from(*index) + u64::from(component);
+                if place >= length as u64 {
+                    return Err(index_out_of_range(kernel, buffer, place, length));
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Position of [`Address::Column`].
     pub(super) fn column(&self, column: u32, instance: u32) -> u64 {
         u64::from(column) * u64::from(self.stride) + u64::from(instance)

@@ -13,6 +13,7 @@ use crate::graph::{CheckedGraph, NodeId};
 pub mod interpret;
 pub mod memory;
 mod plan;
+pub mod wasm;
 pub mod wgsl;
 
 pub use memory::{Dispatch, View};

@@ -3,9 +3,9 @@
 //! Plans are made by this crate, never by its users, so what [`Kernel::check`] refuses is a bug of ours; it says which part of
 //! the plan is wrong and lets everything after it rely on the rest.
 
-use super::{Address, Call, Element, Kernel, Load};
+use super::{Address, Call, Case, Element, Kernel, Load};
 use crate::error::{Error, Result};
-use crate::graph::{Node, NodeId};
+use crate::graph::{Graph, InputId, Node, NodeId};
 
 impl Kernel {
     /// Checks that the positions in the plan exist, that buffers hold what is read from them, and that calls come after their
@@ -85,30 +85,52 @@ impl Kernel {
     /// For each node, how many operands, stores, calls and totals take it, counting only takers that are needed themselves:
     /// 0 for a node that need not be computed. A call takes its arguments once, however many of its results are needed.
     pub(super) fn uses(&self) -> Vec<u32> {
-        let nodes = self.graph.graph().nodes();
-        let mut uses = vec![0; nodes.len()];
-        for node in self.stores.iter().map(|store| store.node).chain(self.total) {
-            uses[node.index()] += 1;
-        }
         let mut called = vec![false; self.calls.len()];
-        for (position, node) in nodes.iter().enumerate().rev() {
-            if uses[position] == 0 {
-                continue;
-            }
-            for operand in node.operands() {
-                uses[operand.index()] += 1;
-            }
-            let Node::Input(input) = node else { continue };
-            let Load::Call { call, .. } = self.loads[input.0 as usize] else { continue };
+        let outputs = self.stores.iter().map(|store| store.node).chain(self.total);
+        count_uses(self.graph.graph(), outputs, |input, uses| {
+            let Load::Call { call, .. } = self.loads[input.0 as usize] else { return };
             if !std::mem::replace(&mut called[call as usize], true) {
                 let Call { selector, arguments, .. } = &self.calls[call as usize];
                 for argument in arguments.iter().chain([selector]) {
                     uses[argument.index()] += 1;
                 }
             }
-        }
-        uses
+        })
     }
+}
+
+impl Case {
+    /// For each node, how many operands and results it is, counting only operands of nodes that are needed themselves.
+    pub(super) fn uses(&self) -> Vec<u32> {
+        count_uses(self.graph.graph(), self.results.iter().copied(), |_, _| {})
+    }
+}
+
+/// Counts the uses of nodes; `input` adds those that an input makes of earlier nodes.
+fn count_uses(
+    graph: &Graph,
+    outputs: impl Iterator<Item = NodeId>,
+    mut input: impl FnMut(InputId, &mut [u32]),
+) -> Vec<u32> {
+    let mut uses = vec![0; graph.len()];
+    for output in outputs {
+        uses[output.index()] += 1;
+    }
+    for id in graph.ids().rev() {
+        if uses[id.index()] == 0 {
+            continue;
+        }
+        match graph.node(id) {
+            Node::Literal(_) => {}
+            Node::Input(number) => input(number, &mut uses),
+            Node::Apply(op, operands) => {
+                for operand in &operands[..op.arity()] {
+                    uses[operand.index()] += 1;
+                }
+            }
+        }
+    }
+    uses
 }
 
 /// Checks a call and its function, without regard to where its results are used.

@@ -8,6 +8,9 @@ use crate::codegen::memory::{Dispatch, View};
 use crate::codegen::{Kernel, interpret};
 use crate::error::{Error, Result};
 
+#[cfg(target_arch = "wasm32")]
+mod module;
+
 /// Kernels, ready to run.
 pub struct Program {
     kernels: Vec<Kernel>,
@@ -16,6 +19,9 @@ pub struct Program {
 
 /// What runs the kernels.
 enum Engine {
+    /// Generated code.
+    #[cfg(target_arch = "wasm32")]
+    Compiled(module::Module),
     /// The reference evaluation, for the reason given.
     Interpreted(String),
 }
@@ -23,6 +29,18 @@ enum Engine {
 impl Program {
     /// Compiles kernels, or arranges for their interpretation where generated code is refused. An error says that a kernel's
     /// plan is unsound.
+    #[cfg(target_arch = "wasm32")]
+    pub async fn compile(kernels: Vec<Kernel>) -> Result<Program> {
+        let bytes = crate::codegen::wasm::module(&kernels)?;
+        match module::Module::instantiate(&bytes, kernels.len()).await {
+            Ok(module) => Ok(Program { kernels, engine: Engine::Compiled(module) }),
+            Err(reason) => Program::interpreted(kernels, &reason),
+        }
+    }
+
+    /// Arranges for the interpretation of kernels, as there is nothing to run generated code outside of WebAssembly. An error
+    /// says that a kernel's plan is unsound.
+    #[cfg(not(target_arch = "wasm32"))]
     pub async fn compile(kernels: Vec<Kernel>) -> Result<Program> {
         Program::interpreted(kernels, "this build is not WebAssembly")
     }
@@ -36,6 +54,8 @@ impl Program {
     /// Why the kernels are interpreted; `None` when they run as compiled code.
     pub fn interpreted_because(&self) -> Option<&str> {
         match &self.engine {
+            #[cfg(target_arch = "wasm32")]
+            Engine::Compiled(_) => None,
             Engine::Interpreted(reason) => Some(reason),
         }
     }
@@ -47,6 +67,14 @@ impl Program {
             return Err(Error::internal(format!("kernel {kernel} of a program of {}", self.kernels.len())));
         };
         match &self.engine {
+            #[cfg(target_arch = "wasm32")]
+            Engine::Compiled(module) => {
+                dispatch.check(plan, views)?;
+                module.run(kernel, views, dispatch).map_err(|trap| {
+                    let unexpected = || Error::internal(format!("kernel '{}' stopped: {trap}", plan.name));
+                    dispatch.check_indices(plan, views).err().unwrap_or_else(unexpected)
+                })
+            }
             Engine::Interpreted(_) => interpret::run(plan, views, dispatch),
         }
     }

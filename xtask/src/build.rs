@@ -45,7 +45,7 @@ fn wasm(tools: &Tools) -> Outcome {
             tools
                 .node(project::npm_script("binaryen/bin/wasm-opt"))
                 .arg(&module)
-                .args(["-O3", "--output"])
+                .args(["-Os", "--output"])
                 .arg(&module)
                 .args(&features),
         )

@@ -104,12 +104,22 @@ impl Session<'_> {
         }
         announce("package");
         let packed = pack::pack(self.tools);
-        match &packed {
-            Ok(package) => println!("{}", package.sizes),
-            Err(failure) => println!("error: {failure}"),
-        }
         let mut tally = Tally::default();
-        tally.ended(Report::Status, packed.is_ok(), 0);
+        // Packing is one test, the budget another.
+        let checks = match &packed {
+            Ok(package) => vec![Ok(()), package.within_budget()],
+            Err(Failure(words)) => vec![Err(Failure(words.clone()))],
+        };
+        for check in checks {
+            tally.ended(Report::Status, check.is_ok(), 0);
+            if let Err(failure) = check {
+                println!("error: {failure}");
+                tally.failures.extend(failure.0.lines().next().map(str::to_owned));
+            }
+        }
+        if let Ok(package) = &packed {
+            println!("{}", package.sizes);
+        }
         self.results.push(("package", tally));
         let server = Server::start("127.0.0.1", 0, "/", None)?;
         for (name, folder) in RUNNERS {

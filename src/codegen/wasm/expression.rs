@@ -1,0 +1,356 @@
+//! The values of a graph in the locals of a function: one local a value, given back after its last use.
+//!
+//! The same code writes both widths. In [`Width::Pair`] a value is a `v128` with the numbers of two instances, in
+//! [`Width::Single`] an `f64`.
+
+use wasm_encoder::{Encode, Instruction, ValType};
+
+use super::Functions;
+use crate::graph::{Graph, Node, NodeId, Op};
+
+/// How many instances a function computes at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Width {
+    /// Two, in the lanes of a vector.
+    Pair,
+    /// One.
+    Single,
+}
+
+impl Width {
+    /// Type of a value.
+    pub fn value(self) -> ValType {
+        match self {
+            Width::Pair => ValType::V128,
+            Width::Single => ValType::F64,
+        }
+    }
+
+    /// How many instances.
+    pub fn lanes(self) -> u8 {
+        match self {
+            Width::Pair => 2,
+            Width::Single => 1,
+        }
+    }
+}
+
+/// The locals of a function beyond its parameters.
+#[derive(Debug, Default)]
+pub(super) struct Locals {
+    parameters: u32,
+    types: Vec<ValType>,
+    /// Those of the function's value type that hold nothing.
+    free: Vec<u32>,
+}
+
+impl Locals {
+    /// No local yet, beside so many parameters.
+    pub fn after(parameters: u32) -> Locals {
+        Locals { parameters, ..Locals::default() }
+    }
+
+    /// A local that is never given back.
+    pub fn add(&mut self, kind: ValType) -> u32 {
+        self.types.push(kind);
+        self.parameters + self.types.len() as u32 - 1
+    }
+
+    /// The types, in order.
+    pub fn types(&self) -> &[ValType] {
+        &self.types
+    }
+}
+
+/// Where the value of a node stands.
+#[derive(Clone, Copy, Debug)]
+struct Slot {
+    local: u32,
+    /// Whether the local is kept after the last use.
+    kept: bool,
+}
+
+/// Writes the code of a graph's operations.
+pub(super) struct Expression<'a> {
+    /// What is written.
+    pub graph: &'a Graph,
+    /// How many instances at a time.
+    pub width: Width,
+    /// The functions that may be called.
+    pub functions: &'a Functions,
+    /// The function's locals.
+    pub locals: Locals,
+    /// The code so far.
+    pub code: Vec<u8>,
+    uses: Vec<u32>,
+    slots: Vec<Option<Slot>>,
+}
+
+impl<'a> Expression<'a> {
+    /// An expression of which nothing is computed yet; `uses` counts for each node how often [`Expression::take`] will take it.
+    pub fn new(
+        graph: &'a Graph,
+        uses: Vec<u32>,
+        width: Width,
+        functions: &'a Functions,
+        locals: Locals,
+    ) -> Expression<'a> {
+        Expression { graph, width, functions, locals, code: Vec::new(), uses, slots: vec![None; graph.len()] }
+    }
+
+    /// Writes one instruction.
+    pub fn write(&mut self, instruction: Instruction) {
+        instruction.encode(&mut self.code);
+    }
+
+    /// Writes the instruction for the width.
+    pub fn either(&mut self, pair: Instruction, single: Instruction) {
+        self.write(match self.width {
+            Width::Pair => pair,
+            Width::Single => single,
+        });
+    }
+
+    /// How often a node is still to be taken.
+    pub fn uses(&self, node: NodeId) -> u32 {
+        self.uses[node.index()]
+    }
+
+    /// Whether a node's value is in a local.
+    pub fn is_computed(&self, node: NodeId) -> bool {
+        self.slots[node.index()].is_some()
+    }
+
+    /// Pushes a number.
+    pub fn number(&mut self, value: f64) {
+        let bits = u128::from(value.to_bits());
+        self.either(Instruction::V128Const((bits << 64 | bits) as i128), Instruction::F64Const(value.into()));
+    }
+
+    /// Pushes the value of a node that is computed or a literal.
+    fn push(&mut self, node: NodeId) {
+        match (self.graph.literal_value(node), self.slots[node.index()]) {
+            (Some(value), _) => self.number(value),
+            (None, Some(slot)) => self.write(Instruction::LocalGet(slot.local)),
+            (None, None) => unreachable!("operands stand before their users, and locals are kept until the last use"),
+        }
+    }
+
+    /// Counts one use of a node as done.
+    fn release(&mut self, node: NodeId) {
+        self.uses[node.index()] -= 1;
+        if self.uses[node.index()] == 0
+            && let Some(Slot { local, kept: false }) = self.slots[node.index()]
+        {
+            self.locals.free.push(local);
+            self.slots[node.index()] = None;
+        }
+    }
+
+    /// Pushes the value of a node that is computed or a literal, as one of its uses.
+    pub fn take(&mut self, node: NodeId) {
+        self.push(node);
+        self.release(node);
+    }
+
+    /// Pushes one lane of a node's value, as an `f64`; the use is counted with the last lane.
+    pub fn take_lane(&mut self, node: NodeId, lane: u8) {
+        self.push_lane(node, lane);
+        if lane + 1 == self.width.lanes() {
+            self.release(node);
+        }
+    }
+
+    /// Pushes the first lane of a node's value, as an `f64`, as one of its uses.
+    pub fn take_uniform(&mut self, node: NodeId) {
+        self.push_lane(node, 0);
+        self.release(node);
+    }
+
+    fn push_lane(&mut self, node: NodeId, lane: u8) {
+        self.push(node);
+        if self.width == Width::Pair {
+            self.write(Instruction::F64x2ExtractLane(lane));
+        }
+    }
+
+    /// Says that a node's value is in a local, which is kept.
+    pub fn place(&mut self, node: NodeId, local: u32) {
+        self.slots[node.index()] = Some(Slot { local, kept: true });
+    }
+
+    /// Pops the value of a node into a local.
+    pub fn assign(&mut self, node: NodeId) {
+        let local = self.locals.free.pop().unwrap_or_else(|| self.locals.add(self.width.value()));
+        self.write(Instruction::LocalSet(local));
+        self.slots[node.index()] = Some(Slot { local, kept: false });
+    }
+
+    /// Computes a node that applies an op.
+    pub fn apply(&mut self, node: NodeId, op: Op) {
+        let graph = self.graph;
+        let Node::Apply(_, operands) = graph.node(node) else { return };
+        self.operation(op, operands);
+        for operand in &operands[..op.arity()] {
+            self.release(*operand);
+        }
+        self.assign(node);
+    }
+
+    /// Pushes the result of an op. Every case agrees with [`crate::graph::evaluate`] to the last bit, but for the sign of a
+    /// zero that is the smaller or larger of two, and the bits of a NaN.
+    fn operation(&mut self, op: Op, operands: [NodeId; 3]) {
+        use Instruction as I;
+        let [a, b, c] = operands;
+        match op {
+            Op::StopGradient => self.push(a),
+            Op::Neg => self.unary(a, I::F64x2Neg, I::F64Neg),
+            Op::Abs => self.unary(a, I::F64x2Abs, I::F64Abs),
+            Op::Sqrt | Op::Norm => self.unary(a, I::F64x2Sqrt, I::F64Sqrt),
+            Op::Floor => self.unary(a, I::F64x2Floor, I::F64Floor),
+            Op::Ceil => self.unary(a, I::F64x2Ceil, I::F64Ceil),
+            Op::Add => self.binary(a, b, I::F64x2Add, I::F64Add),
+            Op::Sub => self.binary(a, b, I::F64x2Sub, I::F64Sub),
+            Op::Mul => self.binary(a, b, I::F64x2Mul, I::F64Mul),
+            Op::Div => self.binary(a, b, I::F64x2Div, I::F64Div),
+            Op::Min => self.binary(a, b, I::F64x2Min, I::F64Min),
+            Op::Max => self.binary(a, b, I::F64x2Max, I::F64Max),
+            Op::Eq => self.comparison(a, b, I::F64x2Eq, I::F64Eq),
+            Op::Ne => self.comparison(a, b, I::F64x2Ne, I::F64Ne),
+            Op::Lt => self.comparison(a, b, I::F64x2Lt, I::F64Lt),
+            Op::Le => self.comparison(a, b, I::F64x2Le, I::F64Le),
+            Op::Gt => self.comparison(a, b, I::F64x2Gt, I::F64Gt),
+            Op::Ge => self.comparison(a, b, I::F64x2Ge, I::F64Ge),
+            Op::Sign => {
+                // ±1 where |a| > 0; else a itself, which is ±0 or NaN.
+                self.number(1.0);
+                self.copy_sign(a);
+                self.push(a);
+                self.unary(a, I::F64x2Abs, I::F64Abs);
+                self.number(0.0);
+                self.either(I::F64x2Gt, I::F64Gt);
+                self.choose();
+            }
+            Op::InverseNorm => {
+                self.number(0.0);
+                self.number(1.0);
+                self.unary(a, I::F64x2Sqrt, I::F64Sqrt);
+                self.either(I::F64x2Div, I::F64Div);
+                self.is_zero(a);
+                self.choose();
+            }
+            Op::Round => {
+                // ⌊a⌋, and one more where a lies a half or more above it; −0 for what rounds up to 0.
+                self.unary(a, I::F64x2Floor, I::F64Floor);
+                self.push(a);
+                self.unary(a, I::F64x2Floor, I::F64Floor);
+                self.either(I::F64x2Sub, I::F64Sub);
+                self.number(0.5);
+                self.either(I::F64x2Ge, I::F64Ge);
+                self.truth();
+                self.either(I::F64x2Add, I::F64Add);
+                self.copy_sign(a);
+            }
+            Op::GuardedMul => {
+                self.number(0.0);
+                self.binary(a, b, I::F64x2Mul, I::F64Mul);
+                self.is_zero(a);
+                self.choose();
+            }
+            Op::Select => {
+                self.push(c);
+                self.push(b);
+                self.is_zero(a);
+                self.choose();
+            }
+            Op::Exp
+            | Op::Log
+            | Op::Sin
+            | Op::Cos
+            | Op::Tan
+            | Op::Asin
+            | Op::Acos
+            | Op::Atan
+            | Op::Sinh
+            | Op::Cosh
+            | Op::Tanh
+            | Op::Sigmoid
+            | Op::Softplus
+            | Op::Pow
+            | Op::Mod
+            | Op::Atan2 => self.math(op, &operands[..op.arity()]),
+        }
+    }
+
+    fn unary(&mut self, a: NodeId, pair: Instruction, single: Instruction) {
+        self.push(a);
+        self.either(pair, single);
+    }
+
+    fn binary(&mut self, a: NodeId, b: NodeId, pair: Instruction, single: Instruction) {
+        self.push(a);
+        self.push(b);
+        self.either(pair, single);
+    }
+
+    fn comparison(&mut self, a: NodeId, b: NodeId, pair: Instruction, single: Instruction) {
+        self.binary(a, b, pair, single);
+        self.truth();
+    }
+
+    /// Turns the outcome of a comparison (a mask, or an `i32`) into 1 or 0.
+    fn truth(&mut self) {
+        match self.width {
+            Width::Pair => {
+                self.number(1.0);
+                self.write(Instruction::V128And);
+            }
+            Width::Single => self.write(Instruction::F64ConvertI32U),
+        }
+    }
+
+    /// Pushes the outcome of a = 0.
+    fn is_zero(&mut self, a: NodeId) {
+        self.push(a);
+        self.number(0.0);
+        self.either(Instruction::F64x2Eq, Instruction::F64Eq);
+    }
+
+    /// Of two values and the outcome of a comparison, leaves the first where it holds, else the second.
+    fn choose(&mut self) {
+        self.either(Instruction::V128Bitselect, Instruction::Select);
+    }
+
+    /// Gives the value on the stack the sign of a.
+    fn copy_sign(&mut self, a: NodeId) {
+        match self.width {
+            Width::Pair => {
+                // All bits but the sign's of the value, that one of a.
+                self.push(a);
+                let magnitude = u128::from(u64::MAX >> 1);
+                self.write(Instruction::V128Const((magnitude << 64 | magnitude) as i128));
+                self.write(Instruction::V128Bitselect);
+            }
+            Width::Single => {
+                self.push(a);
+                self.write(Instruction::F64Copysign);
+            }
+        }
+    }
+
+    /// Calls an imported function for every lane.
+    fn math(&mut self, op: Op, operands: &[NodeId]) {
+        let function = self.functions.math(op);
+        for lane in 0..self.width.lanes() {
+            for operand in operands {
+                self.push_lane(*operand, lane);
+            }
+            self.write(Instruction::Call(function));
+            match (self.width, lane) {
+                (Width::Single, _) => {}
+                (Width::Pair, 0) => self.write(Instruction::F64x2Splat),
+                (Width::Pair, lane) => self.write(Instruction::F64x2ReplaceLane(lane)),
+            }
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! A function with cases: a switch on the selector, which follows the arguments.
+
+use wasm_encoder::{BlockType, Instruction};
+
+use super::Functions;
+use super::expression::{Expression, Locals, Width};
+use crate::codegen::{Case, Function};
+use crate::graph::Node;
+
+/// The function of one width.
+pub(super) fn function(function: &Function, width: Width, functions: &Functions) -> wasm_encoder::Function {
+    let selector = function.parameters.len() as u32;
+    let mut locals = Locals::after(selector + 1);
+    let mut bodies = Vec::new();
+    for case in &function.cases {
+        let body;
+        (body, locals) = write_case(case, width, functions, locals);
+        bodies.push(body);
+    }
+
+    let mut written = wasm_encoder::Function::new_with_locals_types(locals.types().iter().copied());
+    for _ in &bodies {
+        written.instruction(&Instruction::Block(BlockType::Empty));
+    }
+    let cases: Vec<u32> = (0..bodies.len() as u32).collect();
+    written.instruction(&Instruction::LocalGet(selector));
+    written.instruction(&Instruction::BrTable(cases.into(), 0));
+    for body in bodies {
+        written.instruction(&Instruction::End);
+        written.raw(body);
+        written.instruction(&Instruction::Return);
+    }
+    written.instruction(&Instruction::Unreachable);
+    written.instruction(&Instruction::End);
+    written
+}
+
+/// The code that pushes a case's results, and the locals for the next case to use again.
+fn write_case(case: &Case, width: Width, functions: &Functions, locals: Locals) -> (Vec<u8>, Locals) {
+    let graph = case.graph.graph();
+    let mut body = Expression::new(graph, case.uses(), width, functions, locals);
+    for id in graph.ids() {
+        if body.uses(id) == 0 {
+            continue;
+        }
+        match graph.node(id) {
+            Node::Literal(_) => {}
+            Node::Input(input) => body.place(id, input.0),
+            Node::Apply(op, _) => body.apply(id, op),
+        }
+    }
+    for result in &case.results {
+        body.take(*result);
+    }
+    (body.code, body.locals)
+}

@@ -1,0 +1,172 @@
+//! Kernels as a WebAssembly module in f64.
+//!
+//! [`module`] takes kernels and gives the bytes of a module that imports the memory of ours (`env.memory`) and the functions
+//! of [`math_function`] (`math.sin` …), and exports one function for each kernel, named by its position (`0`, `1`, …). It
+//! takes the address of a [`frame()`] and gives the kernel's total. Whoever calls it has put the frame and the buffers into that
+//! memory and let [`super::Dispatch::check`] see them; an index that leads out of its buffer traps.
+//!
+//! Within, a kernel is a loop over pairs of instances in the lanes of `v128`, and the same code once more for the instance
+//! that may be left. The order of all that rounding depends on is the one that [`super::interpret`] describes.
+
+use std::rc::Rc;
+
+use rustc_hash::FxHashMap;
+use wasm_encoder::{
+    CodeSection, EntityType, ExportKind, ExportSection, FunctionSection, ImportSection, Instruction, MemoryType,
+    Module, TypeSection, ValType,
+};
+
+use self::expression::Width;
+use super::Kernel;
+use crate::error::Result;
+use crate::graph::{Node, Op};
+
+mod expression;
+mod frame;
+mod function;
+mod kernel;
+mod math;
+mod places;
+#[cfg(all(test, not(target_arch = "wasm32")))]
+mod tests;
+
+pub use frame::frame;
+pub use math::{MathFunction, math_function};
+
+/// The functions that generated code calls, by their positions in the module.
+#[derive(Debug, Default)]
+struct Functions {
+    math: FxHashMap<Op, u32>,
+    calls: FxHashMap<(*const super::Function, Width), u32>,
+}
+
+impl Functions {
+    fn math(&self, op: Op) -> u32 {
+        self.math[&op]
+    }
+
+    fn call(&self, function: &Rc<super::Function>, width: Width) -> u32 {
+        self.calls[&(Rc::as_ptr(function), width)]
+    }
+}
+
+/// The sections of a module that functions are added to.
+#[derive(Default)]
+struct Sections {
+    types: TypeSection,
+    type_numbers: FxHashMap<(Vec<ValType>, Vec<ValType>), u32>,
+    imports: ImportSection,
+    functions: FunctionSection,
+    exports: ExportSection,
+    code: CodeSection,
+    count: u32,
+}
+
+impl Sections {
+    fn signature(&mut self, parameters: Vec<ValType>, results: Vec<ValType>) -> u32 {
+        let next = self.type_numbers.len() as u32;
+        *self.type_numbers.entry((parameters, results)).or_insert_with_key(|(parameters, results)| {
+            self.types.ty().function(parameters.iter().copied(), results.iter().copied());
+            next
+        })
+    }
+
+    fn next(&mut self) -> u32 {
+        self.count += 1;
+        self.count - 1
+    }
+
+    fn import_math(&mut self, op: Op, parameters: usize) -> u32 {
+        let signature = self.signature(vec![ValType::F64; parameters], vec![ValType::F64]);
+        self.imports.import("math", op.name(), EntityType::Function(signature));
+        self.next()
+    }
+
+    fn add(&mut self, parameters: Vec<ValType>, results: Vec<ValType>, function: &wasm_encoder::Function) -> u32 {
+        let signature = self.signature(parameters, results);
+        self.functions.function(signature);
+        self.code.function(function);
+        self.next()
+    }
+}
+
+/// The bytes of a module with a function for each kernel. An error says that a kernel's plan is unsound.
+pub fn module(kernels: &[Kernel]) -> Result<Vec<u8>> {
+    kernels.iter().try_for_each(Kernel::check)?;
+    let mut sections = Sections::default();
+    let memory = MemoryType { minimum: 0, maximum: None, memory64: false, shared: false, page_size_log2: None };
+    sections.imports.import("env", "memory", EntityType::Memory(memory));
+
+    // Imports come before all functions of the module's own.
+    let mut functions = Functions::default();
+    for op in imported(kernels) {
+        let function = sections.import_math(op, op.arity());
+        functions.math.insert(op, function);
+    }
+    for call in kernels.iter().flat_map(|kernel| &kernel.calls) {
+        for width in [Width::Pair, Width::Single] {
+            let key = (Rc::as_ptr(&call.function), width);
+            if !functions.calls.contains_key(&key) {
+                let mut parameters = vec![width.value(); call.function.parameters.len()];
+                parameters.push(ValType::I32);
+                let results = vec![width.value(); call.function.results];
+                let body = function::function(&call.function, width, &functions);
+                let position = sections.add(parameters, results, &body);
+                functions.calls.insert(key, position);
+            }
+        }
+    }
+    for (position, kernel) in kernels.iter().enumerate() {
+        let [pairs, single] = [Width::Pair, Width::Single].map(|width| {
+            let body = kernel::function(kernel, width, &functions);
+            sections.add(vec![ValType::I32], vec![width.value()], &body)
+        });
+        let whole = sections.add(vec![ValType::I32], vec![ValType::F64], &whole(pairs, single));
+        sections.exports.export(&position.to_string(), ExportKind::Func, whole);
+    }
+
+    let mut module = Module::new();
+    let Sections { types, imports, functions, exports, code, .. } = sections;
+    module.section(&types).section(&imports).section(&functions).section(&exports).section(&code);
+    Ok(module.finish())
+}
+
+/// The ops that some kernel, or a case of a function it calls, imports; in the order of the op table.
+fn imported(kernels: &[Kernel]) -> Vec<Op> {
+    let graphs = kernels.iter().flat_map(|kernel| {
+        let cases = kernel.calls.iter().flat_map(|call| &call.function.cases).map(|case| &case.graph);
+        cases.chain([&kernel.graph])
+    });
+    let mut ops: Vec<Op> = graphs
+        .flat_map(|graph| graph.graph().nodes())
+        .filter_map(|node| match node {
+            Node::Apply(op, _) if math_function(*op).is_some() => Some(*op),
+            Node::Literal(_) | Node::Input(_) | Node::Apply(..) => None,
+        })
+        .collect();
+    ops.sort_unstable();
+    ops.dedup();
+    ops
+}
+
+/// All pairs, then the instance that may be left: an even one, so its total belongs to lane 0.
+fn whole(pairs: u32, single: u32) -> wasm_encoder::Function {
+    const TOTAL: u32 = 1;
+    let mut function = wasm_encoder::Function::new_with_locals_types([ValType::V128]);
+    for instruction in [
+        Instruction::LocalGet(frame::PARAMETER),
+        Instruction::Call(pairs),
+        Instruction::LocalTee(TOTAL),
+        Instruction::F64x2ExtractLane(0),
+        Instruction::LocalGet(frame::PARAMETER),
+        Instruction::Call(single),
+        Instruction::F64Add,
+        Instruction::LocalGet(TOTAL),
+        Instruction::F64x2ExtractLane(1),
+        Instruction::F64Add,
+        Instruction::End,
+    ] {
+        function.instruction(&instruction);
+    }
+    function
+}

@@ -1,0 +1,272 @@
+//! Addresses in memory: what is the same for all instances is computed before the loop, what several accesses share once an
+//! instance.
+
+use rustc_hash::FxHashMap;
+use wasm_encoder::{BlockType, Encode, Instruction, MemArg, MemArgTarget, ValType};
+
+use super::expression::{Expression, Width};
+use super::frame;
+use crate::codegen::{Address, Kernel, Load};
+use crate::graph::NodeId;
+
+/// A byte address (or a figure) that has a local of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Figure {
+    /// A word of the frame.
+    Word(u32),
+    /// Instance 0 of a column of elements of 2^shift bytes.
+    Column { buffer: u32, column: u32, shift: u32 },
+    /// Element 0 of instance 0 of an interleaved buffer.
+    First(u32),
+    /// The instance times 2^shift.
+    Scaled(u32),
+    /// Component 0 of the instance in an interleaved buffer.
+    Interleaved { buffer: u32, width: u32 },
+    /// Component 0 of what an index names.
+    Indexed { buffer: u32, indices: u32, column: u32, lane: u8 },
+}
+
+/// Whether a pair's two numbers stand beside each other.
+enum Spacing {
+    Beside,
+    Same,
+    Apart,
+}
+
+/// Bytes of a number, and of an index, as shifts.
+const REAL: u32 = 3;
+const INDEX: u32 = 2;
+
+/// The addresses of a kernel's function.
+pub(super) struct Places {
+    /// Code that runs once, before the loop.
+    pub prologue: Vec<u8>,
+    /// The local that holds the instance (the first of a pair).
+    pub instance: u32,
+    figures: FxHashMap<Figure, u32>,
+    /// The largest component that is taken by way of an index: of (buffer, index buffer, column).
+    largest: FxHashMap<(u32, u32, u32), u32>,
+}
+
+impl Places {
+    /// No address yet.
+    pub fn new(kernel: &Kernel, instance: u32) -> Places {
+        let mut largest = FxHashMap::default();
+        let loads = kernel.loads.iter().filter_map(|load| match load {
+            Load::Read { buffer, address } => Some((*buffer, *address)),
+            Load::Call { .. } => None,
+        });
+        for (buffer, address) in loads.chain(kernel.stores.iter().map(|store| (store.buffer, store.address))) {
+            if let Address::Indexed { indices, column, component } = address {
+                let largest = largest.entry((buffer, indices, column)).or_insert(component);
+                *largest = component.max(*largest);
+            }
+        }
+        Places { prologue: Vec::new(), instance, figures: FxHashMap::default(), largest }
+    }
+
+    /// Pushes a number from memory, one for each instance at a time.
+    pub fn load(&mut self, to: &mut Expression, buffer: u32, address: Address) {
+        let width = to.width;
+        match (width, spacing(address)) {
+            (Width::Single, _) => {
+                let at = self.push(to, buffer, address, 0);
+                to.write(Instruction::F64Load(at));
+            }
+            (Width::Pair, Spacing::Beside) => {
+                let at = self.push(to, buffer, address, 0);
+                to.write(Instruction::V128Load(at));
+            }
+            (Width::Pair, Spacing::Same) => {
+                let at = self.push(to, buffer, address, 0);
+                to.write(Instruction::V128Load64Splat(at));
+            }
+            (Width::Pair, Spacing::Apart) => {
+                let second = self.push(to, buffer, address, 1);
+                let first = self.push(to, buffer, address, 0);
+                to.write(Instruction::V128Load64Zero(first));
+                to.write(Instruction::V128Load64Lane { memarg: second, lane: 1 });
+            }
+        }
+    }
+
+    /// Writes a node's value to memory, as one of its uses; where both instances write to one place, the second stays.
+    pub fn store(&mut self, to: &mut Expression, buffer: u32, address: Address, node: NodeId) {
+        match (to.width, spacing(address)) {
+            (Width::Pair, Spacing::Beside) => {
+                let at = self.push(to, buffer, address, 0);
+                to.take(node);
+                to.write(Instruction::V128Store(at));
+            }
+            _ => {
+                for lane in 0..to.width.lanes() {
+                    let at = self.push(to, buffer, address, lane);
+                    to.take_lane(node, lane);
+                    to.write(Instruction::F64Store(at));
+                }
+            }
+        }
+    }
+
+    /// Adds one lane of a node's value to what stands in memory; the use is counted with the last lane.
+    pub fn accumulate(&mut self, to: &mut Expression, buffer: u32, address: Address, node: NodeId, lane: u8) {
+        self.push(to, buffer, address, lane);
+        let at = self.push(to, buffer, address, lane);
+        to.write(Instruction::F64Load(at));
+        to.take_lane(node, lane);
+        to.write(Instruction::F64Add);
+        to.write(Instruction::F64Store(at));
+    }
+
+    /// Pushes what the address of a lane's number is relative to, and gives the rest.
+    fn push(&mut self, to: &mut Expression, buffer: u32, address: Address, lane: u8) -> MemArg {
+        let lane_number = u64::from(lane);
+        let elements = match address {
+            Address::Column(column) => {
+                let start = self.fixed(to, Figure::Column { buffer, column, shift: REAL });
+                let scaled = self.scaled(to, REAL);
+                to.write(Instruction::LocalGet(start));
+                to.write(Instruction::LocalGet(scaled));
+                to.write(Instruction::I32Add);
+                lane_number
+            }
+            Address::Fixed(position) => {
+                let pointer = self.fixed(to, Figure::Word(frame::pointer(buffer)));
+                to.write(Instruction::LocalGet(pointer));
+                u64::from(position)
+            }
+            Address::Interleaved { width, component } => {
+                let local = self.interleaved(to, buffer, width);
+                to.write(Instruction::LocalGet(local));
+                lane_number * u64::from(width) + u64::from(component)
+            }
+            Address::Indexed { indices, column, component } => {
+                let local = self.indexed(to, buffer, indices, column, lane);
+                to.write(Instruction::LocalGet(local));
+                u64::from(component)
+            }
+        };
+        at(elements << REAL, REAL)
+    }
+
+    /// The local of a figure that is the same for all instances.
+    pub fn word(&mut self, to: &mut Expression, word: u32) -> u32 {
+        self.fixed(to, Figure::Word(word))
+    }
+
+    fn fixed(&mut self, to: &mut Expression, figure: Figure) -> u32 {
+        if let Some(local) = self.figures.get(&figure) {
+            return *local;
+        }
+        // What this one is computed from comes first.
+        let from = match figure {
+            Figure::Column { buffer, column: 0, .. } => return self.word(to, frame::pointer(buffer)),
+            Figure::Column { buffer, .. } => {
+                vec![self.word(to, frame::STRIDE), self.word(to, frame::pointer(buffer))]
+            }
+            Figure::First(buffer) => vec![self.word(to, frame::FIRST), self.word(to, frame::pointer(buffer))],
+            Figure::Word(_) | Figure::Scaled(_) | Figure::Interleaved { .. } | Figure::Indexed { .. } => vec![],
+        };
+        let local = to.locals.add(ValType::I32);
+        let mut write = |instruction: Instruction| instruction.encode(&mut self.prologue);
+        match figure {
+            Figure::Word(word) => {
+                write(Instruction::LocalGet(frame::PARAMETER));
+                write(Instruction::I32Load(at(u64::from(word) << INDEX, INDEX)));
+            }
+            Figure::Column { column, shift, .. } => {
+                write(Instruction::LocalGet(from[0]));
+                write(Instruction::I32Const((column << shift) as i32));
+                write(Instruction::I32Mul);
+                write(Instruction::LocalGet(from[1]));
+                write(Instruction::I32Add);
+            }
+            Figure::First(_) => {
+                write(Instruction::LocalGet(from[0]));
+                write(Instruction::I32Const(REAL as i32));
+                write(Instruction::I32Shl);
+                write(Instruction::LocalGet(from[1]));
+                write(Instruction::I32Add);
+            }
+            Figure::Scaled(_) | Figure::Interleaved { .. } | Figure::Indexed { .. } => {
+                unreachable!("these depend on the instance")
+            }
+        }
+        write(Instruction::LocalSet(local));
+        self.figures.insert(figure, local);
+        local
+    }
+
+    fn scaled(&mut self, to: &mut Expression, shift: u32) -> u32 {
+        let instance = self.instance;
+        self.varying(to, Figure::Scaled(shift), |to, _| {
+            to.write(Instruction::LocalGet(instance));
+            to.write(Instruction::I32Const(shift as i32));
+            to.write(Instruction::I32Shl);
+        })
+    }
+
+    fn interleaved(&mut self, to: &mut Expression, buffer: u32, width: u32) -> u32 {
+        let (first, instance) = (self.fixed(to, Figure::First(buffer)), self.instance);
+        self.varying(to, Figure::Interleaved { buffer, width }, |to, _| {
+            to.write(Instruction::LocalGet(instance));
+            to.write(Instruction::I32Const((width << REAL) as i32));
+            to.write(Instruction::I32Mul);
+            to.write(Instruction::LocalGet(first));
+            to.write(Instruction::I32Add);
+        })
+    }
+
+    /// The address of component 0 of what an index names; an index that leads out of the buffer traps.
+    fn indexed(&mut self, to: &mut Expression, buffer: u32, indices: u32, column: u32, lane: u8) -> u32 {
+        let start = self.fixed(to, Figure::Column { buffer: indices, column, shift: INDEX });
+        let scaled = self.scaled(to, INDEX);
+        let pointer = self.word(to, frame::pointer(buffer));
+        let length = self.word(to, frame::length(buffer));
+        let largest = self.largest[&(buffer, indices, column)];
+        self.varying(to, Figure::Indexed { buffer, indices, column, lane }, |to, index| {
+            to.write(Instruction::LocalGet(start));
+            to.write(Instruction::LocalGet(scaled));
+            to.write(Instruction::I32Add);
+            to.write(Instruction::I32Load(at(u64::from(lane) << INDEX, INDEX)));
+            to.write(Instruction::LocalTee(index));
+            // The length is above every component, which the check of the dispatch has seen to.
+            to.write(Instruction::LocalGet(length));
+            to.write(Instruction::I32Const(largest as i32));
+            to.write(Instruction::I32Sub);
+            to.write(Instruction::I32GeU);
+            to.write(Instruction::If(BlockType::Empty));
+            to.write(Instruction::Unreachable);
+            to.write(Instruction::End);
+            to.write(Instruction::LocalGet(index));
+            to.write(Instruction::I32Const(REAL as i32));
+            to.write(Instruction::I32Shl);
+            to.write(Instruction::LocalGet(pointer));
+            to.write(Instruction::I32Add);
+        })
+    }
+
+    /// The local of a figure of the instance, computed where it is first needed; while that happens it is free for use.
+    fn varying(&mut self, to: &mut Expression, figure: Figure, compute: impl FnOnce(&mut Expression, u32)) -> u32 {
+        if let Some(local) = self.figures.get(&figure) {
+            return *local;
+        }
+        let local = to.locals.add(ValType::I32);
+        compute(to, local);
+        to.write(Instruction::LocalSet(local));
+        self.figures.insert(figure, local);
+        local
+    }
+}
+
+fn spacing(address: Address) -> Spacing {
+    match address {
+        Address::Column(_) | Address::Interleaved { width: 1, .. } => Spacing::Beside,
+        Address::Fixed(_) => Spacing::Same,
+        Address::Interleaved { .. } | Address::Indexed { .. } => Spacing::Apart,
+    }
+}
+
+fn at(offset: u64, align: u32) -> MemArg {
+    MemArg { offset, align, target: MemArgTarget::Memory(0), ordering: None }
+}

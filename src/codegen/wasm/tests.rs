@@ -1,0 +1,360 @@
+//! Generated modules run by an interpreter of WebAssembly, against [`interpret`].
+
+#![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
+
+use std::ops::Range;
+use std::rc::Rc;
+
+use wasmi::{Caller, Config, Engine, Linker, Memory, MemoryType, Module, Store as Runtime};
+
+use super::{MathFunction, frame, math_function, module};
+use crate::codegen::{Address, Buffer, Call, Case, Dispatch, Element, Function, Kernel, Load, Store, View, interpret};
+use crate::graph::{CheckedGraph, Graph, InputId, NodeId, Op};
+
+/// A buffer's contents.
+#[derive(Clone, Debug, PartialEq)]
+enum Contents {
+    Reals(Vec<f64>),
+    Indices(Vec<u32>),
+}
+
+impl Contents {
+    fn bytes(&self) -> Vec<u8> {
+        match self {
+            Contents::Reals(numbers) => numbers.iter().flat_map(|number| number.to_le_bytes()).collect(),
+            Contents::Indices(indices) => indices.iter().flat_map(|index| index.to_le_bytes()).collect(),
+        }
+    }
+}
+
+/// Runs a kernel as the generated module's first function, in a memory where the buffers stand one after another, at
+/// addresses that are not aligned for vectors.
+fn run_compiled(kernel: &Kernel, buffers: &mut [Contents], dispatch: &Dispatch) -> Result<f64, String> {
+    let bytes = module(std::slice::from_ref(kernel)).unwrap();
+    let mut config = Config::default();
+    config.wasm_simd(true);
+    let engine = Engine::new(&config);
+    let module = Module::new(&engine, &bytes[..]).expect("the module is valid");
+    let mut runtime = Runtime::new(&engine, ());
+    let memory = Memory::new(&mut runtime, MemoryType::new(4, None)).unwrap();
+
+    let mut next = 4096;
+    let mut places = Vec::new();
+    for buffer in buffers.iter() {
+        let bytes = buffer.bytes();
+        memory.write(&mut runtime, next, &bytes).unwrap();
+        let elements = match buffer {
+            Contents::Reals(numbers) => numbers.len(),
+            Contents::Indices(indices) => indices.len(),
+        };
+        places.push((next as u32, elements as u32));
+        next += bytes.len().next_multiple_of(8) + 8;
+    }
+    let words = frame(dispatch, places.iter().copied());
+    memory.write(&mut runtime, 64, &Contents::Indices(words).bytes()).unwrap();
+
+    let mut linker = Linker::new(&engine);
+    linker.define("env", "memory", memory).unwrap();
+    for op in Op::ALL {
+        match math_function(*op) {
+            Some(MathFunction::Unary(function)) => {
+                linker.func_wrap("math", op.name(), move |_: Caller<()>, a: f64| function(a)).unwrap();
+            }
+            Some(MathFunction::Binary(function)) => {
+                linker.func_wrap("math", op.name(), move |_: Caller<()>, a: f64, b: f64| function(a, b)).unwrap();
+            }
+            None => {}
+        }
+    }
+    let instance = linker.instantiate_and_start(&mut runtime, &module).expect("the imports are those it asks for");
+    let function = instance.get_typed_func::<i32, f64>(&runtime, "0").expect("the kernel is exported");
+    let total = function.call(&mut runtime, 64).map_err(|trap| trap.to_string());
+
+    for (buffer, (place, _)) in buffers.iter_mut().zip(&places) {
+        if let Contents::Reals(numbers) = buffer {
+            for (position, number) in numbers.iter_mut().enumerate() {
+                let mut bytes = [0; 8];
+                memory.read(&runtime, *place as usize + 8 * position, &mut bytes).unwrap();
+                *number = f64::from_le_bytes(bytes);
+            }
+        }
+    }
+    total
+}
+
+fn run_interpreted(kernel: &Kernel, buffers: &mut [Contents], dispatch: &Dispatch) -> Result<f64, String> {
+    let mut views: Vec<View> = buffers
+        .iter_mut()
+        .zip(&kernel.buffers)
+        .map(|(contents, buffer)| match contents {
+            Contents::Reals(numbers) => match buffer.written {
+                true => View::Write(numbers),
+                false => View::Read(numbers),
+            },
+            Contents::Indices(indices) => View::Index(indices),
+        })
+        .collect();
+    interpret::run(kernel, &mut views, dispatch).map_err(|error| error.message)
+}
+
+/// Equal to the last bit, since both forms do the same operations in the same order; but a NaN is a NaN, and the sign of a
+/// zero that `min` or `max` chose from 0 and −0 is not fixed.
+fn same(a: f64, b: f64) -> bool {
+    a == b || (a.is_nan() && b.is_nan())
+}
+
+fn assert_same(compiled: &[Contents], interpreted: &[Contents], about: &str) {
+    for (compiled, interpreted) in compiled.iter().zip(interpreted) {
+        if let (Contents::Reals(compiled), Contents::Reals(interpreted)) = (compiled, interpreted) {
+            for (position, (a, b)) in compiled.iter().zip(interpreted).enumerate() {
+                assert!(same(*a, *b), "{about}: {a} compiled, {b} interpreted, at {position}");
+            }
+        }
+    }
+}
+
+/// A repeatable sequence of numbers (Knuth's MMIX multiplier; the high bits).
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        ((self.0 >> 33) % bound as u64) as usize
+    }
+
+    fn between(&mut self, (low, high): (f64, f64)) -> f64 {
+        low + (high - low) * self.below(1 << 30) as f64 / f64::from(1 << 30)
+    }
+}
+
+fn real(name: &'static str, written: bool) -> Buffer {
+    Buffer { name, element: Element::Real, written }
+}
+
+fn indices(name: &'static str) -> Buffer {
+    Buffer { name, element: Element::Index, written: false }
+}
+
+fn kernel(graph: CheckedGraph, buffers: Vec<Buffer>, loads: Vec<Load>, stores: Vec<Store>) -> Kernel {
+    Kernel { name: "test".into(), header: vec![], graph, buffers, loads, calls: vec![], stores, total: None }
+}
+
+#[test]
+fn every_op_computes_what_the_reference_does() {
+    const SPECIAL: [f64; 14] = [
+        0.0,
+        -0.0,
+        1.0,
+        -1.0,
+        0.5,
+        -0.5,
+        2.5,
+        0.49999999999999994,
+        4503599627370497.0,
+        1e300,
+        -1e-310,
+        f64::INFINITY,
+        f64::NEG_INFINITY,
+        f64::NAN,
+    ];
+    let mut random = Random(1);
+    for op in Op::ALL {
+        let arity = op.arity();
+        let mut points: Vec<Vec<f64>> =
+            (0..101).map(|_| op.domain().iter().map(|domain| random.between(*domain)).collect()).collect();
+        for number in 0..SPECIAL.len().pow(arity as u32) {
+            let digit = |place: usize| SPECIAL[number / SPECIAL.len().pow(place as u32) % SPECIAL.len()];
+            points.push((0..arity).map(digit).collect());
+        }
+
+        let mut graph = Graph::new();
+        let operands: Vec<NodeId> = (0..arity).map(|operand| graph.input(InputId(operand as u32))).collect();
+        let node = graph.apply_raw(*op, &operands);
+        let loads =
+            (0..arity as u32).map(|column| Load::Read { buffer: 0, address: Address::Column(column) }).collect();
+        let store = Store { buffer: 1, address: Address::Column(0), node, accumulate: false };
+        let buffers = vec![real("operands", false), real("results", true)];
+        let kernel = kernel(graph.check(arity as u32).unwrap(), buffers, loads, vec![store]);
+
+        let columns = (0..arity).flat_map(|operand| points.iter().map(move |point| point[operand])).collect();
+        let count = points.len() as u32;
+        let dispatch = Dispatch { instances: 0..count, stride: count, first: 0 };
+        let mut compiled = [Contents::Reals(columns), Contents::Reals(vec![7.0; points.len()])];
+        run_compiled(&kernel, &mut compiled, &dispatch).unwrap();
+        let Contents::Reals(results) = &compiled[1] else { unreachable!() };
+        for (point, result) in points.iter().zip(results) {
+            let expected = crate::graph::evaluate(*op, point);
+            let signs_may_differ = matches!(op, Op::Min | Op::Max);
+            let bits_agree = signs_may_differ || expected.is_nan() || result.to_bits() == expected.to_bits();
+            assert!(same(*result, expected) && bits_agree, "{}{point:?} is {result}, not {expected}", op.name());
+        }
+    }
+}
+
+/// Two cases of two results, with an imported function in the second.
+fn function() -> Function {
+    let case = |name, swapped: bool| {
+        let mut graph = Graph::new();
+        let [a, b] = [0, 1].map(|input| graph.input(InputId(input)));
+        let product = graph.apply_raw(Op::Mul, &[a, b]);
+        let angle = graph.apply_raw(Op::Sin, &[product]);
+        let results = if swapped { vec![angle, a] } else { vec![b, product] };
+        Case { name, graph: graph.check(2).unwrap(), results }
+    };
+    Function { name: "f", parameters: &["a", "b"], results: 2, cases: vec![case("first", false), case("second", true)] }
+}
+
+/// A kernel of many random operations whose inputs and stores use every kind of address, with a call and a total; and
+/// buffers for it.
+fn random_kernel(random: &mut Random, operations: usize, all: u32, first: u32) -> (Kernel, Vec<Contents>) {
+    const BLOCKS: u32 = 5;
+    let parameter = |column, component| Address::Indexed { indices: 3, column, component };
+    let loads = vec![
+        Load::Read { buffer: 0, address: parameter(0, 0) },
+        Load::Read { buffer: 0, address: parameter(0, 2) },
+        Load::Read { buffer: 0, address: parameter(1, 1) },
+        Load::Read { buffer: 1, address: Address::Column(0) },
+        Load::Read { buffer: 1, address: Address::Column(3) },
+        Load::Read { buffer: 2, address: Address::Fixed(1) },
+        Load::Read { buffer: 4, address: Address::Interleaved { width: 3, component: 2 } },
+        Load::Read { buffer: 4, address: Address::Interleaved { width: 1, component: 1 } },
+        Load::Read { buffer: 2, address: Address::Fixed(0) },
+        Load::Call { call: 0, result: 0 },
+        Load::Call { call: 0, result: 1 },
+        // One that is read from where the kernel also writes.
+        Load::Read { buffer: 7, address: Address::Column(1) },
+    ];
+    let mut graph = Graph::new();
+    let mut nodes: Vec<NodeId> = (0..8).map(|input| graph.input(InputId(input))).collect();
+    nodes.push(graph.input(InputId(11)));
+    nodes.push(graph.literal(0.75));
+    let selector = graph.input(InputId(8));
+    let mut calls = vec![];
+    for operation in 0..operations {
+        if operation == operations / 2 {
+            let arguments = vec![nodes[random.below(nodes.len())], nodes[random.below(nodes.len())]];
+            calls.push(Call { function: Rc::new(function()), selector, arguments });
+            nodes.extend([9, 10].map(|input| graph.input(InputId(input))));
+        }
+        let op = Op::ALL[random.below(Op::ALL.len())];
+        let operands: Vec<NodeId> = (0..op.arity()).map(|_| nodes[random.below(nodes.len())]).collect();
+        nodes.push(graph.apply_raw(op, &operands));
+    }
+    let mut any = || nodes[nodes.len() - 1 - random.below(nodes.len() / 2)];
+    let mut store = |buffer, address, accumulate| Store { buffer, address, node: any(), accumulate };
+    let stores = vec![
+        store(5, Address::Interleaved { width: 2, component: 0 }, false),
+        store(5, Address::Interleaved { width: 2, component: 1 }, false),
+        store(6, parameter(0, 0), true),
+        store(6, parameter(1, 2), true),
+        store(6, parameter(0, 2), true),
+        store(7, Address::Column(0), false),
+        store(7, Address::Column(1), false),
+        store(8, Address::Fixed(2), true),
+        store(8, Address::Fixed(0), false),
+        store(8, parameter(1, 3), false),
+        store(9, Address::Column(1), false),
+        store(9, Address::Column(0), false),
+    ];
+    let kernel = Kernel {
+        name: "random".into(),
+        header: vec![],
+        total: Some(any()),
+        graph: graph.check(12).unwrap(),
+        buffers: vec![
+            real("parameters", false),
+            real("data", false),
+            real("uniforms", false),
+            indices("blocks"),
+            real("seeds", false),
+            real("values", true),
+            real("gradient", true),
+            real("state", true),
+            real("sums", true),
+            real("partials", true),
+        ],
+        loads,
+        calls,
+        stores,
+    };
+
+    let mut reals = |count: u32| Contents::Reals((0..count).map(|_| random.between((-2.0, 2.0))).collect());
+    let mut buffers = vec![
+        reals(3 * BLOCKS),
+        reals(4 * all),
+        reals(2),
+        Contents::Indices(vec![]),
+        reals(first + 3 * all),
+        reals(first + 2 * all),
+        reals(3 * BLOCKS),
+        reals(2 * all),
+        reals(3 * BLOCKS + 1),
+        reals(2 * all),
+    ];
+    // Few blocks for many instances, so that neighbours collide.
+    buffers[3] = Contents::Indices((0..2 * all).map(|_| 3 * random.below(BLOCKS as usize) as u32).collect());
+    if let Contents::Reals(uniforms) = &mut buffers[2] {
+        uniforms[0] = random.below(4) as f64 - 1.0;
+    }
+    (kernel, buffers)
+}
+
+#[test]
+fn whole_kernels_do_what_their_interpretation_does() {
+    let mut random = Random(2);
+    let (mut finite, mut written) = (0, 0);
+    for (round, instances) in [0..7, 0..8, 0..1, 0..0, 1..8, 2..7, 3..3, 7..8].into_iter().cycle().take(160).enumerate()
+    {
+        let (kernel, buffers) = random_kernel(&mut random, 5 + round / 2, 8, 3);
+        let dispatch = Dispatch { instances: instances.clone(), stride: 8, first: 3 };
+        let (mut compiled, mut interpreted) = (buffers.clone(), buffers.clone());
+        let total = run_compiled(&kernel, &mut compiled, &dispatch).unwrap();
+        let expected = run_interpreted(&kernel, &mut interpreted, &dispatch).unwrap();
+        let about = format!("round {round}, instances {instances:?}");
+        assert!(same(total, expected), "{about}: total {total} compiled, {expected} interpreted");
+        assert_same(&compiled, &interpreted, &about);
+        for (before, after) in buffers.iter().zip(&compiled) {
+            if let (Contents::Reals(before), Contents::Reals(after)) = (before, after) {
+                let changed = before.iter().zip(after).filter(|(before, after)| before != after);
+                written += changed.clone().count();
+                finite += changed.filter(|(_, after)| after.is_finite()).count();
+            }
+        }
+    }
+    assert!(2 * finite > written && written > 1000, "{finite} of {written} numbers are finite: too few to tell much");
+}
+
+#[test]
+fn thousands_of_operations_make_one_kernel() {
+    let (kernel, buffers) = random_kernel(&mut Random(3), 8000, 3, 0);
+    let dispatch = Dispatch { instances: 0..3, stride: 3, first: 0 };
+    let (mut compiled, mut interpreted) = (buffers.clone(), buffers);
+    run_compiled(&kernel, &mut compiled, &dispatch).unwrap();
+    run_interpreted(&kernel, &mut interpreted, &dispatch).unwrap();
+    assert_same(&compiled, &interpreted, "8,000 operations");
+}
+
+/// x₀ read by index, and stored.
+fn gather() -> Kernel {
+    let mut graph = Graph::new();
+    let node = graph.input(InputId(0));
+    let address = Address::Indexed { indices: 1, column: 0, component: 2 };
+    let store = Store { buffer: 2, address: Address::Column(0), node, accumulate: false };
+    let buffers = vec![real("parameters", false), indices("blocks"), real("values", true)];
+    kernel(graph.check(1).unwrap(), buffers, vec![Load::Read { buffer: 0, address }], vec![store])
+}
+
+#[test]
+fn an_index_beyond_its_buffer_stops_the_kernel() {
+    let run = |blocks: [u32; 3], instances: Range<u32>| {
+        let mut buffers =
+            [Contents::Reals(vec![1.0; 6]), Contents::Indices(blocks.into()), Contents::Reals(vec![0.0; 3])];
+        run_compiled(&gather(), &mut buffers, &Dispatch { instances, stride: 3, first: 0 })
+    };
+    assert_eq!(run([0, 3, 3], 0..3), Ok(0.0));
+    for blocks in [[4, 0, 0], [0, 4, 0], [0, 0, 4], [0, 0, u32::MAX], [u32::MAX - 1, 0, 0]] {
+        let trap = run(blocks, 0..3).unwrap_err();
+        assert!(trap.contains("unreachable"), "{blocks:?}: {trap}");
+    }
+    assert_eq!(run([0, 0, 4], 0..2), Ok(0.0), "an index that no instance reads is nobody's concern");
+}

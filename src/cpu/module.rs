@@ -1,0 +1,72 @@
+//! A generated module in a page: instantiated on our memory, called with the address of a frame in it.
+
+use js_sys::{Function, Object, Reflect, WebAssembly};
+use wasm_bindgen::{JsCast, JsValue};
+use wasm_bindgen_futures::JsFuture;
+
+use crate::codegen::memory::{Dispatch, View};
+use crate::codegen::wasm::{MathFunction, frame, math_function};
+use crate::graph::Op;
+
+/// The functions of an instantiated module, one for each kernel.
+pub(super) struct Module {
+    kernels: Vec<Function>,
+}
+
+impl Module {
+    /// Compiles and instantiates the bytes of a module of so many kernels. The error is the engine's, in words.
+    pub async fn instantiate(bytes: &[u8], kernels: usize) -> Result<Module, String> {
+        let imports = imports().map_err(words)?;
+        // The promise's first, synchronous part copies the bytes.
+        let source = JsFuture::from(WebAssembly::instantiate_buffer(bytes, &imports)).await.map_err(words)?;
+        let exports = || Reflect::get(&Reflect::get(&source, &"instance".into())?, &"exports".into());
+        let exports = exports().map_err(words)?;
+        let kernel = |position: usize| Reflect::get(&exports, &position.to_string().into())?.dyn_into::<Function>();
+        Ok(Module { kernels: (0..kernels).map(kernel).collect::<Result<_, _>>().map_err(words)? })
+    }
+
+    /// Runs a kernel over views that [`Dispatch::check`] has seen. The error is the engine's, in words: a trap.
+    pub fn run(&self, kernel: usize, views: &mut [View], dispatch: &Dispatch) -> Result<f64, String> {
+        let buffers = views.iter_mut().map(|view| {
+            let address = match view {
+                View::Read(numbers) => numbers.as_ptr().expose_provenance(),
+                View::Write(numbers) => numbers.as_mut_ptr().expose_provenance(),
+                View::Index(indices) => indices.as_ptr().expose_provenance(),
+            };
+            (address as u32, view.len() as u32)
+        });
+        let words_of_frame = frame(dispatch, buffers);
+        let address = words_of_frame.as_ptr().expose_provenance() as u32;
+        let total = self.kernels[kernel].call1(&JsValue::UNDEFINED, &address.into()).map_err(words)?;
+        total.as_f64().ok_or_else(|| "a kernel gave no number".into())
+    }
+}
+
+/// Our memory, and the functions that no instruction computes. They are taken from the function table, which hands out the
+/// functions of WebAssembly themselves, so that the generated module calls ours without JavaScript in between.
+fn imports() -> Result<Object, JsValue> {
+    let table: WebAssembly::Table = wasm_bindgen::function_table().dyn_into()?;
+    let math = Object::new();
+    for op in Op::ALL {
+        let address = match math_function(*op) {
+            Some(MathFunction::Unary(function)) => function as usize,
+            Some(MathFunction::Binary(function)) => function as usize,
+            None => continue,
+        };
+        Reflect::set(&math, &op.name().into(), &table.get(address as u32)?.into())?;
+    }
+    let env = Object::new();
+    Reflect::set(&env, &"memory".into(), &wasm_bindgen::memory())?;
+    let imports = Object::new();
+    Reflect::set(&imports, &"env".into(), &env)?;
+    Reflect::set(&imports, &"math".into(), &math)?;
+    Ok(imports)
+}
+
+/// What JavaScript says went wrong.
+fn words(error: JsValue) -> String {
+    match error.dyn_ref::<js_sys::Error>() {
+        Some(error) => format!("{}: {}", error.name(), error.message()),
+        None => format!("{error:?}"),
+    }
+}
