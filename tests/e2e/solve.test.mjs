@@ -137,17 +137,4 @@ test('gradient and Jacobian of the GPU are those of the CPU', async () => {
   assert.ok(cpu.error < 1e-6, `gradient check: ${cpu.error}`);
 });
 
-test('solve() compiles, solves and disposes', async () => {
-  const solved = await page.evaluate(async () => {
-    const { Problem, solve } = window.residua;
-    const problem = new Problem();
-    const x = problem.parameters('x', { dim: 1, values: [3] });
-    problem.residuals('root', { inputs: { x: x.shared() }, residual: ({ x }) => x.square().sub(2) });
-    const result = await solve(problem, { method: 'lbfgs', backend: 'cpu' });
-    return { cost: result.finalCost, x: x.values()[0] };
-  });
-  assert.ok(solved.cost < 1e-6, `cost ${solved.cost}`);
-  close(solved.x, Math.SQRT2, 1e-3, 'root of two');
-});
-
 test('the page has nothing to complain about', () => assert.deepEqual(blank.complaints, []));

@@ -26,7 +26,8 @@ const square = async ({ GpuCompiledFunctions, V }, options) => {
   functions.dispose();
   return { backend, fallbackReason, value };
 };
-const squareOn = (backend) => `(${square})(window.residua, { backend: '${backend}' })`;
+// With a threshold of 0 'auto' takes the GPU for however little work.
+const squareOn = (backend) => `(${square})(window.residua, { backend: '${backend}', fallbackThreshold: 0 })`;
 
 test('the device is described and its use counted', () =>
   inPage({}, async ({ page }) => {
@@ -45,6 +46,11 @@ test('the device is described and its use counted', () =>
     for (const count of stats) assert.ok(count > 0);
   }));
 
+test('auto takes the GPU when there is one, and gives no reason', () =>
+  inPage({}, async ({ page }) => {
+    assert.deepEqual(await page.evaluate(squareOn('auto')), { backend: 'gpu', fallbackReason: null, value: 9 });
+  }));
+
 test('without WebGPU the CPU takes over and says why; asking for the GPU is refused', () =>
   inPage({ webgpu: false }, async ({ page }) => {
     const [available, auto, gpu] = await page.evaluate(`(async () => [
@@ -60,7 +66,7 @@ test('without WebGPU the CPU takes over and says why; asking for the GPU is refu
   }));
 
 test('both backends run under a Content-Security-Policy without unsafe-eval', () =>
-  inPage({ policy: "default-src 'self'; script-src 'self' 'nonce-map' 'wasm-unsafe-eval'" }, async ({ page, complaints }) => {
+  inPage({ policy: "default-src 'self'; img-src data:; script-src 'self' 'nonce-map' 'wasm-unsafe-eval'" }, async ({ page, complaints }) => {
     const [gpu, cpu] = await page.evaluate(`Promise.all([${squareOn('gpu')}, ${squareOn('cpu')}])`);
     assert.deepEqual([gpu.value, cpu.value], [9, 9]);
     assert.deepEqual(complaints, []);

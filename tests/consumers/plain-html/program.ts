@@ -1,10 +1,10 @@
 // A program as a user would write it, touching every part of the public contract. It is type-checked against the
 // packed declarations and then run; `window.result` resolves with what it found.
 import {
-  GpuCompiledFunctions, GpuContext, Mat3, NonlinearLeastSquares, Problem, ResiduaError, V, Value, Vec2, Vec3, Vec4,
-  geometry, init, lbfgs, levenbergMarquardt, loss, solve,
+  GpuCompiledFunctions, GpuContext, Mat3, Problem, ResiduaError, V, Value, Vec2, Vec3, Vec4,
+  geometry, init, lbfgs, loss,
   type Block, type CompileOptions, type ContextStats, type CsrMatrix, type ErrorCode, type GpuContextOptions, type Indices, type Input,
-  type IterationSummary, type LbfgsOptions, type LevenbergMarquardtOptions, type Loss, type Manifold, type Numbers, type Output,
+  type IterationSummary, type LbfgsOptions, type Loss, type Manifold, type Numbers, type Output,
   type ParameterArray, type ResidualBlock, type Scalar, type SolveOptions, type SolveResult, type Termination, type Tuple, type WasmSource,
 } from 'residua';
 
@@ -75,7 +75,10 @@ async function fit(): Promise<{ values: number[]; termination: Termination }> {
     loss: loss.squared(),
   });
   block.setWeight(1);
-  const result = await solve(problem, { method: 'lbfgs', backend: 'cpu', costTolerance: 0 });
+  const functions = await GpuCompiledFunctions.compile(problem, { backend: 'cpu' });
+  const options: SolveOptions & Pick<LbfgsOptions, 'objective'> = { objective: 'least-squares', costTolerance: 0 };
+  const result = await lbfgs(functions, options);
+  functions[Symbol.dispose]();
   return { values: [...line.values()], termination: result.termination };
 }
 
@@ -118,11 +121,6 @@ async function main(): Promise<Found> {
     backends: roots.map(({ backend }) => backend), roots: roots.map(({ root }) => root), fitted: values, termination,
     refused: await refusal(), expression: expression().data,
   };
-}
-
-/** Solvers that are named by the contract; their use is type-checked here. */
-export function leastSquares(functions: GpuCompiledFunctions, options: LevenbergMarquardtOptions & SolveOptions): Promise<SolveResult>[] {
-  return [levenbergMarquardt(functions, options), NonlinearLeastSquares.solve(functions, options)];
 }
 
 window.result = main();
