@@ -133,19 +133,21 @@ async function chooseContext(
   const backend = options.backend ?? 'auto';
   if (backend === 'cpu') return { context: null, fallbackReason: null };
   if (backend === 'gpu') return { context: options.context ?? (await GpuContext.default()), fallbackReason: null };
+  // Where WebGPU does not exist at all, that is the reason to tell, however small the work; finding out costs nothing.
+  const hasWebGpu = (globalThis as { navigator?: { gpu?: unknown } }).navigator?.gpu != null;
   const threshold = options.fallbackThreshold ?? DEFAULT_FALLBACK_THRESHOLD;
-  if (numResiduals < threshold) {
-    return {
-      context: null,
-      fallbackReason: `${numResiduals} residuals are fewer than the fallback threshold of ${threshold}, below which the CPU is faster`,
-    };
-  }
+  const small = numResiduals < threshold;
   try {
-    return { context: options.context ?? (await GpuContext.default()), fallbackReason: null };
+    const context = small && hasWebGpu ? null : (options.context ?? (await GpuContext.default()));
+    if (!small) return { context, fallbackReason: null };
   } catch (error) {
     if (!(error instanceof ResiduaError) || error.code !== 'gpu-unavailable') throw error;
     return { context: null, fallbackReason: error.message };
   }
+  return {
+    context: null,
+    fallbackReason: `residuals: ${numResiduals}, fewer than the fallback threshold of ${threshold} below which the CPU is faster than the GPU`,
+  };
 }
 
 /** Passes progress on at a bearable rate; what the listener throws ends the compile. */
