@@ -1,10 +1,14 @@
 //! The one error type. Each variant carries a stable code of the public contract (`ErrorCode` in the npm package's types)
 //! and a message that names the argument, what it got and what it takes.
 
-/// Everything that can go wrong, by the code that JavaScript sees.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{message}")]
-pub struct Error {
+/// Everything that can go wrong, by the code that JavaScript sees. One pointer, so that a [`Result`] costs no more than its
+/// value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Error(Box<Details>);
+
+/// What an [`Error`] says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Details {
     /// The stable code.
     pub code: ErrorCode,
     /// For a person: what was wrong, where, and what would be right.
@@ -12,6 +16,22 @@ pub struct Error {
     /// The kernel's text, with [`ErrorCode::ShaderCompilation`] alone.
     pub wgsl: Option<String>,
 }
+
+impl std::ops::Deref for Error {
+    type Target = Details;
+
+    fn deref(&self) -> &Details {
+        &self.0
+    }
+}
+
+impl std::fmt::Display for Error {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter) -> std::fmt::Result {
+        formatter.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Error {}
 
 /// The stable codes of the public contract.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -64,25 +84,42 @@ impl ErrorCode {
 
 impl Error {
     /// An error of the given code, in the given words.
+    #[cold]
     pub fn new(code: ErrorCode, message: impl Into<String>) -> Error {
-        Error { code, message: message.into(), wgsl: None }
+        Error::of(code, message.into())
+    }
+
+    // Its own function, so that the many kinds of message share the rest.
+    #[cold]
+    #[inline(never)]
+    fn of(code: ErrorCode, message: String) -> Error {
+        Error(Box::new(Details { code, message, wgsl: None }))
+    }
+
+    /// [`ErrorCode::ShaderCompilation`], with the kernel's text.
+    pub fn shader_compilation(message: impl Into<String>, wgsl: String) -> Error {
+        let (code, message) = (ErrorCode::ShaderCompilation, message.into());
+        Error(Box::new(Details { code, message, wgsl: Some(wgsl) }))
     }
 
     /// [`ErrorCode::InvalidArgument`].
+    #[cold]
     pub fn invalid_argument(message: impl Into<String>) -> Error {
-        Error::new(ErrorCode::InvalidArgument, message)
+        Error::of(ErrorCode::InvalidArgument, message.into())
     }
 
     /// [`ErrorCode::InvalidGraph`].
+    #[cold]
     pub fn invalid_graph(message: impl Into<String>) -> Error {
-        Error::new(ErrorCode::InvalidGraph, message)
+        Error::of(ErrorCode::InvalidGraph, message.into())
     }
 
     /// [`ErrorCode::Internal`].
+    #[cold]
     pub fn internal(message: impl Into<String>) -> Error {
-        Error::new(ErrorCode::Internal, message)
+        Error::of(ErrorCode::Internal, message.into())
     }
 }
 
-/// A result with the crate's [`struct@Error`].
+/// A result with the crate's [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;

@@ -196,7 +196,7 @@ mod tests {
                 View::Write(values),
                 View::Write(&mut gradient),
             ];
-            run(&kernel(), &mut views, &dispatch()).map_err(|error| error.message)
+            run(&kernel(), &mut views, &dispatch()).map_err(|error| error.message.clone())
         };
         let says = |outcome: Result<f64, String>, words: &str| {
             let message = outcome.unwrap_err();
@@ -211,6 +211,6 @@ mod tests {
         says(run(&[0.0; 3], &[0.0; 4], &[0, 1], &mut [0.0; 4]), "instance 1 is at 4 of values");
         let mut missing = kernel();
         missing.loads.pop();
-        says(missing.check().map(|()| 0.0).map_err(|error| error.message), "3 loads for 4 inputs");
+        says(missing.check().map(|()| 0.0).map_err(|error| error.message.clone()), "3 loads for 4 inputs");
     }
 }

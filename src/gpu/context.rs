@@ -5,7 +5,6 @@
 //! [`ErrorCode::DeviceLost`], also those that were waiting; after `dispose` with [`ErrorCode::Disposed`].
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
 use std::future::Future;
 use std::pin::pin;
 use std::rc::{Rc, Weak};
@@ -46,7 +45,7 @@ pub(super) struct Shared {
     adapter: Adapter,
     state: RefCell<State>,
     lost: Promise,
-    waiting: RefCell<BTreeMap<u64, Waker>>,
+    waiting: RefCell<Vec<(u64, Waker)>>,
     next_waiting: Cell<u64>,
     pub pool: RefCell<Pool<wgpu::Buffer>>,
     pub pipelines: RefCell<PipelineCache>,
@@ -275,7 +274,7 @@ impl Shared {
 
     fn wake_all(&self) {
         let waiting = std::mem::take(&mut *self.waiting.borrow_mut());
-        waiting.into_values().for_each(Waker::wake);
+        waiting.into_iter().for_each(|(_, waker)| waker.wake());
     }
 
     fn dispose(&self) {
@@ -347,12 +346,16 @@ impl Waiting<'_> {
     }
 
     fn wake_by(&self, waker: &Waker) {
-        self.shared.waiting.borrow_mut().insert(self.place, waker.clone());
+        let mut waiting = self.shared.waiting.borrow_mut();
+        match waiting.iter_mut().find(|(place, _)| *place == self.place) {
+            Some((_, known)) => known.clone_from(waker),
+            None => waiting.push((self.place, waker.clone())),
+        }
     }
 }
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
-        self.shared.waiting.borrow_mut().remove(&self.place);
+        self.shared.waiting.borrow_mut().retain(|(place, _)| *place != self.place);
     }
 }

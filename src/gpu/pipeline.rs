@@ -262,5 +262,5 @@ fn entry(binding: usize, kind: BindingKind) -> JsValue {
 
 fn refused(request: &PipelineRequest, words: String) -> Error {
     let message = format!("the kernel '{}' does not compile: {words}", request.entry);
-    Error { wgsl: Some(request.wgsl.clone()), ..Error::new(ErrorCode::ShaderCompilation, message) }
+    Error::shader_compilation(message, request.wgsl.clone())
 }

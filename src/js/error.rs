@@ -10,8 +10,8 @@ use super::value::set;
 pub(super) fn to_js(error: Error) -> JsValue {
     let object = js_sys::Error::new(&error.message);
     set(&object, "code", error.code.as_str());
-    if let Some(wgsl) = error.wgsl {
-        set(&object, "wgsl", wgsl);
+    if let Some(wgsl) = &error.wgsl {
+        set(&object, "wgsl", wgsl.as_str());
     }
     object.into()
 }

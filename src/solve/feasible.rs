@@ -138,7 +138,7 @@ mod tests {
     fn impossible_sets_are_refused_by_parameter() {
         let none: &[f64] = &[];
         let refused = |constant: &[u8], lower: &[f64], upper: &[f64], words: &str| {
-            let message = FeasibleSet::new(2, constant, lower, upper, Arithmetic::DOUBLE).unwrap_err().message;
+            let message = FeasibleSet::new(2, constant, lower, upper, Arithmetic::DOUBLE).unwrap_err().message.clone();
             assert!(message.starts_with(words), "{message}");
         };
         refused(&[1], none, none, "constant: got 1 entries, takes 2");

@@ -196,7 +196,7 @@ mod tests {
                 assert!(error.message.contains(&format!("option {name}: got {value}, takes ")), "{}", error.message);
             }
         }
-        let message = Objective::from_name("max").unwrap_err().message;
+        let message = Objective::from_name("max").unwrap_err().message.clone();
         assert_eq!(message, "option objective: got 'max', takes 'sum' or 'least-squares'");
     }
 }

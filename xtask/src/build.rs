@@ -45,7 +45,8 @@ fn wasm(tools: &Tools) -> Outcome {
             tools
                 .node(project::npm_script("binaryen/bin/wasm-opt"))
                 .arg(&module)
-                .args(["-Os", "--output"])
+                // The lowest kilobyte of memory is the far end of the stack, which grows downwards: nothing has an address there.
+                .args(["--low-memory-unused", "--merge-similar-functions", "-Oz", "--output"])
                 .arg(&module)
                 .args(&features),
         )

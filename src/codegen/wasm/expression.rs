@@ -3,9 +3,8 @@
 //! The same code writes both widths. In [`Width::Pair`] a value is a `v128` with the numbers of two instances, in
 //! [`Width::Single`] an `f64`.
 
-use wasm_encoder::{Encode, Instruction, ValType};
-
 use super::Functions;
+use super::encoding::{Instruction, ValType};
 use crate::graph::{Graph, Node, NodeId, Op};
 
 /// How many instances a function computes at a time.
@@ -124,7 +123,7 @@ impl<'a> Expression<'a> {
     /// Pushes a number.
     pub fn number(&mut self, value: f64) {
         let bits = u128::from(value.to_bits());
-        self.either(Instruction::V128Const((bits << 64 | bits) as i128), Instruction::F64Const(value.into()));
+        self.either(Instruction::V128Const(bits << 64 | bits), Instruction::F64Const(value));
     }
 
     /// Pushes the value of a node that is computed or a literal.
@@ -328,7 +327,7 @@ impl<'a> Expression<'a> {
                 // All bits but the sign's of the value, that one of a.
                 self.push(a);
                 let magnitude = u128::from(u64::MAX >> 1);
-                self.write(Instruction::V128Const((magnitude << 64 | magnitude) as i128));
+                self.write(Instruction::V128Const(magnitude << 64 | magnitude));
                 self.write(Instruction::V128Bitselect);
             }
             Width::Single => {

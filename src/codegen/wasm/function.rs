@@ -1,14 +1,13 @@
 //! A function with cases: a switch on the selector, which follows the arguments.
 
-use wasm_encoder::{BlockType, Instruction};
-
 use super::Functions;
+use super::encoding::{self, Instruction};
 use super::expression::{Expression, Locals, Width};
 use crate::codegen::{Case, Function};
 use crate::graph::Node;
 
 /// The function of one width.
-pub(super) fn function(function: &Function, width: Width, functions: &Functions) -> wasm_encoder::Function {
+pub(super) fn function(function: &Function, width: Width, functions: &Functions) -> encoding::Function {
     let selector = function.parameters.len() as u32;
     let mut locals = Locals::after(selector + 1);
     let mut bodies = Vec::new();
@@ -18,16 +17,16 @@ pub(super) fn function(function: &Function, width: Width, functions: &Functions)
         bodies.push(body);
     }
 
-    let mut written = wasm_encoder::Function::new_with_locals_types(locals.types().iter().copied());
+    let mut written = encoding::Function::new(locals.types());
     for _ in &bodies {
-        written.instruction(&Instruction::Block(BlockType::Empty));
+        written.instruction(&Instruction::Block);
     }
     let cases: Vec<u32> = (0..bodies.len() as u32).collect();
     written.instruction(&Instruction::LocalGet(selector));
-    written.instruction(&Instruction::BrTable(cases.into(), 0));
+    written.instruction(&Instruction::BrTable(cases, 0));
     for body in bodies {
         written.instruction(&Instruction::End);
-        written.raw(body);
+        written.raw(&body);
         written.instruction(&Instruction::Return);
     }
     written.instruction(&Instruction::Unreachable);

@@ -1,8 +1,8 @@
 //! A kernel's function of one width: the loop over instances.
 
 use rustc_hash::FxHashSet;
-use wasm_encoder::{BlockType, Function, Instruction, ValType};
 
+use super::encoding::{Function, Instruction, ValType};
 use super::expression::{Expression, Locals, Width};
 use super::places::Places;
 use super::{Functions, frame};
@@ -23,8 +23,8 @@ pub(super) fn function(kernel: &Kernel, width: Width, functions: &Functions) -> 
     instances(kernel, &mut body, &mut places, total);
     let Expression { locals, code, .. } = body;
 
-    let mut function = Function::new_with_locals_types(locals.types().iter().copied());
-    function.raw(places.prologue);
+    let mut function = Function::new(locals.types());
+    function.raw(&places.prologue);
     let first: &[Instruction] = match width {
         Width::Pair => &[Instruction::LocalGet(begin)],
         // end − (end − begin) mod 2
@@ -44,8 +44,8 @@ pub(super) fn function(kernel: &Kernel, width: Width, functions: &Functions) -> 
     }
     for instruction in [
         Instruction::LocalSet(instance),
-        Instruction::Block(BlockType::Empty),
-        Instruction::Loop(BlockType::Empty),
+        Instruction::Block,
+        Instruction::Loop,
         Instruction::LocalGet(end),
         Instruction::LocalGet(instance),
         Instruction::I32Sub,
@@ -55,7 +55,7 @@ pub(super) fn function(kernel: &Kernel, width: Width, functions: &Functions) -> 
     ] {
         function.instruction(&instruction);
     }
-    function.raw(code);
+    function.raw(&code);
     for instruction in [
         Instruction::LocalGet(instance),
         Instruction::I32Const(lanes),

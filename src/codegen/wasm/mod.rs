@@ -11,16 +11,14 @@
 use std::rc::Rc;
 
 use rustc_hash::FxHashMap;
-use wasm_encoder::{
-    CodeSection, EntityType, ExportKind, ExportSection, FunctionSection, ImportSection, Instruction, MemoryType,
-    Module, TypeSection, ValType,
-};
 
+use self::encoding::{Instruction, Sections, ValType};
 use self::expression::Width;
 use super::Kernel;
 use crate::error::Result;
 use crate::graph::{Node, Op};
 
+mod encoding;
 mod expression;
 mod frame;
 mod function;
@@ -50,57 +48,16 @@ impl Functions {
     }
 }
 
-/// The sections of a module that functions are added to.
-#[derive(Default)]
-struct Sections {
-    types: TypeSection,
-    type_numbers: FxHashMap<(Vec<ValType>, Vec<ValType>), u32>,
-    imports: ImportSection,
-    functions: FunctionSection,
-    exports: ExportSection,
-    code: CodeSection,
-    count: u32,
-}
-
-impl Sections {
-    fn signature(&mut self, parameters: Vec<ValType>, results: Vec<ValType>) -> u32 {
-        let next = self.type_numbers.len() as u32;
-        *self.type_numbers.entry((parameters, results)).or_insert_with_key(|(parameters, results)| {
-            self.types.ty().function(parameters.iter().copied(), results.iter().copied());
-            next
-        })
-    }
-
-    fn next(&mut self) -> u32 {
-        self.count += 1;
-        self.count - 1
-    }
-
-    fn import_math(&mut self, op: Op, parameters: usize) -> u32 {
-        let signature = self.signature(vec![ValType::F64; parameters], vec![ValType::F64]);
-        self.imports.import("math", op.name(), EntityType::Function(signature));
-        self.next()
-    }
-
-    fn add(&mut self, parameters: Vec<ValType>, results: Vec<ValType>, function: &wasm_encoder::Function) -> u32 {
-        let signature = self.signature(parameters, results);
-        self.functions.function(signature);
-        self.code.function(function);
-        self.next()
-    }
-}
-
 /// The bytes of a module with a function for each kernel. An error says that a kernel's plan is unsound.
 pub fn module(kernels: &[Kernel]) -> Result<Vec<u8>> {
     kernels.iter().try_for_each(Kernel::check)?;
     let mut sections = Sections::default();
-    let memory = MemoryType { minimum: 0, maximum: None, memory64: false, shared: false, page_size_log2: None };
-    sections.imports.import("env", "memory", EntityType::Memory(memory));
+    sections.import_memory("env", "memory");
 
     // Imports come before all functions of the module's own.
     let mut functions = Functions::default();
     for op in imported(kernels) {
-        let function = sections.import_math(op, op.arity());
+        let function = sections.import_function("math", op.name(), vec![ValType::F64; op.arity()], vec![ValType::F64]);
         functions.math.insert(op, function);
     }
     for call in kernels.iter().flat_map(|kernel| &kernel.calls) {
@@ -122,13 +79,9 @@ pub fn module(kernels: &[Kernel]) -> Result<Vec<u8>> {
             sections.add(vec![ValType::I32], vec![width.value()], &body)
         });
         let whole = sections.add(vec![ValType::I32], vec![ValType::F64], &whole(pairs, single));
-        sections.exports.export(&position.to_string(), ExportKind::Func, whole);
+        sections.export(&position.to_string(), whole);
     }
-
-    let mut module = Module::new();
-    let Sections { types, imports, functions, exports, code, .. } = sections;
-    module.section(&types).section(&imports).section(&functions).section(&exports).section(&code);
-    Ok(module.finish())
+    Ok(sections.finish())
 }
 
 /// The ops that some kernel, or a case of a function it calls, imports; in the order of the op table.
@@ -150,9 +103,9 @@ fn imported(kernels: &[Kernel]) -> Vec<Op> {
 }
 
 /// All pairs, then the instance that may be left: an even one, so its total belongs to lane 0.
-fn whole(pairs: u32, single: u32) -> wasm_encoder::Function {
+fn whole(pairs: u32, single: u32) -> encoding::Function {
     const TOTAL: u32 = 1;
-    let mut function = wasm_encoder::Function::new_with_locals_types([ValType::V128]);
+    let mut function = encoding::Function::new(&[ValType::V128]);
     for instruction in [
         Instruction::LocalGet(frame::PARAMETER),
         Instruction::Call(pairs),

@@ -2,8 +2,8 @@
 //! instance.
 
 use rustc_hash::FxHashMap;
-use wasm_encoder::{BlockType, Encode, Instruction, MemArg, MemArgTarget, ValType};
 
+use super::encoding::{Instruction, MemArg, ValType};
 use super::expression::{Expression, Width};
 use super::frame;
 use crate::codegen::{Address, Kernel, Load};
@@ -120,7 +120,7 @@ impl Places {
 
     /// Pushes what the address of a lane's number is relative to, and gives the rest.
     fn push(&mut self, to: &mut Expression, buffer: u32, address: Address, lane: u8) -> MemArg {
-        let lane_number = u64::from(lane);
+        let lane_number = u32::from(lane);
         let elements = match address {
             Address::Column(column) => {
                 let start = self.fixed(to, Figure::Column { buffer, column, shift: REAL });
@@ -133,17 +133,17 @@ impl Places {
             Address::Fixed(position) => {
                 let pointer = self.fixed(to, Figure::Word(frame::pointer(buffer)));
                 to.write(Instruction::LocalGet(pointer));
-                u64::from(position)
+                position
             }
             Address::Interleaved { width, component } => {
                 let local = self.interleaved(to, buffer, width);
                 to.write(Instruction::LocalGet(local));
-                lane_number * u64::from(width) + u64::from(component)
+                lane_number * width + component
             }
             Address::Indexed { indices, column, component } => {
                 let local = self.indexed(to, buffer, indices, column, lane);
                 to.write(Instruction::LocalGet(local));
-                u64::from(component)
+                component
             }
         };
         at(elements << REAL, REAL)
@@ -172,7 +172,7 @@ impl Places {
         match figure {
             Figure::Word(word) => {
                 write(Instruction::LocalGet(frame::PARAMETER));
-                write(Instruction::I32Load(at(u64::from(word) << INDEX, INDEX)));
+                write(Instruction::I32Load(at(word << INDEX, INDEX)));
             }
             Figure::Column { column, shift, .. } => {
                 write(Instruction::LocalGet(from[0]));
@@ -228,14 +228,14 @@ impl Places {
             to.write(Instruction::LocalGet(start));
             to.write(Instruction::LocalGet(scaled));
             to.write(Instruction::I32Add);
-            to.write(Instruction::I32Load(at(u64::from(lane) << INDEX, INDEX)));
+            to.write(Instruction::I32Load(at(u32::from(lane) << INDEX, INDEX)));
             to.write(Instruction::LocalTee(index));
             // The length is above every component, which the check of the dispatch has seen to.
             to.write(Instruction::LocalGet(length));
             to.write(Instruction::I32Const(largest as i32));
             to.write(Instruction::I32Sub);
             to.write(Instruction::I32GeU);
-            to.write(Instruction::If(BlockType::Empty));
+            to.write(Instruction::If);
             to.write(Instruction::Unreachable);
             to.write(Instruction::End);
             to.write(Instruction::LocalGet(index));
@@ -267,6 +267,6 @@ fn spacing(address: Address) -> Spacing {
     }
 }
 
-fn at(offset: u64, align: u32) -> MemArg {
-    MemArg { offset, align, target: MemArgTarget::Memory(0), ordering: None }
+fn at(offset: u32, align: u32) -> MemArg {
+    MemArg { offset, align }
 }

@@ -94,7 +94,7 @@ fn run_interpreted(kernel: &Kernel, buffers: &mut [Contents], dispatch: &Dispatc
             Contents::Indices(indices) => View::Index(indices),
         })
         .collect();
-    interpret::run(kernel, &mut views, dispatch).map_err(|error| error.message)
+    interpret::run(kernel, &mut views, dispatch).map_err(|error| error.message.clone())
 }
 
 /// Equal to the last bit, since both forms do the same operations in the same order; but a NaN is a NaN, and the sign of a
