@@ -15,14 +15,14 @@ function uniformNumbers(seed) {
 }
 
 /**
- * A copy of `positions`, each coordinate moved by up to `amplitude` either way; the same seed always moves it the same. Which creases 200 iterations
- * find still depends on the displacement, and at a fork between two of them rounding decides: of the seeds 1, 7, 99 and 20180801 the first, second
- * and last end within 0.1 % in single and in double precision, and 99 in two different valleys, 1.8 % apart.
+ * A copy of `positions`, each coordinate moved by up to `amplitude` either way; the same seed always moves it the same. With the seed given here, 100
+ * to 250 iterations on the icosphere keep to one set of creases in single and in double precision: their costs end within 0.1 %, most other seeds' too,
+ * some up to 2 % apart.
  * @param {Float64Array} positions
  * @param {number} amplitude in the units of the positions
  * @param {number} seed any whole number but 0, at which the generator would stand still
  */
-export function perturb(positions, amplitude = 1e-3, seed = 20180801) {
+export function perturb(positions, amplitude = 1e-3, seed = 1) {
   if (!Number.isInteger(seed) || (seed | 0) === 0) throw new RangeError(`perturb: seed is ${seed}; it takes a whole number whose low 32 bits are not all 0`);
   const next = uniformNumbers(seed);
   return positions.map((coordinate) => coordinate + amplitude * next());
