@@ -4,8 +4,10 @@
 //! taken relative to the largest entry of what is compared. The bounds, 1e-5 for values and 1e-4 for derivatives, are the
 //! package's promise; what was measured is printed.
 #![cfg(target_arch = "wasm32")]
+// What fails here fails the test, which is what unwrap() says.
+#![allow(clippy::unwrap_used)]
 
-use residua::batch::{ArrayInfo, BlockInfo, Leaf, Manifold, Model, Tape, group_tape};
+use residua::batch::{ArrayInfo, BlockInfo, Leaf, Manifold, Model, Recipe, Tape, group_tape};
 use residua::functions::cpu::CpuEngine;
 use residua::functions::gpu::GpuEngine;
 use residua::functions::{Engine, Functions, Objective};
@@ -205,4 +207,45 @@ async fn results_repeat_to_the_bit() {
         let again = gpu.evaluate_with_gradient(Objective::LeastSquares, None).await.unwrap();
         assert_eq!(first, again);
     }
+}
+
+#[wasm_bindgen_test]
+async fn more_than_four_million_instances_take_a_second_dimension_of_workgroups() {
+    // 65,535 workgroups of 64 are 4,194,240 instances.
+    let count = 4_200_000u32;
+    let parameters = 1000;
+    let array = ArrayInfo { name: "x".to_owned(), dim: 1, count: parameters, offset: 0, manifold: Manifold::Euclidean };
+    let recipe = Recipe {
+        block: 0,
+        instances: (0..count).collect(),
+        rows: (0..count).collect(),
+        slots: vec![0],
+        indices: (0..count).map(|instance| instance % parameters).collect(),
+        data_columns: 0,
+        data: Vec::new(),
+        tape: Tape::new(
+            vec![Leaf::Parameter as u8, Op::Neg as u8],
+            [vec![0, 0], vec![0, 0], vec![0, 0]],
+            Vec::new(),
+            vec![1],
+            1,
+            0,
+        )
+        .unwrap(),
+    };
+    let mut model = model(op_tape(Op::Neg, 1), parameters);
+    model.batches = vec![recipe.into_batch(std::slice::from_ref(&array)).unwrap()];
+    model.arrays = vec![array];
+    model.blocks[0].rows = count;
+    model.num_residuals = count;
+    let x: Vec<f64> = (0..parameters).map(f64::from).collect();
+    let gpu = GpuEngine::new(context().await, &model, None).await.unwrap();
+    let mut gpu = Functions::new(model, Engine::Gpu(Box::new(gpu)), x).unwrap();
+    let residuals = gpu.evaluate(None).await.unwrap();
+    assert_eq!(residuals.len(), count as usize);
+    assert!(residuals.iter().enumerate().all(|(instance, &r)| r == -((instance % 1000) as f64)));
+    let sum = gpu.evaluate_with_gradient(Objective::Sum, None).await.unwrap();
+    // Whole numbers: sums of 64 stay below 2²⁴ and are exact, the rest is compensated and added in f64.
+    assert_eq!(sum.cost, -f64::from(count / 1000) * 499_500.0);
+    assert!(sum.gradient.iter().all(|&g| g == -4200.0), "each parameter gathers 4,200 entries");
 }

@@ -96,6 +96,25 @@ export async function compileSubject(subject: Subject, options: CompileOptions):
 async function compileNow(subject: Subject, options: CompileOptions): Promise<Compiled> {
   const instance = await ready();
   const { context, fallbackReason } = await chooseContext(subject.numResiduals, options);
+  try {
+    return await compileOn(instance, context, fallbackReason, subject, options);
+  } catch (error) {
+    // What cannot be split to fit the device runs on the CPU, unless the GPU was asked for.
+    const tooLarge = error instanceof ResiduaError && error.code === 'limit-exceeded';
+    if (!tooLarge || context === null || (options.backend ?? 'auto') !== 'auto') throw error;
+    return await compileOn(instance, null, error.message, subject, options);
+  } finally {
+    subject.release();
+  }
+}
+
+async function compileOn(
+  instance: Instance,
+  context: GpuContext | null,
+  fallbackReason: string | null,
+  subject: Subject,
+  options: CompileOptions,
+): Promise<Compiled> {
   const handle = context?.raw();
   if (handle !== undefined && handle.instance !== instance) {
     throw new ResiduaError('disposed', 'the GpuContext belongs to an instance of residua that has failed; create a new one');

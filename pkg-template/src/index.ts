@@ -34,4 +34,5 @@ export type { CompileOptions } from './compile.js';
 export type { CsrMatrix } from './csr-matrix.js';
 
 export { lbfgs, type LbfgsOptions } from './lbfgs.js';
+export { solve } from './solve.js';
 export type { IterationSummary, SolveOptions, SolveResult, Termination } from './solve-options.js';

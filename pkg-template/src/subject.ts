@@ -29,8 +29,10 @@ export interface Subject {
   readonly numResiduals: number;
   /** The numbers at the moment of compiling. */
   readonly startValues: Float64Array;
-  /** Hands the recording over. */
+  /** Hands the recording over; again, if the first engine could not take it. */
   build(module: RawModule): RawProblem;
+  /** The recording is compiled, or never will be: it may go. */
+  release(): void;
   /** What has been changed since this was last asked (or since compiling began). */
   takeEdits(): Edits;
   /** To be asked at the moment of a call, after `takeEdits`. */
@@ -77,8 +79,11 @@ export class ProblemSubject implements Subject {
       raw.free();
       throw error;
     }
-    this.startData = [];
     return raw;
+  }
+
+  release(): void {
+    this.startData = [];
   }
 
   private addTo(raw: RawProblem): void {
@@ -231,8 +236,11 @@ export class ParamsSubject implements Subject {
 
   build(module: RawModule): RawProblem {
     const { ops, a, b, c, constants, outputs } = this.tape as Tape;
-    this.tape = null;
     return module.RawProblem.fromTape(this.numParams, ops, a, b, c, constants, outputs);
+  }
+
+  release(): void {
+    this.tape = null;
   }
 
   takeEdits(): Edits {

@@ -137,4 +137,22 @@ test('gradient and Jacobian of the GPU are those of the CPU', async () => {
   assert.ok(cpu.error < 1e-6, `gradient check: ${cpu.error}`);
 });
 
+test('solve() compiles, minimises the least-squares cost and leaves nothing behind', async () => {
+  const { values, success, cost, refused } = await page.evaluate(async () => {
+    const { Problem, solve } = window.residua;
+    const problem = new Problem();
+    const point = problem.parameters('point', { dim: 2, values: [3, -4] });
+    problem.residuals('offsets', { inputs: { p: point.shared() }, residual: ({ p }) => [p.x.sub(1), p.y.add(2).mul(3)] });
+    const result = await solve(problem, { method: 'lbfgs' });
+    const refused = await solve(problem, {}).catch(({ code, message }) => `${code}: ${message}`);
+    return { values: [...point.values()], success: result.success, cost: result.initialCost, refused };
+  });
+  assert.ok(success);
+  assert.equal(cost, 0.5 * (2 ** 2 + 6 ** 2));
+  // The default gradient tolerance is 1e-6, with second derivatives of 1 and 9.
+  close(values[0], 1, 1e-6, 'x');
+  close(values[1], -2, 1e-6, 'y');
+  assert.match(refused, /^invalid-argument: solve: method/);
+});
+
 test('the page has nothing to complain about', () => assert.deepEqual(blank.complaints, []));

@@ -64,9 +64,9 @@ fn loss(selector: u32, s: f32, a: f32, b: f32) -> vec2<f32> {
             let v2 = a * v1;
             let v3 = 2.0 * v2;
             let v4 = v3 - v0;
-            let v5 = select(v4, s, s <= v0);
+            let v5 = select(v4, s, s <= v0 && !is_nan(s) && !is_nan(v0));
             let v6 = a / v1;
-            let v7 = select(v6, 1.0, s <= v0);
+            let v7 = select(v6, 1.0, s <= v0 && !is_nan(s) && !is_nan(v0));
             return vec2<f32>(v5, v7);
         }
         default: { // squared
@@ -91,6 +91,15 @@ fn inverse_norm(x: f32) -> f32 {
         return 0.0;
     }
     return select(inverseSqrt(x), not_a_number(), x < 0.0);
+}
+
+// Compilers may assume that there is no NaN and no infinity, so both are told by their exponent bits.
+fn is_nan(x: f32) -> bool {
+    return (bitcast<u32>(x) & 0x7fffffffu) > 0x7f800000u;
+}
+
+fn is_finite(x: f32) -> bool {
+    return (bitcast<u32>(x) & 0x7f800000u) != 0x7f800000u;
 }
 
 // The NaN for operands out of a domain, which comes from the uniform: compilers may assume that arithmetic makes none.

@@ -64,18 +64,23 @@ pub(super) fn is_comparison(op: Op) -> bool {
     COMPARISONS.iter().any(|(comparison, ..)| *comparison == op)
 }
 
-/// A comparison as a `bool`. One of a value with itself asks whether it is NaN, and compilers that assume there are none
-/// would answer for themselves. WGSL's `!=` is false for NaNs in Chromium, so `Ne` is the negation of `==`.
+/// A comparison as a `bool`. Compilers that assume there are no NaNs turn `a <= b` into `!(a > b)`, which is true for a NaN (seen on
+/// NVIDIA), so operands that can be one are asked by their bits. WGSL's `!=` is false for NaNs in Chromium, so `Ne` is the
+/// negation of `Eq`.
 pub(super) fn comparison(op: Op, a: &str, b: &str, imports: &mut Imports) -> String {
     let (_, symbol, holds_between_equals) =
         *COMPARISONS.iter().find(|(comparison, ..)| *comparison == op).expect("callers ask is_comparison first");
-    if a != b {
-        return if op == Op::Ne { format!("!({a} == {b})") } else { format!("{a} {symbol} {b}") };
+    // A literal is no NaN: those are written by their bits.
+    let mut can_be_nan: Vec<&str> = [a, b].into_iter().filter(|operand| operand.parse::<f32>().is_err()).collect();
+    can_be_nan.dedup();
+    let mut terms = if a == b { vec![] } else { vec![format!("{a} {symbol} {b}")] };
+    terms.extend(can_be_nan.into_iter().map(|operand| format!("!{}", imports.call("is_nan", &[operand]))));
+    if terms.is_empty() {
+        terms.push("true".to_owned());
     }
-    let is_nan = imports.call("is_nan", &[a]);
-    match (holds_between_equals, op == Op::Ne) {
-        (true, _) => format!("!{is_nan}"),
-        (false, true) => is_nan,
-        (false, false) => "false".to_owned(),
+    match (a == b, op == Op::Ne) {
+        (true, false) if !holds_between_equals => "false".to_owned(),
+        (_, false) => terms.join(" && "),
+        (_, true) => format!("!({})", terms.join(" && ")),
     }
 }
