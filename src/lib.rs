@@ -19,6 +19,7 @@ pub mod graph;
 #[cfg(target_arch = "wasm32")]
 mod js;
 pub mod losses;
+mod order;
 pub mod solve;
 
 pub use error::{Error, ErrorCode, Result};

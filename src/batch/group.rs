@@ -6,6 +6,7 @@ use rustc_hash::FxHashMap;
 
 use crate::error::{Error, Result};
 use crate::graph::InputId;
+use crate::order;
 
 use super::class::{Class, Local};
 use super::model::{Batch, Rows};
@@ -143,8 +144,7 @@ fn merge_neighbours(parameters: &[u32], each: usize) -> (Vec<Local>, Vec<u32>, V
     let Some(first) = parameters.get(..each).filter(|first| !first.is_empty()) else {
         return (Vec::new(), Vec::new(), Vec::new());
     };
-    let mut order: Vec<usize> = (0..each).collect();
-    order.sort_unstable_by_key(|&local| first[local]);
+    let order = order::by_key(each, |local| first[local]);
     let stand_together = |a: usize, b: usize| {
         parameters.chunks_exact(each).all(|instance| instance[a].checked_add(1) == Some(instance[b]))
     };

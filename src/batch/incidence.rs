@@ -6,6 +6,7 @@
 //! and the error grows with the number of levels, not of entries.
 
 use crate::error::{Error, Result};
+use crate::order;
 
 use super::model::Batch;
 
@@ -72,8 +73,9 @@ pub fn gather_passes(batch: &Batch, range: std::ops::Range<usize>, num_params: u
             "local gradients of {stride} instances with {numbers} numbers each are beyond 32-bit addresses"
         )));
     }
-    let mut dims: Vec<u32> = batch.class.block_dims.clone();
-    dims.sort_unstable();
+    let of_blocks = &batch.class.block_dims;
+    let mut dims: Vec<u32> =
+        order::by_key(of_blocks.len(), |block| of_blocks[block]).into_iter().map(|block| of_blocks[block]).collect();
     dims.dedup();
     let mut passes = Vec::new();
     for dim in dims {

@@ -1,6 +1,7 @@
 //! The sparsity of the Jacobian: compressed sparse rows, and for each local partial its place among them.
 
 use crate::error::{Error, ErrorCode, Result};
+use crate::order;
 
 use super::model::Model;
 
@@ -38,8 +39,8 @@ pub fn pattern(model: &Model, partials: &[Vec<(u32, u32)>]) -> Result<Pattern> {
         ));
     }
 
-    // All (column, source) pairs by row, sorted within the row; sources are numbered batch after batch.
-    let mut pairs = vec![(0u32, 0u32); total as usize];
+    // All pairs of column and source by row, sorted within the row; sources are numbered batch after batch.
+    let mut pairs = vec![0u64; total as usize];
     let mut next = row_starts.clone();
     let mut source = 0u32;
     for (batch, partials) in model.batches.iter().zip(partials) {
@@ -48,7 +49,7 @@ pub fn pattern(model: &Model, partials: &[Vec<(u32, u32)>]) -> Result<Pattern> {
             let addresses = batch.column(local.column);
             for (instance, address) in addresses.iter().enumerate() {
                 let slot = &mut next[(batch.row(instance) + output) as usize];
-                pairs[*slot as usize] = (address + local.component, source);
+                pairs[*slot as usize] = u64::from(address + local.component) << 32 | u64::from(source);
                 *slot += 1;
                 source += 1;
             }
@@ -60,9 +61,10 @@ pub fn pattern(model: &Model, partials: &[Vec<(u32, u32)>]) -> Result<Pattern> {
     row_offsets.push(0);
     for row in 0..rows {
         let of_row = &mut pairs[row_starts[row] as usize..row_starts[row + 1] as usize];
-        of_row.sort_unstable();
+        order::ascending(of_row);
         let mut last = None;
-        for &(column, source) in of_row.iter() {
+        for &mut pair in of_row {
+            let (column, source) = ((pair >> 32) as u32, pair as u32);
             if last != Some(column) {
                 col_indices.push(column);
                 last = Some(column);

@@ -3,6 +3,7 @@
 use crate::batch::Model;
 use crate::error::Result;
 use crate::graph::NodeId;
+use crate::order;
 
 use super::Functions;
 
@@ -86,8 +87,7 @@ fn add_differences(
         outputs.iter().map(|output| nodes[output.index()]).collect()
     };
     // Entries of the same local parameter are adjacent once sorted, so that two evaluations serve all of its outputs.
-    let mut order: Vec<usize> = (0..partials.len()).collect();
-    order.sort_unstable_by_key(|&partial| partials[partial].1);
+    let order = order::by_key(partials.len(), |partial| partials[partial].1);
     for instance in 0..count {
         for (input, local) in inputs.iter_mut().zip(&class.locals) {
             *input = x[(batch.column(local.column)[instance] + local.component) as usize];

@@ -4,8 +4,6 @@
 //! destroyed. The pool only keeps books: it takes and gives handles of any type `T`, and whoever calls it creates and
 //! destroys what they stand for.
 
-use std::collections::BTreeMap;
-
 /// What decides whether an unused buffer can stand in for a new one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Class {
@@ -22,8 +20,10 @@ pub struct Entry(u64);
 /// The books. `T` is the buffer itself.
 #[derive(Debug)]
 pub struct Pool<T> {
-    live: BTreeMap<Entry, Live<T>>,
-    unused: BTreeMap<Class, Vec<Entry>>,
+    /// By entry, which ascend.
+    live: Vec<(Entry, Live<T>)>,
+    /// In the order of their release.
+    unused: Vec<(Class, Entry)>,
     next: u64,
     bytes: u64,
     unused_bytes: u64,
@@ -53,14 +53,23 @@ pub fn capacity(size: u64, largest: u64) -> u64 {
 impl<T: Clone> Pool<T> {
     /// An empty pool that keeps at most `max_unused_bytes` of unused buffers.
     pub fn new(max_unused_bytes: u64) -> Pool<T> {
-        let (live, unused) = (BTreeMap::new(), BTreeMap::new());
-        Pool { live, unused, next: 0, bytes: 0, unused_bytes: 0, peak_bytes: 0, max_unused_bytes }
+        Pool {
+            live: Vec::new(),
+            unused: Vec::new(),
+            next: 0,
+            bytes: 0,
+            unused_bytes: 0,
+            peak_bytes: 0,
+            max_unused_bytes,
+        }
     }
 
     /// An unused buffer of exactly this class, which is in use from now on. Its content is what its last user left.
     pub fn take(&mut self, class: Class) -> Option<(Entry, T)> {
-        let entry = self.unused.get_mut(&class)?.pop()?;
-        let live = self.live.get_mut(&entry).expect("what is unused is alive");
+        let place = self.unused.iter().rposition(|(other, _)| *other == class)?;
+        let (_, entry) = self.unused.remove(place);
+        let live = self.find(entry).expect("what is unused is alive");
+        let live = &mut self.live[live].1;
         live.unused = false;
         self.unused_bytes -= class.capacity;
         Some((entry, live.buffer.clone()))
@@ -71,7 +80,7 @@ impl<T: Clone> Pool<T> {
         let entry = Entry(self.next);
         self.next += 1;
         self.bytes += class.capacity;
-        self.live.insert(entry, Live { buffer, class, unused: false });
+        self.live.push((entry, Live { buffer, class, unused: false }));
         entry
     }
 
@@ -84,16 +93,18 @@ impl<T: Clone> Pool<T> {
     /// cap; these are the largest ones, or the buffer itself.
     #[must_use = "these buffers are to be destroyed"]
     pub fn release(&mut self, entry: Entry) -> Vec<T> {
-        let Some(live) = self.live.get_mut(&entry) else { return Vec::new() };
+        let Some(live) = self.find(entry) else { return Vec::new() };
+        let live = &mut self.live[live].1;
         live.unused = true;
         let class = live.class;
-        self.unused.entry(class).or_default().push(entry);
+        self.unused.push((class, entry));
         self.unused_bytes += class.capacity;
         let mut evicted = Vec::new();
         while self.unused_bytes > self.max_unused_bytes {
-            let largest = self.unused.iter().filter(|(_, entries)| !entries.is_empty()).max_by_key(|(c, _)| c.capacity);
-            let (_, entries) = largest.expect("unused bytes belong to unused buffers");
-            evicted.extend(self.remove(entries[0]));
+            // Of several that are the largest, the one that has lain the longest.
+            let largest = self.unused.iter().rev().max_by_key(|(class, _)| class.capacity);
+            let (_, entry) = *largest.expect("unused bytes belong to unused buffers");
+            evicted.extend(self.remove(entry));
         }
         evicted
     }
@@ -101,16 +112,11 @@ impl<T: Clone> Pool<T> {
     /// Strikes a buffer from the books, for it to be destroyed. None if it is not in them any more.
     #[must_use = "this buffer is to be destroyed"]
     pub fn remove(&mut self, entry: Entry) -> Option<T> {
-        let live = self.live.remove(&entry)?;
+        let (_, live) = self.live.remove(self.find(entry)?);
         self.bytes -= live.class.capacity;
         if live.unused {
             self.unused_bytes -= live.class.capacity;
-            if let Some(entries) = self.unused.get_mut(&live.class) {
-                entries.retain(|&other| other != entry);
-                if entries.is_empty() {
-                    self.unused.remove(&live.class);
-                }
-            }
+            self.unused.retain(|&(_, other)| other != entry);
         }
         Some(live.buffer)
     }
@@ -118,8 +124,8 @@ impl<T: Clone> Pool<T> {
     /// Strikes every unused buffer from the books.
     #[must_use = "these buffers are to be destroyed"]
     pub fn trim(&mut self) -> Vec<T> {
-        let unused: Vec<Entry> = self.unused.values().flatten().copied().collect();
-        unused.into_iter().filter_map(|entry| self.remove(entry)).collect()
+        let unused = self.unused.clone();
+        unused.into_iter().filter_map(|(_, entry)| self.remove(entry)).collect()
     }
 
     /// Strikes every buffer from the books, used or not.
@@ -128,7 +134,11 @@ impl<T: Clone> Pool<T> {
         self.unused.clear();
         self.bytes = 0;
         self.unused_bytes = 0;
-        std::mem::take(&mut self.live).into_values().map(|live| live.buffer).collect()
+        std::mem::take(&mut self.live).into_iter().map(|(_, live)| live.buffer).collect()
+    }
+
+    fn find(&self, entry: Entry) -> Option<usize> {
+        self.live.binary_search_by_key(&entry.0, |(other, _)| other.0).ok()
     }
 
     /// Live buffers, unused ones included.

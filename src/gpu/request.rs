@@ -182,8 +182,8 @@ pub fn adapter(device: &RawDevice, requested: Option<&RawAdapter>) -> Adapter {
         ["vendor", "architecture", "description", "device"].map(|name| get_text(&info, name));
     let told = get(&info, "isFallbackAdapter").is_truthy() || get(&requested, "isFallbackAdapter").is_truthy();
     let named = [&architecture, &description, &product].iter().any(|text| {
-        let text = text.to_lowercase();
-        SOFTWARE.iter().any(|name| text.contains(name))
+        let text = text.as_bytes();
+        SOFTWARE.iter().any(|name| text.windows(name.len()).any(|part| part.eq_ignore_ascii_case(name.as_bytes())))
     });
     Adapter { vendor, architecture, description, is_software: told || named }
 }

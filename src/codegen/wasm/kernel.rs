@@ -8,6 +8,7 @@ use super::places::Places;
 use super::{Functions, frame};
 use crate::codegen::{Address, Kernel, Load, Store};
 use crate::graph::{Node, NodeId};
+use crate::order;
 
 /// The function that takes a frame, runs the instances that the width is for (all pairs; or the one that pairs leave), and
 /// gives the total, lane by lane.
@@ -187,10 +188,10 @@ fn split_stores(kernel: &Kernel) -> (Vec<&Store>, Vec<&Store>) {
         .filter(|buffer| !read.contains(buffer))
         .filter(|buffer| kernel.stores.iter().find(|store| store.buffer == *buffer).as_ref().is_some_and(apart))
         .collect();
-    let (mut early, late): (Vec<&Store>, Vec<&Store>) = kernel.stores.iter().partition(|store| {
+    let (early, late): (Vec<&Store>, Vec<&Store>) = kernel.stores.iter().partition(|store| {
         let computed = matches!(kernel.graph.graph().node(store.node), Node::Apply(..));
         computed && !store.accumulate && free.contains(&store.buffer)
     });
-    early.sort_by_key(|store| store.node);
-    (early, late)
+    let order = order::by_key(early.len(), |store| early[store].node.index() as u32);
+    (order.into_iter().map(|store| early[store]).collect(), late)
 }

@@ -10,7 +10,7 @@
 
 use std::rc::Rc;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use self::encoding::{Instruction, Sections, ValType};
 use self::expression::Width;
@@ -90,16 +90,13 @@ fn imported(kernels: &[Kernel]) -> Vec<Op> {
         let cases = kernel.calls.iter().flat_map(|call| &call.function.cases).map(|case| &case.graph);
         cases.chain([&kernel.graph])
     });
-    let mut ops: Vec<Op> = graphs
-        .flat_map(|graph| graph.graph().nodes())
-        .filter_map(|node| match node {
-            Node::Apply(op, _) if math_function(*op).is_some() => Some(*op),
-            Node::Literal(_) | Node::Input(_) | Node::Apply(..) => None,
-        })
-        .collect();
-    ops.sort_unstable();
-    ops.dedup();
-    ops
+    let mut used = FxHashSet::default();
+    for node in graphs.flat_map(|graph| graph.graph().nodes()) {
+        if let Node::Apply(op, _) = node {
+            used.insert(*op);
+        }
+    }
+    Op::ALL.iter().copied().filter(|op| used.contains(op) && math_function(*op).is_some()).collect()
 }
 
 /// All pairs, then the instance that may be left: an even one, so its total belongs to lane 0.
