@@ -3,23 +3,24 @@
 //! dimension of workgroups where one does not suffice.
 
 use crate::codegen::wgsl::compose;
+use crate::codegen::wgsl::source::shader;
 
 /// Sums `input` to pairs of a number and its error, one pair for [`ReduceSum::TERMS_PER_WORKGROUP`] terms. Bindings: `input`
 /// (read), `output` (written), the uniform [`ReduceSum`].
 pub fn reduce_sum() -> String {
-    compose(include_str!("../../shaders/reduce_sum.wgsl"))
+    compose(shader!("../../shaders/reduce_sum.wgsl"))
 }
 
 /// Sums entries of `local` by the rows of a transposed incidence. Bindings: `offsets`, `entries`, `targets` (indices, read),
 /// `local` (read), `result` (written), the uniform [`Gather`]. Takes one thread for each component of each row.
 pub fn gather() -> String {
-    compose(include_str!("../../shaders/gather.wgsl"))
+    compose(shader!("../../shaders/gather.wgsl"))
 }
 
 /// Copies `numbers` into `data`, each from the place that `sources` names. Bindings: `sources`, `numbers` (read), `data`
 /// (written), the uniform [`Spread`].
 pub fn spread_data() -> String {
-    compose(include_str!("../../shaders/spread_data.wgsl"))
+    compose(shader!("../../shaders/spread_data.wgsl"))
 }
 
 /// Uniform of [`spread_data`].

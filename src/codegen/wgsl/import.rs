@@ -4,6 +4,8 @@
 //! the importer. Files that make NaNs or infinities or guard a rounding read `dispatch.nan` and `dispatch.zero`: whoever
 //! imports them declares a uniform `dispatch` with these members.
 
+use super::source::shader;
+
 /// A file of `shaders/common`.
 struct Library {
     name: &'static str,
@@ -17,7 +19,7 @@ macro_rules! library {
     ($($name:literal [$($function:literal),*];)+) => {
         const LIBRARY: &[Library] = &[$(Library {
             name: $name,
-            text: include_str!(concat!("../../../shaders/common/", $name, ".wgsl")),
+            text: shader!(concat!("../../../shaders/common/", $name, ".wgsl")),
             functions: &[$($function),*],
         }),+];
     };

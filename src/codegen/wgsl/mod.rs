@@ -15,6 +15,7 @@ mod body;
 mod import;
 mod literal;
 mod operation;
+pub(crate) mod source;
 
 use body::{Body, Inputs, Names, comment};
 use import::Imports;
