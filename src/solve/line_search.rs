@@ -299,7 +299,13 @@ impl LineSearch {
             cubic_minimum(low, high)
         };
         let share = (minimum - low.step) / (high.step - low.step);
-        if share.is_finite() { low.step + share.max(0.01).min(0.9) * (high.step - low.step) } else { middle }
+        if !share.is_finite() {
+            return middle;
+        }
+        // `clamp` would bring the code that writes numbers into the module, for a message that nobody can see.
+        #[expect(clippy::manual_clamp, reason = "see above")]
+        let share = share.min(0.9).max(0.01);
+        low.step + share * (high.step - low.step)
     }
 }
 
