@@ -3,10 +3,8 @@
 //! What lies where is [`super::layout`]'s, what is done [`super::record`]'s; this module makes the buffers and pipelines that
 //! a recording declares, when it is first needed, and runs it.
 
-use std::collections::hash_map::Entry as MapEntry;
 use std::ops::Range;
 
-use rustc_hash::FxHashMap;
 use wasm_bindgen::JsValue;
 
 use crate::batch::plan::{Entry, Plan};
@@ -15,6 +13,7 @@ use crate::codegen::wgsl;
 use crate::error::{Error, ErrorCode, Result};
 use crate::gpu::shaders;
 use crate::gpu::{Buffer, BufferRequest, Context, Pipeline, PipelineRequest, Prepared};
+use crate::table::Table;
 
 mod data;
 
@@ -51,9 +50,9 @@ pub struct GpuEngine {
     /// For each batch the number of its kernel: equal texts are one kernel.
     kernel_numbers: Vec<usize>,
     plans: Plans,
-    buffers: FxHashMap<Memory, Buffer>,
-    pipelines: FxHashMap<Program, Pipeline>,
-    prepared: FxHashMap<Call, (Recording, Prepared)>,
+    buffers: Table<Memory, Buffer>,
+    pipelines: Table<Program, Pipeline>,
+    prepared: Table<Call, (Recording, Prepared)>,
     /// Batches whose data table has changed since it was last uploaded.
     stale_data: Vec<bool>,
     /// Data that the application writes on the device.
@@ -64,13 +63,13 @@ pub struct GpuEngine {
 
 /// The plans of all batches' kernels that were needed so far.
 #[derive(Default)]
-struct Plans(FxHashMap<(usize, Entry), Plan>);
+struct Plans(Table<(usize, Entry), Plan>);
 
 impl Plans {
     fn make(&mut self, model: &Model, entry: Entry) -> Result<()> {
         for (number, batch) in model.batches.iter().enumerate() {
-            if let MapEntry::Vacant(place) = self.0.entry((number, entry)) {
-                place.insert(anonymous_kernel(batch, entry)?);
+            if !self.0.contains_key(&(number, entry)) {
+                self.0.insert((number, entry), anonymous_kernel(batch, entry)?);
             }
         }
         Ok(())
@@ -111,9 +110,9 @@ impl GpuEngine {
             layout,
             kernel_numbers,
             plans,
-            buffers: FxHashMap::default(),
-            pipelines: FxHashMap::default(),
-            prepared: FxHashMap::default(),
+            buffers: Table::default(),
+            pipelines: Table::default(),
+            prepared: Table::default(),
             stale_data: vec![false; model.batches.len()],
             shared_data: Vec::new(),
             published,
@@ -163,7 +162,7 @@ impl GpuEngine {
 
     /// A block's part in the whole may have changed: what is recorded depends on it.
     pub(super) fn enabled_changed(&mut self) {
-        self.prepared.retain(|call, _| !matches!(call, Call::Gradient { .. }));
+        self.prepared.retain(|call| !matches!(call, Call::Gradient { .. }));
     }
 
     pub(super) async fn values(&mut self, model: &Model, x: &[f64]) -> Result<Vec<f64>> {
@@ -310,7 +309,9 @@ impl GpuEngine {
         }
         let requests = wanted.iter().map(|&program| self.pipeline_request(program)).collect::<Result<Vec<_>>>()?;
         let pipelines = self.context.pipelines(&requests, progress).await?;
-        self.pipelines.extend(wanted.into_iter().zip(pipelines));
+        for (program, pipeline) in wanted.into_iter().zip(pipelines) {
+            self.pipelines.insert(program, pipeline);
+        }
         Ok(())
     }
 
@@ -330,9 +331,10 @@ impl GpuEngine {
     /// Makes the buffers that a recording declares and binds it to them.
     async fn bind(&mut self, model: &Model, call: Call, recording: Recording) -> Result<()> {
         self.allocate(model, &recording.memory).await?;
-        let buffers: Vec<Buffer> = recording.memory.iter().map(|memory| self.buffers[memory].clone()).collect();
-        let pipelines: Vec<Pipeline> =
-            recording.programs.iter().map(|&program| self.pipelines[&self.canonical(program)].clone()).collect();
+        let buffers: Vec<Buffer> =
+            recording.memory.iter().filter_map(|memory| self.buffers.get(memory)).cloned().collect();
+        let programs = recording.programs.iter().map(|&program| self.canonical(program));
+        let pipelines: Vec<Pipeline> = programs.filter_map(|program| self.pipelines.get(&program)).cloned().collect();
         let prepared = self.context.prepare(&recording.list, &buffers, &pipelines).await?;
         self.prepared.insert(call, (recording, prepared));
         Ok(())
@@ -361,7 +363,9 @@ impl GpuEngine {
                 self.context.write(buffer, 0, &content)?;
             }
         }
-        self.buffers.extend(new.into_iter().zip(buffers));
+        for (memory, buffer) in new.into_iter().zip(buffers) {
+            self.buffers.insert(memory, buffer);
+        }
         Ok(())
     }
 
