@@ -68,6 +68,9 @@ fn relative_error(derivative: f64, difference: f64, scale: f64) -> f64 {
     if error == 0.0 { 0.0 } else { error / derivative.abs().max(difference.abs()).max(scale) }
 }
 
+/// ∛ε, for an argument of size 1: the step that balances truncation, O(h²), and rounding, O(ε/h).
+const STEP: f64 = 6.055454452393343e-6;
+
 /// Adds the central differences of a batch's residuals with respect to its local parameters at the partials' places.
 fn add_differences(
     model: &Model,
@@ -100,8 +103,7 @@ fn add_differences(
         for of_local in order.chunk_by(|&a, &b| partials[a].1 == partials[b].1) {
             let local = partials[of_local[0]].1 as usize;
             let at = inputs[local];
-            // The step that balances truncation, O(h²), and rounding, O(ε/h).
-            let step = f64::EPSILON.cbrt() * at.abs().max(1.0);
+            let step = STEP * at.abs().max(1.0);
             inputs[local] = at + step;
             let (above, above_at) = (evaluate(&inputs, &class.outputs), inputs[local]);
             inputs[local] = at - step;
