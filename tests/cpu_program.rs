@@ -6,7 +6,7 @@ use residua::autodiff::gradient;
 use residua::codegen::memory::{Dispatch, View};
 use residua::codegen::{Address, Buffer, Element, Kernel, Load, Store};
 use residua::cpu::Program;
-use residua::graph::{Graph, InputId, NodeId, Op};
+use residua::graph::{Graph, InputId, NodeId, Op, evaluate};
 use wasm_bindgen_test::{console_log, wasm_bindgen_test, wasm_bindgen_test_configure};
 
 wasm_bindgen_test_configure!(run_in_browser);
@@ -156,7 +156,8 @@ async fn an_index_beyond_its_buffer_is_an_error_and_the_program_stays_usable() {
     let mut gradient = vec![0.0; chain.parameters.len()];
     let expected = chain.run(&interpreted, &mut gradient).unwrap();
     let right = std::mem::replace(&mut chain.ends[9], 1 << 30);
-    let messages = [&compiled, &interpreted].map(|program| chain.run(program, &mut gradient).unwrap_err().message);
+    let messages =
+        [&compiled, &interpreted].map(|program| chain.run(program, &mut gradient).unwrap_err().message.clone());
     assert_eq!(messages[0], messages[1]);
     assert!(messages[0].contains("index 1073741824 into parameters"), "{}", messages[0]);
     chain.ends[9] = right;
@@ -245,5 +246,5 @@ async fn the_time_of_an_imported_function_is_printed_beside_a_loop_by_hand() {
         times.push((js_sys::Date::now() - start) / 20.0);
     }
     console_log!("200,000 sines: {:.2} ms compiled, {:.2} ms by hand", times[3], times[2]);
-    assert!(results.iter().zip(&operands).all(|(result, operand)| *result == operand.sin()));
+    assert!(results.iter().zip(&operands).all(|(result, operand)| *result == evaluate(Op::Sin, &[*operand])));
 }

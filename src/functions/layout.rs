@@ -60,6 +60,36 @@ pub enum Memory {
     GatherTargets(usize, usize),
 }
 
+impl Memory {
+    /// As messages name it.
+    pub fn name(self) -> String {
+        let (words, chunk) = match self {
+            Memory::Parameters => ("parameters", None),
+            Memory::Gradient => ("gradient", None),
+            Memory::Residuals => ("residuals", None),
+            Memory::Seeds => ("seeds", None),
+            Memory::Indices(chunk) => ("indices", Some(chunk)),
+            Memory::Data(chunk) => ("data", Some(chunk)),
+            Memory::Addends(chunk) => ("addends", Some(chunk)),
+            Memory::Uniforms => ("uniform tables", None),
+            Memory::Figures => ("figures of dispatches", None),
+            Memory::PartialSums => ("partial sums", None),
+            Memory::IgnoredSums => ("ignored sums", None),
+            Memory::Sums => ("sums", None),
+            Memory::LocalGradient => ("local gradients", None),
+            Memory::Scratch(_) => ("sums of segments", None),
+            Memory::Partials => ("local partials", None),
+            Memory::GatherOffsets(chunk, _) => ("offsets of a gather", Some(chunk)),
+            Memory::GatherEntries(chunk, _) => ("entries of a gather", Some(chunk)),
+            Memory::GatherTargets(chunk, _) => ("targets of a gather", Some(chunk)),
+        };
+        match chunk {
+            None => words.to_owned(),
+            Some(chunk) => format!("{words} of chunk {chunk}"),
+        }
+    }
+}
+
 /// Instances of a batch that run in one dispatch.
 #[derive(Clone, Debug)]
 pub struct Chunk {

@@ -137,7 +137,7 @@ impl<'a, K: Kernels> Recorder<'a, K> {
         let id = match known {
             Some(&(_, id)) => id,
             None => {
-                let id = self.list.buffer(format!("{memory:?}"), self.layout.bytes(memory));
+                let id = self.list.buffer(memory.name(), self.layout.bytes(memory));
                 self.memory.push((memory, id));
                 id
             }

@@ -1,6 +1,6 @@
 //! The reference evaluation in f64: the living definition of every op. What generated code computes is measured against it.
 
-use super::{CheckedGraph, Node, Op};
+use super::{CheckedGraph, Node, Op, elementary};
 
 /// The value of an op at the given operands, as many as its arity. NaN operands give NaN but where the op's description says
 /// otherwise.
@@ -30,19 +30,19 @@ pub fn evaluate(op: Op, operands: &[f64]) -> f64 {
                 1.0 / a.sqrt()
             }
         }
-        Op::Exp => a.exp(),
-        Op::Log => a.ln(),
-        Op::Sin => a.sin(),
-        Op::Cos => a.cos(),
-        Op::Tan => a.tan(),
-        Op::Asin => a.asin(),
-        Op::Acos => a.acos(),
-        Op::Atan => a.atan(),
-        Op::Sinh => a.sinh(),
-        Op::Cosh => a.cosh(),
-        Op::Tanh => a.tanh(),
-        Op::Sigmoid => 1.0 / (1.0 + (-a).exp()),
-        Op::Softplus => a.max(0.0) + (-a.abs()).exp().ln_1p(),
+        Op::Exp => elementary::exp(a),
+        Op::Log => elementary::log(a),
+        Op::Sin => elementary::sin(a),
+        Op::Cos => elementary::cos(a),
+        Op::Tan => elementary::tan(a),
+        Op::Asin => elementary::asin(a),
+        Op::Acos => elementary::acos(a),
+        Op::Atan => elementary::atan(a),
+        Op::Sinh => elementary::sinh(a),
+        Op::Cosh => elementary::cosh(a),
+        Op::Tanh => elementary::tanh(a),
+        Op::Sigmoid => 1.0 / (1.0 + elementary::exp(-a)),
+        Op::Softplus => a.max(0.0) + elementary::log1p(elementary::exp(-a.abs())),
         Op::Floor => a.floor(),
         Op::Ceil => a.ceil(),
         Op::Round => round(a),
@@ -51,9 +51,9 @@ pub fn evaluate(op: Op, operands: &[f64]) -> f64 {
         Op::Sub => a - b,
         Op::Mul => a * b,
         Op::Div => a / b,
-        Op::Pow => pow(a, b),
-        Op::Mod => a % b,
-        Op::Atan2 => a.atan2(b),
+        Op::Pow => elementary::pow(a, b),
+        Op::Mod => elementary::remainder(a, b),
+        Op::Atan2 => elementary::atan2(a, b),
         // f64::min and max drop a NaN.
         Op::Min if a.is_nan() || b.is_nan() => f64::NAN,
         Op::Min => a.min(b),
@@ -92,11 +92,6 @@ fn round(a: f64) -> f64 {
     let below = a.floor();
     let nearest = if a - below >= 0.5 { below + 1.0 } else { below };
     nearest.copysign(a)
-}
-
-/// Math.pow, which unlike C's has no number for 1 to the power of NaN or ±∞, nor for −1 to ±∞.
-fn pow(a: f64, b: f64) -> f64 {
-    if b.is_nan() || (a.abs() == 1.0 && b.is_infinite()) { f64::NAN } else { a.powf(b) }
 }
 
 impl CheckedGraph {

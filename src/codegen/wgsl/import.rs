@@ -91,7 +91,7 @@ impl Imports {
         let mut next = 0;
         while next < self.files.len() {
             let (imports, body) = split(library(self.files[next]).text);
-            imports.for_each(|name| self.add(library(name).name));
+            imports.into_iter().for_each(|name| self.add(library(name).name));
             text.push('\n');
             text.push_str(body);
             next += 1;
@@ -104,19 +104,20 @@ impl Imports {
 pub fn compose(source: &'static str) -> String {
     let (names, body) = split(source);
     let mut imports = Imports::default();
-    names.for_each(|name| imports.add(library(name).name));
+    names.into_iter().for_each(|name| imports.add(library(name).name));
     format!("{body}{}", imports.text())
 }
 
 /// The names that a source imports, and the rest of it.
-fn split(source: &'static str) -> (impl Iterator<Item = &'static str>, &'static str) {
-    const DIRECTIVE: &str = "#import ";
+fn split(source: &'static str) -> (Vec<&'static str>, &'static str) {
+    let mut names = Vec::new();
     let mut body = source;
-    while body.starts_with(DIRECTIVE) {
-        body = body.split_once('\n').map_or("", |(_, rest)| rest);
+    while let Some(rest) = body.strip_prefix("#import ") {
+        let (name, rest) = rest.split_once('\n').unwrap_or((rest, ""));
+        names.push(name.trim_ascii());
+        body = rest;
     }
-    let head = &source[..source.len() - body.len()];
-    (head.lines().map(|line| line[DIRECTIVE.len()..].trim()), body.trim_start())
+    (names, body.trim_ascii_start())
 }
 
 #[cfg(test)]

@@ -122,7 +122,7 @@ impl GpuEngine {
     /// The adapter's name, for reports.
     pub fn adapter_name(&self) -> String {
         let adapter = self.context.adapter();
-        format!("{} {} {}", adapter.vendor, adapter.architecture, adapter.description).trim().to_owned()
+        format!("{} {} {}", adapter.vendor, adapter.architecture, adapter.description).trim_ascii().to_owned()
     }
 
     /// The buffer that the application may bind: the parameters as last published.
@@ -349,7 +349,7 @@ impl GpuEngine {
         let requests: Vec<BufferRequest> = new
             .iter()
             .map(|&memory| {
-                let (name, bytes) = (format!("{memory:?}"), self.layout.bytes(memory).max(16));
+                let (name, bytes) = (memory.name(), self.layout.bytes(memory).max(16));
                 if memory == Memory::Figures {
                     BufferRequest::uniform(name, bytes)
                 } else {
