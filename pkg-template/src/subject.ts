@@ -27,6 +27,8 @@ export interface Subject {
   readonly numParams: number;
   /** All residuals. */
   readonly numResiduals: number;
+  /** Residuals, where one that is a long sum counts as about as many as it has terms: what makes the GPU worth its while. */
+  readonly workload: number;
   /** The numbers at the moment of compiling. */
   readonly startValues: Float64Array;
   /** Hands the recording over; again, if the first engine could not take it. */
@@ -47,6 +49,7 @@ export interface Subject {
 export class ProblemSubject implements Subject {
   readonly numParams: number;
   readonly numResiduals: number;
+  readonly workload: number;
   readonly startValues: Float64Array;
   private readonly arrays: readonly ParameterBlocks[];
   private readonly blocks: readonly ResidualInstances[];
@@ -62,6 +65,7 @@ export class ProblemSubject implements Subject {
     if (problem.numResiduals === 0) throw invalidArgument('compile: problem', 'a problem without residuals', 'at least one residual');
     this.numParams = problem.numParameters;
     this.numResiduals = problem.numResiduals;
+    this.workload = problem.numResiduals;
     this.arrays = [...problem.arrays];
     this.blocks = [...problem.blocks];
     this.startValues = new Float64Array(this.numParams);
@@ -210,10 +214,14 @@ export class ProblemSubject implements Subject {
   }
 }
 
+/** How many operations a term of a long sum is taken to have. */
+const OPERATIONS_OF_A_TERM = 32;
+
 /** A list of params and the tape recorded over them. */
 export class ParamsSubject implements Subject {
   readonly numParams: number;
   readonly numResiduals: number;
+  readonly workload: number;
   readonly startValues: Float64Array;
   /** The numbers that the compiled functions know. */
   private readonly known: Float64Array;
@@ -227,6 +235,7 @@ export class ParamsSubject implements Subject {
   ) {
     this.numParams = params.length;
     this.numResiduals = tape.outputs.length;
+    this.workload = Math.max(tape.outputs.length, Math.floor(tape.ops.length / OPERATIONS_OF_A_TERM));
     this.tape = tape;
     this.startValues = new Float64Array(params.length);
     for (let i = 0; i < params.length; i++) this.startValues[i] = (params[i] as Value).data;

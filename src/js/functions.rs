@@ -13,7 +13,7 @@ use crate::clock::now_ms;
 use crate::error::{Error, ErrorCode, Result};
 use crate::functions::cpu::CpuEngine;
 use crate::functions::gpu::{DataPart, GpuEngine, NewSharedData};
-use crate::functions::texts::{kernel_numbers, kernel_texts};
+use crate::functions::texts::{KernelSource, kernel_sources};
 use crate::functions::{Engine, Evaluation, Functions, Objective};
 use crate::gpu::Context;
 use crate::losses::LossParameters;
@@ -37,7 +37,7 @@ pub struct RawFunctions {
     state: Rc<RefCell<State>>,
     num_params: u32,
     num_residuals: u32,
-    kernel_count: u32,
+    kernel_sources: Vec<KernelSource>,
     compile_times: Vec<(&'static str, f64)>,
     parameter_buffer: JsValue,
     /// The device, if they are on one.
@@ -123,14 +123,14 @@ async fn compile(
     };
     progress.leave(2);
     progress.tell(2, 1, 1)?;
-    let kernel_count = kernel_numbers(&model)?.1 as u32;
+    let kernel_sources = kernel_sources(&model);
     let (num_params, num_residuals) = (model.num_params, model.num_residuals);
     let functions = Functions::new(model, engine, values)?;
     Ok(RawFunctions {
         state: Rc::new(RefCell::new(State::Idle(Box::new(functions)))),
         num_params,
         num_residuals,
-        kernel_count,
+        kernel_sources,
         compile_times: progress.times,
         parameter_buffer,
         context,
@@ -147,7 +147,8 @@ impl RawFunctions {
     {
         let (state, new_data) = (self.state.clone(), self.new_data.clone());
         future_to_promise(async move {
-            let mut functions = match std::mem::replace(&mut *state.borrow_mut(), State::Busy) {
+            let taken = std::mem::replace(&mut *state.borrow_mut(), State::Busy);
+            let mut functions = match taken {
                 State::Idle(functions) => functions,
                 State::Busy => return Err(to_js(Error::internal("a second call began before the first had ended"))),
                 State::Disposed => {
@@ -235,24 +236,23 @@ impl RawFunctions {
     /// Groups of residuals that differ in kernel.
     #[wasm_bindgen(js_name = kernelCount)]
     pub fn kernel_count(&self) -> u32 {
-        self.kernel_count
+        self.kernel_sources.len() as u32
     }
 
     /// The generated shaders: `{ name, instances, wgsl }`, one per kernel and entry point.
     pub fn kernels(&self) -> Result<Array, JsValue> {
-        self.with(|functions| {
-            let kernels = Array::new();
-            for kernel in kernel_texts(functions.model())? {
-                for (entry, wgsl) in kernel.entries {
-                    let object = Object::new();
-                    set(&object, "name", format!("{} {entry}", kernel.name));
-                    set(&object, "instances", kernel.instances);
-                    set(&object, "wgsl", wgsl);
-                    kernels.push(&object);
-                }
+        let kernels = Array::new();
+        for source in &self.kernel_sources {
+            let kernel = source.texts().map_err(to_js)?;
+            for (entry, wgsl) in kernel.entries {
+                let object = Object::new();
+                set(&object, "name", format!("{} {entry}", kernel.name));
+                set(&object, "instances", kernel.instances);
+                set(&object, "wgsl", wgsl);
+                kernels.push(&object);
             }
-            Ok(kernels)
-        })
+        }
+        Ok(kernels)
     }
 
     /// Milliseconds by stage.
@@ -286,6 +286,11 @@ impl RawFunctions {
     /// Gives a recipe's instances new data: columns from `firstColumn` on, column after column.
     #[wasm_bindgen(js_name = setData)]
     pub fn set_data(&self, recipe: u32, first_column: u32, columns: Vec<f64>) -> Result<(), JsValue> {
+        if let Some(context) = &self.context {
+            for new in self.new_data.borrow_mut().iter_mut() {
+                new.overwrite(context, recipe as usize, first_column, &columns).map_err(to_js)?;
+            }
+        }
         self.with(|functions| functions.set_data(recipe as usize, first_column, &columns))
     }
 

@@ -8,7 +8,7 @@ use super::summary::{IterationSummary, SolveSummary, Termination};
 use crate::batch::Manifold;
 use crate::clock::now_ms;
 use crate::error::{Error, Result};
-use crate::functions::Functions;
+use crate::functions::{Functions, Objective};
 
 /// Who hears of a solve while it runs.
 pub trait Listener {
@@ -55,21 +55,13 @@ pub async fn minimise(
     let (lower, upper) = functions.bounds().unwrap_or_default();
     let feasible = FeasibleSet::new(constant.len(), &constant, lower, upper, arithmetic)?;
     let mut solver = Lbfgs::new(functions.values().to_vec(), feasible, options, arithmetic)?;
-    let mut evaluation = None;
-    let summary = loop {
-        let elapsed = now_ms() - began;
-        if listener.aborted() {
-            solver.stop(Termination::Aborted);
-        }
-        match solver.next(elapsed, evaluation.take()) {
-            Step::Evaluate(x) => evaluation = Some(functions.evaluate_at(options.objective, x).await?),
-            Step::Iteration(summary) => {
-                functions.engine().publish(solver.point())?;
-                if listener.iteration(&summary) {
-                    solver.stop(Termination::Aborted);
-                }
-            }
-            Step::Finished(summary) => break summary.clone(),
+    let outcome = run(functions, &mut solver, options.objective, listener, began).await;
+    let summary = match outcome {
+        Ok(summary) => summary,
+        Err(error) => {
+            // The application goes on seeing the point at which the solve began, if the device still shows anything.
+            let _ = functions.engine().publish(functions.values());
+            return Err(error);
         }
     };
     if summary.failed_at_start() {
@@ -78,4 +70,31 @@ pub async fn minimise(
     let x = solver.solution().to_vec();
     functions.set_values(x.clone())?;
     Ok(Solution { x, summary })
+}
+
+/// Evaluates where the solver asks until it is done.
+async fn run(
+    functions: &mut Functions,
+    solver: &mut Lbfgs,
+    objective: Objective,
+    listener: &mut dyn Listener,
+    began: f64,
+) -> Result<SolveSummary> {
+    let mut evaluation = None;
+    loop {
+        let elapsed = now_ms() - began;
+        if listener.aborted() {
+            solver.stop(Termination::Aborted);
+        }
+        match solver.next(elapsed, evaluation.take()) {
+            Step::Evaluate(x) => evaluation = Some(functions.evaluate_at(objective, x).await?),
+            Step::Iteration(summary) => {
+                functions.engine().publish(solver.point())?;
+                if listener.iteration(&summary) {
+                    solver.stop(Termination::Aborted);
+                }
+            }
+            Step::Finished(summary) => return Ok(summary.clone()),
+        }
+    }
 }

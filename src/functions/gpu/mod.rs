@@ -21,6 +21,7 @@ mod data;
 use data::SharedData;
 pub use data::{DataPart, NewSharedData};
 
+use super::cpu::CpuEngine;
 use super::layout::{Layout, Memory, single_precision};
 use super::record::{
     GATHER_LAYOUT, Kernels, Program, REDUCE_LAYOUT, Recording, kernel_layout, record_gradient, record_partials,
@@ -48,9 +49,9 @@ enum Call {
 pub struct GpuEngine {
     context: Context,
     layout: Layout,
-    /// For each batch the number of its kernel: equal texts are one kernel.
-    kernel_numbers: Vec<usize>,
     plans: Plans,
+    /// Evaluates the partials that are too many, or too long to compile, for the device.
+    fallback: Option<CpuEngine>,
     buffers: FxHashMap<Memory, Buffer>,
     pipelines: FxHashMap<Program, Pipeline>,
     prepared: FxHashMap<Call, (Recording, Prepared)>,
@@ -62,39 +63,62 @@ pub struct GpuEngine {
     published: Buffer,
 }
 
-/// The plans of all batches' kernels that were needed so far.
-#[derive(Default)]
-struct Plans(FxHashMap<(usize, Entry), Plan>);
+/// The plans of those kernels that were needed so far.
+struct Plans {
+    /// For each batch the number of its kernel.
+    numbers: Vec<usize>,
+    /// For each kernel a batch that has it.
+    representatives: Vec<usize>,
+    made: FxHashMap<(usize, Entry), Plan>,
+}
 
 impl Plans {
+    fn new(numbers: Vec<usize>, count: usize) -> Plans {
+        let mut representatives = vec![0; count];
+        for (batch, &number) in numbers.iter().enumerate().rev() {
+            representatives[number] = batch;
+        }
+        Plans { numbers, representatives, made: FxHashMap::default() }
+    }
+
     fn make(&mut self, model: &Model, entry: Entry) -> Result<()> {
-        for (number, batch) in model.batches.iter().enumerate() {
-            if let MapEntry::Vacant(place) = self.0.entry((number, entry)) {
-                place.insert(anonymous_kernel(batch, entry)?);
+        for (number, &batch) in self.representatives.iter().enumerate() {
+            if let MapEntry::Vacant(place) = self.made.entry((number, entry)) {
+                place.insert(anonymous_kernel(&model.batches[batch], entry)?);
             }
         }
         Ok(())
     }
+
+    /// The plan of a kernel by its number.
+    fn of_kernel(&self, number: usize, entry: Entry) -> Result<&Plan> {
+        self.made.get(&(number, entry)).ok_or_else(|| Error::internal("a kernel is recorded before its plan is made"))
+    }
 }
 
 impl Kernels for Plans {
+    fn number(&self, batch: usize) -> usize {
+        self.numbers[batch]
+    }
+
     fn plan(&self, batch: usize, entry: Entry) -> Result<&Plan> {
-        self.0.get(&(batch, entry)).ok_or_else(|| Error::internal("a kernel is recorded before its plan is made"))
+        self.of_kernel(self.numbers[batch], entry)
     }
 }
 
 impl GpuEngine {
     /// Lays the model out on the device. Fails with `limit-exceeded` for what cannot be split to fit.
     pub async fn new(context: Context, model: &Model, batch_size: Option<u32>) -> Result<GpuEngine> {
-        check_sizes(model)?;
-        let (kernel_numbers, kernels) = kernel_numbers(model)?;
+        let (numbers, kernels) = kernel_numbers(model);
         if kernels > MOST_KERNELS {
             return Err(Error::new(
                 ErrorCode::LimitExceeded,
                 format!("the residuals have {kernels} topologies; the GPU engine takes at most {MOST_KERNELS}"),
             ));
         }
-        let mut plans = Plans::default();
+        let mut plans = Plans::new(numbers, kernels);
+        plans.make(model, Entry::CostGradient)?;
+        check_sizes(model, &plans)?;
         plans.make(model, Entry::Jacobian)?;
         let partials = (0..model.batches.len())
             .map(|batch| Ok(plans.plan(batch, Entry::Jacobian)?.partials.len()))
@@ -109,8 +133,8 @@ impl GpuEngine {
         Ok(GpuEngine {
             context,
             layout,
-            kernel_numbers,
             plans,
+            fallback: None,
             buffers: FxHashMap::default(),
             pipelines: FxHashMap::default(),
             prepared: FxHashMap::default(),
@@ -190,6 +214,9 @@ impl GpuEngine {
     }
 
     pub(super) async fn partials(&mut self, model: &Model, x: &[f64]) -> Result<(Vec<f64>, Vec<Vec<f64>>)> {
+        if self.partials_are_too_large(model)? {
+            return self.fallback.get_or_insert_default().partials(model, x).await;
+        }
         let downloads = self.run(model, Call::Partials, x, None).await?;
         let mut next = downloads.iter();
         let columns = self.partial_columns(model)?;
@@ -281,16 +308,17 @@ impl GpuEngine {
         }
     }
 
-    /// The program whose pipeline serves another: batches with one kernel share it.
-    fn canonical(&self, program: Program) -> Program {
-        match program {
-            Program::Kernel(batch, entry) => {
-                let number = self.kernel_numbers[batch];
-                let first = self.kernel_numbers.iter().position(|&other| other == number).unwrap_or(batch);
-                Program::Kernel(first, entry)
+    /// Whether a kernel of partials is too long to compile, or all partials do not fit one read-back.
+    fn partials_are_too_large(&self, model: &Model) -> Result<bool> {
+        let mut bytes = 4 * u64::from(model.num_residuals);
+        for (number, batch) in model.batches.iter().enumerate() {
+            let plan = self.plans.plan(number, Entry::Jacobian)?;
+            if plan.kernel.graph.graph().len() > MOST_OPERATIONS {
+                return Ok(true);
             }
-            Program::Gather | Program::ReduceSum => program,
+            bytes += 4 * plan.partials.len() as u64 * u64::from(batch.count);
         }
+        Ok(bytes > self.context.limits().max_buffer_size)
     }
 
     async fn make_pipelines(
@@ -300,7 +328,6 @@ impl GpuEngine {
     ) -> Result<()> {
         let mut wanted: Vec<Program> = Vec::new();
         for &program in programs {
-            let program = self.canonical(program);
             if !self.pipelines.contains_key(&program) && !wanted.contains(&program) {
                 wanted.push(program);
             }
@@ -318,8 +345,8 @@ impl GpuEngine {
         let request =
             |wgsl: String, entry: &str, layout: Vec<_>| PipelineRequest { wgsl, entry: entry.to_owned(), layout };
         Ok(match program {
-            Program::Kernel(batch, entry) => {
-                let plan = self.plans.plan(batch, entry)?;
+            Program::Kernel(number, entry) => {
+                let plan = self.plans.of_kernel(number, entry)?;
                 request(wgsl::write(&plan.kernel)?, &plan.kernel.name, kernel_layout(plan))
             }
             Program::Gather => request(shaders::gather(), "gather", GATHER_LAYOUT.to_vec()),
@@ -332,7 +359,7 @@ impl GpuEngine {
         self.allocate(model, &recording.memory).await?;
         let buffers: Vec<Buffer> = recording.memory.iter().map(|memory| self.buffers[memory].clone()).collect();
         let pipelines: Vec<Pipeline> =
-            recording.programs.iter().map(|&program| self.pipelines[&self.canonical(program)].clone()).collect();
+            recording.programs.iter().map(|&program| self.pipelines[&program].clone()).collect();
         let prepared = self.context.prepare(&recording.list, &buffers, &pipelines).await?;
         self.prepared.insert(call, (recording, prepared));
         Ok(())
@@ -385,13 +412,12 @@ impl GpuEngine {
     }
 }
 
-/// Refuses residuals that would make kernels too large to compile.
-fn check_sizes(model: &Model) -> Result<()> {
+/// Refuses residuals that would make kernels too large to compile. The gradient's is the largest that every call needs.
+fn check_sizes(model: &Model, plans: &Plans) -> Result<()> {
     for (number, batch) in model.batches.iter().enumerate() {
-        // The gradient costs a small multiple of the residual; the largest kernel decides.
-        let operations = anonymous_kernel(batch, Entry::CostGradient)?.kernel.graph.graph().len();
+        let operations = plans.plan(number, Entry::CostGradient)?.kernel.graph.graph().len();
         if operations > MOST_OPERATIONS {
-            let name = model.residual_name(model.batches[number].row(0));
+            let name = model.residual_name(batch.row(0));
             return Err(Error::new(
                 ErrorCode::LimitExceeded,
                 format!(
