@@ -156,7 +156,8 @@ async fn an_index_beyond_its_buffer_is_an_error_and_the_program_stays_usable() {
     let mut gradient = vec![0.0; chain.parameters.len()];
     let expected = chain.run(&interpreted, &mut gradient).unwrap();
     let right = std::mem::replace(&mut chain.ends[9], 1 << 30);
-    let messages = [&compiled, &interpreted].map(|program| chain.run(program, &mut gradient).unwrap_err().message);
+    let messages =
+        [&compiled, &interpreted].map(|program| chain.run(program, &mut gradient).unwrap_err().message.clone());
     assert_eq!(messages[0], messages[1]);
     assert!(messages[0].contains("index 1073741824 into parameters"), "{}", messages[0]);
     chain.ends[9] = right;

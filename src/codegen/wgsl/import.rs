@@ -92,11 +92,36 @@ impl Imports {
         while next < self.files.len() {
             let (imports, body) = split(library(self.files[next]).text);
             imports.for_each(|name| self.add(library(name).name));
-            text.push('\n');
-            text.push_str(body);
+            indent(body, &mut text);
             next += 1;
         }
-        text
+        if text.is_empty() { text } else { format!("\n{text}") }
+    }
+}
+
+/// Writes a text with the indentation that its brackets ask for, and an empty line before each definition.
+fn indent(source: &str, text: &mut String) {
+    let mut depth = 0usize;
+    for line in source.lines() {
+        let closing = line.bytes().take_while(|byte| matches!(byte, b'}' | b')')).count();
+        if depth == 0
+            && !text.is_empty()
+            && (line.starts_with("fn ") || line.starts_with("struct ") || line.starts_with("const "))
+        {
+            text.push('\n');
+        }
+        for _ in 0..depth.saturating_sub(closing) {
+            text.push_str("    ");
+        }
+        text.push_str(line);
+        text.push('\n');
+        for byte in line.bytes() {
+            match byte {
+                b'{' | b'(' => depth += 1,
+                b'}' | b')' => depth = depth.saturating_sub(1),
+                _ => {}
+            }
+        }
     }
 }
 
@@ -105,7 +130,9 @@ pub fn compose(source: &'static str) -> String {
     let (names, body) = split(source);
     let mut imports = Imports::default();
     names.for_each(|name| imports.add(library(name).name));
-    format!("{body}{}", imports.text())
+    let mut text = String::new();
+    indent(body, &mut text);
+    text + &imports.text()
 }
 
 /// The names that a source imports, and the rest of it.
