@@ -11,6 +11,7 @@ pub mod batch;
 mod clock;
 pub mod codegen;
 pub mod cpu;
+mod decimal;
 pub mod error;
 pub mod functions;
 pub mod gpu;

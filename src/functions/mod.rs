@@ -10,6 +10,7 @@
 
 use crate::batch::pattern::{Pattern, pattern};
 use crate::batch::{Batch, Model, Rows};
+use crate::decimal;
 use crate::error::{Error, ErrorCode, Result};
 use crate::losses::{self, LossParameters};
 
@@ -280,7 +281,7 @@ impl Functions {
         let residuals = self.engine.values(&self.model, x).await?;
         if let Some(row) = residuals.iter().position(|r| !r.is_finite()) {
             let name = self.model.residual_name(row as u32);
-            return Ok(error(format!("{name} is {} at the start", residuals[row])));
+            return Ok(error(format!("{name} is {} at the start", decimal::shortest(residuals[row]))));
         }
         let linearisation = self.evaluate_jacobian(Some(x)).await?;
         if let (Some(entry), Some(pattern)) = (linearisation.entries.iter().position(|e| !e.is_finite()), &self.pattern)
@@ -290,7 +291,7 @@ impl Functions {
                 "the derivative of {} with respect to {} is {} at the start",
                 self.model.residual_name(row),
                 self.model.parameter_name(pattern.col_indices[entry]),
-                linearisation.entries[entry]
+                decimal::shortest(linearisation.entries[entry])
             )));
         }
         Ok(error("the objective is not finite at the start, although every residual and derivative is".to_owned()))

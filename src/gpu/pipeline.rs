@@ -236,7 +236,7 @@ impl Context {
             .filter(|message| get_text(message, "type") == "error")
             .map(|message| {
                 let [line, column] =
-                    ["lineNum", "linePos"].map(|name| get(&message, name).as_f64().unwrap_or_default());
+                    ["lineNum", "linePos"].map(|name| get(&message, name).as_f64().unwrap_or_default() as u32);
                 format!("line {line}, column {column}: {}", get_text(&message, "message"))
             })
             .collect();

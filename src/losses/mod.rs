@@ -7,6 +7,7 @@
 //!
 //! [`function()`] takes a kind's number as its selector: changing kind or scale recompiles nothing.
 
+use crate::decimal;
 use crate::error::{Error, Result};
 
 mod graphs;
@@ -100,12 +101,13 @@ impl LossParameters {
         })?;
         let positive = |name: &str, value: f64| {
             let valid = value.is_finite() && value > 0.0;
-            let message = || format!("loss.{}: {name} is {value}; it takes a finite number above 0", kind.name());
+            let got = || decimal::shortest(value);
+            let message = || format!("loss.{}: {name} is {}; it takes a finite number above 0", kind.name(), got());
             if valid { Ok(value) } else { Err(Error::invalid_argument(message())) }
         };
         let not_negative = |name: &str, value: f64| {
             let valid = value.is_finite() && value >= 0.0;
-            let message = || format!("{name} is {value}; it takes a finite number, 0 or above");
+            let message = || format!("{name} is {}; it takes a finite number, 0 or above", decimal::shortest(value));
             if valid { Ok(value) } else { Err(Error::invalid_argument(message())) }
         };
         let (a, b) = match kind {

@@ -6,6 +6,7 @@
 use super::arithmetic::Precision;
 use super::options::SolveOptions;
 use super::summary::{IterationSummary, Termination};
+use crate::decimal;
 
 /// Iterations without visible progress after which rounding is what is left: one or two may be chance where costs need not fall each time.
 const PATIENCE: u32 = 10;
@@ -90,7 +91,8 @@ impl Convergence {
 }
 
 fn figures(what: &str, value: f64, option: &str, tolerance: f64) -> String {
-    format!("Converged: {what} {value:.3e} is within {option} {tolerance:.3e}")
+    let [value, tolerance] = [value, tolerance].map(|number| decimal::scientific(number, Some(3)));
+    format!("Converged: {what} {value} is within {option} {tolerance}")
 }
 
 #[cfg(test)]

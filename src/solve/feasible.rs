@@ -4,6 +4,7 @@
 //! points outward (the active set of Bertsekas, "Projected Newton methods for optimization problems with simple constraints", 1982).
 
 use super::arithmetic::Arithmetic;
+use crate::decimal;
 use crate::error::{Error, Result};
 
 /// Constant coordinates and box bounds. Empty lists stand for none.
@@ -53,6 +54,7 @@ impl FeasibleSet {
         for (i, (low, high)) in set.lower.iter_mut().zip(&mut set.upper).enumerate() {
             let possible = *low <= *high && *low < f64::INFINITY && *high > f64::NEG_INFINITY;
             if !possible {
+                let [low, high] = [*low, *high].map(decimal::shortest);
                 let message =
                     format!("bounds of parameter {i}: got {low} to {high}, takes lower <= upper, neither NaN");
                 return Err(Error::invalid_argument(message));

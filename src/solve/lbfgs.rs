@@ -16,6 +16,7 @@ use super::line_search::{Conditions, Decision, Failure, LineSearch, Next, Origin
 use super::options::LbfgsOptions;
 use super::summary::{IterationSummary, SolveSummary, Termination};
 use super::vector::{dot, max_norm, norm};
+use crate::decimal;
 use crate::error::{Error, Result};
 use crate::functions::Evaluation;
 
@@ -103,7 +104,10 @@ impl Lbfgs {
             let rounded = arithmetic.quantise(*x);
             if !rounded.is_finite() {
                 let takes = arithmetic.precision.name();
-                let message = format!("x: got {x} at position {i}, takes numbers that are finite in {takes}");
+                let message = format!(
+                    "x: got {} at position {i}, takes numbers that are finite in {takes}",
+                    decimal::shortest(*x)
+                );
                 return Err(Error::invalid_argument(message));
             }
             if !feasible.is_constant(i) {
@@ -195,7 +199,10 @@ impl Lbfgs {
         }
         let limit = self.options.solve.max_time_ms;
         if self.summary.elapsed_ms >= limit {
-            return self.finish(Termination::MaxTime, format!("Stopped after maxTimeMs, {limit} milliseconds"));
+            return self.finish(
+                Termination::MaxTime,
+                format!("Stopped after maxTimeMs, {} milliseconds", decimal::shortest(limit)),
+            );
         }
         match std::mem::replace(&mut self.phase, Phase::Turning) {
             Phase::Searching(search) => match evaluation {
@@ -234,9 +241,9 @@ impl Lbfgs {
         if !finite {
             let what = match self.current.gradient.iter().position(|derivative| !derivative.is_finite()) {
                 Some(i) if self.current.cost.is_finite() => {
-                    format!("the derivative by parameter {i} is {}", self.current.gradient[i])
+                    format!("the derivative by parameter {i} is {}", decimal::shortest(self.current.gradient[i]))
                 }
-                _ => format!("the cost is {}", self.current.cost),
+                _ => format!("the cost is {}", decimal::shortest(self.current.cost)),
             };
             return self.finish(Termination::NonFinite, format!("At the start {what}"));
         }

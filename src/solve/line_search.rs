@@ -277,7 +277,7 @@ impl LineSearch {
     fn extrapolate(&self, sample: Sample) -> f64 {
         let rise = sample.slope - self.low.slope;
         let secant = sample.step - sample.slope * (sample.step - self.low.step) / rise;
-        if rise > 0.0 { secant.clamp(2.0 * sample.step, 10.0 * sample.step) } else { 10.0 * sample.step }
+        if rise > 0.0 { secant.max(2.0 * sample.step).min(10.0 * sample.step) } else { 10.0 * sample.step }
     }
 
     /// A step inside the bracket, at least a hundredth of its width from its low end, where a step far too long sends it, and a tenth from the
@@ -299,7 +299,13 @@ impl LineSearch {
             cubic_minimum(low, high)
         };
         let share = (minimum - low.step) / (high.step - low.step);
-        if share.is_finite() { low.step + share.clamp(0.01, 0.9) * (high.step - low.step) } else { middle }
+        if !share.is_finite() {
+            return middle;
+        }
+        // `clamp` would bring the code that writes numbers into the module, for a message that nobody can see.
+        #[expect(clippy::manual_clamp, reason = "see above")]
+        let share = share.min(0.9).max(0.01);
+        low.step + share * (high.step - low.step)
     }
 }
 

@@ -3,6 +3,7 @@
 //! Options come as numbers by their public names; the result is checked, so the solvers take it as it is. Tolerances of 0 switch their test off.
 
 use super::arithmetic::{Arithmetic, Precision};
+use crate::decimal;
 use crate::error::{Error, Result};
 use crate::functions::Objective;
 
@@ -110,7 +111,7 @@ impl LbfgsOptions {
         let defaults = LbfgsOptions::defaults(arithmetic);
         // At c1 ≥ ½ a line search would refuse the exact minimiser of a parabola.
         let c1 = in_range(number, "c1", "a number above 0 and below 0.5", defaults.c1, |v| 0.0 < v && v < 0.5)?;
-        let takes = format!("a number above c1, here {c1}, and below 1");
+        let takes = format!("a number above c1, here {}, and below 1", decimal::shortest(c1));
         Ok(LbfgsOptions {
             solve: SolveOptions::from_numbers(arithmetic, number)?,
             history_size: count(number, "historySize", 1, defaults.history_size)?,
@@ -134,7 +135,7 @@ fn in_range(
     accepts: impl Fn(f64) -> bool,
 ) -> Result<f64> {
     let value = number(name).unwrap_or(default);
-    if accepts(value) { Ok(value) } else { Err(refusal(name, &value.to_string(), takes)) }
+    if accepts(value) { Ok(value) } else { Err(refusal(name, &decimal::shortest(value), takes)) }
 }
 
 fn tolerance(number: &dyn Fn(&str) -> Option<f64>, name: &str, default: f64) -> Result<f64> {

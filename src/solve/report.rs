@@ -2,6 +2,8 @@
 
 use std::fmt::{Display, Formatter, Result};
 
+use crate::decimal::{fixed, scientific};
+
 use super::options::SolveOptions;
 use super::summary::{IterationSummary, SolveSummary};
 
@@ -64,7 +66,7 @@ impl Report<'_> {
     }
 
     fn tolerances(&self, f: &mut Formatter<'_>) -> Result {
-        let shown = |tolerance: f64| if tolerance == 0.0 { "off".to_owned() } else { format!("{tolerance:e}") };
+        let shown = |tolerance: f64| if tolerance == 0.0 { "off".to_owned() } else { scientific(tolerance, None) };
         let SolveOptions { cost_tolerance, gradient_tolerance, parameter_tolerance, .. } = *self.options;
         let (cost, gradient) = (shown(cost_tolerance), shown(gradient_tolerance));
         let parameter = shown(parameter_tolerance);
@@ -73,9 +75,9 @@ impl Report<'_> {
 
     fn costs(&self, f: &mut Formatter<'_>) -> Result {
         let SolveSummary { initial_cost, final_cost, iterations, function_evaluations, .. } = *self.summary;
-        line(f, "Initial cost", &format!("{initial_cost:.6e}"))?;
-        line(f, "Final cost", &format!("{final_cost:.6e}"))?;
-        line(f, "Change", &format!("{:.6e}", initial_cost - final_cost))?;
+        line(f, "Initial cost", &scientific(initial_cost, Some(6)))?;
+        line(f, "Final cost", &scientific(final_cost, Some(6)))?;
+        line(f, "Change", &scientific(initial_cost - final_cost, Some(6)))?;
         line(f, "Iterations", &iterations.to_string())?;
         line(f, "Evaluations", &function_evaluations.to_string())?;
         writeln!(f)
@@ -84,12 +86,12 @@ impl Report<'_> {
     fn timing(&self, f: &mut Formatter<'_>) -> Result {
         writeln!(f, "Time in milliseconds")?;
         for (stage, milliseconds) in self.times {
-            line(f, stage, &format!("{milliseconds:.3}"))?;
+            line(f, stage, &fixed(*milliseconds, 3))?;
         }
-        line(f, "solve", &format!("{:.3}", self.summary.elapsed_ms))?;
+        line(f, "solve", &fixed(self.summary.elapsed_ms, 3))?;
         if self.summary.function_evaluations > 0 {
             let each = self.summary.elapsed_ms / f64::from(self.summary.function_evaluations);
-            line(f, "per evaluation", &format!("{each:.3}"))?;
+            line(f, "per evaluation", &fixed(each, 3))?;
         }
         writeln!(f)
     }
@@ -109,15 +111,18 @@ fn iterations(f: &mut Formatter<'_>, history: &[IterationSummary]) -> Result {
     writeln!(f, " {:>10}", "ms")?;
     for iteration in history {
         let IterationSummary { iteration: number, cost, cost_change, gradient_max_norm, step_norm, .. } = iteration;
-        write!(f, "{number:>5} {cost:>14.6e} {cost_change:>11.2e} {gradient_max_norm:>11.2e} {step_norm:>11.2e}")?;
+        write!(f, "{number:>5} {:>14}", scientific(*cost, Some(6)))?;
+        for figure in [cost_change, gradient_max_norm, step_norm] {
+            write!(f, " {:>11}", scientific(*figure, Some(2)))?;
+        }
         for (_, figure) in &figures {
             match figure(iteration) {
-                Some(value) => write!(f, " {value:>11.2e}")?,
+                Some(value) => write!(f, " {:>11}", scientific(value, Some(2)))?,
                 None => write!(f, " {:>11}", "")?,
             }
         }
         let rejected = if iteration.accepted { "" } else { "  rejected" };
-        writeln!(f, " {:>10.2}{rejected}", iteration.elapsed_ms)?;
+        writeln!(f, " {:>10}{rejected}", fixed(iteration.elapsed_ms, 2))?;
     }
     writeln!(f)
 }

@@ -4,6 +4,7 @@
 //! time from the uniform `dispatch`, which the compiler can't see through.
 
 use crate::codegen::wgsl::import::Imports;
+use crate::decimal;
 
 /// A number as an operand.
 pub(super) fn text(value: f64, imports: &mut Imports) -> String {
@@ -13,7 +14,7 @@ pub(super) fn text(value: f64, imports: &mut Imports) -> String {
     } else if single.is_infinite() {
         opaque(value)
     } else {
-        format!("{single:?}")
+        decimal::shortest_single(single)
     }
 }
 

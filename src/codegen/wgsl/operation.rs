@@ -70,8 +70,9 @@ pub(super) fn is_comparison(op: Op) -> bool {
 pub(super) fn comparison(op: Op, a: &str, b: &str, imports: &mut Imports) -> String {
     let (_, symbol, holds_between_equals) =
         *COMPARISONS.iter().find(|(comparison, ..)| *comparison == op).expect("callers ask is_comparison first");
-    // A literal is no NaN: those are written by their bits.
-    let mut can_be_nan: Vec<&str> = [a, b].into_iter().filter(|operand| operand.parse::<f32>().is_err()).collect();
+    // Operands are names or numbers, and a number is no NaN: those are written by their bits.
+    let is_number = |operand: &str| operand.trim_start_matches('-').starts_with(|c: char| c.is_ascii_digit());
+    let mut can_be_nan: Vec<&str> = [a, b].into_iter().filter(|operand| !is_number(operand)).collect();
     can_be_nan.dedup();
     let mut terms = if a == b { vec![] } else { vec![format!("{a} {symbol} {b}")] };
     terms.extend(can_be_nan.into_iter().map(|operand| format!("!{}", imports.call("is_nan", &[operand]))));
