@@ -20,6 +20,7 @@ mod engine;
 #[cfg(target_arch = "wasm32")]
 pub mod gpu;
 pub mod layout;
+pub mod plans;
 pub mod record;
 pub mod texts;
 mod titles;

@@ -3,13 +3,12 @@
 //! What lies where is [`super::layout`]'s, what is done [`super::record`]'s; this module makes the buffers and pipelines that
 //! a recording declares, when it is first needed, and runs it.
 
-use std::collections::hash_map::Entry as MapEntry;
 use std::ops::Range;
 
 use rustc_hash::FxHashMap;
 use wasm_bindgen::JsValue;
 
-use crate::batch::plan::{Entry, Plan};
+use crate::batch::plan::Entry;
 use crate::batch::{Model, Rows};
 use crate::codegen::wgsl;
 use crate::error::{Error, ErrorCode, Result};
@@ -23,11 +22,12 @@ pub use data::{DataPart, NewSharedData};
 
 use super::cpu::CpuEngine;
 use super::layout::{Layout, Memory, single_precision};
+use super::plans::Plans;
 use super::record::{
     GATHER_LAYOUT, Kernels, Program, REDUCE_LAYOUT, Recording, kernel_layout, record_gradient, record_partials,
     record_values,
 };
-use super::texts::{anonymous_kernel, kernel_numbers};
+use super::texts::kernel_numbers;
 use super::{Evaluation, Objective};
 
 /// A kernel of more operations than this takes browsers too long to compile: 10,000 took 5 s on SwiftShader, 20,000 lost the
@@ -61,49 +61,6 @@ pub struct GpuEngine {
     shared_data: Vec<SharedData>,
     /// What the application sees of the parameters; evaluations never write it.
     published: Buffer,
-}
-
-/// The plans of those kernels that were needed so far.
-struct Plans {
-    /// For each batch the number of its kernel.
-    numbers: Vec<usize>,
-    /// For each kernel a batch that has it.
-    representatives: Vec<usize>,
-    made: FxHashMap<(usize, Entry), Plan>,
-}
-
-impl Plans {
-    fn new(numbers: Vec<usize>, count: usize) -> Plans {
-        let mut representatives = vec![0; count];
-        for (batch, &number) in numbers.iter().enumerate().rev() {
-            representatives[number] = batch;
-        }
-        Plans { numbers, representatives, made: FxHashMap::default() }
-    }
-
-    fn make(&mut self, model: &Model, entry: Entry) -> Result<()> {
-        for (number, &batch) in self.representatives.iter().enumerate() {
-            if let MapEntry::Vacant(place) = self.made.entry((number, entry)) {
-                place.insert(anonymous_kernel(&model.batches[batch], entry)?);
-            }
-        }
-        Ok(())
-    }
-
-    /// The plan of a kernel by its number.
-    fn of_kernel(&self, number: usize, entry: Entry) -> Result<&Plan> {
-        self.made.get(&(number, entry)).ok_or_else(|| Error::internal("a kernel is recorded before its plan is made"))
-    }
-}
-
-impl Kernels for Plans {
-    fn number(&self, batch: usize) -> usize {
-        self.numbers[batch]
-    }
-
-    fn plan(&self, batch: usize, entry: Entry) -> Result<&Plan> {
-        self.of_kernel(self.numbers[batch], entry)
-    }
 }
 
 impl GpuEngine {
