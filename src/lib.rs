@@ -22,5 +22,6 @@ mod js;
 pub mod losses;
 mod order;
 pub mod solve;
+mod turn;
 
 pub use error::{Error, ErrorCode, Result};

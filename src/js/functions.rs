@@ -18,6 +18,8 @@ use crate::functions::{Engine, Evaluation, Functions, Objective};
 use crate::gpu::Context;
 use crate::losses::LossParameters;
 
+use crate::turn::next_turn;
+
 use super::context::RawContext;
 use super::error::to_js;
 use super::problem::RawProblem;
@@ -59,7 +61,9 @@ const STAGES: [&str; 3] = ["group", "tables", "pipelines"];
 
 impl Progress {
     /// Stage number `stage` begins.
-    fn enter(&mut self, stage: usize) -> Result<()> {
+    async fn enter(&mut self, stage: usize) -> Result<()> {
+        // The caller's signal can only fire while the page has a turn.
+        next_turn().await;
         self.tell(stage, 0, 1)?;
         self.began = now_ms();
         Ok(())
@@ -98,15 +102,15 @@ async fn compile(
     batch_size: Option<u32>,
     mut progress: Progress,
 ) -> Result<RawFunctions> {
-    progress.enter(0)?;
+    progress.enter(0).await?;
     let model = problem.into_model()?;
     progress.leave(0);
-    progress.enter(1)?;
+    progress.enter(1).await?;
     let (engine, parameter_buffer) = match context.clone() {
         None => {
             let mut engine = CpuEngine::new();
             progress.leave(1);
-            progress.enter(2)?;
+            progress.enter(2).await?;
             for entry in [Entry::SumGradient, Entry::CostGradient] {
                 engine.prepare(&model, entry).await?;
             }
@@ -115,7 +119,7 @@ async fn compile(
         Some(context) => {
             let mut engine = GpuEngine::new(context, &model, batch_size).await?;
             progress.leave(1);
-            progress.enter(2)?;
+            progress.enter(2).await?;
             engine.prepare(&model, &mut |done, total| progress.tell(2, done, total)).await?;
             let buffer = engine.published_buffer();
             (Engine::Gpu(Box::new(engine)), buffer)

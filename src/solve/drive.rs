@@ -7,8 +7,9 @@ use super::options::LbfgsOptions;
 use super::summary::{IterationSummary, SolveSummary, Termination};
 use crate::batch::Manifold;
 use crate::clock::now_ms;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorCode, Result};
 use crate::functions::{Functions, Objective};
+use crate::turn::Turns;
 
 /// Who hears of a solve while it runs.
 pub trait Listener {
@@ -51,6 +52,14 @@ pub async fn minimise(
         )));
     }
     let arithmetic = arithmetic_of(functions);
+    if let Some(parameter) = functions.values().iter().position(|&value| !arithmetic.quantise(value).is_finite()) {
+        let name = functions.model().parameter_name(parameter as u32);
+        let value = functions.values()[parameter];
+        return Err(Error::new(
+            ErrorCode::NonFinite,
+            format!("{name} is {value:e} at the start, which is not finite in {}", arithmetic.precision.name()),
+        ));
+    }
     let constant: Vec<u8> = functions.constant().iter().map(|&constant| u8::from(constant)).collect();
     let (lower, upper) = functions.bounds().unwrap_or_default();
     let feasible = FeasibleSet::new(constant.len(), &constant, lower, upper, arithmetic)?;
@@ -81,7 +90,12 @@ async fn run(
     began: f64,
 ) -> Result<SolveSummary> {
     let mut evaluation = None;
+    let mut turns = Turns::new();
     loop {
+        // Waiting for the GPU is a turn of the page as it is.
+        if !functions.engine().is_single_precision() {
+            turns.take().await;
+        }
         let elapsed = now_ms() - began;
         if listener.aborted() {
             solver.stop(Termination::Aborted);
