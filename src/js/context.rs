@@ -2,12 +2,11 @@
 
 use js_sys::{Object, Promise};
 use wasm_bindgen::prelude::*;
-use wasm_bindgen_futures::future_to_promise;
 
 use crate::gpu::Context;
 
 use super::error::to_js;
-use super::value::set;
+use super::value::{promise, set};
 
 /// A handle on a device.
 #[wasm_bindgen]
@@ -24,12 +23,12 @@ impl RawContext {
     /// Resolves with whether a context can be had. Never rejects.
     #[wasm_bindgen(js_name = isAvailable)]
     pub fn is_available() -> Promise {
-        future_to_promise(async { Ok(Context::is_available().await.into()) })
+        promise(async { Ok(Context::is_available().await.into()) })
     }
 
     /// Resolves with a context of its own device, or on the application's.
     pub fn create(power_preference: Option<String>, device: JsValue) -> Promise {
-        future_to_promise(async move {
+        promise(async move {
             let device = (!device.is_undefined() && !device.is_null()).then_some(device);
             let context = Context::create(power_preference.as_deref(), device).await.map_err(to_js)?;
             Ok(RawContext(context).into())

@@ -1,12 +1,12 @@
 //! Compiled functions.
 
-use std::cell::RefCell;
+use std::cell::{RefCell, RefMut};
 use std::future::Future;
+use std::pin::Pin;
 use std::rc::Rc;
 
 use js_sys::{Array, Float64Array, Object, Promise, Uint32Array};
 use wasm_bindgen::prelude::*;
-use wasm_bindgen_futures::future_to_promise;
 
 use crate::batch::plan::Entry;
 use crate::clock::now_ms;
@@ -23,7 +23,7 @@ use crate::turn::next_turn;
 use super::context::RawContext;
 use super::error::to_js;
 use super::problem::RawProblem;
-use super::value::set;
+use super::value::{promise, set};
 
 /// Where the functions are between calls.
 enum State {
@@ -32,6 +32,10 @@ enum State {
     Busy,
     Disposed,
 }
+
+/// A call on the functions, which gives them back with its result.
+type Call =
+    Box<dyn FnOnce(Box<Functions>) -> Pin<Box<dyn Future<Output = (Box<Functions>, Result<JsValue, JsValue>)>>>>;
 
 /// A handle on compiled functions. The facade queues calls, so that there is one at a time.
 #[wasm_bindgen]
@@ -147,10 +151,14 @@ impl RawFunctions {
     pub(super) fn call<C, F>(&self, call: C) -> Promise
     where
         C: FnOnce(Box<Functions>) -> F + 'static,
-        F: Future<Output = (Box<Functions>, Result<JsValue, JsValue>)>,
+        F: Future<Output = (Box<Functions>, Result<JsValue, JsValue>)> + 'static,
     {
+        self.call_boxed(Box::new(|functions| Box::pin(call(functions))))
+    }
+
+    fn call_boxed(&self, call: Call) -> Promise {
         let (state, new_data) = (self.state.clone(), self.new_data.clone());
-        future_to_promise(async move {
+        promise(async move {
             let taken = std::mem::replace(&mut *state.borrow_mut(), State::Busy);
             let mut functions = match taken {
                 State::Idle(functions) => functions,
@@ -184,12 +192,18 @@ impl RawFunctions {
 
     /// Works on the functions at once.
     fn with<T>(&self, work: impl FnOnce(&mut Functions) -> Result<T>) -> Result<T, JsValue> {
-        let mut state = self.state.borrow_mut();
-        match &mut *state {
-            State::Idle(functions) => work(functions).map_err(to_js),
-            State::Busy => Err(to_js(Error::internal("changed while a call was running"))),
-            State::Disposed => Err(to_js(Error::new(ErrorCode::Disposed, "the compiled functions are disposed"))),
-        }
+        self.idle().and_then(|mut functions| work(&mut functions)).map_err(to_js)
+    }
+
+    fn idle(&self) -> Result<RefMut<'_, Functions>> {
+        RefMut::filter_map(self.state.borrow_mut(), |state| match state {
+            State::Idle(functions) => Some(&mut **functions),
+            State::Busy | State::Disposed => None,
+        })
+        .map_err(|state| match *state {
+            State::Disposed => Error::new(ErrorCode::Disposed, "the compiled functions are disposed"),
+            State::Idle(_) | State::Busy => Error::internal("changed while a call was running"),
+        })
     }
 
     fn gradient(&self, objective: Objective, x: Option<Vec<f64>>) -> Promise {
@@ -220,7 +234,7 @@ impl RawFunctions {
     ) -> Promise {
         let context = context.map(|context| context.context());
         let progress = Progress { report: on_progress, aborted, times: Vec::new(), began: 0.0 };
-        future_to_promise(async move {
+        promise(async move {
             compile(problem, values, context, batch_size, progress).await.map(JsValue::from).map_err(to_js)
         })
     }

@@ -1,14 +1,29 @@
 //! Plain JavaScript objects, made and read.
 
-use js_sys::{Object, Reflect};
+use std::future::Future;
+use std::pin::Pin;
+
+use js_sys::{Object, Promise, Reflect};
 use wasm_bindgen::JsValue;
+use wasm_bindgen_futures::future_to_promise;
 
 use crate::error::{Error, Result};
 
 /// Sets a property of an object that was made here.
 pub(super) fn set(object: &Object, name: &str, value: impl Into<JsValue>) {
+    put(object, name, value.into());
+}
+
+#[inline(never)]
+fn put(object: &Object, name: &str, value: JsValue) {
     // Setting an ordinary property of a plain, extensible object cannot fail.
-    let _ = Reflect::set(object, &name.into(), &value.into());
+    let _ = Reflect::set(object, &name.into(), &value);
+}
+
+/// A promise of a future's result. All futures go through one type, so that the module holds the code of one promise.
+pub(super) fn promise(future: impl Future<Output = Result<JsValue, JsValue>> + 'static) -> Promise {
+    let future: Pin<Box<dyn Future<Output = Result<JsValue, JsValue>>>> = Box::pin(future);
+    future_to_promise(future)
 }
 
 /// Reads a number; absent and undefined give none.
