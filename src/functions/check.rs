@@ -58,6 +58,9 @@ impl Functions {
     }
 }
 
+/// The relative step that balances truncation, O(h²), and rounding, O(ε/h): the cube root of f64's ε.
+const STEP: f64 = 6.0554544523933395e-6;
+
 fn relative_error(derivative: f64, difference: f64, scale: f64) -> f64 {
     let both_finite = derivative.is_finite() && difference.is_finite();
     let error = (derivative - difference).abs();
@@ -100,8 +103,7 @@ fn add_differences(
         for of_local in order.chunk_by(|&a, &b| partials[a].1 == partials[b].1) {
             let local = partials[of_local[0]].1 as usize;
             let at = inputs[local];
-            // The step that balances truncation, O(h²), and rounding, O(ε/h).
-            let step = f64::EPSILON.cbrt() * at.abs().max(1.0);
+            let step = STEP * at.abs().max(1.0);
             inputs[local] = at + step;
             let (above, above_at) = (evaluate(&inputs, &class.outputs), inputs[local]);
             inputs[local] = at - step;

@@ -54,10 +54,10 @@ pub async fn minimise(
     let arithmetic = arithmetic_of(functions);
     if let Some(parameter) = functions.values().iter().position(|&value| !arithmetic.quantise(value).is_finite()) {
         let name = functions.model().parameter_name(parameter as u32);
-        let value = functions.values()[parameter];
+        let value = crate::decimal::shortest(functions.values()[parameter]);
         return Err(Error::new(
             ErrorCode::NonFinite,
-            format!("{name} is {value:e} at the start, which is not finite in {}", arithmetic.precision.name()),
+            format!("{name} is {value} at the start, which is not finite in {}", arithmetic.precision.name()),
         ));
     }
     let constant: Vec<u8> = functions.constant().iter().map(|&constant| u8::from(constant)).collect();
