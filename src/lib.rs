@@ -22,6 +22,7 @@ mod js;
 pub mod losses;
 mod order;
 pub mod solve;
+pub mod table;
 mod turn;
 
 pub use error::{Error, ErrorCode, Result};

@@ -70,12 +70,15 @@ pub fn sparsity(graph: &Graph, outputs: &[NodeId], wrt: &[InputId]) -> Vec<Vec<b
 
 /// Whether each node of the graph has a derivative with respect to any input in `wrt`.
 fn active_nodes(graph: &Graph, wrt: &[InputId]) -> Vec<bool> {
-    let wanted: rustc_hash::FxHashSet<InputId> = wrt.iter().copied().collect();
+    let mut wanted = vec![false; wrt.iter().map(|input| input.0 as usize + 1).max().unwrap_or_default()];
+    for input in wrt {
+        wanted[input.0 as usize] = true;
+    }
     let mut active = vec![false; graph.len()];
     for (position, node) in graph.nodes().iter().enumerate() {
         active[position] = match node {
             Node::Literal(_) => false,
-            Node::Input(input) => wanted.contains(input),
+            Node::Input(input) => wanted.get(input.0 as usize) == Some(&true),
             Node::Apply(op, _) => node
                 .operands()
                 .iter()

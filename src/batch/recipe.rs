@@ -2,8 +2,6 @@
 
 use std::rc::Rc;
 
-use rustc_hash::FxHashMap;
-
 use crate::error::{Error, Result};
 use crate::graph::{Graph, InputId, NodeId};
 
@@ -125,7 +123,10 @@ fn record_graph(tape: &Tape, parameters: u32, data_columns: u32) -> (Graph, Vec<
     }
     let mut graph = Graph::new();
     let mut uniforms = Vec::new();
-    let mut built: FxHashMap<u32, NodeId> = FxHashMap::default();
+    let mut built: Vec<Option<NodeId>> = vec![None; tape.len()];
+    let node_of = |built: &[Option<NodeId>], position: u32| {
+        built[position as usize].expect("a tape's operands and outputs stand before their users")
+    };
     for position in (0..tape.len() as u32).filter(|&position| needed[position as usize]) {
         let node = match tape.node(position) {
             TapeNode::Literal(value) => graph.literal(value),
@@ -136,12 +137,13 @@ fn record_graph(tape: &Tape, parameters: u32, data_columns: u32) -> (Graph, Vec<
             TapeNode::Parameter(parameter) => graph.input(InputId(parameter)),
             TapeNode::Data(number) => graph.input(InputId(parameters + number)),
             TapeNode::Apply(op, operands) => {
-                let operands: Vec<NodeId> = operands[..op.arity()].iter().map(|operand| built[operand]).collect();
+                let operands: Vec<NodeId> =
+                    operands[..op.arity()].iter().map(|&operand| node_of(&built, operand)).collect();
                 graph.apply(op, &operands)
             }
         };
-        built.insert(position, node);
+        built[position as usize] = Some(node);
     }
-    let outputs = tape.outputs().iter().map(|output| built[output]).collect();
+    let outputs = tape.outputs().iter().map(|&output| node_of(&built, output)).collect();
     (graph, outputs, uniforms)
 }

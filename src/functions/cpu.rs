@@ -2,13 +2,12 @@
 //!
 //! Kernels are made when an entry is first used, all batches in one program.
 
-use rustc_hash::FxHashMap;
-
 use crate::batch::plan::{Entry, Plan, Role, Target, plan};
 use crate::batch::{Batch, Model, Rows};
 use crate::codegen::memory::{Dispatch, View};
 use crate::cpu::Program;
 use crate::error::{Error, Result};
+use crate::table::Table;
 
 use super::titles::title;
 use super::{Evaluation, Objective};
@@ -16,7 +15,7 @@ use super::{Evaluation, Objective};
 /// Evaluates a model in f64.
 #[derive(Default)]
 pub struct CpuEngine {
-    compiled: FxHashMap<Entry, Compiled>,
+    compiled: Table<Entry, Compiled>,
 }
 
 /// One entry's kernels, a plan for each batch.
@@ -54,6 +53,10 @@ impl CpuEngine {
         let program = Program::compile(plans.iter().map(|plan| plan.kernel.clone()).collect()).await?;
         self.compiled.insert(entry, Compiled { program, plans });
         Ok(())
+    }
+
+    fn compiled(&self, entry: Entry) -> Result<&Compiled> {
+        self.compiled.get(&entry).ok_or_else(|| Error::internal("a kernel was not compiled before it ran"))
     }
 
     /// Why generated code was refused here, if it was.
@@ -115,7 +118,7 @@ impl CpuEngine {
         let mut residuals = vec![0.0; model.num_residuals as usize];
         let mut of_batches = Vec::new();
         for (number, batch) in model.batches.iter().enumerate() {
-            let columns = self.compiled[&Entry::Jacobian].plans[number].partials.len();
+            let columns = self.compiled(Entry::Jacobian)?.plans[number].partials.len();
             let mut partials = vec![0.0; columns * batch.count as usize];
             let memory = Memory { x, residuals: &mut residuals, partials: &mut partials, ..Memory::default() };
             self.run(model, number, Entry::Jacobian, memory).await?;
@@ -126,7 +129,7 @@ impl CpuEngine {
 
     async fn run(&mut self, model: &Model, number: usize, entry: Entry, memory: Memory<'_>) -> Result<f64> {
         self.prepare(model, entry).await?;
-        let compiled = &self.compiled[&entry];
+        let compiled = self.compiled(entry)?;
         let batch = &model.batches[number];
         let uniforms = uniform_table(model, batch);
         let Memory { x, seeds, residuals, gradient, partials } = memory;

@@ -1,12 +1,9 @@
 //! The plans of a model's kernels on the GPU, made when an entry is first needed, one for all batches that share a kernel.
 
-use std::collections::hash_map::Entry as MapEntry;
-
-use rustc_hash::FxHashMap;
-
 use crate::batch::Model;
 use crate::batch::plan::{Entry, Plan};
 use crate::error::{Error, Result};
+use crate::table::Table;
 
 use super::record::Kernels;
 use super::texts::anonymous_kernel;
@@ -17,7 +14,7 @@ pub struct Plans {
     numbers: Vec<usize>,
     /// For each kernel a batch that has it.
     representatives: Vec<usize>,
-    made: FxHashMap<(usize, Entry), Plan>,
+    made: Table<(usize, Entry), Plan>,
 }
 
 impl Plans {
@@ -27,14 +24,14 @@ impl Plans {
         for (batch, &number) in numbers.iter().enumerate().rev() {
             representatives[number] = batch;
         }
-        Plans { numbers, representatives, made: FxHashMap::default() }
+        Plans { numbers, representatives, made: Table::default() }
     }
 
     /// Makes the plans of an entry that are not there yet.
     pub fn make(&mut self, model: &Model, entry: Entry) -> Result<()> {
         for (number, &batch) in self.representatives.iter().enumerate() {
-            if let MapEntry::Vacant(place) = self.made.entry((number, entry)) {
-                place.insert(anonymous_kernel(&model.batches[batch], entry)?);
+            if !self.made.contains_key(&(number, entry)) {
+                self.made.insert((number, entry), anonymous_kernel(&model.batches[batch], entry)?);
             }
         }
         Ok(())

@@ -16,6 +16,7 @@ use super::context::Context;
 use super::plan::check_layout;
 use super::raw::{self, RawShaderModule, get, get_text, object};
 use super::scope::Verdict;
+use crate::table::Table;
 use crate::{Error, ErrorCode, Result};
 
 /// A compiled kernel. Clones mean the same one.
@@ -114,28 +115,28 @@ impl Context {
         progress: &mut dyn FnMut(usize, usize) -> Result<()>,
     ) -> Result<Vec<Pipeline>> {
         self.check()?;
-        let mut known: FxHashMap<&PipelineRequest, Pipeline> = FxHashMap::default();
+        let mut known: Table<&PipelineRequest, Pipeline> = Table::default();
         let mut compiling: Vec<Compiling> = Vec::new();
         for request in requests {
             check_layout(&request.entry, &request.layout, self.limits())?;
-            if known.contains_key(request) || compiling.iter().any(|other| other.request == request) {
+            if known.contains_key(&request) || compiling.iter().any(|other| other.request == request) {
                 continue;
             }
             let found = self.0.pipelines.borrow_mut().find(request);
             match found {
-                Some(pipeline) => drop(known.insert(request, pipeline)),
+                Some(pipeline) => known.insert(request, pipeline),
                 None => compiling.push(self.compile(request)?),
             }
         }
-        let total = known.len() + compiling.len();
-        progress(known.len(), total)?;
+        let total = known.count() + compiling.len();
+        progress(known.count(), total)?;
         for one in compiling {
             let request = one.request;
             let pipeline = self.finish(one).await?;
             known.insert(request, pipeline);
-            progress(known.len(), total)?;
+            progress(known.count(), total)?;
         }
-        Ok(requests.iter().map(|request| known[request].clone()).collect())
+        Ok(requests.iter().filter_map(|request| known.get(&request)).cloned().collect())
     }
 
     /// Starts the browser's compilation.

@@ -4,8 +4,6 @@
 //!
 //! What a browser would refuse with a validation error is refused here, with the names of the buffers and kernels.
 
-use rustc_hash::FxHashMap;
-
 use super::commands::{BindingKind, BufferId, Command, CommandList, DownloadId, PipelineId, Slice, Source};
 use super::limits::{Limits, check};
 use crate::{Error, Result};
@@ -92,7 +90,6 @@ impl Plan {
             arguments: list.arguments.clone(),
             downloads: list.downloads.clone(),
         };
-        let mut numbers = FxHashMap::default();
         for command in &list.commands {
             match command {
                 Command::Upload { to, source } => {
@@ -112,10 +109,11 @@ impl Plan {
                         continue;
                     }
                     let group = BindGroup { pipeline: *pipeline, bindings: bindings.clone() };
-                    let bind_group = *numbers.entry(group).or_insert_with_key(|group| {
-                        plan.bind_groups.push(group.clone());
-                        plan.bind_groups.len() as u32 - 1
-                    });
+                    let known = plan.bind_groups.iter().position(|known| *known == group);
+                    let bind_group = known.unwrap_or_else(|| {
+                        plan.bind_groups.push(group);
+                        plan.bind_groups.len() - 1
+                    }) as u32;
                     plan.dispatch(Dispatch { pipeline: *pipeline, bind_group, workgroups: *workgroups });
                 }
                 Command::Copy { from, to } => {

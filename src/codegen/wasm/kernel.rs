@@ -1,7 +1,5 @@
 //! A kernel's function of one width: the loop over instances.
 
-use rustc_hash::FxHashSet;
-
 use super::encoding::{Function, Instruction, ValType};
 use super::expression::{Expression, Locals, Width};
 use super::places::Places;
@@ -165,32 +163,30 @@ fn write_call(kernel: &Kernel, call: u32, body: &mut Expression, places: &mut Pl
 /// Separates the stores that may be made as soon as their node is computed, sorted by node, from those that must wait for the
 /// end: an early one frees its local, but must not be seen by a load, nor meet another store.
 fn split_stores(kernel: &Kernel) -> (Vec<&Store>, Vec<&Store>) {
-    let mut read = FxHashSet::default();
-    for load in &kernel.loads {
-        if let Load::Read { buffer, .. } = load {
-            read.insert(*buffer);
-        }
-    }
-    let apart = |store: &&Store| {
-        let mut columns = FxHashSet::default();
-        let of_buffer = || kernel.stores.iter().filter(|other| other.buffer == store.buffer);
-        of_buffer().all(|other| match (store.address, other.address) {
-            (Address::Column(_), Address::Column(column)) => columns.insert(column),
-            (Address::Interleaved { width, .. }, Address::Interleaved { width: same, component }) => {
-                width == same && component < width && columns.insert(component)
+    let apart = |buffer: u32| {
+        let of_buffer: Vec<&Store> = kernel.stores.iter().filter(|store| store.buffer == buffer).collect();
+        let mut columns = Vec::new();
+        for store in &of_buffer {
+            match (of_buffer[0].address, store.address) {
+                (Address::Column(_), Address::Column(column)) => columns.push(u64::from(column)),
+                (Address::Interleaved { width, .. }, Address::Interleaved { width: same, component })
+                    if width == same && component < width =>
+                {
+                    columns.push(u64::from(component));
+                }
+                _ => return false,
             }
-            _ => false,
-        })
+        }
+        order::ascending(&mut columns);
+        columns.windows(2).all(|pair| pair[0] != pair[1])
     };
-    let written: FxHashSet<u32> = kernel.stores.iter().map(|store| store.buffer).collect();
-    let free: FxHashSet<u32> = written
-        .into_iter()
-        .filter(|buffer| !read.contains(buffer))
-        .filter(|buffer| kernel.stores.iter().find(|store| store.buffer == *buffer).as_ref().is_some_and(apart))
-        .collect();
+    let is_read = |buffer: u32| {
+        kernel.loads.iter().any(|load| matches!(load, Load::Read { buffer: read, .. } if *read == buffer))
+    };
+    let free: Vec<bool> = (0..kernel.buffers.len() as u32).map(|buffer| !is_read(buffer) && apart(buffer)).collect();
     let (early, late): (Vec<&Store>, Vec<&Store>) = kernel.stores.iter().partition(|store| {
         let computed = matches!(kernel.graph.graph().node(store.node), Node::Apply(..));
-        computed && !store.accumulate && free.contains(&store.buffer)
+        computed && !store.accumulate && free[store.buffer as usize]
     });
     let order = order::by_key(early.len(), |store| early[store].node.index() as u32);
     (order.into_iter().map(|store| early[store]).collect(), late)

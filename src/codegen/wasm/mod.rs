@@ -10,13 +10,12 @@
 
 use std::rc::Rc;
 
-use rustc_hash::{FxHashMap, FxHashSet};
-
 use self::encoding::{Instruction, Sections, ValType};
 use self::expression::Width;
 use super::Kernel;
 use crate::error::Result;
 use crate::graph::{Node, Op};
+use crate::table::Table;
 
 mod encoding;
 mod expression;
@@ -34,17 +33,20 @@ pub use math::{MathFunction, math_function};
 /// The functions that generated code calls, by their positions in the module.
 #[derive(Debug, Default)]
 struct Functions {
-    math: FxHashMap<Op, u32>,
-    calls: FxHashMap<(*const super::Function, Width), u32>,
+    math: Table<Op, u32>,
+    calls: Table<(*const super::Function, Width), u32>,
 }
 
 impl Functions {
     fn math(&self, op: Op) -> u32 {
-        self.math[&op]
+        *self.math.get(&op).expect("every op that kernels need is imported first")
     }
 
     fn call(&self, function: &Rc<super::Function>, width: Width) -> u32 {
-        self.calls[&(Rc::as_ptr(function), width)]
+        *self
+            .calls
+            .get(&(Rc::as_ptr(function), width))
+            .expect("functions are written before the kernels that call them")
     }
 }
 
@@ -90,10 +92,12 @@ fn imported(kernels: &[Kernel]) -> Vec<Op> {
         let cases = kernel.calls.iter().flat_map(|call| &call.function.cases).map(|case| &case.graph);
         cases.chain([&kernel.graph])
     });
-    let mut used = FxHashSet::default();
+    let mut used = Vec::new();
     for node in graphs.flat_map(|graph| graph.graph().nodes()) {
-        if let Node::Apply(op, _) = node {
-            used.insert(*op);
+        if let Node::Apply(op, _) = node
+            && !used.contains(op)
+        {
+            used.push(*op);
         }
     }
     Op::ALL.iter().copied().filter(|op| used.contains(op) && math_function(*op).is_some()).collect()

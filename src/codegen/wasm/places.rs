@@ -8,6 +8,7 @@ use super::expression::{Expression, Width};
 use super::frame;
 use crate::codegen::{Address, Kernel, Load};
 use crate::graph::NodeId;
+use crate::table::Table;
 
 /// A byte address (or a figure) that has a local of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -45,21 +46,22 @@ pub(super) struct Places {
     pub instance: u32,
     figures: FxHashMap<Figure, u32>,
     /// The largest component that is taken by way of an index: of (buffer, index buffer, column).
-    largest: FxHashMap<(u32, u32, u32), u32>,
+    largest: Table<(u32, u32, u32), u32>,
 }
 
 impl Places {
     /// No address yet.
     pub fn new(kernel: &Kernel, instance: u32) -> Places {
-        let mut largest = FxHashMap::default();
+        let mut largest: Table<_, u32> = Table::default();
         let loads = kernel.loads.iter().filter_map(|load| match load {
             Load::Read { buffer, address } => Some((*buffer, *address)),
             Load::Call { .. } => None,
         });
         for (buffer, address) in loads.chain(kernel.stores.iter().map(|store| (store.buffer, store.address))) {
             if let Address::Indexed { indices, column, component } = address {
-                let largest = largest.entry((buffer, indices, column)).or_insert(component);
-                *largest = component.max(*largest);
+                let place = (buffer, indices, column);
+                let known = largest.get(&place).copied().unwrap_or_default();
+                largest.insert(place, component.max(known));
             }
         }
         Places { prologue: Vec::new(), instance, figures: FxHashMap::default(), largest }
@@ -223,7 +225,7 @@ impl Places {
         let scaled = self.scaled(to, INDEX);
         let pointer = self.word(to, frame::pointer(buffer));
         let length = self.word(to, frame::length(buffer));
-        let largest = self.largest[&(buffer, indices, column)];
+        let largest = self.largest.get(&(buffer, indices, column)).copied().unwrap_or_default();
         self.varying(to, Figure::Indexed { buffer, indices, column, lane }, |to, index| {
             to.write(Instruction::LocalGet(start));
             to.write(Instruction::LocalGet(scaled));

@@ -3,12 +3,18 @@
 
 use std::fmt::Write;
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashSet;
 
 use crate::codegen::wgsl::import::{Imports, function_names};
 use crate::codegen::wgsl::{literal, operation};
 use crate::codegen::{Address, Element, Kernel, Load};
 use crate::graph::{Graph, InputId, Node, NodeId, Op};
+use crate::table::Table;
+
+/// The text that denotes a node that is written.
+fn text_of(written: &[Option<String>], node: NodeId) -> &str {
+    written[node.index()].as_deref().expect("what a node needs is written before it")
+}
 
 /// Names in use within one function or visible there.
 #[derive(Clone, Debug)]
@@ -63,13 +69,13 @@ pub(super) struct Body<'a> {
     indent: usize,
     text: String,
     /// The operand text of every node written so far.
-    written: FxHashMap<NodeId, String>,
+    written: Vec<Option<String>>,
     /// Names of what has been read, by buffer and address, and of indices, by buffer and column.
-    reads: FxHashMap<(u32, Address), String>,
+    reads: Table<(u32, Address), String>,
     /// Names of calls, by position.
-    calls: FxHashMap<u32, String>,
+    calls: Table<u32, String>,
     /// Angles whose sine and cosine are both wanted, and the name of the pair once it is written.
-    pairs: FxHashMap<NodeId, Option<String>>,
+    pairs: Table<NodeId, Option<String>>,
 }
 
 impl<'a> Body<'a> {
@@ -89,10 +95,10 @@ impl<'a> Body<'a> {
             names,
             indent,
             text: String::new(),
-            written: FxHashMap::default(),
-            reads: FxHashMap::default(),
-            calls: FxHashMap::default(),
-            pairs: FxHashMap::default(),
+            written: vec![None; graph.len()],
+            reads: Table::default(),
+            calls: Table::default(),
+            pairs: Table::default(),
         };
         body.pairs = body.angles_of_pairs(roots);
         body
@@ -116,18 +122,18 @@ impl<'a> Body<'a> {
     pub fn require(&mut self, root: NodeId) -> String {
         let mut pending = vec![(root, false)];
         while let Some((node, operands_written)) = pending.pop() {
-            if self.written.contains_key(&node) {
+            if self.written[node.index()].is_some() {
                 continue;
             }
             if operands_written {
                 let text = self.write(node);
-                self.written.insert(node, text);
+                self.written[node.index()] = Some(text);
             } else {
                 pending.push((node, true));
                 pending.extend(self.dependencies(node).into_iter().rev().map(|operand| (operand, false)));
             }
         }
-        self.written[&root].clone()
+        text_of(&self.written, root).to_owned()
     }
 
     /// The element of a buffer where an address points, as an expression.
@@ -220,14 +226,14 @@ impl<'a> Body<'a> {
         if !self.calls.contains_key(&position) {
             let mut operands = vec![match self.graph.literal_value(call.selector) {
                 Some(selector) => format!("{}u", selector as u32),
-                None => format!("u32({})", self.written[&call.selector]),
+                None => format!("u32({})", text_of(&self.written, call.selector)),
             }];
-            operands.extend(call.arguments.iter().map(|argument| self.written[argument].clone()));
+            operands.extend(call.arguments.iter().map(|argument| text_of(&self.written, *argument).to_owned()));
             let name = self.names.fresh(format!("{}_{position}", call.function.name));
             self.line(&format!("let {name} = {}({});", call.function.name, operands.join(", ")));
             self.calls.insert(position, name);
         }
-        let name = &self.calls[&position];
+        let name = self.calls.get(&position).expect("the call has just been written");
         match call.function.results {
             1 => name.clone(),
             _ => format!("{name}.{}", ["x", "y", "z", "w"][result as usize]),
@@ -236,7 +242,7 @@ impl<'a> Body<'a> {
 
     fn apply(&mut self, op: Op, operands: &[NodeId]) -> String {
         match op {
-            Op::StopGradient => return self.written[&operands[0]].clone(),
+            Op::StopGradient => return text_of(&self.written, operands[0]).to_owned(),
             Op::Sin | Op::Cos if self.pairs.contains_key(&operands[0]) => {
                 let pair = self.pair(operands[0]);
                 return format!("{pair}.{}", if op == Op::Sin { "x" } else { "y" });
@@ -249,7 +255,7 @@ impl<'a> Body<'a> {
             texts.push(self.condition(operands[0]));
             rest = &operands[1..];
         }
-        texts.extend(rest.iter().map(|operand| self.written[operand].clone()));
+        texts.extend(rest.iter().map(|operand| text_of(&self.written, *operand).to_owned()));
         if let Some(value) = self.graph.literal_value(operands[0])
             && operands.iter().all(|operand| self.graph.literal_value(*operand).is_some())
             && op != Op::Select
@@ -266,9 +272,9 @@ impl<'a> Body<'a> {
     fn condition(&mut self, node: NodeId) -> String {
         match self.comparison(node) {
             Some((op, [a, b])) => {
-                operation::comparison(op, &self.written[&a].clone(), &self.written[&b].clone(), self.imports)
+                operation::comparison(op, text_of(&self.written, a), text_of(&self.written, b), self.imports)
             }
-            None => format!("!({} == 0.0)", self.written[&node]),
+            None => format!("!({} == 0.0)", text_of(&self.written, node)),
         }
     }
 
@@ -278,29 +284,33 @@ impl<'a> Body<'a> {
             return name.clone();
         }
         let name = self.names.value();
-        let call = self.imports.call("sine_cosine", &[&self.written[&angle].clone()]);
+        let call = self.imports.call("sine_cosine", &[text_of(&self.written, angle)]);
         self.line(&format!("let {name} = {call};"));
         self.pairs.insert(angle, Some(name.clone()));
         name
     }
 
     /// The angles of which both sine and cosine are reached from the roots: one range reduction serves both.
-    fn angles_of_pairs(&self, roots: &[NodeId]) -> FxHashMap<NodeId, Option<String>> {
+    fn angles_of_pairs(&self, roots: &[NodeId]) -> Table<NodeId, Option<String>> {
         let mut reached = vec![false; self.graph.len()];
         let mut pending = roots.to_vec();
-        let (mut sines, mut cosines) = (FxHashSet::default(), FxHashSet::default());
+        let mut wanted = vec![[false; 2]; self.graph.len()];
         while let Some(node) = pending.pop() {
             if std::mem::replace(&mut reached[node.index()], true) {
                 continue;
             }
             pending.extend(self.dependencies(node));
             match self.graph.node(node) {
-                Node::Apply(Op::Sin, [angle, ..]) => _ = sines.insert(angle),
-                Node::Apply(Op::Cos, [angle, ..]) => _ = cosines.insert(angle),
+                Node::Apply(Op::Sin, [angle, ..]) => wanted[angle.index()][0] = true,
+                Node::Apply(Op::Cos, [angle, ..]) => wanted[angle.index()][1] = true,
                 Node::Apply(..) | Node::Literal(_) | Node::Input(_) => {}
             }
         }
-        sines.intersection(&cosines).map(|angle| (*angle, None)).collect()
+        let mut pairs = Table::default();
+        for angle in self.graph.ids().filter(|angle| wanted[angle.index()] == [true; 2]) {
+            pairs.insert(angle, None);
+        }
+        pairs
     }
 }
 

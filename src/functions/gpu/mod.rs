@@ -14,6 +14,7 @@ use crate::codegen::wgsl;
 use crate::error::{Error, ErrorCode, Result};
 use crate::gpu::shaders;
 use crate::gpu::{Buffer, BufferRequest, Context, Pipeline, PipelineRequest, Prepared};
+use crate::table::Table;
 
 mod data;
 
@@ -53,8 +54,8 @@ pub struct GpuEngine {
     /// Evaluates the partials that are too many, or too long to compile, for the device.
     fallback: Option<CpuEngine>,
     buffers: FxHashMap<Memory, Buffer>,
-    pipelines: FxHashMap<Program, Pipeline>,
-    prepared: FxHashMap<Call, (Recording, Prepared)>,
+    pipelines: Table<Program, Pipeline>,
+    prepared: Table<Call, (Recording, Prepared)>,
     /// Batches whose data table has changed since it was last uploaded.
     stale_data: Vec<bool>,
     /// Data that the application writes on the device.
@@ -93,8 +94,8 @@ impl GpuEngine {
             plans,
             fallback: None,
             buffers: FxHashMap::default(),
-            pipelines: FxHashMap::default(),
-            prepared: FxHashMap::default(),
+            pipelines: Table::default(),
+            prepared: Table::default(),
             stale_data: vec![false; model.batches.len()],
             shared_data: Vec::new(),
             published,
@@ -144,7 +145,7 @@ impl GpuEngine {
 
     /// A block's part in the whole may have changed: what is recorded depends on it.
     pub(super) fn enabled_changed(&mut self) {
-        self.prepared.retain(|call, _| !matches!(call, Call::Gradient { .. }));
+        self.prepared.retain(|call| !matches!(call, Call::Gradient { .. }));
     }
 
     pub(super) async fn values(&mut self, model: &Model, x: &[f64]) -> Result<Vec<f64>> {
@@ -294,7 +295,9 @@ impl GpuEngine {
         }
         let requests = wanted.iter().map(|&program| self.pipeline_request(program)).collect::<Result<Vec<_>>>()?;
         let pipelines = self.context.pipelines(&requests, progress).await?;
-        self.pipelines.extend(wanted.into_iter().zip(pipelines));
+        for (program, pipeline) in wanted.into_iter().zip(pipelines) {
+            self.pipelines.insert(program, pipeline);
+        }
         Ok(())
     }
 
@@ -314,9 +317,10 @@ impl GpuEngine {
     /// Makes the buffers that a recording declares and binds it to them.
     async fn bind(&mut self, model: &Model, call: Call, recording: Recording) -> Result<()> {
         self.allocate(model, &recording.memory).await?;
-        let buffers: Vec<Buffer> = recording.memory.iter().map(|memory| self.buffers[memory].clone()).collect();
+        let buffers: Vec<Buffer> =
+            recording.memory.iter().filter_map(|memory| self.buffers.get(memory)).cloned().collect();
         let pipelines: Vec<Pipeline> =
-            recording.programs.iter().map(|&program| self.pipelines[&program].clone()).collect();
+            recording.programs.iter().filter_map(|program| self.pipelines.get(program)).cloned().collect();
         let prepared = self.context.prepare(&recording.list, &buffers, &pipelines).await?;
         self.prepared.insert(call, (recording, prepared));
         Ok(())
@@ -345,7 +349,9 @@ impl GpuEngine {
                 self.context.write(buffer, 0, &content)?;
             }
         }
-        self.buffers.extend(new.into_iter().zip(buffers));
+        for (memory, buffer) in new.into_iter().zip(buffers) {
+            self.buffers.insert(memory, buffer);
+        }
         Ok(())
     }
 
