@@ -203,7 +203,7 @@ function recordResidual(
   const outputs = record(recording, () => {
     const args = Object.fromEntries([...inputs].map(([key, input]) => [key, argumentOf(key, input)]));
     const scalars = scalarsOf(`residuals "${name}": what residual returned`, residual(args as never));
-    return recording.operands(scalars);
+    return recording.positions(scalars);
   });
   return { tape: recording.finish(outputs), slotArrays, firstColumns, dataColumns: columns };
 }

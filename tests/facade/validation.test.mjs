@@ -84,9 +84,9 @@ const CASES = [
   ['a Huber loss of 0', () => loss.huber(0), /loss\.huber: delta: got 0; takes a finite number above 0/],
   ['a scaled loss of nothing', () => loss.scaled(undefined, 1), /loss\.scaled: inner: got undefined/],
   // Expressions.
-  ['an operand that is undefined', () => V.W(1).add(undefined), /an operand: got undefined; takes a Value or a number/],
-  ['an operand that is NaN', () => V.mul(NaN, 2), /an operand: got NaN/],
-  ['an operand that is a vector', () => V.W(1).mul(Vec3.C(1, 2, 3)), /an operand: got a Vec3/],
+  ['an operand that is undefined', () => V.W(1).add(undefined), /^add: b: got undefined; takes a Value or a number/],
+  ['an operand that is NaN', () => V.mul(NaN, 2), /^mul: a: got NaN/],
+  ['an operand that is a vector', () => V.W(1).mul(Vec3.C(1, 2, 3)), /^mul: b: got a Vec3/],
   ['a NaN constant', () => V.C(NaN), /V\.C: value: got NaN/],
   ['a parameter of a word', () => V.W('1'), /V\.W: value: got "1"/],
   ['a parameter without a name', () => V.Param(1), /V\.Param: name: got undefined/],
