@@ -3,6 +3,7 @@
  * recording's tape.
  */
 
+import { nextChange } from './clock.js';
 import { describe, invalidArgument, invalidGraph } from './errors.js';
 import { evaluateRecorded, evaluateTree } from './evaluate.js';
 import { Op, type OpCode } from './op-codes.js';
@@ -24,6 +25,10 @@ export interface Node {
   readonly c: Value | null;
   /** Of a leaf: its number. */
   number: number;
+  /** Number of the latest change of `number`; 0 before any. */
+  change: number;
+  /** Number of the latest change that setting `data` made. */
+  setChange: number;
   /** Whether a parameter stands below, not counting what is behind a stopGradient. */
   readonly requiresGrad: boolean;
   /** Of a parameter: its name. */
@@ -75,9 +80,7 @@ export class Value {
       throw invalidArgument('data', 'a number for an expression', 'a constant or parameter, made by V.C, V.W or V.Param, to set it on');
     }
     checkNumber('data', value);
-    this.node.number = value;
-    // What the active recording has already written with the old number stays; the next use writes the new one.
-    this.recording = null;
+    this.node.setChange = writeNumber(this, value);
   }
 
   /** Whether derivatives flow through it to a parameter. */
@@ -277,8 +280,18 @@ export function literal(value: number): Value {
   return recording === null ? leaf(Op.literal, value, undefined) : Value.at(recording, recording.number(Op.literal, value));
 }
 
+/** Gives a leaf a new number; returns the number of the change. */
+export function writeNumber(value: Value, number: number): number {
+  const node = value.node as Node;
+  node.number = number;
+  node.change = nextChange();
+  // What the active recording has already written with the old number stays; the next use writes the new one.
+  value.recording = null;
+  return node.change;
+}
+
 function leaf(op: OpCode, number: number, label: string | undefined): Value {
-  return Value.of({ op, a: null, b: null, c: null, number, requiresGrad: op === Op.parameter, label });
+  return Value.of({ op, a: null, b: null, c: null, number, change: 0, setChange: 0, requiresGrad: op === Op.parameter, label });
 }
 
 /** Applies an operation to one operand. */
@@ -326,7 +339,7 @@ export function asValue(x: Scalar): Value {
 function operation(op: OpCode, a: Value, b: Value | null, c: Value | null): Value {
   const requiresGrad =
     op !== Op.stopGradient && (a.requiresGrad || (b !== null && b.requiresGrad) || (c !== null && c.requiresGrad));
-  return Value.of({ op, a, b, c, number: Number.NaN, requiresGrad, label: undefined });
+  return Value.of({ op, a, b, c, number: Number.NaN, change: 0, setChange: 0, requiresGrad, label: undefined });
 }
 
 function withNode(x: Scalar, op: OpCode, position: number): Value {
