@@ -3,7 +3,7 @@
  * recompiling, are in loss.ts.
  */
 
-import { invalidArgument } from './errors.js';
+import { describe, invalidArgument } from './errors.js';
 import { Op } from './op-codes.js';
 import { mean, sum } from './sums.js';
 import { asValue, binary, checkNumber, checkScalars, constant, literal, select, toValue, unary, type Scalar, type Value } from './value.js';
@@ -45,21 +45,35 @@ export function tukey(residual: Scalar, c = 4.685): Value {
   return select(r.abs().lte(bound), inside, bound.square().mul(sixth));
 }
 
-/** Outputs are kept this far from 0 and 1: the spacing of f32 numbers below 1. */
-const PROBABILITY_MARGIN = 2 ** -24;
+/** The least normal f32 number: its logarithm and its reciprocal are finite in f32, and no GPU takes it for 0. */
+const LEAST_PROBABILITY = 2 ** -126;
 
 /**
- * The mean of −(t log p + (1 − t) log(1 − p)) over probabilities `outputs` in [0, 1] and targets in [0, 1]; finite at p = 0 and
- * p = 1 too. The lists are of one length, at least 1.
+ * The mean of −(t log p + (1 − t) log(1 − p)) over probabilities `outputs` in [0, 1] and targets in [0, 1], where 0 log 0 is 0: a
+ * certain output that is right costs nothing, and one that is wrong as much as p = 2⁻¹²⁶ would, about 87, with a gradient of 0. The
+ * lists are of one length, at least 1. An expression that leaves [0, 1] counts as the nearer end; a number there throws
+ * 'invalid-argument'.
  */
 export function binaryCrossEntropy(outputs: readonly Scalar[], targets: readonly Scalar[]): Value {
   checkPairs('V.binaryCrossEntropy', 'outputs', outputs, targets);
-  const terms = pairs(outputs, targets, (output, t) => {
-    const p = output.clamp(literal(PROBABILITY_MARGIN), literal(1 - PROBABILITY_MARGIN));
-    const one = literal(1);
-    return t.mul(p.log()).add(one.sub(t).mul(one.sub(p).log()));
+  checkProbabilities('V.binaryCrossEntropy: outputs', outputs);
+  checkProbabilities('V.binaryCrossEntropy: targets', targets);
+  const one = literal(1);
+  return mean(pairs(outputs, targets, (p, t) => surprise(t, p).add(surprise(one.sub(t), one.sub(p)))));
+}
+
+/** −t log p, and 0 where t is 0. */
+function surprise(t: Value, p: Value): Value {
+  const one = literal(1);
+  // No minimum, which would halve the derivative at p = 1.
+  const probability = select(p.gt(one), one, p).max(literal(LEAST_PROBABILITY));
+  return select(t, t.mul(probability.log().neg()), literal(0));
+}
+
+function checkProbabilities(argument: string, list: readonly Scalar[]): void {
+  list.forEach((p, i) => {
+    if (typeof p === 'number' && !(p >= 0 && p <= 1)) throw invalidArgument(`${argument}[${i}]`, describe(p), 'a probability, from 0 to 1');
   });
-  return mean(terms).neg();
 }
 
 /**
