@@ -66,7 +66,7 @@ export function recordParams(params: unknown, fn: unknown): ParamsSubject {
   const recording = new Recording('params', list);
   const outputs = record(recording, () => {
     const result = (fn as (params: Value[]) => Scalar | readonly Scalar[])([...list]);
-    return recording.operands(scalarsOf('compile: what fn returned', result));
+    return recording.positions(scalarsOf('compile: what fn returned', result));
   });
   return new ParamsSubject(list, recording.finish(outputs));
 }
