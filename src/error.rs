@@ -3,11 +3,11 @@
 
 /// Everything that can go wrong, by the code that JavaScript sees. One pointer, so that a [`Result`] costs no more than its
 /// value.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Error(Box<Details>);
 
 /// What an [`Error`] says.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Details {
     /// The stable code.
     pub code: ErrorCode,
@@ -22,6 +22,12 @@ impl std::ops::Deref for Error {
 
     fn deref(&self) -> &Details {
         &self.0
+    }
+}
+
+impl std::fmt::Debug for Error {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter) -> std::fmt::Result {
+        write!(formatter, "{}: {}", self.code.as_str(), self.message)
     }
 }
 

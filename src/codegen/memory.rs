@@ -65,7 +65,7 @@ impl Dispatch {
             }
         }
         if self.instances.start > self.instances.end {
-            return wrong(format!("instances {:?}", self.instances));
+            return wrong(format!("instances {} to {}", self.instances.start, self.instances.end));
         }
         let Some(last) = self.instances.clone().last() else { return Ok(()) };
         for (buffer, address) in kernel.addresses() {

@@ -71,6 +71,9 @@ fn relative_error(derivative: f64, difference: f64, scale: f64) -> f64 {
     if error == 0.0 { 0.0 } else { error / derivative.abs().max(difference.abs()).max(scale) }
 }
 
+/// ∛ε, for an argument of size 1: the step that balances truncation, O(h²), and rounding, O(ε/h).
+const STEP: f64 = 6.055454452393343e-6;
+
 /// Adds the central differences of a batch's residuals with respect to its local parameters at the partials' places.
 fn add_differences(
     model: &Model,

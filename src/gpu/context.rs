@@ -5,7 +5,7 @@
 //! [`ErrorCode::DeviceLost`], also those that were waiting; after `dispose` with [`ErrorCode::Disposed`].
 
 use std::cell::{Cell, RefCell};
-use std::future::Future;
+use std::future::Future as _;
 use std::pin::pin;
 use std::rc::{Rc, Weak};
 use std::task::{Poll, Waker};
@@ -155,7 +155,8 @@ impl Context {
         spawn_local(watch(shared.raw.lost(), Rc::downgrade(&shared), resolve));
         let context = Context(shared);
         // A device that was lost before it came here says so now, and not at its first use.
-        context.unless_lost(raw::sleep(0.0)).await?;
+        // The timer itself cannot fail.
+        let _ = context.unless_lost(raw::sleep(0.0)).await?;
         Ok(context)
     }
 
@@ -219,7 +220,7 @@ impl Context {
     }
 
     /// Waits for something that may never come once the device is lost.
-    pub(super) async fn unless_lost<T>(&self, future: impl Future<Output = T>) -> Result<T> {
+    pub(super) async fn unless_lost(&self, future: JsFuture) -> Result<Result<JsValue, JsValue>> {
         let waiting = Waiting::new(&self.0);
         let mut future = pin!(future);
         std::future::poll_fn(|task| {
@@ -241,7 +242,7 @@ impl Context {
     pub(super) async fn explain(&self, failure: Error) -> Error {
         // Word of a loss comes some turns after the failures that it causes.
         match self.unless_lost(raw::sleep(LOSS_PATIENCE)).await {
-            Ok(()) => failure,
+            Ok(_) => failure,
             Err(loss) => loss,
         }
     }
@@ -253,7 +254,7 @@ impl Context {
 
     /// Waits for a verdict. `what` says what was being done.
     pub(super) async fn judge(&self, what: &str, verdict: Verdict) -> Result<()> {
-        match self.unless_lost(verdict.wait()).await? {
+        match verdict.wait(self).await? {
             None => Ok(()),
             Some((code, message)) => Err(Error::new(code, format!("{what}: {message}"))),
         }

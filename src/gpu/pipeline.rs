@@ -162,7 +162,7 @@ impl Context {
         let Compiling { request, module, pipeline, verdict } = compiling;
         let warm = self.unless_lost(pipeline).await?;
         // The module's own errors are in its compilation info, with their places.
-        let scopes = self.unless_lost(verdict.wait()).await?;
+        let scopes = verdict.wait(self).await?;
         let failure = match (&warm, scopes) {
             (Ok(_), None) => None,
             (_, Some((ErrorCode::OutOfMemory, message))) => Some(Error::new(ErrorCode::OutOfMemory, message)),
@@ -175,7 +175,7 @@ impl Context {
         let (pipeline, verdict) = self.scoped(|| self.create_pipeline(request));
         // Kept until here, so that wgpu's creation finds it.
         drop(warm);
-        match self.unless_lost(verdict.wait()).await? {
+        match verdict.wait(self).await? {
             None => {}
             Some((ErrorCode::OutOfMemory, message)) => return Err(Error::new(ErrorCode::OutOfMemory, message)),
             Some((_, message)) => return Err(refused(request, message)),

@@ -115,11 +115,9 @@ pub fn words(thrown: &JsValue) -> String {
     if message.is_empty() { format!("{thrown:?}") } else { message }
 }
 
-/// Waits.
-pub async fn sleep(milliseconds: f64) {
-    let promise = Promise::new(&mut |resolve, _| {
+/// What comes after so much time; it never fails.
+pub fn sleep(milliseconds: f64) -> JsFuture {
+    JsFuture::from(Promise::new(&mut |resolve, _| {
         set_timeout(&resolve, milliseconds);
-    });
-    // A timer's promise is never rejected.
-    let _ = JsFuture::from(promise).await;
+    }))
 }

@@ -3,11 +3,11 @@
 //! Scopes of all three kinds are pushed on the raw device, since wgpu panics on a `GPUInternalError`. They are popped in the
 //! same turn of the event loop, so that scopes of different tasks, or of the application, never interleave.
 
-use js_sys::Promise;
 use wasm_bindgen_futures::JsFuture;
 
+use super::context::Context;
 use super::raw::{self, RawDevice};
-use crate::ErrorCode;
+use crate::{ErrorCode, Result};
 
 /// The kinds of error scope, in the order in which they are pushed, each with what it is to us.
 const KINDS: [(&str, ErrorCode); 3] =
@@ -19,22 +19,34 @@ pub struct Verdict(Vec<(ErrorCode, JsFuture)>);
 
 /// Does some calls on the device within error scopes.
 pub fn scoped<T>(device: &RawDevice, calls: impl FnOnce() -> T) -> (T, Verdict) {
+    open(device);
+    let result = calls();
+    (result, close(device))
+}
+
+#[inline(never)]
+fn open(device: &RawDevice) {
     for (filter, _) in KINDS {
         device.push_error_scope(filter);
     }
-    let result = calls();
-    let popped: Vec<(ErrorCode, Promise)> =
-        KINDS.iter().rev().map(|&(_, code)| (code, device.pop_error_scope())).collect();
-    (result, Verdict(popped.into_iter().map(|(code, promise)| (code, JsFuture::from(promise))).collect()))
+}
+
+#[inline(never)]
+fn close(device: &RawDevice) -> Verdict {
+    let mut verdict = Verdict(Vec::new());
+    for (_, code) in KINDS.iter().rev() {
+        verdict.0.push((*code, JsFuture::from(device.pop_error_scope())));
+    }
+    verdict
 }
 
 impl Verdict {
-    /// Waits for the verdict: nothing, or the first error in the device's words.
-    pub async fn wait(self) -> Option<(ErrorCode, String)> {
+    /// Waits for the verdict: nothing, or the first error in the device's words. Fails when the device is lost meanwhile.
+    pub async fn wait(self, context: &Context) -> Result<Option<(ErrorCode, String)>> {
         let mut first = None;
         for (code, popped) in self.0 {
-            // A device that is lost may reject; whoever waits asks for that by itself.
-            if let Ok(error) = popped.await
+            // A device that is lost may reject, which says nothing about the calls.
+            if let Ok(error) = context.unless_lost(popped).await?
                 && !error.is_null()
                 && !error.is_undefined()
                 && first.is_none()
@@ -42,6 +54,6 @@ impl Verdict {
                 first = Some((code, raw::words(&error)));
             }
         }
-        first
+        Ok(first)
     }
 }
