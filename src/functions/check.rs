@@ -58,9 +58,6 @@ impl Functions {
     }
 }
 
-/// The relative step that balances truncation, O(h²), and rounding, O(ε/h): the cube root of f64's ε.
-const STEP: f64 = 6.0554544523933395e-6;
-
 fn relative_error(derivative: f64, difference: f64, scale: f64) -> f64 {
     let both_finite = derivative.is_finite() && difference.is_finite();
     let error = (derivative - difference).abs();
