@@ -23,5 +23,6 @@ pub mod losses;
 mod order;
 pub mod solve;
 pub mod table;
+mod turn;
 
 pub use error::{Error, ErrorCode, Result};

@@ -57,6 +57,45 @@ fn model(tape: Tape, params: u32) -> Model {
     }
 }
 
+/// Records expressions.
+#[derive(Default)]
+struct Recorder {
+    ops: Vec<u8>,
+    operands: [Vec<u32>; 3],
+    constants: Vec<f64>,
+}
+
+impl Recorder {
+    fn entry(&mut self, code: u8, operands: &[u32]) -> u32 {
+        self.ops.push(code);
+        for (position, column) in self.operands.iter_mut().enumerate() {
+            column.push(operands.get(position).copied().unwrap_or(0));
+        }
+        self.ops.len() as u32 - 1
+    }
+
+    fn parameter(&mut self, number: u32) -> u32 {
+        self.entry(Leaf::Parameter as u8, &[number])
+    }
+
+    fn data(&mut self, number: u32) -> u32 {
+        self.entry(Leaf::Data as u8, &[number])
+    }
+
+    fn constant(&mut self, value: f64) -> u32 {
+        self.constants.push(value);
+        self.entry(Leaf::Constant as u8, &[self.constants.len() as u32 - 1])
+    }
+
+    fn apply(&mut self, op: Op, operands: &[u32]) -> u32 {
+        self.entry(op as u8, operands)
+    }
+
+    fn tape(self, outputs: Vec<u32>, parameters: u32, data: u32) -> Tape {
+        Tape::new(self.ops, self.operands, self.constants, outputs, parameters, data).unwrap()
+    }
+}
+
 /// `instances` residuals that each apply an op to parameters of their own.
 fn op_tape(op: Op, instances: u32) -> Tape {
     let arity = op.arity() as u32;
@@ -248,4 +287,145 @@ async fn more_than_four_million_instances_take_a_second_dimension_of_workgroups(
     // Whole numbers: sums of 64 stay below 2²⁴ and are exact, the rest is compensated and added in f64.
     assert_eq!(sum.cost, -f64::from(count / 1000) * 499_500.0);
     assert!(sum.gradient.iter().all(|&g| g == -4200.0), "each parameter gathers 4,200 entries");
+}
+
+/// Residuals of many kinds, mixed, so that rows of one kind do not stand together: with data, with a parameter that all share,
+/// with stopGradient beside the same without, and one that is a long sum.
+fn mixed_tape() -> (Tape, u32) {
+    let parameters = 300;
+    let mut r = Recorder::default();
+    let mut outputs = Vec::new();
+    let mut addends = Vec::new();
+    let shared = r.parameter(0);
+    for number in 1..parameters {
+        let x = r.parameter(number);
+        outputs.push(match number % 4 {
+            0 => {
+                let target = r.constant(f64::from(number) / 300.0);
+                let difference = r.apply(Op::Sub, &[x, target]);
+                r.apply(Op::Mul, &[difference, difference])
+            }
+            1 => {
+                let sine = r.apply(Op::Sin, &[shared]);
+                r.apply(Op::Mul, &[sine, x])
+            }
+            2 => {
+                let held = r.apply(Op::StopGradient, &[x]);
+                r.apply(Op::Mul, &[x, held])
+            }
+            _ => r.apply(Op::Mul, &[x, x]),
+        });
+        addends.push(r.apply(Op::Exp, &[x]));
+    }
+    let sum = addends.into_iter().reduce(|a, b| r.apply(Op::Add, &[a, b])).unwrap();
+    let scale = r.constant(0.01);
+    let mean = r.apply(Op::Mul, &[sum, scale]);
+    outputs.insert(100, mean);
+    (r.tape(outputs, parameters, 0), parameters)
+}
+
+fn assert_close(d: &Differences, what: &str) {
+    console_log!(
+        "{what}: values {:.1e}, sum {:.1e}, gradient {:.1e}, Jacobian {:.1e}",
+        d.values,
+        d.sum,
+        d.gradient,
+        d.jacobian
+    );
+    assert!(d.values < VALUES && d.sum < VALUES && d.gradient < DERIVATIVES && d.jacobian < DERIVATIVES, "{what}");
+}
+
+#[wasm_bindgen_test]
+async fn residuals_of_many_kinds_agree_whole_and_in_chunks() {
+    let (tape, parameters) = mixed_tape();
+    let mut random = Random(11);
+    let x: Vec<f64> = (0..parameters).map(|_| random.uniform((-1.0, 1.0))).collect();
+    let model = model(tape, parameters);
+    assert!(model.batches.len() >= 5 && model.batches.iter().any(|batch| batch.has_addends()));
+    for batch_size in [None, Some(7)] {
+        let (mut gpu, mut cpu) = both(model.clone(), &x, batch_size).await;
+        for objective in [Objective::Sum, Objective::LeastSquares] {
+            let d = compare(&mut gpu, &mut cpu, objective).await;
+            assert_close(&d, &format!("{objective:?}, batches of {batch_size:?}"));
+        }
+        for functions in [&mut gpu, &mut cpu] {
+            functions.set_weight(0, 0.4).unwrap();
+            functions.set_loss(0, LossParameters::new("cauchy", 0.5, 0.0, 2.0).unwrap()).unwrap();
+            functions.set_constant((0..parameters).map(|parameter| parameter % 5 == 0).collect()).unwrap();
+        }
+        assert_close(&compare(&mut gpu, &mut cpu, Objective::LeastSquares).await, "weighted, robust, part constant");
+        assert_eq!(gpu.evaluate_with_gradient(Objective::Sum, None).await.unwrap().gradient[5], 0.0);
+        for functions in [&mut gpu, &mut cpu] {
+            functions.set_enabled(0, false).unwrap();
+            let nothing = functions.evaluate_with_gradient(Objective::LeastSquares, None).await.unwrap();
+            assert!(nothing.cost == 0.0 && nothing.gradient.iter().all(|&g| g == 0.0));
+            functions.set_enabled(0, true).unwrap();
+        }
+        assert_close(&compare(&mut gpu, &mut cpu, Objective::LeastSquares).await, "enabled again");
+    }
+}
+
+/// Two blocks of the same formula over arrays of dimension 2 and 3, of which it leaves coordinates out; then one with three
+/// outputs and two columns of data, whose rows start at an odd place.
+fn problem_model() -> Model {
+    let arrays = vec![
+        ArrayInfo { name: "a".to_owned(), dim: 2, count: 60, offset: 0, manifold: Manifold::Euclidean },
+        ArrayInfo { name: "b".to_owned(), dim: 3, count: 60, offset: 120, manifold: Manifold::Euclidean },
+    ];
+    let difference = |dim: u32| {
+        let mut r = Recorder::default();
+        let (p, q) = (r.parameter(0), r.parameter(dim));
+        let difference = r.apply(Op::Sub, &[p, q]);
+        r.tape(vec![difference], 2 * dim, 0)
+    };
+    let products = {
+        let mut r = Recorder::default();
+        let point: Vec<u32> = (0..3).map(|axis| r.parameter(axis)).collect();
+        let (first, second) = (r.data(0), r.data(1));
+        let scale = r.apply(Op::Add, &[first, second]);
+        let outputs = point.iter().map(|&p| r.apply(Op::Mul, &[p, scale])).collect();
+        r.tape(outputs, 3, 2)
+    };
+    let pairs = |count: u32| (0..count).chain((0..count).map(move |i| (i + 1) % count)).collect::<Vec<u32>>();
+    let recipes = [
+        (0, 59, 0, 1, vec![0, 0], pairs(59), 0, vec![], difference(2)),
+        (1, 60, 59, 1, vec![1, 1], pairs(60), 0, vec![], difference(3)),
+        (2, 60, 119, 3, vec![1], (0..60).rev().collect(), 2, (0..120).map(|i| f64::from(i) / 16.0).collect(), products),
+    ];
+    let mut blocks = Vec::new();
+    let mut batches = Vec::new();
+    for (block, count, first_row, outputs, slots, indices, data_columns, data, tape) in recipes {
+        blocks.push(BlockInfo {
+            name: format!("block {block}"),
+            instances: count,
+            first_row,
+            rows: count * outputs,
+            weight: 1.0 + f64::from(block),
+            loss: LossParameters::squared(),
+            enabled: true,
+        });
+        let rows = (0..count).map(|instance| first_row + instance * outputs).collect();
+        let recipe = Recipe { block, instances: (0..count).collect(), rows, slots, indices, data_columns, data, tape };
+        batches.push(recipe.into_batch(&arrays).unwrap());
+    }
+    Model { arrays, blocks, batches, num_params: 300, num_residuals: 299 }
+}
+
+#[wasm_bindgen_test]
+async fn blocks_of_other_dimensions_agree_and_take_new_data() {
+    let mut random = Random(5);
+    let x: Vec<f64> = (0..300).map(|_| random.uniform((-1.0, 1.0))).collect();
+    for batch_size in [None, Some(11)] {
+        let (mut gpu, mut cpu) = both(problem_model(), &x, batch_size).await;
+        for objective in [Objective::Sum, Objective::LeastSquares] {
+            let d = compare(&mut gpu, &mut cpu, objective).await;
+            assert_close(&d, &format!("{objective:?}, batches of {batch_size:?}"));
+        }
+        let data: Vec<f64> = (0..60).map(|i| f64::from(i * i) / 64.0).collect();
+        for functions in [&mut gpu, &mut cpu] {
+            functions.set_data(2, 1, &data).unwrap();
+            functions.set_enabled(1, false).unwrap();
+        }
+        assert_close(&compare(&mut gpu, &mut cpu, Objective::LeastSquares).await, "with new data and a block less");
+    }
 }

@@ -21,7 +21,7 @@ export interface CompileOptions {
   context?: GpuContext;
   /** The most instances in one dispatch; by default what the device's limits allow. */
   batchSize?: number;
-  /** Under this many residuals 'auto' takes the CPU. */
+  /** Under this many residuals 'auto' takes the CPU; of a residual that is a long sum its terms count. */
   fallbackThreshold?: number;
   /** Called while compiling, about ten times a second at most. */
   onProgress?: (done: number, total: number, stage: string) => void;
@@ -66,7 +66,7 @@ export function recordParams(params: unknown, fn: unknown): ParamsSubject {
   const recording = new Recording('params', list);
   const outputs = record(recording, () => {
     const result = (fn as (params: Value[]) => Scalar | readonly Scalar[])([...list]);
-    return recording.operands(scalarsOf('compile: what fn returned', result));
+    return recording.positions(scalarsOf('compile: what fn returned', result));
   });
   return new ParamsSubject(list, recording.finish(outputs));
 }
@@ -95,7 +95,7 @@ export async function compileSubject(subject: Subject, options: CompileOptions):
 
 async function compileNow(subject: Subject, options: CompileOptions): Promise<Compiled> {
   const instance = await ready();
-  const { context, fallbackReason } = await chooseContext(subject.numResiduals, options);
+  const { context, fallbackReason } = await chooseContext(subject.workload, options);
   try {
     return await compileOn(instance, context, fallbackReason, subject, options);
   } catch (error) {
@@ -146,7 +146,7 @@ async function compileOn(
 }
 
 async function chooseContext(
-  numResiduals: number,
+  workload: number,
   options: CompileOptions,
 ): Promise<{ context: GpuContext | null; fallbackReason: string | null }> {
   const backend = options.backend ?? 'auto';
@@ -155,7 +155,7 @@ async function chooseContext(
   // Where WebGPU does not exist at all, that is the reason to tell, however small the work; finding out costs nothing.
   const hasWebGpu = (globalThis as { navigator?: { gpu?: unknown } }).navigator?.gpu != null;
   const threshold = options.fallbackThreshold ?? DEFAULT_FALLBACK_THRESHOLD;
-  const small = numResiduals < threshold;
+  const small = workload < threshold;
   try {
     const context = small && hasWebGpu ? null : (options.context ?? (await GpuContext.default()));
     if (!small) return { context, fallbackReason: null };
@@ -165,7 +165,7 @@ async function chooseContext(
   }
   return {
     context: null,
-    fallbackReason: `residuals: ${numResiduals}, fewer than the fallback threshold of ${threshold} below which the CPU is faster than the GPU`,
+    fallbackReason: `residuals: ${workload}, fewer than the fallback threshold of ${threshold} below which the CPU is faster than the GPU`,
   };
 }
 

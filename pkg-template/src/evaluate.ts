@@ -15,7 +15,7 @@ export function evaluateTree(value: Value): number {
   // With no params of its own the recording takes every parameter as a constant at its current number. The marks that an
   // enclosing recording left in the Values are overwritten; it imports them anew, which costs entries and changes nothing.
   const recording = new Recording('expression');
-  const output = recording.operand(value);
+  const output = recording.position(value);
   return evaluate(recording.finish(Uint32Array.of(output)), new Float64Array(0));
 }
 

@@ -92,6 +92,11 @@ export class GpuCompiledFunctions {
     return new GpuCompiledFunctions(subject, await compileSubject(subject, options ?? {}));
   }
 
+  /** Whether dispose() was called. @internal */
+  get isDisposed(): boolean {
+    return this.queue.isDisposed;
+  }
+
   /** Residuals per kernel. */
   get kernelReuseFactor(): number {
     return this.numResiduals / this.kernelCount;

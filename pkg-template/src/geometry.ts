@@ -4,25 +4,34 @@
  */
 
 import { angleOf } from './angle.js';
-import { invalidArgument } from './errors.js';
-import { checkList, sum } from './sums.js';
+import { describe, invalidArgument } from './errors.js';
+import { sum } from './sums.js';
 import { literal, type Value } from './value.js';
-import { Vec3 } from './vec3.js';
+import { checkVec3, Vec3 } from './vec3.js';
 
 /** Differentiable triangle-mesh quantities; angles in radians. */
 export const geometry = {
   /** The unit normal of the triangle, on the side from which a, b, c run counterclockwise; 0 where the triangle has no area. */
   triangleNormal(a: Vec3, b: Vec3, c: Vec3): Vec3 {
+    checkVec3('geometry.triangleNormal: a', a);
+    checkVec3('geometry.triangleNormal: b', b);
+    checkVec3('geometry.triangleNormal: c', c);
     return b.sub(a).cross(c.sub(a)).normalized;
   },
 
   /** The area of the triangle. */
   triangleArea(a: Vec3, b: Vec3, c: Vec3): Value {
+    checkVec3('geometry.triangleArea: a', a);
+    checkVec3('geometry.triangleArea: b', b);
+    checkVec3('geometry.triangleArea: c', c);
     return b.sub(a).cross(c.sub(a)).magnitude.mul(literal(0.5));
   },
 
   /** The angle at the corner `at` of the triangle, in [0, π]. */
   interiorAngle(at: Vec3, b: Vec3, c: Vec3): Value {
+    checkVec3('geometry.interiorAngle: at', at);
+    checkVec3('geometry.interiorAngle: b', b);
+    checkVec3('geometry.interiorAngle: c', c);
     return b.sub(at).angleBetween(c.sub(at));
   },
 
@@ -31,7 +40,8 @@ export const geometry = {
    * flat or can be unrolled, positive at a tip, negative at a saddle.
    */
   angleDefect(center: Vec3, ring: readonly Vec3[]): Value {
-    checkList('geometry.angleDefect: ring', ring);
+    checkVec3('geometry.angleDefect: center', center);
+    checkPoints('geometry.angleDefect: ring', ring);
     if (ring.length < 3) throw invalidArgument('geometry.angleDefect: ring', `${ring.length} vertices`, 'at least 3');
     const spokes = ring.map((vertex) => vertex.sub(center));
     const angles = spokes.map((spoke, i) => spoke.angleBetween(spokes[(i + 1) % spokes.length] as Vec3));
@@ -44,6 +54,10 @@ export const geometry = {
    * (B, A, D) run counterclockwise.
    */
   dihedralAngle(edgeA: Vec3, edgeB: Vec3, oppositeC: Vec3, oppositeD: Vec3): Value {
+    checkVec3('geometry.dihedralAngle: edgeA', edgeA);
+    checkVec3('geometry.dihedralAngle: edgeB', edgeB);
+    checkVec3('geometry.dihedralAngle: oppositeC', oppositeC);
+    checkVec3('geometry.dihedralAngle: oppositeD', oppositeD);
     // With the unit edge e and the normals n₁ = e × c, n₂ = d × e: e · (n₁ × n₂) = −d · n₁.
     const e = edgeB.sub(edgeA).normalized;
     const c = oppositeC.sub(edgeA);
@@ -55,7 +69,7 @@ export const geometry = {
 
   /** The mean of at least one point. */
   centroid(points: readonly Vec3[]): Vec3 {
-    checkList('geometry.centroid: points', points);
+    checkPoints('geometry.centroid: points', points);
     if (points.length === 0) throw invalidArgument('geometry.centroid: points', 'an empty array', 'at least one point');
     const total = new Vec3(sum(points.map((p) => p.x)), sum(points.map((p) => p.y)), sum(points.map((p) => p.z)));
     return points.length === 1 ? total : total.mul(literal(1 / points.length));
@@ -63,11 +77,24 @@ export const geometry = {
 
   /** The signed distance of p from the plane through `origin`, positive on the side of `normal`, which may have any length but 0. */
   distanceToPlane(p: Vec3, origin: Vec3, normal: Vec3): Value {
+    checkVec3('geometry.distanceToPlane: p', p);
+    checkVec3('geometry.distanceToPlane: origin', origin);
+    checkVec3('geometry.distanceToPlane: normal', normal);
     return p.sub(origin).dot(normal.normalized);
   },
 
   /** The distance of p from the line through a and b, or from a where both are one point. */
   distanceToLine(p: Vec3, a: Vec3, b: Vec3): Value {
+    checkVec3('geometry.distanceToLine: p', p);
+    checkVec3('geometry.distanceToLine: a', a);
+    checkVec3('geometry.distanceToLine: b', b);
     return p.sub(a).reject(b.sub(a)).magnitude;
   },
 } as const;
+
+function checkPoints(argument: string, list: unknown): asserts list is readonly Vec3[] {
+  if (!Array.isArray(list)) throw invalidArgument(argument, describe(list), 'an array of Vec3');
+  for (let i = 0; i < list.length; i++) {
+    if (!(list[i] instanceof Vec3)) throw invalidArgument(`${argument}[${i}]`, describe(list[i]), 'a Vec3');
+  }
+}

@@ -11,7 +11,7 @@ export interface LbfgsOptions extends SolveOptions {
   historySize?: number;
   /** Evaluations in one line search; 20 by default. */
   maxLineSearchSteps?: number;
-  /** Sufficient decrease, 0 < c1 < c2; 1e-4 by default. */
+  /** Sufficient decrease, 0 < c1 < 0.5; 1e-4 by default. */
   c1?: number;
   /** Curvature, c1 < c2 < 1; 0.9 by default. */
   c2?: number;
@@ -32,7 +32,9 @@ export async function lbfgs(functions: GpuCompiledFunctions, options: LbfgsOptio
   checkWholeNumber('lbfgs: maxLineSearchSteps', maxLineSearchSteps, 1);
   checkFinite('lbfgs: c1', c1);
   checkFinite('lbfgs: c2', c2);
-  if (!(0 < c1 && c1 < c2 && c2 < 1)) throw invalidArgument('lbfgs: c1 and c2', `${c1} and ${c2}`, '0 < c1 < c2 < 1');
+  // From c1 = ½ on a line search would refuse the exact minimiser of a parabola.
+  if (!(0 < c1 && c1 < 0.5)) throw invalidArgument('lbfgs: c1', describe(c1), 'a number above 0 and below 0.5');
+  if (!(c1 < c2 && c2 < 1)) throw invalidArgument('lbfgs: c2', describe(c2), `a number above c1, here ${c1}, and below 1`);
   if (objective !== 'sum' && objective !== 'least-squares') throw invalidArgument('lbfgs: objective', describe(objective), "'sum' or 'least-squares'");
   const raw = {
     ...tests,

@@ -3,27 +3,27 @@
  * recompiling, are in loss.ts.
  */
 
-import { invalidArgument } from './errors.js';
+import { describe, invalidArgument } from './errors.js';
 import { Op } from './op-codes.js';
-import { checkList, mean, sum } from './sums.js';
-import { binary, checkNumber, constant, literal, select, toValue, unary, type Scalar, type Value } from './value.js';
+import { mean, sum } from './sums.js';
+import { asValue, binary, checkNumber, checkScalars, constant, literal, select, toValue, unary, type Scalar, type Value } from './value.js';
 
 /** The mean of (output − target)². The lists are of one length, at least 1. */
 export function mse(outputs: readonly Scalar[], targets: readonly Scalar[]): Value {
   checkPairs('V.mse', 'outputs', outputs, targets);
-  return mean('V.mse: outputs', pairs(outputs, targets, (output, target) => output.sub(target).square()));
+  return mean(pairs(outputs, targets, (output, target) => output.sub(target).square()));
 }
 
 /** The mean of |output − target|. The lists are of one length, at least 1. */
 export function mae(outputs: readonly Scalar[], targets: readonly Scalar[]): Value {
   checkPairs('V.mae', 'outputs', outputs, targets);
-  return mean('V.mae: outputs', pairs(outputs, targets, (output, target) => output.sub(target).abs()));
+  return mean(pairs(outputs, targets, (output, target) => output.sub(target).abs()));
 }
 
 /** r²/2 where |r| ≤ delta, delta (|r| − delta/2) beyond: quadratic near 0, linear far away. `delta` is 1 by default. */
 export function huber(residual: Scalar, delta = 1): Value {
   checkPositive('V.huber: delta', delta);
-  const r = toValue(residual);
+  const r = toValue('V.huber: residual', residual);
   const size = r.abs();
   const bound = constant(delta);
   const half = literal(0.5);
@@ -36,7 +36,7 @@ export function huber(residual: Scalar, delta = 1): Value {
  */
 export function tukey(residual: Scalar, c = 4.685): Value {
   checkPositive('V.tukey: c', c);
-  const r = toValue(residual);
+  const r = toValue('V.tukey: residual', residual);
   const bound = constant(c);
   const sixth = literal(1 / 6);
   const s = r.div(bound).square();
@@ -45,21 +45,35 @@ export function tukey(residual: Scalar, c = 4.685): Value {
   return select(r.abs().lte(bound), inside, bound.square().mul(sixth));
 }
 
-/** Outputs are kept this far from 0 and 1: the spacing of f32 numbers below 1. */
-const PROBABILITY_MARGIN = 2 ** -24;
+/** The least normal f32 number: its logarithm and its reciprocal are finite in f32, and no GPU takes it for 0. */
+const LEAST_PROBABILITY = 2 ** -126;
 
 /**
- * The mean of −(t log p + (1 − t) log(1 − p)) over probabilities `outputs` in [0, 1] and targets in [0, 1]; finite at p = 0 and
- * p = 1 too. The lists are of one length, at least 1.
+ * The mean of −(t log p + (1 − t) log(1 − p)) over probabilities `outputs` in [0, 1] and targets in [0, 1], where 0 log 0 is 0: a
+ * certain output that is right costs nothing, and one that is wrong as much as p = 2⁻¹²⁶ would, about 87, with a gradient of 0. The
+ * lists are of one length, at least 1. An expression that leaves [0, 1] counts as the nearer end; a number there throws
+ * 'invalid-argument'.
  */
 export function binaryCrossEntropy(outputs: readonly Scalar[], targets: readonly Scalar[]): Value {
   checkPairs('V.binaryCrossEntropy', 'outputs', outputs, targets);
-  const terms = pairs(outputs, targets, (output, t) => {
-    const p = output.clamp(literal(PROBABILITY_MARGIN), literal(1 - PROBABILITY_MARGIN));
-    const one = literal(1);
-    return t.mul(p.log()).add(one.sub(t).mul(one.sub(p).log()));
+  checkProbabilities('V.binaryCrossEntropy: outputs', outputs);
+  checkProbabilities('V.binaryCrossEntropy: targets', targets);
+  const one = literal(1);
+  return mean(pairs(outputs, targets, (p, t) => surprise(t, p).add(surprise(one.sub(t), one.sub(p)))));
+}
+
+/** −t log p, and 0 where t is 0. */
+function surprise(t: Value, p: Value): Value {
+  const one = literal(1);
+  // No minimum, which would halve the derivative at p = 1.
+  const probability = select(p.gt(one), one, p).max(literal(LEAST_PROBABILITY));
+  return select(t, t.mul(probability.log().neg()), literal(0));
+}
+
+function checkProbabilities(argument: string, list: readonly Scalar[]): void {
+  list.forEach((p, i) => {
+    if (typeof p === 'number' && !(p >= 0 && p <= 1)) throw invalidArgument(`${argument}[${i}]`, describe(p), 'a probability, from 0 to 1');
   });
-  return mean('V.binaryCrossEntropy: outputs', terms).neg();
 }
 
 /**
@@ -68,7 +82,7 @@ export function binaryCrossEntropy(outputs: readonly Scalar[], targets: readonly
  */
 export function categoricalCrossEntropy(logits: readonly Scalar[], targets: readonly Scalar[]): Value {
   checkPairs('V.categoricalCrossEntropy', 'logits', logits, targets);
-  const z = logits.map(toValue);
+  const z = logits.map(asValue);
   // log Σ eᶻ = m + log Σ eᶻ⁻ᵐ for every m; with m the largest no term overflows, and its derivative cancels.
   const m = unary(Op.stopGradient, z.reduce((largest, logit) => binary(Op.max, largest, logit)));
   const logSumExp = sum(z.map((logit) => logit.sub(m).exp())).log().add(m);
@@ -76,12 +90,12 @@ export function categoricalCrossEntropy(logits: readonly Scalar[], targets: read
 }
 
 function pairs(outputs: readonly Scalar[], targets: readonly Scalar[], term: (output: Value, target: Value) => Value): Value[] {
-  return outputs.map((output, i) => term(toValue(output), toValue(targets[i] as Scalar)));
+  return outputs.map((output, i) => term(asValue(output), asValue(targets[i] as Scalar)));
 }
 
 function checkPairs(name: string, first: string, outputs: readonly Scalar[], targets: readonly Scalar[]): void {
-  checkList(`${name}: ${first}`, outputs);
-  checkList(`${name}: targets`, targets);
+  checkScalars(`${name}: ${first}`, outputs);
+  checkScalars(`${name}: targets`, targets);
   if (outputs.length === 0) throw invalidArgument(`${name}: ${first}`, 'an empty array', 'at least one term');
   if (outputs.length !== targets.length) {
     throw invalidArgument(`${name}: targets`, `${targets.length} terms`, `as many as ${first}, ${outputs.length}`);

@@ -3,7 +3,7 @@
 import { describe, invalidArgument } from './errors.js';
 import { smallestEigenvalue } from './symmetric-eigenvalue.js';
 import { toValue, type Scalar, type Value } from './value.js';
-import { Vec3 } from './vec3.js';
+import { checkVec3, Vec3 } from './vec3.js';
 
 /** A 3×3 matrix. Operators never mutate. */
 export class Mat3 {
@@ -16,36 +16,39 @@ export class Mat3 {
 
   /** Of three rows. */
   static fromRows(a: Vec3, b: Vec3, c: Vec3): Mat3 {
-    checkVector('Mat3.fromRows: a', a);
-    checkVector('Mat3.fromRows: b', b);
-    checkVector('Mat3.fromRows: c', c);
+    checkVec3('Mat3.fromRows: a', a);
+    checkVec3('Mat3.fromRows: b', b);
+    checkVec3('Mat3.fromRows: c', c);
     return new Mat3(a, b, c);
   }
   /** a bᵀ */
   static outer(a: Vec3, b: Vec3): Mat3 {
-    checkVector('Mat3.outer: a', a);
-    checkVector('Mat3.outer: b', b);
+    checkVec3('Mat3.outer: a', a);
+    checkVec3('Mat3.outer: b', b);
     return new Mat3(b.mul(a.x), b.mul(a.y), b.mul(a.z));
   }
 
   /** this + b */
   add(b: Mat3): Mat3 {
+    checkMat3('Mat3.add: b', b);
     const [x, y, z] = this.rows;
     return new Mat3(x.add(b.rows[0]), y.add(b.rows[1]), z.add(b.rows[2]));
   }
   /** Scaled by s. */
   mul(s: Scalar): Mat3 {
-    const factor = toValue(s);
+    const factor = toValue('Mat3.mul: s', s);
     const [x, y, z] = this.rows;
     return new Mat3(x.mul(factor), y.mul(factor), z.mul(factor));
   }
   /** The product with a column vector. */
   mulVec(v: Vec3): Vec3 {
+    checkVec3('Mat3.mulVec: v', v);
     const [x, y, z] = this.rows;
     return new Vec3(x.dot(v), y.dot(v), z.dot(v));
   }
   /** The matrix product this · b. */
   matmul(b: Mat3): Mat3 {
+    checkMat3('Mat3.matmul: b', b);
     const [x, y, z] = b.transpose().rows;
     const [p, q, r] = this.rows;
     const row = (a: Vec3) => new Vec3(a.dot(x), a.dot(y), a.dot(z));
@@ -75,6 +78,6 @@ export class Mat3 {
   }
 }
 
-function checkVector(argument: string, value: unknown): void {
-  if (!(value instanceof Vec3)) throw invalidArgument(argument, describe(value), 'a Vec3');
+function checkMat3(argument: string, value: unknown): asserts value is Mat3 {
+  if (!(value instanceof Mat3)) throw invalidArgument(argument, describe(value), 'a Mat3');
 }

@@ -14,16 +14,26 @@ const LARGEST_INDEX = 2 ** 32 - 1;
 
 /** A copy of finite numbers in double precision. */
 export function copyNumbers(argument: string, values: unknown): Float64Array {
-  const copy = new Float64Array(checkList(argument, values, 'an array of finite numbers') as ArrayLike<number>);
-  const raw = values as ArrayLike<unknown>;
-  for (let i = 0; i < copy.length; i++) {
-    const value = copy[i] as number;
-    // A finite number minus itself is 0; what is not a number in a plain array may still have been converted into one.
-    if (value - value !== 0 || typeof raw[i] !== 'number') {
-      throw invalidArgument(`${argument}[${i}]`, describe(raw[i]), 'a finite number');
+  const list = checkList(argument, values, 'an array of finite numbers');
+  for (let i = 0; i < list.length; i++) {
+    const value = list[i];
+    // A finite number minus itself is 0.
+    if (typeof value !== 'number' || value - value !== 0) throw invalidArgument(`${argument}[${i}]`, describe(value), 'a finite number');
+  }
+  return new Float64Array(list as ArrayLike<number>);
+}
+
+/** A copy of bounds, `length` numbers that may be infinite. */
+export function copyBounds(argument: string, bounds: unknown, length: number): Float64Array {
+  const list = checkList(argument, bounds, 'a number or one per coordinate');
+  for (let i = 0; i < list.length; i++) {
+    const bound = list[i];
+    if (typeof bound !== 'number' || bound !== bound) {
+      throw invalidArgument(`${argument}[${i}]`, describe(bound), 'a number, or ±Infinity for no bound');
     }
   }
-  return copy;
+  if (list.length !== length) throw invalidArgument(argument, `${list.length} numbers`, `one number or ${length}, one per coordinate`);
+  return new Float64Array(list as ArrayLike<number>);
 }
 
 /** Like {@link copyNumbers}, of a required length. */
@@ -35,12 +45,12 @@ export function copyNumbersOfLength(argument: string, values: unknown, length: n
 
 /** A copy of indices, each below `count` things called `what`. */
 export function copyIndices(argument: string, indices: unknown, count: number, what: string): Uint32Array {
-  const list = checkList(argument, indices, 'an array of indices') as ArrayLike<number>;
+  const list = checkList(argument, indices, 'an array of indices');
   const copy = new Uint32Array(list.length);
   for (let i = 0; i < copy.length; i++) {
-    const index = list[i] as number;
-    copy[i] = index;
-    if (copy[i] !== index || index >= count) {
+    const index = list[i];
+    if (typeof index === 'number') copy[i] = index;
+    if (copy[i] !== index || (copy[i] as number) >= count) {
       throw invalidArgument(`${argument}[${i}]`, describe(index), `a whole number from 0 below the number of ${what}, ${count}`);
     }
   }
@@ -87,8 +97,22 @@ export function checkOptions(argument: string, value: unknown): void {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) throw invalidArgument(argument, describe(value), 'an object');
 }
 
-function checkList(argument: string, list: unknown, takes: string): unknown {
+/** Throws unless `list` is an array or a typed array that still has its memory; what its elements are is not checked. */
+function checkList(argument: string, list: unknown, takes: string): ArrayLike<unknown> {
+  if (Array.isArray(list)) return list;
   const isNumeric = ArrayBuffer.isView(list) && !(list instanceof DataView) && !(list instanceof BigInt64Array) && !(list instanceof BigUint64Array);
-  if (!isNumeric && !Array.isArray(list)) throw invalidArgument(argument, describe(list), takes);
-  return list;
+  if (!isNumeric) throw invalidArgument(argument, describe(list), takes);
+  const numbers = list as Float64Array;
+  if (numbers.length === 0 && isDetached(numbers)) throw invalidArgument(argument, `a detached ${list.constructor.name}`, takes);
+  return numbers;
+}
+
+/** Whether the buffer of a typed array has been transferred, or has shrunk so that the array no longer fits. */
+function isDetached(numbers: Float64Array): boolean {
+  try {
+    numbers.keys();
+    return false;
+  } catch {
+    return true;
+  }
 }

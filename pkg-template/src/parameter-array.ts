@@ -7,6 +7,7 @@ import { AtInput, SharedInput, StarInput, type Input } from './inputs.js';
 import {
   checkOptions,
   checkWholeNumber,
+  copyBounds,
   copyIndices,
   copyNumbersOfLength,
   copyOffsets,
@@ -174,8 +175,8 @@ export class ParameterBlocks implements ParameterArray<number> {
   setManifold(manifold: Manifold): void {
     const argument = `${this.name}.setManifold: manifold`;
     if (this.compiled) throw invalidArgument(argument, `${describe(manifold)} after compiling`, 'effect before the problem is compiled');
-    const takes = MANIFOLD_DIMS[manifold] as ((dim: number) => boolean) | undefined;
-    if (takes === undefined) throw invalidArgument(argument, describe(manifold), `one of '${Object.keys(MANIFOLD_DIMS).join("', '")}'`);
+    const takes = MANIFOLD_DIMS.get(manifold);
+    if (takes === undefined) throw invalidArgument(argument, describe(manifold), `one of '${[...MANIFOLD_DIMS.keys()].join("', '")}'`);
     if (!takes(this.dim)) throw invalidArgument(argument, `'${manifold}' for blocks of ${this.dim}`, 'the dimension that its manifold has');
     if (this.bounds !== null && manifold !== 'euclidean') {
       throw invalidArgument(argument, `'${manifold}' for "${this.name}", which has bounds`, 'arrays without bounds');
@@ -234,21 +235,13 @@ export class ParameterBlocks implements ParameterArray<number> {
 
   private perCoordinate(argument: string, bound: Numbers | number | undefined): Float64Array | null {
     if (bound === undefined) return null;
-    const list = typeof bound === 'number' ? new Float64Array(this.dim).fill(bound) : bound;
-    if (!(Array.isArray(list) || list instanceof Float64Array || list instanceof Float32Array)) {
-      throw invalidArgument(argument, describe(bound), 'a number or one per coordinate');
-    }
-    const copy = Float64Array.from(list);
-    if (copy.length !== this.dim) throw invalidArgument(argument, `${copy.length} numbers`, `one number or ${this.dim}, one per coordinate`);
-    const wrong = copy.findIndex(Number.isNaN);
-    if (wrong >= 0) throw invalidArgument(`${argument}[${wrong}]`, 'NaN', 'a number, or ±Infinity for no bound');
-    return copy;
+    return copyBounds(argument, typeof bound === 'number' ? new Float64Array(this.dim).fill(bound) : bound, this.dim);
   }
 }
 
-const MANIFOLD_DIMS: Record<Manifold, (dim: number) => boolean> = {
-  euclidean: () => true,
-  'unit-quaternion': (dim) => dim === 4,
-  'unit-vector': (dim) => dim >= 2,
-  angle: (dim) => dim === 1,
-};
+const MANIFOLD_DIMS: ReadonlyMap<Manifold, (dim: number) => boolean> = new Map<Manifold, (dim: number) => boolean>([
+  ['euclidean', () => true],
+  ['unit-quaternion', (dim) => dim === 4],
+  ['unit-vector', (dim) => dim >= 2],
+  ['angle', (dim) => dim === 1],
+]);

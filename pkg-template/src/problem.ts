@@ -6,7 +6,7 @@ import { DataInput, DataStarInput, type Input } from './inputs.js';
 import type { Loss } from './loss.js';
 import { checkName, checkOptions, checkWholeNumber, copyNumbers, copyOffsets, type Indices, type Numbers } from './numeric-arguments.js';
 import { ParameterBlocks, type ParameterArray } from './parameter-array.js';
-import { agreedInstances, checkInputs, makeRecipes } from './recipe.js';
+import { agreedInstances, checkInputs, checkStarData, makeRecipes } from './recipe.js';
 import { ResidualInstances, type ResidualBlock } from './residual-block.js';
 
 /** The tables hold 32-bit numbers. */
@@ -56,7 +56,7 @@ export class Problem {
 
   /**
    * Numbers for stars: `dim` of them (1 by default) for each entry of a star with the same offsets, entry after entry: cotangent
-   * weights, say.
+   * weights, say. A block takes them together with such a star.
    */
   dataStar<D extends number = 1>(offsets: Indices, values: Numbers, dim?: D): Input<Block<D>[]> {
     const width = dim ?? 1;
@@ -71,7 +71,8 @@ export class Problem {
    * Adds one residual per instance and output of `residual`, which is called now, to record the expression, not to compute: once, or
    * once for each combination of star lengths. With only shared inputs there is one instance; with none, it is not called.
    *
-   * Throws 'invalid-argument' when the name is taken, the inputs disagree on the number of instances or are of another problem, and
+   * Throws 'invalid-argument' when the name is taken, the inputs disagree on the number of instances or are of another problem,
+   * or a dataStar has the offsets of no star of the block, and
    * 'invalid-graph' when `residual` returns something else than Values, vectors, numbers or an array of these.
    */
   residuals<I extends Record<string, Input<unknown>>>(
@@ -93,6 +94,7 @@ export class Problem {
     const inputs = checkInputs(name, spec.inputs, this);
     if (typeof spec.residual !== 'function') throw invalidArgument(`residuals "${name}": residual`, describe(spec.residual), 'a function');
     const count = agreedInstances(name, inputs);
+    checkStarData(name, inputs);
     const { recipes, residuals } = makeRecipes(name, inputs, count, spec.residual as (inputs: never) => unknown);
     const offset = this.numResiduals;
     checkSize('residuals', offset + residuals);

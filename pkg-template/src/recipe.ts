@@ -78,6 +78,21 @@ export function agreedInstances(name: string, inputs: NamedInputs): number {
   return agreed?.count ?? 1;
 }
 
+/** Throws unless every dataStar has the offsets of a star of its block, so that it has a number for each of the star's entries. */
+export function checkStarData(name: string, inputs: NamedInputs): void {
+  const stars = [...inputs].filter((entry): entry is [string, StarInput] => entry[1] instanceof StarInput);
+  const names = stars.map(([key]) => `"${key}"`).join(', ');
+  for (const [key, input] of inputs) {
+    if (!(input instanceof DataStarInput)) continue;
+    const differences = stars.map(([, star]) => input.offsets.findIndex((offset, i) => offset !== star.offsets[i]));
+    if (differences.includes(-1)) continue;
+    const argument = `residuals "${name}": inputs.${key}`;
+    if (stars.length === 0) throw invalidArgument(argument, 'a dataStar in a block without a star', 'a star with the same offsets beside it');
+    const position = Math.max(...differences);
+    throw invalidArgument(argument, `offsets[${position}] = ${input.offsets[position]}`, `the offsets of a star of the block: ${names}`);
+  }
+}
+
 /** Records the residual function for every combination of star lengths and builds the tables. */
 export function makeRecipes(
   name: string,
@@ -203,7 +218,7 @@ function recordResidual(
   const outputs = record(recording, () => {
     const args = Object.fromEntries([...inputs].map(([key, input]) => [key, argumentOf(key, input)]));
     const scalars = scalarsOf(`residuals "${name}": what residual returned`, residual(args as never));
-    return recording.operands(scalars);
+    return recording.positions(scalars);
   });
   return { tape: recording.finish(outputs), slotArrays, firstColumns, dataColumns: columns };
 }

@@ -142,8 +142,8 @@ export async function runSolver(
   const { signal, onIteration, verbose = false, readBack = true } = options;
   let failure: { thrown: unknown } | null = null;
   const listen = (summary: RawIteration): boolean => {
+    if (failure !== null || functions.isDisposed) return true;
     if (verbose) console.log(iterationLine(summary));
-    if (failure !== null) return true;
     try {
       return onIteration?.({ ...summary }) === true;
     } catch (thrown) {
@@ -152,7 +152,8 @@ export async function runSolver(
       return true;
     }
   };
-  const aborted = () => failure !== null || signal?.aborted === true;
+  // What was disposed during the solve is not worth going on for.
+  const aborted = () => failure !== null || signal?.aborted === true || functions.isDisposed;
   const raw = await functions.solveWith((handle) => solver(handle, listen, aborted), readBack);
   const thrownByListener = failure as { thrown: unknown } | null;
   if (thrownByListener !== null) throw thrownByListener.thrown;

@@ -10,7 +10,7 @@ import type { Problem } from './problem.js';
 import type { RawFunctions, RawModule, RawProblem, Tape } from './raw.js';
 import { dataColumns, dataSources } from './recipe.js';
 import type { BlockData, ResidualInstances } from './residual-block.js';
-import type { Value } from './value.js';
+import { writeNumber, type Node, type Value } from './value.js';
 
 /** What was changed: numbers, and everything else as commands in their order. */
 export interface Edits {
@@ -27,6 +27,8 @@ export interface Subject {
   readonly numParams: number;
   /** All residuals. */
   readonly numResiduals: number;
+  /** Residuals, where one that is a long sum counts as about as many as it has terms: what makes the GPU worth its while. */
+  readonly workload: number;
   /** The numbers at the moment of compiling. */
   readonly startValues: Float64Array;
   /** Hands the recording over; again, if the first engine could not take it. */
@@ -47,6 +49,7 @@ export interface Subject {
 export class ProblemSubject implements Subject {
   readonly numParams: number;
   readonly numResiduals: number;
+  readonly workload: number;
   readonly startValues: Float64Array;
   private readonly arrays: readonly ParameterBlocks[];
   private readonly blocks: readonly ResidualInstances[];
@@ -62,6 +65,7 @@ export class ProblemSubject implements Subject {
     if (problem.numResiduals === 0) throw invalidArgument('compile: problem', 'a problem without residuals', 'at least one residual');
     this.numParams = problem.numParameters;
     this.numResiduals = problem.numResiduals;
+    this.workload = problem.numResiduals;
     this.arrays = [...problem.arrays];
     this.blocks = [...problem.blocks];
     this.startValues = new Float64Array(this.numParams);
@@ -210,14 +214,17 @@ export class ProblemSubject implements Subject {
   }
 }
 
+/** How many operations a term of a long sum is taken to have. */
+const OPERATIONS_OF_A_TERM = 32;
+
 /** A list of params and the tape recorded over them. */
 export class ParamsSubject implements Subject {
   readonly numParams: number;
   readonly numResiduals: number;
+  readonly workload: number;
   readonly startValues: Float64Array;
-  /** The numbers that the compiled functions know. */
-  private readonly known: Float64Array;
-  /** The numbers that were last written back; finding one in a param means that nobody has set it since. */
+  private seen: number;
+  /** Numbers of the changes that writing back from here has made: the compiled functions know these. */
   private readonly written: Float64Array;
   private tape: Tape | null;
 
@@ -227,11 +234,12 @@ export class ParamsSubject implements Subject {
   ) {
     this.numParams = params.length;
     this.numResiduals = tape.outputs.length;
+    this.workload = Math.max(tape.outputs.length, Math.floor(tape.ops.length / OPERATIONS_OF_A_TERM));
     this.tape = tape;
     this.startValues = new Float64Array(params.length);
     for (let i = 0; i < params.length; i++) this.startValues[i] = (params[i] as Value).data;
-    this.known = this.startValues.slice();
-    this.written = new Float64Array(params.length).fill(Number.NaN);
+    this.seen = latestChange();
+    this.written = new Float64Array(params.length);
   }
 
   build(module: RawModule): RawProblem {
@@ -244,25 +252,22 @@ export class ParamsSubject implements Subject {
   }
 
   takeEdits(): Edits {
+    const since = this.seen;
+    this.seen = latestChange();
     const values: ValueEdit[] = [];
     for (let i = 0; i < this.params.length; i++) {
-      const number = (this.params[i] as Value).data;
-      if (number === this.known[i]) continue;
-      this.known[i] = number;
-      values.push({ offset: i, numbers: Float64Array.of(number) });
+      const { number, change } = (this.params[i] as Value).node as Node;
+      if (change > since && change !== this.written[i]) values.push({ offset: i, numbers: Float64Array.of(number) });
     }
     return { values, commands: [] };
   }
 
   writeBack(): WriteBack {
-    const called = this.known.slice();
+    const called = this.seen;
     return (x) => {
       for (let i = 0; i < this.params.length; i++) {
         const param = this.params[i] as Value;
-        const number = x[i] as number;
-        const untouched = param.data === called[i] || param.data === this.written[i];
-        if (untouched && !Number.isNaN(number)) param.data = number;
-        this.known[i] = this.written[i] = number;
+        if ((param.node as Node).setChange <= called) this.written[i] = writeNumber(param, x[i] as number);
       }
     };
   }

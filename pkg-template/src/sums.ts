@@ -1,29 +1,25 @@
 /**
- * Sums of many terms, and the lengths of vectors, as expressions.
+ * Sums of many terms, and the lengths of vectors, as expressions. What is given here has been checked.
  */
 
-import { describe, invalidArgument } from './errors.js';
 import { Op } from './op-codes.js';
-import { binary, literal, toValue, unary, type Scalar, type Value } from './value.js';
+import { asValue, binary, literal, unary, type Scalar, type Value } from './value.js';
 
 /** The sum of all terms, added in pairs: rounding then grows with the logarithm of their number. The empty sum is 0. */
 export function sum(terms: readonly Scalar[]): Value {
-  checkList('sum', terms);
   let level: readonly Scalar[] = terms;
   while (level.length > 1) {
     const above: Value[] = [];
     for (let i = 0; i + 1 < level.length; i += 2) above.push(binary(Op.add, level[i] as Scalar, level[i + 1] as Scalar));
-    if (level.length % 2 === 1) above.push(toValue(level[level.length - 1] as Scalar));
+    if (level.length % 2 === 1) above.push(asValue(level[level.length - 1] as Scalar));
     level = above;
   }
-  return level.length === 0 ? literal(0) : toValue(level[0] as Scalar);
+  return level.length === 0 ? literal(0) : asValue(level[0] as Scalar);
 }
 
 /** The mean of at least one term. */
-export function mean(argument: string, terms: readonly Scalar[]): Value {
-  checkList(argument, terms);
-  if (terms.length === 0) throw invalidArgument(argument, 'an empty array', 'at least one term');
-  return terms.length === 1 ? toValue(terms[0] as Scalar) : sum(terms).mul(literal(1 / terms.length));
+export function mean(terms: readonly Scalar[]): Value {
+  return terms.length === 1 ? asValue(terms[0] as Scalar) : sum(terms).mul(literal(1 / terms.length));
 }
 
 /** The length of a vector; its derivative at 0 is 0. */
@@ -36,15 +32,10 @@ export function norm(coordinates: readonly Scalar[]): Value {
 
 /** The squared length of a vector. */
 export function squaredNorm(coordinates: readonly Scalar[]): Value {
-  return sum(coordinates.map((coordinate) => toValue(coordinate).square()));
+  return sum(coordinates.map((coordinate) => asValue(coordinate).square()));
 }
 
 /** 1 / |v| from |v|², and 0 at 0. */
 export function inverseNorm(squared: Value): Value {
   return unary(Op.inverseNorm, squared);
-}
-
-/** Throws unless `terms` is an array. */
-export function checkList(argument: string, terms: unknown): void {
-  if (!Array.isArray(terms)) throw invalidArgument(argument, describe(terms), 'an array of Values and numbers');
 }

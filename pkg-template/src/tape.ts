@@ -85,18 +85,23 @@ export class Recording {
     return this.push(op, place, 0, 0);
   }
 
-  /** The position of an operand, importing it when it was made outside. */
-  operand(x: Scalar): number {
+  /** Where the operand of `op` at `place`, from 0, stands. */
+  operand(x: Scalar, op: OpCode, place: number): number {
     // The way of nearly all operands first; what cannot be one is told apart on the other.
     if (typeof x === 'object' && x !== null && x.recording === this) return x.index;
-    checkOperand(x);
+    checkOperand(x, op, place);
+    return this.position(x);
+  }
+
+  /** Where a scalar stands, which is imported when it was made outside. */
+  position(x: Scalar): number {
     return typeof x === 'number' ? this.number(Op.constant, x) : this.import(x);
   }
 
-  /** The positions of several operands. */
-  operands(values: readonly Scalar[]): Uint32Array {
-    const positions = new Uint32Array(values.length);
-    for (let i = 0; i < positions.length; i++) positions[i] = this.operand(values[i] as Scalar);
+  /** Where several scalars stand. */
+  positions(scalars: readonly Scalar[]): Uint32Array {
+    const positions = new Uint32Array(scalars.length);
+    for (let i = 0; i < positions.length; i++) positions[i] = this.position(scalars[i] as Scalar);
     return positions;
   }
 

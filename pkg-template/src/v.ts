@@ -6,7 +6,7 @@ import { describe, invalidArgument } from './errors.js';
 import { binaryCrossEntropy, categoricalCrossEntropy, huber, mae, mse, tukey } from './loss-expressions.js';
 import { Op } from './op-codes.js';
 import { mean, norm, sum } from './sums.js';
-import { binary, checkNumber, constant, parameter, select, toValue, unary, type Scalar, type Value } from './value.js';
+import { binary, checkNumber, checkScalars, constant, parameter, select, toValue, unary, type Scalar, type Value } from './value.js';
 
 /** The operators as functions. mod is JavaScript's %, round is Math.round; comparisons give 1 or 0. */
 export const V = {
@@ -43,17 +43,17 @@ export const V = {
   /** −1, 0 or 1; the derivative is 0. */
   sign: (a: Scalar): Value => unary(Op.sign, a),
   /** a² */
-  square: (a: Scalar): Value => toValue(a).square(),
+  square: (a: Scalar): Value => toValue('square: a', a).square(),
   /** a³ */
-  cube: (a: Scalar): Value => toValue(a).cube(),
+  cube: (a: Scalar): Value => toValue('cube: a', a).cube(),
   /** √a; NaN below 0, its derivative at 0 is infinite. */
   sqrt: (a: Scalar): Value => unary(Op.sqrt, a),
   /** 1 / a */
-  reciprocal: (a: Scalar): Value => toValue(a).reciprocal(),
+  reciprocal: (a: Scalar): Value => toValue('reciprocal: a', a).reciprocal(),
   /** a to a power that is a number; see {@link Value.pow}. */
-  pow: (a: Scalar, exponent: number): Value => toValue(a).pow(exponent),
+  pow: (a: Scalar, exponent: number): Value => toValue('pow: a', a).pow(exponent),
   /** a to a power that may itself be an expression. */
-  powValue: (a: Scalar, exponent: Scalar): Value => toValue(a).pow(exponent),
+  powValue: (a: Scalar, exponent: Scalar): Value => toValue('pow: a', a).pow(exponent),
   /** The remainder with the sign of a, as JavaScript's %. */
   mod: (a: Scalar, b: Scalar): Value => binary(Op.mod, a, b),
   /** e to the power of a. */
@@ -75,7 +75,10 @@ export const V = {
   /** The angle of the point (x, y) in (−π, π]. */
   atan2: (y: Scalar, x: Scalar): Value => binary(Op.atan2, y, x),
   /** The length of the vector of its arguments; its derivative at 0 is 0. */
-  hypot: (...a: readonly Scalar[]): Value => norm(a),
+  hypot(...a: readonly Scalar[]): Value {
+    checkScalars('V.hypot: a', a);
+    return norm(a);
+  },
   /** Hyperbolic sine. */
   sinh: (a: Scalar): Value => unary(Op.sinh, a),
   /** Hyperbolic cosine. */
@@ -87,7 +90,7 @@ export const V = {
   /** log(1 + e^a), without overflow. */
   softplus: (a: Scalar): Value => unary(Op.softplus, a),
   /** a above 0, else 0; a NaN stays one. */
-  relu: (a: Scalar): Value => toValue(a).relu(),
+  relu: (a: Scalar): Value => toValue('relu: a', a).relu(),
   /** The largest whole number not above a. */
   floor: (a: Scalar): Value => unary(Op.floor, a),
   /** The smallest whole number not below a. */
@@ -99,7 +102,7 @@ export const V = {
   /** The larger; NaN if either is. Where both are equal each gets half of the derivative. */
   max: (a: Scalar, b: Scalar): Value => binary(Op.max, a, b),
   /** min(max(a, low), high) */
-  clamp: (a: Scalar, low: Scalar, high: Scalar): Value => toValue(a).clamp(low, high),
+  clamp: (a: Scalar, low: Scalar, high: Scalar): Value => toValue('clamp: a', a).clamp(low, high),
   /** 1 if a = b, else 0. */
   eq: (a: Scalar, b: Scalar): Value => binary(Op.eq, a, b),
   /** 1 if a ≠ b (so with a NaN), else 0. */
@@ -116,9 +119,16 @@ export const V = {
   ifThenElse: (condition: Scalar, a: Scalar, b: Scalar): Value => select(condition, a, b),
 
   /** The sum, added in pairs; of nothing it is 0. */
-  sum: (a: readonly Scalar[]): Value => sum(a),
+  sum(a: readonly Scalar[]): Value {
+    checkScalars('V.sum: a', a);
+    return sum(a);
+  },
   /** The mean of at least one. */
-  mean: (a: readonly Scalar[]): Value => mean('V.mean: a', a),
+  mean(a: readonly Scalar[]): Value {
+    checkScalars('V.mean: a', a);
+    if (a.length === 0) throw invalidArgument('V.mean: a', 'an empty array', 'at least one term');
+    return mean(a);
+  },
   /** a as a constant: no gradient passes. */
   stopGradient: (a: Scalar): Value => unary(Op.stopGradient, a),
 

@@ -3,9 +3,11 @@
  * recording's tape.
  */
 
+import { nextChange } from './clock.js';
 import { describe, invalidArgument, invalidGraph } from './errors.js';
 import { evaluateRecorded, evaluateTree } from './evaluate.js';
 import { Op, type OpCode } from './op-codes.js';
+import { operandName } from './operand-names.js';
 import { activeRecording, arity, foreign, type Recording } from './tape.js';
 
 /** A scalar expression or a number. */
@@ -23,6 +25,10 @@ export interface Node {
   readonly c: Value | null;
   /** Of a leaf: its number. */
   number: number;
+  /** Number of the latest change of `number`; 0 before any. */
+  change: number;
+  /** Number of the latest change that setting `data` made. */
+  setChange: number;
   /** Whether a parameter stands below, not counting what is behind a stopGradient. */
   readonly requiresGrad: boolean;
   /** Of a parameter: its name. */
@@ -74,9 +80,7 @@ export class Value {
       throw invalidArgument('data', 'a number for an expression', 'a constant or parameter, made by V.C, V.W or V.Param, to set it on');
     }
     checkNumber('data', value);
-    this.node.number = value;
-    // What the active recording has already written with the old number stays; the next use writes the new one.
-    this.recording = null;
+    this.node.setChange = writeNumber(this, value);
   }
 
   /** Whether derivatives flow through it to a parameter. */
@@ -224,6 +228,8 @@ export class Value {
   }
   /** min(max(this, low), high) */
   clamp(low: Scalar, high: Scalar): Value {
+    checkScalar('clamp: low', low);
+    checkScalar('clamp: high', high);
     return this.max(low).min(high);
   }
   /** 1 if equal, else 0; like all comparisons with derivative 0. */
@@ -274,62 +280,97 @@ export function literal(value: number): Value {
   return recording === null ? leaf(Op.literal, value, undefined) : Value.at(recording, recording.number(Op.literal, value));
 }
 
+/** Gives a leaf a new number; returns the number of the change. */
+export function writeNumber(value: Value, number: number): number {
+  const node = value.node as Node;
+  node.number = number;
+  node.change = nextChange();
+  // What the active recording has already written with the old number stays; the next use writes the new one.
+  value.recording = null;
+  return node.change;
+}
+
 function leaf(op: OpCode, number: number, label: string | undefined): Value {
-  return Value.of({ op, a: null, b: null, c: null, number, requiresGrad: op === Op.parameter, label });
+  return Value.of({ op, a: null, b: null, c: null, number, change: 0, setChange: 0, requiresGrad: op === Op.parameter, label });
 }
 
 /** Applies an operation to one operand. */
 export function unary(op: OpCode, a: Scalar): Value {
   const recording = activeRecording();
-  return recording === null ? operation(op, a, null, null) : Value.at(recording, recording.push(op, recording.operand(a), 0, 0));
+  return recording === null ? operation(op, withNode(a, op, 0), null, null) : Value.at(recording, recording.push(op, recording.operand(a, op, 0), 0, 0));
 }
 
 /** Applies an operation to two operands. */
 export function binary(op: OpCode, a: Scalar, b: Scalar): Value {
   const recording = activeRecording();
   return recording === null
-    ? operation(op, a, b, null)
-    : Value.at(recording, recording.push(op, recording.operand(a), recording.operand(b), 0));
+    ? operation(op, withNode(a, op, 0), withNode(b, op, 1), null)
+    : Value.at(recording, recording.push(op, recording.operand(a, op, 0), recording.operand(b, op, 1), 0));
 }
 
 /** `a` where the condition is not 0, else `b`. */
 export function select(condition: Scalar, a: Scalar, b: Scalar): Value {
   const recording = activeRecording();
-  if (recording === null) return operation(Op.select, condition, a, b);
+  if (recording === null) {
+    return operation(Op.select, withNode(condition, Op.select, 0), withNode(a, Op.select, 1), withNode(b, Op.select, 2));
+  }
   return Value.at(
     recording,
-    recording.push(Op.select, recording.operand(condition), recording.operand(a), recording.operand(b)),
+    recording.push(
+      Op.select,
+      recording.operand(condition, Op.select, 0),
+      recording.operand(a, Op.select, 1),
+      recording.operand(b, Op.select, 2),
+    ),
   );
 }
 
-/** A Value as it is, a number as a constant. */
-export function toValue(x: Scalar): Value {
-  checkOperand(x);
+/** A Value as it is, a number as a constant; throws unless `x` is one of these. */
+export function toValue(argument: string, x: Scalar): Value {
+  checkScalar(argument, x);
+  return asValue(x);
+}
+
+/** A Value as it is, a number, already checked, as a constant. */
+export function asValue(x: Scalar): Value {
   return typeof x === 'number' ? constant(x) : x;
 }
 
-function operation(op: OpCode, a: Scalar, b: Scalar | null, c: Scalar | null): Value {
-  const first = withNode(a);
-  const second = b === null ? null : withNode(b);
-  const third = c === null ? null : withNode(c);
+function operation(op: OpCode, a: Value, b: Value | null, c: Value | null): Value {
   const requiresGrad =
-    op !== Op.stopGradient &&
-    (first.requiresGrad || (second !== null && second.requiresGrad) || (third !== null && third.requiresGrad));
-  return Value.of({ op, a: first, b: second, c: third, number: Number.NaN, requiresGrad, label: undefined });
+    op !== Op.stopGradient && (a.requiresGrad || (b !== null && b.requiresGrad) || (c !== null && c.requiresGrad));
+  return Value.of({ op, a, b, c, number: Number.NaN, change: 0, setChange: 0, requiresGrad, label: undefined });
 }
 
-function withNode(x: Scalar): Value {
-  checkOperand(x);
+function withNode(x: Scalar, op: OpCode, position: number): Value {
+  checkOperand(x, op, position);
   if (typeof x === 'number') return constant(x);
   if (x.node === null) throw foreign(x);
   return x;
 }
 
-/** Throws unless `x` can be an operand. */
-export function checkOperand(x: Scalar): void {
-  if (typeof x === 'number' ? x !== x : !(x instanceof Value)) {
-    throw invalidArgument('an operand', describe(x), 'a Value or a number that is not NaN');
-  }
+/** Throws unless `x` can be the operand of `op` at `position`, from 0; which one it is is looked up only then. */
+export function checkOperand(x: unknown, op: OpCode, position: number): asserts x is Scalar {
+  if (!isScalar(x)) throw notScalar(operandName(op, position), x);
+}
+
+/** Throws unless `x` is a Value or a number that is not NaN. */
+export function checkScalar(argument: string, x: unknown): asserts x is Scalar {
+  if (!isScalar(x)) throw notScalar(argument, x);
+}
+
+/** Throws unless `list` is an array of Values and numbers. */
+export function checkScalars(argument: string, list: unknown): asserts list is readonly Scalar[] {
+  if (!Array.isArray(list)) throw invalidArgument(argument, describe(list), 'an array of Values and numbers');
+  for (let i = 0; i < list.length; i++) if (!isScalar(list[i])) throw notScalar(`${argument}[${i}]`, list[i]);
+}
+
+function isScalar(x: unknown): x is Scalar {
+  return typeof x === 'number' ? x === x : x instanceof Value;
+}
+
+function notScalar(argument: string, got: unknown): Error {
+  return invalidArgument(argument, describe(got), 'a Value or a number that is not NaN');
 }
 
 /** Throws unless `value` is a number and not NaN. */

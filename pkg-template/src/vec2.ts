@@ -1,8 +1,9 @@
 /** Vectors of two expressions. */
 
 import { angleOf } from './angle.js';
+import { describe, invalidArgument } from './errors.js';
 import { inverseNorm, norm, squaredNorm } from './sums.js';
-import { checkNumber, constant, parameter, toValue, type Scalar, type Value } from './value.js';
+import { checkNumber, checkScalar, constant, parameter, toValue, type Scalar, type Value } from './value.js';
 
 /** A vector in the plane. Operators never mutate. */
 export class Vec2 {
@@ -13,8 +14,8 @@ export class Vec2 {
 
   /** Of expressions; numbers become constants. */
   constructor(x: Scalar, y: Scalar) {
-    this.x = toValue(x);
-    this.y = toValue(y);
+    this.x = toValue('Vec2: x', x);
+    this.y = toValue('Vec2: y', y);
   }
 
   /** A vector of two parameters. */
@@ -28,20 +29,22 @@ export class Vec2 {
 
   /** this + b */
   add(b: Vec2): Vec2 {
+    checkVec2('Vec2.add: b', b);
     return new Vec2(this.x.add(b.x), this.y.add(b.y));
   }
   /** this − b */
   sub(b: Vec2): Vec2 {
+    checkVec2('Vec2.sub: b', b);
     return new Vec2(this.x.sub(b.x), this.y.sub(b.y));
   }
   /** Scaled by s. */
   mul(s: Scalar): Vec2 {
-    const factor = toValue(s);
+    const factor = toValue('Vec2.mul: s', s);
     return new Vec2(this.x.mul(factor), this.y.mul(factor));
   }
   /** Each coordinate divided by s. */
   div(s: Scalar): Vec2 {
-    const divisor = toValue(s);
+    const divisor = toValue('Vec2.div: s', s);
     return new Vec2(this.x.div(divisor), this.y.div(divisor));
   }
   /** −this */
@@ -50,10 +53,12 @@ export class Vec2 {
   }
   /** x bx + y by */
   dot(b: Vec2): Value {
+    checkVec2('Vec2.dot: b', b);
     return this.x.mul(b.x).add(this.y.mul(b.y));
   }
   /** x by − y bx: twice the signed area of the triangle that both span. */
   cross(b: Vec2): Value {
+    checkVec2('Vec2.cross: b', b);
     return this.x.mul(b.y).sub(this.y.mul(b.x));
   }
   /** Turned by a quarter counterclockwise: (−y, x). */
@@ -62,14 +67,18 @@ export class Vec2 {
   }
   /** |this − b|; its gradient where both are equal is 0. */
   distance(b: Vec2): Value {
+    checkVec2('Vec2.distance: b', b);
     return this.sub(b).magnitude;
   }
   /** The angle between both, in [0, π] radians; accurate for small angles too. Where either is 0, value and gradient are 0. */
   angleBetween(b: Vec2): Value {
+    checkVec2('Vec2.angleBetween: b', b);
     return angleOf(this.cross(b).abs(), this.dot(b));
   }
   /** this + t (b − this) */
   lerp(b: Vec2, t: Scalar): Vec2 {
+    checkVec2('Vec2.lerp: b', b);
+    checkScalar('Vec2.lerp: t', t);
     return this.add(b.sub(this).mul(t));
   }
   /** |v|; its gradient at v = 0 is 0, never NaN. */
@@ -95,4 +104,8 @@ function vec2Of(make: (value: number, label: undefined) => Value, x: number, y: 
   checkNumber('Vec2: x', x);
   checkNumber('Vec2: y', y);
   return new Vec2(make(x, undefined), make(y, undefined));
+}
+
+function checkVec2(argument: string, value: unknown): asserts value is Vec2 {
+  if (!(value instanceof Vec2)) throw invalidArgument(argument, describe(value), 'a Vec2');
 }

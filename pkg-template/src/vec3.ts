@@ -1,8 +1,9 @@
 /** Vectors of three expressions. */
 
 import { angleOf } from './angle.js';
+import { describe, invalidArgument } from './errors.js';
 import { inverseNorm, norm, squaredNorm } from './sums.js';
-import { checkNumber, constant, parameter, toValue, type Scalar, type Value } from './value.js';
+import { checkNumber, checkScalar, constant, parameter, toValue, type Scalar, type Value } from './value.js';
 
 /** A vector in space. Operators never mutate. */
 export class Vec3 {
@@ -15,9 +16,9 @@ export class Vec3 {
 
   /** Of expressions; numbers become constants. */
   constructor(x: Scalar, y: Scalar, z: Scalar) {
-    this.x = toValue(x);
-    this.y = toValue(y);
-    this.z = toValue(z);
+    this.x = toValue('Vec3: x', x);
+    this.y = toValue('Vec3: y', y);
+    this.z = toValue('Vec3: z', z);
   }
 
   /** A vector of three parameters. */
@@ -31,20 +32,22 @@ export class Vec3 {
 
   /** this + b */
   add(b: Vec3): Vec3 {
+    checkVec3('Vec3.add: b', b);
     return new Vec3(this.x.add(b.x), this.y.add(b.y), this.z.add(b.z));
   }
   /** this − b */
   sub(b: Vec3): Vec3 {
+    checkVec3('Vec3.sub: b', b);
     return new Vec3(this.x.sub(b.x), this.y.sub(b.y), this.z.sub(b.z));
   }
   /** Scaled by s. */
   mul(s: Scalar): Vec3 {
-    const factor = toValue(s);
+    const factor = toValue('Vec3.mul: s', s);
     return new Vec3(this.x.mul(factor), this.y.mul(factor), this.z.mul(factor));
   }
   /** Each coordinate divided by s. */
   div(s: Scalar): Vec3 {
-    const divisor = toValue(s);
+    const divisor = toValue('Vec3.div: s', s);
     return new Vec3(this.x.div(divisor), this.y.div(divisor), this.z.div(divisor));
   }
   /** −this */
@@ -53,10 +56,12 @@ export class Vec3 {
   }
   /** x bx + y by + z bz */
   dot(b: Vec3): Value {
+    checkVec3('Vec3.dot: b', b);
     return this.x.mul(b.x).add(this.y.mul(b.y)).add(this.z.mul(b.z));
   }
   /** The vector product. */
   cross(b: Vec3): Vec3 {
+    checkVec3('Vec3.cross: b', b);
     return new Vec3(
       this.y.mul(b.z).sub(this.z.mul(b.y)),
       this.z.mul(b.x).sub(this.x.mul(b.z)),
@@ -65,23 +70,29 @@ export class Vec3 {
   }
   /** |this − b|; its gradient where both are equal is 0. */
   distance(b: Vec3): Value {
+    checkVec3('Vec3.distance: b', b);
     return this.sub(b).magnitude;
   }
   /** The angle between both, in [0, π] radians; accurate for small angles too. Where either is 0, value and gradient are 0. */
   angleBetween(b: Vec3): Value {
+    checkVec3('Vec3.angleBetween: b', b);
     return angleOf(this.cross(b).magnitude, this.dot(b));
   }
   /** this + t (b − this) */
   lerp(b: Vec3, t: Scalar): Vec3 {
+    checkVec3('Vec3.lerp: b', b);
+    checkScalar('Vec3.lerp: t', t);
     return this.add(b.sub(this).mul(t));
   }
   /** The part along `onto`; 0 where `onto` is 0. */
   project(onto: Vec3): Vec3 {
+    checkVec3('Vec3.project: onto', onto);
     const direction = onto.normalized;
     return direction.mul(this.dot(direction));
   }
   /** The part across `from`; this itself where `from` is 0. */
   reject(from: Vec3): Vec3 {
+    checkVec3('Vec3.reject: from', from);
     return this.sub(this.project(from));
   }
   /** |v|; its gradient at v = 0 is 0, never NaN. */
@@ -109,4 +120,9 @@ function vec3Of(make: (value: number, label: undefined) => Value, x: number, y: 
   checkNumber('Vec3: y', y);
   checkNumber('Vec3: z', z);
   return new Vec3(make(x, undefined), make(y, undefined), make(z, undefined));
+}
+
+/** Throws unless `value` is a Vec3. */
+export function checkVec3(argument: string, value: unknown): asserts value is Vec3 {
+  if (!(value instanceof Vec3)) throw invalidArgument(argument, describe(value), 'a Vec3');
 }

@@ -1,8 +1,9 @@
 /** Vectors of four expressions, and quaternions. */
 
+import { describe, invalidArgument } from './errors.js';
 import { inverseNorm, norm, squaredNorm } from './sums.js';
 import { checkNumber, constant, literal, parameter, toValue, type Scalar, type Value } from './value.js';
-import { Vec3 } from './vec3.js';
+import { checkVec3, Vec3 } from './vec3.js';
 
 /**
  * A vector of four, also a quaternion. The order is w, x, y, z everywhere, blocks of 4 included: reorder three.js's and .g2o's
@@ -20,10 +21,10 @@ export class Vec4 {
 
   /** Of expressions; numbers become constants. */
   constructor(w: Scalar, x: Scalar, y: Scalar, z: Scalar) {
-    this.w = toValue(w);
-    this.x = toValue(x);
-    this.y = toValue(y);
-    this.z = toValue(z);
+    this.w = toValue('Vec4: w', w);
+    this.x = toValue('Vec4: x', x);
+    this.y = toValue('Vec4: y', y);
+    this.z = toValue('Vec4: z', z);
   }
 
   /** A vector of four parameters. */
@@ -37,24 +38,27 @@ export class Vec4 {
 
   /** this + b */
   add(b: Vec4): Vec4 {
+    checkVec4('Vec4.add: b', b);
     return new Vec4(this.w.add(b.w), this.x.add(b.x), this.y.add(b.y), this.z.add(b.z));
   }
   /** this − b */
   sub(b: Vec4): Vec4 {
+    checkVec4('Vec4.sub: b', b);
     return new Vec4(this.w.sub(b.w), this.x.sub(b.x), this.y.sub(b.y), this.z.sub(b.z));
   }
   /** Scaled by s. */
   mul(s: Scalar): Vec4 {
-    const factor = toValue(s);
+    const factor = toValue('Vec4.mul: s', s);
     return new Vec4(this.w.mul(factor), this.x.mul(factor), this.y.mul(factor), this.z.mul(factor));
   }
   /** Each coordinate divided by s. */
   div(s: Scalar): Vec4 {
-    const divisor = toValue(s);
+    const divisor = toValue('Vec4.div: s', s);
     return new Vec4(this.w.div(divisor), this.x.div(divisor), this.y.div(divisor), this.z.div(divisor));
   }
   /** w bw + x bx + y by + z bz */
   dot(b: Vec4): Value {
+    checkVec4('Vec4.dot: b', b);
     return this.w.mul(b.w).add(this.x.mul(b.x)).add(this.y.mul(b.y)).add(this.z.mul(b.z));
   }
   /** |v|; its gradient at v = 0 is 0, never NaN. */
@@ -72,6 +76,7 @@ export class Vec4 {
 
   /** Hamilton product: the rotation of b followed by that of this. */
   quaternionMul(b: Vec4): Vec4 {
+    checkVec4('Vec4.quaternionMul: b', b);
     const { w, x, y, z } = this;
     return new Vec4(
       w.mul(b.w).sub(x.mul(b.x)).sub(y.mul(b.y)).sub(z.mul(b.z)),
@@ -86,6 +91,7 @@ export class Vec4 {
   }
   /** v rotated by this, which must be a unit quaternion: it is not normalised here. */
   rotate(v: Vec3): Vec3 {
+    checkVec3('Vec4.rotate: v', v);
     // v + 2w (q × v) + 2 q × (q × v), with q the imaginary part.
     const q = new Vec3(this.x, this.y, this.z);
     const t = q.cross(v).mul(literal(2));
@@ -106,4 +112,8 @@ function vec4Of(make: (value: number, label: undefined) => Value, w: number, x: 
   checkNumber('Vec4: y', y);
   checkNumber('Vec4: z', z);
   return new Vec4(make(w, undefined), make(x, undefined), make(y, undefined), make(z, undefined));
+}
+
+function checkVec4(argument: string, value: unknown): asserts value is Vec4 {
+  if (!(value instanceof Vec4)) throw invalidArgument(argument, describe(value), 'a Vec4');
 }

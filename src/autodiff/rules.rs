@@ -99,10 +99,12 @@ impl PullBack<'_> {
                 self.product(half, inverse)
             }
             Op::InverseNorm => {
+                // One factor after the other: for a vector of length l the cube alone would overflow f32 at l = 1e-13,
+                // while the adjoint, which holds l, keeps the products within bounds.
                 let minus_half = self.scaled(-0.5, adjoint);
-                let square = self.graph.mul(result, result);
-                let cube = self.graph.mul(square, result);
-                self.product(minus_half, cube)
+                let once = self.product(minus_half, result);
+                let twice = self.product(once, result);
+                self.product(twice, result)
             }
             Op::Exp => self.product(adjoint, result),
             Op::Log => self.quotient(adjoint, a),

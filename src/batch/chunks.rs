@@ -25,7 +25,9 @@ pub fn chunk_ranges(batch: &Batch, partials: usize, limits: ChunkLimits) -> Resu
     // rows, so one instance is kept in reserve.
     let widest =
         [index_columns, class.data as usize, locals, partials, class.outputs.len()].into_iter().max().unwrap_or(1);
-    let fitting = (limits.binding_bytes / (4 * widest.max(1) as u64)).saturating_sub(1);
+    // Residuals are bound from an aligned place before them: up to 256 bytes more.
+    let binding_bytes = limits.binding_bytes.saturating_sub(256);
+    let fitting = (binding_bytes / (4 * widest.max(1) as u64)).saturating_sub(1);
     let fitting = fitting.min(u64::from(limits.instances.unwrap_or(u32::MAX))) as usize;
     if fitting == 0 {
         return Err(Error::new(

@@ -32,6 +32,14 @@ pub struct Class {
 }
 
 impl Class {
+    /// Whether the kernels of two classes have the same texts.
+    pub fn has_kernels_of(&self, other: &Class) -> bool {
+        let Class { graph, outputs, locals, block_dims, data, uniforms } = self;
+        (outputs, locals, block_dims, data, uniforms)
+            == (&other.outputs, &other.locals, &other.block_dims, &other.data, &other.uniforms)
+            && graph.graph().nodes() == other.graph.graph().nodes()
+    }
+
     /// Operations of the residual, leaves not counted.
     pub fn operations(&self) -> usize {
         self.graph.graph().nodes().iter().filter(|node| !node.operands().is_empty()).count()

@@ -112,6 +112,22 @@ impl Rows {
             }
             first_column += block_dim;
         }
+        let count = columns.len() * range.len() * components as usize;
+        let dim = if apart { 1 } else { dim };
+        if count < num_params as usize / 8 {
+            // Few entries beside the parameters: sorting them costs less than passing over all parameters.
+            let mut keys = Vec::with_capacity(count);
+            for (first, addresses) in &columns {
+                for (instance, &address) in addresses.iter().enumerate() {
+                    keys.extend((0..components).map(|component| {
+                        let entry = first + component * stride + instance as u32;
+                        u64::from(address + component) << 32 | u64::from(entry)
+                    }));
+                }
+            }
+            crate::order::ascending(&mut keys);
+            return Rows::of_sorted(dim, keys);
+        }
         // Counting sort over the parameters.
         let mut starts = vec![0u32; num_params as usize + 1];
         for (_, addresses) in &columns {
@@ -142,7 +158,22 @@ impl Rows {
                 }
             }
         }
-        Rows { dim: if apart { 1 } else { dim }, offsets, entries, targets }
+        Rows { dim, offsets, entries, targets }
+    }
+
+    /// From target and entry in the upper and lower half of ascending numbers.
+    fn of_sorted(dim: u32, keys: Vec<u64>) -> Rows {
+        let (mut offsets, mut entries, mut targets) = (Vec::new(), Vec::with_capacity(keys.len()), Vec::new());
+        for key in keys {
+            let target = (key >> 32) as u32;
+            if targets.last() != Some(&target) {
+                targets.push(target);
+                offsets.push(entries.len() as u32);
+            }
+            entries.push(key as u32);
+        }
+        offsets.push(entries.len() as u32);
+        Rows { dim, offsets, entries, targets }
     }
 
     fn into_passes(self, passes: &mut Vec<Pass>) {

@@ -109,6 +109,20 @@ impl<'a> Tracer<'a> {
         }
     }
 
+    /// Whether of two operands that may change places `a` is visited after `b`: by structure; and of two parameters first the
+    /// one that was met first, a new one last.
+    fn goes_second(&self, a: u32, b: u32) -> bool {
+        let by_structure = self.hashes[a as usize].cmp(&self.hashes[b as usize]);
+        let order = |position: u32| match self.tape.node(position) {
+            TapeNode::Parameter(parameter) => {
+                let (walk, slot) = self.parameter_met[parameter as usize];
+                if walk == self.walk { slot } else { u32::MAX }
+            }
+            TapeNode::Literal(_) | TapeNode::Constant(_) | TapeNode::Data(_) | TapeNode::Apply(..) => u32::MAX,
+        };
+        by_structure.then_with(|| order(a).cmp(&order(b))).is_gt()
+    }
+
     /// Traces the expression at `root`, times `scale` if there is one, into `tokens`, `parameters` and `constants`.
     pub fn trace(&mut self, root: u32, scale: Option<f64>) {
         self.walk += 1;
@@ -152,9 +166,7 @@ impl<'a> Tracer<'a> {
                     let [a, b, c] = operands;
                     match op.arity() {
                         1 => self.stack.push(a),
-                        2 if is_commutative(op) && self.hashes[a as usize] > self.hashes[b as usize] => {
-                            self.stack.extend([a, b]);
-                        }
+                        2 if is_commutative(op) && self.goes_second(a, b) => self.stack.extend([a, b]),
                         2 => self.stack.extend([b, a]),
                         _ => self.stack.extend([c, b, a]),
                     }

@@ -40,12 +40,11 @@ pub(super) fn addends(tape: &Tape, uses: &[u8], root: u32) -> Option<Vec<(u32, f
             TapeNode::Apply(Op::Add, [a, b, _]) if inner => stack.extend([(b, scale), (a, scale)]),
             TapeNode::Apply(Op::Sub, [a, b, _]) if inner => stack.extend([(b, -scale), (a, scale)]),
             TapeNode::Apply(Op::Neg, [a, _, _]) if inner => stack.push((a, -scale)),
-            TapeNode::Apply(Op::Mul | Op::Div, _) if inner && is_sum(tape, position) => {
-                match scaled_sum(tape, position) {
-                    Some((sum, factor)) => stack.push((sum, scale * factor)),
-                    None => found.push((position, scale)),
-                }
-            }
+            TapeNode::Apply(Op::Mul | Op::Div, _) if inner => match scaled_sum(tape, position) {
+                // A factor that overflows would make infinities of addends that cancel.
+                Some((sum, factor)) if (scale * factor).is_finite() => stack.push((sum, scale * factor)),
+                _ => found.push((position, scale)),
+            },
             _ => found.push((position, scale)),
         }
     }

@@ -85,6 +85,22 @@ fn parameters_in_another_order_share_a_kernel() {
 }
 
 #[test]
+fn factors_in_another_order_share_a_kernel_where_a_parameter_is_known() {
+    let mut r = Recorder::default();
+    let (a, b) = (r.parameter(0), r.parameter(1));
+    let mut outputs = Vec::new();
+    for (first, second) in [(a, b), (b, a)] {
+        let sine = r.apply(Op::Sin, &[a]);
+        let product = r.apply(Op::Mul, &[first, second]);
+        outputs.push(r.apply(Op::Add, &[sine, product]));
+        let sine = r.apply(Op::Sin, &[b]);
+        outputs.push(r.apply(Op::Add, &[product, sine]));
+    }
+    let batches = group(r, outputs, 2);
+    assert_eq!(counts(&batches), [4]);
+}
+
+#[test]
 fn data_that_happen_to_be_0_or_1_or_equal_split_nothing() {
     let mut r = Recorder::default();
     let mut outputs = Vec::new();

@@ -20,6 +20,7 @@ mod engine;
 #[cfg(target_arch = "wasm32")]
 pub mod gpu;
 pub mod layout;
+pub mod plans;
 pub mod record;
 pub mod texts;
 mod titles;
@@ -166,8 +167,10 @@ impl Functions {
 
     /// Lets a block take part, or not. A block that does not contributes zeros.
     pub fn set_enabled(&mut self, block: usize, enabled: bool) -> Result<()> {
-        self.block_mut(block)?.enabled = enabled;
-        self.engine.enabled_changed();
+        let changed = std::mem::replace(&mut self.block_mut(block)?.enabled, enabled) != enabled;
+        if changed {
+            self.engine.enabled_changed();
+        }
         Ok(())
     }
 
@@ -253,10 +256,9 @@ impl Functions {
     /// Residuals and Jacobian. Columns of constant parameters are explicit zeros.
     pub async fn evaluate_jacobian(&mut self, x: Option<&[f64]>) -> Result<Linearisation> {
         let x = self.point(x)?;
-        let partials = self.engine.partial_columns(&self.model)?;
         let pattern = match self.pattern.take() {
             Some(pattern) => pattern,
-            None => pattern(&self.model, &partials)?,
+            None => pattern(&self.model, &self.engine.partial_columns(&self.model)?)?,
         };
         let pattern = self.pattern.insert(pattern);
         let (residuals, of_batches) = self.engine.partials(&self.model, &x).await?;

@@ -3,6 +3,8 @@
 //! Every batch's kernels run chunk after chunk in one compute pass; the order in which gradients are gathered and sums are
 //! added is fixed, which makes results repeatable to the bit.
 
+use rustc_hash::FxHashMap;
+
 use crate::batch::incidence::{Destination, Source};
 use crate::batch::plan::{Entry, Plan, Role};
 use crate::batch::{Model, Rows};
@@ -16,7 +18,7 @@ use super::layout::{ALIGNMENT, Chunk, Layout, Memory};
 /// A pipeline, by what it computes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Program {
-    /// A batch's kernel.
+    /// A kernel, by its number.
     Kernel(usize, Entry),
     /// Sums local gradients or scratch memory by block.
     Gather,
@@ -45,6 +47,8 @@ pub struct Recording {
 
 /// The kernels that a recording runs.
 pub trait Kernels {
+    /// The number of a batch's kernel.
+    fn number(&self, batch: usize) -> usize;
     /// The plan of a batch's kernel.
     fn plan(&self, batch: usize, entry: Entry) -> Result<&Plan>;
 }
@@ -55,8 +59,10 @@ struct Recorder<'a, K> {
     kernels: &'a K,
     limits: &'a Limits,
     list: CommandList,
-    memory: Vec<(Memory, BufferId)>,
-    programs: Vec<(Program, PipelineId)>,
+    memory: Vec<Memory>,
+    buffers: FxHashMap<Memory, BufferId>,
+    programs: Vec<Program>,
+    pipelines: FxHashMap<Program, PipelineId>,
 }
 
 /// An objective and its gradient. Downloads: the gradient, the sums. With seeds, batches of addends run seeded and their
@@ -129,29 +135,32 @@ pub fn record_partials(model: &Model, layout: &Layout, kernels: &impl Kernels, l
 
 impl<'a, K: Kernels> Recorder<'a, K> {
     fn new(model: &'a Model, layout: &'a Layout, kernels: &'a K, limits: &'a Limits) -> Recorder<'a, K> {
-        Recorder { model, layout, kernels, limits, list: CommandList::new(), memory: Vec::new(), programs: Vec::new() }
+        Recorder {
+            model,
+            layout,
+            kernels,
+            limits,
+            list: CommandList::new(),
+            memory: Vec::new(),
+            buffers: FxHashMap::default(),
+            programs: Vec::new(),
+            pipelines: FxHashMap::default(),
+        }
     }
 
     fn whole(&mut self, memory: Memory) -> Slice {
-        let known = self.memory.iter().find(|(known, _)| *known == memory);
-        let id = match known {
-            Some(&(_, id)) => id,
-            None => {
-                let id = self.list.buffer(memory.name(), self.layout.bytes(memory));
-                self.memory.push((memory, id));
-                id
-            }
-        };
+        let id = *self.buffers.entry(memory).or_insert_with(|| {
+            self.memory.push(memory);
+            self.list.buffer(memory.name(), self.layout.bytes(memory))
+        });
         self.list.whole(id)
     }
 
     fn pipeline(&mut self, program: Program, name: &str, bindings: &[BindingKind]) -> PipelineId {
-        if let Some(&(_, id)) = self.programs.iter().find(|(known, _)| *known == program) {
-            return id;
-        }
-        let id = self.list.pipeline(name, bindings);
-        self.programs.push((program, id));
-        id
+        *self.pipelines.entry(program).or_insert_with(|| {
+            self.programs.push(program);
+            self.list.pipeline(name, bindings)
+        })
     }
 
     fn upload_inputs(&mut self) -> (ArgumentId, ArgumentId) {
@@ -180,7 +189,7 @@ impl<'a, K: Kernels> Recorder<'a, K> {
         }
         bindings.push(self.figures(chunk.figures));
         let layout = kernel_layout(plan);
-        let pipeline = self.pipeline(Program::Kernel(chunk.batch, entry), entry.name(), &layout);
+        let pipeline = self.pipeline(Program::Kernel(kernels.number(chunk.batch), entry), entry.name(), &layout);
         self.list.dispatch(pipeline, &bindings, self.limits.split_workgroups(groups)?);
         Ok(())
     }
@@ -259,15 +268,7 @@ impl<'a, K: Kernels> Recorder<'a, K> {
         seeds: Option<ArgumentId>,
         downloads: Vec<DownloadId>,
     ) -> Recording {
-        Recording {
-            list: self.list,
-            memory: self.memory.into_iter().map(|(memory, _)| memory).collect(),
-            programs: self.programs.into_iter().map(|(program, _)| program).collect(),
-            x,
-            uniforms,
-            seeds,
-            downloads,
-        }
+        Recording { list: self.list, memory: self.memory, programs: self.programs, x, uniforms, seeds, downloads }
     }
 }
 

@@ -168,3 +168,81 @@ fn wrong_lengths_and_numbers_are_refused_in_words() {
         assert!(error.message.contains(words), "{}", error.message);
     }
 }
+
+/// 3,000 residuals of two kinds, one after the other, over 300 parameters, of which all of the first kind share one; and, if
+/// wanted, a long sum.
+fn two_kinds(with_long_sum: bool) -> Model {
+    let parameters = 300u32;
+    let mut r = Recorder::default();
+    let shared = r.parameter(0);
+    let (mut products, mut squares, mut addends) = (Vec::new(), Vec::new(), Vec::new());
+    for number in 0..1500 {
+        let x = r.parameter(1 + number % (parameters - 1));
+        products.push(r.apply(Op::Mul, &[x, shared]));
+        squares.push(r.square(x));
+        addends.push(r.apply(Op::Exp, &[x]));
+    }
+    products.extend(squares);
+    if with_long_sum {
+        products.push(addends.into_iter().reduce(|a, b| r.apply(Op::Add, &[a, b])).unwrap());
+    }
+    functions(r, products, &vec![0.5; parameters as usize]).model().clone()
+}
+
+#[test]
+fn recordings_keep_to_small_limits_and_run_every_instance_once() {
+    use crate::gpu::plan::{Encoded, Step};
+    use crate::gpu::{Limits, Plan};
+
+    // The long sum's seeds bind all residuals at once, so it goes with the large limit alone.
+    for (binding, with_long_sum) in [(4096, false), (1 << 27, true)] {
+        let model = two_kinds(with_long_sum);
+        let (numbers, count) = texts::kernel_numbers(&model);
+        let mut plans = plans::Plans::new(numbers, count);
+        for entry in crate::batch::plan::Entry::ALL {
+            plans.make(&model, entry).unwrap();
+        }
+        let partials: Vec<usize> = (0..count)
+            .map(|number| plans.of_kernel(number, crate::batch::plan::Entry::Jacobian).unwrap().partials.len())
+            .collect();
+        let instances: u32 = model.batches.iter().map(|batch| batch.count).sum();
+        let limits = Limits { max_storage_buffer_binding_size: binding, ..Limits::default() };
+        let layout = layout::Layout::new(&model, &partials, &limits, None).unwrap();
+        assert_eq!(layout.chunks.iter().map(|chunk| chunk.range.len() as u32).sum::<u32>(), instances);
+        assert_eq!(layout.chunks.len() > model.batches.len(), !with_long_sum, "{} chunks", layout.chunks.len());
+        let recordings = [
+            record::record_gradient(&model, &layout, &plans, &limits, Objective::Sum, false).unwrap(),
+            record::record_gradient(&model, &layout, &plans, &limits, Objective::LeastSquares, with_long_sum).unwrap(),
+            record::record_values(&model, &layout, &plans, &limits).unwrap(),
+            record::record_partials(&model, &layout, &plans, &limits).unwrap(),
+        ];
+        for recording in recordings {
+            // Checks every binding against the limits, alignments and aliasing.
+            let plan = Plan::new(&recording.list, &limits).unwrap();
+            let dispatches = plan.steps.iter().flat_map(|step| match step {
+                Step::Submit(parts) => parts.as_slice(),
+                Step::Write { .. } => &[],
+            });
+            let kernels = dispatches
+                .flat_map(|part| match part {
+                    Encoded::Pass(dispatches) => dispatches.as_slice(),
+                    Encoded::Copy { .. } | Encoded::Clear { .. } | Encoded::Download { .. } => &[],
+                })
+                .count();
+            assert!(kernels >= layout.chunks.len(), "one dispatch a chunk at least");
+        }
+    }
+    let small = Limits { max_storage_buffer_binding_size: 1024, ..Limits::default() };
+    let refused = layout::Layout::new(&two_kinds(false), &[2, 1], &small, None);
+    assert_eq!(refused.unwrap_err().code, ErrorCode::LimitExceeded, "300 parameters take 1,200 bytes");
+}
+
+#[test]
+fn what_differs_in_derivatives_alone_is_another_kernel() {
+    let mut r = Recorder::default();
+    let (x, y) = (r.parameter(0), r.parameter(1));
+    let held = r.apply(Op::StopGradient, &[y]);
+    let outputs = vec![r.square(x), r.apply(Op::Mul, &[y, held])];
+    let f = functions(r, outputs, &[2.0, 3.0]);
+    assert_eq!(texts::kernel_numbers(f.model()), (vec![0, 1], 2));
+}

@@ -1,8 +1,13 @@
 //! The generated shaders of a model, for the reader.
 
+use std::hash::{Hash, Hasher};
+use std::rc::Rc;
+
+use rustc_hash::{FxHashMap, FxHasher};
+
 use crate::batch::plan::{Entry, Target, plan};
-use crate::batch::{Batch, Model};
-use crate::codegen::{Kernel, wgsl};
+use crate::batch::{Batch, Class, Model, Rows};
+use crate::codegen::wgsl;
 use crate::error::Result;
 
 use super::titles::title;
@@ -25,38 +30,78 @@ pub fn anonymous_kernel(batch: &Batch, entry: Entry) -> Result<crate::batch::pla
     Ok(plan)
 }
 
-/// For each batch the number of its kernel, and how many kernels there are: batches whose residuals have the same text
-/// share one.
-pub fn kernel_numbers(model: &Model) -> Result<(Vec<usize>, usize)> {
-    let mut texts: Vec<String> = Vec::new();
-    let mut numbers = Vec::new();
-    for batch in &model.batches {
-        let text = wgsl::write(&anonymous_kernel(batch, Entry::Values)?.kernel)?;
-        let known = texts.iter().position(|known| *known == text);
-        numbers.push(known.unwrap_or(texts.len()));
-        if known.is_none() {
-            texts.push(text);
-        }
+/// For each batch the number of its kernel, and how many kernels there are. Batches share one when their classes are equal in
+/// everything that any entry's text depends on.
+pub fn kernel_numbers(model: &Model) -> (Vec<usize>, usize) {
+    let mut known: FxHashMap<u64, Vec<usize>> = FxHashMap::default();
+    let mut numbers: Vec<usize> = Vec::with_capacity(model.batches.len());
+    let mut representatives: Vec<usize> = Vec::new();
+    for (position, batch) in model.batches.iter().enumerate() {
+        let mut hasher = FxHasher::default();
+        (batch.class.graph.graph().nodes(), &batch.class.outputs).hash(&mut hasher);
+        let candidates = known.entry(hasher.finish()).or_default();
+        let same = |&&number: &&usize| {
+            let other = &model.batches[representatives[number]];
+            other.class.has_kernels_of(&batch.class) && same_rows(other.rows, batch.rows)
+        };
+        let number = match candidates.iter().find(same) {
+            Some(&number) => number,
+            None => {
+                candidates.push(representatives.len());
+                representatives.push(position);
+                representatives.len() - 1
+            }
+        };
+        numbers.push(number);
     }
-    Ok((numbers, texts.len()))
+    (numbers, representatives.len())
 }
 
-/// All shaders of a model, one per kernel and entry point.
-pub fn kernel_texts(model: &Model) -> Result<Vec<KernelText>> {
-    let (numbers, count) = kernel_numbers(model)?;
-    let mut kernels: Vec<Option<KernelText>> = (0..count).map(|_| None).collect();
+/// Whether kernels address rows in the same way. Where they start is no matter of their text.
+fn same_rows(a: Rows, b: Rows) -> bool {
+    match (a, b) {
+        (Rows::From(_), Rows::From(_)) => true,
+        (Rows::Column(a), Rows::Column(b)) | (Rows::Addends(a), Rows::Addends(b)) => a == b,
+        (Rows::From(_) | Rows::Column(_) | Rows::Addends(_), _) => false,
+    }
+}
+
+/// What the text of a kernel needs: plain data that no call changes.
+pub struct KernelSource {
+    class: Rc<Class>,
+    rows: Rows,
+    name: String,
+    instances: u32,
+}
+
+/// The kernels of a model.
+pub fn kernel_sources(model: &Model) -> Vec<KernelSource> {
+    let (numbers, count) = kernel_numbers(model);
+    let mut sources: Vec<Option<KernelSource>> = (0..count).map(|_| None).collect();
     for (batch, number) in model.batches.iter().zip(numbers) {
-        if let Some(kernel) = &mut kernels[number] {
-            kernel.instances += batch.count;
-            continue;
+        match &mut sources[number] {
+            Some(source) => source.instances += batch.count,
+            none => {
+                *none = Some(KernelSource {
+                    class: batch.class.clone(),
+                    rows: batch.rows,
+                    name: title(model, batch),
+                    instances: batch.count,
+                });
+            }
         }
-        let name = title(model, batch);
+    }
+    sources.into_iter().flatten().collect()
+}
+
+impl KernelSource {
+    /// Its shaders, one per entry point.
+    pub fn texts(&self) -> Result<KernelText> {
         let mut entries = Vec::new();
         for entry in Entry::ALL {
-            let kernel: Kernel = plan(&batch.class, batch.rows, entry, Target::Gpu, &name)?.kernel;
+            let kernel = plan(&self.class, self.rows, entry, Target::Gpu, &self.name)?.kernel;
             entries.push((entry.name(), wgsl::write(&kernel)?));
         }
-        kernels[number] = Some(KernelText { name, instances: batch.count, entries });
+        Ok(KernelText { name: self.name.clone(), instances: self.instances, entries })
     }
-    Ok(kernels.into_iter().flatten().collect())
 }

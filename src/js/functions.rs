@@ -13,10 +13,12 @@ use crate::clock::now_ms;
 use crate::error::{Error, ErrorCode, Result};
 use crate::functions::cpu::CpuEngine;
 use crate::functions::gpu::{DataPart, GpuEngine, NewSharedData};
-use crate::functions::texts::{kernel_numbers, kernel_texts};
+use crate::functions::texts::{KernelSource, kernel_sources};
 use crate::functions::{Engine, Evaluation, Functions, Objective};
 use crate::gpu::Context;
 use crate::losses::LossParameters;
+
+use crate::turn::next_turn;
 
 use super::context::RawContext;
 use super::error::to_js;
@@ -41,7 +43,7 @@ pub struct RawFunctions {
     state: Rc<RefCell<State>>,
     num_params: u32,
     num_residuals: u32,
-    kernel_count: u32,
+    kernel_sources: Vec<KernelSource>,
     compile_times: Vec<(&'static str, f64)>,
     parameter_buffer: JsValue,
     /// The device, if they are on one.
@@ -63,7 +65,9 @@ const STAGES: [&str; 3] = ["group", "tables", "pipelines"];
 
 impl Progress {
     /// Stage number `stage` begins.
-    fn enter(&mut self, stage: usize) -> Result<()> {
+    async fn enter(&mut self, stage: usize) -> Result<()> {
+        // The caller's signal can only fire while the page has a turn.
+        next_turn().await;
         self.tell(stage, 0, 1)?;
         self.began = now_ms();
         Ok(())
@@ -102,15 +106,15 @@ async fn compile(
     batch_size: Option<u32>,
     mut progress: Progress,
 ) -> Result<RawFunctions> {
-    progress.enter(0)?;
+    progress.enter(0).await?;
     let model = problem.into_model()?;
     progress.leave(0);
-    progress.enter(1)?;
+    progress.enter(1).await?;
     let (engine, parameter_buffer) = match context.clone() {
         None => {
             let mut engine = CpuEngine::new();
             progress.leave(1);
-            progress.enter(2)?;
+            progress.enter(2).await?;
             for entry in [Entry::SumGradient, Entry::CostGradient] {
                 engine.prepare(&model, entry).await?;
             }
@@ -119,7 +123,7 @@ async fn compile(
         Some(context) => {
             let mut engine = GpuEngine::new(context, &model, batch_size).await?;
             progress.leave(1);
-            progress.enter(2)?;
+            progress.enter(2).await?;
             engine.prepare(&model, &mut |done, total| progress.tell(2, done, total)).await?;
             let buffer = engine.published_buffer();
             (Engine::Gpu(Box::new(engine)), buffer)
@@ -127,14 +131,14 @@ async fn compile(
     };
     progress.leave(2);
     progress.tell(2, 1, 1)?;
-    let kernel_count = kernel_numbers(&model)?.1 as u32;
+    let kernel_sources = kernel_sources(&model);
     let (num_params, num_residuals) = (model.num_params, model.num_residuals);
     let functions = Functions::new(model, engine, values)?;
     Ok(RawFunctions {
         state: Rc::new(RefCell::new(State::Idle(Box::new(functions)))),
         num_params,
         num_residuals,
-        kernel_count,
+        kernel_sources,
         compile_times: progress.times,
         parameter_buffer,
         context,
@@ -155,7 +159,8 @@ impl RawFunctions {
     fn call_boxed(&self, call: Call) -> Promise {
         let (state, new_data) = (self.state.clone(), self.new_data.clone());
         promise(async move {
-            let mut functions = match std::mem::replace(&mut *state.borrow_mut(), State::Busy) {
+            let taken = std::mem::replace(&mut *state.borrow_mut(), State::Busy);
+            let mut functions = match taken {
                 State::Idle(functions) => functions,
                 State::Busy => return Err(to_js(Error::internal("a second call began before the first had ended"))),
                 State::Disposed => {
@@ -249,24 +254,23 @@ impl RawFunctions {
     /// Groups of residuals that differ in kernel.
     #[wasm_bindgen(js_name = kernelCount)]
     pub fn kernel_count(&self) -> u32 {
-        self.kernel_count
+        self.kernel_sources.len() as u32
     }
 
     /// The generated shaders: `{ name, instances, wgsl }`, one per kernel and entry point.
     pub fn kernels(&self) -> Result<Array, JsValue> {
-        self.with(|functions| {
-            let kernels = Array::new();
-            for kernel in kernel_texts(functions.model())? {
-                for (entry, wgsl) in kernel.entries {
-                    let object = Object::new();
-                    set(&object, "name", format!("{} {entry}", kernel.name));
-                    set(&object, "instances", kernel.instances);
-                    set(&object, "wgsl", wgsl);
-                    kernels.push(&object);
-                }
+        let kernels = Array::new();
+        for source in &self.kernel_sources {
+            let kernel = source.texts().map_err(to_js)?;
+            for (entry, wgsl) in kernel.entries {
+                let object = Object::new();
+                set(&object, "name", format!("{} {entry}", kernel.name));
+                set(&object, "instances", kernel.instances);
+                set(&object, "wgsl", wgsl);
+                kernels.push(&object);
             }
-            Ok(kernels)
-        })
+        }
+        Ok(kernels)
     }
 
     /// Milliseconds by stage.
@@ -300,6 +304,11 @@ impl RawFunctions {
     /// Gives a recipe's instances new data: columns from `firstColumn` on, column after column.
     #[wasm_bindgen(js_name = setData)]
     pub fn set_data(&self, recipe: u32, first_column: u32, columns: Vec<f64>) -> Result<(), JsValue> {
+        if let Some(context) = &self.context {
+            for new in self.new_data.borrow_mut().iter_mut() {
+                new.overwrite(context, recipe as usize, first_column, &columns).map_err(to_js)?;
+            }
+        }
         self.with(|functions| functions.set_data(recipe as usize, first_column, &columns))
     }
 

@@ -104,7 +104,7 @@ fn report(
         parameters: model.num_params as usize,
         constant_parameters: functions.constant().iter().filter(|&&constant| constant).count(),
         residuals: model.num_residuals as usize,
-        kernels: kernel_numbers(model)?.1,
+        kernels: kernel_numbers(model).1,
         options,
         times,
         summary: &solution.summary,

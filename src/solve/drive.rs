@@ -7,8 +7,9 @@ use super::options::LbfgsOptions;
 use super::summary::{IterationSummary, SolveSummary, Termination};
 use crate::batch::Manifold;
 use crate::clock::now_ms;
-use crate::error::{Error, Result};
-use crate::functions::Functions;
+use crate::error::{Error, ErrorCode, Result};
+use crate::functions::{Functions, Objective};
+use crate::turn::Turns;
 
 /// Who hears of a solve while it runs.
 pub trait Listener {
@@ -51,25 +52,25 @@ pub async fn minimise(
         )));
     }
     let arithmetic = arithmetic_of(functions);
+    if let Some(parameter) = functions.values().iter().position(|&value| !arithmetic.quantise(value).is_finite()) {
+        let name = functions.model().parameter_name(parameter as u32);
+        let value = crate::decimal::shortest(functions.values()[parameter]);
+        return Err(Error::new(
+            ErrorCode::NonFinite,
+            format!("{name} is {value} at the start, which is not finite in {}", arithmetic.precision.name()),
+        ));
+    }
     let constant: Vec<u8> = functions.constant().iter().map(|&constant| u8::from(constant)).collect();
     let (lower, upper) = functions.bounds().unwrap_or_default();
     let feasible = FeasibleSet::new(constant.len(), &constant, lower, upper, arithmetic)?;
     let mut solver = Lbfgs::new(functions.values().to_vec(), feasible, options, arithmetic)?;
-    let mut evaluation = None;
-    let summary = loop {
-        let elapsed = now_ms() - began;
-        if listener.aborted() {
-            solver.stop(Termination::Aborted);
-        }
-        match solver.next(elapsed, evaluation.take()) {
-            Step::Evaluate(x) => evaluation = Some(functions.evaluate_at(options.objective, x).await?),
-            Step::Iteration(summary) => {
-                functions.engine().publish(solver.point())?;
-                if listener.iteration(&summary) {
-                    solver.stop(Termination::Aborted);
-                }
-            }
-            Step::Finished(summary) => break summary.clone(),
+    let outcome = run(functions, &mut solver, options.objective, listener, began).await;
+    let summary = match outcome {
+        Ok(summary) => summary,
+        Err(error) => {
+            // The application goes on seeing the point at which the solve began, if the device still shows anything.
+            let _ = functions.engine().publish(functions.values());
+            return Err(error);
         }
     };
     if summary.failed_at_start() {
@@ -78,4 +79,36 @@ pub async fn minimise(
     let x = solver.solution().to_vec();
     functions.set_values(x.clone())?;
     Ok(Solution { x, summary })
+}
+
+/// Evaluates where the solver asks until it is done.
+async fn run(
+    functions: &mut Functions,
+    solver: &mut Lbfgs,
+    objective: Objective,
+    listener: &mut dyn Listener,
+    began: f64,
+) -> Result<SolveSummary> {
+    let mut evaluation = None;
+    let mut turns = Turns::new();
+    loop {
+        // Waiting for the GPU is a turn of the page as it is.
+        if !functions.engine().is_single_precision() {
+            turns.take().await;
+        }
+        let elapsed = now_ms() - began;
+        if listener.aborted() {
+            solver.stop(Termination::Aborted);
+        }
+        match solver.next(elapsed, evaluation.take()) {
+            Step::Evaluate(x) => evaluation = Some(functions.evaluate_at(objective, x).await?),
+            Step::Iteration(summary) => {
+                functions.engine().publish(solver.point())?;
+                if listener.iteration(&summary) {
+                    solver.stop(Termination::Aborted);
+                }
+            }
+            Step::Finished(summary) => return Ok(summary.clone()),
+        }
+    }
 }

@@ -97,3 +97,52 @@ test('after 1,000 rounds of compile, evaluate and dispose the device holds what 
   assert.equal(last.pipelines, first.pipelines, 'the pipelines come from the cache');
   assert.ok(last.pipelineCacheHits > first.pipelineCacheHits);
 });
+
+test('a solve on the CPU lets the page live: a signal or dispose() from outside ends it', async () => {
+  const [aborted, disposed, late] = await page.evaluate(async () => {
+    const { GpuCompiledFunctions, V, lbfgs } = window.residua;
+    const params = Array.from({ length: 2000 }, (_, i) => V.W(i % 2 === 0 ? -1.2 : 1));
+    const rosenbrock = (x) => x.slice(0, -1).map((a, i) => x[i + 1].sub(a.square()).square().mul(100).add(a.sub(1).square()));
+    const forever = { maxIterations: 1e7, costTolerance: 0, gradientTolerance: 0, parameterTolerance: 0, historySize: 1 };
+    const functions = await GpuCompiledFunctions.compile(params, rosenbrock, { backend: 'cpu' });
+    const controller = new AbortController();
+    setTimeout(() => controller.abort(), 30);
+    const { termination } = await lbfgs(functions, { ...forever, signal: controller.signal });
+    params.forEach((param, i) => (param.data = i % 2 === 0 ? -1.2 : 1));
+    let iterations = 0;
+    setTimeout(() => functions.dispose(), 30);
+    const outcome = await window.outcome(lbfgs(functions, { ...forever, onIteration: () => void iterations++ }));
+    const atEnd = iterations;
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    return [termination, outcome, iterations - atEnd];
+  });
+  assert.equal(aborted, 'aborted');
+  assert.equal(disposed, 'disposed');
+  assert.ok(late <= 1, `${late} iterations after dispose()`);
+});
+
+test('kernels() can be read during a call, and setData before the first call of a data buffer is not lost', async () => {
+  const [texts, values] = await page.evaluate(async () => {
+    const { GpuCompiledFunctions, Problem } = window.residua;
+    const problem = new Problem();
+    const a = problem.parameters('a', { dim: 1, values: [5, 6, 7] });
+    const block = problem.residuals('r', { inputs: { a: a.at([0, 1, 2]), d: problem.data([0, 1, 2]) }, residual: ({ a, d }) => a.sub(d) });
+    const functions = await GpuCompiledFunctions.compile(problem, { backend: 'gpu' });
+    const pending = functions.evaluate();
+    await Promise.resolve();
+    const texts = functions.kernels().length;
+    const first = [...(await pending)];
+    const { device } = await window.residua.GpuContext.default();
+    const buffer = block.dataBuffer('d');
+    block.setData('d', [1, 1, 1]);
+    const second = [...(await functions.evaluate())];
+    device.queue.writeBuffer(buffer, 0, new Float32Array([10, 20, 30]));
+    const third = [...(await functions.evaluate())];
+    block.setData('d', [2, 3, 4]);
+    const fourth = [...(await functions.evaluate())];
+    functions.dispose();
+    return [texts, [first, second, third, fourth]];
+  });
+  assert.equal(texts, 5);
+  assert.deepEqual(values, [[5, 5, 5], [4, 5, 6], [-5, -14, -23], [3, 3, 3]]);
+});

@@ -65,7 +65,7 @@ test('one energy that is a sum of 100,000 terms compiles to the kernels of its t
     );
     const { value, gradient } = await functions.evaluateSumWithGradient();
     const [residual] = await functions.evaluate();
-    const figures = { kernels: functions.kernelCount, value, gradient: [...gradient.slice(0, 2)], residuals: [functions.numResiduals, residual] };
+    const figures = { kernels: functions.kernelCount, value, gradient: Array.from(gradient.subarray(0, 2)), residuals: [functions.numResiduals, residual] };
     functions.dispose();
     return figures;
   });

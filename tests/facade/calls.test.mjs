@@ -141,6 +141,72 @@ test('params are written back to, and one that was set meanwhile keeps its numbe
   assert.deepEqual([...(await functions.evaluate())], [-5, 202]);
 });
 
+/** Functions of two params, 1 and 2. */
+async function compiledParams() {
+  const fake = install();
+  const params = [V.W(1), V.W(2)];
+  const functions = await GpuCompiledFunctions.compile(params, ([a, b]) => a.mul(b));
+  return { fake, params, functions, raw: fake.compiled[0] };
+}
+const data = (params) => params.map((param) => param.data);
+
+test('a param set during a solve to the number it had keeps it', async () => {
+  const { functions, params, raw } = await compiledParams();
+  const gate = deferred();
+  raw.hold = () => gate.promise;
+  const solve = lbfgs(functions);
+  await settle();
+  params[0].data = 1;
+  gate.resolve();
+  assert.deepEqual([...(await solve).x], [101, 102]);
+  assert.deepEqual(data(params), [1, 102]);
+  assert.deepEqual([...(await functions.evaluate())], [1, 102]);
+});
+
+test('a param set to the number it had, after a solve without read-back, applies to the next call', async () => {
+  const { functions, params } = await compiledParams();
+  await lbfgs(functions, { readBack: false });
+  params[0].data = 1;
+  assert.deepEqual([...(await functions.evaluate())], [1, 102]);
+  await functions.download();
+  assert.deepEqual(data(params), [1, 102]);
+});
+
+test('a param set between compiling and the first call to the number it had is sent; what a solve wrote back is not', async () => {
+  const { functions, params, raw } = await compiledParams();
+  params[1].data = 2;
+  await lbfgs(functions);
+  await functions.evaluate();
+  assert.deepEqual(raw.log, [['setValues', [1, 2]], ['lbfgs'], ['evaluate']]);
+});
+
+test('what a solve writes to params is known to other functions of them, also where it is the number they had', async () => {
+  const { fake, functions, params } = await compiledParams();
+  const other = await GpuCompiledFunctions.compile(params, ([a, b]) => a.add(b));
+  await lbfgs(other, { readBack: false });
+  // What the first functions find is what the others started from, not what these have now.
+  fake.compiled[0].x = Float64Array.of(-99, -98);
+  await lbfgs(functions);
+  assert.deepEqual(data(params), [1, 2]);
+  assert.deepEqual([...(await other.evaluate())], [1, 2]);
+});
+
+test('of two solves of the same params by two functions the later to end is written back', async () => {
+  const { fake, functions, params, raw } = await compiledParams();
+  const other = await GpuCompiledFunctions.compile(params, ([a, b]) => a.add(b));
+  const gate = deferred();
+  raw.hold = () => gate.promise;
+  const first = lbfgs(functions);
+  await settle();
+  fake.compiled[1].x = Float64Array.of(7, 8);
+  await lbfgs(other);
+  assert.deepEqual(data(params), [107, 108]);
+  gate.resolve();
+  await first;
+  assert.deepEqual(data(params), [101, 102]);
+  assert.deepEqual([...(await other.evaluate())], [101, 102]);
+});
+
 test('dispose rejects what is pending at once, the running call too, and frees when that is out', async () => {
   const { functions, raw } = await compiled();
   const gate = deferred();

@@ -132,6 +132,40 @@ test('of a line through one point the distance is that to the point', () => {
   assert.equal(evaluate(tape, [1, 2, 2, 0, 0, 0, 0, 0, 0]), 3);
 });
 
+for (const [p, t, value, slope] of [
+  [1, 1, 0, -1],
+  [0, 0, 0, 1],
+  [0.5, 0.5, Math.log(2), 0],
+  [0.5, 1, Math.log(2), -2],
+  [0.25, 0, Math.log(4 / 3), 4 / 3],
+  // The slope of −t log p − (1 − t) log(1 − p) is (p − t)/(p (1 − p)).
+  [2 ** -100, 1, 100 * Math.log(2), -(2 ** 100)],
+  [2 ** -100, 0.5, 50 * Math.log(2), -(2 ** 99)],
+  [1 - 2 ** -24, 0, 24 * Math.log(2), 2 ** 24],
+  // Certain and wrong: as at 2⁻¹²⁶, and flat.
+  [0, 1, 126 * Math.log(2), 0],
+  [1, 0, 126 * Math.log(2), 0],
+  // Outside of [0, 1] as at the nearer end, and flat.
+  [1.5, 1, 0, 0],
+  [-0.5, 0, 0, 0],
+]) {
+  test(`the binary cross-entropy of ${p} where ${t} is right is ${value}, its slope ${slope}, in f32 too`, () => {
+    const tape = tapeOfPoints(2, 1, ([v]) => V.binaryCrossEntropy([v.x], [v.y.mul(0).add(t)]));
+    // A few roundings of each arithmetic, of the value or of the terms around 1 that the slope is the difference of.
+    for (const [round, tolerance] of [[(v) => v, 2 ** -50], [Math.fround, 2 ** -21]]) {
+      const found = gradient(tape, [p, 0], round);
+      assert.ok(Math.abs(found.value - value) <= tolerance * value, `${found.value}`);
+      assert.ok(Math.abs(found.gradient[0] - slope) <= tolerance * Math.max(1, Math.abs(slope)), `${found.gradient[0]}`);
+    }
+  });
+}
+
+test('a NaN output makes the binary cross-entropy NaN, whatever is right', () => {
+  for (const t of [0, 0.5, 1]) {
+    assert.ok(Number.isNaN(evaluate(tapeOfPoints(2, 1, ([p]) => V.binaryCrossEntropy([p.x], [t])), [NaN, 0])));
+  }
+});
+
 test('cross-entropies are finite at certain outputs and large logits', () => {
   const certain = tapeOfPoints(2, 1, ([p]) => V.binaryCrossEntropy([p.x, p.y], [1, 0]));
   for (const x of [[1, 0], [0, 1]]) {

@@ -42,7 +42,7 @@ const RULES = {
 /** The tape of `build(params)`, whose result is one Value. */
 export function tapeOf(params, build) {
   const recording = new Recording('params', params);
-  const output = record(recording, () => recording.operand(build(params)));
+  const output = record(recording, () => recording.position(build(params)));
   return recording.finish(Uint32Array.of(output));
 }
 

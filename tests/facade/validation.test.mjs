@@ -44,6 +44,8 @@ const CASES = [
   ['bounds of another length', ({ p }) => p.setBounds({ lower: [1, 2, 3] }), /lower: got 3 numbers; takes one number or 2/],
   ['a NaN bound', ({ p }) => p.setBounds({ upper: NaN }), /upper\[0\]: got NaN/],
   ['bounds the wrong way round', ({ p }) => p.setBounds({ lower: 2, upper: [3, 1] }), /lower bound 2 above the upper bound 1 at block 0, coordinate 1/],
+  ['a manifold of a number', ({ p }) => p.setManifold(1n), /manifold: got the bigint 1n/],
+  ['a manifold that every object has', ({ p }) => p.setManifold('toString'), /manifold: got "toString"; takes one of/],
   ['an unknown manifold', ({ p }) => p.setManifold('torus'), /manifold: got "torus"; takes one of 'euclidean'/],
   ['a manifold of another dimension', ({ p }) => p.setManifold('unit-quaternion'), /'unit-quaternion' for blocks of 2/],
   ['bounds on a manifold', ({ q }) => { q.setManifold('angle'); q.setBounds({ lower: 0 }); }, /bounds for "q", which has the manifold 'angle'/],
@@ -64,6 +66,10 @@ const CASES = [
   ['data that are no multiple of dim', ({ problem }) => problem.data([1, 2, 3], 2), /data: values: got 3 numbers; takes a multiple of dim, 2/],
   ['data with NaN', ({ problem }) => problem.data([1, NaN]), /data: values\[1\]: got NaN/],
   ['star data that do not fit the offsets', ({ problem }) => problem.dataStar([0, 2], [1, 2, 3]), /dataStar: offsets\[1\]: got 2; takes the number of values, 3/],
+  ['star data without a star', ({ p, problem, add }) => add({ p: p.at([0, 1]), w: problem.dataStar([0, 1, 2], [1, 2]) }), /"new": inputs\.w: got a dataStar in a block without a star; takes a star/],
+  ['star data with the offsets of no star', ({ p, problem, add }) => add({
+    r: p.star([0, 2, 3, 4], [0, 1, 2, 0]), s: p.star([0, 1, 3, 4], [0, 1, 2, 0]), w: problem.dataStar([0, 1, 2, 4], [1, 2, 3, 4]),
+  }), /"new": inputs\.w: got offsets\[2\] = 2; takes the offsets of a star of the block: "r", "s"/],
   // Residual blocks.
   ['inputs that disagree on instances', ({ p, problem, add }) => add({ a: p.at([0, 1]), b: problem.data([1, 2, 3]) }), /"new": inputs\.b: got 3 instances; takes as many as a has, 2/],
   ['an input that is none', ({ add }) => add({ a: [0, 1] }), /inputs\.a: got an array of 2; takes what at, shared, star/],
@@ -84,9 +90,9 @@ const CASES = [
   ['a Huber loss of 0', () => loss.huber(0), /loss\.huber: delta: got 0; takes a finite number above 0/],
   ['a scaled loss of nothing', () => loss.scaled(undefined, 1), /loss\.scaled: inner: got undefined/],
   // Expressions.
-  ['an operand that is undefined', () => V.W(1).add(undefined), /an operand: got undefined; takes a Value or a number/],
-  ['an operand that is NaN', () => V.mul(NaN, 2), /an operand: got NaN/],
-  ['an operand that is a vector', () => V.W(1).mul(Vec3.C(1, 2, 3)), /an operand: got a Vec3/],
+  ['an operand that is undefined', () => V.W(1).add(undefined), /^add: b: got undefined; takes a Value or a number/],
+  ['an operand that is NaN', () => V.mul(NaN, 2), /^mul: a: got NaN/],
+  ['an operand that is a vector', () => V.W(1).mul(Vec3.C(1, 2, 3)), /^mul: b: got a Vec3/],
   ['a NaN constant', () => V.C(NaN), /V\.C: value: got NaN/],
   ['a parameter of a word', () => V.W('1'), /V\.W: value: got "1"/],
   ['a parameter without a name', () => V.Param(1), /V\.Param: name: got undefined/],
@@ -95,6 +101,8 @@ const CASES = [
   ['the mean of nothing', () => V.mean([]), /V\.mean: a: got an empty array/],
   ['lists of two lengths', () => V.mse([1, 2], [1]), /V\.mse: targets: got 1 terms; takes as many as outputs, 2/],
   ['a Huber bound below 0', () => V.huber(1, -1), /V\.huber: delta: got -1/],
+  ['a probability above 1', () => V.binaryCrossEntropy([0.5, 1.1], [0, 1]), /V\.binaryCrossEntropy: outputs\[1\]: got 1\.1; takes a probability, from 0 to 1/],
+  ['a target below 0', () => V.binaryCrossEntropy([V.W(0.5)], [-1]), /V\.binaryCrossEntropy: targets\[0\]: got -1; takes a probability/],
   ['a ring of two', () => geometry.angleDefect(Vec3.C(0, 0, 0), [Vec3.C(1, 0, 0), Vec3.C(0, 1, 0)]), /ring: got 2 vertices; takes at least 3/],
   ['the centroid of nothing', () => geometry.centroid([]), /points: got an empty array/],
   ['rows that are no vectors', () => Mat3.fromRows([1, 0, 0], Vec3.C(0, 1, 0), Vec3.C(0, 0, 1)), /Mat3\.fromRows: a: got an array of 3; takes a Vec3/],
@@ -106,7 +114,92 @@ for (const [name, act, message] of CASES) {
 
 const compile = (...args) => GpuCompiledFunctions.compile(...args);
 const sum = (x) => x[0];
-const functionsOf = async () => compile([V.W(1), V.W(2)], ([a, b]) => a.mul(b));
+/** A typed array whose buffer has gone elsewhere. */
+function detached(numbers) {
+  structuredClone(numbers.buffer, { transfer: [numbers.buffer] });
+  return numbers;
+}
+const throwing = { valueOf() { throw new RangeError('mine'); } };
+const functionsOf = async () => (install(), compile([V.W(1), V.W(2)], ([a, b]) => a.mul(b)));
+
+// Every argument that takes a list: its name, how it is given, a right list, and a typed one to detach.
+for (const [argument, act, right, typed] of [
+  ['parameters "n": values', ({ problem }, values) => problem.parameters('n', { dim: 1, values }), [0, 1], Float64Array],
+  ['p.set: values', ({ p }, values) => p.set(values), [1, 2, 3, 4, 5, 6], Float32Array],
+  ['p.setAt: values', ({ p }, values) => p.setAt(0, values), [1, 2], Float64Array],
+  ['p.setConstant: indices', ({ p }, indices) => p.setConstant(indices), [0, 1], Uint32Array],
+  ['p.setConstant: coordinates', ({ p }, coordinates) => p.setConstant([0], true, coordinates), [0, 1], Uint32Array],
+  ['p.setBounds: lower', ({ p }, lower) => p.setBounds({ lower }), [0, -Infinity], Float64Array],
+  ['p.setBounds: upper', ({ p }, upper) => p.setBounds({ upper }), [9, Infinity], Float32Array],
+  ['p.setBounds: indices', ({ p }, indices) => p.setBounds({ lower: 0 }, indices), [0, 1], Int32Array],
+  ['p.at: indices', ({ p }, indices) => p.at(indices), [0, 1], Uint32Array],
+  ['p.star: offsets', ({ p }, offsets) => p.star(offsets, [0, 1]), [0, 2], Uint32Array],
+  ['p.star: indices', ({ p }, indices) => p.star([0, 2], indices), [0, 1], Int32Array],
+  ['data: values', ({ problem }, values) => problem.data(values), [1, 2], Float64Array],
+  ['dataStar: offsets', ({ problem }, offsets) => problem.dataStar(offsets, [1, 2]), [0, 2], Uint32Array],
+  ['dataStar: values', ({ problem }, values) => problem.dataStar([0, 2], values), [1, 2], Float32Array],
+  ['r.setData: values', ({ block }, values) => block.setData('d', values), [1, 2, 3], Float64Array],
+  ['evaluate: x', async (_, x) => (await functionsOf()).evaluate(x), [1, 2], Float64Array],
+]) {
+  test(`${argument} names what is no number in a list, and a list that is none`, async () => {
+    const attempt = async (list) => act(setUp(), list);
+    await attempt(right);
+    await attempt(typed.from(right));
+    const refused = async (list, message) => {
+      await assert.rejects(attempt(list), (error) => {
+        residuaError('invalid-argument')(error);
+        assert.ok(error.message.startsWith(message), error.message);
+        return true;
+      });
+    };
+    for (const [wrong, got] of [[1n, 'the bigint 1n'], [Symbol('s'), 'a symbol'], ['1', '"1"'], [null, 'null'], [undefined, 'undefined'], [throwing, 'an object'], [NaN, 'NaN']]) {
+      const list = Object.assign([...right], { 1: wrong });
+      await refused(list, `${argument}[1]: got ${got}; takes `);
+    }
+    await refused(detached(typed.from(right)), `${argument}: got a detached ${typed.name}; takes `);
+    for (const [wrong, got] of [
+      [new BigInt64Array(2), 'a BigInt64Array'], [new BigUint64Array(0), 'a BigUint64Array'], [new DataView(new ArrayBuffer(8)), 'a DataView'],
+      [Symbol('s'), 'a symbol'], [null, 'null'], [new Set(right), 'a Set'],
+    ]) {
+      await refused(wrong, `${argument}: got ${got}; takes `);
+    }
+  });
+}
+
+for (const [argument, act] of [
+  ['parameters "n": dim', ({ problem }, dim) => problem.parameters('n', { dim, values: [1] })],
+  ['p.at: n', ({ p }, n) => p.at([0], n)],
+  ['p.shared: index', ({ p }, index) => p.shared(index)],
+  ['p.setAt: index', ({ p }, index) => p.setAt(index, [1, 2])],
+  ['p.setBounds: lower', ({ p }, lower) => p.setBounds({ lower })],
+  ['data: dim', ({ problem }, dim) => problem.data([1], dim)],
+  ['dataStar: dim', ({ problem }, dim) => problem.dataStar([0, 1], [1], dim)],
+  ['r.setWeight: weight', ({ block }, weight) => block.setWeight(weight)],
+  ['loss.huber: delta', (_, delta) => loss.huber(delta)],
+  ['loss.scaled: factor', (_, factor) => loss.scaled(loss.squared(), factor)],
+  ['V.C: value', (_, value) => V.C(value)],
+  ['V.W: value', (_, value) => V.W(value)],
+  ['V.Param: value', (_, value) => V.Param(value, 'x')],
+  ['V.huber: delta', (_, delta) => V.huber(1, delta)],
+  ['V.tukey: c', (_, c) => V.tukey(1, c)],
+  ['data', (_, number) => { V.W(1).data = number; }],
+  ['compile: batchSize', (_, batchSize) => compile([V.W(1)], sum, { batchSize })],
+  ['compile: fallbackThreshold', (_, fallbackThreshold) => compile([V.W(1)], sum, { fallbackThreshold })],
+  ...['maxIterations', 'maxTimeMs', 'costTolerance', 'gradientTolerance', 'parameterTolerance', 'historySize', 'maxLineSearchSteps', 'c1', 'c2'].map(
+    (name) => [`lbfgs: ${name}`, async (_, value) => lbfgs(await functionsOf(), { [name]: value })],
+  ),
+]) {
+  test(`${argument} names what is no number`, async () => {
+    for (const [wrong, got] of [[1n, 'the bigint 1n'], [Symbol('s'), 'a symbol'], ['1', '"1"'], [throwing, 'an object']]) {
+      await assert.rejects(async () => act(setUp(), wrong), (error) => {
+        residuaError('invalid-argument')(error);
+        assert.ok(error.message.startsWith(`${argument}: got ${got}; takes `), error.message);
+        return true;
+      });
+    }
+  });
+}
+
 for (const [name, act, code, message] of [
   ['an empty problem', () => compile(new Problem()), 'invalid-argument', /a problem without parameters/],
   ['a problem without residuals', () => { const p = new Problem(); p.parameters('p', { dim: 1, values: [1] }); return compile(p); }, 'invalid-argument', /a problem without residuals/],
@@ -135,7 +228,10 @@ for (const [name, act, code, message] of [
   ['lbfgs of something else', () => lbfgs(new Problem()), 'invalid-argument', /lbfgs: functions: got a Problem; takes GpuCompiledFunctions/],
   ['iterations below 0', async () => lbfgs(await functionsOf(), { maxIterations: -1 }), 'invalid-argument', /maxIterations: got -1/],
   ['a NaN tolerance', async () => lbfgs(await functionsOf(), { costTolerance: NaN }), 'invalid-argument', /costTolerance: got NaN/],
-  ['c1 above c2', async () => lbfgs(await functionsOf(), { c1: 0.5, c2: 0.1 }), 'invalid-argument', /c1 and c2: got 0\.5 and 0\.1; takes 0 < c1 < c2 < 1/],
+  ['a c1 of ½', async () => lbfgs(await functionsOf(), { c1: 0.5 }), 'invalid-argument', /lbfgs: c1: got 0\.5; takes a number above 0 and below 0\.5/],
+  ['a c1 of 0', async () => lbfgs(await functionsOf(), { c1: 0 }), 'invalid-argument', /lbfgs: c1: got 0;/],
+  ['a c2 of c1', async () => lbfgs(await functionsOf(), { c1: 0.2, c2: 0.2 }), 'invalid-argument', /lbfgs: c2: got 0\.2; takes a number above c1, here 0\.2, and below 1/],
+  ['a c2 of 1', async () => lbfgs(await functionsOf(), { c2: 1 }), 'invalid-argument', /lbfgs: c2: got 1;/],
   ['a history of 0', async () => lbfgs(await functionsOf(), { historySize: 0 }), 'invalid-argument', /historySize: got 0/],
   ['an unknown objective', async () => lbfgs(await functionsOf(), { objective: 'cost' }), 'invalid-argument', /objective: got "cost"/],
   ['a time limit of 0', async () => lbfgs(await functionsOf(), { maxTimeMs: 0 }), 'invalid-argument', /maxTimeMs: got 0/],

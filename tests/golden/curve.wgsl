@@ -48,17 +48,14 @@ fn jacobian(
     jacobian_values[2u * dispatch.stride + instance] = v7;
 }
 
-// The smaller; NaN if either is.
 fn minimum(a: f32, b: f32) -> f32 {
     return select(min(a, b), not_a_number(), is_nan(a) || is_nan(b));
 }
 
-// The larger; NaN if either is.
 fn maximum(a: f32, b: f32) -> f32 {
     return select(max(a, b), not_a_number(), is_nan(a) || is_nan(b));
 }
 
-// Sine and cosine of an angle in radians. Minimax polynomials on [-0.8, 0.8], within 2^-27 of the function.
 fn sine_cosine(x: f32) -> vec2<f32> {
     let angle = reduced_angle(x);
     let r = angle.remainder;
@@ -82,7 +79,6 @@ fn cosine(x: f32) -> f32 {
     return sine_cosine(x).y;
 }
 
-// Compilers may assume that there is no NaN and no infinity, so both are told by their exponent bits.
 fn is_nan(x: f32) -> bool {
     return (bitcast<u32>(x) & 0x7fffffffu) > 0x7f800000u;
 }
@@ -91,18 +87,15 @@ fn is_finite(x: f32) -> bool {
     return (bitcast<u32>(x) & 0x7f800000u) != 0x7f800000u;
 }
 
-// The NaN for operands out of a domain, which comes from the uniform: compilers may assume that arithmetic makes none.
 fn not_a_number() -> f32 {
     return bitcast<f32>(dispatch.nan);
 }
 
 struct ReducedAngle {
-    remainder: f32, // pi/4 at most, or a little more where rounding chose the quadrant
-    quadrant: u32,  // whole quarter turns, modulo 4
+    remainder: f32,
+    quadrant: u32,
 }
 
-// x as quarter turns and a remainder, by the method of Cody and Waite (1980): pi/2 in pieces of 8 bits, whose products with
-// up to 65,535 quarter turns are exact. Good to |x| = 1e5; beyond, the remainder loses its meaning but stays within bounds.
 fn reduced_angle(x: f32) -> ReducedAngle {
     let turns = floor(x * 0.636619772 + 0.5);
     var remainder = rounded(x - turns * 1.5703125);
@@ -113,8 +106,6 @@ fn reduced_angle(x: f32) -> ReducedAngle {
     return ReducedAngle(select(not_a_number(), remainder, is_finite(x)), bitcast<u32>(i32(whole)) & 3u);
 }
 
-// x, rounded to f32 here: compilers may reassociate and fuse what is computed before with what comes after, and this hides
-// the one from the other.
 fn rounded(x: f32) -> f32 {
     return bitcast<f32>(bitcast<u32>(x) ^ dispatch.zero);
 }

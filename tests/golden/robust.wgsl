@@ -75,17 +75,14 @@ fn loss(selector: u32, s: f32, a: f32, b: f32) -> vec2<f32> {
     }
 }
 
-// Square root; NaN below 0.
 fn square_root(x: f32) -> f32 {
     return select(sqrt(x), not_a_number(), x < 0.0);
 }
 
-// Length of a vector whose squared length is x; NaN below 0.
 fn vector_norm(x: f32) -> f32 {
     return select(square_root(x), 0.0, x == 0.0);
 }
 
-// 1 / sqrt x, and 0 at 0 (and among the subnormal numbers, which devices may take for 0); NaN below 0.
 fn inverse_norm(x: f32) -> f32 {
     if (bitcast<u32>(x) & 0x7fffffffu) < 0x00800000u {
         return 0.0;
@@ -93,7 +90,6 @@ fn inverse_norm(x: f32) -> f32 {
     return select(inverseSqrt(x), not_a_number(), x < 0.0);
 }
 
-// Compilers may assume that there is no NaN and no infinity, so both are told by their exponent bits.
 fn is_nan(x: f32) -> bool {
     return (bitcast<u32>(x) & 0x7fffffffu) > 0x7f800000u;
 }
@@ -102,7 +98,6 @@ fn is_finite(x: f32) -> bool {
     return (bitcast<u32>(x) & 0x7f800000u) != 0x7f800000u;
 }
 
-// The NaN for operands out of a domain, which comes from the uniform: compilers may assume that arithmetic makes none.
 fn not_a_number() -> f32 {
     return bitcast<f32>(dispatch.nan);
 }

@@ -79,17 +79,14 @@ fn gradient(
     }
 }
 
-// Square root; NaN below 0.
 fn square_root(x: f32) -> f32 {
     return select(sqrt(x), not_a_number(), x < 0.0);
 }
 
-// Length of a vector whose squared length is x; NaN below 0.
 fn vector_norm(x: f32) -> f32 {
     return select(square_root(x), 0.0, x == 0.0);
 }
 
-// 1 / sqrt x, and 0 at 0 (and among the subnormal numbers, which devices may take for 0); NaN below 0.
 fn inverse_norm(x: f32) -> f32 {
     if (bitcast<u32>(x) & 0x7fffffffu) < 0x00800000u {
         return 0.0;
@@ -97,7 +94,6 @@ fn inverse_norm(x: f32) -> f32 {
     return select(inverseSqrt(x), not_a_number(), x < 0.0);
 }
 
-// The NaN for operands out of a domain, which comes from the uniform: compilers may assume that arithmetic makes none.
 fn not_a_number() -> f32 {
     return bitcast<f32>(dispatch.nan);
 }

@@ -91,12 +91,43 @@ impl Imports {
         let mut next = 0;
         while next < self.files.len() {
             let (imports, body) = split(library(self.files[next]).text);
+<<<<<<< HEAD
             imports.into_iter().for_each(|name| self.add(library(name).name));
             text.push('\n');
             text.push_str(body);
+=======
+            imports.for_each(|name| self.add(library(name).name));
+            indent(body, &mut text);
+>>>>>>> main
             next += 1;
         }
-        text
+        if text.is_empty() { text } else { format!("\n{text}") }
+    }
+}
+
+/// Writes a text with the indentation that its brackets ask for, and an empty line before each definition.
+fn indent(source: &str, text: &mut String) {
+    let mut depth = 0usize;
+    for line in source.lines() {
+        let closing = line.bytes().take_while(|byte| matches!(byte, b'}' | b')')).count();
+        if depth == 0
+            && !text.is_empty()
+            && (line.starts_with("fn ") || line.starts_with("struct ") || line.starts_with("const "))
+        {
+            text.push('\n');
+        }
+        for _ in 0..depth.saturating_sub(closing) {
+            text.push_str("    ");
+        }
+        text.push_str(line);
+        text.push('\n');
+        for byte in line.bytes() {
+            match byte {
+                b'{' | b'(' => depth += 1,
+                b'}' | b')' => depth = depth.saturating_sub(1),
+                _ => {}
+            }
+        }
     }
 }
 
@@ -104,8 +135,15 @@ impl Imports {
 pub fn compose(source: &'static str) -> String {
     let (names, body) = split(source);
     let mut imports = Imports::default();
+<<<<<<< HEAD
     names.into_iter().for_each(|name| imports.add(library(name).name));
     format!("{body}{}", imports.text())
+=======
+    names.for_each(|name| imports.add(library(name).name));
+    let mut text = String::new();
+    indent(body, &mut text);
+    text + &imports.text()
+>>>>>>> main
 }
 
 /// The names that a source imports, and the rest of it.

@@ -8,6 +8,7 @@ use wasm_bindgen::JsValue;
 use crate::batch::Model;
 use crate::batch::chunks::slice_columns;
 use crate::error::{Error, Result};
+use crate::gpu::plan::binding_size;
 use crate::gpu::shaders::{self, Spread};
 use crate::gpu::{
     Allocation, BindingKind, Buffer, BufferRequest, CommandList, Context, PipelineRequest, Prepared, Submission,
@@ -134,17 +135,31 @@ impl SharedData {
 /// A buffer for the application to write, until an engine takes it over.
 pub struct NewSharedData {
     allocation: Allocation,
-    length: usize,
+    numbers: Vec<f32>,
     parts: Vec<DataPart>,
 }
 
 impl NewSharedData {
     /// A buffer with these numbers, from which calls will take the parts named.
     pub fn new(context: &Context, numbers: &[f64], parts: Vec<DataPart>) -> Result<NewSharedData> {
-        let request = BufferRequest::storage("data of the application's", 4 * numbers.len() as u64).exported();
-        let allocation = context.allocate_now(&request)?;
-        context.write(allocation.buffer(), 0, bytemuck::cast_slice(&single_precision(numbers.iter())))?;
-        Ok(NewSharedData { allocation, length: numbers.len(), parts })
+        let bytes = binding_size(4 * numbers.len() as u64);
+        let allocation =
+            context.allocate_now(&BufferRequest::storage("data of the application's", bytes).exported())?;
+        let numbers = single_precision(numbers.iter());
+        context.write(allocation.buffer(), 0, bytemuck::cast_slice(&numbers))?;
+        Ok(NewSharedData { allocation, numbers, parts })
+    }
+
+    /// The host has new numbers for these columns of a batch: the application's buffer takes them.
+    pub fn overwrite(&mut self, context: &Context, batch: usize, first_column: u32, columns: &[f64]) -> Result<()> {
+        let is_same = |part: &&DataPart| part.batch == batch && part.first_column == first_column;
+        let Some(part) = self.parts.iter().find(is_same) else { return Ok(()) };
+        for (&source, &number) in part.sources.iter().zip(columns) {
+            if let Some(place) = self.numbers.get_mut(source as usize) {
+                *place = number as f32;
+            }
+        }
+        context.write(self.allocation.buffer(), 0, bytemuck::cast_slice(&self.numbers))
     }
 
     /// The `GPUBuffer`.
@@ -156,7 +171,8 @@ impl NewSharedData {
 impl GpuEngine {
     /// From now on takes data from this buffer.
     pub(in crate::functions) async fn share_data(&mut self, model: &Model, new: NewSharedData) -> Result<()> {
-        let NewSharedData { allocation, length, parts } = new;
+        let NewSharedData { allocation, numbers, parts } = new;
+        let length = numbers.len();
         check_parts(model, length, &parts)?;
         let buffer = allocation.confirm(&self.context).await?;
         let shared = SharedData::new(self, model, buffer, length, parts).await?;

@@ -5,9 +5,10 @@
 
 use std::ops::Range;
 
+use rustc_hash::FxHashMap;
 use wasm_bindgen::JsValue;
 
-use crate::batch::plan::{Entry, Plan};
+use crate::batch::plan::Entry;
 use crate::batch::{Model, Rows};
 use crate::codegen::wgsl;
 use crate::error::{Error, ErrorCode, Result};
@@ -20,12 +21,14 @@ mod data;
 use data::SharedData;
 pub use data::{DataPart, NewSharedData};
 
+use super::cpu::CpuEngine;
 use super::layout::{Layout, Memory, single_precision};
+use super::plans::Plans;
 use super::record::{
     GATHER_LAYOUT, Kernels, Program, REDUCE_LAYOUT, Recording, kernel_layout, record_gradient, record_partials,
     record_values,
 };
-use super::texts::{anonymous_kernel, kernel_numbers};
+use super::texts::kernel_numbers;
 use super::{Evaluation, Objective};
 
 /// A kernel of more operations than this takes browsers too long to compile: 10,000 took 5 s on SwiftShader, 20,000 lost the
@@ -47,10 +50,10 @@ enum Call {
 pub struct GpuEngine {
     context: Context,
     layout: Layout,
-    /// For each batch the number of its kernel: equal texts are one kernel.
-    kernel_numbers: Vec<usize>,
     plans: Plans,
-    buffers: Table<Memory, Buffer>,
+    /// Evaluates the partials that are too many, or too long to compile, for the device.
+    fallback: Option<CpuEngine>,
+    buffers: FxHashMap<Memory, Buffer>,
     pipelines: Table<Program, Pipeline>,
     prepared: Table<Call, (Recording, Prepared)>,
     /// Batches whose data table has changed since it was last uploaded.
@@ -61,39 +64,19 @@ pub struct GpuEngine {
     published: Buffer,
 }
 
-/// The plans of all batches' kernels that were needed so far.
-#[derive(Default)]
-struct Plans(Table<(usize, Entry), Plan>);
-
-impl Plans {
-    fn make(&mut self, model: &Model, entry: Entry) -> Result<()> {
-        for (number, batch) in model.batches.iter().enumerate() {
-            if !self.0.contains_key(&(number, entry)) {
-                self.0.insert((number, entry), anonymous_kernel(batch, entry)?);
-            }
-        }
-        Ok(())
-    }
-}
-
-impl Kernels for Plans {
-    fn plan(&self, batch: usize, entry: Entry) -> Result<&Plan> {
-        self.0.get(&(batch, entry)).ok_or_else(|| Error::internal("a kernel is recorded before its plan is made"))
-    }
-}
-
 impl GpuEngine {
     /// Lays the model out on the device. Fails with `limit-exceeded` for what cannot be split to fit.
     pub async fn new(context: Context, model: &Model, batch_size: Option<u32>) -> Result<GpuEngine> {
-        check_sizes(model)?;
-        let (kernel_numbers, kernels) = kernel_numbers(model)?;
+        let (numbers, kernels) = kernel_numbers(model);
         if kernels > MOST_KERNELS {
             return Err(Error::new(
                 ErrorCode::LimitExceeded,
                 format!("the residuals have {kernels} topologies; the GPU engine takes at most {MOST_KERNELS}"),
             ));
         }
-        let mut plans = Plans::default();
+        let mut plans = Plans::new(numbers, kernels);
+        plans.make(model, Entry::CostGradient)?;
+        check_sizes(model, &plans)?;
         plans.make(model, Entry::Jacobian)?;
         let partials = (0..model.batches.len())
             .map(|batch| Ok(plans.plan(batch, Entry::Jacobian)?.partials.len()))
@@ -108,9 +91,9 @@ impl GpuEngine {
         Ok(GpuEngine {
             context,
             layout,
-            kernel_numbers,
             plans,
-            buffers: Table::default(),
+            fallback: None,
+            buffers: FxHashMap::default(),
             pipelines: Table::default(),
             prepared: Table::default(),
             stale_data: vec![false; model.batches.len()],
@@ -189,6 +172,9 @@ impl GpuEngine {
     }
 
     pub(super) async fn partials(&mut self, model: &Model, x: &[f64]) -> Result<(Vec<f64>, Vec<Vec<f64>>)> {
+        if self.partials_are_too_large(model)? {
+            return self.fallback.get_or_insert_default().partials(model, x).await;
+        }
         let downloads = self.run(model, Call::Partials, x, None).await?;
         let mut next = downloads.iter();
         let columns = self.partial_columns(model)?;
@@ -280,16 +266,17 @@ impl GpuEngine {
         }
     }
 
-    /// The program whose pipeline serves another: batches with one kernel share it.
-    fn canonical(&self, program: Program) -> Program {
-        match program {
-            Program::Kernel(batch, entry) => {
-                let number = self.kernel_numbers[batch];
-                let first = self.kernel_numbers.iter().position(|&other| other == number).unwrap_or(batch);
-                Program::Kernel(first, entry)
+    /// Whether a kernel of partials is too long to compile, or all partials do not fit one read-back.
+    fn partials_are_too_large(&self, model: &Model) -> Result<bool> {
+        let mut bytes = 4 * u64::from(model.num_residuals);
+        for (number, batch) in model.batches.iter().enumerate() {
+            let plan = self.plans.plan(number, Entry::Jacobian)?;
+            if plan.kernel.graph.graph().len() > MOST_OPERATIONS {
+                return Ok(true);
             }
-            Program::Gather | Program::ReduceSum => program,
+            bytes += 4 * plan.partials.len() as u64 * u64::from(batch.count);
         }
+        Ok(bytes > self.context.limits().max_buffer_size)
     }
 
     async fn make_pipelines(
@@ -299,7 +286,6 @@ impl GpuEngine {
     ) -> Result<()> {
         let mut wanted: Vec<Program> = Vec::new();
         for &program in programs {
-            let program = self.canonical(program);
             if !self.pipelines.contains_key(&program) && !wanted.contains(&program) {
                 wanted.push(program);
             }
@@ -319,8 +305,8 @@ impl GpuEngine {
         let request =
             |wgsl: String, entry: &str, layout: Vec<_>| PipelineRequest { wgsl, entry: entry.to_owned(), layout };
         Ok(match program {
-            Program::Kernel(batch, entry) => {
-                let plan = self.plans.plan(batch, entry)?;
+            Program::Kernel(number, entry) => {
+                let plan = self.plans.of_kernel(number, entry)?;
                 request(wgsl::write(&plan.kernel)?, &plan.kernel.name, kernel_layout(plan))
             }
             Program::Gather => request(shaders::gather(), "gather", GATHER_LAYOUT.to_vec()),
@@ -333,8 +319,8 @@ impl GpuEngine {
         self.allocate(model, &recording.memory).await?;
         let buffers: Vec<Buffer> =
             recording.memory.iter().filter_map(|memory| self.buffers.get(memory)).cloned().collect();
-        let programs = recording.programs.iter().map(|&program| self.canonical(program));
-        let pipelines: Vec<Pipeline> = programs.filter_map(|program| self.pipelines.get(&program)).cloned().collect();
+        let pipelines: Vec<Pipeline> =
+            recording.programs.iter().filter_map(|program| self.pipelines.get(program)).cloned().collect();
         let prepared = self.context.prepare(&recording.list, &buffers, &pipelines).await?;
         self.prepared.insert(call, (recording, prepared));
         Ok(())
@@ -389,13 +375,12 @@ impl GpuEngine {
     }
 }
 
-/// Refuses residuals that would make kernels too large to compile.
-fn check_sizes(model: &Model) -> Result<()> {
+/// Refuses residuals that would make kernels too large to compile. The gradient's is the largest that every call needs.
+fn check_sizes(model: &Model, plans: &Plans) -> Result<()> {
     for (number, batch) in model.batches.iter().enumerate() {
-        // The gradient costs a small multiple of the residual; the largest kernel decides.
-        let operations = anonymous_kernel(batch, Entry::CostGradient)?.kernel.graph.graph().len();
+        let operations = plans.plan(number, Entry::CostGradient)?.kernel.graph.graph().len();
         if operations > MOST_OPERATIONS {
-            let name = model.residual_name(model.batches[number].row(0));
+            let name = model.residual_name(batch.row(0));
             return Err(Error::new(
                 ErrorCode::LimitExceeded,
                 format!(
