@@ -91,14 +91,8 @@ impl Imports {
         let mut next = 0;
         while next < self.files.len() {
             let (imports, body) = split(library(self.files[next]).text);
-<<<<<<< HEAD
             imports.into_iter().for_each(|name| self.add(library(name).name));
-            text.push('\n');
-            text.push_str(body);
-=======
-            imports.for_each(|name| self.add(library(name).name));
             indent(body, &mut text);
->>>>>>> main
             next += 1;
         }
         if text.is_empty() { text } else { format!("\n{text}") }
@@ -135,15 +129,10 @@ fn indent(source: &str, text: &mut String) {
 pub fn compose(source: &'static str) -> String {
     let (names, body) = split(source);
     let mut imports = Imports::default();
-<<<<<<< HEAD
     names.into_iter().for_each(|name| imports.add(library(name).name));
-    format!("{body}{}", imports.text())
-=======
-    names.for_each(|name| imports.add(library(name).name));
     let mut text = String::new();
     indent(body, &mut text);
     text + &imports.text()
->>>>>>> main
 }
 
 /// The names that a source imports, and the rest of it.

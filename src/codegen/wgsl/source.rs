@@ -1,8 +1,7 @@
-//! The texts of `shaders/`: as they are in native builds, which are for tests; in a page without comments and indentation,
-//! which only their readers need. The work is done by the compiler.
+//! The texts of `shaders/` as they stand in the module: without comments and indentation, which only their readers need. The
+//! work is done by the compiler.
 
 /// Embeds a file of `shaders/`, of which the path is relative to the file that says so.
-#[cfg(target_arch = "wasm32")]
 macro_rules! shader {
     ($($path:tt)*) => {{
         const SOURCE: &[u8] = include_bytes!($($path)*);
@@ -11,17 +10,10 @@ macro_rules! shader {
         const { $crate::codegen::wgsl::source::text(&TEXT) }
     }};
 }
-#[cfg(not(target_arch = "wasm32"))]
-macro_rules! shader {
-    ($($path:tt)*) => {
-        include_str!($($path)*)
-    };
-}
 pub(crate) use shader;
 
 /// The text without comments, indentation and empty lines, and how long that is. There are no strings in WGSL that could hold
 /// what looks like a comment, and no comments of the other kind in our files.
-#[cfg(any(test, target_arch = "wasm32"))]
 pub(crate) const fn without_comments<const N: usize>(source: &[u8]) -> ([u8; N], usize) {
     let mut text = [0; N];
     let (mut length, mut read) = (0, 0);
@@ -52,7 +44,6 @@ pub(crate) const fn without_comments<const N: usize>(source: &[u8]) -> ([u8; N],
 }
 
 /// The first bytes of more.
-#[cfg(target_arch = "wasm32")]
 pub(crate) const fn first<const N: usize>(bytes: &[u8]) -> [u8; N] {
     let mut text = [0; N];
     let mut position = 0;
@@ -64,7 +55,6 @@ pub(crate) const fn first<const N: usize>(bytes: &[u8]) -> [u8; N] {
 }
 
 /// Bytes as text; that they are ASCII the compiler sees.
-#[cfg(any(test, target_arch = "wasm32"))]
 pub(crate) const fn text(bytes: &[u8]) -> &str {
     match std::str::from_utf8(bytes) {
         Ok(text) => text,
