@@ -3,9 +3,17 @@
 
 use crate::command::{self, AtPath, Outcome, output};
 use crate::fingerprint::Step;
+use crate::names;
 use crate::project;
 use crate::setup::Tools;
+use std::env;
+use std::ffi::OsString;
 use std::fs;
+use std::path::PathBuf;
+
+/// What wasm-opt does. The lowest kilobyte of memory is the far end of the stack, which grows downwards: nothing has an address
+/// there.
+const PASSES: [&str; 3] = ["--low-memory-unused", "--merge-similar-functions", "-Oz"];
 
 /// Builds what is not up to date.
 pub fn build(tools: &Tools) -> Outcome {
@@ -20,7 +28,7 @@ fn wasm(tools: &Tools) -> Outcome {
         name: "wasm",
         inputs: &["Cargo.toml", "Cargo.lock", ".cargo/config.toml", "package-lock.json", "src", "shaders"],
         outputs: &["pkg-template/wasm"],
-        circumstances: &format!("{compiler} {features:?}"),
+        circumstances: &format!("{compiler} {features:?} {PASSES:?}, short names"),
     };
     step.unless_current(|| {
         let folder = project::root().join("pkg-template/wasm");
@@ -33,7 +41,8 @@ fn wasm(tools: &Tools) -> Outcome {
             tools
                 .command("wasm-pack")
                 .args(["build", "--release", "--target", "web", "--mode", "no-install", "--no-pack"])
-                .args(["--out-dir", "pkg-template/wasm", "--out-name", "residua"]),
+                .args(["--out-dir", "pkg-template/wasm", "--out-name", "residua"])
+                .env("CARGO_ENCODED_RUSTFLAGS", without_paths_of_this_machine()),
         )?;
         // It says `*`, and npm would leave the whole folder out of the package.
         let ignore = folder.join(".gitignore");
@@ -45,12 +54,28 @@ fn wasm(tools: &Tools) -> Outcome {
             tools
                 .node(project::npm_script("binaryen/bin/wasm-opt"))
                 .arg(&module)
-                // The lowest kilobyte of memory is the far end of the stack, which grows downwards: nothing has an address there.
-                .args(["--low-memory-unused", "--merge-similar-functions", "-Oz", "--output"])
+                .args(PASSES)
+                .arg("--output")
                 .arg(&module)
                 .args(&features),
-        )
+        )?;
+        let glue = folder.join("residua.js");
+        let (bytes, text) = names::shorten(&fs::read(&module).at(&module)?, &fs::read_to_string(&glue).at(&glue)?)?;
+        fs::write(&module, bytes).at(&module)?;
+        fs::write(&glue, text).at(&glue)
     })
+}
+
+/// A compiler flag by which the places that panics name do not say where this machine keeps its crates.
+fn without_paths_of_this_machine() -> OsString {
+    let home = env::var_os("CARGO_HOME").map(PathBuf::from).or_else(|| Some(env::home_dir()?.join(".cargo")));
+    let mut flag = OsString::new();
+    if let Some(home) = home {
+        flag.push("--remap-path-prefix=");
+        flag.push(home.join("registry").join("src"));
+        flag.push("=");
+    }
+    flag
 }
 
 /// wasm-opt's flags for exactly the features that the compiler uses: with fewer the module would not validate, with

@@ -8,6 +8,7 @@ mod build;
 mod command;
 mod demo;
 mod fingerprint;
+mod names;
 mod pack;
 mod project;
 mod serve;
