@@ -5,7 +5,8 @@ use crate::command::{self, AtPath, Outcome, output};
 use crate::fingerprint::Step;
 use crate::project;
 use crate::setup::Tools;
-use std::fs;
+use std::path::PathBuf;
+use std::{env, fs};
 
 /// Builds what is not up to date.
 pub fn build(tools: &Tools) -> Outcome {
@@ -16,11 +17,12 @@ pub fn build(tools: &Tools) -> Outcome {
 fn wasm(tools: &Tools) -> Outcome {
     let compiler = output(tools.command("rustc").arg("--version"))?;
     let features = wasm_features(tools)?;
+    let flags = rust_flags()?;
     let step = Step {
         name: "wasm",
         inputs: &["Cargo.toml", "Cargo.lock", ".cargo/config.toml", "package-lock.json", "src", "shaders"],
         outputs: &["pkg-template/wasm"],
-        circumstances: &format!("{compiler} {features:?}"),
+        circumstances: &format!("{compiler} {features:?} {flags}"),
     };
     step.unless_current(|| {
         let folder = project::root().join("pkg-template/wasm");
@@ -32,6 +34,7 @@ fn wasm(tools: &Tools) -> Outcome {
             "wasm-pack build",
             tools
                 .command("wasm-pack")
+                .env("CARGO_ENCODED_RUSTFLAGS", &flags)
                 .args(["build", "--release", "--target", "web", "--mode", "no-install", "--no-pack"])
                 .args(["--out-dir", "pkg-template/wasm", "--out-name", "residua"]),
         )?;
@@ -51,6 +54,26 @@ fn wasm(tools: &Tools) -> Outcome {
                 .args(&features),
         )
     })
+}
+
+/// Flags that keep the paths of the building machine out of the module: panics name the file that they come from. In the form of
+/// `CARGO_ENCODED_RUSTFLAGS`, which allows for spaces in paths.
+fn rust_flags() -> Outcome<String> {
+    let cargo_home = match env::var_os("CARGO_HOME") {
+        Some(folder) => PathBuf::from(folder),
+        None => env::home_dir().unwrap_or_default().join(".cargo"),
+    };
+    let sources = cargo_home.join("registry/src");
+    let mut folders = vec![project::root().to_owned(), cargo_home];
+    if sources.exists() {
+        // Of several that match the last one counts: the folders of the registries, so that crates' names come first.
+        for entry in fs::read_dir(&sources).at(&sources)? {
+            folders.push(entry.at(&sources)?.path());
+        }
+    }
+    let flags: Vec<String> =
+        folders.iter().map(|folder| format!("--remap-path-prefix={}/=", folder.display())).collect();
+    Ok(flags.join("\u{1f}"))
 }
 
 /// wasm-opt's flags for exactly the features that the compiler uses: with fewer the module would not validate, with
