@@ -6,10 +6,8 @@ use crate::fingerprint::Step;
 use crate::names;
 use crate::project;
 use crate::setup::Tools;
-use std::env;
-use std::ffi::OsString;
-use std::fs;
 use std::path::PathBuf;
+use std::{env, fs};
 
 /// What wasm-opt does. The lowest kilobyte of memory is the far end of the stack, which grows downwards: nothing has an address
 /// there.
@@ -24,11 +22,12 @@ pub fn build(tools: &Tools) -> Outcome {
 fn wasm(tools: &Tools) -> Outcome {
     let compiler = output(tools.command("rustc").arg("--version"))?;
     let features = wasm_features(tools)?;
+    let flags = rust_flags()?;
     let step = Step {
         name: "wasm",
         inputs: &["Cargo.toml", "Cargo.lock", ".cargo/config.toml", "package-lock.json", "src", "shaders"],
         outputs: &["pkg-template/wasm"],
-        circumstances: &format!("{compiler} {features:?} {PASSES:?}, short names"),
+        circumstances: &format!("{compiler} {features:?} {flags} {PASSES:?}, short names"),
     };
     step.unless_current(|| {
         let folder = project::root().join("pkg-template/wasm");
@@ -40,9 +39,9 @@ fn wasm(tools: &Tools) -> Outcome {
             "wasm-pack build",
             tools
                 .command("wasm-pack")
+                .env("CARGO_ENCODED_RUSTFLAGS", &flags)
                 .args(["build", "--release", "--target", "web", "--mode", "no-install", "--no-pack"])
-                .args(["--out-dir", "pkg-template/wasm", "--out-name", "residua"])
-                .env("CARGO_ENCODED_RUSTFLAGS", without_paths_of_this_machine()),
+                .args(["--out-dir", "pkg-template/wasm", "--out-name", "residua"]),
         )?;
         // It says `*`, and npm would leave the whole folder out of the package.
         let ignore = folder.join(".gitignore");
@@ -66,16 +65,24 @@ fn wasm(tools: &Tools) -> Outcome {
     })
 }
 
-/// A compiler flag by which the places that panics name do not say where this machine keeps its crates.
-fn without_paths_of_this_machine() -> OsString {
-    let home = env::var_os("CARGO_HOME").map(PathBuf::from).or_else(|| Some(env::home_dir()?.join(".cargo")));
-    let mut flag = OsString::new();
-    if let Some(home) = home {
-        flag.push("--remap-path-prefix=");
-        flag.push(home.join("registry").join("src"));
-        flag.push("=");
+/// Flags that keep the paths of the building machine out of the module: panics name the file that they come from. In the form of
+/// `CARGO_ENCODED_RUSTFLAGS`, which allows for spaces in paths.
+fn rust_flags() -> Outcome<String> {
+    let cargo_home = match env::var_os("CARGO_HOME") {
+        Some(folder) => PathBuf::from(folder),
+        None => env::home_dir().unwrap_or_default().join(".cargo"),
+    };
+    let sources = cargo_home.join("registry/src");
+    let mut folders = vec![project::root().to_owned(), cargo_home];
+    if sources.exists() {
+        // Of several that match the last one counts: the folders of the registries, so that crates' names come first.
+        for entry in fs::read_dir(&sources).at(&sources)? {
+            folders.push(entry.at(&sources)?.path());
+        }
     }
-    flag
+    let flags: Vec<String> =
+        folders.iter().map(|folder| format!("--remap-path-prefix={}/=", folder.display())).collect();
+    Ok(flags.join("\u{1f}"))
 }
 
 /// wasm-opt's flags for exactly the features that the compiler uses: with fewer the module would not validate, with
