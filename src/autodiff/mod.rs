@@ -139,13 +139,16 @@ fn sweep(graph: &mut Graph, active: &[bool], seeds: &[(NodeId, NodeId)], wrt: &[
         accumulate(graph, &mut adjoints[output.index()], Adjoint { node: *seed, guarded: false, under: None });
     }
 
-    let mut by_input = rustc_hash::FxHashMap::default();
+    let inputs = wrt.iter().map(|input| input.0 as usize + 1).max().unwrap_or_default();
+    let mut by_input: Vec<Option<NodeId>> = vec![None; inputs];
     for result in graph.ids().rev().skip(graph.len() - end) {
         let Some(adjoint) = adjoints[result.index()] else { continue };
         match graph.node(result) {
             Node::Literal(_) => {}
             Node::Input(input) => {
-                by_input.insert(input, adjoint.settled(graph).node);
+                if let Some(derivative) = by_input.get_mut(input.0 as usize) {
+                    *derivative = Some(adjoint.settled(graph).node);
+                }
             }
             Node::Apply(op, operands) => {
                 for place in 0..op.arity() {
@@ -169,7 +172,7 @@ fn sweep(graph: &mut Graph, active: &[bool], seeds: &[(NodeId, NodeId)], wrt: &[
             }
         }
     }
-    wrt.iter().map(|input| by_input.get(input).copied()).collect()
+    wrt.iter().map(|input| by_input[input.0 as usize]).collect()
 }
 
 fn accumulate(graph: &mut Graph, sum: &mut Option<Adjoint>, term: Adjoint) {

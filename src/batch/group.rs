@@ -23,6 +23,8 @@ struct Found {
     parameters: Vec<u32>,
     constants: Vec<f64>,
     rows: Vec<u32>,
+    /// Another signature of the same hash.
+    next_of_hash: Option<u32>,
 }
 
 /// Groups the outputs of a tape by topology. Output `k` is residual `first_row + k` of residual block `block`.
@@ -31,7 +33,7 @@ pub fn group_tape(mut tape: Tape, parameters: u32, block: u32, first_row: u32) -
     let uses = sums::uses(&tape);
     let mut tracer = Tracer::new(&tape, parameters);
     let mut found: Vec<Found> = Vec::new();
-    let mut by_hash: FxHashMap<u64, Vec<u32>> = FxHashMap::default();
+    let mut by_hash: FxHashMap<u64, u32> = FxHashMap::default();
     for (number, &output) in tape.outputs().iter().enumerate() {
         let row = first_row + number as u32;
         match sums::addends(&tape, &uses, output) {
@@ -51,18 +53,23 @@ pub fn group_tape(mut tape: Tape, parameters: u32, block: u32, first_row: u32) -
     found.into_iter().map(|found| finish(found, block)).collect()
 }
 
-fn add(found: &mut Vec<Found>, by_hash: &mut FxHashMap<u64, Vec<u32>>, tracer: &Tracer<'_>, row: u32, addends: bool) {
+fn add(found: &mut Vec<Found>, by_hash: &mut FxHashMap<u64, u32>, tracer: &Tracer<'_>, row: u32, addends: bool) {
     let hash = tracer.tokens.iter().fold(u64::from(addends), |hash, &token| {
         (hash.rotate_left(5) ^ u64::from(token)).wrapping_mul(0x517C_C1B7_2722_0A95)
     });
-    let candidates = by_hash.entry(hash).or_default();
-    let known = candidates.iter().copied().find(|&candidate| {
-        let candidate = &found[candidate as usize];
-        candidate.addends == addends && candidate.tokens == tracer.tokens
-    });
+    let first = by_hash.get(&hash).copied();
+    let mut candidate = first;
+    let known = loop {
+        let Some(number) = candidate else { break None };
+        let class = &found[number as usize];
+        if class.addends == addends && class.tokens == tracer.tokens {
+            break Some(number);
+        }
+        candidate = class.next_of_hash;
+    };
     let class = known.unwrap_or_else(|| {
         let class = found.len() as u32;
-        candidates.push(class);
+        by_hash.insert(hash, class);
         found.push(Found {
             tokens: tracer.tokens.clone(),
             addends,
@@ -71,6 +78,7 @@ fn add(found: &mut Vec<Found>, by_hash: &mut FxHashMap<u64, Vec<u32>>, tracer: &
             parameters: Vec::new(),
             constants: Vec::new(),
             rows: Vec::new(),
+            next_of_hash: first,
         });
         class
     });

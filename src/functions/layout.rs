@@ -20,7 +20,7 @@ use super::cpu::uniform_table;
 pub const ALIGNMENT: u64 = 256;
 
 /// A buffer, by what it holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Memory {
     /// All parameters.
     Parameters,
@@ -61,6 +61,31 @@ pub enum Memory {
 }
 
 impl Memory {
+    /// Tells buffers apart. There are fewer than 2²⁹ chunks and passes of a chunk: each takes a byte of the device at least.
+    pub fn key(self) -> u64 {
+        let (kind, chunk, pass) = match self {
+            Memory::Parameters => (0, 0, 0),
+            Memory::Gradient => (1, 0, 0),
+            Memory::Residuals => (2, 0, 0),
+            Memory::Seeds => (3, 0, 0),
+            Memory::Indices(chunk) => (4, chunk, 0),
+            Memory::Data(chunk) => (5, chunk, 0),
+            Memory::Addends(chunk) => (6, chunk, 0),
+            Memory::Uniforms => (7, 0, 0),
+            Memory::Figures => (8, 0, 0),
+            Memory::PartialSums => (9, 0, 0),
+            Memory::IgnoredSums => (10, 0, 0),
+            Memory::Sums => (11, 0, 0),
+            Memory::LocalGradient => (12, 0, 0),
+            Memory::Scratch(which) => (13, which as usize, 0),
+            Memory::Partials => (14, 0, 0),
+            Memory::GatherOffsets(chunk, pass) => (15, chunk, pass),
+            Memory::GatherEntries(chunk, pass) => (16, chunk, pass),
+            Memory::GatherTargets(chunk, pass) => (17, chunk, pass),
+        };
+        kind << 58 | (chunk as u64) << 29 | pass as u64
+    }
+
     /// As messages name it.
     pub fn name(self) -> String {
         let (words, chunk) = match self {

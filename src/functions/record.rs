@@ -11,12 +11,13 @@ use crate::batch::{Model, Rows};
 use crate::codegen::wgsl::WORKGROUP_SIZE;
 use crate::error::Result;
 use crate::gpu::{ArgumentId, BindingKind, BufferId, CommandList, DownloadId, Limits, PipelineId, Slice};
+use crate::table::Table;
 
 use super::Objective;
 use super::layout::{ALIGNMENT, Chunk, Layout, Memory};
 
 /// A pipeline, by what it computes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Program {
     /// A kernel, by its number.
     Kernel(usize, Entry),
@@ -60,9 +61,11 @@ struct Recorder<'a, K> {
     limits: &'a Limits,
     list: CommandList,
     memory: Vec<Memory>,
-    buffers: FxHashMap<Memory, BufferId>,
+    buffers: Vec<BufferId>,
+    /// Positions in both, by [`Memory::key`].
+    positions: FxHashMap<u64, u32>,
     programs: Vec<Program>,
-    pipelines: FxHashMap<Program, PipelineId>,
+    pipelines: Table<Program, PipelineId>,
 }
 
 /// An objective and its gradient. Downloads: the gradient, the sums. With seeds, batches of addends run seeded and their
@@ -142,25 +145,35 @@ impl<'a, K: Kernels> Recorder<'a, K> {
             limits,
             list: CommandList::new(),
             memory: Vec::new(),
-            buffers: FxHashMap::default(),
+            buffers: Vec::new(),
+            positions: FxHashMap::default(),
             programs: Vec::new(),
-            pipelines: FxHashMap::default(),
+            pipelines: Table::default(),
         }
     }
 
     fn whole(&mut self, memory: Memory) -> Slice {
-        let id = *self.buffers.entry(memory).or_insert_with(|| {
-            self.memory.push(memory);
-            self.list.buffer(memory.name(), self.layout.bytes(memory))
-        });
-        self.list.whole(id)
+        let position = match self.positions.get(&memory.key()) {
+            Some(position) => *position as usize,
+            None => {
+                let position = self.memory.len();
+                self.memory.push(memory);
+                self.buffers.push(self.list.buffer(memory.name(), self.layout.bytes(memory)));
+                self.positions.insert(memory.key(), position as u32);
+                position
+            }
+        };
+        self.list.whole(self.buffers[position])
     }
 
     fn pipeline(&mut self, program: Program, name: &str, bindings: &[BindingKind]) -> PipelineId {
-        *self.pipelines.entry(program).or_insert_with(|| {
-            self.programs.push(program);
-            self.list.pipeline(name, bindings)
-        })
+        if let Some(pipeline) = self.pipelines.get(&program) {
+            return *pipeline;
+        }
+        let pipeline = self.list.pipeline(name, bindings);
+        self.programs.push(program);
+        self.pipelines.insert(program, pipeline);
+        pipeline
     }
 
     fn upload_inputs(&mut self) -> (ArgumentId, ArgumentId) {

@@ -3,7 +3,7 @@
 use std::hash::{Hash, Hasher};
 use std::rc::Rc;
 
-use rustc_hash::{FxHashMap, FxHasher};
+use rustc_hash::FxHasher;
 
 use crate::batch::plan::{Entry, Target, plan};
 use crate::batch::{Batch, Class, Model, Rows};
@@ -33,21 +33,21 @@ pub fn anonymous_kernel(batch: &Batch, entry: Entry) -> Result<crate::batch::pla
 /// For each batch the number of its kernel, and how many kernels there are. Batches share one when their classes are equal in
 /// everything that any entry's text depends on.
 pub fn kernel_numbers(model: &Model) -> (Vec<usize>, usize) {
-    let mut known: FxHashMap<u64, Vec<usize>> = FxHashMap::default();
+    let mut hashes: Vec<u64> = Vec::new();
     let mut numbers: Vec<usize> = Vec::with_capacity(model.batches.len());
     let mut representatives: Vec<usize> = Vec::new();
     for (position, batch) in model.batches.iter().enumerate() {
         let mut hasher = FxHasher::default();
         (batch.class.graph.graph().nodes(), &batch.class.outputs).hash(&mut hasher);
-        let candidates = known.entry(hasher.finish()).or_default();
-        let same = |&&number: &&usize| {
+        let hash = hasher.finish();
+        let same = |&number: &usize| {
             let other = &model.batches[representatives[number]];
-            other.class.has_kernels_of(&batch.class) && same_rows(other.rows, batch.rows)
+            hashes[number] == hash && other.class.has_kernels_of(&batch.class) && same_rows(other.rows, batch.rows)
         };
-        let number = match candidates.iter().find(same) {
-            Some(&number) => number,
+        let number = match (0..hashes.len()).find(same) {
+            Some(number) => number,
             None => {
-                candidates.push(representatives.len());
+                hashes.push(hash);
                 representatives.push(position);
                 representatives.len() - 1
             }

@@ -7,7 +7,6 @@
 use std::rc::Rc;
 
 use js_sys::{Array, Promise};
-use rustc_hash::FxHashMap;
 use wasm_bindgen::prelude::*;
 use wasm_bindgen_futures::JsFuture;
 
@@ -31,7 +30,7 @@ struct Compiled {
 }
 
 /// A kernel to compile.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PipelineRequest {
     /// The WGSL text.
     pub wgsl: String,
@@ -47,7 +46,7 @@ const MOST_KEPT: usize = 1024;
 /// The pipelines of a context.
 #[derive(Default)]
 pub struct PipelineCache {
-    known: FxHashMap<PipelineRequest, Pipeline>,
+    known: Vec<(PipelineRequest, Pipeline)>,
     compiled: u64,
     hits: u64,
 }
@@ -64,7 +63,7 @@ impl PipelineCache {
     }
 
     fn find(&mut self, request: &PipelineRequest) -> Option<Pipeline> {
-        let pipeline = self.known.get(request)?.clone();
+        let pipeline = self.known.iter().find(|(known, _)| known == request)?.1.clone();
         self.hits += 1;
         Some(pipeline)
     }
@@ -72,9 +71,9 @@ impl PipelineCache {
     fn enter(&mut self, request: &PipelineRequest, pipeline: &Pipeline) {
         self.compiled += 1;
         if self.known.len() >= MOST_KEPT {
-            self.known.retain(|_, pipeline| Rc::strong_count(&pipeline.0) > 1);
+            self.known.retain(|(_, pipeline)| Rc::strong_count(&pipeline.0) > 1);
         }
-        self.known.insert(request.clone(), pipeline.clone());
+        self.known.push((request.clone(), pipeline.clone()));
     }
 }
 

@@ -11,7 +11,7 @@ use crate::graph::NodeId;
 use crate::table::Table;
 
 /// A byte address (or a figure) that has a local of its own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug)]
 enum Figure {
     /// A word of the frame.
     Word(u32),
@@ -25,6 +25,21 @@ enum Figure {
     Interleaved { buffer: u32, width: u32 },
     /// Component 0 of what an index names.
     Indexed { buffer: u32, indices: u32, column: u32, lane: u8 },
+}
+
+impl Figure {
+    /// Tells figures apart. Buffers are few: a kernel has one for each role.
+    fn key(self) -> u64 {
+        let (kind, buffer, rest, column) = match self {
+            Figure::Word(word) => (0, 0, 0, word),
+            Figure::Column { buffer, column, shift } => (1, buffer, shift, column),
+            Figure::First(buffer) => (2, buffer, 0, 0),
+            Figure::Scaled(shift) => (3, 0, shift, 0),
+            Figure::Interleaved { buffer, width } => (4, buffer, 0, width),
+            Figure::Indexed { buffer, indices, column, lane } => (5 + u64::from(lane), buffer, indices, column),
+        };
+        kind << 60 | u64::from(buffer) << 46 | u64::from(rest) << 32 | u64::from(column)
+    }
 }
 
 /// Whether a pair's two numbers stand beside each other.
@@ -44,7 +59,7 @@ pub(super) struct Places {
     pub prologue: Vec<u8>,
     /// The local that holds the instance (the first of a pair).
     pub instance: u32,
-    figures: FxHashMap<Figure, u32>,
+    figures: FxHashMap<u64, u32>,
     /// The largest component that is taken by way of an index: of (buffer, index buffer, column).
     largest: Table<(u32, u32, u32), u32>,
 }
@@ -157,7 +172,7 @@ impl Places {
     }
 
     fn fixed(&mut self, to: &mut Expression, figure: Figure) -> u32 {
-        if let Some(local) = self.figures.get(&figure) {
+        if let Some(local) = self.figures.get(&figure.key()) {
             return *local;
         }
         // What this one is computed from comes first.
@@ -195,7 +210,7 @@ impl Places {
             }
         }
         write(Instruction::LocalSet(local));
-        self.figures.insert(figure, local);
+        self.figures.insert(figure.key(), local);
         local
     }
 
@@ -250,13 +265,13 @@ impl Places {
 
     /// The local of a figure of the instance, computed where it is first needed; while that happens it is free for use.
     fn varying(&mut self, to: &mut Expression, figure: Figure, compute: impl FnOnce(&mut Expression, u32)) -> u32 {
-        if let Some(local) = self.figures.get(&figure) {
+        if let Some(local) = self.figures.get(&figure.key()) {
             return *local;
         }
         let local = to.locals.add(ValType::I32);
         compute(to, local);
         to.write(Instruction::LocalSet(local));
-        self.figures.insert(figure, local);
+        self.figures.insert(figure.key(), local);
         local
     }
 }

@@ -53,7 +53,7 @@ pub struct GpuEngine {
     plans: Plans,
     /// Evaluates the partials that are too many, or too long to compile, for the device.
     fallback: Option<CpuEngine>,
-    buffers: FxHashMap<Memory, Buffer>,
+    buffers: Buffers,
     pipelines: Table<Program, Pipeline>,
     prepared: Table<Call, (Recording, Prepared)>,
     /// Batches whose data table has changed since it was last uploaded.
@@ -62,6 +62,25 @@ pub struct GpuEngine {
     shared_data: Vec<SharedData>,
     /// What the application sees of the parameters; evaluations never write it.
     published: Buffer,
+}
+
+/// The buffers that were made so far.
+#[derive(Default)]
+struct Buffers {
+    all: Vec<Buffer>,
+    /// Positions, by [`Memory::key`].
+    positions: FxHashMap<u64, u32>,
+}
+
+impl Buffers {
+    fn get(&self, memory: &Memory) -> Option<&Buffer> {
+        self.positions.get(&memory.key()).map(|position| &self.all[*position as usize])
+    }
+
+    fn insert(&mut self, memory: Memory, buffer: Buffer) {
+        self.positions.insert(memory.key(), self.all.len() as u32);
+        self.all.push(buffer);
+    }
 }
 
 impl GpuEngine {
@@ -93,7 +112,7 @@ impl GpuEngine {
             layout,
             plans,
             fallback: None,
-            buffers: FxHashMap::default(),
+            buffers: Buffers::default(),
             pipelines: Table::default(),
             prepared: Table::default(),
             stale_data: vec![false; model.batches.len()],
@@ -328,7 +347,7 @@ impl GpuEngine {
 
     /// Makes those buffers that are not there yet, with what stands in them from the start.
     async fn allocate(&mut self, model: &Model, memory: &[Memory]) -> Result<()> {
-        let new: Vec<Memory> = memory.iter().copied().filter(|memory| !self.buffers.contains_key(memory)).collect();
+        let new: Vec<Memory> = memory.iter().copied().filter(|memory| self.buffers.get(memory).is_none()).collect();
         if new.is_empty() {
             return Ok(());
         }
