@@ -278,7 +278,8 @@ impl<'a> Planner<'a> {
         let outputs = &self.class.outputs;
         let squares = outputs.iter().map(|&r| self.graph.apply(Op::Mul, &[r, r])).collect();
         let squared_norm = self.sum(squares);
-        let [weight, selector, a, b, factor] = [0, 1, 2, 3, 4].map(|position| self.uniform(position));
+        let (weight, selector) = (self.uniform(0), self.uniform(1));
+        let (a, b, factor) = (self.uniform(2), self.uniform(3), self.uniform(4));
         self.calls.push(Call { function: losses::function(), selector, arguments: vec![squared_norm, a, b] });
         let rho = self.load(Load::Call { call: 0, result: 0 });
         let slope = self.load(Load::Call { call: 0, result: 1 });

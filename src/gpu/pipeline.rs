@@ -235,8 +235,8 @@ impl Context {
             .iter()
             .filter(|message| get_text(message, "type") == "error")
             .map(|message| {
-                let [line, column] =
-                    ["lineNum", "linePos"].map(|name| get(&message, name).as_f64().unwrap_or_default() as u32);
+                let figure = |name| get(&message, name).as_f64().unwrap_or_default() as u32;
+                let (line, column) = (figure("lineNum"), figure("linePos"));
                 format!("line {line}, column {column}: {}", get_text(&message, "message"))
             })
             .collect();

@@ -178,8 +178,8 @@ pub fn adapter(device: &RawDevice, requested: Option<&RawAdapter>) -> Adapter {
     if info.is_undefined() {
         info = get(&requested, "info");
     }
-    let [vendor, architecture, description, product] =
-        ["vendor", "architecture", "description", "device"].map(|name| get_text(&info, name));
+    let (vendor, architecture) = (get_text(&info, "vendor"), get_text(&info, "architecture"));
+    let (description, product) = (get_text(&info, "description"), get_text(&info, "device"));
     let told = get(&info, "isFallbackAdapter").is_truthy() || get(&requested, "isFallbackAdapter").is_truthy();
     let named = [&architecture, &description, &product].iter().any(|text| {
         let text = text.as_bytes();

@@ -42,8 +42,8 @@ pub struct Downloads {
 impl Downloads {
     /// One result, as 32-bit words.
     pub fn words(&self, download: DownloadId) -> &[u32] {
-        let [start, end] = [0, 1].map(|k| self.places[download.index() + k] as usize / 4);
-        &self.words[start..end]
+        let place = |position: usize| self.places[position] as usize / 4;
+        &self.words[place(download.index())..place(download.index() + 1)]
     }
 
     /// One result, as numbers.

@@ -22,7 +22,8 @@ pub fn evaluate(loss: &LossParameters, s: f64) -> (f64, f64) {
 
 fn case(kind: LossKind) -> Case {
     let mut graph = Graph::new();
-    let [s, a, b] = [0, 1, 2].map(|input| graph.input(InputId(input)));
+    let mut input = |number| graph.input(InputId(number));
+    let (s, a, b) = (input(0), input(1), input(2));
     let results = loss(&mut graph, kind, s, a, b);
     let (graph, results) = graph.extract(&results);
     let graph = graph.check(3).expect("a loss reads s, a and b alone");
@@ -31,7 +32,7 @@ fn case(kind: LossKind) -> Case {
 
 /// ρ(s) and ρ′(s).
 fn loss(g: &mut Graph, kind: LossKind, s: NodeId, a: NodeId, b: NodeId) -> [NodeId; 2] {
-    let [zero, one, two, third] = [0.0, 1.0, 2.0, 1.0 / 3.0].map(|value| g.literal(value));
+    let (zero, one, two, third) = (g.literal(0.0), g.literal(1.0), g.literal(2.0), g.literal(1.0 / 3.0));
     let squared_scale = g.mul(a, a);
     match kind {
         LossKind::Squared => [s, one],

@@ -76,10 +76,11 @@ pub fn module(kernels: &[Kernel]) -> Result<Vec<u8>> {
         }
     }
     for (position, kernel) in kernels.iter().enumerate() {
-        let [pairs, single] = [Width::Pair, Width::Single].map(|width| {
+        let mut of_width = |width: Width| {
             let body = kernel::function(kernel, width, &functions);
             sections.add(vec![ValType::I32], vec![width.value()], &body)
-        });
+        };
+        let (pairs, single) = (of_width(Width::Pair), of_width(Width::Single));
         let whole = sections.add(vec![ValType::I32], vec![ValType::F64], &whole(pairs, single));
         sections.export(&position.to_string(), whole);
     }

@@ -51,7 +51,7 @@ impl SharedData {
         let context = engine.context.clone();
         let request =
             PipelineRequest { wgsl: shaders::spread_data(), entry: "spread_data".to_owned(), layout: LAYOUT.to_vec() };
-        let pipeline = single(context.pipelines(&[request], &mut |_, _| Ok(())).await?)?;
+        let pipeline = single(context.pipelines(&[request], &mut |_, _| Ok(())).await?.pop())?;
 
         let mut list = CommandList::new();
         let kernel = list.pipeline("spread_data", &LAYOUT);
@@ -69,14 +69,12 @@ impl SharedData {
                 let sources = slice_columns(&part.sources, count, range);
                 let spread = Spread { count: sources.len() as u32, first: spread_first };
                 let (table, bytes) = (Memory::Data(number), engine.layout.bytes(Memory::Data(number)));
-                let [of_sources, uniform] = context
-                    .allocate(&[
-                        BufferRequest::storage("sources of data", 4 * sources.len() as u64),
-                        BufferRequest::uniform("figures of a spread", ALIGNMENT),
-                    ])
-                    .await?
-                    .try_into()
-                    .map_err(|_| Error::internal("two buffers were asked for, and another number came"))?;
+                let requests = [
+                    BufferRequest::storage("sources of data", 4 * sources.len() as u64),
+                    BufferRequest::uniform("figures of a spread", ALIGNMENT),
+                ];
+                let mut made = context.allocate(&requests).await?.into_iter();
+                let (of_sources, uniform) = (single(made.next())?, single(made.next())?);
                 context.write(&of_sources, 0, bytemuck::cast_slice(&sources))?;
                 context.write(&uniform, 0, bytemuck::cast_slice(&spread.words()))?;
                 let ids = [
@@ -216,7 +214,6 @@ fn check_parts(model: &Model, length: usize, parts: &[DataPart]) -> Result<()> {
     Ok(())
 }
 
-fn single<T>(several: Vec<T>) -> Result<T> {
-    let [one] = several.try_into().map_err(|_| Error::internal("one was asked for, and another number came"))?;
-    Ok(one)
+pub(super) fn single<T>(made: Option<T>) -> Result<T> {
+    made.ok_or_else(|| Error::internal("the device made fewer things than were asked for"))
 }

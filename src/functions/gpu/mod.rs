@@ -102,11 +102,7 @@ impl GpuEngine {
             .collect::<Result<Vec<_>>>()?;
         let layout = Layout::new(model, &partials, context.limits(), batch_size)?;
         let parameters = BufferRequest::storage("parameters, published", layout.bytes(Memory::Parameters)).exported();
-        let [published] = context
-            .allocate(&[parameters])
-            .await?
-            .try_into()
-            .map_err(|_| Error::internal("one buffer was asked for, and another number came"))?;
+        let published = data::single(context.allocate(&[parameters]).await?.pop())?;
         Ok(GpuEngine {
             context,
             layout,
@@ -180,9 +176,10 @@ impl GpuEngine {
         seeds: Option<&[f64]>,
     ) -> Result<Evaluation> {
         let call = Call::Gradient { objective, seeded: seeds.is_some() };
-        let downloads = self.run(model, call, x, seeds).await?;
-        let [gradient, sums] = <[_; 2]>::try_from(downloads)
-            .map_err(|_| Error::internal("a gradient came without its sum, or with more"))?;
+        let mut downloads = self.run(model, call, x, seeds).await?.into_iter();
+        let (Some(gradient), Some(sums)) = (downloads.next(), downloads.next()) else {
+            return Err(Error::internal("a gradient came without its sum"));
+        };
         Ok(Evaluation { cost: sums.iter().sum(), gradient })
     }
 
