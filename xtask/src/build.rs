@@ -11,7 +11,7 @@ use std::{env, fs};
 
 /// What wasm-opt does. The lowest kilobyte of memory is the far end of the stack, which grows downwards: nothing has an address
 /// there.
-const PASSES: [&str; 3] = ["--low-memory-unused", "--merge-similar-functions", "-Oz"];
+const PASSES: [&str; 4] = ["--low-memory-unused", "--merge-similar-functions", "-Oz", "-Oz"];
 
 /// Builds what is not up to date.
 pub fn build(tools: &Tools) -> Outcome {
