@@ -1,10 +1,12 @@
 //! residua solves nonlinear optimisation problems on the GPU of a web page.
 //!
-//! The way of the data is the order of the modules; a module uses only modules above it:
+//! The way of the data leads through the modules:
 //!
 //! ```text
-//! tape ─▶ graph ─▶ autodiff ─▶ batch ─▶ codegen ─▶ gpu | cpu ─▶ functions ─▶ solve ─▶ js
+//! tape ─▶ batch ─▶ graph ─▶ autodiff ─▶ codegen ─▶ gpu | cpu ─▶ functions ─▶ solve ─▶ js
 //! ```
+//!
+//! `ARCHITECTURE.md` lists them in the order in which they may use one another.
 
 pub mod autodiff;
 pub mod batch;

@@ -39,9 +39,4 @@ impl Class {
             == (&other.outputs, &other.locals, &other.block_dims, &other.data, &other.uniforms)
             && graph.graph().nodes() == other.graph.graph().nodes()
     }
-
-    /// Operations of the residual, leaves not counted.
-    pub fn operations(&self) -> usize {
-        self.graph.graph().nodes().iter().filter(|node| !node.operands().is_empty()).count()
-    }
 }

@@ -1,20 +1,20 @@
 //! The tape: expressions as they were recorded, in flat arrays, operands before users.
 
 use crate::error::{Error, Result};
-use crate::graph::Op;
+use crate::graph::{Op, leaf};
 
 /// Codes of the leaves on the tape; operations have the codes of the op table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Leaf {
     /// A number that belongs to the formula and stays in the kernel.
-    Literal = 0,
+    Literal = leaf::LITERAL,
     /// A number of the user's: a slot of its own, whatever its value.
-    Constant = 1,
+    Constant = leaf::CONSTANT,
     /// A parameter, by its number.
-    Parameter = 2,
+    Parameter = leaf::PARAMETER,
     /// A per-instance number, by its number.
-    Data = 3,
+    Data = leaf::DATA,
 }
 
 /// An entry of a tape, decoded.
@@ -86,9 +86,9 @@ impl Tape {
             }
         };
         match code {
-            0 | 1 => below(self.constants.len(), "constant"),
-            2 => below(parameters as usize, "parameter"),
-            3 => below(data as usize, "data scalar"),
+            leaf::LITERAL | leaf::CONSTANT => below(self.constants.len(), "constant"),
+            leaf::PARAMETER => below(parameters as usize, "parameter"),
+            leaf::DATA => below(data as usize, "data scalar"),
             _ => {
                 let op = Op::from_code(code).ok_or_else(|| {
                     Error::invalid_graph(format!("entry {position} of the tape has unknown op {code}"))
@@ -126,10 +126,10 @@ impl Tape {
         let at = position as usize;
         let a = self.operands[0][at];
         match self.ops[at] {
-            0 => TapeNode::Literal(self.constants[a as usize]),
-            1 => TapeNode::Constant(self.constants[a as usize]),
-            2 => TapeNode::Parameter(a),
-            3 => TapeNode::Data(a),
+            leaf::LITERAL => TapeNode::Literal(self.constants[a as usize]),
+            leaf::CONSTANT => TapeNode::Constant(self.constants[a as usize]),
+            leaf::PARAMETER => TapeNode::Parameter(a),
+            leaf::DATA => TapeNode::Data(a),
             code => {
                 let op = Op::from_code(code).expect("codes were checked when the tape was made");
                 TapeNode::Apply(op, [a, self.operands[1][at], self.operands[2][at]])

@@ -83,11 +83,6 @@ impl Functions {
         &self.engine
     }
 
-    /// What evaluates it.
-    pub fn engine_mut(&mut self) -> &mut Engine {
-        &mut self.engine
-    }
-
     /// The current parameters.
     pub fn values(&self) -> &[f64] {
         &self.values
