@@ -23,6 +23,7 @@ pub mod graph;
 mod js;
 pub mod linear;
 pub mod losses;
+pub mod manifolds;
 mod order;
 pub mod solve;
 pub mod table;
