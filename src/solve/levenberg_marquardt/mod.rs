@@ -124,7 +124,8 @@ pub struct LevenbergMarquardt {
     forcing: f64,
     gradient_norm: f64,
     moved: bool,
-    stalls: f64,
+    /// What the next step that rounding hides must promise less than.
+    floor: f64,
     phase: Phase,
     /// Why the run is to end at the next call.
     ending: Option<(Termination, String)>,
@@ -168,7 +169,7 @@ impl LevenbergMarquardt {
             forcing: options.linear_tolerance,
             gradient_norm: 0.0,
             moved: true,
-            stalls: 0.0,
+            floor: rules::NO_FLOOR,
             phase: Phase::Start,
             ending: None,
             preamble,
@@ -206,7 +207,7 @@ impl LevenbergMarquardt {
         self.ending.get_or_insert((termination, "Stopped by the caller".to_owned()));
     }
 
-    /// Where the last iteration ended: the best point so far, since the cost falls with every step that is taken.
+    /// Where the last iteration ended: the best point so far, since every step that is taken lowers the cost as far as rounding shows.
     pub fn point(&self) -> &[f64] {
         &self.point
     }
@@ -310,7 +311,7 @@ impl LevenbergMarquardt {
             self.forcing = self.rules.forcing(gradient_norm, self.gradient_norm, self.forcing, ceiling);
             self.gradient_norm = gradient_norm;
         }
-        let scaled = |diagonal: &f64| self.damping.lambda * diagonal.clamp(rules::MIN_DIAGONAL, rules::MAX_DIAGONAL);
+        let scaled = |diagonal: &f64| self.damping.lambda * clamped(*diagonal);
         let damping: Vec<f64> = self.diagonal.iter().map(scaled).collect();
         let LinearSystems { row_offsets, col_indices, blocks, solver } = &mut self.systems;
         let system = System {
@@ -336,11 +337,22 @@ impl LevenbergMarquardt {
     }
 
     fn judge(&mut self, trial: Trial) -> Told {
-        if !self.rules.gain(trial.change, trial.predicted).accepted {
+        let gain = self.gain(trial);
+        if !gain.accepted {
             return self.reject(trial);
         }
         self.phase = Phase::Accepting(trial);
         Told::LineariseAtTrial
+    }
+
+    fn gain(&self, trial: Trial) -> Gain {
+        let epsilon = self.tolerances.epsilon(f64::EPSILON);
+        let weigh = |(diagonal, x): (&f64, &f64)| clamped(*diagonal) * x * x;
+        let scaled_size: f64 = self.diagonal.iter().zip(&self.point).map(weigh).sum();
+        let residuals = self.model.residuals.len() as f64;
+        let noise = self.rules.noise(self.model.cost, scaled_size, residuals, epsilon);
+        let Trial { change, predicted, step_norm: step, .. } = trial;
+        self.rules.gain(&TrialFigures { change, predicted, step, size: self.size() }, noise, self.floor, epsilon)
     }
 
     /// Moves to the trial point, if the model there can be used.
@@ -350,43 +362,33 @@ impl LevenbergMarquardt {
             self.phase = Phase::Restoring(Trial { change: f64::NAN, ..trial });
             return Told::LineariseAtPoint;
         }
-        let cost = self.model.cost;
-        let size = self.size();
+        let (gain, cost, size) = (self.gain(trial), self.model.cost, self.size());
         std::mem::swap(&mut self.point, &mut self.trial);
         self.adopt(model);
-        let gain = self.rules.gain(trial.change, trial.predicted);
-        let lambda = self.damping.lambda;
-        let (damping, collapsed) = self.rules.damping(self.damping, gain);
-        self.damping = damping;
         let progress = Progress {
             cost,
             change: trial.change,
             gradient_max_norm: self.gradient_max_norm(),
             step: trial.step_norm,
             size,
+            hidden: gain.hidden,
         };
         let converged = self.rules.convergence(&progress, &self.tolerances);
-        let limit = self.precision(trial, true, cost, size);
-        self.record(trial, lambda, Some(gain), true, converged.or(limit).or(collapsed))
+        self.conclude(trial, gain, converged)
     }
 
     /// Stays, and damps more.
     fn reject(&mut self, trial: Trial) -> Told {
-        let ratio = self.rules.gain(trial.change, trial.predicted).ratio;
-        let gain = Gain { ratio, accepted: false };
+        let gain = Gain { accepted: false, hidden: false, floor: self.floor, ..self.gain(trial) };
+        self.conclude(trial, gain, None)
+    }
+
+    fn conclude(&mut self, trial: Trial, gain: Gain, converged: Option<Termination>) -> Told {
         let lambda = self.damping.lambda;
         let (damping, collapsed) = self.rules.damping(self.damping, gain);
         self.damping = damping;
-        let limit = self.precision(trial, false, self.model.cost, self.size());
-        self.record(trial, lambda, Some(gain), false, limit.or(collapsed))
-    }
-
-    fn precision(&mut self, trial: Trial, accepted: bool, cost: f64, size: f64) -> Option<Termination> {
-        let Trial { change, predicted, step_norm: step, .. } = trial;
-        let figures = TrialFigures { accepted, change, predicted, step, size, cost };
-        let (stalls, end) = self.rules.precision(&figures, self.stalls, self.tolerances.epsilon(f64::EPSILON));
-        self.stalls = stalls;
-        end
+        self.floor = gain.floor;
+        self.record(trial, lambda, Some(gain.ratio), gain.accepted, converged.or(gain.end).or(collapsed))
     }
 
     /// Tells an iteration, and sees whether the run ends with it.
@@ -394,7 +396,7 @@ impl LevenbergMarquardt {
         &mut self,
         trial: Trial,
         lambda: f64,
-        gain: Option<Gain>,
+        gain_ratio: Option<f64>,
         accepted: bool,
         end: Option<Termination>,
     ) -> Told {
@@ -406,7 +408,7 @@ impl LevenbergMarquardt {
             step_norm: trial.step_norm,
             accepted,
             damping: Some(lambda),
-            gain_ratio: gain.map(|gain| gain.ratio),
+            gain_ratio,
             linear_iterations: trial.linear_iterations,
             step_size: None,
             elapsed_ms: self.summary.elapsed_ms,
@@ -447,6 +449,11 @@ impl LevenbergMarquardt {
         let numbers = self.point.iter().enumerate();
         norm(numbers.map(|(i, x)| if self.feasible.is_constant(i) { 0.0 } else { *x }))
     }
+}
+
+/// Of the diagonal of J̃ᵀJ̃, what damping is scaled by.
+fn clamped(diagonal: f64) -> f64 {
+    diagonal.clamp(rules::MIN_DIAGONAL, rules::MAX_DIAGONAL)
 }
 
 fn is_finite(model: &LeastSquares) -> bool {

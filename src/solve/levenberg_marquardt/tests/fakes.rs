@@ -124,13 +124,18 @@ fn a_gradient_that_lies_ends_with_a_collapsed_trust_region() {
 }
 
 #[test]
-fn progress_that_rounding_hides_is_the_precision_limit() {
-    // The cost's minimum is 1e16: a slope of 1 over a step of 1 is invisible beside it.
+fn a_promise_that_rounding_hides_is_followed_while_it_shrinks_and_then_is_the_precision_limit() {
+    // The cost is 1e16: what a step of 1 at a slope of 1 brings is invisible beside it.
     let buried = |x: &[f64]| (vec![1.4e8, x[0]], vec![vec![0.0], vec![1.0]]);
     let mut fake = Fake::new(&buried, &[1.0]);
-    fake.options.solve = SolveOptions { gradient_tolerance: 1e-30, ..without_tolerances(100) };
-    let run = run(&fake);
-    assert_eq!(run.summary.termination, Termination::PrecisionLimit, "{}", run.summary.message);
+    fake.options.solve = SolveOptions { gradient_tolerance: 1e-9, ..without_tolerances(100) };
+    let seen = run(&fake);
+    assert_eq!(seen.summary.termination, Termination::GradientTolerance, "{}", seen.summary.message);
+    // This one promises the same again and again.
+    let liar = |_: &[f64]| (vec![1.4e8, 1.0], vec![vec![0.0], vec![1.0]]);
+    let hidden = run(&Fake { residuals: &liar, ..fake });
+    assert_eq!(hidden.summary.termination, Termination::PrecisionLimit, "{}", hidden.summary.message);
+    assert_eq!(hidden.summary.iterations, 2, "it was believed once");
 }
 
 #[test]
