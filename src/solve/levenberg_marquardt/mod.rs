@@ -257,12 +257,10 @@ impl LevenbergMarquardt {
         self.gradient.fill(0.0);
         self.diagonal.fill(0.0);
         let LinearSystems { row_offsets, col_indices, .. } = &self.systems;
-        for (row, &residual) in self.model.residuals.iter().enumerate() {
-            for entry in row_offsets[row] as usize..row_offsets[row + 1] as usize {
-                let (column, value) = (col_indices[entry] as usize, self.model.entries[entry]);
-                self.gradient[column] += value * residual;
-                self.diagonal[column] += value * value;
-            }
+        let jacobian = jacobian(self.point.len(), row_offsets, col_indices, &self.model.entries);
+        jacobian.add_transposed_times(&self.model.residuals, &mut self.gradient);
+        for (&column, entry) in col_indices.iter().zip(&self.model.entries) {
+            self.diagonal[column as usize] += entry * entry;
         }
         self.feasible.freeze(&self.point, &self.gradient, &mut self.frozen);
         self.moved = true;
@@ -315,7 +313,7 @@ impl LevenbergMarquardt {
         let damping: Vec<f64> = self.diagonal.iter().map(scaled).collect();
         let LinearSystems { row_offsets, col_indices, blocks, solver } = &mut self.systems;
         let system = System {
-            jacobian: SparseMatrix { cols: self.point.len(), row_offsets, col_indices, values: &self.model.entries },
+            jacobian: jacobian(self.point.len(), row_offsets, col_indices, &self.model.entries),
             residuals: &self.model.residuals,
             damping: &damping,
             frozen: &self.frozen,
@@ -328,11 +326,8 @@ impl LevenbergMarquardt {
     /// ½‖r̃‖² − ½‖r̃ + J̃δ‖² = −δᵀg − ½‖J̃δ‖² of the step made.
     fn predicted_reduction(&self) -> f64 {
         let LinearSystems { row_offsets, col_indices, .. } = &self.systems;
-        let image = |row: usize| -> f64 {
-            let entries = row_offsets[row] as usize..row_offsets[row + 1] as usize;
-            entries.map(|entry| self.model.entries[entry] * self.made[col_indices[entry] as usize]).sum()
-        };
-        let squared: f64 = (0..self.model.residuals.len()).map(|row| image(row).powi(2)).sum();
+        let jacobian = jacobian(self.point.len(), row_offsets, col_indices, &self.model.entries);
+        let squared: f64 = (0..jacobian.rows()).map(|row| jacobian.row_times(row, &self.made).powi(2)).sum();
         -dot(&self.made, &self.gradient) - 0.5 * squared
     }
 
@@ -449,6 +444,10 @@ impl LevenbergMarquardt {
         let numbers = self.point.iter().enumerate();
         norm(numbers.map(|(i, x)| if self.feasible.is_constant(i) { 0.0 } else { *x }))
     }
+}
+
+fn jacobian<'a>(cols: usize, row_offsets: &'a [u32], col_indices: &'a [u32], values: &'a [f64]) -> SparseMatrix<'a> {
+    SparseMatrix { cols, row_offsets, col_indices, values }
 }
 
 /// Of the diagonal of J̃ᵀJ̃, what damping is scaled by.
