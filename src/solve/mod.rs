@@ -40,6 +40,7 @@ pub mod line_search;
 pub mod options;
 pub mod report;
 pub mod rules;
+pub mod sizes;
 pub mod summary;
 mod vector;
 
@@ -54,4 +55,5 @@ pub use lbfgs::{Lbfgs, Step};
 pub use levenberg_marquardt::{LevenbergMarquardt, minimise_least_squares, take_over};
 pub use options::{LbfgsOptions, LevenbergMarquardtOptions, SolveOptions};
 pub use report::Report;
+pub use sizes::Sizes;
 pub use summary::{IterationSummary, SolveSummary, Termination};
