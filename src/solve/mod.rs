@@ -31,14 +31,17 @@
 
 pub mod arithmetic;
 pub mod convergence;
+pub mod covariance;
 pub mod curvature;
 mod drive;
 pub mod feasible;
 pub mod lbfgs;
 pub mod line_search;
 pub mod options;
+pub mod rank;
 pub mod report;
 pub mod summary;
+pub mod tangent;
 mod vector;
 
 #[cfg(test)]
@@ -46,9 +49,11 @@ mod tests;
 
 pub use crate::functions::{Evaluation, Objective};
 pub use arithmetic::{Arithmetic, Precision};
+pub use covariance::covariance;
 pub use drive::{Listener, Solution, arithmetic_of, minimise};
 pub use feasible::FeasibleSet;
 pub use lbfgs::{Lbfgs, Step};
 pub use options::{LbfgsOptions, SolveOptions};
+pub use rank::{Rank, rank};
 pub use report::Report;
 pub use summary::{IterationSummary, SolveSummary, Termination};
