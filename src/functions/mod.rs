@@ -21,6 +21,7 @@ mod engine;
 pub mod gpu;
 pub mod layout;
 mod least_squares;
+pub mod normal;
 pub mod plans;
 pub mod record;
 pub mod texts;
@@ -150,6 +151,11 @@ impl Functions {
             Engine::Cpu(_) => Err(Error::internal("data is shared with the CPU engine")),
             Engine::Gpu(engine) => engine.share_data(&self.model, new).await,
         }
+    }
+
+    /// Brings data that the application writes on the device into the model's tables, for evaluations on the CPU.
+    pub async fn bring_shared_data(&mut self) -> Result<()> {
+        self.engine.read_shared_data(&mut self.model).await
     }
 
     /// Sets a block's weight.
