@@ -24,11 +24,13 @@ mod least_squares;
 pub mod normal;
 pub mod plans;
 pub mod record;
+mod sizes;
 pub mod texts;
 mod titles;
 
 pub use engine::Engine;
 pub use least_squares::LeastSquares;
+pub use sizes::Sizes;
 
 /// Which scalar of the residuals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -66,14 +68,24 @@ pub struct Functions {
     bounds: Option<(Vec<f64>, Vec<f64>)>,
     pattern: Option<Pattern>,
     tangents: Option<least_squares::Tangents>,
+    /// Until constants or enabled blocks change.
+    sizes: Option<[Sizes; 2]>,
 }
 
 impl Functions {
     /// Compiled functions at the given parameters.
     pub fn new(model: Model, engine: Engine, values: Vec<f64>) -> Result<Functions> {
         let constant = vec![false; model.num_params as usize];
-        let mut functions =
-            Functions { model, engine, values: Vec::new(), constant, bounds: None, pattern: None, tangents: None };
+        let mut functions = Functions {
+            model,
+            engine,
+            values: Vec::new(),
+            constant,
+            bounds: None,
+            pattern: None,
+            tangents: None,
+            sizes: None,
+        };
         functions.set_values(values)?;
         Ok(functions)
     }
@@ -109,7 +121,13 @@ impl Functions {
     pub fn set_constant(&mut self, constant: Vec<bool>) -> Result<()> {
         self.expect_parameters(constant.len())?;
         self.constant = constant;
+        self.sizes = None;
         Ok(())
+    }
+
+    /// How large the problem is, whole and reduced to what is free and takes part.
+    pub fn sizes(&mut self) -> [Sizes; 2] {
+        *self.sizes.get_or_insert_with(|| Sizes::of(&self.model, &self.constant))
     }
 
     /// Lower and upper bounds, infinite where there are none; no bounds at all until they are set.
@@ -174,6 +192,7 @@ impl Functions {
     pub fn set_enabled(&mut self, block: usize, enabled: bool) -> Result<()> {
         let changed = std::mem::replace(&mut self.block_mut(block)?.enabled, enabled) != enabled;
         if changed {
+            self.sizes = None;
             self.engine.enabled_changed();
         }
         Ok(())

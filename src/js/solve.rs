@@ -7,8 +7,8 @@ use crate::error::Result;
 use crate::functions::texts::kernel_numbers;
 use crate::functions::{Engine, Functions, Objective};
 use crate::solve::{
-    IterationSummary, LbfgsOptions, LevenbergMarquardtOptions, Listener, Report, Sizes, Solution, SolveOptions,
-    arithmetic_of, minimise, minimise_least_squares,
+    IterationSummary, LbfgsOptions, LevenbergMarquardtOptions, Listener, Report, Solution, SolveOptions, arithmetic_of,
+    minimise, minimise_least_squares,
 };
 
 use super::functions::RawFunctions;
@@ -87,12 +87,13 @@ fn solution_to_js(solution: &Solution, report: String) -> JsValue {
 }
 
 fn report(
-    functions: &Functions,
+    functions: &mut Functions,
     solver: &str,
     options: &SolveOptions,
     times: &[(&'static str, f64)],
     solution: &Solution,
 ) -> Result<String> {
+    let sizes = functions.sizes();
     let backend = match functions.engine() {
         Engine::Cpu(engine) => match engine.interpreted_because() {
             None => "CPU, WebAssembly, f64".to_owned(),
@@ -107,7 +108,7 @@ fn report(
     Ok(Report {
         solver,
         backend: &backend,
-        sizes: Sizes::of(model, functions.constant()),
+        sizes,
         kernels: kernel_numbers(model).1,
         linear_solver: &details.linear_solver,
         untouched: &details.untouched,

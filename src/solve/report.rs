@@ -3,10 +3,10 @@
 use std::fmt::{Display, Formatter, Result};
 
 use crate::decimal::{fixed, scientific};
+use crate::functions::Sizes;
 
 use super::levenberg_marquardt::untouched::Untouched;
 use super::options::SolveOptions;
-use super::sizes::Sizes;
 use super::summary::{IterationSummary, SolveSummary};
 
 /// Everything a report shows; its [`Display`] writes it.

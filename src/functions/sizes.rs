@@ -1,6 +1,6 @@
 //! How large a problem is: as it was given, and what is left of it when what is constant or takes no part is left out.
 
-use crate::batch::Model;
+use crate::batch::{Batch, Model};
 
 /// Counts of a problem, as Ceres' reports have them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -33,6 +33,12 @@ impl Sizes {
                 }
             }
         }
+        whole.residuals = model.num_residuals as usize;
+        let of_batches = model.batches.iter().filter(|batch| !batch.has_addends());
+        whole.residual_blocks = of_batches.map(|batch| batch.count as usize).sum::<usize>() + long_sums(model);
+        if !constant.contains(&true) && model.blocks.iter().all(|block| block.enabled) {
+            return [whole, whole];
+        }
         let mut rows = vec![false; model.num_residuals as usize];
         for batch in &model.batches {
             let enabled = model.blocks[batch.block as usize].enabled;
@@ -48,7 +54,6 @@ impl Sizes {
                 let counts = enabled && free();
                 // The addends of a long sum are one residual.
                 if !batch.has_addends() {
-                    whole.residual_blocks += 1;
                     reduced.residual_blocks += usize::from(counts);
                     reduced.residuals += if counts { outputs } else { 0 };
                 } else if counts && !std::mem::replace(&mut rows[first], true) {
@@ -57,8 +62,6 @@ impl Sizes {
                 }
             }
         }
-        whole.residuals = model.num_residuals as usize;
-        whole.residual_blocks += long_sums(model);
         [whole, reduced]
     }
 
@@ -71,6 +74,9 @@ impl Sizes {
 
 /// Residuals that are long sums.
 fn long_sums(model: &Model) -> usize {
+    if !model.batches.iter().any(Batch::has_addends) {
+        return 0;
+    }
     let mut rows = vec![false; model.num_residuals as usize];
     for batch in model.batches.iter().filter(|batch| batch.has_addends()) {
         (0..batch.count as usize).for_each(|instance| rows[batch.row(instance) as usize] = true);
