@@ -33,13 +33,13 @@ pub struct Report<'a> {
 }
 
 /// A column that solvers may have or not: it is shown if any iteration has its figure.
-type Figure = (&'static str, fn(&IterationSummary) -> Option<f64>);
+type Figure = (&'static str, fn(&IterationSummary) -> Option<String>);
 
 const FIGURES: [Figure; 4] = [
-    ("step size", |iteration| iteration.step_size),
-    ("damping", |iteration| iteration.damping),
-    ("gain ratio", |iteration| iteration.gain_ratio),
-    ("linear its", |iteration| iteration.linear_iterations.map(f64::from)),
+    ("step size", |iteration| iteration.step_size.map(short)),
+    ("damping", |iteration| iteration.damping.map(short)),
+    ("gain ratio", |iteration| iteration.gain_ratio.map(short)),
+    ("linear its", |iteration| iteration.linear_iterations.map(|count| count.to_string())),
 ];
 
 impl Display for Report<'_> {
@@ -120,6 +120,10 @@ impl Report<'_> {
     }
 }
 
+fn short(figure: f64) -> String {
+    scientific(figure, Some(2))
+}
+
 fn line(f: &mut Formatter<'_>, title: &str, words: &str) -> Result {
     writeln!(f, "  {title:<16} {words}")
 }
@@ -136,13 +140,10 @@ fn iterations(f: &mut Formatter<'_>, history: &[IterationSummary]) -> Result {
         let IterationSummary { iteration: number, cost, cost_change, gradient_max_norm, step_norm, .. } = iteration;
         write!(f, "{number:>5} {:>14}", scientific(*cost, Some(6)))?;
         for figure in [cost_change, gradient_max_norm, step_norm] {
-            write!(f, " {:>11}", scientific(*figure, Some(2)))?;
+            write!(f, " {:>11}", short(*figure))?;
         }
         for (_, figure) in &figures {
-            match figure(iteration) {
-                Some(value) => write!(f, " {:>11}", scientific(value, Some(2)))?,
-                None => write!(f, " {:>11}", "")?,
-            }
+            write!(f, " {:>11}", figure(iteration).unwrap_or_default())?;
         }
         let rejected = if iteration.accepted { "" } else { "  rejected" };
         writeln!(f, " {:>10}{rejected}", fixed(iteration.elapsed_ms, 2))?;

@@ -316,6 +316,28 @@ test('the CPU solver hands the page its turns', async () => {
   assert.ok(turns > 5, `${turns} turns in ten iterations`);
 });
 
+test('a device that is lost during a solve rejects with device-lost, and a new context solves again', async () => {
+  const { lost, again } = await page.evaluate(async () => {
+    const { GpuContext, levenbergMarquardt } = window.residua;
+    const { problem, curve } = window.decay();
+    const context = await GpuContext.create();
+    const functions = await window.compiled(problem, { backend: 'gpu', context });
+    const endless = { costTolerance: 0, gradientTolerance: 0, parameterTolerance: 0, maxIterations: 1e6 };
+    const lost = await window.failure(levenbergMarquardt(functions, { ...endless, onIteration: ({ iteration }) => void (iteration === 1 && context.device.destroy()) }));
+    const second = await GpuContext.create();
+    curve.set([1, -1]);
+    const again = await levenbergMarquardt(await window.compiled(problem, { backend: 'gpu', context: second }));
+    context.dispose();
+    const result = window.plain(again);
+    window.kept.splice(0).forEach((functions) => functions.dispose());
+    second.dispose();
+    return { lost, again: result };
+  });
+  assert.match(lost, /^device-lost: /);
+  assert.ok(again.success || again.termination === 'precision-limit', again.message);
+  close(again.x[0], 2, tolerances.gpu, again.message);
+});
+
 test('solve() takes Levenberg-Marquardt', async () => {
   const { report, values } = await page.evaluate(async () => {
     const { problem, curve } = window.decay();
