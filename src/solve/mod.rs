@@ -38,6 +38,7 @@ pub mod lbfgs;
 pub mod line_search;
 pub mod options;
 pub mod report;
+pub mod rules;
 pub mod summary;
 mod vector;
 
