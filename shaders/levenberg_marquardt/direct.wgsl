@@ -45,8 +45,8 @@ fn direct(
         return;
     }
     // Four numbers at a time: the vectors lie at multiples of 64 numbers.
-    let direction = dispatch.direction / 4u;
-    let preconditioned = dispatch.preconditioned / 4u;
+    let direction = DIRECTION * dispatch.stride / 4u;
+    let preconditioned = PRECONDITIONED * dispatch.stride / 4u;
     for (var k = workgroup.x * THREADS + lane; k < dispatch.blocks; k += dispatch.threads) {
         vectors[direction + k] = vectors[preconditioned + k] + beta * vectors[direction + k];
     }

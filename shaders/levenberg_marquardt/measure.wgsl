@@ -25,7 +25,7 @@ fn measure(
     var size = vec2<f32>();
     for (var block = workgroup.x * THREADS + lane; block < dispatch.blocks; block += dispatch.threads) {
         let first = dispatch.first + block * DIM;
-        let place = dispatch.curvature + block * BLOCK;
+        let place = dispatch.scale * first;
         var block_descent = 0.0;
         var block_rest = 0.0;
         var block_step = 0.0;
@@ -34,11 +34,12 @@ fn measure(
             let s = made[first + k];
             let d = clamp(curvature[place + diagonal(k)], LEAST_SCALE, MOST_SCALE);
             block_descent -= s * gradient[first + k];
-            block_rest += s * (vectors[dispatch.residual + first + k] + damping * d * s);
+            block_rest += s * (vectors[RESIDUAL * dispatch.stride + first + k] + damping * d * s);
             block_step += s * s;
         }
         for (var k = 0u; k < DIM; k++) {
-            let x = point[first + k];
+            // Coordinates that must stay are no part of the size.
+            let x = select(point[first + k], 0.0, curvature[place + diagonal(min(k, TANGENT - 1u))] < 0.0);
             block_size += x * x;
         }
         descent = sum_of_pairs(descent, vec2<f32>(block_descent, 0.0));

@@ -1,5 +1,6 @@
 #import workgroup_sums
 #import nonfinite
+#import pair_arithmetic
 // After the product q = JᵀJp of an iteration of conjugate gradients: δ += αp, r -= α(q + λDp), z = M⁻¹r, with
 // α = rᵀz / (‖Jp‖² + λpᵀDp). Leaves the sums rᵀz, zᵀDz and zᵀDp for the next direction.
 @group(0) @binding(0) var<storage, read_write> state: array<u32>;
@@ -56,14 +57,14 @@ fn update(
     var zdp = vec2<f32>();
     for (var block = workgroup.x * THREADS + lane; block < dispatch.blocks; block += dispatch.threads) {
         let first = dispatch.first + block * DIM;
-        let place = dispatch.curvature + block * BLOCK;
+        let place = dispatch.scale * first;
         #factor
-        #each let p$ = vectors[dispatch.direction + first + $u];
-        #each let r$ = select(0.0, vectors[dispatch.residual + first + $u] - alpha * (product[first + $u] + damping * d$ * p$), free$);
+        #each let p$ = vectors[DIRECTION * dispatch.stride + first + $u];
+        #each let r$ = select(0.0, vectors[RESIDUAL * dispatch.stride + first + $u] - alpha * (product[first + $u] + damping * d$ * p$), free$);
         #solve
-        #each vectors[dispatch.step + first + $u] += alpha * p$;
-        #each vectors[dispatch.residual + first + $u] = r$;
-        #each vectors[dispatch.preconditioned + first + $u] = z$;
+        #each vectors[DELTA * dispatch.stride + first + $u] += alpha * p$;
+        #each vectors[RESIDUAL * dispatch.stride + first + $u] = r$;
+        #each vectors[PRECONDITIONED * dispatch.stride + first + $u] = z$;
         rz = sum_of_pairs(rz, energy);
         var block_zdz = 0.0;
         var block_zdp = 0.0;
