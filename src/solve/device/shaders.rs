@@ -324,3 +324,65 @@ fn solve_pairs(tangent: u32, text: &mut String) {
     each(tangent, "let z$ = solution[$].x;", text);
     line(text, format_args!("let energy = solution[{tangent}];"));
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn validated(text: &str) -> naga::Module {
+        use naga::valid::{Capabilities, ValidationFlags, Validator};
+        let module = naga::front::wgsl::parse_str(text).unwrap_or_else(|error| panic!("{}\n{text}", error.emit_to_string(text)));
+        Validator::new(ValidationFlags::all(), Capabilities::empty())
+            .validate(&module)
+            .unwrap_or_else(|error| panic!("{}\n{text}", error.emit_to_string(text)));
+        module
+    }
+
+    fn kernels() -> Vec<Kernel> {
+        let mut kernels = vec![Kernel::Converge, Kernel::Direct, Kernel::Decide, Kernel::Commit];
+        for (dim, tangent) in [(1, 1), (2, 2), (3, 3), (4, 3), (7, 7), (10, 10)] {
+            for preconditioner in [Preconditioner::Single, Preconditioner::Pairs] {
+                let shape = BlockShape { dim, tangent, preconditioner };
+                kernels.extend([Kernel::Begin(shape), Kernel::Update(shape), Kernel::Measure(shape)]);
+            }
+        }
+        kernels
+    }
+
+    #[test]
+    fn every_variant_is_valid_and_binds_at_most_eight_storage_buffers() {
+        for kernel in kernels() {
+            for constrained in [false, true] {
+                let text = kernel.wgsl(constrained);
+                let module = validated(&text);
+                assert_eq!(module.entry_points[0].name, kernel.name());
+                let bindings = bindings_of(&text);
+                let mut declared: Vec<u32> = module
+                    .global_variables
+                    .iter()
+                    .filter_map(|(_, variable)| variable.binding.map(|binding| binding.binding))
+                    .collect();
+                declared.sort_unstable();
+                assert_eq!(declared, (0..bindings.len() as u32).collect::<Vec<_>>(), "{}", kernel.name());
+                // What every WebGPU device has.
+                assert!(bindings.len() <= 9, "{} {constrained}", kernel.name());
+                assert_eq!(bindings.last(), Some(&BindingKind::Uniform));
+            }
+        }
+    }
+
+    #[test]
+    fn the_uniform_has_the_layout_of_its_rust_twin() {
+        let module = validated(&Kernel::Commit.wgsl(false));
+        let (_, ty) = module.types.iter().find(|(_, ty)| ty.name.as_deref() == Some("Figures")).unwrap();
+        let naga::TypeInner::Struct { members, .. } = &ty.inner else { panic!("not a struct") };
+        let figures = Figures {
+            blocks: 0, threads: 1, first: 2, scale: 3, group: 4, groups: 5, count: 6, width: 7, image_count: 8,
+            image_width: 9, stride: 10, factors: 11, nan: 12, zero: 13,
+        };
+        assert_eq!(figures.words(), std::array::from_fn(|k| k as u32));
+        for (k, (member, name)) in members.iter().zip(MEMBERS).enumerate() {
+            assert_eq!((member.name.as_deref(), member.offset as usize), (Some(name), 4 * k));
+        }
+    }
+}

@@ -11,7 +11,7 @@ use crate::solve::summary::{IterationSummary, Termination};
 /// Declares words by name and position, and all of them with their names.
 macro_rules! words {
     ($all:ident: $($(#[$doc:meta])* $name:ident = $word:expr,)+) => {
-        $($(#[$doc])* pub const $name: u32 = $word;)+
+        $($(#[$doc])* pub(super) const $name: u32 = $word;)+
         const $all: &[(&str, u32)] = &[$((stringify!($name), $name)),+];
     };
 }
@@ -97,7 +97,7 @@ words! { RECORDS:
     RECORD_WORDS = 9,
 }
 
-/// Iterations that the history holds.
+/// Iterations that the history holds: more than one batch makes.
 pub const RING: u32 = 64;
 
 /// Words of the whole block.
