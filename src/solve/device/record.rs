@@ -1,6 +1,6 @@
 //! What a solve on the device consists of, as command lists that are made once and submitted in any number: the *head* of a step
-//! (linearise, begin, look at the convergence), an *iteration* of conjugate gradients, and the *tail* (make the step, try it,
-//! decide, commit). Gates in the state block decide on the device which of their kernels do anything, so the host may submit any
+//! (linearise, begin, look at the convergence, settle where the point is), an *iteration* of conjugate gradients, and the *tail* (make the step, try it,
+//! decide). Gates in the state block decide on the device which of their kernels do anything, so the host may submit any
 //! sequence of iterations, tails and heads that is long enough: how long never changes a number.
 
 use super::shaders::{Figures, Kernel, SUM_SECTIONS, VECTORS, bindings_of};
@@ -183,7 +183,7 @@ impl<'a> Writer<'a> {
                 bindings.push(self.memory(Memory::CurvatureLow, normal.layout.bytes(Memory::CurvatureLow)));
             }
             if self.constrained {
-                bindings.extend([self.place(Place::Point), self.place(Place::Limits)]);
+                bindings.extend([trial, self.place(Place::Limits)]);
             }
             let figures = self.of_group(group, normal.layout.normal.scale);
             self.dispatch(Kernel::Begin(group.shape), bindings, figures, group.workgroups);
@@ -191,6 +191,8 @@ impl<'a> Writer<'a> {
         let bindings = vec![self.place(Place::State), costs.slice, self.place(Place::Sums)];
         let figures = self.finishing(costs);
         self.dispatch(Kernel::Converge, bindings, figures, 1);
+        let bindings = vec![self.place(Place::State), trial, self.place(Place::Point)];
+        self.dispatch_over(Kernel::Settle, bindings, self.shape.numbers);
         Ok(self.finish())
     }
 
@@ -245,8 +247,6 @@ impl<'a> Writer<'a> {
             figures = Figures { image_count: image.count, image_width: image.width, ..figures };
         }
         self.dispatch(Kernel::Decide, bindings, figures, 1);
-        let bindings = vec![self.place(Place::State), trial, self.place(Place::Point)];
-        self.dispatch_over(Kernel::Commit, bindings, self.shape.numbers);
         Ok(self.finish())
     }
 
@@ -254,13 +254,18 @@ impl<'a> Writer<'a> {
     fn retract<K: Kernels>(&mut self, normal: &Normal<K>) -> Result<()> {
         let mut arrays: Vec<(Manifold, u32, u32, u32)> = Vec::new();
         for array in normal.model.arrays.iter().filter(|array| array.dim > 0 && array.count > 0) {
+            // Where every number moves by itself, its block does not matter.
+            let (dim, blocks) = match array.manifold {
+                Manifold::Euclidean => (1, array.count * array.dim),
+                Manifold::UnitQuaternion | Manifold::UnitVector | Manifold::Angle => (array.dim, array.count),
+            };
             match arrays.last_mut() {
-                Some((manifold, dim, first, count))
-                    if (*manifold, *dim, *first + *dim * *count) == (array.manifold, array.dim, array.offset) =>
+                Some((kind, width, first, count))
+                    if (*kind, *width, *first + *width * *count) == (array.manifold, dim, array.offset) =>
                 {
-                    *count += array.count;
+                    *count += blocks;
                 }
-                _ => arrays.push((array.manifold, array.dim, array.offset, array.count)),
+                _ => arrays.push((array.manifold, dim, array.offset, blocks)),
             }
         }
         for (manifold, dim, first, count) in arrays {
