@@ -185,14 +185,30 @@ impl SparseCholesky {
         frozen: &[bool],
     ) -> Result<Factorisation<'_>, Trouble> {
         self.form(jacobian, damping, frozen);
-        self.eliminate()?;
-        let (offsets, rows) = (self.symbolic.col_ptr(), self.symbolic.row_idx());
-        Ok(Factorisation { offsets, rows, values: &self.factor, order: &self.analysis.order })
+        if !self.eliminate(0.0).is_empty() {
+            return Err(Trouble::NotPositiveDefinite);
+        }
+        Ok(self.factorisation())
     }
 
-    /// L from the upper half.
-    fn eliminate(&mut self) -> Result<(), Trouble> {
-        let Analysis { offsets, indices, tree, .. } = &self.analysis;
+    /// Factorises J̃ᵀJ̃ of columns of unit length as far as it goes: a column whose pivot is at most `least` is left out, as if it were
+    /// frozen. Tells which these are.
+    pub fn factorise_independent(&mut self, jacobian: &SparseMatrix, frozen: &[bool], least: f64) -> Vec<usize> {
+        self.form(jacobian, &vec![0.0; jacobian.cols], frozen);
+        self.eliminate(least)
+    }
+
+    /// The factor as the last call left it.
+    pub fn factorisation(&self) -> Factorisation<'_> {
+        let (offsets, rows) = (self.symbolic.col_ptr(), self.symbolic.row_idx());
+        Factorisation { offsets, rows, values: &self.factor, order: &self.analysis.order }
+    }
+
+    /// L from the upper half. Columns whose pivot is not above `least` are told, and left out of the rest: their rows and columns of L are
+    /// those of the unit matrix. With 0 the first of them ends it.
+    fn eliminate(&mut self, least: f64) -> Vec<usize> {
+        let Analysis { offsets, indices, tree, order, place, .. } = &self.analysis;
+        let mut left_out = Vec::new();
         let (starts, rows) = (self.symbolic.col_ptr(), self.symbolic.row_idx());
         // Slices: a vector's index operator is a call of its own in a module that is optimised for size.
         let (factor, x) = (self.factor.as_mut_slice(), self.sums.as_mut_slice());
@@ -219,13 +235,25 @@ impl SparseCholesky {
                 factor[end] = entry;
                 ends[j] += 1;
             }
-            if !(pivot > 0.0 && pivot.is_finite()) {
-                x.fill(0.0);
-                return Err(Trouble::NotPositiveDefinite);
+            if pivot > least && pivot.is_finite() {
+                factor[starts[k] as usize] = pivot.sqrt();
+                continue;
             }
-            factor[starts[k] as usize] = pivot.sqrt();
+            left_out.push(order[k] as usize);
+            if least == 0.0 {
+                break;
+            }
+            for &j in &reach[first..] {
+                factor[ends[j as usize] as usize - 1] = 0.0;
+            }
+            // So that whatever later rows divide by it is 0.
+            factor[starts[k] as usize] = f64::INFINITY;
         }
-        Ok(())
+        for &k in &left_out {
+            factor[starts[place[k] as usize] as usize] = 1.0;
+        }
+        x.fill(0.0);
+        left_out
     }
 
     /// Solves into `step`.

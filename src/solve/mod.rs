@@ -31,6 +31,7 @@
 
 pub mod arithmetic;
 pub mod convergence;
+pub mod covariance;
 pub mod curvature;
 pub mod device;
 mod drive;
@@ -39,9 +40,11 @@ pub mod lbfgs;
 pub mod levenberg_marquardt;
 pub mod line_search;
 pub mod options;
+pub mod rank;
 pub mod report;
 pub mod rules;
 pub mod summary;
+pub mod tangent;
 mod vector;
 
 #[cfg(test)]
@@ -49,10 +52,12 @@ mod tests;
 
 pub use crate::functions::{Evaluation, Objective};
 pub use arithmetic::{Arithmetic, Precision};
+pub use covariance::covariance;
 pub use drive::{Details, Listener, Solution, arithmetic_of, minimise};
 pub use feasible::FeasibleSet;
 pub use lbfgs::{Lbfgs, Step};
 pub use levenberg_marquardt::{LevenbergMarquardt, minimise_least_squares, take_over};
 pub use options::{LbfgsOptions, LevenbergMarquardtOptions, SolveOptions};
+pub use rank::{Rank, rank};
 pub use report::Report;
 pub use summary::{IterationSummary, SolveSummary, Termination};
