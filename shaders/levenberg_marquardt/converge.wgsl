@@ -28,9 +28,10 @@ fn converge(@builtin(local_invocation_index) lane: u32) {
     }
     put_addend(0u, lane, part);
     for (var sum = 0u; sum < 3u; sum++) {
+        let section = select(RZ_SUMS + sum, SQUARES_SUMS, sum == 2u);
         part = vec2<f32>();
         for (var k = lane; k < dispatch.groups; k += THREADS) {
-            part = sum_of_pairs(part, sums[(RZ_SUMS + sum) * dispatch.groups + k]);
+            part = sum_of_pairs(part, sums[section * dispatch.groups + k]);
         }
         put_addend(1u + sum, lane, part);
     }

@@ -38,9 +38,10 @@ pub enum Kernel {
 }
 
 /// The sections of the partial sums, in the order in which they stand.
-const SECTIONS: [&str; 10] = [
+const SECTIONS: [&str; 11] = [
     "RZ_SUMS",
     "ZDZ_SUMS",
+    "ZDP_SUMS",
     "SQUARES_SUMS",
     "LARGEST_SUMS",
     "DESCENT_SUMS",
