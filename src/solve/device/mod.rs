@@ -6,7 +6,12 @@
 //! and runs without a device; `run` is the host's side of a solve.
 
 pub mod record;
+#[cfg(target_arch = "wasm32")]
+mod run;
 pub mod schedule;
 pub mod shaders;
 pub mod shape;
 pub mod state;
+
+#[cfg(target_arch = "wasm32")]
+pub use run::minimise_on_device;

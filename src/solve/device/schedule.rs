@@ -68,6 +68,11 @@ impl Schedule {
         Batch { units, iterations: self.iterations }
     }
 
+    /// How many steps a batch makes, as far as is known.
+    pub fn steps_of(&self, batch: Batch) -> u32 {
+        batch.units / self.units_per_step
+    }
+
     /// A batch is done: so many milliseconds after the one before it, with so many iterations of conjugate gradients in its longest
     /// step.
     pub fn observe(&mut self, batch: Batch, milliseconds: f64, linear: u32) {

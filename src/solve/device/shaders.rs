@@ -335,7 +335,7 @@ fn solve_pairs(tangent: u32, text: &mut String) {
     line(text, format_args!("let energy = solution[{tangent}];"));
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(target_arch = "wasm32")))]
 mod tests {
     use super::*;
 

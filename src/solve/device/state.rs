@@ -180,9 +180,14 @@ impl<'a> State<'a> {
         Termination::from_code(self.number(TERMINATION))
     }
 
+    /// Whether the start is not finite.
+    pub fn failed_at_start(self) -> bool {
+        self.termination() == Some(Termination::NonFinite) && self.iteration() == 0
+    }
+
     /// How many iterations have complete records: the last one is incomplete until its point is linearised.
     pub fn recorded(self) -> u32 {
-        let pending = self.0[LINEARISE as usize] != 0;
+        let pending = self.0[LINEARISE as usize] != 0 && self.0[RESTORE as usize] == 0;
         self.iteration() + u32::from(!pending)
     }
 
