@@ -33,6 +33,7 @@ pub mod arithmetic;
 pub mod convergence;
 pub mod covariance;
 pub mod curvature;
+pub mod device;
 mod drive;
 pub mod feasible;
 pub mod lbfgs;

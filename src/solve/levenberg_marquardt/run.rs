@@ -35,6 +35,7 @@ pub async fn minimise_least_squares(
     listener: &mut dyn Listener,
 ) -> Result<Solution> {
     let began = now_ms();
+    functions.bring_values().await?;
     functions.bring_shared_data().await?;
     let start = Start::of(functions, Arithmetic::DOUBLE)?;
     let untouched = Untouched::of(functions.model(), functions.constant());
@@ -172,8 +173,10 @@ pub async fn take_over(
     let Solution { summary: of_device, details: device, .. } = before;
     let summary = &mut solution.summary;
     summary.message = format!(
-        "The GPU came to the limit of single precision after {} iterations, and the CPU went on. {}",
-        of_device.iterations, summary.message
+        "The GPU ended with '{}' after {} iterations in single precision, and the CPU went on. {}",
+        of_device.termination.as_str(),
+        of_device.iterations,
+        summary.message
     );
     let rest = summary.history.iter().skip(1).map(|iteration| continued(iteration, &of_device));
     summary.history = of_device.history.iter().copied().chain(rest).collect();

@@ -170,7 +170,8 @@ fn a_solve_that_goes_on_elsewhere_counts_as_one() {
     assert_eq!(numbers, (0..=solution.summary.iterations).collect::<Vec<_>>(), "each once, in order");
     assert_eq!(solution.summary.history.len(), numbers.len());
     assert_eq!(solution.summary.initial_cost, before.summary.initial_cost);
-    let words = "The GPU came to the limit of single precision after 4 iterations, and the CPU went on. Converged";
+    let words =
+        "The GPU ended with 'max-iterations' after 4 iterations in single precision, and the CPU went on. Converged";
     assert!(solution.summary.message.starts_with(words), "{}", solution.summary.message);
 }
 
