@@ -34,5 +34,7 @@ export type { CompileOptions } from './compile.js';
 export type { CsrMatrix } from './csr-matrix.js';
 
 export { lbfgs, type LbfgsOptions } from './lbfgs.js';
+export { covariance, type Covariance, type CovarianceOptions, type ParameterBlock } from './covariance.js';
+export { rank, type DirectionEntry, type RankOptions, type RankResult } from './rank.js';
 export { solve } from './solve.js';
 export type { IterationSummary, SolveOptions, SolveResult, Termination } from './solve-options.js';
