@@ -42,6 +42,7 @@ pub mod options;
 pub mod rank;
 pub mod report;
 pub mod rules;
+pub mod sizes;
 pub mod summary;
 pub mod tangent;
 mod vector;
@@ -59,4 +60,5 @@ pub use levenberg_marquardt::{LevenbergMarquardt, minimise_least_squares, take_o
 pub use options::{LbfgsOptions, LevenbergMarquardtOptions, SolveOptions};
 pub use rank::{Rank, rank};
 pub use report::Report;
+pub use sizes::Sizes;
 pub use summary::{IterationSummary, SolveSummary, Termination};

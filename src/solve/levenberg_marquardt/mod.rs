@@ -327,8 +327,9 @@ impl LevenbergMarquardt {
     fn predicted_reduction(&self) -> f64 {
         let LinearSystems { row_offsets, col_indices, .. } = &self.systems;
         let jacobian = jacobian(self.point.len(), row_offsets, col_indices, &self.model.entries);
-        let squared: f64 = (0..jacobian.rows()).map(|row| jacobian.row_times(row, &self.made).powi(2)).sum();
-        -dot(&self.made, &self.gradient) - 0.5 * squared
+        let mut image = vec![0.0; jacobian.rows()];
+        jacobian.times(&self.made, &mut image);
+        -dot(&self.made, &self.gradient) - 0.5 * dot(&image, &image)
     }
 
     fn judge(&mut self, trial: Trial) -> Told {

@@ -173,3 +173,23 @@ fn a_solve_that_goes_on_elsewhere_counts_as_one() {
     let words = "The GPU came to the limit of single precision after 4 iterations, and the CPU went on. Converged";
     assert!(solution.summary.message.starts_with(words), "{}", solution.summary.message);
 }
+
+#[test]
+fn sizes_count_what_is_free_and_takes_part() {
+    use crate::solve::Sizes;
+    let mut functions = valley(&[0.0; 4]);
+    let mut constant = vec![false; 4];
+    let size = |blocks, residuals| Sizes {
+        parameter_blocks: blocks,
+        parameters: blocks,
+        effective_parameters: blocks,
+        residual_blocks: residuals,
+        residuals,
+    };
+    assert_eq!(Sizes::of(functions.model(), &constant), [size(4, 2); 2]);
+    // 1 − x depends on x alone.
+    constant[0] = true;
+    assert_eq!(Sizes::of(functions.model(), &constant), [size(4, 2), size(3, 1)]);
+    functions.set_enabled(0, false).unwrap();
+    assert_eq!(Sizes::of(functions.model(), &constant), [size(4, 2), size(3, 0)]);
+}
