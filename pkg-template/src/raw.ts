@@ -155,6 +155,16 @@ export interface RawFunctions {
     entries: Float64Array;
   }>;
   checkGradients(x?: Float64Array): Promise<{ maxRelativeError: number; residual: number; parameter: number }>;
+  /** Of the blocks that begin at these parameters, row after row. */
+  covariance(blocks?: Uint32Array): Promise<Float64Array>;
+  /** Free direction k has the entries offsets[k] .. offsets[k + 1] of parameters and values. */
+  rank(tolerance: number): Promise<{
+    rank: number;
+    columns: number;
+    offsets: Uint32Array;
+    parameters: Uint32Array;
+    values: Float64Array;
+  }>;
   levenbergMarquardt(
     options: RawLevenbergMarquardtOptions,
     onIteration: (summary: RawIteration) => boolean,
