@@ -16,10 +16,12 @@ mod import;
 mod literal;
 mod operation;
 pub(crate) mod source;
+mod program;
 
 use body::{Body, Inputs, Names, comment};
 use import::Imports;
 pub use import::compose;
+pub use program::{Binding, ProgramText};
 
 /// Threads a workgroup, which is also the number of instances that a partial sum covers.
 pub const WORKGROUP_SIZE: u32 = 64;
