@@ -33,6 +33,7 @@ fn kernel_of(ops: &[Op]) -> Kernel {
         calls: vec![],
         stores,
         total: None,
+        gated: false,
     }
 }
 
@@ -74,6 +75,7 @@ fn springs() -> Kernel {
         loads,
         calls: vec![],
         total: Some(energy),
+        gated: false,
     }
 }
 

@@ -2,6 +2,8 @@
 
 use crate::graph::{CheckedGraph, NodeId};
 
+use super::model::Manifold;
+
 /// Where a local parameter stands: a component of one of the instance's blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Local {
@@ -25,6 +27,8 @@ pub struct Class {
     pub locals: Vec<Local>,
     /// Columns of the index table that hold blocks: the numbers each block has.
     pub block_dims: Vec<u32>,
+    /// For each of them the space that its blocks live in.
+    pub manifolds: Vec<Manifold>,
     /// Data scalars an instance has.
     pub data: u32,
     /// Numbers on which all instances agree.
@@ -34,9 +38,9 @@ pub struct Class {
 impl Class {
     /// Whether the kernels of two classes have the same texts.
     pub fn has_kernels_of(&self, other: &Class) -> bool {
-        let Class { graph, outputs, locals, block_dims, data, uniforms } = self;
-        (outputs, locals, block_dims, data, uniforms)
-            == (&other.outputs, &other.locals, &other.block_dims, &other.data, &other.uniforms)
+        let Class { graph, outputs, locals, block_dims, manifolds, data, uniforms } = self;
+        let tables = (&other.outputs, &other.locals, &other.block_dims, &other.manifolds, &other.data, &other.uniforms);
+        (outputs, locals, block_dims, manifolds, data, uniforms) == tables
             && graph.graph().nodes() == other.graph.graph().nodes()
     }
 }

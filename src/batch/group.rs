@@ -9,7 +9,7 @@ use crate::graph::InputId;
 use crate::order;
 
 use super::class::{Class, Local};
-use super::model::{Batch, Rows};
+use super::model::{Batch, Manifold, Rows};
 use super::signature::{Tracer, build_graph, fold_numbers};
 use super::sums;
 use super::tape::Tape;
@@ -131,6 +131,7 @@ fn finish(found: Found, block: u32) -> Result<Batch> {
             graph: graph.check(parameters + data_columns + uniform_count)?,
             outputs,
             locals,
+            manifolds: vec![Manifold::Euclidean; block_dims.len()],
             block_dims,
             data: data_columns,
             uniforms: uniform_count,

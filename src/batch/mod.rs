@@ -12,6 +12,7 @@ pub mod chunks;
 mod class;
 mod group;
 pub mod incidence;
+pub mod least_squares;
 mod model;
 pub mod pattern;
 pub mod plan;

@@ -3,6 +3,7 @@
 use std::rc::Rc;
 
 use crate::losses::LossParameters;
+pub use crate::manifolds::Manifold;
 
 use super::class::Class;
 
@@ -19,42 +20,6 @@ pub struct ArrayInfo {
     pub offset: u32,
     /// The space its blocks live in.
     pub manifold: Manifold,
-}
-
-/// The space that a parameter block lives in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Manifold {
-    /// All of ℝⁿ.
-    Euclidean,
-    /// Quaternions of length 1, in the order w, x, y, z.
-    UnitQuaternion,
-    /// Vectors of length 1.
-    UnitVector,
-    /// Angles in radians, modulo 2π.
-    Angle,
-}
-
-impl Manifold {
-    /// The manifold of a name of the public contract.
-    pub fn from_name(name: &str) -> Option<Manifold> {
-        match name {
-            "euclidean" => Some(Manifold::Euclidean),
-            "unit-quaternion" => Some(Manifold::UnitQuaternion),
-            "unit-vector" => Some(Manifold::UnitVector),
-            "angle" => Some(Manifold::Angle),
-            _ => None,
-        }
-    }
-
-    /// Its name in the public contract.
-    pub fn name(self) -> &'static str {
-        match self {
-            Manifold::Euclidean => "euclidean",
-            Manifold::UnitQuaternion => "unit-quaternion",
-            Manifold::UnitVector => "unit-vector",
-            Manifold::Angle => "angle",
-        }
-    }
 }
 
 /// A block of residuals, as the user added it.

@@ -3,6 +3,7 @@
 use crate::error::{Error, ErrorCode, Result};
 use crate::order;
 
+use super::class::Local;
 use super::model::Model;
 
 /// Compressed sparse rows and the way into them. The same for every point.
@@ -17,8 +18,9 @@ pub struct Pattern {
     pub places: Vec<Vec<u32>>,
 }
 
-/// The pattern of a model of which batch `b` has the local partials `partials[b]`: pairs of output and local parameter.
-pub fn pattern(model: &Model, partials: &[Vec<(u32, u32)>]) -> Result<Pattern> {
+/// The pattern of a model of which batch `b` has the local partials `partials[b]`: pairs of an output and what it is
+/// differentiated by.
+pub fn pattern(model: &Model, partials: &[Vec<(u32, Local)>]) -> Result<Pattern> {
     let rows = model.num_residuals as usize;
     let mut row_starts = vec![0u64; rows + 1];
     for (batch, partials) in model.batches.iter().zip(partials) {
@@ -45,7 +47,6 @@ pub fn pattern(model: &Model, partials: &[Vec<(u32, u32)>]) -> Result<Pattern> {
     let mut source = 0u32;
     for (batch, partials) in model.batches.iter().zip(partials) {
         for &(output, local) in partials {
-            let local = batch.class.locals[local as usize];
             let addresses = batch.column(local.column);
             for (instance, address) in addresses.iter().enumerate() {
                 let slot = &mut next[(batch.row(instance) + output) as usize];

@@ -1,6 +1,6 @@
 //! Access plans of residuals: from a [`Class`] to the kernels that either engine runs.
 //!
-//! One class gives up to five kernels, all with common subexpressions shared between residuals and derivatives:
+//! One class gives these kernels, all with common subexpressions shared between residuals and derivatives:
 //!
 //! | entry | reads beside the tables | gives |
 //! |---|---|---|
@@ -9,6 +9,8 @@
 //! | `costGradient` | the loss | ½ Σ weight·ρ(‖r‖²) and its gradient |
 //! | `seededGradient` | a number for each residual | Σ seed·f and its gradient |
 //! | `jacobian` | | residuals and local partials |
+//!
+//! and three more for nonlinear least squares, [`super::least_squares`].
 //!
 //! On the CPU instances follow one another and add straight into the gradient. On the GPU they write *local* gradients, a
 //! column for each local parameter, which [`super::incidence`] gathers.
@@ -38,12 +40,26 @@ pub enum Entry {
     SeededGradient,
     /// Residuals and local partial derivatives.
     Jacobian,
+    /// The least-squares cost and its Gauss-Newton model.
+    Linearise,
+    /// A product with the model's matrix. GPU alone.
+    Product,
+    /// By how much the least-squares cost falls from the linearised point to another.
+    Trial,
 }
 
 impl Entry {
     /// All of them.
-    pub const ALL: [Entry; 5] =
-        [Entry::Values, Entry::SumGradient, Entry::CostGradient, Entry::SeededGradient, Entry::Jacobian];
+    pub const ALL: [Entry; 8] = [
+        Entry::Values,
+        Entry::SumGradient,
+        Entry::CostGradient,
+        Entry::SeededGradient,
+        Entry::Jacobian,
+        Entry::Linearise,
+        Entry::Product,
+        Entry::Trial,
+    ];
 
     /// As generated code names it.
     pub fn name(self) -> &'static str {
@@ -53,7 +69,15 @@ impl Entry {
             Entry::CostGradient => "costGradient",
             Entry::SeededGradient => "seededGradient",
             Entry::Jacobian => "jacobian",
+            Entry::Linearise => "linearise",
+            Entry::Product => "product",
+            Entry::Trial => "trial",
         }
+    }
+
+    /// Whether the device itself decides if its kernels run.
+    fn is_gated(self) -> bool {
+        matches!(self, Entry::Linearise | Entry::Product | Entry::Trial)
     }
 }
 
@@ -89,6 +113,10 @@ pub enum Role {
     Gradient,
     /// Local partials: a column for each of [`Plan::partials`].
     Partials,
+    /// The local table, [`super::least_squares::LocalTable`].
+    Local,
+    /// A number for each parameter: what a product is taken of.
+    Vector,
 }
 
 /// A kernel with the meaning of its buffers.
@@ -98,7 +126,8 @@ pub struct Plan {
     pub kernel: Kernel,
     /// For each of its buffers what it is.
     pub roles: Vec<Role>,
-    /// Of [`Entry::Jacobian`]: for each column of partials its output and local parameter.
+    /// For each column of partials its output and, of [`Entry::Jacobian`], its local parameter; of [`Entry::Linearise`] and
+    /// [`Entry::Product`], its [`gradient_column`].
     pub partials: Vec<(u32, u32)>,
 }
 
@@ -109,20 +138,23 @@ pub fn gradient_column(class: &Class, local: usize) -> u32 {
 }
 
 /// Collects a kernel's buffers as they are first used.
-struct Planner<'a> {
-    class: &'a Class,
-    rows: Rows,
-    graph: Graph,
+pub(super) struct Planner<'a> {
+    pub(super) class: &'a Class,
+    pub(super) rows: Rows,
+    pub(super) graph: Graph,
     buffers: Vec<Buffer>,
     roles: Vec<Role>,
     loads: Vec<Load>,
-    calls: Vec<Call>,
-    stores: Vec<Store>,
+    pub(super) calls: Vec<Call>,
+    pub(super) stores: Vec<Store>,
 }
 
 /// Makes the kernel of a class for an entry and an engine. `title` says in the generated text whose residuals these are.
 pub fn plan(class: &Class, rows: Rows, entry: Entry, target: Target, title: &str) -> Result<Plan> {
-    let mut planner = Planner::new(class, rows);
+    let mut planner = match entry {
+        Entry::Product => Planner::bare(class, rows),
+        _ => Planner::new(class, rows),
+    };
     let mut partials = Vec::new();
     let total = match entry {
         Entry::Values => {
@@ -167,22 +199,34 @@ pub fn plan(class: &Class, rows: Rows, entry: Entry, target: Target, title: &str
             planner.store_gradient(&seeds, target);
             Some(total)
         }
+        Entry::Linearise => Some(planner.linearise(target, &mut partials)),
+        Entry::Product => {
+            partials = plan(class, rows, Entry::Linearise, target, title)?.partials;
+            Some(planner.normal_product(&partials))
+        }
+        Entry::Trial => Some(planner.reduction()),
     };
     planner.finish(entry, title, total, partials)
 }
 
 impl<'a> Planner<'a> {
-    fn new(class: &'a Class, rows: Rows) -> Planner<'a> {
-        let mut planner = Planner {
+    /// A planner that has read nothing.
+    fn bare(class: &'a Class, rows: Rows) -> Planner<'a> {
+        Planner {
             class,
             rows,
-            graph: class.graph.graph().clone(),
+            graph: Graph::new(),
             buffers: Vec::new(),
             roles: Vec::new(),
             loads: Vec::new(),
             calls: Vec::new(),
             stores: Vec::new(),
-        };
+        }
+    }
+
+    /// A planner with the class's graph, and loads for its inputs.
+    fn new(class: &'a Class, rows: Rows) -> Planner<'a> {
+        let mut planner = Planner { graph: class.graph.graph().clone(), ..Planner::bare(class, rows) };
         if !class.locals.is_empty() {
             let parameters = planner.buffer(Role::Parameters);
             let indices = planner.buffer(Role::Indices);
@@ -206,45 +250,51 @@ impl<'a> Planner<'a> {
     }
 
     /// Position of the buffer of a role, which is added if it is new.
-    fn buffer(&mut self, role: Role) -> u32 {
+    pub(super) fn buffer(&mut self, role: Role) -> u32 {
         if let Some(position) = self.roles.iter().position(|&known| known == role) {
             return position as u32;
         }
-        let (name, element, written) = match role {
-            Role::Parameters => ("x", Element::Real, false),
-            Role::Indices => ("indices", Element::Index, false),
-            Role::Data => ("data", Element::Real, false),
-            Role::Uniforms => ("uniforms", Element::Real, false),
-            Role::Seeds => ("seeds", Element::Real, false),
-            Role::Residuals => ("residuals", Element::Real, true),
-            Role::AddendValues => ("addends", Element::Real, true),
-            Role::LocalGradient => ("local_gradient", Element::Real, true),
-            Role::Gradient => ("gradient", Element::Real, true),
-            Role::Partials => ("partials_of_residuals", Element::Real, true),
+        let (name, element) = match role {
+            Role::Parameters => ("x", Element::Real),
+            Role::Indices => ("indices", Element::Index),
+            Role::Data => ("data", Element::Real),
+            Role::Uniforms => ("uniforms", Element::Real),
+            Role::Seeds => ("seeds", Element::Real),
+            Role::Residuals => ("residuals", Element::Real),
+            Role::AddendValues => ("addends", Element::Real),
+            Role::LocalGradient => ("local_gradient", Element::Real),
+            Role::Gradient => ("gradient", Element::Real),
+            Role::Partials => ("partials_of_residuals", Element::Real),
+            Role::Local => ("local", Element::Real),
+            Role::Vector => ("p", Element::Real),
         };
         self.roles.push(role);
-        self.buffers.push(Buffer { name, element, written });
+        self.buffers.push(Buffer { name, element, written: false });
         self.roles.len() as u32 - 1
     }
 
     /// A new input of the graph, read as told.
-    fn load(&mut self, load: Load) -> NodeId {
+    pub(super) fn load(&mut self, load: Load) -> NodeId {
         self.loads.push(load);
         self.graph.input(InputId(self.loads.len() as u32 - 1))
     }
 
     /// A number of the uniform table's head.
-    fn uniform(&mut self, position: u32) -> NodeId {
+    pub(super) fn uniform(&mut self, position: u32) -> NodeId {
         let buffer = self.buffer(Role::Uniforms);
-        self.load(Load::Read { buffer, address: Address::Fixed(position) })
+        let load = Load::Read { buffer, address: Address::Fixed(position) };
+        match self.loads.iter().position(|&known| known == load) {
+            Some(input) => self.graph.input(InputId(input as u32)),
+            None => self.load(load),
+        }
     }
 
-    fn sum(&mut self, terms: Vec<NodeId>) -> NodeId {
+    pub(super) fn sum(&mut self, terms: Vec<NodeId>) -> NodeId {
         let sum = terms.into_iter().reduce(|sum, term| self.graph.apply(Op::Add, &[sum, term]));
         sum.unwrap_or_else(|| self.graph.literal(0.0))
     }
 
-    fn local_inputs(&self) -> Vec<InputId> {
+    pub(super) fn local_inputs(&self) -> Vec<InputId> {
         (0..self.class.locals.len() as u32).map(InputId).collect()
     }
 
@@ -338,12 +388,18 @@ impl<'a> Planner<'a> {
             call.selector = next();
             call.arguments = call.arguments.iter().map(|_| next()).collect();
         }
+        for (number, buffer) in (0u32..).zip(&mut self.buffers) {
+            buffer.written = self.stores.iter().any(|store| store.buffer == number);
+        }
         let what = match entry {
             Entry::Values => "Residuals",
             Entry::SumGradient => "Weighted sum of the residuals and its gradient",
             Entry::CostGradient => "Least-squares cost and its gradient",
             Entry::SeededGradient => "Sum of the residuals, each times its seed, and its gradient",
             Entry::Jacobian => "Residuals and their partial derivatives",
+            Entry::Linearise => "Least-squares cost and its Gauss-Newton model",
+            Entry::Product => "Product with the matrix of the Gauss-Newton model",
+            Entry::Trial => "Reduction of the least-squares cost",
         };
         let header = vec![
             format!("{what}: {title}."),
@@ -365,6 +421,7 @@ impl<'a> Planner<'a> {
             calls: self.calls,
             stores: self.stores,
             total,
+            gated: entry.is_gated(),
         };
         Ok(Plan { kernel, roles: self.roles, partials })
     }

@@ -58,10 +58,11 @@ impl Recipe {
             )));
         }
         let mut locals = Vec::new();
-        let mut block_dims = Vec::new();
+        let (mut block_dims, mut manifolds) = (Vec::new(), Vec::new());
         for (column, &slot) in slots.iter().enumerate() {
             let array = &arrays[slot as usize];
             block_dims.push(array.dim);
+            manifolds.push(array.manifold);
             locals.extend((0..array.dim).map(|component| Local { column: column as u32, component }));
             for (instance, index) in indices[column * count..(column + 1) * count].iter_mut().enumerate() {
                 if *index >= array.count {
@@ -94,6 +95,7 @@ impl Recipe {
                 outputs,
                 locals,
                 block_dims,
+                manifolds,
                 data: data_columns,
                 uniforms: uniforms.len() as u32,
             }),

@@ -158,6 +158,7 @@ mod tests {
                 Store { buffer: 4, address: parameter, node: result, accumulate: true },
             ],
             total: Some(result),
+            gated: false,
         }
     }
 

@@ -37,6 +37,9 @@ pub struct Kernel {
     pub stores: Vec<Store>,
     /// A node to be summed over all instances: one partial sum a workgroup on the GPU, the function's result on the CPU.
     pub total: Option<NodeId>,
+    /// On the GPU: whether the kernel has a gate, a word of a buffer, and does nothing where that is 0. So a list of kernels can
+    /// be submitted of which the device itself decides which run. On the CPU the caller decides.
+    pub gated: bool,
 }
 
 /// One buffer of a kernel.

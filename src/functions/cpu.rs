@@ -9,6 +9,7 @@ use crate::cpu::Program;
 use crate::error::{Error, Result};
 use crate::table::Table;
 
+use super::least_squares::Linearised;
 use super::titles::title;
 use super::{Evaluation, Objective};
 
@@ -16,6 +17,7 @@ use super::{Evaluation, Objective};
 #[derive(Default)]
 pub struct CpuEngine {
     compiled: Table<Entry, Compiled>,
+    pub(super) linearised: Linearised,
 }
 
 /// One entry's kernels, a plan for each batch.
@@ -26,12 +28,13 @@ struct Compiled {
 
 /// The numbers that a call reads and writes beside the model's tables.
 #[derive(Default)]
-struct Memory<'a> {
-    x: &'a [f64],
+pub(super) struct Memory<'a> {
+    pub x: &'a [f64],
     seeds: &'a [f64],
-    residuals: &'a mut [f64],
+    pub residuals: &'a mut [f64],
     gradient: &'a mut [f64],
     partials: &'a mut [f64],
+    pub local: &'a mut [f64],
 }
 
 impl CpuEngine {
@@ -127,13 +130,14 @@ impl CpuEngine {
         Ok((residuals, of_batches))
     }
 
-    async fn run(&mut self, model: &Model, number: usize, entry: Entry, memory: Memory<'_>) -> Result<f64> {
+    pub(super) async fn run(&mut self, model: &Model, number: usize, entry: Entry, memory: Memory<'_>) -> Result<f64> {
         self.prepare(model, entry).await?;
         let compiled = self.compiled(entry)?;
         let batch = &model.batches[number];
         let uniforms = uniform_table(model, batch);
-        let Memory { x, seeds, residuals, gradient, partials } = memory;
+        let Memory { x, seeds, residuals, gradient, partials, local } = memory;
         let (mut residuals, mut gradient, mut partials) = (Some(residuals), Some(gradient), Some(partials));
+        let mut local = Some(local);
         let twice = || Error::internal("a kernel has two buffers of one role");
         let mut views = Vec::new();
         for role in &compiled.plans[number].roles {
@@ -146,7 +150,11 @@ impl CpuEngine {
                 Role::Residuals => View::Write(residuals.take().ok_or_else(twice)?),
                 Role::Gradient => View::Write(gradient.take().ok_or_else(twice)?),
                 Role::Partials => View::Write(partials.take().ok_or_else(twice)?),
-                Role::AddendValues | Role::LocalGradient => {
+                Role::Local => match (entry, local.take().ok_or_else(twice)?) {
+                    (Entry::Trial, local) => View::Read(local),
+                    (_, local) => View::Write(local),
+                },
+                Role::AddendValues | Role::LocalGradient | Role::Vector => {
                     return Err(Error::internal("a kernel of the GPU's on the CPU"));
                 }
             });

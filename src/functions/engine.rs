@@ -27,6 +27,15 @@ impl Engine {
         }
     }
 
+    /// The CPU engine: this one, or beside the GPU one that shares the model's tables.
+    pub(super) fn on_cpu(&mut self) -> &mut CpuEngine {
+        match self {
+            Engine::Cpu(engine) => engine,
+            #[cfg(target_arch = "wasm32")]
+            Engine::Gpu(engine) => engine.on_cpu(),
+        }
+    }
+
     /// All residuals.
     pub async fn values(&mut self, model: &Model, x: &[f64]) -> Result<Vec<f64>> {
         match self {

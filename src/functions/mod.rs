@@ -20,12 +20,14 @@ mod engine;
 #[cfg(target_arch = "wasm32")]
 pub mod gpu;
 pub mod layout;
+mod least_squares;
 pub mod plans;
 pub mod record;
 pub mod texts;
 mod titles;
 
 pub use engine::Engine;
+pub use least_squares::LeastSquares;
 
 /// Which scalar of the residuals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -62,13 +64,15 @@ pub struct Functions {
     constant: Vec<bool>,
     bounds: Option<(Vec<f64>, Vec<f64>)>,
     pattern: Option<Pattern>,
+    tangents: Option<least_squares::Tangents>,
 }
 
 impl Functions {
     /// Compiled functions at the given parameters.
     pub fn new(model: Model, engine: Engine, values: Vec<f64>) -> Result<Functions> {
         let constant = vec![false; model.num_params as usize];
-        let mut functions = Functions { model, engine, values: Vec::new(), constant, bounds: None, pattern: None };
+        let mut functions =
+            Functions { model, engine, values: Vec::new(), constant, bounds: None, pattern: None, tangents: None };
         functions.set_values(values)?;
         Ok(functions)
     }
@@ -253,7 +257,15 @@ impl Functions {
         let x = self.point(x)?;
         let pattern = match self.pattern.take() {
             Some(pattern) => pattern,
-            None => pattern(&self.model, &self.engine.partial_columns(&self.model)?)?,
+            None => {
+                let columns = self.engine.partial_columns(&self.model)?;
+                let batches = self.model.batches.iter().zip(columns);
+                let locals = |batch: &Batch, columns: Vec<(u32, u32)>| {
+                    columns.into_iter().map(|(output, local)| (output, batch.class.locals[local as usize])).collect()
+                };
+                let partials: Vec<_> = batches.map(|(batch, columns)| locals(batch, columns)).collect();
+                pattern(&self.model, &partials)?
+            }
         };
         let pattern = self.pattern.insert(pattern);
         let (residuals, of_batches) = self.engine.partials(&self.model, &x).await?;

@@ -1,8 +1,9 @@
-//! ρ and ρ′ of every kind, written so that f32 keeps its digits at small s, where most residuals of a good fit are.
+//! ρ, ρ′ and ρ″ of every kind, written so that f32 keeps its digits at small s, where most residuals of a good fit are.
 
 use std::rc::Rc;
 
 use super::{LossKind, LossParameters};
+use crate::autodiff;
 use crate::codegen::{Case, Function};
 use crate::graph::{Graph, InputId, NodeId};
 
@@ -10,6 +11,18 @@ use crate::graph::{Graph, InputId, NodeId};
 pub fn function() -> Rc<Function> {
     let cases = LossKind::ALL.map(case).into();
     Rc::new(Function { name: "loss", parameters: &["s", "a", "b"], results: 2, cases })
+}
+
+/// The function of (s, a, b) with the result ρ″(s), the derivative of [`function()`]'s second result.
+pub fn bend() -> Rc<Function> {
+    let cases = LossKind::ALL.map(bend_case).into();
+    Rc::new(Function { name: "loss_bend", parameters: &["s", "a", "b"], results: 1, cases })
+}
+
+/// factor · ρ″(s), in f64.
+pub fn evaluate_bend(loss: &LossParameters, s: f64) -> f64 {
+    let case = bend_case(loss.kind);
+    loss.factor * case.graph.evaluate(&[s, loss.a, loss.b])[case.results[0].index()]
 }
 
 /// factor · ρ(s) and factor · ρ′(s), in f64.
@@ -21,11 +34,28 @@ pub fn evaluate(loss: &LossParameters, s: f64) -> (f64, f64) {
 }
 
 fn case(kind: LossKind) -> Case {
+    let (graph, results) = graph_of(kind);
+    finish(kind, graph, &results)
+}
+
+fn bend_case(kind: LossKind) -> Case {
+    let (mut graph, [_, slope]) = graph_of(kind);
+    let one = graph.literal(1.0);
+    let derivative = autodiff::gradient(&mut graph, &[(slope, one)], &[InputId(0)]).pop().flatten();
+    let derivative = derivative.unwrap_or_else(|| graph.literal(0.0));
+    finish(kind, graph, &[derivative])
+}
+
+fn graph_of(kind: LossKind) -> (Graph, [NodeId; 2]) {
     let mut graph = Graph::new();
     let mut input = |number| graph.input(InputId(number));
     let (s, a, b) = (input(0), input(1), input(2));
     let results = loss(&mut graph, kind, s, a, b);
-    let (graph, results) = graph.extract(&results);
+    (graph, results)
+}
+
+fn finish(kind: LossKind, graph: Graph, results: &[NodeId]) -> Case {
+    let (graph, results) = graph.extract(results);
     let graph = graph.check(3).expect("a loss reads s, a and b alone");
     Case { name: kind.name(), graph, results }
 }

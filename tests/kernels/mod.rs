@@ -36,6 +36,7 @@ pub fn of_ops(ops: &[Op]) -> Kernel {
         calls: Vec::new(),
         stores: (0..).zip(results).map(|(column, node)| store(1, Address::Column(column), node)).collect(),
         total: None,
+        gated: false,
     }
 }
 
@@ -53,6 +54,7 @@ pub fn of_literals(op: Op, operands: &[f64]) -> Kernel {
         calls: Vec::new(),
         stores: vec![store(0, Address::Column(0), result)],
         total: None,
+        gated: false,
     }
 }
 
@@ -89,6 +91,7 @@ pub fn spring() -> Kernel {
             .map(|(column, node)| store(3, Address::Column(column), node))
             .collect(),
         total: Some(energy),
+        gated: false,
     }
 }
 
@@ -158,6 +161,7 @@ pub fn robust() -> Kernel {
         calls: vec![Call { function: loss(), selector: kind, arguments: vec![square, scale, zero] }],
         stores: vec![store(3, Address::Column(0), derivative)],
         total: Some(cost),
+        gated: false,
     }
 }
 
@@ -205,6 +209,7 @@ pub fn curve() -> Kernel {
             store(4, Address::Column(2), by_angle),
         ],
         total: None,
+        gated: false,
     }
 }
 
@@ -241,5 +246,6 @@ pub fn addresses() -> Kernel {
             store(0, Address::Indexed { indices: 1, column: 0, component: 2 }, sum),
         ],
         total: Some(sum),
+        gated: false,
     }
 }

@@ -136,7 +136,7 @@ fn indices(name: &'static str) -> Buffer {
 }
 
 fn kernel(graph: CheckedGraph, buffers: Vec<Buffer>, loads: Vec<Load>, stores: Vec<Store>) -> Kernel {
-    Kernel { name: "test".into(), header: vec![], graph, buffers, loads, calls: vec![], stores, total: None }
+    Kernel { name: "test".into(), header: vec![], graph, buffers, loads, calls: vec![], stores, total: None, gated: false }
 }
 
 #[test]
@@ -276,6 +276,7 @@ fn random_kernel(random: &mut Random, operations: usize, all: u32, first: u32) -
         loads,
         calls,
         stores,
+        gated: false,
     };
 
     let mut reals = |count: u32| Contents::Reals((0..count).map(|_| random.between((-2.0, 2.0))).collect());

@@ -1,7 +1,7 @@
 //! Kernels as WGSL: f32, one thread an instance, 64 threads a workgroup.
 //!
 //! Bind group 0 holds [`Kernel::buffers`] in their order; then, if the kernel has a total, `partials`, one partial sum a
-//! workgroup; last the uniform [`Dispatch`]. Instances are numbered along x, then y, since one dimension takes at most
+//! workgroup; then, if it has one, `gate`; last the uniform [`Dispatch`]. Instances are numbered along x, then y, since one dimension takes at most
 //! 65,535 workgroups. The text is meant to be read: a header, named values, one line an operation, and below the entry point
 //! those functions of `shaders/common` that it calls.
 
@@ -80,6 +80,7 @@ const RESERVED: &[&str] = &[
     "group",
     "instance",
     "width",
+    "gate",
 ];
 
 /// The kernel as a complete WGSL module. An internal error if its plan asks for what only the CPU does, or contradicts
@@ -177,6 +178,10 @@ fn bindings(kernel: &Kernel) -> String {
         text += &format!("@group(0) @binding({binding}) var<storage, read_write> partials: array<f32>;\n");
         binding += 1;
     }
+    if kernel.gated {
+        text += &format!("@group(0) @binding({binding}) var<storage, read> gate: array<u32>;\n");
+        binding += 1;
+    }
     text += &format!("@group(0) @binding({binding}) var<uniform> dispatch: Dispatch;\n");
     if kernel.total.is_some() {
         text += &format!("\nvar<workgroup> sums: array<f32, {WORKGROUP_SIZE}>;\n");
@@ -198,6 +203,9 @@ fn {name}(
     let instance = group * {WORKGROUP_SIZE}u + lane;
 "
     );
+    if kernel.gated {
+        text += "    if gate[0] == 0u {\n        return;\n    }\n";
+    }
     match kernel.total {
         None => {
             text += "    if instance >= dispatch.count {\n        return;\n    }\n\n";

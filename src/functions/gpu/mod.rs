@@ -51,7 +51,7 @@ pub struct GpuEngine {
     context: Context,
     layout: Layout,
     plans: Plans,
-    /// Evaluates the partials that are too many, or too long to compile, for the device.
+    /// Evaluates what is too much, or takes too long to compile, for the device, and solves in f64 where f32 does not suffice.
     fallback: Option<CpuEngine>,
     buffers: Buffers,
     pipelines: Table<Program, Pipeline>,
@@ -115,6 +115,11 @@ impl GpuEngine {
             shared_data: Vec::new(),
             published,
         })
+    }
+
+    /// An engine for what the device does not take.
+    pub(super) fn on_cpu(&mut self) -> &mut CpuEngine {
+        self.fallback.get_or_insert_default()
     }
 
     /// The adapter's name, for reports.
@@ -189,7 +194,7 @@ impl GpuEngine {
 
     pub(super) async fn partials(&mut self, model: &Model, x: &[f64]) -> Result<(Vec<f64>, Vec<Vec<f64>>)> {
         if self.partials_are_too_large(model)? {
-            return self.fallback.get_or_insert_default().partials(model, x).await;
+            return self.on_cpu().partials(model, x).await;
         }
         let downloads = self.run(model, Call::Partials, x, None).await?;
         let mut next = downloads.iter();

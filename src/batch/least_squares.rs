@@ -1,0 +1,345 @@
+//! The kernels of nonlinear least squares: a linearisation that stays, its products, and what a trial point brings.
+//!
+//! With weight w, loss ρ and an instance's residuals r, s = ‖r‖², the cost is Σ ½ w ρ(s). Its Gauss-Newton model at a point is
+//! ½ ‖r̃ + J̃δ‖², with r̃ and J̃ corrected by B. Triggs et al., "Bundle Adjustment: A Modern Synthesis" (2000), section 4.3, as
+//! Ceres Solver does it (corrector.cc): the second derivative of the loss counts only where it is positive, since elsewhere it
+//! would make the model indefinite. J̃ has *tangent* columns: for a block on a manifold those of [`crate::manifolds`], in the
+//! first places of the block's columns, and for any other block its coordinates.
+//!
+//! | entry | reads | gives |
+//! |---|---|---|
+//! | `linearise` | a point | its cost; into the *local table* J̃ᵀr̃, r and J̃ (on the CPU r, J̃ and r̃) |
+//! | `product` | a vector p, the local table | ‖J̃p‖²; into the local table J̃ᵀJ̃p |
+//! | `trial` | another point, the local table | cost there minus cost at the linearised point, negated: the reduction |
+//!
+//! The local table of a batch has columns as long as the batch (or the chunk of it), in the order of [`LocalTable`]. Its first
+//! columns are gathered by [`super::incidence`] as local gradients are.
+
+use crate::autodiff;
+use crate::codegen::{Address, Call, Load, Store};
+use crate::error::Result;
+use crate::graph::{InputId, NodeId, Op};
+use crate::losses;
+use crate::manifolds;
+
+use super::class::Class;
+use super::model::{Manifold, Rows};
+use super::plan::{Planner, Role, Target, gradient_column};
+
+/// Columns of a local table: first one for each number of the instance's blocks (J̃ᵀr̃ or J̃ᵀJ̃p), then the residuals, then J̃
+/// row by row, each row as wide as the blocks, and on the CPU the corrected residuals.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LocalTable {
+    /// Numbers in the instance's blocks.
+    pub width: u32,
+    /// Residuals an instance has.
+    pub outputs: u32,
+}
+
+impl LocalTable {
+    /// The local table of a class.
+    pub fn of(class: &Class) -> LocalTable {
+        LocalTable { width: class.block_dims.iter().sum(), outputs: class.outputs.len() as u32 }
+    }
+
+    /// Column of a residual.
+    pub fn residual(self, output: u32) -> u32 {
+        self.width + output
+    }
+
+    /// Column of an entry of J̃; `place` is a [`gradient_column`].
+    pub fn partial(self, output: u32, place: u32) -> u32 {
+        self.width + self.outputs + output * self.width + place
+    }
+
+    /// Column of a corrected residual. CPU alone.
+    pub fn corrected(self, output: u32) -> u32 {
+        self.partial(self.outputs, 0) + output
+    }
+
+    /// Columns that it has for an engine.
+    pub fn columns(self, target: Target) -> u32 {
+        match target {
+            Target::Gpu => self.corrected(0),
+            Target::Cpu => self.corrected(self.outputs),
+        }
+    }
+}
+
+/// The places of a block slot's numbers: first column of the local gradient, and how many.
+fn slots(class: &Class) -> Vec<(u32, u32)> {
+    let mut first = 0;
+    class
+        .block_dims
+        .iter()
+        .map(|&dim| {
+            first += dim;
+            (first - dim, dim)
+        })
+        .collect()
+}
+
+impl Planner<'_> {
+    fn local_column(&mut self, column: u32) -> (u32, Address) {
+        (self.buffer(Role::Local), Address::Column(column))
+    }
+
+    fn load_local(&mut self, column: u32) -> NodeId {
+        let (buffer, address) = self.local_column(column);
+        self.load(Load::Read { buffer, address })
+    }
+
+    fn store_local(&mut self, column: u32, node: NodeId) {
+        let (buffer, address) = self.local_column(column);
+        self.stores.push(Store { buffer, address, node, accumulate: false });
+    }
+
+    fn apply(&mut self, op: Op, operands: &[NodeId]) -> NodeId {
+        self.graph.apply(op, operands)
+    }
+
+    fn product_of(&mut self, a: NodeId, b: NodeId) -> NodeId {
+        self.apply(Op::Mul, &[a, b])
+    }
+
+    fn squared_norm(&mut self, numbers: &[NodeId]) -> NodeId {
+        let squares = numbers.iter().map(|&number| self.product_of(number, number)).collect();
+        self.sum(squares)
+    }
+
+    /// Rows of ∂r/∂x in tangent coordinates, by [`gradient_column`]; `None` where it is zero whatever the point.
+    pub(super) fn tangent_jacobian(&mut self) -> Vec<Vec<Option<NodeId>>> {
+        let class = self.class;
+        let locals = self.local_inputs();
+        let slots = slots(class);
+        let width = LocalTable::of(class).width as usize;
+        let partials = autodiff::jacobian(&mut self.graph, &class.outputs, &locals);
+        let mut rows = Vec::with_capacity(partials.len());
+        for partials in partials {
+            let mut row = vec![None; width];
+            let mut coordinates = vec![None; width];
+            for (local, partial) in partials.into_iter().enumerate() {
+                let place = gradient_column(class, local) as usize;
+                row[place] = partial;
+                coordinates[place] = Some(InputId(local as u32));
+            }
+            for (&(first, dim), &manifold) in slots.iter().zip(&class.manifolds) {
+                let places = first as usize..(first + dim) as usize;
+                if matches!(manifold, Manifold::Euclidean | Manifold::Angle)
+                    || row[places.clone()].iter().all(Option::is_none)
+                {
+                    continue;
+                }
+                let block: Vec<NodeId> =
+                    coordinates[places.clone()].iter().flatten().map(|&input| self.graph.input(input)).collect();
+                let tangent =
+                    manifolds::tangent_partials(&mut self.graph, manifold, &block, &row[places.clone()]);
+                row[places.clone()].fill(None);
+                for (place, partial) in places.zip(tangent) {
+                    row[place] = partial;
+                }
+            }
+            rows.push(row);
+        }
+        rows
+    }
+
+    /// The loss at a squared norm: ρ, ρ′.
+    fn loss(&mut self, squared_norm: NodeId) -> [NodeId; 2] {
+        let (selector, a, b) = (self.uniform(1), self.uniform(2), self.uniform(3));
+        let call = self.calls.len() as u32;
+        self.calls.push(Call { function: losses::function(), selector, arguments: vec![squared_norm, a, b] });
+        [0, 1].map(|result| self.load(Load::Call { call, result }))
+    }
+
+    fn bend(&mut self, squared_norm: NodeId) -> NodeId {
+        let (selector, a, b) = (self.uniform(1), self.uniform(2), self.uniform(3));
+        let call = self.calls.len() as u32;
+        self.calls.push(Call { function: losses::bend(), selector, arguments: vec![squared_norm, a, b] });
+        self.load(Load::Call { call, result: 0 })
+    }
+
+    /// Weight times the loss's factor.
+    fn scaled_weight(&mut self) -> NodeId {
+        let (weight, factor) = (self.uniform(0), self.uniform(4));
+        self.product_of(weight, factor)
+    }
+
+    /// Stores the linearisation; gives the cost.
+    pub(super) fn linearise(&mut self, target: Target, partials: &mut Vec<(u32, u32)>) -> NodeId {
+        let class = self.class;
+        let table = LocalTable::of(class);
+        let outputs = class.outputs.clone();
+        let rows = self.tangent_jacobian();
+        let zero = self.graph.literal(0.0);
+        if matches!(self.rows, Rows::Addends(_)) {
+            // The residual is only known when its addends are added up: what depends on it is left to the caller.
+            for (output, row) in (0u32..).zip(&rows) {
+                self.store_local(table.residual(output), outputs[output as usize]);
+                self.store_partials(table, output, row, partials);
+            }
+            return zero;
+        }
+        let (one, half) = (self.graph.literal(1.0), self.graph.literal(0.5));
+        let s = self.squared_norm(&outputs);
+        let [rho, slope] = self.loss(s);
+        let weight = self.scaled_weight();
+        let squared_scale = self.product_of(weight, slope);
+        let scale = self.apply(Op::Sqrt, &[squared_scale]);
+
+        // α is the root of ½α² − α − s ρ″/ρ′ = 0 that goes to 0 with s.
+        let bend = self.bend(s);
+        let (convex, away) = (self.apply(Op::Lt, &[zero, bend]), self.apply(Op::Lt, &[zero, s]));
+        let bends = self.product_of(convex, away);
+        let relative = self.apply(Op::Div, &[bend, slope]);
+        let product = self.product_of(s, relative);
+        let twice = self.apply(Op::Add, &[product, product]);
+        let discriminant = self.apply(Op::Add, &[one, twice]);
+        let root = self.apply(Op::Sqrt, &[discriminant]);
+        // 1 − α = √D
+        let root = self.apply(Op::Select, &[bends, root, one]);
+
+        let residual_scale = self.apply(Op::Div, &[scale, root]);
+        let columns: Vec<Option<NodeId>> = (0..table.width as usize)
+            .map(|place| {
+                let terms: Vec<NodeId> =
+                    rows.iter().zip(&outputs).filter_map(|(row, &r)| Some((row[place]?, r))).map(|(partial, r)| self.product_of(r, partial)).collect();
+                (!terms.is_empty()).then(|| self.sum(terms))
+            })
+            .collect();
+        if target == Target::Gpu {
+            // Every column is written, since a gather reads whole blocks.
+            for (place, column) in (0u32..).zip(&columns) {
+                let entry = column.map_or(zero, |column| self.product_of(squared_scale, column));
+                self.store_local(place, entry);
+            }
+        }
+        for (output, row) in (0u32..).zip(&rows) {
+            let r = outputs[output as usize];
+            self.store_local(table.residual(output), r);
+            let corrected: Vec<Option<NodeId>> = if outputs.len() == 1 {
+                // r·rᵀJ = s J
+                let scale = self.product_of(scale, root);
+                row.iter().map(|partial| partial.map(|partial| self.product_of(scale, partial))).collect()
+            } else {
+                let alpha = self.apply(Op::Sub, &[one, root]);
+                let share = self.apply(Op::Div, &[alpha, s]);
+                let share = self.apply(Op::Select, &[bends, share, zero]);
+                let share = self.product_of(share, r);
+                row.iter()
+                    .zip(&columns)
+                    .map(|(partial, column)| {
+                        let correction = self.product_of(share, (*column)?);
+                        // Where the residual does not depend on a coordinate, its row gets an entry from the correction alone.
+                        let partial = partial.unwrap_or(zero);
+                        let difference = self.apply(Op::Sub, &[partial, correction]);
+                        Some(self.product_of(scale, difference))
+                    })
+                    .collect()
+            };
+            self.store_partials(table, output, &corrected, partials);
+            if target == Target::Cpu {
+                let corrected = self.product_of(residual_scale, r);
+                self.store_local(table.corrected(output), corrected);
+            }
+        }
+        let half_weight = self.product_of(half, weight);
+        self.product_of(half_weight, rho)
+    }
+
+    /// Columns that are zero whatever the point are not written: they are so from the start.
+    fn store_partials(
+        &mut self,
+        table: LocalTable,
+        output: u32,
+        row: &[Option<NodeId>],
+        partials: &mut Vec<(u32, u32)>,
+    ) {
+        for (place, partial) in (0u32..).zip(row) {
+            let Some(node) = *partial else { continue };
+            self.store_local(table.partial(output, place), node);
+            partials.push((output, place));
+        }
+    }
+
+    /// Stores J̃ᵀJ̃p; gives ‖J̃p‖².
+    pub(super) fn normal_product(&mut self, partials: &[(u32, u32)]) -> NodeId {
+        let class = self.class;
+        let table = LocalTable::of(class);
+        let mut vector = Vec::new();
+        for (column, &(_, dim)) in (0u32..).zip(&slots(class)) {
+            for component in 0..dim {
+                vector.push((column, component));
+            }
+        }
+        let mut loaded: Vec<Option<NodeId>> = vec![None; vector.len()];
+        let mut products: Vec<Vec<NodeId>> = vec![Vec::new(); class.outputs.len()];
+        let mut entries = Vec::with_capacity(partials.len());
+        for &(output, place) in partials {
+            let entry = self.load_local(table.partial(output, place));
+            let p = match loaded[place as usize] {
+                Some(node) => node,
+                None => {
+                    let (column, component) = vector[place as usize];
+                    let (buffer, indices) = (self.buffer(Role::Vector), self.buffer(Role::Indices));
+                    let address = Address::Indexed { indices, column, component };
+                    *loaded[place as usize].insert(self.load(Load::Read { buffer, address }))
+                }
+            };
+            let product = self.product_of(entry, p);
+            products[output as usize].push(product);
+            entries.push((output, place, entry));
+        }
+        let image: Vec<NodeId> = products.into_iter().map(|terms| self.sum(terms)).collect();
+        let mut columns: Vec<Vec<NodeId>> = vec![Vec::new(); table.width as usize];
+        for (output, place, entry) in entries {
+            let product = self.product_of(entry, image[output as usize]);
+            columns[place as usize].push(product);
+        }
+        for (place, terms) in (0u32..).zip(columns) {
+            let entry = self.sum(terms);
+            self.store_local(place, entry);
+        }
+        self.squared_norm(&image)
+    }
+
+    /// ½ w (ρ(s) − ρ(s′)) for r in the local table and r′ at the point. Where s and s′ are close, their difference is
+    /// (r − r′)·(r + r′), which does not cancel, and the loss's is that times its slope in the middle.
+    pub(super) fn reduction(&mut self) -> NodeId {
+        let table = LocalTable::of(self.class);
+        let after = self.class.outputs.clone();
+        let before: Vec<NodeId> =
+            (0..after.len() as u32).map(|output| self.load_local(table.residual(output))).collect();
+        let terms = before
+            .iter()
+            .zip(&after)
+            .map(|(&before, &after)| {
+                let (difference, sum) = (self.apply(Op::Sub, &[before, after]), self.apply(Op::Add, &[before, after]));
+                self.product_of(difference, sum)
+            })
+            .collect();
+        let difference = self.sum(terms);
+        let (s_before, s_after) = (self.squared_norm(&before), self.squared_norm(&after));
+        let sum = self.apply(Op::Add, &[s_before, s_after]);
+        let half = self.graph.literal(0.5);
+        let middle = self.product_of(half, sum);
+        let ([rho_before, _], [rho_after, _]) = (self.loss(s_before), self.loss(s_after));
+        let [_, slope] = self.loss(middle);
+        let close = {
+            let size = self.apply(Op::Abs, &[difference]);
+            let bound = self.graph.literal(CLOSE);
+            let bound = self.product_of(bound, middle);
+            self.apply(Op::Lt, &[size, bound])
+        };
+        let near = self.product_of(slope, difference);
+        let far = self.apply(Op::Sub, &[rho_before, rho_after]);
+        let change = self.apply(Op::Select, &[close, near, far]);
+        let weight = self.scaled_weight();
+        let half_weight = self.product_of(half, weight);
+        self.product_of(half_weight, change)
+    }
+}
+
+/// Squared norms whose difference is below this share of them are close. The midpoint rule is then right to about
+/// CLOSE²/24 = 4e-6 of the difference, and the difference of two f32 losses to 2⁻²⁴/CLOSE = 6e-6 of it.
+const CLOSE: f64 = 0.01;

@@ -1,0 +1,213 @@
+//! Steps along manifolds: x ⊞ δ as a graph, and the kernel that takes such a step for all blocks of an array.
+
+use super::basis::Frame;
+use super::{Manifold, dot};
+use crate::codegen::{Address, Buffer, Element, Kernel, Load, Store};
+use crate::error::Result;
+use crate::graph::{Graph, InputId, NodeId, Op};
+
+/// The buffers of [`retraction_kernel`], in binding order; all have the layout of x.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum RetractionBuffer {
+    /// The point, read.
+    X = 0,
+    /// The step δ, read.
+    Step = 1,
+    /// Lower bounds, −∞ or a huge negative number where there are none, read.
+    Lower = 2,
+    /// Upper bounds, read.
+    Upper = 3,
+    /// x ⊞ δ, within the bounds, written.
+    Trial = 4,
+    /// The step that was made, written.
+    Made = 5,
+}
+
+/// x ⊞ δ for the numbers x of a block and its tangent coordinates δ. Where δ is 0 it is x, bit for bit; a result on a sphere is
+/// normalised, so that the length does not drift however many steps are made.
+pub fn retract(g: &mut Graph, manifold: Manifold, x: &[NodeId], delta: &[NodeId]) -> Vec<NodeId> {
+    assert_eq!(delta.len(), manifold.tangent_dim(x.len() as u32) as usize, "one number a tangent coordinate");
+    match manifold {
+        Manifold::Euclidean => {
+            let sums: Vec<NodeId> = x.iter().zip(delta).map(|(&x, &d)| g.add(x, d)).collect();
+            sums.into_iter().zip(x).zip(delta).map(|((sum, &x), &d)| unless_zero(g, d, sum, x)).collect()
+        }
+        Manifold::Angle => {
+            let sums = x.iter().zip(delta).map(|(&x, &d)| {
+                let sum = g.add(x, d);
+                let wrapped = wrap(g, sum);
+                unless_zero(g, d, wrapped, x)
+            });
+            sums.collect()
+        }
+        Manifold::UnitQuaternion => {
+            let Turn { squared, cosine, sine_ratio } = Turn::of(g, delta);
+            let [a, b, c] = [0, 1, 2].map(|i| g.mul(sine_ratio, delta[i]));
+            // The Hamilton product of (cos, a, b, c) and x.
+            let rows = [
+                [(cosine, 0, 1.0), (a, 1, -1.0), (b, 2, -1.0), (c, 3, -1.0)],
+                [(cosine, 1, 1.0), (a, 0, 1.0), (b, 3, 1.0), (c, 2, -1.0)],
+                [(cosine, 2, 1.0), (a, 3, -1.0), (b, 0, 1.0), (c, 1, 1.0)],
+                [(cosine, 3, 1.0), (a, 2, 1.0), (b, 1, -1.0), (c, 0, 1.0)],
+            ];
+            let turned: Vec<NodeId> = rows
+                .iter()
+                .map(|terms| {
+                    let [first, rest @ ..] = terms;
+                    let mut sum = g.mul(first.0, x[first.1]);
+                    for &(factor, source, sign) in rest {
+                        let product = g.mul(factor, x[source]);
+                        sum = if sign < 0.0 { g.sub(sum, product) } else { g.add(sum, product) };
+                    }
+                    sum
+                })
+                .collect();
+            normalised_unless_zero(g, squared, &turned, x)
+        }
+        Manifold::UnitVector => {
+            let Turn { squared, cosine, sine_ratio } = Turn::of(g, delta);
+            let Frame { head, share, sign } = Frame::of(g, x);
+            let along = dot(g, &head, delta);
+            let factor = g.mul(along, share);
+            // Bδ, number by number.
+            let mut tangent: Vec<NodeId> = (0..head.len())
+                .map(|i| {
+                    let product = g.mul(head[i], factor);
+                    g.sub(delta[i], product)
+                })
+                .collect();
+            let turned = g.mul(sign, along);
+            tangent.push(g.neg(turned));
+            let moved: Vec<NodeId> = x
+                .iter()
+                .zip(&tangent)
+                .map(|(&x, &t)| {
+                    let (kept, added) = (g.mul(cosine, x), g.mul(sine_ratio, t));
+                    g.add(kept, added)
+                })
+                .collect();
+            normalised_unless_zero(g, squared, &moved, x)
+        }
+    }
+}
+
+/// ‖δ‖², cos ‖δ‖ and sin ‖δ‖/‖δ‖.
+struct Turn {
+    squared: NodeId,
+    cosine: NodeId,
+    sine_ratio: NodeId,
+}
+
+impl Turn {
+    fn of(g: &mut Graph, delta: &[NodeId]) -> Turn {
+        let squared = dot(g, delta, delta);
+        let length = g.sqrt(squared);
+        let (sine, inverse) = (g.sin(length), g.inverse_norm(squared));
+        Turn { squared, cosine: g.cos(length), sine_ratio: g.mul(sine, inverse) }
+    }
+}
+
+/// `moved`, but `x` where the step is 0. A NaN step is none.
+fn unless_zero(g: &mut Graph, step: NodeId, moved: NodeId, x: NodeId) -> NodeId {
+    let zero = g.literal(0.0);
+    let stays = g.eq(step, zero);
+    g.select(stays, x, moved)
+}
+
+fn normalised_unless_zero(g: &mut Graph, squared: NodeId, moved: &[NodeId], x: &[NodeId]) -> Vec<NodeId> {
+    let length_squared = dot(g, moved, moved);
+    let scale = g.inverse_norm(length_squared);
+    moved
+        .iter()
+        .zip(x)
+        .map(|(&moved, &x)| {
+            let scaled = g.mul(moved, scale);
+            unless_zero(g, squared, scaled, x)
+        })
+        .collect()
+}
+
+/// The angle in (−π, π] that differs by whole turns. Halves round up, so that −π goes to π.
+fn wrap(g: &mut Graph, angle: NodeId) -> NodeId {
+    let turn = g.literal(std::f64::consts::TAU);
+    let share = g.div(angle, turn);
+    let back = g.neg(share);
+    let turns = g.round(back);
+    let shift = g.mul(turn, turns);
+    g.add(angle, shift)
+}
+
+/// The kernel that makes a step with all blocks of an array, an instance a block; where the array begins is the dispatch's `first`.
+///
+/// Its buffers are those of [`RetractionBuffer`]. Euclidean blocks are projected on their bounds, and the step made is the one
+/// after the projection; on other manifolds there are no bounds, and the step made is δ. A coordinate whose step is 0 stays as it
+/// is, bounds or not: so do constants.
+pub fn retraction_kernel(manifold: Manifold, dim: u32) -> Result<Kernel> {
+    let mut g = Graph::new();
+    let mut loads = Vec::new();
+    let mut read = |g: &mut Graph, buffer: RetractionBuffer, numbers: u32| -> Vec<NodeId> {
+        let of_number = |component| {
+            loads.push(Load::Read { buffer: buffer as u32, address: Address::Interleaved { width: dim, component } });
+            g.input(InputId(loads.len() as u32 - 1))
+        };
+        (0..numbers).map(of_number).collect()
+    };
+    let x = read(&mut g, RetractionBuffer::X, dim);
+    let delta = read(&mut g, RetractionBuffer::Step, manifold.tangent_dim(dim));
+    let (trial, made) = match manifold {
+        Manifold::Euclidean => {
+            let lower = read(&mut g, RetractionBuffer::Lower, dim);
+            let upper = read(&mut g, RetractionBuffer::Upper, dim);
+            let (mut trial, mut made) = (Vec::new(), Vec::new());
+            for i in 0..dim as usize {
+                let sum = g.add(x[i], delta[i]);
+                let raised = g.apply(Op::Max, &[sum, lower[i]]);
+                let projected = g.apply(Op::Min, &[raised, upper[i]]);
+                let point = unless_zero(&mut g, delta[i], projected, x[i]);
+                trial.push(point);
+                made.push(g.sub(point, x[i]));
+            }
+            (trial, made)
+        }
+        Manifold::UnitQuaternion | Manifold::UnitVector | Manifold::Angle => {
+            let trial = retract(&mut g, manifold, &x, &delta);
+            let mut made = delta;
+            made.resize(dim as usize, g.literal(0.0));
+            (trial, made)
+        }
+    };
+    let kept: Vec<NodeId> = trial.into_iter().chain(made).collect();
+    let (graph, kept) = g.extract(&kept);
+    let (trial, made) = kept.split_at(dim as usize);
+    let stores = |buffer: RetractionBuffer, nodes: &[NodeId]| -> Vec<Store> {
+        let place = |(component, &node): (usize, &NodeId)| Store {
+            buffer: buffer as u32,
+            address: Address::Interleaved { width: dim, component: component as u32 },
+            node,
+            accumulate: false,
+        };
+        nodes.iter().enumerate().map(place).collect()
+    };
+    let buffer = |name, written| Buffer { name, element: Element::Real, written };
+    Ok(Kernel {
+        name: "retract".to_owned(),
+        header: vec![format!("Steps of blocks of {dim} on the manifold '{}'.", manifold.name())],
+        graph: graph.check(loads.len() as u32)?,
+        buffers: vec![
+            buffer("x", false),
+            buffer("step", false),
+            buffer("lower", false),
+            buffer("upper", false),
+            buffer("trial", true),
+            buffer("made", true),
+        ],
+        loads,
+        calls: Vec::new(),
+        stores: stores(RetractionBuffer::Trial, trial)
+            .into_iter()
+            .chain(stores(RetractionBuffer::Made, made))
+            .collect(),
+        total: None,
+    })
+}
