@@ -80,7 +80,7 @@ impl Imports {
     }
 
     /// Adds a file and, in the end, what it imports in turn.
-    pub fn add_file(&mut self, name: &str) {
+    pub fn import(&mut self, name: &str) {
         self.add(library(name).name);
     }
 
@@ -96,7 +96,7 @@ impl Imports {
         let mut next = 0;
         while next < self.files.len() {
             let (imports, body) = split(library(self.files[next]).text);
-            imports.into_iter().for_each(|name| self.add_file(name));
+            imports.into_iter().for_each(|name| self.import(name));
             indent(body, &mut text);
             next += 1;
         }
@@ -134,7 +134,7 @@ pub(super) fn indent(source: &str, text: &mut String) {
 pub fn compose(source: &'static str) -> String {
     let (names, body) = split(source);
     let mut imports = Imports::default();
-    names.into_iter().for_each(|name| imports.add_file(name));
+    names.into_iter().for_each(|name| imports.import(name));
     let mut text = String::new();
     indent(body, &mut text);
     text + &imports.text()

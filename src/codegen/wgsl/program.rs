@@ -36,7 +36,7 @@ impl ProgramText {
     /// Adds a static text of `shaders/`, and what it imports.
     pub fn push_shader(&mut self, source: &'static str) {
         let (names, body) = split(source);
-        names.into_iter().for_each(|name| self.imports.add_file(name));
+        names.into_iter().for_each(|name| self.imports.import(name));
         indent(body, &mut self.text);
     }
 

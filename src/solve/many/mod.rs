@@ -38,6 +38,7 @@ pub mod cpu;
 #[cfg(target_arch = "wasm32")]
 pub mod gpu;
 pub mod layout;
+pub mod moves;
 pub mod program;
 pub mod template;
 pub mod terms;

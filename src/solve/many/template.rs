@@ -113,7 +113,7 @@ fn add_free(
     if manifold != Manifold::Euclidean && numbers.clone().any(is_constant) {
         return;
     }
-    let tangent = first..first + tangent_dim(manifold, dim);
+    let tangent = first..first + manifold.tangent_dim(dim);
     for parameter in tangent.filter(|&parameter| !is_constant(parameter)) {
         let bounds = bounds
             .filter(|_| manifold == Manifold::Euclidean)
@@ -158,11 +158,4 @@ fn groups(model: &Model) -> Result<Vec<Group>> {
         }
     }
     Ok(groups)
-}
-
-fn tangent_dim(manifold: Manifold, dim: u32) -> u32 {
-    match manifold {
-        Manifold::Euclidean | Manifold::Angle => dim,
-        Manifold::UnitQuaternion | Manifold::UnitVector => dim - 1,
-    }
 }

@@ -15,6 +15,7 @@ use crate::batch::Manifold;
 use crate::error::Result;
 use crate::graph::{CheckedGraph, Graph, InputId, NodeId};
 use crate::losses;
+use crate::manifolds;
 
 use super::template::{Group, ParameterBlock, Template};
 
@@ -96,11 +97,11 @@ impl<'a> Draft<'a> {
         let function = losses::function();
         let case = &function.cases[self.group.loss as usize];
         let arguments = [s, self.input(Source::Scale(0)), self.input(Source::Scale(1))];
-        let mut case_graph = case.graph.graph().clone();
-        let one = case_graph.literal(1.0);
-        let bend = autodiff::gradient(&mut case_graph, &[(case.results[1], one)], &[InputId(0)])[0];
-        let results = self.graph.substitute(&case_graph, &arguments, &case.results);
-        let bend = bend.filter(|_| self.group.loss.can_be_convex()).map(|bend| self.graph.substitute(&case_graph, &arguments, &[bend])[0]);
+        let results = self.graph.substitute(case.graph.graph(), &arguments, &case.results);
+        let bend = self.group.loss.can_be_convex().then(|| {
+            let case = &losses::bend().cases[self.group.loss as usize];
+            self.graph.substitute(case.graph.graph(), &arguments, &case.results)[0]
+        });
         (results[0], results[1], bend)
     }
 
@@ -154,10 +155,12 @@ impl<'a> Draft<'a> {
 
     /// A row of partials by a block's numbers, in the block's tangent coordinates.
     fn tangent_row(&mut self, block: &ParameterBlock, row: Vec<Option<NodeId>>) -> Vec<Option<NodeId>> {
-        match block.manifold {
-            Manifold::Euclidean | Manifold::Angle => row,
-            Manifold::UnitQuaternion | Manifold::UnitVector => row,
+        if matches!(block.manifold, Manifold::Euclidean | Manifold::Angle) {
+            return row;
         }
+        let numbers: Vec<NodeId> =
+            (block.first..block.first + block.dim).map(|parameter| self.input(Source::Parameter(parameter))).collect();
+        manifolds::tangent_partials(&mut self.graph, block.manifold, &numbers, &row)
     }
 }
 
