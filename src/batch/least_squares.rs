@@ -17,7 +17,6 @@
 
 use crate::autodiff;
 use crate::codegen::{Address, Call, Load, Store};
-use crate::error::Result;
 use crate::graph::{InputId, NodeId, Op};
 use crate::losses;
 use crate::manifolds;
@@ -132,8 +131,7 @@ impl Planner<'_> {
                 }
                 let block: Vec<NodeId> =
                     coordinates[places.clone()].iter().flatten().map(|&input| self.graph.input(input)).collect();
-                let tangent =
-                    manifolds::tangent_partials(&mut self.graph, manifold, &block, &row[places.clone()]);
+                let tangent = manifolds::tangent_partials(&mut self.graph, manifold, &block, &row[places.clone()]);
                 row[places.clone()].fill(None);
                 for (place, partial) in places.zip(tangent) {
                     row[place] = partial;
@@ -202,8 +200,12 @@ impl Planner<'_> {
         let residual_scale = self.apply(Op::Div, &[scale, root]);
         let columns: Vec<Option<NodeId>> = (0..table.width as usize)
             .map(|place| {
-                let terms: Vec<NodeId> =
-                    rows.iter().zip(&outputs).filter_map(|(row, &r)| Some((row[place]?, r))).map(|(partial, r)| self.product_of(r, partial)).collect();
+                let terms: Vec<NodeId> = rows
+                    .iter()
+                    .zip(&outputs)
+                    .filter_map(|(row, &r)| Some((row[place]?, r)))
+                    .map(|(partial, r)| self.product_of(r, partial))
+                    .collect();
                 (!terms.is_empty()).then(|| self.sum(terms))
             })
             .collect();

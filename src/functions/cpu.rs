@@ -30,10 +30,10 @@ struct Compiled {
 #[derive(Default)]
 pub(super) struct Memory<'a> {
     pub x: &'a [f64],
-    seeds: &'a [f64],
+    pub seeds: &'a [f64],
     pub residuals: &'a mut [f64],
-    gradient: &'a mut [f64],
-    partials: &'a mut [f64],
+    pub gradient: &'a mut [f64],
+    pub partials: &'a mut [f64],
     pub local: &'a mut [f64],
 }
 

@@ -8,6 +8,8 @@ use std::ops::Range;
 
 use crate::batch::chunks::{ChunkLimits, chunk_ranges, slice_columns};
 use crate::batch::incidence::{Destination, Pass, Source, gather_passes};
+use crate::batch::least_squares::LocalTable;
+use crate::batch::plan::Target;
 use crate::batch::{Model, Rows};
 use crate::codegen::wgsl::{Dispatch, WORKGROUP_SIZE};
 use crate::error::{Error, ErrorCode, Result};
@@ -52,6 +54,8 @@ pub enum Memory {
     Scratch(u32),
     /// Local partials of the chunk that runs.
     Partials,
+    /// The local table of a chunk, see [`crate::batch::least_squares::LocalTable`].
+    Local(usize),
     /// Offsets of a gather pass: chunk, pass.
     GatherOffsets(usize, usize),
     /// Entries of a gather pass.
@@ -82,6 +86,7 @@ impl Memory {
             Memory::GatherOffsets(chunk, pass) => (15, chunk, pass),
             Memory::GatherEntries(chunk, pass) => (16, chunk, pass),
             Memory::GatherTargets(chunk, pass) => (17, chunk, pass),
+            Memory::Local(chunk) => (18, chunk, 0),
         };
         kind << 58 | (chunk as u64) << 29 | pass as u64
     }
@@ -107,6 +112,7 @@ impl Memory {
             Memory::GatherOffsets(chunk, _) => ("offsets of a gather", Some(chunk)),
             Memory::GatherEntries(chunk, _) => ("entries of a gather", Some(chunk)),
             Memory::GatherTargets(chunk, _) => ("targets of a gather", Some(chunk)),
+            Memory::Local(chunk) => ("local table", Some(chunk)),
         };
         match chunk {
             None => words.to_owned(),
@@ -170,6 +176,7 @@ pub struct Layout {
     index_columns: Vec<u64>,
     data_columns: Vec<u64>,
     outputs: Vec<u64>,
+    local_columns: Vec<u64>,
 }
 
 impl Layout {
@@ -205,6 +212,7 @@ impl Layout {
             index_columns: Vec::new(),
             data_columns: Vec::new(),
             outputs: Vec::new(),
+            local_columns: Vec::new(),
         };
         let limits = ChunkLimits { binding_bytes, instances: batch_size };
         for (number, batch) in model.batches.iter().enumerate() {
@@ -214,6 +222,7 @@ impl Layout {
             layout.index_columns.push((batch.indices.len() / (batch.count as usize).max(1)) as u64);
             layout.data_columns.push(batch.class.data.into());
             layout.outputs.push(batch.class.outputs.len() as u64);
+            layout.local_columns.push(LocalTable::of(&batch.class).columns(Target::Gpu).into());
             for range in chunk_ranges(batch, partials[number], limits)? {
                 layout.add_chunk(model, number, range, partials[number])?;
             }
@@ -317,6 +326,7 @@ impl Layout {
             Memory::LocalGradient => self.local_gradient,
             Memory::Scratch(which) => self.scratch[which as usize],
             Memory::Partials => self.partials,
+            Memory::Local(chunk) => of_chunk(chunk, &self.local_columns),
             Memory::GatherOffsets(chunk, number) => u64::from(pass(chunk, number).rows) + 1,
             Memory::GatherEntries(chunk, number) => pass(chunk, number).entries.into(),
             Memory::GatherTargets(chunk, number) => pass(chunk, number).rows.into(),
@@ -349,7 +359,8 @@ impl Layout {
             | Memory::Sums
             | Memory::LocalGradient
             | Memory::Scratch(_)
-            | Memory::Partials => return None,
+            | Memory::Partials
+            | Memory::Local(_) => return None,
         })
     }
 

@@ -62,8 +62,9 @@ impl Functions {
         }
         let places = self.engine.on_cpu().tangent_places(&self.model)?;
         let batches = self.model.batches.iter().zip(&places);
-        let partials: Vec<Vec<(u32, Local)>> =
-            batches.map(|(batch, places)| places.iter().map(|&(o, place)| (o, local(batch, place))).collect()).collect();
+        let partials: Vec<Vec<(u32, Local)>> = batches
+            .map(|(batch, places)| places.iter().map(|&(o, place)| (o, local(batch, place))).collect())
+            .collect();
         let pattern = pattern(&self.model, &partials)?;
         self.tangents = Some(Tangents { pattern, places });
         Ok(())
@@ -144,8 +145,7 @@ impl LeastSquares {
         let columns = LocalTable::of(&batch.class);
         let column = |number: u32| &table[number as usize * count..(number as usize + 1) * count];
         for output in 0..columns.outputs {
-            let residuals =
-                if batch.has_addends() { columns.residual(output) } else { columns.corrected(output) };
+            let residuals = if batch.has_addends() { columns.residual(output) } else { columns.corrected(output) };
             for (instance, value) in column(residuals).iter().enumerate() {
                 self.residuals[(batch.row(instance) + output) as usize] += value;
             }

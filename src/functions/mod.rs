@@ -307,4 +307,6 @@ impl Functions {
 }
 
 #[cfg(test)]
+mod least_squares_tests;
+#[cfg(test)]
 pub(crate) mod tests;

@@ -225,6 +225,8 @@ impl<'a, K: Kernels> Recorder<'a, K> {
             Role::LocalGradient => self.whole(Memory::LocalGradient),
             Role::Gradient => self.whole(Memory::Gradient),
             Role::Partials => self.whole(Memory::Partials),
+            Role::Local => self.whole(Memory::Local(number)),
+            Role::Vector => self.whole(Memory::Gradient),
         }
     }
 

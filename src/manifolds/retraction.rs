@@ -209,5 +209,6 @@ pub fn retraction_kernel(manifold: Manifold, dim: u32) -> Result<Kernel> {
             .chain(stores(RetractionBuffer::Made, made))
             .collect(),
         total: None,
+        gated: true,
     })
 }

@@ -36,8 +36,10 @@ mod drive;
 pub mod feasible;
 pub mod lbfgs;
 pub mod line_search;
+pub mod many;
 pub mod options;
 pub mod report;
+pub mod rules;
 pub mod summary;
 mod vector;
 

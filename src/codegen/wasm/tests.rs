@@ -136,7 +136,17 @@ fn indices(name: &'static str) -> Buffer {
 }
 
 fn kernel(graph: CheckedGraph, buffers: Vec<Buffer>, loads: Vec<Load>, stores: Vec<Store>) -> Kernel {
-    Kernel { name: "test".into(), header: vec![], graph, buffers, loads, calls: vec![], stores, total: None, gated: false }
+    Kernel {
+        name: "test".into(),
+        header: vec![],
+        graph,
+        buffers,
+        loads,
+        calls: vec![],
+        stores,
+        total: None,
+        gated: false,
+    }
 }
 
 #[test]

@@ -79,7 +79,7 @@ impl Imports {
         format!("{function}({})", arguments.join(", "))
     }
 
-    /// Adds a file and, in the end, what it imports in turn.
+    /// A file by its name.
     pub fn import(&mut self, name: &str) {
         self.add(library(name).name);
     }
@@ -132,12 +132,7 @@ pub(super) fn indent(source: &str, text: &mut String) {
 
 /// A static shader with everything that it imports.
 pub fn compose(source: &'static str) -> String {
-    let (names, body) = split(source);
-    let mut imports = Imports::default();
-    names.into_iter().for_each(|name| imports.import(name));
-    let mut text = String::new();
-    indent(body, &mut text);
-    text + &imports.text()
+    super::compose_with(source, &[])
 }
 
 /// The names that a source imports, and the rest of it.

@@ -3,6 +3,7 @@
 
 use super::body::{Body, Inputs, Names};
 use super::import::{Imports, indent, split};
+use super::static_shader::write_plain_function;
 use crate::codegen::Function;
 use crate::graph::{Graph, NodeId};
 
@@ -40,9 +41,13 @@ impl ProgramText {
         indent(body, &mut self.text);
     }
 
-    /// Adds a function with cases: `fn name(selector: u32, parameters…) -> f32` or a vector of its results.
+    /// Adds a function that is defined as a graph: `fn name(parameters…) -> f32`, or a vector of its results; one of several cases
+    /// takes the selector, a `u32`, first.
     pub fn push_function(&mut self, function: &Function) {
-        let text = super::write_function(function, &mut self.imports);
+        let text = match function.cases.as_slice() {
+            [_] => write_plain_function(function, &mut self.imports),
+            _ => super::write_function(function, &mut self.imports),
+        };
         self.push(&text);
     }
 

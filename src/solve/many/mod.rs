@@ -35,35 +35,39 @@
 
 pub mod batch;
 pub mod cpu;
+pub mod device;
 #[cfg(target_arch = "wasm32")]
 pub mod gpu;
+pub mod kernels;
 pub mod layout;
 pub mod moves;
 pub mod program;
 pub mod template;
 pub mod terms;
 
-#[cfg(test)]
-mod tests;
-
 pub use batch::{Batch, Numbers, Varying};
 pub use template::Template;
 
+use super::rules::Tolerances;
 use super::summary::Termination;
 
-/// What a solver of many problems may be told; what [`super::SolveOptions`] and Levenberg-Marquardt's say of one.
+/// What a solver of many problems may be told.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ManyOptions {
     /// Iterations of each problem, at most; rejected steps count.
     pub max_iterations: u32,
-    /// Relative change of the cost.
-    pub cost_tolerance: f64,
-    /// Largest free entry of the gradient.
-    pub gradient_tolerance: f64,
-    /// Length of a step, relative to the parameters.
-    pub parameter_tolerance: f64,
+    /// When a problem is solved.
+    pub tolerances: Tolerances,
     /// λ at the start.
     pub initial_damping: f64,
+}
+
+impl ManyOptions {
+    /// ε for the rule of the limit of precision, which is off when every tolerance is.
+    fn epsilon(&self, arithmetic: f64) -> f64 {
+        let Tolerances { cost, gradient, parameter } = self.tolerances;
+        if cost == 0.0 && gradient == 0.0 && parameter == 0.0 { 0.0 } else { arithmetic }
+    }
 }
 
 /// What came of the problems, in their order.
@@ -76,7 +80,7 @@ pub struct ManySolutions {
     /// Iterations of each, rejected steps included.
     pub iterations: Vec<u32>,
     /// Why each ended.
-    pub termination: Vec<Ending>,
+    pub termination: Vec<Termination>,
 }
 
 /// Who hears of the problems while they are solved.
@@ -85,55 +89,4 @@ pub trait Audience {
     fn progress(&mut self, done: u32);
     /// Whether the caller wants to stop. Problems that were not begun end as they started.
     fn aborted(&mut self) -> bool;
-}
-
-/// Why a problem ended; as a number, what the kernel writes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[repr(u32)]
-pub enum Ending {
-    /// It goes on.
-    #[default]
-    Running = 0,
-    /// Converged: the cost changed little.
-    Cost = 1,
-    /// Converged: the gradient is small.
-    Gradient = 2,
-    /// Converged: the step was short.
-    Parameter = 3,
-    /// The iterations are used up.
-    MaxIterations = 4,
-    /// No further progress in this arithmetic.
-    Precision = 5,
-    /// λ has grown beyond all bounds.
-    Collapsed = 6,
-    /// The start, or the derivatives at a later point, are not finite.
-    NonFinite = 7,
-}
-
-impl Ending {
-    /// All of them, by number.
-    pub const ALL: [Ending; 8] = [
-        Ending::Running,
-        Ending::Cost,
-        Ending::Gradient,
-        Ending::Parameter,
-        Ending::MaxIterations,
-        Ending::Precision,
-        Ending::Collapsed,
-        Ending::NonFinite,
-    ];
-
-    /// As the public contract says it; what still ran was stopped by the caller.
-    pub fn termination(self) -> Termination {
-        match self {
-            Ending::Running => Termination::Aborted,
-            Ending::Cost => Termination::CostTolerance,
-            Ending::Gradient => Termination::GradientTolerance,
-            Ending::Parameter => Termination::ParameterTolerance,
-            Ending::MaxIterations => Termination::MaxIterations,
-            Ending::Precision => Termination::PrecisionLimit,
-            Ending::Collapsed => Termination::TrustRegionCollapsed,
-            Ending::NonFinite => Termination::NonFinite,
-        }
-    }
 }

@@ -84,6 +84,11 @@ impl Template {
                 }
             }
         }
+        if free.is_empty() {
+            return Err(Error::invalid_argument(
+                "solveMany: template: got constant parameters alone; takes at least one number that may move",
+            ));
+        }
         let groups = groups(&model)?;
         Ok(Template { model, values, groups, free, blocks })
     }
@@ -138,8 +143,8 @@ fn groups(model: &Model) -> Result<Vec<Group>> {
         for instance in 0..batch.count {
             let place = |local: &crate::batch::Local| batch.column(local.column)[instance as usize] + local.component;
             let parameters: Vec<u32> = batch.class.locals.iter().map(place).collect();
-            match groups[of_batch..].iter_mut().find(|group| group.parameters == parameters) {
-                Some(group) => group.instances.push(instance),
+            match groups[of_batch..].iter().position(|group| group.parameters == parameters) {
+                Some(position) => groups[of_batch + position].instances.push(instance),
                 None if groups.len() == MOST_GROUPS => {
                     return Err(Error::new(
                         ErrorCode::LimitExceeded,
