@@ -108,8 +108,8 @@ fn solve_many(
         let region = lm_damping(damping, growth, gain.x, gain.y);
         damping = region.x;
         growth = region.y;
-        let precision = lm_precision(gain.y, change, predicted, step_length, size, cost, stalls, dispatch.epsilon);
-        stalls = precision.x;
+        let fineness = lm_precision(gain.y, change, predicted, step_length, size, cost, stalls, dispatch.epsilon);
+        stalls = fineness.x;
         if accepted {
             x = moved.trial;
             cost_before = cost;
@@ -117,10 +117,10 @@ fn solve_many(
             size = parameter_norm(x);
             cost_tolerance = dispatch.cost_tolerance;
             parameter_tolerance = dispatch.parameter_tolerance;
-            limit = precision.y;
+            limit = fineness.y;
             moved_on = true;
-        } else if precision.y != RUNNING {
-            end = precision.y;
+        } else if fineness.y != RUNNING {
+            end = fineness.y;
         } else {
             end = region.z;
         }

@@ -9,6 +9,7 @@ mod context;
 mod error;
 mod expression;
 mod functions;
+mod many;
 mod problem;
 mod solve;
 mod start;

@@ -77,6 +77,13 @@ pub struct Tables {
     problems: Range<u32>,
 }
 
+impl Tables {
+    /// How many problems there are.
+    pub fn count(&self) -> usize {
+        self.problems.len()
+    }
+}
+
 impl<'a> DeviceBatch<'a> {
     /// Lays out and writes the kernel.
     ///
@@ -87,11 +94,6 @@ impl<'a> DeviceBatch<'a> {
         let layout = Layout::new(template, batch);
         let program = program(template, &layout)?;
         Ok(DeviceBatch { template, batch, options, layout, program })
-    }
-
-    /// Bytes of tables that a problem has.
-    pub fn bytes_of_problem(&self) -> u64 {
-        4 * (u64::from(self.layout.varying) + self.template.values.len() as u64 + u64::from(STATE_COLUMNS))
     }
 
     /// The largest table's bytes for a problem.
