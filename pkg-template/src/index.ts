@@ -35,4 +35,5 @@ export type { CsrMatrix } from './csr-matrix.js';
 
 export { lbfgs, type LbfgsOptions } from './lbfgs.js';
 export { solve } from './solve.js';
+export { solveMany, type ManyBatch, type ManyOptions, type ManyResult } from './solve-many.js';
 export type { IterationSummary, SolveOptions, SolveResult, Termination } from './solve-options.js';
