@@ -3,7 +3,7 @@
 #import not_a_number
 // Levenberg-Marquardt on one small problem a thread, all iterations in one dispatch (or in several, which changes no number).
 // Around this text stands what is generated for a template: the structures Parameters, Step, Normal (the normal equations),
-// Moved and Solved, the functions that this one calls, and the rules lm_gain, lm_damping, lm_convergence and lm_precision.
+// Moved and Solved, the functions that this one calls, and the rules lm_noise, lm_gain, lm_damping and lm_convergence.
 struct SolveMany {
     count: u32,          // problems
     stride: u32,         // distance between the columns of a table
@@ -20,7 +20,7 @@ struct SolveMany {
 @group(0) @binding(0) var<storage, read_write> parameters: array<f32>;    // a column for each, problem after problem
 @group(0) @binding(1) var<storage, read> problem_numbers: array<f32>;     // columns of what differs from problem to problem
 @group(0) @binding(2) var<storage, read> template_numbers: array<f32>;    // what does not
-@group(0) @binding(3) var<storage, read_write> state: array<u32>;         // end, iterations, cost, λ, ν, stalls
+@group(0) @binding(3) var<storage, read_write> state: array<u32>;         // end, iterations, cost, λ, ν, floor
 @group(0) @binding(4) var<uniform> dispatch: SolveMany;
 
 const RUNNING = 0.0;
@@ -48,7 +48,7 @@ fn solve_many(
     var iterations = state[dispatch.stride + problem];
     var damping = bitcast<f32>(state[3u * dispatch.stride + problem]);
     var growth = bitcast<f32>(state[4u * dispatch.stride + problem]);
-    var stalls = f32(state[5u * dispatch.stride + problem]);
+    var floor_of_promises = bitcast<f32>(state[5u * dispatch.stride + problem]);
     let last = iterations + min(dispatch.turn, dispatch.max_iterations - iterations);
     var x = load_parameters(problem);
     var size = parameter_norm(x);
@@ -57,14 +57,15 @@ fn solve_many(
     var cost = 0.0;
     var frozen = 0u;
     var moved_on = true;
+    var noise = 0.0;
     // Figures of the step that led here: none, at the start.
+    var verdict = 1.0;
     var cost_before = 0.0;
     var change = 0.0;
     var step_length = 0.0;
     var size_before = 0.0;
     var cost_tolerance = 0.0;
     var parameter_tolerance = 0.0;
-    var limit = RUNNING;
     loop {
         if moved_on {
             moved_on = false;
@@ -76,10 +77,8 @@ fn solve_many(
             }
             frozen = frozen_coordinates(x, normal);
             let gradient = gradient_max_norm(normal, frozen);
-            end = lm_convergence(cost_before, change, gradient, step_length, size_before, cost_tolerance, dispatch.gradient_tolerance, parameter_tolerance);
-            if end == RUNNING {
-                end = limit;
-            }
+            end = lm_convergence(verdict, cost_before, change, gradient, step_length, size_before, cost_tolerance, dispatch.gradient_tolerance, parameter_tolerance);
+            noise = lm_noise(cost, scaled_size(normal, x), RESIDUALS, dispatch.epsilon);
         }
         if end != RUNNING {
             break;
@@ -103,24 +102,22 @@ fn solve_many(
             step_length = step_norm(moved.made);
             change = reduction(problem, x, moved.trial);
         }
-        let gain = lm_gain(change, predicted);
-        let accepted = gain.y != 0.0;
+        let gain = lm_gain(change, predicted, step_length, size, noise, floor_of_promises, dispatch.epsilon);
         let region = lm_damping(damping, growth, gain.x, gain.y);
+        verdict = gain.y;
+        floor_of_promises = gain.z;
         damping = region.x;
         growth = region.y;
-        let fineness = lm_precision(gain.y, change, predicted, step_length, size, cost, stalls, dispatch.epsilon);
-        stalls = fineness.x;
-        if accepted {
+        if verdict != 0.0 {
             x = moved.trial;
             cost_before = cost;
             size_before = size;
             size = parameter_norm(x);
             cost_tolerance = dispatch.cost_tolerance;
             parameter_tolerance = dispatch.parameter_tolerance;
-            limit = fineness.y;
             moved_on = true;
-        } else if fineness.y != RUNNING {
-            end = fineness.y;
+        } else if gain.w != RUNNING {
+            end = gain.w;
         } else {
             end = region.z;
         }
@@ -132,5 +129,5 @@ fn solve_many(
     state[2u * dispatch.stride + problem] = bitcast<u32>(cost);
     state[3u * dispatch.stride + problem] = bitcast<u32>(damping);
     state[4u * dispatch.stride + problem] = bitcast<u32>(growth);
-    state[5u * dispatch.stride + problem] = u32(stalls);
+    state[5u * dispatch.stride + problem] = bitcast<u32>(floor_of_promises);
 }

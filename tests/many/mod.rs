@@ -70,7 +70,8 @@ impl Draft {
             indices.extend(blocks.iter().map(|block| array.offset + block * array.dim));
         }
         let mut graph = Graph::new();
-        let mut inputs: Vec<NodeId> = (0..(locals.len() + data.len()) as u32).map(|k| graph.input(InputId(k))).collect();
+        let mut inputs: Vec<NodeId> =
+            (0..(locals.len() + data.len()) as u32).map(|k| graph.input(InputId(k))).collect();
         let of_data = inputs.split_off(locals.len());
         let outputs = residuals(&mut graph, &inputs, &of_data);
         let (graph, outputs) = graph.extract(&outputs);

@@ -15,8 +15,8 @@ mod body;
 mod import;
 mod literal;
 mod operation;
-pub(crate) mod source;
 mod program;
+pub(crate) mod source;
 mod static_shader;
 
 use body::{Body, Inputs, Names, comment};

@@ -7,7 +7,7 @@ use crate::codegen::{Dispatch, View};
 use crate::cpu::Program;
 use crate::error::Result;
 use crate::solve::rules::{
-    Damping, Gain, INITIAL_GROWTH, MAX_DIAGONAL, MIN_DIAGONAL, Progress, Rules, TrialFigures,
+    Damping, INITIAL_GROWTH, MAX_DIAGONAL, MIN_DIAGONAL, NO_FLOOR, Progress, Rules, TrialFigures,
 };
 use crate::solve::summary::Termination;
 use crate::turn::Turns;
@@ -51,6 +51,7 @@ pub async fn solve_many(
         settings: template.groups.iter().map(|group| settings_table(template, group)).collect(),
         bounds: bounds_table(template),
         epsilon: options.epsilon(f64::EPSILON),
+        residuals: template.residuals() as f64,
     };
 
     let mut solutions = ManySolutions::default();
@@ -91,6 +92,7 @@ struct Solver<'a> {
     settings: Vec<Vec<f64>>,
     bounds: Vec<f64>,
     epsilon: f64,
+    residuals: f64,
 }
 
 /// A problem while it is solved.
@@ -98,7 +100,8 @@ struct Problem {
     end: Option<Termination>,
     iterations: u32,
     damping: Damping,
-    stalls: f64,
+    floor: f64,
+    noise: f64,
     cost: f64,
     /// ‖x‖
     size: f64,
@@ -106,8 +109,6 @@ struct Problem {
     frozen: Vec<bool>,
     /// Whether it has moved since it was linearised, and by which step: none, at the start.
     moved: Option<Option<Progress>>,
-    /// An end that the accepted step has met, unless it has converged.
-    limit: Option<Termination>,
     /// Whether the normal equations gave a step.
     sound: bool,
 }
@@ -155,12 +156,12 @@ impl Chunk {
                     end: (!finite).then_some(Termination::NonFinite),
                     iterations: 0,
                     damping: Damping { lambda: solver.options.initial_damping, growth: INITIAL_GROWTH },
-                    stalls: 0.0,
+                    floor: NO_FLOOR,
+                    noise: 0.0,
                     cost: f64::NAN,
                     size: 0.0,
                     frozen: vec![false; free],
                     moved: finite.then_some(None),
-                    limit: None,
                     sound: false,
                 }
             })
@@ -175,7 +176,11 @@ impl Chunk {
             let instances = group.instances.len();
             let place = |(i, width): (usize, usize)| (i / instances * width) as u32;
             places.push(
-                of_instance(numbers).map(place).chain(of_instance(normal).map(place)).chain(of_instance(1).map(place)).collect(),
+                of_instance(numbers)
+                    .map(place)
+                    .chain(of_instance(normal).map(place))
+                    .chain(of_instance(1).map(place))
+                    .collect(),
             );
         }
         Chunk {
@@ -246,7 +251,14 @@ impl Chunk {
                 None => solver.rules.convergence_at_start(gradient_max_norm, tolerances),
                 Some(progress) => solver.rules.convergence(&Progress { gradient_max_norm, ..progress }, tolerances),
             };
-            problem.end = converged.or(problem.limit.take());
+            problem.end = converged;
+            let scaled_size = (solver.template.free.iter().enumerate())
+                .map(|(free, coordinate)| {
+                    let scale = normal[solver.layout.curvature(free, free)].clamp(MIN_DIAGONAL, MAX_DIAGONAL);
+                    scale * x[coordinate.parameter as usize].powi(2)
+                })
+                .sum();
+            problem.noise = solver.rules.noise(problem.cost, scaled_size, solver.residuals, solver.epsilon);
         }
         Ok(())
     }
@@ -325,28 +337,24 @@ impl Chunk {
             length = made.iter().map(|number| number * number).sum::<f64>().sqrt();
             change = self.reduction[position];
         }
-        let gain: Gain = solver.rules.gain(change, predicted);
+        let figures = TrialFigures { change, predicted, step: length, size: problem.size };
+        let gain = solver.rules.gain(&figures, problem.noise, problem.floor, solver.epsilon);
         let (damping, collapsed) = solver.rules.damping(problem.damping, gain);
         problem.damping = damping;
-        let figures = TrialFigures {
-            accepted: gain.accepted,
-            change,
-            predicted,
-            step: length,
-            size: problem.size,
-            cost: problem.cost,
-        };
-        let (stalls, limit) = solver.rules.precision(&figures, problem.stalls, solver.epsilon);
-        problem.stalls = stalls;
+        problem.floor = gain.floor;
         if gain.accepted {
             let place = position * numbers..(position + 1) * numbers;
             self.x[place.clone()].copy_from_slice(&self.trial[place]);
-            let progress =
-                Progress { cost: problem.cost, change, gradient_max_norm: 0.0, step: length, size: problem.size };
-            problem.moved = Some(Some(progress));
-            problem.limit = limit;
+            problem.moved = Some(Some(Progress {
+                cost: problem.cost,
+                change,
+                gradient_max_norm: 0.0,
+                step: length,
+                size: problem.size,
+                hidden: gain.hidden,
+            }));
         } else {
-            problem.end = limit.or(collapsed);
+            problem.end = gain.end.or(collapsed);
         }
     }
 
@@ -393,9 +401,8 @@ fn data_table(template: &Template, batch: &Batch, group: &Group, own: &[Vec<f64>
 fn predicted_reduction(layout: NormalLayout, normal: &[f64], made: &[f64]) -> f64 {
     let mut sum = 0.0;
     for row in 0..layout.free {
-        let slope: f64 = (0..layout.free)
-            .map(|other| normal[layout.curvature(row.min(other), row.max(other))] * made[other])
-            .sum();
+        let slope: f64 =
+            (0..layout.free).map(|other| normal[layout.curvature(row.min(other), row.max(other))] * made[other]).sum();
         sum += made[row] * (normal[layout.gradient(row)] + 0.5 * slope);
     }
     -sum

@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use crate::error::Result;
-use crate::solve::rules::{INITIAL_GROWTH, Tolerances};
+use crate::solve::rules::{INITIAL_GROWTH, NO_FLOOR, Tolerances};
 use crate::solve::summary::Termination;
 
 use super::batch::{Batch, make_feasible};
@@ -49,7 +49,7 @@ impl SolveMany {
     }
 }
 
-/// Columns of the state table: end, iterations, cost, λ, ν, stalls.
+/// Columns of the state table: end, iterations, cost, λ, ν, floor.
 pub const STATE_COLUMNS: u32 = 6;
 
 /// A template with a batch, laid out for the device.
@@ -125,10 +125,12 @@ impl<'a> DeviceBatch<'a> {
             for (number, value) in x.iter().enumerate() {
                 parameters[number * stride as usize + problem] = *value as f32;
             }
-            let mut set = |column: usize, number: f64| state[column * stride as usize + problem] = (number as f32).to_bits();
+            let mut set =
+                |column: usize, number: f64| state[column * stride as usize + problem] = (number as f32).to_bits();
             set(2, f64::NAN);
             set(3, self.options.initial_damping);
             set(4, INITIAL_GROWTH);
+            set(5, NO_FLOOR);
         }
         let mut problem_numbers = self.layout.varying_table(self.template, self.batch, problems.clone(), stride);
         if problem_numbers.is_empty() {

@@ -43,13 +43,13 @@ pub async fn solve_many(
     let pipelines = context.pipelines(&[request], &mut |_, _| Ok(())).await?;
     let template_numbers = device.template_numbers();
     let bytes: &[u8] = bytemuck::cast_slice(&template_numbers);
-    let shared = single(
-        context.allocate(&[BufferRequest::storage("numbers of the template", bytes.len() as u64)]).await?,
-    )?;
+    let shared =
+        single(context.allocate(&[BufferRequest::storage("numbers of the template", bytes.len() as u64)]).await?)?;
     context.write(&shared, 0, bytes)?;
 
     let limits = context.limits();
-    let largest = limits.max_storage_buffer_binding_size.min(limits.max_buffer_size / 2) / device.largest_column_bytes();
+    let largest =
+        limits.max_storage_buffer_binding_size.min(limits.max_buffer_size / 2) / device.largest_column_bytes();
     let most = (largest.saturating_sub(64)).clamp(64, 1 << 20) as f64;
     let mut at_a_time = ((FIRST_OPERATIONS / (8 * device.program.operations).max(1)) as f64).clamp(64.0, most);
     let mut solutions = ManySolutions::default();
@@ -108,7 +108,8 @@ async fn solve_chunk(
 
     let mut list = CommandList::new();
     let kernel = list.pipeline("solve_many", &LAYOUT);
-    let declared: Vec<_> = names.iter().zip(contents).map(|(name, content)| list.buffer(*name, content.len() as u64)).collect();
+    let declared: Vec<_> =
+        names.iter().zip(contents).map(|(name, content)| list.buffer(*name, content.len() as u64)).collect();
     let template = list.buffer("numbers of the template", shared.size());
     let [x, own, ends, figures] = [0, 1, 2, 3].map(|k: usize| list.whole(declared[k]));
     let workgroups = context.limits().split_workgroups(u64::from(tables.stride / 64))?;

@@ -56,7 +56,8 @@ impl Layout {
                 let (mut own, mut common) = (0, 0);
                 let columns: Vec<Column> = (0..class.data)
                     .map(|column| {
-                        let next = if source_of(template, batch, group, column).is_some() { &mut own } else { &mut common };
+                        let next =
+                            if source_of(template, batch, group, column).is_some() { &mut own } else { &mut common };
                         *next += 1;
                         let place = *next - 1;
                         if source_of(template, batch, group, column).is_some() {
@@ -134,12 +135,7 @@ pub fn settings(template: &Template, group: &Group) -> [f64; 3] {
 
 /// Which entry of [`Batch::data`] gives a column of a group's instances, the latest if several do, and where in it they stand, by
 /// instance.
-pub fn source_of<'a>(
-    template: &Template,
-    batch: &'a Batch,
-    group: &Group,
-    column: u32,
-) -> Option<(usize, &'a [u32])> {
+pub fn source_of<'a>(template: &Template, batch: &'a Batch, group: &Group, column: u32) -> Option<(usize, &'a [u32])> {
     let count = template.model.batches[group.batch].count;
     batch.data.iter().enumerate().rev().find_map(|(entry, varying)| {
         let within = column.checked_sub(varying.first_column)?;

@@ -83,9 +83,10 @@ impl Writer<'_> {
     fn constants(&mut self) {
         let code = |termination: Termination| format!("{}.0", termination.code() as u32);
         self.push(&format!(
-            "\nconst NON_FINITE = {};\nconst MAX_ITERATIONS = {};\n",
+            "\nconst NON_FINITE = {};\nconst MAX_ITERATIONS = {};\nconst RESIDUALS = {}.0;\n",
             code(Termination::NonFinite),
-            code(Termination::MaxIterations)
+            code(Termination::MaxIterations),
+            self.template.residuals()
         ));
     }
 
@@ -163,7 +164,8 @@ impl Writer<'_> {
     }
 
     fn linearise(&mut self) -> Result<()> {
-        let mut text = "\nfn linearise(problem: u32, x: Parameters) -> Normal {\n    var normal = Normal();\n".to_owned();
+        let mut text =
+            "\nfn linearise(problem: u32, x: Parameters) -> Normal {\n    var normal = Normal();\n".to_owned();
         let template = self.template;
         for (group, layout) in template.groups.iter().zip(&self.layout.groups) {
             let terms = normal_terms(template, group)?;
@@ -181,7 +183,11 @@ impl Writer<'_> {
                 sums.zip(&texts).map(|(sum, text)| format!("normal.{sum} = add_to(normal.{sum}, {text});")).collect();
             let rest = texts[1 + terms.gradient.len()..].iter();
             additions.extend(
-                terms.curvature.iter().zip(rest).map(|((row, column, _), text)| format!("normal.h{row}_{column} += {text};")),
+                terms
+                    .curvature
+                    .iter()
+                    .zip(rest)
+                    .map(|((row, column, _), text)| format!("normal.h{row}_{column} += {text};")),
             );
             text += &self.group_loop(group, &code, &additions);
         }
@@ -195,15 +201,15 @@ impl Writer<'_> {
 
     fn reduction(&mut self) -> Result<()> {
         let mut text =
-            "\nfn reduction(problem: u32, x: Parameters, trial: Parameters) -> f32 {\n    var sum = vec2<f32>();\n".to_owned();
+            "\nfn reduction(problem: u32, x: Parameters, trial: Parameters) -> f32 {\n    var sum = vec2<f32>();\n"
+                .to_owned();
         let template = self.template;
         for (group, layout) in template.groups.iter().zip(&self.layout.groups) {
             let term = reduction_term(template, group, CLOSE_SINGLE)?;
             self.count(group, term.graph.graph().len());
             let bindings = self.bindings(layout, &term.inputs);
             let taken = ["x", "trial", "problem", "sum", "i"];
-            let (code, texts) =
-                self.program.straight_line(term.graph.graph(), &bindings, &[term.reduction], &taken, 2);
+            let (code, texts) = self.program.straight_line(term.graph.graph(), &bindings, &[term.reduction], &taken, 2);
             text += &self.group_loop(group, &code, &[format!("sum = add_to(sum, {});", texts[0])]);
         }
         self.push(&(text + "    return sum.x + sum.y;\n}\n"));
@@ -274,6 +280,12 @@ impl Writer<'_> {
         ));
     }
 
+    /// The clamped diagonal of JᵀJ.
+    fn scale(&self, position: usize) -> String {
+        let (least, most) = (float(MIN_DIAGONAL), float(MAX_DIAGONAL));
+        format!("clamp(normal.h{position}_{position}, {least}, {most})")
+    }
+
     /// A number where a coordinate may move, another where it is frozen.
     fn unless_frozen(&self, position: usize, free: &str, frozen: &str) -> String {
         match self.template.free[position].bounds {
@@ -300,6 +312,12 @@ impl Writer<'_> {
         let of_step = squares(&mut (0..free).map(|position| format!("made.d{position}")));
         let moving = self.template.blocks.iter().flat_map(|block| block.first..block.first + block.dim);
         let of_parameters = squares(&mut moving.map(|number| format!("x.p{number}")));
+        let of_scaled: Vec<String> = (0..free)
+            .map(|position| {
+                let number = self.template.free[position].parameter;
+                format!("{} * x.p{number} * x.p{number}", self.scale(position))
+            })
+            .collect();
         // −δᵀg − ½δᵀHδ
         let mut model = String::new();
         for row in 0..free {
@@ -309,18 +327,17 @@ impl Writer<'_> {
                     format!("normal.h{a}_{b} * made.d{other}")
                 })
                 .collect();
-            model += &format!(
-                "    sum += made.d{row} * (normal.g{row}.x + 0.5 * ({}));\n",
-                slope.join(" + ")
-            );
+            model += &format!("    sum += made.d{row} * (normal.g{row}.x + 0.5 * ({}));\n", slope.join(" + "));
         }
         self.push(&format!(
             "\nfn is_sound(normal: Normal) -> bool {{\n    return {};\n}}\n\n\
              fn gradient_max_norm(normal: Normal, frozen: u32) -> f32 {{\n    var norm = 0.0;\n{norm}    return norm;\n}}\n\n\
              fn step_norm(made: Step) -> f32 {{\n    return sqrt({of_step});\n}}\n\n\
              fn parameter_norm(x: Parameters) -> f32 {{\n    return sqrt({of_parameters});\n}}\n\n\
+             fn scaled_size(normal: Normal, x: Parameters) -> f32 {{\n    return {};\n}}\n\n\
              fn predicted_reduction(normal: Normal, made: Step) -> f32 {{\n    var sum = 0.0;\n{model}    return -sum;\n}}\n",
-            finite.join("\n        && ")
+            finite.join("\n        && "),
+            of_scaled.join(" + ")
         ));
     }
 
@@ -334,11 +351,7 @@ impl Writer<'_> {
                 let entry = self.unless_frozen(row, &entry, "0.0");
                 code += &format!("    let a{row}_{column} = {entry};\n");
             }
-            let damped = format!(
-                "normal.h{column}_{column} + damping * clamp(normal.h{column}_{column}, {}, {})",
-                float(MIN_DIAGONAL),
-                float(MAX_DIAGONAL)
-            );
+            let damped = format!("normal.h{column}_{column} + damping * {}", self.scale(column));
             code += &format!("    let a{column}_{column} = {};\n", self.unless_frozen(column, &damped, "1.0"));
         }
         // Row i of L times the pivots is m; l = m / pivot.

@@ -65,18 +65,28 @@ impl Template {
     /// # Errors
     /// `limit-exceeded` for residuals over too many different sets of parameters; `invalid-argument` for tables that do not fit
     /// the model.
-    pub fn new(model: Model, values: Vec<f64>, constant: &[bool], bounds: Option<(&[f64], &[f64])>) -> Result<Template> {
+    pub fn new(
+        model: Model,
+        values: Vec<f64>,
+        constant: &[bool],
+        bounds: Option<(&[f64], &[f64])>,
+    ) -> Result<Template> {
         let parameters = model.num_params as usize;
         if [values.len(), constant.len()].iter().any(|&length| length != parameters)
             || bounds.is_some_and(|(lower, upper)| lower.len() != parameters || upper.len() != parameters)
         {
-            return Err(Error::invalid_argument(format!("the template's tables do not have numParameters = {parameters} numbers")));
+            return Err(Error::invalid_argument(format!(
+                "the template's tables do not have numParameters = {parameters} numbers"
+            )));
         }
         let (mut free, mut blocks) = (Vec::new(), Vec::new());
         for array in &model.arrays {
             for number in 0..array.count {
-                let block =
-                    ParameterBlock { first: array.offset + number * array.dim, dim: array.dim, manifold: array.manifold };
+                let block = ParameterBlock {
+                    first: array.offset + number * array.dim,
+                    dim: array.dim,
+                    manifold: array.manifold,
+                };
                 let count = free.len();
                 add_free(&mut free, block, constant, bounds);
                 if free.len() > count {
@@ -100,7 +110,8 @@ impl Template {
 
     /// Residuals of a problem, over all groups.
     pub fn residuals(&self) -> u64 {
-        let of_group = |group: &Group| (group.instances.len() * self.model.batches[group.batch].class.outputs.len()) as u64;
+        let of_group =
+            |group: &Group| (group.instances.len() * self.model.batches[group.batch].class.outputs.len()) as u64;
         self.groups.iter().map(of_group).sum()
     }
 }

@@ -86,7 +86,8 @@ impl<'a> Draft<'a> {
     /// The residuals at the point, or at the trial point.
     fn residuals(&mut self, point: fn(u32) -> Source) -> Vec<NodeId> {
         let class = &self.template.model.batches[self.group.batch].class;
-        let mut inputs: Vec<NodeId> = self.group.parameters.iter().map(|&parameter| self.input(point(parameter))).collect();
+        let mut inputs: Vec<NodeId> =
+            self.group.parameters.iter().map(|&parameter| self.input(point(parameter))).collect();
         inputs.extend((0..class.data).map(|column| self.input(Source::Data(column))));
         inputs.extend((0..class.uniforms).map(|number| self.input(Source::Uniform(number))));
         self.graph.substitute(class.graph.graph(), &inputs, &class.outputs)
