@@ -38,4 +38,5 @@ export { covariance, type Covariance, type CovarianceOptions, type ParameterBloc
 export { rank, type DirectionEntry, type RankOptions, type RankResult } from './rank.js';
 export { levenbergMarquardt, NonlinearLeastSquares, type LevenbergMarquardtOptions } from './levenberg-marquardt.js';
 export { solve } from './solve.js';
+export { solveMany, type ManyBatch, type ManyOptions, type ManyResult } from './solve-many.js';
 export type { IterationSummary, SolveOptions, SolveResult, Termination } from './solve-options.js';

@@ -10,6 +10,7 @@ mod covariance;
 mod error;
 mod expression;
 mod functions;
+mod many;
 mod problem;
 mod solve;
 mod start;
