@@ -5,6 +5,7 @@ import { CompressedRows, type CsrMatrix } from './csr-matrix.js';
 import { makeDisposable } from './dispose.js';
 import type { Instance } from './loading.js';
 import { copyNumbersOfLength, type Numbers } from './numeric-arguments.js';
+import type { ParameterBlocks } from './parameter-array.js';
 import { Problem } from './problem.js';
 import { CallQueue } from './queue.js';
 import type { RawFunctions, RawSolveResult } from './raw.js';
@@ -28,6 +29,8 @@ import type { Scalar, Value } from './value.js';
 export class GpuCompiledFunctions {
   /** Which engine computes. */
   readonly backend: 'gpu' | 'cpu';
+  /** @internal Whether the CPU may go on where the GPU comes to its limits: the backend was not asked for. */
+  readonly mayTakeOver: boolean;
   /** Why 'auto' took the CPU; null on the GPU, and where the CPU was asked for. */
   readonly fallbackReason: string | null;
   /** All parameters, constant ones included. */
@@ -58,6 +61,7 @@ export class GpuCompiledFunctions {
     this.instance = instance;
     this.handle = raw;
     this.backend = compiled.backend;
+    this.mayTakeOver = compiled.chosen;
     this.fallbackReason = compiled.fallbackReason;
     this.numParams = subject.numParams;
     this.numResiduals = subject.numResiduals;
@@ -95,6 +99,11 @@ export class GpuCompiledFunctions {
   /** Whether dispose() was called. @internal */
   get isDisposed(): boolean {
     return this.queue.isDisposed;
+  }
+
+  /** The problem's arrays, in order; null where params were compiled. @internal */
+  get parameterArrays(): readonly ParameterBlocks[] | null {
+    return this.subject.arrays;
   }
 
   /** Residuals per kernel. */
@@ -176,6 +185,11 @@ export class GpuCompiledFunctions {
       if (readBack) this.receive(result.x, writeBack);
       return result;
     });
+  }
+
+  /** @internal Runs a call that changes no numbers. */
+  callWith<T>(work: (handle: RawFunctions) => Promise<T>): Promise<T> {
+    return this.call(work);
   }
 
   private beginCall(): { edits: Edits; writeBack: WriteBack } {

@@ -24,11 +24,13 @@ mod least_squares;
 pub mod normal;
 pub mod plans;
 pub mod record;
+mod sizes;
 pub mod texts;
 mod titles;
 
 pub use engine::Engine;
 pub use least_squares::LeastSquares;
+pub use sizes::Sizes;
 
 /// Which scalar of the residuals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -62,18 +64,31 @@ pub struct Functions {
     model: Model,
     engine: Engine,
     values: Vec<f64>,
+    /// The current parameters are on the device, and `values` are older.
+    ahead: bool,
     constant: Vec<bool>,
     bounds: Option<(Vec<f64>, Vec<f64>)>,
     pattern: Option<Pattern>,
     tangents: Option<least_squares::Tangents>,
+    /// Until constants or enabled blocks change.
+    sizes: Option<[Sizes; 2]>,
 }
 
 impl Functions {
     /// Compiled functions at the given parameters.
     pub fn new(model: Model, engine: Engine, values: Vec<f64>) -> Result<Functions> {
         let constant = vec![false; model.num_params as usize];
-        let mut functions =
-            Functions { model, engine, values: Vec::new(), constant, bounds: None, pattern: None, tangents: None };
+        let mut functions = Functions {
+            model,
+            engine,
+            values: Vec::new(),
+            ahead: false,
+            constant,
+            bounds: None,
+            pattern: None,
+            tangents: None,
+            sizes: None,
+        };
         functions.set_values(values)?;
         Ok(functions)
     }
@@ -88,7 +103,7 @@ impl Functions {
         &self.engine
     }
 
-    /// The current parameters.
+    /// The current parameters, unless a solve has left them on the device: then those before it, until [`Functions::bring_values`].
     pub fn values(&self) -> &[f64] {
         &self.values
     }
@@ -102,14 +117,50 @@ impl Functions {
     pub fn set_values(&mut self, values: Vec<f64>) -> Result<()> {
         self.expect_parameters(values.len())?;
         self.values = values;
+        self.ahead = false;
         self.engine.publish(&self.values)
+    }
+
+    /// The engine on the device, if that is what evaluates, and its model.
+    #[cfg(target_arch = "wasm32")]
+    pub fn on_device(&mut self) -> Option<(&mut gpu::GpuEngine, &Model)> {
+        match &mut self.engine {
+            Engine::Cpu(_) => None,
+            Engine::Gpu(engine) => Some((engine, &self.model)),
+        }
+    }
+
+    /// A solver has moved the parameters that the device publishes: they are the current ones from now on.
+    pub fn leave_on_device(&mut self) {
+        self.ahead = true;
+    }
+
+    /// Brings the current parameters here, if a solve has left them on the device. Numbers that have not moved keep all their digits.
+    pub async fn bring_values(&mut self) -> Result<()> {
+        if !self.ahead {
+            return Ok(());
+        }
+        let published = self.engine.published_values().await?;
+        for (value, published) in self.values.iter_mut().zip(published) {
+            if *value as f32 != published {
+                *value = published.into();
+            }
+        }
+        self.ahead = false;
+        Ok(())
     }
 
     /// Says which parameters are constant.
     pub fn set_constant(&mut self, constant: Vec<bool>) -> Result<()> {
         self.expect_parameters(constant.len())?;
         self.constant = constant;
+        self.sizes = None;
         Ok(())
+    }
+
+    /// How large the problem is, whole and reduced to what is free and takes part.
+    pub fn sizes(&mut self) -> [Sizes; 2] {
+        *self.sizes.get_or_insert_with(|| Sizes::of(&self.model, &self.constant))
     }
 
     /// Lower and upper bounds, infinite where there are none; no bounds at all until they are set.
@@ -153,6 +204,11 @@ impl Functions {
         }
     }
 
+    /// Brings data that the application writes on the device into the model's tables, for evaluations on the CPU.
+    pub async fn bring_shared_data(&mut self) -> Result<()> {
+        self.engine.read_shared_data(&mut self.model).await
+    }
+
     /// Sets a block's weight.
     pub fn set_weight(&mut self, block: usize, weight: f64) -> Result<()> {
         self.block_mut(block)?.weight = weight;
@@ -169,6 +225,7 @@ impl Functions {
     pub fn set_enabled(&mut self, block: usize, enabled: bool) -> Result<()> {
         let changed = std::mem::replace(&mut self.block_mut(block)?.enabled, enabled) != enabled;
         if changed {
+            self.sizes = None;
             self.engine.enabled_changed();
         }
         Ok(())
@@ -190,21 +247,24 @@ impl Functions {
     }
 
     /// The point to evaluate at: the one given, or the current one.
-    fn point(&self, x: Option<&[f64]>) -> Result<Vec<f64>> {
-        let Some(x) = x else { return Ok(self.values.clone()) };
+    async fn point(&mut self, x: Option<&[f64]>) -> Result<Vec<f64>> {
+        let Some(x) = x else {
+            self.bring_values().await?;
+            return Ok(self.values.clone());
+        };
         self.expect_parameters(x.len())?;
         Ok(x.to_vec())
     }
 
     /// All residuals, in the order in which they were given.
     pub async fn evaluate(&mut self, x: Option<&[f64]>) -> Result<Vec<f64>> {
-        let x = self.point(x)?;
+        let x = self.point(x).await?;
         self.engine.values(&self.model, &x).await
     }
 
     /// An objective and its gradient.
     pub async fn evaluate_with_gradient(&mut self, objective: Objective, x: Option<&[f64]>) -> Result<Evaluation> {
-        let x = self.point(x)?;
+        let x = self.point(x).await?;
         self.evaluate_at(objective, &x).await
     }
 
@@ -255,7 +315,7 @@ impl Functions {
 
     /// Residuals and Jacobian. Columns of constant parameters are explicit zeros.
     pub async fn evaluate_jacobian(&mut self, x: Option<&[f64]>) -> Result<Linearisation> {
-        let x = self.point(x)?;
+        let x = self.point(x).await?;
         let pattern = match self.pattern.take() {
             Some(pattern) => pattern,
             None => {

@@ -4,7 +4,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { GpuCompiledFunctions, GpuContext, init, lbfgs, Problem, V } from '../../pkg-template/dist/index.js';
+import { GpuCompiledFunctions, GpuContext, init, lbfgs, levenbergMarquardt, NonlinearLeastSquares, Problem, solve, V } from '../../pkg-template/dist/index.js';
 import { deferred, install, residuaError, settle } from './fake-module.mjs';
 
 async function compiled(options) {
@@ -271,6 +271,32 @@ test('true from onIteration and a fired signal stop a solve; what onIteration th
   assert.equal(stopped.report(), 'a table');
   assert.equal((await lbfgs(functions, { signal: AbortSignal.abort() })).termination, 'aborted');
   await assert.rejects(lbfgs(functions, { onIteration: () => { throw new RangeError('mine'); } }), /mine/);
+});
+
+test('the options of levenbergMarquardt reach the module complete, and whether the CPU may take over', async () => {
+  const complete = {
+    maxIterations: 100, maxTimeMs: Infinity, costTolerance: 1e-6, gradientTolerance: 1e-6, parameterTolerance: 1e-6, linearSolver: 'auto',
+    initialDamping: 1e-3, maxLinearIterations: 100, linearTolerance: 0.1, readBack: 1,
+  };
+  const chosen = await compiled({ fallbackThreshold: 0 });
+  await levenbergMarquardt(chosen.functions);
+  assert.deepEqual(chosen.raw.options, { ...complete, takeOver: 1 });
+  const asked = await compiled({ backend: 'gpu' });
+  await NonlinearLeastSquares.solve(asked.functions, { linearSolver: 'pcg', linearTolerance: 0, readBack: false });
+  assert.deepEqual(asked.raw.options, { ...complete, linearSolver: 'pcg', linearTolerance: 0, readBack: 0, takeOver: 0 });
+  const onCpu = await compiled({ backend: 'cpu' });
+  await levenbergMarquardt(onCpu.functions, { linearSolver: 'dense-qr' });
+  assert.equal(onCpu.raw.options.parameterTolerance, 1e-8);
+});
+
+test('solve() takes Levenberg-Marquardt unless told otherwise', async () => {
+  const { fake, problem } = await compiled();
+  await solve(problem);
+  await solve(problem, { method: 'lm', maxIterations: 3 });
+  await solve(problem, { method: 'lbfgs' });
+  const names = fake.compiled.slice(-3).map((raw) => raw.log.map(([name]) => name).filter((name) => name !== 'setValues'));
+  assert.deepEqual(names, [['levenbergMarquardt'], ['levenbergMarquardt'], ['lbfgs']]);
+  assert.equal(fake.compiled.at(-1).options.leastSquares, 1);
 });
 
 test('the options of lbfgs reach the module complete', async () => {

@@ -128,9 +128,22 @@ export function install({ gpu = true } = {}) {
     evaluateSumWithGradient() {
       return this.run('sum', () => ({ value: 0, gradient: new Float64Array(this.x.length) }));
     }
+    covariance(blocks) {
+      this.covarianceOf = blocks && Array.from(blocks);
+      return this.run('covariance', () => Float64Array.from(fake.covariance));
+    }
+    rank(tolerance) {
+      return this.run('rank', () => ({ ...fake.rank, tolerance }));
+    }
     lbfgs(options, onIteration, aborted) {
+      return this.solve('lbfgs', options, onIteration, aborted);
+    }
+    levenbergMarquardt(options, onIteration, aborted) {
+      return this.solve('levenbergMarquardt', options, onIteration, aborted);
+    }
+    solve(name, options, onIteration, aborted) {
       this.options = options;
-      return this.run('lbfgs', () => {
+      return this.run(name, () => {
         let stopped = aborted();
         for (let iteration = 0; !stopped && iteration < 3; iteration++) stopped = onIteration({ iteration, cost: 1 }) || aborted();
         this.x = this.x.map((value) => value + 100);

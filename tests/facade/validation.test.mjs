@@ -4,7 +4,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { geometry, GpuCompiledFunctions, GpuContext, lbfgs, loss, Mat3, Problem, V, Vec3 } from '../../pkg-template/dist/index.js';
+import { geometry, GpuCompiledFunctions, GpuContext, lbfgs, levenbergMarquardt, loss, Mat3, Problem, V, Vec3 } from '../../pkg-template/dist/index.js';
 import { install, residuaError } from './fake-module.mjs';
 
 /** A problem with an array `p` of 3 blocks of 2 numbers, one `q` of 2 numbers, and a block with data. */
@@ -49,6 +49,7 @@ const CASES = [
   ['an unknown manifold', ({ p }) => p.setManifold('torus'), /manifold: got "torus"; takes one of 'euclidean'/],
   ['a manifold of another dimension', ({ p }) => p.setManifold('unit-quaternion'), /'unit-quaternion' for blocks of 2/],
   ['bounds on a manifold', ({ q }) => { q.setManifold('angle'); q.setBounds({ lower: 0 }); }, /bounds for "q", which has the manifold 'angle'/],
+  ['constant coordinates on a manifold', ({ p }) => { p.setManifold('unit-vector'); p.setConstant([0], true, [1]); }, /coordinates: got some coordinates of blocks on the manifold 'unit-vector'/],
   ['a manifold on bounds', ({ q }) => { q.setBounds({ lower: 0 }); q.setManifold('angle'); }, /'angle' for "q", which has bounds/],
   // Inputs.
   ['an index out of range', ({ p }) => p.at([0, 1, 3]), /p\.at: indices\[2\]: got 3; takes a whole number from 0 below the number of blocks of "p", 3/],
@@ -120,7 +121,7 @@ function detached(numbers) {
   return numbers;
 }
 const throwing = { valueOf() { throw new RangeError('mine'); } };
-const functionsOf = async () => (install(), compile([V.W(1), V.W(2)], ([a, b]) => a.mul(b)));
+const functionsOf = async (options) => (install(), compile([V.W(1), V.W(2)], ([a, b]) => a.mul(b), options));
 
 // Every argument that takes a list: its name, how it is given, a right list, and a typed one to detach.
 for (const [argument, act, right, typed] of [
@@ -188,6 +189,9 @@ for (const [argument, act] of [
   ...['maxIterations', 'maxTimeMs', 'costTolerance', 'gradientTolerance', 'parameterTolerance', 'historySize', 'maxLineSearchSteps', 'c1', 'c2'].map(
     (name) => [`lbfgs: ${name}`, async (_, value) => lbfgs(await functionsOf(), { [name]: value })],
   ),
+  ...['initialDamping', 'maxLinearIterations', 'linearTolerance'].map(
+    (name) => [`levenbergMarquardt: ${name}`, async (_, value) => levenbergMarquardt(await functionsOf(), { [name]: value })],
+  ),
 ]) {
   test(`${argument} names what is no number`, async () => {
     for (const [wrong, got] of [[1n, 'the bigint 1n'], [Symbol('s'), 'a symbol'], ['1', '"1"'], [throwing, 'an object']]) {
@@ -225,6 +229,12 @@ for (const [name, act, code, message] of [
   ['an unknown power preference', () => GpuContext.create({ powerPreference: 'high' }), 'invalid-argument', /powerPreference: got "high"/],
   ['x of another length', async () => (await functionsOf()).evaluate([1]), 'invalid-argument', /evaluate: x: got 1 numbers; takes 2/],
   ['x with NaN', async () => (await functionsOf()).evaluateJacobian([1, NaN]), 'invalid-argument', /evaluateJacobian: x\[1\]: got NaN/],
+  ['Levenberg-Marquardt of something else', () => levenbergMarquardt({}), 'invalid-argument', /levenbergMarquardt: functions: got an object; takes GpuCompiledFunctions/],
+  ['an unknown linear solver', async () => levenbergMarquardt(await functionsOf(), { linearSolver: 'lu' }), 'invalid-argument', /linearSolver: got "lu"; takes one of 'auto'/],
+  ['a direct solver on the GPU', async () => levenbergMarquardt(await functionsOf({ backend: 'gpu' }), { linearSolver: 'dense-qr' }), 'invalid-argument', /linearSolver: got "dense-qr"; takes 'auto' or 'pcg' with functions on the GPU/],
+  ['a negative damping', async () => levenbergMarquardt(await functionsOf(), { initialDamping: -1 }), 'invalid-argument', /initialDamping: got -1/],
+  ['no linear iterations', async () => levenbergMarquardt(await functionsOf(), { maxLinearIterations: 0 }), 'invalid-argument', /maxLinearIterations: got 0/],
+  ['a linear tolerance of 1', async () => levenbergMarquardt(await functionsOf(), { linearTolerance: 1 }), 'invalid-argument', /linearTolerance: got 1/],
   ['lbfgs of something else', () => lbfgs(new Problem()), 'invalid-argument', /lbfgs: functions: got a Problem; takes GpuCompiledFunctions/],
   ['iterations below 0', async () => lbfgs(await functionsOf(), { maxIterations: -1 }), 'invalid-argument', /maxIterations: got -1/],
   ['a NaN tolerance', async () => lbfgs(await functionsOf(), { costTolerance: NaN }), 'invalid-argument', /costTolerance: got NaN/],
