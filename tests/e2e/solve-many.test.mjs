@@ -135,7 +135,7 @@ test('what does not fit is named', async () => {
     const p = line.parameters('line', { dim: 2, values: [0, 0] });
     line.residuals('points', { inputs: { p: p.shared(), y: line.data([1, 3]) }, residual: ({ p, y }) => p.x.add(p.y).sub(y) });
     const large = new Problem();
-    const many = large.parameters('many', { dim: 20, values: new Array(20).fill(1) });
+    const many = large.parameters('many', { dim: 20, values: Array.from({ length: 20 }, () => 1) });
     large.residuals('all', { inputs: { x: many.shared() }, residual: ({ x }) => x });
     const calls = [
       () => solveMany({}, { count: 1 }),

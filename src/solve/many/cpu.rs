@@ -40,7 +40,8 @@ pub async fn solve_many(
         group.instances.len() * width
     };
     let layout = NormalLayout { free: template.free.len() };
-    let numbers: usize = template.groups.iter().map(of_group).sum::<usize>() + 2 * template.values.len() + layout.numbers();
+    let numbers: usize =
+        template.groups.iter().map(of_group).sum::<usize>() + 2 * template.values.len() + layout.numbers();
     let at_a_time = (NUMBERS_AT_A_TIME / numbers).clamp(1, 1024) as u32;
     let solver = Solver {
         template,
@@ -105,7 +106,7 @@ struct Problem {
     cost: f64,
     /// ‖x‖
     size: f64,
-    /// Frozen coordinates, as bits… of as many as there are.
+    /// Which coordinates are held at a bound.
     frozen: Vec<bool>,
     /// Whether it has moved since it was linearised, and by which step: none, at the start.
     moved: Option<Option<Progress>>,
