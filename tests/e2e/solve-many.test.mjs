@@ -49,7 +49,7 @@ for (const backend of ['gpu', 'cpu']) {
 
     test('bounds, constants, losses and manifolds are those of the template, data and starts those of the problem', async () => {
       const result = await page.evaluate(async (backend) => {
-        const { Problem, solveMany, loss, Vec3 } = window.residua;
+        const { Problem, solveMany, loss } = window.residua;
         const template = new Problem();
         const scale = template.parameters('scale', { dim: 2, values: [1, 5] });
         const rotation = template.parameters('rotation', { dim: 4, values: [1, 0, 0, 0] });
