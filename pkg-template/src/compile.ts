@@ -148,9 +148,10 @@ async function compileOn(
   return { instance, raw, backend: context === null ? 'cpu' : 'gpu', chosen, fallbackReason };
 }
 
-async function chooseContext(
+/** The device to use, or why it is the CPU. */
+export async function chooseContext(
   workload: number,
-  options: CompileOptions,
+  options: Pick<CompileOptions, 'backend' | 'context' | 'fallbackThreshold'>,
 ): Promise<{ context: GpuContext | null; fallbackReason: string | null }> {
   const backend = options.backend ?? 'auto';
   if (backend === 'cpu') return { context: null, fallbackReason: null };
@@ -191,13 +192,18 @@ class Progress {
   };
 }
 
+/** Checks which engine is asked for. `call` names the function in messages. */
+export function checkBackend(call: string, { backend, context }: Pick<CompileOptions, 'backend' | 'context'>): void {
+  if (backend !== undefined && backend !== 'auto' && backend !== 'gpu' && backend !== 'cpu') {
+    throw invalidArgument(`${call}: backend`, describe(backend), "'auto', 'gpu' or 'cpu'");
+  }
+  if (context !== undefined && !(context instanceof GpuContext)) throw invalidArgument(`${call}: context`, describe(context), 'a GpuContext');
+}
+
 function checkCompileOptions(options: CompileOptions): void {
   checkOptions('compile: options', options);
-  const { backend, context, batchSize, fallbackThreshold, onProgress, signal } = options;
-  if (backend !== undefined && backend !== 'auto' && backend !== 'gpu' && backend !== 'cpu') {
-    throw invalidArgument('compile: backend', describe(backend), "'auto', 'gpu' or 'cpu'");
-  }
-  if (context !== undefined && !(context instanceof GpuContext)) throw invalidArgument('compile: context', describe(context), 'a GpuContext');
+  checkBackend('compile', options);
+  const { batchSize, fallbackThreshold, onProgress, signal } = options;
   if (batchSize !== undefined) checkWholeNumber('compile: batchSize', batchSize, 1);
   if (fallbackThreshold !== undefined && !(typeof fallbackThreshold === 'number' && fallbackThreshold >= 0)) {
     throw invalidArgument('compile: fallbackThreshold', describe(fallbackThreshold), 'a number of residuals, at least 0');

@@ -5,6 +5,7 @@ import { CompressedRows, type CsrMatrix } from './csr-matrix.js';
 import { makeDisposable } from './dispose.js';
 import type { Instance } from './loading.js';
 import { copyNumbersOfLength, type Numbers } from './numeric-arguments.js';
+import type { ParameterBlocks } from './parameter-array.js';
 import { Problem } from './problem.js';
 import { CallQueue } from './queue.js';
 import type { RawFunctions, RawSolveResult } from './raw.js';
@@ -100,6 +101,11 @@ export class GpuCompiledFunctions {
     return this.queue.isDisposed;
   }
 
+  /** The problem's arrays, in order; null where params were compiled. @internal */
+  get parameterArrays(): readonly ParameterBlocks[] | null {
+    return this.subject.arrays;
+  }
+
   /** Residuals per kernel. */
   get kernelReuseFactor(): number {
     return this.numResiduals / this.kernelCount;
@@ -179,6 +185,11 @@ export class GpuCompiledFunctions {
       if (readBack) this.receive(result.x, writeBack);
       return result;
     });
+  }
+
+  /** @internal Runs a call that changes no numbers. */
+  callWith<T>(work: (handle: RawFunctions) => Promise<T>): Promise<T> {
+    return this.call(work);
   }
 
   private beginCall(): { edits: Edits; writeBack: WriteBack } {

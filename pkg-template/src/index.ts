@@ -34,6 +34,9 @@ export type { CompileOptions } from './compile.js';
 export type { CsrMatrix } from './csr-matrix.js';
 
 export { lbfgs, type LbfgsOptions } from './lbfgs.js';
+export { covariance, type Covariance, type CovarianceOptions, type ParameterBlock } from './covariance.js';
+export { rank, type DirectionEntry, type RankOptions, type RankResult } from './rank.js';
 export { levenbergMarquardt, NonlinearLeastSquares, type LevenbergMarquardtOptions } from './levenberg-marquardt.js';
 export { solve } from './solve.js';
+export { solveMany, type ManyBatch, type ManyOptions, type ManyResult } from './solve-many.js';
 export type { IterationSummary, SolveOptions, SolveResult, Termination } from './solve-options.js';

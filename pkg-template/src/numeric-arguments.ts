@@ -43,6 +43,17 @@ export function copyNumbersOfLength(argument: string, values: unknown, length: n
   return copy;
 }
 
+/** A copy of `length` numbers that need not be finite: of many problems, one with a NaN is no reason to refuse the others. */
+export function copyAnyNumbers(argument: string, values: unknown, length: number, meaning: string): Float64Array {
+  const list = checkList(argument, values, 'an array of numbers');
+  if (list.length !== length) throw invalidArgument(argument, `${list.length} numbers`, `${length}: ${meaning}`);
+  if (Array.isArray(list)) {
+    const other = list.findIndex((value) => typeof value !== 'number');
+    if (other >= 0) throw invalidArgument(`${argument}[${other}]`, describe(list[other]), 'a number');
+  }
+  return new Float64Array(list as ArrayLike<number>);
+}
+
 /** A copy of indices, each below `count` things called `what`. */
 export function copyIndices(argument: string, indices: unknown, count: number, what: string): Uint32Array {
   const list = checkList(argument, indices, 'an array of indices');

@@ -155,6 +155,16 @@ export interface RawFunctions {
     entries: Float64Array;
   }>;
   checkGradients(x?: Float64Array): Promise<{ maxRelativeError: number; residual: number; parameter: number }>;
+  /** Of the blocks that begin at these parameters, row after row. */
+  covariance(blocks?: Uint32Array): Promise<Float64Array>;
+  /** Free direction k has the entries offsets[k] .. offsets[k + 1] of parameters and values. */
+  rank(tolerance: number): Promise<{
+    rank: number;
+    columns: number;
+    offsets: Uint32Array;
+    parameters: Uint32Array;
+    values: Float64Array;
+  }>;
   levenbergMarquardt(
     options: RawLevenbergMarquardtOptions,
     onIteration: (summary: RawIteration) => boolean,
@@ -179,6 +189,40 @@ export interface RawFunctions {
   ): GPUBuffer | null;
   download(): Promise<Float64Array>;
   dispose(): void;
+}
+
+/** What a solver of many problems gives back: problem after problem. */
+export interface RawManyResult {
+  x: Float64Array;
+  cost: Float64Array;
+  iterations: Uint32Array;
+  /** Positions in `terminations`. */
+  termination: Uint8Array;
+  terminations: string[];
+  converged: number;
+  computationTime: number;
+}
+
+/** A template and its batch on their way into a solve, which consumes them. */
+export interface RawMany {
+  setConstant(mask: Uint8Array): void;
+  setBounds(lower: Float64Array, upper: Float64Array): void;
+  setBlock(block: number, weight: number, kind: string, a: number, b: number, factor: number, enabled: boolean): void;
+  addParameters(first: number, length: number, values: Float64Array): void;
+  addData(recipe: number, firstColumn: number, sources: Uint32Array, length: number, values: Float64Array): void;
+  solve(
+    context: RawContext | undefined,
+    options: {
+      maxIterations: number;
+      costTolerance: number;
+      gradientTolerance: number;
+      parameterTolerance: number;
+      initialDamping: number;
+    },
+    onProgress: ((done: number) => void) | undefined,
+    aborted: () => boolean,
+  ): Promise<RawManyResult>;
+  free(): void;
 }
 
 /** The exports of the glue. */
@@ -211,6 +255,9 @@ export interface RawModule {
       aborted: (() => boolean) | undefined,
     ): Promise<RawFunctions>;
   };
+  RawMany: {
+    new (problem: RawProblem, values: Float64Array, count: number): RawMany;
+  };
   /** The value of a tape's position in double precision. */
   evaluateExpression(
     ops: Uint8Array,
@@ -239,8 +286,9 @@ interface ClassOf<T> {
 }
 
 /** Every name of the boundary, without the types that the generated declarations don't have. */
-interface ExportedNames extends Record<Exclude<keyof RawModule, 'RawProblem' | 'RawContext' | 'RawFunctions'>, unknown> {
+interface ExportedNames extends Record<Exclude<keyof RawModule, 'RawProblem' | 'RawContext' | 'RawFunctions' | 'RawMany'>, unknown> {
   readonly RawProblem: ClassOf<RawProblem> & Record<keyof RawModule['RawProblem'], unknown>;
   readonly RawContext: ClassOf<RawContext> & Record<keyof RawModule['RawContext'], unknown>;
   readonly RawFunctions: ClassOf<RawFunctions> & Record<keyof RawModule['RawFunctions'], unknown>;
+  readonly RawMany: ClassOf<RawMany>;
 }

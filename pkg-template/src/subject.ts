@@ -29,6 +29,8 @@ export interface Subject {
   readonly numResiduals: number;
   /** Residuals, where one that is a long sum counts as about as many as it has terms: what makes the GPU worth its while. */
   readonly workload: number;
+  /** The parameter arrays, in order; null where there are params instead. */
+  readonly arrays: readonly ParameterBlocks[] | null;
   /** The numbers at the moment of compiling. */
   readonly startValues: Float64Array;
   /** Hands the recording over; again, if the first engine could not take it. */
@@ -51,7 +53,7 @@ export class ProblemSubject implements Subject {
   readonly numResiduals: number;
   readonly workload: number;
   readonly startValues: Float64Array;
-  private readonly arrays: readonly ParameterBlocks[];
+  readonly arrays: readonly ParameterBlocks[];
   private readonly blocks: readonly ResidualInstances[];
   private readonly blockIds = new Map<ResidualInstances, number>();
   private readonly recipeIds = new Map<ResidualInstances, number[]>();
@@ -219,6 +221,7 @@ const OPERATIONS_OF_A_TERM = 32;
 
 /** A list of params and the tape recorded over them. */
 export class ParamsSubject implements Subject {
+  readonly arrays = null;
   readonly numParams: number;
   readonly numResiduals: number;
   readonly workload: number;

@@ -19,6 +19,7 @@ mod op_codes;
 mod simplify;
 #[cfg(test)]
 mod simplify_test;
+mod substitute;
 
 pub use evaluate::evaluate;
 pub use op::{Op, leaf};

@@ -6,9 +6,11 @@
 //! views of this memory. Errors cross as JavaScript `Error` objects with the properties `code`, `message` and `wgsl`.
 
 mod context;
+mod covariance;
 mod error;
 mod expression;
 mod functions;
+mod many;
 mod problem;
 mod solve;
 mod start;

@@ -49,6 +49,19 @@ impl LossKind {
         LossKind::Tolerant,
     ];
 
+    /// Whether ρ″ is positive anywhere: every other kind grows ever more slowly.
+    pub fn can_be_convex(self) -> bool {
+        match self {
+            LossKind::Tolerant => true,
+            LossKind::Squared
+            | LossKind::Huber
+            | LossKind::SoftL1
+            | LossKind::Cauchy
+            | LossKind::Arctan
+            | LossKind::Tukey => false,
+        }
+    }
+
     /// The name that the public contract gives it.
     pub fn name(self) -> &'static str {
         match self {

@@ -39,6 +39,7 @@ pub mod feasible;
 pub mod lbfgs;
 pub mod levenberg_marquardt;
 pub mod line_search;
+pub mod many;
 pub mod options;
 pub mod rank;
 pub mod report;

@@ -128,6 +128,13 @@ export function install({ gpu = true } = {}) {
     evaluateSumWithGradient() {
       return this.run('sum', () => ({ value: 0, gradient: new Float64Array(this.x.length) }));
     }
+    covariance(blocks) {
+      this.covarianceOf = blocks && Array.from(blocks);
+      return this.run('covariance', () => Float64Array.from(fake.covariance));
+    }
+    rank(tolerance) {
+      return this.run('rank', () => ({ ...fake.rank, tolerance }));
+    }
     lbfgs(options, onIteration, aborted) {
       return this.solve('lbfgs', options, onIteration, aborted);
     }

@@ -320,6 +320,9 @@ impl Machine<'_> {
             TypeInner::Vector { size, scalar } => {
                 Value::Composite(vec![Value::of_bits(scalar.kind, 0); *size as usize])
             }
+            TypeInner::Struct { members, .. } => {
+                Value::Composite(members.iter().map(|member| self.zero(member.ty)).collect())
+            }
             other => panic!("no variable of these shaders: {other:?}"),
         }
     }

@@ -6,9 +6,10 @@
  */
 import { GpuContext } from 'residua';
 import { showStatus, webGpuStatus } from '../webgpu-status.js';
+import * as many from './many.js';
 import * as springsLm from './springs-lm.js';
 
-const REGISTRY = [springsLm];
+const REGISTRY = [springsLm, many];
 
 const query = new URLSearchParams(location.search);
 const element = (id) => document.getElementById(id);

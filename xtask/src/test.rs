@@ -93,10 +93,11 @@ impl Session<'_> {
 
     /// The tests that stand on the packed package. Without one they have failed: an older one would prove nothing.
     fn browser_tests(&mut self) -> Outcome {
-        const RUNNERS: [(&str, &str); 4] = [
+        const RUNNERS: [(&str, &str); 5] = [
             ("facade tests", "tests/facade"),
             ("page code in Node", "tests/www"),
             ("page tests in Chromium", "tests/e2e"),
+            ("truth in Chromium", "tests/truth"),
             ("consumers of the package", "tests/consumers"),
         ];
         if !self.wanted("package") && !RUNNERS.iter().any(|(name, _)| self.wanted(name)) {

@@ -6,6 +6,7 @@ use std::fmt::Write;
 use rustc_hash::FxHashSet;
 
 use crate::codegen::wgsl::import::{Imports, function_names};
+use crate::codegen::wgsl::program::Binding;
 use crate::codegen::wgsl::{literal, operation};
 use crate::codegen::{Address, Element, Kernel, Load};
 use crate::graph::{Graph, InputId, Node, NodeId, Op};
@@ -58,6 +59,8 @@ pub(super) enum Inputs<'a> {
     Parameters(&'a [&'static str]),
     /// Loads of a kernel.
     Loads(&'a Kernel),
+    /// What the program around has, to be bound to names on first use.
+    Bound(&'a [Binding]),
 }
 
 /// Writes the code of one graph.
@@ -213,6 +216,12 @@ impl<'a> Body<'a> {
             Node::Literal(bits) => literal::text(f64::from_bits(bits), self.imports),
             Node::Input(InputId(input)) => match self.inputs {
                 Inputs::Parameters(parameters) => parameters[input as usize].to_owned(),
+                Inputs::Bound(bindings) => {
+                    let Binding { name, expression } = &bindings[input as usize];
+                    let name = self.names.fresh(name.clone());
+                    self.line(&format!("let {name} = {expression};"));
+                    name
+                }
                 Inputs::Loads(kernel) => match kernel.loads[input as usize] {
                     Load::Read { buffer, address } => self.read_number(kernel, buffer, address),
                     Load::Call { call, result } => self.call(kernel, call, result),

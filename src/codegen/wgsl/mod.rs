@@ -15,12 +15,14 @@ mod body;
 mod import;
 mod literal;
 mod operation;
+mod program;
 pub(crate) mod source;
 mod static_shader;
 
 use body::{Body, Inputs, Names, comment};
 use import::Imports;
 pub use import::compose;
+pub use program::{Binding, ProgramText};
 pub use static_shader::compose_with;
 
 /// Threads a workgroup, which is also the number of instances that a partial sum covers.

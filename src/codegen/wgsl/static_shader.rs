@@ -1,8 +1,8 @@
 //! Static shaders with functions that are defined as graphs.
 
 use super::body::{Body, Inputs, Names};
-use super::import::{Imports, indent, split};
-use super::write_function;
+use super::import::Imports;
+use super::program::ProgramText;
 use crate::codegen::Function;
 
 /// A static shader together with functions of graphs and everything that either imports, each once.
@@ -11,22 +11,14 @@ use crate::codegen::Function;
 /// selector before them. Functions answer out-of-domain operands from the uniform: the shader declares a `dispatch` with members
 /// `nan` and `zero`, as generated kernels do.
 pub fn compose_with(source: &'static str, functions: &[&Function]) -> String {
-    let (names, body) = split(source);
-    let mut imports = Imports::default();
-    names.into_iter().for_each(|name| imports.import(name));
-    let mut text = String::new();
-    indent(body, &mut text);
-    for function in functions {
-        text += &match function.cases.as_slice() {
-            [_] => write_plain_function(function, &mut imports),
-            _ => write_function(function, &mut imports),
-        };
-    }
-    text + &imports.text()
+    let mut program = ProgramText::new();
+    program.push_shader(source);
+    functions.iter().for_each(|function| program.push_function(function));
+    program.finish()
 }
 
 /// A function of one case, without a selector.
-fn write_plain_function(function: &Function, imports: &mut Imports) -> String {
+pub(super) fn write_plain_function(function: &Function, imports: &mut Imports) -> String {
     let case = &function.cases[0];
     let result = super::result_type(function);
     let parameters: Vec<String> = function.parameters.iter().map(|name| format!("{name}: f32")).collect();

@@ -1,0 +1,197 @@
+//! Many small problems of one shape.
+
+use js_sys::{Array, Float64Array, Function, Object, Promise, Uint8Array, Uint32Array};
+use wasm_bindgen::prelude::*;
+
+use crate::clock::now_ms;
+use crate::error::{Error, Result};
+use crate::losses::LossParameters;
+use crate::solve::many::{Audience, Batch, ManyOptions, ManySolutions, Template, Varying, cpu, gpu};
+use crate::solve::rules::Tolerances;
+use crate::solve::summary::Termination;
+
+use super::context::RawContext;
+use super::error::to_js;
+use super::problem::RawProblem;
+use super::value::{number, promise, set};
+
+/// A template while its settings and the batch's numbers are handed over; solving consumes it.
+#[wasm_bindgen]
+pub struct RawMany {
+    problem: RawProblem,
+    values: Vec<f64>,
+    constant: Vec<bool>,
+    bounds: Option<(Vec<f64>, Vec<f64>)>,
+    settings: Vec<Setting>,
+    batch: Batch<'static>,
+}
+
+/// Settings of a residual block.
+struct Setting {
+    block: u32,
+    weight: f64,
+    loss: LossParameters,
+    enabled: bool,
+}
+
+/// Numbers that stay where JavaScript has them and are read a piece at a time.
+fn numbers(array: Float64Array) -> crate::solve::many::Numbers<'static> {
+    Box::new(move |first, into| {
+        array.subarray(first as u32, (first + into.len()) as u32).copy_to(into);
+    })
+}
+
+#[wasm_bindgen]
+impl RawMany {
+    /// A template at its parameters, and how many problems there are.
+    #[wasm_bindgen(constructor)]
+    pub fn new(problem: RawProblem, values: Vec<f64>, count: u32) -> RawMany {
+        let constant = vec![false; values.len()];
+        RawMany {
+            problem,
+            values,
+            constant,
+            bounds: None,
+            settings: Vec::new(),
+            batch: Batch { count, ..Batch::default() },
+        }
+    }
+
+    /// Says which parameters are constant: 1 where they are.
+    #[wasm_bindgen(js_name = setConstant)]
+    pub fn set_constant(&mut self, mask: Vec<u8>) {
+        self.constant = mask.into_iter().map(|constant| constant != 0).collect();
+    }
+
+    /// Sets box bounds, infinite where there are none.
+    #[wasm_bindgen(js_name = setBounds)]
+    pub fn set_bounds(&mut self, lower: Vec<f64>, upper: Vec<f64>) {
+        self.bounds = Some((lower, upper));
+    }
+
+    /// Sets a block's weight, its loss, and whether it takes part.
+    #[allow(clippy::too_many_arguments)]
+    #[wasm_bindgen(js_name = setBlock)]
+    pub fn set_block(
+        &mut self,
+        block: u32,
+        weight: f64,
+        kind: &str,
+        a: f64,
+        b: f64,
+        factor: f64,
+        enabled: bool,
+    ) -> Result<(), JsValue> {
+        let loss = LossParameters::new(kind, a, b, factor).map_err(to_js)?;
+        self.settings.push(Setting { block, weight, loss, enabled });
+        Ok(())
+    }
+
+    /// Starts of the problems, problem after problem, for `length` parameters from `first` on.
+    #[wasm_bindgen(js_name = addParameters)]
+    pub fn add_parameters(&mut self, first: u32, length: u32, values: Float64Array) {
+        self.batch.parameters.push((first, length as usize, numbers(values)));
+    }
+
+    /// Data of the problems, problem after problem, `length` numbers each, for the columns of a recipe from `firstColumn` on;
+    /// `sources` says for each number of these columns, column after column, where among a problem's it stands.
+    #[wasm_bindgen(js_name = addData)]
+    pub fn add_data(&mut self, recipe: u32, first_column: u32, sources: Vec<u32>, length: u32, values: Float64Array) {
+        let (batch, length, numbers) = (recipe as usize, length as usize, numbers(values));
+        self.batch.data.push(Varying { batch, first_column, sources, length, numbers });
+    }
+
+    /// Solves on the device of a context, or without one on the CPU. Resolves with
+    /// `{ x, cost, iterations, termination, converged, computationTime }`, where `termination` holds codes of `terminations`.
+    pub fn solve(
+        self,
+        context: Option<RawContext>,
+        options: JsValue,
+        on_progress: Option<Function>,
+        aborted: Function,
+    ) -> Promise {
+        let context = context.map(|context| context.context());
+        promise(async move {
+            let began = now_ms();
+            let mut callbacks = Callbacks { on_progress, aborted, thrown: None };
+            let solved = solve(self, context, &options, &mut callbacks).await;
+            match callbacks.thrown {
+                Some(thrown) => Err(thrown),
+                None => solved.map(|solutions| solutions_to_js(&solutions, now_ms() - began)).map_err(to_js),
+            }
+        })
+    }
+}
+
+struct Callbacks {
+    on_progress: Option<Function>,
+    aborted: Function,
+    thrown: Option<JsValue>,
+}
+
+impl Audience for Callbacks {
+    fn progress(&mut self, done: u32) {
+        if let Some(listener) = &self.on_progress
+            && let Err(thrown) = listener.call1(&JsValue::NULL, &done.into())
+        {
+            self.thrown = Some(thrown);
+        }
+    }
+
+    fn aborted(&mut self) -> bool {
+        self.thrown.is_some() || self.aborted.call0(&JsValue::NULL).is_ok_and(|answer| answer.is_truthy())
+    }
+}
+
+async fn solve(
+    many: RawMany,
+    context: Option<crate::gpu::Context>,
+    options: &JsValue,
+    callbacks: &mut Callbacks,
+) -> Result<ManySolutions> {
+    let RawMany { problem, values, constant, bounds, settings, batch } = many;
+    let mut model = problem.into_model()?;
+    for Setting { block, weight, loss, enabled } in settings {
+        let Some(info) = model.blocks.get_mut(block as usize) else {
+            return Err(Error::internal("settings of a residual block that there is not"));
+        };
+        (info.weight, info.loss, info.enabled) = (weight, loss, enabled);
+    }
+    let bounds = bounds.as_ref().map(|(lower, upper)| (lower.as_slice(), upper.as_slice()));
+    let template = Template::new(model, values, &constant, bounds)?;
+    let read = |name: &str| Ok(number(options, name)?.unwrap_or_default());
+    let options = ManyOptions {
+        max_iterations: read("maxIterations")? as u32,
+        tolerances: Tolerances {
+            cost: read("costTolerance")?,
+            gradient: read("gradientTolerance")?,
+            parameter: read("parameterTolerance")?,
+        },
+        initial_damping: read("initialDamping")?,
+    };
+    match context {
+        None => cpu::solve_many(&template, &batch, &options, callbacks).await,
+        Some(context) => gpu::solve_many(&context, &template, &batch, &options, callbacks).await,
+    }
+}
+
+fn solutions_to_js(solutions: &ManySolutions, elapsed: f64) -> JsValue {
+    let object = Object::new();
+    let codes: Vec<u8> = solutions.termination.iter().map(|end| end.code() as u8).collect();
+    let converged = solutions.termination.iter().filter(|end| end.converged()).count();
+    let names: Array = (0..=u8::MAX)
+        .map_while(|code| match (code, Termination::from_code(f64::from(code))) {
+            (0, _) => Some(JsValue::from("")),
+            (_, Some(end)) => Some(JsValue::from(end.as_str())),
+            (_, None) => None,
+        })
+        .collect();
+    set(&object, "x", Float64Array::from(solutions.x.as_slice()));
+    set(&object, "cost", Float64Array::from(solutions.cost.as_slice()));
+    set(&object, "iterations", Uint32Array::from(solutions.iterations.as_slice()));
+    set(&object, "termination", Uint8Array::from(codes.as_slice()));
+    set(&object, "terminations", names);
+    set(&object, "converged", converged as f64);
+    set(&object, "computationTime", elapsed);
+    object.into()
+}

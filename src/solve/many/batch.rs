@@ -1,0 +1,110 @@
+//! In what the problems differ, and the reading of it: a range of problems at a time, from wherever the numbers are.
+
+use std::ops::Range;
+
+use crate::error::{Error, Result};
+
+use super::template::Template;
+
+/// Numbers that are read a piece at a time: fills the slice with those from the given position on.
+pub type Numbers<'a> = Box<dyn Fn(usize, &mut [f64]) + 'a>;
+
+/// Data that each problem has of its own, for some columns of a batch of instances.
+pub struct Varying<'a> {
+    /// Position of the batch of instances in the model.
+    pub batch: usize,
+    /// The first of the columns.
+    pub first_column: u32,
+    /// Where among a problem's numbers those of the columns stand: column after column, a number an instance.
+    pub sources: Vec<u32>,
+    /// Numbers that a problem has.
+    pub length: usize,
+    /// They themselves, problem after problem.
+    pub numbers: Numbers<'a>,
+}
+
+/// The problems.
+#[derive(Default)]
+pub struct Batch<'a> {
+    /// How many there are.
+    pub count: u32,
+    /// Starts: first parameter, how many numbers, and they themselves, problem after problem.
+    pub parameters: Vec<(u32, usize, Numbers<'a>)>,
+    /// Data.
+    pub data: Vec<Varying<'a>>,
+}
+
+impl Varying<'_> {
+    /// How many columns it gives, for so many instances.
+    pub fn columns(&self, instances: u32) -> u32 {
+        (self.sources.len() / (instances as usize).max(1)) as u32
+    }
+}
+
+impl Batch<'_> {
+    /// Checks that the batch speaks of what the template has.
+    pub fn check(&self, template: &Template) -> Result<()> {
+        let model = &template.model;
+        for (first, length, _) in &self.parameters {
+            if *first as usize + length > model.num_params as usize {
+                return Err(Error::internal("a batch brings parameters beyond the template's"));
+            }
+        }
+        for varying in &self.data {
+            let fits = model.batches.get(varying.batch).is_some_and(|batch| {
+                batch.count > 0
+                    && varying.sources.len().is_multiple_of(batch.count as usize)
+                    && varying.first_column + varying.columns(batch.count) <= batch.class.data
+            });
+            if !fits || varying.sources.iter().any(|&source| source as usize >= varying.length) {
+                return Err(Error::internal("a batch brings data that the template does not take"));
+            }
+        }
+        Ok(())
+    }
+
+    /// The starts of some problems: all parameters, problem after problem.
+    pub fn starts(&self, template: &Template, problems: Range<u32>) -> Vec<f64> {
+        let numbers = template.values.len();
+        let count = problems.len();
+        let mut starts = Vec::with_capacity(count * numbers);
+        for _ in problems.clone() {
+            starts.extend_from_slice(&template.values);
+        }
+        let mut piece = Vec::new();
+        for (first, length, read) in &self.parameters {
+            piece.resize(count * length, 0.0);
+            read(problems.start as usize * length, &mut piece);
+            for (problem, own) in piece.chunks_exact(*length).enumerate() {
+                starts[problem * numbers + *first as usize..][..*length].copy_from_slice(own);
+            }
+        }
+        starts
+    }
+
+    /// The numbers of each [`Varying`] for some problems.
+    pub fn read_data(&self, problems: Range<u32>) -> Vec<Vec<f64>> {
+        let read = |varying: &Varying| {
+            let mut numbers = vec![0.0; problems.len() * varying.length];
+            (varying.numbers)(problems.start as usize * varying.length, &mut numbers);
+            numbers
+        };
+        self.data.iter().map(read).collect()
+    }
+}
+
+/// Brings a problem's start onto its manifolds and between its bounds. False if that, or the start itself, is not finite.
+pub fn make_feasible(template: &Template, x: &mut [f64]) -> bool {
+    let mut finite = x.iter().all(|number| number.is_finite());
+    for block in &template.blocks {
+        let numbers = &mut x[block.first as usize..(block.first + block.dim) as usize];
+        finite &= block.manifold.normalise(numbers).is_some();
+    }
+    for coordinate in &template.free {
+        if let Some((lower, upper)) = coordinate.bounds {
+            let number = &mut x[coordinate.parameter as usize];
+            *number = number.max(lower).min(upper);
+        }
+    }
+    finite
+}

@@ -1,0 +1,191 @@
+//! What goes to the device and comes back, as plain words: the tables of some problems, and their solutions. What runs the kernel
+//! is no matter here, so that it is tested without a device.
+
+use std::ops::Range;
+
+use crate::error::Result;
+use crate::solve::rules::{INITIAL_GROWTH, NO_FLOOR, Tolerances};
+use crate::solve::summary::Termination;
+
+use super::batch::{Batch, make_feasible};
+use super::layout::Layout;
+use super::program::{Program, program};
+use super::template::Template;
+use super::{ManyOptions, ManySolutions};
+
+/// Uniform of the kernel.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[repr(C)]
+pub struct SolveMany {
+    /// Problems.
+    pub count: u32,
+    /// Distance between the columns of a table.
+    pub stride: u32,
+    /// Iterations of a problem in this dispatch, at most.
+    pub turn: u32,
+    /// Iterations of a problem in all dispatches.
+    pub max_iterations: u32,
+    /// Bits of a NaN.
+    pub nan: u32,
+    /// 0, which no compiler knows to be 0.
+    pub zero: u32,
+    /// Distance from 1 to the next number, or 0 where precision shall be no reason to end.
+    pub epsilon: f32,
+    /// See [`Tolerances`].
+    pub cost_tolerance: f32,
+    /// See [`Tolerances`].
+    pub gradient_tolerance: f32,
+    /// See [`Tolerances`].
+    pub parameter_tolerance: f32,
+}
+
+impl SolveMany {
+    /// The words that the uniform buffer holds.
+    pub fn words(self) -> [u32; 10] {
+        let SolveMany { count, stride, turn, max_iterations, nan, zero, .. } = self;
+        let reals = [self.epsilon, self.cost_tolerance, self.gradient_tolerance, self.parameter_tolerance];
+        let [a, b, c, d] = reals.map(f32::to_bits);
+        [count, stride, turn, max_iterations, nan, zero, a, b, c, d]
+    }
+}
+
+/// Columns of the state table: end, iterations, cost, λ, ν, floor.
+pub const STATE_COLUMNS: u32 = 6;
+
+/// A template with a batch, laid out for the device.
+pub struct DeviceBatch<'a> {
+    template: &'a Template,
+    batch: &'a Batch<'a>,
+    options: &'a ManyOptions,
+    layout: Layout,
+    /// The kernel.
+    pub program: Program,
+}
+
+/// The words of some problems.
+pub struct Tables {
+    /// Distance between columns: the number of problems, padded.
+    pub stride: u32,
+    /// f32; written by the kernel.
+    pub parameters: Vec<f32>,
+    /// f32.
+    pub problem_numbers: Vec<f32>,
+    /// u32; written by the kernel.
+    pub state: Vec<u32>,
+    /// As they were given, problem after problem.
+    starts: Vec<f64>,
+    problems: Range<u32>,
+}
+
+impl Tables {
+    /// How many problems there are.
+    pub fn count(&self) -> usize {
+        self.problems.len()
+    }
+}
+
+impl<'a> DeviceBatch<'a> {
+    /// Lays out and writes the kernel.
+    ///
+    /// # Errors
+    /// `limit-exceeded` for problems that are too large for a thread.
+    pub fn new(template: &'a Template, batch: &'a Batch<'a>, options: &'a ManyOptions) -> Result<DeviceBatch<'a>> {
+        batch.check(template)?;
+        let layout = Layout::new(template, batch);
+        let program = program(template, &layout)?;
+        Ok(DeviceBatch { template, batch, options, layout, program })
+    }
+
+    /// The largest table's bytes for a problem.
+    pub fn largest_column_bytes(&self) -> u64 {
+        4 * u64::from(self.layout.varying).max(self.template.values.len() as u64).max(u64::from(STATE_COLUMNS))
+    }
+
+    /// What is the same for all problems; never empty.
+    pub fn template_numbers(&self) -> Vec<f32> {
+        let mut table: Vec<f32> = self.layout.shared_table(self.template).iter().map(|&number| number as f32).collect();
+        table.push(0.0);
+        table
+    }
+
+    /// The tables of some problems at their starts.
+    pub fn tables(&self, problems: Range<u32>) -> Tables {
+        let count = problems.len();
+        let stride = (count as u32).next_multiple_of(64);
+        let numbers = self.template.values.len();
+        let starts = self.batch.starts(self.template, problems.clone());
+        let mut parameters = vec![0.0f32; numbers * stride as usize];
+        let mut state = vec![0u32; (STATE_COLUMNS * stride) as usize];
+        let mut x = vec![0.0; numbers];
+        for (problem, start) in starts.chunks_exact(numbers).enumerate() {
+            x.copy_from_slice(start);
+            if !make_feasible(self.template, &mut x) {
+                state[problem] = Termination::NonFinite.code() as u32;
+            }
+            for (number, value) in x.iter().enumerate() {
+                parameters[number * stride as usize + problem] = *value as f32;
+            }
+            let mut set =
+                |column: usize, number: f64| state[column * stride as usize + problem] = (number as f32).to_bits();
+            set(2, f64::NAN);
+            set(3, self.options.initial_damping);
+            set(4, INITIAL_GROWTH);
+            set(5, NO_FLOOR);
+        }
+        let mut problem_numbers = self.layout.varying_table(self.template, self.batch, problems.clone(), stride);
+        if problem_numbers.is_empty() {
+            problem_numbers.push(0.0);
+        }
+        Tables { stride, parameters, problem_numbers, state, starts, problems }
+    }
+
+    /// The uniform for some problems, of which each makes so many iterations at most.
+    pub fn uniform(&self, tables: &Tables, turn: u32) -> SolveMany {
+        let Tolerances { cost, gradient, parameter } = self.options.tolerances;
+        SolveMany {
+            count: tables.problems.len() as u32,
+            stride: tables.stride,
+            turn,
+            max_iterations: self.options.max_iterations,
+            nan: crate::codegen::wgsl::Dispatch::NAN,
+            zero: 0,
+            epsilon: self.options.epsilon(f64::from(f32::EPSILON)) as f32,
+            cost_tolerance: cost as f32,
+            gradient_tolerance: gradient as f32,
+            parameter_tolerance: parameter as f32,
+        }
+    }
+
+    /// Appends what the kernel has left of some problems. A number that has not moved is as it was given, to the last bit.
+    pub fn finish(&self, tables: &Tables, x: &[f32], state: &[u32], solutions: &mut ManySolutions) {
+        let stride = tables.stride as usize;
+        let numbers = self.template.values.len();
+        for (problem, start) in tables.starts.chunks_exact(numbers).enumerate() {
+            let word = |column: usize| state[column * stride + problem];
+            let end = Termination::from_code(f64::from(word(0))).unwrap_or(Termination::Aborted);
+            let iterations = word(1);
+            let first = solutions.x.len();
+            solutions.x.extend_from_slice(start);
+            let own = &mut solutions.x[first..];
+            if end != Termination::NonFinite || iterations > 0 {
+                make_feasible(self.template, own);
+                for (number, value) in own.iter_mut().enumerate() {
+                    let found = x[number * stride + problem];
+                    if found != *value as f32 {
+                        *value = f64::from(found);
+                    }
+                }
+                // What f32 has rounded beyond a bound.
+                for coordinate in &self.template.free {
+                    if let Some((lower, upper)) = coordinate.bounds {
+                        let number = &mut own[coordinate.parameter as usize];
+                        *number = number.max(lower).min(upper);
+                    }
+                }
+            }
+            solutions.cost.push(f64::from(f32::from_bits(word(2))));
+            solutions.iterations.push(iterations);
+            solutions.termination.push(end);
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! What lies where on the device: what differs from problem to problem as a structure of arrays, neighbouring problems beside
+//! each other, and what is the same for all in a table of its own.
+
+use std::ops::Range;
+
+use super::batch::Batch;
+use super::template::{Group, Template};
+
+/// Where a data column of a group is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Column {
+    /// Number `k` of an instance among those that differ from problem to problem.
+    Varying(u32),
+    /// Number `k` of an instance among those that do not.
+    Shared(u32),
+}
+
+/// The tables of a group. An instance's numbers stand together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GroupLayout {
+    /// For each data column of the class, where it is.
+    pub columns: Vec<Column>,
+    /// First of its numbers among a problem's own, and how many an instance has.
+    pub varying: (u32, u32),
+    /// First of its numbers in the shared table, and how many an instance has.
+    pub shared: (u32, u32),
+    /// Where in the shared table the class's uniforms begin.
+    pub uniforms: u32,
+    /// Where in the shared table weight × factor and the loss's scales stand.
+    pub settings: u32,
+}
+
+/// The tables of a template with a batch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Layout {
+    /// By group.
+    pub groups: Vec<GroupLayout>,
+    /// Numbers that a problem has of its own.
+    pub varying: u32,
+    /// Where in the shared table the bounds of the free coordinates begin, lower and upper of each.
+    pub bounds: u32,
+    /// Numbers in the shared table.
+    pub shared: u32,
+}
+
+impl Layout {
+    /// Lays a template out for a batch.
+    pub fn new(template: &Template, batch: &Batch) -> Layout {
+        let (mut varying, mut shared) = (0, 0);
+        let groups = template
+            .groups
+            .iter()
+            .map(|group| {
+                let class = &template.model.batches[group.batch].class;
+                let count = group.instances.len() as u32;
+                let (mut own, mut common) = (0, 0);
+                let columns: Vec<Column> = (0..class.data)
+                    .map(|column| {
+                        let next =
+                            if source_of(template, batch, group, column).is_some() { &mut own } else { &mut common };
+                        *next += 1;
+                        let place = *next - 1;
+                        if source_of(template, batch, group, column).is_some() {
+                            Column::Varying(place)
+                        } else {
+                            Column::Shared(place)
+                        }
+                    })
+                    .collect();
+                let uniforms = shared + common * count;
+                let settings = uniforms + class.uniforms;
+                let layout =
+                    GroupLayout { columns, varying: (varying, own), shared: (shared, common), uniforms, settings };
+                varying += own * count;
+                shared = settings + 3;
+                layout
+            })
+            .collect();
+        Layout { groups, varying, bounds: shared, shared: shared + 2 * template.free.len() as u32 }
+    }
+
+    /// The shared table.
+    pub fn shared_table(&self, template: &Template) -> Vec<f64> {
+        let mut table = vec![0.0; self.shared as usize];
+        for (group, layout) in template.groups.iter().zip(&self.groups) {
+            let batch = &template.model.batches[group.batch];
+            for (column, place) in layout.columns.iter().enumerate() {
+                let Column::Shared(k) = *place else { continue };
+                for (i, &instance) in group.instances.iter().enumerate() {
+                    let (first, width) = layout.shared;
+                    table[(first + i as u32 * width + k) as usize] =
+                        batch.data[column * batch.count as usize + instance as usize];
+                }
+            }
+            table[layout.uniforms as usize..][..batch.uniforms.len()].copy_from_slice(&batch.uniforms);
+            table[layout.settings as usize..][..3].copy_from_slice(&settings(template, group));
+        }
+        for (coordinate, pair) in template.free.iter().zip(table[self.bounds as usize..].chunks_exact_mut(2)) {
+            let (lower, upper) = coordinate.bounds.unwrap_or((f64::NEG_INFINITY, f64::INFINITY));
+            pair.copy_from_slice(&[lower, upper]);
+        }
+        table
+    }
+
+    /// What some problems have of their own, in columns of `stride`, problem after problem.
+    pub fn varying_table(&self, template: &Template, batch: &Batch, problems: Range<u32>, stride: u32) -> Vec<f32> {
+        let numbers = batch.read_data(problems);
+        let mut table = vec![0.0; self.varying as usize * stride as usize];
+        for (group, layout) in template.groups.iter().zip(&self.groups) {
+            for (column, place) in (0..).zip(&layout.columns) {
+                let (Column::Varying(k), Some((entry, sources))) = (*place, source_of(template, batch, group, column))
+                else {
+                    continue;
+                };
+                let length = batch.data[entry].length;
+                for (i, &instance) in group.instances.iter().enumerate() {
+                    let source = sources[instance as usize] as usize;
+                    let row = (layout.varying.0 + i as u32 * layout.varying.1 + k) as usize * stride as usize;
+                    let of_problems = numbers[entry].iter().skip(source).step_by(length);
+                    for (to, from) in table[row..row + stride as usize].iter_mut().zip(of_problems) {
+                        *to = *from as f32;
+                    }
+                }
+            }
+        }
+        table
+    }
+}
+
+/// Weight × factor, and the loss's scales.
+pub fn settings(template: &Template, group: &Group) -> [f64; 3] {
+    let block = &template.model.blocks[template.model.batches[group.batch].block as usize];
+    [block.weight * block.loss.factor, block.loss.a, block.loss.b]
+}
+
+/// Which entry of [`Batch::data`] gives a column of a group's instances, the latest if several do, and where in it they stand, by
+/// instance.
+pub fn source_of<'a>(template: &Template, batch: &'a Batch, group: &Group, column: u32) -> Option<(usize, &'a [u32])> {
+    let count = template.model.batches[group.batch].count;
+    batch.data.iter().enumerate().rev().find_map(|(entry, varying)| {
+        let within = column.checked_sub(varying.first_column)?;
+        (varying.batch == group.batch && within < varying.columns(count))
+            .then(|| (entry, &varying.sources[(within * count) as usize..((within + 1) * count) as usize]))
+    })
+}

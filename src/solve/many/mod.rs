@@ -1,0 +1,92 @@
+//! Many small problems at once: thousands of independent problems of one shape, each solved by Levenberg-Marquardt.
+//!
+//! A [`Template`] is what all of them share: residual blocks, losses, weights, bounds, constants, manifolds. A [`Batch`] says in
+//! what they differ: their starts, and numbers of some data inputs. On the GPU a thread solves a problem, with all its
+//! iterations inside the dispatch ([`program`] writes that kernel, `gpu` runs it); on the CPU ([`cpu`]) problems are instances
+//! of generated kernels in f64, which add straight into each one's normal equations. Both take the terms of the normal
+//! equations from the graphs of [`terms`], and decide by the rules of [`super::rules`].
+//!
+//! In TypeScript:
+//!
+//! ```ts
+//! /** What differs from problem to problem; whatever is not named here is the template's. */
+//! interface ManyBatch {
+//!   /** Problems. */ count: number;
+//!   /** Starts by array name: problem after problem, each as the array's values (count × its numbers). */
+//!   parameters?: Readonly<Record<string, Numbers>>;
+//!   /** Data by block and input name: problem after problem, each as the input was made with (count × its numbers). */
+//!   data?: Readonly<Record<string, Readonly<Record<string, Numbers>>>>;
+//! }
+//! interface ManyOptions {
+//!   backend?: 'auto' | 'gpu' | 'cpu'; context?: GpuContext; signal?: AbortSignal;
+//!   maxIterations?: number; costTolerance?: number; gradientTolerance?: number; parameterTolerance?: number;
+//!   initialDamping?: number;
+//!   onProgress?: (done: number, total: number) => void;
+//! }
+//! interface ManyResult {
+//!   x: Float64Array;             // count × numParameters, problem after problem
+//!   cost: Float64Array;          // ½ Σ weight·ρ(‖r‖²) of each
+//!   iterations: Uint32Array; termination: Termination[];
+//!   converged: number;           // how many
+//!   backend: 'gpu' | 'cpu'; fallbackReason: string | null; computationTime: number;
+//! }
+//! function solveMany(template: Problem, batch: ManyBatch, options?: ManyOptions): Promise<ManyResult>;
+//! ```
+
+pub mod batch;
+pub mod cpu;
+pub mod device;
+#[cfg(target_arch = "wasm32")]
+pub mod gpu;
+pub mod kernels;
+pub mod layout;
+pub mod moves;
+pub mod program;
+pub mod template;
+pub mod terms;
+
+pub use batch::{Batch, Numbers, Varying};
+pub use template::Template;
+
+use super::rules::Tolerances;
+use super::summary::Termination;
+
+/// What a solver of many problems may be told.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ManyOptions {
+    /// Iterations of each problem, at most; rejected steps count.
+    pub max_iterations: u32,
+    /// When a problem is solved.
+    pub tolerances: Tolerances,
+    /// λ at the start.
+    pub initial_damping: f64,
+}
+
+impl ManyOptions {
+    /// ε for the rule of the limit of precision, which is off when every tolerance is.
+    fn epsilon(&self, arithmetic: f64) -> f64 {
+        let Tolerances { cost, gradient, parameter } = self.tolerances;
+        if cost == 0.0 && gradient == 0.0 && parameter == 0.0 { 0.0 } else { arithmetic }
+    }
+}
+
+/// What came of the problems, in their order.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ManySolutions {
+    /// All parameters of each problem, problem after problem.
+    pub x: Vec<f64>,
+    /// ½ Σ weight·ρ(‖r‖²) of each.
+    pub cost: Vec<f64>,
+    /// Iterations of each, rejected steps included.
+    pub iterations: Vec<u32>,
+    /// Why each ended.
+    pub termination: Vec<Termination>,
+}
+
+/// Who hears of the problems while they are solved.
+pub trait Audience {
+    /// So many problems are done.
+    fn progress(&mut self, done: u32);
+    /// Whether the caller wants to stop. Problems that were not begun end as they started.
+    fn aborted(&mut self) -> bool;
+}

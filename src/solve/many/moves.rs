@@ -1,0 +1,78 @@
+//! A step of a problem's parameters, as a graph: retraction on manifolds, projection on bounds.
+
+use crate::batch::Manifold;
+use crate::error::Result;
+use crate::graph::{CheckedGraph, Graph, InputId, NodeId, Op};
+use crate::manifolds;
+
+use super::template::Template;
+
+/// What an input of the graph is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MoveSource {
+    /// A parameter of the problem.
+    Parameter(u32),
+    /// The step of a free coordinate, by its position.
+    Step(usize),
+    /// Its lower bound.
+    Lower(usize),
+    /// Its upper bound.
+    Upper(usize),
+}
+
+/// Where a step leads.
+#[derive(Clone, Debug)]
+pub struct Move {
+    /// What is computed.
+    pub graph: CheckedGraph,
+    /// What its inputs are.
+    pub inputs: Vec<MoveSource>,
+    /// The parameters that move, and where to.
+    pub trial: Vec<(u32, NodeId)>,
+    /// The step that is really made, one number a free coordinate: shorter where a bound is in the way.
+    pub made: Vec<NodeId>,
+}
+
+/// The move of a template's free coordinates. A coordinate whose step is 0 stays as it is, bit for bit.
+pub fn moves(template: &Template) -> Result<Move> {
+    let mut g = Graph::new();
+    let mut inputs = Vec::new();
+    let mut input = |g: &mut Graph, source: MoveSource| {
+        inputs.push(source);
+        g.input(InputId(inputs.len() as u32 - 1))
+    };
+    let (mut trial, mut made) = (Vec::new(), Vec::new());
+    for block in &template.blocks {
+        let numbers = block.first..block.first + block.dim;
+        if block.manifold != Manifold::Euclidean {
+            let x: Vec<NodeId> = numbers.clone().map(|number| input(&mut g, MoveSource::Parameter(number))).collect();
+            let tangent = numbers.clone().filter_map(|number| template.free_position(number));
+            let step: Vec<NodeId> = tangent.map(|position| input(&mut g, MoveSource::Step(position))).collect();
+            let moved = manifolds::retract(&mut g, block.manifold, &x, &step);
+            trial.extend(numbers.zip(moved));
+            made.extend(step);
+            continue;
+        }
+        for number in numbers {
+            let Some(position) = template.free_position(number) else { continue };
+            let x = input(&mut g, MoveSource::Parameter(number));
+            let step = input(&mut g, MoveSource::Step(position));
+            let moved = manifolds::retract(&mut g, Manifold::Euclidean, &[x], &[step])[0];
+            if template.free[position].bounds.is_none() {
+                trial.push((number, moved));
+                made.push(step);
+                continue;
+            }
+            let (lower, upper) =
+                (input(&mut g, MoveSource::Lower(position)), input(&mut g, MoveSource::Upper(position)));
+            let raised = g.apply(Op::Max, &[moved, lower]);
+            let projected = g.apply(Op::Min, &[raised, upper]);
+            let zero = g.literal(0.0);
+            let stays = g.eq(step, zero);
+            let projected = g.select(stays, x, projected);
+            trial.push((number, projected));
+            made.push(g.sub(projected, x));
+        }
+    }
+    Ok(Move { graph: g.check(inputs.len() as u32)?, inputs, trial, made })
+}

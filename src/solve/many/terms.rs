@@ -1,0 +1,275 @@
+//! What one instance adds: to the normal equations of its problem, and to what a trial point brings.
+//!
+//! With weight w, loss ρ and the instance's residuals r, s = ‖r‖², v = Jᵀr in tangent coordinates, the cost is ½ w ρ(s), and the
+//! Gauss-Newton model with the correction of B. Triggs et al. ("Bundle Adjustment: A Modern Synthesis", 2000, section 4.3), as
+//! Ceres Solver has it, is
+//!
+//! ```text
+//! g = w ρ′ v        H = w (ρ′ JᵀJ + 2 max(ρ″, 0) v vᵀ)
+//! ```
+//!
+//! The root that Ceres takes for its corrected Jacobian drops out of J̃ᵀJ̃, which is all that is wanted here.
+
+use crate::autodiff;
+use crate::batch::Manifold;
+use crate::error::Result;
+use crate::graph::{CheckedGraph, Graph, InputId, NodeId};
+use crate::losses;
+use crate::manifolds;
+
+use super::template::{Group, ParameterBlock, Template};
+
+/// What an input of a term's graph is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// A parameter of the problem.
+    Parameter(u32),
+    /// A parameter at the trial point.
+    Trial(u32),
+    /// A data scalar of the instance.
+    Data(u32),
+    /// A number on which all instances of the class agree.
+    Uniform(u32),
+    /// Weight times the loss's factor.
+    Weight,
+    /// The loss's scales, a and b.
+    Scale(u32),
+}
+
+/// What an instance adds to the normal equations.
+#[derive(Clone, Debug)]
+pub struct NormalTerms {
+    /// What is computed.
+    pub graph: CheckedGraph,
+    /// What its inputs are.
+    pub inputs: Vec<Source>,
+    /// Added to the cost.
+    pub cost: NodeId,
+    /// Added to the gradient, by positions among the free coordinates.
+    pub gradient: Vec<(usize, NodeId)>,
+    /// Added to the upper triangle of JᵀJ: row, column not before it, node.
+    pub curvature: Vec<(usize, usize, NodeId)>,
+}
+
+/// By how much the cost of an instance falls from the point to the trial point.
+#[derive(Clone, Debug)]
+pub struct ReductionTerm {
+    /// What is computed.
+    pub graph: CheckedGraph,
+    /// What its inputs are.
+    pub inputs: Vec<Source>,
+    /// Added to the reduction.
+    pub reduction: NodeId,
+}
+
+/// A group's graph while it is made.
+struct Draft<'a> {
+    template: &'a Template,
+    group: &'a Group,
+    graph: Graph,
+    inputs: Vec<Source>,
+}
+
+impl<'a> Draft<'a> {
+    fn new(template: &'a Template, group: &'a Group) -> Draft<'a> {
+        Draft { template, group, graph: Graph::new(), inputs: Vec::new() }
+    }
+
+    fn input(&mut self, source: Source) -> NodeId {
+        let position = self.inputs.iter().position(|known| *known == source).unwrap_or_else(|| {
+            self.inputs.push(source);
+            self.inputs.len() - 1
+        });
+        self.graph.input(InputId(position as u32))
+    }
+
+    /// The residuals at the point, or at the trial point.
+    fn residuals(&mut self, point: fn(u32) -> Source) -> Vec<NodeId> {
+        let class = &self.template.model.batches[self.group.batch].class;
+        let mut inputs: Vec<NodeId> =
+            self.group.parameters.iter().map(|&parameter| self.input(point(parameter))).collect();
+        inputs.extend((0..class.data).map(|column| self.input(Source::Data(column))));
+        inputs.extend((0..class.uniforms).map(|number| self.input(Source::Uniform(number))));
+        self.graph.substitute(class.graph.graph(), &inputs, &class.outputs)
+    }
+
+    /// ρ(s), ρ′(s), and ρ″(s) unless that is 0 or negative for every s.
+    fn loss(&mut self, s: NodeId) -> (NodeId, NodeId, Option<NodeId>) {
+        let function = losses::function();
+        let case = &function.cases[self.group.loss as usize];
+        let arguments = [s, self.input(Source::Scale(0)), self.input(Source::Scale(1))];
+        let results = self.graph.substitute(case.graph.graph(), &arguments, &case.results);
+        let bend = self.group.loss.can_be_convex().then(|| {
+            let case = &losses::bend().cases[self.group.loss as usize];
+            self.graph.substitute(case.graph.graph(), &arguments, &case.results)[0]
+        });
+        (results[0], results[1], bend)
+    }
+
+    fn sum(&mut self, terms: Vec<NodeId>) -> NodeId {
+        let sum = terms.into_iter().reduce(|sum, term| self.graph.add(sum, term));
+        sum.unwrap_or_else(|| self.graph.literal(0.0))
+    }
+
+    fn dot(&mut self, a: &[NodeId], b: &[NodeId]) -> NodeId {
+        let products = a.iter().zip(b).map(|(&a, &b)| self.graph.mul(a, b)).collect();
+        self.sum(products)
+    }
+
+    /// For each free coordinate that the residuals depend on, its position and the column of ∂r/∂x.
+    fn columns(&mut self, residuals: &[NodeId]) -> Vec<(usize, Vec<Option<NodeId>>)> {
+        let parameters: Vec<(u32, InputId)> = (0..)
+            .zip(&self.inputs)
+            .filter_map(|(position, source)| match *source {
+                Source::Parameter(parameter) => Some((parameter, InputId(position))),
+                _ => None,
+            })
+            .collect();
+        let wrt: Vec<InputId> = parameters.iter().map(|&(_, input)| input).collect();
+        let rows = autodiff::jacobian(&mut self.graph, residuals, &wrt);
+        let mut columns: Vec<(usize, Vec<Option<NodeId>>)> = Vec::new();
+        for block in &self.template.blocks {
+            let numbers: Vec<Option<usize>> = (block.first..block.first + block.dim)
+                .map(|number| parameters.iter().position(|&(parameter, _)| parameter == number))
+                .collect();
+            if numbers.iter().all(Option::is_none) {
+                continue;
+            }
+            let of_block: Vec<Vec<Option<NodeId>>> = rows
+                .iter()
+                .map(|row| {
+                    let row: Vec<Option<NodeId>> = numbers.iter().map(|place| row[(*place)?]).collect();
+                    self.tangent_row(block, row)
+                })
+                .collect();
+            for component in 0..block.dim {
+                let Some(position) = self.template.free_position(block.first + component) else { continue };
+                let column: Vec<Option<NodeId>> =
+                    of_block.iter().map(|row| row.get(component as usize).copied().flatten()).collect();
+                if column.iter().any(Option::is_some) {
+                    columns.push((position, column));
+                }
+            }
+        }
+        columns
+    }
+
+    /// A row of partials by a block's numbers, in the block's tangent coordinates.
+    fn tangent_row(&mut self, block: &ParameterBlock, row: Vec<Option<NodeId>>) -> Vec<Option<NodeId>> {
+        if matches!(block.manifold, Manifold::Euclidean | Manifold::Angle) {
+            return row;
+        }
+        let numbers: Vec<NodeId> =
+            (block.first..block.first + block.dim).map(|parameter| self.input(Source::Parameter(parameter))).collect();
+        manifolds::tangent_partials(&mut self.graph, block.manifold, &numbers, &row)
+    }
+}
+
+/// What an instance of a group adds to the normal equations.
+pub fn normal_terms(template: &Template, group: &Group) -> Result<NormalTerms> {
+    let mut draft = Draft::new(template, group);
+    let residuals = draft.residuals(Source::Parameter);
+    let columns = draft.columns(&residuals);
+    let s = draft.dot(&residuals, &residuals);
+    let (rho, slope, bend) = draft.loss(s);
+    let weight = draft.input(Source::Weight);
+    let g = &mut draft.graph;
+    let half = g.literal(0.5);
+    let half_weight = g.mul(half, weight);
+    let cost = g.mul(half_weight, rho);
+    let scale = g.mul(weight, slope);
+    // 2 w max(ρ″, 0), for v vᵀ
+    let bend = bend.map(|bend| {
+        let (zero, two) = (g.literal(0.0), g.literal(2.0));
+        let convex = g.lt(zero, bend);
+        let positive = g.select(convex, bend, zero);
+        let twice = g.mul(two, weight);
+        g.mul(twice, positive)
+    });
+
+    let product_sum = |g: &mut Graph, a: &[Option<NodeId>], b: &[Option<NodeId>]| -> Option<NodeId> {
+        let products: Vec<NodeId> = a.iter().zip(b).filter_map(|(a, b)| Some(g.mul((*a)?, (*b)?))).collect();
+        products.into_iter().reduce(|sum, product| g.add(sum, product))
+    };
+    let wide: Vec<Option<NodeId>> = residuals.iter().copied().map(Some).collect();
+    let (mut gradient, mut curvature) = (Vec::new(), Vec::new());
+    // v, and the columns times w ρ′.
+    let mut slopes = Vec::new();
+    let mut scaled: Vec<Vec<Option<NodeId>>> = Vec::new();
+    for (position, column) in &columns {
+        let by_scale: Vec<Option<NodeId>> = column.iter().map(|entry| entry.map(|entry| g.mul(scale, entry))).collect();
+        if let Some(node) = product_sum(g, &by_scale, &wide) {
+            gradient.push((*position, node));
+        }
+        slopes.push(bend.and_then(|_| product_sum(g, column, &wide)));
+        scaled.push(by_scale);
+    }
+    for second in 0..columns.len() {
+        for first in 0..=second {
+            let mut node = product_sum(g, &scaled[first], &columns[second].1);
+            if let (Some(bend), Some(a), Some(b)) = (bend, slopes[first], slopes[second]) {
+                let share = g.mul(a, b);
+                let share = g.mul(bend, share);
+                node = Some(node.map_or(share, |node| g.add(node, share)));
+            }
+            let (row, column) = (columns[first].0.min(columns[second].0), columns[first].0.max(columns[second].0));
+            curvature.extend(node.map(|node| (row, column, node)));
+        }
+    }
+
+    let kept: Vec<NodeId> = std::iter::once(cost)
+        .chain(gradient.iter().map(|&(_, node)| node))
+        .chain(curvature.iter().map(|&(.., node)| node))
+        .collect();
+    let (graph, kept) = draft.graph.extract(&kept);
+    let mut kept = kept.into_iter();
+    let mut next = || kept.next().expect("one node is kept for each that was asked for");
+    let cost = next();
+    let gradient = gradient.into_iter().map(|(position, _)| (position, next())).collect();
+    let curvature = curvature.into_iter().map(|(row, column, _)| (row, column, next())).collect();
+    Ok(NormalTerms { graph: graph.check(draft.inputs.len() as u32)?, inputs: draft.inputs, cost, gradient, curvature })
+}
+
+/// By how much the cost of an instance of a group falls: ½ w (ρ(s) − ρ(s′)) for r at the point and r′ at the trial point. Where s
+/// and s′ are closer than `close` of them, the difference of losses is (r − r′)·(r + r′) times the slope in the middle, which
+/// does not cancel.
+pub fn reduction_term(template: &Template, group: &Group, close: f64) -> Result<ReductionTerm> {
+    let mut draft = Draft::new(template, group);
+    let before = draft.residuals(Source::Parameter);
+    let after = draft.residuals(Source::Trial);
+    let differences: Vec<NodeId> = before.iter().zip(&after).map(|(&a, &b)| draft.graph.sub(a, b)).collect();
+    let sums: Vec<NodeId> = before.iter().zip(&after).map(|(&a, &b)| draft.graph.add(a, b)).collect();
+    let difference = draft.dot(&differences, &sums);
+    let change = if group.loss == losses::LossKind::Squared {
+        difference
+    } else {
+        let (s_before, s_after) = (draft.dot(&before, &before), draft.dot(&after, &after));
+        let half = draft.graph.literal(0.5);
+        let sum = draft.graph.add(s_before, s_after);
+        let middle = draft.graph.mul(half, sum);
+        let ((rho_before, ..), (rho_after, ..)) = (draft.loss(s_before), draft.loss(s_after));
+        let (_, slope, _) = draft.loss(middle);
+        let g = &mut draft.graph;
+        let size = g.abs(difference);
+        let close = g.literal(close);
+        let bound = g.mul(close, middle);
+        let is_close = g.lt(size, bound);
+        let near = g.mul(slope, difference);
+        let far = g.sub(rho_before, rho_after);
+        g.select(is_close, near, far)
+    };
+    let weight = draft.input(Source::Weight);
+    let half = draft.graph.literal(0.5);
+    let half_weight = draft.graph.mul(half, weight);
+    let reduction = draft.graph.mul(half_weight, change);
+    let (graph, kept) = draft.graph.extract(&[reduction]);
+    let graph = graph.check(draft.inputs.len() as u32)?;
+    Ok(ReductionTerm { graph, inputs: draft.inputs, reduction: kept[0] })
+}
+
+/// For [`reduction_term`] in f32: the midpoint rule is right to about close²/24 of the difference, and the difference of two
+/// losses to 2⁻²⁴/close of it.
+pub const CLOSE_SINGLE: f64 = 0.01;
+
+/// The same in f64: 2⁻⁵³/close is as much as close²/24.
+pub const CLOSE_DOUBLE: f64 = 1e-5;

@@ -1,0 +1,227 @@
+//! Templates of many small problems, made by hand, and what runs them natively: the CPU's solver, whose kernels are interpreted,
+//! and the device's kernel in the interpreter of shaders.
+#![allow(dead_code, reason = "each test binary uses its own part")]
+#![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
+
+use std::future::Future;
+use std::pin::pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
+
+use residua::batch::{ArrayInfo, Batch as Instances, BlockInfo, Class, Local, Manifold, Model, Rows};
+use residua::graph::{Graph, InputId, NodeId};
+use residua::losses::LossParameters;
+use residua::solve::many::device::DeviceBatch;
+use residua::solve::many::{Audience, Batch, ManyOptions, ManySolutions, Template, Varying, cpu};
+use residua::solve::rules::Tolerances;
+
+use super::interpreter;
+
+/// Runs a future that never waits.
+pub fn block_on<T>(future: impl Future<Output = T>) -> T {
+    match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(value) => value,
+        Poll::Pending => panic!("nothing on the CPU waits"),
+    }
+}
+
+/// Hears nothing and never stops.
+pub struct Silent;
+
+impl Audience for Silent {
+    fn progress(&mut self, _: u32) {}
+    fn aborted(&mut self) -> bool {
+        false
+    }
+}
+
+/// A template while it is put together: arrays of parameters, then residual blocks over them.
+#[derive(Default)]
+pub struct Draft {
+    pub arrays: Vec<ArrayInfo>,
+    pub blocks: Vec<BlockInfo>,
+    pub batches: Vec<Instances>,
+    pub values: Vec<f64>,
+}
+
+impl Draft {
+    pub fn array(&mut self, dim: u32, manifold: Manifold, values: &[f64]) {
+        let offset = self.values.len() as u32;
+        let count = values.len() as u32 / dim;
+        self.arrays.push(ArrayInfo { name: format!("array{offset}"), dim, count, offset, manifold });
+        self.values.extend_from_slice(values);
+    }
+
+    /// Residuals of instances that take one block each slot: `slots` has the array and, by instance, the number of its block.
+    pub fn block(
+        &mut self,
+        slots: &[(usize, &[u32])],
+        data: &[&[f64]],
+        loss: LossParameters,
+        residuals: impl FnOnce(&mut Graph, &[NodeId], &[NodeId]) -> Vec<NodeId>,
+    ) {
+        let count = slots[0].1.len() as u32;
+        let (mut locals, mut dims, mut manifolds, mut indices) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        for (column, (array, blocks)) in (0..).zip(slots) {
+            let array = &self.arrays[*array];
+            locals.extend((0..array.dim).map(|component| Local { column, component }));
+            dims.push(array.dim);
+            manifolds.push(array.manifold);
+            indices.extend(blocks.iter().map(|block| array.offset + block * array.dim));
+        }
+        let mut graph = Graph::new();
+        let mut inputs: Vec<NodeId> =
+            (0..(locals.len() + data.len()) as u32).map(|k| graph.input(InputId(k))).collect();
+        let of_data = inputs.split_off(locals.len());
+        let outputs = residuals(&mut graph, &inputs, &of_data);
+        let (graph, outputs) = graph.extract(&outputs);
+        let rows = count * outputs.len() as u32;
+        let first_row = self.blocks.iter().map(|block| block.rows).sum();
+        self.batches.push(Instances {
+            class: Rc::new(Class {
+                graph: graph.check((locals.len() + data.len()) as u32).unwrap(),
+                outputs,
+                locals,
+                block_dims: dims,
+                manifolds,
+                data: data.len() as u32,
+                uniforms: 0,
+            }),
+            count,
+            block: self.blocks.len() as u32,
+            indices,
+            data: data.concat(),
+            uniforms: Vec::new(),
+            rows: Rows::From(first_row),
+            instances: None,
+        });
+        let name = format!("block {}", self.blocks.len());
+        self.blocks.push(BlockInfo { name, instances: count, first_row, rows, weight: 1.0, loss, enabled: true });
+    }
+
+    pub fn model(&self) -> Model {
+        Model {
+            arrays: self.arrays.clone(),
+            blocks: self.blocks.clone(),
+            batches: self.batches.clone(),
+            num_params: self.values.len() as u32,
+            num_residuals: self.blocks.iter().map(|block| block.rows).sum(),
+        }
+    }
+
+    pub fn template(&self) -> Template {
+        Template::new(self.model(), self.values.clone(), &vec![false; self.values.len()], None).unwrap()
+    }
+}
+
+/// Samples of a peak: amplitude, centre, width, offset, slope at t = −1 … 1.
+pub const SAMPLES: usize = 25;
+
+pub fn time(sample: usize) -> f64 {
+    (sample as f64 - 12.0) / 12.0
+}
+
+pub fn peak(p: &[f64], t: f64) -> f64 {
+    let z = (t - p[1]) / p[2];
+    p[0] * (-z * z).exp() + p[3] + p[4] * t
+}
+
+/// One fit: 5 parameters that all samples share; data columns t and y.
+pub fn peaks(loss: LossParameters) -> Draft {
+    let mut draft = Draft::default();
+    draft.array(5, Manifold::Euclidean, &[1.0, 0.0, 0.4, 0.0, 0.0]);
+    let t: Vec<f64> = (0..SAMPLES).map(time).collect();
+    let y: Vec<f64> = (0..SAMPLES).map(|sample| peak(&[2.0, 0.1, 0.3, 0.5, 0.2], time(sample))).collect();
+    draft.block(&[(0, &[0; SAMPLES])], &[&t, &y], loss, |g, p, data| {
+        let offset = g.sub(data[0], p[1]);
+        let z = g.div(offset, p[2]);
+        let square = g.mul(z, z);
+        let negative = g.neg(square);
+        let bell = g.exp(negative);
+        let bell = g.mul(p[0], bell);
+        let line = g.mul(p[4], data[0]);
+        let sum = g.add(bell, p[3]);
+        let sum = g.add(sum, line);
+        vec![g.sub(sum, data[1])]
+    });
+    draft
+}
+
+/// Numbers spread over [−1, 1), the same in every run.
+pub struct Random(pub u64);
+
+impl Random {
+    pub fn next(&mut self) -> f64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 11) as f64 / (1u64 << 52) as f64 - 1.0
+    }
+}
+
+/// So many peaks with noise: parameters, and samples of each.
+pub fn noisy_peaks(count: u32, noise: f64) -> (Vec<f64>, Vec<f64>) {
+    let mut random = Random(7);
+    let (mut truth, mut samples) = (Vec::new(), Vec::new());
+    for _ in 0..count {
+        let p = [
+            2.0 + random.next(),
+            0.4 * random.next(),
+            0.35 + 0.1 * random.next(),
+            0.5 * random.next(),
+            0.3 * random.next(),
+        ];
+        samples.extend((0..SAMPLES).map(|sample| peak(&p, time(sample)) + noise * random.next()));
+        truth.extend(p);
+    }
+    (truth, samples)
+}
+
+/// Numbers that stand in memory.
+pub fn numbers<'a>(values: Vec<f64>) -> residua::solve::many::Numbers<'a> {
+    Box::new(move |first, into| into.copy_from_slice(&values[first..first + into.len()]))
+}
+
+/// A batch of which the samples of column `column` differ.
+pub fn samples_batch<'a>(count: u32, samples: Vec<f64>, column: u32) -> Batch<'a> {
+    let per_problem = samples.len() / (count as usize).max(1);
+    let varying = Varying {
+        batch: 0,
+        first_column: column,
+        sources: (0..per_problem as u32).collect(),
+        length: per_problem,
+        numbers: numbers(samples),
+    };
+    Batch { count, parameters: Vec::new(), data: vec![varying] }
+}
+
+pub fn options() -> ManyOptions {
+    ManyOptions {
+        max_iterations: 100,
+        tolerances: Tolerances { cost: 1e-12, gradient: 1e-10, parameter: 1e-10 },
+        initial_damping: 1e-3,
+    }
+}
+
+pub fn on_cpu(template: &Template, batch: &Batch, options: &ManyOptions) -> ManySolutions {
+    block_on(cpu::solve_many(template, batch, options, &mut Silent)).unwrap()
+}
+
+/// The device's kernel in the interpreter, in turns of so many iterations.
+pub fn on_device(template: &Template, batch: &Batch, options: &ManyOptions, turn: u32) -> ManySolutions {
+    let device = DeviceBatch::new(template, batch, options).unwrap();
+    let mut solutions = ManySolutions::default();
+    let tables = device.tables(0..batch.count);
+    let bits = |numbers: &[f32]| numbers.iter().map(|number| number.to_bits()).collect::<Vec<u32>>();
+    let mut buffers = [
+        bits(&tables.parameters),
+        bits(&tables.problem_numbers),
+        bits(&device.template_numbers()),
+        tables.state.clone(),
+        device.uniform(&tables, turn).words().to_vec(),
+    ];
+    for _ in 0..=options.max_iterations / turn {
+        interpreter::run(&device.program.wgsl, [batch.count.div_ceil(64), 1], &mut buffers);
+    }
+    let x: Vec<f32> = buffers[0].iter().map(|word| f32::from_bits(*word)).collect();
+    device.finish(&tables, &x, &buffers[3], &mut solutions);
+    solutions
+}

@@ -1,0 +1,115 @@
+// NIST's Statistical Reference Datasets, solved by Levenberg-Marquardt on both engines from both starts: digits that match the certified ones.
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { launch } from '../chromium.mjs';
+import { openBlankPage } from '../e2e/blank-page.mjs';
+import { hasData, listData, readData } from '../shared-data.mjs';
+
+/** What must match in every coefficient. The CPU works with 16 digits, and least squares by the residual's change loses half of them at worst. */
+const CPU_DIGITS = 6, GPU_DIGITS = 4;
+/** Where single precision can't tell the certified coefficients' sum of squares to this part of it, it can't find them either. */
+const RESOLVED = 1e-4;
+
+let browser, page;
+before(async () => {
+  browser = await launch();
+  ({ page } = await openBlankPage(browser));
+  await page.evaluate(defineFits);
+});
+after(() => browser.close());
+
+/** In the page: `window.fit(text)` solves one dataset on both engines from both starts. */
+async function defineFits() {
+  const { GpuCompiledFunctions, levenbergMarquardt } = window.residua;
+  const { matchingDigits, nistProblem, parseNist } = await import('/problems/nist.js');
+  const options = { costTolerance: 1e-14, gradientTolerance: 1e-14, parameterTolerance: 1e-14, maxIterations: 1000 };
+  const squares = (values) => values.reduce((sum, value) => sum + value * value, 0);
+  const withoutTimes = ({ history }) => JSON.stringify(history, (key, value) => (key === 'elapsedMs' ? undefined : value));
+
+  window.fit = async (text) => {
+    const dataset = parseNist(text);
+    const rounded = dataset.certified.map(Math.fround);
+    const raised = (values) => squares(values) / dataset.sumOfSquares - 1;
+    const result = { name: dataset.name, runs: [] };
+    for (const backend of ['cpu', 'gpu']) {
+      const { problem, coefficients } = nistProblem(dataset, dataset.starts[0]);
+      const functions = await GpuCompiledFunctions.compile(problem, { backend });
+      try {
+        // On the GPU with all of its arithmetic; on the CPU by the rounding of the coefficients alone.
+        result[backend === 'gpu' ? 'raisedOnGpu' : 'raised'] = raised(await functions.evaluate(rounded));
+        for (const start of [0, 1]) {
+          coefficients.set(dataset.starts[start]);
+          const solved = await levenbergMarquardt(functions, options);
+          coefficients.set(dataset.starts[start]);
+          const again = await levenbergMarquardt(functions, options);
+          result.runs.push({
+            // On the device they have nothing else.
+            single: solved.x.every((value) => Math.fround(value) === value),
+            backend, start: start + 1, digits: matchingDigits(solved.x, dataset.certified), termination: solved.termination, iterations: solved.iterations,
+            sum: 2 * solved.finalCost / dataset.sumOfSquares, repeats: withoutTimes(solved) === withoutTimes(again) && solved.x.every((value, i) => value === again.x[i]),
+          });
+        }
+      } finally {
+        functions.dispose();
+      }
+    }
+    return result;
+  };
+}
+
+const inWords = ({ digits, termination, iterations }) => `${digits.toFixed(1).padStart(4)} digits ${String(iterations).padStart(4)} it. ${termination.padEnd(19)}`;
+
+function print(fits) {
+  console.log(`${'NIST'.padEnd(9)} ${['CPU, start 1', 'CPU, start 2', 'GPU, start 1', 'GPU, start 2'].map((head) => head.padEnd(41)).join(' | ')} | sum of squares at rounded coefficients`);
+  for (const { name, runs, raised, raisedOnGpu } of fits) {
+    console.log(`${name.padEnd(9)} ${runs.map((run) => inWords(run).padEnd(41)).join(' | ')} | ${raised.toExponential(1)}, on the GPU ${raisedOnGpu.toExponential(1)}`);
+  }
+}
+
+describe('the certified coefficients of NIST are found', () => {
+  let fits;
+  const runs = (backend, start) => fits.map(({ runs, ...fit }) => ({ ...fit, ...runs.find((run) => run.backend === backend && run.start === start) }));
+  /** Solves everything once, on first use. */
+  const solved = async (t) => {
+    if (!hasData(t, 'nist')) return false;
+    if (fits === undefined) {
+      fits = [];
+      for (const file of listData('nist', '.dat')) fits.push(await page.evaluate((text) => window.fit(text), readData(`nist/${file}`)));
+      print(fits);
+    }
+    return true;
+  };
+  const poor = (fits, digits) => fits.filter((fit) => fit.digits < digits).map((fit) => `${fit.name}: ${inWords(fit)}`);
+
+  test('NIST on the CPU: from start 2 all of them', async (t) => {
+    if (!await solved(t)) return;
+    assert.equal(fits.length, 17);
+    assert.deepEqual(poor(runs('cpu', 2), CPU_DIGITS), []);
+  });
+
+  test('NIST on the CPU: from start 1 all but one', async (t) => {
+    if (!await solved(t)) return;
+    // From (1, 1) the first step that brings anything takes BoxBOD to b2 = 115, where exp(−b2 x) is 0 and the cost flat.
+    const misses = poor(runs('cpu', 1), CPU_DIGITS);
+    assert.ok(misses.length <= 1, misses.join('\n'));
+  });
+
+  test('NIST on the GPU: four digits where single precision has them, else precision-limit', async (t) => {
+    if (!await solved(t)) return;
+    for (const start of [1, 2]) {
+      for (const fit of runs('gpu', start)) {
+        const what = `${fit.name} from start ${start}: ${inWords(fit)}`;
+        assert.ok(fit.single, `${what}: solved in double precision`);
+        // A start from which the CPU goes elsewhere leads the GPU there too.
+        if (runs('cpu', start).find(({ name }) => name === fit.name).digits < CPU_DIGITS) continue;
+        if (Math.abs(fit.raisedOnGpu) < RESOLVED) assert.ok(fit.digits >= GPU_DIGITS, what);
+        else assert.equal(fit.termination, 'precision-limit', what);
+      }
+    }
+  });
+
+  test('NIST: every run repeats bit by bit', async (t) => {
+    if (!await solved(t)) return;
+    assert.deepEqual(fits.flatMap(({ name, runs }) => runs.filter(({ repeats }) => !repeats).map(({ backend, start }) => `${name}, ${backend}, start ${start}`)), []);
+  });
+});

@@ -1,0 +1,114 @@
+// Pose graphs: what is read from .g2o, and the residual against rotation matrices.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { randomNumbers } from '../facade/reference.mjs';
+import { hasData, readData } from '../shared-data.mjs';
+import { onCpu } from './residua.mjs';
+const { G2oError, parseG2o, poseGraphProblem, squareRoot } = await import('../../www/problems/pose-graph.js');
+
+const DIAGONAL = '4 0 0 0 0 0 4 0 0 0 0 4 0 0 0 9 0 0 9 0 9';
+const FILE = `# two poses
+VERTEX_SE3:QUAT 7 1 2 3 0 0 0.6 0.8
+EDGE_SE3:QUAT 7 3 1 0 0 0 0 0 2 ${DIAGONAL}
+VERTEX_SE3:QUAT 3 0 0 0 0 0 0 1
+FIX 3
+`;
+
+test('poses, measurements and fixed poses are read, quaternions turned to w, x, y, z and made unit', () => {
+  const graph = parseG2o(FILE.replaceAll('\n', '\r\n'));
+  assert.deepEqual([...graph.positions], [1, 2, 3, 0, 0, 0]);
+  assert.deepEqual([...graph.rotations], [0.8, 0, 0, 0.6, 1, 0, 0, 0]);
+  assert.deepEqual([...graph.edges], [0, 1]);
+  assert.deepEqual(graph.fixed, [1]);
+  assert.deepEqual([...graph.measuredPositions], [1, 0, 0]);
+  assert.deepEqual([...graph.measuredRotations], [1, 0, 0, 0]);
+  assert.deepEqual([...graph.squareRoots], [2, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 3, 0, 3]);
+});
+
+test('what is broken is refused with its line', () => {
+  const cases = [
+    { name: 'a planar pose', text: 'VERTEX_SE2 0 1 2 3\n', line: 1, message: /"VERTEX_SE2" is not understood/ },
+    { name: 'a number left out', text: FILE.replace(' 0.8', ''), line: 2, message: /takes 8 words, this one has 7/ },
+    { name: 'a word for a number', text: FILE.replace('0.8', 'one'), line: 2, message: /"one" is not a decimal number/ },
+    { name: 'a pose twice', text: FILE.replace('QUAT 3 ', 'QUAT 7 '), line: 4, message: /pose 7 is there already/ },
+    { name: 'a pose that is not there', text: FILE.replace('QUAT 7 3', 'QUAT 7 5'), line: 3, message: /there is no pose 5/ },
+    { name: 'no rotation', text: FILE.replace('0 0 0.6 0.8', '0 0 0 0'), line: 2, message: /the quaternion is 0/ },
+    { name: 'an information matrix that is none', text: FILE.replace('9 0 0 9', '9 9 0 9'), line: 3, message: /not positive definite: pivot 5 is 0/ },
+  ];
+  for (const { name, text, line, message } of cases) {
+    assert.throws(() => parseG2o(text), (error) => {
+      assert.ok(error instanceof G2oError, `${name}: ${error.stack}`);
+      assert.equal(error.line, line, name);
+      assert.match(error.message, message, name);
+      return true;
+    });
+  }
+});
+
+const TRIANGLE = Array.from({ length: 6 }, (_, i) => Array.from({ length: 6 - i }, (_, k) => [i, i + k])).flat();
+
+/** The symmetric matrix AAᵀ + 2I as its upper triangle. */
+function definite(next) {
+  const a = Array.from({ length: 6 }, () => Array.from({ length: 6 }, () => 2 * next() - 1));
+  return TRIANGLE.map(([i, j]) => a[i].reduce((sum, value, k) => sum + value * a[j][k], i === j ? 2 : 0));
+}
+
+test('the square root of a matrix squares to it', () => {
+  const next = randomNumbers(3);
+  for (let trial = 0; trial < 5; trial++) {
+    const upper = definite(next), root = squareRoot(upper);
+    TRIANGLE.forEach(([i, j], n) => {
+      // (LLᵀ)ᵢⱼ = Σₖ Lᵀₖᵢ Lᵀₖⱼ over k ≤ i.
+      const product = TRIANGLE.reduce((sum, [k, c], at) => (c === i ? sum + root[at] * root[TRIANGLE.findIndex(([a, b]) => a === k && b === j)] : sum), 0);
+      assert.ok(Math.abs(product - upper[n]) < 1e-13, `${i}, ${j}`);
+    });
+  }
+});
+
+const transposed = (m) => m[0].map((_, j) => m.map((row) => row[j]));
+const matrixTimes = (m, v) => m.map((row) => row.reduce((sum, value, k) => sum + value * v[k], 0));
+const product = (a, b) => transposed(transposed(b).map((column) => matrixTimes(a, column)));
+
+/** The rotation by `angle` around a unit axis: Rodrigues' formula, and the quaternion of the same. */
+function rotation(axis, angle) {
+  const [x, y, z] = axis.map((value) => value / Math.hypot(...axis));
+  const [c, s] = [Math.cos(angle), Math.sin(angle)];
+  const cross = [[0, -z, y], [z, 0, -x], [-y, x, 0]], outer = [x, y, z].map((a) => [x, y, z].map((b) => a * b));
+  return {
+    matrix: cross.map((row, i) => row.map((value, j) => s * value + (1 - c) * outer[i][j] + (i === j ? c : 0))),
+    quaternion: [x * Math.sin(angle / 2), y * Math.sin(angle / 2), z * Math.sin(angle / 2), Math.cos(angle / 2)],
+  };
+}
+
+test('the squared residual of an edge is eᵀΩe, with e from rotation matrices', async () => {
+  const next = randomNumbers(5);
+  const vector = () => [0, 0, 0].map(() => 4 * next() - 2);
+  for (let trial = 0; trial < 5; trial++) {
+    const [from, to, measured] = [0, 0, 0].map(() => ({ t: vector(), ...rotation(vector(), 2 * next()) }));
+    const upper = definite(next);
+    const pose = ({ t, quaternion }) => [...t, ...quaternion].join(' ');
+    const text = `VERTEX_SE3:QUAT 0 ${pose(from)}\nVERTEX_SE3:QUAT 1 ${pose(to)}\nEDGE_SE3:QUAT 0 1 ${pose(measured)} ${upper.join(' ')}\n`;
+    const { value } = await onCpu(poseGraphProblem(parseG2o(text)).problem, (functions) => functions.evaluateCostWithGradient());
+
+    const seen = matrixTimes(transposed(from.matrix), to.t.map((value, d) => value - from.t[d])).map((value, d) => value - measured.t[d]);
+    // The vector part of a unit quaternion, (R − Rᵀ)∨ / (4 w) with 4w² = 1 + trace R; twice it. Its sign goes with w > 0.
+    const turn = product(transposed(measured.matrix), product(transposed(from.matrix), to.matrix));
+    const w = Math.sqrt(Math.max(1 + turn[0][0] + turn[1][1] + turn[2][2], 0)) / 2;
+    const angle = [turn[2][1] - turn[1][2], turn[0][2] - turn[2][0], turn[1][0] - turn[0][1]].map((value) => value / (2 * w));
+    const costs = [1, -1].map((sign) => {
+      const e = [...seen, ...angle.map((value) => sign * value)];
+      return TRIANGLE.reduce((sum, [i, j], n) => sum + (i === j ? 0.5 : 1) * upper[n] * e[i] * e[j], 0);
+    });
+    // The quaternions' own w may have either sign.
+    assert.ok(costs.some((cost) => Math.abs(cost / value - 1) < 1e-11), `${value}, ${costs}`);
+  }
+});
+
+test('sphere2500 has 2,500 poses and 4,949 measurements, and the cost of its start', async (t) => {
+  if (!hasData(t, 'pose-graphs/sphere2500.g2o')) return;
+  const graph = parseG2o(readData('pose-graphs/sphere2500.g2o'));
+  assert.deepEqual([graph.positions.length / 3, graph.edges.length / 2, graph.fixed], [2500, 4949, []]);
+  const { value } = await onCpu(poseGraphProblem(graph).problem, (functions) => functions.evaluateCostWithGradient());
+  // By a program of its own in Python, with NumPy.
+  assert.ok(Math.abs(value / 1292302.995442148 - 1) < 1e-12, `${value}`);
+});

@@ -1,0 +1,118 @@
+// Many small problems at once: fits of a peak (amplitude, centre, width, offset, slope) to noisy samples, on the GPU and, for
+// comparison, on the CPU in double precision.
+//
+// `run({ count, samples, noise, cpu, repetitions }, report)`; every parameter is a number, `cpu: 0` leaves the CPU out.
+import { Problem, solveMany } from 'residua';
+
+export const name = 'many';
+
+/** Numbers spread over [0, 1), the same in every run: a linear congruential generator. */
+function generator(seed) {
+  let state = seed >>> 0;
+  return () => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+    return state / 2 ** 32;
+  };
+}
+
+const peak = ([amplitude, centre, width, offset, slope], t) => {
+  const z = (t - centre) / width;
+  return amplitude * Math.exp(-z * z) + offset + slope * t;
+};
+
+/** Samples of `count` peaks at `times`, and starts read off them. */
+export function makePeaks(count, times, noise, seed = 7) {
+  const random = generator(seed);
+  const between = (low, high) => low + (high - low) * random();
+  const samples = new Float64Array(count * times.length);
+  const starts = new Float64Array(count * 5);
+  for (let problem = 0; problem < count; problem++) {
+    const truth = [between(1, 3), between(-0.4, 0.4), between(0.25, 0.45), between(-0.5, 0.5), between(-0.3, 0.3)];
+    let [least, most, at] = [Infinity, -Infinity, 0];
+    for (let i = 0; i < times.length; i++) {
+      const y = peak(truth, times[i]) + noise * (random() + random() + random() - 1.5) * 2;
+      samples[problem * times.length + i] = y;
+      least = Math.min(least, y);
+      if (y > most) [most, at] = [y, times[i]];
+    }
+    starts.set([most - least, at, 0.35, least, 0], problem * 5);
+  }
+  return { samples, starts };
+}
+
+/** The template: one fit. */
+export function peakTemplate(times) {
+  const template = new Problem();
+  const peaks = template.parameters('peak', { dim: 5, values: [1, 0, 0.35, 0, 0] });
+  template.residuals('samples', {
+    inputs: { peak: peaks.shared(), t: template.data(times), y: template.data(new Float64Array(times.length)) },
+    residual: ({ peak: [amplitude, centre, width, offset, slope], t, y }) =>
+      t.sub(centre).div(width).square().neg().exp().mul(amplitude).add(offset).add(slope.mul(t)).sub(y),
+  });
+  return template;
+}
+
+/** ½‖r‖² of each fit in double precision. */
+export function costsOf(x, samples, times) {
+  return Float64Array.from({ length: x.length / 5 }, (_, problem) => {
+    const parameters = x.subarray(5 * problem, 5 * problem + 5);
+    let sum = 0;
+    for (let i = 0; i < times.length; i++) sum += (peak(parameters, times[i]) - samples[problem * times.length + i]) ** 2;
+    return sum / 2;
+  });
+}
+
+/** How two solutions of the same fits differ: the largest distance between parameters, and the largest excess of cost over the other. */
+function compare(gpu, cpu, samples, times) {
+  const costs = costsOf(gpu.x, samples, times);
+  let [largestDifference, largestExcess, others] = [0, 0, 0];
+  for (let problem = 0; problem < costs.length; problem++) {
+    let difference = 0;
+    for (let k = 5 * problem; k < 5 * problem + 5; k++) difference = Math.max(difference, Math.abs(gpu.x[k] - cpu.x[k]));
+    const excess = (costs[problem] - cpu.cost[problem]) / cpu.cost[problem];
+    // Another minimum, not another rounding.
+    if (Math.abs(excess) > 1e-2) others++;
+    else {
+      largestDifference = Math.max(largestDifference, difference);
+      largestExcess = Math.max(largestExcess, excess);
+    }
+  }
+  return { largestDifference, largestExcess, others };
+}
+
+export async function run(parameters = {}, report = () => {}) {
+  const { count = 100_000, samples: width = 25, noise = 0.02, cpu = 1, repetitions = 3, context } = parameters;
+  const times = Float64Array.from({ length: width }, (_, i) => (2 * i) / (width - 1) - 1);
+  const { samples, starts } = makePeaks(count, times, noise);
+  const template = peakTemplate(times);
+  const batch = { count, parameters: { peak: starts }, data: { samples: { y: samples } } };
+  const figures = { count, samples: width, noise };
+  const tell = (backend, result, wallMs) => {
+    const iterations = result.iterations.reduce((sum, n) => sum + n, 0) / Math.max(count, 1);
+    const terminations = {};
+    for (const end of result.termination) terminations[end] = (terminations[end] ?? 0) + 1;
+    figures[backend] = { wallMs, fitsPerSecond: count / (wallMs / 1e3), iterations, converged: result.converged, terminations };
+    report(`${backend}: ${count} fits in ${wallMs.toFixed(1)} ms`);
+  };
+  const timed = async (backend) => {
+    const began = performance.now();
+    const result = await solveMany(template, batch, { backend, ...(backend === 'gpu' && context ? { context } : {}) });
+    return { result, ms: performance.now() - began };
+  };
+  let onGpu = null;
+  const runs = [];
+  for (let repetition = 0; repetition < Math.max(1, repetitions); repetition++) {
+    const { result, ms } = await timed('gpu');
+    runs.push(ms);
+    if (onGpu !== null) figures.repeatable = result.x.every((number, k) => Object.is(number, onGpu.x[k]));
+    onGpu = result;
+  }
+  tell('gpu', onGpu, Math.min(...runs));
+  figures.gpu.runsMs = runs;
+  if (cpu) {
+    const { result, ms } = await timed('cpu');
+    tell('cpu', result, ms);
+    Object.assign(figures, compare(onGpu, result, samples, times));
+  }
+  return figures;
+}
