@@ -53,12 +53,17 @@ pub fn choose(cols: usize, row_offsets: &[u32], col_indices: &[u32]) -> Result<(
     }
     let analysis = Analysis::new(cols, row_offsets, col_indices)?;
     let length = analysis.factor_len();
-    if length as f64 > MOST_FACTOR || analysis.multiplications() > MOST_MULTIPLICATIONS {
-        let why = format!("a Cholesky factor would have {} numbers", grouped(length));
+    if let Some(why) = too_costly(length, analysis.multiplications()) {
         return Ok((LinearSolver::Pcg(Pcg::new()), format!("conjugate gradients: {start}, {why}")));
     }
     let solver = LinearSolver::SparseCholesky(Box::new(SparseCholesky::new(analysis)?));
     Ok((solver, format!("sparse Cholesky: {start}, the factor has {} numbers", grouped(length))))
+}
+
+/// Why a factor of so many numbers, made by so many multiplications, is not for a page, if it is not.
+fn too_costly(length: u64, multiplications: f64) -> Option<String> {
+    (length as f64 > MOST_FACTOR || multiplications > MOST_MULTIPLICATIONS)
+        .then(|| format!("a Cholesky factor would have {} numbers", grouped(length)))
 }
 
 /// Makes the solver of a kind that the user asked for.
@@ -98,6 +103,14 @@ fn percent(part: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_factor_may_be_too_large_or_take_too_long() {
+        let says = |length| Some(format!("a Cholesky factor would have {length} numbers"));
+        assert_eq!(too_costly(1_500_000, 2e8), None);
+        assert_eq!(too_costly(30_000_000, 2e8), says("30,000,000"));
+        assert_eq!(too_costly(15_000_000, 1e10), says("15,000,000"));
+    }
 
     #[test]
     fn numbers_are_grouped_and_parts_are_in_percent() {
