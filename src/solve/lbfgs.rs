@@ -8,11 +8,14 @@
 //! Where evaluations are f32, every trial point is rounded to f32 before it is handed out and steps are differences of rounded points, so that
 //! the solver sees the function that is really computed.
 
+use std::rc::Rc;
+
 use super::arithmetic::Arithmetic;
 use super::convergence::Convergence;
 use super::curvature::CurvaturePairs;
 use super::feasible::FeasibleSet;
-use super::line_search::{Conditions, Decision, Failure, LineSearch, Next, Origin, ROUNDINGS, Trial};
+use super::line_rule::ROUNDINGS;
+use super::line_search::{Conditions, Decision, Failure, LineSearch, Next, Origin, Rule, Trial};
 use super::options::LbfgsOptions;
 use super::summary::{IterationSummary, SolveSummary, Termination};
 use super::vector::{dot, max_norm, norm};
@@ -71,6 +74,7 @@ pub struct Lbfgs {
     /// The lowest point seen, while it is not the current one.
     lowest: Option<Sample>,
     frozen: Vec<bool>,
+    rule: Rc<Rule>,
     direction: Vec<f64>,
     pairs: CurvaturePairs,
     phase: Phase,
@@ -131,6 +135,7 @@ impl Lbfgs {
             stored: sample(start.clone()),
             current: sample(start),
             lowest: None,
+            rule: Rule::new(),
             direction: vec![0.0; n],
             pairs: CurvaturePairs::new(n, remembered as usize)?,
             phase: Phase::Start,
@@ -296,8 +301,9 @@ impl Lbfgs {
         let lowest = self.lowest.as_ref().map_or(cost, |lowest| lowest.cost);
         let origin = Origin { cost, slope, noise, ceiling: lowest + noise };
         let LbfgsOptions { c1, c2, max_line_search_steps, .. } = self.options;
-        let conditions = Conditions { c1, c2, max_trials: max_line_search_steps };
-        self.search(LineSearch::new(origin, conditions, 1.0), None)
+        let resolution = self.arithmetic.relative_precision;
+        let conditions = Conditions { c1, c2, max_trials: max_line_search_steps, resolution };
+        self.search(LineSearch::new(self.rule.clone(), origin, conditions, 1.0), None)
     }
 
     /// Rounding error of the cost: of the sum itself, and of the coordinates it is computed from, each of which moves it by gᵢ times the

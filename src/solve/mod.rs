@@ -35,9 +35,11 @@ pub mod curvature;
 mod drive;
 pub mod feasible;
 pub mod lbfgs;
+pub mod line_rule;
 pub mod line_search;
 pub mod options;
 pub mod report;
+pub mod scalar;
 pub mod summary;
 mod vector;
 
