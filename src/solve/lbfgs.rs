@@ -13,12 +13,15 @@ use std::rc::Rc;
 use super::arithmetic::Arithmetic;
 use super::convergence::Convergence;
 use super::curvature::CurvaturePairs;
+use super::descent_rule;
 use super::feasible::FeasibleSet;
 use super::line_rule::ROUNDINGS;
 use super::line_search::{Conditions, Decision, Failure, LineSearch, Next, Origin, Rule, Trial};
 use super::options::LbfgsOptions;
+use super::scalar::evaluate;
 use super::summary::{IterationSummary, SolveSummary, Termination};
 use super::vector::{dot, max_norm, norm};
+use crate::codegen::Function;
 use crate::decimal;
 use crate::error::{Error, Result};
 use crate::functions::Evaluation;
@@ -75,6 +78,7 @@ pub struct Lbfgs {
     lowest: Option<Sample>,
     frozen: Vec<bool>,
     rule: Rc<Rule>,
+    descends: Rc<Function>,
     direction: Vec<f64>,
     pairs: CurvaturePairs,
     phase: Phase,
@@ -136,6 +140,7 @@ impl Lbfgs {
             current: sample(start),
             lowest: None,
             rule: Rule::new(),
+            descends: descent_rule::descends(),
             direction: vec![0.0; n],
             pairs: CurvaturePairs::new(n, remembered as usize)?,
             phase: Phase::Start,
@@ -271,9 +276,9 @@ impl Lbfgs {
             }
         }
         let slope = dot(&self.current.gradient, &self.direction);
-        // Downhill by more than the rounding of the product, or not at all; false for a NaN.
-        let rounding = self.arithmetic.relative_precision * self.gradient_norm() * norm(self.direction.iter().copied());
-        if slope < -rounding { self.set_out(slope) } else { self.descend_steepest() }
+        let norms = [self.gradient_norm(), norm(self.direction.iter().copied())];
+        let [descends] = evaluate(&self.descends, &[slope, norms[0], norms[1], self.arithmetic.relative_precision]);
+        if descends != 0.0 { self.set_out(slope) } else { self.descend_steepest() }
     }
 
     /// The gradient's direction, as long as the curvature last seen makes it; before any was seen, no longer than 1.

@@ -32,6 +32,7 @@
 pub mod arithmetic;
 pub mod convergence;
 pub mod curvature;
+pub mod descent_rule;
 mod drive;
 pub mod feasible;
 pub mod lbfgs;
