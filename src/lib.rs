@@ -21,6 +21,7 @@ pub mod graph;
 
 #[cfg(target_arch = "wasm32")]
 mod js;
+pub mod linear;
 pub mod losses;
 pub mod manifolds;
 mod order;

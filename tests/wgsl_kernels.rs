@@ -92,9 +92,16 @@ macro_rules! layout {
 #[test]
 fn uniforms_have_the_layout_of_their_rust_twins() {
     let kernel = wgsl::write(&kernels::spring()).unwrap();
-    let table: [(String, Layout); 3] = [
+    let table: [(String, Layout); 4] = [
         (kernel, layout!(wgsl::Dispatch, [count, stride, first, nan, zero])),
         (shaders::reduce_sum(), layout!(shaders::ReduceSum, [count, width, input_first, output_first, zero])),
+        (
+            shaders::curvature(),
+            layout!(
+                shaders::Curvature,
+                [rows, dim, numbers, outputs, first_partial, row_stride, stride, scale, add, pairs, zero]
+            ),
+        ),
         (shaders::gather(), layout!(shaders::Gather, [rows, dim, component_stride, add, zero])),
     ];
     for (text, expected) in table {
@@ -106,6 +113,17 @@ fn uniforms_have_the_layout_of_their_rust_twins() {
         [1, 2, 3, 4, 5]
     );
     assert_eq!(shaders::Gather { rows: 1, dim: 2, component_stride: 3, add: 4, zero: 5 }.words(), [1, 2, 3, 4, 5]);
+}
+
+#[test]
+fn a_gate_is_one_more_binding_and_the_first_thing_asked() {
+    for text in [shaders::gather(), shaders::curvature(), shaders::clear(), shaders::reduce_sum()] {
+        let gated = shaders::gated(&text);
+        let module = validated(&gated);
+        assert_eq!(module.global_variables.len(), validated(&text).global_variables.len() + 1);
+        let body = gated.split_once("@compute").unwrap().1.split_once(") {").unwrap().1;
+        assert!(body.trim_start().starts_with("if gate[0] == 0u {"), "{gated}");
+    }
 }
 
 /// The layout of a module's one uniform.

@@ -4,7 +4,9 @@ use std::ops::Range;
 
 use crate::error::{Error, ErrorCode, Result};
 
+use super::least_squares::LocalTable;
 use super::model::Batch;
+use super::plan::Target;
 
 /// The most that a chunk may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,8 +25,9 @@ pub fn chunk_ranges(batch: &Batch, partials: usize, limits: ChunkLimits) -> Resu
     let locals: usize = class.block_dims.iter().map(|&dim| dim as usize).sum();
     // Every table is columns of four bytes an instance; the widest decides. The gather's offsets have one entry more than
     // rows, so one instance is kept in reserve.
-    let widest =
-        [index_columns, class.data as usize, locals, partials, class.outputs.len()].into_iter().max().unwrap_or(1);
+    let table = if batch.has_addends() { 0 } else { LocalTable::of(class).columns(Target::Gpu) as usize };
+    let widths = [index_columns, class.data as usize, locals, partials, class.outputs.len(), table];
+    let widest = widths.into_iter().max().unwrap_or(1);
     // Residuals are bound from an aligned place before them: up to 256 bytes more.
     let binding_bytes = limits.binding_bytes.saturating_sub(256);
     let fitting = (binding_bytes / (4 * widest.max(1) as u64)).saturating_sub(1);

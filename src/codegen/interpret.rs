@@ -7,7 +7,7 @@
 //! first, that are added at the end (two lanes of a vector).
 
 use super::memory::{Dispatch, View, index_out_of_range};
-use super::{Address, Call, Kernel, Load, Store};
+use super::{Address, Call, Function, Kernel, Load, Store};
 use crate::error::{Error, Result};
 use crate::graph::{self, Node, NodeId};
 
@@ -91,11 +91,20 @@ fn place(
 
 /// The results of a call: of the case that the selector names, or of the first.
 fn evaluate_call(call: &Call, values: &[f64]) -> Vec<f64> {
-    let cases = &call.function.cases;
-    let case = cases.get(values[call.selector.index()] as usize).unwrap_or(&cases[0]);
     let arguments: Vec<f64> = call.arguments.iter().map(|argument| values[argument.index()]).collect();
-    let nodes = case.graph.evaluate(&arguments[..case.graph.input_count() as usize]);
-    case.results.iter().map(|result| nodes[result.index()]).collect()
+    call.function.evaluate(values[call.selector.index()] as usize, &arguments)
+}
+
+impl Function {
+    /// The results in f64, of the case that the selector names, or of the first.
+    ///
+    /// # Panics
+    /// If there are fewer arguments than parameters.
+    pub fn evaluate(&self, selector: usize, arguments: &[f64]) -> Vec<f64> {
+        let case = self.cases.get(selector).unwrap_or(&self.cases[0]);
+        let nodes = case.graph.evaluate(&arguments[..case.graph.input_count() as usize]);
+        case.results.iter().map(|result| nodes[result.index()]).collect()
+    }
 }
 
 #[cfg(test)]
@@ -103,7 +112,7 @@ mod tests {
     use std::rc::Rc;
 
     use super::*;
-    use crate::codegen::{Buffer, Case, Element, Function};
+    use crate::codegen::{Buffer, Case, Element};
     use crate::graph::{Graph, InputId, Op};
 
     fn buffer(name: &'static str, element: Element, written: bool) -> Buffer {

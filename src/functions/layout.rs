@@ -17,6 +17,7 @@ use crate::gpu::Limits;
 use crate::gpu::shaders::{Gather, ReduceSum};
 
 use super::cpu::uniform_table;
+use super::normal::Shape;
 
 /// Bytes between the uniforms of one buffer: every WebGPU device takes offsets of this alignment.
 pub const ALIGNMENT: u64 = 256;
@@ -56,6 +57,20 @@ pub enum Memory {
     Partials,
     /// The local table of a chunk, see [`crate::batch::least_squares::LocalTable`].
     Local(usize),
+    /// Partial sums of the least-squares cost, or of its reduction, laid out as [`Memory::PartialSums`].
+    CostSums,
+    /// The same, summed to fewer.
+    CostTotals,
+    /// Partial sums of ‖J̃p‖², laid out as [`Memory::PartialSums`].
+    ProductSums,
+    /// The same, summed to fewer.
+    ProductTotals,
+    /// The diagonal blocks of J̃ᵀJ̃, see [`super::normal::Shape`].
+    Curvature,
+    /// The errors of its sums.
+    CurvatureLow,
+    /// Sums of segments of the curvature.
+    CurvatureScratch(u32),
     /// Offsets of a gather pass: chunk, pass.
     GatherOffsets(usize, usize),
     /// Entries of a gather pass.
@@ -87,6 +102,13 @@ impl Memory {
             Memory::GatherEntries(chunk, pass) => (16, chunk, pass),
             Memory::GatherTargets(chunk, pass) => (17, chunk, pass),
             Memory::Local(chunk) => (18, chunk, 0),
+            Memory::CostSums => (19, 0, 0),
+            Memory::CostTotals => (20, 0, 0),
+            Memory::ProductSums => (21, 0, 0),
+            Memory::ProductTotals => (22, 0, 0),
+            Memory::Curvature => (23, 0, 0),
+            Memory::CurvatureLow => (24, 0, 0),
+            Memory::CurvatureScratch(which) => (25, which as usize, 0),
         };
         kind << 58 | (chunk as u64) << 29 | pass as u64
     }
@@ -113,6 +135,13 @@ impl Memory {
             Memory::GatherEntries(chunk, _) => ("entries of a gather", Some(chunk)),
             Memory::GatherTargets(chunk, _) => ("targets of a gather", Some(chunk)),
             Memory::Local(chunk) => ("local table", Some(chunk)),
+            Memory::CostSums => ("sums of the cost", None),
+            Memory::CostTotals => ("totals of the cost", None),
+            Memory::ProductSums => ("sums of a product", None),
+            Memory::ProductTotals => ("totals of a product", None),
+            Memory::Curvature => ("curvature", None),
+            Memory::CurvatureLow => ("errors of the curvature", None),
+            Memory::CurvatureScratch(_) => ("sums of segments of the curvature", None),
         };
         match chunk {
             None => words.to_owned(),
@@ -141,6 +170,8 @@ pub struct Chunk {
 /// A gather pass without its tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GatherShape {
+    /// Numbers of a block.
+    pub dim: u32,
     /// Where it reads.
     pub source: Source,
     /// Where it writes.
@@ -151,6 +182,29 @@ pub struct GatherShape {
     pub entries: u32,
     /// Workgroups it takes.
     pub workgroups: u32,
+}
+
+impl GatherShape {
+    fn of(pass: &Pass) -> GatherShape {
+        let (rows, dim) = (pass.rows() as u32, pass.dim);
+        GatherShape {
+            dim,
+            source: pass.source,
+            destination: pass.destination,
+            rows,
+            entries: pass.entries.len() as u32,
+            workgroups: (rows * dim).div_ceil(WORKGROUP_SIZE),
+        }
+    }
+
+    /// Its figures over local tables with columns of `stride` numbers; with `add`, what stands at the destination stays.
+    pub(super) fn figures(&self, stride: u32, add: bool) -> Gather {
+        let component_stride = match self.source {
+            Source::Local => stride,
+            Source::Scratch(_) => 1,
+        };
+        Gather { rows: self.rows, dim: self.dim, component_stride, add: u32::from(add), zero: 0 }
+    }
 }
 
 /// Where everything lies.
@@ -177,6 +231,8 @@ pub struct Layout {
     data_columns: Vec<u64>,
     outputs: Vec<u64>,
     local_columns: Vec<u64>,
+    /// How the normal equations of least squares lie.
+    pub normal: Shape,
 }
 
 impl Layout {
@@ -213,6 +269,7 @@ impl Layout {
             data_columns: Vec::new(),
             outputs: Vec::new(),
             local_columns: Vec::new(),
+            normal: Shape::default(),
         };
         let limits = ChunkLimits { binding_bytes, instances: batch_size };
         for (number, batch) in model.batches.iter().enumerate() {
@@ -227,9 +284,9 @@ impl Layout {
                 layout.add_chunk(model, number, range, partials[number])?;
             }
         }
-        layout.reduce_figures = 4 * layout.figures.len() as u64 / ALIGNMENT;
         let reduction = layout.reduction().words();
-        layout.add_figures(&reduction);
+        layout.reduce_figures = layout.add_figures(&reduction);
+        layout.normal = Shape::new(model, &mut layout);
         layout.figure_words = layout.figures.len() as u64;
         Ok(layout)
     }
@@ -261,48 +318,39 @@ impl Layout {
             }
             Rows::Column(_) | Rows::Addends(_) => (0..self.num_residuals, 0),
         };
-        let figures = 4 * self.figures.len() as u64 / ALIGNMENT;
-        self.add_figures(&Dispatch::new(range.len() as u32, range.len() as u32, first).words());
+        let stride = range.len() as u32;
+        let figures = self.add_figures(&Dispatch::new(stride, stride, first).words());
 
         let passes = gather_passes(batch, range.clone(), model.num_params)?;
-        let mut workgroups = Vec::new();
-        for pass in &passes {
+        let shapes: Vec<GatherShape> = passes.iter().map(GatherShape::of).collect();
+        for (pass, shape) in passes.iter().zip(&shapes) {
             if let Destination::Scratch(which) = pass.destination {
                 let length = &mut self.scratch[which as usize];
                 *length = (*length).max(pass.scratch_len() as u64);
             }
-            let uniform = Gather {
-                rows: pass.rows() as u32,
-                dim: pass.dim,
-                component_stride: match pass.source {
-                    Source::Local => range.len() as u32,
-                    Source::Scratch(_) => 1,
-                },
-                add: u32::from(pass.destination == Destination::Gradient),
-                zero: 0,
-            };
-            workgroups.push(uniform.workgroups());
-            self.add_figures(&uniform.words());
+            self.add_figures(&shape.figures(stride, pass.destination == Destination::Gradient).words());
         }
-        let shapes = passes
-            .iter()
-            .zip(workgroups)
-            .map(|(pass, workgroups)| GatherShape {
-                source: pass.source,
-                destination: pass.destination,
-                rows: pass.rows() as u32,
-                entries: pass.entries.len() as u32,
-                workgroups,
-            })
-            .collect();
         self.tables.push(passes);
         self.chunks.push(Chunk { batch: number, range, passes: shapes, first_sum, residuals, figures });
         Ok(())
     }
 
-    fn add_figures(&mut self, words: &[u32]) {
+    /// Adds the figures of a dispatch; gives their position in units of [`ALIGNMENT`].
+    pub(super) fn add_figures(&mut self, words: &[u32]) -> u64 {
+        let position = 4 * self.figures.len() as u64 / ALIGNMENT;
         self.figures.extend(words);
         self.figures.resize(self.figures.len().next_multiple_of(ALIGNMENT as usize / 4), 0);
+        position
+    }
+
+    /// How many partial sums there are, those of all chunks.
+    pub(super) fn num_sums(&self) -> u64 {
+        self.num_sums
+    }
+
+    /// The targets of a gather pass.
+    pub(super) fn targets(&self, chunk: usize, pass: usize) -> &[u32] {
+        &self.tables[chunk][pass].targets
     }
 
     /// Bytes of a buffer.
@@ -320,9 +368,13 @@ impl Layout {
             Memory::Addends(chunk) => of_chunk(chunk, &self.outputs),
             Memory::Uniforms => self.uniform_bytes / 4,
             Memory::Figures => self.figure_words,
-            Memory::PartialSums => self.num_sums,
+            Memory::PartialSums | Memory::CostSums | Memory::ProductSums => self.num_sums,
             Memory::IgnoredSums => self.ignored_sums,
-            Memory::Sums => 2 * u64::from(self.reduction().workgroups()),
+            Memory::Sums | Memory::CostTotals | Memory::ProductTotals => 2 * u64::from(self.reduction().workgroups()),
+            Memory::Curvature => self.normal.curvature_len(self.num_params),
+            Memory::CurvatureLow if self.normal.pairs => self.normal.curvature_len(self.num_params),
+            Memory::CurvatureLow => 0,
+            Memory::CurvatureScratch(which) => self.normal.scratch_len(which),
             Memory::LocalGradient => self.local_gradient,
             Memory::Scratch(which) => self.scratch[which as usize],
             Memory::Partials => self.partials,
@@ -360,7 +412,14 @@ impl Layout {
             | Memory::LocalGradient
             | Memory::Scratch(_)
             | Memory::Partials
-            | Memory::Local(_) => return None,
+            | Memory::Local(_)
+            | Memory::CostSums
+            | Memory::CostTotals
+            | Memory::ProductSums
+            | Memory::ProductTotals
+            | Memory::Curvature
+            | Memory::CurvatureLow
+            | Memory::CurvatureScratch(_) => return None,
         })
     }
 

@@ -21,6 +21,7 @@ mod engine;
 pub mod gpu;
 pub mod layout;
 mod least_squares;
+pub mod normal;
 pub mod plans;
 pub mod record;
 pub mod texts;

@@ -9,7 +9,7 @@ use crate::batch::incidence::{Destination, Source};
 use crate::batch::plan::{Entry, Plan, Role};
 use crate::batch::{Model, Rows};
 use crate::codegen::wgsl::WORKGROUP_SIZE;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::gpu::{ArgumentId, BindingKind, BufferId, CommandList, DownloadId, Limits, PipelineId, Slice};
 use crate::table::Table;
 
@@ -25,6 +25,12 @@ pub enum Program {
     Gather,
     /// Sums partial sums.
     ReduceSum,
+    /// As `Gather`, with a gate.
+    GatedGather,
+    /// Sums products of J's columns by block.
+    Curvature,
+    /// Sets numbers to zero.
+    Clear,
 }
 
 /// A command list, the buffers and pipelines it declares in the order of declaration, and what goes in and out.
@@ -191,7 +197,7 @@ impl<'a, K: Kernels> Recorder<'a, K> {
         let plan = kernels.plan(chunk.batch, entry)?;
         let mut bindings = Vec::new();
         for role in &plan.roles {
-            bindings.push(self.bind(*role, number, chunk));
+            bindings.push(self.bind(*role, number, chunk)?);
         }
         let groups = (chunk.range.len() as u64).div_ceil(WORKGROUP_SIZE.into());
         if plan.kernel.total.is_some() {
@@ -207,8 +213,8 @@ impl<'a, K: Kernels> Recorder<'a, K> {
         Ok(())
     }
 
-    fn bind(&mut self, role: Role, number: usize, chunk: &Chunk) -> Slice {
-        match role {
+    fn bind(&mut self, role: Role, number: usize, chunk: &Chunk) -> Result<Slice> {
+        Ok(match role {
             Role::Parameters => self.whole(Memory::Parameters),
             Role::Indices => self.whole(Memory::Indices(number)),
             Role::Data => self.whole(Memory::Data(number)),
@@ -225,9 +231,8 @@ impl<'a, K: Kernels> Recorder<'a, K> {
             Role::LocalGradient => self.whole(Memory::LocalGradient),
             Role::Gradient => self.whole(Memory::Gradient),
             Role::Partials => self.whole(Memory::Partials),
-            Role::Local => self.whole(Memory::Local(number)),
-            Role::Vector => self.whole(Memory::Gradient),
-        }
+            Role::Local | Role::Vector => return Err(Error::internal("a kernel of least squares is evaluated")),
+        })
     }
 
     fn gather(&mut self, number: usize) -> Result<()> {
@@ -306,6 +311,7 @@ pub fn kernel_layout(plan: &Plan) -> Vec<BindingKind> {
     let kind = |written| if written { BindingKind::StorageReadWrite } else { BindingKind::StorageRead };
     let mut layout: Vec<_> = plan.kernel.buffers.iter().map(|buffer| kind(buffer.written)).collect();
     layout.extend(plan.kernel.total.is_some().then_some(BindingKind::StorageReadWrite));
+    layout.extend(plan.kernel.gated.then_some(BindingKind::StorageRead));
     layout.push(BindingKind::Uniform);
     layout
 }

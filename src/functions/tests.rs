@@ -169,6 +169,44 @@ fn wrong_lengths_and_numbers_are_refused_in_words() {
     }
 }
 
+/// A list of the normal equations, with nothing behind it.
+#[derive(Default)]
+struct NormalList {
+    list: crate::gpu::CommandList,
+    memory: Vec<(layout::Memory, crate::gpu::Slice)>,
+    programs: Vec<(record::Program, crate::gpu::PipelineId)>,
+}
+
+impl normal::Declare for NormalList {
+    fn list(&mut self) -> &mut crate::gpu::CommandList {
+        &mut self.list
+    }
+
+    fn memory(&mut self, memory: layout::Memory, bytes: u64) -> crate::gpu::Slice {
+        if let Some((_, slice)) = self.memory.iter().find(|(known, _)| *known == memory) {
+            return *slice;
+        }
+        let buffer = self.list.buffer(memory.name(), bytes);
+        let slice = self.list.whole(buffer);
+        self.memory.push((memory, slice));
+        slice
+    }
+
+    fn program(
+        &mut self,
+        program: record::Program,
+        name: &str,
+        layout: &[crate::gpu::BindingKind],
+    ) -> crate::gpu::PipelineId {
+        if let Some((_, pipeline)) = self.programs.iter().find(|(known, _)| *known == program) {
+            return *pipeline;
+        }
+        let pipeline = self.list.pipeline(name, layout);
+        self.programs.push((program, pipeline));
+        pipeline
+    }
+}
+
 /// 3,000 residuals of two kinds, one after the other, over 300 parameters, of which all of the first kind share one; and, if
 /// wanted, a long sum.
 fn two_kinds(with_long_sum: bool) -> Model {
@@ -231,6 +269,34 @@ fn recordings_keep_to_small_limits_and_run_every_instance_once() {
                 .count();
             assert!(kernels >= layout.chunks.len(), "one dispatch a chunk at least");
         }
+    }
+    for binding in [1 << 13, 1 << 27] {
+        let model = two_kinds(false);
+        let (numbers, count) = texts::kernel_numbers(&model);
+        let mut plans = plans::Plans::new(numbers, count);
+        for entry in crate::batch::plan::Entry::ALL {
+            plans.make(&model, entry).unwrap();
+        }
+        let limits = Limits { max_storage_buffer_binding_size: binding, ..Limits::default() };
+        let layout = layout::Layout::new(&model, &[2, 1], &limits, None).unwrap();
+        let normal = normal::Normal { model: &model, layout: &layout, kernels: &plans, limits: &limits };
+        let mut list = NormalList::default();
+        let vectors: Vec<_> = ["x", "g", "p", "q"].map(|name| list.list.buffer(name, 4 * 300)).into();
+        let [x, g, p, q] = [0, 1, 2, 3].map(|k| list.list.whole(vectors[k]));
+        let gate = list.list.buffer("gate", 16);
+        let gate = list.list.whole(gate);
+        for sums in [
+            normal.linearise(&mut list, x, g, gate).unwrap(),
+            normal.product(&mut list, p, q, gate).unwrap(),
+            normal.image(&mut list, p, gate).unwrap(),
+            normal.trial(&mut list, x, gate).unwrap(),
+        ] {
+            assert!(sums.count <= 1024 && u64::from(sums.count * sums.width) * 4 <= sums.slice.size);
+        }
+        let plan = Plan::new(&list.list, &limits).unwrap();
+        assert!(
+            matches!(plan.steps.as_slice(), [Step::Submit(parts)] if matches!(parts.as_slice(), [Encoded::Pass(_)]))
+        );
     }
     let small = Limits { max_storage_buffer_binding_size: 1024, ..Limits::default() };
     let refused = layout::Layout::new(&two_kinds(false), &[2, 1], &small, None);

@@ -17,6 +17,30 @@ pub fn gather() -> String {
     compose(shader!("../../shaders/gather.wgsl"))
 }
 
+/// Sums products of columns of J by the rows of a transposed incidence. Bindings: `offsets`, `entries`, `targets` (indices,
+/// read), `source` (read), `result`, `low` (written), the uniform [`Curvature`]. Takes one thread for each number of each row.
+pub fn curvature() -> String {
+    compose(shader!("../../shaders/curvature.wgsl"))
+}
+
+/// Sets numbers to zero. Bindings: `result` (written), the uniform of one word, how many.
+pub fn clear() -> String {
+    compose(shader!("../../shaders/clear.wgsl"))
+}
+
+/// A shader with a gate: one more binding before the uniform (read), of which the shader does nothing where its first word is 0.
+pub fn gated(shader: &str) -> String {
+    let binding = shader.matches("var<storage").count();
+    let uniform = format!("@group(0) @binding({binding}) var<uniform>");
+    let after = format!("@group(0) @binding({}) var<uniform>", binding + 1);
+    let gate = format!("@group(0) @binding({binding}) var<storage, read> gate: array<u32>;\n{after}");
+    let text = shader.replacen(&uniform, &gate, 1);
+    // The first brace that opens a body after the entry point's parameters.
+    let entry = text.find("@compute").unwrap_or_default();
+    let (before, body) = text.split_at(entry);
+    format!("{before}{}", body.replacen(") {\n", ") {\n    if gate[0] == 0u {\n        return;\n    }\n", 1))
+}
+
 /// Copies `numbers` into `data`, each from the place that `sources` names. Bindings: `sources`, `numbers` (read), `data`
 /// (written), the uniform [`Spread`].
 pub fn spread_data() -> String {
@@ -68,6 +92,48 @@ impl ReduceSum {
     /// The words that the uniform buffer holds.
     pub fn words(self) -> [u32; 5] {
         [self.count, self.width, self.input_first, self.output_first, self.zero]
+    }
+}
+
+/// Uniform of [`curvature`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
+pub struct Curvature {
+    /// How many rows there are.
+    pub rows: u32,
+    /// How many columns an entry has.
+    pub dim: u32,
+    /// How many numbers a row gives: those of a lower triangle, or of its diagonal.
+    pub numbers: u32,
+    /// How many rows of J an entry has; 0 where `source` is scratch.
+    pub outputs: u32,
+    /// Where in `source` the first column of J starts.
+    pub first_partial: u32,
+    /// Distance between the rows of J in `source`.
+    pub row_stride: u32,
+    /// Distance between the columns of J in `source`.
+    pub stride: u32,
+    /// Numbers in `result` for each parameter; 0 where the result is scratch.
+    pub scale: u32,
+    /// 1 to add to what stands in `result`, 0 to write over it.
+    pub add: u32,
+    /// 1 to keep the errors of sums, in `low`.
+    pub pairs: u32,
+    /// 0, which no compiler knows to be 0.
+    pub zero: u32,
+}
+
+impl Curvature {
+    /// How many workgroups it takes.
+    pub fn workgroups(self) -> u32 {
+        (self.rows * self.numbers).div_ceil(64)
+    }
+
+    /// The words that the uniform buffer holds.
+    pub fn words(self) -> [u32; 11] {
+        let Curvature { rows, dim, numbers, outputs, first_partial, row_stride, stride, scale, add, pairs, zero } =
+            self;
+        [rows, dim, numbers, outputs, first_partial, row_stride, stride, scale, add, pairs, zero]
     }
 }
 

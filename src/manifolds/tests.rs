@@ -1,7 +1,9 @@
 //! What is promised of every manifold, at blocks of all sizes that occur.
 
 use super::*;
-use crate::codegen::{Dispatch, View, interpret, wasm, wgsl};
+use crate::codegen::{Dispatch, View, interpret};
+#[cfg(not(target_arch = "wasm32"))]
+use crate::codegen::{wasm, wgsl};
 use crate::graph::{Graph, InputId};
 
 /// Manifolds with points on them, poles and edges included.
@@ -213,6 +215,7 @@ fn the_kernel_projects_on_bounds_and_tells_the_step_that_was_made() {
     assert_eq!(made, [-1.0, 2.0, -0.5, 0.0, -1.0]);
 }
 
+#[cfg(not(target_arch = "wasm32"))]
 #[test]
 fn kernels_of_all_manifolds_are_written_for_both_engines() {
     for (manifold, x) in points() {

@@ -40,6 +40,7 @@ pub mod line_rule;
 pub mod line_search;
 pub mod options;
 pub mod report;
+pub mod rules;
 pub mod scalar;
 pub mod summary;
 mod vector;

@@ -26,6 +26,30 @@ pub enum Termination {
 }
 
 impl Termination {
+    /// All of them, at their codes less one.
+    const ALL: [Termination; 10] = [
+        Termination::CostTolerance,
+        Termination::GradientTolerance,
+        Termination::ParameterTolerance,
+        Termination::MaxIterations,
+        Termination::MaxTime,
+        Termination::Aborted,
+        Termination::PrecisionLimit,
+        Termination::LineSearchFailed,
+        Termination::TrustRegionCollapsed,
+        Termination::NonFinite,
+    ];
+
+    /// As a number, for rules and devices: 1 and up; 0 is to go on.
+    pub fn code(self) -> f64 {
+        f64::from(self as u32 + 1)
+    }
+
+    /// The termination of a code, if it is one.
+    pub fn from_code(code: f64) -> Option<Termination> {
+        Termination::ALL.into_iter().find(|termination| termination.code() == code)
+    }
+
     /// The name in the public contract.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -115,5 +139,19 @@ impl SolveSummary {
     /// names the number.
     pub fn failed_at_start(&self) -> bool {
         self.termination == Termination::NonFinite && self.history.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_code_is_that_of_its_termination_alone() {
+        for (number, termination) in Termination::ALL.into_iter().enumerate() {
+            assert_eq!(termination as usize, number);
+            assert_eq!(Termination::from_code(termination.code()), Some(termination));
+        }
+        assert!([0.0, 11.0, -1.0, 1.5, f64::NAN].into_iter().all(|code| Termination::from_code(code).is_none()));
     }
 }

@@ -113,6 +113,15 @@ impl<'a> Body<'a> {
         self.text.push('\n');
     }
 
+    /// The return of results, as one value of their type.
+    pub fn return_results(&mut self, results: &[NodeId], result_type: &str) {
+        let texts: Vec<String> = results.iter().map(|node| self.require(*node)).collect();
+        match texts.as_slice() {
+            [single] => self.line(&format!("return {single};")),
+            several => self.line(&format!("return {result_type}({});", several.join(", "))),
+        }
+    }
+
     /// What has been written.
     pub fn finish(self) -> String {
         self.text

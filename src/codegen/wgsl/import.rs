@@ -79,6 +79,11 @@ impl Imports {
         format!("{function}({})", arguments.join(", "))
     }
 
+    /// A file by its name.
+    pub fn import(&mut self, name: &str) {
+        self.add(library(name).name);
+    }
+
     fn add(&mut self, name: &'static str) {
         if !self.files.contains(&name) {
             self.files.push(name);
@@ -91,7 +96,7 @@ impl Imports {
         let mut next = 0;
         while next < self.files.len() {
             let (imports, body) = split(library(self.files[next]).text);
-            imports.into_iter().for_each(|name| self.add(library(name).name));
+            imports.into_iter().for_each(|name| self.import(name));
             indent(body, &mut text);
             next += 1;
         }
@@ -100,7 +105,7 @@ impl Imports {
 }
 
 /// Writes a text with the indentation that its brackets ask for, and an empty line before each definition.
-fn indent(source: &str, text: &mut String) {
+pub(super) fn indent(source: &str, text: &mut String) {
     let mut depth = 0usize;
     for line in source.lines() {
         let closing = line.bytes().take_while(|byte| matches!(byte, b'}' | b')')).count();
@@ -127,16 +132,11 @@ fn indent(source: &str, text: &mut String) {
 
 /// A static shader with everything that it imports.
 pub fn compose(source: &'static str) -> String {
-    let (names, body) = split(source);
-    let mut imports = Imports::default();
-    names.into_iter().for_each(|name| imports.add(library(name).name));
-    let mut text = String::new();
-    indent(body, &mut text);
-    text + &imports.text()
+    super::compose_with(source, &[])
 }
 
 /// The names that a source imports, and the rest of it.
-fn split(source: &'static str) -> (Vec<&'static str>, &'static str) {
+pub(super) fn split(source: &'static str) -> (Vec<&'static str>, &'static str) {
     let mut names = Vec::new();
     let mut body = source;
     while let Some(rest) = body.strip_prefix("#import ") {

@@ -16,10 +16,12 @@ mod import;
 mod literal;
 mod operation;
 pub(crate) mod source;
+mod static_shader;
 
 use body::{Body, Inputs, Names, comment};
 use import::Imports;
 pub use import::compose;
+pub use static_shader::compose_with;
 
 /// Threads a workgroup, which is also the number of instances that a partial sum covers.
 pub const WORKGROUP_SIZE: u32 = 64;
@@ -272,12 +274,17 @@ fn stores_overwrite_loads(kernel: &Kernel) -> bool {
     })
 }
 
-/// A function: a switch over its selector, each case from its graph.
-fn write_function(function: &Function, imports: &mut Imports) -> String {
-    let result = match function.results {
+/// The type of a function's results.
+fn result_type(function: &Function) -> String {
+    match function.results {
         1 => "f32".to_owned(),
         results => format!("vec{results}<f32>"),
-    };
+    }
+}
+
+/// A function: a switch over its selector, each case from its graph.
+fn write_function(function: &Function, imports: &mut Imports) -> String {
+    let result = result_type(function);
     let parameters: String = function.parameters.iter().map(|name| format!(", {name}: f32")).collect();
     let mut text =
         format!("\nfn {}(selector: u32{parameters}) -> {result} {{\n    switch selector {{\n", function.name);
@@ -290,11 +297,7 @@ fn write_function(function: &Function, imports: &mut Imports) -> String {
         text += &format!("        {label}: {{ {}\n", comment(case.name));
         let inputs = Inputs::Parameters(function.parameters);
         let mut body = Body::new(case.graph.graph(), inputs, imports, names.clone(), 3, &case.results);
-        let results: Vec<String> = case.results.iter().map(|node| body.require(*node)).collect();
-        match results.as_slice() {
-            [single] => body.line(&format!("return {single};")),
-            several => body.line(&format!("return {result}({});", several.join(", "))),
-        }
+        body.return_results(&case.results, &result);
         text += &body.finish();
         text += "        }\n";
     }

@@ -23,6 +23,7 @@ pub use data::{DataPart, NewSharedData};
 
 use super::cpu::CpuEngine;
 use super::layout::{Layout, Memory, single_precision};
+use super::normal::{self, Normal};
 use super::plans::Plans;
 use super::record::{
     GATHER_LAYOUT, Kernels, Program, REDUCE_LAYOUT, Recording, kernel_layout, record_gradient, record_partials,
@@ -120,6 +121,48 @@ impl GpuEngine {
     /// An engine for what the device does not take.
     pub(super) fn on_cpu(&mut self) -> &mut CpuEngine {
         self.fallback.get_or_insert_default()
+    }
+
+    /// Makes ready for recordings of [`Normal`]: kernels planned, tables and weights on the device as the model has them.
+    pub async fn refresh(&mut self, model: &Model) -> Result<()> {
+        for entry in [Entry::Linearise, Entry::Product, Entry::Trial] {
+            self.plans.make(model, entry)?;
+        }
+        self.upload_stale_data(model)?;
+        let uniforms = self.table(model, Memory::Uniforms).await?;
+        self.context.write(&uniforms, 0, bytemuck::cast_slice(&self.layout.uniform_tables(model)))?;
+        for spread in self.spread_shared_data()? {
+            spread.finish().await?;
+        }
+        Ok(())
+    }
+
+    /// What records the normal equations, once [`GpuEngine::refresh`] has been called.
+    pub fn normal<'a>(&'a self, model: &'a Model) -> Normal<'a, Plans> {
+        Normal { model, layout: &self.layout, kernels: &self.plans, limits: self.context.limits() }
+    }
+
+    /// The device.
+    pub fn context(&self) -> &Context {
+        &self.context
+    }
+
+    /// The buffer that recordings declare as `memory`.
+    pub async fn buffer(&mut self, model: &Model, memory: Memory) -> Result<Buffer> {
+        self.table(model, memory).await
+    }
+
+    /// The pipelines that recordings declare as `programs`, in their order.
+    pub async fn pipelines(&mut self, programs: &[Program]) -> Result<Vec<Pipeline>> {
+        self.make_pipelines(programs, &mut |_, _| Ok(())).await?;
+        let pipeline = |program| self.pipelines.get(program).cloned();
+        let found: Option<Vec<Pipeline>> = programs.iter().map(pipeline).collect();
+        found.ok_or_else(|| Error::internal("a pipeline was made and is not there"))
+    }
+
+    /// The buffer that the application sees, for solvers to write their accepted points to.
+    pub fn published(&self) -> &Buffer {
+        &self.published
     }
 
     /// The adapter's name, for reports.
@@ -332,6 +375,13 @@ impl GpuEngine {
             }
             Program::Gather => request(shaders::gather(), "gather", GATHER_LAYOUT.to_vec()),
             Program::ReduceSum => request(shaders::reduce_sum(), "reduce_sum", REDUCE_LAYOUT.to_vec()),
+            Program::GatedGather => {
+                request(shaders::gated(&shaders::gather()), "gather", normal::gated_layout(&GATHER_LAYOUT))
+            }
+            Program::Curvature => {
+                request(shaders::gated(&shaders::curvature()), "curvature", normal::CURVATURE_LAYOUT.to_vec())
+            }
+            Program::Clear => request(shaders::gated(&shaders::clear()), "clear", normal::CLEAR_LAYOUT.to_vec()),
         })
     }
 

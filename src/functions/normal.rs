@@ -1,0 +1,386 @@
+//! The Gauss-Newton model on the device: recordings of its linearisation, of products with its matrix and of trial points, to
+//! be built into a solver's own lists.
+//!
+//! A solver brings vectors in the layout of the parameters; what stays here are the local tables, gathered to the gradient
+//! g = J̃ᵀr̃, to the product q = J̃ᵀJ̃p, and to the *curvature*: the diagonal blocks of J̃ᵀJ̃, one for each parameter block, from
+//! which a preconditioner is made. Every kernel has a gate, so that the device decides what runs. Nothing here touches a device.
+
+use crate::batch::incidence::{Destination, Source};
+use crate::batch::least_squares::LocalTable;
+use crate::batch::plan::{Entry, Role};
+use crate::batch::{ArrayInfo, Model};
+use crate::codegen::wgsl::WORKGROUP_SIZE;
+use crate::error::{Error, Result};
+use crate::gpu::shaders::Curvature;
+use crate::gpu::{BindingKind, CommandList, Limits, PipelineId, Slice};
+
+use super::layout::{ALIGNMENT, Chunk, GatherShape, Layout, Memory};
+use super::record::{GATHER_LAYOUT, Kernels, Program, REDUCE_LAYOUT, kernel_layout};
+
+/// A larger block's curvature is its diagonal alone.
+const MOST_NUMBERS: u32 = 10;
+
+/// Arrays of fewer blocks have curvature in pairs of a number and its error: many residuals meet in such a block, and its
+/// conditioning is that of the problem.
+pub const FEW_BLOCKS: u32 = 1024;
+
+/// Sums up to so many are left to the kernel that needs them.
+const MOST_SUMS: u64 = 1024;
+
+/// A list that is being written, and its writer's names for what it declares.
+pub trait Declare {
+    /// The list.
+    fn list(&mut self) -> &mut CommandList;
+    /// A buffer, declared when it is first asked for.
+    fn memory(&mut self, memory: Memory, bytes: u64) -> Slice;
+    /// A pipeline, declared when it is first asked for.
+    fn program(&mut self, program: Program, name: &str, layout: &[BindingKind]) -> PipelineId;
+}
+
+/// Numbers of which the total is wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sums {
+    /// Where they stand.
+    pub slice: Slice,
+    /// How many.
+    pub count: u32,
+    /// 1: numbers; 2: pairs of a number and its error.
+    pub width: u32,
+}
+
+/// How the curvature lies: `scale` numbers for each parameter. A block of n numbers, of which the first is parameter `a`, has
+/// the n(n+1)/2 numbers of its lower triangle, row by row, from `scale · a` on.
+#[derive(Clone, Debug, Default)]
+pub struct Shape {
+    /// Numbers for each parameter.
+    pub scale: u32,
+    /// Whether any array has its curvature in pairs; the errors then stand in [`Memory::CurvatureLow`] as the numbers do in
+    /// [`Memory::Curvature`].
+    pub pairs: bool,
+    /// No two passes write one row, so that each may write over what stands there.
+    disjoint: bool,
+    /// For each chunk its passes.
+    passes: Vec<Vec<PassShape>>,
+    scratch: [u64; 2],
+    clear_figures: u64,
+}
+
+/// Figures of a gather pass that writes over, and of its curvature's, adding and not; in units of [`ALIGNMENT`].
+#[derive(Clone, Copy, Debug)]
+struct PassShape {
+    gather: u64,
+    curvature: [u64; 2],
+    curvature_workgroups: u32,
+}
+
+/// Numbers of an array's blocks for the preconditioner: those of the array's own, or 1 where they are too many.
+pub fn block_numbers(array: &ArrayInfo) -> u32 {
+    if array.dim <= MOST_NUMBERS { array.dim } else { 1 }
+}
+
+fn triangle(numbers: u32) -> u32 {
+    numbers * (numbers + 1) / 2
+}
+
+impl Shape {
+    /// Lays the normal equations out, adding figures to the layout's.
+    pub(super) fn new(model: &Model, layout: &mut Layout) -> Shape {
+        let blocks = model.arrays.iter().map(block_numbers);
+        let mut shape = Shape {
+            scale: blocks.map(|numbers| triangle(numbers).div_ceil(numbers.max(1))).max().unwrap_or(1),
+            pairs: model.arrays.iter().any(|array| array.count < FEW_BLOCKS),
+            ..Shape::default()
+        };
+        let mut written = vec![false; if layout.chunks.len() == 1 { model.num_params as usize } else { 0 }];
+        shape.disjoint = layout.chunks.len() == 1;
+        for number in 0..layout.chunks.len() {
+            let Chunk { batch, range, passes, .. } = layout.chunks[number].clone();
+            let table = LocalTable::of(&model.batches[batch].class);
+            let stride = range.len() as u32;
+            let mut shapes = Vec::new();
+            for (position, pass) in passes.iter().enumerate() {
+                let dim = pass.dim;
+                let is_array = |array: &&ArrayInfo| array.dim == dim && block_numbers(array) == dim;
+                let whole = model.arrays.iter().any(|array| is_array(&array));
+                let numbers = if whole { triangle(dim) } else { dim };
+                let few = model.arrays.iter().any(|array| array.count < FEW_BLOCKS && (array.dim == dim || !whole));
+                let to_result = pass.destination == Destination::Gradient;
+                if let Destination::Scratch(which) = pass.destination {
+                    let length = &mut shape.scratch[which as usize];
+                    *length = (*length).max(2 * u64::from(numbers) * u64::from(pass.rows));
+                }
+                let curvature = Curvature {
+                    rows: pass.rows,
+                    dim,
+                    numbers,
+                    outputs: if pass.source == Source::Local { table.outputs } else { 0 },
+                    first_partial: table.partial(0, 0) * stride,
+                    row_stride: table.width * stride,
+                    stride,
+                    scale: if to_result { shape.scale } else { 0 },
+                    add: 0,
+                    pairs: u32::from(few),
+                    zero: 0,
+                };
+                shapes.push(PassShape {
+                    gather: layout.add_figures(&pass.figures(stride, false).words()),
+                    curvature: [
+                        layout.add_figures(&curvature.words()),
+                        layout.add_figures(&Curvature { add: 1, ..curvature }.words()),
+                    ],
+                    curvature_workgroups: curvature.workgroups(),
+                });
+                if to_result && shape.disjoint {
+                    for &target in layout.targets(number, position) {
+                        let places = &mut written[target as usize..(target + dim) as usize];
+                        shape.disjoint &= !places.contains(&true);
+                        places.fill(true);
+                    }
+                }
+            }
+            shape.passes.push(shapes);
+        }
+        let lengths = [layout.num_sums(), model.num_params.into(), shape.curvature_len(model.num_params.into())];
+        let figures = lengths.map(|length| layout.add_figures(&[length as u32]));
+        shape.clear_figures = figures[0];
+        shape
+    }
+
+    /// Numbers of the curvature.
+    pub(super) fn curvature_len(&self, parameters: u64) -> u64 {
+        u64::from(self.scale) * parameters
+    }
+
+    /// Numbers of a scratch memory.
+    pub(super) fn scratch_len(&self, which: u32) -> u64 {
+        self.scratch[which as usize]
+    }
+}
+
+/// Which of the buffers that recordings clear; their order is that of their figures.
+#[derive(Clone, Copy)]
+enum Cleared {
+    Sums,
+    Vector,
+    Curvature,
+}
+
+/// Records the normal equations of a model.
+pub struct Normal<'a, K> {
+    /// What is evaluated.
+    pub model: &'a Model,
+    /// Where it lies.
+    pub layout: &'a Layout,
+    /// Its kernels, those of [`Entry::Linearise`], [`Entry::Product`] and [`Entry::Trial`].
+    pub kernels: &'a K,
+    /// The device's limits.
+    pub limits: &'a Limits,
+}
+
+impl<K: Kernels> Normal<'_, K> {
+    /// Linearises at a point. The gradient goes to `gradient`, the curvature to [`Memory::Curvature`]; gives the sums of the
+    /// cost.
+    pub fn linearise(&self, d: &mut dyn Declare, at: Slice, gradient: Slice, gate: Slice) -> Result<Sums> {
+        let curvature = self.memory(d, Memory::Curvature);
+        if !self.overwrites() {
+            self.clear(d, Cleared::Vector, gradient, gate)?;
+            self.clear(d, Cleared::Curvature, curvature, gate)?;
+            if self.layout.normal.pairs {
+                let low = self.memory(d, Memory::CurvatureLow);
+                self.clear(d, Cleared::Curvature, low, gate)?;
+            }
+        }
+        self.run(d, Entry::Linearise, Memory::CostSums, at, gate)?;
+        for number in self.chunks() {
+            self.gather(d, number, gradient, gate)?;
+            self.gather_curvature(d, number, gate)?;
+        }
+        self.sums(d, Memory::CostSums, Memory::CostTotals)
+    }
+
+    /// J̃ᵀJ̃p to `q`, without the damping; gives the sums of ‖J̃p‖².
+    pub fn product(&self, d: &mut dyn Declare, p: Slice, q: Slice, gate: Slice) -> Result<Sums> {
+        if !self.overwrites() {
+            self.clear(d, Cleared::Vector, q, gate)?;
+        }
+        self.run(d, Entry::Product, Memory::ProductSums, p, gate)?;
+        for number in self.chunks() {
+            self.gather(d, number, q, gate)?;
+        }
+        self.sums(d, Memory::ProductSums, Memory::ProductTotals)
+    }
+
+    /// The sums of ‖J̃p‖² alone.
+    pub fn image(&self, d: &mut dyn Declare, p: Slice, gate: Slice) -> Result<Sums> {
+        self.run(d, Entry::Product, Memory::ProductSums, p, gate)?;
+        self.sums(d, Memory::ProductSums, Memory::ProductTotals)
+    }
+
+    /// The sums of the reduction: the cost at the linearised point minus that at another.
+    pub fn trial(&self, d: &mut dyn Declare, at: Slice, gate: Slice) -> Result<Sums> {
+        self.run(d, Entry::Trial, Memory::CostSums, at, gate)?;
+        self.sums(d, Memory::CostSums, Memory::CostTotals)
+    }
+
+    fn memory(&self, d: &mut dyn Declare, memory: Memory) -> Slice {
+        d.memory(memory, self.layout.bytes(memory))
+    }
+
+    fn figures(&self, d: &mut dyn Declare, position: u64) -> Slice {
+        self.memory(d, Memory::Figures).part(position * ALIGNMENT, ALIGNMENT)
+    }
+
+    /// The chunks of blocks that take part.
+    fn chunks(&self) -> impl Iterator<Item = usize> + '_ {
+        (0..self.layout.chunks.len()).filter(|&number| self.takes_part(&self.layout.chunks[number]))
+    }
+
+    fn takes_part(&self, chunk: &Chunk) -> bool {
+        self.model.blocks[self.model.batches[chunk.batch].block as usize].enabled
+    }
+
+    /// Whether every run writes all that an earlier one wrote.
+    fn overwrites(&self) -> bool {
+        self.layout.normal.disjoint && self.layout.chunks.iter().all(|chunk| self.takes_part(chunk))
+    }
+
+    fn run(&self, d: &mut dyn Declare, entry: Entry, sums: Memory, vector: Slice, gate: Slice) -> Result<()> {
+        let sums = self.memory(d, sums);
+        if !self.overwrites() {
+            self.clear(d, Cleared::Sums, sums, gate)?;
+        }
+        for number in self.chunks() {
+            let chunk = &self.layout.chunks[number];
+            let plan = self.kernels.plan(chunk.batch, entry)?;
+            let mut bindings = Vec::new();
+            for role in &plan.roles {
+                bindings.push(match role {
+                    Role::Parameters | Role::Vector => vector,
+                    Role::Indices => self.memory(d, Memory::Indices(number)),
+                    Role::Data => self.memory(d, Memory::Data(number)),
+                    Role::Uniforms => {
+                        let (start, length) = self.layout.uniforms[chunk.batch];
+                        self.memory(d, Memory::Uniforms).part(start, 4 * length)
+                    }
+                    Role::Local => self.memory(d, Memory::Local(number)),
+                    Role::Seeds
+                    | Role::Residuals
+                    | Role::AddendValues
+                    | Role::LocalGradient
+                    | Role::Gradient
+                    | Role::Partials => return Err(Error::internal("a kernel of the normal equations evaluates")),
+                });
+            }
+            let groups = (chunk.range.len() as u64).div_ceil(WORKGROUP_SIZE.into());
+            bindings.push(sums.part(4 * chunk.first_sum, 4 * groups));
+            bindings.push(gate);
+            bindings.push(self.figures(d, chunk.figures));
+            let program = Program::Kernel(self.kernels.number(chunk.batch), entry);
+            let pipeline = d.program(program, entry.name(), &kernel_layout(plan));
+            d.list().dispatch(pipeline, &bindings, self.limits.split_workgroups(groups)?);
+        }
+        Ok(())
+    }
+
+    fn gather(&self, d: &mut dyn Declare, number: usize, to: Slice, gate: Slice) -> Result<()> {
+        let chunk = &self.layout.chunks[number];
+        let shapes = &self.layout.normal.passes[number];
+        for (position, (pass, shape)) in chunk.passes.iter().zip(shapes).enumerate() {
+            let source = match pass.source {
+                Source::Local => Memory::Local(number),
+                Source::Scratch(which) => Memory::Scratch(which),
+            };
+            let destination = match pass.destination {
+                Destination::Gradient => to,
+                Destination::Scratch(which) => self.memory(d, Memory::Scratch(which)),
+            };
+            let adding = chunk.figures + 1 + position as u64;
+            let figures = if self.overwrites() { shape.gather } else { adding };
+            let mut bindings = self.tables(d, number, position).to_vec();
+            bindings.extend([self.memory(d, source), destination, gate, self.figures(d, figures)]);
+            let pipeline = d.program(Program::GatedGather, "gather", &gated_layout(&GATHER_LAYOUT));
+            d.list().dispatch(pipeline, &bindings, self.limits.split_workgroups(pass.workgroups.into())?);
+        }
+        Ok(())
+    }
+
+    fn gather_curvature(&self, d: &mut dyn Declare, number: usize, gate: Slice) -> Result<()> {
+        let chunk = &self.layout.chunks[number];
+        let shapes = &self.layout.normal.passes[number];
+        let scratch = |which: u32| Memory::CurvatureScratch(which);
+        for (position, (pass, shape)) in chunk.passes.iter().zip(shapes).enumerate() {
+            let GatherShape { source, destination, .. } = *pass;
+            let source = match source {
+                Source::Local => Memory::Local(number),
+                Source::Scratch(which) => scratch(which),
+            };
+            let destination = match destination {
+                Destination::Gradient => Memory::Curvature,
+                Destination::Scratch(which) => scratch(which),
+            };
+            let figures = shape.curvature[usize::from(!self.overwrites())];
+            let mut bindings = self.tables(d, number, position).to_vec();
+            bindings.extend([
+                self.memory(d, source),
+                self.memory(d, destination),
+                self.memory(d, Memory::CurvatureLow),
+                gate,
+                self.figures(d, figures),
+            ]);
+            let pipeline = d.program(Program::Curvature, "curvature", &CURVATURE_LAYOUT);
+            let groups = self.limits.split_workgroups(shape.curvature_workgroups.into())?;
+            d.list().dispatch(pipeline, &bindings, groups);
+        }
+        Ok(())
+    }
+
+    fn tables(&self, d: &mut dyn Declare, number: usize, pass: usize) -> [Slice; 3] {
+        [Memory::GatherOffsets(number, pass), Memory::GatherEntries(number, pass), Memory::GatherTargets(number, pass)]
+            .map(|memory| self.memory(d, memory))
+    }
+
+    fn clear(&self, d: &mut dyn Declare, what: Cleared, slice: Slice, gate: Slice) -> Result<()> {
+        let figures = self.figures(d, self.layout.normal.clear_figures + what as u64);
+        let pipeline = d.program(Program::Clear, "clear", &CLEAR_LAYOUT);
+        let groups = (slice.size / 4).div_ceil(64);
+        d.list().dispatch(pipeline, &[slice, gate, figures], self.limits.split_workgroups(groups)?);
+        Ok(())
+    }
+
+    /// Sums that the next kernel can finish: themselves, or where they are too many, sums of a thousand each.
+    fn sums(&self, d: &mut dyn Declare, sums: Memory, totals: Memory) -> Result<Sums> {
+        let (slice, reduction) = (self.memory(d, sums), self.layout.reduction());
+        if u64::from(reduction.count) <= MOST_SUMS {
+            return Ok(Sums { slice, count: reduction.count, width: 1 });
+        }
+        let totals = self.memory(d, totals);
+        let figures = self.figures(d, self.layout.reduce_figures);
+        let pipeline = d.program(Program::ReduceSum, "reduce_sum", &REDUCE_LAYOUT);
+        let groups = u64::from(reduction.workgroups());
+        d.list().dispatch(pipeline, &[slice, totals, figures], self.limits.split_workgroups(groups)?);
+        Ok(Sums { slice: totals, count: reduction.workgroups(), width: 2 })
+    }
+}
+
+/// A shader's bindings with a gate, which stands before the uniform.
+pub fn gated_layout(layout: &[BindingKind]) -> Vec<BindingKind> {
+    let mut layout = layout.to_vec();
+    layout.insert(layout.len() - 1, BindingKind::StorageRead);
+    layout
+}
+
+/// Bindings of the curvature shader with its gate.
+pub const CURVATURE_LAYOUT: [BindingKind; 8] = [
+    BindingKind::StorageRead,
+    BindingKind::StorageRead,
+    BindingKind::StorageRead,
+    BindingKind::StorageRead,
+    BindingKind::StorageReadWrite,
+    BindingKind::StorageReadWrite,
+    BindingKind::StorageRead,
+    BindingKind::Uniform,
+];
+
+/// Bindings of the clearing shader with its gate.
+pub const CLEAR_LAYOUT: [BindingKind; 3] =
+    [BindingKind::StorageReadWrite, BindingKind::StorageRead, BindingKind::Uniform];

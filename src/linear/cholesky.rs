@@ -1,0 +1,304 @@
+//! Sparse Cholesky factorisation of J̃ᵀJ̃ + diag(d): the ordering and the pattern once, the numbers at every step.
+//!
+//! The ordering is the approximate minimum degree of Amestoy, Davis and Duff (1996), the factorisation the up-looking one of Davis (Direct
+//! Methods for Sparse Linear Systems, 2006, §4.7); both are faer's. What is left to do here is J̃ᵀJ̃, summed straight into the order of
+//! the factor, and the two triangular solves.
+
+use faer::dyn_stack::{MemBuffer, MemStack, StackReq};
+use faer::sparse::linalg::amd;
+use faer::sparse::linalg::cholesky::simplicial::{self, SymbolicSimplicialCholesky};
+use faer::sparse::{FaerError, SparseColMatRef, SymbolicSparseColMatRef};
+
+use super::choice::grouped;
+use super::sparse::Columns;
+use super::{SparseMatrix, System, Trouble};
+use crate::error::{Error, ErrorCode, Result};
+
+/// What the pattern of J̃ says of a Cholesky factorisation before it is made: the order of elimination and the size of the factor.
+pub struct Analysis {
+    columns: Columns,
+    /// `order[p]` is the column that is eliminated as number `p`; `place` is the inverse.
+    order: Vec<u32>,
+    place: Vec<u32>,
+    /// The upper half of J̃ᵀJ̃ in the new order, by columns, unsorted within them.
+    offsets: Vec<u32>,
+    indices: Vec<u32>,
+    tree: Vec<i32>,
+    counts: Vec<u32>,
+}
+
+/// So many products may forming J̃ᵀJ̃ take: some seconds.
+const MOST_PRODUCTS: u64 = 1_000_000_000;
+/// So many entries may J̃ᵀJ̃ have, by the bound that is known before it is formed.
+const MOST_ENTRIES: u64 = 200_000_000;
+
+/// Why J̃ᵀJ̃ of this pattern is not formed, if it is too large for that: a residual of thousands of parameters makes it so.
+pub fn too_large(cols: usize, row_offsets: &[u32]) -> Option<String> {
+    let products: u64 = row_offsets.windows(2).map(|ends| u64::from(ends[1] - ends[0]).pow(2)).sum();
+    let entries = products.min((cols as u64).pow(2));
+    let (count, most, what) = if products > MOST_PRODUCTS {
+        (products, MOST_PRODUCTS, "products")
+    } else if entries > MOST_ENTRIES {
+        (entries, MOST_ENTRIES, "entries")
+    } else {
+        return None;
+    };
+    Some(format!("JᵀJ would take {} {what}, and sparse Cholesky takes up to {}", grouped(count), grouped(most)))
+}
+
+impl Analysis {
+    /// Orders the columns of a pattern and counts the entries of the factor.
+    pub fn new(cols: usize, row_offsets: &[u32], col_indices: &[u32]) -> Result<Analysis> {
+        if let Some(why) = too_large(cols, row_offsets) {
+            return Err(Error::new(ErrorCode::LimitExceeded, why));
+        }
+        let columns = Columns::of(cols, row_offsets, col_indices);
+        let (below_offsets, below) = lower_half(cols, row_offsets, col_indices, &columns);
+        let (mut order, mut place) = (vec![0u32; cols], vec![0u32; cols]);
+        with_memory(amd::order_scratch::<u32>(cols, below.len()), |stack| {
+            let pattern = SymbolicSparseColMatRef::new_checked(cols, cols, &below_offsets, None, &below);
+            amd::order(&mut order, &mut place, pattern, amd::Control::default(), stack).map_err(refused)
+        })?;
+        let (offsets, indices) = permuted_upper_half(&below_offsets, &below, &place);
+        let (mut tree, mut counts) = (vec![0i32; cols], vec![0u32; cols]);
+        with_memory(simplicial::prefactorize_symbolic_cholesky_scratch::<u32>(cols, indices.len()), |stack| {
+            let pattern = SymbolicSparseColMatRef::new_unsorted_checked(cols, cols, &offsets, None, &indices);
+            simplicial::prefactorize_symbolic_cholesky(&mut tree, &mut counts, pattern, stack);
+            Ok(())
+        })?;
+        Ok(Analysis { columns, order, place, offsets, indices, tree, counts })
+    }
+
+    /// How many numbers the factor has.
+    pub fn factor_len(&self) -> u64 {
+        self.counts.iter().map(|&count| u64::from(count)).sum()
+    }
+
+    /// How many multiplications a factorisation takes: half the sum of the squared lengths of the factor's columns.
+    pub fn multiplications(&self) -> f64 {
+        self.counts.iter().map(|&count| 0.5 * f64::from(count) * f64::from(count)).sum()
+    }
+}
+
+/// The strict lower half of JᵀJ by columns, rows ascending.
+fn lower_half(cols: usize, row_offsets: &[u32], col_indices: &[u32], columns: &Columns) -> (Vec<u32>, Vec<u32>) {
+    // Column `k` of the upper half is who shares a row with `k` and stands before it; filing `k` under each, `k` ascending, sorts.
+    let mut seen = vec![u32::MAX; cols];
+    let mut each_before = |visit: &mut dyn FnMut(usize, u32)| {
+        seen.fill(u32::MAX);
+        for k in 0..cols as u32 {
+            for (row, _) in columns.column(k as usize) {
+                for &j in &col_indices[row_offsets[row] as usize..row_offsets[row + 1] as usize] {
+                    if j < k && seen[j as usize] != k {
+                        seen[j as usize] = k;
+                        visit(j as usize, k);
+                    }
+                }
+            }
+        }
+    };
+    let mut offsets = vec![0u32; cols + 1];
+    each_before(&mut |j, _| offsets[j + 1] += 1);
+    for column in 0..cols {
+        offsets[column + 1] += offsets[column];
+    }
+    let mut next = offsets.clone();
+    let mut rows = vec![0u32; offsets[cols] as usize];
+    each_before(&mut |j, k| {
+        rows[next[j] as usize] = k;
+        next[j] += 1;
+    });
+    (offsets, rows)
+}
+
+/// The upper half with its diagonal, after columns and rows have gone to their new places.
+fn permuted_upper_half(below_offsets: &[u32], below: &[u32], place: &[u32]) -> (Vec<u32>, Vec<u32>) {
+    let cols = place.len();
+    let entries = || {
+        (0..cols).flat_map(|j| {
+            let others = below[below_offsets[j] as usize..below_offsets[j + 1] as usize].iter();
+            let p = place[j];
+            std::iter::once((p, p)).chain(others.map(move |&k| {
+                let q = place[k as usize];
+                (p.min(q), p.max(q))
+            }))
+        })
+    };
+    let mut offsets = vec![0u32; cols + 1];
+    for (_, column) in entries() {
+        offsets[column as usize + 1] += 1;
+    }
+    for column in 0..cols {
+        offsets[column + 1] += offsets[column];
+    }
+    let mut next = offsets.clone();
+    let mut indices = vec![0u32; offsets[cols] as usize];
+    for (row, column) in entries() {
+        let place = &mut next[column as usize];
+        indices[*place as usize] = row;
+        *place += 1;
+    }
+    (offsets, indices)
+}
+
+/// A factorisation L Lᵀ of the permuted J̃ᵀJ̃ + diag(d).
+pub struct SparseCholesky {
+    analysis: Analysis,
+    symbolic: SymbolicSimplicialCholesky<u32>,
+    /// The numbers of the upper half of J̃ᵀJ̃ + diag(d), and of L.
+    upper: Vec<f64>,
+    factor: Vec<f64>,
+    memory: MemBuffer,
+    sums: Vec<f64>,
+}
+
+impl SparseCholesky {
+    /// Lays out the factor. 'out-of-memory' or 'limit-exceeded' if that is too much.
+    pub fn new(analysis: Analysis) -> Result<SparseCholesky> {
+        let cols = analysis.order.len();
+        let symbolic = with_memory(simplicial::factorize_simplicial_symbolic_cholesky_scratch::<u32>(cols), |stack| {
+            let Analysis { offsets, indices, tree, counts, .. } = &analysis;
+            let pattern = SymbolicSparseColMatRef::new_unsorted_checked(cols, cols, offsets, None, indices);
+            // SAFETY: `prefactorize_symbolic_cholesky` filled it for this very pattern.
+            let tree = unsafe { simplicial::EliminationTreeRef::from_inner(tree) };
+            simplicial::factorize_simplicial_symbolic_cholesky(pattern, tree, counts, stack).map_err(refused)
+        })?;
+        let mut factor = Vec::new();
+        factor.try_reserve_exact(symbolic.len_val()).map_err(|_| refused(FaerError::OutOfMemory))?;
+        factor.resize(symbolic.len_val(), 0.0);
+        let memory = MemBuffer::try_new(simplicial::factorize_simplicial_numeric_llt_scratch::<u32, f64>(cols))
+            .map_err(|_| refused(FaerError::OutOfMemory))?;
+        let upper = vec![0.0; analysis.indices.len()];
+        Ok(SparseCholesky { analysis, symbolic, upper, factor, memory, sums: vec![0.0; cols] })
+    }
+
+    /// How many numbers the factor has.
+    pub fn factor_len(&self) -> usize {
+        self.factor.len()
+    }
+
+    /// Factorises J̃ᵀJ̃ + diag(d). Frozen columns, and those of zeros with a damping of 0, count as unit vectors: they touch nobody, and
+    /// a solve leaves their part of the right side as it is.
+    pub fn factorise(
+        &mut self,
+        jacobian: &SparseMatrix,
+        damping: &[f64],
+        frozen: &[bool],
+    ) -> Result<Factorisation<'_>, Trouble> {
+        self.form(jacobian, damping, frozen);
+        let Analysis { order, offsets, indices, .. } = &self.analysis;
+        let cols = order.len();
+        let pattern = SymbolicSparseColMatRef::new_unsorted_checked(cols, cols, offsets, None, indices);
+        simplicial::factorize_simplicial_numeric_llt(
+            &mut self.factor,
+            SparseColMatRef::new(pattern, &self.upper),
+            Default::default(),
+            &self.symbolic,
+            MemStack::new(&mut self.memory),
+        )
+        .map_err(|_| Trouble::NotPositiveDefinite)?;
+        Ok(Factorisation {
+            offsets: self.symbolic.col_ptr(),
+            rows: self.symbolic.row_idx(),
+            values: &self.factor,
+            order,
+        })
+    }
+
+    /// Solves into `step`.
+    pub fn solve(&mut self, system: &System, step: &mut [f64]) -> Result<(), Trouble> {
+        system.right_side(step);
+        self.factorise(&system.jacobian, system.damping, system.frozen)?.solve(step);
+        Ok(())
+    }
+
+    /// The upper half of J̃ᵀJ̃ + diag(d).
+    fn form(&mut self, jacobian: &SparseMatrix, damping: &[f64], frozen: &[bool]) {
+        let Analysis { columns, order, place, offsets, indices, .. } = &self.analysis;
+        for (q, &k) in order.iter().enumerate() {
+            let k = k as usize;
+            if !frozen[k] {
+                for (row, position) in columns.column(k) {
+                    let factor = jacobian.values[position];
+                    for (j, value) in jacobian.row(row) {
+                        self.sums[place[j] as usize] += factor * value;
+                    }
+                }
+            }
+            let range = offsets[q] as usize..offsets[q + 1] as usize;
+            for (target, &p) in self.upper[range.clone()].iter_mut().zip(&indices[range]) {
+                let sum = self.sums[p as usize];
+                *target = if p as usize == q {
+                    let pivot = sum + damping[k];
+                    if frozen[k] || pivot == 0.0 { 1.0 } else { pivot }
+                } else if frozen[order[p as usize] as usize] {
+                    0.0
+                } else {
+                    sum
+                };
+            }
+            if !frozen[k] {
+                for (row, _) in columns.column(k) {
+                    for &j in &jacobian.col_indices[jacobian.range(row)] {
+                        self.sums[place[j as usize] as usize] = 0.0;
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The factor of the last [`SparseCholesky::factorise`].
+pub struct Factorisation<'a> {
+    offsets: &'a [u32],
+    rows: &'a [u32],
+    values: &'a [f64],
+    order: &'a [u32],
+}
+
+impl Factorisation<'_> {
+    /// Replaces the right side by the solution.
+    pub fn solve(&self, x: &mut [f64]) {
+        let mut y: Vec<f64> = self.order.iter().map(|&k| x[k as usize]).collect();
+        for k in 0..y.len() {
+            let (pivot, below) = self.column(k);
+            y[k] /= pivot;
+            let value = y[k];
+            if value != 0.0 {
+                for (row, entry) in below {
+                    y[row] -= entry * value;
+                }
+            }
+        }
+        for k in (0..y.len()).rev() {
+            let (pivot, below) = self.column(k);
+            let known: f64 = below.map(|(row, entry)| entry * y[row]).sum();
+            y[k] = (y[k] - known) / pivot;
+        }
+        for (value, &k) in y.iter().zip(self.order) {
+            x[k as usize] = *value;
+        }
+    }
+
+    /// Lₖₖ and what stands below it.
+    fn column(&self, k: usize) -> (f64, impl Iterator<Item = (usize, f64)> + '_) {
+        let (start, end) = (self.offsets[k] as usize, self.offsets[k + 1] as usize);
+        let below = self.rows[start + 1..end].iter().zip(&self.values[start + 1..end]);
+        (self.values[start], below.map(|(&row, &value)| (row as usize, value)))
+    }
+}
+
+/// Runs with memory that faer works in.
+fn with_memory<T>(size: StackReq, run: impl FnOnce(&mut MemStack) -> Result<T>) -> Result<T> {
+    let mut memory = MemBuffer::try_new(size).map_err(|_| refused(FaerError::OutOfMemory))?;
+    run(MemStack::new(&mut memory))
+}
+
+fn refused(error: FaerError) -> Error {
+    match error {
+        FaerError::IndexOverflow => {
+            Error::new(ErrorCode::LimitExceeded, "the Cholesky factor has more entries than 32 bits can count")
+        }
+        _ => Error::new(ErrorCode::OutOfMemory, "there is no memory for the Cholesky factor"),
+    }
+}

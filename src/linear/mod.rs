@@ -1,0 +1,25 @@
+//! Solvers of damped linear least squares, in f64: what a step of Levenberg-Marquardt takes.
+//!
+//! Each solver finds the δ that minimises ‖J̃δ + r̃‖² + Σ dⱼδⱼ², which is (J̃ᵀJ̃ + diag(d)) δ = −J̃ᵀr̃, over the coordinates that are not
+//! frozen; δ is 0 at frozen ones. They differ in what they pay for it: [`DenseQr`] never squares the condition of J̃ and suits few
+//! parameters; [`SparseCholesky`] works on the sparse J̃ᵀJ̃; [`Pcg`] needs memory for nothing but vectors. [`choose`] says which suits a
+//! problem, and why.
+//!
+//! A system that cannot be solved in this arithmetic is a [`Trouble`] and no error: the damping may be raised, and it can.
+
+pub mod choice;
+pub mod cholesky;
+pub mod dense_qr;
+pub mod pcg;
+pub mod sparse;
+pub mod system;
+
+#[cfg(test)]
+mod tests;
+
+pub use choice::{Kind, choose};
+pub use cholesky::{Factorisation, SparseCholesky};
+pub use dense_qr::DenseQr;
+pub use pcg::{Blocks, Pcg, PcgOptions};
+pub use sparse::SparseMatrix;
+pub use system::{LinearSolver, System, Trouble};
