@@ -1,0 +1,96 @@
+#import workgroup_sums
+#import workgroup_largest
+#import nonfinite
+// After a step has begun: what the point that was linearised tells, whether it is the last, and how exactly to solve for the next
+// step.
+@group(0) @binding(0) var<storage, read_write> state: array<u32>;
+@group(0) @binding(1) var<storage, read> costs: array<f32>; // parts of the cost
+@group(0) @binding(2) var<storage, read> sums: array<vec2<f32>>;
+@group(0) @binding(3) var<uniform> dispatch: Figures;
+
+var<workgroup> running: u32;
+
+@compute @workgroup_size(256)
+fn converge(@builtin(local_invocation_index) lane: u32) {
+    if lane == 0u {
+        running = state[STEP];
+    }
+    if workgroupUniformLoad(&running) == 0u {
+        return;
+    }
+    var part = vec2<f32>();
+    for (var k = lane; k < dispatch.count; k += THREADS) {
+        var addend = vec2<f32>(costs[k * dispatch.width], 0.0);
+        if dispatch.width == 2u {
+            addend.y = costs[2u * k + 1u];
+        }
+        part = sum_of_pairs(part, addend);
+    }
+    put_addend(0u, lane, part);
+    for (var sum = 0u; sum < 3u; sum++) {
+        part = vec2<f32>();
+        for (var k = lane; k < dispatch.groups; k += THREADS) {
+            part = sum_of_pairs(part, sums[(RZ_SUMS + sum) * dispatch.groups + k]);
+        }
+        put_addend(1u + sum, lane, part);
+    }
+    add_over_workgroup(lane, 4u);
+    var most = 0u;
+    for (var k = lane; k < dispatch.groups; k += THREADS) {
+        most = max(most, bitcast<u32>(sums[LARGEST_SUMS * dispatch.groups + k].x));
+    }
+    most = largest_over_workgroup(lane, most);
+    if lane == 0u {
+        conclude(total_of(0u), total_of(1u).x, total_of(2u).x, sqrt(total_of(3u).x), bitcast<f32>(most));
+    }
+}
+
+fn conclude(cost: vec2<f32>, rz: f32, zdz: f32, norm: f32, largest: f32) {
+    let arrived = state[LINEARISE] != 0u;
+    let starts = state[STARTED] == 0u;
+    let record = record_of(state[ITERATION]);
+    set_number(COST, cost.x);
+    set_number(COST_LOW, cost.y);
+    set_number(LARGEST, largest);
+    if arrived {
+        set_number(record + RECORD_COST, cost.x);
+        set_number(record + RECORD_COST_LOW, cost.y);
+        set_number(record + RECORD_LARGEST, largest);
+    }
+    var end = 0.0;
+    if starts {
+        state[STARTED] = 1u;
+        state[record + RECORD_ACCEPTED] = 1u;
+        set_number(record + RECORD_DAMPING, number(DAMPING));
+        end = lm_convergence(0.0, 0.0, largest, 0.0, 0.0, 0.0, number(GRADIENT_TOLERANCE), 0.0);
+    } else if arrived {
+        end = lm_convergence(
+            number(COST_BEFORE), number(CHANGE), largest, number(STEP_NORM), number(SIZE),
+            number(COST_TOLERANCE), number(GRADIENT_TOLERANCE), number(PARAMETER_TOLERANCE));
+    }
+    if arrived && !(is_finite(cost.x) && is_finite(largest)) {
+        end = NON_FINITE;
+    } else if end == 0.0 {
+        end = number(ENDING);
+    }
+    if end == 0.0 && state[ITERATION] >= state[MOST_ITERATIONS] {
+        end = MAX_ITERATIONS;
+    }
+    state[LINEARISE] = 0u;
+    state[STEP] = 0u;
+    state[COMMIT] = 0u;
+    if end != 0.0 {
+        set_number(TERMINATION, end);
+        return;
+    }
+    let forcing = lm_forcing(norm, number(NORM), number(FORCING), number(LINEAR_TOLERANCE));
+    set_number(FORCING, forcing);
+    set_number(NORM, norm);
+    set_number(RZ, rz);
+    set_number(RZ_TARGET, forcing * forcing * rz);
+    set_number(PDP, zdz);
+    state[LINEAR] = 0u;
+    let solvable = rz > 0.0 && is_finite(rz);
+    state[ITERATE] = select(0u, 1u, solvable);
+    state[TRIAL] = select(1u, 0u, solvable);
+}

@@ -1,0 +1,95 @@
+#import workgroup_sums
+#import nonfinite
+// After a trial step: whether it is taken, how far the next may go, and whether there is a next.
+@group(0) @binding(0) var<storage, read_write> state: array<u32>;
+@group(0) @binding(1) var<storage, read> reductions: array<f32>; // parts of the cost's reduction
+@group(0) @binding(2) var<storage, read> sums: array<vec2<f32>>;
+#constrained @group(0) @binding(3) var<storage, read> image: array<f32>; // parts of ‖Jδ‖²
+@group(0) @binding(_) var<uniform> dispatch: Figures;
+
+var<workgroup> running: u32;
+
+@compute @workgroup_size(256)
+fn decide(@builtin(local_invocation_index) lane: u32) {
+    if lane == 0u {
+        running = state[TRIAL];
+    }
+    if workgroupUniformLoad(&running) == 0u {
+        return;
+    }
+    for (var sum = 0u; sum < 4u; sum++) {
+        var part = vec2<f32>();
+        for (var k = lane; k < dispatch.groups; k += THREADS) {
+            part = sum_of_pairs(part, sums[(DESCENT_SUMS + sum) * dispatch.groups + k]);
+        }
+        put_addend(sum, lane, part);
+    }
+    add_over_workgroup(lane, 4u);
+    let descent = total_of(0u).x;
+    #free let rest = total_of(1u).x;
+    let step = sqrt(total_of(2u).x);
+    let size = sqrt(total_of(3u).x);
+    workgroupBarrier();
+
+    var part = vec2<f32>();
+    for (var k = lane; k < dispatch.count; k += THREADS) {
+        var addend = vec2<f32>(reductions[k * dispatch.width], 0.0);
+        if dispatch.width == 2u {
+            addend.y = reductions[2u * k + 1u];
+        }
+        part = sum_of_pairs(part, addend);
+    }
+    put_addend(0u, lane, part);
+    #constrained part = vec2<f32>();
+    #constrained for (var k = lane; k < dispatch.image_count; k += THREADS) {
+        #constrained var addend = vec2<f32>(image[k * dispatch.image_width], 0.0);
+        #constrained if dispatch.image_width == 2u {
+            #constrained addend.y = image[2u * k + 1u];
+        #constrained }
+        #constrained part = sum_of_pairs(part, addend);
+    #constrained }
+    #constrained put_addend(1u, lane, part);
+    add_over_workgroup(lane, 2u);
+    if lane == 0u {
+        // -gᵀδ - ½‖Jδ‖²
+        #free let predicted = 0.5 * (descent + rest);
+        #constrained let predicted = descent - 0.5 * total_of(1u).x;
+        conclude(total_of(0u).x, predicted, step, size);
+    }
+}
+
+fn conclude(change: f32, predicted: f32, step: f32, size: f32) {
+    let gain = lm_gain(change, predicted);
+    let accepted = gain.y != 0.0;
+    let region = lm_damping(number(DAMPING), number(GROWTH), gain.x, gain.y);
+    let cost = number(COST);
+    let limit = lm_precision(gain.y, change, predicted, step, size, cost, number(STALLS), number(EPSILON));
+    set_number(DAMPING, region.x);
+    set_number(GROWTH, region.y);
+    set_number(STALLS, limit.x);
+    set_number(COST_BEFORE, cost);
+    set_number(CHANGE, change);
+    set_number(STEP_NORM, step);
+    set_number(SIZE, size);
+    let iteration = state[ITERATION] + 1u;
+    state[ITERATION] = iteration;
+    let record = record_of(iteration);
+    set_number(record + RECORD_COST, cost);
+    set_number(record + RECORD_COST_LOW, number(COST_LOW));
+    set_number(record + RECORD_CHANGE, change);
+    set_number(record + RECORD_LARGEST, number(LARGEST));
+    set_number(record + RECORD_STEP, step);
+    state[record + RECORD_ACCEPTED] = select(0u, 1u, accepted);
+    set_number(record + RECORD_DAMPING, region.x);
+    set_number(record + RECORD_GAIN, gain.x);
+    state[record + RECORD_LINEAR] = state[LINEAR];
+
+    let end = select(region.z, limit.y, limit.y != 0.0);
+    let goes_on = accepted || end == 0.0;
+    state[TRIAL] = 0u;
+    state[COMMIT] = select(0u, 1u, accepted);
+    state[LINEARISE] = select(0u, 1u, accepted);
+    state[STEP] = select(0u, 1u, goes_on);
+    // An accepted point is linearised before the end, so that its record is complete and convergence can be told.
+    set_number(select(TERMINATION, ENDING, accepted), end);
+}

@@ -1,0 +1,326 @@
+//! The texts of the kernels: the files of `shaders/levenberg_marquardt`, made for a shape of blocks.
+//!
+//! Blocks are small and all of one shape, so what is done to each of their coordinates is written out, line by line, and stays in
+//! registers. In the files, a line that begins with
+//!
+//! - `#each` stands once for each tangent coordinate, with its number for `$` (and its place on the diagonal of the lower triangle
+//!   for `#diagonal$`);
+//! - `#constrained` stands where there are constants or bounds, `#free` where there are none;
+//! - `#factor` is where the damped block A = C + λD is made ready to be solved for, and d$, the diagonal of D, and free$, whether a
+//!   coordinate may move, are known afterwards; `#solve` is where A z = r is solved, and `energy` is rᵀz.
+
+use std::fmt::Write;
+
+use super::shape::{BlockShape, Preconditioner};
+use super::state;
+use crate::codegen::wgsl::compose_with;
+use crate::codegen::wgsl::source::shader;
+use crate::gpu::BindingKind;
+use crate::solve::rules::{MAX_DIAGONAL, MIN_DIAGONAL, Rules};
+
+/// A kernel of a solve.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kernel {
+    /// A step begins, in a group of blocks.
+    Begin(BlockShape),
+    /// What the linearised point tells.
+    Converge,
+    /// An iteration of conjugate gradients after its product, in a group of blocks.
+    Update(BlockShape),
+    /// The next direction.
+    Direct,
+    /// What a step promises, in a group of blocks.
+    Measure(BlockShape),
+    /// Whether a step is taken.
+    Decide,
+    /// An accepted trial point becomes the point.
+    Commit,
+}
+
+/// The sections of the partial sums, in the order in which they stand.
+const SECTIONS: [&str; 9] = [
+    "RZ_SUMS",
+    "ZDZ_SUMS",
+    "SQUARES_SUMS",
+    "LARGEST_SUMS",
+    "DESCENT_SUMS",
+    "REST_SUMS",
+    "STEP_SUMS",
+    "SIZE_SUMS",
+    "FACTORS",
+];
+
+/// The vectors that share a buffer: r, z, p and δ.
+pub const VECTORS: [&str; 4] = ["RESIDUAL", "PRECONDITIONED", "DIRECTION", "DELTA"];
+
+/// Sections of partial sums; after them stand the factors.
+pub const SUM_SECTIONS: u32 = 8;
+
+/// Uniform of every kernel of a solve; each uses its part.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct Figures {
+    /// Blocks, or what there is a thread for.
+    pub blocks: u32,
+    /// Threads of all workgroups.
+    pub threads: u32,
+    /// Where the first block's first number stands in a vector.
+    pub first: u32,
+    /// Numbers of the curvature for each parameter.
+    pub scale: u32,
+    /// Number of the first workgroup among those of all groups.
+    pub group: u32,
+    /// Workgroups of all groups.
+    pub groups: u32,
+    /// Numbers or pairs whose sum the kernel finishes.
+    pub count: u32,
+    /// 1 for numbers, 2 for pairs.
+    pub width: u32,
+    /// The same of a second sum.
+    pub image_count: u32,
+    /// The same of a second sum.
+    pub image_width: u32,
+    /// Distance of the vectors that share a buffer.
+    pub stride: u32,
+    /// Where the first block's factors stand, in pairs.
+    pub factors: u32,
+    /// Bits of a NaN.
+    pub nan: u32,
+    /// 0, which no compiler knows to be 0.
+    pub zero: u32,
+}
+
+const MEMBERS: [&str; 14] = [
+    "blocks", "threads", "first", "scale", "group", "groups", "count", "width", "image_count", "image_width", "stride",
+    "factors", "nan", "zero",
+];
+
+impl Figures {
+    /// The words that the uniform buffer holds.
+    pub fn words(self) -> [u32; 14] {
+        let Figures { blocks, threads, first, scale, group, groups, count, width, image_count, image_width, .. } = self;
+        let Figures { stride, factors, nan, zero, .. } = self;
+        [blocks, threads, first, scale, group, groups, count, width, image_count, image_width, stride, factors, nan, zero]
+    }
+}
+
+impl Kernel {
+    /// Entry point.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kernel::Begin(_) => "begin",
+            Kernel::Converge => "converge",
+            Kernel::Update(_) => "update",
+            Kernel::Direct => "direct",
+            Kernel::Measure(_) => "measure",
+            Kernel::Decide => "decide",
+            Kernel::Commit => "commit",
+        }
+    }
+
+    /// The text.
+    pub fn wgsl(self, constrained: bool) -> String {
+        let source = match self {
+            Kernel::Begin(_) => shader!("../../../shaders/levenberg_marquardt/begin.wgsl"),
+            Kernel::Converge => shader!("../../../shaders/levenberg_marquardt/converge.wgsl"),
+            Kernel::Update(_) => shader!("../../../shaders/levenberg_marquardt/update.wgsl"),
+            Kernel::Direct => shader!("../../../shaders/levenberg_marquardt/direct.wgsl"),
+            Kernel::Measure(_) => shader!("../../../shaders/levenberg_marquardt/measure.wgsl"),
+            Kernel::Decide => shader!("../../../shaders/levenberg_marquardt/decide.wgsl"),
+            Kernel::Commit => shader!("../../../shaders/levenberg_marquardt/commit.wgsl"),
+        };
+        let rules = Rules::new();
+        let functions = match self {
+            Kernel::Converge | Kernel::Decide => rules.functions().to_vec(),
+            Kernel::Begin(_) | Kernel::Update(_) | Kernel::Direct | Kernel::Measure(_) | Kernel::Commit => Vec::new(),
+        };
+        let shape = match self {
+            Kernel::Begin(shape) | Kernel::Update(shape) | Kernel::Measure(shape) => Some(shape),
+            Kernel::Converge | Kernel::Direct | Kernel::Decide | Kernel::Commit => None,
+        };
+        let mut writer = Writer { shape, constrained, kernel: self, bindings: 0 };
+        let mut text = String::new();
+        for line in compose_with(source, &functions).lines() {
+            writer.line(line, &mut text);
+        }
+        text + &writer.declarations()
+    }
+}
+
+/// The bindings that a text declares, in their order.
+pub fn bindings_of(wgsl: &str) -> Vec<BindingKind> {
+    let kind = |line: &str| {
+        let at = |what| line.starts_with("@group") && line.contains(what);
+        match () {
+            () if at("var<storage, read>") => Some(BindingKind::StorageRead),
+            () if at("var<storage, read_write>") => Some(BindingKind::StorageReadWrite),
+            () if at("var<uniform>") => Some(BindingKind::Uniform),
+            () => None,
+        }
+    };
+    wgsl.lines().filter_map(kind).collect()
+}
+
+/// A power of ten.
+fn literal(number: f64) -> String {
+    format!("1e{}", number.log10().round() as i32)
+}
+
+/// Makes a text for a shape.
+struct Writer {
+    kernel: Kernel,
+    shape: Option<BlockShape>,
+    constrained: bool,
+    bindings: u32,
+}
+
+impl Writer {
+    fn line(&mut self, line: &str, text: &mut String) {
+        let code = line.trim_ascii_start();
+        let Some(directive) = code.strip_prefix('#') else {
+            self.plain(line, text);
+            return;
+        };
+        let (directive, rest) = directive.split_once(' ').unwrap_or((directive, ""));
+        let stands = match directive {
+            "constrained" => self.constrained,
+            "free" => !self.constrained,
+            "pairs" => self.in_pairs(),
+            _ => false,
+        };
+        if stands {
+            self.line(rest, text);
+            return;
+        }
+        let tangent = self.shape.map_or(0, |shape| shape.tangent);
+        match directive {
+            "each" => each(tangent, rest, text),
+            "factor" => self.factor(tangent, text),
+            "solve" if self.in_pairs() => solve_pairs(tangent, text),
+            "solve" => solve(tangent, text),
+            _ => {}
+        }
+    }
+
+    /// A line as it is, but for the number of its binding.
+    fn plain(&mut self, line: &str, text: &mut String) {
+        if line.starts_with("@group") {
+            *text += &line.replace("@binding(_)", &format!("@binding({})", self.bindings));
+            self.bindings += 1;
+        } else {
+            *text += line;
+        }
+        text.push('\n');
+    }
+
+    fn in_pairs(&self) -> bool {
+        self.shape.is_some_and(|shape| shape.preconditioner == Preconditioner::Pairs)
+    }
+
+    /// What is known of the block, and its factorisation.
+    fn factor(&self, tangent: u32, text: &mut String) {
+        each(tangent, "let c$ = curvature[place + #diagonal$u];", text);
+        each(tangent, "let d$ = clamp(c$, LEAST_SCALE, MOST_SCALE);", text);
+        each(tangent, if self.constrained { "let free$ = !(c$ < 0.0);" } else { "let free$ = true;" }, text);
+        if !self.in_pairs() {
+            factor(tangent, self.constrained, text);
+            return;
+        }
+        line(text, format_args!("let factors = FACTORS * dispatch.groups + dispatch.factors + block * {}u;", triangle(tangent)));
+        if matches!(self.kernel, Kernel::Begin(_)) {
+            line(text, format_args!("factor_block(place, factors, damping);"));
+        }
+    }
+
+    /// What every text ends with.
+    fn declarations(&self) -> String {
+        let members: String = MEMBERS.iter().map(|member| format!("    {member}: u32,\n")).collect();
+        let mut text = format!("\nstruct Figures {{\n{members}}}\n\n{}", state::declarations());
+        for names in [&SECTIONS[..], &VECTORS] {
+            for (position, name) in names.iter().enumerate() {
+                text += &format!("const {name} = {position}u;\n");
+            }
+        }
+        if !matches!(self.kernel, Kernel::Begin(_) | Kernel::Measure(_) | Kernel::Commit) {
+            text += "fn set_number(word: u32, number: f32) {\n    state[word] = bitcast<u32>(number);\n}\n";
+        }
+        let Some(BlockShape { dim, tangent, .. }) = self.shape else { return text };
+        let (least, most) = (literal(MIN_DIAGONAL), literal(MAX_DIAGONAL));
+        text += &format!(
+            "const DIM = {dim}u;\nconst TANGENT = {tangent}u;\nconst LEAST_SCALE = {least};\nconst MOST_SCALE = {most};\n\
+             fn diagonal(k: u32) -> u32 {{\n    return k * (k + 3u) / 2u;\n}}\n"
+        );
+        if self.in_pairs() {
+            if matches!(self.kernel, Kernel::Begin(_)) {
+                text += shader!("../../../shaders/levenberg_marquardt/factor_pairs.wgsl");
+            }
+            if !matches!(self.kernel, Kernel::Measure(_)) {
+                text += shader!("../../../shaders/levenberg_marquardt/solve_pairs.wgsl");
+            }
+        }
+        text
+    }
+}
+
+fn triangle(tangent: u32) -> u32 {
+    tangent * (tangent + 1) / 2
+}
+
+fn line(text: &mut String, code: std::fmt::Arguments) {
+    writeln!(text, "        {code}").expect("writing to a string can't fail");
+}
+
+fn each(tangent: u32, code: &str, text: &mut String) {
+    for k in 0..tangent {
+        let diagonal = (triangle(k) + k).to_string();
+        let code = code.replace("#diagonal$", &diagonal).replace('$', &k.to_string());
+        line(text, format_args!("{code}"));
+    }
+}
+
+/// A = LDLᵀ in f32: l_i_j, w_i_j = l_i_j·d_j, and the inverse pivots q_j.
+fn factor(tangent: u32, constrained: bool, text: &mut String) {
+    for j in 0..tangent {
+        let mut pivot = format!("a{j}");
+        let damped = format!("c{j} + damping * d{j}");
+        let entry = if constrained { format!("select(1.0, {damped}, free{j})") } else { damped };
+        line(text, format_args!("let a{j} = {entry};"));
+        for k in 0..j {
+            pivot += &format!(" - w{j}_{k} * l{j}_{k}");
+        }
+        // What rounding leaves of a pivot must stay positive.
+        line(text, format_args!("let q{j} = 1.0 / max({pivot}, 1e-6 * a{j});"));
+        for i in j + 1..tangent {
+            let read = format!("curvature[place + {}u]", triangle(i) + j);
+            let mut entry = if constrained { format!("select(0.0, {read}, free{i} && free{j})") } else { read };
+            for k in 0..j {
+                entry += &format!(" - w{i}_{k} * l{j}_{k}");
+            }
+            line(text, format_args!("let w{i}_{j} = {entry};"));
+            line(text, format_args!("let l{i}_{j} = w{i}_{j} * q{j};"));
+        }
+    }
+}
+
+/// LDLᵀz = r in f32.
+fn solve(tangent: u32, text: &mut String) {
+    for i in 0..tangent {
+        let terms: String = (0..i).map(|k| format!(" - l{i}_{k} * y{k}")).collect();
+        line(text, format_args!("let y{i} = r{i}{terms};"));
+    }
+    for i in (0..tangent).rev() {
+        let terms: String = (i + 1..tangent).map(|k| format!(" - l{k}_{i} * z{k}")).collect();
+        line(text, format_args!("let z{i} = y{i} * q{i}{terms};"));
+    }
+    let terms: Vec<String> = (0..tangent).map(|i| format!("y{i} * y{i} * q{i}")).collect();
+    line(text, format_args!("let energy = vec2<f32>({}, 0.0);", terms.join(" + ")));
+}
+
+/// The same by the factors in memory.
+fn solve_pairs(tangent: u32, text: &mut String) {
+    line(text, format_args!("var right: array<f32, TANGENT>;"));
+    each(tangent, "right[$] = r$;", text);
+    line(text, format_args!("let solution = solve_block(factors, right);"));
+    each(tangent, "let z$ = solution[$].x;", text);
+    line(text, format_args!("let energy = solution[{tangent}];"));
+}
