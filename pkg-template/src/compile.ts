@@ -34,6 +34,8 @@ export interface Compiled {
   readonly instance: Instance;
   readonly raw: RawFunctions;
   readonly backend: 'gpu' | 'cpu';
+  /** The choice of the backend was left to us. */
+  readonly chosen: boolean;
   readonly fallbackReason: string | null;
 }
 
@@ -142,7 +144,8 @@ async function compileOn(
     instance.call(() => raw.dispose());
     throw progress.error.thrown;
   }
-  return { instance, raw, backend: context === null ? 'cpu' : 'gpu', fallbackReason };
+  const chosen = (options.backend ?? 'auto') === 'auto';
+  return { instance, raw, backend: context === null ? 'cpu' : 'gpu', chosen, fallbackReason };
 }
 
 async function chooseContext(

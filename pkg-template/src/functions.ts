@@ -28,6 +28,8 @@ import type { Scalar, Value } from './value.js';
 export class GpuCompiledFunctions {
   /** Which engine computes. */
   readonly backend: 'gpu' | 'cpu';
+  /** @internal Whether the CPU may go on where the GPU comes to its limits: the backend was not asked for. */
+  readonly mayTakeOver: boolean;
   /** Why 'auto' took the CPU; null on the GPU, and where the CPU was asked for. */
   readonly fallbackReason: string | null;
   /** All parameters, constant ones included. */
@@ -58,6 +60,7 @@ export class GpuCompiledFunctions {
     this.instance = instance;
     this.handle = raw;
     this.backend = compiled.backend;
+    this.mayTakeOver = compiled.chosen;
     this.fallbackReason = compiled.fallbackReason;
     this.numParams = subject.numParams;
     this.numResiduals = subject.numResiduals;

@@ -34,5 +34,6 @@ export type { CompileOptions } from './compile.js';
 export type { CsrMatrix } from './csr-matrix.js';
 
 export { lbfgs, type LbfgsOptions } from './lbfgs.js';
+export { levenbergMarquardt, NonlinearLeastSquares, type LevenbergMarquardtOptions } from './levenberg-marquardt.js';
 export { solve } from './solve.js';
 export type { IterationSummary, SolveOptions, SolveResult, Termination } from './solve-options.js';

@@ -126,6 +126,10 @@ export class ParameterBlocks implements ParameterArray<number> {
     const blocks = copyIndices(`${argument}: indices`, indices, this.count, `blocks of "${this.name}"`);
     if (typeof constant !== 'boolean') throw invalidArgument(`${argument}: constant`, describe(constant), 'true or false');
     const named = coordinates === undefined ? null : copyIndices(`${argument}: coordinates`, coordinates, this.dim, 'coordinates of a block');
+    if (named !== null && this.manifold !== 'euclidean' && new Set(named).size < this.dim) {
+      const got = `some coordinates of blocks on the manifold '${this.manifold}'`;
+      throw invalidArgument(`${argument}: coordinates`, got, 'all of them, or none named: such blocks are constant as wholes');
+    }
     const mask = (this.constant ??= new Uint8Array(this.numbers.length));
     for (const block of blocks) {
       const first = block * this.dim;

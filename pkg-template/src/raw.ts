@@ -99,6 +99,23 @@ export interface RawSolveResult {
   reportText: string;
 }
 
+/** Options of Levenberg-Marquardt, all filled in. */
+export interface RawLevenbergMarquardtOptions {
+  maxIterations: number;
+  maxTimeMs: number;
+  costTolerance: number;
+  gradientTolerance: number;
+  parameterTolerance: number;
+  linearSolver: string;
+  initialDamping: number;
+  maxLinearIterations: number;
+  linearTolerance: number;
+  /** 0 or 1: whether the parameters are brought back from the device. */
+  readBack: number;
+  /** 0 or 1: whether the CPU may go on where the device comes to the limit of its precision. */
+  takeOver: number;
+}
+
 /** The options of L-BFGS, every one filled in; flags are 0 or 1, no time limit is Infinity. */
 export interface RawLbfgsOptions {
   maxIterations: number;
@@ -138,6 +155,11 @@ export interface RawFunctions {
     entries: Float64Array;
   }>;
   checkGradients(x?: Float64Array): Promise<{ maxRelativeError: number; residual: number; parameter: number }>;
+  levenbergMarquardt(
+    options: RawLevenbergMarquardtOptions,
+    onIteration: (summary: RawIteration) => boolean,
+    aborted: () => boolean,
+  ): Promise<RawSolveResult>;
   lbfgs(
     options: RawLbfgsOptions,
     onIteration: (summary: RawIteration) => boolean,

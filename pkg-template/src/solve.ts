@@ -4,26 +4,31 @@ import type { CompileOptions } from './compile.js';
 import { describe, invalidArgument } from './errors.js';
 import { GpuCompiledFunctions } from './functions.js';
 import { lbfgs, type LbfgsOptions } from './lbfgs.js';
+import { levenbergMarquardt, type LevenbergMarquardtOptions } from './levenberg-marquardt.js';
 import { checkOptions } from './numeric-arguments.js';
 import { Problem } from './problem.js';
 import type { SolveResult } from './solve-options.js';
 
 /**
- * Compiles a problem, minimises its least-squares cost ½ Σ weight·ρ(‖r‖²) (or what `objective` says) and frees what it made. The
- * result is written back to the problem's parameter arrays, so `readBack: false` is refused. `method` names the solver; this
- * version has 'lbfgs'.
+ * Compiles a problem, minimises its least-squares cost ½ Σ weight·ρ(‖r‖²) (with L-BFGS, or what `objective` says) and frees what it
+ * made. The result is written back to the problem's parameter arrays, so `readBack: false` is refused. `method` names the solver: 'lm',
+ * which is the default, or 'lbfgs'.
  *
  * Rejects with what compiling and solving reject with.
  */
-export async function solve(problem: Problem, options: CompileOptions & LbfgsOptions & { method: 'lbfgs' }): Promise<SolveResult> {
+export async function solve(
+  problem: Problem,
+  options: CompileOptions & ((LevenbergMarquardtOptions & { method?: 'lm' }) | (LbfgsOptions & { method: 'lbfgs' })) = {},
+): Promise<SolveResult> {
   if (!(problem instanceof Problem)) throw invalidArgument('solve: problem', describe(problem), 'a Problem');
   checkOptions('solve: options', options);
-  const { method, objective = 'least-squares', readBack } = options;
-  if (method !== 'lbfgs') throw invalidArgument('solve: method', describe(method), "'lbfgs'");
+  const { method, readBack } = options;
+  if (method !== undefined && method !== 'lm' && method !== 'lbfgs') throw invalidArgument('solve: method', describe(method), "'lm' or 'lbfgs'");
   if (readBack === false) throw invalidArgument('solve: readBack', 'false', 'true: what was solved is gone when it returns');
   const functions = await GpuCompiledFunctions.compile(problem, options);
   try {
-    return await lbfgs(functions, { ...options, objective });
+    if (options.method === 'lbfgs') return await lbfgs(functions, { ...options, objective: options.objective ?? 'least-squares' });
+    return await levenbergMarquardt(functions, options);
   } finally {
     functions.dispose();
   }

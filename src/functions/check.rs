@@ -28,7 +28,7 @@ impl Functions {
         if self.engine.is_single_precision() {
             x.iter_mut().for_each(|number| *number = f64::from(*number as f32));
         }
-        self.engine.read_shared_data(&mut self.model).await?;
+        self.bring_shared_data().await?;
         let constant = std::mem::replace(&mut self.constant, vec![false; x.len()]);
         let linearisation = self.evaluate_jacobian(Some(&x)).await;
         self.constant = constant;

@@ -154,6 +154,11 @@ impl Functions {
         }
     }
 
+    /// Brings data that the application writes on the device into the model's tables, for evaluations on the CPU.
+    pub async fn bring_shared_data(&mut self) -> Result<()> {
+        self.engine.read_shared_data(&mut self.model).await
+    }
+
     /// Sets a block's weight.
     pub fn set_weight(&mut self, block: usize, weight: f64) -> Result<()> {
         self.block_mut(block)?.weight = weight;

@@ -6,10 +6,13 @@ use wasm_bindgen::prelude::*;
 use crate::error::Result;
 use crate::functions::texts::kernel_numbers;
 use crate::functions::{Engine, Functions, Objective};
-use crate::solve::{IterationSummary, LbfgsOptions, Listener, Report, Solution, SolveOptions, arithmetic_of, minimise};
+use crate::solve::{
+    IterationSummary, LbfgsOptions, LevenbergMarquardtOptions, Listener, Report, Sizes, Solution, SolveOptions,
+    arithmetic_of, minimise, minimise_least_squares,
+};
 
 use super::functions::RawFunctions;
-use super::value::{number, set};
+use super::value::{number, set, text};
 
 /// Passes iterations on to JavaScript.
 struct Callbacks {
@@ -98,15 +101,18 @@ fn report(
         Engine::Gpu(engine) => format!("GPU, WGSL, f32: {}", engine.adapter_name()),
     };
     let model = functions.model();
+    let details = &solution.details;
+    // A stage of the solve is told like one of compiling.
+    let times: Vec<(&str, f64)> = times.iter().chain(&details.times).copied().collect();
     Ok(Report {
         solver,
         backend: &backend,
-        parameters: model.num_params as usize,
-        constant_parameters: functions.constant().iter().filter(|&&constant| constant).count(),
-        residuals: model.num_residuals as usize,
+        sizes: Sizes::of(model, functions.constant()),
         kernels: kernel_numbers(model).1,
+        linear_solver: &details.linear_solver,
+        untouched: &details.untouched,
         options,
-        times,
+        times: &times,
         summary: &solution.summary,
     }
     .to_string())
@@ -130,8 +136,37 @@ async fn solve_lbfgs(
     Ok(solution_to_js(&solution, text))
 }
 
+async fn solve_levenberg_marquardt(
+    functions: &mut Functions,
+    options: JsValue,
+    times: Vec<(&'static str, f64)>,
+    callbacks: &mut Callbacks,
+) -> Result<JsValue> {
+    let read = |name: &str| number(&options, name).ok().flatten();
+    let linear_solver = text(&options, "linearSolver");
+    let options = LevenbergMarquardtOptions::from_numbers(arithmetic_of(functions), &read, linear_solver.as_deref())?;
+    let solution = minimise_least_squares(functions, &options, callbacks).await?;
+    let text = report(functions, "Levenberg-Marquardt", &options.solve, &times, &solution)?;
+    Ok(solution_to_js(&solution, text))
+}
+
 #[wasm_bindgen]
 impl RawFunctions {
+    /// Minimises the least-squares cost by Levenberg-Marquardt. `options`: numbers by their public names, `linearSolver` a string. The rest
+    /// as for `lbfgs`.
+    #[wasm_bindgen(js_name = levenbergMarquardt)]
+    pub fn levenberg_marquardt(&self, options: JsValue, on_iteration: Function, aborted: Function) -> Promise {
+        let times = self.times().to_vec();
+        self.call(async move |mut functions: Box<Functions>| {
+            let mut callbacks = Callbacks { on_iteration, aborted, thrown: None };
+            let result = solve_levenberg_marquardt(&mut functions, options, times, &mut callbacks).await;
+            match callbacks.thrown {
+                Some(thrown) => (functions, Err(thrown)),
+                None => (functions, result.map_err(super::error::to_js)),
+            }
+        })
+    }
+
     /// Minimises by L-BFGS. `options`: numbers by their public names, and `leastSquares`, 0 or 1. `onIteration(summary)`
     /// answers true to stop, `aborted()` whether the caller wants to. Resolves with the result, whose report is `reportText`.
     pub fn lbfgs(&self, options: JsValue, on_iteration: Function, aborted: Function) -> Promise {

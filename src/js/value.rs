@@ -38,6 +38,11 @@ pub(super) fn number(object: &JsValue, name: &str) -> Result<Option<f64>> {
     }
 }
 
+/// Reads a string; anything else gives none.
+pub(super) fn text(object: &JsValue, name: &str) -> Option<String> {
+    property(object, name).ok()?.as_string()
+}
+
 fn property(object: &JsValue, name: &str) -> Result<JsValue> {
     if object.is_undefined() || object.is_null() {
         return Ok(JsValue::UNDEFINED);

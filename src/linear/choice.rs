@@ -36,8 +36,8 @@ const DENSE_FILL: f64 = 0.3;
 const MOST_QR_WORK: f64 = 2e8;
 /// A factor of this many numbers takes 240 MB.
 const MOST_FACTOR: f64 = 2e7;
-/// A factorisation of this many multiplications takes some ten seconds.
-const MOST_MULTIPLICATIONS: f64 = 2e10;
+/// A factorisation of this many multiplications takes some four seconds: 2·10⁸ took 0.14 s in Chromium's engine.
+const MOST_MULTIPLICATIONS: f64 = 5e9;
 
 /// Chooses for a pattern of `cols` columns; the sentence is for the report.
 pub fn choose(cols: usize, row_offsets: &[u32], col_indices: &[u32]) -> Result<(LinearSolver, String)> {

@@ -5,6 +5,7 @@
 //! (Golub and Van Loan, Matrix Computations, 4th ed., algorithm 5.1.1) make one triangle of both, so that memory is for a panel and R
 //! however many rows there are. Columns are scaled to unit length first, so that what is small is judged beside its own column.
 
+use super::sparse::column_lengths;
 use super::{System, Trouble};
 
 /// Least squares by Householder QR.
@@ -30,7 +31,23 @@ impl DenseQr {
 
     /// Solves into `step`.
     pub fn solve(&mut self, system: &System, step: &mut [f64]) -> Result<(), Trouble> {
-        step.fill(0.0);
+        self.factorise(system);
+        self.substitute(system.jacobian.cols, step)
+    }
+
+    /// R of the stacked matrix whose columns have unit length, row after row; frozen columns are 0.
+    pub(super) fn triangle(&mut self, system: &System) -> Vec<f64> {
+        self.factorise(system);
+        let n = system.jacobian.cols;
+        (0..n * n).map(|entry| self.stack[entry % n * self.stride + entry / n]).collect()
+    }
+
+    /// The inverse lengths of the stacked columns, as the last call found them; 0 for frozen columns and for zeros.
+    pub(super) fn inverse_lengths(&self) -> &[f64] {
+        &self.lengths
+    }
+
+    fn factorise(&mut self, system: &System) {
         let (jacobian, n) = (&system.jacobian, system.jacobian.cols);
         self.scale(system);
         let panel = (PANEL * n).max(LEAST_PANEL);
@@ -56,42 +73,19 @@ impl DenseQr {
             }
         }
         self.triangularise(filled, n);
-        self.substitute(n, step)
     }
 
     /// The inverse lengths of the stacked columns; 0 where a column is frozen, or nothing but zeros.
     fn scale(&mut self, system: &System) {
-        let n = system.jacobian.cols;
-        // Twice: entries are divided by the largest of their column before they are squared, which would overflow or vanish.
-        let mut largest = vec![0.0f64; n];
-        for row in 0..system.jacobian.rows() {
-            for (column, value) in system.jacobian.row(row) {
-                largest[column] = largest[column].max(value.abs());
-            }
-        }
-        for (largest, damping) in largest.iter_mut().zip(system.damping) {
-            *largest = largest.max(damping.sqrt());
-        }
-        let mut squares = vec![0.0f64; n];
-        let mut add = |column: usize, value: f64| {
-            if largest[column] > 0.0 {
-                let ratio = value / largest[column];
-                squares[column] += ratio * ratio;
-            }
-        };
-        for row in 0..system.jacobian.rows() {
-            for (column, value) in system.jacobian.row(row) {
-                add(column, value);
-            }
-        }
-        for (column, damping) in system.damping.iter().enumerate() {
-            add(column, damping.sqrt());
-        }
+        let lengths = column_lengths(&system.jacobian, |column| system.damping[column].sqrt());
         self.lengths.clear();
-        self.lengths.extend((0..n).map(|column| {
-            let length = largest[column] * squares[column].sqrt();
-            if system.frozen[column] || length == 0.0 { 0.0 } else { length.recip() }
-        }));
+        self.lengths.extend(
+            lengths.iter().zip(system.frozen).map(
+                |(length, &frozen)| {
+                    if frozen || *length == 0.0 { 0.0 } else { length.recip() }
+                },
+            ),
+        );
     }
 
     /// Goes to the next row, and to the top of the panel when it is full.
@@ -143,6 +137,7 @@ impl DenseQr {
 
     /// δ from R δ = Qᵀ(−r̃), and out of the scale of unit columns.
     fn substitute(&self, n: usize, step: &mut [f64]) -> Result<(), Trouble> {
+        step.fill(0.0);
         let stride = self.stride;
         let mut right: Vec<f64> = self.stack[n * stride..n * stride + n].to_vec();
         // Columns have unit length, so that a diagonal this small is what rounding leaves of zero.

@@ -10,16 +10,20 @@
 pub mod choice;
 pub mod cholesky;
 pub mod dense_qr;
+pub mod null_space;
 pub mod pcg;
 pub mod sparse;
 pub mod system;
 
+#[cfg(test)]
+mod null_space_tests;
 #[cfg(test)]
 mod tests;
 
 pub use choice::{Kind, choose};
 pub use cholesky::{Factorisation, SparseCholesky};
 pub use dense_qr::DenseQr;
+pub use null_space::{Inverse, NullSpace, null_space};
 pub use pcg::{Blocks, Pcg, PcgOptions};
 pub use sparse::SparseMatrix;
 pub use system::{LinearSolver, System, Trouble};

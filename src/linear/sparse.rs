@@ -35,7 +35,12 @@ impl<'a> SparseMatrix<'a> {
 
     /// The product of a row with a vector.
     pub fn row_times(&self, row: usize, x: &[f64]) -> f64 {
-        self.row(row).map(|(column, value)| value * x[column]).sum()
+        let range = self.range(row);
+        let mut sum = 0.0;
+        for (&column, value) in self.col_indices[range.clone()].iter().zip(&self.values[range]) {
+            sum += value * x[column as usize];
+        }
+        sum
     }
 
     /// `y = A x`.
@@ -48,11 +53,32 @@ impl<'a> SparseMatrix<'a> {
     /// `y += Aᵀ w`.
     pub fn add_transposed_times(&self, w: &[f64], y: &mut [f64]) {
         for (row, &w) in w.iter().enumerate().take(self.rows()) {
-            for (column, value) in self.row(row) {
-                y[column] += value * w;
+            let range = self.range(row);
+            for (&column, value) in self.col_indices[range.clone()].iter().zip(&self.values[range]) {
+                y[column as usize] += value * w;
             }
         }
     }
+}
+
+/// The Euclidean lengths of the columns of A with a row of one number for each column below it. Entries are divided by the largest of
+/// their column before they are squared, which would overflow or vanish.
+pub(super) fn column_lengths(matrix: &SparseMatrix, below: impl Fn(usize) -> f64) -> Vec<f64> {
+    let entries = || matrix.col_indices.iter().map(|&column| column as usize).zip(matrix.values.iter().copied());
+    let mut largest: Vec<f64> = (0..matrix.cols).map(|column| below(column).abs()).collect();
+    for (column, value) in entries() {
+        // Not `max`, which passes over a NaN.
+        if value.abs() > largest[column] || value.is_nan() {
+            largest[column] = value.abs();
+        }
+    }
+    let mut squares = vec![0.0f64; matrix.cols];
+    for (column, value) in entries().chain((0..matrix.cols).map(|column| (column, below(column)))) {
+        if largest[column] != 0.0 {
+            squares[column] += (value / largest[column]).powi(2);
+        }
+    }
+    largest.iter().zip(squares).map(|(largest, squares)| largest * squares.sqrt()).collect()
 }
 
 /// The same pattern by columns: who stands in column `k` is `entries[offsets[k]..offsets[k + 1]]`, in ascending rows.

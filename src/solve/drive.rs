@@ -3,6 +3,7 @@
 use super::arithmetic::Arithmetic;
 use super::feasible::FeasibleSet;
 use super::lbfgs::{Lbfgs, Step};
+use super::levenberg_marquardt::untouched::Untouched;
 use super::options::LbfgsOptions;
 use super::summary::{IterationSummary, SolveSummary, Termination};
 use crate::batch::Manifold;
@@ -26,6 +27,19 @@ pub struct Solution {
     pub x: Vec<f64>,
     /// The run.
     pub summary: SolveSummary,
+    /// What a report tells beside it.
+    pub details: Details,
+}
+
+/// What a solver has to tell of its ways; all of it may be empty.
+#[derive(Clone, Debug, Default)]
+pub struct Details {
+    /// Which linear solver, and why.
+    pub linear_solver: String,
+    /// Milliseconds by stage of the solve.
+    pub times: Vec<(&'static str, f64)>,
+    /// Blocks that no residual touches.
+    pub untouched: Untouched,
 }
 
 /// In which arithmetic the functions are evaluated.
@@ -78,7 +92,7 @@ pub async fn minimise(
     }
     let x = solver.solution().to_vec();
     functions.set_values(x.clone())?;
-    Ok(Solution { x, summary })
+    Ok(Solution { x, summary, details: Details::default() })
 }
 
 /// Evaluates where the solver asks until it is done.

@@ -31,18 +31,24 @@
 
 pub mod arithmetic;
 pub mod convergence;
+pub mod covariance;
 pub mod curvature;
 pub mod descent_rule;
+pub mod device_lbfgs;
 mod drive;
 pub mod feasible;
 pub mod lbfgs;
 pub mod line_rule;
+pub mod levenberg_marquardt;
 pub mod line_search;
 pub mod options;
+pub mod rank;
 pub mod report;
 pub mod rules;
 pub mod scalar;
+pub mod sizes;
 pub mod summary;
+pub mod tangent;
 mod vector;
 
 #[cfg(test)]
@@ -50,9 +56,13 @@ mod tests;
 
 pub use crate::functions::{Evaluation, Objective};
 pub use arithmetic::{Arithmetic, Precision};
-pub use drive::{Listener, Solution, arithmetic_of, minimise};
+pub use covariance::covariance;
+pub use drive::{Details, Listener, Solution, arithmetic_of, minimise};
 pub use feasible::FeasibleSet;
 pub use lbfgs::{Lbfgs, Step};
-pub use options::{LbfgsOptions, SolveOptions};
+pub use levenberg_marquardt::{LevenbergMarquardt, minimise_least_squares, take_over};
+pub use options::{LbfgsOptions, LevenbergMarquardtOptions, SolveOptions};
+pub use rank::{Rank, rank};
 pub use report::Report;
+pub use sizes::Sizes;
 pub use summary::{IterationSummary, SolveSummary, Termination};

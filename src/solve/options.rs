@@ -6,6 +6,7 @@ use super::arithmetic::{Arithmetic, Precision};
 use crate::decimal;
 use crate::error::{Error, Result};
 use crate::functions::Objective;
+use crate::linear::Kind;
 
 /// Options that every solver has.
 #[derive(Clone, Debug, PartialEq)]
@@ -37,6 +38,81 @@ pub struct LbfgsOptions {
     pub c2: f64,
     /// What is minimised; the sum.
     pub objective: Objective,
+}
+
+/// Options of Levenberg-Marquardt.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LevenbergMarquardtOptions {
+    /// What every solver takes; of iterations, rejected ones count too.
+    pub solve: SolveOptions,
+    /// What solves the linear systems; `None` to choose by size and sparsity.
+    pub linear_solver: Option<Kind>,
+    /// The first λ; 1e-3.
+    pub initial_damping: f64,
+    /// Iterations of conjugate gradients in a step, at most; 100.
+    pub max_linear_iterations: u32,
+    /// The most of its residual that conjugate gradients may leave: the forcing term's ceiling; 0.1. At 0 all iterations are made.
+    pub linear_tolerance: f64,
+}
+
+impl LevenbergMarquardtOptions {
+    /// The defaults of the public contract.
+    pub fn defaults(arithmetic: Arithmetic) -> LevenbergMarquardtOptions {
+        LevenbergMarquardtOptions {
+            solve: SolveOptions::defaults(arithmetic),
+            linear_solver: None,
+            initial_damping: 1e-3,
+            max_linear_iterations: 100,
+            linear_tolerance: 0.1,
+        }
+    }
+
+    /// Options by their public names; `number` answers `None` for those not given. `linear_solver` is the name of one, or 'auto'.
+    ///
+    /// # Errors
+    /// `invalid-argument` naming the option, what it got and what it takes.
+    pub fn from_numbers(
+        arithmetic: Arithmetic,
+        number: &dyn Fn(&str) -> Option<f64>,
+        linear_solver: Option<&str>,
+    ) -> Result<LevenbergMarquardtOptions> {
+        let defaults = LevenbergMarquardtOptions::defaults(arithmetic);
+        let kinds = [Kind::Pcg, Kind::SparseCholesky, Kind::DenseQr];
+        let linear_solver = match linear_solver {
+            None | Some("auto") => None,
+            Some(name) => match kinds.into_iter().find(|kind| kind.name() == name) {
+                None => {
+                    let takes = "'auto', 'pcg', 'sparse-cholesky' or 'dense-qr'";
+                    return Err(refusal("linearSolver", &format!("'{name}'"), takes));
+                }
+                Some(Kind::SparseCholesky | Kind::DenseQr) if arithmetic.precision == Precision::Single => {
+                    let takes = "'auto' or 'pcg' with functions on the GPU";
+                    return Err(refusal("linearSolver", &format!("'{name}'"), takes));
+                }
+                kind => kind,
+            },
+        };
+        let finite = |v: f64| v.is_finite() && v >= 0.0;
+        Ok(LevenbergMarquardtOptions {
+            solve: SolveOptions::from_numbers(arithmetic, number)?,
+            linear_solver,
+            initial_damping: in_range(
+                number,
+                "initialDamping",
+                "a finite number of at least 0",
+                defaults.initial_damping,
+                finite,
+            )?,
+            max_linear_iterations: count(number, "maxLinearIterations", 1, defaults.max_linear_iterations)?,
+            linear_tolerance: in_range(
+                number,
+                "linearTolerance",
+                "a number of at least 0 and below 1",
+                defaults.linear_tolerance,
+                |v| (0.0..1.0).contains(&v),
+            )?,
+        })
+    }
 }
 
 impl SolveOptions {

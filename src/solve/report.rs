@@ -4,7 +4,9 @@ use std::fmt::{Display, Formatter, Result};
 
 use crate::decimal::{fixed, scientific};
 
+use super::levenberg_marquardt::untouched::Untouched;
 use super::options::SolveOptions;
+use super::sizes::Sizes;
 use super::summary::{IterationSummary, SolveSummary};
 
 /// Everything a report shows; its [`Display`] writes it.
@@ -14,14 +16,14 @@ pub struct Report<'a> {
     pub solver: &'a str,
     /// Which engine, and the adapter's name.
     pub backend: &'a str,
-    /// All parameters.
-    pub parameters: usize,
-    /// Those of them that stay as they are.
-    pub constant_parameters: usize,
-    /// Residuals, or addends of the sum.
-    pub residuals: usize,
-    /// Kernels they share.
+    /// The problem, whole and reduced to what is free and takes part.
+    pub sizes: [Sizes; 2],
+    /// Kernels that the residuals share.
     pub kernels: usize,
+    /// Which linear solver, and why; empty for none.
+    pub linear_solver: &'a str,
+    /// Blocks that no residual touches.
+    pub untouched: &'a Untouched,
     /// What the solver was told.
     pub options: &'a SolveOptions,
     /// Stages with their milliseconds, those of compiling first; the solve itself is added.
@@ -46,12 +48,11 @@ impl Display for Report<'_> {
         writeln!(f, "residua solver report\n")?;
         line(f, "Solver", self.solver)?;
         line(f, "Backend", self.backend)?;
-        let free = self.parameters.saturating_sub(self.constant_parameters);
-        line(f, "Parameters", &format!("{} ({free} free, {} constant)", self.parameters, self.constant_parameters))?;
-        line(f, "Residuals", &self.residuals.to_string())?;
-        line(f, "Kernels", &self.kernels.to_string())?;
+        if !self.linear_solver.is_empty() {
+            line(f, "Linear solver", self.linear_solver)?;
+        }
         self.tolerances(f)?;
-        writeln!(f)?;
+        self.problem(f)?;
         iterations(f, history)?;
         self.costs(f)?;
         self.timing(f)?;
@@ -63,6 +64,28 @@ impl Display for Report<'_> {
 impl Report<'_> {
     fn verdict(&self) -> &'static str {
         if self.summary.success() { "CONVERGENCE" } else { "NO CONVERGENCE" }
+    }
+
+    fn problem(&self, f: &mut Formatter<'_>) -> Result {
+        writeln!(f, "\n  {:<20} {:>11} {:>11}", "", "Original", "Reduced")?;
+        let [whole, reduced] = self.sizes;
+        let on_manifolds = whole.effective_parameters != whole.parameters;
+        let rows = [
+            ("Parameter blocks", true, whole.parameter_blocks, reduced.parameter_blocks),
+            ("Parameters", true, whole.parameters, reduced.parameters),
+            ("Effective parameters", on_manifolds, whole.effective_parameters, reduced.effective_parameters),
+            ("Residual blocks", true, whole.residual_blocks, reduced.residual_blocks),
+            ("Residuals", true, whole.residuals, reduced.residuals),
+        ];
+        for (title, _, whole, reduced) in rows.into_iter().filter(|row| row.1) {
+            writeln!(f, "  {title:<20} {whole:>11} {reduced:>11}")?;
+        }
+        if self.untouched.count > 0 {
+            writeln!(f, "  Under-determined: {}", self.untouched.sentence())?;
+        }
+        let shared = whole.residual_blocks as f64 / self.kernels.max(1) as f64;
+        writeln!(f, "\n  {:<20} {:>11}", "Kernels", self.kernels)?;
+        writeln!(f, "  {:<20} {:>11}\n", "Blocks a kernel", fixed(shared, 1))
     }
 
     fn tolerances(&self, f: &mut Formatter<'_>) -> Result {
@@ -162,13 +185,15 @@ mod tests {
             history: vec![iteration(0, 3.0, None), iteration(1, 2.0, Some(0.25))],
         };
         let options = SolveOptions { cost_tolerance: 0.0, ..SolveOptions::defaults(Arithmetic::DOUBLE) };
+        let whole =
+            Sizes { parameter_blocks: 4, parameters: 9, effective_parameters: 8, residual_blocks: 6, residuals: 12 };
         let report = Report {
             solver: "L-BFGS, history 10",
             backend: "cpu",
-            parameters: 9,
-            constant_parameters: 2,
-            residuals: 12,
-            kernels: 1,
+            sizes: [whole, Sizes { parameters: 7, effective_parameters: 6, parameter_blocks: 3, ..whole }],
+            kernels: 2,
+            linear_solver: "dense QR: it is small",
+            untouched: &Untouched { names: vec!["p[4]".to_owned()], count: 1 },
             options: &options,
             times: &[("codegen", 1.5)],
             summary: &summary,
@@ -178,10 +203,19 @@ residua solver report
 
   Solver           L-BFGS, history 10
   Backend          cpu
-  Parameters       9 (7 free, 2 constant)
-  Residuals        12
-  Kernels          1
+  Linear solver    dense QR: it is small
   Tolerances       cost off, gradient 1e-6, parameter 1e-8
+
+                          Original     Reduced
+  Parameter blocks               4           3
+  Parameters                     9           7
+  Effective parameters           8           6
+  Residual blocks                6           6
+  Residuals                     12          12
+  Under-determined: p[4] is touched by no residual.
+
+  Kernels                        2
+  Blocks a kernel              3.0
 
  iter           cost      change  |gradient|      |step|   step size         ms
     0   3.000000e0      0.00e0      5.00e-1      0.00e0                   1.00

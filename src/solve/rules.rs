@@ -117,6 +117,14 @@ pub struct Tolerances {
     pub parameter: f64,
 }
 
+impl Tolerances {
+    /// The ε of [`Rules::precision`]: that of the arithmetic, or 0 where no tolerance is set, since such a run is to use up its iterations.
+    pub fn epsilon(&self, of_arithmetic: f64) -> f64 {
+        let any = self.cost > 0.0 || self.gradient > 0.0 || self.parameter > 0.0;
+        if any { of_arithmetic } else { 0.0 }
+    }
+}
+
 impl Default for Rules {
     fn default() -> Rules {
         Rules::new()

@@ -5,6 +5,7 @@ mod bounds;
 mod decisions;
 mod objectives;
 mod rounding;
+mod worth;
 
 use super::*;
 use objectives::*;

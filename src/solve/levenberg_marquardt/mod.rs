@@ -1,0 +1,461 @@
+//! Levenberg-Marquardt (K. Madsen, H. B. Nielsen and O. Tingleff, *Methods for Non-Linear Least Squares Problems*, 2004, section 3.2) as a
+//! state machine: [`LevenbergMarquardt::next`] takes what it last asked for, and answers with the next point to look at, a finished
+//! iteration or the end.
+//!
+//! An iteration minimises the damped model ½‖r̃ + J̃δ‖² + ½λ δᵀDδ, D the diagonal of J̃ᵀJ̃ within [`rules::MIN_DIAGONAL`] and
+//! [`rules::MAX_DIAGONAL`], makes the step δ along the manifolds and within the bounds, and compares the cost's reduction with what the
+//! model promised for the step that was really made. All decisions are [`rules`]; what cannot be computed (a singular system, NaN at the
+//! trial) is a step that is not taken, and raises λ.
+//!
+//! Coordinates that are constant, or at a bound with the descent pointing outward, are frozen: δ is 0 there.
+
+use super::feasible::FeasibleSet;
+use super::options::LevenbergMarquardtOptions;
+use super::rules::{self, Damping, Gain, Progress, Rules, Tolerances, TrialFigures};
+use super::summary::{IterationSummary, SolveSummary, Termination};
+use super::vector::{dot, norm};
+use crate::clock::now_ms;
+use crate::error::Result;
+use crate::functions::LeastSquares;
+use crate::linear::{Blocks, LinearSolver, PcgOptions, SparseMatrix, System};
+
+pub mod ending;
+pub mod retraction;
+mod run;
+pub mod start;
+#[cfg(test)]
+mod tests;
+pub mod untouched;
+
+use ending::Ending;
+use retraction::Retraction;
+pub use run::{minimise_least_squares, take_over};
+use start::Start;
+
+/// What [`LevenbergMarquardt::next`] asks for or tells.
+#[derive(Clone, Copy, Debug)]
+pub enum Step<'a> {
+    /// The Gauss-Newton model here is wanted; the next call takes [`Answer::Model`].
+    Linearise(&'a [f64]),
+    /// By how much the cost falls from where the model was last made to here is wanted; the next call takes [`Answer::Reduction`].
+    Reduce(&'a [f64]),
+    /// An iteration is done; [`LevenbergMarquardt::point`] is where it ended.
+    Iteration(IterationSummary),
+    /// It is over; [`LevenbergMarquardt::point`] is the best point.
+    Finished(&'a SolveSummary),
+}
+
+/// What a [`Step`] asked for.
+#[derive(Clone, Debug)]
+pub enum Answer {
+    /// The model at the point of [`Step::Linearise`].
+    Model(LeastSquares),
+    /// The cost where the model was last made less the cost at the point of [`Step::Reduce`].
+    Reduction(f64),
+}
+
+/// The linear systems of a run: the pattern of J̃ and what solves on it.
+pub struct LinearSystems {
+    /// Compressed rows of J̃.
+    pub row_offsets: Vec<u32>,
+    /// The column of each entry.
+    pub col_indices: Vec<u32>,
+    /// The blocks of parameters, for preconditioning.
+    pub blocks: Blocks,
+    /// The solver.
+    pub solver: LinearSolver,
+}
+
+/// A step that waits for its verdict.
+#[derive(Clone, Copy, Debug)]
+struct Trial {
+    /// What the model promises; NaN where there is no step.
+    predicted: f64,
+    /// What the cost really does.
+    change: f64,
+    step_norm: f64,
+    linear_iterations: Option<u32>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Phase {
+    /// The model at the start is due.
+    Start,
+    /// A step is due.
+    Stepping,
+    /// The cost at the trial point is due.
+    Trying(Trial),
+    /// The model at the trial point, which is to be accepted, is due.
+    Accepting(Trial),
+    /// The model at the point is due again: at the trial point it was not finite.
+    Restoring(Trial),
+    Finished,
+}
+
+enum Told {
+    LineariseAtPoint,
+    LineariseAtTrial,
+    Reduce,
+    Iteration(IterationSummary),
+    Finished,
+}
+
+/// A run of Levenberg-Marquardt.
+pub struct LevenbergMarquardt {
+    options: LevenbergMarquardtOptions,
+    tolerances: Tolerances,
+    rules: Rules,
+    feasible: FeasibleSet,
+    retraction: Retraction,
+    systems: LinearSystems,
+    point: Vec<f64>,
+    trial: Vec<f64>,
+    /// The step asked for, and the one made.
+    step: Vec<f64>,
+    made: Vec<f64>,
+    /// r̃ and J̃ at the point.
+    model: LeastSquares,
+    /// J̃ᵀr̃, and the diagonal of J̃ᵀJ̃.
+    gradient: Vec<f64>,
+    diagonal: Vec<f64>,
+    frozen: Vec<bool>,
+    damping: Damping,
+    /// The forcing term, and ‖g‖ where it was chosen; whether the point is another one since.
+    forcing: f64,
+    gradient_norm: f64,
+    moved: bool,
+    /// What the next step that rounding hides must promise less than.
+    floor: f64,
+    phase: Phase,
+    /// Why the run is to end at the next call.
+    ending: Option<(Termination, String)>,
+    /// What the message begins with: what was done to the start.
+    preamble: String,
+    summary: SolveSummary,
+    linear_ms: f64,
+}
+
+impl LevenbergMarquardt {
+    /// A run from a start.
+    pub fn new(
+        start: Start,
+        systems: LinearSystems,
+        retraction: Retraction,
+        options: &LevenbergMarquardtOptions,
+    ) -> LevenbergMarquardt {
+        let Start { point, feasible, preamble } = start;
+        let n = point.len();
+        let solve = &options.solve;
+        LevenbergMarquardt {
+            options: options.clone(),
+            tolerances: Tolerances {
+                cost: solve.cost_tolerance,
+                gradient: solve.gradient_tolerance,
+                parameter: solve.parameter_tolerance,
+            },
+            rules: Rules::new(),
+            feasible,
+            retraction,
+            systems,
+            trial: point.clone(),
+            point,
+            step: vec![0.0; n],
+            made: vec![0.0; n],
+            model: LeastSquares { cost: f64::NAN, residuals: Vec::new(), entries: Vec::new() },
+            gradient: vec![0.0; n],
+            diagonal: vec![0.0; n],
+            frozen: vec![false; n],
+            damping: Damping { lambda: options.initial_damping.max(rules::MIN_DAMPING), growth: rules::INITIAL_GROWTH },
+            forcing: options.linear_tolerance,
+            gradient_norm: 0.0,
+            moved: true,
+            floor: rules::NO_FLOOR,
+            phase: Phase::Start,
+            ending: None,
+            preamble,
+            summary: SolveSummary {
+                termination: Termination::MaxIterations,
+                message: String::new(),
+                iterations: 0,
+                function_evaluations: 0,
+                initial_cost: f64::NAN,
+                final_cost: f64::NAN,
+                elapsed_ms: 0.0,
+                history: Vec::new(),
+            },
+            linear_ms: 0.0,
+        }
+    }
+
+    /// Goes on. `elapsed_ms`: milliseconds since the solve began. `answer`: what the last step asked for; without it the same is asked for
+    /// again.
+    pub fn next(&mut self, elapsed_ms: f64, answer: Option<Answer>) -> Result<Step<'_>> {
+        if !matches!(self.phase, Phase::Finished) {
+            self.summary.elapsed_ms = elapsed_ms;
+        }
+        Ok(match self.advance(answer)? {
+            Told::LineariseAtPoint => Step::Linearise(&self.point),
+            Told::LineariseAtTrial => Step::Linearise(&self.trial),
+            Told::Reduce => Step::Reduce(&self.trial),
+            Told::Iteration(iteration) => Step::Iteration(iteration),
+            Told::Finished => Step::Finished(&self.summary),
+        })
+    }
+
+    /// Ends the run when the present iteration is done, unless it has converged by itself; at the earliest after the start.
+    pub fn stop(&mut self, termination: Termination) {
+        self.ending.get_or_insert((termination, "Stopped by the caller".to_owned()));
+    }
+
+    /// Where the last iteration ended: the best point so far, since every step that is taken lowers the cost as far as rounding shows.
+    pub fn point(&self) -> &[f64] {
+        &self.point
+    }
+
+    /// Milliseconds spent on linear systems.
+    pub fn linear_ms(&self) -> f64 {
+        self.linear_ms
+    }
+
+    fn advance(&mut self, answer: Option<Answer>) -> Result<Told> {
+        Ok(match (self.phase, answer) {
+            (Phase::Finished, _) => Told::Finished,
+            (Phase::Start, Some(Answer::Model(model))) => self.begin(model),
+            (Phase::Start | Phase::Restoring(_), None | Some(Answer::Reduction(_))) => Told::LineariseAtPoint,
+            (Phase::Stepping, _) => return self.set_out(),
+            (Phase::Trying(trial), Some(Answer::Reduction(change))) => {
+                self.summary.function_evaluations += 1;
+                self.judge(Trial { change, ..trial })
+            }
+            (Phase::Trying(_), None | Some(Answer::Model(_))) => Told::Reduce,
+            (Phase::Accepting(trial), Some(Answer::Model(model))) => self.arrive(trial, model),
+            (Phase::Accepting(_), None | Some(Answer::Reduction(_))) => Told::LineariseAtTrial,
+            (Phase::Restoring(trial), Some(Answer::Model(model))) => {
+                self.model = model;
+                self.reject(trial)
+            }
+        })
+    }
+
+    fn begin(&mut self, model: LeastSquares) -> Told {
+        self.summary.function_evaluations += 1;
+        self.summary.initial_cost = model.cost;
+        let finite = self.adopt(model);
+        if !finite {
+            self.ending = Some((Termination::NonFinite, "The start is not finite".to_owned()));
+            return self.finish();
+        }
+        let end = self.rules.convergence_at_start(self.gradient_max_norm(), &self.tolerances);
+        let start = Trial { predicted: f64::NAN, change: 0.0, step_norm: 0.0, linear_iterations: None };
+        let lambda = self.damping.lambda;
+        self.record(start, lambda, None, true, end)
+    }
+
+    /// Takes a model over, with what follows from it; says whether all of it is finite.
+    fn adopt(&mut self, model: LeastSquares) -> bool {
+        self.model = model;
+        self.gradient.fill(0.0);
+        self.diagonal.fill(0.0);
+        let LinearSystems { row_offsets, col_indices, .. } = &self.systems;
+        let jacobian = jacobian(self.point.len(), row_offsets, col_indices, &self.model.entries);
+        jacobian.add_transposed_times(&self.model.residuals, &mut self.gradient);
+        for (&column, entry) in col_indices.iter().zip(&self.model.entries) {
+            self.diagonal[column as usize] += entry * entry;
+        }
+        self.feasible.freeze(&self.point, &self.gradient, &mut self.frozen);
+        self.moved = true;
+        is_finite(&self.model) && self.gradient.iter().all(|derivative| derivative.is_finite())
+    }
+
+    /// Computes the next step, and makes it for a trial.
+    fn set_out(&mut self) -> Result<Told> {
+        let limit = self.options.solve.max_time_ms;
+        if self.ending.is_none() && self.summary.elapsed_ms >= limit {
+            self.ending = Some((Termination::MaxTime, ending::time(limit)));
+        }
+        if self.ending.is_some() {
+            return Ok(self.finish());
+        }
+        let began = now_ms();
+        let linear_iterations = self.solve_for_step();
+        self.linear_ms += now_ms() - began;
+        let Some(linear_iterations) = linear_iterations else {
+            let nowhere = Trial { predicted: f64::NAN, change: f64::NAN, step_norm: 0.0, linear_iterations: None };
+            return Ok(self.reject(nowhere));
+        };
+        self.retraction.make(&self.point, &self.step, &mut self.trial, &mut self.made)?;
+        // A step too short to move anything has the cost of no step, but where longer ones met NaN, that is what ended them.
+        let last = self.summary.history.last();
+        let change =
+            last.filter(|last| !last.accepted && last.cost_change.is_nan()).map_or(0.0, |last| last.cost_change);
+        let trial = Trial {
+            predicted: self.predicted_reduction(),
+            change,
+            step_norm: norm(self.made.iter().copied()),
+            linear_iterations: Some(linear_iterations),
+        };
+        if self.trial == self.point {
+            return Ok(self.reject(trial));
+        }
+        self.phase = Phase::Trying(trial);
+        Ok(Told::Reduce)
+    }
+
+    /// δ, and how many iterations it took; `None` if there is none.
+    fn solve_for_step(&mut self) -> Option<u32> {
+        let gradient_norm = norm(self.free_gradient());
+        if std::mem::take(&mut self.moved) {
+            let ceiling = self.options.linear_tolerance;
+            self.forcing = self.rules.forcing(gradient_norm, self.gradient_norm, self.forcing, ceiling);
+            self.gradient_norm = gradient_norm;
+        }
+        let scaled = |diagonal: &f64| self.damping.lambda * clamped(*diagonal);
+        let damping: Vec<f64> = self.diagonal.iter().map(scaled).collect();
+        let LinearSystems { row_offsets, col_indices, blocks, solver } = &mut self.systems;
+        let system = System {
+            jacobian: jacobian(self.point.len(), row_offsets, col_indices, &self.model.entries),
+            residuals: &self.model.residuals,
+            damping: &damping,
+            frozen: &self.frozen,
+        };
+        let options =
+            PcgOptions { tolerance: self.forcing, max_iterations: self.options.max_linear_iterations as usize };
+        solver.solve(&system, blocks, options, &mut self.step).ok().map(|iterations| iterations as u32)
+    }
+
+    /// ½‖r̃‖² − ½‖r̃ + J̃δ‖² = −δᵀg − ½‖J̃δ‖² of the step made.
+    fn predicted_reduction(&self) -> f64 {
+        let LinearSystems { row_offsets, col_indices, .. } = &self.systems;
+        let jacobian = jacobian(self.point.len(), row_offsets, col_indices, &self.model.entries);
+        let mut image = vec![0.0; jacobian.rows()];
+        jacobian.times(&self.made, &mut image);
+        -dot(&self.made, &self.gradient) - 0.5 * dot(&image, &image)
+    }
+
+    fn judge(&mut self, trial: Trial) -> Told {
+        let gain = self.gain(trial);
+        if !gain.accepted {
+            return self.reject(trial);
+        }
+        self.phase = Phase::Accepting(trial);
+        Told::LineariseAtTrial
+    }
+
+    fn gain(&self, trial: Trial) -> Gain {
+        let epsilon = self.tolerances.epsilon(f64::EPSILON);
+        let weigh = |(diagonal, x): (&f64, &f64)| clamped(*diagonal) * x * x;
+        let scaled_size: f64 = self.diagonal.iter().zip(&self.point).map(weigh).sum();
+        let residuals = self.model.residuals.len() as f64;
+        let noise = self.rules.noise(self.model.cost, scaled_size, residuals, epsilon);
+        let Trial { change, predicted, step_norm: step, .. } = trial;
+        self.rules.gain(&TrialFigures { change, predicted, step, size: self.size() }, noise, self.floor, epsilon)
+    }
+
+    /// Moves to the trial point, if the model there can be used.
+    fn arrive(&mut self, trial: Trial, model: LeastSquares) -> Told {
+        if !is_finite(&model) {
+            // A cost without derivatives leads nowhere.
+            self.phase = Phase::Restoring(Trial { change: f64::NAN, ..trial });
+            return Told::LineariseAtPoint;
+        }
+        let (gain, cost, size) = (self.gain(trial), self.model.cost, self.size());
+        std::mem::swap(&mut self.point, &mut self.trial);
+        self.adopt(model);
+        let progress = Progress {
+            cost,
+            change: trial.change,
+            gradient_max_norm: self.gradient_max_norm(),
+            step: trial.step_norm,
+            size,
+            hidden: gain.hidden,
+        };
+        let converged = self.rules.convergence(&progress, &self.tolerances);
+        self.conclude(trial, gain, converged)
+    }
+
+    /// Stays, and damps more.
+    fn reject(&mut self, trial: Trial) -> Told {
+        let gain = Gain { accepted: false, hidden: false, floor: self.floor, ..self.gain(trial) };
+        self.conclude(trial, gain, None)
+    }
+
+    fn conclude(&mut self, trial: Trial, gain: Gain, converged: Option<Termination>) -> Told {
+        let lambda = self.damping.lambda;
+        let (damping, collapsed) = self.rules.damping(self.damping, gain);
+        self.damping = damping;
+        self.floor = gain.floor;
+        self.record(trial, lambda, Some(gain.ratio), gain.accepted, converged.or(gain.end).or(collapsed))
+    }
+
+    /// Tells an iteration, and sees whether the run ends with it.
+    fn record(
+        &mut self,
+        trial: Trial,
+        lambda: f64,
+        gain_ratio: Option<f64>,
+        accepted: bool,
+        end: Option<Termination>,
+    ) -> Told {
+        let iteration = IterationSummary {
+            iteration: self.summary.history.len() as u32,
+            cost: self.model.cost,
+            cost_change: trial.change,
+            gradient_max_norm: self.gradient_max_norm(),
+            step_norm: trial.step_norm,
+            accepted,
+            damping: Some(lambda),
+            gain_ratio,
+            linear_iterations: trial.linear_iterations,
+            step_size: None,
+            elapsed_ms: self.summary.elapsed_ms,
+        };
+        self.summary.iterations = iteration.iteration;
+        self.summary.history.push(iteration);
+        self.phase = Phase::Stepping;
+        let limit = self.options.solve.max_iterations;
+        let end = end.or((iteration.iteration >= limit).then_some(Termination::MaxIterations));
+        if let Some(termination) = end {
+            let ending =
+                Ending { options: &self.options.solve, last: &iteration, cost: self.model.cost, size: self.size() };
+            self.ending = Some((termination, ending.message(termination, super::Precision::Double)));
+        }
+        Told::Iteration(iteration)
+    }
+
+    fn finish(&mut self) -> Told {
+        if let Some((termination, message)) = self.ending.take() {
+            self.summary.termination = termination;
+            self.summary.message = format!("{}{message}.", self.preamble);
+        }
+        self.summary.final_cost = self.model.cost;
+        self.phase = Phase::Finished;
+        Told::Finished
+    }
+
+    fn free_gradient(&self) -> impl Iterator<Item = f64> + Clone + '_ {
+        self.gradient.iter().zip(&self.frozen).map(|(g, frozen)| if *frozen { 0.0 } else { *g })
+    }
+
+    fn gradient_max_norm(&self) -> f64 {
+        super::vector::max_norm(self.free_gradient())
+    }
+
+    /// ‖x‖ of the coordinates that are no constants.
+    fn size(&self) -> f64 {
+        let numbers = self.point.iter().enumerate();
+        norm(numbers.map(|(i, x)| if self.feasible.is_constant(i) { 0.0 } else { *x }))
+    }
+}
+
+fn jacobian<'a>(cols: usize, row_offsets: &'a [u32], col_indices: &'a [u32], values: &'a [f64]) -> SparseMatrix<'a> {
+    SparseMatrix { cols, row_offsets, col_indices, values }
+}
+
+/// Of the diagonal of J̃ᵀJ̃, what damping is scaled by.
+fn clamped(diagonal: f64) -> f64 {
+    diagonal.clamp(rules::MIN_DIAGONAL, rules::MAX_DIAGONAL)
+}
+
+fn is_finite(model: &LeastSquares) -> bool {
+    model.cost.is_finite() && model.residuals.iter().chain(&model.entries).all(|number| number.is_finite())
+}

@@ -1,0 +1,188 @@
+//! Levenberg-Marquardt over compiled functions, on the CPU in f64: evaluates what the solver asks for, passes on what it tells, and writes
+//! the solution back. Functions on a GPU have an engine in f64 beside them, so they can be solved here too.
+
+use super::retraction::Retraction;
+use super::start::Start;
+use super::untouched::Untouched;
+use super::{Answer, LevenbergMarquardt, LinearSystems, Step};
+use crate::batch::Model;
+use crate::clock::now_ms;
+use crate::error::Result;
+use crate::functions::Functions;
+use crate::linear::{Blocks, choice};
+use crate::solve::arithmetic::Arithmetic;
+use crate::solve::drive::{Details, Listener, Solution};
+use crate::solve::options::LevenbergMarquardtOptions;
+use crate::solve::summary::{IterationSummary, SolveSummary, Termination};
+use crate::turn::Turns;
+
+/// Milliseconds by stage.
+#[derive(Clone, Copy, Debug, Default)]
+struct Stages {
+    setup: f64,
+    model: f64,
+    trials: f64,
+}
+
+/// Minimises the least-squares cost of the functions by Levenberg-Marquardt from their current parameters, which become the solution.
+///
+/// # Errors
+/// `non-finite` naming the residual if the start is not finite; `invalid-argument` for a start that cannot be brought onto its manifold;
+/// `limit-exceeded` for a linear solver that was asked for and does not fit; what evaluations fail with.
+pub async fn minimise_least_squares(
+    functions: &mut Functions,
+    options: &LevenbergMarquardtOptions,
+    listener: &mut dyn Listener,
+) -> Result<Solution> {
+    let began = now_ms();
+    functions.bring_shared_data().await?;
+    let start = Start::of(functions, Arithmetic::DOUBLE)?;
+    let untouched = Untouched::of(functions.model(), functions.constant());
+    let n = start.point.len();
+    let (lower, upper) = match functions.bounds() {
+        Some((lower, upper)) => (lower.to_vec(), upper.to_vec()),
+        None => (vec![f64::NEG_INFINITY; n], vec![f64::INFINITY; n]),
+    };
+    let retraction = Retraction::new(&functions.model().arrays, lower, upper).await?;
+    let blocks = blocks(functions.model());
+    let pattern = functions.tangent_pattern()?;
+    let (row_offsets, col_indices) = (pattern.row_offsets.clone(), pattern.col_indices.clone());
+    let (solver, linear_solver) = match options.linear_solver {
+        None => choice::choose(n, &row_offsets, &col_indices)?,
+        Some(kind) => {
+            (choice::make(kind, n, &row_offsets, &col_indices)?, format!("{}: as linearSolver says", kind.name()))
+        }
+    };
+    let systems = LinearSystems { row_offsets, col_indices, blocks, solver };
+    let mut solver = LevenbergMarquardt::new(start, systems, retraction, options);
+    let mut stages = Stages { setup: now_ms() - began, ..Stages::default() };
+    let outcome = run(functions, &mut solver, listener, began, &mut stages).await;
+    let mut summary = match outcome {
+        Ok(summary) => summary,
+        Err(error) => {
+            // The application goes on seeing the point at which the solve began, if the device still shows anything.
+            let _ = functions.engine().publish(functions.values());
+            return Err(error);
+        }
+    };
+    if summary.failed_at_start() {
+        return Err(functions.non_finite_error(solver.point()).await?);
+    }
+    if untouched.count > 0 {
+        summary.message = format!("{} {}", summary.message, untouched.sentence());
+    }
+    let x = solver.point().to_vec();
+    functions.set_values(x.clone())?;
+    let times = vec![
+        ("setup", stages.setup),
+        ("residual+Jacobian", stages.model),
+        ("linear solver", solver.linear_ms()),
+        ("trials", stages.trials),
+    ];
+    Ok(Solution { x, summary, details: Details { linear_solver, times, untouched } })
+}
+
+/// Answers the solver until it is done.
+async fn run(
+    functions: &mut Functions,
+    solver: &mut LevenbergMarquardt,
+    listener: &mut dyn Listener,
+    began: f64,
+    stages: &mut Stages,
+) -> Result<SolveSummary> {
+    let mut answer = None;
+    let mut turns = Turns::new();
+    loop {
+        turns.take().await;
+        if listener.aborted() {
+            solver.stop(Termination::Aborted);
+        }
+        let step = solver.next(now_ms() - began, answer.take())?;
+        let asked = now_ms();
+        match step {
+            Step::Linearise(x) => {
+                answer = Some(Answer::Model(functions.linearise(x).await?));
+                stages.model += now_ms() - asked;
+            }
+            Step::Reduce(x) => {
+                answer = Some(Answer::Reduction(functions.reduction(x).await?));
+                stages.trials += now_ms() - asked;
+            }
+            Step::Iteration(iteration) => {
+                if iteration.accepted {
+                    functions.engine().publish(solver.point())?;
+                }
+                if listener.iteration(&iteration) {
+                    solver.stop(Termination::Aborted);
+                }
+            }
+            Step::Finished(summary) => return Ok(summary.clone()),
+        }
+    }
+}
+
+/// The tangent coordinates of each block of parameters.
+fn blocks(model: &Model) -> Blocks {
+    let of_array = |array: &crate::batch::ArrayInfo| {
+        let (offset, dim) = (array.offset as usize, array.dim as usize);
+        let tangents = array.manifold.tangent_dim(array.dim) as usize;
+        (0..array.count as usize).map(move |block| (offset + block * dim, tangents))
+    };
+    Blocks { ranges: model.arrays.iter().flat_map(of_array).collect() }
+}
+
+/// A listener to a solve that goes on where another one ended.
+struct Continued<'a> {
+    listener: &'a mut dyn Listener,
+    before: &'a SolveSummary,
+}
+
+impl Listener for Continued<'_> {
+    fn iteration(&mut self, summary: &IterationSummary) -> bool {
+        // The start of this part is the end of the one before, and has been told.
+        summary.iteration > 0 && self.listener.iteration(&continued(summary, self.before))
+    }
+
+    fn aborted(&mut self) -> bool {
+        self.listener.aborted()
+    }
+}
+
+fn continued(summary: &IterationSummary, before: &SolveSummary) -> IterationSummary {
+    IterationSummary {
+        iteration: summary.iteration + before.iterations,
+        elapsed_ms: summary.elapsed_ms + before.elapsed_ms,
+        ..*summary
+    }
+}
+
+/// Goes on in f64 where a solve on the device has ended for want of digits: `before`, whose point is the functions' current one. What
+/// was found there counts; iterations and time are those of both together.
+pub async fn take_over(
+    functions: &mut Functions,
+    options: &LevenbergMarquardtOptions,
+    listener: &mut dyn Listener,
+    before: Solution,
+) -> Result<Solution> {
+    let mut rest = options.clone();
+    rest.solve.max_iterations = options.solve.max_iterations.saturating_sub(before.summary.iterations);
+    rest.solve.max_time_ms = (options.solve.max_time_ms - before.summary.elapsed_ms).max(f64::MIN_POSITIVE);
+    let mut listener = Continued { listener, before: &before.summary };
+    let mut solution = minimise_least_squares(functions, &rest, &mut listener).await?;
+    let Solution { summary: of_device, details: device, .. } = before;
+    let summary = &mut solution.summary;
+    summary.message = format!(
+        "The GPU came to the limit of single precision after {} iterations, and the CPU went on. {}",
+        of_device.iterations, summary.message
+    );
+    let rest = summary.history.iter().skip(1).map(|iteration| continued(iteration, &of_device));
+    summary.history = of_device.history.iter().copied().chain(rest).collect();
+    summary.iterations += of_device.iterations;
+    summary.function_evaluations += of_device.function_evaluations;
+    summary.elapsed_ms += of_device.elapsed_ms;
+    summary.initial_cost = of_device.initial_cost;
+    let details = &mut solution.details;
+    details.linear_solver = format!("{}; then on the CPU {}", device.linear_solver, details.linear_solver);
+    details.times = device.times.into_iter().chain(std::mem::take(&mut details.times)).collect();
+    Ok(solution)
+}

@@ -1,0 +1,116 @@
+//! Levenberg-Marquardt over small fakes that check one decision each, and over compiled functions.
+
+mod compiled;
+mod fakes;
+
+use super::*;
+use crate::batch::{ArrayInfo, Manifold};
+use crate::functions::tests::block_on;
+use crate::linear::{DenseQr, Pcg};
+use crate::solve::arithmetic::Arithmetic;
+
+/// Residuals and the dense rows of their Jacobian at a point.
+type Residuals<'a> = &'a dyn Fn(&[f64]) -> (Vec<f64>, Vec<Vec<f64>>);
+
+/// A problem over a fake.
+struct Fake<'a> {
+    residuals: Residuals<'a>,
+    start: Vec<f64>,
+    constant: Vec<u8>,
+    bounds: (Vec<f64>, Vec<f64>),
+    manifold: Manifold,
+    options: LevenbergMarquardtOptions,
+    iterative: bool,
+}
+
+impl<'a> Fake<'a> {
+    fn new(residuals: Residuals<'a>, start: &[f64]) -> Fake<'a> {
+        Fake {
+            residuals,
+            start: start.to_vec(),
+            constant: Vec::new(),
+            bounds: (vec![f64::NEG_INFINITY; start.len()], vec![f64::INFINITY; start.len()]),
+            manifold: Manifold::Euclidean,
+            options: LevenbergMarquardtOptions::defaults(Arithmetic::DOUBLE),
+            iterative: false,
+        }
+    }
+}
+
+/// A finished run.
+struct Run {
+    summary: SolveSummary,
+    point: Vec<f64>,
+    /// Points at which the model was asked for, and points whose cost was.
+    linearised: Vec<Vec<f64>>,
+    tried: Vec<Vec<f64>>,
+}
+
+fn cost(residuals: &[f64]) -> f64 {
+    0.5 * residuals.iter().map(|r| r * r).sum::<f64>()
+}
+
+/// Runs; `meddle` sees each iteration and may stop the run.
+fn run_with(fake: &Fake, mut meddle: impl FnMut(&IterationSummary, &mut bool)) -> Run {
+    let n = fake.start.len();
+    let (first, _) = (fake.residuals)(&fake.start);
+    let rows = first.len() as u32;
+    let array = ArrayInfo { name: String::new(), dim: n as u32, count: 1, offset: 0, manifold: fake.manifold };
+    let tangents = fake.manifold.tangent_dim(n as u32);
+    let solver = if fake.iterative { LinearSolver::Pcg(Pcg::new()) } else { LinearSolver::DenseQr(DenseQr::new()) };
+    let systems = LinearSystems {
+        row_offsets: (0..=rows).map(|row| row * tangents).collect(),
+        col_indices: (0..rows).flat_map(|_| 0..tangents).collect(),
+        blocks: Blocks { ranges: vec![(0, tangents as usize)] },
+        solver,
+    };
+    let (lower, upper) = fake.bounds.clone();
+    let feasible = FeasibleSet::new(n, &fake.constant, &lower, &upper, Arithmetic::DOUBLE).unwrap();
+    let retraction = block_on(Retraction::new(&[array], lower, upper)).unwrap();
+    let start = Start { point: fake.start.clone(), feasible, preamble: String::new() };
+    let mut solver = LevenbergMarquardt::new(start, systems, retraction, &fake.options);
+    let (mut linearised, mut tried, mut answer, mut clock) = (Vec::new(), Vec::new(), None, 0.0);
+    let summary = loop {
+        clock += 1.0;
+        let mut stop = false;
+        match solver.next(clock, answer.take()).unwrap() {
+            Step::Linearise(x) => {
+                let (residuals, rows) = (fake.residuals)(x);
+                linearised.push(x.to_vec());
+                let constant = |column: usize| fake.constant.get(column).is_some_and(|&flag| flag != 0);
+                let entries = rows.iter().flat_map(|row| {
+                    row.iter().enumerate().map(|(column, &entry)| if constant(column) { 0.0 } else { entry })
+                });
+                let entries = entries.collect();
+                answer = Some(Answer::Model(LeastSquares { cost: cost(&residuals), residuals, entries }));
+            }
+            Step::Reduce(x) => {
+                tried.push(x.to_vec());
+                let before = cost(&(fake.residuals)(linearised.last().unwrap()).0);
+                answer = Some(Answer::Reduction(before - cost(&(fake.residuals)(x).0)));
+            }
+            Step::Iteration(iteration) => meddle(&iteration, &mut stop),
+            Step::Finished(summary) => break summary.clone(),
+        }
+        if stop {
+            solver.stop(Termination::Aborted);
+        }
+    };
+    assert_eq!(summary.function_evaluations as usize, 1 + tried.len());
+    assert_eq!(summary.history.len().saturating_sub(1), summary.iterations as usize, "rejected steps count");
+    Run { summary, point: solver.point().to_vec(), linearised, tried }
+}
+
+fn run(fake: &Fake) -> Run {
+    run_with(fake, |_, _| {})
+}
+
+fn distance(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max)
+}
+
+/// Moré, Garbow and Hillstrom, "Testing unconstrained optimization software" (ACM TOMS 7, 1981), problem 1.
+fn rosenbrock(x: &[f64]) -> (Vec<f64>, Vec<Vec<f64>>) {
+    let residuals = vec![10.0 * (x[1] - x[0] * x[0]), 1.0 - x[0]];
+    (residuals, vec![vec![-20.0 * x[0], 10.0], vec![-1.0, 0.0]])
+}

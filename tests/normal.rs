@@ -1,0 +1,333 @@
+//! The normal equations on the device against the Gauss-Newton model on the CPU, in a browser on a real WebGPU device.
+#![cfg(target_arch = "wasm32")]
+// What fails here fails the test, which is what unwrap() says.
+#![allow(clippy::unwrap_used)]
+
+use residua::batch::{ArrayInfo, BlockInfo, Leaf, Manifold, Model, Recipe, Tape};
+use residua::functions::cpu::CpuEngine;
+use residua::functions::gpu::GpuEngine;
+use residua::functions::layout::Memory;
+use residua::functions::normal::{Declare, Sums, block_numbers};
+use residua::functions::record::Program;
+use residua::functions::{Engine, Functions};
+use residua::gpu::{BindingKind, BufferRequest, CommandList, Context, DownloadId, PipelineId, Slice};
+use residua::graph::Op;
+use residua::losses::LossParameters;
+use wasm_bindgen_test::{console_log, wasm_bindgen_test, wasm_bindgen_test_configure};
+
+wasm_bindgen_test_configure!(run_in_browser);
+
+/// Relative to the largest number: f32 residuals and partials, some tens of roundings deep.
+const SINGLE: f64 = 2e-6;
+
+/// Records expressions over parameters, then data.
+#[derive(Default)]
+struct Recorder {
+    ops: Vec<u8>,
+    operands: [Vec<u32>; 3],
+}
+
+impl Recorder {
+    fn entry(&mut self, code: u8, operands: &[u32]) -> u32 {
+        self.ops.push(code);
+        for (position, column) in self.operands.iter_mut().enumerate() {
+            column.push(operands.get(position).copied().unwrap_or(0));
+        }
+        self.ops.len() as u32 - 1
+    }
+
+    fn parameter(&mut self, number: u32) -> u32 {
+        self.entry(Leaf::Parameter as u8, &[number])
+    }
+
+    fn data(&mut self, number: u32) -> u32 {
+        self.entry(Leaf::Data as u8, &[number])
+    }
+
+    fn apply(&mut self, op: Op, operands: &[u32]) -> u32 {
+        self.entry(op as u8, operands)
+    }
+
+    fn tape(self, outputs: Vec<u32>, parameters: u32, data: u32) -> Tape {
+        Tape::new(self.ops, self.operands, Vec::new(), outputs, parameters, data).unwrap()
+    }
+}
+
+const VERTICES: u32 = 40;
+const POSES: u32 = 6;
+const PARAMETERS: usize = (3 * VERTICES + 4 * POSES + 2) as usize;
+
+fn array(name: &str, dim: u32, count: u32, offset: u32, manifold: Manifold) -> ArrayInfo {
+    ArrayInfo { name: name.to_owned(), dim, count, offset, manifold }
+}
+
+fn block(name: &str, instances: u32, first_row: u32, rows: u32, loss: (&str, f64)) -> BlockInfo {
+    let loss = LossParameters::new(loss.0, loss.1, 1.0, 1.3).unwrap();
+    BlockInfo { name: name.to_owned(), instances, first_row, rows, weight: 0.7, loss, enabled: true }
+}
+
+/// |a − b| − length.
+fn spring() -> Tape {
+    let mut r = Recorder::default();
+    let ends: Vec<u32> = (0..6).map(|number| r.parameter(number)).collect();
+    let squares: Vec<u32> = (0..3)
+        .map(|k| {
+            let difference = r.apply(Op::Sub, &[ends[k], ends[k + 3]]);
+            r.apply(Op::Mul, &[difference, difference])
+        })
+        .collect();
+    let sum = r.apply(Op::Add, &[squares[0], squares[1]]);
+    let sum = r.apply(Op::Add, &[sum, squares[2]]);
+    let length = r.apply(Op::Sqrt, &[sum]);
+    let rest = r.data(0);
+    let residual = r.apply(Op::Sub, &[length, rest]);
+    r.tape(vec![residual], 6, 1)
+}
+
+/// Three products of a quaternion's numbers and a vertex's.
+fn turned() -> Tape {
+    let mut r = Recorder::default();
+    let q: Vec<u32> = (0..4).map(|number| r.parameter(number)).collect();
+    let v: Vec<u32> = (4..7).map(|number| r.parameter(number)).collect();
+    let wx = r.apply(Op::Mul, &[q[0], v[0]]);
+    let yz = r.apply(Op::Mul, &[q[2], v[2]]);
+    let first = r.apply(Op::Sub, &[wx, yz]);
+    let second = r.apply(Op::Mul, &[q[1], v[1]]);
+    let zz = r.apply(Op::Mul, &[q[3], q[3]]);
+    let third = r.apply(Op::Mul, &[zz, v[2]]);
+    r.tape(vec![first, second, third], 7, 0)
+}
+
+/// c₀ exp(−c₁ t) − y.
+fn decay() -> Tape {
+    let mut r = Recorder::default();
+    let c: Vec<u32> = (0..2).map(|number| r.parameter(number)).collect();
+    let (t, y) = (r.data(0), r.data(1));
+    let product = r.apply(Op::Mul, &[c[1], t]);
+    let exponent = r.apply(Op::Neg, &[product]);
+    let power = r.apply(Op::Exp, &[exponent]);
+    let scaled = r.apply(Op::Mul, &[c[0], power]);
+    let residual = r.apply(Op::Sub, &[scaled, y]);
+    r.tape(vec![residual], 2, 2)
+}
+
+fn model(losses: [(&str, f64); 3]) -> Model {
+    let arrays = vec![
+        array("vertices", 3, VERTICES, 0, Manifold::Euclidean),
+        array("poses", 4, POSES, 3 * VERTICES, Manifold::UnitQuaternion),
+        array("curve", 2, 1, 3 * VERTICES + 4 * POSES, Manifold::Euclidean),
+    ];
+    let (springs, turns, samples) = (100u32, 24u32, 90u32);
+    let recipe = |block: u32, rows: Vec<u32>, slots: Vec<u32>, indices: Vec<u32>, data: Vec<f64>, tape: Tape| {
+        let count = rows.len() as u32;
+        let data_columns = data.len() as u32 / count;
+        let recipe = Recipe { block, instances: (0..count).collect(), rows, slots, indices, data_columns, data, tape };
+        recipe.into_batch(&arrays).unwrap()
+    };
+    let ends = (0..springs).map(|i| i % VERTICES).chain((0..springs).map(|i| (i * 7 + 1) % VERTICES)).collect();
+    let turned_by = (0..turns).map(|i| i % POSES).chain((0..turns).map(|i| (i * 5) % VERTICES)).collect();
+    let times = (0..samples).map(|i| f64::from((0.05 * f64::from(i)) as f32));
+    let values = (0..samples).map(|i| f64::from((2.0 - 0.02 * f64::from(i)) as f32));
+    let batches = vec![
+        recipe(0, (0..springs).collect(), vec![0, 0], ends, vec![1.0; springs as usize], spring()),
+        recipe(1, (0..turns).map(|i| springs + 3 * i).collect(), vec![1, 0], turned_by, Vec::new(), turned()),
+        recipe(
+            2,
+            (0..samples).map(|i| springs + 3 * turns + i).collect(),
+            vec![2],
+            vec![0; samples as usize],
+            times.chain(values).collect(),
+            decay(),
+        ),
+    ];
+    let blocks = vec![
+        block("springs", springs, 0, springs, losses[0]),
+        block("turns", turns, springs, 3 * turns, losses[1]),
+        block("samples", samples, springs + 3 * turns, samples, losses[2]),
+    ];
+    let num_residuals = springs + 3 * turns + samples;
+    Model { arrays, blocks, batches, num_params: PARAMETERS as u32, num_residuals }
+}
+
+/// A point of blocks on their manifolds, in f32.
+fn point() -> Vec<f64> {
+    let mut x: Vec<f64> = (0..PARAMETERS).map(|i| f64::from((1.5 * (1.7 * i as f64).sin()) as f32)).collect();
+    for pose in x[3 * VERTICES as usize..].chunks_exact_mut(4).take(POSES as usize) {
+        let norm = pose.iter().map(|q| q * q).sum::<f64>().sqrt();
+        pose.iter_mut().for_each(|q| *q = f64::from((*q / norm) as f32));
+    }
+    x
+}
+
+/// A list with the buffers and pipelines that it declares.
+#[derive(Default)]
+struct Lists {
+    list: CommandList,
+    memory: Vec<(Option<Memory>, u64, Slice)>,
+    programs: Vec<(Program, PipelineId)>,
+}
+
+impl Lists {
+    fn own(&mut self, name: &str, numbers: usize) -> Slice {
+        let bytes = 4 * numbers as u64;
+        let buffer = self.list.buffer(name, bytes);
+        let slice = self.list.whole(buffer);
+        self.memory.push((None, bytes, slice));
+        slice
+    }
+}
+
+impl Declare for Lists {
+    fn list(&mut self) -> &mut CommandList {
+        &mut self.list
+    }
+
+    fn memory(&mut self, memory: Memory, bytes: u64) -> Slice {
+        if let Some((.., slice)) = self.memory.iter().find(|(known, ..)| *known == Some(memory)) {
+            return *slice;
+        }
+        let buffer = self.list.buffer(memory.name(), bytes);
+        let slice = self.list.whole(buffer);
+        self.memory.push((Some(memory), bytes, slice));
+        slice
+    }
+
+    fn program(&mut self, program: Program, name: &str, layout: &[BindingKind]) -> PipelineId {
+        if let Some((_, pipeline)) = self.programs.iter().find(|(known, _)| *known == program) {
+            return *pipeline;
+        }
+        let pipeline = self.list.pipeline(name, layout);
+        self.programs.push((program, pipeline));
+        pipeline
+    }
+}
+
+fn close(what: &str, got: &[f64], expected: &[f64]) {
+    assert_eq!(got.len(), expected.len());
+    let scale = expected.iter().fold(0.0f64, |scale, e| scale.max(e.abs()));
+    let worst = got.iter().zip(expected).fold(0.0f64, |worst, (got, expected)| worst.max((got - expected).abs()));
+    console_log!("{what}: {:.1e}", worst / scale.max(f64::MIN_POSITIVE));
+    assert!(worst <= SINGLE * scale, "{what}: {worst} of {scale}");
+}
+
+#[wasm_bindgen_test]
+async fn the_device_has_the_model_that_the_cpu_has() {
+    for losses in [[("squared", 1.0); 3], [("cauchy", 0.8), ("tolerant", 0.5), ("huber", 0.3)]] {
+        for batch_size in [None, Some(37)] {
+            for disabled in [None, Some(1)] {
+                compare(losses, batch_size, disabled).await;
+            }
+        }
+    }
+}
+
+async fn compare(losses: [(&str, f64); 3], batch_size: Option<u32>, disabled: Option<usize>) {
+    let mut model = model(losses);
+    if let Some(block) = disabled {
+        model.blocks[block].enabled = false;
+    }
+    let x = point();
+    let mut cpu = Functions::new(model.clone(), Engine::Cpu(CpuEngine::new()), x.clone()).unwrap();
+    let expected = cpu.linearise(&x).await.unwrap();
+    let pattern = cpu.tangent_pattern().unwrap().clone();
+    let p: Vec<f64> = (0..PARAMETERS).map(|i| f64::from((0.3 * i as f64).cos() as f32)).collect();
+    let row = |row: usize| {
+        let entries = pattern.row_offsets[row] as usize..pattern.row_offsets[row + 1] as usize;
+        entries.map(|entry| (pattern.col_indices[entry] as usize, expected.entries[entry]))
+    };
+    let (mut g, mut q, mut square) = (vec![0.0; PARAMETERS], vec![0.0; PARAMETERS], 0.0);
+    let mut normal = vec![vec![0.0; PARAMETERS]; PARAMETERS];
+    for (number, residual) in expected.residuals.iter().enumerate() {
+        let image: f64 = row(number).map(|(column, entry)| entry * p[column]).sum();
+        square += image * image;
+        for (column, entry) in row(number) {
+            g[column] += entry * residual;
+            q[column] += entry * image;
+            for (other, second) in row(number) {
+                normal[column][other] += entry * second;
+            }
+        }
+    }
+
+    let context = Context::create(None, None).await.expect("a WebGPU device: these tests need one");
+    let mut engine = GpuEngine::new(context.clone(), &model, batch_size).await.unwrap();
+    engine.refresh(&model).await.unwrap();
+    let mut lists = Lists::default();
+    let [at, to, vector, gradient, product] = ["x", "x'", "p", "g", "q"].map(|name| lists.own(name, PARAMETERS));
+    let gate = lists.own("gate", 4);
+    let recorded = engine.normal(&model);
+    let curvature =
+        |lists: &mut Lists, memory| lists.memory.iter().find(|(known, ..)| *known == Some(memory)).unwrap().2;
+    let mut downloads: Vec<DownloadId> = Vec::new();
+    let mut sums = |lists: &mut Lists, sums: Sums| {
+        downloads.push(lists.list.download(sums.slice));
+    };
+    // Twice, so that nothing may depend on what stood there before.
+    for _ in 0..2 {
+        let cost = recorded.linearise(&mut lists, at, gradient, gate).unwrap();
+        sums(&mut lists, cost);
+        let norm = recorded.product(&mut lists, vector, product, gate).unwrap();
+        sums(&mut lists, norm);
+        let image = recorded.image(&mut lists, vector, gate).unwrap();
+        sums(&mut lists, image);
+        let reduction = recorded.trial(&mut lists, to, gate).unwrap();
+        sums(&mut lists, reduction);
+    }
+    let scale = engine_scale(&lists);
+    let high = curvature(&mut lists, Memory::Curvature);
+    let low = curvature(&mut lists, Memory::CurvatureLow);
+    let vectors = [gradient, product, high, low].map(|slice| lists.list.download(slice));
+    let mut buffers = Vec::new();
+    for (memory, bytes, _) in &lists.memory {
+        buffers.push(match memory {
+            Some(memory) => engine.buffer(&model, *memory).await.unwrap(),
+            None => context.allocate(&[BufferRequest::storage("own", *bytes)]).await.unwrap().remove(0),
+        });
+    }
+    let programs: Vec<Program> = lists.programs.iter().map(|(program, _)| *program).collect();
+    let pipelines = engine.pipelines(&programs).await.unwrap();
+    let single = |numbers: &[f64]| numbers.iter().map(|&number| number as f32).collect::<Vec<f32>>();
+    let other: Vec<f64> = x.iter().map(|x| f64::from((0.98 * x + 0.01) as f32)).collect();
+    for (buffer, numbers) in buffers.iter().zip([&x, &other, &p]) {
+        context.write(buffer, 0, bytemuck::cast_slice(&single(numbers))).unwrap();
+    }
+    context.write(&buffers[5], 0, bytemuck::cast_slice(&[1u32, 0, 0, 0])).unwrap();
+    let prepared = context.prepare(&lists.list, &buffers, &pipelines).await.unwrap();
+    let results = prepared.run(&[]).await.unwrap();
+    let reals = |download| results.reals(download).iter().map(|&number| f64::from(number)).collect::<Vec<f64>>();
+
+    let total = |download| reals(download).iter().sum::<f64>();
+    let reduction = cpu.reduction(&other).await.unwrap();
+    for round in downloads.chunks_exact(4) {
+        let expected = [expected.cost, square, square, reduction];
+        for ((what, download), expected) in ["cost", "product", "image", "reduction"].iter().zip(round).zip(expected) {
+            close(what, &[total(*download)], &[expected]);
+        }
+    }
+    close("gradient", &reals(vectors[0]), &g);
+    close("product", &reals(vectors[1]), &q);
+    let (high, low) = (reals(vectors[2]), reals(vectors[3]));
+    for array in &model.arrays {
+        let numbers = block_numbers(array) as usize;
+        let (mut got, mut expected) = (Vec::new(), Vec::new());
+        for block in 0..array.count as usize {
+            let first = array.offset as usize + block * numbers;
+            let mut place = scale * first;
+            for row in 0..numbers {
+                for column in 0..=row {
+                    got.push(high[place] + low[place]);
+                    expected.push(normal[first + row][first + column]);
+                    place += 1;
+                }
+            }
+        }
+        close(&format!("curvature of {}", array.name), &got, &expected);
+    }
+    context.dispose();
+}
+
+/// Numbers of curvature for each parameter.
+fn engine_scale(lists: &Lists) -> usize {
+    let (_, bytes, _) = lists.memory.iter().find(|(known, ..)| *known == Some(Memory::Curvature)).unwrap();
+    *bytes as usize / 4 / PARAMETERS
+}
