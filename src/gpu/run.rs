@@ -7,7 +7,7 @@ use super::buffer::Buffer;
 use super::commands::{ArgumentId, BindingKind, CommandList, DownloadId, Slice, Source};
 use super::context::{Context, Counters};
 use super::pipeline::Pipeline;
-use super::plan::{Encoded, Plan, Step, binding_size};
+use super::plan::{Dispatch, Encoded, Plan, Step, binding_size};
 use super::raw::{self, MAP_READ, RawBuffer};
 use super::scope::Verdict;
 use crate::{Error, Result};
@@ -119,9 +119,7 @@ impl Prepared {
         let Prepared { context, plan, .. } = self;
         context.check()?;
         plan.check_arguments(arguments.iter().map(|argument| argument.len()))?;
-        let size = self.places[self.places.len() - 1];
-        let (mapped, verdict) = context.scoped(|| {
-            let staging = (size > 0).then(|| context.staging(size));
+        context.submit(self, |staging| {
             for step in &plan.steps {
                 match step {
                     Step::Write { to, source } => {
@@ -132,44 +130,72 @@ impl Prepared {
                         let buffer = self.buffers[to.buffer.0 as usize].wgpu();
                         context.0.queue.write_buffer(buffer, to.offset, data);
                     }
-                    Step::Submit(parts) => self.encode(parts, staging.as_ref()),
+                    Step::Submit(parts) => context.encode(parts.iter().map(|part| (self, part)), staging),
                 }
             }
-            staging.map(|staging| {
-                let raw: RawBuffer = staging.raw_buffer().unchecked_into();
-                raw.map_async(MAP_READ, 0.0, size as f64).map(|promise| (staging, JsFuture::from(promise)))
-            })
-        });
-        let staging = mapped.transpose().map_err(|thrown| Error::internal(raw::words(&thrown)))?;
-        Ok(Submission { context: context.clone(), verdict, staging, places: self.places.clone() })
+        })
     }
 
     /// Submits and waits for the results.
     pub async fn run(&self, arguments: &[&[u8]]) -> Result<Downloads> {
         self.submit(arguments)?.finish().await
     }
+}
+
+impl Context {
+    /// Hands several pieces of work to the device as one command buffer, one after the other, any of them as often as it is
+    /// named; dispatches that follow each other share a pass. None of them may write data. The results are those of the last.
+    pub fn submit_in_turn(&self, pieces: &[&Prepared]) -> Result<Submission> {
+        self.check()?;
+        let Some((last, rest)) = pieces.split_last() else {
+            return Err(Error::internal("no work is submitted"));
+        };
+        let writes = |piece: &&Prepared| piece.plan.steps.iter().any(|step| matches!(step, Step::Write { .. }));
+        if pieces.iter().any(writes) || rest.iter().any(|piece| piece.places.len() > 1) {
+            return Err(Error::internal("work that writes, or brings something back, is submitted in turn with other work"));
+        }
+        self.submit(last, |staging| {
+            let steps = pieces.iter().flat_map(|piece| piece.plan.steps.iter().map(move |step| (*piece, step)));
+            let parts = steps.flat_map(|(piece, step)| {
+                let parts: &[Encoded] = match step {
+                    Step::Submit(parts) => parts,
+                    Step::Write { .. } => &[],
+                };
+                parts.iter().map(move |part| (piece, part))
+            });
+            self.encode(parts, staging);
+        })
+    }
+
+    /// Does the calls that submit work, and asks for the results that `of` has.
+    fn submit(&self, of: &Prepared, calls: impl FnOnce(Option<&Buffer>)) -> Result<Submission> {
+        let size = of.places[of.places.len() - 1];
+        let (mapped, verdict) = self.scoped(|| {
+            let staging = (size > 0).then(|| self.staging(size));
+            calls(staging.as_ref());
+            staging.map(|staging| {
+                let raw: RawBuffer = staging.raw_buffer().unchecked_into();
+                raw.map_async(MAP_READ, 0.0, size as f64).map(|promise| (staging, JsFuture::from(promise)))
+            })
+        });
+        let staging = mapped.transpose().map_err(|thrown| Error::internal(raw::words(&thrown)))?;
+        Ok(Submission { context: self.clone(), verdict, staging, places: of.places.clone() })
+    }
 
     /// One command buffer.
-    fn encode(&self, parts: &[Encoded], staging: Option<&Buffer>) {
-        let Prepared { context, buffers, .. } = self;
-        let wgpu_buffer = |slice: &Slice| buffers[slice.buffer.0 as usize].wgpu();
-        let counters = &context.0.counters;
-        let mut encoder = context.0.device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
-        for part in parts {
+    fn encode<'a>(&self, parts: impl Iterator<Item = (&'a Prepared, &'a Encoded)>, staging: Option<&Buffer>) {
+        let mut encoder = self.0.device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
+        let mut parts = parts.peekable();
+        while let Some((piece, part)) = parts.next() {
+            let wgpu_buffer = |slice: &Slice| piece.buffers[slice.buffer.0 as usize].wgpu();
             match part {
                 Encoded::Pass(dispatches) => {
                     let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor::default());
-                    let mut current = None;
-                    for dispatch in dispatches {
-                        if current != Some(dispatch.pipeline) {
-                            pass.set_pipeline(self.pipelines[dispatch.pipeline.0 as usize].wgpu());
-                            current = Some(dispatch.pipeline);
-                        }
-                        pass.set_bind_group(0, &self.bind_groups[dispatch.bind_group as usize], &[]);
-                        let [x, y] = dispatch.workgroups;
-                        pass.dispatch_workgroups(x, y, 1);
+                    self.encode_dispatches(&mut pass, piece, dispatches);
+                    while let Some((piece, Encoded::Pass(dispatches))) = parts.peek() {
+                        self.encode_dispatches(&mut pass, piece, dispatches);
+                        parts.next();
                     }
-                    Counters::add(&counters.dispatches, dispatches.len());
                 }
                 Encoded::Copy { from, to } => {
                     encoder.copy_buffer_to_buffer(
@@ -183,13 +209,27 @@ impl Prepared {
                 Encoded::Clear { what } => encoder.clear_buffer(wgpu_buffer(what), what.offset, Some(what.size)),
                 Encoded::Download { from, to } => {
                     let staging = staging.expect("a plan with downloads of some bytes has a staging buffer");
-                    let place = self.places[to.index()];
+                    let place = piece.places[to.index()];
                     encoder.copy_buffer_to_buffer(wgpu_buffer(from), from.offset, staging.wgpu(), place, from.size);
                 }
             }
         }
-        context.0.queue.submit([encoder.finish()]);
-        Counters::add(&counters.submits, 1);
+        self.0.queue.submit([encoder.finish()]);
+        Counters::add(&self.0.counters.submits, 1);
+    }
+
+    fn encode_dispatches(&self, pass: &mut wgpu::ComputePass, piece: &Prepared, dispatches: &[Dispatch]) {
+        let mut current = None;
+        for dispatch in dispatches {
+            if current != Some(dispatch.pipeline) {
+                pass.set_pipeline(piece.pipelines[dispatch.pipeline.0 as usize].wgpu());
+                current = Some(dispatch.pipeline);
+            }
+            pass.set_bind_group(0, &piece.bind_groups[dispatch.bind_group as usize], &[]);
+            let [x, y] = dispatch.workgroups;
+            pass.dispatch_workgroups(x, y, 1);
+        }
+        Counters::add(&self.0.counters.dispatches, dispatches.len());
     }
 }
 
