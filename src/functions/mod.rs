@@ -89,6 +89,11 @@ impl Functions {
         &self.engine
     }
 
+    /// What is evaluated, and what evaluates it, for solvers that record work of their own.
+    pub fn parts_mut(&mut self) -> (&Model, &mut Engine) {
+        (&self.model, &mut self.engine)
+    }
+
     /// The current parameters.
     pub fn values(&self) -> &[f64] {
         &self.values

@@ -1,6 +1,8 @@
 //! Runs a solver over compiled functions: evaluates where it asks, passes on what it tells, and writes the solution back.
 
 use super::arithmetic::Arithmetic;
+#[cfg(target_arch = "wasm32")]
+use super::device_lbfgs;
 use super::feasible::FeasibleSet;
 use super::lbfgs::{Lbfgs, Step};
 use super::levenberg_marquardt::untouched::Untouched;
@@ -77,6 +79,10 @@ pub async fn minimise(
     let constant: Vec<u8> = functions.constant().iter().map(|&constant| u8::from(constant)).collect();
     let (lower, upper) = functions.bounds().unwrap_or_default();
     let feasible = FeasibleSet::new(constant.len(), &constant, lower, upper, arithmetic)?;
+    #[cfg(target_arch = "wasm32")]
+    if let Some(solution) = minimise_on_device(functions, &feasible, options, listener, began).await? {
+        return Ok(solution);
+    }
     let mut solver = Lbfgs::new(functions.values().to_vec(), feasible, options, arithmetic)?;
     let outcome = run(functions, &mut solver, options.objective, listener, began).await;
     let summary = match outcome {
@@ -93,6 +99,40 @@ pub async fn minimise(
     let x = solver.solution().to_vec();
     functions.set_values(x.clone())?;
     Ok(Solution { x, summary, details: Details::default() })
+}
+
+/// The same where the device takes the problem as a whole.
+#[cfg(target_arch = "wasm32")]
+async fn minimise_on_device(
+    functions: &mut Functions,
+    feasible: &FeasibleSet,
+    options: &LbfgsOptions,
+    listener: &mut dyn Listener,
+    began: f64,
+) -> Result<Option<Solution>> {
+    if !functions.engine().is_single_precision() {
+        return Ok(None);
+    }
+    let mut start = functions.values().to_vec();
+    let preamble = feasible.admit(&mut start, Arithmetic::SINGLE)?;
+    let outcome =
+        device_lbfgs::minimise(functions, feasible, (&start, &preamble), options, true, listener, began).await;
+    let outcome = match outcome {
+        Ok(Some(outcome)) => outcome,
+        Ok(None) => return Ok(None),
+        Err(error) => {
+            let _ = functions.engine().publish(functions.values());
+            return Err(error);
+        }
+    };
+    if outcome.summary.failed_at_start() {
+        return Err(functions.non_finite_error(&start).await?);
+    }
+    let mut x = outcome.x.unwrap_or_default();
+    // Constants stay as they are, to the last bit.
+    x.iter_mut().enumerate().filter(|(i, _)| feasible.is_constant(*i)).for_each(|(i, x)| *x = start[i]);
+    functions.set_values(x.clone())?;
+    Ok(Some(Solution { x, summary: outcome.summary, details: Details::default() }))
 }
 
 /// Evaluates where the solver asks until it is done.

@@ -23,7 +23,7 @@ use super::summary::{IterationSummary, SolveSummary, Termination};
 use super::vector::{dot, max_norm, norm};
 use crate::codegen::Function;
 use crate::decimal;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::functions::Evaluation;
 
 /// What [`Lbfgs::next`] asks for or tells.
@@ -103,31 +103,7 @@ impl Lbfgs {
         arithmetic: Arithmetic,
     ) -> Result<Lbfgs> {
         let n = start.len();
-        if n == 0 || n != feasible.dimension() {
-            let takes = feasible.dimension().max(1);
-            return Err(Error::invalid_argument(format!("x: got {n} numbers, takes {takes}")));
-        }
-        let mut moved = 0;
-        for (i, x) in start.iter_mut().enumerate() {
-            let rounded = arithmetic.quantise(*x);
-            if !rounded.is_finite() {
-                let takes = arithmetic.precision.name();
-                let message = format!(
-                    "x: got {} at position {i}, takes numbers that are finite in {takes}",
-                    decimal::shortest(*x)
-                );
-                return Err(Error::invalid_argument(message));
-            }
-            if !feasible.is_constant(i) {
-                *x = feasible.project(i, rounded);
-                moved += u32::from(*x != rounded);
-            }
-        }
-        let preamble = match moved {
-            0 => String::new(),
-            1 => "1 starting value was out of bounds and was moved to the nearest bound. ".to_owned(),
-            _ => format!("{moved} starting values were out of bounds and were moved to the nearest bounds. "),
-        };
+        let preamble = feasible.admit(&mut start, arithmetic)?;
         let remembered = options.history_size.min(options.solve.max_iterations.max(1));
         let sample = |point: Vec<f64>| Sample { gradient: vec![0.0; n], cost: f64::NAN, point };
         Ok(Lbfgs {
@@ -178,11 +154,7 @@ impl Lbfgs {
 
     /// Ends the run at the next call, unless it has converged by itself; at the earliest when the start has been evaluated.
     pub fn stop(&mut self, termination: Termination) {
-        let message = match termination {
-            Termination::Aborted => "Stopped by the caller".to_owned(),
-            other => format!("Stopped: {}", other.as_str()),
-        };
-        self.ending.get_or_insert((termination, message));
+        self.ending.get_or_insert((termination, stopped(termination, &self.options)));
     }
 
     /// Where the last iteration ended.
@@ -209,10 +181,7 @@ impl Lbfgs {
         }
         let limit = self.options.solve.max_time_ms;
         if self.summary.elapsed_ms >= limit {
-            return self.finish(
-                Termination::MaxTime,
-                format!("Stopped after maxTimeMs, {} milliseconds", decimal::shortest(limit)),
-            );
+            return self.finish(Termination::MaxTime, stopped(Termination::MaxTime, &self.options));
         }
         match std::mem::replace(&mut self.phase, Phase::Turning) {
             Phase::Searching(search) => match evaluation {
@@ -292,8 +261,8 @@ impl Lbfgs {
         if slope < 0.0 {
             return self.set_out(slope);
         }
-        let precision = self.arithmetic.precision.name();
-        self.finish(Termination::PrecisionLimit, format!("The gradient is too small to square in {precision}"))
+        let message = too_small_to_square(self.arithmetic.precision.name());
+        self.finish(Termination::PrecisionLimit, message)
     }
 
     fn clear_frozen(&mut self) {
@@ -439,9 +408,6 @@ impl Lbfgs {
         if !self.pairs.is_empty() {
             return self.descend_steepest();
         }
-        let tried = "along the gradient";
-        let precision = self.arithmetic.precision.name();
-        let trials = self.options.max_line_search_steps;
         // An exhausted search that ended within a hundred roundings of the coordinates saw rounding and nothing else.
         let moved = self.trial.point.iter().zip(&self.current.point).map(|(trial, x)| trial - x);
         let visible = ROUNDINGS * self.arithmetic.relative_precision * norm(self.current.point.iter().copied());
@@ -449,23 +415,9 @@ impl Lbfgs {
             Failure::Exhausted if norm(moved) <= visible => Failure::Precision,
             other => other,
         };
-        match failure {
-            Failure::Precision => self.finish(
-                Termination::PrecisionLimit,
-                format!("Steps {tried} change the cost by no more than its rounding error in {precision}"),
-            ),
-            Failure::NonFinite => {
-                self.finish(Termination::NonFinite, format!("All {trials} trial steps {tried} gave NaN or infinity"))
-            }
-            Failure::Contradiction => self.finish(
-                Termination::LineSearchFailed,
-                format!("The cost rises {tried} where its derivative says that it falls"),
-            ),
-            Failure::Exhausted => self.finish(
-                Termination::LineSearchFailed,
-                format!("None of {trials} trial steps {tried}, as many as maxLineSearchSteps allows, lowered the cost enough"),
-            ),
-        }
+        let (termination, message) =
+            failure.explain(self.options.max_line_search_steps, self.arithmetic.precision.name());
+        self.finish(termination, message)
     }
 
     fn finish(&mut self, termination: Termination, message: String) -> Told {
@@ -490,4 +442,20 @@ impl Lbfgs {
     fn gradient_norm(&self) -> f64 {
         norm(self.free_gradient())
     }
+}
+
+/// Why a run was stopped from outside.
+pub(super) fn stopped(termination: Termination, options: &LbfgsOptions) -> String {
+    match termination {
+        Termination::Aborted => "Stopped by the caller".to_owned(),
+        Termination::MaxTime => {
+            format!("Stopped after maxTimeMs, {} milliseconds", decimal::shortest(options.solve.max_time_ms))
+        }
+        other => format!("Stopped: {}", other.as_str()),
+    }
+}
+
+/// Why a run ends whose gradient's square is nothing.
+pub(super) fn too_small_to_square(precision: &str) -> String {
+    format!("The gradient is too small to square in {precision}")
 }

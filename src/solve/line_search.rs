@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use super::line_rule;
 use super::scalar::evaluate;
+use super::summary::Termination;
 use crate::codegen::Function;
 
 /// What a trial step brought.
@@ -57,6 +58,42 @@ pub enum Failure {
     Contradiction,
     /// All trials allowed are spent.
     Exhausted,
+}
+
+impl Failure {
+    /// How the run ends whose search along the gradient found nothing, in one word and in a sentence without its full stop.
+    pub fn explain(self, trials: u32, precision: &str) -> (Termination, String) {
+        let tried = "along the gradient";
+        match self {
+            Failure::Precision => (
+                Termination::PrecisionLimit,
+                format!("Steps {tried} change the cost by no more than its rounding error in {precision}"),
+            ),
+            Failure::NonFinite => {
+                (Termination::NonFinite, format!("All {trials} trial steps {tried} gave NaN or infinity"))
+            }
+            Failure::Contradiction => (
+                Termination::LineSearchFailed,
+                format!("The cost rises {tried} where its derivative says that it falls"),
+            ),
+            Failure::Exhausted => (
+                Termination::LineSearchFailed,
+                format!(
+                    "None of {trials} trial steps {tried}, as many as maxLineSearchSteps allows, lowered the cost enough"
+                ),
+            ),
+        }
+    }
+
+    /// The failure that an outcome of the rule is.
+    pub fn of(outcome: f64) -> Failure {
+        match outcome {
+            line_rule::NON_FINITE => Failure::NonFinite,
+            line_rule::CONTRADICTION => Failure::Contradiction,
+            line_rule::EXHAUSTED => Failure::Exhausted,
+            _ => Failure::Precision,
+        }
+    }
 }
 
 /// What a search starts from.
@@ -199,10 +236,7 @@ impl LineSearch {
         let then = match outcome {
             line_rule::GO_ON => Next::Try(self.step),
             line_rule::TAKE_TRIAL | line_rule::TAKE_LOWER => Next::Accept,
-            line_rule::NON_FINITE => Next::Fail(Failure::NonFinite),
-            line_rule::CONTRADICTION => Next::Fail(Failure::Contradiction),
-            line_rule::EXHAUSTED => Next::Fail(Failure::Exhausted),
-            _ => Next::Fail(Failure::Precision),
+            other => Next::Fail(Failure::of(other)),
         };
         Decision { store, then }
     }

@@ -63,6 +63,11 @@ impl Shape {
         Places::new(self.capacity as usize)
     }
 
+    /// Where in [`Place::Vectors`] the lowest point stands, in bytes.
+    pub fn lowest(self) -> u64 {
+        4 * state::LOWEST as u64 * self.stride()
+    }
+
     fn stride(self) -> u64 {
         u64::from(self.count.next_multiple_of(64))
     }
@@ -100,54 +105,54 @@ impl Shape {
     }
 }
 
-/// Some rounds, and the state after them.
-#[derive(Debug)]
-pub struct Batch {
+/// A command list with the buffers and pipelines that it declares, in their order.
+#[derive(Debug, Default)]
+pub struct Segment {
     /// What is to be done.
     pub list: CommandList,
-    /// The buffers it declares.
+    /// Its buffers.
     pub places: Vec<Place>,
-    /// The pipelines it declares.
+    /// Its pipelines.
     pub programs: Vec<Program>,
+}
+
+/// Everything that a run submits.
+#[derive(Debug)]
+pub struct Recording {
+    /// What a batch begins with.
+    pub begin: Segment,
+    /// One round.
+    pub round: Segment,
+    /// What a batch ends with: the state comes back.
+    pub read: Segment,
     /// The first [`state::READ`] numbers of the state.
     pub state: DownloadId,
     /// What stands in [`Place::Figures`].
     pub figures: Figures,
 }
 
-/// Records so many rounds.
-pub fn record<K: Kernels>(descent: &Descent<K>, shape: Shape, rounds: u32) -> Result<Batch> {
-    let mut writer = Writer {
-        shape,
-        list: CommandList::new(),
-        places: Vec::new(),
-        buffers: Vec::new(),
-        programs: Vec::new(),
-        pipelines: Table::default(),
-    };
+/// Records a run.
+pub fn record<K: Kernels>(descent: &Descent<K>, shape: Shape) -> Result<Recording> {
+    let mut writer = Writer { shape, segment: Segment::default(), buffers: Vec::new(), pipelines: Table::default() };
     descent.begin(&mut writer);
-    let mut figures = Figures::default();
-    for _ in 0..rounds {
-        figures = shape.figures(writer.round(descent)?);
-    }
+    let begin = writer.finish();
+    let figures = shape.figures(writer.round(descent)?);
+    let round = writer.finish();
     let part = writer.place(Place::State).part(0, 4 * state::READ as u64);
-    let state = writer.list.download(part);
-    let Writer { list, places, programs, .. } = writer;
-    Ok(Batch { list, places, programs, state, figures })
+    let state = writer.list().download(part);
+    Ok(Recording { begin, round, read: writer.finish(), state, figures })
 }
 
 struct Writer {
     shape: Shape,
-    list: CommandList,
-    places: Vec<Place>,
+    segment: Segment,
     buffers: Vec<BufferId>,
-    programs: Vec<Program>,
     pipelines: Table<Program, PipelineId>,
 }
 
 impl Declare for Writer {
     fn list(&mut self) -> &mut CommandList {
-        &mut self.list
+        &mut self.segment.list
     }
 
     fn memory(&mut self, memory: Memory, bytes: u64) -> Slice {
@@ -180,7 +185,7 @@ impl Writer {
         let mut bindings = bindings.to_vec();
         bindings.push(self.place(Place::Figures));
         let pipeline = self.pipeline(Program::Own(kernel), kernel.name(), &kernel.layout());
-        self.list.dispatch(pipeline, &bindings, workgroups);
+        self.segment.list.dispatch(pipeline, &bindings, workgroups);
     }
 
     fn place(&mut self, place: Place) -> Slice {
@@ -188,21 +193,27 @@ impl Writer {
     }
 
     fn declare(&mut self, place: Place, bytes: u64) -> Slice {
-        let position = self.places.iter().position(|known| *known == place).unwrap_or_else(|| {
-            self.buffers.push(self.list.buffer(format!("{place:?}"), bytes));
-            self.places.push(place);
-            self.places.len() - 1
+        let position = self.segment.places.iter().position(|known| *known == place).unwrap_or_else(|| {
+            self.buffers.push(self.segment.list.buffer(format!("{place:?}"), bytes));
+            self.segment.places.push(place);
+            self.segment.places.len() - 1
         });
-        self.list.whole(self.buffers[position])
+        self.segment.list.whole(self.buffers[position])
     }
 
     fn pipeline(&mut self, program: Program, name: &str, layout: &[BindingKind]) -> PipelineId {
         if let Some(pipeline) = self.pipelines.get(&program) {
             return *pipeline;
         }
-        let pipeline = self.list.pipeline(name, layout);
-        self.programs.push(program);
+        let pipeline = self.segment.list.pipeline(name, layout);
+        self.segment.programs.push(program);
         self.pipelines.insert(program, pipeline);
         pipeline
+    }
+
+    fn finish(&mut self) -> Segment {
+        self.buffers.clear();
+        self.pipelines = Table::default();
+        std::mem::take(&mut self.segment)
     }
 }

@@ -1,6 +1,8 @@
 //! The state block of L-BFGS on the device: numbers through which its kernels, and the host, know how a run stands. The names here are
 //! written into the shaders, so that they stand once. All are f32; truths are 0 and 1.
 
+#![allow(missing_docs, reason = "the comment above a name also covers those after it")]
+
 use std::fmt::Write;
 
 use crate::solve::arithmetic::Arithmetic;
