@@ -1,8 +1,8 @@
 #import double_single
-// Sums over the threads of a workgroup of 256, up to four at a time, in a fixed order.
+// Sums over the threads of a workgroup of 256, several at a time, in a fixed order.
 const THREADS = 256u;
 
-var<workgroup> pairs: array<vec2<f32>, 1024>;
+var<workgroup> pairs: array<vec2<f32>, MOST_SUMS * THREADS>; // whoever imports this says how many sums there may be
 
 // Puts this thread's addend of a sum in its place.
 fn put_addend(sum: u32, lane: u32, addend: vec2<f32>) {

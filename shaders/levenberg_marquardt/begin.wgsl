@@ -9,7 +9,7 @@
 @group(0) @binding(3) var<storage, read_write> vectors: array<f32>;
 @group(0) @binding(4) var<storage, read_write> sums: array<vec2<f32>>;
 #pairs @group(0) @binding(5) var<storage, read> low: array<f32>; // errors of the numbers of `curvature`
-#constrained @group(0) @binding(_) var<storage, read> point: array<f32>;
+#constrained @group(0) @binding(_) var<storage, read> trial: array<f32>; // the point where the model was made
 #constrained @group(0) @binding(_) var<storage, read> limits: array<f32>; // lower, upper, whether constant
 @group(0) @binding(_) var<uniform> dispatch: Figures;
 
@@ -21,6 +21,8 @@ fn begin(
     if state[STEP] == 0u {
         return;
     }
+    // After a step that was not taken, the marks still stand.
+    #constrained let arrived = state[LINEARISE] != 0u;
     let damping = number(DAMPING);
     var rz = vec2<f32>();
     var zdz = vec2<f32>();
@@ -30,7 +32,7 @@ fn begin(
         let first = dispatch.first + block * DIM;
         let place = dispatch.scale * first;
         #each let g$ = gradient[first + $u];
-        #constrained #each if stays(first + $u, g$) { curvature[place + #diagonal$u] = -1.0; }
+        #constrained #each if arrived && stays(first + $u, g$) { curvature[place + #diagonal$u] = -1.0; }
         #factor
         #each let r$ = select(0.0, -g$, free$);
         #solve
@@ -63,6 +65,6 @@ fn begin(
 
 // Whether a coordinate is constant, or at a bound with the descent pointing outward.
 #constrained fn stays(place: u32, g: f32) -> bool {
-#constrained let x = point[place];
+#constrained let x = trial[place];
 #constrained return limits[2u * dispatch.stride + place] != 0.0 || (x <= limits[place] && g > 0.0) || (x >= limits[dispatch.stride + place] && g < 0.0);
 #constrained }

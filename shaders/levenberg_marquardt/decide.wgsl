@@ -17,20 +17,13 @@ fn decide(@builtin(local_invocation_index) lane: u32) {
     if workgroupUniformLoad(&running) == 0u {
         return;
     }
-    for (var sum = 0u; sum < 4u; sum++) {
+    for (var sum = 0u; sum < 5u; sum++) {
         var part = vec2<f32>();
         for (var k = lane; k < dispatch.groups; k += THREADS) {
             part = sum_of_pairs(part, sums[(DESCENT_SUMS + sum) * dispatch.groups + k]);
         }
         put_addend(sum, lane, part);
     }
-    add_over_workgroup(lane, 4u);
-    let descent = total_of(0u).x;
-    #free let rest = total_of(1u).x;
-    let step = sqrt(total_of(2u).x);
-    let size = sqrt(total_of(3u).x);
-    workgroupBarrier();
-
     var part = vec2<f32>();
     for (var k = lane; k < dispatch.count; k += THREADS) {
         var addend = vec2<f32>(reductions[k * dispatch.width], 0.0);
@@ -39,7 +32,7 @@ fn decide(@builtin(local_invocation_index) lane: u32) {
         }
         part = sum_of_pairs(part, addend);
     }
-    put_addend(0u, lane, part);
+    put_addend(5u, lane, part);
     #constrained part = vec2<f32>();
     #constrained for (var k = lane; k < dispatch.image_count; k += THREADS) {
         #constrained var addend = vec2<f32>(image[k * dispatch.image_width], 0.0);
@@ -48,25 +41,38 @@ fn decide(@builtin(local_invocation_index) lane: u32) {
         #constrained }
         #constrained part = sum_of_pairs(part, addend);
     #constrained }
-    #constrained put_addend(1u, lane, part);
-    add_over_workgroup(lane, 2u);
+    #constrained put_addend(6u, lane, part);
+    add_over_workgroup(lane, MOST_SUMS);
     if lane == 0u {
+        let descent = total_of(0u).x;
         // -gᵀδ - ½‖Jδ‖²
-        #free let predicted = 0.5 * (descent + rest);
-        #constrained let predicted = descent - 0.5 * total_of(1u).x;
-        conclude(total_of(0u).x, predicted, step, size);
+        #free let predicted = 0.5 * (descent + total_of(1u).x);
+        #constrained let predicted = descent - 0.5 * total_of(6u).x;
+        conclude(total_of(5u).x, predicted, sqrt(total_of(2u).x), sqrt(total_of(3u).x), total_of(4u).x);
     }
 }
 
-fn conclude(change: f32, predicted: f32, step: f32, size: f32) {
-    let gain = lm_gain(change, predicted);
-    let accepted = gain.y != 0.0;
-    let region = lm_damping(number(DAMPING), number(GROWTH), gain.x, gain.y);
+fn conclude(reduction: f32, predicted: f32, step: f32, size: f32, scaled_size: f32) {
+    var change = reduction;
+    // A step too short to move anything has the cost of no step, but where longer ones met NaN, that is what ended them.
+    if step == 0.0 && number(VERDICT) == 0.0 && is_nan(number(CHANGE)) {
+        change = number(CHANGE);
+    }
     let cost = number(COST);
-    let limit = lm_precision(gain.y, change, predicted, step, size, cost, number(STALLS), number(EPSILON));
+    let epsilon = number(EPSILON);
+    let noise = lm_noise(cost, scaled_size, number(RESIDUALS), epsilon);
+    // Ratio, verdict, floor, end.
+    let gain = lm_gain(change, predicted, step, size, noise, number(FLOOR), epsilon);
+    let accepted = gain.y != 0.0;
+    let damping = number(DAMPING);
+    let region = lm_damping(damping, number(GROWTH), gain.x, gain.y);
+    set_number(DAMPING_BEFORE, damping);
+    set_number(GROWTH_BEFORE, number(GROWTH));
+    set_number(FLOOR_BEFORE, number(FLOOR));
     set_number(DAMPING, region.x);
     set_number(GROWTH, region.y);
-    set_number(STALLS, limit.x);
+    set_number(FLOOR, gain.z);
+    set_number(VERDICT, gain.y);
     set_number(COST_BEFORE, cost);
     set_number(CHANGE, change);
     set_number(STEP_NORM, step);
@@ -80,16 +86,18 @@ fn conclude(change: f32, predicted: f32, step: f32, size: f32) {
     set_number(record + RECORD_LARGEST, number(LARGEST));
     set_number(record + RECORD_STEP, step);
     state[record + RECORD_ACCEPTED] = select(0u, 1u, accepted);
-    set_number(record + RECORD_DAMPING, region.x);
+    set_number(record + RECORD_DAMPING, damping);
     set_number(record + RECORD_GAIN, gain.x);
     state[record + RECORD_LINEAR] = state[LINEAR];
 
-    let end = select(region.z, limit.y, limit.y != 0.0);
+    let end = select(region.z, gain.w, gain.w != 0.0);
     let goes_on = accepted || end == 0.0;
     state[TRIAL] = 0u;
-    state[COMMIT] = select(0u, 1u, accepted);
     state[LINEARISE] = select(0u, 1u, accepted);
     state[STEP] = select(0u, 1u, goes_on);
     // An accepted point is linearised before the end, so that its record is complete and convergence can be told.
-    set_number(select(TERMINATION, ENDING, accepted), end);
+    set_number(ENDING, select(0.0, end, accepted));
+    if !accepted {
+        set_number(TERMINATION, end);
+    }
 }

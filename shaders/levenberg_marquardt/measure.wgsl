@@ -1,5 +1,5 @@
 #import workgroup_sums
-// What the made step δ promises: parts of -gᵀδ, of δᵀr + λδᵀDδ, of ‖δ‖² and of ‖x‖². After conjugate gradients from 0,
+// What the made step δ promises: parts of -gᵀδ, of δᵀr + λδᵀDδ, of ‖δ‖², of ‖x‖² and of xᵀDx. After conjugate gradients from 0,
 // JᵀJδ = -g - r - λDδ, so that ‖Jδ‖² = -gᵀδ - (δᵀr + λδᵀDδ) without another product, where δ was made as it was asked for.
 @group(0) @binding(0) var<storage, read> state: array<u32>;
 @group(0) @binding(1) var<storage, read> gradient: array<f32>;
@@ -23,6 +23,7 @@ fn measure(
     var rest = vec2<f32>();
     var step = vec2<f32>();
     var size = vec2<f32>();
+    var scaled = vec2<f32>();
     for (var block = workgroup.x * THREADS + lane; block < dispatch.blocks; block += dispatch.threads) {
         let first = dispatch.first + block * DIM;
         let place = dispatch.scale * first;
@@ -30,6 +31,7 @@ fn measure(
         var block_rest = 0.0;
         var block_step = 0.0;
         var block_size = 0.0;
+        var block_scaled = 0.0;
         for (var k = 0u; k < TANGENT; k++) {
             let s = made[first + k];
             let d = clamp(curvature[place + diagonal(k)], LEAST_SCALE, MOST_SCALE);
@@ -38,21 +40,25 @@ fn measure(
             block_step += s * s;
         }
         for (var k = 0u; k < DIM; k++) {
+            let c = curvature[place + diagonal(min(k, TANGENT - 1u))];
+            let x = point[first + k];
             // Coordinates that must stay are no part of the size.
-            let x = select(point[first + k], 0.0, curvature[place + diagonal(min(k, TANGENT - 1u))] < 0.0);
-            block_size += x * x;
+            block_size += select(x * x, 0.0, c < 0.0);
+            block_scaled += select(0.0, x * x * clamp(c, LEAST_SCALE, MOST_SCALE), k < TANGENT);
         }
         descent = sum_of_pairs(descent, vec2<f32>(block_descent, 0.0));
         rest = sum_of_pairs(rest, vec2<f32>(block_rest, 0.0));
         step = sum_of_pairs(step, vec2<f32>(block_step, 0.0));
         size = sum_of_pairs(size, vec2<f32>(block_size, 0.0));
+        scaled = sum_of_pairs(scaled, vec2<f32>(block_scaled, 0.0));
     }
     put_addend(0u, lane, descent);
     put_addend(1u, lane, rest);
     put_addend(2u, lane, step);
     put_addend(3u, lane, size);
-    add_over_workgroup(lane, 4u);
-    if lane < 4u {
+    put_addend(4u, lane, scaled);
+    add_over_workgroup(lane, 5u);
+    if lane < 5u {
         sums[(DESCENT_SUMS + lane) * dispatch.groups + dispatch.group + workgroup.x] = total_of(lane);
     }
 }

@@ -24,7 +24,7 @@ impl Functions {
     /// the point rounded to f32. A derivative that is not finite where the difference is, or the other way round, counts as
     /// an infinite error. Constants are compared like all others, so the mask plays no part.
     pub async fn check_gradients(&mut self, x: Option<&[f64]>) -> Result<GradientCheck> {
-        let mut x = self.point(x)?;
+        let mut x = self.point(x).await?;
         if self.engine.is_single_precision() {
             x.iter_mut().for_each(|number| *number = f64::from(*number as f32));
         }

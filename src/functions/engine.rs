@@ -123,4 +123,13 @@ impl Engine {
             Engine::Gpu(engine) => engine.publish(x),
         }
     }
+
+    /// The parameters that the application sees on the device; none on the CPU.
+    pub async fn published_values(&mut self) -> Result<Vec<f32>> {
+        match self {
+            Engine::Cpu(_) => Ok(Vec::new()),
+            #[cfg(target_arch = "wasm32")]
+            Engine::Gpu(engine) => engine.published_values().await,
+        }
+    }
 }

@@ -63,6 +63,8 @@ pub struct Functions {
     model: Model,
     engine: Engine,
     values: Vec<f64>,
+    /// The current parameters are on the device, and `values` are older.
+    ahead: bool,
     constant: Vec<bool>,
     bounds: Option<(Vec<f64>, Vec<f64>)>,
     pattern: Option<Pattern>,
@@ -74,7 +76,7 @@ impl Functions {
     pub fn new(model: Model, engine: Engine, values: Vec<f64>) -> Result<Functions> {
         let constant = vec![false; model.num_params as usize];
         let mut functions =
-            Functions { model, engine, values: Vec::new(), constant, bounds: None, pattern: None, tangents: None };
+            Functions { model, engine, values: Vec::new(), ahead: false, constant, bounds: None, pattern: None, tangents: None };
         functions.set_values(values)?;
         Ok(functions)
     }
@@ -89,12 +91,7 @@ impl Functions {
         &self.engine
     }
 
-    /// What is evaluated, and what evaluates it, for solvers that record work of their own.
-    pub fn parts_mut(&mut self) -> (&Model, &mut Engine) {
-        (&self.model, &mut self.engine)
-    }
-
-    /// The current parameters.
+    /// The current parameters, unless a solve has left them on the device: then those before it, until [`Functions::bring_values`].
     pub fn values(&self) -> &[f64] {
         &self.values
     }
@@ -108,7 +105,37 @@ impl Functions {
     pub fn set_values(&mut self, values: Vec<f64>) -> Result<()> {
         self.expect_parameters(values.len())?;
         self.values = values;
+        self.ahead = false;
         self.engine.publish(&self.values)
+    }
+
+    /// The engine on the device, if that is what evaluates, and its model.
+    #[cfg(target_arch = "wasm32")]
+    pub fn on_device(&mut self) -> Option<(&mut gpu::GpuEngine, &Model)> {
+        match &mut self.engine {
+            Engine::Cpu(_) => None,
+            Engine::Gpu(engine) => Some((engine, &self.model)),
+        }
+    }
+
+    /// A solver has moved the parameters that the device publishes: they are the current ones from now on.
+    pub fn leave_on_device(&mut self) {
+        self.ahead = true;
+    }
+
+    /// Brings the current parameters here, if a solve has left them on the device. Numbers that have not moved keep all their digits.
+    pub async fn bring_values(&mut self) -> Result<()> {
+        if !self.ahead {
+            return Ok(());
+        }
+        let published = self.engine.published_values().await?;
+        for (value, published) in self.values.iter_mut().zip(published) {
+            if *value as f32 != published {
+                *value = published.into();
+            }
+        }
+        self.ahead = false;
+        Ok(())
     }
 
     /// Says which parameters are constant.
@@ -201,21 +228,24 @@ impl Functions {
     }
 
     /// The point to evaluate at: the one given, or the current one.
-    fn point(&self, x: Option<&[f64]>) -> Result<Vec<f64>> {
-        let Some(x) = x else { return Ok(self.values.clone()) };
+    async fn point(&mut self, x: Option<&[f64]>) -> Result<Vec<f64>> {
+        let Some(x) = x else {
+            self.bring_values().await?;
+            return Ok(self.values.clone());
+        };
         self.expect_parameters(x.len())?;
         Ok(x.to_vec())
     }
 
     /// All residuals, in the order in which they were given.
     pub async fn evaluate(&mut self, x: Option<&[f64]>) -> Result<Vec<f64>> {
-        let x = self.point(x)?;
+        let x = self.point(x).await?;
         self.engine.values(&self.model, &x).await
     }
 
     /// An objective and its gradient.
     pub async fn evaluate_with_gradient(&mut self, objective: Objective, x: Option<&[f64]>) -> Result<Evaluation> {
-        let x = self.point(x)?;
+        let x = self.point(x).await?;
         self.evaluate_at(objective, &x).await
     }
 
@@ -266,7 +296,7 @@ impl Functions {
 
     /// Residuals and Jacobian. Columns of constant parameters are explicit zeros.
     pub async fn evaluate_jacobian(&mut self, x: Option<&[f64]>) -> Result<Linearisation> {
-        let x = self.point(x)?;
+        let x = self.point(x).await?;
         let pattern = match self.pattern.take() {
             Some(pattern) => pattern,
             None => {

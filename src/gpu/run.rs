@@ -152,9 +152,7 @@ impl Context {
         };
         let writes = |piece: &&Prepared| piece.plan.steps.iter().any(|step| matches!(step, Step::Write { .. }));
         if pieces.iter().any(writes) || rest.iter().any(|piece| piece.places.len() > 1) {
-            return Err(Error::internal(
-                "work that writes, or brings something back, is submitted in turn with other work",
-            ));
+            return Err(Error::internal("work that writes, or brings something back, is submitted in turn with other work"));
         }
         self.submit(last, |staging| {
             let steps = pieces.iter().flat_map(|piece| piece.plan.steps.iter().map(move |step| (*piece, step)));

@@ -421,9 +421,10 @@ impl RawFunctions {
 
     /// Resolves with the parameters as the last solve left them on the device.
     pub fn download(&self) -> Promise {
-        self.call(async move |functions: Box<Functions>| {
-            let values = Float64Array::from(functions.values()).into();
-            (functions, Ok(values))
+        self.call(async move |mut functions: Box<Functions>| {
+            let brought = functions.bring_values().await;
+            let values = brought.map(|()| Float64Array::from(functions.values()).into());
+            (functions, values.map_err(to_js))
         })
     }
 

@@ -3,12 +3,14 @@
 use js_sys::{Array, Float64Array, Function, Object, Promise};
 use wasm_bindgen::prelude::*;
 
+use crate::batch::Batch;
 use crate::error::Result;
 use crate::functions::texts::kernel_numbers;
 use crate::functions::{Engine, Functions, Objective};
+use crate::solve::device::minimise_on_device;
 use crate::solve::{
     IterationSummary, LbfgsOptions, LevenbergMarquardtOptions, Listener, Report, Sizes, Solution, SolveOptions,
-    arithmetic_of, minimise, minimise_least_squares,
+    Termination, arithmetic_of, minimise, minimise_least_squares, take_over,
 };
 
 use super::functions::RawFunctions;
@@ -145,7 +147,19 @@ async fn solve_levenberg_marquardt(
     let read = |name: &str| number(&options, name).ok().flatten();
     let linear_solver = text(&options, "linearSolver");
     let options = LevenbergMarquardtOptions::from_numbers(arithmetic_of(functions), &read, linear_solver.as_deref())?;
-    let solution = minimise_least_squares(functions, &options, callbacks).await?;
+    // A residual that is a long sum is not known to the device before all its addends are.
+    let addends = functions.model().batches.iter().any(Batch::has_addends);
+    let solution = if functions.engine().is_single_precision() && !addends {
+        let read_back = read("readBack") != Some(0.0);
+        let solution = minimise_on_device(functions, &options, read_back, callbacks).await?;
+        let may_go_on = read("takeOver").is_some_and(|flag| flag != 0.0);
+        match solution.summary.termination {
+            Termination::PrecisionLimit if may_go_on => take_over(functions, &options, callbacks, solution).await?,
+            _ => solution,
+        }
+    } else {
+        minimise_least_squares(functions, &options, callbacks).await?
+    };
     let text = report(functions, "Levenberg-Marquardt", &options.solve, &times, &solution)?;
     Ok(solution_to_js(&solution, text))
 }

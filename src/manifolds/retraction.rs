@@ -142,8 +142,8 @@ fn wrap(g: &mut Graph, angle: NodeId) -> NodeId {
 ///
 /// Its buffers are those of [`RetractionBuffer`]. Euclidean blocks are projected on their bounds, and the step made is the one
 /// after the projection; on other manifolds there are no bounds, and the step made is δ. A coordinate whose step is 0 stays as it
-/// is, bounds or not: so do constants.
-pub fn retraction_kernel(manifold: Manifold, dim: u32) -> Result<Kernel> {
+/// is, bounds or not: so do constants. Without bounds (`bounded` false) the buffers of bounds are not read.
+pub fn retraction_kernel(manifold: Manifold, dim: u32, bounded: bool) -> Result<Kernel> {
     let mut g = Graph::new();
     let mut loads = Vec::new();
     let mut read = |g: &mut Graph, buffer: RetractionBuffer, numbers: u32| -> Vec<NodeId> {
@@ -156,7 +156,7 @@ pub fn retraction_kernel(manifold: Manifold, dim: u32) -> Result<Kernel> {
     let x = read(&mut g, RetractionBuffer::X, dim);
     let delta = read(&mut g, RetractionBuffer::Step, manifold.tangent_dim(dim));
     let (trial, made) = match manifold {
-        Manifold::Euclidean => {
+        Manifold::Euclidean if bounded => {
             let lower = read(&mut g, RetractionBuffer::Lower, dim);
             let upper = read(&mut g, RetractionBuffer::Upper, dim);
             let (mut trial, mut made) = (Vec::new(), Vec::new());
@@ -170,7 +170,7 @@ pub fn retraction_kernel(manifold: Manifold, dim: u32) -> Result<Kernel> {
             }
             (trial, made)
         }
-        Manifold::UnitQuaternion | Manifold::UnitVector | Manifold::Angle => {
+        Manifold::Euclidean | Manifold::UnitQuaternion | Manifold::UnitVector | Manifold::Angle => {
             let trial = retract(&mut g, manifold, &x, &delta);
             let mut made = delta;
             made.resize(dim as usize, g.literal(0.0));

@@ -196,7 +196,7 @@ fn normalising_goes_to_the_nearest_point_and_says_how_far_off_it_was() {
 
 #[test]
 fn the_kernel_projects_on_bounds_and_tells_the_step_that_was_made() {
-    let kernel = retraction_kernel(Manifold::Euclidean, 2).unwrap();
+    let kernel = retraction_kernel(Manifold::Euclidean, 2, true).unwrap();
     kernel.check().unwrap();
     let x = [9.0, 1.0, 2.0, 5.0, 5.0];
     let delta = [9.0, 3.0, -0.5, 0.0, -9.0];
@@ -219,7 +219,7 @@ fn the_kernel_projects_on_bounds_and_tells_the_step_that_was_made() {
 #[test]
 fn kernels_of_all_manifolds_are_written_for_both_engines() {
     for (manifold, x) in points() {
-        let kernel = retraction_kernel(manifold, x.len() as u32).unwrap();
+        let kernel = retraction_kernel(manifold, x.len() as u32, true).unwrap();
         kernel.check().unwrap();
         let text = wgsl::write(&kernel).unwrap();
         let module = naga::front::wgsl::parse_str(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));

@@ -60,6 +60,7 @@ pub async fn minimise(
     listener: &mut dyn Listener,
 ) -> Result<Solution> {
     let began = now_ms();
+    functions.bring_values().await?;
     if let Some(array) = functions.model().arrays.iter().find(|array| array.manifold != Manifold::Euclidean) {
         return Err(Error::invalid_argument(format!(
             "parameter array '{}' has manifold '{}'; L-BFGS takes 'euclidean' arrays",

@@ -34,6 +34,7 @@ pub mod convergence;
 pub mod covariance;
 pub mod curvature;
 pub mod descent_rule;
+pub mod device;
 pub mod device_lbfgs;
 mod drive;
 pub mod feasible;

@@ -3,6 +3,7 @@
 //! What lies where is [`super::layout`]'s, what is done [`super::record`]'s; this module makes the buffers and pipelines that
 //! a recording declares, when it is first needed, and runs it.
 
+use std::any::Any;
 use std::ops::Range;
 
 use rustc_hash::FxHashMap;
@@ -13,7 +14,7 @@ use crate::batch::{Model, Rows};
 use crate::codegen::wgsl;
 use crate::error::{Error, ErrorCode, Result};
 use crate::gpu::shaders;
-use crate::gpu::{Buffer, BufferRequest, Context, Pipeline, PipelineRequest, Prepared};
+use crate::gpu::{Buffer, BufferRequest, CommandList, Context, Pipeline, PipelineRequest, Prepared};
 use crate::table::Table;
 
 mod data;
@@ -64,6 +65,7 @@ pub struct GpuEngine {
     shared_data: Vec<SharedData>,
     /// What the application sees of the parameters; evaluations never write it.
     published: Buffer,
+    kept: Option<Box<dyn Any>>,
 }
 
 /// The buffers that were made so far.
@@ -103,7 +105,8 @@ impl GpuEngine {
             .map(|batch| Ok(plans.plan(batch, Entry::Jacobian)?.partials.len()))
             .collect::<Result<Vec<_>>>()?;
         let layout = Layout::new(model, &partials, context.limits(), batch_size)?;
-        let parameters = BufferRequest::storage("parameters, published", layout.bytes(Memory::Parameters)).exported();
+        // A binding takes 16 bytes at least.
+        let parameters = BufferRequest::storage("parameters, published", layout.bytes(Memory::Parameters).max(16)).exported();
         let published = data::single(context.allocate(&[parameters]).await?.pop())?;
         Ok(GpuEngine {
             context,
@@ -116,6 +119,7 @@ impl GpuEngine {
             stale_data: vec![false; model.batches.len()],
             shared_data: Vec::new(),
             published,
+            kept: None,
         })
     }
 
@@ -181,6 +185,20 @@ impl GpuEngine {
         &self.published
     }
 
+    /// What a solver has made of recordings and wants to find again; it is gone when recordings change.
+    pub fn kept(&mut self) -> &mut Option<Box<dyn Any>> {
+        &mut self.kept
+    }
+
+    /// The parameters that the application sees.
+    pub(super) async fn published_values(&self) -> Result<Vec<f32>> {
+        let mut list = CommandList::new();
+        let parameters = list.buffer("parameters, published", self.layout.bytes(Memory::Parameters));
+        let download = list.download(list.whole(parameters));
+        let prepared = self.context.prepare(&list, std::slice::from_ref(&self.published), &[]).await?;
+        Ok(prepared.run(&[]).await?.reals(download).to_vec())
+    }
+
     /// The adapter's name, for reports.
     pub fn adapter_name(&self) -> String {
         let adapter = self.context.adapter();
@@ -225,6 +243,7 @@ impl GpuEngine {
     /// A block's part in the whole may have changed: what is recorded depends on it.
     pub(super) fn enabled_changed(&mut self) {
         self.prepared.retain(|call| !matches!(call, Call::Gradient { .. }));
+        self.kept = None;
     }
 
     pub(super) async fn values(&mut self, model: &Model, x: &[f64]) -> Result<Vec<f64>> {

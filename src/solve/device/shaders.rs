@@ -34,19 +34,21 @@ pub enum Kernel {
     /// Whether a step is taken.
     Decide,
     /// An accepted trial point becomes the point.
-    Commit,
+    Settle,
 }
 
 /// The sections of the partial sums, in the order in which they stand.
-const SECTIONS: [&str; 9] = [
+const SECTIONS: [&str; 11] = [
     "RZ_SUMS",
     "ZDZ_SUMS",
+    "ZDP_SUMS",
     "SQUARES_SUMS",
     "LARGEST_SUMS",
     "DESCENT_SUMS",
     "REST_SUMS",
     "STEP_SUMS",
     "SIZE_SUMS",
+    "SCALED_SUMS",
     "FACTORS",
 ];
 
@@ -54,7 +56,7 @@ const SECTIONS: [&str; 9] = [
 pub const VECTORS: [&str; 4] = ["RESIDUAL", "PRECONDITIONED", "DIRECTION", "DELTA"];
 
 /// Sections of partial sums; after them stand the factors.
-pub const SUM_SECTIONS: u32 = 8;
+pub const SUM_SECTIONS: u32 = SECTIONS.len() as u32 - 1;
 
 /// Uniform of every kernel of a solve; each uses its part.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -114,7 +116,7 @@ impl Kernel {
             Kernel::Direct => "direct",
             Kernel::Measure(_) => "measure",
             Kernel::Decide => "decide",
-            Kernel::Commit => "commit",
+            Kernel::Settle => "settle",
         }
     }
 
@@ -127,16 +129,16 @@ impl Kernel {
             Kernel::Direct => shader!("../../../shaders/levenberg_marquardt/direct.wgsl"),
             Kernel::Measure(_) => shader!("../../../shaders/levenberg_marquardt/measure.wgsl"),
             Kernel::Decide => shader!("../../../shaders/levenberg_marquardt/decide.wgsl"),
-            Kernel::Commit => shader!("../../../shaders/levenberg_marquardt/commit.wgsl"),
+            Kernel::Settle => shader!("../../../shaders/levenberg_marquardt/settle.wgsl"),
         };
         let rules = Rules::new();
         let functions = match self {
             Kernel::Converge | Kernel::Decide => rules.functions().to_vec(),
-            Kernel::Begin(_) | Kernel::Update(_) | Kernel::Direct | Kernel::Measure(_) | Kernel::Commit => Vec::new(),
+            Kernel::Begin(_) | Kernel::Update(_) | Kernel::Direct | Kernel::Measure(_) | Kernel::Settle => Vec::new(),
         };
         let shape = match self {
             Kernel::Begin(shape) | Kernel::Update(shape) | Kernel::Measure(shape) => Some(shape),
-            Kernel::Converge | Kernel::Direct | Kernel::Decide | Kernel::Commit => None,
+            Kernel::Converge | Kernel::Direct | Kernel::Decide | Kernel::Settle => None,
         };
         let mut writer = Writer { shape, constrained, kernel: self, bindings: 0 };
         let mut text = String::new();
@@ -241,9 +243,17 @@ impl Writer {
                 text += &format!("const {name} = {position}u;\n");
             }
         }
-        if !matches!(self.kernel, Kernel::Begin(_) | Kernel::Measure(_) | Kernel::Commit) {
+        if !matches!(self.kernel, Kernel::Begin(_) | Kernel::Measure(_) | Kernel::Settle) {
             text += "fn set_number(word: u32, number: f32) {\n    state[word] = bitcast<u32>(number);\n}\n";
         }
+        let sums = match self.kernel {
+            Kernel::Begin(_) | Kernel::Update(_) | Kernel::Direct => 3,
+            Kernel::Converge => 4,
+            Kernel::Measure(_) => 5,
+            Kernel::Decide => 6 + u32::from(self.constrained),
+            Kernel::Settle => 0,
+        };
+        text += &format!("const MOST_SUMS = {sums}u;\n");
         let Some(BlockShape { dim, tangent, .. }) = self.shape else { return text };
         let (least, most) = (literal(MIN_DIAGONAL), literal(MAX_DIAGONAL));
         text += &format!(
@@ -323,4 +333,66 @@ fn solve_pairs(tangent: u32, text: &mut String) {
     line(text, format_args!("let solution = solve_block(factors, right);"));
     each(tangent, "let z$ = solution[$].x;", text);
     line(text, format_args!("let energy = solution[{tangent}];"));
+}
+
+#[cfg(all(test, not(target_arch = "wasm32")))]
+mod tests {
+    use super::*;
+
+    fn validated(text: &str) -> naga::Module {
+        use naga::valid::{Capabilities, ValidationFlags, Validator};
+        let module = naga::front::wgsl::parse_str(text).unwrap_or_else(|error| panic!("{}\n{text}", error.emit_to_string(text)));
+        Validator::new(ValidationFlags::all(), Capabilities::empty())
+            .validate(&module)
+            .unwrap_or_else(|error| panic!("{}\n{text}", error.emit_to_string(text)));
+        module
+    }
+
+    fn kernels() -> Vec<Kernel> {
+        let mut kernels = vec![Kernel::Converge, Kernel::Direct, Kernel::Decide, Kernel::Settle];
+        for (dim, tangent) in [(1, 1), (2, 2), (3, 3), (4, 3), (7, 7), (10, 10)] {
+            for preconditioner in [Preconditioner::Single, Preconditioner::Pairs] {
+                let shape = BlockShape { dim, tangent, preconditioner };
+                kernels.extend([Kernel::Begin(shape), Kernel::Update(shape), Kernel::Measure(shape)]);
+            }
+        }
+        kernels
+    }
+
+    #[test]
+    fn every_variant_is_valid_and_binds_at_most_eight_storage_buffers() {
+        for kernel in kernels() {
+            for constrained in [false, true] {
+                let text = kernel.wgsl(constrained);
+                let module = validated(&text);
+                assert_eq!(module.entry_points[0].name, kernel.name());
+                let bindings = bindings_of(&text);
+                let mut declared: Vec<u32> = module
+                    .global_variables
+                    .iter()
+                    .filter_map(|(_, variable)| variable.binding.map(|binding| binding.binding))
+                    .collect();
+                declared.sort_unstable();
+                assert_eq!(declared, (0..bindings.len() as u32).collect::<Vec<_>>(), "{}", kernel.name());
+                // What every WebGPU device has.
+                assert!(bindings.len() <= 9, "{} {constrained}", kernel.name());
+                assert_eq!(bindings.last(), Some(&BindingKind::Uniform));
+            }
+        }
+    }
+
+    #[test]
+    fn the_uniform_has_the_layout_of_its_rust_twin() {
+        let module = validated(&Kernel::Settle.wgsl(false));
+        let (_, ty) = module.types.iter().find(|(_, ty)| ty.name.as_deref() == Some("Figures")).unwrap();
+        let naga::TypeInner::Struct { members, .. } = &ty.inner else { panic!("not a struct") };
+        let figures = Figures {
+            blocks: 0, threads: 1, first: 2, scale: 3, group: 4, groups: 5, count: 6, width: 7, image_count: 8,
+            image_width: 9, stride: 10, factors: 11, nan: 12, zero: 13,
+        };
+        assert_eq!(figures.words(), std::array::from_fn(|k| k as u32));
+        for (k, (member, name)) in members.iter().zip(MEMBERS).enumerate() {
+            assert_eq!((member.name.as_deref(), member.offset as usize), (Some(name), 4 * k));
+        }
+    }
 }

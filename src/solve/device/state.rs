@@ -5,13 +5,13 @@
 
 use std::fmt::Write;
 
-use crate::solve::rules::INITIAL_GROWTH;
+use crate::solve::rules::{INITIAL_GROWTH, MIN_DAMPING, NO_FLOOR, Tolerances};
 use crate::solve::summary::{IterationSummary, Termination};
 
 /// Declares words by name and position, and all of them with their names.
 macro_rules! words {
     ($all:ident: $($(#[$doc:meta])* $name:ident = $word:expr,)+) => {
-        $($(#[$doc])* pub const $name: u32 = $word;)+
+        $($(#[$doc])* pub(super) const $name: u32 = $word;)+
         const $all: &[(&str, u32)] = &[$((stringify!($name), $name)),+];
     };
 }
@@ -40,8 +40,8 @@ words! { STATE:
     DAMPING = 7,
     /// ν
     GROWTH = 8,
-    /// Trials in a row that promised nothing visible.
-    STALLS = 9,
+    /// What the next step that rounding hides must promise less than.
+    FLOOR = 9,
     /// The cost at the point, and the error of its rounding.
     COST = 10,
     COST_LOW = 11,
@@ -72,6 +72,14 @@ words! { STATE:
     LINEAR_BEFORE = 26,
     /// Whether α was a number.
     USABLE = 27,
+    /// Whether the trial point has no derivatives, and the point is to be linearised again.
+    RESTORE = 28,
+    /// What became of the last trial, as the rules say it.
+    VERDICT = 29,
+    /// What they were before the last trial.
+    DAMPING_BEFORE = 30,
+    GROWTH_BEFORE = 31,
+    FLOOR_BEFORE = 39,
     // What the solve was told.
     MOST_ITERATIONS = 32,
     MOST_LINEAR = 33,
@@ -80,6 +88,8 @@ words! { STATE:
     GRADIENT_TOLERANCE = 36,
     PARAMETER_TOLERANCE = 37,
     EPSILON = 38,
+    /// How many residuals there are.
+    RESIDUALS = 40,
     /// The last iterations, each where its number modulo [`RING`] says.
     HISTORY = 192,
 }
@@ -97,7 +107,7 @@ words! { RECORDS:
     RECORD_WORDS = 9,
 }
 
-/// Iterations that the history holds.
+/// Iterations that the history holds: more than one batch makes.
 pub const RING: u32 = 64;
 
 /// Words of the whole block.
@@ -112,38 +122,35 @@ pub struct Settings {
     pub max_linear_iterations: u32,
     /// Ceiling of the forcing term; 0 runs all iterations.
     pub linear_tolerance: f64,
-    /// Of the cost's relative change.
-    pub cost_tolerance: f64,
-    /// Of the gradient's max norm.
-    pub gradient_tolerance: f64,
-    /// Of the step's relative length.
-    pub parameter_tolerance: f64,
+    /// When it has converged.
+    pub tolerances: Tolerances,
     /// λ at the start.
     pub initial_damping: f64,
+    /// How many residuals there are.
+    pub residuals: u32,
 }
 
 impl Settings {
     /// The block at the start of a solve.
     pub fn words(&self) -> Vec<u32> {
         let mut words = vec![0; WORDS as usize];
-        let tolerances = [self.cost_tolerance, self.gradient_tolerance, self.parameter_tolerance];
-        // Who switches all tests off wants all iterations, also those that rounding makes idle.
-        let epsilon = if tolerances == [0.0; 3] { 0.0 } else { f32::EPSILON };
         let mut put = |word: u32, bits: u32| words[word as usize] = bits;
         put(LINEARISE, 1);
         put(STEP, 1);
         put(MOST_ITERATIONS, self.max_iterations);
         put(MOST_LINEAR, self.max_linear_iterations.max(1));
         for (word, number) in [
-            (DAMPING, self.initial_damping as f32),
-            (GROWTH, INITIAL_GROWTH as f32),
-            (LINEAR_TOLERANCE, self.linear_tolerance as f32),
-            (COST_TOLERANCE, self.cost_tolerance as f32),
-            (GRADIENT_TOLERANCE, self.gradient_tolerance as f32),
-            (PARAMETER_TOLERANCE, self.parameter_tolerance as f32),
-            (EPSILON, epsilon),
+            (DAMPING, self.initial_damping.max(MIN_DAMPING)),
+            (GROWTH, INITIAL_GROWTH),
+            (FLOOR, NO_FLOOR),
+            (LINEAR_TOLERANCE, self.linear_tolerance),
+            (COST_TOLERANCE, self.tolerances.cost),
+            (GRADIENT_TOLERANCE, self.tolerances.gradient),
+            (PARAMETER_TOLERANCE, self.tolerances.parameter),
+            (EPSILON, self.tolerances.epsilon(f32::EPSILON.into())),
+            (RESIDUALS, self.residuals.into()),
         ] {
-            put(word, number.to_bits());
+            put(word, (number as f32).to_bits());
         }
         words
     }
@@ -173,9 +180,14 @@ impl<'a> State<'a> {
         Termination::from_code(self.number(TERMINATION))
     }
 
+    /// Whether the start is not finite.
+    pub fn failed_at_start(self) -> bool {
+        self.termination() == Some(Termination::NonFinite) && self.iteration() == 0
+    }
+
     /// How many iterations have complete records: the last one is incomplete until its point is linearised.
     pub fn recorded(self) -> u32 {
-        let pending = self.0[LINEARISE as usize] != 0;
+        let pending = self.0[LINEARISE as usize] != 0 && self.0[RESTORE as usize] == 0;
         self.iteration() + u32::from(!pending)
     }
 
@@ -244,10 +256,9 @@ mod tests {
             max_iterations: 7,
             max_linear_iterations: 20,
             linear_tolerance: 0.5,
-            cost_tolerance: 0.25,
-            gradient_tolerance: 0.0,
-            parameter_tolerance: 0.125,
+            tolerances: Tolerances { cost: 0.25, gradient: 0.0, parameter: 0.125 },
             initial_damping: 0.001,
+            residuals: 5,
         };
         let words = settings.words();
         let open: Vec<u32> =
@@ -259,7 +270,7 @@ mod tests {
         let state = State::new(&words);
         assert_eq!((state.termination(), state.iteration(), state.recorded()), (None, 0, 0));
 
-        let all_off = Settings { cost_tolerance: 0.0, parameter_tolerance: 0.0, ..settings };
+        let all_off = Settings { tolerances: Tolerances { cost: 0.0, gradient: 0.0, parameter: 0.0 }, ..settings };
         assert_eq!(all_off.words()[EPSILON as usize], 0);
     }
 

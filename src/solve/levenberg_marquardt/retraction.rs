@@ -34,7 +34,7 @@ impl Retraction {
             places.push((kernel, array.offset, count));
         }
         let kernels: Result<Vec<_>> =
-            shapes.into_iter().map(|(manifold, dim)| retraction_kernel(manifold, dim)).collect();
+            shapes.into_iter().map(|(manifold, dim)| retraction_kernel(manifold, dim, true)).collect();
         Ok(Retraction { program: Program::compile(kernels?).await?, arrays: places, lower, upper })
     }
 

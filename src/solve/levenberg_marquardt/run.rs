@@ -35,6 +35,7 @@ pub async fn minimise_least_squares(
     listener: &mut dyn Listener,
 ) -> Result<Solution> {
     let began = now_ms();
+    functions.bring_values().await?;
     functions.bring_shared_data().await?;
     let start = Start::of(functions, Arithmetic::DOUBLE)?;
     let untouched = Untouched::of(functions.model(), functions.constant());

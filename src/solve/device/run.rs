@@ -1,0 +1,395 @@
+//! The host's side of a solve on the device: it submits batches of work, one ahead of what it has read, and tells what came of them.
+
+use std::any::Any;
+use std::collections::VecDeque;
+
+use super::record::{Place, Program, Recording};
+use super::schedule::{Batch, Schedule};
+use super::state::{Settings, State, WORDS};
+use crate::batch::Manifold;
+use crate::clock::now_ms;
+use crate::error::{Error, Result};
+use crate::functions::Functions;
+use crate::functions::gpu::GpuEngine;
+use crate::gpu::{Buffer, BufferRequest, CommandList, DownloadId, Pipeline, PipelineRequest, Prepared, Submission};
+use crate::solve::arithmetic::{Arithmetic, Precision};
+use crate::solve::drive::{Details, Listener, Solution};
+use crate::solve::levenberg_marquardt::ending::Ending;
+use crate::solve::levenberg_marquardt::start::Start;
+use crate::solve::levenberg_marquardt::untouched::Untouched;
+use crate::solve::options::LevenbergMarquardtOptions;
+use crate::solve::rules::Tolerances;
+use crate::solve::summary::{IterationSummary, SolveSummary, Termination};
+use crate::table::Table;
+
+/// Batches on their way at a time.
+const IN_FLIGHT: usize = 2;
+
+/// What a solve makes on the device and the next one finds there.
+struct Made {
+    constrained: bool,
+    /// The trial point set to the point.
+    start: Prepared,
+    head: Prepared,
+    iteration: Prepared,
+    tail: Prepared,
+    /// Reads the state.
+    read: Prepared,
+    state_download: DownloadId,
+    /// Where constants and bounds are written.
+    limits: Option<Buffer>,
+    state: Buffer,
+    stride: usize,
+    untouched: Option<Untouched>,
+}
+
+/// A solve while it runs.
+struct Run<'a> {
+    options: &'a LevenbergMarquardtOptions,
+    began: f64,
+    history: Vec<IterationSummary>,
+    /// ‖x‖ before the last step.
+    size: f64,
+}
+
+/// Minimises the least-squares cost of functions on the device by Levenberg-Marquardt from their current parameters, which become the
+/// solution. Without `read_back` the parameters stay on the device, and the solution's `x` is empty.
+///
+/// # Errors
+/// `non-finite` naming the residual if the start is not finite; `invalid-argument` for a start that cannot be brought onto its manifold;
+/// `device-lost`; what the device refuses.
+pub async fn minimise_on_device(
+    functions: &mut Functions,
+    options: &LevenbergMarquardtOptions,
+    read_back: bool,
+    listener: &mut dyn Listener,
+) -> Result<Solution> {
+    let began = now_ms();
+    let constrained = is_constrained(functions);
+    let curved = functions.model().arrays.iter().any(|array| array.manifold != Manifold::Euclidean);
+    // Where nothing holds the parameters, the start is where they are: on the device already.
+    let start = if constrained || curved {
+        functions.bring_values().await?;
+        let start = Start::of(functions, Arithmetic::SINGLE)?;
+        functions.engine().publish(&start.point)?;
+        Some(start)
+    } else {
+        None
+    };
+    let preamble = start.as_ref().map_or("", |start| start.preamble.as_str()).to_owned();
+    let mut made = Made::of(functions, constrained).await?;
+    if let (Some(start), Some(limits)) = (&start, &made.limits) {
+        made.write_limits(functions, start, limits)?;
+    }
+    let setup = now_ms() - began;
+    let mut run = Run { options, began, history: Vec::new(), size: 0.0 };
+    let outcome = run.through(functions, &made, listener).await;
+    let end = match outcome {
+        Ok(end) => end,
+        Err(error) => {
+            // The application goes on seeing the point at which the solve began, if the device still shows anything.
+            let _ = functions.engine().publish(functions.values());
+            return Err(error);
+        }
+    };
+    let failed_at_start = end == Termination::NonFinite && run.history.len() <= 1;
+    if failed_at_start {
+        keep(functions, made);
+        functions.bring_values().await?;
+        let start = Start::of(functions, Arithmetic::SINGLE)?;
+        return Err(functions.non_finite_error(&start.point).await?);
+    }
+    functions.leave_on_device();
+    let x = if read_back {
+        functions.bring_values().await?;
+        functions.values().to_vec()
+    } else {
+        Vec::new()
+    };
+    let untouched = made.untouched(functions);
+    let mut summary = run.summary(end, &preamble);
+    if untouched.count > 0 {
+        summary.message = format!("{} {}", summary.message, untouched.sentence());
+    }
+    keep(functions, made);
+    let linear_solver = "pcg: on the device".to_owned();
+    Ok(Solution { x, summary, details: Details { linear_solver, times: vec![("setup", setup)], untouched } })
+}
+
+/// Whether any parameter is constant or bounded.
+fn is_constrained(functions: &Functions) -> bool {
+    let (lower, upper) = functions.bounds().unwrap_or_default();
+    functions.constant().contains(&true) || lower.iter().chain(upper).any(|bound| bound.is_finite())
+}
+
+/// The engine and its model.
+fn engine(functions: &mut Functions) -> Result<(&mut GpuEngine, &crate::batch::Model)> {
+    functions.on_device().ok_or_else(|| Error::internal("a solve on the device without functions there"))
+}
+
+/// Leaves what was made where the next solve finds it.
+fn keep(functions: &mut Functions, made: Made) {
+    if let Some((engine, _)) = functions.on_device() {
+        let made: Box<dyn Any> = Box::new(made);
+        *engine.kept() = Some(made);
+    }
+}
+
+impl Made {
+    /// What an earlier solve has left, or new.
+    async fn of(functions: &mut Functions, constrained: bool) -> Result<Made> {
+        let (engine, model) = engine(functions)?;
+        engine.refresh(model).await?;
+        if let Some(kept) = engine.kept().take()
+            && let Ok(made) = kept.downcast::<Made>()
+            && made.constrained == constrained
+        {
+            return Ok(*made);
+        }
+        let recording = Recording::new(&engine.normal(model), constrained)?;
+        let mut buffers: Table<Place, Buffer> = Table::default();
+        buffers.insert(Place::Point, engine.published().clone());
+        let own = [
+            Place::State,
+            Place::Trial,
+            Place::Made,
+            Place::Gradient,
+            Place::Product,
+            Place::Vectors,
+            Place::Sums,
+            Place::Limits,
+            Place::Figures,
+        ];
+        let wanted: Vec<Place> = own.into_iter().filter(|place| constrained || *place != Place::Limits).collect();
+        let requests: Vec<BufferRequest> = wanted
+            .iter()
+            .map(|&place| {
+                let (name, bytes) = (format!("{place:?}"), recording.bytes(place).max(16));
+                match place {
+                    Place::Figures => BufferRequest::uniform(name, bytes),
+                    _ => BufferRequest::storage(name, bytes).zeroed(),
+                }
+            })
+            .collect();
+        let context = engine.context().clone();
+        for (place, buffer) in wanted.into_iter().zip(context.allocate(&requests).await?) {
+            buffers.insert(place, buffer);
+        }
+        let of = |place: Place| -> Result<Buffer> {
+            buffers.get(&place).cloned().ok_or_else(|| Error::internal("a buffer of a solve was not made"))
+        };
+        context.write(&of(Place::Figures)?, 0, bytemuck::cast_slice(&recording.figures))?;
+        let pipelines = pipelines(engine, &recording).await?;
+        let mut segments = Vec::new();
+        for segment in [&recording.head, &recording.iteration, &recording.tail] {
+            let mut of_segment = Vec::new();
+            for &place in &segment.places {
+                of_segment.push(match place {
+                    Place::Functions(memory) => engine.buffer(model, memory).await?,
+                    place => of(place)?,
+                });
+            }
+            let programs: Vec<Pipeline> =
+                segment.programs.iter().filter_map(|program| pipelines.get(program)).cloned().collect();
+            segments.push(context.prepare(&segment.list, &of_segment, &programs).await?);
+        }
+        let (Some(tail), Some(iteration), Some(head)) = (segments.pop(), segments.pop(), segments.pop()) else {
+            return Err(Error::internal("a solve has three segments"));
+        };
+
+        let mut list = CommandList::new();
+        let (point, trial) = (list.buffer("point", recording.bytes(Place::Point)), list.buffer("trial", recording.bytes(Place::Trial)));
+        list.copy(list.whole(point), trial, 0);
+        let start = context.prepare(&list, &[of(Place::Point)?, of(Place::Trial)?], &[]).await?;
+        let mut list = CommandList::new();
+        let state = list.buffer("state", 4 * u64::from(WORDS));
+        let state_download = list.download(list.whole(state));
+        let state = of(Place::State)?;
+        let read = context.prepare(&list, std::slice::from_ref(&state), &[]).await?;
+        Ok(Made {
+            constrained,
+            start,
+            head,
+            iteration,
+            tail,
+            read,
+            state_download,
+            limits: buffers.get(&Place::Limits).cloned(),
+            state,
+            stride: recording.stride() as usize,
+            untouched: None,
+        })
+    }
+
+    /// Bounds and constants, as they are now.
+    fn write_limits(&self, functions: &mut Functions, start: &Start, limits: &Buffer) -> Result<()> {
+        let mut numbers = vec![0.0_f32; 3 * self.stride];
+        for i in 0..start.point.len() {
+            numbers[i] = start.feasible.project(i, f64::NEG_INFINITY) as f32;
+            numbers[self.stride + i] = start.feasible.project(i, f64::INFINITY) as f32;
+            numbers[2 * self.stride + i] = f32::from(u8::from(start.feasible.is_constant(i)));
+        }
+        let (engine, _) = engine(functions)?;
+        engine.context().write(limits, 0, bytemuck::cast_slice(&numbers))
+    }
+
+    /// The blocks that no residual touches. Looking for them takes a while, so they are looked for once, unless constants may change.
+    fn untouched(&mut self, functions: &Functions) -> Untouched {
+        if self.constrained {
+            return Untouched::of(functions.model(), functions.constant());
+        }
+        self.untouched.get_or_insert_with(|| Untouched::of(functions.model(), functions.constant())).clone()
+    }
+
+    /// Submits a batch.
+    fn submit(&self, functions: &mut Functions, batch: Batch, first: bool) -> Result<Submission> {
+        let mut pieces: Vec<&Prepared> = Vec::new();
+        if first {
+            pieces.extend([&self.start, &self.head]);
+        }
+        for _ in 0..batch.units {
+            pieces.extend(std::iter::repeat_n(&self.iteration, batch.iterations as usize));
+            pieces.extend([&self.tail, &self.head]);
+        }
+        pieces.push(&self.read);
+        let (engine, _) = engine(functions)?;
+        engine.context().submit_in_turn(&pieces)
+    }
+}
+
+/// The pipelines of all segments.
+async fn pipelines(engine: &mut GpuEngine, recording: &Recording) -> Result<Table<Program, Pipeline>> {
+    let mut programs: Vec<Program> = Vec::new();
+    for segment in [&recording.head, &recording.iteration, &recording.tail] {
+        for &program in &segment.programs {
+            if !programs.contains(&program) {
+                programs.push(program);
+            }
+        }
+    }
+    let of_functions = |program: &Program| match program {
+        Program::Functions(program) => Some(*program),
+        Program::Own(_) | Program::Retract(..) => None,
+    };
+    let theirs: Vec<_> = programs.iter().filter_map(of_functions).collect();
+    let mut found: Table<Program, Pipeline> = Table::default();
+    for (program, pipeline) in theirs.iter().zip(engine.pipelines(&theirs).await?) {
+        found.insert(Program::Functions(*program), pipeline);
+    }
+    let (mut own, mut requests) = (Vec::new(), Vec::new());
+    for program in programs {
+        if let Some((wgsl, entry, layout)) = recording.program(program)? {
+            own.push(program);
+            requests.push(PipelineRequest { wgsl, entry, layout });
+        }
+    }
+    let pipelines = engine.context().clone().pipelines(&requests, &mut |_, _| Ok(())).await?;
+    for (program, pipeline) in own.into_iter().zip(pipelines) {
+        found.insert(program, pipeline);
+    }
+    Ok(found)
+}
+
+/// A batch on its way.
+struct Underway {
+    submission: Submission,
+    batch: Batch,
+}
+
+impl Run<'_> {
+    /// Submits and reads until the end.
+    async fn through(
+        &mut self,
+        functions: &mut Functions,
+        made: &Made,
+        listener: &mut dyn Listener,
+    ) -> Result<Termination> {
+        let options = self.options;
+        let solve = &options.solve;
+        let settings = Settings {
+            max_iterations: solve.max_iterations,
+            max_linear_iterations: options.max_linear_iterations,
+            linear_tolerance: options.linear_tolerance,
+            tolerances: Tolerances {
+                cost: solve.cost_tolerance,
+                gradient: solve.gradient_tolerance,
+                parameter: solve.parameter_tolerance,
+            },
+            initial_damping: options.initial_damping,
+            residuals: functions.model().num_residuals,
+        };
+        {
+            let (engine, _) = engine(functions)?;
+            engine.context().write(&made.state, 0, bytemuck::cast_slice(&settings.words()))?;
+        }
+        let mut schedule = Schedule::new(options.max_linear_iterations, options.linear_tolerance == 0.0);
+        let mut underway: VecDeque<Underway> = VecDeque::new();
+        let mut submitted = false;
+        let mut stopped = None;
+        let mut last_read = now_ms();
+        loop {
+            while stopped.is_none() && underway.len() < IN_FLIGHT {
+                let steps_underway: u32 = underway.iter().map(|one| schedule.steps_of(one.batch)).sum();
+                let known = self.history.last().map_or(0, |last| last.iteration);
+                let left = solve.max_iterations.saturating_sub(known + steps_underway);
+                if left == 0 && submitted && !underway.is_empty() {
+                    break;
+                }
+                let batch = schedule.next(left);
+                let submission = made.submit(functions, batch, !submitted)?;
+                submitted = true;
+                underway.push_back(Underway { submission, batch });
+            }
+            let Some(Underway { submission, batch }) = underway.pop_front() else { break };
+            let downloads = submission.finish().await?;
+            let now = now_ms();
+            let state = State::new(downloads.words(made.state_download));
+            let mut longest = 0;
+            for number in self.history.len() as u32..state.recorded() {
+                let iteration = state.record(number, now - self.began);
+                longest = longest.max(iteration.linear_iterations.unwrap_or(0));
+                self.history.push(iteration);
+                self.size = state.size();
+                if state.failed_at_start() {
+                    return Ok(Termination::NonFinite);
+                }
+                if listener.iteration(&iteration) {
+                    stopped.get_or_insert(Termination::Aborted);
+                }
+            }
+            schedule.observe(batch, now - last_read, longest);
+            last_read = now;
+            if let Some(termination) = state.termination() {
+                return Ok(termination);
+            }
+            if listener.aborted() {
+                stopped.get_or_insert(Termination::Aborted);
+            }
+            if now - self.began >= solve.max_time_ms {
+                stopped.get_or_insert(Termination::MaxTime);
+            }
+        }
+        stopped.ok_or_else(|| Error::internal("a solve on the device has neither ended nor been stopped"))
+    }
+
+    fn summary(&self, termination: Termination, preamble: &str) -> SolveSummary {
+        let cost = self.history.last().map_or(f64::NAN, |last| last.cost);
+        let message = self.history.last().map_or_else(String::new, |last| {
+            let ending = Ending { options: &self.options.solve, last, cost, size: self.size };
+            ending.message(termination, Precision::Single)
+        });
+        let accepted = self.history.iter().skip(1).filter(|iteration| iteration.accepted).count() as u32;
+        let iterations = self.history.len().saturating_sub(1) as u32;
+        SolveSummary {
+            termination,
+            message: format!("{preamble}{message}."),
+            iterations,
+            // The model at the start and after each step taken, and the cost of each trial.
+            function_evaluations: 1 + accepted + iterations,
+            initial_cost: self.history.first().map_or(f64::NAN, |first| first.cost),
+            final_cost: cost,
+            elapsed_ms: now_ms() - self.began,
+            history: self.history.clone(),
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! How much work is submitted at a time. Nothing here changes a number: gates on the device decide what runs.
+//!
+//! A *unit* is some iterations of conjugate gradients, a tail and a head: a step if its iterations suffice, or a part of one. A
+//! batch of units ends with a read-back; the next batch is submitted before the one before it is read, so that the device never waits.
+
+/// Milliseconds a batch takes at most, where that leaves few enough read-backs.
+const SHORT_BATCH: f64 = 30.0;
+
+/// Milliseconds a batch never exceeds, as far as a unit's time is known.
+const LONG_BATCH: f64 = 250.0;
+
+/// Units of the first batches: five of them hold 20 steps.
+const LEAST: [u32; 5] = [2, 4, 5, 5, 4];
+
+/// Units of a batch at most: a history record for each must have room in the ring.
+const MOST_UNITS: u32 = super::state::RING / 2;
+
+/// Iterations of conjugate gradients in a unit while none have been counted.
+const FIRST_ITERATIONS: u32 = 16;
+
+/// Decides the sizes of batches.
+#[derive(Clone, Debug)]
+pub struct Schedule {
+    most_linear: u32,
+    runs_all: bool,
+    batches: usize,
+    /// Units of the last batch.
+    last: u32,
+    /// Milliseconds a unit took.
+    unit: Option<f64>,
+    iterations: u32,
+    units_per_step: u32,
+}
+
+/// One batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Batch {
+    /// Units in it.
+    pub units: u32,
+    /// Iterations of conjugate gradients in each unit.
+    pub iterations: u32,
+}
+
+impl Schedule {
+    /// The schedule of a solve with so many iterations of conjugate gradients a step at most. `runs_all`: and never fewer.
+    pub fn new(most_linear: u32, runs_all: bool) -> Schedule {
+        let most_linear = most_linear.max(1);
+        let iterations = if runs_all { most_linear.min(128) } else { most_linear.min(FIRST_ITERATIONS) };
+        let units_per_step = if runs_all { most_linear.div_ceil(iterations) } else { 1 };
+        Schedule { most_linear, runs_all, batches: 0, last: 0, unit: None, iterations, units_per_step }
+    }
+
+    /// The next batch, for a solve that may take so many more steps.
+    pub fn next(&mut self, steps_left: u32) -> Batch {
+        let least = LEAST[self.batches.min(LEAST.len() - 1)];
+        let doubled = if self.batches == 0 { least } else { (2 * self.last).max(least) };
+        let units = match self.unit {
+            None => doubled,
+            Some(unit) => {
+                let fitting = |most: f64| (most / unit.max(1e-3)) as u32;
+                doubled.min(fitting(SHORT_BATCH)).max(least.min(fitting(LONG_BATCH)))
+            }
+        };
+        let wanted = steps_left.max(1).saturating_mul(self.units_per_step);
+        let units = units.saturating_mul(self.units_per_step).clamp(1, wanted.min(MOST_UNITS));
+        self.batches += 1;
+        self.last = units.div_ceil(self.units_per_step);
+        Batch { units, iterations: self.iterations }
+    }
+
+    /// How many steps a batch makes, as far as is known.
+    pub fn steps_of(&self, batch: Batch) -> u32 {
+        batch.units / self.units_per_step
+    }
+
+    /// A batch is done: so many milliseconds after the one before it, with so many iterations of conjugate gradients in its longest
+    /// step.
+    pub fn observe(&mut self, batch: Batch, milliseconds: f64, linear: u32) {
+        self.unit = Some(milliseconds * f64::from(self.units_per_step) / f64::from(batch.units.max(1)));
+        if self.runs_all || linear == 0 {
+            return;
+        }
+        let likely = linear.next_power_of_two().min(self.most_linear);
+        self.iterations = likely.clamp(1, 64);
+        self.units_per_step = likely.div_ceil(self.iterations);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Batches of a solve whose units all take as long, each observed when the next but one is submitted.
+    fn batches(steps: u32, unit: f64) -> Vec<u32> {
+        let mut schedule = Schedule::new(10, true);
+        let (mut left, mut sizes) = (steps, Vec::new());
+        let mut waiting: Option<Batch> = None;
+        while left > 0 {
+            let batch = schedule.next(left);
+            left -= batch.units;
+            sizes.push(batch.units);
+            if let Some(done) = waiting.replace(batch) {
+                schedule.observe(done, unit * f64::from(done.units), 10);
+            }
+        }
+        sizes
+    }
+
+    #[test]
+    fn twenty_steps_take_at_most_five_batches_unless_they_are_very_long() {
+        for unit in [0.1, 1.5, 10.0, 49.0] {
+            let sizes = batches(20, unit);
+            assert!(sizes.len() <= 5, "{unit} ms: {sizes:?}");
+            assert_eq!(sizes.iter().sum::<u32>(), 20);
+        }
+        let sizes = batches(20, 100.0);
+        assert!(sizes[2..].iter().all(|&units| units <= 2), "{sizes:?}");
+        assert!(batches(20, 400.0)[2..].iter().all(|&units| units == 1));
+    }
+
+    #[test]
+    fn batches_grow_to_thirty_milliseconds_and_the_ring() {
+        assert_eq!(batches(100, 0.01)[..5], [2, 4, 8, 16, 32]);
+        assert!(batches(300, 0.01).iter().all(|&units| units <= MOST_UNITS));
+        assert!(batches(100, 2.0)[2..].iter().all(|&units| units <= 15));
+    }
+
+    #[test]
+    fn iterations_of_a_unit_follow_those_that_were_counted() {
+        let mut schedule = Schedule::new(100, false);
+        let first = schedule.next(50);
+        assert_eq!(first, Batch { units: 2, iterations: FIRST_ITERATIONS });
+        for (linear, iterations) in [(5, 8), (9, 16), (40, 64), (100, 64), (1, 1)] {
+            schedule.observe(first, 1.0, linear);
+            assert_eq!(schedule.next(50).iterations, iterations, "{linear}");
+        }
+        // A step of 100 iterations takes two units of 64.
+        schedule.observe(first, 1.0, 100);
+        assert!(schedule.next(1).units == 2);
+        assert_eq!(Schedule::new(10, true).next(1), Batch { units: 1, iterations: 10 });
+    }
+}

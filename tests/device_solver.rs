@@ -1,0 +1,234 @@
+//! Levenberg-Marquardt on the device against the same in f64 on the CPU, in a browser on a real WebGPU device.
+#![cfg(target_arch = "wasm32")]
+// What fails here fails the test, which is what unwrap() says.
+#![allow(clippy::unwrap_used)]
+
+use residua::batch::{ArrayInfo, BlockInfo, Leaf, Manifold, Model, Recipe, Tape};
+use residua::functions::cpu::CpuEngine;
+use residua::functions::gpu::GpuEngine;
+use residua::functions::{Engine, Functions};
+use residua::gpu::Context;
+use residua::graph::Op;
+use residua::losses::LossParameters;
+use residua::solve::device::minimise_on_device;
+use residua::solve::{
+    Arithmetic, IterationSummary, LevenbergMarquardtOptions, Listener, Solution, Termination, minimise_least_squares,
+};
+use wasm_bindgen_test::{console_log, wasm_bindgen_test, wasm_bindgen_test_configure};
+
+wasm_bindgen_test_configure!(run_in_browser);
+
+/// Records expressions over parameters, then data.
+#[derive(Default)]
+struct Recorder {
+    ops: Vec<u8>,
+    operands: [Vec<u32>; 3],
+    constants: Vec<f64>,
+}
+
+impl Recorder {
+    fn entry(&mut self, code: u8, operands: &[u32]) -> u32 {
+        self.ops.push(code);
+        for (position, column) in self.operands.iter_mut().enumerate() {
+            column.push(operands.get(position).copied().unwrap_or(0));
+        }
+        self.ops.len() as u32 - 1
+    }
+
+    fn parameter(&mut self, number: u32) -> u32 {
+        self.entry(Leaf::Parameter as u8, &[number])
+    }
+
+    fn data(&mut self, number: u32) -> u32 {
+        self.entry(Leaf::Data as u8, &[number])
+    }
+
+    fn constant(&mut self, value: f64) -> u32 {
+        self.constants.push(value);
+        self.entry(Leaf::Constant as u8, &[self.constants.len() as u32 - 1])
+    }
+
+    fn apply(&mut self, op: Op, operands: &[u32]) -> u32 {
+        self.entry(op as u8, operands)
+    }
+
+    fn tape(self, outputs: Vec<u32>, parameters: u32, data: u32) -> Tape {
+        Tape::new(self.ops, self.operands, self.constants, outputs, parameters, data).unwrap()
+    }
+}
+
+/// A model of one array and one kind of residual.
+fn model(dim: u32, count: u32, manifold: Manifold, slots: Vec<u32>, indices: Vec<u32>, data: Vec<f64>, tape: Tape) -> Model {
+    let array = ArrayInfo { name: "x".to_owned(), dim, count, offset: 0, manifold };
+    let instances = (indices.len() / slots.len()) as u32;
+    let outputs = tape.outputs().len() as u32;
+    let rows = instances * outputs;
+    let recipe = Recipe {
+        block: 0,
+        instances: (0..instances).collect(),
+        rows: (0..instances).map(|instance| instance * outputs).collect(),
+        slots,
+        indices,
+        data_columns: data.len() as u32 / instances,
+        data,
+        tape,
+    };
+    let batches = vec![recipe.into_batch(std::slice::from_ref(&array)).unwrap()];
+    let loss = LossParameters::squared();
+    let block = BlockInfo { name: "r".to_owned(), instances, first_row: 0, rows, weight: 1.0, loss, enabled: true };
+    Model { arrays: vec![array], blocks: vec![block], batches, num_params: dim * count, num_residuals: rows }
+}
+
+/// A small multiplicative congruential generator (Lehmer; Park and Miller 1988): the same numbers every run.
+struct Random(u64);
+
+impl Random {
+    fn uniform(&mut self, low: f64, high: f64) -> f64 {
+        self.0 = self.0 * 48_271 % 0x7fff_ffff;
+        f64::from((low + (high - low) * (self.0 as f64 / 0x7fff_ffff as f64)) as f32)
+    }
+}
+
+/// 10(x₁ − x₀²), 1 − x₀.
+fn rosenbrock() -> Model {
+    let mut r = Recorder::default();
+    let (x, y) = (r.parameter(0), r.parameter(1));
+    let square = r.apply(Op::Mul, &[x, x]);
+    let valley = r.apply(Op::Sub, &[y, square]);
+    let ten = r.constant(10.0);
+    let first = r.apply(Op::Mul, &[ten, valley]);
+    let one = r.constant(1.0);
+    let second = r.apply(Op::Sub, &[one, x]);
+    let tape = r.tape(vec![first, second], 2, 0);
+    model(2, 1, Manifold::Euclidean, vec![0], vec![0], Vec::new(), tape)
+}
+
+/// Springs of rest length 1 on a grid: each vertex with its right, lower and lower-right neighbour.
+fn springs(side: u32) -> Model {
+    let (mut from, mut to) = (Vec::new(), Vec::new());
+    for i in 0..side {
+        for j in 0..side {
+            for (di, dj) in [(0, 1), (1, 0), (1, 1)] {
+                if i + di < side && j + dj < side {
+                    from.push(i * side + j);
+                    to.push((i + di) * side + j + dj);
+                }
+            }
+        }
+    }
+    let mut r = Recorder::default();
+    let ends: Vec<u32> = (0..6).map(|number| r.parameter(number)).collect();
+    let squares: Vec<u32> = (0..3)
+        .map(|k| {
+            let difference = r.apply(Op::Sub, &[ends[k], ends[k + 3]]);
+            r.apply(Op::Mul, &[difference, difference])
+        })
+        .collect();
+    let sum = r.apply(Op::Add, &[squares[0], squares[1]]);
+    let sum = r.apply(Op::Add, &[sum, squares[2]]);
+    let length = r.apply(Op::Sqrt, &[sum]);
+    let rest = r.constant(1.0);
+    let residual = r.apply(Op::Sub, &[length, rest]);
+    let tape = r.tape(vec![residual], 6, 0);
+    let indices = from.into_iter().chain(to).collect();
+    model(3, side * side, Manifold::Euclidean, vec![0, 0], indices, Vec::new(), tape)
+}
+
+fn scattered(numbers: u32) -> Vec<f64> {
+    let mut random = Random(17);
+    (0..numbers).map(|_| random.uniform(0.0, 10.0)).collect()
+}
+
+async fn context() -> Context {
+    Context::create(None, None).await.expect("a WebGPU device: these tests need one")
+}
+
+async fn on_gpu(context: &Context, model: Model, x: &[f64]) -> Functions {
+    let engine = GpuEngine::new(context.clone(), &model, None).await.unwrap();
+    Functions::new(model, Engine::Gpu(Box::new(engine)), x.to_vec()).unwrap()
+}
+
+fn on_cpu(model: Model, x: &[f64]) -> Functions {
+    Functions::new(model, Engine::Cpu(CpuEngine::new()), x.to_vec()).unwrap()
+}
+
+#[derive(Default)]
+struct Heard {
+    iterations: Vec<IterationSummary>,
+    stop_at: Option<u32>,
+}
+
+impl Listener for Heard {
+    fn iteration(&mut self, summary: &IterationSummary) -> bool {
+        self.iterations.push(*summary);
+        self.stop_at.is_some_and(|stop| summary.iteration >= stop)
+    }
+
+    fn aborted(&mut self) -> bool {
+        false
+    }
+}
+
+fn options() -> LevenbergMarquardtOptions {
+    LevenbergMarquardtOptions::defaults(Arithmetic::SINGLE)
+}
+
+async fn solve(functions: &mut Functions, options: &LevenbergMarquardtOptions) -> Solution {
+    let mut heard = Heard::default();
+    let solution = minimise_on_device(functions, options, true, &mut heard).await.unwrap();
+    assert_eq!(heard.iterations, solution.summary.history, "every iteration is heard of, in order");
+    for (number, iteration) in solution.summary.history.iter().enumerate() {
+        assert_eq!(iteration.iteration as usize, number);
+    }
+    for iteration in &solution.summary.history {
+        console_log!(
+            "{:3} {:.8} {:.3e} g {:.3e} d {:.3e} {} l {:.1e} gain {:.3} pcg {:?}",
+            iteration.iteration,
+            iteration.cost,
+            iteration.cost_change,
+            iteration.gradient_max_norm,
+            iteration.step_norm,
+            iteration.accepted,
+            iteration.damping.unwrap(),
+            iteration.gain_ratio.unwrap_or(f64::NAN),
+            iteration.linear_iterations
+        );
+    }
+    console_log!("{:?}: {}", solution.summary.termination, solution.summary.message);
+    solution
+}
+
+#[wasm_bindgen_test]
+async fn rosenbrock_is_solved() {
+    let mut functions = on_gpu(&context().await, rosenbrock(), &[-1.2, 1.0]).await;
+    let solution = solve(&mut functions, &options()).await;
+    // The minimum is 0 at (1, 1): f32 residuals of 1e-7 are what is left.
+    assert!(solution.x.iter().all(|x| (x - 1.0).abs() < 1e-5), "{:?}", solution.x);
+    assert!(solution.summary.success());
+    assert_eq!(functions.values(), solution.x);
+    assert!((solution.summary.initial_cost - 12.1).abs() < 1e-5);
+}
+
+#[wasm_bindgen_test]
+async fn a_grid_of_springs_goes_the_way_of_the_cpu() {
+    let model = springs(40);
+    let x = scattered(model.num_params);
+    let steps = LevenbergMarquardtOptions {
+        linear_tolerance: 0.0,
+        max_linear_iterations: 10,
+        linear_solver: Some(residua::linear::Kind::Pcg),
+        ..options()
+    };
+    let mut steps = steps;
+    steps.solve.max_iterations = 6;
+    let device = solve(&mut on_gpu(&context().await, model.clone(), &x).await, &steps).await;
+    let mut heard = Heard::default();
+    let host = minimise_least_squares(&mut on_cpu(model, &x), &steps, &mut heard).await.unwrap();
+    assert_eq!(device.summary.history.len(), host.summary.history.len());
+    for (a, b) in device.summary.history.iter().zip(&host.summary.history) {
+        console_log!("{} {} {}", a.iteration, a.cost, b.cost);
+        assert_eq!(a.accepted, b.accepted);
+        // Rounding of f32, raised by ten iterations of conjugate gradients, step after step.
+        assert!((a.cost - b.cost).abs() <= 1e-4 * b.cost, "{}: {} {}", a.iteration, a.cost, b.cost);
+    }
+}
