@@ -58,7 +58,15 @@ impl Recorder {
 }
 
 /// A model of one array and one kind of residual.
-fn model(dim: u32, count: u32, manifold: Manifold, slots: Vec<u32>, indices: Vec<u32>, data: Vec<f64>, tape: Tape) -> Model {
+fn model(
+    dim: u32,
+    count: u32,
+    manifold: Manifold,
+    slots: Vec<u32>,
+    indices: Vec<u32>,
+    data: Vec<f64>,
+    tape: Tape,
+) -> Model {
     let array = ArrayInfo { name: "x".to_owned(), dim, count, offset: 0, manifold };
     let instances = (indices.len() / slots.len()) as u32;
     let outputs = tape.outputs().len() as u32;

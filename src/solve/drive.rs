@@ -49,7 +49,8 @@ pub fn arithmetic_of(functions: &Functions) -> Arithmetic {
     if functions.engine().is_single_precision() { Arithmetic::SINGLE } else { Arithmetic::DOUBLE }
 }
 
-/// Minimises an objective of the functions by L-BFGS from their current parameters, which become the solution.
+/// Minimises an objective of the functions by L-BFGS from their current parameters, which become the solution. Without `read_back` those that
+/// a GPU moved stay on it, and the solution's `x` is empty.
 ///
 /// # Errors
 /// `non-finite` naming the residual if the start is not finite; `invalid-argument` for blocks on a manifold, which this solver does
@@ -57,9 +58,11 @@ pub fn arithmetic_of(functions: &Functions) -> Arithmetic {
 pub async fn minimise(
     functions: &mut Functions,
     options: &LbfgsOptions,
+    read_back: bool,
     listener: &mut dyn Listener,
 ) -> Result<Solution> {
     let began = now_ms();
+    functions.bring_values().await?;
     functions.bring_values().await?;
     if let Some(array) = functions.model().arrays.iter().find(|array| array.manifold != Manifold::Euclidean) {
         return Err(Error::invalid_argument(format!(
@@ -80,8 +83,10 @@ pub async fn minimise(
     let constant: Vec<u8> = functions.constant().iter().map(|&constant| u8::from(constant)).collect();
     let (lower, upper) = functions.bounds().unwrap_or_default();
     let feasible = FeasibleSet::new(constant.len(), &constant, lower, upper, arithmetic)?;
+    #[cfg(not(target_arch = "wasm32"))]
+    let _ = read_back;
     #[cfg(target_arch = "wasm32")]
-    if let Some(solution) = minimise_on_device(functions, &feasible, options, listener, began).await? {
+    if let Some(solution) = minimise_on_device(functions, &feasible, options, read_back, listener, began).await? {
         return Ok(solution);
     }
     let mut solver = Lbfgs::new(functions.values().to_vec(), feasible, options, arithmetic)?;
@@ -108,6 +113,7 @@ async fn minimise_on_device(
     functions: &mut Functions,
     feasible: &FeasibleSet,
     options: &LbfgsOptions,
+    read_back: bool,
     listener: &mut dyn Listener,
     began: f64,
 ) -> Result<Option<Solution>> {
@@ -116,24 +122,27 @@ async fn minimise_on_device(
     }
     let mut start = functions.values().to_vec();
     let preamble = feasible.admit(&mut start, Arithmetic::SINGLE)?;
-    let outcome =
-        device_lbfgs::minimise(functions, feasible, (&start, &preamble), options, true, listener, began).await;
-    let outcome = match outcome {
-        Ok(Some(outcome)) => outcome,
+    let outcome = device_lbfgs::minimise(functions, feasible, (&start, &preamble), options, listener, began).await;
+    let summary = match outcome {
+        Ok(Some(summary)) => summary,
         Ok(None) => return Ok(None),
         Err(error) => {
             let _ = functions.engine().publish(functions.values());
             return Err(error);
         }
     };
-    if outcome.summary.failed_at_start() {
+    if summary.failed_at_start() {
+        let _ = functions.engine().publish(functions.values());
         return Err(functions.non_finite_error(&start).await?);
     }
-    let mut x = outcome.x.unwrap_or_default();
-    // Constants stay as they are, to the last bit.
-    x.iter_mut().enumerate().filter(|(i, _)| feasible.is_constant(*i)).for_each(|(i, x)| *x = start[i]);
-    functions.set_values(x.clone())?;
-    Ok(Some(Solution { x, summary: outcome.summary, details: Details::default() }))
+    functions.leave_on_device();
+    let x = if read_back {
+        functions.bring_values().await?;
+        functions.values().to_vec()
+    } else {
+        Vec::new()
+    };
+    Ok(Some(Solution { x, summary, details: Details::default() }))
 }
 
 /// Evaluates where the solver asks until it is done.

@@ -11,7 +11,7 @@ use crate::clock::now_ms;
 use crate::error::{Error, ErrorCode, Result};
 use crate::functions::gpu::GpuEngine;
 use crate::functions::layout::single_precision;
-use crate::functions::{Engine, Functions, Objective};
+use crate::functions::{Functions, Objective};
 use crate::gpu::{Buffer, BufferRequest, CommandList, Pipeline, PipelineRequest, Prepared, Submission};
 use crate::solve::arithmetic::Precision;
 use crate::solve::convergence;
@@ -28,32 +28,21 @@ const MOST_PAIRS: u32 = 128;
 /// Batches on their way at most: one runs while the one before it is read.
 const IN_FLIGHT: usize = 2;
 
-/// A run that has ended.
-#[derive(Debug)]
-pub struct Outcome {
-    /// The solution, in f32, unless it stays on the device.
-    pub x: Option<Vec<f64>>,
-    /// The run.
-    pub summary: SolveSummary,
-}
-
-/// Minimises an objective on the device from `start`, which is feasible and starts a message with `preamble`. The solution is where the
-/// application sees the parameters, and comes back with `read_back`. `None` where the device does not take the problem: the cost of long
-/// sums needs the host, and so does a history that is too long.
+/// Minimises an objective on the device from `start`, which is feasible and starts a message with `preamble`. The solution is left where the
+/// application sees the parameters. `None` where the device does not take the problem: the cost of long sums needs the host, and so
+/// does a history that is too long.
 ///
 /// # Errors
 /// What the device fails with.
 pub async fn minimise(
     functions: &mut Functions,
     feasible: &FeasibleSet,
-    start: (&[f64], &str),
+    (start, preamble): (&[f64], &str),
     options: &LbfgsOptions,
-    read_back: bool,
     listener: &mut dyn Listener,
     began: f64,
-) -> Result<Option<Outcome>> {
-    let (model, engine) = functions.parts_mut();
-    let Engine::Gpu(engine) = engine else { return Ok(None) };
+) -> Result<Option<SolveSummary>> {
+    let Some((engine, model)) = functions.on_device() else { return Ok(None) };
     let needs_host = options.objective == Objective::LeastSquares && model.batches.iter().any(Batch::has_addends);
     let shape = Shape {
         count: model.num_params,
@@ -72,12 +61,13 @@ pub async fn minimise(
         Err(error) if error.code == ErrorCode::OutOfMemory => return Ok(None),
         other => other?,
     };
-    run.upload(engine, feasible, start.0, options)?;
-    let mut told = Told { options, preamble: start.1, history: Vec::new(), state: Vec::new(), stop: None, began };
+    run.upload(engine, feasible, start, options)?;
+    let mut told = Told { options, preamble, history: Vec::new(), state: Vec::new(), stop: None, began };
     run.go(engine, &mut told, listener).await?;
-    let summary = told.summary();
-    let x = run.finish(engine, told.has_lowest() && !told.stays(), read_back).await?;
-    Ok(Some(Outcome { x, summary }))
+    if told.has_lowest() && !told.stays() {
+        run.return_to_lowest(engine).await?;
+    }
+    Ok(Some(told.summary()))
 }
 
 /// The buffers and bound lists of a run.
@@ -172,23 +162,15 @@ impl Run {
         }
     }
 
-    /// Puts the lowest point seen where the application sees it, if it is not there, and brings it back.
-    async fn finish(&self, engine: &GpuEngine, lowest: bool, read_back: bool) -> Result<Option<Vec<f64>>> {
-        if !lowest && !read_back {
-            return Ok(None);
-        }
+    /// Puts the lowest point seen where the application sees it.
+    async fn return_to_lowest(&self, engine: &GpuEngine) -> Result<()> {
         let mut list = CommandList::new();
-        let point = list.buffer("the point", self.shape.bytes(Place::Point));
-        let vectors = list.buffer("vectors", self.shape.bytes(Place::Vectors));
-        if lowest {
-            let from = list.whole(vectors).part(self.shape.lowest(), self.shape.bytes(Place::Point));
-            list.copy(from, point, 0);
-        }
-        let from = list.whole(point);
-        let back = read_back.then(|| list.download(from));
-        let buffers = [self.buffer(Place::Point)?.clone(), self.buffer(Place::Vectors)?.clone()];
-        let downloads = engine.context().prepare(&list, &buffers, &[]).await?.run(&[]).await?;
-        Ok(back.map(|back| downloads.reals(back).iter().copied().map(f64::from).collect()))
+        let [vectors, point] = [Place::Vectors, Place::Point].map(|place| list.buffer("", self.shape.bytes(place)));
+        let from = list.whole(vectors).part(self.shape.lowest(), self.shape.bytes(Place::Point));
+        list.copy(from, point, 0);
+        let buffers = [self.buffer(Place::Vectors)?.clone(), self.buffer(Place::Point)?.clone()];
+        engine.context().prepare(&list, &buffers, &[]).await?.run(&[]).await?;
+        Ok(())
     }
 }
 

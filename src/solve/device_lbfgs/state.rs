@@ -210,8 +210,8 @@ impl Places {
         for (name, value) in numbers {
             writeln!(text, "const {name} = {}.0;", value as i32).expect("writing to a string can't fail");
         }
-        // Beyond it f32 has no number left for twice as much.
-        text + "const LARGEST_NUMBER = 1e38;\n"
+        // Sums over a workgroup go four at a time. Beyond that number f32 has none left for twice as much.
+        text + "const MOST_SUMS = 4u;\nconst LARGEST_NUMBER = 1e38;\n"
     }
 }
 
