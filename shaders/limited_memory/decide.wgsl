@@ -323,18 +323,20 @@ fn gram(row: u32, column: u32) -> u32 {
 
 // The product of a vector of the history with the combination so far.
 fn product(row: u32, lane: u32, count: u32, of_gradient: vec2<f32>) -> vec2<f32> {
-    var sum = vec2<f32>();
     if lane < count {
-        sum = product_of_pairs(weights[lane], pair_at(gram(row, lane)));
+        pairs[lane] = product_of_pairs(weights[lane], pair_at(gram(row, lane)));
     }
-    if lane == 0u {
-        sum = sum_of_pairs(sum, product_of_pairs(of_gradient, pair_at(PRODUCTS_WITH_GRADIENT + 2u * row)));
-    }
-    put_addend(0u, lane, sum);
-    add_over_workgroup(lane, 1u);
-    let total = total_of(0u);
     workgroupBarrier();
-    return total;
+    // Few terms: one thread is as quick as many that wait for each other.
+    var sum = vec2<f32>();
+    if lane == 0u {
+        sum = product_of_pairs(of_gradient, pair_at(PRODUCTS_WITH_GRADIENT + 2u * row));
+        for (var k = 0u; k < count; k++) {
+            sum = sum_of_pairs(sum, pairs[k]);
+        }
+    }
+    workgroupBarrier();
+    return sum;
 }
 
 // The slot of a pair by its age; the newest has age 0.

@@ -115,7 +115,7 @@ impl Figures {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(target_arch = "wasm32")))]
 mod tests {
     use super::*;
     use naga::valid::{Capabilities, ValidationFlags, Validator};
