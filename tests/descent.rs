@@ -377,7 +377,7 @@ async fn a_run_repeats_bit_for_bit_on_a_device() {
 
 #[wasm_bindgen_test]
 async fn several_hundred_thousand_parameters_are_solved_for_on_the_device() {
-    let count = 100_000;
+    let count = 70_000;
     let start = Random::many(77, 3 * count, 0.0, 10.0);
     let [mut gpu, mut cpu] = both(springs(count as u32), &start).await;
     let mut options = options(&gpu, 4, 0.0);

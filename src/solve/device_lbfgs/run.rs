@@ -139,8 +139,9 @@ impl Run {
             if now_ms() - told.began >= told.options.solve.max_time_ms {
                 told.stop.get_or_insert(Termination::MaxTime);
             }
-            // The start takes a round, too. What may be over is not added to before it is known.
-            let left = told.options.solve.max_iterations.saturating_add(1).saturating_sub(submitted);
+            // The start takes a round, too, and some iterations take two. What may be over is not added to before it is known.
+            let most = told.options.solve.max_iterations;
+            let left = most.saturating_add(most / 4 + 1).saturating_sub(submitted);
             let wanted = !told.is_over() && (left > 0 || waiting.is_empty());
             if wanted && waiting.len() < IN_FLIGHT {
                 let rounds = schedule.next(left);
