@@ -13,6 +13,9 @@ use crate::table::Table;
 /// Workgroups of a layer, at most: one more kernel sums what each of them brings.
 const MOST_WORKGROUPS: u32 = 256;
 
+/// Coordinates a thread has, at least: workgroups that only add up their threads' sums are not worth their barriers.
+const LEAST_COORDINATES: u32 = 8;
+
 /// Threads of a workgroup.
 const THREADS: u32 = 256;
 
@@ -73,7 +76,7 @@ impl Shape {
     }
 
     fn groups(self) -> u32 {
-        self.count.div_ceil(THREADS).clamp(1, MOST_WORKGROUPS)
+        self.count.div_ceil(THREADS * LEAST_COORDINATES).clamp(1, MOST_WORKGROUPS)
     }
 
     /// Bytes of a buffer of the solver's own.
