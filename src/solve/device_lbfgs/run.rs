@@ -118,7 +118,7 @@ impl Run {
         context.write(self.buffer(Place::Figures)?, 0, bytemuck::cast_slice(&self.figures))?;
         if self.shape.limited {
             // Infinity is the largest number here, and a lower limit above the upper one says constant.
-            let within = |bound: f64| (bound as f32).max(-f32::MAX).min(f32::MAX);
+            let within = |bound: f64| (bound as f32).clamp(-f32::MAX, f32::MAX);
             let limits = (0..start.len()).flat_map(|i| {
                 let (lower, upper) = feasible.bounds_of(i);
                 if feasible.is_constant(i) { [1.0, -1.0] } else { [within(lower), within(upper)] }
