@@ -332,11 +332,12 @@ impl Run<'_> {
             while stopped.is_none() && underway.len() < IN_FLIGHT {
                 let steps_underway: u32 = underway.iter().map(|one| schedule.steps_of(one.batch)).sum();
                 let known = self.history.last().map_or(0, |last| last.iteration);
-                let left = solve.max_iterations.saturating_sub(known + steps_underway);
+                let done = known + steps_underway;
+                let left = solve.max_iterations.saturating_sub(done);
                 if left == 0 && submitted && !underway.is_empty() {
                     break;
                 }
-                let batch = schedule.next(left);
+                let batch = schedule.next(done, left);
                 let submission = made.submit(functions, batch, !submitted)?;
                 submitted = true;
                 underway.push_back(Underway { submission, batch });
