@@ -65,7 +65,7 @@ pub async fn minimise_on_device(
     listener: &mut dyn Listener,
 ) -> Result<Solution> {
     let began = now_ms();
-    let constrained = is_constrained(functions);
+    let constrained = functions.is_constrained();
     let curved = functions.model().arrays.iter().any(|array| array.manifold != Manifold::Euclidean);
     // Where nothing holds the parameters, the start is where they are: on the device already.
     let start = if constrained || curved {
@@ -114,12 +114,6 @@ pub async fn minimise_on_device(
     keep(functions, made);
     let linear_solver = "pcg: on the device".to_owned();
     Ok(Solution { x, summary, details: Details { linear_solver, times: vec![("setup", setup)], untouched } })
-}
-
-/// Whether any parameter is constant or bounded.
-fn is_constrained(functions: &Functions) -> bool {
-    let (lower, upper) = functions.bounds().unwrap_or_default();
-    functions.constant().contains(&true) || lower.iter().chain(upper).any(|bound| bound.is_finite())
 }
 
 /// The engine and its model.
