@@ -12,6 +12,7 @@ use crate::error::{Error, Result};
 use crate::graph::NodeId;
 
 mod body;
+pub mod gathered;
 mod import;
 mod literal;
 mod operation;
