@@ -237,18 +237,22 @@ impl Made {
     }
 
     /// Submits a batch.
-    fn submit(&self, functions: &mut Functions, batch: Batch, first: bool) -> Result<Submission> {
+    async fn submit(&self, functions: &mut Functions, batch: Batch, first: bool) -> Result<Submission> {
+        let (engine, _) = engine(functions)?;
+        let context = engine.context().clone();
         let mut pieces: Vec<&Prepared> = Vec::new();
         if first {
             pieces.extend([&self.start, &self.head]);
         }
-        for _ in 0..batch.units {
+        for unit in 0..batch.units {
+            if unit > 0 && unit % batch.at_a_time == 0 {
+                context.submit_in_turn(&std::mem::take(&mut pieces))?.finish().await?;
+            }
             pieces.extend(std::iter::repeat_n(&self.iteration, batch.iterations as usize));
             pieces.extend([&self.tail, &self.head]);
         }
         pieces.push(&self.read);
-        let (engine, _) = engine(functions)?;
-        engine.context().submit_in_turn(&pieces)
+        context.submit_in_turn(&pieces)
     }
 }
 
@@ -332,7 +336,7 @@ impl Run<'_> {
                     break;
                 }
                 let batch = schedule.next(done, left);
-                let submission = made.submit(functions, batch, !submitted)?;
+                let submission = made.submit(functions, batch, !submitted).await?;
                 submitted = true;
                 underway.push_back(Underway { submission, batch });
             }

@@ -6,8 +6,8 @@
 /// Milliseconds a batch takes at most, where that leaves few enough read-backs.
 const SHORT_BATCH: f64 = 30.0;
 
-/// Milliseconds a batch never exceeds, as far as a unit's time is known.
-const LONG_BATCH: f64 = 1000.0;
+/// Milliseconds that a submission takes at most, as far as units can be divided: browsers and systems end those that take seconds.
+const SUBMISSION: f64 = 100.0;
 
 /// So many steps are read back in at most [`BATCHES`] batches.
 const STEPS: u32 = 20;
@@ -45,6 +45,8 @@ pub struct Batch {
     pub units: u32,
     /// Iterations of conjugate gradients in each unit.
     pub iterations: u32,
+    /// Units that are submitted at a time.
+    pub at_a_time: u32,
 }
 
 impl Schedule {
@@ -67,15 +69,16 @@ impl Schedule {
         let units = match self.unit {
             None => doubled,
             Some(unit) => {
-                let fitting = |most: f64| (most / unit.max(1e-3)) as u32;
-                doubled.min(fitting(SHORT_BATCH)).max(least.min(fitting(LONG_BATCH))).max(1)
+                let fitting = (SHORT_BATCH / unit.max(1e-3)) as u32;
+                doubled.min(fitting).max(least)
             }
         };
         let wanted = steps_left.max(1).saturating_mul(self.units_per_step);
         let units = units.saturating_mul(self.units_per_step).clamp(1, wanted.min(MOST_UNITS));
         self.batches += 1;
         self.last = units.div_ceil(self.units_per_step);
-        Batch { units, iterations: self.iterations }
+        let at_a_time = self.unit.map_or(units, |unit| (SUBMISSION / unit.max(1e-3)) as u32).clamp(1, units);
+        Batch { units, iterations: self.iterations, at_a_time }
     }
 
     /// How many steps a batch makes, as far as is known.
@@ -117,15 +120,25 @@ mod tests {
     }
 
     #[test]
-    fn twenty_steps_take_at_most_five_batches_unless_they_are_very_long() {
-        for unit in [0.1, 1.5, 10.0, 100.0, 199.0] {
+    fn twenty_steps_take_at_most_five_batches() {
+        for unit in [0.1, 1.5, 10.0, 100.0, 3000.0] {
             let sizes = batches(20, unit);
             assert!(sizes.len() <= 5, "{unit} ms: {sizes:?}");
             assert_eq!(sizes.iter().sum::<u32>(), 20);
         }
-        let sizes = batches(20, 400.0);
-        assert!(sizes[2..].iter().all(|&units| units <= 2), "{sizes:?}");
-        assert!(batches(20, 1500.0)[2..].iter().all(|&units| units == 1));
+    }
+
+    #[test]
+    fn long_batches_are_submitted_in_parts() {
+        let mut schedule = Schedule::new(10, true);
+        let first = schedule.next(0, 20);
+        assert_eq!(first.at_a_time, first.units, "nothing is known of the first");
+        for (unit, at_a_time) in [(1.0, 5), (40.0, 2), (500.0, 1)] {
+            let mut schedule = schedule.clone();
+            schedule.observe(first, unit * f64::from(first.units), 10);
+            let batch = schedule.next(2, 18);
+            assert_eq!(batch.at_a_time, at_a_time.min(batch.units), "{unit} ms");
+        }
     }
 
     #[test]
@@ -139,7 +152,7 @@ mod tests {
     fn iterations_of_a_unit_follow_those_that_were_counted() {
         let mut schedule = Schedule::new(100, false);
         let first = schedule.next(0, 50);
-        assert_eq!(first, Batch { units: FIRST, iterations: FIRST_ITERATIONS });
+        assert_eq!(first, Batch { units: FIRST, iterations: FIRST_ITERATIONS, at_a_time: FIRST });
         for (linear, iterations) in [(5, 8), (9, 16), (40, 64), (100, 64), (1, 1)] {
             schedule.observe(first, 1.0, linear);
             assert_eq!(schedule.next(0, 50).iterations, iterations, "{linear}");
@@ -147,6 +160,6 @@ mod tests {
         // A step of 100 iterations takes two units of 64.
         schedule.observe(first, 1.0, 100);
         assert!(schedule.next(0, 1).units == 2);
-        assert_eq!(Schedule::new(10, true).next(0, 1), Batch { units: 1, iterations: 10 });
+        assert_eq!(Schedule::new(10, true).next(0, 1), Batch { units: 1, iterations: 10, at_a_time: 1 });
     }
 }
