@@ -19,6 +19,7 @@ use super::vector::{dot, max_norm, norm};
 use crate::decimal;
 use crate::error::{Error, Result};
 use crate::functions::Evaluation;
+use crate::list::Listed;
 
 /// What [`Lbfgs::next`] asks for or tells.
 #[derive(Clone, Copy, Debug)]
@@ -125,7 +126,7 @@ impl Lbfgs {
         Ok(Lbfgs {
             options: options.clone(),
             arithmetic,
-            frozen: (0..n).map(|i| feasible.is_constant(i)).collect(),
+            frozen: (0..n).map(|i| feasible.is_constant(i)).list(),
             feasible,
             trial: sample(start.clone()),
             stored: sample(start.clone()),

@@ -10,6 +10,7 @@ use std::rc::Rc;
 use crate::codegen::{Element, Function, Kernel, Load, Store};
 use crate::error::{Error, Result};
 use crate::graph::NodeId;
+use crate::list::Listed;
 
 mod body;
 mod import;
@@ -249,7 +250,7 @@ fn instance_code(kernel: &Kernel, total: Option<NodeId>, imports: &mut Imports, 
         .chain(kernel.buffers.iter().map(|buffer| buffer.name))
         .chain(kernel.calls.iter().map(|call| call.function.name));
     let names = Names::with_reserved(reserved);
-    let roots: Vec<NodeId> = kernel.stores.iter().map(|store| store.node).chain(total).collect();
+    let roots: Vec<NodeId> = kernel.stores.iter().map(|store| store.node).chain(total).list();
     let mut body = Body::new(kernel.graph.graph(), Inputs::Loads(kernel), imports, names, indent, &roots);
     if stores_overwrite_loads(kernel) {
         for root in &roots {

@@ -18,6 +18,7 @@ use crate::clock::now_ms;
 use crate::error::Result;
 use crate::functions::LeastSquares;
 use crate::linear::{Blocks, LinearSolver, PcgOptions, SparseMatrix, System};
+use crate::list::Listed;
 
 pub mod ending;
 pub mod retraction;
@@ -310,7 +311,7 @@ impl LevenbergMarquardt {
             self.gradient_norm = gradient_norm;
         }
         let scaled = |diagonal: &f64| self.damping.lambda * clamped(*diagonal);
-        let damping: Vec<f64> = self.diagonal.iter().map(scaled).collect();
+        let damping: Vec<f64> = self.diagonal.iter().map(scaled).list();
         let LinearSystems { row_offsets, col_indices, blocks, solver } = &mut self.systems;
         let system = System {
             jacobian: jacobian(self.point.len(), row_offsets, col_indices, &self.model.entries),
