@@ -331,3 +331,73 @@ fn engine_scale(lists: &Lists) -> usize {
     let (_, bytes, _) = lists.memory.iter().find(|(known, ..)| *known == Some(Memory::Curvature)).unwrap();
     *bytes as usize / 4 / PARAMETERS
 }
+
+/// A chain of springs long enough, and light enough, for its product to be gathered at once.
+fn chain() -> (Model, Vec<f64>) {
+    let (vertices, springs) = (1500u32, 1499u32);
+    let arrays = vec![array("vertices", 3, vertices, 0, Manifold::Euclidean)];
+    let recipe = Recipe {
+        block: 0,
+        instances: (0..springs).collect(),
+        rows: (0..springs).collect(),
+        slots: vec![0, 0],
+        indices: (0..springs).chain((0..springs).map(|spring| spring + 1)).collect(),
+        data_columns: 1,
+        data: vec![0.5; springs as usize],
+        tape: spring(),
+    };
+    let batches = vec![recipe.into_batch(&arrays).unwrap()];
+    let blocks = vec![block("springs", springs, 0, springs, ("cauchy", 0.8))];
+    let model = Model { arrays, blocks, batches, num_params: 3 * vertices, num_residuals: springs };
+    let x = (0..3 * vertices).map(|i| f64::from((1.7 * f64::from(i)).sin() as f32)).collect();
+    (model, x)
+}
+
+#[wasm_bindgen_test]
+async fn a_product_that_is_gathered_at_once_is_the_product() {
+    let (model, x) = chain();
+    let mut cpu = Functions::new(model.clone(), Engine::Cpu(CpuEngine::new()), x.clone()).unwrap();
+    let linearised = cpu.linearise(&x).await.unwrap();
+    let pattern = cpu.tangent_pattern().unwrap();
+    let p: Vec<f64> = (0..x.len()).map(|i| f64::from((0.3 * i as f64).cos() as f32)).collect();
+    let (mut expected, mut square) = (vec![0.0; x.len()], 0.0);
+    for row in 0..model.num_residuals as usize {
+        let entries = pattern.row_offsets[row] as usize..pattern.row_offsets[row + 1] as usize;
+        let column = |entry: usize| pattern.col_indices[entry] as usize;
+        let image: f64 = entries.clone().map(|entry| linearised.entries[entry] * p[column(entry)]).sum();
+        square += image * image;
+        entries.for_each(|entry| expected[column(entry)] += linearised.entries[entry] * image);
+    }
+
+    let context = Context::create(None, None).await.expect("a WebGPU device: these tests need one");
+    let mut engine = GpuEngine::new(context.clone(), &model, None).await.unwrap();
+    engine.refresh(&model).await.unwrap();
+    let mut lists = Lists::default();
+    let [at, vector, gradient, product] = ["x", "p", "g", "q"].map(|name| lists.own(name, x.len()));
+    let gate = lists.own("gate", 4);
+    let recorded = engine.normal(&model);
+    recorded.linearise(&mut lists, at, gradient, gate).unwrap();
+    let sums = recorded.product(&mut lists, vector, product, gate).unwrap();
+    assert!(lists.programs.iter().any(|(program, _)| matches!(program, Program::Gathered(..))));
+    let (sums, product) = (lists.list.download(sums.slice), lists.list.download(product));
+    let mut buffers = Vec::new();
+    for (memory, bytes, _) in &lists.memory {
+        buffers.push(match memory {
+            Some(memory) => engine.buffer(&model, *memory).await.unwrap(),
+            None => context.allocate(&[BufferRequest::storage("own", *bytes)]).await.unwrap().remove(0),
+        });
+    }
+    let programs: Vec<Program> = lists.programs.iter().map(|(program, _)| *program).collect();
+    let pipelines = engine.pipelines(&programs).await.unwrap();
+    for (buffer, numbers) in buffers.iter().zip([&x, &p]) {
+        let numbers: Vec<f32> = numbers.iter().map(|&number| number as f32).collect();
+        context.write(buffer, 0, bytemuck::cast_slice(&numbers)).unwrap();
+    }
+    context.write(&buffers[4], 0, bytemuck::cast_slice(&[1u32, 0, 0, 0])).unwrap();
+    let prepared = context.prepare(&lists.list, &buffers, &pipelines).await.unwrap();
+    let results = prepared.run(&[]).await.unwrap();
+    let reals = |download| results.reals(download).iter().map(|&number| f64::from(number)).collect::<Vec<f64>>();
+    close("gathered product", &reals(product), &expected);
+    close("its sums", &[reals(sums).iter().sum::<f64>()], &[square]);
+    context.dispose();
+}

@@ -160,14 +160,8 @@ fn rotations() -> Draft {
     draft.array(4, Manifold::UnitQuaternion, &[1.0, 0.0, 0.0, 0.0]);
     draft.array(1, Manifold::Angle, &[3.0]);
     draft.array(3, Manifold::UnitVector, &[0.6, 0.8, 0.0]);
-    let axes: [&[f64]; 6] = [
-        &[1.0, 0.0, 0.0],
-        &[0.0, 1.0, 0.0],
-        &[0.0, 0.0, 1.0],
-        &[0.0, -1.0, 0.0],
-        &[1.0, 0.0, 0.0],
-        &[0.0, 0.0, 1.0],
-    ];
+    let axes: [&[f64]; 6] =
+        [&[1.0, 0.0, 0.0], &[0.0, 1.0, 0.0], &[0.0, 0.0, 1.0], &[0.0, -1.0, 0.0], &[1.0, 0.0, 0.0], &[0.0, 0.0, 1.0]];
     draft.block(&[(0, &[0; 3])], &axes, LossParameters::squared(), |g, q, data| {
         // v + 2w(u × v) + 2u × (u × v)
         let cross = |g: &mut residua::graph::Graph, a: &[residua::graph::NodeId], b: &[residua::graph::NodeId]| {

@@ -19,18 +19,12 @@ fn logarithm_mantissa(x: f32) -> f32 {
 // Natural logarithm; -infinity at 0, NaN below.
 fn logarithm(x: f32) -> f32 {
     let bits = bitcast<u32>(x);
-    if (bits & 0x7fffffffu) < 0x00800000u {
-        return -infinity();
-    }
-    if bits > 0x7f800000u {
-        return not_a_number();
-    }
-    if bits == 0x7f800000u {
-        return infinity();
-    }
     let e = f32(logarithm_exponent(x));
     let f = logarithm_mantissa(x) - 1.0;
     let z = f * f;
     let tail = (f * z * logarithm_series(f) + e * 1.4286068e-6) - 0.5 * z;
-    return e * 0.693145751953125 + (f + tail);
+    let value = e * 0.693145751953125 + (f + tail);
+    // Chosen and not branched: see the comparisons of generated code.
+    let beyond = select(not_a_number(), infinity(), bits == 0x7f800000u);
+    return select(select(value, beyond, bits >= 0x7f800000u), -infinity(), (bits & 0x7fffffffu) < 0x00800000u);
 }

@@ -11,8 +11,6 @@ fn vector_norm(x: f32) -> f32 {
 
 // 1 / sqrt x, and 0 at 0 (and among the subnormal numbers, which devices may take for 0); NaN below 0.
 fn inverse_norm(x: f32) -> f32 {
-    if (bitcast<u32>(x) & 0x7fffffffu) < 0x00800000u {
-        return 0.0;
-    }
-    return select(inverseSqrt(x), not_a_number(), x < 0.0);
+    let is_zero = (bitcast<u32>(x) & 0x7fffffffu) < 0x00800000u;
+    return select(select(inverseSqrt(x), not_a_number(), x < 0.0), 0.0, is_zero);
 }

@@ -81,7 +81,8 @@ fn conclude(cost: vec2<f32>, rz: f32, zdz: f32, norm: f32, largest: f32) {
         set_number(FORCING, forcing);
         set_number(NORM, norm);
     }
-    if !finite {
+    // What a step that was not taken has left among the parts of the cost is not the cost.
+    if arrived && !finite {
         end = NON_FINITE;
     } else if end == 0.0 && state[ITERATION] >= state[MOST_ITERATIONS] {
         end = MAX_ITERATIONS;

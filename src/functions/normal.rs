@@ -10,6 +10,7 @@ use crate::batch::least_squares::LocalTable;
 use crate::batch::plan::{Entry, Role};
 use crate::batch::{ArrayInfo, Model};
 use crate::codegen::wgsl::WORKGROUP_SIZE;
+use crate::codegen::wgsl::gathered::Gathered;
 use crate::error::{Error, Result};
 use crate::gpu::shaders::Curvature;
 use crate::gpu::{BindingKind, CommandList, Limits, PipelineId, Slice};
@@ -23,6 +24,12 @@ const MOST_NUMBERS: u32 = 10;
 /// Arrays of fewer blocks have curvature in pairs of a number and its error: many residuals meet in such a block, and its
 /// conditioning is that of the problem.
 pub const FEW_BLOCKS: u32 = 1024;
+
+/// An instance with more blocks than this is not computed for each of them.
+const MOST_BLOCKS_AGAIN: usize = 3;
+
+/// Nor one with more partials than this.
+const MOST_PARTIALS_AGAIN: u32 = 36;
 
 /// Sums up to so many are left to the kernel that needs them.
 const MOST_SUMS: u64 = 1024;
@@ -63,6 +70,8 @@ pub struct Shape {
     passes: Vec<Vec<PassShape>>,
     scratch: [u64; 2],
     clear_figures: u64,
+    /// Figures of the product that is gathered at once, and its workgroups, where that pays.
+    gathered: Option<(u64, u32)>,
 }
 
 /// Figures of a gather pass that writes over, and of its curvature's, adding and not; in units of [`ALIGNMENT`].
@@ -140,6 +149,9 @@ impl Shape {
             }
             shape.passes.push(shapes);
         }
+        shape.gathered = gathered(model, layout)
+            .filter(|_| shape.disjoint)
+            .map(|figures| (layout.add_figures(&figures.words()), figures.workgroups()));
         let lengths = [layout.num_sums(), model.num_params.into(), shape.curvature_len(model.num_params.into())];
         let figures = lengths.map(|length| layout.add_figures(&[length as u32]));
         shape.clear_figures = figures[0];
@@ -155,6 +167,20 @@ impl Shape {
     pub(super) fn scratch_len(&self, which: u32) -> u64 {
         self.scratch[which as usize]
     }
+}
+
+/// The product's dispatch where it is gathered at once: one chunk of instances with few and light blocks of one size, so that computing
+/// a product for each of its blocks costs less than writing it and reading it again.
+fn gathered(model: &Model, layout: &Layout) -> Option<Gathered> {
+    let [chunk] = layout.chunks.as_slice() else { return None };
+    let [pass] = chunk.passes.as_slice() else { return None };
+    let class = &model.batches[chunk.batch].class;
+    let table = LocalTable::of(class);
+    let light = pass.source == Source::Local && pass.destination == Destination::Gradient;
+    let whole = class.block_dims.iter().all(|&dim| dim == pass.dim);
+    let cheap = class.block_dims.len() <= MOST_BLOCKS_AGAIN && table.outputs * table.width <= MOST_PARTIALS_AGAIN;
+    // Few rows are few threads, and sums without compensation.
+    (light && whole && cheap && pass.rows >= FEW_BLOCKS).then(|| Gathered::new(pass.rows, chunk.range.len() as u32))
 }
 
 /// Which of the buffers that recordings clear; their order is that of their figures.
@@ -200,6 +226,13 @@ impl<K: Kernels> Normal<'_, K> {
 
     /// J̃ᵀJ̃p to `q`, without the damping; gives the sums of ‖J̃p‖².
     pub fn product(&self, d: &mut dyn Declare, p: Slice, q: Slice, gate: Slice) -> Result<Sums> {
+        if let Some((figures, workgroups)) = self.layout.normal.gathered
+            && self.overwrites()
+            && self.kernels.plan(self.layout.chunks[0].batch, Entry::Product)?.roles.len() == 3
+            && self.limits.max_storage_buffers_per_shader_stage >= GATHERED_LAYOUT.len() as u32 - 1
+        {
+            return self.gathered_product(d, [p, q, gate], figures, workgroups);
+        }
         if !self.overwrites() {
             self.clear(d, Cleared::Vector, q, gate)?;
         }
@@ -208,6 +241,25 @@ impl<K: Kernels> Normal<'_, K> {
             self.gather(d, number, q, gate)?;
         }
         self.sums(d, Memory::ProductSums, Memory::ProductTotals)
+    }
+
+    fn gathered_product(
+        &self,
+        d: &mut dyn Declare,
+        [p, q, gate]: [Slice; 3],
+        figures: u64,
+        workgroups: u32,
+    ) -> Result<Sums> {
+        let batch = self.layout.chunks[0].batch;
+        let sums = self.memory(d, Memory::ProductSums).part(0, 4 * u64::from(workgroups));
+        let mut bindings = self.bindings(d, 0, Entry::Product, p)?;
+        bindings.extend(self.tables(d, 0, 0));
+        bindings.extend([q, sums, gate, self.figures(d, figures)]);
+        let dim = self.layout.chunks[0].passes[0].dim;
+        let program = Program::Gathered(self.kernels.number(batch), Entry::Product, dim);
+        let pipeline = d.program(program, Entry::Product.name(), &GATHERED_LAYOUT);
+        d.list().dispatch(pipeline, &bindings, [workgroups, 1]);
+        Ok(Sums { slice: sums, count: workgroups, width: 1 })
     }
 
     /// The sums of ‖J̃p‖² alone.
@@ -244,6 +296,32 @@ impl<K: Kernels> Normal<'_, K> {
         self.layout.normal.disjoint && self.layout.chunks.iter().all(|chunk| self.takes_part(chunk))
     }
 
+    /// What the kernel of a chunk is bound to.
+    fn bindings(&self, d: &mut dyn Declare, number: usize, entry: Entry, vector: Slice) -> Result<Vec<Slice>> {
+        let chunk = &self.layout.chunks[number];
+        let plan = self.kernels.plan(chunk.batch, entry)?;
+        let mut bindings = Vec::new();
+        for role in &plan.roles {
+            bindings.push(match role {
+                Role::Parameters | Role::Vector => vector,
+                Role::Indices => self.memory(d, Memory::Indices(number)),
+                Role::Data => self.memory(d, Memory::Data(number)),
+                Role::Uniforms => {
+                    let (start, length) = self.layout.uniforms[chunk.batch];
+                    self.memory(d, Memory::Uniforms).part(start, 4 * length)
+                }
+                Role::Local => self.memory(d, Memory::Local(number)),
+                Role::Seeds
+                | Role::Residuals
+                | Role::AddendValues
+                | Role::LocalGradient
+                | Role::Gradient
+                | Role::Partials => return Err(Error::internal("a kernel of the normal equations evaluates")),
+            });
+        }
+        Ok(bindings)
+    }
+
     fn run(&self, d: &mut dyn Declare, entry: Entry, sums: Memory, vector: Slice, gate: Slice) -> Result<()> {
         let sums = self.memory(d, sums);
         if !self.overwrites() {
@@ -251,32 +329,13 @@ impl<K: Kernels> Normal<'_, K> {
         }
         for number in self.chunks() {
             let chunk = &self.layout.chunks[number];
-            let plan = self.kernels.plan(chunk.batch, entry)?;
-            let mut bindings = Vec::new();
-            for role in &plan.roles {
-                bindings.push(match role {
-                    Role::Parameters | Role::Vector => vector,
-                    Role::Indices => self.memory(d, Memory::Indices(number)),
-                    Role::Data => self.memory(d, Memory::Data(number)),
-                    Role::Uniforms => {
-                        let (start, length) = self.layout.uniforms[chunk.batch];
-                        self.memory(d, Memory::Uniforms).part(start, 4 * length)
-                    }
-                    Role::Local => self.memory(d, Memory::Local(number)),
-                    Role::Seeds
-                    | Role::Residuals
-                    | Role::AddendValues
-                    | Role::LocalGradient
-                    | Role::Gradient
-                    | Role::Partials => return Err(Error::internal("a kernel of the normal equations evaluates")),
-                });
-            }
+            let mut bindings = self.bindings(d, number, entry, vector)?;
             let groups = (chunk.range.len() as u64).div_ceil(WORKGROUP_SIZE.into());
             bindings.push(sums.part(4 * chunk.first_sum, 4 * groups));
             bindings.push(gate);
             bindings.push(self.figures(d, chunk.figures));
             let program = Program::Kernel(self.kernels.number(chunk.batch), entry);
-            let pipeline = d.program(program, entry.name(), &kernel_layout(plan));
+            let pipeline = d.program(program, entry.name(), &kernel_layout(self.kernels.plan(chunk.batch, entry)?));
             d.list().dispatch(pipeline, &bindings, self.limits.split_workgroups(groups)?);
         }
         Ok(())
@@ -371,6 +430,20 @@ pub fn gated_layout(layout: &[BindingKind]) -> Vec<BindingKind> {
 
 /// Bindings of the curvature shader with its gate.
 pub const CURVATURE_LAYOUT: [BindingKind; 8] = [
+    BindingKind::StorageRead,
+    BindingKind::StorageRead,
+    BindingKind::StorageRead,
+    BindingKind::StorageRead,
+    BindingKind::StorageReadWrite,
+    BindingKind::StorageReadWrite,
+    BindingKind::StorageRead,
+    BindingKind::Uniform,
+];
+
+/// Bindings of a product that is gathered at once: p, indices, the local table; offsets, entries, targets; q, sums; gate.
+pub const GATHERED_LAYOUT: [BindingKind; 10] = [
+    BindingKind::StorageRead,
+    BindingKind::StorageRead,
     BindingKind::StorageRead,
     BindingKind::StorageRead,
     BindingKind::StorageRead,

@@ -13,8 +13,8 @@ before(async () => {
     const { GpuCompiledFunctions, Problem, V } = window.residua;
     window.kept = [];
     /** Compiled functions that the end of the test disposes of. */
-    window.compiled = async (problem, options) => {
-      const functions = await GpuCompiledFunctions.compile(problem, options);
+    window.compiled = async (...what) => {
+      const functions = await GpuCompiledFunctions.compile(...what);
       window.kept.push(functions);
       return functions;
     };
@@ -336,6 +336,40 @@ test('a device that is lost during a solve rejects with device-lost, and a new c
   assert.match(lost, /^device-lost: /);
   assert.ok(again.success || again.termination === 'precision-limit', again.message);
   close(again.x[0], 2, tolerances.gpu, again.message);
+});
+
+test("with backend: 'auto' the CPU goes on where single precision ends, and the message says so", async () => {
+  const { solved, heard, values } = await page.evaluate(async () => {
+    const { problem, curve } = window.decay();
+    const functions = await window.compiled(problem, { fallbackThreshold: 0 });
+    if (functions.backend !== 'gpu') throw new Error(functions.fallbackReason);
+    const heard = [];
+    const tight = { costTolerance: 1e-14, gradientTolerance: 1e-12, parameterTolerance: 1e-14 };
+    const solved = await window.residua.levenbergMarquardt(functions, { ...tight, onIteration: ({ iteration }) => void heard.push(iteration) });
+    return { solved: window.plain(solved), heard, values: [...curve.values()] };
+  });
+  assert.match(solved.message, /^The GPU ended with 'precision-limit' after \d+ iterations in single precision, and the CPU went on\. /);
+  // gradientTolerance over the least eigenvalue of JᵀJ, with room for the rounding of sums of forty.
+  close(solved.x[0], 2, 1e-11, solved.message);
+  close(solved.x[1], -1.5, 1e-11, solved.message);
+  assert.deepEqual(values, solved.x);
+  assert.deepEqual(heard, solved.history.map((one) => one.iteration), 'each iteration once');
+  assert.deepEqual(heard, [...heard.keys()], 'in order');
+});
+
+test('residuals that are long sums are solved beside the GPU', async () => {
+  const { x, message } = await page.evaluate(async () => {
+    const { V, levenbergMarquardt } = window.residua;
+    const params = Array.from({ length: 50 }, (_, i) => V.W(1 + i / 50));
+    // Each near 1, their sum 40: 50 residuals of one term and one of fifty.
+    const functions = await window.compiled(params, (p) => [...p.map((x) => x.sub(1)), V.sum(p.map((x) => V.square(x))).sub(40)], { backend: 'gpu' });
+    const { x, message } = await levenbergMarquardt(functions, { costTolerance: 0, parameterTolerance: 0 });
+    return { x: [...x], message };
+  });
+  // All are equal by symmetry, and at the minimum (x − 1) + 2x(50x² − 40) = 0.
+  const root = (low, high) => { for (let k = 0; k < 60; k++) { const x = (low + high) / 2; if (x - 1 + 2 * x * (50 * x * x - 40) < 0) low = x; else high = x; } return low; };
+  // gradientTolerance 1e-6 over an eigenvalue of 1.
+  for (const value of x) close(value, root(0.5, 1), 1e-6, message);
 });
 
 test('solve() takes Levenberg-Marquardt', async () => {

@@ -16,14 +16,13 @@ test('two thousand fits of a peak are on the GPU what they are on the CPU, and t
     const { run } = await import('/bench/many.js');
     return run({ count: 2000, repetitions: 2 });
   });
-  console.log(JSON.stringify(figures));
   assert.equal(figures.repeatable, true, 'bitwise repeatable');
   assert.equal(figures.others, 0, 'every fit finds the minimum that the CPU finds');
-  // Rounding the samples to f32 moves a minimum by 1e-7 times the condition of the fit, which is below 1e3 for peaks that are
-  // inside the samples; the stopping tests, relative 1e-6 on either side, leave as much.
-  assert.ok(figures.largestDifference < 5e-4, `parameters differ by ${figures.largestDifference}`);
-  // A cost is flat at its minimum: (1e-4)² and the 1e-6 of the stopping test.
-  assert.ok(figures.largestExcess < 1e-5, `costs differ by ${figures.largestExcess}`);
+  // Rounding samples of size 3 to f32, 2e-7, moves a minimum by that times the condition of the fit, which is below 100 for peaks
+  // that are inside the samples.
+  assert.ok(figures.largestDifference < 2e-5, `parameters differ by ${figures.largestDifference}`);
+  // A cost is flat at its minimum: the square of that, over a cost of 0.003.
+  assert.ok(figures.largestExcess < 1e-6, `costs differ by ${figures.largestExcess}`);
 });
 
 for (const backend of ['gpu', 'cpu']) {
@@ -50,7 +49,7 @@ for (const backend of ['gpu', 'cpu']) {
 
     test('bounds, constants, losses and manifolds are those of the template, data and starts those of the problem', async () => {
       const result = await page.evaluate(async (backend) => {
-        const { Problem, solveMany, loss, Vec3 } = window.residua;
+        const { Problem, solveMany, loss } = window.residua;
         const template = new Problem();
         const scale = template.parameters('scale', { dim: 2, values: [1, 5] });
         const rotation = template.parameters('rotation', { dim: 4, values: [1, 0, 0, 0] });
@@ -136,7 +135,7 @@ test('what does not fit is named', async () => {
     const p = line.parameters('line', { dim: 2, values: [0, 0] });
     line.residuals('points', { inputs: { p: p.shared(), y: line.data([1, 3]) }, residual: ({ p, y }) => p.x.add(p.y).sub(y) });
     const large = new Problem();
-    const many = large.parameters('many', { dim: 20, values: new Array(20).fill(1) });
+    const many = large.parameters('many', { dim: 20, values: Array.from({ length: 20 }, () => 1) });
     large.residuals('all', { inputs: { x: many.shared() }, residual: ({ x }) => x });
     const calls = [
       () => solveMany({}, { count: 1 }),

@@ -40,7 +40,7 @@ fn jacobian(
     let data_1 = data[dispatch.stride + instance];
     let v5 = v4 - data_1;
     residuals[dispatch.first + instance] = v5;
-    let v6 = select(0.0, v3.x, x_at_0 < constants_at_0 && !is_nan(x_at_0) && !is_nan(constants_at_0));
+    let v6 = select(0.0, v3.x, (x_at_0 < constants_at_0) & !is_nan(x_at_0) & !is_nan(constants_at_0));
     jacobian_values[instance] = v6;
     let v7 = v0 * v3.y;
     let v8 = v7 * data_0;
@@ -49,11 +49,11 @@ fn jacobian(
 }
 
 fn minimum(a: f32, b: f32) -> f32 {
-    return select(min(a, b), not_a_number(), is_nan(a) || is_nan(b));
+    return select(min(a, b), not_a_number(), is_nan(a) | is_nan(b));
 }
 
 fn maximum(a: f32, b: f32) -> f32 {
-    return select(max(a, b), not_a_number(), is_nan(a) || is_nan(b));
+    return select(max(a, b), not_a_number(), is_nan(a) | is_nan(b));
 }
 
 fn sine_cosine(x: f32) -> vec2<f32> {

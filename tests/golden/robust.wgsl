@@ -64,9 +64,9 @@ fn loss(selector: u32, s: f32, a: f32, b: f32) -> vec2<f32> {
             let v2 = a * v1;
             let v3 = 2.0 * v2;
             let v4 = v3 - v0;
-            let v5 = select(v4, s, s <= v0 && !is_nan(s) && !is_nan(v0));
+            let v5 = select(v4, s, (s <= v0) & !is_nan(s) & !is_nan(v0));
             let v6 = a / v1;
-            let v7 = select(v6, 1.0, s <= v0 && !is_nan(s) && !is_nan(v0));
+            let v7 = select(v6, 1.0, (s <= v0) & !is_nan(s) & !is_nan(v0));
             return vec2<f32>(v5, v7);
         }
         default: { // squared
@@ -84,10 +84,8 @@ fn vector_norm(x: f32) -> f32 {
 }
 
 fn inverse_norm(x: f32) -> f32 {
-    if (bitcast<u32>(x) & 0x7fffffffu) < 0x00800000u {
-        return 0.0;
-    }
-    return select(inverseSqrt(x), not_a_number(), x < 0.0);
+    let is_zero = (bitcast<u32>(x) & 0x7fffffffu) < 0x00800000u;
+    return select(select(inverseSqrt(x), not_a_number(), x < 0.0), 0.0, is_zero);
 }
 
 fn is_nan(x: f32) -> bool {

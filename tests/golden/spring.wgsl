@@ -88,10 +88,8 @@ fn vector_norm(x: f32) -> f32 {
 }
 
 fn inverse_norm(x: f32) -> f32 {
-    if (bitcast<u32>(x) & 0x7fffffffu) < 0x00800000u {
-        return 0.0;
-    }
-    return select(inverseSqrt(x), not_a_number(), x < 0.0);
+    let is_zero = (bitcast<u32>(x) & 0x7fffffffu) < 0x00800000u;
+    return select(select(inverseSqrt(x), not_a_number(), x < 0.0), 0.0, is_zero);
 }
 
 fn not_a_number() -> f32 {

@@ -103,8 +103,8 @@ pub fn binary(op: BinaryOperator, left: &Value, right: &Value) -> Value {
             _ => Bool(compare(op, a, b)),
         },
         (Bool(a), Bool(b)) => match op {
-            B::LogicalAnd => Bool(*a && *b),
-            B::LogicalOr => Bool(*a || *b),
+            B::LogicalAnd | B::And => Bool(*a && *b),
+            B::LogicalOr | B::InclusiveOr => Bool(*a || *b),
             _ => Bool(compare(op, a, b)),
         },
         other => panic!("no operands of these shaders: {op:?} {other:?}"),

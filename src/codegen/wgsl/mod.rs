@@ -13,6 +13,7 @@ use crate::graph::NodeId;
 use crate::list::Listed;
 
 mod body;
+pub mod gathered;
 mod import;
 mod literal;
 mod operation;

@@ -75,14 +75,15 @@ pub(super) fn comparison(op: Op, a: &str, b: &str, imports: &mut Imports) -> Str
     let is_number = |operand: &str| operand.trim_start_matches('-').starts_with(|c: char| c.is_ascii_digit());
     let mut can_be_nan: Vec<&str> = [a, b].into_iter().filter(|operand| !is_number(operand)).list();
     can_be_nan.dedup();
-    let mut terms = if a == b { vec![] } else { vec![format!("{a} {symbol} {b}")] };
+    let mut terms = if a == b { vec![] } else { vec![format!("({a} {symbol} {b})")] };
     terms.extend(can_be_nan.into_iter().map(|operand| format!("!{}", imports.call("is_nan", &[operand]))));
     if terms.is_empty() {
         terms.push("true".to_owned());
     }
+    // `&` and not `&&`, which is a branch: some compilers take time exponential in the branches of a loop (SwiftShader).
     match (a == b, op == Op::Ne) {
         (true, false) if !holds_between_equals => "false".to_owned(),
-        (_, false) => terms.join(" && "),
-        (_, true) => format!("!({})", terms.join(" && ")),
+        (_, false) => terms.join(" & "),
+        (_, true) => format!("!({})", terms.join(" & ")),
     }
 }

@@ -402,6 +402,11 @@ impl GpuEngine {
             Program::Curvature => {
                 request(shaders::gated(&shaders::curvature()), "curvature", normal::CURVATURE_LAYOUT.to_vec())
             }
+            Program::Gathered(number, entry, dim) => {
+                let plan = self.plans.of_kernel(number, entry)?;
+                let text = wgsl::gathered::write_gathered(&plan.kernel, dim)?;
+                request(text, &plan.kernel.name, normal::GATHERED_LAYOUT.to_vec())
+            }
             Program::Clear => request(shaders::gated(&shaders::clear()), "clear", normal::CLEAR_LAYOUT.to_vec()),
         })
     }

@@ -41,7 +41,8 @@ pub async fn solve_many(
         group.instances.len() * width
     };
     let layout = NormalLayout { free: template.free.len() };
-    let numbers: usize = template.groups.iter().map(of_group).sum::<usize>() + 2 * template.values.len() + layout.len();
+    let numbers: usize =
+        template.groups.iter().map(of_group).sum::<usize>() + 2 * template.values.len() + layout.numbers();
     let at_a_time = (NUMBERS_AT_A_TIME / numbers).clamp(1, 1024) as u32;
     let solver = Solver {
         template,
@@ -51,7 +52,7 @@ pub async fn solve_many(
         layout,
         settings: template.groups.iter().map(|group| settings_table(template, group)).list(),
         bounds: bounds_table(template),
-        epsilon: options.epsilon(f64::EPSILON),
+        epsilon: options.tolerances.epsilon(f64::EPSILON),
         residuals: template.residuals() as f64,
     };
 
@@ -106,7 +107,7 @@ struct Problem {
     cost: f64,
     /// ‖x‖
     size: f64,
-    /// Frozen coordinates, as bits… of as many as there are.
+    /// Which coordinates are held at a bound.
     frozen: Vec<bool>,
     /// Whether it has moved since it was linearised, and by which step: none, at the start.
     moved: Option<Option<Progress>>,
@@ -168,7 +169,7 @@ impl Chunk {
             })
             .list();
         let own = batch.read_data(problems);
-        let (numbers, normal) = (template.values.len(), solver.layout.len());
+        let (numbers, normal) = (template.values.len(), solver.layout.numbers());
         let mut data = Vec::new();
         let mut places = Vec::new();
         for group in &template.groups {
@@ -220,7 +221,7 @@ impl Chunk {
     fn linearise(&mut self, solver: &Solver) -> Result<()> {
         let moved: Vec<bool> = self.problems.iter().map(|problem| problem.moved.is_some()).list();
         let runs = runs(&moved);
-        let width = solver.layout.len();
+        let width = solver.layout.numbers();
         for run in &runs {
             self.normal[run.start as usize * width..run.end as usize * width].fill(0.0);
         }
@@ -275,7 +276,7 @@ impl Chunk {
             return;
         }
         problem.iterations += 1;
-        let (free, width) = (solver.layout.free, solver.layout.len());
+        let (free, width) = (solver.layout.free, solver.layout.numbers());
         let normal = &self.normal[position * width..(position + 1) * width];
         let step = &mut self.step[position * free..(position + 1) * free];
         problem.sound = damped_step(solver.layout, normal, problem.damping.lambda, &problem.frozen, step);
@@ -328,7 +329,7 @@ impl Chunk {
 
     /// Whether a problem's step is taken, and what comes of it.
     fn judge(&mut self, solver: &Solver, position: usize) {
-        let (free, width, numbers) = (solver.layout.free, solver.layout.len(), solver.template.values.len());
+        let (free, width, numbers) = (solver.layout.free, solver.layout.numbers(), solver.template.values.len());
         let normal = &self.normal[position * width..(position + 1) * width];
         let made = &self.made[position * free..(position + 1) * free];
         let problem = &mut self.problems[position];

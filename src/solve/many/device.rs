@@ -150,7 +150,7 @@ impl<'a> DeviceBatch<'a> {
             max_iterations: self.options.max_iterations,
             nan: crate::codegen::wgsl::Dispatch::NAN,
             zero: 0,
-            epsilon: self.options.epsilon(f64::from(f32::EPSILON)) as f32,
+            epsilon: self.options.tolerances.epsilon(f64::from(f32::EPSILON)) as f32,
             cost_tolerance: cost as f32,
             gradient_tolerance: gradient as f32,
             parameter_tolerance: parameter as f32,

@@ -52,7 +52,8 @@ pub async fn solve_many(
     let largest =
         limits.max_storage_buffer_binding_size.min(limits.max_buffer_size / 2) / device.largest_column_bytes();
     let most = (largest.saturating_sub(64)).clamp(64, 1 << 20) as f64;
-    let mut at_a_time = ((FIRST_OPERATIONS / (8 * device.program.operations).max(1)) as f64).clamp(64.0, most);
+    // f64::clamp between bounds that are not constants brings the formatting of floats into the module: 20 KB.
+    let mut at_a_time = ((FIRST_OPERATIONS / (8 * device.program.operations).max(1)) as f64).max(64.0).min(most);
     let mut solutions = ManySolutions::default();
     let mut turns = Turns::new();
     let mut first = 0;
@@ -63,7 +64,7 @@ pub async fn solve_many(
         solve_chunk(context, &device, &tables, &shared, &pipelines, audience, &mut solutions, &mut longest).await?;
         first = problems.end;
         audience.progress(first);
-        at_a_time = (at_a_time * (DISPATCH_MS / longest.max(0.1)).clamp(0.25, 8.0)).clamp(64.0, most).floor();
+        at_a_time = (at_a_time * (DISPATCH_MS / longest.max(0.1)).clamp(0.25, 8.0)).max(64.0).min(most).floor();
         turns.take().await;
     }
     Ok(solutions)

@@ -41,7 +41,7 @@ pub struct NormalLayout {
 
 impl NormalLayout {
     /// Numbers of a problem.
-    pub fn len(self) -> usize {
+    pub fn numbers(self) -> usize {
         1 + self.free + self.free * (self.free + 1) / 2
     }
 

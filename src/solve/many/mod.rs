@@ -62,14 +62,6 @@ pub struct ManyOptions {
     pub initial_damping: f64,
 }
 
-impl ManyOptions {
-    /// ε for the rule of the limit of precision, which is off when every tolerance is.
-    fn epsilon(&self, arithmetic: f64) -> f64 {
-        let Tolerances { cost, gradient, parameter } = self.tolerances;
-        if cost == 0.0 && gradient == 0.0 && parameter == 0.0 { 0.0 } else { arithmetic }
-    }
-}
-
 /// What came of the problems, in their order.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ManySolutions {

@@ -337,7 +337,7 @@ impl Writer<'_> {
              fn parameter_norm(x: Parameters) -> f32 {{\n    return sqrt({of_parameters});\n}}\n\n\
              fn scaled_size(normal: Normal, x: Parameters) -> f32 {{\n    return {};\n}}\n\n\
              fn predicted_reduction(normal: Normal, made: Step) -> f32 {{\n    var sum = 0.0;\n{model}    return -sum;\n}}\n",
-            finite.join("\n        && "),
+            finite.join("\n        & "),
             of_scaled.join(" + ")
         ));
     }
@@ -371,7 +371,7 @@ impl Writer<'_> {
             }
             code += &format!("    let pivot{column} = {pivot};\n");
             code += &format!(
-                "    sound = sound && pivot{column} > {} && is_finite(pivot{column});\n    let inverse{column} = 1.0 / pivot{column};\n",
+                "    sound = sound & (pivot{column} > {}) & is_finite(pivot{column});\n    let inverse{column} = 1.0 / pivot{column};\n",
                 float(f64::from(f32::MIN_POSITIVE))
             );
         }
