@@ -341,7 +341,7 @@ fn offset(base: String, component: u32) -> String {
 }
 
 /// Text for a comment: what WGSL takes for the end of a line, and what it refuses, become spaces.
-pub(super) fn comment(text: &str) -> String {
+pub(crate) fn comment(text: &str) -> String {
     let mut line = String::from("//");
     for part in text.split(|c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}')) {
         write!(line, " {part}").expect("writing to a string can't fail");

@@ -21,7 +21,8 @@ mod program;
 pub(crate) mod source;
 mod static_shader;
 
-use body::{Body, Inputs, Names, comment};
+pub(crate) use body::comment;
+use body::{Body, Inputs, Names};
 use import::Imports;
 pub use import::compose;
 pub use program::{Binding, ProgramText};

@@ -2,7 +2,7 @@
 //! coordinates, since what is addressed at run time does not stay in registers.
 
 use crate::codegen::wgsl::source::shader;
-use crate::codegen::wgsl::{Binding, ProgramText};
+use crate::codegen::wgsl::{Binding, ProgramText, comment};
 use crate::error::{Error, ErrorCode, Result};
 use crate::graph::NodeId;
 use crate::list::Listed;
@@ -158,10 +158,10 @@ impl Writer<'_> {
     fn group_loop(&mut self, group: &Group, code: &str, additions: &[String]) -> String {
         let batch = &self.template.model.batches[group.batch];
         let title = &self.template.model.blocks[batch.block as usize].name;
-        let comment: String = title.chars().map(|c| if c.is_alphanumeric() || c == ' ' { c } else { '_' }).collect();
+        let comment = comment(title);
         let count = group.instances.len();
         let additions: String = additions.iter().map(|line| format!("        {line}\n")).collect();
-        format!("    // {comment}\n    for (var i = 0u; i < {count}u; i++) {{\n{code}{additions}    }}\n")
+        format!("    {comment}\n    for (var i = 0u; i < {count}u; i++) {{\n{code}{additions}    }}\n")
     }
 
     fn linearise(&mut self) -> Result<()> {
