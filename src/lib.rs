@@ -22,6 +22,7 @@ pub mod graph;
 #[cfg(target_arch = "wasm32")]
 mod js;
 pub mod linear;
+mod list;
 pub mod losses;
 pub mod manifolds;
 mod order;

@@ -1,10 +1,12 @@
 //! Sorting by small numbers: the one place that does, so that the module holds the code of one sort alone.
 
+use crate::list::Listed;
+
 /// The positions `0..count` by ascending key, those of one key in order.
 pub fn by_key(count: usize, key: impl Fn(usize) -> u32) -> Vec<usize> {
-    let mut keys: Vec<u64> = (0..count).map(|position| u64::from(key(position)) << 32 | position as u64).collect();
+    let mut keys: Vec<u64> = (0..count).map(|position| u64::from(key(position)) << 32 | position as u64).list();
     ascending(&mut keys);
-    keys.into_iter().map(|key| key as u32 as usize).collect()
+    keys.into_iter().map(|key| key as u32 as usize).list()
 }
 
 /// Sorts numbers, by insertion where there are few, else with a heap: a fraction of the code of the standard library's sorts.

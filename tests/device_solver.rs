@@ -343,7 +343,8 @@ async fn twenty_steps_read_back_at_most_five_times_and_repeat_to_the_bit() {
     let x = scattered(model.num_params);
     let mut options = options();
     options.solve.max_iterations = 20;
-    (options.solve.cost_tolerance, options.solve.gradient_tolerance, options.solve.parameter_tolerance) = (0.0, 0.0, 0.0);
+    (options.solve.cost_tolerance, options.solve.gradient_tolerance, options.solve.parameter_tolerance) =
+        (0.0, 0.0, 0.0);
     for linear_tolerance in [0.0, 0.1] {
         options.linear_tolerance = linear_tolerance;
         options.max_linear_iterations = 10;
@@ -375,7 +376,8 @@ async fn a_listener_ends_a_solve_within_two_batches_and_a_start_that_is_nan_is_a
     let x = scattered(model.num_params);
     let mut options = options();
     options.solve.max_iterations = 1000;
-    (options.solve.cost_tolerance, options.solve.gradient_tolerance, options.solve.parameter_tolerance) = (0.0, 0.0, 0.0);
+    (options.solve.cost_tolerance, options.solve.gradient_tolerance, options.solve.parameter_tolerance) =
+        (0.0, 0.0, 0.0);
     let mut heard = Heard { stop_at: Some(1), ..Heard::default() };
     let mut functions = on_gpu(&context, model.clone(), &x).await;
     let solution = minimise_on_device(&mut functions, &options, true, &mut heard).await.unwrap();

@@ -8,6 +8,7 @@
 //! number, but for adjoints that came through a selection, whose zeros absorb what the branch not taken makes of them.
 
 use crate::graph::{Graph, InputId, Node, NodeId};
+use crate::list::Listed;
 
 mod rules;
 #[cfg(test)]
@@ -26,7 +27,7 @@ pub fn gradient(graph: &mut Graph, seeds: &[(NodeId, NodeId)], wrt: &[InputId]) 
 pub fn jacobian(graph: &mut Graph, outputs: &[NodeId], wrt: &[InputId]) -> Vec<Vec<Option<NodeId>>> {
     let active = active_nodes(graph, wrt);
     let one = graph.literal(1.0);
-    outputs.iter().map(|output| sweep(graph, &active, &[(*output, one)], wrt)).collect()
+    outputs.iter().map(|output| sweep(graph, &active, &[(*output, one)], wrt)).list()
 }
 
 /// Which entries of the [`jacobian`] are not `None`, without making it.
@@ -63,9 +64,9 @@ pub fn sparsity(graph: &Graph, outputs: &[NodeId], wrt: &[InputId]) -> Vec<Vec<b
                 let (word, mask) = bit(column);
                 set[word] & mask != 0
             })
-            .collect()
+            .list()
     };
-    outputs.iter().map(row).collect()
+    outputs.iter().map(row).list()
 }
 
 /// Whether each node of the graph has a derivative with respect to any input in `wrt`.
@@ -172,7 +173,7 @@ fn sweep(graph: &mut Graph, active: &[bool], seeds: &[(NodeId, NodeId)], wrt: &[
             }
         }
     }
-    wrt.iter().map(|input| by_input[input.0 as usize]).collect()
+    wrt.iter().map(|input| by_input[input.0 as usize]).list()
 }
 
 fn accumulate(graph: &mut Graph, sum: &mut Option<Adjoint>, term: Adjoint) {

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use crate::error::{Error, ErrorCode, Result};
+use crate::list::Listed;
 
 use super::least_squares::LocalTable;
 use super::model::Batch;
@@ -44,10 +45,10 @@ pub fn chunk_ranges(batch: &Batch, partials: usize, limits: ChunkLimits) -> Resu
     }
     let chunks = count.div_ceil(fitting).max(1);
     let each = count.div_ceil(chunks).max(1);
-    Ok((0..count).step_by(each).map(|start| start..(start + each).min(count)).collect())
+    Ok((0..count).step_by(each).map(|start| start..(start + each).min(count)).list())
 }
 
 /// The columns of a table for a range of its instances, beside each other.
 pub fn slice_columns<T: Copy>(table: &[T], count: usize, range: Range<usize>) -> Vec<T> {
-    table.chunks_exact(count.max(1)).flat_map(|column| &column[range.clone()]).copied().collect()
+    table.chunks_exact(count.max(1)).flat_map(|column| &column[range.clone()]).copied().list()
 }

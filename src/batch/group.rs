@@ -6,6 +6,7 @@ use rustc_hash::FxHashMap;
 
 use crate::error::{Error, Result};
 use crate::graph::InputId;
+use crate::list::Listed;
 use crate::order;
 
 use super::class::{Class, Local};
@@ -112,7 +113,7 @@ fn finish(found: Found, block: u32) -> Result<Batch> {
     let constant_inputs: Vec<InputId> = constant_inputs
         .into_iter()
         .map(|(varies, number)| InputId(parameters + if varies { number } else { data_columns + number }))
-        .collect();
+        .list();
     let (graph, root) = build_graph(&found.tokens, &constant_inputs)?;
     let (graph, outputs) = graph.extract(&[root]);
 
@@ -171,6 +172,6 @@ fn merge_neighbours(parameters: &[u32], each: usize) -> (Vec<Local>, Vec<u32>, V
         locals[local] = Local { column: dims.len() as u32 - 1, component: dims[dims.len() - 1] - 1 };
     }
     let columns =
-        heads.iter().flat_map(|&head| parameters.chunks_exact(each).map(move |instance| instance[head])).collect();
+        heads.iter().flat_map(|&head| parameters.chunks_exact(each).map(move |instance| instance[head])).list();
     (locals, dims, columns)
 }

@@ -6,6 +6,7 @@
 //! and the error grows with the number of levels, not of entries.
 
 use crate::error::{Error, Result};
+use crate::list::Listed;
 use crate::order;
 
 use super::model::Batch;
@@ -75,7 +76,7 @@ pub fn gather_passes(batch: &Batch, range: std::ops::Range<usize>, num_params: u
     }
     let of_blocks = &batch.class.block_dims;
     let mut dims: Vec<u32> =
-        order::by_key(of_blocks.len(), |block| of_blocks[block]).into_iter().map(|block| of_blocks[block]).collect();
+        order::by_key(of_blocks.len(), |block| of_blocks[block]).into_iter().map(|block| of_blocks[block]).list();
     dims.dedup();
     let mut passes = Vec::new();
     for dim in dims {

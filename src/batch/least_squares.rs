@@ -18,6 +18,7 @@
 use crate::autodiff;
 use crate::codegen::{Address, Call, Load, Store};
 use crate::graph::{InputId, NodeId, Op};
+use crate::list::Listed;
 use crate::losses;
 use crate::manifolds;
 
@@ -75,7 +76,7 @@ fn slots(class: &Class) -> Vec<(u32, u32)> {
             first += dim;
             (first - dim, dim)
         })
-        .collect()
+        .list()
 }
 
 impl Planner<'_> {
@@ -102,7 +103,7 @@ impl Planner<'_> {
     }
 
     fn squared_norm(&mut self, numbers: &[NodeId]) -> NodeId {
-        let squares = numbers.iter().map(|&number| self.product_of(number, number)).collect();
+        let squares = numbers.iter().map(|&number| self.product_of(number, number)).list();
         self.sum(squares)
     }
 
@@ -130,7 +131,7 @@ impl Planner<'_> {
                     continue;
                 }
                 let block: Vec<NodeId> =
-                    coordinates[places.clone()].iter().flatten().map(|&input| self.graph.input(input)).collect();
+                    coordinates[places.clone()].iter().flatten().map(|&input| self.graph.input(input)).list();
                 let tangent = manifolds::tangent_partials(&mut self.graph, manifold, &block, &row[places.clone()]);
                 row[places.clone()].fill(None);
                 for (place, partial) in places.zip(tangent) {
@@ -205,10 +206,10 @@ impl Planner<'_> {
                     .zip(&outputs)
                     .filter_map(|(row, &r)| Some((row[place]?, r)))
                     .map(|(partial, r)| self.product_of(r, partial))
-                    .collect();
+                    .list();
                 (!terms.is_empty()).then(|| self.sum(terms))
             })
-            .collect();
+            .list();
         if target == Target::Gpu {
             // Every column is written, since a gather reads whole blocks.
             for (place, column) in (0u32..).zip(&columns) {
@@ -222,7 +223,7 @@ impl Planner<'_> {
             let corrected: Vec<Option<NodeId>> = if outputs.len() == 1 {
                 // r·rᵀJ = s J
                 let scale = self.product_of(scale, root);
-                row.iter().map(|partial| partial.map(|partial| self.product_of(scale, partial))).collect()
+                row.iter().map(|partial| partial.map(|partial| self.product_of(scale, partial))).list()
             } else {
                 let alpha = self.apply(Op::Sub, &[one, root]);
                 let share = self.apply(Op::Div, &[alpha, s]);
@@ -237,7 +238,7 @@ impl Planner<'_> {
                         let difference = self.apply(Op::Sub, &[partial, correction]);
                         Some(self.product_of(scale, difference))
                     })
-                    .collect()
+                    .list()
             };
             self.store_partials(table, output, &corrected, partials);
             if target == Target::Cpu {
@@ -292,7 +293,7 @@ impl Planner<'_> {
             products[output as usize].push(product);
             entries.push((output, place, entry));
         }
-        let image: Vec<NodeId> = products.into_iter().map(|terms| self.sum(terms)).collect();
+        let image: Vec<NodeId> = products.into_iter().map(|terms| self.sum(terms)).list();
         let mut columns: Vec<Vec<NodeId>> = vec![Vec::new(); table.width as usize];
         for (output, place, entry) in entries {
             let product = self.product_of(entry, image[output as usize]);
@@ -310,8 +311,7 @@ impl Planner<'_> {
     pub(super) fn reduction(&mut self) -> NodeId {
         let table = LocalTable::of(self.class);
         let after = self.class.outputs.clone();
-        let before: Vec<NodeId> =
-            (0..after.len() as u32).map(|output| self.load_local(table.residual(output))).collect();
+        let before: Vec<NodeId> = (0..after.len() as u32).map(|output| self.load_local(table.residual(output))).list();
         let terms = before
             .iter()
             .zip(&after)
@@ -319,7 +319,7 @@ impl Planner<'_> {
                 let (difference, sum) = (self.apply(Op::Sub, &[before, after]), self.apply(Op::Add, &[before, after]));
                 self.product_of(difference, sum)
             })
-            .collect();
+            .list();
         let difference = self.sum(terms);
         let (s_before, s_after) = (self.squared_norm(&before), self.squared_norm(&after));
         let sum = self.apply(Op::Add, &[s_before, s_after]);

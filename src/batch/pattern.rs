@@ -1,6 +1,7 @@
 //! The sparsity of the Jacobian: compressed sparse rows, and for each local partial its place among them.
 
 use crate::error::{Error, ErrorCode, Result};
+use crate::list::Listed;
 use crate::order;
 
 use super::class::Local;
@@ -84,6 +85,6 @@ pub fn pattern(model: &Model, partials: &[Vec<(u32, Local)>]) -> Result<Pattern>
             rest = others;
             own.to_vec()
         })
-        .collect();
+        .list();
     Ok(Pattern { row_offsets, col_indices, places })
 }

@@ -19,6 +19,7 @@ use crate::autodiff;
 use crate::codegen::{Address, Buffer, Call, Element, Kernel, Load, Store};
 use crate::error::Result;
 use crate::graph::{Graph, InputId, NodeId, Op};
+use crate::list::Listed;
 use crate::losses;
 
 use super::class::Class;
@@ -180,7 +181,7 @@ pub fn plan(class: &Class, rows: Rows, entry: Entry, target: Target, title: &str
             let weight = planner.uniform(0);
             let sum = planner.sum(class.outputs.clone());
             let total = planner.graph.apply(Op::Mul, &[weight, sum]);
-            let seeds: Vec<_> = class.outputs.iter().map(|&output| (output, weight)).collect();
+            let seeds: Vec<_> = class.outputs.iter().map(|&output| (output, weight)).list();
             planner.store_gradient(&seeds, target);
             Some(total)
         }
@@ -295,7 +296,7 @@ impl<'a> Planner<'a> {
     }
 
     pub(super) fn local_inputs(&self) -> Vec<InputId> {
-        (0..self.class.locals.len() as u32).map(InputId).collect()
+        (0..self.class.locals.len() as u32).map(InputId).list()
     }
 
     /// Where a residual of the instance stands among all.
@@ -326,7 +327,7 @@ impl<'a> Planner<'a> {
     /// ½ weight·ρ(‖r‖²) and its gradient weight·ρ′(‖r‖²)·Jᵀr.
     fn cost_gradient(&mut self, target: Target) -> NodeId {
         let outputs = &self.class.outputs;
-        let squares = outputs.iter().map(|&r| self.graph.apply(Op::Mul, &[r, r])).collect();
+        let squares = outputs.iter().map(|&r| self.graph.apply(Op::Mul, &[r, r])).list();
         let squared_norm = self.sum(squares);
         let (weight, selector) = (self.uniform(0), self.uniform(1));
         let (a, b, factor) = (self.uniform(2), self.uniform(3), self.uniform(4));
@@ -338,7 +339,7 @@ impl<'a> Planner<'a> {
         let half_weight = self.graph.apply(Op::Mul, &[half, weight]);
         let total = self.graph.apply(Op::Mul, &[half_weight, rho]);
         let scale = self.graph.apply(Op::Mul, &[weight, slope]);
-        let seeds: Vec<_> = outputs.iter().map(|&r| (r, self.graph.apply(Op::Mul, &[scale, r]))).collect();
+        let seeds: Vec<_> = outputs.iter().map(|&r| (r, self.graph.apply(Op::Mul, &[scale, r]))).list();
         self.store_gradient(&seeds, target);
         total
     }
@@ -372,7 +373,7 @@ impl<'a> Planner<'a> {
 
     fn finish(mut self, entry: Entry, title: &str, total: Option<NodeId>, partials: Vec<(u32, u32)>) -> Result<Plan> {
         // What is kept, in one list, so that the nodes can be renumbered together.
-        let mut kept: Vec<NodeId> = self.stores.iter().map(|store| store.node).chain(total).collect();
+        let mut kept: Vec<NodeId> = self.stores.iter().map(|store| store.node).chain(total).list();
         for call in &self.calls {
             kept.push(call.selector);
             kept.extend(&call.arguments);
@@ -386,7 +387,7 @@ impl<'a> Planner<'a> {
         let total = total.map(|_| next());
         for call in &mut self.calls {
             call.selector = next();
-            call.arguments = call.arguments.iter().map(|_| next()).collect();
+            call.arguments = call.arguments.iter().map(|_| next()).list();
         }
         for (number, buffer) in (0u32..).zip(&mut self.buffers) {
             buffer.written = self.stores.iter().any(|store| store.buffer == number);

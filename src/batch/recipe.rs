@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use crate::error::{Error, Result};
 use crate::graph::{Graph, InputId, NodeId};
+use crate::list::Listed;
 
 use super::class::{Class, Local};
 use super::model::{ArrayInfo, Batch, Rows};
@@ -140,12 +141,12 @@ fn record_graph(tape: &Tape, parameters: u32, data_columns: u32) -> (Graph, Vec<
             TapeNode::Data(number) => graph.input(InputId(parameters + number)),
             TapeNode::Apply(op, operands) => {
                 let operands: Vec<NodeId> =
-                    operands[..op.arity()].iter().map(|&operand| node_of(&built, operand)).collect();
+                    operands[..op.arity()].iter().map(|&operand| node_of(&built, operand)).list();
                 graph.apply(op, &operands)
             }
         };
         built[position as usize] = Some(node);
     }
-    let outputs = tape.outputs().iter().map(|&output| node_of(&built, output)).collect();
+    let outputs = tape.outputs().iter().map(|&output| node_of(&built, output)).list();
     (graph, outputs, uniforms)
 }

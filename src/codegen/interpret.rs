@@ -10,6 +10,7 @@ use super::memory::{Dispatch, View, index_out_of_range};
 use super::{Address, Call, Function, Kernel, Load, Store};
 use crate::error::{Error, Result};
 use crate::graph::{self, Node, NodeId};
+use crate::list::Listed;
 
 /// Runs the instances of a dispatch and gives the sum of [`Kernel::total`] over them, 0 if it has none. The kernel has passed
 /// [`Kernel::check`].
@@ -17,7 +18,7 @@ pub fn run(kernel: &Kernel, views: &mut [View], dispatch: &Dispatch) -> Result<f
     dispatch.check(kernel, views)?;
     let uses = kernel.uses();
     let graph = kernel.graph.graph();
-    let needed: Vec<NodeId> = graph.ids().filter(|id| uses[id.index()] > 0).collect();
+    let needed: Vec<NodeId> = graph.ids().filter(|id| uses[id.index()] > 0).list();
     let mut values = vec![0.0; graph.len()];
     let mut results: Vec<Option<Vec<f64>>> = vec![None; kernel.calls.len()];
     let (accumulating, overwriting): (Vec<&Store>, Vec<&Store>) =
@@ -91,7 +92,7 @@ fn place(
 
 /// The results of a call: of the case that the selector names, or of the first.
 fn evaluate_call(call: &Call, values: &[f64]) -> Vec<f64> {
-    let arguments: Vec<f64> = call.arguments.iter().map(|argument| values[argument.index()]).collect();
+    let arguments: Vec<f64> = call.arguments.iter().map(|argument| values[argument.index()]).list();
     call.function.evaluate(values[call.selector.index()] as usize, &arguments)
 }
 
@@ -103,7 +104,7 @@ impl Function {
     pub fn evaluate(&self, selector: usize, arguments: &[f64]) -> Vec<f64> {
         let case = self.cases.get(selector).unwrap_or(&self.cases[0]);
         let nodes = case.graph.evaluate(&arguments[..case.graph.input_count() as usize]);
-        case.results.iter().map(|result| nodes[result.index()]).collect()
+        case.results.iter().map(|result| nodes[result.index()]).list()
     }
 }
 

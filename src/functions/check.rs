@@ -3,6 +3,7 @@
 use crate::batch::Model;
 use crate::error::Result;
 use crate::graph::NodeId;
+use crate::list::Listed;
 use crate::order;
 
 use super::Functions;
@@ -87,7 +88,7 @@ fn add_differences(
     let mut nodes = vec![0.0; class.graph.graph().len()];
     let mut evaluate = |inputs: &[f64], outputs: &[NodeId]| -> Vec<f64> {
         class.graph.evaluate_into(inputs, &mut nodes);
-        outputs.iter().map(|output| nodes[output.index()]).collect()
+        outputs.iter().map(|output| nodes[output.index()]).list()
     };
     // Entries of the same local parameter are adjacent once sorted, so that two evaluations serve all of its outputs.
     let order = order::by_key(partials.len(), |partial| partials[partial].1);

@@ -7,6 +7,7 @@ use crate::batch::{Batch, Model, Rows};
 use crate::codegen::memory::{Dispatch, View};
 use crate::cpu::Program;
 use crate::error::{Error, Result};
+use crate::list::Listed;
 use crate::table::Table;
 
 use super::least_squares::Linearised;
@@ -53,7 +54,7 @@ impl CpuEngine {
             .iter()
             .map(|batch| plan(&batch.class, batch.rows, entry, Target::Cpu, &title(model, batch)))
             .collect::<Result<Vec<_>>>()?;
-        let program = Program::compile(plans.iter().map(|plan| plan.kernel.clone()).collect()).await?;
+        let program = Program::compile(plans.iter().map(|plan| plan.kernel.clone()).list()).await?;
         self.compiled.insert(entry, Compiled { program, plans });
         Ok(())
     }
@@ -173,5 +174,5 @@ pub(super) fn uniform_table(model: &Model, batch: &Batch) -> Vec<f64> {
     let block = &model.blocks[batch.block as usize];
     let loss = &block.loss;
     let head = [block.weight, f64::from(loss.kind as u8), loss.a, loss.b, loss.factor];
-    head.into_iter().chain(batch.uniforms.iter().copied()).collect()
+    head.into_iter().chain(batch.uniforms.iter().copied()).list()
 }

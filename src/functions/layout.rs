@@ -15,6 +15,7 @@ use crate::codegen::wgsl::{Dispatch, WORKGROUP_SIZE};
 use crate::error::{Error, ErrorCode, Result};
 use crate::gpu::Limits;
 use crate::gpu::shaders::{Gather, ReduceSum};
+use crate::list::Listed;
 
 use super::cpu::uniform_table;
 use super::normal::Shape;
@@ -322,7 +323,7 @@ impl Layout {
         let figures = self.add_figures(&Dispatch::new(stride, stride, first).words());
 
         let passes = gather_passes(batch, range.clone(), model.num_params)?;
-        let shapes: Vec<GatherShape> = passes.iter().map(GatherShape::of).collect();
+        let shapes: Vec<GatherShape> = passes.iter().map(GatherShape::of).list();
         for (pass, shape) in passes.iter().zip(&shapes) {
             if let Destination::Scratch(which) = pass.destination {
                 let length = &mut self.scratch[which as usize];
@@ -443,5 +444,5 @@ impl Layout {
 
 /// Numbers as the device takes them.
 pub fn single_precision<'a>(numbers: impl Iterator<Item = &'a f64>) -> Vec<f32> {
-    numbers.map(|&number| number as f32).collect()
+    numbers.map(|&number| number as f32).list()
 }

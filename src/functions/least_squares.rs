@@ -6,6 +6,7 @@ use crate::batch::pattern::{Pattern, pattern};
 use crate::batch::plan::{Entry, Target, plan};
 use crate::batch::{Batch, BlockInfo, Local, Model, Rows};
 use crate::error::{Error, Result};
+use crate::list::Listed;
 use crate::losses;
 
 use super::Functions;
@@ -62,9 +63,8 @@ impl Functions {
         }
         let places = self.engine.on_cpu().tangent_places(&self.model)?;
         let batches = self.model.batches.iter().zip(&places);
-        let partials: Vec<Vec<(u32, Local)>> = batches
-            .map(|(batch, places)| places.iter().map(|&(o, place)| (o, local(batch, place))).collect())
-            .collect();
+        let partials: Vec<Vec<(u32, Local)>> =
+            batches.map(|(batch, places)| places.iter().map(|&(o, place)| (o, local(batch, place))).list()).list();
         let pattern = pattern(&self.model, &partials)?;
         self.tangents = Some(Tangents { pattern, places });
         Ok(())

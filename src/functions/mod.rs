@@ -12,6 +12,7 @@ use crate::batch::pattern::{Pattern, pattern};
 use crate::batch::{Batch, Model, Rows};
 use crate::decimal;
 use crate::error::{Error, ErrorCode, Result};
+use crate::list::Listed;
 use crate::losses::{self, LossParameters};
 
 pub mod check;
@@ -85,7 +86,9 @@ impl Functions {
             model,
             engine,
             values: Vec::new(),
-            ahead: false, has_constants: false, has_bounds: false,
+            ahead: false,
+            has_constants: false,
+            has_bounds: false,
             constant,
             bounds: None,
             pattern: None,
@@ -332,9 +335,9 @@ impl Functions {
                 let columns = self.engine.partial_columns(&self.model)?;
                 let batches = self.model.batches.iter().zip(columns);
                 let locals = |batch: &Batch, columns: Vec<(u32, u32)>| {
-                    columns.into_iter().map(|(output, local)| (output, batch.class.locals[local as usize])).collect()
+                    columns.into_iter().map(|(output, local)| (output, batch.class.locals[local as usize])).list()
                 };
-                let partials: Vec<_> = batches.map(|(batch, columns)| locals(batch, columns)).collect();
+                let partials: Vec<_> = batches.map(|(batch, columns)| locals(batch, columns)).list();
                 pattern(&self.model, &partials)?
             }
         };

@@ -11,6 +11,7 @@ use crate::batch::{Model, Rows};
 use crate::codegen::wgsl::WORKGROUP_SIZE;
 use crate::error::{Error, Result};
 use crate::gpu::{ArgumentId, BindingKind, BufferId, CommandList, DownloadId, Limits, PipelineId, Slice};
+use crate::list::Listed;
 use crate::table::Table;
 
 use super::Objective;
@@ -311,7 +312,7 @@ pub const REDUCE_LAYOUT: [BindingKind; 3] =
 /// Bindings of a generated kernel.
 pub fn kernel_layout(plan: &Plan) -> Vec<BindingKind> {
     let kind = |written| if written { BindingKind::StorageReadWrite } else { BindingKind::StorageRead };
-    let mut layout: Vec<_> = plan.kernel.buffers.iter().map(|buffer| kind(buffer.written)).collect();
+    let mut layout: Vec<_> = plan.kernel.buffers.iter().map(|buffer| kind(buffer.written)).list();
     layout.extend(plan.kernel.total.is_some().then_some(BindingKind::StorageReadWrite));
     layout.extend(plan.kernel.gated.then_some(BindingKind::StorageRead));
     layout.push(BindingKind::Uniform);

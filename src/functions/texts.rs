@@ -9,6 +9,7 @@ use crate::batch::plan::{Entry, Target, plan};
 use crate::batch::{Batch, Class, Model, Rows};
 use crate::codegen::wgsl;
 use crate::error::Result;
+use crate::list::Listed;
 
 use super::titles::title;
 
@@ -77,7 +78,7 @@ pub struct KernelSource {
 /// The kernels of a model.
 pub fn kernel_sources(model: &Model) -> Vec<KernelSource> {
     let (numbers, count) = kernel_numbers(model);
-    let mut sources: Vec<Option<KernelSource>> = (0..count).map(|_| None).collect();
+    let mut sources: Vec<Option<KernelSource>> = (0..count).map(|_| None).list();
     for (batch, number) in model.batches.iter().zip(numbers) {
         match &mut sources[number] {
             Some(source) => source.instances += batch.count,
@@ -91,7 +92,7 @@ pub fn kernel_sources(model: &Model) -> Vec<KernelSource> {
             }
         }
     }
-    sources.into_iter().flatten().collect()
+    sources.into_iter().flatten().list()
 }
 
 impl KernelSource {

@@ -9,6 +9,7 @@ use wgpu::BufferUsages;
 use super::context::{Context, Shared};
 use super::pool::{Class, Entry, capacity};
 use super::scope::Verdict;
+use crate::list::Listed;
 use crate::{Error, ErrorCode, Result};
 
 /// A buffer of a [`Context`]. Clones mean the same one.
@@ -146,7 +147,7 @@ impl Context {
                     }
                     buffer
                 })
-                .collect();
+                .list();
             self.clear_reused(requests, &buffers, &new);
             (buffers, new)
         });
@@ -156,7 +157,7 @@ impl Context {
         }
         // Until the device has agreed, none of the new buffers may reach the pool.
         let bytes: u64 = requests.iter().map(|request| request.size).sum();
-        let names: Vec<&str> = requests.iter().map(|request| request.name.as_str()).collect();
+        let names: Vec<&str> = requests.iter().map(|request| request.name.as_str()).list();
         self.judge(&format!("{bytes} bytes for {}", names.join(", ")), verdict).await?;
         for (buffer, reusable) in new {
             buffer.set_reusable(reusable);

@@ -21,6 +21,7 @@ use super::pool::Pool;
 use super::raw::{self, RawDevice, get_text, object};
 use super::request::{self, Adapter};
 use super::scope::{Verdict, scoped};
+use crate::list::Listed;
 use crate::{Error, ErrorCode, Result};
 
 /// A share of the device's memory that unused buffers may hold: enough for the buffers of one large problem, so that solving
@@ -297,11 +298,7 @@ impl Shared {
     pub fn release(&self, entry: super::pool::Entry, reusable: bool) {
         let destroyed = {
             let mut pool = self.pool.borrow_mut();
-            if reusable && self.check().is_ok() {
-                pool.release(entry)
-            } else {
-                pool.remove(entry).into_iter().collect()
-            }
+            if reusable && self.check().is_ok() { pool.release(entry) } else { pool.remove(entry).into_iter().list() }
         };
         destroyed.iter().for_each(wgpu::Buffer::destroy);
     }

@@ -15,6 +15,7 @@ use super::context::Context;
 use super::plan::check_layout;
 use super::raw::{self, RawShaderModule, get, get_text, object};
 use super::scope::Verdict;
+use crate::list::Listed;
 use crate::table::Table;
 use crate::{Error, ErrorCode, Result};
 
@@ -135,7 +136,7 @@ impl Context {
             known.insert(request, pipeline);
             progress(known.count(), total)?;
         }
-        Ok(requests.iter().filter_map(|request| known.get(&request)).cloned().collect())
+        Ok(requests.iter().filter_map(|request| known.get(&request)).cloned().list())
     }
 
     /// Starts the browser's compilation.
@@ -201,7 +202,7 @@ impl Context {
                 },
                 count: None,
             })
-            .collect();
+            .list();
         let group_layout =
             device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor { label: None, entries: &entries });
         let layout = device.create_pipeline_layout(&wgpu::PipelineLayoutDescriptor {
@@ -239,7 +240,7 @@ impl Context {
                 let (line, column) = (figure("lineNum"), figure("linePos"));
                 format!("line {line}, column {column}: {}", get_text(&message, "message"))
             })
-            .collect();
+            .list();
         Ok(if complaints.is_empty() { otherwise.to_owned() } else { complaints.join("; ") })
     }
 }

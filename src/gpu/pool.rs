@@ -4,6 +4,8 @@
 //! destroyed. The pool only keeps books: it takes and gives handles of any type `T`, and whoever calls it creates and
 //! destroys what they stand for.
 
+use crate::list::Listed;
+
 /// What decides whether an unused buffer can stand in for a new one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Class {
@@ -125,7 +127,7 @@ impl<T: Clone> Pool<T> {
     #[must_use = "these buffers are to be destroyed"]
     pub fn trim(&mut self) -> Vec<T> {
         let unused = self.unused.clone();
-        unused.into_iter().filter_map(|(_, entry)| self.remove(entry)).collect()
+        unused.into_iter().filter_map(|(_, entry)| self.remove(entry)).list()
     }
 
     /// Strikes every buffer from the books, used or not.
@@ -134,7 +136,7 @@ impl<T: Clone> Pool<T> {
         self.unused.clear();
         self.bytes = 0;
         self.unused_bytes = 0;
-        std::mem::take(&mut self.live).into_iter().map(|(_, live)| live.buffer).collect()
+        std::mem::take(&mut self.live).into_iter().map(|(_, live)| live.buffer).list()
     }
 
     fn find(&self, entry: Entry) -> Option<usize> {

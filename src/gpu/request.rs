@@ -10,6 +10,7 @@ use wasm_bindgen_futures::JsFuture;
 
 use super::limits::Limits;
 use super::raw::{self, RawAdapter, RawDevice, RawGpu, get, get_text, object};
+use crate::list::Listed;
 use crate::{Error, ErrorCode, Result};
 
 /// Which adapter a device runs on.
@@ -87,7 +88,7 @@ pub async fn request_adapter(power_preference: Option<&str>) -> Result<RawAdapte
 pub async fn request_device(adapter: &RawAdapter) -> Result<RawDevice> {
     let has = get(adapter, "limits");
     let limits: Vec<(&str, JsValue)> =
-        REQUESTED_LIMITS.iter().map(|&name| (name, get(&has, name))).filter(|(_, v)| v.as_f64().is_some()).collect();
+        REQUESTED_LIMITS.iter().map(|&name| (name, get(&has, name))).filter(|(_, v)| v.as_f64().is_some()).list();
     let available = get(adapter, "features");
     let features = Array::new();
     for feature in WANTED_FEATURES {

@@ -10,6 +10,7 @@ use super::pipeline::Pipeline;
 use super::plan::{Dispatch, Encoded, Plan, Step, binding_size};
 use super::raw::{self, MAP_READ, RawBuffer};
 use super::scope::Verdict;
+use crate::list::Listed;
 use crate::{Error, Result};
 
 /// A [`CommandList`] on its device. Its bind groups are made once, however often it runs.
@@ -87,7 +88,7 @@ impl Context {
                     size: std::num::NonZeroU64::new(binding_size(slice.size)),
                 }),
             })
-            .collect();
+            .list();
         let layout = pipeline.group_layout();
         self.0.device.create_bind_group(&wgpu::BindGroupDescriptor { label: None, layout, entries: &entries })
     }

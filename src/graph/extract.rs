@@ -1,6 +1,7 @@
 //! Dead-code removal: what some outputs need, and nothing else.
 
 use super::{Graph, Node, NodeId};
+use crate::list::Listed;
 
 impl Graph {
     /// A graph of what the outputs depend on, in the same order, and the outputs' nodes in it.
@@ -27,7 +28,7 @@ impl Graph {
             };
             copies[id.index()] = extracted.intern(copy);
         }
-        let outputs = outputs.iter().map(|output| copies[output.index()]).collect();
+        let outputs = outputs.iter().map(|output| copies[output.index()]).list();
         (extracted, outputs)
     }
 }

@@ -1,6 +1,7 @@
 //! Composition: a graph written into another, its inputs replaced by nodes that stand there.
 
 use super::{Graph, InputId, Node, NodeId};
+use crate::list::Listed;
 
 impl Graph {
     /// Writes what some outputs of another graph depend on into this one, with `inputs[k]` in place of its input `k`, and
@@ -21,7 +22,7 @@ impl Graph {
                 }
             });
         }
-        outputs.iter().map(|output| copies[output.index()]).collect()
+        outputs.iter().map(|output| copies[output.index()]).list()
     }
 }
 

@@ -16,6 +16,7 @@ use crate::functions::gpu::{DataPart, GpuEngine, NewSharedData};
 use crate::functions::texts::{KernelSource, kernel_sources};
 use crate::functions::{Engine, Evaluation, Functions, Objective};
 use crate::gpu::Context;
+use crate::list::Listed;
 use crate::losses::LossParameters;
 
 use crate::turn::next_turn;
@@ -292,7 +293,7 @@ impl RawFunctions {
     /// Says which parameters are constant: 1 where they are.
     #[wasm_bindgen(js_name = setConstant)]
     pub fn set_constant(&self, mask: Vec<u8>) -> Result<(), JsValue> {
-        self.with(|functions| functions.set_constant(mask.into_iter().map(|constant| constant != 0).collect()))
+        self.with(|functions| functions.set_constant(mask.into_iter().map(|constant| constant != 0).list()))
     }
 
     /// Sets box bounds, infinite where there are none.

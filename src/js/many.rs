@@ -5,6 +5,7 @@ use wasm_bindgen::prelude::*;
 
 use crate::clock::now_ms;
 use crate::error::{Error, Result};
+use crate::list::Listed;
 use crate::losses::LossParameters;
 use crate::solve::many::{Audience, Batch, ManyOptions, ManySolutions, Template, Varying, cpu, gpu};
 use crate::solve::rules::Tolerances;
@@ -60,7 +61,7 @@ impl RawMany {
     /// Says which parameters are constant: 1 where they are.
     #[wasm_bindgen(js_name = setConstant)]
     pub fn set_constant(&mut self, mask: Vec<u8>) {
-        self.constant = mask.into_iter().map(|constant| constant != 0).collect();
+        self.constant = mask.into_iter().map(|constant| constant != 0).list();
     }
 
     /// Sets box bounds, infinite where there are none.
@@ -177,7 +178,7 @@ async fn solve(
 
 fn solutions_to_js(solutions: &ManySolutions, elapsed: f64) -> JsValue {
     let object = Object::new();
-    let codes: Vec<u8> = solutions.termination.iter().map(|end| end.code() as u8).collect();
+    let codes: Vec<u8> = solutions.termination.iter().map(|end| end.code() as u8).list();
     let converged = solutions.termination.iter().filter(|end| end.converged()).count();
     let names: Array = (0..=u8::MAX)
         .map_while(|code| match (code, Termination::from_code(f64::from(code))) {

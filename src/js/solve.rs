@@ -7,6 +7,7 @@ use crate::batch::Batch;
 use crate::error::Result;
 use crate::functions::texts::kernel_numbers;
 use crate::functions::{Engine, Functions, Objective};
+use crate::list::Listed;
 use crate::solve::device::minimise_on_device;
 use crate::solve::{
     IterationSummary, LbfgsOptions, LevenbergMarquardtOptions, Listener, Report, Solution, SolveOptions, Termination,
@@ -106,7 +107,7 @@ fn report(
     let model = functions.model();
     let details = &solution.details;
     // A stage of the solve is told like one of compiling.
-    let times: Vec<(&str, f64)> = times.iter().chain(&details.times).copied().collect();
+    let times: Vec<(&str, f64)> = times.iter().chain(&details.times).copied().list();
     Ok(Report {
         solver,
         backend: &backend,

@@ -14,6 +14,7 @@ use super::choice::grouped;
 use super::sparse::Columns;
 use super::{SparseMatrix, System, Trouble};
 use crate::error::{Error, ErrorCode, Result};
+use crate::list::Listed;
 
 /// What the pattern of J̃ says of a Cholesky factorisation before it is made: the order of elimination and the size of the factor.
 pub struct Analysis {
@@ -214,7 +215,7 @@ impl SparseCholesky {
         let (factor, x) = (self.factor.as_mut_slice(), self.sums.as_mut_slice());
         let cols = tree.len();
         // How far each column of L has come; who was visited for which row; the columns that a row of L has entries in.
-        let mut ends: Vec<u32> = starts[..cols].iter().map(|start| start + 1).collect();
+        let mut ends: Vec<u32> = starts[..cols].iter().map(|start| start + 1).list();
         let mut visited = vec![u32::MAX; cols];
         let mut reach = vec![0u32; cols];
         for k in 0..cols {
@@ -332,7 +333,7 @@ pub struct Factorisation<'a> {
 impl Factorisation<'_> {
     /// Replaces the right side by the solution.
     pub fn solve(&self, x: &mut [f64]) {
-        let mut sorted: Vec<f64> = self.order.iter().map(|&k| x[k as usize]).collect();
+        let mut sorted: Vec<f64> = self.order.iter().map(|&k| x[k as usize]).list();
         let y = sorted.as_mut_slice();
         for k in 0..y.len() {
             let (pivot, below) = self.column(k);

@@ -7,6 +7,7 @@
 
 use super::sparse::column_lengths;
 use super::{System, Trouble};
+use crate::list::Listed;
 
 /// Least squares by Householder QR.
 #[derive(Clone, Debug, Default)]
@@ -39,7 +40,7 @@ impl DenseQr {
     pub(super) fn triangle(&mut self, system: &System) -> Vec<f64> {
         self.factorise(system);
         let n = system.jacobian.cols;
-        (0..n * n).map(|entry| self.stack[entry % n * self.stride + entry / n]).collect()
+        (0..n * n).map(|entry| self.stack[entry % n * self.stride + entry / n]).list()
     }
 
     /// The inverse lengths of the stacked columns, as the last call found them; 0 for frozen columns and for zeros.

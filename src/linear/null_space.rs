@@ -10,6 +10,7 @@ use super::cholesky::{Analysis, SparseCholesky};
 use super::sparse::column_lengths;
 use super::{DenseQr, SparseMatrix, System};
 use crate::error::{Error, ErrorCode, Result};
+use crate::list::Listed;
 
 /// The distance below which a column counts as dependent, unless told otherwise. Rounding makes 10⁻¹⁴ or so of nothing; who is nearer
 /// than this has no digits to speak of.
@@ -53,8 +54,8 @@ pub fn null_space(matrix: &SparseMatrix, frozen: &[bool], tolerance: f64) -> Res
     // Columns of nothing but zeros are free by themselves, and take no part in what follows.
     let lengths = column_lengths(matrix, |_| 0.0);
     let untouched = |k: usize| !frozen[k] && lengths[k] == 0.0;
-    let mut basis: Vec<Vec<f64>> = (0..cols).filter(|&k| untouched(k)).map(|k| unit(cols, k)).collect();
-    let left_out: Vec<bool> = (0..cols).map(|k| frozen[k] || untouched(k)).collect();
+    let mut basis: Vec<Vec<f64>> = (0..cols).filter(|&k| untouched(k)).map(|k| unit(cols, k)).list();
+    let left_out: Vec<bool> = (0..cols).map(|k| frozen[k] || untouched(k)).list();
     let taken = left_out.iter().filter(|left_out| !**left_out).count();
     let columns = taken + basis.len();
 
@@ -68,7 +69,7 @@ pub fn null_space(matrix: &SparseMatrix, frozen: &[bool], tolerance: f64) -> Res
         basis.extend(dense_basis(triangle.clone(), &left_out, tolerance));
         Some(Inverse { lengths, factor: Factor::Dense(triangle) })
     } else {
-        let lengths = lengths.iter().zip(&left_out).map(|(l, &out)| if out { 0.0 } else { l.recip() }).collect();
+        let lengths = lengths.iter().zip(&left_out).map(|(l, &out)| if out { 0.0 } else { l.recip() }).list();
         let (of_dependent, inverse) = sparse_basis(matrix, &left_out, lengths, tolerance)?;
         basis.extend(of_dependent);
         inverse
@@ -100,12 +101,12 @@ fn normalise(vector: &mut [f64]) {
 /// The null space of a triangle R of unit columns, row after row, by QR with column pivoting.
 fn dense_basis(mut a: Vec<f64>, left_out: &[bool], tolerance: f64) -> Vec<Vec<f64>> {
     let n = left_out.len();
-    let mut order: Vec<usize> = (0..n).filter(|&k| !left_out[k]).collect();
+    let mut order: Vec<usize> = (0..n).filter(|&k| !left_out[k]).list();
     let mut rank = 0;
     let mut reflector = vec![0.0; n];
     while rank < order.len() {
         let rest = |k: usize, a: &[f64]| (rank..n).map(|row| a[row * n + k] * a[row * n + k]).sum::<f64>();
-        let lengths: Vec<f64> = order[rank..].iter().map(|&k| rest(k, &a)).collect();
+        let lengths: Vec<f64> = order[rank..].iter().map(|&k| rest(k, &a)).list();
         let best =
             lengths.iter().enumerate().fold(0, |best, (k, length)| if *length > lengths[best] { k } else { best });
         let length = lengths[best].sqrt();
@@ -138,7 +139,7 @@ fn dense_basis(mut a: Vec<f64>, left_out: &[bool], tolerance: f64) -> Vec<Vec<f6
         }
         vector
     };
-    order[rank..].iter().map(of_dependent).collect()
+    order[rank..].iter().map(of_dependent).list()
 }
 
 /// The same for many columns, in the scale of unit columns; and the inverse. `None` if JᵀJ cannot be inverted in this arithmetic.
@@ -149,7 +150,7 @@ fn sparse_basis(
     tolerance: f64,
 ) -> Result<(Vec<Vec<f64>>, Option<Inverse>)> {
     let columns = matrix.col_indices.iter().map(|&column| column as usize);
-    let scaled: Vec<f64> = matrix.values.iter().zip(columns).map(|(value, column)| value * lengths[column]).collect();
+    let scaled: Vec<f64> = matrix.values.iter().zip(columns).map(|(value, column)| value * lengths[column]).list();
     let matrix = SparseMatrix { values: &scaled, ..*matrix };
     let analysis = Analysis::new(matrix.cols, matrix.row_offsets, matrix.col_indices)?;
     let mut cholesky = Box::new(SparseCholesky::new(analysis)?);
@@ -164,7 +165,7 @@ fn sparse_basis(
             ),
         ));
     }
-    let mut independent: Vec<bool> = left_out.iter().map(|out| !out).collect();
+    let mut independent: Vec<bool> = left_out.iter().map(|out| !out).list();
     unsure.iter().for_each(|&k| independent[k] = false);
     let mut basis = Vec::new();
     for &k in &unsure {
@@ -204,7 +205,7 @@ impl Inverse {
             Factor::Sparse(cholesky) => cholesky.factorisation().solve(x),
             Factor::Dense(triangle) => {
                 let n = x.len();
-                let taken: Vec<usize> = (0..n).filter(|&k| self.lengths[k] != 0.0).collect();
+                let taken: Vec<usize> = (0..n).filter(|&k| self.lengths[k] != 0.0).list();
                 for (position, &k) in taken.iter().enumerate() {
                     let known: f64 = taken[..position].iter().map(|&j| triangle[j * n + k] * x[j]).sum();
                     x[k] = (x[k] - known) / triangle[k * n + k];

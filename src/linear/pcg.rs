@@ -2,6 +2,7 @@
 //! (Golub and Van Loan, Matrix Computations, 4th ed., algorithm 11.5.1).
 
 use super::{System, Trouble};
+use crate::list::Listed;
 
 /// The diagonal blocks of the preconditioner: ranges of coordinates, ascending, that do not overlap. Coordinates of no block are left as
 /// they are.
@@ -128,7 +129,7 @@ impl Pcg {
             for k in 0..count {
                 block[k * count + k] += if system.frozen[first + k] { 1.0 } else { system.damping[first + k] };
             }
-            let diagonal: Vec<f64> = (0..count).map(|k| block[k * count + k]).collect();
+            let diagonal: Vec<f64> = (0..count).map(|k| block[k * count + k]).list();
             if !cholesky(block, count) {
                 block.fill(0.0);
                 for (k, &diagonal) in diagonal.iter().enumerate() {

@@ -1,5 +1,7 @@
 //! A sparse matrix as compressed rows, and its products with vectors.
 
+use crate::list::Listed;
+
 /// Compressed rows, borrowed: row `i` has the entries `row_offsets[i]..row_offsets[i + 1]`, each column once.
 #[derive(Clone, Copy, Debug)]
 pub struct SparseMatrix<'a> {
@@ -65,7 +67,7 @@ impl<'a> SparseMatrix<'a> {
 /// their column before they are squared, which would overflow or vanish.
 pub(super) fn column_lengths(matrix: &SparseMatrix, below: impl Fn(usize) -> f64) -> Vec<f64> {
     let entries = || matrix.col_indices.iter().map(|&column| column as usize).zip(matrix.values.iter().copied());
-    let mut largest: Vec<f64> = (0..matrix.cols).map(|column| below(column).abs()).collect();
+    let mut largest: Vec<f64> = (0..matrix.cols).map(|column| below(column).abs()).list();
     for (column, value) in entries() {
         // Not `max`, which passes over a NaN.
         if value.abs() > largest[column] || value.is_nan() {
@@ -78,7 +80,7 @@ pub(super) fn column_lengths(matrix: &SparseMatrix, below: impl Fn(usize) -> f64
             squares[column] += (value / largest[column]).powi(2);
         }
     }
-    largest.iter().zip(squares).map(|(largest, squares)| largest * squares.sqrt()).collect()
+    largest.iter().zip(squares).map(|(largest, squares)| largest * squares.sqrt()).list()
 }
 
 /// The same pattern by columns: who stands in column `k` is `entries[offsets[k]..offsets[k + 1]]`, in ascending rows.

@@ -2,6 +2,7 @@
 
 use super::{Manifold, dot};
 use crate::graph::{Graph, NodeId};
+use crate::list::Listed;
 
 /// A row of partial derivatives with respect to a block's numbers, times the basis B(x) of its tangent space: the partials with
 /// respect to δ at δ = 0, [`Manifold::tangent_dim`] of them. `None` is a structural zero; a row of these gives such a row.
@@ -25,7 +26,7 @@ pub fn tangent_partials(
                 [(2, -1.0), (3, 1.0), (0, 1.0), (1, -1.0)],
                 [(3, -1.0), (2, -1.0), (1, 1.0), (0, 1.0)],
             ];
-            columns.iter().map(|column| signed_sum(g, column.map(|(source, sign)| (x[source], sign)), row)).collect()
+            columns.iter().map(|column| signed_sum(g, column.map(|(source, sign)| (x[source], sign)), row)).list()
         }
         Manifold::UnitVector => {
             let Frame { head, share, sign } = Frame::of(g, x);
@@ -46,7 +47,7 @@ pub fn tangent_partials(
                         None => g.neg(product),
                     })
                 })
-                .collect()
+                .list()
         }
     }
 }

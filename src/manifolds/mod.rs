@@ -16,6 +16,7 @@
 //! `tangent_dim` numbers, and what is left over is 0.
 
 use crate::graph::{Graph, NodeId};
+use crate::list::Listed;
 
 mod basis;
 mod retraction;
@@ -93,7 +94,7 @@ pub fn tangent_dim(manifold: Manifold, dim: u32) -> u32 {
 
 /// Σ aᵢbᵢ, in order.
 fn dot(g: &mut Graph, a: &[NodeId], b: &[NodeId]) -> NodeId {
-    let products: Vec<NodeId> = a.iter().zip(b).map(|(&a, &b)| g.mul(a, b)).collect();
+    let products: Vec<NodeId> = a.iter().zip(b).map(|(&a, &b)| g.mul(a, b)).list();
     let sum = products.into_iter().reduce(|sum, product| g.add(sum, product));
     sum.unwrap_or_else(|| g.literal(0.0))
 }

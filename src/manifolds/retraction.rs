@@ -5,6 +5,7 @@ use super::{Manifold, dot};
 use crate::codegen::{Address, Buffer, Element, Kernel, Load, Store};
 use crate::error::Result;
 use crate::graph::{Graph, InputId, NodeId, Op};
+use crate::list::Listed;
 
 /// The buffers of [`retraction_kernel`], in binding order; all have the layout of x.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,8 +31,8 @@ pub fn retract(g: &mut Graph, manifold: Manifold, x: &[NodeId], delta: &[NodeId]
     assert_eq!(delta.len(), manifold.tangent_dim(x.len() as u32) as usize, "one number a tangent coordinate");
     match manifold {
         Manifold::Euclidean => {
-            let sums: Vec<NodeId> = x.iter().zip(delta).map(|(&x, &d)| g.add(x, d)).collect();
-            sums.into_iter().zip(x).zip(delta).map(|((sum, &x), &d)| unless_zero(g, d, sum, x)).collect()
+            let sums: Vec<NodeId> = x.iter().zip(delta).map(|(&x, &d)| g.add(x, d)).list();
+            sums.into_iter().zip(x).zip(delta).map(|((sum, &x), &d)| unless_zero(g, d, sum, x)).list()
         }
         Manifold::Angle => {
             let sums = x.iter().zip(delta).map(|(&x, &d)| {
@@ -39,7 +40,7 @@ pub fn retract(g: &mut Graph, manifold: Manifold, x: &[NodeId], delta: &[NodeId]
                 let wrapped = wrap(g, sum);
                 unless_zero(g, d, wrapped, x)
             });
-            sums.collect()
+            sums.list()
         }
         Manifold::UnitQuaternion => {
             let Turn { squared, cosine, sine_ratio } = Turn::of(g, delta);
@@ -62,7 +63,7 @@ pub fn retract(g: &mut Graph, manifold: Manifold, x: &[NodeId], delta: &[NodeId]
                     }
                     sum
                 })
-                .collect();
+                .list();
             normalised_unless_zero(g, squared, &turned, x)
         }
         Manifold::UnitVector => {
@@ -76,7 +77,7 @@ pub fn retract(g: &mut Graph, manifold: Manifold, x: &[NodeId], delta: &[NodeId]
                     let product = g.mul(head[i], factor);
                     g.sub(delta[i], product)
                 })
-                .collect();
+                .list();
             let turned = g.mul(sign, along);
             tangent.push(g.neg(turned));
             let moved: Vec<NodeId> = x
@@ -86,7 +87,7 @@ pub fn retract(g: &mut Graph, manifold: Manifold, x: &[NodeId], delta: &[NodeId]
                     let (kept, added) = (g.mul(cosine, x), g.mul(sine_ratio, t));
                     g.add(kept, added)
                 })
-                .collect();
+                .list();
             normalised_unless_zero(g, squared, &moved, x)
         }
     }
@@ -125,7 +126,7 @@ fn normalised_unless_zero(g: &mut Graph, squared: NodeId, moved: &[NodeId], x: &
             let scaled = g.mul(moved, scale);
             unless_zero(g, squared, scaled, x)
         })
-        .collect()
+        .list()
 }
 
 /// The angle in (−π, π] that differs by whole turns. Halves round up, so that −π goes to π.
@@ -151,7 +152,7 @@ pub fn retraction_kernel(manifold: Manifold, dim: u32, bounded: bool) -> Result<
             loads.push(Load::Read { buffer: buffer as u32, address: Address::Interleaved { width: dim, component } });
             g.input(InputId(loads.len() as u32 - 1))
         };
-        (0..numbers).map(of_number).collect()
+        (0..numbers).map(of_number).list()
     };
     let x = read(&mut g, RetractionBuffer::X, dim);
     let delta = read(&mut g, RetractionBuffer::Step, manifold.tangent_dim(dim));
@@ -177,7 +178,7 @@ pub fn retraction_kernel(manifold: Manifold, dim: u32, bounded: bool) -> Result<
             (trial, made)
         }
     };
-    let kept: Vec<NodeId> = trial.into_iter().chain(made).collect();
+    let kept: Vec<NodeId> = trial.into_iter().chain(made).list();
     let (graph, kept) = g.extract(&kept);
     let (trial, made) = kept.split_at(dim as usize);
     let stores = |buffer: RetractionBuffer, nodes: &[NodeId]| -> Vec<Store> {
@@ -187,7 +188,7 @@ pub fn retraction_kernel(manifold: Manifold, dim: u32, bounded: bool) -> Result<
             node,
             accumulate: false,
         };
-        nodes.iter().enumerate().map(place).collect()
+        nodes.iter().enumerate().map(place).list()
     };
     let buffer = |name, written| Buffer { name, element: Element::Real, written };
     Ok(Kernel {
@@ -204,10 +205,7 @@ pub fn retraction_kernel(manifold: Manifold, dim: u32, bounded: bool) -> Result<
         ],
         loads,
         calls: Vec::new(),
-        stores: stores(RetractionBuffer::Trial, trial)
-            .into_iter()
-            .chain(stores(RetractionBuffer::Made, made))
-            .collect(),
+        stores: stores(RetractionBuffer::Trial, trial).into_iter().chain(stores(RetractionBuffer::Made, made)).list(),
         total: None,
         gated: true,
     })

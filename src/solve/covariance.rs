@@ -9,6 +9,7 @@ use crate::error::{Error, ErrorCode, Result};
 use crate::functions::Functions;
 use crate::linear::NullSpace;
 use crate::linear::null_space::TOLERANCE;
+use crate::list::Listed;
 use crate::turn::Turns;
 
 use super::rank::analyse;
@@ -27,7 +28,7 @@ pub async fn covariance(functions: &mut Functions, blocks: Option<&[u32]>) -> Re
     let chosen: Vec<ParameterBlock> = {
         let bases = TangentBases::of(functions.model())?;
         match blocks {
-            None => bases.blocks().collect(),
+            None => bases.blocks().list(),
             Some(firsts) => firsts
                 .iter()
                 .map(|&first| {
@@ -53,7 +54,7 @@ pub async fn covariance(functions: &mut Functions, blocks: Option<&[u32]>) -> Re
         return Err(does_not_exist(functions, &space));
     };
     let bases = TangentBases::of(functions.model())?;
-    let of_chosen: Vec<Option<Vec<f64>>> = chosen.iter().map(|&block| bases.basis(block, &x)).collect();
+    let of_chosen: Vec<Option<Vec<f64>>> = chosen.iter().map(|&block| bases.basis(block, &x)).list();
     let mut result = vec![0.0; size * size];
     let mut turns = Turns::new();
     let mut column = vec![0.0; x.len()];

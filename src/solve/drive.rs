@@ -12,6 +12,7 @@ use crate::batch::Manifold;
 use crate::clock::now_ms;
 use crate::error::{Error, ErrorCode, Result};
 use crate::functions::{Functions, Objective};
+use crate::list::Listed;
 use crate::turn::Turns;
 
 /// Who hears of a solve while it runs.
@@ -80,7 +81,7 @@ pub async fn minimise(
             format!("{name} is {value} at the start, which is not finite in {}", arithmetic.precision.name()),
         ));
     }
-    let constant: Vec<u8> = functions.constant().iter().map(|&constant| u8::from(constant)).collect();
+    let constant: Vec<u8> = functions.constant().iter().map(|&constant| u8::from(constant)).list();
     let (lower, upper) = functions.bounds().unwrap_or_default();
     let feasible = FeasibleSet::new(constant.len(), &constant, lower, upper, arithmetic)?;
     #[cfg(not(target_arch = "wasm32"))]

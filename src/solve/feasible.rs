@@ -6,6 +6,7 @@
 use super::arithmetic::Arithmetic;
 use crate::decimal;
 use crate::error::{Error, Result};
+use crate::list::Listed;
 
 /// Constant coordinates and box bounds. Empty lists stand for none.
 #[derive(Clone, Debug, PartialEq)]
@@ -42,7 +43,7 @@ impl FeasibleSet {
         }
         let mut set = FeasibleSet {
             dimension,
-            constant: constant.iter().map(|&flag| flag != 0).collect(),
+            constant: constant.iter().map(|&flag| flag != 0).list(),
             lower: Vec::new(),
             upper: Vec::new(),
         };

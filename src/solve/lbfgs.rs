@@ -25,6 +25,7 @@ use crate::codegen::Function;
 use crate::decimal;
 use crate::error::Result;
 use crate::functions::Evaluation;
+use crate::list::Listed;
 
 /// What [`Lbfgs::next`] asks for or tells.
 #[derive(Clone, Copy, Debug)]
@@ -109,7 +110,7 @@ impl Lbfgs {
         Ok(Lbfgs {
             options: options.clone(),
             arithmetic,
-            frozen: (0..n).map(|i| feasible.is_constant(i)).collect(),
+            frozen: (0..n).map(|i| feasible.is_constant(i)).list(),
             feasible,
             trial: sample(start.clone()),
             stored: sample(start.clone()),

@@ -3,6 +3,7 @@
 use crate::error::Result;
 use crate::functions::Functions;
 use crate::linear::{Inverse, NullSpace, SparseMatrix, null_space};
+use crate::list::Listed;
 
 use super::tangent::{TangentBases, lift};
 
@@ -38,7 +39,7 @@ pub async fn rank(functions: &mut Functions, tolerance: f64) -> Result<Rank> {
         }
         direction
     };
-    let free = basis.iter().map(lifted).collect();
+    let free = basis.iter().map(lifted).list();
     Ok(Rank { columns, rank, free })
 }
 

@@ -4,6 +4,7 @@ use std::fmt::{Display, Formatter, Result};
 
 use crate::decimal::{fixed, scientific};
 use crate::functions::Sizes;
+use crate::list::Listed;
 
 use super::levenberg_marquardt::untouched::Untouched;
 use super::options::SolveOptions;
@@ -130,7 +131,7 @@ fn line(f: &mut Formatter<'_>, title: &str, words: &str) -> Result {
 
 fn iterations(f: &mut Formatter<'_>, history: &[IterationSummary]) -> Result {
     let figures: Vec<&Figure> =
-        FIGURES.iter().filter(|(_, figure)| history.iter().any(|iteration| figure(iteration).is_some())).collect();
+        FIGURES.iter().filter(|(_, figure)| history.iter().any(|iteration| figure(iteration).is_some())).list();
     write!(f, "{:>5} {:>14} {:>11} {:>11} {:>11}", "iter", "cost", "change", "|gradient|", "|step|")?;
     for (title, _) in &figures {
         write!(f, " {title:>11}")?;

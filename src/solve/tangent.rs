@@ -2,6 +2,7 @@
 
 use crate::batch::{ArrayInfo, Model};
 use crate::graph::{CheckedGraph, Graph, InputId, NodeId};
+use crate::list::Listed;
 use crate::manifolds::{Manifold, tangent_dim, tangent_partials};
 
 use crate::error::Result;
@@ -33,11 +34,11 @@ impl<'a> TangentBases<'a> {
             Manifold::Euclidean | Manifold::Angle => Ok(None),
             Manifold::UnitQuaternion | Manifold::UnitVector => {
                 let mut g = Graph::new();
-                let x: Vec<NodeId> = (0..array.dim).map(|number| g.input(InputId(number))).collect();
+                let x: Vec<NodeId> = (0..array.dim).map(|number| g.input(InputId(number))).list();
                 let one = g.literal(1.0);
                 let mut entries = Vec::new();
                 for row in 0..x.len() {
-                    let partials: Vec<_> = (0..x.len()).map(|column| (column == row).then_some(one)).collect();
+                    let partials: Vec<_> = (0..x.len()).map(|column| (column == row).then_some(one)).list();
                     entries.extend(tangent_partials(&mut g, array.manifold, &x, &partials));
                 }
                 Ok(Some((g.check(array.dim)?, entries)))
@@ -78,7 +79,7 @@ impl<'a> TangentBases<'a> {
     pub fn basis(&self, block: ParameterBlock, x: &[f64]) -> Option<Vec<f64>> {
         let (graph, entries) = self.graphs[block.array].as_ref()?;
         let values = graph.evaluate(&x[block.first..block.first + block.dim]);
-        Some(entries.iter().map(|entry| entry.map_or(0.0, |entry| values[entry.index()])).collect())
+        Some(entries.iter().map(|entry| entry.map_or(0.0, |entry| values[entry.index()])).list())
     }
 }
 
@@ -87,7 +88,7 @@ pub fn lift(basis: Option<&[f64]>, tangent: &[f64]) -> Vec<f64> {
     match basis {
         None => tangent.to_vec(),
         Some(basis) => {
-            basis.chunks_exact(tangent.len()).map(|row| row.iter().zip(tangent).map(|(b, t)| b * t).sum()).collect()
+            basis.chunks_exact(tangent.len()).map(|row| row.iter().zip(tangent).map(|(b, t)| b * t).sum()).list()
         }
     }
 }

@@ -5,6 +5,7 @@ use super::encoding::{self, Instruction};
 use super::expression::{Expression, Locals, Width};
 use crate::codegen::{Case, Function};
 use crate::graph::Node;
+use crate::list::Listed;
 
 /// The function of one width.
 pub(super) fn function(function: &Function, width: Width, functions: &Functions) -> encoding::Function {
@@ -21,7 +22,7 @@ pub(super) fn function(function: &Function, width: Width, functions: &Functions)
     for _ in &bodies {
         written.instruction(&Instruction::Block);
     }
-    let cases: Vec<u32> = (0..bodies.len() as u32).collect();
+    let cases: Vec<u32> = (0..bodies.len() as u32).list();
     written.instruction(&Instruction::LocalGet(selector));
     written.instruction(&Instruction::BrTable(cases, 0));
     for body in bodies {

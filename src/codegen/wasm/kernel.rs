@@ -6,6 +6,7 @@ use super::places::Places;
 use super::{Functions, frame};
 use crate::codegen::{Address, Kernel, Load, Store};
 use crate::graph::{Node, NodeId};
+use crate::list::Listed;
 use crate::order;
 
 /// The function that takes a frame, runs the instances that the width is for (all pairs; or the one that pairs leave), and
@@ -145,7 +146,7 @@ fn write_call(kernel: &Kernel, call: u32, body: &mut Expression, places: &mut Pl
     body.take_uniform(plan.selector);
     body.write(Instruction::I32TruncSatF64U);
     body.write(Instruction::Call(body.functions.call(&plan.function, body.width)));
-    let results: Vec<u32> = (0..plan.function.results).map(|_| body.locals.add(body.width.value())).collect();
+    let results: Vec<u32> = (0..plan.function.results).map(|_| body.locals.add(body.width.value())).list();
     for local in results.iter().rev() {
         body.write(Instruction::LocalSet(*local));
     }
@@ -164,7 +165,7 @@ fn write_call(kernel: &Kernel, call: u32, body: &mut Expression, places: &mut Pl
 /// end: an early one frees its local, but must not be seen by a load, nor meet another store.
 fn split_stores(kernel: &Kernel) -> (Vec<&Store>, Vec<&Store>) {
     let apart = |buffer: u32| {
-        let of_buffer: Vec<&Store> = kernel.stores.iter().filter(|store| store.buffer == buffer).collect();
+        let of_buffer: Vec<&Store> = kernel.stores.iter().filter(|store| store.buffer == buffer).list();
         let mut columns = Vec::new();
         for store in &of_buffer {
             match (of_buffer[0].address, store.address) {
@@ -183,11 +184,11 @@ fn split_stores(kernel: &Kernel) -> (Vec<&Store>, Vec<&Store>) {
     let is_read = |buffer: u32| {
         kernel.loads.iter().any(|load| matches!(load, Load::Read { buffer: read, .. } if *read == buffer))
     };
-    let free: Vec<bool> = (0..kernel.buffers.len() as u32).map(|buffer| !is_read(buffer) && apart(buffer)).collect();
+    let free: Vec<bool> = (0..kernel.buffers.len() as u32).map(|buffer| !is_read(buffer) && apart(buffer)).list();
     let (early, late): (Vec<&Store>, Vec<&Store>) = kernel.stores.iter().partition(|store| {
         let computed = matches!(kernel.graph.graph().node(store.node), Node::Apply(..));
         computed && !store.accumulate && free[store.buffer as usize]
     });
     let order = order::by_key(early.len(), |store| early[store].node.index() as u32);
-    (order.into_iter().map(|store| early[store]).collect(), late)
+    (order.into_iter().map(|store| early[store]).list(), late)
 }

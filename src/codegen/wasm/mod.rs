@@ -15,6 +15,7 @@ use self::expression::Width;
 use super::Kernel;
 use crate::error::Result;
 use crate::graph::{Node, Op};
+use crate::list::Listed;
 use crate::table::Table;
 
 mod encoding;
@@ -101,7 +102,7 @@ fn imported(kernels: &[Kernel]) -> Vec<Op> {
             used.push(*op);
         }
     }
-    Op::ALL.iter().copied().filter(|op| used.contains(op) && math_function(*op).is_some()).collect()
+    Op::ALL.iter().copied().filter(|op| used.contains(op) && math_function(*op).is_some()).list()
 }
 
 /// All pairs, then the instance that may be left: an even one, so its total belongs to lane 0.

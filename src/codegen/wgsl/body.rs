@@ -10,6 +10,7 @@ use crate::codegen::wgsl::program::Binding;
 use crate::codegen::wgsl::{literal, operation};
 use crate::codegen::{Address, Element, Kernel, Load};
 use crate::graph::{Graph, InputId, Node, NodeId, Op};
+use crate::list::Listed;
 use crate::table::Table;
 
 /// The text that denotes a node that is written.
@@ -118,7 +119,7 @@ impl<'a> Body<'a> {
 
     /// The return of results, as one value of their type.
     pub fn return_results(&mut self, results: &[NodeId], result_type: &str) {
-        let texts: Vec<String> = results.iter().map(|node| self.require(*node)).collect();
+        let texts: Vec<String> = results.iter().map(|node| self.require(*node)).list();
         match texts.as_slice() {
             [single] => self.line(&format!("return {single};")),
             several => self.line(&format!("return {result_type}({});", several.join(", "))),
@@ -191,7 +192,7 @@ impl<'a> Body<'a> {
                 Load::Read { .. } => Vec::new(),
                 Load::Call { call, .. } => {
                     let call = &kernel.calls[call as usize];
-                    std::iter::once(call.selector).chain(call.arguments.iter().copied()).collect()
+                    std::iter::once(call.selector).chain(call.arguments.iter().copied()).list()
                 }
             },
             (Node::Apply(Op::Select, [condition, then, otherwise]), _) => match self.comparison(condition) {
@@ -280,7 +281,7 @@ impl<'a> Body<'a> {
         {
             texts[0] = literal::opaque(value);
         }
-        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+        let texts: Vec<&str> = texts.iter().map(String::as_str).list();
         let expression = operation::expression(op, &texts, self.imports);
         let name = self.names.value();
         self.line(&format!("let {name} = {expression};"));
@@ -340,7 +341,7 @@ fn offset(base: String, component: u32) -> String {
 }
 
 /// Text for a comment: what WGSL takes for the end of a line, and what it refuses, become spaces.
-pub(super) fn comment(text: &str) -> String {
+pub(crate) fn comment(text: &str) -> String {
     let mut line = String::from("//");
     for part in text.split(|c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}')) {
         write!(line, " {part}").expect("writing to a string can't fail");

@@ -4,12 +4,12 @@
 //! the importer. Files that make NaNs or infinities or guard a rounding read `dispatch.nan` and `dispatch.zero`: whoever
 //! imports them declares a uniform `dispatch` with these members.
 
-use super::source::shader;
+use super::source::Source;
 
 /// A file of `shaders/common`.
 struct Library {
     name: &'static str,
-    text: &'static str,
+    source: Source,
     /// What it defines: a native test compares with the text.
     functions: &'static [&'static str],
 }
@@ -19,7 +19,7 @@ macro_rules! library {
     ($($name:literal [$($function:literal),*];)+) => {
         const LIBRARY: &[Library] = &[$(Library {
             name: $name,
-            text: shader!(concat!("../../../shaders/common/", $name, ".wgsl")),
+            source: Source::of(concat!("shaders/common/", $name, ".wgsl")),
             functions: &[$($function),*],
         }),+];
     };
@@ -98,7 +98,7 @@ impl Imports {
         let mut text = String::new();
         let mut next = 0;
         while next < self.files.len() {
-            let (imports, body) = split(library(self.files[next]).text);
+            let (imports, body) = split(library(self.files[next]).source.text());
             imports.into_iter().for_each(|name| self.import(name));
             indent(body, &mut text);
             next += 1;
@@ -165,7 +165,7 @@ mod tests {
     #[test]
     fn the_library_lists_what_each_file_defines() {
         for file in LIBRARY {
-            assert_eq!(definitions(file.text), file.functions, "{}.wgsl", file.name);
+            assert_eq!(definitions(file.source.text()), file.functions, "{}.wgsl", file.name);
         }
     }
 
@@ -182,7 +182,10 @@ mod tests {
     #[test]
     fn every_file_composes() {
         for file in LIBRARY {
-            assert!(compose(file.text).contains(&format!("fn {}(", definitions(file.text).pop().unwrap())));
+            assert!(
+                compose(file.source.text())
+                    .contains(&format!("fn {}(", definitions(file.source.text()).pop().unwrap()))
+            );
         }
     }
 }

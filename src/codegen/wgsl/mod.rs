@@ -11,6 +11,7 @@ use std::rc::Rc;
 use crate::codegen::{Element, Function, Kernel, Load, Store};
 use crate::error::{Error, Result};
 use crate::graph::NodeId;
+use crate::list::Listed;
 
 mod body;
 pub mod gathered;
@@ -21,7 +22,8 @@ mod program;
 pub(crate) mod source;
 mod static_shader;
 
-use body::{Body, Inputs, Names, comment};
+pub(crate) use body::comment;
+use body::{Body, Inputs, Names};
 use import::Imports;
 pub use import::compose;
 pub use program::{Binding, ProgramText};
@@ -260,7 +262,7 @@ fn instance_code(kernel: &Kernel, total: Option<NodeId>, imports: &mut Imports, 
         .chain(kernel.buffers.iter().map(|buffer| buffer.name))
         .chain(kernel.calls.iter().map(|call| call.function.name));
     let names = Names::with_reserved(reserved);
-    let roots: Vec<NodeId> = kernel.stores.iter().map(|store| store.node).chain(total).collect();
+    let roots: Vec<NodeId> = kernel.stores.iter().map(|store| store.node).chain(total).list();
     let mut body = Body::new(kernel.graph.graph(), Inputs::Loads(kernel), imports, names, indent, &roots);
     if stores_overwrite_loads(kernel) {
         for root in &roots {

@@ -3,6 +3,7 @@
 
 use crate::codegen::wgsl::import::Imports;
 use crate::graph::Op;
+use crate::list::Listed;
 
 /// The value of an op, from the texts of its operands. A selection takes its condition as a `bool`.
 pub(super) fn expression(op: Op, operands: &[&str], imports: &mut Imports) -> String {
@@ -72,7 +73,7 @@ pub(super) fn comparison(op: Op, a: &str, b: &str, imports: &mut Imports) -> Str
         *COMPARISONS.iter().find(|(comparison, ..)| *comparison == op).expect("callers ask is_comparison first");
     // Operands are names or numbers, and a number is no NaN: those are written by their bits.
     let is_number = |operand: &str| operand.trim_start_matches('-').starts_with(|c: char| c.is_ascii_digit());
-    let mut can_be_nan: Vec<&str> = [a, b].into_iter().filter(|operand| !is_number(operand)).collect();
+    let mut can_be_nan: Vec<&str> = [a, b].into_iter().filter(|operand| !is_number(operand)).list();
     can_be_nan.dedup();
     let mut terms = if a == b { vec![] } else { vec![format!("({a} {symbol} {b})")] };
     terms.extend(can_be_nan.into_iter().map(|operand| format!("!{}", imports.call("is_nan", &[operand]))));

@@ -6,6 +6,7 @@ use super::import::{Imports, indent, split};
 use super::static_shader::write_plain_function;
 use crate::codegen::Function;
 use crate::graph::{Graph, NodeId};
+use crate::list::Listed;
 
 /// An input of a graph, as the program around it has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,7 +64,7 @@ impl ProgramText {
     ) -> (String, Vec<String>) {
         let names = Names::with_reserved(taken.iter().copied().chain(["dispatch"]));
         let mut body = Body::new(graph, Inputs::Bound(inputs), &mut self.imports, names, indent, nodes);
-        let texts = nodes.iter().map(|node| body.require(*node)).collect();
+        let texts = nodes.iter().map(|node| body.require(*node)).list();
         (body.finish(), texts)
     }
 

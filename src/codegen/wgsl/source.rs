@@ -1,80 +1,115 @@
-//! The texts of `shaders/` as they stand in the module: without comments and indentation, which only their readers need. The
-//! work is done by the compiler.
+//! The texts of `shaders/` as they stand in the module: `build.rs` packs them into one, and they are unpacked when the first is asked for.
 
-/// Embeds a file of `shaders/`, of which the path is relative to the file that says so.
+use std::sync::OnceLock;
+
+include!(concat!(env!("OUT_DIR"), "/shaders.rs"));
+
+/// The text of a file of `shaders/` without comments and indentation. The path is one that ends as the file's does; the compiler looks
+/// it up.
 macro_rules! shader {
     ($($path:tt)*) => {{
-        const SOURCE: &[u8] = include_bytes!($($path)*);
-        const SHORT: ([u8; SOURCE.len()], usize) = $crate::codegen::wgsl::source::without_comments(SOURCE);
-        const TEXT: [u8; SHORT.1] = $crate::codegen::wgsl::source::first(&SHORT.0);
-        const { $crate::codegen::wgsl::source::text(&TEXT) }
+        const SOURCE: $crate::codegen::wgsl::source::Source = $crate::codegen::wgsl::source::Source::of($($path)*);
+        SOURCE.text()
     }};
 }
 pub(crate) use shader;
 
-/// The text without comments, indentation and empty lines, and how long that is. There are no strings in WGSL that could hold
-/// what looks like a comment, and no comments of the other kind in our files.
-pub(crate) const fn without_comments<const N: usize>(source: &[u8]) -> ([u8; N], usize) {
-    let mut text = [0; N];
-    let (mut length, mut read) = (0, 0);
-    let mut line = 0;
-    while read < N {
-        if source[read] == b'/' && read + 1 < N && source[read + 1] == b'/' {
-            while read < N && source[read] != b'\n' {
-                read += 1;
-            }
-            continue;
+/// A file of `shaders/`, by its place among all.
+#[derive(Clone, Copy)]
+pub(crate) struct Source(usize);
+
+impl Source {
+    /// The file to which a path leads.
+    pub(crate) const fn of(path: &str) -> Source {
+        let mut number = 0;
+        while !ends_with(path.as_bytes(), b"shaders/", NAMES[number].as_bytes()) {
+            number += 1;
         }
-        if source[read] == b'\n' {
-            while length > line && text[length - 1] == b' ' {
-                length -= 1;
-            }
-        }
-        let at_start = length == line;
-        if !(at_start && (source[read] == b' ' || source[read] == b'\n')) {
-            text[length] = source[read];
-            length += 1;
-            if source[read] == b'\n' {
-                line = length;
-            }
-        }
-        read += 1;
+        Source(number)
     }
-    (text, length)
+
+    /// Its text.
+    pub(crate) fn text(self) -> &'static str {
+        static TEXTS: OnceLock<String> = OnceLock::new();
+        let texts = TEXTS.get_or_init(|| unpack(&PACKED, LENGTH));
+        let start = if self.0 == 0 { 0 } else { ENDS[self.0 - 1] };
+        &texts[start as usize..ENDS[self.0] as usize]
+    }
 }
 
-/// The first bytes of more.
-pub(crate) const fn first<const N: usize>(bytes: &[u8]) -> [u8; N] {
-    let mut text = [0; N];
+/// Whether a path ends with a folder and a name.
+const fn ends_with(path: &[u8], folder: &[u8], name: &[u8]) -> bool {
+    if path.len() < folder.len() + name.len() {
+        return false;
+    }
+    let start = path.len() - folder.len() - name.len();
     let mut position = 0;
-    while position < N {
-        text[position] = bytes[position];
+    while position < folder.len() + name.len() {
+        let expected = if position < folder.len() { folder[position] } else { name[position - folder.len()] };
+        if path[start + position] != expected {
+            return false;
+        }
         position += 1;
     }
-    text
+    true
 }
 
-/// Bytes as text; that they are ASCII the compiler sees.
-pub(crate) const fn text(bytes: &[u8]) -> &str {
-    match std::str::from_utf8(bytes) {
-        Ok(text) => text,
-        Err(_) => panic!("a shader is no text"),
+/// The text that `build/packing.rs` packed.
+fn unpack(packed: &[u8], length: usize) -> String {
+    let mut text = Vec::with_capacity(length);
+    let mut bytes = packed.iter().copied();
+    while let Some(byte) = bytes.next() {
+        if byte < 128 {
+            text.push(byte);
+            continue;
+        }
+        let mut next = || usize::from(bytes.next().unwrap_or_default());
+        let place = text.len() - (next() + 256 * next());
+        for position in place..place + usize::from(byte) - 124 {
+            text.push(text[position]);
+        }
     }
+    String::from_utf8(text).expect("what is packed is ASCII")
 }
 
 #[cfg(test)]
+#[path = "../../../build/packing.rs"]
+mod packing;
+
+#[cfg(test)]
 mod tests {
-    use super::{text, without_comments};
+    use super::packing::{pack, without_comments};
+    use super::{NAMES, Source, unpack};
+    use std::path::Path;
 
     #[test]
     fn comments_indentation_and_empty_lines_go_and_nothing_else() {
         let source =
-            b"// head\nfn f(a: f32) -> f32 { // says\n    let b = a / 2.0;\n\n    // why\n    return b; // what\n}\n";
-        let (short, length) = without_comments::<
-            {
-                b"// head\nfn f(a: f32) -> f32 { // says\n    let b = a / 2.0;\n\n    // why\n    return b; // what\n}\n".len()
-            },
-        >(source);
-        assert_eq!(text(&short[..length]), "fn f(a: f32) -> f32 {\nlet b = a / 2.0;\nreturn b;\n}\n");
+            "// head\nfn f(a: f32) -> f32 { // says\n    let b = a / 2.0;\n\n    // why\n    return b; // what\n}\n";
+        assert_eq!(without_comments(source), "fn f(a: f32) -> f32 {\nlet b = a / 2.0;\nreturn b;\n}\n");
+    }
+
+    #[test]
+    fn what_is_packed_is_unpacked() {
+        let repeated = "let x = 1.0;\n".repeat(40);
+        // Repetitions of every length, one that overlaps itself, one that is too far away.
+        let between: String = (0..14_000).map(|number| format!("{number}\n")).collect();
+        let far = format!("far away{between}far away");
+        for text in ["", "a", "aaaaaaaaaaaaaaaa", "abcdabcdabcdabcabcd", &repeated, &far] {
+            let packed = pack(text);
+            assert_eq!(unpack(&packed, text.len()), text);
+            assert!(packed.len() <= text.len());
+        }
+        assert!(pack(&repeated).len() < 40);
+    }
+
+    #[test]
+    fn every_file_has_its_own_text() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("shaders");
+        for (number, name) in NAMES.iter().enumerate() {
+            let source = std::fs::read_to_string(folder.join(name)).unwrap();
+            assert_eq!(Source(number).text(), without_comments(&source), "{name}");
+            assert_eq!(Source::of(&format!("../../shaders/{name}")).0, number);
+        }
     }
 }

@@ -4,6 +4,7 @@ use super::body::{Body, Inputs, Names};
 use super::import::Imports;
 use super::program::ProgramText;
 use crate::codegen::Function;
+use crate::list::Listed;
 
 /// A static shader together with functions of graphs and everything that either imports, each once.
 ///
@@ -21,7 +22,7 @@ pub fn compose_with(source: &'static str, functions: &[&Function]) -> String {
 pub(super) fn write_plain_function(function: &Function, imports: &mut Imports) -> String {
     let case = &function.cases[0];
     let result = super::result_type(function);
-    let parameters: Vec<String> = function.parameters.iter().map(|name| format!("{name}: f32")).collect();
+    let parameters: Vec<String> = function.parameters.iter().map(|name| format!("{name}: f32")).list();
     let mut text = format!("\nfn {}({}) -> {result} {{\n", function.name, parameters.join(", "));
     let names = Names::with_reserved(["dispatch", function.name].iter().chain(function.parameters).copied());
     let inputs = Inputs::Parameters(function.parameters);

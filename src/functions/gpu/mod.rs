@@ -15,6 +15,7 @@ use crate::codegen::wgsl;
 use crate::error::{Error, ErrorCode, Result};
 use crate::gpu::shaders;
 use crate::gpu::{Buffer, BufferRequest, CommandList, Context, Pipeline, PipelineRequest, Prepared};
+use crate::list::Listed;
 use crate::table::Table;
 
 mod data;
@@ -283,7 +284,7 @@ impl GpuEngine {
             .iter()
             .zip(&columns)
             .map(|(batch, columns)| vec![0.0; columns.len() * batch.count as usize])
-            .collect();
+            .list();
         for chunk in &self.layout.chunks {
             let columns = columns[chunk.batch].len();
             if columns == 0 {
@@ -335,15 +336,15 @@ impl GpuEngine {
         if let Some(argument) = recording.seeds {
             arguments[argument.index()] = single_precision(seeds.unwrap_or_default().iter());
         }
-        let arguments: Vec<&[u8]> = arguments.iter().map(|numbers| bytemuck::cast_slice(numbers)).collect();
+        let arguments: Vec<&[u8]> = arguments.iter().map(|numbers| bytemuck::cast_slice(numbers)).list();
         let spreads = self.spread_shared_data()?;
         let results = prepared.run(&arguments).await;
         for spread in spreads {
             spread.finish().await?;
         }
         let results = results?;
-        let wide = |&download| results.reals(download).iter().copied().map(f64::from).collect();
-        Ok(recording.downloads.iter().map(wide).collect())
+        let wide = |&download| results.reals(download).iter().copied().map(f64::from).list();
+        Ok(recording.downloads.iter().map(wide).list())
     }
 
     fn record(&mut self, model: &Model, call: Call) -> Result<Recording> {
@@ -430,9 +431,9 @@ impl GpuEngine {
     async fn bind(&mut self, model: &Model, call: Call, recording: Recording) -> Result<()> {
         self.allocate(model, &recording.memory).await?;
         let buffers: Vec<Buffer> =
-            recording.memory.iter().filter_map(|memory| self.buffers.get(memory)).cloned().collect();
+            recording.memory.iter().filter_map(|memory| self.buffers.get(memory)).cloned().list();
         let pipelines: Vec<Pipeline> =
-            recording.programs.iter().filter_map(|program| self.pipelines.get(program)).cloned().collect();
+            recording.programs.iter().filter_map(|program| self.pipelines.get(program)).cloned().list();
         let prepared = self.context.prepare(&recording.list, &buffers, &pipelines).await?;
         self.prepared.insert(call, (recording, prepared));
         Ok(())
@@ -440,7 +441,7 @@ impl GpuEngine {
 
     /// Makes those buffers that are not there yet, with what stands in them from the start.
     async fn allocate(&mut self, model: &Model, memory: &[Memory]) -> Result<()> {
-        let new: Vec<Memory> = memory.iter().copied().filter(|memory| self.buffers.get(memory).is_none()).collect();
+        let new: Vec<Memory> = memory.iter().copied().filter(|memory| self.buffers.get(memory).is_none()).list();
         if new.is_empty() {
             return Ok(());
         }
@@ -454,7 +455,7 @@ impl GpuEngine {
                     BufferRequest::storage(name, bytes).zeroed()
                 }
             })
-            .collect();
+            .list();
         let buffers = self.context.allocate(&requests).await?;
         for (&memory, buffer) in new.iter().zip(&buffers) {
             if let Some(content) = self.layout.take_content(model, memory) {

@@ -12,6 +12,7 @@ use crate::error::{Error, Result};
 use crate::functions::Functions;
 use crate::functions::gpu::GpuEngine;
 use crate::gpu::{Buffer, BufferRequest, CommandList, DownloadId, Pipeline, PipelineRequest, Prepared, Submission};
+use crate::list::Listed;
 use crate::solve::arithmetic::{Arithmetic, Precision};
 use crate::solve::drive::{Details, Listener, Solution};
 use crate::solve::levenberg_marquardt::ending::Ending;
@@ -154,7 +155,7 @@ impl Made {
             Place::Limits,
             Place::Figures,
         ];
-        let wanted: Vec<Place> = own.into_iter().filter(|place| constrained || *place != Place::Limits).collect();
+        let wanted: Vec<Place> = own.into_iter().filter(|place| constrained || *place != Place::Limits).list();
         let requests: Vec<BufferRequest> = wanted
             .iter()
             .map(|&place| {
@@ -164,7 +165,7 @@ impl Made {
                     _ => BufferRequest::storage(name, bytes).zeroed(),
                 }
             })
-            .collect();
+            .list();
         let context = engine.context().clone();
         for (place, buffer) in wanted.into_iter().zip(context.allocate(&requests).await?) {
             buffers.insert(place, buffer);
@@ -184,7 +185,7 @@ impl Made {
                 });
             }
             let programs: Vec<Pipeline> =
-                segment.programs.iter().filter_map(|program| pipelines.get(program)).cloned().collect();
+                segment.programs.iter().filter_map(|program| pipelines.get(program)).cloned().list();
             segments.push(context.prepare(&segment.list, &of_segment, &programs).await?);
         }
         let (Some(tail), Some(iteration), Some(head)) = (segments.pop(), segments.pop(), segments.pop()) else {
@@ -270,7 +271,7 @@ async fn pipelines(engine: &mut GpuEngine, recording: &Recording) -> Result<Tabl
         Program::Functions(program) => Some(*program),
         Program::Own(_) | Program::Retract(..) => None,
     };
-    let theirs: Vec<_> = programs.iter().filter_map(of_functions).collect();
+    let theirs: Vec<_> = programs.iter().filter_map(of_functions).list();
     let mut found: Table<Program, Pipeline> = Table::default();
     for (program, pipeline) in theirs.iter().zip(engine.pipelines(&theirs).await?) {
         found.insert(Program::Functions(*program), pipeline);

@@ -17,6 +17,7 @@ use super::state;
 use crate::codegen::wgsl::compose_with;
 use crate::codegen::wgsl::source::shader;
 use crate::gpu::BindingKind;
+use crate::list::Listed;
 use crate::solve::rules::{MAX_DIAGONAL, MIN_DIAGONAL, Rules};
 
 /// Where an update finds the product with JᵀJ.
@@ -116,7 +117,8 @@ const MEMBERS: [&str; 15] = [
     "image_count",
     "image_width",
     "stride",
-    "factors", "local_stride",
+    "factors",
+    "local_stride",
     "nan",
     "zero",
 ];
@@ -138,7 +140,8 @@ impl Figures {
             image_count,
             image_width,
             stride,
-            factors, local_stride,
+            factors,
+            local_stride,
             nan,
             zero,
         ]
@@ -199,7 +202,7 @@ pub fn bindings_of(wgsl: &str) -> Vec<BindingKind> {
             () => None,
         }
     };
-    wgsl.lines().filter_map(kind).collect()
+    wgsl.lines().filter_map(kind).list()
 }
 
 /// A power of ten.
@@ -377,7 +380,7 @@ fn solve(tangent: u32, text: &mut String) {
         let terms: String = (i + 1..tangent).map(|k| format!(" - l{k}_{i} * z{k}")).collect();
         line(text, format_args!("let z{i} = y{i} * v{i}{terms};"));
     }
-    let terms: Vec<String> = (0..tangent).map(|i| format!("y{i} * y{i} * v{i}")).collect();
+    let terms: Vec<String> = (0..tangent).map(|i| format!("y{i} * y{i} * v{i}")).list();
     line(text, format_args!("let energy = vec2<f32>({}, 0.0);", terms.join(" + ")));
 }
 
@@ -428,7 +431,7 @@ mod tests {
                     .global_variables
                     .iter()
                     .filter_map(|(_, variable)| variable.binding.map(|binding| binding.binding))
-                    .collect();
+                    .list();
                 declared.sort_unstable();
                 assert_eq!(declared, (0..bindings.len() as u32).collect::<Vec<_>>(), "{}", kernel.name());
                 // What every WebGPU device has.

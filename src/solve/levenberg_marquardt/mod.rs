@@ -18,6 +18,7 @@ use crate::clock::now_ms;
 use crate::error::Result;
 use crate::functions::LeastSquares;
 use crate::linear::{Blocks, LinearSolver, PcgOptions, SparseMatrix, System};
+use crate::list::Listed;
 
 pub mod ending;
 pub mod retraction;
@@ -310,7 +311,7 @@ impl LevenbergMarquardt {
             self.gradient_norm = gradient_norm;
         }
         let scaled = |diagonal: &f64| self.damping.lambda * clamped(*diagonal);
-        let damping: Vec<f64> = self.diagonal.iter().map(scaled).collect();
+        let damping: Vec<f64> = self.diagonal.iter().map(scaled).list();
         let LinearSystems { row_offsets, col_indices, blocks, solver } = &mut self.systems;
         let system = System {
             jacobian: jacobian(self.point.len(), row_offsets, col_indices, &self.model.entries),
@@ -369,13 +370,14 @@ impl LevenbergMarquardt {
             size,
             hidden: gain.hidden,
         };
-        let converged = self.rules.convergence(&progress, &self.tolerances);
+        let epsilon = self.tolerances.epsilon(f64::EPSILON);
+        let converged = self.rules.convergence(&progress, &self.tolerances, epsilon);
         self.conclude(trial, gain, converged)
     }
 
     /// Stays, and damps more.
     fn reject(&mut self, trial: Trial) -> Told {
-        let gain = Gain { accepted: false, hidden: false, floor: self.floor, ..self.gain(trial) };
+        let gain = Gain { accepted: false, hidden: None, floor: self.floor, ..self.gain(trial) };
         self.conclude(trial, gain, None)
     }
 

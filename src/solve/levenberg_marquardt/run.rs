@@ -10,6 +10,7 @@ use crate::clock::now_ms;
 use crate::error::Result;
 use crate::functions::Functions;
 use crate::linear::{Blocks, choice};
+use crate::list::Listed;
 use crate::solve::arithmetic::Arithmetic;
 use crate::solve::drive::{Details, Listener, Solution};
 use crate::solve::options::LevenbergMarquardtOptions;
@@ -129,7 +130,7 @@ fn blocks(model: &Model) -> Blocks {
         let tangents = array.manifold.tangent_dim(array.dim) as usize;
         (0..array.count as usize).map(move |block| (offset + block * dim, tangents))
     };
-    Blocks { ranges: model.arrays.iter().flat_map(of_array).collect() }
+    Blocks { ranges: model.arrays.iter().flat_map(of_array).list() }
 }
 
 /// A listener to a solve that goes on where another one ended.
@@ -179,13 +180,13 @@ pub async fn take_over(
         summary.message
     );
     let rest = summary.history.iter().skip(1).map(|iteration| continued(iteration, &of_device));
-    summary.history = of_device.history.iter().copied().chain(rest).collect();
+    summary.history = of_device.history.iter().copied().chain(rest).list();
     summary.iterations += of_device.iterations;
     summary.function_evaluations += of_device.function_evaluations;
     summary.elapsed_ms += of_device.elapsed_ms;
     summary.initial_cost = of_device.initial_cost;
     let details = &mut solution.details;
     details.linear_solver = format!("{}; then on the CPU {}", device.linear_solver, details.linear_solver);
-    details.times = device.times.into_iter().chain(std::mem::take(&mut details.times)).collect();
+    details.times = device.times.into_iter().chain(std::mem::take(&mut details.times)).list();
     Ok(solution)
 }

@@ -4,6 +4,7 @@ use crate::batch::{ArrayInfo, Manifold};
 use crate::decimal;
 use crate::error::{Error, ErrorCode, Result};
 use crate::functions::Functions;
+use crate::list::Listed;
 use crate::solve::arithmetic::Arithmetic;
 use crate::solve::feasible::FeasibleSet;
 
@@ -38,7 +39,7 @@ impl Start {
             return Err(Error::new(ErrorCode::NonFinite, message));
         }
         let constant = functions.constant();
-        let flags: Vec<u8> = constant.iter().map(|&constant| u8::from(constant)).collect();
+        let flags: Vec<u8> = constant.iter().map(|&constant| u8::from(constant)).list();
         let (lower, upper) = functions.bounds().unwrap_or_default();
         let feasible = FeasibleSet::new(point.len(), &flags, lower, upper, arithmetic)?;
 

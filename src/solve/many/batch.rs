@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use crate::error::{Error, Result};
+use crate::list::Listed;
 
 use super::template::Template;
 
@@ -89,7 +90,7 @@ impl Batch<'_> {
             (varying.numbers)(problems.start as usize * varying.length, &mut numbers);
             numbers
         };
-        self.data.iter().map(read).collect()
+        self.data.iter().map(read).list()
     }
 }
 

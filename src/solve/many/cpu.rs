@@ -6,6 +6,7 @@ use std::ops::Range;
 use crate::codegen::{Dispatch, View};
 use crate::cpu::Program;
 use crate::error::Result;
+use crate::list::Listed;
 use crate::solve::rules::{
     Damping, INITIAL_GROWTH, MAX_DIAGONAL, MIN_DIAGONAL, NO_FLOOR, Progress, Rules, TrialFigures,
 };
@@ -49,7 +50,7 @@ pub async fn solve_many(
         program: &program,
         rules: Rules::new(),
         layout,
-        settings: template.groups.iter().map(|group| settings_table(template, group)).collect(),
+        settings: template.groups.iter().map(|group| settings_table(template, group)).list(),
         bounds: bounds_table(template),
         epsilon: options.tolerances.epsilon(f64::EPSILON),
         residuals: template.residuals() as f64,
@@ -79,7 +80,7 @@ fn bounds_table(template: &Template) -> Vec<f64> {
         let (lower, upper) = bounds.unwrap_or((f64::NEG_INFINITY, f64::INFINITY));
         [lower, upper]
     };
-    template.free.iter().flat_map(|coordinate| pair(coordinate.bounds)).collect()
+    template.free.iter().flat_map(|coordinate| pair(coordinate.bounds)).list()
 }
 
 /// What all chunks share.
@@ -166,7 +167,7 @@ impl Chunk {
                     sound: false,
                 }
             })
-            .collect();
+            .list();
         let own = batch.read_data(problems);
         let (numbers, normal) = (template.values.len(), solver.layout.numbers());
         let mut data = Vec::new();
@@ -181,7 +182,7 @@ impl Chunk {
                     .map(place)
                     .chain(of_instance(normal).map(place))
                     .chain(of_instance(1).map(place))
-                    .collect(),
+                    .list(),
             );
         }
         Chunk {
@@ -204,7 +205,7 @@ impl Chunk {
         for position in 0..self.problems.len() {
             self.propose(solver, position);
         }
-        let running: Vec<bool> = self.problems.iter().map(|problem| problem.end.is_none()).collect();
+        let running: Vec<bool> = self.problems.iter().map(|problem| problem.end.is_none()).list();
         let runs = runs(&running);
         if runs.is_empty() {
             return Ok(false);
@@ -218,7 +219,7 @@ impl Chunk {
 
     /// The normal equations of those that have moved, and whether they have converged there.
     fn linearise(&mut self, solver: &Solver) -> Result<()> {
-        let moved: Vec<bool> = self.problems.iter().map(|problem| problem.moved.is_some()).collect();
+        let moved: Vec<bool> = self.problems.iter().map(|problem| problem.moved.is_some()).list();
         let runs = runs(&moved);
         let width = solver.layout.numbers();
         for run in &runs {
@@ -250,7 +251,9 @@ impl Chunk {
             let tolerances = &solver.options.tolerances;
             let converged = match moved {
                 None => solver.rules.convergence_at_start(gradient_max_norm, tolerances),
-                Some(progress) => solver.rules.convergence(&Progress { gradient_max_norm, ..progress }, tolerances),
+                Some(progress) => {
+                    solver.rules.convergence(&Progress { gradient_max_norm, ..progress }, tolerances, solver.epsilon)
+                }
             };
             problem.end = converged;
             let scaled_size = (solver.template.free.iter().enumerate())

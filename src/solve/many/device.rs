@@ -4,6 +4,7 @@
 use std::ops::Range;
 
 use crate::error::Result;
+use crate::list::Listed;
 use crate::solve::rules::{INITIAL_GROWTH, NO_FLOOR, Tolerances};
 use crate::solve::summary::Termination;
 
@@ -103,7 +104,7 @@ impl<'a> DeviceBatch<'a> {
 
     /// What is the same for all problems; never empty.
     pub fn template_numbers(&self) -> Vec<f32> {
-        let mut table: Vec<f32> = self.layout.shared_table(self.template).iter().map(|&number| number as f32).collect();
+        let mut table: Vec<f32> = self.layout.shared_table(self.template).iter().map(|&number| number as f32).list();
         table.push(0.0);
         table
     }

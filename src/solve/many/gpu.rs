@@ -3,6 +3,7 @@
 use crate::clock::now_ms;
 use crate::error::{Error, Result};
 use crate::gpu::{BindingKind, Buffer, BufferRequest, CommandList, Context, Pipeline, PipelineRequest};
+use crate::list::Listed;
 use crate::turn::Turns;
 
 use super::device::{DeviceBatch, Tables};
@@ -101,7 +102,7 @@ async fn solve_chunk(
             let bytes = content.len() as u64;
             if *name == names[3] { BufferRequest::uniform(*name, bytes) } else { BufferRequest::storage(*name, bytes) }
         })
-        .collect();
+        .list();
     let buffers = context.allocate(&requests).await?;
     for (buffer, content) in buffers.iter().zip(contents) {
         context.write(buffer, 0, content)?;
@@ -110,13 +111,13 @@ async fn solve_chunk(
     let mut list = CommandList::new();
     let kernel = list.pipeline("solve_many", &LAYOUT);
     let declared: Vec<_> =
-        names.iter().zip(contents).map(|(name, content)| list.buffer(*name, content.len() as u64)).collect();
+        names.iter().zip(contents).map(|(name, content)| list.buffer(*name, content.len() as u64)).list();
     let template = list.buffer("numbers of the template", shared.size());
     let [x, own, ends, figures] = [0, 1, 2, 3].map(|k: usize| list.whole(declared[k]));
     let workgroups = context.limits().split_workgroups(u64::from(tables.stride / 64))?;
     list.dispatch(kernel, &[x, own, list.whole(template), ends, figures], workgroups);
     let (solution, endings) = (list.download(x), list.download(ends));
-    let bound: Vec<Buffer> = buffers.iter().chain([shared]).cloned().collect();
+    let bound: Vec<Buffer> = buffers.iter().chain([shared]).cloned().list();
     let prepared = context.prepare(&list, &bound, pipelines).await?;
     if audience.aborted() {
         device.finish(tables, parameters, state, solutions);

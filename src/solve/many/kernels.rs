@@ -4,6 +4,7 @@
 use crate::codegen::{Address, Buffer, Element, Kernel, Load, Store};
 use crate::error::Result;
 use crate::graph::{CheckedGraph, NodeId};
+use crate::list::Listed;
 
 use super::moves::{MoveSource, moves};
 use super::template::{Group, Template};
@@ -58,7 +59,7 @@ impl NormalLayout {
 /// The uniforms of a group, then weight × factor and the loss's scales.
 pub fn settings_table(template: &Template, group: &Group) -> Vec<f64> {
     let uniforms = &template.model.batches[group.batch].uniforms;
-    uniforms.iter().copied().chain(super::layout::settings(template, group)).collect()
+    uniforms.iter().copied().chain(super::layout::settings(template, group)).list()
 }
 
 /// A group's kernel that adds to normal equations.
@@ -67,7 +68,7 @@ pub fn normal_kernel(template: &Template, group: &Group) -> Result<Kernel> {
     let layout = NormalLayout { free: template.free.len() };
     let gradient = terms.gradient.iter().map(|&(position, node)| (layout.gradient(position), node));
     let curvature = terms.curvature.iter().map(|&(row, column, node)| (layout.curvature(row, column), node));
-    let sums: Vec<(usize, NodeId)> = std::iter::once((0, terms.cost)).chain(gradient).chain(curvature).collect();
+    let sums: Vec<(usize, NodeId)> = std::iter::once((0, terms.cost)).chain(gradient).chain(curvature).list();
     Ok(group_kernel("normal", template, group, terms.graph, &terms.inputs, &sums, NORMAL))
 }
 
@@ -115,10 +116,10 @@ fn group_kernel(
         buffers: (0..)
             .zip(BUFFERS)
             .map(|(number, (name, element))| Buffer { name, element, written: number == SUMS })
-            .collect(),
-        loads: inputs.iter().map(load).collect(),
+            .list(),
+        loads: inputs.iter().map(load).list(),
         calls: Vec::new(),
-        stores: sums.iter().map(store).collect(),
+        stores: sums.iter().map(store).list(),
         total: None,
         gated: false,
     }
@@ -146,8 +147,8 @@ pub fn move_kernel(template: &Template) -> Result<Kernel> {
     Ok(Kernel {
         name: "move".to_owned(),
         header: Vec::new(),
-        loads: moves.inputs.iter().map(load).collect(),
-        stores: trial.chain(made).collect(),
+        loads: moves.inputs.iter().map(load).list(),
+        stores: trial.chain(made).list(),
         graph: moves.graph,
         buffers: vec![
             buffer("x", false),

@@ -3,6 +3,8 @@
 
 use std::ops::Range;
 
+use crate::list::Listed;
+
 use super::batch::Batch;
 use super::template::{Group, Template};
 
@@ -66,7 +68,7 @@ impl Layout {
                             Column::Shared(place)
                         }
                     })
-                    .collect();
+                    .list();
                 let uniforms = shared + common * count;
                 let settings = uniforms + class.uniforms;
                 let layout =
@@ -75,7 +77,7 @@ impl Layout {
                 shared = settings + 3;
                 layout
             })
-            .collect();
+            .list();
         Layout { groups, varying, bounds: shared, shared: shared + 2 * template.free.len() as u32 }
     }
 

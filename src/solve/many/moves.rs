@@ -3,6 +3,7 @@
 use crate::batch::Manifold;
 use crate::error::Result;
 use crate::graph::{CheckedGraph, Graph, InputId, NodeId, Op};
+use crate::list::Listed;
 use crate::manifolds;
 
 use super::template::Template;
@@ -45,9 +46,9 @@ pub fn moves(template: &Template) -> Result<Move> {
     for block in &template.blocks {
         let numbers = block.first..block.first + block.dim;
         if block.manifold != Manifold::Euclidean {
-            let x: Vec<NodeId> = numbers.clone().map(|number| input(&mut g, MoveSource::Parameter(number))).collect();
+            let x: Vec<NodeId> = numbers.clone().map(|number| input(&mut g, MoveSource::Parameter(number))).list();
             let tangent = numbers.clone().filter_map(|number| template.free_position(number));
-            let step: Vec<NodeId> = tangent.map(|position| input(&mut g, MoveSource::Step(position))).collect();
+            let step: Vec<NodeId> = tangent.map(|position| input(&mut g, MoveSource::Step(position))).list();
             let moved = manifolds::retract(&mut g, block.manifold, &x, &step);
             trial.extend(numbers.zip(moved));
             made.extend(step);

@@ -2,9 +2,10 @@
 //! coordinates, since what is addressed at run time does not stay in registers.
 
 use crate::codegen::wgsl::source::shader;
-use crate::codegen::wgsl::{Binding, ProgramText};
+use crate::codegen::wgsl::{Binding, ProgramText, comment};
 use crate::error::{Error, ErrorCode, Result};
 use crate::graph::NodeId;
+use crate::list::Listed;
 use crate::solve::rules::{MAX_DIAGONAL, MIN_DIAGONAL, Rules};
 use crate::solve::summary::Termination;
 
@@ -114,7 +115,7 @@ impl Writer<'_> {
             number => format!("parameters[{number}u * dispatch.stride + problem]"),
         };
         let count = self.template.values.len() as u32;
-        let loads: Vec<String> = (0..count).map(place).collect();
+        let loads: Vec<String> = (0..count).map(place).list();
         let moving = self.template.blocks.iter().flat_map(|block| block.first..block.first + block.dim);
         let stores: String = moving.map(|number| format!("    {} = x.p{number};\n", place(number))).collect();
         self.push(&format!(
@@ -150,17 +151,17 @@ impl Writer<'_> {
             };
             Binding { name, expression }
         };
-        inputs.iter().map(binding).collect()
+        inputs.iter().map(binding).list()
     }
 
     /// A loop over a group's instances. `body` has the code of one, `results` what it adds to what.
     fn group_loop(&mut self, group: &Group, code: &str, additions: &[String]) -> String {
         let batch = &self.template.model.batches[group.batch];
         let title = &self.template.model.blocks[batch.block as usize].name;
-        let comment: String = title.chars().map(|c| if c.is_alphanumeric() || c == ' ' { c } else { '_' }).collect();
+        let comment = comment(title);
         let count = group.instances.len();
         let additions: String = additions.iter().map(|line| format!("        {line}\n")).collect();
-        format!("    // {comment}\n    for (var i = 0u; i < {count}u; i++) {{\n{code}{additions}    }}\n")
+        format!("    {comment}\n    for (var i = 0u; i < {count}u; i++) {{\n{code}{additions}    }}\n")
     }
 
     fn linearise(&mut self) -> Result<()> {
@@ -173,14 +174,14 @@ impl Writer<'_> {
             let nodes: Vec<NodeId> = std::iter::once(terms.cost)
                 .chain(terms.gradient.iter().map(|&(_, node)| node))
                 .chain(terms.curvature.iter().map(|&(.., node)| node))
-                .collect();
+                .list();
             let bindings = self.bindings(layout, &terms.inputs);
             let (code, texts) =
                 self.program.straight_line(terms.graph.graph(), &bindings, &nodes, &["x", "problem", "normal", "i"], 2);
             let sums = std::iter::once("cost".to_owned())
                 .chain(terms.gradient.iter().map(|(position, _)| format!("g{position}")));
             let mut additions: Vec<String> =
-                sums.zip(&texts).map(|(sum, text)| format!("normal.{sum} = add_to(normal.{sum}, {text});")).collect();
+                sums.zip(&texts).map(|(sum, text)| format!("normal.{sum} = add_to(normal.{sum}, {text});")).list();
             let rest = texts[1 + terms.gradient.len()..].iter();
             additions.extend(
                 terms
@@ -236,8 +237,8 @@ impl Writer<'_> {
                 };
                 Binding { name, expression }
             })
-            .collect();
-        let nodes: Vec<NodeId> = moves.trial.iter().map(|&(_, node)| node).chain(moves.made.iter().copied()).collect();
+            .list();
+        let nodes: Vec<NodeId> = moves.trial.iter().map(|&(_, node)| node).chain(moves.made.iter().copied()).list();
         let (code, texts) =
             self.program.straight_line(moves.graph.graph(), &bindings, &nodes, &["x", "step", "trial", "made"], 1);
         let (trial, made) = texts.split_at(moves.trial.len());
@@ -300,7 +301,7 @@ impl Writer<'_> {
             .chain((0..free).map(|position| format!("normal.g{position}.x + normal.g{position}.y")))
             .chain(pairs(free).map(|(row, column)| format!("normal.h{row}_{column}")))
             .map(|number| format!("is_finite({number})"))
-            .collect();
+            .list();
         let mut norm = String::new();
         for position in 0..free {
             let size = format!("abs(normal.g{position}.x)");
@@ -317,7 +318,7 @@ impl Writer<'_> {
                 let number = self.template.free[position].parameter;
                 format!("{} * x.p{number} * x.p{number}", self.scale(position))
             })
-            .collect();
+            .list();
         // −δᵀg − ½δᵀHδ
         let mut model = String::new();
         for row in 0..free {
@@ -326,7 +327,7 @@ impl Writer<'_> {
                     let (a, b) = (row.min(other), row.max(other));
                     format!("normal.h{a}_{b} * made.d{other}")
                 })
-                .collect();
+                .list();
             model += &format!("    sum += made.d{row} * (normal.g{row}.x + 0.5 * ({}));\n", slope.join(" + "));
         }
         self.push(&format!(
@@ -389,7 +390,7 @@ impl Writer<'_> {
             }
             code += &format!("    let d{row} = {entry};\n");
         }
-        let step: Vec<String> = (0..free).map(|position| format!("d{position}")).collect();
+        let step: Vec<String> = (0..free).map(|position| format!("d{position}")).list();
         self.push(&format!(
             "\nfn damped_step(normal: Normal, damping: f32, frozen: u32) -> Solved {{\n    var sound = true;\n{code}    \
              return Solved(Step({}), sound);\n}}\n",

@@ -6,6 +6,7 @@
 
 use crate::batch::{Manifold, Model, Rows};
 use crate::error::{Error, ErrorCode, Result};
+use crate::list::Listed;
 use crate::losses::LossKind;
 
 /// More groups than this are no small problem.
@@ -153,7 +154,7 @@ fn groups(model: &Model) -> Result<Vec<Group>> {
         let of_batch = groups.len();
         for instance in 0..batch.count {
             let place = |local: &crate::batch::Local| batch.column(local.column)[instance as usize] + local.component;
-            let parameters: Vec<u32> = batch.class.locals.iter().map(place).collect();
+            let parameters: Vec<u32> = batch.class.locals.iter().map(place).list();
             match groups[of_batch..].iter().position(|group| group.parameters == parameters) {
                 Some(position) => groups[of_batch + position].instances.push(instance),
                 None if groups.len() == MOST_GROUPS => {

@@ -14,6 +14,7 @@ use crate::autodiff;
 use crate::batch::Manifold;
 use crate::error::Result;
 use crate::graph::{CheckedGraph, Graph, InputId, NodeId};
+use crate::list::Listed;
 use crate::losses;
 use crate::manifolds;
 
@@ -87,7 +88,7 @@ impl<'a> Draft<'a> {
     fn residuals(&mut self, point: fn(u32) -> Source) -> Vec<NodeId> {
         let class = &self.template.model.batches[self.group.batch].class;
         let mut inputs: Vec<NodeId> =
-            self.group.parameters.iter().map(|&parameter| self.input(point(parameter))).collect();
+            self.group.parameters.iter().map(|&parameter| self.input(point(parameter))).list();
         inputs.extend((0..class.data).map(|column| self.input(Source::Data(column))));
         inputs.extend((0..class.uniforms).map(|number| self.input(Source::Uniform(number))));
         self.graph.substitute(class.graph.graph(), &inputs, &class.outputs)
@@ -112,7 +113,7 @@ impl<'a> Draft<'a> {
     }
 
     fn dot(&mut self, a: &[NodeId], b: &[NodeId]) -> NodeId {
-        let products = a.iter().zip(b).map(|(&a, &b)| self.graph.mul(a, b)).collect();
+        let products = a.iter().zip(b).map(|(&a, &b)| self.graph.mul(a, b)).list();
         self.sum(products)
     }
 
@@ -124,28 +125,28 @@ impl<'a> Draft<'a> {
                 Source::Parameter(parameter) => Some((parameter, InputId(position))),
                 _ => None,
             })
-            .collect();
-        let wrt: Vec<InputId> = parameters.iter().map(|&(_, input)| input).collect();
+            .list();
+        let wrt: Vec<InputId> = parameters.iter().map(|&(_, input)| input).list();
         let rows = autodiff::jacobian(&mut self.graph, residuals, &wrt);
         let mut columns: Vec<(usize, Vec<Option<NodeId>>)> = Vec::new();
         for block in &self.template.blocks {
             let numbers: Vec<Option<usize>> = (block.first..block.first + block.dim)
                 .map(|number| parameters.iter().position(|&(parameter, _)| parameter == number))
-                .collect();
+                .list();
             if numbers.iter().all(Option::is_none) {
                 continue;
             }
             let of_block: Vec<Vec<Option<NodeId>>> = rows
                 .iter()
                 .map(|row| {
-                    let row: Vec<Option<NodeId>> = numbers.iter().map(|place| row[(*place)?]).collect();
+                    let row: Vec<Option<NodeId>> = numbers.iter().map(|place| row[(*place)?]).list();
                     self.tangent_row(block, row)
                 })
-                .collect();
+                .list();
             for component in 0..block.dim {
                 let Some(position) = self.template.free_position(block.first + component) else { continue };
                 let column: Vec<Option<NodeId>> =
-                    of_block.iter().map(|row| row.get(component as usize).copied().flatten()).collect();
+                    of_block.iter().map(|row| row.get(component as usize).copied().flatten()).list();
                 if column.iter().any(Option::is_some) {
                     columns.push((position, column));
                 }
@@ -160,7 +161,7 @@ impl<'a> Draft<'a> {
             return row;
         }
         let numbers: Vec<NodeId> =
-            (block.first..block.first + block.dim).map(|parameter| self.input(Source::Parameter(parameter))).collect();
+            (block.first..block.first + block.dim).map(|parameter| self.input(Source::Parameter(parameter))).list();
         manifolds::tangent_partials(&mut self.graph, block.manifold, &numbers, &row)
     }
 }
@@ -188,16 +189,16 @@ pub fn normal_terms(template: &Template, group: &Group) -> Result<NormalTerms> {
     });
 
     let product_sum = |g: &mut Graph, a: &[Option<NodeId>], b: &[Option<NodeId>]| -> Option<NodeId> {
-        let products: Vec<NodeId> = a.iter().zip(b).filter_map(|(a, b)| Some(g.mul((*a)?, (*b)?))).collect();
+        let products: Vec<NodeId> = a.iter().zip(b).filter_map(|(a, b)| Some(g.mul((*a)?, (*b)?))).list();
         products.into_iter().reduce(|sum, product| g.add(sum, product))
     };
-    let wide: Vec<Option<NodeId>> = residuals.iter().copied().map(Some).collect();
+    let wide: Vec<Option<NodeId>> = residuals.iter().copied().map(Some).list();
     let (mut gradient, mut curvature) = (Vec::new(), Vec::new());
     // v, and the columns times w ρ′.
     let mut slopes = Vec::new();
     let mut scaled: Vec<Vec<Option<NodeId>>> = Vec::new();
     for (position, column) in &columns {
-        let by_scale: Vec<Option<NodeId>> = column.iter().map(|entry| entry.map(|entry| g.mul(scale, entry))).collect();
+        let by_scale: Vec<Option<NodeId>> = column.iter().map(|entry| entry.map(|entry| g.mul(scale, entry))).list();
         if let Some(node) = product_sum(g, &by_scale, &wide) {
             gradient.push((*position, node));
         }
@@ -220,13 +221,13 @@ pub fn normal_terms(template: &Template, group: &Group) -> Result<NormalTerms> {
     let kept: Vec<NodeId> = std::iter::once(cost)
         .chain(gradient.iter().map(|&(_, node)| node))
         .chain(curvature.iter().map(|&(.., node)| node))
-        .collect();
+        .list();
     let (graph, kept) = draft.graph.extract(&kept);
     let mut kept = kept.into_iter();
     let mut next = || kept.next().expect("one node is kept for each that was asked for");
     let cost = next();
-    let gradient = gradient.into_iter().map(|(position, _)| (position, next())).collect();
-    let curvature = curvature.into_iter().map(|(row, column, _)| (row, column, next())).collect();
+    let gradient = gradient.into_iter().map(|(position, _)| (position, next())).list();
+    let curvature = curvature.into_iter().map(|(row, column, _)| (row, column, next())).list();
     Ok(NormalTerms { graph: graph.check(draft.inputs.len() as u32)?, inputs: draft.inputs, cost, gradient, curvature })
 }
 
@@ -237,8 +238,8 @@ pub fn reduction_term(template: &Template, group: &Group, close: f64) -> Result<
     let mut draft = Draft::new(template, group);
     let before = draft.residuals(Source::Parameter);
     let after = draft.residuals(Source::Trial);
-    let differences: Vec<NodeId> = before.iter().zip(&after).map(|(&a, &b)| draft.graph.sub(a, b)).collect();
-    let sums: Vec<NodeId> = before.iter().zip(&after).map(|(&a, &b)| draft.graph.add(a, b)).collect();
+    let differences: Vec<NodeId> = before.iter().zip(&after).map(|(&a, &b)| draft.graph.sub(a, b)).list();
+    let sums: Vec<NodeId> = before.iter().zip(&after).map(|(&a, &b)| draft.graph.add(a, b)).list();
     let difference = draft.dot(&differences, &sums);
     let change = if group.loss == losses::LossKind::Squared {
         difference

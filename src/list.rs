@@ -1,0 +1,16 @@
+//! Lists of what iterators give, in little code: the standard library's `collect` makes three functions of some 400 bytes in all for
+//! every chain of iterators, where the module is optimised for size, and this makes one of a third of that.
+
+/// Iterators whose items are wanted as a list.
+pub(crate) trait Listed: Iterator + Sized {
+    /// All items, in order.
+    fn list(self) -> Vec<Self::Item> {
+        let mut list = Vec::with_capacity(self.size_hint().0);
+        for item in self {
+            list.push(item);
+        }
+        list
+    }
+}
+
+impl<I: Iterator> Listed for I {}
