@@ -62,7 +62,11 @@ pub fn write_gathered(kernel: &Kernel, dim: u32) -> Result<String> {
         .iter()
         .map(|store| match store.address {
             Address::Column(column) if store.buffer == kernel.stores[0].buffer => Some(column),
-            Address::Column(_) | Address::Fixed(_) | Address::Interleaved { .. } | Address::Indexed { .. } => None,
+            Address::Column(_)
+            | Address::Fixed(_)
+            | Address::Layer(_)
+            | Address::Interleaved { .. }
+            | Address::Indexed { .. } => None,
         })
         .collect();
     let (Some(columns), Some(total)) = (columns, kernel.total) else {
