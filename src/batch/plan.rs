@@ -96,11 +96,7 @@ impl Entry {
     /// Whether the device itself decides if its kernels run.
     fn is_gated(self) -> bool {
         match self {
-            Entry::Values
-            | Entry::SumGradient
-            | Entry::CostGradient
-            | Entry::SeededGradient
-            | Entry::Jacobian => false,
+            Entry::Values | Entry::SumGradient | Entry::CostGradient | Entry::SeededGradient | Entry::Jacobian => false,
             Entry::Linearise
             | Entry::Product
             | Entry::Trial
