@@ -78,7 +78,7 @@ fn offer(last: f32) {
     for (var k = 0u; k < MOST_STEPS; k++) {
         var bracket = vec3<f32>(state[LOWER], state[UPPER], state[STEP]);
         for (var digit = firstLeadingBit(k + 1u); digit > 0u; digit--) {
-            let verdict = select(above, SHORT, ((k + 1u) >> (digit - 1u) & 1u) != 0u);
+            let verdict = select(above, SHORT, (((k + 1u) >> (digit - 1u)) & 1u) != 0u);
             bracket = line_bracket(verdict, bracket.x, bracket.y, bracket.z);
         }
         state[STEPS + k] = bracket.z;
