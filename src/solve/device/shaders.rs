@@ -116,7 +116,8 @@ const MEMBERS: [&str; 15] = [
     "image_count",
     "image_width",
     "stride",
-    "factors", "local_stride",
+    "factors",
+    "local_stride",
     "nan",
     "zero",
 ];
@@ -138,7 +139,8 @@ impl Figures {
             image_count,
             image_width,
             stride,
-            factors, local_stride,
+            factors,
+            local_stride,
             nan,
             zero,
         ]
