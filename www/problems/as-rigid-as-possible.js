@@ -5,8 +5,9 @@
  *
  *     √wᵢⱼ ( (p′ᵢ − p′ⱼ) − Rᵢ(pᵢ − pⱼ) )       p the mesh at rest, p′ where it goes, w the cotangent weights
  *
- * The paper alternates between positions and rotations; here both are unknowns of one least-squares problem, rotations as unit quaternions. Handles are
- * constant blocks. Takes a mesh and its handles; gives the Problem.
+ * The paper alternates between positions and rotations; here both are unknowns of one least-squares problem, rotations as quaternions: unit ones that move
+ * on their manifold, or free ones that the residual makes unit, for solvers without manifolds. Handles are constant blocks. Takes a mesh and its handles;
+ * gives the Problem.
  */
 import { Problem } from 'residua';
 
@@ -40,13 +41,15 @@ export function cotangentWeights(positions, triangles, edges) {
  * @param {{ positions: Float64Array, triangles: Uint32Array }} mesh at rest
  * @param {{ edges: Uint32Array }} topology of the mesh (mesh/topology.js)
  * @param {{ vertices: readonly number[], targets: readonly (readonly [number, number, number])[] }} handles which vertices are held, and where
+ * @param {'unit-quaternion' | 'euclidean'} manifold of the rotations
  */
-export function rigidProblem({ positions, triangles }, { edges }, handles) {
+export function rigidProblem({ positions, triangles }, { edges }, handles, manifold = 'unit-quaternion') {
   const vertexCount = positions.length / 3;
   const problem = new Problem();
   const vertices = problem.parameters('vertices', { dim: 3, values: positions });
   const rotations = problem.parameters('rotations', { dim: 4, values: Float64Array.from({ length: 4 * vertexCount }, (_, i) => Number(i % 4 === 0)) });
-  rotations.setManifold('unit-quaternion');
+  rotations.setManifold(manifold);
+  const unit = (turned) => (manifold === 'euclidean' ? turned.normalized : turned);
   handles.vertices.forEach((vertex, k) => vertices.setAt(vertex, handles.targets[k]));
   vertices.setConstant(handles.vertices);
 
@@ -62,7 +65,7 @@ export function rigidProblem({ positions, triangles }, { edges }, handles) {
       ends: vertices.at(ends, 2), turned: rotations.at(ends.filter((_, i) => i % 2 === 0)),
       side: problem.data(sides, 3), rootWeight: problem.data(Float64Array.from({ length: ends.length / 2 }, (_, e) => Math.sqrt(weights[e % weights.length]))),
     },
-    residual: ({ ends: [a, b], turned, side, rootWeight }) => a.sub(b).sub(turned.rotate(side)).mul(rootWeight),
+    residual: ({ ends: [a, b], turned, side, rootWeight }) => a.sub(b).sub(unit(turned).rotate(side)).mul(rootWeight),
   });
   return { problem, vertices, rotations };
 }
