@@ -10,7 +10,6 @@ use crate::batch::least_squares::LocalTable;
 use crate::batch::plan::{Entry, Role};
 use crate::batch::{ArrayInfo, Model};
 use crate::codegen::wgsl::WORKGROUP_SIZE;
-use crate::codegen::wgsl::gathered::Gathered;
 use crate::error::{Error, Result};
 use crate::gpu::shaders::Curvature;
 use crate::gpu::{BindingKind, CommandList, Limits, PipelineId, Slice};
@@ -24,12 +23,6 @@ const MOST_NUMBERS: u32 = 10;
 /// Arrays of fewer blocks have curvature in pairs of a number and its error: many residuals meet in such a block, and its
 /// conditioning is that of the problem.
 pub const FEW_BLOCKS: u32 = 1024;
-
-/// An instance with more blocks than this is not computed for each of them.
-const MOST_BLOCKS_AGAIN: usize = 3;
-
-/// Nor one with more partials than this.
-const MOST_PARTIALS_AGAIN: u32 = 36;
 
 /// Sums up to so many are left to the kernel that needs them.
 const MOST_SUMS: u64 = 1024;
@@ -73,8 +66,6 @@ pub struct Shape {
     passes: Vec<Vec<PassShape>>,
     scratch: [u64; 2],
     clear_figures: u64,
-    /// Figures of the product that is gathered at once, and its workgroups, where that pays.
-    gathered: Option<(u64, u32)>,
 }
 
 /// Figures of a gather pass that writes over, and of its curvature's, adding and not; in units of [`ALIGNMENT`].
@@ -152,9 +143,6 @@ impl Shape {
             }
             shape.passes.push(shapes);
         }
-        shape.gathered = gathered(model, layout)
-            .filter(|_| shape.disjoint)
-            .map(|figures| (layout.add_figures(&figures.words()), figures.workgroups()));
         let lengths = [layout.num_sums(), model.num_params.into(), shape.curvature_len(model.num_params.into())];
         let figures = lengths.map(|length| layout.add_figures(&[length as u32]));
         shape.clear_figures = figures[0];
@@ -172,20 +160,6 @@ impl Shape {
     }
 }
 
-/// The product's dispatch where it is gathered at once: one chunk of instances with few and light blocks of one size, so that computing
-/// a product for each of its blocks costs less than writing it and reading it again.
-fn gathered(model: &Model, layout: &Layout) -> Option<Gathered> {
-    let [chunk] = layout.chunks.as_slice() else { return None };
-    let [pass] = chunk.passes.as_slice() else { return None };
-    let class = &model.batches[chunk.batch].class;
-    let table = LocalTable::of(class);
-    let light = pass.source == Source::Local && pass.destination == Destination::Gradient;
-    let whole = class.block_dims.iter().all(|&dim| dim == pass.dim);
-    let cheap = class.block_dims.len() <= MOST_BLOCKS_AGAIN && table.outputs * table.width <= MOST_PARTIALS_AGAIN;
-    // Few rows are few threads, and sums without compensation.
-    (light && whole && cheap && pass.rows >= FEW_BLOCKS).then(|| Gathered::new(pass.rows, chunk.range.len() as u32))
-}
-
 /// Which of the buffers that recordings clear; their order is that of their figures.
 #[derive(Clone, Copy)]
 enum Cleared {
@@ -200,7 +174,7 @@ pub struct Normal<'a, K> {
     pub model: &'a Model,
     /// Where it lies.
     pub layout: &'a Layout,
-    /// Its kernels, those of [`Entry::Linearise`], [`Entry::Product`] and [`Entry::Trial`].
+    /// Its kernels, those of [`Entry::Linearise`], [`Entry::Product`], [`Entry::Image`] and [`Entry::Trial`].
     pub kernels: &'a K,
     /// The device's limits.
     pub limits: &'a Limits,
@@ -229,13 +203,6 @@ impl<K: Kernels> Normal<'_, K> {
 
     /// J̃ᵀJ̃p to `q`, without the damping; gives the sums of ‖J̃p‖².
     pub fn product(&self, d: &mut dyn Declare, p: Slice, q: Slice, gate: Slice) -> Result<Sums> {
-        if let Some((figures, workgroups)) = self.layout.normal.gathered
-            && self.overwrites()
-            && self.kernels.plan(self.layout.chunks[0].batch, Entry::Product)?.roles.len() == 3
-            && self.limits.max_storage_buffers_per_shader_stage >= GATHERED_LAYOUT.len() as u32 - 1
-        {
-            return self.gathered_product(d, [p, q, gate], figures, workgroups);
-        }
         if !self.overwrites() {
             self.clear(d, Cleared::Vector, q, gate)?;
         }
@@ -246,27 +213,14 @@ impl<K: Kernels> Normal<'_, K> {
         self.sums(d, Memory::ProductSums, Memory::ProductTotals)
     }
 
-    fn gathered_product(
-        &self,
-        d: &mut dyn Declare,
-        [p, q, gate]: [Slice; 3],
-        figures: u64,
-        workgroups: u32,
-    ) -> Result<Sums> {
-        let batch = self.layout.chunks[0].batch;
-        let sums = self.memory(d, Memory::ProductSums).part(0, 4 * u64::from(workgroups));
-        let mut bindings = self.bindings(d, 0, Entry::Product, p)?;
-        bindings.extend(self.tables(d, 0, 0));
-        bindings.extend([q, sums, gate, self.figures(d, figures)]);
-        let dim = self.layout.chunks[0].passes[0].dim;
-        let program = Program::Gathered(self.kernels.number(batch), Entry::Product, dim);
-        let pipeline = d.program(program, Entry::Product.name(), &GATHERED_LAYOUT);
-        d.list().dispatch(pipeline, &bindings, [workgroups, 1]);
-        Ok(Sums { slice: sums, count: workgroups, width: 1 })
+    /// J̃p, left in the first columns of the local tables; gives the sums of ‖J̃p‖².
+    pub fn image(&self, d: &mut dyn Declare, p: Slice, gate: Slice) -> Result<Sums> {
+        self.run(d, Entry::Image, Memory::ProductSums, p, gate)?;
+        self.sums(d, Memory::ProductSums, Memory::ProductTotals)
     }
 
-    /// The sums of ‖J̃p‖² alone.
-    pub fn image(&self, d: &mut dyn Declare, p: Slice, gate: Slice) -> Result<Sums> {
+    /// The parts of the product J̃ᵀJ̃p, left in the local tables; gives the sums of ‖J̃p‖².
+    pub fn parts(&self, d: &mut dyn Declare, p: Slice, gate: Slice) -> Result<Sums> {
         self.run(d, Entry::Product, Memory::ProductSums, p, gate)?;
         self.sums(d, Memory::ProductSums, Memory::ProductTotals)
     }
@@ -441,20 +395,6 @@ pub fn gated_layout(layout: &[BindingKind]) -> Vec<BindingKind> {
 
 /// Bindings of the curvature shader with its gate.
 pub const CURVATURE_LAYOUT: [BindingKind; 8] = [
-    BindingKind::StorageRead,
-    BindingKind::StorageRead,
-    BindingKind::StorageRead,
-    BindingKind::StorageRead,
-    BindingKind::StorageReadWrite,
-    BindingKind::StorageReadWrite,
-    BindingKind::StorageRead,
-    BindingKind::Uniform,
-];
-
-/// Bindings of a product that is gathered at once: p, indices, the local table; offsets, entries, targets; q, sums; gate.
-pub const GATHERED_LAYOUT: [BindingKind; 10] = [
-    BindingKind::StorageRead,
-    BindingKind::StorageRead,
     BindingKind::StorageRead,
     BindingKind::StorageRead,
     BindingKind::StorageRead,

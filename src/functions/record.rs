@@ -32,8 +32,6 @@ pub enum Program {
     Curvature,
     /// Sets numbers to zero.
     Clear,
-    /// A kernel, by its number, with the gather of its local table by blocks of so many numbers.
-    Gathered(usize, Entry, u32),
 }
 
 /// A command list, the buffers and pipelines it declares in the order of declaration, and what goes in and out.
