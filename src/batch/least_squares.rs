@@ -93,6 +93,20 @@ impl Entries {
     }
 }
 
+/// Whether each instance has two blocks, and each entry of J̃ for the second is the negative of the first's.
+pub fn is_mirrored(class: &Class) -> bool {
+    let [first, second] = class.block_dims[..] else { return false };
+    let mut entries = Entries::default();
+    Planner::new(class, Rows::From(0)).linearise(Target::Gpu, &mut entries);
+    let of = |block: u32| move |&(_, (_, place)): &(usize, (u32, u32))| (place >= first) == (block == 1);
+    let places = || entries.places.iter().copied().enumerate();
+    first == second
+        && places().filter(of(0)).count() == places().filter(of(1)).count()
+        && places().filter(of(1)).all(|(number, (output, place))| {
+            entries.negatives[number].is_some_and(|other| entries.places[other as usize] == (output, place - first))
+        })
+}
+
 /// The places of a block slot's numbers: first column of the local gradient, and how many.
 fn slots(class: &Class) -> Vec<(u32, u32)> {
     let mut first = 0;

@@ -240,7 +240,7 @@ impl<'a> Planner<'a> {
     }
 
     /// A planner with the class's graph, and loads for its inputs.
-    fn new(class: &'a Class, rows: Rows) -> Planner<'a> {
+    pub(super) fn new(class: &'a Class, rows: Rows) -> Planner<'a> {
         let mut planner = Planner { graph: class.graph.graph().clone(), ..Planner::bare(class, rows) };
         if !class.locals.is_empty() {
             let parameters = planner.buffer(Role::Parameters);

@@ -11,7 +11,7 @@ use crate::batch::plan::{Entry, Role};
 use crate::batch::{ArrayInfo, Model};
 use crate::codegen::wgsl::WORKGROUP_SIZE;
 use crate::error::{Error, Result};
-use crate::gpu::shaders::Curvature;
+use crate::gpu::shaders::{Assemble, Curvature};
 use crate::gpu::{BindingKind, CommandList, Limits, PipelineId, Slice};
 
 use super::layout::{ALIGNMENT, Chunk, GatherShape, Layout, Memory};
@@ -23,6 +23,9 @@ const MOST_NUMBERS: u32 = 10;
 /// Arrays of fewer blocks have curvature in pairs of a number and its error: many residuals meet in such a block, and its
 /// conditioning is that of the problem.
 pub const FEW_BLOCKS: u32 = 1024;
+
+/// Blocks of more numbers have their gradient and their curvature gathered apart: a thread's registers are few.
+const MOST_TOGETHER: u32 = 4;
 
 /// Sums up to so many are left to the kernel that needs them.
 const MOST_SUMS: u64 = 1024;
@@ -74,6 +77,8 @@ struct PassShape {
     gather: u64,
     curvature: [u64; 2],
     curvature_workgroups: u32,
+    /// Figures of both in one, where that serves.
+    assemble: Option<u64>,
 }
 
 /// Numbers of an array's blocks for the preconditioner: those of the array's own, or 1 where they are too many.
@@ -125,7 +130,18 @@ impl Shape {
                     pairs: u32::from(few),
                     zero: 0,
                 };
+                // Few entries a row, which one thread sums without pairs.
+                let together = pass.source == Source::Local && to_result && whole && !few && dim <= MOST_TOGETHER;
+                let assemble = Assemble {
+                    rows: pass.rows,
+                    stride,
+                    outputs: table.outputs,
+                    first_partial: curvature.first_partial,
+                    row_stride: curvature.row_stride,
+                    scale: shape.scale,
+                };
                 shapes.push(PassShape {
+                    assemble: together.then(|| layout.add_figures(&assemble.words())),
                     gather: layout.add_figures(&pass.figures(stride, false).words()),
                     curvature: [
                         layout.add_figures(&curvature.words()),
@@ -195,8 +211,10 @@ impl<K: Kernels> Normal<'_, K> {
         }
         self.run(d, Entry::Linearise, Memory::CostSums, at, gate)?;
         for number in self.chunks() {
-            self.gather(d, number, gradient, gate)?;
-            self.gather_curvature(d, number, gate)?;
+            if !self.assemble(d, number, gradient, gate)? {
+                self.gather(d, number, gradient, gate)?;
+                self.gather_curvature(d, number, gate)?;
+            }
         }
         self.sums(d, Memory::CostSums, Memory::CostTotals)
     }
@@ -320,6 +338,21 @@ impl<K: Kernels> Normal<'_, K> {
         Ok(())
     }
 
+    /// Gathers gradient and curvature of a chunk in one, if its only pass allows that.
+    fn assemble(&self, d: &mut dyn Declare, number: usize, gradient: Slice, gate: Slice) -> Result<bool> {
+        let ([pass], [shape]) = (&self.layout.chunks[number].passes[..], &self.layout.normal.passes[number][..]) else {
+            return Ok(false);
+        };
+        let Some(figures) = shape.assemble.filter(|_| self.overwrites()) else { return Ok(false) };
+        let mut bindings = self.tables(d, number, 0).to_vec();
+        let memory = [Memory::Local(number), Memory::Curvature].map(|memory| self.memory(d, memory));
+        bindings.extend([memory[0], gradient, memory[1], gate, self.figures(d, figures)]);
+        let pipeline = d.program(Program::Assemble(pass.dim), "assemble", &ASSEMBLE_LAYOUT);
+        let groups = u64::from(pass.rows.div_ceil(WORKGROUP_SIZE));
+        d.list().dispatch(pipeline, &bindings, self.limits.split_workgroups(groups)?);
+        Ok(true)
+    }
+
     fn gather_curvature(&self, d: &mut dyn Declare, number: usize, gate: Slice) -> Result<()> {
         let chunk = &self.layout.chunks[number];
         let shapes = &self.layout.normal.passes[number];
@@ -404,6 +437,9 @@ pub const CURVATURE_LAYOUT: [BindingKind; 8] = [
     BindingKind::StorageRead,
     BindingKind::Uniform,
 ];
+
+/// Bindings of the shader that gathers gradient and curvature in one, with its gate.
+pub const ASSEMBLE_LAYOUT: [BindingKind; 8] = CURVATURE_LAYOUT;
 
 /// Bindings of the clearing shader with its gate.
 pub const CLEAR_LAYOUT: [BindingKind; 3] =

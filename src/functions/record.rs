@@ -30,6 +30,8 @@ pub enum Program {
     GatedGather,
     /// Sums products of J's columns by block.
     Curvature,
+    /// `GatedGather` and `Curvature` in one, for blocks of so many numbers.
+    Assemble(u32),
     /// Sets numbers to zero.
     Clear,
 }

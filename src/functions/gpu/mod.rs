@@ -418,6 +418,9 @@ impl GpuEngine {
             Program::Curvature => {
                 request(shaders::gated(&shaders::curvature()), "curvature", normal::CURVATURE_LAYOUT.to_vec())
             }
+            Program::Assemble(dim) => {
+                request(shaders::gated(&shaders::assemble(dim)), "assemble", normal::ASSEMBLE_LAYOUT.to_vec())
+            }
             Program::Clear => request(shaders::gated(&shaders::clear()), "clear", normal::CLEAR_LAYOUT.to_vec()),
         })
     }

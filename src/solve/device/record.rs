@@ -7,7 +7,7 @@ use super::shaders::{Figures, Kernel, Product, SUM_SECTIONS, VECTORS, bindings_o
 use super::shape::{Group, MOST_WORKGROUPS, Preconditioner, Shape, THREADS};
 use super::state;
 use crate::batch::incidence::{Destination, Source};
-use crate::batch::least_squares::LocalTable;
+use crate::batch::least_squares::{LocalTable, is_mirrored};
 use crate::codegen::wgsl::{self, Dispatch, WORKGROUP_SIZE};
 use crate::error::Result;
 use crate::functions::layout::{ALIGNMENT, Memory};
@@ -211,7 +211,7 @@ impl<'a> Writer<'a> {
         let gate = self.gate(state::ITERATE);
         let gathered = self.gathers(normal);
         let image = match &gathered {
-            Some(parts) if parts.way == Product::Weighted => normal.image(self, direction, gate)?,
+            Some(parts) if parts.way != Product::Gathered => normal.image(self, direction, gate)?,
             Some(_) => normal.parts(self, direction, gate)?,
             None => normal.product(self, direction, product, gate)?,
         };
@@ -255,7 +255,11 @@ impl<'a> Writer<'a> {
         let table = LocalTable::of(&batch.class);
         let stride = chunk.range.len() as u32;
         // With one residual an instance, its number of Jp is less to write and to read than a number for each of its parameters.
-        let way = if table.outputs == 1 { Product::Weighted } else { Product::Gathered };
+        let way = match table.outputs {
+            1 if is_mirrored(&batch.class) => Product::Mirrored,
+            1 => Product::Weighted,
+            _ => Product::Gathered,
+        };
         (light && enabled && all).then(|| Parts { way, stride, first_partial: table.partial(0, 0) * stride })
     }
 

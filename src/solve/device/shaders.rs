@@ -6,7 +6,7 @@
 //! - `#each` stands once for each tangent coordinate, with its number for `$` (and its place on the diagonal of the lower triangle
 //!   for `#diagonal$`);
 //! - `#constrained` stands where there are constants or bounds, `#free` where there are none; `#pairs` and `#single` by the block's
-//!   [`Preconditioner`], `#whole`, `#gathered` (`#parts` or `#weighted`) by the [`Product`]; `@binding(_)` is the next binding;
+//!   [`Preconditioner`], `#whole`, `#gathered` (`#parts`, `#weighted` or `#mirrored`) by the [`Product`]; `@binding(_)` is the next binding;
 //! - `#factor` is where the damped block A = C + λD is made ready to be solved for, and d$, the diagonal of D, and free$, whether a
 //!   coordinate may move, are known afterwards; `#solve` is where A z = r is solved, and `energy` is rᵀz.
 
@@ -29,6 +29,8 @@ pub enum Product {
     Gathered,
     /// In the instances' one number each of Jp: the update gathers them, times their columns of J.
     Weighted,
+    /// The same of instances with two blocks, where the second's columns are the first's with the other sign.
+    Mirrored,
 }
 
 /// A kernel of a solve.
@@ -241,6 +243,7 @@ impl Writer {
             "gathered" => self.kernel_product() != Product::Whole,
             "parts" => self.kernel_product() == Product::Gathered,
             "weighted" => self.kernel_product() == Product::Weighted,
+            "mirrored" => self.kernel_product() == Product::Mirrored,
             _ => false,
         };
         if stands {
@@ -422,7 +425,7 @@ mod tests {
                 let shape = BlockShape { dim, tangent, preconditioner };
                 kernels.extend([Kernel::Begin(shape), Kernel::Measure(shape)]);
                 kernels.extend(
-                    [Product::Whole, Product::Gathered, Product::Weighted]
+                    [Product::Whole, Product::Gathered, Product::Weighted, Product::Mirrored]
                         .map(|product| Kernel::Update(shape, product)),
                 );
             }
