@@ -22,6 +22,7 @@ pub mod gpu;
 pub mod layout;
 mod least_squares;
 pub mod normal;
+pub mod objective;
 pub mod plans;
 pub mod record;
 mod sizes;
