@@ -142,7 +142,9 @@ impl Run {
             // The start takes a round, too, and some iterations take two. What may be over is not added to before it is known.
             let most = told.options.solve.max_iterations;
             let left = most.saturating_add(most / 4 + 1).saturating_sub(submitted);
-            let wanted = !told.is_over() && (left > 0 || waiting.is_empty());
+            // Whoever stops it beforehand still learns what the start costs.
+            let unknown = told.history.is_empty() && waiting.is_empty() && submitted == 0;
+            let wanted = unknown || !told.is_over() && (left > 0 || waiting.is_empty());
             if wanted && waiting.len() < IN_FLIGHT {
                 let rounds = schedule.next(left);
                 let mut pieces = vec![&self.begin];
