@@ -77,7 +77,7 @@ fn solve_many(
             }
             frozen = frozen_coordinates(x, normal);
             let gradient = gradient_max_norm(normal, frozen);
-            end = lm_convergence(verdict, cost_before, change, gradient, step_length, size_before, cost_tolerance, dispatch.gradient_tolerance, parameter_tolerance);
+            end = lm_convergence(verdict, cost_before, change, floor_of_promises, gradient, step_length, size_before, cost_tolerance, dispatch.gradient_tolerance, parameter_tolerance, dispatch.epsilon);
             noise = lm_noise(cost, scaled_size(normal, x), RESIDUALS, dispatch.epsilon);
         }
         if end != RUNNING {

@@ -184,7 +184,9 @@ fn options() -> LevenbergMarquardtOptions {
 async fn solve(functions: &mut Functions, options: &LevenbergMarquardtOptions) -> Solution {
     let mut heard = Heard::default();
     let solution = minimise_on_device(functions, options, true, &mut heard).await.unwrap();
-    assert_eq!(heard.iterations, solution.summary.history, "every iteration is heard of, in order");
+    // As text, since a gain of 0/0 is NaN.
+    let text = |iterations: &[IterationSummary]| format!("{iterations:?}");
+    assert_eq!(text(&heard.iterations), text(&solution.summary.history), "every iteration is heard of, in order");
     for (number, iteration) in solution.summary.history.iter().enumerate() {
         assert_eq!(iteration.iteration as usize, number);
     }
@@ -236,7 +238,163 @@ async fn a_grid_of_springs_goes_the_way_of_the_cpu() {
     for (a, b) in device.summary.history.iter().zip(&host.summary.history) {
         console_log!("{} {} {}", a.iteration, a.cost, b.cost);
         assert_eq!(a.accepted, b.accepted);
-        // Rounding of f32, raised by ten iterations of conjugate gradients, step after step.
-        assert!((a.cost - b.cost).abs() <= 1e-4 * b.cost, "{}: {} {}", a.iteration, a.cost, b.cost);
+        // The first steps are much too long for the model, so that the rounding of f32 grows a thousandfold with each.
+        let bound = [1e-8, 1e-6, 1e-3, 1e-2][a.iteration.min(3) as usize];
+        assert!((a.cost - b.cost).abs() <= bound * b.cost, "{}: {} {}", a.iteration, a.cost, b.cost);
     }
+}
+
+/// c₀ exp(−c₁ t) + c₂ − y for samples of such a curve.
+fn curve(samples: u32) -> Model {
+    let mut r = Recorder::default();
+    let c: Vec<u32> = (0..3).map(|number| r.parameter(number)).collect();
+    let (t, y) = (r.data(0), r.data(1));
+    let product = r.apply(Op::Mul, &[c[1], t]);
+    let exponent = r.apply(Op::Neg, &[product]);
+    let power = r.apply(Op::Exp, &[exponent]);
+    let scaled = r.apply(Op::Mul, &[c[0], power]);
+    let value = r.apply(Op::Add, &[scaled, c[2]]);
+    let residual = r.apply(Op::Sub, &[value, y]);
+    let tape = r.tape(vec![residual], 3, 2);
+    let times: Vec<f64> = (0..samples).map(|i| 0.05 * f64::from(i)).collect();
+    let values = times.iter().map(|t| 2.0 * (-1.3 * t).exp() + 0.5 + 0.01 * (7.0 * t).sin());
+    let data = times.iter().copied().chain(values).map(|number| f64::from(number as f32)).collect();
+    model(3, 1, Manifold::Euclidean, vec![0], vec![0; samples as usize], data, tape)
+}
+
+#[wasm_bindgen_test]
+async fn a_curve_is_fitted_as_on_the_cpu() {
+    let model = curve(90);
+    let start = [1.0, 1.0, 0.0];
+    let device = solve(&mut on_gpu(&context().await, model.clone(), &start).await, &options()).await;
+    let mut heard = Heard::default();
+    let tight = LevenbergMarquardtOptions::defaults(Arithmetic::DOUBLE);
+    let host = minimise_least_squares(&mut on_cpu(model, &start), &tight, &mut heard).await.unwrap();
+    // f32 may reach its limit before a tolerance.
+    assert!(device.summary.success() || device.summary.termination == Termination::PrecisionLimit);
+    for (a, b) in device.x.iter().zip(&host.x) {
+        // The cost tolerance of 1e-6 leaves its root in the parameters.
+        assert!((a - b).abs() < 1e-3 * b.abs(), "{:?} {:?}", device.x, host.x);
+    }
+    assert!((device.summary.final_cost - host.summary.final_cost).abs() < 1e-4 * host.summary.final_cost);
+}
+
+/// Quaternions whose numbers are to be those of another, times what is given.
+fn quaternions(count: u32) -> (Model, Vec<f64>) {
+    let mut r = Recorder::default();
+    let q: Vec<u32> = (0..4).map(|number| r.parameter(number)).collect();
+    let wanted: Vec<u32> = (0..4).map(|number| r.data(number)).collect();
+    let outputs = (0..4).map(|k| r.apply(Op::Sub, &[q[k], wanted[k]])).collect();
+    let tape = r.tape(outputs, 4, 4);
+    let mut random = Random(5);
+    let mut columns = vec![Vec::new(); 4];
+    for _ in 0..count {
+        let numbers: Vec<f64> = (0..4).map(|_| random.uniform(0.2, 1.0)).collect();
+        let norm = numbers.iter().map(|q| q * q).sum::<f64>().sqrt();
+        for (column, number) in columns.iter_mut().zip(numbers) {
+            column.push(f64::from((number / norm) as f32));
+        }
+    }
+    let x = (0..count).flat_map(|_| [1.0, 0.0, 0.0, 0.0]).collect();
+    let indices = (0..count).map(|block| block).collect();
+    (model(4, count, Manifold::UnitQuaternion, vec![0], indices, columns.concat(), tape), x)
+}
+
+#[wasm_bindgen_test]
+async fn quaternions_stay_on_their_sphere_and_arrive() {
+    let context = context().await;
+    // Few blocks are solved for in pairs, many in f32.
+    for count in [3, 1500] {
+        let (model, x) = quaternions(count);
+        let wanted = model.batches[0].data.clone();
+        let solution = solve(&mut on_gpu(&context, model, &x).await, &options()).await;
+        assert!(solution.summary.success());
+        for (block, q) in solution.x.chunks_exact(4).enumerate() {
+            let norm = q.iter().map(|q| q * q).sum::<f64>().sqrt();
+            assert!((norm - 1.0).abs() < 1e-6, "{norm}");
+            for (k, q) in q.iter().enumerate() {
+                assert!((q - wanted[k * count as usize + block]).abs() < 1e-4);
+            }
+        }
+    }
+}
+
+#[wasm_bindgen_test]
+async fn bounds_hold_and_constants_stay() {
+    let context = context().await;
+    let mut functions = on_gpu(&context, rosenbrock(), &[-1.2, 1.0]).await;
+    functions.set_bounds(vec![f64::NEG_INFINITY, f64::NEG_INFINITY], vec![0.5, f64::INFINITY]).unwrap();
+    let solution = solve(&mut functions, &options()).await;
+    // On the bound x = ½ the valley is at y = ¼, and the cost ½(1 − ½)².
+    assert_eq!(solution.x[0], 0.5);
+    assert!((solution.x[1] - 0.25).abs() < 1e-5 && (solution.summary.final_cost - 0.125).abs() < 1e-6);
+    assert!(solution.summary.success());
+
+    let mut functions = on_gpu(&context, rosenbrock(), &[-1.2, 1.0]).await;
+    functions.set_constant(vec![false, true]).unwrap();
+    let solution = solve(&mut functions, &options()).await;
+    assert_eq!(solution.x[1], 1.0);
+    assert!(solution.x[0].abs() > 0.9, "{:?}", solution.x);
+    functions.set_constant(vec![false, false]).unwrap();
+    let solution = solve(&mut functions, &options()).await;
+    assert!(solution.x.iter().all(|x| (x - 1.0).abs() < 1e-4), "freed: {:?}", solution.x);
+}
+
+#[wasm_bindgen_test]
+async fn twenty_steps_read_back_at_most_five_times_and_repeat_to_the_bit() {
+    let context = context().await;
+    let model = springs(12);
+    let x = scattered(model.num_params);
+    let mut options = options();
+    options.solve.max_iterations = 20;
+    (options.solve.cost_tolerance, options.solve.gradient_tolerance, options.solve.parameter_tolerance) =
+        (0.0, 0.0, 0.0);
+    for linear_tolerance in [0.0, 0.1] {
+        options.linear_tolerance = linear_tolerance;
+        options.max_linear_iterations = 10;
+        let mut functions = on_gpu(&context, model.clone(), &x).await;
+        let mut histories = Vec::new();
+        for _ in 0..2 {
+            functions.set_values(x.clone()).unwrap();
+            let before = context.stats().readbacks;
+            let mut heard = Heard::default();
+            let solution = minimise_on_device(&mut functions, &options, false, &mut heard).await.unwrap();
+            let readbacks = context.stats().readbacks - before;
+            assert!(readbacks <= 5, "{readbacks}");
+            assert_eq!(solution.summary.termination, Termination::MaxIterations);
+            assert!(solution.x.is_empty());
+            assert_eq!(heard.iterations.len(), 21);
+            let timeless = |iteration: &IterationSummary| IterationSummary { elapsed_ms: 0.0, ..*iteration };
+            histories.push(heard.iterations.iter().map(timeless).collect::<Vec<_>>());
+            functions.bring_values().await.unwrap();
+            assert_ne!(functions.values(), x);
+        }
+        assert_eq!(histories[0], histories[1]);
+    }
+}
+
+#[wasm_bindgen_test]
+async fn a_listener_ends_a_solve_within_two_batches_and_a_start_that_is_nan_is_an_error() {
+    let context = context().await;
+    let model = springs(12);
+    let x = scattered(model.num_params);
+    let mut options = options();
+    options.solve.max_iterations = 1000;
+    (options.solve.cost_tolerance, options.solve.gradient_tolerance, options.solve.parameter_tolerance) =
+        (0.0, 0.0, 0.0);
+    let mut heard = Heard { stop_at: Some(1), ..Heard::default() };
+    let mut functions = on_gpu(&context, model.clone(), &x).await;
+    let solution = minimise_on_device(&mut functions, &options, true, &mut heard).await.unwrap();
+    assert_eq!(solution.summary.termination, Termination::Aborted);
+    assert!(solution.summary.iterations <= 12, "{}", solution.summary.iterations);
+    assert!(solution.summary.final_cost < solution.summary.initial_cost);
+
+    let mut start = x.clone();
+    start[3] = f64::NAN;
+    functions.set_values(start).unwrap();
+    let error = minimise_on_device(&mut functions, &options, true, &mut Heard::default()).await.unwrap_err();
+    assert_eq!(error.code, residua::ErrorCode::NonFinite);
+    functions.set_values(x).unwrap();
+    options.solve.max_iterations = 3;
+    assert!(minimise_on_device(&mut functions, &options, true, &mut Heard::default()).await.is_ok());
 }

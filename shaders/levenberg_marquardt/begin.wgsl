@@ -25,8 +25,8 @@ fn begin(
     #constrained let arrived = state[LINEARISE] != 0u;
     let damping = number(DAMPING);
     var rz = vec2<f32>();
-    var zdz = vec2<f32>();
-    var squares = vec2<f32>();
+    var zdz = 0.0;
+    var squares = 0.0;
     var largest = 0u;
     for (var block = workgroup.x * THREADS + lane; block < dispatch.blocks; block += dispatch.threads) {
         let first = dispatch.first + block * DIM;
@@ -40,18 +40,16 @@ fn begin(
         #each vectors[PRECONDITIONED * dispatch.stride + first + $u] = z$;
         #each vectors[DIRECTION * dispatch.stride + first + $u] = z$;
         #each vectors[DELTA * dispatch.stride + first + $u] = 0.0;
-        rz = sum_of_pairs(rz, energy);
-        var block_zdz = 0.0;
-        var block_squares = 0.0;
-        #each block_zdz += z$ * z$ * d$;
-        #each block_squares += r$ * r$;
+        // A thread has few blocks: their sums need no pairs but where a block's own energy is one.
+        #pairs rz = sum_of_pairs(rz, energy);
+        #single rz.x += energy.x;
+        #each zdz += z$ * z$ * d$;
+        #each squares += r$ * r$;
         #each largest = max(largest, bitcast<u32>(abs(r$)));
-        zdz = sum_of_pairs(zdz, vec2<f32>(block_zdz, 0.0));
-        squares = sum_of_pairs(squares, vec2<f32>(block_squares, 0.0));
     }
     put_addend(0u, lane, rz);
-    put_addend(1u, lane, zdz);
-    put_addend(2u, lane, squares);
+    put_addend(1u, lane, vec2<f32>(zdz, 0.0));
+    put_addend(2u, lane, vec2<f32>(squares, 0.0));
     add_over_workgroup(lane, 3u);
     let most = largest_over_workgroup(lane, largest);
     if lane == 0u {

@@ -68,11 +68,11 @@ fn conclude(cost: vec2<f32>, rz: f32, zdz: f32, norm: f32, largest: f32) {
             state[STARTED] = 1u;
             state[record + RECORD_ACCEPTED] = 1u;
             set_number(record + RECORD_DAMPING, number(DAMPING));
-            end = lm_convergence(1.0, 0.0, 0.0, largest, 0.0, 0.0, 0.0, number(GRADIENT_TOLERANCE), 0.0);
+            end = lm_convergence(1.0, 0.0, 0.0, 0.0, largest, 0.0, 0.0, 0.0, number(GRADIENT_TOLERANCE), 0.0, 0.0);
         } else {
             end = lm_convergence(
-                number(VERDICT), number(COST_BEFORE), number(CHANGE), largest, number(STEP_NORM), number(SIZE),
-                number(COST_TOLERANCE), number(GRADIENT_TOLERANCE), number(PARAMETER_TOLERANCE));
+                number(VERDICT), number(COST_BEFORE), number(CHANGE), number(FLOOR), largest, number(STEP_NORM), number(SIZE),
+                number(COST_TOLERANCE), number(GRADIENT_TOLERANCE), number(PARAMETER_TOLERANCE), number(EPSILON));
         }
         if end == 0.0 {
             end = number(ENDING);

@@ -19,44 +19,35 @@ fn measure(
         return;
     }
     let damping = number(DAMPING);
-    var descent = vec2<f32>();
-    var rest = vec2<f32>();
-    var step = vec2<f32>();
-    var size = vec2<f32>();
-    var scaled = vec2<f32>();
+    // A thread has few blocks: their sums need no pairs.
+    var descent = 0.0;
+    var rest = 0.0;
+    var step = 0.0;
+    var size = 0.0;
+    var scaled = 0.0;
     for (var block = workgroup.x * THREADS + lane; block < dispatch.blocks; block += dispatch.threads) {
         let first = dispatch.first + block * DIM;
         let place = dispatch.scale * first;
-        var block_descent = 0.0;
-        var block_rest = 0.0;
-        var block_step = 0.0;
-        var block_size = 0.0;
-        var block_scaled = 0.0;
-        for (var k = 0u; k < TANGENT; k++) {
-            let s = made[first + k];
-            let d = clamp(curvature[place + diagonal(k)], LEAST_SCALE, MOST_SCALE);
-            block_descent -= s * gradient[first + k];
-            block_rest += s * (vectors[RESIDUAL * dispatch.stride + first + k] + damping * d * s);
-            block_step += s * s;
-        }
-        for (var k = 0u; k < DIM; k++) {
-            let c = curvature[place + diagonal(min(k, TANGENT - 1u))];
+        #each let c$ = curvature[place + #diagonal$u];
+        #each let d$ = clamp(c$, LEAST_SCALE, MOST_SCALE);
+        #each let s$ = made[first + $u];
+        #each let x$ = point[first + $u];
+        #each descent -= s$ * gradient[first + $u];
+        #each rest += s$ * (vectors[RESIDUAL * dispatch.stride + first + $u] + damping * d$ * s$);
+        #each step += s$ * s$;
+        // Coordinates that must stay are no part of the size.
+        #each size += select(x$ * x$, 0.0, c$ < 0.0);
+        #each scaled += x$ * x$ * d$;
+        for (var k = TANGENT; k < DIM; k++) {
             let x = point[first + k];
-            // Coordinates that must stay are no part of the size.
-            block_size += select(x * x, 0.0, c < 0.0);
-            block_scaled += select(0.0, x * x * clamp(c, LEAST_SCALE, MOST_SCALE), k < TANGENT);
+            size += select(x * x, 0.0, curvature[place] < 0.0);
         }
-        descent = sum_of_pairs(descent, vec2<f32>(block_descent, 0.0));
-        rest = sum_of_pairs(rest, vec2<f32>(block_rest, 0.0));
-        step = sum_of_pairs(step, vec2<f32>(block_step, 0.0));
-        size = sum_of_pairs(size, vec2<f32>(block_size, 0.0));
-        scaled = sum_of_pairs(scaled, vec2<f32>(block_scaled, 0.0));
     }
-    put_addend(0u, lane, descent);
-    put_addend(1u, lane, rest);
-    put_addend(2u, lane, step);
-    put_addend(3u, lane, size);
-    put_addend(4u, lane, scaled);
+    put_addend(0u, lane, vec2<f32>(descent, 0.0));
+    put_addend(1u, lane, vec2<f32>(rest, 0.0));
+    put_addend(2u, lane, vec2<f32>(step, 0.0));
+    put_addend(3u, lane, vec2<f32>(size, 0.0));
+    put_addend(4u, lane, vec2<f32>(scaled, 0.0));
     add_over_workgroup(lane, 5u);
     if lane < 5u {
         sums[(DESCENT_SUMS + lane) * dispatch.groups + dispatch.group + workgroup.x] = total_of(lane);

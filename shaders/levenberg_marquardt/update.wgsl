@@ -5,11 +5,15 @@
 // α = rᵀz / (‖Jp‖² + λpᵀDp). Leaves the sums rᵀz, zᵀDz and zᵀDp for the next direction.
 @group(0) @binding(0) var<storage, read_write> state: array<u32>;
 @group(0) @binding(1) var<storage, read> image: array<f32>; // parts of ‖Jp‖²
-@group(0) @binding(2) var<storage, read> product: array<f32>;
-@group(0) @binding(3) var<storage, read> curvature: array<f32>;
-@group(0) @binding(4) var<storage, read_write> vectors: array<f32>;
-@group(0) @binding(5) var<storage, read_write> sums: array<vec2<f32>>;
-@group(0) @binding(6) var<uniform> dispatch: Figures;
+#whole @group(0) @binding(_) var<storage, read> product: array<f32>;
+// Where each block's parts of the product stand in `local`, and the end of the last block's.
+#gathered @group(0) @binding(_) var<storage, read> offsets: array<u32>;
+#gathered @group(0) @binding(_) var<storage, read> entries: array<u32>;
+#gathered @group(0) @binding(_) var<storage, read> local: array<f32>;
+@group(0) @binding(_) var<storage, read> curvature: array<f32>;
+@group(0) @binding(_) var<storage, read_write> vectors: array<f32>;
+@group(0) @binding(_) var<storage, read_write> sums: array<vec2<f32>>;
+@group(0) @binding(_) var<uniform> dispatch: Figures;
 
 var<workgroup> running: u32;
 
@@ -53,29 +57,34 @@ fn update(
     }
 
     var rz = vec2<f32>();
-    var zdz = vec2<f32>();
-    var zdp = vec2<f32>();
+    var zdz = 0.0;
+    var zdp = 0.0;
     for (var block = workgroup.x * THREADS + lane; block < dispatch.blocks; block += dispatch.threads) {
         let first = dispatch.first + block * DIM;
         let place = dispatch.scale * first;
         #factor
+        #whole #each let q$ = product[first + $u];
+        #gathered #each var q$ = 0.0;
+        #gathered let end = offsets[block + 1u];
+        #gathered for (var k = offsets[block]; k < end; k++) {
+            #gathered let entry = entries[k];
+            #gathered #each q$ += local[entry + $u * dispatch.local_stride];
+        #gathered }
         #each let p$ = vectors[DIRECTION * dispatch.stride + first + $u];
-        #each let r$ = select(0.0, vectors[RESIDUAL * dispatch.stride + first + $u] - alpha * (product[first + $u] + damping * d$ * p$), free$);
+        #each let r$ = select(0.0, vectors[RESIDUAL * dispatch.stride + first + $u] - alpha * (q$ + damping * d$ * p$), free$);
         #solve
         #each vectors[DELTA * dispatch.stride + first + $u] += alpha * p$;
         #each vectors[RESIDUAL * dispatch.stride + first + $u] = r$;
         #each vectors[PRECONDITIONED * dispatch.stride + first + $u] = z$;
-        rz = sum_of_pairs(rz, energy);
-        var block_zdz = 0.0;
-        var block_zdp = 0.0;
-        #each block_zdz += z$ * z$ * d$;
-        #each block_zdp += z$ * p$ * d$;
-        zdz = sum_of_pairs(zdz, vec2<f32>(block_zdz, 0.0));
-        zdp = sum_of_pairs(zdp, vec2<f32>(block_zdp, 0.0));
+        // A thread has few blocks: their sums need no pairs but where a block's own energy is one.
+        #pairs rz = sum_of_pairs(rz, energy);
+        #single rz.x += energy.x;
+        #each zdz += z$ * z$ * d$;
+        #each zdp += z$ * p$ * d$;
     }
     put_addend(0u, lane, rz);
-    put_addend(1u, lane, zdz);
-    put_addend(2u, lane, zdp);
+    put_addend(1u, lane, vec2<f32>(zdz, 0.0));
+    put_addend(2u, lane, vec2<f32>(zdp, 0.0));
     add_over_workgroup(lane, 3u);
     if lane == 0u {
         sums[RZ_SUMS * dispatch.groups + own] = total_of(0u);

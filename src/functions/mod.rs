@@ -23,6 +23,7 @@ pub mod gpu;
 pub mod layout;
 mod least_squares;
 pub mod normal;
+pub mod objective;
 pub mod plans;
 pub mod record;
 mod sizes;
@@ -67,6 +68,8 @@ pub struct Functions {
     values: Vec<f64>,
     /// The current parameters are on the device, and `values` are older.
     ahead: bool,
+    has_constants: bool,
+    has_bounds: bool,
     constant: Vec<bool>,
     bounds: Option<(Vec<f64>, Vec<f64>)>,
     pattern: Option<Pattern>,
@@ -84,6 +87,8 @@ impl Functions {
             engine,
             values: Vec::new(),
             ahead: false,
+            has_constants: false,
+            has_bounds: false,
             constant,
             bounds: None,
             pattern: None,
@@ -154,9 +159,15 @@ impl Functions {
     /// Says which parameters are constant.
     pub fn set_constant(&mut self, constant: Vec<bool>) -> Result<()> {
         self.expect_parameters(constant.len())?;
+        self.has_constants = constant.contains(&true);
         self.constant = constant;
         self.sizes = None;
         Ok(())
+    }
+
+    /// Whether any parameter is constant or has a bound.
+    pub fn is_constrained(&self) -> bool {
+        self.has_constants || self.has_bounds
     }
 
     /// How large the problem is, whole and reduced to what is free and takes part.
@@ -173,6 +184,7 @@ impl Functions {
     pub fn set_bounds(&mut self, lower: Vec<f64>, upper: Vec<f64>) -> Result<()> {
         self.expect_parameters(lower.len())?;
         self.expect_parameters(upper.len())?;
+        self.has_bounds = lower.iter().chain(&upper).any(|bound| bound.is_finite());
         self.bounds = Some((lower, upper));
         Ok(())
     }

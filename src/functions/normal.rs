@@ -34,6 +34,9 @@ const MOST_PARTIALS_AGAIN: u32 = 36;
 /// Sums up to so many are left to the kernel that needs them.
 const MOST_SUMS: u64 = 1024;
 
+/// Workgroups of a kernel, at most: they fill a large GPU, and a single kernel's partial sums are left to the kernel that needs them.
+const MOST_WORKGROUPS: u64 = 4096;
+
 /// A list that is being written, and its writer's names for what it declares.
 pub trait Declare {
     /// The list.
@@ -330,7 +333,7 @@ impl<K: Kernels> Normal<'_, K> {
         for number in self.chunks() {
             let chunk = &self.layout.chunks[number];
             let mut bindings = self.bindings(d, number, entry, vector)?;
-            let groups = (chunk.range.len() as u64).div_ceil(WORKGROUP_SIZE.into());
+            let groups = workgroups(chunk);
             bindings.push(sums.part(4 * chunk.first_sum, 4 * groups));
             bindings.push(gate);
             bindings.push(self.figures(d, chunk.figures));
@@ -409,6 +412,9 @@ impl<K: Kernels> Normal<'_, K> {
     /// Sums that the next kernel can finish: themselves, or where they are too many, sums of a thousand each.
     fn sums(&self, d: &mut dyn Declare, sums: Memory, totals: Memory) -> Result<Sums> {
         let (slice, reduction) = (self.memory(d, sums), self.layout.reduction());
+        if let [chunk] = self.layout.chunks.as_slice() {
+            return Ok(Sums { slice, count: workgroups(chunk) as u32, width: 1 });
+        }
         if u64::from(reduction.count) <= MOST_SUMS {
             return Ok(Sums { slice, count: reduction.count, width: 1 });
         }
@@ -419,6 +425,11 @@ impl<K: Kernels> Normal<'_, K> {
         d.list().dispatch(pipeline, &[slice, totals, figures], self.limits.split_workgroups(groups)?);
         Ok(Sums { slice: totals, count: reduction.workgroups(), width: 2 })
     }
+}
+
+/// Workgroups of a chunk's kernels, and so their partial sums.
+fn workgroups(chunk: &Chunk) -> u64 {
+    (chunk.range.len() as u64).div_ceil(WORKGROUP_SIZE.into()).min(MOST_WORKGROUPS)
 }
 
 /// A shader's bindings with a gate, which stands before the uniform.

@@ -134,7 +134,7 @@ async fn solve_lbfgs(
     if read("leastSquares").is_some_and(|flag| flag != 0.0) {
         lbfgs.objective = Objective::LeastSquares;
     }
-    let solution = minimise(functions, &lbfgs, callbacks).await?;
+    let solution = minimise(functions, &lbfgs, read("readBack") != Some(0.0), callbacks).await?;
     let solver = format!("L-BFGS, history {}", lbfgs.history_size);
     let text = report(functions, &solver, &lbfgs.solve, &times, &solution)?;
     Ok(solution_to_js(&solution, text))

@@ -3,91 +3,111 @@
 //! The tolerances are those of Ceres Solver: largest gradient entry, change of cost relative to the cost, length of step relative to the
 //! parameters. A tolerance of 0 switches its test off. Only accepted steps are judged.
 
+use std::rc::Rc;
+
 use super::arithmetic::Precision;
+use super::descent_rule::{self, PATIENCE};
 use super::options::SolveOptions;
+use super::scalar::evaluate;
 use super::summary::{IterationSummary, Termination};
+use crate::codegen::Function;
 use crate::decimal;
 
-/// Iterations without visible progress after which rounding is what is left: one or two may be chance where costs need not fall each time.
-const PATIENCE: u32 = 10;
-
-/// Judges each iteration in turn.
+/// Judges each iteration in turn, by [`descent_rule`].
 #[derive(Clone, Debug)]
 pub struct Convergence {
     options: SolveOptions,
     precision: Precision,
+    progress: Rc<Function>,
+    ending: Rc<Function>,
     /// Cost and gradient's max norm when they were last visibly better than before.
     cost: f64,
     gradient_max_norm: f64,
-    idle: u32,
+    idle: f64,
 }
 
 impl Convergence {
     /// A judge of a run with these options, over evaluations of this precision.
     pub fn new(options: SolveOptions, precision: Precision) -> Convergence {
-        Convergence { options, precision, cost: f64::INFINITY, gradient_max_norm: f64::INFINITY, idle: 0 }
+        let (progress, ending) = (descent_rule::progress(), descent_rule::ending());
+        Convergence { options, precision, progress, ending, cost: 0.0, gradient_max_norm: 0.0, idle: 0.0 }
     }
 
     /// Why the run ends with this iteration, in one word and in a sentence without its full stop. `size`: Euclidean norm of the coordinates
     /// that are no constants; `noise`: rounding error of the cost.
     pub fn judge(&mut self, last: &IterationSummary, size: f64, noise: f64) -> Option<(Termination, String)> {
-        self.gradient(last)
-            .or_else(|| self.change(last, size))
-            .or_else(|| self.idleness(last, noise))
-            .or_else(|| self.limit(last))
-    }
-
-    fn gradient(&self, last: &IterationSummary) -> Option<(Termination, String)> {
-        let (norm, tolerance) = (last.gradient_max_norm, self.options.gradient_tolerance);
-        let message = if norm == 0.0 {
-            "Converged: the gradient is zero".to_owned()
-        } else if norm <= tolerance {
-            figures("the gradient's max norm", norm, "gradientTolerance", tolerance)
-        } else {
-            return None;
-        };
-        Some((Termination::GradientTolerance, message))
-    }
-
-    fn change(&self, last: &IterationSummary, size: f64) -> Option<(Termination, String)> {
-        if last.iteration == 0 {
-            return None;
+        let IterationSummary { cost, cost_change, gradient_max_norm, step_norm, .. } = *last;
+        let iteration = f64::from(last.iteration);
+        let figures = [iteration, self.cost - cost, noise, gradient_max_norm, self.gradient_max_norm, self.idle];
+        let [better, idle] = evaluate(&self.progress, &figures);
+        if better != 0.0 {
+            (self.cost, self.gradient_max_norm) = (cost, gradient_max_norm);
         }
-        let tolerance = self.options.cost_tolerance;
-        let before = (last.cost + last.cost_change).abs();
-        if tolerance > 0.0 && last.cost_change.abs() <= tolerance * before {
+        self.idle = idle;
+        let SolveOptions { max_iterations, cost_tolerance, gradient_tolerance, parameter_tolerance, .. } = self.options;
+        let before = cost + cost_change;
+        let [ending] = evaluate(
+            &self.ending,
+            &[
+                iteration,
+                cost_change,
+                before,
+                gradient_max_norm,
+                step_norm,
+                size,
+                idle,
+                cost_tolerance,
+                gradient_tolerance,
+                parameter_tolerance,
+                f64::from(max_iterations),
+            ],
+        );
+        explain(ending, &self.options, self.precision, last, size)
+    }
+}
+
+/// A verdict of [`descent_rule::ending`] on an iteration, in one word and in a sentence without its full stop.
+pub fn explain(
+    ending: f64,
+    options: &SolveOptions,
+    precision: Precision,
+    last: &IterationSummary,
+    size: f64,
+) -> Option<(Termination, String)> {
+    Some(match ending {
+        descent_rule::GRADIENT => {
+            let (norm, tolerance) = (last.gradient_max_norm, options.gradient_tolerance);
+            let message = if norm == 0.0 {
+                "Converged: the gradient is zero".to_owned()
+            } else {
+                figures("the gradient's max norm", norm, "gradientTolerance", tolerance)
+            };
+            (Termination::GradientTolerance, message)
+        }
+        descent_rule::COST => {
+            let before = (last.cost + last.cost_change).abs();
             let share = if before > 0.0 { last.cost_change.abs() / before } else { 0.0 };
-            let message = figures("the cost's relative change", share, "costTolerance", tolerance);
-            return Some((Termination::CostTolerance, message));
+            let message = figures("the cost's relative change", share, "costTolerance", options.cost_tolerance);
+            (Termination::CostTolerance, message)
         }
-        let tolerance = self.options.parameter_tolerance;
-        let size = size + tolerance;
-        (tolerance > 0.0 && last.step_norm <= tolerance * size).then(|| {
-            let message = figures("the relative step", last.step_norm / size, "parameterTolerance", tolerance);
+        descent_rule::PARAMETER => {
+            let tolerance = options.parameter_tolerance;
+            let message =
+                figures("the relative step", last.step_norm / (size + tolerance), "parameterTolerance", tolerance);
             (Termination::ParameterTolerance, message)
-        })
-    }
-
-    fn idleness(&mut self, last: &IterationSummary, noise: f64) -> Option<(Termination, String)> {
-        let IterationSummary { cost, gradient_max_norm, .. } = *last;
-        if cost < self.cost - noise || gradient_max_norm <= 0.5 * self.gradient_max_norm {
-            *self = Convergence { cost, gradient_max_norm, idle: 0, ..self.clone() };
-            return None;
         }
-        self.idle += 1;
-        let precision = self.precision.name();
-        (self.idle >= PATIENCE).then(|| {
+        descent_rule::PRECISION => {
+            let precision = precision.name();
             let message = format!(
                 "{PATIENCE} iterations lowered the cost by no more than its rounding error in {precision}, and did not halve the gradient"
             );
             (Termination::PrecisionLimit, message)
-        })
-    }
-
-    fn limit(&self, last: &IterationSummary) -> Option<(Termination, String)> {
-        let limit = self.options.max_iterations;
-        (last.iteration >= limit).then(|| (Termination::MaxIterations, format!("Stopped after maxIterations, {limit}")))
-    }
+        }
+        descent_rule::ITERATIONS => {
+            (Termination::MaxIterations, format!("Stopped after maxIterations, {}", options.max_iterations))
+        }
+        _ => return None,
+    })
 }
 
 fn figures(what: &str, value: f64, option: &str, tolerance: f64) -> String {

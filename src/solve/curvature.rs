@@ -3,7 +3,12 @@
 //! J. Nocedal, "Updating quasi-Newton matrices with limited storage", Math. Comp. 35 (1980); D. Liu and J. Nocedal, "On the limited memory
 //! BFGS method for large scale optimization", Math. Programming 45 (1989). Letters are theirs.
 
+use std::rc::Rc;
+
+use super::descent_rule;
+use super::scalar::evaluate;
 use super::vector::{dot, norm};
+use crate::codegen::Function;
 use crate::error::{Error, ErrorCode, Result};
 
 /// A ring of curvature pairs in one allocation.
@@ -19,6 +24,8 @@ pub struct CurvaturePairs {
     /// The slot that is written next.
     next: usize,
     count: usize,
+    /// Which pairs are kept.
+    rule: Rc<Function>,
     /// γ = sᵀy / yᵀy of the newest pair that was ever kept, forgotten ones included.
     scale: Option<f64>,
 }
@@ -44,6 +51,7 @@ impl CurvaturePairs {
             alpha: vec![0.0; slots],
             next: 0,
             count: 0,
+            rule: descent_rule::pair(),
             scale: None,
         })
     }
@@ -59,11 +67,10 @@ impl CurvaturePairs {
     /// Says which.
     pub fn keep(&mut self, relative_precision: f64) -> bool {
         let (s, y) = self.pair(self.next);
-        let (sy, yy) = (dot(s, y), dot(y, y));
-        let rounding = relative_precision * norm(s.iter().copied()) * norm(y.iter().copied());
-        let (rho, scale) = (sy.recip(), sy / yy);
-        // The inverse Hessian stays positive definite only while sᵀy > 0 (Nocedal and Wright, Numerical Optimization, 2nd ed., §7.2).
-        if !(sy > rounding && rho.is_finite() && scale.is_finite() && scale > 0.0) {
+        let sy = dot(s, y);
+        let norms = [s, y].map(|vector| norm(vector.iter().copied()));
+        let [kept, rho, scale] = evaluate(&self.rule, &[sy, norms[0], norms[1], relative_precision, f64::MAX]);
+        if kept == 0.0 {
             return false;
         }
         self.rho[self.next] = rho;

@@ -1,6 +1,8 @@
 //! Runs a solver over compiled functions: evaluates where it asks, passes on what it tells, and writes the solution back.
 
 use super::arithmetic::Arithmetic;
+#[cfg(target_arch = "wasm32")]
+use super::device_lbfgs;
 use super::feasible::FeasibleSet;
 use super::lbfgs::{Lbfgs, Step};
 use super::levenberg_marquardt::untouched::Untouched;
@@ -48,7 +50,8 @@ pub fn arithmetic_of(functions: &Functions) -> Arithmetic {
     if functions.engine().is_single_precision() { Arithmetic::SINGLE } else { Arithmetic::DOUBLE }
 }
 
-/// Minimises an objective of the functions by L-BFGS from their current parameters, which become the solution.
+/// Minimises an objective of the functions by L-BFGS from their current parameters, which become the solution. Without `read_back` those that
+/// a GPU moved stay on it, and the solution's `x` is empty.
 ///
 /// # Errors
 /// `non-finite` naming the residual if the start is not finite; `invalid-argument` for blocks on a manifold, which this solver does
@@ -56,9 +59,11 @@ pub fn arithmetic_of(functions: &Functions) -> Arithmetic {
 pub async fn minimise(
     functions: &mut Functions,
     options: &LbfgsOptions,
+    read_back: bool,
     listener: &mut dyn Listener,
 ) -> Result<Solution> {
     let began = now_ms();
+    functions.bring_values().await?;
     functions.bring_values().await?;
     if let Some(array) = functions.model().arrays.iter().find(|array| array.manifold != Manifold::Euclidean) {
         return Err(Error::invalid_argument(format!(
@@ -79,6 +84,12 @@ pub async fn minimise(
     let constant: Vec<u8> = functions.constant().iter().map(|&constant| u8::from(constant)).list();
     let (lower, upper) = functions.bounds().unwrap_or_default();
     let feasible = FeasibleSet::new(constant.len(), &constant, lower, upper, arithmetic)?;
+    #[cfg(not(target_arch = "wasm32"))]
+    let _ = read_back;
+    #[cfg(target_arch = "wasm32")]
+    if let Some(solution) = minimise_on_device(functions, &feasible, options, read_back, listener, began).await? {
+        return Ok(solution);
+    }
     let mut solver = Lbfgs::new(functions.values().to_vec(), feasible, options, arithmetic)?;
     let outcome = run(functions, &mut solver, options.objective, listener, began).await;
     let summary = match outcome {
@@ -95,6 +106,44 @@ pub async fn minimise(
     let x = solver.solution().to_vec();
     functions.set_values(x.clone())?;
     Ok(Solution { x, summary, details: Details::default() })
+}
+
+/// The same where the device takes the problem as a whole.
+#[cfg(target_arch = "wasm32")]
+async fn minimise_on_device(
+    functions: &mut Functions,
+    feasible: &FeasibleSet,
+    options: &LbfgsOptions,
+    read_back: bool,
+    listener: &mut dyn Listener,
+    began: f64,
+) -> Result<Option<Solution>> {
+    if !functions.engine().is_single_precision() {
+        return Ok(None);
+    }
+    let mut start = functions.values().to_vec();
+    let preamble = feasible.admit(&mut start, Arithmetic::SINGLE)?;
+    let outcome = device_lbfgs::minimise(functions, feasible, (&start, &preamble), options, listener, began).await;
+    let summary = match outcome {
+        Ok(Some(summary)) => summary,
+        Ok(None) => return Ok(None),
+        Err(error) => {
+            let _ = functions.engine().publish(functions.values());
+            return Err(error);
+        }
+    };
+    if summary.failed_at_start() {
+        let _ = functions.engine().publish(functions.values());
+        return Err(functions.non_finite_error(&start).await?);
+    }
+    functions.leave_on_device();
+    let x = if read_back {
+        functions.bring_values().await?;
+        functions.values().to_vec()
+    } else {
+        Vec::new()
+    };
+    Ok(Some(Solution { x, summary, details: Details::default() }))
 }
 
 /// Evaluates where the solver asks until it is done.

@@ -89,6 +89,53 @@ impl FeasibleSet {
         }
     }
 
+    /// Rounds a start to what the arithmetic has and projects it onto the bounds, constant coordinates excepted. Says what was done to it, for
+    /// the head of a message; nothing, if nothing was.
+    ///
+    /// # Errors
+    /// `invalid-argument` for a start that is empty, of another length than the set, or not finite.
+    pub fn admit(&self, start: &mut [f64], arithmetic: Arithmetic) -> Result<String> {
+        let n = start.len();
+        if n == 0 || n != self.dimension {
+            let takes = self.dimension.max(1);
+            return Err(Error::invalid_argument(format!("x: got {n} numbers, takes {takes}")));
+        }
+        let mut moved = 0;
+        for (i, x) in start.iter_mut().enumerate() {
+            let rounded = arithmetic.quantise(*x);
+            if !rounded.is_finite() {
+                let takes = arithmetic.precision.name();
+                let message = format!(
+                    "x: got {} at position {i}, takes numbers that are finite in {takes}",
+                    decimal::shortest(*x)
+                );
+                return Err(Error::invalid_argument(message));
+            }
+            if !self.is_constant(i) {
+                *x = self.project(i, rounded);
+                moved += u32::from(*x != rounded);
+            }
+        }
+        Ok(match moved {
+            0 => String::new(),
+            1 => "1 starting value was out of bounds and was moved to the nearest bound. ".to_owned(),
+            _ => format!("{moved} starting values were out of bounds and were moved to the nearest bounds. "),
+        })
+    }
+
+    /// Lower and upper bound of coordinate `i`, infinite where there is none.
+    pub fn bounds_of(&self, i: usize) -> (f64, f64) {
+        match (self.lower.get(i), self.upper.get(i)) {
+            (Some(&low), Some(&high)) => (low, high),
+            _ => (f64::NEG_INFINITY, f64::INFINITY),
+        }
+    }
+
+    /// Whether there are constants or bounds.
+    pub fn is_limited(&self) -> bool {
+        !self.lower.is_empty() || self.constant.contains(&true)
+    }
+
     /// Whether coordinate `i` at `value` stands at a bound, and a move in direction `d` would leave the set.
     pub fn blocks(&self, i: usize, value: f64, d: f64) -> bool {
         match (self.lower.get(i), self.upper.get(i)) {

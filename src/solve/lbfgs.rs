@@ -8,16 +8,22 @@
 //! Where evaluations are f32, every trial point is rounded to f32 before it is handed out and steps are differences of rounded points, so that
 //! the solver sees the function that is really computed.
 
+use std::rc::Rc;
+
 use super::arithmetic::Arithmetic;
 use super::convergence::Convergence;
 use super::curvature::CurvaturePairs;
+use super::descent_rule;
 use super::feasible::FeasibleSet;
-use super::line_search::{Conditions, Decision, Failure, LineSearch, Next, Origin, ROUNDINGS, Trial};
+use super::line_rule::ROUNDINGS;
+use super::line_search::{Conditions, Decision, Failure, LineSearch, Next, Origin, Rule, Trial};
 use super::options::LbfgsOptions;
+use super::scalar::evaluate;
 use super::summary::{IterationSummary, SolveSummary, Termination};
 use super::vector::{dot, max_norm, norm};
+use crate::codegen::Function;
 use crate::decimal;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::functions::Evaluation;
 use crate::list::Listed;
 
@@ -72,6 +78,8 @@ pub struct Lbfgs {
     /// The lowest point seen, while it is not the current one.
     lowest: Option<Sample>,
     frozen: Vec<bool>,
+    rule: Rc<Rule>,
+    descends: Rc<Function>,
     direction: Vec<f64>,
     pairs: CurvaturePairs,
     phase: Phase,
@@ -96,31 +104,7 @@ impl Lbfgs {
         arithmetic: Arithmetic,
     ) -> Result<Lbfgs> {
         let n = start.len();
-        if n == 0 || n != feasible.dimension() {
-            let takes = feasible.dimension().max(1);
-            return Err(Error::invalid_argument(format!("x: got {n} numbers, takes {takes}")));
-        }
-        let mut moved = 0;
-        for (i, x) in start.iter_mut().enumerate() {
-            let rounded = arithmetic.quantise(*x);
-            if !rounded.is_finite() {
-                let takes = arithmetic.precision.name();
-                let message = format!(
-                    "x: got {} at position {i}, takes numbers that are finite in {takes}",
-                    decimal::shortest(*x)
-                );
-                return Err(Error::invalid_argument(message));
-            }
-            if !feasible.is_constant(i) {
-                *x = feasible.project(i, rounded);
-                moved += u32::from(*x != rounded);
-            }
-        }
-        let preamble = match moved {
-            0 => String::new(),
-            1 => "1 starting value was out of bounds and was moved to the nearest bound. ".to_owned(),
-            _ => format!("{moved} starting values were out of bounds and were moved to the nearest bounds. "),
-        };
+        let preamble = feasible.admit(&mut start, arithmetic)?;
         let remembered = options.history_size.min(options.solve.max_iterations.max(1));
         let sample = |point: Vec<f64>| Sample { gradient: vec![0.0; n], cost: f64::NAN, point };
         Ok(Lbfgs {
@@ -132,6 +116,8 @@ impl Lbfgs {
             stored: sample(start.clone()),
             current: sample(start),
             lowest: None,
+            rule: Rule::new(),
+            descends: descent_rule::descends(),
             direction: vec![0.0; n],
             pairs: CurvaturePairs::new(n, remembered as usize)?,
             phase: Phase::Start,
@@ -169,11 +155,7 @@ impl Lbfgs {
 
     /// Ends the run at the next call, unless it has converged by itself; at the earliest when the start has been evaluated.
     pub fn stop(&mut self, termination: Termination) {
-        let message = match termination {
-            Termination::Aborted => "Stopped by the caller".to_owned(),
-            other => format!("Stopped: {}", other.as_str()),
-        };
-        self.ending.get_or_insert((termination, message));
+        self.ending.get_or_insert((termination, stopped(termination, &self.options)));
     }
 
     /// Where the last iteration ended.
@@ -200,10 +182,7 @@ impl Lbfgs {
         }
         let limit = self.options.solve.max_time_ms;
         if self.summary.elapsed_ms >= limit {
-            return self.finish(
-                Termination::MaxTime,
-                format!("Stopped after maxTimeMs, {} milliseconds", decimal::shortest(limit)),
-            );
+            return self.finish(Termination::MaxTime, stopped(Termination::MaxTime, &self.options));
         }
         match std::mem::replace(&mut self.phase, Phase::Turning) {
             Phase::Searching(search) => match evaluation {
@@ -267,9 +246,9 @@ impl Lbfgs {
             }
         }
         let slope = dot(&self.current.gradient, &self.direction);
-        // Downhill by more than the rounding of the product, or not at all; false for a NaN.
-        let rounding = self.arithmetic.relative_precision * self.gradient_norm() * norm(self.direction.iter().copied());
-        if slope < -rounding { self.set_out(slope) } else { self.descend_steepest() }
+        let norms = [self.gradient_norm(), norm(self.direction.iter().copied())];
+        let [descends] = evaluate(&self.descends, &[slope, norms[0], norms[1], self.arithmetic.relative_precision]);
+        if descends != 0.0 { self.set_out(slope) } else { self.descend_steepest() }
     }
 
     /// The gradient's direction, as long as the curvature last seen makes it; before any was seen, no longer than 1.
@@ -283,8 +262,8 @@ impl Lbfgs {
         if slope < 0.0 {
             return self.set_out(slope);
         }
-        let precision = self.arithmetic.precision.name();
-        self.finish(Termination::PrecisionLimit, format!("The gradient is too small to square in {precision}"))
+        let message = too_small_to_square(self.arithmetic.precision.name());
+        self.finish(Termination::PrecisionLimit, message)
     }
 
     fn clear_frozen(&mut self) {
@@ -297,8 +276,9 @@ impl Lbfgs {
         let lowest = self.lowest.as_ref().map_or(cost, |lowest| lowest.cost);
         let origin = Origin { cost, slope, noise, ceiling: lowest + noise };
         let LbfgsOptions { c1, c2, max_line_search_steps, .. } = self.options;
-        let conditions = Conditions { c1, c2, max_trials: max_line_search_steps };
-        self.search(LineSearch::new(origin, conditions, 1.0), None)
+        let resolution = self.arithmetic.relative_precision;
+        let conditions = Conditions { c1, c2, max_trials: max_line_search_steps, resolution };
+        self.search(LineSearch::new(self.rule.clone(), origin, conditions, 1.0), None)
     }
 
     /// Rounding error of the cost: of the sum itself, and of the coordinates it is computed from, each of which moves it by gᵢ times the
@@ -429,9 +409,6 @@ impl Lbfgs {
         if !self.pairs.is_empty() {
             return self.descend_steepest();
         }
-        let tried = "along the gradient";
-        let precision = self.arithmetic.precision.name();
-        let trials = self.options.max_line_search_steps;
         // An exhausted search that ended within a hundred roundings of the coordinates saw rounding and nothing else.
         let moved = self.trial.point.iter().zip(&self.current.point).map(|(trial, x)| trial - x);
         let visible = ROUNDINGS * self.arithmetic.relative_precision * norm(self.current.point.iter().copied());
@@ -439,23 +416,9 @@ impl Lbfgs {
             Failure::Exhausted if norm(moved) <= visible => Failure::Precision,
             other => other,
         };
-        match failure {
-            Failure::Precision => self.finish(
-                Termination::PrecisionLimit,
-                format!("Steps {tried} change the cost by no more than its rounding error in {precision}"),
-            ),
-            Failure::NonFinite => {
-                self.finish(Termination::NonFinite, format!("All {trials} trial steps {tried} gave NaN or infinity"))
-            }
-            Failure::Contradiction => self.finish(
-                Termination::LineSearchFailed,
-                format!("The cost rises {tried} where its derivative says that it falls"),
-            ),
-            Failure::Exhausted => self.finish(
-                Termination::LineSearchFailed,
-                format!("None of {trials} trial steps {tried}, as many as maxLineSearchSteps allows, lowered the cost enough"),
-            ),
-        }
+        let (termination, message) =
+            failure.explain(self.options.max_line_search_steps, self.arithmetic.precision.name());
+        self.finish(termination, message)
     }
 
     fn finish(&mut self, termination: Termination, message: String) -> Told {
@@ -480,4 +443,20 @@ impl Lbfgs {
     fn gradient_norm(&self) -> f64 {
         norm(self.free_gradient())
     }
+}
+
+/// Why a run was stopped from outside.
+pub(super) fn stopped(termination: Termination, options: &LbfgsOptions) -> String {
+    match termination {
+        Termination::Aborted => "Stopped by the caller".to_owned(),
+        Termination::MaxTime => {
+            format!("Stopped after maxTimeMs, {} milliseconds", decimal::shortest(options.solve.max_time_ms))
+        }
+        other => format!("Stopped: {}", other.as_str()),
+    }
+}
+
+/// Why a run ends whose gradient's square is nothing.
+pub(super) fn too_small_to_square(precision: &str) -> String {
+    format!("The gradient is too small to square in {precision}")
 }

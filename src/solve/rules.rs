@@ -13,7 +13,7 @@
 //! progress, and never convergence. A *verdict* is 0 for a trial that is refused, 1 for one that is taken for what it brings, and 2 for
 //! one whose promise is hidden by the rounding of the cost, and which is taken because the model promises it: near a minimum the
 //! gradient still shows the way when the cost does not. Such a step must promise half of the last one of its kind at most (the
-//! *floor*), so that there are few; and it is no convergence, since what it changed is rounding.
+//! *floor*), so that there are few; and its promise, not what it changed, is what the cost's tolerance judges.
 //!
 //! The trust region is that of H. B. Nielsen, *Damping parameter in Marquardt's method* (1999), also in K. Madsen, H. B. Nielsen and
 //! O. Tingleff, *Methods for Non-Linear Least Squares Problems* (2004), section 3.2; its constants, and the tests of convergence,
@@ -59,8 +59,8 @@ pub struct Gain {
     pub ratio: f64,
     /// Whether the step is taken.
     pub accepted: bool,
-    /// Whether it is taken although rounding hides what it brings.
-    pub hidden: bool,
+    /// What it promises, if it is taken although rounding hides what it brings.
+    pub hidden: Option<f64>,
     /// The floor for the next trial.
     pub floor: f64,
     /// The precision's limit, if that is what was met.
@@ -89,8 +89,8 @@ pub struct Progress {
     pub step: f64,
     /// ‖x‖ of the coordinates that are no constants.
     pub size: f64,
-    /// Whether rounding hid what it brought.
-    pub hidden: bool,
+    /// What it promised, where rounding hid what it brought.
+    pub hidden: Option<f64>,
 }
 
 /// Figures of a trial step.
@@ -155,7 +155,7 @@ impl Rules {
         Gain {
             ratio: results[0],
             accepted: results[1] != 0.0,
-            hidden: results[1] > 1.0,
+            hidden: (results[1] > 1.0).then_some(predicted),
             floor: results[2],
             end: Termination::from_code(results[3]),
         }
@@ -163,24 +163,25 @@ impl Rules {
 
     /// The trust region after a trial step, and whether it has collapsed.
     pub fn damping(&self, damping: Damping, gain: Gain) -> (Damping, Option<Termination>) {
-        let verdict = u8::from(gain.accepted) + u8::from(gain.hidden);
+        let verdict = u8::from(gain.accepted) + u8::from(gain.hidden.is_some());
         let results = self.damping.evaluate(0, &[damping.lambda, damping.growth, gain.ratio, verdict.into()]);
         (Damping { lambda: results[0], growth: results[1] }, Termination::from_code(results[2]))
     }
 
     /// Whether an accepted step is the last.
-    pub fn convergence(&self, progress: &Progress, tolerances: &Tolerances) -> Option<Termination> {
+    pub fn convergence(&self, progress: &Progress, tolerances: &Tolerances, epsilon: f64) -> Option<Termination> {
         let Progress { cost, change, gradient_max_norm, step, size, hidden } = *progress;
-        let verdict = if hidden { 2.0 } else { 1.0 };
+        let (verdict, promise) = hidden.map_or((1.0, 0.0), |promise| (2.0, promise));
         let Tolerances { cost: of_cost, gradient, parameter } = *tolerances;
-        let figures = [verdict, cost, change, gradient_max_norm, step, size, of_cost, gradient, parameter];
+        let figures =
+            [verdict, cost, change, promise, gradient_max_norm, step, size, of_cost, gradient, parameter, epsilon];
         Termination::from_code(self.convergence.evaluate(0, &figures)[0])
     }
 
     /// Whether the start is the end: only the gradient is judged.
     pub fn convergence_at_start(&self, gradient_max_norm: f64, tolerances: &Tolerances) -> Option<Termination> {
-        let progress = Progress { cost: 0.0, change: 0.0, gradient_max_norm, step: 0.0, size: 0.0, hidden: false };
-        self.convergence(&progress, &Tolerances { cost: 0.0, parameter: 0.0, ..*tolerances })
+        let progress = Progress { cost: 0.0, change: 0.0, gradient_max_norm, step: 0.0, size: 0.0, hidden: None };
+        self.convergence(&progress, &Tolerances { cost: 0.0, parameter: 0.0, ..*tolerances }, 0.0)
     }
 
     /// The share of its residual that the linear solver may leave. `previous_norm`: ‖g‖ where the last step was computed, 0 at the start.
@@ -319,6 +320,13 @@ fn damping() -> Function {
     })
 }
 
+/// Whether a tolerance is on, and no less than what can be met.
+fn judges(g: &mut Graph, tolerance: NodeId, least: NodeId) -> NodeId {
+    let zero = g.literal(0.0);
+    let (on, met) = (g.lt(zero, tolerance), g.le(least, tolerance));
+    and(g, on, met)
+}
+
 /// The gradient's max norm, the cost's relative change, the step's relative length, in this order: Ceres' GradientToleranceReached,
 /// FunctionToleranceReached and ParameterToleranceReached. A gradient of exactly 0 is convergence at any tolerance.
 fn convergence() -> Function {
@@ -326,31 +334,38 @@ fn convergence() -> Function {
         "verdict",
         "cost",
         "change",
+        "promise",
         "gradient",
         "step",
         "size",
         "cost_tolerance",
         "gradient_tolerance",
         "parameter_tolerance",
+        "epsilon",
     ];
     rule(
         "lm_convergence",
         parameters,
-        |g, [verdict, cost, change, gradient, step, size, of_cost, of_gradient, of_parameters]| {
+        |g, [verdict, cost, change, promise, gradient, step, size, of_cost, of_gradient, of_parameters, epsilon]| {
             let (zero, one) = (g.literal(0.0), g.literal(1.0));
-            let visible = g.le(verdict, one);
+            // Where the change is rounding, the promise is judged, if such a tolerance can be met at all.
+            let hidden = g.lt(one, verdict);
+            let change = g.select(hidden, promise, change);
+            let roundings = g.literal(ROUNDINGS);
+            let least = g.mul(roundings, epsilon);
+            let least = g.mul(hidden, least);
             let flat = g.le(gradient, of_gradient);
 
             let (change, cost) = (g.abs(change), g.abs(cost));
             let share = g.mul(of_cost, cost);
             let small_change = g.le(change, share);
-            let judged = g.lt(zero, of_cost);
+            let judged = judges(g, of_cost, least);
             let settled = and(g, judged, small_change);
 
             let length = g.add(size, of_parameters);
             let share = g.mul(of_parameters, length);
             let small_step = g.le(step, share);
-            let judged = g.lt(zero, of_parameters);
+            let judged = judges(g, of_parameters, least);
             let still = and(g, judged, small_step);
 
             let mut code = |termination: Termination| g.literal(termination.code());
@@ -358,7 +373,6 @@ fn convergence() -> Function {
             let [parameter, cost, gradient] = codes.map(&mut code);
             let end = g.select(still, parameter, zero);
             let end = g.select(settled, cost, end);
-            let end = g.select(visible, end, zero);
             [g.select(flat, gradient, end)]
         },
     )

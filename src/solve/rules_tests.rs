@@ -35,7 +35,7 @@ fn a_step_is_taken_if_it_brings_enough_of_what_was_predicted() {
         let trial = TrialFigures { change, predicted, step: 0.0, size: 1.0 };
         let gain = rules.gain(&trial, off, NO_FLOOR, 0.0);
         assert!(same(gain.ratio, ratio), "{change} of {predicted}: {}", gain.ratio);
-        assert_eq!((gain.accepted, gain.hidden, gain.end), (accepted, false, None), "{change} of {predicted}");
+        assert_eq!((gain.accepted, gain.hidden, gain.end), (accepted, None, None), "{change} of {predicted}");
     }
 }
 
@@ -66,7 +66,11 @@ fn where_rounding_hides_the_cost_the_model_is_trusted_as_long_as_its_promises_ha
     ];
     for (trial, floor, accepted, hidden, next, end) in table {
         let gain = rules.gain(&trial, noise, floor, EPSILON);
-        assert_eq!((gain.accepted, gain.hidden, gain.floor, gain.end), (accepted, hidden, next, end), "{trial:?}");
+        assert_eq!(
+            (gain.accepted, gain.hidden.is_some(), gain.floor, gain.end),
+            (accepted, hidden, next, end),
+            "{trial:?}"
+        );
     }
 }
 
@@ -100,14 +104,14 @@ fn damping_falls_smoothly_after_steps_and_grows_ever_faster_without() {
         (1e30, 2.0, -1.0, false, 2e30, 4.0, None),
     ];
     for (lambda, growth, ratio, accepted, next, next_growth, end) in table {
-        let gain = Gain { ratio, accepted, hidden: false, floor: NO_FLOOR, end: None };
+        let gain = Gain { ratio, accepted, hidden: None, floor: NO_FLOOR, end: None };
         let (damping, found) = rules.damping(Damping { lambda, growth }, gain);
         // A product of a few rounded factors.
         assert!((damping.lambda - next).abs() <= 4.0 * EPSILON * next, "{lambda}, {ratio}: {}", damping.lambda);
         assert_eq!(damping.growth, next_growth, "{lambda}, {ratio}");
         assert_eq!(found, end, "{lambda}, {ratio}");
     }
-    let hidden = Gain { ratio: -7.0, accepted: true, hidden: true, floor: 1.0, end: None };
+    let hidden = Gain { ratio: -7.0, accepted: true, hidden: Some(1.0), floor: 1.0, end: None };
     let (damping, _) = rules.damping(Damping { lambda: 3.0, growth: 8.0 }, hidden);
     assert_eq!(damping, Damping { lambda: 1.0, growth: 2.0 }, "a ratio of rounding errors says nothing");
 }
@@ -117,7 +121,7 @@ fn convergence_names_the_first_tolerance_that_is_met() {
     let rules = Rules::new();
     let tolerances = Tolerances { cost: 1e-6, gradient: 1e-4, parameter: 1e-3 };
     let off = Tolerances { cost: 0.0, gradient: 0.0, parameter: 0.0 };
-    let usual = Progress { cost: 10.0, change: 1.0, gradient_max_norm: 1.0, step: 1.0, size: 9.0, hidden: false };
+    let usual = Progress { cost: 10.0, change: 1.0, gradient_max_norm: 1.0, step: 1.0, size: 9.0, hidden: None };
     let (gradient, cost, parameter) =
         (Termination::GradientTolerance, Termination::CostTolerance, Termination::ParameterTolerance);
     let table = [
@@ -133,14 +137,20 @@ fn convergence_names_the_first_tolerance_that_is_met() {
         (Progress { change: 0.0, step: 0.0, ..usual }, off, None),
         (Progress { gradient_max_norm: 0.0, ..usual }, off, Some(gradient)),
         (Progress { cost: 0.0, change: 0.0, step: 0.0, ..usual }, off, None),
-        (Progress { change: 0.0, step: 0.0, hidden: true, ..usual }, tolerances, None),
-        (Progress { gradient_max_norm: 1e-4, hidden: true, ..usual }, tolerances, Some(gradient)),
+        (Progress { change: 0.0, hidden: Some(2e-5), ..usual }, tolerances, None),
+        (Progress { change: 1.0, hidden: Some(0.9e-5), ..usual }, tolerances, Some(cost)),
+        (Progress { step: 9.0e-3, hidden: Some(1.0), ..usual }, tolerances, Some(parameter)),
+        (Progress { step: 0.0, hidden: Some(0.0), ..usual }, off, None),
+        (Progress { gradient_max_norm: 1e-4, hidden: Some(1.0), ..usual }, tolerances, Some(gradient)),
         (Progress { cost: NAN, change: NAN, gradient_max_norm: NAN, step: NAN, ..usual }, tolerances, None),
         (Progress { cost: INF, change: INF, gradient_max_norm: INF, step: INF, ..usual }, off, None),
     ];
     for (progress, tolerances, end) in table {
-        assert_eq!(rules.convergence(&progress, &tolerances), end, "{progress:?}");
+        assert_eq!(rules.convergence(&progress, &tolerances, EPSILON), end, "{progress:?}");
     }
+    let faint = Progress { change: 1.0, step: 0.0, hidden: Some(0.0), ..usual };
+    let beyond = Tolerances { cost: EPSILON, gradient: 0.0, parameter: EPSILON };
+    assert_eq!(rules.convergence(&faint, &beyond, EPSILON), None, "no tolerance below the rounding is met by it");
     assert_eq!(rules.convergence_at_start(1e-4, &tolerances), Some(gradient));
     assert_eq!(rules.convergence_at_start(1.0, &tolerances), None, "a start has no step to be small");
     assert_eq!(rules.convergence_at_start(NAN, &tolerances), None);
@@ -176,7 +186,7 @@ fn the_rules_are_functions_of_a_shader() {
         @compute @workgroup_size(1)\nfn decide() {\nlet noise = lm_noise(state[4], state[8], 10.0, 1e-7);\n\
         let gain = lm_gain(state[0], state[1], state[6], state[7], noise, state[8], 1e-7);\n\
         let region = lm_damping(state[2], state[3], gain.x, gain.y);\n\
-        let end = lm_convergence(gain.y, state[4], state[0], state[5], state[6], state[7], 1e-6, 1e-6, 1e-6);\n\
+        let end = lm_convergence(gain.y, state[4], state[0], gain.z, state[5], state[6], state[7], 1e-6, 1e-6, 1e-6, 1e-7);\n\
         state[0] = lm_forcing(state[1], state[2], state[3], 0.1) + region.z + end + gain.w;\n\
         if is_nan(state[0]) {\nstate[0] = 0.0;\n}\n}\n";
     let text = compose_with(shader, &Rules::new().functions());

@@ -144,7 +144,7 @@ fn the_default_tolerances_converge_on_every_function_with_a_smooth_minimum() {
 }
 
 #[test]
-fn every_accepted_step_satisfies_the_strong_wolfe_conditions() {
+fn every_accepted_step_satisfies_the_wolfe_conditions() {
     for case in small_cases() {
         for c2 in [0.1, 0.9] {
             // Far from the minimum, where decreases are seen: below the noise slopes alone decide.
@@ -161,7 +161,7 @@ fn every_accepted_step_satisfies_the_strong_wolfe_conditions() {
                 let rounding = 1e-12 * (cost.abs() + slope.abs());
                 assert!(slope < 0.0, "{}", case.name);
                 assert!(cost_after <= cost + options.c1 * slope + rounding, "{}", case.name);
-                assert!(slope_after.abs() <= c2 * slope.abs() + rounding, "{} {slope_after} {slope}", case.name);
+                assert!(slope_after >= c2 * slope - rounding, "{} {slope_after} {slope}", case.name);
             }
         }
     }

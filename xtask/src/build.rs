@@ -25,7 +25,16 @@ fn wasm(tools: &Tools) -> Outcome {
     let flags = rust_flags()?;
     let step = Step {
         name: "wasm",
-        inputs: &["Cargo.toml", "Cargo.lock", ".cargo/config.toml", "package-lock.json", "src", "shaders", "build.rs", "build"],
+        inputs: &[
+            "Cargo.toml",
+            "Cargo.lock",
+            ".cargo/config.toml",
+            "package-lock.json",
+            "src",
+            "shaders",
+            "build.rs",
+            "build",
+        ],
         outputs: &["pkg-template/wasm"],
         circumstances: &format!("{compiler} {features:?} {flags} {PASSES:?}, short names"),
     };

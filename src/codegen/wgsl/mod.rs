@@ -1,7 +1,8 @@
 //! Kernels as WGSL: f32, one thread an instance, 64 threads a workgroup.
 //!
 //! Bind group 0 holds [`Kernel::buffers`] in their order; then, if the kernel has a total, `partials`, one partial sum a
-//! workgroup; then, if it has one, `gate`; last the uniform [`Dispatch`]. Instances are numbered along x, then y, since one dimension takes at most
+//! workgroup; then, if it has one, `gate`; last the uniform [`Dispatch`]. A kernel with both takes several instances a thread where
+//! there are fewer workgroups than instances fill, so that its caller may ask for no more partial sums than are wanted. Instances are numbered along x, then y, since one dimension takes at most
 //! 65,535 workgroups. The text is meant to be read: a header, named values, one line an operation, and below the entry point
 //! those functions of `shaders/common` that it calls.
 
@@ -86,6 +87,8 @@ const RESERVED: &[&str] = &[
     "instance",
     "width",
     "gate",
+    "start",
+    "threads",
 ];
 
 /// The kernel as a complete WGSL module. An internal error if its plan asks for what only the CPU does, or contradicts
@@ -215,6 +218,13 @@ fn {name}(
         None => {
             text += "    if instance >= dispatch.count {\n        return;\n    }\n\n";
             text += &instance_code(kernel, None, imports, 1);
+        }
+        Some(total) if kernel.gated => {
+            text = text.replace("let instance = ", "let start = ");
+            text += "    var total = 0.0;\n    let threads = workgroups.x * workgroups.y * 64u;\n";
+            text += "    for (var instance = start; instance < dispatch.count; instance += threads) {\n";
+            text += &instance_code(kernel, Some(total), imports, 2).replace("        total = ", "        total += ");
+            text += &TREE_SUM.replace("instance < dispatch.count", "start < dispatch.count");
         }
         Some(total) => {
             text += "    var total = 0.0;\n    if instance < dispatch.count {\n";

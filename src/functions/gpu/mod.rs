@@ -26,6 +26,7 @@ pub use data::{DataPart, NewSharedData};
 use super::cpu::CpuEngine;
 use super::layout::{Layout, Memory, single_precision};
 use super::normal::{self, Normal};
+use super::objective::Descent;
 use super::plans::Plans;
 use super::record::{
     GATHER_LAYOUT, Kernels, Program, REDUCE_LAYOUT, Recording, kernel_layout, record_gradient, record_partials,
@@ -134,6 +135,10 @@ impl GpuEngine {
         for entry in [Entry::Linearise, Entry::Product, Entry::Trial] {
             self.plans.make(model, entry)?;
         }
+        self.upload_tables(model).await
+    }
+
+    async fn upload_tables(&mut self, model: &Model) -> Result<()> {
         self.upload_stale_data(model)?;
         let uniforms = self.table(model, Memory::Uniforms).await?;
         self.context.write(&uniforms, 0, bytemuck::cast_slice(&self.layout.uniform_tables(model)))?;
@@ -146,6 +151,17 @@ impl GpuEngine {
     /// What records the normal equations, once [`GpuEngine::refresh`] has been called.
     pub fn normal<'a>(&'a self, model: &'a Model) -> Normal<'a, Plans> {
         Normal { model, layout: &self.layout, kernels: &self.plans, limits: self.context.limits() }
+    }
+
+    /// Makes ready for recordings of [`Descent`]: kernels planned, tables and weights on the device as the model has them.
+    pub async fn refresh_objective(&mut self, model: &Model, objective: Objective) -> Result<()> {
+        self.plans.make(model, Descent::<Plans>::entry(objective))?;
+        self.upload_tables(model).await
+    }
+
+    /// What records an objective, once [`GpuEngine::refresh_objective`] has been called.
+    pub fn descent<'a>(&'a self, model: &'a Model, objective: Objective) -> Descent<'a, Plans> {
+        Descent { model, layout: &self.layout, kernels: &self.plans, limits: self.context.limits(), objective }
     }
 
     /// The device.

@@ -3,9 +3,10 @@
 //! decide). Gates in the state block decide on the device which of their kernels do anything, so the host may submit any
 //! sequence of iterations, tails and heads that is long enough: how long never changes a number.
 
-use super::shaders::{Figures, Kernel, SUM_SECTIONS, VECTORS, bindings_of};
+use super::shaders::{Figures, Kernel, Product, SUM_SECTIONS, VECTORS, bindings_of};
 use super::shape::{Group, MOST_WORKGROUPS, Preconditioner, Shape, THREADS};
 use super::state;
+use crate::batch::incidence::{Destination, Source};
 use crate::codegen::wgsl::{self, Dispatch, WORKGROUP_SIZE};
 use crate::error::Result;
 use crate::functions::layout::{ALIGNMENT, Memory};
@@ -171,7 +172,7 @@ impl<'a> Writer<'a> {
         let (trial, gradient, gate) =
             (self.place(Place::Trial), self.place(Place::Gradient), self.gate(state::LINEARISE));
         let costs = normal.linearise(self, trial, gradient, gate)?;
-        let curvature = self.memory(Memory::Curvature, normal.layout.bytes(Memory::Curvature));
+        let curvature = self.functions(normal, Memory::Curvature);
         for group in &self.shape.groups {
             let mut bindings = vec![
                 self.place(Place::State),
@@ -181,7 +182,7 @@ impl<'a> Writer<'a> {
                 self.place(Place::Sums),
             ];
             if group.shape.preconditioner == Preconditioner::Pairs {
-                bindings.push(self.memory(Memory::CurvatureLow, normal.layout.bytes(Memory::CurvatureLow)));
+                bindings.push(self.functions(normal, Memory::CurvatureLow));
             }
             if self.constrained {
                 bindings.extend([trial, self.place(Place::Limits)]);
@@ -200,20 +201,30 @@ impl<'a> Writer<'a> {
     fn iteration<K: Kernels>(&mut self, normal: &Normal<K>) -> Result<Segment> {
         let (direction, product) = (self.vector(2), self.place(Place::Product));
         let gate = self.gate(state::ITERATE);
-        let image = normal.product(self, direction, product, gate)?;
-        let curvature = self.memory(Memory::Curvature, normal.layout.bytes(Memory::Curvature));
+        let gathered = self.gathers(normal);
+        let image = match gathered {
+            Some(_) => normal.image(self, direction, gate)?,
+            None => normal.product(self, direction, product, gate)?,
+        };
+        let curvature = self.functions(normal, Memory::Curvature);
         for group in &self.shape.groups {
-            let bindings = vec![
-                self.place(Place::State),
-                image.slice,
-                product,
-                curvature,
-                self.place(Place::Vectors),
-                self.place(Place::Sums),
-            ];
-            let figures = self.of_group(group, normal.layout.normal.scale);
-            let figures = Figures { count: image.count, width: image.width, ..figures };
-            self.dispatch(Kernel::Update(group.shape), bindings, figures, group.workgroups);
+            let mut bindings = vec![self.place(Place::State), image.slice];
+            match gathered {
+                Some(_) => bindings.extend(
+                    [Memory::GatherOffsets(0, 0), Memory::GatherEntries(0, 0), Memory::Local(0)]
+                        .map(|memory| self.functions(normal, memory)),
+                ),
+                None => bindings.push(product),
+            }
+            bindings.extend([curvature, self.place(Place::Vectors), self.place(Place::Sums)]);
+            let figures = Figures {
+                count: image.count,
+                width: image.width,
+                local_stride: gathered.unwrap_or(0),
+                ..self.of_group(group, normal.layout.normal.scale)
+            };
+            let way = if gathered.is_some() { Product::Gathered } else { Product::Whole };
+            self.dispatch(Kernel::Update(group.shape, way), bindings, figures, group.workgroups);
         }
         let bindings = vec![self.place(Place::State), self.place(Place::Sums), self.place(Place::Vectors)];
         // Four numbers a thread.
@@ -221,10 +232,26 @@ impl<'a> Writer<'a> {
         Ok(self.finish())
     }
 
+    /// Whether the update can gather the product itself: all blocks are of one shape and touched by the instances of one chunk, each
+    /// block by few. Gives the distance of the local table's columns.
+    fn gathers<K: Kernels>(&self, normal: &Normal<K>) -> Option<u32> {
+        let ([group], [chunk]) = (&self.shape.groups[..], &normal.layout.chunks[..]) else { return None };
+        let [pass] = &chunk.passes[..] else { return None };
+        let whole = pass.source == Source::Local && pass.destination == Destination::Gradient;
+        let enabled = normal.model.blocks[normal.model.batches[chunk.batch].block as usize].enabled;
+        // Rows stand in the order of the blocks: as many rows as blocks are all of them.
+        let all = pass.dim == group.shape.dim && pass.rows == group.blocks;
+        (whole && enabled && all).then_some(chunk.range.len() as u32)
+    }
+
+    fn functions<K: Kernels>(&mut self, normal: &Normal<K>, memory: Memory) -> Slice {
+        self.memory(memory, normal.layout.bytes(memory))
+    }
+
     fn tail<K: Kernels>(&mut self, normal: &Normal<K>) -> Result<Segment> {
         self.retract(normal)?;
         let (trial, made, gate) = (self.place(Place::Trial), self.place(Place::Made), self.gate(state::TRIAL));
-        let curvature = self.memory(Memory::Curvature, normal.layout.bytes(Memory::Curvature));
+        let curvature = self.functions(normal, Memory::Curvature);
         for group in &self.shape.groups {
             let bindings = vec![
                 self.place(Place::State),

@@ -66,7 +66,7 @@ pub async fn minimise_on_device(
     listener: &mut dyn Listener,
 ) -> Result<Solution> {
     let began = now_ms();
-    let constrained = is_constrained(functions);
+    let constrained = functions.is_constrained();
     let curved = functions.model().arrays.iter().any(|array| array.manifold != Manifold::Euclidean);
     // Where nothing holds the parameters, the start is where they are: on the device already.
     let start = if constrained || curved {
@@ -115,12 +115,6 @@ pub async fn minimise_on_device(
     keep(functions, made);
     let linear_solver = "pcg: on the device".to_owned();
     Ok(Solution { x, summary, details: Details { linear_solver, times: vec![("setup", setup)], untouched } })
-}
-
-/// Whether any parameter is constant or bounded.
-fn is_constrained(functions: &Functions) -> bool {
-    let (lower, upper) = functions.bounds().unwrap_or_default();
-    functions.constant().contains(&true) || lower.iter().chain(upper).any(|bound| bound.is_finite())
 }
 
 /// The engine and its model.
@@ -244,18 +238,22 @@ impl Made {
     }
 
     /// Submits a batch.
-    fn submit(&self, functions: &mut Functions, batch: Batch, first: bool) -> Result<Submission> {
+    async fn submit(&self, functions: &mut Functions, batch: Batch, first: bool) -> Result<Submission> {
+        let (engine, _) = engine(functions)?;
+        let context = engine.context().clone();
         let mut pieces: Vec<&Prepared> = Vec::new();
         if first {
             pieces.extend([&self.start, &self.head]);
         }
-        for _ in 0..batch.units {
+        for unit in 0..batch.units {
+            if unit > 0 && unit % batch.at_a_time == 0 {
+                context.submit_in_turn(&std::mem::take(&mut pieces))?.finish().await?;
+            }
             pieces.extend(std::iter::repeat_n(&self.iteration, batch.iterations as usize));
             pieces.extend([&self.tail, &self.head]);
         }
         pieces.push(&self.read);
-        let (engine, _) = engine(functions)?;
-        engine.context().submit_in_turn(&pieces)
+        context.submit_in_turn(&pieces)
     }
 }
 
@@ -333,12 +331,13 @@ impl Run<'_> {
             while stopped.is_none() && underway.len() < IN_FLIGHT {
                 let steps_underway: u32 = underway.iter().map(|one| schedule.steps_of(one.batch)).sum();
                 let known = self.history.last().map_or(0, |last| last.iteration);
-                let left = solve.max_iterations.saturating_sub(known + steps_underway);
+                let done = known + steps_underway;
+                let left = solve.max_iterations.saturating_sub(done);
                 if left == 0 && submitted && !underway.is_empty() {
                     break;
                 }
-                let batch = schedule.next(left);
-                let submission = made.submit(functions, batch, !submitted)?;
+                let batch = schedule.next(done, left);
+                let submission = made.submit(functions, batch, !submitted).await?;
                 submitted = true;
                 underway.push_back(Underway { submission, batch });
             }

@@ -6,11 +6,17 @@
 /// Milliseconds a batch takes at most, where that leaves few enough read-backs.
 const SHORT_BATCH: f64 = 30.0;
 
-/// Milliseconds a batch never exceeds, as far as a unit's time is known.
-const LONG_BATCH: f64 = 250.0;
+/// Milliseconds that a submission takes at most, as far as units can be divided: browsers and systems end those that take seconds.
+const SUBMISSION: f64 = 100.0;
 
-/// Units of the first batches: five of them hold 20 steps.
-const LEAST: [u32; 5] = [2, 4, 5, 5, 4];
+/// So many steps are read back in at most [`BATCHES`] batches.
+const STEPS: u32 = 20;
+
+/// See [`STEPS`].
+const BATCHES: u32 = 5;
+
+/// Steps of the first batch.
+const FIRST: u32 = 2;
 
 /// Units of a batch at most: a history record for each must have room in the ring.
 const MOST_UNITS: u32 = super::state::RING / 2;
@@ -23,7 +29,7 @@ const FIRST_ITERATIONS: u32 = 16;
 pub struct Schedule {
     most_linear: u32,
     runs_all: bool,
-    batches: usize,
+    batches: u32,
     /// Units of the last batch.
     last: u32,
     /// Milliseconds a unit took.
@@ -39,6 +45,8 @@ pub struct Batch {
     pub units: u32,
     /// Iterations of conjugate gradients in each unit.
     pub iterations: u32,
+    /// Units that are submitted at a time.
+    pub at_a_time: u32,
 }
 
 impl Schedule {
@@ -50,22 +58,27 @@ impl Schedule {
         Schedule { most_linear, runs_all, batches: 0, last: 0, unit: None, iterations, units_per_step }
     }
 
-    /// The next batch, for a solve that may take so many more steps.
-    pub fn next(&mut self, steps_left: u32) -> Batch {
-        let least = LEAST[self.batches.min(LEAST.len() - 1)];
+    /// The next batch, for a solve that has made or submitted so many steps and may take so many more.
+    pub fn next(&mut self, steps_done: u32, steps_left: u32) -> Batch {
+        let least = match BATCHES.saturating_sub(self.batches) {
+            BATCHES => FIRST,
+            0 => 1,
+            batches => STEPS.saturating_sub(steps_done).div_ceil(batches).max(1),
+        };
         let doubled = if self.batches == 0 { least } else { (2 * self.last).max(least) };
         let units = match self.unit {
             None => doubled,
             Some(unit) => {
-                let fitting = |most: f64| (most / unit.max(1e-3)) as u32;
-                doubled.min(fitting(SHORT_BATCH)).max(least.min(fitting(LONG_BATCH)))
+                let fitting = (SHORT_BATCH / unit.max(1e-3)) as u32;
+                doubled.min(fitting).max(least)
             }
         };
         let wanted = steps_left.max(1).saturating_mul(self.units_per_step);
         let units = units.saturating_mul(self.units_per_step).clamp(1, wanted.min(MOST_UNITS));
         self.batches += 1;
         self.last = units.div_ceil(self.units_per_step);
-        Batch { units, iterations: self.iterations }
+        let at_a_time = self.unit.map_or(units, |unit| (SUBMISSION / unit.max(1e-3)) as u32).clamp(1, units);
+        Batch { units, iterations: self.iterations, at_a_time }
     }
 
     /// How many steps a batch makes, as far as is known.
@@ -93,11 +106,11 @@ mod tests {
     /// Batches of a solve whose units all take as long, each observed when the next but one is submitted.
     fn batches(steps: u32, unit: f64) -> Vec<u32> {
         let mut schedule = Schedule::new(10, true);
-        let (mut left, mut sizes) = (steps, Vec::new());
+        let (mut done, mut sizes) = (0, Vec::new());
         let mut waiting: Option<Batch> = None;
-        while left > 0 {
-            let batch = schedule.next(left);
-            left -= batch.units;
+        while done < steps {
+            let batch = schedule.next(done, steps - done);
+            done += batch.units;
             sizes.push(batch.units);
             if let Some(done) = waiting.replace(batch) {
                 schedule.observe(done, unit * f64::from(done.units), 10);
@@ -107,20 +120,30 @@ mod tests {
     }
 
     #[test]
-    fn twenty_steps_take_at_most_five_batches_unless_they_are_very_long() {
-        for unit in [0.1, 1.5, 10.0, 49.0] {
+    fn twenty_steps_take_at_most_five_batches() {
+        for unit in [0.1, 1.5, 10.0, 100.0, 3000.0] {
             let sizes = batches(20, unit);
             assert!(sizes.len() <= 5, "{unit} ms: {sizes:?}");
             assert_eq!(sizes.iter().sum::<u32>(), 20);
         }
-        let sizes = batches(20, 100.0);
-        assert!(sizes[2..].iter().all(|&units| units <= 2), "{sizes:?}");
-        assert!(batches(20, 400.0)[2..].iter().all(|&units| units == 1));
+    }
+
+    #[test]
+    fn long_batches_are_submitted_in_parts() {
+        let mut schedule = Schedule::new(10, true);
+        let first = schedule.next(0, 20);
+        assert_eq!(first.at_a_time, first.units, "nothing is known of the first");
+        for (unit, at_a_time) in [(1.0, 5), (40.0, 2), (500.0, 1)] {
+            let mut schedule = schedule.clone();
+            schedule.observe(first, unit * f64::from(first.units), 10);
+            let batch = schedule.next(2, 18);
+            assert_eq!(batch.at_a_time, at_a_time.min(batch.units), "{unit} ms");
+        }
     }
 
     #[test]
     fn batches_grow_to_thirty_milliseconds_and_the_ring() {
-        assert_eq!(batches(100, 0.01)[..5], [2, 4, 8, 16, 32]);
+        assert_eq!(batches(100, 0.01)[..5], [2, 5, 10, 20, 32]);
         assert!(batches(300, 0.01).iter().all(|&units| units <= MOST_UNITS));
         assert!(batches(100, 2.0)[2..].iter().all(|&units| units <= 15));
     }
@@ -128,15 +151,15 @@ mod tests {
     #[test]
     fn iterations_of_a_unit_follow_those_that_were_counted() {
         let mut schedule = Schedule::new(100, false);
-        let first = schedule.next(50);
-        assert_eq!(first, Batch { units: 2, iterations: FIRST_ITERATIONS });
+        let first = schedule.next(0, 50);
+        assert_eq!(first, Batch { units: FIRST, iterations: FIRST_ITERATIONS, at_a_time: FIRST });
         for (linear, iterations) in [(5, 8), (9, 16), (40, 64), (100, 64), (1, 1)] {
             schedule.observe(first, 1.0, linear);
-            assert_eq!(schedule.next(50).iterations, iterations, "{linear}");
+            assert_eq!(schedule.next(0, 50).iterations, iterations, "{linear}");
         }
         // A step of 100 iterations takes two units of 64.
         schedule.observe(first, 1.0, 100);
-        assert!(schedule.next(1).units == 2);
-        assert_eq!(Schedule::new(10, true).next(1), Batch { units: 1, iterations: 10 });
+        assert!(schedule.next(0, 1).units == 2);
+        assert_eq!(Schedule::new(10, true).next(0, 1), Batch { units: 1, iterations: 10, at_a_time: 1 });
     }
 }

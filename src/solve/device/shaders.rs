@@ -5,7 +5,8 @@
 //!
 //! - `#each` stands once for each tangent coordinate, with its number for `$` (and its place on the diagonal of the lower triangle
 //!   for `#diagonal$`);
-//! - `#constrained` stands where there are constants or bounds, `#free` where there are none;
+//! - `#constrained` stands where there are constants or bounds, `#free` where there are none; `#pairs` and `#single` by the block's
+//!   [`Preconditioner`], `#whole` and `#gathered` by the [`Product`]; `@binding(_)` is the next binding;
 //! - `#factor` is where the damped block A = C + λD is made ready to be solved for, and d$, the diagonal of D, and free$, whether a
 //!   coordinate may move, are known afterwards; `#solve` is where A z = r is solved, and `energy` is rᵀz.
 
@@ -19,6 +20,15 @@ use crate::gpu::BindingKind;
 use crate::list::Listed;
 use crate::solve::rules::{MAX_DIAGONAL, MIN_DIAGONAL, Rules};
 
+/// Where an update finds the product with JᵀJ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Product {
+    /// In a vector.
+    Whole,
+    /// Where each instance has left its part: the update gathers them itself.
+    Gathered,
+}
+
 /// A kernel of a solve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kernel {
@@ -27,7 +37,7 @@ pub enum Kernel {
     /// What the linearised point tells.
     Converge,
     /// An iteration of conjugate gradients after its product, in a group of blocks.
-    Update(BlockShape),
+    Update(BlockShape, Product),
     /// The next direction.
     Direct,
     /// What a step promises, in a group of blocks.
@@ -87,13 +97,15 @@ pub struct Figures {
     pub stride: u32,
     /// Where the first block's factors stand, in pairs.
     pub factors: u32,
+    /// Distance of the columns of a local table.
+    pub local_stride: u32,
     /// Bits of a NaN.
     pub nan: u32,
     /// 0, which no compiler knows to be 0.
     pub zero: u32,
 }
 
-const MEMBERS: [&str; 14] = [
+const MEMBERS: [&str; 15] = [
     "blocks",
     "threads",
     "first",
@@ -106,15 +118,16 @@ const MEMBERS: [&str; 14] = [
     "image_width",
     "stride",
     "factors",
+    "local_stride",
     "nan",
     "zero",
 ];
 
 impl Figures {
     /// The words that the uniform buffer holds.
-    pub fn words(self) -> [u32; 14] {
+    pub fn words(self) -> [u32; 15] {
         let Figures { blocks, threads, first, scale, group, groups, count, width, image_count, image_width, .. } = self;
-        let Figures { stride, factors, nan, zero, .. } = self;
+        let Figures { stride, factors, local_stride, nan, zero, .. } = self;
         [
             blocks,
             threads,
@@ -128,6 +141,7 @@ impl Figures {
             image_width,
             stride,
             factors,
+            local_stride,
             nan,
             zero,
         ]
@@ -140,7 +154,7 @@ impl Kernel {
         match self {
             Kernel::Begin(_) => "begin",
             Kernel::Converge => "converge",
-            Kernel::Update(_) => "update",
+            Kernel::Update(..) => "update",
             Kernel::Direct => "direct",
             Kernel::Measure(_) => "measure",
             Kernel::Decide => "decide",
@@ -153,7 +167,7 @@ impl Kernel {
         let source = match self {
             Kernel::Begin(_) => shader!("../../../shaders/levenberg_marquardt/begin.wgsl"),
             Kernel::Converge => shader!("../../../shaders/levenberg_marquardt/converge.wgsl"),
-            Kernel::Update(_) => shader!("../../../shaders/levenberg_marquardt/update.wgsl"),
+            Kernel::Update(..) => shader!("../../../shaders/levenberg_marquardt/update.wgsl"),
             Kernel::Direct => shader!("../../../shaders/levenberg_marquardt/direct.wgsl"),
             Kernel::Measure(_) => shader!("../../../shaders/levenberg_marquardt/measure.wgsl"),
             Kernel::Decide => shader!("../../../shaders/levenberg_marquardt/decide.wgsl"),
@@ -162,10 +176,10 @@ impl Kernel {
         let rules = Rules::new();
         let functions = match self {
             Kernel::Converge | Kernel::Decide => rules.functions().to_vec(),
-            Kernel::Begin(_) | Kernel::Update(_) | Kernel::Direct | Kernel::Measure(_) | Kernel::Settle => Vec::new(),
+            Kernel::Begin(_) | Kernel::Update(..) | Kernel::Direct | Kernel::Measure(_) | Kernel::Settle => Vec::new(),
         };
         let shape = match self {
-            Kernel::Begin(shape) | Kernel::Update(shape) | Kernel::Measure(shape) => Some(shape),
+            Kernel::Begin(shape) | Kernel::Update(shape, _) | Kernel::Measure(shape) => Some(shape),
             Kernel::Converge | Kernel::Direct | Kernel::Decide | Kernel::Settle => None,
         };
         let mut writer = Writer { shape, constrained, kernel: self, bindings: 0 };
@@ -216,6 +230,9 @@ impl Writer {
             "constrained" => self.constrained,
             "free" => !self.constrained,
             "pairs" => self.in_pairs(),
+            "single" => !self.in_pairs(),
+            "whole" => self.kernel_product() == Product::Whole,
+            "gathered" => self.kernel_product() == Product::Gathered,
             _ => false,
         };
         if stands {
@@ -241,6 +258,13 @@ impl Writer {
             *text += line;
         }
         text.push('\n');
+    }
+
+    fn kernel_product(&self) -> Product {
+        match self.kernel {
+            Kernel::Update(_, product) => product,
+            _ => Product::Whole,
+        }
     }
 
     fn in_pairs(&self) -> bool {
@@ -281,7 +305,7 @@ impl Writer {
             text += "fn set_number(word: u32, number: f32) {\n    state[word] = bitcast<u32>(number);\n}\n";
         }
         let sums = match self.kernel {
-            Kernel::Begin(_) | Kernel::Update(_) | Kernel::Direct => 3,
+            Kernel::Begin(_) | Kernel::Update(..) | Kernel::Direct => 3,
             Kernel::Converge => 4,
             Kernel::Measure(_) => 5,
             Kernel::Decide => 6 + u32::from(self.constrained),
@@ -322,7 +346,7 @@ fn each(tangent: u32, code: &str, text: &mut String) {
     }
 }
 
-/// A = LDLᵀ in f32: l_i_j, w_i_j = l_i_j·d_j, and the inverse pivots q_j.
+/// A = LDLᵀ in f32: l_i_j, w_i_j = l_i_j·d_j, and the inverse pivots v_j.
 fn factor(tangent: u32, constrained: bool, text: &mut String) {
     for j in 0..tangent {
         let mut pivot = format!("a{j}");
@@ -333,7 +357,7 @@ fn factor(tangent: u32, constrained: bool, text: &mut String) {
             pivot += &format!(" - w{j}_{k} * l{j}_{k}");
         }
         // What rounding leaves of a pivot must stay positive.
-        line(text, format_args!("let q{j} = 1.0 / max({pivot}, 1e-6 * a{j});"));
+        line(text, format_args!("let v{j} = 1.0 / max({pivot}, 1e-6 * a{j});"));
         for i in j + 1..tangent {
             let read = format!("curvature[place + {}u]", triangle(i) + j);
             let mut entry = if constrained { format!("select(0.0, {read}, free{i} && free{j})") } else { read };
@@ -341,7 +365,7 @@ fn factor(tangent: u32, constrained: bool, text: &mut String) {
                 entry += &format!(" - w{i}_{k} * l{j}_{k}");
             }
             line(text, format_args!("let w{i}_{j} = {entry};"));
-            line(text, format_args!("let l{i}_{j} = w{i}_{j} * q{j};"));
+            line(text, format_args!("let l{i}_{j} = w{i}_{j} * v{j};"));
         }
     }
 }
@@ -354,9 +378,9 @@ fn solve(tangent: u32, text: &mut String) {
     }
     for i in (0..tangent).rev() {
         let terms: String = (i + 1..tangent).map(|k| format!(" - l{k}_{i} * z{k}")).collect();
-        line(text, format_args!("let z{i} = y{i} * q{i}{terms};"));
+        line(text, format_args!("let z{i} = y{i} * v{i}{terms};"));
     }
-    let terms: Vec<String> = (0..tangent).map(|i| format!("y{i} * y{i} * q{i}")).list();
+    let terms: Vec<String> = (0..tangent).map(|i| format!("y{i} * y{i} * v{i}")).list();
     line(text, format_args!("let energy = vec2<f32>({}, 0.0);", terms.join(" + ")));
 }
 
@@ -388,7 +412,8 @@ mod tests {
         for (dim, tangent) in [(1, 1), (2, 2), (3, 3), (4, 3), (7, 7), (10, 10)] {
             for preconditioner in [Preconditioner::Single, Preconditioner::Pairs] {
                 let shape = BlockShape { dim, tangent, preconditioner };
-                kernels.extend([Kernel::Begin(shape), Kernel::Update(shape), Kernel::Measure(shape)]);
+                kernels.extend([Kernel::Begin(shape), Kernel::Measure(shape)]);
+                kernels.extend([Product::Whole, Product::Gathered].map(|product| Kernel::Update(shape, product)));
             }
         }
         kernels
@@ -434,8 +459,9 @@ mod tests {
             image_width: 9,
             stride: 10,
             factors: 11,
-            nan: 12,
-            zero: 13,
+            local_stride: 12,
+            nan: 13,
+            zero: 14,
         };
         assert_eq!(figures.words(), std::array::from_fn(|k| k as u32));
         for (k, (member, name)) in members.iter().zip(MEMBERS).enumerate() {

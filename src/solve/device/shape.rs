@@ -8,7 +8,7 @@ use crate::functions::normal::{FEW_BLOCKS, block_numbers};
 pub const THREADS: u32 = 256;
 
 /// Workgroups of a kernel over all groups, at most: enough to fill a large GPU, and few enough to be summed by each other's threads.
-pub const MOST_WORKGROUPS: u32 = 1024;
+pub const MOST_WORKGROUPS: u32 = 512;
 
 /// How the blocks of a group are solved for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

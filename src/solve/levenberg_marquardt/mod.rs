@@ -370,13 +370,14 @@ impl LevenbergMarquardt {
             size,
             hidden: gain.hidden,
         };
-        let converged = self.rules.convergence(&progress, &self.tolerances);
+        let epsilon = self.tolerances.epsilon(f64::EPSILON);
+        let converged = self.rules.convergence(&progress, &self.tolerances, epsilon);
         self.conclude(trial, gain, converged)
     }
 
     /// Stays, and damps more.
     fn reject(&mut self, trial: Trial) -> Told {
-        let gain = Gain { accepted: false, hidden: false, floor: self.floor, ..self.gain(trial) };
+        let gain = Gain { accepted: false, hidden: None, floor: self.floor, ..self.gain(trial) };
         self.conclude(trial, gain, None)
     }
 

@@ -251,7 +251,9 @@ impl Chunk {
             let tolerances = &solver.options.tolerances;
             let converged = match moved {
                 None => solver.rules.convergence_at_start(gradient_max_norm, tolerances),
-                Some(progress) => solver.rules.convergence(&Progress { gradient_max_norm, ..progress }, tolerances),
+                Some(progress) => {
+                    solver.rules.convergence(&Progress { gradient_max_norm, ..progress }, tolerances, solver.epsilon)
+                }
             };
             problem.end = converged;
             let scaled_size = (solver.template.free.iter().enumerate())

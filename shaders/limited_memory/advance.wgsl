@@ -1,0 +1,67 @@
+#import workgroup_sums
+// A step that is taken: the trial becomes the point, the pair goes into the history, and the next direction is the combination of the
+// history that the recursion came to; its slope and length are summed for whoever judges it.
+@group(0) @binding(0) var<storage, read> state: array<f32>;
+@group(0) @binding(1) var<storage, read_write> point: array<f32>;
+@group(0) @binding(2) var<storage, read_write> vectors: array<f32>;
+@group(0) @binding(3) var<storage, read> limits: array<vec2<f32>>;
+@group(0) @binding(4) var<storage, read> trial: array<f32>;
+@group(0) @binding(5) var<storage, read> gradient: array<f32>;
+@group(0) @binding(6) var<storage, read_write> history: array<f32>;
+@group(0) @binding(7) var<storage, read_write> partials: array<vec2<f32>>;
+@group(0) @binding(8) var<uniform> dispatch: Figures;
+
+@compute @workgroup_size(256)
+fn advance(
+    @builtin(workgroup_id) workgroup: vec3<u32>,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    if state[TAKEN] == 0.0 {
+        return;
+    }
+    let lowest = state[STORE_LOWEST] != 0.0;
+    let kept = state[KEPT];
+    let pairs = select(0u, u32(state[COUNT]), state[STEEPEST] == 0.0);
+    var slope = vec2<f32>();
+    var square = vec2<f32>();
+    for (var i = workgroup.x * THREADS + lane; i < dispatch.count; i += dispatch.threads) {
+        let x = point[i];
+        let t = trial[i];
+        let g = vectors[GRADIENT * dispatch.stride + i];
+        let h = select(gradient[i], 0.0, is_constant(i));
+        if lowest {
+            vectors[LOWEST * dispatch.stride + i] = x;
+        }
+        if kept >= 0.0 {
+            let place = 2u * u32(kept) * dispatch.stride + i;
+            history[place] = t - x;
+            history[place + dispatch.stride] = select(h - g, 0.0, stays(i, x, g));
+        }
+        point[i] = t;
+        vectors[GRADIENT * dispatch.stride + i] = h;
+        if pairs == 0u {
+            continue;
+        }
+        var d = 0.0;
+        if !stays(i, t, h) {
+            var sum = exact_product(state[GRADIENT_FACTOR], h);
+            for (var k = 0u; k < 2u * pairs; k++) {
+                sum = sum_of_pairs(sum, exact_product(state[FACTORS + k], history[k * dispatch.stride + i]));
+            }
+            d = sum.x;
+            // At a bound, a direction that leaves is none.
+            if stays(i, t, -d) {
+                d = 0.0;
+            }
+        }
+        vectors[DIRECTION * dispatch.stride + i] = d;
+        slope = sum_of_pairs(slope, exact_product(h, d));
+        square = sum_of_pairs(square, exact_product(d, d));
+    }
+    put_addend(0u, lane, slope);
+    put_addend(1u, lane, square);
+    add_over_workgroup(lane, 2u);
+    if lane < 2u {
+        partials[(TURN + lane) * dispatch.groups + workgroup.x] = total_of(lane);
+    }
+}

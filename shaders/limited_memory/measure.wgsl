@@ -1,0 +1,158 @@
+#import workgroup_sums
+#import workgroup_largest
+#import nonfinite
+// Everything that the decision on a trial needs, in one pass: workgroups of the first layer sum over the trial itself, with s = trial - x,
+// y the change of the gradient and q the trial's gradient where coordinates may move; those of layer k + 1 the products of s, y and q
+// with pair k of the history. So a step that is taken needs no pass of its own for the Gram matrix.
+@group(0) @binding(0) var<storage, read> state: array<f32>;
+@group(0) @binding(1) var<storage, read> point: array<f32>;
+@group(0) @binding(2) var<storage, read> vectors: array<f32>;
+@group(0) @binding(3) var<storage, read> limits: array<vec2<f32>>;
+@group(0) @binding(4) var<storage, read> trial: array<f32>;
+@group(0) @binding(5) var<storage, read> gradient: array<f32>;
+@group(0) @binding(6) var<storage, read> history: array<f32>;
+@group(0) @binding(7) var<storage, read_write> partials: array<vec2<f32>>;
+@group(0) @binding(8) var<uniform> dispatch: Figures;
+
+var<workgroup> marks: atomic<u32>;
+
+// A coordinate of s, y and q.
+fn step_of(i: u32) -> vec3<f32> {
+    let x = point[i];
+    let t = trial[i];
+    let g = vectors[GRADIENT * dispatch.stride + i];
+    let h = select(gradient[i], 0.0, is_constant(i));
+    let y = select(h - g, 0.0, stays(i, x, g));
+    let q = select(h, 0.0, stays(i, t, h));
+    return vec3<f32>(t - x, y, q);
+}
+
+fn more(sum: vec2<f32>, a: f32, b: f32) -> vec2<f32> {
+    return sum_of_pairs(sum, exact_product(a, b));
+}
+
+@compute @workgroup_size(256)
+fn measure(
+    @builtin(workgroup_id) workgroup: vec3<u32>,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    if state[PHASE] == DONE || f32(workgroup.y) > state[COUNT] {
+        return;
+    }
+    if workgroup.y == 0u {
+        own(workgroup.x, lane);
+    } else {
+        with_history(workgroup.x, workgroup.y - 1u, lane);
+    }
+}
+
+fn with_history(group: u32, slot: u32, lane: u32) {
+    var ss = vec2<f32>();
+    var sy = vec2<f32>();
+    var sq = vec2<f32>();
+    var ys = vec2<f32>();
+    var yy = vec2<f32>();
+    var yq = vec2<f32>();
+    for (var i = group * THREADS + lane; i < dispatch.count; i += dispatch.threads) {
+        let now = step_of(i);
+        let s = history[2u * slot * dispatch.stride + i];
+        let y = history[(2u * slot + 1u) * dispatch.stride + i];
+        ss = more(ss, s, now.x);
+        sy = more(sy, s, now.y);
+        sq = more(sq, s, now.z);
+        ys = more(ys, y, now.x);
+        yy = more(yy, y, now.y);
+        yq = more(yq, y, now.z);
+    }
+    let first = OWN + PRODUCTS * slot;
+    put_addend(0u, lane, ss);
+    put_addend(1u, lane, sy);
+    put_addend(2u, lane, sq);
+    put_addend(3u, lane, ys);
+    keep(first, 4u, group, lane);
+    put_addend(0u, lane, yy);
+    put_addend(1u, lane, yq);
+    keep(first + 4u, 2u, group, lane);
+}
+
+fn own(group: u32, lane: u32) {
+    if lane == 0u {
+        atomicStore(&marks, 0u);
+    }
+    let start = state[PHASE] == START;
+    let step = state[STEP];
+    var slope = vec2<f32>();
+    var predicted = vec2<f32>();
+    var ss = vec2<f32>();
+    var sy = vec2<f32>();
+    var yy = vec2<f32>();
+    var qq = vec2<f32>();
+    var sq = vec2<f32>();
+    var yq = vec2<f32>();
+    var size = vec2<f32>();
+    var moved = vec2<f32>();
+    var largest = 0u;
+    var found = 0u;
+    for (var i = group * THREADS + lane; i < dispatch.count; i += dispatch.threads) {
+        let now = step_of(i);
+        let x = point[i];
+        let t = trial[i];
+        let g = vectors[GRADIENT * dispatch.stride + i];
+        let d = vectors[DIRECTION * dispatch.stride + i];
+        let fixed = is_constant(i);
+        let h = select(gradient[i], 0.0, fixed);
+        let stood = stays(i, x, g);
+        found |= select(0u, WILD_POINT, !is_finite(t)) | select(0u, WILD_GRADIENT, !is_finite(h));
+        found |= select(0u, MOVED, t != x) | select(0u, TURNED, stood != stays(i, t, h));
+        largest = max(largest, bitcast<u32>(abs(now.z)));
+        if !fixed {
+            size = more(size, t, t);
+            let effect = rounded(t * h);
+            moved = more(moved, effect, effect);
+        }
+        qq = more(qq, now.z, now.z);
+        if start {
+            continue;
+        }
+        ss = more(ss, now.x, now.x);
+        sy = more(sy, now.x, now.y);
+        yy = more(yy, now.y, now.y);
+        sq = more(sq, now.x, now.z);
+        yq = more(yq, now.y, now.z);
+        if !stood {
+            predicted = more(predicted, g, now.x);
+            if t == straight(x, step, d) {
+                slope = more(slope, h, d);
+            } else {
+                found |= BENT;
+            }
+        }
+    }
+    put_addend(0u, lane, slope);
+    put_addend(1u, lane, predicted);
+    put_addend(2u, lane, ss);
+    put_addend(3u, lane, sy);
+    keep(0u, 4u, group, lane);
+    put_addend(0u, lane, yy);
+    put_addend(1u, lane, qq);
+    put_addend(2u, lane, sq);
+    put_addend(3u, lane, yq);
+    keep(4u, 4u, group, lane);
+    put_addend(0u, lane, size);
+    put_addend(1u, lane, moved);
+    keep(8u, 2u, group, lane);
+    atomicOr(&marks, found);
+    let most = largest_over_workgroup(lane, largest);
+    if lane == 0u {
+        partials[LARGEST * dispatch.groups + group] = vec2<f32>(bitcast<f32>(most), f32(atomicLoad(&marks)));
+    }
+}
+
+// Adds the addends up and writes the totals to the sections from `first` on.
+fn keep(first: u32, count: u32, group: u32, lane: u32) {
+    add_over_workgroup(lane, count);
+    if lane < count {
+        partials[(first + lane) * dispatch.groups + group] = total_of(lane);
+    }
+    workgroupBarrier();
+}

@@ -1,0 +1,83 @@
+#import workgroup_sums
+// A trial point on the way along the direction, and zeros where its gradient will be gathered. A new direction is judged first: if it
+// does not point downhill, the gradient's takes its place. Every workgroup comes to that by itself, from the same partial sums; the first
+// one writes it down.
+@group(0) @binding(0) var<storage, read_write> state: array<f32>;
+@group(0) @binding(1) var<storage, read> point: array<f32>;
+@group(0) @binding(2) var<storage, read_write> vectors: array<f32>;
+@group(0) @binding(3) var<storage, read> limits: array<vec2<f32>>;
+@group(0) @binding(4) var<storage, read> partials: array<vec2<f32>>;
+@group(0) @binding(5) var<storage, read_write> trial: array<f32>;
+@group(0) @binding(6) var<storage, read_write> gradient: array<f32>;
+@group(0) @binding(7) var<uniform> dispatch: Figures;
+
+var<workgroup> phase: f32;
+var<workgroup> turning: u32;
+var<workgroup> turned: vec2<f32>; // slope, whether the direction is the gradient's
+
+@compute @workgroup_size(256)
+fn place(
+    @builtin(workgroup_id) workgroup: vec3<u32>,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    if lane == 0u {
+        phase = state[PHASE];
+        turning = select(0u, 1u, state[FRESH] != 0.0);
+    }
+    let now = workgroupUniformLoad(&phase);
+    if now == DONE {
+        return;
+    }
+    let fresh = workgroupUniformLoad(&turning) != 0u;
+    if fresh {
+        var slope = vec2<f32>();
+        var square = vec2<f32>();
+        for (var k = lane; k < dispatch.groups; k += THREADS) {
+            slope = sum_of_pairs(slope, partials[TURN * dispatch.groups + k]);
+            square = sum_of_pairs(square, partials[(TURN + 1u) * dispatch.groups + k]);
+        }
+        put_addend(0u, lane, slope);
+        put_addend(1u, lane, square);
+        add_over_workgroup(lane, 2u);
+        if lane == 0u {
+            var steepest = state[STEEPEST];
+            var downhill = total_of(0u).x;
+            if steepest == 0.0 {
+                let holds = descends(downhill, state[GRADIENT_NORM], sqrt(total_of(1u).x), state[RESOLUTION]);
+                steepest = 1.0 - holds;
+            }
+            if steepest != 0.0 {
+                downhill = -scale() * state[GRADIENT_NORM] * state[GRADIENT_NORM];
+            }
+            turned = vec2<f32>(downhill, steepest);
+            if workgroup.x == 0u {
+                state[TURNED_SLOPE] = downhill;
+                state[TURNED_STEEPEST] = steepest;
+            }
+        }
+        workgroupBarrier();
+    }
+    let steepest = fresh && turned.y != 0.0;
+    let factor = -scale();
+    let step = state[STEP];
+    for (var i = workgroup.x * THREADS + lane; i < dispatch.count; i += dispatch.threads) {
+        let x = point[i];
+        gradient[i] = 0.0;
+        if now == START || stays(i, x, vectors[GRADIENT * dispatch.stride + i]) {
+            trial[i] = x;
+            if fresh {
+                vectors[DIRECTION * dispatch.stride + i] = 0.0;
+            }
+            continue;
+        }
+        if steepest {
+            vectors[DIRECTION * dispatch.stride + i] = factor * vectors[GRADIENT * dispatch.stride + i];
+        }
+        trial[i] = bounded(i, straight(x, step, vectors[DIRECTION * dispatch.stride + i]));
+    }
+}
+
+// Before any curvature was seen, the first step is no longer than 1.
+fn scale() -> f32 {
+    return select(min(1.0, 1.0 / state[GRADIENT_NORM]), state[SCALE], state[HAS_SCALE] != 0.0);
+}

@@ -1,0 +1,131 @@
+//! An objective and its gradient on the device, recorded to be built into a solver's own lists. Nothing here touches a device.
+
+use crate::batch::Model;
+use crate::batch::incidence::{Destination, Source};
+use crate::batch::plan::{Entry, Role};
+use crate::codegen::wgsl::WORKGROUP_SIZE;
+use crate::error::{Error, Result};
+use crate::gpu::{Limits, Slice};
+
+use super::Objective;
+use super::layout::{ALIGNMENT, Layout, Memory};
+use super::normal::{Declare, Sums};
+use super::record::{GATHER_LAYOUT, Kernels, Program, REDUCE_LAYOUT, kernel_layout};
+
+/// Sums up to so many are left to the kernel that needs them.
+const MOST_SUMS: u64 = 1024;
+
+/// Records an objective of a model.
+pub struct Descent<'a, K> {
+    /// What is evaluated.
+    pub model: &'a Model,
+    /// Where it lies.
+    pub layout: &'a Layout,
+    /// Its kernels, those of [`Entry::SumGradient`] or [`Entry::CostGradient`].
+    pub kernels: &'a K,
+    /// The device's limits.
+    pub limits: &'a Limits,
+    /// Which scalar of the residuals.
+    pub objective: Objective,
+}
+
+impl<K: Kernels> Descent<'_, K> {
+    /// Which kernels are needed.
+    pub fn entry(objective: Objective) -> Entry {
+        match objective {
+            Objective::Sum => Entry::SumGradient,
+            Objective::LeastSquares => Entry::CostGradient,
+        }
+    }
+
+    /// Clears what blocks that take no part would leave of earlier work. Once a list, before anything else.
+    pub fn begin(&self, d: &mut dyn Declare) {
+        let sums = self.memory(d, Memory::PartialSums);
+        d.list().clear(sums);
+    }
+
+    /// Evaluates at a point and adds the gradient to what stands in `gradient`; gives the sums of the objective.
+    pub fn evaluate(&self, d: &mut dyn Declare, at: Slice, gradient: Slice) -> Result<Sums> {
+        let entry = Self::entry(self.objective);
+        let sums = self.memory(d, Memory::PartialSums);
+        for (number, chunk) in self.layout.chunks.iter().enumerate() {
+            let batch = &self.model.batches[chunk.batch];
+            if !self.model.blocks[batch.block as usize].enabled {
+                continue;
+            }
+            let plan = self.kernels.plan(chunk.batch, entry)?;
+            let mut bindings = Vec::new();
+            for role in &plan.roles {
+                bindings.push(match role {
+                    Role::Parameters => at,
+                    Role::Indices => self.memory(d, Memory::Indices(number)),
+                    Role::Data => self.memory(d, Memory::Data(number)),
+                    Role::Uniforms => {
+                        let (start, length) = self.layout.uniforms[chunk.batch];
+                        self.memory(d, Memory::Uniforms).part(start, 4 * length)
+                    }
+                    Role::LocalGradient => self.memory(d, Memory::LocalGradient),
+                    Role::Seeds
+                    | Role::Residuals
+                    | Role::AddendValues
+                    | Role::Gradient
+                    | Role::Partials
+                    | Role::Local
+                    | Role::Vector => return Err(Error::internal("a gradient's kernel does something else")),
+                });
+            }
+            let groups = (chunk.range.len() as u64).div_ceil(WORKGROUP_SIZE.into());
+            bindings.push(sums.part(4 * chunk.first_sum, 4 * groups));
+            bindings.push(self.figures(d, chunk.figures));
+            let program = Program::Kernel(self.kernels.number(chunk.batch), entry);
+            let pipeline = d.program(program, entry.name(), &kernel_layout(plan));
+            d.list().dispatch(pipeline, &bindings, self.limits.split_workgroups(groups)?);
+            self.gather(d, number, gradient)?;
+        }
+        self.sums(d)
+    }
+
+    fn gather(&self, d: &mut dyn Declare, number: usize, gradient: Slice) -> Result<()> {
+        let chunk = &self.layout.chunks[number];
+        for (position, pass) in chunk.passes.iter().enumerate() {
+            let bindings = [
+                self.memory(d, Memory::GatherOffsets(number, position)),
+                self.memory(d, Memory::GatherEntries(number, position)),
+                self.memory(d, Memory::GatherTargets(number, position)),
+                match pass.source {
+                    Source::Local => self.memory(d, Memory::LocalGradient),
+                    Source::Scratch(which) => self.memory(d, Memory::Scratch(which)),
+                },
+                match pass.destination {
+                    Destination::Gradient => gradient,
+                    Destination::Scratch(which) => self.memory(d, Memory::Scratch(which)),
+                },
+                self.figures(d, chunk.figures + 1 + position as u64),
+            ];
+            let pipeline = d.program(Program::Gather, "gather", &GATHER_LAYOUT);
+            d.list().dispatch(pipeline, &bindings, self.limits.split_workgroups(pass.workgroups.into())?);
+        }
+        Ok(())
+    }
+
+    fn sums(&self, d: &mut dyn Declare) -> Result<Sums> {
+        let (slice, count) = (self.memory(d, Memory::PartialSums), self.layout.num_sums());
+        if count <= MOST_SUMS {
+            return Ok(Sums { slice, count: count as u32, width: 1 });
+        }
+        let totals = self.memory(d, Memory::Sums);
+        let groups = self.layout.reduction().workgroups();
+        let bindings = [slice, totals, self.figures(d, self.layout.reduce_figures)];
+        let pipeline = d.program(Program::ReduceSum, "reduce_sum", &REDUCE_LAYOUT);
+        d.list().dispatch(pipeline, &bindings, self.limits.split_workgroups(groups.into())?);
+        Ok(Sums { slice: totals, count: groups, width: 2 })
+    }
+
+    fn memory(&self, d: &mut dyn Declare, memory: Memory) -> Slice {
+        d.memory(memory, self.layout.bytes(memory))
+    }
+
+    fn figures(&self, d: &mut dyn Declare, position: u64) -> Slice {
+        self.memory(d, Memory::Figures).part(position * ALIGNMENT, ALIGNMENT)
+    }
+}

@@ -1,0 +1,222 @@
+//! What a run does on the device, as command lists: rounds, each of which evaluates one trial point and decides what becomes of it.
+
+use super::shaders::{Figures, Kernel};
+use super::state::{self, Places};
+use crate::error::Result;
+use crate::functions::layout::{ALIGNMENT, Memory};
+use crate::functions::normal::{Declare, Sums};
+use crate::functions::objective::Descent;
+use crate::functions::record::{self, Kernels};
+use crate::gpu::{BindingKind, BufferId, CommandList, DownloadId, PipelineId, Slice};
+use crate::table::Table;
+
+/// Workgroups of a layer, at most: one more kernel sums what each of them brings.
+const MOST_WORKGROUPS: u32 = 256;
+
+/// Coordinates a thread has, at least: workgroups that only add up their threads' sums are not worth their barriers.
+const LEAST_COORDINATES: u32 = 8;
+
+/// Threads of a workgroup.
+const THREADS: u32 = 256;
+
+/// A buffer, by what it holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// A buffer of the functions'.
+    Functions(Memory),
+    /// The state block.
+    State,
+    /// The point: what the application sees.
+    Point,
+    /// Its gradient, the direction, and the lowest point.
+    Vectors,
+    /// Lower and upper limits of each parameter.
+    Limits,
+    /// The pairs of the history: a step and a gradient's change for each.
+    History,
+    /// Partial sums.
+    Partials,
+    /// The uniform of the solver's own kernels.
+    Figures,
+}
+
+/// A pipeline, by what it computes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Program {
+    /// One of the functions'.
+    Functions(record::Program),
+    /// One of the solver's own.
+    Own(Kernel),
+}
+
+/// The sizes of a run.
+#[derive(Clone, Copy, Debug)]
+pub struct Shape {
+    /// Parameters.
+    pub count: u32,
+    /// Pairs that are remembered.
+    pub capacity: u32,
+    /// Whether there are constants or bounds.
+    pub limited: bool,
+}
+
+impl Shape {
+    /// Where the parts of the state stand.
+    pub fn places(self) -> Places {
+        Places::new(self.capacity as usize)
+    }
+
+    /// Where in [`Place::Vectors`] the lowest point stands, in bytes.
+    pub fn lowest(self) -> u64 {
+        4 * state::LOWEST as u64 * self.stride()
+    }
+
+    fn stride(self) -> u64 {
+        u64::from(self.count.next_multiple_of(64))
+    }
+
+    fn groups(self) -> u32 {
+        self.count.div_ceil(THREADS * LEAST_COORDINATES).clamp(1, MOST_WORKGROUPS)
+    }
+
+    /// Bytes of a buffer of the solver's own.
+    pub fn bytes(self, place: Place) -> u64 {
+        4 * match place {
+            Place::Functions(_) => 0,
+            Place::State => self.places().words() as u64,
+            Place::Point => self.count.into(),
+            Place::Vectors => 3 * self.stride(),
+            Place::Limits if self.limited => 2 * u64::from(self.count),
+            Place::Limits => 4,
+            Place::History => 2 * u64::from(self.capacity) * self.stride(),
+            Place::Partials => 2 * self.places().sections() as u64 * u64::from(self.groups()),
+            Place::Figures => ALIGNMENT / 4,
+        }
+    }
+
+    /// What stands in [`Place::Figures`]; `sums` are those of the objective.
+    fn figures(self, sums: Sums) -> Figures {
+        Figures {
+            count: self.count,
+            threads: self.groups() * THREADS,
+            groups: self.groups(),
+            stride: self.stride() as u32,
+            limited: self.limited.into(),
+            costs: sums.count,
+            width: sums.width,
+        }
+    }
+}
+
+/// A command list with the buffers and pipelines that it declares, in their order.
+#[derive(Debug, Default)]
+pub struct Segment {
+    /// What is to be done.
+    pub list: CommandList,
+    /// Its buffers.
+    pub places: Vec<Place>,
+    /// Its pipelines.
+    pub programs: Vec<Program>,
+}
+
+/// Everything that a run submits.
+#[derive(Debug)]
+pub struct Recording {
+    /// What a batch begins with.
+    pub begin: Segment,
+    /// One round.
+    pub round: Segment,
+    /// What a batch ends with: the state comes back.
+    pub read: Segment,
+    /// The first [`state::READ`] numbers of the state.
+    pub state: DownloadId,
+    /// What stands in [`Place::Figures`].
+    pub figures: Figures,
+}
+
+/// Records a run.
+pub fn record<K: Kernels>(descent: &Descent<K>, shape: Shape) -> Result<Recording> {
+    let mut writer = Writer { shape, segment: Segment::default(), buffers: Vec::new(), pipelines: Table::default() };
+    descent.begin(&mut writer);
+    let begin = writer.finish();
+    let figures = shape.figures(writer.round(descent)?);
+    let round = writer.finish();
+    let part = writer.place(Place::State).part(0, 4 * state::READ as u64);
+    let state = writer.list().download(part);
+    Ok(Recording { begin, round, read: writer.finish(), state, figures })
+}
+
+struct Writer {
+    shape: Shape,
+    segment: Segment,
+    buffers: Vec<BufferId>,
+    pipelines: Table<Program, PipelineId>,
+}
+
+impl Declare for Writer {
+    fn list(&mut self) -> &mut CommandList {
+        &mut self.segment.list
+    }
+
+    fn memory(&mut self, memory: Memory, bytes: u64) -> Slice {
+        self.declare(Place::Functions(memory), bytes)
+    }
+
+    fn program(&mut self, program: record::Program, name: &str, layout: &[BindingKind]) -> PipelineId {
+        self.pipeline(Program::Functions(program), name, layout)
+    }
+}
+
+impl Writer {
+    fn round<K: Kernels>(&mut self, descent: &Descent<K>) -> Result<Sums> {
+        let numbers = 4 * u64::from(self.shape.count);
+        let (trial, gradient) = (self.memory(Memory::Parameters, numbers), self.memory(Memory::Gradient, numbers));
+        let [state, point, vectors, limits, history, partials] =
+            [Place::State, Place::Point, Place::Vectors, Place::Limits, Place::History, Place::Partials]
+                .map(|place| self.place(place));
+        let groups = self.shape.groups();
+        self.run(Kernel::Place, &[state, point, vectors, limits, partials, trial, gradient], [groups, 1]);
+        let sums = descent.evaluate(self, trial, gradient)?;
+        let bindings = [state, point, vectors, limits, trial, gradient, history, partials];
+        self.run(Kernel::Measure, &bindings, [groups, 1 + self.shape.capacity]);
+        self.run(Kernel::Decide, &[state, partials, sums.slice], [1, 1]);
+        self.run(Kernel::Advance, &bindings, [groups, 1]);
+        Ok(sums)
+    }
+
+    fn run(&mut self, kernel: Kernel, bindings: &[Slice], workgroups: [u32; 2]) {
+        let mut bindings = bindings.to_vec();
+        bindings.push(self.place(Place::Figures));
+        let pipeline = self.pipeline(Program::Own(kernel), kernel.name(), &kernel.layout());
+        self.segment.list.dispatch(pipeline, &bindings, workgroups);
+    }
+
+    fn place(&mut self, place: Place) -> Slice {
+        self.declare(place, self.shape.bytes(place))
+    }
+
+    fn declare(&mut self, place: Place, bytes: u64) -> Slice {
+        let position = self.segment.places.iter().position(|known| *known == place).unwrap_or_else(|| {
+            self.buffers.push(self.segment.list.buffer(format!("{place:?}"), bytes));
+            self.segment.places.push(place);
+            self.segment.places.len() - 1
+        });
+        self.segment.list.whole(self.buffers[position])
+    }
+
+    fn pipeline(&mut self, program: Program, name: &str, layout: &[BindingKind]) -> PipelineId {
+        if let Some(pipeline) = self.pipelines.get(&program) {
+            return *pipeline;
+        }
+        let pipeline = self.segment.list.pipeline(name, layout);
+        self.segment.programs.push(program);
+        self.pipelines.insert(program, pipeline);
+        pipeline
+    }
+
+    fn finish(&mut self) -> Segment {
+        self.buffers.clear();
+        self.pipelines = Table::default();
+        std::mem::take(&mut self.segment)
+    }
+}

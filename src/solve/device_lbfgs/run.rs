@@ -1,0 +1,330 @@
+//! The host's part of a run on the device: buffers, batches of rounds, and what is told of them.
+
+use std::collections::VecDeque;
+
+use super::record::{self, Place, Program, Segment, Shape};
+use super::schedule::Schedule;
+use super::shaders::Kernel;
+use super::state::{self, initial};
+use crate::batch::{Batch, Model};
+use crate::clock::now_ms;
+use crate::error::{Error, ErrorCode, Result};
+use crate::functions::gpu::GpuEngine;
+use crate::functions::layout::single_precision;
+use crate::functions::{Functions, Objective};
+use crate::gpu::{Buffer, BufferRequest, CommandList, Pipeline, PipelineRequest, Prepared, Submission};
+use crate::solve::arithmetic::Precision;
+use crate::solve::convergence;
+use crate::solve::drive::Listener;
+use crate::solve::feasible::FeasibleSet;
+use crate::solve::lbfgs::{stopped, too_small_to_square};
+use crate::solve::line_search::Failure;
+use crate::solve::options::LbfgsOptions;
+use crate::solve::summary::{IterationSummary, SolveSummary, Termination};
+
+/// The recursion has a thread for each vector of the history.
+const MOST_PAIRS: u32 = 128;
+
+/// Batches on their way at most: one runs while the one before it is read.
+const IN_FLIGHT: usize = 2;
+
+/// Minimises an objective on the device from `start`, which is feasible and starts a message with `preamble`. The solution is left where the
+/// application sees the parameters. `None` where the device does not take the problem: the cost of long sums needs the host, and so
+/// does a history that is too long.
+///
+/// # Errors
+/// What the device fails with.
+pub async fn minimise(
+    functions: &mut Functions,
+    feasible: &FeasibleSet,
+    (start, preamble): (&[f64], &str),
+    options: &LbfgsOptions,
+    listener: &mut dyn Listener,
+    began: f64,
+) -> Result<Option<SolveSummary>> {
+    let Some((engine, model)) = functions.on_device() else { return Ok(None) };
+    let needs_host = options.objective == Objective::LeastSquares && model.batches.iter().any(Batch::has_addends);
+    let shape = Shape {
+        count: model.num_params,
+        capacity: options.history_size.min(options.solve.max_iterations.max(1)),
+        limited: feasible.is_limited(),
+    };
+    if needs_host || shape.capacity > MOST_PAIRS {
+        return Ok(None);
+    }
+    let limits = engine.context().limits();
+    let most = limits.max_storage_buffer_binding_size.min(limits.max_buffer_size);
+    if [Place::Vectors, Place::Limits, Place::History].into_iter().any(|place| shape.bytes(place) > most) {
+        return Ok(None);
+    }
+    let run = match Run::prepare(engine, model, shape, options).await {
+        Err(error) if error.code == ErrorCode::OutOfMemory => return Ok(None),
+        other => other?,
+    };
+    run.upload(engine, feasible, start, options)?;
+    let mut told = Told { options, preamble, history: Vec::new(), state: Vec::new(), stop: None, began };
+    run.go(engine, &mut told, listener).await?;
+    if told.has_lowest() && !told.stays() {
+        run.return_to_lowest(engine).await?;
+    }
+    Ok(Some(told.summary()))
+}
+
+/// The buffers and bound lists of a run.
+struct Run {
+    shape: Shape,
+    buffers: Vec<(Place, Buffer)>,
+    begin: Prepared,
+    round: Prepared,
+    read: (Prepared, crate::gpu::DownloadId),
+    figures: Vec<u32>,
+}
+
+impl Run {
+    async fn prepare(engine: &mut GpuEngine, model: &Model, shape: Shape, options: &LbfgsOptions) -> Result<Run> {
+        engine.refresh_objective(model, options.objective).await?;
+        let recording = record::record(&engine.descent(model, options.objective), shape)?;
+        let own = [Place::State, Place::Vectors, Place::Limits, Place::History, Place::Partials, Place::Figures];
+        let requests: Vec<BufferRequest> = own
+            .iter()
+            .map(|&place| {
+                let (name, bytes) = (format!("L-BFGS: {place:?}"), shape.bytes(place).max(16));
+                match place {
+                    Place::Figures => BufferRequest::uniform(name, bytes),
+                    _ => BufferRequest::storage(name, bytes),
+                }
+            })
+            .collect();
+        let made = engine.context().allocate(&requests).await?;
+        let mut buffers: Vec<(Place, Buffer)> = own.into_iter().zip(made).collect();
+        buffers.push((Place::Point, engine.published().clone()));
+        let record::Recording { begin, round, read, state, figures } = recording;
+        let begin = bind(engine, model, shape, &mut buffers, &begin).await?;
+        let round = bind(engine, model, shape, &mut buffers, &round).await?;
+        let read = (bind(engine, model, shape, &mut buffers, &read).await?, state);
+        Ok(Run { shape, buffers, begin, round, read, figures: figures.words().to_vec() })
+    }
+
+    fn buffer(&self, place: Place) -> Result<&Buffer> {
+        let found = self.buffers.iter().find(|(known, _)| *known == place);
+        found.map(|(_, buffer)| buffer).ok_or_else(|| Error::internal("a buffer of L-BFGS is not there"))
+    }
+
+    fn upload(&self, engine: &GpuEngine, feasible: &FeasibleSet, start: &[f64], options: &LbfgsOptions) -> Result<()> {
+        let context = engine.context();
+        let write = |place, numbers: &[f32]| context.write(self.buffer(place)?, 0, bytemuck::cast_slice(numbers));
+        write(Place::Point, &single_precision(start.iter()))?;
+        write(Place::State, &initial(options, self.shape.places()))?;
+        context.write(self.buffer(Place::Figures)?, 0, bytemuck::cast_slice(&self.figures))?;
+        if self.shape.limited {
+            // Infinity is the largest number here, and a lower limit above the upper one says constant.
+            let within = |bound: f64| (bound as f32).clamp(-f32::MAX, f32::MAX);
+            let limits = (0..start.len()).flat_map(|i| {
+                let (lower, upper) = feasible.bounds_of(i);
+                if feasible.is_constant(i) { [1.0, -1.0] } else { [within(lower), within(upper)] }
+            });
+            write(Place::Limits, &limits.collect::<Vec<f32>>())?;
+        }
+        Ok(())
+    }
+
+    async fn go(&self, engine: &GpuEngine, told: &mut Told<'_>, listener: &mut dyn Listener) -> Result<()> {
+        let mut schedule = Schedule::default();
+        let mut waiting: VecDeque<(Submission, u32, f64)> = VecDeque::new();
+        let (mut submitted, mut last_done) = (0_u32, 0.0_f64);
+        loop {
+            if told.stop.is_none() && listener.aborted() {
+                told.stop = Some(Termination::Aborted);
+            }
+            if now_ms() - told.began >= told.options.solve.max_time_ms {
+                told.stop.get_or_insert(Termination::MaxTime);
+            }
+            // The start takes a round, too, and some iterations take two. What may be over is not added to before it is known.
+            let most = told.options.solve.max_iterations;
+            let left = most.saturating_add(most / 4 + 1).saturating_sub(submitted);
+            let wanted = !told.is_over() && (left > 0 || waiting.is_empty());
+            if wanted && waiting.len() < IN_FLIGHT {
+                let rounds = schedule.next(left);
+                let mut pieces = vec![&self.begin];
+                pieces.extend(std::iter::repeat_n(&self.round, rounds as usize));
+                pieces.push(&self.read.0);
+                waiting.push_back((engine.context().submit_in_turn(&pieces)?, rounds, now_ms()));
+                submitted = submitted.saturating_add(rounds);
+                if waiting.len() < IN_FLIGHT {
+                    continue;
+                }
+            }
+            let Some((submission, rounds, since)) = waiting.pop_front() else { return Ok(()) };
+            let downloads = submission.finish().await?;
+            let now = now_ms();
+            schedule.observe(rounds, now - since.max(last_done));
+            last_done = now;
+            told.read(downloads.reals(self.read.1), listener);
+        }
+    }
+
+    /// Puts the lowest point seen where the application sees it.
+    async fn return_to_lowest(&self, engine: &GpuEngine) -> Result<()> {
+        let mut list = CommandList::new();
+        let [vectors, point] = [Place::Vectors, Place::Point].map(|place| list.buffer("", self.shape.bytes(place)));
+        let from = list.whole(vectors).part(self.shape.lowest(), self.shape.bytes(Place::Point));
+        list.copy(from, point, 0);
+        let buffers = [self.buffer(Place::Vectors)?.clone(), self.buffer(Place::Point)?.clone()];
+        engine.context().prepare(&list, &buffers, &[]).await?.run(&[]).await?;
+        Ok(())
+    }
+}
+
+/// Binds a list to its buffers and pipelines, making what is not there.
+async fn bind(
+    engine: &mut GpuEngine,
+    model: &Model,
+    shape: Shape,
+    buffers: &mut Vec<(Place, Buffer)>,
+    segment: &Segment,
+) -> Result<Prepared> {
+    let mut bound = Vec::new();
+    for &place in &segment.places {
+        let known = buffers.iter().find(|(known, _)| *known == place).map(|(_, buffer)| buffer.clone());
+        bound.push(match (known, place) {
+            (Some(buffer), _) => buffer,
+            (None, Place::Functions(memory)) => {
+                let buffer = engine.buffer(model, memory).await?;
+                buffers.push((place, buffer.clone()));
+                buffer
+            }
+            (None, _) => return Err(Error::internal("a buffer of L-BFGS was not made")),
+        });
+    }
+    let mut of_functions = Vec::new();
+    let mut own = Vec::new();
+    for &program in &segment.programs {
+        match program {
+            Program::Functions(program) => of_functions.push(program),
+            Program::Own(kernel) => own.push(request(kernel, shape)),
+        }
+    }
+    let mut of_functions = engine.pipelines(&of_functions).await?.into_iter();
+    let mut own = engine.context().pipelines(&own, &mut |_, _| Ok(())).await?.into_iter();
+    let pipelines: Option<Vec<Pipeline>> = segment
+        .programs
+        .iter()
+        .map(|program| match program {
+            Program::Functions(_) => of_functions.next(),
+            Program::Own(_) => own.next(),
+        })
+        .collect();
+    let pipelines = pipelines.ok_or_else(|| Error::internal("a pipeline of L-BFGS was not made"))?;
+    engine.context().prepare(&segment.list, &bound, &pipelines).await
+}
+
+fn request(kernel: Kernel, shape: Shape) -> PipelineRequest {
+    let (wgsl, layout) = (kernel.wgsl(shape.places()), kernel.layout());
+    PipelineRequest { wgsl, entry: kernel.name().to_owned(), layout }
+}
+
+/// What the host knows of the run.
+struct Told<'a> {
+    options: &'a LbfgsOptions,
+    preamble: &'a str,
+    history: Vec<IterationSummary>,
+    /// The state as it was read last.
+    state: Vec<f32>,
+    /// Why it is to end, if not by itself.
+    stop: Option<Termination>,
+    began: f64,
+}
+
+impl Told<'_> {
+    fn is_over(&self) -> bool {
+        self.stop.is_some() || self.state.get(state::PHASE) == Some(&state::DONE)
+    }
+
+    fn number(&self, word: usize) -> f64 {
+        self.state.get(word).copied().map_or(0.0, f64::from)
+    }
+
+    /// A number that is given with its error.
+    fn pair(&self, word: usize) -> f64 {
+        self.number(word) + self.number(word + 1)
+    }
+
+    /// Takes the state over and tells of the iterations that are new in it.
+    fn read(&mut self, state: &[f32], listener: &mut dyn Listener) {
+        self.state = state.to_vec();
+        let iterations = self.number(state::ITERATION);
+        while (self.history.len() as f64) <= iterations {
+            let summary = self.iteration(self.history.len());
+            self.history.push(summary);
+            if listener.iteration(&summary) {
+                self.stop.get_or_insert(Termination::Aborted);
+            }
+        }
+    }
+
+    fn record(&self, iteration: usize) -> usize {
+        state::RECORDS + state::RECORD_WORDS * (iteration % state::MOST_RECORDS)
+    }
+
+    fn iteration(&self, iteration: usize) -> IterationSummary {
+        let record = self.record(iteration);
+        IterationSummary {
+            iteration: iteration as u32,
+            cost: self.pair(record),
+            cost_change: self.number(record + 2),
+            gradient_max_norm: self.number(record + 3),
+            step_norm: self.number(record + 4),
+            accepted: true,
+            damping: None,
+            gain_ratio: None,
+            linear_iterations: None,
+            step_size: (iteration > 0).then(|| self.number(record + 5)),
+            elapsed_ms: now_ms() - self.began,
+        }
+    }
+
+    fn has_lowest(&self) -> bool {
+        self.number(state::HAS_LOWEST) != 0.0
+    }
+
+    /// What met the gradient's tolerance is the current point, be another one's cost lower within rounding.
+    fn stays(&self) -> bool {
+        self.ending().0 == Termination::GradientTolerance
+    }
+
+    fn ending(&self) -> (Termination, String) {
+        let precision = Precision::Single.name();
+        let ending = self.number(state::ENDING) as f32;
+        let by_itself = match (ending, self.history.last()) {
+            (state::END_START, _) | (_, None) => Some((Termination::NonFinite, String::new())),
+            (state::END_SMALL, _) => Some((Termination::PrecisionLimit, too_small_to_square(precision))),
+            (ending, _) if ending >= state::END_SEARCH => {
+                let failure = Failure::of(f64::from(ending - state::END_SEARCH));
+                Some(failure.explain(self.options.max_line_search_steps, precision))
+            }
+            (ending, Some(last)) => {
+                let size = self.number(self.record(last.iteration as usize) + 6);
+                convergence::explain(ending.into(), &self.options.solve, Precision::Single, last, size)
+            }
+        };
+        by_itself.unwrap_or_else(|| {
+            let termination = self.stop.unwrap_or(Termination::Aborted);
+            (termination, stopped(termination, self.options))
+        })
+    }
+
+    fn summary(&self) -> SolveSummary {
+        let (termination, message) = self.ending();
+        let lowest = self.has_lowest() && !self.stays();
+        SolveSummary {
+            termination,
+            message: format!("{}{message}.", self.preamble),
+            iterations: (self.history.len() as u32).saturating_sub(1),
+            function_evaluations: self.number(state::EVALUATIONS) as u32,
+            initial_cost: self.history.first().map_or(f64::NAN, |start| start.cost),
+            final_cost: if lowest { self.pair(state::LOWEST_COST) } else { self.pair(state::COST) },
+            elapsed_ms: now_ms() - self.began,
+            history: self.history.clone(),
+        }
+    }
+}
