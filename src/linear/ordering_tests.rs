@@ -62,7 +62,9 @@ fn grid_edges(side: usize, dim: usize) -> Vec<(usize, usize)> {
     let matrix = grid(side, dim);
     let row = |row: usize| &matrix.col_indices[matrix.row_offsets[row] as usize..matrix.row_offsets[row + 1] as usize];
     (0..matrix.row_offsets.len() - 1)
-        .flat_map(|number| row(number).iter().flat_map(move |&a| row(number).iter().map(move |&b| (a as usize, b as usize))))
+        .flat_map(|number| {
+            row(number).iter().flat_map(move |&a| row(number).iter().map(move |&b| (a as usize, b as usize)))
+        })
         .collect()
 }
 

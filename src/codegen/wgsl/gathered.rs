@@ -11,6 +11,7 @@ use crate::codegen::wgsl::import::Imports;
 use crate::codegen::wgsl::{RESERVED, check, distinct_functions, write_function};
 use crate::codegen::{Address, Element, Kernel};
 use crate::error::{Error, Result};
+use crate::list::Listed;
 
 /// Threads a workgroup.
 pub const THREADS: u32 = 256;
@@ -70,7 +71,7 @@ pub fn write_gathered(kernel: &Kernel, dim: u32) -> Result<String> {
     };
     let mut imports = Imports::default();
     let names = ["row", "end", "entry", "place", "column", "first", "offsets", "entries", "targets", "result"];
-    let sums: Vec<String> = (0..dim).map(|component| format!("sum_{component}")).collect();
+    let sums: Vec<String> = (0..dim).map(|component| format!("sum_{component}")).list();
     let reserved = RESERVED
         .iter()
         .copied()
@@ -80,12 +81,12 @@ pub fn write_gathered(kernel: &Kernel, dim: u32) -> Result<String> {
         .chain(kernel.buffers.iter().map(|buffer| buffer.name))
         .chain(kernel.calls.iter().map(|call| call.function.name));
     let names = Names::with_reserved(reserved);
-    let mut roots: Vec<_> = kernel.stores.iter().map(|store| store.node).collect();
+    let mut roots: Vec<_> = kernel.stores.iter().map(|store| store.node).list();
     roots.push(total);
     let mut body = Body::new(kernel.graph.graph(), Inputs::Loads(kernel), &mut imports, names, 3, &roots);
-    let mut values: Vec<String> = roots.iter().map(|root| body.require(*root)).collect();
+    let mut values: Vec<String> = roots.iter().map(|root| body.require(*root)).list();
     let total = values.pop().unwrap_or_default();
-    let mut firsts: Vec<u32> = columns.iter().map(|column| column / dim * dim).collect();
+    let mut firsts: Vec<u32> = columns.iter().map(|column| column / dim * dim).list();
     firsts.dedup();
     for first in firsts {
         body.line(&format!("if column == {first}u {{"));
