@@ -23,6 +23,7 @@ use crate::list::Listed;
 use crate::losses;
 
 use super::class::Class;
+use super::least_squares::Entries;
 use super::model::Rows;
 
 /// Numbers at the head of every uniform table: weight, then the loss's kind, a, b and factor.
@@ -45,13 +46,15 @@ pub enum Entry {
     Linearise,
     /// A product with the model's matrix. GPU alone.
     Product,
+    /// A product with the model's Jacobian. GPU alone.
+    Image,
     /// By how much the least-squares cost falls from the linearised point to another.
     Trial,
 }
 
 impl Entry {
     /// All of them.
-    pub const ALL: [Entry; 8] = [
+    pub const ALL: [Entry; 9] = [
         Entry::Values,
         Entry::SumGradient,
         Entry::CostGradient,
@@ -59,6 +62,7 @@ impl Entry {
         Entry::Jacobian,
         Entry::Linearise,
         Entry::Product,
+        Entry::Image,
         Entry::Trial,
     ];
 
@@ -72,13 +76,14 @@ impl Entry {
             Entry::Jacobian => "jacobian",
             Entry::Linearise => "linearise",
             Entry::Product => "product",
+            Entry::Image => "image",
             Entry::Trial => "trial",
         }
     }
 
     /// Whether the device itself decides if its kernels run.
     fn is_gated(self) -> bool {
-        matches!(self, Entry::Linearise | Entry::Product | Entry::Trial)
+        matches!(self, Entry::Linearise | Entry::Product | Entry::Image | Entry::Trial)
     }
 }
 
@@ -127,8 +132,8 @@ pub struct Plan {
     pub kernel: Kernel,
     /// For each of its buffers what it is.
     pub roles: Vec<Role>,
-    /// For each column of partials its output and, of [`Entry::Jacobian`], its local parameter; of [`Entry::Linearise`] and
-    /// [`Entry::Product`], its [`gradient_column`].
+    /// For each column of partials its output and, of [`Entry::Jacobian`], its local parameter; of [`Entry::Linearise`],
+    /// its [`gradient_column`].
     pub partials: Vec<(u32, u32)>,
 }
 
@@ -153,7 +158,7 @@ pub(super) struct Planner<'a> {
 /// Makes the kernel of a class for an entry and an engine. `title` says in the generated text whose residuals these are.
 pub fn plan(class: &Class, rows: Rows, entry: Entry, target: Target, title: &str) -> Result<Plan> {
     let mut planner = match entry {
-        Entry::Product => Planner::bare(class, rows),
+        Entry::Product | Entry::Image => Planner::bare(class, rows),
         _ => Planner::new(class, rows),
     };
     let mut partials = Vec::new();
@@ -200,10 +205,19 @@ pub fn plan(class: &Class, rows: Rows, entry: Entry, target: Target, title: &str
             planner.store_gradient(&seeds, target);
             Some(total)
         }
-        Entry::Linearise => Some(planner.linearise(target, &mut partials)),
-        Entry::Product => {
-            partials = plan(class, rows, Entry::Linearise, target, title)?.partials;
-            Some(planner.normal_product(&partials))
+        Entry::Linearise => {
+            let mut entries = Entries::default();
+            let cost = planner.linearise(target, &mut entries);
+            partials = entries.places;
+            Some(cost)
+        }
+        Entry::Product | Entry::Image => {
+            let mut entries = Entries::default();
+            Planner::new(class, rows).linearise(target, &mut entries);
+            Some(match entry {
+                Entry::Image => planner.image(&entries),
+                _ => planner.normal_product(&entries),
+            })
         }
         Entry::Trial => Some(planner.reduction()),
     };
@@ -226,7 +240,7 @@ impl<'a> Planner<'a> {
     }
 
     /// A planner with the class's graph, and loads for its inputs.
-    fn new(class: &'a Class, rows: Rows) -> Planner<'a> {
+    pub(super) fn new(class: &'a Class, rows: Rows) -> Planner<'a> {
         let mut planner = Planner { graph: class.graph.graph().clone(), ..Planner::bare(class, rows) };
         if !class.locals.is_empty() {
             let parameters = planner.buffer(Role::Parameters);
@@ -400,6 +414,7 @@ impl<'a> Planner<'a> {
             Entry::Jacobian => "Residuals and their partial derivatives",
             Entry::Linearise => "Least-squares cost and its Gauss-Newton model",
             Entry::Product => "Product with the matrix of the Gauss-Newton model",
+            Entry::Image => "Product with the Jacobian of the Gauss-Newton model",
             Entry::Trial => "Reduction of the least-squares cost",
         };
         let header = vec![
