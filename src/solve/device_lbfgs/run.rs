@@ -13,6 +13,7 @@ use crate::functions::gpu::GpuEngine;
 use crate::functions::layout::single_precision;
 use crate::functions::{Functions, Objective};
 use crate::gpu::{Buffer, BufferRequest, CommandList, Pipeline, PipelineRequest, Prepared, Submission};
+use crate::list::Listed;
 use crate::solve::arithmetic::Precision;
 use crate::solve::convergence;
 use crate::solve::drive::Listener;
@@ -94,9 +95,9 @@ impl Run {
                     _ => BufferRequest::storage(name, bytes),
                 }
             })
-            .collect();
+            .list();
         let made = engine.context().allocate(&requests).await?;
-        let mut buffers: Vec<(Place, Buffer)> = own.into_iter().zip(made).collect();
+        let mut buffers: Vec<(Place, Buffer)> = own.into_iter().zip(made).list();
         buffers.push((Place::Point, engine.published().clone()));
         let record::Recording { begin, round, read, state, figures } = recording;
         let begin = bind(engine, model, shape, &mut buffers, &begin).await?;

@@ -4,6 +4,7 @@ use super::state::Places;
 use crate::codegen::wgsl::compose_with;
 use crate::codegen::wgsl::source::shader;
 use crate::gpu::BindingKind;
+use crate::list::Listed;
 use crate::solve::{descent_rule, line_rule};
 
 /// A kernel of L-BFGS.
@@ -46,7 +47,7 @@ impl Kernel {
     /// Its bindings.
     pub fn layout(self) -> Vec<BindingKind> {
         let kind = |&written| if written { BindingKind::StorageReadWrite } else { BindingKind::StorageRead };
-        self.written().iter().map(kind).chain([BindingKind::Uniform]).collect()
+        self.written().iter().map(kind).chain([BindingKind::Uniform]).list()
     }
 
     /// The text, for a history as long as `places` has it.
@@ -71,7 +72,7 @@ impl Kernel {
             }
             Kernel::Advance => (shader!("../../../shaders/limited_memory/advance.wgsl"), true, vec![]),
         };
-        let rules: Vec<_> = rules.iter().map(std::rc::Rc::as_ref).collect();
+        let rules: Vec<_> = rules.iter().map(std::rc::Rc::as_ref).list();
         let mut text = compose_with(source, &rules);
         if coordinates {
             text += shader!("../../../shaders/limited_memory/coordinates.wgsl");
