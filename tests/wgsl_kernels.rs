@@ -92,7 +92,8 @@ macro_rules! layout {
 #[test]
 fn uniforms_have_the_layout_of_their_rust_twins() {
     let kernel = wgsl::write(&kernels::spring()).unwrap();
-    let table: [(String, Layout); 4] = [
+    let table: [(String, Layout); 5] = [
+        (shaders::assemble(3), layout!(shaders::Assemble, [rows, stride, outputs, first_partial, row_stride, scale])),
         (kernel, layout!(wgsl::Dispatch, [count, stride, first, nan, zero])),
         (shaders::reduce_sum(), layout!(shaders::ReduceSum, [count, width, input_first, output_first, zero])),
         (
@@ -117,7 +118,9 @@ fn uniforms_have_the_layout_of_their_rust_twins() {
 
 #[test]
 fn a_gate_is_one_more_binding_and_the_first_thing_asked() {
-    for text in [shaders::gather(), shaders::curvature(), shaders::clear(), shaders::reduce_sum()] {
+    let blocks: Vec<String> = (1..=4).map(shaders::assemble).collect();
+    let others = [shaders::gather(), shaders::curvature(), shaders::clear(), shaders::reduce_sum()];
+    for text in blocks.into_iter().chain(others) {
         let gated = shaders::gated(&text);
         let module = validated(&gated);
         assert_eq!(module.global_variables.len(), validated(&text).global_variables.len() + 1);

@@ -68,7 +68,15 @@ fn update(
         #gathered let end = offsets[block + 1u];
         #gathered for (var k = offsets[block]; k < end; k++) {
             #gathered let entry = entries[k];
-            #gathered #each q$ += local[entry + $u * dispatch.local_stride];
+            #parts #each q$ += local[entry + $u * dispatch.local_stride];
+            #mirrored let second = entry >= dispatch.local_stride;
+            #mirrored let instance = select(entry, entry - dispatch.local_stride, second);
+            #mirrored let image_there = select(local[instance], -local[instance], second);
+            #mirrored let partial = instance + dispatch.first_partial;
+            #weighted let image_there = local[entry % dispatch.local_stride];
+            #weighted let partial = entry + dispatch.first_partial;
+            #weighted #each q$ += local[partial + $u * dispatch.local_stride] * image_there;
+            #mirrored #each q$ += local[partial + $u * dispatch.local_stride] * image_there;
         #gathered }
         #each let p$ = vectors[DIRECTION * dispatch.stride + first + $u];
         #each let r$ = select(0.0, vectors[RESIDUAL * dispatch.stride + first + $u] - alpha * (q$ + damping * d$ * p$), free$);

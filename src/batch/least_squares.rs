@@ -9,15 +9,18 @@
 //! | entry | reads | gives |
 //! |---|---|---|
 //! | `linearise` | a point | its cost; into the *local table* J̃ᵀr̃, r and J̃ (on the CPU r, J̃ and r̃) |
-//! | `product` | a vector p, the local table | ‖J̃p‖²; into the local table J̃ᵀJ̃p |
+//! | `image` | a vector p, the local table | ‖J̃p‖²; into the first columns of the local table J̃p |
+//! | `product` | the same | ‖J̃p‖²; into the local table J̃ᵀJ̃p |
 //! | `trial` | another point, the local table | cost there minus cost at the linearised point, negated: the reduction |
+//!
+//! Entries of J̃ that are the negatives of others (the two ends of an edge) are read once.
 //!
 //! The local table of a batch has columns as long as the batch (or the chunk of it), in the order of [`LocalTable`]. Its first
 //! columns are gathered by [`super::incidence`] as local gradients are.
 
 use crate::autodiff;
 use crate::codegen::{Address, Call, Load, Store};
-use crate::graph::{InputId, NodeId, Op};
+use crate::graph::{Graph, InputId, Node, NodeId, Op};
 use crate::list::Listed;
 use crate::losses;
 use crate::manifolds;
@@ -64,6 +67,44 @@ impl LocalTable {
             Target::Cpu => self.corrected(self.outputs),
         }
     }
+}
+
+/// What J̃ is made of: its entries that are not zero whatever the point.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Entries {
+    /// Output and [`gradient_column`] of each.
+    pub places: Vec<(u32, u32)>,
+    /// For each the earlier one that it is the negative of, if it is.
+    pub negatives: Vec<Option<u32>>,
+    nodes: Vec<NodeId>,
+}
+
+impl Entries {
+    fn push(&mut self, place: (u32, u32), node: NodeId, graph: &Graph) {
+        let negated = |node: NodeId| match graph.node(node) {
+            Node::Apply(Op::Neg, [operand, ..]) => Some(operand),
+            Node::Apply(..) | Node::Literal(_) | Node::Input(_) => None,
+        };
+        let of_this = negated(node);
+        let negative = self.nodes.iter().position(|&known| of_this == Some(known) || negated(known) == Some(node));
+        self.places.push(place);
+        self.negatives.push(negative.map(|position| position as u32));
+        self.nodes.push(node);
+    }
+}
+
+/// Whether each instance has two blocks, and each entry of J̃ for the second is the negative of the first's.
+pub fn is_mirrored(class: &Class) -> bool {
+    let [first, second] = class.block_dims[..] else { return false };
+    let mut entries = Entries::default();
+    Planner::new(class, Rows::From(0)).linearise(Target::Gpu, &mut entries);
+    let of = |block: u32| move |&(_, (_, place)): &(usize, (u32, u32))| (place >= first) == (block == 1);
+    let places = || entries.places.iter().copied().enumerate();
+    first == second
+        && places().filter(of(0)).count() == places().filter(of(1)).count()
+        && places().filter(of(1)).all(|(number, (output, place))| {
+            entries.negatives[number].is_some_and(|other| entries.places[other as usize] == (output, place - first))
+        })
 }
 
 /// The places of a block slot's numbers: first column of the local gradient, and how many.
@@ -165,7 +206,7 @@ impl Planner<'_> {
     }
 
     /// Stores the linearisation; gives the cost.
-    pub(super) fn linearise(&mut self, target: Target, partials: &mut Vec<(u32, u32)>) -> NodeId {
+    pub(super) fn linearise(&mut self, target: Target, partials: &mut Entries) -> NodeId {
         let class = self.class;
         let table = LocalTable::of(class);
         let outputs = class.outputs.clone();
@@ -251,22 +292,16 @@ impl Planner<'_> {
     }
 
     /// Columns that are zero whatever the point are not written: they are so from the start.
-    fn store_partials(
-        &mut self,
-        table: LocalTable,
-        output: u32,
-        row: &[Option<NodeId>],
-        partials: &mut Vec<(u32, u32)>,
-    ) {
+    fn store_partials(&mut self, table: LocalTable, output: u32, row: &[Option<NodeId>], partials: &mut Entries) {
         for (place, partial) in (0u32..).zip(row) {
             let Some(node) = *partial else { continue };
             self.store_local(table.partial(output, place), node);
-            partials.push((output, place));
+            partials.push((output, place), node, &self.graph);
         }
     }
 
-    /// Stores J̃ᵀJ̃p; gives ‖J̃p‖².
-    pub(super) fn normal_product(&mut self, partials: &[(u32, u32)]) -> NodeId {
+    /// J̃'s entries, read from the local table, and J̃p.
+    fn image_of(&mut self, entries: &Entries) -> (Vec<NodeId>, Vec<NodeId>) {
         let class = self.class;
         let table = LocalTable::of(class);
         let mut vector = Vec::new();
@@ -277,9 +312,12 @@ impl Planner<'_> {
         }
         let mut loaded: Vec<Option<NodeId>> = vec![None; vector.len()];
         let mut products: Vec<Vec<NodeId>> = vec![Vec::new(); class.outputs.len()];
-        let mut entries = Vec::with_capacity(partials.len());
-        for &(output, place) in partials {
-            let entry = self.load_local(table.partial(output, place));
+        let mut read: Vec<NodeId> = Vec::with_capacity(entries.places.len());
+        for (&(output, place), negative) in entries.places.iter().zip(&entries.negatives) {
+            let entry = match negative {
+                Some(other) => self.apply(Op::Neg, &[read[*other as usize]]),
+                None => self.load_local(table.partial(output, place)),
+            };
             let p = match loaded[place as usize] {
                 Some(node) => node,
                 None => {
@@ -291,11 +329,27 @@ impl Planner<'_> {
             };
             let product = self.product_of(entry, p);
             products[output as usize].push(product);
-            entries.push((output, place, entry));
+            read.push(entry);
         }
-        let image: Vec<NodeId> = products.into_iter().map(|terms| self.sum(terms)).list();
+        let image = products.into_iter().map(|terms| self.sum(terms)).list();
+        (read, image)
+    }
+
+    /// Stores J̃p; gives ‖J̃p‖².
+    pub(super) fn image(&mut self, entries: &Entries) -> NodeId {
+        let (_, image) = self.image_of(entries);
+        for (output, &number) in (0u32..).zip(&image) {
+            self.store_local(output, number);
+        }
+        self.squared_norm(&image)
+    }
+
+    /// Stores J̃ᵀJ̃p; gives ‖J̃p‖².
+    pub(super) fn normal_product(&mut self, entries: &Entries) -> NodeId {
+        let table = LocalTable::of(self.class);
+        let (read, image) = self.image_of(entries);
         let mut columns: Vec<Vec<NodeId>> = vec![Vec::new(); table.width as usize];
-        for (output, place, entry) in entries {
+        for (&(output, place), entry) in entries.places.iter().zip(read) {
             let product = self.product_of(entry, image[output as usize]);
             columns[place as usize].push(product);
         }

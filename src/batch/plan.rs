@@ -23,6 +23,7 @@ use crate::list::Listed;
 use crate::losses;
 
 use super::class::Class;
+use super::least_squares::Entries;
 use super::line;
 use super::model::Rows;
 
@@ -46,6 +47,8 @@ pub enum Entry {
     Linearise,
     /// A product with the model's matrix. GPU alone.
     Product,
+    /// A product with the model's Jacobian. GPU alone.
+    Image,
     /// By how much the least-squares cost falls from the linearised point to another.
     Trial,
     /// [`Entry::SumGradient`] with a gate. GPU alone, as those that follow.
@@ -60,7 +63,7 @@ pub enum Entry {
 
 impl Entry {
     /// All of them.
-    pub const ALL: [Entry; 12] = [
+    pub const ALL: [Entry; 13] = [
         Entry::Values,
         Entry::SumGradient,
         Entry::CostGradient,
@@ -68,6 +71,7 @@ impl Entry {
         Entry::Jacobian,
         Entry::Linearise,
         Entry::Product,
+        Entry::Image,
         Entry::Trial,
         Entry::SumDescent,
         Entry::CostDescent,
@@ -85,6 +89,7 @@ impl Entry {
             Entry::Jacobian => "jacobian",
             Entry::Linearise => "linearise",
             Entry::Product => "product",
+            Entry::Image => "image",
             Entry::Trial => "trial",
             Entry::SumDescent => "sumDescent",
             Entry::CostDescent => "costDescent",
@@ -99,6 +104,7 @@ impl Entry {
             Entry::Values | Entry::SumGradient | Entry::CostGradient | Entry::SeededGradient | Entry::Jacobian => false,
             Entry::Linearise
             | Entry::Product
+            | Entry::Image
             | Entry::Trial
             | Entry::SumDescent
             | Entry::CostDescent
@@ -155,8 +161,8 @@ pub struct Plan {
     pub kernel: Kernel,
     /// For each of its buffers what it is.
     pub roles: Vec<Role>,
-    /// For each column of partials its output and, of [`Entry::Jacobian`], its local parameter; of [`Entry::Linearise`] and
-    /// [`Entry::Product`], its [`gradient_column`].
+    /// For each column of partials its output and, of [`Entry::Jacobian`], its local parameter; of [`Entry::Linearise`],
+    /// its [`gradient_column`].
     pub partials: Vec<(u32, u32)>,
 }
 
@@ -183,7 +189,7 @@ pub(super) struct Planner<'a> {
 /// Makes the kernel of a class for an entry and an engine. `title` says in the generated text whose residuals these are.
 pub fn plan(class: &Class, rows: Rows, entry: Entry, target: Target, title: &str) -> Result<Plan> {
     let mut planner = match entry {
-        Entry::Product => Planner::bare(class, rows),
+        Entry::Product | Entry::Image => Planner::bare(class, rows),
         _ => Planner::new(class, rows),
     };
     let (mut partials, mut layers) = (Vec::new(), None);
@@ -232,10 +238,19 @@ pub fn plan(class: &Class, rows: Rows, entry: Entry, target: Target, title: &str
             planner.store_gradient(&seeds, target);
             Some(total)
         }
-        Entry::Linearise => Some(planner.linearise(target, &mut partials)),
-        Entry::Product => {
-            partials = plan(class, rows, Entry::Linearise, target, title)?.partials;
-            Some(planner.normal_product(&partials))
+        Entry::Linearise => {
+            let mut entries = Entries::default();
+            let cost = planner.linearise(target, &mut entries);
+            partials = entries.places;
+            Some(cost)
+        }
+        Entry::Product | Entry::Image => {
+            let mut entries = Entries::default();
+            Planner::new(class, rows).linearise(target, &mut entries);
+            Some(match entry {
+                Entry::Image => planner.image(&entries),
+                _ => planner.normal_product(&entries),
+            })
         }
         Entry::Trial => Some(planner.reduction()),
     };
@@ -259,7 +274,7 @@ impl<'a> Planner<'a> {
     }
 
     /// A planner with the class's graph, and loads for its inputs.
-    fn new(class: &'a Class, rows: Rows) -> Planner<'a> {
+    pub(super) fn new(class: &'a Class, rows: Rows) -> Planner<'a> {
         let mut planner = Planner { graph: class.graph.graph().clone(), ..Planner::bare(class, rows) };
         if !class.locals.is_empty() {
             let parameters = planner.buffer(Role::Parameters);
@@ -453,6 +468,7 @@ impl<'a> Planner<'a> {
             Entry::Jacobian => "Residuals and their partial derivatives",
             Entry::Linearise => "Least-squares cost and its Gauss-Newton model",
             Entry::Product => "Product with the matrix of the Gauss-Newton model",
+            Entry::Image => "Product with the Jacobian of the Gauss-Newton model",
             Entry::Trial => "Reduction of the least-squares cost",
         };
         let header = vec![

@@ -10,9 +10,8 @@ use crate::batch::least_squares::LocalTable;
 use crate::batch::plan::{Entry, Role};
 use crate::batch::{ArrayInfo, Model};
 use crate::codegen::wgsl::WORKGROUP_SIZE;
-use crate::codegen::wgsl::gathered::Gathered;
 use crate::error::{Error, Result};
-use crate::gpu::shaders::Curvature;
+use crate::gpu::shaders::{Assemble, Curvature};
 use crate::gpu::{BindingKind, CommandList, Limits, PipelineId, Slice};
 
 use super::layout::{ALIGNMENT, Chunk, GatherShape, Layout, Memory};
@@ -25,11 +24,8 @@ const MOST_NUMBERS: u32 = 10;
 /// conditioning is that of the problem.
 pub const FEW_BLOCKS: u32 = 1024;
 
-/// An instance with more blocks than this is not computed for each of them.
-const MOST_BLOCKS_AGAIN: usize = 3;
-
-/// Nor one with more partials than this.
-const MOST_PARTIALS_AGAIN: u32 = 36;
+/// Blocks of more numbers have their gradient and their curvature gathered apart: a thread's registers are few.
+const MOST_TOGETHER: u32 = 4;
 
 /// Sums up to so many are left to the kernel that needs them.
 const MOST_SUMS: u64 = 1024;
@@ -73,8 +69,6 @@ pub struct Shape {
     passes: Vec<Vec<PassShape>>,
     scratch: [u64; 2],
     clear_figures: u64,
-    /// Figures of the product that is gathered at once, and its workgroups, where that pays.
-    gathered: Option<(u64, u32)>,
 }
 
 /// Figures of a gather pass that writes over, and of its curvature's, adding and not; in units of [`ALIGNMENT`].
@@ -83,6 +77,8 @@ struct PassShape {
     gather: u64,
     curvature: [u64; 2],
     curvature_workgroups: u32,
+    /// Figures of both in one, where that serves.
+    assemble: Option<u64>,
 }
 
 /// Numbers of an array's blocks for the preconditioner: those of the array's own, or 1 where they are too many.
@@ -134,7 +130,18 @@ impl Shape {
                     pairs: u32::from(few),
                     zero: 0,
                 };
+                // Few entries a row, which one thread sums without pairs.
+                let together = pass.source == Source::Local && to_result && whole && !few && dim <= MOST_TOGETHER;
+                let assemble = Assemble {
+                    rows: pass.rows,
+                    stride,
+                    outputs: table.outputs,
+                    first_partial: curvature.first_partial,
+                    row_stride: curvature.row_stride,
+                    scale: shape.scale,
+                };
                 shapes.push(PassShape {
+                    assemble: together.then(|| layout.add_figures(&assemble.words())),
                     gather: layout.add_figures(&pass.figures(stride, false).words()),
                     curvature: [
                         layout.add_figures(&curvature.words()),
@@ -152,9 +159,6 @@ impl Shape {
             }
             shape.passes.push(shapes);
         }
-        shape.gathered = gathered(model, layout)
-            .filter(|_| shape.disjoint)
-            .map(|figures| (layout.add_figures(&figures.words()), figures.workgroups()));
         let lengths = [layout.num_sums(), model.num_params.into(), shape.curvature_len(model.num_params.into())];
         let figures = lengths.map(|length| layout.add_figures(&[length as u32]));
         shape.clear_figures = figures[0];
@@ -172,20 +176,6 @@ impl Shape {
     }
 }
 
-/// The product's dispatch where it is gathered at once: one chunk of instances with few and light blocks of one size, so that computing
-/// a product for each of its blocks costs less than writing it and reading it again.
-fn gathered(model: &Model, layout: &Layout) -> Option<Gathered> {
-    let [chunk] = layout.chunks.as_slice() else { return None };
-    let [pass] = chunk.passes.as_slice() else { return None };
-    let class = &model.batches[chunk.batch].class;
-    let table = LocalTable::of(class);
-    let light = pass.source == Source::Local && pass.destination == Destination::Gradient;
-    let whole = class.block_dims.iter().all(|&dim| dim == pass.dim);
-    let cheap = class.block_dims.len() <= MOST_BLOCKS_AGAIN && table.outputs * table.width <= MOST_PARTIALS_AGAIN;
-    // Few rows are few threads, and sums without compensation.
-    (light && whole && cheap && pass.rows >= FEW_BLOCKS).then(|| Gathered::new(pass.rows, chunk.range.len() as u32))
-}
-
 /// Which of the buffers that recordings clear; their order is that of their figures.
 #[derive(Clone, Copy)]
 enum Cleared {
@@ -200,7 +190,7 @@ pub struct Normal<'a, K> {
     pub model: &'a Model,
     /// Where it lies.
     pub layout: &'a Layout,
-    /// Its kernels, those of [`Entry::Linearise`], [`Entry::Product`] and [`Entry::Trial`].
+    /// Its kernels, those of [`Entry::Linearise`], [`Entry::Product`], [`Entry::Image`] and [`Entry::Trial`].
     pub kernels: &'a K,
     /// The device's limits.
     pub limits: &'a Limits,
@@ -221,21 +211,16 @@ impl<K: Kernels> Normal<'_, K> {
         }
         self.run(d, Entry::Linearise, Memory::CostSums, at, gate)?;
         for number in self.chunks() {
-            self.gather(d, number, gradient, gate)?;
-            self.gather_curvature(d, number, gate)?;
+            if !self.assemble(d, number, gradient, gate)? {
+                self.gather(d, number, gradient, gate)?;
+                self.gather_curvature(d, number, gate)?;
+            }
         }
         self.sums(d, Memory::CostSums, Memory::CostTotals)
     }
 
     /// J̃ᵀJ̃p to `q`, without the damping; gives the sums of ‖J̃p‖².
     pub fn product(&self, d: &mut dyn Declare, p: Slice, q: Slice, gate: Slice) -> Result<Sums> {
-        if let Some((figures, workgroups)) = self.layout.normal.gathered
-            && self.overwrites()
-            && self.kernels.plan(self.layout.chunks[0].batch, Entry::Product)?.roles.len() == 3
-            && self.limits.max_storage_buffers_per_shader_stage >= GATHERED_LAYOUT.len() as u32 - 1
-        {
-            return self.gathered_product(d, [p, q, gate], figures, workgroups);
-        }
         if !self.overwrites() {
             self.clear(d, Cleared::Vector, q, gate)?;
         }
@@ -246,27 +231,14 @@ impl<K: Kernels> Normal<'_, K> {
         self.sums(d, Memory::ProductSums, Memory::ProductTotals)
     }
 
-    fn gathered_product(
-        &self,
-        d: &mut dyn Declare,
-        [p, q, gate]: [Slice; 3],
-        figures: u64,
-        workgroups: u32,
-    ) -> Result<Sums> {
-        let batch = self.layout.chunks[0].batch;
-        let sums = self.memory(d, Memory::ProductSums).part(0, 4 * u64::from(workgroups));
-        let mut bindings = self.bindings(d, 0, Entry::Product, p)?;
-        bindings.extend(self.tables(d, 0, 0));
-        bindings.extend([q, sums, gate, self.figures(d, figures)]);
-        let dim = self.layout.chunks[0].passes[0].dim;
-        let program = Program::Gathered(self.kernels.number(batch), Entry::Product, dim);
-        let pipeline = d.program(program, Entry::Product.name(), &GATHERED_LAYOUT);
-        d.list().dispatch(pipeline, &bindings, [workgroups, 1]);
-        Ok(Sums { slice: sums, count: workgroups, width: 1 })
+    /// J̃p, left in the first columns of the local tables; gives the sums of ‖J̃p‖².
+    pub fn image(&self, d: &mut dyn Declare, p: Slice, gate: Slice) -> Result<Sums> {
+        self.run(d, Entry::Image, Memory::ProductSums, p, gate)?;
+        self.sums(d, Memory::ProductSums, Memory::ProductTotals)
     }
 
-    /// The sums of ‖J̃p‖² alone.
-    pub fn image(&self, d: &mut dyn Declare, p: Slice, gate: Slice) -> Result<Sums> {
+    /// The parts of the product J̃ᵀJ̃p, left in the local tables; gives the sums of ‖J̃p‖².
+    pub fn parts(&self, d: &mut dyn Declare, p: Slice, gate: Slice) -> Result<Sums> {
         self.run(d, Entry::Product, Memory::ProductSums, p, gate)?;
         self.sums(d, Memory::ProductSums, Memory::ProductTotals)
     }
@@ -367,6 +339,21 @@ impl<K: Kernels> Normal<'_, K> {
         Ok(())
     }
 
+    /// Gathers gradient and curvature of a chunk in one, if its only pass allows that.
+    fn assemble(&self, d: &mut dyn Declare, number: usize, gradient: Slice, gate: Slice) -> Result<bool> {
+        let ([pass], [shape]) = (&self.layout.chunks[number].passes[..], &self.layout.normal.passes[number][..]) else {
+            return Ok(false);
+        };
+        let Some(figures) = shape.assemble.filter(|_| self.overwrites()) else { return Ok(false) };
+        let mut bindings = self.tables(d, number, 0).to_vec();
+        let memory = [Memory::Local(number), Memory::Curvature].map(|memory| self.memory(d, memory));
+        bindings.extend([memory[0], gradient, memory[1], gate, self.figures(d, figures)]);
+        let pipeline = d.program(Program::Assemble(pass.dim), "assemble", &ASSEMBLE_LAYOUT);
+        let groups = u64::from(pass.rows.div_ceil(WORKGROUP_SIZE));
+        d.list().dispatch(pipeline, &bindings, self.limits.split_workgroups(groups)?);
+        Ok(true)
+    }
+
     fn gather_curvature(&self, d: &mut dyn Declare, number: usize, gate: Slice) -> Result<()> {
         let chunk = &self.layout.chunks[number];
         let shapes = &self.layout.normal.passes[number];
@@ -452,19 +439,8 @@ pub const CURVATURE_LAYOUT: [BindingKind; 8] = [
     BindingKind::Uniform,
 ];
 
-/// Bindings of a product that is gathered at once: p, indices, the local table; offsets, entries, targets; q, sums; gate.
-pub const GATHERED_LAYOUT: [BindingKind; 10] = [
-    BindingKind::StorageRead,
-    BindingKind::StorageRead,
-    BindingKind::StorageRead,
-    BindingKind::StorageRead,
-    BindingKind::StorageRead,
-    BindingKind::StorageRead,
-    BindingKind::StorageReadWrite,
-    BindingKind::StorageReadWrite,
-    BindingKind::StorageRead,
-    BindingKind::Uniform,
-];
+/// Bindings of the shader that gathers gradient and curvature in one, with its gate.
+pub const ASSEMBLE_LAYOUT: [BindingKind; 8] = CURVATURE_LAYOUT;
 
 /// Bindings of the clearing shader with its gate.
 pub const CLEAR_LAYOUT: [BindingKind; 3] =

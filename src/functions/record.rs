@@ -30,10 +30,10 @@ pub enum Program {
     GatedGather,
     /// Sums products of J's columns by block.
     Curvature,
+    /// `GatedGather` and `Curvature` in one, for blocks of so many numbers.
+    Assemble(u32),
     /// Sets numbers to zero.
     Clear,
-    /// A kernel, by its number, with the gather of its local table by blocks of so many numbers.
-    Gathered(usize, Entry, u32),
 }
 
 /// A command list, the buffers and pipelines it declares in the order of declaration, and what goes in and out.

@@ -23,6 +23,33 @@ pub fn curvature() -> String {
     compose(shader!("../../shaders/curvature.wgsl"))
 }
 
+/// [`gather`] and [`curvature`] in one, for blocks of `dim` numbers that few entries touch: one thread a row, all sums in registers.
+/// Bindings: `offsets`, `entries`, `targets` (indices, read), `source` (read), `result`, `blocks` (written), the uniform
+/// [`Assemble`].
+pub fn assemble(dim: u32) -> String {
+    let mut lines = [String::new(), String::new(), String::new(), String::new(), String::new()];
+    let [starts, sums, columns, products, stores] = &mut lines;
+    let mut number = 0;
+    for a in 0..dim {
+        *starts += &format!("    var sum_{a} = 0.0;\n");
+        *sums += &format!("        sum_{a} += source[place + {a}u * dispatch.stride];\n");
+        *columns += &format!("            let column_{a} = source[partial + {a}u * dispatch.stride];\n");
+        *stores += &format!("    result[first + {a}u] = sum_{a};\n");
+        for b in 0..=a {
+            *starts += &format!("    var block_{number} = 0.0;\n");
+            *products += &format!("            block_{number} += column_{a} * column_{b};\n");
+            *stores += &format!("    blocks[dispatch.scale * first + {number}u] = block_{number};\n");
+            number += 1;
+        }
+    }
+    let names = ["#starts", "#sums", "#columns", "#products", "#stores"];
+    let mut text = compose(shader!("../../shaders/assemble.wgsl"));
+    for (name, lines) in names.iter().zip(lines) {
+        text = text.replacen(name, lines.trim_ascii(), 1);
+    }
+    text
+}
+
 /// Sets numbers to zero. Bindings: `result` (written), the uniform of one word, how many.
 pub fn clear() -> String {
     compose(shader!("../../shaders/clear.wgsl"))
@@ -92,6 +119,31 @@ impl ReduceSum {
     /// The words that the uniform buffer holds.
     pub fn words(self) -> [u32; 5] {
         [self.count, self.width, self.input_first, self.output_first, self.zero]
+    }
+}
+
+/// Uniform of [`assemble`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
+pub struct Assemble {
+    /// How many rows there are.
+    pub rows: u32,
+    /// Distance between the columns of `source`.
+    pub stride: u32,
+    /// How many rows of J an entry has.
+    pub outputs: u32,
+    /// Where in `source` the first column of J starts.
+    pub first_partial: u32,
+    /// Distance between the rows of J in `source`.
+    pub row_stride: u32,
+    /// Numbers in `blocks` for each parameter.
+    pub scale: u32,
+}
+
+impl Assemble {
+    /// The words that the uniform buffer holds.
+    pub fn words(self) -> [u32; 6] {
+        [self.rows, self.stride, self.outputs, self.first_partial, self.row_stride, self.scale]
     }
 }
 

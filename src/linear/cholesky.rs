@@ -1,16 +1,10 @@
 //! Sparse Cholesky factorisation of J̃ᵀJ̃ + diag(d): the ordering and the pattern once, the numbers at every step.
 //!
-//! The ordering is the approximate minimum degree of Amestoy, Davis and Duff (1996); it, the elimination tree and the factor's pattern are
-//! faer's. The numbers come up-looking, row after row of the factor (Davis, Direct Methods for Sparse Linear Systems, 2006, §4.7); that is
-//! written out here, since faer's own takes four times as long in a module that is optimised for size (630 ms for the 2,500
-//! poses of sphere2500, and 144 ms).
-
-use faer::dyn_stack::{MemBuffer, MemStack, StackReq};
-use faer::sparse::linalg::amd;
-use faer::sparse::linalg::cholesky::simplicial::{self, SymbolicSimplicialCholesky};
-use faer::sparse::{FaerError, SymbolicSparseColMatRef};
+//! The order is [`super::ordering`]'s. The pattern of the factor and its numbers come up-looking, row after row of the factor, by ways up
+//! the elimination tree (Davis, Direct Methods for Sparse Linear Systems, 2006, §4.1 to §4.7).
 
 use super::choice::grouped;
+use super::ordering;
 use super::sparse::Columns;
 use super::{SparseMatrix, System, Trouble};
 use crate::error::{Error, ErrorCode, Result};
@@ -25,7 +19,8 @@ pub struct Analysis {
     /// The upper half of J̃ᵀJ̃ in the new order, by columns, unsorted within them.
     offsets: Vec<u32>,
     indices: Vec<u32>,
-    tree: Vec<i32>,
+    tree: Vec<u32>,
+    /// How many entries each column of the factor has.
     counts: Vec<u32>,
 }
 
@@ -56,18 +51,15 @@ impl Analysis {
         }
         let columns = Columns::of(cols, row_offsets, col_indices);
         let (below_offsets, below) = lower_half(cols, row_offsets, col_indices, &columns);
-        let (mut order, mut place) = (vec![0u32; cols], vec![0u32; cols]);
-        with_memory(amd::order_scratch::<u32>(cols, below.len()), |stack| {
-            let pattern = SymbolicSparseColMatRef::new_checked(cols, cols, &below_offsets, None, &below);
-            amd::order(&mut order, &mut place, pattern, amd::Control::default(), stack).map_err(refused)
-        })?;
+        let order = ordering::order(&below_offsets, &below);
+        let mut place = vec![0u32; cols];
+        for (position, &column) in (0..).zip(&order) {
+            place[column as usize] = position;
+        }
         let (offsets, indices) = permuted_upper_half(&below_offsets, &below, &place);
-        let (mut tree, mut counts) = (vec![0i32; cols], vec![0u32; cols]);
-        with_memory(simplicial::prefactorize_symbolic_cholesky_scratch::<u32>(cols, indices.len()), |stack| {
-            let pattern = SymbolicSparseColMatRef::new_unsorted_checked(cols, cols, &offsets, None, &indices);
-            simplicial::prefactorize_symbolic_cholesky(&mut tree, &mut counts, pattern, stack);
-            Ok(())
-        })?;
+        let tree = elimination_tree(&offsets, &indices);
+        let mut counts = vec![1u32; cols];
+        each_row(&offsets, &indices, &tree, |_, columns| columns.iter().for_each(|&j| counts[j as usize] += 1));
         Ok(Analysis { columns, order, place, offsets, indices, tree, counts })
     }
 
@@ -146,7 +138,9 @@ fn permuted_upper_half(below_offsets: &[u32], below: &[u32], place: &[u32]) -> (
 /// A factorisation L Lᵀ of the permuted J̃ᵀJ̃ + diag(d).
 pub struct SparseCholesky {
     analysis: Analysis,
-    symbolic: SymbolicSimplicialCholesky<u32>,
+    /// Where each column of L begins, and the rows of its entries: its diagonal first, then ascending.
+    starts: Vec<u32>,
+    rows: Vec<u32>,
     /// The numbers of the upper half of J̃ᵀJ̃ + diag(d), and of L.
     upper: Vec<f64>,
     factor: Vec<f64>,
@@ -158,18 +152,37 @@ impl SparseCholesky {
     /// Lays out the factor. 'out-of-memory' or 'limit-exceeded' if that is too much.
     pub fn new(analysis: Analysis) -> Result<SparseCholesky> {
         let cols = analysis.order.len();
-        let symbolic = with_memory(simplicial::factorize_simplicial_symbolic_cholesky_scratch::<u32>(cols), |stack| {
-            let Analysis { offsets, indices, tree, counts, .. } = &analysis;
-            let pattern = SymbolicSparseColMatRef::new_unsorted_checked(cols, cols, offsets, None, indices);
-            // SAFETY: `prefactorize_symbolic_cholesky` filled it for this very pattern.
-            let tree = unsafe { simplicial::EliminationTreeRef::from_inner(tree) };
-            simplicial::factorize_simplicial_symbolic_cholesky(pattern, tree, counts, stack).map_err(refused)
-        })?;
-        let mut factor = Vec::new();
-        factor.try_reserve_exact(symbolic.len_val()).map_err(|_| refused(FaerError::OutOfMemory))?;
-        factor.resize(symbolic.len_val(), 0.0);
+        let Ok(length) = u32::try_from(analysis.factor_len()) else {
+            return Err(Error::new(
+                ErrorCode::LimitExceeded,
+                "the Cholesky factor has more entries than 32 bits can count",
+            ));
+        };
+        let mut starts = Vec::with_capacity(cols + 1);
+        let mut start = 0;
+        for count in &analysis.counts {
+            starts.push(start);
+            start += count;
+        }
+        starts.push(start);
+        let (mut rows, mut factor) = (Vec::new(), Vec::new());
+        let out_of_memory = |_| Error::new(ErrorCode::OutOfMemory, "there is no memory for the Cholesky factor");
+        rows.try_reserve_exact(length as usize).map_err(out_of_memory)?;
+        factor.try_reserve_exact(length as usize).map_err(out_of_memory)?;
+        rows.resize(length as usize, 0u32);
+        factor.resize(length as usize, 0.0);
+        let mut next = starts.clone();
+        let mut enter = |row: u32, column: u32| {
+            let place = &mut next[column as usize];
+            rows[*place as usize] = row;
+            *place += 1;
+        };
+        each_row(&analysis.offsets, &analysis.indices, &analysis.tree, |row, columns| {
+            columns.iter().for_each(|&column| enter(row, column));
+            enter(row, row);
+        });
         let upper = vec![0.0; analysis.indices.len()];
-        Ok(SparseCholesky { analysis, symbolic, upper, factor, sums: vec![0.0; cols] })
+        Ok(SparseCholesky { analysis, starts, rows, upper, factor, sums: vec![0.0; cols] })
     }
 
     /// How many numbers the factor has.
@@ -201,8 +214,7 @@ impl SparseCholesky {
 
     /// The factor as the last call left it.
     pub fn factorisation(&self) -> Factorisation<'_> {
-        let (offsets, rows) = (self.symbolic.col_ptr(), self.symbolic.row_idx());
-        Factorisation { offsets, rows, values: &self.factor, order: &self.analysis.order }
+        Factorisation { offsets: &self.starts, rows: &self.rows, values: &self.factor, order: &self.analysis.order }
     }
 
     /// L from the upper half. Columns whose pivot is not above `least` are told, and left out of the rest: their rows and columns of L are
@@ -210,13 +222,13 @@ impl SparseCholesky {
     fn eliminate(&mut self, least: f64) -> Vec<usize> {
         let Analysis { offsets, indices, tree, order, place, .. } = &self.analysis;
         let mut left_out = Vec::new();
-        let (starts, rows) = (self.symbolic.col_ptr(), self.symbolic.row_idx());
+        let (starts, rows) = (self.starts.as_slice(), self.rows.as_slice());
         // Slices: a vector's index operator is a call of its own in a module that is optimised for size.
         let (factor, x) = (self.factor.as_mut_slice(), self.sums.as_mut_slice());
         let cols = tree.len();
         // How far each column of L has come; who was visited for which row; the columns that a row of L has entries in.
         let mut ends: Vec<u32> = starts[..cols].iter().map(|start| start + 1).list();
-        let mut visited = vec![u32::MAX; cols];
+        let mut visited = vec![NONE; cols];
         let mut reach = vec![0u32; cols];
         for k in 0..cols {
             let range = offsets[k] as usize..offsets[k + 1] as usize;
@@ -301,9 +313,47 @@ impl SparseCholesky {
     }
 }
 
+/// No parent in the elimination tree, and nobody who visited.
+const NONE: u32 = u32::MAX;
+
+/// The elimination tree: above each column the first of those that its elimination changes (J. Liu, "The Role of Elimination Trees in Sparse
+/// Factorization", 1990). `offsets` and `indices` are the upper half.
+fn elimination_tree(offsets: &[u32], indices: &[u32]) -> Vec<u32> {
+    let cols = offsets.len() - 1;
+    let mut tree = vec![NONE; cols];
+    // The way up, without the steps that were taken before.
+    let mut shortcut = vec![NONE; cols];
+    for k in 0..cols {
+        for &entry in &indices[offsets[k] as usize..offsets[k + 1] as usize] {
+            let mut node = entry as usize;
+            while node < k {
+                let next = std::mem::replace(&mut shortcut[node], k as u32);
+                if next == NONE {
+                    tree[node] = k as u32;
+                    break;
+                }
+                node = next as usize;
+            }
+        }
+    }
+    tree
+}
+
+/// For each row of L, the columns in which it has entries beside the diagonal.
+fn each_row(offsets: &[u32], indices: &[u32], tree: &[u32], mut visit: impl FnMut(u32, &[u32])) {
+    let cols = tree.len();
+    let mut visited = vec![NONE; cols];
+    let mut columns = vec![0u32; cols];
+    for k in 0..cols {
+        let entries = &indices[offsets[k] as usize..offsets[k + 1] as usize];
+        let first = reach(tree, entries, k, &mut visited, &mut columns);
+        visit(k as u32, &columns[first..]);
+    }
+}
+
 /// The columns in which row `k` of L has entries, each after those that it depends on: `reach` from the position returned on. They are
 /// the ways up the elimination tree from where column `k` of the upper half has entries.
-fn reach(tree: &[i32], entries: &[u32], k: usize, visited: &mut [u32], reach: &mut [u32]) -> usize {
+fn reach(tree: &[u32], entries: &[u32], k: usize, visited: &mut [u32], reach: &mut [u32]) -> usize {
     let mut top = reach.len();
     visited[k] = k as u32;
     for &entry in entries {
@@ -360,20 +410,5 @@ impl Factorisation<'_> {
         let (start, end) = (self.offsets[k] as usize, self.offsets[k + 1] as usize);
         let below = self.rows[start + 1..end].iter().zip(&self.values[start + 1..end]);
         (self.values[start], below.map(|(&row, &value)| (row as usize, value)))
-    }
-}
-
-/// Runs with memory that faer works in.
-fn with_memory<T>(size: StackReq, run: impl FnOnce(&mut MemStack) -> Result<T>) -> Result<T> {
-    let mut memory = MemBuffer::try_new(size).map_err(|_| refused(FaerError::OutOfMemory))?;
-    run(MemStack::new(&mut memory))
-}
-
-fn refused(error: FaerError) -> Error {
-    match error {
-        FaerError::IndexOverflow => {
-            Error::new(ErrorCode::LimitExceeded, "the Cholesky factor has more entries than 32 bits can count")
-        }
-        _ => Error::new(ErrorCode::OutOfMemory, "there is no memory for the Cholesky factor"),
     }
 }

@@ -11,12 +11,15 @@ pub mod choice;
 pub mod cholesky;
 pub mod dense_qr;
 pub mod null_space;
+mod ordering;
 pub mod pcg;
 pub mod sparse;
 pub mod system;
 
 #[cfg(test)]
 mod null_space_tests;
+#[cfg(all(test, not(target_arch = "wasm32")))]
+mod ordering_tests;
 #[cfg(test)]
 mod tests;
 

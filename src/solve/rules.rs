@@ -19,9 +19,10 @@
 //! O. Tingleff, *Methods for Non-Linear Least Squares Problems* (2004), section 3.2; its constants, and the tests of convergence,
 //! are those of Ceres Solver (levenberg_marquardt_strategy.cc, trust_region_minimizer.cc).
 
+use super::scalar;
 use super::summary::Termination;
-use crate::codegen::{Case, Function};
-use crate::graph::{Graph, InputId, NodeId, Op};
+use crate::codegen::Function;
+use crate::graph::{Graph, NodeId, Op};
 
 /// λ is never below: Ceres' max_trust_region_radius, 10¹⁶, inverted.
 pub const MIN_DAMPING: f64 = 1e-16;
@@ -197,15 +198,9 @@ fn rule<const P: usize, const R: usize>(
     formula: impl FnOnce(&mut Graph, [NodeId; P]) -> [NodeId; R],
 ) -> Function {
     let mut graph = Graph::new();
-    let mut number = 0;
-    let inputs = [(); P].map(|()| {
-        number += 1;
-        graph.input(InputId(number - 1))
-    });
+    let inputs = scalar::inputs(&mut graph);
     let results = formula(&mut graph, inputs);
-    let (graph, results) = graph.extract(&results);
-    let graph = graph.check(P as u32).expect("a rule reads its parameters alone");
-    Function { name, parameters, results: R, cases: vec![Case { name: "", graph, results }] }
+    scalar::of_graph(name, parameters, graph, &results)
 }
 
 /// Both are true.

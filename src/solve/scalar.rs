@@ -20,18 +20,42 @@ pub fn function<const N: usize, const M: usize>(
     build: impl FnOnce(&mut Formula, [Scalar; N]) -> [Scalar; M],
 ) -> Rc<Function> {
     let mut formula = Formula(Graph::new());
-    let inputs = std::array::from_fn(|number| formula.0.input(InputId(number as u32)));
+    let inputs = inputs(&mut formula.0);
     let results = build(&mut formula, inputs);
-    let (graph, results) = formula.0.extract(&results);
-    let graph = graph.check(N as u32).expect("a formula reads its parameters alone");
-    Rc::new(Function { name, parameters, results: M, cases: vec![Case { name, graph, results }] })
+    Rc::new(of_graph(name, parameters, formula.0, &results))
+}
+
+/// The inputs of a function of so many parameters, in order.
+pub(super) fn inputs<const N: usize>(graph: &mut Graph) -> [NodeId; N] {
+    let mut inputs = [graph.input(InputId(0)); N];
+    for (number, input) in (0..).zip(&mut inputs) {
+        *input = graph.input(InputId(number));
+    }
+    inputs
+}
+
+/// A function of one case. Not generic, so that the module holds it once.
+pub(super) fn of_graph(
+    name: &'static str,
+    parameters: &'static [&'static str],
+    graph: Graph,
+    results: &[NodeId],
+) -> Function {
+    let count = results.len();
+    let (graph, results) = graph.extract(results);
+    let graph = graph.check(parameters.len() as u32).expect("a formula reads its parameters alone");
+    Function { name, parameters, results: count, cases: vec![Case { name, graph, results }] }
 }
 
 /// The results of a function of one case, in f64.
 pub fn evaluate<const M: usize>(function: &Function, arguments: &[f64]) -> [f64; M] {
     let case = &function.cases[0];
     let values = case.graph.evaluate(arguments);
-    std::array::from_fn(|position| values[case.results[position].index()])
+    let mut results = [0.0; M];
+    for (result, node) in results.iter_mut().zip(&case.results) {
+        *result = values[node.index()];
+    }
+    results
 }
 
 impl Formula {

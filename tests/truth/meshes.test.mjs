@@ -27,9 +27,12 @@ async function define(maxIterations) {
   const { endVertices, rigidProblem } = await import('/problems/as-rigid-as-possible.js');
   const { springsProblem } = await import('/problems/springs.js');
 
-  /** Levenberg-Marquardt may be done before; L-BFGS is stopped on its way by the count alone, on both engines alike. */
+  /**
+   * The same method on both engines: a factorisation, which the GPU has not, is 0.2 % further after as many iterations than conjugate gradients are.
+   * Levenberg-Marquardt may be done before; L-BFGS is stopped on its way by the count alone.
+   */
   const methods = {
-    lm: (functions) => levenbergMarquardt(functions, { maxIterations, costTolerance: 1e-7, gradientTolerance: 0, parameterTolerance: 0 }),
+    lm: (functions) => levenbergMarquardt(functions, { linearSolver: 'pcg', maxIterations, costTolerance: 1e-6, gradientTolerance: 0, parameterTolerance: 0 }),
     lbfgs: (functions, objective) => lbfgs(functions, { objective, maxIterations, costTolerance: 0, gradientTolerance: 0, parameterTolerance: 0 }),
   };
   const mean = (values) => values.reduce((sum, value) => sum + value, 0) / values.length;

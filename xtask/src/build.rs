@@ -10,8 +10,12 @@ use std::path::PathBuf;
 use std::{env, fs};
 
 /// What wasm-opt does. The lowest kilobyte of memory is the far end of the stack, which grows downwards: nothing has an address
-/// there.
-const PASSES: [&str; 4] = ["--low-memory-unused", "--merge-similar-functions", "-Oz", "-Oz"];
+/// there. Constants of several bytes that a function has often go into a local last: what optimises would undo it.
+const PASSES: [&str; 6] =
+    ["--low-memory-unused", "--merge-similar-functions", "-Oz", "-Oz", "--const-hoisting", "--reorder-locals"];
+
+/// Half of what is usual. The data lies after the stack, and addresses below 2²⁰ are written in three bytes.
+const STACK: &str = "-Clink-arg=-zstack-size=524288";
 
 /// Builds what is not up to date.
 pub fn build(tools: &Tools) -> Outcome {
@@ -74,8 +78,8 @@ fn wasm(tools: &Tools) -> Outcome {
     })
 }
 
-/// Flags that keep the paths of the building machine out of the module: panics name the file that they come from. In the form of
-/// `CARGO_ENCODED_RUSTFLAGS`, which allows for spaces in paths.
+/// The stack's size, and flags that keep the paths of the building machine out of the module: panics name the file that they come
+/// from. In the form of `CARGO_ENCODED_RUSTFLAGS`, which allows for spaces in paths.
 fn rust_flags() -> Outcome<String> {
     let cargo_home = match env::var_os("CARGO_HOME") {
         Some(folder) => PathBuf::from(folder),
@@ -89,8 +93,9 @@ fn rust_flags() -> Outcome<String> {
             folders.push(entry.at(&sources)?.path());
         }
     }
-    let flags: Vec<String> =
+    let mut flags: Vec<String> =
         folders.iter().map(|folder| format!("--remap-path-prefix={}/=", folder.display())).collect();
+    flags.push(STACK.to_owned());
     Ok(flags.join("\u{1f}"))
 }
 

@@ -28,10 +28,14 @@ pub(super) struct Names {
 impl Names {
     /// No values yet; the given names and those of the imported functions are taken.
     pub fn with_reserved<'a>(reserved: impl IntoIterator<Item = &'a str>) -> Names {
-        Names {
-            used: reserved.into_iter().map(str::to_owned).chain(function_names().map(str::to_owned)).collect(),
-            values: 0,
+        let mut names = Names { used: FxHashSet::default(), values: 0 };
+        for name in reserved {
+            names.used.insert(name.to_owned());
         }
+        for name in function_names() {
+            names.used.insert(name.to_owned());
+        }
+        names
     }
 
     /// The given name, or one like it that is free.

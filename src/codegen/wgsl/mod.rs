@@ -14,7 +14,6 @@ use crate::graph::NodeId;
 use crate::list::Listed;
 
 mod body;
-pub mod gathered;
 mod import;
 mod literal;
 mod operation;

@@ -1,7 +1,5 @@
 //! The texts of `shaders/` as they stand in the module: `build.rs` packs them into one, and they are unpacked when the first is asked for.
 
-use std::sync::OnceLock;
-
 include!(concat!(env!("OUT_DIR"), "/shaders.rs"));
 
 /// The text of a file of `shaders/` without comments and indentation. The path is one that ends as the file's does; the compiler looks
@@ -30,8 +28,10 @@ impl Source {
 
     /// Its text.
     pub(crate) fn text(self) -> &'static str {
-        static TEXTS: OnceLock<String> = OnceLock::new();
-        let texts = TEXTS.get_or_init(|| unpack(&PACKED, LENGTH));
+        thread_local! {
+            static TEXTS: &'static str = String::leak(unpack(&PACKED, LENGTH));
+        }
+        let texts = TEXTS.with(|texts| *texts);
         let start = if self.0 == 0 { 0 } else { ENDS[self.0 - 1] };
         &texts[start as usize..ENDS[self.0] as usize]
     }
@@ -56,20 +56,20 @@ const fn ends_with(path: &[u8], folder: &[u8], name: &[u8]) -> bool {
 
 /// The text that `build/packing.rs` packed.
 fn unpack(packed: &[u8], length: usize) -> String {
-    let mut text = Vec::with_capacity(length);
+    let mut text = String::with_capacity(length);
     let mut bytes = packed.iter().copied();
     while let Some(byte) = bytes.next() {
         if byte < 128 {
-            text.push(byte);
+            text.push(char::from(byte));
             continue;
         }
         let mut next = || usize::from(bytes.next().unwrap_or_default());
-        let place = text.len() - (next() + 256 * next());
-        for position in place..place + usize::from(byte) - 124 {
-            text.push(text[position]);
+        let back = next() + 256 * next();
+        for _ in 0..byte - 124 {
+            text.push(char::from(text.as_bytes()[text.len() - back]));
         }
     }
-    String::from_utf8(text).expect("what is packed is ASCII")
+    text
 }
 
 #[cfg(test)]

@@ -132,7 +132,7 @@ impl GpuEngine {
 
     /// Makes ready for recordings of [`Normal`]: kernels planned, tables and weights on the device as the model has them.
     pub async fn refresh(&mut self, model: &Model) -> Result<()> {
-        for entry in [Entry::Linearise, Entry::Product, Entry::Trial] {
+        for entry in [Entry::Linearise, Entry::Product, Entry::Image, Entry::Trial] {
             self.plans.make(model, entry)?;
         }
         self.upload_tables(model).await
@@ -420,10 +420,8 @@ impl GpuEngine {
             Program::Curvature => {
                 request(shaders::gated(&shaders::curvature()), "curvature", normal::CURVATURE_LAYOUT.to_vec())
             }
-            Program::Gathered(number, entry, dim) => {
-                let plan = self.plans.of_kernel(number, entry)?;
-                let text = wgsl::gathered::write_gathered(&plan.kernel, dim)?;
-                request(text, &plan.kernel.name, normal::GATHERED_LAYOUT.to_vec())
+            Program::Assemble(dim) => {
+                request(shaders::gated(&shaders::assemble(dim)), "assemble", normal::ASSEMBLE_LAYOUT.to_vec())
             }
             Program::Clear => request(shaders::gated(&shaders::clear()), "clear", normal::CLEAR_LAYOUT.to_vec()),
         })

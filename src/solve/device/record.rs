@@ -7,6 +7,7 @@ use super::shaders::{Figures, Kernel, Product, SUM_SECTIONS, VECTORS, bindings_o
 use super::shape::{Group, MOST_WORKGROUPS, Preconditioner, Shape, THREADS};
 use super::state;
 use crate::batch::incidence::{Destination, Source};
+use crate::batch::least_squares::{LocalTable, is_mirrored};
 use crate::codegen::wgsl::{self, Dispatch, WORKGROUP_SIZE};
 use crate::error::Result;
 use crate::functions::layout::{ALIGNMENT, Memory};
@@ -137,6 +138,13 @@ fn bytes(shape: &Shape, figures: u64, place: Place) -> u64 {
     }
 }
 
+/// Where an update that gathers finds the parts of the product.
+struct Parts {
+    way: Product,
+    stride: u32,
+    first_partial: u32,
+}
+
 /// Writes segments.
 struct Writer<'a> {
     shape: &'a Shape,
@@ -202,14 +210,15 @@ impl<'a> Writer<'a> {
         let (direction, product) = (self.vector(2), self.place(Place::Product));
         let gate = self.gate(state::ITERATE);
         let gathered = self.gathers(normal);
-        let image = match gathered {
-            Some(_) => normal.image(self, direction, gate)?,
+        let image = match &gathered {
+            Some(parts) if parts.way != Product::Gathered => normal.image(self, direction, gate)?,
+            Some(_) => normal.parts(self, direction, gate)?,
             None => normal.product(self, direction, product, gate)?,
         };
         let curvature = self.functions(normal, Memory::Curvature);
         for group in &self.shape.groups {
             let mut bindings = vec![self.place(Place::State), image.slice];
-            match gathered {
+            match &gathered {
                 Some(_) => bindings.extend(
                     [Memory::GatherOffsets(0, 0), Memory::GatherEntries(0, 0), Memory::Local(0)]
                         .map(|memory| self.functions(normal, memory)),
@@ -220,10 +229,11 @@ impl<'a> Writer<'a> {
             let figures = Figures {
                 count: image.count,
                 width: image.width,
-                local_stride: gathered.unwrap_or(0),
+                local_stride: gathered.as_ref().map_or(0, |parts| parts.stride),
+                first_partial: gathered.as_ref().map_or(0, |parts| parts.first_partial),
                 ..self.of_group(group, normal.layout.normal.scale)
             };
-            let way = if gathered.is_some() { Product::Gathered } else { Product::Whole };
+            let way = gathered.as_ref().map_or(Product::Whole, |parts| parts.way);
             self.dispatch(Kernel::Update(group.shape, way), bindings, figures, group.workgroups);
         }
         let bindings = vec![self.place(Place::State), self.place(Place::Sums), self.place(Place::Vectors)];
@@ -233,15 +243,24 @@ impl<'a> Writer<'a> {
     }
 
     /// Whether the update can gather the product itself: all blocks are of one shape and touched by the instances of one chunk, each
-    /// block by few. Gives the distance of the local table's columns.
-    fn gathers<K: Kernels>(&self, normal: &Normal<K>) -> Option<u32> {
+    /// block by few.
+    fn gathers<K: Kernels>(&self, normal: &Normal<K>) -> Option<Parts> {
         let ([group], [chunk]) = (&self.shape.groups[..], &normal.layout.chunks[..]) else { return None };
         let [pass] = &chunk.passes[..] else { return None };
-        let whole = pass.source == Source::Local && pass.destination == Destination::Gradient;
-        let enabled = normal.model.blocks[normal.model.batches[chunk.batch].block as usize].enabled;
+        let light = pass.source == Source::Local && pass.destination == Destination::Gradient;
+        let batch = &normal.model.batches[chunk.batch];
+        let enabled = normal.model.blocks[batch.block as usize].enabled;
         // Rows stand in the order of the blocks: as many rows as blocks are all of them.
         let all = pass.dim == group.shape.dim && pass.rows == group.blocks;
-        (whole && enabled && all).then_some(chunk.range.len() as u32)
+        let table = LocalTable::of(&batch.class);
+        let stride = chunk.range.len() as u32;
+        // With one residual an instance, its number of Jp is less to write and to read than a number for each of its parameters.
+        let way = match table.outputs {
+            1 if is_mirrored(&batch.class) => Product::Mirrored,
+            1 => Product::Weighted,
+            _ => Product::Gathered,
+        };
+        (light && enabled && all).then(|| Parts { way, stride, first_partial: table.partial(0, 0) * stride })
     }
 
     fn functions<K: Kernels>(&mut self, normal: &Normal<K>, memory: Memory) -> Slice {

@@ -6,7 +6,7 @@
 //! - `#each` stands once for each tangent coordinate, with its number for `$` (and its place on the diagonal of the lower triangle
 //!   for `#diagonal$`);
 //! - `#constrained` stands where there are constants or bounds, `#free` where there are none; `#pairs` and `#single` by the block's
-//!   [`Preconditioner`], `#whole` and `#gathered` by the [`Product`]; `@binding(_)` is the next binding;
+//!   [`Preconditioner`], `#whole`, `#gathered` (`#parts`, `#weighted` or `#mirrored`) by the [`Product`]; `@binding(_)` is the next binding;
 //! - `#factor` is where the damped block A = C + λD is made ready to be solved for, and d$, the diagonal of D, and free$, whether a
 //!   coordinate may move, are known afterwards; `#solve` is where A z = r is solved, and `energy` is rᵀz.
 
@@ -27,6 +27,10 @@ pub enum Product {
     Whole,
     /// Where each instance has left its part: the update gathers them itself.
     Gathered,
+    /// In the instances' one number each of Jp: the update gathers them, times their columns of J.
+    Weighted,
+    /// The same of instances with two blocks, where the second's columns are the first's with the other sign.
+    Mirrored,
 }
 
 /// A kernel of a solve.
@@ -99,13 +103,15 @@ pub struct Figures {
     pub factors: u32,
     /// Distance of the columns of a local table.
     pub local_stride: u32,
+    /// Where its first column of J stands.
+    pub first_partial: u32,
     /// Bits of a NaN.
     pub nan: u32,
     /// 0, which no compiler knows to be 0.
     pub zero: u32,
 }
 
-const MEMBERS: [&str; 15] = [
+const MEMBERS: [&str; 16] = [
     "blocks",
     "threads",
     "first",
@@ -119,15 +125,16 @@ const MEMBERS: [&str; 15] = [
     "stride",
     "factors",
     "local_stride",
+    "first_partial",
     "nan",
     "zero",
 ];
 
 impl Figures {
     /// The words that the uniform buffer holds.
-    pub fn words(self) -> [u32; 15] {
+    pub fn words(self) -> [u32; 16] {
         let Figures { blocks, threads, first, scale, group, groups, count, width, image_count, image_width, .. } = self;
-        let Figures { stride, factors, local_stride, nan, zero, .. } = self;
+        let Figures { stride, factors, local_stride, first_partial, nan, zero, .. } = self;
         [
             blocks,
             threads,
@@ -142,6 +149,7 @@ impl Figures {
             stride,
             factors,
             local_stride,
+            first_partial,
             nan,
             zero,
         ]
@@ -232,7 +240,10 @@ impl Writer {
             "pairs" => self.in_pairs(),
             "single" => !self.in_pairs(),
             "whole" => self.kernel_product() == Product::Whole,
-            "gathered" => self.kernel_product() == Product::Gathered,
+            "gathered" => self.kernel_product() != Product::Whole,
+            "parts" => self.kernel_product() == Product::Gathered,
+            "weighted" => self.kernel_product() == Product::Weighted,
+            "mirrored" => self.kernel_product() == Product::Mirrored,
             _ => false,
         };
         if stands {
@@ -413,7 +424,10 @@ mod tests {
             for preconditioner in [Preconditioner::Single, Preconditioner::Pairs] {
                 let shape = BlockShape { dim, tangent, preconditioner };
                 kernels.extend([Kernel::Begin(shape), Kernel::Measure(shape)]);
-                kernels.extend([Product::Whole, Product::Gathered].map(|product| Kernel::Update(shape, product)));
+                kernels.extend(
+                    [Product::Whole, Product::Gathered, Product::Weighted, Product::Mirrored]
+                        .map(|product| Kernel::Update(shape, product)),
+                );
             }
         }
         kernels
@@ -460,8 +474,9 @@ mod tests {
             stride: 10,
             factors: 11,
             local_stride: 12,
-            nan: 13,
-            zero: 14,
+            first_partial: 13,
+            nan: 14,
+            zero: 15,
         };
         assert_eq!(figures.words(), std::array::from_fn(|k| k as u32));
         for (k, (member, name)) in members.iter().zip(MEMBERS).enumerate() {

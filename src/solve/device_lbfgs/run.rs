@@ -14,6 +14,7 @@ use crate::functions::gpu::GpuEngine;
 use crate::functions::layout::single_precision;
 use crate::functions::{Functions, Objective};
 use crate::gpu::{Buffer, BufferRequest, CommandList, Pipeline, PipelineRequest, Prepared, Submission};
+use crate::list::Listed;
 use crate::solve::arithmetic::Precision;
 use crate::solve::convergence;
 use crate::solve::drive::Listener;
@@ -103,9 +104,9 @@ impl Run {
                     _ => BufferRequest::storage(name, bytes),
                 }
             })
-            .collect();
+            .list();
         let made = engine.context().allocate(&requests).await?;
-        let mut buffers: Vec<(Place, Buffer)> = own.into_iter().zip(made).collect();
+        let mut buffers: Vec<(Place, Buffer)> = own.into_iter().zip(made).list();
         buffers.push((Place::Point, engine.published().clone()));
         let record::Recording { begin, round, read, state, figures } = recording;
         let begin = bind(engine, model, shape, &mut buffers, &begin).await?;
@@ -151,7 +152,9 @@ impl Run {
             // The start takes a round, too, and some iterations take two. What may be over is not added to before it is known.
             let most = told.options.solve.max_iterations;
             let left = most.saturating_add(most / 4 + 1).saturating_sub(submitted);
-            let wanted = !told.is_over() && (left > 0 || waiting.is_empty());
+            // Whoever stops it beforehand still learns what the start costs.
+            let unknown = told.history.is_empty() && waiting.is_empty() && submitted == 0;
+            let wanted = unknown || !told.is_over() && (left > 0 || waiting.is_empty());
             if wanted && waiting.len() < IN_FLIGHT {
                 let rounds = schedule.next(left);
                 let mut pieces = vec![&self.begin];

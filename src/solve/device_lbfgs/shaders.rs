@@ -4,6 +4,7 @@ use super::state::Places;
 use crate::codegen::wgsl::compose_with;
 use crate::codegen::wgsl::source::shader;
 use crate::gpu::BindingKind;
+use crate::list::Listed;
 use crate::solve::{descent_rule, line_rule};
 
 /// A kernel of L-BFGS.
@@ -50,7 +51,7 @@ impl Kernel {
     /// Its bindings.
     pub fn layout(self) -> Vec<BindingKind> {
         let kind = |&written| if written { BindingKind::StorageReadWrite } else { BindingKind::StorageRead };
-        self.written().iter().map(kind).chain([BindingKind::Uniform]).collect()
+        self.written().iter().map(kind).chain([BindingKind::Uniform]).list()
     }
 
     /// The text, for a history as long as `places` has it.
@@ -74,7 +75,7 @@ impl Kernel {
                 shader!("../../../shaders/limited_memory/search.wgsl")
             }
         };
-        let rules: Vec<_> = rules.iter().map(std::rc::Rc::as_ref).collect();
+        let rules: Vec<_> = rules.iter().map(std::rc::Rc::as_ref).list();
         let mut text = compose_with(source, &rules) + part;
         text += &Figures::declaration();
         text + &places.declarations()
