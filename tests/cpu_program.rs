@@ -34,6 +34,7 @@ fn kernel_of(ops: &[Op]) -> Kernel {
         stores,
         total: None,
         gated: false,
+        layers: None,
     }
 }
 
@@ -76,6 +77,7 @@ fn springs() -> Kernel {
         calls: vec![],
         total: Some(energy),
         gated: false,
+        layers: None,
     }
 }
 

@@ -241,6 +241,43 @@ async fn both_engines_take_the_same_steps_while_rounding_is_small() {
 }
 
 #[wasm_bindgen_test]
+async fn long_searches_try_the_same_steps_on_both_engines() {
+    let (chain, far) = (Random::many(5, 300, 0.0, 10.0), [1.0 / 1024.0, 50.0]);
+    // A slope that must nearly vanish takes many trials, steps that lead to NaN another few.
+    let cases = [(springs(100), chain.as_slice(), 0.02, 2.0), (logarithms(2), far.as_slice(), 0.9, 1.5)];
+    for (model, start, c2, trials) in cases {
+        let mut found = Vec::new();
+        for mut functions in both(model, start).await {
+            let mut options = options(&functions, 6, 0.0);
+            options.c2 = c2;
+            let summary = solved(&mut functions, &options).await.summary;
+            let steps: Vec<_> = summary.history.iter().map(|iteration| iteration.step_size).collect();
+            found.push((steps, summary.function_evaluations));
+        }
+        assert_eq!(found[0], found[1]);
+        assert!(f64::from(found[0].1) >= trials * 6.0, "{found:?}");
+    }
+}
+
+#[wasm_bindgen_test]
+async fn a_second_solve_finds_what_the_first_has_made() {
+    let context = context().await;
+    let start = Random::many(5, 300, 0.0, 10.0);
+    let mut functions = on_gpu(&context, springs(100), &start).await;
+    let options = options(&functions, 12, 0.0);
+    let mut found = Vec::new();
+    for _ in 0..2 {
+        functions.set_values(start.clone()).unwrap();
+        let before = context.stats();
+        let solution = solved(&mut functions, &options).await;
+        let after = context.stats();
+        found.push((solution.x, after.pipelines - before.pipelines, after.bind_groups - before.bind_groups));
+    }
+    assert_eq!(found[0].0, found[1].0);
+    assert!(found[0].1 > 0 && found[0].2 > 0 && (found[1].1, found[1].2) == (0, 0), "{:?}", (&found[0].1, &found[1].2));
+}
+
+#[wasm_bindgen_test]
 async fn bounds_hold_and_constants_stay_to_the_last_bit() {
     let count = 12;
     let start: Vec<f64> = (0..count).map(|i| 0.1 + 0.1 * f64::from(i)).collect();

@@ -17,11 +17,9 @@ var<workgroup> weights: array<vec2<f32>, 256>; // of the history's vectors in th
 @compute @workgroup_size(256)
 fn decide(@builtin(local_invocation_index) lane: u32) {
     if lane == 0u {
-        phase = state[PHASE];
+        phase = select(state[PHASE], DONE, state[EVALUATES] == 0.0);
         last = u32(state[COUNT]);
-        if phase == DONE {
-            state[TAKEN] = 0.0;
-        }
+        state[TAKEN] = 0.0;
     }
     let now = workgroupUniformLoad(&phase);
     if now == DONE {
@@ -32,7 +30,6 @@ fn decide(@builtin(local_invocation_index) lane: u32) {
     total_sections(lane, OWN + PRODUCTS * known);
     if lane == 0u {
         mark_largest();
-        state[TAKEN] = 0.0;
         state[KEPT] = -1.0;
         state[STORE_LOWEST] = 0.0;
         follows = 0u;
@@ -102,31 +99,12 @@ fn mark_largest() {
     state[FOUND] = f32(found);
 }
 
-fn put(place: u32, pair: vec2<f32>) {
-    state[place] = pair.x;
-    state[place + 1u] = pair.y;
-}
-
-fn pair_at(place: u32) -> vec2<f32> {
-    return vec2<f32>(state[place], state[place + 1u]);
-}
-
 fn total(section: u32) -> f32 {
     return state[TOTALS + 2u * section];
 }
 
 fn found(mark: u32) -> bool {
     return (u32(state[FOUND]) & mark) != 0u;
-}
-
-// a - b of costs, each a number and its error.
-fn difference(a: u32, b: u32) -> f32 {
-    return sum_of_pairs(pair_at(a), -pair_at(b)).x;
-}
-
-fn end(reason: f32) {
-    state[ENDING] = reason;
-    state[PHASE] = DONE;
 }
 
 fn judge(now: f32) {
@@ -154,75 +132,37 @@ fn judge(now: f32) {
     }
     let rise = difference(TRIAL_COST, COST);
     let slope = total(SLOPE);
-    let noise = state[NOISE];
-    var headroom = noise;
-    if state[HAS_LOWEST] != 0.0 {
-        headroom += difference(LOWEST_COST, COST);
-    }
     var verdict = WILD;
     if !found(WILD_POINT) && !found(MOVED) {
         verdict = UNSEEN;
     } else if !found(WILD_POINT) {
-        state[EVALUATIONS] += 1.0;
+        // Whose step is forced was judged before.
+        state[EVALUATIONS] += 1.0 - state[FORCED];
         if !wild && is_finite(slope) && is_finite(total(PREDICTED)) {
-            let bent = select(0.0, 1.0, found(BENT));
-            verdict = line_verdict(rise, slope, total(PREDICTED), bent, slope0, noise, headroom, state[C1], state[C2]);
-            state[FINITE] = 1.0;
+            verdict = judged(rise, slope, total(PREDICTED), found(BENT));
         }
     }
-    if state[FORCED] != 0.0 && verdict != WILD {
-        take(rise);
-        return;
+    if state[FORCED] != 0.0 {
+        if verdict != WILD {
+            take(rise);
+            return;
+        }
+        // The cost and its slope are finite there, and the gradient is not.
+        state[FORCED] = 0.0;
+        if state[LOWER] == state[STEP] {
+            state[LOWER] = 0.0;
+        }
     }
-    let step = state[STEP];
-    state[TRIALS] += 1.0;
-    let doubt = line_doubt(verdict, rise, slope, noise, step, state[DOUBT], state[DOUBT + 1u], state[DOUBT + 2u]);
-    state[DOUBT] = doubt.x;
-    state[DOUBT + 1u] = doubt.y;
-    state[DOUBT + 2u] = doubt.z;
-    let bracket = line_bracket(verdict, state[LOWER], state[UPPER], step);
-    state[LOWER] = bracket.x;
-    state[UPPER] = bracket.y;
-    let outcome = line_outcome(
-        verdict, rise, slope, bracket.x, bracket.y, step, state[TRIALS], state[MAX_TRIALS], state[FINITE], doubt.x,
-        slope0, noise, headroom, state[RESOLUTION]
-    );
+    if found(BENT) {
+        state[CROOKED] = 1.0;
+    }
+    state[REACH] = sqrt(total(SS)) / state[STEP];
+    let outcome = follow(verdict, rise, slope);
     if outcome == TAKE_TRIAL {
         take(rise);
     } else if outcome == GO_ON {
-        state[STEP] = bracket.z;
-    } else if outcome == TAKE_LOWER {
-        state[STEP] = bracket.x;
-        state[FORCED] = 1.0;
-    } else if state[COUNT] > 0.0 {
-        // From a quasi-Newton direction the gradient's is tried once.
-        forget();
-        set_out();
-    } else {
-        // An exhausted search that ended within a hundred roundings of the coordinates saw rounding and nothing else.
-        let visible = ROUNDINGS * state[RESOLUTION] * state[SIZE_NOW];
-        end(select(outcome, PRECISION, outcome == EXHAUSTED && sqrt(total(SS)) <= visible));
-        state[ENDING] += END_SEARCH;
+        offer(verdict);
     }
-}
-
-fn forget() {
-    state[COUNT] = 0.0;
-    state[NEXT] = 0.0;
-    state[STEEPEST] = 1.0;
-}
-
-fn set_out() {
-    state[FRESH] = 1.0;
-    state[FORCED] = 0.0;
-    state[STEP] = 1.0;
-    state[LOWER] = 0.0;
-    state[UPPER] = 0.0;
-    state[TRIALS] = 0.0;
-    state[FINITE] = 0.0;
-    state[DOUBT] = 0.0;
-    state[DOUBT + 1u] = 0.0;
-    state[DOUBT + 2u] = 0.0;
 }
 
 // The trial becomes the point.

@@ -36,7 +36,7 @@ fn measure(
     @builtin(workgroup_id) workgroup: vec3<u32>,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    if state[PHASE] == DONE || f32(workgroup.y) > state[COUNT] {
+    if state[EVALUATES] == 0.0 || f32(workgroup.y) > state[COUNT] {
         return;
     }
     if workgroup.y == 0u {

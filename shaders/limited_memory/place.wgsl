@@ -21,7 +21,7 @@ fn place(
     @builtin(local_invocation_index) lane: u32,
 ) {
     if lane == 0u {
-        phase = state[PHASE];
+        phase = select(state[PHASE], DONE, state[EVALUATES] == 0.0);
         turning = select(0u, 1u, state[FRESH] != 0.0);
     }
     let now = workgroupUniformLoad(&phase);

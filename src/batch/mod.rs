@@ -13,6 +13,7 @@ mod class;
 mod group;
 pub mod incidence;
 pub mod least_squares;
+pub mod line;
 mod model;
 pub mod pattern;
 pub mod plan;

@@ -10,13 +10,13 @@
 //! | `seededGradient` | a number for each residual | Σ seed·f and its gradient |
 //! | `jacobian` | | residuals and local partials |
 //!
-//! and three more for nonlinear least squares, [`super::least_squares`].
+//! and more for nonlinear least squares, [`super::least_squares`], and for line searches, [`super::line`].
 //!
 //! On the CPU instances follow one another and add straight into the gradient. On the GPU they write *local* gradients, a
 //! column for each local parameter, which [`super::incidence`] gathers.
 
 use crate::autodiff;
-use crate::codegen::{Address, Buffer, Call, Element, Kernel, Load, Store};
+use crate::codegen::{Address, Buffer, Call, Element, Kernel, Layers, Load, Store};
 use crate::error::Result;
 use crate::graph::{Graph, InputId, NodeId, Op};
 use crate::list::Listed;
@@ -24,6 +24,7 @@ use crate::losses;
 
 use super::class::Class;
 use super::least_squares::Entries;
+use super::line;
 use super::model::Rows;
 
 /// Numbers at the head of every uniform table: weight, then the loss's kind, a, b and factor.
@@ -50,11 +51,19 @@ pub enum Entry {
     Image,
     /// By how much the least-squares cost falls from the linearised point to another.
     Trial,
+    /// [`Entry::SumGradient`] with a gate. GPU alone, as those that follow.
+    SumDescent,
+    /// [`Entry::CostGradient`] with a gate.
+    CostDescent,
+    /// The weighted sum and its slope at several steps along a direction.
+    SumLine,
+    /// The least-squares cost and its slope there.
+    CostLine,
 }
 
 impl Entry {
     /// All of them.
-    pub const ALL: [Entry; 9] = [
+    pub const ALL: [Entry; 13] = [
         Entry::Values,
         Entry::SumGradient,
         Entry::CostGradient,
@@ -64,6 +73,10 @@ impl Entry {
         Entry::Product,
         Entry::Image,
         Entry::Trial,
+        Entry::SumDescent,
+        Entry::CostDescent,
+        Entry::SumLine,
+        Entry::CostLine,
     ];
 
     /// As generated code names it.
@@ -78,12 +91,26 @@ impl Entry {
             Entry::Product => "product",
             Entry::Image => "image",
             Entry::Trial => "trial",
+            Entry::SumDescent => "sumDescent",
+            Entry::CostDescent => "costDescent",
+            Entry::SumLine => "sumLine",
+            Entry::CostLine => "costLine",
         }
     }
 
     /// Whether the device itself decides if its kernels run.
     fn is_gated(self) -> bool {
-        matches!(self, Entry::Linearise | Entry::Product | Entry::Image | Entry::Trial)
+        match self {
+            Entry::Values | Entry::SumGradient | Entry::CostGradient | Entry::SeededGradient | Entry::Jacobian => false,
+            Entry::Linearise
+            | Entry::Product
+            | Entry::Image
+            | Entry::Trial
+            | Entry::SumDescent
+            | Entry::CostDescent
+            | Entry::SumLine
+            | Entry::CostLine => true,
+        }
     }
 }
 
@@ -123,6 +150,8 @@ pub enum Role {
     Local,
     /// A number for each parameter: what a product is taken of.
     Vector,
+    /// A gate, and after it the steps along the direction.
+    Steps,
 }
 
 /// A kernel with the meaning of its buffers.
@@ -148,6 +177,8 @@ pub(super) struct Planner<'a> {
     pub(super) class: &'a Class,
     pub(super) rows: Rows,
     pub(super) graph: Graph,
+    /// The residuals, as nodes of the graph.
+    pub(super) outputs: Vec<NodeId>,
     buffers: Vec<Buffer>,
     roles: Vec<Role>,
     loads: Vec<Load>,
@@ -161,7 +192,7 @@ pub fn plan(class: &Class, rows: Rows, entry: Entry, target: Target, title: &str
         Entry::Product | Entry::Image => Planner::bare(class, rows),
         _ => Planner::new(class, rows),
     };
-    let mut partials = Vec::new();
+    let (mut partials, mut layers) = (Vec::new(), None);
     let total = match entry {
         Entry::Values => {
             planner.store_values(target);
@@ -182,15 +213,17 @@ pub fn plan(class: &Class, rows: Rows, entry: Entry, target: Target, title: &str
             }
             None
         }
-        Entry::SumGradient => {
-            let weight = planner.uniform(0);
-            let sum = planner.sum(class.outputs.clone());
-            let total = planner.graph.apply(Op::Mul, &[weight, sum]);
-            let seeds: Vec<_> = class.outputs.iter().map(|&output| (output, weight)).list();
+        Entry::SumGradient | Entry::SumDescent | Entry::CostGradient | Entry::CostDescent => {
+            let (total, seeds) = planner.objective(matches!(entry, Entry::SumGradient | Entry::SumDescent));
             planner.store_gradient(&seeds, target);
             Some(total)
         }
-        Entry::CostGradient => Some(planner.cost_gradient(target)),
+        Entry::SumLine | Entry::CostLine => {
+            let direction = planner.go_along();
+            let (total, seeds) = planner.objective(entry == Entry::SumLine);
+            layers = Some(Layers { count: line::STEPS, second: planner.slope(&seeds, &direction) });
+            Some(total)
+        }
         Entry::SeededGradient => {
             let buffer = planner.buffer(Role::Seeds);
             let mut seeds = Vec::new();
@@ -221,7 +254,7 @@ pub fn plan(class: &Class, rows: Rows, entry: Entry, target: Target, title: &str
         }
         Entry::Trial => Some(planner.reduction()),
     };
-    planner.finish(entry, title, total, partials)
+    planner.finish(entry, title, (total, layers), partials)
 }
 
 impl<'a> Planner<'a> {
@@ -231,6 +264,7 @@ impl<'a> Planner<'a> {
             class,
             rows,
             graph: Graph::new(),
+            outputs: class.outputs.clone(),
             buffers: Vec::new(),
             roles: Vec::new(),
             loads: Vec::new(),
@@ -282,6 +316,7 @@ impl<'a> Planner<'a> {
             Role::Partials => ("partials_of_residuals", Element::Real),
             Role::Local => ("local", Element::Real),
             Role::Vector => ("p", Element::Real),
+            Role::Steps => ("steps", Element::Real),
         };
         self.roles.push(role);
         self.buffers.push(Buffer { name, element, written: false });
@@ -338,9 +373,20 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// ½ weight·ρ(‖r‖²) and its gradient weight·ρ′(‖r‖²)·Jᵀr.
-    fn cost_gradient(&mut self, target: Target) -> NodeId {
-        let outputs = &self.class.outputs;
+    /// An objective, and for each residual its derivative by it: the weighted sum, or the least-squares cost.
+    fn objective(&mut self, is_sum: bool) -> (NodeId, Vec<(NodeId, NodeId)>) {
+        if !is_sum {
+            return self.cost();
+        }
+        let weight = self.uniform(0);
+        let sum = self.sum(self.outputs.clone());
+        let total = self.graph.apply(Op::Mul, &[weight, sum]);
+        (total, self.outputs.iter().map(|&output| (output, weight)).list())
+    }
+
+    /// ½ weight·ρ(‖r‖²), of which the gradient is weight·ρ′(‖r‖²)·Jᵀr.
+    fn cost(&mut self) -> (NodeId, Vec<(NodeId, NodeId)>) {
+        let outputs = self.outputs.clone();
         let squares = outputs.iter().map(|&r| self.graph.apply(Op::Mul, &[r, r])).list();
         let squared_norm = self.sum(squares);
         let (weight, selector) = (self.uniform(0), self.uniform(1));
@@ -353,9 +399,7 @@ impl<'a> Planner<'a> {
         let half_weight = self.graph.apply(Op::Mul, &[half, weight]);
         let total = self.graph.apply(Op::Mul, &[half_weight, rho]);
         let scale = self.graph.apply(Op::Mul, &[weight, slope]);
-        let seeds: Vec<_> = outputs.iter().map(|&r| (r, self.graph.apply(Op::Mul, &[scale, r]))).list();
-        self.store_gradient(&seeds, target);
-        total
+        (total, outputs.iter().map(|&r| (r, self.graph.apply(Op::Mul, &[scale, r]))).list())
     }
 
     fn store_gradient(&mut self, seeds: &[(NodeId, NodeId)], target: Target) {
@@ -385,9 +429,16 @@ impl<'a> Planner<'a> {
         }
     }
 
-    fn finish(mut self, entry: Entry, title: &str, total: Option<NodeId>, partials: Vec<(u32, u32)>) -> Result<Plan> {
+    fn finish(
+        mut self,
+        entry: Entry,
+        title: &str,
+        (total, layers): (Option<NodeId>, Option<Layers>),
+        partials: Vec<(u32, u32)>,
+    ) -> Result<Plan> {
         // What is kept, in one list, so that the nodes can be renumbered together.
         let mut kept: Vec<NodeId> = self.stores.iter().map(|store| store.node).chain(total).list();
+        kept.extend(layers.map(|layers| layers.second));
         for call in &self.calls {
             kept.push(call.selector);
             kept.extend(&call.arguments);
@@ -399,6 +450,7 @@ impl<'a> Planner<'a> {
             store.node = next();
         }
         let total = total.map(|_| next());
+        let layers = layers.map(|layers| Layers { second: next(), ..layers });
         for call in &mut self.calls {
             call.selector = next();
             call.arguments = call.arguments.iter().map(|_| next()).list();
@@ -408,8 +460,10 @@ impl<'a> Planner<'a> {
         }
         let what = match entry {
             Entry::Values => "Residuals",
-            Entry::SumGradient => "Weighted sum of the residuals and its gradient",
-            Entry::CostGradient => "Least-squares cost and its gradient",
+            Entry::SumGradient | Entry::SumDescent => "Weighted sum of the residuals and its gradient",
+            Entry::CostGradient | Entry::CostDescent => "Least-squares cost and its gradient",
+            Entry::SumLine => "Weighted sum of the residuals and its slope along a direction",
+            Entry::CostLine => "Least-squares cost and its slope along a direction",
             Entry::SeededGradient => "Sum of the residuals, each times its seed, and its gradient",
             Entry::Jacobian => "Residuals and their partial derivatives",
             Entry::Linearise => "Least-squares cost and its Gauss-Newton model",
@@ -438,6 +492,7 @@ impl<'a> Planner<'a> {
             stores: self.stores,
             total,
             gated: entry.is_gated(),
+            layers,
         };
         Ok(Plan { kernel, roles: self.roles, partials })
     }

@@ -77,7 +77,7 @@ fn place(
 ) -> Result<usize> {
     let place = match address {
         Address::Column(column) => dispatch.column(column, instance),
-        Address::Fixed(position) => u64::from(position),
+        Address::Fixed(position) | Address::Layer(position) => u64::from(position),
         Address::Interleaved { width, component } => dispatch.interleaved(width, component, instance),
         Address::Indexed { indices, column, component } => {
             let View::Index(indices) = &views[indices as usize] else {
@@ -169,6 +169,7 @@ mod tests {
             ],
             total: Some(result),
             gated: false,
+            layers: None,
         }
     }
 

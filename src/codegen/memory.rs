@@ -71,7 +71,7 @@ impl Dispatch {
         for (buffer, address) in kernel.addresses() {
             let (buffer, farthest) = match address {
                 Address::Column(column) => (buffer, self.column(column, last)),
-                Address::Fixed(position) => (buffer, u64::from(position)),
+                Address::Fixed(position) | Address::Layer(position) => (buffer, u64::from(position)),
                 Address::Interleaved { width, component } => (buffer, self.interleaved(width, component, last)),
                 Address::Indexed { indices, column, component } => {
                     if component as usize >= views[buffer as usize].len() {

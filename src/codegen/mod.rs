@@ -40,6 +40,17 @@ pub struct Kernel {
     /// On the GPU: whether the kernel has a gate, a word of a buffer, and does nothing where that is 0. So a list of kernels can
     /// be submitted of which the device itself decides which run. On the CPU the caller decides.
     pub gated: bool,
+    /// On the GPU: that the kernel runs in layers. It then has a gate and a total.
+    pub layers: Option<Layers>,
+}
+
+/// A kernel that runs over all its instances once for each layer; what it reads at an [`Address::Layer`] makes them differ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Layers {
+    /// How many.
+    pub count: u32,
+    /// A second node to be summed. Partial sums are pairs of the total's and this one's.
+    pub second: NodeId,
 }
 
 /// One buffer of a kernel.
@@ -69,6 +80,8 @@ pub enum Address {
     Column(u32),
     /// `position`, the same for every instance.
     Fixed(u32),
+    /// `first + layer`, the same for every instance; the CPU knows one layer.
+    Layer(u32),
     /// `first + i · width + component`: instance after instance; `first` is a figure of the dispatch.
     Interleaved {
         /// Numbers an instance has.

@@ -78,7 +78,7 @@ impl Kernel {
                 Some(buffer) if buffer.element == Element::Index => Ok(()),
                 _ => Err(format!("is found by buffer {indices}, which holds no indices")),
             },
-            Address::Column(_) | Address::Fixed(_) | Address::Interleaved { .. } => Ok(()),
+            Address::Column(_) | Address::Fixed(_) | Address::Layer(_) | Address::Interleaved { .. } => Ok(()),
         }
     }
 

@@ -9,6 +9,7 @@ use std::ops::Range;
 use crate::batch::chunks::{ChunkLimits, chunk_ranges, slice_columns};
 use crate::batch::incidence::{Destination, Pass, Source, gather_passes};
 use crate::batch::least_squares::LocalTable;
+use crate::batch::line::STEPS;
 use crate::batch::plan::Target;
 use crate::batch::{Model, Rows};
 use crate::codegen::wgsl::{Dispatch, WORKGROUP_SIZE};
@@ -72,6 +73,8 @@ pub enum Memory {
     CurvatureLow,
     /// Sums of segments of the curvature.
     CurvatureScratch(u32),
+    /// Partial sums along a line, see [`Chunk::line_workgroups`].
+    LineSums,
     /// Offsets of a gather pass: chunk, pass.
     GatherOffsets(usize, usize),
     /// Entries of a gather pass.
@@ -110,6 +113,7 @@ impl Memory {
             Memory::Curvature => (23, 0, 0),
             Memory::CurvatureLow => (24, 0, 0),
             Memory::CurvatureScratch(which) => (25, which as usize, 0),
+            Memory::LineSums => (26, 0, 0),
         };
         kind << 58 | (chunk as u64) << 29 | pass as u64
     }
@@ -143,6 +147,7 @@ impl Memory {
             Memory::Curvature => ("curvature", None),
             Memory::CurvatureLow => ("errors of the curvature", None),
             Memory::CurvatureScratch(_) => ("sums of segments of the curvature", None),
+            Memory::LineSums => ("sums along a line", None),
         };
         match chunk {
             None => words.to_owned(),
@@ -166,6 +171,22 @@ pub struct Chunk {
     pub residuals: Range<u64>,
     /// Position of its figures, and of those of its passes after it, in units of [`ALIGNMENT`].
     pub figures: u64,
+}
+
+/// Workgroups a layer of a line kernel has at most: one workgroup sums what all of them bring.
+const MOST_LINE_WORKGROUPS: u64 = 512;
+
+impl Chunk {
+    /// Workgroups of the line kernels, in each layer.
+    pub fn line_workgroups(&self) -> u64 {
+        (self.range.len() as u64).div_ceil(WORKGROUP_SIZE.into()).min(MOST_LINE_WORKGROUPS)
+    }
+
+    /// Numbers of their partial sums in [`Memory::LineSums`]: a pair for each step of each workgroup, and the step of a pair follows from
+    /// its place.
+    pub fn line_sums(&self) -> u64 {
+        2 * u64::from(STEPS) * self.line_workgroups().next_multiple_of(ALIGNMENT / 8)
+    }
 }
 
 /// A gather pass without its tables.
@@ -376,6 +397,7 @@ impl Layout {
             Memory::CurvatureLow if self.normal.pairs => self.normal.curvature_len(self.num_params),
             Memory::CurvatureLow => 0,
             Memory::CurvatureScratch(which) => self.normal.scratch_len(which),
+            Memory::LineSums => self.chunks.iter().map(Chunk::line_sums).sum(),
             Memory::LocalGradient => self.local_gradient,
             Memory::Scratch(which) => self.scratch[which as usize],
             Memory::Partials => self.partials,
@@ -420,7 +442,8 @@ impl Layout {
             | Memory::ProductTotals
             | Memory::Curvature
             | Memory::CurvatureLow
-            | Memory::CurvatureScratch(_) => return None,
+            | Memory::CurvatureScratch(_)
+            | Memory::LineSums => return None,
         })
     }
 

@@ -291,7 +291,8 @@ impl<K: Kernels> Normal<'_, K> {
                 | Role::AddendValues
                 | Role::LocalGradient
                 | Role::Gradient
-                | Role::Partials => return Err(Error::internal("a kernel of the normal equations evaluates")),
+                | Role::Partials
+                | Role::Steps => return Err(Error::internal("a kernel of the normal equations evaluates")),
             });
         }
         Ok(bindings)

@@ -1,15 +1,16 @@
-//! An objective and its gradient on the device, recorded to be built into a solver's own lists. Nothing here touches a device.
+//! An objective and its gradient on the device, and the objective along a direction, recorded to be built into a solver's own lists. Nothing here touches a device.
 
 use crate::batch::Model;
 use crate::batch::incidence::{Destination, Source};
+use crate::batch::line::STEPS;
 use crate::batch::plan::{Entry, Role};
 use crate::codegen::wgsl::WORKGROUP_SIZE;
 use crate::error::{Error, Result};
 use crate::gpu::{Limits, Slice};
 
 use super::Objective;
-use super::layout::{ALIGNMENT, Layout, Memory};
-use super::normal::{Declare, Sums};
+use super::layout::{ALIGNMENT, Chunk, Layout, Memory};
+use super::normal::{Declare, Sums, gated_layout};
 use super::record::{GATHER_LAYOUT, Kernels, Program, REDUCE_LAYOUT, kernel_layout};
 
 /// Sums up to so many are left to the kernel that needs them.
@@ -21,7 +22,7 @@ pub struct Descent<'a, K> {
     pub model: &'a Model,
     /// Where it lies.
     pub layout: &'a Layout,
-    /// Its kernels, those of [`Entry::SumGradient`] or [`Entry::CostGradient`].
+    /// Its kernels, those of [`Descent::entries`].
     pub kernels: &'a K,
     /// The device's limits.
     pub limits: &'a Limits,
@@ -30,11 +31,11 @@ pub struct Descent<'a, K> {
 }
 
 impl<K: Kernels> Descent<'_, K> {
-    /// Which kernels are needed.
-    pub fn entry(objective: Objective) -> Entry {
+    /// Which kernels are needed: for a gradient, and along a line.
+    pub fn entries(objective: Objective) -> [Entry; 2] {
         match objective {
-            Objective::Sum => Entry::SumGradient,
-            Objective::LeastSquares => Entry::CostGradient,
+            Objective::Sum => [Entry::SumDescent, Entry::SumLine],
+            Objective::LeastSquares => [Entry::CostDescent, Entry::CostLine],
         }
     }
 
@@ -42,50 +43,82 @@ impl<K: Kernels> Descent<'_, K> {
     pub fn begin(&self, d: &mut dyn Declare) {
         let sums = self.memory(d, Memory::PartialSums);
         d.list().clear(sums);
+        let sums = self.memory(d, Memory::LineSums);
+        d.list().clear(sums);
+    }
+
+    /// Evaluates at several steps from a point along a direction. `steps` is a gate, and after it the steps; gives where the partial
+    /// sums stand, pairs of objective and slope for one step after the other.
+    pub fn along(&self, d: &mut dyn Declare, from: Slice, direction: Slice, steps: Slice) -> Result<Slice> {
+        let sums = self.memory(d, Memory::LineSums);
+        let mut first = 0;
+        for (number, chunk) in self.layout.chunks.iter().enumerate() {
+            let length = 4 * chunk.line_sums();
+            let part = sums.part(first, length);
+            first += length;
+            if self.takes_part(chunk) {
+                let groups = u64::from(STEPS) * chunk.line_workgroups();
+                self.run(d, number, Self::entries(self.objective)[1], [from, direction, steps, part, steps], groups)?;
+            }
+        }
+        Ok(sums)
+    }
+
+    fn takes_part(&self, chunk: &Chunk) -> bool {
+        self.model.blocks[self.model.batches[chunk.batch].block as usize].enabled
+    }
+
+    /// Runs the kernel of a chunk.
+    fn run(
+        &self,
+        d: &mut dyn Declare,
+        number: usize,
+        entry: Entry,
+        [at, direction, steps, sums, gate]: [Slice; 5],
+        groups: u64,
+    ) -> Result<()> {
+        let chunk = &self.layout.chunks[number];
+        let plan = self.kernels.plan(chunk.batch, entry)?;
+        let mut bindings = Vec::new();
+        for role in &plan.roles {
+            bindings.push(match role {
+                Role::Parameters => at,
+                Role::Indices => self.memory(d, Memory::Indices(number)),
+                Role::Data => self.memory(d, Memory::Data(number)),
+                Role::Uniforms => {
+                    let (start, length) = self.layout.uniforms[chunk.batch];
+                    self.memory(d, Memory::Uniforms).part(start, 4 * length)
+                }
+                Role::LocalGradient => self.memory(d, Memory::LocalGradient),
+                Role::Vector => direction,
+                Role::Steps => steps,
+                Role::Seeds | Role::Residuals | Role::AddendValues | Role::Gradient | Role::Partials | Role::Local => {
+                    return Err(Error::internal("a gradient's kernel does something else"));
+                }
+            });
+        }
+        bindings.extend([sums, gate, self.figures(d, chunk.figures)]);
+        let program = Program::Kernel(self.kernels.number(chunk.batch), entry);
+        let pipeline = d.program(program, entry.name(), &kernel_layout(plan));
+        d.list().dispatch(pipeline, &bindings, self.limits.split_workgroups(groups)?);
+        Ok(())
     }
 
     /// Evaluates at a point and adds the gradient to what stands in `gradient`; gives the sums of the objective.
-    pub fn evaluate(&self, d: &mut dyn Declare, at: Slice, gradient: Slice) -> Result<Sums> {
-        let entry = Self::entry(self.objective);
+    pub fn evaluate(&self, d: &mut dyn Declare, at: Slice, gradient: Slice, gate: Slice) -> Result<Sums> {
         let sums = self.memory(d, Memory::PartialSums);
         for (number, chunk) in self.layout.chunks.iter().enumerate() {
-            let batch = &self.model.batches[chunk.batch];
-            if !self.model.blocks[batch.block as usize].enabled {
-                continue;
+            if self.takes_part(chunk) {
+                let groups = (chunk.range.len() as u64).div_ceil(WORKGROUP_SIZE.into());
+                let part = sums.part(4 * chunk.first_sum, 4 * groups);
+                self.run(d, number, Self::entries(self.objective)[0], [at, at, at, part, gate], groups)?;
+                self.gather(d, number, gradient, gate)?;
             }
-            let plan = self.kernels.plan(chunk.batch, entry)?;
-            let mut bindings = Vec::new();
-            for role in &plan.roles {
-                bindings.push(match role {
-                    Role::Parameters => at,
-                    Role::Indices => self.memory(d, Memory::Indices(number)),
-                    Role::Data => self.memory(d, Memory::Data(number)),
-                    Role::Uniforms => {
-                        let (start, length) = self.layout.uniforms[chunk.batch];
-                        self.memory(d, Memory::Uniforms).part(start, 4 * length)
-                    }
-                    Role::LocalGradient => self.memory(d, Memory::LocalGradient),
-                    Role::Seeds
-                    | Role::Residuals
-                    | Role::AddendValues
-                    | Role::Gradient
-                    | Role::Partials
-                    | Role::Local
-                    | Role::Vector => return Err(Error::internal("a gradient's kernel does something else")),
-                });
-            }
-            let groups = (chunk.range.len() as u64).div_ceil(WORKGROUP_SIZE.into());
-            bindings.push(sums.part(4 * chunk.first_sum, 4 * groups));
-            bindings.push(self.figures(d, chunk.figures));
-            let program = Program::Kernel(self.kernels.number(chunk.batch), entry);
-            let pipeline = d.program(program, entry.name(), &kernel_layout(plan));
-            d.list().dispatch(pipeline, &bindings, self.limits.split_workgroups(groups)?);
-            self.gather(d, number, gradient)?;
         }
         self.sums(d)
     }
 
-    fn gather(&self, d: &mut dyn Declare, number: usize, gradient: Slice) -> Result<()> {
+    fn gather(&self, d: &mut dyn Declare, number: usize, gradient: Slice, gate: Slice) -> Result<()> {
         let chunk = &self.layout.chunks[number];
         for (position, pass) in chunk.passes.iter().enumerate() {
             let bindings = [
@@ -100,9 +133,10 @@ impl<K: Kernels> Descent<'_, K> {
                     Destination::Gradient => gradient,
                     Destination::Scratch(which) => self.memory(d, Memory::Scratch(which)),
                 },
+                gate,
                 self.figures(d, chunk.figures + 1 + position as u64),
             ];
-            let pipeline = d.program(Program::Gather, "gather", &GATHER_LAYOUT);
+            let pipeline = d.program(Program::GatedGather, "gather", &gated_layout(&GATHER_LAYOUT));
             d.list().dispatch(pipeline, &bindings, self.limits.split_workgroups(pass.workgroups.into())?);
         }
         Ok(())

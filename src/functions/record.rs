@@ -234,7 +234,7 @@ impl<'a, K: Kernels> Recorder<'a, K> {
             Role::LocalGradient => self.whole(Memory::LocalGradient),
             Role::Gradient => self.whole(Memory::Gradient),
             Role::Partials => self.whole(Memory::Partials),
-            Role::Local | Role::Vector => return Err(Error::internal("a kernel of least squares is evaluated")),
+            Role::Local | Role::Vector | Role::Steps => return Err(Error::internal("a solver's kernel is evaluated")),
         })
     }
 

@@ -293,6 +293,15 @@ fn recordings_keep_to_small_limits_and_run_every_instance_once() {
         ] {
             assert!(sums.count <= 1024 && u64::from(sums.count * sums.width) * 4 <= sums.slice.size);
         }
+        for objective in [Objective::Sum, Objective::LeastSquares] {
+            let descent =
+                objective::Descent { model: &model, layout: &layout, kernels: &plans, limits: &limits, objective };
+            let sums = descent.evaluate(&mut list, x, g, gate).unwrap();
+            assert!(sums.count <= 1024 && u64::from(sums.count * sums.width) * 4 <= sums.slice.size);
+            let steps = list.list.buffer("steps", 16);
+            let steps = list.list.whole(steps);
+            descent.along(&mut list, x, p, steps).unwrap();
+        }
         let plan = Plan::new(&list.list, &limits).unwrap();
         assert!(
             matches!(plan.steps.as_slice(), [Step::Submit(parts)] if matches!(parts.as_slice(), [Encoded::Pass(_)]))

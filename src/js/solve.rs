@@ -10,8 +10,8 @@ use crate::functions::{Engine, Functions, Objective};
 use crate::list::Listed;
 use crate::solve::device::minimise_on_device;
 use crate::solve::{
-    IterationSummary, LbfgsOptions, LevenbergMarquardtOptions, Listener, Report, Solution, SolveOptions, Termination,
-    arithmetic_of, minimise, minimise_least_squares, take_over,
+    IterationSummary, LbfgsOptions, LevenbergMarquardtOptions, Listener, Report, Solution, SolveOptions, Stagnation,
+    Termination, arithmetic_of, minimise, minimise_least_squares, take_over,
 };
 
 use super::functions::RawFunctions;
@@ -153,12 +153,15 @@ async fn solve_levenberg_marquardt(
     let addends = functions.model().batches.iter().any(Batch::has_addends);
     let solution = if functions.engine().is_single_precision() && !addends {
         let read_back = read("readBack") != Some(0.0);
-        let solution = minimise_on_device(functions, &options, read_back, callbacks).await?;
         let may_go_on = read("takeOver").is_some_and(|flag| flag != 0.0);
+        let mut stagnation = Stagnation::new(callbacks, &options, may_go_on);
+        let solution = minimise_on_device(functions, &options, read_back, &mut stagnation).await?;
+        let stagnated = stagnation.is_there() && solution.summary.termination == Termination::Aborted;
         match solution.summary.termination {
             Termination::PrecisionLimit | Termination::TrustRegionCollapsed | Termination::NonFinite if may_go_on => {
-                take_over(functions, &options, callbacks, solution).await?
+                take_over(functions, &options, callbacks, solution, false).await?
             }
+            _ if stagnated => take_over(functions, &options, callbacks, solution, true).await?,
             _ => solution,
         }
     } else {

@@ -208,5 +208,6 @@ pub fn retraction_kernel(manifold: Manifold, dim: u32, bounded: bool) -> Result<
         stores: stores(RetractionBuffer::Trial, trial).into_iter().chain(stores(RetractionBuffer::Made, made)).list(),
         total: None,
         gated: true,
+        layers: None,
     })
 }

@@ -61,7 +61,7 @@ pub use covariance::covariance;
 pub use drive::{Details, Listener, Solution, arithmetic_of, minimise};
 pub use feasible::FeasibleSet;
 pub use lbfgs::{Lbfgs, Step};
-pub use levenberg_marquardt::{LevenbergMarquardt, minimise_least_squares, take_over};
+pub use levenberg_marquardt::{LevenbergMarquardt, Stagnation, minimise_least_squares, take_over};
 pub use options::{LbfgsOptions, LevenbergMarquardtOptions, SolveOptions};
 pub use rank::{Rank, rank};
 pub use report::Report;

@@ -37,6 +37,7 @@ pub fn of_ops(ops: &[Op]) -> Kernel {
         stores: (0..).zip(results).map(|(column, node)| store(1, Address::Column(column), node)).collect(),
         total: None,
         gated: false,
+        layers: None,
     }
 }
 
@@ -55,6 +56,7 @@ pub fn of_literals(op: Op, operands: &[f64]) -> Kernel {
         stores: vec![store(0, Address::Column(0), result)],
         total: None,
         gated: false,
+        layers: None,
     }
 }
 
@@ -92,6 +94,7 @@ pub fn spring() -> Kernel {
             .collect(),
         total: Some(energy),
         gated: false,
+        layers: None,
     }
 }
 
@@ -162,6 +165,7 @@ pub fn robust() -> Kernel {
         stores: vec![store(3, Address::Column(0), derivative)],
         total: Some(cost),
         gated: false,
+        layers: None,
     }
 }
 
@@ -210,6 +214,7 @@ pub fn curve() -> Kernel {
         ],
         total: None,
         gated: false,
+        layers: None,
     }
 }
 
@@ -247,5 +252,6 @@ pub fn addresses() -> Kernel {
         ],
         total: Some(sum),
         gated: false,
+        layers: None,
     }
 }

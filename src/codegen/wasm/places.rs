@@ -147,7 +147,7 @@ impl Places {
                 to.write(Instruction::I32Add);
                 lane_number
             }
-            Address::Fixed(position) => {
+            Address::Fixed(position) | Address::Layer(position) => {
                 let pointer = self.fixed(to, Figure::Word(frame::pointer(buffer)));
                 to.write(Instruction::LocalGet(pointer));
                 position
@@ -279,7 +279,7 @@ impl Places {
 fn spacing(address: Address) -> Spacing {
     match address {
         Address::Column(_) | Address::Interleaved { width: 1, .. } => Spacing::Beside,
-        Address::Fixed(_) => Spacing::Same,
+        Address::Fixed(_) | Address::Layer(_) => Spacing::Same,
         Address::Interleaved { .. } | Address::Indexed { .. } => Spacing::Apart,
     }
 }

@@ -146,6 +146,7 @@ fn kernel(graph: CheckedGraph, buffers: Vec<Buffer>, loads: Vec<Load>, stores: V
         stores,
         total: None,
         gated: false,
+        layers: None,
     }
 }
 
@@ -287,6 +288,7 @@ fn random_kernel(random: &mut Random, operations: usize, all: u32, first: u32) -
         calls,
         stores,
         gated: false,
+        layers: None,
     };
 
     let mut reals = |count: u32| Contents::Reals((0..count).map(|_| random.between((-2.0, 2.0))).collect());

@@ -160,6 +160,7 @@ impl<'a> Body<'a> {
             Address::Column(1) => "dispatch.stride + instance".to_owned(),
             Address::Column(column) => format!("{column}u * dispatch.stride + instance"),
             Address::Fixed(position) => format!("{position}u"),
+            Address::Layer(first) => offset("layer".to_owned(), first),
             Address::Interleaved { width, component } => {
                 let instance = if width == 1 { "instance".to_owned() } else { format!("instance * {width}u") };
                 offset(format!("dispatch.first + {instance}"), component)
@@ -181,6 +182,7 @@ impl<'a> Body<'a> {
         let name = self.names.fresh(match address {
             Address::Column(column) => format!("{stem}_{column}"),
             Address::Fixed(position) => format!("{stem}_at_{position}"),
+            Address::Layer(first) => format!("{stem}_from_{first}"),
             Address::Interleaved { component, .. } => format!("{stem}_{component}"),
             Address::Indexed { column, component, .. } => format!("{stem}_{column}_{component}"),
         });

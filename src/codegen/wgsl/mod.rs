@@ -1,14 +1,14 @@
 //! Kernels as WGSL: f32, one thread an instance, 64 threads a workgroup.
 //!
 //! Bind group 0 holds [`Kernel::buffers`] in their order; then, if the kernel has a total, `partials`, one partial sum a
-//! workgroup; then, if it has one, `gate`; last the uniform [`Dispatch`]. A kernel with both takes several instances a thread where
+//! workgroup, of each layer where it has layers; then, if it has one, `gate`; last the uniform [`Dispatch`]. A kernel with both takes several instances a thread where
 //! there are fewer workgroups than instances fill, so that its caller may ask for no more partial sums than are wanted. Instances are numbered along x, then y, since one dimension takes at most
 //! 65,535 workgroups. The text is meant to be read: a header, named values, one line an operation, and below the entry point
 //! those functions of `shaders/common` that it calls.
 
 use std::rc::Rc;
 
-use crate::codegen::{Element, Function, Kernel, Load, Store};
+use crate::codegen::{Element, Function, Kernel, Layers, Load, Store};
 use crate::error::{Error, Result};
 use crate::graph::NodeId;
 use crate::list::Listed;
@@ -87,6 +87,7 @@ const RESERVED: &[&str] = &[
     "width",
     "gate",
     "start",
+    "layer",
     "threads",
 ];
 
@@ -127,9 +128,15 @@ fn check(kernel: &Kernel) -> Result<()> {
                 super::Address::Indexed { indices, .. } => {
                     indices < buffers && kernel.buffers[indices as usize].element == Element::Index
                 }
-                super::Address::Column(_) | super::Address::Fixed(_) | super::Address::Interleaved { .. } => true,
+                super::Address::Column(_)
+                | super::Address::Fixed(_)
+                | super::Address::Layer(_)
+                | super::Address::Interleaved { .. } => true,
             }
     };
+    if kernel.layers.is_some() && !(kernel.gated && kernel.total.is_some()) {
+        return wrong("layers are of a gated total");
+    }
     if kernel.loads.len() < kernel.graph.input_count() as usize {
         return wrong("an input of its graph has no load");
     }
@@ -181,8 +188,9 @@ fn bindings(kernel: &Kernel) -> String {
         text += &format!("@group(0) @binding({binding}) var<storage, {access}> {}: array<{element}>;\n", buffer.name);
     }
     let mut binding = kernel.buffers.len();
+    let sum = sum_type(kernel);
     if kernel.total.is_some() {
-        text += &format!("@group(0) @binding({binding}) var<storage, read_write> partials: array<f32>;\n");
+        text += &format!("@group(0) @binding({binding}) var<storage, read_write> partials: array<{sum}>;\n");
         binding += 1;
     }
     if kernel.gated {
@@ -191,9 +199,14 @@ fn bindings(kernel: &Kernel) -> String {
     }
     text += &format!("@group(0) @binding({binding}) var<uniform> dispatch: Dispatch;\n");
     if kernel.total.is_some() {
-        text += &format!("\nvar<workgroup> sums: array<f32, {WORKGROUP_SIZE}>;\n");
+        text += &format!("\nvar<workgroup> sums: array<{sum}, {WORKGROUP_SIZE}>;\n");
     }
     text
+}
+
+/// The type of a partial sum.
+fn sum_type(kernel: &Kernel) -> &'static str {
+    if kernel.layers.is_some() { "vec2<f32>" } else { "f32" }
 }
 
 fn entry_point(kernel: &Kernel, imports: &mut Imports) -> String {
@@ -220,7 +233,14 @@ fn {name}(
         }
         Some(total) if kernel.gated => {
             text = text.replace("let instance = ", "let start = ");
-            text += "    var total = 0.0;\n    let threads = workgroups.x * workgroups.y * 64u;\n";
+            let mut groups = "workgroups.x * workgroups.y".to_owned();
+            if let Some(Layers { count, .. }) = kernel.layers {
+                // Layers of one workgroup's instances follow one another.
+                text = text.replace("= group *", &format!("= group / {count}u *"));
+                text += &format!("    let layer = group % {count}u;\n");
+                groups += &format!(" / {count}u");
+            }
+            text += &format!("    var total = {}();\n    let threads = {groups} * 64u;\n", sum_type(kernel));
             text += "    for (var instance = start; instance < dispatch.count; instance += threads) {\n";
             text += &instance_code(kernel, Some(total), imports, 2).replace("        total = ", "        total += ");
             text += &TREE_SUM.replace("instance < dispatch.count", "start < dispatch.count");
@@ -261,7 +281,13 @@ fn instance_code(kernel: &Kernel, total: Option<NodeId>, imports: &mut Imports, 
         .chain(kernel.buffers.iter().map(|buffer| buffer.name))
         .chain(kernel.calls.iter().map(|call| call.function.name));
     let names = Names::with_reserved(reserved);
-    let roots: Vec<NodeId> = kernel.stores.iter().map(|store| store.node).chain(total).list();
+    let roots: Vec<NodeId> = kernel
+        .stores
+        .iter()
+        .map(|store| store.node)
+        .chain(total)
+        .chain(kernel.layers.map(|layers| layers.second))
+        .list();
     let mut body = Body::new(kernel.graph.graph(), Inputs::Loads(kernel), imports, names, indent, &roots);
     if stores_overwrite_loads(kernel) {
         for root in &roots {
@@ -274,7 +300,10 @@ fn instance_code(kernel: &Kernel, total: Option<NodeId>, imports: &mut Imports, 
         body.line(&format!("{place} = {value};"));
     }
     if let Some(total) = total {
-        let value = body.require(total);
+        let mut value = body.require(total);
+        if let Some(Layers { second, .. }) = kernel.layers {
+            value = format!("vec2<f32>({value}, {})", body.require(second));
+        }
         body.line(&format!("total = {value};"));
     }
     body.finish()

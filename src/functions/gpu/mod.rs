@@ -155,7 +155,9 @@ impl GpuEngine {
 
     /// Makes ready for recordings of [`Descent`]: kernels planned, tables and weights on the device as the model has them.
     pub async fn refresh_objective(&mut self, model: &Model, objective: Objective) -> Result<()> {
-        self.plans.make(model, Descent::<Plans>::entry(objective))?;
+        for entry in Descent::<Plans>::entries(objective) {
+            self.plans.make(model, entry)?;
+        }
         self.upload_tables(model).await
     }
 

@@ -2,6 +2,7 @@
 
 use super::shaders::{Figures, Kernel};
 use super::state::{self, Places};
+use crate::batch::line::STEPS;
 use crate::error::Result;
 use crate::functions::layout::{ALIGNMENT, Memory};
 use crate::functions::normal::{Declare, Sums};
@@ -50,7 +51,7 @@ pub enum Program {
 }
 
 /// The sizes of a run.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
     /// Parameters.
     pub count: u32,
@@ -175,8 +176,13 @@ impl Writer {
             [Place::State, Place::Point, Place::Vectors, Place::Limits, Place::History, Place::Partials]
                 .map(|place| self.place(place));
         let groups = self.shape.groups();
+        let direction = vectors.part(4 * state::DIRECTION as u64 * self.shape.stride(), numbers);
+        let line = state.part(4 * state::LINE as u64, 4 * u64::from(1 + STEPS));
+        let sums = descent.along(self, point, direction, line)?;
+        self.run(Kernel::Walk, &[state, sums], [1, 1]);
         self.run(Kernel::Place, &[state, point, vectors, limits, partials, trial, gradient], [groups, 1]);
-        let sums = descent.evaluate(self, trial, gradient)?;
+        let gate = state.part(4 * state::EVALUATES as u64, 4);
+        let sums = descent.evaluate(self, trial, gradient, gate)?;
         let bindings = [state, point, vectors, limits, trial, gradient, history, partials];
         self.run(Kernel::Measure, &bindings, [groups, 1 + self.shape.capacity]);
         self.run(Kernel::Decide, &[state, partials, sums.slice], [1, 1]);

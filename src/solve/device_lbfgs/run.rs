@@ -1,5 +1,6 @@
 //! The host's part of a run on the device: buffers, batches of rounds, and what is told of them.
 
+use std::any::Any;
 use std::collections::VecDeque;
 
 use super::record::{self, Place, Program, Segment, Shape};
@@ -58,7 +59,13 @@ pub async fn minimise(
     if [Place::Vectors, Place::Limits, Place::History].into_iter().any(|place| shape.bytes(place) > most) {
         return Ok(None);
     }
-    let run = match Run::prepare(engine, model, shape, options).await {
+    engine.refresh_objective(model, options.objective).await?;
+    let kept = engine.kept().take().and_then(|kept| kept.downcast::<Run>().ok());
+    let run = match kept.filter(|run| (run.shape, run.objective) == (shape, options.objective)) {
+        Some(run) => Ok(run),
+        None => Run::prepare(engine, model, shape, options.objective).await.map(Box::new),
+    };
+    let run = match run {
         Err(error) if error.code == ErrorCode::OutOfMemory => return Ok(None),
         other => other?,
     };
@@ -68,12 +75,15 @@ pub async fn minimise(
     if told.has_lowest() && !told.stays() {
         run.return_to_lowest(engine).await?;
     }
+    let run: Box<dyn Any> = run;
+    *engine.kept() = Some(run);
     Ok(Some(told.summary()))
 }
 
-/// The buffers and bound lists of a run.
+/// The buffers and bound lists of a run. They stay for the next one of the same shape.
 struct Run {
     shape: Shape,
+    objective: Objective,
     buffers: Vec<(Place, Buffer)>,
     begin: Prepared,
     round: Prepared,
@@ -82,9 +92,8 @@ struct Run {
 }
 
 impl Run {
-    async fn prepare(engine: &mut GpuEngine, model: &Model, shape: Shape, options: &LbfgsOptions) -> Result<Run> {
-        engine.refresh_objective(model, options.objective).await?;
-        let recording = record::record(&engine.descent(model, options.objective), shape)?;
+    async fn prepare(engine: &mut GpuEngine, model: &Model, shape: Shape, objective: Objective) -> Result<Run> {
+        let recording = record::record(&engine.descent(model, objective), shape)?;
         let own = [Place::State, Place::Vectors, Place::Limits, Place::History, Place::Partials, Place::Figures];
         let requests: Vec<BufferRequest> = own
             .iter()
@@ -103,7 +112,7 @@ impl Run {
         let begin = bind(engine, model, shape, &mut buffers, &begin).await?;
         let round = bind(engine, model, shape, &mut buffers, &round).await?;
         let read = (bind(engine, model, shape, &mut buffers, &read).await?, state);
-        Ok(Run { shape, buffers, begin, round, read, figures: figures.words().to_vec() })
+        Ok(Run { shape, objective, buffers, begin, round, read, figures: figures.words().to_vec() })
     }
 
     fn buffer(&self, place: Place) -> Result<&Buffer> {
@@ -143,7 +152,9 @@ impl Run {
             // The start takes a round, too, and some iterations take two. What may be over is not added to before it is known.
             let most = told.options.solve.max_iterations;
             let left = most.saturating_add(most / 4 + 1).saturating_sub(submitted);
-            let wanted = !told.is_over() && (left > 0 || waiting.is_empty());
+            // Whoever stops it beforehand still learns what the start costs.
+            let unknown = told.history.is_empty() && waiting.is_empty() && submitted == 0;
+            let wanted = unknown || !told.is_over() && (left > 0 || waiting.is_empty());
             if wanted && waiting.len() < IN_FLIGHT {
                 let rounds = schedule.next(left);
                 let mut pieces = vec![&self.begin];

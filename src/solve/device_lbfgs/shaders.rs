@@ -10,6 +10,8 @@ use crate::solve::{descent_rule, line_rule};
 /// A kernel of L-BFGS.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kernel {
+    /// What several steps along the direction lead to.
+    Walk,
     /// A trial point.
     Place,
     /// What is to be known of it.
@@ -22,11 +24,12 @@ pub enum Kernel {
 
 impl Kernel {
     /// All of them.
-    pub const ALL: [Kernel; 4] = [Kernel::Place, Kernel::Measure, Kernel::Decide, Kernel::Advance];
+    pub const ALL: [Kernel; 5] = [Kernel::Walk, Kernel::Place, Kernel::Measure, Kernel::Decide, Kernel::Advance];
 
     /// Entry point.
     pub fn name(self) -> &'static str {
         match self {
+            Kernel::Walk => "walk",
             Kernel::Place => "place",
             Kernel::Measure => "measure",
             Kernel::Decide => "decide",
@@ -37,6 +40,7 @@ impl Kernel {
     /// Which of its bindings are written, in their order; the uniform comes last.
     fn written(self) -> &'static [bool] {
         match self {
+            Kernel::Walk => &[true, false],
             Kernel::Place => &[true, false, true, false, false, true, true],
             Kernel::Measure => &[false, false, false, false, false, false, false, true],
             Kernel::Decide => &[true, false, false],
@@ -52,31 +56,27 @@ impl Kernel {
 
     /// The text, for a history as long as `places` has it.
     pub fn wgsl(self, places: Places) -> String {
-        let (source, coordinates, rules) = match self {
-            Kernel::Place => {
-                let rules = vec![descent_rule::descends()];
-                (shader!("../../../shaders/limited_memory/place.wgsl"), true, rules)
-            }
-            Kernel::Measure => (shader!("../../../shaders/limited_memory/measure.wgsl"), true, vec![]),
+        let (source, mut rules) = match self {
+            Kernel::Walk => (shader!("../../../shaders/limited_memory/walk.wgsl"), vec![]),
+            Kernel::Place => (shader!("../../../shaders/limited_memory/place.wgsl"), vec![descent_rule::descends()]),
+            Kernel::Measure => (shader!("../../../shaders/limited_memory/measure.wgsl"), vec![]),
             Kernel::Decide => {
-                let rules = vec![
-                    line_rule::verdict(),
-                    line_rule::bracket(),
-                    line_rule::doubt(),
-                    line_rule::outcome(),
-                    descent_rule::progress(),
-                    descent_rule::ending(),
-                    descent_rule::pair(),
-                ];
-                (shader!("../../../shaders/limited_memory/decide.wgsl"), false, rules)
+                let rules = vec![descent_rule::progress(), descent_rule::ending(), descent_rule::pair()];
+                (shader!("../../../shaders/limited_memory/decide.wgsl"), rules)
             }
-            Kernel::Advance => (shader!("../../../shaders/limited_memory/advance.wgsl"), true, vec![]),
+            Kernel::Advance => (shader!("../../../shaders/limited_memory/advance.wgsl"), vec![]),
+        };
+        let part = match self {
+            Kernel::Place | Kernel::Measure | Kernel::Advance => {
+                shader!("../../../shaders/limited_memory/coordinates.wgsl")
+            }
+            Kernel::Walk | Kernel::Decide => {
+                rules.extend([line_rule::verdict(), line_rule::bracket(), line_rule::doubt(), line_rule::outcome()]);
+                shader!("../../../shaders/limited_memory/search.wgsl")
+            }
         };
         let rules: Vec<_> = rules.iter().map(std::rc::Rc::as_ref).list();
-        let mut text = compose_with(source, &rules);
-        if coordinates {
-            text += shader!("../../../shaders/limited_memory/coordinates.wgsl");
-        }
+        let mut text = compose_with(source, &rules) + part;
         text += &Figures::declaration();
         text + &places.declarations()
     }

@@ -5,6 +5,7 @@
 
 use std::fmt::Write;
 
+use crate::batch::line;
 use crate::solve::arithmetic::Arithmetic;
 use crate::solve::line_rule;
 use crate::solve::options::LbfgsOptions;
@@ -18,13 +19,13 @@ macro_rules! words {
 }
 
 words! { STATE:
-    /// [`PHASES`]
-    PHASE = 0,
+    /// The gate of what evaluates a trial point: whether there is one.
+    EVALUATES = 0,
     /// Why the run has ended: 0, a number of `descent_rule`, [`END_START`], [`END_SMALL`], or [`END_SEARCH`] plus a number of `line_rule`.
     ENDING = 1,
     /// Accepted steps; −1 before the start is evaluated.
     ITERATION = 2,
-    /// Trial points evaluated.
+    /// Trial points judged.
     EVALUATIONS = 3,
     /// The cost at the point, and the error of its rounding.
     COST = 4,
@@ -73,6 +74,12 @@ words! { STATE:
     FOUND = 39,
     /// Factor of the gradient in the next direction.
     GRADIENT_FACTOR = 40,
+    /// Whether bounds bent the way to a trial of this search.
+    CROOKED = 41,
+    /// How far the last trial was, for a step of 1.
+    REACH = 42,
+    /// [`START`], searching or [`DONE`].
+    PHASE = 43,
     // What the run was told.
     C1 = 48,
     C2 = 49,
@@ -82,8 +89,11 @@ words! { STATE:
     GRADIENT_TOLERANCE = 53,
     PARAMETER_TOLERANCE = 54,
     MAX_ITERATIONS = 55,
+    /// The gate of what evaluates several steps at once: whether any stand after it.
+    LINE = 64,
+    STEPS = 65,
     /// One record an iteration, over and over.
-    RECORDS = 64,
+    RECORDS = 128,
 }
 
 words! { COUNTS:
@@ -190,6 +200,7 @@ impl Places {
             declare(name, value);
         }
         declare("TURN", self.turn());
+        declare("MOST_STEPS", line::STEPS as usize);
         let numbers = [
             ("START", START),
             ("SEARCHING", SEARCHING),
@@ -198,6 +209,8 @@ impl Places {
             ("END_SMALL", END_SMALL),
             ("END_SEARCH", END_SEARCH),
             ("CAPACITY", self.capacity as f32),
+            ("LONG", line_rule::LONG as f32),
+            ("SHORT", line_rule::SHORT as f32),
             ("WILD", line_rule::WILD as f32),
             ("UNSEEN", line_rule::UNSEEN as f32),
             ("GO_ON", line_rule::GO_ON as f32),
@@ -218,6 +231,7 @@ impl Places {
 /// The state of a run that has not begun.
 pub fn initial(options: &LbfgsOptions, places: Places) -> Vec<f32> {
     let mut state = vec![0.0; places.words()];
+    state[EVALUATES] = 1.0;
     state[ITERATION] = -1.0;
     state[FRESH] = 1.0;
     state[STEEPEST] = 1.0;

@@ -30,7 +30,7 @@ pub mod untouched;
 
 use ending::Ending;
 use retraction::Retraction;
-pub use run::{minimise_least_squares, take_over};
+pub use run::{Stagnation, minimise_least_squares, take_over};
 use start::Start;
 
 /// What [`LevenbergMarquardt::next`] asks for or tells.

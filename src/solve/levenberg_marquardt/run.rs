@@ -158,6 +158,54 @@ fn continued(summary: &IterationSummary, before: &SolveSummary) -> IterationSumm
     }
 }
 
+/// So many accepted steps in a row, each cut short and each with little gain, are stagnation.
+const STAGNANT_STEPS: u32 = 5;
+
+/// Of the cost, what a step that is no stagnation brings.
+const LEAST_GAIN: f64 = 0.01;
+
+/// A listener that ends a solve on the device when its conjugate gradients stagnate: they run to their limit without meeting their
+/// tolerance, step after step, and the cost hardly falls.
+pub struct Stagnation<'a> {
+    listener: &'a mut dyn Listener,
+    /// The most iterations of conjugate gradients; none where they always run to it.
+    most: Option<u32>,
+    steps: u32,
+}
+
+impl<'a> Stagnation<'a> {
+    /// Watches a solve for its listener, or only listens.
+    pub fn new(listener: &'a mut dyn Listener, options: &LevenbergMarquardtOptions, watches: bool) -> Stagnation<'a> {
+        let most = (watches && options.linear_tolerance > 0.0).then_some(options.max_linear_iterations);
+        Stagnation { listener, most, steps: 0 }
+    }
+
+    /// Whether that is why the solve has ended.
+    pub fn is_there(&self) -> bool {
+        self.steps >= STAGNANT_STEPS
+    }
+}
+
+impl Listener for Stagnation<'_> {
+    fn iteration(&mut self, summary: &IterationSummary) -> bool {
+        if summary.accepted && !self.is_there() {
+            let cut = summary.linear_iterations.is_some() && summary.linear_iterations >= self.most;
+            let little = summary.cost_change < LEAST_GAIN * (summary.cost + summary.cost_change);
+            self.steps = if self.most.is_some() && cut && little { self.steps + 1 } else { 0 };
+        }
+        if self.listener.iteration(summary) {
+            // Whoever wants it to end does not want it to go on elsewhere.
+            (self.most, self.steps) = (None, 0);
+            return true;
+        }
+        self.is_there()
+    }
+
+    fn aborted(&mut self) -> bool {
+        self.listener.aborted()
+    }
+}
+
 /// Goes on in f64 where a solve on the device has ended for want of digits: `before`, whose point is the functions' current one. What
 /// was found there counts; iterations and time are those of both together.
 pub async fn take_over(
@@ -165,6 +213,7 @@ pub async fn take_over(
     options: &LevenbergMarquardtOptions,
     listener: &mut dyn Listener,
     before: Solution,
+    stagnated: bool,
 ) -> Result<Solution> {
     let mut rest = options.clone();
     rest.solve.max_iterations = options.solve.max_iterations.saturating_sub(before.summary.iterations);
@@ -173,11 +222,11 @@ pub async fn take_over(
     let mut solution = minimise_least_squares(functions, &rest, &mut listener).await?;
     let Solution { summary: of_device, details: device, .. } = before;
     let summary = &mut solution.summary;
+    let end = of_device.termination.as_str();
+    let end = if stagnated { "conjugate gradients that stagnated" } else { &format!("'{end}'") };
     summary.message = format!(
-        "The GPU ended with '{}' after {} iterations in single precision, and the CPU went on. {}",
-        of_device.termination.as_str(),
-        of_device.iterations,
-        summary.message
+        "The GPU ended with {end} after {} iterations in single precision, and the CPU went on. {}",
+        of_device.iterations, summary.message
     );
     let rest = summary.history.iter().skip(1).map(|iteration| continued(iteration, &of_device));
     summary.history = of_device.history.iter().copied().chain(rest).list();

@@ -122,6 +122,7 @@ fn group_kernel(
         stores: sums.iter().map(store).list(),
         total: None,
         gated: false,
+        layers: None,
     }
 }
 
@@ -160,5 +161,6 @@ pub fn move_kernel(template: &Template) -> Result<Kernel> {
         calls: Vec::new(),
         total: None,
         gated: false,
+        layers: None,
     })
 }

@@ -164,7 +164,7 @@ fn a_solve_that_goes_on_elsewhere_counts_as_one() {
     few.solve.max_iterations = 4;
     let mut heard = Heard::default();
     let before = block_on(minimise_least_squares(&mut functions, &few, &mut heard)).unwrap();
-    let solution = block_on(take_over(&mut functions, &options(), &mut heard, before.clone())).unwrap();
+    let solution = block_on(take_over(&mut functions, &options(), &mut heard, before.clone(), false)).unwrap();
     assert!(solution.summary.success());
     let numbers: Vec<u32> = heard.0.iter().map(|iteration| iteration.iteration).collect();
     assert_eq!(numbers, (0..=solution.summary.iterations).collect::<Vec<_>>(), "each once, in order");
@@ -194,4 +194,58 @@ fn sizes_count_what_is_free_and_takes_part() {
     assert_eq!(functions.sizes(), [size(4, 2), size(3, 1)]);
     functions.set_enabled(0, false).unwrap();
     assert_eq!(functions.sizes(), [size(4, 2), size(3, 0)]);
+}
+
+/// Hears everything, and stops at an iteration if told so.
+struct Stops(Option<u32>);
+
+impl Listener for Stops {
+    fn iteration(&mut self, summary: &IterationSummary) -> bool {
+        self.0 == Some(summary.iteration)
+    }
+
+    fn aborted(&mut self) -> bool {
+        false
+    }
+}
+
+#[test]
+fn five_steps_of_little_gain_with_conjugate_gradients_cut_short_are_stagnation() {
+    let options = LevenbergMarquardtOptions { max_linear_iterations: 100, linear_tolerance: 0.1, ..options() };
+    let all = LevenbergMarquardtOptions { linear_tolerance: 0.0, ..options.clone() };
+    let slow = |iteration: u32| IterationSummary {
+        iteration,
+        cost: 1000.0,
+        cost_change: 9.0,
+        gradient_max_norm: 1.0,
+        step_norm: 1.0,
+        accepted: true,
+        damping: None,
+        gain_ratio: None,
+        linear_iterations: Some(100),
+        step_size: None,
+        elapsed_ms: 0.0,
+    };
+    let ends = |steps: &[IterationSummary], options: &LevenbergMarquardtOptions, watches: bool, stops: Option<u32>| {
+        let mut listener = Stops(stops);
+        let mut watch = Stagnation::new(&mut listener, options, watches);
+        let stopped = steps.iter().any(|step| watch.iteration(step));
+        (stopped, watch.is_there())
+    };
+    let five: Vec<_> = (1..=5).map(slow).collect();
+    assert_eq!(ends(&five, &options, true, None), (true, true));
+    assert_eq!(ends(&five[1..], &options, true, None), (false, false), "four are too few");
+    assert_eq!(ends(&five, &options, false, None), (false, false), "nobody watches");
+    assert_eq!(ends(&five, &all, true, None), (false, false), "all iterations were asked for");
+    assert_eq!(ends(&five, &options, true, Some(5)), (true, false), "the caller's stop is no stagnation");
+    for other in
+        [IterationSummary { cost_change: 11.0, ..slow(3) }, IterationSummary { linear_iterations: Some(99), ..slow(3) }]
+    {
+        let mut steps = five.clone();
+        steps[2] = other;
+        assert_eq!(ends(&steps, &options, true, None), (false, false), "a step of use begins anew");
+    }
+    let mut refused = five.clone();
+    refused.insert(2, IterationSummary { accepted: false, ..slow(9) });
+    assert_eq!(ends(&refused, &options, true, None), (true, true), "refused steps do not count");
 }

@@ -1,0 +1,106 @@
+// The line search, for whoever judges a trial of it.
+fn put(place: u32, pair: vec2<f32>) {
+    state[place] = pair.x;
+    state[place + 1u] = pair.y;
+}
+
+fn pair_at(place: u32) -> vec2<f32> {
+    return vec2<f32>(state[place], state[place + 1u]);
+}
+
+// a - b of costs, each a number and its error.
+fn difference(a: u32, b: u32) -> f32 {
+    return sum_of_pairs(pair_at(a), -pair_at(b)).x;
+}
+
+fn end(reason: f32) {
+    state[ENDING] = reason;
+    state[PHASE] = DONE;
+    state[EVALUATES] = 0.0;
+}
+
+fn headroom() -> f32 {
+    return state[NOISE] + select(0.0, difference(LOWEST_COST, COST), state[HAS_LOWEST] != 0.0);
+}
+
+// The verdict on a finite trial.
+fn judged(rise: f32, slope: f32, predicted: f32, bent: bool) -> f32 {
+    state[FINITE] = 1.0;
+    return line_verdict(
+        rise, slope, predicted, select(0.0, 1.0, bent), state[TURNED_SLOPE], state[NOISE], headroom(), state[C1], state[C2]
+    );
+}
+
+// How the search goes on after a verdict on the trial of its step. Who is told to take the trial does so.
+fn follow(verdict: f32, rise: f32, slope: f32) -> f32 {
+    let step = state[STEP];
+    state[TRIALS] += 1.0;
+    let doubt = line_doubt(verdict, rise, slope, state[NOISE], step, state[DOUBT], state[DOUBT + 1u], state[DOUBT + 2u]);
+    state[DOUBT] = doubt.x;
+    state[DOUBT + 1u] = doubt.y;
+    state[DOUBT + 2u] = doubt.z;
+    let bracket = line_bracket(verdict, state[LOWER], state[UPPER], step);
+    state[LOWER] = bracket.x;
+    state[UPPER] = bracket.y;
+    let outcome = line_outcome(
+        verdict, rise, slope, bracket.x, bracket.y, step, state[TRIALS], state[MAX_TRIALS], state[FINITE], doubt.x,
+        state[TURNED_SLOPE], state[NOISE], headroom(), state[RESOLUTION]
+    );
+    if outcome == TAKE_TRIAL {
+        return outcome;
+    }
+    if outcome == GO_ON {
+        state[STEP] = bracket.z;
+    } else if outcome == TAKE_LOWER {
+        state[STEP] = bracket.x;
+        state[FORCED] = 1.0;
+    } else if state[COUNT] > 0.0 {
+        // From a quasi-Newton direction the gradient's is tried once.
+        forget();
+        set_out();
+    } else {
+        // An exhausted search that ended within a hundred roundings of the coordinates saw rounding and nothing else.
+        let visible = ROUNDINGS * state[RESOLUTION] * state[SIZE_NOW];
+        end(select(outcome, PRECISION, outcome == EXHAUSTED && step * state[REACH] <= visible));
+        state[ENDING] += END_SEARCH;
+    }
+    return outcome;
+}
+
+// Offers the next step and those that may follow it to be evaluated at once, unless what is asked of them takes a trial of its own:
+// whether bounds bend the way, or whether a step is too short to be seen, which none is that moves the point by some roundings.
+fn offer(last: f32) {
+    let straight = state[CROOKED] == 0.0 && (dispatch.limited == 0u || state[UPPER] > 0.0);
+    let visible = state[STEP] * state[REACH] > 4.0 * state[RESOLUTION] * state[SIZE_NOW];
+    state[LINE] = select(0.0, 1.0, straight && visible);
+    // The steps are numbered as the nodes of a heap: the digits below the first say what the verdicts before it are.
+    let above = select(LONG, WILD, last == WILD);
+    for (var k = 0u; k < MOST_STEPS; k++) {
+        var bracket = vec3<f32>(state[LOWER], state[UPPER], state[STEP]);
+        for (var digit = firstLeadingBit(k + 1u); digit > 0u; digit--) {
+            let verdict = select(above, SHORT, ((k + 1u) >> (digit - 1u) & 1u) != 0u);
+            bracket = line_bracket(verdict, bracket.x, bracket.y, bracket.z);
+        }
+        state[STEPS + k] = bracket.z;
+    }
+}
+
+fn forget() {
+    state[COUNT] = 0.0;
+    state[NEXT] = 0.0;
+    state[STEEPEST] = 1.0;
+}
+
+fn set_out() {
+    state[FRESH] = 1.0;
+    state[FORCED] = 0.0;
+    state[STEP] = 1.0;
+    state[LOWER] = 0.0;
+    state[UPPER] = 0.0;
+    state[TRIALS] = 0.0;
+    state[FINITE] = 0.0;
+    state[CROOKED] = 0.0;
+    state[DOUBT] = 0.0;
+    state[DOUBT + 1u] = 0.0;
+    state[DOUBT + 2u] = 0.0;
+}
