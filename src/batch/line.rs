@@ -104,7 +104,7 @@ mod tests {
                 Role::Uniforms => View::Read(&uniforms),
                 other => panic!("{other:?}"),
             })
-            .collect();
+            .list();
         let mut kernel = plan.kernel.clone();
         kernel.total = Some(node);
         interpret::run(&kernel, &mut views, &Dispatch { instances: 0..1, stride: 1, first: 0 }).unwrap()

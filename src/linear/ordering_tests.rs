@@ -52,7 +52,8 @@ impl Below {
         let (mut order, mut place) = (vec![0u32; count], vec![0u32; count]);
         let mut memory = MemBuffer::new(amd::order_scratch::<u32>(count, self.rows.len()));
         let pattern = SymbolicSparseColMatRef::new_checked(count, count, &self.offsets, None, &self.rows);
-        amd::order(&mut order, &mut place, pattern, amd::Control::default(), MemStack::new(&mut memory)).unwrap();
+        amd::order(&mut order, &mut place, pattern, amd::Control::default(), MemStack::new(&mut memory))
+            .expect("there is memory for so few columns");
         order
     }
 }
