@@ -54,7 +54,7 @@ impl Planner<'_> {
     }
 }
 
-#[cfg(all(test, not(target_arch = "wasm32")))]
+#[cfg(test)]
 mod tests {
     use super::*;
     use crate::batch::plan::{Entry, Plan, Target, plan};

@@ -143,6 +143,6 @@ test('kernels() can be read during a call, and setData before the first call of 
     functions.dispose();
     return [texts, [first, second, third, fourth]];
   });
-  assert.equal(texts, 9);
+  assert.equal(texts, 13);
   assert.deepEqual(values, [[5, 5, 5], [4, 5, 6], [-5, -14, -23], [3, 3, 3]]);
 });
