@@ -296,7 +296,7 @@ fn quaternions(count: u32) -> (Model, Vec<f64>) {
         }
     }
     let x = (0..count).flat_map(|_| [1.0, 0.0, 0.0, 0.0]).collect();
-    let indices = (0..count).map(|block| block).collect();
+    let indices = (0..count).collect();
     (model(4, count, Manifold::UnitQuaternion, vec![0], indices, columns.concat(), tape), x)
 }
 

@@ -61,7 +61,9 @@ mod tests {
     use crate::batch::tests::Recorder;
     use crate::batch::{Batch, group_tape};
     use crate::codegen::interpret;
-    use crate::codegen::{Dispatch, View, wgsl};
+    #[cfg(not(target_arch = "wasm32"))]
+    use crate::codegen::wgsl;
+    use crate::codegen::{Dispatch, View};
 
     /// One instance of a² b and of a − b.
     fn batch() -> Batch {
@@ -142,6 +144,7 @@ mod tests {
         assert_eq!(slope, 0.0, "and not 0 times the root's infinite slope");
     }
 
+    #[cfg(not(target_arch = "wasm32"))]
     #[test]
     fn a_layer_is_a_workgroup_beside_those_of_the_same_instances() {
         let batch = batch();
