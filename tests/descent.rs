@@ -247,10 +247,16 @@ async fn long_searches_try_the_same_steps_on_both_engines() {
     let cases = [(springs(100), chain.as_slice(), 0.02, 2.0), (logarithms(2), far.as_slice(), 0.9, 1.5)];
     for (model, start, c2, trials) in cases {
         let mut found = Vec::new();
-        for mut functions in both(model, start).await {
+        let context = context().await;
+        let cpu = Functions::new(model.clone(), Engine::Cpu(CpuEngine::new()), start.to_vec()).unwrap();
+        for mut functions in [on_gpu(&context, model, start).await, cpu] {
             let mut options = options(&functions, 6, 0.0);
             options.c2 = c2;
+            let before = context.stats().readbacks;
             let summary = solved(&mut functions, &options).await.summary;
+            // The first three batches have 12 rounds. Were each trial one, 21 of them would take six batches.
+            let readbacks = context.stats().readbacks - before;
+            assert!(readbacks <= 4, "{readbacks}: three batches, and the point");
             let steps: Vec<_> = summary.history.iter().map(|iteration| iteration.step_size).collect();
             found.push((steps, summary.function_evaluations));
         }
