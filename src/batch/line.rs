@@ -54,7 +54,8 @@ impl Planner<'_> {
     }
 }
 
-#[cfg(all(test, not(target_arch = "wasm32")))]
+#[cfg(test)]
+#[cfg(not(target_arch = "wasm32"))]
 mod tests {
     use super::*;
     use crate::batch::plan::{Entry, Plan, Target, plan};
