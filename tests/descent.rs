@@ -254,9 +254,9 @@ async fn long_searches_try_the_same_steps_on_both_engines() {
             options.c2 = c2;
             let before = context.stats().readbacks;
             let summary = solved(&mut functions, &options).await.summary;
-            // The first three batches have 12 rounds. Were each trial one, 21 of them would take six batches.
+            // Batches of 3, 5, 4, 4, … rounds: were each of the 21 trials a round, there would be six, and the point.
             let readbacks = context.stats().readbacks - before;
-            assert!(readbacks <= 4, "{readbacks}: three batches, and the point");
+            assert!(readbacks <= 5, "{readbacks}");
             let steps: Vec<_> = summary.history.iter().map(|iteration| iteration.step_size).collect();
             found.push((steps, summary.function_evaluations));
         }
