@@ -247,10 +247,16 @@ async fn long_searches_try_the_same_steps_on_both_engines() {
     let cases = [(springs(100), chain.as_slice(), 0.02, 2.0), (logarithms(2), far.as_slice(), 0.9, 1.5)];
     for (model, start, c2, trials) in cases {
         let mut found = Vec::new();
-        for mut functions in both(model, start).await {
+        let context = context().await;
+        let cpu = Functions::new(model.clone(), Engine::Cpu(CpuEngine::new()), start.to_vec()).unwrap();
+        for mut functions in [on_gpu(&context, model, start).await, cpu] {
             let mut options = options(&functions, 6, 0.0);
             options.c2 = c2;
+            let before = context.stats().readbacks;
             let summary = solved(&mut functions, &options).await.summary;
+            // Batches of 3, 5, 4, 4, … rounds: were each of the 21 trials a round, there would be six, and the point.
+            let readbacks = context.stats().readbacks - before;
+            assert!(readbacks <= 5, "{readbacks}");
             let steps: Vec<_> = summary.history.iter().map(|iteration| iteration.step_size).collect();
             found.push((steps, summary.function_evaluations));
         }

@@ -55,6 +55,7 @@ impl Planner<'_> {
 }
 
 #[cfg(test)]
+#[cfg(not(target_arch = "wasm32"))]
 mod tests {
     use super::*;
     use crate::batch::plan::{Entry, Plan, Target, plan};
