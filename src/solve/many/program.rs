@@ -58,6 +58,7 @@ pub fn program(template: &Template, layout: &Layout) -> Result<Program> {
     writer.bounds();
     writer.norms();
     writer.damped_step();
+    writer.program.push(&writer.text);
     limit("operations", writer.written, MOST_OPERATIONS)?;
     let operations = writer.operations;
     Ok(Program { wgsl: writer.program.finish(), operations })
@@ -67,6 +68,8 @@ struct Writer<'a> {
     template: &'a Template,
     layout: &'a Layout,
     program: ProgramText,
+    /// What follows there.
+    text: String,
     /// Operations of an iteration.
     operations: u64,
     /// Operations in the text.
@@ -97,12 +100,8 @@ impl<'a> Writer<'a> {
                 pairs.push([row, column, 0]);
             }
         }
-        let program = ProgramText::new();
-        Writer { template, layout, program, operations: 0, written: 0, parameters, moving, free, pairs }
-    }
-
-    fn push(&mut self, text: &str) {
-        self.program.push(text);
+        let (program, text) = (ProgramText::new(), String::new());
+        Writer { template, layout, program, text, operations: 0, written: 0, parameters, moving, free, pairs }
     }
 
     fn constants(&mut self) {
@@ -110,31 +109,29 @@ impl<'a> Writer<'a> {
         let numbers =
             [code(Termination::NonFinite), code(Termination::MaxIterations), self.template.residuals() as usize];
         let pattern = "\nconst NON_FINITE = $0.0;\nconst MAX_ITERATIONS = $1.0;\nconst RESIDUALS = $2.0;\n";
-        self.push(&filled(pattern, &numbers));
+        self.program.push(&filled(pattern, &numbers));
     }
 
     fn structures(&mut self) {
-        let mut text = "\nstruct Parameters {\n".to_owned();
-        each(&mut text, "    p$0: f32,\n", &self.parameters, "");
-        text += "}\n\nstruct Step {\n";
-        each(&mut text, "    d$0: f32,\n", &self.free, "");
-        text += "}\n\nstruct Normal {\n    cost: vec2<f32>,\n";
-        each(&mut text, "    g$0: vec2<f32>,\n", &self.free, "");
-        each(&mut text, "    h$0_$1: f32,\n", &self.pairs, "");
-        text += "}\n\nstruct Moved {\n    trial: Parameters,\n    made: Step,\n}\n\n\
+        self.text += "\nstruct Parameters {\n";
+        each(&mut self.text, "    p$0: f32,\n", &self.parameters, "");
+        self.text += "}\n\nstruct Step {\n";
+        each(&mut self.text, "    d$0: f32,\n", &self.free, "");
+        self.text += "}\n\nstruct Normal {\n    cost: vec2<f32>,\n";
+        each(&mut self.text, "    g$0: vec2<f32>,\n", &self.free, "");
+        each(&mut self.text, "    h$0_$1: f32,\n", &self.pairs, "");
+        self.text += "}\n\nstruct Moved {\n    trial: Parameters,\n    made: Step,\n}\n\n\
                  struct Solved {\n    step: Step,\n    sound: bool,\n}\n";
-        self.push(&text);
     }
 
     /// Loads and stores of the parameters; only those that move are stored.
     fn parameters(&mut self) {
-        let mut text =
-            "\nfn load_parameters(problem: u32) -> Parameters {\n    return Parameters(\n        ".to_owned();
+        self.text += "\nfn load_parameters(problem: u32) -> Parameters {\n    return Parameters(\n        ";
         let load = "parameters[$0u * dispatch.stride + problem]";
-        each(&mut text, load, &self.parameters, ",\n        ");
-        text += ",\n    );\n}\n\nfn store_parameters(problem: u32, x: Parameters) {\n";
-        each(&mut text, &["    ", load, " = x.p$0;\n"].concat(), &self.moving, "");
-        self.push(&(text + "}\n"));
+        each(&mut self.text, load, &self.parameters, ",\n        ");
+        self.text += ",\n    );\n}\n\nfn store_parameters(problem: u32, x: Parameters) {\n";
+        each(&mut self.text, &["    ", load, " = x.p$0;\n"].concat(), &self.moving, "");
+        self.text += "}\n";
     }
 
     /// What the inputs of a group's terms are, inside its loop over `i`.
@@ -166,16 +163,17 @@ impl<'a> Writer<'a> {
     }
 
     /// Begins the loop over a group's instances with the code of one.
-    fn begin_group(&mut self, text: &mut String, group: &Group, code: &str) {
+    fn begin_group(&mut self, group: &Group, code: &str) {
         let batch = &self.template.model.batches[group.batch];
         let comment = comment(&self.template.model.blocks[batch.block as usize].name);
         let header = filled("    for (var i = 0u; i < $0u; i++) {\n", &[group.instances.len()]);
-        *text += &["    ", &comment, "\n", &header, code].concat();
+        for part in ["    ", &comment, "\n", &header, code] {
+            self.text += part;
+        }
     }
 
     fn linearise(&mut self) -> Result<()> {
-        let mut text =
-            "\nfn linearise(problem: u32, x: Parameters) -> Normal {\n    var normal = Normal();\n".to_owned();
+        self.text += "\nfn linearise(problem: u32, x: Parameters) -> Normal {\n    var normal = Normal();\n";
         let template = self.template;
         for (group, layout) in template.groups.iter().zip(&self.layout.groups) {
             let terms = normal_terms(template, group)?;
@@ -194,25 +192,23 @@ impl<'a> Writer<'a> {
             let bindings = self.bindings(layout, &terms.inputs);
             let taken = ["x", "problem", "normal", "i"];
             let (code, texts) = self.program.straight_line(terms.graph.graph(), &bindings, &nodes, &taken, 2);
-            self.begin_group(&mut text, group, &code);
+            self.begin_group(group, &code);
             for ((before, after, numbers), addend) in sums.iter().zip(&texts) {
-                fill(&mut text, before, numbers);
-                text += addend;
-                text += after;
+                fill(&mut self.text, before, numbers);
+                self.text += addend;
+                self.text += after;
             }
-            text += "    }\n";
+            self.text += "    }\n";
         }
         let whole = "    normal.g$0 = vec2<f32>(normal.g$0.x + normal.g$0.y, 0.0);\n";
-        each(&mut text, whole, &self.free, "");
-        text += "    normal.cost = vec2<f32>(normal.cost.x + normal.cost.y, 0.0);\n    return normal;\n}\n";
-        self.push(&text);
+        each(&mut self.text, whole, &self.free, "");
+        self.text += "    normal.cost = vec2<f32>(normal.cost.x + normal.cost.y, 0.0);\n    return normal;\n}\n";
         Ok(())
     }
 
     fn reduction(&mut self) -> Result<()> {
-        let mut text =
-            "\nfn reduction(problem: u32, x: Parameters, trial: Parameters) -> f32 {\n    var sum = vec2<f32>();\n"
-                .to_owned();
+        self.text +=
+            "\nfn reduction(problem: u32, x: Parameters, trial: Parameters) -> f32 {\n    var sum = vec2<f32>();\n";
         let template = self.template;
         for (group, layout) in template.groups.iter().zip(&self.layout.groups) {
             let term = reduction_term(template, group, CLOSE_SINGLE)?;
@@ -220,10 +216,10 @@ impl<'a> Writer<'a> {
             let bindings = self.bindings(layout, &term.inputs);
             let taken = ["x", "trial", "problem", "sum", "i"];
             let (code, texts) = self.program.straight_line(term.graph.graph(), &bindings, &[term.reduction], &taken, 2);
-            self.begin_group(&mut text, group, &code);
-            text += &["        sum = add_to(sum, ", &texts[0], ");\n    }\n"].concat();
+            self.begin_group(group, &code);
+            self.text += &["        sum = add_to(sum, ", &texts[0], ");\n    }\n"].concat();
         }
-        self.push(&(text + "    return sum.x + sum.y;\n}\n"));
+        self.text += "    return sum.x + sum.y;\n}\n";
         Ok(())
     }
 
@@ -250,14 +246,17 @@ impl<'a> Writer<'a> {
         let taken = ["x", "step", "trial", "made"];
         let (code, texts) = self.program.straight_line(moves.graph.graph(), &bindings, &nodes, &taken, 1);
         let (trial, made) = texts.split_at(moves.trial.len());
-        let mut text =
-            ["\nfn moved_by(x: Parameters, step: Step) -> Moved {\n", &code, "    var trial = x;\n"].concat();
+        self.text += "\nfn moved_by(x: Parameters, step: Step) -> Moved {\n";
+        self.text += &code;
+        self.text += "    var trial = x;\n";
         for ((number, _), value) in moves.trial.iter().zip(trial) {
-            fill(&mut text, "    trial.p$0 = ", &[*number as usize]);
-            text += value;
-            text += ";\n";
+            fill(&mut self.text, "    trial.p$0 = ", &[*number as usize]);
+            self.text += value;
+            self.text += ";\n";
         }
-        self.push(&[&text, "    return Moved(trial, Step(", &made.join(", "), "));\n}\n"].concat());
+        self.text += "    return Moved(trial, Step(";
+        self.text += &made.join(", ");
+        self.text += "));\n}\n";
         Ok(())
     }
 
@@ -267,19 +266,20 @@ impl<'a> Writer<'a> {
 
     /// Which coordinates are at a bound with −g pointing outward, as bits.
     fn bounds(&mut self) {
-        let mut text =
-            "\nfn frozen_coordinates(x: Parameters, normal: Normal) -> u32 {\n    var frozen = 0u;\n".to_owned();
+        self.text += "\nfn frozen_coordinates(x: Parameters, normal: Normal) -> u32 {\n    var frozen = 0u;\n";
         for coordinate in &self.free {
             let position = coordinate[0];
             if self.template.free[position].bounds.is_some() {
-                fill(&mut text, "    if (x.p$1 <= ", coordinate);
-                text += &self.bound(position, false);
-                fill(&mut text, " && normal.g$0.x > 0.0) || (x.p$1 >= ", coordinate);
-                text += &self.bound(position, true);
-                fill(&mut text, " && normal.g$0.x < 0.0) {\n        frozen |= $2u;\n    }\n", coordinate);
+                fill(&mut self.text, "    if (x.p$1 <= ", coordinate);
+                let bound = self.bound(position, false);
+                self.text += &bound;
+                fill(&mut self.text, " && normal.g$0.x > 0.0) || (x.p$1 >= ", coordinate);
+                let bound = self.bound(position, true);
+                self.text += &bound;
+                fill(&mut self.text, " && normal.g$0.x < 0.0) {\n        frozen |= $2u;\n    }\n", coordinate);
             }
         }
-        self.push(&(text + "    return frozen;\n}\n"));
+        self.text += "    return frozen;\n}\n";
     }
 
     /// The pattern of a number where a coordinate may move, and of another where it is frozen.
@@ -294,38 +294,38 @@ impl<'a> Writer<'a> {
     }
 
     fn norms(&mut self) {
-        let (free, moving) = (&self.free, &self.moving);
-        let mut text = "\nfn is_sound(normal: Normal) -> bool {\n    return is_finite(normal.cost.x)".to_owned();
-        each(&mut text, "\n        & is_finite(normal.g$0.x + normal.g$0.y)", free, "");
-        each(&mut text, "\n        & is_finite(normal.h$0_$1)", &self.pairs, "");
-        text += ";\n}\n\nfn gradient_max_norm(normal: Normal, frozen: u32) -> f32 {\n    var norm = 0.0;\n";
-        for coordinate in free {
+        self.text += "\nfn is_sound(normal: Normal) -> bool {\n    return is_finite(normal.cost.x)";
+        each(&mut self.text, "\n        & is_finite(normal.g$0.x + normal.g$0.y)", &self.free, "");
+        each(&mut self.text, "\n        & is_finite(normal.h$0_$1)", &self.pairs, "");
+        self.text += ";\n}\n\nfn gradient_max_norm(normal: Normal, frozen: u32) -> f32 {\n    var norm = 0.0;\n";
+        for coordinate in &self.free {
             let size = self.unless_frozen(coordinate[0], "abs(normal.g$0.x)", "0.0");
-            fill(&mut text, &["    norm = max(norm, ", &size, ");\n"].concat(), coordinate);
+            self.text += "    norm = max(norm, ";
+            fill(&mut self.text, &size, coordinate);
+            self.text += ");\n";
         }
-        text += "    return norm;\n}\n\nfn step_norm(made: Step) -> f32 {\n    return sqrt(";
-        each(&mut text, "made.d$0 * made.d$0", free, " + ");
-        text += ");\n}\n\nfn parameter_norm(x: Parameters) -> f32 {\n    return sqrt(";
-        each(&mut text, "x.p$0 * x.p$0", moving, " + ");
-        text += ");\n}\n\nfn scaled_size(normal: Normal, x: Parameters) -> f32 {\n    return ";
-        each(&mut text, &[&scale(), " * x.p$1 * x.p$1"].concat(), free, " + ");
-        text += ";\n}\n\nfn predicted_reduction(normal: Normal, made: Step) -> f32 {\n    var sum = 0.0;\n";
+        self.text += "    return norm;\n}\n\nfn step_norm(made: Step) -> f32 {\n    return sqrt(";
+        each(&mut self.text, "made.d$0 * made.d$0", &self.free, " + ");
+        self.text += ");\n}\n\nfn parameter_norm(x: Parameters) -> f32 {\n    return sqrt(";
+        each(&mut self.text, "x.p$0 * x.p$0", &self.moving, " + ");
+        self.text += ");\n}\n\nfn scaled_size(normal: Normal, x: Parameters) -> f32 {\n    return ";
+        each(&mut self.text, &[&scale(), " * x.p$1 * x.p$1"].concat(), &self.free, " + ");
+        self.text += ";\n}\n\nfn predicted_reduction(normal: Normal, made: Step) -> f32 {\n    var sum = 0.0;\n";
         // −δᵀg − ½δᵀHδ
-        for row in 0..free.len() {
-            fill(&mut text, "    sum += made.d$0 * (normal.g$0.x + 0.5 * (", &[row]);
-            let slope = (0..free.len()).map(|other| [row.min(other), row.max(other), other]).list();
-            each(&mut text, "normal.h$0_$1 * made.d$2", &slope, " + ");
-            text += "));\n";
+        for row in 0..self.free.len() {
+            fill(&mut self.text, "    sum += made.d$0 * (normal.g$0.x + 0.5 * (", &[row]);
+            let slope = (0..self.free.len()).map(|other| [row.min(other), row.max(other), other]).list();
+            each(&mut self.text, "normal.h$0_$1 * made.d$2", &slope, " + ");
+            self.text += "));\n";
         }
-        self.push(&(text + "    return -sum;\n}\n"));
+        self.text += "    return -sum;\n}\n";
     }
 
     /// (H + λD)δ = −g by Cholesky's factorisation LDLᵀ, without roots. A pivot that is not positive is no step.
     fn damped_step(&mut self) {
         let count = self.free.len();
-        let mut text = "\nfn damped_step(normal: Normal, damping: f32, frozen: u32) -> Solved {\n    \
-                        var sound = true;\n"
-            .to_owned();
+        self.text += "\nfn damped_step(normal: Normal, damping: f32, frozen: u32) -> Solved {\n    \
+                        var sound = true;\n";
         let damped = ["normal.h$0_$0 + damping * ", &scale()].concat();
         for pair in &self.pairs {
             let [row, column, _] = *pair;
@@ -334,7 +334,9 @@ impl<'a> Writer<'a> {
             } else {
                 self.unless_frozen(row, &damped, "1.0")
             };
-            fill(&mut text, &["    let a$0_$1 = ", &entry, ";\n"].concat(), pair);
+            fill(&mut self.text, "    let a$0_$1 = ", pair);
+            fill(&mut self.text, &entry, pair);
+            self.text += ";\n";
         }
         // Of an entry of one column, with those before it.
         let minus = |text: &mut String, pattern: &str, others: std::ops::Range<usize>, row: usize, column: usize| {
@@ -351,25 +353,26 @@ impl<'a> Writer<'a> {
         for pair in &self.pairs {
             let [row, column, _] = *pair;
             let entry = if row < column { "    let m$0_$1 = a$0_$1" } else { "    let pivot$0 = a$0_$0" };
-            fill(&mut text, entry, pair);
-            minus(&mut text, " - m$0_$2 * l$0_$1", 0..row, row, column);
+            fill(&mut self.text, entry, pair);
+            minus(&mut self.text, " - m$0_$2 * l$0_$1", 0..row, row, column);
             let end = if row < column { ";\n    let l$0_$1 = m$0_$1 * inverse$0;\n" } else { &pivot };
-            fill(&mut text, end, pair);
+            fill(&mut self.text, end, pair);
         }
         for row in 0..count {
-            let entry = ["    let y$0 = ", &self.unless_frozen(row, "-normal.g$0.x", "0.0")].concat();
-            fill(&mut text, &entry, &[row]);
-            minus(&mut text, " - l$0_$1 * y$0", 0..row, row, row);
-            text += ";\n";
+            fill(&mut self.text, "    let y$0 = ", &[row]);
+            let slope = self.unless_frozen(row, "-normal.g$0.x", "0.0");
+            fill(&mut self.text, &slope, &[row]);
+            minus(&mut self.text, " - l$0_$1 * y$0", 0..row, row, row);
+            self.text += ";\n";
         }
         for row in (0..count).rev() {
-            fill(&mut text, "    let d$0 = y$0 * inverse$0", &[row]);
-            minus(&mut text, " - l$1_$0 * d$0", row + 1..count, row, row);
-            text += ";\n";
+            fill(&mut self.text, "    let d$0 = y$0 * inverse$0", &[row]);
+            minus(&mut self.text, " - l$1_$0 * d$0", row + 1..count, row, row);
+            self.text += ";\n";
         }
-        text += "    return Solved(Step(";
-        each(&mut text, "d$0", &self.free, ", ");
-        self.push(&(text + "), sound);\n}\n"));
+        self.text += "    return Solved(Step(";
+        each(&mut self.text, "d$0", &self.free, ", ");
+        self.text += "), sound);\n}\n";
     }
 }
 
