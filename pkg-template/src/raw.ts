@@ -205,8 +205,6 @@ export interface RawManyResult {
 
 /** A template and its batch on their way into a solve, which consumes them. */
 export interface RawMany {
-  setConstant(mask: Uint8Array): void;
-  setBounds(lower: Float64Array, upper: Float64Array): void;
   setBlock(block: number, weight: number, kind: string, a: number, b: number, factor: number, enabled: boolean): void;
   addParameters(first: number, length: number, values: Float64Array): void;
   addData(recipe: number, firstColumn: number, sources: Uint32Array, length: number, values: Float64Array): void;
@@ -256,7 +254,14 @@ export interface RawModule {
     ): Promise<RawFunctions>;
   };
   RawMany: {
-    new (problem: RawProblem, values: Float64Array, count: number): RawMany;
+    new (
+      problem: RawProblem,
+      values: Float64Array,
+      constant: Uint8Array,
+      lower: Float64Array,
+      upper: Float64Array,
+      count: number,
+    ): RawMany;
   };
   /** The value of a tape's position in double precision. */
   evaluateExpression(

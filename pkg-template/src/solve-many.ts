@@ -95,6 +95,9 @@ class Job {
   readonly workload: number;
   private readonly subject: ProblemSubject;
   private readonly count: number;
+  private constant = new Uint8Array();
+  private lower = new Float64Array();
+  private upper = new Float64Array();
   private readonly settings: ((many: RawMany) => void)[] = [];
 
   constructor(
@@ -133,7 +136,8 @@ class Job {
       }
     };
     const many = instance.call((module) => {
-      const raw = new module.RawMany(this.subject.build(module), this.subject.startValues, this.count);
+      const { constant, lower, upper, count } = this;
+      const raw = new module.RawMany(this.subject.build(module), this.subject.startValues, constant, lower, upper, count);
       for (const set of this.settings) set(raw);
       return raw;
     });
@@ -155,17 +159,15 @@ class Job {
   /** Constants, bounds, weights and losses, as they are now. */
   private takeSettings(template: Problem): void {
     const { numParams } = this.subject;
-    const mask = new Uint8Array(numParams);
-    const lower = new Float64Array(numParams).fill(-Infinity);
-    const upper = new Float64Array(numParams).fill(Infinity);
+    this.constant = new Uint8Array(numParams);
+    this.lower = new Float64Array(numParams).fill(-Infinity);
+    this.upper = new Float64Array(numParams).fill(Infinity);
     for (const { constant, bounds, offset } of template.arrays) {
-      if (constant !== null) mask.set(constant, offset);
+      if (constant !== null) this.constant.set(constant, offset);
       if (bounds === null) continue;
-      lower.set(bounds.lower, offset);
-      upper.set(bounds.upper, offset);
+      this.lower.set(bounds.lower, offset);
+      this.upper.set(bounds.upper, offset);
     }
-    this.settings.push((many) => many.setConstant(mask));
-    if (template.arrays.some(({ bounds }) => bounds !== null)) this.settings.push((many) => many.setBounds(lower, upper));
     template.blocks.forEach(({ weight, enabled, loss: { kind, a, b, factor } }, block) => {
       this.settings.push((many) => many.setBlock(block, weight, kind, a, b, factor, enabled));
     });

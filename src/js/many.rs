@@ -22,7 +22,8 @@ pub struct RawMany {
     problem: RawProblem,
     values: Vec<f64>,
     constant: Vec<bool>,
-    bounds: Option<(Vec<f64>, Vec<f64>)>,
+    lower: Vec<f64>,
+    upper: Vec<f64>,
     settings: Vec<Setting>,
     batch: Batch<'static>,
 }
@@ -44,30 +45,20 @@ fn numbers(array: Float64Array) -> crate::solve::many::Numbers<'static> {
 
 #[wasm_bindgen]
 impl RawMany {
-    /// A template at its parameters, and how many problems there are.
+    /// A template at its parameters, which of them are constant (1 where they are), their bounds (infinite where there are none),
+    /// and how many problems there are.
     #[wasm_bindgen(constructor)]
-    pub fn new(problem: RawProblem, values: Vec<f64>, count: u32) -> RawMany {
-        let constant = vec![false; values.len()];
-        RawMany {
-            problem,
-            values,
-            constant,
-            bounds: None,
-            settings: Vec::new(),
-            batch: Batch { count, ..Batch::default() },
-        }
-    }
-
-    /// Says which parameters are constant: 1 where they are.
-    #[wasm_bindgen(js_name = setConstant)]
-    pub fn set_constant(&mut self, mask: Vec<u8>) {
-        self.constant = mask.into_iter().map(|constant| constant != 0).list();
-    }
-
-    /// Sets box bounds, infinite where there are none.
-    #[wasm_bindgen(js_name = setBounds)]
-    pub fn set_bounds(&mut self, lower: Vec<f64>, upper: Vec<f64>) {
-        self.bounds = Some((lower, upper));
+    pub fn new(
+        problem: RawProblem,
+        values: Vec<f64>,
+        constant: &[u8],
+        lower: Vec<f64>,
+        upper: Vec<f64>,
+        count: u32,
+    ) -> RawMany {
+        let constant = constant.iter().map(|&constant| constant != 0).list();
+        let batch = Batch { count, ..Batch::default() };
+        RawMany { problem, values, constant, lower, upper, settings: Vec::new(), batch }
     }
 
     /// Sets a block's weight, its loss, and whether it takes part.
@@ -150,7 +141,7 @@ async fn solve(
     options: &JsValue,
     callbacks: &mut Callbacks,
 ) -> Result<ManySolutions> {
-    let RawMany { problem, values, constant, bounds, settings, batch } = many;
+    let RawMany { problem, values, constant, lower, upper, settings, batch } = many;
     let mut model = problem.into_model()?;
     for Setting { block, weight, loss, enabled } in settings {
         let Some(info) = model.blocks.get_mut(block as usize) else {
@@ -158,8 +149,7 @@ async fn solve(
         };
         (info.weight, info.loss, info.enabled) = (weight, loss, enabled);
     }
-    let bounds = bounds.as_ref().map(|(lower, upper)| (lower.as_slice(), upper.as_slice()));
-    let template = Template::new(model, values, &constant, bounds)?;
+    let template = Template::new(model, values, &constant, Some((&lower, &upper)))?;
     let read = |name: &str| Ok(number(options, name)?.unwrap_or_default());
     let options = ManyOptions {
         max_iterations: read("maxIterations")? as u32,
@@ -178,21 +168,21 @@ async fn solve(
 
 fn solutions_to_js(solutions: &ManySolutions, elapsed: f64) -> JsValue {
     let object = Object::new();
-    let codes: Vec<u8> = solutions.termination.iter().map(|end| end.code() as u8).list();
-    let converged = solutions.termination.iter().filter(|end| end.converged()).count();
-    let names: Array = (0..=u8::MAX)
-        .map_while(|code| match (code, Termination::from_code(f64::from(code))) {
-            (0, _) => Some(JsValue::from("")),
-            (_, Some(end)) => Some(JsValue::from(end.as_str())),
-            (_, None) => None,
-        })
-        .collect();
+    let (mut codes, mut converged) = (Vec::with_capacity(solutions.termination.len()), 0);
+    for end in &solutions.termination {
+        codes.push(end.code() as u8);
+        converged += i32::from(end.converged());
+    }
+    let names = Array::of1(&JsValue::from(""));
+    while let Some(end) = Termination::from_code(f64::from(names.length())) {
+        names.push(&JsValue::from(end.as_str()));
+    }
     set(&object, "x", Float64Array::from(solutions.x.as_slice()));
     set(&object, "cost", Float64Array::from(solutions.cost.as_slice()));
     set(&object, "iterations", Uint32Array::from(solutions.iterations.as_slice()));
     set(&object, "termination", Uint8Array::from(codes.as_slice()));
     set(&object, "terminations", names);
-    set(&object, "converged", converged as f64);
+    set(&object, "converged", converged);
     set(&object, "computationTime", elapsed);
     object.into()
 }

@@ -3,7 +3,6 @@
 use std::ops::Range;
 
 use crate::error::{Error, Result};
-use crate::list::Listed;
 
 use super::template::Template;
 
@@ -85,12 +84,13 @@ impl Batch<'_> {
 
     /// The numbers of each [`Varying`] for some problems.
     pub fn read_data(&self, problems: Range<u32>) -> Vec<Vec<f64>> {
-        let read = |varying: &Varying| {
+        let mut data = Vec::with_capacity(self.data.len());
+        for varying in &self.data {
             let mut numbers = vec![0.0; problems.len() * varying.length];
             (varying.numbers)(problems.start as usize * varying.length, &mut numbers);
-            numbers
-        };
-        self.data.iter().map(read).list()
+            data.push(numbers);
+        }
+        data
     }
 }
 
@@ -101,11 +101,6 @@ pub fn make_feasible(template: &Template, x: &mut [f64]) -> bool {
         let numbers = &mut x[block.first as usize..(block.first + block.dim) as usize];
         finite &= block.manifold.normalise(numbers).is_some();
     }
-    for coordinate in &template.free {
-        if let Some((lower, upper)) = coordinate.bounds {
-            let number = &mut x[coordinate.parameter as usize];
-            *number = number.max(lower).min(upper);
-        }
-    }
+    template.project(x);
     finite
 }

@@ -11,6 +11,7 @@ use crate::solve::rules::{
     Damping, INITIAL_GROWTH, MAX_DIAGONAL, MIN_DIAGONAL, NO_FLOOR, Progress, Rules, TrialFigures,
 };
 use crate::solve::summary::Termination;
+use crate::solve::vector::dot;
 use crate::turn::Turns;
 
 use super::batch::{Batch, make_feasible};
@@ -30,19 +31,18 @@ pub async fn solve_many(
     audience: &mut dyn Audience,
 ) -> Result<ManySolutions> {
     batch.check(template)?;
+    let layout = NormalLayout { free: template.free.len() };
+    let mut numbers = 2 * template.values.len() + layout.numbers();
     let mut kernels = vec![move_kernel(template)?];
+    let mut settings = Vec::new();
     for group in &template.groups {
         kernels.push(normal_kernel(template, group)?);
         kernels.push(reduction_kernel(template, group)?);
+        settings.push(settings_table(template, group));
+        let columns = template.model.batches[group.batch].class.data as usize + PLACES;
+        numbers += group.instances.len() * columns;
     }
     let program = Program::compile(kernels).await?;
-    let of_group = |group: &Group| {
-        let width = template.model.batches[group.batch].class.data as usize + PLACES;
-        group.instances.len() * width
-    };
-    let layout = NormalLayout { free: template.free.len() };
-    let numbers: usize =
-        template.groups.iter().map(of_group).sum::<usize>() + 2 * template.values.len() + layout.numbers();
     let at_a_time = (NUMBERS_AT_A_TIME / numbers).clamp(1, 1024) as u32;
     let solver = Solver {
         template,
@@ -50,8 +50,8 @@ pub async fn solve_many(
         program: &program,
         rules: Rules::new(),
         layout,
-        settings: template.groups.iter().map(|group| settings_table(template, group)).list(),
-        bounds: bounds_table(template),
+        settings,
+        bounds: template.bounds(),
         epsilon: options.tolerances.epsilon(f64::EPSILON),
         residuals: template.residuals() as f64,
     };
@@ -62,25 +62,17 @@ pub async fn solve_many(
     while first < batch.count {
         let problems = first..batch.count.min(first + at_a_time);
         let mut chunk = Chunk::new(&solver, batch, problems.clone());
-        let mut aborted = audience.aborted();
-        while !aborted && chunk.advance(&solver)? {
+        loop {
             turns.take().await;
-            aborted = audience.aborted();
+            if audience.aborted() || !chunk.advance(&solver)? {
+                break;
+            }
         }
         chunk.finish(&mut solutions);
         first = problems.end;
         audience.progress(first);
-        turns.take().await;
     }
     Ok(solutions)
-}
-
-fn bounds_table(template: &Template) -> Vec<f64> {
-    let pair = |bounds: Option<(f64, f64)>| {
-        let (lower, upper) = bounds.unwrap_or((f64::NEG_INFINITY, f64::INFINITY));
-        [lower, upper]
-    };
-    template.free.iter().flat_map(|coordinate| pair(coordinate.bounds)).list()
 }
 
 /// What all chunks share.
@@ -134,8 +126,9 @@ struct Chunk {
 /// The runs of positions that are marked.
 fn runs(marks: &[bool]) -> Vec<Range<u32>> {
     let mut runs: Vec<Range<u32>> = Vec::new();
-    for position in (0..).zip(marks).filter(|(_, marked)| **marked).map(|(position, _)| position) {
+    for (position, marked) in (0..).zip(marks) {
         match runs.last_mut() {
+            _ if !marked => {}
             Some(run) if run.end == position => run.end += 1,
             _ => runs.push(position..position + 1),
         }
@@ -150,40 +143,36 @@ impl Chunk {
         let starts = batch.starts(template, problems.clone());
         let mut x = starts.clone();
         let free = template.free.len();
-        let states = x
-            .chunks_exact_mut(template.values.len())
-            .map(|x| {
-                let finite = make_feasible(template, x);
-                Problem {
-                    end: (!finite).then_some(Termination::NonFinite),
-                    iterations: 0,
-                    damping: Damping { lambda: solver.options.initial_damping, growth: INITIAL_GROWTH },
-                    floor: NO_FLOOR,
-                    noise: 0.0,
-                    cost: f64::NAN,
-                    size: 0.0,
-                    frozen: vec![false; free],
-                    moved: finite.then_some(None),
-                    sound: false,
-                }
-            })
-            .list();
+        let mut states = Vec::with_capacity(count);
+        for x in x.chunks_exact_mut(template.values.len()) {
+            let finite = make_feasible(template, x);
+            states.push(Problem {
+                end: (!finite).then_some(Termination::NonFinite),
+                iterations: 0,
+                damping: Damping { lambda: solver.options.initial_damping, growth: INITIAL_GROWTH },
+                floor: NO_FLOOR,
+                noise: 0.0,
+                cost: f64::NAN,
+                size: 0.0,
+                frozen: vec![false; free],
+                moved: finite.then_some(None),
+                sound: false,
+            });
+        }
         let own = batch.read_data(problems);
         let (numbers, normal) = (template.values.len(), solver.layout.numbers());
         let mut data = Vec::new();
         let mut places = Vec::new();
         for group in &template.groups {
             data.push(data_table(template, batch, group, &own, count));
-            let of_instance = |width: usize| (0..count * group.instances.len()).map(move |i| (i, width));
             let instances = group.instances.len();
-            let place = |(i, width): (usize, usize)| (i / instances * width) as u32;
-            places.push(
-                of_instance(numbers)
-                    .map(place)
-                    .chain(of_instance(normal).map(place))
-                    .chain(of_instance(1).map(place))
-                    .list(),
-            );
+            let mut table = Vec::with_capacity(PLACES * count * instances);
+            for width in [numbers, normal, 1] {
+                for i in 0..count * instances {
+                    table.push((i / instances * width) as u32);
+                }
+            }
+            places.push(table);
         }
         Chunk {
             problems: states,
@@ -238,7 +227,7 @@ impl Chunk {
                 problem.end = Some(Termination::NonFinite);
                 continue;
             }
-            let mut gradient_max_norm = 0.0f64;
+            let (mut gradient_max_norm, mut scaled_size) = (0.0f64, 0.0);
             for (free, coordinate) in solver.template.free.iter().enumerate() {
                 let slope = normal[solver.layout.gradient(free)];
                 let number = x[coordinate.parameter as usize];
@@ -247,6 +236,8 @@ impl Chunk {
                 if !problem.frozen[free] {
                     gradient_max_norm = gradient_max_norm.max(slope.abs());
                 }
+                let scale = normal[solver.layout.curvature(free, free)].clamp(MIN_DIAGONAL, MAX_DIAGONAL);
+                scaled_size += scale * number.powi(2);
             }
             let tolerances = &solver.options.tolerances;
             let converged = match moved {
@@ -256,12 +247,6 @@ impl Chunk {
                 }
             };
             problem.end = converged;
-            let scaled_size = (solver.template.free.iter().enumerate())
-                .map(|(free, coordinate)| {
-                    let scale = normal[solver.layout.curvature(free, free)].clamp(MIN_DIAGONAL, MAX_DIAGONAL);
-                    scale * x[coordinate.parameter as usize].powi(2)
-                })
-                .sum();
             problem.noise = solver.rules.noise(problem.cost, scaled_size, solver.residuals, solver.epsilon);
         }
         Ok(())
@@ -338,7 +323,7 @@ impl Chunk {
         let (mut predicted, mut change, mut length) = (f64::NAN, f64::NAN, f64::NAN);
         if problem.sound {
             predicted = predicted_reduction(solver.layout, normal, made);
-            length = made.iter().map(|number| number * number).sum::<f64>().sqrt();
+            length = dot(made, made).sqrt();
             change = self.reduction[position];
         }
         let figures = TrialFigures { change, predicted, step: length, size: problem.size };
@@ -378,8 +363,13 @@ impl Chunk {
 
 /// ‖x‖ of the blocks that are solved for.
 fn parameter_norm(template: &Template, x: &[f64]) -> f64 {
-    let numbers = template.blocks.iter().flat_map(|block| block.first..block.first + block.dim);
-    numbers.map(|number| x[number as usize] * x[number as usize]).sum::<f64>().sqrt()
+    let mut sum = 0.0;
+    for block in &template.blocks {
+        for number in &x[block.first as usize..(block.first + block.dim) as usize] {
+            sum += number * number;
+        }
+    }
+    f64::sqrt(sum)
 }
 
 /// Data of a group's instances, column after column, problem after problem in each.
@@ -390,12 +380,14 @@ fn data_table(template: &Template, batch: &Batch, group: &Group, own: &[Vec<f64>
     for column in 0..of_batch.class.data {
         let source = source_of(template, batch, group, column);
         for problem in 0..problems {
-            table.extend(group.instances.iter().map(|&instance| match source {
-                Some((entry, sources)) => {
-                    own[entry][problem * batch.data[entry].length + sources[instance as usize] as usize]
-                }
-                None => of_batch.data[column as usize * count + instance as usize],
-            }));
+            for &instance in &group.instances {
+                table.push(match source {
+                    Some((entry, sources)) => {
+                        own[entry][problem * batch.data[entry].length + sources[instance as usize] as usize]
+                    }
+                    None => of_batch.data[column as usize * count + instance as usize],
+                });
+            }
         }
     }
     table
@@ -405,8 +397,10 @@ fn data_table(template: &Template, batch: &Batch, group: &Group, own: &[Vec<f64>
 fn predicted_reduction(layout: NormalLayout, normal: &[f64], made: &[f64]) -> f64 {
     let mut sum = 0.0;
     for row in 0..layout.free {
-        let slope: f64 =
-            (0..layout.free).map(|other| normal[layout.curvature(row.min(other), row.max(other))] * made[other]).sum();
+        let mut slope = 0.0;
+        for other in 0..layout.free {
+            slope += normal[layout.curvature(row.min(other), row.max(other))] * made[other];
+        }
         sum += made[row] * (normal[layout.gradient(row)] + 0.5 * slope);
     }
     -sum
@@ -430,8 +424,8 @@ fn damped_step(layout: NormalLayout, normal: &[f64], lambda: f64, frozen: &[bool
     // H = UᵀU, column after column.
     for column in 0..free {
         for row in 0..=column {
-            let dot: f64 = (0..row).map(|k| factor[place(k, row)] * factor[place(k, column)]).sum();
-            let rest = factor[place(row, column)] - dot;
+            let (a, b) = (&factor[place(0, row)..][..row], &factor[place(0, column)..][..row]);
+            let rest = factor[place(row, column)] - dot(a, b);
             factor[place(row, column)] = if row < column {
                 rest / factor[place(row, row)]
             } else if rest > 0.0 && rest.is_finite() {
@@ -443,11 +437,13 @@ fn damped_step(layout: NormalLayout, normal: &[f64], lambda: f64, frozen: &[bool
     }
     for row in 0..free {
         let slope = if frozen[row] { 0.0 } else { -normal[layout.gradient(row)] };
-        let dot: f64 = (0..row).map(|k| factor[place(k, row)] * step[k]).sum();
-        step[row] = (slope - dot) / factor[place(row, row)];
+        step[row] = (slope - dot(&factor[place(0, row)..][..row], &step[..row])) / factor[place(row, row)];
     }
     for row in (0..free).rev() {
-        let dot: f64 = (row + 1..free).map(|k| factor[place(row, k)] * step[k]).sum();
+        let mut dot = 0.0;
+        for k in row + 1..free {
+            dot += factor[place(row, k)] * step[k];
+        }
         step[row] = (step[row] - dot) / factor[place(row, row)];
     }
     true

@@ -44,9 +44,9 @@ impl SolveMany {
     /// The words that the uniform buffer holds.
     pub fn words(self) -> [u32; 10] {
         let SolveMany { count, stride, turn, max_iterations, nan, zero, .. } = self;
-        let reals = [self.epsilon, self.cost_tolerance, self.gradient_tolerance, self.parameter_tolerance];
-        let [a, b, c, d] = reals.map(f32::to_bits);
-        [count, stride, turn, max_iterations, nan, zero, a, b, c, d]
+        let [epsilon, cost] = [self.epsilon.to_bits(), self.cost_tolerance.to_bits()];
+        let [gradient, parameter] = [self.gradient_tolerance.to_bits(), self.parameter_tolerance.to_bits()];
+        [count, stride, turn, max_iterations, nan, zero, epsilon, cost, gradient, parameter]
     }
 }
 
@@ -177,12 +177,7 @@ impl<'a> DeviceBatch<'a> {
                     }
                 }
                 // What f32 has rounded beyond a bound.
-                for coordinate in &self.template.free {
-                    if let Some((lower, upper)) = coordinate.bounds {
-                        let number = &mut own[coordinate.parameter as usize];
-                        *number = number.max(lower).min(upper);
-                    }
-                }
+                self.template.project(own);
             }
             solutions.cost.push(f64::from(f32::from_bits(word(2))));
             solutions.iterations.push(iterations);

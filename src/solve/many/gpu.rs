@@ -1,12 +1,11 @@
 //! Many small problems on the device: so many at a time that a dispatch takes a fraction of a second, whatever the device.
 
 use crate::clock::now_ms;
-use crate::error::{Error, Result};
-use crate::gpu::{BindingKind, Buffer, BufferRequest, CommandList, Context, Pipeline, PipelineRequest};
-use crate::list::Listed;
+use crate::error::Result;
+use crate::gpu::{BindingKind, BufferRequest, CommandList, Context, PipelineRequest};
 use crate::turn::Turns;
 
-use super::device::{DeviceBatch, Tables};
+use super::device::DeviceBatch;
 use super::{Audience, Batch, ManyOptions, ManySolutions, Template};
 
 /// Milliseconds that a dispatch shall take: the device draws in between.
@@ -18,7 +17,7 @@ const TURN: u32 = 32;
 /// Operations of the first dispatch, at 8 iterations a problem: a fraction of a second on the slowest device.
 const FIRST_OPERATIONS: u64 = 1 << 28;
 
-/// The bindings of the kernel: parameters, the problems' numbers, the template's, state, uniform.
+/// The bindings of the kernel.
 const LAYOUT: [BindingKind; 5] = [
     BindingKind::StorageReadWrite,
     BindingKind::StorageRead,
@@ -26,6 +25,17 @@ const LAYOUT: [BindingKind; 5] = [
     BindingKind::StorageReadWrite,
     BindingKind::Uniform,
 ];
+
+/// The buffers that are bound there.
+const NAMES: [&str; 5] = [
+    "parameters of problems",
+    "numbers of problems",
+    "numbers of the template",
+    "state of problems",
+    "figures of problems",
+];
+const PARAMETERS: usize = 0;
+const STATE: usize = 3;
 
 /// Solves the problems of a batch on a device.
 ///
@@ -43,10 +53,6 @@ pub async fn solve_many(
         PipelineRequest { wgsl: device.program.wgsl.clone(), entry: "solve_many".to_owned(), layout: LAYOUT.to_vec() };
     let pipelines = context.pipelines(&[request], &mut |_, _| Ok(())).await?;
     let template_numbers = device.template_numbers();
-    let bytes: &[u8] = bytemuck::cast_slice(&template_numbers);
-    let shared =
-        single(context.allocate(&[BufferRequest::storage("numbers of the template", bytes.len() as u64)]).await?)?;
-    context.write(&shared, 0, bytes)?;
 
     let limits = context.limits();
     let largest =
@@ -60,78 +66,52 @@ pub async fn solve_many(
     while first < batch.count {
         let problems = first..first.saturating_add(at_a_time as u32).min(batch.count);
         let tables = device.tables(problems.clone());
+        let words = device.uniform(&tables, TURN).words();
+        let contents: [&[u8]; 5] = [
+            bytemuck::cast_slice(&tables.parameters),
+            bytemuck::cast_slice(&tables.problem_numbers),
+            bytemuck::cast_slice(&template_numbers),
+            bytemuck::cast_slice(&tables.state),
+            bytemuck::cast_slice(&words),
+        ];
+        let mut list = CommandList::new();
+        let kernel = list.pipeline("solve_many", &LAYOUT);
+        let (mut requests, mut bound) = (Vec::new(), Vec::new());
+        for ((name, content), kind) in NAMES.into_iter().zip(contents).zip(LAYOUT) {
+            let bytes = content.len() as u64;
+            let of_kind = if kind == BindingKind::Uniform { BufferRequest::uniform } else { BufferRequest::storage };
+            requests.push(of_kind(name, bytes));
+            let buffer = list.buffer(name, bytes);
+            bound.push(list.whole(buffer));
+        }
+        let workgroups = context.limits().split_workgroups(u64::from(tables.stride / 64))?;
+        list.dispatch(kernel, &bound, workgroups);
+        let (solution, endings) = (list.download(bound[PARAMETERS]), list.download(bound[STATE]));
+        let buffers = context.allocate(&requests).await?;
+        for (buffer, content) in buffers.iter().zip(contents) {
+            context.write(buffer, 0, content)?;
+        }
+        let prepared = context.prepare(&list, &buffers, &pipelines).await?;
+
         let mut longest = 0.0f64;
-        solve_chunk(context, &device, &tables, &shared, &pipelines, audience, &mut solutions, &mut longest).await?;
+        let mut latest = None;
+        let mut running = true;
+        while running && !audience.aborted() {
+            let began = now_ms();
+            let downloads = prepared.run(&[]).await?;
+            longest = longest.max(now_ms() - began);
+            running = downloads.words(endings)[..tables.count()].contains(&0);
+            latest = Some(downloads);
+        }
+        let (x, ends) = match &latest {
+            Some(downloads) => (downloads.reals(solution), downloads.words(endings)),
+            None => (tables.parameters.as_slice(), tables.state.as_slice()),
+        };
+        device.finish(&tables, x, ends, &mut solutions);
         first = problems.end;
         audience.progress(first);
         at_a_time = (at_a_time * (DISPATCH_MS / longest.max(0.1)).clamp(0.25, 8.0)).max(64.0).min(most).floor();
         turns.take().await;
     }
     Ok(solutions)
-}
-
-fn single(buffers: Vec<Buffer>) -> Result<Buffer> {
-    buffers.into_iter().next().ok_or_else(|| Error::internal("one buffer was asked for and none came"))
-}
-
-/// Solves some problems, in as many dispatches as they need; says how long the longest took.
-#[allow(clippy::too_many_arguments)]
-async fn solve_chunk(
-    context: &Context,
-    device: &DeviceBatch<'_>,
-    tables: &Tables,
-    shared: &Buffer,
-    pipelines: &[Pipeline],
-    audience: &mut dyn Audience,
-    solutions: &mut ManySolutions,
-    longest: &mut f64,
-) -> Result<()> {
-    let Tables { parameters, problem_numbers, state, .. } = tables;
-    let words = device.uniform(tables, TURN).words();
-    let contents: [&[u8]; 4] = [
-        bytemuck::cast_slice(parameters),
-        bytemuck::cast_slice(problem_numbers),
-        bytemuck::cast_slice(state),
-        bytemuck::cast_slice(&words),
-    ];
-    let names = ["parameters of problems", "numbers of problems", "state of problems", "figures of problems"];
-    let requests: Vec<BufferRequest> = names
-        .iter()
-        .zip(contents)
-        .map(|(name, content)| {
-            let bytes = content.len() as u64;
-            if *name == names[3] { BufferRequest::uniform(*name, bytes) } else { BufferRequest::storage(*name, bytes) }
-        })
-        .list();
-    let buffers = context.allocate(&requests).await?;
-    for (buffer, content) in buffers.iter().zip(contents) {
-        context.write(buffer, 0, content)?;
-    }
-
-    let mut list = CommandList::new();
-    let kernel = list.pipeline("solve_many", &LAYOUT);
-    let declared: Vec<_> =
-        names.iter().zip(contents).map(|(name, content)| list.buffer(*name, content.len() as u64)).list();
-    let template = list.buffer("numbers of the template", shared.size());
-    let [x, own, ends, figures] = [0, 1, 2, 3].map(|k: usize| list.whole(declared[k]));
-    let workgroups = context.limits().split_workgroups(u64::from(tables.stride / 64))?;
-    list.dispatch(kernel, &[x, own, list.whole(template), ends, figures], workgroups);
-    let (solution, endings) = (list.download(x), list.download(ends));
-    let bound: Vec<Buffer> = buffers.iter().chain([shared]).cloned().list();
-    let prepared = context.prepare(&list, &bound, pipelines).await?;
-    if audience.aborted() {
-        device.finish(tables, parameters, state, solutions);
-        return Ok(());
-    }
-    loop {
-        let began = now_ms();
-        let results = prepared.run(&[]).await?;
-        *longest = longest.max(now_ms() - began);
-        let ends = results.words(endings);
-        let running = ends[..tables.count()].contains(&0);
-        if !running || audience.aborted() {
-            device.finish(tables, results.reals(solution), ends, solutions);
-            return Ok(());
-        }
-    }
 }

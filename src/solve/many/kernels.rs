@@ -6,6 +6,7 @@ use crate::error::Result;
 use crate::graph::{CheckedGraph, NodeId};
 use crate::list::Listed;
 
+use super::layout::settings;
 use super::moves::{MoveSource, moves};
 use super::template::{Group, Template};
 use super::terms::{CLOSE_DOUBLE, Source, normal_terms, reduction_term};
@@ -17,13 +18,13 @@ const NORMAL: u32 = 1;
 const REDUCTION: u32 = 2;
 
 /// The buffers of a group's kernels, in their order.
-const BUFFERS: [(&str, Element); 6] = [
-    ("x", Element::Real),
-    ("trial", Element::Real),
-    ("data", Element::Real),
-    ("settings", Element::Real),
-    ("places", Element::Index),
-    ("sums", Element::Real),
+const BUFFERS: [Buffer; 6] = [
+    Buffer { name: "x", element: Element::Real, written: false },
+    Buffer { name: "trial", element: Element::Real, written: false },
+    Buffer { name: "data", element: Element::Real, written: false },
+    Buffer { name: "settings", element: Element::Real, written: false },
+    Buffer { name: "places", element: Element::Index, written: false },
+    Buffer { name: "sums", element: Element::Real, written: true },
 ];
 const X: u32 = 0;
 const TRIAL: u32 = 1;
@@ -58,17 +59,22 @@ impl NormalLayout {
 
 /// The uniforms of a group, then weight × factor and the loss's scales.
 pub fn settings_table(template: &Template, group: &Group) -> Vec<f64> {
-    let uniforms = &template.model.batches[group.batch].uniforms;
-    uniforms.iter().copied().chain(super::layout::settings(template, group)).list()
+    let mut table = template.model.batches[group.batch].uniforms.clone();
+    table.extend_from_slice(&settings(template, group));
+    table
 }
 
 /// A group's kernel that adds to normal equations.
 pub fn normal_kernel(template: &Template, group: &Group) -> Result<Kernel> {
     let terms = normal_terms(template, group)?;
     let layout = NormalLayout { free: template.free.len() };
-    let gradient = terms.gradient.iter().map(|&(position, node)| (layout.gradient(position), node));
-    let curvature = terms.curvature.iter().map(|&(row, column, node)| (layout.curvature(row, column), node));
-    let sums: Vec<(usize, NodeId)> = std::iter::once((0, terms.cost)).chain(gradient).chain(curvature).list();
+    let mut sums = vec![(0, terms.cost)];
+    for &(position, node) in &terms.gradient {
+        sums.push((layout.gradient(position), node));
+    }
+    for &(row, column, node) in &terms.curvature {
+        sums.push((layout.curvature(row, column), node));
+    }
     Ok(group_kernel("normal", template, group, terms.graph, &terms.inputs, &sums, NORMAL))
 }
 
@@ -109,22 +115,33 @@ fn group_kernel(
         node,
         accumulate: true,
     };
+    kernel(name, graph, BUFFERS.into(), inputs.iter().map(load).list(), sums.iter().map(store).list())
+}
+
+/// A kernel that is loads, a graph and stores.
+fn kernel(name: &str, graph: CheckedGraph, buffers: Vec<Buffer>, loads: Vec<Load>, stores: Vec<Store>) -> Kernel {
     Kernel {
         name: name.to_owned(),
         header: Vec::new(),
         graph,
-        buffers: (0..)
-            .zip(BUFFERS)
-            .map(|(number, (name, element))| Buffer { name, element, written: number == SUMS })
-            .list(),
-        loads: inputs.iter().map(load).list(),
+        buffers,
+        loads,
         calls: Vec::new(),
-        stores: sums.iter().map(store).list(),
+        stores,
         total: None,
         gated: false,
         layers: None,
     }
 }
+
+/// The buffers of the kernel that moves problems.
+const MOVE_BUFFERS: [Buffer; 5] = [
+    Buffer { name: "x", element: Element::Real, written: false },
+    Buffer { name: "step", element: Element::Real, written: false },
+    Buffer { name: "bounds", element: Element::Real, written: false },
+    Buffer { name: "trial", element: Element::Real, written: true },
+    Buffer { name: "made", element: Element::Real, written: true },
+];
 
 /// The kernel that moves problems; an instance a problem. Its buffers: x and the step (read), the bounds (read, lower and upper of
 /// each free coordinate), trial and the step made (written).
@@ -141,26 +158,13 @@ pub fn move_kernel(template: &Template) -> Result<Kernel> {
         };
         Load::Read { buffer, address }
     };
-    let store = |(buffer, address), node| Store { buffer, address, node, accumulate: false };
-    let trial = moves.trial.iter().map(|&(number, node)| store(of_problem(3, numbers, number), node));
-    let made = (0..).zip(&moves.made).map(|(position, &node)| store(of_problem(4, free, position), node));
-    let buffer = |name, written| Buffer { name, element: Element::Real, written };
-    Ok(Kernel {
-        name: "move".to_owned(),
-        header: Vec::new(),
-        loads: moves.inputs.iter().map(load).list(),
-        stores: trial.chain(made).list(),
-        graph: moves.graph,
-        buffers: vec![
-            buffer("x", false),
-            buffer("step", false),
-            buffer("bounds", false),
-            buffer("trial", true),
-            buffer("made", true),
-        ],
-        calls: Vec::new(),
-        total: None,
-        gated: false,
-        layers: None,
-    })
+    let mut stores = Vec::new();
+    let mut store = |(buffer, address), node| stores.push(Store { buffer, address, node, accumulate: false });
+    for &(number, node) in &moves.trial {
+        store(of_problem(3, numbers, number), node);
+    }
+    for (position, &node) in (0..).zip(&moves.made) {
+        store(of_problem(4, free, position), node);
+    }
+    Ok(kernel("move", moves.graph, MOVE_BUFFERS.into(), moves.inputs.iter().map(load).list(), stores))
 }

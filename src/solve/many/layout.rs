@@ -3,8 +3,6 @@
 
 use std::ops::Range;
 
-use crate::list::Listed;
-
 use super::batch::Batch;
 use super::template::{Group, Template};
 
@@ -49,35 +47,27 @@ impl Layout {
     /// Lays a template out for a batch.
     pub fn new(template: &Template, batch: &Batch) -> Layout {
         let (mut varying, mut shared) = (0, 0);
-        let groups = template
-            .groups
-            .iter()
-            .map(|group| {
-                let class = &template.model.batches[group.batch].class;
-                let count = group.instances.len() as u32;
-                let (mut own, mut common) = (0, 0);
-                let columns: Vec<Column> = (0..class.data)
-                    .map(|column| {
-                        let next =
-                            if source_of(template, batch, group, column).is_some() { &mut own } else { &mut common };
-                        *next += 1;
-                        let place = *next - 1;
-                        if source_of(template, batch, group, column).is_some() {
-                            Column::Varying(place)
-                        } else {
-                            Column::Shared(place)
-                        }
-                    })
-                    .list();
-                let uniforms = shared + common * count;
-                let settings = uniforms + class.uniforms;
-                let layout =
-                    GroupLayout { columns, varying: (varying, own), shared: (shared, common), uniforms, settings };
-                varying += own * count;
-                shared = settings + 3;
-                layout
-            })
-            .list();
+        let mut groups = Vec::with_capacity(template.groups.len());
+        for group in &template.groups {
+            let class = &template.model.batches[group.batch].class;
+            let count = group.instances.len() as u32;
+            let (mut own, mut common) = (0, 0);
+            let mut columns = Vec::with_capacity(class.data as usize);
+            for column in 0..class.data {
+                if source_of(template, batch, group, column).is_some() {
+                    columns.push(Column::Varying(own));
+                    own += 1;
+                } else {
+                    columns.push(Column::Shared(common));
+                    common += 1;
+                }
+            }
+            let uniforms = shared + common * count;
+            let settings = uniforms + class.uniforms;
+            groups.push(GroupLayout { columns, varying: (varying, own), shared: (shared, common), uniforms, settings });
+            varying += own * count;
+            shared = settings + 3;
+        }
         Layout { groups, varying, bounds: shared, shared: shared + 2 * template.free.len() as u32 }
     }
 
@@ -97,10 +87,7 @@ impl Layout {
             table[layout.uniforms as usize..][..batch.uniforms.len()].copy_from_slice(&batch.uniforms);
             table[layout.settings as usize..][..3].copy_from_slice(&settings(template, group));
         }
-        for (coordinate, pair) in template.free.iter().zip(table[self.bounds as usize..].chunks_exact_mut(2)) {
-            let (lower, upper) = coordinate.bounds.unwrap_or((f64::NEG_INFINITY, f64::INFINITY));
-            pair.copy_from_slice(&[lower, upper]);
-        }
+        table[self.bounds as usize..].copy_from_slice(&template.bounds());
         table
     }
 
@@ -139,9 +126,13 @@ pub fn settings(template: &Template, group: &Group) -> [f64; 3] {
 /// instance.
 pub fn source_of<'a>(template: &Template, batch: &'a Batch, group: &Group, column: u32) -> Option<(usize, &'a [u32])> {
     let count = template.model.batches[group.batch].count;
-    batch.data.iter().enumerate().rev().find_map(|(entry, varying)| {
-        let within = column.checked_sub(varying.first_column)?;
-        (varying.batch == group.batch && within < varying.columns(count))
-            .then(|| (entry, &varying.sources[(within * count) as usize..((within + 1) * count) as usize]))
-    })
+    let mut found = None;
+    for (entry, varying) in batch.data.iter().enumerate() {
+        let columns = varying.first_column..varying.first_column + varying.columns(count);
+        if varying.batch == group.batch && columns.contains(&column) {
+            let first = ((column - columns.start) * count) as usize;
+            found = Some((entry, &varying.sources[first..first + count as usize]));
+        }
+    }
+    found
 }

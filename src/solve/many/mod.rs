@@ -41,6 +41,7 @@ pub mod gpu;
 pub mod kernels;
 pub mod layout;
 pub mod moves;
+pub mod pattern;
 pub mod program;
 pub mod template;
 pub mod terms;

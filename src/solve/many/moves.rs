@@ -3,7 +3,6 @@
 use crate::batch::Manifold;
 use crate::error::Result;
 use crate::graph::{CheckedGraph, Graph, InputId, NodeId, Op};
-use crate::list::Listed;
 use crate::manifolds;
 
 use super::template::Template;
@@ -46,12 +45,17 @@ pub fn moves(template: &Template) -> Result<Move> {
     for block in &template.blocks {
         let numbers = block.first..block.first + block.dim;
         if block.manifold != Manifold::Euclidean {
-            let x: Vec<NodeId> = numbers.clone().map(|number| input(&mut g, MoveSource::Parameter(number))).list();
-            let tangent = numbers.clone().filter_map(|number| template.free_position(number));
-            let step: Vec<NodeId> = tangent.map(|position| input(&mut g, MoveSource::Step(position))).list();
-            let moved = manifolds::retract(&mut g, block.manifold, &x, &step);
-            trial.extend(numbers.zip(moved));
-            made.extend(step);
+            let (mut x, mut step) = (Vec::new(), Vec::new());
+            for number in numbers.clone() {
+                x.push(input(&mut g, MoveSource::Parameter(number)));
+            }
+            for position in numbers.clone().filter_map(|number| template.free_position(number)) {
+                step.push(input(&mut g, MoveSource::Step(position)));
+            }
+            for moved in numbers.zip(manifolds::retract(&mut g, block.manifold, &x, &step)) {
+                trial.push(moved);
+            }
+            made.extend_from_slice(&step);
             continue;
         }
         for number in numbers {

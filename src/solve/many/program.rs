@@ -11,6 +11,7 @@ use crate::solve::summary::Termination;
 
 use super::layout::{Column, GroupLayout, Layout};
 use super::moves::{MoveSource, moves};
+use super::pattern::{Numbers, each, fill, filled};
 use super::template::{Group, Template};
 use super::terms::{CLOSE_SINGLE, Source, normal_terms, reduction_term};
 
@@ -43,7 +44,7 @@ pub fn program(template: &Template, layout: &Layout) -> Result<Program> {
     };
     limit("free coordinates", template.free.len(), MOST_FREE)?;
     limit("parameters", template.values.len(), MOST_PARAMETERS)?;
-    let mut writer = Writer { template, layout, program: ProgramText::new(), operations: 0, written: 0 };
+    let mut writer = Writer::new(template, layout);
     writer.program.push_shader(shader!("../../../shaders/solve_many.wgsl"));
     writer.constants();
     for function in Rules::new().functions().into_iter().take(4) {
@@ -57,6 +58,7 @@ pub fn program(template: &Template, layout: &Layout) -> Result<Program> {
     writer.bounds();
     writer.norms();
     writer.damped_step();
+    writer.program.push(&writer.text);
     limit("operations", writer.written, MOST_OPERATIONS)?;
     let operations = writer.operations;
     Ok(Program { wgsl: writer.program.finish(), operations })
@@ -66,144 +68,147 @@ struct Writer<'a> {
     template: &'a Template,
     layout: &'a Layout,
     program: ProgramText,
+    /// What follows there.
+    text: String,
     /// Operations of an iteration.
     operations: u64,
     /// Operations in the text.
     written: usize,
+    /// Every parameter's number.
+    parameters: Vec<Numbers>,
+    /// Those of the blocks that have something free.
+    moving: Vec<Numbers>,
+    /// Of each free coordinate: its position, the parameter that it is, its bit.
+    free: Vec<Numbers>,
+    /// The upper triangle, column after column: row, column.
+    pairs: Vec<Numbers>,
 }
 
-impl Writer<'_> {
-    fn push(&mut self, text: &str) {
-        self.program.push(text);
-    }
-
-    fn free(&self) -> usize {
-        self.template.free.len()
+impl<'a> Writer<'a> {
+    fn new(template: &'a Template, layout: &'a Layout) -> Writer<'a> {
+        let (mut parameters, mut moving, mut free, mut pairs) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        for number in 0..template.values.len() {
+            parameters.push([number, 0, 0]);
+        }
+        for block in &template.blocks {
+            let first = block.first as usize;
+            moving.extend_from_slice(&parameters[first..first + block.dim as usize]);
+        }
+        for (column, coordinate) in template.free.iter().enumerate() {
+            free.push([column, coordinate.parameter as usize, 1 << column]);
+            for row in 0..=column {
+                pairs.push([row, column, 0]);
+            }
+        }
+        let (program, text) = (ProgramText::new(), String::new());
+        Writer { template, layout, program, text, operations: 0, written: 0, parameters, moving, free, pairs }
     }
 
     fn constants(&mut self) {
-        let code = |termination: Termination| format!("{}.0", termination.code() as u32);
-        self.push(&format!(
-            "\nconst NON_FINITE = {};\nconst MAX_ITERATIONS = {};\nconst RESIDUALS = {}.0;\n",
-            code(Termination::NonFinite),
-            code(Termination::MaxIterations),
-            self.template.residuals()
-        ));
+        let code = |termination: Termination| termination.code() as usize;
+        let numbers =
+            [code(Termination::NonFinite), code(Termination::MaxIterations), self.template.residuals() as usize];
+        let pattern = "\nconst NON_FINITE = $0.0;\nconst MAX_ITERATIONS = $1.0;\nconst RESIDUALS = $2.0;\n";
+        self.program.push(&filled(pattern, &numbers));
     }
 
     fn structures(&mut self) {
-        let (parameters, free) = (self.template.values.len(), self.free());
-        let members = |names: &mut dyn Iterator<Item = String>, kind: &str| -> String {
-            names.map(|name| format!("    {name}: {kind},\n")).collect()
-        };
-        let text = format!(
-            "\nstruct Parameters {{\n{}}}\n\nstruct Step {{\n{}}}\n\nstruct Normal {{\n    cost: vec2<f32>,\n{}{}}}\n\n\
-             struct Moved {{\n    trial: Parameters,\n    made: Step,\n}}\n\n\
-             struct Solved {{\n    step: Step,\n    sound: bool,\n}}\n",
-            members(&mut (0..parameters).map(|number| format!("p{number}")), "f32"),
-            members(&mut (0..free).map(|number| format!("d{number}")), "f32"),
-            members(&mut (0..free).map(|number| format!("g{number}")), "vec2<f32>"),
-            members(&mut pairs(free).map(|(row, column)| format!("h{row}_{column}")), "f32"),
-        );
-        self.push(&text);
+        self.text += "\nstruct Parameters {\n";
+        each(&mut self.text, "    p$0: f32,\n", &self.parameters, "");
+        self.text += "}\n\nstruct Step {\n";
+        each(&mut self.text, "    d$0: f32,\n", &self.free, "");
+        self.text += "}\n\nstruct Normal {\n    cost: vec2<f32>,\n";
+        each(&mut self.text, "    g$0: vec2<f32>,\n", &self.free, "");
+        each(&mut self.text, "    h$0_$1: f32,\n", &self.pairs, "");
+        self.text += "}\n\nstruct Moved {\n    trial: Parameters,\n    made: Step,\n}\n\n\
+                 struct Solved {\n    step: Step,\n    sound: bool,\n}\n";
     }
 
     /// Loads and stores of the parameters; only those that move are stored.
     fn parameters(&mut self) {
-        let place = |number: u32| match number {
-            0 => "parameters[problem]".to_owned(),
-            number => format!("parameters[{number}u * dispatch.stride + problem]"),
-        };
-        let count = self.template.values.len() as u32;
-        let loads: Vec<String> = (0..count).map(place).list();
-        let moving = self.template.blocks.iter().flat_map(|block| block.first..block.first + block.dim);
-        let stores: String = moving.map(|number| format!("    {} = x.p{number};\n", place(number))).collect();
-        self.push(&format!(
-            "\nfn load_parameters(problem: u32) -> Parameters {{\n    return Parameters(\n        {},\n    );\n}}\n\n\
-             fn store_parameters(problem: u32, x: Parameters) {{\n{stores}}}\n",
-            loads.join(",\n        ")
-        ));
+        self.text += "\nfn load_parameters(problem: u32) -> Parameters {\n    return Parameters(\n        ";
+        let load = "parameters[$0u * dispatch.stride + problem]";
+        each(&mut self.text, load, &self.parameters, ",\n        ");
+        self.text += ",\n    );\n}\n\nfn store_parameters(problem: u32, x: Parameters) {\n";
+        each(&mut self.text, &["    ", load, " = x.p$0;\n"].concat(), &self.moving, "");
+        self.text += "}\n";
     }
 
     /// What the inputs of a group's terms are, inside its loop over `i`.
     fn bindings(&self, layout: &GroupLayout, inputs: &[Source]) -> Vec<Binding> {
         let instance = |(first, width): (u32, u32), number: u32| {
-            let step = if width == 1 { "i".to_owned() } else { format!("i * {width}u") };
-            if first + number == 0 { step } else { format!("{step} + {}u", first + number) }
+            filled("i * $0u + $1u", &[width as usize, (first + number) as usize])
         };
-        let template_number = |place: u32| format!("template_numbers[{place}u]");
+        let shared = |place: u32| numbered("template_numbers[$0u]", place);
         let binding = |source: &Source| {
-            let (name, expression) = match *source {
-                Source::Parameter(number) => (format!("p{number}"), format!("x.p{number}")),
-                Source::Trial(number) => (format!("trial_p{number}"), format!("trial.p{number}")),
+            let (name, number, expression) = match *source {
+                Source::Parameter(number) => ("p$0", number, numbered("x.p$0", number)),
+                Source::Trial(number) => ("trial_p$0", number, numbered("trial.p$0", number)),
                 Source::Data(column) => {
-                    let place = match layout.columns[column as usize] {
+                    let parts = match layout.columns[column as usize] {
                         Column::Varying(k) => {
-                            format!("problem_numbers[({}) * dispatch.stride + problem]", instance(layout.varying, k))
+                            ["problem_numbers[(", &instance(layout.varying, k), ") * dispatch.stride + problem]"]
                         }
-                        Column::Shared(k) => format!("template_numbers[{}]", instance(layout.shared, k)),
+                        Column::Shared(k) => ["template_numbers[", &instance(layout.shared, k), "]"],
                     };
-                    (format!("data{column}"), place)
+                    ("data$0", column, parts.concat())
                 }
-                Source::Uniform(number) => (format!("uniform{number}"), template_number(layout.uniforms + number)),
-                Source::Weight => ("weight".to_owned(), template_number(layout.settings)),
-                Source::Scale(number) => (format!("scale{number}"), template_number(layout.settings + 1 + number)),
+                Source::Uniform(number) => ("uniform$0", number, shared(layout.uniforms + number)),
+                Source::Weight => ("weight", 0, shared(layout.settings)),
+                Source::Scale(number) => ("scale$0", number, shared(layout.settings + 1 + number)),
             };
-            Binding { name, expression }
+            Binding { name: numbered(name, number), expression }
         };
         inputs.iter().map(binding).list()
     }
 
-    /// A loop over a group's instances. `body` has the code of one, `results` what it adds to what.
-    fn group_loop(&mut self, group: &Group, code: &str, additions: &[String]) -> String {
+    /// Begins the loop over a group's instances with the code of one.
+    fn begin_group(&mut self, group: &Group, code: &str) {
         let batch = &self.template.model.batches[group.batch];
-        let title = &self.template.model.blocks[batch.block as usize].name;
-        let comment = comment(title);
-        let count = group.instances.len();
-        let additions: String = additions.iter().map(|line| format!("        {line}\n")).collect();
-        format!("    {comment}\n    for (var i = 0u; i < {count}u; i++) {{\n{code}{additions}    }}\n")
+        let comment = comment(&self.template.model.blocks[batch.block as usize].name);
+        let header = filled("    for (var i = 0u; i < $0u; i++) {\n", &[group.instances.len()]);
+        for part in ["    ", &comment, "\n", &header, code] {
+            self.text += part;
+        }
     }
 
     fn linearise(&mut self) -> Result<()> {
-        let mut text =
-            "\nfn linearise(problem: u32, x: Parameters) -> Normal {\n    var normal = Normal();\n".to_owned();
+        self.text += "\nfn linearise(problem: u32, x: Parameters) -> Normal {\n    var normal = Normal();\n";
         let template = self.template;
         for (group, layout) in template.groups.iter().zip(&self.layout.groups) {
             let terms = normal_terms(template, group)?;
             self.count(group, terms.graph.graph().len() + terms.gradient.len() * 8);
-            let nodes: Vec<NodeId> = std::iter::once(terms.cost)
-                .chain(terms.gradient.iter().map(|&(_, node)| node))
-                .chain(terms.curvature.iter().map(|&(.., node)| node))
-                .list();
+            // What is added to: a pattern with its numbers.
+            let mut sums = vec![("        normal.cost = add_to(normal.cost, ", ");\n", [0, 0])];
+            let mut nodes = vec![terms.cost];
+            for &(position, node) in &terms.gradient {
+                sums.push(("        normal.g$0 = add_to(normal.g$0, ", ");\n", [position, 0]));
+                nodes.push(node);
+            }
+            for &(row, column, node) in &terms.curvature {
+                sums.push(("        normal.h$0_$1 += ", ";\n", [row, column]));
+                nodes.push(node);
+            }
             let bindings = self.bindings(layout, &terms.inputs);
-            let (code, texts) =
-                self.program.straight_line(terms.graph.graph(), &bindings, &nodes, &["x", "problem", "normal", "i"], 2);
-            let sums = std::iter::once("cost".to_owned())
-                .chain(terms.gradient.iter().map(|(position, _)| format!("g{position}")));
-            let mut additions: Vec<String> =
-                sums.zip(&texts).map(|(sum, text)| format!("normal.{sum} = add_to(normal.{sum}, {text});")).list();
-            let rest = texts[1 + terms.gradient.len()..].iter();
-            additions.extend(
-                terms
-                    .curvature
-                    .iter()
-                    .zip(rest)
-                    .map(|((row, column, _), text)| format!("normal.h{row}_{column} += {text};")),
-            );
-            text += &self.group_loop(group, &code, &additions);
+            let taken = ["x", "problem", "normal", "i"];
+            let (code, texts) = self.program.straight_line(terms.graph.graph(), &bindings, &nodes, &taken, 2);
+            self.begin_group(group, &code);
+            for ((before, after, numbers), addend) in sums.iter().zip(&texts) {
+                fill(&mut self.text, before, numbers);
+                self.text += addend;
+                self.text += after;
+            }
+            self.text += "    }\n";
         }
-        for position in 0..self.free() {
-            text += &format!("    normal.g{position} = vec2<f32>(normal.g{position}.x + normal.g{position}.y, 0.0);\n");
-        }
-        text += "    normal.cost = vec2<f32>(normal.cost.x + normal.cost.y, 0.0);\n    return normal;\n}\n";
-        self.push(&text);
+        let whole = "    normal.g$0 = vec2<f32>(normal.g$0.x + normal.g$0.y, 0.0);\n";
+        each(&mut self.text, whole, &self.free, "");
+        self.text += "    normal.cost = vec2<f32>(normal.cost.x + normal.cost.y, 0.0);\n    return normal;\n}\n";
         Ok(())
     }
 
     fn reduction(&mut self) -> Result<()> {
-        let mut text =
-            "\nfn reduction(problem: u32, x: Parameters, trial: Parameters) -> f32 {\n    var sum = vec2<f32>();\n"
-                .to_owned();
+        self.text +=
+            "\nfn reduction(problem: u32, x: Parameters, trial: Parameters) -> f32 {\n    var sum = vec2<f32>();\n";
         let template = self.template;
         for (group, layout) in template.groups.iter().zip(&self.layout.groups) {
             let term = reduction_term(template, group, CLOSE_SINGLE)?;
@@ -211,9 +216,10 @@ impl Writer<'_> {
             let bindings = self.bindings(layout, &term.inputs);
             let taken = ["x", "trial", "problem", "sum", "i"];
             let (code, texts) = self.program.straight_line(term.graph.graph(), &bindings, &[term.reduction], &taken, 2);
-            text += &self.group_loop(group, &code, &[format!("sum = add_to(sum, {});", texts[0])]);
+            self.begin_group(group, &code);
+            self.text += &["        sum = add_to(sum, ", &texts[0], ");\n    }\n"].concat();
         }
-        self.push(&(text + "    return sum.x + sum.y;\n}\n"));
+        self.text += "    return sum.x + sum.y;\n}\n";
         Ok(())
     }
 
@@ -225,183 +231,159 @@ impl Writer<'_> {
     fn moved_by(&mut self) -> Result<()> {
         let moves = moves(self.template)?;
         self.written += moves.graph.graph().len();
-        let bindings: Vec<Binding> = moves
-            .inputs
-            .iter()
-            .map(|source| {
-                let (name, expression) = match *source {
-                    MoveSource::Parameter(number) => (format!("p{number}"), format!("x.p{number}")),
-                    MoveSource::Step(position) => (format!("d{position}"), format!("step.d{position}")),
-                    MoveSource::Lower(position) => (format!("lower{position}"), self.bound(position, false)),
-                    MoveSource::Upper(position) => (format!("upper{position}"), self.bound(position, true)),
-                };
-                Binding { name, expression }
-            })
-            .list();
-        let nodes: Vec<NodeId> = moves.trial.iter().map(|&(_, node)| node).chain(moves.made.iter().copied()).list();
-        let (code, texts) =
-            self.program.straight_line(moves.graph.graph(), &bindings, &nodes, &["x", "step", "trial", "made"], 1);
+        let binding = |source: &MoveSource| {
+            let (name, number, expression) = match *source {
+                MoveSource::Parameter(number) => ("p$0", number as usize, numbered("x.p$0", number)),
+                MoveSource::Step(position) => ("d$0", position, filled("step.d$0", &[position])),
+                MoveSource::Lower(position) => ("lower$0", position, self.bound(position, false)),
+                MoveSource::Upper(position) => ("upper$0", position, self.bound(position, true)),
+            };
+            Binding { name: filled(name, &[number]), expression }
+        };
+        let bindings: Vec<Binding> = moves.inputs.iter().map(binding).list();
+        let mut nodes: Vec<NodeId> = moves.trial.iter().map(|&(_, node)| node).list();
+        nodes.extend_from_slice(&moves.made);
+        let taken = ["x", "step", "trial", "made"];
+        let (code, texts) = self.program.straight_line(moves.graph.graph(), &bindings, &nodes, &taken, 1);
         let (trial, made) = texts.split_at(moves.trial.len());
-        let trial: String = moves
-            .trial
-            .iter()
-            .zip(trial)
-            .map(|((number, _), text)| format!("    trial.p{number} = {text};\n"))
-            .collect();
-        self.push(&format!(
-            "\nfn moved_by(x: Parameters, step: Step) -> Moved {{\n{code}    var trial = x;\n{trial}    \
-             return Moved(trial, Step({}));\n}}\n",
-            made.join(", ")
-        ));
+        self.text += "\nfn moved_by(x: Parameters, step: Step) -> Moved {\n";
+        self.text += &code;
+        self.text += "    var trial = x;\n";
+        for ((number, _), value) in moves.trial.iter().zip(trial) {
+            fill(&mut self.text, "    trial.p$0 = ", &[*number as usize]);
+            self.text += value;
+            self.text += ";\n";
+        }
+        self.text += "    return Moved(trial, Step(";
+        self.text += &made.join(", ");
+        self.text += "));\n}\n";
         Ok(())
     }
 
     fn bound(&self, position: usize, upper: bool) -> String {
-        format!("template_numbers[{}u]", self.layout.bounds as usize + 2 * position + usize::from(upper))
+        filled("template_numbers[$0u]", &[self.layout.bounds as usize + 2 * position + usize::from(upper)])
     }
 
     /// Which coordinates are at a bound with −g pointing outward, as bits.
     fn bounds(&mut self) {
-        let mut lines = String::new();
-        for (position, coordinate) in self.template.free.iter().enumerate() {
-            if coordinate.bounds.is_none() {
-                continue;
+        self.text += "\nfn frozen_coordinates(x: Parameters, normal: Normal) -> u32 {\n    var frozen = 0u;\n";
+        for coordinate in &self.free {
+            let position = coordinate[0];
+            if self.template.free[position].bounds.is_some() {
+                fill(&mut self.text, "    if (x.p$1 <= ", coordinate);
+                let bound = self.bound(position, false);
+                self.text += &bound;
+                fill(&mut self.text, " && normal.g$0.x > 0.0) || (x.p$1 >= ", coordinate);
+                let bound = self.bound(position, true);
+                self.text += &bound;
+                fill(&mut self.text, " && normal.g$0.x < 0.0) {\n        frozen |= $2u;\n    }\n", coordinate);
             }
-            let number = coordinate.parameter;
-            lines += &format!(
-                "    if (x.p{number} <= {} && normal.g{position}.x > 0.0) || (x.p{number} >= {} && normal.g{position}.x < 0.0) \
-                 {{\n        frozen |= {}u;\n    }}\n",
-                self.bound(position, false),
-                self.bound(position, true),
-                1u32 << position
-            );
         }
-        self.push(&format!(
-            "\nfn frozen_coordinates(x: Parameters, normal: Normal) -> u32 {{\n    var frozen = 0u;\n{lines}    return frozen;\n}}\n"
-        ));
+        self.text += "    return frozen;\n}\n";
     }
 
-    /// The clamped diagonal of JᵀJ.
-    fn scale(&self, position: usize) -> String {
-        let (least, most) = (float(MIN_DIAGONAL), float(MAX_DIAGONAL));
-        format!("clamp(normal.h{position}_{position}, {least}, {most})")
-    }
-
-    /// A number where a coordinate may move, another where it is frozen.
+    /// The pattern of a number where a coordinate may move, and of another where it is frozen.
     fn unless_frozen(&self, position: usize, free: &str, frozen: &str) -> String {
         match self.template.free[position].bounds {
             None => free.to_owned(),
-            Some(_) => format!("select({free}, {frozen}, (frozen & {}u) != 0u)", 1u32 << position),
+            Some(_) => {
+                let mask = filled(", (frozen & $0u) != 0u)", &[1 << position]);
+                ["select(", free, ", ", frozen, &mask].concat()
+            }
         }
     }
 
     fn norms(&mut self) {
-        let free = self.free();
-        let finite: Vec<String> = std::iter::once("normal.cost.x".to_owned())
-            .chain((0..free).map(|position| format!("normal.g{position}.x + normal.g{position}.y")))
-            .chain(pairs(free).map(|(row, column)| format!("normal.h{row}_{column}")))
-            .map(|number| format!("is_finite({number})"))
-            .list();
-        let mut norm = String::new();
-        for position in 0..free {
-            let size = format!("abs(normal.g{position}.x)");
-            norm += &format!("    norm = max(norm, {});\n", self.unless_frozen(position, &size, "0.0"));
+        self.text += "\nfn is_sound(normal: Normal) -> bool {\n    return is_finite(normal.cost.x)";
+        each(&mut self.text, "\n        & is_finite(normal.g$0.x + normal.g$0.y)", &self.free, "");
+        each(&mut self.text, "\n        & is_finite(normal.h$0_$1)", &self.pairs, "");
+        self.text += ";\n}\n\nfn gradient_max_norm(normal: Normal, frozen: u32) -> f32 {\n    var norm = 0.0;\n";
+        for coordinate in &self.free {
+            let size = self.unless_frozen(coordinate[0], "abs(normal.g$0.x)", "0.0");
+            self.text += "    norm = max(norm, ";
+            fill(&mut self.text, &size, coordinate);
+            self.text += ");\n";
         }
-        let squares = |names: &mut dyn Iterator<Item = String>| -> String {
-            names.map(|name| format!("{name} * {name}")).collect::<Vec<_>>().join(" + ")
-        };
-        let of_step = squares(&mut (0..free).map(|position| format!("made.d{position}")));
-        let moving = self.template.blocks.iter().flat_map(|block| block.first..block.first + block.dim);
-        let of_parameters = squares(&mut moving.map(|number| format!("x.p{number}")));
-        let of_scaled: Vec<String> = (0..free)
-            .map(|position| {
-                let number = self.template.free[position].parameter;
-                format!("{} * x.p{number} * x.p{number}", self.scale(position))
-            })
-            .list();
+        self.text += "    return norm;\n}\n\nfn step_norm(made: Step) -> f32 {\n    return sqrt(";
+        each(&mut self.text, "made.d$0 * made.d$0", &self.free, " + ");
+        self.text += ");\n}\n\nfn parameter_norm(x: Parameters) -> f32 {\n    return sqrt(";
+        each(&mut self.text, "x.p$0 * x.p$0", &self.moving, " + ");
+        self.text += ");\n}\n\nfn scaled_size(normal: Normal, x: Parameters) -> f32 {\n    return ";
+        each(&mut self.text, &[&scale(), " * x.p$1 * x.p$1"].concat(), &self.free, " + ");
+        self.text += ";\n}\n\nfn predicted_reduction(normal: Normal, made: Step) -> f32 {\n    var sum = 0.0;\n";
         // −δᵀg − ½δᵀHδ
-        let mut model = String::new();
-        for row in 0..free {
-            let slope: Vec<String> = (0..free)
-                .map(|other| {
-                    let (a, b) = (row.min(other), row.max(other));
-                    format!("normal.h{a}_{b} * made.d{other}")
-                })
-                .list();
-            model += &format!("    sum += made.d{row} * (normal.g{row}.x + 0.5 * ({}));\n", slope.join(" + "));
+        for row in 0..self.free.len() {
+            fill(&mut self.text, "    sum += made.d$0 * (normal.g$0.x + 0.5 * (", &[row]);
+            let slope = (0..self.free.len()).map(|other| [row.min(other), row.max(other), other]).list();
+            each(&mut self.text, "normal.h$0_$1 * made.d$2", &slope, " + ");
+            self.text += "));\n";
         }
-        self.push(&format!(
-            "\nfn is_sound(normal: Normal) -> bool {{\n    return {};\n}}\n\n\
-             fn gradient_max_norm(normal: Normal, frozen: u32) -> f32 {{\n    var norm = 0.0;\n{norm}    return norm;\n}}\n\n\
-             fn step_norm(made: Step) -> f32 {{\n    return sqrt({of_step});\n}}\n\n\
-             fn parameter_norm(x: Parameters) -> f32 {{\n    return sqrt({of_parameters});\n}}\n\n\
-             fn scaled_size(normal: Normal, x: Parameters) -> f32 {{\n    return {};\n}}\n\n\
-             fn predicted_reduction(normal: Normal, made: Step) -> f32 {{\n    var sum = 0.0;\n{model}    return -sum;\n}}\n",
-            finite.join("\n        & "),
-            of_scaled.join(" + ")
-        ));
+        self.text += "    return -sum;\n}\n";
     }
 
     /// (H + λD)δ = −g by Cholesky's factorisation LDLᵀ, without roots. A pivot that is not positive is no step.
     fn damped_step(&mut self) {
-        let free = self.free();
-        let mut code = String::new();
-        for column in 0..free {
-            for row in 0..column {
-                let entry = self.unless_frozen(column, &format!("normal.h{row}_{column}"), "0.0");
-                let entry = self.unless_frozen(row, &entry, "0.0");
-                code += &format!("    let a{row}_{column} = {entry};\n");
-            }
-            let damped = format!("normal.h{column}_{column} + damping * {}", self.scale(column));
-            code += &format!("    let a{column}_{column} = {};\n", self.unless_frozen(column, &damped, "1.0"));
+        let count = self.free.len();
+        self.text += "\nfn damped_step(normal: Normal, damping: f32, frozen: u32) -> Solved {\n    \
+                        var sound = true;\n";
+        let damped = ["normal.h$0_$0 + damping * ", &scale()].concat();
+        for pair in &self.pairs {
+            let [row, column, _] = *pair;
+            let entry = if row < column {
+                self.unless_frozen(row, &self.unless_frozen(column, "normal.h$0_$1", "0.0"), "0.0")
+            } else {
+                self.unless_frozen(row, &damped, "1.0")
+            };
+            fill(&mut self.text, "    let a$0_$1 = ", pair);
+            fill(&mut self.text, &entry, pair);
+            self.text += ";\n";
         }
+        // Of an entry of one column, with those before it.
+        let minus = |text: &mut String, pattern: &str, others: std::ops::Range<usize>, row: usize, column: usize| {
+            let others: Vec<Numbers> = others.map(|k| [k, row, column]).list();
+            each(text, pattern, &others, "");
+        };
+        let pivot = [
+            ";\n    sound = sound & (pivot$0 > ",
+            &float(f64::from(f32::MIN_POSITIVE)),
+            ") & is_finite(pivot$0);\n    let inverse$0 = 1.0 / pivot$0;\n",
+        ]
+        .concat();
         // Row i of L times the pivots is m; l = m / pivot.
-        for column in 0..free {
-            for row in 0..column {
-                let mut entry = format!("a{row}_{column}");
-                for k in 0..row {
-                    entry += &format!(" - m{k}_{column} * l{k}_{row}");
-                }
-                code += &format!("    let m{row}_{column} = {entry};\n");
-                code += &format!("    let l{row}_{column} = m{row}_{column} * inverse{row};\n");
-            }
-            let mut pivot = format!("a{column}_{column}");
-            for k in 0..column {
-                pivot += &format!(" - m{k}_{column} * l{k}_{column}");
-            }
-            code += &format!("    let pivot{column} = {pivot};\n");
-            code += &format!(
-                "    sound = sound & (pivot{column} > {}) & is_finite(pivot{column});\n    let inverse{column} = 1.0 / pivot{column};\n",
-                float(f64::from(f32::MIN_POSITIVE))
-            );
+        for pair in &self.pairs {
+            let [row, column, _] = *pair;
+            let entry = if row < column { "    let m$0_$1 = a$0_$1" } else { "    let pivot$0 = a$0_$0" };
+            fill(&mut self.text, entry, pair);
+            minus(&mut self.text, " - m$0_$2 * l$0_$1", 0..row, row, column);
+            let end = if row < column { ";\n    let l$0_$1 = m$0_$1 * inverse$0;\n" } else { &pivot };
+            fill(&mut self.text, end, pair);
         }
-        for row in 0..free {
-            let slope = format!("-normal.g{row}.x");
-            let mut entry = self.unless_frozen(row, &slope, "0.0");
-            for k in 0..row {
-                entry += &format!(" - l{k}_{row} * y{k}");
-            }
-            code += &format!("    let y{row} = {entry};\n");
+        for row in 0..count {
+            fill(&mut self.text, "    let y$0 = ", &[row]);
+            let slope = self.unless_frozen(row, "-normal.g$0.x", "0.0");
+            fill(&mut self.text, &slope, &[row]);
+            minus(&mut self.text, " - l$0_$1 * y$0", 0..row, row, row);
+            self.text += ";\n";
         }
-        for row in (0..free).rev() {
-            let mut entry = format!("y{row} * inverse{row}");
-            for k in row + 1..free {
-                entry += &format!(" - l{row}_{k} * d{k}");
-            }
-            code += &format!("    let d{row} = {entry};\n");
+        for row in (0..count).rev() {
+            fill(&mut self.text, "    let d$0 = y$0 * inverse$0", &[row]);
+            minus(&mut self.text, " - l$1_$0 * d$0", row + 1..count, row, row);
+            self.text += ";\n";
         }
-        let step: Vec<String> = (0..free).map(|position| format!("d{position}")).list();
-        self.push(&format!(
-            "\nfn damped_step(normal: Normal, damping: f32, frozen: u32) -> Solved {{\n    var sound = true;\n{code}    \
-             return Solved(Step({}), sound);\n}}\n",
-            step.join(", ")
-        ));
+        self.text += "    return Solved(Step(";
+        each(&mut self.text, "d$0", &self.free, ", ");
+        self.text += "), sound);\n}\n";
     }
 }
 
-/// The upper triangle, column after column.
-fn pairs(size: usize) -> impl Iterator<Item = (usize, usize)> {
-    (0..size).flat_map(|column| (0..=column).map(move |row| (row, column)))
+/// A pattern with one number.
+fn numbered(pattern: &str, number: u32) -> String {
+    filled(pattern, &[number as usize])
+}
+
+/// The pattern of a clamped entry of the diagonal of JᵀJ.
+fn scale() -> String {
+    ["clamp(normal.h$0_$0, ", &float(MIN_DIAGONAL), ", ", &float(MAX_DIAGONAL), ")"].concat()
 }
 
 /// A number as WGSL has it.

@@ -73,9 +73,8 @@ impl Template {
         bounds: Option<(&[f64], &[f64])>,
     ) -> Result<Template> {
         let parameters = model.num_params as usize;
-        if [values.len(), constant.len()].iter().any(|&length| length != parameters)
-            || bounds.is_some_and(|(lower, upper)| lower.len() != parameters || upper.len() != parameters)
-        {
+        let (lower, upper) = bounds.map_or((parameters, parameters), |(lower, upper)| (lower.len(), upper.len()));
+        if [values.len(), constant.len(), lower, upper] != [parameters; 4] {
             return Err(Error::invalid_argument(format!(
                 "the template's tables do not have numParameters = {parameters} numbers"
             )));
@@ -109,11 +108,33 @@ impl Template {
         self.free.iter().position(|coordinate| coordinate.parameter == parameter)
     }
 
+    /// Lower and upper bound of each free coordinate, infinite where it has none.
+    pub fn bounds(&self) -> Vec<f64> {
+        let mut bounds = Vec::with_capacity(2 * self.free.len());
+        for coordinate in &self.free {
+            let (lower, upper) = coordinate.bounds.unwrap_or((f64::NEG_INFINITY, f64::INFINITY));
+            bounds.extend_from_slice(&[lower, upper]);
+        }
+        bounds
+    }
+
+    /// Brings the numbers of a problem that have bounds between them.
+    pub fn project(&self, x: &mut [f64]) {
+        for coordinate in &self.free {
+            if let Some((lower, upper)) = coordinate.bounds {
+                let number = &mut x[coordinate.parameter as usize];
+                *number = number.max(lower).min(upper);
+            }
+        }
+    }
+
     /// Residuals of a problem, over all groups.
     pub fn residuals(&self) -> u64 {
-        let of_group =
-            |group: &Group| (group.instances.len() * self.model.batches[group.batch].class.outputs.len()) as u64;
-        self.groups.iter().map(of_group).sum()
+        let mut count = 0;
+        for group in &self.groups {
+            count += group.instances.len() * self.model.batches[group.batch].class.outputs.len();
+        }
+        count as u64
     }
 }
 

@@ -87,10 +87,16 @@ impl<'a> Draft<'a> {
     /// The residuals at the point, or at the trial point.
     fn residuals(&mut self, point: fn(u32) -> Source) -> Vec<NodeId> {
         let class = &self.template.model.batches[self.group.batch].class;
-        let mut inputs: Vec<NodeId> =
-            self.group.parameters.iter().map(|&parameter| self.input(point(parameter))).list();
-        inputs.extend((0..class.data).map(|column| self.input(Source::Data(column))));
-        inputs.extend((0..class.uniforms).map(|number| self.input(Source::Uniform(number))));
+        let mut inputs = Vec::new();
+        for &parameter in &self.group.parameters {
+            inputs.push(self.input(point(parameter)));
+        }
+        for column in 0..class.data {
+            inputs.push(self.input(Source::Data(column)));
+        }
+        for number in 0..class.uniforms {
+            inputs.push(self.input(Source::Uniform(number)));
+        }
         self.graph.substitute(class.graph.graph(), &inputs, &class.outputs)
     }
 
@@ -107,46 +113,44 @@ impl<'a> Draft<'a> {
         (results[0], results[1], bend)
     }
 
-    fn sum(&mut self, terms: Vec<NodeId>) -> NodeId {
-        let sum = terms.into_iter().reduce(|sum, term| self.graph.add(sum, term));
-        sum.unwrap_or_else(|| self.graph.literal(0.0))
-    }
-
     fn dot(&mut self, a: &[NodeId], b: &[NodeId]) -> NodeId {
-        let products = a.iter().zip(b).map(|(&a, &b)| self.graph.mul(a, b)).list();
-        self.sum(products)
+        let mut products = Vec::with_capacity(a.len());
+        for (&a, &b) in a.iter().zip(b) {
+            products.push(self.graph.mul(a, b));
+        }
+        sum(&mut self.graph, &products).unwrap_or_else(|| self.graph.literal(0.0))
     }
 
     /// For each free coordinate that the residuals depend on, its position and the column of ∂r/∂x.
     fn columns(&mut self, residuals: &[NodeId]) -> Vec<(usize, Vec<Option<NodeId>>)> {
-        let parameters: Vec<(u32, InputId)> = (0..)
-            .zip(&self.inputs)
-            .filter_map(|(position, source)| match *source {
-                Source::Parameter(parameter) => Some((parameter, InputId(position))),
-                _ => None,
-            })
-            .list();
-        let wrt: Vec<InputId> = parameters.iter().map(|&(_, input)| input).list();
+        let (mut parameters, mut wrt) = (Vec::new(), Vec::new());
+        for (position, source) in (0..).zip(&self.inputs) {
+            if let Source::Parameter(parameter) = *source {
+                parameters.push(parameter);
+                wrt.push(InputId(position));
+            }
+        }
         let rows = autodiff::jacobian(&mut self.graph, residuals, &wrt);
         let mut columns: Vec<(usize, Vec<Option<NodeId>>)> = Vec::new();
         for block in &self.template.blocks {
-            let numbers: Vec<Option<usize>> = (block.first..block.first + block.dim)
-                .map(|number| parameters.iter().position(|&(parameter, _)| parameter == number))
-                .list();
-            if numbers.iter().all(Option::is_none) {
+            let mut places = Vec::new();
+            for number in block.first..block.first + block.dim {
+                places.push(parameters.iter().position(|&parameter| parameter == number));
+            }
+            if places.iter().all(Option::is_none) {
                 continue;
             }
-            let of_block: Vec<Vec<Option<NodeId>>> = rows
-                .iter()
-                .map(|row| {
-                    let row: Vec<Option<NodeId>> = numbers.iter().map(|place| row[(*place)?]).list();
-                    self.tangent_row(block, row)
-                })
-                .list();
+            let mut of_block = Vec::new();
+            for row in &rows {
+                let row: Vec<Option<NodeId>> = places.iter().map(|place| row[(*place)?]).list();
+                of_block.push(self.tangent_row(block, row));
+            }
             for component in 0..block.dim {
                 let Some(position) = self.template.free_position(block.first + component) else { continue };
-                let column: Vec<Option<NodeId>> =
-                    of_block.iter().map(|row| row.get(component as usize).copied().flatten()).list();
+                let mut column = Vec::new();
+                for row in &of_block {
+                    column.push(row.get(component as usize).copied().flatten());
+                }
                 if column.iter().any(Option::is_some) {
                     columns.push((position, column));
                 }
@@ -164,6 +168,27 @@ impl<'a> Draft<'a> {
             (block.first..block.first + block.dim).map(|parameter| self.input(Source::Parameter(parameter))).list();
         manifolds::tangent_partials(&mut self.graph, block.manifold, &numbers, &row)
     }
+}
+
+/// The sum of some nodes, if there are any.
+fn sum(g: &mut Graph, terms: &[NodeId]) -> Option<NodeId> {
+    let (&first, rest) = terms.split_first()?;
+    let mut sum = first;
+    for &term in rest {
+        sum = g.add(sum, term);
+    }
+    Some(sum)
+}
+
+/// aᵀb, of which `None` are zeros.
+fn product_sum(g: &mut Graph, a: &[Option<NodeId>], b: &[Option<NodeId>]) -> Option<NodeId> {
+    let mut products = Vec::new();
+    for pair in a.iter().zip(b) {
+        if let (Some(a), Some(b)) = pair {
+            products.push(g.mul(*a, *b));
+        }
+    }
+    sum(g, &products)
 }
 
 /// What an instance of a group adds to the normal equations.
@@ -188,11 +213,7 @@ pub fn normal_terms(template: &Template, group: &Group) -> Result<NormalTerms> {
         g.mul(twice, positive)
     });
 
-    let product_sum = |g: &mut Graph, a: &[Option<NodeId>], b: &[Option<NodeId>]| -> Option<NodeId> {
-        let products: Vec<NodeId> = a.iter().zip(b).filter_map(|(a, b)| Some(g.mul((*a)?, (*b)?))).list();
-        products.into_iter().reduce(|sum, product| g.add(sum, product))
-    };
-    let wide: Vec<Option<NodeId>> = residuals.iter().copied().map(Some).list();
+    let wide: Vec<Option<NodeId>> = residuals.iter().map(|&node| Some(node)).list();
     let (mut gradient, mut curvature) = (Vec::new(), Vec::new());
     // v, and the columns times w ρ′.
     let mut slopes = Vec::new();
@@ -213,22 +234,30 @@ pub fn normal_terms(template: &Template, group: &Group) -> Result<NormalTerms> {
                 let share = g.mul(bend, share);
                 node = Some(node.map_or(share, |node| g.add(node, share)));
             }
-            let (row, column) = (columns[first].0.min(columns[second].0), columns[first].0.max(columns[second].0));
-            curvature.extend(node.map(|node| (row, column, node)));
+            if let Some(node) = node {
+                let (a, b) = (columns[first].0, columns[second].0);
+                curvature.push((a.min(b), a.max(b), node));
+            }
         }
     }
 
-    let kept: Vec<NodeId> = std::iter::once(cost)
-        .chain(gradient.iter().map(|&(_, node)| node))
-        .chain(curvature.iter().map(|&(.., node)| node))
-        .list();
-    let (graph, kept) = draft.graph.extract(&kept);
-    let mut kept = kept.into_iter();
-    let mut next = || kept.next().expect("one node is kept for each that was asked for");
-    let cost = next();
-    let gradient = gradient.into_iter().map(|(position, _)| (position, next())).list();
-    let curvature = curvature.into_iter().map(|(row, column, _)| (row, column, next())).list();
-    Ok(NormalTerms { graph: graph.check(draft.inputs.len() as u32)?, inputs: draft.inputs, cost, gradient, curvature })
+    let mut wanted = vec![cost];
+    for (_, node) in &gradient {
+        wanted.push(*node);
+    }
+    for (.., node) in &curvature {
+        wanted.push(*node);
+    }
+    let (graph, kept) = draft.graph.extract(&wanted);
+    let (first, rest) = kept[1..].split_at(gradient.len());
+    for ((_, node), kept) in gradient.iter_mut().zip(first) {
+        *node = *kept;
+    }
+    for ((.., node), kept) in curvature.iter_mut().zip(rest) {
+        *node = *kept;
+    }
+    let graph = graph.check(draft.inputs.len() as u32)?;
+    Ok(NormalTerms { graph, inputs: draft.inputs, cost: kept[0], gradient, curvature })
 }
 
 /// By how much the cost of an instance of a group falls: ½ w (ρ(s) − ρ(s′)) for r at the point and r′ at the trial point. Where s
@@ -238,8 +267,11 @@ pub fn reduction_term(template: &Template, group: &Group, close: f64) -> Result<
     let mut draft = Draft::new(template, group);
     let before = draft.residuals(Source::Parameter);
     let after = draft.residuals(Source::Trial);
-    let differences: Vec<NodeId> = before.iter().zip(&after).map(|(&a, &b)| draft.graph.sub(a, b)).list();
-    let sums: Vec<NodeId> = before.iter().zip(&after).map(|(&a, &b)| draft.graph.add(a, b)).list();
+    let (mut differences, mut sums) = (Vec::new(), Vec::new());
+    for (&a, &b) in before.iter().zip(&after) {
+        differences.push(draft.graph.sub(a, b));
+        sums.push(draft.graph.add(a, b));
+    }
     let difference = draft.dot(&differences, &sums);
     let change = if group.loss == losses::LossKind::Squared {
         difference
