@@ -62,9 +62,7 @@ mod tests {
     use crate::batch::tests::Recorder;
     use crate::batch::{Batch, group_tape};
     use crate::codegen::interpret;
-    #[cfg(not(target_arch = "wasm32"))]
-    use crate::codegen::wgsl;
-    use crate::codegen::{Dispatch, View};
+    use crate::codegen::{Dispatch, View, wgsl};
 
     /// One instance of a² b and of a − b.
     fn batch() -> Batch {
@@ -145,7 +143,6 @@ mod tests {
         assert_eq!(slope, 0.0, "and not 0 times the root's infinite slope");
     }
 
-    #[cfg(not(target_arch = "wasm32"))]
     #[test]
     fn a_layer_is_a_workgroup_beside_those_of_the_same_instances() {
         let batch = batch();
