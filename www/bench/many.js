@@ -1,10 +1,12 @@
 // Many small problems at once: fits of a peak (amplitude, centre, width, offset, slope) to noisy samples, on the GPU and, for
 // comparison, on the CPU in double precision.
 //
-// `run({ count, samples, noise, cpu, repetitions }, report)`; every parameter is a number, `cpu: 0` leaves the CPU out.
+// Parameters: `count`, `samples`, `noise`, `reps`; `cpu=0` leaves the CPU out.
 import { Problem, solveMany } from 'residua';
+import { numbers } from './parameters.js';
 
 export const name = 'many';
+export const title = 'Many small problems: fits of a peak with five parameters, data uploaded and results read back';
 
 /** Numbers spread over [0, 1), the same in every run: a linear congruential generator. */
 function generator(seed) {
@@ -80,8 +82,19 @@ function compare(gpu, cpu, samples, times) {
   return { largestDifference, largestExcess, others };
 }
 
-export async function run(parameters = {}, report = () => {}) {
-  const { count = 100_000, samples: width = 25, noise = 0.02, cpu = 1, repetitions = 3, context } = parameters;
+export async function run(parameters, report) {
+  const one = (name, value) => numbers(parameters, name, [value])[0];
+  const figures = await fit({ count: one('count', 100_000), samples: one('samples', 25), noise: one('noise', 0.02), cpu: one('cpu', 1), repetitions: one('reps', 3) });
+  for (const backend of ['gpu', 'cpu'].filter((backend) => figures[backend] !== undefined)) {
+    const { wallMs, fitsPerSecond, iterations, converged } = figures[backend];
+    report({ backend, fits: figures.count, 'wall, least, ms': wallMs, 'fits a second': fitsPerSecond, 'iterations, mean': iterations, converged });
+  }
+  const { largestDifference, largestExcess, others } = figures;
+  if (figures.cpu !== undefined) report({ backend: 'gpu against cpu', 'largest difference': largestDifference, 'largest excess of cost': largestExcess, 'in another minimum': others });
+}
+
+/** Fits `count` peaks on the GPU, as often as told, and with `cpu` once on the CPU; gives times, terminations and how the two differ. */
+export async function fit({ count = 100_000, samples: width = 25, noise = 0.02, cpu = 1, repetitions = 3, context } = {}) {
   const times = Float64Array.from({ length: width }, (_, i) => (2 * i) / (width - 1) - 1);
   const { samples, starts } = makePeaks(count, times, noise);
   const template = peakTemplate(times);
@@ -92,7 +105,6 @@ export async function run(parameters = {}, report = () => {}) {
     const terminations = {};
     for (const end of result.termination) terminations[end] = (terminations[end] ?? 0) + 1;
     figures[backend] = { wallMs, fitsPerSecond: count / (wallMs / 1e3), iterations, converged: result.converged, terminations };
-    report(`${backend}: ${count} fits in ${wallMs.toFixed(1)} ms`);
   };
   const timed = async (backend) => {
     const began = performance.now();
