@@ -120,7 +120,7 @@ async function define(maxIterations) {
  * adapter is given, where a solve on the device takes minutes.
  */
 const CASES = [
-  { name: 'as-rigid-as-possible', method: 'lm', apart: ['spot.obj'], software: ['cloth.obj'] },
+  { name: 'as-rigid-as-possible', method: 'lm', apart: ['spot.obj'], software: [] },
   { name: 'springs with rest lengths', method: 'lbfgs', apart: [], software: ['cloth.obj'] },
   { name: 'developability', method: 'lbfgs', icosphere: true, apart: ['bunnyhead.obj', 'cloth.obj'], software: ['icosphere'] },
 ];
@@ -131,6 +131,7 @@ describe('mesh energies end at the same cost on both engines', () => {
       if (!hasData(t, 'meshes')) return;
       const apart = [];
       const isSoftware = await page.evaluate(async () => (await window.residua.GpuContext.default()).adapter.isSoftware);
+      if (isSoftware && software.length === 0) return t.skip(`${name}: ten thousand products take many minutes on a software adapter; cargo xtask test --hardware runs this`);
       if (isSoftware) console.log(`${name}: a software adapter, so only ${software.join(', ')}; cargo xtask test --hardware runs all meshes`);
       const files = [...icosphere ? ['icosphere'] : [], ...listData('meshes', '.obj')];
       for (const file of isSoftware ? software : files) {
