@@ -3,7 +3,10 @@
 // What fails here fails the test, which is what unwrap() says.
 #![allow(clippy::unwrap_used)]
 
-use residua::batch::{ArrayInfo, BlockInfo, Leaf, Manifold, Model, Recipe, Tape};
+mod recorder;
+
+use recorder::Recorder;
+use residua::batch::{ArrayInfo, BlockInfo, Manifold, Model, Recipe, Tape};
 use residua::error::ErrorCode;
 use residua::functions::cpu::CpuEngine;
 use residua::functions::gpu::GpuEngine;
@@ -17,41 +20,6 @@ use residua::solve::{
 use wasm_bindgen_test::{console_log, wasm_bindgen_test, wasm_bindgen_test_configure};
 
 wasm_bindgen_test_configure!(run_in_browser);
-
-/// Records expressions of one instance.
-#[derive(Default)]
-struct Recorder {
-    ops: Vec<u8>,
-    operands: [Vec<u32>; 3],
-    constants: Vec<f64>,
-}
-
-impl Recorder {
-    fn entry(&mut self, code: u8, operands: &[u32]) -> u32 {
-        self.ops.push(code);
-        for (position, column) in self.operands.iter_mut().enumerate() {
-            column.push(operands.get(position).copied().unwrap_or(0));
-        }
-        self.ops.len() as u32 - 1
-    }
-
-    fn parameter(&mut self, number: u32) -> u32 {
-        self.entry(Leaf::Parameter as u8, &[number])
-    }
-
-    fn constant(&mut self, value: f64) -> u32 {
-        self.constants.push(value);
-        self.entry(Leaf::Constant as u8, &[self.constants.len() as u32 - 1])
-    }
-
-    fn apply(&mut self, op: Op, operands: &[u32]) -> u32 {
-        self.entry(op as u8, operands)
-    }
-
-    fn tape(self, outputs: Vec<u32>, parameters: u32) -> Tape {
-        Tape::new(self.ops, self.operands, self.constants, outputs, parameters, 0).unwrap()
-    }
-}
 
 /// A model of one array and one kind of residual; `slots` blocks an instance, their indices slot after slot.
 fn model(dim: u32, count: u32, slots: usize, indices: Vec<u32>, tape: Tape) -> Model {
@@ -85,7 +53,7 @@ fn rosenbrock(count: u32) -> Model {
     let first = r.apply(Op::Mul, &[ten, valley]);
     let one = r.constant(1.0);
     let second = r.apply(Op::Sub, &[one, x]);
-    let tape = r.tape(vec![first, second], 2);
+    let tape = r.tape(vec![first, second], 2, 0);
     model(1, count, 2, (0..count - 1).chain(1..count).collect(), tape)
 }
 
@@ -104,7 +72,7 @@ fn springs(count: u32) -> Model {
     let length = r.apply(Op::Sqrt, &[sum]);
     let rest = r.constant(1.0);
     let residual = r.apply(Op::Sub, &[length, rest]);
-    let tape = r.tape(vec![residual], 6);
+    let tape = r.tape(vec![residual], 6, 0);
     model(3, count, 2, (0..count - 1).chain(1..count).collect(), tape)
 }
 
@@ -114,7 +82,7 @@ fn logarithms(count: u32) -> Model {
     let x = r.parameter(0);
     let logarithm = r.apply(Op::Log, &[x]);
     let residual = r.apply(Op::Sub, &[x, logarithm]);
-    let tape = r.tape(vec![residual], 1);
+    let tape = r.tape(vec![residual], 1, 0);
     model(1, count, 1, (0..count).collect(), tape)
 }
 

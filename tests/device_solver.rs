@@ -3,7 +3,10 @@
 // What fails here fails the test, which is what unwrap() says.
 #![allow(clippy::unwrap_used)]
 
-use residua::batch::{ArrayInfo, BlockInfo, Leaf, Manifold, Model, Recipe, Tape};
+mod recorder;
+
+use recorder::Recorder;
+use residua::batch::{ArrayInfo, BlockInfo, Manifold, Model, Recipe, Tape};
 use residua::functions::cpu::CpuEngine;
 use residua::functions::gpu::GpuEngine;
 use residua::functions::{Engine, Functions};
@@ -17,45 +20,6 @@ use residua::solve::{
 use wasm_bindgen_test::{console_log, wasm_bindgen_test, wasm_bindgen_test_configure};
 
 wasm_bindgen_test_configure!(run_in_browser);
-
-/// Records expressions over parameters, then data.
-#[derive(Default)]
-struct Recorder {
-    ops: Vec<u8>,
-    operands: [Vec<u32>; 3],
-    constants: Vec<f64>,
-}
-
-impl Recorder {
-    fn entry(&mut self, code: u8, operands: &[u32]) -> u32 {
-        self.ops.push(code);
-        for (position, column) in self.operands.iter_mut().enumerate() {
-            column.push(operands.get(position).copied().unwrap_or(0));
-        }
-        self.ops.len() as u32 - 1
-    }
-
-    fn parameter(&mut self, number: u32) -> u32 {
-        self.entry(Leaf::Parameter as u8, &[number])
-    }
-
-    fn data(&mut self, number: u32) -> u32 {
-        self.entry(Leaf::Data as u8, &[number])
-    }
-
-    fn constant(&mut self, value: f64) -> u32 {
-        self.constants.push(value);
-        self.entry(Leaf::Constant as u8, &[self.constants.len() as u32 - 1])
-    }
-
-    fn apply(&mut self, op: Op, operands: &[u32]) -> u32 {
-        self.entry(op as u8, operands)
-    }
-
-    fn tape(self, outputs: Vec<u32>, parameters: u32, data: u32) -> Tape {
-        Tape::new(self.ops, self.operands, self.constants, outputs, parameters, data).unwrap()
-    }
-}
 
 /// A model of one array and one kind of residual.
 fn model(

@@ -7,6 +7,9 @@
 // What fails here fails the test, which is what unwrap() says.
 #![allow(clippy::unwrap_used)]
 
+mod recorder;
+
+use recorder::Recorder;
 use residua::batch::{ArrayInfo, BlockInfo, Leaf, Manifold, Model, Recipe, Tape, group_tape};
 use residua::functions::cpu::CpuEngine;
 use residua::functions::gpu::GpuEngine;
@@ -54,45 +57,6 @@ fn model(tape: Tape, params: u32) -> Model {
         batches: group_tape(tape, params, 0, 0).unwrap(),
         num_params: params,
         num_residuals: rows,
-    }
-}
-
-/// Records expressions.
-#[derive(Default)]
-struct Recorder {
-    ops: Vec<u8>,
-    operands: [Vec<u32>; 3],
-    constants: Vec<f64>,
-}
-
-impl Recorder {
-    fn entry(&mut self, code: u8, operands: &[u32]) -> u32 {
-        self.ops.push(code);
-        for (position, column) in self.operands.iter_mut().enumerate() {
-            column.push(operands.get(position).copied().unwrap_or(0));
-        }
-        self.ops.len() as u32 - 1
-    }
-
-    fn parameter(&mut self, number: u32) -> u32 {
-        self.entry(Leaf::Parameter as u8, &[number])
-    }
-
-    fn data(&mut self, number: u32) -> u32 {
-        self.entry(Leaf::Data as u8, &[number])
-    }
-
-    fn constant(&mut self, value: f64) -> u32 {
-        self.constants.push(value);
-        self.entry(Leaf::Constant as u8, &[self.constants.len() as u32 - 1])
-    }
-
-    fn apply(&mut self, op: Op, operands: &[u32]) -> u32 {
-        self.entry(op as u8, operands)
-    }
-
-    fn tape(self, outputs: Vec<u32>, parameters: u32, data: u32) -> Tape {
-        Tape::new(self.ops, self.operands, self.constants, outputs, parameters, data).unwrap()
     }
 }
 

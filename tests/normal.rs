@@ -3,7 +3,10 @@
 // What fails here fails the test, which is what unwrap() says.
 #![allow(clippy::unwrap_used)]
 
-use residua::batch::{ArrayInfo, BlockInfo, Leaf, Manifold, Model, Recipe, Tape};
+mod recorder;
+
+use recorder::Recorder;
+use residua::batch::{ArrayInfo, BlockInfo, Manifold, Model, Recipe, Tape};
 use residua::functions::cpu::CpuEngine;
 use residua::functions::gpu::GpuEngine;
 use residua::functions::layout::Memory;
@@ -19,39 +22,6 @@ wasm_bindgen_test_configure!(run_in_browser);
 
 /// Relative to the largest number: f32 residuals and partials, some tens of roundings deep.
 const SINGLE: f64 = 2e-6;
-
-/// Records expressions over parameters, then data.
-#[derive(Default)]
-struct Recorder {
-    ops: Vec<u8>,
-    operands: [Vec<u32>; 3],
-}
-
-impl Recorder {
-    fn entry(&mut self, code: u8, operands: &[u32]) -> u32 {
-        self.ops.push(code);
-        for (position, column) in self.operands.iter_mut().enumerate() {
-            column.push(operands.get(position).copied().unwrap_or(0));
-        }
-        self.ops.len() as u32 - 1
-    }
-
-    fn parameter(&mut self, number: u32) -> u32 {
-        self.entry(Leaf::Parameter as u8, &[number])
-    }
-
-    fn data(&mut self, number: u32) -> u32 {
-        self.entry(Leaf::Data as u8, &[number])
-    }
-
-    fn apply(&mut self, op: Op, operands: &[u32]) -> u32 {
-        self.entry(op as u8, operands)
-    }
-
-    fn tape(self, outputs: Vec<u32>, parameters: u32, data: u32) -> Tape {
-        Tape::new(self.ops, self.operands, Vec::new(), outputs, parameters, data).unwrap()
-    }
-}
 
 const VERTICES: u32 = 40;
 const POSES: u32 = 6;
