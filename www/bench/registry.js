@@ -1,0 +1,10 @@
+/**
+ * The suite. A benchmark is a job with contenders (runner.js), or a module that measures by itself: `name`, `title`, `run(parameters, tell, progress)`, which
+ * tells rows of figures as they come.
+ */
+import { gaussNewton } from './jobs/gauss-newton.js';
+import { springGradient } from './jobs/spring-gradient.js';
+import * as many from './many.js';
+import * as springsLm from './springs-lm.js';
+
+export const REGISTRY = [springGradient, gaussNewton, springsLm, many];
