@@ -21,8 +21,8 @@ export function vectorDifference(a, b) {
   let [difference, largest] = [0, 0];
   for (let i = 0; i < b.length; i++) {
     const apart = Math.abs(a[i] - b[i]);
-    // A NaN stays: it compares with nothing.
-    if (!(apart <= difference)) difference = apart;
+    if (Number.isNaN(apart)) return NaN;
+    difference = Math.max(difference, apart);
     largest = Math.max(largest, Math.abs(b[i]));
   }
   return difference === 0 ? 0 : difference / Math.max(largest, Number.MIN_VALUE);
