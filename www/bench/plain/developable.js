@@ -162,7 +162,8 @@ export function smallestEigenpair(a, b, c, d, e, f, out) {
   const longest = Math.max(s1, s2, s3);
   // The products go with the gap to the next eigenvalue, and near a double one acos keeps half of the digits: below this they are rounding alone.
   if (!(longest > 1e-14 * spread ** 4)) {
-    out[0] = least;
+    // Half of what the largest one leaves of the trace.
+    out[0] = mean - spread * Math.cos(angle);
     return;
   }
   const scale = 1 / Math.sqrt(longest);
