@@ -10,15 +10,15 @@
  *   absent()          rejects with the reason why it is not here, if it is not
  *   cannot(input)     the reason why it does not do this size, or undefined
  *   growth            the power of the size that its time grows with, 1 by default
- *   prepare(input)    → { run, before, units, notes, dispose }: run() gives a value, or { value, gradient, against, notes }; before() is not timed; a
- *                     run does `units` of what the job is about
+ *   prepare(input)    → { run, before, after, units, notes, dispose }: run() gives a value, or { value, gradient, against, notes }; before() is not timed,
+ *                     nor is after(what run gave), which gives the value where there is one; a run does `units` of what the job is about
  *
  * No contender is begun that, going by its time at a smaller size, would take longer than the budget.
  */
 import { extrapolated, inWords, least, median, relativeDifference, vectorDifference } from './statistics.js';
 
-/** What stands in a row, in this order; `status` is 'measured', 'wrong', 'skipped', 'unable' or 'failed'. */
-export const ROW = ['contender', 'size', 'residuals', 'status', 'least, ms', 'median, ms', 'reps', 'timing', 'precision', 'value', 'difference', 'gradient difference', 'prepare, ms', 'reason', 'notes'];
+/** What stands in a row, in this order; `status` is 'measured', 'wrong', 'unchecked', 'skipped', 'unable' or 'failed'. */
+export const ROW = ['contender', 'size', 'residuals', 'status', 'least, ms', 'median, ms', 'first, ms', 'reps', 'timing', 'precision', 'value', 'difference', 'gradient difference', 'prepare, ms', 'reason', 'notes'];
 
 /** A sample lasts at least so long, by repetition: clocks of pages tick every 0.1 ms, some every 0.005 ms. */
 const LEAST_SAMPLE_MS = 4;
@@ -39,8 +39,9 @@ async function begin(contender, input) {
     const prepareMs = now() - began;
     await attempt.before?.();
     const start = now();
-    const result = await attempt.run();
+    const made = await attempt.run();
     const firstMs = now() - start;
+    const result = attempt.after === undefined ? made : await attempt.after(made);
     return { attempt, prepareMs, firstMs, result: typeof result === 'number' ? { value: result } : result };
   } catch (error) {
     attempt.dispose?.();
@@ -49,10 +50,10 @@ async function begin(contender, input) {
 }
 
 /** Milliseconds of one run, by as many as make a sample. */
-async function sample({ run, before }, shareMs) {
+async function sample({ run, before, after }, shareMs) {
   const least = Math.min(LEAST_SAMPLE_MS, shareMs);
   let [spent, runs] = [0, 0];
-  if (before === undefined) {
+  if (before === undefined && after === undefined) {
     const start = now();
     do {
       const result = run();
@@ -62,10 +63,11 @@ async function sample({ run, before }, shareMs) {
     } while (spent < least && runs < MOST_RUNS);
   } else {
     do {
-      await before();
+      await before?.();
       const start = now();
-      await run();
+      const made = await run();
       spent += now() - start;
+      await after?.(made);
       runs++;
     } while (spent < least && runs < MOST_PREPARED_RUNS);
   }
@@ -74,10 +76,13 @@ async function sample({ run, before }, shareMs) {
 
 /** How far a result is from the reference's, and whether that is further than rounding goes. */
 export function judge(result, reference, limit) {
+  if (reference === null) return { status: 'unchecked', reason: 'the reference did not run at this size' };
   const expected = reference[result.against ?? 'value'];
   const difference = relativeDifference(result.value, expected);
   const apart = result.gradient && reference.gradient ? vectorDifference(result.gradient, reference.gradient) : undefined;
-  return { difference, 'gradient difference': apart, agrees: difference <= limit.value && (apart === undefined || apart <= limit.gradient) };
+  const figures = { difference, 'gradient difference': apart };
+  if (difference <= limit.value && (apart === undefined || apart <= limit.gradient)) return { status: 'measured', ...figures };
+  return { status: 'wrong', ...figures, reason: 'differs from the reference by more than rounding' };
 }
 
 /**
@@ -107,7 +112,8 @@ export async function runJob(job, settings, tell, progress = () => {}) {
 
 async function runSize({ job, settings, known, absent, tell, progress, contenders }, size) {
   const input = await job.input(size);
-  const row = (contender, figures) => tell({ contender: contender.name, size: input.size, residuals: input.residuals, timing: contender.timing, precision: contender.precision, ...figures });
+  const rows = new Map();
+  const row = (contender, figures) => rows.set(contender, { contender: contender.name, size: input.size, residuals: input.residuals, timing: contender.timing, precision: contender.precision, ...figures });
   const begun = [];
   let reference = null;
   try {
@@ -127,14 +133,15 @@ async function runSize({ job, settings, known, absent, tell, progress, contender
       try {
         if (!known.has(contender)) await tryOut(job, contender, input, known, settings);
         const would = predicted(known.get(contender), contender, input.size);
-        if (would > settings.budgetMs) {
+        // The reference is what the others are checked against: it may take longer.
+        if (would > settings.budgetMs * (contender === contenders[0] ? 8 : 1)) {
           row(contender, { status: 'skipped', reason: `would take about ${inWords(would)}` });
           continue;
         }
         const one = { contender, samples: [], ...(await begin(contender, input)) };
         known.set(contender, { size: input.size, prepareMs: one.prepareMs, firstMs: one.firstMs, laterMs: one.firstMs });
         if (contender === contenders[0]) reference = { ...one.result, gradient: one.result.gradient?.slice() };
-        one.verdict = judge(one.result, reference ?? one.result, job.tolerance[contender.precision]);
+        one.verdict = judge(one.result, reference, job.tolerance[contender.precision]);
         one.result.gradient = undefined;
         one.shareMs = settings.budgetMs / settings.reps;
         begun.push(one);
@@ -144,18 +151,18 @@ async function runSize({ job, settings, known, absent, tell, progress, contender
     }
     await interleave(begun, settings, (one) => progress(`${job.title}: ${input.size.toLocaleString('en-US')} ${job.unit}, ${one.contender.name}, sample ${one.samples.length + 1}`));
     for (const one of begun) {
-      const { contender, samples, verdict, result, prepareMs, attempt, failure } = one;
+      const { contender, samples, verdict, result, prepareMs, firstMs, attempt, failure } = one;
       if (failure !== undefined) {
         row(contender, { status: 'failed', reason: failure });
         continue;
       }
       const units = attempt.units ?? 1;
       known.get(contender).laterMs = least(samples);
-      const { agrees, ...differences } = verdict;
-      const figures = { 'least, ms': least(samples) / units, 'median, ms': median(samples) / units, reps: samples.length, value: result.value, ...differences, 'prepare, ms': prepareMs };
+      const figures = { 'least, ms': least(samples) / units, 'median, ms': median(samples) / units, 'first, ms': firstMs / units, reps: samples.length, value: result.value, ...verdict, 'prepare, ms': prepareMs };
       const notes = { ...attempt.notes, ...result.notes };
-      row(contender, { status: agrees ? 'measured' : 'wrong', ...figures, ...(agrees ? {} : { reason: 'its value is not that of the plain loop' }), ...(Object.keys(notes).length > 0 ? { notes } : {}) });
+      row(contender, { ...figures, ...(Object.keys(notes).length > 0 ? { notes } : {}) });
     }
+    for (const contender of contenders) if (rows.has(contender)) tell(rows.get(contender));
   } finally {
     for (const { attempt } of begun) await attempt.dispose?.();
     await input.dispose?.();
@@ -164,12 +171,12 @@ async function runSize({ job, settings, known, absent, tell, progress, contender
 
 /**
  * What preparing, a first run and a later one would take. What a first run takes longer than a later one (shaders, caches) does not grow; nor does anything
- * below a thousand, where overhead is all there is.
+ * below a thousand, where overhead is all there is, and preparing for the first time is no measure for the next.
  */
 function predicted(last, contender, size) {
   if (last === undefined) return 0;
   const grown = (ms) => extrapolated(ms, Math.max(last.size, 1_000), Math.max(size, 1_000), contender.growth);
-  return grown(last.prepareMs) + (last.firstMs - last.laterMs) + 2 * grown(last.laterMs);
+  return (last.size < 1_000 ? 0 : grown(last.prepareMs)) + (last.firstMs - last.laterMs) + 2 * grown(last.laterMs);
 }
 
 /** Times a contender at smaller sizes first, as far as the budget goes, where nothing says yet how long it takes. */

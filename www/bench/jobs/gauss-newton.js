@@ -8,6 +8,7 @@ import { springsProblem } from '../../problems/springs.js';
 import * as jax from '../contenders/jax.js';
 import { onEachBackend, residua } from '../contenders/residua.js';
 import * as tfjs from '../contenders/tfjs.js';
+import { unable } from '../contenders/unable.js';
 import { levenbergMarquardt as plainLevenbergMarquardt, workspace } from '../plain/levenberg-marquardt.js';
 import { PlainSprings } from '../plain/springs.js';
 import { SIZES } from '../sizes.js';
@@ -59,6 +60,6 @@ export const gaussNewton = {
     residua('gpu', { variant: 'a step of twenty', timing: 'wall; twenty steps in one solve, figures read back, divided', problem, attempt: attempt(20) }),
     { name: 'jax-js', timing: peerTiming, precision: 'f32', absent: jax.jaxOnGpu, prepare: (input) => jax.gaussNewtonStep(input, ITERATIONS) },
     { name: 'TensorFlow.js', timing: peerTiming, precision: 'f32', absent: tfjs.tfjsOnGpu, prepare: (input) => tfjs.gaussNewtonStep(input, ITERATIONS) },
-    { name: 'ml-levenberg-marquardt', timing: 'none', precision: 'f64', cannot: () => 'it has no conjugate gradients: its steps solve dense normal equations', prepare: () => ({ run: () => NaN }) },
+    unable('ml-levenberg-marquardt', 'it has no conjugate gradients: its steps solve dense normal equations'),
   ],
 };

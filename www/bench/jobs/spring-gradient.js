@@ -3,6 +3,7 @@ import { springsProblem } from '../../problems/springs.js';
 import * as jax from '../contenders/jax.js';
 import { onEachBackend } from '../contenders/residua.js';
 import * as tfjs from '../contenders/tfjs.js';
+import { unable } from '../contenders/unable.js';
 import { PlainSprings } from '../plain/springs.js';
 import { SIZES } from '../sizes.js';
 import { SPRING_TOLERANCE, springMesh } from './spring-meshes.js';
@@ -34,6 +35,6 @@ export const springGradient = {
     { name: 'jax-js, gradient left on the GPU', timing: LEFT, precision: 'f32', absent: jax.jaxOnGpu, prepare: (input) => jax.springGradient(input, false) },
     { name: 'TensorFlow.js', timing: FULL, precision: 'f32', absent: tfjs.tfjsOnGpu, prepare: (input) => tfjs.springGradient(input, true) },
     { name: 'TensorFlow.js, gradient left on the GPU', timing: LEFT, precision: 'f32', absent: tfjs.tfjsOnGpu, prepare: (input) => tfjs.springGradient(input, false) },
-    { name: 'ml-levenberg-marquardt', timing: 'none', precision: 'f64', cannot: () => 'it has no call for a cost with its gradient', prepare: () => ({ run: () => NaN }) },
+    unable('ml-levenberg-marquardt', 'it has no call for a cost with its gradient'),
   ],
 };

@@ -12,6 +12,7 @@ export class PlainPeaks {
     this.factor = new Float64Array(N * N);
     this.gradient = new Float64Array(N);
     this.step = new Float64Array(N);
+    this.trial = new Float64Array(N);
   }
 
   /** Fits all peaks from `starts`; gives parameters, costs and iterations. */
@@ -28,11 +29,10 @@ export class PlainPeaks {
   }
 
   #one(x, y, costs, problem, maxIterations, costTolerance, gradientTolerance, parameterTolerance) {
-    const { normal, gradient, step } = this;
-    const trial = new Float64Array(N);
+    const { normal, gradient, step, trial } = this;
     let cost = this.#linearise(x, y);
     let [lambda, growth, iteration] = [1e-3, 2, 0];
-    for (; iteration < maxIterations; ) {
+    while (iteration < maxIterations) {
       let steepest = 0;
       for (let k = 0; k < N; k++) steepest = Math.max(steepest, Math.abs(gradient[k]));
       if (steepest <= gradientTolerance) break;
@@ -71,8 +71,9 @@ export class PlainPeaks {
     return iteration;
   }
 
-  #cost([amplitude, centre, width, offset, slope], y) {
+  #cost(x, y) {
     const { times } = this;
+    const amplitude = x[0], centre = x[1], width = x[2], offset = x[3], slope = x[4];
     let sum = 0;
     for (let i = 0; i < times.length; i++) {
       const z = (times[i] - centre) / width;
@@ -83,8 +84,9 @@ export class PlainPeaks {
   }
 
   /** The cost, with gradient and JᵀJ. */
-  #linearise([amplitude, centre, width, offset, slope], y) {
+  #linearise(x, y) {
     const { times, normal, gradient } = this;
+    const amplitude = x[0], centre = x[1], width = x[2], offset = x[3], slope = x[4];
     normal.fill(0);
     gradient.fill(0);
     let sum = 0;
