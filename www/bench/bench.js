@@ -29,7 +29,7 @@ function settingsFor(benchmark) {
   const list = String(form.get('sizes')).split(',').map(Number).filter((size) => size > 0);
   const words = query.get('contenders')?.split(',');
   return {
-    sizes: (list.length > 0 ? list : benchmark.sizes).toSorted((a, b) => a - b),
+    sizes: (list.length > 0 ? list : (benchmark.sizes ?? [])).toSorted((a, b) => a - b),
     reps: Math.max(1, Number(form.get('reps')) || 9),
     budgetMs: Math.max(1, Number(form.get('budget')) || 2500),
     contenders: words === undefined ? undefined : (name) => words.some((word) => name.includes(word)),
@@ -85,7 +85,7 @@ async function run(benchmarks) {
     progress(`${benchmark.title}…`);
     results[benchmark.name] = { title: benchmark.title, unit: benchmark.unit, rows };
     try {
-      if (benchmark.contenders === undefined) await benchmark.run(query, tell, progress);
+      if (benchmark.contenders === undefined) await benchmark.run(query, tell, progress, settingsFor(benchmark));
       else await runJob(benchmark, settingsFor(benchmark), tell, progress);
     } catch (error) {
       results[benchmark.name].error = String(error?.stack ?? error);
@@ -122,9 +122,9 @@ const status = await webGpuStatus(() => GpuContext.default());
 showStatus(element('status'), status);
 
 const only = query.get('only')?.split(',');
-for (const { name, title } of REGISTRY) {
+for (const { name, title, onDemand = false } of REGISTRY) {
   const label = document.createElement('label');
-  const box = Object.assign(document.createElement('input'), { type: 'checkbox', name: 'benchmark', value: name, checked: only === undefined || only.includes(name) });
+  const box = Object.assign(document.createElement('input'), { type: 'checkbox', name: 'benchmark', value: name, checked: only?.includes(name) ?? !onDemand });
   label.append(box, ` ${title}`);
   element('choices').append(label);
 }

@@ -48,15 +48,42 @@ function frameAlong(axis) {
   ].map((vector) => vector.map((coordinate) => coordinate.stopped()));
 }
 
-/** Of [[a, b, c], [b, d, e], [c, e, f]] in closed form (Smith 1961). */
-function smallestEigenvalue([a, b, c, d, e, f]) {
+/**
+ * Of [[a, b, c], [b, d, e], [c, e, f]]: vᵀAv with v its eigenvector, held, which keeps the digits that the closed form (Smith 1961) loses and has the
+ * derivative v vᵀ. v is the longest cross product of two rows of A − λ, and computed again with λ = vᵀAv, since acos of shaders has few digits.
+ */
+function smallestEigenvalue(entries) {
+  const [a, b, c, d, e, f] = entries.map((entry) => entry.stopped());
   const mean = a.add(d).add(f).div(3);
   const [p, q, r] = [a, d, f].map((entry) => entry.sub(mean));
   const squares = p.mul(p).add(q.mul(q)).add(r.mul(r)).add(b.mul(b).add(c.mul(c)).add(e.mul(e)).mul(2));
   const spread = squares.div(6).call('sqrt');
   const determinant = p.mul(q.mul(r).sub(e.mul(e))).sub(b.mul(b.mul(r).sub(c.mul(e)))).add(c.mul(b.mul(e).sub(c.mul(q))));
-  const half = determinant.div(spread.mul(spread).mul(spread).mul(2)).call('clip', -0.999999, 0.999999);
-  return mean.add(spread.mul(2).mul(half.call('acos').div(3).add((2 * Math.PI) / 3).call('cos')));
+  const half = determinant.div(spread.mul(spread).mul(spread).mul(2)).call('clip', -1, 1);
+  const least = mean.add(spread.mul(2).mul(half.call('acos').div(3).add((2 * Math.PI) / 3).call('cos')));
+  const refined = rayleigh([a, b, c, d, e, f], eigenvector([a, b, c, d, e, f], least));
+  return rayleigh(entries, eigenvector([a, b, c, d, e, f], refined).map((coordinate) => coordinate.stopped()));
+}
+
+const rayleigh = ([a, b, c, d, e, f], v) => dot(v, [dot([a, b, c], v), dot([b, d, e], v), dot([c, e, f], v)]);
+
+/** The longest cross product of two rows of A − λ, made unit. */
+function eigenvector([a, b, c, d, e, f], eigenvalue) {
+  const rows = [[a.sub(eigenvalue), b, c], [b, d.sub(eigenvalue), e], [c, e, f.sub(eigenvalue)]];
+  let [longest, size] = [null, null];
+  for (const [i, j] of [[0, 1], [0, 2], [1, 2]]) {
+    const product = cross(rows[i], rows[j]);
+    const square = dot(product, product);
+    if (longest === null) {
+      [longest, size] = [product, square];
+      continue;
+    }
+    const longer = square.call('greater', size.array.ref);
+    const choose = (these, those) => longer.call('where', these.array.ref, those.array.ref);
+    longest = product.map((coordinate, k) => choose(coordinate, longest[k]));
+    size = choose(square, size);
+  }
+  return longest.map((coordinate) => coordinate.div(size.call('sqrt')));
 }
 
 /** Value and gradient, jitted; both read back. */

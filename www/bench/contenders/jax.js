@@ -20,41 +20,68 @@ const indices = (jax, list) => jax.numpy.array(Int32Array.from(list), { dtype: j
 const firstEnds = (edges) => edges.filter((_, i) => i % 2 === 0);
 const secondEnds = (edges) => edges.filter((_, i) => i % 2 === 1);
 
-/** r of every spring, as residua's problem has it. */
-const springResiduals = (jax) => (x, first, second) => {
+/** r of every spring, as residua's problem has it; rest lengths are a number, or an array of one each. */
+const springResiduals = (jax) => (x, first, second, restLengths) => {
   const { numpy: np } = jax;
   const d = x.ref.slice(first, []).sub(x.slice(second, []));
-  return np.sqrt(np.sum(d.ref.mul(d), 1)).sub(1);
+  return np.sqrt(np.sum(d.ref.mul(d), 1)).sub(restLengths);
 };
 
-/** ½ Σ r² with its gradient, jitted: `run` reads the value back, and the gradient where that is asked for. */
+/** Value and gradient of a function of points and of arrays that stay, jitted: `evaluate(x)` gives both, `evaluateAt(points)` the value, the gradient left on the GPU. */
+function evaluator(jax, cost, held) {
+  const valueAndGradient = jax.jit(jax.valueAndGrad(cost));
+  const call = (x) => valueAndGradient(x, ...held.map((array) => array.ref));
+  return {
+    async evaluate(numbers) {
+      const [value, gradient] = call(points(jax, numbers));
+      const read = await gradient.data();
+      return { value: (await value.data())[0], gradient: read };
+    },
+    async evaluateAt(x) {
+      const [value, gradient] = call(x.ref);
+      const [number] = await value.data();
+      gradient.dispose();
+      return { value: number };
+    },
+    dispose() {
+      for (const array of held) array.dispose();
+      valueAndGradient.dispose?.();
+    },
+  };
+}
+
+/** ½ Σ r² of springs of rest length 1 with its gradient, read back or left on the GPU. */
 export async function springGradient({ positions, edges }, readGradient) {
   const jax = await jaxOnGpu();
   const { numpy: np } = jax;
   const residuals = springResiduals(jax);
   const cost = (x, first, second) => {
-    const r = residuals(x, first, second);
+    const r = residuals(x, first, second, 1);
     return np.sum(r.ref.mul(r)).mul(0.5);
   };
-  const valueAndGradient = jax.jit(jax.valueAndGrad(cost));
-  const [first, second] = [indices(jax, firstEnds(edges)), indices(jax, secondEnds(edges))];
-  const kept = readGradient ? null : points(jax, positions);
+  const { evaluate, evaluateAt, dispose } = evaluator(jax, cost, [indices(jax, firstEnds(edges)), indices(jax, secondEnds(edges))]);
+  if (readGradient) return { run: () => evaluate(positions), dispose };
+  const kept = points(jax, positions);
   return {
-    async run() {
-      const [value, gradient] = valueAndGradient(kept?.ref ?? points(jax, positions), first.ref, second.ref);
-      if (readGradient) {
-        const numbers = await gradient.data();
-        return { value: (await value.data())[0], gradient: numbers };
-      }
-      const number = (await value.data())[0];
-      gradient.dispose();
-      return { value: number };
-    },
+    run: () => evaluateAt(kept),
     dispose() {
-      for (const array of [first, second, kept]) array?.dispose();
-      valueAndGradient.dispose?.();
+      kept.dispose();
+      dispose();
     },
   };
+}
+
+/** The cost of a net (plain/net.js) with its gradient, for minimisers on the host. */
+export async function netEvaluator({ edges, restLengths, places, pull }) {
+  const jax = await jaxOnGpu();
+  const { numpy: np } = jax;
+  const residuals = springResiduals(jax);
+  const cost = (x, first, second, lengths, places) => {
+    const r = residuals(x.ref, first, second, lengths);
+    const pulls = x.sub(places).mul(pull);
+    return np.sum(r.ref.mul(r)).add(np.sum(pulls.ref.mul(pulls))).mul(0.5);
+  };
+  return evaluator(jax, cost, [indices(jax, firstEnds(edges)), indices(jax, secondEnds(edges)), np.array(Float32Array.from(restLengths)), points(jax, places)]);
 }
 
 /** One Gauss-Newton step with the damping λ = 1e-3 of the identity and `iterations` of plain conjugate gradients; reads back the cost before it. */
@@ -63,7 +90,7 @@ export async function gaussNewtonStep({ positions, edges }, iterations) {
   const { numpy: np } = jax;
   const residuals = springResiduals(jax);
   const step = jax.jit((x, first, second) => {
-    const at = (y) => residuals(y, first.ref, second.ref);
+    const at = (y) => residuals(y, first.ref, second.ref, 1);
     const [r, forward] = jax.linearize(at, [x.ref]);
     const [again, backward] = jax.vjp(at, [x.ref]);
     again.dispose();

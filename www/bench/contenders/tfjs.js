@@ -17,28 +17,50 @@ export function tfjsOnGpu() {
 const points = (tf, x) => tf.tensor2d(Float32Array.from(x), [x.length / 3, 3]);
 const ends = (tf, edges, which) => tf.tensor1d(Int32Array.from(edges.filter((_, i) => i % 2 === which)), 'int32');
 
-/** ½ Σ r² of springs with its gradient: `run` reads the value back, and the gradient where that is asked for. */
-export async function springGradient({ positions, edges }, readGradient) {
-  const tf = await tfjsOnGpu();
-  const [first, second] = [ends(tf, edges, 0), ends(tf, edges, 1)];
-  const cost = (x) => {
-    const d = tf.sub(tf.gather(x, first), tf.gather(x, second));
-    return tf.mul(tf.sum(tf.square(tf.sub(tf.sqrt(tf.sum(tf.square(d), 1)), 1))), 0.5);
-  };
+/** Value and gradient of a function of points: `evaluate(x)` gives both, `evaluateAt(points)` the value, the gradient left on the GPU. */
+function evaluator(tf, cost, held) {
   const valueAndGradient = tf.valueAndGrad(cost);
-  const kept = points(tf, positions);
+  const call = (x) => tf.tidy(() => valueAndGradient(x));
   return {
-    async run() {
-      const x = readGradient ? points(tf, positions) : kept;
-      const { value, grad } = tf.tidy(() => valueAndGradient(x));
-      const gradient = readGradient ? await grad.data() : undefined;
+    async evaluate(numbers) {
+      const x = points(tf, numbers);
+      const { value, grad } = call(x);
+      const gradient = await grad.data();
       const [number] = await value.data();
-      tf.dispose([value, grad]);
-      if (x !== kept) tf.dispose(x);
+      tf.dispose([x, value, grad]);
       return { value: number, gradient };
     },
-    dispose: () => tf.dispose([first, second, kept]),
+    async evaluateAt(x) {
+      const { value, grad } = call(x);
+      const [number] = await value.data();
+      tf.dispose([value, grad]);
+      return { value: number };
+    },
+    dispose: () => tf.dispose(held),
   };
+}
+
+const springLengths = (tf, x, first, second) => tf.sqrt(tf.sum(tf.square(tf.sub(tf.gather(x, first), tf.gather(x, second))), 1));
+
+/** ½ Σ r² of springs of rest length 1 with its gradient, read back or left on the GPU. */
+export async function springGradient({ positions, edges }, readGradient) {
+  const tf = await tfjsOnGpu();
+  const [first, second, kept] = [ends(tf, edges, 0), ends(tf, edges, 1), points(tf, positions)];
+  const cost = (x) => tf.mul(tf.sum(tf.square(tf.sub(springLengths(tf, x, first, second), 1))), 0.5);
+  const { evaluate, evaluateAt, dispose } = evaluator(tf, cost, [first, second, kept]);
+  return { run: readGradient ? () => evaluate(positions) : () => evaluateAt(kept), dispose };
+}
+
+/** The cost of a net (plain/net.js) with its gradient, for minimisers on the host. */
+export async function netEvaluator({ edges, restLengths, places, pull }) {
+  const tf = await tfjsOnGpu();
+  const [first, second, at, lengths] = [ends(tf, edges, 0), ends(tf, edges, 1), points(tf, places), tf.tensor1d(Float32Array.from(restLengths))];
+  const cost = (x) => {
+    const springs = tf.sum(tf.square(tf.sub(springLengths(tf, x, first, second), lengths)));
+    const pulls = tf.sum(tf.square(tf.sub(x, at)));
+    return tf.mul(tf.add(springs, tf.mul(pulls, pull * pull)), 0.5);
+  };
+  return evaluator(tf, cost, [first, second, at, lengths]);
 }
 
 /**
