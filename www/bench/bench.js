@@ -83,7 +83,7 @@ async function run(benchmarks) {
       if (auto) fetch('/log', { method: 'POST', body: `${benchmark.name} ${JSON.stringify(row)}` });
     };
     progress(`${benchmark.title}…`);
-    results[benchmark.name] = { title: benchmark.title, unit: benchmark.unit, rows };
+    results[benchmark.name] = { title: benchmark.title, unit: benchmark.unit, contenders: benchmark.contenders?.map(({ name }) => name), rows };
     try {
       if (benchmark.contenders === undefined) await benchmark.run(query, tell, progress, settingsFor(benchmark));
       else await runJob(benchmark, settingsFor(benchmark), tell, progress);

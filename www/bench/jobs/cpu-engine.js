@@ -55,9 +55,9 @@ const WORK = {
 const jobOf = (work, { plain, ours, units }) => ({
   title: `${title}, ${work}`,
   unit,
-  // A grid has three springs a vertex, less its rim.
+  // A grid has three springs a vertex, less its rim; a few springs alone determine nothing, and part ways by rounding.
   input: (residuals) => {
-    const mesh = springMesh(residuals / 3);
+    const mesh = springMesh(Math.max(residuals / 3, 30));
     return { ...mesh, size: mesh.residuals };
   },
   tolerance: { f64: { value: 1e-8, gradient: 1e-10 } },

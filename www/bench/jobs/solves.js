@@ -98,7 +98,7 @@ async function curveOfNet(mesh) {
   const sideOf = (x, e) => [0, 1, 2].map((d) => x[3 * edges[2 * e] + d] - x[3 * edges[2 * e + 1] + d]);
   const model = (x) => (sample) => (sample < springs ? Math.hypot(...sideOf(x, sample)) : pull * x[sample - springs]);
   const jacobianFunction = (x) => (sample) => {
-    const row = new Array(x.length).fill(0);
+    const row = Array.from({ length: x.length }, () => 0);
     if (sample >= springs) {
       row[sample - springs] = pull;
       return row;
