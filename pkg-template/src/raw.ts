@@ -54,6 +54,16 @@ export interface RawStats {
   dispatches: number;
   submits: number;
   readbacks: number;
+  profile?: RawProfile;
+}
+
+/** Where the time of a device went. */
+export interface RawProfile {
+  compile: { count: number; ms: number };
+  encode: { count: number; ms: number };
+  readBack: { count: number; ms: number };
+  hasGpuTimes: boolean;
+  kernels: Record<string, { dispatches: number; timed?: number; gpuMs?: number }>;
 }
 
 /** A GPU device. */
@@ -240,7 +250,7 @@ export interface RawModule {
     ): RawProblem;
   };
   RawContext: {
-    create(powerPreference: string | undefined, device: GPUDevice | undefined): Promise<RawContext>;
+    create(powerPreference: string | undefined, device: GPUDevice | undefined, profile: boolean): Promise<RawContext>;
     isAvailable(): Promise<boolean>;
   };
   RawFunctions: {

@@ -16,6 +16,7 @@ use crate::gpu::{BindingKind, CommandList, Limits, PipelineId, Slice};
 
 use super::layout::{ALIGNMENT, Chunk, GatherShape, Layout, Memory};
 use super::record::{GATHER_LAYOUT, Kernels, Program, REDUCE_LAYOUT, kernel_layout};
+use super::titles::kernel_name;
 
 /// A larger block's curvature is its diagonal alone.
 const MOST_NUMBERS: u32 = 10;
@@ -311,7 +312,8 @@ impl<K: Kernels> Normal<'_, K> {
             bindings.push(gate);
             bindings.push(self.figures(d, chunk.figures));
             let program = Program::Kernel(self.kernels.number(chunk.batch), entry);
-            let pipeline = d.program(program, entry.name(), &kernel_layout(self.kernels.plan(chunk.batch, entry)?));
+            let name = kernel_name(self.model, chunk.batch, entry);
+            let pipeline = d.program(program, &name, &kernel_layout(self.kernels.plan(chunk.batch, entry)?));
             d.list().dispatch(pipeline, &bindings, self.limits.split_workgroups(groups)?);
         }
         Ok(())

@@ -16,6 +16,7 @@ use crate::table::Table;
 
 use super::Objective;
 use super::layout::{ALIGNMENT, Chunk, Layout, Memory};
+use super::titles::kernel_name;
 
 /// A pipeline, by what it computes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -211,7 +212,8 @@ impl<'a, K: Kernels> Recorder<'a, K> {
         }
         bindings.push(self.figures(chunk.figures));
         let layout = kernel_layout(plan);
-        let pipeline = self.pipeline(Program::Kernel(kernels.number(chunk.batch), entry), entry.name(), &layout);
+        let name = kernel_name(self.model, chunk.batch, entry);
+        let pipeline = self.pipeline(Program::Kernel(kernels.number(chunk.batch), entry), &name, &layout);
         self.list.dispatch(pipeline, &bindings, self.limits.split_workgroups(groups)?);
         Ok(())
     }
