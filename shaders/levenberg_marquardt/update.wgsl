@@ -30,18 +30,17 @@ fn update(
             state[ITERATE_NOW] = running;
         }
     }
+    // Loads are under way together, and before it is known whether they are wanted: a workgroup does nothing here but wait for them.
+    var part = vec2<f32>();
+    for (var k = lane; k < dispatch.count; k += 4u * THREADS) {
+        let left = sum_of_pairs(part_of_image(k), part_of_image(k + THREADS));
+        let right = sum_of_pairs(part_of_image(k + 2u * THREADS), part_of_image(k + 3u * THREADS));
+        part = sum_of_pairs(part, sum_of_pairs(left, right));
+    }
+    put_addend(0u, lane, part);
     if workgroupUniformLoad(&running) == 0u {
         return;
     }
-    var part = vec2<f32>();
-    for (var k = lane; k < dispatch.count; k += THREADS) {
-        var addend = vec2<f32>(image[k * dispatch.width], 0.0);
-        if dispatch.width == 2u {
-            addend.y = image[2u * k + 1u];
-        }
-        part = sum_of_pairs(part, addend);
-    }
-    put_addend(0u, lane, part);
     add_over_workgroup(lane, 1u);
     let damping = number(DAMPING);
     let rz_before = number(RZ);
@@ -70,7 +69,7 @@ fn update(
             #gathered let entry = entries[k];
             #parts #each q$ += local[entry + $u * dispatch.local_stride];
             #mirrored let second = entry >= dispatch.local_stride;
-            #mirrored let instance = select(entry, entry - dispatch.local_stride, second);
+            #mirrored let instance = select(entry, entry - DIM * dispatch.local_stride, second);
             #mirrored let image_there = select(local[instance], -local[instance], second);
             #mirrored let partial = instance + dispatch.first_partial;
             #weighted let image_there = local[entry % dispatch.local_stride];
@@ -99,4 +98,9 @@ fn update(
         sums[ZDZ_SUMS * dispatch.groups + own] = total_of(1u);
         sums[ZDP_SUMS * dispatch.groups + own] = total_of(2u);
     }
+}
+
+fn part_of_image(k: u32) -> vec2<f32> {
+    let low = select(0.0, image[2u * k + 1u], dispatch.width == 2u);
+    return select(vec2<f32>(), vec2<f32>(image[dispatch.width * k], low), k < dispatch.count);
 }

@@ -17,6 +17,7 @@ use super::state;
 use crate::codegen::wgsl::compose_with;
 use crate::codegen::wgsl::source::shader;
 use crate::gpu::BindingKind;
+use crate::gpu::shaders::Parts;
 use crate::list::Listed;
 use crate::solve::rules::{MAX_DIAGONAL, MIN_DIAGONAL, Rules};
 
@@ -25,12 +26,8 @@ use crate::solve::rules::{MAX_DIAGONAL, MIN_DIAGONAL, Rules};
 pub enum Product {
     /// In a vector.
     Whole,
-    /// Where each instance has left its part: the update gathers them itself.
-    Gathered,
-    /// In the instances' one number each of Jp: the update gathers them, times their columns of J.
-    Weighted,
-    /// The same of instances with two blocks, where the second's columns are the first's with the other sign.
-    Mirrored,
+    /// Where each instance has left its part, or its one number of Jp: the update gathers them itself.
+    Gathered(Parts),
 }
 
 /// A kernel of a solve.
@@ -241,9 +238,9 @@ impl Writer {
             "single" => !self.in_pairs(),
             "whole" => self.kernel_product() == Product::Whole,
             "gathered" => self.kernel_product() != Product::Whole,
-            "parts" => self.kernel_product() == Product::Gathered,
-            "weighted" => self.kernel_product() == Product::Weighted,
-            "mirrored" => self.kernel_product() == Product::Mirrored,
+            "parts" => self.kernel_product() == Product::Gathered(Parts::Whole),
+            "weighted" => self.kernel_product() == Product::Gathered(Parts::Weighted),
+            "mirrored" => self.kernel_product() == Product::Gathered(Parts::Mirrored),
             _ => false,
         };
         if stands {
@@ -425,7 +422,10 @@ mod tests {
                 let shape = BlockShape { dim, tangent, preconditioner };
                 kernels.extend([Kernel::Begin(shape), Kernel::Measure(shape)]);
                 kernels.extend(
-                    [Product::Whole, Product::Gathered, Product::Weighted, Product::Mirrored]
+                    [Parts::Whole, Parts::Weighted, Parts::Mirrored]
+                        .map(Product::Gathered)
+                        .into_iter()
+                        .chain([Product::Whole])
                         .map(|product| Kernel::Update(shape, product)),
                 );
             }
