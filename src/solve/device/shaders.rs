@@ -5,6 +5,7 @@
 //!
 //! - `#each` stands once for each tangent coordinate, with its number for `$` (and its place on the diagonal of the lower triangle
 //!   for `#diagonal$`);
+//! - `#four` stands four times, with 0 to 3 for `@`;
 //! - `#constrained` stands where there are constants or bounds, `#free` where there are none; `#pairs` and `#single` by the block's
 //!   [`Preconditioner`], `#whole`, `#gathered` (`#parts`, `#weighted` or `#mirrored`) by the [`Product`]; `@binding(_)` is the next binding;
 //! - `#factor` is where the damped block A = C + λD is made ready to be solved for, and d$, the diagonal of D, and free$, whether a
@@ -249,7 +250,8 @@ impl Writer {
         }
         let tangent = self.shape.map_or(0, |shape| shape.tangent);
         match directive {
-            "each" => each(tangent, rest, text),
+            "each" => (0..tangent).for_each(|k| self.line(&of_coordinate(rest, k), text)),
+            "four" => (0..4).for_each(|k| self.line(&rest.replace('@', &k.to_string()), text)),
             "factor" => self.factor(tangent, text),
             "solve" if self.in_pairs() => solve_pairs(tangent, text),
             "solve" => solve(tangent, text),
@@ -346,12 +348,14 @@ fn line(text: &mut String, code: std::fmt::Arguments) {
     writeln!(text, "        {code}").expect("writing to a string can't fail");
 }
 
+/// A line as it stands for a coordinate.
+fn of_coordinate(code: &str, k: u32) -> String {
+    let diagonal = (triangle(k) + k).to_string();
+    code.replace("#diagonal$", &diagonal).replace('$', &k.to_string())
+}
+
 fn each(tangent: u32, code: &str, text: &mut String) {
-    for k in 0..tangent {
-        let diagonal = (triangle(k) + k).to_string();
-        let code = code.replace("#diagonal$", &diagonal).replace('$', &k.to_string());
-        line(text, format_args!("{code}"));
-    }
+    (0..tangent).for_each(|k| line(text, format_args!("{}", of_coordinate(code, k))));
 }
 
 /// A = LDLᵀ in f32: l_i_j, w_i_j = l_i_j·d_j, and the inverse pivots v_j.
