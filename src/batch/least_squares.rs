@@ -9,6 +9,7 @@
 //! | entry | reads | gives |
 //! |---|---|---|
 //! | `linearise` | a point | its cost; into the *local table* J̃ᵀr̃, r and J̃ (on the CPU r, J̃ and r̃) |
+//! | `lineariseRows` | a point | the same for one residual an instance, but r̃, in the first column, in place of J̃ᵀr̃; of a mirrored class not the second block's J̃ |
 //! | `image` | a vector p, the local table | ‖J̃p‖²; into the first columns of the local table J̃p |
 //! | `product` | the same | ‖J̃p‖²; into the local table J̃ᵀJ̃p |
 //! | `trial` | another point, the local table | cost there minus cost at the linearised point, negated: the reduction |
@@ -81,30 +82,48 @@ pub struct Entries {
 
 impl Entries {
     fn push(&mut self, place: (u32, u32), node: NodeId, graph: &Graph) {
-        let negated = |node: NodeId| match graph.node(node) {
-            Node::Apply(Op::Neg, [operand, ..]) => Some(operand),
-            Node::Apply(..) | Node::Literal(_) | Node::Input(_) => None,
-        };
-        let of_this = negated(node);
-        let negative = self.nodes.iter().position(|&known| of_this == Some(known) || negated(known) == Some(node));
+        let negative = self.nodes.iter().position(|&known| are_opposite(graph, known, node));
         self.places.push(place);
         self.negatives.push(negative.map(|position| position as u32));
         self.nodes.push(node);
+    }
+
+    /// Whether each instance has two blocks, and each entry for the second is the negative of the first's.
+    fn are_mirrored(&self, class: &Class) -> bool {
+        let [first, second] = class.block_dims[..] else { return false };
+        let of = |block: u32| move |&(_, (_, place)): &(usize, (u32, u32))| (place >= first) == (block == 1);
+        let places = || self.places.iter().copied().enumerate();
+        first == second
+            && places().filter(of(0)).count() == places().filter(of(1)).count()
+            && places().filter(of(1)).all(|(number, (output, place))| {
+                self.negatives[number].is_some_and(|other| self.places[other as usize] == (output, place - first))
+            })
+    }
+}
+
+/// Whether a node is the negative of another whatever the inputs, and to the bit: products and quotients in which one factor is the
+/// other's negative are looked into.
+fn are_opposite(graph: &Graph, a: NodeId, b: NodeId) -> bool {
+    let opposite = |a, b| are_opposite(graph, a, b);
+    match (graph.node(a), graph.node(b)) {
+        (Node::Literal(a), Node::Literal(b)) => f64::from_bits(a) == -f64::from_bits(b),
+        (Node::Apply(Op::Neg, [operand, ..]), _) if operand == b => true,
+        (_, Node::Apply(Op::Neg, [operand, ..])) if operand == a => true,
+        (Node::Apply(Op::Mul, [a, c, ..]), Node::Apply(Op::Mul, [b, d, ..])) => {
+            a == b && opposite(c, d) || c == d && opposite(a, b) || a == d && opposite(c, b) || c == b && opposite(a, d)
+        }
+        (Node::Apply(Op::Div, [a, c, ..]), Node::Apply(Op::Div, [b, d, ..])) => {
+            a == b && opposite(c, d) || c == d && opposite(a, b)
+        }
+        (Node::Apply(..) | Node::Literal(_) | Node::Input(_), _) => false,
     }
 }
 
 /// Whether each instance has two blocks, and each entry of J̃ for the second is the negative of the first's.
 pub fn is_mirrored(class: &Class) -> bool {
-    let [first, second] = class.block_dims[..] else { return false };
     let mut entries = Entries::default();
-    Planner::new(class, Rows::From(0)).linearise(Target::Gpu, &mut entries);
-    let of = |block: u32| move |&(_, (_, place)): &(usize, (u32, u32))| (place >= first) == (block == 1);
-    let places = || entries.places.iter().copied().enumerate();
-    first == second
-        && places().filter(of(0)).count() == places().filter(of(1)).count()
-        && places().filter(of(1)).all(|(number, (output, place))| {
-            entries.negatives[number].is_some_and(|other| entries.places[other as usize] == (output, place - first))
-        })
+    Planner::new(class, Rows::From(0)).linearise(Target::Gpu, false, &mut entries);
+    entries.are_mirrored(class)
 }
 
 /// The places of a block slot's numbers: first column of the local gradient, and how many.
@@ -205,8 +224,8 @@ impl Planner<'_> {
         self.product_of(weight, factor)
     }
 
-    /// Stores the linearisation; gives the cost.
-    pub(super) fn linearise(&mut self, target: Target, partials: &mut Entries) -> NodeId {
+    /// Stores the linearisation, or only its rows; gives the cost.
+    pub(super) fn linearise(&mut self, target: Target, rows_alone: bool, partials: &mut Entries) -> NodeId {
         let class = self.class;
         let table = LocalTable::of(class);
         let outputs = class.outputs.clone();
@@ -251,7 +270,7 @@ impl Planner<'_> {
                 (!terms.is_empty()).then(|| self.sum(terms))
             })
             .list();
-        if target == Target::Gpu {
+        if target == Target::Gpu && !rows_alone {
             // Every column is written, since a gather reads whole blocks.
             for (place, column) in (0u32..).zip(&columns) {
                 let entry = column.map_or(zero, |column| self.product_of(squared_scale, column));
@@ -285,7 +304,14 @@ impl Planner<'_> {
             if target == Target::Cpu {
                 let corrected = self.product_of(residual_scale, r);
                 self.store_local(table.corrected(output), corrected);
+            } else if rows_alone {
+                let corrected = self.product_of(residual_scale, r);
+                self.store_local(output, corrected);
             }
+        }
+        if rows_alone && partials.are_mirrored(class) {
+            let second = table.partial(0, class.block_dims[0]);
+            self.stores.retain(|store| !matches!(store.address, Address::Column(column) if column >= second));
         }
         let half_weight = self.product_of(half, weight);
         self.product_of(half_weight, rho)

@@ -45,6 +45,8 @@ pub enum Entry {
     Jacobian,
     /// The least-squares cost and its Gauss-Newton model.
     Linearise,
+    /// The same, with only r̃ and J̃ written, for instances with one residual each. GPU alone.
+    LineariseRows,
     /// A product with the model's matrix. GPU alone.
     Product,
     /// A product with the model's Jacobian. GPU alone.
@@ -63,13 +65,14 @@ pub enum Entry {
 
 impl Entry {
     /// All of them.
-    pub const ALL: [Entry; 13] = [
+    pub const ALL: [Entry; 14] = [
         Entry::Values,
         Entry::SumGradient,
         Entry::CostGradient,
         Entry::SeededGradient,
         Entry::Jacobian,
         Entry::Linearise,
+        Entry::LineariseRows,
         Entry::Product,
         Entry::Image,
         Entry::Trial,
@@ -88,6 +91,7 @@ impl Entry {
             Entry::SeededGradient => "seededGradient",
             Entry::Jacobian => "jacobian",
             Entry::Linearise => "linearise",
+            Entry::LineariseRows => "lineariseRows",
             Entry::Product => "product",
             Entry::Image => "image",
             Entry::Trial => "trial",
@@ -103,6 +107,7 @@ impl Entry {
         match self {
             Entry::Values | Entry::SumGradient | Entry::CostGradient | Entry::SeededGradient | Entry::Jacobian => false,
             Entry::Linearise
+            | Entry::LineariseRows
             | Entry::Product
             | Entry::Image
             | Entry::Trial
@@ -238,15 +243,15 @@ pub fn plan(class: &Class, rows: Rows, entry: Entry, target: Target, title: &str
             planner.store_gradient(&seeds, target);
             Some(total)
         }
-        Entry::Linearise => {
+        Entry::Linearise | Entry::LineariseRows => {
             let mut entries = Entries::default();
-            let cost = planner.linearise(target, &mut entries);
+            let cost = planner.linearise(target, entry == Entry::LineariseRows, &mut entries);
             partials = entries.places;
             Some(cost)
         }
         Entry::Product | Entry::Image => {
             let mut entries = Entries::default();
-            Planner::new(class, rows).linearise(target, &mut entries);
+            Planner::new(class, rows).linearise(target, false, &mut entries);
             Some(match entry {
                 Entry::Image => planner.image(&entries),
                 _ => planner.normal_product(&entries),
@@ -467,6 +472,7 @@ impl<'a> Planner<'a> {
             Entry::SeededGradient => "Sum of the residuals, each times its seed, and its gradient",
             Entry::Jacobian => "Residuals and their partial derivatives",
             Entry::Linearise => "Least-squares cost and its Gauss-Newton model",
+            Entry::LineariseRows => "Least-squares cost and the rows of its Gauss-Newton model",
             Entry::Product => "Product with the matrix of the Gauss-Newton model",
             Entry::Image => "Product with the Jacobian of the Gauss-Newton model",
             Entry::Trial => "Reduction of the least-squares cost",

@@ -10,6 +10,7 @@ use crate::batch::plan::{Entry, Plan, Role};
 use crate::batch::{Model, Rows};
 use crate::codegen::wgsl::WORKGROUP_SIZE;
 use crate::error::{Error, Result};
+use crate::gpu::shaders::Parts;
 use crate::gpu::{ArgumentId, BindingKind, BufferId, CommandList, DownloadId, Limits, PipelineId, Slice};
 use crate::list::Listed;
 use crate::table::Table;
@@ -32,7 +33,7 @@ pub enum Program {
     /// Sums products of J's columns by block.
     Curvature,
     /// `GatedGather` and `Curvature` in one, for blocks of so many numbers.
-    Assemble(u32),
+    Assemble(u32, Parts),
     /// Sets numbers to zero.
     Clear,
 }

@@ -132,7 +132,7 @@ impl GpuEngine {
 
     /// Makes ready for recordings of [`Normal`]: kernels planned, tables and weights on the device as the model has them.
     pub async fn refresh(&mut self, model: &Model) -> Result<()> {
-        for entry in [Entry::Linearise, Entry::Product, Entry::Image, Entry::Trial] {
+        for entry in [Entry::Linearise, Entry::LineariseRows, Entry::Product, Entry::Image, Entry::Trial] {
             self.plans.make(model, entry)?;
         }
         self.upload_tables(model).await
@@ -420,8 +420,9 @@ impl GpuEngine {
             Program::Curvature => {
                 request(shaders::gated(&shaders::curvature()), "curvature", normal::CURVATURE_LAYOUT.to_vec())
             }
-            Program::Assemble(dim) => {
-                request(shaders::gated(&shaders::assemble(dim)), "assemble", normal::ASSEMBLE_LAYOUT.to_vec())
+            Program::Assemble(dim, parts) => {
+                let wgsl = shaders::gated(&shaders::assemble(dim, parts));
+                request(wgsl, "assemble", normal::ASSEMBLE_LAYOUT.to_vec())
             }
             Program::Clear => request(shaders::gated(&shaders::clear()), "clear", normal::CLEAR_LAYOUT.to_vec()),
         })
