@@ -71,7 +71,10 @@ pub(super) enum Instruction {
     V128Load(MemArg),
     V128Load64Splat(MemArg),
     V128Load64Zero(MemArg),
-    V128Load64Lane { memarg: MemArg, lane: u8 },
+    V128Load64Lane {
+        memarg: MemArg,
+        lane: u8,
+    },
     V128Store(MemArg),
     V128Const(u128),
     /// Two of the four numbers in two vectors, as the lanes of one.
