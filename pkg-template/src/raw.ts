@@ -158,11 +158,15 @@ export interface RawFunctions {
   evaluate(x?: Float64Array): Promise<Float64Array>;
   evaluateSumWithGradient(x?: Float64Array): Promise<{ value: number; gradient: Float64Array }>;
   evaluateCostWithGradient(x?: Float64Array): Promise<{ value: number; gradient: Float64Array }>;
-  evaluateJacobian(x?: Float64Array): Promise<{
+  /** The pattern is the same at every call, and given where it is asked for. */
+  evaluateJacobian(
+    x: Float64Array | undefined,
+    pattern: boolean,
+  ): Promise<{
     values: Float64Array;
-    rowOffsets: Uint32Array;
-    colIndices: Uint32Array;
     entries: Float64Array;
+    rowOffsets?: Uint32Array;
+    colIndices?: Uint32Array;
   }>;
   checkGradients(x?: Float64Array): Promise<{ maxRelativeError: number; residual: number; parameter: number }>;
   /** Of the blocks that begin at these parameters, row after row. */

@@ -18,6 +18,7 @@ mod model;
 pub mod pattern;
 pub mod plan;
 mod recipe;
+pub mod scatter;
 mod signature;
 mod sums;
 mod tape;

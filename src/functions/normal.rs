@@ -297,6 +297,8 @@ impl<K: Kernels> Normal<'_, K> {
                 | Role::LocalGradient
                 | Role::Gradient
                 | Role::Partials
+                | Role::Places
+                | Role::Curvature
                 | Role::Steps => return Err(Error::internal("a kernel of the normal equations evaluates")),
             });
         }

@@ -237,7 +237,9 @@ impl<'a, K: Kernels> Recorder<'a, K> {
             Role::LocalGradient => self.whole(Memory::LocalGradient),
             Role::Gradient => self.whole(Memory::Gradient),
             Role::Partials => self.whole(Memory::Partials),
-            Role::Local | Role::Vector | Role::Steps => return Err(Error::internal("a solver's kernel is evaluated")),
+            Role::Local | Role::Vector | Role::Steps | Role::Places | Role::Curvature => {
+                return Err(Error::internal("a solver's kernel is evaluated"));
+            }
         })
     }
 

@@ -9,6 +9,7 @@ use std::ops::Range;
 use rustc_hash::FxHashMap;
 use wasm_bindgen::JsValue;
 
+use crate::batch::pattern::Pattern;
 use crate::batch::plan::Entry;
 use crate::batch::{Model, Rows};
 use crate::codegen::wgsl;
@@ -23,7 +24,7 @@ mod data;
 use data::SharedData;
 pub use data::{DataPart, NewSharedData};
 
-use super::cpu::CpuEngine;
+use super::cpu::{CpuEngine, Partials};
 use super::layout::{Layout, Memory, single_precision};
 use super::normal::{self, Normal};
 use super::objective::Descent;
@@ -274,10 +275,31 @@ impl GpuEngine {
         (0..model.batches.len()).map(|batch| Ok(self.plans.plan(batch, Entry::Jacobian)?.partials.clone())).collect()
     }
 
-    pub(super) async fn partials(&mut self, model: &Model, x: &[f64]) -> Result<(Vec<f64>, Vec<Vec<f64>>)> {
+    /// See [`super::Engine::jacobian`].
+    pub(super) async fn jacobian(
+        &mut self,
+        model: &Model,
+        partials: &Partials,
+        pattern: &Pattern,
+        x: &[f64],
+        mut entries: Vec<f64>,
+    ) -> Result<(Vec<f64>, Vec<f64>)> {
         if self.partials_are_too_large(model)? {
-            return self.on_cpu().partials(model, x).await;
+            return self.on_cpu().jacobian(model, partials, pattern, x, entries).await;
         }
+        let (residuals, of_batches) = self.partials(model, x).await?;
+        entries.clear();
+        entries.resize(pattern.col_indices.len(), 0.0);
+        for (values, places) in of_batches.iter().zip(&pattern.places) {
+            for (value, &place) in values.iter().zip(places) {
+                entries[place as usize] += value;
+            }
+        }
+        Ok((residuals, entries))
+    }
+
+    /// All residuals, and for each batch the values of its local partials, column after column.
+    async fn partials(&mut self, model: &Model, x: &[f64]) -> Result<(Vec<f64>, Vec<Vec<f64>>)> {
         let downloads = self.run(model, Call::Partials, x, None).await?;
         let mut next = downloads.iter();
         let columns = self.partial_columns(model)?;
