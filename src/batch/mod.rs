@@ -24,7 +24,7 @@ mod sums;
 mod tape;
 
 pub use class::{Class, Local};
-pub use group::group_tape;
+pub use group::{group_tape, group_tape_in_slices};
 pub use model::{ArrayInfo, Batch, BlockInfo, Manifold, Model, Rows};
 pub use recipe::Recipe;
 pub use tape::{Leaf, Tape, TapeNode};
