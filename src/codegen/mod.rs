@@ -13,10 +13,12 @@ use crate::graph::{CheckedGraph, NodeId};
 pub mod interpret;
 pub mod memory;
 mod plan;
+mod schedule;
 pub mod wasm;
 pub mod wgsl;
 
 pub use memory::{Dispatch, View};
+pub use schedule::Step;
 
 /// A graph over instances with its memory traffic.
 #[derive(Clone, Debug)]

@@ -4,10 +4,9 @@ use super::encoding::{Function, Instruction, ValType};
 use super::expression::{Expression, Locals, Width};
 use super::places::Places;
 use super::{Functions, frame};
-use crate::codegen::{Address, Kernel, Load, Store};
+use crate::codegen::{Kernel, Load, Step, Store};
 use crate::graph::{Node, NodeId};
 use crate::list::Listed;
-use crate::order;
 
 /// The function that takes a frame, runs the instances that the width is for (all pairs; or the one that pairs leave), and
 /// gives the total, lane by lane.
@@ -75,13 +74,18 @@ pub(super) fn function(kernel: &Kernel, width: Width, functions: &Functions) -> 
 /// One round of the loop.
 fn instances(kernel: &Kernel, body: &mut Expression, places: &mut Places, total: u32) {
     let graph = body.graph;
-    let (early, late) = split_stores(kernel);
-    let mut early = early.into_iter().peekable();
+    let mut late: Vec<bool> = vec![true; kernel.stores.len()];
     let mut called = vec![false; kernel.calls.len()];
-    for id in graph.ids() {
-        if body.uses(id) == 0 {
-            continue;
-        }
+    for step in kernel.schedule() {
+        let id = match step {
+            Step::Compute(id) => id,
+            Step::Store(number) => {
+                late[number as usize] = false;
+                let store = kernel.stores[number as usize];
+                places.store(body, store.buffer, store.address, store.node);
+                continue;
+            }
+        };
         match graph.node(id) {
             Node::Literal(_) => {}
             Node::Input(input) => {
@@ -98,11 +102,9 @@ fn instances(kernel: &Kernel, body: &mut Expression, places: &mut Places, total:
                 body.apply(id, op);
             }
         }
-        while let Some(store) = early.next_if(|store| store.node == id) {
-            places.store(body, store.buffer, store.address, store.node);
-        }
     }
 
+    let late: Vec<&Store> = kernel.stores.iter().zip(late).filter(|(_, late)| *late).map(|(store, _)| store).list();
     for node in late.iter().map(|store| store.node).chain(kernel.total) {
         load(kernel, body, places, node);
     }
@@ -209,36 +211,4 @@ fn write_call(kernel: &Kernel, call: u32, body: &mut Expression, places: &mut Pl
             body.place(id, results[result as usize]);
         }
     }
-}
-
-/// Separates the stores that may be made as soon as their node is computed, sorted by node, from those that must wait for the
-/// end: an early one frees its local, but must not be seen by a load, nor meet another store.
-fn split_stores(kernel: &Kernel) -> (Vec<&Store>, Vec<&Store>) {
-    let apart = |buffer: u32| {
-        let of_buffer: Vec<&Store> = kernel.stores.iter().filter(|store| store.buffer == buffer).list();
-        let mut columns = Vec::new();
-        for store in &of_buffer {
-            match (of_buffer[0].address, store.address) {
-                (Address::Column(_), Address::Column(column)) => columns.push(u64::from(column)),
-                (Address::Interleaved { width, .. }, Address::Interleaved { width: same, component })
-                    if width == same && component < width =>
-                {
-                    columns.push(u64::from(component));
-                }
-                _ => return false,
-            }
-        }
-        order::ascending(&mut columns);
-        columns.windows(2).all(|pair| pair[0] != pair[1])
-    };
-    let is_read = |buffer: u32| {
-        kernel.loads.iter().any(|load| matches!(load, Load::Read { buffer: read, .. } if *read == buffer))
-    };
-    let free: Vec<bool> = (0..kernel.buffers.len() as u32).map(|buffer| !is_read(buffer) && apart(buffer)).list();
-    let (early, late): (Vec<&Store>, Vec<&Store>) = kernel.stores.iter().partition(|store| {
-        let computed = matches!(kernel.graph.graph().node(store.node), Node::Apply(..));
-        computed && !store.accumulate && free[store.buffer as usize]
-    });
-    let order = order::by_key(early.len(), |store| early[store].node.index() as u32);
-    (order.into_iter().map(|store| early[store]).list(), late)
 }
