@@ -155,7 +155,7 @@ impl CpuEngine {
                     (Entry::Trial, local) => View::Read(local),
                     (_, local) => View::Write(local),
                 },
-                Role::AddendValues | Role::LocalGradient | Role::Vector | Role::Steps => {
+                Role::AddendValues | Role::LocalGradient | Role::Vector | Role::Steps | Role::Others => {
                     return Err(Error::internal("a kernel of the GPU's on the CPU"));
                 }
             });
