@@ -16,7 +16,7 @@
 //! column for each local parameter, which [`super::incidence`] gathers.
 
 use crate::autodiff;
-use crate::codegen::{Address, Buffer, Call, Element, Kernel, Layers, Load, Store};
+use crate::codegen::{Address, Buffer, Call, Kernel, Layers, Load, Store};
 use crate::error::Result;
 use crate::graph::{Graph, InputId, NodeId, Op};
 use crate::list::Listed;
@@ -26,6 +26,7 @@ use super::class::Class;
 use super::least_squares::Entries;
 use super::line;
 use super::model::Rows;
+pub use super::role::Role;
 use super::scatter::Scatter;
 
 /// Numbers at the head of every uniform table: weight, then the loss's kind, a, b and factor.
@@ -135,41 +136,6 @@ pub enum Target {
     Gpu,
     /// Instance after instance.
     Cpu,
-}
-
-/// What a buffer of the kernel is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Role {
-    /// All parameters.
-    Parameters,
-    /// The batch's index table.
-    Indices,
-    /// The batch's data table.
-    Data,
-    /// The batch's uniform table.
-    Uniforms,
-    /// A number for each residual of the model, read.
-    Seeds,
-    /// All residuals of the model.
-    Residuals,
-    /// The values of addends: a column for each output. GPU alone.
-    AddendValues,
-    /// Local gradients: a column for each local parameter, in the order of [`gradient_column`]. GPU alone.
-    LocalGradient,
-    /// The gradient of all parameters, or the like. CPU alone.
-    Gradient,
-    /// Local partials: a column for each of [`Plan::partials`], or with a [`Scatter`] the entries of a sparse matrix.
-    Partials,
-    /// Where a [`Scatter`] writes, or the instance's blocks of curvature begin. CPU alone.
-    Places,
-    /// The diagonal blocks of J̃ᵀJ̃, of which the lower halves count. CPU alone.
-    Curvature,
-    /// The local table, [`super::least_squares::LocalTable`].
-    Local,
-    /// A number for each parameter: what a product is taken of.
-    Vector,
-    /// A gate, and after it the steps along the direction.
-    Steps,
 }
 
 /// A kernel with the meaning of its buffers.
@@ -299,7 +265,7 @@ fn make<'a>(
 
 impl<'a> Planner<'a> {
     /// A planner that has read nothing.
-    fn bare(class: &'a Class, rows: Rows) -> Planner<'a> {
+    pub(super) fn bare(class: &'a Class, rows: Rows) -> Planner<'a> {
         Planner {
             class,
             rows,
@@ -344,23 +310,7 @@ impl<'a> Planner<'a> {
         if let Some(position) = self.roles.iter().position(|&known| known == role) {
             return position as u32;
         }
-        let (name, element) = match role {
-            Role::Parameters => ("x", Element::Real),
-            Role::Indices => ("indices", Element::Index),
-            Role::Data => ("data", Element::Real),
-            Role::Uniforms => ("uniforms", Element::Real),
-            Role::Seeds => ("seeds", Element::Real),
-            Role::Residuals => ("residuals", Element::Real),
-            Role::AddendValues => ("addends", Element::Real),
-            Role::LocalGradient => ("local_gradient", Element::Real),
-            Role::Gradient => ("gradient", Element::Real),
-            Role::Partials => ("partials_of_residuals", Element::Real),
-            Role::Places => ("places", Element::Index),
-            Role::Curvature => ("curvature", Element::Real),
-            Role::Local => ("local", Element::Real),
-            Role::Vector => ("p", Element::Real),
-            Role::Steps => ("steps", Element::Real),
-        };
+        let (name, element) = role.declaration();
         self.roles.push(role);
         self.buffers.push(Buffer { name, element, written: false });
         self.roles.len() as u32 - 1
@@ -431,7 +381,7 @@ impl<'a> Planner<'a> {
     }
 
     /// An objective, and for each residual its derivative by it: the weighted sum, or the least-squares cost.
-    fn objective(&mut self, is_sum: bool) -> (NodeId, Vec<(NodeId, NodeId)>) {
+    pub(super) fn objective(&mut self, is_sum: bool) -> (NodeId, Vec<(NodeId, NodeId)>) {
         if !is_sum {
             return self.cost();
         }
@@ -486,7 +436,7 @@ impl<'a> Planner<'a> {
         }
     }
 
-    fn finish(
+    pub(super) fn finish(
         mut self,
         entry: Entry,
         title: &str,

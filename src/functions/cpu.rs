@@ -233,7 +233,7 @@ fn run(compiled: Option<&Compiled>, model: &Model, number: usize, entry: Entry, 
                 (Entry::Trial, local) => View::Read(local),
                 (_, local) => View::Write(local),
             },
-            Role::AddendValues | Role::LocalGradient | Role::Steps => {
+            Role::AddendValues | Role::LocalGradient | Role::Steps | Role::Others => {
                 return Err(Error::internal("a kernel of the GPU's on the CPU"));
             }
         });

@@ -24,10 +24,13 @@ mod engine;
 pub mod gpu;
 pub mod layout;
 mod least_squares;
+pub mod lists;
 pub mod normal;
 pub mod objective;
+mod on_device;
 pub mod plans;
 pub mod record;
+pub mod record_gradient;
 mod sizes;
 pub mod texts;
 mod titles;
@@ -182,6 +185,7 @@ impl Functions {
         self.has_constants = constant.contains(&true);
         self.constant = constant;
         self.sizes = None;
+        self.engine.constant_changed();
         Ok(())
     }
 
@@ -303,8 +307,7 @@ impl Functions {
 
     /// An objective and its gradient at a point.
     pub async fn evaluate_at(&mut self, objective: Objective, x: &[f64]) -> Result<Evaluation> {
-        let has_addends = objective == Objective::LeastSquares && self.model.batches.iter().any(Batch::has_addends);
-        let mut evaluation = if has_addends {
+        let mut evaluation = if self.has_addends(objective) {
             let (value, seeds) = self.seeds_of_long_sums(x).await?;
             let mut evaluation = self.engine.gradient(&self.model, objective, x, Some(&seeds)).await?;
             evaluation.cost += value;
@@ -317,6 +320,11 @@ impl Functions {
             entries.filter(|(_, constant)| **constant).for_each(|(entry, _)| *entry = 0.0);
         }
         Ok(evaluation)
+    }
+
+    /// Whether an objective has residuals that are long sums in it.
+    fn has_addends(&self, objective: Objective) -> bool {
+        objective == Objective::LeastSquares && self.model.batches.iter().any(Batch::has_addends)
     }
 
     /// A residual that is a long sum is only known when its addends are added up, so its part of the cost, and the factor

@@ -291,7 +291,8 @@ impl<K: Kernels> Normal<'_, K> {
                     self.memory(d, Memory::Uniforms).part(start, 4 * length)
                 }
                 Role::Local => self.memory(d, Memory::Local(number)),
-                Role::Seeds
+                Role::Others
+                | Role::Seeds
                 | Role::Residuals
                 | Role::AddendValues
                 | Role::LocalGradient

@@ -93,7 +93,8 @@ impl<K: Kernels> Descent<'_, K> {
                 Role::LocalGradient => self.memory(d, Memory::LocalGradient),
                 Role::Vector => direction,
                 Role::Steps => steps,
-                Role::Seeds
+                Role::Others
+                | Role::Seeds
                 | Role::Residuals
                 | Role::AddendValues
                 | Role::Gradient

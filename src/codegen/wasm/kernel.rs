@@ -4,7 +4,7 @@ use super::encoding::{Function, Instruction, ValType};
 use super::expression::{Expression, Locals, Width};
 use super::places::Places;
 use super::{Functions, frame};
-use crate::codegen::{Kernel, Load, Step, Store};
+use crate::codegen::{Address, Kernel, Load, Step, Store};
 use crate::graph::{Node, NodeId};
 use crate::list::Listed;
 
@@ -151,7 +151,11 @@ fn next_component(address: Address) -> Option<Address> {
         Address::Indexed { indices, column, component } => {
             Some(Address::Indexed { indices, column, component: component + 1 })
         }
-        Address::Column(_) | Address::Fixed(_) | Address::Layer(_) | Address::Interleaved { .. } => None,
+        Address::Column(_)
+        | Address::Fixed(_)
+        | Address::Layer(_)
+        | Address::Interleaved { .. }
+        | Address::Listed { .. } => None,
     }
 }
 

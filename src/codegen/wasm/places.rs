@@ -205,6 +205,7 @@ impl Places {
                 to.write(Instruction::LocalGet(local));
                 component
             }
+            Address::Listed { .. } => unreachable!("a kernel's check refuses addresses of lists"),
         };
         at(elements << REAL, REAL)
     }
@@ -323,7 +324,7 @@ fn spacing(address: Address) -> Spacing {
     match address {
         Address::Column(_) | Address::Interleaved { width: 1, .. } => Spacing::Beside,
         Address::Fixed(_) | Address::Layer(_) => Spacing::Same,
-        Address::Interleaved { .. } | Address::Indexed { .. } => Spacing::Apart,
+        Address::Interleaved { .. } | Address::Indexed { .. } | Address::Listed { .. } => Spacing::Apart,
     }
 }
 
