@@ -2,9 +2,9 @@
  * The suite. A benchmark is a job with contenders (runner.js), or a module that measures by itself: `name`, `title`, `run(query, tell, progress, settings)`,
  * which tells rows of figures as they come; with `onDemand` it runs only when asked for by name.
  */
+import * as cpuEngine from './cpu-engine.js';
 import * as autoChoice from './jobs/auto-choice.js';
 import { compile } from './jobs/compile.js';
-import * as cpuEngine from './jobs/cpu-engine.js';
 import { developable } from './jobs/developable.js';
 import { fits } from './jobs/fits.js';
 import { gaussNewton } from './jobs/gauss-newton.js';

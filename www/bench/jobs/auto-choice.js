@@ -28,9 +28,9 @@ export function excess(gpu, cpu, auto) {
   return { ms, share: ms / better, within: ms <= Math.max(MOST_MS, MOST_SHARE * better) };
 }
 
-/** `jobs=name,name` chooses. */
+/** `choices=name,name` takes some of the jobs. */
 export async function run(query, tell, progress, settings) {
-  const wanted = query.get('jobs')?.split(',');
+  const wanted = query.get('choices')?.split(',');
   for (const job of JOBS.filter(({ name }) => wanted === undefined || wanted.includes(name))) {
     const rows = [];
     const only = { ...job, contenders: job.contenders.filter(({ name }, index) => index === 0 || ENGINES.includes(name)) };

@@ -7,7 +7,7 @@ import { GpuCompiledFunctions, GpuContext, Vec3 } from 'residua';
 import { springResidual, springsProblem } from '../../problems/springs.js';
 import { gpuPresent } from '../contenders/residua.js';
 import { unable } from '../contenders/unable.js';
-import { PlainSprings } from '../plain/springs.js';
+import { plainSprings } from '../plain/springs.js';
 import { SIZES } from '../sizes.js';
 import { SPRING_TOLERANCE, springMesh } from './spring-meshes.js';
 
@@ -60,7 +60,10 @@ export const compile = {
   contenders: [
     {
       name: 'plain loop', timing: 'wall; arrays made, nothing to compile', precision: 'f64', known: true,
-      prepare: ({ positions, edges, size }) => ({ run: () => new PlainSprings(edges, size), after: (springs) => ({ value: springs.costWithGradient(positions) }) }),
+      prepare: ({ positions, edges, size }) => ({
+        run: () => ({ springs: plainSprings(edges, 1), gradient: new Float64Array(3 * size) }),
+        after: ({ springs, gradient }) => ({ value: springs.costWithGradient(positions, gradient) }),
+      }),
     },
     compiles('problem', 'gpu'),
     compiles('problem', 'cpu'),

@@ -91,7 +91,7 @@ export const rigidSteps = {
       name: 'plain loop', timing: 'wall; all steps, in place', precision: 'f64', known: true,
       prepare({ instances, size, handles, start }) {
         const rigid = new PlainRigid(instances, size, handles.vertices);
-        const space = workspace(rigid);
+        const space = workspace(6 * size);
         return {
           run() {
             const { finalCost, initialCost } = plainLevenbergMarquardt(rigid, start, FIXED, space);

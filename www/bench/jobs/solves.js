@@ -72,7 +72,7 @@ export const lmSolve = {
       name: 'plain loop', timing: 'wall; in place', precision: 'f64', known: true,
       prepare(mesh) {
         const net = plainNet(mesh);
-        const space = workspace(net);
+        const space = workspace(mesh.positions.length);
         return { run: () => plainLevenbergMarquardt(net, mesh.positions, TESTS, space), after: told };
       },
     },

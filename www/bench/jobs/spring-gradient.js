@@ -4,7 +4,7 @@ import * as jax from '../contenders/jax.js';
 import { onEachBackend } from '../contenders/residua.js';
 import * as tfjs from '../contenders/tfjs.js';
 import { unable } from '../contenders/unable.js';
-import { PlainSprings } from '../plain/springs.js';
+import { plainSprings } from '../plain/springs.js';
 import { SIZES } from '../sizes.js';
 import { SPRING_TOLERANCE, springMesh } from './spring-meshes.js';
 
@@ -22,8 +22,8 @@ export const springGradient = {
     {
       name: 'plain loop', timing: 'wall; in place', precision: 'f64', known: true,
       prepare({ positions, edges, size }) {
-        const springs = new PlainSprings(edges, size);
-        return { run: () => ({ value: springs.costWithGradient(positions), gradient: springs.gradient }) };
+        const springs = plainSprings(edges, 1), gradient = new Float64Array(3 * size);
+        return { run: () => ({ value: springs.costWithGradient(positions, gradient), gradient }) };
       },
     },
     ...onEachBackend({

@@ -2,7 +2,7 @@
  * A net in plain JavaScript with derivatives by hand, in double precision: springs with a rest length each, and every vertex pulled to a place of its own,
  * w (x − p). Takes both; gives cost with gradient, and the model that plain/levenberg-marquardt.js minimises.
  */
-import { PlainSprings } from './springs.js';
+import { plainSprings } from './springs.js';
 
 export class PlainNet {
   /**
@@ -16,10 +16,10 @@ export class PlainNet {
     this.restLengths = restLengths;
     this.places = places;
     this.square = pull * pull;
-    this.blocks = places.length / 3;
     this.gradient = new Float64Array(places.length);
     // Products with J are those of springs, whatever their rest lengths.
-    this.springs = new PlainSprings(edges, this.blocks, 0);
+    this.springs = plainSprings(edges, 0);
+    this.ofSprings = new Float64Array(places.length);
   }
 
   #places(x, gradient) {
@@ -68,34 +68,22 @@ export class PlainNet {
     return (sum + square * pulls) / 2;
   }
 
-  /** The cost, with gradient and the diagonal blocks of JᵀJ (xx, xy, xz, yy, yz, zz). */
+  /** The cost; adds Jᵀr and the lower halves of the diagonal blocks of JᵀJ. */
   linearise(x, gradient, diagonal) {
-    const { edges, restLengths, square, springs, blocks } = this;
-    springs.linearise(x, gradient, diagonal);
-    // Of springs without length r is their length: what is left is the rest lengths' part, with the directions that are kept.
-    const { normals } = springs;
-    let sum = this.#places(x, gradient);
-    for (let e = 0; e < restLengths.length; e++) {
-      const a = 3 * edges[2 * e], b = 3 * edges[2 * e + 1];
-      const nx = normals[3 * e], ny = normals[3 * e + 1], nz = normals[3 * e + 2];
-      const r = nx * (x[a] - x[b]) + ny * (x[a + 1] - x[b + 1]) + nz * (x[a + 2] - x[b + 2]) - restLengths[e];
-      sum += r * r;
-      gradient[a] += r * nx;
-      gradient[a + 1] += r * ny;
-      gradient[a + 2] += r * nz;
-      gradient[b] -= r * nx;
-      gradient[b + 1] -= r * ny;
-      gradient[b + 2] -= r * nz;
+    const { square, springs, ofSprings } = this;
+    // For the diagonal, and for the directions that products need.
+    springs.linearise(x, ofSprings, diagonal);
+    const cost = this.costWithGradient(x);
+    for (let i = 0; i < gradient.length; i++) gradient[i] += this.gradient[i];
+    for (let at = 0; at < diagonal.length; at += 6) {
+      diagonal[at] += square;
+      diagonal[at + 2] += square;
+      diagonal[at + 5] += square;
     }
-    for (let block = 0; block < blocks; block++) {
-      diagonal[6 * block] += square;
-      diagonal[6 * block + 3] += square;
-      diagonal[6 * block + 5] += square;
-    }
-    return sum / 2;
+    return cost;
   }
 
-  /** JᵀJ p into `image`; pᵀJᵀJp. */
+  /** Adds JᵀJp to `image`; gives ‖Jp‖². */
   product(p, image) {
     const { square } = this;
     let curvature = this.springs.product(p, image);
@@ -104,9 +92,5 @@ export class PlainNet {
       image[i] += square * p[i];
     }
     return curvature;
-  }
-
-  retract(x, step, out) {
-    for (let i = 0; i < x.length; i++) out[i] = x[i] + step[i];
   }
 }

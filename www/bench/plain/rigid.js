@@ -77,13 +77,11 @@ export class PlainRigid {
     return sum / 2;
   }
 
-  /** The cost, with gradient and diagonal blocks of JᵀJ by vertices and by the rotation vectors that turn from the left; keeps R s for the products. */
+  /** The cost; adds Jᵀr and the lower halves of the diagonal blocks of JᵀJ, by vertices and by the rotation vectors that turn from the left; keeps R s. */
   linearise(x, gradient, diagonal) {
     const { ends, sides, rootWeights, count, vertexCount } = this;
     this.turned ??= new Float64Array(3 * count);
     const { turned } = this;
-    gradient.fill(0);
-    diagonal.fill(0);
     let sum = 0;
     for (let i = 0; i < count; i++) {
       const first = ends[2 * i], second = ends[2 * i + 1];
@@ -111,25 +109,24 @@ export class PlainRigid {
       gradient[v + 2] += ux * py - uy * px;
       const p = 6 * first, q = 6 * second, r = 6 * (vertexCount + first);
       diagonal[p] += square;
-      diagonal[p + 3] += square;
+      diagonal[p + 2] += square;
       diagonal[p + 5] += square;
       diagonal[q] += square;
-      diagonal[q + 3] += square;
+      diagonal[q + 2] += square;
       diagonal[q + 5] += square;
       diagonal[r] += square * (py * py + pz * pz);
       diagonal[r + 1] -= square * px * py;
-      diagonal[r + 2] -= square * px * pz;
-      diagonal[r + 3] += square * (px * px + pz * pz);
+      diagonal[r + 2] += square * (px * px + pz * pz);
+      diagonal[r + 3] -= square * px * pz;
       diagonal[r + 4] -= square * py * pz;
       diagonal[r + 5] += square * (px * px + py * py);
     }
     return sum / 2;
   }
 
-  /** JᵀJ p into `image`, 0 where nothing moves; pᵀJᵀJp. */
+  /** Adds JᵀJp to `image`; gives ‖Jp‖². */
   product(p, image) {
-    const { ends, rootWeights, count, vertexCount, turned, frozen, held } = this;
-    image.fill(0);
+    const { ends, rootWeights, count, vertexCount, turned } = this;
     let curvature = 0;
     for (let i = 0; i < count; i++) {
       const a = 3 * ends[2 * i], b = 3 * ends[2 * i + 1], v = 3 * vertexCount + 3 * ends[2 * i];
@@ -148,7 +145,6 @@ export class PlainRigid {
       image[v + 1] += square * (uz * px - ux * pz);
       image[v + 2] += square * (ux * py - uy * px);
     }
-    for (const vertex of held) for (let d = 3 * vertex; d < 3 * vertex + 3; d++) if (frozen[d]) image[d] = 0;
     return curvature;
   }
 

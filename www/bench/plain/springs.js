@@ -1,184 +1,161 @@
 /**
- * Springs in plain JavaScript with derivatives by hand, in double precision: what a page could do without any library. Takes two ends and a rest length a
- * spring; gives sum, cost, gradient, Jacobian, and the model that plain/levenberg-marquardt.js minimises. Arrays are made once and written again at each call.
+ * Springs by hand: residual |a − b| − L, its derivatives written out, loops over typed arrays that allocate nothing.
  *
- * A spring is r = |a − b| − l with ∂r/∂a = n = (a − b)/|a − b| and ∂r/∂b = −n; n is 0 where a = b, as in residua.
+ * J has one unit vector a spring: the columns of b are the negatives of those of a.
  */
-export class PlainSprings {
-  /**
-   * @param {Uint32Array} edges two vertices a spring
-   * @param {number} vertexCount
-   * @param {number} restLength
-   */
-  constructor(edges, vertexCount, restLength = 1) {
-    this.edges = edges;
-    this.count = edges.length / 2;
-    this.blocks = vertexCount;
-    this.restLength = restLength;
-    this.gradient = new Float64Array(3 * vertexCount);
-    this.residuals = new Float64Array(this.count);
-    this.normals = null;
-    this.jacobian = null;
-  }
+export function plainSprings(edges, restLength) {
+  const count = edges.length / 2;
+  // First coordinates of the ends, so that no loop multiplies.
+  const ends = edges.map((vertex) => 3 * vertex);
+  const directions = new Float64Array(3 * count);
+  const residuals = new Float64Array(count);
+  return {
+    count,
+    entriesPerRow: 6,
+    residuals,
 
-  /** Σ r with its gradient, which is `this.gradient`. */
-  sumWithGradient(x) {
-    const { edges, count, restLength, gradient } = this;
-    gradient.fill(0);
-    let sum = 0;
-    for (let e = 0; e < count; e++) {
-      const a = 3 * edges[2 * e], b = 3 * edges[2 * e + 1];
-      const dx = x[a] - x[b], dy = x[a + 1] - x[b + 1], dz = x[a + 2] - x[b + 2];
-      const length = Math.sqrt(dx * dx + dy * dy + dz * dz);
-      const scale = length > 0 ? 1 / length : 0;
-      sum += length - restLength;
-      gradient[a] += scale * dx;
-      gradient[a + 1] += scale * dy;
-      gradient[a + 2] += scale * dz;
-      gradient[b] -= scale * dx;
-      gradient[b + 1] -= scale * dy;
-      gradient[b + 2] -= scale * dz;
-    }
-    return sum;
-  }
-
-  /** ½ Σ r² with its gradient, which is `this.gradient`. */
-  costWithGradient(x) {
-    const { edges, count, restLength, gradient } = this;
-    gradient.fill(0);
-    let sum = 0;
-    for (let e = 0; e < count; e++) {
-      const a = 3 * edges[2 * e], b = 3 * edges[2 * e + 1];
-      const dx = x[a] - x[b], dy = x[a + 1] - x[b + 1], dz = x[a + 2] - x[b + 2];
-      const length = Math.sqrt(dx * dx + dy * dy + dz * dz);
-      const r = length - restLength;
-      const scale = length > 0 ? r / length : 0;
-      sum += r * r;
-      gradient[a] += scale * dx;
-      gradient[a + 1] += scale * dy;
-      gradient[a + 2] += scale * dz;
-      gradient[b] -= scale * dx;
-      gradient[b + 1] -= scale * dy;
-      gradient[b + 2] -= scale * dz;
-    }
-    return sum / 2;
-  }
-
-  /** Residuals and the Jacobian's entries, rows of six with ascending columns: `this.residuals`, `this.jacobian`. The pattern is made with the first. */
-  evaluateJacobian(x) {
-    const { edges, count, restLength, residuals } = this;
-    this.jacobian ??= this.#pattern();
-    const { values } = this.jacobian;
-    for (let e = 0; e < count; e++) {
-      const first = edges[2 * e], second = edges[2 * e + 1];
-      const a = 3 * first, b = 3 * second;
-      const dx = x[a] - x[b], dy = x[a + 1] - x[b + 1], dz = x[a + 2] - x[b + 2];
-      const length = Math.sqrt(dx * dx + dy * dy + dz * dz);
-      const scale = length > 0 ? (first < second ? 1 : -1) / length : 0;
-      const at = 6 * e;
-      residuals[e] = length - restLength;
-      values[at] = scale * dx;
-      values[at + 1] = scale * dy;
-      values[at + 2] = scale * dz;
-      values[at + 3] = -scale * dx;
-      values[at + 4] = -scale * dy;
-      values[at + 5] = -scale * dz;
-    }
-    return this.jacobian;
-  }
-
-  #pattern() {
-    const { edges, count } = this;
-    const rowOffsets = Uint32Array.from({ length: count + 1 }, (_, row) => 6 * row);
-    const colIndices = new Uint32Array(6 * count);
-    for (let e = 0; e < count; e++) {
-      const low = 3 * Math.min(edges[2 * e], edges[2 * e + 1]), high = 3 * Math.max(edges[2 * e], edges[2 * e + 1]);
-      for (let d = 0; d < 3; d++) {
-        colIndices[6 * e + d] = low + d;
-        colIndices[6 * e + 3 + d] = high + d;
+    sumWithGradient(x, gradient) {
+      gradient.fill(0);
+      let sum = 0;
+      for (let i = 0; i < count; i++) {
+        const a = ends[2 * i];
+        const b = ends[2 * i + 1];
+        const dx = x[a] - x[b];
+        const dy = x[a + 1] - x[b + 1];
+        const dz = x[a + 2] - x[b + 2];
+        const length = Math.sqrt(dx * dx + dy * dy + dz * dz);
+        sum += length - restLength;
+        const scale = 1 / length;
+        gradient[a] += scale * dx;
+        gradient[a + 1] += scale * dy;
+        gradient[a + 2] += scale * dz;
+        gradient[b] -= scale * dx;
+        gradient[b + 1] -= scale * dy;
+        gradient[b + 2] -= scale * dz;
       }
-    }
-    return { rowOffsets, colIndices, values: new Float64Array(6 * count) };
-  }
+      return sum;
+    },
 
-  /** ½ Σ r² alone. */
-  cost(x) {
-    const { edges, count, restLength } = this;
-    let sum = 0;
-    for (let e = 0; e < count; e++) {
-      const a = 3 * edges[2 * e], b = 3 * edges[2 * e + 1];
-      const dx = x[a] - x[b], dy = x[a + 1] - x[b + 1], dz = x[a + 2] - x[b + 2];
-      const r = Math.sqrt(dx * dx + dy * dy + dz * dz) - restLength;
-      sum += r * r;
-    }
-    return sum / 2;
-  }
+    costWithGradient(x, gradient) {
+      gradient.fill(0);
+      let sum = 0;
+      for (let i = 0; i < count; i++) {
+        const a = ends[2 * i];
+        const b = ends[2 * i + 1];
+        const dx = x[a] - x[b];
+        const dy = x[a + 1] - x[b + 1];
+        const dz = x[a + 2] - x[b + 2];
+        const length = Math.sqrt(dx * dx + dy * dy + dz * dz);
+        const r = length - restLength;
+        sum += r * r;
+        const scale = r / length;
+        gradient[a] += scale * dx;
+        gradient[a + 1] += scale * dy;
+        gradient[a + 2] += scale * dz;
+        gradient[b] -= scale * dx;
+        gradient[b + 1] -= scale * dy;
+        gradient[b + 2] -= scale * dz;
+      }
+      return 0.5 * sum;
+    },
 
-  /** The cost, with gradient, and the diagonal blocks of JᵀJ (xx, xy, xz, yy, yz, zz) in `diagonal`; keeps n of each spring for the products. */
-  linearise(x, gradient, diagonal) {
-    const { edges, count, restLength } = this;
-    this.normals ??= new Float64Array(3 * count);
-    const { normals } = this;
-    gradient.fill(0);
-    diagonal.fill(0);
-    let sum = 0;
-    for (let e = 0; e < count; e++) {
-      const first = edges[2 * e], second = edges[2 * e + 1];
-      const a = 3 * first, b = 3 * second;
-      const dx = x[a] - x[b], dy = x[a + 1] - x[b + 1], dz = x[a + 2] - x[b + 2];
-      const length = Math.sqrt(dx * dx + dy * dy + dz * dz);
-      const scale = length > 0 ? 1 / length : 0;
-      const nx = scale * dx, ny = scale * dy, nz = scale * dz;
-      const r = length - restLength;
-      sum += r * r;
-      normals[3 * e] = nx;
-      normals[3 * e + 1] = ny;
-      normals[3 * e + 2] = nz;
-      gradient[a] += r * nx;
-      gradient[a + 1] += r * ny;
-      gradient[a + 2] += r * nz;
-      gradient[b] -= r * nx;
-      gradient[b + 1] -= r * ny;
-      gradient[b + 2] -= r * nz;
-      const xx = nx * nx, xy = nx * ny, xz = nx * nz, yy = ny * ny, yz = ny * nz, zz = nz * nz;
-      const p = 6 * first, q = 6 * second;
-      diagonal[p] += xx;
-      diagonal[p + 1] += xy;
-      diagonal[p + 2] += xz;
-      diagonal[p + 3] += yy;
-      diagonal[p + 4] += yz;
-      diagonal[p + 5] += zz;
-      diagonal[q] += xx;
-      diagonal[q + 1] += xy;
-      diagonal[q + 2] += xz;
-      diagonal[q + 3] += yy;
-      diagonal[q + 4] += yz;
-      diagonal[q + 5] += zz;
-    }
-    return sum / 2;
-  }
+    /** Entries in compressed rows; the first end is the lower one. */
+    jacobian(x, values, entries) {
+      for (let i = 0; i < count; i++) {
+        const a = ends[2 * i];
+        const b = ends[2 * i + 1];
+        const dx = x[a] - x[b];
+        const dy = x[a + 1] - x[b + 1];
+        const dz = x[a + 2] - x[b + 2];
+        const length = Math.sqrt(dx * dx + dy * dy + dz * dz);
+        values[i] = length - restLength;
+        const scale = 1 / length;
+        const at = 6 * i;
+        entries[at] = scale * dx;
+        entries[at + 1] = scale * dy;
+        entries[at + 2] = scale * dz;
+        entries[at + 3] = -scale * dx;
+        entries[at + 4] = -scale * dy;
+        entries[at + 5] = -scale * dz;
+      }
+    },
 
-  /** JᵀJ p into `image`; pᵀJᵀJp. */
-  product(p, image) {
-    const { edges, count, normals } = this;
-    image.fill(0);
-    let curvature = 0;
-    for (let e = 0; e < count; e++) {
-      const a = 3 * edges[2 * e], b = 3 * edges[2 * e + 1];
-      const nx = normals[3 * e], ny = normals[3 * e + 1], nz = normals[3 * e + 2];
-      const t = nx * (p[a] - p[b]) + ny * (p[a + 1] - p[b + 1]) + nz * (p[a + 2] - p[b + 2]);
-      curvature += t * t;
-      image[a] += t * nx;
-      image[a + 1] += t * ny;
-      image[a + 2] += t * nz;
-      image[b] -= t * nx;
-      image[b + 1] -= t * ny;
-      image[b + 2] -= t * nz;
-    }
-    return curvature;
-  }
+    cost(x) {
+      let sum = 0;
+      for (let i = 0; i < count; i++) {
+        const a = ends[2 * i];
+        const b = ends[2 * i + 1];
+        const dx = x[a] - x[b];
+        const dy = x[a + 1] - x[b + 1];
+        const dz = x[a + 2] - x[b + 2];
+        const r = Math.sqrt(dx * dx + dy * dy + dz * dz) - restLength;
+        sum += r * r;
+      }
+      return 0.5 * sum;
+    },
 
-  retract(x, step, out) {
-    for (let i = 0; i < x.length; i++) out[i] = x[i] + step[i];
-  }
+    /** Keeps the directions, adds Jᵀr to `gradient` and the lower halves of the diagonal blocks of JᵀJ, six numbers each, to `blocks`. */
+    linearise(x, gradient, blocks) {
+      let sum = 0;
+      for (let i = 0; i < count; i++) {
+        const a = ends[2 * i];
+        const b = ends[2 * i + 1];
+        const dx = x[a] - x[b];
+        const dy = x[a + 1] - x[b + 1];
+        const dz = x[a + 2] - x[b + 2];
+        const length = Math.sqrt(dx * dx + dy * dy + dz * dz);
+        const r = length - restLength;
+        sum += r * r;
+        const scale = 1 / length;
+        const jx = scale * dx;
+        const jy = scale * dy;
+        const jz = scale * dz;
+        directions[3 * i] = jx;
+        directions[3 * i + 1] = jy;
+        directions[3 * i + 2] = jz;
+        gradient[a] += r * jx;
+        gradient[a + 1] += r * jy;
+        gradient[a + 2] += r * jz;
+        gradient[b] -= r * jx;
+        gradient[b + 1] -= r * jy;
+        gradient[b + 2] -= r * jz;
+        const p = 2 * a;
+        blocks[p] += jx * jx;
+        blocks[p + 1] += jy * jx;
+        blocks[p + 2] += jy * jy;
+        blocks[p + 3] += jz * jx;
+        blocks[p + 4] += jz * jy;
+        blocks[p + 5] += jz * jz;
+        const q = 2 * b;
+        blocks[q] += jx * jx;
+        blocks[q + 1] += jy * jx;
+        blocks[q + 2] += jy * jy;
+        blocks[q + 3] += jz * jx;
+        blocks[q + 4] += jz * jy;
+        blocks[q + 5] += jz * jz;
+      }
+      return 0.5 * sum;
+    },
+
+    /** Adds JᵀJp to `image`; gives ‖Jp‖². */
+    product(p, image) {
+      let square = 0;
+      for (let i = 0; i < count; i++) {
+        const a = ends[2 * i];
+        const b = ends[2 * i + 1];
+        const jx = directions[3 * i];
+        const jy = directions[3 * i + 1];
+        const jz = directions[3 * i + 2];
+        const along = jx * (p[a] - p[b]) + jy * (p[a + 1] - p[b + 1]) + jz * (p[a + 2] - p[b + 2]);
+        square += along * along;
+        image[a] += along * jx;
+        image[a + 1] += along * jy;
+        image[a + 2] += along * jz;
+        image[b] -= along * jx;
+        image[b + 1] -= along * jy;
+        image[b + 2] -= along * jz;
+      }
+      return square;
+    },
+  };
 }
