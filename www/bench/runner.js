@@ -11,7 +11,8 @@
  *   cannot(input)     the reason why it does not do this size, or undefined
  *   growth            the power of the size that its time grows with, 1 by default
  *   prepare(input)    → { run, before, after, units, notes, dispose }: run() gives a value, or { value, gradient, against, notes }; before() is not timed,
- *                     nor is after(what run gave), which gives the value where there is one; a run does `units` of what the job is about
+ *                     nor is after(what run gave), which gives the value where there is one; a run does `units` of what the job is about. With `ownTime`
+ *                     what run gives has `ms`, which counts in place of the wall time
  *
  * No contender is begun that, going by its time at a smaller size, would take longer than the budget.
  */
@@ -50,7 +51,8 @@ async function begin(contender, input) {
 }
 
 /** Milliseconds of one run, by as many as make a sample. */
-async function sample({ run, before, after }, shareMs) {
+async function sample({ run, before, after, ownTime = false }, shareMs) {
+  if (ownTime) return (await run()).ms;
   const least = Math.min(LEAST_SAMPLE_MS, shareMs);
   let [spent, runs] = [0, 0];
   if (before === undefined && after === undefined) {
@@ -131,7 +133,7 @@ async function runSize({ job, settings, known, absent, tell, progress, contender
         continue;
       }
       try {
-        if (!known.has(contender)) await tryOut(job, contender, input, known, settings);
+        await tryOut(job, contender, input, known, settings);
         const would = predicted(known.get(contender), contender, input.size);
         // The reference is what the others are checked against: it may take longer.
         if (would > settings.budgetMs * (contender === contenders[0] ? 8 : 1)) {
@@ -179,11 +181,16 @@ function predicted(last, contender, size) {
   return (last.size < 1_000 ? 0 : grown(last.prepareMs)) + (last.firstMs - last.laterMs) + 2 * grown(last.laterMs);
 }
 
-/** Times a contender at smaller sizes first, as far as the budget goes, where nothing says yet how long it takes. */
+/**
+ * Times a contender at smaller sizes first, as far as the budget goes, where nothing says yet how long it takes, or what is known says that it takes too long
+ * from far below, where overhead counts for more.
+ */
 async function tryOut(job, contender, input, known, settings) {
   for (const trial of TRIALS) {
-    if (trial >= input.size || (contender.known ?? false) || settings.trials === false) return;
-    if (predicted(known.get(contender), contender, trial) > settings.budgetMs) return;
+    const last = known.get(contender);
+    if (3 * trial >= input.size || (last !== undefined && 3 * last.size >= trial)) continue;
+    if (last === undefined ? (contender.known ?? false) : predicted(last, contender, input.size) <= settings.budgetMs) return;
+    if (predicted(last, contender, trial) > settings.budgetMs) return;
     const smaller = await job.input(trial);
     try {
       if (contender.cannot?.(smaller) !== undefined) return;

@@ -50,7 +50,8 @@ function frameAlong(axis) {
 
 /**
  * Of [[a, b, c], [b, d, e], [c, e, f]]: vᵀAv with v its eigenvector, held, which keeps the digits that the closed form (Smith 1961) loses and has the
- * derivative v vᵀ. v is the longest cross product of two rows of A − λ, and computed again with λ = vᵀAv, since acos of shaders has few digits.
+ * derivative v vᵀ. v is the longest cross product of two rows of A − λ, and computed again with λ = vᵀAv, since acos of shaders has
+ * few digits. Once more would help, but jax-js writes what is used several times several times, and its shader would double again.
  */
 function smallestEigenvalue(entries) {
   const [a, b, c, d, e, f] = entries.map((entry) => entry.stopped());

@@ -16,23 +16,25 @@ const ENGINES = {
 /**
  * A contender for a problem.
  * @param {'gpu' | 'cpu' | 'auto'} backend
- * @param {{ variant?: string, timing: string, problem: (input: object) => object, attempt: (functions: GpuCompiledFunctions, made: object, input: object) => object, cannot?: (input: object) => string | undefined }} spec
+ * @param {{ variant?: string, timing: string, absent?: () => Promise<void>, createContext?: () => Promise<GpuContext>, problem: (input: object) => object, attempt: (functions: GpuCompiledFunctions, made: object, input: object) => object, cannot?: (input: object) => string | undefined }} spec
  *   `problem` gives at least `{ problem }`; `attempt` gives what the runner takes (run, before, units, notes)
  */
-export function residua(backend, { variant, timing, problem, attempt, cannot }) {
-  const { label, precision, absent } = ENGINES[backend];
+export function residua(backend, { variant, timing, problem, attempt, cannot, absent = ENGINES[backend].absent, createContext }) {
+  const { label, precision } = ENGINES[backend];
   return {
     name: variant === undefined ? label : `${label}, ${variant}`,
     precision, timing, absent, cannot, known: true,
     async prepare(input) {
       const made = problem(input);
-      const functions = await GpuCompiledFunctions.compile(made.problem, { backend });
+      const context = await createContext?.();
+      const functions = await GpuCompiledFunctions.compile(made.problem, { backend, ...(context === undefined ? {} : { context }) });
       try {
-        const prepared = await attempt(functions, made, input);
+        const prepared = await attempt(functions, made, input, context);
         const notes = { ...prepared.notes, ...(backend === 'auto' ? { took: functions.backend } : {}) };
-        return { ...prepared, notes, dispose: () => (prepared.dispose?.(), functions.dispose()) };
+        return { ...prepared, notes, dispose: () => (prepared.dispose?.(), functions.dispose(), context?.dispose()) };
       } catch (error) {
         functions.dispose();
+        context?.dispose();
         throw error;
       }
     },
@@ -41,3 +43,37 @@ export function residua(backend, { variant, timing, problem, attempt, cannot }) 
 
 /** The same job on the GPU, the CPU, and wherever 'auto' takes it. */
 export const onEachBackend = (spec) => ['gpu', 'cpu', 'auto'].map((backend) => residua(backend, spec));
+
+/** Rejects where the package at hand has no call that leaves a gradient on the GPU, or there is no GPU. */
+export async function gradientOnDevicePresent() {
+  await gpuPresent();
+  if (!('evaluateCostWithGradientOnDevice' in GpuCompiledFunctions.prototype)) throw new Error('this build has no call that leaves the gradient on the GPU');
+}
+
+/** Rejects where a context cannot time its kernels. */
+export async function gpuTimesPresent() {
+  await gpuPresent();
+  const context = await GpuContext.create({ profile: true });
+  const { profile } = context.stats();
+  context.dispose();
+  if (profile === undefined) throw new Error('this build has no profile of a context');
+  if (!profile.hasGpuTimes) throw new Error("this device has no timestamps ('timestamp-query')");
+}
+
+/** Milliseconds of the GPU that kernels took since the last call, once the device has told all times; and how many dispatches that were. */
+export function gpuClock(context) {
+  let [msBefore, dispatchesBefore] = [0, 0];
+  return async () => {
+    for (;;) {
+      const kernels = Object.values(context.stats().profile.kernels);
+      if (kernels.some(({ dispatches, timed }) => timed !== dispatches)) {
+        await new Promise((resolve) => setTimeout(resolve, 2));
+        continue;
+      }
+      const ms = kernels.reduce((sum, { gpuMs }) => sum + gpuMs, 0), dispatches = kernels.reduce((sum, kernel) => sum + kernel.dispatches, 0);
+      const since = { ms: ms - msBefore, dispatches: dispatches - dispatchesBefore };
+      [msBefore, dispatchesBefore] = [ms, dispatches];
+      return since;
+    }
+  };
+}

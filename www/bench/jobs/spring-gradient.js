@@ -1,7 +1,9 @@
 /** The energy of springs, ½ Σ (l − 1)², with its gradient. */
 import { springsProblem } from '../../problems/springs.js';
 import * as jax from '../contenders/jax.js';
-import { onEachBackend } from '../contenders/residua.js';
+import { GpuContext } from 'residua';
+import { bareCopy } from '../contenders/bare-copy.js';
+import { gpuClock, gpuPresent, gpuTimesPresent, gradientOnDevicePresent, onEachBackend, residua } from '../contenders/residua.js';
 import * as tfjs from '../contenders/tfjs.js';
 import { unable } from '../contenders/unable.js';
 import { plainSprings } from '../plain/springs.js';
@@ -9,6 +11,9 @@ import { SIZES } from '../sizes.js';
 import { SPRING_TOLERANCE, springMesh } from './spring-meshes.js';
 
 const FULL = 'wall; positions given, value and whole gradient read back';
+/** How many evaluations stand between two looks at the GPU's clock, which may tick every 0.1 ms. */
+const TIMED = 20;
+const problem = ({ positions, edges }) => springsProblem(positions, edges, 1);
 const LEFT = 'wall; positions and gradient stay on the GPU, value read back';
 
 export const springGradient = {
@@ -28,9 +33,40 @@ export const springGradient = {
     },
     ...onEachBackend({
       timing: FULL,
-      problem: ({ positions, edges }) => springsProblem(positions, edges, 1),
+      problem,
       attempt: (functions, _, { positions }) => ({ run: () => functions.evaluateCostWithGradient(positions) }),
     }),
+    residua('gpu', {
+      variant: 'gradient left on the GPU', timing: LEFT, problem, absent: gradientOnDevicePresent,
+      attempt: (functions) => ({
+        async run() {
+          const { value } = await functions.evaluateCostWithGradientOnDevice();
+          return { value };
+        },
+      }),
+    }),
+    residua('gpu', {
+      variant: 'GPU time', timing: `GPU time of its kernels, by timestamps with a pass each; mean of ${TIMED} evaluations`, problem,
+      absent: () => gradientOnDevicePresent().then(gpuTimesPresent), createContext: () => GpuContext.create({ profile: true }),
+      async attempt(functions, _, __, context) {
+        const elapsed = gpuClock(context);
+        await functions.evaluateCostWithGradientOnDevice();
+        await elapsed();
+        return {
+          ownTime: true, units: TIMED,
+          async run() {
+            let value;
+            for (let k = 0; k < TIMED; k++) ({ value } = await functions.evaluateCostWithGradientOnDevice());
+            const { ms, dispatches } = await elapsed();
+            return { value, ms, notes: { 'dispatches an evaluation': dispatches / TIMED } };
+          },
+        };
+      },
+    }),
+    {
+      name: 'bare copy of a gradient', timing: 'wall; copied into a mappable buffer, mapped, copied to a typed array, nothing computed', precision: 'f32', absent: gpuPresent, known: true,
+      prepare: bareCopy,
+    },
     { name: 'jax-js', timing: FULL, precision: 'f32', absent: jax.jaxOnGpu, prepare: (input) => jax.springGradient(input, true) },
     { name: 'jax-js, gradient left on the GPU', timing: LEFT, precision: 'f32', absent: jax.jaxOnGpu, prepare: (input) => jax.springGradient(input, false) },
     { name: 'TensorFlow.js', timing: FULL, precision: 'f32', absent: tfjs.tfjsOnGpu, prepare: (input) => tfjs.springGradient(input, true) },

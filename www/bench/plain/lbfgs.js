@@ -73,7 +73,8 @@ export async function lbfgs(evaluate, start, options = {}) {
     let [low, high] = [0, Infinity];
     let taken = null;
     for (let trial = 0; trial < maxLineSearchSteps; trial++) {
-      const point = x.map((number, i) => number + step * d[i]);
+      const point = new Float64Array(x.length);
+      for (let i = 0; i < point.length; i++) point[i] = x[i] + step * d[i];
       const found = await at(point);
       if (!(found.value <= value + c1 * step * slope)) high = step;
       else if (dot(found.gradient, d) < c2 * slope) {
@@ -86,8 +87,11 @@ export async function lbfgs(evaluate, start, options = {}) {
       step = high === Infinity ? 2 * step : (low + high) / 2;
     }
     if (taken === null) return end('line-search-failed');
-    const s = d.map((number) => taken.step * number);
-    const y = taken.gradient.map((number, i) => number - gradient[i]);
+    const s = new Float64Array(x.length), y = new Float64Array(x.length);
+    for (let i = 0; i < s.length; i++) {
+      s[i] = taken.step * d[i];
+      y[i] = taken.gradient[i] - gradient[i];
+    }
     const curvature = dot(s, y);
     if (curvature > 1e-10 * dot(y, y)) {
       pairs.push({ s, y, curvature });
