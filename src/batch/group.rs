@@ -127,9 +127,8 @@ impl Classes {
     /// Enters the instance that was traced last.
     fn add(&mut self, tracer: &Tracer<'_>, row: u32, addends: bool) {
         let hash = tracer.hash ^ u64::from(addends);
-        let is_known = |class: &Found| {
-            class.hash == hash && class.addends == addends && are_equal(&class.tokens, tracer.tokens())
-        };
+        let is_known =
+            |class: &Found| class.hash == hash && class.addends == addends && are_equal(&class.tokens, tracer.tokens());
         let mut class = self.last;
         if !self.found.get(class).is_some_and(is_known) {
             class = self.find(hash, &is_known).unwrap_or_else(|| self.enter(hash, tracer, addends));
@@ -214,9 +213,9 @@ async fn finish(found: Found, block: u32, pace: &Pace<'_>) -> Result<Batch> {
         pace.through(count, 1, &mut |range| {
             let constants = constants.as_slice();
             varies = varies
-                || range.into_iter().any(|instance| {
-                    constants[instance * constants_each + constant].to_bits() != first.to_bits()
-                });
+                || range
+                    .into_iter()
+                    .any(|instance| constants[instance * constants_each + constant].to_bits() != first.to_bits());
             Ok(())
         })
         .await?;
@@ -247,7 +246,8 @@ async fn finish(found: Found, block: u32, pace: &Pace<'_>) -> Result<Batch> {
     let mut consecutive = true;
     pace.through(count, 1, &mut |range| {
         let (rows, first) = (rows.as_slice(), rows[0]);
-        consecutive = consecutive && range.into_iter().all(|instance| rows[instance].wrapping_sub(first) as usize == instance);
+        consecutive =
+            consecutive && range.into_iter().all(|instance| rows[instance].wrapping_sub(first) as usize == instance);
         Ok(())
     })
     .await?;

@@ -354,7 +354,8 @@ fn batches_are_the_same_whatever_the_slice() {
         assert_eq!(batches.len(), whole.len());
         for (batch, expected) in batches.iter().zip(&whole) {
             assert!(batch.class.has_kernels_of(&expected.class), "slices of {slice}");
-            let tables = |batch: &Batch| (batch.indices.clone(), batch.data.clone(), batch.uniforms.clone(), batch.rows);
+            let tables =
+                |batch: &Batch| (batch.indices.clone(), batch.data.clone(), batch.uniforms.clone(), batch.rows);
             assert_eq!(tables(batch), tables(expected), "slices of {slice}");
         }
     }

@@ -6,17 +6,18 @@
 
 use std::ops::Range;
 
-use crate::batch::chunks::{ChunkLimits, chunk_ranges, slice_columns};
-use crate::batch::incidence::{Destination, Pass, Source, gather_passes};
+use crate::batch::chunks::{ChunkLimits, chunk_ranges, columns_of, slice_columns};
+use crate::batch::incidence::{Destination, Pass, Source, gather_passes_in_slices};
 use crate::batch::least_squares::LocalTable;
 use crate::batch::line::STEPS;
 use crate::batch::plan::Target;
-use crate::batch::{Model, Rows};
+use crate::batch::{Batch, Model, Rows};
 use crate::codegen::wgsl::{Dispatch, WORKGROUP_SIZE};
 use crate::error::{Error, ErrorCode, Result};
 use crate::gpu::Limits;
 use crate::gpu::shaders::{Gather, ReduceSum};
 use crate::list::Listed;
+use crate::turn::{Pace, at_once};
 
 use super::cpu::uniform_table;
 use super::normal::Shape;
@@ -229,6 +230,14 @@ impl GatherShape {
     }
 }
 
+/// What stands in a buffer from the start: parts that follow one another.
+pub enum Content<'a> {
+    /// Words as they are.
+    Words(Vec<&'a [u32]>),
+    /// Numbers that the device takes in single precision.
+    Numbers(Vec<&'a [f64]>),
+}
+
 /// Where everything lies.
 #[derive(Clone, Debug)]
 pub struct Layout {
@@ -258,8 +267,19 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// Lays a model out. `partials` are the columns of local partials that each batch has.
+    /// Lays a model out, all at once. See [`Layout::new_in_slices`].
     pub fn new(model: &Model, partials: &[usize], limits: &Limits, batch_size: Option<u32>) -> Result<Layout> {
+        at_once(Layout::new_in_slices(model, partials, limits, batch_size, &Pace::at_once()))
+    }
+
+    /// Lays a model out. `partials` are the columns of local partials that each batch has.
+    pub async fn new_in_slices(
+        model: &Model,
+        partials: &[usize],
+        limits: &Limits,
+        batch_size: Option<u32>,
+        pace: &Pace<'_>,
+    ) -> Result<Layout> {
         let binding_bytes = limits.max_storage_buffer_binding_size.min(limits.max_buffer_size);
         for (what, numbers) in [("parameters", model.num_params), ("residuals", model.num_residuals)] {
             let bytes = 4 * u64::from(numbers);
@@ -302,8 +322,12 @@ impl Layout {
             layout.data_columns.push(batch.class.data.into());
             layout.outputs.push(batch.class.outputs.len() as u64);
             layout.local_columns.push(LocalTable::of(&batch.class).columns(Target::Gpu).into());
-            for range in chunk_ranges(batch, partials[number], limits)? {
-                layout.add_chunk(model, number, range, partials[number])?;
+            let ranges = chunk_ranges(batch, partials[number], limits)?;
+            let (batches, chunks) = (model.batches.len() as f64, ranges.len() as f64);
+            for (chunk, range) in ranges.into_iter().enumerate() {
+                let done = |chunk: usize| (number as f64 + chunk as f64 / chunks) / batches;
+                pace.begin(done(chunk), done(chunk + 1));
+                layout.add_chunk(model, number, range, partials[number], pace).await?;
             }
         }
         let reduction = layout.reduction().words();
@@ -318,7 +342,14 @@ impl Layout {
         ReduceSum { count: self.num_sums as u32, width: 1, input_first: 0, output_first: 0, zero: 0 }
     }
 
-    fn add_chunk(&mut self, model: &Model, number: usize, range: Range<usize>, partials: usize) -> Result<()> {
+    async fn add_chunk(
+        &mut self,
+        model: &Model,
+        number: usize,
+        range: Range<usize>,
+        partials: usize,
+        pace: &Pace<'_>,
+    ) -> Result<()> {
         let batch = &model.batches[number];
         let count = range.len() as u64;
         let numbers: u64 = batch.class.block_dims.iter().map(|&dim| u64::from(dim)).sum();
@@ -343,7 +374,7 @@ impl Layout {
         let stride = range.len() as u32;
         let figures = self.add_figures(&Dispatch::new(stride, stride, first).words());
 
-        let passes = gather_passes(batch, range.clone(), model.num_params)?;
+        let passes = gather_passes_in_slices(batch, range.clone(), model.num_params, pace).await?;
         let shapes: Vec<GatherShape> = passes.iter().map(GatherShape::of).list();
         for (pass, shape) in passes.iter().zip(&shapes) {
             if let Destination::Scratch(which) = pass.destination {
@@ -408,21 +439,21 @@ impl Layout {
         }
     }
 
-    /// What stands in a buffer from the start, if anything does. Tables of gather passes are given away: there is no second
-    /// use for them.
-    pub fn take_content(&mut self, model: &Model, memory: Memory) -> Option<Vec<u8>> {
-        let words = |words: Vec<u32>| bytemuck::cast_slice(&words).to_vec();
+    /// What stands in a buffer from the start, if anything does.
+    pub fn content<'a>(&'a self, model: &'a Model, memory: Memory) -> Option<Content<'a>> {
         Some(match memory {
             Memory::Indices(chunk) => {
-                let Chunk { batch, range, .. } = &self.chunks[chunk];
-                let batch = &model.batches[*batch];
-                words(slice_columns(&batch.indices, batch.count as usize, range.clone()))
+                let (batch, range) = self.of_chunk(model, chunk);
+                Content::Words(columns_of(&batch.indices, batch.count as usize, range))
             }
-            Memory::Data(chunk) => bytemuck::cast_slice(&self.data_table(model, chunk)).to_vec(),
-            Memory::Figures => words(std::mem::take(&mut self.figures)),
-            Memory::GatherOffsets(chunk, pass) => words(std::mem::take(&mut self.tables[chunk][pass].offsets)),
-            Memory::GatherEntries(chunk, pass) => words(std::mem::take(&mut self.tables[chunk][pass].entries)),
-            Memory::GatherTargets(chunk, pass) => words(std::mem::take(&mut self.tables[chunk][pass].targets)),
+            Memory::Data(chunk) => {
+                let (batch, range) = self.of_chunk(model, chunk);
+                Content::Numbers(columns_of(&batch.data, batch.count as usize, range))
+            }
+            Memory::Figures => Content::Words(vec![&self.figures]),
+            Memory::GatherOffsets(chunk, pass) => Content::Words(vec![&self.tables[chunk][pass].offsets]),
+            Memory::GatherEntries(chunk, pass) => Content::Words(vec![&self.tables[chunk][pass].entries]),
+            Memory::GatherTargets(chunk, pass) => Content::Words(vec![&self.tables[chunk][pass].targets]),
             Memory::Parameters
             | Memory::Gradient
             | Memory::Residuals
@@ -447,11 +478,26 @@ impl Layout {
         })
     }
 
+    /// A buffer has its content: tables of gather passes, for which there is no second use, go.
+    pub fn forget_content(&mut self, memory: Memory) {
+        match memory {
+            Memory::GatherOffsets(chunk, pass) => self.tables[chunk][pass].offsets = Vec::new(),
+            Memory::GatherEntries(chunk, pass) => self.tables[chunk][pass].entries = Vec::new(),
+            Memory::GatherTargets(chunk, pass) => self.tables[chunk][pass].targets = Vec::new(),
+            _ => {}
+        }
+    }
+
+    /// The batch of a chunk, and which of its instances.
+    fn of_chunk<'a>(&self, model: &'a Model, chunk: usize) -> (&'a Batch, Range<usize>) {
+        let Chunk { batch, range, .. } = &self.chunks[chunk];
+        (&model.batches[*batch], range.clone())
+    }
+
     /// A chunk's data table.
     pub fn data_table(&self, model: &Model, chunk: usize) -> Vec<f32> {
-        let Chunk { batch, range, .. } = &self.chunks[chunk];
-        let batch = &model.batches[*batch];
-        single_precision(slice_columns(&batch.data, batch.count as usize, range.clone()).iter())
+        let (batch, range) = self.of_chunk(model, chunk);
+        single_precision(slice_columns(&batch.data, batch.count as usize, range).iter())
     }
 
     /// The uniform tables of all batches, each from a multiple of [`ALIGNMENT`] on.

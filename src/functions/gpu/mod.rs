@@ -5,6 +5,7 @@
 
 use std::any::Any;
 use std::ops::Range;
+use std::pin::pin;
 
 use rustc_hash::FxHashMap;
 use wasm_bindgen::JsValue;
@@ -17,6 +18,7 @@ use crate::gpu::shaders;
 use crate::gpu::{Buffer, BufferRequest, CommandList, Context, Pipeline, PipelineRequest, Prepared};
 use crate::list::Listed;
 use crate::table::Table;
+use crate::turn::{Pace, both};
 
 mod data;
 
@@ -24,7 +26,7 @@ use data::SharedData;
 pub use data::{DataPart, NewSharedData};
 
 use super::cpu::CpuEngine;
-use super::layout::{Layout, Memory, single_precision};
+use super::layout::{Content, Layout, Memory, single_precision};
 use super::normal::{self, Normal};
 use super::objective::Descent;
 use super::plans::Plans;
@@ -91,6 +93,16 @@ impl Buffers {
 impl GpuEngine {
     /// Lays the model out on the device. Fails with `limit-exceeded` for what cannot be split to fit.
     pub async fn new(context: Context, model: &Model, batch_size: Option<u32>) -> Result<GpuEngine> {
+        GpuEngine::new_in_slices(context, model, batch_size, &Pace::unheard()).await
+    }
+
+    /// The same, at a pace.
+    pub async fn new_in_slices(
+        context: Context,
+        model: &Model,
+        batch_size: Option<u32>,
+        pace: &Pace<'_>,
+    ) -> Result<GpuEngine> {
         let (numbers, kernels) = kernel_numbers(model);
         if kernels > MOST_KERNELS {
             return Err(Error::new(
@@ -105,7 +117,7 @@ impl GpuEngine {
         let partials = (0..model.batches.len())
             .map(|batch| Ok(plans.plan(batch, Entry::Jacobian)?.partials.len()))
             .collect::<Result<Vec<_>>>()?;
-        let layout = Layout::new(model, &partials, context.limits(), batch_size)?;
+        let layout = Layout::new_in_slices(model, &partials, context.limits(), batch_size, pace).await?;
         // A binding takes 16 bytes at least.
         let parameters =
             BufferRequest::storage("parameters, published", layout.bytes(Memory::Parameters).max(16)).exported();
@@ -178,7 +190,7 @@ impl GpuEngine {
 
     /// The pipelines that recordings declare as `programs`, in their order.
     pub async fn pipelines(&mut self, programs: &[Program]) -> Result<Vec<Pipeline>> {
-        self.make_pipelines(programs, &mut |_, _| Ok(())).await?;
+        self.make_pipelines(programs).await?;
         let pipeline = |program| self.pipelines.get(program).cloned();
         let found: Option<Vec<Pipeline>> = programs.iter().map(pipeline).collect();
         found.ok_or_else(|| Error::internal("a pipeline was made and is not there"))
@@ -219,23 +231,50 @@ impl GpuEngine {
         self.context.write(&self.published, 0, bytemuck::cast_slice(&single_precision(x.iter())))
     }
 
-    /// Makes everything that calls of the common kinds need, so that the first one does not wait for it. `progress` hears how
-    /// many pipelines of how many are there.
-    pub async fn prepare(&mut self, model: &Model, progress: &mut dyn FnMut(usize, usize) -> Result<()>) -> Result<()> {
+    /// Makes everything that calls of the common kinds need, so that the first one does not wait for it, and publishes the parameters.
+    /// `progress` hears how many pipelines of how many are there. Tables are uploaded while the browser compiles.
+    pub async fn prepare(
+        &mut self,
+        model: &Model,
+        x: &[f64],
+        pace: &Pace<'_>,
+        progress: &mut dyn FnMut(usize, usize) -> Result<()>,
+    ) -> Result<()> {
         let calls =
             [Objective::Sum, Objective::LeastSquares].map(|objective| Call::Gradient { objective, seeded: false });
         let mut recordings = Vec::new();
-        let mut programs = Vec::new();
+        let (mut programs, mut memory) = (Vec::new(), Vec::new());
         for call in [calls[0], calls[1], Call::Values] {
             let recording = self.record(model, call)?;
             programs.extend(recording.programs.iter().copied());
+            memory.extend(recording.memory.iter().copied());
             recordings.push((call, recording));
         }
-        self.make_pipelines(&programs, progress).await?;
+        let (wanted, requests) = self.pipeline_requests(&programs)?;
+        let context = self.context.clone();
+        // How far it is, the pipelines tell.
+        pace.begin(0.0, 0.0);
+        let (compiled, uploaded) = {
+            let compiling = pin!(context.pipelines(&requests, progress));
+            let uploading = pin!(async {
+                self.allocate(model, &memory, pace).await?;
+                self.publish_in_slices(x, pace).await
+            });
+            both(compiling, uploading).await
+        };
+        uploaded?;
+        for (program, pipeline) in wanted.into_iter().zip(compiled?) {
+            self.pipelines.insert(program, pipeline);
+        }
         for (call, recording) in recordings {
             self.bind(model, call, recording).await?;
         }
         Ok(())
+    }
+
+    /// As [`GpuEngine::publish`], in slices.
+    async fn publish_in_slices(&self, x: &[f64], pace: &Pace<'_>) -> Result<()> {
+        self.write_in_slices(&self.published, &Content::Numbers(vec![x]), pace).await
     }
 
     /// Columns of a batch's data table have changed.
@@ -326,7 +365,7 @@ impl GpuEngine {
     async fn run(&mut self, model: &Model, call: Call, x: &[f64], seeds: Option<&[f64]>) -> Result<Vec<Vec<f64>>> {
         if !self.prepared.contains_key(&call) {
             let recording = self.record(model, call)?;
-            self.make_pipelines(&recording.programs.clone(), &mut |_, _| Ok(())).await?;
+            self.make_pipelines(&recording.programs).await?;
             self.bind(model, call, recording).await?;
         }
         self.upload_stale_data(model)?;
@@ -382,26 +421,28 @@ impl GpuEngine {
         Ok(bytes > self.context.limits().max_buffer_size)
     }
 
-    async fn make_pipelines(
-        &mut self,
-        programs: &[Program],
-        progress: &mut dyn FnMut(usize, usize) -> Result<()>,
-    ) -> Result<()> {
-        let mut wanted: Vec<Program> = Vec::new();
-        for &program in programs {
-            if !self.pipelines.contains_key(&program) && !wanted.contains(&program) {
-                wanted.push(program);
-            }
-        }
+    async fn make_pipelines(&mut self, programs: &[Program]) -> Result<()> {
+        let (wanted, requests) = self.pipeline_requests(programs)?;
         if wanted.is_empty() {
             return Ok(());
         }
-        let requests = wanted.iter().map(|&program| self.pipeline_request(program)).collect::<Result<Vec<_>>>()?;
-        let pipelines = self.context.pipelines(&requests, progress).await?;
+        let pipelines = self.context.pipelines(&requests, &mut |_, _| Ok(())).await?;
         for (program, pipeline) in wanted.into_iter().zip(pipelines) {
             self.pipelines.insert(program, pipeline);
         }
         Ok(())
+    }
+
+    /// Those programs that have no pipeline yet, each once, and what to compile for them.
+    fn pipeline_requests(&self, programs: &[Program]) -> Result<(Vec<Program>, Vec<PipelineRequest>)> {
+        let (mut wanted, mut requests) = (Vec::new(), Vec::new());
+        for &program in programs {
+            if !self.pipelines.contains_key(&program) && !wanted.contains(&program) {
+                wanted.push(program);
+                requests.push(self.pipeline_request(program)?);
+            }
+        }
+        Ok((wanted, requests))
     }
 
     fn pipeline_request(&self, program: Program) -> Result<PipelineRequest> {
@@ -429,7 +470,7 @@ impl GpuEngine {
 
     /// Makes the buffers that a recording declares and binds it to them.
     async fn bind(&mut self, model: &Model, call: Call, recording: Recording) -> Result<()> {
-        self.allocate(model, &recording.memory).await?;
+        self.allocate(model, &recording.memory, &Pace::unheard()).await?;
         let buffers: Vec<Buffer> =
             recording.memory.iter().filter_map(|memory| self.buffers.get(memory)).cloned().list();
         let pipelines: Vec<Pipeline> =
@@ -440,8 +481,13 @@ impl GpuEngine {
     }
 
     /// Makes those buffers that are not there yet, with what stands in them from the start.
-    async fn allocate(&mut self, model: &Model, memory: &[Memory]) -> Result<()> {
-        let new: Vec<Memory> = memory.iter().copied().filter(|memory| self.buffers.get(memory).is_none()).list();
+    async fn allocate(&mut self, model: &Model, memory: &[Memory], pace: &Pace<'_>) -> Result<()> {
+        let mut new: Vec<Memory> = Vec::new();
+        for memory in memory {
+            if self.buffers.get(memory).is_none() && !new.contains(memory) {
+                new.push(*memory);
+            }
+        }
         if new.is_empty() {
             return Ok(());
         }
@@ -458,8 +504,9 @@ impl GpuEngine {
             .list();
         let buffers = self.context.allocate(&requests).await?;
         for (&memory, buffer) in new.iter().zip(&buffers) {
-            if let Some(content) = self.layout.take_content(model, memory) {
-                self.context.write(buffer, 0, &content)?;
+            if let Some(content) = self.layout.content(model, memory) {
+                self.write_in_slices(buffer, &content, pace).await?;
+                self.layout.forget_content(memory);
             }
         }
         for (memory, buffer) in new.into_iter().zip(buffers) {
@@ -468,9 +515,41 @@ impl GpuEngine {
         Ok(())
     }
 
+    /// Writes a buffer from its start.
+    async fn write_in_slices(&self, buffer: &Buffer, content: &Content<'_>, pace: &Pace<'_>) -> Result<()> {
+        let mut offset = 0;
+        match content {
+            Content::Words(parts) => {
+                for words in parts {
+                    pace.through(words.len(), 1, &mut |range| {
+                        offset += self.write_part(buffer, offset, bytemuck::cast_slice(&words[range]))?;
+                        Ok(())
+                    })
+                    .await?;
+                }
+            }
+            Content::Numbers(parts) => {
+                for numbers in parts {
+                    pace.through(numbers.len(), 1, &mut |range| {
+                        let numbers = single_precision(numbers[range].iter());
+                        offset += self.write_part(buffer, offset, bytemuck::cast_slice(&numbers))?;
+                        Ok(())
+                    })
+                    .await?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn write_part(&self, buffer: &Buffer, offset: u64, bytes: &[u8]) -> Result<u64> {
+        self.context.write(buffer, offset, bytes)?;
+        Ok(bytes.len() as u64)
+    }
+
     /// A buffer, which is made if it is not there yet.
     async fn table(&mut self, model: &Model, memory: Memory) -> Result<Buffer> {
-        self.allocate(model, &[memory]).await?;
+        self.allocate(model, &[memory], &Pace::unheard()).await?;
         self.buffers.get(&memory).cloned().ok_or_else(|| Error::internal("a buffer was made and is not there"))
     }
 
