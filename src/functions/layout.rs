@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use crate::batch::chunks::{ChunkLimits, chunk_ranges, columns_of, slice_columns};
+use crate::batch::chunks::{ChunkLimits, chunk_ranges, slice_columns};
 use crate::batch::incidence::{Destination, Pass, Source, gather_passes_in_slices};
 use crate::batch::least_squares::LocalTable;
 use crate::batch::line::STEPS;
@@ -19,7 +19,12 @@ use crate::gpu::shaders::{Gather, ReduceSum};
 use crate::list::Listed;
 use crate::turn::{Pace, at_once};
 
+mod content;
+
+pub use content::Content;
+
 use super::cpu::uniform_table;
+use super::lists::{ListMemory, Lists};
 use super::normal::Shape;
 
 /// Bytes between the uniforms of one buffer: every WebGPU device takes offsets of this alignment.
@@ -82,6 +87,8 @@ pub enum Memory {
     GatherEntries(usize, usize),
     /// Targets of a gather pass.
     GatherTargets(usize, usize),
+    /// Of sums over lists, and of gradients that stay on the device.
+    Lists(ListMemory),
 }
 
 impl Memory {
@@ -115,6 +122,7 @@ impl Memory {
             Memory::CurvatureLow => (24, 0, 0),
             Memory::CurvatureScratch(which) => (25, which as usize, 0),
             Memory::LineSums => (26, 0, 0),
+            Memory::Lists(memory) => memory.key(),
         };
         kind << 58 | (chunk as u64) << 29 | pass as u64
     }
@@ -149,6 +157,7 @@ impl Memory {
             Memory::CurvatureLow => ("errors of the curvature", None),
             Memory::CurvatureScratch(_) => ("sums of segments of the curvature", None),
             Memory::LineSums => ("sums along a line", None),
+            Memory::Lists(memory) => memory.name(),
         };
         match chunk {
             None => words.to_owned(),
@@ -230,14 +239,6 @@ impl GatherShape {
     }
 }
 
-/// What stands in a buffer from the start: parts that follow one another.
-pub enum Content<'a> {
-    /// Words as they are.
-    Words(Vec<&'a [u32]>),
-    /// Numbers that the device takes in single precision.
-    Numbers(Vec<&'a [f64]>),
-}
-
 /// Where everything lies.
 #[derive(Clone, Debug)]
 pub struct Layout {
@@ -264,6 +265,8 @@ pub struct Layout {
     local_columns: Vec<u64>,
     /// How the normal equations of least squares lie.
     pub normal: Shape,
+    /// How sums over lists lie.
+    pub lists: Lists,
 }
 
 impl Layout {
@@ -312,8 +315,9 @@ impl Layout {
             outputs: Vec::new(),
             local_columns: Vec::new(),
             normal: Shape::default(),
+            lists: Lists::default(),
         };
-        let limits = ChunkLimits { binding_bytes, instances: batch_size };
+        let chunk_limits = ChunkLimits { binding_bytes, instances: batch_size };
         for (number, batch) in model.batches.iter().enumerate() {
             let length = uniform_table(model, batch).len() as u64;
             layout.uniforms.push((layout.uniform_bytes, length));
@@ -322,7 +326,7 @@ impl Layout {
             layout.data_columns.push(batch.class.data.into());
             layout.outputs.push(batch.class.outputs.len() as u64);
             layout.local_columns.push(LocalTable::of(&batch.class).columns(Target::Gpu).into());
-            let ranges = chunk_ranges(batch, partials[number], limits)?;
+            let ranges = chunk_ranges(batch, partials[number], chunk_limits)?;
             let (batches, chunks) = (model.batches.len() as f64, ranges.len() as f64);
             for (chunk, range) in ranges.into_iter().enumerate() {
                 let done = |chunk: usize| (number as f64 + chunk as f64 / chunks) / batches;
@@ -333,6 +337,7 @@ impl Layout {
         let reduction = layout.reduction().words();
         layout.reduce_figures = layout.add_figures(&reduction);
         layout.normal = Shape::new(model, &mut layout);
+        layout.lists = Lists::new(model, &mut layout, limits, pace).await?;
         layout.figure_words = layout.figures.len() as u64;
         Ok(layout)
     }
@@ -401,6 +406,11 @@ impl Layout {
         self.num_sums
     }
 
+    /// The gather passes of a chunk, before their tables are given away.
+    pub(super) fn passes(&self, chunk: usize) -> &[Pass] {
+        &self.tables[chunk]
+    }
+
     /// The targets of a gather pass.
     pub(super) fn targets(&self, chunk: usize, pass: usize) -> &[u32] {
         &self.tables[chunk][pass].targets
@@ -436,55 +446,7 @@ impl Layout {
             Memory::GatherOffsets(chunk, number) => u64::from(pass(chunk, number).rows) + 1,
             Memory::GatherEntries(chunk, number) => pass(chunk, number).entries.into(),
             Memory::GatherTargets(chunk, number) => pass(chunk, number).rows.into(),
-        }
-    }
-
-    /// What stands in a buffer from the start, if anything does.
-    pub fn content<'a>(&'a self, model: &'a Model, memory: Memory) -> Option<Content<'a>> {
-        Some(match memory {
-            Memory::Indices(chunk) => {
-                let (batch, range) = self.of_chunk(model, chunk);
-                Content::Words(columns_of(&batch.indices, batch.count as usize, range))
-            }
-            Memory::Data(chunk) => {
-                let (batch, range) = self.of_chunk(model, chunk);
-                Content::Numbers(columns_of(&batch.data, batch.count as usize, range))
-            }
-            Memory::Figures => Content::Words(vec![&self.figures]),
-            Memory::GatherOffsets(chunk, pass) => Content::Words(vec![&self.tables[chunk][pass].offsets]),
-            Memory::GatherEntries(chunk, pass) => Content::Words(vec![&self.tables[chunk][pass].entries]),
-            Memory::GatherTargets(chunk, pass) => Content::Words(vec![&self.tables[chunk][pass].targets]),
-            Memory::Parameters
-            | Memory::Gradient
-            | Memory::Residuals
-            | Memory::Seeds
-            | Memory::Addends(_)
-            | Memory::Uniforms
-            | Memory::PartialSums
-            | Memory::IgnoredSums
-            | Memory::Sums
-            | Memory::LocalGradient
-            | Memory::Scratch(_)
-            | Memory::Partials
-            | Memory::Local(_)
-            | Memory::CostSums
-            | Memory::CostTotals
-            | Memory::ProductSums
-            | Memory::ProductTotals
-            | Memory::Curvature
-            | Memory::CurvatureLow
-            | Memory::CurvatureScratch(_)
-            | Memory::LineSums => return None,
-        })
-    }
-
-    /// A buffer has its content: tables of gather passes, for which there is no second use, go.
-    pub fn forget_content(&mut self, memory: Memory) {
-        match memory {
-            Memory::GatherOffsets(chunk, pass) => self.tables[chunk][pass].offsets = Vec::new(),
-            Memory::GatherEntries(chunk, pass) => self.tables[chunk][pass].entries = Vec::new(),
-            Memory::GatherTargets(chunk, pass) => self.tables[chunk][pass].targets = Vec::new(),
-            _ => {}
+            Memory::Lists(memory) => self.lists.len(memory, self.num_params),
         }
     }
 

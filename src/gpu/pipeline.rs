@@ -126,6 +126,7 @@ impl Context {
         progress: &mut dyn FnMut(usize, usize) -> Result<()>,
     ) -> Result<Vec<Pipeline>> {
         self.check()?;
+        let began = self.0.profile.as_ref().map(|_| raw::now());
         let mut known: Table<&PipelineRequest, Pipeline> = Table::default();
         let mut compiling: Vec<Compiling> = Vec::new();
         for request in requests {
@@ -139,7 +140,7 @@ impl Context {
                 None => compiling.push(self.compile(request)?),
             }
         }
-        let total = known.count() + compiling.len();
+        let (total, new) = (known.count() + compiling.len(), compiling.len());
         progress(known.count(), total)?;
         let mut turns = Turns::new();
         let mut creating = Vec::new();
@@ -159,6 +160,7 @@ impl Context {
             self.0.pipelines.borrow_mut().enter(request, &pipeline);
             known.insert(request, pipeline);
         }
+        self.enter(began.filter(|_| new > 0), |times, ms| times.compile.add(new, ms));
         Ok(requests.iter().filter_map(|request| known.get(&request)).cloned().list())
     }
 

@@ -27,14 +27,14 @@ fn cost(
     let instance = group * 64u + lane;
     var total = 0.0;
     if instance < dispatch.count {
-        let settings_at_3 = settings[3u];
-        let settings_at_0 = settings[0u];
         let x_0 = x[dispatch.first + instance];
         let data_0 = data[instance];
         let v0 = x_0 - data_0;
         let v1 = v0 * v0;
+        let settings_at_0 = settings[0u];
         let settings_at_1 = settings[1u];
         let loss_0 = loss(u32(settings_at_0), v1, settings_at_1, 0.0);
+        let settings_at_3 = settings[3u];
         let v2 = settings_at_3 * loss_0.y;
         let v3 = v2 * v0;
         local[instance] = v3;
