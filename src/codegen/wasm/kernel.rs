@@ -4,7 +4,7 @@ use super::encoding::{Function, Instruction, ValType};
 use super::expression::{Expression, Locals, Width};
 use super::places::Places;
 use super::{Functions, frame};
-use crate::codegen::{Kernel, Load, Step, Store};
+use crate::codegen::{Kernel, Load, Step};
 use crate::graph::{Node, NodeId};
 use crate::list::Listed;
 
@@ -104,17 +104,21 @@ fn instances(kernel: &Kernel, body: &mut Expression, places: &mut Places, total:
         }
     }
 
-    let late: Vec<&Store> = kernel.stores.iter().zip(late).filter(|(_, late)| *late).map(|(store, _)| store).list();
-    for node in late.iter().map(|store| store.node).chain(kernel.total) {
+    // What is kept until the end is read by then, and added to memory instance by instance.
+    let late = || kernel.stores.iter().zip(&late).filter(|(_, late)| **late).map(|(store, _)| store);
+    for node in late().map(|store| store.node).chain(kernel.total) {
         load(kernel, body, places, node);
     }
-    let (accumulating, overwriting): (Vec<&Store>, Vec<&Store>) = late.into_iter().partition(|store| store.accumulate);
-    for store in overwriting {
-        places.store(body, store.buffer, store.address, store.node);
+    for store in late() {
+        if !store.accumulate {
+            places.store(body, store.buffer, store.address, store.node);
+        }
     }
     for lane in 0..body.width.lanes() {
-        for store in &accumulating {
-            places.accumulate(body, store.buffer, store.address, store.node, lane);
+        for store in late() {
+            if store.accumulate {
+                places.accumulate(body, store.buffer, store.address, store.node, lane);
+            }
         }
     }
     if let Some(node) = kernel.total {
