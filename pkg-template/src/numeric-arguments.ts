@@ -15,12 +15,22 @@ const LARGEST_INDEX = 2 ** 32 - 1;
 /** A copy of finite numbers in double precision. */
 export function copyNumbers(argument: string, values: unknown): Float64Array {
   const list = checkList(argument, values, 'an array of finite numbers');
+  if (list instanceof Float64Array && areFinite(list)) return new Float64Array(list);
   for (let i = 0; i < list.length; i++) {
     const value = list[i];
     // A finite number minus itself is 0.
     if (typeof value !== 'number' || value - value !== 0) throw invalidArgument(`${argument}[${i}]`, describe(value), 'a finite number');
   }
   return new Float64Array(list as ArrayLike<number>);
+}
+
+/** The same question for the commonest list alone, whose loop is several times as fast. */
+function areFinite(list: Float64Array): boolean {
+  for (let i = 0; i < list.length; i++) {
+    const value = list[i] as number;
+    if (value - value !== 0) return false;
+  }
+  return true;
 }
 
 /** A copy of bounds, `length` numbers that may be infinite. */

@@ -54,6 +54,16 @@ export interface RawStats {
   dispatches: number;
   submits: number;
   readbacks: number;
+  profile?: RawProfile;
+}
+
+/** Where the time of a device went. */
+export interface RawProfile {
+  compile: { count: number; ms: number };
+  encode: { count: number; ms: number };
+  readBack: { count: number; ms: number };
+  hasGpuTimes: boolean;
+  kernels: Record<string, { dispatches: number; timed?: number; gpuMs?: number }>;
 }
 
 /** A GPU device. */
@@ -148,11 +158,15 @@ export interface RawFunctions {
   evaluate(x?: Float64Array): Promise<Float64Array>;
   evaluateSumWithGradient(x?: Float64Array): Promise<{ value: number; gradient: Float64Array }>;
   evaluateCostWithGradient(x?: Float64Array): Promise<{ value: number; gradient: Float64Array }>;
-  evaluateJacobian(x?: Float64Array): Promise<{
+  /** The pattern is the same at every call, and given where it is asked for. */
+  evaluateJacobian(
+    x: Float64Array | undefined,
+    pattern: boolean,
+  ): Promise<{
     values: Float64Array;
-    rowOffsets: Uint32Array;
-    colIndices: Uint32Array;
     entries: Float64Array;
+    rowOffsets?: Uint32Array;
+    colIndices?: Uint32Array;
   }>;
   checkGradients(x?: Float64Array): Promise<{ maxRelativeError: number; residual: number; parameter: number }>;
   /** Of the blocks that begin at these parameters, row after row. */
@@ -240,7 +254,7 @@ export interface RawModule {
     ): RawProblem;
   };
   RawContext: {
-    create(powerPreference: string | undefined, device: GPUDevice | undefined): Promise<RawContext>;
+    create(powerPreference: string | undefined, device: GPUDevice | undefined, profile: boolean): Promise<RawContext>;
     isAvailable(): Promise<boolean>;
   };
   RawFunctions: {

@@ -31,8 +31,20 @@ impl Kernel {
         let mut roots: Vec<NodeId> = self.stores.iter().map(|store| store.node).list();
         roots.extend(self.total);
         roots.extend(self.layers.map(|layers| layers.second));
+        let sums = roots.len() - self.stores.len();
         let demand = Demand::of(self, &roots, &early);
-        let order = demand.walk(&roots, self.stores.len());
+        // Sums and then stores in their order; or stores from the last to the first, since of derivatives that are sums over the same terms
+        // reverse accumulation completes the last first, and then sums. The second must be clearly better: neighbours in memory are
+        // stored one after another in the first.
+        let mut pending = roots;
+        pending.rotate_right(sums);
+        let (other, lower) = demand.walk(pending.clone());
+        pending[sums..].reverse();
+        pending.rotate_left(sums);
+        let (mut order, peak) = demand.walk(pending);
+        if lower + lower / 16 < peak {
+            order = other;
+        }
 
         // The early stores of a node, one leading to the next.
         let none = u32::MAX;
@@ -61,7 +73,11 @@ impl Kernel {
         let column = |address| match address {
             Address::Column(column) => Some((0, column)),
             Address::Interleaved { width, component } if component < width => Some((width, component)),
-            Address::Interleaved { .. } | Address::Fixed(_) | Address::Layer(_) | Address::Indexed { .. } => None,
+            Address::Interleaved { .. }
+            | Address::Fixed(_)
+            | Address::Layer(_)
+            | Address::Indexed { .. }
+            | Address::Listed { .. } => None,
         };
         let mut apart = Vec::with_capacity(self.buffers.len());
         for number in 0..self.buffers.len() as u32 {
@@ -203,13 +219,16 @@ impl Demand {
         Demand { computed, operands, users, uses, registers }
     }
 
-    /// An order in which everything is computed: the stores from the last to the first, since of derivatives that are sums over the same
-    /// terms reverse accumulation completes the last first; then the sums.
-    fn walk(&self, roots: &[NodeId], stores: usize) -> Vec<NodeId> {
-        let mut progress =
-            Progress { demand: self, order: Vec::new(), alive: vec![false; self.uses.len()], uses: self.uses.clone() };
-        let mut pending = roots[stores..].to_vec();
-        pending.extend_from_slice(&roots[..stores]);
+    /// An order in which everything is computed, the last root first, and how many values are alive at once in it.
+    fn walk(&self, mut pending: Vec<NodeId>) -> (Vec<NodeId>, i32) {
+        let mut progress = Progress {
+            demand: self,
+            order: Vec::new(),
+            alive: vec![false; self.uses.len()],
+            uses: self.uses.clone(),
+            count: 0,
+            peak: 0,
+        };
         while let Some(&node) = pending.last() {
             if !progress.is_missing(node) {
                 pending.pop();
@@ -227,7 +246,7 @@ impl Demand {
                 None => progress.compute(node),
             }
         }
-        progress.order
+        (progress.order, progress.peak)
     }
 }
 
@@ -239,6 +258,9 @@ struct Progress<'a> {
     alive: Vec<bool>,
     /// Uses to come.
     uses: Vec<u32>,
+    /// Values alive, and the most that were.
+    count: i32,
+    peak: i32,
 }
 
 impl Progress<'_> {
@@ -262,6 +284,8 @@ impl Progress<'_> {
                 continue;
             }
             self.order.push(node);
+            self.count += self.growth(node);
+            self.peak = self.peak.max(self.count);
             self.alive[node.index()] = true;
             let operands = demand.operands.of(node);
             for operand in operands {

@@ -19,6 +19,7 @@ use crate::gpu::shaders::{Gather, ReduceSum};
 use crate::list::Listed;
 
 use super::cpu::uniform_table;
+use super::lists::{ListMemory, Lists};
 use super::normal::Shape;
 
 /// Bytes between the uniforms of one buffer: every WebGPU device takes offsets of this alignment.
@@ -81,6 +82,8 @@ pub enum Memory {
     GatherEntries(usize, usize),
     /// Targets of a gather pass.
     GatherTargets(usize, usize),
+    /// Of sums over lists, and of gradients that stay on the device.
+    Lists(ListMemory),
 }
 
 impl Memory {
@@ -114,6 +117,7 @@ impl Memory {
             Memory::CurvatureLow => (24, 0, 0),
             Memory::CurvatureScratch(which) => (25, which as usize, 0),
             Memory::LineSums => (26, 0, 0),
+            Memory::Lists(memory) => memory.key(),
         };
         kind << 58 | (chunk as u64) << 29 | pass as u64
     }
@@ -148,6 +152,7 @@ impl Memory {
             Memory::CurvatureLow => ("errors of the curvature", None),
             Memory::CurvatureScratch(_) => ("sums of segments of the curvature", None),
             Memory::LineSums => ("sums along a line", None),
+            Memory::Lists(memory) => memory.name(),
         };
         match chunk {
             None => words.to_owned(),
@@ -255,6 +260,8 @@ pub struct Layout {
     local_columns: Vec<u64>,
     /// How the normal equations of least squares lie.
     pub normal: Shape,
+    /// How sums over lists lie.
+    pub lists: Lists,
 }
 
 impl Layout {
@@ -292,8 +299,9 @@ impl Layout {
             outputs: Vec::new(),
             local_columns: Vec::new(),
             normal: Shape::default(),
+            lists: Lists::default(),
         };
-        let limits = ChunkLimits { binding_bytes, instances: batch_size };
+        let chunk_limits = ChunkLimits { binding_bytes, instances: batch_size };
         for (number, batch) in model.batches.iter().enumerate() {
             let length = uniform_table(model, batch).len() as u64;
             layout.uniforms.push((layout.uniform_bytes, length));
@@ -302,13 +310,14 @@ impl Layout {
             layout.data_columns.push(batch.class.data.into());
             layout.outputs.push(batch.class.outputs.len() as u64);
             layout.local_columns.push(LocalTable::of(&batch.class).columns(Target::Gpu).into());
-            for range in chunk_ranges(batch, partials[number], limits)? {
+            for range in chunk_ranges(batch, partials[number], chunk_limits)? {
                 layout.add_chunk(model, number, range, partials[number])?;
             }
         }
         let reduction = layout.reduction().words();
         layout.reduce_figures = layout.add_figures(&reduction);
         layout.normal = Shape::new(model, &mut layout);
+        layout.lists = Lists::new(model, &mut layout, limits)?;
         layout.figure_words = layout.figures.len() as u64;
         Ok(layout)
     }
@@ -370,6 +379,11 @@ impl Layout {
         self.num_sums
     }
 
+    /// The gather passes of a chunk, before their tables are given away.
+    pub(super) fn passes(&self, chunk: usize) -> &[Pass] {
+        &self.tables[chunk]
+    }
+
     /// The targets of a gather pass.
     pub(super) fn targets(&self, chunk: usize, pass: usize) -> &[u32] {
         &self.tables[chunk][pass].targets
@@ -405,6 +419,7 @@ impl Layout {
             Memory::GatherOffsets(chunk, number) => u64::from(pass(chunk, number).rows) + 1,
             Memory::GatherEntries(chunk, number) => pass(chunk, number).entries.into(),
             Memory::GatherTargets(chunk, number) => pass(chunk, number).rows.into(),
+            Memory::Lists(memory) => self.lists.len(memory, self.num_params),
         }
     }
 
@@ -423,6 +438,11 @@ impl Layout {
             Memory::GatherOffsets(chunk, pass) => words(std::mem::take(&mut self.tables[chunk][pass].offsets)),
             Memory::GatherEntries(chunk, pass) => words(std::mem::take(&mut self.tables[chunk][pass].entries)),
             Memory::GatherTargets(chunk, pass) => words(std::mem::take(&mut self.tables[chunk][pass].targets)),
+            Memory::Lists(memory) => {
+                let Layout { lists, chunks, .. } = self;
+                let of_chunk = |chunk: usize| (chunks[chunk].batch, chunks[chunk].range.clone());
+                words(lists.take_content(model, memory, of_chunk)?)
+            }
             Memory::Parameters
             | Memory::Gradient
             | Memory::Residuals

@@ -6,16 +6,17 @@
 //! which a preconditioner is made. Every kernel has a gate, so that the device decides what runs. Nothing here touches a device.
 
 use crate::batch::incidence::{Destination, Source};
-use crate::batch::least_squares::LocalTable;
+use crate::batch::least_squares::{LocalTable, is_mirrored};
 use crate::batch::plan::{Entry, Role};
 use crate::batch::{ArrayInfo, Model};
 use crate::codegen::wgsl::WORKGROUP_SIZE;
 use crate::error::{Error, Result};
-use crate::gpu::shaders::{Assemble, Curvature};
+use crate::gpu::shaders::{Assemble, Curvature, Parts};
 use crate::gpu::{BindingKind, CommandList, Limits, PipelineId, Slice};
 
 use super::layout::{ALIGNMENT, Chunk, GatherShape, Layout, Memory};
 use super::record::{GATHER_LAYOUT, Kernels, Program, REDUCE_LAYOUT, kernel_layout};
+use super::titles::kernel_name;
 
 /// A larger block's curvature is its diagonal alone.
 const MOST_NUMBERS: u32 = 10;
@@ -139,6 +140,7 @@ impl Shape {
                     first_partial: curvature.first_partial,
                     row_stride: curvature.row_stride,
                     scale: shape.scale,
+                    zero: 0,
                 };
                 shapes.push(PassShape {
                     assemble: together.then(|| layout.add_figures(&assemble.words())),
@@ -209,7 +211,10 @@ impl<K: Kernels> Normal<'_, K> {
                 self.clear(d, Cleared::Curvature, low, gate)?;
             }
         }
-        self.run(d, Entry::Linearise, Memory::CostSums, at, gate)?;
+        let rows_alone =
+            self.chunks().any(|number| self.assembles(number).is_some() && self.parts(number) != Parts::Whole);
+        let entry = if rows_alone { Entry::LineariseRows } else { Entry::Linearise };
+        self.run(d, entry, Memory::CostSums, at, gate)?;
         for number in self.chunks() {
             if !self.assemble(d, number, gradient, gate)? {
                 self.gather(d, number, gradient, gate)?;
@@ -238,7 +243,7 @@ impl<K: Kernels> Normal<'_, K> {
     }
 
     /// The parts of the product J̃ᵀJ̃p, left in the local tables; gives the sums of ‖J̃p‖².
-    pub fn parts(&self, d: &mut dyn Declare, p: Slice, gate: Slice) -> Result<Sums> {
+    pub fn product_parts(&self, d: &mut dyn Declare, p: Slice, gate: Slice) -> Result<Sums> {
         self.run(d, Entry::Product, Memory::ProductSums, p, gate)?;
         self.sums(d, Memory::ProductSums, Memory::ProductTotals)
     }
@@ -286,12 +291,15 @@ impl<K: Kernels> Normal<'_, K> {
                     self.memory(d, Memory::Uniforms).part(start, 4 * length)
                 }
                 Role::Local => self.memory(d, Memory::Local(number)),
-                Role::Seeds
+                Role::Others
+                | Role::Seeds
                 | Role::Residuals
                 | Role::AddendValues
                 | Role::LocalGradient
                 | Role::Gradient
                 | Role::Partials
+                | Role::Places
+                | Role::Curvature
                 | Role::Steps => return Err(Error::internal("a kernel of the normal equations evaluates")),
             });
         }
@@ -311,7 +319,8 @@ impl<K: Kernels> Normal<'_, K> {
             bindings.push(gate);
             bindings.push(self.figures(d, chunk.figures));
             let program = Program::Kernel(self.kernels.number(chunk.batch), entry);
-            let pipeline = d.program(program, entry.name(), &kernel_layout(self.kernels.plan(chunk.batch, entry)?));
+            let name = kernel_name(self.model, chunk.batch, entry);
+            let pipeline = d.program(program, &name, &kernel_layout(self.kernels.plan(chunk.batch, entry)?));
             d.list().dispatch(pipeline, &bindings, self.limits.split_workgroups(groups)?);
         }
         Ok(())
@@ -339,16 +348,33 @@ impl<K: Kernels> Normal<'_, K> {
         Ok(())
     }
 
-    /// Gathers gradient and curvature of a chunk in one, if its only pass allows that.
+    /// What the local table of a chunk with a single pass holds of an image, or of r̃ where gradient and curvature are gathered in one:
+    /// with one residual an instance, a number each is less to write and to read than one for each of its parameters.
+    pub fn parts(&self, number: usize) -> Parts {
+        let Chunk { batch, passes, .. } = &self.layout.chunks[number];
+        let class = &self.model.batches[*batch].class;
+        match (class.outputs.len(), &class.block_dims[..], &passes[..]) {
+            (1, &[first, _], [pass]) if first == pass.dim && is_mirrored(class) => Parts::Mirrored,
+            (1, _, [_]) => Parts::Weighted,
+            _ => Parts::Whole,
+        }
+    }
+
+    /// The figures of a gather of both gradient and curvature of a chunk, if its only pass allows that. There is only one chunk then.
+    fn assembles(&self, number: usize) -> Option<u64> {
+        let [shape] = &self.layout.normal.passes[number][..] else { return None };
+        shape.assemble.filter(|_| self.overwrites())
+    }
+
+    /// Gathers gradient and curvature of a chunk in one, if that goes.
     fn assemble(&self, d: &mut dyn Declare, number: usize, gradient: Slice, gate: Slice) -> Result<bool> {
-        let ([pass], [shape]) = (&self.layout.chunks[number].passes[..], &self.layout.normal.passes[number][..]) else {
+        let (Some(figures), [pass]) = (self.assembles(number), &self.layout.chunks[number].passes[..]) else {
             return Ok(false);
         };
-        let Some(figures) = shape.assemble.filter(|_| self.overwrites()) else { return Ok(false) };
         let mut bindings = self.tables(d, number, 0).to_vec();
         let memory = [Memory::Local(number), Memory::Curvature].map(|memory| self.memory(d, memory));
         bindings.extend([memory[0], gradient, memory[1], gate, self.figures(d, figures)]);
-        let pipeline = d.program(Program::Assemble(pass.dim), "assemble", &ASSEMBLE_LAYOUT);
+        let pipeline = d.program(Program::Assemble(pass.dim, self.parts(number)), "assemble", &ASSEMBLE_LAYOUT);
         let groups = u64::from(pass.rows.div_ceil(WORKGROUP_SIZE));
         d.list().dispatch(pipeline, &bindings, self.limits.split_workgroups(groups)?);
         Ok(true)

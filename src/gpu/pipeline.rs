@@ -115,6 +115,7 @@ impl Context {
         progress: &mut dyn FnMut(usize, usize) -> Result<()>,
     ) -> Result<Vec<Pipeline>> {
         self.check()?;
+        let began = self.0.profile.as_ref().map(|_| raw::now());
         let mut known: Table<&PipelineRequest, Pipeline> = Table::default();
         let mut compiling: Vec<Compiling> = Vec::new();
         for request in requests {
@@ -128,7 +129,7 @@ impl Context {
                 None => compiling.push(self.compile(request)?),
             }
         }
-        let total = known.count() + compiling.len();
+        let (total, new) = (known.count() + compiling.len(), compiling.len());
         progress(known.count(), total)?;
         for one in compiling {
             let request = one.request;
@@ -136,6 +137,7 @@ impl Context {
             known.insert(request, pipeline);
             progress(known.count(), total)?;
         }
+        self.enter(began.filter(|_| new > 0), |times, ms| times.compile.add(new, ms));
         Ok(requests.iter().filter_map(|request| known.get(&request)).cloned().list())
     }
 

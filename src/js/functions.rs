@@ -351,16 +351,17 @@ impl RawFunctions {
         self.gradient(Objective::LeastSquares, x)
     }
 
-    /// Resolves with `{ values, rowOffsets, colIndices, entries }`.
+    /// Resolves with `{ values, entries }`, and with `pattern` with `rowOffsets` and `colIndices` too, which are the same at every call.
     #[wasm_bindgen(js_name = evaluateJacobian)]
-    pub fn evaluate_jacobian(&self, x: Option<Vec<f64>>) -> Promise {
+    pub fn evaluate_jacobian(&self, x: Option<Vec<f64>>, pattern: bool) -> Promise {
         self.call(async move |mut functions: Box<Functions>| {
             let linearisation = functions.evaluate_jacobian(x.as_deref()).await;
             let result = linearisation.map(|linearisation| {
                 let object = Object::new();
                 set(&object, "values", Float64Array::from(linearisation.residuals.as_slice()));
                 set(&object, "entries", Float64Array::from(linearisation.entries.as_slice()));
-                if let Some(pattern) = functions.pattern() {
+                functions.recycle(linearisation);
+                if let (true, Some(pattern)) = (pattern, functions.pattern()) {
                     set(&object, "rowOffsets", Uint32Array::from(pattern.row_offsets.as_slice()));
                     set(&object, "colIndices", Uint32Array::from(pattern.col_indices.as_slice()));
                 }

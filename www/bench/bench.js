@@ -6,10 +6,11 @@
  */
 import { GpuContext } from 'residua';
 import { showStatus, webGpuStatus } from '../webgpu-status.js';
+import * as cpuEngine from './cpu-engine.js';
 import * as many from './many.js';
 import * as springsLm from './springs-lm.js';
 
-const REGISTRY = [springsLm, many];
+const REGISTRY = [springsLm, many, cpuEngine];
 
 const query = new URLSearchParams(location.search);
 const element = (id) => document.getElementById(id);

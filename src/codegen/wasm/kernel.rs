@@ -4,7 +4,7 @@ use super::encoding::{Function, Instruction, ValType};
 use super::expression::{Expression, Locals, Width};
 use super::places::Places;
 use super::{Functions, frame};
-use crate::codegen::{Kernel, Load, Step};
+use crate::codegen::{Address, Kernel, Load, Step, Store};
 use crate::graph::{Node, NodeId};
 use crate::list::Listed;
 
@@ -104,20 +104,23 @@ fn instances(kernel: &Kernel, body: &mut Expression, places: &mut Places, total:
         }
     }
 
-    // What is kept until the end is read by then, and added to memory instance by instance.
-    let late = || kernel.stores.iter().zip(&late).filter(|(_, late)| **late).map(|(store, _)| store);
-    for node in late().map(|store| store.node).chain(kernel.total) {
+    let late: Vec<&Store> = kernel.stores.iter().zip(late).filter(|(_, late)| *late).map(|(store, _)| store).list();
+    for node in late.iter().map(|store| store.node).chain(kernel.total) {
         load(kernel, body, places, node);
     }
-    for store in late() {
-        if !store.accumulate {
-            places.store(body, store.buffer, store.address, store.node);
+    let (accumulating, overwriting): (Vec<&Store>, Vec<&Store>) = late.into_iter().partition(|store| store.accumulate);
+    let lanes = body.width.lanes();
+    for (store, next) in by_two(&overwriting, body.width) {
+        match next {
+            None => places.store(body, store.buffer, store.address, store.node),
+            Some(next) => (0..lanes).for_each(|lane| places.store_two(body, store, [store.node, next.node], lane)),
         }
     }
-    for lane in 0..body.width.lanes() {
-        for store in late() {
-            if store.accumulate {
-                places.accumulate(body, store.buffer, store.address, store.node, lane);
+    for lane in 0..lanes {
+        for (store, next) in by_two(&accumulating, body.width) {
+            match next {
+                None => places.accumulate(body, store.buffer, store.address, store.node, lane),
+                Some(next) => places.store_two(body, store, [store.node, next.node], lane),
             }
         }
     }
@@ -129,15 +132,62 @@ fn instances(kernel: &Kernel, body: &mut Expression, places: &mut Places, total:
     }
 }
 
-/// Reads an input that has not been read: as late as this, so that it holds a register no longer than it must.
+/// Stores, each with the one that follows it where that writes the next component of the same: two numbers side by side in memory.
+fn by_two<'a>(stores: &[&'a Store], width: Width) -> Vec<(&'a Store, Option<&'a Store>)> {
+    let mut grouped = Vec::new();
+    let mut rest = stores.iter().copied().peekable();
+    while let Some(store) = rest.next() {
+        let beside = |next: &&Store| {
+            width == Width::Pair && next.buffer == store.buffer && Some(next.address) == next_component(store.address)
+        };
+        grouped.push((store, rest.next_if(beside)));
+    }
+    grouped
+}
+
+/// The address of the next component of what an index names.
+fn next_component(address: Address) -> Option<Address> {
+    match address {
+        Address::Indexed { indices, column, component } => {
+            Some(Address::Indexed { indices, column, component: component + 1 })
+        }
+        Address::Column(_)
+        | Address::Fixed(_)
+        | Address::Layer(_)
+        | Address::Interleaved { .. }
+        | Address::Listed { .. } => None,
+    }
+}
+
+/// Reads an input that has not been read: as late as this, so that it holds a register no longer than it must. Even components of what
+/// an index names bring the odd ones after them along.
 fn load(kernel: &Kernel, body: &mut Expression, places: &mut Places, node: NodeId) {
     if let Node::Input(input) = body.graph.node(node)
         && let Load::Read { buffer, address } = kernel.loads[input.0 as usize]
         && !body.is_computed(node)
     {
+        if body.width == Width::Pair
+            && let Address::Indexed { indices, column, component } = address
+        {
+            let of = |component| Address::Indexed { indices, column, component };
+            let pair = [component & !1, component | 1].map(of);
+            let nodes = pair.map(|address| unread(kernel, body, places, Load::Read { buffer, address }));
+            if let [Some(even), Some(odd)] = nodes
+                && (node == even || node == odd)
+            {
+                return places.load_two(body, buffer, pair[0], [even, odd]);
+            }
+        }
         places.load(body, buffer, address);
         body.assign(node);
     }
+}
+
+/// The node that a load is for, if it is needed and has not been read.
+fn unread(kernel: &Kernel, body: &Expression, places: &Places, load: Load) -> Option<NodeId> {
+    let input = kernel.loads.iter().position(|known| *known == load)?;
+    let node = places.inputs[input]?;
+    (body.uses(node) > 0 && !body.is_computed(node)).then_some(node)
 }
 
 /// Calls a function, and places all its results.

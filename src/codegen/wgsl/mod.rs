@@ -15,6 +15,7 @@ use crate::list::Listed;
 
 mod body;
 mod import;
+mod list_sum;
 mod literal;
 mod operation;
 mod program;
@@ -25,6 +26,7 @@ pub(crate) use body::comment;
 use body::{Body, Inputs, Names};
 use import::Imports;
 pub use import::compose;
+pub use list_sum::{ListDispatch, write_list_sum};
 pub use program::{Binding, ProgramText};
 pub use static_shader::compose_with;
 
@@ -128,6 +130,7 @@ fn check(kernel: &Kernel) -> Result<()> {
                 super::Address::Indexed { indices, .. } => {
                     indices < buffers && kernel.buffers[indices as usize].element == Element::Index
                 }
+                super::Address::Listed { .. } => false,
                 super::Address::Column(_)
                 | super::Address::Fixed(_)
                 | super::Address::Layer(_)
