@@ -39,15 +39,20 @@ impl<'a> Pace<'a> {
         }
     }
 
+    /// A pace at which the page lives, for work that nobody listens to.
+    pub fn unheard() -> Pace<'static> {
+        Pace::new(&|_| Ok(()))
+    }
+
     /// All in one go, for work that is known to be small.
     pub fn at_once() -> Pace<'static> {
-        Pace { slice: usize::MAX, ..Pace::new(&|_| Ok(())) }
+        Pace { slice: usize::MAX, ..Pace::unheard() }
     }
 
     /// In slices of so many items.
     #[cfg(test)]
     pub fn in_slices_of(slice: usize) -> Pace<'static> {
-        Pace { slice, ..Pace::new(&|_| Ok(())) }
+        Pace { slice, ..Pace::unheard() }
     }
 
     /// What follows is this part of the whole.
@@ -76,6 +81,17 @@ impl<'a> Pace<'a> {
             self.rest(start as f64 / count as f64).await?;
         }
         Ok(())
+    }
+
+    /// So many zeros.
+    pub async fn zeros(&self, count: usize) -> Result<Vec<u32>> {
+        let mut zeros = Vec::with_capacity(count);
+        self.through(count, 1, &mut |range| {
+            zeros.resize(range.end, 0);
+            Ok(())
+        })
+        .await?;
+        Ok(zeros)
     }
 
     /// A slice has ended, and so much of the present work.

@@ -68,8 +68,9 @@ export class GpuCompiledFunctions {
     this.numParams = subject.numParams;
     this.numResiduals = subject.numResiduals;
     this.kernelCount = instance.call(() => raw.kernelCount());
-    this.compileTimes = Object.freeze({ ...instance.call(() => raw.compileTimes()) });
-    this.current = subject.startValues.slice();
+    const times = instance.call(() => raw.compileTimes());
+    this.compileTimes = Object.freeze(subject.recordingTime === null ? { ...times } : { record: subject.recordingTime, ...times });
+    this.current = subject.startValues;
     subject.attach((work) => this.read(work));
   }
 

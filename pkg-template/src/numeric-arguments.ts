@@ -67,6 +67,7 @@ export function copyAnyNumbers(argument: string, values: unknown, length: number
 /** A copy of indices, each below `count` things called `what`. */
 export function copyIndices(argument: string, indices: unknown, count: number, what: string): Uint32Array {
   const list = checkList(argument, indices, 'an array of indices');
+  if (list instanceof Uint32Array && areBelow(list, count)) return new Uint32Array(list);
   const copy = new Uint32Array(list.length);
   for (let i = 0; i < copy.length; i++) {
     const index = list[i];
@@ -76,6 +77,12 @@ export function copyIndices(argument: string, indices: unknown, count: number, w
     }
   }
   return copy;
+}
+
+/** The same question for the commonest list alone, whose loop is several times as fast. */
+function areBelow(list: Uint32Array, count: number): boolean {
+  for (let i = 0; i < list.length; i++) if ((list[i] as number) >= count) return false;
+  return true;
 }
 
 /** A copy of the offsets of a star: from 0, ascending, ending with the number of entries. */

@@ -103,11 +103,18 @@ pub struct Functions {
 impl Functions {
     /// Compiled functions at the given parameters.
     pub fn new(model: Model, engine: Engine, values: Vec<f64>) -> Result<Functions> {
+        let functions = Functions::at_published(model, engine, values)?;
+        functions.engine.publish(&functions.values)?;
+        Ok(functions)
+    }
+
+    /// The same for an engine that has published the parameters.
+    pub fn at_published(model: Model, engine: Engine, values: Vec<f64>) -> Result<Functions> {
         let constant = vec![false; model.num_params as usize];
-        let mut functions = Functions {
+        let functions = Functions {
             model,
             engine,
-            values: Vec::new(),
+            values,
             ahead: false,
             has_constants: false,
             has_bounds: false,
@@ -118,7 +125,7 @@ impl Functions {
             tangents: None,
             sizes: None,
         };
-        functions.set_values(values)?;
+        functions.expect_parameters(functions.values.len())?;
         Ok(functions)
     }
 

@@ -1,5 +1,7 @@
 //! The calls of the GPU engine: each a recording, made and bound once, and run as often as it is asked for.
 
+use std::pin::pin;
+
 use wasm_bindgen::JsValue;
 
 use crate::batch::pattern::Pattern;
@@ -8,9 +10,10 @@ use crate::batch::{Model, Rows};
 use crate::error::{Error, Result};
 use crate::gpu::{Buffer, Pipeline};
 use crate::list::Listed;
+use crate::turn::{Pace, both};
 
 use super::super::cpu::Partials;
-use super::super::layout::{Memory, single_precision};
+use super::super::layout::{Content, Memory, single_precision};
 use super::super::lists::ListMemory;
 use super::super::record::{Kernels, Recording, record_partials, record_values};
 use super::super::record_gradient::{GradientCall, record_gradient};
@@ -26,20 +29,40 @@ pub(super) enum Call {
 }
 
 impl GpuEngine {
-    /// Makes everything that calls of the common kinds need, so that the first one does not wait for it. `progress` hears how
-    /// many pipelines of how many are there.
-    pub async fn prepare(&mut self, model: &Model, progress: &mut dyn FnMut(usize, usize) -> Result<()>) -> Result<()> {
+    /// Makes everything that calls of the common kinds need, so that the first one does not wait for it, and publishes the parameters.
+    /// `progress` hears how many pipelines of how many are there. Tables are uploaded while the browser compiles.
+    pub async fn prepare(
+        &mut self,
+        model: &Model,
+        x: &[f64],
+        pace: &Pace<'_>,
+        progress: &mut dyn FnMut(usize, usize) -> Result<()>,
+    ) -> Result<()> {
         let calls = [Objective::Sum, Objective::LeastSquares].map(|objective| {
             Call::Gradient(GradientCall { objective, seeded: false, is_current: true, stays: false, held: false })
         });
         let mut recordings = Vec::new();
-        let mut programs = Vec::new();
+        let (mut programs, mut memory) = (Vec::new(), Vec::new());
         for call in [calls[0], calls[1], Call::Values] {
             let recording = self.record(model, call)?;
             programs.extend(recording.programs.iter().copied());
+            memory.extend(recording.memory.iter().copied());
             recordings.push((call, recording));
         }
-        self.make_pipelines(&programs, progress).await?;
+        let (wanted, requests) = self.pipeline_requests(&programs)?;
+        let context = self.context.clone();
+        // How far it is, the pipelines tell.
+        pace.begin(0.0, 0.0);
+        let (compiled, uploaded) = {
+            let compiling = pin!(context.pipelines(&requests, progress));
+            let uploading = pin!(async {
+                self.allocate(model, &memory, pace).await?;
+                self.write_in_slices(&self.published, &Content::Numbers(vec![x]), pace).await
+            });
+            both(compiling, uploading).await
+        };
+        uploaded?;
+        self.enter_pipelines(wanted, compiled?);
         for (call, recording) in recordings {
             self.bind(model, call, recording).await?;
         }
@@ -172,7 +195,7 @@ impl GpuEngine {
     ) -> Result<Vec<Vec<f64>>> {
         if !self.prepared.contains_key(&call) {
             let recording = self.record(model, call)?;
-            self.make_pipelines(&recording.programs.clone(), &mut |_, _| Ok(())).await?;
+            self.make_pipelines(&recording.programs).await?;
             self.bind(model, call, recording).await?;
         }
         self.upload_stale_data(model)?;
@@ -231,7 +254,7 @@ impl GpuEngine {
 
     /// Makes the buffers that a recording declares and binds it to them.
     async fn bind(&mut self, model: &Model, call: Call, recording: Recording) -> Result<()> {
-        self.allocate(model, &recording.memory).await?;
+        self.allocate(model, &recording.memory, &Pace::unheard()).await?;
         let buffers: Vec<Buffer> =
             recording.memory.iter().filter_map(|memory| self.buffers.get(memory)).cloned().list();
         let pipelines: Vec<Pipeline> =
