@@ -2,8 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { judge, runJob } from '../../www/bench/runner.js';
-import './residua.mjs';
-const { excess } = await import('../../www/bench/jobs/auto-choice.js');
+import { excess } from '../../www/bench/statistics.js';
 
 const spin = (ms) => {
   const until = performance.now() + ms;

@@ -34,6 +34,13 @@ export function vectorDifference(a, b) {
  */
 export const extrapolated = (ms, from, to, growth = 1) => ms * Math.max(1, to / from) ** growth;
 
+/** Milliseconds that 'auto' takes more than the better engine, and whether that is within a tenth or 0.2 ms; NaN where one is missing. */
+export function excess(gpu, cpu, auto) {
+  const better = Math.min(gpu ?? Infinity, cpu ?? Infinity);
+  const ms = auto - better;
+  return { ms, share: ms / better, within: ms <= Math.max(0.2, 0.1 * better) };
+}
+
 /** Milliseconds in words, for people. */
 export function inWords(ms) {
   if (!Number.isFinite(ms)) return 'for ever';

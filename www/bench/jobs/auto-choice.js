@@ -4,6 +4,7 @@
  */
 import { runJob } from '../runner.js';
 import { SIZES } from '../sizes.js';
+import { excess } from '../statistics.js';
 import { developable } from './developable.js';
 import { fits } from './fits.js';
 import { gaussNewton } from './gauss-newton.js';
@@ -18,15 +19,6 @@ export const sizes = SIZES;
 
 const JOBS = [springGradient, gaussNewton, rigidGradient, developable, lmSolve, lbfgsSolve, fits];
 const ENGINES = ['residua GPU', 'residua CPU', 'residua auto'];
-const MOST_SHARE = 0.1;
-const MOST_MS = 0.2;
-
-/** Milliseconds that 'auto' takes more than the better engine, and whether that is within bounds; NaN where one is missing. */
-export function excess(gpu, cpu, auto) {
-  const better = Math.min(gpu ?? Infinity, cpu ?? Infinity);
-  const ms = auto - better;
-  return { ms, share: ms / better, within: ms <= Math.max(MOST_MS, MOST_SHARE * better) };
-}
 
 /** `choices=name,name` takes some of the jobs. */
 export async function run(query, tell, progress, settings) {
