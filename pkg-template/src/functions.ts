@@ -12,6 +12,13 @@ import type { RawFunctions, RawSolveResult } from './raw.js';
 import { ProblemSubject, type Edits, type Subject, type WriteBack } from './subject.js';
 import type { Scalar, Value } from './value.js';
 
+/** An objective's value, and its gradient where it was computed. */
+export interface GradientOnDevice {
+  readonly value: number;
+  /** numParams f32 numbers on the GPU; null on the CPU. */
+  readonly gradient: GPUBuffer | null;
+}
+
 /**
  * Residual functions, compiled.
  *
@@ -132,6 +139,26 @@ export class GpuCompiledFunctions {
   async evaluateCostWithGradient(x?: Numbers): Promise<{ value: number; gradient: Float64Array }> {
     const point = this.point('evaluateCostWithGradient', x);
     return this.call((handle) => handle.evaluateCostWithGradient(point));
+  }
+
+  /**
+   * As evaluateSumWithGradient, with the gradient left on the GPU: only the value is read back, and without `x` nothing is uploaded
+   * (the parameters of `parameterBuffer` are taken).
+   *
+   * `gradient` is one buffer for the object's life, laid out as `parameterBuffer`: f32, tightly packed (a Vec3 takes 12 bytes), a
+   * ParameterArray's entries at byte 4 × offset; usage STORAGE | VERTEX | COPY_SRC. It belongs to these functions, and is destroyed
+   * with them: copy from it or bind it, never write or destroy it. The next of their ...OnDevice calls overwrites it, and nothing
+   * else does. On the CPU it is null, and `value` is there all the same.
+   */
+  async evaluateSumWithGradientOnDevice(x?: Numbers): Promise<GradientOnDevice> {
+    const point = this.point('evaluateSumWithGradientOnDevice', x);
+    return this.call((handle) => handle.evaluateSumWithGradientOnDevice(point));
+  }
+
+  /** As evaluateCostWithGradient, with the gradient left on the GPU: see evaluateSumWithGradientOnDevice; both leave it in the same buffer. */
+  async evaluateCostWithGradientOnDevice(x?: Numbers): Promise<GradientOnDevice> {
+    const point = this.point('evaluateCostWithGradientOnDevice', x);
+    return this.call((handle) => handle.evaluateCostWithGradientOnDevice(point));
   }
 
   /** Residuals and ∂r/∂x, numResiduals × numParams. The pattern is the same for every x, each (row, column) once. */

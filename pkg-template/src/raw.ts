@@ -148,6 +148,8 @@ export interface RawFunctions {
   evaluate(x?: Float64Array): Promise<Float64Array>;
   evaluateSumWithGradient(x?: Float64Array): Promise<{ value: number; gradient: Float64Array }>;
   evaluateCostWithGradient(x?: Float64Array): Promise<{ value: number; gradient: Float64Array }>;
+  evaluateSumWithGradientOnDevice(x?: Float64Array): Promise<{ value: number; gradient: GPUBuffer | null }>;
+  evaluateCostWithGradientOnDevice(x?: Float64Array): Promise<{ value: number; gradient: GPUBuffer | null }>;
   evaluateJacobian(x?: Float64Array): Promise<{
     values: Float64Array;
     rowOffsets: Uint32Array;

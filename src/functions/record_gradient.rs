@@ -8,6 +8,7 @@ use crate::batch::plan::{Entry, Role};
 use crate::error::{Error, Result};
 use crate::gpu::{BindingKind, Limits, Slice};
 use crate::list::Listed;
+use crate::order;
 
 use super::Objective;
 use super::layout::{Chunk, Layout, Memory};
@@ -143,8 +144,8 @@ fn parts(model: &Model, layout: &Layout, call: GradientCall) -> Parts {
         }
         parts.chunks.push((number, Some(adds)));
     }
-    written.sort_unstable();
-    let covered = written.iter().fold(0, |end, range| if range.0 <= end { end.max(range.1) } else { end });
+    let ascending = order::by_key(written.len(), |range| written[range].0).into_iter().map(|range| written[range]);
+    let covered = ascending.fold(0, |end, range| if range.0 <= end { end.max(range.1) } else { end });
     parts.clear |= covered < model.num_params;
     parts
 }

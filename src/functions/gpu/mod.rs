@@ -16,12 +16,14 @@ use crate::table::Table;
 
 mod calls;
 mod data;
+mod gradient;
 mod memory;
 mod programs;
 
 use calls::Call;
 use data::SharedData;
 pub use data::{DataPart, NewSharedData};
+pub use gradient::DeviceGradient;
 use memory::Buffers;
 
 use super::Objective;
