@@ -5,7 +5,7 @@
 
 mod recorder;
 
-use js_sys::Float64Array;
+use js_sys::{Float32Array, Float64Array};
 use recorder::Recorder;
 use residua::batch::{ArrayInfo, BlockInfo, Manifold, Model, Recipe, Tape};
 use residua::functions::cpu::CpuEngine;
@@ -122,9 +122,15 @@ async fn both(batch_size: Option<u32>) -> [Functions; 2] {
     [gpu, Functions::new(model(), Engine::Cpu(CpuEngine::new()), point(0.0)).unwrap()]
 }
 
+/// Numbers that f32 has.
+fn single(x: &[f64]) -> Float32Array {
+    Float32Array::from(x.iter().map(|&x| x as f32).collect::<Vec<_>>().as_slice())
+}
+
 /// Value and gradient as the device gives them to JavaScript.
 async fn read(gpu: &mut Functions, objective: Objective, x: Option<&[f64]>) -> (f64, Vec<f64>) {
-    let found = gpu.evaluate_on_device(objective, x, false).await.unwrap().expect("functions on a device");
+    let x = x.map(single);
+    let found = gpu.evaluate_on_device(objective, x.as_ref(), false).await.unwrap().expect("functions on a device");
     (found.value, found.gradient.unchecked_into::<Float64Array>().to_vec())
 }
 
@@ -143,7 +149,8 @@ async fn check([gpu, cpu]: &mut [Functions; 2], what: &str) {
             assert!(off < VALUES && worst <= DERIVATIVES * scale, "{what}, {objective:?}");
             let exact = |(g, e): (&f64, &f64)| *e != 0.0 || *g == 0.0;
             assert!(gradient.iter().zip(&expected.gradient).all(exact), "{what}: what is zero is zero");
-            let left = gpu.evaluate_on_device(objective, x.as_deref(), true).await.unwrap().unwrap();
+            let left =
+                gpu.evaluate_on_device(objective, x.as_deref().map(single).as_ref(), true).await.unwrap().unwrap();
             assert_eq!(left.value, value, "{what}: and with the gradient left on the device");
             assert!(left.gradient.is_object());
         }

@@ -4,7 +4,7 @@ import { compileSubject, recordParams, type Compiled, type CompileOptions } from
 import { CompressedRows, type CsrMatrix } from './csr-matrix.js';
 import { makeDisposable } from './dispose.js';
 import type { Instance } from './loading.js';
-import { copyNumbersOfLength, type Numbers } from './numeric-arguments.js';
+import { copyNumbersInto, copyNumbersOfLength, type Numbers } from './numeric-arguments.js';
 import type { ParameterBlocks } from './parameter-array.js';
 import { Problem } from './problem.js';
 import { CallQueue } from './queue.js';
@@ -57,6 +57,8 @@ export class GpuCompiledFunctions {
   private readonly handle: RawFunctions;
   /** The numbers that the module has. */
   private current: Float64Array;
+  /** Memory for a point on its way to the GPU: a system takes longer to find new memory than to fill it. */
+  private spare: Float32Array | null = null;
   /** Whether a solve has left newer numbers in the module. */
   private behind = false;
 
@@ -131,14 +133,12 @@ export class GpuCompiledFunctions {
 
   /** Σ weight·f and its gradient (numParams), for energies that are minimised as they are. */
   async evaluateSumWithGradient(x?: Numbers): Promise<{ value: number; gradient: Float64Array }> {
-    const point = this.point('evaluateSumWithGradient', x);
-    return this.call((handle) => handle.evaluateSumWithGradient(point));
+    return this.callAt('evaluateSumWithGradient', x, (handle, point) => handle.evaluateSumWithGradient(point));
   }
 
   /** The least-squares cost ½ Σ weight·ρ(‖r‖²) and its gradient (numParams). */
   async evaluateCostWithGradient(x?: Numbers): Promise<{ value: number; gradient: Float64Array }> {
-    const point = this.point('evaluateCostWithGradient', x);
-    return this.call((handle) => handle.evaluateCostWithGradient(point));
+    return this.callAt('evaluateCostWithGradient', x, (handle, point) => handle.evaluateCostWithGradient(point));
   }
 
   /**
@@ -151,14 +151,12 @@ export class GpuCompiledFunctions {
    * else does. On the CPU it is null, and `value` is there all the same.
    */
   async evaluateSumWithGradientOnDevice(x?: Numbers): Promise<GradientOnDevice> {
-    const point = this.point('evaluateSumWithGradientOnDevice', x);
-    return this.call((handle) => handle.evaluateSumWithGradientOnDevice(point));
+    return this.callAt('evaluateSumWithGradientOnDevice', x, (handle, point) => handle.evaluateSumWithGradientOnDevice(point));
   }
 
   /** As evaluateCostWithGradient, with the gradient left on the GPU: see evaluateSumWithGradientOnDevice; both leave it in the same buffer. */
   async evaluateCostWithGradientOnDevice(x?: Numbers): Promise<GradientOnDevice> {
-    const point = this.point('evaluateCostWithGradientOnDevice', x);
-    return this.call((handle) => handle.evaluateCostWithGradientOnDevice(point));
+    return this.callAt('evaluateCostWithGradientOnDevice', x, (handle, point) => handle.evaluateCostWithGradientOnDevice(point));
   }
 
   /** Residuals and ∂r/∂x, numResiduals × numParams. The pattern is the same for every x, each (row, column) once. */
@@ -252,6 +250,27 @@ export class GpuCompiledFunctions {
   private point(method: string, x: Numbers | undefined): Float64Array | undefined {
     this.queue.check();
     return x === undefined ? undefined : copyNumbersOfLength(`${method}: x`, x, this.numParams, 'one for each parameter');
+  }
+
+  /** A call at a point that goes to the engine in its own precision. */
+  private async callAt<T>(
+    method: string,
+    x: Numbers | undefined,
+    work: (handle: RawFunctions, point: Float64Array | Float32Array | undefined) => Promise<T>,
+  ): Promise<T> {
+    if (x === undefined || this.backend === 'cpu') {
+      const point = this.point(method, x);
+      return this.call((handle) => work(handle, point));
+    }
+    this.queue.check();
+    const into = this.spare ?? new Float32Array(this.numParams);
+    this.spare = null;
+    const point = copyNumbersInto(`${method}: x`, x, into, 'one for each parameter');
+    try {
+      return await this.call((handle) => work(handle, point));
+    } finally {
+      this.spare = point;
+    }
   }
 
   private read<T>(work: (handle: RawFunctions) => T): T {

@@ -146,10 +146,11 @@ export interface RawFunctions {
   setLoss(block: number, kind: string, a: number, b: number, factor: number): void;
   setEnabled(block: number, enabled: boolean): void;
   evaluate(x?: Float64Array): Promise<Float64Array>;
-  evaluateSumWithGradient(x?: Float64Array): Promise<{ value: number; gradient: Float64Array }>;
-  evaluateCostWithGradient(x?: Float64Array): Promise<{ value: number; gradient: Float64Array }>;
-  evaluateSumWithGradientOnDevice(x?: Float64Array): Promise<{ value: number; gradient: GPUBuffer | null }>;
-  evaluateCostWithGradientOnDevice(x?: Float64Array): Promise<{ value: number; gradient: GPUBuffer | null }>;
+  /** Points of gradients are in single precision for the GPU, in double for the CPU. */
+  evaluateSumWithGradient(x?: Float64Array | Float32Array): Promise<{ value: number; gradient: Float64Array }>;
+  evaluateCostWithGradient(x?: Float64Array | Float32Array): Promise<{ value: number; gradient: Float64Array }>;
+  evaluateSumWithGradientOnDevice(x?: Float64Array | Float32Array): Promise<{ value: number; gradient: GPUBuffer | null }>;
+  evaluateCostWithGradientOnDevice(x?: Float64Array | Float32Array): Promise<{ value: number; gradient: GPUBuffer | null }>;
   evaluateJacobian(x?: Float64Array): Promise<{
     values: Float64Array;
     rowOffsets: Uint32Array;

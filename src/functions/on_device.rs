@@ -1,6 +1,9 @@
 //! Gradients by the device without a way through our memory: left there, or read straight into the caller's array.
 
+use js_sys::Float32Array;
+
 use crate::error::Result;
+use crate::list::Listed;
 
 use super::gpu::DeviceGradient;
 use super::{Engine, Functions, Objective};
@@ -11,25 +14,25 @@ impl Functions {
     pub async fn evaluate_on_device(
         &mut self,
         objective: Objective,
-        x: Option<&[f64]>,
+        x: Option<&Float32Array>,
         stays: bool,
     ) -> Result<Option<DeviceGradient>> {
         if matches!(self.engine, Engine::Cpu(_)) {
             return Ok(None);
         }
         if let Some(x) = x {
-            self.expect_parameters(x.len())?;
+            self.expect_parameters(x.length() as usize)?;
         }
-        let (mut value, mut seeds, mut brought) = (0.0, None, None);
+        let (mut value, mut seeds) = (0.0, None);
         if self.has_addends(objective) {
-            let point = self.point(x).await?;
+            let x: Option<Vec<f64>> = x.map(|x| x.to_vec().into_iter().map(f64::from).list());
+            let point = self.point(x.as_deref()).await?;
             let (of_long_sums, of_rows) = self.seeds_of_long_sums(&point).await?;
-            (value, seeds, brought) = (of_long_sums, Some(of_rows), Some(point));
+            (value, seeds) = (of_long_sums, Some(of_rows));
         }
         let held = self.has_constants.then_some(self.constant.as_slice());
-        let point = brought.as_deref().or(x);
         let Engine::Gpu(engine) = &mut self.engine else { return Ok(None) };
-        let mut gradient = engine.device_gradient(&self.model, objective, point, seeds.as_deref(), held, stays).await?;
+        let mut gradient = engine.device_gradient(&self.model, objective, x, seeds.as_deref(), held, stays).await?;
         gradient.value += value;
         Ok(Some(gradient))
     }

@@ -208,19 +208,22 @@ impl RawFunctions {
     }
 
     /// `{ value, gradient }`; the gradient is an array, or if it stays on the device a buffer, null where there is none.
-    fn gradient(&self, objective: Objective, x: Option<Vec<f64>>, stays: bool) -> Promise {
+    /// `x` is a `Float32Array` for a device, and a `Float64Array` for the CPU.
+    fn gradient(&self, objective: Objective, x: Option<Object>, stays: bool) -> Promise {
         self.call(async move |mut functions: Box<Functions>| {
-            let result = gradient(&mut functions, objective, x.as_deref(), stays).await;
+            let result = gradient(&mut functions, objective, x, stays).await;
             (functions, result.map_err(to_js))
         })
     }
 }
 
-async fn gradient(functions: &mut Functions, objective: Objective, x: Option<&[f64]>, stays: bool) -> Result<JsValue> {
-    let (value, gradient) = match functions.evaluate_on_device(objective, x, stays).await? {
+async fn gradient(functions: &mut Functions, objective: Objective, x: Option<Object>, stays: bool) -> Result<JsValue> {
+    let on_device = functions.evaluate_on_device(objective, x.as_ref().map(JsCast::unchecked_ref), stays).await?;
+    let (value, gradient) = match on_device {
         Some(DeviceGradient { value, gradient }) => (value, gradient),
         None => {
-            let Evaluation { cost, gradient } = functions.evaluate_with_gradient(objective, x).await?;
+            let x = x.map(|x| x.unchecked_into::<Float64Array>().to_vec());
+            let Evaluation { cost, gradient } = functions.evaluate_with_gradient(objective, x.as_deref()).await?;
             let array = || Float64Array::from(gradient.as_slice()).into();
             (cost, if stays { JsValue::NULL } else { array() })
         }
@@ -350,25 +353,25 @@ impl RawFunctions {
 
     /// Resolves with `{ value, gradient }` of the weighted sum.
     #[wasm_bindgen(js_name = evaluateSumWithGradient)]
-    pub fn evaluate_sum_with_gradient(&self, x: Option<Vec<f64>>) -> Promise {
+    pub fn evaluate_sum_with_gradient(&self, x: Option<Object>) -> Promise {
         self.gradient(Objective::Sum, x, false)
     }
 
     /// Resolves with `{ value, gradient }` of the least-squares cost.
     #[wasm_bindgen(js_name = evaluateCostWithGradient)]
-    pub fn evaluate_cost_with_gradient(&self, x: Option<Vec<f64>>) -> Promise {
+    pub fn evaluate_cost_with_gradient(&self, x: Option<Object>) -> Promise {
         self.gradient(Objective::LeastSquares, x, false)
     }
 
     /// Resolves with `{ value, gradient }` of the weighted sum, the gradient a `GPUBuffer`, or null on the CPU.
     #[wasm_bindgen(js_name = evaluateSumWithGradientOnDevice)]
-    pub fn evaluate_sum_with_gradient_on_device(&self, x: Option<Vec<f64>>) -> Promise {
+    pub fn evaluate_sum_with_gradient_on_device(&self, x: Option<Object>) -> Promise {
         self.gradient(Objective::Sum, x, true)
     }
 
     /// The same of the least-squares cost.
     #[wasm_bindgen(js_name = evaluateCostWithGradientOnDevice)]
-    pub fn evaluate_cost_with_gradient_on_device(&self, x: Option<Vec<f64>>) -> Promise {
+    pub fn evaluate_cost_with_gradient_on_device(&self, x: Option<Object>) -> Promise {
         self.gradient(Objective::LeastSquares, x, true)
     }
 

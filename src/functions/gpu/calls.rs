@@ -8,7 +8,7 @@ use crate::list::Listed;
 
 use super::super::layout::single_precision;
 use super::super::record::{Kernels, Recording, record_partials, record_values};
-use super::super::record_gradient::{GradientCall, record_gradient};
+use super::super::record_gradient::{GradientCall, Point, record_gradient};
 use super::super::{Evaluation, Objective};
 use super::{GpuEngine, MOST_OPERATIONS};
 
@@ -33,7 +33,7 @@ impl GpuEngine {
     /// many pipelines of how many are there.
     pub async fn prepare(&mut self, model: &Model, progress: &mut dyn FnMut(usize, usize) -> Result<()>) -> Result<()> {
         let calls = [Objective::Sum, Objective::LeastSquares].map(|objective| {
-            Call::Gradient(GradientCall { objective, seeded: false, is_current: true, stays: false, held: false })
+            Call::Gradient(GradientCall { objective, seeded: false, at: Point::Current, stays: false, held: false })
         });
         let mut recordings = Vec::new();
         let mut programs = Vec::new();
@@ -62,7 +62,7 @@ impl GpuEngine {
         seeds: Option<&[f64]>,
     ) -> Result<Evaluation> {
         let seeded = seeds.is_some();
-        let call = Call::Gradient(GradientCall { objective, seeded, is_current: false, stays: false, held: false });
+        let call = Call::Gradient(GradientCall { objective, seeded, at: Point::Brought, stays: false, held: false });
         let mut downloads = self.run(model, call, Some(x), seeds).await?;
         let gradient = downloads.pop().ok_or_else(|| Error::internal("a gradient did not come back"))?;
         Ok(Evaluation { cost: downloads.iter().flatten().sum(), gradient })

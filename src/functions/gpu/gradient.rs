@@ -9,7 +9,7 @@ use crate::error::Result;
 use super::super::Objective;
 use super::super::layout::Memory;
 use super::super::lists::ListMemory;
-use super::super::record_gradient::GradientCall;
+use super::super::record_gradient::{GradientCall, Point};
 use super::GpuEngine;
 use super::calls::{Call, Launched};
 
@@ -21,17 +21,20 @@ pub struct DeviceGradient {
     pub gradient: JsValue,
 }
 
-/// Numbers of an array that are made ready in one go, between two looks at the device.
-const SLICE: u32 = 1 << 17;
+/// Numbers between two that are touched: those of a page of memory.
+const PAGE: usize = 512;
+
+/// Pages that are touched between two nudges.
+const PAGES: usize = 256;
 
 impl GpuEngine {
-    /// An objective and its gradient, at a point or at the parameters that the application sees. Parameters for which `held`
-    /// says so have zeros in it.
+    /// An objective and its gradient, at a point of as many numbers as there are parameters, or at the parameters that the
+    /// application sees. Parameters for which `held` says so have zeros in it.
     pub(in crate::functions) async fn device_gradient(
         &mut self,
         model: &Model,
         objective: Objective,
-        point: Option<&[f64]>,
+        point: Option<&Float32Array>,
         seeds: Option<&[f64]>,
         held: Option<&[bool]>,
         stays: bool,
@@ -39,10 +42,18 @@ impl GpuEngine {
         if let Some(constant) = held {
             self.upload_held(model, constant).await?;
         }
-        let (seeded, is_current, held) = (seeds.is_some(), point.is_none(), held.is_some());
-        let call = GradientCall { objective, seeded, is_current, stays, held };
+        let at = match point {
+            None => Point::Current,
+            Some(numbers) => {
+                let buffer = self.table(model, Memory::Parameters).await?;
+                self.context().write_numbers(&buffer, numbers)?;
+                Point::Resident
+            }
+        };
+        let (seeded, held) = (seeds.is_some(), held.is_some());
+        let call = GradientCall { objective, seeded, at, stays, held };
         let Launched { submission, spreads, mut downloads } =
-            self.launch(model, Call::Gradient(call), point, seeds).await?;
+            self.launch(model, Call::Gradient(call), None, seeds).await?;
         let read = if stays { None } else { downloads.pop() };
         let array = read.map(|_| self.ready_array(model.num_params));
         let mapped = submission.finish_mapped().await;
@@ -70,9 +81,11 @@ impl GpuEngine {
     /// written, which takes longer than what is written into them.
     fn ready_array(&self, length: u32) -> Float64Array {
         let array = Float64Array::new_with_length(length);
-        for start in (0..length).step_by(SLICE as usize) {
-            array.fill(0.0, start, (start + SLICE).min(length));
-            self.context().nudge();
+        for (page, number) in (0..length).step_by(PAGE).enumerate() {
+            array.set_index(number, 0.0);
+            if page % PAGES == PAGES - 1 {
+                self.context().nudge();
+            }
         }
         array
     }

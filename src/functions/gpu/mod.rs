@@ -139,6 +139,7 @@ impl GpuEngine {
         for entry in Descent::<Plans>::entries(objective) {
             self.plans.make(model, entry)?;
         }
+        self.plans.make_lists(model, &self.layout, Descent::<Plans>::entries(objective)[0])?;
         self.upload_tables(model).await
     }
 
