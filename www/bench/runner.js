@@ -28,12 +28,11 @@ const MOST_PREPARED_RUNS = 40;
 /** Sizes at which a contender whose time is unknown is tried first, unreported. */
 const TRIALS = [1_000, 10_000, 100_000];
 
-const now = () => performance.now();
 /** Lets the page draw, and hear its buttons. */
 const breathe = () => new Promise((resolve) => setTimeout(resolve));
 
 /** One contender at one size: prepared, run once, and what that gave. */
-async function begin(contender, input) {
+async function begin(contender, input, now) {
   const began = now();
   const attempt = await contender.prepare(input);
   try {
@@ -51,7 +50,7 @@ async function begin(contender, input) {
 }
 
 /** Milliseconds of one run, by as many as make a sample. */
-async function sample({ run, before, after, ownTime = false }, shareMs) {
+async function sample({ run, before, after, ownTime = false }, shareMs, now) {
   if (ownTime) return (await run()).ms;
   const least = Math.min(LEAST_SAMPLE_MS, shareMs);
   let [spent, runs] = [0, 0];
@@ -89,11 +88,13 @@ export function judge(result, reference, limit) {
 
 /**
  * @param {object} job
- * @param {{ sizes: number[], reps: number, budgetMs: number, contenders?: (name: string) => boolean, stopped?: () => boolean }} settings
+ * @param {{ sizes: number[], reps: number, budgetMs: number, contenders?: (name: string) => boolean, stopped?: () => boolean, now?: () => number }} settings
+ *   `now` is the clock, in milliseconds
  * @param {(row: object) => void} tell
  * @param {(words: string, log?: boolean) => void} progress to be shown; `log` where it is worth a line
  */
-export async function runJob(job, settings, tell, progress = () => {}) {
+export async function runJob(job, { now = () => performance.now(), ...others }, tell, progress = () => {}) {
+  const settings = { now, ...others };
   const known = new Map();
   const absent = new Map();
   for (const contender of job.contenders) {
@@ -140,7 +141,7 @@ async function runSize({ job, settings, known, absent, tell, progress, contender
           row(contender, { status: 'skipped', reason: `would take about ${inWords(would)}` });
           continue;
         }
-        const one = { contender, samples: [], ...(await begin(contender, input)) };
+        const one = { contender, samples: [], ...(await begin(contender, input, settings.now)) };
         known.set(contender, { size: input.size, prepareMs: one.prepareMs, firstMs: one.firstMs, laterMs: one.firstMs });
         if (contender === contenders[0]) reference = { ...one.result, gradient: one.result.gradient?.slice() };
         one.verdict = judge(one.result, reference, job.tolerance[contender.precision]);
@@ -194,9 +195,9 @@ async function tryOut(job, contender, input, known, settings) {
     const smaller = await job.input(trial);
     try {
       if (contender.cannot?.(smaller) !== undefined) return;
-      const { attempt, prepareMs, firstMs } = await begin(contender, smaller);
+      const { attempt, prepareMs, firstMs } = await begin(contender, smaller, settings.now);
       try {
-        const laterMs = Math.min(firstMs, await sample(attempt, 1));
+        const laterMs = Math.min(firstMs, await sample(attempt, 1, settings.now));
         known.set(contender, { size: smaller.size, prepareMs, firstMs, laterMs });
       } finally {
         await attempt.dispose?.();
@@ -219,9 +220,9 @@ async function interleave(begun, settings, progress) {
         await breathe();
       }
       try {
-        const began = now();
-        one.samples.push(await sample(one.attempt, one.shareMs));
-        one.spent = (one.spent ?? 0) + now() - began;
+        const began = settings.now();
+        one.samples.push(await sample(one.attempt, one.shareMs, settings.now));
+        one.spent = (one.spent ?? 0) + settings.now() - began;
       } catch (error) {
         one.failure = error?.message ?? String(error);
       }
