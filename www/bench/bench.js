@@ -4,6 +4,9 @@
  * `?auto` runs by itself, tells progress to `/log` and POSTs what came of it to `/result`. `only=name,name` chooses benchmarks, `sizes=12,100` sizes,
  * `reps=9` samples, `budget=2500` milliseconds for each contender at each size, `contenders=words,words` those whose names hold one of the words (the
  * reference always runs). Further parameters belong to single benchmarks.
+ *
+ * The JSON: `{ page, date, userAgent, cores, query, webgpu, results }`, `results` by benchmark `{ title, unit, contenders, rows, error }`, rows as runner.js or
+ * the benchmark's module has them; times are milliseconds.
  */
 import { GpuContext } from 'residua';
 import { showStatus, webGpuStatus } from '../webgpu-status.js';
