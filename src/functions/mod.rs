@@ -27,6 +27,7 @@ mod least_squares;
 pub mod normal;
 pub mod objective;
 pub mod plans;
+mod products;
 pub mod record;
 mod sizes;
 pub mod texts;
@@ -34,6 +35,7 @@ mod titles;
 
 pub use engine::Engine;
 pub use least_squares::LeastSquares;
+pub use products::Normal;
 pub use sizes::Sizes;
 
 /// Which scalar of the residuals.
