@@ -29,6 +29,55 @@ fn sum(a: &[f64], b: &[f64], term: impl Fn(f64, f64) -> f64) -> f64 {
     (parts[0] + parts[1]) + (parts[2] + parts[3]) + rest
 }
 
+/// Σ dᵢxᵢ² with every d brought between two bounds.
+pub fn clamped_weighted_square(d: &[f64], x: &[f64], least: f64, most: f64) -> f64 {
+    sum(d, x, |d, x| d.max(least).min(most) * x * x)
+}
+
+/// Euclidean norm, scaled by the largest number where squares would overflow or vanish.
+pub fn norm(x: &[f64]) -> f64 {
+    let square = dot(x, x);
+    // Below, squares lose digits to numbers that are too small to be normal.
+    if square > 1e-280 && square.is_finite() {
+        return square.sqrt();
+    }
+    let largest = max_norm(x);
+    if largest == 0.0 || !largest.is_finite() {
+        return largest;
+    }
+    largest * x.iter().map(|x| (x / largest) * (x / largest)).sum::<f64>().sqrt()
+}
+
+/// Largest magnitude.
+pub fn max_norm(x: &[f64]) -> f64 {
+    x.iter().fold(0.0, |largest, x| if x.abs() > largest { x.abs() } else { largest })
+}
+
+/// Whether no number is infinite or NaN.
+pub fn all_finite(x: &[f64]) -> bool {
+    x.iter().all(|x| x.is_finite())
+}
+
+/// The inverse, in full, of a symmetric matrix of three rows, of which the lower half counts, if it is positive definite (by L D Lᵀ).
+pub fn invert_3(a: &[f64; 9]) -> Option<[f64; 9]> {
+    let &[a00, _, _, a10, a11, _, a20, a21, a22] = a;
+    let d0 = 1.0 / a00;
+    let (l10, l20) = (a10 * d0, a20 * d0);
+    let p1 = a11 - l10 * a10;
+    let d1 = 1.0 / p1;
+    let l21 = (a21 - l20 * a10) * d1;
+    let p2 = a22 - l20 * a20 - l21 * l21 * p1;
+    let d2 = 1.0 / p2;
+    let positive = |pivot: f64| pivot > 0.0 && pivot.is_finite();
+    if !(positive(a00) && positive(p1) && positive(p2)) {
+        return None;
+    }
+    let m20 = l10 * l21 - l20;
+    let (i20, i21) = (m20 * d2, -l21 * d2);
+    let i10 = -l10 * d1 - l21 * i20;
+    Some([d0 + l10 * l10 * d1 + m20 * i20, i10, i20, i10, d1 - l21 * i21, i21, i20, i21, d2])
+}
+
 /// A step α along p in conjugate gradients: x + αp, and r − α(Ap + dp), of which `image` is Ap.
 pub fn advance(alpha: f64, p: &[f64], image: &[f64], damping: &[f64], x: &mut [f64], r: &mut [f64]) {
     for ((((p, image), damping), x), r) in p.iter().zip(image).zip(damping).zip(x).zip(r) {
@@ -128,6 +177,35 @@ mod tests {
             let squares = f64::from(length * (length + 1) * (2 * length + 1) / 6);
             assert_eq!(dot(&a, &b), 10.0 * squares);
             assert_eq!(weighted_square(&vec![2.0; a.len()], &a), 2.0 * squares);
+        }
+    }
+
+    #[test]
+    fn norms_neither_overflow_nor_vanish() {
+        for scale in [1.0, 1e200, 1e-200, 5e-324] {
+            assert_eq!(norm(&[3.0 * scale, -4.0 * scale]), 5.0 * scale);
+        }
+        assert_eq!((norm(&[]), norm(&[0.0, 0.0]), norm(&[1.0, f64::INFINITY])), (0.0, 0.0, f64::INFINITY));
+        assert!(norm(&[1.0, f64::NAN]).is_nan());
+        assert_eq!(max_norm(&[1.0, -3.0, f64::NAN, 2.0]), 3.0);
+        assert!(all_finite(&[1.0, -0.0]) && !all_finite(&[1.0, f64::NAN]) && !all_finite(&[f64::NEG_INFINITY]));
+    }
+
+    #[test]
+    fn small_matrices_times_their_inverses_are_the_unit_matrix() {
+        // Symmetric and positive definite; numbers above the diagonal do not count.
+        let a = [4.0, 9.0, 9.0, 1.0, 3.0, 9.0, -1.0, 0.5, 2.0];
+        let full = |i: usize, j: usize| a[3 * i.max(j) + i.min(j)];
+        let inverse = invert_3(&a).unwrap();
+        for i in 0..3 {
+            for j in 0..3 {
+                let entry: f64 = (0..3).map(|k| full(i, k) * inverse[3 * k + j]).sum();
+                // Some ten operations on numbers below ten.
+                assert!((entry - if i == j { 1.0 } else { 0.0 }).abs() < 1e-14, "{i} {j}: {entry}");
+            }
+        }
+        for indefinite in [[0.0; 9], [1.0, 0.0, 0.0, 2.0, 1.0, 0.0, 0.0, 0.0, 1.0], [f64::NAN; 9]] {
+            assert_eq!(invert_3(&indefinite), None);
         }
     }
 

@@ -1,7 +1,7 @@
 //! Conjugate gradients on (J̃ᵀJ̃ + diag(d)) δ = −J̃ᵀr̃ without ever forming J̃ᵀJ̃, preconditioned by the inverses of its diagonal blocks
 //! (Golub and Van Loan, Matrix Computations, 4th ed., algorithm 11.5.1).
 
-use residua_loops::{advance, dot, normal_product, precondition, redirect, weighted_square};
+use residua_loops::{advance, dot, invert_3, normal_product, precondition, redirect, weighted_square};
 
 use super::{SparseMatrix, System, Trouble};
 use crate::error::Result;
@@ -149,6 +149,17 @@ impl Pcg {
         for &(first, count) in &blocks.ranges {
             let range = start..start + count * count;
             start = range.end;
+            if let Ok(mut block) = <[f64; 9]>::try_from(&normal.curvature[range.clone()])
+                && !normal.frozen[first..first + 3].contains(&true)
+            {
+                for k in 0..3 {
+                    block[4 * k] += normal.damping[first + k];
+                }
+                if let Some(inverse) = invert_3(&block) {
+                    self.inverses[range].copy_from_slice(&inverse);
+                    continue;
+                }
+            }
             factor.clear();
             factor.extend_from_slice(&normal.curvature[range.clone()]);
             let block = factor.as_mut_slice();

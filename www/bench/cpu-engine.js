@@ -157,7 +157,7 @@ export async function run(parameters, report) {
         functions, plain, minimise, x, start: x.slice(), steps, cg, vertices,
         gradient: new Float64Array(x.length), values: new Float64Array(plain.count), entries: new Float64Array(plain.count * plain.entriesPerRow),
         options: {
-          maxIterations: steps, costTolerance: 0, gradientTolerance: 0, parameterTolerance: 0, linearTolerance: 0, maxLinearIterations: cg,
+          maxIterations: steps, initialDamping: 1e-4, costTolerance: 0, gradientTolerance: 0, parameterTolerance: 0, linearTolerance: 0, maxLinearIterations: cg,
           linearSolver: minimise === denseLevenbergMarquardt ? 'dense-qr' : 'pcg',
         },
       };

@@ -13,12 +13,13 @@ use super::feasible::FeasibleSet;
 use super::options::LevenbergMarquardtOptions;
 use super::rules::{self, Damping, Gain, Progress, Rules, Tolerances, TrialFigures};
 use super::summary::{IterationSummary, SolveSummary, Termination};
-use super::vector::{dot, norm};
+use super::vector::{dot, max_norm, norm};
 use crate::clock::now_ms;
 use crate::error::Result;
 use crate::functions::LeastSquares;
 use crate::linear::system::finite;
 use crate::linear::{Blocks, LinearSolver, Normal, PcgOptions, Products, Solved, SparseMatrix, System};
+use residua_loops::{all_finite, clamped_weighted_square};
 
 pub mod ending;
 pub mod retraction;
@@ -135,6 +136,10 @@ pub struct LevenbergMarquardt {
     /// J̃ᵀr̃, and the diagonal of J̃ᵀJ̃.
     gradient: Vec<f64>,
     diagonal: Vec<f64>,
+    /// The gradient with zeros at frozen coordinates.
+    free_gradient: Vec<f64>,
+    /// ‖x‖ of the coordinates that are no constants.
+    size: f64,
     frozen: Vec<bool>,
     /// λD of the system being solved.
     scaled: Vec<f64>,
@@ -184,6 +189,8 @@ impl LevenbergMarquardt {
             residuals: 0.0,
             gradient: vec![0.0; n],
             diagonal: vec![0.0; n],
+            free_gradient: Vec::new(),
+            size: 0.0,
             frozen: vec![false; n],
             scaled: Vec::new(),
             damping: Damping { lambda: options.initial_damping.max(rules::MIN_DAMPING), growth: rules::INITIAL_GROWTH },
@@ -305,7 +312,11 @@ impl LevenbergMarquardt {
         }
         self.feasible.freeze(&self.point, &self.gradient, &mut self.frozen);
         self.moved = true;
-        is_finite(&self.model) && self.gradient.iter().all(|derivative| derivative.is_finite())
+        let free = |(entry, _): (&mut f64, &bool)| *entry = 0.0;
+        self.free_gradient.clone_from(&self.gradient);
+        self.free_gradient.iter_mut().zip(&self.frozen).filter(|(_, frozen)| **frozen).for_each(free);
+        self.size = self.feasible.norm_of_free(&self.point);
+        is_finite(&self.model) && all_finite(&self.gradient)
     }
 
     /// Begins the next step, unless the run is to end.
@@ -317,7 +328,7 @@ impl LevenbergMarquardt {
         if self.ending.is_some() {
             return self.finish();
         }
-        let gradient_norm = norm(self.free_gradient());
+        let gradient_norm = norm(&self.free_gradient);
         if std::mem::take(&mut self.moved) {
             let ceiling = self.options.linear_tolerance;
             self.forcing = self.rules.forcing(gradient_norm, self.gradient_norm, self.forcing, ceiling);
@@ -376,7 +387,7 @@ impl LevenbergMarquardt {
         let trial = Trial {
             predicted: f64::NAN,
             change,
-            step_norm: norm(self.made.iter().copied()),
+            step_norm: norm(&self.made),
             linear_iterations: Some(linear_iterations),
         };
         if self.model.normal.is_some() {
@@ -412,11 +423,11 @@ impl LevenbergMarquardt {
 
     fn gain(&self, trial: Trial) -> Gain {
         let epsilon = self.tolerances.epsilon(f64::EPSILON);
-        let weigh = |(diagonal, x): (&f64, &f64)| clamped(*diagonal) * x * x;
-        let scaled_size: f64 = self.diagonal.iter().zip(&self.point).map(weigh).sum();
+        let scaled_size =
+            clamped_weighted_square(&self.diagonal, &self.point, rules::MIN_DIAGONAL, rules::MAX_DIAGONAL);
         let noise = self.rules.noise(self.model.cost, scaled_size, self.residuals, epsilon);
         let Trial { change, predicted, step_norm: step, .. } = trial;
-        self.rules.gain(&TrialFigures { change, predicted, step, size: self.size() }, noise, self.floor, epsilon)
+        self.rules.gain(&TrialFigures { change, predicted, step, size: self.size }, noise, self.floor, epsilon)
     }
 
     /// Moves to the trial point, if the model there can be used.
@@ -426,7 +437,7 @@ impl LevenbergMarquardt {
             self.phase = Phase::Restoring(Trial { change: f64::NAN, ..trial });
             return Told::LineariseAtPoint;
         }
-        let (gain, cost, size) = (self.gain(trial), self.model.cost, self.size());
+        let (gain, cost, size) = (self.gain(trial), self.model.cost, self.size);
         std::mem::swap(&mut self.point, &mut self.trial);
         self.adopt(model);
         let progress = Progress {
@@ -485,7 +496,7 @@ impl LevenbergMarquardt {
         let end = end.or((iteration.iteration >= limit).then_some(Termination::MaxIterations));
         if let Some(termination) = end {
             let ending =
-                Ending { options: &self.options.solve, last: &iteration, cost: self.model.cost, size: self.size() };
+                Ending { options: &self.options.solve, last: &iteration, cost: self.model.cost, size: self.size };
             self.ending = Some((termination, ending.message(termination, super::Precision::Double)));
         }
         Told::Iteration(iteration)
@@ -501,18 +512,8 @@ impl LevenbergMarquardt {
         Told::Finished
     }
 
-    fn free_gradient(&self) -> impl Iterator<Item = f64> + Clone + '_ {
-        self.gradient.iter().zip(&self.frozen).map(|(g, frozen)| if *frozen { 0.0 } else { *g })
-    }
-
     fn gradient_max_norm(&self) -> f64 {
-        super::vector::max_norm(self.free_gradient())
-    }
-
-    /// ‖x‖ of the coordinates that are no constants.
-    fn size(&self) -> f64 {
-        let numbers = self.point.iter().enumerate();
-        norm(numbers.map(|(i, x)| if self.feasible.is_constant(i) { 0.0 } else { *x }))
+        max_norm(&self.free_gradient)
     }
 }
 
@@ -528,8 +529,8 @@ fn clamped(diagonal: f64) -> f64 {
 /// Whether all of it is finite: where there is no matrix, sums over it tell.
 fn is_finite(model: &LeastSquares) -> bool {
     let numbers = match &model.normal {
-        Some(normal) => normal.gradient.iter().chain(&normal.curvature),
-        None => model.residuals.iter().chain(&model.entries),
+        Some(normal) => [&normal.gradient, &normal.curvature],
+        None => [&model.residuals, &model.entries],
     };
-    model.cost.is_finite() && numbers.into_iter().all(|number| number.is_finite())
+    model.cost.is_finite() && numbers.into_iter().all(|numbers| all_finite(numbers))
 }
