@@ -246,7 +246,7 @@ impl Lbfgs {
             }
         }
         let slope = dot(&self.current.gradient, &self.direction);
-        let norms = [self.gradient_norm(), norm(self.direction.iter().copied())];
+        let norms = [self.gradient_norm(), norm(&self.direction)];
         let [descends] = evaluate(&self.descends, &[slope, norms[0], norms[1], self.arithmetic.relative_precision]);
         if descends != 0.0 { self.set_out(slope) } else { self.descend_steepest() }
     }
@@ -285,7 +285,7 @@ impl Lbfgs {
     /// coordinate's own rounding; independent errors add as squares.
     fn noise(&self) -> f64 {
         let Sample { point, gradient, cost } = &self.current;
-        let moved = norm(point.iter().zip(gradient).map(|(x, g)| x * g));
+        let moved = norm(&point.iter().zip(gradient).map(|(x, g)| x * g).list());
         self.arithmetic.relative_precision * (cost.abs() + moved)
     }
 
@@ -355,7 +355,7 @@ impl Lbfgs {
             s[i] = self.stored.point[i] - self.current.point[i];
             y[i] = if self.frozen[i] { 0.0 } else { self.stored.gradient[i] - self.current.gradient[i] };
         }
-        let step_norm = norm(s.iter().copied());
+        let step_norm = norm(s);
         self.pairs.keep(self.arithmetic.relative_precision);
         std::mem::swap(&mut self.current, &mut self.stored);
         let (before, after) = (self.stored.cost, self.current.cost);
@@ -381,7 +381,7 @@ impl Lbfgs {
             iteration: self.summary.iterations,
             cost: self.current.cost,
             cost_change,
-            gradient_max_norm: max_norm(self.free_gradient()),
+            gradient_max_norm: max_norm(&self.free_gradient()),
             step_norm,
             accepted: true,
             damping: None,
@@ -397,8 +397,7 @@ impl Lbfgs {
     }
 
     fn end_of(&mut self, last: &IterationSummary) -> Option<(Termination, String)> {
-        let variable = (0..self.current.point.len()).filter(|&i| !self.feasible.is_constant(i));
-        let size = norm(variable.map(|i| self.current.point[i]));
+        let size = self.feasible.norm_of_free(&self.current.point);
         let noise = self.noise();
         self.convergence.judge(last, size, noise)
     }
@@ -410,10 +409,10 @@ impl Lbfgs {
             return self.descend_steepest();
         }
         // An exhausted search that ended within a hundred roundings of the coordinates saw rounding and nothing else.
-        let moved = self.trial.point.iter().zip(&self.current.point).map(|(trial, x)| trial - x);
-        let visible = ROUNDINGS * self.arithmetic.relative_precision * norm(self.current.point.iter().copied());
+        let moved = self.trial.point.iter().zip(&self.current.point).map(|(trial, x)| trial - x).list();
+        let visible = ROUNDINGS * self.arithmetic.relative_precision * norm(&self.current.point);
         let failure = match failure {
-            Failure::Exhausted if norm(moved) <= visible => Failure::Precision,
+            Failure::Exhausted if norm(&moved) <= visible => Failure::Precision,
             other => other,
         };
         let (termination, message) =
@@ -436,12 +435,12 @@ impl Lbfgs {
         Told::Finished
     }
 
-    fn free_gradient(&self) -> impl Iterator<Item = f64> + Clone + '_ {
-        self.current.gradient.iter().zip(&self.frozen).map(|(g, frozen)| if *frozen { 0.0 } else { *g })
+    fn free_gradient(&self) -> Vec<f64> {
+        self.current.gradient.iter().zip(&self.frozen).map(|(g, frozen)| if *frozen { 0.0 } else { *g }).list()
     }
 
     fn gradient_norm(&self) -> f64 {
-        norm(self.free_gradient())
+        norm(&self.free_gradient())
     }
 }
 
