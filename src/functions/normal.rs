@@ -16,6 +16,7 @@ use crate::gpu::{BindingKind, CommandList, Limits, PipelineId, Slice};
 
 use super::layout::{ALIGNMENT, Chunk, GatherShape, Layout, Memory};
 use super::record::{GATHER_LAYOUT, Kernels, Program, REDUCE_LAYOUT, kernel_layout};
+use super::titles::kernel_name;
 
 /// A larger block's curvature is its diagonal alone.
 const MOST_NUMBERS: u32 = 10;
@@ -99,8 +100,10 @@ impl Shape {
             pairs: model.arrays.iter().any(|array| array.count < FEW_BLOCKS),
             ..Shape::default()
         };
-        let mut written = vec![false; if layout.chunks.len() == 1 { model.num_params as usize } else { 0 }];
         shape.disjoint = layout.chunks.len() == 1;
+        // Blocks of one dimension have no number in common, or they would have been taken apart.
+        let alike = layout.chunks.iter().all(|chunk| chunk.passes.windows(2).all(|pair| pair[0].dim == pair[1].dim));
+        let mut written = vec![false; if shape.disjoint && !alike { model.num_params as usize } else { 0 }];
         for number in 0..layout.chunks.len() {
             let Chunk { batch, range, passes, .. } = layout.chunks[number].clone();
             let table = LocalTable::of(&model.batches[batch].class);
@@ -150,7 +153,7 @@ impl Shape {
                     ],
                     curvature_workgroups: curvature.workgroups(),
                 });
-                if to_result && shape.disjoint {
+                if to_result && shape.disjoint && !alike {
                     for &target in layout.targets(number, position) {
                         let places = &mut written[target as usize..(target + dim) as usize];
                         shape.disjoint &= !places.contains(&true);
@@ -290,12 +293,15 @@ impl<K: Kernels> Normal<'_, K> {
                     self.memory(d, Memory::Uniforms).part(start, 4 * length)
                 }
                 Role::Local => self.memory(d, Memory::Local(number)),
-                Role::Seeds
+                Role::Others
+                | Role::Seeds
                 | Role::Residuals
                 | Role::AddendValues
                 | Role::LocalGradient
                 | Role::Gradient
                 | Role::Partials
+                | Role::Places
+                | Role::Curvature
                 | Role::Steps => return Err(Error::internal("a kernel of the normal equations evaluates")),
             });
         }
@@ -315,7 +321,8 @@ impl<K: Kernels> Normal<'_, K> {
             bindings.push(gate);
             bindings.push(self.figures(d, chunk.figures));
             let program = Program::Kernel(self.kernels.number(chunk.batch), entry);
-            let pipeline = d.program(program, entry.name(), &kernel_layout(self.kernels.plan(chunk.batch, entry)?));
+            let name = kernel_name(self.model, chunk.batch, entry);
+            let pipeline = d.program(program, &name, &kernel_layout(self.kernels.plan(chunk.batch, entry)?));
             d.list().dispatch(pipeline, &bindings, self.limits.split_workgroups(groups)?);
         }
         Ok(())

@@ -12,6 +12,7 @@ use super::Objective;
 use super::layout::{ALIGNMENT, Chunk, Layout, Memory};
 use super::normal::{Declare, Sums, gated_layout};
 use super::record::{GATHER_LAYOUT, Kernels, Program, REDUCE_LAYOUT, kernel_layout};
+use super::titles::kernel_name;
 
 /// Sums up to so many are left to the kernel that needs them.
 const MOST_SUMS: u64 = 1024;
@@ -92,14 +93,23 @@ impl<K: Kernels> Descent<'_, K> {
                 Role::LocalGradient => self.memory(d, Memory::LocalGradient),
                 Role::Vector => direction,
                 Role::Steps => steps,
-                Role::Seeds | Role::Residuals | Role::AddendValues | Role::Gradient | Role::Partials | Role::Local => {
+                Role::Others
+                | Role::Seeds
+                | Role::Residuals
+                | Role::AddendValues
+                | Role::Gradient
+                | Role::Partials
+                | Role::Places
+                | Role::Curvature
+                | Role::Local => {
                     return Err(Error::internal("a gradient's kernel does something else"));
                 }
             });
         }
         bindings.extend([sums, gate, self.figures(d, chunk.figures)]);
         let program = Program::Kernel(self.kernels.number(chunk.batch), entry);
-        let pipeline = d.program(program, entry.name(), &kernel_layout(plan));
+        let name = kernel_name(self.model, chunk.batch, entry);
+        let pipeline = d.program(program, &name, &kernel_layout(plan));
         d.list().dispatch(pipeline, &bindings, self.limits.split_workgroups(groups)?);
         Ok(())
     }

@@ -75,6 +75,11 @@ pub fn assemble(dim: u32, parts: Parts) -> String {
     text
 }
 
+/// Sets entries to zero where something is held. Bindings: `held` (read), `result` (written), the uniform of one word, how many.
+pub fn hold() -> String {
+    compose(shader!("../../shaders/hold.wgsl"))
+}
+
 /// Sets numbers to zero. Bindings: `result` (written), the uniform of one word, how many.
 pub fn clear() -> String {
     compose(shader!("../../shaders/clear.wgsl"))

@@ -70,8 +70,8 @@ const SECTIONS: [&str; 11] = [
     "FACTORS",
 ];
 
-/// The vectors that share a buffer: r, z, p and δ.
-pub const VECTORS: [&str; 4] = ["RESIDUAL", "PRECONDITIONED", "DIRECTION", "DELTA"];
+/// The vectors that share a buffer: r, z, p, δ and D, the largest diagonals of JᵀJ so far.
+pub const VECTORS: [&str; 5] = ["RESIDUAL", "PRECONDITIONED", "DIRECTION", "DELTA", "SCALE"];
 
 /// Sections of partial sums; after them stand the factors.
 pub const SUM_SECTIONS: u32 = SECTIONS.len() as u32 - 1;
@@ -299,7 +299,16 @@ impl Writer {
     /// What is known of the block, and its factorisation.
     fn factor(&self, tangent: u32, text: &mut String) {
         each(tangent, "let c$ = curvature[place + #diagonal$u];", text);
-        each(tangent, "let d$ = clamp(c$, LEAST_SCALE, MOST_SCALE);", text);
+        let kept = "vectors[SCALE * dispatch.stride + first + $u]";
+        // Nothing has been kept before the start has been looked at.
+        let kept = if matches!(self.kernel, Kernel::Begin(_)) {
+            each(tangent, &format!("if state[STARTED] == 0u {{ {kept} = 0.0; }}"), text);
+            each(tangent, &format!("let kept$ = {kept};"), text);
+            "kept$"
+        } else {
+            kept
+        };
+        each(tangent, &format!("let d$ = max(clamp(c$, LEAST_SCALE, MOST_SCALE), {kept});"), text);
         each(tangent, if self.constrained { "let free$ = !(c$ < 0.0);" } else { "let free$ = true;" }, text);
         if !self.in_pairs() {
             factor(tangent, self.constrained, text);
