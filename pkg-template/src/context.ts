@@ -12,6 +12,43 @@ export interface GpuContextOptions {
   powerPreference?: 'low-power' | 'high-performance';
   /** The application's own device, so that results can be drawn without leaving the GPU. The application keeps owning it. */
   device?: GPUDevice;
+  /**
+   * Measures where the time goes, for `stats().profile`. It costs some microseconds a dispatch, since the GPU is timed by giving each a pass
+   * of its own. Default false.
+   */
+  profile?: boolean;
+}
+
+/** Something that was done several times. */
+export interface StageTimes {
+  /** How often. */
+  count: number;
+  /** Milliseconds in all, by the page's clock. */
+  ms: number;
+}
+
+/** What one kernel did. */
+export interface KernelTimes {
+  /** How often it ran. */
+  dispatches: number;
+  /** Of these, those whose time is known: times come some turns after results, and many in flight may go untimed. Absent without `hasGpuTimes`. */
+  timed?: number;
+  /** The GPU's milliseconds of all that were timed. Browsers may round each to 0.1 ms. Absent without `hasGpuTimes`. */
+  gpuMs?: number;
+}
+
+/** Where the time of a context went since it was created. */
+export interface ContextProfile {
+  /** Compiling pipelines until they could be used; counts pipelines. */
+  compile: StageTimes;
+  /** Handing work to the device: uploading, encoding, submitting; counts submissions. */
+  encode: StageTimes;
+  /** Waiting for results and copying them, what the GPU computes meanwhile included; counts results read back. */
+  readBack: StageTimes;
+  /** The device has timestamps ('timestamp-query'); without them kernels are counted and not timed. */
+  hasGpuTimes: boolean;
+  /** By name: generated ones as in `kernels()`, solvers' by what they do. */
+  kernels: Record<string, KernelTimes>;
 }
 
 /** What lives on the device, and what it was asked to do. */
@@ -32,6 +69,8 @@ export interface ContextStats {
   submits: number;
   /** Results read back. */
   readbacks: number;
+  /** Where the time went; absent unless the context was created with `profile: true`. */
+  profile?: ContextProfile;
 }
 
 /** A GPU device with its buffers and pipelines. */
@@ -87,12 +126,13 @@ export class GpuContext {
   /** A context of its own. Rejects with 'gpu-unavailable', its message saying what is missing. */
   static async create(options: GpuContextOptions = {}): Promise<GpuContext> {
     checkOptions('GpuContext.create: options', options);
-    const { powerPreference, device } = options;
+    const { powerPreference, device, profile = false } = options;
     if (powerPreference !== undefined && powerPreference !== 'low-power' && powerPreference !== 'high-performance') {
       throw invalidArgument('GpuContext.create: powerPreference', describe(powerPreference), "'low-power' or 'high-performance'");
     }
+    if (typeof profile !== 'boolean') throw invalidArgument('GpuContext.create: profile', describe(profile), 'true or false');
     const instance = await ready();
-    const handle = await instance.wait((module) => module.RawContext.create(powerPreference, device));
+    const handle = await instance.wait((module) => module.RawContext.create(powerPreference, device, profile));
     return new GpuContext(instance, handle);
   }
 

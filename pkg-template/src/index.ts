@@ -11,7 +11,7 @@
 export { init, type WasmSource } from './loading.js';
 export { ResiduaError, type ErrorCode } from './errors.js';
 
-export { GpuContext, type ContextStats, type GpuContextOptions } from './context.js';
+export { GpuContext, type ContextProfile, type ContextStats, type GpuContextOptions, type KernelTimes, type StageTimes } from './context.js';
 
 export { Value, type Scalar } from './value.js';
 export { V } from './v.js';

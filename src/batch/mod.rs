@@ -20,15 +20,16 @@ pub mod pattern;
 pub mod plan;
 mod recipe;
 mod role;
+pub mod scatter;
 mod signature;
 mod sums;
 mod tape;
 
 pub use class::{Class, Local};
-pub use group::group_tape;
+pub use group::{group_tape, group_tape_in_slices};
 pub use model::{ArrayInfo, Batch, BlockInfo, Manifold, Model, Rows};
-pub use recipe::Recipe;
-pub use tape::{Leaf, Tape, TapeNode};
+pub use recipe::{Expression, Recipe, Tables};
+pub use tape::{Leaf, Room, Tape, TapeNode};
 
 #[cfg(test)]
 pub(crate) mod tests;

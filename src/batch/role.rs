@@ -26,8 +26,12 @@ pub enum Role {
     LocalGradient,
     /// The gradient of all parameters. On the GPU of sums over lists alone.
     Gradient,
-    /// Local partials: a column for each of [`Plan::partials`].
+    /// Local partials: a column for each of [`Plan::partials`], or with a [`Scatter`] the entries of a sparse matrix.
     Partials,
+    /// Where a [`Scatter`] writes, or the instance's blocks of curvature begin. CPU alone.
+    Places,
+    /// The diagonal blocks of J̃ᵀJ̃, of which the lower halves count. CPU alone.
+    Curvature,
     /// The local table, [`super::least_squares::LocalTable`].
     Local,
     /// A number for each parameter: what a product is taken of.
@@ -51,6 +55,8 @@ impl Role {
             Role::LocalGradient => ("local_gradient", Element::Real),
             Role::Gradient => ("gradient", Element::Real),
             Role::Partials => ("partials_of_residuals", Element::Real),
+            Role::Places => ("places", Element::Index),
+            Role::Curvature => ("curvature", Element::Real),
             Role::Local => ("local", Element::Real),
             Role::Vector => ("p", Element::Real),
             Role::Steps => ("steps", Element::Real),

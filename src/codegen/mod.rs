@@ -14,11 +14,13 @@ pub mod interpret;
 mod list_sum;
 pub mod memory;
 mod plan;
+mod schedule;
 pub mod wasm;
 pub mod wgsl;
 
 pub use list_sum::ListSum;
 pub use memory::{Dispatch, View};
+pub use schedule::Step;
 
 /// A graph over instances with its memory traffic.
 #[derive(Clone, Debug)]

@@ -3,9 +3,10 @@
 use std::ops::Range;
 
 use crate::batch::Model;
+use crate::batch::pattern::Pattern;
 use crate::error::Result;
 
-use super::cpu::CpuEngine;
+use super::cpu::{CpuEngine, Partials};
 use super::{Evaluation, Objective};
 
 /// What evaluates a model.
@@ -70,12 +71,20 @@ impl Engine {
         }
     }
 
-    /// All residuals, and for each batch the values of its local partials, column after column.
-    pub async fn partials(&mut self, model: &Model, x: &[f64]) -> Result<(Vec<f64>, Vec<Vec<f64>>)> {
+    /// All residuals, and the Jacobian in the order of its pattern: `entries` is memory for it, and `partials` says for each batch what
+    /// its partials are of.
+    pub async fn jacobian(
+        &mut self,
+        model: &Model,
+        partials: &Partials,
+        pattern: &Pattern,
+        x: &[f64],
+        entries: Vec<f64>,
+    ) -> Result<(Vec<f64>, Vec<f64>)> {
         match self {
-            Engine::Cpu(engine) => engine.partials(model, x).await,
+            Engine::Cpu(engine) => engine.jacobian(model, partials, pattern, x, entries).await,
             #[cfg(target_arch = "wasm32")]
-            Engine::Gpu(engine) => engine.partials(model, x).await,
+            Engine::Gpu(engine) => engine.jacobian(model, partials, pattern, x, entries).await,
         }
     }
 

@@ -8,6 +8,8 @@
 //! Σ weight·f; the cost ½ Σ weight·ρ(‖r‖²) over instances; gradient entries of constant parameters are exact zeros. NaN and
 //! infinities are returned as they come.
 
+use std::borrow::Cow;
+
 use crate::batch::pattern::{Pattern, pattern};
 use crate::batch::{Batch, Model, Rows};
 use crate::decimal;
@@ -65,6 +67,21 @@ pub struct Linearisation {
     pub entries: Vec<f64>,
 }
 
+/// What the Jacobian's entries are.
+struct Differentiated {
+    partials: cpu::Partials,
+    pattern: Pattern,
+}
+
+/// Zeros in the columns of constant parameters.
+fn mask(entries: &mut [f64], col_indices: &[u32], constant: &[bool]) {
+    for (entry, &column) in entries.iter_mut().zip(col_indices) {
+        if constant[column as usize] {
+            *entry = 0.0;
+        }
+    }
+}
+
 /// A model, compiled for an engine.
 pub struct Functions {
     model: Model,
@@ -76,8 +93,10 @@ pub struct Functions {
     has_bounds: bool,
     constant: Vec<bool>,
     bounds: Option<(Vec<f64>, Vec<f64>)>,
-    pattern: Option<Pattern>,
-    tangents: Option<least_squares::Tangents>,
+    differentiated: Option<Differentiated>,
+    /// Memory for a Jacobian.
+    spare: Vec<f64>,
+    tangents: Option<Differentiated>,
     /// Until constants or enabled blocks change.
     sizes: Option<[Sizes; 2]>,
 }
@@ -85,21 +104,29 @@ pub struct Functions {
 impl Functions {
     /// Compiled functions at the given parameters.
     pub fn new(model: Model, engine: Engine, values: Vec<f64>) -> Result<Functions> {
+        let functions = Functions::at_published(model, engine, values)?;
+        functions.engine.publish(&functions.values)?;
+        Ok(functions)
+    }
+
+    /// The same for an engine that has published the parameters.
+    pub fn at_published(model: Model, engine: Engine, values: Vec<f64>) -> Result<Functions> {
         let constant = vec![false; model.num_params as usize];
-        let mut functions = Functions {
+        let functions = Functions {
             model,
             engine,
-            values: Vec::new(),
+            values,
             ahead: false,
             has_constants: false,
             has_bounds: false,
             constant,
             bounds: None,
-            pattern: None,
+            differentiated: None,
+            spare: Vec::new(),
             tangents: None,
             sizes: None,
         };
-        functions.set_values(values)?;
+        functions.expect_parameters(functions.values.len())?;
         Ok(functions)
     }
 
@@ -265,13 +292,13 @@ impl Functions {
     }
 
     /// The point to evaluate at: the one given, or the current one.
-    async fn point(&mut self, x: Option<&[f64]>) -> Result<Vec<f64>> {
+    async fn point<'x>(&mut self, x: Option<&'x [f64]>) -> Result<Cow<'x, [f64]>> {
         let Some(x) = x else {
             self.bring_values().await?;
-            return Ok(self.values.clone());
+            return Ok(Cow::Owned(self.values.clone()));
         };
         self.expect_parameters(x.len())?;
-        Ok(x.to_vec())
+        Ok(Cow::Borrowed(x))
     }
 
     /// All residuals, in the order in which they were given.
@@ -296,8 +323,9 @@ impl Functions {
         } else {
             self.engine.gradient(&self.model, objective, x, None).await?
         };
-        for (entry, _) in evaluation.gradient.iter_mut().zip(&self.constant).filter(|(_, constant)| **constant) {
-            *entry = 0.0;
+        if self.has_constants {
+            let entries = evaluation.gradient.iter_mut().zip(&self.constant);
+            entries.filter(|(_, constant)| **constant).for_each(|(entry, _)| *entry = 0.0);
         }
         Ok(evaluation)
     }
@@ -332,38 +360,36 @@ impl Functions {
 
     /// The pattern of the Jacobian, once it has been evaluated.
     pub fn pattern(&self) -> Option<&Pattern> {
-        self.pattern.as_ref()
+        self.differentiated.as_ref().map(|differentiated| &differentiated.pattern)
     }
 
     /// Residuals and Jacobian. Columns of constant parameters are explicit zeros.
     pub async fn evaluate_jacobian(&mut self, x: Option<&[f64]>) -> Result<Linearisation> {
         let x = self.point(x).await?;
-        let pattern = match self.pattern.take() {
-            Some(pattern) => pattern,
+        let Differentiated { partials, pattern } = match self.differentiated.take() {
+            Some(differentiated) => self.differentiated.insert(differentiated),
             None => {
                 let columns = self.engine.partial_columns(&self.model)?;
                 let batches = self.model.batches.iter().zip(columns);
                 let locals = |batch: &Batch, columns: Vec<(u32, u32)>| {
                     columns.into_iter().map(|(output, local)| (output, batch.class.locals[local as usize])).list()
                 };
-                let partials: Vec<_> = batches.map(|(batch, columns)| locals(batch, columns)).list();
-                pattern(&self.model, &partials)?
+                let partials = batches.map(|(batch, columns)| locals(batch, columns)).list();
+                let pattern = pattern(&self.model, &partials)?;
+                self.differentiated.insert(Differentiated { partials, pattern })
             }
         };
-        let pattern = self.pattern.insert(pattern);
-        let (residuals, of_batches) = self.engine.partials(&self.model, &x).await?;
-        let mut entries = vec![0.0; pattern.col_indices.len()];
-        for (values, places) in of_batches.iter().zip(&pattern.places) {
-            for (value, &place) in values.iter().zip(places) {
-                entries[place as usize] += value;
-            }
-        }
-        for (entry, &column) in entries.iter_mut().zip(&pattern.col_indices) {
-            if self.constant[column as usize] {
-                *entry = 0.0;
-            }
+        let spare = std::mem::take(&mut self.spare);
+        let (residuals, mut entries) = self.engine.jacobian(&self.model, partials, pattern, &x, spare).await?;
+        if self.has_constants {
+            mask(&mut entries, &pattern.col_indices, &self.constant);
         }
         Ok(Linearisation { residuals, entries })
+    }
+
+    /// Takes a linearisation back whose numbers have been passed on: its memory serves the next.
+    pub fn recycle(&mut self, linearisation: Linearisation) {
+        self.spare = linearisation.entries;
     }
 
     /// The error for a point at which something is NaN or infinite, naming the residual.
@@ -375,7 +401,8 @@ impl Functions {
             return Ok(error(format!("{name} is {} at the start", decimal::shortest(residuals[row]))));
         }
         let linearisation = self.evaluate_jacobian(Some(x)).await?;
-        if let (Some(entry), Some(pattern)) = (linearisation.entries.iter().position(|e| !e.is_finite()), &self.pattern)
+        if let (Some(entry), Some(pattern)) =
+            (linearisation.entries.iter().position(|e| !e.is_finite()), self.pattern())
         {
             let row = pattern.row_offsets.partition_point(|&offset| offset as usize <= entry) as u32 - 1;
             return Ok(error(format!(

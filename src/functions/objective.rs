@@ -13,6 +13,7 @@ use super::layout::{ALIGNMENT, Chunk, Layout, Memory};
 use super::lists::{ChunkLists, ListMemory};
 use super::normal::{Declare, Sums, gated_layout};
 use super::record::{GATHER_LAYOUT, Kernels, Program, REDUCE_LAYOUT, kernel_layout, list_layout};
+use super::titles::kernel_name;
 
 /// Sums up to so many are left to the kernel that needs them.
 const MOST_SUMS: u64 = 1024;
@@ -96,6 +97,8 @@ impl<K: Kernels> Descent<'_, K> {
                 | Role::AddendValues
                 | Role::Gradient
                 | Role::Partials
+                | Role::Places
+                | Role::Curvature
                 | Role::Local => {
                     return Err(Error::internal("a gradient's kernel does something else"));
                 }
@@ -103,7 +106,8 @@ impl<K: Kernels> Descent<'_, K> {
         }
         bindings.extend([sums, gate, self.figures(d, chunk.figures)]);
         let program = Program::Kernel(self.kernels.number(chunk.batch), entry);
-        let pipeline = d.program(program, entry.name(), &kernel_layout(plan));
+        let name = kernel_name(self.model, chunk.batch, entry);
+        let pipeline = d.program(program, &name, &kernel_layout(plan));
         d.list().dispatch(pipeline, &bindings, self.limits.split_workgroups(groups)?);
         Ok(())
     }
@@ -157,6 +161,8 @@ impl<K: Kernels> Descent<'_, K> {
                     | Role::Partials
                     | Role::Local
                     | Role::Vector
+                    | Role::Places
+                    | Role::Curvature
                     | Role::Steps => return Err(Error::internal("a sum over lists takes what lists have not")),
                 });
             }
@@ -167,7 +173,7 @@ impl<K: Kernels> Descent<'_, K> {
             }
             bindings.extend([gate, self.figures(d, lists.figures(shape, true))]);
             let program = Program::Lists(self.kernels.number(chunk.batch), entry, shape);
-            let pipeline = d.program(program, &plan.sum.name, &list_layout(plan));
+            let pipeline = d.program(program, &kernel_name(self.model, chunk.batch, entry), &list_layout(plan));
             d.list().dispatch(pipeline, &bindings, self.limits.split_workgroups(groups)?);
         }
         Ok(())

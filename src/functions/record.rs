@@ -12,11 +12,13 @@ use crate::batch::{Model, Rows};
 use crate::codegen::wgsl::WORKGROUP_SIZE;
 use crate::codegen::{Buffer, Kernel};
 use crate::error::{Error, Result};
+use crate::gpu::shaders::Parts;
 use crate::gpu::{ArgumentId, BindingKind, BufferId, CommandList, DownloadId, Limits, PipelineId, Slice};
 use crate::list::Listed;
 use crate::table::Table;
 
 use super::layout::{ALIGNMENT, Chunk, Layout, Memory};
+use super::titles::kernel_name;
 
 /// A pipeline, by what it computes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +34,7 @@ pub enum Program {
     /// Sums products of J's columns by block.
     Curvature,
     /// `GatedGather` and `Curvature` in one, for blocks of so many numbers.
-    Assemble(u32),
+    Assemble(u32, Parts),
     /// Sets numbers to zero.
     Clear,
     /// A sum over lists: of a kernel by its number, for blocks of one size.
@@ -183,7 +185,8 @@ impl<'a, K: Kernels> Recorder<'a, K> {
         }
         bindings.push(self.figures(chunk.figures));
         let layout = kernel_layout(plan);
-        let pipeline = self.pipeline(Program::Kernel(kernels.number(chunk.batch), entry), entry.name(), &layout);
+        let name = kernel_name(self.model, chunk.batch, entry);
+        let pipeline = self.pipeline(Program::Kernel(kernels.number(chunk.batch), entry), &name, &layout);
         self.list.dispatch(pipeline, &bindings, self.limits.split_workgroups(groups)?);
         Ok(())
     }
@@ -206,7 +209,7 @@ impl<'a, K: Kernels> Recorder<'a, K> {
             Role::LocalGradient => self.whole(Memory::LocalGradient),
             Role::Gradient => self.whole(self.gradient),
             Role::Partials => self.whole(Memory::Partials),
-            Role::Others | Role::Local | Role::Vector | Role::Steps => {
+            Role::Others | Role::Local | Role::Vector | Role::Steps | Role::Places | Role::Curvature => {
                 return Err(Error::internal("a solver's kernel is evaluated"));
             }
         })

@@ -40,12 +40,17 @@ impl BufferRequest {
     /// `size` bytes that kernels read and write, and the host uploads and downloads. They hold anything at first.
     pub fn storage(name: impl Into<String>, size: u64) -> BufferRequest {
         let usage = BufferUsages::STORAGE | BufferUsages::COPY_SRC | BufferUsages::COPY_DST;
+        BufferRequest::with_usage(name, size, usage)
+    }
+
+    /// `size` bytes for these uses.
+    pub(super) fn with_usage(name: impl Into<String>, size: u64, usage: BufferUsages) -> BufferRequest {
         BufferRequest { name: name.into(), size, usage, zeroed: false, reusable: true }
     }
 
     /// `size` bytes for uniforms.
     pub fn uniform(name: impl Into<String>, size: u64) -> BufferRequest {
-        BufferRequest { usage: BufferUsages::UNIFORM | BufferUsages::COPY_DST, ..BufferRequest::storage(name, size) }
+        BufferRequest::with_usage(name, size, BufferUsages::UNIFORM | BufferUsages::COPY_DST)
     }
 
     /// Filled with zeros.
@@ -219,8 +224,11 @@ impl Context {
     /// A buffer that the host can read. To be made within error scopes, and given back to the pool by
     /// [`Buffer::set_reusable`] only when it has served and is not mapped any more.
     pub(super) fn staging(&self, size: u64) -> Buffer {
-        let usage = BufferUsages::MAP_READ | BufferUsages::COPY_DST;
-        let request = BufferRequest { usage, ..BufferRequest::storage("staging", size) };
+        self.unproven(BufferRequest::with_usage("staging", size, BufferUsages::MAP_READ | BufferUsages::COPY_DST))
+    }
+
+    /// A buffer that the pool does not get back until [`Buffer::set_reusable`] says so.
+    pub(super) fn unproven(&self, request: BufferRequest) -> Buffer {
         let (buffer, _) = self.buffer(&request);
         buffer.set_reusable(false);
         buffer

@@ -18,9 +18,11 @@ use super::limits::Limits;
 use super::pipeline::PipelineCache;
 use super::poke::Poke;
 use super::pool::Pool;
+use super::profile::Profile;
 use super::raw::{self, RawDevice, get_text, object};
 use super::request::{self, Adapter};
 use super::scope::{Verdict, scoped};
+use super::times::Times;
 use crate::list::Listed;
 use crate::{Error, ErrorCode, Result};
 
@@ -52,6 +54,8 @@ pub(super) struct Shared {
     pub pipelines: RefCell<PipelineCache>,
     pub counters: Counters,
     pub poke: Poke,
+    /// Where the time goes, if that was asked for.
+    pub profile: Option<Profile>,
 }
 
 /// Whether a context can be used.
@@ -110,6 +114,15 @@ impl Context {
     /// `power_preference` is `low-power` or `high-performance`. Fails with [`ErrorCode::GpuUnavailable`], saying what is not
     /// there.
     pub async fn create(power_preference: Option<&str>, device: Option<JsValue>) -> Result<Context> {
+        Context::create_with(power_preference, device, false).await
+    }
+
+    /// The same; with `profile` it measures where its time goes, for [`Context::times`].
+    pub async fn create_with(
+        power_preference: Option<&str>,
+        device: Option<JsValue>,
+        profile: bool,
+    ) -> Result<Context> {
         let (raw, adapter, owned) = match device {
             Some(device) => {
                 request::check_device(&device)?;
@@ -151,6 +164,7 @@ impl Context {
             pool: RefCell::new(Pool::new(MAX_UNUSED_BYTES)),
             pipelines: RefCell::default(),
             counters: Counters::default(),
+            profile: profile.then(|| Profile::new(&raw)),
             raw,
         });
         spawn_local(watch(shared.raw.lost(), Rc::downgrade(&shared), resolve));
@@ -213,6 +227,11 @@ impl Context {
         if self.check().is_ok() {
             self.0.poke.nudge();
         }
+    }
+
+    /// Where the time went so far, of a context that was created to be profiled. Times of the device come some turns after its results.
+    pub fn times(&self) -> Option<Times> {
+        self.0.profile.as_ref().map(Profile::times)
     }
 
     /// Destroys the buffers that nobody uses.
@@ -295,6 +314,9 @@ impl Shared {
         let pipelines = self.pipelines.take();
         drop(pipelines);
         self.poke.close();
+        if let Some(profile) = &self.profile {
+            profile.dispose();
+        }
         if self.owned {
             self.raw.destroy();
         }

@@ -23,6 +23,7 @@ pub mod limits;
 pub mod plan;
 pub mod pool;
 pub mod shaders;
+pub mod times;
 
 #[cfg(target_arch = "wasm32")]
 pub mod buffer;
@@ -32,6 +33,8 @@ pub mod context;
 pub mod pipeline;
 #[cfg(target_arch = "wasm32")]
 mod poke;
+#[cfg(target_arch = "wasm32")]
+mod profile;
 #[cfg(target_arch = "wasm32")]
 mod raw;
 #[cfg(target_arch = "wasm32")]
@@ -44,6 +47,7 @@ mod scope;
 pub use commands::{ArgumentId, BindingKind, BufferId, CommandList, DownloadId, PipelineId, Slice};
 pub use limits::Limits;
 pub use plan::Plan;
+pub use times::{KernelTimes, Stage, Times};
 
 #[cfg(target_arch = "wasm32")]
 pub use buffer::{Allocation, Buffer, BufferRequest};

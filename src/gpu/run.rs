@@ -8,8 +8,10 @@ use super::commands::{ArgumentId, BindingKind, CommandList, DownloadId, Slice, S
 use super::context::{Context, Counters};
 use super::pipeline::Pipeline;
 use super::plan::{Dispatch, Encoded, Plan, Step, binding_size};
+use super::profile::Stamps;
 use super::raw::{self, MAP_READ, RawBuffer};
 use super::scope::Verdict;
+use super::times::KernelNumber;
 use crate::list::Listed;
 use crate::{Error, Result};
 
@@ -22,6 +24,8 @@ pub struct Prepared {
     bind_groups: Vec<wgpu::BindGroup>,
     /// Where each download stands among the downloaded bytes.
     places: Vec<u64>,
+    /// By pipeline, for a context that is profiled.
+    kernels: Vec<KernelNumber>,
 }
 
 /// Work on its way. Submissions of one context finish in order.
@@ -74,7 +78,9 @@ impl Context {
         Counters::add(&self.0.counters.bind_groups, bind_groups.len());
         self.judge("binding buffers", verdict).await?;
         let (buffers, pipelines) = (buffers.to_vec(), pipelines.to_vec());
-        Ok(Prepared { context: self.clone(), plan, buffers, pipelines, bind_groups, places })
+        let names = list.pipelines.iter().map(|pipeline| pipeline.name.as_str());
+        let kernels = self.0.profile.as_ref().map_or_else(Vec::new, |profile| profile.kernels(names));
+        Ok(Prepared { context: self.clone(), plan, buffers, pipelines, bind_groups, places, kernels })
     }
 
     fn bind_group(&self, pipeline: &Pipeline, bindings: &[Slice], buffers: &[Buffer]) -> wgpu::BindGroup {
@@ -173,6 +179,7 @@ impl Context {
     /// Does the calls that submit work, and asks for the results that `of` has.
     fn submit(&self, of: &Prepared, calls: impl FnOnce(Option<&Buffer>)) -> Result<Submission> {
         let size = of.places[of.places.len() - 1];
+        let began = self.0.profile.as_ref().map(|_| raw::now());
         let (mapped, verdict) = self.scoped(|| {
             let staging = (size > 0).then(|| self.staging(size));
             calls(staging.as_ref());
@@ -181,6 +188,7 @@ impl Context {
                 raw.map_async(MAP_READ, 0.0, size as f64).map(|promise| (staging, JsFuture::from(promise)))
             })
         });
+        self.enter(began, |times, ms| times.encode.add(1, ms));
         let staging = mapped.transpose().map_err(|thrown| Error::internal(raw::words(&thrown)))?;
         Ok(Submission { context: self.clone(), verdict, staging, places: of.places.clone() })
     }
@@ -188,10 +196,18 @@ impl Context {
     /// One command buffer.
     fn encode<'a>(&self, parts: impl Iterator<Item = (&'a Prepared, &'a Encoded)>, staging: Option<&Buffer>) {
         let mut encoder = self.0.device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
+        let mut stamps = self.0.profile.as_ref().map(|profile| (profile, Stamps::new()));
         let mut parts = parts.peekable();
         while let Some((piece, part)) = parts.next() {
             let wgpu_buffer = |slice: &Slice| piece.buffers[slice.buffer.0 as usize].wgpu();
             match part {
+                Encoded::Pass(dispatches) if let Some((profile, stamps)) = &mut stamps => {
+                    for dispatch in dispatches {
+                        let kernel = piece.kernels[dispatch.pipeline.0 as usize];
+                        let mut pass = stamps.pass(self, profile, kernel, &mut encoder);
+                        self.encode_dispatches(&mut pass, piece, std::slice::from_ref(dispatch));
+                    }
+                }
                 Encoded::Pass(dispatches) => {
                     let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor::default());
                     self.encode_dispatches(&mut pass, piece, dispatches);
@@ -217,8 +233,12 @@ impl Context {
                 }
             }
         }
+        let resolved = stamps.and_then(|(_, stamps)| stamps.resolve(self, &mut encoder));
         self.0.queue.submit([encoder.finish()]);
         Counters::add(&self.0.counters.submits, 1);
+        if let Some(resolved) = resolved {
+            resolved.read(self);
+        }
     }
 
     fn encode_dispatches(&self, pass: &mut wgpu::ComputePass, piece: &Prepared, dispatches: &[Dispatch]) {
@@ -256,6 +276,7 @@ impl Submission {
             context.judge("running kernels", verdict).await?;
             return Ok(None);
         };
+        let began = context.0.profile.as_ref().map(|_| raw::now());
         let poking = context.0.poke.start();
         let mapped = context.unless_lost(mapping).await?;
         // An error of the device explains why a mapping failed, and not the other way round.
@@ -270,6 +291,7 @@ impl Submission {
         let range = range.map_err(|thrown| Error::internal(format!("reading back: {}", raw::words(&thrown))))?;
         context.0.pool.borrow_mut().confirm();
         Counters::add(&context.0.counters.readbacks, 1);
+        context.enter(began, |times, ms| times.read_back.add(1, ms));
         Ok(Some(Mapped { staging, raw, range, places }))
     }
 }

@@ -3,7 +3,7 @@
 use js_sys::{Object, Promise};
 use wasm_bindgen::prelude::*;
 
-use crate::gpu::Context;
+use crate::gpu::{Context, Stage, Times};
 
 use super::error::to_js;
 use super::value::{promise, set};
@@ -18,6 +18,36 @@ impl RawContext {
     }
 }
 
+/// The figures of `ContextProfile`.
+fn profile(times: &Times) -> Object {
+    let stage = |stage: Stage| {
+        let object = Object::new();
+        set(&object, "count", stage.count as f64);
+        set(&object, "ms", stage.ms);
+        object
+    };
+    let kernels = Object::new();
+    for kernel in times.kernels() {
+        if kernel.dispatches == 0 {
+            continue;
+        }
+        let object = Object::new();
+        set(&object, "dispatches", kernel.dispatches as f64);
+        if times.has_gpu_times {
+            set(&object, "timed", kernel.timed.count as f64);
+            set(&object, "gpuMs", kernel.timed.ms);
+        }
+        set(&kernels, &kernel.name, object);
+    }
+    let object = Object::new();
+    set(&object, "compile", stage(times.compile));
+    set(&object, "encode", stage(times.encode));
+    set(&object, "readBack", stage(times.read_back));
+    set(&object, "hasGpuTimes", times.has_gpu_times);
+    set(&object, "kernels", kernels);
+    object
+}
+
 #[wasm_bindgen]
 impl RawContext {
     /// Resolves with whether a context can be had. Never rejects.
@@ -26,11 +56,11 @@ impl RawContext {
         promise(async { Ok(Context::is_available().await.into()) })
     }
 
-    /// Resolves with a context of its own device, or on the application's.
-    pub fn create(power_preference: Option<String>, device: JsValue) -> Promise {
+    /// Resolves with a context of its own device, or on the application's; with `profile` it measures where its time goes.
+    pub fn create(power_preference: Option<String>, device: JsValue, profile: bool) -> Promise {
         promise(async move {
             let device = (!device.is_undefined() && !device.is_null()).then_some(device);
-            let context = Context::create(power_preference.as_deref(), device).await.map_err(to_js)?;
+            let context = Context::create_with(power_preference.as_deref(), device, profile).await.map_err(to_js)?;
             Ok(RawContext(context).into())
         })
     }
@@ -82,6 +112,9 @@ impl RawContext {
             ("readbacks", stats.readbacks),
         ] {
             set(&object, name, figure as f64);
+        }
+        if let Some(times) = self.0.times() {
+            set(&object, "profile", profile(&times));
         }
         object
     }

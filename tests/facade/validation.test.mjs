@@ -226,6 +226,7 @@ for (const [name, act, code, message] of [
   ['a signal that is none', () => compile([V.W(1)], sum, { signal: true }), 'invalid-argument', /signal: got true; takes an AbortSignal/],
   ['a listener that is none', () => compile([V.W(1)], sum, { onProgress: 1 }), 'invalid-argument', /onProgress: got 1; takes a function/],
   ['options that are none', () => compile([V.W(1)], sum, 'cpu'), 'invalid-argument', /options: got "cpu"; takes an object/],
+  ['a profile that is no yes or no', () => GpuContext.create({ profile: 1 }), 'invalid-argument', /profile: got 1; takes true or false/],
   ['an unknown power preference', () => GpuContext.create({ powerPreference: 'high' }), 'invalid-argument', /powerPreference: got "high"/],
   ['x of another length', async () => (await functionsOf()).evaluate([1]), 'invalid-argument', /evaluate: x: got 1 numbers; takes 2/],
   ['x with NaN', async () => (await functionsOf()).evaluateJacobian([1, NaN]), 'invalid-argument', /evaluateJacobian: x\[1\]: got NaN/],

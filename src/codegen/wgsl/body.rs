@@ -158,6 +158,13 @@ impl<'a> Body<'a> {
         text_of(&self.written, root).to_owned()
     }
 
+    /// Writes a node of a schedule, unless it is a comparison: what takes it may need its outcome and not its value.
+    pub fn compute(&mut self, node: NodeId) {
+        if self.comparison(node).is_none() {
+            self.require(node);
+        }
+    }
+
     /// The element of a buffer where an address points, as an expression.
     pub fn place(&mut self, kernel: &Kernel, buffer: u32, address: Address) -> String {
         let index = match address {

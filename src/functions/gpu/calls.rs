@@ -1,12 +1,17 @@
 //! The calls of the GPU engine: each a recording, made and bound once, and run as often as it is asked for.
 
+use std::pin::pin;
+
+use crate::batch::pattern::Pattern;
 use crate::batch::plan::Entry;
 use crate::batch::{Model, Rows};
 use crate::error::{Error, Result};
 use crate::gpu::{Buffer, DownloadId, Pipeline, Submission};
 use crate::list::Listed;
+use crate::turn::{Pace, both};
 
-use super::super::layout::single_precision;
+use super::super::cpu::Partials;
+use super::super::layout::{Content, single_precision};
 use super::super::record::{Kernels, Recording, record_partials, record_values};
 use super::super::record_gradient::{GradientCall, Point, record_gradient};
 use super::super::{Evaluation, Objective};
@@ -29,20 +34,40 @@ pub(super) struct Launched {
 }
 
 impl GpuEngine {
-    /// Makes everything that calls of the common kinds need, so that the first one does not wait for it. `progress` hears how
-    /// many pipelines of how many are there.
-    pub async fn prepare(&mut self, model: &Model, progress: &mut dyn FnMut(usize, usize) -> Result<()>) -> Result<()> {
+    /// Makes everything that calls of the common kinds need, so that the first one does not wait for it, and publishes the parameters.
+    /// `progress` hears how many pipelines of how many are there. Tables are uploaded while the browser compiles.
+    pub async fn prepare(
+        &mut self,
+        model: &Model,
+        x: &[f64],
+        pace: &Pace<'_>,
+        progress: &mut dyn FnMut(usize, usize) -> Result<()>,
+    ) -> Result<()> {
         let calls = [Objective::Sum, Objective::LeastSquares].map(|objective| {
             Call::Gradient(GradientCall { objective, seeded: false, at: Point::Current, stays: false, held: false })
         });
         let mut recordings = Vec::new();
-        let mut programs = Vec::new();
+        let (mut programs, mut memory) = (Vec::new(), Vec::new());
         for call in [calls[0], calls[1], Call::Values] {
             let recording = self.record(model, call)?;
             programs.extend(recording.programs.iter().copied());
+            memory.extend(recording.memory.iter().copied());
             recordings.push((call, recording));
         }
-        self.make_pipelines(&programs, progress).await?;
+        let (wanted, requests) = self.pipeline_requests(&programs)?;
+        let context = self.context.clone();
+        // How far it is, the pipelines tell.
+        pace.begin(0.0, 0.0);
+        let (compiled, uploaded) = {
+            let compiling = pin!(context.pipelines(&requests, progress));
+            let uploading = pin!(async {
+                self.allocate(model, &memory, pace).await?;
+                self.write_in_slices(&self.published, &Content::Numbers(vec![x]), pace).await
+            });
+            both(compiling, uploading).await
+        };
+        uploaded?;
+        self.enter_pipelines(wanted, compiled?);
         for (call, recording) in recordings {
             self.bind(model, call, recording).await?;
         }
@@ -72,14 +97,31 @@ impl GpuEngine {
         (0..model.batches.len()).map(|batch| Ok(self.plans.plan(batch, Entry::Jacobian)?.partials.clone())).collect()
     }
 
-    pub(in crate::functions) async fn partials(
+    /// See [`super::super::Engine::jacobian`].
+    pub(in crate::functions) async fn jacobian(
         &mut self,
         model: &Model,
+        partials: &Partials,
+        pattern: &Pattern,
         x: &[f64],
-    ) -> Result<(Vec<f64>, Vec<Vec<f64>>)> {
+        mut entries: Vec<f64>,
+    ) -> Result<(Vec<f64>, Vec<f64>)> {
         if self.partials_are_too_large(model)? {
-            return self.on_cpu().partials(model, x).await;
+            return self.on_cpu().jacobian(model, partials, pattern, x, entries).await;
         }
+        let (residuals, of_batches) = self.partials(model, x).await?;
+        entries.clear();
+        entries.resize(pattern.col_indices.len(), 0.0);
+        for (values, places) in of_batches.iter().zip(&pattern.places) {
+            for (value, &place) in values.iter().zip(places) {
+                entries[place as usize] += value;
+            }
+        }
+        Ok((residuals, entries))
+    }
+
+    /// All residuals, and for each batch the values of its local partials, column after column.
+    async fn partials(&mut self, model: &Model, x: &[f64]) -> Result<(Vec<f64>, Vec<Vec<f64>>)> {
         let downloads = self.run(model, Call::Partials, Some(x), None).await?;
         let mut next = downloads.iter();
         let columns = self.partial_columns(model)?;
@@ -152,7 +194,7 @@ impl GpuEngine {
     ) -> Result<Launched> {
         if !self.prepared.contains_key(&call) {
             let recording = self.record(model, call)?;
-            self.make_pipelines(&recording.programs.clone(), &mut |_, _| Ok(())).await?;
+            self.make_pipelines(&recording.programs).await?;
             self.bind(model, call, recording).await?;
         }
         self.upload_stale_data(model)?;
@@ -206,7 +248,7 @@ impl GpuEngine {
 
     /// Makes the buffers that a recording declares and binds it to them.
     async fn bind(&mut self, model: &Model, call: Call, recording: Recording) -> Result<()> {
-        self.allocate(model, &recording.memory).await?;
+        self.allocate(model, &recording.memory, &Pace::unheard()).await?;
         let buffers: Vec<Buffer> =
             recording.memory.iter().filter_map(|memory| self.buffers.get(memory)).cloned().list();
         let pipelines: Vec<Pipeline> =

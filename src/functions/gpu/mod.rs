@@ -13,6 +13,7 @@ use crate::batch::plan::Entry;
 use crate::error::{Error, ErrorCode, Result};
 use crate::gpu::{Buffer, BufferRequest, CommandList, Context, Pipeline, Prepared};
 use crate::table::Table;
+use crate::turn::Pace;
 
 mod calls;
 mod data;
@@ -69,6 +70,16 @@ pub struct GpuEngine {
 impl GpuEngine {
     /// Lays the model out on the device. Fails with `limit-exceeded` for what cannot be split to fit.
     pub async fn new(context: Context, model: &Model, batch_size: Option<u32>) -> Result<GpuEngine> {
+        GpuEngine::new_in_slices(context, model, batch_size, &Pace::unheard()).await
+    }
+
+    /// The same, at a pace.
+    pub async fn new_in_slices(
+        context: Context,
+        model: &Model,
+        batch_size: Option<u32>,
+        pace: &Pace<'_>,
+    ) -> Result<GpuEngine> {
         let (numbers, kernels) = kernel_numbers(model);
         if kernels > MOST_KERNELS {
             return Err(Error::new(
@@ -83,7 +94,7 @@ impl GpuEngine {
         let partials = (0..model.batches.len())
             .map(|batch| Ok(plans.plan(batch, Entry::Jacobian)?.partials.len()))
             .collect::<Result<Vec<_>>>()?;
-        let layout = Layout::new(model, &partials, context.limits(), batch_size)?;
+        let layout = Layout::new_in_slices(model, &partials, context.limits(), batch_size, pace).await?;
         // A binding takes 16 bytes at least.
         let parameters =
             BufferRequest::storage("parameters, published", layout.bytes(Memory::Parameters).max(16)).exported();
@@ -114,7 +125,7 @@ impl GpuEngine {
 
     /// Makes ready for recordings of [`Normal`]: kernels planned, tables and weights on the device as the model has them.
     pub async fn refresh(&mut self, model: &Model) -> Result<()> {
-        for entry in [Entry::Linearise, Entry::Product, Entry::Image, Entry::Trial] {
+        for entry in [Entry::Linearise, Entry::LineariseRows, Entry::Product, Entry::Image, Entry::Trial] {
             self.plans.make(model, entry)?;
         }
         self.upload_tables(model).await

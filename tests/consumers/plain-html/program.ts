@@ -3,7 +3,7 @@
 import {
   GpuCompiledFunctions, GpuContext, Mat3, Problem, ResiduaError, V, Value, Vec2, Vec3, Vec4,
   geometry, init, lbfgs, loss,
-  type Block, type CompileOptions, type ContextStats, type CsrMatrix, type ErrorCode, type GpuContextOptions, type Indices, type Input,
+  type Block, type CompileOptions, type ContextProfile, type ContextStats, type CsrMatrix, type ErrorCode, type GpuContextOptions, type Indices, type Input,
   type IterationSummary, type LbfgsOptions, type Loss, type Manifold, type Numbers, type Output,
   type ParameterArray, type ResidualBlock, type Scalar, type SolveOptions, type SolveResult, type Termination, type Tuple, type WasmSource,
 } from 'residua';
@@ -115,7 +115,8 @@ async function main(): Promise<Found> {
   const contextOptions: GpuContextOptions = { powerPreference: 'high-performance' };
   const context = await GpuContext.create(contextOptions);
   const stats: ContextStats = context.stats();
-  if (stats.buffers < 0 || !types.every(Boolean)) throw new Error('impossible');
+  const profile: ContextProfile | undefined = stats.profile;
+  if (stats.buffers < 0 || profile !== undefined || !types.every(Boolean)) throw new Error('impossible');
   context.dispose();
   if (inputTypes([0, 1]) !== 5) throw new Error('one instance has 3 + 1 + 1 residuals');
   const roots = [await root('gpu'), await root('cpu')];
