@@ -57,10 +57,10 @@ export class GpuCompiledFunctions {
   private readonly handle: RawFunctions;
   /** The numbers that the module has. */
   private current: Float64Array;
-  /** Memory for a point on its way to the GPU: a system takes longer to find new memory than to fill it. */
-  private spare: Float32Array | null = null;
   /** That of the Jacobian, once there is one. */
   private pattern: Pattern | null = null;
+  /** Memory for a point on its way to the GPU: a system takes longer to find new memory than to fill it. */
+  private spare: Float32Array | null = null;
   /** Whether a solve has left newer numbers in the module. */
   private behind = false;
 

@@ -159,6 +159,8 @@ impl<K: Kernels> Descent<'_, K> {
                     | Role::AddendValues
                     | Role::LocalGradient
                     | Role::Partials
+                    | Role::Places
+                    | Role::Curvature
                     | Role::Local
                     | Role::Vector
                     | Role::Places

@@ -222,16 +222,16 @@ impl Context {
         }
     }
 
+    /// Where the time went so far, of a context that was created to be profiled. Times of the device come some turns after its results.
+    pub fn times(&self) -> Option<Times> {
+        self.0.profile.as_ref().map(Profile::times)
+    }
+
     /// Lets the browser notice what the device has finished, while we have something else to do.
     pub fn nudge(&self) {
         if self.check().is_ok() {
             self.0.poke.nudge();
         }
-    }
-
-    /// Where the time went so far, of a context that was created to be profiled. Times of the device come some turns after its results.
-    pub fn times(&self) -> Option<Times> {
-        self.0.profile.as_ref().map(Profile::times)
     }
 
     /// Destroys the buffers that nobody uses.
