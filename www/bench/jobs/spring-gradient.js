@@ -1,7 +1,7 @@
 /** The energy of springs, ½ Σ (l − 1)², with its gradient. */
 import { springsProblem } from '../../problems/springs.js';
 import * as jax from '../contenders/jax.js';
-import { onEachBackend } from '../contenders/residua.js';
+import { onEachBackend, residua } from '../contenders/residua.js';
 import * as tfjs from '../contenders/tfjs.js';
 import { unable } from '../contenders/unable.js';
 import { plainSprings } from '../plain/springs.js';
@@ -30,6 +30,11 @@ export const springGradient = {
       timing: FULL,
       problem: ({ positions, edges }) => springsProblem(positions, edges, 1),
       attempt: (functions, _, { positions }) => ({ run: () => functions.evaluateCostWithGradient(positions) }),
+    }),
+    residua('gpu', {
+      variant: 'gradient left on the GPU', timing: LEFT,
+      problem: ({ positions, edges }) => springsProblem(positions, edges, 1),
+      attempt: (functions) => ({ run: async () => ({ value: (await functions.evaluateCostWithGradientOnDevice()).value }) }),
     }),
     { name: 'jax-js', timing: FULL, precision: 'f32', absent: jax.jaxOnGpu, prepare: (input) => jax.springGradient(input, true) },
     { name: 'jax-js, gradient left on the GPU', timing: LEFT, precision: 'f32', absent: jax.jaxOnGpu, prepare: (input) => jax.springGradient(input, false) },
