@@ -70,7 +70,7 @@ describe('a gradient left on the GPU', () => {
     const [before, left, after] = await page.evaluate(async () => {
       const { functions } = await window.chain('gpu');
       const before = (await functions.evaluateCostWithGradientOnDevice()).value;
-      await window.residua.levenbergMarquardt(functions, { maxIterations: 2, readBack: false });
+      await window.residua.levenbergMarquardt(functions, { maxIterations: 12, readBack: false });
       const left = (await functions.evaluateCostWithGradientOnDevice()).value;
       await functions.download();
       const after = (await functions.evaluateCostWithGradient()).value;
