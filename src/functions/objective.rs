@@ -163,8 +163,6 @@ impl<K: Kernels> Descent<'_, K> {
                     | Role::Curvature
                     | Role::Local
                     | Role::Vector
-                    | Role::Places
-                    | Role::Curvature
                     | Role::Steps => return Err(Error::internal("a sum over lists takes what lists have not")),
                 });
             }

@@ -97,6 +97,25 @@ describe('a gradient left on the GPU', () => {
     assert.notEqual(numbers[30], 0);
   });
 
+  test('read into an array of the caller’s is the fresh one, on both engines', async () => {
+    const rows = await page.evaluate(async () => {
+      const rows = [];
+      for (const backend of ['gpu', 'cpu']) {
+        const { functions } = await window.chain(backend);
+        const into = new Float64Array(150).fill(7);
+        const { gradient } = await functions.evaluateCostWithGradient(undefined, into);
+        const fresh = await functions.evaluateCostWithGradient();
+        rows.push({ same: gradient === into && fresh.gradient !== into, numbers: [...into], expected: [...fresh.gradient] });
+        functions.dispose();
+      }
+      return rows;
+    });
+    for (const { same, numbers, expected } of rows) {
+      assert.ok(same);
+      assert.deepEqual(numbers, expected);
+    }
+  });
+
   test('is null on the CPU, and the value is there', async () => {
     const [left, value] = await page.evaluate(async () => {
       const { functions } = await window.chain('cpu');
