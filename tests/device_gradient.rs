@@ -130,7 +130,9 @@ fn single(x: &[f64]) -> Float32Array {
 /// Value and gradient as the device gives them to JavaScript.
 async fn read(gpu: &mut Functions, objective: Objective, x: Option<&[f64]>) -> (f64, Vec<f64>) {
     let x = x.map(single);
-    let found = gpu.evaluate_on_device(objective, x.as_ref(), false).await.unwrap().expect("functions on a device");
+    let into = Float64Array::new_with_length(PARAMETERS);
+    let found =
+        gpu.evaluate_on_device(objective, x.as_ref(), Some(&into)).await.unwrap().expect("functions on a device");
     (found.value, found.gradient.unchecked_into::<Float64Array>().to_vec())
 }
 
@@ -150,7 +152,7 @@ async fn check([gpu, cpu]: &mut [Functions; 2], what: &str) {
             let exact = |(g, e): (&f64, &f64)| *e != 0.0 || *g == 0.0;
             assert!(gradient.iter().zip(&expected.gradient).all(exact), "{what}: what is zero is zero");
             let left =
-                gpu.evaluate_on_device(objective, x.as_deref().map(single).as_ref(), true).await.unwrap().unwrap();
+                gpu.evaluate_on_device(objective, x.as_deref().map(single).as_ref(), None).await.unwrap().unwrap();
             assert_eq!(left.value, value, "{what}: and with the gradient left on the device");
             assert!(left.gradient.is_object());
         }
@@ -202,13 +204,13 @@ async fn gradients_repeat_to_the_bit() {
 #[wasm_bindgen_test]
 async fn a_gradient_that_stays_uploads_nothing_and_submits_once() {
     let [mut gpu, _] = both(None).await;
-    gpu.evaluate_on_device(Objective::Sum, None, true).await.unwrap();
+    gpu.evaluate_on_device(Objective::Sum, None, None).await.unwrap();
     let stats = |gpu: &Functions| match gpu.engine() {
         Engine::Gpu(engine) => engine.context().stats(),
         Engine::Cpu(_) => unreachable!("these are on the device"),
     };
     let before = stats(&gpu);
-    gpu.evaluate_on_device(Objective::Sum, None, true).await.unwrap();
+    gpu.evaluate_on_device(Objective::Sum, None, None).await.unwrap();
     let after = stats(&gpu);
     assert_eq!((after.submits - before.submits, after.readbacks - before.readbacks), (1, 1));
     assert_eq!((after.bind_groups, after.buffers), (before.bind_groups, before.buffers));

@@ -3,6 +3,7 @@
 import { compileSubject, recordParams, type Compiled, type CompileOptions } from './compile.js';
 import { CompressedRows, type CsrMatrix, type Pattern } from './csr-matrix.js';
 import { makeDisposable } from './dispose.js';
+import { describe, invalidArgument } from './errors.js';
 import type { Instance } from './loading.js';
 import { copyNumbersInto, copyNumbersOfLength, type Numbers } from './numeric-arguments.js';
 import type { ParameterBlocks } from './parameter-array.js';
@@ -134,14 +135,21 @@ export class GpuCompiledFunctions {
     return this.call((handle) => handle.evaluate(point));
   }
 
-  /** Σ weight·f and its gradient (numParams), for energies that are minimised as they are. */
-  async evaluateSumWithGradient(x?: Numbers): Promise<{ value: number; gradient: Float64Array }> {
-    return this.callAt('evaluateSumWithGradient', x, (handle, point) => handle.evaluateSumWithGradient(point));
+  /**
+   * Σ weight·f and its gradient (numParams), for energies that are minimised as they are.
+   *
+   * `into`, an array of numParams numbers, takes the gradient in place of a fresh one, and is the one in the result: of millions of
+   * numbers, finding new memory takes longer than anything else. It is written when the call is through; leave it alone until then.
+   */
+  async evaluateSumWithGradient(x?: Numbers, into?: Float64Array): Promise<{ value: number; gradient: Float64Array }> {
+    const gradient = this.place('evaluateSumWithGradient', into);
+    return this.callAt('evaluateSumWithGradient', x, (handle, point) => handle.evaluateSumWithGradient(point, gradient()));
   }
 
-  /** The least-squares cost ½ Σ weight·ρ(‖r‖²) and its gradient (numParams). */
-  async evaluateCostWithGradient(x?: Numbers): Promise<{ value: number; gradient: Float64Array }> {
-    return this.callAt('evaluateCostWithGradient', x, (handle, point) => handle.evaluateCostWithGradient(point));
+  /** The least-squares cost ½ Σ weight·ρ(‖r‖²) and its gradient (numParams); `into` as of evaluateSumWithGradient. */
+  async evaluateCostWithGradient(x?: Numbers, into?: Float64Array): Promise<{ value: number; gradient: Float64Array }> {
+    const gradient = this.place('evaluateCostWithGradient', into);
+    return this.callAt('evaluateCostWithGradient', x, (handle, point) => handle.evaluateCostWithGradient(point, gradient()));
   }
 
   /**
@@ -254,6 +262,16 @@ export class GpuCompiledFunctions {
   private point(method: string, x: Numbers | undefined): Float64Array | undefined {
     this.queue.check();
     return x === undefined ? undefined : copyNumbersOfLength(`${method}: x`, x, this.numParams, 'one for each parameter');
+  }
+
+  /** Where a gradient goes: an array that was given, or one that is made when the call's turn comes. */
+  private place(method: string, into: Float64Array | undefined): () => Float64Array {
+    if (into === undefined) return () => new Float64Array(this.numParams);
+    if (!(into instanceof Float64Array) || into.length !== this.numParams) {
+      const got = into instanceof Float64Array ? `${into.length} numbers` : describe(into);
+      throw invalidArgument(`${method}: into`, got, `a Float64Array of ${this.numParams} numbers, one for each parameter`);
+    }
+    return () => into;
   }
 
   /** A call at a point that goes to the engine in its own precision. */

@@ -173,7 +173,7 @@ impl<K: Kernels> Descent<'_, K> {
             }
             bindings.extend([gate, self.figures(d, lists.figures(shape, true))]);
             let program = Program::Lists(self.kernels.number(chunk.batch), entry, shape);
-            let pipeline = d.program(program, &plan.sum.name, &list_layout(plan));
+            let pipeline = d.program(program, &kernel_name(self.model, chunk.batch, entry), &list_layout(plan));
             d.list().dispatch(pipeline, &bindings, self.limits.split_workgroups(groups)?);
         }
         Ok(())

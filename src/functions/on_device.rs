@@ -1,6 +1,6 @@
 //! Gradients by the device without a way through our memory: left there, or read straight into the caller's array.
 
-use js_sys::Float32Array;
+use js_sys::{Float32Array, Float64Array};
 
 use crate::error::Result;
 use crate::list::Listed;
@@ -9,13 +9,13 @@ use super::gpu::DeviceGradient;
 use super::{Engine, Functions, Objective};
 
 impl Functions {
-    /// An objective and its gradient by the device, on which it `stays` if so wanted; none on the CPU. Without a point, at the
+    /// An objective and its gradient by the device, which goes into an array, or without one stays there; none on the CPU. Without a point, at the
     /// current parameters, of which the device has a copy already.
     pub async fn evaluate_on_device(
         &mut self,
         objective: Objective,
         x: Option<&Float32Array>,
-        stays: bool,
+        into: Option<&Float64Array>,
     ) -> Result<Option<DeviceGradient>> {
         if matches!(self.engine, Engine::Cpu(_)) {
             return Ok(None);
@@ -32,7 +32,7 @@ impl Functions {
         }
         let held = self.has_constants.then_some(self.constant.as_slice());
         let Engine::Gpu(engine) = &mut self.engine else { return Ok(None) };
-        let mut gradient = engine.device_gradient(&self.model, objective, x, seeds.as_deref(), held, stays).await?;
+        let mut gradient = engine.device_gradient(&self.model, objective, x, seeds.as_deref(), held, into).await?;
         gradient.value += value;
         Ok(Some(gradient))
     }

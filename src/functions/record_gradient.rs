@@ -14,6 +14,7 @@ use super::Objective;
 use super::layout::{Chunk, Layout, Memory};
 use super::lists::{ChunkLists, ListMemory};
 use super::record::{Kernels, Program, REDUCE_LAYOUT, Recorder, Recording, list_layout};
+use super::titles::kernel_name;
 
 /// Where a gradient is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -198,7 +199,7 @@ impl<K: Kernels> Recorder<'_, K> {
             }
             bindings.push(self.figures(lists.figures(shape, add)));
             let program = Program::Lists(kernels.number(chunk.batch), entry, shape);
-            let pipeline = self.pipeline(program, &plan.sum.name, &list_layout(plan));
+            let pipeline = self.pipeline(program, &kernel_name(self.model, chunk.batch, entry), &list_layout(plan));
             self.list.dispatch(pipeline, &bindings, self.limits.split_workgroups(groups)?);
         }
         Ok(())

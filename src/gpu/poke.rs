@@ -84,11 +84,6 @@ impl Poke {
         Poking(state.clone())
     }
 
-    /// Pokes once, for whoever is busy while the device works.
-    pub fn nudge(&self) {
-        self.0.queue.submit(&js_sys::Array::new());
-    }
-
     /// Ends the loop for good.
     pub fn close(&self) {
         if let Some(channel) = &self.0.channel {

@@ -219,25 +219,33 @@ impl RawFunctions {
         })
     }
 
-    /// `{ value, gradient }`; the gradient is an array, or if it stays on the device a buffer, null where there is none.
-    /// `x` is a `Float32Array` for a device, and a `Float64Array` for the CPU.
-    fn gradient(&self, objective: Objective, x: Option<Object>, stays: bool) -> Promise {
+    /// `{ value, gradient }`; the gradient is `into`, or without it a buffer on the device, null where there is none.
+    /// `x` is a `Float32Array` for a device, and a `Float64Array` for the CPU; `into` has as many numbers as there are parameters.
+    fn gradient(&self, objective: Objective, x: Option<Object>, into: Option<Float64Array>) -> Promise {
         self.call(async move |mut functions: Box<Functions>| {
-            let result = gradient(&mut functions, objective, x, stays).await;
+            let result = gradient(&mut functions, objective, x, into).await;
             (functions, result.map_err(to_js))
         })
     }
 }
 
-async fn gradient(functions: &mut Functions, objective: Objective, x: Option<Object>, stays: bool) -> Result<JsValue> {
-    let on_device = functions.evaluate_on_device(objective, x.as_ref().map(JsCast::unchecked_ref), stays).await?;
+async fn gradient(
+    functions: &mut Functions,
+    objective: Objective,
+    x: Option<Object>,
+    into: Option<Float64Array>,
+) -> Result<JsValue> {
+    let point = x.as_ref().map(JsCast::unchecked_ref);
+    let on_device = functions.evaluate_on_device(objective, point, into.as_ref()).await?;
     let (value, gradient) = match on_device {
         Some(DeviceGradient { value, gradient }) => (value, gradient),
         None => {
             let x = x.map(|x| x.unchecked_into::<Float64Array>().to_vec());
             let Evaluation { cost, gradient } = functions.evaluate_with_gradient(objective, x.as_deref()).await?;
-            let array = || Float64Array::from(gradient.as_slice()).into();
-            (cost, if stays { JsValue::NULL } else { array() })
+            if let Some(into) = &into {
+                into.copy_from(&gradient);
+            }
+            (cost, into.map_or(JsValue::NULL, JsValue::from))
         }
     };
     let object = Object::new();
@@ -375,28 +383,28 @@ impl RawFunctions {
         })
     }
 
-    /// Resolves with `{ value, gradient }` of the weighted sum.
+    /// Resolves with `{ value, gradient }` of the weighted sum; the gradient is `into`, filled.
     #[wasm_bindgen(js_name = evaluateSumWithGradient)]
-    pub fn evaluate_sum_with_gradient(&self, x: Option<Object>) -> Promise {
-        self.gradient(Objective::Sum, x, false)
+    pub fn evaluate_sum_with_gradient(&self, x: Option<Object>, into: Float64Array) -> Promise {
+        self.gradient(Objective::Sum, x, Some(into))
     }
 
     /// Resolves with `{ value, gradient }` of the least-squares cost.
     #[wasm_bindgen(js_name = evaluateCostWithGradient)]
-    pub fn evaluate_cost_with_gradient(&self, x: Option<Object>) -> Promise {
-        self.gradient(Objective::LeastSquares, x, false)
+    pub fn evaluate_cost_with_gradient(&self, x: Option<Object>, into: Float64Array) -> Promise {
+        self.gradient(Objective::LeastSquares, x, Some(into))
     }
 
     /// Resolves with `{ value, gradient }` of the weighted sum, the gradient a `GPUBuffer`, or null on the CPU.
     #[wasm_bindgen(js_name = evaluateSumWithGradientOnDevice)]
     pub fn evaluate_sum_with_gradient_on_device(&self, x: Option<Object>) -> Promise {
-        self.gradient(Objective::Sum, x, true)
+        self.gradient(Objective::Sum, x, None)
     }
 
     /// The same of the least-squares cost.
     #[wasm_bindgen(js_name = evaluateCostWithGradientOnDevice)]
     pub fn evaluate_cost_with_gradient_on_device(&self, x: Option<Object>) -> Promise {
-        self.gradient(Objective::LeastSquares, x, true)
+        self.gradient(Objective::LeastSquares, x, None)
     }
 
     /// Resolves with `{ values, entries }`, and with `pattern` with `rowOffsets` and `colIndices` too, which are the same at every call.

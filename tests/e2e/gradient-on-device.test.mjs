@@ -70,7 +70,7 @@ describe('a gradient left on the GPU', () => {
     const [before, left, after] = await page.evaluate(async () => {
       const { functions } = await window.chain('gpu');
       const before = (await functions.evaluateCostWithGradientOnDevice()).value;
-      await window.residua.levenbergMarquardt(functions, { maxIterations: 2, readBack: false });
+      await window.residua.levenbergMarquardt(functions, { maxIterations: 12, readBack: false });
       const left = (await functions.evaluateCostWithGradientOnDevice()).value;
       await functions.download();
       const after = (await functions.evaluateCostWithGradient()).value;
@@ -95,6 +95,25 @@ describe('a gradient left on the GPU', () => {
     assert.deepEqual(numbers, expected);
     assert.deepEqual([numbers.slice(9, 15), numbers[31]], [[0, 0, 0, 0, 0, 0], 0]);
     assert.notEqual(numbers[30], 0);
+  });
+
+  test('read into an array of the caller’s is the fresh one, on both engines', async () => {
+    const rows = await page.evaluate(async () => {
+      const rows = [];
+      for (const backend of ['gpu', 'cpu']) {
+        const { functions } = await window.chain(backend);
+        const into = new Float64Array(150).fill(7);
+        const { gradient } = await functions.evaluateCostWithGradient(undefined, into);
+        const fresh = await functions.evaluateCostWithGradient();
+        rows.push({ same: gradient === into && fresh.gradient !== into, numbers: [...into], expected: [...fresh.gradient] });
+        functions.dispose();
+      }
+      return rows;
+    });
+    for (const { same, numbers, expected } of rows) {
+      assert.ok(same);
+      assert.deepEqual(numbers, expected);
+    }
   });
 
   test('is null on the CPU, and the value is there', async () => {

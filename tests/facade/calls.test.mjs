@@ -237,6 +237,18 @@ test('a gradient left on the device is taken at the point given, or without one 
   await assert.rejects(functions.evaluateCostWithGradientOnDevice([]), residuaError('invalid-argument', /evaluateCostWithGradientOnDevice: x/));
 });
 
+test('a gradient goes into the array that is given, which must have its length', async () => {
+  const { functions, raw } = await compiled();
+  const into = new Float64Array(raw.x.length);
+  const { gradient } = await functions.evaluateSumWithGradient(undefined, into);
+  assert.equal(gradient, into);
+  assert.deepEqual([...into], Array.from(raw.x, () => 1));
+  assert.notEqual((await functions.evaluateSumWithGradient()).gradient, into);
+  for (const wrong of [new Float64Array(raw.x.length + 1), new Float32Array(raw.x.length), [0], null]) {
+    await assert.rejects(functions.evaluateSumWithGradient(undefined, wrong), residuaError('invalid-argument', /evaluateSumWithGradient: into/));
+  }
+});
+
 test('every call after dispose rejects with disposed', async () => {
   const { functions } = await compiled();
   functions.dispose();

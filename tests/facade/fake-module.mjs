@@ -140,8 +140,8 @@ export function install({ gpu = true } = {}) {
     evaluateCostWithGradientOnDevice(x) {
       return this.run('cost on the device', () => ({ value: (x ?? this.x)[0], gradient: null }));
     }
-    evaluateSumWithGradient() {
-      return this.run('sum', () => ({ value: 0, gradient: new Float64Array(this.x.length) }));
+    evaluateSumWithGradient(x, into) {
+      return this.run('sum', () => ({ value: 0, gradient: into.fill(1) }));
     }
     covariance(blocks) {
       this.covarianceOf = blocks && Array.from(blocks);
