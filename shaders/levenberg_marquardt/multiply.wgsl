@@ -37,7 +37,8 @@ fn multiply(
             #four var image@ = 0.0;
             #each #four image@ += term$_@;
             #four image@ = select(0.0, image@, k + @u < end);
-            #each #four q$ += j$_@ * image@;
+            // In pairs: half the roundings of one after the other.
+            #each q$ += (j$_0 * image0 + j$_1 * image1) + (j$_2 * image2 + j$_3 * image3);
             #four square += image@ * image@;
         }
         #each product[first + $u] = q$;

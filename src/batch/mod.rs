@@ -10,6 +10,7 @@
 
 pub mod chunks;
 mod class;
+pub mod entries;
 mod group;
 pub mod incidence;
 pub mod least_squares;

@@ -23,7 +23,7 @@ use crate::list::Listed;
 use crate::losses;
 
 use super::class::Class;
-use super::least_squares::Entries;
+use super::entries::Entries;
 use super::line;
 use super::model::Rows;
 pub use super::role::Role;

@@ -184,7 +184,7 @@ fn the_two_ends_of_a_spring_share_their_columns_of_the_jacobian() {
         let outputs = [(0, 6), (3, 9), (6, 3)].map(|(first, second)| distance(&mut r, first, second, uneven));
         let batches = group(r, outputs.to_vec(), 12);
         assert_eq!(batches[0].class.block_dims, [3, 3]);
-        assert_eq!(least_squares::is_mirrored(&batches[0].class), !uneven);
+        assert_eq!(entries::is_mirrored(&batches[0].class), !uneven);
     }
 }
 

@@ -5,8 +5,9 @@
 //! g = J̃ᵀr̃, to the product q = J̃ᵀJ̃p, and to the *curvature*: the diagonal blocks of J̃ᵀJ̃, one for each parameter block, from
 //! which a preconditioner is made. Every kernel has a gate, so that the device decides what runs. Nothing here touches a device.
 
+use crate::batch::entries::is_mirrored;
 use crate::batch::incidence::{Destination, Source};
-use crate::batch::least_squares::{LocalTable, is_mirrored};
+use crate::batch::least_squares::LocalTable;
 use crate::batch::plan::{Entry, Role};
 use crate::batch::{ArrayInfo, Model};
 use crate::codegen::wgsl::WORKGROUP_SIZE;

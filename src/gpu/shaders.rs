@@ -54,10 +54,10 @@ pub fn assemble(dim: u32, parts: Parts) -> String {
     for a in 0..dim {
         *starts += &format!("    var sum_{a} = vec2<f32>();\n");
         let (part, to) = match parts {
-            Parts::Whole => (format!("source[place + {a}u * dispatch.stride]"), &mut *sums),
-            Parts::Weighted | Parts::Mirrored => (format!("column_{a} * weight"), &mut *products),
+            Parts::Whole => (format!("vec2<f32>(source[place + {a}u * dispatch.stride], 0.0)"), &mut *sums),
+            Parts::Weighted | Parts::Mirrored => (format!("exact_product(column_{a}, weight)"), &mut *products),
         };
-        *to += &format!("        sum_{a} = sum_of_pairs(sum_{a}, vec2<f32>({part}, 0.0));\n");
+        *to += &format!("        sum_{a} = sum_of_pairs(sum_{a}, {part});\n");
         *columns += &format!("            let column_{a} = source[partial + {a}u * dispatch.stride];\n");
         *stores += &format!("    result[first + {a}u] = sum_{a}.x;\n");
         for b in 0..=a {

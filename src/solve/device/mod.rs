@@ -5,6 +5,7 @@
 //! among workgroups, [`shaders`] what the kernels' texts are, [`schedule`] how much is submitted at a time. All that is plain data
 //! and runs without a device; `run` is the host's side of a solve.
 
+mod blocks;
 pub mod record;
 #[cfg(target_arch = "wasm32")]
 mod run;

@@ -287,7 +287,7 @@ impl<'a> Writer<'a> {
             Parts::Mirrored => Product::Formed,
         };
         let first_partial = table.partial(0, 0) * stride;
-        (light && enabled && all).then(|| Gathers { way, group: *group, stride, first_partial })
+        (light && enabled && all).then_some(Gathers { way, group: *group, stride, first_partial })
     }
 
     fn functions<K: Kernels>(&mut self, normal: &Normal<K>, memory: Memory) -> Slice {

@@ -24,6 +24,9 @@ const MOST_UNITS: u32 = super::state::RING / 2;
 /// Iterations of conjugate gradients in a unit while none have been counted.
 const FIRST_ITERATIONS: u32 = 16;
 
+/// Iterations of conjugate gradients in a unit at least: those that are not needed cost microseconds, one too few a unit.
+const LEAST_ITERATIONS: u32 = 8;
+
 /// Decides the sizes of batches.
 #[derive(Clone, Debug)]
 pub struct Schedule {
@@ -93,7 +96,7 @@ impl Schedule {
         if self.runs_all || linear == 0 {
             return;
         }
-        let likely = linear.next_power_of_two().min(self.most_linear);
+        let likely = linear.next_power_of_two().max(LEAST_ITERATIONS).min(self.most_linear);
         self.iterations = likely.clamp(1, 64);
         self.units_per_step = likely.div_ceil(self.iterations);
     }
@@ -153,7 +156,7 @@ mod tests {
         let mut schedule = Schedule::new(100, false);
         let first = schedule.next(0, 50);
         assert_eq!(first, Batch { units: FIRST, iterations: FIRST_ITERATIONS, at_a_time: FIRST });
-        for (linear, iterations) in [(5, 8), (9, 16), (40, 64), (100, 64), (1, 1)] {
+        for (linear, iterations) in [(5, 8), (9, 16), (40, 64), (100, 64), (1, LEAST_ITERATIONS)] {
             schedule.observe(first, 1.0, linear);
             assert_eq!(schedule.next(0, 50).iterations, iterations, "{linear}");
         }
