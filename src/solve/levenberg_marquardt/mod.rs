@@ -34,6 +34,9 @@ use retraction::Retraction;
 pub use run::{Stagnation, minimise_least_squares, take_over};
 use start::Start;
 
+/// So many multiplications of a factorisation before the caller is asked whether to go on: some milliseconds.
+const SLICE: f64 = 5e6;
+
 /// What [`LevenbergMarquardt::next`] asks for or tells.
 #[derive(Clone, Copy, Debug)]
 pub enum Step<'a> {
@@ -355,10 +358,10 @@ impl LevenbergMarquardt {
         let options =
             PcgOptions { tolerance: self.forcing, max_iterations: self.options.max_linear_iterations as usize };
         let (damping, frozen) = (self.scaled.as_slice(), self.frozen.as_slice());
+        let begins = matches!(std::mem::replace(&mut self.phase, Phase::Solving(true)), Phase::Solving(false));
         if let (Some(normal), LinearSolver::Pcg(pcg)) = (&self.model.normal, &mut *solver) {
             let normal = Normal { gradient: &normal.gradient, curvature: &normal.curvature, damping, frozen };
-            if let Phase::Solving(begun @ false) = &mut self.phase {
-                *begun = true;
+            if begins {
                 pcg.begin(&normal, blocks, options, &mut self.step);
             }
             let solved = pcg.iterate(&normal, blocks, options, products, &mut self.step)?;
@@ -370,7 +373,18 @@ impl LevenbergMarquardt {
             damping,
             frozen,
         };
-        Ok(Some(solver.solve(&system, blocks, options, &mut self.step)))
+        let LinearSolver::SparseCholesky(cholesky) = solver else {
+            return Ok(Some(solver.solve(&system, blocks, options, &mut self.step)));
+        };
+        if begins {
+            cholesky.begin(&system.jacobian, damping, frozen);
+        }
+        let Some(factorised) = cholesky.advance(SLICE) else { return Ok(None) };
+        Ok(Some(factorised.and_then(|()| {
+            system.right_side(&mut self.step);
+            cholesky.factorisation().solve(&mut self.step);
+            finite(Ok(1), &self.step)
+        })))
     }
 
     /// Makes the step for a trial.
