@@ -248,8 +248,10 @@ impl SparseCholesky {
 
     /// Goes on for about so many multiplications; says when the factor is there, or that there is none.
     pub fn advance(&mut self, multiplications: f64) -> Option<Result<(), Trouble>> {
-        let done = self.eliminate(0.0, multiplications);
-        done.then(|| if self.elimination.left_out.is_empty() { Ok(()) } else { Err(Trouble::NotPositiveDefinite) })
+        if !self.eliminate(0.0, multiplications) {
+            return None;
+        }
+        Some(if self.elimination.left_out.is_empty() { Ok(()) } else { Err(Trouble::NotPositiveDefinite) })
     }
 
     fn begin_elimination(&mut self) {
