@@ -2,16 +2,12 @@
 //! module is small, and these are fast.
 //!
 //! Sums are kept in several parts, so that an addition need not wait for the one before; the order is fixed, and a run repeats bit for bit.
-//! Slices that belong together are as long as the shortest of them.
+//! None is inlined: in what calls them they would be optimised for size again. Slices that belong together are as long as the shortest of them.
 
 /// Σ aᵢbᵢ.
+#[inline(never)]
 pub fn dot(a: &[f64], b: &[f64]) -> f64 {
     sum(a, b, |a, b| a * b)
-}
-
-/// Σ dᵢpᵢ².
-pub fn weighted_square(d: &[f64], p: &[f64]) -> f64 {
-    sum(d, p, |d, p| d * p * p)
 }
 
 #[inline(always)]
@@ -30,11 +26,13 @@ fn sum(a: &[f64], b: &[f64], term: impl Fn(f64, f64) -> f64) -> f64 {
 }
 
 /// Σ dᵢxᵢ² with every d brought between two bounds.
+#[inline(never)]
 pub fn clamped_weighted_square(d: &[f64], x: &[f64], least: f64, most: f64) -> f64 {
     sum(d, x, |d, x| d.max(least).min(most) * x * x)
 }
 
 /// Euclidean norm, scaled by the largest number where squares would overflow or vanish.
+#[inline(never)]
 pub fn norm(x: &[f64]) -> f64 {
     let square = dot(x, x);
     // Below, squares lose digits to numbers that are too small to be normal.
@@ -49,16 +47,19 @@ pub fn norm(x: &[f64]) -> f64 {
 }
 
 /// Largest magnitude.
+#[inline(never)]
 pub fn max_norm(x: &[f64]) -> f64 {
     x.iter().fold(0.0, |largest, x| if x.abs() > largest { x.abs() } else { largest })
 }
 
 /// Whether no number is infinite or NaN.
+#[inline(never)]
 pub fn all_finite(x: &[f64]) -> bool {
     x.iter().all(|x| x.is_finite())
 }
 
 /// The inverse, in full, of a symmetric matrix of three rows, of which the lower half counts, if it is positive definite (by L D Lᵀ).
+#[inline(never)]
 pub fn invert_3(a: &[f64; 9]) -> Option<[f64; 9]> {
     let &[a00, _, _, a10, a11, _, a20, a21, a22] = a;
     let d0 = 1.0 / a00;
@@ -79,6 +80,7 @@ pub fn invert_3(a: &[f64; 9]) -> Option<[f64; 9]> {
 }
 
 /// A step α along p in conjugate gradients: x + αp, and r − α(Ap + dp), of which `image` is Ap.
+#[inline(never)]
 pub fn advance(alpha: f64, p: &[f64], image: &[f64], damping: &[f64], x: &mut [f64], r: &mut [f64]) {
     for ((((p, image), damping), x), r) in p.iter().zip(image).zip(damping).zip(x).zip(r) {
         *x += alpha * p;
@@ -86,25 +88,28 @@ pub fn advance(alpha: f64, p: &[f64], image: &[f64], damping: &[f64], x: &mut [f
     }
 }
 
-/// The next direction: z + βp.
-pub fn redirect(beta: f64, z: &[f64], p: &mut [f64]) {
-    for (z, p) in z.iter().zip(p) {
-        *p = z + beta * *p;
+/// The next direction: z + βp. Gives Σ dᵢpᵢ² of it.
+#[inline(never)]
+pub fn redirect(beta: f64, z: &[f64], d: &[f64], p: &mut [f64]) -> f64 {
+    let mut parts = [0.0; 2];
+    for (number, ((z, d), p)) in z.iter().zip(d).zip(p).enumerate() {
+        let next = z + beta * *p;
+        *p = next;
+        parts[number & 1] += d * next * next;
     }
+    parts[0] + parts[1]
 }
 
 /// z = M⁻¹r for M of symmetric diagonal blocks, whose inverses stand one after another in full; what is in no block is left as it is. Gives
 /// rᵀz. A block is its first coordinate and how many it has.
+#[inline(never)]
 pub fn precondition(blocks: &[(usize, usize)], inverses: &[f64], r: &[f64], z: &mut [f64]) -> f64 {
-    z.copy_from_slice(r);
     let mut parts = [0.0; 3];
     let mut outside = 0.0;
     let mut covered = 0;
     let mut rest = inverses;
     for &(first, count) in blocks {
-        for r in &r[covered..first] {
-            outside += r * r;
-        }
+        outside += copy(&r[covered..first], &mut z[covered..first]);
         covered = first + count;
         let (inverse, others) = rest.split_at(count * count);
         rest = others;
@@ -126,13 +131,18 @@ pub fn precondition(blocks: &[(usize, usize)], inverses: &[f64], r: &[f64], z: &
             }
         }
     }
-    for r in &r[covered..] {
-        outside += r * r;
-    }
+    outside += copy(&r[covered..], &mut z[covered..]);
     parts[0] + parts[1] + parts[2] + outside
 }
 
+/// Copies, and gives the sum of squares.
+fn copy(r: &[f64], z: &mut [f64]) -> f64 {
+    z.copy_from_slice(r);
+    r.iter().map(|r| r * r).sum()
+}
+
 /// Adds AᵀAp to `image` for a matrix in compressed rows; gives ‖Ap‖².
+#[inline(never)]
 pub fn normal_product(row_offsets: &[u32], col_indices: &[u32], values: &[f64], p: &[f64], image: &mut [f64]) -> f64 {
     let mut square = 0.0;
     for ends in row_offsets.windows(2) {
@@ -151,6 +161,7 @@ pub fn normal_product(row_offsets: &[u32], col_indices: &[u32], values: &[f64], 
 }
 
 /// x − s·v, of which v has entries at `rows` alone.
+#[inline(never)]
 pub fn subtract_scattered(s: f64, rows: &[u32], v: &[f64], x: &mut [f64]) {
     for (&row, v) in rows.iter().zip(v) {
         x[row as usize] -= s * v;
@@ -158,6 +169,7 @@ pub fn subtract_scattered(s: f64, rows: &[u32], v: &[f64], x: &mut [f64]) {
 }
 
 /// x − s·v.
+#[inline(never)]
 pub fn subtract(s: f64, v: &[f64], x: &mut [f64]) {
     for (v, x) in v.iter().zip(x) {
         *x -= s * v;
@@ -176,7 +188,10 @@ mod tests {
             // Σ k², in integers.
             let squares = f64::from(length * (length + 1) * (2 * length + 1) / 6);
             assert_eq!(dot(&a, &b), 10.0 * squares);
-            assert_eq!(weighted_square(&vec![2.0; a.len()], &a), 2.0 * squares);
+            assert_eq!(clamped_weighted_square(&a, &vec![2.0; a.len()], 3.0, 3.0), 12.0 * f64::from(length));
+            let mut p = a.clone();
+            assert_eq!(redirect(2.0, &b, &vec![2.0; a.len()], &mut p), 2.0 * 144.0 * squares);
+            assert!(p.iter().zip(&a).all(|(p, a)| *p == 12.0 * a));
         }
     }
 

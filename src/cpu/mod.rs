@@ -4,6 +4,9 @@
 //! where that is refused (a Content-Security-Policy without 'wasm-unsafe-eval', an engine without SIMD) and outside of
 //! WebAssembly, the reference evaluation serves, with the same results, and the program says why.
 
+#[cfg(target_arch = "wasm32")]
+use std::pin::Pin;
+
 use crate::codegen::memory::{Dispatch, View};
 use crate::codegen::{Kernel, interpret};
 use crate::error::{Error, Result};
@@ -31,11 +34,15 @@ impl Program {
     /// plan is unsound.
     #[cfg(target_arch = "wasm32")]
     pub async fn compile(kernels: Vec<Kernel>) -> Result<Program> {
-        let bytes = crate::codegen::wasm::module(&kernels)?;
-        match module::Module::instantiate(&bytes, kernels.len()).await {
-            Ok(module) => Ok(Program { kernels, engine: Engine::Compiled(module) }),
-            Err(reason) => Program::interpreted(kernels, &reason),
-        }
+        // In a box, so that our module holds the states of this work once, whoever waits for it.
+        let instantiated: Pin<Box<dyn Future<Output = Result<Program>>>> = Box::pin(async {
+            let bytes = crate::codegen::wasm::module(&kernels)?;
+            match module::Module::instantiate(&bytes, kernels.len()).await {
+                Ok(module) => Ok(Program { kernels, engine: Engine::Compiled(module) }),
+                Err(reason) => Program::interpreted(kernels, &reason),
+            }
+        });
+        instantiated.await
     }
 
     /// Arranges for the interpretation of kernels, as there is nothing to run generated code outside of WebAssembly. An error

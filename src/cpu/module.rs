@@ -1,12 +1,15 @@
 //! A generated module in a page: instantiated on our memory, called with the address of a frame in it.
 
-use js_sys::{Function, Object, Reflect, WebAssembly};
+use js_sys::{Function, Object, Reflect, Uint8Array, WebAssembly};
 use wasm_bindgen::{JsCast, JsValue};
 use wasm_bindgen_futures::JsFuture;
 
 use crate::codegen::memory::{Dispatch, View};
 use crate::codegen::wasm::{MathFunction, frame, math_function};
 use crate::graph::Op;
+
+/// Fewer bytes are compiled at once, which takes less time than waiting for another thread to do it. Every browser allows that for so few.
+const AT_ONCE: usize = 4096;
 
 /// The functions of an instantiated module, one for each kernel.
 pub(super) struct Module {
@@ -17,10 +20,18 @@ impl Module {
     /// Compiles and instantiates the bytes of a module of so many kernels. The error is the engine's, in words.
     pub async fn instantiate(bytes: &[u8], kernels: usize) -> Result<Module, String> {
         let imports = imports().map_err(words)?;
-        // The promise's first, synchronous part copies the bytes.
-        let source = JsFuture::from(WebAssembly::instantiate_buffer(bytes, &imports)).await.map_err(words)?;
-        let exports = || Reflect::get(&Reflect::get(&source, &"instance".into())?, &"exports".into());
-        let exports = exports().map_err(words)?;
+        let exports: JsValue = if bytes.len() < AT_ONCE {
+            let at_once = || {
+                let module = WebAssembly::Module::new(&Uint8Array::from(bytes))?;
+                Ok(WebAssembly::Instance::new(&module, &imports)?.exports().into())
+            };
+            at_once().map_err(words)?
+        } else {
+            // The promise's first, synchronous part copies the bytes.
+            let source = JsFuture::from(WebAssembly::instantiate_buffer(bytes, &imports)).await.map_err(words)?;
+            let exports = || Reflect::get(&Reflect::get(&source, &"instance".into())?, &"exports".into());
+            exports().map_err(words)?
+        };
         let kernel = |position: usize| Reflect::get(&exports, &position.to_string().into())?.dyn_into::<Function>();
         Ok(Module { kernels: (0..kernels).map(kernel).collect::<Result<_, _>>().map_err(words)? })
     }

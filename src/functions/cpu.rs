@@ -2,6 +2,8 @@
 //!
 //! Kernels are made when an entry is first used, all batches in one program.
 
+use std::pin::Pin;
+
 use crate::batch::pattern::Pattern;
 use crate::batch::plan::{Entry, Plan, Role, Target, plan, plan_scattered};
 use crate::batch::scatter::Scatter;
@@ -45,6 +47,9 @@ impl Compiled {
     }
 }
 
+/// Something that takes time, whatever it is.
+pub type Work<'a, T> = Pin<Box<dyn Future<Output = Result<T>> + 'a>>;
+
 /// For each batch pairs of an output and what it is differentiated by.
 pub(super) type Partials = Vec<Vec<(u32, Local)>>;
 
@@ -67,8 +72,12 @@ impl CpuEngine {
         CpuEngine::default()
     }
 
-    /// Compiles the kernels of an entry, if that has not been done.
-    pub async fn prepare(&mut self, model: &Model, entry: Entry) -> Result<()> {
+    /// Compiles the kernels of an entry, if that has not been done. In a box, so that the module holds its states once.
+    pub fn prepare<'a>(&'a mut self, model: &'a Model, entry: Entry) -> Work<'a, ()> {
+        Box::pin(self.compile(model, entry))
+    }
+
+    async fn compile(&mut self, model: &Model, entry: Entry) -> Result<()> {
         if self.compiled.contains_key(&entry) {
             return Ok(());
         }

@@ -148,6 +148,20 @@ pub struct SparseCholesky {
     factor: Vec<f64>,
     /// A column of sums, zeros between calls.
     sums: Vec<f64>,
+    elimination: Elimination,
+}
+
+/// How far a factorisation is.
+#[derive(Default)]
+struct Elimination {
+    /// The row of L that comes next.
+    next: usize,
+    /// How far each column of L has come; who was visited for which row; the columns that a row of L has entries in.
+    ends: Vec<u32>,
+    visited: Vec<u32>,
+    reach: Vec<u32>,
+    /// Columns that had no pivot.
+    left_out: Vec<usize>,
 }
 
 impl SparseCholesky {
@@ -184,7 +198,15 @@ impl SparseCholesky {
             enter(row, row);
         });
         let upper = vec![0.0; analysis.indices.len()];
-        Ok(SparseCholesky { analysis, starts, rows, upper, factor, sums: vec![0.0; cols] })
+        Ok(SparseCholesky {
+            analysis,
+            starts,
+            rows,
+            upper,
+            factor,
+            sums: vec![0.0; cols],
+            elimination: Elimination::default(),
+        })
     }
 
     /// How many numbers the factor has.
@@ -200,18 +222,17 @@ impl SparseCholesky {
         damping: &[f64],
         frozen: &[bool],
     ) -> Result<Factorisation<'_>, Trouble> {
-        self.form(jacobian, damping, frozen);
-        if !self.eliminate(0.0).is_empty() {
-            return Err(Trouble::NotPositiveDefinite);
-        }
+        self.begin(jacobian, damping, frozen);
+        self.advance(f64::INFINITY).unwrap_or(Ok(()))?;
         Ok(self.factorisation())
     }
 
     /// Factorises J̃ᵀJ̃ of columns of unit length as far as it goes: a column whose pivot is at most `least` is left out, as if it were
     /// frozen. Tells which these are.
     pub fn factorise_independent(&mut self, jacobian: &SparseMatrix, frozen: &[bool], least: f64) -> Vec<usize> {
-        self.form(jacobian, &vec![0.0; jacobian.cols], frozen);
-        self.eliminate(least)
+        self.begin(jacobian, &vec![0.0; jacobian.cols], frozen);
+        self.eliminate(least, f64::INFINITY);
+        std::mem::take(&mut self.elimination.left_out)
     }
 
     /// The factor as the last call left it.
@@ -219,22 +240,47 @@ impl SparseCholesky {
         Factorisation { offsets: &self.starts, rows: &self.rows, values: &self.factor, order: &self.analysis.order }
     }
 
-    /// L from the upper half. Columns whose pivot is not above `least` are told, and left out of the rest: their rows and columns of L are
-    /// those of the unit matrix. With 0 the first of them ends it.
-    fn eliminate(&mut self, least: f64) -> Vec<usize> {
+    /// Begins to factorise J̃ᵀJ̃ + diag(d), for [`SparseCholesky::advance`].
+    pub fn begin(&mut self, jacobian: &SparseMatrix, damping: &[f64], frozen: &[bool]) {
+        self.form(jacobian, damping, frozen);
+        self.begin_elimination();
+    }
+
+    /// Goes on for about so many multiplications; says when the factor is there, or that there is none.
+    pub fn advance(&mut self, multiplications: f64) -> Option<Result<(), Trouble>> {
+        if !self.eliminate(0.0, multiplications) {
+            return None;
+        }
+        Some(if self.elimination.left_out.is_empty() { Ok(()) } else { Err(Trouble::NotPositiveDefinite) })
+    }
+
+    fn begin_elimination(&mut self) {
+        let cols = self.analysis.order.len();
+        let Elimination { next, ends, visited, reach, left_out } = &mut self.elimination;
+        *next = 0;
+        ends.clear();
+        ends.extend(self.starts[..cols].iter().map(|start| start + 1));
+        visited.clear();
+        visited.resize(cols, NONE);
+        reach.resize(cols, 0);
+        left_out.clear();
+    }
+
+    /// L from the upper half, on for so many multiplications; whether all of it is there. Columns whose pivot is not above `least` are
+    /// noted, and left out of the rest: their rows and columns of L are those of the unit matrix. With 0 the first of them ends it.
+    fn eliminate(&mut self, least: f64, multiplications: f64) -> bool {
         let Analysis { offsets, indices, tree, order, place, .. } = &self.analysis;
-        let mut left_out = Vec::new();
+        let Elimination { next, ends, visited, reach, left_out } = &mut self.elimination;
         let (starts, rows) = (self.starts.as_slice(), self.rows.as_slice());
         // Slices: a vector's index operator is a call of its own in a module that is optimised for size.
         let (factor, x) = (self.factor.as_mut_slice(), self.sums.as_mut_slice());
         let cols = tree.len();
-        // How far each column of L has come; who was visited for which row; the columns that a row of L has entries in.
-        let mut ends: Vec<u32> = starts[..cols].iter().map(|start| start + 1).list();
-        let mut visited = vec![NONE; cols];
-        let mut reach = vec![0u32; cols];
-        for k in 0..cols {
+        let mut work = 0;
+        while *next < cols && (work as f64) < multiplications {
+            let k = *next;
+            *next += 1;
             let range = offsets[k] as usize..offsets[k + 1] as usize;
-            let first = self::reach(tree, &indices[range.clone()], k, &mut visited, &mut reach);
+            let first = self::reach(tree, &indices[range.clone()], k, visited, reach);
             for (&i, &value) in indices[range.clone()].iter().zip(&self.upper[range]) {
                 x[i as usize] = value;
             }
@@ -244,6 +290,7 @@ impl SparseCholesky {
                 let (start, end) = (starts[j] as usize, ends[j] as usize);
                 let entry = std::mem::take(&mut x[j]) / factor[start];
                 subtract_scattered(entry, &rows[start + 1..end], &factor[start + 1..end], x);
+                work += end - start;
                 pivot -= entry * entry;
                 factor[end] = entry;
                 ends[j] += 1;
@@ -254,7 +301,7 @@ impl SparseCholesky {
             }
             left_out.push(order[k] as usize);
             if least == 0.0 {
-                break;
+                *next = cols;
             }
             for &j in &reach[first..] {
                 factor[ends[j as usize] as usize - 1] = 0.0;
@@ -262,11 +309,14 @@ impl SparseCholesky {
             // So that whatever later rows divide by it is 0.
             factor[starts[k] as usize] = f64::INFINITY;
         }
-        for &k in &left_out {
+        if *next < cols {
+            return false;
+        }
+        for &k in left_out.iter() {
             factor[starts[place[k] as usize] as usize] = 1.0;
         }
         x.fill(0.0);
-        left_out
+        true
     }
 
     /// Solves into `step`.

@@ -1,7 +1,7 @@
 //! Conjugate gradients on (J̃ᵀJ̃ + diag(d)) δ = −J̃ᵀr̃ without ever forming J̃ᵀJ̃, preconditioned by the inverses of its diagonal blocks
 //! (Golub and Van Loan, Matrix Computations, 4th ed., algorithm 11.5.1).
 
-use residua_loops::{advance, dot, invert_3, normal_product, precondition, redirect, weighted_square};
+use residua_loops::{advance, dot, invert_3, normal_product, precondition, redirect};
 
 use super::{SparseMatrix, System, Trouble};
 use crate::error::Result;
@@ -64,6 +64,9 @@ pub struct Pcg {
     size: f64,
     enough: f64,
     iterations: usize,
+    /// Σ dⱼpⱼ² of the direction.
+    damped_square: f64,
+    some_frozen: bool,
 }
 
 impl Pcg {
@@ -102,7 +105,10 @@ impl Pcg {
         let right_side = normal.gradient.iter().zip(normal.frozen);
         self.residual.extend(right_side.map(|(gradient, &frozen)| if frozen { 0.0 } else { -gradient }));
         self.size = precondition(&blocks.ranges, &self.inverses, &self.residual, &mut self.preconditioned);
-        self.direction.clone_from(&self.preconditioned);
+        self.direction.clear();
+        self.direction.resize(n, 0.0);
+        self.damped_square = redirect(0.0, &self.preconditioned, normal.damping, &mut self.direction);
+        self.some_frozen = normal.frozen.contains(&true);
         self.enough = options.tolerance * options.tolerance * self.size;
         self.iterations = 0;
     }
@@ -121,13 +127,14 @@ impl Pcg {
         }
         // pᵀAp as a sum of squares: it is positive wherever p is not 0.
         self.image.fill(0.0);
-        let curvature =
-            products.product(&self.direction, &mut self.image)? + weighted_square(normal.damping, &self.direction);
+        let curvature = products.product(&self.direction, &mut self.image)? + self.damped_square;
         if !(curvature > 0.0 && curvature.is_finite() && self.size.is_finite()) {
             return Ok(Some(Err(Trouble::NotPositiveDefinite)));
         }
         // Where δ is 0 the direction is, too, and the residual is to stay so.
-        self.image.iter_mut().zip(normal.frozen).filter(|(_, frozen)| **frozen).for_each(|(image, _)| *image = 0.0);
+        if self.some_frozen {
+            self.image.iter_mut().zip(normal.frozen).filter(|(_, frozen)| **frozen).for_each(|(image, _)| *image = 0.0);
+        }
         let alpha = self.size / curvature;
         advance(alpha, &self.direction, &self.image, normal.damping, step, &mut self.residual);
         let next = precondition(&blocks.ranges, &self.inverses, &self.residual, &mut self.preconditioned);
@@ -135,7 +142,7 @@ impl Pcg {
         if next <= self.enough {
             return Ok(Some(Ok(self.iterations)));
         }
-        redirect(next / self.size, &self.preconditioned, &mut self.direction);
+        self.damped_square = redirect(next / self.size, &self.preconditioned, normal.damping, &mut self.direction);
         self.size = next;
         Ok(None)
     }

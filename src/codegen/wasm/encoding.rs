@@ -107,6 +107,8 @@ pub(super) enum Instruction {
     F64x2Div,
     F64x2Min,
     F64x2Max,
+    F64x2PseudoMin,
+    F64x2PseudoMax,
     F64x2Ceil,
     F64x2Floor,
 }
@@ -206,6 +208,8 @@ impl Instruction {
             I::F64x2Div => VECTOR | 243,
             I::F64x2Min => VECTOR | 244,
             I::F64x2Max => VECTOR | 245,
+            I::F64x2PseudoMin => VECTOR | 246,
+            I::F64x2PseudoMax => VECTOR | 247,
         }
     }
 

@@ -13,11 +13,12 @@ impl Expression<'_> {
     pub(super) fn exponential(&mut self, a: NodeId) {
         use Instruction as I;
         let [x, k, high, low, r, t] = [(); 6].map(|()| self.borrow());
+        // Where one of the two is NaN, these leave the first: a NaN stays.
         self.push(a);
         self.number(LEAST);
-        self.either(I::F64x2Max, I::F64Max);
+        self.either(I::F64x2PseudoMax, I::F64Max);
         self.number(MOST);
-        self.either(I::F64x2Min, I::F64Min);
+        self.either(I::F64x2PseudoMin, I::F64Min);
         self.write(I::LocalTee(x));
 
         self.number(std::f64::consts::LOG2_E);

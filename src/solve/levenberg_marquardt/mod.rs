@@ -14,14 +14,13 @@ use super::options::LevenbergMarquardtOptions;
 use super::rules::{self, Damping, Gain, Progress, Rules, Tolerances, TrialFigures};
 use super::summary::{IterationSummary, SolveSummary, Termination};
 use super::vector::{dot, max_norm, norm};
-use crate::clock::now_ms;
 use crate::error::Result;
 use crate::functions::LeastSquares;
-use crate::linear::system::finite;
-use crate::linear::{Blocks, LinearSolver, Normal, PcgOptions, Products, Solved, SparseMatrix, System};
+use crate::linear::{Blocks, LinearSolver, SparseMatrix};
 use residua_loops::{all_finite, clamped_weighted_square};
 
 pub mod ending;
+mod linear_system;
 pub mod retraction;
 mod run;
 pub mod start;
@@ -347,38 +346,6 @@ impl LevenbergMarquardt {
         self.scaled.extend(self.scale.iter().map(|scale| lambda * scale));
         self.phase = Phase::Solving(false);
         Told::Solve
-    }
-
-    /// Goes on with the linear system of [`Step::Solve`]; gives the answer when that is solved or turns out to have no solution. Where the
-    /// model has no matrix, `products` multiply.
-    pub fn solve(&mut self, products: &mut dyn Products) -> Result<Option<Answer>> {
-        let began = now_ms();
-        let solved = self.solve_on(products);
-        self.linear_ms += now_ms() - began;
-        Ok(solved?.map(|solved| Answer::Solved(solved.ok().map(|iterations| iterations as u32))))
-    }
-
-    fn solve_on(&mut self, products: &mut dyn Products) -> Result<Option<Solved>> {
-        let LinearSystems { row_offsets, col_indices, blocks, solver } = &mut self.systems;
-        let options =
-            PcgOptions { tolerance: self.forcing, max_iterations: self.options.max_linear_iterations as usize };
-        let (damping, frozen) = (self.scaled.as_slice(), self.frozen.as_slice());
-        if let (Some(normal), LinearSolver::Pcg(pcg)) = (&self.model.normal, &mut *solver) {
-            let normal = Normal { gradient: &normal.gradient, curvature: &normal.curvature, damping, frozen };
-            if let Phase::Solving(begun @ false) = &mut self.phase {
-                *begun = true;
-                pcg.begin(&normal, blocks, options, &mut self.step);
-            }
-            let solved = pcg.iterate(&normal, blocks, options, products, &mut self.step)?;
-            return Ok(solved.map(|solved| finite(solved, &self.step)));
-        }
-        let system = System {
-            jacobian: jacobian(self.point.len(), row_offsets, col_indices, &self.model.entries),
-            residuals: &self.model.residuals,
-            damping,
-            frozen,
-        };
-        Ok(Some(solver.solve(&system, blocks, options, &mut self.step)))
     }
 
     /// Makes the step for a trial.

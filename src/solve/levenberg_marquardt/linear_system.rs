@@ -1,0 +1,58 @@
+//! The linear system of a step, solved in slices, so that a page lives meanwhile: an iteration of conjugate gradients at a time where the
+//! model has no matrix, and some part of a sparse factorisation.
+
+#[cfg(doc)]
+use super::Step;
+use super::{Answer, LevenbergMarquardt, LinearSystems, Phase, jacobian};
+use crate::clock::now_ms;
+use crate::error::Result;
+use crate::linear::system::finite;
+use crate::linear::{LinearSolver, Normal, PcgOptions, Products, Solved, System};
+
+/// So many multiplications of a factorisation before the caller is asked whether to go on: some milliseconds.
+const SLICE: f64 = 5e6;
+
+impl LevenbergMarquardt {
+    /// Goes on with the linear system of [`Step::Solve`]; gives the answer when that is solved or turns out to have no solution. Where the
+    /// model has no matrix, `products` multiply.
+    pub fn solve(&mut self, products: &mut dyn Products) -> Result<Option<Answer>> {
+        let began = now_ms();
+        let solved = self.solve_on(products);
+        self.linear_ms += now_ms() - began;
+        Ok(solved?.map(|solved| Answer::Solved(solved.ok().map(|iterations| iterations as u32))))
+    }
+
+    fn solve_on(&mut self, products: &mut dyn Products) -> Result<Option<Solved>> {
+        let LinearSystems { row_offsets, col_indices, blocks, solver } = &mut self.systems;
+        let options =
+            PcgOptions { tolerance: self.forcing, max_iterations: self.options.max_linear_iterations as usize };
+        let (damping, frozen) = (self.scaled.as_slice(), self.frozen.as_slice());
+        let begins = matches!(std::mem::replace(&mut self.phase, Phase::Solving(true)), Phase::Solving(false));
+        if let (Some(normal), LinearSolver::Pcg(pcg)) = (&self.model.normal, &mut *solver) {
+            let normal = Normal { gradient: &normal.gradient, curvature: &normal.curvature, damping, frozen };
+            if begins {
+                pcg.begin(&normal, blocks, options, &mut self.step);
+            }
+            let solved = pcg.iterate(&normal, blocks, options, products, &mut self.step)?;
+            return Ok(solved.map(|solved| finite(solved, &self.step)));
+        }
+        let system = System {
+            jacobian: jacobian(self.point.len(), row_offsets, col_indices, &self.model.entries),
+            residuals: &self.model.residuals,
+            damping,
+            frozen,
+        };
+        let LinearSolver::SparseCholesky(cholesky) = solver else {
+            return Ok(Some(solver.solve(&system, blocks, options, &mut self.step)));
+        };
+        if begins {
+            cholesky.begin(&system.jacobian, damping, frozen);
+        }
+        let Some(factorised) = cholesky.advance(SLICE) else { return Ok(None) };
+        Ok(Some(factorised.and_then(|()| {
+            system.right_side(&mut self.step);
+            cholesky.factorisation().solve(&mut self.step);
+            finite(Ok(1), &self.step)
+        })))
+    }
+}
