@@ -122,6 +122,7 @@ async fn compile(
     let values = read_numbers(&values, &fill_values, &pace).await?;
     progress.leave();
     progress.enter(1).await?;
+    pace.begin(0.0, 0.0);
     let (engine, parameter_buffer) = match context.clone() {
         None => {
             let mut engine = CpuEngine::new();
