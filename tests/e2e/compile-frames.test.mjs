@@ -9,10 +9,11 @@ const FRAME = 50;
 /** The package gives the page a turn after this many milliseconds of work (src/turn.rs). */
 const PATIENCE = 12;
 
-let browser, page;
+let browser, page, other;
 before(async () => {
   browser = await launch();
   ({ page } = await openBlankPage(browser));
+  ({ page: other } = await openBlankPage(browser, { load: false }));
   await page.evaluate(() => {
     const { GpuCompiledFunctions, Problem, Vec3 } = window.residua;
     const side = (residuals) => Math.round(Math.sqrt(residuals / 2));
@@ -24,9 +25,13 @@ before(async () => {
         const points = problem.parameters('points', { dim: 3, values: Float64Array.from({ length: 3 * n * n }, (_, i) => Math.sin(i)) });
         const edges = new Uint32Array(4 * n * (n - 1));
         let end = 0;
+        const join = (a, b) => {
+          edges[end++] = a;
+          edges[end++] = b;
+        };
         for (let i = 0; i < n * n; i++) {
-          if (i % n < n - 1) edges.set([i, i + 1], end), (end += 2);
-          if (i < n * (n - 1)) edges.set([i, i + n], end), (end += 2);
+          if (i % n < n - 1) join(i, i + 1);
+          if (i < n * (n - 1)) join(i, i + n);
         }
         problem.residuals('springs', {
           inputs: { ends: points.at(edges, 2), length: problem.data(Float64Array.from({ length: edges.length / 2 }, (_, i) => i)) },
@@ -79,19 +84,6 @@ before(async () => {
       functions.dispose();
       return { longest, total, whole: performance.now() - start, heard, numResiduals, compileTimes };
     };
-    /** The longest wait of a page that works for so long in slices, as it should: what else holds it up is the machine's. */
-    window.workInSlices = async (total, slice) => {
-      const turns = watch();
-      const { port1, port2 } = new MessageChannel();
-      const end = performance.now() + total;
-      while (performance.now() < end) {
-        const pause = performance.now() + slice;
-        while (performance.now() < pause);
-        await new Promise((resolve) => ((port1.onmessage = resolve), port2.postMessage(0)));
-      }
-      port1.close();
-      return turns.end().longest;
-    };
     window.abortAfter = async (form, residuals, backend, milliseconds) => {
       const controller = new AbortController();
       let reports = 0;
@@ -103,29 +95,52 @@ before(async () => {
       return { code, later: reports - before };
     };
   });
+  await other.evaluate(() => {
+    /** Works in slices of so many milliseconds, as a page should, until it is told to stop; gives its longest wait for a turn. */
+    window.workInSlices = async (slice) => {
+      const { port1, port2 } = new MessageChannel();
+      window.isOver = false;
+      let longest = 0;
+      for (let last = performance.now(); !window.isOver; ) {
+        const pause = last + slice;
+        while (performance.now() < pause);
+        await new Promise((resolve) => ((port1.onmessage = resolve), port2.postMessage(0)));
+        const now = performance.now();
+        longest = Math.max(longest, now - last);
+        last = now;
+      }
+      port1.close();
+      return longest;
+    };
+  });
 });
 after(() => browser.close());
 
-/** Large enough that each takes more than a frame's time in one piece on any machine, and less than a second on a good one. */
-const sizes = { problem: 2_000_000, params: 60_000 };
+/** A compile, while another page works in slices: what holds that one up is the machine's doing. */
+async function compileBesideAnother(form, residuals, backend) {
+  const working = other.evaluate((slice) => window.workInSlices(slice), PATIENCE);
+  const compile = await page.evaluate((args) => window.compileOnce(...args), [form, residuals, { backend }]);
+  await other.evaluate(() => void (window.isOver = true));
+  return { ...compile, beside: await working };
+}
+
+/** Large enough that each would hold a page up for several frames in one piece on the machine that this was written on, with two cores. */
+const sizes = { problem: 1_000_000, params: 60_000 };
 
 for (const [form, residuals] of Object.entries(sizes)) {
   for (const backend of ['cpu', 'gpu']) {
     describe(`${form} form, ${residuals} residuals, ${backend}`, () => {
       const compiles = [];
       before(async () => {
-        for (let i = 0; i < 3; i++) compiles.push(await page.evaluate(([...args]) => window.compileOnce(...args), [form, residuals, { backend }]));
+        for (let i = 0; i < 3; i++) compiles.push(await compileBesideAnother(form, residuals, backend));
       });
 
-      test('no step of the compile holds the page up for longer than a frame may take', async () => {
-        const waits = compiles.map(({ longest }) => longest);
-        const total = Math.max(...compiles.map((compile) => compile.total));
-        // Other programs hold this page up too, and its garbage collector. How much, a page shows that works as long in slices; and a step
-        // that is too long is so in every compile, a hold-up from outside is not.
-        const control = await page.evaluate(([total, slice]) => window.workInSlices(total, slice), [total, PATIENCE]);
-        const bound = FRAME + Math.max(0, control - PATIENCE);
-        const figures = `waits of ${waits.map((wait) => wait.toFixed(0))} ms in ${total.toFixed(0)} ms, ${control.toFixed(0)} ms with work in slices`;
-        assert.ok(Math.min(...waits) <= bound, figures);
+      test('no step of the compile holds the page up for longer than a frame may take', () => {
+        // Other programs hold this page up too, the device's own among them where it is software. How much, the page beside it shows.
+        // A step that is too long is so in every compile; a hold-up from outside is not.
+        const isLive = ({ longest, beside }) => longest <= FRAME + Math.max(0, beside - PATIENCE);
+        const figures = compiles.map(({ longest, beside, total }) => [longest, beside, total].map((ms) => ms.toFixed(0)).join(', '));
+        assert.ok(compiles.some(isLive), `longest wait, that of the page beside it, all: ${figures.join('; ')} ms`);
       });
 
       test('progress is heard at most ten times a second, never less than before, and stage by stage', () => {
@@ -150,7 +165,7 @@ for (const [form, residuals] of Object.entries(sizes)) {
       });
 
       test('a signal that fires in the middle ends the compile', async () => {
-        const { code, later } = await page.evaluate(([...args]) => window.abortAfter(...args), [form, residuals, backend, 5]);
+        const { code, later } = await page.evaluate((args) => window.abortAfter(...args), [form, residuals, backend, 5]);
         assert.equal(code, 'aborted');
         assert.equal(later, 0, 'reports of progress after the end');
       });
