@@ -7,8 +7,7 @@
 //! Finding the best order is NP-complete (R. Sethi, "Complete Register Allocation Problems", 1975), so this is a walk from the
 //! results to what they need, by two rules. Of the operands that are missing, the one that takes most registers comes first
 //! (R. Sethi, J. D. Ullman, "The Generation of Optimal Code for Arithmetic Expressions", 1970). And a user whose operands are all
-//! there is computed at once if no more values are alive after it than before: sums swallow their addends as they come. The walk
-//! is made from the first result on and from the last, and the better order is kept.
+//! there is computed at once if no more values are alive after it than before: sums swallow their addends as they come.
 
 use super::{Address, Kernel, Load};
 use crate::graph::{Node, NodeId};
@@ -29,17 +28,31 @@ impl Kernel {
     /// still to be read, or meet other stores.
     pub fn schedule(&self) -> Vec<Step> {
         let early = self.early_stores();
-        let demand = Demand::of(self, &early);
-        let mut roots = self.results();
-        let forward = demand.walk(&roots);
-        roots.reverse();
-        let backward = demand.walk(&roots);
-        let order = if demand.peak(&backward) < demand.peak(&forward) { backward } else { forward };
+        let mut roots: Vec<NodeId> = self.stores.iter().map(|store| store.node).list();
+        roots.extend(self.total);
+        roots.extend(self.layers.map(|layers| layers.second));
+        let sums = roots.len() - self.stores.len();
+        let demand = Demand::of(self, &roots, &early);
+        // Sums and then stores in their order; or stores from the last to the first, since of derivatives that are sums over the same terms
+        // reverse accumulation completes the last first, and then sums. The second must be clearly better: neighbours in memory are
+        // stored one after another in the first.
+        let mut pending = roots;
+        pending.rotate_right(sums);
+        let (other, lower) = demand.walk(pending.clone());
+        pending[sums..].reverse();
+        pending.rotate_left(sums);
+        let (mut order, peak) = demand.walk(pending);
+        if lower + lower / 16 < peak {
+            order = other;
+        }
 
+        // The early stores of a node, one leading to the next.
         let none = u32::MAX;
         let (mut first, mut next) = (vec![none; self.graph.graph().len()], vec![none; self.stores.len()]);
-        for (number, store) in self.stores.iter().enumerate().rev().filter(|(number, _)| early[*number]) {
-            next[number] = std::mem::replace(&mut first[store.node.index()], number as u32);
+        for (number, store) in self.stores.iter().enumerate().rev() {
+            if early[number] {
+                next[number] = std::mem::replace(&mut first[store.node.index()], number as u32);
+            }
         }
         let mut steps = Vec::with_capacity(order.len() + self.stores.len());
         for node in order {
@@ -53,50 +66,45 @@ impl Kernel {
         steps
     }
 
-    /// How many values are alive at once if the nodes are computed in an order that has all that are needed, operands before
-    /// users: what is read before its first use, and kept until the last.
-    pub fn peak(&self, order: &[NodeId]) -> usize {
-        Demand::of(self, &self.early_stores()).peak(order)
-    }
-
-    /// The nodes that are stored or summed.
-    fn results(&self) -> Vec<NodeId> {
-        let results = self.stores.iter().map(|store| store.node).chain(self.total);
-        results.chain(self.layers.map(|layers| layers.second)).list()
-    }
-
     /// For each store whether it may be made as soon as its node is computed: it adds nothing, no load can see it, and no other
     /// store goes to the same place.
     fn early_stores(&self) -> Vec<bool> {
-        let places = |buffer: u32| {
-            let loads = self.loads.iter().filter_map(move |load| match *load {
-                Load::Read { buffer: read, address } if read == buffer => Some((address, false)),
-                Load::Read { .. } | Load::Call { .. } => None,
-            });
-            let stores = self.stores.iter().filter(move |store| store.buffer == buffer);
-            stores.map(|store| (store.address, true)).chain(loads)
+        // Where a buffer's numbers are all in columns, or all components of instances, each column as a number; else none.
+        let column = |address| match address {
+            Address::Column(column) => Some((0, column)),
+            Address::Interleaved { width, component } if component < width => Some((width, component)),
+            Address::Interleaved { .. }
+            | Address::Fixed(_)
+            | Address::Layer(_)
+            | Address::Indexed { .. }
+            | Address::Listed { .. } => None,
         };
-        let apart = |buffer: u32| {
-            let Some((first, true)) = places(buffer).next() else { return false };
+        let mut apart = Vec::with_capacity(self.buffers.len());
+        for number in 0..self.buffers.len() as u32 {
             let mut columns = Vec::new();
-            for (address, _) in places(buffer) {
-                match (first, address) {
-                    (Address::Column(_), Address::Column(column)) => columns.push(u64::from(column)),
-                    (Address::Interleaved { width, .. }, Address::Interleaved { width: same, component })
-                        if width == same && component < width =>
-                    {
-                        columns.push(u64::from(component));
-                    }
-                    _ => return false,
+            let mut kind = None;
+            let mut are_columns = true;
+            let mut add = |address| match column(address) {
+                Some((width, column)) if *kind.get_or_insert(width) == width => columns.push(u64::from(column)),
+                _ => are_columns = false,
+            };
+            for store in &self.stores {
+                if store.buffer == number {
+                    add(store.address);
+                }
+            }
+            for load in &self.loads {
+                match *load {
+                    Load::Read { buffer, address } if buffer == number => add(address),
+                    Load::Read { .. } | Load::Call { .. } => {}
                 }
             }
             order::ascending(&mut columns);
-            columns.windows(2).all(|pair| pair[0] != pair[1])
-        };
-        let apart: Vec<bool> = (0..self.buffers.len() as u32).map(apart).list();
+            apart.push(are_columns && columns.windows(2).all(|pair| pair[0] != pair[1]));
+        }
         let graph = self.graph.graph();
         let computed = |node| matches!(graph.node(node), Node::Apply(..));
-        self.stores.iter().map(|store| computed(store.node) && !store.accumulate && apart[store.buffer as usize]).list()
+        self.stores.iter().map(|store| !store.accumulate && apart[store.buffer as usize] && computed(store.node)).list()
     }
 }
 
@@ -144,11 +152,12 @@ struct Demand {
 }
 
 impl Demand {
-    fn of(kernel: &Kernel, early: &[bool]) -> Demand {
+    /// What the roots need: the nodes of all stores, then sums.
+    fn of(kernel: &Kernel, roots: &[NodeId], early: &[bool]) -> Demand {
         let graph = kernel.graph.graph();
         let mut needed = vec![false; graph.len()];
-        for result in kernel.results() {
-            needed[result.index()] = true;
+        for root in roots {
+            needed[root.index()] = true;
         }
         let mut computed = vec![false; graph.len()];
         let mut pairs: Vec<(NodeId, NodeId)> = Vec::new();
@@ -187,9 +196,10 @@ impl Demand {
             std::mem::swap(user, operand);
         }
         let users = Lists::new(graph.len(), &pairs);
-        let late = kernel.stores.iter().zip(early).filter(|(_, early)| !**early).map(|(store, _)| store.node);
-        for node in late.chain(kernel.total).chain(kernel.layers.map(|layers| layers.second)) {
-            uses[node.index()] += 1;
+        for (number, root) in roots.iter().enumerate() {
+            if early.get(number) != Some(&true) {
+                uses[root.index()] += 1;
+            }
         }
 
         let mut registers = vec![1u32; graph.len()];
@@ -209,39 +219,34 @@ impl Demand {
         Demand { computed, operands, users, uses, registers }
     }
 
-    /// An order in which everything is computed.
-    fn walk(&self, roots: &[NodeId]) -> Vec<NodeId> {
-        let mut progress = Progress::new(self);
-        for &root in roots {
-            let mut pending = vec![root];
-            while let Some(&node) = pending.last() {
-                let missing = self.operands.of(node).iter().rev().filter(|operand| progress.is_missing(**operand));
-                if !progress.is_missing(node) {
-                    pending.pop();
-                } else if let Some(&operand) = missing.max_by_key(|operand| self.registers[operand.index()]) {
-                    pending.push(operand);
-                } else {
-                    progress.compute(node);
+    /// An order in which everything is computed, the last root first, and how many values are alive at once in it.
+    fn walk(&self, mut pending: Vec<NodeId>) -> (Vec<NodeId>, i32) {
+        let mut progress = Progress {
+            demand: self,
+            order: Vec::new(),
+            alive: vec![false; self.uses.len()],
+            uses: self.uses.clone(),
+            count: 0,
+            peak: 0,
+        };
+        while let Some(&node) = pending.last() {
+            if !progress.is_missing(node) {
+                pending.pop();
+                continue;
+            }
+            let mut next = None;
+            for &operand in self.operands.of(node) {
+                let more = |known: NodeId| self.registers[operand.index()] > self.registers[known.index()];
+                if progress.is_missing(operand) && next.is_none_or(more) {
+                    next = Some(operand);
                 }
             }
+            match next {
+                Some(operand) => pending.push(operand),
+                None => progress.compute(node),
+            }
         }
-        progress.order
-    }
-
-    /// The most values that are alive at once.
-    fn peak(&self, order: &[NodeId]) -> usize {
-        let mut progress = Progress::new(self);
-        let (mut alive, mut peak) = (0i32, 0);
-        for &node in order {
-            let operands = self.operands.of(node).iter();
-            let read = operands.filter(|operand| !progress.alive[operand.index()]).count() as i32;
-            peak = peak.max(alive + read);
-            alive += progress.growth(node);
-            progress.take(node);
-            // A result that is stored at once takes a register until it is.
-            peak = peak.max(alive + i32::from(progress.uses[node.index()] == 0));
-        }
-        peak as usize
+        (progress.order, progress.peak)
     }
 }
 
@@ -253,13 +258,12 @@ struct Progress<'a> {
     alive: Vec<bool>,
     /// Uses to come.
     uses: Vec<u32>,
+    /// Values alive, and the most that were.
+    count: i32,
+    peak: i32,
 }
 
 impl Progress<'_> {
-    fn new(demand: &Demand) -> Progress<'_> {
-        Progress { demand, order: Vec::new(), alive: vec![false; demand.uses.len()], uses: demand.uses.clone() }
-    }
-
     fn is_missing(&self, node: NodeId) -> bool {
         self.demand.computed[node.index()] && !self.alive[node.index()]
     }
@@ -271,15 +275,6 @@ impl Progress<'_> {
         i32::from(self.uses[node.index()] > 0) + self.demand.operands.of(node).iter().map(of_operand).sum::<i32>()
     }
 
-    /// Counts a node as computed.
-    fn take(&mut self, node: NodeId) {
-        self.alive[node.index()] = true;
-        for operand in self.demand.operands.of(node) {
-            self.alive[operand.index()] = true;
-            self.uses[operand.index()] -= 1;
-        }
-    }
-
     /// Computes a node, and every user that makes nothing worse: of the node, and of operands of which only one use is left.
     fn compute(&mut self, node: NodeId) {
         let demand = self.demand;
@@ -288,16 +283,26 @@ impl Progress<'_> {
             if !self.is_missing(node) {
                 continue;
             }
-            self.take(node);
             self.order.push(node);
-            let last = demand.operands.of(node).iter().filter(|operand| self.uses[operand.index()] == 1);
-            let users = last.chain([&node]).flat_map(|value| demand.users.of(*value));
-            let computable = |user: &NodeId| {
-                self.is_missing(*user)
-                    && !demand.operands.of(*user).iter().any(|operand| self.is_missing(*operand))
-                    && self.growth(*user) <= 0
-            };
-            ready.extend(users.copied().filter(computable));
+            self.count += self.growth(node);
+            self.peak = self.peak.max(self.count);
+            self.alive[node.index()] = true;
+            let operands = demand.operands.of(node);
+            for operand in operands {
+                self.alive[operand.index()] = true;
+                self.uses[operand.index()] -= 1;
+            }
+            for &value in operands.iter().chain([&node]) {
+                if value != node && self.uses[value.index()] != 1 {
+                    continue;
+                }
+                for &user in demand.users.of(value) {
+                    let waits = |operand: &NodeId| self.is_missing(*operand);
+                    if self.is_missing(user) && !demand.operands.of(user).iter().any(waits) && self.growth(user) <= 0 {
+                        ready.push(user);
+                    }
+                }
+            }
         }
     }
 }

@@ -27,8 +27,10 @@ mod least_squares;
 pub mod lists;
 pub mod normal;
 pub mod objective;
+#[cfg(target_arch = "wasm32")]
 mod on_device;
 pub mod plans;
+mod products;
 pub mod record;
 pub mod record_gradient;
 mod sizes;
@@ -37,6 +39,7 @@ mod titles;
 
 pub use engine::Engine;
 pub use least_squares::LeastSquares;
+pub use products::Normal;
 pub use sizes::Sizes;
 
 /// Which scalar of the residuals.

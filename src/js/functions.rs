@@ -12,7 +12,7 @@ use crate::batch::plan::Entry;
 use crate::clock::now_ms;
 use crate::error::{Error, ErrorCode, Result};
 use crate::functions::cpu::CpuEngine;
-use crate::functions::gpu::{DataPart, GpuEngine, NewSharedData};
+use crate::functions::gpu::{DataPart, DeviceGradient, GpuEngine, NewSharedData};
 use crate::functions::texts::{KernelSource, kernel_sources};
 use crate::functions::{Engine, Evaluation, Functions, Objective};
 use crate::gpu::Context;
@@ -220,19 +220,31 @@ impl RawFunctions {
         })
     }
 
-    fn gradient(&self, objective: Objective, x: Option<Vec<f64>>) -> Promise {
+    /// `{ value, gradient }`; the gradient is an array, or if it stays on the device a buffer, null where there is none.
+    /// `x` is a `Float32Array` for a device, and a `Float64Array` for the CPU.
+    fn gradient(&self, objective: Objective, x: Option<Object>, stays: bool) -> Promise {
         self.call(async move |mut functions: Box<Functions>| {
-            let evaluation = functions.evaluate_with_gradient(objective, x.as_deref()).await;
-            (functions, evaluation.map(evaluation_to_js).map_err(to_js))
+            let result = gradient(&mut functions, objective, x, stays).await;
+            (functions, result.map_err(to_js))
         })
     }
 }
 
-fn evaluation_to_js(evaluation: Evaluation) -> JsValue {
+async fn gradient(functions: &mut Functions, objective: Objective, x: Option<Object>, stays: bool) -> Result<JsValue> {
+    let on_device = functions.evaluate_on_device(objective, x.as_ref().map(JsCast::unchecked_ref), stays).await?;
+    let (value, gradient) = match on_device {
+        Some(DeviceGradient { value, gradient }) => (value, gradient),
+        None => {
+            let x = x.map(|x| x.unchecked_into::<Float64Array>().to_vec());
+            let Evaluation { cost, gradient } = functions.evaluate_with_gradient(objective, x.as_deref()).await?;
+            let array = || Float64Array::from(gradient.as_slice()).into();
+            (cost, if stays { JsValue::NULL } else { array() })
+        }
+    };
     let object = Object::new();
-    set(&object, "value", evaluation.cost);
-    set(&object, "gradient", Float64Array::from(evaluation.gradient.as_slice()));
-    object.into()
+    set(&object, "value", value);
+    set(&object, "gradient", gradient);
+    Ok(object.into())
 }
 
 #[wasm_bindgen]
@@ -366,14 +378,26 @@ impl RawFunctions {
 
     /// Resolves with `{ value, gradient }` of the weighted sum.
     #[wasm_bindgen(js_name = evaluateSumWithGradient)]
-    pub fn evaluate_sum_with_gradient(&self, x: Option<Vec<f64>>) -> Promise {
-        self.gradient(Objective::Sum, x)
+    pub fn evaluate_sum_with_gradient(&self, x: Option<Object>) -> Promise {
+        self.gradient(Objective::Sum, x, false)
     }
 
     /// Resolves with `{ value, gradient }` of the least-squares cost.
     #[wasm_bindgen(js_name = evaluateCostWithGradient)]
-    pub fn evaluate_cost_with_gradient(&self, x: Option<Vec<f64>>) -> Promise {
-        self.gradient(Objective::LeastSquares, x)
+    pub fn evaluate_cost_with_gradient(&self, x: Option<Object>) -> Promise {
+        self.gradient(Objective::LeastSquares, x, false)
+    }
+
+    /// Resolves with `{ value, gradient }` of the weighted sum, the gradient a `GPUBuffer`, or null on the CPU.
+    #[wasm_bindgen(js_name = evaluateSumWithGradientOnDevice)]
+    pub fn evaluate_sum_with_gradient_on_device(&self, x: Option<Object>) -> Promise {
+        self.gradient(Objective::Sum, x, true)
+    }
+
+    /// The same of the least-squares cost.
+    #[wasm_bindgen(js_name = evaluateCostWithGradientOnDevice)]
+    pub fn evaluate_cost_with_gradient_on_device(&self, x: Option<Object>) -> Promise {
+        self.gradient(Objective::LeastSquares, x, true)
     }
 
     /// Resolves with `{ values, entries }`, and with `pattern` with `rowOffsets` and `colIndices` too, which are the same at every call.

@@ -137,6 +137,9 @@ export function install({ gpu = true } = {}) {
       const at = Array.from(x ?? this.x);
       return this.run('evaluate', () => Float64Array.from(at));
     }
+    evaluateCostWithGradientOnDevice(x) {
+      return this.run('cost on the device', () => ({ value: (x ?? this.x)[0], gradient: null }));
+    }
     evaluateSumWithGradient() {
       return this.run('sum', () => ({ value: 0, gradient: new Float64Array(this.x.length) }));
     }

@@ -23,7 +23,7 @@ struct Dispatch {
 var<workgroup> sums: array<f32, 64>;
 
 @compute @workgroup_size(64)
-fn sumGradientByBlock(
+fn sumGradientByBlockOf3(
     @builtin(workgroup_id) workgroup: vec3<u32>,
     @builtin(num_workgroups) workgroups: vec3<u32>,
     @builtin(local_invocation_index) lane: u32,
@@ -174,10 +174,7 @@ fn exact_product(a: f32, b: f32) -> vec2<f32> {
 
 fn sum_of_pairs(a: vec2<f32>, b: vec2<f32>) -> vec2<f32> {
     let sum = exact_sum_of_any(a.x, b.x);
-    if !is_finite(sum.x) {
-        return vec2<f32>(sum.x, 0.0);
-    }
-    return exact_sum(sum.x, sum.y + (a.y + b.y));
+    return select(vec2<f32>(sum.x, 0.0), exact_sum(sum.x, sum.y + (a.y + b.y)), is_finite(sum.x));
 }
 
 fn rounded(x: f32) -> f32 {
