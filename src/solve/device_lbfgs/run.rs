@@ -201,9 +201,10 @@ async fn make_at_once(engine: &mut GpuEngine, model: &Model, shape: Shape, segme
     let (mut programs, mut requests, mut memory) = (Vec::new(), Vec::new(), Vec::new());
     for segment in segments {
         for &program in &segment.programs {
-            match program {
-                Program::Functions(program) => programs.push(program),
-                Program::Own(kernel) => requests.push(request(kernel, shape)),
+            match (program, program.request(shape)?) {
+                (_, Some((wgsl, entry, layout))) => requests.push(PipelineRequest { wgsl, entry, layout }),
+                (Program::Functions(program), None) => programs.push(program),
+                (Program::Own(_) | Program::InPlace(..), None) => {}
             }
         }
         for &place in &segment.places {
