@@ -155,6 +155,12 @@ pub struct Turns {
     last: f64,
 }
 
+impl Default for Turns {
+    fn default() -> Turns {
+        Turns::new()
+    }
+}
+
 impl Turns {
     /// Begins to count.
     pub fn new() -> Turns {

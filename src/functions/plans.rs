@@ -5,6 +5,7 @@ use crate::batch::lists::{ListPlan, plan_lists, slots_by_dim};
 use crate::batch::plan::{Entry, Plan};
 use crate::error::{Error, Result};
 use crate::table::Table;
+use crate::turn::Pace;
 
 use super::layout::Layout;
 use super::record::Kernels;
@@ -32,10 +33,24 @@ impl Plans {
 
     /// Makes the plans of an entry that are not there yet.
     pub fn make(&mut self, model: &Model, entry: Entry) -> Result<()> {
-        for (number, &batch) in self.representatives.iter().enumerate() {
-            if !self.made.contains_key(&(number, entry)) {
-                self.made.insert((number, entry), anonymous_kernel(&model.batches[batch], entry)?);
+        (0..self.representatives.len()).try_for_each(|number| self.make_one(model, number, entry))
+    }
+
+    /// The same for several entries, at a pace: differentiating a long kernel takes a while.
+    pub async fn make_in_slices(&mut self, model: &Model, entries: &[Entry], pace: &Pace<'_>) -> Result<()> {
+        for &entry in entries {
+            for number in 0..self.representatives.len() {
+                self.make_one(model, number, entry)?;
+                pace.rest(0.0).await?;
             }
+        }
+        Ok(())
+    }
+
+    fn make_one(&mut self, model: &Model, number: usize, entry: Entry) -> Result<()> {
+        if !self.made.contains_key(&(number, entry)) {
+            let batch = &model.batches[self.representatives[number]];
+            self.made.insert((number, entry), anonymous_kernel(batch, entry)?);
         }
         Ok(())
     }

@@ -84,6 +84,13 @@ impl Progress {
 
     /// So much of the stage is done, from 0 to 1; each stage counts 100. Fails when the caller has called it off.
     fn tell(&self, done: f64) -> Result<()> {
+        let aborted = match &self.aborted {
+            Some(aborted) => aborted.call0(&JsValue::NULL).is_ok_and(|answer| answer.is_truthy()),
+            None => false,
+        };
+        if aborted {
+            return Err(Error::new(ErrorCode::Aborted, "the signal fired while compiling"));
+        }
         let stage = self.stage.get();
         let done = 100.0 * (stage as f64 + done);
         if let Some(report) = &self.report
@@ -95,13 +102,6 @@ impl Progress {
             report
                 .call3(&JsValue::NULL, &JsValue::from(done as u32), &all, &STAGES[stage].into())
                 .map_err(|_| Error::new(ErrorCode::Aborted, "onProgress threw"))?;
-        }
-        let aborted = match &self.aborted {
-            Some(aborted) => aborted.call0(&JsValue::NULL).is_ok_and(|answer| answer.is_truthy()),
-            None => false,
-        };
-        if aborted {
-            return Err(Error::new(ErrorCode::Aborted, "the signal fired while compiling"));
         }
         Ok(())
     }
@@ -122,6 +122,7 @@ async fn compile(
     let values = read_numbers(&values, &fill_values, &pace).await?;
     progress.leave();
     progress.enter(1).await?;
+    pace.begin(0.0, 0.0);
     let (engine, parameter_buffer) = match context.clone() {
         None => {
             let mut engine = CpuEngine::new();

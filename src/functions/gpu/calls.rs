@@ -46,6 +46,9 @@ impl GpuEngine {
         let calls = [Objective::Sum, Objective::LeastSquares].map(|objective| {
             Call::Gradient(GradientCall { objective, seeded: false, at: Point::Current, stays: false, held: false })
         });
+        // How far it is, the pipelines tell.
+        pace.begin(0.0, 0.0);
+        self.plans.make_in_slices(model, &[Entry::SumGradient, Entry::Values], pace).await?;
         let mut recordings = Vec::new();
         let (mut programs, mut memory) = (Vec::new(), Vec::new());
         for call in [calls[0], calls[1], Call::Values] {
@@ -54,10 +57,8 @@ impl GpuEngine {
             memory.extend(recording.memory.iter().copied());
             recordings.push((call, recording));
         }
-        let (wanted, requests) = self.pipeline_requests(&programs)?;
+        let (wanted, requests) = self.pipeline_requests(&programs, pace).await?;
         let context = self.context.clone();
-        // How far it is, the pipelines tell.
-        pace.begin(0.0, 0.0);
         let (compiled, uploaded) = {
             let compiling = pin!(context.pipelines(&requests, progress));
             let uploading = pin!(async {

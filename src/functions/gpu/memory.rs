@@ -39,6 +39,11 @@ impl GpuEngine {
         self.table(model, memory).await
     }
 
+    /// Makes those buffers that are not there yet.
+    pub async fn make_buffers(&mut self, model: &Model, memory: &[Memory]) -> Result<()> {
+        self.allocate(model, memory, &Pace::unheard()).await
+    }
+
     /// Makes those buffers that are not there yet, with what stands in them from the start.
     pub(super) async fn allocate(&mut self, model: &Model, memory: &[Memory], pace: &Pace<'_>) -> Result<()> {
         let mut new: Vec<Memory> = Vec::new();

@@ -88,9 +88,9 @@ impl GpuEngine {
             ));
         }
         let mut plans = Plans::new(numbers, kernels);
-        plans.make(model, Entry::CostGradient)?;
+        plans.make_in_slices(model, &[Entry::CostGradient], pace).await?;
         check_sizes(model, &plans)?;
-        plans.make(model, Entry::Jacobian)?;
+        plans.make_in_slices(model, &[Entry::Jacobian], pace).await?;
         let partials = (0..model.batches.len())
             .map(|batch| Ok(plans.plan(batch, Entry::Jacobian)?.partials.len()))
             .collect::<Result<Vec<_>>>()?;

@@ -1,9 +1,12 @@
 //! The pipelines of the GPU engine, made when a recording first names them.
 
+use std::pin::pin;
+
 use crate::codegen::wgsl;
 use crate::error::{Error, Result};
 use crate::gpu::shaders;
 use crate::gpu::{Pipeline, PipelineRequest};
+use crate::turn::{Pace, both};
 
 use super::super::normal;
 use super::super::record::{GATHER_LAYOUT, Program, REDUCE_LAYOUT, kernel_layout, list_layout};
@@ -19,8 +22,21 @@ impl GpuEngine {
         found.ok_or_else(|| Error::internal("a pipeline was made and is not there"))
     }
 
+    /// The same, and pipelines of a solver's own, all compiled at the same time.
+    pub async fn pipelines_with(
+        &mut self,
+        programs: &[Program],
+        own: &[PipelineRequest],
+    ) -> Result<(Vec<Pipeline>, Vec<Pipeline>)> {
+        let context = self.context.clone();
+        let nobody = &mut |_, _| Ok(());
+        let own = pin!(context.pipelines(own, nobody));
+        let (programs, own) = both(pin!(self.pipelines(programs)), own).await;
+        Ok((programs?, own?))
+    }
+
     pub(super) async fn make_pipelines(&mut self, programs: &[Program]) -> Result<()> {
-        let (wanted, requests) = self.pipeline_requests(programs)?;
+        let (wanted, requests) = self.pipeline_requests(programs, &Pace::unheard()).await?;
         if !wanted.is_empty() {
             let pipelines = self.context.pipelines(&requests, &mut |_, _| Ok(())).await?;
             self.enter_pipelines(wanted, pipelines);
@@ -29,12 +45,17 @@ impl GpuEngine {
     }
 
     /// Those programs that have no pipeline yet, each once, and what to compile for them.
-    pub(super) fn pipeline_requests(&self, programs: &[Program]) -> Result<(Vec<Program>, Vec<PipelineRequest>)> {
+    pub(super) async fn pipeline_requests(
+        &self,
+        programs: &[Program],
+        pace: &Pace<'_>,
+    ) -> Result<(Vec<Program>, Vec<PipelineRequest>)> {
         let (mut wanted, mut requests) = (Vec::new(), Vec::new());
         for &program in programs {
             if !self.pipelines.contains_key(&program) && !wanted.contains(&program) {
                 wanted.push(program);
                 requests.push(self.pipeline_request(program)?);
+                pace.rest(0.0).await?;
             }
         }
         Ok((wanted, requests))

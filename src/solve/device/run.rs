@@ -176,7 +176,14 @@ impl Made {
         context.write(&of(Place::Figures)?, 0, bytemuck::cast_slice(&recording.figures))?;
         let pipelines = pipelines(engine, &recording).await?;
         let mut segments = Vec::new();
-        for segment in [&recording.head, &recording.iteration, &recording.tail] {
+        let of_solve = [&recording.head, &recording.iteration, &recording.tail];
+        let of_functions = |place: &Place| match place {
+            Place::Functions(memory) => Some(*memory),
+            _ => None,
+        };
+        let memory = of_solve.iter().flat_map(|segment| &segment.places).filter_map(of_functions).list();
+        engine.make_buffers(model, &memory).await?;
+        for segment in of_solve {
             let mut of_segment = Vec::new();
             for &place in &segment.places {
                 of_segment.push(match place {
@@ -272,19 +279,19 @@ async fn pipelines(engine: &mut GpuEngine, recording: &Recording) -> Result<Tabl
         Program::Own(_) | Program::Retract(..) => None,
     };
     let theirs: Vec<_> = programs.iter().filter_map(of_functions).list();
-    let mut found: Table<Program, Pipeline> = Table::default();
-    for (program, pipeline) in theirs.iter().zip(engine.pipelines(&theirs).await?) {
-        found.insert(Program::Functions(*program), pipeline);
-    }
     let (mut own, mut requests) = (Vec::new(), Vec::new());
-    for program in programs {
+    for &program in &programs {
         if let Some((wgsl, entry, layout)) = recording.program(program)? {
             own.push(program);
             requests.push(PipelineRequest { wgsl, entry, layout });
         }
     }
-    let pipelines = engine.context().clone().pipelines(&requests, &mut |_, _| Ok(())).await?;
-    for (program, pipeline) in own.into_iter().zip(pipelines) {
+    let mut found: Table<Program, Pipeline> = Table::default();
+    let (of_functions, of_solver) = engine.pipelines_with(&theirs, &requests).await?;
+    for (program, pipeline) in theirs.into_iter().zip(of_functions) {
+        found.insert(Program::Functions(program), pipeline);
+    }
+    for (program, pipeline) in own.into_iter().zip(of_solver) {
         found.insert(program, pipeline);
     }
     Ok(found)

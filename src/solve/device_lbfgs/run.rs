@@ -110,6 +110,7 @@ impl Run {
         let mut buffers: Vec<(Place, Buffer)> = own.into_iter().zip(made).list();
         buffers.push((Place::Point, engine.published().clone()));
         let record::Recording { begin, round, read, state, figures } = recording;
+        make_at_once(engine, model, shape, [&begin, &round, &read]).await?;
         let begin = bind(engine, model, shape, &mut buffers, &begin).await?;
         let round = bind(engine, model, shape, &mut buffers, &round).await?;
         let read = (bind(engine, model, shape, &mut buffers, &read).await?, state);
@@ -193,6 +194,28 @@ impl Run {
         engine.context().prepare(&list, &buffers, &[]).await?.run(&[]).await?;
         Ok(())
     }
+}
+
+/// Makes all that the segments need of the functions, and all pipelines, at the same time: binding then finds them.
+async fn make_at_once(engine: &mut GpuEngine, model: &Model, shape: Shape, segments: [&Segment; 3]) -> Result<()> {
+    let (mut programs, mut requests, mut memory) = (Vec::new(), Vec::new(), Vec::new());
+    for segment in segments {
+        for &program in &segment.programs {
+            match (program, program.request(shape)?) {
+                (_, Some((wgsl, entry, layout))) => requests.push(PipelineRequest { wgsl, entry, layout }),
+                (Program::Functions(program), None) => programs.push(program),
+                (Program::Own(_) | Program::InPlace(..), None) => {}
+            }
+        }
+        for &place in &segment.places {
+            if let Place::Functions(of_functions) = place {
+                memory.push(of_functions);
+            }
+        }
+    }
+    engine.make_buffers(model, &memory).await?;
+    engine.pipelines_with(&programs, &requests).await?;
+    Ok(())
 }
 
 /// Binds a list to its buffers and pipelines, making what is not there.
