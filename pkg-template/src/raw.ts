@@ -143,6 +143,8 @@ export interface RawLbfgsOptions {
 
 /** Compiled functions. One call at a time; setters between calls. */
 export interface RawFunctions {
+  isOnGpu(): boolean;
+  choice(): string;
   numParams(): number;
   numResiduals(): number;
   kernelCount(): number;
@@ -258,6 +260,7 @@ export interface RawModule {
       problem: RawProblem,
       values: Float64Array,
       context: RawContext | undefined,
+      choose: boolean,
       batchSize: number | undefined,
       onProgress: ((done: number, total: number, stage: string) => void) | undefined,
       aborted: (() => boolean) | undefined,

@@ -15,12 +15,17 @@ pub enum Engine {
     /// In f32, on the GPU.
     #[cfg(target_arch = "wasm32")]
     Gpu(Box<super::gpu::GpuEngine>),
+    /// In f64, on the CPU, for a while: beside a GPU that goes on showing the application what it shows.
+    #[cfg(target_arch = "wasm32")]
+    Beside(Box<super::gpu::GpuEngine>),
 }
 
 impl Engine {
     /// Whether numbers are rounded to f32.
     pub fn is_single_precision(&self) -> bool {
         match self {
+            #[cfg(target_arch = "wasm32")]
+            Engine::Beside(_) => false,
             Engine::Cpu(_) => false,
             #[cfg(target_arch = "wasm32")]
             Engine::Gpu(_) => true,
@@ -32,7 +37,7 @@ impl Engine {
         match self {
             Engine::Cpu(engine) => engine,
             #[cfg(target_arch = "wasm32")]
-            Engine::Gpu(engine) => engine.on_cpu(),
+            Engine::Gpu(engine) | Engine::Beside(engine) => engine.on_cpu(),
         }
     }
 
@@ -42,6 +47,8 @@ impl Engine {
             Engine::Cpu(engine) => engine.values(model, x).await,
             #[cfg(target_arch = "wasm32")]
             Engine::Gpu(engine) => engine.values(model, x).await,
+            #[cfg(target_arch = "wasm32")]
+            Engine::Beside(engine) => engine.on_cpu().values(model, x).await,
         }
     }
 
@@ -58,6 +65,8 @@ impl Engine {
             Engine::Cpu(engine) => engine.gradient(model, objective, x, seeds).await,
             #[cfg(target_arch = "wasm32")]
             Engine::Gpu(engine) => engine.gradient(model, objective, x, seeds).await,
+            #[cfg(target_arch = "wasm32")]
+            Engine::Beside(engine) => engine.on_cpu().gradient(model, objective, x, seeds).await,
         }
     }
 
@@ -67,6 +76,8 @@ impl Engine {
             Engine::Cpu(engine) => engine.partial_columns(model),
             #[cfg(target_arch = "wasm32")]
             Engine::Gpu(engine) => engine.partial_columns(model),
+            #[cfg(target_arch = "wasm32")]
+            Engine::Beside(engine) => engine.on_cpu().partial_columns(model),
         }
     }
 
@@ -76,6 +87,8 @@ impl Engine {
             Engine::Cpu(engine) => engine.partials(model, x).await,
             #[cfg(target_arch = "wasm32")]
             Engine::Gpu(engine) => engine.partials(model, x).await,
+            #[cfg(target_arch = "wasm32")]
+            Engine::Beside(engine) => engine.on_cpu().partials(model, x).await,
         }
     }
 
@@ -87,7 +100,7 @@ impl Engine {
                 Ok(())
             }
             #[cfg(target_arch = "wasm32")]
-            Engine::Gpu(engine) => engine.data_changed(model, batch, columns),
+            Engine::Gpu(engine) | Engine::Beside(engine) => engine.data_changed(model, batch, columns),
         }
     }
 
@@ -99,7 +112,7 @@ impl Engine {
                 Ok(())
             }
             #[cfg(target_arch = "wasm32")]
-            Engine::Gpu(engine) => engine.read_shared_data(model).await,
+            Engine::Gpu(engine) | Engine::Beside(engine) => engine.read_shared_data(model).await,
         }
     }
 
@@ -108,7 +121,7 @@ impl Engine {
         match self {
             Engine::Cpu(_) => {}
             #[cfg(target_arch = "wasm32")]
-            Engine::Gpu(engine) => engine.enabled_changed(),
+            Engine::Gpu(engine) | Engine::Beside(engine) => engine.enabled_changed(),
         }
     }
 
@@ -120,7 +133,7 @@ impl Engine {
                 Ok(())
             }
             #[cfg(target_arch = "wasm32")]
-            Engine::Gpu(engine) => engine.publish(x),
+            Engine::Gpu(engine) | Engine::Beside(engine) => engine.publish(x),
         }
     }
 
@@ -129,7 +142,7 @@ impl Engine {
         match self {
             Engine::Cpu(_) => Ok(Vec::new()),
             #[cfg(target_arch = "wasm32")]
-            Engine::Gpu(engine) => engine.published_values().await,
+            Engine::Gpu(engine) | Engine::Beside(engine) => engine.published_values().await,
         }
     }
 }

@@ -8,19 +8,16 @@ use std::rc::Rc;
 use js_sys::{Array, Float64Array, Object, Promise, Uint32Array};
 use wasm_bindgen::prelude::*;
 
-use crate::batch::plan::Entry;
-use crate::clock::now_ms;
 use crate::error::{Error, ErrorCode, Result};
-use crate::functions::cpu::CpuEngine;
-use crate::functions::gpu::{DataPart, GpuEngine, NewSharedData};
+use crate::functions::choice::Job;
+use crate::functions::gpu::{DataPart, NewSharedData};
 use crate::functions::texts::{KernelSource, kernel_sources};
 use crate::functions::{Engine, Evaluation, Functions, Objective};
 use crate::gpu::Context;
 use crate::list::Listed;
 use crate::losses::LossParameters;
 
-use crate::turn::next_turn;
-
+use super::compile::{Progress, Target, make_engine};
 use super::context::RawContext;
 use super::error::to_js;
 use super::problem::RawProblem;
@@ -49,92 +46,37 @@ pub struct RawFunctions {
     parameter_buffer: JsValue,
     /// The device, if they are on one.
     context: Option<Context>,
+    /// The figures by which an engine was chosen, if it was.
+    choice: String,
     /// Buffers that the application was given and the next call will take over.
     new_data: Rc<RefCell<Vec<NewSharedData>>>,
-}
-
-/// Tells the facade how far compiling is, and hears whether it was called off.
-struct Progress {
-    report: Option<js_sys::Function>,
-    aborted: Option<js_sys::Function>,
-    times: Vec<(&'static str, f64)>,
-    began: f64,
-}
-
-/// The stages of compiling.
-const STAGES: [&str; 3] = ["group", "tables", "pipelines"];
-
-impl Progress {
-    /// Stage number `stage` begins.
-    async fn enter(&mut self, stage: usize) -> Result<()> {
-        // The caller's signal can only fire while the page has a turn.
-        next_turn().await;
-        self.tell(stage, 0, 1)?;
-        self.began = now_ms();
-        Ok(())
-    }
-
-    /// Stage number `stage` has ended.
-    fn leave(&mut self, stage: usize) {
-        self.times.push((STAGES[stage], now_ms() - self.began));
-    }
-
-    /// So much of a stage is done; each stage counts 100. Fails when the caller has called it off.
-    fn tell(&self, stage: usize, done: usize, total: usize) -> Result<()> {
-        if let Some(report) = &self.report {
-            let done = JsValue::from((100 * stage + 100 * done / total.max(1)) as u32);
-            let all = JsValue::from(100 * STAGES.len() as u32);
-            // A listener that throws stops the compile like an abort would.
-            report
-                .call3(&JsValue::NULL, &done, &all, &STAGES[stage].into())
-                .map_err(|_| Error::new(ErrorCode::Aborted, "onProgress threw"))?;
-        }
-        let aborted = match &self.aborted {
-            Some(aborted) => aborted.call0(&JsValue::NULL).is_ok_and(|answer| answer.is_truthy()),
-            None => false,
-        };
-        if aborted {
-            return Err(Error::new(ErrorCode::Aborted, "the signal fired while compiling"));
-        }
-        Ok(())
-    }
 }
 
 async fn compile(
     problem: RawProblem,
     values: Vec<f64>,
-    context: Option<Context>,
-    batch_size: Option<u32>,
+    target: Target,
     mut progress: Progress,
 ) -> Result<RawFunctions> {
     progress.enter(0).await?;
     let model = problem.into_model()?;
     progress.leave(0);
     progress.enter(1).await?;
-    let (engine, parameter_buffer) = match context.clone() {
-        None => {
-            let mut engine = CpuEngine::new();
-            progress.leave(1);
-            progress.enter(2).await?;
-            for entry in [Entry::SumGradient, Entry::CostGradient] {
-                engine.prepare(&model, entry).await?;
-            }
-            (Engine::Cpu(engine), JsValue::NULL)
-        }
-        Some(context) => {
-            let mut engine = GpuEngine::new(context, &model, batch_size).await?;
-            progress.leave(1);
-            progress.enter(2).await?;
-            engine.prepare(&model, &mut |done, total| progress.tell(2, done, total)).await?;
-            let buffer = engine.published_buffer();
-            (Engine::Gpu(Box::new(engine)), buffer)
-        }
+    let context = target.context.clone();
+    let (engine, choice) = make_engine(&model, &values, target, &mut progress).await?;
+    let (parameter_buffer, context) = match &engine {
+        Engine::Gpu(engine) => (engine.published_buffer(), context),
+        Engine::Cpu(_) | Engine::Beside(_) => (JsValue::NULL, None),
     };
     progress.leave(2);
     progress.tell(2, 1, 1)?;
     let kernel_sources = kernel_sources(&model);
     let (num_params, num_residuals) = (model.num_params, model.num_residuals);
-    let functions = Functions::new(model, engine, values)?;
+    let mut functions = Functions::new(model, engine, values)?;
+    let words = choice.as_ref().map_or_else(String::new, |choice| choice.sentence());
+    if let Some(choice) = choice {
+        functions.choose(choice);
+    }
     Ok(RawFunctions {
         state: Rc::new(RefCell::new(State::Idle(Box::new(functions)))),
         num_params,
@@ -143,6 +85,7 @@ async fn compile(
         compile_times: progress.times,
         parameter_buffer,
         context,
+        choice: words,
         new_data: Rc::default(),
     })
 }
@@ -154,10 +97,19 @@ impl RawFunctions {
         C: FnOnce(Box<Functions>) -> F + 'static,
         F: Future<Output = (Box<Functions>, Result<JsValue, JsValue>)> + 'static,
     {
-        self.call_boxed(Box::new(|functions| Box::pin(call(functions))))
+        self.call_boxed(None, Box::new(|functions| Box::pin(call(functions))))
     }
 
-    fn call_boxed(&self, call: Call) -> Promise {
+    /// The same, by the engine that was chosen for such calls, if one was.
+    pub(super) fn call_for<C, F>(&self, job: Job, call: C) -> Promise
+    where
+        C: FnOnce(Box<Functions>) -> F + 'static,
+        F: Future<Output = (Box<Functions>, Result<JsValue, JsValue>)> + 'static,
+    {
+        self.call_boxed(Some(job), Box::new(|functions| Box::pin(call(functions))))
+    }
+
+    fn call_boxed(&self, job: Option<Job>, call: Call) -> Promise {
         let (state, new_data) = (self.state.clone(), self.new_data.clone());
         promise(async move {
             let taken = std::mem::replace(&mut *state.borrow_mut(), State::Busy);
@@ -174,10 +126,14 @@ impl RawFunctions {
             for new in new {
                 taken_over = taken_over.and(functions.share_data(new).await);
             }
-            let (functions, result) = match taken_over {
+            if let (Ok(()), Some(job)) = (&taken_over, job) {
+                taken_over = functions.enter(job).await;
+            }
+            let (mut functions, result) = match taken_over {
                 Ok(()) => call(functions).await,
                 Err(error) => (functions, Err(to_js(error))),
             };
+            functions.leave();
             let mut state = state.borrow_mut();
             if matches!(*state, State::Busy) {
                 *state = State::Idle(functions);
@@ -208,7 +164,7 @@ impl RawFunctions {
     }
 
     fn gradient(&self, objective: Objective, x: Option<Vec<f64>>) -> Promise {
-        self.call(async move |mut functions: Box<Functions>| {
+        self.call_for(Job::Gradient, async move |mut functions: Box<Functions>| {
             let evaluation = functions.evaluate_with_gradient(objective, x.as_deref()).await;
             (functions, evaluation.map(evaluation_to_js).map_err(to_js))
         })
@@ -224,20 +180,31 @@ fn evaluation_to_js(evaluation: Evaluation) -> JsValue {
 
 #[wasm_bindgen]
 impl RawFunctions {
-    /// Compiles a problem: for the GPU of a context, or without one for the CPU.
+    /// Compiles a problem: for the GPU of a context, or without one for the CPU. `choose`: for the GPU, the CPU or both, whichever is
+    /// faster for which call.
     pub fn compile(
         problem: RawProblem,
         values: Vec<f64>,
         context: Option<RawContext>,
+        choose: bool,
         batch_size: Option<u32>,
         on_progress: Option<js_sys::Function>,
         aborted: Option<js_sys::Function>,
     ) -> Promise {
-        let context = context.map(|context| context.context());
-        let progress = Progress { report: on_progress, aborted, times: Vec::new(), began: 0.0 };
-        promise(async move {
-            compile(problem, values, context, batch_size, progress).await.map(JsValue::from).map_err(to_js)
-        })
+        let target = Target { context: context.map(|context| context.context()), choose, batch_size };
+        let progress = Progress::new(on_progress, aborted);
+        promise(async move { compile(problem, values, target, progress).await.map(JsValue::from).map_err(to_js) })
+    }
+
+    /// Whether they are on a device.
+    #[wasm_bindgen(js_name = isOnGpu)]
+    pub fn is_on_gpu(&self) -> bool {
+        self.context.is_some()
+    }
+
+    /// The figures by which an engine was chosen, in words; empty if none was.
+    pub fn choice(&self) -> String {
+        self.choice.clone()
     }
 
     /// All parameters, constants included.
@@ -333,7 +300,7 @@ impl RawFunctions {
 
     /// Resolves with the residuals.
     pub fn evaluate(&self, x: Option<Vec<f64>>) -> Promise {
-        self.call(async move |mut functions: Box<Functions>| {
+        self.call_for(Job::Values, async move |mut functions: Box<Functions>| {
             let residuals = functions.evaluate(x.as_deref()).await;
             (functions, residuals.map(|residuals| Float64Array::from(residuals.as_slice()).into()).map_err(to_js))
         })
@@ -354,7 +321,7 @@ impl RawFunctions {
     /// Resolves with `{ values, rowOffsets, colIndices, entries }`.
     #[wasm_bindgen(js_name = evaluateJacobian)]
     pub fn evaluate_jacobian(&self, x: Option<Vec<f64>>) -> Promise {
-        self.call(async move |mut functions: Box<Functions>| {
+        self.call_for(Job::Jacobian, async move |mut functions: Box<Functions>| {
             let linearisation = functions.evaluate_jacobian(x.as_deref()).await;
             let result = linearisation.map(|linearisation| {
                 let object = Object::new();

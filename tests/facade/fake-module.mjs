@@ -6,7 +6,7 @@ import { start } from '../../pkg-template/dist/loading.js';
 
 /** Installs a fresh fake module and gives its controls. */
 export function install({ gpu = true } = {}) {
-  const fake = { problems: [], compiled: [], contexts: [], restarts: 0, panic: null, gpu };
+  const fake = { problems: [], compiled: [], contexts: [], restarts: 0, panic: null, gpu, software: false, choosesCpu: false };
 
   class RawProblem {
     static fromTape(paramCount, ops, a, b, c, constants, outputs) {
@@ -55,7 +55,7 @@ export function install({ gpu = true } = {}) {
       return { fake: 'device' };
     }
     adapter() {
-      return { vendor: 'fake', architecture: '', description: '', isSoftware: true };
+      return { vendor: 'fake', architecture: '', description: '', isSoftware: fake.software };
     }
     lost() {
       return new Promise(() => {});
@@ -84,10 +84,11 @@ export function install({ gpu = true } = {}) {
       this.problem = problem;
       this.x = values.slice();
     }
-    static async compile(problem, values, context, batchSize, onProgress, aborted) {
+    static async compile(problem, values, context, choose, batchSize, onProgress, aborted) {
       await fake.compileHold?.(onProgress, aborted);
       const functions = new RawFunctions(problem, values);
-      functions.context = context;
+      functions.context = choose && fake.choosesCpu ? undefined : context;
+      functions.choose = choose;
       fake.compiled.push(functions);
       return functions;
     }
@@ -107,6 +108,8 @@ export function install({ gpu = true } = {}) {
       if (this.running > 0) throw new Error('a setter during a call');
       this.log.push([name, ...args]);
     }
+    isOnGpu = () => this.context !== undefined;
+    choice = () => 'gradient 1 and 2';
     numParams = () => this.x.length;
     kernelCount = () => 1;
     kernels = () => [];

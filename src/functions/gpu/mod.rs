@@ -18,6 +18,7 @@ use crate::gpu::{Buffer, BufferRequest, CommandList, Context, Pipeline, Pipeline
 use crate::list::Listed;
 use crate::table::Table;
 
+mod beside;
 mod data;
 
 use data::SharedData;
@@ -123,11 +124,6 @@ impl GpuEngine {
             published,
             kept: None,
         })
-    }
-
-    /// An engine for what the device does not take.
-    pub(super) fn on_cpu(&mut self) -> &mut CpuEngine {
-        self.fallback.get_or_insert_default()
     }
 
     /// Makes ready for recordings of [`Normal`]: kernels planned, tables and weights on the device as the model has them.
