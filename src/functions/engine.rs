@@ -24,9 +24,9 @@ impl Engine {
     /// Whether numbers are rounded to f32.
     pub fn is_single_precision(&self) -> bool {
         match self {
+            Engine::Cpu(_) => false,
             #[cfg(target_arch = "wasm32")]
             Engine::Beside(_) => false,
-            Engine::Cpu(_) => false,
             #[cfg(target_arch = "wasm32")]
             Engine::Gpu(_) => true,
         }
@@ -44,11 +44,9 @@ impl Engine {
     /// All residuals.
     pub async fn values(&mut self, model: &Model, x: &[f64]) -> Result<Vec<f64>> {
         match self {
-            Engine::Cpu(engine) => engine.values(model, x).await,
             #[cfg(target_arch = "wasm32")]
             Engine::Gpu(engine) => engine.values(model, x).await,
-            #[cfg(target_arch = "wasm32")]
-            Engine::Beside(engine) => engine.on_cpu().values(model, x).await,
+            on_cpu => on_cpu.on_cpu().values(model, x).await,
         }
     }
 
@@ -62,33 +60,27 @@ impl Engine {
         seeds: Option<&[f64]>,
     ) -> Result<Evaluation> {
         match self {
-            Engine::Cpu(engine) => engine.gradient(model, objective, x, seeds).await,
             #[cfg(target_arch = "wasm32")]
             Engine::Gpu(engine) => engine.gradient(model, objective, x, seeds).await,
-            #[cfg(target_arch = "wasm32")]
-            Engine::Beside(engine) => engine.on_cpu().gradient(model, objective, x, seeds).await,
+            on_cpu => on_cpu.on_cpu().gradient(model, objective, x, seeds).await,
         }
     }
 
     /// For each batch its local partials: pairs of output and local parameter.
     pub fn partial_columns(&mut self, model: &Model) -> Result<Vec<Vec<(u32, u32)>>> {
         match self {
-            Engine::Cpu(engine) => engine.partial_columns(model),
             #[cfg(target_arch = "wasm32")]
             Engine::Gpu(engine) => engine.partial_columns(model),
-            #[cfg(target_arch = "wasm32")]
-            Engine::Beside(engine) => engine.on_cpu().partial_columns(model),
+            on_cpu => on_cpu.on_cpu().partial_columns(model),
         }
     }
 
     /// All residuals, and for each batch the values of its local partials, column after column.
     pub async fn partials(&mut self, model: &Model, x: &[f64]) -> Result<(Vec<f64>, Vec<Vec<f64>>)> {
         match self {
-            Engine::Cpu(engine) => engine.partials(model, x).await,
             #[cfg(target_arch = "wasm32")]
             Engine::Gpu(engine) => engine.partials(model, x).await,
-            #[cfg(target_arch = "wasm32")]
-            Engine::Beside(engine) => engine.on_cpu().partials(model, x).await,
+            on_cpu => on_cpu.on_cpu().partials(model, x).await,
         }
     }
 

@@ -13,10 +13,7 @@ use super::engine::Engine;
 const ENOUGH_MS: f64 = 1.0;
 
 /// What takes longer than this once is not tried again.
-const LONG_MS: f64 = 40.0;
-
-/// Numbers in a pass.
-const NUMBERS: usize = 1 << 13;
+const LONG_MS: f64 = 20.0;
 
 /// Milliseconds of a gradient by an engine, when what is done once is done. What compiles the engine's code makes it faster as it runs.
 pub async fn gradient_ms(engine: &mut Engine, model: &Model, values: &[f64]) -> Result<f64> {
@@ -37,34 +34,9 @@ pub async fn gradient_ms(engine: &mut Engine, model: &Model, values: &[f64]) -> 
     Ok(least)
 }
 
-/// Milliseconds of a pass of this thread over a million numbers, as solvers make them.
-pub fn pass_ms() -> f64 {
-    let (x, mut y) = (vec![0.5; NUMBERS], vec![0.25; NUMBERS]);
-    let (mut passes, mut ms) = (8, 0.0);
-    for round in 0.. {
-        let began = now_ms();
-        for _ in 0..passes {
-            let mut sum = 0.0;
-            for (y, x) in y.iter_mut().zip(&x) {
-                *y += 1e-9 * x;
-                sum += *y * x;
-            }
-            // Looked at, so that no compiler leaves it out.
-            y[0] = std::hint::black_box(sum) * 1e-9;
-        }
-        let elapsed = now_ms() - began;
-        ms = elapsed / (passes * NUMBERS) as f64;
-        if elapsed >= ENOUGH_MS || round == 8 {
-            break;
-        }
-        passes *= 3;
-    }
-    ms * 1e6
-}
-
 /// What is known without the GPU's kernels.
 pub async fn measure(device: crate::gpu::Speed, model: &Model, values: &[f64]) -> Result<(Engine, Measured)> {
     let mut engine = Engine::Cpu(CpuEngine::new());
     let cpu_gradient_ms = gradient_ms(&mut engine, model, values).await?;
-    Ok((engine, Measured { device, pass_ms: pass_ms(), cpu_gradient_ms, gpu_gradient_ms: None }))
+    Ok((engine, Measured { device, cpu_gradient_ms, gpu_gradient_ms: None }))
 }
