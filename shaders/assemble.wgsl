@@ -1,3 +1,4 @@
+#import double_single
 // The sums of entries and the diagonal blocks of JᵀJ, row by row of a transposed incidence: one thread a row.
 struct Assemble {
     rows: u32,
@@ -6,6 +7,7 @@ struct Assemble {
     first_partial: u32, // where in `source` the first column of J starts
     row_stride: u32,    // distance between the rows of J in `source`
     scale: u32,         // numbers in `blocks` for each parameter
+    zero: u32,          // 0, which the compiler does not know
 }
 
 @group(0) @binding(0) var<storage, read> offsets: array<u32>; // of each row's first entry, and the end of the last
@@ -30,8 +32,9 @@ fn assemble(
     let end = offsets[row + 1u];
     for (var entry = offsets[row]; entry < end; entry++) {
         let place = entries[entry];
+        #entry
         #sums
-        var partial = place + dispatch.first_partial;
+        var partial = instance + dispatch.first_partial;
         for (var output = 0u; output < dispatch.outputs; output++) {
             #columns
             #products

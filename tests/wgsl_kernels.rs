@@ -8,7 +8,7 @@ mod kernels;
 use interpreter::validated;
 use residua::codegen::{Address, Kernel, wgsl};
 use residua::error::ErrorCode;
-use residua::gpu::shaders;
+use residua::gpu::shaders::{self, Parts};
 use residua::graph::Op;
 
 fn validated_kernel(kernel: &Kernel) -> naga::Module {
@@ -93,7 +93,10 @@ macro_rules! layout {
 fn uniforms_have_the_layout_of_their_rust_twins() {
     let kernel = wgsl::write(&kernels::spring()).unwrap();
     let table: [(String, Layout); 5] = [
-        (shaders::assemble(3), layout!(shaders::Assemble, [rows, stride, outputs, first_partial, row_stride, scale])),
+        (
+            shaders::assemble(3, Parts::Whole),
+            layout!(shaders::Assemble, [rows, stride, outputs, first_partial, row_stride, scale, zero]),
+        ),
         (kernel, layout!(wgsl::Dispatch, [count, stride, first, nan, zero])),
         (shaders::reduce_sum(), layout!(shaders::ReduceSum, [count, width, input_first, output_first, zero])),
         (
@@ -118,9 +121,10 @@ fn uniforms_have_the_layout_of_their_rust_twins() {
 
 #[test]
 fn a_gate_is_one_more_binding_and_the_first_thing_asked() {
-    let blocks: Vec<String> = (1..=4).map(shaders::assemble).collect();
+    let parts = [Parts::Whole, Parts::Weighted, Parts::Mirrored];
+    let blocks = (1..=4).flat_map(|dim| parts.map(|parts| shaders::assemble(dim, parts)));
     let others = [shaders::gather(), shaders::curvature(), shaders::clear(), shaders::reduce_sum()];
-    for text in blocks.into_iter().chain(others) {
+    for text in blocks.chain(others) {
         let gated = shaders::gated(&text);
         let module = validated(&gated);
         assert_eq!(module.global_variables.len(), validated(&text).global_variables.len() + 1);

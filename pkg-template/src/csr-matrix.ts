@@ -18,15 +18,33 @@ export interface CsrMatrix {
   toDense(): Float64Array;
 }
 
-/** The one implementation. */
+/** Where the entries stand: the same for many matrices. */
+export interface Pattern {
+  readonly rowOffsets: Uint32Array;
+  readonly colIndices: Uint32Array;
+}
+
+/** The one implementation. A matrix has its pattern to itself; it is copied when it is first asked for. */
 export class CompressedRows implements CsrMatrix {
+  declare readonly rowOffsets: Uint32Array;
+  declare readonly colIndices: Uint32Array;
+
   constructor(
     readonly rows: number,
     readonly cols: number,
-    readonly rowOffsets: Uint32Array,
-    readonly colIndices: Uint32Array,
+    pattern: Pattern,
     readonly values: Float64Array,
-  ) {}
+  ) {
+    for (const name of ['rowOffsets', 'colIndices'] as const) {
+      const get = () => {
+        const value = pattern[name].slice();
+        Object.defineProperty(this, name, { value, enumerable: true });
+        return value;
+      };
+      // Its own, so that it is there in copies, too.
+      Object.defineProperty(this, name, { get, enumerable: true, configurable: true });
+    }
+  }
 
   toDense(): Float64Array {
     const { rows, cols, rowOffsets, colIndices, values } = this;

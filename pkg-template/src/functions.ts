@@ -1,7 +1,7 @@
 /** Compiled functions: residuals, sums, costs and their derivatives, on the GPU or the CPU. */
 
 import { compileSubject, recordParams, type Compiled, type CompileOptions } from './compile.js';
-import { CompressedRows, type CsrMatrix } from './csr-matrix.js';
+import { CompressedRows, type CsrMatrix, type Pattern } from './csr-matrix.js';
 import { makeDisposable } from './dispose.js';
 import type { Instance } from './loading.js';
 import { copyNumbersOfLength, type Numbers } from './numeric-arguments.js';
@@ -50,6 +50,8 @@ export class GpuCompiledFunctions {
   private readonly handle: RawFunctions;
   /** The numbers that the module has. */
   private current: Float64Array;
+  /** That of the Jacobian, once there is one. */
+  private pattern: Pattern | null = null;
   /** Whether a solve has left newer numbers in the module. */
   private behind = false;
 
@@ -66,8 +68,9 @@ export class GpuCompiledFunctions {
     this.numParams = subject.numParams;
     this.numResiduals = subject.numResiduals;
     this.kernelCount = instance.call(() => raw.kernelCount());
-    this.compileTimes = Object.freeze({ ...instance.call(() => raw.compileTimes()) });
-    this.current = subject.startValues.slice();
+    const times = instance.call(() => raw.compileTimes());
+    this.compileTimes = Object.freeze(subject.recordingTime === null ? { ...times } : { record: subject.recordingTime, ...times });
+    this.current = subject.startValues;
     subject.attach((work) => this.read(work));
   }
 
@@ -137,8 +140,9 @@ export class GpuCompiledFunctions {
   /** Residuals and ∂r/∂x, numResiduals × numParams. The pattern is the same for every x, each (row, column) once. */
   async evaluateJacobian(x?: Numbers): Promise<{ values: Float64Array; jacobian: CsrMatrix }> {
     const point = this.point('evaluateJacobian', x);
-    const { values, rowOffsets, colIndices, entries } = await this.call((handle) => handle.evaluateJacobian(point));
-    return { values, jacobian: new CompressedRows(this.numResiduals, this.numParams, rowOffsets, colIndices, entries) };
+    const { values, entries, rowOffsets, colIndices } = await this.call((handle) => handle.evaluateJacobian(point, this.pattern === null));
+    if (rowOffsets !== undefined && colIndices !== undefined) this.pattern ??= { rowOffsets, colIndices };
+    return { values, jacobian: new CompressedRows(this.numResiduals, this.numParams, this.pattern as Pattern, entries) };
   }
 
   /** Largest relative difference between the derivatives and central differences in double precision, and where it stands. */

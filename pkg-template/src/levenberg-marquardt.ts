@@ -15,7 +15,7 @@ export interface LevenbergMarquardtOptions extends SolveOptions {
    * 'invalid-argument'.
    */
   linearSolver?: LinearSolver;
-  /** λ of λ·diag(JᵀJ), the diagonal clamped to [1e-6, 1e32]; 1e-3 by default. */
+  /** λ of λ·D at the start, D the largest diagonal of JᵀJ so far, clamped to [1e-6, 1e32]; 1e-3 by default. */
   initialDamping?: number;
   /** Iterations of conjugate gradients in one step, at most; 100 by default. */
   maxLinearIterations?: number;

@@ -15,12 +15,22 @@ const LARGEST_INDEX = 2 ** 32 - 1;
 /** A copy of finite numbers in double precision. */
 export function copyNumbers(argument: string, values: unknown): Float64Array {
   const list = checkList(argument, values, 'an array of finite numbers');
+  if (list instanceof Float64Array && areFinite(list)) return new Float64Array(list);
   for (let i = 0; i < list.length; i++) {
     const value = list[i];
     // A finite number minus itself is 0.
     if (typeof value !== 'number' || value - value !== 0) throw invalidArgument(`${argument}[${i}]`, describe(value), 'a finite number');
   }
   return new Float64Array(list as ArrayLike<number>);
+}
+
+/** The same question for the commonest list alone, whose loop is several times as fast. */
+function areFinite(list: Float64Array): boolean {
+  for (let i = 0; i < list.length; i++) {
+    const value = list[i] as number;
+    if (value - value !== 0) return false;
+  }
+  return true;
 }
 
 /** A copy of bounds, `length` numbers that may be infinite. */
@@ -57,6 +67,7 @@ export function copyAnyNumbers(argument: string, values: unknown, length: number
 /** A copy of indices, each below `count` things called `what`. */
 export function copyIndices(argument: string, indices: unknown, count: number, what: string): Uint32Array {
   const list = checkList(argument, indices, 'an array of indices');
+  if (list instanceof Uint32Array && areBelow(list, count)) return new Uint32Array(list);
   const copy = new Uint32Array(list.length);
   for (let i = 0; i < copy.length; i++) {
     const index = list[i];
@@ -66,6 +77,12 @@ export function copyIndices(argument: string, indices: unknown, count: number, w
     }
   }
   return copy;
+}
+
+/** The same question for the commonest list alone, whose loop is several times as fast. */
+function areBelow(list: Uint32Array, count: number): boolean {
+  for (let i = 0; i < list.length; i++) if ((list[i] as number) >= count) return false;
+  return true;
 }
 
 /** A copy of the offsets of a star: from 0, ascending, ending with the number of entries. */

@@ -30,8 +30,5 @@ fn exact_product(a: f32, b: f32) -> vec2<f32> {
 // Sum of two numbers, each given as a rounded number and its error. Without a finite sum there is no error.
 fn sum_of_pairs(a: vec2<f32>, b: vec2<f32>) -> vec2<f32> {
     let sum = exact_sum_of_any(a.x, b.x);
-    if !is_finite(sum.x) {
-        return vec2<f32>(sum.x, 0.0);
-    }
-    return exact_sum(sum.x, sum.y + (a.y + b.y));
+    return select(vec2<f32>(sum.x, 0.0), exact_sum(sum.x, sum.y + (a.y + b.y)), is_finite(sum.x));
 }

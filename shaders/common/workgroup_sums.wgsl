@@ -1,6 +1,7 @@
 #import double_single
 // Sums over the threads of a workgroup of 256, several at a time, in a fixed order.
 const THREADS = 256u;
+const_assert MOST_SUMS <= 8u; // of 32 threads each
 
 var<workgroup> pairs: array<vec2<f32>, MOST_SUMS * THREADS>; // whoever imports this says how many sums there may be
 
@@ -9,18 +10,26 @@ fn put_addend(sum: u32, lane: u32, addend: vec2<f32>) {
     pairs[sum * THREADS + lane] = addend;
 }
 
-// Adds the addends of the first `count` sums; their totals then stand where `total_of` finds them.
+// Adds the addends of the first `count` sums; their totals then stand where `total_of` finds them. Barriers cost more than additions, so
+// a thread adds up to eight addends between two of them, and the sums share the threads.
 fn add_over_workgroup(lane: u32, count: u32) {
     workgroupBarrier();
-    for (var width = THREADS / 2u; width > 0u; width /= 2u) {
-        if lane < width {
-            for (var sum = 0u; sum < count; sum++) {
-                let place = sum * THREADS + lane;
-                pairs[place] = sum_of_pairs(pairs[place], pairs[place + width]);
-            }
+    add_columns(lane, count, THREADS, 32u);
+    add_columns(lane, count, 32u, 4u);
+    add_columns(lane, count, 4u, 1u);
+}
+
+// Brings the first `rows` addends of each sum to `columns`.
+fn add_columns(lane: u32, count: u32, rows: u32, columns: u32) {
+    if lane < count * columns {
+        let first = lane / columns * THREADS + lane % columns;
+        var total = pairs[first];
+        for (var k = columns; k < rows; k += columns) {
+            total = sum_of_pairs(total, pairs[first + k]);
         }
-        workgroupBarrier();
+        pairs[first] = total;
     }
+    workgroupBarrier();
 }
 
 fn total_of(sum: u32) -> vec2<f32> {

@@ -51,7 +51,7 @@ fn begin(
     put_addend(1u, lane, vec2<f32>(zdz, 0.0));
     put_addend(2u, lane, vec2<f32>(squares, 0.0));
     add_over_workgroup(lane, 3u);
-    let most = largest_over_workgroup(lane, largest);
+    let most = largest_over_workgroup(largest);
     if lane == 0u {
         let own = dispatch.group + workgroup.x;
         sums[RZ_SUMS * dispatch.groups + own] = total_of(0u);

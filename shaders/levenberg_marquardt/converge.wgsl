@@ -15,35 +15,42 @@ fn converge(@builtin(local_invocation_index) lane: u32) {
     if lane == 0u {
         running = state[STEP];
     }
+    // Loads are under way together, and before it is known whether they are wanted: the workgroup does nothing here but wait for them.
+    var part = vec2<f32>();
+    for (var k = lane; k < dispatch.count; k += 4u * THREADS) {
+        let left = sum_of_pairs(part_of_cost(k), part_of_cost(k + THREADS));
+        let right = sum_of_pairs(part_of_cost(k + 2u * THREADS), part_of_cost(k + 3u * THREADS));
+        part = sum_of_pairs(part, sum_of_pairs(left, right));
+    }
+    put_addend(0u, lane, part);
+    var parts = array<vec2<f32>, 3>();
+    var most = 0u;
+    for (var k = lane; k < dispatch.groups; k += THREADS) {
+        let rz = sums[RZ_SUMS * dispatch.groups + k];
+        let zdz = sums[ZDZ_SUMS * dispatch.groups + k];
+        let squares = sums[SQUARES_SUMS * dispatch.groups + k];
+        let largest = sums[LARGEST_SUMS * dispatch.groups + k].x;
+        parts[0] = sum_of_pairs(parts[0], rz);
+        parts[1] = sum_of_pairs(parts[1], zdz);
+        parts[2] = sum_of_pairs(parts[2], squares);
+        most = max(most, bitcast<u32>(largest));
+    }
+    put_addend(1u, lane, parts[0]);
+    put_addend(2u, lane, parts[1]);
+    put_addend(3u, lane, parts[2]);
     if workgroupUniformLoad(&running) == 0u {
         return;
     }
-    var part = vec2<f32>();
-    for (var k = lane; k < dispatch.count; k += THREADS) {
-        var addend = vec2<f32>(costs[k * dispatch.width], 0.0);
-        if dispatch.width == 2u {
-            addend.y = costs[2u * k + 1u];
-        }
-        part = sum_of_pairs(part, addend);
-    }
-    put_addend(0u, lane, part);
-    for (var sum = 0u; sum < 3u; sum++) {
-        let section = select(RZ_SUMS + sum, SQUARES_SUMS, sum == 2u);
-        part = vec2<f32>();
-        for (var k = lane; k < dispatch.groups; k += THREADS) {
-            part = sum_of_pairs(part, sums[section * dispatch.groups + k]);
-        }
-        put_addend(1u + sum, lane, part);
-    }
     add_over_workgroup(lane, 4u);
-    var most = 0u;
-    for (var k = lane; k < dispatch.groups; k += THREADS) {
-        most = max(most, bitcast<u32>(sums[LARGEST_SUMS * dispatch.groups + k].x));
-    }
-    most = largest_over_workgroup(lane, most);
+    most = largest_over_workgroup(most);
     if lane == 0u {
         conclude(total_of(0u), total_of(1u).x, total_of(2u).x, sqrt(total_of(3u).x), bitcast<f32>(most));
     }
+}
+
+fn part_of_cost(k: u32) -> vec2<f32> {
+    let low = select(0.0, costs[2u * k + 1u], dispatch.width == 2u);
+    return select(vec2<f32>(), vec2<f32>(costs[dispatch.width * k], low), k < dispatch.count);
 }
 
 fn conclude(cost: vec2<f32>, rz: f32, zdz: f32, norm: f32, largest: f32) {

@@ -14,34 +14,42 @@ fn decide(@builtin(local_invocation_index) lane: u32) {
     if lane == 0u {
         running = state[TRIAL];
     }
-    if workgroupUniformLoad(&running) == 0u {
-        return;
+    // Loads are under way together, and before it is known whether they are wanted: the workgroup does nothing here but wait for them.
+    var parts = array<vec2<f32>, 5>();
+    for (var k = lane; k < dispatch.groups; k += THREADS) {
+        let descent = sums[DESCENT_SUMS * dispatch.groups + k];
+        let rest = sums[REST_SUMS * dispatch.groups + k];
+        let step = sums[STEP_SUMS * dispatch.groups + k];
+        let size = sums[SIZE_SUMS * dispatch.groups + k];
+        let scaled = sums[SCALED_SUMS * dispatch.groups + k];
+        parts[0] = sum_of_pairs(parts[0], descent);
+        parts[1] = sum_of_pairs(parts[1], rest);
+        parts[2] = sum_of_pairs(parts[2], step);
+        parts[3] = sum_of_pairs(parts[3], size);
+        parts[4] = sum_of_pairs(parts[4], scaled);
     }
-    for (var sum = 0u; sum < 5u; sum++) {
-        var part = vec2<f32>();
-        for (var k = lane; k < dispatch.groups; k += THREADS) {
-            part = sum_of_pairs(part, sums[(DESCENT_SUMS + sum) * dispatch.groups + k]);
-        }
-        put_addend(sum, lane, part);
-    }
+    put_addend(0u, lane, parts[0]);
+    put_addend(1u, lane, parts[1]);
+    put_addend(2u, lane, parts[2]);
+    put_addend(3u, lane, parts[3]);
+    put_addend(4u, lane, parts[4]);
     var part = vec2<f32>();
-    for (var k = lane; k < dispatch.count; k += THREADS) {
-        var addend = vec2<f32>(reductions[k * dispatch.width], 0.0);
-        if dispatch.width == 2u {
-            addend.y = reductions[2u * k + 1u];
-        }
-        part = sum_of_pairs(part, addend);
+    for (var k = lane; k < dispatch.count; k += 4u * THREADS) {
+        let left = sum_of_pairs(part_of_reduction(k), part_of_reduction(k + THREADS));
+        let right = sum_of_pairs(part_of_reduction(k + 2u * THREADS), part_of_reduction(k + 3u * THREADS));
+        part = sum_of_pairs(part, sum_of_pairs(left, right));
     }
     put_addend(5u, lane, part);
     #constrained part = vec2<f32>();
-    #constrained for (var k = lane; k < dispatch.image_count; k += THREADS) {
-        #constrained var addend = vec2<f32>(image[k * dispatch.image_width], 0.0);
-        #constrained if dispatch.image_width == 2u {
-            #constrained addend.y = image[2u * k + 1u];
-        #constrained }
-        #constrained part = sum_of_pairs(part, addend);
+    #constrained for (var k = lane; k < dispatch.image_count; k += 4u * THREADS) {
+        #constrained let left = sum_of_pairs(part_of_image(k), part_of_image(k + THREADS));
+        #constrained let right = sum_of_pairs(part_of_image(k + 2u * THREADS), part_of_image(k + 3u * THREADS));
+        #constrained part = sum_of_pairs(part, sum_of_pairs(left, right));
     #constrained }
     #constrained put_addend(6u, lane, part);
+    if workgroupUniformLoad(&running) == 0u {
+        return;
+    }
     add_over_workgroup(lane, MOST_SUMS);
     if lane == 0u {
         let descent = total_of(0u).x;
@@ -51,6 +59,16 @@ fn decide(@builtin(local_invocation_index) lane: u32) {
         conclude(total_of(5u).x, predicted, sqrt(total_of(2u).x), sqrt(total_of(3u).x), total_of(4u).x);
     }
 }
+
+fn part_of_reduction(k: u32) -> vec2<f32> {
+    let low = select(0.0, reductions[2u * k + 1u], dispatch.width == 2u);
+    return select(vec2<f32>(), vec2<f32>(reductions[dispatch.width * k], low), k < dispatch.count);
+}
+
+#constrained fn part_of_image(k: u32) -> vec2<f32> {
+    #constrained let low = select(0.0, image[2u * k + 1u], dispatch.image_width == 2u);
+    #constrained return select(vec2<f32>(), vec2<f32>(image[dispatch.image_width * k], low), k < dispatch.image_count);
+#constrained }
 
 fn conclude(reduction: f32, predicted: f32, step: f32, size: f32, scaled_size: f32) {
     var change = reduction;

@@ -16,15 +16,21 @@ fn direct(
     if lane == 0u {
         running = state[ITERATE_NOW];
     }
+    // Loads are under way together, and before it is known whether they are wanted: a workgroup does nothing here but wait for them.
+    var parts = array<vec2<f32>, 3>();
+    for (var k = lane; k < dispatch.groups; k += THREADS) {
+        let first = sums[RZ_SUMS * dispatch.groups + k];
+        let second = sums[ZDZ_SUMS * dispatch.groups + k];
+        let third = sums[ZDP_SUMS * dispatch.groups + k];
+        parts[0] = sum_of_pairs(parts[0], first);
+        parts[1] = sum_of_pairs(parts[1], second);
+        parts[2] = sum_of_pairs(parts[2], third);
+    }
+    put_addend(0u, lane, parts[0]);
+    put_addend(1u, lane, parts[1]);
+    put_addend(2u, lane, parts[2]);
     if workgroupUniformLoad(&running) == 0u {
         return;
-    }
-    for (var sum = 0u; sum < 3u; sum++) {
-        var part = vec2<f32>();
-        for (var k = lane; k < dispatch.groups; k += THREADS) {
-            part = sum_of_pairs(part, sums[(RZ_SUMS + sum) * dispatch.groups + k]);
-        }
-        put_addend(sum, lane, part);
     }
     add_over_workgroup(lane, 3u);
     let rz = total_of(0u).x;

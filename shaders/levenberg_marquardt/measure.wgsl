@@ -4,7 +4,7 @@
 @group(0) @binding(0) var<storage, read> state: array<u32>;
 @group(0) @binding(1) var<storage, read> gradient: array<f32>;
 @group(0) @binding(2) var<storage, read> curvature: array<f32>;
-@group(0) @binding(3) var<storage, read> vectors: array<f32>;
+@group(0) @binding(3) var<storage, read_write> vectors: array<f32>;
 @group(0) @binding(4) var<storage, read> point: array<f32>;
 @group(0) @binding(5) var<storage, read> made: array<f32>;
 @group(0) @binding(6) var<storage, read_write> sums: array<vec2<f32>>;
@@ -29,7 +29,10 @@ fn measure(
         let first = dispatch.first + block * DIM;
         let place = dispatch.scale * first;
         #each let c$ = curvature[place + #diagonal$u];
-        #each let d$ = clamp(c$, LEAST_SCALE, MOST_SCALE);
+        // What is kept of the diagonal: the model is known to be finite here, and to stand until the next measure.
+        #each let present$ = clamp(c$, LEAST_SCALE, MOST_SCALE);
+        #each let d$ = max(present$, vectors[SCALE * dispatch.stride + first + $u]);
+        #each vectors[SCALE * dispatch.stride + first + $u] = d$;
         #each let s$ = made[first + $u];
         #each let x$ = point[first + $u];
         #each descent -= s$ * gradient[first + $u];
@@ -37,7 +40,7 @@ fn measure(
         #each step += s$ * s$;
         // Coordinates that must stay are no part of the size.
         #each size += select(x$ * x$, 0.0, c$ < 0.0);
-        #each scaled += x$ * x$ * d$;
+        #each scaled += x$ * x$ * present$;
         for (var k = TANGENT; k < DIM; k++) {
             let x = point[first + k];
             size += select(x * x, 0.0, curvature[place] < 0.0);

@@ -30,18 +30,17 @@ fn update(
             state[ITERATE_NOW] = running;
         }
     }
+    // Loads are under way together, and before it is known whether they are wanted: a workgroup does nothing here but wait for them.
+    var part = vec2<f32>();
+    for (var k = lane; k < dispatch.count; k += 4u * THREADS) {
+        let left = sum_of_pairs(part_of_image(k), part_of_image(k + THREADS));
+        let right = sum_of_pairs(part_of_image(k + 2u * THREADS), part_of_image(k + 3u * THREADS));
+        part = sum_of_pairs(part, sum_of_pairs(left, right));
+    }
+    put_addend(0u, lane, part);
     if workgroupUniformLoad(&running) == 0u {
         return;
     }
-    var part = vec2<f32>();
-    for (var k = lane; k < dispatch.count; k += THREADS) {
-        var addend = vec2<f32>(image[k * dispatch.width], 0.0);
-        if dispatch.width == 2u {
-            addend.y = image[2u * k + 1u];
-        }
-        part = sum_of_pairs(part, addend);
-    }
-    put_addend(0u, lane, part);
     add_over_workgroup(lane, 1u);
     let damping = number(DAMPING);
     let rz_before = number(RZ);
@@ -66,17 +65,19 @@ fn update(
         #whole #each let q$ = product[first + $u];
         #gathered #each var q$ = 0.0;
         #gathered let end = offsets[block + 1u];
-        #gathered for (var k = offsets[block]; k < end; k++) {
-            #gathered let entry = entries[k];
-            #parts #each q$ += local[entry + $u * dispatch.local_stride];
-            #mirrored let second = entry >= dispatch.local_stride;
-            #mirrored let instance = select(entry, entry - dispatch.local_stride, second);
-            #mirrored let image_there = select(local[instance], -local[instance], second);
-            #mirrored let partial = instance + dispatch.first_partial;
-            #weighted let image_there = local[entry % dispatch.local_stride];
-            #weighted let partial = entry + dispatch.first_partial;
-            #weighted #each q$ += local[partial + $u * dispatch.local_stride] * image_there;
-            #mirrored #each q$ += local[partial + $u * dispatch.local_stride] * image_there;
+        // Four entries at a time, so that what they point to is on its way together.
+        #gathered for (var k = offsets[block]; k < end; k += 4u) {
+            #gathered #four let entry@ = entries[min(k + @u, end - 1u)];
+            #parts #four let place@ = entry@;
+            #parts #four let factor@ = 1.0;
+            #mirrored #four let second@ = entry@ >= dispatch.local_stride;
+            #mirrored #four let instance@ = select(entry@, entry@ - DIM * dispatch.local_stride, second@);
+            #mirrored #four let place@ = instance@ + dispatch.first_partial;
+            #mirrored #four let factor@ = select(local[instance@], -local[instance@], second@);
+            #weighted #four let place@ = entry@ + dispatch.first_partial;
+            #weighted #four let factor@ = local[entry@ % dispatch.local_stride];
+            #gathered #each #four let part$_@ = local[place@ + $u * dispatch.local_stride] * factor@;
+            #gathered #each #four q$ += select(0.0, part$_@, k + @u < end);
         #gathered }
         #each let p$ = vectors[DIRECTION * dispatch.stride + first + $u];
         #each let r$ = select(0.0, vectors[RESIDUAL * dispatch.stride + first + $u] - alpha * (q$ + damping * d$ * p$), free$);
@@ -99,4 +100,9 @@ fn update(
         sums[ZDZ_SUMS * dispatch.groups + own] = total_of(1u);
         sums[ZDP_SUMS * dispatch.groups + own] = total_of(2u);
     }
+}
+
+fn part_of_image(k: u32) -> vec2<f32> {
+    let low = select(0.0, image[2u * k + 1u], dispatch.width == 2u);
+    return select(vec2<f32>(), vec2<f32>(image[dispatch.width * k], low), k < dispatch.count);
 }

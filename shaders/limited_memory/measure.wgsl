@@ -142,7 +142,7 @@ fn own(group: u32, lane: u32) {
     put_addend(1u, lane, moved);
     keep(8u, 2u, group, lane);
     atomicOr(&marks, found);
-    let most = largest_over_workgroup(lane, largest);
+    let most = largest_over_workgroup(largest);
     if lane == 0u {
         partials[LARGEST * dispatch.groups + group] = vec2<f32>(bitcast<f32>(most), f32(atomicLoad(&marks)));
     }

@@ -9,11 +9,15 @@
 //! | entry | reads | gives |
 //! |---|---|---|
 //! | `linearise` | a point | its cost; into the *local table* J̃ᵀr̃, r and J̃ (on the CPU r, J̃ and r̃) |
+//! | `lineariseRows` | a point | the same for one residual an instance, but r̃, in the first column, in place of J̃ᵀr̃; of a mirrored class not the second block's J̃ |
 //! | `image` | a vector p, the local table | ‖J̃p‖²; into the first columns of the local table J̃p |
 //! | `product` | the same | ‖J̃p‖²; into the local table J̃ᵀJ̃p |
+//! | `normal` | the local table | on the CPU: J̃ᵀr̃ and the diagonal blocks of J̃ᵀJ̃ |
 //! | `trial` | another point, the local table | cost there minus cost at the linearised point, negated: the reduction |
 //!
-//! Entries of J̃ that are the negatives of others (the two ends of an edge) are read once.
+//! Entries of J̃ that are the negatives of others (the two ends of an edge) are read once. On the CPU products and gradients add
+//! straight into vectors of all parameters; where a matrix in compressed rows is wanted, a [`super::scatter::Scatter`] brings J̃
+//! there instead, and r̃ to all others.
 //!
 //! The local table of a batch has columns as long as the batch (or the chunk of it), in the order of [`LocalTable`]. Its first
 //! columns are gathered by [`super::incidence`] as local gradients are.
@@ -81,30 +85,48 @@ pub struct Entries {
 
 impl Entries {
     fn push(&mut self, place: (u32, u32), node: NodeId, graph: &Graph) {
-        let negated = |node: NodeId| match graph.node(node) {
-            Node::Apply(Op::Neg, [operand, ..]) => Some(operand),
-            Node::Apply(..) | Node::Literal(_) | Node::Input(_) => None,
-        };
-        let of_this = negated(node);
-        let negative = self.nodes.iter().position(|&known| of_this == Some(known) || negated(known) == Some(node));
+        let negative = self.nodes.iter().position(|&known| are_opposite(graph, known, node));
         self.places.push(place);
         self.negatives.push(negative.map(|position| position as u32));
         self.nodes.push(node);
+    }
+
+    /// Whether each instance has two blocks, and each entry for the second is the negative of the first's.
+    fn are_mirrored(&self, class: &Class) -> bool {
+        let [first, second] = class.block_dims[..] else { return false };
+        let of = |block: u32| move |&(_, (_, place)): &(usize, (u32, u32))| (place >= first) == (block == 1);
+        let places = || self.places.iter().copied().enumerate();
+        first == second
+            && places().filter(of(0)).count() == places().filter(of(1)).count()
+            && places().filter(of(1)).all(|(number, (output, place))| {
+                self.negatives[number].is_some_and(|other| self.places[other as usize] == (output, place - first))
+            })
+    }
+}
+
+/// Whether a node is the negative of another whatever the inputs, and to the bit: products and quotients in which one factor is the
+/// other's negative are looked into.
+fn are_opposite(graph: &Graph, a: NodeId, b: NodeId) -> bool {
+    let opposite = |a, b| are_opposite(graph, a, b);
+    match (graph.node(a), graph.node(b)) {
+        (Node::Literal(a), Node::Literal(b)) => f64::from_bits(a) == -f64::from_bits(b),
+        (Node::Apply(Op::Neg, [operand, ..]), _) if operand == b => true,
+        (_, Node::Apply(Op::Neg, [operand, ..])) if operand == a => true,
+        (Node::Apply(Op::Mul, [a, c, ..]), Node::Apply(Op::Mul, [b, d, ..])) => {
+            a == b && opposite(c, d) || c == d && opposite(a, b) || a == d && opposite(c, b) || c == b && opposite(a, d)
+        }
+        (Node::Apply(Op::Div, [a, c, ..]), Node::Apply(Op::Div, [b, d, ..])) => {
+            a == b && opposite(c, d) || c == d && opposite(a, b)
+        }
+        (Node::Apply(..) | Node::Literal(_) | Node::Input(_), _) => false,
     }
 }
 
 /// Whether each instance has two blocks, and each entry of J̃ for the second is the negative of the first's.
 pub fn is_mirrored(class: &Class) -> bool {
-    let [first, second] = class.block_dims[..] else { return false };
     let mut entries = Entries::default();
-    Planner::new(class, Rows::From(0)).linearise(Target::Gpu, &mut entries);
-    let of = |block: u32| move |&(_, (_, place)): &(usize, (u32, u32))| (place >= first) == (block == 1);
-    let places = || entries.places.iter().copied().enumerate();
-    first == second
-        && places().filter(of(0)).count() == places().filter(of(1)).count()
-        && places().filter(of(1)).all(|(number, (output, place))| {
-            entries.negatives[number].is_some_and(|other| entries.places[other as usize] == (output, place - first))
-        })
+    Planner::new(class, Rows::From(0)).linearise(Target::Gpu, false, &mut entries);
+    entries.are_mirrored(class)
 }
 
 /// The places of a block slot's numbers: first column of the local gradient, and how many.
@@ -205,8 +227,8 @@ impl Planner<'_> {
         self.product_of(weight, factor)
     }
 
-    /// Stores the linearisation; gives the cost.
-    pub(super) fn linearise(&mut self, target: Target, partials: &mut Entries) -> NodeId {
+    /// Stores the linearisation, or only its rows; gives the cost.
+    pub(super) fn linearise(&mut self, target: Target, rows_alone: bool, partials: &mut Entries) -> NodeId {
         let class = self.class;
         let table = LocalTable::of(class);
         let outputs = class.outputs.clone();
@@ -215,8 +237,12 @@ impl Planner<'_> {
         if matches!(self.rows, Rows::Addends(_)) {
             // The residual is only known when its addends are added up: what depends on it is left to the caller.
             for (output, row) in (0u32..).zip(&rows) {
-                self.store_local(table.residual(output), outputs[output as usize]);
-                self.store_partials(table, output, row, partials);
+                let r = outputs[output as usize];
+                match self.scatter {
+                    None => self.store_local(table.residual(output), r),
+                    Some(_) => self.store_residual(output, r, true),
+                }
+                self.store_partials(table, output, row, target, partials);
             }
             return zero;
         }
@@ -251,7 +277,7 @@ impl Planner<'_> {
                 (!terms.is_empty()).then(|| self.sum(terms))
             })
             .list();
-        if target == Target::Gpu {
+        if target == Target::Gpu && !rows_alone {
             // Every column is written, since a gather reads whole blocks.
             for (place, column) in (0u32..).zip(&columns) {
                 let entry = column.map_or(zero, |column| self.product_of(squared_scale, column));
@@ -281,35 +307,136 @@ impl Planner<'_> {
                     })
                     .list()
             };
-            self.store_partials(table, output, &corrected, partials);
+            self.store_partials(table, output, &corrected, target, partials);
             if target == Target::Cpu {
                 let corrected = self.product_of(residual_scale, r);
-                self.store_local(table.corrected(output), corrected);
+                match self.scatter {
+                    None => self.store_local(table.corrected(output), corrected),
+                    Some(_) => self.store_residual(output, corrected, false),
+                }
+            } else if rows_alone {
+                let corrected = self.product_of(residual_scale, r);
+                self.store_local(output, corrected);
             }
+        }
+        if rows_alone && partials.are_mirrored(class) {
+            let second = table.partial(0, class.block_dims[0]);
+            self.stores.retain(|store| !matches!(store.address, Address::Column(column) if column >= second));
         }
         let half_weight = self.product_of(half, weight);
         self.product_of(half_weight, rho)
     }
 
-    /// Columns that are zero whatever the point are not written: they are so from the start.
-    fn store_partials(&mut self, table: LocalTable, output: u32, row: &[Option<NodeId>], partials: &mut Entries) {
+    /// Columns that are zero whatever the point are not written: they are so from the start. Nor are, on the CPU, negatives of others:
+    /// nobody reads them.
+    fn store_partials(
+        &mut self,
+        table: LocalTable,
+        output: u32,
+        row: &[Option<NodeId>],
+        target: Target,
+        partials: &mut Entries,
+    ) {
         for (place, partial) in (0u32..).zip(row) {
             let Some(node) = *partial else { continue };
-            self.store_local(table.partial(output, place), node);
+            let number = partials.places.len();
             partials.push((output, place), node, &self.graph);
+            if target == Target::Gpu || self.scatter.is_some() || partials.negatives[number].is_none() {
+                self.store_partial(number, node, Role::Local, table.partial(output, place));
+            }
         }
+    }
+
+    fn store_residual(&mut self, output: u32, node: NodeId, accumulate: bool) {
+        let address = self.row_address(output);
+        let buffer = self.buffer(Role::Residuals);
+        self.stores.push(Store { buffer, address, node, accumulate });
+    }
+
+    /// J̃'s entries, read from the local table.
+    fn read_entries(&mut self, entries: &Entries) -> Vec<NodeId> {
+        let table = LocalTable::of(self.class);
+        let mut read: Vec<NodeId> = Vec::with_capacity(entries.places.len());
+        for (&(output, place), negative) in entries.places.iter().zip(&entries.negatives) {
+            read.push(match negative {
+                Some(other) => self.apply(Op::Neg, &[read[*other as usize]]),
+                None => self.load_local(table.partial(output, place)),
+            });
+        }
+        read
+    }
+
+    /// Adds to a number of the instance's blocks in a vector of all parameters.
+    fn add_to_vector(&mut self, column: u32, component: u32, terms: Vec<NodeId>) {
+        let node = self.sum(terms);
+        let address = Address::Indexed { indices: self.buffer(Role::Indices), column, component };
+        let buffer = self.buffer(Role::Gradient);
+        self.stores.push(Store { buffer, address, node, accumulate: true });
+    }
+
+    /// Adds up J̃ᵀr̃ and the diagonal blocks of J̃ᵀJ̃, each as wide as its block's tangent.
+    pub(super) fn normal_equations(&mut self, entries: &Entries) {
+        let class = self.class;
+        let table = LocalTable::of(class);
+        let read = self.read_entries(entries);
+        let residuals: Vec<NodeId> = (0..table.outputs).map(|output| self.load_local(table.corrected(output))).list();
+        // For each number of the blocks its entries, by output.
+        let mut columns: Vec<Vec<(u32, NodeId)>> = vec![Vec::new(); table.width as usize];
+        for (&(output, place), entry) in entries.places.iter().zip(read) {
+            columns[place as usize].push((output, entry));
+        }
+        let slots = slots(class);
+        for (column, &(first, dim)) in (0u32..).zip(&slots) {
+            for component in 0..dim {
+                let of_column = &columns[(first + component) as usize];
+                if !of_column.is_empty() {
+                    let terms = of_column
+                        .iter()
+                        .map(|&(output, entry)| self.product_of(entry, residuals[output as usize]))
+                        .list();
+                    self.add_to_vector(column, component, terms);
+                }
+            }
+        }
+        for (column, (&(first, dim), manifold)) in (0u32..).zip(slots.iter().zip(&class.manifolds)) {
+            let width = manifold.tangent_dim(dim);
+            for i in 0..width {
+                for j in 0..=i {
+                    let (of_i, of_j) = (&columns[(first + i) as usize], &columns[(first + j) as usize]);
+                    let mut terms = Vec::new();
+                    for &(output, a) in of_i {
+                        for &(_, b) in of_j.iter().filter(|(of, _)| *of == output) {
+                            terms.push(self.product_of(a, b));
+                        }
+                    }
+                    if !terms.is_empty() {
+                        let node = self.sum(terms);
+                        let indices = self.buffer(Role::Places);
+                        let address = Address::Indexed { indices, column, component: i * width + j };
+                        let buffer = self.buffer(Role::Curvature);
+                        self.stores.push(Store { buffer, address, node, accumulate: true });
+                    }
+                }
+            }
+        }
+    }
+
+    /// The numbers of the blocks: column of the index table, and component.
+    fn coordinates(&self) -> Vec<(u32, u32)> {
+        let mut coordinates = Vec::new();
+        for (column, &(_, dim)) in (0u32..).zip(&slots(self.class)) {
+            for component in 0..dim {
+                coordinates.push((column, component));
+            }
+        }
+        coordinates
     }
 
     /// J̃'s entries, read from the local table, and J̃p.
     fn image_of(&mut self, entries: &Entries) -> (Vec<NodeId>, Vec<NodeId>) {
         let class = self.class;
         let table = LocalTable::of(class);
-        let mut vector = Vec::new();
-        for (column, &(_, dim)) in (0u32..).zip(&slots(class)) {
-            for component in 0..dim {
-                vector.push((column, component));
-            }
-        }
+        let vector = self.coordinates();
         let mut loaded: Vec<Option<NodeId>> = vec![None; vector.len()];
         let mut products: Vec<Vec<NodeId>> = vec![Vec::new(); class.outputs.len()];
         let mut read: Vec<NodeId> = Vec::with_capacity(entries.places.len());
@@ -335,17 +462,20 @@ impl Planner<'_> {
         (read, image)
     }
 
-    /// Stores J̃p; gives ‖J̃p‖².
-    pub(super) fn image(&mut self, entries: &Entries) -> NodeId {
+    /// Stores J̃p, on the GPU; gives ‖J̃p‖².
+    pub(super) fn image(&mut self, entries: &Entries, target: Target) -> NodeId {
         let (_, image) = self.image_of(entries);
+        if target == Target::Cpu {
+            return self.squared_norm(&image);
+        }
         for (output, &number) in (0u32..).zip(&image) {
             self.store_local(output, number);
         }
         self.squared_norm(&image)
     }
 
-    /// Stores J̃ᵀJ̃p; gives ‖J̃p‖².
-    pub(super) fn normal_product(&mut self, entries: &Entries) -> NodeId {
+    /// Stores J̃ᵀJ̃p, on the CPU adds it to a vector; gives ‖J̃p‖².
+    pub(super) fn normal_product(&mut self, entries: &Entries, target: Target) -> NodeId {
         let table = LocalTable::of(self.class);
         let (read, image) = self.image_of(entries);
         let mut columns: Vec<Vec<NodeId>> = vec![Vec::new(); table.width as usize];
@@ -353,9 +483,14 @@ impl Planner<'_> {
             let product = self.product_of(entry, image[output as usize]);
             columns[place as usize].push(product);
         }
-        for (place, terms) in (0u32..).zip(columns) {
-            let entry = self.sum(terms);
-            self.store_local(place, entry);
+        let coordinates = self.coordinates();
+        for ((place, terms), (column, component)) in (0u32..).zip(columns).zip(coordinates) {
+            if target == Target::Gpu {
+                let entry = self.sum(terms);
+                self.store_local(place, entry);
+            } else if !terms.is_empty() {
+                self.add_to_vector(column, component, terms);
+            }
         }
         self.squared_norm(&image)
     }

@@ -4,7 +4,7 @@
 //! expression with index and data tables for its instances (the problem form). Out goes a [`Model`]: [`Batch`]es of
 //! instances that share one [`Class`] of residual expression, with their tables in structure-of-arrays form, from which
 //! [`plan`] makes the kernels of either engine, [`incidence`] the transposed tables that gather gradients without atomics,
-//! and [`pattern`] the sparsity of the Jacobian.
+//! [`lists`] the kernels that need none, and [`pattern`] the sparsity of the Jacobian.
 //!
 //! Everything here costs time linear in the nodes of the tape and the entries of the tables.
 
@@ -14,19 +14,22 @@ mod group;
 pub mod incidence;
 pub mod least_squares;
 pub mod line;
+pub mod lists;
 mod model;
 pub mod pattern;
 pub mod plan;
 mod recipe;
+mod role;
+pub mod scatter;
 mod signature;
 mod sums;
 mod tape;
 
 pub use class::{Class, Local};
-pub use group::group_tape;
+pub use group::{group_tape, group_tape_in_slices};
 pub use model::{ArrayInfo, Batch, BlockInfo, Manifold, Model, Rows};
-pub use recipe::Recipe;
-pub use tape::{Leaf, Tape, TapeNode};
+pub use recipe::{Expression, Recipe, Tables};
+pub use tape::{Leaf, Room, Tape, TapeNode};
 
 #[cfg(test)]
 pub(crate) mod tests;

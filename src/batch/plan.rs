@@ -16,7 +16,7 @@
 //! column for each local parameter, which [`super::incidence`] gathers.
 
 use crate::autodiff;
-use crate::codegen::{Address, Buffer, Call, Element, Kernel, Layers, Load, Store};
+use crate::codegen::{Address, Buffer, Call, Kernel, Layers, Load, Store};
 use crate::error::Result;
 use crate::graph::{Graph, InputId, NodeId, Op};
 use crate::list::Listed;
@@ -26,6 +26,8 @@ use super::class::Class;
 use super::least_squares::Entries;
 use super::line;
 use super::model::Rows;
+pub use super::role::Role;
+use super::scatter::Scatter;
 
 /// Numbers at the head of every uniform table: weight, then the loss's kind, a, b and factor.
 pub const UNIFORM_HEAD: usize = 5;
@@ -45,12 +47,16 @@ pub enum Entry {
     Jacobian,
     /// The least-squares cost and its Gauss-Newton model.
     Linearise,
+    /// The same, with only r̃ and J̃ written, for instances with one residual each. GPU alone.
+    LineariseRows,
     /// A product with the model's matrix. GPU alone.
     Product,
     /// A product with the model's Jacobian. GPU alone.
     Image,
     /// By how much the least-squares cost falls from the linearised point to another.
     Trial,
+    /// Gradient and curvature of the model. CPU alone.
+    Normal,
     /// [`Entry::SumGradient`] with a gate. GPU alone, as those that follow.
     SumDescent,
     /// [`Entry::CostGradient`] with a gate.
@@ -62,14 +68,15 @@ pub enum Entry {
 }
 
 impl Entry {
-    /// All of them.
-    pub const ALL: [Entry; 13] = [
+    /// All that both engines have.
+    pub const ALL: [Entry; 14] = [
         Entry::Values,
         Entry::SumGradient,
         Entry::CostGradient,
         Entry::SeededGradient,
         Entry::Jacobian,
         Entry::Linearise,
+        Entry::LineariseRows,
         Entry::Product,
         Entry::Image,
         Entry::Trial,
@@ -88,9 +95,11 @@ impl Entry {
             Entry::SeededGradient => "seededGradient",
             Entry::Jacobian => "jacobian",
             Entry::Linearise => "linearise",
+            Entry::LineariseRows => "lineariseRows",
             Entry::Product => "product",
             Entry::Image => "image",
             Entry::Trial => "trial",
+            Entry::Normal => "normal",
             Entry::SumDescent => "sumDescent",
             Entry::CostDescent => "costDescent",
             Entry::SumLine => "sumLine",
@@ -101,8 +110,14 @@ impl Entry {
     /// Whether the device itself decides if its kernels run.
     fn is_gated(self) -> bool {
         match self {
-            Entry::Values | Entry::SumGradient | Entry::CostGradient | Entry::SeededGradient | Entry::Jacobian => false,
+            Entry::Values
+            | Entry::SumGradient
+            | Entry::CostGradient
+            | Entry::SeededGradient
+            | Entry::Jacobian
+            | Entry::Normal => false,
             Entry::Linearise
+            | Entry::LineariseRows
             | Entry::Product
             | Entry::Image
             | Entry::Trial
@@ -121,37 +136,6 @@ pub enum Target {
     Gpu,
     /// Instance after instance.
     Cpu,
-}
-
-/// What a buffer of the kernel is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Role {
-    /// All parameters.
-    Parameters,
-    /// The batch's index table.
-    Indices,
-    /// The batch's data table.
-    Data,
-    /// The batch's uniform table.
-    Uniforms,
-    /// A number for each residual of the model, read.
-    Seeds,
-    /// All residuals of the model.
-    Residuals,
-    /// The values of addends: a column for each output. GPU alone.
-    AddendValues,
-    /// Local gradients: a column for each local parameter, in the order of [`gradient_column`]. GPU alone.
-    LocalGradient,
-    /// The gradient of all parameters. CPU alone.
-    Gradient,
-    /// Local partials: a column for each of [`Plan::partials`].
-    Partials,
-    /// The local table, [`super::least_squares::LocalTable`].
-    Local,
-    /// A number for each parameter: what a product is taken of.
-    Vector,
-    /// A gate, and after it the steps along the direction.
-    Steps,
 }
 
 /// A kernel with the meaning of its buffers.
@@ -176,6 +160,7 @@ pub fn gradient_column(class: &Class, local: usize) -> u32 {
 pub(super) struct Planner<'a> {
     pub(super) class: &'a Class,
     pub(super) rows: Rows,
+    pub(super) scatter: Option<&'a Scatter>,
     pub(super) graph: Graph,
     /// The residuals, as nodes of the graph.
     pub(super) outputs: Vec<NodeId>,
@@ -188,10 +173,28 @@ pub(super) struct Planner<'a> {
 
 /// Makes the kernel of a class for an entry and an engine. `title` says in the generated text whose residuals these are.
 pub fn plan(class: &Class, rows: Rows, entry: Entry, target: Target, title: &str) -> Result<Plan> {
+    make(class, rows, entry, target, title, None)
+}
+
+/// The same for the CPU, with partials and what goes with them written to where they belong: [`Entry::Jacobian`] or
+/// [`Entry::Linearise`], of which only the residuals go into the local table.
+pub fn plan_scattered(class: &Class, rows: Rows, entry: Entry, title: &str, scatter: &Scatter) -> Result<Plan> {
+    make(class, rows, entry, Target::Cpu, title, Some(scatter))
+}
+
+fn make<'a>(
+    class: &'a Class,
+    rows: Rows,
+    entry: Entry,
+    target: Target,
+    title: &str,
+    scatter: Option<&'a Scatter>,
+) -> Result<Plan> {
     let mut planner = match entry {
-        Entry::Product | Entry::Image => Planner::bare(class, rows),
+        Entry::Product | Entry::Image | Entry::Normal => Planner::bare(class, rows),
         _ => Planner::new(class, rows),
     };
+    planner.scatter = scatter;
     let (mut partials, mut layers) = (Vec::new(), None);
     let total = match entry {
         Entry::Values => {
@@ -205,9 +208,8 @@ pub fn plan(class: &Class, rows: Rows, entry: Entry, target: Target, title: &str
             for (output, row) in rows.into_iter().enumerate() {
                 for (local, partial) in row.into_iter().enumerate() {
                     let Some(node) = partial else { continue };
-                    let address = Address::Column(partials.len() as u32);
-                    let buffer = planner.buffer(Role::Partials);
-                    planner.stores.push(Store { buffer, address, node, accumulate: false });
+                    let column = partials.len() as u32;
+                    planner.store_partial(partials.len(), node, Role::Partials, column);
                     partials.push((output as u32, local as u32));
                 }
             }
@@ -238,19 +240,23 @@ pub fn plan(class: &Class, rows: Rows, entry: Entry, target: Target, title: &str
             planner.store_gradient(&seeds, target);
             Some(total)
         }
-        Entry::Linearise => {
+        Entry::Linearise | Entry::LineariseRows => {
             let mut entries = Entries::default();
-            let cost = planner.linearise(target, &mut entries);
+            let cost = planner.linearise(target, entry == Entry::LineariseRows, &mut entries);
             partials = entries.places;
             Some(cost)
         }
-        Entry::Product | Entry::Image => {
+        Entry::Product | Entry::Image | Entry::Normal => {
             let mut entries = Entries::default();
-            Planner::new(class, rows).linearise(target, &mut entries);
-            Some(match entry {
-                Entry::Image => planner.image(&entries),
-                _ => planner.normal_product(&entries),
-            })
+            Planner::new(class, rows).linearise(target, false, &mut entries);
+            match entry {
+                Entry::Image => Some(planner.image(&entries, target)),
+                Entry::Product => Some(planner.normal_product(&entries, target)),
+                _ => {
+                    planner.normal_equations(&entries);
+                    None
+                }
+            }
         }
         Entry::Trial => Some(planner.reduction()),
     };
@@ -259,10 +265,11 @@ pub fn plan(class: &Class, rows: Rows, entry: Entry, target: Target, title: &str
 
 impl<'a> Planner<'a> {
     /// A planner that has read nothing.
-    fn bare(class: &'a Class, rows: Rows) -> Planner<'a> {
+    pub(super) fn bare(class: &'a Class, rows: Rows) -> Planner<'a> {
         Planner {
             class,
             rows,
+            scatter: None,
             graph: Graph::new(),
             outputs: class.outputs.clone(),
             buffers: Vec::new(),
@@ -303,21 +310,7 @@ impl<'a> Planner<'a> {
         if let Some(position) = self.roles.iter().position(|&known| known == role) {
             return position as u32;
         }
-        let (name, element) = match role {
-            Role::Parameters => ("x", Element::Real),
-            Role::Indices => ("indices", Element::Index),
-            Role::Data => ("data", Element::Real),
-            Role::Uniforms => ("uniforms", Element::Real),
-            Role::Seeds => ("seeds", Element::Real),
-            Role::Residuals => ("residuals", Element::Real),
-            Role::AddendValues => ("addends", Element::Real),
-            Role::LocalGradient => ("local_gradient", Element::Real),
-            Role::Gradient => ("gradient", Element::Real),
-            Role::Partials => ("partials_of_residuals", Element::Real),
-            Role::Local => ("local", Element::Real),
-            Role::Vector => ("p", Element::Real),
-            Role::Steps => ("steps", Element::Real),
-        };
+        let (name, element) = role.declaration();
         self.roles.push(role);
         self.buffers.push(Buffer { name, element, written: false });
         self.roles.len() as u32 - 1
@@ -348,8 +341,22 @@ impl<'a> Planner<'a> {
         (0..self.class.locals.len() as u32).map(InputId).list()
     }
 
+    /// Stores a partial, by its number, where the scatter says, else in a column.
+    pub(super) fn store_partial(&mut self, number: usize, node: NodeId, role: Role, column: u32) {
+        let (role, address, accumulate) = match self.scatter {
+            None => (role, Address::Column(column), false),
+            Some(scatter) => {
+                let (column, component) = scatter.columns[number];
+                let indices = self.buffer(Role::Places);
+                (Role::Partials, Address::Indexed { indices, column, component }, scatter.accumulate)
+            }
+        };
+        let buffer = self.buffer(role);
+        self.stores.push(Store { buffer, address, node, accumulate });
+    }
+
     /// Where a residual of the instance stands among all.
-    fn row_address(&mut self, output: u32) -> Address {
+    pub(super) fn row_address(&mut self, output: u32) -> Address {
         match self.rows {
             Rows::From(_) => Address::Interleaved { width: self.class.outputs.len() as u32, component: output },
             Rows::Column(column) | Rows::Addends(column) => {
@@ -374,7 +381,7 @@ impl<'a> Planner<'a> {
     }
 
     /// An objective, and for each residual its derivative by it: the weighted sum, or the least-squares cost.
-    fn objective(&mut self, is_sum: bool) -> (NodeId, Vec<(NodeId, NodeId)>) {
+    pub(super) fn objective(&mut self, is_sum: bool) -> (NodeId, Vec<(NodeId, NodeId)>) {
         if !is_sum {
             return self.cost();
         }
@@ -429,7 +436,7 @@ impl<'a> Planner<'a> {
         }
     }
 
-    fn finish(
+    pub(super) fn finish(
         mut self,
         entry: Entry,
         title: &str,
@@ -467,9 +474,11 @@ impl<'a> Planner<'a> {
             Entry::SeededGradient => "Sum of the residuals, each times its seed, and its gradient",
             Entry::Jacobian => "Residuals and their partial derivatives",
             Entry::Linearise => "Least-squares cost and its Gauss-Newton model",
+            Entry::LineariseRows => "Least-squares cost and the rows of its Gauss-Newton model",
             Entry::Product => "Product with the matrix of the Gauss-Newton model",
             Entry::Image => "Product with the Jacobian of the Gauss-Newton model",
             Entry::Trial => "Reduction of the least-squares cost",
+            Entry::Normal => "Gradient and curvature of the Gauss-Newton model",
         };
         let header = vec![
             format!("{what}: {title}."),

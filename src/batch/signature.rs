@@ -10,9 +10,9 @@
 //! 0 or 1 must not make a new kernel. Only subexpressions without any parameter are folded first, whatever their value.
 
 use crate::error::{Error, Result};
-use crate::graph::{Graph, InputId, NodeId, Op, evaluate};
+use crate::graph::{Graph, InputId, NodeId, Op, evaluate, leaf};
 
-use super::tape::{Leaf, Tape, TapeNode};
+use super::tape::{Leaf, Tape, TapeNode, arity};
 
 const TOKEN_LITERAL: u32 = 0;
 const TOKEN_CONSTANT: u32 = 1;
@@ -22,72 +22,155 @@ const TOKEN_AGAIN: u32 = 4;
 /// The expression is multiplied by a constant that stands before all others.
 const TOKEN_SCALED: u32 = 5;
 
-/// Whether the operands of an op may change places.
-pub(super) fn is_commutative(op: Op) -> bool {
-    matches!(op, Op::Add | Op::Mul | Op::Min | Op::Max | Op::Eq | Op::Ne)
+/// Whether the operands of an op, given by its code, may change places.
+fn is_commutative(code: u8) -> bool {
+    const COMMUTATIVE: [Op; 6] = [Op::Add, Op::Mul, Op::Min, Op::Max, Op::Eq, Op::Ne];
+    COMMUTATIVE.iter().any(|&op| op as u8 == code)
 }
+
+/// Codes from here on are operations, those below leaves.
+const FIRST_OPERATION: u8 = Op::Neg as u8;
 
 /// Replaces every operation whose operands are all numbers by its value: a literal if they are all literals, else a constant.
 pub(super) fn fold_numbers(tape: &mut Tape) {
     for position in 0..tape.len() as u32 {
-        let TapeNode::Apply(op, operands) = tape.node(position) else { continue };
-        let mut numbers = [0.0; 3];
-        let mut leaf = Leaf::Literal;
-        let all_numbers = operands[..op.arity()].iter().zip(&mut numbers).all(|(&operand, number)| {
-            match tape.node(operand) {
-                TapeNode::Literal(value) => *number = value,
-                TapeNode::Constant(value) => {
-                    *number = value;
-                    leaf = Leaf::Constant;
-                }
-                TapeNode::Parameter(_) | TapeNode::Data(_) | TapeNode::Apply(..) => return false,
+        fold(tape, position);
+    }
+}
+
+fn fold(tape: &mut Tape, position: u32) {
+    let TapeNode::Apply(op, operands) = tape.node(position) else { return };
+    let mut numbers = [0.0; 3];
+    let mut leaf = Leaf::Literal;
+    let all_numbers = operands[..op.arity()].iter().zip(&mut numbers).all(|(&operand, number)| {
+        match tape.node(operand) {
+            TapeNode::Literal(value) => *number = value,
+            TapeNode::Constant(value) => {
+                *number = value;
+                leaf = Leaf::Constant;
             }
-            true
-        });
-        if all_numbers {
-            tape.replace_by_number(position, leaf, evaluate(op, &numbers[..op.arity()]));
+            TapeNode::Parameter(_) | TapeNode::Data(_) | TapeNode::Apply(..) => return false,
+        }
+        true
+    });
+    if all_numbers {
+        tape.replace_by_number(position, leaf, evaluate(op, &numbers[..op.arity()]));
+    }
+}
+
+#[inline(always)]
+fn mix(hash: u32, value: u32) -> u32 {
+    let mixed = (hash.rotate_left(5) ^ value).wrapping_mul(0x9E37_79B9);
+    // The low bits must depend on everything above them.
+    mixed ^ (mixed >> 15)
+}
+
+/// What is found out about each entry of a tape before expressions are traced.
+#[derive(Default)]
+pub(super) struct Anatomy {
+    /// Hashes of structure: equal for expressions that differ in leaves alone. They order operands and decide nothing, so that
+    /// two structures of one hash do no harm.
+    hashes: Vec<u32>,
+    /// How often each entry is used, counting up to 2: an inner sum that is used twice is computed once, not expanded.
+    uses: Vec<u8>,
+    /// For each entry the walk that met it last, and its number there; kept where it is used more than once.
+    met: Vec<(u32, u32)>,
+    parameter_met: Vec<(u32, u32)>,
+    walk: u32,
+}
+
+impl Anatomy {
+    /// Room for a tape of so many entries.
+    pub fn with_capacity(entries: usize) -> Anatomy {
+        Anatomy {
+            hashes: Vec::with_capacity(entries),
+            uses: Vec::with_capacity(entries),
+            met: Vec::with_capacity(entries),
+            parameter_met: Vec::new(),
+            walk: 0,
         }
     }
-}
 
-fn mix(hash: u64, value: u64) -> u64 {
-    (hash.rotate_left(5) ^ value).wrapping_mul(0x9E37_79B9_7F4A_7C15)
-}
-
-/// For each entry of the tape a hash of its structure: equal for expressions that differ in leaves alone.
-fn structural_hashes(tape: &Tape) -> Vec<u64> {
-    let mut hashes: Vec<u64> = Vec::with_capacity(tape.len());
-    for position in 0..tape.len() as u32 {
-        let hash = match tape.node(position) {
-            TapeNode::Literal(value) => mix(1, value.to_bits()),
-            TapeNode::Constant(_) => 2,
-            TapeNode::Parameter(_) => 3,
-            TapeNode::Data(number) => mix(4, number.into()),
-            TapeNode::Apply(op, operands) => {
-                let mut parts = operands.map(|operand| hashes.get(operand as usize).copied().unwrap_or(0));
-                if is_commutative(op) && parts[0] > parts[1] {
+    /// Goes on to the next `count` entries, whose numbers it folds.
+    pub fn extend(&mut self, tape: &mut Tape, count: usize) {
+        let start = self.hashes.len();
+        let end = start + count;
+        self.hashes.resize(end, 0);
+        self.uses.resize(end, 0);
+        self.met.resize(end, (0, 0));
+        let (hashes, uses) = (self.hashes.as_mut_slice(), self.uses.as_mut_slice());
+        for position in start..end {
+            let (ops, [a, b, c]) = tape.columns();
+            let mut code = ops[position];
+            let mut operands = [a[position] as usize, 0, 0];
+            if code >= FIRST_OPERATION {
+                let arity = arity(code);
+                // Operands that are not there repeat the first.
+                operands[1] = if arity > 1 { b[position] as usize } else { operands[0] };
+                operands[2] = if arity > 2 { c.get(position).map_or(0, |&c| c as usize) } else { operands[0] };
+                let is_number = |operand: usize| ops[operand] <= leaf::CONSTANT;
+                if is_number(operands[0]) && is_number(operands[1]) && is_number(operands[2]) {
+                    fold(tape, position as u32);
+                    code = tape.columns().0[position];
+                }
+            }
+            hashes[position] = if code >= FIRST_OPERATION {
+                let arity = arity(code);
+                let mut parts = operands.map(|operand| hashes[operand]);
+                if parts[0] > parts[1] && is_commutative(code) {
                     parts.swap(0, 1);
                 }
-                parts[..op.arity()].iter().fold(mix(5, op as u64), |hash, &part| mix(hash, part))
-            }
-        };
-        // The low bits order operands, so they must depend on everything above them.
-        hashes.push(hash ^ (hash >> 29));
+                let mut hash = mix(5, code.into());
+                for place in 0..arity {
+                    hash = mix(hash, parts[place]);
+                    let uses = &mut uses[operands[place]];
+                    *uses = (*uses + 1).min(2);
+                }
+                // Leaves and what has one operand come first: they settle which parameter is which for those that follow.
+                hash >> 2 | (arity as u32) << 30
+            } else {
+                let (_, [a, _, _]) = tape.columns();
+                match code {
+                    leaf::LITERAL => {
+                        let bits = tape.numbers()[a[position] as usize].to_bits();
+                        mix(mix(1, bits as u32), (bits >> 32) as u32) >> 2
+                    }
+                    leaf::DATA => mix(4, a[position]) >> 2,
+                    _ => code.into(),
+                }
+            };
+        }
     }
-    hashes
+
+    /// An expression that is asked for uses its entry.
+    pub fn ask_for(&mut self, output: u32) {
+        let uses = &mut self.uses[output as usize];
+        *uses = (*uses + 1).min(2);
+    }
+
+    /// Room for `count` more parameters.
+    pub fn extend_parameters(&mut self, count: usize) {
+        let end = self.parameter_met.len() + count;
+        self.parameter_met.resize(end, (0, 0));
+    }
 }
 
 /// Walks expressions of one tape; its working memory serves one expression after another.
 pub(super) struct Tracer<'a> {
-    tape: &'a Tape,
-    hashes: Vec<u64>,
-    /// For each entry the walk that met it last, and its number there.
-    met: Vec<(u32, u32)>,
-    parameter_met: Vec<(u32, u32)>,
-    walk: u32,
+    ops: &'a [u8],
+    operands: [&'a [u32]; 3],
+    numbers: &'a [f64],
+    hashes: &'a [u32],
+    uses: &'a [u8],
+    met: &'a mut [(u32, u32)],
+    parameter_met: &'a mut [(u32, u32)],
+    walk: &'a mut u32,
     stack: Vec<u32>,
-    /// The signature.
-    pub tokens: Vec<u32>,
+    /// Its first `length` words are the signature.
+    tokens: Vec<u32>,
+    length: usize,
+    /// Equal signatures have equal hashes.
+    pub hash: u64,
     /// The parameters at the leaves, by first visit.
     pub parameters: Vec<u32>,
     /// The constants at the leaves, one an occurrence.
@@ -95,83 +178,145 @@ pub(super) struct Tracer<'a> {
 }
 
 impl<'a> Tracer<'a> {
-    pub fn new(tape: &'a Tape, parameters: u32) -> Tracer<'a> {
+    /// A tracer of a tape whose anatomy is known, that of all its parameters too.
+    pub fn new(tape: &'a Tape, anatomy: &'a mut Anatomy) -> Tracer<'a> {
+        let (ops, operands) = tape.columns();
         Tracer {
-            tape,
-            hashes: structural_hashes(tape),
-            met: vec![(0, 0); tape.len()],
-            parameter_met: vec![(0, 0); parameters as usize],
-            walk: 0,
+            ops,
+            operands,
+            numbers: tape.numbers(),
+            hashes: &anatomy.hashes,
+            uses: &anatomy.uses,
+            met: &mut anatomy.met,
+            parameter_met: &mut anatomy.parameter_met,
+            walk: &mut anatomy.walk,
             stack: Vec::new(),
-            tokens: Vec::new(),
+            tokens: vec![0; 64],
+            length: 0,
+            hash: 0,
             parameters: Vec::new(),
             constants: Vec::new(),
         }
     }
 
-    /// Whether of two operands that may change places `a` is visited after `b`: by structure; and of two parameters first the
-    /// one that was met first, a new one last.
-    fn goes_second(&self, a: u32, b: u32) -> bool {
-        let by_structure = self.hashes[a as usize].cmp(&self.hashes[b as usize]);
-        let order = |position: u32| match self.tape.node(position) {
-            TapeNode::Parameter(parameter) => {
-                let (walk, slot) = self.parameter_met[parameter as usize];
-                if walk == self.walk { slot } else { u32::MAX }
-            }
-            TapeNode::Literal(_) | TapeNode::Constant(_) | TapeNode::Data(_) | TapeNode::Apply(..) => u32::MAX,
-        };
-        by_structure.then_with(|| order(a).cmp(&order(b))).is_gt()
+    /// How often each entry is used, counting up to 2.
+    pub fn uses(&self) -> &'a [u8] {
+        self.uses
     }
 
-    /// Traces the expression at `root`, times `scale` if there is one, into `tokens`, `parameters` and `constants`.
+    /// The signature.
+    pub fn tokens(&self) -> &[u32] {
+        &self.tokens[..self.length]
+    }
+
+    #[inline(always)]
+    fn emit(&mut self, token: u32) {
+        if self.length == self.tokens.len() {
+            self.tokens.resize(2 * self.length, 0);
+        }
+        self.tokens.as_mut_slice()[self.length] = token;
+        self.length += 1;
+        self.hash = (self.hash.rotate_left(5) ^ u64::from(token)).wrapping_mul(0x517C_C1B7_2722_0A95);
+    }
+
+    /// Whether of two operands that may change places `a` is visited after `b`: by structure; and of two parameters first the
+    /// one that was met first, a new one last.
+    #[inline(always)]
+    fn goes_second(&self, a: usize, b: usize) -> bool {
+        let (of_a, of_b) = (self.hashes[a], self.hashes[b]);
+        if of_a != of_b || self.ops[a] != leaf::PARAMETER {
+            return of_a > of_b;
+        }
+        let order = |position: usize| {
+            if self.ops[position] != leaf::PARAMETER {
+                return u32::MAX;
+            }
+            let (walk, slot) = self.parameter_met[self.operands[0][position] as usize];
+            if walk == *self.walk { slot } else { u32::MAX }
+        };
+        order(a) > order(b)
+    }
+
+    /// Traces the expression at `root`, times `scale` if there is one, into its signature, `parameters` and `constants`.
     pub fn trace(&mut self, root: u32, scale: Option<f64>) {
-        self.walk += 1;
-        self.tokens.clear();
+        *self.walk += 1;
+        self.length = 0;
+        self.hash = 0;
         self.parameters.clear();
         self.constants.clear();
         if let Some(scale) = scale {
-            self.tokens.push(TOKEN_SCALED);
+            self.emit(TOKEN_SCALED);
             self.constants.push(scale);
         }
         let mut operations = 0;
-        self.stack.push(root);
-        while let Some(position) = self.stack.pop() {
-            match self.tape.node(position) {
-                TapeNode::Literal(value) => {
-                    let bits = value.to_bits();
-                    self.tokens.extend([TOKEN_LITERAL, bits as u32, (bits >> 32) as u32]);
+        let mut next = Some(root);
+        while let Some(entry) = next {
+            let position = entry as usize;
+            let (code, first) = (self.ops[position], self.operands[0][position]);
+            next = match code {
+                leaf::LITERAL => {
+                    let bits = self.numbers[first as usize].to_bits();
+                    self.emit(TOKEN_LITERAL);
+                    self.emit(bits as u32);
+                    self.emit((bits >> 32) as u32);
+                    self.stack.pop()
                 }
-                TapeNode::Constant(value) => {
-                    self.tokens.push(TOKEN_CONSTANT);
-                    self.constants.push(value);
+                leaf::CONSTANT => {
+                    self.emit(TOKEN_CONSTANT);
+                    self.constants.push(self.numbers[first as usize]);
+                    self.stack.pop()
                 }
-                TapeNode::Parameter(parameter) => {
-                    let met = &mut self.parameter_met[parameter as usize];
-                    if met.0 != self.walk {
-                        *met = (self.walk, self.parameters.len() as u32);
-                        self.parameters.push(parameter);
+                leaf::PARAMETER => {
+                    let mut met = self.parameter_met[first as usize];
+                    if met.0 != *self.walk {
+                        met = (*self.walk, self.parameters.len() as u32);
+                        self.parameter_met[first as usize] = met;
+                        self.parameters.push(first);
                     }
-                    self.tokens.extend([TOKEN_PARAMETER, met.1]);
+                    self.emit(TOKEN_PARAMETER);
+                    self.emit(met.1);
+                    self.stack.pop()
                 }
-                TapeNode::Data(number) => self.tokens.extend([TOKEN_DATA, number]),
-                TapeNode::Apply(op, operands) => {
-                    let met = &mut self.met[position as usize];
-                    if met.0 == self.walk {
-                        self.tokens.extend([TOKEN_AGAIN, met.1]);
-                        continue;
+                leaf::DATA => {
+                    self.emit(TOKEN_DATA);
+                    self.emit(first);
+                    self.stack.pop()
+                }
+                _ => {
+                    let number = operations;
+                    // What is used once is met once.
+                    if self.uses[position] > 1 {
+                        let met = self.met[position];
+                        if met.0 == *self.walk {
+                            self.emit(TOKEN_AGAIN);
+                            self.emit(met.1);
+                            next = self.stack.pop();
+                            continue;
+                        }
+                        self.met[position] = (*self.walk, number);
                     }
-                    *met = (self.walk, operations);
                     operations += 1;
-                    self.tokens.push(op as u32);
-                    let [a, b, c] = operands;
-                    match op.arity() {
-                        1 => self.stack.push(a),
-                        2 if is_commutative(op) && self.goes_second(a, b) => self.stack.extend([a, b]),
-                        2 => self.stack.extend([b, a]),
-                        _ => self.stack.extend([c, b, a]),
+                    self.emit(code.into());
+                    let arity = arity(code);
+                    if arity == 1 {
+                        Some(first)
+                    } else {
+                        let second = self.operands[1][position];
+                        if arity == 3 {
+                            let third = self.operands[2].get(position).copied().unwrap_or(0);
+                            self.stack.push(third);
+                            self.stack.push(second);
+                            Some(first)
+                        } else if is_commutative(code) && self.goes_second(first as usize, second as usize) {
+                            self.stack.push(first);
+                            Some(second)
+                        } else {
+                            self.stack.push(second);
+                            Some(first)
+                        }
                     }
                 }
-            }
+            };
         }
     }
 }

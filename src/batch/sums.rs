@@ -8,47 +8,47 @@ use crate::graph::Op;
 /// residual's derivatives together.
 pub(super) const LONG_SUM: usize = 32;
 
-/// How often each entry of the tape is used, counting up to 2: an inner sum that is used twice is computed once, not expanded.
-pub(super) fn uses(tape: &Tape) -> Vec<u8> {
-    let mut uses = vec![0u8; tape.len()];
-    for position in 0..tape.len() as u32 {
-        if let TapeNode::Apply(op, operands) = tape.node(position) {
-            for &operand in &operands[..op.arity()] {
-                let count = &mut uses[operand as usize];
-                *count = (*count + 1).min(2);
-            }
-        }
-    }
-    for &output in tape.outputs() {
-        let count = &mut uses[output as usize];
-        *count = (*count + 1).min(2);
-    }
-    uses
+/// Finds the addends of long sums; its working memory serves one expression after another.
+#[derive(Default)]
+pub(super) struct Sums {
+    /// The addends found last, each with its factor.
+    pub addends: Vec<(u32, f64)>,
+    stack: Vec<(u32, f64)>,
 }
 
-/// The addends of the expression at `root`, each with its factor, if it is a long sum. Factors by constants that stand
-/// before an inner sum (as in a mean) are carried down to its addends.
-pub(super) fn addends(tape: &Tape, uses: &[u8], root: u32) -> Option<Vec<(u32, f64)>> {
-    if !is_sum(tape, root) {
-        return None;
-    }
-    let mut found = Vec::new();
-    let mut stack = vec![(root, 1.0)];
-    while let Some((position, scale)) = stack.pop() {
-        let inner = position == root || uses[position as usize] == 1;
-        match tape.node(position) {
-            TapeNode::Apply(Op::Add, [a, b, _]) if inner => stack.extend([(b, scale), (a, scale)]),
-            TapeNode::Apply(Op::Sub, [a, b, _]) if inner => stack.extend([(b, -scale), (a, scale)]),
-            TapeNode::Apply(Op::Neg, [a, _, _]) if inner => stack.push((a, -scale)),
-            TapeNode::Apply(Op::Mul | Op::Div, _) if inner => match scaled_sum(tape, position) {
-                // A factor that overflows would make infinities of addends that cancel.
-                Some((sum, factor)) if (scale * factor).is_finite() => stack.push((sum, scale * factor)),
-                _ => found.push((position, scale)),
-            },
-            _ => found.push((position, scale)),
+impl Sums {
+    /// Whether the expression at `root` is a long sum; then `addends` are its. `uses` says how often each entry is used, counting up to
+    /// 2: an inner sum that is used twice is computed once, not expanded. Factors by constants that stand before an inner sum (as in
+    /// a mean) are carried down to its addends.
+    pub fn find(&mut self, tape: &Tape, uses: &[u8], root: u32) -> bool {
+        if !is_sum(tape, root) {
+            return false;
         }
+        let Sums { addends: found, stack } = self;
+        found.clear();
+        stack.push((root, 1.0));
+        while let Some((position, scale)) = stack.pop() {
+            let inner = position == root || uses[position as usize] == 1;
+            match tape.node(position) {
+                TapeNode::Apply(Op::Add, [a, b, _]) if inner => {
+                    stack.push((b, scale));
+                    stack.push((a, scale));
+                }
+                TapeNode::Apply(Op::Sub, [a, b, _]) if inner => {
+                    stack.push((b, -scale));
+                    stack.push((a, scale));
+                }
+                TapeNode::Apply(Op::Neg, [a, _, _]) if inner => stack.push((a, -scale)),
+                TapeNode::Apply(Op::Mul | Op::Div, _) if inner => match scaled_sum(tape, position) {
+                    // A factor that overflows would make infinities of addends that cancel.
+                    Some((sum, factor)) if (scale * factor).is_finite() => stack.push((sum, scale * factor)),
+                    _ => found.push((position, scale)),
+                },
+                _ => found.push((position, scale)),
+            }
+        }
+        found.len() >= LONG_SUM
     }
-    (found.len() >= LONG_SUM).then_some(found)
 }
 
 /// Whether the entry is a sum, or one times a number.

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::graph::Op;
+use crate::turn::{Pace, at_once};
 
 /// Records expressions the way the facade does.
 #[derive(Default)]
@@ -306,4 +307,56 @@ fn chunks_fit_the_binding_and_cover_the_batch() {
     let refused = chunks::chunk_ranges(batch, 2, chunks::ChunkLimits { binding_bytes: 8, instances: None });
     assert_eq!(refused.unwrap_err().code, crate::ErrorCode::LimitExceeded);
     assert_eq!(chunks::slice_columns(&[1, 2, 3, 4, 5, 6], 3, 1..3), [2, 3, 5, 6]);
+}
+
+/// Residuals of several kinds: springs with lengths of their own between points, some with the points the other way round; squares of
+/// coordinates; a long sum; one that is twice the same.
+fn of_several_kinds() -> (Recorder, Vec<u32>, u32) {
+    let mut r = Recorder::default();
+    let parameters: Vec<u32> = (0..30).map(|number| r.parameter(number)).collect();
+    let mut outputs = Vec::new();
+    for spring in 0..9 {
+        let (a, b) = if spring % 4 == 3 { (3 * spring + 3, 3 * spring) } else { (3 * spring, 3 * spring + 3) };
+        let squares: Vec<u32> = (0..3)
+            .map(|coordinate| {
+                let difference = r.apply(Op::Sub, &[parameters[a + coordinate], parameters[b + coordinate]]);
+                r.square(difference)
+            })
+            .collect();
+        let sum = r.apply(Op::Add, &[squares[0], squares[1]]);
+        let sum = r.apply(Op::Add, &[sum, squares[2]]);
+        let (length, rest) = (r.apply(Op::Norm, &[sum]), r.constant(1.0 + spring as f64));
+        outputs.push(r.apply(Op::Sub, &[length, rest]));
+        outputs.push(r.square(parameters[spring]));
+    }
+    let mut sum = r.apply(Op::Sin, &[parameters[0]]);
+    for term in 1..40 {
+        let (factor, sine) = (r.constant(f64::from(term)), r.apply(Op::Sin, &[parameters[term as usize % 30]]));
+        let product = r.apply(Op::Mul, &[factor, sine]);
+        sum = r.apply(Op::Add, &[sum, product]);
+    }
+    outputs.push(sum);
+    outputs.push(outputs[0]);
+    (r, outputs, 30)
+}
+
+#[test]
+fn batches_are_the_same_whatever_the_slice() {
+    let in_slices = |slice: usize| {
+        let (recorder, outputs, parameters) = of_several_kinds();
+        let tape = recorder.tape(outputs, parameters);
+        at_once(group_tape_in_slices(tape, parameters, 0, 0, &Pace::in_slices_of(slice))).unwrap()
+    };
+    let whole = in_slices(usize::MAX);
+    assert_eq!(counts(&whole), [10, 9, 1, 39], "springs, squares, the sum's first term and its others");
+    for slice in [1, 7, 64, 1000] {
+        let batches = in_slices(slice);
+        assert_eq!(batches.len(), whole.len());
+        for (batch, expected) in batches.iter().zip(&whole) {
+            assert!(batch.class.has_kernels_of(&expected.class), "slices of {slice}");
+            let tables =
+                |batch: &Batch| (batch.indices.clone(), batch.data.clone(), batch.uniforms.clone(), batch.rows);
+            assert_eq!(tables(batch), tables(expected), "slices of {slice}");
+        }
+    }
 }

@@ -85,6 +85,9 @@ fn place(
             };
             u64::from(indices[dispatch.column(column, instance) as usize]) + u64::from(component)
         }
+        Address::Listed { .. } => {
+            return Err(Error::internal(format!("kernel '{}' has an address of lists", kernel.name)));
+        }
     };
     let length = views[buffer as usize].len();
     if place < length as u64 { Ok(place as usize) } else { Err(index_out_of_range(kernel, buffer, place, length)) }

@@ -79,6 +79,7 @@ impl Dispatch {
                     }
                     (indices, self.column(column, last))
                 }
+                Address::Listed { .. } => return wrong("an address of lists".to_owned()),
             };
             let (length, name) = (views[buffer as usize].len(), kernel.buffers[buffer as usize].name);
             if farthest >= length as u64 {

@@ -11,12 +11,16 @@
 use crate::graph::{CheckedGraph, NodeId};
 
 pub mod interpret;
+mod list_sum;
 pub mod memory;
 mod plan;
+mod schedule;
 pub mod wasm;
 pub mod wgsl;
 
+pub use list_sum::ListSum;
 pub use memory::{Dispatch, View};
+pub use schedule::Step;
 
 /// A graph over instances with its memory traffic.
 #[derive(Clone, Debug)]
@@ -97,6 +101,16 @@ pub enum Address {
         column: u32,
         /// Added to what stands there.
         component: u32,
+    },
+    /// `of · width + indices[column · stride + i]`, by way of a buffer of indices into tables whose columns are `width` apart, a
+    /// figure of the dispatch. Of a [`ListSum`] alone.
+    Listed {
+        /// Position of the index buffer in [`Kernel::buffers`].
+        indices: u32,
+        /// Column in it.
+        column: u32,
+        /// Column of the table.
+        of: u32,
     },
 }
 

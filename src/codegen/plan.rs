@@ -5,7 +5,7 @@
 
 use super::{Address, Call, Case, Element, Kernel, Load};
 use crate::error::{Error, Result};
-use crate::graph::{Graph, InputId, Node, NodeId};
+use crate::graph::{Graph, InputId, Node, NodeId, Op};
 
 impl Kernel {
     /// Checks that the positions in the plan exist, that buffers hold what is read from them, and that calls come after their
@@ -62,6 +62,13 @@ impl Kernel {
         }
     }
 
+    /// Operations of an instance; an elementary function counts as those that it takes.
+    pub fn work(&self) -> u32 {
+        let graph = self.graph.graph();
+        let uses = self.uses();
+        graph.ids().filter(|id| uses[id.index()] > 0).map(|id| work_of(graph.node(id))).sum()
+    }
+
     fn check_place(&self, buffer: u32, address: Address, written: bool) -> Result<(), String> {
         match self.buffers.get(buffer as usize) {
             None => return Err(format!("is in buffer {buffer} of {}", self.buffers.len())),
@@ -78,6 +85,7 @@ impl Kernel {
                 Some(buffer) if buffer.element == Element::Index => Ok(()),
                 _ => Err(format!("is found by buffer {indices}, which holds no indices")),
             },
+            Address::Listed { .. } => Err("is an address of lists".into()),
             Address::Column(_) | Address::Fixed(_) | Address::Layer(_) | Address::Interleaved { .. } => Ok(()),
         }
     }
@@ -103,6 +111,22 @@ impl Case {
     /// For each node, how many operands and results it is, counting only operands of nodes that are needed themselves.
     pub(super) fn uses(&self) -> Vec<u32> {
         count_uses(self.graph.graph(), self.results.iter().copied(), |_, _| {})
+    }
+}
+
+/// Operations that a node is on a GPU, roughly.
+fn work_of(node: Node) -> u32 {
+    match node {
+        Node::Literal(_) | Node::Input(_) => 0,
+        Node::Apply(op, _) => match op {
+            Op::StopGradient => 0,
+            Op::Neg | Op::Abs | Op::Add | Op::Sub | Op::Mul | Op::Floor | Op::Ceil | Op::GuardedMul | Op::Select => 1,
+            Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge | Op::Min | Op::Max | Op::Sign | Op::Round => 4,
+            Op::Sqrt | Op::Norm | Op::InverseNorm | Op::Div => 8,
+            Op::Exp | Op::Log | Op::Sin | Op::Cos | Op::Tan | Op::Asin | Op::Acos | Op::Atan | Op::Atan2 => 32,
+            Op::Sinh | Op::Cosh | Op::Tanh | Op::Sigmoid | Op::Softplus | Op::Mod => 48,
+            Op::Pow => 128,
+        },
     }
 }
 

@@ -25,17 +25,17 @@ impl Functions {
     /// the point rounded to f32. A derivative that is not finite where the difference is, or the other way round, counts as
     /// an infinite error. Constants are compared like all others, so the mask plays no part.
     pub async fn check_gradients(&mut self, x: Option<&[f64]>) -> Result<GradientCheck> {
-        let mut x = self.point(x).await?;
+        let mut x = self.point(x).await?.into_owned();
         if self.engine.is_single_precision() {
             x.iter_mut().for_each(|number| *number = f64::from(*number as f32));
         }
         self.bring_shared_data().await?;
-        let constant = std::mem::replace(&mut self.constant, vec![false; x.len()]);
+        let has_constants = std::mem::take(&mut self.has_constants);
         let linearisation = self.evaluate_jacobian(Some(&x)).await;
-        self.constant = constant;
+        self.has_constants = has_constants;
         let derivatives = linearisation?.entries;
         let partials = self.engine.partial_columns(&self.model)?;
-        let Some(pattern) = &self.pattern else {
+        let Some(pattern) = self.pattern() else {
             return Ok(GradientCheck { max_relative_error: 0.0, residual: 0, parameter: 0 });
         };
         let mut differences = vec![0.0; derivatives.len()];

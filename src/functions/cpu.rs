@@ -2,8 +2,10 @@
 //!
 //! Kernels are made when an entry is first used, all batches in one program.
 
-use crate::batch::plan::{Entry, Plan, Role, Target, plan};
-use crate::batch::{Batch, Model, Rows};
+use crate::batch::pattern::Pattern;
+use crate::batch::plan::{Entry, Plan, Role, Target, plan, plan_scattered};
+use crate::batch::scatter::Scatter;
+use crate::batch::{Batch, Local, Model, Rows};
 use crate::codegen::memory::{Dispatch, View};
 use crate::cpu::Program;
 use crate::error::{Error, Result};
@@ -18,6 +20,8 @@ use super::{Evaluation, Objective};
 #[derive(Default)]
 pub struct CpuEngine {
     compiled: Table<Entry, Compiled>,
+    /// Kernels that write into a sparse matrix.
+    scattered: Table<Entry, Compiled>,
     pub(super) linearised: Linearised,
 }
 
@@ -25,7 +29,24 @@ pub struct CpuEngine {
 struct Compiled {
     program: Program,
     plans: Vec<Plan>,
+    /// For each batch its way into a sparse matrix, if there is one.
+    scatters: Vec<Scatter>,
 }
+
+impl Compiled {
+    async fn new(plans: Vec<Plan>, scatters: Vec<Scatter>) -> Result<Compiled> {
+        let program = Program::compile(plans.iter().map(|plan| plan.kernel.clone()).list()).await?;
+        Ok(Compiled { program, plans, scatters })
+    }
+
+    /// Whether several numbers may go to one place, which begins at 0 then.
+    fn accumulates(&self) -> bool {
+        self.scatters.iter().any(|scatter| scatter.accumulate)
+    }
+}
+
+/// For each batch pairs of an output and what it is differentiated by.
+pub(super) type Partials = Vec<Vec<(u32, Local)>>;
 
 /// The numbers that a call reads and writes beside the model's tables.
 #[derive(Default)]
@@ -36,6 +57,10 @@ pub(super) struct Memory<'a> {
     pub gradient: &'a mut [f64],
     pub partials: &'a mut [f64],
     pub local: &'a mut [f64],
+    pub places: &'a [u32],
+    pub curvature: &'a mut [f64],
+    /// Instances to run, if not all.
+    pub most: Option<u32>,
 }
 
 impl CpuEngine {
@@ -54,18 +79,39 @@ impl CpuEngine {
             .iter()
             .map(|batch| plan(&batch.class, batch.rows, entry, Target::Cpu, &title(model, batch)))
             .collect::<Result<Vec<_>>>()?;
-        let program = Program::compile(plans.iter().map(|plan| plan.kernel.clone()).list()).await?;
-        self.compiled.insert(entry, Compiled { program, plans });
+        self.compiled.insert(entry, Compiled::new(plans, Vec::new()).await?);
         Ok(())
     }
 
-    fn compiled(&self, entry: Entry) -> Result<&Compiled> {
-        self.compiled.get(&entry).ok_or_else(|| Error::internal("a kernel was not compiled before it ran"))
+    /// Compiles the kernels of an entry that write into the matrix of a pattern, if that has not been done: there is one pattern for
+    /// each entry.
+    pub(super) async fn prepare_scattered(
+        &mut self,
+        model: &Model,
+        entry: Entry,
+        partials: &Partials,
+        pattern: &Pattern,
+    ) -> Result<()> {
+        if self.scattered.contains_key(&entry) {
+            return Ok(());
+        }
+        let accumulate = pattern.places.iter().map(Vec::len).sum::<usize>() > pattern.col_indices.len();
+        let (mut plans, mut scatters) = (Vec::new(), Vec::new());
+        for ((batch, partials), places) in model.batches.iter().zip(partials).zip(&pattern.places) {
+            let scatter = Scatter::new(partials, places, batch.count as usize, accumulate);
+            plans.push(plan_scattered(&batch.class, batch.rows, entry, &title(model, batch), &scatter)?);
+            scatters.push(scatter);
+        }
+        self.scattered.insert(entry, Compiled::new(plans, scatters).await?);
+        Ok(())
     }
 
     /// Why generated code was refused here, if it was.
     pub fn interpreted_because(&self) -> Option<&str> {
-        self.compiled.values().find_map(|compiled| compiled.program.interpreted_because())
+        self.compiled
+            .values()
+            .chain(self.scattered.values())
+            .find_map(|compiled| compiled.program.interpreted_because())
     }
 
     pub(super) async fn values(&mut self, model: &Model, x: &[f64]) -> Result<Vec<f64>> {
@@ -109,6 +155,23 @@ impl CpuEngine {
         Ok(evaluation)
     }
 
+    /// Adds gradients of a part of each batch's instances to `gradient`, for the time that it takes.
+    #[cfg(target_arch = "wasm32")]
+    pub(super) async fn try_gradient(
+        &mut self,
+        model: &Model,
+        x: &[f64],
+        gradient: &mut [f64],
+        part: f64,
+    ) -> Result<()> {
+        for (number, batch) in model.batches.iter().enumerate() {
+            let most = Some((part * f64::from(batch.count)).ceil() as u32);
+            let memory = Memory { x, gradient: &mut *gradient, most, ..Memory::default() };
+            self.run(model, number, Entry::SumGradient, memory).await?;
+        }
+        Ok(())
+    }
+
     pub(super) fn partial_columns(&self, model: &Model) -> Result<Vec<Vec<(u32, u32)>>> {
         model
             .batches
@@ -117,56 +180,90 @@ impl CpuEngine {
             .collect()
     }
 
-    pub(super) async fn partials(&mut self, model: &Model, x: &[f64]) -> Result<(Vec<f64>, Vec<Vec<f64>>)> {
-        self.prepare(model, Entry::Jacobian).await?;
+    /// All residuals, and the Jacobian in the order of its pattern; `entries` is memory for it.
+    pub(super) async fn jacobian(
+        &mut self,
+        model: &Model,
+        partials: &Partials,
+        pattern: &Pattern,
+        x: &[f64],
+        mut entries: Vec<f64>,
+    ) -> Result<(Vec<f64>, Vec<f64>)> {
+        self.prepare_scattered(model, Entry::Jacobian, partials, pattern).await?;
         let mut residuals = vec![0.0; model.num_residuals as usize];
-        let mut of_batches = Vec::new();
-        for (number, batch) in model.batches.iter().enumerate() {
-            let columns = self.compiled(Entry::Jacobian)?.plans[number].partials.len();
-            let mut partials = vec![0.0; columns * batch.count as usize];
-            let memory = Memory { x, residuals: &mut residuals, partials: &mut partials, ..Memory::default() };
-            self.run(model, number, Entry::Jacobian, memory).await?;
-            of_batches.push(partials);
+        self.begin_matrix(Entry::Jacobian, pattern, &mut entries);
+        for number in 0..model.batches.len() {
+            let memory = Memory { x, residuals: &mut residuals, partials: &mut entries, ..Memory::default() };
+            self.run_scattered(model, number, Entry::Jacobian, memory)?;
         }
-        Ok((residuals, of_batches))
+        Ok((residuals, entries))
+    }
+
+    /// Makes room for a matrix that the kernels of an entry are to fill: with zeros, where they add to it.
+    pub(super) fn begin_matrix(&self, entry: Entry, pattern: &Pattern, entries: &mut Vec<f64>) {
+        entries.resize(pattern.col_indices.len(), 0.0);
+        if self.scattered.get(&entry).is_some_and(Compiled::accumulates) {
+            entries.fill(0.0);
+        }
     }
 
     pub(super) async fn run(&mut self, model: &Model, number: usize, entry: Entry, memory: Memory<'_>) -> Result<f64> {
         self.prepare(model, entry).await?;
-        let compiled = self.compiled(entry)?;
-        let batch = &model.batches[number];
-        let uniforms = uniform_table(model, batch);
-        let Memory { x, seeds, residuals, gradient, partials, local } = memory;
-        let (mut residuals, mut gradient, mut partials) = (Some(residuals), Some(gradient), Some(partials));
-        let mut local = Some(local);
-        let twice = || Error::internal("a kernel has two buffers of one role");
-        let mut views = Vec::new();
-        for role in &compiled.plans[number].roles {
-            views.push(match role {
-                Role::Parameters => View::Read(x),
-                Role::Indices => View::Index(&batch.indices),
-                Role::Data => View::Read(&batch.data),
-                Role::Uniforms => View::Read(&uniforms),
-                Role::Seeds => View::Read(seeds),
-                Role::Residuals => View::Write(residuals.take().ok_or_else(twice)?),
-                Role::Gradient => View::Write(gradient.take().ok_or_else(twice)?),
-                Role::Partials => View::Write(partials.take().ok_or_else(twice)?),
-                Role::Local => match (entry, local.take().ok_or_else(twice)?) {
-                    (Entry::Trial, local) => View::Read(local),
-                    (_, local) => View::Write(local),
-                },
-                Role::AddendValues | Role::LocalGradient | Role::Vector | Role::Steps => {
-                    return Err(Error::internal("a kernel of the GPU's on the CPU"));
-                }
-            });
-        }
-        let first = match batch.rows {
-            Rows::From(first) => first,
-            Rows::Column(_) | Rows::Addends(_) => 0,
-        };
-        let dispatch = Dispatch { instances: 0..batch.count, stride: batch.count, first };
-        compiled.program.run(number, &mut views, &dispatch)
+        self.run_prepared(model, number, entry, memory)
     }
+
+    /// Runs a kernel that [`CpuEngine::prepare`] has compiled.
+    pub(super) fn run_prepared(&self, model: &Model, number: usize, entry: Entry, memory: Memory) -> Result<f64> {
+        run(self.compiled.get(&entry), model, number, entry, memory)
+    }
+
+    /// Runs a kernel that [`CpuEngine::prepare_scattered`] has compiled.
+    pub(super) fn run_scattered(&self, model: &Model, number: usize, entry: Entry, memory: Memory) -> Result<f64> {
+        let compiled = self.scattered.get(&entry);
+        let places = compiled.map_or(&[][..], |compiled| &compiled.scatters[number].places);
+        run(compiled, model, number, entry, Memory { places, ..memory })
+    }
+}
+
+/// Runs an entry's kernel for a batch; gives its total.
+fn run(compiled: Option<&Compiled>, model: &Model, number: usize, entry: Entry, memory: Memory) -> Result<f64> {
+    let compiled = compiled.ok_or_else(|| Error::internal("a kernel was not compiled before it ran"))?;
+    let batch = &model.batches[number];
+    let uniforms = uniform_table(model, batch);
+    let Memory { x, seeds, residuals, gradient, partials, local, places, curvature, most } = memory;
+    let (mut residuals, mut gradient, mut partials) = (Some(residuals), Some(gradient), Some(partials));
+    let (mut local, mut curvature) = (Some(local), Some(curvature));
+    let twice = || Error::internal("a kernel has two buffers of one role");
+    let mut views = Vec::new();
+    for role in &compiled.plans[number].roles {
+        views.push(match role {
+            Role::Parameters => View::Read(x),
+            Role::Indices => View::Index(&batch.indices),
+            Role::Data => View::Read(&batch.data),
+            Role::Uniforms => View::Read(&uniforms),
+            Role::Seeds => View::Read(seeds),
+            Role::Residuals => View::Write(residuals.take().ok_or_else(twice)?),
+            Role::Gradient => View::Write(gradient.take().ok_or_else(twice)?),
+            Role::Partials => View::Write(partials.take().ok_or_else(twice)?),
+            Role::Places => View::Index(places),
+            Role::Curvature => View::Write(curvature.take().ok_or_else(twice)?),
+            Role::Vector => View::Read(x),
+            Role::Local => match (entry, local.take().ok_or_else(twice)?) {
+                (Entry::Trial, local) => View::Read(local),
+                (_, local) => View::Write(local),
+            },
+            Role::AddendValues | Role::LocalGradient | Role::Steps | Role::Others => {
+                return Err(Error::internal("a kernel of the GPU's on the CPU"));
+            }
+        });
+    }
+    let first = match batch.rows {
+        Rows::From(first) => first,
+        Rows::Column(_) | Rows::Addends(_) => 0,
+    };
+    let instances = 0..most.map_or(batch.count, |most| batch.count.min(most));
+    let dispatch = Dispatch { instances, stride: batch.count, first };
+    compiled.program.run(number, &mut views, &dispatch)
 }
 
 /// The uniform table of a batch: the head, then the numbers on which all its instances agree.

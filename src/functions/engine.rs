@@ -3,9 +3,10 @@
 use std::ops::Range;
 
 use crate::batch::Model;
+use crate::batch::pattern::Pattern;
 use crate::error::Result;
 
-use super::cpu::CpuEngine;
+use super::cpu::{CpuEngine, Partials};
 use super::{Evaluation, Objective};
 
 /// What evaluates a model.
@@ -66,6 +67,28 @@ impl Engine {
         }
     }
 
+    /// An objective, of which the gradient stays on the device, with zeros for `held` parameters; the CPU has nowhere to leave
+    /// it. Without a point it is taken at the parameters that the application sees.
+    pub async fn gradient_on_device(
+        &mut self,
+        model: &Model,
+        objective: Objective,
+        point: Option<&[f64]>,
+        seeds: Option<&[f64]>,
+        held: Option<&[bool]>,
+    ) -> Result<f64> {
+        match self {
+            Engine::Cpu(engine) => {
+                let _ = held;
+                Ok(engine.gradient(model, objective, point.unwrap_or_default(), seeds).await?.cost)
+            }
+            #[cfg(target_arch = "wasm32")]
+            Engine::Gpu(engine) | Engine::Beside(engine) => {
+                engine.gradient_on_device(model, objective, point, seeds, held).await
+            }
+        }
+    }
+
     /// For each batch its local partials: pairs of output and local parameter.
     pub fn partial_columns(&mut self, model: &Model) -> Result<Vec<Vec<(u32, u32)>>> {
         match self {
@@ -75,12 +98,20 @@ impl Engine {
         }
     }
 
-    /// All residuals, and for each batch the values of its local partials, column after column.
-    pub async fn partials(&mut self, model: &Model, x: &[f64]) -> Result<(Vec<f64>, Vec<Vec<f64>>)> {
+    /// All residuals, and the Jacobian in the order of its pattern: `entries` is memory for it, and `partials` says for each batch what
+    /// its partials are of.
+    pub async fn jacobian(
+        &mut self,
+        model: &Model,
+        partials: &Partials,
+        pattern: &Pattern,
+        x: &[f64],
+        entries: Vec<f64>,
+    ) -> Result<(Vec<f64>, Vec<f64>)> {
         match self {
             #[cfg(target_arch = "wasm32")]
-            Engine::Gpu(engine) => engine.partials(model, x).await,
-            on_cpu => on_cpu.on_cpu().partials(model, x).await,
+            Engine::Gpu(engine) => engine.jacobian(model, partials, pattern, x, entries).await,
+            on_cpu => on_cpu.on_cpu().jacobian(model, partials, pattern, x, entries).await,
         }
     }
 
@@ -114,6 +145,15 @@ impl Engine {
             Engine::Cpu(_) => {}
             #[cfg(target_arch = "wasm32")]
             Engine::Gpu(engine) | Engine::Beside(engine) => engine.enabled_changed(),
+        }
+    }
+
+    /// Other parameters are constant.
+    pub fn constant_changed(&mut self) {
+        match self {
+            Engine::Cpu(_) => {}
+            #[cfg(target_arch = "wasm32")]
+            Engine::Gpu(engine) | Engine::Beside(engine) => engine.constant_changed(),
         }
     }
 

@@ -9,8 +9,8 @@ use crate::error::{Error, Result};
 use crate::list::Listed;
 use crate::losses;
 
-use super::Functions;
-use super::cpu::{CpuEngine, Memory};
+use super::cpu::{CpuEngine, Memory, Partials};
+use super::{Differentiated, Functions, mask};
 
 /// The model ½‖r̃ + J̃δ‖² at a point.
 #[derive(Clone, Debug, PartialEq)]
@@ -40,15 +40,6 @@ struct LongSum {
     value: f64,
 }
 
-/// Places of J̃'s entries in the instances' blocks, per batch.
-type Places = Vec<Vec<(u32, u32)>>;
-
-/// The pattern of J̃ and the way into it.
-pub(super) struct Tangents {
-    pattern: Pattern,
-    places: Places,
-}
-
 impl Functions {
     /// The pattern of J̃. Its columns are parameters; those of a block on a manifold stand for tangent coordinates.
     pub fn tangent_pattern(&mut self) -> Result<&Pattern> {
@@ -61,12 +52,9 @@ impl Functions {
         if self.tangents.is_some() {
             return Ok(());
         }
-        let places = self.engine.on_cpu().tangent_places(&self.model)?;
-        let batches = self.model.batches.iter().zip(&places);
-        let partials: Vec<Vec<(u32, Local)>> =
-            batches.map(|(batch, places)| places.iter().map(|&(o, place)| (o, local(batch, place))).list()).list();
+        let partials = self.engine.on_cpu().tangent_partials(&self.model)?;
         let pattern = pattern(&self.model, &partials)?;
-        self.tangents = Some(Tangents { pattern, places });
+        self.tangents = Some(Differentiated { partials, pattern });
         Ok(())
     }
 
@@ -74,29 +62,25 @@ impl Functions {
     pub async fn linearise(&mut self, x: &[f64]) -> Result<LeastSquares> {
         self.expect_parameters(x.len())?;
         self.make_tangents()?;
-        let Functions { model, engine, tangents, constant, .. } = self;
-        let Some(Tangents { pattern, places }) = tangents else {
+        let Functions { model, engine, tangents, constant, has_constants, .. } = self;
+        let Some(Differentiated { pattern, partials }) = tangents else {
             return Err(Error::internal("a pattern was made and is not there"));
         };
         let engine = engine.on_cpu();
-        let cost = engine.linearise(model, x).await?;
+        engine.prepare_scattered(model, Entry::Linearise, partials, pattern).await?;
         let mut result = LeastSquares {
-            cost,
+            cost: 0.0,
             residuals: vec![0.0; model.num_residuals as usize],
             entries: vec![0.0; pattern.col_indices.len()],
         };
-        for (number, batch) in model.batches.iter().enumerate() {
-            if model.blocks[batch.block as usize].enabled {
-                let table = &engine.linearised.tables[number];
-                result.collect(batch, table, &places[number], &pattern.places[number]);
-            }
-        }
+        engine.linearise(model, x, &mut result)?;
         engine.linearised.long_sums = long_sums(model, &result.residuals);
         for sum in &engine.linearised.long_sums {
             result.correct(sum, &model.blocks[sum.block], pattern);
         }
-        let columns = result.entries.iter_mut().zip(&pattern.col_indices);
-        columns.filter(|(_, column)| constant[**column as usize]).for_each(|(entry, _)| *entry = 0.0);
+        if *has_constants {
+            mask(&mut result.entries, &pattern.col_indices, constant);
+        }
         Ok(result)
     }
 
@@ -139,24 +123,6 @@ fn long_sums(model: &Model, residuals: &[f64]) -> Vec<LongSum> {
 }
 
 impl LeastSquares {
-    /// Brings a batch's local table to the rows and into the pattern.
-    fn collect(&mut self, batch: &Batch, table: &[f64], partials: &[(u32, u32)], places: &[u32]) {
-        let count = batch.count as usize;
-        let columns = LocalTable::of(&batch.class);
-        let column = |number: u32| &table[number as usize * count..(number as usize + 1) * count];
-        for output in 0..columns.outputs {
-            let residuals = if batch.has_addends() { columns.residual(output) } else { columns.corrected(output) };
-            for (instance, value) in column(residuals).iter().enumerate() {
-                self.residuals[(batch.row(instance) + output) as usize] += value;
-            }
-        }
-        for (&(output, place), places) in partials.iter().zip(places.chunks_exact(count.max(1))) {
-            for (value, &place) in column(columns.partial(output, place)).iter().zip(places) {
-                self.entries[place as usize] += value;
-            }
-        }
-    }
-
     /// Corrects the row of a long sum for loss and weight, and adds its cost.
     fn correct(&mut self, sum: &LongSum, block: &BlockInfo, pattern: &Pattern) {
         let s = sum.value * sum.value;
@@ -172,28 +138,30 @@ impl LeastSquares {
 }
 
 impl CpuEngine {
-    /// Places of J̃'s entries: for each batch pairs of output and place in the instance's blocks.
-    fn tangent_places(&self, model: &Model) -> Result<Places> {
-        let places = |batch: &Batch| Ok(plan(&batch.class, batch.rows, Entry::Linearise, Target::Cpu, "")?.partials);
-        model.batches.iter().map(places).collect()
+    /// What J̃'s entries are of.
+    fn tangent_partials(&self, model: &Model) -> Result<Partials> {
+        let of_batch = |batch: &Batch| {
+            let places = plan(&batch.class, batch.rows, Entry::Linearise, Target::Cpu, "")?.partials;
+            Ok(places.into_iter().map(|(output, place)| (output, local(batch, place))).list())
+        };
+        model.batches.iter().map(of_batch).collect()
     }
 
-    /// Fills the local tables; gives the cost but for that of long sums.
-    async fn linearise(&mut self, model: &Model, x: &[f64]) -> Result<f64> {
-        let mut cost = 0.0;
+    /// Fills the local tables with residuals, and a model with zeros with what it has of its own.
+    fn linearise(&mut self, model: &Model, x: &[f64], result: &mut LeastSquares) -> Result<()> {
         let mut tables = std::mem::take(&mut self.linearised.tables);
         tables.resize(model.batches.len(), Vec::new());
         for (number, (batch, table)) in model.batches.iter().zip(&mut tables).enumerate() {
             if model.blocks[batch.block as usize].enabled {
-                // Entries that are zero whatever the point are not written, here or later.
-                let columns = LocalTable::of(&batch.class).columns(Target::Cpu);
-                table.resize(columns as usize * batch.count as usize, 0.0);
-                let memory = Memory { x, local: table, ..Memory::default() };
-                cost += self.run(model, number, Entry::Linearise, memory).await?;
+                let columns = LocalTable::of(&batch.class);
+                table.resize(columns.residual(columns.outputs) as usize * batch.count as usize, 0.0);
+                let (residuals, partials) = (result.residuals.as_mut_slice(), result.entries.as_mut_slice());
+                let memory = Memory { x, residuals, partials, local: table, ..Memory::default() };
+                result.cost += self.run_scattered(model, number, Entry::Linearise, memory)?;
             }
         }
         self.linearised.tables = tables;
-        Ok(cost)
+        Ok(())
     }
 
     async fn reduction(&mut self, model: &Model, x: &[f64]) -> Result<f64> {

@@ -8,6 +8,8 @@
 //! Σ weight·f; the cost ½ Σ weight·ρ(‖r‖²) over instances; gradient entries of constant parameters are exact zeros. NaN and
 //! infinities are returned as they come.
 
+use std::borrow::Cow;
+
 use crate::batch::pattern::{Pattern, pattern};
 use crate::batch::{Batch, Model, Rows};
 use crate::decimal;
@@ -23,10 +25,13 @@ mod engine;
 pub mod gpu;
 pub mod layout;
 mod least_squares;
+pub mod lists;
 pub mod normal;
 pub mod objective;
+mod on_device;
 pub mod plans;
 pub mod record;
+pub mod record_gradient;
 mod sizes;
 pub mod texts;
 mod titles;
@@ -65,6 +70,21 @@ pub struct Linearisation {
     pub entries: Vec<f64>,
 }
 
+/// What the Jacobian's entries are.
+struct Differentiated {
+    partials: cpu::Partials,
+    pattern: Pattern,
+}
+
+/// Zeros in the columns of constant parameters.
+fn mask(entries: &mut [f64], col_indices: &[u32], constant: &[bool]) {
+    for (entry, &column) in entries.iter_mut().zip(col_indices) {
+        if constant[column as usize] {
+            *entry = 0.0;
+        }
+    }
+}
+
 /// A model, compiled for an engine.
 pub struct Functions {
     model: Model,
@@ -76,8 +96,10 @@ pub struct Functions {
     has_bounds: bool,
     constant: Vec<bool>,
     bounds: Option<(Vec<f64>, Vec<f64>)>,
-    pattern: Option<Pattern>,
-    tangents: Option<least_squares::Tangents>,
+    differentiated: Option<Differentiated>,
+    /// Memory for a Jacobian.
+    spare: Vec<f64>,
+    tangents: Option<Differentiated>,
     /// Until constants or enabled blocks change.
     sizes: Option<[Sizes; 2]>,
     /// Which calls are done on the CPU although there is a device.
@@ -87,22 +109,30 @@ pub struct Functions {
 impl Functions {
     /// Compiled functions at the given parameters.
     pub fn new(model: Model, engine: Engine, values: Vec<f64>) -> Result<Functions> {
+        let functions = Functions::at_published(model, engine, values)?;
+        functions.engine.publish(&functions.values)?;
+        Ok(functions)
+    }
+
+    /// The same for an engine that has published the parameters.
+    pub fn at_published(model: Model, engine: Engine, values: Vec<f64>) -> Result<Functions> {
         let constant = vec![false; model.num_params as usize];
-        let mut functions = Functions {
+        let functions = Functions {
             model,
             engine,
-            values: Vec::new(),
+            values,
             ahead: false,
             has_constants: false,
             has_bounds: false,
             constant,
             bounds: None,
-            pattern: None,
+            differentiated: None,
+            spare: Vec::new(),
             tangents: None,
             sizes: None,
             choice: None,
         };
-        functions.set_values(values)?;
+        functions.expect_parameters(functions.values.len())?;
         Ok(functions)
     }
 
@@ -208,6 +238,7 @@ impl Functions {
         self.has_constants = constant.contains(&true);
         self.constant = constant;
         self.sizes = None;
+        self.engine.constant_changed();
         Ok(())
     }
 
@@ -306,13 +337,13 @@ impl Functions {
     }
 
     /// The point to evaluate at: the one given, or the current one.
-    async fn point(&mut self, x: Option<&[f64]>) -> Result<Vec<f64>> {
+    async fn point<'x>(&mut self, x: Option<&'x [f64]>) -> Result<Cow<'x, [f64]>> {
         let Some(x) = x else {
             self.bring_values().await?;
-            return Ok(self.values.clone());
+            return Ok(Cow::Owned(self.values.clone()));
         };
         self.expect_parameters(x.len())?;
-        Ok(x.to_vec())
+        Ok(Cow::Borrowed(x))
     }
 
     /// All residuals, in the order in which they were given.
@@ -329,8 +360,7 @@ impl Functions {
 
     /// An objective and its gradient at a point.
     pub async fn evaluate_at(&mut self, objective: Objective, x: &[f64]) -> Result<Evaluation> {
-        let has_addends = objective == Objective::LeastSquares && self.model.batches.iter().any(Batch::has_addends);
-        let mut evaluation = if has_addends {
+        let mut evaluation = if self.has_addends(objective) {
             let (value, seeds) = self.seeds_of_long_sums(x).await?;
             let mut evaluation = self.engine.gradient(&self.model, objective, x, Some(&seeds)).await?;
             evaluation.cost += value;
@@ -338,10 +368,16 @@ impl Functions {
         } else {
             self.engine.gradient(&self.model, objective, x, None).await?
         };
-        for (entry, _) in evaluation.gradient.iter_mut().zip(&self.constant).filter(|(_, constant)| **constant) {
-            *entry = 0.0;
+        if self.has_constants {
+            let entries = evaluation.gradient.iter_mut().zip(&self.constant);
+            entries.filter(|(_, constant)| **constant).for_each(|(entry, _)| *entry = 0.0);
         }
         Ok(evaluation)
+    }
+
+    /// Whether an objective has residuals that are long sums in it.
+    fn has_addends(&self, objective: Objective) -> bool {
+        objective == Objective::LeastSquares && self.model.batches.iter().any(Batch::has_addends)
     }
 
     /// A residual that is a long sum is only known when its addends are added up, so its part of the cost, and the factor
@@ -369,38 +405,36 @@ impl Functions {
 
     /// The pattern of the Jacobian, once it has been evaluated.
     pub fn pattern(&self) -> Option<&Pattern> {
-        self.pattern.as_ref()
+        self.differentiated.as_ref().map(|differentiated| &differentiated.pattern)
     }
 
     /// Residuals and Jacobian. Columns of constant parameters are explicit zeros.
     pub async fn evaluate_jacobian(&mut self, x: Option<&[f64]>) -> Result<Linearisation> {
         let x = self.point(x).await?;
-        let pattern = match self.pattern.take() {
-            Some(pattern) => pattern,
+        let Differentiated { partials, pattern } = match self.differentiated.take() {
+            Some(differentiated) => self.differentiated.insert(differentiated),
             None => {
                 let columns = self.engine.partial_columns(&self.model)?;
                 let batches = self.model.batches.iter().zip(columns);
                 let locals = |batch: &Batch, columns: Vec<(u32, u32)>| {
                     columns.into_iter().map(|(output, local)| (output, batch.class.locals[local as usize])).list()
                 };
-                let partials: Vec<_> = batches.map(|(batch, columns)| locals(batch, columns)).list();
-                pattern(&self.model, &partials)?
+                let partials = batches.map(|(batch, columns)| locals(batch, columns)).list();
+                let pattern = pattern(&self.model, &partials)?;
+                self.differentiated.insert(Differentiated { partials, pattern })
             }
         };
-        let pattern = self.pattern.insert(pattern);
-        let (residuals, of_batches) = self.engine.partials(&self.model, &x).await?;
-        let mut entries = vec![0.0; pattern.col_indices.len()];
-        for (values, places) in of_batches.iter().zip(&pattern.places) {
-            for (value, &place) in values.iter().zip(places) {
-                entries[place as usize] += value;
-            }
-        }
-        for (entry, &column) in entries.iter_mut().zip(&pattern.col_indices) {
-            if self.constant[column as usize] {
-                *entry = 0.0;
-            }
+        let spare = std::mem::take(&mut self.spare);
+        let (residuals, mut entries) = self.engine.jacobian(&self.model, partials, pattern, &x, spare).await?;
+        if self.has_constants {
+            mask(&mut entries, &pattern.col_indices, &self.constant);
         }
         Ok(Linearisation { residuals, entries })
+    }
+
+    /// Takes a linearisation back whose numbers have been passed on: its memory serves the next.
+    pub fn recycle(&mut self, linearisation: Linearisation) {
+        self.spare = linearisation.entries;
     }
 
     /// The error for a point at which something is NaN or infinite, naming the residual.
@@ -412,7 +446,8 @@ impl Functions {
             return Ok(error(format!("{name} is {} at the start", decimal::shortest(residuals[row]))));
         }
         let linearisation = self.evaluate_jacobian(Some(x)).await?;
-        if let (Some(entry), Some(pattern)) = (linearisation.entries.iter().position(|e| !e.is_finite()), &self.pattern)
+        if let (Some(entry), Some(pattern)) =
+            (linearisation.entries.iter().position(|e| !e.is_finite()), self.pattern())
         {
             let row = pattern.row_offsets.partition_point(|&offset| offset as usize <= entry) as u32 - 1;
             return Ok(error(format!(

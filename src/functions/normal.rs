@@ -6,12 +6,12 @@
 //! which a preconditioner is made. Every kernel has a gate, so that the device decides what runs. Nothing here touches a device.
 
 use crate::batch::incidence::{Destination, Source};
-use crate::batch::least_squares::LocalTable;
+use crate::batch::least_squares::{LocalTable, is_mirrored};
 use crate::batch::plan::{Entry, Role};
 use crate::batch::{ArrayInfo, Model};
 use crate::codegen::wgsl::WORKGROUP_SIZE;
 use crate::error::{Error, Result};
-use crate::gpu::shaders::{Assemble, Curvature};
+use crate::gpu::shaders::{Assemble, Curvature, Parts};
 use crate::gpu::{BindingKind, CommandList, Limits, PipelineId, Slice};
 
 use super::layout::{ALIGNMENT, Chunk, GatherShape, Layout, Memory};
@@ -100,8 +100,10 @@ impl Shape {
             pairs: model.arrays.iter().any(|array| array.count < FEW_BLOCKS),
             ..Shape::default()
         };
-        let mut written = vec![false; if layout.chunks.len() == 1 { model.num_params as usize } else { 0 }];
         shape.disjoint = layout.chunks.len() == 1;
+        // Blocks of one dimension have no number in common, or they would have been taken apart.
+        let alike = layout.chunks.iter().all(|chunk| chunk.passes.windows(2).all(|pair| pair[0].dim == pair[1].dim));
+        let mut written = vec![false; if shape.disjoint && !alike { model.num_params as usize } else { 0 }];
         for number in 0..layout.chunks.len() {
             let Chunk { batch, range, passes, .. } = layout.chunks[number].clone();
             let table = LocalTable::of(&model.batches[batch].class);
@@ -140,6 +142,7 @@ impl Shape {
                     first_partial: curvature.first_partial,
                     row_stride: curvature.row_stride,
                     scale: shape.scale,
+                    zero: 0,
                 };
                 shapes.push(PassShape {
                     assemble: together.then(|| layout.add_figures(&assemble.words())),
@@ -150,7 +153,7 @@ impl Shape {
                     ],
                     curvature_workgroups: curvature.workgroups(),
                 });
-                if to_result && shape.disjoint {
+                if to_result && shape.disjoint && !alike {
                     for &target in layout.targets(number, position) {
                         let places = &mut written[target as usize..(target + dim) as usize];
                         shape.disjoint &= !places.contains(&true);
@@ -210,7 +213,10 @@ impl<K: Kernels> Normal<'_, K> {
                 self.clear(d, Cleared::Curvature, low, gate)?;
             }
         }
-        self.run(d, Entry::Linearise, Memory::CostSums, at, gate)?;
+        let rows_alone =
+            self.chunks().any(|number| self.assembles(number).is_some() && self.parts(number) != Parts::Whole);
+        let entry = if rows_alone { Entry::LineariseRows } else { Entry::Linearise };
+        self.run(d, entry, Memory::CostSums, at, gate)?;
         for number in self.chunks() {
             if !self.assemble(d, number, gradient, gate)? {
                 self.gather(d, number, gradient, gate)?;
@@ -239,7 +245,7 @@ impl<K: Kernels> Normal<'_, K> {
     }
 
     /// The parts of the product J̃ᵀJ̃p, left in the local tables; gives the sums of ‖J̃p‖².
-    pub fn parts(&self, d: &mut dyn Declare, p: Slice, gate: Slice) -> Result<Sums> {
+    pub fn product_parts(&self, d: &mut dyn Declare, p: Slice, gate: Slice) -> Result<Sums> {
         self.run(d, Entry::Product, Memory::ProductSums, p, gate)?;
         self.sums(d, Memory::ProductSums, Memory::ProductTotals)
     }
@@ -287,12 +293,15 @@ impl<K: Kernels> Normal<'_, K> {
                     self.memory(d, Memory::Uniforms).part(start, 4 * length)
                 }
                 Role::Local => self.memory(d, Memory::Local(number)),
-                Role::Seeds
+                Role::Others
+                | Role::Seeds
                 | Role::Residuals
                 | Role::AddendValues
                 | Role::LocalGradient
                 | Role::Gradient
                 | Role::Partials
+                | Role::Places
+                | Role::Curvature
                 | Role::Steps => return Err(Error::internal("a kernel of the normal equations evaluates")),
             });
         }
@@ -341,16 +350,33 @@ impl<K: Kernels> Normal<'_, K> {
         Ok(())
     }
 
-    /// Gathers gradient and curvature of a chunk in one, if its only pass allows that.
+    /// What the local table of a chunk with a single pass holds of an image, or of r̃ where gradient and curvature are gathered in one:
+    /// with one residual an instance, a number each is less to write and to read than one for each of its parameters.
+    pub fn parts(&self, number: usize) -> Parts {
+        let Chunk { batch, passes, .. } = &self.layout.chunks[number];
+        let class = &self.model.batches[*batch].class;
+        match (class.outputs.len(), &class.block_dims[..], &passes[..]) {
+            (1, &[first, _], [pass]) if first == pass.dim && is_mirrored(class) => Parts::Mirrored,
+            (1, _, [_]) => Parts::Weighted,
+            _ => Parts::Whole,
+        }
+    }
+
+    /// The figures of a gather of both gradient and curvature of a chunk, if its only pass allows that. There is only one chunk then.
+    fn assembles(&self, number: usize) -> Option<u64> {
+        let [shape] = &self.layout.normal.passes[number][..] else { return None };
+        shape.assemble.filter(|_| self.overwrites())
+    }
+
+    /// Gathers gradient and curvature of a chunk in one, if that goes.
     fn assemble(&self, d: &mut dyn Declare, number: usize, gradient: Slice, gate: Slice) -> Result<bool> {
-        let ([pass], [shape]) = (&self.layout.chunks[number].passes[..], &self.layout.normal.passes[number][..]) else {
+        let (Some(figures), [pass]) = (self.assembles(number), &self.layout.chunks[number].passes[..]) else {
             return Ok(false);
         };
-        let Some(figures) = shape.assemble.filter(|_| self.overwrites()) else { return Ok(false) };
         let mut bindings = self.tables(d, number, 0).to_vec();
         let memory = [Memory::Local(number), Memory::Curvature].map(|memory| self.memory(d, memory));
         bindings.extend([memory[0], gradient, memory[1], gate, self.figures(d, figures)]);
-        let pipeline = d.program(Program::Assemble(pass.dim), "assemble", &ASSEMBLE_LAYOUT);
+        let pipeline = d.program(Program::Assemble(pass.dim, self.parts(number)), "assemble", &ASSEMBLE_LAYOUT);
         let groups = u64::from(pass.rows.div_ceil(WORKGROUP_SIZE));
         d.list().dispatch(pipeline, &bindings, self.limits.split_workgroups(groups)?);
         Ok(true)

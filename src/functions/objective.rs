@@ -93,7 +93,15 @@ impl<K: Kernels> Descent<'_, K> {
                 Role::LocalGradient => self.memory(d, Memory::LocalGradient),
                 Role::Vector => direction,
                 Role::Steps => steps,
-                Role::Seeds | Role::Residuals | Role::AddendValues | Role::Gradient | Role::Partials | Role::Local => {
+                Role::Others
+                | Role::Seeds
+                | Role::Residuals
+                | Role::AddendValues
+                | Role::Gradient
+                | Role::Partials
+                | Role::Places
+                | Role::Curvature
+                | Role::Local => {
                     return Err(Error::internal("a gradient's kernel does something else"));
                 }
             });

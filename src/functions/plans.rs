@@ -1,10 +1,12 @@
 //! The plans of a model's kernels on the GPU, made when an entry is first needed, one for all batches that share a kernel.
 
 use crate::batch::Model;
+use crate::batch::lists::{ListPlan, plan_lists, slots_by_dim};
 use crate::batch::plan::{Entry, Plan};
 use crate::error::{Error, Result};
 use crate::table::Table;
 
+use super::layout::Layout;
 use super::record::Kernels;
 use super::texts::anonymous_kernel;
 
@@ -15,6 +17,7 @@ pub struct Plans {
     /// For each kernel a batch that has it.
     representatives: Vec<usize>,
     made: Table<(usize, Entry), Plan>,
+    lists: Table<(usize, Entry), Vec<ListPlan>>,
 }
 
 impl Plans {
@@ -24,7 +27,7 @@ impl Plans {
         for (batch, &number) in numbers.iter().enumerate().rev() {
             representatives[number] = batch;
         }
-        Plans { numbers, representatives, made: Table::default() }
+        Plans { numbers, representatives, made: Table::default(), lists: Table::default() }
     }
 
     /// Makes the plans of an entry that are not there yet.
@@ -35,6 +38,31 @@ impl Plans {
             }
         }
         Ok(())
+    }
+
+    /// Makes the sums over lists of an entry that are not there yet, of those kernels that run over lists.
+    pub fn make_lists(&mut self, model: &Model, layout: &Layout, entry: Entry) -> Result<()> {
+        for (chunk, lists) in layout.chunks.iter().zip(&layout.lists.of_chunks) {
+            let number = self.numbers[chunk.batch];
+            if lists.is_none() || self.lists.contains_key(&(number, entry)) {
+                continue;
+            }
+            let class = &model.batches[chunk.batch].class;
+            let mut plans = Vec::new();
+            for slots in slots_by_dim(class) {
+                let mut plan = plan_lists(class, entry, &slots, "")?;
+                plan.sum.header.clear();
+                plans.push(plan);
+            }
+            self.lists.insert((number, entry), plans);
+        }
+        Ok(())
+    }
+
+    /// The sum over lists of a kernel by its number.
+    pub fn lists_of_kernel(&self, number: usize, entry: Entry, size: usize) -> Result<&ListPlan> {
+        let plan = self.lists.get(&(number, entry)).and_then(|plans| plans.get(size));
+        plan.ok_or_else(|| Error::internal("a sum over lists is recorded before its plan is made"))
     }
 
     /// The plan of a kernel by its number.
@@ -50,5 +78,9 @@ impl Kernels for Plans {
 
     fn plan(&self, batch: usize, entry: Entry) -> Result<&Plan> {
         self.of_kernel(self.numbers[batch], entry)
+    }
+
+    fn lists(&self, batch: usize, entry: Entry, size: usize) -> Result<&ListPlan> {
+        self.lists_of_kernel(self.numbers[batch], entry, size)
     }
 }

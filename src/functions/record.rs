@@ -6,15 +6,17 @@
 use rustc_hash::FxHashMap;
 
 use crate::batch::incidence::{Destination, Source};
+use crate::batch::lists::ListPlan;
 use crate::batch::plan::{Entry, Plan, Role};
 use crate::batch::{Model, Rows};
 use crate::codegen::wgsl::WORKGROUP_SIZE;
+use crate::codegen::{Buffer, Kernel};
 use crate::error::{Error, Result};
+use crate::gpu::shaders::Parts;
 use crate::gpu::{ArgumentId, BindingKind, BufferId, CommandList, DownloadId, Limits, PipelineId, Slice};
 use crate::list::Listed;
 use crate::table::Table;
 
-use super::Objective;
 use super::layout::{ALIGNMENT, Chunk, Layout, Memory};
 use super::titles::kernel_name;
 
@@ -32,9 +34,13 @@ pub enum Program {
     /// Sums products of J's columns by block.
     Curvature,
     /// `GatedGather` and `Curvature` in one, for blocks of so many numbers.
-    Assemble(u32),
+    Assemble(u32, Parts),
     /// Sets numbers to zero.
     Clear,
+    /// A sum over lists: of a kernel by its number, for blocks of one size.
+    Lists(usize, Entry, usize),
+    /// Sets what is constant to zero.
+    Hold,
 }
 
 /// A command list, the buffers and pipelines it declares in the order of declaration, and what goes in and out.
@@ -46,10 +52,8 @@ pub struct Recording {
     pub memory: Vec<Memory>,
     /// The pipelines it declares.
     pub programs: Vec<Program>,
-    /// The parameters, in f32.
-    pub x: ArgumentId,
-    /// The uniform tables.
-    pub uniforms: ArgumentId,
+    /// The parameters, in f32, where a run brings them.
+    pub x: Option<ArgumentId>,
     /// A number for each residual, in f32.
     pub seeds: Option<ArgumentId>,
     /// What comes back, in the order in which it was asked for.
@@ -62,14 +66,20 @@ pub trait Kernels {
     fn number(&self, batch: usize) -> usize;
     /// The plan of a batch's kernel.
     fn plan(&self, batch: usize, entry: Entry) -> Result<&Plan>;
+    /// The sum over lists of a batch's kernel, for blocks of one size.
+    fn lists(&self, batch: usize, entry: Entry, size: usize) -> Result<&ListPlan>;
 }
 
-struct Recorder<'a, K> {
-    model: &'a Model,
-    layout: &'a Layout,
-    kernels: &'a K,
-    limits: &'a Limits,
-    list: CommandList,
+pub(super) struct Recorder<'a, K> {
+    pub(super) model: &'a Model,
+    pub(super) layout: &'a Layout,
+    pub(super) kernels: &'a K,
+    pub(super) limits: &'a Limits,
+    pub(super) list: CommandList,
+    /// Where the parameters stand.
+    pub(super) point: Memory,
+    /// Where the gradient goes.
+    pub(super) gradient: Memory,
     memory: Vec<Memory>,
     buffers: Vec<BufferId>,
     /// Positions in both, by [`Memory::key`].
@@ -78,61 +88,21 @@ struct Recorder<'a, K> {
     pipelines: Table<Program, PipelineId>,
 }
 
-/// An objective and its gradient. Downloads: the gradient, the sums. With seeds, batches of addends run seeded and their
-/// totals are ignored.
-pub fn record_gradient(
-    model: &Model,
-    layout: &Layout,
-    kernels: &impl Kernels,
-    limits: &Limits,
-    objective: Objective,
-    seeded: bool,
-) -> Result<Recording> {
-    let mut recorder = Recorder::new(model, layout, kernels, limits);
-    let (x, uniforms) = recorder.upload_inputs();
-    let seeds = seeded.then(|| {
-        let slice = recorder.whole(Memory::Seeds);
-        recorder.list.upload_argument(slice)
-    });
-    let gradient = recorder.whole(Memory::Gradient);
-    recorder.list.clear(gradient);
-    // Chunks of blocks that take no part leave their sums as they are: zeros.
-    let sums = recorder.whole(Memory::PartialSums);
-    recorder.list.clear(sums);
-    for (number, chunk) in layout.chunks.iter().enumerate() {
-        let batch = &model.batches[chunk.batch];
-        if !model.blocks[batch.block as usize].enabled {
-            continue;
-        }
-        let entry = match objective {
-            _ if seeded && batch.has_addends() => Entry::SeededGradient,
-            Objective::Sum => Entry::SumGradient,
-            Objective::LeastSquares => Entry::CostGradient,
-        };
-        recorder.run_kernel(number, entry)?;
-        recorder.gather(number)?;
-    }
-    recorder.reduce()?;
-    let sums = recorder.whole(Memory::Sums);
-    let downloads = vec![recorder.list.download(gradient), recorder.list.download(sums)];
-    Ok(recorder.finish(x, uniforms, seeds, downloads))
-}
-
 /// All residuals. Downloads: the residuals, then the addends of each chunk that has them.
 pub fn record_values(model: &Model, layout: &Layout, kernels: &impl Kernels, limits: &Limits) -> Result<Recording> {
     let mut recorder = Recorder::new(model, layout, kernels, limits);
-    let (x, uniforms) = recorder.upload_inputs();
+    let x = recorder.upload_point();
     for number in 0..layout.chunks.len() {
         recorder.run_kernel(number, Entry::Values)?;
     }
     let downloads = recorder.download_values();
-    Ok(recorder.finish(x, uniforms, None, downloads))
+    Ok(recorder.finish(x, None, downloads))
 }
 
 /// All residuals and local partials. Downloads: the partials of each chunk that has any, then what [`record_values`] has.
 pub fn record_partials(model: &Model, layout: &Layout, kernels: &impl Kernels, limits: &Limits) -> Result<Recording> {
     let mut recorder = Recorder::new(model, layout, kernels, limits);
-    let (x, uniforms) = recorder.upload_inputs();
+    let x = recorder.upload_point();
     let mut downloads = Vec::new();
     for (number, chunk) in layout.chunks.iter().enumerate() {
         recorder.run_kernel(number, Entry::Jacobian)?;
@@ -143,17 +113,19 @@ pub fn record_partials(model: &Model, layout: &Layout, kernels: &impl Kernels, l
         }
     }
     downloads.extend(recorder.download_values());
-    Ok(recorder.finish(x, uniforms, None, downloads))
+    Ok(recorder.finish(x, None, downloads))
 }
 
 impl<'a, K: Kernels> Recorder<'a, K> {
-    fn new(model: &'a Model, layout: &'a Layout, kernels: &'a K, limits: &'a Limits) -> Recorder<'a, K> {
+    pub(super) fn new(model: &'a Model, layout: &'a Layout, kernels: &'a K, limits: &'a Limits) -> Recorder<'a, K> {
         Recorder {
             model,
             layout,
             kernels,
             limits,
             list: CommandList::new(),
+            point: Memory::Parameters,
+            gradient: Memory::Gradient,
             memory: Vec::new(),
             buffers: Vec::new(),
             positions: FxHashMap::default(),
@@ -162,7 +134,7 @@ impl<'a, K: Kernels> Recorder<'a, K> {
         }
     }
 
-    fn whole(&mut self, memory: Memory) -> Slice {
+    pub(super) fn whole(&mut self, memory: Memory) -> Slice {
         let position = match self.positions.get(&memory.key()) {
             Some(position) => *position as usize,
             None => {
@@ -176,7 +148,7 @@ impl<'a, K: Kernels> Recorder<'a, K> {
         self.list.whole(self.buffers[position])
     }
 
-    fn pipeline(&mut self, program: Program, name: &str, bindings: &[BindingKind]) -> PipelineId {
+    pub(super) fn pipeline(&mut self, program: Program, name: &str, bindings: &[BindingKind]) -> PipelineId {
         if let Some(pipeline) = self.pipelines.get(&program) {
             return *pipeline;
         }
@@ -186,16 +158,17 @@ impl<'a, K: Kernels> Recorder<'a, K> {
         pipeline
     }
 
-    fn upload_inputs(&mut self) -> (ArgumentId, ArgumentId) {
-        let (x, uniforms) = (self.whole(Memory::Parameters), self.whole(Memory::Uniforms));
-        (self.list.upload_argument(x), self.list.upload_argument(uniforms))
+    /// The parameters are such as each run brings.
+    pub(super) fn upload_point(&mut self) -> Option<ArgumentId> {
+        let x = self.whole(Memory::Parameters);
+        Some(self.list.upload_argument(x))
     }
 
-    fn figures(&mut self, position: u64) -> Slice {
+    pub(super) fn figures(&mut self, position: u64) -> Slice {
         self.whole(Memory::Figures).part(position * ALIGNMENT, ALIGNMENT)
     }
 
-    fn run_kernel(&mut self, number: usize, entry: Entry) -> Result<()> {
+    pub(super) fn run_kernel(&mut self, number: usize, entry: Entry) -> Result<()> {
         let kernels = self.kernels;
         let chunk = &self.layout.chunks[number];
         let plan = kernels.plan(chunk.batch, entry)?;
@@ -218,9 +191,9 @@ impl<'a, K: Kernels> Recorder<'a, K> {
         Ok(())
     }
 
-    fn bind(&mut self, role: Role, number: usize, chunk: &Chunk) -> Result<Slice> {
+    pub(super) fn bind(&mut self, role: Role, number: usize, chunk: &Chunk) -> Result<Slice> {
         Ok(match role {
-            Role::Parameters => self.whole(Memory::Parameters),
+            Role::Parameters => self.whole(self.point),
             Role::Indices => self.whole(Memory::Indices(number)),
             Role::Data => self.whole(Memory::Data(number)),
             Role::Uniforms => {
@@ -234,13 +207,15 @@ impl<'a, K: Kernels> Recorder<'a, K> {
             }
             Role::AddendValues => self.whole(Memory::Addends(number)),
             Role::LocalGradient => self.whole(Memory::LocalGradient),
-            Role::Gradient => self.whole(Memory::Gradient),
+            Role::Gradient => self.whole(self.gradient),
             Role::Partials => self.whole(Memory::Partials),
-            Role::Local | Role::Vector | Role::Steps => return Err(Error::internal("a solver's kernel is evaluated")),
+            Role::Others | Role::Local | Role::Vector | Role::Steps | Role::Places | Role::Curvature => {
+                return Err(Error::internal("a solver's kernel is evaluated"));
+            }
         })
     }
 
-    fn gather(&mut self, number: usize) -> Result<()> {
+    pub(super) fn gather(&mut self, number: usize) -> Result<()> {
         let layout = self.layout;
         let chunk = &layout.chunks[number];
         let pipeline = self.pipeline(Program::Gather, "gather", &GATHER_LAYOUT);
@@ -254,7 +229,7 @@ impl<'a, K: Kernels> Recorder<'a, K> {
                     Source::Scratch(which) => self.whole(Memory::Scratch(which)),
                 },
                 match pass.destination {
-                    Destination::Gradient => self.whole(Memory::Gradient),
+                    Destination::Gradient => self.whole(self.gradient),
                     Destination::Scratch(which) => self.whole(Memory::Scratch(which)),
                 },
                 self.figures(chunk.figures + 1 + position as u64),
@@ -265,7 +240,7 @@ impl<'a, K: Kernels> Recorder<'a, K> {
         Ok(())
     }
 
-    fn reduce(&mut self) -> Result<()> {
+    pub(super) fn reduce(&mut self) -> Result<()> {
         let figures = self.figures(self.layout.reduce_figures);
         let bindings = [self.whole(Memory::PartialSums), self.whole(Memory::Sums), figures];
         let groups = u64::from(self.layout.reduction().workgroups());
@@ -286,14 +261,13 @@ impl<'a, K: Kernels> Recorder<'a, K> {
         downloads
     }
 
-    fn finish(
+    pub(super) fn finish(
         self,
-        x: ArgumentId,
-        uniforms: ArgumentId,
+        x: Option<ArgumentId>,
         seeds: Option<ArgumentId>,
         downloads: Vec<DownloadId>,
     ) -> Recording {
-        Recording { list: self.list, memory: self.memory, programs: self.programs, x, uniforms, seeds, downloads }
+        Recording { list: self.list, memory: self.memory, programs: self.programs, x, seeds, downloads }
     }
 }
 
@@ -313,10 +287,22 @@ pub const REDUCE_LAYOUT: [BindingKind; 3] =
 
 /// Bindings of a generated kernel.
 pub fn kernel_layout(plan: &Plan) -> Vec<BindingKind> {
+    let Kernel { buffers, total, gated, .. } = &plan.kernel;
+    generated_layout(buffers, [total.is_some(), *gated])
+}
+
+/// Bindings of a sum over lists.
+pub fn list_layout(plan: &ListPlan) -> Vec<BindingKind> {
+    let mut layout = generated_layout(plan.sum.buffers(), [plan.sum.has_total(), plan.sum.gated]);
+    layout.insert(plan.sum.buffers().len(), BindingKind::StorageRead);
+    layout
+}
+
+fn generated_layout(buffers: &[Buffer], [total, gated]: [bool; 2]) -> Vec<BindingKind> {
     let kind = |written| if written { BindingKind::StorageReadWrite } else { BindingKind::StorageRead };
-    let mut layout: Vec<_> = plan.kernel.buffers.iter().map(|buffer| kind(buffer.written)).list();
-    layout.extend(plan.kernel.total.is_some().then_some(BindingKind::StorageReadWrite));
-    layout.extend(plan.kernel.gated.then_some(BindingKind::StorageRead));
+    let mut layout: Vec<_> = buffers.iter().map(|buffer| kind(buffer.written)).list();
+    layout.extend(total.then_some(BindingKind::StorageReadWrite));
+    layout.extend(gated.then_some(BindingKind::StorageRead));
     layout.push(BindingKind::Uniform);
     layout
 }

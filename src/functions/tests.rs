@@ -227,6 +227,11 @@ fn two_kinds(with_long_sum: bool) -> Model {
     functions(r, products, &vec![0.5; parameters as usize]).model().clone()
 }
 
+/// A gradient that comes back.
+fn gradient_call(objective: Objective, seeded: bool) -> record_gradient::GradientCall {
+    record_gradient::GradientCall { objective, seeded, is_current: false, stays: false, held: false }
+}
+
 #[test]
 fn recordings_keep_to_small_limits_and_run_every_instance_once() {
     use crate::gpu::plan::{Encoded, Step};
@@ -246,11 +251,22 @@ fn recordings_keep_to_small_limits_and_run_every_instance_once() {
         let instances: u32 = model.batches.iter().map(|batch| batch.count).sum();
         let limits = Limits { max_storage_buffer_binding_size: binding, ..Limits::default() };
         let layout = layout::Layout::new(&model, &partials, &limits, None).unwrap();
+        for entry in [crate::batch::plan::Entry::SumGradient, crate::batch::plan::Entry::CostGradient] {
+            plans.make_lists(&model, &layout, entry).unwrap();
+        }
         assert_eq!(layout.chunks.iter().map(|chunk| chunk.range.len() as u32).sum::<u32>(), instances);
         assert_eq!(layout.chunks.len() > model.batches.len(), !with_long_sum, "{} chunks", layout.chunks.len());
         let recordings = [
-            record::record_gradient(&model, &layout, &plans, &limits, Objective::Sum, false).unwrap(),
-            record::record_gradient(&model, &layout, &plans, &limits, Objective::LeastSquares, with_long_sum).unwrap(),
+            record_gradient::record_gradient(&model, &layout, &plans, &limits, gradient_call(Objective::Sum, false))
+                .unwrap(),
+            record_gradient::record_gradient(
+                &model,
+                &layout,
+                &plans,
+                &limits,
+                gradient_call(Objective::LeastSquares, with_long_sum),
+            )
+            .unwrap(),
             record::record_values(&model, &layout, &plans, &limits).unwrap(),
             record::record_partials(&model, &layout, &plans, &limits).unwrap(),
         ];

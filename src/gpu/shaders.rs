@@ -23,18 +23,43 @@ pub fn curvature() -> String {
     compose(shader!("../../shaders/curvature.wgsl"))
 }
 
-/// [`gather`] and [`curvature`] in one, for blocks of `dim` numbers that few entries touch: one thread a row, all sums in registers.
-/// Bindings: `offsets`, `entries`, `targets` (indices, read), `source` (read), `result`, `blocks` (written), the uniform
-/// [`Assemble`].
-pub fn assemble(dim: u32) -> String {
-    let mut lines = [String::new(), String::new(), String::new(), String::new(), String::new()];
-    let [starts, sums, columns, products, stores] = &mut lines;
+/// What stands where an entry of a gather points.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Parts {
+    /// The numbers that are summed, in columns.
+    Whole,
+    /// What of an instance is one number, in the first column: it counts times the entry's columns of J.
+    Weighted,
+    /// The same of instances with two blocks, where the second's columns are the first's with the other sign, and are not there.
+    Mirrored,
+}
+
+/// [`gather`] and [`curvature`] in one, for blocks of `dim` numbers that few entries touch: one thread a row, all sums in registers,
+/// those of the gradient with compensation. Bindings: `offsets`, `entries`, `targets` (indices, read), `source` (read), `result`,
+/// `blocks` (written), the uniform [`Assemble`].
+pub fn assemble(dim: u32, parts: Parts) -> String {
+    let mut lines = [String::new(), String::new(), String::new(), String::new(), String::new(), String::new()];
+    let [entry, starts, sums, columns, products, stores] = &mut lines;
+    *entry = match parts {
+        Parts::Whole => "let instance = place;\n",
+        Parts::Weighted => "let instance = place;\n        let weight = source[place % dispatch.stride];\n",
+        Parts::Mirrored => {
+            "let second = place >= dispatch.stride;\n        \
+             let instance = select(place, place - #dimu * dispatch.stride, second);\n        \
+             let weight = select(source[instance], -source[instance], second);\n"
+        }
+    }
+    .replace("#dim", &dim.to_string());
     let mut number = 0;
     for a in 0..dim {
-        *starts += &format!("    var sum_{a} = 0.0;\n");
-        *sums += &format!("        sum_{a} += source[place + {a}u * dispatch.stride];\n");
+        *starts += &format!("    var sum_{a} = vec2<f32>();\n");
+        let (part, to) = match parts {
+            Parts::Whole => (format!("source[place + {a}u * dispatch.stride]"), &mut *sums),
+            Parts::Weighted | Parts::Mirrored => (format!("column_{a} * weight"), &mut *products),
+        };
+        *to += &format!("        sum_{a} = sum_of_pairs(sum_{a}, vec2<f32>({part}, 0.0));\n");
         *columns += &format!("            let column_{a} = source[partial + {a}u * dispatch.stride];\n");
-        *stores += &format!("    result[first + {a}u] = sum_{a};\n");
+        *stores += &format!("    result[first + {a}u] = sum_{a}.x;\n");
         for b in 0..=a {
             *starts += &format!("    var block_{number} = 0.0;\n");
             *products += &format!("            block_{number} += column_{a} * column_{b};\n");
@@ -42,12 +67,17 @@ pub fn assemble(dim: u32) -> String {
             number += 1;
         }
     }
-    let names = ["#starts", "#sums", "#columns", "#products", "#stores"];
+    let names = ["#entry", "#starts", "#sums", "#columns", "#products", "#stores"];
     let mut text = compose(shader!("../../shaders/assemble.wgsl"));
     for (name, lines) in names.iter().zip(lines) {
         text = text.replacen(name, lines.trim_ascii(), 1);
     }
     text
+}
+
+/// Sets entries to zero where something is held. Bindings: `held` (read), `result` (written), the uniform of one word, how many.
+pub fn hold() -> String {
+    compose(shader!("../../shaders/hold.wgsl"))
 }
 
 /// Sets numbers to zero. Bindings: `result` (written), the uniform of one word, how many.
@@ -138,12 +168,15 @@ pub struct Assemble {
     pub row_stride: u32,
     /// Numbers in `blocks` for each parameter.
     pub scale: u32,
+    /// 0, which no compiler knows to be 0.
+    pub zero: u32,
 }
 
 impl Assemble {
     /// The words that the uniform buffer holds.
-    pub fn words(self) -> [u32; 6] {
-        [self.rows, self.stride, self.outputs, self.first_partial, self.row_stride, self.scale]
+    pub fn words(self) -> [u32; 7] {
+        let Assemble { rows, stride, outputs, first_partial, row_stride, scale, zero } = self;
+        [rows, stride, outputs, first_partial, row_stride, scale, zero]
     }
 }
 

@@ -1,5 +1,7 @@
 //! Making an engine for a problem, stage by stage: where it is told to, or where it turns out to be faster.
 
+use std::cell::{Cell, RefCell};
+
 use wasm_bindgen::prelude::*;
 
 use crate::batch::Model;
@@ -11,15 +13,18 @@ use crate::functions::cpu::CpuEngine;
 use crate::functions::gpu::GpuEngine;
 use crate::functions::{Engine, trial};
 use crate::gpu::Context;
-use crate::turn::next_turn;
+use crate::turn::{Pace, next_turn};
 
 /// Tells the facade how far compiling is, and hears whether it was called off.
 pub struct Progress {
     report: Option<js_sys::Function>,
     aborted: Option<js_sys::Function>,
     /// Milliseconds by stage.
-    pub times: Vec<(&'static str, f64)>,
-    began: f64,
+    pub times: RefCell<Vec<(&'static str, f64)>>,
+    began: Cell<f64>,
+    stage: Cell<usize>,
+    /// How much was done when the listener last heard: it hears of no less.
+    most: Cell<f64>,
 }
 
 /// The stages of compiling.
@@ -28,37 +33,48 @@ const STAGES: [&str; 3] = ["group", "tables", "pipelines"];
 impl Progress {
     /// Nothing is done yet.
     pub fn new(report: Option<js_sys::Function>, aborted: Option<js_sys::Function>) -> Progress {
-        Progress { report, aborted, times: Vec::new(), began: 0.0 }
+        Progress {
+            report,
+            aborted,
+            times: RefCell::default(),
+            began: Cell::new(0.0),
+            stage: Cell::new(0),
+            most: Cell::new(0.0),
+        }
     }
 
-    /// Stage number `stage` begins.
-    pub async fn enter(&mut self, stage: usize) -> Result<()> {
+    /// The next stage begins.
+    pub async fn enter(&self, stage: usize) -> Result<()> {
         // The caller's signal can only fire while the page has a turn.
         next_turn().await;
-        self.tell(stage, 0, 1)?;
-        self.began = now_ms();
-        Ok(())
+        self.stage.set(stage);
+        self.began.set(now_ms());
+        self.tell(0.0)
     }
 
-    /// Stage number `stage` has ended.
-    pub fn leave(&mut self, stage: usize) {
-        self.times.push((STAGES[stage], now_ms() - self.began));
+    /// The stage has ended.
+    pub fn leave(&self) {
+        self.times.borrow_mut().push((STAGES[self.stage.get()], now_ms() - self.began.get()));
     }
 
     /// A part of the stage is told as one of its own.
-    fn set_apart(&mut self, name: &'static str, ms: f64) {
-        self.times.push((name, ms));
-        self.began += ms;
+    fn set_apart(&self, name: &'static str, ms: f64) {
+        self.times.borrow_mut().push((name, ms));
+        self.began.set(self.began.get() + ms);
     }
 
-    /// So much of a stage is done; each stage counts 100. Fails when the caller has called it off.
-    pub fn tell(&self, stage: usize, done: usize, total: usize) -> Result<()> {
-        if let Some(report) = &self.report {
-            let done = JsValue::from((100 * stage + 100 * done / total.max(1)) as u32);
+    /// So much of the stage is done, from 0 to 1; each stage counts 100. Fails when the caller has called it off.
+    pub fn tell(&self, done: f64) -> Result<()> {
+        let stage = self.stage.get();
+        let done = 100.0 * (stage as f64 + done);
+        if let Some(report) = &self.report
+            && done >= self.most.get()
+        {
+            self.most.set(done);
             let all = JsValue::from(100 * STAGES.len() as u32);
             // A listener that throws stops the compile like an abort would.
             report
-                .call3(&JsValue::NULL, &done, &all, &STAGES[stage].into())
+                .call3(&JsValue::NULL, &JsValue::from(done as u32), &all, &STAGES[stage].into())
                 .map_err(|_| Error::new(ErrorCode::Aborted, "onProgress threw"))?;
         }
         let aborted = match &self.aborted {
@@ -87,7 +103,8 @@ pub async fn make_engine(
     model: &Model,
     values: &[f64],
     target: Target,
-    progress: &mut Progress,
+    progress: &Progress,
+    pace: &Pace<'_>,
 ) -> Result<(Engine, Option<Choice>)> {
     let Target { context, choose, batch_size } = target;
     let mut tried = None;
@@ -109,10 +126,11 @@ pub async fn make_engine(
         }
     };
     if let (None, Some(context)) = (&on_cpu, context) {
-        let mut engine = GpuEngine::new(context, model, batch_size).await?;
-        progress.leave(1);
+        let mut engine = GpuEngine::new_in_slices(context, model, batch_size, pace).await?;
+        progress.leave();
         progress.enter(2).await?;
-        engine.prepare(model, &mut |done, total| progress.tell(2, done, total)).await?;
+        let mut done = |done: usize, total: usize| progress.tell(done as f64 / total.max(1) as f64);
+        engine.prepare(model, values, pace, &mut done).await?;
         let Some((on_cpu, mut measured)) = tried else { return Ok((Engine::Gpu(Box::new(engine)), None)) };
         if let Engine::Cpu(on_cpu) = on_cpu {
             engine.set_on_cpu(on_cpu);
@@ -128,7 +146,7 @@ pub async fn make_engine(
         };
         return Ok((engine, Some(choice)));
     }
-    progress.leave(1);
+    progress.leave();
     progress.enter(2).await?;
     let (mut engine, choice) = on_cpu.unwrap_or_default();
     for entry in [Entry::SumGradient, Entry::CostGradient] {

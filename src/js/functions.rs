@@ -17,10 +17,12 @@ use crate::gpu::Context;
 use crate::list::Listed;
 use crate::losses::LossParameters;
 
+use crate::turn::Pace;
+
 use super::compile::{Progress, Target, make_engine};
 use super::context::RawContext;
 use super::error::to_js;
-use super::problem::RawProblem;
+use super::problem::{RawProblem, read_numbers};
 use super::value::{promise, set};
 
 /// Where the functions are between calls.
@@ -54,25 +56,29 @@ pub struct RawFunctions {
 
 async fn compile(
     problem: RawProblem,
-    values: Vec<f64>,
+    (values, fill_values): (Float64Array, js_sys::Function),
     target: Target,
-    mut progress: Progress,
+    progress: Progress,
 ) -> Result<RawFunctions> {
+    let listener = |done| progress.tell(done);
     progress.enter(0).await?;
-    let model = problem.into_model()?;
-    progress.leave(0);
+    let pace = Pace::new(&listener);
+    let model = problem.into_model(&pace).await?;
+    pace.begin(1.0, 1.0);
+    let values = read_numbers(&values, &fill_values, &pace).await?;
+    progress.leave();
     progress.enter(1).await?;
     let context = target.context.clone();
-    let (engine, choice) = make_engine(&model, &values, target, &mut progress).await?;
+    let (engine, choice) = make_engine(&model, &values, target, &progress, &pace).await?;
     let (parameter_buffer, context) = match &engine {
         Engine::Gpu(engine) => (engine.published_buffer(), context),
         Engine::Cpu(_) | Engine::Beside(_) => (JsValue::NULL, None),
     };
-    progress.leave(2);
-    progress.tell(2, 1, 1)?;
+    progress.leave();
+    progress.tell(1.0)?;
     let kernel_sources = kernel_sources(&model);
     let (num_params, num_residuals) = (model.num_params, model.num_residuals);
-    let mut functions = Functions::new(model, engine, values)?;
+    let mut functions = Functions::at_published(model, engine, values)?;
     let words = choice.as_ref().map_or_else(String::new, |choice| choice.sentence());
     if let Some(choice) = choice {
         functions.choose(choice);
@@ -82,7 +88,7 @@ async fn compile(
         num_params,
         num_residuals,
         kernel_sources,
-        compile_times: progress.times,
+        compile_times: progress.times.take(),
         parameter_buffer,
         context,
         choice: words,
@@ -181,10 +187,12 @@ fn evaluation_to_js(evaluation: Evaluation) -> JsValue {
 #[wasm_bindgen]
 impl RawFunctions {
     /// Compiles a problem: for the GPU of a context, or without one for the CPU. `choose`: for the GPU, the CPU or both, whichever is
-    /// faster for which call.
+    /// faster for which call. Its start, `values`, is read meanwhile, some
+    /// numbers at a time, before which `fillValues(first, count)` is called.
     pub fn compile(
         problem: RawProblem,
-        values: Vec<f64>,
+        values: Float64Array,
+        fill_values: js_sys::Function,
         context: Option<RawContext>,
         choose: bool,
         batch_size: Option<u32>,
@@ -193,7 +201,9 @@ impl RawFunctions {
     ) -> Promise {
         let target = Target { context: context.map(|context| context.context()), choose, batch_size };
         let progress = Progress::new(on_progress, aborted);
-        promise(async move { compile(problem, values, target, progress).await.map(JsValue::from).map_err(to_js) })
+        promise(async move {
+            compile(problem, (values, fill_values), target, progress).await.map(JsValue::from).map_err(to_js)
+        })
     }
 
     /// Whether they are on a device.
@@ -318,16 +328,17 @@ impl RawFunctions {
         self.gradient(Objective::LeastSquares, x)
     }
 
-    /// Resolves with `{ values, rowOffsets, colIndices, entries }`.
+    /// Resolves with `{ values, entries }`, and with `pattern` with `rowOffsets` and `colIndices` too, which are the same at every call.
     #[wasm_bindgen(js_name = evaluateJacobian)]
-    pub fn evaluate_jacobian(&self, x: Option<Vec<f64>>) -> Promise {
+    pub fn evaluate_jacobian(&self, x: Option<Vec<f64>>, pattern: bool) -> Promise {
         self.call_for(Job::Jacobian, async move |mut functions: Box<Functions>| {
             let linearisation = functions.evaluate_jacobian(x.as_deref()).await;
             let result = linearisation.map(|linearisation| {
                 let object = Object::new();
                 set(&object, "values", Float64Array::from(linearisation.residuals.as_slice()));
                 set(&object, "entries", Float64Array::from(linearisation.entries.as_slice()));
-                if let Some(pattern) = functions.pattern() {
+                functions.recycle(linearisation);
+                if let (true, Some(pattern)) = (pattern, functions.pattern()) {
                     set(&object, "rowOffsets", Uint32Array::from(pattern.row_offsets.as_slice()));
                     set(&object, "colIndices", Uint32Array::from(pattern.col_indices.as_slice()));
                 }

@@ -36,16 +36,16 @@ fn jacobian(
     let x_at_2 = x[2u];
     let v2 = v1 + x_at_2;
     let v3 = sine_cosine(v2);
-    let v4 = v0 * v3.x;
+    let v4 = select(0.0, v3.x, (x_at_0 < constants_at_0) & !is_nan(x_at_0) & !is_nan(constants_at_0));
+    jacobian_values[instance] = v4;
+    let v5 = v0 * v3.x;
     let data_1 = data[dispatch.stride + instance];
-    let v5 = v4 - data_1;
-    residuals[dispatch.first + instance] = v5;
-    let v6 = select(0.0, v3.x, (x_at_0 < constants_at_0) & !is_nan(x_at_0) & !is_nan(constants_at_0));
-    jacobian_values[instance] = v6;
+    let v6 = v5 - data_1;
+    residuals[dispatch.first + instance] = v6;
     let v7 = v0 * v3.y;
+    jacobian_values[2u * dispatch.stride + instance] = v7;
     let v8 = v7 * data_0;
     jacobian_values[dispatch.stride + instance] = v8;
-    jacobian_values[2u * dispatch.stride + instance] = v7;
 }
 
 fn minimum(a: f32, b: f32) -> f32 {

@@ -27,20 +27,20 @@ fn cost(
     let instance = group * 64u + lane;
     var total = 0.0;
     if instance < dispatch.count {
-        let settings_at_3 = settings[3u];
-        let settings_at_0 = settings[0u];
         let x_0 = x[dispatch.first + instance];
         let data_0 = data[instance];
         let v0 = x_0 - data_0;
         let v1 = v0 * v0;
+        let settings_at_0 = settings[0u];
         let settings_at_1 = settings[1u];
         let loss_0 = loss(u32(settings_at_0), v1, settings_at_1, 0.0);
-        let v2 = settings_at_3 * loss_0.y;
-        let v3 = v2 * v0;
-        local[instance] = v3;
-        let v4 = 0.5 * settings_at_3;
-        let v5 = v4 * loss_0.x;
-        total = v5;
+        let settings_at_3 = settings[3u];
+        let v2 = 0.5 * settings_at_3;
+        let v3 = v2 * loss_0.x;
+        let v4 = settings_at_3 * loss_0.y;
+        let v5 = v4 * v0;
+        local[instance] = v5;
+        total = v3;
     }
 
     sums[lane] = total;

@@ -1,6 +1,7 @@
 // The developability energy, recorded by the package and evaluated by the facade tests' own evaluator of tapes, so that the formula is tested apart from
 // both engines, in double precision and with every operation rounded to single.
 import assert from 'node:assert/strict';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { register } from 'node:module';
 import { test } from 'node:test';
 import { icosphere } from '../../www/mesh/icosphere.js';
@@ -130,4 +131,13 @@ test('a mesh has one energy for each vertex and each edge, and the edges are at 
   assert.ok(evaluate(edgesOnly, positions) < 1e-28);
   // Twice the size is (2 − 1)² an edge.
   assert.ok(Math.abs(evaluate(edgesOnly, positions.map((coordinate) => 2 * coordinate)) - 120) < 1e-10);
+});
+
+test('the tape of a vertex of valence 12 is the one whose kernels are measured; RESIDUA_BLESS=1 writes it', () => {
+  const { ops, a, b, c, constants, outputs } = starTape(Array.from({ length: 13 }, (_, i) => [i, i * i, 1]), closed(12));
+  const entries = Array.from(ops, (op, i) => [op, a[i], b[i], c[i]].join(' '));
+  const text = [...entries, `constants ${constants.join(' ')}`, `outputs ${outputs.join(' ')}`, ''].join('\n');
+  const file = new URL('../tapes/developable-12.txt', import.meta.url);
+  if (process.env.RESIDUA_BLESS) writeFileSync(file, text);
+  assert.equal(readFileSync(file, 'utf8'), text);
 });

@@ -71,9 +71,14 @@ pub(super) enum Instruction {
     V128Load(MemArg),
     V128Load64Splat(MemArg),
     V128Load64Zero(MemArg),
-    V128Load64Lane { memarg: MemArg, lane: u8 },
+    V128Load64Lane {
+        memarg: MemArg,
+        lane: u8,
+    },
     V128Store(MemArg),
     V128Const(u128),
+    /// Two of the four numbers in two vectors, as the lanes of one.
+    Shuffle([u8; 2]),
     V128And,
     V128Bitselect,
     F64x2Splat,
@@ -160,6 +165,7 @@ impl Instruction {
             I::V128Load64Splat(_) => VECTOR | 10,
             I::V128Store(_) => VECTOR | 11,
             I::V128Const(_) => VECTOR | 12,
+            I::Shuffle(_) => VECTOR | 13,
             I::F64x2Splat => VECTOR | 20,
             I::F64x2ExtractLane(_) => VECTOR | 33,
             I::F64x2ReplaceLane(_) => VECTOR | 34,
@@ -217,6 +223,7 @@ impl Instruction {
             I::I32Const(number) => signed(code, *number),
             I::F64Const(number) => code.extend_from_slice(&number.to_le_bytes()),
             I::V128Const(bits) => code.extend_from_slice(&bits.to_le_bytes()),
+            I::Shuffle(numbers) => numbers.iter().for_each(|number| code.extend(8 * number..8 * number + 8)),
             I::F64x2ExtractLane(lane) | I::F64x2ReplaceLane(lane) => code.push(*lane),
             // All others are their opcodes alone.
             _ => {}

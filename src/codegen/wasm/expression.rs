@@ -160,6 +160,19 @@ impl<'a> Expression<'a> {
         }
     }
 
+    /// Pushes one lane of two nodes' values, side by side; in [`Width::Pair`] alone. The uses are counted with the last lane.
+    pub fn take_lane_of_two(&mut self, nodes: [NodeId; 2], lane: u8) {
+        for node in nodes {
+            self.push(node);
+        }
+        self.write(Instruction::Shuffle([lane, 2 + lane]));
+        if lane + 1 == self.width.lanes() {
+            for node in nodes {
+                self.release(node);
+            }
+        }
+    }
+
     /// Pushes the first lane of a node's value, as an `f64`, as one of its uses.
     pub fn take_uniform(&mut self, node: NodeId) {
         self.push_lane(node, 0);

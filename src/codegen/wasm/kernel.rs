@@ -4,10 +4,9 @@ use super::encoding::{Function, Instruction, ValType};
 use super::expression::{Expression, Locals, Width};
 use super::places::Places;
 use super::{Functions, frame};
-use crate::codegen::{Address, Kernel, Load, Store};
+use crate::codegen::{Address, Kernel, Load, Step, Store};
 use crate::graph::{Node, NodeId};
 use crate::list::Listed;
-use crate::order;
 
 /// The function that takes a frame, runs the instances that the width is for (all pairs; or the one that pairs leave), and
 /// gives the total, lane by lane.
@@ -75,13 +74,18 @@ pub(super) fn function(kernel: &Kernel, width: Width, functions: &Functions) -> 
 /// One round of the loop.
 fn instances(kernel: &Kernel, body: &mut Expression, places: &mut Places, total: u32) {
     let graph = body.graph;
-    let (early, late) = split_stores(kernel);
-    let mut early = early.into_iter().peekable();
+    let mut late: Vec<bool> = vec![true; kernel.stores.len()];
     let mut called = vec![false; kernel.calls.len()];
-    for id in graph.ids() {
-        if body.uses(id) == 0 {
-            continue;
-        }
+    for step in kernel.schedule() {
+        let id = match step {
+            Step::Compute(id) => id,
+            Step::Store(number) => {
+                late[number as usize] = false;
+                let store = kernel.stores[number as usize];
+                places.store(body, store.buffer, store.address, store.node);
+                continue;
+            }
+        };
         match graph.node(id) {
             Node::Literal(_) => {}
             Node::Input(input) => {
@@ -98,21 +102,26 @@ fn instances(kernel: &Kernel, body: &mut Expression, places: &mut Places, total:
                 body.apply(id, op);
             }
         }
-        while let Some(store) = early.next_if(|store| store.node == id) {
-            places.store(body, store.buffer, store.address, store.node);
-        }
     }
 
+    let late: Vec<&Store> = kernel.stores.iter().zip(late).filter(|(_, late)| *late).map(|(store, _)| store).list();
     for node in late.iter().map(|store| store.node).chain(kernel.total) {
         load(kernel, body, places, node);
     }
     let (accumulating, overwriting): (Vec<&Store>, Vec<&Store>) = late.into_iter().partition(|store| store.accumulate);
-    for store in overwriting {
-        places.store(body, store.buffer, store.address, store.node);
+    let lanes = body.width.lanes();
+    for (store, next) in by_two(&overwriting, body.width) {
+        match next {
+            None => places.store(body, store.buffer, store.address, store.node),
+            Some(next) => (0..lanes).for_each(|lane| places.store_two(body, store, [store.node, next.node], lane)),
+        }
     }
-    for lane in 0..body.width.lanes() {
-        for store in &accumulating {
-            places.accumulate(body, store.buffer, store.address, store.node, lane);
+    for lane in 0..lanes {
+        for (store, next) in by_two(&accumulating, body.width) {
+            match next {
+                None => places.accumulate(body, store.buffer, store.address, store.node, lane),
+                Some(next) => places.store_two(body, store, [store.node, next.node], lane),
+            }
         }
     }
     if let Some(node) = kernel.total {
@@ -123,15 +132,62 @@ fn instances(kernel: &Kernel, body: &mut Expression, places: &mut Places, total:
     }
 }
 
-/// Reads an input that has not been read: as late as this, so that it holds a register no longer than it must.
+/// Stores, each with the one that follows it where that writes the next component of the same: two numbers side by side in memory.
+fn by_two<'a>(stores: &[&'a Store], width: Width) -> Vec<(&'a Store, Option<&'a Store>)> {
+    let mut grouped = Vec::new();
+    let mut rest = stores.iter().copied().peekable();
+    while let Some(store) = rest.next() {
+        let beside = |next: &&Store| {
+            width == Width::Pair && next.buffer == store.buffer && Some(next.address) == next_component(store.address)
+        };
+        grouped.push((store, rest.next_if(beside)));
+    }
+    grouped
+}
+
+/// The address of the next component of what an index names.
+fn next_component(address: Address) -> Option<Address> {
+    match address {
+        Address::Indexed { indices, column, component } => {
+            Some(Address::Indexed { indices, column, component: component + 1 })
+        }
+        Address::Column(_)
+        | Address::Fixed(_)
+        | Address::Layer(_)
+        | Address::Interleaved { .. }
+        | Address::Listed { .. } => None,
+    }
+}
+
+/// Reads an input that has not been read: as late as this, so that it holds a register no longer than it must. Even components of what
+/// an index names bring the odd ones after them along.
 fn load(kernel: &Kernel, body: &mut Expression, places: &mut Places, node: NodeId) {
     if let Node::Input(input) = body.graph.node(node)
         && let Load::Read { buffer, address } = kernel.loads[input.0 as usize]
         && !body.is_computed(node)
     {
+        if body.width == Width::Pair
+            && let Address::Indexed { indices, column, component } = address
+        {
+            let of = |component| Address::Indexed { indices, column, component };
+            let pair = [component & !1, component | 1].map(of);
+            let nodes = pair.map(|address| unread(kernel, body, places, Load::Read { buffer, address }));
+            if let [Some(even), Some(odd)] = nodes
+                && (node == even || node == odd)
+            {
+                return places.load_two(body, buffer, pair[0], [even, odd]);
+            }
+        }
         places.load(body, buffer, address);
         body.assign(node);
     }
+}
+
+/// The node that a load is for, if it is needed and has not been read.
+fn unread(kernel: &Kernel, body: &Expression, places: &Places, load: Load) -> Option<NodeId> {
+    let input = kernel.loads.iter().position(|known| *known == load)?;
+    let node = places.inputs[input]?;
+    (body.uses(node) > 0 && !body.is_computed(node)).then_some(node)
 }
 
 /// Calls a function, and places all its results.
@@ -159,36 +215,4 @@ fn write_call(kernel: &Kernel, call: u32, body: &mut Expression, places: &mut Pl
             body.place(id, results[result as usize]);
         }
     }
-}
-
-/// Separates the stores that may be made as soon as their node is computed, sorted by node, from those that must wait for the
-/// end: an early one frees its local, but must not be seen by a load, nor meet another store.
-fn split_stores(kernel: &Kernel) -> (Vec<&Store>, Vec<&Store>) {
-    let apart = |buffer: u32| {
-        let of_buffer: Vec<&Store> = kernel.stores.iter().filter(|store| store.buffer == buffer).list();
-        let mut columns = Vec::new();
-        for store in &of_buffer {
-            match (of_buffer[0].address, store.address) {
-                (Address::Column(_), Address::Column(column)) => columns.push(u64::from(column)),
-                (Address::Interleaved { width, .. }, Address::Interleaved { width: same, component })
-                    if width == same && component < width =>
-                {
-                    columns.push(u64::from(component));
-                }
-                _ => return false,
-            }
-        }
-        order::ascending(&mut columns);
-        columns.windows(2).all(|pair| pair[0] != pair[1])
-    };
-    let is_read = |buffer: u32| {
-        kernel.loads.iter().any(|load| matches!(load, Load::Read { buffer: read, .. } if *read == buffer))
-    };
-    let free: Vec<bool> = (0..kernel.buffers.len() as u32).map(|buffer| !is_read(buffer) && apart(buffer)).list();
-    let (early, late): (Vec<&Store>, Vec<&Store>) = kernel.stores.iter().partition(|store| {
-        let computed = matches!(kernel.graph.graph().node(store.node), Node::Apply(..));
-        computed && !store.accumulate && free[store.buffer as usize]
-    });
-    let order = order::by_key(early.len(), |store| early[store].node.index() as u32);
-    (order.into_iter().map(|store| early[store]).list(), late)
 }

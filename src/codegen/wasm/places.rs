@@ -1,13 +1,13 @@
 //! Addresses in memory: what is the same for all instances is computed before the loop, what several accesses share once an
-//! instance.
+//! instance. Neighbouring components of what an index names are read and written two at a time.
 
 use rustc_hash::FxHashMap;
 
 use super::encoding::{Instruction, MemArg, ValType};
 use super::expression::{Expression, Width};
 use super::frame;
-use crate::codegen::{Address, Kernel, Load};
-use crate::graph::NodeId;
+use crate::codegen::{Address, Kernel, Load, Store};
+use crate::graph::{Node, NodeId};
 use crate::table::Table;
 
 /// A byte address (or a figure) that has a local of its own.
@@ -59,6 +59,10 @@ pub(super) struct Places {
     pub prologue: Vec<u8>,
     /// The local that holds the instance (the first of a pair).
     pub instance: u32,
+    /// The node of each input.
+    pub inputs: Vec<Option<NodeId>>,
+    /// Where two vectors stand while they are shuffled.
+    halves: Option<[u32; 2]>,
     figures: FxHashMap<u64, u32>,
     /// The largest component that is taken by way of an index: of (buffer, index buffer, column).
     largest: Table<(u32, u32, u32), u32>,
@@ -79,7 +83,14 @@ impl Places {
                 largest.insert(place, component.max(known));
             }
         }
-        Places { prologue: Vec::new(), instance, figures: FxHashMap::default(), largest }
+        let graph = kernel.graph.graph();
+        let mut inputs = vec![None; kernel.loads.len()];
+        for id in graph.ids() {
+            if let Node::Input(input) = graph.node(id) {
+                inputs[input.0 as usize] = Some(id);
+            }
+        }
+        Places { prologue: Vec::new(), instance, inputs, halves: None, figures: FxHashMap::default(), largest }
     }
 
     /// Pushes a number from memory, one for each instance at a time.
@@ -105,6 +116,38 @@ impl Places {
                 to.write(Instruction::V128Load64Lane { memarg: second, lane: 1 });
             }
         }
+    }
+
+    /// Reads a component and the next one of what an index names, in [`Width::Pair`], and leaves them to two nodes.
+    pub fn load_two(&mut self, to: &mut Expression, buffer: u32, address: Address, nodes: [NodeId; 2]) {
+        let halves = *self.halves.get_or_insert_with(|| [0, 1].map(|_| to.locals.add(ValType::V128)));
+        for (lane, half) in (0..).zip(halves) {
+            let at = self.push(to, buffer, address, lane);
+            to.write(Instruction::V128Load(at));
+            to.write(Instruction::LocalSet(half));
+        }
+        for (lane, node) in (0..).zip(nodes) {
+            for half in halves {
+                to.write(Instruction::LocalGet(half));
+            }
+            to.write(Instruction::Shuffle([lane, 2 + lane]));
+            to.assign(node);
+        }
+    }
+
+    /// Writes one lane of two nodes' values to a component and the next one of what an index names, in [`Width::Pair`], or adds it to
+    /// what stands there.
+    pub fn store_two(&mut self, to: &mut Expression, store: &Store, nodes: [NodeId; 2], lane: u8) {
+        let at = self.push(to, store.buffer, store.address, lane);
+        if store.accumulate {
+            self.push(to, store.buffer, store.address, lane);
+            to.write(Instruction::V128Load(at));
+        }
+        to.take_lane_of_two(nodes, lane);
+        if store.accumulate {
+            to.write(Instruction::F64x2Add);
+        }
+        to.write(Instruction::V128Store(at));
     }
 
     /// Writes a node's value to memory, as one of its uses; where both instances write to one place, the second stays.
@@ -162,6 +205,7 @@ impl Places {
                 to.write(Instruction::LocalGet(local));
                 component
             }
+            Address::Listed { .. } => unreachable!("a kernel's check refuses addresses of lists"),
         };
         at(elements << REAL, REAL)
     }
@@ -280,7 +324,7 @@ fn spacing(address: Address) -> Spacing {
     match address {
         Address::Column(_) | Address::Interleaved { width: 1, .. } => Spacing::Beside,
         Address::Fixed(_) | Address::Layer(_) => Spacing::Same,
-        Address::Interleaved { .. } | Address::Indexed { .. } => Spacing::Apart,
+        Address::Interleaved { .. } | Address::Indexed { .. } | Address::Listed { .. } => Spacing::Apart,
     }
 }
 

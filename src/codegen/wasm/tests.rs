@@ -234,10 +234,13 @@ fn random_kernel(random: &mut Random, operations: usize, all: u32, first: u32) -
         Load::Call { call: 0, result: 1 },
         // One that is read from where the kernel also writes.
         Load::Read { buffer: 7, address: Address::Column(1) },
+        // Beside others in memory.
+        Load::Read { buffer: 0, address: parameter(0, 1) },
+        Load::Read { buffer: 0, address: parameter(1, 0) },
     ];
     let mut graph = Graph::new();
     let mut nodes: Vec<NodeId> = (0..8).map(|input| graph.input(InputId(input))).collect();
-    nodes.push(graph.input(InputId(11)));
+    nodes.extend([11, 12, 13].map(|input| graph.input(InputId(input))));
     nodes.push(graph.literal(0.75));
     let selector = graph.input(InputId(8));
     let mut calls = vec![];
@@ -257,13 +260,17 @@ fn random_kernel(random: &mut Random, operations: usize, all: u32, first: u32) -
         store(5, Address::Interleaved { width: 2, component: 0 }, false),
         store(5, Address::Interleaved { width: 2, component: 1 }, false),
         store(6, parameter(0, 0), true),
-        store(6, parameter(1, 2), true),
+        store(6, parameter(0, 1), true),
         store(6, parameter(0, 2), true),
+        store(6, parameter(1, 2), true),
+        store(6, parameter(1, 1), true),
         store(7, Address::Column(0), false),
         store(7, Address::Column(1), false),
         store(8, Address::Fixed(2), true),
         store(8, Address::Fixed(0), false),
         store(8, parameter(1, 3), false),
+        store(10, parameter(1, 0), false),
+        store(10, parameter(1, 1), false),
         store(9, Address::Column(1), false),
         store(9, Address::Column(0), false),
     ];
@@ -271,7 +278,7 @@ fn random_kernel(random: &mut Random, operations: usize, all: u32, first: u32) -
         name: "random".into(),
         header: vec![],
         total: Some(any()),
-        graph: graph.check(12).unwrap(),
+        graph: graph.check(14).unwrap(),
         buffers: vec![
             real("parameters", false),
             real("data", false),
@@ -283,6 +290,7 @@ fn random_kernel(random: &mut Random, operations: usize, all: u32, first: u32) -
             real("state", true),
             real("sums", true),
             real("partials", true),
+            real("entries", true),
         ],
         loads,
         calls,
@@ -303,6 +311,7 @@ fn random_kernel(random: &mut Random, operations: usize, all: u32, first: u32) -
         reals(2 * all),
         reals(3 * BLOCKS + 1),
         reals(2 * all),
+        reals(3 * BLOCKS),
     ];
     // Few blocks for many instances, so that neighbours collide.
     buffers[3] = Contents::Indices((0..2 * all).map(|_| 3 * random.below(BLOCKS as usize) as u32).collect());

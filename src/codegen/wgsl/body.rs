@@ -130,6 +130,11 @@ impl<'a> Body<'a> {
         }
     }
 
+    /// A call of an imported function, as an expression.
+    pub fn import(&mut self, function: &'static str, operands: &[&str]) -> String {
+        self.imports.call(function, operands)
+    }
+
     /// What has been written.
     pub fn finish(self) -> String {
         self.text
@@ -153,6 +158,13 @@ impl<'a> Body<'a> {
         text_of(&self.written, root).to_owned()
     }
 
+    /// Writes a node of a schedule, unless it is a comparison: what takes it may need its outcome and not its value.
+    pub fn compute(&mut self, node: NodeId) {
+        if self.comparison(node).is_none() {
+            self.require(node);
+        }
+    }
+
     /// The element of a buffer where an address points, as an expression.
     pub fn place(&mut self, kernel: &Kernel, buffer: u32, address: Address) -> String {
         let index = match address {
@@ -168,8 +180,21 @@ impl<'a> Body<'a> {
             Address::Indexed { indices, column, component } => {
                 offset(self.read(kernel, indices, Address::Column(column)), component)
             }
+            Address::Listed { indices, column, of } => {
+                let index = self.read(kernel, indices, Address::Column(column));
+                match of {
+                    0 => index,
+                    1 => format!("dispatch.width + {index}"),
+                    _ => format!("{of}u * dispatch.width + {index}"),
+                }
+            }
         };
         format!("{}[{index}]", kernel.buffers[buffer as usize].name)
+    }
+
+    /// What stands at an address has been read already, and has this name.
+    pub fn bind(&mut self, buffer: u32, address: Address, name: String) {
+        self.reads.insert((buffer, address), name);
     }
 
     /// The name of what stands at an address, read on first use.
@@ -185,6 +210,7 @@ impl<'a> Body<'a> {
             Address::Layer(first) => format!("{stem}_from_{first}"),
             Address::Interleaved { component, .. } => format!("{stem}_{component}"),
             Address::Indexed { column, component, .. } => format!("{stem}_{column}_{component}"),
+            Address::Listed { column, of, .. } => format!("{stem}_{column}_{of}"),
         });
         self.line(&format!("let {name} = {place};"));
         self.reads.insert((buffer, address), name.clone());

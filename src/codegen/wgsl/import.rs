@@ -31,8 +31,9 @@ library! {
     "infinity" ["infinity"];
     "guard" ["rounded"];
     "double_single" ["exact_sum", "exact_sum_of_any", "exact_product", "sum_of_pairs"];
+    "compensated" ["with_addend", "compensated_sum"];
     "pair_arithmetic" ["product_of_pairs", "quotient_of_pairs"];
-    "workgroup_sums" ["put_addend", "add_over_workgroup", "total_of"];
+    "workgroup_sums" ["put_addend", "add_over_workgroup", "add_columns", "total_of"];
     "workgroup_largest" ["largest_over_workgroup"];
     "power_of_two" ["times_power_of_two"];
     "reduced_angle" ["ReducedAngle", "reduced_angle"];

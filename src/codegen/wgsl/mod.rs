@@ -8,13 +8,14 @@
 
 use std::rc::Rc;
 
-use crate::codegen::{Element, Function, Kernel, Layers, Load, Store};
+use crate::codegen::{Element, Function, Kernel, Layers, Load, Step, Store};
 use crate::error::{Error, Result};
 use crate::graph::NodeId;
 use crate::list::Listed;
 
 mod body;
 mod import;
+mod list_sum;
 mod literal;
 mod operation;
 mod program;
@@ -25,6 +26,7 @@ pub(crate) use body::comment;
 use body::{Body, Inputs, Names};
 use import::Imports;
 pub use import::compose;
+pub use list_sum::{ListDispatch, write_list_sum};
 pub use program::{Binding, ProgramText};
 pub use static_shader::compose_with;
 
@@ -128,6 +130,7 @@ fn check(kernel: &Kernel) -> Result<()> {
                 super::Address::Indexed { indices, .. } => {
                     indices < buffers && kernel.buffers[indices as usize].element == Element::Index
                 }
+                super::Address::Listed { .. } => false,
                 super::Address::Column(_)
                 | super::Address::Fixed(_)
                 | super::Address::Layer(_)
@@ -289,15 +292,26 @@ fn instance_code(kernel: &Kernel, total: Option<NodeId>, imports: &mut Imports, 
         .chain(kernel.layers.map(|layers| layers.second))
         .list();
     let mut body = Body::new(kernel.graph.graph(), Inputs::Loads(kernel), imports, names, indent, &roots);
-    if stores_overwrite_loads(kernel) {
-        for root in &roots {
-            body.require(*root);
-        }
-    }
-    for &Store { buffer, address, node, .. } in &kernel.stores {
+    let store = |body: &mut Body, number: usize| {
+        let Store { buffer, address, node, .. } = kernel.stores[number];
         let value = body.require(node);
         let place = body.place(kernel, buffer, address);
         body.line(&format!("{place} = {value};"));
+    };
+    let mut late = vec![true; kernel.stores.len()];
+    for step in kernel.schedule() {
+        match step {
+            Step::Compute(node) => body.compute(node),
+            Step::Store(number) => {
+                late[number as usize] = false;
+                store(&mut body, number as usize);
+            }
+        }
+    }
+    // Everything is read before what may overwrite it.
+    roots.iter().for_each(|root| _ = body.require(*root));
+    for number in (0..late.len()).filter(|number| late[*number]) {
+        store(&mut body, number);
     }
     if let Some(total) = total {
         let mut value = body.require(total);
@@ -307,14 +321,6 @@ fn instance_code(kernel: &Kernel, total: Option<NodeId>, imports: &mut Imports, 
         body.line(&format!("total = {value};"));
     }
     body.finish()
-}
-
-/// Whether a buffer is both read and written: then everything is read before anything is written.
-fn stores_overwrite_loads(kernel: &Kernel) -> bool {
-    kernel.loads.iter().any(|load| match load {
-        Load::Read { buffer, .. } => kernel.buffers[*buffer as usize].written,
-        Load::Call { .. } => false,
-    })
 }
 
 /// The type of a function's results.

@@ -7,15 +7,19 @@ use super::shaders::{Figures, Kernel, Product, SUM_SECTIONS, VECTORS, bindings_o
 use super::shape::{Group, MOST_WORKGROUPS, Preconditioner, Shape, THREADS};
 use super::state;
 use crate::batch::incidence::{Destination, Source};
-use crate::batch::least_squares::{LocalTable, is_mirrored};
+use crate::batch::least_squares::LocalTable;
 use crate::codegen::wgsl::{self, Dispatch, WORKGROUP_SIZE};
 use crate::error::Result;
 use crate::functions::layout::{ALIGNMENT, Memory};
 use crate::functions::normal::{Declare, Normal, Sums};
 use crate::functions::record::{self, Kernels};
+use crate::gpu::shaders::Parts;
 use crate::gpu::{BindingKind, BufferId, CommandList, PipelineId, Slice};
 use crate::manifolds::{Manifold, retraction_kernel};
 use crate::table::Table;
+
+/// Numbers that a thread moves where each moves by itself, if their count allows.
+const NUMBERS_A_THREAD: u32 = 4;
 
 /// A buffer, by what it holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -139,7 +143,7 @@ fn bytes(shape: &Shape, figures: u64, place: Place) -> u64 {
 }
 
 /// Where an update that gathers finds the parts of the product.
-struct Parts {
+struct Gathers {
     way: Product,
     stride: u32,
     first_partial: u32,
@@ -211,8 +215,8 @@ impl<'a> Writer<'a> {
         let gate = self.gate(state::ITERATE);
         let gathered = self.gathers(normal);
         let image = match &gathered {
-            Some(parts) if parts.way != Product::Gathered => normal.image(self, direction, gate)?,
-            Some(_) => normal.parts(self, direction, gate)?,
+            Some(parts) if parts.way != Product::Gathered(Parts::Whole) => normal.image(self, direction, gate)?,
+            Some(_) => normal.product_parts(self, direction, gate)?,
             None => normal.product(self, direction, product, gate)?,
         };
         let curvature = self.functions(normal, Memory::Curvature);
@@ -244,7 +248,7 @@ impl<'a> Writer<'a> {
 
     /// Whether the update can gather the product itself: all blocks are of one shape and touched by the instances of one chunk, each
     /// block by few.
-    fn gathers<K: Kernels>(&self, normal: &Normal<K>) -> Option<Parts> {
+    fn gathers<K: Kernels>(&self, normal: &Normal<K>) -> Option<Gathers> {
         let ([group], [chunk]) = (&self.shape.groups[..], &normal.layout.chunks[..]) else { return None };
         let [pass] = &chunk.passes[..] else { return None };
         let light = pass.source == Source::Local && pass.destination == Destination::Gradient;
@@ -254,13 +258,8 @@ impl<'a> Writer<'a> {
         let all = pass.dim == group.shape.dim && pass.rows == group.blocks;
         let table = LocalTable::of(&batch.class);
         let stride = chunk.range.len() as u32;
-        // With one residual an instance, its number of Jp is less to write and to read than a number for each of its parameters.
-        let way = match table.outputs {
-            1 if is_mirrored(&batch.class) => Product::Mirrored,
-            1 => Product::Weighted,
-            _ => Product::Gathered,
-        };
-        (light && enabled && all).then(|| Parts { way, stride, first_partial: table.partial(0, 0) * stride })
+        let way = Product::Gathered(normal.parts(0));
+        (light && enabled && all).then(|| Gathers { way, stride, first_partial: table.partial(0, 0) * stride })
     }
 
     fn functions<K: Kernels>(&mut self, normal: &Normal<K>, memory: Memory) -> Slice {
@@ -315,7 +314,10 @@ impl<'a> Writer<'a> {
                 _ => arrays.push((array.manifold, dim, array.offset, blocks)),
             }
         }
-        for (manifold, dim, first, count) in arrays {
+        for (manifold, mut dim, first, mut count) in arrays {
+            if manifold == Manifold::Euclidean && count % NUMBERS_A_THREAD == 0 {
+                (dim, count) = (NUMBERS_A_THREAD, count / NUMBERS_A_THREAD);
+            }
             let gate = self.gate(state::TRIAL);
             let (lower, upper) = if self.constrained {
                 let (limits, stride) = (self.place(Place::Limits), 4 * u64::from(self.shape.stride()));

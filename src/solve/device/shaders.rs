@@ -5,6 +5,7 @@
 //!
 //! - `#each` stands once for each tangent coordinate, with its number for `$` (and its place on the diagonal of the lower triangle
 //!   for `#diagonal$`);
+//! - `#four` stands four times, with 0 to 3 for `@`;
 //! - `#constrained` stands where there are constants or bounds, `#free` where there are none; `#pairs` and `#single` by the block's
 //!   [`Preconditioner`], `#whole`, `#gathered` (`#parts`, `#weighted` or `#mirrored`) by the [`Product`]; `@binding(_)` is the next binding;
 //! - `#factor` is where the damped block A = C + λD is made ready to be solved for, and d$, the diagonal of D, and free$, whether a
@@ -17,6 +18,7 @@ use super::state;
 use crate::codegen::wgsl::compose_with;
 use crate::codegen::wgsl::source::shader;
 use crate::gpu::BindingKind;
+use crate::gpu::shaders::Parts;
 use crate::list::Listed;
 use crate::solve::rules::{MAX_DIAGONAL, MIN_DIAGONAL, Rules};
 
@@ -25,12 +27,8 @@ use crate::solve::rules::{MAX_DIAGONAL, MIN_DIAGONAL, Rules};
 pub enum Product {
     /// In a vector.
     Whole,
-    /// Where each instance has left its part: the update gathers them itself.
-    Gathered,
-    /// In the instances' one number each of Jp: the update gathers them, times their columns of J.
-    Weighted,
-    /// The same of instances with two blocks, where the second's columns are the first's with the other sign.
-    Mirrored,
+    /// Where each instance has left its part, or its one number of Jp: the update gathers them itself.
+    Gathered(Parts),
 }
 
 /// A kernel of a solve.
@@ -67,8 +65,8 @@ const SECTIONS: [&str; 11] = [
     "FACTORS",
 ];
 
-/// The vectors that share a buffer: r, z, p and δ.
-pub const VECTORS: [&str; 4] = ["RESIDUAL", "PRECONDITIONED", "DIRECTION", "DELTA"];
+/// The vectors that share a buffer: r, z, p, δ and D, the largest diagonals of JᵀJ so far.
+pub const VECTORS: [&str; 5] = ["RESIDUAL", "PRECONDITIONED", "DIRECTION", "DELTA", "SCALE"];
 
 /// Sections of partial sums; after them stand the factors.
 pub const SUM_SECTIONS: u32 = SECTIONS.len() as u32 - 1;
@@ -241,9 +239,9 @@ impl Writer {
             "single" => !self.in_pairs(),
             "whole" => self.kernel_product() == Product::Whole,
             "gathered" => self.kernel_product() != Product::Whole,
-            "parts" => self.kernel_product() == Product::Gathered,
-            "weighted" => self.kernel_product() == Product::Weighted,
-            "mirrored" => self.kernel_product() == Product::Mirrored,
+            "parts" => self.kernel_product() == Product::Gathered(Parts::Whole),
+            "weighted" => self.kernel_product() == Product::Gathered(Parts::Weighted),
+            "mirrored" => self.kernel_product() == Product::Gathered(Parts::Mirrored),
             _ => false,
         };
         if stands {
@@ -252,7 +250,8 @@ impl Writer {
         }
         let tangent = self.shape.map_or(0, |shape| shape.tangent);
         match directive {
-            "each" => each(tangent, rest, text),
+            "each" => (0..tangent).for_each(|k| self.line(&of_coordinate(rest, k), text)),
+            "four" => (0..4).for_each(|k| self.line(&rest.replace('@', &k.to_string()), text)),
             "factor" => self.factor(tangent, text),
             "solve" if self.in_pairs() => solve_pairs(tangent, text),
             "solve" => solve(tangent, text),
@@ -285,7 +284,16 @@ impl Writer {
     /// What is known of the block, and its factorisation.
     fn factor(&self, tangent: u32, text: &mut String) {
         each(tangent, "let c$ = curvature[place + #diagonal$u];", text);
-        each(tangent, "let d$ = clamp(c$, LEAST_SCALE, MOST_SCALE);", text);
+        let kept = "vectors[SCALE * dispatch.stride + first + $u]";
+        // Nothing has been kept before the start has been looked at.
+        let kept = if matches!(self.kernel, Kernel::Begin(_)) {
+            each(tangent, &format!("if state[STARTED] == 0u {{ {kept} = 0.0; }}"), text);
+            each(tangent, &format!("let kept$ = {kept};"), text);
+            "kept$"
+        } else {
+            kept
+        };
+        each(tangent, &format!("let d$ = max(clamp(c$, LEAST_SCALE, MOST_SCALE), {kept});"), text);
         each(tangent, if self.constrained { "let free$ = !(c$ < 0.0);" } else { "let free$ = true;" }, text);
         if !self.in_pairs() {
             factor(tangent, self.constrained, text);
@@ -349,12 +357,14 @@ fn line(text: &mut String, code: std::fmt::Arguments) {
     writeln!(text, "        {code}").expect("writing to a string can't fail");
 }
 
+/// A line as it stands for a coordinate.
+fn of_coordinate(code: &str, k: u32) -> String {
+    let diagonal = (triangle(k) + k).to_string();
+    code.replace("#diagonal$", &diagonal).replace('$', &k.to_string())
+}
+
 fn each(tangent: u32, code: &str, text: &mut String) {
-    for k in 0..tangent {
-        let diagonal = (triangle(k) + k).to_string();
-        let code = code.replace("#diagonal$", &diagonal).replace('$', &k.to_string());
-        line(text, format_args!("{code}"));
-    }
+    (0..tangent).for_each(|k| line(text, format_args!("{}", of_coordinate(code, k))));
 }
 
 /// A = LDLᵀ in f32: l_i_j, w_i_j = l_i_j·d_j, and the inverse pivots v_j.
@@ -425,7 +435,10 @@ mod tests {
                 let shape = BlockShape { dim, tangent, preconditioner };
                 kernels.extend([Kernel::Begin(shape), Kernel::Measure(shape)]);
                 kernels.extend(
-                    [Product::Whole, Product::Gathered, Product::Weighted, Product::Mirrored]
+                    [Parts::Whole, Parts::Weighted, Parts::Mirrored]
+                        .map(Product::Gathered)
+                        .into_iter()
+                        .chain([Product::Whole])
                         .map(|product| Kernel::Update(shape, product)),
                 );
             }

@@ -2,10 +2,10 @@
 //! state machine: [`LevenbergMarquardt::next`] takes what it last asked for, and answers with the next point to look at, a finished
 //! iteration or the end.
 //!
-//! An iteration minimises the damped model ½‖r̃ + J̃δ‖² + ½λ δᵀDδ, D the diagonal of J̃ᵀJ̃ within [`rules::MIN_DIAGONAL`] and
-//! [`rules::MAX_DIAGONAL`], makes the step δ along the manifolds and within the bounds, and compares the cost's reduction with what the
-//! model promised for the step that was really made. All decisions are [`rules`]; what cannot be computed (a singular system, NaN at the
-//! trial) is a step that is not taken, and raises λ.
+//! An iteration minimises the damped model ½‖r̃ + J̃δ‖² + ½λ δᵀDδ, D the largest diagonals of J̃ᵀJ̃ so far ([`rules::scale`]), makes the
+//! step δ along the manifolds and within the bounds, and compares the cost's reduction with what the model promised for the step that
+//! was really made. All decisions are [`rules`]; what cannot be computed (a singular system, NaN at the trial) is a step that is not
+//! taken, and raises λ.
 //!
 //! Coordinates that are constant, or at a bound with the descent pointing outward, are frozen: δ is 0 there.
 
@@ -119,6 +119,8 @@ pub struct LevenbergMarquardt {
     /// J̃ᵀr̃, and the diagonal of J̃ᵀJ̃.
     gradient: Vec<f64>,
     diagonal: Vec<f64>,
+    /// D: the largest diagonal so far of each coordinate that was free.
+    scale: Vec<f64>,
     frozen: Vec<bool>,
     damping: Damping,
     /// The forcing term, and ‖g‖ where it was chosen; whether the point is another one since.
@@ -165,6 +167,7 @@ impl LevenbergMarquardt {
             model: LeastSquares { cost: f64::NAN, residuals: Vec::new(), entries: Vec::new() },
             gradient: vec![0.0; n],
             diagonal: vec![0.0; n],
+            scale: vec![0.0; n],
             frozen: vec![false; n],
             damping: Damping { lambda: options.initial_damping.max(rules::MIN_DAMPING), growth: rules::INITIAL_GROWTH },
             forcing: options.linear_tolerance,
@@ -310,8 +313,12 @@ impl LevenbergMarquardt {
             self.forcing = self.rules.forcing(gradient_norm, self.gradient_norm, self.forcing, ceiling);
             self.gradient_norm = gradient_norm;
         }
-        let scaled = |diagonal: &f64| self.damping.lambda * clamped(*diagonal);
-        let damping: Vec<f64> = self.diagonal.iter().map(scaled).list();
+        for ((kept, &diagonal), &frozen) in self.scale.iter_mut().zip(&self.diagonal).zip(&self.frozen) {
+            if !frozen {
+                *kept = rules::scale(*kept, diagonal);
+            }
+        }
+        let damping: Vec<f64> = self.scale.iter().map(|scale| self.damping.lambda * scale).list();
         let LinearSystems { row_offsets, col_indices, blocks, solver } = &mut self.systems;
         let system = System {
             jacobian: jacobian(self.point.len(), row_offsets, col_indices, &self.model.entries),
@@ -344,7 +351,7 @@ impl LevenbergMarquardt {
 
     fn gain(&self, trial: Trial) -> Gain {
         let epsilon = self.tolerances.epsilon(f64::EPSILON);
-        let weigh = |(diagonal, x): (&f64, &f64)| clamped(*diagonal) * x * x;
+        let weigh = |(diagonal, x): (&f64, &f64)| rules::scale(0.0, *diagonal) * x * x;
         let scaled_size: f64 = self.diagonal.iter().zip(&self.point).map(weigh).sum();
         let residuals = self.model.residuals.len() as f64;
         let noise = self.rules.noise(self.model.cost, scaled_size, residuals, epsilon);
@@ -451,11 +458,6 @@ impl LevenbergMarquardt {
 
 fn jacobian<'a>(cols: usize, row_offsets: &'a [u32], col_indices: &'a [u32], values: &'a [f64]) -> SparseMatrix<'a> {
     SparseMatrix { cols, row_offsets, col_indices, values }
-}
-
-/// Of the diagonal of J̃ᵀJ̃, what damping is scaled by.
-fn clamped(diagonal: f64) -> f64 {
-    diagonal.clamp(rules::MIN_DIAGONAL, rules::MAX_DIAGONAL)
 }
 
 fn is_finite(model: &LeastSquares) -> bool {

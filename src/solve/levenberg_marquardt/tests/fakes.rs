@@ -256,3 +256,22 @@ fn conjugate_gradients_stop_at_the_forcing_term_and_say_how_long_they_took() {
     assert_eq!(iterations(0.1, 100), 1);
     assert!(iterations(0.0, 7) <= 7);
 }
+
+#[test]
+fn damping_is_scaled_by_the_largest_diagonal_so_far() {
+    // r = x³ gets flat on its way to 0: the diagonal of JᵀJ, 9x⁴, falls at each step.
+    let cubic = |x: &[f64]| (vec![x[0].powi(3)], vec![vec![3.0 * x[0] * x[0]]]);
+    let mut fake = Fake::new(&cubic, &[2.0]);
+    fake.options.solve = without_tolerances(4);
+    fake.options.initial_damping = 0.5;
+    let run = run(&fake);
+    let largest = 9.0 * 16.0;
+    for (step, pair) in run.summary.history[1..].iter().zip(run.linearised.windows(2)) {
+        let (x, slope) = (pair[0][0], 3.0 * pair[0][0].powi(2));
+        let expected = x - slope * x.powi(3) / (slope * slope + step.damping.unwrap() * largest);
+        assert!(step.accepted);
+        // A dozen operations.
+        assert!((pair[1][0] - expected).abs() < 1e-14, "{} {expected}", pair[1][0]);
+    }
+    assert_eq!(run.linearised.len(), 5);
+}

@@ -1,0 +1,266 @@
+//! The calls of the GPU engine: each a recording, made and bound once, and run as often as it is asked for.
+
+use std::pin::pin;
+
+use wasm_bindgen::JsValue;
+
+use crate::batch::pattern::Pattern;
+use crate::batch::plan::Entry;
+use crate::batch::{Model, Rows};
+use crate::error::{Error, Result};
+use crate::gpu::{Buffer, Pipeline};
+use crate::list::Listed;
+use crate::turn::{Pace, both};
+
+use super::super::cpu::Partials;
+use super::super::layout::{Content, Memory, single_precision};
+use super::super::lists::ListMemory;
+use super::super::record::{Kernels, Recording, record_partials, record_values};
+use super::super::record_gradient::{GradientCall, record_gradient};
+use super::super::{Evaluation, Objective};
+use super::{GpuEngine, MOST_OPERATIONS};
+
+/// Which call a recording serves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Call {
+    Gradient(GradientCall),
+    Values,
+    Partials,
+}
+
+impl GpuEngine {
+    /// Makes everything that calls of the common kinds need, so that the first one does not wait for it, and publishes the parameters.
+    /// `progress` hears how many pipelines of how many are there. Tables are uploaded while the browser compiles.
+    pub async fn prepare(
+        &mut self,
+        model: &Model,
+        x: &[f64],
+        pace: &Pace<'_>,
+        progress: &mut dyn FnMut(usize, usize) -> Result<()>,
+    ) -> Result<()> {
+        let calls = [Objective::Sum, Objective::LeastSquares].map(|objective| {
+            Call::Gradient(GradientCall { objective, seeded: false, is_current: true, stays: false, held: false })
+        });
+        let mut recordings = Vec::new();
+        let (mut programs, mut memory) = (Vec::new(), Vec::new());
+        for call in [calls[0], calls[1], Call::Values] {
+            let recording = self.record(model, call)?;
+            programs.extend(recording.programs.iter().copied());
+            memory.extend(recording.memory.iter().copied());
+            recordings.push((call, recording));
+        }
+        let (wanted, requests) = self.pipeline_requests(&programs)?;
+        let context = self.context.clone();
+        // How far it is, the pipelines tell.
+        pace.begin(0.0, 0.0);
+        let (compiled, uploaded) = {
+            let compiling = pin!(context.pipelines(&requests, progress));
+            let uploading = pin!(async {
+                self.allocate(model, &memory, pace).await?;
+                self.write_in_slices(&self.published, &Content::Numbers(vec![x]), pace).await
+            });
+            both(compiling, uploading).await
+        };
+        uploaded?;
+        self.enter_pipelines(wanted, compiled?);
+        for (call, recording) in recordings {
+            self.bind(model, call, recording).await?;
+        }
+        Ok(())
+    }
+
+    pub(in crate::functions) async fn values(&mut self, model: &Model, x: &[f64]) -> Result<Vec<f64>> {
+        let downloads = self.run(model, Call::Values, Some(x), None).await?;
+        self.assemble_values(model, &downloads)
+    }
+
+    pub(in crate::functions) async fn gradient(
+        &mut self,
+        model: &Model,
+        objective: Objective,
+        x: &[f64],
+        seeds: Option<&[f64]>,
+    ) -> Result<Evaluation> {
+        let seeded = seeds.is_some();
+        let call = Call::Gradient(GradientCall { objective, seeded, is_current: false, stays: false, held: false });
+        let mut downloads = self.run(model, call, Some(x), seeds).await?;
+        let gradient = downloads.pop().ok_or_else(|| Error::internal("a gradient did not come back"))?;
+        Ok(Evaluation { cost: downloads.iter().flatten().sum(), gradient })
+    }
+
+    /// An objective, of which the gradient stays on the device. The parameters for which `held` says so have zeros in it.
+    pub(in crate::functions) async fn gradient_on_device(
+        &mut self,
+        model: &Model,
+        objective: Objective,
+        point: Option<&[f64]>,
+        seeds: Option<&[f64]>,
+        held: Option<&[bool]>,
+    ) -> Result<f64> {
+        if let Some(constant) = held {
+            self.upload_held(model, constant).await?;
+        }
+        let (seeded, is_current, held) = (seeds.is_some(), point.is_none(), held.is_some());
+        let call = GradientCall { objective, seeded, is_current, stays: true, held };
+        let sums = self.run(model, Call::Gradient(call), point, seeds).await?;
+        Ok(sums.iter().flatten().sum())
+    }
+
+    /// The gradient that [`GpuEngine::gradient_on_device`] has left.
+    pub fn gradient_buffer(&self) -> JsValue {
+        let buffer = self.buffers.get(&Memory::Lists(ListMemory::Left));
+        buffer.map_or(JsValue::NULL, Buffer::raw_buffer)
+    }
+
+    pub(in crate::functions) fn partial_columns(&mut self, model: &Model) -> Result<Vec<Vec<(u32, u32)>>> {
+        (0..model.batches.len()).map(|batch| Ok(self.plans.plan(batch, Entry::Jacobian)?.partials.clone())).collect()
+    }
+
+    /// See [`super::super::Engine::jacobian`].
+    pub(in crate::functions) async fn jacobian(
+        &mut self,
+        model: &Model,
+        partials: &Partials,
+        pattern: &Pattern,
+        x: &[f64],
+        mut entries: Vec<f64>,
+    ) -> Result<(Vec<f64>, Vec<f64>)> {
+        if self.partials_are_too_large(model)? {
+            return self.on_cpu().jacobian(model, partials, pattern, x, entries).await;
+        }
+        let (residuals, of_batches) = self.partials(model, x).await?;
+        entries.clear();
+        entries.resize(pattern.col_indices.len(), 0.0);
+        for (values, places) in of_batches.iter().zip(&pattern.places) {
+            for (value, &place) in values.iter().zip(places) {
+                entries[place as usize] += value;
+            }
+        }
+        Ok((residuals, entries))
+    }
+
+    /// All residuals, and for each batch the values of its local partials, column after column.
+    async fn partials(&mut self, model: &Model, x: &[f64]) -> Result<(Vec<f64>, Vec<Vec<f64>>)> {
+        let downloads = self.run(model, Call::Partials, Some(x), None).await?;
+        let mut next = downloads.iter();
+        let columns = self.partial_columns(model)?;
+        let mut of_batches: Vec<Vec<f64>> = model
+            .batches
+            .iter()
+            .zip(&columns)
+            .map(|(batch, columns)| vec![0.0; columns.len() * batch.count as usize])
+            .list();
+        for chunk in &self.layout.chunks {
+            let columns = columns[chunk.batch].len();
+            if columns == 0 {
+                continue;
+            }
+            let values = next.next().ok_or_else(|| Error::internal("a chunk's partials did not come back"))?;
+            let count = model.batches[chunk.batch].count as usize;
+            for (column, values) in values.chunks_exact(chunk.range.len()).enumerate() {
+                let start = column * count + chunk.range.start;
+                of_batches[chunk.batch][start..start + values.len()].copy_from_slice(values);
+            }
+        }
+        Ok((self.assemble_values(model, next.as_slice())?, of_batches))
+    }
+
+    /// The residuals, from themselves and the addends of long sums.
+    fn assemble_values(&self, model: &Model, downloads: &[Vec<f64>]) -> Result<Vec<f64>> {
+        let missing = || Error::internal("residuals did not come back");
+        let mut downloads = downloads.iter();
+        let mut residuals = downloads.next().ok_or_else(missing)?.clone();
+        for batch in &model.batches {
+            if let Rows::Addends(column) = batch.rows {
+                batch.column(column).iter().for_each(|&row| residuals[row as usize] = 0.0);
+            }
+        }
+        for chunk in &self.layout.chunks {
+            let batch = &model.batches[chunk.batch];
+            let Rows::Addends(column) = batch.rows else { continue };
+            let addends = downloads.next().ok_or_else(missing)?;
+            for (&row, addend) in batch.column(column)[chunk.range.clone()].iter().zip(addends) {
+                residuals[row as usize] += addend;
+            }
+        }
+        Ok(residuals)
+    }
+
+    async fn run(
+        &mut self,
+        model: &Model,
+        call: Call,
+        x: Option<&[f64]>,
+        seeds: Option<&[f64]>,
+    ) -> Result<Vec<Vec<f64>>> {
+        if !self.prepared.contains_key(&call) {
+            let recording = self.record(model, call)?;
+            self.make_pipelines(&recording.programs).await?;
+            self.bind(model, call, recording).await?;
+        }
+        self.upload_stale_data(model)?;
+        self.upload_uniforms(model).await?;
+        let (recording, prepared) =
+            self.prepared.get(&call).ok_or_else(|| Error::internal("a call was not prepared before it ran"))?;
+        let mut arguments: Vec<Vec<f32>> = Vec::new();
+        for (argument, numbers) in [(recording.x, x), (recording.seeds, seeds)] {
+            if argument.is_some() {
+                arguments.push(single_precision(numbers.unwrap_or_default().iter()));
+            }
+        }
+        let arguments: Vec<&[u8]> = arguments.iter().map(|numbers| bytemuck::cast_slice(numbers)).list();
+        let spreads = self.spread_shared_data()?;
+        let results = prepared.run(&arguments).await;
+        for spread in spreads {
+            spread.finish().await?;
+        }
+        let results = results?;
+        let wide = |&download| results.reals(download).iter().copied().map(f64::from).list();
+        Ok(recording.downloads.iter().map(wide).list())
+    }
+
+    fn record(&mut self, model: &Model, call: Call) -> Result<Recording> {
+        let entries: Vec<Entry> = match call {
+            Call::Gradient(call) => call.entries(),
+            Call::Values => vec![Entry::Values],
+            Call::Partials => vec![Entry::Jacobian],
+        };
+        for entry in entries {
+            self.plans.make(model, entry)?;
+            if matches!(entry, Entry::SumGradient | Entry::CostGradient) {
+                self.plans.make_lists(model, &self.layout, entry)?;
+            }
+        }
+        let (layout, limits) = (&self.layout, self.context.limits());
+        match call {
+            Call::Gradient(call) => record_gradient(model, layout, &self.plans, limits, call),
+            Call::Values => record_values(model, layout, &self.plans, limits),
+            Call::Partials => record_partials(model, layout, &self.plans, limits),
+        }
+    }
+
+    /// Whether a kernel of partials is too long to compile, or all partials do not fit one read-back.
+    fn partials_are_too_large(&self, model: &Model) -> Result<bool> {
+        let mut bytes = 4 * u64::from(model.num_residuals);
+        for (number, batch) in model.batches.iter().enumerate() {
+            let plan = self.plans.plan(number, Entry::Jacobian)?;
+            if plan.kernel.graph.graph().len() > MOST_OPERATIONS {
+                return Ok(true);
+            }
+            bytes += 4 * plan.partials.len() as u64 * u64::from(batch.count);
+        }
+        Ok(bytes > self.context.limits().max_buffer_size)
+    }
+
+    /// Makes the buffers that a recording declares and binds it to them.
+    async fn bind(&mut self, model: &Model, call: Call, recording: Recording) -> Result<()> {
+        self.allocate(model, &recording.memory, &Pace::unheard()).await?;
+        let buffers: Vec<Buffer> =
+            recording.memory.iter().filter_map(|memory| self.buffers.get(memory)).cloned().list();
+        let pipelines: Vec<Pipeline> =
+            recording.programs.iter().filter_map(|program| self.pipelines.get(program)).cloned().list();
+        let prepared = self.context.prepare(&recording.list, &buffers, &pipelines).await?;
+        self.prepared.insert(call, (recording, prepared));
+        Ok(())
+    }
+}

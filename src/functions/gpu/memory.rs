@@ -1,0 +1,142 @@
+//! The buffers of the GPU engine, made when a recording first declares them, and kept as the model has them.
+
+use std::ops::Range;
+
+use rustc_hash::FxHashMap;
+
+use crate::batch::Model;
+use crate::error::{Error, Result};
+use crate::gpu::{Buffer, BufferRequest};
+use crate::list::Listed;
+use crate::turn::Pace;
+
+use super::super::layout::{Content, Memory, single_precision};
+use super::super::lists::ListMemory;
+use super::GpuEngine;
+
+/// The buffers that were made so far.
+#[derive(Default)]
+pub(super) struct Buffers {
+    all: Vec<Buffer>,
+    /// Positions, by [`Memory::key`].
+    positions: FxHashMap<u64, u32>,
+}
+
+impl Buffers {
+    pub(super) fn get(&self, memory: &Memory) -> Option<&Buffer> {
+        self.positions.get(&memory.key()).map(|position| &self.all[*position as usize])
+    }
+
+    pub(super) fn insert(&mut self, memory: Memory, buffer: Buffer) {
+        self.positions.insert(memory.key(), self.all.len() as u32);
+        self.all.push(buffer);
+    }
+}
+
+impl GpuEngine {
+    /// The buffer that recordings declare as `memory`.
+    pub async fn buffer(&mut self, model: &Model, memory: Memory) -> Result<Buffer> {
+        self.table(model, memory).await
+    }
+
+    /// Makes those buffers that are not there yet, with what stands in them from the start.
+    pub(super) async fn allocate(&mut self, model: &Model, memory: &[Memory], pace: &Pace<'_>) -> Result<()> {
+        let mut new: Vec<Memory> = Vec::new();
+        for memory in memory {
+            if self.buffers.get(memory).is_none() && !new.contains(memory) {
+                new.push(*memory);
+            }
+        }
+        if new.is_empty() {
+            return Ok(());
+        }
+        let requests: Vec<BufferRequest> = new
+            .iter()
+            .map(|&memory| {
+                let (name, bytes) = (memory.name(), self.layout.bytes(memory).max(16));
+                match memory {
+                    Memory::Figures => BufferRequest::uniform(name, bytes),
+                    Memory::Lists(ListMemory::Left) => BufferRequest::storage(name, bytes).exported(),
+                    _ => BufferRequest::storage(name, bytes).zeroed(),
+                }
+            })
+            .list();
+        let buffers = self.context.allocate(&requests).await?;
+        for (&memory, buffer) in new.iter().zip(&buffers) {
+            self.layout.make_content(model, memory, pace).await?;
+            if let Some(content) = self.layout.content(model, memory) {
+                self.write_in_slices(buffer, &content, pace).await?;
+                self.layout.forget_content(memory);
+            }
+        }
+        for (memory, buffer) in new.into_iter().zip(buffers) {
+            self.buffers.insert(memory, buffer);
+        }
+        Ok(())
+    }
+
+    /// Writes a buffer from its start.
+    pub(super) async fn write_in_slices(&self, buffer: &Buffer, content: &Content<'_>, pace: &Pace<'_>) -> Result<()> {
+        let mut offset = 0;
+        let mut write = |bytes: &[u8]| {
+            self.context.write(buffer, offset, bytes)?;
+            offset += bytes.len() as u64;
+            Ok(())
+        };
+        match content {
+            Content::Words(parts) => {
+                for words in parts {
+                    pace.through(words.len(), 1, &mut |range| write(bytemuck::cast_slice(&words[range]))).await?;
+                }
+            }
+            Content::Numbers(parts) => {
+                for numbers in parts {
+                    let mut convert =
+                        |range: Range<usize>| write(bytemuck::cast_slice(&single_precision(numbers[range].iter())));
+                    pace.through(numbers.len(), 1, &mut convert).await?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A buffer, which is made if it is not there yet.
+    pub(super) async fn table(&mut self, model: &Model, memory: Memory) -> Result<Buffer> {
+        self.allocate(model, &[memory], &Pace::unheard()).await?;
+        self.buffers.get(&memory).cloned().ok_or_else(|| Error::internal("a buffer was made and is not there"))
+    }
+
+    pub(super) fn upload_stale_data(&mut self, model: &Model) -> Result<()> {
+        for (number, chunk) in self.layout.chunks.iter().enumerate() {
+            if !self.stale_data[chunk.batch] {
+                continue;
+            }
+            if let Some(buffer) = self.buffers.get(&Memory::Data(number)) {
+                self.context.write(buffer, 0, bytemuck::cast_slice(&self.layout.data_table(model, number)))?;
+            }
+        }
+        self.stale_data.fill(false);
+        Ok(())
+    }
+
+    /// The uniform tables as the model has them.
+    pub(super) async fn upload_uniforms(&mut self, model: &Model) -> Result<()> {
+        let tables = self.layout.uniform_tables(model);
+        if self.uniforms.as_ref() != Some(&tables) {
+            let buffer = self.table(model, Memory::Uniforms).await?;
+            self.context.write(&buffer, 0, bytemuck::cast_slice(&tables))?;
+            self.uniforms = Some(tables);
+        }
+        Ok(())
+    }
+
+    /// Which parameters are constant, if that has changed since it was last asked.
+    pub(super) async fn upload_held(&mut self, model: &Model, constant: &[bool]) -> Result<()> {
+        if std::mem::replace(&mut self.held_is_stale, false) {
+            let buffer = self.table(model, Memory::Lists(ListMemory::Held)).await?;
+            let held: Vec<u32> = constant.iter().map(|&held| u32::from(held)).list();
+            self.context.write(&buffer, 0, bytemuck::cast_slice(&held))?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,190 @@
+// Weighted sum of the residuals and its gradient: springs.
+// 1 residual(s) an instance, 6 local parameter(s) in 2 block(s), 0 data, 1 uniform(s).
+// Summed by block of 3 number(s): one list for each of 2 slot(s).
+
+struct Dispatch {
+    count: u32,  // owners
+    stride: u32, // distance between the columns of a table of entries
+    first: u32,  // where the first owner's numbers stand
+    nan: u32,    // bits of a NaN
+    zero: u32,   // 0, which the compiler does not know
+    width: u32,  // distance between the columns of other tables
+    add: u32,    // 1: add to what stands there, 0: write over it
+}
+
+@group(0) @binding(0) var<storage, read> x: array<f32>;
+@group(0) @binding(1) var<storage, read> others: array<u32>;
+@group(0) @binding(2) var<storage, read> uniforms: array<f32>;
+@group(0) @binding(3) var<storage, read_write> gradient: array<f32>;
+@group(0) @binding(4) var<storage, read> offsets: array<u32>;
+@group(0) @binding(5) var<storage, read_write> partials: array<f32>;
+@group(0) @binding(6) var<uniform> dispatch: Dispatch;
+
+var<workgroup> sums: array<f32, 64>;
+
+@compute @workgroup_size(64)
+fn sumGradientByBlock(
+    @builtin(workgroup_id) workgroup: vec3<u32>,
+    @builtin(num_workgroups) workgroups: vec3<u32>,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let group = workgroup.x + workgroup.y * workgroups.x;
+    let start = group * 64u + lane;
+    let threads = workgroups.x * workgroups.y * 64u;
+    var total = 0.0;
+    for (var owner = start; owner < dispatch.count; owner += threads) {
+        let first = dispatch.first + owner * 3u;
+        let own_x_0 = x[first];
+        let own_x_1 = x[first + 1u];
+        let own_x_2 = x[first + 2u];
+        var sum_0 = vec2<f32>();
+        var sum_1 = vec2<f32>();
+        var sum_2 = vec2<f32>();
+        let end_0 = offsets[owner * 2u + 1u];
+        for (var instance = offsets[owner * 2u]; instance < end_0; instance++) {
+            let others_0 = others[instance];
+            let x_0_0 = x[others_0];
+            let v0 = own_x_0 - x_0_0;
+            let uniforms_at_0 = uniforms[0u];
+            let v1 = uniforms_at_0 * 0.5;
+            let x_0_2 = x[others_0 + 2u];
+            let v2 = own_x_2 - x_0_2;
+            let v3 = v2 * v2;
+            let v4 = v0 * v0;
+            let x_0_1 = x[others_0 + 1u];
+            let v5 = own_x_1 - x_0_1;
+            let v6 = v5 * v5;
+            let v7 = v4 + v6;
+            let v8 = v3 + v7;
+            let v9 = inverse_norm(v8);
+            let v10 = v1 * v9;
+            let v11 = v0 * v10;
+            let v12 = 2.0 * v11;
+            sum_0 = with_addend(sum_0, v12);
+            let v13 = v5 * v10;
+            let v14 = 2.0 * v13;
+            sum_1 = with_addend(sum_1, v14);
+            let v15 = v2 * v10;
+            let v16 = v15 * 2.0;
+            sum_2 = with_addend(sum_2, v16);
+            let v17 = vector_norm(v8);
+            let uniforms_at_5 = uniforms[5u];
+            let v18 = v17 - uniforms_at_5;
+            let v19 = v18 * uniforms_at_0;
+            total += v19;
+        }
+        let end_1 = offsets[owner * 2u + 2u];
+        for (var instance = end_0; instance < end_1; instance++) {
+            let others_0 = others[instance];
+            let x_0_0 = x[others_0];
+            let v0 = x_0_0 - own_x_0;
+            let uniforms_at_0 = uniforms[0u];
+            let v1 = uniforms_at_0 * 0.5;
+            let x_0_2 = x[others_0 + 2u];
+            let v2 = x_0_2 - own_x_2;
+            let v3 = v2 * v2;
+            let v4 = v0 * v0;
+            let x_0_1 = x[others_0 + 1u];
+            let v5 = x_0_1 - own_x_1;
+            let v6 = v5 * v5;
+            let v7 = v4 + v6;
+            let v8 = v3 + v7;
+            let v9 = inverse_norm(v8);
+            let v10 = v1 * v9;
+            let v11 = v0 * v10;
+            let v12 = -2.0 * v11;
+            sum_0 = with_addend(sum_0, v12);
+            let v13 = v5 * v10;
+            let v14 = -2.0 * v13;
+            sum_1 = with_addend(sum_1, v14);
+            let v15 = v2 * v10;
+            let v16 = v15 * -2.0;
+            sum_2 = with_addend(sum_2, v16);
+        }
+        if dispatch.add != 0u {
+            sum_0 = with_addend(sum_0, gradient[first]);
+            sum_1 = with_addend(sum_1, gradient[first + 1u]);
+            sum_2 = with_addend(sum_2, gradient[first + 2u]);
+        }
+        gradient[first] = compensated_sum(sum_0);
+        gradient[first + 1u] = compensated_sum(sum_1);
+        gradient[first + 2u] = compensated_sum(sum_2);
+    }
+
+    sums[lane] = total;
+    workgroupBarrier();
+    for (var width = 32u; width > 0u; width /= 2u) {
+        if lane < width {
+            sums[lane] += sums[lane + width];
+        }
+        workgroupBarrier();
+    }
+    if lane == 0u && start < dispatch.count {
+        partials[group] = sums[0];
+    }
+}
+
+fn square_root(x: f32) -> f32 {
+    return select(sqrt(x), not_a_number(), x < 0.0);
+}
+
+fn vector_norm(x: f32) -> f32 {
+    return select(square_root(x), 0.0, x == 0.0);
+}
+
+fn inverse_norm(x: f32) -> f32 {
+    let is_zero = (bitcast<u32>(x) & 0x7fffffffu) < 0x00800000u;
+    return select(select(inverseSqrt(x), not_a_number(), x < 0.0), 0.0, is_zero);
+}
+
+fn with_addend(sum: vec2<f32>, addend: f32) -> vec2<f32> {
+    let next = exact_sum_of_any(sum.x, addend);
+    return vec2<f32>(next.x, sum.y + next.y);
+}
+
+fn compensated_sum(sum: vec2<f32>) -> f32 {
+    return select(sum.x, sum.x + sum.y, is_finite(sum.x));
+}
+
+fn not_a_number() -> f32 {
+    return bitcast<f32>(dispatch.nan);
+}
+
+fn exact_sum(a: f32, b: f32) -> vec2<f32> {
+    let sum = rounded(a + b);
+    return vec2<f32>(sum, b - rounded(sum - a));
+}
+
+fn exact_sum_of_any(a: f32, b: f32) -> vec2<f32> {
+    let sum = rounded(a + b);
+    let b_part = rounded(sum - a);
+    let a_part = rounded(sum - b_part);
+    return vec2<f32>(sum, rounded(a - a_part) + rounded(b - b_part));
+}
+
+fn exact_product(a: f32, b: f32) -> vec2<f32> {
+    let product = rounded(a * b);
+    let a_high = bitcast<f32>(bitcast<u32>(a) & 0xfffff000u);
+    let b_high = bitcast<f32>(bitcast<u32>(b) & 0xfffff000u);
+    let a_low = rounded(a - a_high);
+    let b_low = rounded(b - b_high);
+    let cross = rounded(rounded(rounded(a_high * b_high - product) + a_high * b_low) + a_low * b_high);
+    return vec2<f32>(product, cross + a_low * b_low);
+}
+
+fn sum_of_pairs(a: vec2<f32>, b: vec2<f32>) -> vec2<f32> {
+    let sum = exact_sum_of_any(a.x, b.x);
+    return select(vec2<f32>(sum.x, 0.0), exact_sum(sum.x, sum.y + (a.y + b.y)), is_finite(sum.x));
+}
+
+fn rounded(x: f32) -> f32 {
+    return bitcast<f32>(bitcast<u32>(x) ^ dispatch.zero);
+}
+
+fn is_nan(x: f32) -> bool {
+    return (bitcast<u32>(x) & 0x7fffffffu) > 0x7f800000u;
+}
+
+fn is_finite(x: f32) -> bool {
+    return (bitcast<u32>(x) & 0x7f800000u) != 0x7f800000u;
+}

@@ -1,0 +1,249 @@
+//! The order in which kernels compute: sound whatever the graph, and with few values alive.
+#![cfg(not(target_arch = "wasm32"))]
+#![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
+
+mod kernels;
+mod recorder;
+
+use recorder::Recorder;
+use residua::batch::plan::{Entry, Target, plan};
+use residua::batch::{Class, Rows, Tape, group_tape};
+use residua::codegen::{Address, Kernel, Load, Step};
+use residua::graph::{Node, NodeId, Op};
+
+/// The nodes of a schedule.
+fn computed(kernel: &Kernel) -> Vec<NodeId> {
+    let node = |step| match step {
+        Step::Compute(node) => Some(node),
+        Step::Store(_) => None,
+    };
+    kernel.schedule().into_iter().filter_map(node).collect()
+}
+
+/// The nodes in the order in which the graph was made.
+fn as_made(kernel: &Kernel) -> Vec<NodeId> {
+    let mut order = computed(kernel);
+    order.sort();
+    order
+}
+
+/// The operations and arguments that a node needs, and whether it is computed.
+fn needs(kernel: &Kernel, node: NodeId) -> Option<Vec<NodeId>> {
+    match kernel.graph.graph().node(node) {
+        Node::Literal(_) => None,
+        Node::Apply(op, operands) => Some(operands[..op.arity()].to_vec()),
+        Node::Input(input) => match kernel.loads[input.0 as usize] {
+            Load::Read { .. } => None,
+            Load::Call { call, .. } => {
+                let call = &kernel.calls[call as usize];
+                Some(call.arguments.iter().copied().chain([call.selector]).collect())
+            }
+        },
+    }
+}
+
+/// How many values are alive at once if the nodes are computed in this order: each input is read before its first use, each value
+/// stays until its last, and until the end if its store waits for that.
+fn peak(kernel: &Kernel, order: &[NodeId]) -> usize {
+    let graph = kernel.graph.graph();
+    let operands = |node: NodeId| {
+        let mut operands = needs(kernel, node).unwrap_or_default();
+        operands.retain(|operand| graph.literal_value(*operand).is_none());
+        operands.sort();
+        operands.dedup();
+        operands
+    };
+    let mut uses = vec![0; graph.len()];
+    for operand in order.iter().flat_map(|node| operands(*node)) {
+        uses[operand.index()] += 1;
+    }
+    let mut waits = vec![true; kernel.stores.len()];
+    for step in kernel.schedule() {
+        if let Step::Store(number) = step {
+            waits[number as usize] = false;
+        }
+    }
+    let waiting = kernel.stores.iter().zip(waits).filter(|(_, waits)| *waits).map(|(store, _)| store.node);
+    for node in waiting.chain(kernel.total) {
+        uses[node.index()] += 1;
+    }
+    let mut alive: Vec<bool> = vec![false; graph.len()];
+    let (mut count, mut peak) = (0, 0);
+    for node in order {
+        for operand in operands(*node) {
+            count += usize::from(!std::mem::replace(&mut alive[operand.index()], true));
+        }
+        peak = peak.max(count);
+        for operand in operands(*node) {
+            uses[operand.index()] -= 1;
+            count -= usize::from(uses[operand.index()] == 0);
+        }
+        // A result that is stored at once takes a register until it is.
+        peak = peak.max(count + 1);
+        alive[node.index()] = true;
+        count += usize::from(uses[node.index()] > 0);
+    }
+    peak
+}
+
+fn assert_sound(kernel: &Kernel, about: &str) {
+    let mut done = vec![false; kernel.graph.graph().len()];
+    let mut stored = vec![0; kernel.stores.len()];
+    let mut last = None;
+    for step in kernel.schedule() {
+        match step {
+            Step::Compute(node) => {
+                let needed = needs(kernel, node).unwrap();
+                for operand in needed.into_iter().filter(|operand| needs(kernel, *operand).is_some()) {
+                    assert!(done[operand.index()], "{about}: {node:?} before {operand:?}");
+                }
+                assert!(!std::mem::replace(&mut done[node.index()], true), "{about}: {node:?} twice");
+                last = Some(node);
+            }
+            Step::Store(number) => {
+                let store = &kernel.stores[number as usize];
+                assert_eq!(Some(store.node), last, "{about}: store {number} is of the node just computed");
+                assert!(!store.accumulate, "{about}");
+                stored[number as usize] += 1;
+            }
+        }
+    }
+    assert!(stored.iter().all(|times| *times <= 1), "{about}");
+    for node in kernel.stores.iter().map(|store| store.node).chain(kernel.total) {
+        assert!(needs(kernel, node).is_none() || done[node.index()], "{about}: {node:?} is missing");
+    }
+}
+
+/// The class of a file of `tests/tapes`: a line an entry, then the constants and the outputs.
+fn class(text: &str) -> Class {
+    let (mut ops, mut operands, mut parameters) = (Vec::new(), [Vec::new(), Vec::new(), Vec::new()], 0);
+    let (mut constants, mut outputs) = (Vec::new(), Vec::new());
+    for line in text.lines() {
+        let words: Vec<&str> = line.split(' ').collect();
+        match words[0] {
+            "constants" => constants = words[1..].iter().map(|word| word.parse().unwrap()).collect(),
+            "outputs" => outputs = words[1..].iter().map(|word| word.parse().unwrap()).collect(),
+            op => {
+                ops.push(op.parse().unwrap());
+                parameters += u32::from(op == "2");
+                operands.iter_mut().zip(&words[1..]).for_each(|(column, word)| column.push(word.parse().unwrap()));
+            }
+        }
+    }
+    let tape = Tape::new(ops, operands, constants, outputs, parameters, 0).unwrap();
+    let batches = group_tape(tape, parameters, 0, 0).unwrap();
+    assert_eq!(batches.len(), 1);
+    Class::clone(&batches[0].class)
+}
+
+/// Σ (|pᵢ − pⱼ| − 1)² over all pairs of 20 points: 60 parameters, some 2,000 operations.
+fn distances() -> Class {
+    let mut r = Recorder::default();
+    let points: Vec<[u32; 3]> = (0..20).map(|point| [0, 1, 2].map(|axis| r.parameter(3 * point + axis))).collect();
+    let one = r.constant(1.0);
+    let mut terms = Vec::new();
+    for (number, a) in points.iter().enumerate() {
+        for b in &points[..number] {
+            let squares = [0, 1, 2].map(|axis| {
+                let difference = r.apply(Op::Sub, &[a[axis], b[axis]]);
+                r.apply(Op::Mul, &[difference, difference])
+            });
+            let sum = r.apply(Op::Add, &[squares[0], squares[1]]);
+            let sum = r.apply(Op::Add, &[sum, squares[2]]);
+            let distance = r.apply(Op::Norm, &[sum]);
+            let stretch = r.apply(Op::Sub, &[distance, one]);
+            terms.push(r.apply(Op::Mul, &[stretch, stretch]));
+        }
+    }
+    let sum = terms.into_iter().reduce(|sum, term| r.apply(Op::Add, &[sum, term])).unwrap();
+    // A sum alone would be taken apart.
+    let whole = r.apply(Op::Abs, &[sum]);
+    let batches = group_tape(r.tape(vec![whole], 60, 0), 60, 0, 0).unwrap();
+    let mut class = Class::clone(&batches[0].class);
+    class.outputs = class.graph.graph().node(class.outputs[0]).operands().to_vec();
+    class
+}
+
+fn kernel(class: &Class, entry: Entry, target: Target) -> Kernel {
+    plan(class, Rows::From(0), entry, target, "").unwrap().kernel
+}
+
+const STAR: &str = include_str!("tapes/developable-12.txt");
+
+#[test]
+fn every_operation_that_is_needed_comes_once_and_after_its_operands() {
+    for hand_made in [kernels::spring(), kernels::robust(), kernels::curve(), kernels::addresses()] {
+        assert_sound(&hand_made, &hand_made.name);
+    }
+    for (name, class) in [("star", class(STAR)), ("distances", distances())] {
+        for entry in Entry::ALL {
+            let of_gpu_alone = matches!(
+                entry,
+                Entry::Product
+                    | Entry::Image
+                    | Entry::SumDescent
+                    | Entry::CostDescent
+                    | Entry::SumLine
+                    | Entry::CostLine
+            );
+            let targets: &[Target] = if of_gpu_alone { &[Target::Gpu] } else { &[Target::Gpu, Target::Cpu] };
+            for target in targets {
+                assert_sound(&kernel(&class, entry, *target), &format!("{name} {target:?} {entry:?}"));
+            }
+        }
+    }
+}
+
+#[test]
+fn fewer_values_are_alive_than_in_the_order_in_which_the_graph_was_made() {
+    let (star, distances) = (class(STAR), distances());
+    // The vertex of valence 12 reads 39 coordinates; what its faces keep for the derivative, 18 values each, no order spares.
+    let cases = [
+        ("star", &star, Entry::Values, 86, 60),
+        ("star", &star, Entry::SumGradient, 270, 264),
+        ("star", &star, Entry::CostGradient, 270, 264),
+        ("star", &star, Entry::Linearise, 270, 264),
+        ("distances", &distances, Entry::Values, 108, 60),
+        ("distances", &distances, Entry::SumGradient, 953, 528),
+        ("distances", &distances, Entry::Jacobian, 953, 502),
+    ];
+    for (name, class, entry, made, scheduled) in cases {
+        let kernel = kernel(class, entry, Target::Cpu);
+        let [before, after] = [as_made(&kernel), computed(&kernel)].map(|order| peak(&kernel, &order));
+        assert!(before >= made && after <= scheduled, "{name} {entry:?}: {after} values alive at once for {before}");
+    }
+}
+
+#[test]
+fn the_peak_counts_what_is_read_computed_and_kept() {
+    // When the stretch is computed: three differences, their squared length, the length, and the rest length, which has just been read.
+    let spring = kernels::spring();
+    assert_eq!(peak(&spring, &computed(&spring)), 6);
+    // One operand that is read and one result, which takes its place, and the next.
+    let operations = kernels::of_ops(&[Op::Neg, Op::Abs]);
+    assert_eq!(peak(&operations, &computed(&operations)), 2);
+}
+
+#[test]
+fn stores_that_something_could_see_wait_for_the_end() {
+    let early = |kernel: &Kernel| kernel.schedule().iter().filter(|step| matches!(step, Step::Store(_))).count();
+    let mut kernel = kernels::of_ops(&[Op::Neg, Op::Abs]);
+    assert_eq!(early(&kernel), 2, "columns of their own, in a buffer that is only written");
+    kernel.stores[1].address = Address::Column(0);
+    assert_eq!(early(&kernel), 0, "both go to one place");
+    kernel.stores[1].address = Address::Fixed(7);
+    assert_eq!(early(&kernel), 0, "what kinds of place they are cannot be compared");
+
+    let mut in_place = kernels::of_ops(&[Op::Neg, Op::Abs]);
+    in_place.buffers[0].written = true;
+    in_place.stores.iter_mut().for_each(|store| store.buffer = 0);
+    assert_eq!(early(&in_place), 0, "columns that are read");
+    for (column, store) in (3..).zip(&mut in_place.stores) {
+        store.address = Address::Column(column);
+    }
+    assert_eq!(early(&in_place), 2, "columns beside those that are read");
+
+    let mut adding = kernels::of_ops(&[Op::Neg]);
+    adding.stores[0].accumulate = true;
+    assert_eq!(early(&adding), 0, "instances add in their order");
+}
