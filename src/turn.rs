@@ -4,7 +4,9 @@
 use std::cell::Cell;
 use std::future::Future;
 use std::ops::Range;
-use std::pin::{Pin, pin};
+#[cfg(any(target_arch = "wasm32", test))]
+use std::pin::Pin;
+use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
 use crate::error::Result;
@@ -119,6 +121,7 @@ pub fn at_once<T>(work: impl Future<Output = T>) -> T {
 }
 
 /// Waits for two things at the same time.
+#[cfg(any(target_arch = "wasm32", test))]
 pub async fn both<A: Unpin, B: Unpin>(
     mut first: Pin<&mut dyn Future<Output = A>>,
     mut second: Pin<&mut dyn Future<Output = B>>,

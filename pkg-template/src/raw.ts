@@ -159,6 +159,7 @@ export interface RawLbfgsOptions {
 /** Compiled functions. One call at a time; setters between calls. */
 export interface RawFunctions {
   isOnGpu(): boolean;
+  areGradientsOnCpu(): boolean;
   choice(): string;
   numParams(): number;
   numResiduals(): number;
@@ -173,8 +174,11 @@ export interface RawFunctions {
   setLoss(block: number, kind: string, a: number, b: number, factor: number): void;
   setEnabled(block: number, enabled: boolean): void;
   evaluate(x?: Float64Array): Promise<Float64Array>;
-  evaluateSumWithGradient(x?: Float64Array): Promise<{ value: number; gradient: Float64Array }>;
-  evaluateCostWithGradient(x?: Float64Array): Promise<{ value: number; gradient: Float64Array }>;
+  /** Points of gradients are in single precision for the GPU, in double for the CPU. */
+  evaluateSumWithGradient(x?: Float64Array | Float32Array): Promise<{ value: number; gradient: Float64Array }>;
+  evaluateCostWithGradient(x?: Float64Array | Float32Array): Promise<{ value: number; gradient: Float64Array }>;
+  evaluateSumWithGradientOnDevice(x?: Float64Array | Float32Array): Promise<{ value: number; gradient: GPUBuffer | null }>;
+  evaluateCostWithGradientOnDevice(x?: Float64Array | Float32Array): Promise<{ value: number; gradient: GPUBuffer | null }>;
   /** The pattern is the same at every call, and given where it is asked for. */
   evaluateJacobian(
     x: Float64Array | undefined,

@@ -49,9 +49,6 @@ pub fn slots_by_dim(class: &Class) -> Vec<Slots> {
             _ => groups.push(Slots { dim: dims[slot], slots: vec![slot as u32] }),
         }
     }
-    for group in &mut groups {
-        group.slots.sort_unstable();
-    }
     groups
 }
 
@@ -140,7 +137,7 @@ pub fn plan_lists(class: &Class, entry: Entry, slots: &Slots, title: &str) -> Re
             buffer.written = *role == Role::Gradient;
         }
     }
-    let name = format!("{}ByBlock", entry.name());
+    let name = format!("{}ByBlockOf{}", entry.name(), slots.dim);
     Ok(ListPlan { sum: ListSum { name, header, lists, width: slots.dim, gated }, roles })
 }
 

@@ -1,8 +1,8 @@
 //! Which engine does a job sooner. Takes what was measured of this device and of the problem's own kernels; gives an
 //! engine for each kind of call. A table of formulas: nothing here measures, and nothing looks at a device.
 //!
-//! One engine for all calls would not do. On an H200 springs with their gradient read back are no sooner done there than on one core, at
-//! any size, for what is computed is little and what is moved the same; a solve moves nothing, and is ten times as fast from 10,000 springs on.
+//! One engine for all calls would not do. On an H200 the gradient of springs, read back, is sooner done on one core up to some 100,000 of them, for
+//! little is computed and much moved; a solve moves nothing, and is ten times as fast on the GPU from 10,000 on.
 //!
 //! A call on the GPU waits for a round trip, for what it moves, and for its kernels. Iterations of solvers there are chains of dispatches,
 //! each waiting for the one before; on the CPU they are passes over the parameters and the entries of J. How many there are was counted, the rest fitted
@@ -77,7 +77,7 @@ pub struct Measured {
     pub device: Speed,
     /// Milliseconds of a gradient on the CPU.
     pub cpu_gradient_ms: f64,
-    /// The same on the GPU, moved both ways; none before its kernels are there, which costs more than anything else here.
+    /// The same on the GPU at parameters that it has, and read back; none before its kernels are there, which costs more than anything else here.
     pub gpu_gradient_ms: Option<f64>,
 }
 
@@ -151,7 +151,7 @@ fn estimate(job: Job, extent: &Extent, measured: &Measured) -> Estimate {
     let Extent { params, residuals, entries, batches } = *extent;
     let Measured { device, cpu_gradient_ms, gpu_gradient_ms } = *measured;
     let moving = device.moving_ms * 1e-6;
-    let least = device.round_trip_ms + 2.0 * params * moving;
+    let least = device.round_trip_ms + params * moving;
     let gradient = gpu_gradient_ms.unwrap_or(least);
     // What the kernels take beyond what any call does. Long ones take half a millisecond, for however few instances.
     let kernels = (gradient - least).max(0.0);

@@ -28,6 +28,7 @@ mod least_squares;
 pub mod lists;
 pub mod normal;
 pub mod objective;
+#[cfg(target_arch = "wasm32")]
 mod on_device;
 pub mod plans;
 pub mod record;

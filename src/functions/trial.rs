@@ -20,7 +20,7 @@ const LONG_MS: f64 = 20.0;
 /// Instances that the CPU tries, at most: a few milliseconds, even of long residuals, and too many for its caches.
 const MOST_TRIED: f64 = 65_536.0;
 
-/// Milliseconds of a gradient by an engine, when what is done once is done: code gets faster as it runs.
+/// Milliseconds of a gradient by an engine, at the values, which a device has already; when what is done once is done: code gets faster as it runs.
 pub async fn gradient_ms(engine: &mut Engine, model: &Model, values: &[f64]) -> Result<f64> {
     let began = now_ms();
     // Made anew by each call, which is told apart, since it does not depend on the part that is tried.
@@ -37,10 +37,11 @@ pub async fn gradient_ms(engine: &mut Engine, model: &Model, values: &[f64]) -> 
     for round in 0.. {
         let began = now_ms();
         for _ in 0..runs {
-            if let Engine::Cpu(engine) = engine {
-                engine.try_gradient(model, values, &mut gradient, part).await?;
-            } else {
-                engine.gradient(model, Objective::Sum, values, None).await?;
+            match engine {
+                Engine::Cpu(engine) => engine.try_gradient(model, values, &mut gradient, part).await?,
+                Engine::Gpu(engine) | Engine::Beside(engine) => {
+                    engine.device_gradient(model, Objective::Sum, None, None, None, false).await?;
+                }
             }
         }
         let elapsed = now_ms() - began;

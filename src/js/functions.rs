@@ -5,12 +5,12 @@ use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
 
-use js_sys::{Array, Float64Array, Object, Promise, Uint32Array};
+use js_sys::{Array, Float32Array, Float64Array, Object, Promise, Uint32Array};
 use wasm_bindgen::prelude::*;
 
 use crate::error::{Error, ErrorCode, Result};
 use crate::functions::choice::Job;
-use crate::functions::gpu::{DataPart, NewSharedData};
+use crate::functions::gpu::{DataPart, DeviceGradient, NewSharedData};
 use crate::functions::texts::{KernelSource, kernel_sources};
 use crate::functions::{Engine, Evaluation, Functions, Objective};
 use crate::gpu::Context;
@@ -50,6 +50,8 @@ pub struct RawFunctions {
     context: Option<Context>,
     /// The figures by which an engine was chosen, if it was.
     choice: String,
+    /// That was chosen for them.
+    gradients_on_cpu: bool,
     /// Buffers that the application was given and the next call will take over.
     new_data: Rc<RefCell<Vec<NewSharedData>>>,
 }
@@ -80,6 +82,7 @@ async fn compile(
     let (num_params, num_residuals) = (model.num_params, model.num_residuals);
     let mut functions = Functions::at_published(model, engine, values)?;
     let words = choice.as_ref().map_or_else(String::new, |choice| choice.sentence());
+    let gradients_on_cpu = choice.as_ref().is_some_and(|choice| choice.is_on_cpu(Job::Gradient));
     if let Some(choice) = choice {
         functions.choose(choice);
     }
@@ -92,6 +95,7 @@ async fn compile(
         parameter_buffer,
         context,
         choice: words,
+        gradients_on_cpu,
         new_data: Rc::default(),
     })
 }
@@ -169,19 +173,42 @@ impl RawFunctions {
         })
     }
 
-    fn gradient(&self, objective: Objective, x: Option<Vec<f64>>) -> Promise {
-        self.call_for(Job::Gradient, async move |mut functions: Box<Functions>| {
-            let evaluation = functions.evaluate_with_gradient(objective, x.as_deref()).await;
-            (functions, evaluation.map(evaluation_to_js).map_err(to_js))
-        })
+    /// `{ value, gradient }`; the gradient is an array, or if it stays on the device a buffer, null where there is none.
+    /// `x` is a `Float32Array` for a device, and a `Float64Array` for the CPU.
+    fn gradient(&self, objective: Objective, x: Option<Object>, stays: bool) -> Promise {
+        let call = async move |mut functions: Box<Functions>| {
+            let result = gradient(&mut functions, objective, x, stays).await;
+            (functions, result.map_err(to_js))
+        };
+        // What stays on the device has to be made there.
+        if stays { self.call(call) } else { self.call_for(Job::Gradient, call) }
     }
 }
 
-fn evaluation_to_js(evaluation: Evaluation) -> JsValue {
+async fn gradient(functions: &mut Functions, objective: Objective, x: Option<Object>, stays: bool) -> Result<JsValue> {
+    // Where data is shared the device computes all the same, and the point is converted here.
+    let single = |x: &Object| match x.dyn_ref::<Float32Array>() {
+        Some(x) => x.clone(),
+        None => Float32Array::new(x),
+    };
+    let on_device = if functions.engine().is_single_precision() {
+        functions.evaluate_on_device(objective, x.as_ref().map(single).as_ref(), stays).await?
+    } else {
+        None
+    };
+    let (value, gradient) = match on_device {
+        Some(DeviceGradient { value, gradient }) => (value, gradient),
+        None => {
+            let x = x.map(|x| x.unchecked_into::<Float64Array>().to_vec());
+            let Evaluation { cost, gradient } = functions.evaluate_with_gradient(objective, x.as_deref()).await?;
+            let array = || Float64Array::from(gradient.as_slice()).into();
+            (cost, if stays { JsValue::NULL } else { array() })
+        }
+    };
     let object = Object::new();
-    set(&object, "value", evaluation.cost);
-    set(&object, "gradient", Float64Array::from(evaluation.gradient.as_slice()));
-    object.into()
+    set(&object, "value", value);
+    set(&object, "gradient", gradient);
+    Ok(object.into())
 }
 
 #[wasm_bindgen]
@@ -210,6 +237,12 @@ impl RawFunctions {
     #[wasm_bindgen(js_name = isOnGpu)]
     pub fn is_on_gpu(&self) -> bool {
         self.context.is_some()
+    }
+
+    /// Whether gradients that are read back are computed on the CPU.
+    #[wasm_bindgen(js_name = areGradientsOnCpu)]
+    pub fn are_gradients_on_cpu(&self) -> bool {
+        self.context.is_none() || self.gradients_on_cpu
     }
 
     /// The figures by which an engine was chosen, in words; empty if none was.
@@ -318,14 +351,26 @@ impl RawFunctions {
 
     /// Resolves with `{ value, gradient }` of the weighted sum.
     #[wasm_bindgen(js_name = evaluateSumWithGradient)]
-    pub fn evaluate_sum_with_gradient(&self, x: Option<Vec<f64>>) -> Promise {
-        self.gradient(Objective::Sum, x)
+    pub fn evaluate_sum_with_gradient(&self, x: Option<Object>) -> Promise {
+        self.gradient(Objective::Sum, x, false)
     }
 
     /// Resolves with `{ value, gradient }` of the least-squares cost.
     #[wasm_bindgen(js_name = evaluateCostWithGradient)]
-    pub fn evaluate_cost_with_gradient(&self, x: Option<Vec<f64>>) -> Promise {
-        self.gradient(Objective::LeastSquares, x)
+    pub fn evaluate_cost_with_gradient(&self, x: Option<Object>) -> Promise {
+        self.gradient(Objective::LeastSquares, x, false)
+    }
+
+    /// Resolves with `{ value, gradient }` of the weighted sum, the gradient a `GPUBuffer`, or null on the CPU.
+    #[wasm_bindgen(js_name = evaluateSumWithGradientOnDevice)]
+    pub fn evaluate_sum_with_gradient_on_device(&self, x: Option<Object>) -> Promise {
+        self.gradient(Objective::Sum, x, true)
+    }
+
+    /// The same of the least-squares cost.
+    #[wasm_bindgen(js_name = evaluateCostWithGradientOnDevice)]
+    pub fn evaluate_cost_with_gradient_on_device(&self, x: Option<Object>) -> Promise {
+        self.gradient(Objective::LeastSquares, x, true)
     }
 
     /// Resolves with `{ values, entries }`, and with `pattern` with `rowOffsets` and `colIndices` too, which are the same at every call.

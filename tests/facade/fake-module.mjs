@@ -121,6 +121,7 @@ export function install({ gpu = true } = {}) {
       this.log.push([name, ...args]);
     }
     isOnGpu = () => this.context !== undefined;
+    areGradientsOnCpu = () => this.context === undefined;
     choice = () => 'gradient 1 and 2';
     numParams = () => this.x.length;
     kernelCount = () => 1;
@@ -139,6 +140,9 @@ export function install({ gpu = true } = {}) {
     evaluate(x) {
       const at = Array.from(x ?? this.x);
       return this.run('evaluate', () => Float64Array.from(at));
+    }
+    evaluateCostWithGradientOnDevice(x) {
+      return this.run('cost on the device', () => ({ value: (x ?? this.x)[0], gradient: null }));
     }
     evaluateSumWithGradient() {
       return this.run('sum', () => ({ value: 0, gradient: new Float64Array(this.x.length) }));

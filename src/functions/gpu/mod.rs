@@ -18,12 +18,14 @@ use crate::turn::Pace;
 mod beside;
 mod calls;
 mod data;
+mod gradient;
 mod memory;
 mod programs;
 
 use calls::Call;
 use data::SharedData;
 pub use data::{DataPart, NewSharedData};
+pub use gradient::DeviceGradient;
 use memory::Buffers;
 
 use super::Objective;
@@ -144,6 +146,7 @@ impl GpuEngine {
         for entry in Descent::<Plans>::entries(objective) {
             self.plans.make(model, entry)?;
         }
+        self.plans.make_lists(model, &self.layout, Descent::<Plans>::entries(objective)[0])?;
         self.upload_tables(model).await
     }
 
