@@ -216,6 +216,7 @@ impl RawFunctions {
     /// Compiles a problem: for the GPU of a context, or without one for the CPU. `choose`: for the GPU, the CPU or both, whichever is
     /// faster for which call. Its start, `values`, is read meanwhile, some
     /// numbers at a time, before which `fillValues(first, count)` is called.
+    #[allow(clippy::too_many_arguments)]
     pub fn compile(
         problem: RawProblem,
         values: Float64Array,
