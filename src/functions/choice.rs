@@ -113,8 +113,12 @@ const ENTRY_PASSES: f64 = 4.5;
 const LINEAR_PASSES: f64 = 6.0;
 /// A solve goes to the CPU only if it takes so many times as long on the GPU: less than estimates err by.
 const HANDICAP: f64 = 1.2;
-/// A dispatch of L-BFGS is worth so many of the smallest: it reduces all numbers, or is one workgroup that waits for memory again and again.
-const DESCENT_DISPATCH: f64 = 2.5;
+/// A dispatch of Levenberg-Marquardt is worth so many of the smallest, which is a kernel of one workgroup that waits for the one before.
+const LINEAR_DISPATCH: f64 = 2.4;
+/// One of L-BFGS: it reduces all numbers, or is one workgroup that waits for memory again and again; and solves are read back some times.
+const DESCENT_DISPATCH: f64 = 5.0;
+/// The part of a gradient's kernels that an iteration waits for: the rest is done while others run.
+const KERNELS: f64 = 0.5;
 
 impl Choice {
     /// The sooner engine for each job.
@@ -153,8 +157,8 @@ fn estimate(job: Job, extent: &Extent, measured: &Measured) -> Estimate {
     let moving = device.moving_ms * 1e-6;
     let least = device.round_trip_ms + params * moving;
     let gradient = gpu_gradient_ms.unwrap_or(least);
-    // What the kernels take beyond what any call does. Long ones take half a millisecond, for however few instances.
-    let kernels = (gradient - least).max(0.0);
+    // What the kernels take beyond what any call of several dispatches does.
+    let kernels = (gradient - least - device.round_trip_ms).max(0.0);
     let (cpu, gpu) = match job {
         Job::Values => {
             (VALUES * cpu_gradient_ms, device.round_trip_ms + (params + residuals) * moving + VALUES * kernels)
@@ -167,11 +171,14 @@ fn estimate(job: Job, extent: &Extent, measured: &Measured) -> Estimate {
         Job::LeastSquares => {
             let products = LINEAR_ITERATIONS * PASS * (2.0 * ENTRY_PASSES * entries + LINEAR_PASSES * params);
             let dispatches = 8.0 + 2.0 * batches + LINEAR_ITERATIONS * (2.0 + batches);
-            ((1.0 + JACOBIAN) * cpu_gradient_ms + products, dispatches * device.dispatch_ms + 2.0 * kernels)
+            (
+                (1.0 + JACOBIAN) * cpu_gradient_ms + products,
+                dispatches * LINEAR_DISPATCH * device.dispatch_ms + KERNELS * kernels,
+            )
         }
         Job::Descent => (
             cpu_gradient_ms + DESCENT_PASSES * PASS * params,
-            (6.0 + 2.0 * batches) * DESCENT_DISPATCH * device.dispatch_ms + 2.0 * kernels,
+            (6.0 + 2.0 * batches) * DESCENT_DISPATCH * device.dispatch_ms + KERNELS * kernels,
         ),
     };
     Estimate { job, cpu, gpu }

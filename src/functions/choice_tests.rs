@@ -1,7 +1,7 @@
 use super::*;
 
 /// An NVIDIA H200 in headless Chromium.
-const H200: Speed = Speed { round_trip_ms: 0.15, dispatch_ms: 0.007, moving_ms: 5.5 };
+const H200: Speed = Speed { round_trip_ms: 0.15, dispatch_ms: 0.0037, moving_ms: 5.5 };
 
 /// Springs on a grid of so many vertices: three numbers a vertex, nearly three springs, six entries each.
 fn springs(vertices: f64) -> Extent {
@@ -37,15 +37,16 @@ fn springs_on_an_h200_are_evaluated_on_the_cpu_and_solved_on_the_gpu_from_a_thou
 
 #[test]
 fn long_residuals_pay_on_the_gpu_where_they_outweigh_its_slow_start() {
-    // Developability of a sphere, two kernels of which one takes half a millisecond however few vertices there are.
-    for (vertices, cpu, gpu, expected) in [
-        (12.0, 0.015, 0.6, [true, true, true]),
-        (642.0, 0.195, 0.65, [true, false, true]),
-        (10_242.0, 3.06, 1.06, [false, false, false]),
-        (163_842.0, 57.2, 8.6, [false, false, false]),
+    // Developability of a sphere; both gradients as measured.
+    for (vertices, batches, cpu, gpu, expected) in [
+        (12.0, 2.0, 0.025, 0.255, [true, true, true]),
+        (162.0, 3.0, 0.080, 0.289, [true, false, true]),
+        (642.0, 3.0, 0.184, 0.379, [true, false, false]),
+        (2562.0, 3.0, 0.716, 0.306, [false, false, false]),
+        (10_242.0, 3.0, 2.87, 0.501, [false, false, false]),
+        (163_842.0, 3.0, 51.3, 5.5, [false, false, false]),
     ] {
-        let extent =
-            Extent { params: 3.0 * vertices, residuals: 4.0 * vertices, entries: 39.0 * vertices, batches: 2.0 };
+        let extent = Extent { params: 3.0 * vertices, residuals: 4.0 * vertices, entries: 39.0 * vertices, batches };
         let choice = Choice::new(&extent, &measured(H200, cpu, Some(gpu)));
         assert_eq!(on_cpu(&choice), expected, "{vertices} vertices: {choice:?}");
     }
