@@ -4,7 +4,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 const at = (name) => new URL(name, import.meta.url);
 const { panels } = JSON.parse(readFileSync(at('engines.json'), 'utf8'));
 
-const PANEL = { width: 250, height: 250, left: 46, top: 40, gap: 14 };
+const PANEL = { width: 250, height: 250, left: 46, top: 40, gap: 30 };
 const VERTICES = [10, 1e6];
 const MS = [1e-2, 1e4];
 const COLOURS = { cpu: '#c2410c', gpu: '#1d4ed8', auto: '#111827' };
