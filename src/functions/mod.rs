@@ -31,6 +31,7 @@ pub mod objective;
 #[cfg(target_arch = "wasm32")]
 mod on_device;
 pub mod plans;
+mod products;
 pub mod record;
 pub mod record_gradient;
 mod sizes;
@@ -42,6 +43,7 @@ pub mod trial;
 pub use choice::{Choice, Job};
 pub use engine::Engine;
 pub use least_squares::LeastSquares;
+pub use products::Normal;
 pub use sizes::Sizes;
 
 /// Which scalar of the residuals.
