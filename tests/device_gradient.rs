@@ -207,7 +207,7 @@ async fn a_gradient_that_stays_uploads_nothing_and_submits_once() {
     gpu.evaluate_on_device(Objective::Sum, None, None).await.unwrap();
     let stats = |gpu: &Functions| match gpu.engine() {
         Engine::Gpu(engine) => engine.context().stats(),
-        Engine::Cpu(_) => unreachable!("these are on the device"),
+        Engine::Cpu(_) | Engine::Beside(_) => unreachable!("these are on the device"),
     };
     let before = stats(&gpu);
     gpu.evaluate_on_device(Objective::Sum, None, None).await.unwrap();

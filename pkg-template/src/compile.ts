@@ -21,7 +21,11 @@ export interface CompileOptions {
   context?: GpuContext;
   /** The most instances in one dispatch; by default what the device's limits allow. */
   batchSize?: number;
-  /** Under this many residuals 'auto' takes the CPU; of a residual that is a long sum its terms count. */
+  /**
+   * Under this many residuals 'auto' takes the CPU, and from it on the GPU for every call; of a residual that is a long sum its terms count.
+   * By default decided from a measurement of this device and of the problem's kernels: what is faster on the CPU runs there, call by call, and
+   * only where that is every call `backend` is 'cpu'.
+   */
   fallbackThreshold?: number;
   /** Called while compiling, about ten times a second at most. */
   onProgress?: (done: number, total: number, stage: string) => void;
@@ -39,11 +43,8 @@ export interface Compiled {
   readonly fallbackReason: string | null;
 }
 
-/**
- * Under this many residuals the CPU is the faster one: a round trip to the GPU takes about as long as a core needs for so many
- * residuals of some hundred operations with their gradient.
- */
-const DEFAULT_FALLBACK_THRESHOLD = 20_000;
+/** However long so few residuals are, a core is done with them before a GPU has answered; so none is asked for. */
+const FEW_RESIDUALS = 100;
 
 /** Least time between two calls of onProgress. */
 const PROGRESS_INTERVAL_MS = 100;
@@ -100,9 +101,12 @@ export async function compileSubject(subject: Subject, options: CompileOptions):
 
 async function compileNow(subject: Subject, options: CompileOptions): Promise<Compiled> {
   const instance = await ready();
-  const { context, fallbackReason } = await chooseContext(subject.workload, options);
+  const { context, fallbackReason } = await chooseContext(subject.workload, options, FEW_RESIDUALS);
+  const isChosen = (options.backend ?? 'auto') === 'auto' && options.fallbackThreshold === undefined;
+  const software = context !== null && isChosen && context.adapter.isSoftware;
   try {
-    return await compileOn(instance, context, fallbackReason, subject, options);
+    if (software) return await compileOn(instance, null, 'the GPU is one in software, which computes on the CPU and more slowly', subject, options);
+    return await compileOn(instance, context, fallbackReason, subject, options, isChosen);
   } catch (error) {
     // What cannot be split to fit the device runs on the CPU, unless the GPU was asked for.
     const tooLarge = error instanceof ResiduaError && error.code === 'limit-exceeded';
@@ -119,6 +123,7 @@ async function compileOn(
   fallbackReason: string | null,
   subject: Subject,
   options: CompileOptions,
+  choose = false,
 ): Promise<Compiled> {
   const handle = context?.raw();
   if (handle !== undefined && handle.instance !== instance) {
@@ -135,6 +140,7 @@ async function compileOn(
         subject.startValues,
         (first, count) => subject.takeStart(first, count),
         handle?.handle.share(),
+        choose,
         options.batchSize,
         options.onProgress === undefined ? undefined : progress.report,
         () => progress.error !== null || signal?.aborted === true,
@@ -149,20 +155,23 @@ async function compileOn(
     throw progress.error.thrown;
   }
   const chosen = (options.backend ?? 'auto') === 'auto';
-  return { instance, raw, backend: context === null ? 'cpu' : 'gpu', chosen, fallbackReason };
+  const backend = instance.call(() => raw.isOnGpu()) ? 'gpu' : 'cpu';
+  const reason = context !== null && backend === 'cpu' ? `the CPU is faster for every call; ${instance.call(() => raw.choice())}` : fallbackReason;
+  return { instance, raw, backend, chosen, fallbackReason: reason };
 }
 
-/** The device to use, or why it is the CPU. */
+/** The device to use, or why it is the CPU: among others that the work is below the threshold, by default `fewest`. */
 export async function chooseContext(
   workload: number,
   options: Pick<CompileOptions, 'backend' | 'context' | 'fallbackThreshold'>,
+  fewest: number,
 ): Promise<{ context: GpuContext | null; fallbackReason: string | null }> {
   const backend = options.backend ?? 'auto';
   if (backend === 'cpu') return { context: null, fallbackReason: null };
   if (backend === 'gpu') return { context: options.context ?? (await GpuContext.default()), fallbackReason: null };
   // Where WebGPU does not exist at all, that is the reason to tell, however small the work; finding out costs nothing.
   const hasWebGpu = (globalThis as { navigator?: { gpu?: unknown } }).navigator?.gpu != null;
-  const threshold = options.fallbackThreshold ?? DEFAULT_FALLBACK_THRESHOLD;
+  const threshold = options.fallbackThreshold ?? fewest;
   const small = workload < threshold;
   try {
     const context = small && hasWebGpu ? null : (options.context ?? (await GpuContext.default()));

@@ -56,6 +56,8 @@ export class GpuCompiledFunctions {
   private readonly queue = new CallQueue('the GpuCompiledFunctions');
   private readonly instance: Instance;
   private readonly handle: RawFunctions;
+  /** Whether gradients that are read back are computed in double precision. */
+  private readonly gradientsOnCpu: boolean;
   /** The numbers that the module has. */
   private current: Float64Array;
   /** That of the Jacobian, once there is one. */
@@ -73,6 +75,7 @@ export class GpuCompiledFunctions {
     this.instance = instance;
     this.handle = raw;
     this.backend = compiled.backend;
+    this.gradientsOnCpu = instance.call(() => raw.areGradientsOnCpu());
     this.mayTakeOver = compiled.chosen;
     this.fallbackReason = compiled.fallbackReason;
     this.numParams = subject.numParams;
@@ -143,13 +146,13 @@ export class GpuCompiledFunctions {
    */
   async evaluateSumWithGradient(x?: Numbers, into?: Float64Array): Promise<{ value: number; gradient: Float64Array }> {
     const gradient = this.place('evaluateSumWithGradient', into);
-    return this.callAt('evaluateSumWithGradient', x, (handle, point) => handle.evaluateSumWithGradient(point, gradient()));
+    return this.callAt('evaluateSumWithGradient', x, this.gradientsOnCpu, (handle, point) => handle.evaluateSumWithGradient(point, gradient()));
   }
 
   /** The least-squares cost ½ Σ weight·ρ(‖r‖²) and its gradient (numParams); `into` as of evaluateSumWithGradient. */
   async evaluateCostWithGradient(x?: Numbers, into?: Float64Array): Promise<{ value: number; gradient: Float64Array }> {
     const gradient = this.place('evaluateCostWithGradient', into);
-    return this.callAt('evaluateCostWithGradient', x, (handle, point) => handle.evaluateCostWithGradient(point, gradient()));
+    return this.callAt('evaluateCostWithGradient', x, this.gradientsOnCpu, (handle, point) => handle.evaluateCostWithGradient(point, gradient()));
   }
 
   /**
@@ -162,12 +165,12 @@ export class GpuCompiledFunctions {
    * else does. On the CPU it is null, and `value` is there all the same.
    */
   async evaluateSumWithGradientOnDevice(x?: Numbers): Promise<GradientOnDevice> {
-    return this.callAt('evaluateSumWithGradientOnDevice', x, (handle, point) => handle.evaluateSumWithGradientOnDevice(point));
+    return this.callAt('evaluateSumWithGradientOnDevice', x, this.backend === 'cpu', (handle, point) => handle.evaluateSumWithGradientOnDevice(point));
   }
 
   /** As evaluateCostWithGradient, with the gradient left on the GPU: see evaluateSumWithGradientOnDevice; both leave it in the same buffer. */
   async evaluateCostWithGradientOnDevice(x?: Numbers): Promise<GradientOnDevice> {
-    return this.callAt('evaluateCostWithGradientOnDevice', x, (handle, point) => handle.evaluateCostWithGradientOnDevice(point));
+    return this.callAt('evaluateCostWithGradientOnDevice', x, this.backend === 'cpu', (handle, point) => handle.evaluateCostWithGradientOnDevice(point));
   }
 
   /** Residuals and ∂r/∂x, numResiduals × numParams. The pattern is the same for every x, each (row, column) once. */
@@ -278,9 +281,10 @@ export class GpuCompiledFunctions {
   private async callAt<T>(
     method: string,
     x: Numbers | undefined,
+    onCpu: boolean,
     work: (handle: RawFunctions, point: Float64Array | Float32Array | undefined) => Promise<T>,
   ): Promise<T> {
-    if (x === undefined || this.backend === 'cpu') {
+    if (x === undefined || onCpu) {
       const point = this.point(method, x);
       return this.call((handle) => work(handle, point));
     }

@@ -158,6 +158,9 @@ export interface RawLbfgsOptions {
 
 /** Compiled functions. One call at a time; setters between calls. */
 export interface RawFunctions {
+  isOnGpu(): boolean;
+  areGradientsOnCpu(): boolean;
+  choice(): string;
   numParams(): number;
   numResiduals(): number;
   kernelCount(): number;
@@ -275,6 +278,7 @@ export interface RawModule {
       values: Float64Array,
       fillValues: (first: number, count: number) => void,
       context: RawContext | undefined,
+      choose: boolean,
       batchSize: number | undefined,
       onProgress: ((done: number, total: number, stage: string) => void) | undefined,
       aborted: (() => boolean) | undefined,

@@ -64,6 +64,8 @@ pub(super) struct Memory<'a> {
     pub local: &'a mut [f64],
     pub places: &'a [u32],
     pub curvature: &'a mut [f64],
+    /// Instances to run, if not all.
+    pub most: Option<u32>,
 }
 
 impl CpuEngine {
@@ -162,6 +164,23 @@ impl CpuEngine {
         Ok(evaluation)
     }
 
+    /// Adds gradients of a part of each batch's instances to `gradient`, for the time that it takes.
+    #[cfg(target_arch = "wasm32")]
+    pub(super) async fn try_gradient(
+        &mut self,
+        model: &Model,
+        x: &[f64],
+        gradient: &mut [f64],
+        part: f64,
+    ) -> Result<()> {
+        for (number, batch) in model.batches.iter().enumerate() {
+            let most = Some((part * f64::from(batch.count)).ceil() as u32);
+            let memory = Memory { x, gradient: &mut *gradient, most, ..Memory::default() };
+            self.run(model, number, Entry::SumGradient, memory).await?;
+        }
+        Ok(())
+    }
+
     pub(super) fn partial_columns(&self, model: &Model) -> Result<Vec<Vec<(u32, u32)>>> {
         model
             .batches
@@ -220,7 +239,7 @@ fn run(compiled: Option<&Compiled>, model: &Model, number: usize, entry: Entry, 
     let compiled = compiled.ok_or_else(|| Error::internal("a kernel was not compiled before it ran"))?;
     let batch = &model.batches[number];
     let uniforms = uniform_table(model, batch);
-    let Memory { x, seeds, residuals, gradient, partials, local, places, curvature } = memory;
+    let Memory { x, seeds, residuals, gradient, partials, local, places, curvature, most } = memory;
     let (mut residuals, mut gradient, mut partials) = (Some(residuals), Some(gradient), Some(partials));
     let (mut local, mut curvature) = (Some(local), Some(curvature));
     let twice = || Error::internal("a kernel has two buffers of one role");
@@ -251,7 +270,8 @@ fn run(compiled: Option<&Compiled>, model: &Model, number: usize, entry: Entry, 
         Rows::From(first) => first,
         Rows::Column(_) | Rows::Addends(_) => 0,
     };
-    let dispatch = Dispatch { instances: 0..batch.count, stride: batch.count, first };
+    let instances = 0..most.map_or(batch.count, |most| batch.count.min(most));
+    let dispatch = Dispatch { instances, stride: batch.count, first };
     compiled.program.run(number, &mut views, &dispatch)
 }
 

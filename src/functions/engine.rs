@@ -16,6 +16,9 @@ pub enum Engine {
     /// In f32, on the GPU.
     #[cfg(target_arch = "wasm32")]
     Gpu(Box<super::gpu::GpuEngine>),
+    /// In f64, on the CPU, for a while: beside a GPU that goes on showing the application what it shows.
+    #[cfg(target_arch = "wasm32")]
+    Beside(Box<super::gpu::GpuEngine>),
 }
 
 impl Engine {
@@ -23,6 +26,8 @@ impl Engine {
     pub fn is_single_precision(&self) -> bool {
         match self {
             Engine::Cpu(_) => false,
+            #[cfg(target_arch = "wasm32")]
+            Engine::Beside(_) => false,
             #[cfg(target_arch = "wasm32")]
             Engine::Gpu(_) => true,
         }
@@ -33,16 +38,16 @@ impl Engine {
         match self {
             Engine::Cpu(engine) => engine,
             #[cfg(target_arch = "wasm32")]
-            Engine::Gpu(engine) => engine.on_cpu(),
+            Engine::Gpu(engine) | Engine::Beside(engine) => engine.on_cpu(),
         }
     }
 
     /// All residuals.
     pub async fn values(&mut self, model: &Model, x: &[f64]) -> Result<Vec<f64>> {
         match self {
-            Engine::Cpu(engine) => engine.values(model, x).await,
             #[cfg(target_arch = "wasm32")]
             Engine::Gpu(engine) => engine.values(model, x).await,
+            on_cpu => on_cpu.on_cpu().values(model, x).await,
         }
     }
 
@@ -56,18 +61,18 @@ impl Engine {
         seeds: Option<&[f64]>,
     ) -> Result<Evaluation> {
         match self {
-            Engine::Cpu(engine) => engine.gradient(model, objective, x, seeds).await,
             #[cfg(target_arch = "wasm32")]
             Engine::Gpu(engine) => engine.gradient(model, objective, x, seeds).await,
+            on_cpu => on_cpu.on_cpu().gradient(model, objective, x, seeds).await,
         }
     }
 
     /// For each batch its local partials: pairs of output and local parameter.
     pub fn partial_columns(&mut self, model: &Model) -> Result<Vec<Vec<(u32, u32)>>> {
         match self {
-            Engine::Cpu(engine) => engine.partial_columns(model),
             #[cfg(target_arch = "wasm32")]
             Engine::Gpu(engine) => engine.partial_columns(model),
+            on_cpu => on_cpu.on_cpu().partial_columns(model),
         }
     }
 
@@ -82,9 +87,9 @@ impl Engine {
         entries: Vec<f64>,
     ) -> Result<(Vec<f64>, Vec<f64>)> {
         match self {
-            Engine::Cpu(engine) => engine.jacobian(model, partials, pattern, x, entries).await,
             #[cfg(target_arch = "wasm32")]
             Engine::Gpu(engine) => engine.jacobian(model, partials, pattern, x, entries).await,
+            on_cpu => on_cpu.on_cpu().jacobian(model, partials, pattern, x, entries).await,
         }
     }
 
@@ -96,7 +101,7 @@ impl Engine {
                 Ok(())
             }
             #[cfg(target_arch = "wasm32")]
-            Engine::Gpu(engine) => engine.data_changed(model, batch, columns),
+            Engine::Gpu(engine) | Engine::Beside(engine) => engine.data_changed(model, batch, columns),
         }
     }
 
@@ -108,7 +113,7 @@ impl Engine {
                 Ok(())
             }
             #[cfg(target_arch = "wasm32")]
-            Engine::Gpu(engine) => engine.read_shared_data(model).await,
+            Engine::Gpu(engine) | Engine::Beside(engine) => engine.read_shared_data(model).await,
         }
     }
 
@@ -117,7 +122,7 @@ impl Engine {
         match self {
             Engine::Cpu(_) => {}
             #[cfg(target_arch = "wasm32")]
-            Engine::Gpu(engine) => engine.enabled_changed(),
+            Engine::Gpu(engine) | Engine::Beside(engine) => engine.enabled_changed(),
         }
     }
 
@@ -126,7 +131,7 @@ impl Engine {
         match self {
             Engine::Cpu(_) => {}
             #[cfg(target_arch = "wasm32")]
-            Engine::Gpu(engine) => engine.constant_changed(),
+            Engine::Gpu(engine) | Engine::Beside(engine) => engine.constant_changed(),
         }
     }
 
@@ -138,7 +143,7 @@ impl Engine {
                 Ok(())
             }
             #[cfg(target_arch = "wasm32")]
-            Engine::Gpu(engine) => engine.publish(x),
+            Engine::Gpu(engine) | Engine::Beside(engine) => engine.publish(x),
         }
     }
 
@@ -147,7 +152,7 @@ impl Engine {
         match self {
             Engine::Cpu(_) => Ok(Vec::new()),
             #[cfg(target_arch = "wasm32")]
-            Engine::Gpu(engine) => engine.published_values().await,
+            Engine::Gpu(engine) | Engine::Beside(engine) => engine.published_values().await,
         }
     }
 }

@@ -18,6 +18,7 @@ use crate::list::Listed;
 use crate::losses::{self, LossParameters};
 
 pub mod check;
+pub mod choice;
 pub mod cpu;
 mod engine;
 #[cfg(target_arch = "wasm32")]
@@ -36,7 +37,10 @@ pub mod record_gradient;
 mod sizes;
 pub mod texts;
 mod titles;
+#[cfg(target_arch = "wasm32")]
+pub mod trial;
 
+pub use choice::{Choice, Job};
 pub use engine::Engine;
 pub use least_squares::LeastSquares;
 pub use products::Normal;
@@ -101,6 +105,8 @@ pub struct Functions {
     tangents: Option<Differentiated>,
     /// Until constants or enabled blocks change.
     sizes: Option<[Sizes; 2]>,
+    /// Which calls are done on the CPU although there is a device.
+    choice: Option<Choice>,
 }
 
 impl Functions {
@@ -127,6 +133,7 @@ impl Functions {
             spare: Vec::new(),
             tangents: None,
             sizes: None,
+            choice: None,
         };
         functions.expect_parameters(functions.values.len())?;
         Ok(functions)
@@ -135,6 +142,45 @@ impl Functions {
     /// What is evaluated.
     pub fn model(&self) -> &Model {
         &self.model
+    }
+
+    /// Does each kind of call by the engine that this says, if there are two.
+    pub fn choose(&mut self, choice: Choice) {
+        self.choice = Some(choice);
+    }
+
+    /// What was chosen, if anything was.
+    pub fn choice(&self) -> Option<&Choice> {
+        self.choice.as_ref()
+    }
+
+    /// Gets ready for a call: moves to the CPU where that is chosen for it, until [`Functions::leave`].
+    #[cfg(target_arch = "wasm32")]
+    pub async fn enter(&mut self, job: Job) -> Result<()> {
+        let is_on_cpu = self.choice.as_ref().is_some_and(|choice| choice.is_on_cpu(job));
+        // Data that the application writes on the device would have to be brought here first.
+        if is_on_cpu && matches!(&self.engine, Engine::Gpu(engine) if !engine.shares_data()) {
+            self.bring_values().await?;
+            self.move_engine();
+        }
+        Ok(())
+    }
+
+    /// Moves back to where the functions belong.
+    #[cfg(target_arch = "wasm32")]
+    pub fn leave(&mut self) {
+        if matches!(self.engine, Engine::Beside(_)) {
+            self.move_engine();
+        }
+    }
+
+    #[cfg(target_arch = "wasm32")]
+    fn move_engine(&mut self) {
+        self.engine = match std::mem::replace(&mut self.engine, Engine::Cpu(cpu::CpuEngine::new())) {
+            Engine::Gpu(engine) => Engine::Beside(engine),
+            Engine::Beside(engine) => Engine::Gpu(engine),
+            Engine::Cpu(engine) => Engine::Cpu(engine),
+        };
     }
 
     /// What evaluates it.
@@ -164,7 +210,7 @@ impl Functions {
     #[cfg(target_arch = "wasm32")]
     pub fn on_device(&mut self) -> Option<(&mut gpu::GpuEngine, &Model)> {
         match &mut self.engine {
-            Engine::Cpu(_) => None,
+            Engine::Cpu(_) | Engine::Beside(_) => None,
             Engine::Gpu(engine) => Some((engine, &self.model)),
         }
     }
@@ -247,7 +293,7 @@ impl Functions {
     pub async fn share_data(&mut self, new: gpu::NewSharedData) -> Result<()> {
         match &mut self.engine {
             Engine::Cpu(_) => Err(Error::internal("data is shared with the CPU engine")),
-            Engine::Gpu(engine) => engine.share_data(&self.model, new).await,
+            Engine::Gpu(engine) | Engine::Beside(engine) => engine.share_data(&self.model, new).await,
         }
     }
 

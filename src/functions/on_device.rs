@@ -17,7 +17,7 @@ impl Functions {
         x: Option<&Float32Array>,
         into: Option<&Float64Array>,
     ) -> Result<Option<DeviceGradient>> {
-        if matches!(self.engine, Engine::Cpu(_)) {
+        if !matches!(self.engine, Engine::Gpu(_)) {
             return Ok(None);
         }
         if let Some(x) = x {

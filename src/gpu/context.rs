@@ -22,6 +22,7 @@ use super::profile::Profile;
 use super::raw::{self, RawDevice, get_text, object};
 use super::request::{self, Adapter};
 use super::scope::{Verdict, scoped};
+use super::speed::Speed;
 use super::times::Times;
 use crate::list::Listed;
 use crate::{Error, ErrorCode, Result};
@@ -56,6 +57,8 @@ pub(super) struct Shared {
     pub poke: Poke,
     /// Where the time goes, if that was asked for.
     pub profile: Option<Profile>,
+    /// How fast the device answers, once that was measured.
+    pub speed: Cell<Option<Speed>>,
 }
 
 /// Whether a context can be used.
@@ -164,6 +167,7 @@ impl Context {
             pool: RefCell::new(Pool::new(MAX_UNUSED_BYTES)),
             pipelines: RefCell::default(),
             counters: Counters::default(),
+            speed: Cell::new(None),
             profile: profile.then(|| Profile::new(&raw)),
             raw,
         });

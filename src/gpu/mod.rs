@@ -23,6 +23,7 @@ pub mod limits;
 pub mod plan;
 pub mod pool;
 pub mod shaders;
+pub mod speed;
 pub mod times;
 
 #[cfg(target_arch = "wasm32")]
@@ -47,6 +48,7 @@ mod scope;
 pub use commands::{ArgumentId, BindingKind, BufferId, CommandList, DownloadId, PipelineId, Slice};
 pub use limits::Limits;
 pub use plan::Plan;
+pub use speed::Speed;
 pub use times::{KernelTimes, Stage, Times};
 
 #[cfg(target_arch = "wasm32")]

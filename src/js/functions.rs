@@ -1,26 +1,25 @@
 //! Compiled functions.
 
-use std::cell::{Cell, RefCell, RefMut};
+use std::cell::{RefCell, RefMut};
 use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
 
-use js_sys::{Array, Float64Array, Object, Promise, Uint32Array};
+use js_sys::{Array, Float32Array, Float64Array, Object, Promise, Uint32Array};
 use wasm_bindgen::prelude::*;
 
-use crate::batch::plan::Entry;
-use crate::clock::now_ms;
 use crate::error::{Error, ErrorCode, Result};
-use crate::functions::cpu::CpuEngine;
-use crate::functions::gpu::{DataPart, DeviceGradient, GpuEngine, NewSharedData};
+use crate::functions::choice::Job;
+use crate::functions::gpu::{DataPart, DeviceGradient, NewSharedData};
 use crate::functions::texts::{KernelSource, kernel_sources};
 use crate::functions::{Engine, Evaluation, Functions, Objective};
 use crate::gpu::Context;
 use crate::list::Listed;
 use crate::losses::LossParameters;
 
-use crate::turn::{Pace, next_turn};
+use crate::turn::Pace;
 
+use super::compile::{Progress, Target, make_engine};
 use super::context::RawContext;
 use super::error::to_js;
 use super::problem::{RawProblem, read_numbers};
@@ -49,69 +48,18 @@ pub struct RawFunctions {
     parameter_buffer: JsValue,
     /// The device, if they are on one.
     context: Option<Context>,
+    /// The figures by which an engine was chosen, if it was.
+    choice: String,
+    /// That was chosen for them.
+    gradients_on_cpu: bool,
     /// Buffers that the application was given and the next call will take over.
     new_data: Rc<RefCell<Vec<NewSharedData>>>,
-}
-
-/// Tells the facade how far compiling is, and hears whether it was called off.
-struct Progress {
-    report: Option<js_sys::Function>,
-    aborted: Option<js_sys::Function>,
-    times: RefCell<Vec<(&'static str, f64)>>,
-    began: Cell<f64>,
-    stage: Cell<usize>,
-    /// How much was done when the listener last heard: it hears of no less.
-    most: Cell<f64>,
-}
-
-/// The stages of compiling.
-const STAGES: [&str; 3] = ["group", "tables", "pipelines"];
-
-impl Progress {
-    /// The next stage begins.
-    async fn enter(&self, stage: usize) -> Result<()> {
-        // The caller's signal can only fire while the page has a turn.
-        next_turn().await;
-        self.stage.set(stage);
-        self.began.set(now_ms());
-        self.tell(0.0)
-    }
-
-    /// The stage has ended.
-    fn leave(&self) {
-        self.times.borrow_mut().push((STAGES[self.stage.get()], now_ms() - self.began.get()));
-    }
-
-    /// So much of the stage is done, from 0 to 1; each stage counts 100. Fails when the caller has called it off.
-    fn tell(&self, done: f64) -> Result<()> {
-        let aborted = match &self.aborted {
-            Some(aborted) => aborted.call0(&JsValue::NULL).is_ok_and(|answer| answer.is_truthy()),
-            None => false,
-        };
-        if aborted {
-            return Err(Error::new(ErrorCode::Aborted, "the signal fired while compiling"));
-        }
-        let stage = self.stage.get();
-        let done = 100.0 * (stage as f64 + done);
-        if let Some(report) = &self.report
-            && done >= self.most.get()
-        {
-            self.most.set(done);
-            let all = JsValue::from(100 * STAGES.len() as u32);
-            // A listener that throws stops the compile like an abort would.
-            report
-                .call3(&JsValue::NULL, &JsValue::from(done as u32), &all, &STAGES[stage].into())
-                .map_err(|_| Error::new(ErrorCode::Aborted, "onProgress threw"))?;
-        }
-        Ok(())
-    }
 }
 
 async fn compile(
     problem: RawProblem,
     (values, fill_values): (Float64Array, js_sys::Function),
-    context: Option<Context>,
-    batch_size: Option<u32>,
+    target: Target,
     progress: Progress,
 ) -> Result<RawFunctions> {
     let listener = |done| progress.tell(done);
@@ -123,31 +71,22 @@ async fn compile(
     progress.leave();
     progress.enter(1).await?;
     pace.begin(0.0, 0.0);
-    let (engine, parameter_buffer) = match context.clone() {
-        None => {
-            let mut engine = CpuEngine::new();
-            progress.leave();
-            progress.enter(2).await?;
-            for entry in [Entry::SumGradient, Entry::CostGradient] {
-                engine.prepare(&model, entry).await?;
-            }
-            (Engine::Cpu(engine), JsValue::NULL)
-        }
-        Some(context) => {
-            let mut engine = GpuEngine::new_in_slices(context, &model, batch_size, &pace).await?;
-            progress.leave();
-            progress.enter(2).await?;
-            let mut done = |done: usize, total: usize| progress.tell(done as f64 / total.max(1) as f64);
-            engine.prepare(&model, &values, &pace, &mut done).await?;
-            let buffer = engine.published_buffer();
-            (Engine::Gpu(Box::new(engine)), buffer)
-        }
+    let context = target.context.clone();
+    let (engine, choice) = make_engine(&model, &values, target, &progress, &pace).await?;
+    let (parameter_buffer, context) = match &engine {
+        Engine::Gpu(engine) => (engine.published_buffer(), context),
+        Engine::Cpu(_) | Engine::Beside(_) => (JsValue::NULL, None),
     };
     progress.leave();
     progress.tell(1.0)?;
     let kernel_sources = kernel_sources(&model);
     let (num_params, num_residuals) = (model.num_params, model.num_residuals);
-    let functions = Functions::at_published(model, engine, values)?;
+    let mut functions = Functions::at_published(model, engine, values)?;
+    let words = choice.as_ref().map_or_else(String::new, |choice| choice.sentence());
+    let gradients_on_cpu = choice.as_ref().is_some_and(|choice| choice.is_on_cpu(Job::Gradient));
+    if let Some(choice) = choice {
+        functions.choose(choice);
+    }
     Ok(RawFunctions {
         state: Rc::new(RefCell::new(State::Idle(Box::new(functions)))),
         num_params,
@@ -156,6 +95,8 @@ async fn compile(
         compile_times: progress.times.take(),
         parameter_buffer,
         context,
+        choice: words,
+        gradients_on_cpu,
         new_data: Rc::default(),
     })
 }
@@ -167,10 +108,19 @@ impl RawFunctions {
         C: FnOnce(Box<Functions>) -> F + 'static,
         F: Future<Output = (Box<Functions>, Result<JsValue, JsValue>)> + 'static,
     {
-        self.call_boxed(Box::new(|functions| Box::pin(call(functions))))
+        self.call_boxed(None, Box::new(|functions| Box::pin(call(functions))))
     }
 
-    fn call_boxed(&self, call: Call) -> Promise {
+    /// The same, by the engine that was chosen for such calls, if one was.
+    pub(super) fn call_for<C, F>(&self, job: Job, call: C) -> Promise
+    where
+        C: FnOnce(Box<Functions>) -> F + 'static,
+        F: Future<Output = (Box<Functions>, Result<JsValue, JsValue>)> + 'static,
+    {
+        self.call_boxed(Some(job), Box::new(|functions| Box::pin(call(functions))))
+    }
+
+    fn call_boxed(&self, job: Option<Job>, call: Call) -> Promise {
         let (state, new_data) = (self.state.clone(), self.new_data.clone());
         promise(async move {
             let taken = std::mem::replace(&mut *state.borrow_mut(), State::Busy);
@@ -187,10 +137,14 @@ impl RawFunctions {
             for new in new {
                 taken_over = taken_over.and(functions.share_data(new).await);
             }
-            let (functions, result) = match taken_over {
+            if let (Ok(()), Some(job)) = (&taken_over, job) {
+                taken_over = functions.enter(job).await;
+            }
+            let (mut functions, result) = match taken_over {
                 Ok(()) => call(functions).await,
                 Err(error) => (functions, Err(to_js(error))),
             };
+            functions.leave();
             let mut state = state.borrow_mut();
             if matches!(*state, State::Busy) {
                 *state = State::Idle(functions);
@@ -223,10 +177,13 @@ impl RawFunctions {
     /// `{ value, gradient }`; the gradient is `into`, or without it a buffer on the device, null where there is none.
     /// `x` is a `Float32Array` for a device, and a `Float64Array` for the CPU; `into` has as many numbers as there are parameters.
     fn gradient(&self, objective: Objective, x: Option<Object>, into: Option<Float64Array>) -> Promise {
-        self.call(async move |mut functions: Box<Functions>| {
+        let stays = into.is_none();
+        let call = async move |mut functions: Box<Functions>| {
             let result = gradient(&mut functions, objective, x, into).await;
             (functions, result.map_err(to_js))
-        })
+        };
+        // What stays on the device has to be made there.
+        if stays { self.call(call) } else { self.call_for(Job::Gradient, call) }
     }
 }
 
@@ -236,8 +193,16 @@ async fn gradient(
     x: Option<Object>,
     into: Option<Float64Array>,
 ) -> Result<JsValue> {
-    let point = x.as_ref().map(JsCast::unchecked_ref);
-    let on_device = functions.evaluate_on_device(objective, point, into.as_ref()).await?;
+    // Where data is shared the device computes all the same, and the point is converted here.
+    let single = |x: &Object| match x.dyn_ref::<Float32Array>() {
+        Some(x) => x.clone(),
+        None => Float32Array::new(x),
+    };
+    let on_device = if functions.engine().is_single_precision() {
+        functions.evaluate_on_device(objective, x.as_ref().map(single).as_ref(), into.as_ref()).await?
+    } else {
+        None
+    };
     let (value, gradient) = match on_device {
         Some(DeviceGradient { value, gradient }) => (value, gradient),
         None => {
@@ -257,32 +222,42 @@ async fn gradient(
 
 #[wasm_bindgen]
 impl RawFunctions {
-    /// Compiles a problem: for the GPU of a context, or without one for the CPU. Its start, `values`, is read meanwhile, some
+    /// Compiles a problem: for the GPU of a context, or without one for the CPU. `choose`: for the GPU, the CPU or both, whichever is
+    /// faster for which call. Its start, `values`, is read meanwhile, some
     /// numbers at a time, before which `fillValues(first, count)` is called.
+    #[allow(clippy::too_many_arguments)]
     pub fn compile(
         problem: RawProblem,
         values: Float64Array,
         fill_values: js_sys::Function,
         context: Option<RawContext>,
+        choose: bool,
         batch_size: Option<u32>,
         on_progress: Option<js_sys::Function>,
         aborted: Option<js_sys::Function>,
     ) -> Promise {
-        let context = context.map(|context| context.context());
-        let progress = Progress {
-            report: on_progress,
-            aborted,
-            times: RefCell::default(),
-            began: Cell::new(0.0),
-            stage: Cell::new(0),
-            most: Cell::new(0.0),
-        };
+        let target = Target { context: context.map(|context| context.context()), choose, batch_size };
+        let progress = Progress::new(on_progress, aborted);
         promise(async move {
-            compile(problem, (values, fill_values), context, batch_size, progress)
-                .await
-                .map(JsValue::from)
-                .map_err(to_js)
+            compile(problem, (values, fill_values), target, progress).await.map(JsValue::from).map_err(to_js)
         })
+    }
+
+    /// Whether they are on a device.
+    #[wasm_bindgen(js_name = isOnGpu)]
+    pub fn is_on_gpu(&self) -> bool {
+        self.context.is_some()
+    }
+
+    /// Whether gradients that are read back are computed on the CPU.
+    #[wasm_bindgen(js_name = areGradientsOnCpu)]
+    pub fn are_gradients_on_cpu(&self) -> bool {
+        self.context.is_none() || self.gradients_on_cpu
+    }
+
+    /// The figures by which an engine was chosen, in words; empty if none was.
+    pub fn choice(&self) -> String {
+        self.choice.clone()
     }
 
     /// All parameters, constants included.
@@ -378,7 +353,7 @@ impl RawFunctions {
 
     /// Resolves with the residuals.
     pub fn evaluate(&self, x: Option<Vec<f64>>) -> Promise {
-        self.call(async move |mut functions: Box<Functions>| {
+        self.call_for(Job::Values, async move |mut functions: Box<Functions>| {
             let residuals = functions.evaluate(x.as_deref()).await;
             (functions, residuals.map(|residuals| Float64Array::from(residuals.as_slice()).into()).map_err(to_js))
         })
@@ -411,7 +386,7 @@ impl RawFunctions {
     /// Resolves with `{ values, entries }`, and with `pattern` with `rowOffsets` and `colIndices` too, which are the same at every call.
     #[wasm_bindgen(js_name = evaluateJacobian)]
     pub fn evaluate_jacobian(&self, x: Option<Vec<f64>>, pattern: bool) -> Promise {
-        self.call(async move |mut functions: Box<Functions>| {
+        self.call_for(Job::Jacobian, async move |mut functions: Box<Functions>| {
             let linearisation = functions.evaluate_jacobian(x.as_deref()).await;
             let result = linearisation.map(|linearisation| {
                 let object = Object::new();

@@ -5,6 +5,7 @@
 //! handles, and a call takes what it works on out of its handle and puts it back. Typed arrays are copied in and out, never
 //! views of this memory. Errors cross as JavaScript `Error` objects with the properties `code`, `message` and `wgsl`.
 
+mod compile;
 mod context;
 mod covariance;
 mod error;

@@ -6,7 +6,7 @@ use wasm_bindgen::prelude::*;
 use crate::batch::Batch;
 use crate::error::Result;
 use crate::functions::texts::kernel_numbers;
-use crate::functions::{Engine, Functions, Objective};
+use crate::functions::{Engine, Functions, Job, Objective};
 use crate::list::Listed;
 use crate::solve::device::minimise_on_device;
 use crate::solve::{
@@ -89,6 +89,13 @@ fn solution_to_js(solution: &Solution, report: String) -> JsValue {
     object.into()
 }
 
+fn on_cpu(interpreted_because: Option<&str>) -> String {
+    match interpreted_because {
+        None => "CPU, WebAssembly, f64".to_owned(),
+        Some(reason) => format!("CPU, interpreted, f64 ({reason})"),
+    }
+}
+
 fn report(
     functions: &mut Functions,
     solver: &str,
@@ -98,11 +105,13 @@ fn report(
 ) -> Result<String> {
     let sizes = functions.sizes();
     let backend = match functions.engine() {
-        Engine::Cpu(engine) => match engine.interpreted_because() {
-            None => "CPU, WebAssembly, f64".to_owned(),
-            Some(reason) => format!("CPU, interpreted, f64 ({reason})"),
-        },
+        Engine::Cpu(engine) => on_cpu(engine.interpreted_because()),
+        Engine::Beside(engine) => on_cpu(engine.interpreted_because()),
         Engine::Gpu(engine) => format!("GPU, WGSL, f32: {}", engine.adapter_name()),
+    };
+    let backend = match functions.choice() {
+        None => backend,
+        Some(choice) => format!("{backend} ({})", choice.sentence()),
     };
     let model = functions.model();
     let details = &solution.details;
@@ -178,7 +187,7 @@ impl RawFunctions {
     #[wasm_bindgen(js_name = levenbergMarquardt)]
     pub fn levenberg_marquardt(&self, options: JsValue, on_iteration: Function, aborted: Function) -> Promise {
         let times = self.times().to_vec();
-        self.call(async move |mut functions: Box<Functions>| {
+        self.call_for(Job::LeastSquares, async move |mut functions: Box<Functions>| {
             let mut callbacks = Callbacks { on_iteration, aborted, thrown: None };
             let result = solve_levenberg_marquardt(&mut functions, options, times, &mut callbacks).await;
             match callbacks.thrown {
@@ -192,7 +201,7 @@ impl RawFunctions {
     /// answers true to stop, `aborted()` whether the caller wants to. Resolves with the result, whose report is `reportText`.
     pub fn lbfgs(&self, options: JsValue, on_iteration: Function, aborted: Function) -> Promise {
         let times = self.times().to_vec();
-        self.call(async move |mut functions: Box<Functions>| {
+        self.call_for(Job::Descent, async move |mut functions: Box<Functions>| {
             let mut callbacks = Callbacks { on_iteration, aborted, thrown: None };
             let result = solve_lbfgs(&mut functions, options, times, &mut callbacks).await;
             match callbacks.thrown {

@@ -354,6 +354,31 @@ test('auto takes the GPU from the threshold on, and without one the CPU with the
   assert.deepEqual([asked.backend, asked.fallbackReason], ['cpu', null]);
 });
 
+test('without a threshold the module chooses, where there is a GPU and more than a little work', async () => {
+  const residuals = ([x]) => Array.from({ length: 100 }, (_, i) => x.mul(i));
+  const compile = (options) => GpuCompiledFunctions.compile([V.W(1)], residuals, options);
+  for (const [settings, options, expected] of [
+    [{}, {}, { backend: 'gpu', choose: true, reason: null }],
+    [{ choosesCpu: true }, {}, { backend: 'cpu', choose: true, reason: /CPU is faster for every call; gradient 1 and 2/ }],
+    [{ software: true }, {}, { backend: 'cpu', choose: false, reason: /in software/ }],
+    [{ software: true }, { fallbackThreshold: 100 }, { backend: 'gpu', choose: false, reason: null }],
+    [{ software: true }, { backend: 'gpu' }, { backend: 'gpu', choose: false, reason: null }],
+    [{ choosesCpu: true }, { fallbackThreshold: 101 }, { backend: 'cpu', choose: false, reason: /residuals: 100, .* 101/ }],
+    [{}, { backend: 'cpu' }, { backend: 'cpu', choose: false, reason: null }],
+  ]) {
+    const fake = Object.assign(install(), settings);
+    const { backend, fallbackReason } = await compile(options);
+    const words = `${JSON.stringify(settings)}, ${JSON.stringify(options)}`;
+    assert.deepEqual([backend, fake.compiled[0].choose], [expected.backend, expected.choose], words);
+    if (expected.reason === null) assert.equal(fallbackReason, null, words);
+    else assert.match(fallbackReason, expected.reason, words);
+  }
+  Object.assign(install(), { choosesCpu: false });
+  const few = await GpuCompiledFunctions.compile([V.W(1)], ([x]) => Array.from({ length: 99 }, (_, i) => x.mul(i)));
+  assert.equal(few.backend, 'cpu');
+  assert.match(few.fallbackReason, /residuals: 99, .* 100/);
+});
+
 test('the default context is shared, and fresh after a loss or dispose', async () => {
   const fake = install();
   const first = await GpuContext.default();

@@ -6,7 +6,7 @@ import { start } from '../../pkg-template/dist/loading.js';
 
 /** Installs a fresh fake module and gives its controls. */
 export function install({ gpu = true } = {}) {
-  const fake = { problems: [], compiled: [], contexts: [], restarts: 0, panic: null, gpu };
+  const fake = { problems: [], compiled: [], contexts: [], restarts: 0, panic: null, gpu, software: false, choosesCpu: false };
 
   class RawProblem {
     static fromTape(paramCount, entries, constants, outputs) {
@@ -66,7 +66,7 @@ export function install({ gpu = true } = {}) {
       return { fake: 'device' };
     }
     adapter() {
-      return { vendor: 'fake', architecture: '', description: '', isSoftware: true };
+      return { vendor: 'fake', architecture: '', description: '', isSoftware: fake.software };
     }
     lost() {
       return new Promise(() => {});
@@ -95,11 +95,12 @@ export function install({ gpu = true } = {}) {
       this.problem = problem;
       this.x = values.slice();
     }
-    static async compile(problem, values, fillValues, context, batchSize, onProgress, aborted) {
+    static async compile(problem, values, fillValues, context, choose, batchSize, onProgress, aborted) {
       await fake.compileHold?.(onProgress, aborted);
       fillValues(0, values.length);
       const functions = new RawFunctions(problem, values);
-      functions.context = context;
+      functions.context = choose && fake.choosesCpu ? undefined : context;
+      functions.choose = choose;
       fake.compiled.push(functions);
       return functions;
     }
@@ -119,6 +120,9 @@ export function install({ gpu = true } = {}) {
       if (this.running > 0) throw new Error('a setter during a call');
       this.log.push([name, ...args]);
     }
+    isOnGpu = () => this.context !== undefined;
+    areGradientsOnCpu = () => this.context === undefined;
+    choice = () => 'gradient 1 and 2';
     numParams = () => this.x.length;
     kernelCount = () => 1;
     kernels = () => [];

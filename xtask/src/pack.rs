@@ -13,10 +13,10 @@ const HELP: &str = "\
 cargo xtask pack
 
 Builds the npm package: target/npm/residua/ and target/npm/residua-<version>.tgz.
-Prints the size of its .wasm and fails when that is over 684 KB, or when a file is in the package that should not be.";
+Prints the size of its .wasm and fails when that is over 764 KB, or when a file is in the package that should not be.";
 
 /// The budget of the packed .wasm, in bytes: it has to be there before a page's first solve.
-const WASM_BUDGET: u64 = 684 * 1024;
+const WASM_BUDGET: u64 = 764 * 1024;
 
 const TEXTS: [&str; 4] = ["README.md", "LICENSE", "LICENSE-MIT", "LICENSE-APACHE"];
 

@@ -15,6 +15,7 @@ use crate::gpu::{Buffer, BufferRequest, CommandList, Context, Pipeline, Prepared
 use crate::table::Table;
 use crate::turn::Pace;
 
+mod beside;
 mod calls;
 mod data;
 mod gradient;
@@ -116,11 +117,6 @@ impl GpuEngine {
             published,
             kept: None,
         })
-    }
-
-    /// An engine for what the device does not take.
-    pub(super) fn on_cpu(&mut self) -> &mut CpuEngine {
-        self.fallback.get_or_insert_default()
     }
 
     /// Makes ready for recordings of [`Normal`]: kernels planned, tables and weights on the device as the model has them.

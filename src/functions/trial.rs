@@ -1,0 +1,66 @@
+//! Trying a model's kernels on both engines, to know which suits it. Takes the model at its start; gives milliseconds.
+
+use js_sys::Float64Array;
+
+use crate::batch::Model;
+use crate::clock::now_ms;
+use crate::error::Result;
+use crate::gpu::Speed;
+use crate::turn::next_turn;
+
+use super::Objective;
+use super::choice::Measured;
+use super::cpu::CpuEngine;
+use super::engine::Engine;
+
+/// Runs are repeated until they have taken so long, if the clock tells only tenths of a millisecond.
+const ENOUGH_MS: f64 = 1.0;
+
+/// What takes longer than this once is not tried again.
+const LONG_MS: f64 = 20.0;
+
+/// Instances that the CPU tries, at most: a few milliseconds, even of long residuals, and too many for its caches.
+const MOST_TRIED: f64 = 65_536.0;
+
+/// Milliseconds of a gradient by an engine, at the values, which a device has already; when what is done once is done: code gets faster as it runs.
+pub async fn gradient_ms(engine: &mut Engine, model: &Model, values: &[f64]) -> Result<f64> {
+    let began = now_ms();
+    // Made anew by each call, which is told apart, since it does not depend on the part that is tried.
+    let (mut gradient, part) = match engine {
+        Engine::Cpu(_) => {
+            let instances: f64 = model.batches.iter().map(|batch| f64::from(batch.count)).sum();
+            (vec![0.0; values.len()], (MOST_TRIED / instances).min(1.0))
+        }
+        Engine::Gpu(_) | Engine::Beside(_) => (Vec::new(), 1.0),
+    };
+    let making = now_ms() - began;
+    let read_back = Float64Array::new_with_length(values.len() as u32);
+    let mut least = f64::INFINITY;
+    let mut runs = 1_u32;
+    for round in 0.. {
+        let began = now_ms();
+        for _ in 0..runs {
+            match engine {
+                Engine::Cpu(engine) => engine.try_gradient(model, values, &mut gradient, part).await?,
+                Engine::Gpu(engine) | Engine::Beside(engine) => {
+                    engine.device_gradient(model, Objective::Sum, None, None, None, Some(&read_back)).await?;
+                }
+            }
+        }
+        let elapsed = now_ms() - began;
+        least = least.min(elapsed / f64::from(runs));
+        if elapsed > LONG_MS || (elapsed >= ENOUGH_MS && round > 0) || runs >= 1 << 10 {
+            break;
+        }
+        runs *= if elapsed >= ENOUGH_MS { 1 } else { 4 };
+        next_turn().await;
+    }
+    Ok(least / part + making)
+}
+
+/// What is known without the GPU's kernels.
+pub async fn measure(device: Speed, model: &Model, values: &[f64]) -> Result<(Engine, Measured)> {
+    let mut engine = Engine::Cpu(CpuEngine::new());
+    let cpu_gradient_ms = gradient_ms(&mut engine, model, values).await?;
+    Ok((engine, Measured { device, cpu_gradient_ms, gpu_gradient_ms: None }))
+}

@@ -1,0 +1,103 @@
+//! How fast a device answers. Measured when it is first asked for, in a few milliseconds, and kept for as long as the context lives.
+//!
+//! Every figure is the least of several, so that a machine that is busy with something else in between does not count.
+
+#[cfg(target_arch = "wasm32")]
+use super::commands::{BindingKind, CommandList};
+#[cfg(target_arch = "wasm32")]
+use super::{BufferRequest, Context, PipelineRequest, Prepared, raw::now};
+#[cfg(target_arch = "wasm32")]
+use crate::Result;
+#[cfg(target_arch = "wasm32")]
+use crate::list::Listed;
+
+/// Milliseconds of what calls on a device are made of.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Speed {
+    /// From a submission until a few words of its result are here.
+    pub round_trip_ms: f64,
+    /// One more dispatch of a small kernel that waits for the one before.
+    pub dispatch_ms: f64,
+    /// A million numbers to the device or back, conversions from and to double precision included.
+    pub moving_ms: f64,
+}
+
+/// Numbers that are moved for the measurement.
+#[cfg(target_arch = "wasm32")]
+const NUMBERS: u32 = 1 << 15;
+
+/// Dispatches in a row.
+#[cfg(target_arch = "wasm32")]
+const DISPATCHES: u32 = 65;
+
+#[cfg(target_arch = "wasm32")]
+impl Context {
+    /// The device's speed.
+    pub async fn speed(&self) -> Result<Speed> {
+        if let Some(speed) = self.0.speed.get() {
+            return Ok(speed);
+        }
+        let speed = self.measure().await?;
+        self.0.speed.set(Some(speed));
+        Ok(speed)
+    }
+
+    async fn measure(&self) -> Result<Speed> {
+        const LAYOUT: [BindingKind; 1] = [BindingKind::StorageReadWrite];
+        let wgsl = "@group(0) @binding(0) var<storage, read_write> x: array<f32>;
+@compute @workgroup_size(64) fn touch(@builtin(global_invocation_id) id: vec3u) { x[id.x] = x[id.x] + 1.0; }
+";
+        let request = PipelineRequest { wgsl: wgsl.to_owned(), entry: "touch".to_owned(), layout: LAYOUT.to_vec() };
+        let pipelines = self.pipelines(&[request], &mut |_, _| Ok(())).await?;
+        let size = 4 * u64::from(NUMBERS);
+        let buffers = self.allocate(&[BufferRequest::storage("numbers", size)]).await?;
+        let touching = async |dispatches: u32| {
+            let mut list = CommandList::new();
+            let x = list.buffer("numbers", size);
+            let touch = list.pipeline("touch", &LAYOUT);
+            for _ in 0..dispatches {
+                list.dispatch(touch, &[list.whole(x)], [1, 1]);
+            }
+            list.download(list.whole(x).part(0, 16));
+            self.prepare(&list, &buffers, &pipelines).await
+        };
+        let (one, many) = (touching(1).await?, touching(DISPATCHES).await?);
+        let mut list = CommandList::new();
+        let x = list.buffer("numbers", size);
+        list.upload_argument(list.whole(x));
+        let download = list.download(list.whole(x));
+        let mover = self.prepare(&list, &buffers, &[]).await?;
+        let numbers = vec![1.0_f64; NUMBERS as usize];
+        let mut moved = f64::INFINITY;
+        for _ in 0..4 {
+            let began = now();
+            let single: Vec<f32> = numbers.iter().map(|&number| number as f32).list();
+            let results = mover.run(&[bytemuck::cast_slice(&single)]).await?;
+            let back: Vec<f64> = results.reals(download).iter().map(|&number| f64::from(number)).list();
+            drop(back);
+            moved = moved.min(now() - began);
+        }
+        let round_trip = least(&one).await?;
+        let all = least(&many).await?;
+        Ok(Speed {
+            round_trip_ms: round_trip,
+            dispatch_ms: (all - round_trip).max(0.0) / f64::from(DISPATCHES - 1),
+            moving_ms: (moved - round_trip).max(0.0) / (2.0 * f64::from(NUMBERS)) * 1e6,
+        })
+    }
+}
+
+/// Milliseconds of a run. Several follow each other, since browsers may round the clock to a tenth of a millisecond or to one.
+#[cfg(target_arch = "wasm32")]
+async fn least(prepared: &Prepared) -> Result<f64> {
+    const RUNS: u32 = 3;
+    let mut least = f64::INFINITY;
+    for _ in 0..3 {
+        let began = now();
+        for _ in 0..RUNS {
+            prepared.run(&[]).await?;
+        }
+        least = least.min((now() - began) / f64::from(RUNS));
+    }
+    Ok(least)
+}

@@ -1,0 +1,171 @@
+//! Functions with an engine on either side, in a browser on a real WebGPU device: which calls run where, and that nobody notices but by
+//! their digits.
+#![cfg(target_arch = "wasm32")]
+// What fails here fails the test, which is what unwrap() says.
+#![allow(clippy::unwrap_used)]
+
+mod recorder;
+
+use recorder::Recorder;
+use residua::batch::{ArrayInfo, BlockInfo, Manifold, Model, Recipe};
+use residua::functions::choice::{Extent, Measured};
+use residua::functions::cpu::CpuEngine;
+use residua::functions::gpu::GpuEngine;
+use residua::functions::{Choice, Engine, Functions, Job, Objective, trial};
+use residua::gpu::{Context, Speed};
+use residua::graph::Op;
+use residua::losses::LossParameters;
+use residua::solve::{Arithmetic, IterationSummary, LbfgsOptions, Listener, Termination, minimise};
+use wasm_bindgen_test::{wasm_bindgen_test, wasm_bindgen_test_configure};
+
+wasm_bindgen_test_configure!(run_in_browser);
+
+const COUNT: u32 = 300;
+
+/// Residuals xᵢ² − xᵢ₊₁ − 1/3: a third is no f32.
+fn model() -> Model {
+    let mut r = Recorder::default();
+    let ends = [r.parameter(0), r.parameter(1)];
+    let square = r.apply(Op::Mul, &[ends[0], ends[0]]);
+    let difference = r.apply(Op::Sub, &[square, ends[1]]);
+    let third = r.constant(1.0 / 3.0);
+    let residual = r.apply(Op::Sub, &[difference, third]);
+    let instances = COUNT - 1;
+    let array = ArrayInfo { name: "x".into(), dim: 1, count: COUNT, offset: 0, manifold: Manifold::Euclidean };
+    let recipe = Recipe {
+        block: 0,
+        instances: (0..instances).collect(),
+        rows: (0..instances).collect(),
+        slots: vec![0, 0],
+        indices: (0..instances).chain(1..COUNT).collect(),
+        data_columns: 0,
+        data: Vec::new(),
+        tape: r.tape(vec![residual], 2, 0),
+    };
+    Model {
+        batches: vec![recipe.into_batch(std::slice::from_ref(&array)).unwrap()],
+        arrays: vec![array],
+        blocks: vec![BlockInfo {
+            name: "r".into(),
+            instances,
+            first_row: 0,
+            rows: instances,
+            weight: 1.0,
+            loss: LossParameters::squared(),
+            enabled: true,
+        }],
+        num_params: COUNT,
+        num_residuals: instances,
+    }
+}
+
+fn start() -> Vec<f64> {
+    (0..COUNT).map(|i| 1.0 + f64::from(i % 5) / 8.0).collect()
+}
+
+async fn context() -> Context {
+    Context::create(None, None).await.expect("a WebGPU device: these tests need one")
+}
+
+async fn on_gpu(model: &Model) -> Functions {
+    let engine = GpuEngine::new(context().await, model, None).await.unwrap();
+    Functions::new(model.clone(), Engine::Gpu(Box::new(engine)), start()).unwrap()
+}
+
+/// By figures in which evaluations are sooner on the CPU, and L-BFGS too unless there are many parameters.
+fn choice(params: f64) -> Choice {
+    let device = Speed { round_trip_ms: 1.0, dispatch_ms: 0.001, moving_ms: 1.0 };
+    let extent = Extent { params, residuals: 1e3, entries: 2e3, batches: 1.0 };
+    Choice::new(&extent, &Measured { device, cpu_gradient_ms: 0.01, gpu_gradient_ms: Some(1.1) })
+}
+
+struct Silent;
+
+impl Listener for Silent {
+    fn iteration(&mut self, _: &IterationSummary) -> bool {
+        false
+    }
+
+    fn aborted(&mut self) -> bool {
+        false
+    }
+}
+
+#[wasm_bindgen_test]
+async fn calls_that_are_sooner_on_the_cpu_have_its_digits_and_the_others_the_gpus() {
+    let model = model();
+    let mut cpu = Functions::new(model.clone(), Engine::Cpu(CpuEngine::new()), start()).unwrap();
+    let mut gpu = on_gpu(&model).await;
+    let mut both = on_gpu(&model).await;
+    both.choose(choice(1e5));
+    assert!(both.choice().unwrap().is_on_cpu(Job::Gradient) && !both.choice().unwrap().is_on_cpu(Job::Descent));
+    let exact = cpu.evaluate(None).await.unwrap();
+    assert_ne!(gpu.evaluate(None).await.unwrap(), exact, "single precision has other digits");
+
+    both.enter(Job::Values).await.unwrap();
+    assert_eq!(both.evaluate(None).await.unwrap(), exact);
+    both.leave();
+    both.enter(Job::Gradient).await.unwrap();
+    let gradient = both.evaluate_with_gradient(Objective::LeastSquares, None).await.unwrap();
+    assert_eq!(gradient, cpu.evaluate_with_gradient(Objective::LeastSquares, None).await.unwrap());
+    both.leave();
+    both.enter(Job::Descent).await.unwrap();
+    assert!(both.engine().is_single_precision(), "L-BFGS stays on the device");
+    assert_eq!(both.evaluate(None).await.unwrap(), gpu.evaluate(None).await.unwrap());
+    both.leave();
+}
+
+#[wasm_bindgen_test]
+async fn a_solve_on_the_cpu_is_that_of_the_cpu_and_the_device_shows_where_it_ended() {
+    let model = model();
+    let options = LbfgsOptions { objective: Objective::LeastSquares, ..LbfgsOptions::defaults(Arithmetic::DOUBLE) };
+    let mut cpu = Functions::new(model.clone(), Engine::Cpu(CpuEngine::new()), start()).unwrap();
+    let expected = minimise(&mut cpu, &options, true, &mut Silent).await.unwrap();
+    let mut both = on_gpu(&model).await;
+    both.choose(choice(1e3));
+    assert!(both.choice().unwrap().is_on_cpu(Job::Descent));
+    both.enter(Job::Descent).await.unwrap();
+    let solution = minimise(&mut both, &options, true, &mut Silent).await.unwrap();
+    both.leave();
+    assert_eq!(solution.summary.termination, expected.summary.termination);
+    assert_ne!(solution.summary.termination, Termination::MaxIterations);
+    assert_eq!(solution.x, expected.x);
+    // Read back from the device; numbers that are there what they are here, up to rounding, keep their digits.
+    both.leave_on_device();
+    both.bring_values().await.unwrap();
+    assert_eq!(both.values(), expected.x);
+}
+
+#[wasm_bindgen_test]
+async fn parameters_that_a_solve_left_on_the_device_are_brought_before_the_cpu_evaluates() {
+    let model = model();
+    let mut both = on_gpu(&model).await;
+    both.choose(choice(1e5));
+    let options = LbfgsOptions { objective: Objective::LeastSquares, ..LbfgsOptions::defaults(Arithmetic::DOUBLE) };
+    minimise(&mut both, &options, false, &mut Silent).await.unwrap();
+    both.enter(Job::Values).await.unwrap();
+    let residuals = both.evaluate(None).await.unwrap();
+    both.leave();
+    let cost: f64 = residuals.iter().map(|r| r * r / 2.0).sum();
+    assert!(cost < 1e-6, "the cost is that of the solution: {cost}");
+}
+
+#[wasm_bindgen_test]
+async fn a_devices_speed_is_measured_once_and_a_models_on_either_engine() {
+    let context = context().await;
+    let speed = context.speed().await.unwrap();
+    for figure in [speed.round_trip_ms, speed.dispatch_ms, speed.moving_ms] {
+        assert!(figure.is_finite() && figure >= 0.0, "{speed:?}");
+    }
+    assert!(speed.round_trip_ms > 0.0, "{speed:?}");
+    let dispatches = context.stats().dispatches;
+    assert_eq!(context.speed().await.unwrap(), speed);
+    assert_eq!(context.stats().dispatches, dispatches, "the second time it is only told");
+
+    let model = model();
+    let (_, measured) = trial::measure(speed, &model, &start()).await.unwrap();
+    assert!(measured.cpu_gradient_ms > 0.0, "{measured:?}");
+    assert_eq!(measured.gpu_gradient_ms, None);
+    let mut gpu = Engine::Gpu(Box::new(GpuEngine::new(context, &model, None).await.unwrap()));
+    assert!(trial::gradient_ms(&mut gpu, &model, &start()).await.unwrap() > 0.0);
+}
