@@ -338,6 +338,13 @@ async fn limits_and_callers_end_a_run_with_its_best_point() {
             assert_eq!((solution.summary.termination, solution.summary.iterations), (expected, most));
         }
         functions.set_values(start.clone()).unwrap();
+        let mut short = options(&functions, 10_000, 0.0);
+        short.solve.max_time_ms = 1e-3;
+        let summary = solved(&mut functions, &short).await.summary;
+        assert_eq!(summary.termination, Termination::MaxTime, "{}", summary.message);
+        // The device's first batches are of 3 and 5 rounds.
+        assert!(summary.iterations <= 8 && summary.elapsed_ms >= 1e-3, "{}", summary.iterations);
+        functions.set_values(start.clone()).unwrap();
         let mut heard = Heard { stop_at: 3, ..Heard::new() };
         let options = options(&functions, 10_000, 0.0);
         let solution = minimise(&mut functions, &options, true, &mut heard).await.unwrap();

@@ -472,7 +472,7 @@ async fn twenty_steps_read_back_at_most_five_times_and_repeat_to_the_bit() {
 }
 
 #[wasm_bindgen_test]
-async fn a_listener_ends_a_solve_within_two_batches_and_a_start_that_is_nan_is_an_error() {
+async fn a_listener_or_the_clock_ends_a_solve_within_two_batches_and_a_start_that_is_nan_is_an_error() {
     let context = context().await;
     let model = springs(12);
     let x = scattered(model.num_params);
@@ -486,6 +486,19 @@ async fn a_listener_ends_a_solve_within_two_batches_and_a_start_that_is_nan_is_a
     assert_eq!(solution.summary.termination, Termination::Aborted);
     assert!(solution.summary.iterations <= 12, "{}", solution.summary.iterations);
     assert!(solution.summary.final_cost < solution.summary.initial_cost);
+
+    // A limit that has passed when the first batch is there, and one that passes on the way.
+    let mut before = 0;
+    for (limit, most) in [(1e-3, 12), (200.0, 999)] {
+        functions.set_values(x.clone()).unwrap();
+        options.solve.max_time_ms = limit;
+        let solution = minimise_on_device(&mut functions, &options, true, &mut Heard::default()).await.unwrap();
+        let summary = &solution.summary;
+        assert_eq!(summary.termination, Termination::MaxTime, "{}", summary.message);
+        assert!(summary.elapsed_ms >= limit && (before..=most).contains(&summary.iterations), "{}", summary.iterations);
+        before = summary.iterations;
+    }
+    options.solve.max_time_ms = f64::INFINITY;
 
     let mut start = x.clone();
     start[3] = f64::NAN;

@@ -145,69 +145,97 @@ fn wrap(g: &mut Graph, angle: NodeId) -> NodeId {
 /// after the projection; on other manifolds there are no bounds, and the step made is δ. A coordinate whose step is 0 stays as it
 /// is, bounds or not: so do constants. Without bounds (`bounded` false) the buffers of bounds are not read.
 pub fn retraction_kernel(manifold: Manifold, dim: u32, bounded: bool) -> Result<Kernel> {
-    let mut g = Graph::new();
-    let mut loads = Vec::new();
-    let mut read = |g: &mut Graph, buffer: RetractionBuffer, numbers: u32| -> Vec<NodeId> {
-        let of_number = |component| {
-            loads.push(Load::Read { buffer: buffer as u32, address: Address::Interleaved { width: dim, component } });
-            g.input(InputId(loads.len() as u32 - 1))
-        };
-        (0..numbers).map(of_number).list()
+    let (tangents, n) = (manifold.tangent_dim(dim) as usize, dim as usize);
+    let projects = bounded && manifold == Manifold::Euclidean;
+    let [of_x, of_step, of_lower, of_upper] =
+        [RetractionBuffer::X, RetractionBuffer::Step, RetractionBuffer::Lower, RetractionBuffer::Upper]
+            .map(|buffer| buffer as u32);
+    let reads = [(of_x, dim), (of_step, tangents as u32), (of_lower, dim), (of_upper, dim)];
+    let mut blocks = BlockKernel::new(dim, &reads[..if projects { 4 } else { 2 }]);
+    let (x, rest) = blocks.inputs.split_at(n);
+    let (delta, bounds) = rest.split_at(tangents);
+    let g = &mut blocks.graph;
+    let (trial, made) = if projects {
+        let (lower, upper) = bounds.split_at(n);
+        let (mut trial, mut made) = (Vec::new(), Vec::new());
+        for i in 0..n {
+            let sum = g.add(x[i], delta[i]);
+            let raised = g.apply(Op::Max, &[sum, lower[i]]);
+            let projected = g.apply(Op::Min, &[raised, upper[i]]);
+            let point = unless_zero(g, delta[i], projected, x[i]);
+            trial.push(point);
+            made.push(g.sub(point, x[i]));
+        }
+        (trial, made)
+    } else {
+        let trial = retract(g, manifold, x, delta);
+        let mut made = delta.to_vec();
+        made.resize(n, g.literal(0.0));
+        (trial, made)
     };
-    let x = read(&mut g, RetractionBuffer::X, dim);
-    let delta = read(&mut g, RetractionBuffer::Step, manifold.tangent_dim(dim));
-    let (trial, made) = match manifold {
-        Manifold::Euclidean if bounded => {
-            let lower = read(&mut g, RetractionBuffer::Lower, dim);
-            let upper = read(&mut g, RetractionBuffer::Upper, dim);
-            let (mut trial, mut made) = (Vec::new(), Vec::new());
-            for i in 0..dim as usize {
-                let sum = g.add(x[i], delta[i]);
-                let raised = g.apply(Op::Max, &[sum, lower[i]]);
-                let projected = g.apply(Op::Min, &[raised, upper[i]]);
-                let point = unless_zero(&mut g, delta[i], projected, x[i]);
-                trial.push(point);
-                made.push(g.sub(point, x[i]));
+    blocks.writing(
+        "retract",
+        format!("Steps of blocks of {dim} on the manifold '{}'.", manifold.name()),
+        &[("x", false), ("step", false), ("lower", false), ("upper", false), ("trial", true), ("made", true)],
+        &[(RetractionBuffer::Trial as u32, &trial), (RetractionBuffer::Made as u32, &made)],
+    )
+}
+
+/// A kernel over blocks of an array, in the making: an instance a block, which reads its numbers of some vectors and writes those of others.
+pub(super) struct BlockKernel {
+    dim: u32,
+    loads: Vec<Load>,
+    /// What is computed.
+    pub graph: Graph,
+    /// What is read, vector after vector.
+    pub inputs: Vec<NodeId>,
+}
+
+impl BlockKernel {
+    /// Reads of each buffer so many numbers of a block of `dim`.
+    pub fn new(dim: u32, reads: &[(u32, u32)]) -> BlockKernel {
+        let (mut graph, mut inputs, mut loads) = (Graph::new(), Vec::new(), Vec::new());
+        for &(buffer, numbers) in reads {
+            for component in 0..numbers {
+                inputs.push(graph.input(InputId(loads.len() as u32)));
+                loads.push(Load::Read { buffer, address: Address::Interleaved { width: dim, component } });
             }
-            (trial, made)
         }
-        Manifold::Euclidean | Manifold::UnitQuaternion | Manifold::UnitVector | Manifold::Angle => {
-            let trial = retract(&mut g, manifold, &x, &delta);
-            let mut made = delta;
-            made.resize(dim as usize, g.literal(0.0));
-            (trial, made)
+        BlockKernel { dim, loads, graph, inputs }
+    }
+
+    /// Writes all numbers of a block to each of some buffers, which have names and may be written to or not.
+    pub fn writing(
+        self,
+        name: &str,
+        header: String,
+        buffers: &[(&'static str, bool)],
+        writes: &[(u32, &[NodeId])],
+    ) -> Result<Kernel> {
+        let mut kept = Vec::new();
+        for (_, nodes) in writes {
+            kept.extend_from_slice(nodes);
         }
-    };
-    let kept: Vec<NodeId> = trial.into_iter().chain(made).list();
-    let (graph, kept) = g.extract(&kept);
-    let (trial, made) = kept.split_at(dim as usize);
-    let stores = |buffer: RetractionBuffer, nodes: &[NodeId]| -> Vec<Store> {
-        let place = |(component, &node): (usize, &NodeId)| Store {
-            buffer: buffer as u32,
-            address: Address::Interleaved { width: dim, component: component as u32 },
-            node,
-            accumulate: false,
-        };
-        nodes.iter().enumerate().map(place).list()
-    };
-    let buffer = |name, written| Buffer { name, element: Element::Real, written };
-    Ok(Kernel {
-        name: "retract".to_owned(),
-        header: vec![format!("Steps of blocks of {dim} on the manifold '{}'.", manifold.name())],
-        graph: graph.check(loads.len() as u32)?,
-        buffers: vec![
-            buffer("x", false),
-            buffer("step", false),
-            buffer("lower", false),
-            buffer("upper", false),
-            buffer("trial", true),
-            buffer("made", true),
-        ],
-        loads,
-        calls: Vec::new(),
-        stores: stores(RetractionBuffer::Trial, trial).into_iter().chain(stores(RetractionBuffer::Made, made)).list(),
-        total: None,
-        gated: true,
-        layers: None,
-    })
+        let (graph, kept) = self.graph.extract(&kept);
+        let mut kept = kept.into_iter();
+        let mut stores = Vec::new();
+        for &(buffer, nodes) in writes {
+            for (component, node) in (0..nodes.len() as u32).zip(&mut kept) {
+                let address = Address::Interleaved { width: self.dim, component };
+                stores.push(Store { buffer, address, node, accumulate: false });
+            }
+        }
+        Ok(Kernel {
+            name: name.to_owned(),
+            header: vec![header],
+            graph: graph.check(self.loads.len() as u32)?,
+            buffers: buffers.iter().map(|&(name, written)| Buffer { name, element: Element::Real, written }).list(),
+            loads: self.loads,
+            calls: Vec::new(),
+            stores,
+            total: None,
+            gated: true,
+            layers: None,
+        })
+    }
 }

@@ -117,8 +117,8 @@ describe('mesh energies end at the same cost on both engines', () => {
       console.log(line);
       assert.ok(cpus.every(({ backend }) => backend === 'cpu') && gpus.every(({ backend, single }) => backend === 'gpu' && single), line);
       assert.ok([...cpus, ...gpus].every(({ finalCost, costs }) => finalCost < costs[0]), line);
-      // The cloth is the first to part, after four: its start is 1e-3 of displacement, of which single precision has four digits.
-      if (!(together >= 4 && apart < AGREEMENT)) failures.push(`on the way: ${line}`);
+      // The cloth is the first to part, after three: its start is a displacement of 1e-3, of which single precision has four digits.
+      if (!(together >= 3 && apart < AGREEMENT)) failures.push(`on the way: ${line}`);
       if (!(Math.abs(difference) < Math.max(AGREEMENT, chance))) failures.push(`in the mean: ${line}`);
       // Of 40 draws one is farther than four deviations once in four hundred times.
       if (!(outlier < Math.max(AGREEMENT, 4 * spread))) failures.push(`an outlier: ${line}`);

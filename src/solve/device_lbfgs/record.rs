@@ -13,7 +13,6 @@ use crate::functions::record::{self, Kernels};
 use crate::gpu::{BindingKind, BufferId, CommandList, DownloadId, PipelineId, Slice};
 use crate::manifolds::{InPlace, Manifold, in_place_kernel};
 use crate::solve::curved::on_manifolds;
-use crate::solve::device::shaders::bindings_of;
 use crate::table::Table;
 
 /// Workgroups of a layer, at most: one more kernel sums what each of them brings.
@@ -24,6 +23,10 @@ const LEAST_COORDINATES: u32 = 8;
 
 /// Threads of a workgroup.
 const THREADS: u32 = 256;
+
+/// What a kernel in place binds: the point, what it writes over, the gate and its uniform.
+const IN_PLACE_LAYOUT: [BindingKind; 4] =
+    [BindingKind::StorageRead, BindingKind::StorageReadWrite, BindingKind::StorageRead, BindingKind::Uniform];
 
 /// A buffer, by what it holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,9 +68,7 @@ impl Program {
             Program::Own(kernel) => Some((kernel.wgsl(shape.places()), kernel.name().to_owned(), kernel.layout())),
             Program::InPlace(what, manifold, dim) => {
                 let kernel = in_place_kernel(what, manifold, dim)?;
-                let text = wgsl::write(&kernel)?;
-                let bindings = bindings_of(&text);
-                Some((text, kernel.name, bindings))
+                Some((wgsl::write(&kernel)?, kernel.name, IN_PLACE_LAYOUT.to_vec()))
             }
         })
     }
@@ -236,9 +237,7 @@ impl Writer {
         for (number, array) in on_manifolds(&descent.model.arrays).enumerate() {
             let &ArrayInfo { manifold, dim, count, .. } = array;
             let figures = self.place(Place::Figures).part((1 + number as u64) * ALIGNMENT, ALIGNMENT);
-            let program = Program::InPlace(what, manifold, dim);
-            let Some((_, name, layout)) = program.request(self.shape)? else { continue };
-            let pipeline = self.pipeline(program, &name, &layout);
+            let pipeline = self.pipeline(Program::InPlace(what, manifold, dim), "in place", &IN_PLACE_LAYOUT);
             let groups = descent.limits.split_workgroups(u64::from(count).div_ceil(WORKGROUP_SIZE.into()))?;
             self.segment.list.dispatch(pipeline, &[point, turned, gate, figures], groups);
         }
@@ -279,5 +278,24 @@ impl Writer {
         self.buffers.clear();
         self.pipelines = Table::default();
         std::mem::take(&mut self.segment)
+    }
+}
+
+#[cfg(all(test, not(target_arch = "wasm32")))]
+mod tests {
+    use super::*;
+    use crate::solve::device::shaders::bindings_of;
+
+    #[test]
+    fn kernels_in_place_bind_what_their_texts_declare() {
+        let shape = Shape { count: 12, capacity: 3, limited: false, curved: 1 };
+        for (manifold, dim) in [(Manifold::UnitQuaternion, 4), (Manifold::UnitVector, 3), (Manifold::Angle, 1)] {
+            for what in [InPlace::Turn, InPlace::TangentGradient] {
+                let (text, entry, layout) = Program::InPlace(what, manifold, dim).request(shape).unwrap().unwrap();
+                assert_eq!(bindings_of(&text), layout, "{entry}");
+                let module = naga::front::wgsl::parse_str(&text).unwrap();
+                assert_eq!(module.entry_points[0].name, entry);
+            }
+        }
     }
 }
