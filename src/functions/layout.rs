@@ -425,23 +425,22 @@ impl Layout {
 
     /// What stands in a buffer from the start, if anything does. Tables of gather passes are given away: there is no second
     /// use for them.
-    pub fn take_content(&mut self, model: &Model, memory: Memory) -> Option<Vec<u8>> {
-        let words = |words: Vec<u32>| bytemuck::cast_slice(&words).to_vec();
+    pub fn take_content(&mut self, model: &Model, memory: Memory) -> Option<Vec<u32>> {
         Some(match memory {
             Memory::Indices(chunk) => {
                 let Chunk { batch, range, .. } = &self.chunks[chunk];
                 let batch = &model.batches[*batch];
-                words(slice_columns(&batch.indices, batch.count as usize, range.clone()))
+                slice_columns(&batch.indices, batch.count as usize, range.clone())
             }
-            Memory::Data(chunk) => bytemuck::cast_slice(&self.data_table(model, chunk)).to_vec(),
-            Memory::Figures => words(std::mem::take(&mut self.figures)),
-            Memory::GatherOffsets(chunk, pass) => words(std::mem::take(&mut self.tables[chunk][pass].offsets)),
-            Memory::GatherEntries(chunk, pass) => words(std::mem::take(&mut self.tables[chunk][pass].entries)),
-            Memory::GatherTargets(chunk, pass) => words(std::mem::take(&mut self.tables[chunk][pass].targets)),
+            Memory::Data(chunk) => self.data_table(model, chunk).into_iter().map(f32::to_bits).list(),
+            Memory::Figures => std::mem::take(&mut self.figures),
+            Memory::GatherOffsets(chunk, pass) => std::mem::take(&mut self.tables[chunk][pass].offsets),
+            Memory::GatherEntries(chunk, pass) => std::mem::take(&mut self.tables[chunk][pass].entries),
+            Memory::GatherTargets(chunk, pass) => std::mem::take(&mut self.tables[chunk][pass].targets),
             Memory::Lists(memory) => {
                 let Layout { lists, chunks, .. } = self;
                 let of_chunk = |chunk: usize| (chunks[chunk].batch, chunks[chunk].range.clone());
-                words(lists.take_content(model, memory, of_chunk)?)
+                lists.take_content(model, memory, of_chunk)?
             }
             Memory::Parameters
             | Memory::Gradient

@@ -38,31 +38,43 @@ impl GpuEngine {
 
     /// Makes those buffers that are not there yet, with what stands in them from the start.
     pub(super) async fn allocate(&mut self, model: &Model, memory: &[Memory]) -> Result<()> {
-        let new: Vec<Memory> = memory.iter().copied().filter(|memory| self.buffers.get(memory).is_none()).list();
-        if new.is_empty() {
-            return Ok(());
-        }
-        let requests: Vec<BufferRequest> = new
-            .iter()
-            .map(|&memory| {
-                let (name, bytes) = (memory.name(), self.layout.bytes(memory).max(16));
-                match memory {
-                    Memory::Figures => BufferRequest::uniform(name, bytes),
-                    Memory::Lists(ListMemory::Left) => BufferRequest::storage(name, bytes).exported(),
-                    _ => BufferRequest::storage(name, bytes).zeroed(),
-                }
-            })
-            .list();
-        let buffers = self.context.allocate(&requests).await?;
-        for (&memory, buffer) in new.iter().zip(&buffers) {
-            if let Some(content) = self.layout.take_content(model, memory) {
-                self.context.write(buffer, 0, &content)?;
+        self.allocate_beside(model, memory, Vec::new()).await?;
+        Ok(())
+    }
+
+    /// The same together with buffers of the caller's, which it gives: all or none, so that work for which the device has no room
+    /// leaves nothing behind.
+    pub async fn allocate_beside(
+        &mut self,
+        model: &Model,
+        memory: &[Memory],
+        mut requests: Vec<BufferRequest>,
+    ) -> Result<Vec<Buffer>> {
+        let own = requests.len();
+        let mut new: Vec<Memory> = Vec::new();
+        for &memory in memory {
+            if self.buffers.get(&memory).is_some() || new.contains(&memory) {
+                continue;
             }
+            new.push(memory);
+            let (name, bytes) = (memory.name(), self.layout.bytes(memory).max(16));
+            requests.push(match memory {
+                Memory::Figures => BufferRequest::uniform(name, bytes),
+                Memory::Lists(ListMemory::Left) => BufferRequest::storage(name, bytes).exported(),
+                _ => BufferRequest::storage(name, bytes).zeroed(),
+            });
         }
-        for (memory, buffer) in new.into_iter().zip(buffers) {
+        if requests.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut buffers = self.context.allocate(&requests).await?;
+        for (memory, buffer) in new.into_iter().zip(buffers.split_off(own)) {
+            if let Some(content) = self.layout.take_content(model, memory) {
+                self.context.write(&buffer, 0, bytemuck::cast_slice(&content))?;
+            }
             self.buffers.insert(memory, buffer);
         }
-        Ok(())
+        Ok(buffers)
     }
 
     /// A buffer, which is made if it is not there yet.

@@ -105,13 +105,19 @@ impl Run {
                 }
             })
             .list();
-        let made = engine.context().allocate(&requests).await?;
+        let record::Recording { begin, round, read, state, figures } = recording;
+        let mut theirs = Vec::new();
+        for place in begin.places.iter().chain(&round.places).chain(&read.places) {
+            if let Place::Functions(memory) = *place {
+                theirs.push(memory);
+            }
+        }
+        let made = engine.allocate_beside(model, &theirs, requests).await?;
         let mut buffers: Vec<(Place, Buffer)> = own.into_iter().zip(made).list();
         buffers.push((Place::Point, engine.published().clone()));
-        let record::Recording { begin, round, read, state, figures } = recording;
-        let begin = bind(engine, model, shape, &mut buffers, &begin).await?;
-        let round = bind(engine, model, shape, &mut buffers, &round).await?;
-        let read = (bind(engine, model, shape, &mut buffers, &read).await?, state);
+        let begin = bind(engine, model, shape, &buffers, &begin).await?;
+        let round = bind(engine, model, shape, &buffers, &round).await?;
+        let read = (bind(engine, model, shape, &buffers, &read).await?, state);
         Ok(Run { shape, objective, buffers, begin, round, read, figures: figures.words().to_vec() })
     }
 
@@ -192,7 +198,7 @@ async fn bind(
     engine: &mut GpuEngine,
     model: &Model,
     shape: Shape,
-    buffers: &mut Vec<(Place, Buffer)>,
+    buffers: &[(Place, Buffer)],
     segment: &Segment,
 ) -> Result<Prepared> {
     let mut bound = Vec::new();
@@ -200,11 +206,7 @@ async fn bind(
         let known = buffers.iter().find(|(known, _)| *known == place).map(|(_, buffer)| buffer.clone());
         bound.push(match (known, place) {
             (Some(buffer), _) => buffer,
-            (None, Place::Functions(memory)) => {
-                let buffer = engine.buffer(model, memory).await?;
-                buffers.push((place, buffer.clone()));
-                buffer
-            }
+            (None, Place::Functions(memory)) => engine.buffer(model, memory).await?,
             (None, _) => return Err(Error::internal("a buffer of L-BFGS was not made")),
         });
     }
