@@ -28,6 +28,6 @@ pub mod manifolds;
 mod order;
 pub mod solve;
 pub mod table;
-mod turn;
+pub mod turn;
 
 pub use error::{Error, ErrorCode, Result};

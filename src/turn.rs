@@ -4,7 +4,9 @@
 use std::cell::Cell;
 use std::future::Future;
 use std::ops::Range;
-use std::pin::{Pin, pin};
+#[cfg(any(target_arch = "wasm32", test))]
+use std::pin::Pin;
+use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
 use crate::error::Result;
@@ -39,15 +41,20 @@ impl<'a> Pace<'a> {
         }
     }
 
+    /// A pace at which the page lives, for work that nobody listens to.
+    pub fn unheard() -> Pace<'static> {
+        Pace::new(&|_| Ok(()))
+    }
+
     /// All in one go, for work that is known to be small.
     pub fn at_once() -> Pace<'static> {
-        Pace { slice: usize::MAX, ..Pace::new(&|_| Ok(())) }
+        Pace { slice: usize::MAX, ..Pace::unheard() }
     }
 
     /// In slices of so many items.
     #[cfg(test)]
     pub fn in_slices_of(slice: usize) -> Pace<'static> {
-        Pace { slice, ..Pace::new(&|_| Ok(())) }
+        Pace { slice, ..Pace::unheard() }
     }
 
     /// What follows is this part of the whole.
@@ -78,6 +85,17 @@ impl<'a> Pace<'a> {
         Ok(())
     }
 
+    /// So many zeros.
+    pub async fn zeros(&self, count: usize) -> Result<Vec<u32>> {
+        let mut zeros = Vec::with_capacity(count);
+        self.through(count, 1, &mut |range| {
+            zeros.resize(range.end, 0);
+            Ok(())
+        })
+        .await?;
+        Ok(zeros)
+    }
+
     /// A slice has ended, and so much of the present work.
     pub async fn rest(&self, done: f64) -> Result<()> {
         let (from, length) = self.part.get();
@@ -103,6 +121,7 @@ pub fn at_once<T>(work: impl Future<Output = T>) -> T {
 }
 
 /// Waits for two things at the same time.
+#[cfg(any(target_arch = "wasm32", test))]
 pub async fn both<A: Unpin, B: Unpin>(
     mut first: Pin<&mut dyn Future<Output = A>>,
     mut second: Pin<&mut dyn Future<Output = B>>,

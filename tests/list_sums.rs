@@ -14,6 +14,7 @@ use residua::batch::{ArrayInfo, Batch, Manifold, Recipe, Tape};
 use residua::codegen::wgsl::{self, ListDispatch};
 use residua::codegen::{Dispatch, View, interpret};
 use residua::graph::Op;
+use residua::turn::{Pace, at_once};
 
 const VERTICES: u32 = 70;
 const POSES: u32 = 30;
@@ -131,7 +132,7 @@ const BEFORE: f32 = 0.5;
 /// Runs the sums over lists of a range of instances as the device would; `add` as their figures have it.
 fn listed(batch: &Batch, range: std::ops::Range<usize>, entry: Entry, add: u32, gradient: &mut Vec<u32>) -> f64 {
     let passes = gather_passes(batch, range.clone(), PARAMETERS).unwrap();
-    let shapes = lists::shapes(batch, &passes).expect("blocks with few entries");
+    let shapes = at_once(lists::shapes(batch, &passes, &Pace::at_once())).unwrap().expect("blocks with few entries");
     let columns = |table: &[f64]| -> Vec<f64> {
         table.chunks(batch.count as usize).flat_map(|column| &column[range.clone()]).copied().collect()
     };
@@ -139,7 +140,8 @@ fn listed(batch: &Batch, range: std::ops::Range<usize>, entry: Entry, add: u32, 
     for shape in &shapes {
         let plan = lists::plan_lists(&batch.class, entry, &shape.slots, "").unwrap();
         let text = wgsl::write_list_sum(&plan.sum).unwrap();
-        let ListTables { offsets, others } = lists::tables(batch, range.clone(), shape);
+        let ListTables { offsets, others } =
+            at_once(lists::tables(batch, range.clone(), shape, &Pace::at_once())).unwrap();
         let mut buffers: Vec<Vec<u32>> = plan
             .roles
             .iter()
@@ -229,7 +231,7 @@ fn a_block_with_very_many_entries_has_no_lists() {
     indices[..40].fill(7);
     let heavy = batch(vec![0, 0], indices, Vec::new(), spring(false));
     let passes = gather_passes(&heavy, 0..heavy.count as usize, PARAMETERS).unwrap();
-    assert_eq!(lists::shapes(&heavy, &passes), None);
+    assert_eq!(at_once(lists::shapes(&heavy, &passes, &Pace::at_once())).unwrap(), None);
 }
 
 #[test]

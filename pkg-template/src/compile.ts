@@ -59,18 +59,21 @@ export function recordParams(params: unknown, fn: unknown): ParamsSubject {
     const got = !(param instanceof Value) ? describe(param) : param.node !== null && param.node.a === null ? 'a constant' : 'an expression';
     throw invalidArgument(`compile: params[${i}]`, got, 'a parameter made by V.W or V.Param');
   }
-  const list = [...(params as readonly Value[])];
-  if (new Set(list).size !== list.length) {
-    const second = list.findIndex((param, i) => list.indexOf(param) !== i);
-    const first = list.indexOf(list[second] as Value);
-    throw invalidArgument(`compile: params[${second}]`, `the same parameter as params[${first}]`, 'each parameter once');
-  }
+  const began = performance.now();
+  const list = (params as readonly Value[]).slice();
   const recording = new Recording('params', list);
+  const { repeated } = recording;
+  if (repeated >= 0) {
+    recording.discard();
+    const first = list.indexOf(list[repeated] as Value);
+    throw invalidArgument(`compile: params[${repeated}]`, `the same parameter as params[${first}]`, 'each parameter once');
+  }
   const outputs = record(recording, () => {
-    const result = (fn as (params: Value[]) => Scalar | readonly Scalar[])([...list]);
+    const result = (fn as (params: Value[]) => Scalar | readonly Scalar[])(list.slice());
     return recording.positions(scalarsOf('compile: what fn returned', result));
   });
-  return new ParamsSubject(list, recording.finish(outputs));
+  const tape = recording.finishInPieces(outputs);
+  return new ParamsSubject(list, tape, recording.length, performance.now() - began);
 }
 
 /** Compiles what was recorded. */
@@ -130,6 +133,7 @@ async function compileOn(
       module.RawFunctions.compile(
         problem,
         subject.startValues,
+        (first, count) => subject.takeStart(first, count),
         handle?.handle.share(),
         options.batchSize,
         options.onProgress === undefined ? undefined : progress.report,

@@ -5,7 +5,7 @@
 
 import { invalidArgument, invalidGraph } from './errors.js';
 import { running } from './loading.js';
-import { Op, type OpCode } from './op-codes.js';
+import { Op } from './op-codes.js';
 import type { Tape } from './raw.js';
 import { arity, Recording } from './tape.js';
 import type { Value } from './value.js';
@@ -33,10 +33,9 @@ export function evaluateRecorded(value: Value): number {
 
 /** The part of a recording's tape that one entry stands on. */
 function below(recording: Recording, root: number): Tape {
-  const { ops, a, b, c } = recording;
   const needed = new Set<number>([root]);
   for (const position of needed) {
-    const op = ops[position] as OpCode;
+    const op = recording.opAt(position);
     if (recording.kind === 'residual' && (op === Op.parameter || op === Op.data)) {
       throw invalidArgument(
         'data',
@@ -44,24 +43,21 @@ function below(recording: Recording, root: number): Tape {
         'expressions that do not depend on its inputs: the function is called once to record, for many instances',
       );
     }
-    const count = arity(op);
-    if (count > 0) needed.add(a[position] as number);
-    if (count > 1) needed.add(b[position] as number);
-    if (count > 2) needed.add(c[position] as number);
+    for (let operand = 0; operand < arity(op); operand++) needed.add(recording.operandAt(position, operand));
   }
   const positions = Uint32Array.from(needed).sort();
   const moved = new Map<number, number>();
   const part = new Recording('expression');
   for (const position of positions) {
-    const op = ops[position] as OpCode;
-    const first = a[position] as number;
+    const op = recording.opAt(position);
+    const first = recording.operandAt(position, 0);
     const count = arity(op);
     let at: number;
-    if (op === Op.literal || op === Op.constant) at = part.number(op, recording.constants[first] as number);
+    if (op === Op.literal || op === Op.constant) at = part.number(op, recording.numberAt(first));
     else if (count === 0) at = part.push(op, first, 0, 0);
     else {
-      const place = (operand: number | undefined) => moved.get(operand as number) as number;
-      at = part.push(op, place(first), count > 1 ? place(b[position]) : 0, count > 2 ? place(c[position]) : 0);
+      const place = (operand: number) => (operand < count ? (moved.get(recording.operandAt(position, operand)) as number) : 0);
+      at = part.push(op, place(0), place(1), place(2));
     }
     moved.set(position, at);
   }

@@ -4,13 +4,20 @@ import { compileSubject, recordParams, type Compiled, type CompileOptions } from
 import { CompressedRows, type CsrMatrix, type Pattern } from './csr-matrix.js';
 import { makeDisposable } from './dispose.js';
 import type { Instance } from './loading.js';
-import { copyNumbersOfLength, type Numbers } from './numeric-arguments.js';
+import { copyNumbersInto, copyNumbersOfLength, type Numbers } from './numeric-arguments.js';
 import type { ParameterBlocks } from './parameter-array.js';
 import { Problem } from './problem.js';
 import { CallQueue } from './queue.js';
 import type { RawFunctions, RawSolveResult } from './raw.js';
 import { ProblemSubject, type Edits, type Subject, type WriteBack } from './subject.js';
 import type { Scalar, Value } from './value.js';
+
+/** An objective's value, and its gradient where it was computed. */
+export interface GradientOnDevice {
+  readonly value: number;
+  /** numParams f32 numbers on the GPU; null on the CPU. */
+  readonly gradient: GPUBuffer | null;
+}
 
 /**
  * Residual functions, compiled.
@@ -52,6 +59,8 @@ export class GpuCompiledFunctions {
   private current: Float64Array;
   /** That of the Jacobian, once there is one. */
   private pattern: Pattern | null = null;
+  /** Memory for a point on its way to the GPU: a system takes longer to find new memory than to fill it. */
+  private spare: Float32Array | null = null;
   /** Whether a solve has left newer numbers in the module. */
   private behind = false;
 
@@ -68,8 +77,9 @@ export class GpuCompiledFunctions {
     this.numParams = subject.numParams;
     this.numResiduals = subject.numResiduals;
     this.kernelCount = instance.call(() => raw.kernelCount());
-    this.compileTimes = Object.freeze({ ...instance.call(() => raw.compileTimes()) });
-    this.current = subject.startValues.slice();
+    const times = instance.call(() => raw.compileTimes());
+    this.compileTimes = Object.freeze(subject.recordingTime === null ? { ...times } : { record: subject.recordingTime, ...times });
+    this.current = subject.startValues;
     subject.attach((work) => this.read(work));
   }
 
@@ -126,14 +136,30 @@ export class GpuCompiledFunctions {
 
   /** Σ weight·f and its gradient (numParams), for energies that are minimised as they are. */
   async evaluateSumWithGradient(x?: Numbers): Promise<{ value: number; gradient: Float64Array }> {
-    const point = this.point('evaluateSumWithGradient', x);
-    return this.call((handle) => handle.evaluateSumWithGradient(point));
+    return this.callAt('evaluateSumWithGradient', x, (handle, point) => handle.evaluateSumWithGradient(point));
   }
 
   /** The least-squares cost ½ Σ weight·ρ(‖r‖²) and its gradient (numParams). */
   async evaluateCostWithGradient(x?: Numbers): Promise<{ value: number; gradient: Float64Array }> {
-    const point = this.point('evaluateCostWithGradient', x);
-    return this.call((handle) => handle.evaluateCostWithGradient(point));
+    return this.callAt('evaluateCostWithGradient', x, (handle, point) => handle.evaluateCostWithGradient(point));
+  }
+
+  /**
+   * As evaluateSumWithGradient, with the gradient left on the GPU: only the value is read back, and without `x` nothing is uploaded
+   * (the parameters of `parameterBuffer` are taken).
+   *
+   * `gradient` is one buffer for the object's life, laid out as `parameterBuffer`: f32, tightly packed (a Vec3 takes 12 bytes), a
+   * ParameterArray's entries at byte 4 × offset; usage STORAGE | VERTEX | COPY_SRC. It belongs to these functions, and is destroyed
+   * with them: copy from it or bind it, never write or destroy it. The next of their ...OnDevice calls overwrites it, and nothing
+   * else does. On the CPU it is null, and `value` is there all the same.
+   */
+  async evaluateSumWithGradientOnDevice(x?: Numbers): Promise<GradientOnDevice> {
+    return this.callAt('evaluateSumWithGradientOnDevice', x, (handle, point) => handle.evaluateSumWithGradientOnDevice(point));
+  }
+
+  /** As evaluateCostWithGradient, with the gradient left on the GPU: see evaluateSumWithGradientOnDevice; both leave it in the same buffer. */
+  async evaluateCostWithGradientOnDevice(x?: Numbers): Promise<GradientOnDevice> {
+    return this.callAt('evaluateCostWithGradientOnDevice', x, (handle, point) => handle.evaluateCostWithGradientOnDevice(point));
   }
 
   /** Residuals and ∂r/∂x, numResiduals × numParams. The pattern is the same for every x, each (row, column) once. */
@@ -228,6 +254,27 @@ export class GpuCompiledFunctions {
   private point(method: string, x: Numbers | undefined): Float64Array | undefined {
     this.queue.check();
     return x === undefined ? undefined : copyNumbersOfLength(`${method}: x`, x, this.numParams, 'one for each parameter');
+  }
+
+  /** A call at a point that goes to the engine in its own precision. */
+  private async callAt<T>(
+    method: string,
+    x: Numbers | undefined,
+    work: (handle: RawFunctions, point: Float64Array | Float32Array | undefined) => Promise<T>,
+  ): Promise<T> {
+    if (x === undefined || this.backend === 'cpu') {
+      const point = this.point(method, x);
+      return this.call((handle) => work(handle, point));
+    }
+    this.queue.check();
+    const into = this.spare ?? new Float32Array(this.numParams);
+    this.spare = null;
+    const point = copyNumbersInto(`${method}: x`, x, into, 'one for each parameter');
+    try {
+      return await this.call((handle) => work(handle, point));
+    } finally {
+      this.spare = point;
+    }
   }
 
   private read<T>(work: (handle: RawFunctions) => T): T {

@@ -29,7 +29,7 @@ export type { Manifold, ParameterArray } from './parameter-array.js';
 export type { ResidualBlock } from './residual-block.js';
 export { loss, type Loss } from './loss.js';
 
-export { GpuCompiledFunctions } from './functions.js';
+export { GpuCompiledFunctions, type GradientOnDevice } from './functions.js';
 export type { CompileOptions } from './compile.js';
 export type { CsrMatrix } from './csr-matrix.js';
 

@@ -1,4 +1,4 @@
-/** L-BFGS with a strong Wolfe line search. */
+/** L-BFGS with a weak Wolfe line search, along manifolds where blocks have one. */
 
 import { describe, invalidArgument } from './errors.js';
 import type { GpuCompiledFunctions } from './functions.js';
@@ -20,8 +20,9 @@ export interface LbfgsOptions extends SolveOptions {
 }
 
 /**
- * Minimises Σ fᵢ(x), or the least-squares cost, from the current parameters, and writes the best point found back to them. Rejects
- * with 'non-finite' where the start is not finite, 'device-lost', 'disposed', and 'invalid-argument' for options out of range; what
+ * Minimises Σ fᵢ(x), or the least-squares cost, from the current parameters, and writes the best point found back to them.
+ * Blocks on manifolds move along them; the history is in tangent coordinates. Rejects with 'non-finite' where the start is not finite,
+ * 'device-lost', 'disposed', and 'invalid-argument' for options out of range and blocks without a nearest point on their manifold; what
  * `onIteration` throws ends the solve and rejects with it.
  */
 export async function lbfgs(functions: GpuCompiledFunctions, options: LbfgsOptions = {}): Promise<SolveResult> {

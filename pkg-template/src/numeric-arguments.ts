@@ -14,6 +14,19 @@ const LARGEST_INDEX = 2 ** 32 - 1;
 
 /** A copy of finite numbers in double precision. */
 export function copyNumbers(argument: string, values: unknown): Float64Array {
+  return new Float64Array(checkNumbers(argument, values));
+}
+
+/** Copies finite numbers, as many as there is place for, in the precision that this has. */
+export function copyNumbersInto<T extends Float64Array | Float32Array>(argument: string, values: unknown, into: T, meaning: string): T {
+  const list = checkNumbers(argument, values);
+  if (list.length !== into.length) throw invalidArgument(argument, `${list.length} numbers`, `${into.length}: ${meaning}`);
+  into.set(list);
+  return into;
+}
+
+/** Throws unless `values` is a list of finite numbers. */
+function checkNumbers(argument: string, values: unknown): ArrayLike<number> {
   const list = checkList(argument, values, 'an array of finite numbers');
   if (list instanceof Float64Array && areFinite(list)) return new Float64Array(list);
   for (let i = 0; i < list.length; i++) {
@@ -21,7 +34,7 @@ export function copyNumbers(argument: string, values: unknown): Float64Array {
     // A finite number minus itself is 0.
     if (typeof value !== 'number' || value - value !== 0) throw invalidArgument(`${argument}[${i}]`, describe(value), 'a finite number');
   }
-  return new Float64Array(list as ArrayLike<number>);
+  return list as ArrayLike<number>;
 }
 
 /** The same question for the commonest list alone, whose loop is several times as fast. */
@@ -67,6 +80,7 @@ export function copyAnyNumbers(argument: string, values: unknown, length: number
 /** A copy of indices, each below `count` things called `what`. */
 export function copyIndices(argument: string, indices: unknown, count: number, what: string): Uint32Array {
   const list = checkList(argument, indices, 'an array of indices');
+  if (list instanceof Uint32Array && areBelow(list, count)) return new Uint32Array(list);
   const copy = new Uint32Array(list.length);
   for (let i = 0; i < copy.length; i++) {
     const index = list[i];
@@ -76,6 +90,12 @@ export function copyIndices(argument: string, indices: unknown, count: number, w
     }
   }
   return copy;
+}
+
+/** The same question for the commonest list alone, whose loop is several times as fast. */
+function areBelow(list: Uint32Array, count: number): boolean {
+  for (let i = 0; i < list.length; i++) if ((list[i] as number) >= count) return false;
+  return true;
 }
 
 /** A copy of the offsets of a star: from 0, ascending, ending with the number of entries. */

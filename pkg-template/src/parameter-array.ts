@@ -192,6 +192,13 @@ export class ParameterBlocks implements ParameterArray<number> {
     return this.numbers.slice();
   }
 
+  /** Copies its share of the numbers from `first` to `first + count` among all parameters to their places in `target`. */
+  copyValues(target: Float64Array, first: number, count: number): void {
+    const start = Math.max(first - this.offset, 0);
+    const end = Math.min(first + count - this.offset, this.numbers.length);
+    if (start < end) target.set(this.numbers.subarray(start, end), this.offset + start);
+  }
+
   set(values: Numbers): void {
     this.numbers.set(copyNumbersOfLength(`${this.name}.set: values`, values, this.numbers.length, `${this.count} blocks of ${this.dim}`));
     this.allChange = nextChange();

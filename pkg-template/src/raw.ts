@@ -21,19 +21,34 @@ export interface Tape {
   readonly outputs: Uint32Array;
 }
 
+/** A long tape in pieces that follow one another; positions are those of the whole. */
+export interface TapePieces {
+  /** Codes, first, second and third operands of some entries; null where none has a third. */
+  readonly entries: readonly (readonly [ops: Uint8Array, a: Uint32Array, b: Uint32Array, c: Uint32Array | null])[];
+  /** The numbers of literals and constants. */
+  readonly constants: readonly Float64Array[];
+  /** The tape positions that are the result. */
+  readonly outputs: Uint32Array;
+}
+
 /** A problem on its way into a compile, which consumes it. */
 export interface RawProblem {
   addArray(name: string, dim: number, count: number, manifold: string): number;
   addBlock(name: string, instances: number, firstRow: number, rows: number): number;
+  /**
+   * `rows` says where the instances' residuals begin, counted from the block's first; undefined if they follow one another.
+   * `instances` which of the block's they are; undefined for 0, 1, 2, … . The tables are read when the problem is compiled, a piece
+   * of a column at a time; what is returned is copied before the next call.
+   */
   addRecipe(
     block: number,
-    instances: Uint32Array,
-    rows: Uint32Array,
-    outputsPerInstance: number,
+    count: number,
+    instances: Uint32Array | undefined,
+    rows: Uint32Array | undefined,
     slotArrays: Uint32Array,
-    indices: Uint32Array,
+    readIndices: (slot: number, first: number, count: number) => Uint32Array,
     dataColumns: number,
-    data: Float64Array,
+    readData: (column: number, first: number, count: number) => Float64Array,
     ops: Uint8Array,
     a: Uint32Array,
     b: Uint32Array,
@@ -156,8 +171,11 @@ export interface RawFunctions {
   setLoss(block: number, kind: string, a: number, b: number, factor: number): void;
   setEnabled(block: number, enabled: boolean): void;
   evaluate(x?: Float64Array): Promise<Float64Array>;
-  evaluateSumWithGradient(x?: Float64Array): Promise<{ value: number; gradient: Float64Array }>;
-  evaluateCostWithGradient(x?: Float64Array): Promise<{ value: number; gradient: Float64Array }>;
+  /** Points of gradients are in single precision for the GPU, in double for the CPU. */
+  evaluateSumWithGradient(x?: Float64Array | Float32Array): Promise<{ value: number; gradient: Float64Array }>;
+  evaluateCostWithGradient(x?: Float64Array | Float32Array): Promise<{ value: number; gradient: Float64Array }>;
+  evaluateSumWithGradientOnDevice(x?: Float64Array | Float32Array): Promise<{ value: number; gradient: GPUBuffer | null }>;
+  evaluateCostWithGradientOnDevice(x?: Float64Array | Float32Array): Promise<{ value: number; gradient: GPUBuffer | null }>;
   /** The pattern is the same at every call, and given where it is asked for. */
   evaluateJacobian(
     x: Float64Array | undefined,
@@ -243,24 +261,19 @@ export interface RawModule {
   default(options?: { module_or_path?: unknown }): Promise<unknown>;
   RawProblem: {
     new (): RawProblem;
-    fromTape(
-      paramCount: number,
-      ops: Uint8Array,
-      a: Uint32Array,
-      b: Uint32Array,
-      c: Uint32Array,
-      constants: Float64Array,
-      outputs: Uint32Array,
-    ): RawProblem;
+    /** Reads the tape when the problem is compiled. */
+    fromTape(paramCount: number, entries: TapePieces['entries'], constants: TapePieces['constants'], outputs: Uint32Array): RawProblem;
   };
   RawContext: {
     create(powerPreference: string | undefined, device: GPUDevice | undefined, profile: boolean): Promise<RawContext>;
     isAvailable(): Promise<boolean>;
   };
   RawFunctions: {
+    /** Before it reads some of `values`, it calls `fillValues(first, count)`. */
     compile(
       problem: RawProblem,
       values: Float64Array,
+      fillValues: (first: number, count: number) => void,
       context: RawContext | undefined,
       batchSize: number | undefined,
       onProgress: ((done: number, total: number, stage: string) => void) | undefined,

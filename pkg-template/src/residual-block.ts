@@ -63,7 +63,7 @@ export class ResidualInstances implements ResidualBlock {
     readonly offset: number,
     readonly numResiduals: number,
     readonly recipes: readonly Recipe[],
-    inputs: NamedInputs,
+    readonly inputs: NamedInputs,
   ) {
     const data = new Map<string, BlockData>();
     for (const [key, input] of inputs) {

@@ -137,6 +137,7 @@ class Job {
     };
     const many = instance.call((module) => {
       const { constant, lower, upper, count } = this;
+      this.subject.takeStart(0, this.subject.numParams);
       const raw = new module.RawMany(this.subject.build(module), this.subject.startValues, constant, lower, upper, count);
       for (const set of this.settings) set(raw);
       return raw;
@@ -206,10 +207,10 @@ class Job {
       if (other === block) break;
       recipe += other.recipes.length;
     }
-    for (const { instances, firstColumns } of block.recipes) {
+    for (const recipeOfBlock of block.recipes) {
       const number = recipe++;
-      const firstColumn = firstColumns.get(key) as number;
-      const sources = dataSources(input, instances);
+      const firstColumn = recipeOfBlock.firstColumns.get(key) as number;
+      const sources = dataSources(input, recipeOfBlock);
       this.settings.push((many) => many.addData(number, firstColumn, sources, length, copy));
     }
   }

@@ -7,8 +7,8 @@ import { latestChange } from './clock.js';
 import { invalidArgument } from './errors.js';
 import type { ParameterBlocks, ValueEdit } from './parameter-array.js';
 import type { Problem } from './problem.js';
-import type { RawFunctions, RawModule, RawProblem, Tape } from './raw.js';
-import { dataColumns, dataSources } from './recipe.js';
+import type { RawFunctions, RawModule, RawProblem, TapePieces } from './raw.js';
+import { dataColumns, dataReader, dataSources, indexReader } from './recipe.js';
 import type { BlockData, ResidualInstances } from './residual-block.js';
 import { writeNumber, type Node, type Value } from './value.js';
 
@@ -31,8 +31,15 @@ export interface Subject {
   readonly workload: number;
   /** The parameter arrays, in order; null where there are params instead. */
   readonly arrays: readonly ParameterBlocks[] | null;
-  /** The numbers at the moment of compiling. */
+  /**
+   * The numbers that compiling begins with, as far as `takeStart` has taken them: those of then or, where they have been changed
+   * meanwhile, newer ones, which `takeEdits` will name.
+   */
   readonly startValues: Float64Array;
+  /** Milliseconds that recording took, if it was part of the compile. */
+  readonly recordingTime: number | null;
+  /** Takes `count` of the numbers, from `first` on. */
+  takeStart(first: number, count: number): void;
   /** Hands the recording over; again, if the first engine could not take it. */
   build(module: RawModule): RawProblem;
   /** The recording is compiled, or never will be: it may go. */
@@ -53,6 +60,7 @@ export class ProblemSubject implements Subject {
   readonly numResiduals: number;
   readonly workload: number;
   readonly startValues: Float64Array;
+  readonly recordingTime = null;
   readonly arrays: readonly ParameterBlocks[];
   private readonly blocks: readonly ResidualInstances[];
   private readonly blockIds = new Map<ResidualInstances, number>();
@@ -71,10 +79,13 @@ export class ProblemSubject implements Subject {
     this.arrays = [...problem.arrays];
     this.blocks = [...problem.blocks];
     this.startValues = new Float64Array(this.numParams);
-    for (const array of this.arrays) this.startValues.set(array.values(), array.offset);
     this.seen = latestChange();
     this.startData = this.blocks.map((block) => new Map([...block.data].map(([key, { values }]) => [key, values])));
     for (const array of this.arrays) array.compiled = true;
+  }
+
+  takeStart(first: number, count: number): void {
+    for (const array of this.arrays) array.copyValues(this.startValues, first, count);
   }
 
   build(module: RawModule): RawProblem {
@@ -98,21 +109,19 @@ export class ProblemSubject implements Subject {
     this.blocks.forEach((block, position) => {
       const id = raw.addBlock(block.name, block.count, block.offset, block.numResiduals);
       const recipeIds = block.recipes.map((recipe) => {
-        const { tape, instances } = recipe;
-        const data = new Float64Array(recipe.dataColumns * instances.length);
-        for (const [key, { input }] of block.data) {
-          const values = this.startData[position]?.get(key) as Float64Array;
-          data.set(dataColumns(input, values, instances), (recipe.firstColumns.get(key) as number) * instances.length);
-        }
+        const { tape, instances, rows } = recipe;
+        const data = [...block.data].map(([key, { input }]) => {
+          return [input, this.startData[position]?.get(key) as Float64Array, recipe.firstColumns.get(key) as number] as const;
+        });
         return raw.addRecipe(
           id,
-          instances,
-          recipe.rows.map((row) => block.offset + row),
-          recipe.outputs,
+          recipe.count,
+          instances ?? undefined,
+          rows ?? undefined,
           Uint32Array.from(recipe.slotArrays, (array) => arrayIds.get(array) as number),
-          recipe.indices,
+          indexReader(block.inputs, recipe),
           recipe.dataColumns,
-          data,
+          dataReader(data, recipe),
           tape.ops,
           tape.a,
           tape.b,
@@ -152,9 +161,9 @@ export class ProblemSubject implements Subject {
       for (const [key, { input, values, change }] of block.data) {
         if (change <= since) continue;
         commands.push((raw) => {
-          block.recipes.forEach(({ instances, firstColumns }, recipe) => {
-            const id = this.recipeIds.get(block)?.[recipe] as number;
-            raw.setData(id, firstColumns.get(key) as number, dataColumns(input, values, instances));
+          block.recipes.forEach((recipe, number) => {
+            const id = this.recipeIds.get(block)?.[number] as number;
+            raw.setData(id, recipe.firstColumns.get(key) as number, dataColumns(input, values, recipe));
           });
         });
       }
@@ -199,7 +208,7 @@ export class ProblemSubject implements Subject {
 
   private makeBuffer(raw: RawFunctions, block: ResidualInstances, key: string): GPUBuffer | null {
     const { input, values } = block.data.get(key) as BlockData;
-    const parts = block.recipes.map(({ instances }) => dataSources(input, instances));
+    const parts = block.recipes.map((recipe) => dataSources(input, recipe));
     const sources = new Uint32Array(parts.reduce((total, part) => total + part.length, 0));
     let end = 0;
     for (const part of parts) {
@@ -229,25 +238,30 @@ export class ParamsSubject implements Subject {
   private seen: number;
   /** Numbers of the changes that writing back from here has made: the compiled functions know these. */
   private readonly written: Float64Array;
-  private tape: Tape | null;
+  private tape: TapePieces | null;
 
   constructor(
     private readonly params: readonly Value[],
-    tape: Tape,
+    tape: TapePieces,
+    entries: number,
+    readonly recordingTime: number,
   ) {
     this.numParams = params.length;
     this.numResiduals = tape.outputs.length;
-    this.workload = Math.max(tape.outputs.length, Math.floor(tape.ops.length / OPERATIONS_OF_A_TERM));
+    this.workload = Math.max(tape.outputs.length, Math.floor(entries / OPERATIONS_OF_A_TERM));
     this.tape = tape;
     this.startValues = new Float64Array(params.length);
-    for (let i = 0; i < params.length; i++) this.startValues[i] = (params[i] as Value).data;
     this.seen = latestChange();
     this.written = new Float64Array(params.length);
   }
 
+  takeStart(first: number, count: number): void {
+    for (let i = first; i < first + count; i++) this.startValues[i] = ((this.params[i] as Value).node as Node).number;
+  }
+
   build(module: RawModule): RawProblem {
-    const { ops, a, b, c, constants, outputs } = this.tape as Tape;
-    return module.RawProblem.fromTape(this.numParams, ops, a, b, c, constants, outputs);
+    const { entries, constants, outputs } = this.tape as TapePieces;
+    return module.RawProblem.fromTape(this.numParams, entries, constants, outputs);
   }
 
   release(): void {

@@ -5,7 +5,7 @@
 
 import { invalidGraph } from './errors.js';
 import { Op, type OpCode } from './op-codes.js';
-import type { Tape } from './raw.js';
+import type { Tape, TapePieces } from './raw.js';
 import { checkOperand, type Scalar, type Value } from './value.js';
 
 /** Where the parameters of a recording come from. */
@@ -22,25 +22,38 @@ export function arity(op: OpCode): 0 | 1 | 2 | 3 {
   return op < Op.neg ? 0 : op < Op.add ? 1 : op < Op.select ? 2 : 3;
 }
 
+/**
+ * Entries of a piece of the tape. A long tape is a list of pieces: nothing is copied as it grows, and they cross into WebAssembly one by
+ * one. Positions are those of the whole tape.
+ */
+const PIECE_BITS = 16;
+const PIECE = 1 << PIECE_BITS;
+
 /** Entries that a tape has room for at first: a residual function takes few, a list of residuals over params many. */
-const FIRST_CAPACITY: Record<RecordingKind, number> = { params: 1 << 16, expression: 256, residual: 256 };
+const FIRST_CAPACITY: Record<RecordingKind, number> = { params: PIECE, expression: 256, residual: 256 };
+
+/** Some entries: codes, first, second and third operands, null where none has a third. */
+type Entries = [ops: Uint8Array, a: Uint32Array, b: Uint32Array, c: Uint32Array | null];
 
 /** A tape in the making. */
 export class Recording {
-  /** Codes, one an entry. */
-  ops: Uint8Array;
-  /** First operands. */
-  a: Uint32Array;
-  /** Second operands. */
-  b: Uint32Array;
-  /** Third operands. */
-  c: Uint32Array;
-  /** Numbers of literals and constants. */
-  constants: Float64Array;
   /** How many entries there are. */
   length = 0;
   /** Whether its Values can no longer be used. */
   finished = false;
+  /** The first of `params` that had occurred before; -1 if none did. */
+  readonly repeated: number = -1;
+  /** Pieces that are full. */
+  private full: Entries[] = [];
+  /** The piece that is being filled. */
+  private ops: Uint8Array;
+  private a: Uint32Array;
+  private b: Uint32Array;
+  private c: Uint32Array | null = null;
+  /** Entries in it. */
+  private filled = 0;
+  private fullNumbers: Float64Array[] = [];
+  private numbers: Float64Array;
   private constantCount = 0;
   private parameterNumbers: Map<Value, number> | null = null;
 
@@ -56,10 +69,10 @@ export class Recording {
     this.ops = new Uint8Array(capacity);
     this.a = new Uint32Array(capacity);
     this.b = new Uint32Array(capacity);
-    this.c = new Uint32Array(capacity);
-    this.constants = new Float64Array(capacity);
+    this.numbers = new Float64Array(capacity);
     for (let number = 0; number < params.length; number++) {
       const param = params[number] as Value;
+      if (param.recording === this && this.repeated < 0) this.repeated = number;
       param.recording = this;
       param.index = this.push(Op.parameter, number, 0, 0);
     }
@@ -67,22 +80,40 @@ export class Recording {
 
   /** Appends an entry; returns its position. */
   push(op: OpCode, a: number, b: number, c: number): number {
-    const position = this.length;
-    if (position === this.ops.length) this.grow();
-    this.ops[position] = op;
-    this.a[position] = a;
-    this.b[position] = b;
-    this.c[position] = c;
-    this.length = position + 1;
-    return position;
+    if (this.filled === this.ops.length) this.makeRoom();
+    const place = this.filled++;
+    this.ops[place] = op;
+    this.a[place] = a;
+    this.b[place] = b;
+    if (c !== 0) (this.c ??= new Uint32Array(this.ops.length))[place] = c;
+    return this.length++;
+  }
+
+  /** The code of an entry. */
+  opAt(position: number): OpCode {
+    return this.piece(position)[0][position & (PIECE - 1)] as OpCode;
+  }
+
+  /** An operand of an entry: 0, 1 or 2. Of a number, the first is its place among the numbers. */
+  operandAt(position: number, operand: number): number {
+    return this.piece(position)[operand + 1]?.[position & (PIECE - 1)] ?? 0;
+  }
+
+  /** The number at a place. */
+  numberAt(place: number): number {
+    return (this.fullNumbers[place >>> PIECE_BITS] ?? this.numbers)[place & (PIECE - 1)] as number;
   }
 
   /** Appends a number: the user's as a constant, the library's own as a literal. */
   number(op: typeof Op.literal | typeof Op.constant, value: number): number {
-    const place = this.constantCount++;
-    if (place === this.constants.length) this.constants = enlarged(this.constants, new Float64Array(2 * place));
-    this.constants[place] = value;
-    return this.push(op, place, 0, 0);
+    const count = this.constantCount++;
+    const place = count & (PIECE - 1);
+    if (place === 0 && count > 0) {
+      this.fullNumbers.push(this.numbers);
+      this.numbers = new Float64Array(PIECE);
+    } else if (place === this.numbers.length) this.numbers = enlarged(this.numbers, new Float64Array(2 * place));
+    this.numbers[place] = value;
+    return this.push(op, count, 0, 0);
   }
 
   /** Where the operand of `op` at `place`, from 0, stands. */
@@ -143,36 +174,80 @@ export class Recording {
     return index ?? this.number(Op.constant, number);
   }
 
-  /** The tape, trimmed; the recording's Values are of no further use. */
+  /** The tape, in one piece and trimmed; the recording's Values are of no further use. */
   finish(outputs: Uint32Array): Tape {
-    const { length } = this;
+    const { length, constantCount } = this;
+    const pieces = this.finishInPieces(outputs);
     const tape: Tape = {
-      ops: this.ops.slice(0, length),
-      a: this.a.slice(0, length),
-      b: this.b.slice(0, length),
-      c: this.c.slice(0, length),
-      constants: this.constants.slice(0, this.constantCount),
+      ops: new Uint8Array(length),
+      a: new Uint32Array(length),
+      b: new Uint32Array(length),
+      c: new Uint32Array(length),
+      constants: new Float64Array(constantCount),
       outputs,
     };
-    this.discard();
+    let end = 0;
+    for (const [ops, a, b, c] of pieces.entries) {
+      tape.ops.set(ops, end);
+      tape.a.set(a, end);
+      tape.b.set(b, end);
+      if (c !== null) tape.c.set(c, end);
+      end += ops.length;
+    }
+    end = 0;
+    for (const numbers of pieces.constants) {
+      tape.constants.set(numbers, end);
+      end += numbers.length;
+    }
     return tape;
+  }
+
+  /** The tape as it is, its last pieces trimmed; the recording's Values are of no further use. */
+  finishInPieces(outputs: Uint32Array): TapePieces {
+    const { filled } = this;
+    const last: Entries = [
+      this.ops.subarray(0, filled),
+      this.a.subarray(0, filled),
+      this.b.subarray(0, filled),
+      this.c === null ? null : this.c.subarray(0, filled),
+    ];
+    const numbers = this.numbers.subarray(0, this.constantCount - PIECE * this.fullNumbers.length);
+    const pieces: TapePieces = { entries: [...this.full, last], constants: [...this.fullNumbers, numbers], outputs };
+    this.discard();
+    return pieces;
   }
 
   /** Frees the tape. */
   discard(): void {
     this.finished = true;
+    this.full = [];
     this.ops = new Uint8Array(0);
-    this.a = this.b = this.c = new Uint32Array(0);
-    this.constants = new Float64Array(0);
+    this.a = this.b = new Uint32Array(0);
+    this.c = null;
+    this.fullNumbers = [];
+    this.numbers = new Float64Array(0);
     this.parameterNumbers = null;
   }
 
-  private grow(): void {
-    const capacity = 2 * this.ops.length;
-    this.ops = enlarged(this.ops, new Uint8Array(capacity));
-    this.a = enlarged(this.a, new Uint32Array(capacity));
-    this.b = enlarged(this.b, new Uint32Array(capacity));
-    this.c = enlarged(this.c, new Uint32Array(capacity));
+  private piece(position: number): Entries {
+    return this.full[position >>> PIECE_BITS] ?? [this.ops, this.a, this.b, this.c];
+  }
+
+  private makeRoom(): void {
+    const { length } = this.ops;
+    if (length === PIECE) {
+      this.full.push([this.ops, this.a, this.b, this.c]);
+      this.ops = new Uint8Array(PIECE);
+      this.a = new Uint32Array(PIECE);
+      this.b = new Uint32Array(PIECE);
+      this.c = null;
+      this.filled = 0;
+      return;
+    }
+    this.ops = enlarged(this.ops, new Uint8Array(2 * length));
+    this.a = enlarged(this.a, new Uint32Array(2 * length));
+    this.b = enlarged(this.b, new Uint32Array(2 * length));
+    if (this.c !== null) this.c = enlarged(this.c, new Uint32Array(2 * length));
   }
 }
 

@@ -381,16 +381,12 @@ export function checkNumber(argument: string, value: unknown): asserts value is 
 function recordedRequiresGrad(value: Value): boolean {
   const recording = value.recording;
   if (recording === null || recording.finished) throw invalidGraph('requiresGrad of a Value from a recording that is over');
-  const { ops, a, b, c } = recording;
   const seen = new Set<number>([value.index]);
   for (const position of seen) {
-    const op = ops[position] as OpCode;
+    const op = recording.opAt(position);
     if (op === Op.parameter) return true;
-    if (arity(op) === 0 || op === Op.stopGradient) continue;
-    const count = arity(op);
-    seen.add(a[position] as number);
-    if (count > 1) seen.add(b[position] as number);
-    if (count > 2) seen.add(c[position] as number);
+    if (op === Op.stopGradient) continue;
+    for (let operand = 0; operand < arity(op); operand++) seen.add(recording.operandAt(position, operand));
   }
   return false;
 }

@@ -1,6 +1,7 @@
 #import workgroup_sums
 #import nonfinite
-// The next direction of conjugate gradients, p = z + βp with β = rᵀz / (rᵀz before), unless the iterations end here.
+// The next direction of conjugate gradients, p = z + βp with β = rᵀz / (rᵀz before), unless the iterations end here. Where those who read it
+// form it themselves, there are no `blocks`, and one workgroup.
 @group(0) @binding(0) var<storage, read_write> state: array<u32>;
 @group(0) @binding(1) var<storage, read> sums: array<vec2<f32>>;
 @group(0) @binding(2) var<storage, read_write> vectors: array<vec4<f32>>;
@@ -42,6 +43,7 @@ fn direct(
     let goes_on = state[USABLE] != 0u && is_finite(rz) && rz > number(RZ_TARGET) && linear < state[MOST_LINEAR];
     if lane == 0u && workgroup.x == 0u {
         set_number(RZ, rz);
+        set_number(BETA, beta);
         set_number(PDP, max(pdp, 0.0));
         state[LINEAR] = linear;
         state[ITERATE] = select(0u, 1u, goes_on);

@@ -5,7 +5,7 @@
 // α = rᵀz / (‖Jp‖² + λpᵀDp). Leaves the sums rᵀz, zᵀDz and zᵀDp for the next direction.
 @group(0) @binding(0) var<storage, read_write> state: array<u32>;
 @group(0) @binding(1) var<storage, read> image: array<f32>; // parts of ‖Jp‖²
-#whole @group(0) @binding(_) var<storage, read> product: array<f32>;
+#made @group(0) @binding(_) var<storage, read> product: array<f32>;
 // Where each block's parts of the product stand in `local`, and the end of the last block's.
 #gathered @group(0) @binding(_) var<storage, read> offsets: array<u32>;
 #gathered @group(0) @binding(_) var<storage, read> entries: array<u32>;
@@ -43,6 +43,8 @@ fn update(
     }
     add_over_workgroup(lane, 1u);
     let damping = number(DAMPING);
+    // The product was that of a direction that nobody has written down yet.
+    #formed let beta = number(BETA);
     let rz_before = number(RZ);
     let curved = total_of(0u).x + damping * number(PDP);
     let usable = curved > 0.0 && is_finite(curved);
@@ -62,7 +64,7 @@ fn update(
         let first = dispatch.first + block * DIM;
         let place = dispatch.scale * first;
         #factor
-        #whole #each let q$ = product[first + $u];
+        #made #each let q$ = product[first + $u];
         #gathered #each var q$ = 0.0;
         #gathered let end = offsets[block + 1u];
         // Four entries at a time, so that what they point to is on its way together.
@@ -70,16 +72,15 @@ fn update(
             #gathered #four let entry@ = entries[min(k + @u, end - 1u)];
             #parts #four let place@ = entry@;
             #parts #four let factor@ = 1.0;
-            #mirrored #four let second@ = entry@ >= dispatch.local_stride;
-            #mirrored #four let instance@ = select(entry@, entry@ - DIM * dispatch.local_stride, second@);
-            #mirrored #four let place@ = instance@ + dispatch.first_partial;
-            #mirrored #four let factor@ = select(local[instance@], -local[instance@], second@);
             #weighted #four let place@ = entry@ + dispatch.first_partial;
             #weighted #four let factor@ = local[entry@ % dispatch.local_stride];
             #gathered #each #four let part$_@ = local[place@ + $u * dispatch.local_stride] * factor@;
             #gathered #each #four q$ += select(0.0, part$_@, k + @u < end);
         #gathered }
-        #each let p$ = vectors[DIRECTION * dispatch.stride + first + $u];
+        #each let known$ = vectors[DIRECTION * dispatch.stride + first + $u];
+        #ready #each let p$ = known$;
+        #formed #each let p$ = vectors[PRECONDITIONED * dispatch.stride + first + $u] + beta * known$;
+        #formed #each vectors[DIRECTION * dispatch.stride + first + $u] = p$;
         #each let r$ = select(0.0, vectors[RESIDUAL * dispatch.stride + first + $u] - alpha * (q$ + damping * d$ * p$), free$);
         #solve
         #each vectors[DELTA * dispatch.stride + first + $u] += alpha * p$;

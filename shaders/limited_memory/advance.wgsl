@@ -34,7 +34,7 @@ fn advance(
         }
         if kept >= 0.0 {
             let place = 2u * u32(kept) * dispatch.stride + i;
-            history[place] = t - x;
+            history[place] = made(i, x, t, state[TAKEN_STEP]);
             history[place + dispatch.stride] = select(h - g, 0.0, stays(i, x, g));
         }
         point[i] = t;

@@ -23,3 +23,15 @@ fn bounded(i: u32, x: f32) -> f32 {
 fn straight(x: f32, step: f32, d: f32) -> f32 {
     return rounded(x + rounded(step * d));
 }
+
+// On a manifold: its step is rounded(step * d) in tangent coordinates, and other kernels make the point of it. Where there is no such coordinate, the
+// same first one is read again and again: chosen, not branched for, since this stands in loops.
+fn is_curved(i: u32) -> bool {
+    return (dispatch.curved & select(0u, 1u, limits[dispatch.curved * (dispatch.count + i)].x != 0.0)) != 0u;
+}
+
+// The step that led from x to t along the direction, in tangent coordinates.
+fn made(i: u32, x: f32, t: f32, step: f32) -> f32 {
+    let d = vectors[dispatch.curved * (DIRECTION * dispatch.stride + i)];
+    return select(t - x, rounded(step * d), is_curved(i));
+}

@@ -197,6 +197,7 @@ fn take(rise: f32) {
         }
     }
     state[TAKEN] = 1.0;
+    state[TAKEN_STEP] = state[STEP];
     state[ITERATION] += 1.0;
     put(COST, pair_at(TRIAL_COST));
     state[GRADIENT_NORM] = sqrt(total(QQ));

@@ -1,5 +1,5 @@
 #import workgroup_sums
-// A trial point on the way along the direction, and zeros where its gradient will be gathered. A new direction is judged first: if it
+// A trial point on the way along the direction (of blocks on manifolds the step to it, which another kernel makes), and zeros where its gradient will be gathered. A new direction is judged first: if it
 // does not point downhill, the gradient's takes its place. Every workgroup comes to that by itself, from the same partial sums; the first
 // one writes it down.
 @group(0) @binding(0) var<storage, read_write> state: array<f32>;
@@ -64,7 +64,7 @@ fn place(
         let x = point[i];
         gradient[i] = 0.0;
         if now == START || stays(i, x, vectors[GRADIENT * dispatch.stride + i]) {
-            trial[i] = x;
+            trial[i] = select(x, 0.0, is_curved(i));
             if fresh {
                 vectors[DIRECTION * dispatch.stride + i] = 0.0;
             }
@@ -73,7 +73,8 @@ fn place(
         if steepest {
             vectors[DIRECTION * dispatch.stride + i] = factor * vectors[GRADIENT * dispatch.stride + i];
         }
-        trial[i] = bounded(i, straight(x, step, vectors[DIRECTION * dispatch.stride + i]));
+        let d = vectors[DIRECTION * dispatch.stride + i];
+        trial[i] = select(bounded(i, straight(x, step, d)), rounded(step * d), is_curved(i));
     }
 }
 

@@ -48,7 +48,12 @@ pub fn chunk_ranges(batch: &Batch, partials: usize, limits: ChunkLimits) -> Resu
     Ok((0..count).step_by(each).map(|start| start..(start + each).min(count)).list())
 }
 
-/// The columns of a table for a range of its instances, beside each other.
+/// The columns of a table for a range of its instances.
+pub fn columns_of<T>(table: &[T], count: usize, range: Range<usize>) -> Vec<&[T]> {
+    table.chunks_exact(count.max(1)).map(|column| &column[range.clone()]).list()
+}
+
+/// The same, beside each other.
 pub fn slice_columns<T: Copy>(table: &[T], count: usize, range: Range<usize>) -> Vec<T> {
-    table.chunks_exact(count.max(1)).flat_map(|column| &column[range.clone()]).copied().list()
+    columns_of(table, count, range).concat()
 }

@@ -5,9 +5,12 @@
 //! is summed in segments of at most [`SEGMENT`] whose results are summed again, level by level: no thread is busy for long,
 //! and the error grows with the number of levels, not of entries.
 
+use std::ops::Range;
+
 use crate::error::{Error, Result};
 use crate::list::Listed;
 use crate::order;
+use crate::turn::{Pace, at_once};
 
 use super::model::Batch;
 
@@ -64,9 +67,19 @@ impl Pass {
     }
 }
 
+/// The passes of [`gather_passes_in_slices`], made at once.
+pub fn gather_passes(batch: &Batch, range: Range<usize>, num_params: u32) -> Result<Vec<Pass>> {
+    at_once(gather_passes_in_slices(batch, range, num_params, &Pace::at_once()))
+}
+
 /// The passes that add the local gradients of a batch's instances `range` to the gradient. Local gradients of a range stand
 /// in columns as long as the range.
-pub fn gather_passes(batch: &Batch, range: std::ops::Range<usize>, num_params: u32) -> Result<Vec<Pass>> {
+pub async fn gather_passes_in_slices(
+    batch: &Batch,
+    range: Range<usize>,
+    num_params: u32,
+    pace: &Pace<'_>,
+) -> Result<Vec<Pass>> {
     let stride = range.len() as u64;
     let numbers: u64 = batch.class.block_dims.iter().map(|&dim| u64::from(dim)).sum();
     if stride * numbers > u64::from(u32::MAX) {
@@ -80,14 +93,13 @@ pub fn gather_passes(batch: &Batch, range: std::ops::Range<usize>, num_params: u
     dims.dedup();
     let mut passes = Vec::new();
     for dim in dims {
-        let rows = Rows::collect(batch, range.clone(), dim, false, num_params);
-        if rows.targets.windows(2).all(|pair| pair[1] - pair[0] >= dim) {
-            rows.into_passes(&mut passes);
-        } else {
+        let mut rows = Rows::collect(batch, &range, dim, false, num_params, pace).await?;
+        if rows.overlap {
             // Blocks that overlap (a window sliding over scalars) would be written by two threads at once: take each
             // coordinate by itself.
-            Rows::collect(batch, range.clone(), dim, true, num_params).into_passes(&mut passes);
+            rows = Rows::collect(batch, &range, dim, true, num_params, pace).await?;
         }
+        rows.into_passes(&mut passes, pace).await?;
     }
     Ok(passes)
 }
@@ -98,11 +110,22 @@ struct Rows {
     offsets: Vec<u32>,
     entries: Vec<u32>,
     targets: Vec<u32>,
+    /// Whether blocks of two targets have numbers in common.
+    overlap: bool,
+    /// Whether a target has more entries than a thread sums.
+    heavy: bool,
 }
 
 impl Rows {
     /// All local gradients of blocks of `dim` numbers; with `apart`, each coordinate as a block of its own.
-    fn collect(batch: &Batch, range: std::ops::Range<usize>, dim: u32, apart: bool, num_params: u32) -> Rows {
+    async fn collect(
+        batch: &Batch,
+        range: &Range<usize>,
+        dim: u32,
+        apart: bool,
+        num_params: u32,
+        pace: &Pace<'_>,
+    ) -> Result<Rows> {
         let stride = range.len() as u32;
         let components = if apart { dim } else { 1 };
         let mut first_column = 0;
@@ -114,7 +137,14 @@ impl Rows {
             first_column += block_dim;
         }
         let count = columns.len() * range.len() * components as usize;
-        let dim = if apart { 1 } else { dim };
+        let mut rows = Rows {
+            dim: if apart { 1 } else { dim },
+            offsets: vec![0],
+            entries: Vec::new(),
+            targets: Vec::new(),
+            overlap: false,
+            heavy: false,
+        };
         if count < num_params as usize / 8 {
             // Few entries beside the parameters: sorting them costs less than passing over all parameters.
             let mut keys = Vec::with_capacity(count);
@@ -126,94 +156,128 @@ impl Rows {
                     }));
                 }
             }
-            crate::order::ascending(&mut keys);
-            return Rows::of_sorted(dim, keys);
+            order::ascending(&mut keys);
+            rows.fill_from_sorted(&keys);
+            return Ok(rows);
         }
         // Counting sort over the parameters.
-        let mut starts = vec![0u32; num_params as usize + 1];
+        let mut starts = pace.zeros(num_params as usize).await?;
         for (_, addresses) in &columns {
-            for &address in *addresses {
-                for component in 0..components {
-                    starts[(address + component) as usize + 1] += 1;
+            pace.through(addresses.len(), components as usize, &mut |slice| {
+                let starts = starts.as_mut_slice();
+                for &address in &addresses[slice] {
+                    for component in 0..components {
+                        starts[(address + component) as usize] += 1;
+                    }
                 }
-            }
+                Ok(())
+            })
+            .await?;
         }
-        let (mut offsets, mut targets) = (vec![0u32], Vec::new());
         let mut sum = 0;
-        for parameter in 0..num_params as usize {
-            let count = starts[parameter + 1];
-            starts[parameter] = sum;
-            sum += count;
-            if count > 0 {
-                targets.push(parameter as u32);
-                offsets.push(sum);
-            }
-        }
-        let mut entries = vec![0u32; sum as usize];
-        for (first, addresses) in &columns {
-            for (instance, &address) in addresses.iter().enumerate() {
-                for component in 0..components {
-                    let place = &mut starts[(address + component) as usize];
-                    entries[*place as usize] = first + component * stride + instance as u32;
-                    *place += 1;
+        pace.through(starts.len(), 1, &mut |slice| {
+            for parameter in slice {
+                let count = std::mem::replace(&mut starts.as_mut_slice()[parameter], sum);
+                if count > 0 {
+                    sum += count;
+                    rows.add(parameter as u32, sum);
                 }
             }
+            Ok(())
+        })
+        .await?;
+        rows.entries = pace.zeros(sum as usize).await?;
+        for (first, addresses) in &columns {
+            pace.through(addresses.len(), 2 * components as usize, &mut |slice| {
+                let (starts, entries) = (starts.as_mut_slice(), rows.entries.as_mut_slice());
+                for instance in slice {
+                    let address = addresses[instance];
+                    for component in 0..components {
+                        let place = &mut starts[(address + component) as usize];
+                        entries[*place as usize] = first + component * stride + instance as u32;
+                        *place += 1;
+                    }
+                }
+                Ok(())
+            })
+            .await?;
         }
-        Rows { dim, offsets, entries, targets }
+        Ok(rows)
     }
 
-    /// From target and entry in the upper and lower half of ascending numbers.
-    fn of_sorted(dim: u32, keys: Vec<u64>) -> Rows {
-        let (mut offsets, mut entries, mut targets) = (Vec::new(), Vec::with_capacity(keys.len()), Vec::new());
-        for key in keys {
+    /// Takes target and entry from the upper and lower half of ascending numbers.
+    fn fill_from_sorted(&mut self, keys: &[u64]) {
+        self.entries = keys.iter().map(|&key| key as u32).list();
+        for (position, &key) in keys.iter().enumerate() {
             let target = (key >> 32) as u32;
-            if targets.last() != Some(&target) {
-                targets.push(target);
-                offsets.push(entries.len() as u32);
+            let is_last = keys.get(position + 1).is_none_or(|&next| (next >> 32) as u32 != target);
+            if is_last {
+                self.add(target, position as u32 + 1);
             }
-            entries.push(key as u32);
         }
-        offsets.push(entries.len() as u32);
-        Rows { dim, offsets, entries, targets }
     }
 
-    fn into_passes(self, passes: &mut Vec<Pass>) {
-        let Rows { dim, offsets, entries, targets } = self;
+    /// Adds a target, larger than those before, whose entries end at a position.
+    #[inline(always)]
+    fn add(&mut self, target: u32, end: u32) {
+        let (last, start) = (self.targets.last(), self.offsets.last());
+        self.overlap |= last.is_some_and(|&last| target - last < self.dim);
+        self.heavy |= start.is_some_and(|&start| end - start > SEGMENT as u32);
+        self.targets.push(target);
+        self.offsets.push(end);
+    }
+
+    async fn into_passes(self, passes: &mut Vec<Pass>, pace: &Pace<'_>) -> Result<()> {
+        let Rows { dim, offsets, entries, targets, heavy, .. } = self;
         let mut light = Pass::new(dim, Source::Local, Destination::Gradient);
-        let mut heavy: Vec<(u32, &[u32])> = Vec::new();
-        for (row, &target) in targets.iter().enumerate() {
-            let of_row = &entries[offsets[row] as usize..offsets[row + 1] as usize];
-            if of_row.len() <= SEGMENT {
-                light.push(of_row.iter().copied(), target);
-            } else {
-                heavy.push((target, of_row));
+        if !heavy {
+            if !targets.is_empty() {
+                passes.push(Pass { offsets, entries, targets, ..light });
             }
+            return Ok(());
         }
+        let of_row = |row: usize| offsets[row] as usize..offsets[row + 1] as usize;
+        let mut heavy: Vec<usize> = Vec::new();
+        pace.through(targets.len(), SEGMENT, &mut |slice| {
+            for row in slice {
+                let of_row = of_row(row);
+                if of_row.len() <= SEGMENT {
+                    light.push(&entries[of_row], targets[row]);
+                } else {
+                    heavy.push(row);
+                }
+            }
+            Ok(())
+        })
+        .await?;
         if light.rows() > 0 {
             passes.push(light);
         }
-        if heavy.is_empty() {
-            return;
-        }
         let mut segments = Pass::new(dim, Source::Local, Destination::Scratch(0));
         // For each heavy block the segments that stand for it.
-        let mut pending: Vec<(u32, std::ops::Range<u32>)> = Vec::new();
-        for (target, of_row) in heavy {
-            let from = segments.rows() as u32;
-            for segment in of_row.chunks(SEGMENT) {
-                segments.push(segment.iter().copied(), segments.rows() as u32 * dim);
-            }
-            pending.push((target, from..segments.rows() as u32));
+        let mut pending: Vec<(u32, Range<u32>)> = Vec::new();
+        for row in heavy {
+            let (from, of_row) = (segments.rows() as u32, &entries[of_row(row)]);
+            pace.through(of_row.len().div_ceil(SEGMENT), SEGMENT, &mut |slice| {
+                for segment in slice {
+                    let end = of_row.len().min((segment + 1) * SEGMENT);
+                    segments.push(&of_row[segment * SEGMENT..end], segments.rows() as u32 * dim);
+                }
+                Ok(())
+            })
+            .await?;
+            pending.push((targets[row], from..segments.rows() as u32));
         }
         passes.push(segments);
         let mut level = 0;
+        let addresses = |segments: Range<u32>| segments.map(|segment| segment * dim).list();
         while pending.iter().any(|(_, segments)| segments.len() > SEGMENT) {
             let mut pass = Pass::new(dim, Source::Scratch(level), Destination::Scratch(1 - level));
             for (_, segments) in &mut pending {
                 let from = pass.rows() as u32;
                 for start in segments.clone().step_by(SEGMENT) {
                     let end = (start + SEGMENT as u32).min(segments.end);
-                    pass.push((start..end).map(|segment| segment * dim), pass.rows() as u32 * dim);
+                    pass.push(&addresses(start..end), pass.rows() as u32 * dim);
                 }
                 *segments = from..pass.rows() as u32;
             }
@@ -222,9 +286,10 @@ impl Rows {
         }
         let mut last = Pass::new(dim, Source::Scratch(level), Destination::Gradient);
         for (target, segments) in pending {
-            last.push(segments.map(|segment| segment * dim), target);
+            last.push(&addresses(segments), target);
         }
         passes.push(last);
+        Ok(())
     }
 }
 
@@ -233,8 +298,8 @@ impl Pass {
         Pass { dim, source, destination, offsets: vec![0], entries: Vec::new(), targets: Vec::new() }
     }
 
-    fn push(&mut self, entries: impl Iterator<Item = u32>, target: u32) {
-        self.entries.extend(entries);
+    fn push(&mut self, entries: &[u32], target: u32) {
+        self.entries.extend_from_slice(entries);
         self.offsets.push(self.entries.len() as u32);
         self.targets.push(target);
     }

@@ -17,6 +17,7 @@ use crate::error::{Error, Result};
 use crate::graph::InputId;
 use crate::list::Listed;
 use crate::order;
+use crate::turn::Pace;
 
 use super::class::Class;
 use super::incidence::{Destination, Pass, Source};
@@ -47,9 +48,6 @@ pub fn slots_by_dim(class: &Class) -> Vec<Slots> {
             Some(group) if group.dim == dims[slot] => group.slots.push(slot as u32),
             _ => groups.push(Slots { dim: dims[slot], slots: vec![slot as u32] }),
         }
-    }
-    for group in &mut groups {
-        group.slots.sort_unstable();
     }
     groups
 }
@@ -139,7 +137,7 @@ pub fn plan_lists(class: &Class, entry: Entry, slots: &Slots, title: &str) -> Re
             buffer.written = *role == Role::Gradient;
         }
     }
-    let name = format!("{}ByBlock", entry.name());
+    let name = format!("{}ByBlockOf{}", entry.name(), slots.dim);
     Ok(ListPlan { sum: ListSum { name, header, lists, width: slots.dim, gated }, roles })
 }
 
@@ -197,24 +195,39 @@ impl ListShape {
 
 /// The lists that stand for the gather passes of a batch's instances, one for each size of blocks; none where a block has very
 /// many entries, where blocks overlap, or where they lie far apart.
-pub fn shapes(batch: &Batch, passes: &[Pass]) -> Option<Vec<ListShape>> {
+pub async fn shapes(batch: &Batch, passes: &[Pass], pace: &Pace<'_>) -> Result<Option<Vec<ListShape>>> {
     let groups = slots_by_dim(&batch.class);
     if groups.len() != passes.len() {
-        return None;
+        return Ok(None);
     }
-    groups.into_iter().zip(passes).map(|(slots, pass)| shape(batch, slots, pass)).collect()
+    let mut shapes = Vec::new();
+    for (slots, pass) in groups.into_iter().zip(passes) {
+        let Some(shape) = shape(batch, slots, pass) else { return Ok(None) };
+        let mut is_aligned = true;
+        pace.through(pass.targets.len(), 2, &mut |range| {
+            let aligned = |target: &u32| (target - shape.first).is_multiple_of(shape.slots.dim);
+            is_aligned = is_aligned && pass.targets[range].iter().all(aligned);
+            Ok(())
+        })
+        .await?;
+        if !is_aligned {
+            return Ok(None);
+        }
+        shapes.push(shape);
+    }
+    Ok(Some(shapes))
 }
 
+/// The lists that stand for a pass, if its targets are a multiple of the blocks' size apart.
 fn shape(batch: &Batch, slots: Slots, pass: &Pass) -> Option<ListShape> {
     let dim = slots.dim;
     let (&first, &last) = (pass.targets.first()?, pass.targets.last()?);
     let owners = (last - first) / dim + 1;
     let is_light = pass.source == Source::Local && pass.destination == Destination::Gradient;
-    let is_aligned = pass.targets.iter().all(|target| (target - first).is_multiple_of(dim));
     let is_dense = owners as usize / 2 <= pass.targets.len();
     let shape = ListShape { slots, first, owners, entries: pass.entries.len() as u32, columns: columns(&batch.class) };
     let is_small = shape.offsets().max(shape.others()) <= u64::from(u32::MAX) / 4;
-    (pass.dim == dim && is_light && is_aligned && is_dense && is_small).then_some(shape)
+    (pass.dim == dim && is_light && is_dense && is_small).then_some(shape)
 }
 
 /// The tables of lists.
@@ -227,40 +240,58 @@ pub struct ListTables {
 }
 
 /// The tables of lists of a batch's instances `range`; instances are counted from its start.
-pub fn tables(batch: &Batch, range: std::ops::Range<usize>, shape: &ListShape) -> ListTables {
+pub async fn tables(
+    batch: &Batch,
+    range: std::ops::Range<usize>,
+    shape: &ListShape,
+    pace: &Pace<'_>,
+) -> Result<ListTables> {
     let (dim, count) = (shape.slots.dim, shape.slots.slots.len());
     let place = |address: u32, list: usize| ((address - shape.first) / dim) as usize * count + list;
     let blocks = batch.class.block_dims.len() as u32;
     let columns: Vec<&[u32]> = (0..blocks).map(|slot| &batch.column(slot)[range.clone()]).list();
     // A counting sort; offsets are one place ahead while entries are placed.
-    let mut offsets = vec![0u32; shape.offsets() as usize + 1];
+    let mut offsets = pace.zeros(shape.offsets() as usize + 1).await?;
     for (list, &slot) in shape.slots.slots.iter().enumerate() {
-        for &address in columns[slot as usize] {
-            offsets[place(address, list) + 2] += 1;
+        pace.through(range.len(), 2, &mut |slice| {
+            for &address in &columns[slot as usize][slice] {
+                offsets[place(address, list) + 2] += 1;
+            }
+            Ok(())
+        })
+        .await?;
+    }
+    let mut sum = 0;
+    pace.through(offsets.len(), 1, &mut |slice| {
+        for offset in &mut offsets[slice] {
+            sum += *offset;
+            *offset = sum;
         }
-    }
-    for position in 1..offsets.len() {
-        offsets[position] += offsets[position - 1];
-    }
+        Ok(())
+    })
+    .await?;
     let entries = shape.entries as usize;
-    let mut others = vec![0u32; shape.others() as usize];
+    let mut others = pace.zeros(shape.others() as usize).await?;
     for (list, &slot) in shape.slots.slots.iter().enumerate() {
-        for (instance, &address) in columns[slot as usize].iter().enumerate() {
-            let next = &mut offsets[place(address, list) + 1];
-            let entry = *next as usize;
-            *next += 1;
-            let mut column = entry;
-            for (other, addresses) in columns.iter().enumerate() {
-                if other != slot as usize {
-                    others[column] = addresses[instance];
-                    column += entries;
+        pace.through(range.len(), 2 * columns.len(), &mut |slice| {
+            for instance in slice {
+                let next = &mut offsets[place(columns[slot as usize][instance], list) + 1];
+                let mut column = *next as usize;
+                *next += 1;
+                for (other, addresses) in columns.iter().enumerate() {
+                    if other != slot as usize {
+                        others[column] = addresses[instance];
+                        column += entries;
+                    }
+                }
+                if batch.class.data > 0 {
+                    others[column] = instance as u32;
                 }
             }
-            if batch.class.data > 0 {
-                others[column] = instance as u32;
-            }
-        }
+            Ok(())
+        })
+        .await?;
     }
     offsets.pop();
-    ListTables { offsets, others }
+    Ok(ListTables { offsets, others })
 }

@@ -28,8 +28,8 @@ mod tape;
 pub use class::{Class, Local};
 pub use group::{group_tape, group_tape_in_slices};
 pub use model::{ArrayInfo, Batch, BlockInfo, Manifold, Model, Rows};
-pub use recipe::Recipe;
-pub use tape::{Leaf, Tape, TapeNode};
+pub use recipe::{Expression, Recipe, Tables};
+pub use tape::{Leaf, Room, Tape, TapeNode};
 
 #[cfg(test)]
 pub(crate) mod tests;

@@ -46,7 +46,7 @@ impl Recipe {
 
     /// The batch of this recipe.
     pub fn into_batch(self, arrays: &[ArrayInfo]) -> Result<Batch> {
-        let Recipe { block, instances, rows, slots, mut indices, data_columns, data, mut tape } = self;
+        let Recipe { block, instances, rows, slots, mut indices, data_columns, data, tape } = self;
         let count = instances.len();
         if indices.len() != slots.len() * count || data.len() != data_columns as usize * count || rows.len() != count {
             return Err(Error::invalid_argument(format!(
@@ -58,28 +58,10 @@ impl Recipe {
                 rows.len()
             )));
         }
-        let mut locals = Vec::new();
-        let (mut block_dims, mut manifolds) = (Vec::new(), Vec::new());
         for (column, &slot) in slots.iter().enumerate() {
-            let array = &arrays[slot as usize];
-            block_dims.push(array.dim);
-            manifolds.push(array.manifold);
-            locals.extend((0..array.dim).map(|component| Local { column: column as u32, component }));
-            for (instance, index) in indices[column * count..(column + 1) * count].iter_mut().enumerate() {
-                if *index >= array.count {
-                    return Err(Error::invalid_argument(format!(
-                        "instance {instance} takes block {index} of parameter array '{}', which has {}",
-                        array.name, array.count
-                    )));
-                }
-                *index = array.offset + *index * array.dim;
-            }
+            arrays[slot as usize].to_addresses(0, &mut indices[column * count..(column + 1) * count])?;
         }
-
-        fold_numbers(&mut tape);
-        let (graph, outputs, uniforms) = record_graph(&tape, locals.len() as u32, data_columns);
-        let (graph, outputs) = graph.extract(&outputs);
-        let width = outputs.len() as u32;
+        let width = tape.outputs().len() as u32;
         let contiguous = rows.windows(2).all(|pair| pair[1] == pair[0].wrapping_add(width));
         let rows = match rows.first() {
             Some(&first) if contiguous => Rows::From(first),
@@ -89,7 +71,75 @@ impl Recipe {
             }
         };
         let in_order = instances.iter().enumerate().all(|(position, &instance)| position as u32 == instance);
+        let instances = (!in_order).then_some(instances);
+        let tables = Tables { block, count: count as u32, indices, data, rows, instances };
+        Expression { slots, data_columns, tape }.batch_of(tables, arrays)
+    }
+}
+
+/// The expression of a recipe.
+#[derive(Clone, Debug)]
+pub struct Expression {
+    /// For each block slot its parameter array.
+    pub slots: Vec<u32>,
+    /// Data scalars that an instance has.
+    pub data_columns: u32,
+    /// The expression: parameters are numbered over the slots' components, data by column.
+    pub tape: Tape,
+}
+
+/// The tables of a recipe as a batch has them, see [`Batch`].
+#[derive(Clone, Debug)]
+pub struct Tables {
+    /// Position of the residual block.
+    pub block: u32,
+    /// Instances.
+    pub count: u32,
+    /// Columns of addresses, and of rows if they are not contiguous.
+    pub indices: Vec<u32>,
+    /// Columns of data.
+    pub data: Vec<f64>,
+    /// Where the residuals stand.
+    pub rows: Rows,
+    /// Numbers within the residual block, if they are not 0, 1, 2, … .
+    pub instances: Option<Vec<u32>>,
+}
+
+impl ArrayInfo {
+    /// Makes addresses of the block indices of some instances, of which the first has the number `first`.
+    pub fn to_addresses(&self, first: usize, indices: &mut [u32]) -> Result<()> {
+        let (count, offset, dim) = (self.count, self.offset, self.dim);
+        for (instance, index) in indices.iter_mut().enumerate() {
+            if *index >= count {
+                return Err(Error::invalid_argument(format!(
+                    "instance {} takes block {index} of parameter array '{}', which has {count}",
+                    first + instance,
+                    self.name
+                )));
+            }
+            *index = offset + *index * dim;
+        }
+        Ok(())
+    }
+}
+
+impl Expression {
+    /// The batch of instances with these tables.
+    pub fn batch_of(self, tables: Tables, arrays: &[ArrayInfo]) -> Result<Batch> {
+        let Expression { slots, data_columns, mut tape } = self;
+        let mut locals = Vec::new();
+        let (mut block_dims, mut manifolds) = (Vec::new(), Vec::new());
+        for (column, &slot) in slots.iter().enumerate() {
+            let array = &arrays[slot as usize];
+            block_dims.push(array.dim);
+            manifolds.push(array.manifold);
+            locals.extend((0..array.dim).map(|component| Local { column: column as u32, component }));
+        }
+        fold_numbers(&mut tape);
+        let (graph, outputs, uniforms) = record_graph(&tape, locals.len() as u32, data_columns);
+        let (graph, outputs) = graph.extract(&outputs);
         let inputs = locals.len() as u32 + data_columns + uniforms.len() as u32;
+        let Tables { block, count, indices, data, rows, instances } = tables;
         Ok(Batch {
             class: Rc::new(Class {
                 graph: graph.check(inputs)?,
@@ -100,13 +150,13 @@ impl Recipe {
                 data: data_columns,
                 uniforms: uniforms.len() as u32,
             }),
-            count: count as u32,
+            count,
             block,
             indices,
             data,
             uniforms,
             rows,
-            instances: (!in_order).then_some(instances),
+            instances,
         })
     }
 }

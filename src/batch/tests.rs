@@ -160,6 +160,34 @@ fn coordinates_that_stand_side_by_side_take_one_index() {
     assert_eq!(batches[0].column(0), [0, 6, 12]);
 }
 
+/// ‖a − b‖ of two points, or ‖a − 2b‖.
+fn distance(r: &mut Recorder, first: u32, second: u32, uneven: bool) -> u32 {
+    let squares: Vec<u32> = (0..3)
+        .map(|k| {
+            let (a, mut b) = (r.parameter(first + k), r.parameter(second + k));
+            if uneven {
+                b = r.apply(Op::Add, &[b, b]);
+            }
+            let difference = r.apply(Op::Sub, &[a, b]);
+            r.square(difference)
+        })
+        .collect();
+    let sum = r.apply(Op::Add, &[squares[0], squares[1]]);
+    let sum = r.apply(Op::Add, &[sum, squares[2]]);
+    r.apply(Op::Sqrt, &[sum])
+}
+
+#[test]
+fn the_two_ends_of_a_spring_share_their_columns_of_the_jacobian() {
+    for uneven in [false, true] {
+        let mut r = Recorder::default();
+        let outputs = [(0, 6), (3, 9), (6, 3)].map(|(first, second)| distance(&mut r, first, second, uneven));
+        let batches = group(r, outputs.to_vec(), 12);
+        assert_eq!(batches[0].class.block_dims, [3, 3]);
+        assert_eq!(least_squares::is_mirrored(&batches[0].class), !uneven);
+    }
+}
+
 #[test]
 fn a_long_sum_becomes_instances_of_its_terms() {
     let mut r = Recorder::default();

@@ -62,26 +62,6 @@ impl Engine {
         }
     }
 
-    /// An objective, of which the gradient stays on the device, with zeros for `held` parameters; the CPU has nowhere to leave
-    /// it. Without a point it is taken at the parameters that the application sees.
-    pub async fn gradient_on_device(
-        &mut self,
-        model: &Model,
-        objective: Objective,
-        point: Option<&[f64]>,
-        seeds: Option<&[f64]>,
-        held: Option<&[bool]>,
-    ) -> Result<f64> {
-        match self {
-            Engine::Cpu(engine) => {
-                let _ = held;
-                Ok(engine.gradient(model, objective, point.unwrap_or_default(), seeds).await?.cost)
-            }
-            #[cfg(target_arch = "wasm32")]
-            Engine::Gpu(engine) => engine.gradient_on_device(model, objective, point, seeds, held).await,
-        }
-    }
-
     /// For each batch its local partials: pairs of output and local parameter.
     pub fn partial_columns(&mut self, model: &Model) -> Result<Vec<Vec<(u32, u32)>>> {
         match self {

@@ -7,16 +7,21 @@
 use std::ops::Range;
 
 use crate::batch::chunks::{ChunkLimits, chunk_ranges, slice_columns};
-use crate::batch::incidence::{Destination, Pass, Source, gather_passes};
+use crate::batch::incidence::{Destination, Pass, Source, gather_passes_in_slices};
 use crate::batch::least_squares::LocalTable;
 use crate::batch::line::STEPS;
 use crate::batch::plan::Target;
-use crate::batch::{Model, Rows};
+use crate::batch::{Batch, Model, Rows};
 use crate::codegen::wgsl::{Dispatch, WORKGROUP_SIZE};
 use crate::error::{Error, ErrorCode, Result};
 use crate::gpu::Limits;
 use crate::gpu::shaders::{Gather, ReduceSum};
 use crate::list::Listed;
+use crate::turn::{Pace, at_once};
+
+mod content;
+
+pub use content::Content;
 
 use super::cpu::uniform_table;
 use super::lists::{ListMemory, Lists};
@@ -265,8 +270,19 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// Lays a model out. `partials` are the columns of local partials that each batch has.
+    /// Lays a model out, all at once. See [`Layout::new_in_slices`].
     pub fn new(model: &Model, partials: &[usize], limits: &Limits, batch_size: Option<u32>) -> Result<Layout> {
+        at_once(Layout::new_in_slices(model, partials, limits, batch_size, &Pace::at_once()))
+    }
+
+    /// Lays a model out. `partials` are the columns of local partials that each batch has.
+    pub async fn new_in_slices(
+        model: &Model,
+        partials: &[usize],
+        limits: &Limits,
+        batch_size: Option<u32>,
+        pace: &Pace<'_>,
+    ) -> Result<Layout> {
         let binding_bytes = limits.max_storage_buffer_binding_size.min(limits.max_buffer_size);
         for (what, numbers) in [("parameters", model.num_params), ("residuals", model.num_residuals)] {
             let bytes = 4 * u64::from(numbers);
@@ -310,14 +326,18 @@ impl Layout {
             layout.data_columns.push(batch.class.data.into());
             layout.outputs.push(batch.class.outputs.len() as u64);
             layout.local_columns.push(LocalTable::of(&batch.class).columns(Target::Gpu).into());
-            for range in chunk_ranges(batch, partials[number], chunk_limits)? {
-                layout.add_chunk(model, number, range, partials[number])?;
+            let ranges = chunk_ranges(batch, partials[number], chunk_limits)?;
+            let (batches, chunks) = (model.batches.len() as f64, ranges.len() as f64);
+            for (chunk, range) in ranges.into_iter().enumerate() {
+                let done = |chunk: usize| (number as f64 + chunk as f64 / chunks) / batches;
+                pace.begin(done(chunk), done(chunk + 1));
+                layout.add_chunk(model, number, range, partials[number], pace).await?;
             }
         }
         let reduction = layout.reduction().words();
         layout.reduce_figures = layout.add_figures(&reduction);
         layout.normal = Shape::new(model, &mut layout);
-        layout.lists = Lists::new(model, &mut layout, limits)?;
+        layout.lists = Lists::new(model, &mut layout, limits, pace).await?;
         layout.figure_words = layout.figures.len() as u64;
         Ok(layout)
     }
@@ -327,7 +347,14 @@ impl Layout {
         ReduceSum { count: self.num_sums as u32, width: 1, input_first: 0, output_first: 0, zero: 0 }
     }
 
-    fn add_chunk(&mut self, model: &Model, number: usize, range: Range<usize>, partials: usize) -> Result<()> {
+    async fn add_chunk(
+        &mut self,
+        model: &Model,
+        number: usize,
+        range: Range<usize>,
+        partials: usize,
+        pace: &Pace<'_>,
+    ) -> Result<()> {
         let batch = &model.batches[number];
         let count = range.len() as u64;
         let numbers: u64 = batch.class.block_dims.iter().map(|&dim| u64::from(dim)).sum();
@@ -352,7 +379,7 @@ impl Layout {
         let stride = range.len() as u32;
         let figures = self.add_figures(&Dispatch::new(stride, stride, first).words());
 
-        let passes = gather_passes(batch, range.clone(), model.num_params)?;
+        let passes = gather_passes_in_slices(batch, range.clone(), model.num_params, pace).await?;
         let shapes: Vec<GatherShape> = passes.iter().map(GatherShape::of).list();
         for (pass, shape) in passes.iter().zip(&shapes) {
             if let Destination::Scratch(which) = pass.destination {
@@ -423,54 +450,16 @@ impl Layout {
         }
     }
 
-    /// What stands in a buffer from the start, if anything does. Tables of gather passes are given away: there is no second
-    /// use for them.
-    pub fn take_content(&mut self, model: &Model, memory: Memory) -> Option<Vec<u32>> {
-        Some(match memory {
-            Memory::Indices(chunk) => {
-                let Chunk { batch, range, .. } = &self.chunks[chunk];
-                let batch = &model.batches[*batch];
-                slice_columns(&batch.indices, batch.count as usize, range.clone())
-            }
-            Memory::Data(chunk) => self.data_table(model, chunk).into_iter().map(f32::to_bits).list(),
-            Memory::Figures => std::mem::take(&mut self.figures),
-            Memory::GatherOffsets(chunk, pass) => std::mem::take(&mut self.tables[chunk][pass].offsets),
-            Memory::GatherEntries(chunk, pass) => std::mem::take(&mut self.tables[chunk][pass].entries),
-            Memory::GatherTargets(chunk, pass) => std::mem::take(&mut self.tables[chunk][pass].targets),
-            Memory::Lists(memory) => {
-                let Layout { lists, chunks, .. } = self;
-                let of_chunk = |chunk: usize| (chunks[chunk].batch, chunks[chunk].range.clone());
-                lists.take_content(model, memory, of_chunk)?
-            }
-            Memory::Parameters
-            | Memory::Gradient
-            | Memory::Residuals
-            | Memory::Seeds
-            | Memory::Addends(_)
-            | Memory::Uniforms
-            | Memory::PartialSums
-            | Memory::IgnoredSums
-            | Memory::Sums
-            | Memory::LocalGradient
-            | Memory::Scratch(_)
-            | Memory::Partials
-            | Memory::Local(_)
-            | Memory::CostSums
-            | Memory::CostTotals
-            | Memory::ProductSums
-            | Memory::ProductTotals
-            | Memory::Curvature
-            | Memory::CurvatureLow
-            | Memory::CurvatureScratch(_)
-            | Memory::LineSums => return None,
-        })
+    /// The batch of a chunk, and which of its instances.
+    fn of_chunk<'a>(&self, model: &'a Model, chunk: usize) -> (&'a Batch, Range<usize>) {
+        let Chunk { batch, range, .. } = &self.chunks[chunk];
+        (&model.batches[*batch], range.clone())
     }
 
     /// A chunk's data table.
     pub fn data_table(&self, model: &Model, chunk: usize) -> Vec<f32> {
-        let Chunk { batch, range, .. } = &self.chunks[chunk];
-        let batch = &model.batches[*batch];
-        single_precision(slice_columns(&batch.data, batch.count as usize, range.clone()).iter())
+        let (batch, range) = self.of_chunk(model, chunk);
+        single_precision(slice_columns(&batch.data, batch.count as usize, range).iter())
     }
 
     /// The uniform tables of all batches, each from a multiple of [`ALIGNMENT`] on.

@@ -10,6 +10,7 @@ use crate::list::Listed;
 use crate::losses;
 
 use super::cpu::{CpuEngine, Memory, Partials};
+use super::products::Normal;
 use super::{Differentiated, Functions, mask};
 
 /// The model ½‖r̃ + J̃δ‖² at a point.
@@ -21,13 +22,18 @@ pub struct LeastSquares {
     pub residuals: Vec<f64>,
     /// J̃, in the order of the pattern of [`Functions::tangent_pattern`]; 0 in the columns of constant parameters.
     pub entries: Vec<f64>,
+    /// What stands for residuals and entries, which are empty then, where the matrix is not made.
+    pub normal: Option<Normal>,
 }
 
 /// What is kept of a linearisation until the next.
 #[derive(Default)]
 pub(super) struct Linearised {
     /// The local table of each batch.
-    tables: Vec<Vec<f64>>,
+    pub tables: Vec<Vec<f64>>,
+    /// For each batch where in the curvature its blocks begin, and how many numbers that has.
+    pub curvature_places: Vec<Vec<u32>>,
+    pub curvature_len: usize,
     /// The residuals that are long sums.
     long_sums: Vec<LongSum>,
 }
@@ -72,6 +78,7 @@ impl Functions {
             cost: 0.0,
             residuals: vec![0.0; model.num_residuals as usize],
             entries: vec![0.0; pattern.col_indices.len()],
+            normal: None,
         };
         engine.linearise(model, x, &mut result)?;
         engine.linearised.long_sums = long_sums(model, &result.residuals);

@@ -3,12 +3,13 @@
 //! A chunk whose class is short, and whose blocks have few entries, has lists beside its gather passes; the tables are made
 //! when a recording first asks for them.
 
-use crate::batch::Model;
 use crate::batch::lists::{self, ListShape, ListTables};
+use crate::batch::{Batch, Model};
 use crate::codegen::wgsl::{ListDispatch, WORKGROUP_SIZE};
 use crate::error::Result;
 use crate::gpu::Limits;
 use crate::gpu::shaders::ReduceSum;
+use crate::turn::Pace;
 
 use super::layout::{ALIGNMENT, Layout};
 
@@ -110,7 +111,7 @@ pub struct Lists {
 
 impl Lists {
     /// Lays them out, adding figures to the layout's.
-    pub(super) fn new(model: &Model, layout: &mut Layout, limits: &Limits) -> Result<Lists> {
+    pub(super) async fn new(model: &Model, layout: &mut Layout, limits: &Limits, pace: &Pace<'_>) -> Result<Lists> {
         let mut lists = Lists::default();
         let most = limits.max_storage_buffer_binding_size.min(limits.max_buffer_size) / 4;
         let mut pays = None;
@@ -125,7 +126,7 @@ impl Lists {
                     it
                 }
             };
-            let shapes = if pays { lists::shapes(batch, layout.passes(number)) } else { None };
+            let shapes = if pays { lists::shapes(batch, layout.passes(number), pace).await? } else { None };
             let fits = |shape: &ListShape| shape.offsets().max(shape.others()) <= most;
             let Some(shapes) = shapes.filter(|shapes| shapes.iter().all(fits)) else {
                 lists.of_chunks.push(None);
@@ -175,25 +176,31 @@ impl Lists {
         }
     }
 
-    /// What stands in a buffer from the start, if anything does. Tables are made together and given away.
-    pub(super) fn take_content(
+    /// Makes what stands in a buffer of tables from the start. The two tables of a shape are made together.
+    pub(super) async fn make_content(
         &mut self,
-        model: &Model,
+        batch: &Batch,
+        range: std::ops::Range<usize>,
         memory: ListMemory,
-        range: impl Fn(usize) -> (usize, std::ops::Range<usize>),
-    ) -> Option<Vec<u32>> {
-        let (ListMemory::Offsets(chunk, number) | ListMemory::Others(chunk, number)) = memory else { return None };
-        if let Some(place) = self.made.iter().position(|(known, _)| *known == memory) {
-            return Some(self.made.swap_remove(place).1);
+        pace: &Pace<'_>,
+    ) -> Result<()> {
+        let (ListMemory::Offsets(chunk, number) | ListMemory::Others(chunk, number)) = memory else { return Ok(()) };
+        let Some(shape) = self.shape(chunk, number) else { return Ok(()) };
+        if self.content(memory).is_none() {
+            let ListTables { offsets, others } = lists::tables(batch, range, shape, pace).await?;
+            self.made.push((ListMemory::Offsets(chunk, number), offsets));
+            self.made.push((ListMemory::Others(chunk, number), others));
         }
-        let (batch, instances) = range(chunk);
-        let ListTables { offsets, others } =
-            lists::tables(&model.batches[batch], instances, self.shape(chunk, number)?);
-        let (wanted, other) = match memory {
-            ListMemory::Offsets(..) => (offsets, (ListMemory::Others(chunk, number), others)),
-            _ => (others, (ListMemory::Offsets(chunk, number), offsets)),
-        };
-        self.made.push(other);
-        Some(wanted)
+        Ok(())
+    }
+
+    /// What stands in a buffer from the start, once it is made.
+    pub(super) fn content(&self, memory: ListMemory) -> Option<&[u32]> {
+        self.made.iter().find(|(known, _)| *known == memory).map(|(_, content)| content.as_slice())
+    }
+
+    /// A buffer has its content.
+    pub(super) fn forget_content(&mut self, memory: ListMemory) {
+        self.made.retain(|(known, _)| *known != memory);
     }
 }

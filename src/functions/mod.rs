@@ -27,8 +27,10 @@ mod least_squares;
 pub mod lists;
 pub mod normal;
 pub mod objective;
+#[cfg(target_arch = "wasm32")]
 mod on_device;
 pub mod plans;
+mod products;
 pub mod record;
 pub mod record_gradient;
 mod sizes;
@@ -37,6 +39,7 @@ mod titles;
 
 pub use engine::Engine;
 pub use least_squares::LeastSquares;
+pub use products::Normal;
 pub use sizes::Sizes;
 
 /// Which scalar of the residuals.
@@ -103,11 +106,18 @@ pub struct Functions {
 impl Functions {
     /// Compiled functions at the given parameters.
     pub fn new(model: Model, engine: Engine, values: Vec<f64>) -> Result<Functions> {
+        let functions = Functions::at_published(model, engine, values)?;
+        functions.engine.publish(&functions.values)?;
+        Ok(functions)
+    }
+
+    /// The same for an engine that has published the parameters.
+    pub fn at_published(model: Model, engine: Engine, values: Vec<f64>) -> Result<Functions> {
         let constant = vec![false; model.num_params as usize];
-        let mut functions = Functions {
+        let functions = Functions {
             model,
             engine,
-            values: Vec::new(),
+            values,
             ahead: false,
             has_constants: false,
             has_bounds: false,
@@ -118,7 +128,7 @@ impl Functions {
             tangents: None,
             sizes: None,
         };
-        functions.set_values(values)?;
+        functions.expect_parameters(functions.values.len())?;
         Ok(functions)
     }
 

@@ -100,8 +100,10 @@ impl Shape {
             pairs: model.arrays.iter().any(|array| array.count < FEW_BLOCKS),
             ..Shape::default()
         };
-        let mut written = vec![false; if layout.chunks.len() == 1 { model.num_params as usize } else { 0 }];
         shape.disjoint = layout.chunks.len() == 1;
+        // Blocks of one dimension have no number in common, or they would have been taken apart.
+        let alike = layout.chunks.iter().all(|chunk| chunk.passes.windows(2).all(|pair| pair[0].dim == pair[1].dim));
+        let mut written = vec![false; if shape.disjoint && !alike { model.num_params as usize } else { 0 }];
         for number in 0..layout.chunks.len() {
             let Chunk { batch, range, passes, .. } = layout.chunks[number].clone();
             let table = LocalTable::of(&model.batches[batch].class);
@@ -151,7 +153,7 @@ impl Shape {
                     ],
                     curvature_workgroups: curvature.workgroups(),
                 });
-                if to_result && shape.disjoint {
+                if to_result && shape.disjoint && !alike {
                     for &target in layout.targets(number, position) {
                         let places = &mut written[target as usize..(target + dim) as usize];
                         shape.disjoint &= !places.contains(&true);

@@ -10,8 +10,9 @@ use crate::gpu::{Limits, Slice};
 
 use super::Objective;
 use super::layout::{ALIGNMENT, Chunk, Layout, Memory};
+use super::lists::{ChunkLists, ListMemory};
 use super::normal::{Declare, Sums, gated_layout};
-use super::record::{GATHER_LAYOUT, Kernels, Program, REDUCE_LAYOUT, kernel_layout};
+use super::record::{GATHER_LAYOUT, Kernels, Program, REDUCE_LAYOUT, kernel_layout, list_layout};
 use super::titles::kernel_name;
 
 /// Sums up to so many are left to the kernel that needs them.
@@ -86,10 +87,7 @@ impl<K: Kernels> Descent<'_, K> {
                 Role::Parameters => at,
                 Role::Indices => self.memory(d, Memory::Indices(number)),
                 Role::Data => self.memory(d, Memory::Data(number)),
-                Role::Uniforms => {
-                    let (start, length) = self.layout.uniforms[chunk.batch];
-                    self.memory(d, Memory::Uniforms).part(start, 4 * length)
-                }
+                Role::Uniforms => self.uniforms(d, chunk),
                 Role::LocalGradient => self.memory(d, Memory::LocalGradient),
                 Role::Vector => direction,
                 Role::Steps => steps,
@@ -118,7 +116,12 @@ impl<K: Kernels> Descent<'_, K> {
     pub fn evaluate(&self, d: &mut dyn Declare, at: Slice, gradient: Slice, gate: Slice) -> Result<Sums> {
         let sums = self.memory(d, Memory::PartialSums);
         for (number, chunk) in self.layout.chunks.iter().enumerate() {
-            if self.takes_part(chunk) {
+            if !self.takes_part(chunk) {
+                continue;
+            }
+            if let Some(lists) = &self.layout.lists.of_chunks[number] {
+                self.sum_lists(d, number, lists, [at, gradient, gate])?;
+            } else {
                 let groups = (chunk.range.len() as u64).div_ceil(WORKGROUP_SIZE.into());
                 let part = sums.part(4 * chunk.first_sum, 4 * groups);
                 self.run(d, number, Self::entries(self.objective)[0], [at, at, at, part, gate], groups)?;
@@ -126,6 +129,59 @@ impl<K: Kernels> Descent<'_, K> {
             }
         }
         self.sums(d)
+    }
+
+    /// Adds the sums over a chunk's lists, and puts the objective where the chunk's kernel would.
+    fn sum_lists(
+        &self,
+        d: &mut dyn Declare,
+        number: usize,
+        lists: &ChunkLists,
+        [at, gradient, gate]: [Slice; 3],
+    ) -> Result<()> {
+        let chunk = &self.layout.chunks[number];
+        let entry = Self::entries(self.objective)[0];
+        // No more partial sums than the chunk's kernel has: threads take several blocks where need be.
+        let most = (chunk.range.len() as u64).div_ceil(WORKGROUP_SIZE.into());
+        for shape in 0..lists.shapes.len() {
+            let plan = self.kernels.lists(chunk.batch, entry, shape)?;
+            let mut bindings = Vec::new();
+            for role in &plan.roles {
+                bindings.push(match role {
+                    Role::Parameters => at,
+                    Role::Gradient => gradient,
+                    Role::Others => self.memory(d, Memory::Lists(ListMemory::Others(number, shape))),
+                    Role::Data => self.memory(d, Memory::Data(number)),
+                    Role::Uniforms => self.uniforms(d, chunk),
+                    Role::Indices
+                    | Role::Seeds
+                    | Role::Residuals
+                    | Role::AddendValues
+                    | Role::LocalGradient
+                    | Role::Partials
+                    | Role::Places
+                    | Role::Curvature
+                    | Role::Local
+                    | Role::Vector
+                    | Role::Steps => return Err(Error::internal("a sum over lists takes what lists have not")),
+                });
+            }
+            bindings.push(self.memory(d, Memory::Lists(ListMemory::Offsets(number, shape))));
+            let groups = lists.workgroups(shape).min(most);
+            if plan.sum.has_total() {
+                bindings.push(self.memory(d, Memory::PartialSums).part(4 * chunk.first_sum, 4 * groups));
+            }
+            bindings.extend([gate, self.figures(d, lists.figures(shape, true))]);
+            let program = Program::Lists(self.kernels.number(chunk.batch), entry, shape);
+            let pipeline = d.program(program, &plan.sum.name, &list_layout(plan));
+            d.list().dispatch(pipeline, &bindings, self.limits.split_workgroups(groups)?);
+        }
+        Ok(())
+    }
+
+    fn uniforms(&self, d: &mut dyn Declare, chunk: &Chunk) -> Slice {
+        let (start, length) = self.layout.uniforms[chunk.batch];
+        self.memory(d, Memory::Uniforms).part(start, 4 * length)
     }
 
     fn gather(&self, d: &mut dyn Declare, number: usize, gradient: Slice, gate: Slice) -> Result<()> {

@@ -1,28 +1,39 @@
-//! Gradients that stay where they are computed: on the device, for whoever goes on with them there.
+//! Gradients by the device without a way through our memory: left there, or read straight into the caller's array.
+
+use js_sys::Float32Array;
 
 use crate::error::Result;
+use crate::list::Listed;
 
+use super::gpu::DeviceGradient;
 use super::{Engine, Functions, Objective};
 
 impl Functions {
-    /// An objective, and its gradient on the device; on the CPU the objective alone. Without a point, at the current
-    /// parameters, of which a device has a copy already.
-    pub async fn evaluate_on_device(&mut self, objective: Objective, x: Option<&[f64]>) -> Result<f64> {
-        if let Some(x) = x {
-            self.expect_parameters(x.len())?;
-        }
+    /// An objective and its gradient by the device, on which it `stays` if so wanted; none on the CPU. Without a point, at the
+    /// current parameters, of which the device has a copy already.
+    pub async fn evaluate_on_device(
+        &mut self,
+        objective: Objective,
+        x: Option<&Float32Array>,
+        stays: bool,
+    ) -> Result<Option<DeviceGradient>> {
         if matches!(self.engine, Engine::Cpu(_)) {
-            return Ok(self.evaluate_with_gradient(objective, x).await?.cost);
+            return Ok(None);
         }
-        let (mut value, mut seeds, mut brought) = (0.0, None, None);
+        if let Some(x) = x {
+            self.expect_parameters(x.length() as usize)?;
+        }
+        let (mut value, mut seeds) = (0.0, None);
         if self.has_addends(objective) {
-            let point = self.point(x).await?;
+            let x: Option<Vec<f64>> = x.map(|x| x.to_vec().into_iter().map(f64::from).list());
+            let point = self.point(x.as_deref()).await?;
             let (of_long_sums, of_rows) = self.seeds_of_long_sums(&point).await?;
-            (value, seeds, brought) = (of_long_sums, Some(of_rows), Some(point));
+            (value, seeds) = (of_long_sums, Some(of_rows));
         }
         let held = self.has_constants.then_some(self.constant.as_slice());
-        let point = brought.as_deref().or(x);
-        value += self.engine.gradient_on_device(&self.model, objective, point, seeds.as_deref(), held).await?;
-        Ok(value)
+        let Engine::Gpu(engine) = &mut self.engine else { return Ok(None) };
+        let mut gradient = engine.device_gradient(&self.model, objective, x, seeds.as_deref(), held, stays).await?;
+        gradient.value += value;
+        Ok(Some(gradient))
     }
 }

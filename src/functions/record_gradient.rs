@@ -8,11 +8,23 @@ use crate::batch::plan::{Entry, Role};
 use crate::error::{Error, Result};
 use crate::gpu::{BindingKind, Limits, Slice};
 use crate::list::Listed;
+use crate::order;
 
 use super::Objective;
 use super::layout::{Chunk, Layout, Memory};
 use super::lists::{ChunkLists, ListMemory};
 use super::record::{Kernels, Program, REDUCE_LAYOUT, Recorder, Recording, list_layout};
+
+/// Where a gradient is taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Point {
+    /// At the current parameters, as the application sees them.
+    Current,
+    /// At those that stand in [`Memory::Parameters`].
+    Resident,
+    /// At such as each run brings.
+    Brought,
+}
 
 /// Which gradient, where, and what becomes of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -21,8 +33,8 @@ pub struct GradientCall {
     pub objective: Objective,
     /// Batches of addends run seeded, and their totals are ignored.
     pub seeded: bool,
-    /// At the current parameters, which are on the device; else at such as each run brings.
-    pub is_current: bool,
+    /// Where it is taken.
+    pub at: Point,
     /// The gradient stays on the device, where the application sees it.
     pub stays: bool,
     /// Some parameters are constant: their entries are zeros.
@@ -49,11 +61,13 @@ pub fn record_gradient(
     call: GradientCall,
 ) -> Result<Recording> {
     let mut recorder = Recorder::new(model, layout, kernels, limits);
-    let x = if call.is_current {
-        recorder.point = Memory::Lists(ListMemory::Point);
-        None
-    } else {
-        recorder.upload_point()
+    let x = match call.at {
+        Point::Current => {
+            recorder.point = Memory::Lists(ListMemory::Point);
+            None
+        }
+        Point::Resident => None,
+        Point::Brought => recorder.upload_point(),
     };
     if call.stays {
         recorder.gradient = Memory::Lists(ListMemory::Left);
@@ -143,8 +157,8 @@ fn parts(model: &Model, layout: &Layout, call: GradientCall) -> Parts {
         }
         parts.chunks.push((number, Some(adds)));
     }
-    written.sort_unstable();
-    let covered = written.iter().fold(0, |end, range| if range.0 <= end { end.max(range.1) } else { end });
+    let ascending = order::by_key(written.len(), |range| written[range].0).into_iter().map(|range| written[range]);
+    let covered = ascending.fold(0, |end, range| if range.0 <= end { end.max(range.1) } else { end });
     parts.clear |= covered < model.num_params;
     parts
 }

@@ -229,7 +229,7 @@ fn two_kinds(with_long_sum: bool) -> Model {
 
 /// A gradient that comes back.
 fn gradient_call(objective: Objective, seeded: bool) -> record_gradient::GradientCall {
-    record_gradient::GradientCall { objective, seeded, is_current: false, stays: false, held: false }
+    record_gradient::GradientCall { objective, seeded, at: record_gradient::Point::Brought, stays: false, held: false }
 }
 
 #[test]
@@ -255,6 +255,9 @@ fn recordings_keep_to_small_limits_and_run_every_instance_once() {
             plans.make_lists(&model, &layout, entry).unwrap();
         }
         assert_eq!(layout.chunks.iter().map(|chunk| chunk.range.len() as u32).sum::<u32>(), instances);
+        assert!(
+            layout.lists.of_chunks.iter().any(Option::is_some) && layout.lists.of_chunks.iter().any(Option::is_none)
+        );
         assert_eq!(layout.chunks.len() > model.batches.len(), !with_long_sum, "{} chunks", layout.chunks.len());
         let recordings = [
             record_gradient::record_gradient(&model, &layout, &plans, &limits, gradient_call(Objective::Sum, false))
@@ -295,6 +298,9 @@ fn recordings_keep_to_small_limits_and_run_every_instance_once() {
         }
         let limits = Limits { max_storage_buffer_binding_size: binding, ..Limits::default() };
         let layout = layout::Layout::new(&model, &[2, 1], &limits, None).unwrap();
+        for objective in [Objective::Sum, Objective::LeastSquares] {
+            plans.make_lists(&model, &layout, objective::Descent::<plans::Plans>::entries(objective)[0]).unwrap();
+        }
         let normal = normal::Normal { model: &model, layout: &layout, kernels: &plans, limits: &limits };
         let mut list = NormalList::default();
         let vectors: Vec<_> = ["x", "g", "p", "q"].map(|name| list.list.buffer(name, 4 * 300)).into();

@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use rustc_hash::FxHasher;
 
+use crate::batch::lists::{pays, plan_lists, slots_by_dim};
 use crate::batch::plan::{Entry, Target, plan};
 use crate::batch::{Batch, Class, Model, Rows};
 use crate::codegen::wgsl;
@@ -20,7 +21,7 @@ pub struct KernelText {
     /// Instances that share it.
     pub instances: u32,
     /// For each entry point its name and text.
-    pub entries: Vec<(&'static str, String)>,
+    pub entries: Vec<(String, String)>,
 }
 
 /// The kernel of a batch on the GPU without its header, so that its text depends on nothing but what it computes, and
@@ -101,7 +102,15 @@ impl KernelSource {
         let mut entries = Vec::new();
         for entry in Entry::ALL {
             let kernel = plan(&self.class, self.rows, entry, Target::Gpu, &self.name)?.kernel;
-            entries.push((entry.name(), wgsl::write(&kernel)?));
+            entries.push((kernel.name.clone(), wgsl::write(&kernel)?));
+        }
+        if pays(&self.class)? {
+            for entry in [Entry::SumGradient, Entry::CostGradient] {
+                for slots in slots_by_dim(&self.class) {
+                    let sum = plan_lists(&self.class, entry, &slots, &self.name)?.sum;
+                    entries.push((sum.name.clone(), wgsl::write_list_sum(&sum)?));
+                }
+            }
         }
         Ok(KernelText { name: self.name.clone(), instances: self.instances, entries })
     }

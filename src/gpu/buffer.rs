@@ -3,11 +3,12 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-use wasm_bindgen::JsValue;
+use wasm_bindgen::{JsCast, JsValue};
 use wgpu::BufferUsages;
 
 use super::context::{Context, Shared};
 use super::pool::{Class, Entry, capacity};
+use super::raw::{self, RawBuffer};
 use super::scope::Verdict;
 use crate::list::Listed;
 use crate::{Error, ErrorCode, Result};
@@ -231,6 +232,17 @@ impl Context {
         let (buffer, _) = self.buffer(&request);
         buffer.set_reusable(false);
         buffer
+    }
+
+    /// Writes numbers of JavaScript's into a buffer, from its start, without a way through our memory.
+    pub fn write_numbers(&self, buffer: &Buffer, numbers: &js_sys::Float32Array) -> Result<()> {
+        self.check()?;
+        if !buffer.is_of(self) || 4 * u64::from(numbers.length()) > buffer.size() {
+            return Err(Error::internal(format!("{} numbers for a buffer of {}", numbers.length(), buffer.size())));
+        }
+        let raw: RawBuffer = buffer.raw_buffer().unchecked_into();
+        let written = self.0.raw.queue().write_buffer(&raw, 0.0, numbers);
+        written.map_err(|thrown| Error::internal(raw::words(&thrown)))
     }
 
     /// Writes into a buffer, before whatever is run from now on. Whole words, within the buffer.

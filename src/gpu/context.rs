@@ -227,6 +227,13 @@ impl Context {
         self.0.profile.as_ref().map(Profile::times)
     }
 
+    /// Lets the browser notice what the device has finished, while we have something else to do.
+    pub fn nudge(&self) {
+        if self.check().is_ok() {
+            self.0.poke.nudge();
+        }
+    }
+
     /// Destroys the buffers that nobody uses.
     pub fn trim(&self) {
         let unused = self.0.pool.borrow_mut().trim();

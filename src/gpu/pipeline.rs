@@ -17,6 +17,7 @@ use super::raw::{self, RawShaderModule, get, get_text, object};
 use super::scope::Verdict;
 use crate::list::Listed;
 use crate::table::Table;
+use crate::turn::Turns;
 use crate::{Error, ErrorCode, Result};
 
 /// A compiled kernel. Clones mean the same one.
@@ -105,10 +106,20 @@ struct Compiling<'a> {
     verdict: Verdict,
 }
 
+/// A pipeline that wgpu has asked for, and what the browser compiled before: kept until it is there, so that it is found.
+struct Created {
+    pipeline: Pipeline,
+    verdict: Verdict,
+    _warm: (RawShaderModule, Result<JsValue, JsValue>),
+}
+
 impl Context {
     /// Pipelines for these kernels, in order. Those not yet known are compiled at the same time. `progress` hears how many are
     /// done of how many, and ends the wait by an error. Fails with [`ErrorCode::ShaderCompilation`], the compiler's words and
     /// the text.
+    ///
+    /// A wait for the device's word takes milliseconds, however many words are waited for: so everything is asked for before
+    /// anything is waited for, first of the browser's compilation, then of wgpu's.
     pub async fn pipelines(
         &self,
         requests: &[PipelineRequest],
@@ -131,11 +142,23 @@ impl Context {
         }
         let (total, new) = (known.count() + compiling.len(), compiling.len());
         progress(known.count(), total)?;
+        let mut turns = Turns::new();
+        let mut creating = Vec::new();
         for one in compiling {
             let request = one.request;
-            let pipeline = self.finish(one).await?;
+            creating.push((request, self.create_warm(one).await?));
+            progress(known.count() + creating.len(), total)?;
+            turns.take().await;
+        }
+        for (request, created) in creating {
+            let Created { pipeline, verdict, .. } = created;
+            match verdict.wait(self).await? {
+                None => {}
+                Some((ErrorCode::OutOfMemory, message)) => return Err(Error::new(ErrorCode::OutOfMemory, message)),
+                Some((_, message)) => return Err(refused(request, message)),
+            }
+            self.0.pipelines.borrow_mut().enter(request, &pipeline);
             known.insert(request, pipeline);
-            progress(known.count(), total)?;
         }
         self.enter(began.filter(|_| new > 0), |times, ms| times.compile.add(new, ms));
         Ok(requests.iter().filter_map(|request| known.get(&request)).cloned().list())
@@ -160,7 +183,7 @@ impl Context {
     }
 
     /// Waits for the browser's compilation, and has wgpu create the same.
-    async fn finish(&self, compiling: Compiling<'_>) -> Result<Pipeline> {
+    async fn create_warm(&self, compiling: Compiling<'_>) -> Result<Created> {
         let Compiling { request, module, pipeline, verdict } = compiling;
         let warm = self.unless_lost(pipeline).await?;
         // The module's own errors are in its compilation info, with their places.
@@ -175,15 +198,7 @@ impl Context {
             return Err(if warm.is_err() { self.explain(failure).await } else { failure });
         }
         let (pipeline, verdict) = self.scoped(|| self.create_pipeline(request));
-        // Kept until here, so that wgpu's creation finds it.
-        drop(warm);
-        match verdict.wait(self).await? {
-            None => {}
-            Some((ErrorCode::OutOfMemory, message)) => return Err(Error::new(ErrorCode::OutOfMemory, message)),
-            Some((_, message)) => return Err(refused(request, message)),
-        }
-        self.0.pipelines.borrow_mut().enter(request, &pipeline);
-        Ok(pipeline)
+        Ok(Created { pipeline, verdict, _warm: (module, warm) })
     }
 
     fn create_pipeline(&self, request: &PipelineRequest) -> Pipeline {

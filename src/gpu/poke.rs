@@ -9,11 +9,22 @@ use wasm_bindgen::prelude::*;
 
 use super::raw::{MessageChannel, MessagePort, RawQueue, now};
 
-/// Milliseconds between submissions.
-const INTERVAL: f64 = 0.05;
+/// How often submissions are made: milliseconds between them, and turns of the loop after which to submit whatever the clock
+/// says, since browsers may blur it to a millisecond.
+#[derive(Clone, Copy)]
+struct Pace {
+    interval: f64,
+    most_turns: u32,
+}
 
-/// Turns of the loop after which to submit whatever the clock says: browsers may blur it to a millisecond.
-const MOST_TURNS: u32 = 16;
+/// At first, for work that is done in a few tenths of a millisecond: it is noticed some 30 µs earlier than at the other pace.
+const BRISK: Pace = Pace { interval: 0.02, most_turns: 5 };
+
+/// Later, so that the browser's GPU process has time for something else.
+const STEADY: Pace = Pace { interval: 0.05, most_turns: 16 };
+
+/// So many submissions are made at the brisk pace.
+const BRISK_POKES: u32 = 16;
 
 /// The loop of one context; it runs while there is a [`Poking`].
 pub struct Poke(Rc<Loop>);
@@ -26,6 +37,8 @@ struct Loop {
     running: Cell<bool>,
     last: Cell<f64>,
     turns: Cell<u32>,
+    /// Submissions since the loop was started.
+    pokes: Cell<u32>,
 }
 
 struct Channel {
@@ -51,8 +64,8 @@ impl Poke {
                     }
                 }),
             });
-            let (wanted, running, last, turns) = (Cell::new(0), Cell::new(false), Cell::new(0.0), Cell::new(0));
-            Loop { queue, channel, wanted, running, last, turns }
+            let [wanted, turns, pokes] = [const { Cell::new(0) }; 3];
+            Loop { queue, channel, wanted, running: Cell::new(false), last: Cell::new(0.0), turns, pokes }
         }))
     }
 
@@ -60,6 +73,7 @@ impl Poke {
     pub fn start(&self) -> Poking {
         let Poke(state) = self;
         state.wanted.set(state.wanted.get() + 1);
+        state.pokes.set(0);
         if let Some(channel) = &state.channel
             && !state.running.replace(true)
         {
@@ -68,6 +82,11 @@ impl Poke {
             channel.sending.post_message(0);
         }
         Poking(state.clone())
+    }
+
+    /// Pokes once, for whoever is busy while the device works.
+    pub fn nudge(&self) {
+        self.0.queue.submit(&js_sys::Array::new());
     }
 
     /// Ends the loop for good.
@@ -89,9 +108,11 @@ impl Loop {
         }
         let now = now();
         self.turns.set(self.turns.get() + 1);
-        if now - self.last.get() >= INTERVAL || self.turns.get() >= MOST_TURNS {
+        let pace = if self.pokes.get() < BRISK_POKES { BRISK } else { STEADY };
+        if now - self.last.get() >= pace.interval || self.turns.get() >= pace.most_turns {
             self.last.set(now);
             self.turns.set(0);
+            self.pokes.set(self.pokes.get() + 1);
             self.queue.submit(&js_sys::Array::new());
         }
         channel.sending.post_message(0);

@@ -35,6 +35,13 @@ extern "C" {
     pub type RawQueue;
     #[wasm_bindgen(method)]
     pub fn submit(this: &RawQueue, command_buffers: &js_sys::Array);
+    #[wasm_bindgen(method, catch, js_name = writeBuffer)]
+    pub fn write_buffer(
+        this: &RawQueue,
+        buffer: &RawBuffer,
+        offset: f64,
+        data: &js_sys::Float32Array,
+    ) -> Result<(), JsValue>;
 
     /// `GPUShaderModule`
     #[derive(Clone)]

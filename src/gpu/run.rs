@@ -260,10 +260,21 @@ impl Submission {
     /// Waits until the work is done, as far as it brings something back, and gives that, or what went wrong on the device.
     /// Without downloads it waits only for the device to have accepted the work.
     pub async fn finish(self) -> Result<Downloads> {
+        let places = self.places.clone();
+        let words = match self.finish_mapped().await? {
+            // Straight from the mapped range into our memory: wgpu's own view would copy twice.
+            Some(mapped) => js_sys::Uint32Array::new(&mapped.range).to_vec(),
+            None => Vec::new(),
+        };
+        Ok(Downloads { words, places })
+    }
+
+    /// As [`Submission::finish`], with the results where the browser has them; none without downloads.
+    pub async fn finish_mapped(self) -> Result<Option<Mapped>> {
         let Submission { context, verdict, staging, places } = self;
         let Some((staging, mapping)) = staging else {
             context.judge("running kernels", verdict).await?;
-            return Ok(Downloads { words: Vec::new(), places });
+            return Ok(None);
         };
         let began = context.0.profile.as_ref().map(|_| raw::now());
         let poking = context.0.poke.start();
@@ -278,13 +289,32 @@ impl Submission {
         let size = places[places.len() - 1];
         let range = raw.get_mapped_range(0.0, size as f64);
         let range = range.map_err(|thrown| Error::internal(format!("reading back: {}", raw::words(&thrown))))?;
-        // Straight from the mapped range into our memory: wgpu's own view would copy twice.
-        let words = js_sys::Uint32Array::new(&range).to_vec();
-        raw.unmap();
         context.0.pool.borrow_mut().confirm();
-        staging.set_reusable(true);
         Counters::add(&context.0.counters.readbacks, 1);
         context.enter(began, |times, ms| times.read_back.add(1, ms));
-        Ok(Downloads { words, places })
+        Ok(Some(Mapped { staging, raw, range, places }))
+    }
+}
+
+/// Results in the browser's memory, for as long as this lives.
+pub struct Mapped {
+    staging: Buffer,
+    raw: RawBuffer,
+    range: js_sys::ArrayBuffer,
+    places: Vec<u64>,
+}
+
+impl Mapped {
+    /// One result, as numbers: a view that is dead once the results are dropped.
+    pub fn reals(&self, download: DownloadId) -> js_sys::Float32Array {
+        let (start, end) = (self.places[download.index()], self.places[download.index() + 1]);
+        js_sys::Float32Array::new_with_byte_offset_and_length(&self.range, start as u32, (end - start) as u32 / 4)
+    }
+}
+
+impl Drop for Mapped {
+    fn drop(&mut self) {
+        self.raw.unmap();
+        self.staging.set_reusable(true);
     }
 }

@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 use crate::error::{Error, Result};
 
 mod construct;
-mod elementary;
+pub(crate) mod elementary;
 mod evaluate;
 mod extract;
 mod op;

@@ -1,6 +1,6 @@
 //! Compiled functions.
 
-use std::cell::{RefCell, RefMut};
+use std::cell::{Cell, RefCell, RefMut};
 use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
@@ -12,18 +12,18 @@ use crate::batch::plan::Entry;
 use crate::clock::now_ms;
 use crate::error::{Error, ErrorCode, Result};
 use crate::functions::cpu::CpuEngine;
-use crate::functions::gpu::{DataPart, GpuEngine, NewSharedData};
+use crate::functions::gpu::{DataPart, DeviceGradient, GpuEngine, NewSharedData};
 use crate::functions::texts::{KernelSource, kernel_sources};
 use crate::functions::{Engine, Evaluation, Functions, Objective};
 use crate::gpu::Context;
 use crate::list::Listed;
 use crate::losses::LossParameters;
 
-use crate::turn::next_turn;
+use crate::turn::{Pace, next_turn};
 
 use super::context::RawContext;
 use super::error::to_js;
-use super::problem::RawProblem;
+use super::problem::{RawProblem, read_numbers};
 use super::value::{promise, set};
 
 /// Where the functions are between calls.
@@ -57,36 +57,43 @@ pub struct RawFunctions {
 struct Progress {
     report: Option<js_sys::Function>,
     aborted: Option<js_sys::Function>,
-    times: Vec<(&'static str, f64)>,
-    began: f64,
+    times: RefCell<Vec<(&'static str, f64)>>,
+    began: Cell<f64>,
+    stage: Cell<usize>,
+    /// How much was done when the listener last heard: it hears of no less.
+    most: Cell<f64>,
 }
 
 /// The stages of compiling.
 const STAGES: [&str; 3] = ["group", "tables", "pipelines"];
 
 impl Progress {
-    /// Stage number `stage` begins.
-    async fn enter(&mut self, stage: usize) -> Result<()> {
+    /// The next stage begins.
+    async fn enter(&self, stage: usize) -> Result<()> {
         // The caller's signal can only fire while the page has a turn.
         next_turn().await;
-        self.tell(stage, 0, 1)?;
-        self.began = now_ms();
-        Ok(())
+        self.stage.set(stage);
+        self.began.set(now_ms());
+        self.tell(0.0)
     }
 
-    /// Stage number `stage` has ended.
-    fn leave(&mut self, stage: usize) {
-        self.times.push((STAGES[stage], now_ms() - self.began));
+    /// The stage has ended.
+    fn leave(&self) {
+        self.times.borrow_mut().push((STAGES[self.stage.get()], now_ms() - self.began.get()));
     }
 
-    /// So much of a stage is done; each stage counts 100. Fails when the caller has called it off.
-    fn tell(&self, stage: usize, done: usize, total: usize) -> Result<()> {
-        if let Some(report) = &self.report {
-            let done = JsValue::from((100 * stage + 100 * done / total.max(1)) as u32);
+    /// So much of the stage is done, from 0 to 1; each stage counts 100. Fails when the caller has called it off.
+    fn tell(&self, done: f64) -> Result<()> {
+        let stage = self.stage.get();
+        let done = 100.0 * (stage as f64 + done);
+        if let Some(report) = &self.report
+            && done >= self.most.get()
+        {
+            self.most.set(done);
             let all = JsValue::from(100 * STAGES.len() as u32);
             // A listener that throws stops the compile like an abort would.
             report
-                .call3(&JsValue::NULL, &done, &all, &STAGES[stage].into())
+                .call3(&JsValue::NULL, &JsValue::from(done as u32), &all, &STAGES[stage].into())
                 .map_err(|_| Error::new(ErrorCode::Aborted, "onProgress threw"))?;
         }
         let aborted = match &self.aborted {
@@ -102,19 +109,23 @@ impl Progress {
 
 async fn compile(
     problem: RawProblem,
-    values: Vec<f64>,
+    (values, fill_values): (Float64Array, js_sys::Function),
     context: Option<Context>,
     batch_size: Option<u32>,
-    mut progress: Progress,
+    progress: Progress,
 ) -> Result<RawFunctions> {
+    let listener = |done| progress.tell(done);
     progress.enter(0).await?;
-    let model = problem.into_model()?;
-    progress.leave(0);
+    let pace = Pace::new(&listener);
+    let model = problem.into_model(&pace).await?;
+    pace.begin(1.0, 1.0);
+    let values = read_numbers(&values, &fill_values, &pace).await?;
+    progress.leave();
     progress.enter(1).await?;
     let (engine, parameter_buffer) = match context.clone() {
         None => {
             let mut engine = CpuEngine::new();
-            progress.leave(1);
+            progress.leave();
             progress.enter(2).await?;
             for entry in [Entry::SumGradient, Entry::CostGradient] {
                 engine.prepare(&model, entry).await?;
@@ -122,25 +133,26 @@ async fn compile(
             (Engine::Cpu(engine), JsValue::NULL)
         }
         Some(context) => {
-            let mut engine = GpuEngine::new(context, &model, batch_size).await?;
-            progress.leave(1);
+            let mut engine = GpuEngine::new_in_slices(context, &model, batch_size, &pace).await?;
+            progress.leave();
             progress.enter(2).await?;
-            engine.prepare(&model, &mut |done, total| progress.tell(2, done, total)).await?;
+            let mut done = |done: usize, total: usize| progress.tell(done as f64 / total.max(1) as f64);
+            engine.prepare(&model, &values, &pace, &mut done).await?;
             let buffer = engine.published_buffer();
             (Engine::Gpu(Box::new(engine)), buffer)
         }
     };
-    progress.leave(2);
-    progress.tell(2, 1, 1)?;
+    progress.leave();
+    progress.tell(1.0)?;
     let kernel_sources = kernel_sources(&model);
     let (num_params, num_residuals) = (model.num_params, model.num_residuals);
-    let functions = Functions::new(model, engine, values)?;
+    let functions = Functions::at_published(model, engine, values)?;
     Ok(RawFunctions {
         state: Rc::new(RefCell::new(State::Idle(Box::new(functions)))),
         num_params,
         num_residuals,
         kernel_sources,
-        compile_times: progress.times,
+        compile_times: progress.times.take(),
         parameter_buffer,
         context,
         new_data: Rc::default(),
@@ -207,36 +219,60 @@ impl RawFunctions {
         })
     }
 
-    fn gradient(&self, objective: Objective, x: Option<Vec<f64>>) -> Promise {
+    /// `{ value, gradient }`; the gradient is an array, or if it stays on the device a buffer, null where there is none.
+    /// `x` is a `Float32Array` for a device, and a `Float64Array` for the CPU.
+    fn gradient(&self, objective: Objective, x: Option<Object>, stays: bool) -> Promise {
         self.call(async move |mut functions: Box<Functions>| {
-            let evaluation = functions.evaluate_with_gradient(objective, x.as_deref()).await;
-            (functions, evaluation.map(evaluation_to_js).map_err(to_js))
+            let result = gradient(&mut functions, objective, x, stays).await;
+            (functions, result.map_err(to_js))
         })
     }
 }
 
-fn evaluation_to_js(evaluation: Evaluation) -> JsValue {
+async fn gradient(functions: &mut Functions, objective: Objective, x: Option<Object>, stays: bool) -> Result<JsValue> {
+    let on_device = functions.evaluate_on_device(objective, x.as_ref().map(JsCast::unchecked_ref), stays).await?;
+    let (value, gradient) = match on_device {
+        Some(DeviceGradient { value, gradient }) => (value, gradient),
+        None => {
+            let x = x.map(|x| x.unchecked_into::<Float64Array>().to_vec());
+            let Evaluation { cost, gradient } = functions.evaluate_with_gradient(objective, x.as_deref()).await?;
+            let array = || Float64Array::from(gradient.as_slice()).into();
+            (cost, if stays { JsValue::NULL } else { array() })
+        }
+    };
     let object = Object::new();
-    set(&object, "value", evaluation.cost);
-    set(&object, "gradient", Float64Array::from(evaluation.gradient.as_slice()));
-    object.into()
+    set(&object, "value", value);
+    set(&object, "gradient", gradient);
+    Ok(object.into())
 }
 
 #[wasm_bindgen]
 impl RawFunctions {
-    /// Compiles a problem: for the GPU of a context, or without one for the CPU.
+    /// Compiles a problem: for the GPU of a context, or without one for the CPU. Its start, `values`, is read meanwhile, some
+    /// numbers at a time, before which `fillValues(first, count)` is called.
     pub fn compile(
         problem: RawProblem,
-        values: Vec<f64>,
+        values: Float64Array,
+        fill_values: js_sys::Function,
         context: Option<RawContext>,
         batch_size: Option<u32>,
         on_progress: Option<js_sys::Function>,
         aborted: Option<js_sys::Function>,
     ) -> Promise {
         let context = context.map(|context| context.context());
-        let progress = Progress { report: on_progress, aborted, times: Vec::new(), began: 0.0 };
+        let progress = Progress {
+            report: on_progress,
+            aborted,
+            times: RefCell::default(),
+            began: Cell::new(0.0),
+            stage: Cell::new(0),
+            most: Cell::new(0.0),
+        };
         promise(async move {
-            compile(problem, values, context, batch_size, progress).await.map(JsValue::from).map_err(to_js)
+            compile(problem, (values, fill_values), context, batch_size, progress)
+                .await
+                .map(JsValue::from)
+                .map_err(to_js)
         })
     }
 
@@ -341,14 +377,26 @@ impl RawFunctions {
 
     /// Resolves with `{ value, gradient }` of the weighted sum.
     #[wasm_bindgen(js_name = evaluateSumWithGradient)]
-    pub fn evaluate_sum_with_gradient(&self, x: Option<Vec<f64>>) -> Promise {
-        self.gradient(Objective::Sum, x)
+    pub fn evaluate_sum_with_gradient(&self, x: Option<Object>) -> Promise {
+        self.gradient(Objective::Sum, x, false)
     }
 
     /// Resolves with `{ value, gradient }` of the least-squares cost.
     #[wasm_bindgen(js_name = evaluateCostWithGradient)]
-    pub fn evaluate_cost_with_gradient(&self, x: Option<Vec<f64>>) -> Promise {
-        self.gradient(Objective::LeastSquares, x)
+    pub fn evaluate_cost_with_gradient(&self, x: Option<Object>) -> Promise {
+        self.gradient(Objective::LeastSquares, x, false)
+    }
+
+    /// Resolves with `{ value, gradient }` of the weighted sum, the gradient a `GPUBuffer`, or null on the CPU.
+    #[wasm_bindgen(js_name = evaluateSumWithGradientOnDevice)]
+    pub fn evaluate_sum_with_gradient_on_device(&self, x: Option<Object>) -> Promise {
+        self.gradient(Objective::Sum, x, true)
+    }
+
+    /// The same of the least-squares cost.
+    #[wasm_bindgen(js_name = evaluateCostWithGradientOnDevice)]
+    pub fn evaluate_cost_with_gradient_on_device(&self, x: Option<Object>) -> Promise {
+        self.gradient(Objective::LeastSquares, x, true)
     }
 
     /// Resolves with `{ values, entries }`, and with `pattern` with `rowOffsets` and `colIndices` too, which are the same at every call.

@@ -10,6 +10,7 @@ use crate::losses::LossParameters;
 use crate::solve::many::{Audience, Batch, ManyOptions, ManySolutions, Template, Varying, cpu, gpu};
 use crate::solve::rules::Tolerances;
 use crate::solve::summary::Termination;
+use crate::turn::Pace;
 
 use super::context::RawContext;
 use super::error::to_js;
@@ -142,7 +143,7 @@ async fn solve(
     callbacks: &mut Callbacks,
 ) -> Result<ManySolutions> {
     let RawMany { problem, values, constant, lower, upper, settings, batch } = many;
-    let mut model = problem.into_model()?;
+    let mut model = problem.into_model(&Pace::unheard()).await?;
     for Setting { block, weight, loss, enabled } in settings {
         let Some(info) = model.blocks.get_mut(block as usize) else {
             return Err(Error::internal("settings of a residual block that there is not"));

@@ -3,6 +3,8 @@
 //! The order is [`super::ordering`]'s. The pattern of the factor and its numbers come up-looking, row after row of the factor, by ways up
 //! the elimination tree (Davis, Direct Methods for Sparse Linear Systems, 2006, §4.1 to §4.7).
 
+use residua_loops::subtract_scattered;
+
 use super::choice::grouped;
 use super::ordering;
 use super::sparse::Columns;
@@ -241,9 +243,7 @@ impl SparseCholesky {
                 let j = j as usize;
                 let (start, end) = (starts[j] as usize, ends[j] as usize);
                 let entry = std::mem::take(&mut x[j]) / factor[start];
-                for (&i, value) in rows[start + 1..end].iter().zip(&factor[start + 1..end]) {
-                    x[i as usize] -= value * entry;
-                }
+                subtract_scattered(entry, &rows[start + 1..end], &factor[start + 1..end], x);
                 pivot -= entry * entry;
                 factor[end] = entry;
                 ends[j] += 1;

@@ -5,6 +5,8 @@
 //! (Golub and Van Loan, Matrix Computations, 4th ed., algorithm 5.1.1) make one triangle of both, so that memory is for a panel and R
 //! however many rows there are. Columns are scaled to unit length first, so that what is small is judged beside its own column.
 
+use residua_loops::{dot, subtract};
+
 use super::sparse::column_lengths;
 use super::{System, Trouble};
 use crate::list::Listed;
@@ -106,7 +108,7 @@ impl DenseQr {
             let (before, after) = self.stack.split_at_mut((k + 1) * stride);
             let column = &mut before[k * stride..];
             let below = &mut column[n..end];
-            let tail: f64 = below.iter().map(|value| value * value).sum();
+            let tail = dot(below, below);
             if tail == 0.0 {
                 continue;
             }
@@ -122,15 +124,9 @@ impl DenseQr {
             for other in after.chunks_exact_mut(stride) {
                 let (top, panel) = other.split_at_mut(n);
                 let panel = &mut panel[..end - n];
-                let mut product = first * top[k];
-                for (r, value) in reflector.iter().zip(panel.iter()) {
-                    product += r * value;
-                }
-                product *= factor;
+                let product = (first * top[k] + dot(&reflector, panel)) * factor;
                 top[k] -= product * first;
-                for (r, value) in reflector.iter().zip(panel) {
-                    *value -= product * r;
-                }
+                subtract(product, &reflector, panel);
             }
         }
         self.stack[n * stride + n..n * stride + end].fill(0.0);

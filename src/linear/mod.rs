@@ -27,6 +27,6 @@ pub use choice::{Kind, choose};
 pub use cholesky::{Factorisation, SparseCholesky};
 pub use dense_qr::DenseQr;
 pub use null_space::{Inverse, NullSpace, null_space};
-pub use pcg::{Blocks, Pcg, PcgOptions};
+pub use pcg::{Blocks, Normal, Pcg, PcgOptions, Products, Solved};
 pub use sparse::SparseMatrix;
 pub use system::{LinearSolver, System, Trouble};

@@ -1,8 +1,10 @@
 //! Conjugate gradients on (J̃ᵀJ̃ + diag(d)) δ = −J̃ᵀr̃ without ever forming J̃ᵀJ̃, preconditioned by the inverses of its diagonal blocks
 //! (Golub and Van Loan, Matrix Computations, 4th ed., algorithm 11.5.1).
 
-use super::{System, Trouble};
-use crate::list::Listed;
+use residua_loops::{advance, dot, invert_3, normal_product, precondition, redirect, weighted_square};
+
+use super::{SparseMatrix, System, Trouble};
+use crate::error::Result;
 
 /// The diagonal blocks of the preconditioner: ranges of coordinates, ascending, that do not overlap. Coordinates of no block are left as
 /// they are.
@@ -11,6 +13,9 @@ pub struct Blocks {
     /// First coordinate and number of coordinates of each block.
     pub ranges: Vec<(usize, usize)>,
 }
+
+/// The number of iterations, or why there is no step.
+pub type Solved = std::result::Result<usize, Trouble>;
 
 /// When conjugate gradients stop.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -21,16 +26,44 @@ pub struct PcgOptions {
     pub max_iterations: usize,
 }
 
+/// What multiplies by J̃ᵀJ̃.
+pub trait Products {
+    /// Adds J̃ᵀJ̃p to `image`; gives ‖J̃p‖².
+    fn product(&mut self, p: &[f64], image: &mut [f64]) -> Result<f64>;
+}
+
+impl Products for SparseMatrix<'_> {
+    fn product(&mut self, p: &[f64], image: &mut [f64]) -> Result<f64> {
+        Ok(normal_product(self.row_offsets, self.col_indices, self.values, p, image))
+    }
+}
+
+/// A system of which J̃ is known by its products alone.
+#[derive(Clone, Copy, Debug)]
+pub struct Normal<'a> {
+    /// J̃ᵀr̃.
+    pub gradient: &'a [f64],
+    /// The diagonal blocks of J̃ᵀJ̃, one after another, row after row, of which the lower halves count.
+    pub curvature: &'a [f64],
+    /// See [`System`].
+    pub damping: &'a [f64],
+    /// See [`System`].
+    pub frozen: &'a [bool],
+}
+
 /// Preconditioned conjugate gradients.
 #[derive(Clone, Debug, Default)]
 pub struct Pcg {
-    /// The blocks' Cholesky factors, row after row, block after block.
-    factors: Vec<f64>,
+    /// The inverses of the blocks, row after row, block after block.
+    inverses: Vec<f64>,
     residual: Vec<f64>,
     preconditioned: Vec<f64>,
     direction: Vec<f64>,
     image: Vec<f64>,
-    along: Vec<f64>,
+    /// rᵀM⁻¹r, and when that is small enough.
+    size: f64,
+    enough: f64,
+    iterations: usize,
 }
 
 impl Pcg {
@@ -40,123 +73,162 @@ impl Pcg {
     }
 
     /// Solves into `step`, from 0; says how many iterations that took.
-    pub fn solve(
-        &mut self,
-        system: &System,
-        blocks: &Blocks,
-        options: PcgOptions,
-        step: &mut [f64],
-    ) -> Result<usize, Trouble> {
-        let n = system.jacobian.cols;
+    pub fn solve(&mut self, system: &System, blocks: &Blocks, options: PcgOptions, step: &mut [f64]) -> Solved {
+        let mut gradient = vec![0.0; system.jacobian.cols];
+        system.jacobian.add_transposed_times(system.residuals, &mut gradient);
+        let curvature = diagonal_blocks(system, blocks);
+        let System { mut jacobian, damping, frozen, .. } = *system;
+        let normal = Normal { gradient: &gradient, curvature: &curvature, damping, frozen };
+        self.begin(&normal, blocks, options, step);
+        loop {
+            // Products with a matrix that is there do not fail.
+            let done = self.iterate(&normal, blocks, options, &mut jacobian, step);
+            if let Some(outcome) = done.map_err(|_| Trouble::NonFinite)? {
+                return outcome;
+            }
+        }
+    }
+
+    /// Begins a system.
+    pub fn begin(&mut self, normal: &Normal, blocks: &Blocks, options: PcgOptions, step: &mut [f64]) {
+        let n = normal.gradient.len();
         step.fill(0.0);
-        self.factorise_blocks(system, blocks);
-        for vector in [&mut self.residual, &mut self.preconditioned, &mut self.image] {
+        self.invert_blocks(normal, blocks);
+        for vector in [&mut self.preconditioned, &mut self.image] {
             vector.clear();
             vector.resize(n, 0.0);
         }
-        self.along.clear();
-        self.along.resize(system.jacobian.rows(), 0.0);
-        system.right_side(&mut self.residual);
-        self.precondition(blocks);
+        self.residual.clear();
+        let right_side = normal.gradient.iter().zip(normal.frozen);
+        self.residual.extend(right_side.map(|(gradient, &frozen)| if frozen { 0.0 } else { -gradient }));
+        self.size = precondition(&blocks.ranges, &self.inverses, &self.residual, &mut self.preconditioned);
         self.direction.clone_from(&self.preconditioned);
-        let mut size = dot(&self.residual, &self.preconditioned);
-        let enough = options.tolerance * options.tolerance * size;
-        for iteration in 0..options.max_iterations {
-            if size == 0.0 {
-                return Ok(iteration);
-            }
-            // pᵀAp as a sum of squares: it is positive wherever p is not 0.
-            system.jacobian.times(&self.direction, &mut self.along);
-            let mut curvature = dot(&self.along, &self.along);
-            for (p, damping) in self.direction.iter().zip(system.damping) {
-                curvature += damping * p * p;
-            }
-            if !(curvature > 0.0 && curvature.is_finite() && size.is_finite()) {
-                return Err(Trouble::NotPositiveDefinite);
-            }
-            self.image.fill(0.0);
-            system.jacobian.add_transposed_times(&self.along, &mut self.image);
-            let alpha = size / curvature;
-            for (k, &p) in self.direction.iter().enumerate() {
-                if !system.frozen[k] {
-                    step[k] += alpha * p;
-                    self.residual[k] -= alpha * (self.image[k] + system.damping[k] * p);
-                }
-            }
-            self.precondition(blocks);
-            let next = dot(&self.residual, &self.preconditioned);
-            if next <= enough {
-                return Ok(iteration + 1);
-            }
-            let beta = next / size;
-            size = next;
-            for (direction, z) in self.direction.iter_mut().zip(&self.preconditioned) {
-                *direction = z + beta * *direction;
-            }
-        }
-        Ok(options.max_iterations)
+        self.enough = options.tolerance * options.tolerance * self.size;
+        self.iterations = 0;
     }
 
-    /// The Cholesky factors of the diagonal blocks; of a block that has none, the square roots of its diagonal, or 1.
-    fn factorise_blocks(&mut self, system: &System, blocks: &Blocks) {
-        let mut starts = Vec::with_capacity(blocks.ranges.len());
-        let mut block_of = vec![u32::MAX; system.jacobian.cols];
-        let mut total = 0;
-        for (block, &(first, count)) in blocks.ranges.iter().enumerate() {
-            starts.push(total);
-            block_of[first..first + count].fill(block as u32);
-            total += count * count;
+    /// One iteration. When it is over it says how many there were, or what the trouble is.
+    pub fn iterate(
+        &mut self,
+        normal: &Normal,
+        blocks: &Blocks,
+        options: PcgOptions,
+        products: &mut dyn Products,
+        step: &mut [f64],
+    ) -> Result<Option<Solved>> {
+        if self.size == 0.0 || self.iterations >= options.max_iterations {
+            return Ok(Some(Ok(self.iterations)));
         }
-        self.factors.clear();
-        self.factors.resize(total, 0.0);
-        for row in 0..system.jacobian.rows() {
-            for (i, a) in system.jacobian.row(row) {
-                let block = block_of[i];
-                if block == u32::MAX || system.frozen[i] {
+        // pᵀAp as a sum of squares: it is positive wherever p is not 0.
+        self.image.fill(0.0);
+        let curvature =
+            products.product(&self.direction, &mut self.image)? + weighted_square(normal.damping, &self.direction);
+        if !(curvature > 0.0 && curvature.is_finite() && self.size.is_finite()) {
+            return Ok(Some(Err(Trouble::NotPositiveDefinite)));
+        }
+        // Where δ is 0 the direction is, too, and the residual is to stay so.
+        self.image.iter_mut().zip(normal.frozen).filter(|(_, frozen)| **frozen).for_each(|(image, _)| *image = 0.0);
+        let alpha = self.size / curvature;
+        advance(alpha, &self.direction, &self.image, normal.damping, step, &mut self.residual);
+        let next = precondition(&blocks.ranges, &self.inverses, &self.residual, &mut self.preconditioned);
+        self.iterations += 1;
+        if next <= self.enough {
+            return Ok(Some(Ok(self.iterations)));
+        }
+        redirect(next / self.size, &self.preconditioned, &mut self.direction);
+        self.size = next;
+        Ok(None)
+    }
+
+    /// The inverses of the damped diagonal blocks; of a block that is not positive definite, those of its diagonal, or 1.
+    fn invert_blocks(&mut self, normal: &Normal, blocks: &Blocks) {
+        self.inverses.clear();
+        self.inverses.resize(normal.curvature.len(), 0.0);
+        let mut start = 0;
+        let mut factor = Vec::new();
+        for &(first, count) in &blocks.ranges {
+            let range = start..start + count * count;
+            start = range.end;
+            if let Ok(mut block) = <[f64; 9]>::try_from(&normal.curvature[range.clone()])
+                && !normal.frozen[first..first + 3].contains(&true)
+            {
+                for k in 0..3 {
+                    block[4 * k] += normal.damping[first + k];
+                }
+                if let Some(inverse) = invert_3(&block) {
+                    self.inverses[range].copy_from_slice(&inverse);
                     continue;
                 }
-                let (first, count) = blocks.ranges[block as usize];
-                let target = &mut self.factors[starts[block as usize]..];
-                for (j, b) in system.jacobian.row(row) {
-                    if block_of[j] == block && j <= i && !system.frozen[j] {
-                        target[(i - first) * count + (j - first)] += a * b;
+            }
+            factor.clear();
+            factor.extend_from_slice(&normal.curvature[range.clone()]);
+            let block = factor.as_mut_slice();
+            for i in 0..count {
+                let frozen = |k: usize| normal.frozen[first + k];
+                for j in 0..i {
+                    if frozen(i) || frozen(j) {
+                        block[i * count + j] = 0.0;
                     }
                 }
+                let diagonal = &mut block[i * count + i];
+                *diagonal = if frozen(i) { 1.0 } else { *diagonal + normal.damping[first + i] };
+            }
+            let inverse = &mut self.inverses[range];
+            for k in 0..count {
+                let diagonal = block[k * count + k];
+                inverse[k * count + k] = if diagonal > 0.0 { 1.0 / diagonal } else { 1.0 };
+            }
+            if cholesky(block, count) {
+                invert(block, count, inverse);
             }
         }
-        for (&start, &(first, count)) in starts.iter().zip(&blocks.ranges) {
-            let block = &mut self.factors[start..start + count * count];
-            for k in 0..count {
-                block[k * count + k] += if system.frozen[first + k] { 1.0 } else { system.damping[first + k] };
+    }
+}
+
+/// The diagonal blocks of J̃ᵀJ̃, as [`Normal`] has them.
+fn diagonal_blocks(system: &System, blocks: &Blocks) -> Vec<f64> {
+    let mut starts = Vec::with_capacity(blocks.ranges.len());
+    let mut block_of = vec![u32::MAX; system.jacobian.cols];
+    let mut total = 0;
+    for (block, &(first, count)) in blocks.ranges.iter().enumerate() {
+        starts.push(total);
+        block_of[first..first + count].fill(block as u32);
+        total += count * count;
+    }
+    let mut curvature = vec![0.0; total];
+    for row in 0..system.jacobian.rows() {
+        for (i, a) in system.jacobian.row(row) {
+            let block = block_of[i];
+            if block == u32::MAX {
+                continue;
             }
-            let diagonal: Vec<f64> = (0..count).map(|k| block[k * count + k]).list();
-            if !cholesky(block, count) {
-                block.fill(0.0);
-                for (k, &diagonal) in diagonal.iter().enumerate() {
-                    block[k * count + k] = if diagonal > 0.0 { diagonal.sqrt() } else { 1.0 };
+            let (first, count) = blocks.ranges[block as usize];
+            let target = &mut curvature[starts[block as usize]..];
+            for (j, b) in system.jacobian.row(row) {
+                if block_of[j] == block && j <= i {
+                    target[(i - first) * count + (j - first)] += a * b;
                 }
             }
         }
     }
+    curvature
+}
 
-    /// z = M⁻¹ r.
-    fn precondition(&mut self, blocks: &Blocks) {
-        self.preconditioned.copy_from_slice(&self.residual);
-        let mut rest = self.factors.as_slice();
-        for &(first, count) in &blocks.ranges {
-            let (factor, others) = rest.split_at(count * count);
-            rest = others;
-            let z = &mut self.preconditioned[first..first + count];
-            for i in 0..count {
-                let known = dot(&factor[i * count..i * count + i], &z[..i]);
-                z[i] = (z[i] - known) / factor[i * count + i];
-            }
-            for i in (0..count).rev() {
-                z[i] /= factor[i * count + i];
-                let value = z[i];
-                for (z, entry) in z[..i].iter_mut().zip(&factor[i * count..]) {
-                    *z -= entry * value;
-                }
+/// The inverse, in full, of a matrix from its Cholesky factor.
+fn invert(factor: &[f64], n: usize, inverse: &mut [f64]) {
+    for column in 0..n {
+        let x = &mut inverse[column * n..column * n + n];
+        x.fill(0.0);
+        x[column] = 1.0;
+        for i in column..n {
+            let known = dot(&factor[i * n + column..i * n + i], &x[column..i]);
+            x[i] = (x[i] - known) / factor[i * n + i];
+        }
+        for i in (0..n).rev() {
+            x[i] /= factor[i * n + i];
+            let value = x[i];
+            for (x, entry) in x[..i].iter_mut().zip(&factor[i * n..]) {
+                *x -= entry * value;
             }
         }
     }
@@ -177,8 +249,4 @@ pub(super) fn cholesky(a: &mut [f64], n: usize) -> bool {
         row[i] = pivot.sqrt();
     }
     true
-}
-
-pub(super) fn dot(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).map(|(a, b)| a * b).sum()
 }

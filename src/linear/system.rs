@@ -1,6 +1,6 @@
 //! The system that every solver here takes, and the solver as one type.
 
-use super::{Blocks, DenseQr, Kind, Pcg, PcgOptions, SparseCholesky, SparseMatrix};
+use super::{Blocks, DenseQr, Kind, Pcg, PcgOptions, Solved, SparseCholesky, SparseMatrix};
 
 /// Minimise ‖J̃δ + r̃‖² + Σ dⱼδⱼ² over the coordinates that are not frozen.
 #[derive(Clone, Copy, Debug)]
@@ -78,6 +78,11 @@ impl LinearSolver {
             LinearSolver::SparseCholesky(solver) => solver.solve(system, step).map(|()| 1),
             LinearSolver::Pcg(solver) => solver.solve(system, blocks, options, step),
         }?;
-        if step.iter().all(|step| step.is_finite()) { Ok(iterations) } else { Err(Trouble::NonFinite) }
+        finite(Ok(iterations), step)
     }
+}
+
+/// What solving gave, if the step is finite.
+pub fn finite(solved: Solved, step: &[f64]) -> Solved {
+    if solved.is_err() || step.iter().all(|step| step.is_finite()) { solved } else { Err(Trouble::NonFinite) }
 }

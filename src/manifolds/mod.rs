@@ -19,9 +19,11 @@ use crate::graph::{Graph, NodeId};
 use crate::list::Listed;
 
 mod basis;
+mod descent;
 mod retraction;
 
 pub use basis::tangent_partials;
+pub use descent::{InPlace, in_place_kernel};
 pub use retraction::{RetractionBuffer, retract, retraction_kernel};
 
 /// The space that a parameter block lives in.

@@ -115,6 +115,22 @@ fn figures(what: &str, value: f64, option: &str, tolerance: f64) -> String {
     format!("Converged: {what} {value} is within {option} {tolerance}")
 }
 
+/// Why a run was stopped from outside.
+pub(super) fn stopped(termination: Termination, options: &SolveOptions) -> String {
+    match termination {
+        Termination::Aborted => "Stopped by the caller".to_owned(),
+        Termination::MaxTime => {
+            format!("Stopped after maxTimeMs, {} milliseconds", decimal::shortest(options.max_time_ms))
+        }
+        other => format!("Stopped: {}", other.as_str()),
+    }
+}
+
+/// Why a run ends whose gradient's square is nothing.
+pub(super) fn too_small_to_square(precision: &str) -> String {
+    format!("The gradient is too small to square in {precision}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

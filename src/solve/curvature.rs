@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use super::descent_rule;
 use super::scalar::evaluate;
-use super::vector::{dot, norm};
+use super::vector::{dot, norm, subtract};
 use crate::codegen::Function;
 use crate::error::{Error, ErrorCode, Result};
 
@@ -68,7 +68,7 @@ impl CurvaturePairs {
     pub fn keep(&mut self, relative_precision: f64) -> bool {
         let (s, y) = self.pair(self.next);
         let sy = dot(s, y);
-        let norms = [s, y].map(|vector| norm(vector.iter().copied()));
+        let norms = [s, y].map(norm);
         let [kept, rho, scale] = evaluate(&self.rule, &[sy, norms[0], norms[1], relative_precision, f64::MAX]);
         if kept == 0.0 {
             return false;
@@ -101,7 +101,7 @@ impl CurvaturePairs {
             let slot = self.slot_of_age(age);
             let (s, y) = self.pair(slot);
             let alpha = self.rho[slot] * dot(s, q);
-            q.iter_mut().zip(y).for_each(|(q, y)| *q -= alpha * y);
+            subtract(alpha, y, q);
             self.alpha[slot] = alpha;
         }
         let gamma = self.scale.unwrap_or(1.0);
@@ -110,8 +110,7 @@ impl CurvaturePairs {
             let slot = self.slot_of_age(age);
             let (s, y) = self.pair(slot);
             let beta = self.rho[slot] * dot(y, q);
-            let weight = self.alpha[slot] - beta;
-            q.iter_mut().zip(s).for_each(|(q, s)| *q += weight * s);
+            subtract(beta - self.alpha[slot], s, q);
         }
     }
 

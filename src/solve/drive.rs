@@ -1,18 +1,19 @@
 //! Runs a solver over compiled functions: evaluates where it asks, passes on what it tells, and writes the solution back.
 
+use std::rc::Rc;
+
 use super::arithmetic::Arithmetic;
+use super::curved::Curved;
 #[cfg(target_arch = "wasm32")]
 use super::device_lbfgs;
-use super::feasible::FeasibleSet;
 use super::lbfgs::{Lbfgs, Step};
+use super::levenberg_marquardt::start::Start;
 use super::levenberg_marquardt::untouched::Untouched;
 use super::options::LbfgsOptions;
 use super::summary::{IterationSummary, SolveSummary, Termination};
-use crate::batch::Manifold;
 use crate::clock::now_ms;
-use crate::error::{Error, ErrorCode, Result};
+use crate::error::Result;
 use crate::functions::{Functions, Objective};
-use crate::list::Listed;
 use crate::turn::Turns;
 
 /// Who hears of a solve while it runs.
@@ -54,8 +55,8 @@ pub fn arithmetic_of(functions: &Functions) -> Arithmetic {
 /// a GPU moved stay on it, and the solution's `x` is empty.
 ///
 /// # Errors
-/// `non-finite` naming the residual if the start is not finite; `invalid-argument` for blocks on a manifold, which this solver does
-/// not move along; what the engine's evaluations fail with.
+/// `non-finite` naming the residual if the start is not finite; `invalid-argument` for a start that cannot be brought onto its manifold;
+/// what the engine's evaluations fail with.
 pub async fn minimise(
     functions: &mut Functions,
     options: &LbfgsOptions,
@@ -64,34 +65,20 @@ pub async fn minimise(
 ) -> Result<Solution> {
     let began = now_ms();
     functions.bring_values().await?;
-    functions.bring_values().await?;
-    if let Some(array) = functions.model().arrays.iter().find(|array| array.manifold != Manifold::Euclidean) {
-        return Err(Error::invalid_argument(format!(
-            "parameter array '{}' has manifold '{}'; L-BFGS takes 'euclidean' arrays",
-            array.name,
-            array.manifold.name()
-        )));
-    }
     let arithmetic = arithmetic_of(functions);
-    if let Some(parameter) = functions.values().iter().position(|&value| !arithmetic.quantise(value).is_finite()) {
-        let name = functions.model().parameter_name(parameter as u32);
-        let value = crate::decimal::shortest(functions.values()[parameter]);
-        return Err(Error::new(
-            ErrorCode::NonFinite,
-            format!("{name} is {value} at the start, which is not finite in {}", arithmetic.precision.name()),
-        ));
-    }
-    let constant: Vec<u8> = functions.constant().iter().map(|&constant| u8::from(constant)).list();
-    let (lower, upper) = functions.bounds().unwrap_or_default();
-    let feasible = FeasibleSet::new(constant.len(), &constant, lower, upper, arithmetic)?;
+    let start = Start::of(functions, arithmetic)?;
+    let curved = Curved::of(&functions.model().arrays, start.point.len()).await?.map(Rc::new);
     #[cfg(not(target_arch = "wasm32"))]
     let _ = read_back;
     #[cfg(target_arch = "wasm32")]
-    if let Some(solution) = minimise_on_device(functions, &feasible, options, read_back, listener, began).await? {
+    if let Some(solution) =
+        minimise_on_device(functions, &start, curved.as_deref(), options, read_back, listener, began).await?
+    {
         return Ok(solution);
     }
-    let mut solver = Lbfgs::new(functions.values().to_vec(), feasible, options, arithmetic)?;
-    let outcome = run(functions, &mut solver, options.objective, listener, began).await;
+    let Start { point, feasible, preamble } = start;
+    let mut solver = Lbfgs::new(point, feasible, options, arithmetic)?.on_manifolds(curved.clone(), preamble);
+    let outcome = run(functions, &mut solver, options.objective, curved.as_deref(), listener, began).await;
     let summary = match outcome {
         Ok(summary) => summary,
         Err(error) => {
@@ -112,7 +99,8 @@ pub async fn minimise(
 #[cfg(target_arch = "wasm32")]
 async fn minimise_on_device(
     functions: &mut Functions,
-    feasible: &FeasibleSet,
+    start: &Start,
+    curved: Option<&Curved>,
     options: &LbfgsOptions,
     read_back: bool,
     listener: &mut dyn Listener,
@@ -121,9 +109,7 @@ async fn minimise_on_device(
     if !functions.engine().is_single_precision() {
         return Ok(None);
     }
-    let mut start = functions.values().to_vec();
-    let preamble = feasible.admit(&mut start, Arithmetic::SINGLE)?;
-    let outcome = device_lbfgs::minimise(functions, feasible, (&start, &preamble), options, listener, began).await;
+    let outcome = device_lbfgs::minimise(functions, start, curved, options, listener, began).await;
     let summary = match outcome {
         Ok(Some(summary)) => summary,
         Ok(None) => return Ok(None),
@@ -134,7 +120,7 @@ async fn minimise_on_device(
     };
     if summary.failed_at_start() {
         let _ = functions.engine().publish(functions.values());
-        return Err(functions.non_finite_error(&start).await?);
+        return Err(functions.non_finite_error(&start.point).await?);
     }
     functions.leave_on_device();
     let x = if read_back {
@@ -151,6 +137,7 @@ async fn run(
     functions: &mut Functions,
     solver: &mut Lbfgs,
     objective: Objective,
+    curved: Option<&Curved>,
     listener: &mut dyn Listener,
     began: f64,
 ) -> Result<SolveSummary> {
@@ -166,7 +153,13 @@ async fn run(
             solver.stop(Termination::Aborted);
         }
         match solver.next(elapsed, evaluation.take()) {
-            Step::Evaluate(x) => evaluation = Some(functions.evaluate_at(objective, x).await?),
+            Step::Evaluate(x) => {
+                let mut found = functions.evaluate_at(objective, x).await?;
+                if let Some(curved) = curved {
+                    curved.bring_to_tangents(x, &mut found.gradient)?;
+                }
+                evaluation = Some(found);
+            }
             Step::Iteration(summary) => {
                 functions.engine().publish(solver.point())?;
                 if listener.iteration(&summary) {

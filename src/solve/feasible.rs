@@ -4,6 +4,7 @@
 //! points outward (the active set of Bertsekas, "Projected Newton methods for optimization problems with simple constraints", 1982).
 
 use super::arithmetic::Arithmetic;
+use super::vector::norm;
 use crate::decimal;
 use crate::error::{Error, Result};
 use crate::list::Listed;
@@ -79,6 +80,14 @@ impl FeasibleSet {
     /// Whether coordinate `i` stays as it is.
     pub fn is_constant(&self, i: usize) -> bool {
         self.constant.get(i).copied().unwrap_or(false)
+    }
+
+    /// ‖x‖ of the coordinates that are no constants.
+    pub fn norm_of_free(&self, x: &[f64]) -> f64 {
+        if !self.constant.contains(&true) {
+            return norm(x);
+        }
+        norm(&x.iter().enumerate().map(|(i, x)| if self.is_constant(i) { 0.0 } else { *x }).list())
     }
 
     /// The nearest value that coordinate `i` may have.

@@ -5,14 +5,17 @@
 //! Coordinates that are constant or pushed outward at a bound are frozen: their gradient counts as zero, and the direction leaves them. Trial
 //! points are projected onto the bounds. When the set of frozen coordinates changes, the curvature history is forgotten.
 //!
+//! Blocks on manifolds move along them, and all of this is in tangent coordinates: [`super::curved`].
+//!
 //! Where evaluations are f32, every trial point is rounded to f32 before it is handed out and steps are differences of rounded points, so that
 //! the solver sees the function that is really computed.
 
 use std::rc::Rc;
 
 use super::arithmetic::Arithmetic;
-use super::convergence::Convergence;
+use super::convergence::{Convergence, stopped, too_small_to_square};
 use super::curvature::CurvaturePairs;
+use super::curved::Curved;
 use super::descent_rule;
 use super::feasible::FeasibleSet;
 use super::line_rule::ROUNDINGS;
@@ -30,7 +33,7 @@ use crate::list::Listed;
 /// What [`Lbfgs::next`] asks for or tells.
 #[derive(Clone, Copy, Debug)]
 pub enum Step<'a> {
-    /// Evaluate here, and give the result to the next call.
+    /// Evaluate here, and give the result to the next call; the gradient of a block on a manifold is that by its tangent coordinates.
     Evaluate(&'a [f64]),
     /// An iteration is done; [`Lbfgs::point`] is where it ended. The next call takes no evaluation.
     Iteration(IterationSummary),
@@ -69,6 +72,7 @@ pub struct Lbfgs {
     options: LbfgsOptions,
     arithmetic: Arithmetic,
     feasible: FeasibleSet,
+    curved: Option<Rc<Curved>>,
     /// Where the last iteration ended.
     current: Sample,
     /// What is being evaluated.
@@ -112,6 +116,7 @@ impl Lbfgs {
             arithmetic,
             frozen: (0..n).map(|i| feasible.is_constant(i)).list(),
             feasible,
+            curved: None,
             trial: sample(start.clone()),
             stored: sample(start.clone()),
             current: sample(start),
@@ -137,6 +142,12 @@ impl Lbfgs {
         })
     }
 
+    /// The same where some blocks are on manifolds; a message begins with `preamble`, what was done to the start.
+    pub fn on_manifolds(mut self, curved: Option<Rc<Curved>>, preamble: String) -> Lbfgs {
+        (self.curved, self.preamble) = (curved, preamble);
+        self
+    }
+
     /// Goes on. `elapsed_ms`: milliseconds since the solve began. `evaluation`: cost and gradient at the point of the last
     /// [`Step::Evaluate`]; without it the same point is asked for again.
     ///
@@ -155,7 +166,7 @@ impl Lbfgs {
 
     /// Ends the run at the next call, unless it has converged by itself; at the earliest when the start has been evaluated.
     pub fn stop(&mut self, termination: Termination) {
-        self.ending.get_or_insert((termination, stopped(termination, &self.options)));
+        self.ending.get_or_insert((termination, stopped(termination, &self.options.solve)));
     }
 
     /// Where the last iteration ended.
@@ -182,7 +193,7 @@ impl Lbfgs {
         }
         let limit = self.options.solve.max_time_ms;
         if self.summary.elapsed_ms >= limit {
-            return self.finish(Termination::MaxTime, stopped(Termination::MaxTime, &self.options));
+            return self.finish(Termination::MaxTime, stopped(Termination::MaxTime, &self.options.solve));
         }
         match std::mem::replace(&mut self.phase, Phase::Turning) {
             Phase::Searching(search) => match evaluation {
@@ -246,7 +257,7 @@ impl Lbfgs {
             }
         }
         let slope = dot(&self.current.gradient, &self.direction);
-        let norms = [self.gradient_norm(), norm(self.direction.iter().copied())];
+        let norms = [self.gradient_norm(), norm(&self.direction)];
         let [descends] = evaluate(&self.descends, &[slope, norms[0], norms[1], self.arithmetic.relative_precision]);
         if descends != 0.0 { self.set_out(slope) } else { self.descend_steepest() }
     }
@@ -285,7 +296,9 @@ impl Lbfgs {
     /// coordinate's own rounding; independent errors add as squares.
     fn noise(&self) -> f64 {
         let Sample { point, gradient, cost } = &self.current;
-        let moved = norm(point.iter().zip(gradient).map(|(x, g)| x * g));
+        // Tangent coordinates are those of a unit block; an angle's rounding is that of π at most.
+        let size = |i: usize, x: f64| if self.is_curved(i) { 1.0 } else { x };
+        let moved = norm(&point.iter().zip(gradient).enumerate().map(|(i, (x, g))| size(i, *x) * g).list());
         self.arithmetic.relative_precision * (cost.abs() + moved)
     }
 
@@ -313,16 +326,27 @@ impl Lbfgs {
 
     /// Writes the trial point; gives the verdict where it needs no evaluation.
     fn place_trial(&mut self, step: f64) -> Option<Trial> {
-        let (mut moved, mut finite) = (false, true);
+        let arithmetic = self.arithmetic;
+        let mut finite = true;
         for (i, trial) in self.trial.point.iter_mut().enumerate() {
             let x = self.current.point[i];
-            *trial = if self.frozen[i] { x } else { self.arithmetic.quantise(x + step * self.direction[i]) };
+            *trial = match &self.curved {
+                Some(curved) if curved.has(i) => arithmetic.quantise(step * self.direction[i]),
+                _ if self.frozen[i] => x,
+                _ => arithmetic.quantise(x + step * self.direction[i]),
+            };
             finite &= trial.is_finite();
             if !self.frozen[i] {
                 *trial = self.feasible.project(i, *trial);
             }
-            moved |= *trial != x;
         }
+        if let (Some(curved), true) = (&self.curved, finite) {
+            let turned = curved.turn(&self.current.point, &mut self.trial.point);
+            turned.expect("the kernels' views are as long as the parameters that they were made for");
+            self.trial.point.iter_mut().for_each(|x| *x = arithmetic.quantise(*x));
+            finite = self.trial.point.iter().all(|x| x.is_finite());
+        }
+        let moved = self.trial.point != self.current.point;
         match (finite, moved) {
             (false, _) => Some(Trial::NonFinite),
             (true, false) => Some(Trial::Unmoved),
@@ -337,9 +361,11 @@ impl Lbfgs {
             if self.frozen[i] {
                 continue;
             }
-            predicted += self.current.gradient[i] * (trial - self.current.point[i]);
+            let curved = self.is_curved(i);
+            let made = self.made(i, step, trial);
+            predicted += self.current.gradient[i] * made;
             let straight = self.arithmetic.quantise(self.current.point[i] + step * self.direction[i]);
-            if straight == trial {
+            if curved || straight == trial {
                 slope += self.trial.gradient[i] * self.direction[i];
             } else {
                 bent = true;
@@ -348,14 +374,31 @@ impl Lbfgs {
         Trial::Finite { cost: self.trial.cost, slope, predicted, bent }
     }
 
+    fn is_curved(&self, i: usize) -> bool {
+        self.curved.as_ref().is_some_and(|curved| curved.has(i))
+    }
+
+    /// The step that led to a trial, in tangent coordinates: along the direction, or, where a coordinate moves by itself, the difference of
+    /// points.
+    fn made(&self, i: usize, step: f64, trial: f64) -> f64 {
+        if self.is_curved(i) {
+            self.arithmetic.quantise(step * self.direction[i])
+        } else {
+            trial - self.current.point[i]
+        }
+    }
+
     /// Moves to the stored trial.
     fn accept(&mut self, step_size: f64) -> Told {
-        let (s, y) = self.pairs.slot();
-        for i in 0..s.len() {
-            s[i] = self.stored.point[i] - self.current.point[i];
-            y[i] = if self.frozen[i] { 0.0 } else { self.stored.gradient[i] - self.current.gradient[i] };
+        for i in 0..self.frozen.len() {
+            let made = self.made(i, step_size, self.stored.point[i]);
+            let change = self.stored.gradient[i] - self.current.gradient[i];
+            let (s, y) = self.pairs.slot();
+            s[i] = made;
+            y[i] = if self.frozen[i] { 0.0 } else { change };
         }
-        let step_norm = norm(s.iter().copied());
+        let (s, _) = self.pairs.slot();
+        let step_norm = norm(s);
         self.pairs.keep(self.arithmetic.relative_precision);
         std::mem::swap(&mut self.current, &mut self.stored);
         let (before, after) = (self.stored.cost, self.current.cost);
@@ -381,7 +424,7 @@ impl Lbfgs {
             iteration: self.summary.iterations,
             cost: self.current.cost,
             cost_change,
-            gradient_max_norm: max_norm(self.free_gradient()),
+            gradient_max_norm: max_norm(&self.free_gradient()),
             step_norm,
             accepted: true,
             damping: None,
@@ -397,8 +440,7 @@ impl Lbfgs {
     }
 
     fn end_of(&mut self, last: &IterationSummary) -> Option<(Termination, String)> {
-        let variable = (0..self.current.point.len()).filter(|&i| !self.feasible.is_constant(i));
-        let size = norm(variable.map(|i| self.current.point[i]));
+        let size = self.feasible.norm_of_free(&self.current.point);
         let noise = self.noise();
         self.convergence.judge(last, size, noise)
     }
@@ -410,10 +452,10 @@ impl Lbfgs {
             return self.descend_steepest();
         }
         // An exhausted search that ended within a hundred roundings of the coordinates saw rounding and nothing else.
-        let moved = self.trial.point.iter().zip(&self.current.point).map(|(trial, x)| trial - x);
-        let visible = ROUNDINGS * self.arithmetic.relative_precision * norm(self.current.point.iter().copied());
+        let moved = self.trial.point.iter().zip(&self.current.point).map(|(trial, x)| trial - x).list();
+        let visible = ROUNDINGS * self.arithmetic.relative_precision * norm(&self.current.point);
         let failure = match failure {
-            Failure::Exhausted if norm(moved) <= visible => Failure::Precision,
+            Failure::Exhausted if norm(&moved) <= visible => Failure::Precision,
             other => other,
         };
         let (termination, message) =
@@ -436,27 +478,11 @@ impl Lbfgs {
         Told::Finished
     }
 
-    fn free_gradient(&self) -> impl Iterator<Item = f64> + Clone + '_ {
-        self.current.gradient.iter().zip(&self.frozen).map(|(g, frozen)| if *frozen { 0.0 } else { *g })
+    fn free_gradient(&self) -> Vec<f64> {
+        self.current.gradient.iter().zip(&self.frozen).map(|(g, frozen)| if *frozen { 0.0 } else { *g }).list()
     }
 
     fn gradient_norm(&self) -> f64 {
-        norm(self.free_gradient())
+        norm(&self.free_gradient())
     }
-}
-
-/// Why a run was stopped from outside.
-pub(super) fn stopped(termination: Termination, options: &LbfgsOptions) -> String {
-    match termination {
-        Termination::Aborted => "Stopped by the caller".to_owned(),
-        Termination::MaxTime => {
-            format!("Stopped after maxTimeMs, {} milliseconds", decimal::shortest(options.solve.max_time_ms))
-        }
-        other => format!("Stopped: {}", other.as_str()),
-    }
-}
-
-/// Why a run ends whose gradient's square is nothing.
-pub(super) fn too_small_to_square(precision: &str) -> String {
-    format!("The gradient is too small to square in {precision}")
 }

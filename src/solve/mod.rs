@@ -33,6 +33,7 @@ pub mod arithmetic;
 pub mod convergence;
 pub mod covariance;
 pub mod curvature;
+pub mod curved;
 pub mod descent_rule;
 pub mod device;
 pub mod device_lbfgs;

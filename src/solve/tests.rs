@@ -2,6 +2,7 @@
 //! on quadratics with a known minimum, at bounds, in rounded arithmetic, and over small fakes that check one decision.
 
 mod bounds;
+mod curved;
 mod decisions;
 mod objectives;
 mod rounding;

@@ -1,16 +1,17 @@
-// The page of benchmarks, as it runs by itself.
+// The page of benchmarks, as it runs by itself: tiny sizes, every job and contender.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { launch, url } from '../chromium.mjs';
 
-let browser, page;
+let browser;
 before(async () => {
   browser = await launch();
-  page = await browser.newPage();
 });
 after(() => browser.close());
 
-test('with ?auto the benchmarks run and report: as many steps as asked for, in at most five read-backs, and fits of many peaks', { timeout: 240_000 }, async () => {
+/** What the page POSTs to /result. */
+async function report(query) {
+  const page = await browser.newPage();
   const reported = new Promise((resolve) => {
     // Answered here, so that the server does not take it for the end of its own run.
     page.route('**/result', (route) => {
@@ -18,12 +19,67 @@ test('with ?auto the benchmarks run and report: as many steps as asked for, in a
       return route.fulfill({ status: 204 });
     });
   });
-  await page.goto(new URL('bench/?auto&only=springs-lm,many&sides=6&reps=1&steps=20&cg=4&count=50', url).href);
-  const { results } = await reported;
-  const [row] = results['springs-lm'].rows;
-  assert.deepEqual([results['springs-lm'].error, results.many.error], [undefined, undefined]);
+  await page.route('**/log', (route) => route.fulfill({ status: 204 }));
+  await page.goto(new URL(`bench/?auto&${query}`, url).href);
+  const figures = await reported;
+  const plots = await page.locator('svg.log-log').count();
+  await page.close();
+  return { figures, plots };
+}
+
+const JOBS = ['spring-gradient', 'gauss-newton', 'rigid-gradient', 'rigid-steps', 'developable', 'lm-solve', 'lbfgs-solve', 'compile', 'fits'];
+
+test('every job has a figure or a reason for each contender, values are the plain loop\'s, and the JSON has its shape', { timeout: 600_000 }, async () => {
+  const { figures, plots } = await report(`only=${JOBS.join(',')}&sizes=12&reps=1&budget=30000`);
+  assert.equal(figures.page, 'bench');
+  for (const field of ['date', 'userAgent', 'query']) assert.equal(typeof figures[field], 'string');
+  assert.deepEqual(Object.keys(figures.results), JOBS);
+  assert.equal(plots, JOBS.length);
+  for (const job of JOBS) {
+    const { title, unit, contenders, rows, error } = figures.results[job];
+    assert.equal(error, undefined, job);
+    assert.ok(title.length > 0 && unit.length > 0);
+    assert.deepEqual(rows.map((row) => row.contender), contenders);
+    assert.deepEqual([contenders[0], rows[0].status, rows[0].difference], ['plain loop', 'measured', 0]);
+    for (const row of rows) {
+      const which = `${job}, ${row.contender}: ${JSON.stringify(row)}`;
+      assert.ok(['measured', 'unable'].includes(row.status), which);
+      assert.ok(row.size === 12 && row.residuals > 0 && row.timing.length > 0 && ['f32', 'f64'].includes(row.precision), which);
+      if (row.status === 'unable') assert.ok(row.reason.length > 10, which);
+      else {
+        assert.ok(row['least, ms'] >= 0 && row['median, ms'] >= row['least, ms'] && row['first, ms'] >= 0 && row['prepare, ms'] >= 0, which);
+        assert.ok(row.reps >= 1 && Number.isFinite(row.value) && row.difference >= 0, which);
+      }
+    }
+    // The engines of residua, and at least one peer somewhere.
+    assert.ok(rows.filter((row) => row.contender.startsWith('residua') && row.status === 'measured').length >= 3, job);
+  }
+  const measured = new Set(Object.values(figures.results).flatMap(({ rows }) => rows.filter((row) => row.status === 'measured').map((row) => row.contender)));
+  for (const peer of ['jax-js', 'TensorFlow.js', 'ml-levenberg-marquardt']) assert.ok(measured.has(peer), peer);
+});
+
+test('a contender that would take longer than its time is skipped, and says how long', { timeout: 120_000 }, async () => {
+  const { figures } = await report('only=spring-gradient&sizes=12,100000&reps=1&budget=0.5&contenders=jax');
+  const rows = figures.results['spring-gradient'].rows.filter(({ size, contender }) => size > 12 && contender === 'jax-js');
+  assert.equal(rows.length, 1);
+  assert.equal(rows[0].status, 'skipped');
+  assert.match(rows[0].reason, /^would take about [\d.]+ (ms|s|min)$/);
+});
+
+test('modules that measure by themselves tell ratios, choices and scale', { timeout: 240_000 }, async () => {
+  const { figures } = await report('only=cpu-engine,auto-choice,scale,springs-lm,many&choices=spring-gradient&problems=springs,peak&sizes=100&reps=1&budget=5000&sides=6&steps=20&cg=4&count=50');
+  const { 'cpu-engine': cpu, 'auto-choice': auto, scale, 'springs-lm': steps, many } = figures.results;
+  for (const { error } of [cpu, auto, scale, steps, many]) assert.equal(error, undefined);
+  assert.deepEqual(cpu.rows.map(({ problem, job }) => `${problem} ${job}`), ['springs', 'peak'].flatMap((problem) => ['sum', 'cost', 'jacobian', 'lm'].map((job) => `${problem} ${job}`)));
+  // Sums in another order; five steps of Levenberg-Marquardt multiply that.
+  for (const row of cpu.rows) assert.ok(row['times as fast, median'] > 0 && row['relative difference'] < (row.job === 'lm' ? 1e-6 : 1e-12), JSON.stringify(row));
+  assert.deepEqual(auto.rows.map(({ job, size, took }) => [job, size, took]), [['spring-gradient', 100, 'cpu']]);
+  assert.ok(['yes', 'no'].includes(auto.rows[0].within));
+  assert.deepEqual(scale.rows.map(({ stage }) => stage), ['compile', 'cost with gradient', 'cost with gradient, again', '10 steps', '10 steps, again']);
+  for (const row of scale.rows) assert.ok(row.ms > 0 && row['peak GPU bytes a residual'] >= row['live GPU bytes a residual'] && row['live GPU bytes a residual'] > 0);
+  const [row] = steps.rows;
   assert.deepEqual([row.backend, row.vertices, row.residuals, row.steps, row.termination], ['gpu', 36, 85, 20, 'max-iterations']);
   assert.ok(row['read-backs'] <= 5, `${row['read-backs']} read-backs`);
   assert.ok(row['final cost'] < row['initial cost']);
-  assert.ok(results.many.rows.length > 0);
+  assert.ok(many.rows.length > 0);
 });

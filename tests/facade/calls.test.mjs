@@ -229,10 +229,22 @@ test('dispose of idle functions frees at once; a second dispose does nothing', a
   assert.equal(raw.disposed, true);
 });
 
+test('a gradient left on the device is taken at the point given, or without one at the numbers the module has', async () => {
+  const { functions, raw } = await compiled();
+  const point = Float64Array.from(raw.x, () => 7.5);
+  assert.deepEqual(await functions.evaluateCostWithGradientOnDevice(point), { value: 7.5, gradient: null });
+  assert.deepEqual(await functions.evaluateCostWithGradientOnDevice(), { value: raw.x[0], gradient: null });
+  await assert.rejects(functions.evaluateCostWithGradientOnDevice([]), residuaError('invalid-argument', /evaluateCostWithGradientOnDevice: x/));
+});
+
 test('every call after dispose rejects with disposed', async () => {
   const { functions } = await compiled();
   functions.dispose();
-  for (const call of ['evaluate', 'evaluateSumWithGradient', 'evaluateCostWithGradient', 'evaluateJacobian', 'checkGradients', 'download']) {
+  const calls = [
+    'evaluate', 'evaluateSumWithGradient', 'evaluateCostWithGradient', 'evaluateSumWithGradientOnDevice', 'evaluateCostWithGradientOnDevice',
+    'evaluateJacobian', 'checkGradients', 'download',
+  ];
+  for (const call of calls) {
     await assert.rejects(functions[call](), residuaError('disposed', /after dispose\(\)/), call);
   }
   await assert.rejects(lbfgs(functions), residuaError('disposed'));

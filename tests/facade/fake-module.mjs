@@ -9,9 +9,11 @@ export function install({ gpu = true } = {}) {
   const fake = { problems: [], compiled: [], contexts: [], restarts: 0, panic: null, gpu };
 
   class RawProblem {
-    static fromTape(paramCount, ops, a, b, c, constants, outputs) {
+    static fromTape(paramCount, entries, constants, outputs) {
       const problem = new RawProblem();
-      problem.tape = { paramCount, ops, a, b, c, constants, outputs };
+      const column = (k) => entries.flatMap((piece) => [...(piece[k] ?? new Uint32Array(piece[0].length))]);
+      const [ops, a, b, c] = [0, 1, 2, 3].map((k) => (k === 0 ? Uint8Array : Uint32Array).from(column(k)));
+      problem.tape = { paramCount, ops, a, b, c, constants: Float64Array.from(constants.flatMap((piece) => [...piece])), outputs };
       return problem;
     }
     arrays = [];
@@ -27,8 +29,17 @@ export function install({ gpu = true } = {}) {
     addBlock(...args) {
       return this.blocks.push(args) - 1;
     }
-    addRecipe(...args) {
-      return this.recipes.push(args) - 1;
+    /** The tables are read at once, in pieces of two instances. */
+    addRecipe(block, count, instances, rows, slotArrays, readIndices, dataColumns, readData, ...tape) {
+      const read = (reader, columns) => {
+        const table = [];
+        for (let column = 0; column < columns; column++) {
+          for (let first = 0; first < count; first += 2) table.push(...reader(column, first, Math.min(2, count - first)));
+        }
+        return table;
+      };
+      const indices = read(readIndices, slotArrays.length);
+      return this.recipes.push([block, count, instances, rows, slotArrays, indices, dataColumns, read(readData, dataColumns), ...tape]) - 1;
     }
     free() {
       this.freed = true;
@@ -84,8 +95,9 @@ export function install({ gpu = true } = {}) {
       this.problem = problem;
       this.x = values.slice();
     }
-    static async compile(problem, values, context, batchSize, onProgress, aborted) {
+    static async compile(problem, values, fillValues, context, batchSize, onProgress, aborted) {
       await fake.compileHold?.(onProgress, aborted);
+      fillValues(0, values.length);
       const functions = new RawFunctions(problem, values);
       functions.context = context;
       fake.compiled.push(functions);
@@ -124,6 +136,9 @@ export function install({ gpu = true } = {}) {
     evaluate(x) {
       const at = Array.from(x ?? this.x);
       return this.run('evaluate', () => Float64Array.from(at));
+    }
+    evaluateCostWithGradientOnDevice(x) {
+      return this.run('cost on the device', () => ({ value: (x ?? this.x)[0], gradient: null }));
     }
     evaluateSumWithGradient() {
       return this.run('sum', () => ({ value: 0, gradient: new Float64Array(this.x.length) }));

@@ -8,7 +8,7 @@ import { GpuCompiledFunctions, loss, Problem, V, Vec2, Vec3, Vec4 } from '../../
 import { Op } from '../../pkg-template/dist/op-codes.js';
 import { install } from './fake-module.mjs';
 
-const KEYS = ['block', 'instances', 'rows', 'outputs', 'slotArrays', 'indices', 'dataColumns', 'data', 'ops', 'a', 'b', 'c', 'constants', 'results'];
+const KEYS = ['block', 'count', 'instances', 'rows', 'slotArrays', 'indices', 'dataColumns', 'data', 'ops', 'a', 'b', 'c', 'constants', 'results'];
 
 /** Compiles and gives what the module was handed, with plain arrays. */
 async function handedOver(problem) {
@@ -38,8 +38,7 @@ test('at, shared and data become slots and columns, each slot for all instances'
   assert.deepEqual(recipe.indices, [0, 1, 2, /**/ 1, 2, 3, /**/ 1, 1, 1]);
   assert.equal(recipe.dataColumns, 3);
   assert.deepEqual(recipe.data, [7, 8, 9, /**/ 1, 3, 5, /**/ 2, 4, 6]);
-  assert.deepEqual(recipe.instances, [0, 1, 2]);
-  assert.deepEqual(recipe.rows, [0, 1, 2]);
+  assert.deepEqual([recipe.count, recipe.instances, recipe.rows], [3, undefined, undefined], 'all of the block, one after another');
   const leaves = recipe.ops.map((op, i) => [op, recipe.a[i]]);
   assert.deepEqual(leaves.filter(([op]) => op === Op.parameter).map(([, number]) => number), [0, 1, 2, 3, 4, 5, 6]);
   assert.deepEqual(leaves.filter(([op]) => op === Op.data).map(([, number]) => number), [0, 1, 2]);
@@ -93,12 +92,12 @@ test('stars are grouped by combinations of lengths, recorded once each, rows sta
   assert.deepEqual(blocks[1], ['stars', 5, 2, 12]);
   const [, first, second, third, fourth] = recipes;
   assert.deepEqual(first.instances, [0, 2]);
-  assert.deepEqual(first.rows, [2, 7]);
+  assert.deepEqual(first.rows, [0, 5], 'counted from the first of the block');
   assert.deepEqual(first.indices, [0, 3, /**/ 1, 4, /**/ 8, 6]);
   assert.deepEqual(first.data, [10, 13, /**/ 11, 14]);
-  assert.deepEqual([second.instances, second.rows, second.indices, second.data], [[1], [5], [2, 7], [12]]);
-  assert.deepEqual([third.instances, third.rows, third.indices, third.data], [[3], [10], [5], []]);
-  assert.deepEqual([fourth.instances, fourth.rows, fourth.indices, fourth.data], [[4], [11], [5, 6, 4, 3], [15, 16]]);
+  assert.deepEqual([second.instances, second.rows, second.indices, second.data], [[1], [3], [2, 7], [12]]);
+  assert.deepEqual([third.instances, third.rows, third.indices, third.data], [[3], [8], [5], []]);
+  assert.deepEqual([fourth.instances, fourth.rows, fourth.indices, fourth.data], [[4], [9], [5, 6, 4, 3], [15, 16]]);
 });
 
 test('data set anew reach each recipe in its own columns', async () => {

@@ -23,7 +23,7 @@ struct Dispatch {
 var<workgroup> sums: array<f32, 64>;
 
 @compute @workgroup_size(64)
-fn sumGradientByBlock(
+fn sumGradientByBlockOf3(
     @builtin(workgroup_id) workgroup: vec3<u32>,
     @builtin(num_workgroups) workgroups: vec3<u32>,
     @builtin(local_invocation_index) lane: u32,

@@ -1,99 +1,145 @@
 /**
- * The page of benchmarks. A benchmark is a module of the registry with a `name`, a `title` and `run(parameters, report)`: it reads what it needs of the
- * query's parameters and gives rows of figures, of which `report` hears as they come.
+ * The page of benchmarks: what to run, tables and plots as figures come, and all of them as JSON.
  *
- * `?auto` runs by itself and POSTs what came of it to `/result`; `only=name,name` chooses; every size and repetition is a parameter, named by its benchmark.
+ * `?auto` runs by itself, tells progress to `/log` and POSTs what came of it to `/result`. `only=name,name` chooses benchmarks, `sizes=12,100` sizes,
+ * `reps=9` samples, `budget=2500` milliseconds for each contender at each size, `contenders=words,words` those whose names hold one of the words (the
+ * reference always runs). Further parameters belong to single benchmarks.
  */
 import { GpuContext } from 'residua';
 import { showStatus, webGpuStatus } from '../webgpu-status.js';
-import * as cpuEngine from './cpu-engine.js';
-import * as many from './many.js';
-import * as springsLm from './springs-lm.js';
-
-const REGISTRY = [springsLm, many, cpuEngine];
+import { numbers } from './parameters.js';
+import { logLogPlot } from './plot.js';
+import { REGISTRY } from './registry.js';
+import { ROW, runJob } from './runner.js';
+import { fill } from './table.js';
 
 const query = new URLSearchParams(location.search);
+const auto = query.has('auto');
 const element = (id) => document.getElementById(id);
+let stopped = false;
 
-const chosen = () => {
+function chosen() {
   const names = new Set(new FormData(element('controls')).getAll('benchmark'));
   return REGISTRY.filter((benchmark) => names.has(benchmark.name));
-};
+}
 
-function show(benchmark, rows) {
+/** What the form says; the query has filled it in. */
+function settingsFor(benchmark) {
+  const form = new FormData(element('controls'));
+  const list = String(form.get('sizes')).split(',').map(Number).filter((size) => size > 0);
+  const words = query.get('contenders')?.split(',');
+  return {
+    sizes: (list.length > 0 ? list : (benchmark.sizes ?? [])).toSorted((a, b) => a - b),
+    reps: Math.max(1, Number(form.get('reps')) || 9),
+    budgetMs: Math.max(1, Number(form.get('budget')) || 2500),
+    contenders: words === undefined ? undefined : (name) => words.some((word) => name.includes(word)),
+    stopped: () => stopped,
+  };
+}
+
+/** Where a benchmark's figures go. */
+function place(benchmark) {
   const id = `rows-${benchmark.name}`;
-  let table = element(id);
-  if (table === null) {
-    const title = Object.assign(document.createElement('h3'), { textContent: benchmark.title });
-    table = Object.assign(document.createElement('table'), { id });
-    element('results').append(title, table);
+  element(id)?.remove();
+  const section = Object.assign(document.createElement('section'), { id });
+  const scroll = Object.assign(document.createElement('div'), { className: 'scroll', tabIndex: 0 });
+  scroll.setAttribute('role', 'region');
+  scroll.setAttribute('aria-label', `${benchmark.title}, table`);
+  const table = document.createElement('table');
+  scroll.append(table);
+  const plot = document.createElement('div');
+  section.append(Object.assign(document.createElement('h3'), { textContent: benchmark.title }), plot, scroll);
+  element('results').append(section);
+  return { table, plot };
+}
+
+function plotOf(benchmark, rows) {
+  const series = new Map();
+  for (const row of rows) {
+    if (row.status !== 'measured') continue;
+    if (!series.has(row.contender)) series.set(row.contender, []);
+    series.get(row.contender).push({ x: row.size, y: row['least, ms'] });
   }
-  const columns = [...new Set(rows.flatMap((row) => Object.keys(row)))];
-  const head = document.createElement('tr');
-  head.append(...columns.map((column) => Object.assign(document.createElement('th'), { scope: 'col', textContent: column })));
-  const text = (value) => (typeof value === 'number' ? Number(value.toPrecision(5)).toLocaleString('en-US', { maximumFractionDigits: 6 }) : String(value ?? ''));
-  const lines = rows.map((row) => {
-    const line = document.createElement('tr');
-    line.append(...columns.map((column) => Object.assign(document.createElement('td'), { textContent: text(row[column]) })));
-    return line;
-  });
-  table.replaceChildren(head, ...lines);
+  return logLogPlot({ title: benchmark.title, xLabel: benchmark.unit, yLabel: 'milliseconds, least', series });
+}
+
+/** Lines of the log are few, so that sending them does not disturb what is measured. */
+function progress(words, log = false) {
+  element('progress').textContent = words;
+  if (auto && log) fetch('/log', { method: 'POST', body: words });
 }
 
 /** One benchmark after another; what one throws is its result. */
 async function run(benchmarks) {
   const results = {};
   for (const benchmark of benchmarks) {
+    if (stopped) break;
     const rows = [];
-    element('progress').textContent = `${benchmark.title}…`;
-    const report = (row) => {
+    const { table, plot } = place(benchmark);
+    const tell = (row) => {
       rows.push(row);
-      show(benchmark, rows);
+      fill(table, rows, benchmark.contenders === undefined ? [] : ROW);
+      if (benchmark.contenders !== undefined) plot.replaceChildren(plotOf(benchmark, rows));
+      if (auto) fetch('/log', { method: 'POST', body: `${benchmark.name} ${JSON.stringify(row)}` });
     };
+    progress(`${benchmark.title}…`);
+    results[benchmark.name] = { title: benchmark.title, unit: benchmark.unit, contenders: benchmark.contenders?.map(({ name }) => name), rows };
     try {
-      await benchmark.run(query, report);
-      results[benchmark.name] = { rows };
+      if (benchmark.contenders === undefined) await benchmark.run(query, tell, progress, settingsFor(benchmark));
+      else await runJob(benchmark, settingsFor(benchmark), tell, progress);
     } catch (error) {
-      results[benchmark.name] = { rows, error: String(error?.stack ?? error) };
+      results[benchmark.name].error = String(error?.stack ?? error);
       element('failure').textContent = `${benchmark.title}: ${error?.message ?? error}`;
       element('failure').hidden = false;
     }
   }
-  element('progress').textContent = 'Done.';
+  progress(stopped ? 'Stopped.' : 'Done.', true);
   return results;
 }
 
 async function runAndReport() {
-  const button = element('controls').querySelector('button');
-  button.disabled = true;
-  const results = { page: 'bench', userAgent: navigator.userAgent, query: location.search, webgpu: status.sentences, results: await run(chosen()) };
-  button.disabled = false;
+  const [start, stop] = [element('start'), element('stop')];
+  stopped = false;
+  start.disabled = true;
+  stop.disabled = false;
+  const about = { page: 'bench', date: new Date().toISOString(), userAgent: navigator.userAgent, cores: navigator.hardwareConcurrency, query: location.search, webgpu: status.sentences };
+  const report = { ...about, results: await run(chosen()) };
+  start.disabled = false;
+  stop.disabled = true;
   const download = element('download');
   download.disabled = false;
   download.onclick = () => {
     const link = document.createElement('a');
-    link.href = URL.createObjectURL(new Blob([JSON.stringify(results, null, 2)], { type: 'application/json' }));
+    link.href = URL.createObjectURL(new Blob([JSON.stringify(report, null, 2)], { type: 'application/json' }));
     link.download = 'residua-benchmarks.json';
     link.click();
     URL.revokeObjectURL(link.href);
   };
-  return results;
+  return report;
 }
 
 const status = await webGpuStatus(() => GpuContext.default());
 showStatus(element('status'), status);
 
 const only = query.get('only')?.split(',');
-for (const { name, title } of REGISTRY) {
+for (const { name, title, onDemand = false } of REGISTRY) {
   const label = document.createElement('label');
-  const box = Object.assign(document.createElement('input'), { type: 'checkbox', name: 'benchmark', value: name, checked: only === undefined || only.includes(name) });
+  const box = Object.assign(document.createElement('input'), { type: 'checkbox', name: 'benchmark', value: name, checked: only?.includes(name) ?? !onDemand });
   label.append(box, ` ${title}`);
   element('choices').append(label);
 }
+const sizes = numbers(query, 'sizes', []);
+if (sizes.length > 0) element('sizes').value = sizes.join(',');
+for (const limit of ['reps', 'budget']) if (query.has(limit)) element(limit).value = query.get(limit);
 element('controls').addEventListener('submit', (event) => {
   event.preventDefault();
   runAndReport();
 });
-if (query.has('auto')) {
+element('stop').addEventListener('click', () => {
+  stopped = true;
+});
+if (auto) {
+  const unknown = only?.filter((name) => !REGISTRY.some((benchmark) => benchmark.name === name)) ?? [];
+  if (unknown.length > 0) await fetch('/log', { method: 'POST', body: `no such benchmark: ${unknown.join(', ')}` });
   await fetch('/result', { method: 'POST', body: JSON.stringify(await runAndReport()) });
 }

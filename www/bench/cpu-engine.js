@@ -4,18 +4,24 @@
  *
  * Springs on a grid are cheap, hinges that bend are dense arithmetic, the fit of a peak takes an exponential a sample.
  *
- * Parameters: `sizes` (residuals, about), `reps`, `problems`, `jobs`, `steps` and `cg` (of Levenberg-Marquardt, and of conjugate gradients in each of them).
+ * Sizes count residuals, about. Parameters: `problems`, `jobs`, `steps` and `cg` (of Levenberg-Marquardt, and of conjugate gradients in each of them).
  */
 import { GpuCompiledFunctions, levenbergMarquardt, Problem } from 'residua';
 import { gridEdges, scatteredPositions, springsProblem } from '../problems/springs.js';
 import { numbers } from './parameters.js';
 import { plainBending } from './plain/bending.js';
-import { denseLevenbergMarquardt, sparseLevenbergMarquardt } from './plain/levenberg-marquardt.js';
+import { denseLevenbergMarquardt } from './plain/dense-levenberg-marquardt.js';
+import { levenbergMarquardt as plainLevenbergMarquardt } from './plain/levenberg-marquardt.js';
 import { plainPeak } from './plain/peak.js';
 import { plainSprings } from './plain/springs.js';
 
 export const name = 'cpu-engine';
 export const title = 'The CPU engine beside plain JavaScript with hand-written derivatives';
+export const unit = 'residuals';
+export const sizes = [1_000, 10_000, 100_000, 1_000_000];
+
+const withoutTests = (steps, cg) => ({ maxIterations: steps, costTolerance: 0, gradientTolerance: 0, parameterTolerance: 0, linearTolerance: 0, maxLinearIterations: cg });
+const sparseLevenbergMarquardt = (functions, x, steps, cg) => plainLevenbergMarquardt(functions, x, withoutTests(steps, cg)).finalCost;
 
 /** Three springs a vertex. */
 function springs(residuals) {
@@ -144,26 +150,24 @@ async function timeInTurn(task, job, reps) {
   return { ...times, difference: job.difference(result, answer, task) };
 }
 
-export async function run(parameters, report) {
+export async function run(parameters, report, progress, settings) {
   const chosen = (name, all) => parameters.get(name)?.split(',') ?? Object.keys(all);
-  const [reps] = numbers(parameters, 'reps', [15]);
   const [steps] = numbers(parameters, 'steps', [5]);
   const [cg] = numbers(parameters, 'cg', [10]);
-  for (const size of numbers(parameters, 'sizes', [10_000, 100_000, 1_000_000])) {
+  for (const size of settings.sizes) {
     for (const problemName of chosen('problems', PROBLEMS)) {
+      progress(`${title}: ${size.toLocaleString('en-US')} residuals, ${problemName}`, true);
+      await new Promise((resolve) => setTimeout(resolve));
       const { x, plain, problem, vertices, minimise } = PROBLEMS[problemName](size);
       const functions = await GpuCompiledFunctions.compile(problem, { backend: 'cpu' });
       const task = {
         functions, plain, minimise, x, start: x.slice(), steps, cg, vertices,
         gradient: new Float64Array(x.length), values: new Float64Array(plain.count), entries: new Float64Array(plain.count * plain.entriesPerRow),
-        options: {
-          maxIterations: steps, costTolerance: 0, gradientTolerance: 0, parameterTolerance: 0, linearTolerance: 0, maxLinearIterations: cg,
-          linearSolver: minimise === denseLevenbergMarquardt ? 'dense-qr' : 'pcg',
-        },
+        options: { ...withoutTests(steps, cg), linearSolver: minimise === denseLevenbergMarquardt ? 'dense-qr' : 'pcg' },
       };
       for (const jobName of chosen('jobs', JOBS)) {
         task.x.set(task.start);
-        const { plain, ours, difference } = await timeInTurn(task, JOBS[jobName], reps);
+        const { plain, ours, difference } = await timeInTurn(task, JOBS[jobName], settings.reps);
         const ratios = plain.map((ms, rep) => ms / ours[rep]);
         report({
           problem: problemName, job: jobName, residuals: functions.numResiduals, 'residua, least, ms': Math.min(...ours), 'residua, median, ms': median(ours),

@@ -9,6 +9,8 @@ import { numbers } from './parameters.js';
 import { scatteredPositions, springGrid } from '../problems/springs.js';
 
 export const name = 'springs-lm';
+/** Runs only when asked for by name: the suite's own jobs hold much the same. */
+export const onDemand = true;
 export const title = 'Springs on a grid: one step of Levenberg-Marquardt';
 
 export async function run(parameters, report) {

@@ -38,12 +38,34 @@ export function cotangentWeights(positions, triangles, edges) {
 }
 
 /**
+ * The instances of the residual: every edge from both of its ends, its side p_first − p_second at rest, and √w.
+ * @param {Float64Array} positions at rest
+ * @param {Uint32Array} edges two vertices an edge
+ * @param {Float64Array} weights one an edge
+ * @returns {{ ends: Uint32Array, sides: Float64Array, rootWeights: Float64Array }}
+ */
+export function rigidInstances(positions, edges, weights) {
+  const count = edges.length / 2;
+  const ends = new Uint32Array(2 * edges.length), sides = new Float64Array(3 * edges.length), rootWeights = new Float64Array(edges.length);
+  for (let instance = 0; instance < 2 * count; instance++) {
+    const edge = instance % count, turned = instance < count ? 0 : 1;
+    const from = edges[2 * edge + turned], to = edges[2 * edge + 1 - turned];
+    ends[2 * instance] = from;
+    ends[2 * instance + 1] = to;
+    for (let d = 0; d < 3; d++) sides[3 * instance + d] = positions[3 * from + d] - positions[3 * to + d];
+    rootWeights[instance] = Math.sqrt(weights[edge]);
+  }
+  return { ends, sides, rootWeights };
+}
+
+/**
  * @param {{ positions: Float64Array, triangles: Uint32Array }} mesh at rest
  * @param {{ edges: Uint32Array }} topology of the mesh (mesh/topology.js)
  * @param {{ vertices: readonly number[], targets: readonly (readonly [number, number, number])[] }} handles which vertices are held, and where
  * @param {'unit-quaternion' | 'euclidean'} manifold of the rotations
+ * @param {Float64Array} weights one an edge; by default cotangents
  */
-export function rigidProblem({ positions, triangles }, { edges }, handles, manifold = 'unit-quaternion') {
+export function rigidProblem({ positions, triangles }, { edges }, handles, manifold = 'unit-quaternion', weights = cotangentWeights(positions, triangles, edges)) {
   const vertexCount = positions.length / 3;
   const problem = new Problem();
   const vertices = problem.parameters('vertices', { dim: 3, values: positions });
@@ -53,17 +75,11 @@ export function rigidProblem({ positions, triangles }, { edges }, handles, manif
   handles.vertices.forEach((vertex, k) => vertices.setAt(vertex, handles.targets[k]));
   vertices.setConstant(handles.vertices);
 
-  // Every edge from both of its ends.
-  const ends = Uint32Array.from({ length: 2 * edges.length }, (_, i) => (i < edges.length ? edges[i] : edges[(i - edges.length) ^ 1]));
-  const weights = cotangentWeights(positions, triangles, edges);
-  const sides = Float64Array.from({ length: (3 * ends.length) / 2 }, (_, i) => {
-    const [from, to] = [ends[2 * Math.floor(i / 3)], ends[2 * Math.floor(i / 3) + 1]];
-    return positions[3 * from + (i % 3)] - positions[3 * to + (i % 3)];
-  });
+  const { ends, sides, rootWeights } = rigidInstances(positions, edges, weights);
   problem.residuals('rigidity', {
     inputs: {
       ends: vertices.at(ends, 2), turned: rotations.at(ends.filter((_, i) => i % 2 === 0)),
-      side: problem.data(sides, 3), rootWeight: problem.data(Float64Array.from({ length: ends.length / 2 }, (_, e) => Math.sqrt(weights[e % weights.length]))),
+      side: problem.data(sides, 3), rootWeight: problem.data(rootWeights),
     },
     residual: ({ ends: [a, b], turned, side, rootWeight }) => a.sub(b).sub(unit(turned).rotate(side)).mul(rootWeight),
   });

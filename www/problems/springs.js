@@ -28,22 +28,26 @@ export function springsProblem(positions, edges, restLengths) {
 }
 
 /**
- * A square grid: each vertex is joined to its right, its lower and its lower right neighbour, (side − 1)(3 side − 1) springs in all.
- * @param {number} side vertices a side
+ * A grid: each vertex is joined to its right, its lower and its lower right neighbour, (rows − 1)(3 columns − 1) + columns − rows springs in all.
+ * @param {number} rows
+ * @param {number} columns vertices a row; by default the grid is square
  */
-export function gridEdges(side) {
-  const pairs = [];
+export function gridEdges(rows, columns = rows) {
+  const edges = new Uint32Array(2 * ((rows - 1) * (3 * columns - 1) + columns - rows));
+  let filled = 0;
   const join = (row, column, down, right) => {
-    if (row + down < side && column + right < side) pairs.push(row * side + column, (row + down) * side + column + right);
+    if (row + down >= rows || column + right >= columns) return;
+    edges[filled++] = row * columns + column;
+    edges[filled++] = (row + down) * columns + column + right;
   };
-  for (let row = 0; row < side; row++) {
-    for (let column = 0; column < side; column++) {
+  for (let row = 0; row < rows; row++) {
+    for (let column = 0; column < columns; column++) {
       join(row, column, 0, 1);
       join(row, column, 1, 0);
       join(row, column, 1, 1);
     }
   }
-  return Uint32Array.from(pairs);
+  return edges;
 }
 
 /** Positions uniform in [0, size)³, exact in single precision: D. H. Lehmer's generator with the multiplier of Park and Miller (1988), the same everywhere. */

@@ -35,6 +35,7 @@ fn wasm(tools: &Tools) -> Outcome {
             ".cargo/config.toml",
             "package-lock.json",
             "src",
+            "loops",
             "shaders",
             "build.rs",
             "build",

@@ -4,6 +4,7 @@
 //! missing and gives back where the tools are, and most on [`build`] and [`pack`], which redo only what has changed.
 //! Progress goes to standard error; standard output holds the command's result alone.
 
+mod bench;
 mod build;
 mod command;
 mod demo;
@@ -26,6 +27,7 @@ cargo xtask <command> [options]
   demo    make an icosphere (or a mesh of yours) developable in headless Chromium, on the GPU and on the CPU
   serve   serve the pages of www/ with the package beside them
   test    run every check and test of the project
+  bench   run the benchmarks in headless Chromium, with other libraries beside residua
   pack    write the npm package to target/npm/
 
 `cargo xtask <command> --help` tells more.";
@@ -53,6 +55,7 @@ fn dispatch() -> Outcome {
             Some("demo") => demo::run(arguments),
             Some("serve") => serve::run(arguments),
             Some("test") => test::run(arguments),
+            Some("bench") => bench::run(arguments),
             Some("pack") => pack::run(arguments),
             _ => Err(Failure(format!("there is no command {command:?}\n\n{HELP}"))),
         },

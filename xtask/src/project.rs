@@ -14,6 +14,11 @@ pub fn package() -> PathBuf {
     root().join("target/npm/residua")
 }
 
+/// The libraries that the benchmarks run beside residua, bundled.
+pub fn peers() -> PathBuf {
+    root().join("target/peers")
+}
+
 /// A script that npm has put into `node_modules`; run with Node, so that it needs no executable bit and no shell.
 pub fn npm_script(path: &str) -> PathBuf {
     root().join("node_modules").join(path)

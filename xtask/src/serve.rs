@@ -1,8 +1,9 @@
 //! `cargo xtask serve`: a small HTTP server for the pages of `www/`, with the built package mounted beside them.
 //!
-//! `/` is `www/`, `/residua/` is `target/npm/residua/`. A page that runs by itself reports with POSTs to `/log` and,
+//! `/` is `www/`, `/residua/` is `target/npm/residua/`, `/peers/` is `target/peers/`. A page that runs by itself reports with POSTs to `/log` and,
 //! at its end, to `/result`.
 
+use crate::bench;
 use crate::command::{Failure, Outcome};
 use crate::pack;
 use crate::project;
@@ -46,7 +47,9 @@ pub fn run(mut arguments: lexopt::Parser) -> Outcome {
             other => return Err(other.unexpected().into()),
         }
     }
-    pack::pack(&setup::install()?)?;
+    let tools = setup::install()?;
+    pack::pack(&tools)?;
+    bench::peers(&tools)?;
     let (reports, received) = mpsc::channel();
     let server = Server::start(&host, port, &base, Some(reports))?;
     eprintln!("serving {} (interrupt to end)", server.url);
@@ -82,6 +85,7 @@ struct Site {
     base: String,
     pages: PathBuf,
     package: PathBuf,
+    peers: PathBuf,
 }
 
 impl Server {
@@ -95,7 +99,8 @@ impl Server {
             inner => format!("/{inner}/"),
         };
         let url = format!("http://{address}{base}");
-        let site = Arc::new(Site { base, pages: project::root().join("www"), package: project::package() });
+        let pages = project::root().join("www");
+        let site = Arc::new(Site { base, pages, package: project::package(), peers: project::peers() });
         thread::spawn(move || {
             for connection in listener.incoming().flatten() {
                 let (site, reports) = (Arc::clone(&site), reports.clone());
@@ -184,10 +189,9 @@ impl Site {
         let Some(below) = path.strip_prefix(&self.base) else {
             return if format!("{path}/") == self.base { Found::Folder } else { Found::Nothing };
         };
-        let (root, below) = match below.strip_prefix("residua/") {
-            Some(rest) => (&self.package, rest),
-            None => (&self.pages, below),
-        };
+        let mounts = [("residua/", &self.package), ("peers/", &self.peers)];
+        let mounted = mounts.iter().find_map(|(prefix, root)| Some((*root, below.strip_prefix(prefix)?)));
+        let (root, below) = mounted.unwrap_or((&self.pages, below));
         let (Ok(root), Ok(file)) = (root.canonicalize(), root.join(below).canonicalize()) else {
             return Found::Nothing;
         };
@@ -247,10 +251,14 @@ mod tests {
     #[test]
     fn paths_stay_inside_the_two_roots() {
         let root = std::env::temp_dir().join(format!("xtask-serve-{}", std::process::id()));
-        let (pages, package) = (root.join("www"), root.join("npm"));
-        for (file, text) in
-            [("www/index.html", "a"), ("www/demo/index.html", "b"), ("npm/dist/index.js", "c"), ("x", "d")]
-        {
+        let (pages, package, peers) = (root.join("www"), root.join("npm"), root.join("peers"));
+        for (file, text) in [
+            ("www/index.html", "a"),
+            ("www/demo/index.html", "b"),
+            ("npm/dist/index.js", "c"),
+            ("peers/jax.js", "e"),
+            ("x", "d"),
+        ] {
             fs::create_dir_all(root.join(file).parent().unwrap()).unwrap();
             fs::write(root.join(file), text).unwrap();
         }
@@ -258,7 +266,8 @@ mod tests {
         let root = root.canonicalize().unwrap();
         let page = |file: &str| Found::File(root.join("www").join(file));
         let at = |base: &str, path: &str| {
-            Site { base: base.to_owned(), pages: pages.clone(), package: package.clone() }.find(path)
+            Site { base: base.to_owned(), pages: pages.clone(), package: package.clone(), peers: peers.clone() }
+                .find(path)
         };
         let cases = [
             ("/", "/", page("index.html")),
@@ -268,6 +277,8 @@ mod tests {
             ("/", "/bare/", Found::Nothing),
             ("/", "/absent", Found::Nothing),
             ("/", "/residua/dist/index.js", Found::File(root.join("npm/dist/index.js"))),
+            ("/", "/peers/jax.js", Found::File(root.join("peers/jax.js"))),
+            ("/", "/peers/../x", Found::Nothing),
             ("/", "/../x", Found::Nothing),
             ("/", "/%2e%2e/x", Found::Nothing),
             ("/", "//x", Found::Nothing),

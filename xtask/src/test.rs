@@ -3,6 +3,7 @@
 //! A runner that fails does not stop the others. The last line is `N passed, N failed`; the one before it names the
 //! tests whose data was absent (a test says so by printing `data absent: <test>: <path>`).
 
+use crate::bench;
 use crate::command::{self, AtPath, Failure, Outcome, announce, find};
 use crate::fingerprint;
 use crate::pack;
@@ -122,6 +123,7 @@ impl Session<'_> {
             println!("{}", package.sizes);
         }
         self.results.push(("package", tally));
+        bench::peers(self.tools)?;
         let server = Server::start("127.0.0.1", 0, "/", None)?;
         for (name, folder) in RUNNERS {
             let package = match &packed {

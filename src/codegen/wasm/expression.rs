@@ -83,6 +83,8 @@ pub(super) struct Expression<'a> {
     pub code: Vec<u8>,
     uses: Vec<u32>,
     slots: Vec<Option<Slot>>,
+    /// The square roots so far.
+    roots: Vec<NodeId>,
 }
 
 impl<'a> Expression<'a> {
@@ -94,7 +96,16 @@ impl<'a> Expression<'a> {
         functions: &'a Functions,
         locals: Locals,
     ) -> Expression<'a> {
-        Expression { graph, width, functions, locals, code: Vec::new(), uses, slots: vec![None; graph.len()] }
+        Expression {
+            graph,
+            width,
+            functions,
+            locals,
+            code: Vec::new(),
+            uses,
+            slots: vec![None; graph.len()],
+            roots: Vec::new(),
+        }
     }
 
     /// Writes one instruction.
@@ -127,7 +138,7 @@ impl<'a> Expression<'a> {
     }
 
     /// Pushes the value of a node that is computed or a literal.
-    fn push(&mut self, node: NodeId) {
+    pub fn push(&mut self, node: NodeId) {
         match (self.graph.literal_value(node), self.slots[node.index()]) {
             (Some(value), _) => self.number(value),
             (None, Some(slot)) => self.write(Instruction::LocalGet(slot.local)),
@@ -136,7 +147,7 @@ impl<'a> Expression<'a> {
     }
 
     /// Counts one use of a node as done.
-    fn release(&mut self, node: NodeId) {
+    pub fn release(&mut self, node: NodeId) {
         self.uses[node.index()] -= 1;
         if self.uses[node.index()] == 0
             && let Some(Slot { local, kept: false }) = self.slots[node.index()]
@@ -173,10 +184,9 @@ impl<'a> Expression<'a> {
         }
     }
 
-    /// Pushes the first lane of a node's value, as an `f64`, as one of its uses.
-    pub fn take_uniform(&mut self, node: NodeId) {
+    /// Pushes the first lane of a node's value, as an `f64`.
+    pub fn push_uniform(&mut self, node: NodeId) {
         self.push_lane(node, 0);
-        self.release(node);
     }
 
     fn push_lane(&mut self, node: NodeId, lane: u8) {
@@ -193,9 +203,19 @@ impl<'a> Expression<'a> {
 
     /// Pops the value of a node into a local.
     pub fn assign(&mut self, node: NodeId) {
-        let local = self.locals.free.pop().unwrap_or_else(|| self.locals.add(self.width.value()));
+        let local = self.borrow();
         self.write(Instruction::LocalSet(local));
         self.slots[node.index()] = Some(Slot { local, kept: false });
+    }
+
+    /// A local of the value type that holds nothing, to be given back.
+    pub fn borrow(&mut self) -> u32 {
+        self.locals.free.pop().unwrap_or_else(|| self.locals.add(self.width.value()))
+    }
+
+    /// Gives a borrowed local back.
+    pub fn give_back(&mut self, local: u32) {
+        self.locals.free.push(local);
     }
 
     /// Computes a node that applies an op.
@@ -203,6 +223,9 @@ impl<'a> Expression<'a> {
         let graph = self.graph;
         let Node::Apply(_, operands) = graph.node(node) else { return };
         self.operation(op, operands);
+        if matches!(op, Op::Sqrt | Op::Norm) {
+            self.roots.push(node);
+        }
         for operand in &operands[..op.arity()] {
             self.release(*operand);
         }
@@ -246,7 +269,10 @@ impl<'a> Expression<'a> {
             Op::InverseNorm => {
                 self.number(0.0);
                 self.number(1.0);
-                self.unary(a, I::F64x2Sqrt, I::F64Sqrt);
+                match self.root_of(a) {
+                    Some(root) => self.push(root),
+                    None => self.unary(a, I::F64x2Sqrt, I::F64Sqrt),
+                }
                 self.either(I::F64x2Div, I::F64Div);
                 self.is_zero(a);
                 self.choose();
@@ -275,8 +301,8 @@ impl<'a> Expression<'a> {
                 self.is_zero(a);
                 self.choose();
             }
-            Op::Exp
-            | Op::Log
+            Op::Exp => self.exponential(a),
+            Op::Log
             | Op::Sin
             | Op::Cos
             | Op::Tan
@@ -292,6 +318,15 @@ impl<'a> Expression<'a> {
             | Op::Mod
             | Op::Atan2 => self.math(op, &operands[..op.arity()]),
         }
+    }
+
+    /// A node that is computed and is the root of another one.
+    fn root_of(&self, a: NodeId) -> Option<NodeId> {
+        let is_root = |id: &NodeId| {
+            self.is_computed(*id)
+                && matches!(self.graph.node(*id), Node::Apply(Op::Sqrt | Op::Norm, [operand, ..]) if operand == a)
+        };
+        self.roots.iter().copied().find(is_root)
     }
 
     fn unary(&mut self, a: NodeId, pair: Instruction, single: Instruction) {

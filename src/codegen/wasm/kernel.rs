@@ -196,15 +196,39 @@ fn write_call(kernel: &Kernel, call: u32, body: &mut Expression, places: &mut Pl
     for argument in plan.arguments.iter().chain([&plan.selector]) {
         load(kernel, body, places, *argument);
     }
-    for argument in &plan.arguments {
-        body.take(*argument);
+    let results: Vec<u32> = (0..plan.function.results).map(|_| body.locals.add(body.width.value())).list();
+    let first = &plan.function.cases[0];
+    let nothing_to_do =
+        first.results.iter().all(|result| !matches!(first.graph.graph().node(*result), Node::Apply(..)));
+    if nothing_to_do {
+        // A branch that always goes one way is cheaper than a call.
+        body.push_uniform(plan.selector);
+        body.write(Instruction::I32TruncSatF64U);
+        body.write(Instruction::If);
     }
-    body.take_uniform(plan.selector);
+    for argument in &plan.arguments {
+        body.push(*argument);
+    }
+    body.push_uniform(plan.selector);
     body.write(Instruction::I32TruncSatF64U);
     body.write(Instruction::Call(body.functions.call(&plan.function, body.width)));
-    let results: Vec<u32> = (0..plan.function.results).map(|_| body.locals.add(body.width.value())).list();
     for local in results.iter().rev() {
         body.write(Instruction::LocalSet(*local));
+    }
+    if nothing_to_do {
+        body.write(Instruction::Else);
+        for (result, local) in first.results.iter().zip(&results) {
+            match first.graph.graph().node(*result) {
+                Node::Input(parameter) => body.push(plan.arguments[parameter.0 as usize]),
+                Node::Literal(bits) => body.number(f64::from_bits(bits)),
+                Node::Apply(..) => unreachable!("there is nothing to compute"),
+            }
+            body.write(Instruction::LocalSet(*local));
+        }
+        body.write(Instruction::End);
+    }
+    for argument in plan.arguments.iter().chain([&plan.selector]) {
+        body.release(*argument);
     }
     let graph = body.graph;
     for id in graph.ids() {

@@ -34,7 +34,6 @@ macro_rules! binary {
 /// The function that computes an op, or `None` where instructions do.
 pub fn math_function(op: Op) -> Option<MathFunction> {
     match op {
-        Op::Exp => unary!(Exp),
         Op::Log => unary!(Log),
         Op::Sin => unary!(Sin),
         Op::Cos => unary!(Cos),
@@ -53,6 +52,7 @@ pub fn math_function(op: Op) -> Option<MathFunction> {
         Op::Neg
         | Op::Abs
         | Op::Sign
+        | Op::Exp
         | Op::Sqrt
         | Op::Norm
         | Op::InverseNorm

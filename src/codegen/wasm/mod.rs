@@ -19,6 +19,7 @@ use crate::list::Listed;
 use crate::table::Table;
 
 mod encoding;
+mod exponential;
 mod expression;
 mod frame;
 mod function;

@@ -61,8 +61,6 @@ pub(super) struct Places {
     pub instance: u32,
     /// The node of each input.
     pub inputs: Vec<Option<NodeId>>,
-    /// Where two vectors stand while they are shuffled.
-    halves: Option<[u32; 2]>,
     figures: FxHashMap<u64, u32>,
     /// The largest component that is taken by way of an index: of (buffer, index buffer, column).
     largest: Table<(u32, u32, u32), u32>,
@@ -90,7 +88,7 @@ impl Places {
                 inputs[input.0 as usize] = Some(id);
             }
         }
-        Places { prologue: Vec::new(), instance, inputs, halves: None, figures: FxHashMap::default(), largest }
+        Places { prologue: Vec::new(), instance, inputs, figures: FxHashMap::default(), largest }
     }
 
     /// Pushes a number from memory, one for each instance at a time.
@@ -120,7 +118,7 @@ impl Places {
 
     /// Reads a component and the next one of what an index names, in [`Width::Pair`], and leaves them to two nodes.
     pub fn load_two(&mut self, to: &mut Expression, buffer: u32, address: Address, nodes: [NodeId; 2]) {
-        let halves = *self.halves.get_or_insert_with(|| [0, 1].map(|_| to.locals.add(ValType::V128)));
+        let halves = [to.borrow(), to.borrow()];
         for (lane, half) in (0..).zip(halves) {
             let at = self.push(to, buffer, address, lane);
             to.write(Instruction::V128Load(at));
@@ -133,6 +131,7 @@ impl Places {
             to.write(Instruction::Shuffle([lane, 2 + lane]));
             to.assign(node);
         }
+        halves.into_iter().for_each(|half| to.give_back(half));
     }
 
     /// Writes one lane of two nodes' values to a component and the next one of what an index names, in [`Width::Pair`], or adds it to

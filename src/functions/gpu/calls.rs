@@ -1,19 +1,19 @@
 //! The calls of the GPU engine: each a recording, made and bound once, and run as often as it is asked for.
 
-use wasm_bindgen::JsValue;
+use std::pin::pin;
 
 use crate::batch::pattern::Pattern;
 use crate::batch::plan::Entry;
 use crate::batch::{Model, Rows};
 use crate::error::{Error, Result};
-use crate::gpu::{Buffer, Pipeline};
+use crate::gpu::{Buffer, DownloadId, Pipeline, Submission};
 use crate::list::Listed;
+use crate::turn::{Pace, both};
 
 use super::super::cpu::Partials;
-use super::super::layout::{Memory, single_precision};
-use super::super::lists::ListMemory;
+use super::super::layout::{Content, single_precision};
 use super::super::record::{Kernels, Recording, record_partials, record_values};
-use super::super::record_gradient::{GradientCall, record_gradient};
+use super::super::record_gradient::{GradientCall, Point, record_gradient};
 use super::super::{Evaluation, Objective};
 use super::{GpuEngine, MOST_OPERATIONS};
 
@@ -25,21 +25,49 @@ pub(super) enum Call {
     Partials,
 }
 
+/// A call on its way.
+pub(super) struct Launched {
+    pub(super) submission: Submission,
+    /// The application's data on its way into our tables.
+    pub(super) spreads: Vec<Submission>,
+    pub(super) downloads: Vec<DownloadId>,
+}
+
 impl GpuEngine {
-    /// Makes everything that calls of the common kinds need, so that the first one does not wait for it. `progress` hears how
-    /// many pipelines of how many are there.
-    pub async fn prepare(&mut self, model: &Model, progress: &mut dyn FnMut(usize, usize) -> Result<()>) -> Result<()> {
+    /// Makes everything that calls of the common kinds need, so that the first one does not wait for it, and publishes the parameters.
+    /// `progress` hears how many pipelines of how many are there. Tables are uploaded while the browser compiles.
+    pub async fn prepare(
+        &mut self,
+        model: &Model,
+        x: &[f64],
+        pace: &Pace<'_>,
+        progress: &mut dyn FnMut(usize, usize) -> Result<()>,
+    ) -> Result<()> {
         let calls = [Objective::Sum, Objective::LeastSquares].map(|objective| {
-            Call::Gradient(GradientCall { objective, seeded: false, is_current: true, stays: false, held: false })
+            Call::Gradient(GradientCall { objective, seeded: false, at: Point::Current, stays: false, held: false })
         });
         let mut recordings = Vec::new();
-        let mut programs = Vec::new();
+        let (mut programs, mut memory) = (Vec::new(), Vec::new());
         for call in [calls[0], calls[1], Call::Values] {
             let recording = self.record(model, call)?;
             programs.extend(recording.programs.iter().copied());
+            memory.extend(recording.memory.iter().copied());
             recordings.push((call, recording));
         }
-        self.make_pipelines(&programs, progress).await?;
+        let (wanted, requests) = self.pipeline_requests(&programs)?;
+        let context = self.context.clone();
+        // How far it is, the pipelines tell.
+        pace.begin(0.0, 0.0);
+        let (compiled, uploaded) = {
+            let compiling = pin!(context.pipelines(&requests, progress));
+            let uploading = pin!(async {
+                self.allocate(model, &memory, pace).await?;
+                self.write_in_slices(&self.published, &Content::Numbers(vec![x]), pace).await
+            });
+            both(compiling, uploading).await
+        };
+        uploaded?;
+        self.enter_pipelines(wanted, compiled?);
         for (call, recording) in recordings {
             self.bind(model, call, recording).await?;
         }
@@ -59,34 +87,10 @@ impl GpuEngine {
         seeds: Option<&[f64]>,
     ) -> Result<Evaluation> {
         let seeded = seeds.is_some();
-        let call = Call::Gradient(GradientCall { objective, seeded, is_current: false, stays: false, held: false });
+        let call = Call::Gradient(GradientCall { objective, seeded, at: Point::Brought, stays: false, held: false });
         let mut downloads = self.run(model, call, Some(x), seeds).await?;
         let gradient = downloads.pop().ok_or_else(|| Error::internal("a gradient did not come back"))?;
         Ok(Evaluation { cost: downloads.iter().flatten().sum(), gradient })
-    }
-
-    /// An objective, of which the gradient stays on the device. The parameters for which `held` says so have zeros in it.
-    pub(in crate::functions) async fn gradient_on_device(
-        &mut self,
-        model: &Model,
-        objective: Objective,
-        point: Option<&[f64]>,
-        seeds: Option<&[f64]>,
-        held: Option<&[bool]>,
-    ) -> Result<f64> {
-        if let Some(constant) = held {
-            self.upload_held(model, constant).await?;
-        }
-        let (seeded, is_current, held) = (seeds.is_some(), point.is_none(), held.is_some());
-        let call = GradientCall { objective, seeded, is_current, stays: true, held };
-        let sums = self.run(model, Call::Gradient(call), point, seeds).await?;
-        Ok(sums.iter().flatten().sum())
-    }
-
-    /// The gradient that [`GpuEngine::gradient_on_device`] has left.
-    pub fn gradient_buffer(&self) -> JsValue {
-        let buffer = self.buffers.get(&Memory::Lists(ListMemory::Left));
-        buffer.map_or(JsValue::NULL, Buffer::raw_buffer)
     }
 
     pub(in crate::functions) fn partial_columns(&mut self, model: &Model) -> Result<Vec<Vec<(u32, u32)>>> {
@@ -170,9 +174,27 @@ impl GpuEngine {
         x: Option<&[f64]>,
         seeds: Option<&[f64]>,
     ) -> Result<Vec<Vec<f64>>> {
+        let Launched { submission, spreads, downloads } = self.launch(model, call, x, seeds).await?;
+        let results = submission.finish().await;
+        for spread in spreads {
+            spread.finish().await?;
+        }
+        let results = results?;
+        let wide = |&download| results.reals(download).iter().copied().map(f64::from).list();
+        Ok(downloads.iter().map(wide).list())
+    }
+
+    /// Hands a call to the device. Arguments are what its recording asks for.
+    pub(super) async fn launch(
+        &mut self,
+        model: &Model,
+        call: Call,
+        x: Option<&[f64]>,
+        seeds: Option<&[f64]>,
+    ) -> Result<Launched> {
         if !self.prepared.contains_key(&call) {
             let recording = self.record(model, call)?;
-            self.make_pipelines(&recording.programs.clone(), &mut |_, _| Ok(())).await?;
+            self.make_pipelines(&recording.programs).await?;
             self.bind(model, call, recording).await?;
         }
         self.upload_stale_data(model)?;
@@ -187,13 +209,8 @@ impl GpuEngine {
         }
         let arguments: Vec<&[u8]> = arguments.iter().map(|numbers| bytemuck::cast_slice(numbers)).list();
         let spreads = self.spread_shared_data()?;
-        let results = prepared.run(&arguments).await;
-        for spread in spreads {
-            spread.finish().await?;
-        }
-        let results = results?;
-        let wide = |&download| results.reals(download).iter().copied().map(f64::from).list();
-        Ok(recording.downloads.iter().map(wide).list())
+        let submission = prepared.submit(&arguments)?;
+        Ok(Launched { submission, spreads, downloads: recording.downloads.clone() })
     }
 
     fn record(&mut self, model: &Model, call: Call) -> Result<Recording> {
@@ -231,7 +248,7 @@ impl GpuEngine {
 
     /// Makes the buffers that a recording declares and binds it to them.
     async fn bind(&mut self, model: &Model, call: Call, recording: Recording) -> Result<()> {
-        self.allocate(model, &recording.memory).await?;
+        self.allocate(model, &recording.memory, &Pace::unheard()).await?;
         let buffers: Vec<Buffer> =
             recording.memory.iter().filter_map(|memory| self.buffers.get(memory)).cloned().list();
         let pipelines: Vec<Pipeline> =

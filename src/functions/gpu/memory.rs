@@ -1,13 +1,16 @@
 //! The buffers of the GPU engine, made when a recording first declares them, and kept as the model has them.
 
+use std::ops::Range;
+
 use rustc_hash::FxHashMap;
 
 use crate::batch::Model;
 use crate::error::{Error, Result};
 use crate::gpu::{Buffer, BufferRequest};
 use crate::list::Listed;
+use crate::turn::Pace;
 
-use super::super::layout::Memory;
+use super::super::layout::{Content, Memory, single_precision};
 use super::super::lists::ListMemory;
 use super::GpuEngine;
 
@@ -37,8 +40,8 @@ impl GpuEngine {
     }
 
     /// Makes those buffers that are not there yet, with what stands in them from the start.
-    pub(super) async fn allocate(&mut self, model: &Model, memory: &[Memory]) -> Result<()> {
-        self.allocate_beside(model, memory, Vec::new()).await?;
+    pub(super) async fn allocate(&mut self, model: &Model, memory: &[Memory], pace: &Pace<'_>) -> Result<()> {
+        self.allocate_with(model, memory, Vec::new(), pace).await?;
         Ok(())
     }
 
@@ -48,7 +51,17 @@ impl GpuEngine {
         &mut self,
         model: &Model,
         memory: &[Memory],
+        requests: Vec<BufferRequest>,
+    ) -> Result<Vec<Buffer>> {
+        self.allocate_with(model, memory, requests, &Pace::unheard()).await
+    }
+
+    async fn allocate_with(
+        &mut self,
+        model: &Model,
+        memory: &[Memory],
         mut requests: Vec<BufferRequest>,
+        pace: &Pace<'_>,
     ) -> Result<Vec<Buffer>> {
         let own = requests.len();
         let mut new: Vec<Memory> = Vec::new();
@@ -68,18 +81,48 @@ impl GpuEngine {
             return Ok(Vec::new());
         }
         let mut buffers = self.context.allocate(&requests).await?;
-        for (memory, buffer) in new.into_iter().zip(buffers.split_off(own)) {
-            if let Some(content) = self.layout.take_content(model, memory) {
-                self.context.write(&buffer, 0, bytemuck::cast_slice(&content))?;
+        let theirs = buffers.split_off(own);
+        for (&memory, buffer) in new.iter().zip(&theirs) {
+            self.layout.make_content(model, memory, pace).await?;
+            if let Some(content) = self.layout.content(model, memory) {
+                self.write_in_slices(buffer, &content, pace).await?;
+                self.layout.forget_content(memory);
             }
+        }
+        for (memory, buffer) in new.into_iter().zip(theirs) {
             self.buffers.insert(memory, buffer);
         }
         Ok(buffers)
     }
 
+    /// Writes a buffer from its start.
+    pub(super) async fn write_in_slices(&self, buffer: &Buffer, content: &Content<'_>, pace: &Pace<'_>) -> Result<()> {
+        let mut offset = 0;
+        let mut write = |bytes: &[u8]| {
+            self.context.write(buffer, offset, bytes)?;
+            offset += bytes.len() as u64;
+            Ok(())
+        };
+        match content {
+            Content::Words(parts) => {
+                for words in parts {
+                    pace.through(words.len(), 1, &mut |range| write(bytemuck::cast_slice(&words[range]))).await?;
+                }
+            }
+            Content::Numbers(parts) => {
+                for numbers in parts {
+                    let mut convert =
+                        |range: Range<usize>| write(bytemuck::cast_slice(&single_precision(numbers[range].iter())));
+                    pace.through(numbers.len(), 1, &mut convert).await?;
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// A buffer, which is made if it is not there yet.
     pub(super) async fn table(&mut self, model: &Model, memory: Memory) -> Result<Buffer> {
-        self.allocate(model, &[memory]).await?;
+        self.allocate(model, &[memory], &Pace::unheard()).await?;
         self.buffers.get(&memory).cloned().ok_or_else(|| Error::internal("a buffer was made and is not there"))
     }
 

@@ -13,15 +13,18 @@ use crate::batch::plan::Entry;
 use crate::error::{Error, ErrorCode, Result};
 use crate::gpu::{Buffer, BufferRequest, CommandList, Context, Pipeline, Prepared};
 use crate::table::Table;
+use crate::turn::Pace;
 
 mod calls;
 mod data;
+mod gradient;
 mod memory;
 mod programs;
 
 use calls::Call;
 use data::SharedData;
 pub use data::{DataPart, NewSharedData};
+pub use gradient::DeviceGradient;
 use memory::Buffers;
 
 use super::Objective;
@@ -67,6 +70,16 @@ pub struct GpuEngine {
 impl GpuEngine {
     /// Lays the model out on the device. Fails with `limit-exceeded` for what cannot be split to fit.
     pub async fn new(context: Context, model: &Model, batch_size: Option<u32>) -> Result<GpuEngine> {
+        GpuEngine::new_in_slices(context, model, batch_size, &Pace::unheard()).await
+    }
+
+    /// The same, at a pace.
+    pub async fn new_in_slices(
+        context: Context,
+        model: &Model,
+        batch_size: Option<u32>,
+        pace: &Pace<'_>,
+    ) -> Result<GpuEngine> {
         let (numbers, kernels) = kernel_numbers(model);
         if kernels > MOST_KERNELS {
             return Err(Error::new(
@@ -81,7 +94,7 @@ impl GpuEngine {
         let partials = (0..model.batches.len())
             .map(|batch| Ok(plans.plan(batch, Entry::Jacobian)?.partials.len()))
             .collect::<Result<Vec<_>>>()?;
-        let layout = Layout::new(model, &partials, context.limits(), batch_size)?;
+        let layout = Layout::new_in_slices(model, &partials, context.limits(), batch_size, pace).await?;
         // A binding takes 16 bytes at least.
         let parameters =
             BufferRequest::storage("parameters, published", layout.bytes(Memory::Parameters).max(16)).exported();
@@ -137,6 +150,7 @@ impl GpuEngine {
         for entry in Descent::<Plans>::entries(objective) {
             self.plans.make(model, entry)?;
         }
+        self.plans.make_lists(model, &self.layout, Descent::<Plans>::entries(objective)[0])?;
         self.upload_tables(model).await
     }
 

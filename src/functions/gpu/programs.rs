@@ -13,32 +13,37 @@ use super::GpuEngine;
 impl GpuEngine {
     /// The pipelines that recordings declare as `programs`, in their order.
     pub async fn pipelines(&mut self, programs: &[Program]) -> Result<Vec<Pipeline>> {
-        self.make_pipelines(programs, &mut |_, _| Ok(())).await?;
+        self.make_pipelines(programs).await?;
         let pipeline = |program| self.pipelines.get(program).cloned();
         let found: Option<Vec<Pipeline>> = programs.iter().map(pipeline).collect();
         found.ok_or_else(|| Error::internal("a pipeline was made and is not there"))
     }
 
-    pub(super) async fn make_pipelines(
-        &mut self,
-        programs: &[Program],
-        progress: &mut dyn FnMut(usize, usize) -> Result<()>,
-    ) -> Result<()> {
-        let mut wanted: Vec<Program> = Vec::new();
+    pub(super) async fn make_pipelines(&mut self, programs: &[Program]) -> Result<()> {
+        let (wanted, requests) = self.pipeline_requests(programs)?;
+        if !wanted.is_empty() {
+            let pipelines = self.context.pipelines(&requests, &mut |_, _| Ok(())).await?;
+            self.enter_pipelines(wanted, pipelines);
+        }
+        Ok(())
+    }
+
+    /// Those programs that have no pipeline yet, each once, and what to compile for them.
+    pub(super) fn pipeline_requests(&self, programs: &[Program]) -> Result<(Vec<Program>, Vec<PipelineRequest>)> {
+        let (mut wanted, mut requests) = (Vec::new(), Vec::new());
         for &program in programs {
             if !self.pipelines.contains_key(&program) && !wanted.contains(&program) {
                 wanted.push(program);
+                requests.push(self.pipeline_request(program)?);
             }
         }
-        if wanted.is_empty() {
-            return Ok(());
-        }
-        let requests = wanted.iter().map(|&program| self.pipeline_request(program)).collect::<Result<Vec<_>>>()?;
-        let pipelines = self.context.pipelines(&requests, progress).await?;
-        for (program, pipeline) in wanted.into_iter().zip(pipelines) {
+        Ok((wanted, requests))
+    }
+
+    pub(super) fn enter_pipelines(&mut self, programs: Vec<Program>, pipelines: Vec<Pipeline>) {
+        for (program, pipeline) in programs.into_iter().zip(pipelines) {
             self.pipelines.insert(program, pipeline);
         }
-        Ok(())
     }
 
     fn pipeline_request(&self, program: Program) -> Result<PipelineRequest> {

@@ -89,8 +89,8 @@ impl Recording {
     /// Records the solve of a model. `constrained`: there are bounds or constants.
     pub fn new<K: Kernels>(normal: &Normal<K>, constrained: bool) -> Result<Recording> {
         let shape = Shape::new(&normal.model.arrays, normal.model.num_params);
-        // A slot for each dispatch that is not the functions': three a group, a retraction an array, and four more.
-        let slots = 3 * shape.groups.len() + normal.model.arrays.len() + 4;
+        // A slot for each dispatch that is not the functions': three a group, a retraction an array, and five more.
+        let slots = 3 * shape.groups.len() + normal.model.arrays.len() + 5;
         let mut writer = Writer::new(&shape, constrained, slots as u64 * ALIGNMENT);
         let head = writer.head(normal)?;
         let iteration = writer.iteration(normal)?;
@@ -142,9 +142,10 @@ fn bytes(shape: &Shape, figures: u64, place: Place) -> u64 {
     }
 }
 
-/// Where an update that gathers finds the parts of the product.
+/// How blocks gather the product, and where they find its parts.
 struct Gathers {
     way: Product,
+    group: Group,
     stride: u32,
     first_partial: u32,
 }
@@ -213,40 +214,61 @@ impl<'a> Writer<'a> {
     fn iteration<K: Kernels>(&mut self, normal: &Normal<K>) -> Result<Segment> {
         let (direction, product) = (self.vector(2), self.place(Place::Product));
         let gate = self.gate(state::ITERATE);
-        let gathered = self.gathers(normal);
-        let image = match &gathered {
-            Some(parts) if parts.way != Product::Gathered(Parts::Whole) => normal.image(self, direction, gate)?,
-            Some(_) => normal.product_parts(self, direction, gate)?,
-            None => normal.product(self, direction, product, gate)?,
+        let gathers = self.gathers(normal);
+        let way = gathers.as_ref().map_or(Product::Whole, |gathers| gathers.way);
+        let image = match (way, &gathers) {
+            (Product::Formed, Some(gathers)) => self.multiply(normal, gathers),
+            (Product::Weighted, _) => normal.image(self, direction, gate)?,
+            (Product::Gathered, _) => normal.product_parts(self, direction, gate)?,
+            (Product::Whole | Product::Formed, _) => normal.product(self, direction, product, gate)?,
         };
         let curvature = self.functions(normal, Memory::Curvature);
         for group in &self.shape.groups {
             let mut bindings = vec![self.place(Place::State), image.slice];
-            match &gathered {
-                Some(_) => bindings.extend(
+            match way {
+                Product::Gathered | Product::Weighted => bindings.extend(
                     [Memory::GatherOffsets(0, 0), Memory::GatherEntries(0, 0), Memory::Local(0)]
                         .map(|memory| self.functions(normal, memory)),
                 ),
-                None => bindings.push(product),
+                Product::Whole | Product::Formed => bindings.push(product),
             }
             bindings.extend([curvature, self.place(Place::Vectors), self.place(Place::Sums)]);
             let figures = Figures {
                 count: image.count,
                 width: image.width,
-                local_stride: gathered.as_ref().map_or(0, |parts| parts.stride),
-                first_partial: gathered.as_ref().map_or(0, |parts| parts.first_partial),
+                local_stride: gathers.as_ref().map_or(0, |gathers| gathers.stride),
+                first_partial: gathers.as_ref().map_or(0, |gathers| gathers.first_partial),
                 ..self.of_group(group, normal.layout.normal.scale)
             };
-            let way = gathered.as_ref().map_or(Product::Whole, |parts| parts.way);
             self.dispatch(Kernel::Update(group.shape, way), bindings, figures, group.workgroups);
         }
         let bindings = vec![self.place(Place::State), self.place(Place::Sums), self.place(Place::Vectors)];
-        // Four numbers a thread.
-        self.dispatch_over(Kernel::Direct, bindings, self.shape.stride() / 4);
+        if way == Product::Formed {
+            let figures = self.common();
+            self.dispatch(Kernel::Direct, bindings, figures, 1);
+        } else {
+            // Four numbers a thread.
+            self.dispatch_over(Kernel::Direct, bindings, self.shape.stride() / 4);
+        }
         Ok(self.finish())
     }
 
-    /// Whether the update can gather the product itself: all blocks are of one shape and touched by the instances of one chunk, each
+    /// The product of the direction that is yet to be formed; gives the sums of ‖Jp‖².
+    fn multiply<K: Kernels>(&mut self, normal: &Normal<K>, gathers: &Gathers) -> Sums {
+        let tables = [Memory::Indices(0), Memory::GatherOffsets(0, 0), Memory::GatherEntries(0, 0), Memory::Local(0)];
+        let group = &gathers.group;
+        // There are more of them than workgroups, since there are at least half as many instances as blocks.
+        let sums = self.functions(normal, Memory::ProductSums);
+        let mut bindings = vec![self.place(Place::State)];
+        bindings.extend(tables.map(|memory| self.functions(normal, memory)));
+        bindings.extend([self.place(Place::Vectors), self.place(Place::Product), sums]);
+        let (local_stride, first_partial) = (gathers.stride, gathers.first_partial);
+        let figures = Figures { local_stride, first_partial, ..self.of_group(group, 0) };
+        self.dispatch(Kernel::Multiply(group.shape), bindings, figures, group.workgroups);
+        Sums { slice: sums, count: group.workgroups, width: 1 }
+    }
+
+    /// Whether blocks can gather the product themselves: all blocks are of one shape and touched by the instances of one chunk, each
     /// block by few.
     fn gathers<K: Kernels>(&self, normal: &Normal<K>) -> Option<Gathers> {
         let ([group], [chunk]) = (&self.shape.groups[..], &normal.layout.chunks[..]) else { return None };
@@ -258,8 +280,14 @@ impl<'a> Writer<'a> {
         let all = pass.dim == group.shape.dim && pass.rows == group.blocks;
         let table = LocalTable::of(&batch.class);
         let stride = chunk.range.len() as u32;
-        let way = Product::Gathered(normal.parts(0));
-        (light && enabled && all).then(|| Gathers { way, stride, first_partial: table.partial(0, 0) * stride })
+        // With one residual an instance, its number of Jp is less to write and to read than a number for each of its parameters.
+        let way = match normal.parts(0) {
+            Parts::Whole => Product::Gathered,
+            Parts::Weighted => Product::Weighted,
+            Parts::Mirrored => Product::Formed,
+        };
+        let first_partial = table.partial(0, 0) * stride;
+        (light && enabled && all).then(|| Gathers { way, group: *group, stride, first_partial })
     }
 
     fn functions<K: Kernels>(&mut self, normal: &Normal<K>, memory: Memory) -> Slice {

@@ -7,7 +7,7 @@
 //!   for `#diagonal$`);
 //! - `#four` stands four times, with 0 to 3 for `@`;
 //! - `#constrained` stands where there are constants or bounds, `#free` where there are none; `#pairs` and `#single` by the block's
-//!   [`Preconditioner`], `#whole`, `#gathered` (`#parts`, `#weighted` or `#mirrored`) by the [`Product`]; `@binding(_)` is the next binding;
+//!   [`Preconditioner`], `#made`, `#formed`, `#ready`, `#gathered` (`#parts` or `#weighted`) by the [`Product`]; `@binding(_)` is the next binding;
 //! - `#factor` is where the damped block A = C + λD is made ready to be solved for, and d$, the diagonal of D, and free$, whether a
 //!   coordinate may move, are known afterwards; `#solve` is where A z = r is solved, and `energy` is rᵀz.
 
@@ -18,7 +18,6 @@ use super::state;
 use crate::codegen::wgsl::compose_with;
 use crate::codegen::wgsl::source::shader;
 use crate::gpu::BindingKind;
-use crate::gpu::shaders::Parts;
 use crate::list::Listed;
 use crate::solve::rules::{MAX_DIAGONAL, MIN_DIAGONAL, Rules};
 
@@ -27,8 +26,12 @@ use crate::solve::rules::{MAX_DIAGONAL, MIN_DIAGONAL, Rules};
 pub enum Product {
     /// In a vector.
     Whole,
-    /// Where each instance has left its part, or its one number of Jp: the update gathers them itself.
-    Gathered(Parts),
+    /// In a vector, and the direction is yet to be formed.
+    Formed,
+    /// Where each instance has left its part: the update gathers them itself.
+    Gathered,
+    /// In the instances' one number each of Jp: the update gathers them, times their columns of J.
+    Weighted,
 }
 
 /// A kernel of a solve.
@@ -38,6 +41,8 @@ pub enum Kernel {
     Begin(BlockShape),
     /// What the linearised point tells.
     Converge,
+    /// The product of an iteration of conjugate gradients, for a class that is mirrored.
+    Multiply(BlockShape),
     /// An iteration of conjugate gradients after its product, in a group of blocks.
     Update(BlockShape, Product),
     /// The next direction.
@@ -160,6 +165,7 @@ impl Kernel {
         match self {
             Kernel::Begin(_) => "begin",
             Kernel::Converge => "converge",
+            Kernel::Multiply(_) => "multiply",
             Kernel::Update(..) => "update",
             Kernel::Direct => "direct",
             Kernel::Measure(_) => "measure",
@@ -173,6 +179,7 @@ impl Kernel {
         let source = match self {
             Kernel::Begin(_) => shader!("../../../shaders/levenberg_marquardt/begin.wgsl"),
             Kernel::Converge => shader!("../../../shaders/levenberg_marquardt/converge.wgsl"),
+            Kernel::Multiply(_) => shader!("../../../shaders/levenberg_marquardt/multiply.wgsl"),
             Kernel::Update(..) => shader!("../../../shaders/levenberg_marquardt/update.wgsl"),
             Kernel::Direct => shader!("../../../shaders/levenberg_marquardt/direct.wgsl"),
             Kernel::Measure(_) => shader!("../../../shaders/levenberg_marquardt/measure.wgsl"),
@@ -182,10 +189,17 @@ impl Kernel {
         let rules = Rules::new();
         let functions = match self {
             Kernel::Converge | Kernel::Decide => rules.functions().to_vec(),
-            Kernel::Begin(_) | Kernel::Update(..) | Kernel::Direct | Kernel::Measure(_) | Kernel::Settle => Vec::new(),
+            Kernel::Begin(_)
+            | Kernel::Multiply(_)
+            | Kernel::Update(..)
+            | Kernel::Direct
+            | Kernel::Measure(_)
+            | Kernel::Settle => Vec::new(),
         };
         let shape = match self {
-            Kernel::Begin(shape) | Kernel::Update(shape, _) | Kernel::Measure(shape) => Some(shape),
+            Kernel::Begin(shape) | Kernel::Multiply(shape) | Kernel::Update(shape, _) | Kernel::Measure(shape) => {
+                Some(shape)
+            }
             Kernel::Converge | Kernel::Direct | Kernel::Decide | Kernel::Settle => None,
         };
         let mut writer = Writer { shape, constrained, kernel: self, bindings: 0 };
@@ -237,11 +251,12 @@ impl Writer {
             "free" => !self.constrained,
             "pairs" => self.in_pairs(),
             "single" => !self.in_pairs(),
-            "whole" => self.kernel_product() == Product::Whole,
-            "gathered" => self.kernel_product() != Product::Whole,
-            "parts" => self.kernel_product() == Product::Gathered(Parts::Whole),
-            "weighted" => self.kernel_product() == Product::Gathered(Parts::Weighted),
-            "mirrored" => self.kernel_product() == Product::Gathered(Parts::Mirrored),
+            "made" => matches!(self.kernel_product(), Product::Whole | Product::Formed),
+            "formed" => self.kernel_product() == Product::Formed,
+            "ready" => self.kernel_product() != Product::Formed,
+            "gathered" => matches!(self.kernel_product(), Product::Gathered | Product::Weighted),
+            "parts" => self.kernel_product() == Product::Gathered,
+            "weighted" => self.kernel_product() == Product::Weighted,
             _ => false,
         };
         if stands {
@@ -320,11 +335,12 @@ impl Writer {
                 text += &format!("const {name} = {position}u;\n");
             }
         }
-        if !matches!(self.kernel, Kernel::Begin(_) | Kernel::Measure(_) | Kernel::Settle) {
+        if !matches!(self.kernel, Kernel::Begin(_) | Kernel::Multiply(_) | Kernel::Measure(_) | Kernel::Settle) {
             text += "fn set_number(word: u32, number: f32) {\n    state[word] = bitcast<u32>(number);\n}\n";
         }
         let sums = match self.kernel {
             Kernel::Begin(_) | Kernel::Update(..) | Kernel::Direct => 3,
+            Kernel::Multiply(_) => 1,
             Kernel::Converge => 4,
             Kernel::Measure(_) => 5,
             Kernel::Decide => 6 + u32::from(self.constrained),
@@ -341,7 +357,7 @@ impl Writer {
             if matches!(self.kernel, Kernel::Begin(_)) {
                 text += shader!("../../../shaders/levenberg_marquardt/factor_pairs.wgsl");
             }
-            if !matches!(self.kernel, Kernel::Measure(_)) {
+            if matches!(self.kernel, Kernel::Begin(_) | Kernel::Update(..)) {
                 text += shader!("../../../shaders/levenberg_marquardt/solve_pairs.wgsl");
             }
         }
@@ -433,14 +449,9 @@ mod tests {
         for (dim, tangent) in [(1, 1), (2, 2), (3, 3), (4, 3), (7, 7), (10, 10)] {
             for preconditioner in [Preconditioner::Single, Preconditioner::Pairs] {
                 let shape = BlockShape { dim, tangent, preconditioner };
-                kernels.extend([Kernel::Begin(shape), Kernel::Measure(shape)]);
-                kernels.extend(
-                    [Parts::Whole, Parts::Weighted, Parts::Mirrored]
-                        .map(Product::Gathered)
-                        .into_iter()
-                        .chain([Product::Whole])
-                        .map(|product| Kernel::Update(shape, product)),
-                );
+                kernels.extend([Kernel::Begin(shape), Kernel::Multiply(shape), Kernel::Measure(shape)]);
+                let products = [Product::Whole, Product::Formed, Product::Gathered, Product::Weighted];
+                kernels.extend(products.map(|product| Kernel::Update(shape, product)));
             }
         }
         kernels

@@ -63,6 +63,8 @@ words! { STATE:
     RZ_TARGET = 20,
     /// pᵀDp
     PDP = 21,
+    /// β of the direction p = z + βp
+    BETA = 41,
     /// Iterations of conjugate gradients in this step.
     LINEAR = 22,
     /// What an iteration's second kernel needs of what it overwrites.

@@ -2,13 +2,18 @@
 
 use super::shaders::{Figures, Kernel};
 use super::state::{self, Places};
+use crate::batch::ArrayInfo;
 use crate::batch::line::STEPS;
+use crate::codegen::wgsl::{self, Dispatch, WORKGROUP_SIZE};
 use crate::error::Result;
 use crate::functions::layout::{ALIGNMENT, Memory};
 use crate::functions::normal::{Declare, Sums};
 use crate::functions::objective::Descent;
 use crate::functions::record::{self, Kernels};
 use crate::gpu::{BindingKind, BufferId, CommandList, DownloadId, PipelineId, Slice};
+use crate::manifolds::{InPlace, Manifold, in_place_kernel};
+use crate::solve::curved::on_manifolds;
+use crate::solve::device::shaders::bindings_of;
 use crate::table::Table;
 
 /// Workgroups of a layer, at most: one more kernel sums what each of them brings.
@@ -31,13 +36,13 @@ pub enum Place {
     Point,
     /// Its gradient, the direction, and the lowest point.
     Vectors,
-    /// Lower and upper limits of each parameter.
+    /// Lower and upper limits of each parameter; where some are on manifolds, after them which are, and a second number that is not used.
     Limits,
     /// The pairs of the history: a step and a gradient's change for each.
     History,
     /// Partial sums.
     Partials,
-    /// The uniform of the solver's own kernels.
+    /// The uniforms: of the solver's own kernels, and of those for each array on a manifold.
     Figures,
 }
 
@@ -48,6 +53,24 @@ pub enum Program {
     Functions(record::Program),
     /// One of the solver's own.
     Own(Kernel),
+    /// What is done to blocks on a manifold.
+    InPlace(InPlace, Manifold, u32),
+}
+
+impl Program {
+    /// The text, entry point and bindings of a pipeline of the solver's own, for a run of a shape.
+    pub fn request(self, shape: Shape) -> Result<Option<(String, String, Vec<BindingKind>)>> {
+        Ok(match self {
+            Program::Functions(_) => None,
+            Program::Own(kernel) => Some((kernel.wgsl(shape.places()), kernel.name().to_owned(), kernel.layout())),
+            Program::InPlace(what, manifold, dim) => {
+                let kernel = in_place_kernel(what, manifold, dim)?;
+                let text = wgsl::write(&kernel)?;
+                let bindings = bindings_of(&text);
+                Some((text, kernel.name, bindings))
+            }
+        })
+    }
 }
 
 /// The sizes of a run.
@@ -59,6 +82,8 @@ pub struct Shape {
     pub capacity: u32,
     /// Whether there are constants or bounds.
     pub limited: bool,
+    /// Arrays on manifolds.
+    pub curved: u32,
 }
 
 impl Shape {
@@ -87,11 +112,12 @@ impl Shape {
             Place::State => self.places().words() as u64,
             Place::Point => self.count.into(),
             Place::Vectors => 3 * self.stride(),
+            Place::Limits if self.curved > 0 => 4 * u64::from(self.count),
             Place::Limits if self.limited => 2 * u64::from(self.count),
             Place::Limits => 4,
             Place::History => 2 * u64::from(self.capacity) * self.stride(),
             Place::Partials => 2 * self.places().sections() as u64 * u64::from(self.groups()),
-            Place::Figures => ALIGNMENT / 4,
+            Place::Figures => ALIGNMENT / 4 * u64::from(1 + self.curved),
         }
     }
 
@@ -103,6 +129,7 @@ impl Shape {
             groups: self.groups(),
             stride: self.stride() as u32,
             limited: self.limited.into(),
+            curved: (self.curved > 0).into(),
             costs: sums.count,
             width: sums.width,
         }
@@ -132,7 +159,7 @@ pub struct Recording {
     /// The first [`state::READ`] numbers of the state.
     pub state: DownloadId,
     /// What stands in [`Place::Figures`].
-    pub figures: Figures,
+    pub figures: Vec<u32>,
 }
 
 /// Records a run.
@@ -140,7 +167,11 @@ pub fn record<K: Kernels>(descent: &Descent<K>, shape: Shape) -> Result<Recordin
     let mut writer = Writer { shape, segment: Segment::default(), buffers: Vec::new(), pipelines: Table::default() };
     descent.begin(&mut writer);
     let begin = writer.finish();
-    let figures = shape.figures(writer.round(descent)?);
+    let mut figures = shape.figures(writer.round(descent)?).words().to_vec();
+    for array in on_manifolds(&descent.model.arrays) {
+        figures.resize(figures.len().next_multiple_of(ALIGNMENT as usize / 4), 0);
+        figures.extend(Dispatch::new(array.count, array.count, array.offset).words());
+    }
     let round = writer.finish();
     let part = writer.place(Place::State).part(0, 4 * state::READ as u64);
     let state = writer.list().download(part);
@@ -178,11 +209,16 @@ impl Writer {
         let groups = self.shape.groups();
         let direction = vectors.part(4 * state::DIRECTION as u64 * self.shape.stride(), numbers);
         let line = state.part(4 * state::LINE as u64, 4 * u64::from(1 + STEPS));
-        let sums = descent.along(self, point, direction, line)?;
-        self.run(Kernel::Walk, &[state, sums], [1, 1]);
+        // Along manifolds steps are tried one by one: the way is no straight line.
+        if self.shape.curved == 0 {
+            let sums = descent.along(self, point, direction, line)?;
+            self.run(Kernel::Walk, &[state, sums], [1, 1]);
+        }
         self.run(Kernel::Place, &[state, point, vectors, limits, partials, trial, gradient], [groups, 1]);
         let gate = state.part(4 * state::EVALUATES as u64, 4);
+        self.on_manifolds(descent, InPlace::Turn, [point, trial, gate])?;
         let sums = descent.evaluate(self, trial, gradient, gate)?;
+        self.on_manifolds(descent, InPlace::TangentGradient, [trial, gradient, gate])?;
         let bindings = [state, point, vectors, limits, trial, gradient, history, partials];
         self.run(Kernel::Measure, &bindings, [groups, 1 + self.shape.capacity]);
         self.run(Kernel::Decide, &[state, partials, sums.slice], [1, 1]);
@@ -190,9 +226,28 @@ impl Writer {
         Ok(sums)
     }
 
+    /// Runs the kernel of each array on a manifold: a point, what it writes over, and the gate.
+    fn on_manifolds<K: Kernels>(
+        &mut self,
+        descent: &Descent<K>,
+        what: InPlace,
+        [point, turned, gate]: [Slice; 3],
+    ) -> Result<()> {
+        for (number, array) in on_manifolds(&descent.model.arrays).enumerate() {
+            let &ArrayInfo { manifold, dim, count, .. } = array;
+            let figures = self.place(Place::Figures).part((1 + number as u64) * ALIGNMENT, ALIGNMENT);
+            let program = Program::InPlace(what, manifold, dim);
+            let Some((_, name, layout)) = program.request(self.shape)? else { continue };
+            let pipeline = self.pipeline(program, &name, &layout);
+            let groups = descent.limits.split_workgroups(u64::from(count).div_ceil(WORKGROUP_SIZE.into()))?;
+            self.segment.list.dispatch(pipeline, &[point, turned, gate, figures], groups);
+        }
+        Ok(())
+    }
+
     fn run(&mut self, kernel: Kernel, bindings: &[Slice], workgroups: [u32; 2]) {
         let mut bindings = bindings.to_vec();
-        bindings.push(self.place(Place::Figures));
+        bindings.push(self.place(Place::Figures).part(0, ALIGNMENT));
         let pipeline = self.pipeline(Program::Own(kernel), kernel.name(), &kernel.layout());
         self.segment.list.dispatch(pipeline, &bindings, workgroups);
     }

@@ -5,7 +5,6 @@ use std::collections::VecDeque;
 
 use super::record::{self, Place, Program, Segment, Shape};
 use super::schedule::Schedule;
-use super::shaders::Kernel;
 use super::state::{self, initial};
 use crate::batch::{Batch, Model};
 use crate::clock::now_ms;
@@ -16,10 +15,10 @@ use crate::functions::{Functions, Objective};
 use crate::gpu::{Buffer, BufferRequest, CommandList, Pipeline, PipelineRequest, Prepared, Submission};
 use crate::list::Listed;
 use crate::solve::arithmetic::Precision;
-use crate::solve::convergence;
+use crate::solve::convergence::{self, stopped, too_small_to_square};
+use crate::solve::curved::{Curved, on_manifolds};
 use crate::solve::drive::Listener;
-use crate::solve::feasible::FeasibleSet;
-use crate::solve::lbfgs::{stopped, too_small_to_square};
+use crate::solve::levenberg_marquardt::start::Start;
 use crate::solve::line_search::Failure;
 use crate::solve::options::LbfgsOptions;
 use crate::solve::summary::{IterationSummary, SolveSummary, Termination};
@@ -30,7 +29,7 @@ const MOST_PAIRS: u32 = 128;
 /// Batches on their way at most: one runs while the one before it is read.
 const IN_FLIGHT: usize = 2;
 
-/// Minimises an objective on the device from `start`, which is feasible and starts a message with `preamble`. The solution is left where the
+/// Minimises an objective on the device from `start`, with some blocks on manifolds. The solution is left where the
 /// application sees the parameters. `None` where the device does not take the problem: the cost of long sums needs the host, and so
 /// does a history that is too long.
 ///
@@ -38,8 +37,8 @@ const IN_FLIGHT: usize = 2;
 /// What the device fails with.
 pub async fn minimise(
     functions: &mut Functions,
-    feasible: &FeasibleSet,
-    (start, preamble): (&[f64], &str),
+    start: &Start,
+    curved: Option<&Curved>,
     options: &LbfgsOptions,
     listener: &mut dyn Listener,
     began: f64,
@@ -49,7 +48,8 @@ pub async fn minimise(
     let shape = Shape {
         count: model.num_params,
         capacity: options.history_size.min(options.solve.max_iterations.max(1)),
-        limited: feasible.is_limited(),
+        limited: start.feasible.is_limited(),
+        curved: on_manifolds(&model.arrays).count() as u32,
     };
     if needs_host || shape.capacity > MOST_PAIRS {
         return Ok(None);
@@ -69,8 +69,9 @@ pub async fn minimise(
         Err(error) if error.code == ErrorCode::OutOfMemory => return Ok(None),
         other => other?,
     };
-    run.upload(engine, feasible, start, options)?;
-    let mut told = Told { options, preamble, history: Vec::new(), state: Vec::new(), stop: None, began };
+    run.upload(engine, start, curved, options)?;
+    let mut told =
+        Told { options, preamble: &start.preamble, history: Vec::new(), state: Vec::new(), stop: None, began };
     run.go(engine, &mut told, listener).await?;
     if told.has_lowest() && !told.stays() {
         run.return_to_lowest(engine).await?;
@@ -118,7 +119,7 @@ impl Run {
         let begin = bind(engine, model, shape, &buffers, &begin).await?;
         let round = bind(engine, model, shape, &buffers, &round).await?;
         let read = (bind(engine, model, shape, &buffers, &read).await?, state);
-        Ok(Run { shape, objective, buffers, begin, round, read, figures: figures.words().to_vec() })
+        Ok(Run { shape, objective, buffers, begin, round, read, figures })
     }
 
     fn buffer(&self, place: Place) -> Result<&Buffer> {
@@ -126,20 +127,27 @@ impl Run {
         found.map(|(_, buffer)| buffer).ok_or_else(|| Error::internal("a buffer of L-BFGS is not there"))
     }
 
-    fn upload(&self, engine: &GpuEngine, feasible: &FeasibleSet, start: &[f64], options: &LbfgsOptions) -> Result<()> {
+    fn upload(&self, engine: &GpuEngine, start: &Start, curved: Option<&Curved>, options: &LbfgsOptions) -> Result<()> {
+        let Start { point, feasible, .. } = start;
         let context = engine.context();
         let write = |place, numbers: &[f32]| context.write(self.buffer(place)?, 0, bytemuck::cast_slice(numbers));
-        write(Place::Point, &single_precision(start.iter()))?;
+        write(Place::Point, &single_precision(point.iter()))?;
         write(Place::State, &initial(options, self.shape.places()))?;
         context.write(self.buffer(Place::Figures)?, 0, bytemuck::cast_slice(&self.figures))?;
-        if self.shape.limited {
+        if self.shape.limited || curved.is_some() {
             // Infinity is the largest number here, and a lower limit above the upper one says constant.
             let within = |bound: f64| (bound as f32).clamp(-f32::MAX, f32::MAX);
-            let limits = (0..start.len()).flat_map(|i| {
+            let mut limits = Vec::new();
+            for i in 0..point.len() {
                 let (lower, upper) = feasible.bounds_of(i);
-                if feasible.is_constant(i) { [1.0, -1.0] } else { [within(lower), within(upper)] }
-            });
-            write(Place::Limits, &limits.collect::<Vec<f32>>())?;
+                limits.extend(if feasible.is_constant(i) { [1.0, -1.0] } else { [within(lower), within(upper)] });
+            }
+            if let Some(curved) = curved {
+                for i in 0..point.len() {
+                    limits.extend([if curved.has(i) { 1.0 } else { 0.0 }, 0.0]);
+                }
+            }
+            write(Place::Limits, &limits)?;
         }
         Ok(())
     }
@@ -213,9 +221,12 @@ async fn bind(
     let mut of_functions = Vec::new();
     let mut own = Vec::new();
     for &program in &segment.programs {
-        match program {
-            Program::Functions(program) => of_functions.push(program),
-            Program::Own(kernel) => own.push(request(kernel, shape)),
+        match program.request(shape)? {
+            Some((wgsl, entry, layout)) => own.push(PipelineRequest { wgsl, entry, layout }),
+            None => of_functions.extend(match program {
+                Program::Functions(program) => Some(program),
+                Program::Own(_) | Program::InPlace(..) => None,
+            }),
         }
     }
     let mut of_functions = engine.pipelines(&of_functions).await?.into_iter();
@@ -225,16 +236,11 @@ async fn bind(
         .iter()
         .map(|program| match program {
             Program::Functions(_) => of_functions.next(),
-            Program::Own(_) => own.next(),
+            Program::Own(_) | Program::InPlace(..) => own.next(),
         })
         .collect();
     let pipelines = pipelines.ok_or_else(|| Error::internal("a pipeline of L-BFGS was not made"))?;
     engine.context().prepare(&segment.list, &bound, &pipelines).await
-}
-
-fn request(kernel: Kernel, shape: Shape) -> PipelineRequest {
-    let (wgsl, layout) = (kernel.wgsl(shape.places()), kernel.layout());
-    PipelineRequest { wgsl, entry: kernel.name().to_owned(), layout }
 }
 
 /// What the host knows of the run.
@@ -323,7 +329,7 @@ impl Told<'_> {
         };
         by_itself.unwrap_or_else(|| {
             let termination = self.stop.unwrap_or(Termination::Aborted);
-            (termination, stopped(termination, self.options))
+            (termination, stopped(termination, &self.options.solve))
         })
     }
 

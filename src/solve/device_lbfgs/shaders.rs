@@ -95,19 +95,22 @@ pub struct Figures {
     pub stride: u32,
     /// 1 if there are constants or bounds.
     pub limited: u32,
+    /// 1 if there are blocks on manifolds.
+    pub curved: u32,
     /// Sums of the objective.
     pub costs: u32,
     /// 1: they are numbers; 2: pairs of a number and its error.
     pub width: u32,
 }
 
-const MEMBERS: [&str; 9] = ["count", "threads", "groups", "stride", "limited", "costs", "width", "nan", "zero"];
+const MEMBERS: [&str; 10] =
+    ["count", "threads", "groups", "stride", "limited", "curved", "costs", "width", "nan", "zero"];
 
 impl Figures {
     /// The words that the uniform buffer holds; the last are the bits of a NaN, and a 0 that no compiler knows to be 0.
-    pub fn words(self) -> [u32; 9] {
-        let Figures { count, threads, groups, stride, limited, costs, width } = self;
-        [count, threads, groups, stride, limited, costs, width, crate::codegen::wgsl::Dispatch::NAN, 0]
+    pub fn words(self) -> [u32; 10] {
+        let Figures { count, threads, groups, stride, limited, curved, costs, width } = self;
+        [count, threads, groups, stride, limited, curved, costs, width, crate::codegen::wgsl::Dispatch::NAN, 0]
     }
 
     fn declaration() -> String {

@@ -80,6 +80,8 @@ words! { STATE:
     REACH = 42,
     /// [`START`], searching or [`DONE`].
     PHASE = 43,
+    /// Of the last step taken, how far along the direction it went.
+    TAKEN_STEP = 44,
     // What the run was told.
     C1 = 48,
     C2 = 49,

@@ -13,12 +13,13 @@ use super::feasible::FeasibleSet;
 use super::options::LevenbergMarquardtOptions;
 use super::rules::{self, Damping, Gain, Progress, Rules, Tolerances, TrialFigures};
 use super::summary::{IterationSummary, SolveSummary, Termination};
-use super::vector::{dot, norm};
+use super::vector::{dot, max_norm, norm};
 use crate::clock::now_ms;
 use crate::error::Result;
 use crate::functions::LeastSquares;
-use crate::linear::{Blocks, LinearSolver, PcgOptions, SparseMatrix, System};
-use crate::list::Listed;
+use crate::linear::system::finite;
+use crate::linear::{Blocks, LinearSolver, Normal, PcgOptions, Products, Solved, SparseMatrix, System};
+use residua_loops::{all_finite, clamped_weighted_square};
 
 pub mod ending;
 pub mod retraction;
@@ -38,6 +39,10 @@ use start::Start;
 pub enum Step<'a> {
     /// The Gauss-Newton model here is wanted; the next call takes [`Answer::Model`].
     Linearise(&'a [f64]),
+    /// A linear system is to be solved: [`LevenbergMarquardt::solve`], until it gives what the next call takes.
+    Solve,
+    /// ‖J̃δ‖² of the step made is wanted; the next call takes [`Answer::Image`]. Asked for where the model has no matrix.
+    Image(&'a [f64]),
     /// By how much the cost falls from where the model was last made to here is wanted; the next call takes [`Answer::Reduction`].
     Reduce(&'a [f64]),
     /// An iteration is done; [`LevenbergMarquardt::point`] is where it ended.
@@ -51,6 +56,10 @@ pub enum Step<'a> {
 pub enum Answer {
     /// The model at the point of [`Step::Linearise`].
     Model(LeastSquares),
+    /// The iterations that the step of [`Step::Solve`] took; none if there is no step.
+    Solved(Option<u32>),
+    /// The number of [`Step::Image`].
+    Image(f64),
     /// The cost where the model was last made less the cost at the point of [`Step::Reduce`].
     Reduction(f64),
 }
@@ -84,6 +93,10 @@ enum Phase {
     Start,
     /// A step is due.
     Stepping,
+    /// Its linear system is to be solved; whether that has begun.
+    Solving(bool),
+    /// ‖J̃δ‖² of the step made is due.
+    Promising(Trial),
     /// The cost at the trial point is due.
     Trying(Trial),
     /// The model at the trial point, which is to be accepted, is due.
@@ -96,6 +109,8 @@ enum Phase {
 enum Told {
     LineariseAtPoint,
     LineariseAtTrial,
+    Solve,
+    Image,
     Reduce,
     Iteration(IterationSummary),
     Finished,
@@ -114,14 +129,22 @@ pub struct LevenbergMarquardt {
     /// The step asked for, and the one made.
     step: Vec<f64>,
     made: Vec<f64>,
-    /// r̃ and J̃ at the point.
+    /// r̃ and J̃ at the point, or what stands for them.
     model: LeastSquares,
+    /// How many residuals there are.
+    residuals: f64,
     /// J̃ᵀr̃, and the diagonal of J̃ᵀJ̃.
     gradient: Vec<f64>,
     diagonal: Vec<f64>,
     /// D: the largest diagonal so far of each coordinate that was free.
     scale: Vec<f64>,
+    /// The gradient with zeros at frozen coordinates.
+    free_gradient: Vec<f64>,
+    /// ‖x‖ of the coordinates that are no constants.
+    size: f64,
     frozen: Vec<bool>,
+    /// λD of the system being solved.
+    scaled: Vec<f64>,
     damping: Damping,
     /// The forcing term, and ‖g‖ where it was chosen; whether the point is another one since.
     forcing: f64,
@@ -139,7 +162,7 @@ pub struct LevenbergMarquardt {
 }
 
 impl LevenbergMarquardt {
-    /// A run from a start.
+    /// A run from a start, on a model of so many residuals.
     pub fn new(
         start: Start,
         systems: LinearSystems,
@@ -164,11 +187,15 @@ impl LevenbergMarquardt {
             point,
             step: vec![0.0; n],
             made: vec![0.0; n],
-            model: LeastSquares { cost: f64::NAN, residuals: Vec::new(), entries: Vec::new() },
+            model: LeastSquares { cost: f64::NAN, residuals: Vec::new(), entries: Vec::new(), normal: None },
+            residuals: 0.0,
             gradient: vec![0.0; n],
             diagonal: vec![0.0; n],
             scale: vec![0.0; n],
+            free_gradient: Vec::new(),
+            size: 0.0,
             frozen: vec![false; n],
+            scaled: Vec::new(),
             damping: Damping { lambda: options.initial_damping.max(rules::MIN_DAMPING), growth: rules::INITIAL_GROWTH },
             forcing: options.linear_tolerance,
             gradient_norm: 0.0,
@@ -200,6 +227,8 @@ impl LevenbergMarquardt {
         Ok(match self.advance(answer)? {
             Told::LineariseAtPoint => Step::Linearise(&self.point),
             Told::LineariseAtTrial => Step::Linearise(&self.trial),
+            Told::Solve => Step::Solve,
+            Told::Image => Step::Image(&self.made),
             Told::Reduce => Step::Reduce(&self.trial),
             Told::Iteration(iteration) => Step::Iteration(iteration),
             Told::Finished => Step::Finished(&self.summary),
@@ -225,19 +254,23 @@ impl LevenbergMarquardt {
         Ok(match (self.phase, answer) {
             (Phase::Finished, _) => Told::Finished,
             (Phase::Start, Some(Answer::Model(model))) => self.begin(model),
-            (Phase::Start | Phase::Restoring(_), None | Some(Answer::Reduction(_))) => Told::LineariseAtPoint,
-            (Phase::Stepping, _) => return self.set_out(),
-            (Phase::Trying(trial), Some(Answer::Reduction(change))) => {
-                self.summary.function_evaluations += 1;
-                self.judge(Trial { change, ..trial })
-            }
-            (Phase::Trying(_), None | Some(Answer::Model(_))) => Told::Reduce,
-            (Phase::Accepting(trial), Some(Answer::Model(model))) => self.arrive(trial, model),
-            (Phase::Accepting(_), None | Some(Answer::Reduction(_))) => Told::LineariseAtTrial,
             (Phase::Restoring(trial), Some(Answer::Model(model))) => {
                 self.model = model;
                 self.reject(trial)
             }
+            (Phase::Start | Phase::Restoring(_), _) => Told::LineariseAtPoint,
+            (Phase::Stepping, _) => self.set_out(),
+            (Phase::Solving(_), Some(Answer::Solved(iterations))) => return self.step_made(iterations),
+            (Phase::Solving(_), _) => Told::Solve,
+            (Phase::Promising(trial), Some(Answer::Image(square))) => self.promise(trial, square),
+            (Phase::Promising(_), _) => Told::Image,
+            (Phase::Trying(trial), Some(Answer::Reduction(change))) => {
+                self.summary.function_evaluations += 1;
+                self.judge(Trial { change, ..trial })
+            }
+            (Phase::Trying(_), _) => Told::Reduce,
+            (Phase::Accepting(trial), Some(Answer::Model(model))) => self.arrive(trial, model),
+            (Phase::Accepting(_), _) => Told::LineariseAtTrial,
         })
     }
 
@@ -258,56 +291,47 @@ impl LevenbergMarquardt {
     /// Takes a model over, with what follows from it; says whether all of it is finite.
     fn adopt(&mut self, model: LeastSquares) -> bool {
         self.model = model;
-        self.gradient.fill(0.0);
         self.diagonal.fill(0.0);
-        let LinearSystems { row_offsets, col_indices, .. } = &self.systems;
-        let jacobian = jacobian(self.point.len(), row_offsets, col_indices, &self.model.entries);
-        jacobian.add_transposed_times(&self.model.residuals, &mut self.gradient);
-        for (&column, entry) in col_indices.iter().zip(&self.model.entries) {
-            self.diagonal[column as usize] += entry * entry;
+        let LinearSystems { row_offsets, col_indices, blocks, .. } = &self.systems;
+        if let Some(normal) = &self.model.normal {
+            self.residuals = normal.residuals as f64;
+            self.gradient.copy_from_slice(&normal.gradient);
+            let mut start = 0;
+            for &(first, count) in &blocks.ranges {
+                for k in 0..count {
+                    let entry = normal.curvature[start + k * (count + 1)];
+                    self.diagonal[first + k] = if self.feasible.is_constant(first + k) { 0.0 } else { entry };
+                }
+                start += count * count;
+            }
+        } else {
+            self.residuals = self.model.residuals.len() as f64;
+            self.gradient.fill(0.0);
+            let jacobian = jacobian(self.point.len(), row_offsets, col_indices, &self.model.entries);
+            jacobian.add_transposed_times(&self.model.residuals, &mut self.gradient);
+            for (&column, entry) in col_indices.iter().zip(&self.model.entries) {
+                self.diagonal[column as usize] += entry * entry;
+            }
         }
         self.feasible.freeze(&self.point, &self.gradient, &mut self.frozen);
         self.moved = true;
-        is_finite(&self.model) && self.gradient.iter().all(|derivative| derivative.is_finite())
+        let free = |(entry, _): (&mut f64, &bool)| *entry = 0.0;
+        self.free_gradient.clone_from(&self.gradient);
+        self.free_gradient.iter_mut().zip(&self.frozen).filter(|(_, frozen)| **frozen).for_each(free);
+        self.size = self.feasible.norm_of_free(&self.point);
+        is_finite(&self.model) && all_finite(&self.gradient)
     }
 
-    /// Computes the next step, and makes it for a trial.
-    fn set_out(&mut self) -> Result<Told> {
+    /// Begins the next step, unless the run is to end.
+    fn set_out(&mut self) -> Told {
         let limit = self.options.solve.max_time_ms;
         if self.ending.is_none() && self.summary.elapsed_ms >= limit {
             self.ending = Some((Termination::MaxTime, ending::time(limit)));
         }
         if self.ending.is_some() {
-            return Ok(self.finish());
+            return self.finish();
         }
-        let began = now_ms();
-        let linear_iterations = self.solve_for_step();
-        self.linear_ms += now_ms() - began;
-        let Some(linear_iterations) = linear_iterations else {
-            let nowhere = Trial { predicted: f64::NAN, change: f64::NAN, step_norm: 0.0, linear_iterations: None };
-            return Ok(self.reject(nowhere));
-        };
-        self.retraction.make(&self.point, &self.step, &mut self.trial, &mut self.made)?;
-        // A step too short to move anything has the cost of no step, but where longer ones met NaN, that is what ended them.
-        let last = self.summary.history.last();
-        let change =
-            last.filter(|last| !last.accepted && last.cost_change.is_nan()).map_or(0.0, |last| last.cost_change);
-        let trial = Trial {
-            predicted: self.predicted_reduction(),
-            change,
-            step_norm: norm(self.made.iter().copied()),
-            linear_iterations: Some(linear_iterations),
-        };
-        if self.trial == self.point {
-            return Ok(self.reject(trial));
-        }
-        self.phase = Phase::Trying(trial);
-        Ok(Told::Reduce)
-    }
-
-    /// δ, and how many iterations it took; `None` if there is none.
-    fn solve_for_step(&mut self) -> Option<u32> {
-        let gradient_norm = norm(self.free_gradient());
+        let gradient_norm = norm(&self.free_gradient);
         if std::mem::take(&mut self.moved) {
             let ceiling = self.options.linear_tolerance;
             self.forcing = self.rules.forcing(gradient_norm, self.gradient_norm, self.forcing, ceiling);
@@ -318,26 +342,82 @@ impl LevenbergMarquardt {
                 *kept = rules::scale(*kept, diagonal);
             }
         }
-        let damping: Vec<f64> = self.scale.iter().map(|scale| self.damping.lambda * scale).list();
+        self.scaled.clear();
+        let lambda = self.damping.lambda;
+        self.scaled.extend(self.scale.iter().map(|scale| lambda * scale));
+        self.phase = Phase::Solving(false);
+        Told::Solve
+    }
+
+    /// Goes on with the linear system of [`Step::Solve`]; gives the answer when that is solved or turns out to have no solution. Where the
+    /// model has no matrix, `products` multiply.
+    pub fn solve(&mut self, products: &mut dyn Products) -> Result<Option<Answer>> {
+        let began = now_ms();
+        let solved = self.solve_on(products);
+        self.linear_ms += now_ms() - began;
+        Ok(solved?.map(|solved| Answer::Solved(solved.ok().map(|iterations| iterations as u32))))
+    }
+
+    fn solve_on(&mut self, products: &mut dyn Products) -> Result<Option<Solved>> {
         let LinearSystems { row_offsets, col_indices, blocks, solver } = &mut self.systems;
+        let options =
+            PcgOptions { tolerance: self.forcing, max_iterations: self.options.max_linear_iterations as usize };
+        let (damping, frozen) = (self.scaled.as_slice(), self.frozen.as_slice());
+        if let (Some(normal), LinearSolver::Pcg(pcg)) = (&self.model.normal, &mut *solver) {
+            let normal = Normal { gradient: &normal.gradient, curvature: &normal.curvature, damping, frozen };
+            if let Phase::Solving(begun @ false) = &mut self.phase {
+                *begun = true;
+                pcg.begin(&normal, blocks, options, &mut self.step);
+            }
+            let solved = pcg.iterate(&normal, blocks, options, products, &mut self.step)?;
+            return Ok(solved.map(|solved| finite(solved, &self.step)));
+        }
         let system = System {
             jacobian: jacobian(self.point.len(), row_offsets, col_indices, &self.model.entries),
             residuals: &self.model.residuals,
-            damping: &damping,
-            frozen: &self.frozen,
+            damping,
+            frozen,
         };
-        let options =
-            PcgOptions { tolerance: self.forcing, max_iterations: self.options.max_linear_iterations as usize };
-        solver.solve(&system, blocks, options, &mut self.step).ok().map(|iterations| iterations as u32)
+        Ok(Some(solver.solve(&system, blocks, options, &mut self.step)))
     }
 
-    /// ½‖r̃‖² − ½‖r̃ + J̃δ‖² = −δᵀg − ½‖J̃δ‖² of the step made.
-    fn predicted_reduction(&self) -> f64 {
+    /// Makes the step for a trial.
+    fn step_made(&mut self, linear_iterations: Option<u32>) -> Result<Told> {
+        let Some(linear_iterations) = linear_iterations else {
+            let nowhere = Trial { predicted: f64::NAN, change: f64::NAN, step_norm: 0.0, linear_iterations: None };
+            return Ok(self.reject(nowhere));
+        };
+        self.retraction.make(&self.point, &self.step, &mut self.trial, &mut self.made)?;
+        // A step too short to move anything has the cost of no step, but where longer ones met NaN, that is what ended them.
+        let last = self.summary.history.last();
+        let change =
+            last.filter(|last| !last.accepted && last.cost_change.is_nan()).map_or(0.0, |last| last.cost_change);
+        let trial = Trial {
+            predicted: f64::NAN,
+            change,
+            step_norm: norm(&self.made),
+            linear_iterations: Some(linear_iterations),
+        };
+        if self.model.normal.is_some() {
+            self.phase = Phase::Promising(trial);
+            return Ok(Told::Image);
+        }
         let LinearSystems { row_offsets, col_indices, .. } = &self.systems;
         let jacobian = jacobian(self.point.len(), row_offsets, col_indices, &self.model.entries);
         let mut image = vec![0.0; jacobian.rows()];
         jacobian.times(&self.made, &mut image);
-        -dot(&self.made, &self.gradient) - 0.5 * dot(&image, &image)
+        let square = dot(&image, &image);
+        Ok(self.promise(trial, square))
+    }
+
+    /// Notes what the model promises for the step made, ½‖r̃‖² − ½‖r̃ + J̃δ‖² = −δᵀg − ½‖J̃δ‖², and has it tried if it moves anything.
+    fn promise(&mut self, trial: Trial, square: f64) -> Told {
+        let trial = Trial { predicted: -dot(&self.made, &self.gradient) - 0.5 * square, ..trial };
+        if self.trial == self.point {
+            return self.reject(trial);
+        }
+        self.phase = Phase::Trying(trial);
+        Told::Reduce
     }
 
     fn judge(&mut self, trial: Trial) -> Told {
@@ -351,12 +431,11 @@ impl LevenbergMarquardt {
 
     fn gain(&self, trial: Trial) -> Gain {
         let epsilon = self.tolerances.epsilon(f64::EPSILON);
-        let weigh = |(diagonal, x): (&f64, &f64)| rules::scale(0.0, *diagonal) * x * x;
-        let scaled_size: f64 = self.diagonal.iter().zip(&self.point).map(weigh).sum();
-        let residuals = self.model.residuals.len() as f64;
-        let noise = self.rules.noise(self.model.cost, scaled_size, residuals, epsilon);
+        let scaled_size =
+            clamped_weighted_square(&self.diagonal, &self.point, rules::MIN_DIAGONAL, rules::MAX_DIAGONAL);
+        let noise = self.rules.noise(self.model.cost, scaled_size, self.residuals, epsilon);
         let Trial { change, predicted, step_norm: step, .. } = trial;
-        self.rules.gain(&TrialFigures { change, predicted, step, size: self.size() }, noise, self.floor, epsilon)
+        self.rules.gain(&TrialFigures { change, predicted, step, size: self.size }, noise, self.floor, epsilon)
     }
 
     /// Moves to the trial point, if the model there can be used.
@@ -366,7 +445,7 @@ impl LevenbergMarquardt {
             self.phase = Phase::Restoring(Trial { change: f64::NAN, ..trial });
             return Told::LineariseAtPoint;
         }
-        let (gain, cost, size) = (self.gain(trial), self.model.cost, self.size());
+        let (gain, cost, size) = (self.gain(trial), self.model.cost, self.size);
         std::mem::swap(&mut self.point, &mut self.trial);
         self.adopt(model);
         let progress = Progress {
@@ -425,7 +504,7 @@ impl LevenbergMarquardt {
         let end = end.or((iteration.iteration >= limit).then_some(Termination::MaxIterations));
         if let Some(termination) = end {
             let ending =
-                Ending { options: &self.options.solve, last: &iteration, cost: self.model.cost, size: self.size() };
+                Ending { options: &self.options.solve, last: &iteration, cost: self.model.cost, size: self.size };
             self.ending = Some((termination, ending.message(termination, super::Precision::Double)));
         }
         Told::Iteration(iteration)
@@ -441,18 +520,8 @@ impl LevenbergMarquardt {
         Told::Finished
     }
 
-    fn free_gradient(&self) -> impl Iterator<Item = f64> + Clone + '_ {
-        self.gradient.iter().zip(&self.frozen).map(|(g, frozen)| if *frozen { 0.0 } else { *g })
-    }
-
     fn gradient_max_norm(&self) -> f64 {
-        super::vector::max_norm(self.free_gradient())
-    }
-
-    /// ‖x‖ of the coordinates that are no constants.
-    fn size(&self) -> f64 {
-        let numbers = self.point.iter().enumerate();
-        norm(numbers.map(|(i, x)| if self.feasible.is_constant(i) { 0.0 } else { *x }))
+        max_norm(&self.free_gradient)
     }
 }
 
@@ -460,6 +529,11 @@ fn jacobian<'a>(cols: usize, row_offsets: &'a [u32], col_indices: &'a [u32], val
     SparseMatrix { cols, row_offsets, col_indices, values }
 }
 
+/// Whether all of it is finite: where there is no matrix, sums over it tell.
 fn is_finite(model: &LeastSquares) -> bool {
-    model.cost.is_finite() && model.residuals.iter().chain(&model.entries).all(|number| number.is_finite())
+    let numbers = match &model.normal {
+        Some(normal) => [&normal.gradient, &normal.curvature],
+        None => [&model.residuals, &model.entries],
+    };
+    model.cost.is_finite() && numbers.into_iter().all(|numbers| all_finite(numbers))
 }

@@ -9,7 +9,7 @@ use crate::batch::Model;
 use crate::clock::now_ms;
 use crate::error::Result;
 use crate::functions::Functions;
-use crate::linear::{Blocks, choice};
+use crate::linear::{Blocks, Kind, choice};
 use crate::list::Listed;
 use crate::solve::arithmetic::Arithmetic;
 use crate::solve::drive::{Details, Listener, Solution};
@@ -55,10 +55,11 @@ pub async fn minimise_least_squares(
             (choice::make(kind, n, &row_offsets, &col_indices)?, format!("{}: as linearSolver says", kind.name()))
         }
     };
+    let matrix_free = solver.kind() == Kind::Pcg && functions.prepare_products(&blocks).await?;
     let systems = LinearSystems { row_offsets, col_indices, blocks, solver };
     let mut solver = LevenbergMarquardt::new(start, systems, retraction, options);
     let mut stages = Stages { setup: now_ms() - began, ..Stages::default() };
-    let outcome = run(functions, &mut solver, listener, began, &mut stages).await;
+    let outcome = run(functions, &mut solver, matrix_free, listener, began, &mut stages).await;
     let mut summary = match outcome {
         Ok(summary) => summary,
         Err(error) => {
@@ -88,6 +89,7 @@ pub async fn minimise_least_squares(
 async fn run(
     functions: &mut Functions,
     solver: &mut LevenbergMarquardt,
+    matrix_free: bool,
     listener: &mut dyn Listener,
     began: f64,
     stages: &mut Stages,
@@ -103,9 +105,19 @@ async fn run(
         let asked = now_ms();
         match step {
             Step::Linearise(x) => {
-                answer = Some(Answer::Model(functions.linearise(x).await?));
+                let model =
+                    if matrix_free { functions.linearise_for_products(x)? } else { functions.linearise(x).await? };
+                answer = Some(Answer::Model(model));
                 stages.model += now_ms() - asked;
             }
+            Step::Solve => loop {
+                answer = solver.solve(functions)?;
+                if answer.is_some() {
+                    break;
+                }
+                turns.take().await;
+            },
+            Step::Image(made) => answer = Some(Answer::Image(functions.image(made)?)),
             Step::Reduce(x) => {
                 answer = Some(Answer::Reduction(functions.reduction(x).await?));
                 stages.trials += now_ms() - asked;

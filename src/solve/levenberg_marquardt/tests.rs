@@ -5,8 +5,9 @@ mod fakes;
 
 use super::*;
 use crate::batch::{ArrayInfo, Manifold};
+use crate::error::Result;
 use crate::functions::tests::block_on;
-use crate::linear::{DenseQr, Pcg};
+use crate::linear::{DenseQr, Pcg, Products};
 use crate::solve::arithmetic::Arithmetic;
 
 /// Residuals and the dense rows of their Jacobian at a point.
@@ -82,8 +83,10 @@ fn run_with(fake: &Fake, mut meddle: impl FnMut(&IterationSummary, &mut bool)) -
                     row.iter().enumerate().map(|(column, &entry)| if constant(column) { 0.0 } else { entry })
                 });
                 let entries = entries.collect();
-                answer = Some(Answer::Model(LeastSquares { cost: cost(&residuals), residuals, entries }));
+                answer = Some(Answer::Model(LeastSquares { cost: cost(&residuals), residuals, entries, normal: None }));
             }
+            Step::Solve => answer = solver.solve(&mut Nothing).unwrap(),
+            Step::Image(_) => unreachable!("the model has a matrix"),
             Step::Reduce(x) => {
                 tried.push(x.to_vec());
                 let before = cost(&(fake.residuals)(linearised.last().unwrap()).0);
@@ -99,6 +102,15 @@ fn run_with(fake: &Fake, mut meddle: impl FnMut(&IterationSummary, &mut bool)) -
     assert_eq!(summary.function_evaluations as usize, 1 + tried.len());
     assert_eq!(summary.history.len().saturating_sub(1), summary.iterations as usize, "rejected steps count");
     Run { summary, point: solver.point().to_vec(), linearised, tried }
+}
+
+/// Models of fakes have their matrix.
+struct Nothing;
+
+impl Products for Nothing {
+    fn product(&mut self, _: &[f64], _: &mut [f64]) -> Result<f64> {
+        unreachable!("the model has a matrix")
+    }
 }
 
 fn run(fake: &Fake) -> Run {

@@ -1,172 +1,176 @@
 /**
- * Levenberg-Marquardt by hand. Both take `steps` steps with the damping of Nielsen, converged or not, and move x; they give what the last cost is.
+ * Levenberg-Marquardt in plain JavaScript, in double precision, with conjugate gradients preconditioned by the diagonal blocks of JᵀJ; for models whose
+ * tangent space is blocks of three. Its rules (trust region, forcing, convergence) are residua's, so that both take the same steps and end alike: those of
+ * Nielsen, "Damping parameter in Marquardt's method" (1999), forcing terms of Eisenstat and Walker, "Choosing the Forcing Terms in an Inexact Newton Method" (1996).
+ *
+ * A model has `cost(x)`; `linearise(x, gradient, blocks)`, which gives the cost and adds Jᵀr and the lower halves of the diagonal blocks of JᵀJ (xx, xy, yy,
+ * xz, yz, zz); and `product(p, image)`, which adds JᵀJp and gives ‖Jp‖². Where its numbers are not vertices of three coordinates it says `blocks` (how many)
+ * and has `retract(x, step, out)`; `frozen`, if it has one, is 1 for each tangent coordinate that must not move.
  */
 
-/** The damping of K. Madsen, H. B. Nielsen and O. Tingleff (2004), section 3.2. */
-class Damping {
-  lambda = 1e-4;
-  growth = 2;
+const LEAST_GAIN = 1e-3;
+const MIN_DIAGONAL = 1e-6;
+const MAX_DIAGONAL = 1e32;
 
-  accept(gain) {
-    this.lambda *= Math.max(1 / 3, 1 - (2 * gain - 1) ** 3);
-    this.growth = 2;
-  }
+function dot(a, b) {
+  let sum = 0;
+  for (let i = 0; i < a.length; i++) sum += a[i] * b[i];
+  return sum;
+}
 
-  reject() {
-    this.lambda *= this.growth;
-    this.growth *= 2;
+function maxNorm(a) {
+  let most = 0;
+  for (let i = 0; i < a.length; i++) most = Math.max(most, Math.abs(a[i]));
+  return most;
+}
+
+/** The inverses of the damped diagonal blocks, stored alike. */
+function invertBlocks(diagonal, damping, frozen, inverse) {
+  for (let block = 0; block < diagonal.length / 6; block++) {
+    const at = 6 * block, k = 3 * block;
+    let a = diagonal[at] + damping[k], b = diagonal[at + 1], c = diagonal[at + 3];
+    let d = diagonal[at + 2] + damping[k + 1], e = diagonal[at + 4], f = diagonal[at + 5] + damping[k + 2];
+    if (frozen !== undefined) {
+      if (frozen[k]) [a, b, c] = [1, 0, 0];
+      if (frozen[k + 1]) [b, d, e] = [0, 1, 0];
+      if (frozen[k + 2]) [c, e, f] = [0, 0, 1];
+    }
+    const xx = d * f - e * e, xy = c * e - b * f, xz = b * e - c * d;
+    const scale = 1 / (a * xx + b * xy + c * xz);
+    inverse[at] = xx * scale;
+    inverse[at + 1] = xy * scale;
+    inverse[at + 2] = (a * f - c * c) * scale;
+    inverse[at + 3] = xz * scale;
+    inverse[at + 4] = (b * c - a * e) * scale;
+    inverse[at + 5] = (a * d - b * b) * scale;
   }
 }
 
-/**
- * Vertices of three coordinates: conjugate gradients without JᵀJ, preconditioned by its diagonal blocks, `iterations` of them a step.
- * @param functions one of this folder's with linearise, product and cost
- */
-export function sparseLevenbergMarquardt(functions, x, steps, iterations) {
-  const n = x.length;
+/** z = M⁻¹r; rᵀz. */
+function precondition(inverse, r, z) {
+  let sum = 0;
+  for (let block = 0; block < inverse.length / 6; block++) {
+    const at = 6 * block, k = 3 * block;
+    const x = r[k], y = r[k + 1], w = r[k + 2];
+    const zx = inverse[at] * x + inverse[at + 1] * y + inverse[at + 3] * w;
+    const zy = inverse[at + 1] * x + inverse[at + 2] * y + inverse[at + 4] * w;
+    const zw = inverse[at + 3] * x + inverse[at + 4] * y + inverse[at + 5] * w;
+    z[k] = zx;
+    z[k + 1] = zy;
+    z[k + 2] = zw;
+    sum += x * zx + y * zy + w * zw;
+  }
+  return sum;
+}
+
+/** The vectors of a run, made once for as many tangent coordinates as there are. */
+export function workspace(n) {
   const vector = () => new Float64Array(n);
-  const [gradient, trial, step, residual, z, p, image, diagonal, damping] = Array.from({ length: 9 }, vector);
-  const blocks = new Float64Array(2 * n);
-  const inverses = new Float64Array(2 * n);
+  return {
+    gradient: vector(), scale: vector(), damping: vector(), step: vector(), residual: vector(), preconditioned: vector(), direction: vector(), image: vector(),
+    diagonal: new Float64Array(2 * n), inverse: new Float64Array(2 * n),
+  };
+}
 
-  function linearise() {
-    gradient.fill(0);
-    blocks.fill(0);
-    const cost = functions.linearise(x, gradient, blocks);
-    for (let v = 0; v < n; v += 3) {
-      diagonal[v] = blocks[2 * v];
-      diagonal[v + 1] = blocks[2 * v + 2];
-      diagonal[v + 2] = blocks[2 * v + 5];
-    }
-    return cost;
-  }
-
-  /** Inverses of the damped blocks, symmetric, as they are stored. */
-  function invertBlocks(lambda) {
-    for (let v = 0; v < n; v += 3) {
-      const k = 2 * v;
-      for (let i = 0; i < 3; i++) damping[v + i] = lambda * Math.min(Math.max(diagonal[v + i], 1e-6), 1e32);
-      const a = blocks[k] + damping[v];
-      const b = blocks[k + 1];
-      const c = blocks[k + 2] + damping[v + 1];
-      const d = blocks[k + 3];
-      const e = blocks[k + 4];
-      const f = blocks[k + 5] + damping[v + 2];
-      const A = c * f - e * e;
-      const B = d * e - b * f;
-      const D = b * e - c * d;
-      const scale = 1 / (a * A + b * B + d * D);
-      inverses[k] = scale * A;
-      inverses[k + 1] = scale * B;
-      inverses[k + 2] = scale * (a * f - d * d);
-      inverses[k + 3] = scale * D;
-      inverses[k + 4] = scale * (b * d - a * e);
-      inverses[k + 5] = scale * (a * c - b * b);
-    }
-  }
-
-  /** z = M⁻¹r; gives rᵀz. */
-  function precondition() {
-    let sum = 0;
-    for (let v = 0; v < n; v += 3) {
-      const k = 2 * v;
-      const rx = residual[v];
-      const ry = residual[v + 1];
-      const rz = residual[v + 2];
-      const zx = inverses[k] * rx + inverses[k + 1] * ry + inverses[k + 3] * rz;
-      const zy = inverses[k + 1] * rx + inverses[k + 2] * ry + inverses[k + 4] * rz;
-      const zz = inverses[k + 3] * rx + inverses[k + 4] * ry + inverses[k + 5] * rz;
-      z[v] = zx;
-      z[v + 1] = zy;
-      z[v + 2] = zz;
-      sum += rx * zx + ry * zy + rz * zz;
-    }
-    return sum;
-  }
-
-  function conjugateGradients() {
-    step.fill(0);
-    for (let k = 0; k < n; k++) residual[k] = -gradient[k];
-    let size = precondition();
-    p.set(z);
-    for (let iteration = 0; iteration < iterations && size !== 0; iteration++) {
-      image.fill(0);
-      let curvature = functions.product(p, image);
-      for (let k = 0; k < n; k++) curvature += damping[k] * p[k] * p[k];
-      const alpha = size / curvature;
-      for (let k = 0; k < n; k++) {
-        step[k] += alpha * p[k];
-        residual[k] -= alpha * (image[k] + damping[k] * p[k]);
-      }
-      const next = precondition();
-      const beta = next / size;
-      for (let k = 0; k < n; k++) p[k] = z[k] + beta * p[k];
-      size = next;
-    }
-  }
-
-  const rule = new Damping();
-  let cost = linearise();
-  for (let number = 0; number < steps; number++) {
-    invertBlocks(rule.lambda);
-    conjugateGradients();
-    for (let k = 0; k < n; k++) trial[k] = x[k] + step[k];
+/** (JᵀJ + damping) step = −gradient; the number of iterations. */
+function conjugateGradients(model, space, tolerance, maxIterations) {
+  const { gradient, damping, step, residual, preconditioned, direction, image, diagonal, inverse } = space;
+  const { frozen } = model;
+  invertBlocks(diagonal, damping, frozen, inverse);
+  step.fill(0);
+  for (let i = 0; i < residual.length; i++) residual[i] = -gradient[i];
+  let size = precondition(inverse, residual, preconditioned);
+  direction.set(preconditioned);
+  const enough = tolerance * tolerance * size;
+  for (let iteration = 0; iteration < maxIterations; iteration++) {
+    if (!(size > 0)) return iteration;
     image.fill(0);
-    let predicted = -0.5 * functions.product(step, image);
-    for (let k = 0; k < n; k++) predicted -= step[k] * gradient[k];
-    const gain = (cost - functions.cost(trial)) / predicted;
-    if (gain > 0) {
-      x.set(trial);
-      cost = linearise();
-      rule.accept(gain);
-    } else rule.reject();
+    let curvature = model.product(direction, image);
+    for (let i = 0; i < direction.length; i++) curvature += damping[i] * direction[i] * direction[i];
+    const alpha = size / curvature;
+    for (let i = 0; i < step.length; i++) {
+      step[i] += alpha * direction[i];
+      residual[i] -= alpha * (image[i] + damping[i] * direction[i]);
+    }
+    if (frozen !== undefined) for (let i = 0; i < step.length; i++) if (frozen[i]) residual[i] = 0;
+    const next = precondition(inverse, residual, preconditioned);
+    if (next <= enough) return iteration + 1;
+    const beta = next / size;
+    size = next;
+    for (let i = 0; i < direction.length; i++) direction[i] = preconditioned[i] + beta * direction[i];
   }
-  return cost;
+  return maxIterations;
 }
 
 /**
- * Few parameters: normal equations, formed in the loop over residuals, and their Cholesky factor.
- * @param functions one of this folder's with normalEquations and cost
+ * Minimises from `x`, which is left as it is. A tolerance of 0 switches its test off.
+ * @returns {{ x: Float64Array, initialCost: number, finalCost: number, iterations: number, linearIterations: number, termination: string, costs: number[] }}
+ *   costs: after each iteration, taken or not
  */
-export function denseLevenbergMarquardt(functions, x, steps) {
-  const n = x.length;
-  const gradient = new Float64Array(n);
-  const matrix = new Float64Array(n * n);
-  const factor = new Float64Array(n * n);
-  const step = new Float64Array(n);
-  const trial = new Float64Array(n);
-  const rule = new Damping();
-  let cost = functions.normalEquations(x, gradient, matrix);
-  for (let number = 0; number < steps; number++) {
-    factor.set(matrix);
-    for (let i = 0; i < n; i++) factor[i * n + i] += rule.lambda * Math.min(Math.max(matrix[i * n + i], 1e-6), 1e32);
-    for (let i = 0; i < n; i++) {
-      for (let j = 0; j <= i; j++) {
-        let entry = factor[i * n + j];
-        for (let k = 0; k < j; k++) entry -= factor[i * n + k] * factor[j * n + k];
-        factor[i * n + j] = i === j ? Math.sqrt(entry) : entry / factor[j * n + j];
-      }
-      let right = -gradient[i];
-      for (let k = 0; k < i; k++) right -= factor[i * n + k] * step[k];
-      step[i] = right / factor[i * n + i];
+export function levenbergMarquardt(model, x, options = {}, space = workspace(3 * (model.blocks ?? x.length / 3))) {
+  const { maxIterations = 100, costTolerance = 1e-6, gradientTolerance = 1e-6, parameterTolerance = 1e-8, initialDamping = 1e-3, maxLinearIterations = 100, linearTolerance = 0.1 } = options;
+  const { gradient, scale, damping, step, diagonal, image } = space;
+  scale.fill(0);
+  const { frozen } = model;
+  let point = Float64Array.from(x), trial = new Float64Array(x.length);
+  const linearise = () => {
+    gradient.fill(0);
+    diagonal.fill(0);
+    const cost = model.linearise(point, gradient, diagonal);
+    if (frozen !== undefined) for (let i = 0; i < gradient.length; i++) if (frozen[i]) gradient[i] = 0;
+    return cost;
+  };
+  let cost = linearise();
+  const initialCost = cost;
+  let [lambda, growth, forcing, previousNorm, linearIterations] = [initialDamping, 2, linearTolerance, 0, 0];
+  const costs = [];
+  const end = (termination) => ({ x: point, initialCost, finalCost: cost, iterations: costs.length, linearIterations, termination, costs });
+  if (gradientTolerance > 0 && maxNorm(gradient) <= gradientTolerance) return end('gradient-tolerance');
+  while (costs.length < maxIterations) {
+    // The largest diagonal so far, of x, y and z of each block.
+    for (let i = 0, at = 0; i < scale.length; i += 3, at += 6) {
+      scale[i] = largest(scale[i], diagonal[at]);
+      scale[i + 1] = largest(scale[i + 1], diagonal[at + 2]);
+      scale[i + 2] = largest(scale[i + 2], diagonal[at + 5]);
     }
-    for (let i = n - 1; i >= 0; i--) {
-      for (let k = i + 1; k < n; k++) step[i] -= factor[k * n + i] * step[k];
-      step[i] /= factor[i * n + i];
+    for (let i = 0; i < scale.length; i++) damping[i] = lambda * scale[i];
+    const norm = Math.sqrt(dot(gradient, gradient));
+    forcing = forcingTerm(norm, previousNorm, forcing, linearTolerance);
+    previousNorm = norm;
+    linearIterations += conjugateGradients(model, space, forcing, maxLinearIterations);
+    if (model.retract === undefined) for (let i = 0; i < step.length; i++) trial[i] = point[i] + step[i];
+    else model.retract(point, step, trial);
+    const trialCost = model.cost(trial);
+    image.fill(0);
+    const promised = -dot(gradient, step) - model.product(step, image) / 2;
+    const gain = (cost - trialCost) / promised;
+    const accepted = gain > LEAST_GAIN;
+    lambda = accepted ? Math.max(lambda * Math.max(1 / 3, 1 - (2 * gain - 1) ** 3), 1e-16) : lambda * growth;
+    growth = accepted ? 2 : 2 * growth;
+    if (!accepted) {
+      costs.push(cost);
+      if (lambda > 1e32) return end('trust-region-collapsed');
+      continue;
     }
-    let predicted = 0;
-    for (let i = 0; i < n; i++) {
-      trial[i] = x[i] + step[i];
-      let image = 0;
-      for (let j = 0; j < n; j++) image += (j <= i ? matrix[i * n + j] : matrix[j * n + i]) * step[j];
-      predicted -= step[i] * (gradient[i] + 0.5 * image);
-    }
-    const gain = (cost - functions.cost(trial)) / predicted;
-    if (gain > 0) {
-      x.set(trial);
-      cost = functions.normalEquations(x, gradient, matrix);
-      rule.accept(gain);
-    } else rule.reject();
+    const change = cost - trialCost;
+    const before = cost;
+    const small = parameterTolerance > 0 && Math.sqrt(dot(step, step)) <= parameterTolerance * (Math.sqrt(dot(point, point)) + parameterTolerance);
+    [point, trial] = [trial, point];
+    cost = trialCost;
+    costs.push(cost);
+    if (costs.length < maxIterations) linearise();
+    if (gradientTolerance > 0 && maxNorm(gradient) <= gradientTolerance) return end('gradient-tolerance');
+    if (costTolerance > 0 && change <= costTolerance * before) return end('cost-tolerance');
+    if (small) return end('parameter-tolerance');
   }
-  return cost;
+  return end('max-iterations');
+}
+
+const largest = (kept, diagonal) => Math.max(kept, Math.min(Math.max(diagonal, MIN_DIAGONAL), MAX_DIAGONAL));
+
+/** Eisenstat and Walker's second choice, with γ = 0.9 and their safeguard. */
+function forcingTerm(norm, previousNorm, previous, ceiling) {
+  if (previousNorm === 0) return ceiling;
+  const choice = 0.9 * (norm / previousNorm) ** 2, safeguard = 0.9 * previous * previous;
+  return Math.min(safeguard > 0.1 ? Math.max(choice, safeguard) : choice, ceiling);
 }

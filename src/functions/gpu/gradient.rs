@@ -1,0 +1,92 @@
+//! Gradients that stay on the device, or go straight into an array of JavaScript's.
+
+use js_sys::{Float32Array, Float64Array};
+use wasm_bindgen::JsValue;
+
+use crate::batch::Model;
+use crate::error::Result;
+
+use super::super::Objective;
+use super::super::layout::Memory;
+use super::super::lists::ListMemory;
+use super::super::record_gradient::{GradientCall, Point};
+use super::GpuEngine;
+use super::calls::{Call, Launched};
+
+/// An objective and its gradient.
+pub struct DeviceGradient {
+    /// The objective.
+    pub value: f64,
+    /// The `GPUBuffer` that has the gradient, where it stays; else a `Float64Array`.
+    pub gradient: JsValue,
+}
+
+/// Numbers between two that are touched: those of a page of memory.
+const PAGE: usize = 512;
+
+/// Pages that are touched between two nudges.
+const PAGES: usize = 256;
+
+impl GpuEngine {
+    /// An objective and its gradient, at a point of as many numbers as there are parameters, or at the parameters that the
+    /// application sees. Parameters for which `held` says so have zeros in it.
+    pub(in crate::functions) async fn device_gradient(
+        &mut self,
+        model: &Model,
+        objective: Objective,
+        point: Option<&Float32Array>,
+        seeds: Option<&[f64]>,
+        held: Option<&[bool]>,
+        stays: bool,
+    ) -> Result<DeviceGradient> {
+        if let Some(constant) = held {
+            self.upload_held(model, constant).await?;
+        }
+        let at = match point {
+            None => Point::Current,
+            Some(numbers) => {
+                let buffer = self.table(model, Memory::Parameters).await?;
+                self.context().write_numbers(&buffer, numbers)?;
+                Point::Resident
+            }
+        };
+        let (seeded, held) = (seeds.is_some(), held.is_some());
+        let call = GradientCall { objective, seeded, at, stays, held };
+        let Launched { submission, spreads, mut downloads } =
+            self.launch(model, Call::Gradient(call), None, seeds).await?;
+        let read = if stays { None } else { downloads.pop() };
+        let array = read.map(|_| self.ready_array(model.num_params));
+        let mapped = submission.finish_mapped().await;
+        for spread in spreads {
+            spread.finish().await?;
+        }
+        let (mapped, mut value) = (mapped?, 0.0);
+        if let Some(mapped) = &mapped {
+            for sums in downloads {
+                value += mapped.reals(sums).to_vec().into_iter().map(f64::from).sum::<f64>();
+            }
+        }
+        let gradient = match (read, array, &mapped) {
+            (Some(download), Some(array), Some(mapped)) => {
+                let numbers: Float32Array = mapped.reals(download);
+                array.set(&numbers, 0);
+                array.into()
+            }
+            _ => self.buffers.get(&Memory::Lists(ListMemory::Left)).map_or(JsValue::NULL, |left| left.raw_buffer()),
+        };
+        Ok(DeviceGradient { value, gradient })
+    }
+
+    /// An array for results. Its memory is touched while the device works: the system finds pages for it as they are first
+    /// written, which takes longer than what is written into them.
+    fn ready_array(&self, length: u32) -> Float64Array {
+        let array = Float64Array::new_with_length(length);
+        for (page, number) in (0..length).step_by(PAGE).enumerate() {
+            array.set_index(number, 0.0);
+            if page % PAGES == PAGES - 1 {
+                self.context().nudge();
+            }
+        }
+        array
+    }
+}

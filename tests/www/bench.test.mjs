@@ -1,0 +1,176 @@
+// The benchmarks' pure parts: statistics, sizes, and the plain loops, whose derivatives are compared with differences and whose values with residua's.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { decades } from '../../www/bench/plot.js';
+import { PlainDevelopable, smallestEigenpair } from '../../www/bench/plain/developable.js';
+import { lbfgs } from '../../www/bench/plain/lbfgs.js';
+import { levenbergMarquardt } from '../../www/bench/plain/levenberg-marquardt.js';
+import { PlainRigid } from '../../www/bench/plain/rigid.js';
+import { PlainNet } from '../../www/bench/plain/net.js';
+import { plainSprings } from '../../www/bench/plain/springs.js';
+import { gridNearest, subdivisionsNearest } from '../../www/bench/sizes.js';
+import { extrapolated, inWords, least, median, relativeDifference, vectorDifference } from '../../www/bench/statistics.js';
+import { columnsOf } from '../../www/bench/table.js';
+import { onCpu, residua } from './residua.mjs';
+const { waveSheetWithTopology } = await import('../../www/bench/jobs/sheet-meshes.js');
+const { springMesh } = await import('../../www/bench/jobs/spring-meshes.js');
+const { developableProblem, edgeLengths } = await import('../../www/energies/developable.js');
+const { rigidInstances, rigidProblem } = await import('../../www/problems/as-rigid-as-possible.js');
+const { springsProblem } = await import('../../www/problems/springs.js');
+
+test('least, median and differences of numbers', () => {
+  assert.equal(least([3, 1, 2]), 1);
+  assert.equal(median([5, 1, 3]), 3);
+  assert.equal(median([4, 1, 3, 2]), 2.5);
+  assert.equal(relativeDifference(1.1, 1) > 0.099, true);
+  assert.equal(relativeDifference(0, 0), 0);
+  assert.ok(Number.isNaN(relativeDifference(NaN, 1)));
+  assert.equal(vectorDifference([1, 2], [1, 4]), 0.5);
+  assert.ok(Number.isNaN(vectorDifference([1], [1, 2])));
+  assert.ok(Number.isNaN(vectorDifference([NaN, 1], [1, 1])));
+});
+
+test('a time grows with the size, and never falls', () => {
+  assert.equal(extrapolated(2, 100, 1000), 20);
+  assert.equal(extrapolated(2, 100, 1000, 2), 200);
+  assert.equal(extrapolated(2, 1000, 100), 2);
+  assert.deepEqual([12.34, 4321, 600_000, Infinity].map(inWords), ['12 ms', '4.3 s', '10 min', 'for ever']);
+});
+
+test('grids and spheres are the nearest to what was asked for', () => {
+  const grids = { 12: [3, 4], 100: [10, 10], 1000: [32, 32], 10_000: [100, 100], 100_000: [316, 316], 1_000_000: [1000, 1000], 10_000_000: [3162, 3162] };
+  for (const [asked, sides] of Object.entries(grids)) assert.deepEqual(Object.values(gridNearest(Number(asked))), sides);
+  assert.deepEqual([12, 100, 1000, 10_000, 100_000, 1_000_000].map(subdivisionsNearest), [0, 2, 3, 5, 7, 8]);
+});
+
+test('axes enclose their range, tables have the columns that rows have', () => {
+  assert.deepEqual(decades(12, 999), [1, 2, 3]);
+  assert.deepEqual(decades(1, 1), [0, 1]);
+  assert.deepEqual(columnsOf([{ b: 1, a: undefined }, { c: 2, a: 3 }], ['a']), ['a', 'b', 'c']);
+});
+
+/** Central differences of a function at x, in the directions of the unit vectors. */
+function differences(value, x, step = 1e-5) {
+  return Float64Array.from(x, (number, i) => {
+    const moved = (by) => value(Float64Array.from(x, (other, k) => (k === i ? number + by : other)));
+    return (moved(step) - moved(-step)) / (2 * step);
+  });
+}
+
+// Central differences are wrong by step² times third derivatives, all near 1 here, and by rounding over the step: 1e-10 and 1e-9 of values up to 100.
+const DIFFERENCES = 1e-7;
+// Sums in another order, over at most a few hundred terms.
+const ROUNDING = 1e-12;
+
+const sheet = waveSheetWithTopology(30);
+const restLengths = edgeLengths(sheet.positions, sheet.topology.edges).map((length) => 1.1 * length);
+const held = [0, 1, 2];
+const instances = rigidInstances(sheet.positions, sheet.topology.edges, new Float64Array(sheet.topology.edges.length / 2).fill(2));
+/** Vertices moved, and unit quaternions near 1. */
+const deformed = (() => {
+  const x = new Float64Array(7 * sheet.size);
+  sheet.positions.forEach((number, i) => (x[i] = number + 0.2 * Math.sin(7 * i)));
+  for (let vertex = 0; vertex < sheet.size; vertex++) {
+    const q = [1, 0.2 * Math.sin(vertex), 0.1 * Math.cos(3 * vertex), 0.3 * Math.sin(5 * vertex)];
+    const length = Math.hypot(...q);
+    x.set(q.map((number) => number / length), 3 * sheet.size + 4 * vertex);
+  }
+  return x;
+})();
+const springs = springMesh(30);
+
+/** The plain springs with a gradient of their own, as the other plain energies have it. */
+const ofSprings = (call) => {
+  const [plain, gradient] = [plainSprings(springs.edges, 1), new Float64Array(3 * springs.size)];
+  return { gradient, [call]: (x) => plain[call](x, gradient) };
+};
+
+const ENERGIES = [
+  { name: 'sum of springs', x: springs.positions, plain: () => ofSprings('sumWithGradient'), call: 'sumWithGradient', problem: () => springsProblem(springs.positions, springs.edges, 1).problem, theirs: 'evaluateSumWithGradient' },
+  { name: 'cost of springs', x: springs.positions, plain: () => ofSprings('costWithGradient'), call: 'costWithGradient', problem: () => springsProblem(springs.positions, springs.edges, 1).problem, theirs: 'evaluateCostWithGradient' },
+  { name: 'rigidity', x: deformed, plain: () => new PlainRigid(instances, sheet.size), call: 'costWithGradient', problem: () => rigidProblem(sheet, sheet.topology, { vertices: [], targets: [] }, 'unit-quaternion', new Float64Array(sheet.topology.edges.length / 2).fill(2)).problem, theirs: 'evaluateCostWithGradient' },
+  { name: 'developability', x: sheet.positions, plain: () => new PlainDevelopable(sheet.topology, restLengths, sheet.size), call: 'sumWithGradient', problem: () => developableProblem(sheet, sheet.topology, restLengths).problem, theirs: 'evaluateSumWithGradient' },
+];
+
+for (const { name, x, plain, call, problem, theirs } of ENERGIES) {
+  test(`the plain loop of ${name} has the gradient that differences see, and residua's value and gradient`, async () => {
+    const model = plain();
+    const value = model[call](x);
+    const gradient = model.gradient.slice();
+    assert.ok(vectorDifference(gradient, differences((point) => model[call](point), x)) < DIFFERENCES);
+    const reference = await onCpu(problem(), (functions) => functions[theirs](x));
+    assert.ok(relativeDifference(value, reference.value) < ROUNDING, `${value} for ${reference.value}`);
+    assert.ok(vectorDifference(gradient, reference.gradient) < 100 * ROUNDING, `${vectorDifference(gradient, reference.gradient)}`);
+  });
+}
+
+test("the plain Jacobian of springs is residua's, entry by entry", async () => {
+  const [values, entries] = [new Float64Array(springs.residuals), new Float64Array(6 * springs.residuals)];
+  plainSprings(springs.edges, 1).jacobian(springs.positions, values, entries);
+  const theirs = await onCpu(springsProblem(springs.positions, springs.edges, 1).problem, (functions) => functions.evaluateJacobian(springs.positions));
+  assert.ok(vectorDifference(entries, theirs.jacobian.values) < ROUNDING);
+  assert.ok(vectorDifference(values, theirs.values) < ROUNDING);
+});
+
+test('models for Levenberg-Marquardt linearise and multiply as differences along a step say', () => {
+  const models = [
+    { model: plainSprings(springs.edges, 1), x: springs.positions },
+    { model: new PlainNet(springs.edges, new Float64Array(springs.residuals).fill(1.2), sheet.positions.map((number) => number + 1), 0.5), x: sheet.positions },
+    { model: new PlainRigid(instances, sheet.size, held), x: deformed },
+  ];
+  for (const { model, x } of models) {
+    const n = 3 * (model.blocks ?? x.length / 3);
+    const gradient = new Float64Array(n), diagonal = new Float64Array(2 * n), image = new Float64Array(n);
+    const cost = model.linearise(x, gradient, diagonal);
+    assert.ok(relativeDifference(model.cost(x), cost) < ROUNDING);
+    const step = Float64Array.from({ length: n }, (_, i) => (model.frozen?.[i] ? 0 : Math.sin(i + 1)));
+    const along = (t) => {
+      const out = new Float64Array(x.length);
+      const moved = step.map((number) => t * number);
+      if (model.retract === undefined) moved.forEach((number, i) => (out[i] = x[i] + number));
+      else model.retract(x, moved, out);
+      return model.cost(out);
+    };
+    const slope = gradient.reduce((sum, number, i) => sum + number * step[i], 0);
+    assert.ok(relativeDifference((along(1e-6) - along(-1e-6)) / 2e-6, slope) < DIFFERENCES);
+    // pᵀJᵀJp, from the blocks of JᵀJ where p touches one block alone.
+    for (let block = 3; block < 6; block++) {
+      const p = new Float64Array(n);
+      p.set([1, -2, 3], 3 * block);
+      const [a, b, d, c, e, f] = diagonal.subarray(6 * block, 6 * block + 6);
+      const expected = a + 4 * d + 9 * f + 2 * (-2 * b + 3 * c - 6 * e);
+      image.fill(0);
+      const curvature = model.product(p, image);
+      assert.ok(relativeDifference(curvature, expected) < ROUNDING);
+      assert.ok(relativeDifference(image.reduce((sum, number, i) => sum + number * p[i], 0), expected) < ROUNDING);
+    }
+  }
+});
+
+test('the plain Levenberg-Marquardt takes the steps that residua takes', async () => {
+  const { problem } = springsProblem(springs.positions, springs.edges, 1);
+  const options = { maxIterations: 12, maxLinearIterations: 100, linearTolerance: 0.1 };
+  const plain = levenbergMarquardt(plainSprings(springs.edges, 1), springs.positions, options);
+  const result = await onCpu(problem, (functions) => residua.levenbergMarquardt(functions, { ...options, linearSolver: 'pcg' }));
+  assert.equal(plain.iterations, result.iterations);
+  // Rounding grows from step to step, by the condition of each.
+  assert.ok(relativeDifference(plain.finalCost, result.finalCost) < 1e-6, `${plain.finalCost} for ${result.finalCost}`);
+});
+
+test('the plain L-BFGS finds the minimum of a convex function', async () => {
+  const value = (x) => x.reduce((sum, number, i) => sum + (i + 1) * (number - i) ** 2 + (number - i) ** 4, 0);
+  const evaluate = (x) => ({ value: value(x), gradient: x.map((number, i) => 2 * (i + 1) * (number - i) + 4 * (number - i) ** 3) });
+  const { x, termination } = await lbfgs(evaluate, new Float64Array(8).fill(3), { costTolerance: 0, parameterTolerance: 0, gradientTolerance: 1e-9 });
+  assert.equal(termination, 'gradient-tolerance');
+  x.forEach((number, i) => assert.ok(Math.abs(number - i) < 1e-8));
+});
+
+test('the smallest eigenpair of a symmetric matrix, and no direction where it repeats', () => {
+  const out = new Float64Array(4);
+  smallestEigenpair(2, -1, 0, 2, -1, 2, out);
+  assert.ok(Math.abs(out[0] - (2 - Math.SQRT2)) < 1e-15);
+  assert.ok(Math.abs(Math.abs(out[1]) - 0.5) < 1e-15 && Math.abs(Math.abs(out[2]) - Math.SQRT1_2) < 1e-15);
+  smallestEigenpair(1, 0, 0, 1, 0, 2, out);
+  assert.deepEqual([...out.subarray(1)].map(Math.abs), [0, 0, 0]);
+  assert.ok(Math.abs(out[0] - 1) < 1e-15);
+});

@@ -1,0 +1,45 @@
+/** The developable energy of a wave sheet (energies/developable.js) with its gradient. */
+import { developableProblem, edgeLengths } from '../../energies/developable.js';
+import * as jax from '../contenders/jax-developable.js';
+import { onEachBackend } from '../contenders/residua.js';
+import { unable } from '../contenders/unable.js';
+import { PlainDevelopable } from '../plain/developable.js';
+import { SIZES } from '../sizes.js';
+import { waveSheetWithTopology } from './sheet-meshes.js';
+
+const FULL = 'wall; positions given, value and whole gradient read back';
+
+function input(vertices) {
+  const sheet = waveSheetWithTopology(vertices);
+  // Rest lengths that the mesh does not have, so that edges have a gradient, too.
+  const restLengths = edgeLengths(sheet.positions, sheet.topology.edges).map((length) => 1.1 * length);
+  return { ...sheet, restLengths, residuals: sheet.size + restLengths.length };
+}
+
+export const developable = {
+  name: 'developable',
+  title: 'Developable energy with gradient',
+  unit: 'vertices',
+  sizes: SIZES,
+  input,
+  // Single precision: what the project's own comparison of engines found on spheres, 5e-7 and 5e-6 (docs/performance.md), four times over, since a sheet's
+  // gradient has entries of different sizes. A gap between eigenvalues of a thousandth costs three digits of an eigenvector.
+  tolerance: { f64: { value: 1e-10, gradient: 1e-8 }, f32: { value: 1e-5, gradient: 1e-4 } },
+  contenders: [
+    {
+      name: 'plain loop', timing: 'wall; in place', precision: 'f64', known: true,
+      prepare({ topology, restLengths, positions, size }) {
+        const energy = new PlainDevelopable(topology, restLengths, size);
+        return { run: () => ({ value: energy.sumWithGradient(positions), gradient: energy.gradient }) };
+      },
+    },
+    ...onEachBackend({
+      timing: FULL,
+      problem: (sheet) => developableProblem(sheet, sheet.topology, sheet.restLengths),
+      attempt: (functions, _, { positions }) => ({ run: () => functions.evaluateSumWithGradient(positions) }),
+    }),
+    { name: 'jax-js', timing: FULL, precision: 'f32', absent: jax.present, prepare: (sheet) => jax.developableGradient(sheet) },
+    unable('TensorFlow.js', 'it has no stopGradient, without which single precision loses the small eigenvalues'),
+    unable('ml-levenberg-marquardt', 'it minimises sums of squares of a curve, and has no call for an energy'),
+  ],
+};

@@ -1,0 +1,122 @@
+/**
+ * As-rigid-as-possible deformation of a wave sheet: the first column of vertices is held, the last is held where it is lifted and turned. Unknown are all other
+ * vertices and a rotation for each; edges weigh the same. Once the cost with its gradient at a deformed state, once five steps of Levenberg-Marquardt with
+ * twenty iterations of conjugate gradients each, from rest.
+ */
+import { levenbergMarquardt } from 'residua';
+import { rigidInstances, rigidProblem } from '../../problems/as-rigid-as-possible.js';
+import * as jax from '../contenders/jax-rigid.js';
+import { onEachBackend } from '../contenders/residua.js';
+import { unable } from '../contenders/unable.js';
+import { levenbergMarquardt as plainLevenbergMarquardt, workspace } from '../plain/levenberg-marquardt.js';
+import { PlainRigid } from '../plain/rigid.js';
+import { SIZES } from '../sizes.js';
+import { waveSheetWithTopology } from './sheet-meshes.js';
+
+const STEPS = 5;
+const ITERATIONS = 20;
+const FIXED = { maxIterations: STEPS, costTolerance: 0, gradientTolerance: 0, parameterTolerance: 0, linearTolerance: 0, maxLinearIterations: ITERATIONS };
+
+function input(vertices) {
+  const sheet = waveSheetWithTopology(vertices);
+  const { size, rows, columns, positions, topology } = sheet;
+  const weights = new Float64Array(topology.edges.length / 2).fill(1);
+  const held = [], targets = [];
+  for (let row = 0; row < rows; row++) {
+    const first = row * columns, last = first + columns - 1;
+    held.push(first, last);
+    targets.push([...positions.subarray(3 * first, 3 * first + 3)]);
+    // Turned by half a radian about the sheet's middle line, and lifted by a tenth of its width: exact in single precision.
+    const [x, y, z] = positions.subarray(3 * last, 3 * last + 3), middle = (rows - 1) / 2;
+    const [cosine, sine] = [Math.cos(0.5), Math.sin(0.5)];
+    targets.push([x, middle + cosine * (y - middle) - sine * z, sine * (y - middle) + cosine * z + columns / 10].map(Math.fround));
+  }
+  // Numbers of all vertices, then all quaternions, at rest with the handles in place.
+  const start = new Float64Array(7 * size);
+  start.set(positions);
+  held.forEach((vertex, k) => start.set(targets[k], 3 * vertex));
+  for (let vertex = 0; vertex < size; vertex++) start[3 * size + 4 * vertex] = 1;
+  // Somewhere else, with unit quaternions as single precision has them.
+  const deformed = start.slice();
+  for (let i = 0; i < 3 * size; i++) deformed[i] = Math.fround(deformed[i] + 0.2 * Math.sin(7 * i));
+  for (let vertex = 0; vertex < size; vertex++) {
+    const q = [1, 0.2 * Math.sin(vertex), 0.1 * Math.cos(3 * vertex), 0.3 * Math.sin(5 * vertex)];
+    const length = Math.hypot(...q);
+    for (let d = 0; d < 4; d++) deformed[3 * size + 4 * vertex + d] = Math.fround(q[d] / length);
+  }
+  const instances = rigidInstances(positions, topology.edges, weights);
+  return { ...sheet, weights, handles: { vertices: held, targets }, start, deformed, instances, residuals: 3 * topology.edges.length };
+}
+
+const problem = (sheet) => rigidProblem(sheet, sheet.topology, sheet.handles, 'unit-quaternion', sheet.weights);
+const noLeastSquares = unable('ml-levenberg-marquardt', 'it fits curves: its model has one number for each sample, its normal equations are dense');
+
+export const rigidGradient = {
+  name: 'rigid-gradient',
+  title: 'As-rigid-as-possible deformation: cost with gradient',
+  unit: 'vertices',
+  sizes: SIZES,
+  input,
+  // As for springs: differences of coordinates that single precision holds exactly, some fifty operations.
+  tolerance: { f64: { value: 1e-10, gradient: 1e-10 }, f32: { value: 2e-5, gradient: 2e-5 } },
+  contenders: [
+    {
+      name: 'plain loop', timing: 'wall; in place', precision: 'f64', known: true,
+      prepare({ instances, size, handles, deformed }) {
+        const rigid = new PlainRigid(instances, size, handles.vertices);
+        return { run: () => ({ value: rigid.costWithGradient(deformed), gradient: rigid.gradient }) };
+      },
+    },
+    ...onEachBackend({
+      timing: 'wall; numbers given, value and whole gradient read back',
+      problem,
+      attempt: (functions, _, { deformed }) => ({ run: () => functions.evaluateCostWithGradient(deformed) }),
+    }),
+    { name: 'jax-js', timing: 'wall; numbers given, value and whole gradient read back', precision: 'f32', absent: jax.present, prepare: (sheet) => jax.rigidGradient(sheet) },
+    unable('TensorFlow.js', 'not written for it: springs tell how its gathers compare'),
+    noLeastSquares,
+  ],
+};
+
+export const rigidSteps = {
+  name: 'rigid-steps',
+  title: `As-rigid-as-possible deformation: ${STEPS} steps of Levenberg-Marquardt with ${ITERATIONS} iterations of conjugate gradients each`,
+  unit: 'vertices',
+  sizes: SIZES,
+  input,
+  // Steps that are not solved to the end part ways by what rounds in their first iterations; their costs differ less, being sums over the whole sheet.
+  tolerance: { f64: { value: 1e-6 }, f32: { value: 1e-2 } },
+  contenders: [
+    {
+      name: 'plain loop', timing: 'wall; all steps, in place', precision: 'f64', known: true,
+      prepare({ instances, size, handles, start }) {
+        const rigid = new PlainRigid(instances, size, handles.vertices);
+        const space = workspace(6 * size);
+        return {
+          run() {
+            const { finalCost, initialCost } = plainLevenbergMarquardt(rigid, start, FIXED, space);
+            return { value: finalCost, notes: { 'cost before': initialCost } };
+          },
+        };
+      },
+    },
+    ...onEachBackend({
+      timing: 'wall; all steps, figures read back',
+      problem,
+      attempt: (functions, { vertices, rotations }, { start, size }) => ({
+        before: async () => {
+          vertices.set(start.subarray(0, 3 * size));
+          rotations.set(start.subarray(3 * size));
+          await functions.evaluateCostWithGradient();
+        },
+        run: async () => {
+          const { finalCost, initialCost } = await levenbergMarquardt(functions, { ...FIXED, readBack: false, ...(functions.backend === 'cpu' ? { linearSolver: 'pcg' } : {}) });
+          return { value: finalCost, notes: { 'cost before': initialCost } };
+        },
+      }),
+    }),
+    unable('jax-js', 'it brings no least-squares solver'),
+    unable('TensorFlow.js', 'it brings no least-squares solver'),
+    noLeastSquares,
+  ],
+};

@@ -1,0 +1,18 @@
+/**
+ * The suite. A benchmark is a job with contenders (runner.js), or a module that measures by itself: `name`, `title`, `run(query, tell, progress, settings)`,
+ * which tells rows of figures as they come; with `onDemand` it runs only when asked for by name.
+ */
+import * as cpuEngine from './cpu-engine.js';
+import * as autoChoice from './jobs/auto-choice.js';
+import { compile } from './jobs/compile.js';
+import { developable } from './jobs/developable.js';
+import { fits } from './jobs/fits.js';
+import { gaussNewton } from './jobs/gauss-newton.js';
+import { rigidGradient, rigidSteps } from './jobs/rigid.js';
+import * as scale from './jobs/scale.js';
+import { lbfgsSolve, lmSolve } from './jobs/solves.js';
+import { springGradient } from './jobs/spring-gradient.js';
+import * as many from './many.js';
+import * as springsLm from './springs-lm.js';
+
+export const REGISTRY = [springGradient, gaussNewton, rigidGradient, rigidSteps, developable, lmSolve, lbfgsSolve, compile, fits, cpuEngine, autoChoice, scale, springsLm, many];
