@@ -43,10 +43,16 @@ struct Live<T> {
 /// The smallest buffer that is made: kernels bind a few words, and a class for each would serve nobody.
 const SMALLEST: u64 = 256;
 
+/// Of a buffer as large as this, which the pool would hardly keep, only what is needed is made.
+const LARGE: u64 = 64 << 20;
+
 /// Bytes to create for `size` bytes: the next of 4 steps an octave, so that less than a quarter is added and buffers are often of
-/// equal size. Never more than `largest` unless `size` itself is.
+/// equal size, unless they are large. Never more than `largest` unless `size` itself is.
 pub fn capacity(size: u64, largest: u64) -> u64 {
     let size = size.max(SMALLEST);
+    if size >= LARGE {
+        return size.next_multiple_of(16).min(largest.max(size.next_multiple_of(4)));
+    }
     let step = (size.next_power_of_two() / 8).max(SMALLEST / 4);
     let rounded = size.next_multiple_of(step);
     if rounded <= largest { rounded } else { size.next_multiple_of(16).min(largest.max(size.next_multiple_of(4))) }
@@ -168,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn capacities_have_four_steps_an_octave_and_keep_to_the_largest_allowed() {
+    fn capacities_have_four_steps_an_octave_unless_large_and_keep_to_the_largest_allowed() {
         for (size, largest, expected) in [
             (0, 1 << 20, 256),
             (256, 1 << 20, 256),
@@ -178,6 +184,8 @@ mod tests {
             (1026, 1200, 1040),
             (1190, 1196, 1196),
             (1 << 20, 1 << 20, 1 << 20),
+            ((64 << 20) - 1, u64::MAX, 64 << 20),
+            ((64 << 20) + 1, u64::MAX, (64 << 20) + 16),
         ] {
             assert_eq!(capacity(size, largest), expected, "{size} of at most {largest}");
         }

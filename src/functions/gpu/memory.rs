@@ -39,45 +39,60 @@ impl GpuEngine {
         self.table(model, memory).await
     }
 
-    /// Makes those buffers that are not there yet.
-    pub async fn make_buffers(&mut self, model: &Model, memory: &[Memory]) -> Result<()> {
-        self.allocate(model, memory, &Pace::unheard()).await
-    }
-
     /// Makes those buffers that are not there yet, with what stands in them from the start.
     pub(super) async fn allocate(&mut self, model: &Model, memory: &[Memory], pace: &Pace<'_>) -> Result<()> {
+        self.allocate_with(model, memory, Vec::new(), pace).await?;
+        Ok(())
+    }
+
+    /// The same together with buffers of the caller's, which it gives: all or none, so that work for which the device has no room
+    /// leaves nothing behind.
+    pub async fn allocate_beside(
+        &mut self,
+        model: &Model,
+        memory: &[Memory],
+        requests: Vec<BufferRequest>,
+    ) -> Result<Vec<Buffer>> {
+        self.allocate_with(model, memory, requests, &Pace::unheard()).await
+    }
+
+    async fn allocate_with(
+        &mut self,
+        model: &Model,
+        memory: &[Memory],
+        mut requests: Vec<BufferRequest>,
+        pace: &Pace<'_>,
+    ) -> Result<Vec<Buffer>> {
+        let own = requests.len();
         let mut new: Vec<Memory> = Vec::new();
-        for memory in memory {
-            if self.buffers.get(memory).is_none() && !new.contains(memory) {
-                new.push(*memory);
+        for &memory in memory {
+            if self.buffers.get(&memory).is_some() || new.contains(&memory) {
+                continue;
             }
+            new.push(memory);
+            let (name, bytes) = (memory.name(), self.layout.bytes(memory).max(16));
+            requests.push(match memory {
+                Memory::Figures => BufferRequest::uniform(name, bytes),
+                Memory::Lists(ListMemory::Left) => BufferRequest::storage(name, bytes).exported(),
+                _ => BufferRequest::storage(name, bytes).zeroed(),
+            });
         }
-        if new.is_empty() {
-            return Ok(());
+        if requests.is_empty() {
+            return Ok(Vec::new());
         }
-        let requests: Vec<BufferRequest> = new
-            .iter()
-            .map(|&memory| {
-                let (name, bytes) = (memory.name(), self.layout.bytes(memory).max(16));
-                match memory {
-                    Memory::Figures => BufferRequest::uniform(name, bytes),
-                    Memory::Lists(ListMemory::Left) => BufferRequest::storage(name, bytes).exported(),
-                    _ => BufferRequest::storage(name, bytes).zeroed(),
-                }
-            })
-            .list();
-        let buffers = self.context.allocate(&requests).await?;
-        for (&memory, buffer) in new.iter().zip(&buffers) {
+        let mut buffers = self.context.allocate(&requests).await?;
+        let theirs = buffers.split_off(own);
+        for (&memory, buffer) in new.iter().zip(&theirs) {
             self.layout.make_content(model, memory, pace).await?;
             if let Some(content) = self.layout.content(model, memory) {
                 self.write_in_slices(buffer, &content, pace).await?;
                 self.layout.forget_content(memory);
             }
         }
-        for (memory, buffer) in new.into_iter().zip(buffers) {
+        for (memory, buffer) in new.into_iter().zip(theirs) {
             self.buffers.insert(memory, buffer);
         }
-        Ok(())
+        Ok(buffers)
     }
 
     /// Writes a buffer from its start.

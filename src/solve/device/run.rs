@@ -11,6 +11,7 @@ use crate::clock::now_ms;
 use crate::error::{Error, Result};
 use crate::functions::Functions;
 use crate::functions::gpu::GpuEngine;
+use crate::functions::layout::Memory;
 use crate::gpu::{Buffer, BufferRequest, CommandList, DownloadId, Pipeline, PipelineRequest, Prepared, Submission};
 use crate::list::Listed;
 use crate::solve::arithmetic::{Arithmetic, Precision};
@@ -167,23 +168,22 @@ impl Made {
             })
             .list();
         let context = engine.context().clone();
-        for (place, buffer) in wanted.into_iter().zip(context.allocate(&requests).await?) {
+        let pipelines = pipelines(engine, &recording).await?;
+        let memory = |place: &Place| match place {
+            Place::Functions(memory) => Some(*memory),
+            _ => None,
+        };
+        let segments = [&recording.head, &recording.iteration, &recording.tail];
+        let theirs: Vec<Memory> = segments.iter().flat_map(|segment| segment.places.iter().filter_map(memory)).list();
+        for (place, buffer) in wanted.into_iter().zip(engine.allocate_beside(model, &theirs, requests).await?) {
             buffers.insert(place, buffer);
         }
         let of = |place: Place| -> Result<Buffer> {
             buffers.get(&place).cloned().ok_or_else(|| Error::internal("a buffer of a solve was not made"))
         };
         context.write(&of(Place::Figures)?, 0, bytemuck::cast_slice(&recording.figures))?;
-        let pipelines = pipelines(engine, &recording).await?;
-        let mut segments = Vec::new();
-        let of_solve = [&recording.head, &recording.iteration, &recording.tail];
-        let of_functions = |place: &Place| match place {
-            Place::Functions(memory) => Some(*memory),
-            _ => None,
-        };
-        let memory = of_solve.iter().flat_map(|segment| &segment.places).filter_map(of_functions).list();
-        engine.make_buffers(model, &memory).await?;
-        for segment in of_solve {
+        let mut prepared = Vec::new();
+        for segment in segments {
             let mut of_segment = Vec::new();
             for &place in &segment.places {
                 of_segment.push(match place {
@@ -193,9 +193,9 @@ impl Made {
             }
             let programs: Vec<Pipeline> =
                 segment.programs.iter().filter_map(|program| pipelines.get(program)).cloned().list();
-            segments.push(context.prepare(&segment.list, &of_segment, &programs).await?);
+            prepared.push(context.prepare(&segment.list, &of_segment, &programs).await?);
         }
-        let (Some(tail), Some(iteration), Some(head)) = (segments.pop(), segments.pop(), segments.pop()) else {
+        let (Some(tail), Some(iteration), Some(head)) = (prepared.pop(), prepared.pop(), prepared.pop()) else {
             return Err(Error::internal("a solve has three segments"));
         };
 

@@ -106,14 +106,20 @@ impl Run {
                 }
             })
             .list();
-        let made = engine.context().allocate(&requests).await?;
+        let record::Recording { begin, round, read, state, figures } = recording;
+        let mut theirs = Vec::new();
+        for place in begin.places.iter().chain(&round.places).chain(&read.places) {
+            if let Place::Functions(memory) = *place {
+                theirs.push(memory);
+            }
+        }
+        let made = engine.allocate_beside(model, &theirs, requests).await?;
         let mut buffers: Vec<(Place, Buffer)> = own.into_iter().zip(made).list();
         buffers.push((Place::Point, engine.published().clone()));
-        let record::Recording { begin, round, read, state, figures } = recording;
-        make_at_once(engine, model, shape, [&begin, &round, &read]).await?;
-        let begin = bind(engine, model, shape, &mut buffers, &begin).await?;
-        let round = bind(engine, model, shape, &mut buffers, &round).await?;
-        let read = (bind(engine, model, shape, &mut buffers, &read).await?, state);
+        make_at_once(engine, shape, [&begin, &round, &read]).await?;
+        let begin = bind(engine, model, shape, &buffers, &begin).await?;
+        let round = bind(engine, model, shape, &buffers, &round).await?;
+        let read = (bind(engine, model, shape, &buffers, &read).await?, state);
         Ok(Run { shape, objective, buffers, begin, round, read, figures })
     }
 
@@ -196,9 +202,9 @@ impl Run {
     }
 }
 
-/// Makes all that the segments need of the functions, and all pipelines, at the same time: binding then finds them.
-async fn make_at_once(engine: &mut GpuEngine, model: &Model, shape: Shape, segments: [&Segment; 3]) -> Result<()> {
-    let (mut programs, mut requests, mut memory) = (Vec::new(), Vec::new(), Vec::new());
+/// Makes all pipelines of the segments at the same time: binding then finds them.
+async fn make_at_once(engine: &mut GpuEngine, shape: Shape, segments: [&Segment; 3]) -> Result<()> {
+    let (mut programs, mut requests) = (Vec::new(), Vec::new());
     for segment in segments {
         for &program in &segment.programs {
             match (program, program.request(shape)?) {
@@ -207,13 +213,7 @@ async fn make_at_once(engine: &mut GpuEngine, model: &Model, shape: Shape, segme
                 (Program::Own(_) | Program::InPlace(..), None) => {}
             }
         }
-        for &place in &segment.places {
-            if let Place::Functions(of_functions) = place {
-                memory.push(of_functions);
-            }
-        }
     }
-    engine.make_buffers(model, &memory).await?;
     engine.pipelines_with(&programs, &requests).await?;
     Ok(())
 }
@@ -223,7 +223,7 @@ async fn bind(
     engine: &mut GpuEngine,
     model: &Model,
     shape: Shape,
-    buffers: &mut Vec<(Place, Buffer)>,
+    buffers: &[(Place, Buffer)],
     segment: &Segment,
 ) -> Result<Prepared> {
     let mut bound = Vec::new();
@@ -231,11 +231,7 @@ async fn bind(
         let known = buffers.iter().find(|(known, _)| *known == place).map(|(_, buffer)| buffer.clone());
         bound.push(match (known, place) {
             (Some(buffer), _) => buffer,
-            (None, Place::Functions(memory)) => {
-                let buffer = engine.buffer(model, memory).await?;
-                buffers.push((place, buffer.clone()));
-                buffer
-            }
+            (None, Place::Functions(memory)) => engine.buffer(model, memory).await?,
             (None, _) => return Err(Error::internal("a buffer of L-BFGS was not made")),
         });
     }
