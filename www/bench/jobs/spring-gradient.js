@@ -14,6 +14,7 @@ const FULL = 'wall; positions given, value and whole gradient read back';
 /** How many evaluations stand between two looks at the GPU's clock, which may tick every 0.1 ms. */
 const TIMED = 20;
 const problem = ({ positions, edges }) => springsProblem(positions, edges, 1);
+const BACK = 'wall; positions stay on the GPU, value and whole gradient read back into';
 const LEFT = 'wall; positions and gradient stay on the GPU, value read back';
 
 const plainLoop = {
@@ -46,6 +47,17 @@ export const springGradient = {
           return { value };
         },
       }),
+    }),
+    residua('gpu', {
+      variant: 'whole gradient read back', timing: `${BACK} a fresh array`, problem,
+      attempt: (functions) => ({ run: () => functions.evaluateCostWithGradient() }),
+    }),
+    residua('gpu', {
+      variant: 'whole gradient into an array that is kept', timing: `${BACK} the array of the call before`, problem,
+      attempt(functions) {
+        const gradient = new Float64Array(functions.numParams);
+        return { run: () => functions.evaluateCostWithGradient(undefined, gradient) };
+      },
     }),
     {
       name: 'bare copy of a gradient', timing: 'wall; copied into a mappable buffer, mapped, copied to a typed array, nothing computed', precision: 'f32', absent: gpuPresent, known: true,
