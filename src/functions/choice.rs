@@ -2,7 +2,7 @@
 //! engine for each kind of call. A table of formulas: nothing here measures, and nothing looks at a device.
 //!
 //! One engine for all calls would not do. On an H200 the gradient of springs, read back, is sooner done on one core up to some 100,000 of them, for
-//! little is computed and much moved; a solve moves nothing, and is ten times as fast on the GPU from 10,000 on.
+//! little is computed and much moved; a step of Levenberg-Marquardt moves nothing, and is ten times as fast on the GPU at 10,000 vertices.
 //!
 //! A call on the GPU waits for a round trip, for what it moves, and for its kernels. Iterations of solvers there are chains of dispatches,
 //! each waiting for the one before; on the CPU they are passes over the parameters and the entries of J. How many there are was counted, the rest fitted

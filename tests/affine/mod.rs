@@ -20,7 +20,7 @@ pub fn affine(scale: f32) -> PipelineRequest {
 @group(0) @binding(1) var<storage, read_write> y: array<f32>;
 @group(0) @binding(2) var<uniform> dispatch: Dispatch;
 @compute @workgroup_size(64)
-pub fn affine(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: vec3u,
+fn affine(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: vec3u,
           @builtin(local_invocation_index) local: u32) {{
   let i = (group.x + group.y * groups.x) * 64u + local;
   if (i >= dispatch.count) {{ return; }}

@@ -2,41 +2,11 @@
 // What fails here fails the test, which is what unwrap() says.
 #![allow(clippy::unwrap_used)]
 
-use residua::batch::{ArrayInfo, BlockInfo, Manifold, Model, Recipe, Tape};
+use residua::batch::{ArrayInfo, BlockInfo, Manifold, Model, Recipe};
 use residua::graph::Op;
 use residua::losses::LossParameters;
 
-use crate::recorder::Recorder;
-
-/// A model of one array and one kind of residual.
-fn model(
-    dim: u32,
-    count: u32,
-    manifold: Manifold,
-    slots: Vec<u32>,
-    indices: Vec<u32>,
-    data: Vec<f64>,
-    tape: Tape,
-) -> Model {
-    let array = ArrayInfo { name: "x".to_owned(), dim, count, offset: 0, manifold };
-    let instances = (indices.len() / slots.len()) as u32;
-    let outputs = tape.outputs().len() as u32;
-    let rows = instances * outputs;
-    let recipe = Recipe {
-        block: 0,
-        instances: (0..instances).collect(),
-        rows: (0..instances).map(|instance| instance * outputs).collect(),
-        slots,
-        indices,
-        data_columns: data.len() as u32 / instances,
-        data,
-        tape,
-    };
-    let batches = vec![recipe.into_batch(std::slice::from_ref(&array)).unwrap()];
-    let loss = LossParameters::squared();
-    let block = BlockInfo { name: "r".to_owned(), instances, first_row: 0, rows, weight: 1.0, loss, enabled: true };
-    Model { arrays: vec![array], blocks: vec![block], batches, num_params: dim * count, num_residuals: rows }
-}
+use crate::recorder::{Recorder, model};
 
 /// A small multiplicative congruential generator (Lehmer; Park and Miller 1988): the same numbers every run.
 pub struct Random(pub u64);
@@ -77,16 +47,8 @@ pub fn springs(side: u32) -> Model {
         }
     }
     let mut r = Recorder::default();
-    let ends: Vec<u32> = (0..6).map(|number| r.parameter(number)).collect();
-    let squares: Vec<u32> = (0..3)
-        .map(|k| {
-            let difference = r.apply(Op::Sub, &[ends[k], ends[k + 3]]);
-            r.apply(Op::Mul, &[difference, difference])
-        })
-        .collect();
-    let sum = r.apply(Op::Add, &[squares[0], squares[1]]);
-    let sum = r.apply(Op::Add, &[sum, squares[2]]);
-    let length = r.apply(Op::Sqrt, &[sum]);
+    let squared = r.squared_distance();
+    let length = r.apply(Op::Sqrt, &[squared]);
     let rest = r.constant(1.0);
     let residual = r.apply(Op::Sub, &[length, rest]);
     let tape = r.tape(vec![residual], 6, 0);
