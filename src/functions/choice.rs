@@ -12,6 +12,7 @@ use crate::batch::Model;
 use crate::decimal;
 use crate::gpu::Speed;
 use crate::list::Listed;
+use crate::text::join;
 
 /// A kind of call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -147,7 +148,7 @@ impl Choice {
             format!("{} {} and {}", job.name(), decimal::fixed(cpu, 3), decimal::fixed(gpu, 3))
         };
         let parts: Vec<String> = self.0.iter().map(part).list();
-        format!("estimated milliseconds on the CPU and on the GPU: {}", parts.join(", "))
+        format!("estimated milliseconds on the CPU and on the GPU: {}", join(&parts, ", "))
     }
 }
 
