@@ -28,7 +28,7 @@ export function copyNumbersInto<T extends Float64Array | Float32Array>(argument:
 /** Throws unless `values` is a list of finite numbers. */
 function checkNumbers(argument: string, values: unknown): ArrayLike<number> {
   const list = checkList(argument, values, 'an array of finite numbers');
-  if (list instanceof Float64Array && areFinite(list)) return new Float64Array(list);
+  if (list instanceof Float64Array && areFinite(list)) return list;
   for (let i = 0; i < list.length; i++) {
     const value = list[i];
     // A finite number minus itself is 0.
