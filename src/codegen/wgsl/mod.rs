@@ -246,22 +246,23 @@ fn {name}(
             text += &format!("    var total = {}();\n    let threads = {groups} * 64u;\n", sum_type(kernel));
             text += "    for (var instance = start; instance < dispatch.count; instance += threads) {\n";
             text += &instance_code(kernel, Some(total), imports, 2).replace("        total = ", "        total += ");
-            text += &TREE_SUM.replace("instance < dispatch.count", "start < dispatch.count");
+            text += "    }\n";
+            text += TREE_SUM;
         }
         Some(total) => {
             text += "    var total = 0.0;\n    if instance < dispatch.count {\n";
             text += &instance_code(kernel, Some(total), imports, 2);
-            text += TREE_SUM;
+            text += "    }\n";
+            text += &TREE_SUM.replace("start < dispatch.count", "instance < dispatch.count");
         }
     }
     text += "}\n";
     text
 }
 
-/// Threads beyond the count add zeros: every thread must reach the barriers. Workgroups beyond the last instance, which a
-/// dispatch in two dimensions can have, own no partial sum.
-const TREE_SUM: &str = "    }
-
+/// The sum of a workgroup's totals. Threads beyond the count add zeros: every thread must reach the barriers. Workgroups beyond the
+/// last instance, which a dispatch in two dimensions can have, own no partial sum.
+const TREE_SUM: &str = "
     sums[lane] = total;
     workgroupBarrier();
     for (var width = 32u; width > 0u; width /= 2u) {
@@ -270,7 +271,7 @@ const TREE_SUM: &str = "    }
         }
         workgroupBarrier();
     }
-    if lane == 0u && instance < dispatch.count {
+    if lane == 0u && start < dispatch.count {
         partials[group] = sums[0];
     }
 ";
