@@ -1,3 +1,5 @@
+//! The choice at figures that were measured on an H200.
+
 use super::*;
 
 /// An NVIDIA H200 in headless Chromium.

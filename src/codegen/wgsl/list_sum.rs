@@ -6,7 +6,7 @@
 
 use super::body::{Body, Inputs, Names, comment};
 use super::import::Imports;
-use super::{RESERVED, WORKGROUP_SIZE, write_function};
+use super::{RESERVED, TREE_SUM, WORKGROUP_SIZE, write_function};
 use crate::codegen::{Address, Element, Kernel, ListSum, Load};
 use crate::error::Result;
 use crate::graph::{Node, NodeId};
@@ -54,21 +54,6 @@ struct Dispatch {
     width: u32,  // distance between the columns of other tables
     add: u32,    // 1: add to what stands there, 0: write over it
 }
-";
-
-/// Threads without an owner add zeros: every thread must reach the barriers.
-const TREE_SUM: &str = "
-    sums[lane] = total;
-    workgroupBarrier();
-    for (var width = 32u; width > 0u; width /= 2u) {
-        if lane < width {
-            sums[lane] += sums[lane + width];
-        }
-        workgroupBarrier();
-    }
-    if lane == 0u && start < dispatch.count {
-        partials[group] = sums[0];
-    }
 ";
 
 /// The sum as a complete WGSL module. An internal error if its plan contradicts itself.

@@ -248,22 +248,23 @@ fn {name}(
             text += "    for (var instance = start; instance < dispatch.count; instance += threads) {\n";
             let code = instance_code(kernel, Some(total), imports, 2);
             text += &replace(&code, "        total = ", "        total += ", usize::MAX);
-            text += &replace(TREE_SUM, "instance < dispatch.count", "start < dispatch.count", usize::MAX);
+            text += "    }\n";
+            text += TREE_SUM;
         }
         Some(total) => {
             text += "    var total = 0.0;\n    if instance < dispatch.count {\n";
             text += &instance_code(kernel, Some(total), imports, 2);
-            text += TREE_SUM;
+            text += "    }\n";
+            text += &replace(TREE_SUM, "start < dispatch.count", "instance < dispatch.count", usize::MAX);
         }
     }
     text += "}\n";
     text
 }
 
-/// Threads beyond the count add zeros: every thread must reach the barriers. Workgroups beyond the last instance, which a
-/// dispatch in two dimensions can have, own no partial sum.
-const TREE_SUM: &str = "    }
-
+/// The sum of a workgroup's totals. Threads beyond the count add zeros: every thread must reach the barriers. Workgroups beyond the
+/// last instance, which a dispatch in two dimensions can have, own no partial sum.
+const TREE_SUM: &str = "
     sums[lane] = total;
     workgroupBarrier();
     for (var width = 32u; width > 0u; width /= 2u) {
@@ -272,7 +273,7 @@ const TREE_SUM: &str = "    }
         }
         workgroupBarrier();
     }
-    if lane == 0u && instance < dispatch.count {
+    if lane == 0u && start < dispatch.count {
         partials[group] = sums[0];
     }
 ";
