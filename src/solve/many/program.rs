@@ -256,7 +256,7 @@ impl<'a> Writer<'a> {
             self.text += ";\n";
         }
         self.text += "    return Moved(trial, Step(";
-        self.text += &join(&made, ", ");
+        self.text += &join(made, ", ");
         self.text += "));\n}\n";
         Ok(())
     }
