@@ -11,6 +11,18 @@ pub(crate) trait Listed: Iterator + Sized {
         }
         list
     }
+
+    /// All items, or the first error.
+    fn list_or_error<T, E>(self) -> Result<Vec<T>, E>
+    where
+        Self: Iterator<Item = Result<T, E>>,
+    {
+        let mut list = Vec::with_capacity(self.size_hint().0);
+        for item in self {
+            list.push(item?);
+        }
+        Ok(list)
+    }
 }
 
 impl<I: Iterator> Listed for I {}

@@ -55,5 +55,7 @@ pub fn columns_of<T>(table: &[T], count: usize, range: Range<usize>) -> Vec<&[T]
 
 /// The same, beside each other.
 pub fn slice_columns<T: Copy>(table: &[T], count: usize, range: Range<usize>) -> Vec<T> {
-    columns_of(table, count, range).concat()
+    let mut numbers = Vec::new();
+    columns_of(table, count, range).into_iter().for_each(|column| numbers.extend_from_slice(column));
+    numbers
 }

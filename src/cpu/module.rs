@@ -7,6 +7,7 @@ use wasm_bindgen_futures::JsFuture;
 use crate::codegen::memory::{Dispatch, View};
 use crate::codegen::wasm::{MathFunction, frame, math_function};
 use crate::graph::Op;
+use crate::list::Listed;
 
 /// Fewer bytes are compiled at once, which takes less time than waiting for another thread to do it. Every browser allows that for so few.
 const AT_ONCE: usize = 4096;
@@ -33,7 +34,7 @@ impl Module {
             exports().map_err(words)?
         };
         let kernel = |position: usize| Reflect::get(&exports, &position.to_string().into())?.dyn_into::<Function>();
-        Ok(Module { kernels: (0..kernels).map(kernel).collect::<Result<_, _>>().map_err(words)? })
+        Ok(Module { kernels: (0..kernels).map(kernel).list_or_error().map_err(words)? })
     }
 
     /// Runs a kernel over views that [`Dispatch::check`] has seen. The error is the engine's, in words: a trap.

@@ -87,7 +87,7 @@ impl CpuEngine {
             .batches
             .iter()
             .map(|batch| plan(&batch.class, batch.rows, entry, Target::Cpu, &title(model, batch)))
-            .collect::<Result<Vec<_>>>()?;
+            .list_or_error()?;
         self.compiled.insert(entry, Compiled::new(plans, Vec::new()).await?);
         Ok(())
     }
@@ -186,7 +186,7 @@ impl CpuEngine {
             .batches
             .iter()
             .map(|batch| Ok(plan(&batch.class, batch.rows, Entry::Jacobian, Target::Cpu, "")?.partials))
-            .collect()
+            .list_or_error()
     }
 
     /// All residuals, and the Jacobian in the order of its pattern; `entries` is memory for it.

@@ -151,7 +151,7 @@ impl CpuEngine {
             let places = plan(&batch.class, batch.rows, Entry::Linearise, Target::Cpu, "")?.partials;
             Ok(places.into_iter().map(|(output, place)| (output, local(batch, place))).list())
         };
-        model.batches.iter().map(of_batch).collect()
+        model.batches.iter().map(of_batch).list_or_error()
     }
 
     /// Fills the local tables with residuals, and a model with zeros with what it has of its own.

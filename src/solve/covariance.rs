@@ -37,7 +37,7 @@ pub async fn covariance(functions: &mut Functions, blocks: Option<&[u32]>) -> Re
                         Error::invalid_argument(format!("blocks: parameter {first} is not the first of a block"))
                     })
                 })
-                .collect::<Result<_>>()?,
+                .list_or_error()?,
         }
     };
     let size: usize = chosen.iter().map(|block| block.dim).sum();

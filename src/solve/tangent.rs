@@ -44,7 +44,7 @@ impl<'a> TangentBases<'a> {
                 Ok(Some((g.check(array.dim)?, entries)))
             }
         });
-        Ok(TangentBases { arrays: &model.arrays, graphs: graphs.collect::<Result<_>>()? })
+        Ok(TangentBases { arrays: &model.arrays, graphs: graphs.list_or_error()? })
     }
 
     /// The block that a parameter belongs to.

@@ -17,6 +17,10 @@ const PASSES: [&str; 6] =
 /// Half of what is usual. The data lies after the stack, and addresses below 2²⁰ are written in three bytes.
 const STACK: &str = "-Clink-arg=-zstack-size=524288";
 
+/// No elimination of partial redundancies: it copies code to save a load on some of the ways to it. The loops in `loops` stay as they are but for
+/// a load a row of a product.
+const REDUNDANCIES: &str = "-Cllvm-args=-enable-pre=false -enable-load-pre=false";
+
 /// Builds what is not up to date.
 pub fn build(tools: &Tools) -> Outcome {
     wasm(tools)?;
@@ -79,7 +83,7 @@ fn wasm(tools: &Tools) -> Outcome {
     })
 }
 
-/// The stack's size, and flags that keep the paths of the building machine out of the module: panics name the file that they come
+/// The stack's size, what not to optimise, and flags that keep the paths of the building machine out of the module: panics name the file that they come
 /// from. In the form of `CARGO_ENCODED_RUSTFLAGS`, which allows for spaces in paths.
 fn rust_flags() -> Outcome<String> {
     let cargo_home = match env::var_os("CARGO_HOME") {
@@ -97,6 +101,7 @@ fn rust_flags() -> Outcome<String> {
     let mut flags: Vec<String> =
         folders.iter().map(|folder| format!("--remap-path-prefix={}/=", folder.display())).collect();
     flags.push(STACK.to_owned());
+    flags.push(REDUNDANCIES.to_owned());
     Ok(flags.join("\u{1f}"))
 }
 

@@ -12,7 +12,7 @@ use crate::codegen::{Address, Element, Function, Kernel, Layers, Load, Step, Sto
 use crate::error::{Error, Result};
 use crate::graph::{Node, NodeId};
 use crate::list::Listed;
-use crate::text::replace;
+use crate::text::{join, replace};
 
 mod body;
 mod import;
@@ -100,8 +100,8 @@ pub fn write(kernel: &Kernel) -> Result<String> {
     check(kernel)?;
     let mut imports = Imports::default();
     let entry = entry_point(kernel, &mut imports);
-    let functions: String =
-        distinct_functions(kernel).into_iter().map(|function| write_function(function, &mut imports)).collect();
+    let functions =
+        distinct_functions(kernel).into_iter().map(|function| write_function(function, &mut imports)).list();
 
     let mut text = String::new();
     for line in &kernel.header {
@@ -116,7 +116,7 @@ pub fn write(kernel: &Kernel) -> Result<String> {
     text.push_str(&bindings(kernel));
     text.push('\n');
     text.push_str(&entry);
-    text.push_str(&functions);
+    text.push_str(&join(&functions, ""));
     text.push_str(&imports.text());
     Ok(text)
 }

@@ -95,7 +95,9 @@ impl GpuEngine {
     }
 
     pub(in crate::functions) fn partial_columns(&mut self, model: &Model) -> Result<Vec<Vec<(u32, u32)>>> {
-        (0..model.batches.len()).map(|batch| Ok(self.plans.plan(batch, Entry::Jacobian)?.partials.clone())).collect()
+        (0..model.batches.len())
+            .map(|batch| Ok(self.plans.plan(batch, Entry::Jacobian)?.partials.clone()))
+            .list_or_error()
     }
 
     /// See [`super::super::Engine::jacobian`].

@@ -13,6 +13,7 @@ use crate::gpu::shaders::{self, Spread};
 use crate::gpu::{
     Allocation, BindingKind, Buffer, BufferRequest, CommandList, Context, PipelineRequest, Prepared, Submission,
 };
+use crate::list::Listed;
 
 use super::super::layout::{ALIGNMENT, Memory, single_precision};
 use super::GpuEngine;
@@ -180,7 +181,7 @@ impl GpuEngine {
 
     /// Copies what the application may have written into the tables.
     pub(super) fn spread_shared_data(&self) -> Result<Vec<Submission>> {
-        self.shared_data.iter().map(|shared| shared.prepared.submit(&[])).collect()
+        self.shared_data.iter().map(|shared| shared.prepared.submit(&[])).list_or_error()
     }
 
     /// The host has new numbers for these columns: the application's buffer takes them.

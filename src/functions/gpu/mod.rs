@@ -12,6 +12,7 @@ use crate::batch::Model;
 use crate::batch::plan::Entry;
 use crate::error::{Error, ErrorCode, Result};
 use crate::gpu::{Buffer, BufferRequest, CommandList, Context, Pipeline, Prepared};
+use crate::list::Listed;
 use crate::table::Table;
 use crate::turn::Pace;
 
@@ -94,7 +95,7 @@ impl GpuEngine {
         plans.make_in_slices(model, &[Entry::Jacobian], pace).await?;
         let partials = (0..model.batches.len())
             .map(|batch| Ok(plans.plan(batch, Entry::Jacobian)?.partials.len()))
-            .collect::<Result<Vec<_>>>()?;
+            .list_or_error()?;
         let layout = Layout::new_in_slices(model, &partials, context.limits(), batch_size, pace).await?;
         // A binding takes 16 bytes at least.
         let parameters =

@@ -6,6 +6,7 @@ use crate::codegen::wgsl;
 use crate::error::{Error, Result};
 use crate::gpu::shaders;
 use crate::gpu::{Pipeline, PipelineRequest};
+use crate::list::Listed;
 use crate::turn::{Pace, both};
 
 use super::super::normal;
@@ -17,9 +18,8 @@ impl GpuEngine {
     /// The pipelines that recordings declare as `programs`, in their order.
     pub async fn pipelines(&mut self, programs: &[Program]) -> Result<Vec<Pipeline>> {
         self.make_pipelines(programs).await?;
-        let pipeline = |program| self.pipelines.get(program).cloned();
-        let found: Option<Vec<Pipeline>> = programs.iter().map(pipeline).collect();
-        found.ok_or_else(|| Error::internal("a pipeline was made and is not there"))
+        let absent = || Error::internal("a pipeline was made and is not there");
+        programs.iter().map(|program| self.pipelines.get(program).cloned().ok_or_else(absent)).list_or_error()
     }
 
     /// The same, and pipelines of a solver's own, all compiled at the same time.

@@ -4,7 +4,7 @@
 use std::fmt::Write;
 
 use crate::list::Listed;
-use crate::text::join;
+use crate::text::{join, replace};
 
 /// Numbers of a block's lower triangle.
 pub(super) fn triangle(tangent: u32) -> u32 {
@@ -19,7 +19,8 @@ pub(super) fn line(text: &mut String, code: std::fmt::Arguments) {
 /// A line as it stands for a coordinate.
 pub(super) fn of_coordinate(code: &str, k: u32) -> String {
     let diagonal = (triangle(k) + k).to_string();
-    code.replace("#diagonal$", &diagonal).replace('$', &k.to_string())
+    let code = replace(code, "#diagonal$", &diagonal, usize::MAX);
+    replace(&code, "$", &k.to_string(), usize::MAX)
 }
 
 /// Writes a line for each coordinate.

@@ -20,7 +20,7 @@ use crate::decimal::shortest_single;
 use crate::gpu::BindingKind;
 use crate::list::Listed;
 use crate::solve::rules::{MAX_DIAGONAL, MIN_DIAGONAL, Rules};
-use crate::text::cut;
+use crate::text::{cut, replace};
 
 /// Where an update finds the product with JᵀJ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -262,7 +262,7 @@ impl Writer {
         let tangent = self.shape.map_or(0, |shape| shape.tangent);
         match directive {
             "each" => (0..tangent).for_each(|k| self.line(&of_coordinate(rest, k), text)),
-            "four" => (0..4).for_each(|k| self.line(&rest.replace('@', &k.to_string()), text)),
+            "four" => (0..4).for_each(|k| self.line(&replace(rest, "@", &k.to_string(), usize::MAX), text)),
             "factor" => self.factor(tangent, text),
             "solve" if self.in_pairs() => solve_pairs(tangent, text),
             "solve" => solve(tangent, text),
@@ -273,7 +273,7 @@ impl Writer {
     /// A line as it is, but for the number of its binding.
     fn plain(&mut self, line: &str, text: &mut String) {
         if line.starts_with("@group") {
-            *text += &line.replace("@binding(_)", &format!("@binding({})", self.bindings));
+            *text += &replace(line, "@binding(_)", &format!("@binding({})", self.bindings), usize::MAX);
             self.bindings += 1;
         } else {
             *text += line;

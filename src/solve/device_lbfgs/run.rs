@@ -12,7 +12,7 @@ use crate::error::{Error, ErrorCode, Result};
 use crate::functions::gpu::GpuEngine;
 use crate::functions::layout::single_precision;
 use crate::functions::{Functions, Objective};
-use crate::gpu::{Buffer, BufferRequest, CommandList, Pipeline, PipelineRequest, Prepared, Submission};
+use crate::gpu::{Buffer, BufferRequest, CommandList, PipelineRequest, Prepared, Submission};
 use crate::list::Listed;
 use crate::solve::arithmetic::Precision;
 use crate::solve::convergence::{self, stopped, too_small_to_square};
@@ -248,15 +248,18 @@ async fn bind(
     }
     let mut of_functions = engine.pipelines(&of_functions).await?.into_iter();
     let mut own = engine.context().pipelines(&own, &mut |_, _| Ok(())).await?.into_iter();
-    let pipelines: Option<Vec<Pipeline>> = segment
+    let absent = || Error::internal("a pipeline of L-BFGS was not made");
+    let pipelines = segment
         .programs
         .iter()
-        .map(|program| match program {
-            Program::Functions(_) => of_functions.next(),
-            Program::Own(_) | Program::InPlace(..) => own.next(),
+        .map(|program| {
+            let pipeline = match program {
+                Program::Functions(_) => of_functions.next(),
+                Program::Own(_) | Program::InPlace(..) => own.next(),
+            };
+            pipeline.ok_or_else(absent)
         })
-        .collect();
-    let pipelines = pipelines.ok_or_else(|| Error::internal("a pipeline of L-BFGS was not made"))?;
+        .list_or_error()?;
     engine.context().prepare(&segment.list, &bound, &pipelines).await
 }
 

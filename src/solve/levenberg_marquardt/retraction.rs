@@ -4,6 +4,7 @@ use crate::batch::ArrayInfo;
 use crate::codegen::memory::{Dispatch, View};
 use crate::cpu::Program;
 use crate::error::Result;
+use crate::list::Listed;
 use crate::manifolds::{Manifold, retraction_kernel};
 
 /// Makes steps.
@@ -33,9 +34,9 @@ impl Retraction {
             });
             places.push((kernel, array.offset, count));
         }
-        let kernels: Result<Vec<_>> =
-            shapes.into_iter().map(|(manifold, dim)| retraction_kernel(manifold, dim, true)).collect();
-        Ok(Retraction { program: Program::compile(kernels?).await?, arrays: places, lower, upper })
+        let kernels =
+            shapes.into_iter().map(|(manifold, dim)| retraction_kernel(manifold, dim, true)).list_or_error()?;
+        Ok(Retraction { program: Program::compile(kernels).await?, arrays: places, lower, upper })
     }
 
     /// The trial point x ⊞ δ within the bounds, and the step that was really made.
