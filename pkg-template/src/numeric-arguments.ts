@@ -28,7 +28,7 @@ export function copyNumbersInto<T extends Float64Array | Float32Array>(argument:
 /** Throws unless `values` is a list of finite numbers. */
 function checkNumbers(argument: string, values: unknown): ArrayLike<number> {
   const list = checkList(argument, values, 'an array of finite numbers');
-  if (list instanceof Float64Array && areFinite(list)) return new Float64Array(list);
+  if (list instanceof Float64Array && areFinite(list)) return list;
   for (let i = 0; i < list.length; i++) {
     const value = list[i];
     // A finite number minus itself is 0.
@@ -37,13 +37,18 @@ function checkNumbers(argument: string, values: unknown): ArrayLike<number> {
   return list as ArrayLike<number>;
 }
 
-/** The same question for the commonest list alone, whose loop is several times as fast. */
+/** The same question for the commonest list alone. Four sums, of zeros and NaN, wait for one another a quarter as long as one. */
 function areFinite(list: Float64Array): boolean {
-  for (let i = 0; i < list.length; i++) {
-    const value = list[i] as number;
-    if (value - value !== 0) return false;
+  let [a, b, c, d] = [0, 0, 0, 0];
+  const whole = list.length - (list.length % 4);
+  for (let i = 0; i < whole; i += 4) {
+    a += 0 * (list[i] as number);
+    b += 0 * (list[i + 1] as number);
+    c += 0 * (list[i + 2] as number);
+    d += 0 * (list[i + 3] as number);
   }
-  return true;
+  for (let i = whole; i < list.length; i++) a += 0 * (list[i] as number);
+  return a + b + c + d === 0;
 }
 
 /** A copy of bounds, `length` numbers that may be infinite. */
