@@ -55,7 +55,40 @@ pub fn max_norm(x: &[f64]) -> f64 {
 /// Whether no number is infinite or NaN.
 #[inline(never)]
 pub fn all_finite(x: &[f64]) -> bool {
-    x.iter().all(|x| x.is_finite())
+    // A sum of zeros, or NaN.
+    sum(x, x, |x, _| 0.0 * x) == 0.0
+}
+
+/// y = A x for a matrix in compressed rows.
+#[inline(never)]
+pub fn rows_product(row_offsets: &[u32], col_indices: &[u32], values: &[f64], x: &[f64], y: &mut [f64]) {
+    for (ends, y) in row_offsets.windows(2).zip(y) {
+        let range = ends[0] as usize..ends[1] as usize;
+        let mut along = 0.0;
+        for (&column, value) in col_indices[range.clone()].iter().zip(&values[range]) {
+            along += value * x[column as usize];
+        }
+        *y = along;
+    }
+}
+
+/// Adds Aᵀw to `image` for a matrix in compressed rows.
+#[inline(never)]
+pub fn transposed_product(row_offsets: &[u32], col_indices: &[u32], values: &[f64], w: &[f64], image: &mut [f64]) {
+    for (ends, w) in row_offsets.windows(2).zip(w) {
+        let range = ends[0] as usize..ends[1] as usize;
+        for (&column, value) in col_indices[range.clone()].iter().zip(&values[range]) {
+            image[column as usize] += value * w;
+        }
+    }
+}
+
+/// Adds the squares of the entries of a sparse matrix to the sums of their columns.
+#[inline(never)]
+pub fn add_squares(col_indices: &[u32], values: &[f64], sums: &mut [f64]) {
+    for (&column, value) in col_indices.iter().zip(values) {
+        sums[column as usize] += value * value;
+    }
 }
 
 /// The inverse, in full, of a symmetric matrix of three rows, of which the lower half counts, if it is positive definite (by L D Lᵀ).
@@ -305,5 +338,12 @@ mod tests {
         let mut image = [1.0, 0.0, 0.0];
         assert_eq!(normal_product(&offsets, &columns, &values, &[1.0, 2.0, 3.0], &mut image), 49.0 + 9.0);
         assert_eq!(image, [1.0 + 7.0, 9.0, 14.0 - 3.0]);
+        let (mut along, mut image) = ([9.0; 3], [1.0, 0.0, 0.0]);
+        rows_product(&offsets, &columns, &values, &[1.0, 2.0, 3.0], &mut along);
+        transposed_product(&offsets, &columns, &values, &along, &mut image);
+        let mut squares = [1.0; 3];
+        add_squares(&columns, &values, &mut squares);
+        assert_eq!(squares, [2.0, 10.0, 6.0]);
+        assert_eq!((along, image), ([7.0, 0.0, 3.0], [1.0 + 7.0, 9.0, 14.0 - 3.0]));
     }
 }
