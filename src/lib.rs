@@ -28,6 +28,7 @@ pub mod manifolds;
 mod order;
 pub mod solve;
 pub mod table;
+mod text;
 pub mod turn;
 
 pub use error::{Error, ErrorCode, Result};

@@ -5,43 +5,20 @@
 
 mod recorder;
 
-use recorder::Recorder;
-use residua::batch::{ArrayInfo, BlockInfo, Manifold, Model, Recipe, Tape};
+use recorder::{Recorder, model};
+use residua::batch::{Manifold, Model};
 use residua::error::ErrorCode;
 use residua::functions::cpu::CpuEngine;
 use residua::functions::gpu::GpuEngine;
 use residua::functions::{Engine, Functions, Objective};
 use residua::gpu::Context;
 use residua::graph::Op;
-use residua::losses::LossParameters;
 use residua::solve::{
     Arithmetic, IterationSummary, LbfgsOptions, Listener, Precision, Solution, Termination, arithmetic_of, minimise,
 };
 use wasm_bindgen_test::{console_log, wasm_bindgen_test, wasm_bindgen_test_configure};
 
 wasm_bindgen_test_configure!(run_in_browser);
-
-/// A model of one array and one kind of residual; `slots` blocks an instance, their indices slot after slot.
-fn model(dim: u32, count: u32, slots: usize, indices: Vec<u32>, tape: Tape) -> Model {
-    let array = ArrayInfo { name: "x".to_owned(), dim, count, offset: 0, manifold: Manifold::Euclidean };
-    let instances = (indices.len() / slots) as u32;
-    let outputs = tape.outputs().len() as u32;
-    let rows = instances * outputs;
-    let recipe = Recipe {
-        block: 0,
-        instances: (0..instances).collect(),
-        rows: (0..instances).map(|instance| instance * outputs).collect(),
-        slots: vec![0; slots],
-        indices,
-        data_columns: 0,
-        data: Vec::new(),
-        tape,
-    };
-    let batches = vec![recipe.into_batch(std::slice::from_ref(&array)).unwrap()];
-    let loss = LossParameters::squared();
-    let block = BlockInfo { name: "r".to_owned(), instances, first_row: 0, rows, weight: 1.0, loss, enabled: true };
-    Model { arrays: vec![array], blocks: vec![block], batches, num_params: dim * count, num_residuals: rows }
-}
 
 /// 10(xᵢ₊₁ − xᵢ²), 1 − xᵢ.
 fn rosenbrock(count: u32) -> Model {
@@ -54,26 +31,18 @@ fn rosenbrock(count: u32) -> Model {
     let one = r.constant(1.0);
     let second = r.apply(Op::Sub, &[one, x]);
     let tape = r.tape(vec![first, second], 2, 0);
-    model(1, count, 2, (0..count - 1).chain(1..count).collect(), tape)
+    model(1, count, Manifold::Euclidean, vec![0; 2], (0..count - 1).chain(1..count).collect(), Vec::new(), tape)
 }
 
 /// A chain of springs of rest length 1 in three dimensions.
 fn springs(count: u32) -> Model {
     let mut r = Recorder::default();
-    let ends: Vec<u32> = (0..6).map(|number| r.parameter(number)).collect();
-    let squares: Vec<u32> = (0..3)
-        .map(|k| {
-            let difference = r.apply(Op::Sub, &[ends[k], ends[k + 3]]);
-            r.apply(Op::Mul, &[difference, difference])
-        })
-        .collect();
-    let sum = r.apply(Op::Add, &[squares[0], squares[1]]);
-    let sum = r.apply(Op::Add, &[sum, squares[2]]);
-    let length = r.apply(Op::Sqrt, &[sum]);
+    let squared = r.squared_distance();
+    let length = r.apply(Op::Sqrt, &[squared]);
     let rest = r.constant(1.0);
     let residual = r.apply(Op::Sub, &[length, rest]);
     let tape = r.tape(vec![residual], 6, 0);
-    model(3, count, 2, (0..count - 1).chain(1..count).collect(), tape)
+    model(3, count, Manifold::Euclidean, vec![0; 2], (0..count - 1).chain(1..count).collect(), Vec::new(), tape)
 }
 
 /// xᵢ − ln xᵢ: NaN below 0, least at 1.
@@ -83,7 +52,7 @@ fn logarithms(count: u32) -> Model {
     let logarithm = r.apply(Op::Log, &[x]);
     let residual = r.apply(Op::Sub, &[x, logarithm]);
     let tape = r.tape(vec![residual], 1, 0);
-    model(1, count, 1, (0..count).collect(), tape)
+    model(1, count, Manifold::Euclidean, vec![0; 1], (0..count).collect(), Vec::new(), tape)
 }
 
 /// A small multiplicative congruential generator (Lehmer; Park and Miller 1988): the same numbers every run.

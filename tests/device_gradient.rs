@@ -30,16 +30,8 @@ const PARAMETERS: u32 = 3 * VERTICES + 4 * POSES + 2;
 /// |a − b| − rest.
 fn spring() -> Tape {
     let mut r = Recorder::default();
-    let ends: Vec<u32> = (0..6).map(|number| r.parameter(number)).collect();
-    let squares: Vec<u32> = (0..3)
-        .map(|k| {
-            let difference = r.apply(Op::Sub, &[ends[k], ends[k + 3]]);
-            r.apply(Op::Mul, &[difference, difference])
-        })
-        .collect();
-    let sum = r.apply(Op::Add, &[squares[0], squares[1]]);
-    let sum = r.apply(Op::Add, &[sum, squares[2]]);
-    let length = r.apply(Op::Norm, &[sum]);
+    let squared = r.squared_distance();
+    let length = r.apply(Op::Norm, &[squared]);
     let rest = r.data(0);
     let residual = r.apply(Op::Sub, &[length, rest]);
     r.tape(vec![residual], 6, 1)

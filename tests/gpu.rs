@@ -1,90 +1,21 @@
-//! The device layer on a real WebGPU device. Without one these tests fail.
+//! The device layer on a real WebGPU device: recorded work, buffers and pipelines. Without one these tests fail.
 #![cfg(target_arch = "wasm32")]
 #![allow(clippy::unwrap_used)]
+
+mod affine;
 
 use std::cell::Cell;
 use std::rc::Rc;
 
+use affine::{MAP, affine, allocate, bytes, call, check_affine, context, pipeline, prepare};
 use js_sys::{Function, Object, Promise, Reflect};
 use residua::ErrorCode;
-use residua::gpu::{
-    ArgumentId, BindingKind, Buffer, BufferRequest, CommandList, Context, DownloadId, Pipeline, PipelineRequest,
-    Prepared,
-};
+use residua::gpu::{Buffer, BufferRequest, CommandList, PipelineRequest};
 use wasm_bindgen::prelude::*;
 use wasm_bindgen_futures::JsFuture;
 use wasm_bindgen_test::{wasm_bindgen_test, wasm_bindgen_test_configure};
 
 wasm_bindgen_test_configure!(run_in_browser);
-
-const MAP: [BindingKind; 3] = [BindingKind::StorageRead, BindingKind::StorageReadWrite, BindingKind::Uniform];
-
-/// `y[i] = scale · x[i] + i` for i below `count`, with the workgroup numbering of generated kernels.
-fn affine(scale: f32) -> PipelineRequest {
-    let wgsl = format!(
-        "struct Dispatch {{ count: u32, a: u32, b: u32, c: u32 }}
-@group(0) @binding(0) var<storage, read> x: array<f32>;
-@group(0) @binding(1) var<storage, read_write> y: array<f32>;
-@group(0) @binding(2) var<uniform> dispatch: Dispatch;
-@compute @workgroup_size(64)
-fn affine(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: vec3u,
-          @builtin(local_invocation_index) local: u32) {{
-  let i = (group.x + group.y * groups.x) * 64u + local;
-  if (i >= dispatch.count) {{ return; }}
-  y[i] = {scale:?} * x[i] + f32(i);
-}}
-"
-    );
-    PipelineRequest { wgsl, entry: "affine".into(), layout: MAP.to_vec() }
-}
-
-async fn context() -> Context {
-    Context::create(None, None).await.expect("these tests need WebGPU")
-}
-
-async fn pipeline(context: &Context, request: PipelineRequest) -> Pipeline {
-    context.pipelines(&[request], &mut |_, _| Ok(())).await.unwrap().remove(0)
-}
-
-async fn allocate(context: &Context, request: BufferRequest) -> Buffer {
-    context.allocate(&[request]).await.unwrap().remove(0)
-}
-
-fn bytes<T: bytemuck::Pod>(data: &[T]) -> &[u8] {
-    bytemuck::cast_slice(data)
-}
-
-/// The affine map over `count` numbers: x is uploaded, y downloaded.
-async fn prepare(context: &Context, count: u32, scale: f32) -> (Prepared, ArgumentId, DownloadId) {
-    let size = 4 * u64::from(count);
-    let buffers = context
-        .allocate(&[
-            BufferRequest::storage("x", size),
-            BufferRequest::storage("y", size),
-            BufferRequest::uniform("u", 16),
-        ])
-        .await
-        .unwrap();
-    let mut list = CommandList::new();
-    let (x, y, u) = (list.buffer("x", size), list.buffer("y", size), list.buffer("u", 16));
-    let kernel = list.pipeline("affine", &MAP);
-    list.upload(u, 0, bytes(&[count, 0, 0, 0]).to_vec());
-    let argument = list.upload_argument(list.whole(x));
-    let bindings = [list.whole(x), list.whole(y), list.whole(u)];
-    let workgroups = context.limits().split_workgroups(u64::from(count).div_ceil(64)).unwrap();
-    list.dispatch(kernel, &bindings, workgroups);
-    let download = list.download(list.whole(y));
-    let kernel = pipeline(context, affine(scale)).await;
-    (context.prepare(&list, &buffers, &[kernel]).await.unwrap(), argument, download)
-}
-
-async fn check_affine(context: &Context) {
-    let (prepared, _, y) = prepare(context, 100, 2.0).await;
-    let x: Vec<f32> = (0..100).map(|i| 0.5 * i as f32).collect();
-    let results = prepared.run(&[bytes(&x)]).await.unwrap();
-    let expected: Vec<f32> = (0..100).map(|i| 2.0 * i as f32).collect();
-    assert_eq!(results.reals(y), expected);
-}
 
 #[wasm_bindgen_test]
 async fn a_recorded_kernel_computes_what_was_uploaded_and_runs_again_without_new_bind_groups() {
@@ -350,149 +281,6 @@ async fn a_refused_allocation_leaves_nothing_behind() {
     assert_eq!((stats.buffers, stats.buffer_bytes), (0, 0), "unused buffers were given up for it");
     assert_eq!(stats.peak_buffer_bytes, 4096, "what was refused never counted");
     context.dispose();
-}
-
-#[wasm_bindgen_test]
-async fn a_device_lost_in_mid_flight_fails_everything_promptly_and_a_new_context_works() {
-    let context = context().await;
-    let (prepared, _, _) = prepare(&context, 1 << 20, 1.0).await;
-    let x = vec![0_u8; 4 << 20];
-    let submission = prepared.submit(&[&x]).unwrap();
-    let late = prepared.submit(&[&x]).unwrap();
-    call(&context.raw_device(), "destroy", &[]);
-    let start = js_sys::Date::now();
-    assert_eq!(submission.finish().await.unwrap_err().code, ErrorCode::DeviceLost);
-    assert_eq!(late.finish().await.unwrap_err().code, ErrorCode::DeviceLost);
-    // Ten times what a loss takes on the slowest of machines seen; a hang would be for ever.
-    assert!(js_sys::Date::now() - start < 2000.0, "it took {} ms", js_sys::Date::now() - start);
-    assert!(context.is_lost());
-    assert_eq!(prepared.submit(&[&x]).err().unwrap().code, ErrorCode::DeviceLost);
-    let storage = BufferRequest::storage("x", 4);
-    assert_eq!(context.allocate(&[storage]).await.err().unwrap().code, ErrorCode::DeviceLost);
-    let compiled = context.pipelines(&[affine(1.0)], &mut |_, _| Ok(())).await;
-    assert_eq!(compiled.err().unwrap().code, ErrorCode::DeviceLost);
-    let info = JsFuture::from(context.lost()).await.unwrap();
-    assert_eq!(Reflect::get(&info, &"reason".into()).unwrap(), "destroyed");
-    assert!(Reflect::get(&info, &"message".into()).unwrap().is_string());
-    drop(prepared);
-    assert_eq!(context.stats().buffers, 0);
-
-    let next = self::context().await;
-    check_affine(&next).await;
-    next.dispose();
-}
-
-#[wasm_bindgen_test]
-async fn an_application_s_device_is_adopted_and_stays_its_own() {
-    let navigator = Reflect::get(&js_sys::global(), &"navigator".into()).unwrap();
-    let gpu = Reflect::get(&navigator, &"gpu".into()).unwrap();
-    let adapter = JsFuture::from(Promise::from(call(&gpu, "requestAdapter", &[]))).await.unwrap();
-    let device = JsFuture::from(Promise::from(call(&adapter, "requestDevice", &[]))).await.unwrap();
-    let context = Context::create(None, Some(device.clone())).await.unwrap();
-    assert_eq!(context.raw_device(), device);
-    assert_eq!(context.limits().max_storage_buffers_per_shader_stage, 8, "the device has default limits");
-    check_affine(&context).await;
-    let buffer = allocate(&context, BufferRequest::storage("points", 1024)).await;
-    context.dispose();
-    assert_eq!(context.stats().buffers, 0);
-    drop(buffer);
-
-    let second = Context::create(None, Some(device.clone())).await.unwrap();
-    check_affine(&second).await;
-    assert!(!second.is_lost(), "disposing a context leaves the application's device alone");
-    let gpu_now = Reflect::get(&navigator, &"gpu".into()).unwrap();
-    assert_eq!(gpu_now, gpu, "navigator.gpu is as it was");
-    assert!(!Object::has_own::<JsValue>(navigator.unchecked_ref(), &"gpu".into()), "and where it was");
-    call(&device, "destroy", &[]);
-    let error = Context::create(None, Some(device)).await.err();
-    assert_eq!(error.map(|error| error.code), Some(ErrorCode::DeviceLost));
-}
-
-#[wasm_bindgen_test]
-async fn two_contexts_work_at_once_and_keep_their_buffers_apart() {
-    let (first, second) = (context().await, context().await);
-    assert_ne!(first.raw_device(), second.raw_device());
-    let (a, _, y) = prepare(&first, 8, 1.0).await;
-    let (b, _, _) = prepare(&second, 8, 10.0).await;
-    let x = [1_f32; 8];
-    let (a, b) = (a.submit(&[bytes(&x)]).unwrap(), b.submit(&[bytes(&x)]).unwrap());
-    let (b, a) = (b.finish().await.unwrap(), a.finish().await.unwrap());
-    assert_eq!((a.reals(y)[3], b.reals(y)[3]), (4.0, 13.0));
-
-    let foreign = allocate(&second, BufferRequest::storage("foreign", 64)).await;
-    assert!(first.write(&foreign, 0, &[0; 4]).is_err());
-    first.dispose();
-    check_affine(&second).await;
-    second.dispose();
-}
-
-#[wasm_bindgen_test]
-async fn disposing_fails_what_waits_and_whatever_comes_later() {
-    let context = context().await;
-    let (prepared, _, _) = prepare(&context, 64, 1.0).await;
-    let submission = prepared.submit(&[&[0; 256]]).unwrap();
-    let raw = context.raw_device();
-    context.dispose();
-    context.dispose();
-    assert_eq!(submission.finish().await.unwrap_err().code, ErrorCode::Disposed);
-    assert_eq!(prepared.submit(&[&[0; 256]]).err().unwrap().code, ErrorCode::Disposed);
-    assert_eq!(context.check().unwrap_err().code, ErrorCode::Disposed);
-    assert_eq!(context.stats().buffers, 0);
-    JsFuture::from(Promise::from(Reflect::get(&raw, &"lost".into()).unwrap())).await.unwrap();
-    JsFuture::from(context.lost()).await.unwrap();
-}
-
-#[wasm_bindgen_test]
-async fn what_is_no_device_or_preference_is_refused_by_name() {
-    for (device, words) in [(JsValue::from_str("gpu"), "gpu"), (Object::new().into(), "another object")] {
-        let error = Context::create(None, Some(device)).await.err().unwrap();
-        assert_eq!(error.code, ErrorCode::InvalidArgument);
-        assert!(error.message.contains(words) && error.message.contains("GPUDevice"), "{error}");
-    }
-    let error = Context::create(Some("fastest"), None).await.err().unwrap();
-    assert_eq!(error.code, ErrorCode::InvalidArgument);
-    assert!(error.message.contains("'fastest'") && error.message.contains("'low-power'"), "{error}");
-}
-
-#[wasm_bindgen_test]
-async fn without_an_adapter_or_without_navigator_gpu_the_message_says_which() {
-    let navigator = Reflect::get(&js_sys::global(), &"navigator".into()).unwrap();
-    let nothing = Object::new();
-    Reflect::set(
-        &nothing,
-        &"requestAdapter".into(),
-        &Closure::<dyn FnMut() -> JsValue>::new(|| JsValue::NULL).into_js_value(),
-    )
-    .unwrap();
-    for (gpu, words) in [(JsValue::UNDEFINED, "no navigator.gpu"), (nothing.into(), "no adapter")] {
-        let descriptor = Object::new();
-        Reflect::set(&descriptor, &"value".into(), &gpu).unwrap();
-        Reflect::set(&descriptor, &"configurable".into(), &true.into()).unwrap();
-        Reflect::define_property::<JsValue>(navigator.unchecked_ref(), &"gpu".into(), &descriptor).unwrap();
-        let (created, available) = (Context::create(None, None).await, Context::is_available().await);
-        Reflect::delete_property::<JsValue>(navigator.unchecked_ref(), &"gpu".into()).unwrap();
-        let error = created.err().unwrap();
-        assert_eq!(error.code, ErrorCode::GpuUnavailable);
-        assert!(error.message.contains(words), "{error}");
-        assert!(!available);
-    }
-    assert!(Context::is_available().await);
-}
-
-#[wasm_bindgen_test]
-async fn a_software_adapter_is_known_for_one() {
-    let context = context().await;
-    let adapter = context.adapter();
-    let words = format!("{} {}", adapter.architecture, adapter.description).to_lowercase();
-    let is_known = ["swiftshader", "llvmpipe"].iter().any(|name| words.contains(name));
-    assert!(adapter.is_software || !is_known, "{adapter:?}");
-    assert!(!adapter.vendor.is_empty(), "{adapter:?}");
-    context.dispose();
-}
-
-fn call(on: &JsValue, method: &str, arguments: &[JsValue]) -> JsValue {
-    let function: Function = Reflect::get(on, &method.into()).unwrap().unchecked_into();
-    function.apply(on, &arguments.iter().collect()).unwrap()
 }
 
 async fn sleep(milliseconds: u32) {

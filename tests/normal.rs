@@ -39,16 +39,8 @@ fn block(name: &str, instances: u32, first_row: u32, rows: u32, loss: (&str, f64
 /// |a − b| − length.
 fn spring() -> Tape {
     let mut r = Recorder::default();
-    let ends: Vec<u32> = (0..6).map(|number| r.parameter(number)).collect();
-    let squares: Vec<u32> = (0..3)
-        .map(|k| {
-            let difference = r.apply(Op::Sub, &[ends[k], ends[k + 3]]);
-            r.apply(Op::Mul, &[difference, difference])
-        })
-        .collect();
-    let sum = r.apply(Op::Add, &[squares[0], squares[1]]);
-    let sum = r.apply(Op::Add, &[sum, squares[2]]);
-    let length = r.apply(Op::Sqrt, &[sum]);
+    let squared = r.squared_distance();
+    let length = r.apply(Op::Sqrt, &[squared]);
     let rest = r.data(0);
     let residual = r.apply(Op::Sub, &[length, rest]);
     r.tape(vec![residual], 6, 1)

@@ -47,7 +47,10 @@ export class GpuCompiledFunctions {
   readonly numResiduals: number;
   /** Kernels compiled: one for each topology. */
   readonly kernelCount: number;
-  /** Wall times in milliseconds of compiling, by stage. */
+  /**
+   * Wall times in milliseconds of compiling, by stage: `record` (params form), `group`, `tables`, `pipelines`, and where 'auto' measures,
+   * `choice` (the CPU and the device) and `trial` (the problem's kernels there).
+   */
   readonly compileTimes: Readonly<Record<string, number>>;
 
   /** The same as dispose(), for `using`. */
@@ -143,6 +146,7 @@ export class GpuCompiledFunctions {
    *
    * `into`, an array of numParams numbers, takes the gradient in place of a fresh one, and is the one in the result: of millions of
    * numbers, finding new memory takes longer than anything else. It is written when the call is through; leave it alone until then.
+   * Anything but a Float64Array of that length is 'invalid-argument'.
    */
   async evaluateSumWithGradient(x?: Numbers, into?: Float64Array): Promise<{ value: number; gradient: Float64Array }> {
     const gradient = this.place('evaluateSumWithGradient', into);

@@ -11,6 +11,7 @@
 pub mod chunks;
 mod class;
 pub mod entries;
+mod entry_point;
 mod group;
 pub mod incidence;
 pub mod least_squares;

@@ -24,6 +24,7 @@ use crate::losses;
 
 use super::class::Class;
 use super::entries::Entries;
+pub use super::entry_point::Entry;
 use super::line;
 use super::model::Rows;
 pub use super::role::Role;
@@ -31,103 +32,6 @@ use super::scatter::Scatter;
 
 /// Numbers at the head of every uniform table: weight, then the loss's kind, a, b and factor.
 pub const UNIFORM_HEAD: usize = 5;
-
-/// Which kernel of a class.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Entry {
-    /// Residuals.
-    Values,
-    /// The weighted sum and its gradient.
-    SumGradient,
-    /// The least-squares cost and its gradient.
-    CostGradient,
-    /// The sum, weighted by a number for each residual, and its gradient.
-    SeededGradient,
-    /// Residuals and local partial derivatives.
-    Jacobian,
-    /// The least-squares cost and its Gauss-Newton model.
-    Linearise,
-    /// The same, with only r̃ and J̃ written, for instances with one residual each. GPU alone.
-    LineariseRows,
-    /// A product with the model's matrix. GPU alone.
-    Product,
-    /// A product with the model's Jacobian. GPU alone.
-    Image,
-    /// By how much the least-squares cost falls from the linearised point to another.
-    Trial,
-    /// Gradient and curvature of the model. CPU alone.
-    Normal,
-    /// [`Entry::SumGradient`] with a gate. GPU alone, as those that follow.
-    SumDescent,
-    /// [`Entry::CostGradient`] with a gate.
-    CostDescent,
-    /// The weighted sum and its slope at several steps along a direction.
-    SumLine,
-    /// The least-squares cost and its slope there.
-    CostLine,
-}
-
-impl Entry {
-    /// All that both engines have.
-    pub const ALL: [Entry; 14] = [
-        Entry::Values,
-        Entry::SumGradient,
-        Entry::CostGradient,
-        Entry::SeededGradient,
-        Entry::Jacobian,
-        Entry::Linearise,
-        Entry::LineariseRows,
-        Entry::Product,
-        Entry::Image,
-        Entry::Trial,
-        Entry::SumDescent,
-        Entry::CostDescent,
-        Entry::SumLine,
-        Entry::CostLine,
-    ];
-
-    /// As generated code names it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Entry::Values => "values",
-            Entry::SumGradient => "sumGradient",
-            Entry::CostGradient => "costGradient",
-            Entry::SeededGradient => "seededGradient",
-            Entry::Jacobian => "jacobian",
-            Entry::Linearise => "linearise",
-            Entry::LineariseRows => "lineariseRows",
-            Entry::Product => "product",
-            Entry::Image => "image",
-            Entry::Trial => "trial",
-            Entry::Normal => "normal",
-            Entry::SumDescent => "sumDescent",
-            Entry::CostDescent => "costDescent",
-            Entry::SumLine => "sumLine",
-            Entry::CostLine => "costLine",
-        }
-    }
-
-    /// Whether the device itself decides if its kernels run.
-    fn is_gated(self) -> bool {
-        match self {
-            Entry::Values
-            | Entry::SumGradient
-            | Entry::CostGradient
-            | Entry::SeededGradient
-            | Entry::Jacobian
-            | Entry::Normal => false,
-            Entry::Linearise
-            | Entry::LineariseRows
-            | Entry::Product
-            | Entry::Image
-            | Entry::Trial
-            | Entry::SumDescent
-            | Entry::CostDescent
-            | Entry::SumLine
-            | Entry::CostLine => true,
-        }
-    }
-}
 
 /// For which engine a plan is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -465,23 +369,8 @@ impl<'a> Planner<'a> {
         for (number, buffer) in (0u32..).zip(&mut self.buffers) {
             buffer.written = self.stores.iter().any(|store| store.buffer == number);
         }
-        let what = match entry {
-            Entry::Values => "Residuals",
-            Entry::SumGradient | Entry::SumDescent => "Weighted sum of the residuals and its gradient",
-            Entry::CostGradient | Entry::CostDescent => "Least-squares cost and its gradient",
-            Entry::SumLine => "Weighted sum of the residuals and its slope along a direction",
-            Entry::CostLine => "Least-squares cost and its slope along a direction",
-            Entry::SeededGradient => "Sum of the residuals, each times its seed, and its gradient",
-            Entry::Jacobian => "Residuals and their partial derivatives",
-            Entry::Linearise => "Least-squares cost and its Gauss-Newton model",
-            Entry::LineariseRows => "Least-squares cost and the rows of its Gauss-Newton model",
-            Entry::Product => "Product with the matrix of the Gauss-Newton model",
-            Entry::Image => "Product with the Jacobian of the Gauss-Newton model",
-            Entry::Trial => "Reduction of the least-squares cost",
-            Entry::Normal => "Gradient and curvature of the Gauss-Newton model",
-        };
         let header = vec![
-            format!("{what}: {title}."),
+            format!("{}: {title}.", entry.description()),
             format!(
                 "{} residual(s) an instance, {} local parameter(s) in {} block(s), {} data, {} uniform(s).",
                 self.class.outputs.len(),

@@ -31,17 +31,17 @@ impl Kernel {
         let mut roots: Vec<NodeId> = self.stores.iter().map(|store| store.node).list();
         roots.extend(self.total);
         roots.extend(self.layers.map(|layers| layers.second));
-        let sums = roots.len() - self.stores.len();
         let demand = Demand::of(self, &roots, &early);
         // Sums and then stores in their order; or stores from the last to the first, since of derivatives that are sums over the same terms
         // reverse accumulation completes the last first, and then sums. The second must be clearly better: neighbours in memory are
         // stored one after another in the first.
-        let mut pending = roots;
-        pending.rotate_right(sums);
-        let (other, lower) = demand.walk(pending.clone());
-        pending[sums..].reverse();
-        pending.rotate_left(sums);
-        let (mut order, peak) = demand.walk(pending);
+        let (stores, sums) = roots.split_at(self.stores.len());
+        let (mut forward, mut backward) = (sums.to_vec(), stores.to_vec());
+        forward.extend_from_slice(stores);
+        backward.reverse();
+        backward.extend_from_slice(sums);
+        let (other, lower) = demand.walk(forward);
+        let (mut order, peak) = demand.walk(backward);
         if lower + lower / 16 < peak {
             order = other;
         }

@@ -11,6 +11,7 @@ use super::pool::{Class, Entry, capacity};
 use super::raw::{self, RawBuffer};
 use super::scope::Verdict;
 use crate::list::Listed;
+use crate::text::join;
 use crate::{Error, ErrorCode, Result};
 
 /// A buffer of a [`Context`]. Clones mean the same one.
@@ -164,7 +165,7 @@ impl Context {
         // Until the device has agreed, none of the new buffers may reach the pool.
         let bytes: u64 = requests.iter().map(|request| request.size).sum();
         let names: Vec<&str> = requests.iter().map(|request| request.name.as_str()).list();
-        self.judge(&format!("{bytes} bytes for {}", names.join(", ")), verdict).await?;
+        self.judge(&format!("{bytes} bytes for {}", join(&names, ", ")), verdict).await?;
         for (buffer, reusable) in new {
             buffer.set_reusable(reusable);
         }

@@ -17,6 +17,7 @@ use super::raw::{self, RawShaderModule, get, get_text, object};
 use super::scope::Verdict;
 use crate::list::Listed;
 use crate::table::Table;
+use crate::text::join;
 use crate::turn::Turns;
 use crate::{Error, ErrorCode, Result};
 
@@ -258,7 +259,7 @@ impl Context {
                 format!("line {line}, column {column}: {}", get_text(&message, "message"))
             })
             .list();
-        Ok(if complaints.is_empty() { otherwise.to_owned() } else { complaints.join("; ") })
+        Ok(if complaints.is_empty() { otherwise.to_owned() } else { join(&complaints, "; ") })
     }
 }
 

@@ -4,6 +4,7 @@
 
 use crate::codegen::wgsl::compose;
 use crate::codegen::wgsl::source::shader;
+use crate::text::{cut, join, replace};
 
 /// Sums `input` to pairs of a number and its error, one pair for [`ReduceSum::TERMS_PER_WORKGROUP`] terms. Bindings: `input`
 /// (read), `output` (written), the uniform [`ReduceSum`].
@@ -40,7 +41,7 @@ pub enum Parts {
 pub fn assemble(dim: u32, parts: Parts) -> String {
     let mut lines = [String::new(), String::new(), String::new(), String::new(), String::new(), String::new()];
     let [entry, starts, sums, columns, products, stores] = &mut lines;
-    *entry = match parts {
+    let pattern = match parts {
         Parts::Whole => "let instance = place;\n",
         Parts::Weighted => "let instance = place;\n        let weight = source[place % dispatch.stride];\n",
         Parts::Mirrored => {
@@ -48,8 +49,8 @@ pub fn assemble(dim: u32, parts: Parts) -> String {
              let instance = select(place, place - #dimu * dispatch.stride, second);\n        \
              let weight = select(source[instance], -source[instance], second);\n"
         }
-    }
-    .replace("#dim", &dim.to_string());
+    };
+    *entry = replace(pattern, "#dim", &dim.to_string(), 1);
     let mut number = 0;
     for a in 0..dim {
         *starts += &format!("    var sum_{a} = vec2<f32>();\n");
@@ -70,7 +71,7 @@ pub fn assemble(dim: u32, parts: Parts) -> String {
     let names = ["#entry", "#starts", "#sums", "#columns", "#products", "#stores"];
     let mut text = compose(shader!("../../shaders/assemble.wgsl"));
     for (name, lines) in names.iter().zip(lines) {
-        text = text.replacen(name, lines.trim_ascii(), 1);
+        text = replace(&text, name, lines.trim_ascii(), 1);
     }
     text
 }
@@ -87,15 +88,20 @@ pub fn clear() -> String {
 
 /// A shader with a gate: one more binding before the uniform (read), of which the shader does nothing where its first word is 0.
 pub fn gated(shader: &str) -> String {
-    let binding = shader.matches("var<storage").count();
+    let mut binding = 0;
+    let mut rest = shader;
+    while let Some((_, after)) = cut(rest, "var<storage") {
+        binding += 1;
+        rest = after;
+    }
     let uniform = format!("@group(0) @binding({binding}) var<uniform>");
     let after = format!("@group(0) @binding({}) var<uniform>", binding + 1);
     let gate = format!("@group(0) @binding({binding}) var<storage, read> gate: array<u32>;\n{after}");
-    let text = shader.replacen(&uniform, &gate, 1);
+    let text = replace(shader, &uniform, &gate, 1);
     // The first brace that opens a body after the entry point's parameters.
-    let entry = text.find("@compute").unwrap_or_default();
-    let (before, body) = text.split_at(entry);
-    format!("{before}{}", body.replacen(") {\n", ") {\n    if gate[0] == 0u {\n        return;\n    }\n", 1))
+    let (before, body) = cut(&text, "@compute").unwrap_or(("", &text));
+    let body = replace(body, ") {\n", ") {\n    if gate[0] == 0u {\n        return;\n    }\n", 1);
+    join(&[before, "@compute", &body], "")
 }
 
 /// Copies `numbers` into `data`, each from the place that `sources` names. Bindings: `sources`, `numbers` (read), `data`

@@ -51,6 +51,17 @@ pub enum Node {
 }
 
 impl Node {
+    /// A number that differs between nodes, but for rare pairs: the hash of FxHasher's first version.
+    fn key(&self) -> u64 {
+        let [kind, first, second] = match *self {
+            Node::Literal(bits) => [0, bits, 0],
+            Node::Input(InputId(number)) => [1, u64::from(number), 0],
+            Node::Apply(op, [a, b, c]) => [2 + op as u64, u64::from(a.0) | u64::from(b.0) << 32, u64::from(c.0)],
+        };
+        let mix = |hash: u64, word: u64| (hash.rotate_left(5) ^ word).wrapping_mul(0x517C_C1B7_2722_0A95);
+        mix(mix(mix(0, kind), first), second)
+    }
+
     /// The operands: as many as the op takes, none for a leaf.
     pub fn operands(&self) -> &[NodeId] {
         match self {
@@ -64,7 +75,8 @@ impl Node {
 #[derive(Clone, Debug, Default)]
 pub struct Graph {
     nodes: Vec<Node>,
-    ids: FxHashMap<Node, NodeId>,
+    /// The nodes by their keys: maps of numbers are all of one kind, of which the code exists once.
+    ids: FxHashMap<u64, u32>,
 }
 
 impl Graph {
@@ -125,11 +137,17 @@ impl Graph {
     }
 
     fn intern(&mut self, node: Node) -> NodeId {
-        let next = NodeId(self.nodes.len() as u32);
-        *self.ids.entry(node).or_insert_with(|| {
-            self.nodes.push(node);
-            next
-        })
+        let mut key = node.key();
+        while let Some(&known) = self.ids.get(&key) {
+            if self.nodes[known as usize] == node {
+                return NodeId(known);
+            }
+            key = key.wrapping_add(1);
+        }
+        let next = self.nodes.len() as u32;
+        self.ids.insert(key, next);
+        self.nodes.push(node);
+        NodeId(next)
     }
 }
 

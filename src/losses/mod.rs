@@ -9,6 +9,7 @@
 
 use crate::decimal;
 use crate::error::{Error, Result};
+use crate::text::join;
 
 mod graphs;
 #[cfg(test)]
@@ -109,7 +110,7 @@ impl LossParameters {
     /// 0), or if the factor is not finite or is negative.
     pub fn new(kind: &str, a: f64, b: f64, factor: f64) -> Result<LossParameters> {
         let kind = LossKind::ALL.into_iter().find(|known| known.name() == kind).ok_or_else(|| {
-            let names = LossKind::ALL.map(LossKind::name).join(", ");
+            let names = join(&LossKind::ALL.map(LossKind::name), ", ");
             Error::invalid_argument(format!("loss: there is no kind '{kind}'; it takes one of {names}"))
         })?;
         let positive = |name: &str, value: f64| {

@@ -10,6 +10,7 @@ use crate::functions::Functions;
 use crate::linear::NullSpace;
 use crate::linear::null_space::TOLERANCE;
 use crate::list::Listed;
+use crate::text::join;
 use crate::turn::Turns;
 
 use super::rank::analyse;
@@ -113,7 +114,7 @@ fn does_not_exist(functions: &Functions, space: &NullSpace) -> Error {
          rank() gives them, setConstant() holds them (a column counts as dependent within {} of its length)",
         space.rank,
         space.columns,
-        names.join(", "),
+        join(&names, ", "),
         decimal::shortest(TOLERANCE),
     ))
 }

@@ -2,8 +2,9 @@
 // Not every test file needs every leaf.
 #![allow(dead_code, clippy::unwrap_used)]
 
-use residua::batch::{Leaf, Tape};
+use residua::batch::{ArrayInfo, BlockInfo, Leaf, Manifold, Model, Recipe, Tape};
 use residua::graph::Op;
+use residua::losses::LossParameters;
 
 /// A tape under construction: operands are positions of earlier entries.
 #[derive(Default)]
@@ -43,8 +44,51 @@ impl Recorder {
         self.entry(op as u8, operands)
     }
 
+    /// The square of the distance between two points, parameters 0 to 2 and 3 to 5.
+    pub fn squared_distance(&mut self) -> u32 {
+        let ends: Vec<u32> = (0..6).map(|number| self.parameter(number)).collect();
+        let squares: Vec<u32> = (0..3)
+            .map(|k| {
+                let difference = self.apply(Op::Sub, &[ends[k], ends[k + 3]]);
+                self.apply(Op::Mul, &[difference, difference])
+            })
+            .collect();
+        let sum = self.apply(Op::Add, &[squares[0], squares[1]]);
+        self.apply(Op::Add, &[sum, squares[2]])
+    }
+
     /// The tape with these outputs, over so many parameters and data.
     pub fn tape(self, outputs: Vec<u32>, parameters: u32, data: u32) -> Tape {
         Tape::new(self.ops, self.operands, self.constants, outputs, parameters, data).unwrap()
     }
+}
+
+/// A model of one array and one kind of residual: which array each slot takes a block of, and the blocks' indices, slot after slot.
+pub fn model(
+    dim: u32,
+    count: u32,
+    manifold: Manifold,
+    slots: Vec<u32>,
+    indices: Vec<u32>,
+    data: Vec<f64>,
+    tape: Tape,
+) -> Model {
+    let array = ArrayInfo { name: "x".to_owned(), dim, count, offset: 0, manifold };
+    let instances = (indices.len() / slots.len()) as u32;
+    let outputs = tape.outputs().len() as u32;
+    let rows = instances * outputs;
+    let recipe = Recipe {
+        block: 0,
+        instances: (0..instances).collect(),
+        rows: (0..instances).map(|instance| instance * outputs).collect(),
+        slots,
+        indices,
+        data_columns: data.len() as u32 / instances,
+        data,
+        tape,
+    };
+    let batches = vec![recipe.into_batch(std::slice::from_ref(&array)).unwrap()];
+    let loss = LossParameters::squared();
+    let block = BlockInfo { name: "r".to_owned(), instances, first_row: 0, rows, weight: 1.0, loss, enabled: true };
+    Model { arrays: vec![array], blocks: vec![block], batches, num_params: dim * count, num_residuals: rows }
 }

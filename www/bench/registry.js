@@ -11,8 +11,8 @@ import { gaussNewton } from './jobs/gauss-newton.js';
 import { rigidGradient, rigidSteps } from './jobs/rigid.js';
 import * as scale from './jobs/scale.js';
 import { lbfgsSolve, lmSolve } from './jobs/solves.js';
-import { springGradient } from './jobs/spring-gradient.js';
+import { springGradient, springGradientGpuTime } from './jobs/spring-gradient.js';
 import * as many from './many.js';
 import * as springsLm from './springs-lm.js';
 
-export const REGISTRY = [springGradient, gaussNewton, rigidGradient, rigidSteps, developable, lmSolve, lbfgsSolve, compile, fits, cpuEngine, autoChoice, scale, springsLm, many];
+export const REGISTRY = [springGradient, springGradientGpuTime, gaussNewton, rigidGradient, rigidSteps, developable, lmSolve, lbfgsSolve, compile, fits, cpuEngine, autoChoice, scale, springsLm, many];

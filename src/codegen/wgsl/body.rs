@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use rustc_hash::FxHashSet;
+use rustc_hash::FxHashMap;
 
 use crate::codegen::wgsl::import::{Imports, function_names};
 use crate::codegen::wgsl::program::Binding;
@@ -12,6 +12,7 @@ use crate::codegen::{Address, Element, Kernel, Load};
 use crate::graph::{Graph, InputId, Node, NodeId, Op};
 use crate::list::Listed;
 use crate::table::Table;
+use crate::text::join;
 
 /// The text that denotes a node that is written.
 fn text_of(written: &[Option<String>], node: NodeId) -> &str {
@@ -21,28 +22,36 @@ fn text_of(written: &[Option<String>], node: NodeId) -> &str {
 /// Names in use within one function or visible there.
 #[derive(Clone, Debug)]
 pub(super) struct Names {
-    used: FxHashSet<String>,
+    /// The names by their hashes, as keys of a kind of map of which the code is there anyway. Of two names with one hash the second only
+    /// gets another than it need have.
+    used: FxHashMap<u64, u32>,
     values: u32,
 }
 
 impl Names {
     /// No values yet; the given names and those of the imported functions are taken.
     pub fn with_reserved<'a>(reserved: impl IntoIterator<Item = &'a str>) -> Names {
-        let mut names = Names { used: FxHashSet::default(), values: 0 };
+        let mut names = Names { used: FxHashMap::default(), values: 0 };
         for name in reserved {
-            names.used.insert(name.to_owned());
+            names.take(name);
         }
         for name in function_names() {
-            names.used.insert(name.to_owned());
+            names.take(name);
         }
         names
+    }
+
+    /// Takes a name; false if it is taken.
+    fn take(&mut self, name: &str) -> bool {
+        let mix = |hash: u64, byte: u8| (hash.rotate_left(5) ^ u64::from(byte)).wrapping_mul(0x517C_C1B7_2722_0A95);
+        self.used.insert(name.bytes().fold(0, mix), 0).is_none()
     }
 
     /// The given name, or one like it that is free.
     pub fn fresh(&mut self, base: String) -> String {
         let mut name = base.clone();
         let mut copies = 1;
-        while !self.used.insert(name.clone()) {
+        while !self.take(&name) {
             copies += 1;
             name = format!("{base}_again{copies}");
         }
@@ -126,7 +135,7 @@ impl<'a> Body<'a> {
         let texts: Vec<String> = results.iter().map(|node| self.require(*node)).list();
         match texts.as_slice() {
             [single] => self.line(&format!("return {single};")),
-            several => self.line(&format!("return {result_type}({});", several.join(", "))),
+            several => self.line(&format!("return {result_type}({});", join(several, ", "))),
         }
     }
 
@@ -281,7 +290,7 @@ impl<'a> Body<'a> {
             }];
             operands.extend(call.arguments.iter().map(|argument| text_of(&self.written, *argument).to_owned()));
             let name = self.names.fresh(format!("{}_{position}", call.function.name));
-            self.line(&format!("let {name} = {}({});", call.function.name, operands.join(", ")));
+            self.line(&format!("let {name} = {}({});", call.function.name, join(&operands, ", ")));
             self.calls.insert(position, name);
         }
         let name = self.calls.get(&position).expect("the call has just been written");

@@ -5,6 +5,7 @@
 //! imports them declares a uniform `dispatch` with these members.
 
 use super::source::Source;
+use crate::text::join;
 
 /// A file of `shaders/common`.
 struct Library {
@@ -80,7 +81,7 @@ impl Imports {
             .find(|file| file.functions.contains(&function))
             .expect("a native test emits every function that the op table calls");
         self.add(file.name);
-        format!("{function}({})", arguments.join(", "))
+        format!("{function}({})", join(arguments, ", "))
     }
 
     /// A file by its name.

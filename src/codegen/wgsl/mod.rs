@@ -12,6 +12,7 @@ use crate::codegen::{Address, Element, Function, Kernel, Layers, Load, Step, Sto
 use crate::error::{Error, Result};
 use crate::graph::{Node, NodeId};
 use crate::list::Listed;
+use crate::text::replace;
 
 mod body;
 mod import;
@@ -235,18 +236,19 @@ fn {name}(
             text += &instance_code(kernel, None, imports, 1);
         }
         Some(total) if kernel.gated => {
-            text = text.replace("let instance = ", "let start = ");
+            text = replace(&text, "let instance = ", "let start = ", usize::MAX);
             let mut groups = "workgroups.x * workgroups.y".to_owned();
             if let Some(Layers { count, .. }) = kernel.layers {
                 // Layers of one workgroup's instances follow one another.
-                text = text.replace("= group *", &format!("= group / {count}u *"));
+                text = replace(&text, "= group *", &format!("= group / {count}u *"), usize::MAX);
                 text += &format!("    let layer = group % {count}u;\n");
                 groups += &format!(" / {count}u");
             }
             text += &format!("    var total = {}();\n    let threads = {groups} * 64u;\n", sum_type(kernel));
             text += "    for (var instance = start; instance < dispatch.count; instance += threads) {\n";
-            text += &instance_code(kernel, Some(total), imports, 2).replace("        total = ", "        total += ");
-            text += &TREE_SUM.replace("instance < dispatch.count", "start < dispatch.count");
+            let code = instance_code(kernel, Some(total), imports, 2);
+            text += &replace(&code, "        total = ", "        total += ", usize::MAX);
+            text += &replace(TREE_SUM, "instance < dispatch.count", "start < dispatch.count", usize::MAX);
         }
         Some(total) => {
             text += "    var total = 0.0;\n    if instance < dispatch.count {\n";

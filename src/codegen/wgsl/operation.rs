@@ -4,6 +4,7 @@
 use crate::codegen::wgsl::import::Imports;
 use crate::graph::Op;
 use crate::list::Listed;
+use crate::text::join;
 
 /// The value of an op, from the texts of its operands. A selection takes its condition as a `bool`.
 pub(super) fn expression(op: Op, operands: &[&str], imports: &mut Imports) -> String {
@@ -83,7 +84,7 @@ pub(super) fn comparison(op: Op, a: &str, b: &str, imports: &mut Imports) -> Str
     // `&` and not `&&`, which is a branch: some compilers take time exponential in the branches of a loop (SwiftShader).
     match (a == b, op == Op::Ne) {
         (true, false) if !holds_between_equals => "false".to_owned(),
-        (_, false) => terms.join(" & "),
-        (_, true) => format!("!({})", terms.join(" & ")),
+        (_, false) => join(&terms, " & "),
+        (_, true) => format!("!({})", join(&terms, " & ")),
     }
 }

@@ -33,7 +33,7 @@ impl Source {
         }
         let texts = TEXTS.with(|texts| *texts);
         let start = if self.0 == 0 { 0 } else { ENDS[self.0 - 1] };
-        &texts[start as usize..ENDS[self.0] as usize]
+        texts.get(start as usize..ENDS[self.0] as usize).unwrap_or_default()
     }
 }
 

@@ -5,6 +5,7 @@ use super::import::Imports;
 use super::program::ProgramText;
 use crate::codegen::Function;
 use crate::list::Listed;
+use crate::text::join;
 
 /// A static shader together with functions of graphs and everything that either imports, each once.
 ///
@@ -23,7 +24,7 @@ pub(super) fn write_plain_function(function: &Function, imports: &mut Imports) -
     let case = &function.cases[0];
     let result = super::result_type(function);
     let parameters: Vec<String> = function.parameters.iter().map(|name| format!("{name}: f32")).list();
-    let mut text = format!("\nfn {}({}) -> {result} {{\n", function.name, parameters.join(", "));
+    let mut text = format!("\nfn {}({}) -> {result} {{\n", function.name, join(&parameters, ", "));
     let names = Names::with_reserved(["dispatch", function.name].iter().chain(function.parameters).copied());
     let inputs = Inputs::Parameters(function.parameters);
     let mut body = Body::new(case.graph.graph(), inputs, imports, names, 1, &case.results);

@@ -4,6 +4,7 @@
 use std::fmt::Write;
 
 use crate::list::Listed;
+use crate::text::join;
 
 /// Numbers of a block's lower triangle.
 pub(super) fn triangle(tangent: u32) -> u32 {
@@ -61,7 +62,7 @@ pub(super) fn solve(tangent: u32, text: &mut String) {
         line(text, format_args!("let z{i} = y{i} * v{i}{terms};"));
     }
     let terms: Vec<String> = (0..tangent).map(|i| format!("y{i} * y{i} * v{i}")).list();
-    line(text, format_args!("let energy = vec2<f32>({}, 0.0);", terms.join(" + ")));
+    line(text, format_args!("let energy = vec2<f32>({}, 0.0);", join(&terms, " + ")));
 }
 
 /// The same by the factors in memory.

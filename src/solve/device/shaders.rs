@@ -16,9 +16,11 @@ use super::shape::{BlockShape, Preconditioner};
 use super::state;
 use crate::codegen::wgsl::compose_with;
 use crate::codegen::wgsl::source::shader;
+use crate::decimal::shortest_single;
 use crate::gpu::BindingKind;
 use crate::list::Listed;
 use crate::solve::rules::{MAX_DIAGONAL, MIN_DIAGONAL, Rules};
+use crate::text::cut;
 
 /// Where an update finds the product with JᵀJ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -213,7 +215,7 @@ impl Kernel {
 /// The bindings that a text declares, in their order.
 pub fn bindings_of(wgsl: &str) -> Vec<BindingKind> {
     let kind = |line: &str| {
-        let at = |what| line.starts_with("@group") && line.contains(what);
+        let at = |what| line.starts_with("@group") && cut(line, what).is_some();
         match () {
             () if at("var<storage, read>") => Some(BindingKind::StorageRead),
             () if at("var<storage, read_write>") => Some(BindingKind::StorageReadWrite),
@@ -222,11 +224,6 @@ pub fn bindings_of(wgsl: &str) -> Vec<BindingKind> {
         }
     };
     wgsl.lines().filter_map(kind).list()
-}
-
-/// A power of ten.
-fn literal(number: f64) -> String {
-    format!("1e{}", number.log10().round() as i32)
 }
 
 /// Makes a text for a shape.
@@ -347,7 +344,7 @@ impl Writer {
         };
         text += &format!("const MOST_SUMS = {sums}u;\n");
         let Some(BlockShape { dim, tangent, .. }) = self.shape else { return text };
-        let (least, most) = (literal(MIN_DIAGONAL), literal(MAX_DIAGONAL));
+        let (least, most) = (shortest_single(MIN_DIAGONAL as f32), shortest_single(MAX_DIAGONAL as f32));
         text += &format!(
             "const DIM = {dim}u;\nconst TANGENT = {tangent}u;\nconst LEAST_SCALE = {least};\nconst MOST_SCALE = {most};\n\
              fn diagonal(k: u32) -> u32 {{\n    return k * (k + 3u) / 2u;\n}}\n"

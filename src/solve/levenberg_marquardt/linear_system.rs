@@ -3,14 +3,26 @@
 
 #[cfg(doc)]
 use super::Step;
-use super::{Answer, LevenbergMarquardt, LinearSystems, Phase, jacobian};
+use super::{Answer, LevenbergMarquardt, Phase};
 use crate::clock::now_ms;
 use crate::error::Result;
 use crate::linear::system::finite;
-use crate::linear::{LinearSolver, Normal, PcgOptions, Products, Solved, System};
+use crate::linear::{Blocks, LinearSolver, Normal, PcgOptions, Products, Solved, SparseMatrix, System};
 
 /// So many multiplications of a factorisation before the caller is asked whether to go on: some milliseconds.
 const SLICE: f64 = 5e6;
+
+/// The linear systems of a run: the pattern of J̃ and what solves on it.
+pub struct LinearSystems {
+    /// Compressed rows of J̃.
+    pub row_offsets: Vec<u32>,
+    /// The column of each entry.
+    pub col_indices: Vec<u32>,
+    /// The blocks of parameters, for preconditioning.
+    pub blocks: Blocks,
+    /// The solver.
+    pub solver: LinearSolver,
+}
 
 impl LevenbergMarquardt {
     /// Goes on with the linear system of [`Step::Solve`]; gives the answer when that is solved or turns out to have no solution. Where the
@@ -55,4 +67,14 @@ impl LevenbergMarquardt {
             finite(Ok(1), &self.step)
         })))
     }
+}
+
+/// J̃ of such a pattern with these entries.
+pub(super) fn jacobian<'a>(
+    cols: usize,
+    row_offsets: &'a [u32],
+    col_indices: &'a [u32],
+    values: &'a [f64],
+) -> SparseMatrix<'a> {
+    SparseMatrix { cols, row_offsets, col_indices, values }
 }

@@ -16,11 +16,11 @@ use super::summary::{IterationSummary, SolveSummary, Termination};
 use super::vector::{dot, max_norm, norm};
 use crate::error::Result;
 use crate::functions::LeastSquares;
-use crate::linear::{Blocks, LinearSolver, SparseMatrix};
 use residua_loops::{add_squares, all_finite, clamped_weighted_square};
 
 pub mod ending;
 mod linear_system;
+mod phase;
 pub mod retraction;
 mod run;
 pub mod start;
@@ -29,6 +29,9 @@ mod tests;
 pub mod untouched;
 
 use ending::Ending;
+pub use linear_system::LinearSystems;
+use linear_system::jacobian;
+use phase::{Phase, Told, Trial};
 use retraction::Retraction;
 pub use run::{Stagnation, minimise_least_squares, take_over};
 use start::Start;
@@ -61,58 +64,6 @@ pub enum Answer {
     Image(f64),
     /// The cost where the model was last made less the cost at the point of [`Step::Reduce`].
     Reduction(f64),
-}
-
-/// The linear systems of a run: the pattern of J̃ and what solves on it.
-pub struct LinearSystems {
-    /// Compressed rows of J̃.
-    pub row_offsets: Vec<u32>,
-    /// The column of each entry.
-    pub col_indices: Vec<u32>,
-    /// The blocks of parameters, for preconditioning.
-    pub blocks: Blocks,
-    /// The solver.
-    pub solver: LinearSolver,
-}
-
-/// A step that waits for its verdict.
-#[derive(Clone, Copy, Debug)]
-struct Trial {
-    /// What the model promises; NaN where there is no step.
-    predicted: f64,
-    /// What the cost really does.
-    change: f64,
-    step_norm: f64,
-    linear_iterations: Option<u32>,
-}
-
-#[derive(Clone, Copy, Debug)]
-enum Phase {
-    /// The model at the start is due.
-    Start,
-    /// A step is due.
-    Stepping,
-    /// Its linear system is to be solved; whether that has begun.
-    Solving(bool),
-    /// ‖J̃δ‖² of the step made is due.
-    Promising(Trial),
-    /// The cost at the trial point is due.
-    Trying(Trial),
-    /// The model at the trial point, which is to be accepted, is due.
-    Accepting(Trial),
-    /// The model at the point is due again: at the trial point it was not finite.
-    Restoring(Trial),
-    Finished,
-}
-
-enum Told {
-    LineariseAtPoint,
-    LineariseAtTrial,
-    Solve,
-    Image,
-    Reduce,
-    Iteration(IterationSummary),
-    Finished,
 }
 
 /// A run of Levenberg-Marquardt.
@@ -488,10 +439,6 @@ impl LevenbergMarquardt {
     fn gradient_max_norm(&self) -> f64 {
         max_norm(&self.free_gradient)
     }
-}
-
-fn jacobian<'a>(cols: usize, row_offsets: &'a [u32], col_indices: &'a [u32], values: &'a [f64]) -> SparseMatrix<'a> {
-    SparseMatrix { cols, row_offsets, col_indices, values }
 }
 
 /// Whether all of it is finite: where there is no matrix, sums over it tell.

@@ -7,7 +7,7 @@ use super::*;
 use crate::batch::{ArrayInfo, Manifold};
 use crate::error::Result;
 use crate::functions::tests::block_on;
-use crate::linear::{DenseQr, Pcg, Products};
+use crate::linear::{Blocks, DenseQr, LinearSolver, Pcg, Products};
 use crate::solve::arithmetic::Arithmetic;
 
 /// Residuals and the dense rows of their Jacobian at a point.

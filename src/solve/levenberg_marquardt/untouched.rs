@@ -1,6 +1,7 @@
 //! Blocks of parameters that nothing determines, since no residual that takes part has them among its inputs.
 
 use crate::batch::Model;
+use crate::text::join;
 
 /// How many of them are named.
 const NAMED: usize = 3;
@@ -47,7 +48,7 @@ impl Untouched {
 
     /// As a sentence with its full stop; empty if there are none.
     pub fn sentence(&self) -> String {
-        let names = self.names.join(", ");
+        let names = join(&self.names, ", ");
         match (self.count, self.count - self.names.len()) {
             (0, _) => String::new(),
             (1, _) => format!("{names} is touched by no residual."),

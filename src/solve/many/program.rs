@@ -8,6 +8,7 @@ use crate::graph::NodeId;
 use crate::list::Listed;
 use crate::solve::rules::{MAX_DIAGONAL, MIN_DIAGONAL, Rules};
 use crate::solve::summary::Termination;
+use crate::text::join;
 
 use super::layout::{Column, GroupLayout, Layout};
 use super::moves::{MoveSource, moves};
@@ -130,7 +131,7 @@ impl<'a> Writer<'a> {
         let load = "parameters[$0u * dispatch.stride + problem]";
         each(&mut self.text, load, &self.parameters, ",\n        ");
         self.text += ",\n    );\n}\n\nfn store_parameters(problem: u32, x: Parameters) {\n";
-        each(&mut self.text, &["    ", load, " = x.p$0;\n"].concat(), &self.moving, "");
+        each(&mut self.text, &join(&["    ", load, " = x.p$0;\n"], ""), &self.moving, "");
         self.text += "}\n";
     }
 
@@ -151,7 +152,7 @@ impl<'a> Writer<'a> {
                         }
                         Column::Shared(k) => ["template_numbers[", &instance(layout.shared, k), "]"],
                     };
-                    ("data$0", column, parts.concat())
+                    ("data$0", column, join(&parts, ""))
                 }
                 Source::Uniform(number) => ("uniform$0", number, shared(layout.uniforms + number)),
                 Source::Weight => ("weight", 0, shared(layout.settings)),
@@ -217,7 +218,7 @@ impl<'a> Writer<'a> {
             let taken = ["x", "trial", "problem", "sum", "i"];
             let (code, texts) = self.program.straight_line(term.graph.graph(), &bindings, &[term.reduction], &taken, 2);
             self.begin_group(group, &code);
-            self.text += &["        sum = add_to(sum, ", &texts[0], ");\n    }\n"].concat();
+            self.text += &join(&["        sum = add_to(sum, ", &texts[0], ");\n    }\n"], "");
         }
         self.text += "    return sum.x + sum.y;\n}\n";
         Ok(())
@@ -255,7 +256,7 @@ impl<'a> Writer<'a> {
             self.text += ";\n";
         }
         self.text += "    return Moved(trial, Step(";
-        self.text += &made.join(", ");
+        self.text += &join(&made, ", ");
         self.text += "));\n}\n";
         Ok(())
     }
@@ -288,7 +289,7 @@ impl<'a> Writer<'a> {
             None => free.to_owned(),
             Some(_) => {
                 let mask = filled(", (frozen & $0u) != 0u)", &[1 << position]);
-                ["select(", free, ", ", frozen, &mask].concat()
+                join(&["select(", free, ", ", frozen, &mask], "")
             }
         }
     }
@@ -309,7 +310,7 @@ impl<'a> Writer<'a> {
         self.text += ");\n}\n\nfn parameter_norm(x: Parameters) -> f32 {\n    return sqrt(";
         each(&mut self.text, "x.p$0 * x.p$0", &self.moving, " + ");
         self.text += ");\n}\n\nfn scaled_size(normal: Normal, x: Parameters) -> f32 {\n    return ";
-        each(&mut self.text, &[&scale(), " * x.p$1 * x.p$1"].concat(), &self.free, " + ");
+        each(&mut self.text, &join(&[&scale(), " * x.p$1 * x.p$1"], ""), &self.free, " + ");
         self.text += ";\n}\n\nfn predicted_reduction(normal: Normal, made: Step) -> f32 {\n    var sum = 0.0;\n";
         // −δᵀg − ½δᵀHδ
         for row in 0..self.free.len() {
@@ -326,7 +327,7 @@ impl<'a> Writer<'a> {
         let count = self.free.len();
         self.text += "\nfn damped_step(normal: Normal, damping: f32, frozen: u32) -> Solved {\n    \
                         var sound = true;\n";
-        let damped = ["normal.h$0_$0 + damping * ", &scale()].concat();
+        let damped = join(&["normal.h$0_$0 + damping * ", &scale()], "");
         for pair in &self.pairs {
             let [row, column, _] = *pair;
             let entry = if row < column {
@@ -343,12 +344,13 @@ impl<'a> Writer<'a> {
             let others: Vec<Numbers> = others.map(|k| [k, row, column]).list();
             each(text, pattern, &others, "");
         };
+        let least = float(f64::from(f32::MIN_POSITIVE));
         let pivot = [
             ";\n    sound = sound & (pivot$0 > ",
-            &float(f64::from(f32::MIN_POSITIVE)),
+            least.as_str(),
             ") & is_finite(pivot$0);\n    let inverse$0 = 1.0 / pivot$0;\n",
-        ]
-        .concat();
+        ];
+        let pivot = join(&pivot, "");
         // Row i of L times the pivots is m; l = m / pivot.
         for pair in &self.pairs {
             let [row, column, _] = *pair;
@@ -383,7 +385,7 @@ fn numbered(pattern: &str, number: u32) -> String {
 
 /// The pattern of a clamped entry of the diagonal of JᵀJ.
 fn scale() -> String {
-    ["clamp(normal.h$0_$0, ", &float(MIN_DIAGONAL), ", ", &float(MAX_DIAGONAL), ")"].concat()
+    join(&["clamp(normal.h$0_$0, ", &float(MIN_DIAGONAL), ", ", &float(MAX_DIAGONAL), ")"], "")
 }
 
 /// A number as WGSL has it.

@@ -19,11 +19,11 @@ const ENGINES = {
  * @param {{ variant?: string, timing: string, absent?: () => Promise<void>, createContext?: () => Promise<GpuContext>, problem: (input: object) => object, attempt: (functions: GpuCompiledFunctions, made: object, input: object) => object, cannot?: (input: object) => string | undefined }} spec
  *   `problem` gives at least `{ problem }`; `attempt` gives what the runner takes (run, before, units, notes)
  */
-export function residua(backend, { variant, timing, problem, attempt, cannot, absent = ENGINES[backend].absent, createContext }) {
+export function residua(backend, { variant, timing, problem, attempt, cannot, growth, absent = ENGINES[backend].absent, createContext }) {
   const { label, precision } = ENGINES[backend];
   return {
     name: variant === undefined ? label : `${label}, ${variant}`,
-    precision, timing, absent, cannot, known: true,
+    precision, timing, absent, cannot, growth, known: true,
     async prepare(input) {
       const made = problem(input);
       const context = await createContext?.();

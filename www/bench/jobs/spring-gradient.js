@@ -1,7 +1,7 @@
 /** The energy of springs, ½ Σ (l − 1)², with its gradient. */
+import { GpuContext } from 'residua';
 import { springsProblem } from '../../problems/springs.js';
 import * as jax from '../contenders/jax.js';
-import { GpuContext } from 'residua';
 import { bareCopy } from '../contenders/bare-copy.js';
 import { gpuClock, gpuPresent, gpuTimesPresent, gradientOnDevicePresent, onEachBackend, residua } from '../contenders/residua.js';
 import * as tfjs from '../contenders/tfjs.js';
@@ -14,7 +14,16 @@ const FULL = 'wall; positions given, value and whole gradient read back';
 /** How many evaluations stand between two looks at the GPU's clock, which may tick every 0.1 ms. */
 const TIMED = 20;
 const problem = ({ positions, edges }) => springsProblem(positions, edges, 1);
+const BACK = 'wall; positions stay on the GPU, value and whole gradient read back into';
 const LEFT = 'wall; positions and gradient stay on the GPU, value read back';
+
+const plainLoop = {
+  name: 'plain loop', timing: 'wall; in place', precision: 'f64', known: true,
+  prepare({ positions, edges, size }) {
+    const springs = plainSprings(edges, 1), gradient = new Float64Array(3 * size);
+    return { run: () => ({ value: springs.costWithGradient(positions, gradient), gradient }) };
+  },
+};
 
 export const springGradient = {
   name: 'spring-gradient',
@@ -24,13 +33,7 @@ export const springGradient = {
   input: springMesh,
   tolerance: SPRING_TOLERANCE,
   contenders: [
-    {
-      name: 'plain loop', timing: 'wall; in place', precision: 'f64', known: true,
-      prepare({ positions, edges, size }) {
-        const springs = plainSprings(edges, 1), gradient = new Float64Array(3 * size);
-        return { run: () => ({ value: springs.costWithGradient(positions, gradient), gradient }) };
-      },
-    },
+    plainLoop,
     ...onEachBackend({
       timing: FULL,
       problem,
@@ -46,8 +49,41 @@ export const springGradient = {
       }),
     }),
     residua('gpu', {
+      variant: 'whole gradient read back', timing: `${BACK} a fresh array`, problem,
+      attempt: (functions) => ({ run: () => functions.evaluateCostWithGradient() }),
+    }),
+    residua('gpu', {
+      variant: 'whole gradient into an array that is kept', timing: `${BACK} the array of the call before`, problem,
+      attempt(functions) {
+        const gradient = new Float64Array(functions.numParams);
+        return { run: () => functions.evaluateCostWithGradient(undefined, gradient) };
+      },
+    }),
+    {
+      name: 'bare copy of a gradient', timing: 'wall; copied into a mappable buffer, mapped, copied to a typed array, nothing computed', precision: 'f32', absent: gpuPresent, known: true,
+      prepare: bareCopy,
+    },
+    { name: 'jax-js', timing: FULL, precision: 'f32', absent: jax.jaxOnGpu, prepare: (input) => jax.springGradient(input, true) },
+    { name: 'jax-js, gradient left on the GPU', timing: LEFT, precision: 'f32', absent: jax.jaxOnGpu, prepare: (input) => jax.springGradient(input, false) },
+    { name: 'TensorFlow.js', timing: FULL, precision: 'f32', absent: tfjs.tfjsOnGpu, prepare: (input) => tfjs.springGradient(input, true) },
+    { name: 'TensorFlow.js, gradient left on the GPU', timing: LEFT, precision: 'f32', absent: tfjs.tfjsOnGpu, prepare: (input) => tfjs.springGradient(input, false) },
+    unable('ml-levenberg-marquardt', 'it has no call for a cost with its gradient'),
+  ],
+};
+
+/** The same by the GPU's clock, in a context of its own: a page that holds several devices has each wait for the others, so this is no contender of the job above. */
+export const springGradientGpuTime = {
+  name: 'spring-gradient-gpu-time',
+  title: 'Spring energy with gradient: time of the GPU',
+  unit: 'vertices',
+  sizes: SIZES,
+  input: springMesh,
+  tolerance: SPRING_TOLERANCE,
+  contenders: [
+    plainLoop,
+    residua('gpu', {
       variant: 'GPU time', timing: `GPU time of its kernels, by timestamps with a pass each; mean of ${TIMED} evaluations`, problem,
-      absent: () => gradientOnDevicePresent().then(gpuTimesPresent), createContext: () => GpuContext.create({ profile: true }),
+      growth: 0, absent: () => gradientOnDevicePresent().then(gpuTimesPresent), createContext: () => GpuContext.create({ profile: true }),
       async attempt(functions, _, __, context) {
         const elapsed = gpuClock(context);
         await functions.evaluateCostWithGradientOnDevice();
@@ -63,14 +99,5 @@ export const springGradient = {
         };
       },
     }),
-    {
-      name: 'bare copy of a gradient', timing: 'wall; copied into a mappable buffer, mapped, copied to a typed array, nothing computed', precision: 'f32', absent: gpuPresent, known: true,
-      prepare: bareCopy,
-    },
-    { name: 'jax-js', timing: FULL, precision: 'f32', absent: jax.jaxOnGpu, prepare: (input) => jax.springGradient(input, true) },
-    { name: 'jax-js, gradient left on the GPU', timing: LEFT, precision: 'f32', absent: jax.jaxOnGpu, prepare: (input) => jax.springGradient(input, false) },
-    { name: 'TensorFlow.js', timing: FULL, precision: 'f32', absent: tfjs.tfjsOnGpu, prepare: (input) => tfjs.springGradient(input, true) },
-    { name: 'TensorFlow.js, gradient left on the GPU', timing: LEFT, precision: 'f32', absent: tfjs.tfjsOnGpu, prepare: (input) => tfjs.springGradient(input, false) },
-    unable('ml-levenberg-marquardt', 'it has no call for a cost with its gradient'),
   ],
 };
