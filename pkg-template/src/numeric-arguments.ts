@@ -39,15 +39,16 @@ function checkNumbers(argument: string, values: unknown): ArrayLike<number> {
 
 /** The same question for the commonest list alone. Four sums, of zeros and NaN, wait for one another a quarter as long as one. */
 function areFinite(list: Float64Array): boolean {
-  let [a, b, c, d] = [0, 0, 0, 0];
+  const zero = 0;
+  let [a, b, c, d] = [zero, zero, zero, zero];
   const whole = list.length - (list.length % 4);
   for (let i = 0; i < whole; i += 4) {
-    a += 0 * (list[i] as number);
-    b += 0 * (list[i + 1] as number);
-    c += 0 * (list[i + 2] as number);
-    d += 0 * (list[i + 3] as number);
+    a += zero * (list[i] as number);
+    b += zero * (list[i + 1] as number);
+    c += zero * (list[i + 2] as number);
+    d += zero * (list[i + 3] as number);
   }
-  for (let i = whole; i < list.length; i++) a += 0 * (list[i] as number);
+  for (let i = whole; i < list.length; i++) a += zero * (list[i] as number);
   return a + b + c + d === 0;
 }
 
