@@ -65,8 +65,8 @@ export class GpuCompiledFunctions {
   private current: Float64Array;
   /** That of the Jacobian, once there is one. */
   private pattern: Pattern | null = null;
-  /** Memory for a point on its way to the GPU: a system takes longer to find new memory than to fill it. */
-  private spare: Float32Array | null = null;
+  /** Memory for a point on its way to the engine: a system takes longer to find new memory than to fill it. */
+  private spare: Float32Array | Float64Array | null = null;
   /** Whether a solve has left newer numbers in the module. */
   private behind = false;
 
@@ -177,12 +177,20 @@ export class GpuCompiledFunctions {
     return this.callAt('evaluateCostWithGradientOnDevice', x, this.backend === 'cpu', (handle, point) => handle.evaluateCostWithGradientOnDevice(point));
   }
 
-  /** Residuals and ∂r/∂x, numResiduals × numParams. The pattern is the same for every x, each (row, column) once. */
-  async evaluateJacobian(x?: Numbers): Promise<{ values: Float64Array; jacobian: CsrMatrix }> {
-    const point = this.point('evaluateJacobian', x);
-    const { values, entries, rowOffsets, colIndices } = await this.call((handle) => handle.evaluateJacobian(point, this.pattern === null));
+  /**
+   * Residuals and ∂r/∂x, numResiduals × numParams. The pattern is the same for every x, each (row, column) once.
+   *
+   * `into`, an earlier result of the same functions, takes the numbers in place of fresh arrays, and is the result; leave it alone until the
+   * call is through.
+   */
+  async evaluateJacobian(x?: Numbers, into?: { values: Float64Array; jacobian: CsrMatrix }): Promise<{ values: Float64Array; jacobian: CsrMatrix }> {
+    if (into !== undefined) this.checkResult(into);
+    const arrays = [into?.values, into?.jacobian.values] as const;
+    const { values, entries, rowOffsets, colIndices } = await this.callAt('evaluateJacobian', x, true, (handle, point) =>
+      handle.evaluateJacobian(point as Float64Array | undefined, this.pattern === null, ...arrays),
+    );
     if (rowOffsets !== undefined && colIndices !== undefined) this.pattern ??= { rowOffsets, colIndices };
-    return { values, jacobian: new CompressedRows(this.numResiduals, this.numParams, this.pattern as Pattern, entries) };
+    return into ?? { values, jacobian: new CompressedRows(this.numResiduals, this.numParams, this.pattern as Pattern, entries) };
   }
 
   /** Largest relative difference between the derivatives and central differences in double precision, and where it stands. */
@@ -281,6 +289,15 @@ export class GpuCompiledFunctions {
     return () => into;
   }
 
+  /** Throws unless it can be a result of evaluateJacobian. */
+  private checkResult(into: { values: Float64Array; jacobian: CsrMatrix }): void {
+    const [values, entries]: unknown[] = [into?.values, into?.jacobian?.values];
+    const fits = (array: unknown, length: number | undefined) => array instanceof Float64Array && array.length === length;
+    if (!fits(values, this.numResiduals) || !fits(entries, this.pattern?.colIndices.length)) {
+      throw invalidArgument('evaluateJacobian: into', describe(into), 'an earlier result of evaluateJacobian of the same functions');
+    }
+  }
+
   /** A call at a point that goes to the engine in its own precision. */
   private async callAt<T>(
     method: string,
@@ -288,12 +305,10 @@ export class GpuCompiledFunctions {
     onCpu: boolean,
     work: (handle: RawFunctions, point: Float64Array | Float32Array | undefined) => Promise<T>,
   ): Promise<T> {
-    if (x === undefined || onCpu) {
-      const point = this.point(method, x);
-      return this.call((handle) => work(handle, point));
-    }
     this.queue.check();
-    const into = this.spare ?? new Float32Array(this.numParams);
+    if (x === undefined) return this.call((handle) => work(handle, undefined));
+    const Kind = onCpu ? Float64Array : Float32Array;
+    const into = this.spare instanceof Kind ? this.spare : new Kind(this.numParams);
     this.spare = null;
     const point = copyNumbersInto(`${method}: x`, x, into, 'one for each parameter');
     try {

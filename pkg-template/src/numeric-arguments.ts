@@ -37,13 +37,19 @@ function checkNumbers(argument: string, values: unknown): ArrayLike<number> {
   return list as ArrayLike<number>;
 }
 
-/** The same question for the commonest list alone, whose loop is several times as fast. */
+/** The same question for the commonest list alone. Four sums, of zeros and NaN, wait for one another a quarter as long as one. */
 function areFinite(list: Float64Array): boolean {
-  for (let i = 0; i < list.length; i++) {
-    const value = list[i] as number;
-    if (value - value !== 0) return false;
+  const zero = 0;
+  let [a, b, c, d] = [zero, zero, zero, zero];
+  const whole = list.length - (list.length % 4);
+  for (let i = 0; i < whole; i += 4) {
+    a += zero * (list[i] as number);
+    b += zero * (list[i + 1] as number);
+    c += zero * (list[i + 2] as number);
+    d += zero * (list[i + 3] as number);
   }
-  return true;
+  for (let i = whole; i < list.length; i++) a += zero * (list[i] as number);
+  return a + b + c + d === 0;
 }
 
 /** A copy of bounds, `length` numbers that may be infinite. */

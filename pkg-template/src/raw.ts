@@ -179,10 +179,12 @@ export interface RawFunctions {
   evaluateCostWithGradient(x: Float64Array | Float32Array | undefined, into: Float64Array): Promise<{ value: number; gradient: Float64Array }>;
   evaluateSumWithGradientOnDevice(x?: Float64Array | Float32Array): Promise<{ value: number; gradient: GPUBuffer | null }>;
   evaluateCostWithGradientOnDevice(x?: Float64Array | Float32Array): Promise<{ value: number; gradient: GPUBuffer | null }>;
-  /** The pattern is the same at every call, and given where it is asked for. */
+  /** The pattern is the same at every call, and given where it is asked for; numbers go into `values` and `entries`, or into fresh arrays. */
   evaluateJacobian(
     x: Float64Array | undefined,
     pattern: boolean,
+    values?: Float64Array,
+    entries?: Float64Array,
   ): Promise<{
     values: Float64Array;
     entries: Float64Array;

@@ -187,6 +187,17 @@ impl RawFunctions {
     }
 }
 
+/// Numbers in an array that is given and has as many, or in a fresh one.
+fn filled(into: Option<Float64Array>, numbers: &[f64]) -> Float64Array {
+    match into {
+        Some(into) if into.length() as usize == numbers.len() => {
+            into.copy_from(numbers);
+            into
+        }
+        _ => Float64Array::from(numbers),
+    }
+}
+
 async fn gradient(
     functions: &mut Functions,
     objective: Objective,
@@ -383,15 +394,22 @@ impl RawFunctions {
         self.gradient(Objective::LeastSquares, x, None)
     }
 
-    /// Resolves with `{ values, entries }`, and with `pattern` with `rowOffsets` and `colIndices` too, which are the same at every call.
+    /// Resolves with `{ values, entries }`, which are arrays that are given or fresh, and with `pattern` with `rowOffsets` and `colIndices`
+    /// too, which are the same at every call.
     #[wasm_bindgen(js_name = evaluateJacobian)]
-    pub fn evaluate_jacobian(&self, x: Option<Vec<f64>>, pattern: bool) -> Promise {
+    pub fn evaluate_jacobian(
+        &self,
+        x: Option<Vec<f64>>,
+        pattern: bool,
+        values: Option<Float64Array>,
+        entries: Option<Float64Array>,
+    ) -> Promise {
         self.call_for(Job::Jacobian, async move |mut functions: Box<Functions>| {
             let linearisation = functions.evaluate_jacobian(x.as_deref()).await;
             let result = linearisation.map(|linearisation| {
                 let object = Object::new();
-                set(&object, "values", Float64Array::from(linearisation.residuals.as_slice()));
-                set(&object, "entries", Float64Array::from(linearisation.entries.as_slice()));
+                set(&object, "values", filled(values, &linearisation.residuals));
+                set(&object, "entries", filled(entries, &linearisation.entries));
                 functions.recycle(linearisation);
                 if let (true, Some(pattern)) = (pattern, functions.pattern()) {
                     set(&object, "rowOffsets", Uint32Array::from(pattern.row_offsets.as_slice()));

@@ -13,6 +13,7 @@ pub mod dense_qr;
 pub mod null_space;
 mod ordering;
 pub mod pcg;
+mod seminormal;
 pub mod sparse;
 pub mod system;
 

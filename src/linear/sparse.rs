@@ -35,31 +35,14 @@ impl<'a> SparseMatrix<'a> {
             .map(|(&column, &value)| (column as usize, value))
     }
 
-    /// The product of a row with a vector.
-    pub fn row_times(&self, row: usize, x: &[f64]) -> f64 {
-        let range = self.range(row);
-        let mut sum = 0.0;
-        for (&column, value) in self.col_indices[range.clone()].iter().zip(&self.values[range]) {
-            sum += value * x[column as usize];
-        }
-        sum
-    }
-
     /// `y = A x`.
     pub fn times(&self, x: &[f64], y: &mut [f64]) {
-        for (row, y) in y.iter_mut().enumerate().take(self.rows()) {
-            *y = self.row_times(row, x);
-        }
+        residua_loops::rows_product(self.row_offsets, self.col_indices, self.values, x, y);
     }
 
     /// `y += Aᵀ w`.
     pub fn add_transposed_times(&self, w: &[f64], y: &mut [f64]) {
-        for (row, &w) in w.iter().enumerate().take(self.rows()) {
-            let range = self.range(row);
-            for (&column, value) in self.col_indices[range.clone()].iter().zip(&self.values[range]) {
-                y[column as usize] += value * w;
-            }
-        }
+        residua_loops::transposed_product(self.row_offsets, self.col_indices, self.values, w, y);
     }
 }
 

@@ -249,6 +249,29 @@ test('a gradient goes into the array that is given, which must have its length',
   }
 });
 
+test('a Jacobian goes into an earlier result of the same functions, and into nothing else', async () => {
+  const { functions, raw } = await compiled();
+  const first = await functions.evaluateJacobian();
+  const { values, entries } = raw.lastJacobian;
+  assert.deepEqual([first.values, first.jacobian.values], [values, entries]);
+  values.fill(0);
+  entries.fill(0);
+  assert.equal(await functions.evaluateJacobian(undefined, first), first);
+  assert.ok(entries.length > 0 && entries.every((entry) => entry !== 0));
+  const { jacobian } = first;
+  for (const wrong of [null, [], { values }, { values, jacobian: null }, { values: new Float64Array(9), jacobian }, { values, jacobian: { values } }]) {
+    await assert.rejects(functions.evaluateJacobian(undefined, wrong), residuaError('invalid-argument', /evaluateJacobian: into/));
+  }
+});
+
+test('a point that waits for its turn is not the next one\'s memory', async () => {
+  const { functions, raw } = await compiled();
+  const points = [2.5, 3.5].map((number) => Float64Array.from(raw.x, () => number));
+  const calls = points.map((point) => functions.evaluateCostWithGradientOnDevice(point));
+  points.forEach((point) => point.fill(0));
+  assert.deepEqual((await Promise.all(calls)).map(({ value }) => value), [2.5, 3.5]);
+});
+
 test('every call after dispose rejects with disposed', async () => {
   const { functions } = await compiled();
   functions.dispose();

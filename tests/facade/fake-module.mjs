@@ -147,6 +147,11 @@ export function install({ gpu = true } = {}) {
     evaluateSumWithGradient(x, into) {
       return this.run('sum', () => ({ value: 0, gradient: into.fill(1) }));
     }
+    evaluateJacobian(x, pattern, values = new Float64Array(2), entries = new Float64Array(4)) {
+      this.lastJacobian = { values, entries };
+      const known = pattern ? { rowOffsets: Uint32Array.of(0, 2, 4), colIndices: Uint32Array.of(0, 1, 2, 3) } : {};
+      return this.run('jacobian', () => ({ values: values.fill(1), entries: entries.fill(2), ...known }));
+    }
     covariance(blocks) {
       this.covarianceOf = blocks && Array.from(blocks);
       return this.run('covariance', () => Float64Array.from(fake.covariance));

@@ -1,7 +1,7 @@
 /**
  * The CPU engine beside plain JavaScript with hand-written derivatives (plain/), job by job and turn by turn, in double precision. residua's times contain the whole
- * call of the public interface: x goes in, fresh arrays come out. The plain loops write into the same arrays again and again; `jacobian-fresh` is the Jacobian once more,
- * with arrays as fresh as residua's, since a page that keeps results has to make them.
+ * call of the public interface: x goes in, results come out, both times into the same arrays again and again, or, in the jobs that end in `-fresh`, into arrays that are made
+ * for the call, as a page that keeps results has to.
  *
  * Springs on a grid are cheap, hinges that bend are dense arithmetic, the fit of a peak takes an exponential a sample.
  *
@@ -80,22 +80,30 @@ function peak(residuals) {
 
 const PROBLEMS = { springs, bending, peak };
 
+const gradientDifference = (sum, { value, gradient }, task) => Math.max(relative([sum], [value]), relative(task.gradient, gradient));
+const jacobianDifference = (_, { values, jacobian }, task) => Math.max(relative(task.values, values), relative(task.entries, jacobian.values));
+
 /** What both do, and what of it must agree. */
 const JOBS = {
   sum: {
     plain: ({ plain, x, gradient }) => plain.sumWithGradient(x, gradient),
+    ours: ({ functions, x, into }) => functions.evaluateSumWithGradient(x, into),
+    difference: gradientDifference,
+  },
+  'sum-fresh': {
+    plain: (task) => task.plain.sumWithGradient(task.x, (task.gradient = new Float64Array(task.x.length))),
     ours: ({ functions, x }) => functions.evaluateSumWithGradient(x),
-    difference: (sum, { value, gradient }, task) => Math.max(relative([sum], [value]), relative(task.gradient, gradient)),
+    difference: gradientDifference,
   },
   cost: {
     plain: ({ plain, x, gradient }) => plain.costWithGradient(x, gradient),
-    ours: ({ functions, x }) => functions.evaluateCostWithGradient(x),
-    difference: (cost, { value, gradient }, task) => Math.max(relative([cost], [value]), relative(task.gradient, gradient)),
+    ours: ({ functions, x, into }) => functions.evaluateCostWithGradient(x, into),
+    difference: gradientDifference,
   },
   jacobian: {
     plain: ({ plain, x, values, entries }) => plain.jacobian(x, values, entries),
-    ours: ({ functions, x }) => functions.evaluateJacobian(x),
-    difference: (_, { values, jacobian }, task) => Math.max(relative(task.values, values), relative(task.entries, jacobian.values)),
+    ours: async (task) => (task.result = await task.functions.evaluateJacobian(task.x, task.result)),
+    difference: jacobianDifference,
   },
   'jacobian-fresh': {
     plain: (task) => {
@@ -104,7 +112,7 @@ const JOBS = {
       task.plain.jacobian(task.x, task.values, task.entries);
     },
     ours: ({ functions, x }) => functions.evaluateJacobian(x),
-    difference: (_, { values, jacobian }, task) => Math.max(relative(task.values, values), relative(task.entries, jacobian.values)),
+    difference: jacobianDifference,
   },
   lm: {
     plain: ({ plain, x, minimise, start, steps, cg }) => {
@@ -172,7 +180,7 @@ export async function run(parameters, report, progress, settings) {
       const functions = await GpuCompiledFunctions.compile(problem, { backend: 'cpu' });
       const task = {
         functions, plain, minimise, x, start: x.slice(), steps, cg, vertices,
-        gradient: new Float64Array(x.length), values: new Float64Array(plain.count), entries: new Float64Array(plain.count * plain.entriesPerRow),
+        gradient: new Float64Array(x.length), into: new Float64Array(x.length), values: new Float64Array(plain.count), entries: new Float64Array(plain.count * plain.entriesPerRow),
         options: { ...withoutTests(steps, cg), linearSolver: minimise === denseLevenbergMarquardt ? 'dense-qr' : 'pcg' },
       };
       for (const jobName of chosen('jobs', JOBS)) {

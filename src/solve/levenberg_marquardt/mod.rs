@@ -16,7 +16,7 @@ use super::summary::{IterationSummary, SolveSummary, Termination};
 use super::vector::{dot, max_norm, norm};
 use crate::error::Result;
 use crate::functions::LeastSquares;
-use residua_loops::{all_finite, clamped_weighted_square};
+use residua_loops::{add_squares, all_finite, clamped_weighted_square};
 
 pub mod ending;
 mod linear_system;
@@ -259,9 +259,7 @@ impl LevenbergMarquardt {
             self.gradient.fill(0.0);
             let jacobian = jacobian(self.point.len(), row_offsets, col_indices, &self.model.entries);
             jacobian.add_transposed_times(&self.model.residuals, &mut self.gradient);
-            for (&column, entry) in col_indices.iter().zip(&self.model.entries) {
-                self.diagonal[column as usize] += entry * entry;
-            }
+            add_squares(col_indices, &self.model.entries, &mut self.diagonal);
         }
         self.feasible.freeze(&self.point, &self.gradient, &mut self.frozen);
         self.moved = true;
