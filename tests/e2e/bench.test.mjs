@@ -71,7 +71,7 @@ test('modules that measure by themselves tell ratios, choices and scale', { time
   const { figures } = await report('only=cpu-engine,auto-choice,scale,springs-lm,many&choices=spring-gradient&problems=springs,peak&sizes=100&reps=1&budget=5000&sides=6&steps=20&cg=4&count=50');
   const { 'cpu-engine': cpu, 'auto-choice': auto, scale, 'springs-lm': steps, many } = figures.results;
   for (const { error } of [cpu, auto, scale, steps, many]) assert.equal(error, undefined);
-  assert.deepEqual(cpu.rows.map(({ problem, job }) => `${problem} ${job}`), ['springs', 'peak'].flatMap((problem) => ['sum', 'cost', 'jacobian', 'lm'].map((job) => `${problem} ${job}`)));
+  assert.deepEqual(cpu.rows.map(({ problem, job }) => `${problem} ${job}`), ['springs', 'peak'].flatMap((problem) => ['sum', 'sum-fresh', 'cost', 'jacobian', 'jacobian-fresh', 'lm'].map((job) => `${problem} ${job}`)));
   // Sums in another order; five steps of Levenberg-Marquardt multiply that.
   for (const row of cpu.rows) assert.ok(row['times as fast, median'] >= 0 && row['residua, median, ms'] > 0 && row['relative difference'] < (row.job === 'lm' ? 1e-6 : 1e-12), JSON.stringify(row));
   assert.deepEqual(auto.rows.map(({ job, size, took }) => [job, size, took]), [['spring-gradient', 100, 'cpu']]);
