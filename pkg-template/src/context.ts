@@ -39,7 +39,7 @@ export interface KernelTimes {
 
 /** Where the time of a context went since it was created. */
 export interface ContextProfile {
-  /** Compiling pipelines until they could be used; counts pipelines. */
+  /** Waiting for pipelines until they could be used; counts pipelines. A solver's and its functions' are waited for at the same time, and both waits count. */
   compile: StageTimes;
   /** Handing work to the device: uploading, encoding, submitting; counts submissions. */
   encode: StageTimes;
