@@ -39,7 +39,7 @@ export interface KernelTimes {
 
 /** Where the time of a context went since it was created. */
 export interface ContextProfile {
-  /** Waiting for pipelines until they could be used; counts pipelines. A solver's and its functions' are waited for at the same time, and both waits count. */
+  /** Waiting for pipelines until they could be used, what was waited for at the same time once; counts pipelines. */
   compile: StageTimes;
   /** Handing work to the device: uploading, encoding, submitting; counts submissions. */
   encode: StageTimes;

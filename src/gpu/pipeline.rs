@@ -127,7 +127,7 @@ impl Context {
         progress: &mut dyn FnMut(usize, usize) -> Result<()>,
     ) -> Result<Vec<Pipeline>> {
         self.check()?;
-        let began = self.0.profile.as_ref().map(|_| raw::now());
+        let mut waiting = self.compiling();
         let mut known: Table<&PipelineRequest, Pipeline> = Table::default();
         let mut compiling: Vec<Compiling> = Vec::new();
         for request in requests {
@@ -161,7 +161,7 @@ impl Context {
             self.0.pipelines.borrow_mut().enter(request, &pipeline);
             known.insert(request, pipeline);
         }
-        self.enter(began.filter(|_| new > 0), |times, ms| times.compile.add(new, ms));
+        waiting.pipelines = new;
         Ok(requests.iter().filter_map(|request| known.get(&request)).cloned().list())
     }
 

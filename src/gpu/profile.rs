@@ -44,6 +44,21 @@ pub(super) struct Resolved {
     staging: Buffer,
 }
 
+/// A wait for pipelines, which ends when this is dropped.
+pub(super) struct Compiling {
+    context: Context,
+    /// How many there are at the end.
+    pub pipelines: usize,
+}
+
+impl Drop for Compiling {
+    fn drop(&mut self) {
+        if let Some(profile) = &self.context.0.profile {
+            profile.times.borrow_mut().end_compiling(now(), self.pipelines);
+        }
+    }
+}
+
 impl Profile {
     /// Books for a device, a `GPUDevice`, which may be without timestamps.
     pub fn new(device: &wasm_bindgen::JsValue) -> Profile {
@@ -171,6 +186,14 @@ impl Resolved {
 }
 
 impl Context {
+    /// Enters that pipelines are waited for from now on.
+    pub(super) fn compiling(&self) -> Compiling {
+        if let Some(profile) = &self.0.profile {
+            profile.times.borrow_mut().begin_compiling(now());
+        }
+        Compiling { context: self.clone(), pipelines: 0 }
+    }
+
     /// Enters what has ended; `began` is when it did, by [`now`], in a context that is profiled.
     pub(super) fn enter(&self, began: Option<f64>, work: impl FnOnce(&mut Times, f64)) {
         if let (Some(began), Some(profile)) = (began, &self.0.profile) {

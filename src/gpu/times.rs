@@ -51,12 +51,29 @@ pub struct Times {
     /// The device tells times.
     pub has_gpu_times: bool,
     kernels: Vec<KernelTimes>,
+    /// Waits for pipelines that have not ended, and when the first of them began.
+    waits: u32,
+    waiting_since: f64,
 }
 
 impl Times {
     /// Empty books of a device that tells times, or not.
     pub fn new(has_gpu_times: bool) -> Times {
         Times { has_gpu_times, ..Times::default() }
+    }
+
+    /// A wait for pipelines begins, `now`.
+    pub fn begin_compiling(&mut self, now: f64) {
+        if self.waits == 0 {
+            self.waiting_since = now;
+        }
+        self.waits += 1;
+    }
+
+    /// One ends, with so many pipelines. What was waited for at the same time counts once.
+    pub fn end_compiling(&mut self, now: f64, pipelines: usize) {
+        self.waits = self.waits.saturating_sub(1);
+        self.compile.add(pipelines, if self.waits == 0 { now - self.waiting_since } else { 0.0 });
     }
 
     /// The number of a kernel, which is entered if it is new.
@@ -104,6 +121,22 @@ mod tests {
         }
         let counts: Vec<_> = times.kernels().iter().map(|kernel| (kernel.name.as_str(), kernel.dispatches)).collect();
         assert_eq!(counts, [("gather", 2), ("cost", 1)]);
+    }
+
+    #[test]
+    fn waits_at_the_same_time_count_once() {
+        let mut times = Times::default();
+        for (began, now, pipelines) in [(true, 1.0, 0), (true, 2.0, 0), (false, 5.0, 3), (false, 7.0, 4)] {
+            if began {
+                times.begin_compiling(now);
+            } else {
+                times.end_compiling(now, pipelines);
+            }
+        }
+        assert_eq!(times.compile, Stage { count: 7, ms: 6.0 });
+        times.begin_compiling(10.0);
+        times.end_compiling(12.0, 1);
+        assert_eq!(times.compile, Stage { count: 8, ms: 8.0 }, "what lies between waits is none");
     }
 
     #[test]

@@ -64,9 +64,8 @@ test('a profiled context tells times by stage and kernel, whose sums lie within 
   const { compile, encode, readBack } = profile;
   assert.deepEqual([compile.count, readBack.count], [stats.pipelines, stats.readbacks]);
   assert.ok(encode.count > 0 && encode.count <= stats.submits);
-  for (const stage of [encode, readBack]) assert.ok(stage.ms >= 0 && stage.ms <= wall, JSON.stringify(stage));
-  // A solver's pipelines and those of the functions are asked for at the same time, and both waits count.
-  assert.ok(compile.ms > 0 && compile.ms <= 2 * wall, `${JSON.stringify(compile)} in ${wall} ms`);
+  for (const stage of [compile, encode, readBack]) assert.ok(stage.ms >= 0 && stage.ms <= wall, JSON.stringify(stage));
+  assert.ok(compile.ms + encode.ms <= wall);
 });
 
 test('what is told is a copy that later work leaves alone', async () => {
