@@ -11,32 +11,31 @@ const make = (tag, properties = {}, ...children) => {
   return element;
 };
 
-/** A table whose first column heads its rows; cells are texts, those of the last column in a quiet colour. */
+/** A table whose first column heads its rows: a name, and below it what it is for. */
 function tableOf(caption, heads, rows) {
   const head = make('tr', {}, ...heads.map((text) => make('th', { scope: 'col', textContent: text })));
-  const body = rows.map(({ cells: [name, ...others], enough = true }) => {
-    const row = make('tr', {}, make('th', { scope: 'row', textContent: name }), ...others.map((text, k) => make('td', { textContent: text, className: k === heads.length - 2 && heads.length > 2 ? 'quiet' : '' })));
+  const body = rows.map(({ name, purpose, cells, enough = true }) => {
+    const first = make('th', { scope: 'row' }, make('code', { textContent: name }), ...(purpose === undefined ? [] : [make('span', { className: 'quiet', textContent: purpose })]));
+    const row = make('tr', {}, first, ...cells.map((text) => make('td', { textContent: text })));
     row.dataset.enough = enough ? 'yes' : 'no';
     return row;
   });
-  const scroll = make('div', { className: 'scroll', tabIndex: 0 }, make('table', {}, make('caption', { textContent: caption }), make('thead', {}, head), make('tbody', {}, ...body)));
-  scroll.setAttribute('role', 'region');
-  scroll.setAttribute('aria-label', caption);
-  return scroll;
+  return make('table', {}, make('caption', { textContent: caption }), make('thead', {}, head), make('tbody', {}, ...body));
 }
 
 function showFacts(place, { limits, features, otherLimits, otherFeatures }, isSoftware) {
   const yesNo = (is) => (is ? 'yes' : 'no');
   place.append(
-    tableOf('What matters to residua', ['limit', 'here', 'residua needs', 'for'], limits.map(({ name, here, needs, enough, purpose }) => ({ cells: [name, enough ? here : `${here}: too little`, needs, purpose], enough }))),
-    tableOf('Features', ['feature', 'here', 'for'], [
-      ...features.map(({ name, here, purpose }) => ({ cells: [name, yesNo(here), purpose] })),
-      { cells: ['software adapter', yesNo(isSoftware), isSoftware ? 'computes on the CPU: right, and slow' : 'this one computes on a GPU'] },
+    tableOf('Limits that matter to residua', ['limit', 'here', 'residua needs'], limits.map(({ name, here, needs, enough, purpose }) => ({ name, purpose, cells: [enough ? here : `${here}: too little`, needs], enough }))),
+    tableOf('Features', ['feature', 'here'], [
+      ...features.map(({ name, here, purpose }) => ({ name, purpose, cells: [yesNo(here)] })),
+      { name: 'software adapter', purpose: isSoftware ? 'the CPU plays a GPU: results are right, and slow' : 'this one is a GPU', cells: [yesNo(isSoftware)] },
     ]),
     make('details', {}, make('summary', { textContent: 'All other limits and features' }),
-      tableOf('Other limits', ['limit', 'here'], otherLimits.map(({ name, here }) => ({ cells: [name, here] }))),
+      tableOf('Other limits', ['limit', 'here'], otherLimits.map(({ name, here }) => ({ name, cells: [here] }))),
       make('p', {}, make('strong', { textContent: 'Other features: ' }), otherFeatures.length > 0 ? otherFeatures.join(', ') : 'none')),
   );
+  place.hidden = false;
 }
 
 /** A status whose advice is a list of steps. */

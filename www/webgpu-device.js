@@ -31,7 +31,7 @@ const matters = new Set([...LIMITS_THAT_MATTER, ...FEATURES_THAT_MATTER].map(({ 
 /** A figure as people read it. */
 export function figure(value, unit) {
   if (value === undefined) return 'not told';
-  if (unit !== 'bytes' || value < KiB) return value.toLocaleString('en-US') + (unit === 'bytes' ? ' bytes' : '');
+  if (unit !== 'bytes' || value < KiB) return value.toLocaleString('en-US') + (unit === 'bytes' ? ' B' : '');
   for (const [name, size] of [['GiB', KiB * MiB], ['MiB', MiB], ['KiB', KiB]]) {
     if (value >= size) return `${Number((value / size).toFixed(2))} ${name}`;
   }

@@ -93,6 +93,7 @@ element('run-all').addEventListener('click', () => run(chosen(all)));
 element('run-failed').addEventListener('click', () => run(all.filter(({ id }) => outcomes.get(id)?.status === 'failed')));
 element('stop').addEventListener('click', () => (stopped = true));
 element('failures-only').addEventListener('change', ({ target }) => element('groups').classList.toggle('failures-only', target.checked));
+element('unfold').addEventListener('change', ({ target }) => view.unfold(target.checked));
 element('copy').addEventListener('click', async () => {
   try {
     await navigator.clipboard.writeText(report());

@@ -1,4 +1,4 @@
-/** The list of checks in the page: a section for each group, a row for each check. Takes groups and what is told of checks; gives elements that follow it. */
+/** The list of checks in the page: a section for each group, which unfolds to a row for each check. Takes groups and what is told of checks; gives elements that follow it. */
 import { countsInWords, inMs, numbersOf } from './report.js';
 
 const ENGINES = { gpu: 'GPU', cpu: 'CPU', both: 'GPU and CPU', none: '' };
@@ -25,7 +25,7 @@ class Row {
     this.state = make('span', { className: 'state', textContent: 'not run' });
     this.ms = make('span', { className: 'ms' });
     this.below = make('div', { className: 'behind' });
-    const title = make('span', { className: 'title', textContent: check.title });
+    const title = make('span', { className: 'title', textContent: check.name });
     if (ENGINES[check.engine] !== '') title.append(' ', make('span', { className: 'engine', textContent: ENGINES[check.engine] }));
     if (check.long) title.append(make('span', { className: 'engine', textContent: 'long' }));
     this.button = make('button', { type: 'button', className: 'small', textContent: 'Run' });
@@ -46,13 +46,13 @@ class Row {
 
 export class ChecksView {
   #rows = new Map();
-  #counts = new Map();
+  #groups = new Map();
   #buttons = [];
 
   /** @param {HTMLElement} place @param {object[]} groups @param {(checks: object[]) => void} run */
   constructor(place, groups, run) {
     for (const group of groups) {
-      const counts = make('span', { className: 'counts', textContent: `${group.checks.length} checks` });
+      const counts = make('summary', { textContent: `${group.checks.length} checks` });
       const button = make('button', { type: 'button', className: 'small', textContent: 'Run group' });
       button.setAttribute('aria-label', `Run group: ${group.title}`);
       button.addEventListener('click', () => run(group.checks));
@@ -64,9 +64,10 @@ export class ChecksView {
         list.append(row.element);
       }
       this.#buttons.push(button);
-      this.#counts.set(group.id, { counts, total: group.checks.length });
+      const folded = make('details', {}, counts, list);
+      this.#groups.set(group.id, { counts, folded, total: group.checks.length });
       const title = make('h2', { id: `group-${group.id}`, textContent: group.title });
-      const section = make('section', { className: 'group' }, make('header', {}, title, counts, button), make('p', { className: 'quiet', textContent: group.about }), list);
+      const section = make('section', { className: 'group' }, make('header', {}, title, button), make('p', { className: 'quiet', textContent: group.about }), folded);
       section.setAttribute('aria-labelledby', title.id);
       place.append(section);
     }
@@ -77,10 +78,17 @@ export class ChecksView {
     this.#rows.get(told.id).show(told);
   }
 
-  /** How a group stands. */
+  /** How a group stands. One with a failure is unfolded. */
   count(groupId, outcomes) {
-    const { counts, total } = this.#counts.get(groupId);
+    const { counts, folded, total } = this.#groups.get(groupId);
     counts.textContent = countsInWords(outcomes, total);
+    const failed = outcomes.some(({ status }) => status === 'failed');
+    folded.dataset.status = failed ? 'failed' : outcomes.some(({ status }) => status === 'skipped') ? 'skipped' : outcomes.length === total ? 'passed' : '';
+    if (failed) folded.open = true;
+  }
+
+  unfold(open) {
+    for (const { folded } of this.#groups.values()) folded.open = open;
   }
 
   enable(enabled) {

@@ -31,7 +31,7 @@ export const group = {
       check.same([first.rows, first.cols], [count, 3 * count + 1]);
       check.equal(first.rowOffsets[count], first.values.length, 'entries');
       for (let row = 0; row < count; row++) {
-        const columns = [...first.colIndices.slice(first.rowOffsets[row], first.rowOffsets[row + 1])];
+        const columns = first.colIndices.slice(first.rowOffsets[row], first.rowOffsets[row + 1]);
         check.equal(columns.length, 7, `entries of row ${row}`);
         for (let k = 1; k < columns.length; k++) check.ok(columns[k] > columns[k - 1], `columns of row ${row} ascend: ${columns}`);
       }
