@@ -19,15 +19,17 @@ const disagree = (facts) => {
   throw new Disagreement(facts);
 };
 
+/** What JSON would lose. */
+function legible(_, value) {
+  if (typeof value === 'number' && (!Number.isFinite(value) || Object.is(value, -0))) return Object.is(value, -0) ? '-0' : String(value);
+  if (value instanceof RegExp || value instanceof Error || typeof value === 'bigint') return String(value);
+  return ArrayBuffer.isView(value) ? [...value] : value;
+}
+
 /** A value as a line of text, short enough to be read. */
 export function inWords(value, longest = 400) {
-  let text;
-  if (typeof value === 'string') text = value;
-  else if (typeof value === 'bigint' || value instanceof RegExp || value instanceof Error) text = String(value);
-  else if (ArrayBuffer.isView(value)) text = inWords([...value], longest);
-  else if (typeof value === 'object' && value !== null) {
-    text = JSON.stringify(value, (_, inner) => (typeof inner === 'number' && !Number.isFinite(inner) ? String(inner) : ArrayBuffer.isView(inner) ? [...inner] : inner)) ?? String(value);
-  } else text = Object.is(value, -0) ? '-0' : String(value);
+  const shown = legible('', value);
+  const text = typeof shown === 'object' && shown !== null ? JSON.stringify(shown, legible) : String(shown);
   return text.length > longest ? `${text.slice(0, longest)}… (${text.length} characters)` : text;
 }
 

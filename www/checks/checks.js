@@ -60,6 +60,7 @@ function hear(told, state) {
   }
   outcomes.set(told.id, told);
   state.done++;
+  if (told.status === 'failed') element('progress').classList.add('failed');
   element('progress').value = state.done;
   view.count(told.group, known().filter(({ group }) => group === told.group));
   if (auto) fetch('../log', { method: 'POST', body: `${told.status} ${told.id} ${inMs(told.ms)}${told.failure === undefined ? '' : ` ${JSON.stringify(told.failure)}`}${told.notes.map((note) => `\n  ${note}`).join('')}` });
@@ -76,6 +77,7 @@ async function run(checks) {
   const state = { done: 0, total: checks.length };
   element('progress').max = checks.length;
   element('progress').value = 0;
+  element('progress').classList.remove('failed');
   try {
     return await runChecks(checks, here, (told) => hear(told, state), () => stopped);
   } finally {

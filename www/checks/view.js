@@ -55,7 +55,10 @@ export class ChecksView {
       const counts = make('summary', { textContent: `${group.checks.length} checks` });
       const button = make('button', { type: 'button', className: 'small', textContent: 'Run group' });
       button.setAttribute('aria-label', `Run group: ${group.title}`);
-      button.addEventListener('click', () => run(group.checks));
+      button.addEventListener('click', () => {
+        folded.open = true;
+        run(group.checks);
+      });
       const list = make('ul', { className: 'checks' });
       for (const check of group.checks) {
         const row = new Row(check, () => run([check]));
