@@ -8,7 +8,7 @@ import { pathToFileURL } from 'node:url';
 import { build as esbuild } from 'esbuild';
 import { build as viteBuild, createServer as viteServer } from 'vite';
 import webpack from 'webpack';
-import { launch } from '../chromium.mjs';
+import { launch } from '../browser.mjs';
 import { makeProject, serve, visit } from './project.mjs';
 
 const POLICY = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; worker-src 'self'; connect-src 'self'; img-src data:";

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { launch } from '../chromium.mjs';
+import { launch } from '../browser.mjs';
 import { makeProject, root, serve, visit } from './project.mjs';
 
 let project;
