@@ -42,9 +42,9 @@ export class Check {
   }
 
   /** A device as an application has it. */
-  async ownDevice() {
+  async ownDevice(descriptor) {
     const adapter = await navigator.gpu.requestAdapter();
-    const device = await adapter.requestDevice();
+    const device = await adapter.requestDevice(descriptor);
     this.defer(() => device.destroy());
     return device;
   }

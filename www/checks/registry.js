@@ -16,12 +16,13 @@ import { group as levenbergMarquardt } from './groups/levenberg-marquardt.js';
 import { group as losses } from './groups/losses.js';
 import { group as manifolds } from './groups/manifolds.js';
 import { group as memory } from './groups/memory.js';
+import { group as ownDevice } from './groups/own-device.js';
 import { group as profile } from './groups/profile.js';
 import { group as readBack } from './groups/read-back.js';
 import { group as solveMany } from './groups/solve-many.js';
 import { group as solve } from './groups/solve.js';
 
 export const REGISTRY = [
-  device, expressions, losses, jacobian, grouping, readBack, gradientOnDevice, solve, levenbergMarquardt, enginesTogether, manifolds, solveMany, covariance, energies, calls, badInput,
+  device, ownDevice, expressions, losses, jacobian, grouping, readBack, gradientOnDevice, solve, levenbergMarquardt, enginesTogether, manifolds, solveMany, covariance, energies, calls, badInput,
   errorCodes, profile, growth, memory,
 ].map((group) => ({ ...group, checks: numbered(group) }));
