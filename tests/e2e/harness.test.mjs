@@ -101,6 +101,13 @@ describe('the front page', () => {
   });
 });
 
+test('every link of the front page leads somewhere', () =>
+  visitFront(async (page) => {
+    const links = await page.evaluate(() => [...document.querySelectorAll('a')].map(({ href }) => href));
+    assert.ok(links.length >= 5);
+    for (const link of links) assert.equal((await fetch(link)).status, 200, link);
+  }));
+
 /** A registry with checks that end in every way. */
 const INJECTED = `
   import { anywhere, numbered, onCpu, onGpu } from './define.js';

@@ -50,7 +50,7 @@ test('a check on each engine is two, told apart by title and id; two of one name
 });
 
 const OUTCOMES = [
-  { id: 'g/a', group: 'g', title: 'a | b', status: 'passed', ms: 12.4, notes: [] },
+  { id: 'g/a', group: 'g', title: 'a | b', status: 'passed', ms: 12.4, notes: ['1e-7 of\nall'] },
   { id: 'g/b', group: 'g', title: 'b', status: 'skipped', ms: 0, notes: [], reason: 'no WebGPU' },
   { id: 'g/c', group: 'g', title: 'c', status: 'failed', ms: 2345, notes: [], failure: { claim: 'a number', expected: '2', got: '1', error: 1, allowed: 0.5, because: 'half a unit', stack: 'at c' } },
 ];
@@ -66,7 +66,7 @@ test('the report has browser, adapter, limits, every outcome and the numbers of 
   const text = markdownReport({ date: '2030-01-01', userAgent: 'A Browser', webgpu: ['WebGPU works here, on it.'], facts, groups: [{ id: 'g', title: 'Group' }, { id: 'h', title: 'Other' }] }, OUTCOMES, 5);
   for (const line of [
     '1 passed, 1 failed, 1 skipped, 2 not run, in 2.4 s.', '- Browser: A Browser', '- WebGPU works here, on it.', '| maxBufferSize | 1 KiB (too little) | 256 MiB |', '| subgroups | yes | |',
-    '### c', '- expected: 2', '- got: 1', '- difference: 1', '- allowed: 0.5', '- because: half a unit', 'at c', '| a \\| b | passed | 12 ms |', '| b | skipped: no WebGPU |  |', '| c | failed | 2.3 s |',
+    '### c', '- expected: 2', '- got: 1', '- difference: 1', '- allowed: 0.5', '- because: half a unit', 'at c', '| a \\| b | passed | 12 ms |', '| b | skipped: no WebGPU |  |', '| c | failed | 2.3 s |', '- a \\| b: 1e-7 of all',
   ]) assert.ok(text.split('\n').includes(line), `${line} is not in\n${text}`);
   assert.ok(!text.includes('Other'), 'a group of which nothing ran is left out');
 });

@@ -12,6 +12,7 @@ import { group as gradientOnDevice } from './groups/gradient-on-device.js';
 import { group as grouping } from './groups/grouping.js';
 import { group as growth } from './groups/growth.js';
 import { group as jacobian } from './groups/jacobian.js';
+import { group as knownMinima } from './groups/known-minima.js';
 import { group as levenbergMarquardt } from './groups/levenberg-marquardt.js';
 import { group as losses } from './groups/losses.js';
 import { group as manifolds } from './groups/manifolds.js';
@@ -23,6 +24,6 @@ import { group as solveMany } from './groups/solve-many.js';
 import { group as solve } from './groups/solve.js';
 
 export const REGISTRY = [
-  device, ownDevice, expressions, losses, jacobian, grouping, readBack, gradientOnDevice, solve, levenbergMarquardt, enginesTogether, manifolds, solveMany, covariance, energies, calls, badInput,
+  device, ownDevice, expressions, losses, jacobian, grouping, readBack, gradientOnDevice, solve, levenbergMarquardt, knownMinima, enginesTogether, manifolds, solveMany, covariance, energies, calls, badInput,
   errorCodes, profile, growth, memory,
 ].map((group) => ({ ...group, checks: numbered(group) }));

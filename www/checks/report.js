@@ -56,6 +56,8 @@ export function markdownReport(about, outcomes, total) {
     lines.push(`## ${group.title}`, '', '| check | outcome | time |', '|---|---|---|');
     for (const { title, status, ms, reason } of own) lines.push(`| ${plain(title)} | ${status}${reason === undefined ? '' : `: ${plain(reason)}`} | ${status === 'skipped' ? '' : inMs(ms)} |`);
     lines.push('');
+    const notes = own.flatMap(({ title, notes }) => notes.map((note) => `- ${plain(title)}: ${plain(note)}`));
+    if (notes.length > 0) lines.push(...notes, '');
   }
   return lines.join('\n');
 }
