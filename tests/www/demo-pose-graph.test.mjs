@@ -5,7 +5,7 @@ import { hasData, readData } from '../shared-data.mjs';
 import { onCpu, residua } from './residua.mjs';
 const { cityGraph, edgeGroups, sphereGraph, torusGraph, withOutliers } = await import('../../www/demos/pose-graph/graphs.js');
 const { motions, quaternionOfFrame } = await import('../../www/demos/pose-graph/rigid-motion.js');
-const { seededNoise } = await import('../../www/demos/pose-graph/noise.js');
+const { seededNoise } = await import('../../www/problems/seeded-noise.js');
 const { Unfolding } = await import('../../www/demos/pose-graph/model.js');
 const { parseG2o, poseGraphProblem } = await import('../../www/problems/pose-graph.js');
 

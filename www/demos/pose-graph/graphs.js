@@ -3,7 +3,7 @@
  * vehicle measures has seeded noise, and the start is dead reckoning, odometry upon odometry, which drifts. Gives graphs as g2o.js does, with the truth.
  */
 import { motions, quaternionOfFrame } from './rigid-motion.js';
-import { seededNoise } from './noise.js';
+import { seededNoise } from '../../problems/seeded-noise.js';
 
 /** Standard deviations: of a position in units of length, of a rotation around each axis in radians. */
 const NOISE = { sphere: { position: 0.08, rotation: 0.02 }, torus: { position: 0.1, rotation: 0.02 }, city: { position: 0.03, rotation: 0.012 } };
@@ -139,7 +139,7 @@ export function edgeGroups({ edges }) {
  */
 export function withOutliers(graph, count, seed = 14) {
   if (count === 0) return graph;
-  const { dimension, positions, edges, measuredPositions, measuredRotations, squareRoots } = graph;
+  const { dimension, positions, edges, measuredRotations, squareRoots } = graph;
   const random = seededNoise(seed);
   const poses = positions.length / dimension;
   const turns = measuredRotations.length / (edges.length / 2), roots = squareRoots.length / (edges.length / 2);
