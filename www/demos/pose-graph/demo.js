@@ -26,7 +26,7 @@ function extent({ dimension }, positions) {
     return (sorted[Math.floor(0.02 * count)] + sorted[Math.ceil(0.98 * (count - 1))]) / 2;
   });
   const distances = Float64Array.from({ length: count }, (_, k) => Math.hypot(...center.map((c, d) => (d < dimension ? positions[dimension * k + d] - c : 0)))).sort();
-  return { center, radius: 1.05 * distances[Math.ceil(0.97 * (count - 1))] || 1 };
+  return { center, radius: 0.92 * distances[Math.ceil(0.97 * (count - 1))] || 1 };
 }
 
 /** @param {import('../stage.js').Stage} stage */
@@ -73,6 +73,12 @@ export async function open(stage) {
     if (viewed !== null && !viewed.equals(stage.camera.position)) return;
     const { from, to } = view;
     stage.look({ center: from.center.map((c, d) => c + share * (to.center[d] - c)), radius: from.radius + share * (to.radius - from.radius) });
+    if (graph.dimension === 2) {
+      // A plane is best seen from above.
+      const { camera, controls } = stage;
+      camera.position.set(0, 0, camera.position.distanceTo(controls.target)).add(controls.target);
+      controls.update();
+    }
     viewed = stage.camera.position.clone();
   }
 
@@ -105,8 +111,8 @@ export async function open(stage) {
     const what = `${choices.graph === FILE ? `${file.name}: ` : ''}${inWords(poses)} poses, ${inWords(groups.odometry.length)} moves, ${inWords(measurements - groups.odometry.length)} loop closures. `;
     if (iteration === 0) stage.say(`${what}Dead reckoning costs ${startCost.toPrecision(4)}.`);
     else {
-      const reduced = ((2 * cost) / freedom).toPrecision(3);
-      stage.say(`${what}Step ${iteration}: cost ${cost.toPrecision(6)}, χ² a degree of freedom ${reduced}${unfolding.done ? `. ${ending()}` : ''}`);
+      const reduced = choices.loss === 'squared' ? `, χ² a degree of freedom ${((2 * cost) / freedom).toPrecision(3)}` : '';
+      stage.say(`${what}Step ${iteration}: cost ${cost.toPrecision(6)}${reduced}.${unfolding.done ? ` ${ending()}` : ''}`);
     }
   }
 

@@ -84,8 +84,9 @@ export class GraphPicture {
   }
 
   #add(object) {
-    // Its bounding sphere would be that of numbers that nobody has brought back.
+    // Its bounding sphere would be that of numbers that nobody has brought back, and sorting asks for one.
     object.frustumCulled = false;
+    object.geometry.boundingSphere = new THREE.Sphere();
     this.#stage.scene.add(object);
     this.#objects.push(object);
     return object;
