@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { randomNumbers } from '../facade/reference.mjs';
 import { hasData, readData } from '../shared-data.mjs';
 import { onCpu } from './residua.mjs';
-const { G2oError, parseG2o, poseGraphProblem, squareRoot } = await import('../../www/problems/pose-graph.js');
+const { G2oError, parseG2o, poseGraphProblem, squareRoot, writeG2o } = await import('../../www/problems/pose-graph.js');
 
 const DIAGONAL = '4 0 0 0 0 0 4 0 0 0 0 4 0 0 0 9 0 0 9 0 9';
 const FILE = `# two poses
@@ -71,6 +71,18 @@ test('poses in the plane are read: two numbers a position, the heading, and six 
   assert.deepEqual([[...graph.measuredPositions], [...graph.measuredRotations]], [[1.5, -0.5], [-2.9]]);
   // Cholesky by hand: the first row of Lᵀ is the matrix' over its pivot's root.
   assert.deepEqual([...graph.squareRoots].slice(0, 3), [2, 0.25, 0.125]);
+});
+
+test('what is written is read back as it was', () => {
+  for (const text of [FILE, PLANAR]) {
+    const graph = parseG2o(text), again = parseG2o(writeG2o(graph));
+    assert.deepEqual(Object.keys(again), Object.keys(graph));
+    for (const [key, values] of Object.entries(graph)) {
+      if (typeof values === 'number') assert.equal(again[key], values);
+      // A few roundings of numbers up to 16.
+      else values.forEach((value, k) => assert.ok(Math.abs(again[key][k] - value) < 1e-14, `${key} ${k}: ${again[key][k]} for ${value}`));
+    }
+  }
 });
 
 test('the squared residual of an edge in the plane is eᵀΩe, with the turn taken the short way round', async () => {

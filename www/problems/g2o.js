@@ -115,3 +115,40 @@ export function parseG2o(text) {
     squareRoots: Float64Array.from(squareRoots),
   };
 }
+
+/** How many numbers a square root has, by dimension, and of what order its matrix is. */
+const ORDER = { 2: 3, 3: 6 };
+
+/** The upper triangle of LLᵀ, row after row, from that of Lᵀ: squareRoot's inverse. */
+function squared(root, size) {
+  const at = (i, j) => size * i - (i * (i - 1)) / 2 + (j - i);
+  const upper = [];
+  for (let i = 0; i < size; i++) {
+    for (let j = i; j < size; j++) {
+      let sum = 0;
+      for (let k = 0; k <= i; k++) sum += root[at(k, i)] * root[at(k, j)];
+      upper.push(sum);
+    }
+  }
+  return upper;
+}
+
+/**
+ * The text of a .g2o file: parseG2o's inverse, but for rounding.
+ * @param {PoseGraph} graph
+ */
+export function writeG2o({ dimension, positions, rotations, fixed, edges, measuredPositions, measuredRotations, squareRoots }) {
+  const turn = dimension === 3 ? 4 : 1, size = ORDER[dimension], root = (size * (size + 1)) / 2;
+  const [vertex, edge] = dimension === 3 ? ['VERTEX_SE3:QUAT', 'EDGE_SE3:QUAT'] : ['VERTEX_SE2', 'EDGE_SE2'];
+  const pose = (places, turns, k) => {
+    const rotation = turns.subarray(turn * k, turn * (k + 1));
+    return [...places.subarray(dimension * k, dimension * (k + 1)), ...rotation.subarray(1), rotation[0]].join(' ');
+  };
+  const lines = [];
+  for (let k = 0; k < positions.length / dimension; k++) lines.push(`${vertex} ${k} ${pose(positions, rotations, k)}`);
+  for (const k of fixed) lines.push(`FIX ${k}`);
+  for (let k = 0; k < edges.length / 2; k++) {
+    lines.push(`${edge} ${edges[2 * k]} ${edges[2 * k + 1]} ${pose(measuredPositions, measuredRotations, k)} ${squared(squareRoots.subarray(root * k, root * (k + 1)), size).join(' ')}`);
+  }
+  return `${lines.join('\n')}\n`;
+}

@@ -2,7 +2,7 @@
  * The pose graph demonstration: a made graph or a dropped .g2o file unfolds, one step of Levenberg-Marquardt after another at a pace that can be watched; between
  * steps the picture glides.
  */
-import { parseG2o } from '../../problems/pose-graph.js';
+import { parseG2o, writeG2o } from '../../problems/pose-graph.js';
 import { cityGraph, sphereGraph, torusGraph, withOutliers } from './graphs.js';
 import { Legend } from './legend.js';
 import { Unfolding } from './model.js';
@@ -203,6 +203,12 @@ export async function open(stage) {
       },
     },
 
+    /** The graph with its poses as they are now, as the text of a .g2o file. */
+    async text() {
+      await demo.remember();
+      return writeG2o({ ...graph, positions: unfolding.positions.values(), rotations: unfolding.rotations.values() });
+    },
+
     state: () => ({
       graph: choices.graph, poses: unfolding.poses, measurements: unfolding.measurements, iteration: unfolding.iteration, cost: unfolding.cost, startCost, done: unfolding.done,
       termination: unfolding.termination, freedom: unfolding.freedom, classes: counts, positions: () => unfolding.positions.values(),
@@ -214,6 +220,13 @@ export async function open(stage) {
     unfolding.setLoss(choices.loss, choices['scale, σ']);
     total = unfolding.iteration;
   });
+  async function save() {
+    let text = '';
+    await stage.between(async () => (text = await demo.text()));
+    const link = Object.assign(document.createElement('a'), { href: URL.createObjectURL(new Blob([text])), download: 'unfolded.g2o' });
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
+  }
   const panel = stage.panel;
   let graphChoice = panel.add(choices, 'graph', Object.keys(MADE)).onChange(change);
   panel.add(choices, 'poses', { '500': 500, '1,000': 1000, '2,500': 2500, '5,000': 5000, '10,000': 10000 }).onChange(change);
@@ -224,6 +237,7 @@ export async function open(stage) {
   panel.add(choices, 'no waiting').onChange(() => stage.wake());
   panel.add(choices, 'vehicles', 0, 3, 0.1).onChange(show);
   panel.add(choices, 'the truth').onChange(show);
+  panel.add({ save }, 'save').name('Save as .g2o');
 
   stage.onAppearance((appearance) => {
     legend.appear(appearance);
