@@ -9,7 +9,7 @@ import { extname, join, normalize } from 'node:path';
 import { after, before, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { launch } from '../chromium.mjs';
+import { launch } from '../browser.mjs';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
 let project;
