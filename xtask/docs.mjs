@@ -2,8 +2,7 @@
 // RESIDUA_URL serves.
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
-import { launch } from '../tests/chromium.mjs';
-import { openBlankPage } from '../tests/e2e/blank-page.mjs';
+import { launch, openBlankPage } from '../tests/browser.mjs';
 import { kernelsOf } from './docs/kernel.mjs';
 import { markdownFiles, writeSite } from './docs/site.mjs';
 

@@ -8,11 +8,10 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { after, before, describe, test } from 'node:test';
 import { promisify } from 'node:util';
-import { claimsOf, holds, programsOf, withClaims } from '../../xtask/docs/programs.mjs';
+import { holds, programsOf, withClaims } from '../../xtask/docs/programs.mjs';
 import { moduleOf } from '../../xtask/docs/run.mjs';
 import { markdownFiles } from '../../xtask/docs/site.mjs';
-import { launch } from '../chromium.mjs';
-import { openBlankPage } from './blank-page.mjs';
+import { launch, openBlankPage } from '../browser.mjs';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
 const files = [...[...markdownFiles()].map(([name, file]) => [`docs/${name}`, file]), ['README.md', `${root}README.md`], ['pkg-template/README.md', `${root}pkg-template/README.md`]];
@@ -25,11 +24,10 @@ after(() => browser.close());
 
 for (const { name, programs } of pages.filter((page) => page.programs.length > 0)) {
   describe(name, () => {
-    for (const { line, source } of programs) {
-      const claims = claimsOf(source);
+    for (const { line, source, claims } of programs) {
       test(`the program of line ${line} claims something`, () => assert.ok(claims.length > 0));
       test(`the program of line ${line} prints what it claims`, async () => {
-        const blank = await openBlankPage(browser, { load: false });
+        const blank = await openBlankPage(browser, { load: false, imports: { 'ml-levenberg-marquardt': '/peers/ml-levenberg-marquardt.js' } });
         try {
           const printed = await blank.page.evaluate(run, moduleOf(withClaims(source)));
           for (const { line: at, words } of claims) {

@@ -1,7 +1,7 @@
 // What a page of the documentation claims its code to print, and how that is compared with what it prints.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { blocksOf, claimsOf, holds, programsOf, withClaims } from '../../xtask/docs/programs.mjs';
+import { blocksOf, holds, programsOf, withClaims } from '../../xtask/docs/programs.mjs';
 
 for (const [claim, printed, expected] of [
   ['3', '3', true],
@@ -41,17 +41,24 @@ test('a block that imports begins a program, one that does not goes on with it',
 });
 
 test('a claim is what its line prints, at its line in the page', () => {
-  const [{ source }] = programsOf(page);
-  assert.deepEqual(claimsOf(source), [{ line: 11, words: '1' }]);
+  const [{ source, claims }] = programsOf(page);
+  assert.deepEqual(claims, [{ line: 11, words: '1' }]);
   assert.match(withClaims(source), /^claim\(11, x\.data\);$/m);
 });
 
 test('a claim that could not be checked is refused', () => {
-  assert.throws(() => claimsOf('x.data; // → 1'), /line 1/);
+  assert.throws(() => programsOf("```ts\nimport 'residua';\nx.data; // → 1\n```"), /line 3/);
 });
 
 test('a block of unknown kind, a block that is not closed and a program without an import are refused', () => {
   assert.throws(() => programsOf('```python\nx\n```'), /python/);
   assert.throws(() => blocksOf('```ts\nx'), /not closed/);
   assert.throws(() => programsOf('```ts\nconst x = 1;\n```'), /imports nothing/);
+});
+
+test('a claim may be the block of text below it, and every such block is one', () => {
+  const program = "```ts\nimport 'residua';\nconsole.log(x); // → below\n```\n";
+  assert.deepEqual(programsOf(`${program}\n\`\`\`text\na\nb\n\`\`\``)[0].claims, [{ line: 3, words: 'a\nb' }]);
+  assert.throws(() => programsOf(program), /no block of text below/);
+  assert.throws(() => programsOf('```text\na\n```'), /no claim above/);
 });

@@ -19,13 +19,15 @@ export async function kernelsOf(page, markdown) {
 
 /** The markdown with the kernel's parts in place of their marks. */
 export function withKernel(markdown, kernels) {
-  let rest = null;
-  const take = (count) => `\`\`\`wgsl\n${rest.splice(0, count).join('\n').trim()}\n\`\`\``;
+  let rest = [];
+  const isShown = () => rest.every((line) => line.trim() === '');
+  const take = (count) => `\`\`\`wgsl\n${dedented(rest.splice(0, count))}\n\`\`\``;
   const text = markdown.replace(/^<!-- kernel (.*) -->$/gm, (mark, words) => {
     const until = /^until (.*)$/.exec(words)?.[1];
     if (until === undefined && words !== 'to the end') {
       const kernel = kernels.find(({ name }) => name.startsWith(words));
       if (kernel === undefined) throw new Error(`${mark}: the kernels are ${kernels.map(({ name }) => name).join(', ')}`);
+      if (!isShown()) throw new Error(`${mark}: the kernel before it is not shown to its end`);
       rest = kernel.wgsl.trimEnd().split('\n');
       return '';
     }
@@ -33,6 +35,12 @@ export function withKernel(markdown, kernels) {
     if (count <= 0) throw new Error(`${mark}: no such line follows in\n${rest.join('\n')}`);
     return take(count);
   });
-  if (rest === null || rest.some((line) => line.trim() !== '')) throw new Error('the page does not show a kernel to its end');
+  if (!isShown()) throw new Error('the last kernel is not shown to its end');
   return text;
+}
+
+/** Lines without empty ones around them, and without the indentation that all of them have. */
+function dedented(lines) {
+  const depth = Math.min(...lines.filter((line) => line.trim() !== '').map((line) => line.search(/\S/)));
+  return lines.map((line) => line.slice(depth)).join('\n').replace(/^\n+|\s+$/g, '');
 }

@@ -8,6 +8,7 @@
 //   - a number with decimals stands for every number that rounds to it: 0.70 for 0.6951 to 0.7049, 1.2e-7 for 1.19e-7;
 //   - a number without decimals or exponent stands for itself alone;
 //   - … stands for anything; words and signs stand for themselves, whatever the space between them.
+//   - the one word "below" stands for the next `text` block of the page, which is a claim of several lines. There is no other use of such a block.
 // What is printed is taken apart the same way: the arguments one after another, arrays as their entries with commas between them.
 
 /** Kinds of blocks that are not run, and why. */
@@ -16,7 +17,7 @@ export const NOT_RUN = new Map([
   ['cpp', 'Ceres is C++; the blocks are its side of a comparison'],
   ['ts scalar-autograd', 'ScalarAutograd is not on npm; the blocks are its side of a comparison'],
   ['html', 'a page of its own; a test opens it'],
-  ['text', 'words that are shown, such as a report'],
+  ['text', 'what a claim says to be printed'],
 ]);
 
 const CODE = new Map([
@@ -43,36 +44,42 @@ export function blocksOf(markdown) {
 }
 
 /**
- * The programs of a page: `language`, `line` (from 1, of its first block) and `source`, whose lines stand where they stand in the page, so that
- * a message's line is the page's.
+ * The programs of a page: `language`, `line` (from 1, of its first block), `source`, whose lines stand where they stand in the page, so that
+ * a message's line is the page's, and `claims`, each with its line and its words.
  */
 export function programsOf(markdown) {
   const programs = [];
   for (const { kind, line, code } of blocksOf(markdown)) {
     const language = CODE.get(kind);
+    let program = programs.at(-1);
     if (language === undefined) {
       if (!NOT_RUN.has(kind)) throw new Error(`line ${line}: a block of the kind "${kind}", which is neither run nor known for not being run`);
+      if (kind !== 'text') continue;
+      const claim = program?.claims.at(-1);
+      if (claim?.words !== 'below') throw new Error(`line ${line}: a block of text that no claim above refers to`);
+      claim.words = code;
       continue;
     }
-    let program = programs.at(-1);
     if (/^import /m.test(code)) {
-      program = { language, line: line + 1, lines: [] };
+      program = { language, line: line + 1, lines: [], claims: [] };
       programs.push(program);
     }
     if (program === undefined) throw new Error(`line ${line}: the page's first program imports nothing`);
     if (program.language !== language) throw new Error(`line ${line}: ${language} goes on with a program in ${program.language}`);
     while (program.lines.length < line) program.lines.push('');
     program.lines.push(...code.split('\n'));
+    program.claims.push(...claimsOf(code, line));
   }
-  return programs.map(({ language, line, lines }) => ({ language, line, source: `${lines.join('\n')}\n` }));
+  for (const { claims } of programs) for (const { line, words } of claims) if (words === 'below') throw new Error(`line ${line}: there is no block of text below`);
+  return programs.map(({ lines, ...program }) => ({ ...program, source: `${lines.join('\n')}\n` }));
 }
 
-/** The claims of a program's source: their line (from 1) and their words. */
-export function claimsOf(source) {
-  return source.split('\n').flatMap((line, number) => {
+/** The claims of a block whose first line is the page's line `first` (from 0). */
+function claimsOf(code, first) {
+  return code.split('\n').flatMap((line, number) => {
     const claim = CLAIM.exec(line);
-    if (claim === null && line.includes('// →')) throw new Error(`line ${number + 1}: a claim takes the form console.log(…); // → words`);
-    return claim === null ? [] : [{ line: number + 1, words: claim[3] }];
+    if (claim === null && line.includes('// →')) throw new Error(`line ${first + number + 1}: a claim takes the form console.log(…); // → words`);
+    return claim === null ? [] : [{ line: first + number + 1, words: claim[3] }];
   });
 }
 

@@ -58,7 +58,7 @@ function check(declarations) {
   if (problems.length > 0) throw new Error(problems.join('\n'));
 }
 
-/** Documentation as HTML. Names in {@link …} and names of exports in code are links. */
+/** Documentation as HTML. What {@link …} names is a link, and so is an error's code, to what to do about it. */
 function proseRenderer(declarations, linkOf) {
   const md = new MarkdownIt({ html: false });
   const address = (target) => {
@@ -69,7 +69,9 @@ function proseRenderer(declarations, linkOf) {
     if (!declarations.get(owner).members.some(({ name }) => name === member)) throw new Error(`{@link ${target}} leads nowhere`);
     return `${page}.${member}`;
   };
-  return (doc) => md.render(doc.replace(/\{@link ([\w.]+)\}/g, (_, target) => `[\`${target}\`](${address(target)})`));
+  const codes = declarations.get('ErrorCode').members.map(({ name }) => name);
+  const withCodes = (doc) => doc.replace(new RegExp(`'(${codes.join('|')})'`, 'g'), "[`'$1'`](troubleshooting.html#$1)");
+  return (doc) => md.render(withCodes(doc).replace(/\{@link ([\w.]+)\}/g, (_, target) => `[\`${target}\`](${address(target)})`));
 }
 
 function entryHtml({ name, signature, doc, members }, prose, linkOf) {

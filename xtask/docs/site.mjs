@@ -23,19 +23,19 @@ const GROUPS = [
 const REFERENCE = 'API reference';
 const ASSETS = ['docs/site/style.css', 'docs/site/site.js', 'docs/engines.svg'];
 
-/** Pages that are made of a file elsewhere. */
-const SOURCES = { measurements: 'docs/performance.md' };
+/** Pages that are made of a file elsewhere, under a title of their own. */
+const SOURCES = { measurements: { file: 'docs/performance.md', title: 'Measurements' } };
 
 /** The files of markdown that become pages, by name. */
 export function markdownFiles() {
-  return new Map(GROUPS.flatMap(({ pages }) => pages).map((name) => [name, join(root, SOURCES[name] ?? `docs/site/${name}.md`)]));
+  return new Map(GROUPS.flatMap(({ pages }) => pages).map((name) => [name, join(root, SOURCES[name]?.file ?? `docs/site/${name}.md`)]));
 }
 
 /** Writes the site into `folder`, which is emptied first. `kernels` is what `kernels()` gives for the page that shows one. */
 export async function writeSite(folder, kernels) {
   const rendered = new Map();
   for (const [name, file] of markdownFiles()) {
-    const markdown = await readFile(file, 'utf8');
+    const markdown = (await readFile(file, 'utf8')).replace(/^# .*/, (heading) => (name in SOURCES ? `# ${SOURCES[name].title}` : heading));
     rendered.set(name, renderPage(name === 'how-it-works' ? withKernel(markdown, kernels) : markdown));
   }
   const declarations = readDeclarations(join(root, 'pkg-template/src/index.ts'), join(root, 'pkg-template/tsconfig.json'));

@@ -15,7 +15,7 @@ export function pageHtml({ name, title, html, headings, groups, description }) {
 <title>${escapeHtml(name === 'index' ? title : `${title} · residua`)}</title>
 <link rel="icon" href="data:,">
 <link rel="stylesheet" href="style.css">
-<script type="module" src="site.js"></script>
+<script src="site.js" defer></script>
 </head>
 <body>
 <a class="skip" href="#content">To the text</a>
