@@ -15,6 +15,7 @@ import type { Scalar, Value } from './value.js';
 
 /** An objective's value, and its gradient where it was computed. */
 export interface GradientOnDevice {
+  /** The objective's value, read back. */
   readonly value: number;
   /** numParams f32 numbers on the GPU; null on the CPU. */
   readonly gradient: GPUBuffer | null;
