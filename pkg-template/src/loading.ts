@@ -15,6 +15,8 @@ export type WasmSource = string | URL | Response | Promise<Response> | BufferSou
 export class Instance {
   /** Why it can no longer be used. */
   failure: ResiduaError | null = null;
+  /** What the module itself said when it failed. */
+  lastWords = '';
   private readonly waiting = new Set<(failure: ResiduaError) => void>();
 
   constructor(
@@ -52,6 +54,7 @@ export class Instance {
 
   /** Marks the module as failed and rejects what waits on it. */
   fail(message: string, cause?: unknown): ResiduaError {
+    this.lastWords ||= message;
     const words = `residua failed: ${message}. This is a bug of residua; everything made so far is unusable, init() starts afresh`;
     return this.end(new ResiduaError('internal', words, { cause }));
   }
@@ -114,7 +117,7 @@ export class Host {
 
   /** Loads the module, once; again after a failure. */
   init(source?: WasmSource): Promise<void> {
-    if (this.loading !== null && this.current?.failure == null) return this.loading;
+    if (this.loading !== null && this.isLoaded) return this.loading;
     const attempt = this.load(source, this.current?.module ?? null).then((module) => {
       this.start(module, attempt);
     });
@@ -155,6 +158,11 @@ export class Host {
     return instance;
   }
 
+  /** Whether it is loaded, or about to be. */
+  get isLoaded(): boolean {
+    return this.loading !== null && this.current?.failure == null;
+  }
+
   /** What runs is at its end, for this reason; the next call that needs the module loads it again. */
   end(reason: ResiduaError): void {
     this.current?.end(reason);
@@ -192,6 +200,7 @@ async function load(source: WasmSource | undefined, failed: RawModule | null): P
     await glue.default(input === undefined ? undefined : { module_or_path: input });
     return glue;
   } catch (error) {
+    if (error instanceof ResiduaError) throw error;
     const origin = source === undefined ? 'beside the package' : describe(source);
     throw notLoaded(`from ${origin}: ${error instanceof Error ? error.message : String(error)}`, error);
   }
