@@ -2,8 +2,7 @@
 // read back pixel by pixel.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { launch } from '../chromium.mjs';
-import { openBlankPage } from './blank-page.mjs';
+import { launch, openBlankPage } from '../browser.mjs';
 
 let browser, page;
 before(async () => {

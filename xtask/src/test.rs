@@ -144,7 +144,7 @@ impl Session<'_> {
                 node.args(["--test", "--test-reporter=spec", "--test-concurrency=1"]).args(&scripts);
                 node.env("RESIDUA_URL", &server.url).env("RESIDUA_TARBALL", &package.tarball);
                 node.env("CHROMIUM", &tools.chromium);
-                node.env("RESIDUA_ADAPTER", if hardware { "hardware" } else { "swiftshader" });
+                node.env("RESIDUA_ADAPTER", if hardware { "hardware" } else { "software" });
                 vec![node]
             });
         }
