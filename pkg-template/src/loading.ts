@@ -214,8 +214,8 @@ export function notLoaded(why: string, cause?: unknown): ResiduaError {
 /** Node's fetch does not read files, so there the bytes are read from disk; everywhere else the glue fetches. */
 async function bytesOf(source: WasmSource | undefined): Promise<unknown> {
   // Bundlers follow `new URL(…, import.meta.url)`: they shall see the module once, in the glue.
-  const here = import.meta.url;
-  const url = source === undefined ? new URL('../wasm/residua_bg.wasm', here) : typeof source === 'string' ? parseUrl(source) : source;
+  const module = import.meta.url;
+  const url = source === undefined ? new URL('../wasm/residua_bg.wasm', module) : typeof source === 'string' ? parseUrl(source) : source;
   if (!(url instanceof URL) || url.protocol !== 'file:' || !('process' in globalThis)) return source;
   const fileSystem = 'node:fs/promises';
   const { readFile } = (await import(/* @vite-ignore */ /* webpackIgnore: true */ fileSystem)) as {
