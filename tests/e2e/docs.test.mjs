@@ -27,7 +27,7 @@ for (const { name, programs } of pages.filter((page) => page.programs.length > 0
     for (const { line, source, claims } of programs) {
       test(`the program of line ${line} claims something`, () => assert.ok(claims.length > 0));
       test(`the program of line ${line} prints what it claims`, async () => {
-        const blank = await openBlankPage(browser, { load: false, imports: { 'ml-levenberg-marquardt': '/peers/ml-levenberg-marquardt.js' } });
+        const blank = await openBlankPage(browser, { load: false, imports: { 'ml-levenberg-marquardt': '/peers/ml-levenberg-marquardt.js', 'three/webgpu': '/vendor/three/three.webgpu.js' } });
         try {
           const printed = await blank.page.evaluate(run, moduleOf(withClaims(source)));
           for (const { line: at, words } of claims) {
@@ -59,7 +59,8 @@ test('every program type-checks, strictly and with the libraries checked', async
     await mkdir(join(folder, 'node_modules/@webgpu'), { recursive: true });
     await symlink(join(root, 'target/npm/residua'), join(folder, 'node_modules/residua'));
     await symlink(join(root, 'node_modules/@webgpu/types'), join(folder, 'node_modules/@webgpu/types'));
-    for (const library of ['ml-levenberg-marquardt', 'three']) await symlink(join(root, 'node_modules', library), join(folder, 'node_modules', library));
+    await mkdir(join(folder, 'node_modules/@types'));
+    for (const library of ['ml-levenberg-marquardt', '@types/three']) await symlink(join(root, 'node_modules', library), join(folder, 'node_modules', library));
     const written = [];
     for (const { name, programs } of pages) {
       for (const { language, line, source } of programs) {

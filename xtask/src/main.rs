@@ -8,6 +8,7 @@ mod bench;
 mod build;
 mod command;
 mod demo;
+mod docs;
 mod fingerprint;
 mod names;
 mod pack;
@@ -29,6 +30,7 @@ cargo xtask <command> [options]
   test    run every check and test of the project
   bench   run the benchmarks in headless Chromium, with other libraries beside residua
   pack    write the npm package to target/npm/
+  docs    build the documentation into target/docs/
 
 `cargo xtask <command> --help` tells more.";
 
@@ -57,6 +59,7 @@ fn dispatch() -> Outcome {
             Some("test") => test::run(arguments),
             Some("bench") => bench::run(arguments),
             Some("pack") => pack::run(arguments),
+            Some("docs") => docs::run(arguments),
             _ => Err(Failure(format!("there is no command {command:?}\n\n{HELP}"))),
         },
         Some(other) => Err(other.unexpected().into()),
