@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { after, before, describe, test } from 'node:test';
 import { promisify } from 'node:util';
-import { holds, programsOf, withClaims } from '../../xtask/docs/programs.mjs';
+import { holds, modulesOf, programsOf, withClaims } from '../../xtask/docs/programs.mjs';
 import { moduleOf } from '../../xtask/docs/run.mjs';
 import { markdownFiles } from '../../xtask/docs/site.mjs';
 import { launch, openBlankPage } from '../browser.mjs';
@@ -16,20 +16,30 @@ import { launch, openBlankPage } from '../browser.mjs';
 const root = fileURLToPath(new URL('../../', import.meta.url));
 const files = [...[...markdownFiles()].map(([name, file]) => [`docs/${name}`, file]), ['README.md', `${root}README.md`], ['pkg-template/README.md', `${root}pkg-template/README.md`]];
 const pages = [];
-for (const [name, file] of files) pages.push({ name, programs: programsOf(await readFile(file, 'utf8')) });
+for (const [name, file] of files) {
+  const markdown = await readFile(file, 'utf8');
+  pages.push({ name, programs: programsOf(markdown), modules: modulesOf(markdown) });
+}
+/** What the page that runs a program has in its import map, besides the package. */
+const imports = {
+  'residua/worker': '/residua/dist/worker.js',
+  'ml-levenberg-marquardt': '/peers/ml-levenberg-marquardt.js',
+  'three/webgpu': '/vendor/three/three.webgpu.js',
+};
 
 let browser;
 before(async () => void (browser = await launch()));
 after(() => browser.close());
 
-for (const { name, programs } of pages.filter((page) => page.programs.length > 0)) {
+for (const { name, programs, modules } of pages.filter((page) => page.programs.length > 0)) {
+  const parts = modules.map(({ name: module, source }) => ({ module, code: moduleOf(source) }));
   describe(name, () => {
     for (const { line, source, claims } of programs) {
       test(`the program of line ${line} claims something`, () => assert.ok(claims.length > 0));
       test(`the program of line ${line} prints what it claims`, async () => {
-        const blank = await openBlankPage(browser, { load: false, imports: { 'ml-levenberg-marquardt': '/peers/ml-levenberg-marquardt.js', 'three/webgpu': '/vendor/three/three.webgpu.js' } });
+        const blank = await openBlankPage(browser, { load: false, imports });
         try {
-          const printed = await blank.page.evaluate(run, moduleOf(withClaims(source)));
+          const printed = await blank.page.evaluate(run, moduleOf(withClaims(source)), parts);
           for (const { line: at, words } of claims) {
             const shown = printed.filter((entry) => entry.line === at);
             assert.ok(shown.length > 0, `line ${at} was never reached`);
@@ -44,12 +54,17 @@ for (const { name, programs } of pages.filter((page) => page.programs.length > 0
   });
 }
 
-/** Runs a module in the page; gives what it printed at which line. */
-async function run(code) {
+/** Runs a program in the page, its modules as workers find them, where there is no import map; gives what it printed at which line. */
+async function run(code, parts) {
   const printed = [];
   const text = (value) => (Array.isArray(value) || ArrayBuffer.isView(value) ? [...value].map(text).join(', ') : String(value));
   globalThis.claim = (line, ...values) => void printed.push({ line, text: values.map(text).join(' ') });
-  await import(URL.createObjectURL(new Blob([code], { type: 'text/javascript' })));
+  const addressOf = (text) => URL.createObjectURL(new Blob([text], { type: 'text/javascript' }));
+  for (const part of parts) {
+    const address = addressOf(part.code.replace("from 'residua'", `from '${new URL('/residua/dist/index.js', location.href)}'`));
+    code = code.replaceAll(`new URL('./${part.module}.js', import.meta.url)`, `'${address}'`);
+  }
+  await import(addressOf(code));
   return printed;
 }
 
@@ -60,18 +75,20 @@ test('every program type-checks, strictly and with the libraries checked', async
     await symlink(join(root, 'target/npm/residua'), join(folder, 'node_modules/residua'));
     await symlink(join(root, 'node_modules/@webgpu/types'), join(folder, 'node_modules/@webgpu/types'));
     await mkdir(join(folder, 'node_modules/@types'));
-    for (const library of ['ml-levenberg-marquardt', '@types/three']) await symlink(join(root, 'node_modules', library), join(folder, 'node_modules', library));
+    for (const library of ['ml-levenberg-marquardt', '@types/three', '@types/webxr']) await symlink(join(root, 'node_modules', library), join(folder, 'node_modules', library));
     const written = [];
-    for (const { name, programs } of pages) {
-      for (const { language, line, source } of programs) {
-        const file = `${name.replace(/\W+/g, '-')}-${line}.${language}`;
+    for (const { name, programs, modules } of pages) {
+      const sources = [...programs.map(({ language, line, source }) => [`${line}.${language}`, source]), ...modules.map((module) => [`${module.name}.ts`, module.source])];
+      for (const [ending, source] of sources) {
+        const file = `${name.replace(/\W+/g, '-')}-${ending}`;
         await writeFile(join(folder, file), source);
         written.push(file);
       }
     }
+    // three's own types name those of WebXR.
     const compilerOptions = {
       strict: true, skipLibCheck: false, noUncheckedIndexedAccess: false, checkJs: true, allowJs: true, noEmit: true, target: 'es2022', lib: ['es2022', 'dom', 'dom.iterable', 'esnext.disposable'],
-      module: 'esnext', moduleResolution: 'bundler', types: [], preserveSymlinks: true,
+      module: 'esnext', moduleResolution: 'bundler', types: ['webxr'], preserveSymlinks: true,
     };
     await writeFile(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: written }));
     await promisify(execFile)(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), '--project', folder]).catch(({ stdout }) => assert.fail(stdout));
