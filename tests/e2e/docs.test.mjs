@@ -1,25 +1,13 @@
-// Every block of code in the documentation and in the READMEs: it is type-checked against the package's types and run in the browser, where it must
-// print what it claims. How a page becomes programs, what a claim is, and which kinds of blocks are not run: xtask/docs/programs.mjs.
+// Every block of code in the documentation and in the READMEs runs in the browser, and prints what it claims. How a page becomes programs, what a
+// claim is, and which kinds of blocks are not run: xtask/docs/programs.mjs. That they type-check: tests/www/docs-types.test.mjs.
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
-import { mkdtemp, mkdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { after, before, describe, test } from 'node:test';
-import { promisify } from 'node:util';
-import { holds, modulesOf, programsOf, withClaims } from '../../xtask/docs/programs.mjs';
+import { readPages } from '../../xtask/docs/pages.mjs';
+import { holds, withClaims } from '../../xtask/docs/programs.mjs';
 import { moduleOf } from '../../xtask/docs/run.mjs';
-import { markdownFiles } from '../../xtask/docs/site.mjs';
 import { launch, openBlankPage } from '../browser.mjs';
 
-const root = fileURLToPath(new URL('../../', import.meta.url));
-const files = [...[...markdownFiles()].map(([name, file]) => [`docs/${name}`, file]), ['README.md', `${root}README.md`], ['pkg-template/README.md', `${root}pkg-template/README.md`]];
-const pages = [];
-for (const [name, file] of files) {
-  const markdown = await readFile(file, 'utf8');
-  pages.push({ name, programs: programsOf(markdown), modules: modulesOf(markdown) });
-}
+const pages = await readPages();
 /** What the page that runs a program has in its import map, besides the package. */
 const imports = {
   'residua/worker': '/residua/dist/worker.js',
@@ -67,32 +55,3 @@ async function run(code, parts) {
   await import(addressOf(code));
   return printed;
 }
-
-test('every program type-checks, strictly and with the libraries checked', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'residua-docs-'));
-  try {
-    await mkdir(join(folder, 'node_modules/@webgpu'), { recursive: true });
-    await symlink(join(root, 'target/npm/residua'), join(folder, 'node_modules/residua'));
-    await symlink(join(root, 'node_modules/@webgpu/types'), join(folder, 'node_modules/@webgpu/types'));
-    await mkdir(join(folder, 'node_modules/@types'));
-    for (const library of ['ml-levenberg-marquardt', '@types/three', '@types/webxr']) await symlink(join(root, 'node_modules', library), join(folder, 'node_modules', library));
-    const written = [];
-    for (const { name, programs, modules } of pages) {
-      const sources = [...programs.map(({ language, line, source }) => [`${line}.${language}`, source]), ...modules.map((module) => [`${module.name}.ts`, module.source])];
-      for (const [ending, source] of sources) {
-        const file = `${name.replace(/\W+/g, '-')}-${ending}`;
-        await writeFile(join(folder, file), source);
-        written.push(file);
-      }
-    }
-    // three's own types name those of WebXR.
-    const compilerOptions = {
-      strict: true, skipLibCheck: false, noUncheckedIndexedAccess: false, checkJs: true, allowJs: true, noEmit: true, target: 'es2022', lib: ['es2022', 'dom', 'dom.iterable', 'esnext.disposable'],
-      module: 'esnext', moduleResolution: 'bundler', types: ['webxr'], preserveSymlinks: true,
-    };
-    await writeFile(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: written }));
-    await promisify(execFile)(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), '--project', folder]).catch(({ stdout }) => assert.fail(stdout));
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
-});
