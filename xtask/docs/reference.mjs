@@ -47,7 +47,18 @@ export function referencePages(declarations, worker) {
     const headings = exports.map((item) => ({ level: 2, words: item, anchor: item }));
     return { name, title, description: words, html: `<h1>${title}</h1>\n<p>${words} Generated from the package’s TypeScript sources.</p>\n${entries.join('\n')}`, headings };
   });
-  return [...pages, workerPage(worker, prose, linkOf)];
+  return [namesPage(declarations, prose, linkOf), ...pages, workerPage(worker, prose, linkOf)];
+}
+
+/** Every name, with the first sentence about it. */
+function namesPage(declarations, prose, linkOf) {
+  const byName = (a, b) => a.name.localeCompare(b.name, 'en');
+  const items = [...declarations.values()].sort(byName).map(({ name, doc }) => {
+    const [sentence] = /^[^]*?[.:](?=\s|$)|^[^]*$/.exec(doc);
+    return `<dt><a href="${linkOf(name)}"><code>${name}</code></a></dt>\n<dd>${prose(sentence.replace(/:$/, '.'))}</dd>`;
+  });
+  const title = 'All names';
+  return { name: 'api', title, description: 'Every name that the package exports.', html: `<h1>${title}</h1>\n<dl class="names">\n${items.join('\n')}\n</dl>`, headings: [] };
 }
 
 /** What the other entry point has of its own; the rest is the same as in `residua`. */
