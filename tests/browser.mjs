@@ -128,7 +128,7 @@ export async function hearPosts(page, hear) {
   });
 }
 
-const importMap = JSON.stringify({ imports: { residua: '/residua/dist/index.js' } });
+const importMap = JSON.stringify({ imports: { residua: '/residua/dist/index.js', 'residua/worker': '/residua/dist/worker.js' } });
 
 /**
  * Opens an empty page in a context of its own, with the package in its import map, for tests that bring their own code;
