@@ -15,6 +15,7 @@ import type { Scalar, Value } from './value.js';
 
 /** An objective's value, and its gradient where it was computed. */
 export interface GradientOnDevice {
+  /** The objective's value, read back. */
   readonly value: number;
   /** numParams f32 numbers on the GPU; null on the CPU. */
   readonly gradient: GPUBuffer | null;
@@ -61,14 +62,10 @@ export class GpuCompiledFunctions {
   private readonly handle: RawFunctions;
   /** Whether gradients that are read back are computed in double precision. */
   private readonly gradientsOnCpu: boolean;
-  /** The numbers that the module has. */
-  private current: Float64Array;
   /** That of the Jacobian, once there is one. */
   private pattern: Pattern | null = null;
   /** Memory for a point on its way to the engine: a system takes longer to find new memory than to fill it. */
   private spare: Float32Array | Float64Array | null = null;
-  /** Whether a solve has left newer numbers in the module. */
-  private behind = false;
 
   private constructor(
     private readonly subject: Subject,
@@ -86,7 +83,6 @@ export class GpuCompiledFunctions {
     this.kernelCount = instance.call(() => raw.kernelCount());
     const times = instance.call(() => raw.compileTimes());
     this.compileTimes = Object.freeze(subject.recordingTime === null ? { ...times } : { record: subject.recordingTime, ...times });
-    this.current = subject.startValues;
     subject.attach((work) => this.read(work));
   }
 
@@ -235,9 +231,9 @@ export class GpuCompiledFunctions {
   async download(): Promise<Float64Array> {
     const { edits, writeBack } = this.beginCall();
     return this.queue.run(async () => {
-      await this.apply(edits);
+      this.apply(edits);
       const x = await this.instance.wait(() => this.handle.download());
-      this.receive(x, writeBack);
+      if (!this.queue.isDisposed) writeBack(x);
       return x;
     });
   }
@@ -254,10 +250,9 @@ export class GpuCompiledFunctions {
   async solveWith(solver: (handle: RawFunctions) => Promise<RawSolveResult>, readBack: boolean): Promise<RawSolveResult> {
     const { edits, writeBack } = this.beginCall();
     return this.queue.run(async () => {
-      await this.apply(edits);
-      this.behind = true;
+      this.apply(edits);
       const result = await this.instance.wait(() => solver(this.handle));
-      if (readBack) this.receive(result.x, writeBack);
+      if (readBack && !this.queue.isDisposed) writeBack(result.x);
       return result;
     });
   }
@@ -277,24 +272,23 @@ export class GpuCompiledFunctions {
     this.queue.check();
     const edits = this.subject.takeEdits();
     return this.queue.run(async () => {
-      await this.apply(edits);
+      this.apply(edits);
       return this.instance.wait(() => work(this.handle));
     });
   }
 
-  private async apply({ values, commands }: Edits): Promise<void> {
+  private apply({ values, commands }: Edits): void {
     for (const command of commands) this.instance.call(() => command(this.handle));
     if (values.length === 0) return;
-    if (this.behind) this.current = await this.instance.wait(() => this.handle.download());
-    this.behind = false;
-    for (const { offset, numbers } of values) this.current.set(numbers, offset);
-    this.instance.call(() => this.handle.setValues(this.current));
-  }
-
-  private receive(x: Float64Array, writeBack: WriteBack): void {
-    this.current = x.slice();
-    this.behind = false;
-    if (!this.queue.isDisposed) writeBack(x);
+    const numbers = new Float64Array(values.reduce((total, edit) => total + edit.numbers.length, 0));
+    let end = 0;
+    for (const edit of values) {
+      numbers.set(edit.numbers, end);
+      end += edit.numbers.length;
+    }
+    const starts = Uint32Array.from(values, ({ offset }) => offset);
+    const lengths = Uint32Array.from(values, ({ numbers: { length } }) => length);
+    this.instance.call(() => this.handle.setValuesAt(starts, lengths, numbers));
   }
 
   private point(method: string, x: Numbers | undefined): Float64Array | undefined {

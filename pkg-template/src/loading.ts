@@ -176,7 +176,8 @@ export const here: Host = /* @__PURE__ */ new Host(load);
 
 /**
  * Loads the WebAssembly module, once; later calls return the same promise. After an 'internal' failure it starts a fresh instance.
- * Importing the package does no work, so it is safe on a server.
+ * Importing the package does no work, so it is safe on a server. Asynchronous calls load the module by themselves: this is for those
+ * who give its place, or want it there early. Rejects with 'not-initialized' where it could not be loaded, and may then be called again.
  *
  * @param source where the .wasm comes from; by default from beside the package's glue, where bundlers find it too.
  */

@@ -184,7 +184,7 @@ export interface RawFunctions {
   kernelCount(): number;
   kernels(): { name: string; instances: number; wgsl: string }[];
   compileTimes(): Record<string, number>;
-  setValues(x: Float64Array): void;
+  setValuesAt(starts: Uint32Array, lengths: Uint32Array, numbers: Float64Array): void;
   setConstant(mask: Uint8Array): void;
   setBounds(lower: Float64Array, upper: Float64Array): void;
   setData(recipe: number, firstColumn: number, columns: Float64Array): void;

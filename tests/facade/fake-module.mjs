@@ -129,9 +129,14 @@ export function install({ gpu = true } = {}) {
     kernelCount = () => 1;
     kernels = () => [];
     compileTimes = () => ({ group: 1 });
-    setValues(x) {
-      this.note('setValues', Array.from(x));
-      this.x = x.slice();
+    setValuesAt(starts, lengths, numbers) {
+      const set = {};
+      let end = 0;
+      starts.forEach((start, i) => {
+        set[start] = Array.from(numbers.subarray(end, (end += lengths[i])));
+        this.x.set(set[start], start);
+      });
+      this.note('setValuesAt', set);
     }
     setConstant = (mask) => this.note('setConstant', Array.from(mask));
     setBounds = (lower, upper) => this.note('setBounds', Array.from(lower), Array.from(upper));

@@ -80,9 +80,8 @@ export class RemoteFunctions implements RawFunctions {
     return this.facts.compileTimes;
   }
 
-  setValues(x: Float64Array): void {
-    // The caller goes on with these numbers.
-    this.connection.tell({ do: 'change', functions: this.number, method: 'setValues', args: [x] });
+  setValuesAt(starts: Uint32Array, lengths: Uint32Array, numbers: Float64Array): void {
+    this.change('setValuesAt', starts, lengths, numbers);
   }
 
   setConstant(mask: Uint8Array): void {

@@ -71,7 +71,7 @@ export type FunctionsCall = Extract<
 /** Changes of functions. */
 export type FunctionsChange = Extract<
   keyof RawFunctions,
-  'setValues' | 'setConstant' | 'setBounds' | 'setData' | 'setWeight' | 'setLoss' | 'setEnabled'
+  'setValuesAt' | 'setConstant' | 'setBounds' | 'setData' | 'setWeight' | 'setLoss' | 'setEnabled'
 >;
 
 /** What is answered. */
