@@ -221,8 +221,9 @@ class Server {
     }
     const held = what === 'functions' ? this.functions.get(number) : undefined;
     const raw = held?.raw ?? this.contexts.get(number);
+    if (raw === undefined) return;
     this.functions.delete(number);
-    this.instance.call(() => raw?.dispose());
+    this.instance.call(() => raw.dispose());
     if (what === 'context') this.contexts.delete(number);
     else this.tellCounts(held?.context ?? null);
   }
