@@ -4,7 +4,7 @@ import { compileSubject, recordParams, type Compiled, type CompileOptions } from
 import { CompressedRows, type CsrMatrix, type Pattern } from './csr-matrix.js';
 import { makeDisposable } from './dispose.js';
 import { describe, invalidArgument } from './errors.js';
-import type { Instance } from './loading.js';
+import { here, type Host, type Instance } from './loading.js';
 import { copyNumbersInto, copyNumbersOfLength, type Numbers } from './numeric-arguments.js';
 import type { ParameterBlocks } from './parameter-array.js';
 import { Problem } from './problem.js';
@@ -15,6 +15,7 @@ import type { Scalar, Value } from './value.js';
 
 /** An objective's value, and its gradient where it was computed. */
 export interface GradientOnDevice {
+  /** The objective's value, read back. */
   readonly value: number;
   /** numParams f32 numbers on the GPU; null on the CPU. */
   readonly gradient: GPUBuffer | null;
@@ -97,22 +98,45 @@ export class GpuCompiledFunctions {
   ): Promise<GpuCompiledFunctions>;
   /** Compiles a problem as it now stands; arrays and residuals that are added later are not part of it. */
   static compile(problem: Problem, options?: CompileOptions): Promise<GpuCompiledFunctions>;
-  static async compile(
-    what: readonly Value[] | Problem,
-    fnOrOptions?: ((params: Value[]) => Scalar | readonly Scalar[]) | CompileOptions,
-    options?: CompileOptions,
-  ): Promise<GpuCompiledFunctions> {
-    if (what instanceof Problem) {
-      const subject = new ProblemSubject(what);
-      return new GpuCompiledFunctions(subject, await compileSubject(subject, (fnOrOptions as CompileOptions | undefined) ?? {}));
+  static compile(what: readonly Value[] | Problem, fnOrOptions?: unknown, options?: CompileOptions): Promise<GpuCompiledFunctions> {
+    return GpuCompiledFunctions.compileOn(here, what, fnOrOptions, options);
+  }
+
+  /** @internal This class for functions on a host. */
+  static on(host: Host): typeof GpuCompiledFunctions {
+    let kind = host === here ? GpuCompiledFunctions : kinds.get(host);
+    if (kind === undefined) {
+      kind = class extends GpuCompiledFunctions {
+        static override compile(what: readonly Value[] | Problem, fnOrOptions?: unknown, options?: CompileOptions): Promise<GpuCompiledFunctions> {
+          return GpuCompiledFunctions.compileOn(host, what, fnOrOptions, options);
+        }
+      };
+      Object.defineProperty(kind, 'name', { value: GpuCompiledFunctions.name });
+      kinds.set(host, kind);
     }
-    const subject = recordParams(what, fnOrOptions);
-    return new GpuCompiledFunctions(subject, await compileSubject(subject, options ?? {}));
+    return kind;
+  }
+
+  private static async compileOn(
+    host: Host,
+    what: readonly Value[] | Problem,
+    fnOrOptions: unknown,
+    options: CompileOptions | undefined,
+  ): Promise<GpuCompiledFunctions> {
+    const isProblem = what instanceof Problem;
+    const subject = isProblem ? new ProblemSubject(what) : recordParams(what, fnOrOptions);
+    const compiled = await compileSubject(host, subject, (isProblem ? (fnOrOptions as CompileOptions | undefined) : options) ?? {});
+    return new (GpuCompiledFunctions.on(host))(subject, compiled);
   }
 
   /** Whether dispose() was called. @internal */
   get isDisposed(): boolean {
     return this.queue.isDisposed;
+  }
+
+  /** Tells of a dispose() as it happens; returns how not to be told. @internal */
+  whenDisposed(listener: () => void): () => void {
+    return this.queue.whenDisposed(listener);
   }
 
   /** The problem's arrays, in order; null where params were compiled. @internal */
@@ -273,8 +297,8 @@ export class GpuCompiledFunctions {
   }
 
   /** Where a gradient goes: an array that was given, or one that is made when the call's turn comes. */
-  private place(method: string, into: Float64Array | undefined): () => Float64Array {
-    if (into === undefined) return () => new Float64Array(this.numParams);
+  private place(method: string, into: Float64Array | undefined): () => Float64Array | undefined {
+    if (into === undefined) return () => (this.handle.givesArrays === true ? undefined : new Float64Array(this.numParams));
     if (!(into instanceof Float64Array) || into.length !== this.numParams) {
       const got = into instanceof Float64Array ? `${into.length} numbers` : describe(into);
       throw invalidArgument(`${method}: into`, got, `a Float64Array of ${this.numParams} numbers, one for each parameter`);
@@ -301,13 +325,16 @@ export class GpuCompiledFunctions {
     this.queue.check();
     if (x === undefined) return this.call((handle) => work(handle, undefined));
     const Kind = onCpu ? Float64Array : Float32Array;
+    const given = this.handle.memory?.();
+    if (given?.byteLength === this.numParams * Kind.BYTES_PER_ELEMENT) this.spare = new Kind(given);
     const into = this.spare instanceof Kind ? this.spare : new Kind(this.numParams);
     this.spare = null;
     const point = copyNumbersInto(`${method}: x`, x, into, 'one for each parameter');
     try {
       return await this.call((handle) => work(handle, point));
     } finally {
-      this.spare = point;
+      // One that went to a worker has left nothing behind.
+      if (point.length > 0) this.spare = point;
     }
   }
 
@@ -318,3 +345,5 @@ export class GpuCompiledFunctions {
 }
 
 makeDisposable(GpuCompiledFunctions);
+
+const kinds = /* @__PURE__ */ new WeakMap<Host, typeof GpuCompiledFunctions>();

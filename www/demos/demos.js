@@ -2,7 +2,7 @@
  * The demos' page: the choice of a demo, its controls, what is told, and the ways by which pointer, keys and files reach it. `window.residuaDemos` does for a
  * program what a visitor does by hand.
  */
-import { showDropped } from './files.js';
+import { takeFiles } from './files.js';
 import { Comparison } from './comparison.js';
 import { Plots } from './plots.js';
 import { DEMOS } from './registry.js';
@@ -38,7 +38,7 @@ const view = {
     const name = adapter === undefined ? '' : [adapter.vendor, adapter.architecture, adapter.description].filter((word) => word !== '').join(' ');
     element('engine-note').textContent = context === null
       ? `No WebGPU here (${shell.reason}): the CPU computes, and WebGL draws.`
-      : adapter.isSoftware ? `${name}: a software renderer, whose times say nothing of a GPU.` : name;
+      : adapter.isSoftware ? `${name}: a software renderer, many times slower than the CPU engine.` : name;
   },
   iterations(backend, count, cost) {
     comparison.iterations(backend, count, cost);
@@ -103,25 +103,34 @@ function setPaused(paused) {
   element('pause').textContent = paused ? 'Go on' : 'Pause';
 }
 
-showDropped({
+function readText(text, name) {
+  view.fail(null);
+  return shell.demo.files.read(text, name);
+}
+
+takeFiles({
   zone: picture, input: element('file'), accepts: () => shell.demo?.files ?? null,
   onFailure: (message) => view.fail(message),
-  onText: (text, name) => {
-    view.fail(null);
-    return shell.demo.files.read(text, name);
-  },
+  onText: readText,
 });
 
 // ---------------------------------------------------------------- pointer and keys
 
 /** The pointer that a demo has taken. */
 let taken = null;
+/** Where and when the pointer went down. */
+let pressed = null;
+
+/** A hand that clicks is not quite still, and does not wait. */
+const STILL_PX = 4, CLICK_MS = 600;
 
 picture.addEventListener('pointerdown', async (event) => {
-  if (event.button !== 0 || taken !== null || shell.demo?.pointer === undefined) return;
+  if (event.button !== 0 || taken !== null) return;
+  pressed = { id: event.pointerId, x: event.clientX, y: event.clientY, at: performance.now() };
+  const { pointer } = shell.demo ?? {};
+  const answer = pointer?.down?.(event, shell.stage.pick(event)) ?? false;
+  if (answer === false) return;
   // The answer may take a moment (picking brings positions from the device); until then the camera must not move.
-  const answer = shell.demo.pointer.down(event, shell.stage.pick(event));
-  if (answer === false || answer === undefined) return;
   taken = event.pointerId;
   shell.stage.controls.enabled = false;
   try {
@@ -133,13 +142,18 @@ picture.addEventListener('pointerdown', async (event) => {
 }, { capture: true });
 
 picture.addEventListener('pointermove', (event) => {
-  if (taken === event.pointerId) shell.demo?.pointer.move(event, shell.stage.pick(event));
+  if (pressed?.id === event.pointerId && Math.hypot(event.clientX - pressed.x, event.clientY - pressed.y) > STILL_PX) pressed = null;
+  if (taken === event.pointerId && pressed === null) shell.demo?.pointer.move(event, shell.stage.pick(event));
 });
 for (const kind of ['pointerup', 'pointercancel']) {
   picture.addEventListener(kind, (event) => {
-    if (taken !== event.pointerId) return;
-    shell.demo?.pointer.up(event, shell.stage.pick(event));
-    release();
+    const { pointer } = shell.demo ?? {};
+    if (taken === event.pointerId) {
+      pointer?.up(event, shell.stage.pick(event));
+      release();
+    }
+    if (kind === 'pointerup' && pressed?.id === event.pointerId && performance.now() - pressed.at < CLICK_MS) pointer?.click?.(event, shell.stage.pick(event));
+    pressed = null;
   });
 }
 
@@ -166,7 +180,9 @@ const ready = (async () => {
   const query = new URLSearchParams(location.search);
   try {
     await shell.start();
-    await open(query.get('demo'), query.get('backend') === 'cpu' ? 'cpu' : 'gpu');
+    // A software renderer is asked for by name: the CPU engine does the same work many times as fast.
+    const { context } = shell.stage;
+    await open(query.get('demo'), query.get('backend') ?? (context?.adapter.isSoftware ? 'cpu' : 'gpu'));
   } catch (error) {
     view.fail(`The demo could not be opened: ${error.message}`);
     throw error;
@@ -188,12 +204,21 @@ window.residuaDemos = {
   pause: () => setPaused(true),
   goOn: () => setPaused(false),
   reset: () => shell.reset(),
+  /** Sets a choice of the panel, as the reader would, and waits for what follows from it. */
+  async choose(property, value) {
+    const controller = shell.stage.panel.controllersRecursive().find((candidate) => candidate.property === property);
+    if (controller === undefined) throw new Error(`choose: the panel has no ${property}`);
+    controller.setValue(value);
+    await shell.between(async () => {});
+  },
+  /** Hands the demo a file's text, as if it had been dropped. */
+  read: (text, name = 'file') => readText(text, name),
   /** What the page tells, and the figures behind it. */
   state() {
     return {
       id: entry?.id, backend: shell.stage.backend, frames: shell.frames, steps: shell.steps, losses: shell.losses, solving: shell.solving, said, failure,
       frameMs: plots.medianFrame(), engines: comparison.figures(), stats: shell.stage.context?.stats() ?? null, demo: shell.demo?.state() ?? null,
-      renderer: shell.stage.renderer?.backend.isWebGPUBackend === true ? 'webgpu' : 'webgl',
+      drawsFromDevice: shell.stage.drawsFromDevice, renderer: shell.stage.renderer?.backend.isWebGPUBackend === true ? 'webgpu' : 'webgl',
     };
   },
   /** Resolves when nothing is left to solve, or after a number of steps more. */

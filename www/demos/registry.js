@@ -20,6 +20,7 @@
  * - `flat(height)`: a 2-D demo; an orthographic camera over the x-y plane that shows `height` units, turning off. `overlay`: an element above the
  *   canvas, as large, that lets pointers through, for SVG or text. `look({ center, radius })`: stands the camera so that a sphere is seen whole (also what key 0 gives).
  * - `appearance`: the colours of www/viewer/appearance.js for the page's theme; `onAppearance(callback)`: called at once and when they change.
+ * - `wish(name, otherwise)`: what the page's address asks for, `?name=…`, for first choices; a number where `otherwise` is one. Check it.
  * - `redraw()`: draw once more. While steps are under way, every frame is drawn; else only after this, or when the camera moves.
  * - `pick(event)`: a three Raycaster through the pointer.
  * - `plotCost(iteration, cost)`: `iteration` counts within the present step's solve, the shell counts on. So a solver's onIteration can be handed through,
@@ -42,8 +43,8 @@
  *   shell calls it between steps: now and then, when solving rests, before the engine changes, when the tab is hidden.
  * - `async reset?()`: back to the start; no step runs meanwhile.
  * - `frame?(seconds)`: before each drawn frame.
- * - `pointer?: { down(event, ray), move(event, ray), up(event) }`: `down` returns true (or a promise of it) when it takes the pointer, and then gets `move`
- *   and `up`, and the camera stands still.
+ * - `pointer?: { down(event, ray), move(event, ray), up(event, ray), click(event, ray) }`: `down` returns true (or a promise of it) when it takes the pointer, and
+ *   then gets `move` and `up`, and the camera stands still. `click`: pressed and released in one place, whether taken or not (after `up`). `ray` is what pick() gives.
  * - `key?(event)`: true when it takes the key, which then does not move the camera. `keys?`: a sentence on keys and pointer for the reader.
  * - `files?: { accept, label, largest?, read(text, name) }`: dropped or chosen files as text; over `largest` bytes (64 MB by default) they are refused unread.
  * - `state()`: a plain object of figures, for tests: `await residuaDemos.state()` holds it as `demo`.
@@ -56,10 +57,24 @@
 /** @type {{ id: string, title: string, summary: string, source: string[], load: () => Promise<{ open: (stage: import('./stage.js').Stage) => Promise<object> }> }[]} */
 export const DEMOS = [
   {
+    id: 'as-rigid-as-possible',
+    title: 'As rigid as possible',
+    summary: 'Take hold of a surface and pull: every vertex with its edges moves and turns as if it were rigid, as well as all of them can (Sorkine and Alexa 2007). Positions and rotations are unknowns of one least-squares problem; Levenberg-Marquardt takes a few iterations while you drag, from where the last ones ended.',
+    source: ['as-rigid-as-possible/demo.js', 'as-rigid-as-possible/model.js', 'as-rigid-as-possible/handle.js', '../problems/as-rigid-as-possible.js'],
+    load: () => import('./as-rigid-as-possible/demo.js'),
+  },
+  {
     id: 'developable',
     title: 'Developable icosphere',
     summary: 'A sphere can’t be unrolled flat. Minimising how far the normals around each vertex are from lying on one great circle (Stein, Grinspun and Crane 2018) makes it crease into pieces that can, while edges keep their lengths as well as they may. L-BFGS; the picture is drawn from the solver’s own buffer.',
     source: ['developable/demo.js', 'developable/model.js', '../energies/developable.js'],
     load: () => import('./developable/demo.js'),
+  },
+  {
+    id: 'pose-graph',
+    title: 'Pose graph',
+    summary: 'A vehicle drove, and measured each move and the places that it came by again; its own reckoning has drifted. Levenberg-Marquardt finds the path that agrees best with all measurements, weighted by their information matrices, and the tangle unfolds. Drop a .g2o file, in space or in the plane, or add wrong loop closures and see what a robust loss is good for.',
+    source: ['pose-graph/demo.js', 'pose-graph/model.js', '../problems/pose-graph.js', '../problems/g2o.js', 'pose-graph/graphs.js', 'pose-graph/picture.js'],
+    load: () => import('./pose-graph/demo.js'),
   },
 ];

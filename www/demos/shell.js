@@ -74,7 +74,7 @@ export class Shell {
     await this.leave();
     this.#leaving = new AbortController();
     this.stage.clear();
-    this.stage.backend = this.stage.context === null ? 'cpu' : backend;
+    this.stage.backend = this.stage.context === null || backend !== 'gpu' ? 'cpu' : 'gpu';
     this.#view.clear();
     await this.#exclusive(async () => {
       this.demo = await module.open(this.stage);
@@ -209,7 +209,8 @@ export class Shell {
     try {
       more = await this.demo.step();
       this.steps++;
-      this.#view.step(backend, performance.now() - start, this.#iterationInStep);
+      // Finding that there is nothing to do is not a step whose time says anything.
+      if (more || this.#iterationInStep > 0) this.#view.step(backend, performance.now() - start, this.#iterationInStep);
     } catch (error) {
       this.fail(error);
     }
