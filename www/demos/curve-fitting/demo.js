@@ -152,7 +152,8 @@ export async function open(stage) {
     map.hidden = !mapped;
     plot.hidden = mapped;
     if (mapped) map.paint(what, stack, batch);
-    else if (what !== 'curve') fitPixels();
+    else if (what === 'curve') stage.wake();
+    else fitPixels();
   }
 
   /** The decay of a pixel, as points of its own. */
@@ -175,7 +176,8 @@ export async function open(stage) {
     compile,
 
     async step() {
-      if (fit?.functions == null || points.length === 0) return false;
+      // What was said of the image stays while it is looked at.
+      if (fit?.functions == null || points.length === 0 || !map.hidden) return false;
       let result = null;
       try {
         result = await fit.solve({ signal: stage.interruption() });
