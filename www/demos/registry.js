@@ -70,4 +70,11 @@ export const DEMOS = [
     source: ['developable/demo.js', 'developable/model.js', '../energies/developable.js'],
     load: () => import('./developable/demo.js'),
   },
+  {
+    id: 'pose-graph',
+    title: 'Pose graph',
+    summary: 'A vehicle drove, and measured each move and the places that it came by again; its own reckoning has drifted. Levenberg-Marquardt finds the path that agrees best with all measurements, weighted by their information matrices, and the tangle unfolds. Drop a .g2o file, in space or in the plane, or add wrong loop closures and see what a robust loss is good for.',
+    source: ['pose-graph/demo.js', 'pose-graph/model.js', '../problems/pose-graph.js', '../problems/g2o.js', 'pose-graph/graphs.js', 'pose-graph/picture.js'],
+    load: () => import('./pose-graph/demo.js'),
+  },
 ];
