@@ -47,14 +47,16 @@ export async function open(stage) {
   /** Compiles the present model for the present points, from these parameters. */
   function rebuild({ parameters = starts, search = false, fresh = true } = {}) {
     const waiting = wanted !== null;
-    wanted = { parameters, search };
+    wanted = { model: expression, parameters, search };
     if (waiting) return;
     stage.between(async () => {
-      const { parameters: from, search: searched } = wanted;
+      const { model, parameters: from, search: searched } = wanted;
       wanted = null;
       if (points.length === 0) return;
       if (searched) {
-        const found = await searchStarts(expression, points, [from]);
+        const found = await searchStarts(model, points, [from]);
+        // Meanwhile another may have been typed, which waits for its turn.
+        if (model !== expression) return;
         if (found !== null) starts = found.parameters;
         form.showStarts(starts);
       }
