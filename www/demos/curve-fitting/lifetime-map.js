@@ -31,9 +31,12 @@ export class LifetimeMap {
     this.#canvas.setAttribute('role', 'img');
     const heads = ['Engine', 'Time', 'Fits a second', 'Median error', '95 % below', 'Errors ÷ least possible'];
     const table = make('table', {}, make('thead', {}, make('tr', {}, ...heads.map((textContent) => make('th', { scope: 'col', textContent })))), this.#rows);
+    const figures = make('div', { className: 'figures', tabIndex: 0 }, table);
+    figures.setAttribute('role', 'region');
+    figures.setAttribute('aria-label', 'What the fits took');
     this.#box = make('div', { className: 'lifetime-map', hidden: true }, this.#canvas,
       make('div', { className: 'legend' }, make('span', { textContent: `${LIFETIMES.least} ns` }), scale, make('span', { textContent: `${LIFETIMES.most} ns` }), this.#caption),
-      make('div', { className: 'figures' }, table));
+      figures);
     overlay.append(this.#box);
   }
 
