@@ -77,4 +77,11 @@ export const DEMOS = [
     source: ['pose-graph/demo.js', 'pose-graph/model.js', '../problems/pose-graph.js', '../problems/g2o.js', 'pose-graph/graphs.js', 'pose-graph/picture.js'],
     load: () => import('./pose-graph/demo.js'),
   },
+  {
+    id: 'curve-fitting',
+    title: 'Curve fitting',
+    summary: 'Click to add points, drag them, and choose a model or type one; the curve follows, with its residuals and the standard errors of its parameters. Then the same for a hundred thousand pixels at once: fluorescence lifetimes of an image, a fit of three parameters a pixel.',
+    source: ['curve-fitting/demo.js', 'curve-fitting/model.js', 'curve-fitting/expression.js', 'curve-fitting/models.js', 'curve-fitting/lifetimes.js'],
+    load: () => import('./curve-fitting/demo.js'),
+  },
 ];
