@@ -44,6 +44,8 @@ struct Made {
     state: Buffer,
     stride: usize,
     untouched: Option<Untouched>,
+    /// That of the last solve.
+    schedule: Option<Schedule>,
 }
 
 /// A solve while it runs.
@@ -75,7 +77,9 @@ pub async fn minimise_on_device(
     let preamble = if constrained || curved { made.bring_in(functions).await? } else { String::new() };
     let setup = now_ms() - began;
     let mut run = Run { options, began, history: Vec::new(), size: 0.0 };
-    let outcome = run.through(functions, &made, listener).await;
+    let mut schedule = made.schedule_for(options);
+    let outcome = run.through(functions, &made, &mut schedule, listener).await;
+    made.schedule = Some(schedule);
     let end = match outcome {
         Ok(end) => end,
         Err(error) => {
@@ -212,7 +216,16 @@ impl Made {
             state,
             stride: recording.stride() as usize,
             untouched: None,
+            schedule: None,
         })
+    }
+
+    fn schedule_for(&mut self, options: &LevenbergMarquardtOptions) -> Schedule {
+        let (most_linear, runs_all) = (options.max_linear_iterations, options.linear_tolerance == 0.0);
+        match self.schedule.take() {
+            Some(schedule) => schedule.again(most_linear, runs_all),
+            None => Schedule::new(most_linear, runs_all),
+        }
     }
 
     /// Brings the start onto its manifolds and within its bounds, and these to the device; says what was moved.
@@ -322,6 +335,7 @@ impl Run<'_> {
         &mut self,
         functions: &mut Functions,
         made: &Made,
+        schedule: &mut Schedule,
         listener: &mut dyn Listener,
     ) -> Result<Termination> {
         let options = self.options;
@@ -342,7 +356,6 @@ impl Run<'_> {
             let (engine, _) = engine(functions)?;
             engine.context().write(&made.state, 0, bytemuck::cast_slice(&settings.words()))?;
         }
-        let mut schedule = Schedule::new(options.max_linear_iterations, options.linear_tolerance == 0.0);
         let mut underway: VecDeque<Underway> = VecDeque::new();
         let mut submitted = false;
         let mut stopped = None;
