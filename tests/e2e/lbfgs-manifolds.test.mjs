@@ -73,7 +73,10 @@ for (const backend of ['gpu', 'cpu']) {
       // The curvature is 48 (six frames of three axes, halves of angles): the gradient's tolerance over it, and roundings.
       const bound = gradientTolerance / 10 + 20 * rounding;
       assert.ok(farthest(lbfgs.x, means) < bound, `${farthest(lbfgs.x, means)} from the means`);
-      assert.ok(farthest(lbfgs.x, lm.x) < 2 * bound, `${farthest(lbfgs.x, lm.x)} from Levenberg-Marquardt's`);
+      // Levenberg-Marquardt judges steps by the cost. Where the cost's rounding ends it before its gradient is small enough, which the last bits of
+      // a browser's sines decide, it has come as near as that rounding shows: ½·48·δ² of it.
+      const seen = lm.termination === 'precision-limit' ? Math.sqrt((2 * rounding * lm.finalCost) / 48) : bound;
+      assert.ok(farthest(lbfgs.x, lm.x) < bound + seen, `${farthest(lbfgs.x, lm.x)} from Levenberg-Marquardt's, ${lm.message}`);
       assert.ok(Math.abs(lbfgs.finalCost / lm.finalCost - 1) < 10 * rounding, `${lbfgs.finalCost} ${lm.finalCost}`);
     });
 
