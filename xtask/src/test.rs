@@ -3,13 +3,13 @@
 //! A runner that fails does not stop the others. The last line is `N passed, N failed`; the one before it names the
 //! tests whose data was absent (a test says so by printing `data absent: <test>: <path>`).
 
-use crate::bench;
 use crate::command::{self, AtPath, Failure, Outcome, announce, find};
 use crate::fingerprint;
 use crate::pack;
 use crate::project;
 use crate::serve::Server;
 use crate::setup::{self, Browser, Tools};
+use crate::site;
 use crate::tally::{Report, Tally};
 use std::collections::BTreeSet;
 use std::fs;
@@ -132,7 +132,8 @@ impl Session<'_> {
             println!("{}", package.sizes);
         }
         self.results.push(("package", tally));
-        bench::peers(self.tools)?;
+        site::libraries(self.tools)?;
+        site::put_together()?;
         let server = Server::start("127.0.0.1", 0, "/", None)?;
         for (name, folder, browser) in RUNNERS {
             let package = match &packed {
