@@ -38,6 +38,7 @@
  *   a device loss, when the functions from before are dead (disposing them is harmless).
  * - `async step()`: one slice of solving; resolves with true while there is more to do, false to rest until wake(). With `readBack: false` on the GPU. One
  *   step takes about a frame, or longer if it hands on `interruption()` and the picture moves meanwhile.
+ * - `async pace?()`: awaited before each step and not part of what is timed: for a demo that keeps time with the clock on the wall.
  * - `async remember?()`: brings the numbers from the device to the arrays (`functions.download()`), so that values() are the last known ones. The
  *   shell calls it between steps: now and then, when solving rests, before the engine changes, when the tab is hidden.
  * - `async reset?()`: back to the start; no step runs meanwhile.
@@ -61,5 +62,12 @@ export const DEMOS = [
     summary: 'A sphere can’t be unrolled flat. Minimising how far the normals around each vertex are from lying on one great circle (Stein, Grinspun and Crane 2018) makes it crease into pieces that can, while edges keep their lengths as well as they may. L-BFGS; the picture is drawn from the solver’s own buffer.',
     source: ['developable/demo.js', 'developable/model.js', '../energies/developable.js'],
     load: () => import('./developable/demo.js'),
+  },
+  {
+    id: 'cloth',
+    title: 'Cloth',
+    summary: 'A hanging cloth of up to a million vertices. Each time step of backward Euler is a least-squares problem, solved by a step or two of Levenberg-Marquardt: inertia pulls each vertex to where it would go by itself, springs pull it back. Targets, wind and normals are computed on the device, and the picture is drawn from the solver’s own buffer.',
+    source: ['cloth/demo.js', 'cloth/model.js', 'cloth/prediction.js', 'cloth/prediction-on-device.js', 'cloth/normals.js', 'cloth/fabric.js'],
+    load: () => import('./cloth/demo.js'),
   },
 ];

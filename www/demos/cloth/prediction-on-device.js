@@ -110,6 +110,7 @@ export class PredictionOnDevice {
   #device;
   #grid;
   #conditions;
+  #positions;
   #previous;
   #ray;
   #nearest;
@@ -137,6 +138,7 @@ export class PredictionOnDevice {
   constructor(device, grid, { positions, target, grip }, previous, { predict, least, whose }) {
     this.#device = device;
     this.#grid = grid;
+    this.#positions = positions;
     const buffer = (label, size, usage) => device.createBuffer({ label: `cloth: ${label}`, size, usage });
     this.#conditions = buffer('conditions', 80, GPUBufferUsage.UNIFORM | GPUBufferUsage.COPY_DST);
     this.#previous = buffer('previous positions', 12 * grid.count, GPUBufferUsage.STORAGE | GPUBufferUsage.COPY_DST | GPUBufferUsage.COPY_SRC);
@@ -201,6 +203,25 @@ export class PredictionOnDevice {
       return Float64Array.from(new Float32Array(copy.getMappedRange()));
     } finally {
       copy.destroy();
+    }
+  }
+
+  /** Sets the positions of a step ago, and so the speeds. */
+  setPrevious(positions) {
+    this.#device.queue.writeBuffer(this.#previous, 0, Float32Array.from(positions));
+  }
+
+  /** Where a vertex is. */
+  async positionOf(vertex) {
+    const place = this.#device.createBuffer({ label: 'cloth: place', size: 12, usage: GPUBufferUsage.MAP_READ | GPUBufferUsage.COPY_DST });
+    const encoder = this.#device.createCommandEncoder({ label: 'cloth: place' });
+    encoder.copyBufferToBuffer(this.#positions, 12 * vertex, place, 0, 12);
+    this.#device.queue.submit([encoder.finish()]);
+    try {
+      await place.mapAsync(GPUMapMode.READ);
+      return [...new Float32Array(place.getMappedRange())];
+    } finally {
+      place.destroy();
     }
   }
 
