@@ -71,7 +71,7 @@ export async function open(stage) {
     pins = Object.assign([], { grid });
     for (const vertex of PINNINGS[pinning](grid)) {
       const neighbour = pins.find(({ vertices: [first] }) => inPatch(first, vertex));
-      if (neighbour === undefined) pins.push({ vertices: [vertex], at: [...x.slice(3 * vertex, 3 * vertex + 3)] });
+      if (neighbour === undefined) pins.push({ vertices: [vertex], at: Array.from(x.slice(3 * vertex, 3 * vertex + 3)) });
       else neighbour.vertices.push(vertex);
     }
     if (pins.length > 0) cloth.vertices.setConstant(pins.flatMap(({ vertices }) => vertices));
@@ -210,7 +210,7 @@ export async function open(stage) {
         held = { vertex: -1, at: null, pin: null, moved: false, plane: null, up: false, from: [event.clientX, event.clientY] };
         const mine = held;
         const vertex = onDevice === null ? nearestVertex(cloth.vertices.values(), line) : await onDevice.pick(line);
-        const at = vertex < 0 ? null : onDevice === null ? [...cloth.vertices.values().slice(3 * vertex, 3 * vertex + 3)] : await onDevice.positionOf(vertex);
+        const at = vertex < 0 ? null : onDevice === null ? Array.from(cloth.vertices.values().slice(3 * vertex, 3 * vertex + 3)) : await onDevice.positionOf(vertex);
         if (at === null || ray.distanceToPoint(new stage.three.Vector3(...at)) > 0.5 * grid.spacing + 0.03) {
           if (held === mine) held = null;
           return false;
