@@ -168,9 +168,9 @@ async function load(source: WasmSource | undefined): Promise<void> {
 
 /** Node's fetch does not read files, so there the bytes are read from disk; everywhere else the glue fetches. */
 async function bytesOf(source: WasmSource | undefined): Promise<unknown> {
-  // Not a literal in `new URL`: bundlers shall see the module once, in the glue.
-  const file = '../wasm/residua_bg.wasm';
-  const url = source === undefined ? new URL(file, import.meta.url) : typeof source === 'string' ? parseUrl(source) : source;
+  // Bundlers follow `new URL(…, import.meta.url)`: they shall see the module once, in the glue.
+  const here = import.meta.url;
+  const url = source === undefined ? new URL('../wasm/residua_bg.wasm', here) : typeof source === 'string' ? parseUrl(source) : source;
   if (!(url instanceof URL) || url.protocol !== 'file:' || !('process' in globalThis)) return source;
   const fileSystem = 'node:fs/promises';
   const { readFile } = (await import(/* @vite-ignore */ /* webpackIgnore: true */ fileSystem)) as {

@@ -1,8 +1,7 @@
 // Every wrong argument rejects or throws a ResiduaError with its code and a message that names what is wrong.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { launch } from '../chromium.mjs';
-import { openBlankPage } from './blank-page.mjs';
+import { launch, openBlankPage } from '../browser.mjs';
 
 let browser, blank, page;
 before(async () => {

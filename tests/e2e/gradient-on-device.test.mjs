@@ -1,8 +1,7 @@
 // Gradients that stay on the GPU, as an application finds them there.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { launch } from '../chromium.mjs';
-import { openBlankPage } from './blank-page.mjs';
+import { launch, openBlankPage } from '../browser.mjs';
 
 let browser, page;
 before(async () => {

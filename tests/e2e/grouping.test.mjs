@@ -1,8 +1,7 @@
 // Compile times in the params form: linear in the residuals, and small.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { launch } from '../chromium.mjs';
-import { openBlankPage } from './blank-page.mjs';
+import { launch, openBlankPage } from '../browser.mjs';
 
 let browser, page;
 before(async () => {

@@ -1,8 +1,7 @@
 // L-BFGS along manifolds in a page, on both backends: answers that are known, and those of Levenberg-Marquardt.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { launch } from '../chromium.mjs';
-import { openBlankPage } from './blank-page.mjs';
+import { launch, openBlankPage } from '../browser.mjs';
 
 let browser, page;
 before(async () => {

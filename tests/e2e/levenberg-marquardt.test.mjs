@@ -1,8 +1,7 @@
 // Levenberg-Marquardt in a page, on both backends: what a problem may have, what a run tells, and what goes wrong.
 import assert from 'node:assert/strict';
 import { after, afterEach, before, describe, test } from 'node:test';
-import { launch } from '../chromium.mjs';
-import { openBlankPage } from './blank-page.mjs';
+import { launch, openBlankPage } from '../browser.mjs';
 
 let browser, blank, page;
 before(async () => {

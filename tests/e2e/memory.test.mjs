@@ -1,8 +1,7 @@
 // What does not fit: work larger than a binding is split, and work for which the device has no room fails and leaves everything as it was.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { launch } from '../chromium.mjs';
-import { openBlankPage } from './blank-page.mjs';
+import { launch, openBlankPage } from '../browser.mjs';
 
 let browser;
 before(async () => void (browser = await launch()));

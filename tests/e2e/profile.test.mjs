@@ -1,8 +1,7 @@
 // What a context that is created with `profile: true` tells of its time.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { launch } from '../chromium.mjs';
-import { openBlankPage } from './blank-page.mjs';
+import { launch, openBlankPage } from '../browser.mjs';
 
 let browser, page;
 before(async () => {

@@ -1,8 +1,7 @@
 // Many small problems at once, in a page: fits of peaks on both backends, and what may be wrong with one problem or all.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { launch } from '../chromium.mjs';
-import { openBlankPage } from './blank-page.mjs';
+import { launch, openBlankPage } from '../browser.mjs';
 
 let browser, page;
 before(async () => {

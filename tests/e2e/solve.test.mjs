@@ -1,8 +1,7 @@
 // The package in a page, from an expression to its minimum, on both backends.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { launch } from '../chromium.mjs';
-import { openBlankPage } from './blank-page.mjs';
+import { launch, openBlankPage } from '../browser.mjs';
 
 let browser, blank, page;
 before(async () => {

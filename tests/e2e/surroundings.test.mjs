@@ -1,8 +1,7 @@
 // Where the package runs: with and without WebGPU, under a strict policy, in a worker, on an application's device.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { launch, url } from '../chromium.mjs';
-import { openBlankPage } from './blank-page.mjs';
+import { launch, openBlankPage, url } from '../browser.mjs';
 
 let browser;
 before(async () => void (browser = await launch()));
@@ -84,20 +83,18 @@ test('importing fetches no .wasm; init() fetches it once', () =>
 
 test('both backends run in a module worker', () =>
   inPage({ load: false }, async ({ page }) => {
-    const script = `import * as residua from '/residua/dist/index.js';
+    const script = `import * as residua from '${new URL('residua/dist/index.js', url)}';
       const square = ${square};
       Promise.all([square(residua, { backend: 'gpu' }), square(residua, { backend: 'cpu' })])
         .then(postMessage, (error) => postMessage(String(error)));`;
-    const address = new URL('worker.js', url).href;
-    await page.route(address, (route) => route.fulfill({ contentType: 'text/javascript', body: script }));
     const answer = await page.evaluate(
-      (address) =>
+      (script) =>
         new Promise((resolve) => {
-          const worker = new Worker(address, { type: 'module' });
+          const worker = new Worker(URL.createObjectURL(new Blob([script], { type: 'text/javascript' })), { type: 'module' });
           worker.addEventListener('message', ({ data }) => resolve(data));
           worker.addEventListener('error', (event) => resolve(event.message));
         }),
-      address,
+      script,
     );
     assert.deepEqual(answer.map?.(({ backend, value }) => [backend, value]), [['gpu', 9], ['cpu', 9]], String(answer));
   }));

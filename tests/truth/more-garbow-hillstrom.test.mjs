@@ -1,8 +1,7 @@
 // The problems of Moré, Garbow and Hillstrom, solved on both engines: their known minima.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { launch } from '../chromium.mjs';
-import { openBlankPage } from '../e2e/blank-page.mjs';
+import { launch, openBlankPage } from '../browser.mjs';
 
 let browser, page;
 before(async () => {

@@ -38,7 +38,7 @@ const view = {
     const name = adapter === undefined ? '' : [adapter.vendor, adapter.architecture, adapter.description].filter((word) => word !== '').join(' ');
     element('engine-note').textContent = context === null
       ? `No WebGPU here (${shell.reason}): the CPU computes, and WebGL draws.`
-      : adapter.isSoftware ? `${name}: a software renderer, whose times say nothing of a GPU.` : name;
+      : adapter.isSoftware ? `${name}: a software renderer, many times slower than the CPU engine.` : name;
   },
   iterations(backend, count, cost) {
     comparison.iterations(backend, count, cost);
@@ -116,12 +116,19 @@ showDropped({
 
 /** The pointer that a demo has taken. */
 let taken = null;
+/** Where and when the pointer went down. */
+let pressed = null;
+
+/** A hand that clicks is not quite still, and does not wait. */
+const STILL_PX = 4, CLICK_MS = 600;
 
 picture.addEventListener('pointerdown', async (event) => {
-  if (event.button !== 0 || taken !== null || shell.demo?.pointer === undefined) return;
+  if (event.button !== 0 || taken !== null) return;
+  pressed = { id: event.pointerId, x: event.clientX, y: event.clientY, at: performance.now() };
+  const { pointer } = shell.demo ?? {};
+  const answer = pointer?.down?.(event, shell.stage.pick(event)) ?? false;
+  if (answer === false) return;
   // The answer may take a moment (picking brings positions from the device); until then the camera must not move.
-  const answer = shell.demo.pointer.down(event, shell.stage.pick(event));
-  if (answer === false || answer === undefined) return;
   taken = event.pointerId;
   shell.stage.controls.enabled = false;
   try {
@@ -133,13 +140,18 @@ picture.addEventListener('pointerdown', async (event) => {
 }, { capture: true });
 
 picture.addEventListener('pointermove', (event) => {
-  if (taken === event.pointerId) shell.demo?.pointer.move(event, shell.stage.pick(event));
+  if (pressed?.id === event.pointerId && Math.hypot(event.clientX - pressed.x, event.clientY - pressed.y) > STILL_PX) pressed = null;
+  if (taken === event.pointerId && pressed === null) shell.demo?.pointer.move(event, shell.stage.pick(event));
 });
 for (const kind of ['pointerup', 'pointercancel']) {
   picture.addEventListener(kind, (event) => {
-    if (taken !== event.pointerId) return;
-    shell.demo?.pointer.up(event, shell.stage.pick(event));
-    release();
+    const { pointer } = shell.demo ?? {};
+    if (taken === event.pointerId) {
+      pointer?.up(event, shell.stage.pick(event));
+      release();
+    }
+    if (kind === 'pointerup' && pressed?.id === event.pointerId && performance.now() - pressed.at < CLICK_MS) pointer?.click?.(event, shell.stage.pick(event));
+    pressed = null;
   });
 }
 
@@ -166,7 +178,9 @@ const ready = (async () => {
   const query = new URLSearchParams(location.search);
   try {
     await shell.start();
-    await open(query.get('demo'), query.get('backend') === 'cpu' ? 'cpu' : 'gpu');
+    // A software renderer is asked for by name: the CPU engine does the same work many times as fast.
+    const { context } = shell.stage;
+    await open(query.get('demo'), query.get('backend') ?? (context?.adapter.isSoftware ? 'cpu' : 'gpu'));
   } catch (error) {
     view.fail(`The demo could not be opened: ${error.message}`);
     throw error;

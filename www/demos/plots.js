@@ -36,7 +36,7 @@ export class Plots {
     this.#cost = new UPlot({
       ...common, ...this.#size(cost),
       scales: { x: { time: false }, y: { distr: 3, range: (_, low, high) => logarithmicRange(low, high) } },
-      axes: [axis({ size: 30 }), axis({ size: 56, values: (_, ticks) => ticks.map((tick) => (tick === null ? '' : shortly(tick))) })],
+      axes: [axis({ size: 30 }), axis({ size: 56, splits: (_, axisNumber, low, high) => logarithmicTicks(low, high), filter: (_, ticks) => ticks, values: (_, ticks) => ticks.map((tick) => (tick === null ? '' : shortly(tick))) })],
       series: [{}, { stroke: () => style('--gpu'), width: 2, points: { show: false } }, { stroke: () => style('--cpu'), width: 2, dash: [6, 4], points: { show: false } }],
     }, [[], [], []], cost);
     this.#frames = new UPlot({
@@ -97,6 +97,20 @@ export class Plots {
       this.#frames.setData([this.#times.map((_, i) => i), this.#times]);
     }, REDRAW_EVERY_MS);
   }
+}
+
+/** Powers of ten within a range, five at most, with 2 and 5 (or all whole multiples) of them between where there is room. */
+function logarithmicTicks(low, high) {
+  const decades = Math.log10(high / low), ticks = [];
+  const step = Math.max(1, Math.ceil(decades / 5));
+  const factors = decades < 0.9 ? [1, 2, 3, 4, 5, 6, 7, 8, 9] : decades < 2.2 ? [1, 2, 5] : [1];
+  for (let exponent = Math.floor(Math.log10(low)); exponent <= Math.log10(high); exponent += step) {
+    for (const factor of factors) {
+      const tick = factor * 10 ** exponent;
+      if (tick >= low && tick <= high) ticks.push(tick);
+    }
+  }
+  return ticks;
 }
 
 /** A little more than the data take, and never so narrow that rounding fills the plot. */

@@ -43,8 +43,8 @@
  *   shell calls it between steps: now and then, when solving rests, before the engine changes, when the tab is hidden.
  * - `async reset?()`: back to the start; no step runs meanwhile.
  * - `frame?(seconds)`: before each drawn frame.
- * - `pointer?: { down(event, ray), move(event, ray), up(event) }`: `down` returns true (or a promise of it) when it takes the pointer, and then gets `move`
- *   and `up`, and the camera stands still.
+ * - `pointer?: { down(event, ray), move(event, ray), up(event, ray), click(event, ray) }`: `down` returns true (or a promise of it) when it takes the pointer, and
+ *   then gets `move` and `up`, and the camera stands still. `click`: pressed and released in one place, whether taken or not (after `up`). `ray` is what pick() gives.
  * - `key?(event)`: true when it takes the key, which then does not move the camera. `keys?`: a sentence on keys and pointer for the reader.
  * - `files?: { accept, label, largest?, read(text, name) }`: dropped or chosen files as text; over `largest` bytes (64 MB by default) they are refused unread.
  * - `state()`: a plain object of figures, for tests: `await residuaDemos.state()` holds it as `demo`.
@@ -56,6 +56,13 @@
 
 /** @type {{ id: string, title: string, summary: string, source: string[], load: () => Promise<{ open: (stage: import('./stage.js').Stage) => Promise<object> }> }[]} */
 export const DEMOS = [
+  {
+    id: 'as-rigid-as-possible',
+    title: 'As rigid as possible',
+    summary: 'Take hold of a surface and pull: every vertex with its edges moves and turns as if it were rigid, as well as all of them can (Sorkine and Alexa 2007). Positions and rotations are unknowns of one least-squares problem; Levenberg-Marquardt takes a few iterations while you drag, from where the last ones ended.',
+    source: ['as-rigid-as-possible/demo.js', 'as-rigid-as-possible/model.js', 'as-rigid-as-possible/handle.js', '../problems/as-rigid-as-possible.js'],
+    load: () => import('./as-rigid-as-possible/demo.js'),
+  },
   {
     id: 'developable',
     title: 'Developable icosphere',

@@ -74,7 +74,7 @@ export class Shell {
     await this.leave();
     this.#leaving = new AbortController();
     this.stage.clear();
-    this.stage.backend = this.stage.context === null ? 'cpu' : backend;
+    this.stage.backend = this.stage.context === null || backend !== 'gpu' ? 'cpu' : 'gpu';
     this.#view.clear();
     await this.#exclusive(async () => {
       this.demo = await module.open(this.stage);

@@ -181,9 +181,7 @@ export class Stage {
     this.#shell.say(text);
   }
 
-  fail(error) {
-    this.#shell.fail(error);
-  }
+  fail = (error) => this.#shell.fail(error);
 
   wake() {
     this.#shell.wake();

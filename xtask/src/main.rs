@@ -14,6 +14,7 @@ mod pack;
 mod project;
 mod serve;
 mod setup;
+mod site;
 mod tally;
 mod test;
 
@@ -28,6 +29,7 @@ cargo xtask <command> [options]
   serve   serve the pages of www/ with the package beside them
   test    run every check and test of the project
   bench   run the benchmarks in headless Chromium, with other libraries beside residua
+  site    put everything that the pages need into target/site, for any static server
   pack    write the npm package to target/npm/
 
 `cargo xtask <command> --help` tells more.";
@@ -56,6 +58,7 @@ fn dispatch() -> Outcome {
             Some("serve") => serve::run(arguments),
             Some("test") => test::run(arguments),
             Some("bench") => bench::run(arguments),
+            Some("site") => site::run(arguments),
             Some("pack") => pack::run(arguments),
             _ => Err(Failure(format!("there is no command {command:?}\n\n{HELP}"))),
         },
