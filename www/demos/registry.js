@@ -54,7 +54,8 @@
  * a new device after a loss. `window.residuaDemos` is the same for programs: see demos.js.
  */
 
-/** @type {{ id: string, title: string, summary: string, source: string[], load: () => Promise<{ open: (stage: import('./stage.js').Stage) => Promise<object> }> }[]} */
+/** `engine`: the one that it begins with, where the address does not say. */
+/** @type {{ id: string, title: string, summary: string, source: string[], engine?: 'gpu' | 'cpu', load: () => Promise<{ open: (stage: import('./stage.js').Stage) => Promise<object> }> }[]} */
 export const DEMOS = [
   {
     id: 'as-rigid-as-possible',
@@ -76,5 +77,13 @@ export const DEMOS = [
     summary: 'A hanging cloth of up to a million vertices. Each time step of backward Euler is a least-squares problem, solved by a step or two of Levenberg-Marquardt: inertia pulls each vertex to where it would go by itself, springs pull it back. Targets, wind and normals are computed on the device, and the picture is drawn from the solver’s own buffer.',
     source: ['cloth/demo.js', 'cloth/model.js', 'cloth/prediction.js', 'cloth/prediction-on-device.js', 'cloth/normals.js', 'cloth/fabric.js'],
     load: () => import('./cloth/demo.js'),
+  },
+  {
+    id: 'sketch',
+    title: '2-D sketch',
+    summary: 'Points, lines, circles and arcs with constraints that are solved while you drag: coincident, horizontal, vertical, parallel, perpendicular, equal, tangent, midpoint, fixed, distances, radii and angles. What can still move is blue, what is determined dark: it is the null space of the Jacobian that tells. Constraints that say nothing new, or contradict others, are named.',
+    source: ['sketch/demo.js', 'sketch/model.js', 'sketch/diagnosis.js', 'sketch/sketch.js', 'sketch/tools.js', 'sketch/view.js', 'sketch/annotations.js', 'sketch/bars.js', 'sketch/examples.js'],
+    engine: 'cpu',
+    load: () => import('./sketch/demo.js'),
   },
 ];

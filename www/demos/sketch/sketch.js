@@ -152,7 +152,7 @@ export function readSketch(text) {
   try {
     read = JSON.parse(text);
   } catch (error) {
-    throw new Error(`This is not a sketch: ${error.message}`);
+    throw new Error(`This is not a sketch: ${error.message}`, { cause: error });
   }
   const fail = (what) => {
     throw new Error(`This is not a sketch: ${what}`);
