@@ -193,5 +193,7 @@ export function setPulls({ pulls, points, radii, pointAt, radiusAt }, wanted) {
   }
 }
 
-/** Options of Levenberg-Marquardt for a sketch: the little damping leaves the weak pulls their way. */
+/** Options of Levenberg-Marquardt for a sketch: so little damping leaves the weak pulls their way. */
 export const SOLVE = Object.freeze({ maxIterations: 40, initialDamping: 1e-9, costTolerance: 1e-12, gradientTolerance: 1e-13, parameterTolerance: 1e-13 });
+/** In single precision there is less to be found, and each iteration is a trip to the device and back. */
+export const SOLVE_ON_GPU = Object.freeze({ maxIterations: 8, initialDamping: 1e-7, costTolerance: 1e-5, gradientTolerance: 1e-5, parameterTolerance: 1e-6 });
