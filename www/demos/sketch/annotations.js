@@ -2,10 +2,10 @@
  * Where the signs and dimensions of a sketch stand in its picture. Takes a sketch and the way from millimetres to pixels; gives for each constraint the lines to draw,
  * the text and its place, in pixels with y down.
  */
-import { CONSTRAINTS, constraintOf, curveOf, pointOf } from './sketch.js';
+import { anglePoints, CONSTRAINTS, constraintOf, curveOf, pointOf } from './sketch.js';
 
 /** Pixels. */
-const GAP = 24, SIGN = 15, ARROW = 7;
+const GAP = 24, SIGN = 17, ARROW = 7;
 
 const minus = ([a, b], [c, d]) => [a - c, b - d];
 const plus = ([a, b], [c, d], factor = 1) => [a + factor * c, b + factor * d];
@@ -69,7 +69,7 @@ export function annotations(sketch, toPixels, scale) {
   const byLine = (line) => {
     const [a, b] = ends(line);
     const along = unit(minus(b, a)), count = stack(line);
-    const shift = (Math.ceil(count / 2) * (count % 2 === 0 ? 1 : -1) + 0.0) * (SIGN + 2);
+    const shift = (Math.ceil(count / 2) * (count % 2 === 0 ? 1 : -1)) * (SIGN + 2);
     return plus(plus(middle(a, b), outward(a, b), -13), along, shift);
   };
   const byPoint = (at, key) => plus(at, [14 + stack(key) * (SIGN + 2), -14]);
@@ -108,8 +108,8 @@ export function annotations(sketch, toPixels, scale) {
   }
 
   /** The arc of an angle, around where the lines meet. */
-  function angle([first, second]) {
-    const [[a, b], [c, d]] = [ends(first), ends(second)];
+  function angle(of) {
+    const [a, b, c, d] = anglePoints(sketch, of).map(place);
     const u = unit(minus(b, a)), v = unit(minus(d, c));
     const turn = u[0] * v[1] - u[1] * v[0];
     let apex = middle(middle(a, b), middle(c, d));

@@ -16,6 +16,8 @@ import { canBeDragged, SheetView } from './view.js';
 const PULL_ITERATIONS = { cpu: 15, gpu: 4 };
 /** Millimetres: a sketch that moves less in a step has arrived. */
 const ARRIVED = 1e-3;
+/** Pixels around the sketch: for tools, dimensions and what is told. */
+const TAKEN = { left: 105, right: 60, top: 110, bottom: 90 };
 /** A press that moves less, in pixels, is a click. */
 const CLICK = 4;
 
@@ -373,15 +375,16 @@ export async function open(stage) {
     shown = true;
   }
 
-  /** The sheet so near that the sketch is seen whole, with room for the tools. */
+  /** The sheet so near that the sketch is seen whole beside the tools. */
   function fit() {
-    const xs = sketch.points.map(({ x }) => x), ys = sketch.points.map(({ y }) => y);
-    const [left, right, low, high] = xs.length === 0 ? [-60, 60, -40, 40] : [Math.min(...xs), Math.max(...xs), Math.min(...ys), Math.max(...ys)];
-    const around = Math.max(0, ...sketch.curves.filter(({ kind }) => kind !== 'line').map(({ radius }) => radius));
-    const aspect = Math.max(1, sheetElement.clientWidth) / Math.max(1, sheetElement.clientHeight);
-    const [width, height] = [Math.max(20, right - left + around) * 1.35, Math.max(20, high - low + around) * 1.75];
-    stage.look({ center: [(left + right) / 2, (low + high) / 2, 0], radius: 1 });
-    stage.flat(Math.max(height, width / aspect));
+    const places = [...sketch.points.map(({ x, y }) => [x, y, 0]), ...sketch.curves.filter(({ kind }) => kind !== 'line').map(({ center, radius }) => [pointOf(sketch, center).x, pointOf(sketch, center).y, radius])];
+    const [left, low, right, high] = places.length === 0 ? [-60, -40, 60, 40] : [
+      Math.min(...places.map(([x, , r]) => x - r)), Math.min(...places.map(([, y, r]) => y - r)), Math.max(...places.map(([x, , r]) => x + r)), Math.max(...places.map(([, y, r]) => y + r)),
+    ];
+    const [width, height] = [Math.max(1, sheetElement.clientWidth), Math.max(1, sheetElement.clientHeight)];
+    const scale = Math.min(Math.max(80, width - TAKEN.left - TAKEN.right) / Math.max(20, right - left), Math.max(80, height - TAKEN.top - TAKEN.bottom) / Math.max(20, high - low));
+    stage.look({ center: [(left + right) / 2 - (TAKEN.left - TAKEN.right) / 2 / scale, (low + high) / 2 + (TAKEN.top - TAKEN.bottom) / 2 / scale, 0], radius: 1 });
+    stage.flat(height / scale);
   }
 
   const page = sheetElement.parentElement;

@@ -68,8 +68,8 @@ function overConstrained() {
   addConstraint(sketch, 'equal', [ab, bc]);
   addConstraint(sketch, 'equal', [bc, ca]);
   // What three equal sides say already, and what they contradict.
-  addConstraint(sketch, 'angle', [ab, ca], -120);
-  addConstraint(sketch, 'angle', [ab, bc], 110);
+  addConstraint(sketch, 'angle', [ab, ca], 60);
+  addConstraint(sketch, 'angle', [ab, bc], 70);
   return sketch;
 }
 

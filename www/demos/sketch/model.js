@@ -5,7 +5,7 @@
  * Dimensions and directions change without compiling, since they are data; constraints that come or go compile anew.
  */
 import { Problem, V } from 'residua';
-import { curveOf, kindOf, pointOf, pointsOf } from './sketch.js';
+import { anglePoints, curveOf, kindOf, pointOf, pointsOf, sharedEnds } from './sketch.js';
 
 /** What a radian counts, in millimetres: about the size of a sketch's parts. */
 const RADIAN = 50;
@@ -70,7 +70,7 @@ function termOf(sketch, { kind, of, value }) {
     case 'equal':
       return rounds.length === 2 ? { block: 'equalRadius', points: [], radii } : { block: 'equalLength', points: places };
     case 'tangent': {
-      const shared = sharedEnd(sketch, of);
+      const shared = sharedEnds(sketch, of)?.[0];
       if (rounds.length === 2) {
         if (shared !== undefined) return { block: 'tangentCirclesAt', points: [shared, ...centers] };
         const [c, d] = centers.map((id) => pointOf(sketch, id)), [r, s] = rounds.map(({ radius }) => radius);
@@ -86,7 +86,7 @@ function termOf(sketch, { kind, of, value }) {
     case 'radius':
       return { block: 'radius', points: [], radii, data: [value] };
     case 'angle':
-      return { block: 'angle', points: places, data: [Math.cos((value * Math.PI) / 180), Math.sin((value * Math.PI) / 180)] };
+      return { block: 'angle', points: anglePoints(sketch, of), data: [Math.cos((value * Math.PI) / 180), Math.sin((value * Math.PI) / 180)] };
     case 'fixed': {
       const { x, y } = pointOf(sketch, of[0]);
       return { block: 'fixed', points: places, data: [x, y] };
@@ -94,16 +94,6 @@ function termOf(sketch, { kind, of, value }) {
     default:
       return { block: kind, points: places };
   }
-}
-
-/** The point where two curves end both: the same, or two that are coincident. Undefined if there is none. */
-function sharedEnd(sketch, [first, second]) {
-  const ends = (id) => {
-    const curve = curveOf(sketch, id);
-    return curve.kind === 'circle' ? [] : curve.kind === 'arc' ? [curve.start, curve.end] : [curve.a, curve.b];
-  };
-  const joined = (p, q) => p === q || sketch.constraints.some(({ kind, of }) => kind === 'coincident' && of.includes(p) && of.includes(q));
-  return ends(first).find((p) => ends(second).some((q) => joined(p, q)));
 }
 
 /** Only curves that are round have radii. */

@@ -92,6 +92,8 @@ function addCurve(sketch, curve) {
 export function addConstraint(sketch, kind, of, value) {
   const id = nextId(sketch);
   const ordered = inOrder(sketch, of);
+  // The smaller angle, counter-clockwise.
+  if (kind === 'angle' && measure(sketch, kind, ordered) < 0) ordered.reverse();
   sketch.constraints.push({ id, kind, of: ordered, ...(CONSTRAINTS[kind].unit === undefined ? {} : { value: value ?? measure(sketch, kind, ordered) }) });
   return id;
 }
@@ -129,9 +131,26 @@ export function constraintsFor(sketch, kind, selection) {
   return found.length > 0 && found.every(suits) ? found : [];
 }
 
+/** The point where two curves end both: the same, or two that are coincident, the first one's first. Undefined if there is none. */
+export function sharedEnds(sketch, [first, second]) {
+  const ends = (id) => {
+    const curve = curveOf(sketch, id);
+    return curve.kind === 'circle' ? [] : curve.kind === 'arc' ? [curve.start, curve.end] : [curve.a, curve.b];
+  };
+  const joined = (p, q) => p === q || sketch.constraints.some(({ kind, of }) => kind === 'coincident' && of.includes(p) && of.includes(q));
+  return ends(first).flatMap((p) => ends(second).filter((q) => joined(p, q)).map((q) => [p, q]))[0];
+}
+
+/** The ends of two lines between which an angle is: from where they meet outward, if they do. */
+export function anglePoints(sketch, [first, second]) {
+  const [u, v] = [first, second].map((id) => curveOf(sketch, id));
+  const [p, q] = sharedEnds(sketch, [first, second]) ?? [u.a, v.a];
+  return [p, p === u.a ? u.b : u.a, q, q === v.a ? v.b : v.a];
+}
+
 /** What a dimension of this kind says now; null for constraints without a value. */
 export function measure(sketch, kind, of) {
-  const places = of.flatMap((id) => pointsOf(sketch, id)).map((id) => pointOf(sketch, id));
+  const places = (kind === 'angle' ? anglePoints(sketch, of) : of.flatMap((id) => pointsOf(sketch, id))).map((id) => pointOf(sketch, id));
   if (kind === 'radius') return curveOf(sketch, of[0]).radius;
   if (kind === 'angle') {
     const [a, b, c, d] = places;
