@@ -4,9 +4,9 @@
  */
 import { GpuCompiledFunctions, levenbergMarquardt } from 'residua';
 import { fabric } from './fabric.js';
-import { clothGrid, clothProblem, gripOf, PINNINGS, setStuff, spreadOut, stepOptions, STUFF } from './model.js';
+import { clothGrid, clothProblem, grips, PINNINGS, setStuff, spreadOut, stepOptions, STUFF } from './model.js';
 import { NormalsOnDevice, writeNormals } from './normals.js';
-import { AIR, CALM, predict } from './prediction.js';
+import { AIR, CALM, FREE, PIN_HERE, predict } from './prediction.js';
 import { nearestVertex, PredictionOnDevice } from './prediction-on-device.js';
 
 const SIZES = Object.fromEntries([24, 32, 48, 64, 100, 144, 200, 316, 500, 700, 1000].map((side) => [`${side} × ${side}: ${(side * side).toLocaleString('en-US')}`, side]));
@@ -23,13 +23,15 @@ const CLICK = 5;
 /** @param {import('../stage.js').Stage} stage */
 export async function open(stage) {
   const query = new URLSearchParams(location.search);
-  const asked = Number(query.get('side'));
+  const side = Number(query.get('side'));
   const choices = {
-    side: asked >= 2 && asked <= 1000 ? Math.round(asked) : FIRST_SIDE[stage.backend], pins: 'two corners',
+    side: side >= 2 && side <= 1000 ? Math.round(side) : FIRST_SIDE[stage.backend], pins: 'two corners',
     wind: 0, direction: 60, gusts: 0.6,
     'step, ms': 1000 / 60, iterations: 2, 'stretch, N/m': STUFF.stretch, 'bending, µN m': 1e6 * STUFF.bending, 'mass, g/m²': 1000 * STUFF.density,
   };
-  let grid, cloth, drawn, previous, target, pins;
+  let grid, cloth, drawn, previous, target, grip;
+  /** For each vertex what is asked of it; and the pins with their places, for people. */
+  let asked, pins = [];
   let functions = null, onDevice = null, normals = null;
   let lastStep, time = 0, due = 0, steps = 0, cost = NaN, quiet = 0;
   /** The vertex that the pointer has: { vertex, at, pin (that it was part of), moved, plane }. */
@@ -49,6 +51,8 @@ export async function open(stage) {
     const start = spreadOut(grid);
     previous = start;
     target = start.slice();
+    grip = new Float64Array(grid.count);
+    asked = new Uint32Array(grid.count);
     cloth = clothProblem(grid, start);
     lastStep = step();
     applyStuff();
@@ -67,15 +71,20 @@ export async function open(stage) {
   // -------------------------------------------------------------- pins
 
   function pinAs(pinning, x) {
-    for (const { vertices } of pins ?? []) if (pins.grid === grid) cloth.vertices.setConstant(vertices, false);
-    pins = Object.assign([], { grid });
+    asked.forEach((was, vertex) => was !== FREE && ask([vertex], FREE));
+    pins = [];
     for (const vertex of PINNINGS[pinning](grid)) {
       const neighbour = pins.find(({ vertices: [first] }) => inPatch(first, vertex));
       if (neighbour === undefined) pins.push({ vertices: [vertex], at: Array.from(x.slice(3 * vertex, 3 * vertex + 3)) });
       else neighbour.vertices.push(vertex);
     }
-    if (pins.length > 0) cloth.vertices.setConstant(pins.flatMap(({ vertices }) => vertices));
+    ask(pins.flatMap(({ vertices }) => vertices), PIN_HERE);
     showPins();
+  }
+
+  function ask(vertices, pin) {
+    for (const vertex of vertices) asked[vertex] = pin;
+    onDevice?.setPins(vertices, pin);
   }
 
   const showPins = () => drawn.showPins(pins.map(({ at }) => at));
@@ -102,16 +111,15 @@ export async function open(stage) {
     const around = new Set(patch(vertex));
     const out = pins.filter(({ vertices }) => vertices.some((other) => around.has(other)));
     if (out.length === 0) return out;
-    cloth.vertices.setConstant(out.flatMap(({ vertices }) => vertices), false);
-    pins = Object.assign(pins.filter((pin) => !out.includes(pin)), { grid });
+    ask(out.flatMap(({ vertices }) => vertices), FREE);
+    pins = pins.filter((other) => !out.includes(other));
     showPins();
     return out;
   }
 
   function pin(vertex, at) {
-    const taken = new Set(pins.flatMap(({ vertices }) => vertices));
-    const vertices = patch(vertex).filter((other) => !taken.has(other));
-    cloth.vertices.setConstant(vertices);
+    const vertices = patch(vertex).filter((other) => asked[other] === FREE);
+    ask(vertices, PIN_HERE);
     pins.push({ vertices, at: [...at] });
     showPins();
   }
@@ -123,17 +131,14 @@ export async function open(stage) {
     return {
       ...CALM, step: step(), lastStep, density: stuff().density, gravity: STUFF.gravity, air: AIR,
       wind: [choices.wind * Math.cos(angle), 0, choices.wind * Math.sin(angle)], gusts: choices.gusts, time,
-      held: held?.moved ? held.vertex : -1, heldAt: held?.at ?? [0, 0, 0], grip: gripOf(grid, stuff(), step()),
+      held: held?.moved ? held.vertex : -1, heldAt: held?.at ?? [0, 0, 0], ...grips(grid, stuff(), step()),
     };
   }
 
-  let gripped = -1;
   function predictOnCpu(now) {
-    predict(grid, cloth.vertices.values(), previous, target, now);
+    predict(grid, { x: cloth.vertices.values(), previous, target, grip, pins: asked }, now);
     cloth.inertia.setData('target', target);
-    if (now.held === gripped) return;
-    gripped = now.held;
-    cloth.inertia.setData('grip', Float64Array.from({ length: grid.count }, (_, vertex) => (vertex === gripped ? now.grip : 1)));
+    cloth.inertia.setData('grip', grip);
   }
 
   const demo = {
@@ -145,11 +150,12 @@ export async function open(stage) {
         backend, context: stage.context ?? undefined, signal: stage.signal,
         onProgress: (done, total, what) => stage.say(`Compiling the springs of ${count} vertices: ${what}, ${done} of ${total}.`),
       });
-      gripped = -2;
+      // Where pins are is the other engine's to know: here they are where the vertices are.
+      asked.forEach((pin, vertex) => (asked[vertex] = pin === FREE ? FREE : PIN_HERE));
       if (functions.parameterBuffer !== null) {
         const { device } = stage.context;
         const buffers = { positions: functions.parameterBuffer, target: cloth.inertia.dataBuffer('target'), grip: cloth.inertia.dataBuffer('grip') };
-        [onDevice, normals] = await Promise.all([PredictionOnDevice.create(device, grid, buffers, previous), NormalsOnDevice.create(device, grid, buffers.positions)]);
+        [onDevice, normals] = await Promise.all([PredictionOnDevice.create(device, grid, buffers, previous, asked), NormalsOnDevice.create(device, grid, buffers.positions)]);
       }
       stage.drawFrom(drawn.positions, functions, cloth.vertices);
       const written = new Float32Array(3 * grid.count);
@@ -253,7 +259,7 @@ export async function open(stage) {
       } else return false;
       return true;
     },
-    state: () => ({ side: choices.side, vertices: grid.count, steps, time, cost, pins: pins.length, held: held?.moved ?? false, quiet, choices: { ...choices }, positions: () => cloth.vertices.values(), grid }),
+    state: () => ({ side: choices.side, vertices: grid.count, steps, time, cost, pins: pins.length, held: held?.moved ?? false, taken: held !== null && held.plane !== null, quiet, choices: { ...choices }, positions: () => cloth.vertices.values(), grid }),
     dispose() {
       releaseEngine();
       drawn.dispose();

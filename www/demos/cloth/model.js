@@ -25,8 +25,8 @@ export const STUFF = Object.freeze({
   gravity: 9.81,
 });
 
-/** How stiffly a vertex follows the pointer, N/m. */
-const GRIP = 1000;
+/** How stiffly a vertex follows the pointer, and stays where it is pinned, N/m. */
+const HOLD = 1000, PIN = 20000;
 
 /**
  * A spring's residual, a vector along it with |r|² = (|d| − L)². The Gauss-Newton model of |d| − L alone has no stiffness across the spring, where a taut one has
@@ -133,7 +133,7 @@ export function clothProblem(grid, positions) {
   const inertia = problem.residuals('inertia', {
     inputs: {
       x: vertices.at(runs(grid, 0, 0, 1)), target: problem.data(positions, 3),
-      // 1, and more where the pointer holds the cloth.
+      // 1, and more where it is pinned or held.
       grip: problem.data(new Float64Array(grid.count).fill(1)),
     },
     residual: ({ x, target, grip }) => x.sub(target).mul(grip),
@@ -167,8 +167,11 @@ export function setStuff({ inertia, stretch, shear, bending }, grid, stuff, step
   bending?.setWeight(stuff.bending / grid.spacing ** 2);
 }
 
-/** The factor of the residual of a vertex that is held, against 1 of others. */
-export const gripOf = (grid, stuff, step) => Math.sqrt(GRIP / (vertexMass(grid, stuff) / step ** 2));
+/** The factors of the residuals of vertices that are held and pinned, against 1 of others. */
+export function grips(grid, stuff, step) {
+  const inertia = vertexMass(grid, stuff) / step ** 2;
+  return { holdGrip: Math.sqrt(1 + HOLD / inertia), pinGrip: Math.sqrt(1 + PIN / inertia) };
+}
 
 /**
  * Options of Levenberg-Marquardt for a step. Its damping would hold the cloth back as honey would, so it begins far below inertia, and is there for

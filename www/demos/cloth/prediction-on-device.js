@@ -5,9 +5,9 @@
  * A second entry point finds the vertex that is nearest a ray, so that picking one of a million costs a read-back of 8 bytes. It works in two passes over a key,
  * since WGSL has no atomics on floats: the bits of a positive float order as it does, so their minimum is the nearest's; then whoever has it says who he is.
  */
+import { FREE, PIN_HERE, PINNED } from './prediction.js';
+
 const WORKGROUP = 256;
-/** 65,535 groups in one dimension are the most that WebGPU promises; this many vertices stay below. */
-export const MOST_VERTICES = 65535 * WORKGROUP;
 
 const CONDITIONS = `
 struct Conditions {
@@ -15,15 +15,19 @@ struct Conditions {
   heldAt: vec3f, held: i32,
   step: f32, lastStep: f32, gravity: f32, keep: f32,
   columns: u32, rows: u32, airOverMass: f32, time: f32,
-  grip: f32, padding0: f32, padding1: f32, padding2: f32,
+  holdGrip: f32, pinGrip: f32, padding0: f32, padding1: f32,
 }`;
 
 const PREDICT = `${CONDITIONS}
+const FREE = ${FREE}u;
+const PINNED = ${PINNED}u;
+const PIN_HERE = ${PIN_HERE}u;
 @group(0) @binding(0) var<uniform> now: Conditions;
 @group(0) @binding(1) var<storage, read> x: array<f32>;
 @group(0) @binding(2) var<storage, read_write> previous: array<f32>;
 @group(0) @binding(3) var<storage, read_write> target_: array<f32>;
 @group(0) @binding(4) var<storage, read_write> grip: array<f32>;
+@group(0) @binding(5) var<storage, read_write> pins: array<u32>;
 
 fn position(vertex: u32) -> vec3f {
   return vec3f(x[3u * vertex], x[3u * vertex + 1u], x[3u * vertex + 2u]);
@@ -60,12 +64,15 @@ fn predict(@builtin(global_invocation_id) id: vec3u) {
     v += across * push / (1.0 + push) / area * normal;
   }
   let held = i32(vertex) == now.held;
-  let next = select(p + now.step * v, now.heldAt, held);
+  let pin = pins[vertex];
+  let next = select(select(p + now.step * v, p, pin == PIN_HERE), now.heldAt, held);
   for (var axis = 0u; axis < 3u; axis++) {
     previous[3u * vertex + axis] = p[axis];
-    target_[3u * vertex + axis] = next[axis];
+    // What is pinned already keeps its target.
+    if (held || pin != PINNED) { target_[3u * vertex + axis] = next[axis]; }
   }
-  grip[vertex] = select(1.0, now.grip, held);
+  if (pin == PIN_HERE) { pins[vertex] = PINNED; }
+  grip[vertex] = select(select(1.0, now.pinGrip, pin != FREE), now.holdGrip, held);
 }`;
 
 const PICK = `
@@ -112,6 +119,7 @@ export class PredictionOnDevice {
   #conditions;
   #positions;
   #previous;
+  #pins;
   #ray;
   #nearest;
   #answer;
@@ -126,16 +134,17 @@ export class PredictionOnDevice {
    * @param {{ rows: number, columns: number, spacing: number }} grid
    * @param {{ positions: GPUBuffer, target: GPUBuffer, grip: GPUBuffer }} buffers the solver's: parameterBuffer, and the data inputs of the inertia
    * @param {Float64Array} previous positions a step ago
+   * @param {Uint32Array} pins FREE, PINNED or PIN_HERE, for each vertex
    */
-  static async create(device, grid, buffers, previous) {
+  static async create(device, grid, buffers, previous, pins) {
     const compile = (code, entryPoint) => device.createComputePipelineAsync({
       label: `cloth: ${entryPoint}`, layout: 'auto', compute: { module: device.createShaderModule({ label: 'cloth', code }), entryPoint },
     });
     const [predict, least, whose] = await Promise.all([compile(PREDICT, 'predict'), compile(PICK, 'least'), compile(PICK, 'whose')]);
-    return new PredictionOnDevice(device, grid, buffers, previous, { predict, least, whose });
+    return new PredictionOnDevice(device, grid, buffers, previous, pins, { predict, least, whose });
   }
 
-  constructor(device, grid, { positions, target, grip }, previous, { predict, least, whose }) {
+  constructor(device, grid, { positions, target, grip }, previous, pins, { predict, least, whose }) {
     this.#device = device;
     this.#grid = grid;
     this.#positions = positions;
@@ -145,24 +154,26 @@ export class PredictionOnDevice {
     this.#ray = buffer('ray', 32, GPUBufferUsage.UNIFORM | GPUBufferUsage.COPY_DST);
     this.#nearest = buffer('nearest', 8, GPUBufferUsage.STORAGE | GPUBufferUsage.COPY_DST | GPUBufferUsage.COPY_SRC);
     this.#answer = buffer('answer', 8, GPUBufferUsage.MAP_READ | GPUBufferUsage.COPY_DST);
+    this.#pins = buffer('pins', 4 * grid.count, GPUBufferUsage.STORAGE | GPUBufferUsage.COPY_DST);
     device.queue.writeBuffer(this.#previous, 0, Float32Array.from(previous));
+    device.queue.writeBuffer(this.#pins, 0, pins);
     [this.#predict, this.#least, this.#whose] = [predict, least, whose];
     const bind = (pipeline, ...bound) => device.createBindGroup({
       layout: pipeline.getBindGroupLayout(0), entries: bound.map((resource, binding) => ({ binding, resource: { buffer: resource } })),
     });
-    this.#bound = bind(predict, this.#conditions, positions, this.#previous, target, grip);
+    this.#bound = bind(predict, this.#conditions, positions, this.#previous, target, grip, this.#pins);
     this.#picking = [bind(least, this.#ray, positions, this.#nearest), bind(whose, this.#ray, positions, this.#nearest)];
   }
 
   /**
    * Submits one prediction.
-   * @param {typeof import('./prediction.js').CALM & { grip: number }} conditions
+   * @param {typeof import('./prediction.js').CALM} conditions
    */
-  run({ step, lastStep, gravity, density, air, damping, wind, gusts, time, held, heldAt, grip }) {
+  run({ step, lastStep, gravity, density, air, damping, wind, gusts, time, held, heldAt, holdGrip, pinGrip }) {
     const { rows, columns, spacing } = this.#grid;
     const numbers = new Float32Array(20);
     numbers.set([...wind, gusts, ...heldAt, 0, step, lastStep, gravity, 1 / (1 + damping * step)]);
-    numbers.set([air / (density * spacing * spacing), time, grip], 14);
+    numbers.set([air / (density * spacing * spacing), time, holdGrip, pinGrip], 14);
     new Int32Array(numbers.buffer)[7] = held;
     new Uint32Array(numbers.buffer).set([columns, rows], 12);
     this.#device.queue.writeBuffer(this.#conditions, 0, numbers);
@@ -211,6 +222,12 @@ export class PredictionOnDevice {
     this.#device.queue.writeBuffer(this.#previous, 0, Float32Array.from(positions));
   }
 
+  /** FREE, PINNED or PIN_HERE for these vertices. */
+  setPins(vertices, pin) {
+    const value = Uint32Array.of(pin);
+    for (const vertex of vertices) this.#device.queue.writeBuffer(this.#pins, 4 * vertex, value);
+  }
+
   /** Where a vertex is. */
   async positionOf(vertex) {
     const place = this.#device.createBuffer({ label: 'cloth: place', size: 12, usage: GPUBufferUsage.MAP_READ | GPUBufferUsage.COPY_DST });
@@ -226,7 +243,7 @@ export class PredictionOnDevice {
   }
 
   dispose() {
-    for (const buffer of [this.#conditions, this.#previous, this.#ray, this.#nearest, this.#answer]) buffer.destroy();
+    for (const buffer of [this.#conditions, this.#previous, this.#pins, this.#ray, this.#nearest, this.#answer]) buffer.destroy();
   }
 
   #dispatch(encoder, pipeline, bound) {

@@ -10,7 +10,10 @@
 export const AIR = 0.5 * 1.2 * 1.3;
 
 /** What a prediction takes beside the positions: speeds in m/s, seconds, metres. */
-export const CALM = Object.freeze({ step: 1 / 60, lastStep: 1 / 60, gravity: 9.81, density: 0.2, air: AIR, damping: 0.3, wind: [0, 0, 0], gusts: 0, time: 0, held: -1, heldAt: [0, 0, 0] });
+export const CALM = Object.freeze({ step: 1 / 60, lastStep: 1 / 60, gravity: 9.81, density: 0.2, air: AIR, damping: 0.3, wind: [0, 0, 0], gusts: 0, time: 0, held: -1, heldAt: [0, 0, 0], holdGrip: 1, pinGrip: 1 });
+
+/** What is asked of a vertex: nothing, to stay where it is told to, to stay where it is now. */
+export const FREE = 0, PINNED = 1, PIN_HERE = 2;
 
 /**
  * Gusts: the wind at a place and time, as a factor and as a swerve. Waves that travel with incommensurable lengths never look alike twice.
@@ -23,14 +26,14 @@ export function gust(x, y, z, time, gusts) {
 }
 
 /**
- * Writes x̂ into `target`, and x into `previous`.
+ * Writes x̂ into `target`, how strongly each vertex is drawn to it into `grip` (1, and more for what is pinned or held), and x into `previous`. Pins are targets, not
+ * constants: so nothing about them ever has to be brought from the device.
  * @param {{ rows: number, columns: number, spacing: number }} grid
- * @param {Float64Array} x positions now
- * @param {Float64Array} previous positions one step ago
- * @param {Float64Array} target
+ * @param {{ x: Float64Array, previous: Float64Array, target: Float64Array, grip: Float64Array, pins: Uint32Array }} numbers positions now, one step ago, wanted; FREE, PINNED or
+ *   PIN_HERE, which becomes PINNED
  * @param {typeof CALM} conditions
  */
-export function predict({ rows, columns, spacing }, x, previous, target, { step, lastStep, gravity, density, air, damping, wind, gusts, time, held, heldAt }) {
+export function predict({ rows, columns, spacing }, { x, previous, target, grip, pins }, { step, lastStep, gravity, density, air, damping, wind, gusts, time, held, heldAt, holdGrip, pinGrip }) {
   const mass = density * spacing * spacing;
   const keep = 1 / (1 + damping * step);
   const calm = wind[0] === 0 && wind[1] === 0 && wind[2] === 0;
@@ -58,10 +61,19 @@ export function predict({ rows, columns, spacing }, x, previous, target, { step,
       previous[at] = x[at];
       previous[at + 1] = x[at + 1];
       previous[at + 2] = x[at + 2];
-      target[at] = x[at] + step * vx;
-      target[at + 1] = x[at + 1] + step * vy;
-      target[at + 2] = x[at + 2] + step * vz;
+      const vertex = at / 3, pinned = pins[vertex] !== FREE;
+      grip[vertex] = pinned ? pinGrip : 1;
+      // What is pinned already keeps its target.
+      if (pins[vertex] !== PINNED) {
+        const free = pinned ? 0 : step;
+        target[at] = x[at] + free * vx;
+        target[at + 1] = x[at + 1] + free * vy;
+        target[at + 2] = x[at + 2] + free * vz;
+      }
+      if (pinned) pins[vertex] = PINNED;
     }
   }
-  if (held >= 0) target.set(heldAt, 3 * held);
+  if (held < 0) return;
+  target.set(heldAt, 3 * held);
+  grip[held] = holdGrip;
 }
