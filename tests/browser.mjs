@@ -128,16 +128,16 @@ export async function hearPosts(page, hear) {
   });
 }
 
-const importMap = JSON.stringify({ imports: { residua: '/residua/dist/index.js' } });
+const importMap = (more) => JSON.stringify({ imports: { residua: '/residua/dist/index.js', ...more } });
 
 /**
  * Opens an empty page in a context of its own, with the package in its import map, for tests that bring their own code;
  * `residua` is the imported package there. What the page complains about collects in `complaints`.
  *
  * `policy` is a Content-Security-Policy (its nonce for the import map is `map`); `webgpu: false` takes navigator.gpu
- * away; `load: false` leaves the import to the test.
+ * away; `load: false` leaves the import to the test; `imports` is what the import map names besides the package.
  */
-export async function openBlankPage(browser, { policy, webgpu = true, load = true } = {}) {
+export async function openBlankPage(browser, { policy, webgpu = true, load = true, imports = {} } = {}) {
   const context = await browser.createBrowserContext();
   const page = faithful(await context.newPage());
   const complaints = [];
@@ -150,7 +150,7 @@ export async function openBlankPage(browser, { policy, webgpu = true, load = tru
     [address.pathname]: {
       contentType: 'text/html',
       headers: policy === undefined ? {} : { 'Content-Security-Policy': policy },
-      body: `<!doctype html><link rel="icon" href="data:,"><script type="importmap" nonce="map">${importMap}</script>`,
+      body: `<!doctype html><link rel="icon" href="data:,"><script type="importmap" nonce="map">${importMap(imports)}</script>`,
     },
   });
   await page.goto(address.href);

@@ -4,7 +4,8 @@ import { checkSignal } from './compile.js';
 import { describe, invalidArgument } from './errors.js';
 import { GpuCompiledFunctions } from './functions.js';
 import { checkFinite, checkOptions, checkWholeNumber } from './numeric-arguments.js';
-import type { RawFunctions, RawIteration, RawSolveResult } from './raw.js';
+import type { RawFunctions, RawIteration, RawListener, RawSolveResult } from './raw.js';
+import { Stop, type Stopped } from './stop.js';
 
 /** Why a solver ended. An abort, or true from onIteration, resolves with 'aborted'. */
 export type Termination =
@@ -135,13 +136,13 @@ export async function runSolver(
   options: SolveOptions,
   solver: (
     handle: RawFunctions,
-    onIteration: (summary: RawIteration) => boolean,
-    aborted: () => boolean,
+    onIteration: RawListener,
+    aborted: Stopped,
   ) => Promise<RawSolveResult>,
 ): Promise<SolveResult> {
   const { signal, onIteration, verbose = false, readBack = true } = options;
   let failure: { thrown: unknown } | null = null;
-  const listen = (summary: RawIteration): boolean => {
+  const hear = (summary: RawIteration): boolean => {
     if (failure !== null || functions.isDisposed) return true;
     if (verbose) console.log(iterationLine(summary));
     try {
@@ -152,9 +153,16 @@ export async function runSolver(
       return true;
     }
   };
+  const listen: RawListener = Object.assign(hear, { isDeaf: onIteration === undefined && !verbose });
+  const stop = new Stop(signal);
   // What was disposed during the solve is not worth going on for.
-  const aborted = () => failure !== null || signal?.aborted === true || functions.isDisposed;
-  const raw = await functions.solveWith((handle) => solver(handle, listen, aborted), readBack);
+  const forget = functions.whenDisposed(stop.fire);
+  const raw = await functions
+    .solveWith((handle) => solver(handle, listen, stop.isStopped), readBack)
+    .finally(() => {
+      stop.end();
+      forget();
+    });
   const thrownByListener = failure as { thrown: unknown } | null;
   if (thrownByListener !== null) throw thrownByListener.thrown;
   const { reportText, ...result } = raw;

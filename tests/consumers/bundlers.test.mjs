@@ -1,4 +1,4 @@
-// The packed tarball in a project of each bundler, as its users set it up: a page and a worker of the application's own evaluate on both engines and solve. What was
+// The packed tarball in a project of each bundler, as its users set it up: a page, the package's worker and one of the application's own evaluate on both engines and solve. What was
 // built is served under a strict Content-Security-Policy, without 'unsafe-eval'.
 import assert from 'node:assert/strict';
 import { cp, readdir } from 'node:fs/promises';
@@ -34,7 +34,7 @@ async function check(address) {
     // The points lie on the line, and the solve stops where the cost falls by less than 1e-6 of itself.
     for (const [i, exact] of [2, 3].entries()) assert.ok(Math.abs(found.fit.line[i] - exact) < 1e-5, `${where}: ${found.fit.line}`);
   }
-  assert.deepEqual(Object.keys(result), ['page', 'ownWorker']);
+  assert.deepEqual(Object.keys(result), ['page', 'worker', 'ownWorker']);
   assert.deepEqual(complaints, []);
 }
 
@@ -80,10 +80,10 @@ test('webpack 5, without configuration', async () => {
   await checkBuilt(path);
 });
 
-test('esbuild, with the .wasm copied beside the bundles', async () => {
+test("esbuild, with the package's worker as an entry point and the .wasm copied beside the bundles", async () => {
   const outdir = join(project.folder, 'built-by-esbuild');
   await esbuild({
-    absWorkingDir: project.folder, entryPoints: ['page.js', 'own-worker.js'], outdir, bundle: true, splitting: true, minify: true, format: 'esm', target: 'es2022',
+    absWorkingDir: project.folder, entryPoints: ['page.js', 'own-worker.js', 'node_modules/residua/dist/worker-entry.js'], entryNames: '[name]', outdir, bundle: true, splitting: true, minify: true, format: 'esm', target: 'es2022',
     logLevel: 'error',
   });
   const wasm = new URL('node_modules/residua/wasm/residua_bg.wasm', `${pathToFileURL(project.folder)}/`);

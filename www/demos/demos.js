@@ -2,7 +2,7 @@
  * The demos' page: the choice of a demo, its controls, what is told, and the ways by which pointer, keys and files reach it. `window.residuaDemos` does for a
  * program what a visitor does by hand.
  */
-import { showDropped } from './files.js';
+import { takeFiles } from './files.js';
 import { Comparison } from './comparison.js';
 import { Plots } from './plots.js';
 import { DEMOS } from './registry.js';
@@ -103,13 +103,15 @@ function setPaused(paused) {
   element('pause').textContent = paused ? 'Go on' : 'Pause';
 }
 
-showDropped({
+function readText(text, name) {
+  view.fail(null);
+  return shell.demo.files.read(text, name);
+}
+
+takeFiles({
   zone: picture, input: element('file'), accepts: () => shell.demo?.files ?? null,
   onFailure: (message) => view.fail(message),
-  onText: (text, name) => {
-    view.fail(null);
-    return shell.demo.files.read(text, name);
-  },
+  onText: readText,
 });
 
 // ---------------------------------------------------------------- pointer and keys
@@ -202,12 +204,21 @@ window.residuaDemos = {
   pause: () => setPaused(true),
   goOn: () => setPaused(false),
   reset: () => shell.reset(),
+  /** Sets a choice of the panel, as the reader would, and waits for what follows from it. */
+  async choose(property, value) {
+    const controller = shell.stage.panel.controllersRecursive().find((candidate) => candidate.property === property);
+    if (controller === undefined) throw new Error(`choose: the panel has no ${property}`);
+    controller.setValue(value);
+    await shell.between(async () => {});
+  },
+  /** Hands the demo a file's text, as if it had been dropped. */
+  read: (text, name = 'file') => readText(text, name),
   /** What the page tells, and the figures behind it. */
   state() {
     return {
       id: entry?.id, backend: shell.stage.backend, frames: shell.frames, steps: shell.steps, losses: shell.losses, solving: shell.solving, said, failure,
       frameMs: plots.medianFrame(), engines: comparison.figures(), stats: shell.stage.context?.stats() ?? null, demo: shell.demo?.state() ?? null,
-      renderer: shell.stage.renderer?.backend.isWebGPUBackend === true ? 'webgpu' : 'webgl',
+      drawsFromDevice: shell.stage.drawsFromDevice, renderer: shell.stage.renderer?.backend.isWebGPUBackend === true ? 'webgpu' : 'webgl',
     };
   },
   /** Resolves when nothing is left to solve, or after a number of steps more. */

@@ -20,8 +20,8 @@ export class DrawnNumbers {
     this.#renderer = renderer;
   }
 
-  get attribute() {
-    return this.#attribute;
+  get isOnDevice() {
+    return this.#source !== null;
   }
 
   /** From now on shows these parameters of these functions. */

@@ -8,7 +8,7 @@ const inMegabytes = (bytes) => `${(bytes / 1e6).toLocaleString('en-US', { maximu
 /**
  * @param {{ zone: HTMLElement, input: HTMLInputElement, accepts: () => { accept: string, largest?: number } | null, onText: (text: string, name: string) => unknown, onFailure: (message: string) => void }} page
  */
-export function showDropped({ zone, input, accepts, onText, onFailure }) {
+export function takeFiles({ zone, input, accepts, onText, onFailure }) {
   async function take(file) {
     const wanted = accepts();
     if (wanted === null) return onFailure(`${file.name}: this demo takes no file.`);

@@ -32,7 +32,7 @@ export class Plots {
 
   /** @param {{ cost: HTMLElement, frames: HTMLElement }} elements */
   constructor({ cost, frames }) {
-    const common = { legend: { show: false }, cursor: { show: false }, padding: [8, 8, 0, 0] };
+    const common = { legend: { show: false }, cursor: { show: false }, padding: [8, 8, 8, 0] };
     this.#cost = new UPlot({
       ...common, ...this.#size(cost),
       scales: { x: { time: false }, y: { distr: 3, range: (_, low, high) => logarithmicRange(low, high) } },
@@ -99,11 +99,11 @@ export class Plots {
   }
 }
 
-/** Powers of ten within a range, five at most, with 2 and 5 (or all whole multiples) of them between where there is room. */
+/** Powers of ten within a range, five at most, with some multiples between where there is room. */
 function logarithmicTicks(low, high) {
   const decades = Math.log10(high / low), ticks = [];
   const step = Math.max(1, Math.ceil(decades / 5));
-  const factors = decades < 0.9 ? [1, 2, 3, 4, 5, 6, 7, 8, 9] : decades < 2.2 ? [1, 2, 5] : [1];
+  const factors = decades < 0.9 ? [1, 2, 3, 5, 7] : decades < 2.2 ? [1, 2, 5] : [1];
   for (let exponent = Math.floor(Math.log10(low)); exponent <= Math.log10(high); exponent += step) {
     for (const factor of factors) {
       const tick = factor * 10 ** exponent;

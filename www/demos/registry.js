@@ -20,6 +20,7 @@
  * - `flat(height)`: a 2-D demo; an orthographic camera over the x-y plane that shows `height` units, turning off. `overlay`: an element above the
  *   canvas, as large, that lets pointers through, for SVG or text. `look({ center, radius })`: stands the camera so that a sphere is seen whole (also what key 0 gives).
  * - `appearance`: the colours of www/viewer/appearance.js for the page's theme; `onAppearance(callback)`: called at once and when they change.
+ * - `wish(name, otherwise)`: what the page's address asks for, `?name=…`, for first choices; a number where `otherwise` is one. Check it.
  * - `redraw()`: draw once more. While steps are under way, every frame is drawn; else only after this, or when the camera moves.
  * - `pick(event)`: a three Raycaster through the pointer.
  * - `plotCost(iteration, cost)`: `iteration` counts within the present step's solve, the shell counts on. So a solver's onIteration can be handed through,
@@ -85,5 +86,12 @@ export const DEMOS = [
     source: ['sketch/demo.js', 'sketch/model.js', 'sketch/diagnosis.js', 'sketch/sketch.js', 'sketch/tools.js', 'sketch/view.js', 'sketch/annotations.js', 'sketch/bars.js', 'sketch/examples.js'],
     engine: 'cpu',
     load: () => import('./sketch/demo.js'),
+  },
+  {
+    id: 'pose-graph',
+    title: 'Pose graph',
+    summary: 'A vehicle drove, and measured each move and the places that it came by again; its own reckoning has drifted. Levenberg-Marquardt finds the path that agrees best with all measurements, weighted by their information matrices, and the tangle unfolds. Drop a .g2o file, in space or in the plane, or add wrong loop closures and see what a robust loss is good for.',
+    source: ['pose-graph/demo.js', 'pose-graph/model.js', '../problems/pose-graph.js', '../problems/g2o.js', 'pose-graph/graphs.js', 'pose-graph/picture.js'],
+    load: () => import('./pose-graph/demo.js'),
   },
 ];

@@ -210,7 +210,8 @@ export class Shell {
     try {
       more = await this.demo.step();
       this.steps++;
-      this.#view.step(backend, performance.now() - start, this.#iterationInStep);
+      // Finding that there is nothing to do is not a step whose time says anything.
+      if (more || this.#iterationInStep > 0) this.#view.step(backend, performance.now() - start, this.#iterationInStep);
     } catch (error) {
       this.fail(error);
     }

@@ -156,6 +156,13 @@ export class Stage {
     this.redraw();
   }
 
+  /** What the page's address asks for by this name, or what it is otherwise: `?subdivisions=5`. */
+  wish(name, otherwise) {
+    const asked = new URLSearchParams(location.search).get(name);
+    if (asked === null) return otherwise;
+    return typeof otherwise === 'number' ? Number(asked) : asked;
+  }
+
   onAppearance(callback) {
     this.#appearanceListeners.add(callback);
     callback(this.appearance);
@@ -193,6 +200,11 @@ export class Stage {
 
   between(work) {
     return this.#shell.between(work);
+  }
+
+  /** Whether all that is drawn of a solver's numbers comes from its own buffers. */
+  get drawsFromDevice() {
+    return this.#drawn.size > 0 && [...this.#drawn.values()].every((numbers) => numbers.isOnDevice);
   }
 
   /** The shell's: draws. */

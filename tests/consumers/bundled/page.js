@@ -1,5 +1,6 @@
-/** Uses the package in the page and in a worker of the application's own; `window.result` resolves with what came. */
+/** Uses the package in the page, in the package's worker, and in a worker of the application's own; `window.result` resolves with what came. */
 import * as residua from 'residua';
+import * as inWorker from 'residua/worker';
 import { use } from './use.js';
 
 const fromOwnWorker = () =>
@@ -9,5 +10,5 @@ const fromOwnWorker = () =>
     worker.onerror = ({ message }) => reject(new Error(`the worker failed: ${message}`));
   });
 
-const all = async () => ({ page: await use(residua), ownWorker: await fromOwnWorker() });
+const all = async () => ({ page: await use(residua), worker: await use(inWorker), ownWorker: await fromOwnWorker() });
 window.result = all().catch((error) => ({ error: String(error) }));

@@ -13,6 +13,7 @@ import { Handle } from './handle.js';
 import { GOAL, rigidModel } from './model.js';
 
 const MESHES = {
+  'bar, 74 vertices': () => capsule({ around: 8, along: 6 }),
   'bar, 1,226 vertices': () => capsule({ around: 24, along: 40 }),
   'bar, 10,742': () => capsule({ around: 60, along: 150 }),
   'bar, 101,102': () => capsule({ around: 180, along: 472 }),
@@ -20,6 +21,7 @@ const MESHES = {
   'knot, 100,000': () => trefoilTube({ around: 100, along: 1000 }),
   'sphere, 2,562': () => icosphere(4),
 };
+const STANDARD = 'bar, 1,226 vertices';
 
 /** Two iterations, since the first of a solve is done in passing: its linear system is solved loosely. */
 const STEP = { maxIterations: 2, maxLinearIterations: 100, costTolerance: 0, gradientTolerance: 0, parameterTolerance: 0 };
@@ -33,7 +35,8 @@ const KEY_STEP = 0.03, KEY_ANGLE = Math.PI / 24;
 
 /** @param {import('../stage.js').Stage} stage */
 export async function open(stage) {
-  const choices = { mesh: 'bar, 1,226 vertices', 'handle radius': 0.08, wireframe: false };
+  const wished = stage.wish('mesh', STANDARD);
+  const choices = { mesh: wished in MESHES ? wished : STANDARD, 'handle radius': 0.08, wireframe: false };
   const markers = new Handles(stage);
   let rest = null, model = null, surfaceMesh = null, functions = null, goalBuffer = null;
   let handles = [], chosen = -1;

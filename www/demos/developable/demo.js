@@ -15,7 +15,8 @@ const ALL_TOLERANCES_OFF = { costTolerance: 0, gradientTolerance: 0, parameterTo
 
 /** @param {import('../stage.js').Stage} stage */
 export async function open(stage) {
-  const choices = { subdivisions: 3, 'history size': 10 };
+  const wished = stage.wish('subdivisions', 3);
+  const choices = { subdivisions: Object.values(SUBDIVISIONS).includes(wished) ? wished : 3, 'history size': 10 };
   let sphere = null, mesh = null, functions = null;
   let iterations = 0, cost = NaN;
 
