@@ -73,7 +73,6 @@ export class Shell {
   async open(module, backend) {
     await this.leave();
     this.#leaving = new AbortController();
-    this.stage.clear();
     this.stage.backend = this.stage.context === null || backend !== 'gpu' ? 'cpu' : 'gpu';
     this.#view.clear();
     await this.#exclusive(async () => {
@@ -291,7 +290,9 @@ export class Shell {
       await this.stage.useContext(context);
       this.#drawable = true;
     } catch (error) {
-      this.fail(new Error(`There is no picture, since neither WebGPU nor WebGL2 works here: ${error.message}`));
+      // Told where the picture would be: other words may take the place of a failure's.
+      const words = `There is no picture: neither WebGPU nor WebGL2 works here (${error.message ?? error}).`;
+      this.stage.overlay.replaceChildren(Object.assign(document.createElement('p'), { className: 'no-picture', textContent: words }));
     }
     this.redraw();
     context?.lost.then((loss) => this.#goOn(context, loss));
