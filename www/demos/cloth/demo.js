@@ -17,6 +17,8 @@ const LINEAR_ITERATIONS = { least: 40, most: 100 };
 const AT_REST = { metres: 2e-6, steps: 60 };
 /** Behind by more than this, the clock is set anew. */
 const LATEST_MS = 100;
+/** Milliseconds that a step may take uninterrupted. */
+const LONG_MS = 200;
 /** A press that moved by less, in pixels, is a click. */
 const CLICK = 5;
 
@@ -33,7 +35,7 @@ export async function open(stage) {
   /** For each vertex what is asked of it; and the pins with their places, for people. */
   let asked, pins = [];
   let functions = null, onDevice = null, normals = null;
-  let lastStep, time = 0, due = 0, steps = 0, cost = NaN, quiet = 0;
+  let lastStep, lastMs = 0, time = 0, due = 0, steps = 0, cost = NaN, quiet = 0;
   /** The vertex that the pointer has: { vertex, at, pin (that it was part of), moved, plane }. */
   let held = null;
 
@@ -183,8 +185,11 @@ export async function open(stage) {
       const { least, most } = LINEAR_ITERATIONS;
       const result = await levenbergMarquardt(functions, {
         ...stepOptions(grid, stuff(), now.step, { iterations: choices.iterations, linearIterations: Math.round(Math.min(most, Math.max(least, 0.6 * choices.side))) }),
-        readBack: functions.backend === 'cpu', linearSolver: 'pcg', signal: stage.interruption(),
+        readBack: functions.backend === 'cpu', linearSolver: 'pcg',
+        // A step that is cut short loses its speed, so short ones are waited for.
+        ...(lastMs > LONG_MS ? { signal: stage.interruption() } : {}),
       });
+      lastMs = result.computationTime;
       lastStep = now.step;
       time += now.step;
       steps++;
