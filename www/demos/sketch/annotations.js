@@ -58,6 +58,13 @@ export function annotations(sketch, toPixels, scale) {
   const isLine = (id) => curveOf(sketch, id)?.kind === 'line';
   const isRound = (id) => curveOf(sketch, id) !== undefined && !isLine(id);
 
+  /** The direction from its centre to the middle of an arc, in pixels; of a circle `otherwise`. */
+  function middleOf({ kind, center: c, start, end }, otherwise) {
+    if (kind !== 'arc') return otherwise;
+    const [s, e] = [start, end].map((point) => minus(place(point), place(c))).map(([x, y]) => Math.atan2(-y, x));
+    return -(s + ((((e - s) % (2 * Math.PI)) + 2 * Math.PI) % (2 * Math.PI)) / 2);
+  }
+
   /** How many signs stand beside a thing so far. */
   const beside = new Map();
   const stack = (key) => {
@@ -75,7 +82,7 @@ export function annotations(sketch, toPixels, scale) {
   const byPoint = (at, key) => plus(at, [14 + stack(key) * (SIGN + 2), -14]);
   const byRound = (round) => {
     const { center: c, radius } = curveOf(sketch, round);
-    const angle = -0.6 - 0.5 * stack(round);
+    const angle = middleOf(curveOf(sketch, round), -0.6) - 0.5 * stack(round);
     return plus(place(c), [Math.cos(angle), Math.sin(angle)], radius * scale + 12);
   };
   const by = (id) => (isLine(id) ? byLine(id) : isRound(id) ? byRound(id) : byPoint(place(id), id));
@@ -84,12 +91,8 @@ export function annotations(sketch, toPixels, scale) {
     const { unit: unitName } = CONSTRAINTS[kind];
     const label = inDigits(value, unitName) + (unitName === '°' ? '°' : '');
     if (kind === 'radius') {
-      const { center: c, radius, kind: shape, start, end } = curveOf(sketch, of[0]);
-      let angle = -Math.PI / 4;
-      if (shape === 'arc') {
-        const [s, e] = [start, end].map((point) => minus(place(point), place(c))).map(([x, y]) => Math.atan2(-y, x));
-        angle = -(s + (((e - s) % (2 * Math.PI)) + 2 * Math.PI) % (2 * Math.PI) / 2);
-      }
+      const { center: c, radius } = curveOf(sketch, of[0]);
+      const angle = middleOf(curveOf(sketch, of[0]), -Math.PI / 4);
       const way = [Math.cos(angle), Math.sin(angle)];
       const rim = plus(place(c), way, radius * scale), out = plus(rim, way, 22);
       return { id, label: `R${label}`, at: plus(out, [14 * Math.sign(way[0] || 1), 0]), path: `M${text(place(c))}L${text(out)}${head(rim, way)}`, help: '' };
