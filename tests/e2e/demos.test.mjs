@@ -5,7 +5,7 @@ import { launch } from '../browser.mjs';
 import { openDemo, stateOf } from '../demo-page.mjs';
 
 const SPHERE = 'demo=developable&subdivisions=1';
-const BAR = 'demo=as-rigid-as-possible&mesh=bar, 74 vertices';
+const BAR = 'demo=as-rigid-as-possible&mesh=bar, 74 vertices&linear=30';
 
 let browser;
 before(async () => {

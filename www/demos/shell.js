@@ -11,6 +11,9 @@ const REMEMBER_EVERY_MS = 5000;
 /** A demo's clock: a frame after a pause is no leap. */
 const LONGEST_FRAME_S = 0.1;
 
+/** A software adapter draws with what it solves with: while it solves, so much time passes between frames. */
+const SOFTWARE_FRAME_MS = 250;
+
 /** Lets the page handle events, without the 4 ms that timers take at least. */
 const nextTurn = () =>
   new Promise((resolve) => {
@@ -241,6 +244,8 @@ export class Shell {
       this.#lastFrame = null;
       return;
     }
+    const sharing = this.#looping && this.stage.backend === 'gpu' && this.stage.context.adapter.isSoftware;
+    if (sharing && this.#lastFrame !== null && now - this.#lastFrame < SOFTWARE_FRAME_MS) return;
     const ms = this.#lastFrame === null ? 0 : now - this.#lastFrame;
     if (this.#lastFrame !== null) this.#view.frame(ms);
     this.#lastFrame = now;
