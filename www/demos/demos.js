@@ -182,7 +182,7 @@ const ready = (async () => {
     await shell.start();
     // A software renderer is asked for by name: the CPU engine does the same work many times as fast.
     const { context } = shell.stage;
-    await open(query.get('demo'), query.get('backend') ?? (context?.adapter.isSoftware ? 'cpu' : 'gpu'));
+    await open(query.get('demo'), query.get('backend') ?? byId(query.get('demo'))?.engine ?? (context?.adapter.isSoftware ? 'cpu' : 'gpu'));
   } catch (error) {
     view.fail(`The demo could not be opened: ${error.message}`);
     throw error;

@@ -191,6 +191,7 @@ export class Shell {
     this.#looping = true;
     try {
       while (this.#mayStep()) {
+        await this.demo.pace?.();
         await this.#exclusive(() => this.step());
         await nextTurn();
       }
