@@ -128,7 +128,8 @@ export async function hearPosts(page, hear) {
   });
 }
 
-const importMap = (more) => JSON.stringify({ imports: { residua: '/residua/dist/index.js', ...more } });
+const entries = { residua: '/residua/dist/index.js', 'residua/worker': '/residua/dist/worker.js' };
+const importMap = (more) => JSON.stringify({ imports: { ...entries, ...more } });
 
 /**
  * Opens an empty page in a context of its own, with the package in its import map, for tests that bring their own code;

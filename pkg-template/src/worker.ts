@@ -68,17 +68,27 @@ let running: RemoteModule | null = null;
  * compile starts a new worker. Does nothing where none runs.
  */
 export function terminate(): void {
-  const reason = new ResiduaError('disposed', 'the worker that this was in has been ended by terminate()');
+  const reason = ended();
+  terminations += 1;
   running?.connection.close(reason);
   running = null;
   worker.end(reason);
+}
+
+/** How often: a worker that was asked for before is not to be started after. */
+let terminations = 0;
+
+function ended(): ResiduaError {
+  return new ResiduaError('disposed', 'the worker that this was in has been ended by terminate()');
 }
 
 /** What was last loaded from, for the worker that takes the place of one that has failed. */
 let compiledModule: WebAssembly.Module | undefined;
 
 async function start(source: WasmSource | undefined): Promise<RawModule> {
+  const before = terminations;
   if (source !== undefined) compiledModule = await (source as unknown as Promise<WebAssembly.Module>);
+  if (terminations > before) throw ended();
   if (typeof Worker !== 'function') throw notLoaded("in a worker: there is no Worker here; 'residua' itself runs on the thread that calls");
   let thread: Worker;
   try {

@@ -160,6 +160,12 @@ test('errors cross with code, message and wgsl', async () => {
   });
 });
 
+test("an answer that can't cross is an error, not a wait without end", async () => {
+  const { functions, raw } = await compiled();
+  raw.evaluate = async () => ({ not: () => 'cloneable' });
+  await assert.rejects(functions.evaluate(), residuaError('internal', /clone/));
+});
+
 test('a change that fails is told by the next call, and by no other', async () => {
   const { block, functions, raw } = await compiled();
   raw.setWeight = () => { throw Object.assign(new Error('not that weight'), { code: 'invalid-argument' }); };

@@ -9,6 +9,9 @@ import type { RemoteContext } from './context.js';
 import type { RemoteProblem } from './problem.js';
 import type { FunctionsCall, FunctionsChange, FunctionsFacts } from './protocol.js';
 
+/** Functions that nobody has disposed of or can reach any more are freed there, as the module does it on the page. */
+const dropped = /* @__PURE__ */ new FinalizationRegistry<() => void>((free) => free());
+
 type Point = Float64Array | Float32Array | undefined;
 type Gradient = { value: number; gradient: Float64Array };
 
@@ -24,7 +27,9 @@ export class RemoteFunctions implements RawFunctions {
     private readonly connection: Connection,
     private readonly number: number,
     private readonly facts: FunctionsFacts,
-  ) {}
+  ) {
+    dropped.register(this, () => connection.tell({ do: 'dispose', what: 'functions', number }));
+  }
 
   static async compile(
     connection: Connection,

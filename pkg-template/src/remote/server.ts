@@ -76,7 +76,12 @@ class Server {
     const counts = this.countsFor(request);
     if (counts !== undefined) answer = { ...answer, counts };
     const { value, memory } = answer as Partial<Outcome>;
-    this.post(answer, memory === undefined ? buffersIn(value) : [...buffersIn(value), memory]);
+    try {
+      this.post(answer, memory === undefined ? buffersIn(value) : [...buffersIn(value), memory]);
+    } catch (error) {
+      // What can't cross must not leave the page waiting.
+      this.post({ call, error: failureOf(error) });
+    }
   }
 
   private async carryOut(request: Request, job: Job): Promise<Outcome> {
@@ -221,8 +226,9 @@ class Server {
     }
     const held = what === 'functions' ? this.functions.get(number) : undefined;
     const raw = held?.raw ?? this.contexts.get(number);
+    if (raw === undefined) return;
     this.functions.delete(number);
-    this.instance.call(() => raw?.dispose());
+    this.instance.call(() => raw.dispose());
     if (what === 'context') this.contexts.delete(number);
     else this.tellCounts(held?.context ?? null);
   }

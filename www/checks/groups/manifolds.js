@@ -70,9 +70,8 @@ export const group = {
       check.below(farthest(lbfgs.x, means.flat()), bound, because, 'distance from the means');
       // Levenberg-Marquardt judges steps by the cost. Where the cost's rounding ends it before its gradient is small enough, which the last bits of
       // a browser's sines decide, it has come as near as that rounding shows: ½·48·δ² of it.
-      const isHidden = lm.termination === 'precision-limit';
-      const seen = isHidden ? Math.sqrt((2 * rounding * lm.finalCost) / 48) : bound;
-      check.below(farthest(lbfgs.x, lm.x), bound + seen, isHidden ? 'what the rounding of the cost hides, at a curvature of 48' : because, 'distance from Levenberg-Marquardt’s');
+      const seen = lm.termination === 'precision-limit' ? Math.sqrt((2 * rounding * lm.finalCost) / 48) : bound;
+      check.below(farthest(lbfgs.x, lm.x), bound + seen, `${because} Or, where rounding ends Levenberg-Marquardt, what the cost shows: ½·48·δ².`, `distance from Levenberg-Marquardt’s: ${lm.message}`);
       check.below(Math.abs(lbfgs.finalCost / lm.finalCost - 1), 10 * rounding, 'roundings of sums of a few terms', `costs ${lbfgs.finalCost} and ${lm.finalCost}`);
     }),
 
