@@ -1,7 +1,8 @@
 // The cloth demo as a visitor uses it, on cloths small enough for a software adapter.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { launch, listen, url } from '../browser.mjs';
+import { launch } from '../browser.mjs';
+import { openDemo } from '../demo-page.mjs';
 
 let browser;
 before(async () => {
@@ -11,18 +12,12 @@ after(() => browser.close());
 
 /** Runs `use` with the demo's page, which must complain of nothing. Steps are taken by take() alone. */
 async function withCloth(query, use) {
-  const page = await browser.newPage();
-  const complaints = [];
+  const { page, complaints, close } = await openDemo(browser, `demo=cloth&${query}`, { paused: true });
   try {
-    listen(page, complaints);
-    await page.goto(new URL(`demos/?demo=cloth&${query}`, url).href);
-    await page.waitForFunction(() => window.residuaDemos !== undefined);
-    await page.evaluate(() => window.residuaDemos.pause());
-    await page.evaluate(() => window.residuaDemos.ready);
     await use(page);
     assert.deepEqual(complaints, []);
   } finally {
-    await page.close();
+    await close();
   }
 }
 

@@ -1,19 +1,14 @@
 // The sketch demo as a visitor uses it: with mouse and keys, on the page.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { launch, listen, url } from '../browser.mjs';
+import { launch } from '../browser.mjs';
+import { openDemo } from '../demo-page.mjs';
 
-let browser, page;
-const complaints = [];
+let browser, page, complaints;
 
 before(async () => {
   browser = await launch();
-  page = await browser.newPage();
-  await page.setViewport({ width: 1280, height: 1000 });
-  listen(page, complaints);
-  await page.goto(new URL('demos/?demo=sketch', url).href);
-  await page.waitForFunction(() => window.residuaDemos !== undefined);
-  await page.evaluate(() => window.residuaDemos.ready);
+  ({ page, complaints } = await openDemo(browser, 'demo=sketch', { viewport: { width: 1280, height: 1000 } }));
 });
 after(() => browser.close());
 

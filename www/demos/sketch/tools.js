@@ -74,27 +74,29 @@ export function makeTool(name, sheet) {
     });
   }
 
-  const far = (place) => {
-    const last = clicked.at(-1)?.place;
-    return last === undefined || Math.hypot(place.x - last.x, place.y - last.y) * sheet.scale > APART;
-  };
+  const apart = (a, b) => Math.hypot(a.x - b.x, a.y - b.y) * sheet.scale > APART;
+  /** Where the pointer went down: a line's end may have been moved from there, to make it level. */
+  let pressed = null;
 
   return {
     get idle() {
       return clicked.length === 0;
     },
     click(where) {
-      if (!far(where.place)) {
+      pressed = where.place;
+      const at = landing(sheet, where), last = clicked.at(-1);
+      if (last !== undefined && ((at.point !== null && at.point === last.point) || !apart(at.place, last.place))) {
         // A second click on the same place ends a chain of lines.
         if (name === 'line') clicked = [];
         return;
       }
-      clicked.push(landing(sheet, where));
+      clicked.push(at);
       if (clicked.length === needed) finish();
     },
     /** The end of a press that began with click(): elsewhere it is the next click. */
     release(where) {
-      if (clicked.length > 0 && far(where.place)) this.click(where);
+      if (clicked.length > 0 && pressed !== null && apart(where.place, pressed)) this.click(where);
+      pressed = null;
     },
     move(where) {
       now = landing(sheet, where);
