@@ -12,7 +12,6 @@ try {
   const blank = await openBlankPage(browser, { load: false });
   const kernels = await kernelsOf(blank.page, await readFile(markdownFiles().get('how-it-works'), 'utf8'));
   await writeSite(output, kernels);
-  console.log(`${output}index.html`);
 } catch (error) {
   console.error(`error: ${error.message}`);
   process.exitCode = 1;

@@ -7,6 +7,11 @@ if (toc !== null) {
   wide.addEventListener('change', follow);
 }
 
+// The page's own entry is in sight, however long the contents are.
+const contents = document.querySelector('.contents');
+const here = contents.querySelector('[aria-current]');
+if (here !== null && contents.scrollHeight > contents.clientHeight) contents.scrollTop = here.offsetTop - contents.clientHeight / 2;
+
 for (const block of document.querySelectorAll('article .code')) {
   const button = document.createElement('button');
   button.className = 'copy';

@@ -6,7 +6,7 @@ import ts from 'typescript';
 
 const { SyntaxKind, SymbolFlags } = ts;
 
-/** `Map` from name to `{ name, kind, signature, doc, members: [{ name, signatures, doc }] }`, in the order in which they are exported. */
+/** `Map` from name to `{ name, file, kind, signature, doc, members: [{ name, signatures, doc }] }`, in the order in which they are exported. */
 export function readDeclarations(entry, tsconfig) {
   const { config } = ts.readConfigFile(tsconfig, ts.sys.readFile);
   const { options } = ts.parseJsonConfigFileContent(config, ts.sys, tsconfig.replace(/[^/]*$/, ''));
@@ -28,7 +28,7 @@ class Reader {
 
   read(name, symbol) {
     const declaration = symbol.declarations.find((node) => !ts.isFunctionDeclaration(node) || node.body === undefined) ?? symbol.declarations[0];
-    const entry = { name, doc: this.docOf(symbol), members: [] };
+    const entry = { name, doc: this.docOf(symbol), members: [], file: declaration.getSourceFile().fileName };
     if (ts.isFunctionDeclaration(declaration)) {
       const overloads = symbol.declarations.length > 1 ? symbol.declarations.filter(({ body }) => body === undefined) : symbol.declarations;
       return { ...entry, kind: 'function', signature: overloads.map((node) => `function ${callText(node, name)}`).join('\n') };
@@ -36,6 +36,8 @@ class Reader {
     if (ts.isClassDeclaration(declaration)) return { ...entry, kind: 'class', signature: headText(declaration), members: this.classMembers(declaration) };
     if (ts.isInterfaceDeclaration(declaration)) return { ...entry, kind: 'interface', signature: headText(declaration), members: this.members(declaration.members) };
     if (ts.isTypeAliasDeclaration(declaration)) return { ...entry, kind: 'type', signature: aliasText(declaration), members: unionMembers(declaration) };
+    // One that is another's twin has that one's members.
+    if (ts.isVariableDeclaration(declaration) && declaration.type?.kind === SyntaxKind.TypeQuery) return { ...entry, kind: 'const', signature: `const ${name}` };
     if (ts.isVariableDeclaration(declaration)) return { ...entry, kind: 'const', signature: `const ${name}`, members: this.objectMembers(declaration, symbol) };
     throw new Error(`${name}: a declaration of a kind that the reference does not know`);
   }
@@ -136,4 +138,10 @@ function unionMembers(node) {
     else members.push({ name: name.slice(1, -1), signatures: [name], doc: doc ?? '' });
   }
   return members.every(({ doc }) => doc === '') ? [] : members;
+}
+
+/** What the entry point says of itself. */
+export function moduleDoc(text) {
+  const comment = /\/\*\*([^]*?)\*\//.exec(text)?.[1] ?? '';
+  return comment.replace(/^\s*\* ?/gm, '').replace(/@packageDocumentation/, '').trim();
 }

@@ -34,9 +34,11 @@ export function renderPage(markdown) {
   const { rules } = md.renderer;
   rules.fence = (list, at) => codeBlock(list[at].content.replace(/\n$/, ''), list[at].info.trim(), isSideBySide(list, at));
   rules.code_block = (list, at) => codeBlock(list[at].content.replace(/\n$/, ''), 'text', false);
-  rules.table_open = (list, at) => `<div class="table" tabindex="0" role="region" aria-label="${escapeHtml(`Table: ${headingBefore(list, at)}`)}"><table>`;
+  rules.table_open = (list, at) => `<div class="table" tabindex="0" role="group" aria-label="${escapeHtml(`Table: ${headingBefore(list, at)}`)}"><table>`;
   rules.table_close = () => '</table></div>';
-  rules.th_open = (list, at) => `<th scope="col"${styleOf(list[at])}>`;
+  // A corner without words is no heading.
+  rules.th_open = (list, at) => (list[at + 1].content === '' ? '<td>' : `<th scope="col"${styleOf(list[at])}>`);
+  rules.th_close = (list, at) => (list[at - 1].content === '' ? '</td>' : '</th>');
   // Headings of level 2 and 3 carry a link to themselves.
   rules.heading_close = (list, at) => {
     const open = list[at - 2];

@@ -1,8 +1,8 @@
 // The code of a page as programs that can be checked and run.
 //
 // Takes a page's markdown; gives its fenced blocks and the programs that they make. A `ts` or `js` block that imports begins a
-// program, and one that does not goes on with the program before it. Every other block has to be of a kind that NOT_RUN names
-// with its reason.
+// program, and one that does not goes on with the program before it. A block `ts NAME.ts` is a module of its own, which the page's programs find
+// at `new URL('./NAME.js', import.meta.url)`. Every other block has to be of a kind that NOT_RUN names with its reason.
 //
 // A line `console.log(…); // → claim` claims what it prints. In a claim
 //   - a number with decimals stands for every number that rounds to it: 0.70 for 0.6951 to 0.7049, 1.2e-7 for 1.19e-7;
@@ -24,6 +24,7 @@ const CODE = new Map([
   ['ts', 'ts'],
   ['js', 'js'],
 ]);
+const MODULE = /^ts ([\w-]+)\.ts$/;
 const FENCE = /^```(.*)$/;
 const CLAIM = /^(\s*)console\.log\((.*)\);\s*\/\/ → (.+)$/;
 
@@ -53,6 +54,7 @@ export function programsOf(markdown) {
     const language = CODE.get(kind);
     let program = programs.at(-1);
     if (language === undefined) {
+      if (MODULE.test(kind)) continue;
       if (!NOT_RUN.has(kind)) throw new Error(`line ${line}: a block of the kind "${kind}", which is neither run nor known for not being run`);
       if (kind !== 'text') continue;
       const claim = program?.claims.at(-1);
@@ -72,6 +74,14 @@ export function programsOf(markdown) {
   }
   for (const { claims } of programs) for (const { line, words } of claims) if (words === 'below') throw new Error(`line ${line}: there is no block of text below`);
   return programs.map(({ lines, ...program }) => ({ ...program, source: `${lines.join('\n')}\n` }));
+}
+
+/** The modules of a page: `name`, without its ending, and `source`. */
+export function modulesOf(markdown) {
+  return blocksOf(markdown).flatMap(({ kind, line, code }) => {
+    const name = MODULE.exec(kind)?.[1];
+    return name === undefined ? [] : [{ name, source: `${'\n'.repeat(line)}${code}\n` }];
+  });
 }
 
 /** The claims of a block whose first line is the page's line `first` (from 0). */

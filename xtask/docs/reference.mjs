@@ -31,17 +31,48 @@ const PAGES = [
   },
 ];
 
-/** The pages as `{ name, title, html, headings }`. Throws where something public stands on no page or has no documentation. */
-export function referencePages(declarations) {
+const WORKER = { name: 'api-worker', title: 'residua/worker' };
+
+/**
+ * The pages as `{ name, title, description, html, headings }`. `worker` is the other entry point: `{ declarations, doc }`, all its declarations, of which
+ * its own are shown, and what it says of itself. Throws where something public stands on no page or has no documentation.
+ */
+export function referencePages(declarations, worker) {
   check(declarations);
   const addresses = new Map(PAGES.flatMap(({ name, exports }) => exports.map((item) => [item, `${name}.html#${item}`])));
   const linkOf = (name) => addresses.get(name);
   const prose = proseRenderer(declarations, linkOf);
-  return PAGES.map(({ name, title, words, exports }) => {
+  const pages = PAGES.map(({ name, title, words, exports }) => {
     const entries = exports.map((item) => entryHtml(declarations.get(item), prose, (word) => (word === item ? undefined : linkOf(word))));
     const headings = exports.map((item) => ({ level: 2, words: item, anchor: item }));
     return { name, title, description: words, html: `<h1>${title}</h1>\n<p>${words} Generated from the package’s TypeScript sources.</p>\n${entries.join('\n')}`, headings };
   });
+  return [namesPage(declarations, prose, linkOf), ...pages, workerPage(worker, prose, linkOf)];
+}
+
+/** Every name, with the first sentence about it. */
+function namesPage(declarations, prose, linkOf) {
+  const byName = (a, b) => a.name.localeCompare(b.name, 'en');
+  const items = [...declarations.values()].sort(byName).map(({ name, doc }) => {
+    const [sentence] = /^[^]*?[.:](?=\s|$)|^[^]*$/.exec(doc);
+    return `<dt><a href="${linkOf(name)}"><code>${name}</code></a></dt>\n<dd>${prose(sentence.replace(/:$/, '.'))}</dd>`;
+  });
+  const title = 'All names';
+  return { name: 'api', title, description: 'Every name that the package exports.', html: `<h1>${title}</h1>\n<dl class="names">\n${items.join('\n')}\n</dl>`, headings: [] };
+}
+
+/** What the other entry point has of its own; the rest is the same as in `residua`. */
+function workerPage({ declarations, doc }, prose, linkOf) {
+  const own = [...declarations.values()].filter(({ file }) => file.endsWith('/worker.ts'));
+  const entries = own.map((entry) => {
+    if (entry.doc === '') throw new Error(`${entry.name} of residua/worker has no documentation`);
+    const twin = entry.kind === 'const' ? `<p>Its members and arguments are those of <a href="${linkOf(entry.name)}">${entry.name}</a>.</p>` : '';
+    return `${entryHtml(entry, prose, (word) => (word === entry.name ? undefined : linkOf(word)))}${twin}`;
+  });
+  const [, ...paragraphs] = doc.split(/^residua\/worker: /);
+  const text = prose(paragraphs.join('').replace(/^./, (letter) => letter.toUpperCase()));
+  const headings = own.map(({ name }) => ({ level: 2, words: name, anchor: name }));
+  return { ...WORKER, description: 'The same names, with everything that takes time in a worker.', html: `<h1>${WORKER.title}</h1>\n${text}\n${entries.join('\n')}`, headings };
 }
 
 function check(declarations) {

@@ -5,7 +5,7 @@
 import { cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { readDeclarations } from './declarations.mjs';
+import { moduleDoc, readDeclarations } from './declarations.mjs';
 import { withKernel } from './kernel.mjs';
 import { renderPage } from './markdown.mjs';
 import { referencePages } from './reference.mjs';
@@ -38,8 +38,9 @@ export async function writeSite(folder, kernels) {
     const markdown = (await readFile(file, 'utf8')).replace(/^# .*/, (heading) => (name in SOURCES ? `# ${SOURCES[name].title}` : heading));
     rendered.set(name, renderPage(name === 'how-it-works' ? withKernel(markdown, kernels) : markdown));
   }
-  const declarations = readDeclarations(join(root, 'pkg-template/src/index.ts'), join(root, 'pkg-template/tsconfig.json'));
-  const reference = referencePages(declarations);
+  const read = (entry) => readDeclarations(join(root, entry), join(root, 'pkg-template/tsconfig.json'));
+  const worker = 'pkg-template/src/worker.ts';
+  const reference = referencePages(read('pkg-template/src/index.ts'), { declarations: read(worker), doc: moduleDoc(await readFile(join(root, worker), 'utf8')) });
   const groups = GROUPS.map(({ title, pages }) => ({ title, pages: pages.map((name) => ({ name, title: name === 'index' ? 'What residua is' : rendered.get(name).title })) }));
   groups.splice(-1, 0, { title: REFERENCE, pages: reference });
   await rm(folder, { recursive: true, force: true });

@@ -8,6 +8,7 @@ mod bench;
 mod build;
 mod command;
 mod demo;
+mod docs;
 mod fingerprint;
 mod names;
 mod pack;
@@ -31,6 +32,7 @@ cargo xtask <command> [options]
   bench   run the benchmarks in headless Chromium, with other libraries beside residua
   site    put everything that the pages need into target/site, for any static server
   pack    write the npm package to target/npm/
+  docs    build the documentation into target/docs/
 
 `cargo xtask <command> --help` tells more.";
 
@@ -60,6 +62,7 @@ fn dispatch() -> Outcome {
             Some("bench") => bench::run(arguments),
             Some("site") => site::run(arguments),
             Some("pack") => pack::run(arguments),
+            Some("docs") => docs::run(arguments),
             _ => Err(Failure(format!("there is no command {command:?}\n\n{HELP}"))),
         },
         Some(other) => Err(other.unexpected().into()),

@@ -1,7 +1,26 @@
 /** Levenberg-Marquardt: what a problem may have, what a run tells, and what goes wrong on the way. */
 import { levenbergMarquardt, NonlinearLeastSquares, Problem, solve, V, Vec3 } from 'residua';
-import { anywhere, onCpu, onEach } from '../define.js';
+import { anywhere, onCpu, onEach, onGpu } from '../define.js';
 import { decay, within } from './decay.js';
+
+/** Nine points in a chain that sags, held at its ends in x and by a floor, and two turns that bring a vector to another. */
+function heldChain() {
+  const problem = new Problem();
+  const points = problem.parameters('points', { dim: 2, values: Float64Array.from({ length: 18 }, (_, i) => (i % 2 === 0 ? i / 2 : 0)) });
+  points.setConstant([0]);
+  points.setConstant([8], true, [0]);
+  points.setBounds({ lower: -3, upper: 3 }, [8]);
+  const turns = problem.parameters('turns', { dim: 4, values: [1, 0, 0, 0, 1, 0, 0, 0] });
+  turns.setManifold('unit-quaternion');
+  const firsts = Uint32Array.from({ length: 16 }, (_, i) => Math.floor((i + 1) / 2));
+  problem.residuals('links', { inputs: { ends: points.at(firsts, 2) }, residual: ({ ends: [a, b] }) => a.sub(b) });
+  problem.residuals('weights', { inputs: { point: points.at([0, 1, 2, 3, 4, 5, 6, 7, 8]) }, residual: ({ point }) => point.y.add(1).mul(0.3) });
+  problem.residuals('turned', {
+    inputs: { turn: turns.at([0, 0, 1, 1]), from: problem.data([1, 0, 0, 0, 1, 0, 1, 0, 0, 0, 1, 0], 3), to: problem.data([0, 1, 0, -1, 0, 0, 0, 0, 1, 0, 1, 0], 3) },
+    residual: ({ turn, from, to }) => turn.rotate(from).sub(to),
+  });
+  return { problem, points, turns };
+}
 
 export const group = {
   id: 'levenberg-marquardt',
@@ -55,6 +74,37 @@ export const group = {
       check.same(before, [1, -1]);
       check.same(curve.values(), downloaded);
       check.close(downloaded[0], 2, within[check.backend], 'factor');
+    }),
+
+    ...onGpu('blocks that are set while the rest is on the device alone are brought in by themselves: solves go on from there, and read back nothing but their state', async (check) => {
+      const context = await check.context();
+      const { problem, points, turns } = heldChain();
+      const functions = await check.compile(problem, { context });
+      await levenbergMarquardt(functions, { readBack: false });
+      const start = [...points.values()];
+      points.setAt(0, [0.5, 0.5]);
+      turns.setAt(1, [0, 2, 0, 0]);
+      const before = context.stats().readbacks;
+      const { message } = await levenbergMarquardt(functions, { readBack: false, maxIterations: 0 });
+      const readbacks = context.stats().readbacks - before;
+      await levenbergMarquardt(functions, { readBack: false });
+      points.setAt(8, [8, -5]); // beyond the bound of its second coordinate
+      const { message: bounded } = await levenbergMarquardt(functions, { readBack: false, costTolerance: 0 });
+      const found = await functions.download();
+
+      const reference = heldChain();
+      const onCpu = await check.compile(reference.problem, { backend: 'cpu' });
+      await levenbergMarquardt(onCpu);
+      reference.points.setAt(0, [0.5, 0.5]);
+      reference.turns.setAt(1, [0, 2, 0, 0]);
+      const { x } = await levenbergMarquardt(onCpu, { costTolerance: 0 });
+      check.equal(readbacks, 1, 'the state of a solve');
+      check.ok(message.includes("1 block of 'turns' started off its manifold 'unit-quaternion' and was normalised"), message);
+      check.ok(bounded.includes('1 starting value was out of bounds'), bounded);
+      check.ok(start[2] !== found[2], 'the points in between have moved');
+      check.same([...found.slice(0, 2), ...found.slice(16, 17)], [0.5, 0.5, x[16]], 'what is held');
+      // One minimum, found by solves that end where the cost changes by less than its own rounding, 2⁻²⁴, whose root the point is known to.
+      found.forEach((number, i) => check.close(number, x[i], { within: 1e-3, because: 'the root of single precision’s rounding of the cost, 2⁻²⁴, and a chain as soft as its links' }, `number ${i}`));
     }),
 
     ...onEach('constants keep every bit, bounds hold, and a violated start is projected and told', async (check) => {
