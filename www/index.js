@@ -1,5 +1,83 @@
-/** The first page: says what WebGPU is like here. */
+/**
+ * The front page: says what WebGPU is like here, with the limits and features that matter to residua first, and runs the first fit. If WebGPU does not work, it says why and
+ * what to do.
+ */
+import { deviceFacts } from './webgpu-device.js';
 import { showStatus, webGpuStatus } from './webgpu-status.js';
 
-const openContext = async () => (await import('residua')).GpuContext.default();
-showStatus(document.querySelector('#status'), await webGpuStatus(openContext));
+const make = (tag, properties = {}, ...children) => {
+  const element = Object.assign(document.createElement(tag), properties);
+  element.append(...children);
+  return element;
+};
+
+/** A table whose first column heads its rows: a name, and below it what it is for. */
+function tableOf(caption, heads, rows) {
+  const head = make('tr', {}, ...heads.map((text) => make('th', { scope: 'col', textContent: text })));
+  const body = rows.map(({ name, purpose, cells, enough = true }) => {
+    const first = make('th', { scope: 'row' }, make('code', { textContent: name }), ...(purpose === undefined ? [] : [make('span', { className: 'quiet', textContent: purpose })]));
+    const row = make('tr', {}, first, ...cells.map((text) => make('td', { textContent: text })));
+    row.dataset.enough = enough ? 'yes' : 'no';
+    return row;
+  });
+  return make('table', {}, make('caption', { textContent: caption }), make('thead', {}, head), make('tbody', {}, ...body));
+}
+
+function showFacts(place, { limits, features, otherLimits, otherFeatures }, isSoftware) {
+  const yesNo = (is) => (is ? 'yes' : 'no');
+  place.append(
+    tableOf('Limits that matter to residua', ['limit', 'here', 'residua needs'], limits.map(({ name, here, needs, enough, purpose }) => ({ name, purpose, cells: [enough ? here : `${here}: too little`, needs], enough }))),
+    tableOf('Features', ['feature', 'here'], [
+      ...features.map(({ name, here, purpose }) => ({ name, purpose, cells: [yesNo(here)] })),
+      { name: 'software adapter', purpose: isSoftware ? 'the CPU plays a GPU: results are right, and slow' : 'this one is a GPU', cells: [yesNo(isSoftware)] },
+    ]),
+    make('details', {}, make('summary', { textContent: 'All other limits and features' }),
+      tableOf('Other limits', ['limit', 'here'], otherLimits.map(({ name, here }) => ({ name, cells: [here] }))),
+      make('p', {}, make('strong', { textContent: 'Other features: ' }), otherFeatures.length > 0 ? otherFeatures.join(', ') : 'none')),
+  );
+  place.hidden = false;
+}
+
+/** A status whose advice is a list of steps. */
+function showWithSteps(element, status) {
+  const { sentences, steps } = status;
+  showStatus(element, { ...status, sentences: sentences.filter((sentence) => !steps.includes(sentence)) });
+  if (steps.length === 0) return;
+  const list = make(steps.length > 1 ? 'ol' : 'ul', {}, ...steps.map((step) => make('li', { textContent: step })));
+  element.insertBefore(list, element.lastElementChild);
+}
+
+/** Runs the code as it stands on the page; what it logs is shown. */
+async function runFirstFit(code, output) {
+  output.hidden = false;
+  output.textContent = 'Running…';
+  const lines = [];
+  globalThis.showFirstFit = (...words) => lines.push(words.map((word) => (ArrayBuffer.isView(word) ? [...word].join(', ') : String(word))).join('\n'));
+  const module = URL.createObjectURL(new Blob([`const console = { log: globalThis.showFirstFit };\n${code}`], { type: 'text/javascript' }));
+  try {
+    await import(module);
+    output.textContent = lines.join('\n');
+  } catch (error) {
+    output.textContent = String(error);
+  } finally {
+    URL.revokeObjectURL(module);
+  }
+}
+
+const button = document.querySelector('#run-fit');
+button.addEventListener('click', async () => {
+  button.disabled = true;
+  await runFirstFit(document.querySelector('#first-fit').textContent, document.querySelector('#fit-report'));
+  button.disabled = false;
+});
+
+const status = await webGpuStatus(async () => (await import('residua')).GpuContext.default());
+const adapter = status.context === null ? null : await navigator.gpu.requestAdapter();
+const facts = adapter === null ? null : deviceFacts(adapter);
+if (facts !== null && facts.lacking.length > 0) {
+  status.state = 'warning';
+  status.sentences.push(`It has less than WebGPU promises: ${facts.lacking.join('; ')}. What does not fit is computed on the CPU or refused.`);
+}
+showWithSteps(document.querySelector('#status'), status);
+if (facts !== null) showFacts(document.querySelector('#facts'), facts, status.context.adapter.isSoftware);
+document.documentElement.dataset.ready = 'yes';

@@ -2,30 +2,39 @@
  * What a page says about WebGPU: whether it works here and on what, and if not, why and what to do. Takes what residua found out; gives a state and
  * sentences.
  */
+import { advice } from './webgpu-advice.js';
 
-/** What a reader can do about missing WebGPU, from what the browser itself reveals. */
-function advice() {
-  if (!isSecureContext) return 'WebGPU takes a secure page: open this one over https, or from localhost.';
-  if (navigator.gpu === undefined) {
-    return 'Use Chrome or Edge 113 or newer, Safari 26 or newer, or Firefox 141 or newer on Windows (145 on a Mac with Apple silicon). In Chrome on Linux it may have to be switched on at chrome://flags/#enable-unsafe-webgpu.';
-  }
-  return 'See that hardware acceleration is on in the browser’s settings and that the graphics driver is up to date; chrome://gpu or about:support tells more.';
+/** Why there is no device, from what the browser shows. */
+async function causeOf() {
+  if (!isSecureContext) return 'insecure';
+  if (navigator.gpu === undefined || navigator.gpu === null) return 'no-navigator-gpu';
+  const adapter = await navigator.gpu.requestAdapter().catch(() => null);
+  return adapter === null || adapter === undefined ? 'no-adapter' : 'no-device';
+}
+
+/** An adapter as a visitor knows it. */
+export function nameOf({ vendor, architecture, description }) {
+  return [vendor, architecture, description].filter((word) => word !== '').join(' ') || 'an adapter without a name';
 }
 
 /**
+ * `headline` is the first of `sentences`; `steps` are what a visitor can try; `cause` is null where WebGPU works, else the kind of trouble.
  * @param {() => Promise<import('residua').GpuContext>} openContext
- * @returns {Promise<{ context: import('residua').GpuContext | null, state: 'good' | 'warning' | 'bad', sentences: string[] }>}
+ * @returns {Promise<{ context: import('residua').GpuContext | null, state: 'good' | 'warning' | 'bad', cause: string | null, headline: string, sentences: string[], steps: string[] }>}
  */
 export async function webGpuStatus(openContext) {
+  const status = (state, sentences, more) => ({ context: null, state, cause: null, steps: [], headline: sentences[0], sentences, ...more });
   try {
     const context = await openContext();
-    const { vendor, architecture, description, isSoftware } = context.adapter;
-    const name = [vendor, architecture, description].filter((word) => word !== '').join(' ') || 'an adapter without a name';
-    if (!isSoftware) return { context, state: 'good', sentences: [`WebGPU works here, on ${name}.`] };
-    return { context, state: 'warning', sentences: [`WebGPU works here, on ${name}.`, 'That is a software renderer: results are right, times say nothing about a GPU.'] };
+    const headline = `WebGPU works here, on ${nameOf(context.adapter)}.`;
+    if (!context.adapter.isSoftware) return status('good', [headline], { context });
+    return status('warning', [headline, 'That is a software renderer: results are right, times say nothing about a GPU.'], { context });
   } catch (error) {
-    if (error?.code !== 'gpu-unavailable') return { context: null, state: 'bad', sentences: [`WebGPU could not be started: ${error?.message ?? error}`] };
-    return { context: null, state: 'bad', sentences: [`WebGPU does not work here: ${error.message}`, advice(), 'Until then everything runs on the CPU.'] };
+    const words = error?.message ?? String(error);
+    if (error?.code !== 'gpu-unavailable') return status('bad', [`WebGPU could not be started: ${words}`], { cause: 'failed' });
+    const cause = await causeOf();
+    const { why, steps } = advice(cause, navigator.userAgent);
+    return status('bad', ['WebGPU does not work here.', `${why} (${words})`, ...steps, 'Until then everything runs on the CPU.'], { cause, steps });
   }
 }
 

@@ -1,7 +1,7 @@
 // Drives www/bench/ for `cargo xtask bench`: opens the page with ?auto, tells its progress, prints its tables, and saves its figures as JSON.
 import { writeFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
-import { launch } from '../tests/chromium.mjs';
+import { hearPosts, launch } from '../tests/browser.mjs';
 import { ROW } from '../www/bench/runner.js';
 import { columnsOf, inWords } from '../www/bench/table.js';
 
@@ -17,17 +17,12 @@ const browser = await launch();
 try {
   const page = await browser.newPage();
   page.on('pageerror', (error) => console.error(`page: ${error.message}`));
-  const report = new Promise((resolve) => {
-    page.route('**/result', (route) => {
-      resolve(route.request().postDataJSON());
-      return route.fulfill({ status: 204 });
-    });
-  });
-  await page.route('**/log', (route) => {
-    const words = route.request().postData();
+  let resolve;
+  const report = new Promise((settle) => void (resolve = settle));
+  await hearPosts(page, (path, text) => {
+    if (path === '/result') resolve(JSON.parse(text));
     // Rows come again in the tables.
-    if (!words.includes('{')) console.error(`    ${words}`);
-    return route.fulfill({ status: 204 });
+    else if (!text.includes('{')) console.error(`    ${text}`);
   });
   await page.goto(address.href);
   const figures = await report;

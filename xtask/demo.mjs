@@ -2,7 +2,7 @@
 // target/demo/, a table (and with --json a line of JSON) on standard output.
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
-import { launch } from '../tests/chromium.mjs';
+import { launch } from '../tests/browser.mjs';
 
 /** On the icosphere the two backends' final costs may differ by this much of the CPU's. */
 const AGREEMENT = 0.01;
@@ -43,11 +43,11 @@ try {
   const page = await browser.newPage();
   page.on('pageerror', (error) => console.error(`page: ${error.message}`));
   page.on('console', (message) => {
-    if (message.type() === 'error' || message.type() === 'warning') console.error(`page: ${message.text()}`);
+    if (message.type() === 'error' || message.type() === 'warn') console.error(`page: ${message.text()}`);
   });
   await page.exposeFunction('reportProgress', (words) => console.error(`    ${words}`));
   await page.goto(new URL('demo/', options.url).href);
-  await page.waitForFunction(() => window.residuaDemo !== undefined, undefined, { timeout: 30_000 });
+  await page.waitForFunction(() => window.residuaDemo !== undefined, { timeout: 30_000 });
 
   const gpu = await run(page, 'gpu');
   for (const which of ['before', 'after']) await writePicture(page, which);

@@ -5,10 +5,11 @@
 import { scalarsOf } from './block.js';
 import { GpuContext } from './context.js';
 import { describe, invalidArgument, ResiduaError } from './errors.js';
-import { ready, type Instance } from './loading.js';
+import type { Host, Instance } from './loading.js';
 import { checkOptions, checkWholeNumber } from './numeric-arguments.js';
 import { Op } from './op-codes.js';
-import type { RawFunctions } from './raw.js';
+import type { RawFunctions, RawProblem } from './raw.js';
+import { Stop } from './stop.js';
 import { ParamsSubject, type Subject } from './subject.js';
 import { record, Recording } from './tape.js';
 import { Value, type Scalar } from './value.js';
@@ -77,13 +78,13 @@ export function recordParams(params: unknown, fn: unknown): ParamsSubject {
   return new ParamsSubject(list, tape, recording.length, performance.now() - began);
 }
 
-/** Compiles what was recorded. */
-export async function compileSubject(subject: Subject, options: CompileOptions): Promise<Compiled> {
-  checkCompileOptions(options);
+/** Compiles what was recorded, on a host. */
+export async function compileSubject(host: Host, subject: Subject, options: CompileOptions): Promise<Compiled> {
+  checkCompileOptions(host, options);
   const { signal } = options;
   const aborted = () => new ResiduaError('aborted', 'compiling was aborted by its signal');
   if (signal?.aborted === true) throw aborted();
-  const work = compileNow(subject, options);
+  const work = compileNow(host, subject, options);
   if (signal === undefined) return work;
   return new Promise<Compiled>((resolve, reject) => {
     const onAbort = () => reject(aborted());
@@ -99,21 +100,43 @@ export async function compileSubject(subject: Subject, options: CompileOptions):
   });
 }
 
-async function compileNow(subject: Subject, options: CompileOptions): Promise<Compiled> {
-  const instance = await ready();
-  const { context, fallbackReason } = await chooseContext(subject.workload, options, FEW_RESIDUALS);
+async function compileNow(host: Host, subject: Subject, options: CompileOptions): Promise<Compiled> {
+  const instance = await host.ready();
+  const { context, fallbackReason } = await chooseContext(instance, subject.workload, options, FEW_RESIDUALS);
   const isChosen = (options.backend ?? 'auto') === 'auto' && options.fallbackThreshold === undefined;
   const software = context !== null && isChosen && context.adapter.isSoftware;
+  const recording = new Recorded(instance, subject);
   try {
-    if (software) return await compileOn(instance, null, 'the GPU is one in software, which computes on the CPU and more slowly', subject, options);
-    return await compileOn(instance, context, fallbackReason, subject, options, isChosen);
+    if (software) return await compileOn(instance, null, 'the GPU is one in software, which computes on the CPU and more slowly', recording, options);
+    return await compileOn(instance, context, fallbackReason, recording, options, isChosen);
   } catch (error) {
     // What cannot be split to fit the device runs on the CPU, unless the GPU was asked for.
     const tooLarge = error instanceof ResiduaError && error.code === 'limit-exceeded';
     if (!tooLarge || context === null || (options.backend ?? 'auto') !== 'auto') throw error;
-    return await compileOn(instance, null, error.message, subject, options);
+    return await compileOn(instance, null, error.message, recording, options);
   } finally {
-    subject.release();
+    recording.release();
+  }
+}
+
+/** What was recorded, as often as an engine asks for it. */
+class Recorded {
+  private lasting: RawProblem | null = null;
+
+  constructor(
+    private readonly instance: Instance,
+    readonly subject: Subject,
+  ) {}
+
+  problem(): RawProblem {
+    const problem = this.lasting ?? this.instance.call((module) => this.subject.build(module));
+    if (problem.lasts === true) this.lasting = problem;
+    return problem;
+  }
+
+  release(): void {
+    this.lasting?.free();
+    this.subject.release();
   }
 }
 
@@ -121,7 +144,7 @@ async function compileOn(
   instance: Instance,
   context: GpuContext | null,
   fallbackReason: string | null,
-  subject: Subject,
+  recorded: Recorded,
   options: CompileOptions,
   choose = false,
 ): Promise<Compiled> {
@@ -129,9 +152,10 @@ async function compileOn(
   if (handle !== undefined && handle.instance !== instance) {
     throw new ResiduaError('disposed', 'the GpuContext belongs to an instance of residua that has failed; create a new one');
   }
-  const progress = new Progress(options.onProgress);
-  const { signal } = options;
-  const problem = instance.call((module) => subject.build(module));
+  const stop = new Stop(options.signal);
+  const progress = new Progress(options.onProgress, stop);
+  const problem = recorded.problem();
+  const { subject } = recorded;
   let raw: RawFunctions;
   try {
     raw = await instance.wait((module) =>
@@ -143,12 +167,14 @@ async function compileOn(
         choose,
         options.batchSize,
         options.onProgress === undefined ? undefined : progress.report,
-        () => progress.error !== null || signal?.aborted === true,
+        stop.isStopped,
       ),
     );
   } catch (error) {
     if (progress.error !== null) throw progress.error.thrown;
     throw error;
+  } finally {
+    stop.end();
   }
   if (progress.error !== null) {
     instance.call(() => raw.dispose());
@@ -162,19 +188,20 @@ async function compileOn(
 
 /** The device to use, or why it is the CPU: among others that the work is below the threshold, by default `fewest`. */
 export async function chooseContext(
+  { host, module }: Instance,
   workload: number,
   options: Pick<CompileOptions, 'backend' | 'context' | 'fallbackThreshold'>,
   fewest: number,
 ): Promise<{ context: GpuContext | null; fallbackReason: string | null }> {
   const backend = options.backend ?? 'auto';
   if (backend === 'cpu') return { context: null, fallbackReason: null };
-  if (backend === 'gpu') return { context: options.context ?? (await GpuContext.default()), fallbackReason: null };
+  if (backend === 'gpu') return { context: options.context ?? (await GpuContext.on(host).default()), fallbackReason: null };
   // Where WebGPU does not exist at all, that is the reason to tell, however small the work; finding out costs nothing.
-  const hasWebGpu = (globalThis as { navigator?: { gpu?: unknown } }).navigator?.gpu != null;
+  const hasWebGpu = module.hasWebGpu ?? (globalThis as { navigator?: { gpu?: unknown } }).navigator?.gpu != null;
   const threshold = options.fallbackThreshold ?? fewest;
   const small = workload < threshold;
   try {
-    const context = small && hasWebGpu ? null : (options.context ?? (await GpuContext.default()));
+    const context = small && hasWebGpu ? null : (options.context ?? (await GpuContext.on(host).default()));
     if (!small) return { context, fallbackReason: null };
   } catch (error) {
     if (!(error instanceof ResiduaError) || error.code !== 'gpu-unavailable') throw error;
@@ -191,7 +218,10 @@ class Progress {
   error: { thrown: unknown } | null = null;
   private last = -Infinity;
 
-  constructor(private readonly listener: CompileOptions['onProgress']) {}
+  constructor(
+    private readonly listener: CompileOptions['onProgress'],
+    private readonly stop: Stop,
+  ) {}
 
   readonly report = (done: number, total: number, stage: string): void => {
     const now = performance.now();
@@ -201,21 +231,26 @@ class Progress {
       this.listener?.(done, total, stage);
     } catch (thrown) {
       this.error = { thrown };
+      this.stop.fire();
     }
   };
 }
 
-/** Checks which engine is asked for. `call` names the function in messages. */
-export function checkBackend(call: string, { backend, context }: Pick<CompileOptions, 'backend' | 'context'>): void {
+/** Checks which engine is asked for, on a host. `call` names the function in messages. */
+export function checkBackend(host: Host, call: string, { backend, context }: Pick<CompileOptions, 'backend' | 'context'>): void {
   if (backend !== undefined && backend !== 'auto' && backend !== 'gpu' && backend !== 'cpu') {
     throw invalidArgument(`${call}: backend`, describe(backend), "'auto', 'gpu' or 'cpu'");
   }
-  if (context !== undefined && !(context instanceof GpuContext)) throw invalidArgument(`${call}: context`, describe(context), 'a GpuContext');
+  if (context === undefined) return;
+  if (!(context instanceof GpuContext)) throw invalidArgument(`${call}: context`, describe(context), 'a GpuContext');
+  if (context.host !== host) {
+    throw invalidArgument(`${call}: context`, 'a GpuContext of the other side of the worker', "one that came from the same entry, 'residua' or 'residua/worker'");
+  }
 }
 
-function checkCompileOptions(options: CompileOptions): void {
+function checkCompileOptions(host: Host, options: CompileOptions): void {
   checkOptions('compile: options', options);
-  checkBackend('compile', options);
+  checkBackend(host, 'compile', options);
   const { batchSize, fallbackThreshold, onProgress, signal } = options;
   if (batchSize !== undefined) checkWholeNumber('compile: batchSize', batchSize, 1);
   if (fallbackThreshold !== undefined && !(typeof fallbackThreshold === 'number' && fallbackThreshold >= 0)) {

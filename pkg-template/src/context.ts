@@ -2,7 +2,7 @@
 
 import { makeDisposable } from './dispose.js';
 import { describe, invalidArgument, ResiduaError } from './errors.js';
-import { isRunning, ready, type Instance } from './loading.js';
+import { here, type Host, type Instance } from './loading.js';
 import { checkOptions } from './numeric-arguments.js';
 import type { RawContext } from './raw.js';
 
@@ -75,8 +75,6 @@ export interface ContextStats {
 
 /** A GPU device with its buffers and pipelines. */
 export class GpuContext {
-  /** The device; buffers of other devices can't be mixed with its own. */
-  readonly device: GPUDevice;
   /** What the device runs on, as far as the browser tells. */
   readonly adapter: { vendor: string; architecture: string; description: string; isSoftware: boolean };
   /** Resolves with the reason when the device is lost. */
@@ -85,12 +83,13 @@ export class GpuContext {
   declare readonly [Symbol.dispose]: () => void;
 
   private disposed = false;
+  private readonly gpuDevice: GPUDevice | null;
 
   private constructor(
     private readonly instance: Instance,
     private readonly handle: RawContext,
   ) {
-    this.device = instance.call(() => handle.device());
+    this.gpuDevice = instance.call(() => handle.device());
     this.adapter = instance.call(() => handle.adapter());
     this.lost = instance
       .wait(() => handle.lost())
@@ -98,42 +97,78 @@ export class GpuContext {
   }
 
   /** Whether a context can be had here. Never throws. */
-  static async isAvailable(): Promise<boolean> {
-    try {
-      const instance = await ready();
-      return await instance.wait((module) => module.RawContext.isAvailable());
-    } catch {
-      return false;
-    }
+  static isAvailable(): Promise<boolean> {
+    return isAvailable(here);
   }
 
   /** The shared context, requested on first use and again after a loss or dispose. Rejects with 'gpu-unavailable'. */
   static default(): Promise<GpuContext> {
-    if (shared !== null && (shared.context === null || shared.context.isUsable())) return shared.promise;
-    const request: SharedContext = { promise: GpuContext.create(), context: null };
-    shared = request;
+    return GpuContext.shared(here);
+  }
+
+  /** A context of its own. Rejects with 'gpu-unavailable', its message saying what is missing. */
+  static create(options: GpuContextOptions = {}): Promise<GpuContext> {
+    return GpuContext.make(here, options);
+  }
+
+  /** @internal This class for contexts on a host. */
+  static on(host: Host): typeof GpuContext {
+    let kind = host === here ? GpuContext : kinds.get(host);
+    if (kind === undefined) {
+      kind = class extends GpuContext {
+        static override isAvailable(): Promise<boolean> {
+          return isAvailable(host);
+        }
+        static override default(): Promise<GpuContext> {
+          return GpuContext.shared(host);
+        }
+        static override create(options: GpuContextOptions = {}): Promise<GpuContext> {
+          return GpuContext.make(host, options);
+        }
+      };
+      Object.defineProperty(kind, 'name', { value: GpuContext.name });
+      kinds.set(host, kind);
+    }
+    return kind;
+  }
+
+  private static shared(host: Host): Promise<GpuContext> {
+    const known = shared.get(host);
+    if (known !== undefined && (known.context === null || known.context.isUsable())) return known.promise;
+    const request: SharedContext = { promise: GpuContext.make(host, {}), context: null };
+    shared.set(host, request);
     request.promise.then(
       (context) => {
         request.context = context;
       },
       () => {
-        if (shared === request) shared = null;
+        if (shared.get(host) === request) shared.delete(host);
       },
     );
     return request.promise;
   }
 
-  /** A context of its own. Rejects with 'gpu-unavailable', its message saying what is missing. */
-  static async create(options: GpuContextOptions = {}): Promise<GpuContext> {
+  private static async make(host: Host, options: GpuContextOptions): Promise<GpuContext> {
     checkOptions('GpuContext.create: options', options);
     const { powerPreference, device, profile = false } = options;
     if (powerPreference !== undefined && powerPreference !== 'low-power' && powerPreference !== 'high-performance') {
       throw invalidArgument('GpuContext.create: powerPreference', describe(powerPreference), "'low-power' or 'high-performance'");
     }
     if (typeof profile !== 'boolean') throw invalidArgument('GpuContext.create: profile', describe(profile), 'true or false');
-    const instance = await ready();
+    const instance = await host.ready();
     const handle = await instance.wait((module) => module.RawContext.create(powerPreference, device, profile));
-    return new GpuContext(instance, handle);
+    return new (GpuContext.on(host))(instance, handle);
+  }
+
+  /** The device; buffers of other devices can't be mixed with its own. Throws 'gpu-unavailable' where it is out of reach, in a worker. */
+  get device(): GPUDevice {
+    if (this.gpuDevice !== null) return this.gpuDevice;
+    throw new ResiduaError('gpu-unavailable', "GpuContext.device: the device is in the worker, which it can't leave; contexts of 'residua' have theirs on the page");
+  }
+
+  /** @internal Where it is. */
+  get host(): Host {
+    return this.instance.host;
   }
 
   /** Counts of what lives on the device and of what it was asked to do. */
@@ -159,7 +194,7 @@ export class GpuContext {
   }
 
   private isUsable(): boolean {
-    return !this.disposed && isRunning(this.instance) && !this.instance.call(() => this.handle.isLost());
+    return !this.disposed && this.host.isRunning(this.instance) && !this.instance.call(() => this.handle.isLost());
   }
 
   private use<T>(work: (handle: RawContext) => T): T {
@@ -170,9 +205,19 @@ export class GpuContext {
 
 makeDisposable(GpuContext);
 
+async function isAvailable(host: Host): Promise<boolean> {
+  try {
+    const instance = await host.ready();
+    return await instance.wait((module) => module.RawContext.isAvailable());
+  } catch {
+    return false;
+  }
+}
+
 interface SharedContext {
   readonly promise: Promise<GpuContext>;
   context: GpuContext | null;
 }
 
-let shared: SharedContext | null = null;
+const shared = /* @__PURE__ */ new WeakMap<Host, SharedContext>();
+const kinds = /* @__PURE__ */ new WeakMap<Host, typeof GpuContext>();

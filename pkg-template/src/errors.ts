@@ -36,6 +36,7 @@ export class ResiduaError extends Error {
   /** With 'shader-compilation' alone: the kernel that the browser refused. */
   readonly wgsl?: string;
 
+  /** Made by the package; `options` holds the kernel with 'shader-compilation', and what was thrown first. */
   constructor(code: ErrorCode, message: string, options?: { wgsl?: string; cause?: unknown }) {
     super(message, options?.cause === undefined ? undefined : { cause: options.cause });
     this.name = 'ResiduaError';

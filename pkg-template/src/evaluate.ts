@@ -4,7 +4,7 @@
  */
 
 import { invalidArgument, invalidGraph } from './errors.js';
-import { running } from './loading.js';
+import { here } from './loading.js';
 import { Op } from './op-codes.js';
 import type { Tape } from './raw.js';
 import { arity, Recording } from './tape.js';
@@ -66,5 +66,5 @@ function below(recording: Recording, root: number): Tape {
 
 function evaluate(tape: Tape, parameters: Float64Array): number {
   const { ops, a, b, c, constants, outputs } = tape;
-  return running().call((module) => module.evaluateExpression(ops, a, b, c, constants, parameters, outputs[0] as number));
+  return here.running().call((module) => module.evaluateExpression(ops, a, b, c, constants, parameters, outputs[0] as number));
 }

@@ -4,7 +4,7 @@ import { compileSubject, recordParams, type Compiled, type CompileOptions } from
 import { CompressedRows, type CsrMatrix, type Pattern } from './csr-matrix.js';
 import { makeDisposable } from './dispose.js';
 import { describe, invalidArgument } from './errors.js';
-import type { Instance } from './loading.js';
+import { here, type Host, type Instance } from './loading.js';
 import { copyNumbersInto, copyNumbersOfLength, type Numbers } from './numeric-arguments.js';
 import type { ParameterBlocks } from './parameter-array.js';
 import { Problem } from './problem.js';
@@ -15,6 +15,7 @@ import type { Scalar, Value } from './value.js';
 
 /** An objective's value, and its gradient where it was computed. */
 export interface GradientOnDevice {
+  /** The objective's value, read back. */
   readonly value: number;
   /** numParams f32 numbers on the GPU; null on the CPU. */
   readonly gradient: GPUBuffer | null;
@@ -61,16 +62,12 @@ export class GpuCompiledFunctions {
   private readonly handle: RawFunctions;
   /** Whether gradients that are read back are computed in double precision. */
   private readonly gradientsOnCpu: boolean;
-  /** The numbers that the module has. */
-  private current: Float64Array;
   /** That of the Jacobian, once there is one. */
   private pattern: Pattern | null = null;
-  /** Memory for a point on its way to the device: a system takes longer to find new memory than to fill it. */
-  private spare: Float32Array | null = null;
+  /** Memory for a point on its way to the engine: a system takes longer to find new memory than to fill it. */
+  private spare: Float32Array | Float64Array | null = null;
   /** Whether the module's own memory for a point is some call's. */
   private isPlaced = false;
-  /** Whether a solve has left newer numbers in the module. */
-  private behind = false;
 
   private constructor(
     private readonly subject: Subject,
@@ -88,7 +85,6 @@ export class GpuCompiledFunctions {
     this.kernelCount = instance.call(() => raw.kernelCount());
     const times = instance.call(() => raw.compileTimes());
     this.compileTimes = Object.freeze(subject.recordingTime === null ? { ...times } : { record: subject.recordingTime, ...times });
-    this.current = subject.startValues;
     subject.attach((work) => this.read(work));
   }
 
@@ -104,22 +100,45 @@ export class GpuCompiledFunctions {
   ): Promise<GpuCompiledFunctions>;
   /** Compiles a problem as it now stands; arrays and residuals that are added later are not part of it. */
   static compile(problem: Problem, options?: CompileOptions): Promise<GpuCompiledFunctions>;
-  static async compile(
-    what: readonly Value[] | Problem,
-    fnOrOptions?: ((params: Value[]) => Scalar | readonly Scalar[]) | CompileOptions,
-    options?: CompileOptions,
-  ): Promise<GpuCompiledFunctions> {
-    if (what instanceof Problem) {
-      const subject = new ProblemSubject(what);
-      return new GpuCompiledFunctions(subject, await compileSubject(subject, (fnOrOptions as CompileOptions | undefined) ?? {}));
+  static compile(what: readonly Value[] | Problem, fnOrOptions?: unknown, options?: CompileOptions): Promise<GpuCompiledFunctions> {
+    return GpuCompiledFunctions.compileOn(here, what, fnOrOptions, options);
+  }
+
+  /** @internal This class for functions on a host. */
+  static on(host: Host): typeof GpuCompiledFunctions {
+    let kind = host === here ? GpuCompiledFunctions : kinds.get(host);
+    if (kind === undefined) {
+      kind = class extends GpuCompiledFunctions {
+        static override compile(what: readonly Value[] | Problem, fnOrOptions?: unknown, options?: CompileOptions): Promise<GpuCompiledFunctions> {
+          return GpuCompiledFunctions.compileOn(host, what, fnOrOptions, options);
+        }
+      };
+      Object.defineProperty(kind, 'name', { value: GpuCompiledFunctions.name });
+      kinds.set(host, kind);
     }
-    const subject = recordParams(what, fnOrOptions);
-    return new GpuCompiledFunctions(subject, await compileSubject(subject, options ?? {}));
+    return kind;
+  }
+
+  private static async compileOn(
+    host: Host,
+    what: readonly Value[] | Problem,
+    fnOrOptions: unknown,
+    options: CompileOptions | undefined,
+  ): Promise<GpuCompiledFunctions> {
+    const isProblem = what instanceof Problem;
+    const subject = isProblem ? new ProblemSubject(what) : recordParams(what, fnOrOptions);
+    const compiled = await compileSubject(host, subject, (isProblem ? (fnOrOptions as CompileOptions | undefined) : options) ?? {});
+    return new (GpuCompiledFunctions.on(host))(subject, compiled);
   }
 
   /** Whether dispose() was called. @internal */
   get isDisposed(): boolean {
     return this.queue.isDisposed;
+  }
+
+  /** Tells of a dispose() as it happens; returns how not to be told. @internal */
+  whenDisposed(listener: () => void): () => void {
+    return this.queue.whenDisposed(listener);
   }
 
   /** The problem's arrays, in order; null where params were compiled. @internal */
@@ -214,9 +233,9 @@ export class GpuCompiledFunctions {
   async download(): Promise<Float64Array> {
     const { edits, writeBack } = this.beginCall();
     return this.queue.run(async () => {
-      await this.apply(edits);
+      this.apply(edits);
       const x = await this.instance.wait(() => this.handle.download());
-      this.receive(x, writeBack);
+      if (!this.queue.isDisposed) writeBack(x);
       return x;
     });
   }
@@ -233,10 +252,9 @@ export class GpuCompiledFunctions {
   async solveWith(solver: (handle: RawFunctions) => Promise<RawSolveResult>, readBack: boolean): Promise<RawSolveResult> {
     const { edits, writeBack } = this.beginCall();
     return this.queue.run(async () => {
-      await this.apply(edits);
-      this.behind = true;
+      this.apply(edits);
       const result = await this.instance.wait(() => solver(this.handle));
-      if (readBack) this.receive(result.x, writeBack);
+      if (readBack && !this.queue.isDisposed) writeBack(result.x);
       return result;
     });
   }
@@ -256,24 +274,23 @@ export class GpuCompiledFunctions {
     this.queue.check();
     const edits = this.subject.takeEdits();
     return this.queue.run(async () => {
-      await this.apply(edits);
+      this.apply(edits);
       return this.instance.wait(() => work(this.handle));
     });
   }
 
-  private async apply({ values, commands }: Edits): Promise<void> {
+  private apply({ values, commands }: Edits): void {
     for (const command of commands) this.instance.call(() => command(this.handle));
     if (values.length === 0) return;
-    if (this.behind) this.current = await this.instance.wait(() => this.handle.download());
-    this.behind = false;
-    for (const { offset, numbers } of values) this.current.set(numbers, offset);
-    this.instance.call(() => this.handle.setValues(this.current));
-  }
-
-  private receive(x: Float64Array, writeBack: WriteBack): void {
-    this.current = x.slice();
-    this.behind = false;
-    if (!this.queue.isDisposed) writeBack(x);
+    const numbers = new Float64Array(values.reduce((total, edit) => total + edit.numbers.length, 0));
+    let end = 0;
+    for (const edit of values) {
+      numbers.set(edit.numbers, end);
+      end += edit.numbers.length;
+    }
+    const starts = Uint32Array.from(values, ({ offset }) => offset);
+    const lengths = Uint32Array.from(values, ({ numbers: { length } }) => length);
+    this.instance.call(() => this.handle.setValuesAt(starts, lengths, numbers));
   }
 
   private point(method: string, x: Numbers | undefined): Float64Array | undefined {
@@ -282,8 +299,8 @@ export class GpuCompiledFunctions {
   }
 
   /** Where a gradient goes: an array that was given, or one that is made when the call's turn comes. */
-  private place(method: string, into: Float64Array | undefined): () => Float64Array {
-    if (into === undefined) return () => new Float64Array(this.numParams);
+  private place(method: string, into: Float64Array | undefined): () => Float64Array | undefined {
+    if (into === undefined) return () => (this.handle.givesArrays === true ? undefined : new Float64Array(this.numParams));
     if (!(into instanceof Float64Array) || into.length !== this.numParams) {
       const got = into instanceof Float64Array ? `${into.length} numbers` : describe(into);
       throw invalidArgument(`${method}: into`, got, `a Float64Array of ${this.numParams} numbers, one for each parameter`);
@@ -310,8 +327,9 @@ export class GpuCompiledFunctions {
     this.queue.check();
     if (x === undefined) return this.call((handle) => work(handle, undefined));
     const meaning = 'one for each parameter';
-    if (onCpu && !this.isPlaced) {
-      copyNumbersInto(`${method}: x`, x, this.instance.call(() => this.handle.pointPlace()), meaning);
+    const place = onCpu && !this.isPlaced ? this.instance.call(() => this.handle.pointPlace?.()) : undefined;
+    if (place !== undefined) {
+      copyNumbersInto(`${method}: x`, x, place, meaning);
       this.isPlaced = true;
       try {
         return await this.call((handle) => work(handle, null));
@@ -319,13 +337,17 @@ export class GpuCompiledFunctions {
         this.isPlaced = false;
       }
     }
-    const into = onCpu ? new Float64Array(this.numParams) : (this.spare ?? new Float32Array(this.numParams));
-    if (!onCpu) this.spare = null;
+    const Kind = onCpu ? Float64Array : Float32Array;
+    const given = this.handle.memory?.();
+    if (given?.byteLength === this.numParams * Kind.BYTES_PER_ELEMENT) this.spare = new Kind(given);
+    const into = this.spare instanceof Kind ? this.spare : new Kind(this.numParams);
+    this.spare = null;
     const point = copyNumbersInto(`${method}: x`, x, into, meaning);
     try {
       return await this.call((handle) => work(handle, point));
     } finally {
-      if (point instanceof Float32Array) this.spare = point;
+      // One that went to a worker has left nothing behind.
+      if (point.length > 0) this.spare = point;
     }
   }
 
@@ -336,3 +358,5 @@ export class GpuCompiledFunctions {
 }
 
 makeDisposable(GpuCompiledFunctions);
+
+const kinds = /* @__PURE__ */ new WeakMap<Host, typeof GpuCompiledFunctions>();

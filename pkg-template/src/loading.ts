@@ -1,5 +1,5 @@
 /**
- * Loads the WebAssembly module and keeps watch over it.
+ * Loads the WebAssembly module and keeps watch over it. Where it runs is a host: the thread that calls (`here`), or a worker (worker.ts).
  *
  * A trap in WebAssembly cannot be unwound: whatever the module was doing is half done. So the instance that trapped is marked as
  * failed, what waits on it is rejected with 'internal', further calls are refused, and the next `init()` starts a fresh instance.
@@ -15,9 +15,15 @@ export type WasmSource = string | URL | Response | Promise<Response> | BufferSou
 export class Instance {
   /** Why it can no longer be used. */
   failure: ResiduaError | null = null;
+  /** What the module itself said when it failed. */
+  lastWords = '';
   private readonly waiting = new Set<(failure: ResiduaError) => void>();
 
-  constructor(readonly module: RawModule) {}
+  constructor(
+    readonly module: RawModule,
+    /** Where it runs. */
+    readonly host: Host,
+  ) {}
 
   /** Calls into the module; what it throws comes out as a ResiduaError. */
   call<T>(work: (module: RawModule) => T): T {
@@ -48,13 +54,16 @@ export class Instance {
 
   /** Marks the module as failed and rejects what waits on it. */
   fail(message: string, cause?: unknown): ResiduaError {
+    this.lastWords ||= message;
+    const words = `residua failed: ${message}. This is a bug of residua; everything made so far is unusable, init() starts afresh`;
+    return this.end(new ResiduaError('internal', words, { cause }));
+  }
+
+  /** Refuses everything from now on, for this reason, and rejects what waits on it. */
+  end(reason: ResiduaError): ResiduaError {
     if (this.failure === null) {
-      this.failure = new ResiduaError(
-        'internal',
-        `residua failed: ${message}. This is a bug of residua; everything made so far is unusable, init() starts afresh`,
-        { cause },
-      );
-      for (const reject of this.waiting) reject(this.failure);
+      this.failure = reason;
+      for (const reject of this.waiting) reject(reason);
       this.waiting.clear();
     }
     return this.failure;
@@ -98,79 +107,116 @@ function isErrorCode(code: string): code is ErrorCode {
   return Object.hasOwn(ERROR_CODES, code);
 }
 
-let current: Instance | null = null;
-let loading: Promise<void> | null = null;
+/** A place where the module runs, loaded when it is first needed. */
+export class Host {
+  private current: Instance | null = null;
+  private loading: Promise<void> | null = null;
+
+  /** @param load gives a running module; `failed` is the one that ran here before, and failed. */
+  constructor(private readonly load: (source: WasmSource | undefined, failed: RawModule | null) => Promise<RawModule>) {}
+
+  /** Loads the module, once; again after a failure. */
+  init(source?: WasmSource): Promise<void> {
+    if (this.loading !== null && this.isLoaded) return this.loading;
+    const attempt = this.load(source, this.current?.module ?? null).then((module) => {
+      this.start(module, attempt);
+    });
+    this.loading = attempt;
+    attempt.catch(() => {
+      if (this.loading === attempt) this.loading = null;
+    });
+    return attempt;
+  }
+
+  /** The running instance, loading it first where need be. */
+  async ready(): Promise<Instance> {
+    if (this.current !== null && this.current.failure !== null) throw this.current.failure;
+    await this.init();
+    return this.running();
+  }
+
+  /** The running instance, for what cannot wait. */
+  running(): Instance {
+    if (this.current === null) {
+      throw new ResiduaError('not-initialized', 'the WebAssembly module is not loaded yet; await init() first');
+    }
+    if (this.current.failure !== null) throw this.current.failure;
+    return this.current;
+  }
+
+  /** Whether an instance is the one that runs, and has not failed. */
+  isRunning(instance: Instance): boolean {
+    return instance === this.current && instance.failure === null;
+  }
+
+  /** Runs on `module` from now on, as if init() had loaded it. */
+  start(module: RawModule, loading = Promise.resolve()): Instance {
+    const instance = new Instance(module, this);
+    module.onPanic((message) => instance.fail(message));
+    this.current = instance;
+    this.loading = loading;
+    return instance;
+  }
+
+  /** Whether it is loaded, or about to be. */
+  get isLoaded(): boolean {
+    return this.loading !== null && this.current?.failure == null;
+  }
+
+  /** What runs is at its end, for this reason; the next call that needs the module loads it again. */
+  end(reason: ResiduaError): void {
+    this.current?.end(reason);
+    this.current = null;
+    this.loading = null;
+  }
+}
+
+/** The thread that calls. */
+export const here: Host = /* @__PURE__ */ new Host(load);
 
 /**
  * Loads the WebAssembly module, once; later calls return the same promise. After an 'internal' failure it starts a fresh instance.
- * Importing the package does no work, so it is safe on a server.
+ * Importing the package does no work, so it is safe on a server. Asynchronous calls load the module by themselves: this is for those
+ * who give its place, or want it there early. Rejects with 'not-initialized' where it could not be loaded, and may then be called again.
  *
  * @param source where the .wasm comes from; by default from beside the package's glue, where bundlers find it too.
  */
 export function init(source?: WasmSource): Promise<void> {
-  if (loading !== null && current?.failure == null) return loading;
-  const attempt = load(source);
-  loading = attempt;
-  attempt.catch(() => {
-    if (loading === attempt) loading = null;
-  });
-  return attempt;
+  return here.init(source);
 }
 
-/** The running instance, loading it first where need be. */
-export async function ready(): Promise<Instance> {
-  if (current !== null && current.failure !== null) throw current.failure;
-  await init();
-  return running();
-}
-
-/** The running instance, for what cannot wait. */
-export function running(): Instance {
-  if (current === null) {
-    throw new ResiduaError('not-initialized', 'the WebAssembly module is not loaded yet; await init() first');
-  }
-  if (current.failure !== null) throw current.failure;
-  return current;
-}
-
-/** Whether an instance is the one that runs, and has not failed. */
-export function isRunning(instance: Instance): boolean {
-  return instance === current && instance.failure === null;
-}
-
-/** Runs on `module` from now on, as if init() had loaded it. */
+/** Runs on `module` from now on, on the thread that calls, as if init() had loaded it. */
 export function start(module: RawModule): Instance {
-  const instance = new Instance(module);
-  module.onPanic((message) => instance.fail(message));
-  current = instance;
-  loading = Promise.resolve();
-  return instance;
+  return here.start(module);
 }
 
-async function load(source: WasmSource | undefined): Promise<void> {
-  if (current !== null) {
-    current.module.restart();
-    start(current.module);
-    return;
+async function load(source: WasmSource | undefined, failed: RawModule | null): Promise<RawModule> {
+  if (failed !== null) {
+    failed.restart();
+    return failed;
   }
-  let glue: RawModule;
   try {
-    glue = await loadGlue();
+    const glue = await loadGlue();
     const input = await bytesOf(source);
     await glue.default(input === undefined ? undefined : { module_or_path: input });
+    return glue;
   } catch (error) {
+    if (error instanceof ResiduaError) throw error;
     const origin = source === undefined ? 'beside the package' : describe(source);
-    const reason = error instanceof Error ? error.message : String(error);
-    throw new ResiduaError('not-initialized', `the WebAssembly module could not be loaded from ${origin}: ${reason}`, { cause: error });
+    throw notLoaded(`from ${origin}: ${error instanceof Error ? error.message : String(error)}`, error);
   }
-  start(glue);
+}
+
+/** The module could not be loaded. */
+export function notLoaded(why: string, cause?: unknown): ResiduaError {
+  return new ResiduaError('not-initialized', `the WebAssembly module could not be loaded ${why}`, { cause });
 }
 
 /** Node's fetch does not read files, so there the bytes are read from disk; everywhere else the glue fetches. */
 async function bytesOf(source: WasmSource | undefined): Promise<unknown> {
-  // Not a literal in `new URL`: bundlers shall see the module once, in the glue.
-  const file = '../wasm/residua_bg.wasm';
-  const url = source === undefined ? new URL(file, import.meta.url) : typeof source === 'string' ? parseUrl(source) : source;
+  // Bundlers follow `new URL(…, import.meta.url)`: they shall see the module once, in the glue.
+  const module = import.meta.url;
+  const url = source === undefined ? new URL('../wasm/residua_bg.wasm', module) : typeof source === 'string' ? parseUrl(source) : source;
   if (!(url instanceof URL) || url.protocol !== 'file:' || !('process' in globalThis)) return source;
   const fileSystem = 'node:fs/promises';
   const { readFile } = (await import(/* @vite-ignore */ /* webpackIgnore: true */ fileSystem)) as {

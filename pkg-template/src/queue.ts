@@ -8,6 +8,7 @@ export class CallQueue {
   private readonly pending = new Set<(error: ResiduaError) => void>();
   private disposed = false;
   private release: (() => void) | null = null;
+  private readonly listeners = new Set<() => void>();
 
   /** @param what names the object in messages. */
   constructor(private readonly what: string) {}
@@ -20,6 +21,12 @@ export class CallQueue {
   /** Whether dispose() was called. */
   get isDisposed(): boolean {
     return this.disposed;
+  }
+
+  /** Tells `listener` of a dispose() as it happens; returns how not to be told. */
+  whenDisposed(listener: () => void): () => void {
+    this.listeners.add(listener);
+    return () => void this.listeners.delete(listener);
   }
 
   /** Runs `job` when all before it are through; never two at once. */
@@ -47,6 +54,7 @@ export class CallQueue {
     this.release = release;
     const error = this.disposedError();
     for (const reject of this.pending) reject(error);
+    for (const listener of this.listeners) listener();
     if (this.pending.size === 0) this.releaseNow();
   }
 

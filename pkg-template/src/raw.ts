@@ -1,9 +1,13 @@
 /**
  * The only door to the WebAssembly module: the shape of what src/js exports, and the call that fetches its glue.
  *
+ * What talks to a module in a worker (remote/) has the same shape, and a little more, which is marked.
+ *
  * The interfaces are written out here, because the generated declarations say `any` for most results; the compiler sees to it that
  * everything named here is exported there. The glue is imported when it is first needed, so importing the package does no work.
  */
+
+import type { Stopped } from './stop.js';
 
 /** A tape: one operation a position, operands standing before their users. All arrays are trimmed to their length. */
 export interface Tape {
@@ -33,6 +37,8 @@ export interface TapePieces {
 
 /** A problem on its way into a compile, which consumes it. */
 export interface RawProblem {
+  /** In a worker alone: a compile leaves it as it is, and `free` ends it. What was handed over is gone, so it can't be made again. */
+  readonly lasts?: boolean;
   addArray(name: string, dim: number, count: number, manifold: string): number;
   addBlock(name: string, instances: number, firstRow: number, rows: number): number;
   /**
@@ -85,7 +91,8 @@ export interface RawProfile {
 export interface RawContext {
   /** Another handle on the same device, for a compile, which takes it. */
   share(): RawContext;
-  device(): GPUDevice;
+  /** null where it is out of reach, in a worker. */
+  device(): GPUDevice | null;
   adapter(): { vendor: string; architecture: string; description: string; isSoftware: boolean };
   lost(): Promise<{ reason: string; message: string }>;
   isLost(): boolean;
@@ -159,8 +166,19 @@ export interface RawLbfgsOptions {
 /** Where to evaluate: at the current parameters, at the numbers in `pointPlace`, or at these. */
 export type RawPoint = Float64Array | Float32Array | null | undefined;
 
+/** What hears of iterations; true ends the solve. */
+export interface RawListener {
+  (summary: RawIteration): boolean;
+  /** Nobody listens: it may as well not be called. */
+  readonly isDeaf?: boolean;
+}
+
 /** Compiled functions. One call at a time; setters between calls. */
 export interface RawFunctions {
+  /** In a worker alone: results come in arrays of their own, so that `into` need not be given. */
+  readonly givesArrays?: boolean;
+  /** In a worker alone: points are taken over; memory for another one, that an earlier call has given back. */
+  memory?(): ArrayBuffer | undefined;
   isOnGpu(): boolean;
   areGradientsOnCpu(): boolean;
   choice(): string;
@@ -169,7 +187,7 @@ export interface RawFunctions {
   kernelCount(): number;
   kernels(): { name: string; instances: number; wgsl: string }[];
   compileTimes(): Record<string, number>;
-  setValues(x: Float64Array): void;
+  setValuesAt(starts: Uint32Array, lengths: Uint32Array, numbers: Float64Array): void;
   setConstant(mask: Uint8Array): void;
   setBounds(lower: Float64Array, upper: Float64Array): void;
   setData(recipe: number, firstColumn: number, columns: Float64Array): void;
@@ -177,11 +195,11 @@ export interface RawFunctions {
   setLoss(block: number, kind: string, a: number, b: number, factor: number): void;
   setEnabled(block: number, enabled: boolean): void;
   evaluate(x?: Float64Array): Promise<Float64Array>;
-  /** Memory of the module's own for the point of the next call, to be filled at once; that call's point is null then. */
-  pointPlace(): Float64Array;
+  /** Not in a worker: memory of the module's own for the point of the next call, to be filled at once; that call's point is null then. */
+  pointPlace?(): Float64Array;
   /** Points of gradients are in single precision for the GPU, in double for the CPU. The gradient is `into`, filled. */
-  evaluateSumWithGradient(x: RawPoint, into: Float64Array): Promise<{ value: number; gradient: Float64Array }>;
-  evaluateCostWithGradient(x: RawPoint, into: Float64Array): Promise<{ value: number; gradient: Float64Array }>;
+  evaluateSumWithGradient(x: RawPoint, into: Float64Array | undefined): Promise<{ value: number; gradient: Float64Array }>;
+  evaluateCostWithGradient(x: RawPoint, into: Float64Array | undefined): Promise<{ value: number; gradient: Float64Array }>;
   evaluateSumWithGradientOnDevice(x: RawPoint): Promise<{ value: number; gradient: GPUBuffer | null }>;
   evaluateCostWithGradientOnDevice(x: RawPoint): Promise<{ value: number; gradient: GPUBuffer | null }>;
   /** The pattern is the same at every call, and given where it is asked for; numbers go into `values` and `entries`, or into fresh arrays. */
@@ -209,13 +227,13 @@ export interface RawFunctions {
   }>;
   levenbergMarquardt(
     options: RawLevenbergMarquardtOptions,
-    onIteration: (summary: RawIteration) => boolean,
-    aborted: () => boolean,
+    onIteration: RawListener,
+    aborted: Stopped,
   ): Promise<RawSolveResult>;
   lbfgs(
     options: RawLbfgsOptions,
-    onIteration: (summary: RawIteration) => boolean,
-    aborted: () => boolean,
+    onIteration: RawListener,
+    aborted: Stopped,
   ): Promise<RawSolveResult>;
   parameterBuffer(): GPUBuffer | null | undefined;
   /**
@@ -247,6 +265,8 @@ export interface RawManyResult {
 
 /** A template and its batch on their way into a solve, which consumes them. */
 export interface RawMany {
+  /** As of a problem. */
+  readonly lasts?: boolean;
   setBlock(block: number, weight: number, kind: string, a: number, b: number, factor: number, enabled: boolean): void;
   addParameters(first: number, length: number, values: Float64Array): void;
   addData(recipe: number, firstColumn: number, sources: Uint32Array, length: number, values: Float64Array): void;
@@ -260,13 +280,15 @@ export interface RawMany {
       initialDamping: number;
     },
     onProgress: ((done: number) => void) | undefined,
-    aborted: () => boolean,
+    aborted: Stopped,
   ): Promise<RawManyResult>;
   free(): void;
 }
 
 /** The exports of the glue. */
 export interface RawModule {
+  /** In a worker alone: whether there is a `navigator.gpu`. */
+  readonly hasWebGpu?: boolean;
   /** Fetches and starts the WebAssembly module; without a source, from beside the glue. */
   default(options?: { module_or_path?: unknown }): Promise<unknown>;
   RawProblem: {
@@ -288,7 +310,7 @@ export interface RawModule {
       choose: boolean,
       batchSize: number | undefined,
       onProgress: ((done: number, total: number, stage: string) => void) | undefined,
-      aborted: (() => boolean) | undefined,
+      aborted: Stopped | undefined,
     ): Promise<RawFunctions>;
   };
   RawMany: {
@@ -323,13 +345,13 @@ export async function loadGlue(): Promise<RawModule> {
   return glue as unknown as RawModule;
 }
 
-/** A class that has the methods of T. */
+/** A class that has the methods of T, but for those that are optional. */
 interface ClassOf<T> {
-  readonly prototype: { readonly [Name in keyof T]: unknown };
+  readonly prototype: { readonly [Name in keyof T as undefined extends T[Name] ? never : Name]: unknown };
 }
 
 /** Every name of the boundary, without the types that the generated declarations don't have. */
-interface ExportedNames extends Record<Exclude<keyof RawModule, 'RawProblem' | 'RawContext' | 'RawFunctions' | 'RawMany'>, unknown> {
+interface ExportedNames extends Record<Exclude<keyof RawModule, 'hasWebGpu' | 'RawProblem' | 'RawContext' | 'RawFunctions' | 'RawMany'>, unknown> {
   readonly RawProblem: ClassOf<RawProblem> & Record<keyof RawModule['RawProblem'], unknown>;
   readonly RawContext: ClassOf<RawContext> & Record<keyof RawModule['RawContext'], unknown>;
   readonly RawFunctions: ClassOf<RawFunctions> & Record<keyof RawModule['RawFunctions'], unknown>;

@@ -3,10 +3,11 @@
 import { checkBackend, checkSignal, chooseContext, type CompileOptions } from './compile.js';
 import type { GpuContext } from './context.js';
 import { describe, invalidArgument, ResiduaError } from './errors.js';
-import { ready, type Instance } from './loading.js';
+import { here, type Host, type Instance } from './loading.js';
 import { checkFinite, checkOptions, checkWholeNumber, copyAnyNumbers, type Numbers } from './numeric-arguments.js';
 import { Problem } from './problem.js';
-import type { RawMany } from './raw.js';
+import type { RawMany, RawModule } from './raw.js';
+import { Stop } from './stop.js';
 import { dataSources } from './recipe.js';
 import type { ResidualInstances } from './residual-block.js';
 import type { Termination } from './solve-options.js';
@@ -79,10 +80,15 @@ const FEWEST_RESIDUALS = 20_000;
  * go to the CPU with backend 'auto'. Rejects with 'invalid-argument' for names that the template has not and for lengths that do
  * not fit, naming array or block, and with 'device-lost'.
  */
-export async function solveMany(template: Problem, batch: ManyBatch, options: ManyOptions = {}): Promise<ManyResult> {
-  const job = new Job(template, batch, options);
-  const instance = await ready();
-  const { context, fallbackReason } = await chooseContext(job.workload, options, FEWEST_RESIDUALS);
+export function solveMany(template: Problem, batch: ManyBatch, options: ManyOptions = {}): Promise<ManyResult> {
+  return solveManyOn(here, template, batch, options);
+}
+
+/** The same on a host. */
+export async function solveManyOn(host: Host, template: Problem, batch: ManyBatch, options: ManyOptions): Promise<ManyResult> {
+  const job = new Job(host, template, batch, options);
+  const instance = await host.ready();
+  const { context, fallbackReason } = await chooseContext(instance, job.workload, options, FEWEST_RESIDUALS);
   try {
     return await job.run(instance, context, fallbackReason);
   } catch (error) {
@@ -90,6 +96,8 @@ export async function solveMany(template: Problem, batch: ManyBatch, options: Ma
     const tooLarge = error instanceof ResiduaError && error.code === 'limit-exceeded';
     if (!tooLarge || context === null || (options.backend ?? 'auto') !== 'auto') throw error;
     return await job.run(instance, null, error.message);
+  } finally {
+    job.release();
   }
 }
 
@@ -102,15 +110,17 @@ class Job {
   private lower = new Float64Array();
   private upper = new Float64Array();
   private readonly settings: ((many: RawMany) => void)[] = [];
+  private lasting: RawMany | null = null;
 
   constructor(
+    host: Host,
     template: Problem,
     batch: ManyBatch,
     private readonly options: ManyOptions,
   ) {
     if (!(template instanceof Problem)) throw invalidArgument('solveMany: template', describe(template), 'a Problem');
     checkOptions('solveMany: batch', batch);
-    checkManyOptions(options);
+    checkManyOptions(host, options);
     checkWholeNumber('solveMany: batch.count', batch.count, 0);
     this.count = batch.count;
     this.subject = new ProblemSubject(template);
@@ -130,34 +140,46 @@ class Job {
     const { maxIterations = 100, costTolerance = 1e-6, gradientTolerance = 1e-6, initialDamping = 1e-3 } = this.options;
     const { parameterTolerance = backend === 'cpu' ? 1e-8 : 1e-6 } = this.options;
     let failure: { thrown: unknown } | null = null;
+    const stop = new Stop(signal);
     const listen = (done: number): void => {
       try {
         if (failure === null) onProgress?.(done, this.count);
       } catch (thrown) {
         // An exception must not pass through the module; it ends the solve and is thrown from here.
         failure = { thrown };
+        stop.fire();
       }
     };
-    const many = instance.call((module) => {
-      const { constant, lower, upper, count } = this;
-      this.subject.takeStart(0, this.subject.numParams);
-      const raw = new module.RawMany(this.subject.build(module), this.subject.startValues, constant, lower, upper, count);
-      for (const set of this.settings) set(raw);
-      return raw;
-    });
-    const raw = await instance.wait(() =>
-      many.solve(
-        handle?.handle.share(),
-        { maxIterations, costTolerance, gradientTolerance, parameterTolerance, initialDamping },
-        onProgress === undefined ? undefined : listen,
-        () => failure !== null || signal?.aborted === true,
-      ),
-    );
+    const many = this.lasting ?? instance.call((module) => this.build(module));
+    if (many.lasts === true) this.lasting = many;
+    const raw = await instance
+      .wait(() =>
+        many.solve(
+          handle?.handle.share(),
+          { maxIterations, costTolerance, gradientTolerance, parameterTolerance, initialDamping },
+          onProgress === undefined ? undefined : listen,
+          stop.isStopped,
+        ),
+      )
+      .finally(() => stop.end());
     const thrownByListener = failure as { thrown: unknown } | null;
     if (thrownByListener !== null) throw thrownByListener.thrown;
     const { x, cost, iterations, terminations, converged, computationTime } = raw;
     const termination = Array.from(raw.termination, (code) => terminations[code] as Termination);
     return { x, cost, iterations, termination, converged, backend, fallbackReason, computationTime };
+  }
+
+  /** The call is over. */
+  release(): void {
+    this.lasting?.free();
+  }
+
+  private build(module: RawModule): RawMany {
+    const { constant, lower, upper, count } = this;
+    this.subject.takeStart(0, this.subject.numParams);
+    const raw = new module.RawMany(this.subject.build(module), this.subject.startValues, constant, lower, upper, count);
+    for (const set of this.settings) set(raw);
+    return raw;
   }
 
   /** Constants, bounds, weights and losses, as they are now. */
@@ -229,9 +251,9 @@ function namesOf(what: string, names: readonly string[]): string {
   return names.length === 0 ? `none: the template has no ${what}` : `one of "${names.join('", "')}"`;
 }
 
-function checkManyOptions(options: ManyOptions): void {
+function checkManyOptions(host: Host, options: ManyOptions): void {
   checkOptions('solveMany: options', options);
-  checkBackend('solveMany', options as CompileOptions);
+  checkBackend(host, 'solveMany', options as CompileOptions);
   const { maxIterations, costTolerance, gradientTolerance, parameterTolerance, initialDamping, onProgress, signal } = options;
   if (maxIterations !== undefined) checkWholeNumber('solveMany: maxIterations', maxIterations, 0);
   const figures = { costTolerance, gradientTolerance, parameterTolerance, initialDamping };

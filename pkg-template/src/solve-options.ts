@@ -4,7 +4,8 @@ import { checkSignal } from './compile.js';
 import { describe, invalidArgument } from './errors.js';
 import { GpuCompiledFunctions } from './functions.js';
 import { checkFinite, checkOptions, checkWholeNumber } from './numeric-arguments.js';
-import type { RawFunctions, RawIteration, RawSolveResult } from './raw.js';
+import type { RawFunctions, RawIteration, RawListener, RawSolveResult } from './raw.js';
+import { Stop, type Stopped } from './stop.js';
 
 /** Why a solver ended. An abort, or true from onIteration, resolves with 'aborted'. */
 export type Termination =
@@ -77,23 +78,23 @@ export interface SolveResult {
 
 /** What all solvers take. A tolerance of 0 switches its test off. */
 export interface SolveOptions {
-  /** 100 by default. */
+  /** Iterations at most, rejected steps among them; a whole number from 0, 100 by default. */
   maxIterations?: number;
-  /** None by default. */
+  /** Milliseconds at most, above 0; none by default. */
   maxTimeMs?: number;
-  /** Relative change of the cost; 1e-6 by default. */
+  /** Ends the solve when a step changes the cost by no more than this part of it; 1e-6 by default. */
   costTolerance?: number;
-  /** Largest entry of the gradient; 1e-6 by default. */
+  /** Ends the solve when the largest entry of the gradient, by magnitude, is no more than this; 1e-6 by default. */
   gradientTolerance?: number;
-  /** Relative length of a step; by default 1e-8 on the CPU, 1e-6 on the GPU. */
+  /** Ends the solve when a step is no longer than this part of the parameters' length; by default 1e-8 on the CPU, 1e-6 on the GPU. */
   parameterTolerance?: number;
-  /** Ends the solve with the best point so far. */
+  /** Ends the solve with 'aborted' and the best point so far. */
   signal?: AbortSignal;
   /** Called as results arrive, without holding the GPU up; return true to stop. */
   onIteration?: (summary: IterationSummary) => boolean | void;
   /** false leaves the parameters on the GPU: x is empty and values() as before until download(). Default true. */
   readBack?: boolean;
-  /** Prints each iteration and the outcome to the console. */
+  /** Prints each iteration and the outcome to the console; false by default. */
   verbose?: boolean;
 }
 
@@ -135,13 +136,13 @@ export async function runSolver(
   options: SolveOptions,
   solver: (
     handle: RawFunctions,
-    onIteration: (summary: RawIteration) => boolean,
-    aborted: () => boolean,
+    onIteration: RawListener,
+    aborted: Stopped,
   ) => Promise<RawSolveResult>,
 ): Promise<SolveResult> {
   const { signal, onIteration, verbose = false, readBack = true } = options;
   let failure: { thrown: unknown } | null = null;
-  const listen = (summary: RawIteration): boolean => {
+  const hear = (summary: RawIteration): boolean => {
     if (failure !== null || functions.isDisposed) return true;
     if (verbose) console.log(iterationLine(summary));
     try {
@@ -152,9 +153,16 @@ export async function runSolver(
       return true;
     }
   };
+  const listen: RawListener = Object.assign(hear, { isDeaf: onIteration === undefined && !verbose });
+  const stop = new Stop(signal);
   // What was disposed during the solve is not worth going on for.
-  const aborted = () => failure !== null || signal?.aborted === true || functions.isDisposed;
-  const raw = await functions.solveWith((handle) => solver(handle, listen, aborted), readBack);
+  const forget = functions.whenDisposed(stop.fire);
+  const raw = await functions
+    .solveWith((handle) => solver(handle, listen, stop.isStopped), readBack)
+    .finally(() => {
+      stop.end();
+      forget();
+    });
   const thrownByListener = failure as { thrown: unknown } | null;
   if (thrownByListener !== null) throw thrownByListener.thrown;
   const { reportText, ...result } = raw;

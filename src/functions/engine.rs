@@ -144,7 +144,19 @@ impl Engine {
                 Ok(())
             }
             #[cfg(target_arch = "wasm32")]
-            Engine::Gpu(engine) | Engine::Beside(engine) => engine.publish(x),
+            Engine::Gpu(engine) | Engine::Beside(engine) => engine.publish_at(0, x),
+        }
+    }
+
+    /// The same for the parameters from `first` on.
+    pub fn publish_at(&self, first: usize, numbers: &[f64]) -> Result<()> {
+        match self {
+            Engine::Cpu(_) => {
+                let _ = (first, numbers);
+                Ok(())
+            }
+            #[cfg(target_arch = "wasm32")]
+            Engine::Gpu(engine) | Engine::Beside(engine) => engine.publish_at(first, numbers),
         }
     }
 

@@ -9,6 +9,7 @@
 //! infinities are returned as they come.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use crate::batch::pattern::{Pattern, pattern};
 use crate::batch::{Batch, Model, Rows};
@@ -20,6 +21,7 @@ use crate::losses::{self, LossParameters};
 pub mod check;
 pub mod choice;
 pub mod cpu;
+mod current;
 mod engine;
 #[cfg(target_arch = "wasm32")]
 pub mod gpu;
@@ -95,6 +97,10 @@ pub struct Functions {
     values: Vec<f64>,
     /// The current parameters are on the device, and `values` are older.
     ahead: bool,
+    /// What of `values` has been set since then, and is published: it is current too.
+    set_since: Vec<Range<usize>>,
+    /// Counts changes of constants and bounds.
+    limits_version: u64,
     has_constants: bool,
     has_bounds: bool,
     constant: Vec<bool>,
@@ -125,6 +131,8 @@ impl Functions {
             engine,
             values,
             ahead: false,
+            set_since: Vec::new(),
+            limits_version: 0,
             has_constants: false,
             has_bounds: false,
             constant,
@@ -188,22 +196,9 @@ impl Functions {
         &self.engine
     }
 
-    /// The current parameters, unless a solve has left them on the device: then those before it, until [`Functions::bring_values`].
-    pub fn values(&self) -> &[f64] {
-        &self.values
-    }
-
     /// Whether each parameter is constant.
     pub fn constant(&self) -> &[bool] {
         &self.constant
-    }
-
-    /// Sets the current parameters.
-    pub fn set_values(&mut self, values: Vec<f64>) -> Result<()> {
-        self.expect_parameters(values.len())?;
-        self.values = values;
-        self.ahead = false;
-        self.engine.publish(&self.values)
     }
 
     /// The engine on the device, if that is what evaluates, and its model.
@@ -215,30 +210,11 @@ impl Functions {
         }
     }
 
-    /// A solver has moved the parameters that the device publishes: they are the current ones from now on.
-    pub fn leave_on_device(&mut self) {
-        self.ahead = true;
-    }
-
-    /// Brings the current parameters here, if a solve has left them on the device. Numbers that have not moved keep all their digits.
-    pub async fn bring_values(&mut self) -> Result<()> {
-        if !self.ahead {
-            return Ok(());
-        }
-        let published = self.engine.published_values().await?;
-        for (value, published) in self.values.iter_mut().zip(published) {
-            if *value as f32 != published {
-                *value = published.into();
-            }
-        }
-        self.ahead = false;
-        Ok(())
-    }
-
     /// Says which parameters are constant.
     pub fn set_constant(&mut self, constant: Vec<bool>) -> Result<()> {
         self.expect_parameters(constant.len())?;
         self.has_constants = constant.contains(&true);
+        self.limits_version += 1;
         self.constant = constant;
         self.sizes = None;
         self.engine.constant_changed();
@@ -266,7 +242,13 @@ impl Functions {
         self.expect_parameters(upper.len())?;
         self.has_bounds = lower.iter().chain(&upper).any(|bound| bound.is_finite());
         self.bounds = Some((lower, upper));
+        self.limits_version += 1;
         Ok(())
+    }
+
+    /// Another number after each change of the constants or the bounds.
+    pub fn limits_version(&self) -> u64 {
+        self.limits_version
     }
 
     /// Gives the instances of a batch new data: columns from `first_column` on, column after column.

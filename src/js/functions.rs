@@ -394,10 +394,10 @@ impl RawFunctions {
         times
     }
 
-    /// Sets the current parameters.
-    #[wasm_bindgen(js_name = setValues)]
-    pub fn set_values(&self, x: Vec<f64>) -> Result<(), JsValue> {
-        self.with(|functions| functions.set_values(x))
+    /// Sets some of the current parameters: each of `lengths` takes its share of `numbers` to where its start says.
+    #[wasm_bindgen(js_name = setValuesAt)]
+    pub fn set_values_at(&self, starts: &[u32], lengths: &[u32], numbers: &[f64]) -> Result<(), JsValue> {
+        self.with(|functions| functions.set_values_at(starts, lengths, numbers))
     }
 
     /// Says which parameters are constant: 1 where they are.

@@ -83,7 +83,7 @@ pub async fn minimise(
         Ok(summary) => summary,
         Err(error) => {
             // The application goes on seeing the point at which the solve began, if the device still shows anything.
-            let _ = functions.engine().publish(functions.values());
+            functions.publish_again();
             return Err(error);
         }
     };
@@ -114,12 +114,12 @@ async fn minimise_on_device(
         Ok(Some(summary)) => summary,
         Ok(None) => return Ok(None),
         Err(error) => {
-            let _ = functions.engine().publish(functions.values());
+            functions.publish_again();
             return Err(error);
         }
     };
     if summary.failed_at_start() {
-        let _ = functions.engine().publish(functions.values());
+        functions.publish_again();
         return Err(functions.non_finite_error(&start.point).await?);
     }
     functions.leave_on_device();

@@ -1,7 +1,7 @@
 // The page of benchmarks, as it runs by itself: tiny sizes, every job and contender.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { launch, url } from '../chromium.mjs';
+import { hearPosts, launch, url } from '../browser.mjs';
 
 let browser;
 before(async () => {
@@ -12,17 +12,12 @@ after(() => browser.close());
 /** What the page POSTs to /result. */
 async function report(query) {
   const page = await browser.newPage();
-  const reported = new Promise((resolve) => {
-    // Answered here, so that the server does not take it for the end of its own run.
-    page.route('**/result', (route) => {
-      resolve(route.request().postDataJSON());
-      return route.fulfill({ status: 204 });
-    });
-  });
-  await page.route('**/log', (route) => route.fulfill({ status: 204 }));
+  let resolve;
+  const reported = new Promise((settle) => void (resolve = settle));
+  await hearPosts(page, (path, text) => void (path === '/result' && resolve(JSON.parse(text))));
   await page.goto(new URL(`bench/?auto&${query}`, url).href);
   const figures = await reported;
-  const plots = await page.locator('svg.log-log').count();
+  const plots = (await page.$$('svg.log-log')).length;
   await page.close();
   return { figures, plots };
 }

@@ -1,8 +1,7 @@
 // While a large problem compiles, the page lives: frames can be drawn, progress is heard, and a signal is obeyed.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { launch } from '../chromium.mjs';
-import { openBlankPage } from './blank-page.mjs';
+import { launch, openBlankPage } from '../browser.mjs';
 
 /** What a page may be held up at most, in milliseconds. */
 const FRAME = 50;

@@ -3,23 +3,16 @@ import assert from 'node:assert/strict';
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { after, before, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { launch, url } from '../chromium.mjs';
+import { launch, listen, url } from '../browser.mjs';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
 let browser, page;
 const complaints = [];
 
-const listen = (page) => {
-  page.on('pageerror', (error) => complaints.push(`${page.url()}: ${error.message}`));
-  page.on('console', (message) => {
-    if (message.type() === 'error') complaints.push(`${page.url()}: ${message.text()}`);
-  });
-};
-
 before(async () => {
   browser = await launch();
   page = await browser.newPage();
-  listen(page);
+  listen(page, complaints, () => `${page.url()}: `);
   await page.goto(new URL('demo/', url).href);
   await page.waitForFunction(() => window.residuaDemo !== undefined);
 });
@@ -89,8 +82,8 @@ test('every page of www opens without a complaint', async () => {
   assert.ok(pages.length > 0);
   for (const name of pages) {
     const visit = await browser.newPage();
-    listen(visit);
-    await visit.goto(new URL(name, url).href, { waitUntil: 'networkidle' });
+    listen(visit, complaints, () => `${visit.url()}: `);
+    await visit.goto(new URL(name, url).href, { waitUntil: 'networkidle0' });
     await visit.close();
   }
   assert.deepEqual(complaints, []);

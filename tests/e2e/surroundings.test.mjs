@@ -1,8 +1,7 @@
 // Where the package runs: with and without WebGPU, under a strict policy, in a worker, on an application's device.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { launch, url } from '../chromium.mjs';
-import { openBlankPage } from './blank-page.mjs';
+import { launch, openBlankPage, url } from '../browser.mjs';
 
 let browser;
 before(async () => void (browser = await launch()));
@@ -28,28 +27,6 @@ const square = async ({ GpuCompiledFunctions, V }, options) => {
 };
 // With a threshold of 0 'auto' takes the GPU for however little work.
 const squareOn = (backend) => `(${square})(window.residua, { backend: '${backend}', fallbackThreshold: 0 })`;
-
-test('the device is described and its use counted', () =>
-  inPage({}, async ({ page }) => {
-    const [available, adapter, stats] = await page.evaluate(`(async () => {
-      const { GpuContext } = window.residua;
-      const available = await GpuContext.isAvailable();
-      const context = await GpuContext.default();
-      const before = context.stats();
-      await ${squareOn('gpu')};
-      const after = context.stats();
-      return [available, context.adapter, [after.dispatches - before.dispatches, after.readbacks - before.readbacks]];
-    })()`);
-    assert.equal(available, true);
-    assert.equal(typeof adapter.vendor, 'string');
-    assert.equal(typeof adapter.isSoftware, 'boolean');
-    for (const count of stats) assert.ok(count > 0);
-  }));
-
-test('auto takes the GPU when there is one, and gives no reason', () =>
-  inPage({}, async ({ page }) => {
-    assert.deepEqual(await page.evaluate(squareOn('auto')), { backend: 'gpu', fallbackReason: null, value: 9 });
-  }));
 
 test('without WebGPU the CPU takes over and says why; asking for the GPU is refused', () =>
   inPage({ webgpu: false }, async ({ page }) => {
@@ -84,54 +61,18 @@ test('importing fetches no .wasm; init() fetches it once', () =>
 
 test('both backends run in a module worker', () =>
   inPage({ load: false }, async ({ page }) => {
-    const script = `import * as residua from '/residua/dist/index.js';
+    const script = `import * as residua from '${new URL('residua/dist/index.js', url)}';
       const square = ${square};
       Promise.all([square(residua, { backend: 'gpu' }), square(residua, { backend: 'cpu' })])
         .then(postMessage, (error) => postMessage(String(error)));`;
-    const address = new URL('worker.js', url).href;
-    await page.route(address, (route) => route.fulfill({ contentType: 'text/javascript', body: script }));
     const answer = await page.evaluate(
-      (address) =>
+      (script) =>
         new Promise((resolve) => {
-          const worker = new Worker(address, { type: 'module' });
+          const worker = new Worker(URL.createObjectURL(new Blob([script], { type: 'text/javascript' })), { type: 'module' });
           worker.addEventListener('message', ({ data }) => resolve(data));
           worker.addEventListener('error', (event) => resolve(event.message));
         }),
-      address,
+      script,
     );
     assert.deepEqual(answer.map?.(({ backend, value }) => [backend, value]), [['gpu', 9], ['cpu', 9]], String(answer));
-  }));
-
-test('an application can bring its own device', () =>
-  inPage({}, async ({ page }) => {
-    const [same, value, alive] = await page.evaluate(`(async () => {
-      const adapter = await navigator.gpu.requestAdapter();
-      const device = await adapter.requestDevice();
-      const context = await window.residua.GpuContext.create({ device });
-      const { value } = await (${square})(window.residua, { backend: 'gpu', context });
-      context.dispose();
-      // The application keeps owning it: a buffer can still be made.
-      device.pushErrorScope('validation');
-      device.createBuffer({ size: 16, usage: GPUBufferUsage.STORAGE }).destroy();
-      return [context.device === device, value, (await device.popErrorScope()) === null];
-    })()`);
-    assert.deepEqual([same, value, alive], [true, 9, true]);
-  }));
-
-test('a lost device is reported, refuses what stands on it, and the next default context is a new one', () =>
-  inPage({}, async ({ page }) => {
-    const [reason, code, value] = await page.evaluate(`(async () => {
-      const { GpuContext, GpuCompiledFunctions, V } = window.residua;
-      const context = await GpuContext.default();
-      const functions = await GpuCompiledFunctions.compile([V.W(3)], ([x]) => x.square(), { backend: 'gpu' });
-      context.device.destroy();
-      const { reason } = await context.lost;
-      const code = await functions.evaluate().catch((error) => error.code);
-      functions.dispose();
-      const { value } = await ${squareOn('gpu')};
-      return [reason, code, value];
-    })()`);
-    assert.equal(reason, 'destroyed');
-    assert.equal(code, 'device-lost');
-    assert.equal(value, 9);
   }));

@@ -57,9 +57,9 @@ test('what is set during a call applies to the next one', async () => {
     ['setWeight', 0, 2],
     ['setLoss', 0, 'squared', 0, 0, 1],
     ['setEnabled', 0, false],
-    ['setValues', [1, 2, 30, 40]],
+    ['setValuesAt', { 2: [30, 40] }],
     ['evaluate'],
-    ['setValues', [0, 0, 0, 0]],
+    ['setValuesAt', { 0: [0, 0, 0, 0] }],
     ['evaluate'],
   ]);
 });
@@ -169,7 +169,7 @@ test('a param set between compiling and the first call to the number it had is s
   params[1].data = 2;
   await lbfgs(functions);
   await functions.evaluate();
-  assert.deepEqual(raw.log, [['setValues', [1, 2]], ['lbfgs'], ['evaluate']]);
+  assert.deepEqual(raw.log, [['setValuesAt', { 1: [2] }], ['lbfgs'], ['evaluate']]);
 });
 
 test('what a solve writes to params is known to other functions of them, also where it is the number they had', async () => {
@@ -290,7 +290,7 @@ test('solve() takes Levenberg-Marquardt unless told otherwise', async () => {
   await solve(problem);
   await solve(problem, { method: 'lm', maxIterations: 3 });
   await solve(problem, { method: 'lbfgs' });
-  const names = fake.compiled.slice(-3).map((raw) => raw.log.map(([name]) => name).filter((name) => name !== 'setValues'));
+  const names = fake.compiled.slice(-3).map((raw) => raw.log.map(([name]) => name).filter((name) => name !== 'setValuesAt'));
   assert.deepEqual(names, [['levenbergMarquardt'], ['levenbergMarquardt'], ['lbfgs']]);
   assert.equal(fake.compiled.at(-1).options.leastSquares, 1);
 });

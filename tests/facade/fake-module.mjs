@@ -6,7 +6,7 @@ import { start } from '../../pkg-template/dist/loading.js';
 
 /** Installs a fresh fake module and gives its controls. */
 export function install({ gpu = true } = {}) {
-  const fake = { problems: [], compiled: [], contexts: [], restarts: 0, panic: null, gpu, software: false, choosesCpu: false };
+  const fake = { problems: [], compiled: [], contexts: [], restarts: 0, panic: null, gpu, software: false, choosesCpu: false, stats: {} };
 
   class RawProblem {
     static fromTape(paramCount, entries, constants, outputs) {
@@ -49,6 +49,7 @@ export function install({ gpu = true } = {}) {
   class RawContext {
     disposed = false;
     isGone = false;
+    loss = deferred();
     constructor() {
       fake.contexts.push(this);
     }
@@ -69,13 +70,13 @@ export function install({ gpu = true } = {}) {
       return { vendor: 'fake', architecture: '', description: '', isSoftware: fake.software };
     }
     lost() {
-      return new Promise(() => {});
+      return this.loss.promise;
     }
     isLost() {
       return this.isGone;
     }
     stats() {
-      return {};
+      return { ...fake.stats };
     }
     trim() {}
     dispose() {
@@ -124,12 +125,18 @@ export function install({ gpu = true } = {}) {
     areGradientsOnCpu = () => this.context === undefined;
     choice = () => 'gradient 1 and 2';
     numParams = () => this.x.length;
+    numResiduals = () => this.x.length;
     kernelCount = () => 1;
     kernels = () => [];
     compileTimes = () => ({ group: 1 });
-    setValues(x) {
-      this.note('setValues', Array.from(x));
-      this.x = x.slice();
+    setValuesAt(starts, lengths, numbers) {
+      const set = {};
+      let end = 0;
+      starts.forEach((start, i) => {
+        set[start] = Array.from(numbers.subarray(end, (end += lengths[i])));
+        this.x.set(set[start], start);
+      });
+      this.note('setValuesAt', set);
     }
     setConstant = (mask) => this.note('setConstant', Array.from(mask));
     setBounds = (lower, upper) => this.note('setBounds', Array.from(lower), Array.from(upper));
@@ -203,6 +210,7 @@ export function install({ gpu = true } = {}) {
       fake.restarts += 1;
     },
   };
+  fake.restart = fake.module.restart;
   start(fake.module);
   return fake;
 }

@@ -2,8 +2,7 @@
 // chaotic, that is said of what ends are to be expected, and of the way as long as it is one.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { launch } from '../chromium.mjs';
-import { openBlankPage } from '../e2e/blank-page.mjs';
+import { launch, openBlankPage } from '../browser.mjs';
 import { hasData, listData, readData } from '../shared-data.mjs';
 
 const AGREEMENT = 1e-3;

@@ -1,8 +1,7 @@
 // NIST's Statistical Reference Datasets, solved by Levenberg-Marquardt on both engines from both starts: digits that match the certified ones.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { launch } from '../chromium.mjs';
-import { openBlankPage } from '../e2e/blank-page.mjs';
+import { launch, openBlankPage } from '../browser.mjs';
 import { hasData, listData, readData } from '../shared-data.mjs';
 
 /** What must match in every coefficient. The CPU works with 16 digits, and least squares by the cost's change loses half of them at worst. */

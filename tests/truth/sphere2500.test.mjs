@@ -1,8 +1,7 @@
 // The pose graph sphere2500, from its file's start, which is the odometry's: to the optimum on the CPU, and as near as single precision comes on the GPU.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { launch } from '../chromium.mjs';
-import { openBlankPage } from '../e2e/blank-page.mjs';
+import { launch, openBlankPage } from '../browser.mjs';
 import { hasData, readData } from '../shared-data.mjs';
 
 const FILE = 'pose-graphs/sphere2500.g2o';

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { randomNumbers } from '../facade/reference.mjs';
 import { hasData, readData } from '../shared-data.mjs';
 import { onCpu } from './residua.mjs';
-const { G2oError, parseG2o, poseGraphProblem, squareRoot } = await import('../../www/problems/pose-graph.js');
+const { G2oError, parseG2o, poseGraphProblem, squareRoot, writeG2o } = await import('../../www/problems/pose-graph.js');
 
 const DIAGONAL = '4 0 0 0 0 0 4 0 0 0 0 4 0 0 0 9 0 0 9 0 9';
 const FILE = `# two poses
@@ -27,7 +27,13 @@ test('poses, measurements and fixed poses are read, quaternions turned to w, x, 
 
 test('what is broken is refused with its line', () => {
   const cases = [
-    { name: 'a planar pose', text: 'VERTEX_SE2 0 1 2 3\n', line: 1, message: /"VERTEX_SE2" is not understood/ },
+    { name: 'a landmark', text: 'VERTEX_XY 0 1 2\n', line: 1, message: /"VERTEX_XY" is not understood; it takes VERTEX_SE3:QUAT, .* and FIX/ },
+    { name: 'a planar pose among those in space', text: `${FILE}VERTEX_SE2 0 1 2 3\n`, line: 6, message: /in 2 dimensions, and VERTEX_SE3:QUAT in line 2 is in 3/ },
+    { name: 'a pose from itself', text: FILE.replace('QUAT 7 3', 'QUAT 7 7'), line: 3, message: /pose 7 from itself/ },
+    { name: 'an empty file', text: '# nothing\n', line: 2, message: /ends with no pose/ },
+    { name: 'poses alone', text: 'VERTEX_SE2 0 0 0 0\nVERTEX_SE2 1 0 0 0\n', line: 3, message: /ends with no measurement/ },
+    { name: 'a line cut short', text: FILE.slice(0, FILE.indexOf(' 9 0 9')), line: 3, message: /takes 30 words, this one has 2\d/ },
+    { name: 'a fixed pose that is not there', text: FILE.replace('FIX 3', 'FIX 3 8'), line: 5, message: /there is no pose 8/ },
     { name: 'a number left out', text: FILE.replace(' 0.8', ''), line: 2, message: /takes 8 words, this one has 7/ },
     { name: 'a word for a number', text: FILE.replace('0.8', 'one'), line: 2, message: /"one" is not a decimal number/ },
     { name: 'a pose twice', text: FILE.replace('QUAT 3 ', 'QUAT 7 '), line: 4, message: /pose 7 is there already/ },
@@ -52,6 +58,43 @@ function definite(next) {
   const a = Array.from({ length: 6 }, () => Array.from({ length: 6 }, () => 2 * next() - 1));
   return TRIANGLE.map(([i, j]) => a[i].reduce((sum, value, k) => sum + value * a[j][k], i === j ? 2 : 0));
 }
+
+const PLANAR = `VERTEX_SE2 0 1 2 0.5
+VERTEX_SE2 1 -1 0.5 3
+EDGE_SE2 0 1 1.5 -0.5 -2.9 4 0.5 0.25 9 0.125 16
+`;
+
+test('poses in the plane are read: two numbers a position, the heading, and six of the information matrix', () => {
+  const graph = parseG2o(PLANAR);
+  assert.equal(graph.dimension, 2);
+  assert.deepEqual([[...graph.positions], [...graph.rotations]], [[1, 2, -1, 0.5], [0.5, 3]]);
+  assert.deepEqual([[...graph.measuredPositions], [...graph.measuredRotations]], [[1.5, -0.5], [-2.9]]);
+  // Cholesky by hand: the first row of Lᵀ is the matrix' over its pivot's root.
+  assert.deepEqual([...graph.squareRoots].slice(0, 3), [2, 0.25, 0.125]);
+});
+
+test('what is written is read back as it was', () => {
+  for (const text of [FILE, PLANAR]) {
+    const graph = parseG2o(text), again = parseG2o(writeG2o(graph));
+    assert.deepEqual(Object.keys(again), Object.keys(graph));
+    for (const [key, values] of Object.entries(graph)) {
+      if (typeof values === 'number') assert.equal(again[key], values);
+      // A few roundings of numbers up to 16.
+      else values.forEach((value, k) => assert.ok(Math.abs(again[key][k] - value) < 1e-14, `${key} ${k}: ${again[key][k]} for ${value}`));
+    }
+  }
+});
+
+test('the squared residual of an edge in the plane is eᵀΩe, with the turn taken the short way round', async () => {
+  const { value } = await onCpu(poseGraphProblem(parseG2o(PLANAR)).problem, (functions) => functions.evaluateCostWithGradient());
+  const [c, s] = [Math.cos(0.5), Math.sin(0.5)];
+  // Pose 1 from pose 0 is (−2, −1.5), turned back by 0.5.
+  const e = [-2 * c - 1.5 * s - 1.5, 2 * s - 1.5 * c + 0.5, 3 - 0.5 + 2.9 - 2 * Math.PI];
+  const information = [[4, 0.5, 0.25], [0.5, 9, 0.125], [0.25, 0.125, 16]];
+  const expected = matrixTimes(information, e).reduce((sum, value, k) => sum + value * e[k], 0) / 2;
+  // A dozen roundings of 1e-16 each.
+  assert.ok(Math.abs(value / expected - 1) < 1e-14, `${value}, ${expected}`);
+});
 
 test('the square root of a matrix squares to it', () => {
   const next = randomNumbers(3);

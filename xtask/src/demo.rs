@@ -63,7 +63,7 @@ pub fn run(mut arguments: lexopt::Parser) -> Outcome {
         node.arg("--json");
     }
     node.env("CHROMIUM", &tools.chromium);
-    node.env("RESIDUA_ADAPTER", if hardware { "hardware" } else { "swiftshader" });
+    node.env("RESIDUA_ADAPTER", if hardware { "hardware" } else { "software" });
     match node.stdin(Stdio::null()).status() {
         Ok(status) if status.success() => Ok(()),
         // The script has said why.

@@ -8,12 +8,14 @@ mod bench;
 mod build;
 mod command;
 mod demo;
+mod docs;
 mod fingerprint;
 mod names;
 mod pack;
 mod project;
 mod serve;
 mod setup;
+mod site;
 mod tally;
 mod test;
 
@@ -28,7 +30,9 @@ cargo xtask <command> [options]
   serve   serve the pages of www/ with the package beside them
   test    run every check and test of the project
   bench   run the benchmarks in headless Chromium, with other libraries beside residua
+  site    put everything that the pages need into target/site, for any static server
   pack    write the npm package to target/npm/
+  docs    build the documentation into target/docs/
 
 `cargo xtask <command> --help` tells more.";
 
@@ -56,7 +60,9 @@ fn dispatch() -> Outcome {
             Some("serve") => serve::run(arguments),
             Some("test") => test::run(arguments),
             Some("bench") => bench::run(arguments),
+            Some("site") => site::run(arguments),
             Some("pack") => pack::run(arguments),
+            Some("docs") => docs::run(arguments),
             _ => Err(Failure(format!("there is no command {command:?}\n\n{HELP}"))),
         },
         Some(other) => Err(other.unexpected().into()),

@@ -19,6 +19,16 @@ pub fn peers() -> PathBuf {
     root().join("target/peers")
 }
 
+/// The libraries that pages draw and plot with, as modules.
+pub fn vendor() -> PathBuf {
+    root().join("target/vendor")
+}
+
+/// What stands beside the pages of `www/`, and below which path.
+pub fn mounts() -> [(&'static str, PathBuf); 3] {
+    [("residua/", package()), ("peers/", peers()), ("vendor/", vendor())]
+}
+
 /// A script that npm has put into `node_modules`; run with Node, so that it needs no executable bit and no shell.
 pub fn npm_script(path: &str) -> PathBuf {
     root().join("node_modules").join(path)

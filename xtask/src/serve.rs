@@ -1,13 +1,12 @@
 //! `cargo xtask serve`: a small HTTP server for the pages of `www/`, with the built package mounted beside them.
 //!
-//! `/` is `www/`, `/residua/` is `target/npm/residua/`, `/peers/` is `target/peers/`. A page that runs by itself reports with POSTs to `/log` and,
-//! at its end, to `/result`.
+//! `/` is `www/`, `/residua/` is `target/npm/residua/`, `/peers/` is `target/peers/`, `/vendor/` is `target/vendor/`. A page that runs by itself reports
+//! with POSTs to `/log` and, at its end, to `/result`.
 
-use crate::bench;
 use crate::command::{Failure, Outcome};
-use crate::pack;
 use crate::project;
 use crate::setup;
+use crate::site;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
@@ -48,8 +47,7 @@ pub fn run(mut arguments: lexopt::Parser) -> Outcome {
         }
     }
     let tools = setup::install()?;
-    pack::pack(&tools)?;
-    bench::peers(&tools)?;
+    site::parts(&tools)?;
     let (reports, received) = mpsc::channel();
     let server = Server::start(&host, port, &base, Some(reports))?;
     eprintln!("serving {} (interrupt to end)", server.url);
@@ -84,8 +82,8 @@ struct Site {
     /// Path prefix, from slash to slash.
     base: String,
     pages: PathBuf,
-    package: PathBuf,
-    peers: PathBuf,
+    /// Paths below the base, with a slash at the end, and the folders that they are.
+    mounts: Vec<(&'static str, PathBuf)>,
 }
 
 impl Server {
@@ -100,7 +98,7 @@ impl Server {
         };
         let url = format!("http://{address}{base}");
         let pages = project::root().join("www");
-        let site = Arc::new(Site { base, pages, package: project::package(), peers: project::peers() });
+        let site = Arc::new(Site { base, pages, mounts: project::mounts().into() });
         thread::spawn(move || {
             for connection in listener.incoming().flatten() {
                 let (site, reports) = (Arc::clone(&site), reports.clone());
@@ -189,8 +187,7 @@ impl Site {
         let Some(below) = path.strip_prefix(&self.base) else {
             return if format!("{path}/") == self.base { Found::Folder } else { Found::Nothing };
         };
-        let mounts = [("residua/", &self.package), ("peers/", &self.peers)];
-        let mounted = mounts.iter().find_map(|(prefix, root)| Some((*root, below.strip_prefix(prefix)?)));
+        let mounted = self.mounts.iter().find_map(|(prefix, root)| Some((root, below.strip_prefix(prefix)?)));
         let (root, below) = mounted.unwrap_or((&self.pages, below));
         let (Ok(root), Ok(file)) = (root.canonicalize(), root.join(below).canonicalize()) else {
             return Found::Nothing;
@@ -249,7 +246,7 @@ mod tests {
     use std::fs;
 
     #[test]
-    fn paths_stay_inside_the_two_roots() {
+    fn paths_stay_inside_the_roots() {
         let root = std::env::temp_dir().join(format!("xtask-serve-{}", std::process::id()));
         let (pages, package, peers) = (root.join("www"), root.join("npm"), root.join("peers"));
         for (file, text) in [
@@ -257,6 +254,7 @@ mod tests {
             ("www/demo/index.html", "b"),
             ("npm/dist/index.js", "c"),
             ("peers/jax.js", "e"),
+            ("vendor/three/three.webgpu.js", "f"),
             ("x", "d"),
         ] {
             fs::create_dir_all(root.join(file).parent().unwrap()).unwrap();
@@ -266,8 +264,9 @@ mod tests {
         let root = root.canonicalize().unwrap();
         let page = |file: &str| Found::File(root.join("www").join(file));
         let at = |base: &str, path: &str| {
-            Site { base: base.to_owned(), pages: pages.clone(), package: package.clone(), peers: peers.clone() }
-                .find(path)
+            let mounts =
+                vec![("residua/", package.clone()), ("peers/", peers.clone()), ("vendor/", root.join("vendor"))];
+            Site { base: base.to_owned(), pages: pages.clone(), mounts }.find(path)
         };
         let cases = [
             ("/", "/", page("index.html")),
@@ -279,6 +278,7 @@ mod tests {
             ("/", "/residua/dist/index.js", Found::File(root.join("npm/dist/index.js"))),
             ("/", "/peers/jax.js", Found::File(root.join("peers/jax.js"))),
             ("/", "/peers/../x", Found::Nothing),
+            ("/", "/vendor/three/three.webgpu.js", Found::File(root.join("vendor/three/three.webgpu.js"))),
             ("/", "/../x", Found::Nothing),
             ("/", "/%2e%2e/x", Found::Nothing),
             ("/", "//x", Found::Nothing),

@@ -3,13 +3,13 @@
 //! A runner that fails does not stop the others. The last line is `N passed, N failed`; the one before it names the
 //! tests whose data was absent (a test says so by printing `data absent: <test>: <path>`).
 
-use crate::bench;
 use crate::command::{self, AtPath, Failure, Outcome, announce, find};
 use crate::fingerprint;
 use crate::pack;
 use crate::project;
 use crate::serve::Server;
 use crate::setup::{self, Tools};
+use crate::site;
 use crate::tally::{Report, Tally};
 use std::collections::BTreeSet;
 use std::fs;
@@ -123,7 +123,8 @@ impl Session<'_> {
             println!("{}", package.sizes);
         }
         self.results.push(("package", tally));
-        bench::peers(self.tools)?;
+        site::libraries(self.tools)?;
+        site::put_together()?;
         let server = Server::start("127.0.0.1", 0, "/", None)?;
         for (name, folder) in RUNNERS {
             let package = match &packed {
@@ -144,7 +145,7 @@ impl Session<'_> {
                 node.args(["--test", "--test-reporter=spec", "--test-concurrency=1"]).args(&scripts);
                 node.env("RESIDUA_URL", &server.url).env("RESIDUA_TARBALL", &package.tarball);
                 node.env("CHROMIUM", &tools.chromium);
-                node.env("RESIDUA_ADAPTER", if hardware { "hardware" } else { "swiftshader" });
+                node.env("RESIDUA_ADAPTER", if hardware { "hardware" } else { "software" });
                 vec![node]
             });
         }

@@ -192,8 +192,8 @@ impl GpuEngine {
     }
 
     /// Writes the parameters where the application sees them.
-    pub fn publish(&self, x: &[f64]) -> Result<()> {
-        self.context.write(&self.published, 0, bytemuck::cast_slice(&single_precision(x.iter())))
+    pub fn publish_at(&self, first: usize, x: &[f64]) -> Result<()> {
+        self.context.write(&self.published, 4 * first as u64, bytemuck::cast_slice(&single_precision(x.iter())))
     }
 
     /// Columns of a batch's data table have changed.

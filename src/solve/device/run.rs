@@ -17,7 +17,7 @@ use crate::list::Listed;
 use crate::solve::arithmetic::{Arithmetic, Precision};
 use crate::solve::drive::{Details, Listener, Solution};
 use crate::solve::levenberg_marquardt::ending::Ending;
-use crate::solve::levenberg_marquardt::start::Start;
+use crate::solve::levenberg_marquardt::start::{Changes, Start};
 use crate::solve::levenberg_marquardt::untouched::Untouched;
 use crate::solve::options::LevenbergMarquardtOptions;
 use crate::solve::rules::Tolerances;
@@ -38,11 +38,14 @@ struct Made {
     /// Reads the state.
     read: Prepared,
     state_download: DownloadId,
-    /// Where constants and bounds are written.
+    /// Where constants and bounds are written, and which of [`Functions::limits_version`] have been.
     limits: Option<Buffer>,
+    limits_version: Option<u64>,
     state: Buffer,
     stride: usize,
     untouched: Option<Untouched>,
+    /// That of the last solve.
+    schedule: Option<Schedule>,
 }
 
 /// A solve while it runs.
@@ -69,28 +72,19 @@ pub async fn minimise_on_device(
     let began = now_ms();
     let constrained = functions.is_constrained();
     let curved = functions.model().arrays.iter().any(|array| array.manifold != Manifold::Euclidean);
-    // Where nothing holds the parameters, the start is where they are: on the device already.
-    let start = if constrained || curved {
-        functions.bring_values().await?;
-        let start = Start::of(functions, Arithmetic::SINGLE)?;
-        functions.engine().publish(&start.point)?;
-        Some(start)
-    } else {
-        None
-    };
-    let preamble = start.as_ref().map_or("", |start| start.preamble.as_str()).to_owned();
     let mut made = Made::of(functions, constrained).await?;
-    if let (Some(start), Some(limits)) = (&start, &made.limits) {
-        made.write_limits(functions, start, limits)?;
-    }
+    // Where nothing holds the parameters, the start is where they are: on the device already.
+    let preamble = if constrained || curved { made.bring_in(functions).await? } else { String::new() };
     let setup = now_ms() - began;
     let mut run = Run { options, began, history: Vec::new(), size: 0.0 };
-    let outcome = run.through(functions, &made, listener).await;
+    let mut schedule = made.schedule_for(options);
+    let outcome = run.through(functions, &made, &mut schedule, listener).await;
+    made.schedule = Some(schedule);
     let end = match outcome {
         Ok(end) => end,
         Err(error) => {
             // The application goes on seeing the point at which the solve began, if the device still shows anything.
-            let _ = functions.engine().publish(functions.values());
+            functions.publish_again();
             return Err(error);
         }
     };
@@ -218,10 +212,42 @@ impl Made {
             read,
             state_download,
             limits: buffers.get(&Place::Limits).cloned(),
+            limits_version: None,
             state,
             stride: recording.stride() as usize,
             untouched: None,
+            schedule: None,
         })
+    }
+
+    fn schedule_for(&mut self, options: &LevenbergMarquardtOptions) -> Schedule {
+        let (most_linear, runs_all) = (options.max_linear_iterations, options.linear_tolerance == 0.0);
+        match self.schedule.take() {
+            Some(schedule) => schedule.again(most_linear, runs_all),
+            None => Schedule::new(most_linear, runs_all),
+        }
+    }
+
+    /// Brings the start onto its manifolds and within its bounds, and these to the device; says what was moved.
+    async fn bring_in(&mut self, functions: &mut Functions) -> Result<String> {
+        let version = Some(functions.limits_version());
+        // What a solve has left on the device is where it may be: only what was set since has to be brought there.
+        if self.limits_version == version
+            && let Some(changes) = Changes::since_solve(functions, Arithmetic::SINGLE)?
+        {
+            for (first, numbers) in &changes.places {
+                functions.engine().publish_at(*first, numbers)?;
+            }
+            return Ok(changes.preamble);
+        }
+        functions.bring_values().await?;
+        let start = Start::of(functions, Arithmetic::SINGLE)?;
+        functions.engine().publish(&start.point)?;
+        if let Some(limits) = &self.limits {
+            self.write_limits(functions, &start, limits)?;
+        }
+        self.limits_version = version;
+        Ok(start.preamble)
     }
 
     /// Bounds and constants, as they are now.
@@ -309,6 +335,7 @@ impl Run<'_> {
         &mut self,
         functions: &mut Functions,
         made: &Made,
+        schedule: &mut Schedule,
         listener: &mut dyn Listener,
     ) -> Result<Termination> {
         let options = self.options;
@@ -329,7 +356,6 @@ impl Run<'_> {
             let (engine, _) = engine(functions)?;
             engine.context().write(&made.state, 0, bytemuck::cast_slice(&settings.words()))?;
         }
-        let mut schedule = Schedule::new(options.max_linear_iterations, options.linear_tolerance == 0.0);
         let mut underway: VecDeque<Underway> = VecDeque::new();
         let mut submitted = false;
         let mut stopped = None;

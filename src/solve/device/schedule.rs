@@ -61,6 +61,15 @@ impl Schedule {
         Schedule { most_linear, runs_all, batches: 0, last: 0, unit: None, iterations, units_per_step }
     }
 
+    /// The schedule of another solve of the same functions: it begins with what this one has learned, if it may take as many iterations of
+    /// conjugate gradients. A page that solves for every frame then waits once for each solve, not once for each unit.
+    pub fn again(self, most_linear: u32, runs_all: bool) -> Schedule {
+        if (self.most_linear, self.runs_all) != (most_linear.max(1), runs_all) {
+            return Schedule::new(most_linear, runs_all);
+        }
+        Schedule { batches: 0, last: 0, ..self }
+    }
+
     /// The next batch, for a solve that has made or submitted so many steps and may take so many more.
     pub fn next(&mut self, steps_done: u32, steps_left: u32) -> Batch {
         let least = match BATCHES.saturating_sub(self.batches) {
@@ -149,6 +158,22 @@ mod tests {
         assert_eq!(batches(100, 0.01)[..5], [2, 5, 10, 20, 32]);
         assert!(batches(300, 0.01).iter().all(|&units| units <= MOST_UNITS));
         assert!(batches(100, 2.0)[2..].iter().all(|&units| units <= 15));
+    }
+
+    #[test]
+    fn another_solve_begins_with_what_the_last_one_learned() {
+        let mut schedule = Schedule::new(100, false);
+        let first = schedule.next(0, 1);
+        schedule.observe(first, 1.0, 100);
+        assert_eq!(schedule.clone().again(100, false).next(0, 1), Batch { units: 2, iterations: 64, at_a_time: 2 });
+        assert_eq!(schedule.clone().again(200, false).next(0, 1).iterations, FIRST_ITERATIONS, "another limit");
+        assert_eq!(schedule.again(100, true).next(0, 1).iterations, 100, "all of them");
+        let mut short = Schedule::new(10, true);
+        for _ in 0..5 {
+            let batch = short.next(0, 20);
+            short.observe(batch, 0.1, 10);
+        }
+        assert_eq!(short.again(10, true).next(0, 20).units, FIRST, "batches are small at the beginning again");
     }
 
     #[test]

@@ -64,7 +64,7 @@ pub async fn minimise_least_squares(
         Ok(summary) => summary,
         Err(error) => {
             // The application goes on seeing the point at which the solve began, if the device still shows anything.
-            let _ = functions.engine().publish(functions.values());
+            functions.publish_again();
             return Err(error);
         }
     };

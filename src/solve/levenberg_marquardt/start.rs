@@ -1,5 +1,7 @@
 //! Where a solve begins: the current parameters, on their manifolds and within their bounds; for both engines.
 
+use std::ops::Range;
+
 use crate::batch::{ArrayInfo, Manifold};
 use crate::decimal;
 use crate::error::{Error, ErrorCode, Result};
@@ -30,60 +32,153 @@ impl Start {
     /// `non-finite` naming a parameter that is not; `invalid-argument` for a block on a manifold that has no nearest point there, that has
     /// bounds, or of which some coordinates are constant and some are not.
     pub fn of(functions: &Functions, arithmetic: Arithmetic) -> Result<Start> {
-        let model = functions.model();
         let mut point = functions.values().to_vec();
-        if let Some(parameter) = point.iter().position(|&value| !arithmetic.quantise(value).is_finite()) {
-            let name = model.parameter_name(parameter as u32);
-            let (value, precision) = (decimal::shortest(point[parameter]), arithmetic.precision.name());
+        let mut moved = Moved::default();
+        let feasible = moved.bring_in(functions, 0, &mut point, arithmetic)?;
+        Ok(Start { point, feasible, preamble: moved.sentences(functions) })
+    }
+}
+
+/// What was set since a solve left the other parameters on the device, brought onto its manifolds and within its bounds.
+pub struct Changes {
+    /// Numbers, and the parameter that the first of them is.
+    pub places: Vec<(usize, Vec<f64>)>,
+    /// What was done to them, as in [`Start`].
+    pub preamble: String,
+}
+
+impl Changes {
+    /// The changes since the last solve; `None` if they can't be looked at without the other parameters.
+    ///
+    /// # Errors
+    /// As [`Start::of`].
+    pub fn since_solve(functions: &Functions, arithmetic: Arithmetic) -> Result<Option<Changes>> {
+        let Some(set) = functions.set_since_solve() else { return Ok(None) };
+        let mut moved = Moved::default();
+        let mut places = Vec::new();
+        for place in set {
+            if !has_whole_blocks(&functions.model().arrays, place) {
+                return Ok(None);
+            }
+            let mut numbers = functions.values()[place.clone()].to_vec();
+            moved.bring_in(functions, place.start, &mut numbers, arithmetic)?;
+            places.push((place.start, numbers));
+        }
+        Ok(Some(Changes { places, preamble: moved.sentences(functions) }))
+    }
+}
+
+/// Whether no block on a manifold is cut by the ends of a place among all parameters.
+fn has_whole_blocks(arrays: &[ArrayInfo], place: &Range<usize>) -> bool {
+    [place.start, place.end].into_iter().all(|end| {
+        arrays.iter().filter(|array| array.manifold != Manifold::Euclidean).all(|array| {
+            let (first, dim) = (array.offset as usize, array.dim as usize);
+            end <= first || end >= first + dim * array.count as usize || (end - first).is_multiple_of(dim)
+        })
+    })
+}
+
+/// Counts what was moved to where it may be.
+#[derive(Default)]
+struct Moved {
+    /// Numbers that were out of bounds.
+    to_bounds: u32,
+    /// Blocks that were off their manifolds, and their arrays, as they come.
+    onto_manifolds: Vec<(usize, u32)>,
+}
+
+impl Moved {
+    /// Brings parameters, which are those from `first` on, onto their manifolds and within their bounds.
+    fn bring_in(
+        &mut self,
+        functions: &Functions,
+        first: usize,
+        point: &mut [f64],
+        arithmetic: Arithmetic,
+    ) -> Result<FeasibleSet> {
+        let model = functions.model();
+        if let Some(at) = point.iter().position(|&value| !arithmetic.quantise(value).is_finite()) {
+            let name = model.parameter_name((first + at) as u32);
+            let (value, precision) = (decimal::shortest(point[at]), arithmetic.precision.name());
             let message = format!("{name} is {value} at the start, which is not finite in {precision}");
             return Err(Error::new(ErrorCode::NonFinite, message));
         }
-        let constant = functions.constant();
+        let place = first..first + point.len();
+        let constant = &functions.constant()[place.clone()];
         let flags: Vec<u8> = constant.iter().map(|&constant| u8::from(constant)).list();
-        let (lower, upper) = functions.bounds().unwrap_or_default();
+        let (lower, upper) = match functions.bounds() {
+            Some((lower, upper)) => (&lower[place.clone()], &upper[place.clone()]),
+            None => Default::default(),
+        };
         let feasible = FeasibleSet::new(point.len(), &flags, lower, upper, arithmetic)?;
-
-        let mut preamble = String::new();
-        for array in model.arrays.iter().filter(|array| array.manifold != Manifold::Euclidean) {
-            preamble += &bring_on_manifold(array, &mut point, constant, (lower, upper))?;
+        for (number, array) in model.arrays.iter().enumerate() {
+            if array.manifold == Manifold::Euclidean {
+                continue;
+            }
+            let normalised = bring_on_manifold(array, first, point, constant, (lower, upper))?;
+            if normalised > 0 {
+                self.onto_manifolds.push((number, normalised));
+            }
         }
-        let mut moved = 0;
         for (i, x) in point.iter_mut().enumerate() {
             *x = arithmetic.quantise(*x);
             if !feasible.is_constant(i) {
                 let inside = feasible.project(i, *x);
-                moved += u32::from(inside != *x);
+                self.to_bounds += u32::from(inside != *x);
                 *x = inside;
             }
         }
-        match moved {
+        Ok(feasible)
+    }
+
+    /// What was moved, in sentences with a space after each.
+    fn sentences(&self, functions: &Functions) -> String {
+        let mut sentences = String::new();
+        for (number, ArrayInfo { name, manifold, .. }) in functions.model().arrays.iter().enumerate() {
+            let of_array = self.onto_manifolds.iter().filter(|(of, _)| *of == number);
+            let manifold = manifold.name();
+            sentences += &match of_array.map(|(_, blocks)| blocks).sum() {
+                0_u32 => continue,
+                1 => format!("1 block of '{name}' started off its manifold '{manifold}' and was normalised. "),
+                many => {
+                    format!("{many} blocks of '{name}' started off their manifold '{manifold}' and were normalised. ")
+                }
+            };
+        }
+        match self.to_bounds {
             0 => {}
-            1 => preamble += "1 starting value was out of bounds and was moved to the nearest bound. ",
-            _ => {
-                preamble += &format!("{moved} starting values were out of bounds and were moved to the nearest bound. ")
+            1 => sentences += "1 starting value was out of bounds and was moved to the nearest bound. ",
+            many => {
+                sentences += &format!("{many} starting values were out of bounds and were moved to the nearest bound. ")
             }
         }
-        Ok(Start { point, feasible, preamble })
+        sentences
     }
 }
 
-/// Normalises the blocks of an array that are free; says so if that was more than rounding.
+/// Normalises the blocks of an array that are free and among `point`, the parameters from `first_of_point` on; gives how many were off by
+/// more than rounding.
 fn bring_on_manifold(
     array: &ArrayInfo,
+    first_of_point: usize,
     point: &mut [f64],
     constant: &[bool],
     (lower, upper): (&[f64], &[f64]),
-) -> Result<String> {
+) -> Result<u32> {
     let ArrayInfo { name, dim, count, offset, manifold } = array;
-    let refuse = |block: u32, what: &str| {
+    let refuse = |block: usize, what: &str| {
         Err(Error::invalid_argument(format!("{name}[{block}] has manifold '{}' {what}", manifold.name())))
     };
+    let (dim, offset) = (*dim as usize, *offset as usize);
+    let end_of_point = first_of_point + point.len();
+    let first_block = first_of_point.saturating_sub(offset) / dim;
+    let end_block = (end_of_point.saturating_sub(offset) / dim).min(*count as usize);
     let mut normalised = 0;
-    for block in 0..*count {
-        let first = (offset + block * dim) as usize;
-        let places = first..first + *dim as usize;
+    for block in first_block..end_block {
+        let first = offset + block * dim - first_of_point;
+        let places = first..first + dim;
         let held = constant[places.clone()].iter().filter(|held| **held).count();
-        if held > 0 && held < *dim as usize {
+        if held > 0 && held < dim {
             return refuse(block, "and some constant coordinates; it takes all of them constant, or none");
         }
         let bounded = |bounds: &[f64]| bounds.get(places.clone()).is_some_and(|of| of.iter().any(|b| b.is_finite()));
@@ -98,12 +193,5 @@ fn bring_on_manifold(
             None => return refuse(block, "and starts at length 0; it takes a block with a direction"),
         }
     }
-    Ok(match normalised {
-        0 => String::new(),
-        1 => format!("1 block of '{name}' started off its manifold '{}' and was normalised. ", manifold.name()),
-        _ => format!(
-            "{normalised} blocks of '{name}' started off their manifold '{}' and were normalised. ",
-            manifold.name()
-        ),
-    })
+    Ok(normalised)
 }

@@ -7,6 +7,8 @@ import {
   type IterationSummary, type LbfgsOptions, type Loss, type Manifold, type Numbers, type Output,
   type ParameterArray, type ResidualBlock, type Scalar, type SolveOptions, type SolveResult, type Termination, type Tuple, type WasmSource,
 } from 'residua';
+import type * as Page from 'residua';
+import type * as InWorker from 'residua/worker';
 
 declare global {
   interface Window { result: Promise<Found> }
@@ -27,6 +29,8 @@ const types: [
   Same<Block<1>, Value>, Same<Block<2>, Vec2>, Same<Block<3>, Vec3>, Same<Block<4>, Vec4>, Same<Block<7>, Value[]>,
   Same<Tuple<Value, 2>, [Value, Value]>, Same<Tuple<Vec3, 9>, Vec3[]>, Same<Scalar, Value | number>,
 ] = [true, true, true, true, true, true, true, true];
+/** What the page has, `residua/worker` has too. */
+const missing: Same<Exclude<keyof typeof Page, keyof typeof InWorker>, never> = true;
 
 function expression(): Value {
   const a = V.C(2), b = V.Param(3, 'b');
@@ -116,7 +120,7 @@ async function main(): Promise<Found> {
   const context = await GpuContext.create(contextOptions);
   const stats: ContextStats = context.stats();
   const profile: ContextProfile | undefined = stats.profile;
-  if (stats.buffers < 0 || profile !== undefined || !types.every(Boolean)) throw new Error('impossible');
+  if (stats.buffers < 0 || profile !== undefined || !types.every(Boolean) || !missing) throw new Error('impossible');
   context.dispose();
   if (inputTypes([0, 1]) !== 5) throw new Error('one instance has 3 + 1 + 1 residuals');
   const roots = [await root('gpu'), await root('cpu')];

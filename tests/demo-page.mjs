@@ -1,0 +1,30 @@
+// The demos' page in a test: opened with a demo of a small size, waited for, and what it complains about collected.
+//
+//   const { page, complaints, close } = await openDemo(browser, 'demo=developable&subdivisions=1&backend=gpu');
+//   await page.evaluate(() => window.residuaDemos.settled());       see www/demos/demos.js for what there is
+import { listen, url } from './browser.mjs';
+
+/**
+ * @param {string} query of the page's address
+ * @param {{ webgpu?: boolean, viewport?: { width: number, height: number }, base?: string, paused?: boolean }} options `webgpu: false` takes navigator.gpu away;
+ *   `base` serves as RESIDUA_URL; `paused` lets no step begin
+ */
+export async function openDemo(browser, query, { webgpu = true, viewport, base = url, paused = false } = {}) {
+  const page = await browser.newPage();
+  const complaints = [];
+  listen(page, complaints);
+  if (viewport !== undefined) await page.setViewport(viewport);
+  if (!webgpu) await page.evaluateOnNewDocument(() => Object.defineProperty(Navigator.prototype, 'gpu', { value: undefined }));
+  await page.goto(new URL(`demos/?${query}`, base).href);
+  await page.waitForFunction(() => window.residuaDemos !== undefined);
+  if (paused) await page.evaluate(() => window.residuaDemos.pause());
+  await page.evaluate(() => window.residuaDemos.ready);
+  return { page, complaints, close: () => page.close() };
+}
+
+/** What the page tells, with the demo's positions as they were last brought from the device. */
+export const stateOf = (page) =>
+  page.evaluate(() => {
+    const state = window.residuaDemos.state();
+    return { ...state, demo: { ...state.demo, positions: state.demo?.positions === undefined ? undefined : Array.from(state.demo.positions()) } };
+  });

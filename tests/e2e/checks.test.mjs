@@ -1,0 +1,39 @@
+// Every check of www/checks, in the browser that is driven: each is a test of its own, by the name that the page shows.
+import assert from 'node:assert/strict';
+import { after, describe, test } from 'node:test';
+import { browserName, launch, listen, url } from '../browser.mjs';
+
+/** Features that a browser may lack on the software adapter; checks that need one may be skipped there, and nowhere else. */
+const MAY_LACK = { chromium: [], firefox: ['timestamp-query'] };
+
+const browser = await launch();
+const complaints = [];
+const page = await browser.newPage();
+listen(page, complaints);
+await page.goto(new URL('checks/', url).href);
+await page.waitForFunction(() => window.residuaChecks !== undefined, { timeout: 120_000 });
+const { checks, groups } = await page.evaluate(() => ({ checks: window.residuaChecks.checks, groups: window.residuaChecks.groups }));
+after(() => browser.close());
+
+/** An outcome's failure as the page shows it. */
+const inWords = ({ failure, reason }) =>
+  failure === undefined ? `skipped: ${reason}` : Object.entries(failure).filter(([name]) => name !== 'stack').map(([name, value]) => `${name}: ${value}`).join('\n');
+
+for (const { id: group, title } of groups) {
+  describe(title, () => {
+    for (const { id, title, needs } of checks.filter((check) => check.group === group)) {
+      test(title, { timeout: 660_000 }, async () => {
+        const [outcome] = await page.evaluate((id) => window.residuaChecks.run([id]), id);
+        for (const note of outcome.notes) console.log(note);
+        if (outcome.status === 'skipped') {
+          assert.ok(needs.length > 0 && needs.every((feature) => MAY_LACK[browserName].includes(feature)), inWords(outcome));
+          console.log(`${title}: ${outcome.reason}`);
+          return;
+        }
+        assert.equal(outcome.status, 'passed', inWords(outcome));
+      });
+    }
+  });
+}
+
+test('the page has nothing to complain about', () => assert.deepEqual(complaints, []));

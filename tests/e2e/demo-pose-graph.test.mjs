@@ -1,0 +1,115 @@
+// The pose graph demo as a visitor uses it: a dropped .g2o file unfolds on either engine to the same cost, in the picture too; a broken one is refused.
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { launch, listen, url } from '../browser.mjs';
+
+let browser, page;
+const complaints = [];
+
+before(async () => {
+  browser = await launch();
+  page = await browser.newPage();
+  listen(page, complaints);
+  // A software renderer draws and solves on the same processor: the fewer pixels, the sooner it is solved.
+  await page.setViewport({ width: 360, height: 480 });
+  await page.goto(new URL('demos/?demo=pose-graph&backend=cpu', url).href);
+  await page.waitForFunction(() => window.residuaDemos !== undefined);
+  await page.evaluate(async () => {
+    await window.residuaDemos.ready;
+    window.choose = (property, value) => {
+      const { controllers } = window.residuaDemos.stage.panel;
+      controllers.find((controller) => controller.property === property).setValue(value);
+    };
+    window.drop = (text, name) => {
+      const transfer = new DataTransfer();
+      transfer.items.add(new File([text], name));
+      document.getElementById('picture').dispatchEvent(new DragEvent('drop', { dataTransfer: transfer, bubbles: true, cancelable: true }));
+    };
+    window.until = async (what) => {
+      const began = performance.now();
+      while (!what()) {
+        if (performance.now() - began > 120_000) throw new Error(`not in two minutes: ${what}, ${JSON.stringify(window.residuaDemos.state())}`);
+        await new Promise((resolve) => setTimeout(resolve, 20));
+      }
+      return window.residuaDemos.state();
+    };
+    /** How many pixels of the picture are not its background's. */
+    window.drawnPixels = () => {
+      const { shell, stage } = window.residuaDemos;
+      const copy = new OffscreenCanvas(stage.canvas.width, stage.canvas.height), paper = copy.getContext('2d', { willReadFrequently: true });
+      shell.draw(0);
+      paper.drawImage(stage.canvas, 0, 0);
+      const { data } = paper.getImageData(0, 0, copy.width, copy.height);
+      let drawn = 0;
+      for (let i = 0; i < data.length; i += 4) drawn += Number(Math.abs(data[i] - data[0]) + Math.abs(data[i + 1] - data[1]) + Math.abs(data[i + 2] - data[2]) > 24);
+      return drawn;
+    };
+    window.small = async (maker, options) => {
+      const [graphs, { writeG2o }] = await Promise.all([import('/demos/pose-graph/graphs.js'), import('/problems/g2o.js')]);
+      return writeG2o(graphs[maker](options));
+    };
+    choose('no waiting', true);
+  });
+});
+after(() => browser.close());
+
+/** Drops a made graph as a file and waits until it is unfolded. */
+const unfold = (maker, options, name) =>
+  page.evaluate(async ([maker, options, name]) => {
+    window.drop(await window.small(maker, options), name);
+    const { demo, said } = await window.until(() => window.residuaDemos.state().demo.graph === 'the file' && window.residuaDemos.state().said.startsWith(name) && window.residuaDemos.state().demo.done);
+    return { ...demo, said, positions: demo.positions(), drawn: window.drawnPixels(), backend: window.residuaDemos.state().backend };
+  }, [maker, options, name]);
+
+/** Noise alone leaves a χ² of about its degrees of freedom: four standard deviations are missed by chance once in 16,000 graphs, and these never change. */
+const isNoise = ({ cost, freedom }) => assert.ok(Math.abs(2 * cost - freedom) < 4 * Math.sqrt(2 * freedom), `χ² ${2 * cost} for ${freedom}`);
+
+const SPHERE = { poses: 40, lap: 10, radius: 4 };
+
+test('a dropped .g2o file unfolds on the CPU, and on the GPU to the same cost and the same places', async () => {
+  const cpu = await unfold('sphereGraph', SPHERE, 'small-sphere.g2o');
+  assert.deepEqual([cpu.poses, cpu.measurements, cpu.backend], [40, 39 + 30, 'cpu']);
+  assert.ok(cpu.startCost > 10 * cpu.cost);
+  assert.match(cpu.said, /^small-sphere\.g2o: 40 poses, 39 moves, 30 loop closures\..* Unfolded/);
+  assert.equal(cpu.classes.reduce((a, b) => a + b), 30);
+  isNoise(cpu);
+
+  const gpu = await page.evaluate(async () => {
+    const { residuaDemos } = window;
+    await residuaDemos.useBackend('gpu');
+    await residuaDemos.reset();
+    const { demo, backend, failure } = await window.until(() => residuaDemos.state().demo.done && residuaDemos.state().demo.iteration > 1);
+    return { ...demo, backend, failure, positions: demo.positions(), drawn: window.drawnPixels() };
+  });
+  assert.deepEqual([gpu.backend, gpu.failure], ['gpu', null]);
+  // In single precision residuals of 1/0.02 standard deviations times positions of 4 keep some 5 digits, and steps end where they gain less than 1e-6.
+  assert.ok(Math.abs(gpu.cost / cpu.cost - 1) < 1e-4, `${gpu.cost}, ${cpu.cost}`);
+  // The valley's floor is flat: the cost's 1e-4 · 100 is a hundredth of a standard deviation of 0.08 each way, along the softest bend tenfold.
+  const farthest = Math.max(...gpu.positions.map((value, k) => Math.abs(value - cpu.positions[k])));
+  console.log(`pose graph: cost GPU ${gpu.cost}, CPU ${cpu.cost}; farthest apart ${farthest.toExponential(1)}; pixels drawn ${gpu.drawn}, ${cpu.drawn}`);
+  assert.ok(farthest < 0.05, `${farthest}`);
+  // The same picture from the solver's buffer as from arrays, but for edges that round to another pixel.
+  assert.ok(cpu.drawn > 1000 && Math.abs(gpu.drawn / cpu.drawn - 1) < 0.1, `${gpu.drawn} and ${cpu.drawn} pixels`);
+});
+
+test('a graph in the plane unfolds too, and what is saved is it', async () => {
+  const city = await unfold('cityGraph', { poses: 80, blocks: 3 }, 'small-city.g2o');
+  assert.equal(city.poses, 80);
+  isNoise(city);
+  const saved = await page.evaluate(() => window.residuaDemos.demo.text());
+  assert.equal(saved.match(/^VERTEX_SE2 /gm).length, 80);
+  assert.equal(saved.match(/^EDGE_SE2 /gm).length, city.measurements);
+  assert.ok(saved.startsWith(`VERTEX_SE2 0 ${city.positions[0]} ${city.positions[1]} `));
+});
+
+test('a broken file is refused with its name and line, and the graph from before stays', async () => {
+  const { failure, demo } = await page.evaluate(async () => {
+    const text = await window.small('cityGraph', { poses: 60, blocks: 3 });
+    window.drop(text.replace('VERTEX_SE2 7 ', 'VERTEX_SE2 7 seven'), 'broken.g2o');
+    return window.until(() => window.residuaDemos.state().failure !== null);
+  });
+  assert.match(failure, /^broken\.g2o: g2o line 8: .*is not a decimal number/);
+  assert.deepEqual([demo.poses, demo.done], [80, true]);
+});
+
+test('the page complained of nothing', () => assert.deepEqual(complaints, []));

@@ -1,0 +1,57 @@
+// Every block of code in the documentation and in the READMEs runs in the browser, and prints what it claims. How a page becomes programs, what a
+// claim is, and which kinds of blocks are not run: xtask/docs/programs.mjs. That they type-check: tests/www/docs-types.test.mjs.
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { readPages } from '../../xtask/docs/pages.mjs';
+import { holds, withClaims } from '../../xtask/docs/programs.mjs';
+import { moduleOf } from '../../xtask/docs/run.mjs';
+import { launch, openBlankPage } from '../browser.mjs';
+
+const pages = await readPages();
+/** What the page that runs a program has in its import map, besides the package. */
+const imports = {
+  'residua/worker': '/residua/dist/worker.js',
+  'ml-levenberg-marquardt': '/peers/ml-levenberg-marquardt.js',
+  'three/webgpu': '/vendor/three/three.webgpu.js',
+};
+
+let browser;
+before(async () => void (browser = await launch()));
+after(() => browser.close());
+
+for (const { name, programs, modules } of pages.filter((page) => page.programs.length > 0)) {
+  const parts = modules.map(({ name: module, source }) => ({ module, code: moduleOf(source) }));
+  describe(name, () => {
+    for (const { line, source, claims } of programs) {
+      test(`the program of line ${line} claims something`, () => assert.ok(claims.length > 0));
+      test(`the program of line ${line} prints what it claims`, async () => {
+        const blank = await openBlankPage(browser, { load: false, imports });
+        try {
+          const printed = await blank.page.evaluate(run, moduleOf(withClaims(source)), parts);
+          for (const { line: at, words } of claims) {
+            const shown = printed.filter((entry) => entry.line === at);
+            assert.ok(shown.length > 0, `line ${at} was never reached`);
+            for (const { text } of shown) assert.ok(holds(words, text), `line ${at} claims "${words}" and printed "${text}"`);
+          }
+          assert.deepEqual(blank.complaints, []);
+        } finally {
+          await blank.close();
+        }
+      });
+    }
+  });
+}
+
+/** Runs a program in the page, its modules as workers find them, where there is no import map; gives what it printed at which line. */
+async function run(code, parts) {
+  const printed = [];
+  const text = (value) => (Array.isArray(value) || ArrayBuffer.isView(value) ? [...value].map(text).join(', ') : String(value));
+  globalThis.claim = (line, ...values) => void printed.push({ line, text: values.map(text).join(' ') });
+  const addressOf = (text) => URL.createObjectURL(new Blob([text], { type: 'text/javascript' }));
+  for (const part of parts) {
+    const address = addressOf(part.code.replace("from 'residua'", `from '${new URL('/residua/dist/index.js', location.href)}'`));
+    code = code.replaceAll(`new URL('./${part.module}.js', import.meta.url)`, `'${address}'`);
+  }
+  await import(addressOf(code));
+  return printed;
+}

@@ -1,0 +1,153 @@
+// The pose graph demonstration's model: made graphs tell the truth, drift as dead reckoning does, and unfold step by step to the known optimum.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { hasData, readData } from '../shared-data.mjs';
+import { onCpu, residua } from './residua.mjs';
+const { cityGraph, edgeGroups, sphereGraph, torusGraph, withOutliers } = await import('../../www/demos/pose-graph/graphs.js');
+const { motions, quaternionOfFrame } = await import('../../www/demos/pose-graph/rigid-motion.js');
+const { seededNoise } = await import('../../www/problems/seeded-noise.js');
+const { Unfolding } = await import('../../www/demos/pose-graph/model.js');
+const { parseG2o, poseGraphProblem } = await import('../../www/problems/pose-graph.js');
+
+const { levenbergMarquardt } = residua;
+
+/** Graphs small enough for a test of seconds; the sphere's has the default's drift. */
+const SMALL = {
+  sphere: sphereGraph({ poses: 200, lap: 20, radius: 8 }),
+  torus: torusGraph({ poses: 240, lap: 20, radius: 10, tube: 4 }),
+  city: cityGraph({ poses: 300, blocks: 3 }),
+};
+
+/** The root of the mean squared distance of positions from the truth. */
+function distanceFromTruth({ dimension, truth }, positions) {
+  const sum = truth.positions.reduce((total, value, i) => total + (value - positions[i]) ** 2, 0);
+  return Math.sqrt(sum / (truth.positions.length / dimension));
+}
+
+/** ½ Σ eᵀΩe with the parameters at given poses. */
+const costAt = (graph, { positions, rotations }) => onCpu(poseGraphProblem({ ...graph, positions, rotations }).problem, async (functions) => (await functions.evaluateCostWithGradient()).value);
+
+/** Steps until the unfolding says that it is done. */
+async function unfold(unfolding, most = 100) {
+  const course = [];
+  while (!unfolding.done && course.length < most) course.push(await unfolding.step());
+  return course;
+}
+
+async function unfolded(graph, options) {
+  const unfolding = new Unfolding(graph, options);
+  await unfolding.compile({ backend: 'cpu' });
+  const course = await unfold(unfolding);
+  const positions = unfolding.positions.values();
+  unfolding.dispose();
+  return { unfolding, course, positions };
+}
+
+test('the noise has mean 0 and standard deviation 1, repeats with its seed, and refuses a seed at which it would stand still', () => {
+  const draw = (seed) => {
+    const { normal } = seededNoise(seed);
+    return Array.from({ length: 20_000 }, normal);
+  };
+  const numbers = draw(3);
+  const mean = numbers.reduce((a, b) => a + b) / numbers.length;
+  const variance = numbers.reduce((sum, x) => sum + (x - mean) ** 2, 0) / numbers.length;
+  // Four standard errors: 1/√20,000, and √2 of that for the variance.
+  assert.ok(Math.abs(mean) < 4 / Math.sqrt(20_000) && Math.abs(variance - 1) < 4 * Math.sqrt(2 / 20_000), `${mean}, ${variance}`);
+  assert.deepEqual(draw(3), numbers);
+  assert.throws(() => seededNoise(0), RangeError);
+});
+
+test('seen from one pose and gone to from there, the other pose is reached, in space and in the plane', () => {
+  const { normal } = seededNoise(4);
+  const vector = () => [normal(), normal(), normal()];
+  for (let trial = 0; trial < 5; trial++) {
+    const inSpace = () => {
+      const forward = vector(), other = vector();
+      const unit = (v) => v.map((component) => component / Math.hypot(...v));
+      const up = unit([forward[1] * other[2] - forward[2] * other[1], forward[2] * other[0] - forward[0] * other[2], forward[0] * other[1] - forward[1] * other[0]]);
+      return { position: vector(), rotation: quaternionOfFrame(unit(forward), up) };
+    };
+    const inPlane = () => ({ position: vector().slice(0, 2), rotation: [normal()] });
+    for (const [dimension, make] of [[3, inSpace], [2, inPlane]]) {
+      const { between, compose } = motions[dimension];
+      const [a, b] = [make(), make()];
+      const reached = compose(a, between(a, b));
+      // A few dozen roundings of numbers of size 1.
+      for (const key of ['position', 'rotation']) reached[key].forEach((value, k) => assert.ok(Math.abs(Math.abs(value) - Math.abs(b[key][k])) < 1e-13, `${dimension}, ${key}`));
+    }
+  }
+});
+
+for (const [name, graph] of Object.entries(SMALL)) {
+  const { dimension } = graph;
+  const counts = { poses: graph.positions.length / dimension, edges: graph.edges.length / 2 };
+
+  test(`${name}: at the truth the cost is what the noise alone makes, half a chi-squared`, async () => {
+    const freedom = (dimension === 3 ? 6 : 3) * counts.edges;
+    const cost = await costAt(graph, graph.truth);
+    // Mean freedom, variance twice that; four standard deviations are missed by chance once in 16,000 graphs, and this one never changes.
+    assert.ok(Math.abs(2 * cost - freedom) < 4 * Math.sqrt(2 * freedom), `${2 * cost} for ${freedom}`);
+  });
+
+  test(`${name}: the start is dead reckoning: odometry costs nothing there, and it has drifted`, async () => {
+    const { odometry, closures } = edgeGroups(graph);
+    assert.equal(odometry.length, counts.poses - 1);
+    assert.ok(closures.length > counts.poses / 6, `${closures.length} closures`);
+    const alone = poseGraphProblem(graph, { odometry: { edges: odometry } }).problem;
+    // Residuals of rounding, 1e-13 at most over a standard deviation of 0.01, squared, over 1,800 numbers.
+    await onCpu(alone, async (functions) => assert.ok((await functions.evaluateCostWithGradient()).value < 1e-16));
+    assert.ok(distanceFromTruth(graph, graph.positions) > 5 * graph.dimension * 0.03);
+  });
+
+  test(`${name}: it unfolds one step at a time to the cost that one long solve finds, as low as chance has it`, async () => {
+    const { unfolding, course, positions } = await unfolded(graph);
+    assert.ok(unfolding.done && course.length > 2 && course.every(({ iteration }, k) => iteration === k + 1));
+    // Accepted steps lower the cost, others leave it.
+    course.forEach(({ cost, accepted }, k) => assert.ok(k === 0 || (accepted ? cost < course[k - 1].cost : cost === course[k - 1].cost), `step ${k}`));
+    const long = await onCpu(poseGraphProblem(graph).problem, (functions) => levenbergMarquardt(functions, { costTolerance: 1e-12, gradientTolerance: 0 }));
+    // Unfolding ends when a step gains less than 1e-6; with steps that converge as fast as these, what is left is less than that.
+    assert.ok(Math.abs(unfolding.cost / long.finalCost - 1) < 1e-6, `${unfolding.cost}, ${long.finalCost}`);
+    assert.ok(Math.abs(2 * unfolding.cost - unfolding.freedom) < 4 * Math.sqrt(2 * unfolding.freedom), `${2 * unfolding.cost} for ${unfolding.freedom}`);
+    const [before, after] = [distanceFromTruth(graph, graph.positions), distanceFromTruth(graph, positions)];
+    assert.ok(after < before / 2, `from ${before} to ${after}`);
+  });
+}
+
+test('with wrong loop closures the squared loss tears the graph apart, and Cauchy\'s ends about as near the truth as without them', async () => {
+  for (const [name, graph] of Object.entries({ sphere: SMALL.sphere, city: SMALL.city })) {
+    const wrong = withOutliers(graph, 10);
+    assert.equal(wrong.edges.length, graph.edges.length + 20);
+    const clean = distanceFromTruth(graph, (await unfolded(graph)).positions);
+    const squared = distanceFromTruth(graph, (await unfolded(wrong)).positions);
+    const robust = distanceFromTruth(graph, (await unfolded(wrong, { loss: 'cauchy' })).positions);
+    console.log(`${name}: from the truth ${clean.toFixed(3)} without wrong edges; with them ${squared.toFixed(3)} squared, ${robust.toFixed(3)} Cauchy`);
+    // A loss that bends from three standard deviations on loses little of what good edges know: half as much again leaves room for the wrong ones' pull.
+    assert.ok(robust < 1.5 * clean, `${name}: ${robust} for ${clean}`);
+    assert.ok(squared > 3 * clean, `${name}: ${squared} for ${clean}`);
+  }
+});
+
+test('a loss chosen on the way takes effect without compiling again, and restarting goes back to the start', async () => {
+  const graph = withOutliers(SMALL.city, 10);
+  const unfolding = new Unfolding(graph);
+  await unfolding.compile({ backend: 'cpu' });
+  await unfold(unfolding);
+  const { functions, cost } = unfolding;
+  unfolding.setLoss('cauchy', 3);
+  assert.equal(unfolding.done, false);
+  await unfold(unfolding);
+  assert.equal(unfolding.functions, functions);
+  assert.ok(unfolding.cost < cost / 4, `from ${cost} to ${unfolding.cost}`);
+  unfolding.restart();
+  assert.deepEqual(unfolding.positions.values(), graph.positions);
+  assert.equal(unfolding.iteration, 0);
+  unfolding.dispose();
+});
+
+test('sphere2500 unfolds to its optimum from the start of the file', async (t) => {
+  if (!hasData(t, 'pose-graphs/sphere2500.g2o')) return;
+  const { unfolding, course } = await unfolded(parseG2o(readData('pose-graphs/sphere2500.g2o')));
+  console.log(`sphere2500: ${course.length} steps, cost ${unfolding.cost}`);
+  // The optimum to nine digits is in tests/truth/sphere2500.test.mjs; the last step gained less than 1e-6.
+  assert.ok(Math.abs(unfolding.cost / 675.607849 - 1) < 1e-6, `${unfolding.cost}`);
+});

@@ -1,0 +1,72 @@
+/**
+ * What a check is given while it runs: its engine, claims (see assertions.js), and residua's objects, of which it disposes at the end, however that comes.
+ */
+import { GpuCompiledFunctions, GpuContext } from 'residua';
+import { claims, inWords } from './assertions.js';
+
+export class Check {
+  /** Figures worth showing beside the outcome. */
+  notes = [];
+  #cleanups = [];
+
+  /** @param {'gpu' | 'cpu' | 'both' | 'none'} engine */
+  constructor(engine) {
+    /** To be handed to compile() and the like; undefined where the check takes no engine or both. */
+    this.backend = engine === 'gpu' || engine === 'cpu' ? engine : undefined;
+    Object.assign(this, claims);
+  }
+
+  /** Done at the end of the check, the last one first. */
+  defer(cleanup) {
+    this.#cleanups.push(cleanup);
+  }
+
+  note(...words) {
+    this.notes.push(words.map((word) => inWords(word)).join(' '));
+  }
+
+  /** GpuCompiledFunctions.compile, on the check's engine unless the options say another. */
+  async compile(...what) {
+    const last = what.at(-1);
+    const given = typeof last === 'object' && last !== null && Object.getPrototypeOf(last) === Object.prototype ? what.pop() : {};
+    const functions = await GpuCompiledFunctions.compile(...what, { ...(this.backend === undefined ? {} : { backend: this.backend }), ...given });
+    this.defer(() => functions.dispose());
+    return functions;
+  }
+
+  /** A context of the check's own. */
+  async context(options) {
+    const context = await GpuContext.create(options);
+    this.defer(() => context.dispose());
+    return context;
+  }
+
+  /** A device as an application has it. */
+  async ownDevice(descriptor) {
+    const adapter = await navigator.gpu.requestAdapter();
+    const device = await adapter.requestDevice(descriptor);
+    this.defer(() => device.destroy());
+    return device;
+  }
+
+  /** What a promise, or something that is done, fails with; null when nothing is thrown. */
+  async failure(attempt) {
+    try {
+      await (typeof attempt === 'function' ? attempt() : attempt);
+      return null;
+    } catch (error) {
+      return error;
+    }
+  }
+
+  /** The same as `code: message`, and 'nothing was thrown'. */
+  async failureInWords(attempt) {
+    const error = await this.failure(attempt);
+    return error === null ? 'nothing was thrown' : `${error.code}: ${error.message}`;
+  }
+
+  async end() {
+    for (const cleanup of this.#cleanups.toReversed()) await cleanup();
+    this.#cleanups.length = 0;
+  }
+}

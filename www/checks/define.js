@@ -1,0 +1,38 @@
+/**
+ * How groups of checks are written. A group is `{ id, title, about, checks }`; a check `{ name, engine, needs, long, run }`, made by the functions here, each of which gives
+ * a list to be spread.
+ *
+ *   name     the fact that it checks
+ *   engine   'gpu' or 'cpu': `check.backend` while it runs; 'both' where one is compared with the other; 'none' where it is the same without any
+ *   needs    features of the device beyond WebGPU itself, say 'timestamp-query'; where one is missing the check is skipped, and says so
+ *   long     it may take more than some seconds
+ *   run      `async (check) => …`, which throws where the fact does not hold; see check.js
+ *
+ * What needs the GPU and finds none is skipped: it has not passed.
+ */
+
+const define = (engine) => (name, run, { needs = [], long = false } = {}) => [{ name, engine, needs, long, run }];
+
+export const onGpu = define('gpu');
+export const onCpu = define('cpu');
+/** Needs both engines at once. */
+export const gpuAgainstCpu = define('both');
+/** No engine takes part. */
+export const anywhere = define('none');
+/** The same check on one engine and on the other. */
+export const onEach = (name, run, options) => [...onGpu(name, run, options), ...onCpu(name, run, options)];
+
+const slug = (text) => text.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-').replaceAll(/^-|-$/g, '');
+const ENGINES = { gpu: ', on the GPU', cpu: ', on the CPU', both: '', none: '' };
+
+/** A group's checks with an `id` of their own and a `title` that tells them apart. */
+export function numbered(group) {
+  const seen = new Set();
+  return group.checks.map((check) => {
+    const twice = check.engine === 'gpu' || check.engine === 'cpu' ? group.checks.filter(({ name }) => name === check.name).length > 1 : false;
+    const id = `${group.id}/${slug(check.name)}${twice ? `-${check.engine}` : ''}`;
+    if (seen.has(id)) throw new Error(`two checks are called ${id}`);
+    seen.add(id);
+    return { ...check, id, group: group.id, title: twice ? check.name + ENGINES[check.engine] : check.name };
+  });
+}

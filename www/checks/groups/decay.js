@@ -1,0 +1,20 @@
+/** The problem of the checks of Levenberg-Marquardt: a decaying curve through points on it. */
+import { Problem, V } from 'residua';
+
+/** Points of y = 2 exp(−1.5 x), and a curve a exp(b x) to fit. */
+export function decay(values = [1, -1]) {
+  const xs = Array.from({ length: 40 }, (_, i) => i / 20);
+  const problem = new Problem();
+  const curve = problem.parameters('curve', { dim: 2, values });
+  const block = problem.residuals('points', {
+    inputs: { curve: curve.shared(), x: problem.data(xs), y: problem.data(xs.map((x) => 2 * Math.exp(-1.5 * x))) },
+    residual: ({ curve, x, y }) => V.sub(V.mul(curve.x, V.exp(V.mul(curve.y, x))), y),
+  });
+  return { problem, curve, block };
+}
+
+/** How far its solution may be from 2 and −1.5. */
+export const within = {
+  gpu: { within: 1e-5, because: 'gradientTolerance, 1e-6, over the least eigenvalue of JᵀJ, 1.7; in f32 forty residuals of size 1 leave the gradient uncertain by some 1e-6.' },
+  cpu: { within: 1e-6, because: 'gradientTolerance, 1e-6, over the least eigenvalue of JᵀJ, 1.7.' },
+};

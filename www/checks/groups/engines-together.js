@@ -1,0 +1,81 @@
+/** What one engine begins and the other ends, which linear solver does it, and a device that goes away on the way. */
+import { GpuContext, levenbergMarquardt, loss, Problem, V } from 'residua';
+import { anywhere, gpuAgainstCpu, onGpu } from '../define.js';
+import { decay, within } from './decay.js';
+
+export const group = {
+  id: 'engines-together',
+  title: 'Solvers and engines',
+  about: 'Options that fit one engine alone, solves that pass from the GPU to the CPU, and what does not go together.',
+  checks: [
+    ...gpuAgainstCpu('the linear solver can be asked for on the CPU, and the report says which it was', async (check) => {
+      const { problem, curve } = decay();
+      const functions = await check.compile(problem, { backend: 'cpu' });
+      const words = { auto: 'dense QR', 'dense-qr': 'dense-qr', 'sparse-cholesky': 'sparse-cholesky', pcg: 'pcg' };
+      for (const linearSolver of ['auto', 'dense-qr', 'sparse-cholesky', 'pcg']) {
+        curve.set([1, -1]);
+        const solved = await levenbergMarquardt(functions, { linearSolver });
+        const report = solved.report();
+        check.ok(report.includes(words[linearSolver]), `the report has '${words[linearSolver]}': ${report}`);
+        check.below(Math.abs(solved.x[0] - 2), within.cpu.within, within.cpu.because, linearSolver);
+      }
+      const onGpu = await check.compile(problem, { backend: 'gpu' });
+      const tries = [{ linearSolver: 'lu' }, { initialDamping: -1 }, { maxLinearIterations: 0 }, { linearTolerance: 1 }].map((options) => [functions, options]);
+      for (const [where, options] of [...tries, [onGpu, { linearSolver: 'dense-qr' }]]) {
+        check.match(await check.failureInWords(levenbergMarquardt(where, options)), new RegExp(`^invalid-argument: levenbergMarquardt: ${Object.keys(options)[0]}`));
+      }
+    }),
+
+    ...anywhere('bounds, manifolds and constants that do not go together are refused, and so is a loss without a scale', async (check) => {
+      const array = (dim) => new Problem().parameters('q', { dim, values: new Float64Array(dim).fill(1) });
+      const tries = [
+        () => { const q = array(4); q.setManifold('unit-quaternion'); q.setBounds({ lower: 0 }); },
+        () => { const q = array(4); q.setBounds({ lower: 0 }); q.setManifold('unit-quaternion'); },
+        () => { const q = array(4); q.setManifold('unit-quaternion'); q.setConstant([0], true, [1, 2]); },
+        () => loss.huber(0), () => loss.cauchy(-1), () => loss.tukey(Number.NaN), () => loss.tolerant(1, 0),
+      ];
+      for (const attempt of tries) check.equal((await check.failure(attempt))?.code, 'invalid-argument', String(attempt));
+    }),
+
+    ...onGpu('a device that is lost during a solve rejects with device-lost, and a new context solves again', async (check) => {
+      const { problem, curve } = decay();
+      const context = await GpuContext.create();
+      const functions = await check.compile(problem, { context });
+      const endless = { costTolerance: 0, gradientTolerance: 0, parameterTolerance: 0, maxIterations: 1e6 };
+      const lost = await check.failureInWords(levenbergMarquardt(functions, { ...endless, onIteration: ({ iteration }) => void (iteration === 1 && context.device.destroy()) }));
+      const second = await check.context();
+      curve.set([1, -1]);
+      const again = await levenbergMarquardt(await check.compile(problem, { context: second }));
+      context.dispose();
+      check.match(lost, /^device-lost: /);
+      check.ok(again.success || again.termination === 'precision-limit', again.message);
+      check.close(again.x[0], 2, within.gpu, again.message);
+    }),
+
+    ...gpuAgainstCpu("with backend: 'auto' the CPU goes on where single precision ends, and the message says so", async (check) => {
+      const { problem, curve } = decay();
+      const functions = await check.compile(problem, { fallbackThreshold: 0 });
+      check.equal(functions.backend, 'gpu', functions.fallbackReason ?? 'the engine');
+      const heard = [];
+      const tight = { costTolerance: 1e-14, gradientTolerance: 1e-12, parameterTolerance: 1e-14 };
+      const solved = await levenbergMarquardt(functions, { ...tight, onIteration: ({ iteration }) => void heard.push(iteration) });
+      check.match(solved.message, /^The GPU ended with 'precision-limit' after \d+ iterations in single precision, and the CPU went on\. /);
+      const tolerance = { within: 1e-11, because: 'gradientTolerance over the least eigenvalue of JᵀJ, with room for the rounding of sums of forty.' };
+      check.close(solved.x[0], 2, tolerance, solved.message);
+      check.close(solved.x[1], -1.5, tolerance, solved.message);
+      check.same(curve.values(), solved.x);
+      check.same(heard, solved.history.map((one) => one.iteration), 'each iteration once');
+      check.same(heard, [...heard.keys()], 'in order');
+    }),
+
+    ...onGpu('residuals that are long sums are solved beside the GPU', async (check) => {
+      const params = Array.from({ length: 50 }, (_, i) => V.W(1 + i / 50));
+      // Each near 1, their sum 40: 50 residuals of one term and one of fifty.
+      const functions = await check.compile(params, (p) => [...p.map((x) => x.sub(1)), V.sum(p.map((x) => V.square(x))).sub(40)]);
+      const { x, message } = await levenbergMarquardt(functions, { costTolerance: 0, parameterTolerance: 0 });
+      // All are equal by symmetry, and at the minimum (x − 1) + 2x(50x² − 40) = 0.
+      const root = (low, high) => { for (let k = 0; k < 60; k++) { const x = (low + high) / 2; if (x - 1 + 2 * x * (50 * x * x - 40) < 0) low = x; else high = x; } return low; };
+      for (const value of x) check.close(value, root(0.5, 1), { within: 1e-6, because: 'gradientTolerance 1e-6 over an eigenvalue of 1.' }, message);
+    }),
+  ],
+};

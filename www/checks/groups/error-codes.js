@@ -1,0 +1,105 @@
+/** Error codes that need more than a wrong argument: each is provoked, and its message says what is the matter. Others stand where they belong. */
+import { GpuCompiledFunctions, GpuContext, ResiduaError, V } from 'residua';
+import { anywhere, onGpu } from '../define.js';
+
+/** What a module says in a frame of its own, where nothing is loaded yet. */
+function inFreshPage(check, code) {
+  return new Promise((resolve, reject) => {
+    const frame = document.createElement('iframe');
+    frame.hidden = true;
+    frame.title = 'a fresh page';
+    const hear = ({ source, data }) => {
+      if (source === frame.contentWindow) resolve(data);
+    };
+    addEventListener('message', hear);
+    check.defer(() => {
+      removeEventListener('message', hear);
+      frame.remove();
+    });
+    frame.addEventListener('error', () => reject(new Error('the frame did not load')));
+    frame.srcdoc = `<!doctype html><script type="module">import * as residua from ${JSON.stringify(import.meta.resolve('residua'))};
+      parent.postMessage(await (${code})(residua), '*');</script>`;
+    document.body.append(frame);
+  });
+}
+
+/** While `work` runs, this page has no navigator.gpu. */
+async function withoutWebGpu(gpu, work) {
+  Object.defineProperty(navigator, 'gpu', { value: gpu, configurable: true });
+  try {
+    return await work();
+  } finally {
+    delete navigator.gpu;
+  }
+}
+
+export const group = {
+  id: 'error-codes',
+  title: 'Error codes',
+  about: 'Each failure has a code that programs can go by and a message that people can.',
+  checks: [
+    ...anywhere("asking for a composed value before init() is 'not-initialized'", async (check) => {
+      const heard = await inFreshPage(check, async ({ ResiduaError, V }) => {
+        try {
+          return { value: V.W(2).square().sin().data };
+        } catch (error) {
+          return { code: error.code, message: error.message, ours: error instanceof ResiduaError };
+        }
+      });
+      check.equal(heard.code, 'not-initialized');
+      check.ok(heard.ours, 'a ResiduaError');
+      check.match(heard.message, /init\(\)/);
+    }),
+
+    ...anywhere("a browser without navigator.gpu is 'gpu-unavailable', and isAvailable() says so", async (check) => {
+      await withoutWebGpu(undefined, async () => {
+        check.equal(await GpuContext.isAvailable(), false);
+        const error = await check.failure(GpuContext.create());
+        check.equal(error?.code, 'gpu-unavailable');
+        check.ok(error instanceof ResiduaError, 'a ResiduaError');
+        check.match(error.message, /navigator\.gpu/);
+      });
+    }),
+
+    ...anywhere("a browser without an adapter is 'gpu-unavailable', and so is one whose adapter gives no device", async (check) => {
+      await withoutWebGpu({ requestAdapter: async () => null }, async () => check.match(await check.failureInWords(GpuContext.create()), /^gpu-unavailable: .*adapter/));
+      const adapter = { limits: {}, features: new Set(), requestDevice: async () => { throw new Error('limit too high'); } };
+      await withoutWebGpu({ requestAdapter: async () => adapter }, async () => check.match(await check.failureInWords(GpuContext.create()), /^gpu-unavailable: .*no device.*limit too high/));
+    }),
+
+    ...onGpu("a kernel that the device does not compile is 'shader-compilation', with the kernel and the compiler's words", async (check) => {
+      const device = await check.ownDevice();
+      const { createShaderModule } = GPUDevice.prototype;
+      device.createShaderModule = (descriptor) => createShaderModule.call(device, { ...descriptor, code: `${descriptor.code}\nfn broken( { nonsense }` });
+      const context = await check.context({ device });
+      const error = await check.failure(async () => (await check.compile([V.W(3)], ([x]) => x.square(), { context })).evaluate());
+      check.equal(error?.code, 'shader-compilation', error?.message);
+      check.match(error.wgsl, /@compute/, 'the kernel as residua wrote it');
+      check.ok(error.message.length > 30, `the compiler's words: ${error.message}`);
+    }),
+
+    ...onGpu("a device that fails within itself is 'internal'", async (check) => {
+      const device = await check.ownDevice();
+      const { popErrorScope, pushErrorScope } = GPUDevice.prototype;
+      const scopes = [];
+      device.pushErrorScope = (filter) => { scopes.push(filter); pushErrorScope.call(device, filter); };
+      device.popErrorScope = () => {
+        const answer = popErrorScope.call(device);
+        return scopes.pop() === 'internal' ? answer.then(() => new GPUInternalError('the driver gave up')) : answer;
+      };
+      const context = await check.context({ device });
+      const error = await check.failure(async () => (await check.compile([V.W(3)], ([x]) => x.square(), { context })).evaluate());
+      check.equal(error?.code, 'internal', error?.message);
+      check.match(error.message, /the driver gave up/);
+    }),
+
+    ...onGpu("functions on a disposed context are 'disposed'", async (check) => {
+      const context = await GpuContext.create();
+      const functions = await GpuCompiledFunctions.compile([V.W(3)], ([x]) => x.square(), { backend: 'gpu', context });
+      context.dispose();
+      check.equal((await check.failure(functions.evaluate()))?.code, 'disposed');
+      check.equal((await check.failure(() => context.stats()))?.code, 'disposed');
+      functions.dispose();
+    }),
+  ],
+};

@@ -1,0 +1,94 @@
+/** Gradients that stay on the GPU, as an application finds them there. */
+import { GpuContext, levenbergMarquardt, Problem } from 'residua';
+import { onCpu, onEach, onGpu } from '../define.js';
+
+/** A chain of springs between 50 points, pulled straight and too long. */
+async function chain(check) {
+  const problem = new Problem();
+  const values = Float64Array.from({ length: 150 }, (_, k) => (k % 3 === 0 ? k / 2 : (k % 7) / 8));
+  const points = problem.parameters('points', { dim: 3, values });
+  const ends = Uint32Array.from({ length: 98 }, (_, k) => (k >> 1) + (k & 1));
+  problem.residuals('springs', { inputs: { ends: points.at(ends, 2) }, residual: ({ ends: [a, b] }) => a.distance(b).sub(1) });
+  return { points, values, functions: await check.compile(problem) };
+}
+
+/** The numbers of a GPUBuffer. */
+async function numbersOf(buffer) {
+  const { device } = await GpuContext.default();
+  const staging = device.createBuffer({ size: buffer.size, usage: GPUBufferUsage.MAP_READ | GPUBufferUsage.COPY_DST });
+  const encoder = device.createCommandEncoder();
+  encoder.copyBufferToBuffer(buffer, 0, staging, 0, buffer.size);
+  device.queue.submit([encoder.finish()]);
+  await staging.mapAsync(GPUMapMode.READ);
+  const numbers = [...new Float32Array(staging.getMappedRange())];
+  staging.destroy();
+  return numbers;
+}
+
+export const group = {
+  id: 'gradient-on-device',
+  title: 'Gradients left on the GPU',
+  about: 'The same numbers as those that are read back, in one buffer for the object’s life.',
+  checks: [
+    ...onGpu('a gradient left on the GPU is the gradient that is read back, in one buffer for the object’s life, tightly packed', async (check) => {
+      const { functions, points, values } = await chain(check);
+      let buffer = null;
+      for (const objective of ['Sum', 'Cost']) {
+        for (const x of [undefined, values.map((value) => value * 1.25)]) {
+          const expected = await functions[`evaluate${objective}WithGradient`](x);
+          const left = await functions[`evaluate${objective}WithGradientOnDevice`](x);
+          buffer ??= left.gradient;
+          check.ok(left.gradient === buffer, 'the same buffer');
+          check.equal(left.value, expected.value, 'the value');
+          const numbers = await numbersOf(left.gradient);
+          check.same(numbers, expected.gradient, 'the gradient');
+          check.ok(numbers.some((number) => number !== 0), 'not zeros alone');
+        }
+      }
+      points.setAt(0, [100, 0, 0]);
+      const moved = await functions.evaluateCostWithGradientOnDevice();
+      const cost = (await functions.evaluateCostWithGradient()).value;
+      check.equal(buffer.size, 600, 'bytes');
+      check.equal(moved.value, cost, 'what is set applies to the next call');
+    }),
+
+    ...onGpu('a gradient left on the GPU is taken where a solve without read-back has left the parameters', async (check) => {
+      const { functions } = await chain(check);
+      const before = (await functions.evaluateCostWithGradientOnDevice()).value;
+      await levenbergMarquardt(functions, { maxIterations: 12, readBack: false });
+      const left = (await functions.evaluateCostWithGradientOnDevice()).value;
+      await functions.download();
+      const after = (await functions.evaluateCostWithGradient()).value;
+      check.ok(left < before, `${left} is less than ${before}`);
+      check.equal(left, after);
+    }),
+
+    ...onGpu('a gradient left on the GPU has zeros for what is constant', async (check) => {
+      const { functions, points } = await chain(check);
+      points.setConstant([3, 4]);
+      points.setConstant([10], true, [1]);
+      const { gradient } = await functions.evaluateCostWithGradientOnDevice();
+      const numbers = await numbersOf(gradient);
+      const read = await functions.evaluateCostWithGradient();
+      check.same(numbers, read.gradient);
+      check.same([numbers.slice(9, 15), numbers[31]], [[0, 0, 0, 0, 0, 0], 0]);
+      check.notEqual(numbers[30], 0);
+    }),
+
+    ...onEach('a gradient read into an array of the caller’s is the fresh one', async (check) => {
+      const { functions } = await chain(check);
+      const into = new Float64Array(150).fill(7);
+      const { gradient } = await functions.evaluateCostWithGradient(undefined, into);
+      const fresh = await functions.evaluateCostWithGradient();
+      check.ok(gradient === into && fresh.gradient !== into, 'the caller’s array, and one of its own');
+      check.same(into, fresh.gradient);
+    }),
+
+    ...onCpu('a gradient left on the device is null on the CPU, and the value is there', async (check) => {
+      const { functions } = await chain(check);
+      const left = await functions.evaluateCostWithGradientOnDevice();
+      const { value } = await functions.evaluateCostWithGradient();
+      check.same(left, { value, gradient: null });
+    }),
+  ],
+};

@@ -1,0 +1,253 @@
+/** Levenberg-Marquardt: what a problem may have, what a run tells, and what goes wrong on the way. */
+import { levenbergMarquardt, NonlinearLeastSquares, Problem, solve, V, Vec3 } from 'residua';
+import { anywhere, onCpu, onEach, onGpu } from '../define.js';
+import { decay, within } from './decay.js';
+
+/** Nine points in a chain that sags, held at its ends in x and by a floor, and two turns that bring a vector to another. */
+function heldChain() {
+  const problem = new Problem();
+  const points = problem.parameters('points', { dim: 2, values: Float64Array.from({ length: 18 }, (_, i) => (i % 2 === 0 ? i / 2 : 0)) });
+  points.setConstant([0]);
+  points.setConstant([8], true, [0]);
+  points.setBounds({ lower: -3, upper: 3 }, [8]);
+  const turns = problem.parameters('turns', { dim: 4, values: [1, 0, 0, 0, 1, 0, 0, 0] });
+  turns.setManifold('unit-quaternion');
+  const firsts = Uint32Array.from({ length: 16 }, (_, i) => Math.floor((i + 1) / 2));
+  problem.residuals('links', { inputs: { ends: points.at(firsts, 2) }, residual: ({ ends: [a, b] }) => a.sub(b) });
+  problem.residuals('weights', { inputs: { point: points.at([0, 1, 2, 3, 4, 5, 6, 7, 8]) }, residual: ({ point }) => point.y.add(1).mul(0.3) });
+  problem.residuals('turned', {
+    inputs: { turn: turns.at([0, 0, 1, 1]), from: problem.data([1, 0, 0, 0, 1, 0, 1, 0, 0, 0, 1, 0], 3), to: problem.data([0, 1, 0, -1, 0, 0, 0, 0, 1, 0, 1, 0], 3) },
+    residual: ({ turn, from, to }) => turn.rotate(from).sub(to),
+  });
+  return { problem, points, turns };
+}
+
+export const group = {
+  id: 'levenberg-marquardt',
+  title: 'Levenberg-Marquardt',
+  about: 'A curve is found; constants, bounds and manifolds hold; trouble is a status with a message; a run repeats to the last bit.',
+  checks: [
+    ...onEach('an exponential is found, and the run is told as a table', async (check) => {
+      const { problem, curve } = decay();
+      const functions = await check.compile(problem);
+      const heard = [];
+      const result = await NonlinearLeastSquares.solve(functions, { onIteration: (one) => void heard.push(one.iteration) });
+      check.ok(result.success, result.message);
+      check.close(result.x[0], 2, within[check.backend], 'factor');
+      check.close(result.x[1], -1.5, within[check.backend], 'rate');
+      check.same(curve.values(), result.x, 'the values of the parameters');
+      check.same(heard, result.history.map((one) => one.iteration), 'each iteration once, in order');
+      check.same(heard, [...heard.keys()]);
+      check.equal(result.iterations, result.history.length - 1);
+      for (const one of result.history.slice(1)) {
+        check.ok(one.damping > 0 && one.linearIterations >= 1 && 'gainRatio' in one, `damping, iterations and gain in ${JSON.stringify(one)}`);
+      }
+      const report = result.report();
+      for (const words of ['Levenberg-Marquardt', 'Linear solver', 'Original', 'Reduced', 'Residual blocks', 'Kernels', 'gain ratio', 'CONVERGENCE']) {
+        check.ok(report.includes(words), `the report has ${words}:\n${report}`);
+      }
+    }),
+
+    ...onEach('a second solve begins where the first ended, and what is set in between counts', async (check) => {
+      const { problem, curve, block } = decay();
+      const functions = await check.compile(problem);
+      const first = await levenbergMarquardt(functions, { maxIterations: 2 });
+      const second = await levenbergMarquardt(functions, { maxIterations: 1 });
+      curve.set([1, -1]);
+      const third = await levenbergMarquardt(functions, { maxIterations: 0 });
+      block.setWeight(4);
+      const weighted = await levenbergMarquardt(functions, { maxIterations: 0 });
+      check.close(second.initialCost, first.finalCost, { within: 1e-6 * first.initialCost, because: 'the same sum at the same point' }, 'the warm start');
+      check.ok(second.finalCost < first.finalCost, 'the second goes on');
+      check.equal(third.initialCost, first.initialCost);
+      check.equal(third.termination, 'max-iterations');
+      check.equal(weighted.initialCost, 4 * third.initialCost, 'a weight of 4 is exact');
+    }),
+
+    ...onEach('with readBack: false the numbers stay there until download()', async (check) => {
+      const { problem, curve } = decay();
+      const functions = await check.compile(problem);
+      const { x } = await levenbergMarquardt(functions, { readBack: false });
+      const before = [...curve.values()];
+      const downloaded = await functions.download();
+      check.same(x, []);
+      check.same(before, [1, -1]);
+      check.same(curve.values(), downloaded);
+      check.close(downloaded[0], 2, within[check.backend], 'factor');
+    }),
+
+    ...onGpu('blocks that are set while the rest is on the device alone are brought in by themselves: solves go on from there, and read back nothing but their state', async (check) => {
+      const context = await check.context();
+      const { problem, points, turns } = heldChain();
+      const functions = await check.compile(problem, { context });
+      await levenbergMarquardt(functions, { readBack: false });
+      const start = [...points.values()];
+      points.setAt(0, [0.5, 0.5]);
+      turns.setAt(1, [0, 2, 0, 0]);
+      const before = context.stats().readbacks;
+      const { message } = await levenbergMarquardt(functions, { readBack: false, maxIterations: 0 });
+      const readbacks = context.stats().readbacks - before;
+      await levenbergMarquardt(functions, { readBack: false });
+      points.setAt(8, [8, -5]); // beyond the bound of its second coordinate
+      const { message: bounded } = await levenbergMarquardt(functions, { readBack: false, costTolerance: 0 });
+      const found = await functions.download();
+
+      const reference = heldChain();
+      const onCpu = await check.compile(reference.problem, { backend: 'cpu' });
+      await levenbergMarquardt(onCpu);
+      reference.points.setAt(0, [0.5, 0.5]);
+      reference.turns.setAt(1, [0, 2, 0, 0]);
+      const { x } = await levenbergMarquardt(onCpu, { costTolerance: 0 });
+      check.equal(readbacks, 1, 'the state of a solve');
+      check.ok(message.includes("1 block of 'turns' started off its manifold 'unit-quaternion' and was normalised"), message);
+      check.ok(bounded.includes('1 starting value was out of bounds'), bounded);
+      check.ok(start[2] !== found[2], 'the points in between have moved');
+      check.same([...found.slice(0, 2), ...found.slice(16, 17)], [0.5, 0.5, x[16]], 'what is held');
+      // One minimum, found by solves that end where the cost changes by less than its own rounding, 2⁻²⁴, whose root the point is known to.
+      found.forEach((number, i) => check.close(number, x[i], { within: 1e-3, because: 'the root of single precision’s rounding of the cost, 2⁻²⁴, and a chain as soft as its links' }, `number ${i}`));
+    }),
+
+    ...onEach('constants keep every bit, bounds hold, and a violated start is projected and told', async (check) => {
+      const { problem, curve } = decay([1.75, -1]);
+      const functions = await check.compile(problem);
+      curve.setConstant([0], true, [0]);
+      const held = await levenbergMarquardt(functions);
+      curve.setConstant([0], false);
+      curve.set([1, -1]);
+      curve.setBounds({ lower: [-Infinity, -1.25], upper: [0.5, Infinity] });
+      const bounded = await levenbergMarquardt(functions);
+      check.ok(held.success, held.message);
+      check.equal(held.x[0], 1.75);
+      check.equal(bounded.x[0], 0.5, bounded.message);
+      check.ok(bounded.x[1] >= -1.25, `${bounded.x[1]} is at least −1.25`);
+      check.match(bounded.message, /^1 starting value was out of bounds and was moved to the nearest bound\. /);
+    }),
+
+    ...onEach('blocks on manifolds stay there, and a start off its manifold is normalised and told', async (check) => {
+      const problem = new Problem();
+      const rotation = problem.parameters('rotation', { dim: 4, values: [2, 0.1, -0.2, 0.3] });
+      rotation.setManifold('unit-quaternion');
+      const heading = problem.parameters('heading', { dim: 1, values: [3] });
+      heading.setManifold('angle');
+      const normal = problem.parameters('normal', { dim: 3, values: [0, 0, 1] });
+      normal.setManifold('unit-vector');
+      // The quarter turn about z; an angle beyond π; the direction (2, −1, 2)/3.
+      const points = [1, 0, 0, 0, 1, 0, 0, 0, 1, 1, 2, 3];
+      const turned = [0, 1, 0, -1, 0, 0, 0, 0, 1, -2, 1, 3];
+      problem.residuals('turns', {
+        inputs: { q: rotation.shared(), p: problem.data(points, 3), t: problem.data(turned, 3) },
+        residual: ({ q, p, t }) => q.rotate(p).sub(t),
+      });
+      problem.residuals('heads', { inputs: { a: heading.shared() }, residual: ({ a }) => [V.sub(V.cos(a), Math.cos(3.5)), V.sub(V.sin(a), Math.sin(3.5))] });
+      problem.residuals('points', { inputs: { n: normal.shared() }, residual: ({ n }) => n.sub(new Vec3(V.C(2), V.C(-1), V.C(2))) });
+      const functions = await check.compile(problem);
+      const { x: found, message } = await levenbergMarquardt(functions, { costTolerance: 0 });
+      const [w, x, y, z, angle, a, b, c] = found;
+      check.match(message, /^1 block of 'rotation' started off its manifold 'unit-quaternion' and was normalised\. /);
+      const tolerance = { within: check.backend === 'gpu' ? 2e-4 : 2e-6, because: 'Gradient tolerance, or the precision of f32, over curvatures of 1 and more.' };
+      const half = Math.SQRT1_2;
+      for (const [got, expected] of [[w, half], [x, 0], [y, 0], [z, half], [a, 2 / 3], [b, -1 / 3], [c, 2 / 3]]) {
+        check.close(got, expected, tolerance, message);
+      }
+      check.close(angle, 3.5 - 2 * Math.PI, tolerance, 'the angle is in (−π, π]');
+      check.close(Math.hypot(w, x, y, z), 1, { within: check.backend === 'gpu' ? 5e-7 : 1e-15, because: 'A normalisation in the arithmetic of the backend at each step.' }, 'length');
+    }),
+
+    ...onEach('NaN at a trial refuses the step and raises damping; NaN at the start names its place', async (check) => {
+      const problem = new Problem();
+      const p = problem.parameters('p', { dim: 1, values: [0.5] });
+      // log(x) + 3: the Gauss-Newton step from 0.5 leads below 0.
+      problem.residuals('logarithm', { inputs: { p: p.shared() }, residual: ({ p }) => V.add(V.log(p), 3) });
+      const functions = await check.compile(problem);
+      const solved = await levenbergMarquardt(functions);
+      p.set([-1]);
+      const error = await check.failureInWords(levenbergMarquardt(functions));
+      const [, first, second] = solved.history;
+      check.equal(first.accepted, false);
+      check.ok(second.damping > first.damping, 'damping grows');
+      check.close(solved.x[0], Math.exp(-3), { within: 1e-5, because: 'a rounding of f32 in a residual whose terms are 3, over its slope of 20, with room' }, solved.message);
+      check.match(error, /^non-finite: residual 0 \(block 'logarithm', instance 0, residual 0 of 1\) is NaN at the start/);
+    }),
+
+    ...onEach('a singular system, a column of zeros and a flat cost end well', async (check) => {
+      const solved = async (residual) => {
+        const problem = new Problem();
+        const p = problem.parameters('p', { dim: 3, values: [0, 0, 7] });
+        problem.residuals('r', { inputs: { p: p.shared() }, residual });
+        return levenbergMarquardt(await check.compile(problem));
+      };
+      // x and y only as their sum, z not at all.
+      const singular = await solved(({ p }) => [V.sub(V.add(p.x, p.y), 4), V.mul(0.5, V.add(p.x, p.y))]);
+      const flat = await solved(({ p }) => V.add(1, V.mul(0, p.x)));
+      check.ok(singular.success, singular.message);
+      // Least squares of s − 4 and s/2.
+      check.close(singular.x[0] + singular.x[1], 3.2, within[check.backend], singular.message);
+      check.equal(singular.x[2], 7);
+      check.equal(flat.termination, 'gradient-tolerance', flat.message);
+      check.same(flat.x, [0, 0, 7]);
+    }),
+
+    ...onEach('blocks that no residual touches are named', async (check) => {
+      const problem = new Problem();
+      const vertices = problem.parameters('vertices', { dim: 2, values: new Float64Array(40) });
+      problem.residuals('pins', { inputs: { v: vertices.at(Array.from({ length: 17 }, (_, i) => i)) }, residual: ({ v }) => [v.x.sub(1), v.y] });
+      const functions = await check.compile(problem);
+      vertices.setConstant([18]);
+      const result = await levenbergMarquardt(functions);
+      check.match(result.message, /vertices\[17\], vertices\[19\] are touched by no residual\.$/);
+      check.match(result.report(), /vertices\[17\]/);
+    }),
+
+    ...onEach('a run of Levenberg-Marquardt repeats bit for bit', async (check) => {
+      const { problem, curve } = decay();
+      const functions = await check.compile(problem);
+      const run = async () => {
+        curve.set([1, -1]);
+        const { history, x } = await levenbergMarquardt(functions);
+        return { x: [...x], history: history.map((one) => ({ ...one, elapsedMs: 0 })) };
+      };
+      const first = await run();
+      check.same(await run(), first);
+    }),
+
+    ...onEach('the caller, the signal and the clock end a run, and the best point so far is kept', async (check) => {
+      const { problem, curve } = decay();
+      const functions = await check.compile(problem);
+      const run = (options) => {
+        curve.set([1, -1]);
+        return levenbergMarquardt(functions, { costTolerance: 0, gradientTolerance: 0, parameterTolerance: 0, maxIterations: 1e6, ...options });
+      };
+      const stopped = await run({ onIteration: ({ iteration }) => iteration >= 2 });
+      const controller = new AbortController();
+      const aborted = await run({ signal: controller.signal, onIteration: ({ iteration }) => void (iteration === 1 && controller.abort()) });
+      const late = await run({ maxTimeMs: 1e-3 });
+      const results = [stopped, aborted, late];
+      check.same(results.map((result) => result.termination), ['aborted', 'aborted', 'max-time']);
+      for (const result of results) check.ok(result.finalCost <= result.initialCost, result.message);
+    }),
+
+    ...onCpu('the CPU solver hands the page its turns', async (check) => {
+      const n = 60;
+      const problem = new Problem();
+      const grid = problem.parameters('grid', { dim: 3, values: Float64Array.from({ length: 3 * n * n }, (_, i) => Math.sin(i * 12.9898) * 5) });
+      const pairs = [];
+      for (let i = 0; i < n; i++) for (let j = 0; j + 1 < n; j++) pairs.push(i * n + j, i * n + j + 1, j * n + i, (j + 1) * n + i);
+      problem.residuals('springs', { inputs: { ends: grid.at(pairs, 2) }, residual: ({ ends: [a, b] }) => V.sub(a.distance(b), 1) });
+      const functions = await check.compile(problem);
+      let turns = 0, running = true;
+      const count = () => { turns++; if (running) setTimeout(count, 0); };
+      const solving = levenbergMarquardt(functions, { maxIterations: 10, costTolerance: 0, gradientTolerance: 0, parameterTolerance: 0 });
+      count();
+      await solving;
+      running = false;
+      check.ok(turns > 5, `${turns} turns in ten iterations`);
+    }),
+
+    ...anywhere('solve() takes Levenberg-Marquardt', async (check) => {
+      const { problem, curve } = decay();
+      const result = await solve(problem);
+      check.match(result.report(), /Levenberg-Marquardt/);
+      check.close(curve.values()[0], 2, within.cpu, 'factor');
+    }),
+  ],
+};

@@ -1,0 +1,149 @@
+/** L-BFGS along manifolds: answers that are known, and those of Levenberg-Marquardt. */
+import { lbfgs, levenbergMarquardt, Problem, V, Vec3 } from 'residua';
+import { onCpu, onEach } from '../define.js';
+
+/** Numbers in (−1, 1) that look like chance, the same everywhere. */
+const scattered = (count, seed) => Array.from({ length: count }, (_, i) => Math.sin((i + 1) * 12.9898 + seed * 78.233));
+const unit = (v) => v.map((x) => x / Math.hypot(...v));
+/** Hamilton's product. */
+const product = ([w, x, y, z], [s, t, u, v]) => [w * s - x * t - y * u - z * v, w * t + x * s + y * v - z * u, w * u - x * v + y * s + z * t, w * v + x * u - y * t + z * s];
+
+/** Solves by both methods from the same start; or by L-BFGS alone. */
+async function both(check, { problem, block }, options, others = true) {
+  const start = [...block.values()];
+  const functions = await check.compile(problem);
+  const solve = async (method, options) => {
+    block.set(start);
+    const { x, termination, message, finalCost, iterations, history } = await method(functions, { costTolerance: 0, parameterTolerance: 0, maxIterations: 200, ...options });
+    return { x: [...x], termination, message, finalCost, iterations, costs: history.map(({ cost }) => cost) };
+  };
+  check.equal(functions.backend, check.backend, 'the engine');
+  return {
+    lbfgs: await solve(lbfgs, options),
+    lm: others ? await solve(levenbergMarquardt, { maxLinearIterations: 500, linearTolerance: 1e-3, gradientTolerance: options.gradientTolerance }) : undefined,
+  };
+}
+
+const lengths = (x, dim) => Array.from({ length: x.length / dim }, (_, k) => Math.hypot(...x.slice(k * dim, (k + 1) * dim)));
+const farthest = (a, b) => a.reduce((most, value, i) => Math.max(most, Math.abs(value - b[i])), 0);
+
+/** Single precision has 1.2e-7 between numbers around 1. */
+const roundingOf = (backend) => (backend === 'gpu' ? 2 ** -23 : 2 ** -52);
+/** What the cost's rounding lets be seen of a gradient, √ε of a curvature of some 10. */
+const toleranceOf = (backend) => (backend === 'gpu' ? 3e-4 : 1e-8);
+
+function onManifold(check, x, dim) {
+  for (const length of lengths(x, dim)) check.below(Math.abs(length - 1), 4 * roundingOf(check.backend), 'a normalisation in the arithmetic of the engine', 'the length of a block on the manifold, less 1');
+}
+
+export const group = {
+  id: 'manifolds',
+  title: 'Manifolds',
+  about: 'Unit quaternions, unit vectors and angles stay what they are on the way of L-BFGS, and end where Levenberg-Marquardt does.',
+  checks: [
+    ...onEach('L-BFGS averages rotations as Levenberg-Marquardt does', async (check) => {
+      const [rounding, gradientTolerance] = [roundingOf(check.backend), toleranceOf(check.backend)];
+      // Seven rotations, each the mean of six that stand around it in pairs.
+      const problem = new Problem();
+      const means = Array.from({ length: 7 }, (_, k) => unit(scattered(4, 10 + k)));
+      const around = means.flatMap((mean, k) => Array.from({ length: 6 }, (_, n) => {
+        const v = scattered(3, 7 * k + (n >> 1)), length = Math.hypot(...v), angle = (n % 2 === 0 ? 0.3 : -0.3) * length;
+        return product([Math.cos(angle), ...v.map((x) => Math.sin(angle) * x / length)], mean);
+      }));
+      const block = problem.parameters('rotations', { dim: 4, values: means.flatMap((mean, k) => unit(mean.map((x, i) => x + 0.5 * scattered(4, k)[i]))) });
+      block.setManifold('unit-quaternion');
+      // The frame that a rotation makes of three axes, against that of the measured one.
+      const axes = [[1, 0, 0], [0, 1, 0], [0, 0, 1]];
+      const turned = ([w, x, y, z], v) => product(product([w, x, y, z], [0, ...v]), [w, -x, -y, -z]).slice(1);
+      problem.residuals('measured', {
+        inputs: { q: block.at(around.map((_, i) => Math.floor(i / 6))), frame: problem.data(around.flatMap((p) => axes.flatMap((v) => turned(p, v))), 9) },
+        residual: ({ q, frame }) => axes.flatMap((v, a) => {
+          const to = q.rotate(new Vec3(...v));
+          return [to.x.sub(frame[3 * a]), to.y.sub(frame[3 * a + 1]), to.z.sub(frame[3 * a + 2])];
+        }),
+      });
+      const { lbfgs, lm } = await both(check, { problem, block }, { objective: 'least-squares', gradientTolerance });
+      check.equal(lbfgs.termination, 'gradient-tolerance', lbfgs.message);
+      onManifold(check, lbfgs.x, 4);
+      const because = 'The curvature is 48 (six frames of three axes, halves of angles): the gradient’s tolerance over it, and roundings.';
+      const bound = gradientTolerance / 10 + 20 * rounding;
+      check.below(farthest(lbfgs.x, means.flat()), bound, because, 'distance from the means');
+      check.below(farthest(lbfgs.x, lm.x), 2 * bound, because, 'distance from Levenberg-Marquardt’s');
+      check.below(Math.abs(lbfgs.finalCost / lm.finalCost - 1), 10 * rounding, 'roundings of sums of a few terms', `costs ${lbfgs.finalCost} and ${lm.finalCost}`);
+    }),
+
+    ...onEach('a sum over unit vectors falls to the least eigenvalue, a constant one stays, and plain numbers move with them', async (check) => {
+      const [rounding, gradientTolerance] = [roundingOf(check.backend), toleranceOf(check.backend)];
+      // A = R diag(1, 2, 3) R with a reflection R: xᵀAx/2 is least at ± the first column of R.
+      const w = unit(scattered(3, 3));
+      const reflected = (x) => { const along = 2 * (x[0] * w[0] + x[1] * w[1] + x[2] * w[2]); return x.map((value, i) => value - along * w[i]); };
+      const columns = [0, 1, 2].map((k) => reflected([0, 1, 2].map((i) => Number(i === k))));
+      const problem = new Problem();
+      const block = problem.parameters('vectors', { dim: 3, values: [1, 2, 3, 4, 5].flatMap((seed) => unit(scattered(3, seed))) });
+      block.setManifold('unit-vector');
+      block.setConstant([4]);
+      const plain = problem.parameters('plain', { dim: 1, values: [3] });
+      problem.residuals('quotient', {
+        inputs: { x: block.at([0, 1, 2, 3, 4]) },
+        residual: ({ x }) => columns.map((r, k) => V.mul((k + 1) / 2, V.square(V.add(V.add(V.mul(r[0], x.x), V.mul(r[1], x.y)), V.mul(r[2], x.z))))).reduce((a, b) => V.add(a, b)),
+      });
+      problem.residuals('plain', { inputs: { p: plain.at([0]) }, residual: ({ p }) => V.square(V.sub(p, 2)) });
+      const constant = [...block.values()].slice(12);
+      const { lbfgs } = await both(check, { problem, block }, { objective: 'sum', gradientTolerance }, false);
+      check.equal(lbfgs.termination, 'gradient-tolerance', lbfgs.message);
+      const vectors = lbfgs.x.slice(0, 15);
+      onManifold(check, vectors, 3);
+      for (let k = 0; k < 4; k++) {
+        const along = Math.abs(vectors.slice(3 * k, 3 * k + 3).reduce((sum, x, i) => sum + x * columns[0][i], 0));
+        check.below(1 - along, gradientTolerance ** 2 + 10 * rounding, 'The gap of the eigenvalues is 1: the angle is the gradient’s tolerance at most, its square is lost.', `vector ${k} along the eigenvector`);
+      }
+      check.same(vectors.slice(12), constant, 'the constant one, to the last bit');
+      check.below(Math.abs(lbfgs.x[15] - 2), gradientTolerance, 'the gradient’s tolerance over a curvature of 2', 'the plain number, less 2');
+    }),
+
+    ...onEach('angles wrap on their way', async (check) => {
+      const [rounding, gradientTolerance] = [roundingOf(check.backend), toleranceOf(check.backend)];
+      const problem = new Problem();
+      const block = problem.parameters('angles', { dim: 1, values: [2, 3.1, -3, -1] });
+      block.setManifold('angle');
+      const around = [2.9, 3.4, 3.9];
+      problem.residuals('directions', {
+        inputs: { a: block.at([0, 1, 2, 3].flatMap((k) => around.map(() => k))), b: problem.data([0, 1, 2, 3].flatMap(() => around)) },
+        residual: ({ a, b }) => [V.sub(V.cos(a), V.cos(b)), V.sub(V.sin(a), V.sin(b))],
+      });
+      const { lbfgs, lm } = await both(check, { problem, block }, { objective: 'least-squares', gradientTolerance });
+      for (const { x, termination, message } of [lbfgs, lm]) {
+        for (const angle of x) {
+          check.below(Math.abs(angle - (3.4 - 2 * Math.PI)), gradientTolerance + 10 * rounding, 'Around 3.4, which is 3.4 − 2π; the curvature is 2.8.', `an angle of ${x} (${termination}: ${message})`);
+        }
+      }
+    }),
+
+    ...onEach('a run of L-BFGS on a sphere repeats bit for bit', async (check) => {
+      const runs = [];
+      for (let turn = 0; turn < 2; turn++) {
+        const problem = new Problem();
+        const block = problem.parameters('points', { dim: 3, values: Array.from({ length: 40 }, (_, k) => unit(scattered(3, k))).flat() });
+        block.setManifold('unit-vector');
+        // Points on a sphere that are joined in a ring by springs.
+        problem.residuals('springs', {
+          inputs: { ends: block.at(Array.from({ length: 40 }, (_, k) => [k, (k + 1) % 40]).flat(), 2) },
+          residual: ({ ends: [a, b] }) => a.distance(b).sub(0.2),
+        });
+        runs.push(await both(check, { problem, block }, { objective: 'least-squares', maxIterations: 25, gradientTolerance: 0 }, false));
+      }
+      const [first, again] = runs.map(({ lbfgs }) => lbfgs);
+      check.same(first, again);
+      check.ok(first.iterations === 25 && first.finalCost < 0.2 * first.costs[0], `25 iterations, and less than a fifth of the cost is left: ${first.costs}`);
+    }),
+
+    ...onCpu('a block without a direction is refused', async (check) => {
+      const problem = new Problem();
+      const block = problem.parameters('directions', { dim: 2, values: [0, 0] });
+      block.setManifold('unit-vector');
+      problem.residuals('r', { inputs: { d: block.at([0]) }, residual: ({ d }) => V.sub(d.x, 1) });
+      const functions = await check.compile(problem);
+      check.match(await check.failureInWords(lbfgs(functions)), /^invalid-argument: directions\[0\] has manifold 'unit-vector' and starts at length 0/);
+    }),
+  ],
+};

@@ -1,0 +1,219 @@
+/** What does not fit: work larger than a binding is split, and work for which the device has no room fails and leaves everything as it was. */
+import { GpuCompiledFunctions, lbfgs, levenbergMarquardt, Problem } from 'residua';
+import { onGpu } from '../define.js';
+
+const SIDE = 15;
+/** Springs on a grid; their vertices also want to be where all springs are at rest, so that there is one minimum. */
+function springs() {
+  const rest = Float64Array.from({ length: 3 * SIDE * SIDE }, (_, i) => [Math.floor((i / 3) % SIDE), Math.floor(i / 3 / SIDE), 0][i % 3]);
+  const positions = rest.map((coordinate, i) => coordinate + 0.3 * Math.sin(7 * i));
+  const edges = [], lengths = [];
+  for (let v = 0; v < SIDE * SIDE; v++) {
+    for (const [across, down] of [[1, 0], [0, 1], [1, 1], [-1, 1], [2, 0], [0, 2]]) {
+      const [x, y] = [(v % SIDE) + across, Math.floor(v / SIDE) + down];
+      if (x < 0 || x >= SIDE || y >= SIDE) continue;
+      edges.push(v, y * SIDE + x);
+      // A little short, so that the minimum is not 0, of which no part could be told.
+      lengths.push(0.95 * Math.hypot(across, down));
+    }
+  }
+  const problem = new Problem();
+  const vertices = problem.parameters('vertices', { dim: 3, values: positions });
+  problem.residuals('springs', {
+    inputs: { ends: vertices.at(edges, 2), length: problem.data(lengths) },
+    residual: ({ ends: [a, b], length }) => a.distance(b).sub(length),
+  });
+  problem.residuals('anchors', {
+    inputs: { vertex: vertices.at(Uint32Array.from({ length: SIDE * SIDE }, (_, v) => v)), to: problem.data(rest, 3) },
+    residual: ({ vertex, to }) => vertex.sub(to),
+    weight: 0.1,
+  });
+  return { problem, vertices, positions };
+}
+
+const OPTIONS = { maxIterations: 4, costTolerance: 0, gradientTolerance: 0, parameterTolerance: 0 };
+
+/** Every call of the functions, by name. */
+const CALLS = {
+  evaluate: async (f) => [...(await f.evaluate())],
+  sum: async (f) => { const { value, gradient } = await f.evaluateSumWithGradient(); return [value, ...gradient]; },
+  cost: async (f) => { const { value, gradient } = await f.evaluateCostWithGradient(); return [value, ...gradient]; },
+  jacobian: async (f) => { const { values, jacobian } = await f.evaluateJacobian(); return [...values, ...jacobian.values]; },
+  levenbergMarquardt: async (f) => { const { finalCost, x } = await levenbergMarquardt(f, { ...OPTIONS, maxIterations: 8, linearTolerance: 1e-3 }); return [finalCost, ...x]; },
+  lbfgs: async (f) => { const { finalCost, x } = await lbfgs(f, { ...OPTIONS, objective: 'least-squares' }); return [finalCost, ...x]; },
+};
+
+async function allResults(context) {
+  const { problem, vertices, positions } = springs();
+  const functions = await GpuCompiledFunctions.compile(problem, { backend: 'gpu', context });
+  const results = {};
+  for (const name of Object.keys(CALLS)) {
+    vertices.set(positions);
+    results[name] = await CALLS[name](functions);
+  }
+  functions.dispose();
+  return results;
+}
+
+/** A device of an application that seems to have other limits. */
+async function limitedDevice(check, others) {
+  const device = await check.ownDevice();
+  const limits = {};
+  for (const name in device.limits) limits[name] = device.limits[name];
+  Object.defineProperty(device, 'limits', { value: { ...limits, ...others } });
+  return device;
+}
+
+/** The largest difference between two lists, relative to the second's largest number. */
+function difference(check, got, expected) {
+  check.equal(got.length, expected.length, 'how many numbers there are');
+  const largest = Math.max(...expected.map(Math.abs));
+  return Math.max(...got.map((number, i) => Math.abs(number - expected[i]))) / largest;
+}
+
+/**
+ * A device that has no room for any buffer beyond those allowed, and says so as a real one would: to the innermost scope of that kind. `room` holds how many are
+ * `allowed`, and how many are `alive`.
+ */
+async function crampedDevice(check) {
+  const device = await check.ownDevice();
+  const { createBuffer, pushErrorScope, popErrorScope } = GPUDevice.prototype;
+  const room = { allowed: Infinity, alive: 0 };
+  const scopes = [];
+  device.pushErrorScope = (filter) => { scopes.push({ filter, refused: false }); pushErrorScope.call(device, filter); };
+  device.popErrorScope = () => {
+    const scope = scopes.pop();
+    const answer = popErrorScope.call(device);
+    return scope.refused ? answer.then(() => new GPUOutOfMemoryError('no room')) : answer;
+  };
+  device.createBuffer = (descriptor) => {
+    const buffer = createBuffer.call(device, descriptor);
+    room.alive += 1;
+    buffer.destroy = () => { if (!buffer.gone) room.alive -= 1; buffer.gone = true; GPUBuffer.prototype.destroy.call(buffer); };
+    room.allowed -= 1;
+    if (room.allowed < 0) scopes.findLast(({ filter }) => filter === 'out-of-memory').refused = true;
+    return buffer;
+  };
+  return { device, room };
+}
+
+/** Refuses each buffer of each call in turn. Gives how many refusals each call met, and what was not as it should be. */
+async function starveAll(check) {
+  const { device, room } = await crampedDevice(check);
+  const context = await check.context({ device });
+  const refusals = {}, complaints = [];
+  /** What is alive once unused buffers are given back. */
+  const figures = () => {
+    context.trim();
+    const { buffers, bufferBytes } = context.stats();
+    if (buffers !== room.alive) complaints.push(`${room.alive} buffers are alive, and ${buffers} are known of`);
+    return bufferBytes;
+  };
+  /**
+   * Refuses the first buffer of a call, then the second, and so on until it has what it needs. A call that fails leaves no more than there was before. Only
+   * when the last buffer is refused, to which the result would have come back, do tables of the functions stay for the next call.
+   */
+  const starve = async (name, call, expected) => {
+    refusals[name] = 0;
+    const failures = [];
+    for (let most = 0; most < 200; most++) {
+      const before = figures();
+      room.allowed = most;
+      let failure = null, result;
+      try { result = await call(); } catch (error) { failure = error; }
+      const enough = room.allowed >= 0;
+      room.allowed = Infinity;
+      if (failure !== null) {
+        refusals[name] += 1;
+        if (failure.code !== 'out-of-memory') complaints.push(`${name} with room for ${most}: ${failure.code} ${failure.message}`);
+        failures.push({ most, before, now: figures() });
+        continue;
+      }
+      if (expected && JSON.stringify(result) !== JSON.stringify(expected)) complaints.push(`${name} with room for ${most} gave something else`);
+      if (!enough) continue;
+      const whole = figures();
+      const last = failures.pop();
+      for (const { most, before, now } of failures) {
+        if (now > before) complaints.push(`${name} with room for ${most}: ${before} became ${now}`);
+      }
+      if (last && last.now > whole) complaints.push(`${name} refused at the end keeps ${last.now}, and ${whole} when it succeeds`);
+      return;
+    }
+    complaints.push(`${name} never had enough`);
+  };
+
+  const { problem, vertices, positions } = springs();
+  const compile = () => GpuCompiledFunctions.compile(problem, { backend: 'gpu', context });
+  const reference = {};
+  {
+    const functions = await compile();
+    for (const name of Object.keys(CALLS)) { vertices.set(positions); reference[name] = await CALLS[name](functions); }
+    functions.dispose();
+  }
+  let functions = null;
+  vertices.set(positions);
+  refusals.compile = 0;
+  for (let most = 0; functions === null; most++) {
+    const before = figures();
+    room.allowed = most;
+    functions = await compile().catch((error) => {
+      refusals.compile += 1;
+      if (error.code !== 'out-of-memory') complaints.push(`compile: ${error.code} ${error.message}`);
+      return null;
+    });
+    room.allowed = Infinity;
+    if (functions === null && figures() !== before) complaints.push(`compile with room for ${most}: ${before} became ${figures()}`);
+  }
+  for (const name of Object.keys(CALLS)) {
+    await starve(name, () => { vertices.set(positions); return CALLS[name](functions); }, name === 'lbfgs' ? null : reference[name]);
+  }
+  functions.dispose();
+  if (figures() !== 0) complaints.push(`after all ${figures()}`);
+  return { refusals, complaints };
+}
+
+export const group = {
+  id: 'memory',
+  title: 'What does not fit',
+  about: 'Work beyond a limit is split or refused by the limit’s name; an allocation that is refused costs nothing but the call.',
+  checks: [
+    ...onGpu('tables larger than one binding are split, and every call gives what it gives in one piece', async (check) => {
+      const plain = await check.context({ device: await check.ownDevice() });
+      const whole = await allResults(plain);
+      // Some 1,200 instances with 13 columns of 4 bytes are 62 kB; 675 parameters, five vectors of them side by side, 14 kB.
+      const small = await check.context({ device: await limitedDevice(check, { maxStorageBufferBindingSize: 16384, maxBufferSize: 65536 }) });
+      const before = [plain.stats().dispatches, small.stats().dispatches];
+      const split = await allResults(small);
+      const dispatches = [before[0], small.stats().dispatches - before[1]];
+      check.ok(dispatches[1] > 1.5 * dispatches[0], `${dispatches[1]} dispatches for ${dispatches[0]}`);
+      check.same(split.evaluate, whole.evaluate, 'residuals are the same kernels on the same numbers');
+      check.same(split.jacobian, whole.jacobian, 'Jacobians');
+      for (const name of ['sum', 'cost']) {
+        check.below(difference(check, split[name], whole[name]), 1e-6, 'Sums of up to 13 addends a vertex and of 1,900 residuals in another order: some units of 2⁻²⁴.', name);
+      }
+      const reasons = {
+        levenbergMarquardt: 'Eight steps that reach the minimum to single precision’s rounding of the cost, 2⁻²⁴, of which the point’s is the root.',
+        lbfgs: 'Four steps, each of which carries the rounding of the gradient, 2⁻²⁴, some tenfold on.',
+      };
+      for (const [name, because] of Object.entries(reasons)) {
+        check.below(difference(check, split[name], whole[name]), 1e-4, because, name);
+        check.below(Math.abs(split[name][0] / whole[name][0] - 1), 1e-5, because, `the cost of ${name}`);
+      }
+    }, { long: true }),
+
+    ...onGpu('parameters that one binding does not cover are refused by the name of the limit', async (check) => {
+      const context = await check.context({ device: await limitedDevice(check, { maxStorageBufferBindingSize: 2048 }) });
+      const refusal = await check.failure(check.compile(springs().problem, { context }));
+      check.equal(refusal?.code, 'limit-exceeded');
+      check.match(refusal.message, /675 parameters take 2700 bytes; the device's maxStorageBufferBindingSize is 2048/);
+      check.equal(context.stats().buffers, 0, 'buffers');
+    }),
+
+    ...onGpu('whichever buffer the device refuses, the call fails with out-of-memory, nothing is lost, and the next one works', async (check) => {
+      const { refusals, complaints } = await starveAll(check);
+      check.same(complaints, []);
+      for (const name of ['compile', 'evaluate', 'jacobian', 'levenbergMarquardt']) check.ok(refusals[name] > 0, `${name} was refused at least once`);
+      check.note('refused buffers:', refusals);
+    }, { long: true }),
+  ],
+};

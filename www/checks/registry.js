@@ -1,0 +1,29 @@
+/** Every check that needs a page and the package alone, by group, in the order in which the page shows them and runs them. */
+import { numbered } from './define.js';
+import { group as badInput } from './groups/bad-input.js';
+import { group as calls } from './groups/calls.js';
+import { group as covariance } from './groups/covariance.js';
+import { group as device } from './groups/device.js';
+import { group as energies } from './groups/energies.js';
+import { group as enginesTogether } from './groups/engines-together.js';
+import { group as errorCodes } from './groups/error-codes.js';
+import { group as expressions } from './groups/expressions.js';
+import { group as gradientOnDevice } from './groups/gradient-on-device.js';
+import { group as grouping } from './groups/grouping.js';
+import { group as growth } from './groups/growth.js';
+import { group as jacobian } from './groups/jacobian.js';
+import { group as knownMinima } from './groups/known-minima.js';
+import { group as levenbergMarquardt } from './groups/levenberg-marquardt.js';
+import { group as losses } from './groups/losses.js';
+import { group as manifolds } from './groups/manifolds.js';
+import { group as memory } from './groups/memory.js';
+import { group as ownDevice } from './groups/own-device.js';
+import { group as profile } from './groups/profile.js';
+import { group as readBack } from './groups/read-back.js';
+import { group as solveMany } from './groups/solve-many.js';
+import { group as solve } from './groups/solve.js';
+
+export const REGISTRY = [
+  device, ownDevice, expressions, losses, jacobian, grouping, readBack, gradientOnDevice, solve, levenbergMarquardt, knownMinima, enginesTogether, manifolds, solveMany, covariance, energies, calls, badInput,
+  errorCodes, profile, growth, memory,
+].map((group) => ({ ...group, checks: numbered(group) }));

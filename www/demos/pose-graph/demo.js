@@ -1,0 +1,249 @@
+/**
+ * The pose graph demonstration: a made graph or a dropped .g2o file unfolds, one step of Levenberg-Marquardt after another at a pace that can be watched; between
+ * steps the picture glides.
+ */
+import { parseG2o, writeG2o } from '../../problems/pose-graph.js';
+import { cityGraph, sphereGraph, torusGraph, withOutliers } from './graphs.js';
+import { Legend } from './legend.js';
+import { Unfolding } from './model.js';
+import { GraphPicture } from './picture.js';
+
+const MADE = { 'a sphere': sphereGraph, 'a torus': torusGraph, 'a city, in the plane': cityGraph };
+const FILE = 'the file';
+const LOSS_NAMES = { 'squared (none)': 'squared', Huber: 'huber', Cauchy: 'cauchy', Tukey: 'tukey' };
+
+/** The start is worth a look before it goes. */
+const SECONDS_AT_START = 1.2;
+
+const inWords = (count) => count.toLocaleString('en-US');
+
+/** Centre and radius of what holds nearly all positions: a few that have strayed do not count. */
+function extent({ dimension }, positions) {
+  const count = positions.length / dimension;
+  const center = [0, 1, 2].map((d) => {
+    if (d >= dimension) return 0;
+    const sorted = Float64Array.from({ length: count }, (_, k) => positions[dimension * k + d]).sort();
+    return (sorted[Math.floor(0.02 * count)] + sorted[Math.ceil(0.98 * (count - 1))]) / 2;
+  });
+  const distances = Float64Array.from({ length: count }, (_, k) => Math.hypot(...center.map((c, d) => (d < dimension ? positions[dimension * k + d] - c : 0)))).sort();
+  return { center, radius: 0.92 * distances[Math.ceil(0.97 * (count - 1))] || 1 };
+}
+
+/** @param {import('../stage.js').Stage} stage */
+export async function open(stage) {
+  const choices = { graph: 'a sphere', poses: 2500, 'wrong closures': 0, loss: 'squared', 'scale, σ': 3, 'steps a second': 2, 'no waiting': false, vehicles: 0.6, 'the truth': false };
+  /** The graph that was dropped, with its name. */
+  let file = null;
+  let graph = null, unfolding = null, picture = null;
+  let counts = [], total = 0, startCost = NaN;
+  /** Whether the start's residuals are known. */
+  let begun = false;
+  /** Seconds until the next step. */
+  let wait = 0;
+  /** What the picture shows from and goes to, while a step glides; and where the camera was put last, since a reader's own view is left alone. */
+  let view = { from: null, to: null }, viewed = null;
+  /** Whether the device knows newer poses than the arrays. */
+  let stale = false;
+  const legend = new Legend(stage.overlay);
+
+  function build() {
+    const made = choices.graph === FILE ? file.graph : MADE[choices.graph]({ poses: choices.poses });
+    graph = withOutliers(made, choices['wrong closures']);
+    discard();
+    unfolding = new Unfolding(graph, { loss: choices.loss, scale: choices['scale, σ'] });
+    picture = new GraphPicture(stage, unfolding);
+    show();
+    begun = false;
+  }
+
+  function discard() {
+    picture?.dispose();
+    unfolding?.dispose();
+    [picture, unfolding] = [null, null];
+  }
+
+  function show() {
+    picture.vehicleSize = choices.vehicles;
+    if (picture.truth !== undefined) picture.truth.visible = choices['the truth'];
+    stage.redraw();
+  }
+
+  /** Follows the graph as it shrinks or grows, unless the reader has turned the camera. */
+  function follow(share) {
+    if (viewed !== null && !viewed.equals(stage.camera.position)) return;
+    const { from, to } = view;
+    stage.look({ center: from.center.map((c, d) => c + share * (to.center[d] - c)), radius: from.radius + share * (to.radius - from.radius) });
+    if (graph.dimension === 2) {
+      // A plane is best seen from above.
+      const { camera, controls } = stage;
+      camera.position.set(0, 0, camera.position.distanceTo(controls.target)).add(controls.target);
+      controls.update();
+    }
+    viewed = stage.camera.position.clone();
+  }
+
+  function goTo(next, from = view.to) {
+    view = { from: from ?? next, to: next };
+  }
+
+  /** A new graph, from the panel or a file. */
+  const change = () =>
+    stage.between(async () => {
+      build();
+      await demo.compile(stage.backend);
+      lookAtStart();
+    }, { fresh: true });
+
+  function lookAtStart() {
+    viewed = null;
+    view.to = null;
+    goTo(extent(graph, graph.positions));
+    follow(1);
+  }
+
+  async function colour() {
+    counts = picture.colour(await unfolding.functions.evaluate());
+    legend.show(counts);
+  }
+
+  function tell() {
+    const { poses, measurements, groups, iteration, cost, freedom } = unfolding;
+    const what = `${choices.graph === FILE ? `${file.name}: ` : ''}${inWords(poses)} poses, ${inWords(groups.odometry.length)} moves, ${inWords(measurements - groups.odometry.length)} loop closures. `;
+    if (iteration === 0) stage.say(`${what}Dead reckoning costs ${startCost.toPrecision(4)}.`);
+    else {
+      const reduced = choices.loss === 'squared' ? `, χ² a degree of freedom ${((2 * cost) / freedom).toPrecision(3)}` : '';
+      stage.say(`${what}Step ${iteration}: cost ${cost.toPrecision(6)}${reduced}.${unfolding.done ? ` ${ending()}` : ''}`);
+    }
+  }
+
+  function ending() {
+    if (unfolding.termination.endsWith('-tolerance')) return choices.loss === 'squared' ? 'Unfolded; 1 would be noise alone.' : 'Unfolded, as far as this loss sees.';
+    return `No further: ${unfolding.termination}.`;
+  }
+
+  async function begin() {
+    const { functions } = unfolding;
+    startCost = (await functions.evaluateCostWithGradient()).value;
+    await colour();
+    begun = true;
+    stage.plotCost(0, startCost);
+    tell();
+    wait = SECONDS_AT_START;
+  }
+
+  const demo = {
+    async compile(backend) {
+      stage.say(`Compiling ${inWords(unfolding.measurements)} measurements…`);
+      // What draws must let go of the old buffer before it is destroyed.
+      const old = unfolding.functions;
+      unfolding.functions = null;
+      await unfolding.compile({
+        backend, context: stage.context ?? undefined, signal: stage.signal,
+        onProgress: (done, most, what) => stage.say(`Compiling ${inWords(unfolding.measurements)} measurements: ${what}, ${done} of ${most}.`),
+      });
+      picture.drawFrom(unfolding.functions);
+      old?.dispose();
+      begun = false;
+    },
+
+    async step() {
+      if (!begun) await begin();
+      else {
+        picture.keep();
+        const { iteration, cost } = await unfolding.step(stage.interruption());
+        if (iteration > total) stage.plotCost(iteration - total, cost);
+        total = iteration;
+        stale = true;
+        await colour();
+        tell();
+        wait = 1 / choices['steps a second'];
+      }
+      if (choices['no waiting'] && !unfolding.done) {
+        picture.phase = 1;
+        return true;
+      }
+      await demo.remember();
+      goTo(extent(graph, unfolding.positions.values()));
+      stage.redraw();
+      // The frames that glide to where it led wake it for the next step.
+      return false;
+    },
+
+    frame(seconds) {
+      if (picture === null || (picture.phase >= 1 && wait <= 0)) return;
+      picture.phase += seconds * choices['steps a second'];
+      wait -= seconds;
+      if (begun) follow(picture.phase);
+      if (wait > 0 || picture.phase < 1) stage.redraw();
+      else if (begun && !unfolding.done) stage.wake();
+    },
+
+    async remember() {
+      if (stale && unfolding.functions?.backend === 'gpu') await unfolding.functions.download();
+      stale = false;
+    },
+
+    async reset() {
+      unfolding.restart();
+      picture.phase = 1;
+      begun = false;
+      stale = false;
+      total = 0;
+      lookAtStart();
+    },
+
+    files: {
+      accept: '.g2o', label: 'A .g2o file of yours (or drop it on the picture)',
+      async read(text, name) {
+        // Nothing changes if it is broken.
+        file = { graph: parseG2o(text), name };
+        choices.graph = FILE;
+        graphChoice = graphChoice.options([...Object.keys(MADE), FILE]).onChange(change);
+        await change();
+      },
+    },
+
+    /** The graph with its poses as they are now, as the text of a .g2o file. */
+    async text() {
+      await demo.remember();
+      return writeG2o({ ...graph, positions: unfolding.positions.values(), rotations: unfolding.rotations.values() });
+    },
+
+    state: () => ({
+      graph: choices.graph, poses: unfolding.poses, measurements: unfolding.measurements, iteration: unfolding.iteration, cost: unfolding.cost, startCost, done: unfolding.done,
+      termination: unfolding.termination, freedom: unfolding.freedom, classes: counts, positions: () => unfolding.positions.values(),
+    }),
+    dispose: discard,
+  };
+
+  const restate = () => stage.between(async () => {
+    unfolding.setLoss(choices.loss, choices['scale, σ']);
+    total = unfolding.iteration;
+  });
+  async function save() {
+    let text = '';
+    await stage.between(async () => (text = await demo.text()));
+    const link = Object.assign(document.createElement('a'), { href: URL.createObjectURL(new Blob([text])), download: 'unfolded.g2o' });
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
+  }
+  const panel = stage.panel;
+  let graphChoice = panel.add(choices, 'graph', Object.keys(MADE)).onChange(change);
+  panel.add(choices, 'poses', { '500': 500, '1,000': 1000, '2,500': 2500, '5,000': 5000, '10,000': 10000 }).onChange(change);
+  panel.add(choices, 'wrong closures', 0, 200, 10).onFinishChange(change);
+  panel.add(choices, 'loss', LOSS_NAMES).onChange(restate);
+  panel.add(choices, 'scale, σ', 0.5, 20, 0.5).onFinishChange(restate);
+  panel.add(choices, 'steps a second', 0.25, 20, 0.25);
+  panel.add(choices, 'no waiting').onChange(() => stage.wake());
+  panel.add(choices, 'vehicles', 0, 3, 0.1).onChange(show);
+  panel.add(choices, 'the truth').onChange(show);
+  panel.add({ save }, 'save').name('Save as .g2o');
+
+  stage.onAppearance((appearance) => {
+    legend.appear(appearance);
+    picture?.appear(appearance);
+  });
+  build();
+  lookAtStart();
+  return demo;
+}

@@ -1,0 +1,131 @@
+/**
+ * A pose graph as it unfolds: Levenberg-Marquardt, one step at a time, so that a page can draw between steps. Takes a graph and a robust loss for its loop
+ * closures; gives compiled functions whose parameters are the poses, and what each step did. Odometry keeps the squared loss: it is never wrong by much.
+ */
+import { GpuCompiledFunctions, levenbergMarquardt, loss } from 'residua';
+import { poseGraphProblem, SHAPES } from '../../problems/pose-graph.js';
+import { edgeGroups } from './graphs.js';
+
+/** The losses to choose from; `scale` is in standard deviations of a measurement. */
+export const LOSSES = {
+  squared: () => loss.squared(),
+  huber: (scale) => loss.huber(scale),
+  cauchy: (scale) => loss.cauchy(scale),
+  tukey: (scale) => loss.tukey(scale),
+};
+
+/** Terminations after which a further step would not be one. */
+const STOPPED = new Set(['max-iterations', 'max-time', 'aborted']);
+
+/**
+ * Poses hang together in long chains, along which conjugate gradients carry news by one edge an iteration: the default's hundred leave them bent. On the CPU
+ * the automatic choice factorises, and these say nothing.
+ */
+const LINEAR_SOLVER = { maxLinearIterations: 1000, linearTolerance: 0.01 };
+
+const INITIAL_DAMPING = 1e-3;
+
+export class Unfolding {
+  /**
+   * @param {import('../../problems/g2o.js').PoseGraph} graph
+   * @param {{ loss?: keyof typeof LOSSES, scale?: number }} options
+   */
+  constructor(graph, { loss: kind = 'squared', scale = 3 } = {}) {
+    this.graph = graph;
+    this.shape = SHAPES[graph.dimension];
+    this.groups = edgeGroups(graph);
+    this.kind = kind;
+    this.scale = scale;
+    const { problem, positions, rotations, blocks } = poseGraphProblem(graph, {
+      odometry: { edges: this.groups.odometry },
+      closures: { edges: this.groups.closures, loss: LOSSES[kind](scale) },
+    });
+    Object.assign(this, { problem, positions, rotations, blocks, functions: null });
+    this.forget();
+  }
+
+  get poses() {
+    return this.graph.positions.length / this.shape.position;
+  }
+
+  get measurements() {
+    return this.graph.edges.length / 2;
+  }
+
+  /** Degrees of freedom: at the optimum of a graph without wrong edges, twice the cost is about this, give or take √(2 · this). */
+  get freedom() {
+    const { fixed } = this.graph;
+    const perPose = this.graph.dimension === 3 ? 6 : 3;
+    return perPose * (this.measurements - (this.poses - Math.max(1, fixed.length)));
+  }
+
+  /** Compiles, and goes on from where the parameters are. */
+  async compile(options) {
+    this.functions?.dispose();
+    this.functions = null;
+    this.functions = await GpuCompiledFunctions.compile(this.problem, options);
+    this.forget();
+  }
+
+  /** Starts over from the graph's own start. */
+  restart() {
+    this.positions.set(this.graph.positions);
+    this.rotations.set(this.graph.rotations);
+    this.forget();
+  }
+
+  /** Takes another loss from the next step on, with nothing recompiled. */
+  setLoss(kind, scale) {
+    this.kind = kind;
+    this.scale = scale;
+    this.blocks.closures?.setLoss(LOSSES[kind](scale));
+    this.done = false;
+    this.damping = INITIAL_DAMPING;
+    this.termination = null;
+  }
+
+  forget() {
+    this.iteration = 0;
+    this.damping = INITIAL_DAMPING;
+    this.growth = 2;
+    this.done = false;
+    this.cost = null;
+    this.termination = null;
+  }
+
+  /** One step of Levenberg-Marquardt; on the GPU the poses stay there. */
+  async step(signal) {
+    const result = await levenbergMarquardt(this.functions, {
+      maxIterations: 1, initialDamping: this.damping, readBack: this.functions.backend === 'cpu', signal, ...(this.functions.backend === 'gpu' ? LINEAR_SOLVER : {}),
+    });
+    const last = result.history.at(-1);
+    const began = this.iteration === 0 && result.history.length > 1 ? result.initialCost : null;
+    this.cost = result.finalCost;
+    if (result.termination !== 'aborted') {
+      this.iteration += result.iterations;
+      this.termination = result.termination;
+      this.done = !STOPPED.has(result.termination);
+      this.#adapt(last);
+    }
+    return {
+      iteration: this.iteration, cost: this.cost, startCost: began, accepted: last.accepted, linearIterations: last.linearIterations ?? 0, milliseconds: result.computationTime,
+    };
+  }
+
+  /** Carries the damping over to the next call: Nielsen's rule, as the solver itself has it within a call. */
+  #adapt({ iteration, accepted, damping, gainRatio }) {
+    if (iteration === 0 || !(damping > 0)) return;
+    if (accepted) {
+      this.damping = Math.max(1e-12, damping * Math.max(1 / 3, 1 - (2 * gainRatio - 1) ** 3));
+      this.growth = 2;
+    } else {
+      this.damping = damping * this.growth;
+      this.growth *= 2;
+    }
+  }
+
+  dispose() {
+    this.functions?.dispose();
+    this.functions = null;
+  }
+}

@@ -1,0 +1,118 @@
+// The pages of the API reference, from the package's declarations.
+import MarkdownIt from 'markdown-it';
+import { highlight } from './highlight.mjs';
+import { codeBlock } from './markdown.mjs';
+
+/** The pages, and what stands on them. Every export stands on exactly one. */
+const PAGES = [
+  {
+    name: 'api-problems', title: 'Problems', words: 'Parameters, data, residual functions, losses and manifolds.',
+    exports: ['Problem', 'ParameterArray', 'ResidualBlock', 'loss', 'Loss', 'Manifold', 'Input', 'Block', 'Tuple', 'Output', 'Numbers', 'Indices'],
+  },
+  {
+    name: 'api-expressions', title: 'Expressions', words: 'What residual functions are written in: scalars, vectors, matrices, and quantities of meshes.',
+    exports: ['V', 'Value', 'Scalar', 'Vec2', 'Vec3', 'Vec4', 'Mat3', 'geometry'],
+  },
+  {
+    name: 'api-functions', title: 'Compiled functions', words: 'Residuals, sums, costs and their derivatives, on the GPU or the CPU.',
+    exports: ['GpuCompiledFunctions', 'CompileOptions', 'GradientOnDevice', 'CsrMatrix'],
+  },
+  {
+    name: 'api-solvers', title: 'Solvers', words: 'Levenberg-Marquardt, L-BFGS, many small problems at once, and what a fit is worth.',
+    exports: [
+      'solve', 'levenbergMarquardt', 'LevenbergMarquardtOptions', 'lbfgs', 'LbfgsOptions', 'SolveOptions', 'SolveResult', 'IterationSummary', 'Termination',
+      'NonlinearLeastSquares', 'solveMany', 'ManyBatch', 'ManyOptions', 'ManyResult', 'covariance', 'CovarianceOptions', 'Covariance', 'ParameterBlock', 'rank',
+      'RankOptions', 'RankResult', 'DirectionEntry',
+    ],
+  },
+  {
+    name: 'api-device', title: 'Device, loading, failures', words: 'The GPU device, the WebAssembly module, and the one type of error.',
+    exports: ['GpuContext', 'GpuContextOptions', 'ContextStats', 'ContextProfile', 'StageTimes', 'KernelTimes', 'init', 'WasmSource', 'ResiduaError', 'ErrorCode'],
+  },
+];
+
+const WORKER = { name: 'api-worker', title: 'residua/worker' };
+
+/**
+ * The pages as `{ name, title, description, html, headings }`. `worker` is the other entry point: `{ declarations, doc }`, all its declarations, of which
+ * its own are shown, and what it says of itself. Throws where something public stands on no page or has no documentation.
+ */
+export function referencePages(declarations, worker) {
+  check(declarations);
+  const addresses = new Map(PAGES.flatMap(({ name, exports }) => exports.map((item) => [item, `${name}.html#${item}`])));
+  const linkOf = (name) => addresses.get(name);
+  const prose = proseRenderer(declarations, linkOf);
+  const pages = PAGES.map(({ name, title, words, exports }) => {
+    const entries = exports.map((item) => entryHtml(declarations.get(item), prose, (word) => (word === item ? undefined : linkOf(word))));
+    const headings = exports.map((item) => ({ level: 2, words: item, anchor: item }));
+    return { name, title, description: words, html: `<h1>${title}</h1>\n<p>${words} Generated from the package’s TypeScript sources.</p>\n${entries.join('\n')}`, headings };
+  });
+  return [namesPage(declarations, prose, linkOf), ...pages, workerPage(worker, prose, linkOf)];
+}
+
+/** Every name, with the first sentence about it. */
+function namesPage(declarations, prose, linkOf) {
+  const byName = (a, b) => a.name.localeCompare(b.name, 'en');
+  const items = [...declarations.values()].sort(byName).map(({ name, doc }) => {
+    const [sentence] = /^[^]*?[.:](?=\s|$)|^[^]*$/.exec(doc);
+    return `<dt><a href="${linkOf(name)}"><code>${name}</code></a></dt>\n<dd>${prose(sentence.replace(/:$/, '.'))}</dd>`;
+  });
+  const title = 'All names';
+  return { name: 'api', title, description: 'Every name that the package exports.', html: `<h1>${title}</h1>\n<dl class="names">\n${items.join('\n')}\n</dl>`, headings: [] };
+}
+
+/** What the other entry point has of its own; the rest is the same as in `residua`. */
+function workerPage({ declarations, doc }, prose, linkOf) {
+  const own = [...declarations.values()].filter(({ file }) => file.endsWith('/worker.ts'));
+  const entries = own.map((entry) => {
+    if (entry.doc === '') throw new Error(`${entry.name} of residua/worker has no documentation`);
+    const twin = entry.kind === 'const' ? `<p>Its members and arguments are those of <a href="${linkOf(entry.name)}">${entry.name}</a>.</p>` : '';
+    return `${entryHtml(entry, prose, (word) => (word === entry.name ? undefined : linkOf(word)))}${twin}`;
+  });
+  const [, ...paragraphs] = doc.split(/^residua\/worker: /);
+  const text = prose(paragraphs.join('').replace(/^./, (letter) => letter.toUpperCase()));
+  const headings = own.map(({ name }) => ({ level: 2, words: name, anchor: name }));
+  return { ...WORKER, description: 'The same names, with everything that takes time in a worker.', html: `<h1>${WORKER.title}</h1>\n${text}\n${entries.join('\n')}`, headings };
+}
+
+function check(declarations) {
+  const placed = PAGES.flatMap(({ exports }) => exports);
+  const problems = [
+    ...[...declarations.keys()].filter((name) => !placed.includes(name)).map((name) => `${name} stands on no page of the reference`),
+    ...placed.filter((name, at) => placed.indexOf(name) !== at).map((name) => `${name} stands in the reference twice`),
+    ...placed.filter((name) => !declarations.has(name)).map((name) => `the reference names ${name}, which is not exported`),
+    ...[...declarations.values()].flatMap(({ name, doc, members }) => [
+      ...(doc === '' ? [`${name} has no documentation`] : []),
+      ...members.filter((member) => member.doc === '').map((member) => `${name}.${member.name} has no documentation`),
+    ]),
+  ];
+  if (problems.length > 0) throw new Error(problems.join('\n'));
+}
+
+/** Documentation as HTML. What {@link …} names is a link, and so is an error's code, to what to do about it. */
+function proseRenderer(declarations, linkOf) {
+  const md = new MarkdownIt({ html: false });
+  const address = (target) => {
+    const [owner, member] = target.split('.');
+    const page = linkOf(owner);
+    if (page === undefined) throw new Error(`{@link ${target}} leads nowhere`);
+    if (member === undefined) return page;
+    if (!declarations.get(owner).members.some(({ name }) => name === member)) throw new Error(`{@link ${target}} leads nowhere`);
+    return `${page}.${member}`;
+  };
+  const codes = declarations.get('ErrorCode').members.map(({ name }) => name);
+  const withCodes = (doc) => doc.replace(new RegExp(`'(${codes.join('|')})'`, 'g'), "[`'$1'`](troubleshooting.html#$1)");
+  return (doc) => md.render(withCodes(doc).replace(/\{@link ([\w.]+)\}/g, (_, target) => `[\`${target}\`](${address(target)})`));
+}
+
+function entryHtml({ name, signature, doc, members }, prose, linkOf) {
+  const list = members.map((member) => {
+    const lines = member.signatures.map((line) => `<pre tabindex="0"><code>${highlight(line, 'ts', linkOf)}</code></pre>`);
+    return `<dt id="${name}.${member.name.replace(/[^\w-]/g, '')}">${lines.join('')}</dt>\n<dd>${prose(member.doc)}</dd>`;
+  });
+  return `<section class="entry">
+<h2 id="${name}">${name} <a class="anchor" href="#${name}" aria-label="Link to ${name}">#</a></h2>
+${codeBlock(signature, 'ts', false, linkOf)}${prose(doc)}
+${list.length === 0 ? '' : `<dl class="members">\n${list.join('\n')}\n</dl>`}
+</section>`;
+}

@@ -1,0 +1,85 @@
+//! `cargo xtask site`: the pages of `www/` with all that they need beside them, in one folder that any static server serves, below any path.
+//!
+//! `xtask/vendor.mjs` copies the libraries that the pages draw and plot with out of `node_modules`, their licences with them.
+
+use crate::bench;
+use crate::command::{self, AtPath, Outcome, announce};
+use crate::fingerprint::{self, Step};
+use crate::pack;
+use crate::project;
+use crate::setup::{self, Tools};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+const HELP: &str = "\
+cargo xtask site
+
+Builds the package and writes target/site/: the pages of www/, the package at residua/, the libraries that benchmarks compare with
+at peers/, those that pages draw and plot with at vendor/. Any static server serves it, also below a path of its own; from other
+places than localhost it takes https, without which browsers have no WebGPU.";
+
+pub fn run(mut arguments: lexopt::Parser) -> Outcome {
+    use lexopt::Arg::{Long, Short};
+    if let Some(argument) = arguments.next()? {
+        return match argument {
+            Short('h') | Long("help") => {
+                println!("{HELP}");
+                Ok(())
+            }
+            other => Err(other.unexpected().into()),
+        };
+    }
+    let tools = setup::install()?;
+    parts(&tools)?;
+    println!("{}", put_together()?.display());
+    Ok(())
+}
+
+/// Builds what stands beside the pages.
+pub fn parts(tools: &Tools) -> Outcome {
+    pack::pack(tools)?;
+    libraries(tools)
+}
+
+/// The same without the package.
+pub fn libraries(tools: &Tools) -> Outcome {
+    bench::peers(tools)?;
+    vendor(tools)
+}
+
+/// Copies the libraries that pages draw and plot with into `target/vendor/`.
+fn vendor(tools: &Tools) -> Outcome {
+    let step = Step {
+        name: "vendor",
+        inputs: &["package-lock.json", "xtask/vendor.mjs", "www/demos"],
+        outputs: &["target/vendor"],
+        circumstances: "",
+    };
+    step.unless_current(|| {
+        command::run("copying the libraries that pages draw with", &mut tools.node("xtask/vendor.mjs"))
+    })
+}
+
+/// Writes `target/site/` from parts that are built, and says where that is.
+pub fn put_together() -> Outcome<PathBuf> {
+    announce("putting target/site together");
+    let site = project::root().join("target/site");
+    if site.exists() {
+        fs::remove_dir_all(&site).at(&site)?;
+    }
+    copy_folder(&project::root().join("www"), &site)?;
+    for (below, folder) in project::mounts() {
+        copy_folder(&folder, &site.join(below))?;
+    }
+    Ok(site)
+}
+
+fn copy_folder(from: &Path, to: &Path) -> Outcome {
+    for file in fingerprint::files(from)? {
+        let copy = to.join(file.strip_prefix(from).expect("the file was found under this folder"));
+        let folder = copy.parent().expect("a file stands in a folder");
+        fs::create_dir_all(folder).at(folder)?;
+        fs::copy(&file, &copy).at(&file)?;
+    }
+    Ok(())
+}

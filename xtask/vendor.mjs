@@ -1,0 +1,48 @@
+// Puts the libraries that pages draw and plot with into target/vendor/, one folder each with its licence, their modules minified. Of three.js's addons only those
+// come along that a demo imports, and what they import. Their sources are npm's development dependencies.
+import { transform } from 'esbuild';
+import { existsSync } from 'node:fs';
+import { copyFile, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { dirname, join, relative } from 'node:path';
+
+const root = new URL('..', import.meta.url).pathname;
+const target = join(root, 'target/vendor');
+const DEMOS = join(root, 'www/demos');
+const ADDONS = join(root, 'node_modules/three/examples/jsm');
+
+const LIBRARIES = {
+  three: { from: 'three/build', files: ['three.core.js', 'three.tsl.js', 'three.webgpu.js'], licence: 'three/LICENSE' },
+  'lil-gui': { from: 'lil-gui/dist', files: ['lil-gui.esm.js'], licence: 'lil-gui/LICENSE.md' },
+  uplot: { from: 'uplot/dist', files: ['uPlot.esm.js', 'uPlot.min.css'], licence: 'uplot/LICENSE' },
+};
+
+const IMPORT = /(?:from|import)\s*\(?\s*['"]([^'"]+)['"]/g;
+const imports = (text) => Array.from(text.matchAll(IMPORT), ([, name]) => name);
+
+async function put(from, to) {
+  await mkdir(dirname(to), { recursive: true });
+  if (!from.endsWith('.js')) return copyFile(from, to);
+  const { code } = await transform(await readFile(from, 'utf8'), { format: 'esm', target: 'es2022', minify: true, legalComments: 'inline' });
+  return writeFile(to, code);
+}
+
+await rm(target, { recursive: true, force: true });
+for (const [name, { from, files, licence }] of Object.entries(LIBRARIES)) {
+  for (const file of files) await put(join(root, 'node_modules', from, file), join(target, name, file));
+  await put(join(root, 'node_modules', licence), join(target, name, 'LICENSE'));
+}
+
+const wanted = [];
+for (const file of await readdir(DEMOS, { recursive: true })) {
+  if (!file.endsWith('.js')) continue;
+  for (const name of imports(await readFile(join(DEMOS, file), 'utf8'))) if (name.startsWith('three/addons/')) wanted.push(join(ADDONS, name.slice('three/addons/'.length)));
+}
+const taken = new Set();
+while (wanted.length > 0) {
+  const file = wanted.pop();
+  if (taken.has(file)) continue;
+  taken.add(file);
+  if (!existsSync(file)) throw new Error(`a demo imports ${relative(ADDONS, file)}, which three.js has not among its addons`);
+  await put(file, join(target, 'three/addons', relative(ADDONS, file)));
+  for (const name of imports(await readFile(file, 'utf8'))) if (name.startsWith('.')) wanted.push(join(dirname(file), name));
+}
