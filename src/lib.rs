@@ -26,6 +26,9 @@ mod list;
 pub mod losses;
 pub mod manifolds;
 mod order;
+#[cfg(all(test, not(target_arch = "wasm32")))]
+#[path = "../tests/portable/mod.rs"]
+mod portable;
 pub mod solve;
 pub mod table;
 mod text;

@@ -4,16 +4,21 @@
 //   await page.evaluate(() => window.residuaDemos.settled());       see www/demos/demos.js for what there is
 import { listen, url } from './browser.mjs';
 
+/** A software adapter pays for every pixel of every frame. */
+const SMALL = { width: 400, height: 480 };
+
 /**
  * @param {string} query of the page's address
  * @param {{ webgpu?: boolean, viewport?: { width: number, height: number }, base?: string, paused?: boolean }} options `webgpu: false` takes navigator.gpu away;
  *   `base` serves as RESIDUA_URL; `paused` lets no step begin
  */
-export async function openDemo(browser, query, { webgpu = true, viewport, base = url, paused = false } = {}) {
+export async function openDemo(browser, query, { webgpu = true, viewport = SMALL, base = url, paused = false } = {}) {
   const page = await browser.newPage();
+  // A software adapter draws and solves one after the other, other pages' work included.
+  page.setDefaultTimeout(300000);
   const complaints = [];
   listen(page, complaints);
-  if (viewport !== undefined) await page.setViewport(viewport);
+  await page.setViewport(viewport);
   if (!webgpu) await page.evaluateOnNewDocument(() => Object.defineProperty(Navigator.prototype, 'gpu', { value: undefined }));
   await page.goto(new URL(`demos/?${query}`, base).href);
   await page.waitForFunction(() => window.residuaDemos !== undefined);

@@ -5,6 +5,7 @@
 mod interpreter;
 mod kernels;
 
+use interpreter::portable::breaches;
 use interpreter::validated;
 use residua::codegen::{Address, Kernel, wgsl};
 use residua::error::ErrorCode;
@@ -144,6 +145,48 @@ fn uniform_layout(module: &naga::Module) -> Layout {
     let naga::TypeInner::Struct { members, span } = &module.types[uniform].inner else { panic!("not a struct") };
     let names = members.iter().map(|member| (member.name.clone().unwrap(), member.offset as usize));
     (names.collect(), *span as usize)
+}
+
+#[test]
+fn what_some_browser_would_refuse_is_noticed() {
+    const MAIN: &str = "@compute @workgroup_size(64) fn main() { shared_numbers[0] = 1.0; }\n";
+    let array = |size: &str| format!("var<workgroup> shared_numbers: array<f32, {size}>;\n");
+    let storage = |count: usize| -> String {
+        (0..count).map(|i| format!("@group(0) @binding({i}) var<storage> buffer_{i}: array<f32>;\n")).collect()
+    };
+    let breached = |text: &str| breaches(text, &naga::front::wgsl::parse_str(text).unwrap()).join("; ");
+    let pointer = |to: &str| format!("{}fn take(number: ptr<{to}>) {{ *number = 1.0; }}\n{MAIN}", array("64"));
+    for (text, reason) in [
+        (format!("override size: u32 = 64;\n{}{MAIN}", array("size")), "an override"),
+        (pointer("storage, f32, read_write"), "takes a pointer to Storage"),
+        (pointer("workgroup, f32"), "takes a pointer to WorkGroup"),
+        (format!("{}{MAIN}", array("4097")), "16388 bytes of workgroup memory"),
+        (format!("{}{}{MAIN}", storage(9), array("64")), "9 storage buffers"),
+        (format!("{}{}", array("64"), MAIN.replace("64", "257")), "257 threads"),
+        (format!("enable f16;\n{}{MAIN}", array("64")), "enable f16"),
+    ] {
+        assert!(breached(&text).contains(reason), "{reason}: {}\n{text}", breached(&text));
+    }
+    for text in [format!("{}{}{MAIN}", storage(8), array("4096")), pointer("function, f32"), pointer("private, f32")] {
+        assert_eq!(breached(&text), "", "{text}");
+    }
+}
+
+#[test]
+fn static_shaders_without_a_gate_are_valid() {
+    for text in [shaders::hold(), shaders::spread_data()] {
+        validated(&text);
+    }
+}
+
+#[test]
+fn the_golden_texts_are_what_every_browser_takes() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
+    let files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    assert!(files.len() >= 4);
+    for file in files {
+        validated(&std::fs::read_to_string(file).unwrap());
+    }
 }
 
 #[test]

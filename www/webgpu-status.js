@@ -34,7 +34,7 @@ export async function webGpuStatus(openContext) {
     if (error?.code !== 'gpu-unavailable') return status('bad', [`WebGPU could not be started: ${words}`], { cause: 'failed' });
     const cause = await causeOf();
     const { why, steps } = advice(cause, navigator.userAgent);
-    return status('bad', ['WebGPU does not work here.', `${why} (${words})`, ...steps, 'Until then everything runs on the CPU.'], { cause, steps });
+    return status('bad', ['WebGPU does not work here.', cause === 'no-device' ? `${why} (${words})` : why, ...steps, 'Until then everything runs on the CPU.'], { cause, steps });
   }
 }
 

@@ -148,7 +148,7 @@ mod tests {
         let batch = batch();
         let plan = plan(&batch.class, batch.rows, Entry::CostLine, Target::Gpu, "").unwrap();
         let text = wgsl::write(&plan.kernel).unwrap();
-        naga::front::wgsl::parse_str(&text).unwrap_or_else(|error| panic!("{}\n{text}", error.emit_to_string(&text)));
+        crate::portable::validated(&text);
         for line in ["let start = group / 3u * 64u + lane;", "let layer = group % 3u;", "steps[layer + 1u]"] {
             assert!(text.contains(line), "{line} in\n{text}");
         }

@@ -3,7 +3,7 @@
 use js_sys::Float64Array;
 
 use crate::batch::Model;
-use crate::clock::now_ms;
+use crate::clock::{now_ms, tick_ms};
 use crate::error::Result;
 use crate::gpu::Speed;
 use crate::turn::next_turn;
@@ -13,8 +13,12 @@ use super::choice::Measured;
 use super::cpu::CpuEngine;
 use super::engine::Engine;
 
-/// Runs are repeated until they have taken so long, if the clock tells only tenths of a millisecond.
+/// Runs are repeated until they have taken so long, and so many steps of the clock.
 const ENOUGH_MS: f64 = 1.0;
+const TICKS: f64 = 4.0;
+
+/// More runs in a row are not asked for, however short they are.
+const MOST_RUNS: u32 = 1 << 10;
 
 /// What takes longer than this once is not tried again.
 const LONG_MS: f64 = 20.0;
@@ -37,6 +41,7 @@ pub async fn gradient_ms(engine: &mut Engine, model: &Model, values: &[f64]) -> 
     let read_back = Float64Array::new_with_length(values.len() as u32);
     let mut least = f64::INFINITY;
     let mut runs = 1_u32;
+    let enough = (TICKS * tick_ms()).clamp(ENOUGH_MS, LONG_MS);
     for round in 0.. {
         let began = now_ms();
         for _ in 0..runs {
@@ -48,11 +53,15 @@ pub async fn gradient_ms(engine: &mut Engine, model: &Model, values: &[f64]) -> 
             }
         }
         let elapsed = now_ms() - began;
-        least = least.min(elapsed / f64::from(runs));
-        if elapsed > LONG_MS || (elapsed >= ENOUGH_MS && round > 0) || runs >= 1 << 10 {
+        let is_told = elapsed >= enough || runs >= MOST_RUNS;
+        if is_told {
+            // A shorter time may be nothing but a step of the clock, or none.
+            least = least.min(elapsed / f64::from(runs));
+        }
+        if elapsed > LONG_MS || (is_told && round > 0) {
             break;
         }
-        runs *= if elapsed >= ENOUGH_MS { 1 } else { 4 };
+        runs *= if is_told { 1 } else { 4 };
         next_turn().await;
     }
     Ok(least / part + making)

@@ -287,8 +287,13 @@ impl Submission {
         }
         let raw: RawBuffer = staging.raw_buffer().unchecked_into();
         let size = places[places.len() - 1];
-        let range = raw.get_mapped_range(0.0, size as f64);
-        let range = range.map_err(|thrown| Error::internal(format!("reading back: {}", raw::words(&thrown))))?;
+        let range = match raw.get_mapped_range(0.0, size as f64) {
+            Ok(range) => range,
+            // The device's loss unmaps what was mapped a moment ago.
+            Err(thrown) => {
+                return Err(context.explain(Error::internal(format!("reading back: {}", raw::words(&thrown)))).await);
+            }
+        };
         context.0.pool.borrow_mut().confirm();
         Counters::add(&context.0.counters.readbacks, 1);
         context.enter(began, |times, ms| times.read_back.add(1, ms));

@@ -222,10 +222,7 @@ fn kernels_of_all_manifolds_are_written_for_both_engines() {
         let kernel = retraction_kernel(manifold, x.len() as u32, true).unwrap();
         kernel.check().unwrap();
         let text = wgsl::write(&kernel).unwrap();
-        let module = naga::front::wgsl::parse_str(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
-        let mut validator =
-            naga::valid::Validator::new(naga::valid::ValidationFlags::all(), naga::valid::Capabilities::empty());
-        validator.validate(&module).unwrap_or_else(|error| panic!("{error:?}\n{text}"));
+        crate::portable::validated(&text);
         wasm::module(std::slice::from_ref(&kernel)).unwrap();
         let mut made = vec![0.0; x.len()];
         let mut trial = vec![0.0; x.len()];

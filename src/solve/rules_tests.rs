@@ -191,8 +191,5 @@ fn the_rules_are_functions_of_a_shader() {
         if is_nan(state[0]) {\nstate[0] = 0.0;\n}\n}\n";
     let text = compose_with(shader, &Rules::new().functions());
     assert_eq!(text.matches("fn is_nan(").count(), 1, "what the shader and the rules import stands once");
-    let module = naga::front::wgsl::parse_str(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
-    let capabilities = naga::valid::Capabilities::empty();
-    let mut validator = naga::valid::Validator::new(naga::valid::ValidationFlags::all(), capabilities);
-    validator.validate(&module).unwrap_or_else(|error| panic!("{error:?}\n{text}"));
+    crate::portable::validated(&text);
 }

@@ -11,19 +11,11 @@ use naga::{
 };
 
 mod arithmetic;
+#[path = "../portable/mod.rs"]
+pub mod portable;
 
 pub use arithmetic::Value;
-
-/// Parses and validates a shader.
-pub fn validated(text: &str) -> Module {
-    use naga::valid::{Capabilities, ValidationFlags, Validator};
-    let module =
-        naga::front::wgsl::parse_str(text).unwrap_or_else(|error| panic!("{}\n{text}", error.emit_to_string(text)));
-    Validator::new(ValidationFlags::all(), Capabilities::empty())
-        .validate(&module)
-        .unwrap_or_else(|error| panic!("{}\n{text}", error.emit_to_string(text)));
-    module
-}
+pub use portable::validated;
 
 /// Runs a shader's one entry point over buffers of words in binding order, the uniform last; writes to the buffers.
 pub fn run(text: &str, workgroups: [u32; 2], buffers: &mut [Vec<u32>]) {

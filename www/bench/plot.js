@@ -25,6 +25,8 @@ export function decades(low, high) {
   return Array.from({ length: last - first + 1 }, (_, i) => first + i);
 }
 
+const hasPlace = ({ x, y }) => x > 0 && y > 0;
+
 const power = (exponent) => (exponent >= -2 && exponent <= 6 ? (10 ** exponent).toLocaleString('en-US', { maximumFractionDigits: 3 }) : `10^${exponent}`);
 
 function mark(kind, x, y) {
@@ -39,12 +41,12 @@ function mark(kind, x, y) {
 }
 
 /**
- * @param {{ title: string, xLabel: string, yLabel: string, series: Map<string, { x: number, y: number }[]> }} what points with positive coordinates
+ * @param {{ title: string, xLabel: string, yLabel: string, series: Map<string, { x: number, y: number }[]> }} what points; a time of 0, shorter than the clock tells (1 ms in Firefox), has no place on a logarithmic axis
  * @returns {HTMLElement} a figure: the plot and its legend
  */
 export function logLogPlot({ title, xLabel, yLabel, series }) {
   const figure = document.createElement('figure');
-  const points = [...series.values()].flat();
+  const points = [...series.values()].flat().filter(hasPlace);
   if (points.length === 0) return figure;
   const xs = decades(Math.min(...points.map((p) => p.x)), Math.max(...points.map((p) => p.x)));
   const ys = decades(Math.min(...points.map((p) => p.y)), Math.max(...points.map((p) => p.y)));
@@ -72,7 +74,7 @@ export function logLogPlot({ title, xLabel, yLabel, series }) {
     const dash = DASHES[Math.floor(index / HUES.length) % DASHES.length];
     const kind = MARKS[index % MARKS.length];
     const group = element('g', { class: 'line', style });
-    const sorted = line.toSorted((a, b) => a.x - b.x);
+    const sorted = line.filter(hasPlace).toSorted((a, b) => a.x - b.x);
     group.append(element('path', { d: sorted.map(({ x, y }, i) => `${i === 0 ? 'M' : 'L'}${toX(x).toFixed(1)} ${toY(y).toFixed(1)}`).join(''), 'stroke-dasharray': dash }));
     for (const { x, y } of sorted) {
       const point = mark(kind, toX(x), toY(y));

@@ -35,9 +35,9 @@ const view = {
     for (const choice of engineChoices) choice.checked = choice.value === backend;
     engineChoices[0].disabled = context === null;
     const { adapter } = context ?? {};
-    const name = adapter === undefined ? '' : [adapter.vendor, adapter.architecture, adapter.description].filter((word) => word !== '').join(' ');
+    const name = [adapter?.vendor, adapter?.architecture, adapter?.description].filter((word) => word).join(' ') || 'An adapter without a name';
     element('engine-note').textContent = context === null
-      ? `No WebGPU here (${shell.reason}): the CPU computes, and WebGL draws.`
+      ? `No WebGPU here (${shell.reason}): the CPU computes${shell.stage.renderer === null ? '' : ', and WebGL draws'}.`
       : adapter.isSoftware ? `${name}: a software renderer, many times slower than the CPU engine.` : name;
   },
   iterations(backend, count, cost) {
@@ -182,7 +182,7 @@ const ready = (async () => {
     await shell.start();
     // A software renderer is asked for by name: the CPU engine does the same work many times as fast.
     const { context } = shell.stage;
-    await open(query.get('demo'), query.get('backend') ?? (context?.adapter.isSoftware ? 'cpu' : 'gpu'));
+    await open(query.get('demo'), query.get('backend') ?? byId(query.get('demo'))?.engine ?? (context?.adapter.isSoftware ? 'cpu' : 'gpu'));
   } catch (error) {
     view.fail(`The demo could not be opened: ${error.message}`);
     throw error;
@@ -218,7 +218,7 @@ window.residuaDemos = {
     return {
       id: entry?.id, backend: shell.stage.backend, frames: shell.frames, steps: shell.steps, losses: shell.losses, solving: shell.solving, said, failure,
       frameMs: plots.medianFrame(), engines: comparison.figures(), stats: shell.stage.context?.stats() ?? null, demo: shell.demo?.state() ?? null,
-      drawsFromDevice: shell.stage.drawsFromDevice, renderer: shell.stage.renderer?.backend.isWebGPUBackend === true ? 'webgpu' : 'webgl',
+      drawsFromDevice: shell.stage.drawsFromDevice, renderer: shell.stage.renderer === null ? 'none' : shell.stage.renderer.backend.isWebGPUBackend === true ? 'webgpu' : 'webgl',
     };
   },
   /** Resolves when nothing is left to solve, or after a number of steps more. */

@@ -72,15 +72,15 @@ export class DrawnNumbers {
   }
 
   get #onWebGpu() {
-    return this.#renderer.backend.isWebGPUBackend === true;
+    return this.#renderer?.backend.isWebGPUBackend === true;
   }
 
   #upload() {
-    const { backend } = this.#renderer;
     if (!this.#onWebGpu) {
       this.#attribute.needsUpdate = true;
       return;
     }
+    const { backend } = this.#renderer;
     this.#own ??= backend.device.createBuffer({
       label: 'drawn numbers', size: this.#attribute.array.byteLength, usage: GPUBufferUsage.VERTEX | GPUBufferUsage.COPY_DST,
     });

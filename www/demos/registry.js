@@ -39,6 +39,7 @@
  *   a device loss, when the functions from before are dead (disposing them is harmless).
  * - `async step()`: one slice of solving; resolves with true while there is more to do, false to rest until wake(). With `readBack: false` on the GPU. One
  *   step takes about a frame, or longer if it hands on `interruption()` and the picture moves meanwhile.
+ * - `async pace?()`: awaited before each step and not part of what is timed: for a demo that keeps time with the clock on the wall.
  * - `async remember?()`: brings the numbers from the device to the arrays (`functions.download()`), so that values() are the last known ones. The
  *   shell calls it between steps: now and then, when solving rests, before the engine changes, when the tab is hidden.
  * - `async reset?()`: back to the start; no step runs meanwhile.
@@ -54,7 +55,8 @@
  * a new device after a loss. `window.residuaDemos` is the same for programs: see demos.js.
  */
 
-/** @type {{ id: string, title: string, summary: string, source: string[], load: () => Promise<{ open: (stage: import('./stage.js').Stage) => Promise<object> }> }[]} */
+/** `engine`: the one that it begins with, where the address does not say. */
+/** @type {{ id: string, title: string, summary: string, source: string[], engine?: 'gpu' | 'cpu', load: () => Promise<{ open: (stage: import('./stage.js').Stage) => Promise<object> }> }[]} */
 export const DEMOS = [
   {
     id: 'as-rigid-as-possible',
@@ -71,10 +73,32 @@ export const DEMOS = [
     load: () => import('./developable/demo.js'),
   },
   {
+    id: 'cloth',
+    title: 'Cloth',
+    summary: 'A hanging cloth of up to a million vertices. Each time step of backward Euler is a least-squares problem, solved by a step or two of Levenberg-Marquardt: inertia pulls each vertex to where it would go by itself, springs pull it back. Targets, wind and normals are computed on the device, and the picture is drawn from the solver’s own buffer.',
+    source: ['cloth/demo.js', 'cloth/model.js', 'cloth/prediction.js', 'cloth/prediction-on-device.js', 'cloth/normals.js', 'cloth/fabric.js'],
+    load: () => import('./cloth/demo.js'),
+  },
+  {
+    id: 'sketch',
+    title: '2-D sketch',
+    summary: 'Points, lines, circles and arcs with constraints that are solved while you drag: coincident, horizontal, vertical, parallel, perpendicular, equal, tangent, midpoint, fixed, distances, radii and angles. What can still move is blue, what is determined dark: it is the null space of the Jacobian that tells. Constraints that say nothing new, or contradict others, are named.',
+    source: ['sketch/demo.js', 'sketch/model.js', 'sketch/diagnosis.js', 'sketch/sketch.js', 'sketch/tools.js', 'sketch/view.js', 'sketch/annotations.js', 'sketch/bars.js', 'sketch/examples.js'],
+    engine: 'cpu',
+    load: () => import('./sketch/demo.js'),
+  },
+  {
     id: 'pose-graph',
     title: 'Pose graph',
     summary: 'A vehicle drove, and measured each move and the places that it came by again; its own reckoning has drifted. Levenberg-Marquardt finds the path that agrees best with all measurements, weighted by their information matrices, and the tangle unfolds. Drop a .g2o file, in space or in the plane, or add wrong loop closures and see what a robust loss is good for.',
     source: ['pose-graph/demo.js', 'pose-graph/model.js', '../problems/pose-graph.js', '../problems/g2o.js', 'pose-graph/graphs.js', 'pose-graph/picture.js'],
     load: () => import('./pose-graph/demo.js'),
+  },
+  {
+    id: 'curve-fitting',
+    title: 'Curve fitting',
+    summary: 'Click to add points, drag them, and choose a model or type one; the curve follows, with its residuals and the standard errors of its parameters. Then the same for a hundred thousand pixels at once: fluorescence lifetimes of an image, a fit of three parameters a pixel.',
+    source: ['curve-fitting/demo.js', 'curve-fitting/model.js', 'curve-fitting/expression.js', 'curve-fitting/models.js', 'curve-fitting/lifetimes.js'],
+    load: () => import('./curve-fitting/demo.js'),
   },
 ];

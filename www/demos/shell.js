@@ -11,6 +11,9 @@ const REMEMBER_EVERY_MS = 5000;
 /** A demo's clock: a frame after a pause is no leap. */
 const LONGEST_FRAME_S = 0.1;
 
+/** A software adapter draws with what it solves with: while it solves, so much time passes between frames. */
+const SOFTWARE_FRAME_MS = 250;
+
 /** Lets the page handle events, without the 4 ms that timers take at least. */
 const nextTurn = () =>
   new Promise((resolve) => {
@@ -73,7 +76,6 @@ export class Shell {
   async open(module, backend) {
     await this.leave();
     this.#leaving = new AbortController();
-    this.stage.clear();
     this.stage.backend = this.stage.context === null || backend !== 'gpu' ? 'cpu' : 'gpu';
     this.#view.clear();
     await this.#exclusive(async () => {
@@ -189,6 +191,7 @@ export class Shell {
     this.#looping = true;
     try {
       while (this.#mayStep()) {
+        await this.demo.pace?.();
         await this.#exclusive(() => this.step());
         await nextTurn();
       }
@@ -242,6 +245,8 @@ export class Shell {
       this.#lastFrame = null;
       return;
     }
+    const sharing = this.#looping && this.stage.backend === 'gpu' && this.stage.context.adapter.isSoftware;
+    if (sharing && this.#lastFrame !== null && now - this.#lastFrame < SOFTWARE_FRAME_MS) return;
     const ms = this.#lastFrame === null ? 0 : now - this.#lastFrame;
     if (this.#lastFrame !== null) this.#view.frame(ms);
     this.#lastFrame = now;
@@ -290,7 +295,9 @@ export class Shell {
       await this.stage.useContext(context);
       this.#drawable = true;
     } catch (error) {
-      this.fail(new Error(`There is no picture, since neither WebGPU nor WebGL2 works here: ${error.message}`));
+      // Told where the picture would be: other words may take the place of a failure's.
+      const words = `There is no picture: neither WebGPU nor WebGL2 works here (${error.message ?? error}).`;
+      this.stage.overlay.replaceChildren(Object.assign(document.createElement('p'), { className: 'no-picture', textContent: words }));
     }
     this.redraw();
     context?.lost.then((loss) => this.#goOn(context, loss));

@@ -58,15 +58,23 @@ export class Stage {
     return this.#shell.signal;
   }
 
-  /** A renderer on the device of `context`, or with null on WebGL2; on a new canvas, which keeps its kind for life. */
+  /**
+   * A renderer on the device of `context`, or with null on WebGL2; on a new canvas, which keeps its kind for life. Rejects where neither can be had: then there
+   * is no picture, and all else works.
+   */
   async useContext(context) {
-    for (const numbers of this.#drawn.values()) if (this.renderer !== null && context === this.context) numbers.release();
     const old = this.renderer;
     this.context = context;
+    this.renderer = null;
     this.canvas?.remove();
     this.canvas = document.createElement('canvas');
     this.canvas.setAttribute('aria-hidden', 'true');
     this.#element.prepend(this.canvas);
+    for (const numbers of this.#drawn.values()) numbers.move(null);
+    // What the old one holds went with its device; what it throws on its way out is of no consequence.
+    try {
+      await old?.dispose();
+    } catch {}
     const options = { canvas: this.canvas, antialias: true };
     const renderer = new THREE.WebGPURenderer(context === null ? { ...options, forceWebGL: true } : { ...options, device: context.device });
     renderer.onDeviceLost = () => {};
@@ -74,10 +82,6 @@ export class Stage {
     await renderer.init();
     this.renderer = renderer;
     for (const numbers of this.#drawn.values()) numbers.move(renderer);
-    // What the old one holds went with its device; what it throws on its way out is of no consequence.
-    try {
-      await old?.dispose();
-    } catch {}
     this.#resize();
   }
 
@@ -198,8 +202,8 @@ export class Stage {
     return this.#shell.interruption();
   }
 
-  between(work) {
-    return this.#shell.between(work);
+  between(work, options) {
+    return this.#shell.between(work, options);
   }
 
   /** Whether all that is drawn of a solver's numbers comes from its own buffers. */
@@ -223,7 +227,7 @@ export class Stage {
     for (const attribute of this.#drawn.keys()) this.letGo(attribute);
     this.panel?.destroy();
     this.panel = new GUI({ container: this.#panelElement, title: 'Choices', autoPlace: false });
-    this.overlay.replaceChildren();
+    if (this.renderer !== null) this.overlay.replaceChildren();
     this.#appearanceListeners.clear();
     this.scene.traverse((object) => {
       object.geometry?.dispose();

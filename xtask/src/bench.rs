@@ -6,7 +6,7 @@ use crate::command::{self, AtPath, Failure, Outcome, announce};
 use crate::fingerprint::Step;
 use crate::pack;
 use crate::serve::Server;
-use crate::setup::{self, Tools};
+use crate::setup::{self, Browser, Tools};
 use lexopt::ValueExt;
 use std::path::PathBuf;
 use std::process::Stdio;
@@ -64,7 +64,8 @@ pub fn run(mut arguments: lexopt::Parser) -> Outcome {
     peers(&tools)?;
     let server = Server::start("127.0.0.1", 0, "/", None)?;
     announce("the benchmarks in Chromium");
-    let mut node = tools.node("xtask/bench.mjs");
+    let mut node = tools.browser_node(Browser::Chromium, hardware);
+    node.arg("xtask/bench.mjs");
     node.args(["--url", &server.url]);
     for (name, value) in query {
         node.arg("--set").arg(format!("{name}={value}"));
@@ -72,8 +73,6 @@ pub fn run(mut arguments: lexopt::Parser) -> Outcome {
     if let Some(file) = save {
         node.arg("--save").arg(file);
     }
-    node.env("CHROMIUM", &tools.chromium);
-    node.env("RESIDUA_ADAPTER", if hardware { "hardware" } else { "software" });
     match node.stdin(Stdio::null()).status() {
         Ok(status) if status.success() => Ok(()),
         // The script has said why.

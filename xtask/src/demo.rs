@@ -5,7 +5,7 @@
 use crate::command::{Failure, Outcome, announce};
 use crate::pack;
 use crate::serve::Server;
-use crate::setup;
+use crate::setup::{self, Browser};
 use lexopt::ValueExt;
 use std::path::PathBuf;
 use std::process::Stdio;
@@ -54,7 +54,8 @@ pub fn run(mut arguments: lexopt::Parser) -> Outcome {
     pack::pack(&tools)?;
     let server = Server::start("127.0.0.1", 0, "/", None)?;
     announce("the demo in Chromium");
-    let mut node = tools.node("xtask/demo.mjs");
+    let mut node = tools.browser_node(Browser::Chromium, hardware);
+    node.arg("xtask/demo.mjs");
     node.args(["--url", &server.url, "--iterations", &iterations.to_string(), "--form", &form]);
     if let Some(mesh) = mesh {
         node.arg("--mesh").arg(mesh);
@@ -62,8 +63,6 @@ pub fn run(mut arguments: lexopt::Parser) -> Outcome {
     if json {
         node.arg("--json");
     }
-    node.env("CHROMIUM", &tools.chromium);
-    node.env("RESIDUA_ADAPTER", if hardware { "hardware" } else { "software" });
     match node.stdin(Stdio::null()).status() {
         Ok(status) if status.success() => Ok(()),
         // The script has said why.

@@ -1,6 +1,6 @@
 //! `cargo xtask serve`: a small HTTP server for the pages of `www/`, with the built package mounted beside them.
 //!
-//! `/` is `www/`, `/residua/` is `target/npm/residua/`, `/peers/` is `target/peers/`, `/vendor/` is `target/vendor/`. A page that runs by itself reports
+//! `/` is `www/`, `/residua/` is `target/npm/residua/`, `/peers/` is `target/peers/`, `/vendor/` is `target/vendor/`, `/docs/` is `target/docs/` once built. A page that runs by itself reports
 //! with POSTs to `/log` and, at its end, to `/result`.
 
 use crate::command::{Failure, Outcome};
@@ -98,7 +98,13 @@ impl Server {
         };
         let url = format!("http://{address}{base}");
         let pages = project::root().join("www");
-        let site = Arc::new(Site { base, pages, mounts: project::mounts().into() });
+        let mut mounts: Vec<_> = project::mounts().into();
+        // Where the documentation is not built, www/docs/ says how to.
+        let documentation = project::root().join("target/docs");
+        if documentation.join("index.html").is_file() {
+            mounts.push(("docs/", documentation));
+        }
+        let site = Arc::new(Site { base, pages, mounts });
         thread::spawn(move || {
             for connection in listener.incoming().flatten() {
                 let (site, reports) = (Arc::clone(&site), reports.clone());

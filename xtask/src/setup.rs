@@ -18,17 +18,39 @@ Installs the tools that are missing, and nothing that is already there:
   - Rust's target wasm32-unknown-unknown, clippy and rustfmt (rustup)
   - wasm-pack, and the wasm-bindgen of the version in Cargo.lock (cargo install)
   - the npm development tools of package-lock.json (npm ci)
-  - Chromium and ChromeDriver (apt-get, as root or through sudo)
-Node.js 20 or newer has to be there. CHROMIUM and CHROMEDRIVER may name programs to use instead of those on the PATH.";
+  - Chromium, ChromeDriver, Firefox and lavapipe, its Vulkan device without a GPU (apt-get, as root or through sudo)
+Node.js 20 or newer has to be there. CHROMIUM, CHROMEDRIVER and FIREFOX may name programs to use instead of those on the
+PATH, LAVAPIPE the file lvp_icd*.json that tells Vulkan of lavapipe.";
 
 const WASM_TARGET: &str = "wasm32-unknown-unknown";
 const OLDEST_NODE: u32 = 20;
+/// Releases before it have no WebGPU on any system, whatever their preferences say.
+const OLDEST_FIREFOX: u32 = 141;
 
 /// Where the tools are, once all of them are there.
 pub struct Tools {
     path: OsString,
     pub chromium: PathBuf,
     pub chromedriver: PathBuf,
+    pub firefox: PathBuf,
+    /// The file that tells Vulkan of Mesa's device without a GPU.
+    pub lavapipe: PathBuf,
+}
+
+/// The browsers that the tests run in.
+#[derive(Clone, Copy)]
+pub enum Browser {
+    Chromium,
+    Firefox,
+}
+
+impl Browser {
+    pub fn name(self) -> &'static str {
+        match self {
+            Browser::Chromium => "Chromium",
+            Browser::Firefox => "Firefox",
+        }
+    }
 }
 
 impl Tools {
@@ -42,6 +64,15 @@ impl Tools {
         let mut command = self.command("node");
         command.arg(script);
         command
+    }
+
+    /// Node with what tests/browser.mjs reads: which browser, where the programs are, and which adapter they take.
+    pub fn browser_node(&self, browser: Browser, hardware: bool) -> Command {
+        let mut node = self.command("node");
+        node.env("RESIDUA_BROWSER", browser.name().to_ascii_lowercase());
+        node.env("CHROMIUM", &self.chromium).env("FIREFOX", &self.firefox).env("LAVAPIPE", &self.lavapipe);
+        node.env("RESIDUA_ADAPTER", if hardware { "hardware" } else { "software" });
+        node
     }
 }
 
@@ -57,7 +88,7 @@ pub fn run(mut arguments: lexopt::Parser) -> Outcome {
         };
     }
     let tools = install()?;
-    println!("All tools are there; Chromium is {}.", tools.chromium.display());
+    println!("All tools are there; Chromium is {}, Firefox is {}.", tools.chromium.display(), tools.firefox.display());
     Ok(())
 }
 
@@ -79,16 +110,18 @@ pub fn install() -> Outcome<Tools> {
     let mut folders = Vec::new();
     require(wasm_bindgen(&path).map(|folder| folders.extend(folder)));
     require(npm_packages(&path));
-    require(browser(&path));
+    require(browsers(&path));
 
     if !missing.is_empty() {
         return Err(Failure(format!("these are missing:\n\n{}", missing.join("\n\n"))));
     }
     folders.push(cargo_bin());
-    let not_found = || Failure("Chromium and ChromeDriver were installed and still are not on the PATH".to_owned());
+    let not_found = || Failure("the browsers were installed and still are not to be found".to_owned());
     Ok(Tools {
         chromium: chromium(&path).ok_or_else(not_found)?,
         chromedriver: chromedriver(&path).ok_or_else(not_found)?,
+        firefox: firefox(&path).ok_or_else(not_found)?,
+        lavapipe: lavapipe().ok_or_else(not_found)?,
         path: search_path(&folders)?,
     })
 }
@@ -214,12 +247,52 @@ fn chromedriver(path: &OsStr) -> Option<PathBuf> {
     env::var_os("CHROMEDRIVER").map(PathBuf::from).or_else(|| find(&["chromedriver"], path))
 }
 
-fn browser(path: &OsStr) -> Outcome {
-    if chromium(path).is_some() && chromedriver(path).is_some() {
+/// A Firefox that has WebGPU.
+fn firefox(path: &OsStr) -> Option<PathBuf> {
+    let program = env::var_os("FIREFOX").map(PathBuf::from).or_else(|| find(&["firefox-esr", "firefox"], path))?;
+    // `Mozilla Firefox 153.7.0esr`
+    let words = output(Command::new(&program).arg("--version")).ok()?;
+    let major = words.split_whitespace().find_map(|word| word.split('.').next()?.parse::<u32>().ok())?;
+    (major >= OLDEST_FIREFOX).then_some(program)
+}
+
+fn lavapipe() -> Option<PathBuf> {
+    let icd_in = |folder: &str| {
+        let entries = fs::read_dir(folder).ok()?;
+        entries.filter_map(|entry| Some(entry.ok()?.path())).find(|file| {
+            let name = file.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
+            name.starts_with("lvp_icd") && name.ends_with(".json")
+        })
+    };
+    let folders = ["/usr/local/share/vulkan/icd.d", "/etc/vulkan/icd.d", "/usr/share/vulkan/icd.d"];
+    env::var_os("LAVAPIPE").map(PathBuf::from).or_else(|| folders.into_iter().find_map(icd_in))
+}
+
+/// What of the browsers is missing, as Debian's packages.
+fn missing_packages(path: &OsStr) -> Vec<&'static str> {
+    let pieces = [
+        (chromium(path).is_some(), "chromium"),
+        (chromedriver(path).is_some(), "chromium-driver"),
+        (firefox(path).is_some(), "firefox-esr"),
+        (lavapipe().is_some(), "mesa-vulkan-drivers"),
+    ];
+    pieces.into_iter().filter(|(is_there, _)| !is_there).map(|(_, package)| package).collect()
+}
+
+fn browsers(path: &OsStr) -> Outcome {
+    let packages = missing_packages(path);
+    if packages.is_empty() {
         return Ok(());
     }
-    const PACKAGES: [&str; 2] = ["chromium", "chromium-driver"];
-    let by_hand = || Failure("Chromium and ChromeDriver: sudo apt-get install chromium chromium-driver".to_owned());
+    let by_hand = || {
+        let packages = packages.join(" ");
+        Failure(format!(
+            "browsers, or what they need: sudo apt-get install {packages}\n\
+             (where packages have other names: install Chromium with ChromeDriver, Firefox and Mesa's lavapipe in their way, \
+             and let CHROMIUM, CHROMEDRIVER, FIREFOX and LAVAPIPE, the file lvp_icd*.json, name those that are not found; \
+             Firefox has WebGPU from {OLDEST_FIREFOX} on, which Debian brings as a security update)"
+        ))
+    };
     let sudo: &[&str] = if output(Command::new("id").arg("-u")).is_ok_and(|user| user == "0") {
         &[]
     } else if output(Command::new("sudo").args(["-n", "true"])).is_ok() {
@@ -236,10 +309,12 @@ fn browser(path: &OsStr) -> Outcome {
     };
     // One source of many that does not answer must not stop the installation from the others.
     let updated = apt(&["update"]);
-    apt(&[&["install", "--yes", "--no-install-recommends"], &PACKAGES[..]].concat())
+    apt(&[&["install", "--yes", "--no-install-recommends"], &packages[..]].concat())
         .map_err(|Failure(words)| Failure(format!("{}\n{words}", by_hand())))
         .map_err(|failure| match updated {
             Ok(()) => failure,
             Err(update) => Failure(format!("{failure}\n{update}")),
-        })
+        })?;
+    // What was installed may be too old.
+    if missing_packages(path).is_empty() { Ok(()) } else { Err(by_hand()) }
 }

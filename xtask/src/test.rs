@@ -8,7 +8,7 @@ use crate::fingerprint;
 use crate::pack;
 use crate::project;
 use crate::serve::Server;
-use crate::setup::{self, Tools};
+use crate::setup::{self, Browser, Tools};
 use crate::site;
 use crate::tally::{Report, Tally};
 use std::collections::BTreeSet;
@@ -27,9 +27,9 @@ cargo xtask test [--only NAME]... [--hardware]
 Installs what is missing and runs every check and test. Ends with one line `N passed, N failed`; the status is 0 when
 nothing failed.
   --only NAME  only the runners whose name contains NAME; may be given several times
-  --hardware   browser tests on the GPU that is there; by default on SwiftShader, Chromium's software adapter";
+  --hardware   browser tests on the GPU that is there; by default on software adapters, SwiftShader in Chromium and lavapipe in Firefox";
 
-/// A runner that takes longer has hung. Compiling everything from nothing is the longest that one does.
+/// A command that takes longer has hung. Compiling everything from nothing is the longest that one does.
 const LIMIT: Duration = Duration::from_secs(15 * 60);
 
 pub fn run(mut arguments: lexopt::Parser) -> Outcome {
@@ -89,19 +89,28 @@ impl Session<'_> {
         self.runner("wasm tests in Chromium", Report::Libtest, || {
             wasm_tests.iter().map(|target| wasm_pack_test(tools, target)).collect()
         });
+        self.runner("wasm tests in Firefox", Report::Libtest, || {
+            let mut node = tools.browser_node(Browser::Firefox, false);
+            node.arg("xtask/wasm-tests.mjs").args(wasm_tests.iter().flatten());
+            vec![node]
+        });
         self.browser_tests()
     }
 
     /// The tests that stand on the packed package. Without one they have failed: an older one would prove nothing.
     fn browser_tests(&mut self) -> Outcome {
-        const RUNNERS: [(&str, &str); 5] = [
-            ("facade tests", "tests/facade"),
-            ("page code in Node", "tests/www"),
-            ("page tests in Chromium", "tests/e2e"),
-            ("truth in Chromium", "tests/truth"),
-            ("consumers of the package", "tests/consumers"),
+        use Browser::{Chromium, Firefox};
+        const RUNNERS: [(&str, &str, Browser); 8] = [
+            ("facade tests", "tests/facade", Chromium),
+            ("page code in Node", "tests/www", Chromium),
+            ("page tests in Chromium", "tests/e2e", Chromium),
+            ("page tests in Firefox", "tests/e2e", Firefox),
+            ("truth in Chromium", "tests/truth", Chromium),
+            ("truth in Firefox", "tests/truth", Firefox),
+            ("consumers of the package in Chromium", "tests/consumers", Chromium),
+            ("consumers of the package in Firefox", "tests/consumers", Firefox),
         ];
-        if !self.wanted("package") && !RUNNERS.iter().any(|(name, _)| self.wanted(name)) {
+        if !self.wanted("package") && !RUNNERS.iter().any(|(name, ..)| self.wanted(name)) {
             return Ok(());
         }
         announce("package");
@@ -126,7 +135,7 @@ impl Session<'_> {
         site::libraries(self.tools)?;
         site::put_together()?;
         let server = Server::start("127.0.0.1", 0, "/", None)?;
-        for (name, folder) in RUNNERS {
+        for (name, folder, browser) in RUNNERS {
             let package = match &packed {
                 Ok(package) => package,
                 Err(_) => {
@@ -141,12 +150,14 @@ impl Session<'_> {
             }
             let (tools, hardware) = (self.tools, self.hardware);
             self.runner(name, Report::Node, || {
-                let mut node = tools.command("node");
-                node.args(["--test", "--test-reporter=spec", "--test-concurrency=1"]).args(&scripts);
-                node.env("RESIDUA_URL", &server.url).env("RESIDUA_TARBALL", &package.tarball);
-                node.env("CHROMIUM", &tools.chromium);
-                node.env("RESIDUA_ADAPTER", if hardware { "hardware" } else { "software" });
-                vec![node]
+                // Each script by itself: it is what may hang.
+                let run = |script: &PathBuf| {
+                    let mut node = tools.browser_node(browser, hardware);
+                    node.args(["--test", "--test-reporter=spec"]).arg(script);
+                    node.env("RESIDUA_URL", &server.url).env("RESIDUA_TARBALL", &package.tarball);
+                    node
+                };
+                scripts.iter().map(run).collect()
             });
         }
         Ok(())

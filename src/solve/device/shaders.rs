@@ -364,16 +364,7 @@ impl Writer {
 #[cfg(all(test, not(target_arch = "wasm32")))]
 mod tests {
     use super::*;
-
-    fn validated(text: &str) -> naga::Module {
-        use naga::valid::{Capabilities, ValidationFlags, Validator};
-        let module =
-            naga::front::wgsl::parse_str(text).unwrap_or_else(|error| panic!("{}\n{text}", error.emit_to_string(text)));
-        Validator::new(ValidationFlags::all(), Capabilities::empty())
-            .validate(&module)
-            .unwrap_or_else(|error| panic!("{}\n{text}", error.emit_to_string(text)));
-        module
-    }
+    use crate::portable::validated;
 
     fn kernels() -> Vec<Kernel> {
         let mut kernels = vec![Kernel::Converge, Kernel::Direct, Kernel::Decide, Kernel::Settle];

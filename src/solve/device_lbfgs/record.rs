@@ -293,7 +293,7 @@ mod tests {
             for what in [InPlace::Turn, InPlace::TangentGradient] {
                 let (text, entry, layout) = Program::InPlace(what, manifold, dim).request(shape).unwrap().unwrap();
                 assert_eq!(bindings_of(&text), layout, "{entry}");
-                let module = naga::front::wgsl::parse_str(&text).unwrap();
+                let module = crate::portable::validated(&text);
                 assert_eq!(module.entry_points[0].name, entry);
             }
         }

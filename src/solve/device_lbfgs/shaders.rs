@@ -122,19 +122,13 @@ impl Figures {
 #[cfg(all(test, not(target_arch = "wasm32")))]
 mod tests {
     use super::*;
-    use naga::valid::{Capabilities, ValidationFlags, Validator};
 
     #[test]
     fn every_kernel_is_valid_and_has_the_bindings_that_are_bound() {
         for capacity in [1, 10, 128] {
             for kernel in Kernel::ALL {
                 let text = kernel.wgsl(Places::new(capacity));
-                let module = naga::front::wgsl::parse_str(&text)
-                    .unwrap_or_else(|error| panic!("{}: {}\n{text}", kernel.name(), error.emit_to_string(&text)));
-                let mut validator = Validator::new(ValidationFlags::all(), Capabilities::empty());
-                validator.validate(&module).unwrap_or_else(|error| {
-                    panic!("{}: {}", kernel.name(), error.emit_to_string(&text));
-                });
+                crate::portable::validated(&text);
                 let declared = |access: &str| text.lines().filter(|line| line.contains(access)).count();
                 let bound = |kind| kernel.layout().iter().filter(|&&other| other == kind).count();
                 assert_eq!(declared("var<storage, read>"), bound(BindingKind::StorageRead), "{}", kernel.name());

@@ -1,11 +1,15 @@
 /** jax-js (npm @jax-js/jax) on WebGPU as a contender, in single precision. Its arrays are owned: each use but the last takes `.ref`. */
 import { peer } from './peers.js';
 
+const POINTERS = 'unrestricted_pointer_parameters';
+
 let initialised;
 
 /** The library with its WebGPU device as the default one. */
 export function jaxOnGpu() {
   initialised ??= (async () => {
+    // Its gathers' gradients are added up by a function that takes a pointer into storage.
+    if (navigator.gpu !== undefined && !navigator.gpu.wgslLanguageFeatures.has(POINTERS)) throw new Error(`jax-js needs ${POINTERS}, which this browser's WGSL does not have`);
     const jax = await peer('jax');
     const devices = await jax.init('webgpu');
     if (!devices.includes('webgpu')) throw new Error('jax-js finds no WebGPU here');

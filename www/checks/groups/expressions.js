@@ -52,10 +52,13 @@ async function checkOperation(check, [name, build, domains, value, partials]) {
   const expected = Float64Array.from({ length: COUNT }, (_, i) => value(...at(i)));
   const derivatives = Float64Array.from({ length: COUNT * columns.length }, (_, e) => partials(...at(Math.floor(e / columns.length)))[e % columns.length]);
   const { because, ...limits } = LIMITS[check.backend];
-  const figures = { values: relativeDifference(values, expected), derivatives: relativeDifference(partialsOf(jacobian, columns), derivatives) };
-  check.note(`values ${figures.values.toExponential(1)}, derivatives ${figures.derivatives.toExponential(1)}`);
-  check.same(await functions.evaluate(), values, 'values without derivatives are those with them');
-  for (const [what, figure] of Object.entries(figures)) check.below(figure, limits[what], because, `${what} of ${name}`);
+  // Values with derivatives and without come from kernels of their own, which a device's compiler may fuse differently.
+  const figures = [
+    ['values', relativeDifference(values, expected)], ['values', relativeDifference(await functions.evaluate(), expected)],
+    ['derivatives', relativeDifference(partialsOf(jacobian, columns), derivatives)],
+  ];
+  check.note(figures.map(([what, figure]) => `${what} ${figure.toExponential(1)}`).join(', '));
+  for (const [what, figure] of figures) check.below(figure, limits[what], because, `${what} of ${name}`);
 }
 
 export const group = {

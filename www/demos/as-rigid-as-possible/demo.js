@@ -24,7 +24,12 @@ const MESHES = {
 const STANDARD = 'bar, 1,226 vertices';
 
 /** Two iterations, since the first of a solve is done in passing: its linear system is solved loosely. */
-const STEP = { maxIterations: 2, maxLinearIterations: 100, costTolerance: 0, gradientTolerance: 0, parameterTolerance: 0 };
+const STEP = { maxIterations: 2, costTolerance: 0, gradientTolerance: 0, parameterTolerance: 0 };
+/**
+ * Iterations of conjugate gradients in one of Levenberg-Marquardt. While the reader drags there are so few that the surface moves at every frame, as far as the least
+ * number allows; each brings it less near to rest, which it comes to when the hand holds still.
+ */
+const LINEAR = { least: 25, usual: 100, most: 400, aimMs: 14, dragMs: 300 };
 const DAMPING = { first: 1e-4, least: 1e-6, most: 1e3 };
 /** A step that gains less than this part of the cost moves nothing that is seen; after so many in a row it rests (a single one may be a refused step). */
 const HARDLY = 1e-4, ENOUGH_OF_THEM = 6;
@@ -36,10 +41,11 @@ const KEY_STEP = 0.03, KEY_ANGLE = Math.PI / 24;
 /** @param {import('../stage.js').Stage} stage */
 export async function open(stage) {
   const wished = stage.wish('mesh', STANDARD);
-  const choices = { mesh: wished in MESHES ? wished : STANDARD, 'handle radius': 0.08, wireframe: false };
+  const choices = { mesh: wished in MESHES ? wished : STANDARD, 'handle radius': 0.08, 'linear iterations': Math.min(LINEAR.most, Math.max(1, Math.round(stage.wish('linear', LINEAR.usual)) || LINEAR.usual)), wireframe: false };
   const markers = new Handles(stage);
   let rest = null, model = null, surfaceMesh = null, functions = null, goalBuffer = null;
   let handles = [], chosen = -1;
+  let linear = LINEAR.usual, changedAt = 0;
   let damping = DAMPING.first, quiet = 0, cost = NaN, iterations = 0;
   /** Nothing has pulled at the mesh yet, or since the start. */
   let untouched = true;
@@ -100,6 +106,7 @@ export async function open(stage) {
     });
     if (goalBuffer === null) model.handles.setData('goal', model.goals);
     quiet = 0;
+    changedAt = performance.now();
     show();
     stage.wake();
   }
@@ -209,10 +216,16 @@ export async function open(stage) {
     },
     async step() {
       if (untouched) return false;
+      const dragging = performance.now() - changedAt < LINEAR.dragMs;
+      const most = choices['linear iterations'];
       const result = await levenbergMarquardt(functions, {
-        ...STEP, initialDamping: damping, linearSolver: 'pcg', readBack: functions.backend === 'cpu', signal: stage.interruption(),
+        ...STEP, maxLinearIterations: dragging ? Math.min(most, Math.round(linear)) : most, initialDamping: damping, linearSolver: 'pcg', readBack: functions.backend === 'cpu', signal: stage.interruption(),
       });
       stage.plotCost(result.iterations, result.finalCost);
+      if (dragging && result.iterations > 0) {
+        const asAimed = (linear * LINEAR.aimMs * result.iterations) / result.computationTime;
+        linear = Math.min(most, Math.max(LINEAR.least, Math.sqrt(linear * asAimed)));
+      }
       // The next step goes on with the trust that this one has found.
       damping = Math.min(DAMPING.most, Math.max(DAMPING.least, result.history.at(-1)?.damping ?? damping));
       iterations += result.iterations;
@@ -296,6 +309,7 @@ export async function open(stage) {
       await demo.compile(stage.backend);
     }, { fresh: true }));
   stage.panel.add(choices, 'handle radius', 0.02, 0.4, 0.01);
+  stage.panel.add(choices, 'linear iterations', 5, LINEAR.most, 5);
   stage.panel.add(choices, 'wireframe').onChange((wireframe) => {
     surfaceMesh.material.wireframe = wireframe;
     stage.redraw();

@@ -9,8 +9,10 @@
 import { Problem, solveMany, V } from 'residua';
 import { seededNoise } from '../../problems/seeded-noise.js';
 
-/** 100,000 pixels. */
-export const SIZE = { width: 400, height: 250 };
+/** Sizes to choose from, by their number of pixels. */
+export const SIZES = {
+  '1,000': { width: 40, height: 25 }, '10,000': { width: 125, height: 80 }, '100,000': { width: 400, height: 250 }, '400,000': { width: 800, height: 500 },
+};
 /** Samples of a decay, and the time of the last in nanoseconds. */
 const SAMPLES = 24, LAST_TIME = 12;
 const CELLS = 26;
@@ -62,7 +64,7 @@ function trueFields(width, height, noise) {
  * @returns {{ width: number, height: number, times: Float64Array, counts: Float64Array, truth: Float64Array }} counts pixel after pixel, a decay each; truth
  *   has amplitude, rate and background of each pixel
  */
-export function makeStack({ width, height } = SIZE, seed = 41) {
+export function makeStack({ width, height } = SIZES['100,000'], seed = 41) {
   const noise = seededNoise(seed);
   const times = Float64Array.from({ length: SAMPLES }, (_, i) => (LAST_TIME * i) / (SAMPLES - 1));
   const truth = trueFields(width, height, noise);

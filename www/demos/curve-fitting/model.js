@@ -2,7 +2,7 @@
  * A curve fit: points, a typed model, a robust loss. Takes them; gives the fit as compiled functions that outlive a dragged point, the parameters with their
  * standard errors, and a search among many starts for models whose start nobody knows.
  */
-import { covariance, GpuCompiledFunctions, levenbergMarquardt, loss, Problem, ResiduaError, solveMany } from 'residua';
+import { covariance, GpuCompiledFunctions, levenbergMarquardt, loss, Problem, ResiduaError, solveMany, V } from 'residua';
 import { seededNoise } from '../../problems/seeded-noise.js';
 
 /** The losses to choose from; `scale` is in the units of y. */
@@ -27,7 +27,7 @@ function curveProblem({ parameters, build }, values, { x, y, weight }, chosenLos
   const coefficients = problem.parameters('coefficients', { dim, values });
   const block = problem.residuals('points', {
     inputs: { coefficients: coefficients.shared(), x: problem.data(x), y: problem.data(y), weight: problem.data(weight) },
-    residual: ({ coefficients: block, x, y, weight }) => weight.mul(y.sub(build(x, listed(block, dim))).neg()),
+    residual: ({ coefficients: block, x, y, weight }) => V.sub(build(x, listed(block, dim)), y).mul(weight),
     loss: chosenLoss,
   });
   return { problem, coefficients, block };
@@ -157,10 +157,12 @@ export async function searchStarts(model, points, given = [], { count = 400, see
   const starts = [...given, ...Array.from({ length: count - given.length }, () => Array.from({ length: dim }, size))];
   const { problem } = curveProblem(model, starts[0], data, loss.squared());
   const result = await solveMany(problem, { count, parameters: { coefficients: starts.flat() } }, { backend: 'cpu', maxIterations: 60, signal });
-  let best = -1;
-  result.cost.forEach((cost, k) => {
-    const finite = result.x.subarray(dim * k, dim * (k + 1)).every(Number.isFinite);
-    if (finite && Number.isFinite(cost) && !(cost >= result.cost[best])) best = k;
-  });
-  return best < 0 ? null : { parameters: Array.from(result.x.subarray(dim * best, dim * (best + 1))), cost: result.cost[best], tried: count, milliseconds: result.computationTime };
+  const found = starts.map((_, k) => ({ parameters: Array.from(result.x.subarray(dim * k, dim * (k + 1))), cost: result.cost[k] }));
+  const usable = found.filter(({ parameters, cost }) => Number.isFinite(cost) && parameters.every(Number.isFinite));
+  if (usable.length === 0) return null;
+  const least = Math.min(...usable.map(({ cost }) => cost));
+  // Waves that agree at every point cost the same: of equals, the one of the smallest numbers is meant.
+  const length = ({ parameters }) => Math.hypot(...parameters);
+  const best = usable.filter(({ cost }) => cost <= least * (1 + 1e-6) + 1e-12).reduce((a, b) => (length(b) < length(a) ? b : a));
+  return { ...best, tried: count, milliseconds: result.computationTime };
 }

@@ -9,8 +9,8 @@ import { creasingSphere } from './model.js';
 const SUBDIVISIONS = { '1: 42 vertices': 1, '2: 162': 2, '3: 642': 3, '4: 2,562': 4, '5: 10,242': 5, '6: 40,962': 6, '7: 163,842': 7 };
 /** What a slice may take: a new one forgets the history, so it is long where the picture shows what happens meanwhile. */
 const SLICE = { gpu: { maxIterations: 1000, maxTimeMs: 4000 }, cpu: { maxIterations: 25, maxTimeMs: 500 } };
-/** After so many the sphere has found its creases, and what follows is hardly seen. */
-const ENOUGH = 3000;
+/** So many iterations that lower the cost by less than this part of it change nothing that is seen. */
+const JUDGED_EVERY = 1000, HARDLY = 1e-4;
 const ALL_TOLERANCES_OFF = { costTolerance: 0, gradientTolerance: 0, parameterTolerance: 0 };
 
 /** @param {import('../stage.js').Stage} stage */
@@ -19,6 +19,14 @@ export async function open(stage) {
   const choices = { subdivisions: Object.values(SUBDIVISIONS).includes(wished) ? wished : 3, 'history size': 10 };
   let sphere = null, mesh = null, functions = null;
   let iterations = 0, cost = NaN;
+  let judged = { iterations: 0, cost: Infinity };
+
+  const counted = (count) => count.toLocaleString('en-US');
+
+  function startAgain() {
+    iterations = 0;
+    judged = { iterations: 0, cost: Infinity };
+  }
 
   function build() {
     sphere = creasingSphere(choices.subdivisions);
@@ -31,13 +39,13 @@ export async function open(stage) {
     functions?.dispose();
     functions = null;
     mesh = surface(stage, sphere);
-    iterations = 0;
+    startAgain();
   }
 
   const demo = {
     async compile(backend) {
       const old = functions;
-      const count = (sphere.positions.length / 3).toLocaleString('en-US');
+      const count = counted(sphere.positions.length / 3);
       stage.say(`Compiling the energy of ${count} vertices…`);
       functions = await GpuCompiledFunctions.compile(sphere.problem, {
         backend, context: stage.context ?? undefined, signal: stage.signal,
@@ -45,7 +53,7 @@ export async function open(stage) {
       });
       stage.drawFrom(mesh.geometry.attributes.position, functions, sphere.vertices);
       old?.dispose();
-      stage.say(`${count} vertices, ${(sphere.triangles.length / 3).toLocaleString('en-US')} triangles, ${functions.numResiduals.toLocaleString('en-US')} terms in ${functions.kernelCount} kernels.`);
+      stage.say(`${count} vertices, ${counted(sphere.triangles.length / 3)} triangles, ${counted(functions.numResiduals)} terms in ${functions.kernelCount} kernels.`);
     },
     async step() {
       const result = await lbfgs(functions, {
@@ -55,17 +63,23 @@ export async function open(stage) {
       });
       iterations += result.iterations;
       cost = result.finalCost;
-      const stuck = result.iterations === 0 && result.termination !== 'aborted' && result.termination !== 'max-time';
-      if (stuck) stage.say(`No further progress after ${iterations} iterations: ${result.message}`);
-      else if (iterations >= ENOUGH) stage.say(`Creased, after ${iterations} iterations.`);
-      return !stuck && iterations < ENOUGH;
+      if (!['aborted', 'max-time', 'max-iterations'].includes(result.termination)) {
+        stage.say(`No further progress after ${counted(iterations)} iterations: ${result.message}`);
+        return false;
+      }
+      if (iterations - judged.iterations < JUDGED_EVERY) return true;
+      const gained = judged.cost - cost;
+      judged = { iterations, cost };
+      if (!(gained < HARDLY * cost)) return true;
+      stage.say(`Creased, after ${counted(iterations)} iterations.`);
+      return false;
     },
     async remember() {
       await functions.download();
     },
     async reset() {
       sphere.vertices.set(sphere.positions);
-      iterations = 0;
+      startAgain();
     },
     state: () => ({ vertices: sphere.positions.length / 3, iterations, cost, positions: () => sphere.vertices.values() }),
     dispose: () => functions?.dispose(),

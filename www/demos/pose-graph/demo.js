@@ -31,7 +31,7 @@ function extent({ dimension }, positions) {
 
 /** @param {import('../stage.js').Stage} stage */
 export async function open(stage) {
-  const choices = { graph: 'a sphere', poses: 2500, 'wrong closures': 0, loss: 'squared', 'scale, σ': 3, 'steps a second': 2, 'no waiting': false, vehicles: 0.6, 'the truth': false };
+  const choices = { graph: 'a sphere', poses: 2500, 'wrong closures': 0, loss: 'squared', 'scale, σ': 3, 'steps a second': 2, 'no waiting': false, vehicles: 0.45, 'the truth': false };
   /** The graph that was dropped, with its name. */
   let file = null;
   let graph = null, unfolding = null, picture = null;
@@ -148,7 +148,7 @@ export async function open(stage) {
 
     async step() {
       if (!begun) await begin();
-      else {
+      else if (!unfolding.done) {
         picture.keep();
         const { iteration, cost } = await unfolding.step(stage.interruption());
         if (iteration > total) stage.plotCost(iteration - total, cost);
@@ -158,7 +158,8 @@ export async function open(stage) {
         tell();
         wait = 1 / choices['steps a second'];
       }
-      if (choices['no waiting'] && !unfolding.done) {
+      // Without a picture there are no frames to wake it.
+      if ((choices['no waiting'] || stage.renderer === null) && !unfolding.done) {
         picture.phase = 1;
         return true;
       }
@@ -210,7 +211,9 @@ export async function open(stage) {
     },
 
     state: () => ({
-      graph: choices.graph, poses: unfolding.poses, measurements: unfolding.measurements, iteration: unfolding.iteration, cost: unfolding.cost, startCost, done: unfolding.done,
+      graph: choices.graph, poses: unfolding.poses, measurements: unfolding.measurements, iteration: unfolding.iteration, cost: unfolding.cost, startCost,
+      // Known here too, not to the device alone.
+      done: unfolding.done && !stale,
       termination: unfolding.termination, freedom: unfolding.freedom, classes: counts, positions: () => unfolding.positions.values(),
     }),
     dispose: discard,
