@@ -35,6 +35,7 @@ fn kernel_of(ops: &[Op]) -> Kernel {
         total: None,
         gated: false,
         layers: None,
+        pinned: vec![],
     }
 }
 
@@ -78,6 +79,7 @@ fn springs() -> Kernel {
         total: Some(energy),
         gated: false,
         layers: None,
+        pinned: vec![],
     }
 }
 

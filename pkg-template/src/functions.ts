@@ -9,7 +9,7 @@ import { copyNumbersInto, copyNumbersOfLength, type Numbers } from './numeric-ar
 import type { ParameterBlocks } from './parameter-array.js';
 import { Problem } from './problem.js';
 import { CallQueue } from './queue.js';
-import type { RawFunctions, RawSolveResult } from './raw.js';
+import type { RawFunctions, RawPoint, RawSolveResult } from './raw.js';
 import { ProblemSubject, type Edits, type Subject, type WriteBack } from './subject.js';
 import type { Scalar, Value } from './value.js';
 
@@ -66,6 +66,8 @@ export class GpuCompiledFunctions {
   private pattern: Pattern | null = null;
   /** Memory for a point on its way to the engine: a system takes longer to find new memory than to fill it. */
   private spare: Float32Array | Float64Array | null = null;
+  /** Whether the module's own memory for a point is some call's. */
+  private isPlaced = false;
 
   private constructor(
     private readonly subject: Subject,
@@ -206,7 +208,7 @@ export class GpuCompiledFunctions {
     if (into !== undefined) this.checkResult(into);
     const arrays = [into?.values, into?.jacobian.values] as const;
     const { values, entries, rowOffsets, colIndices } = await this.callAt('evaluateJacobian', x, true, (handle, point) =>
-      handle.evaluateJacobian(point as Float64Array | undefined, this.pattern === null, ...arrays),
+      handle.evaluateJacobian(point, this.pattern === null, ...arrays),
     );
     if (rowOffsets !== undefined && colIndices !== undefined) this.pattern ??= { rowOffsets, colIndices };
     return into ?? { values, jacobian: new CompressedRows(this.numResiduals, this.numParams, this.pattern as Pattern, entries) };
@@ -320,16 +322,27 @@ export class GpuCompiledFunctions {
     method: string,
     x: Numbers | undefined,
     onCpu: boolean,
-    work: (handle: RawFunctions, point: Float64Array | Float32Array | undefined) => Promise<T>,
+    work: (handle: RawFunctions, point: RawPoint) => Promise<T>,
   ): Promise<T> {
     this.queue.check();
     if (x === undefined) return this.call((handle) => work(handle, undefined));
+    const meaning = 'one for each parameter';
+    const place = onCpu && !this.isPlaced ? this.instance.call(() => this.handle.pointPlace?.()) : undefined;
+    if (place !== undefined) {
+      copyNumbersInto(`${method}: x`, x, place, meaning);
+      this.isPlaced = true;
+      try {
+        return await this.call((handle) => work(handle, null));
+      } finally {
+        this.isPlaced = false;
+      }
+    }
     const Kind = onCpu ? Float64Array : Float32Array;
     const given = this.handle.memory?.();
     if (given?.byteLength === this.numParams * Kind.BYTES_PER_ELEMENT) this.spare = new Kind(given);
     const into = this.spare instanceof Kind ? this.spare : new Kind(this.numParams);
     this.spare = null;
-    const point = copyNumbersInto(`${method}: x`, x, into, 'one for each parameter');
+    const point = copyNumbersInto(`${method}: x`, x, into, meaning);
     try {
       return await this.call((handle) => work(handle, point));
     } finally {

@@ -163,6 +163,9 @@ export interface RawLbfgsOptions {
   readBack: number;
 }
 
+/** Where to evaluate: at the current parameters, at the numbers in `pointPlace`, or at these. */
+export type RawPoint = Float64Array | Float32Array | null | undefined;
+
 /** What hears of iterations; true ends the solve. */
 export interface RawListener {
   (summary: RawIteration): boolean;
@@ -192,14 +195,16 @@ export interface RawFunctions {
   setLoss(block: number, kind: string, a: number, b: number, factor: number): void;
   setEnabled(block: number, enabled: boolean): void;
   evaluate(x?: Float64Array): Promise<Float64Array>;
+  /** Not in a worker: memory of the module's own for the point of the next call, to be filled at once; that call's point is null then. */
+  pointPlace?(): Float64Array;
   /** Points of gradients are in single precision for the GPU, in double for the CPU. The gradient is `into`, filled. */
-  evaluateSumWithGradient(x: Float64Array | Float32Array | undefined, into: Float64Array | undefined): Promise<{ value: number; gradient: Float64Array }>;
-  evaluateCostWithGradient(x: Float64Array | Float32Array | undefined, into: Float64Array | undefined): Promise<{ value: number; gradient: Float64Array }>;
-  evaluateSumWithGradientOnDevice(x?: Float64Array | Float32Array): Promise<{ value: number; gradient: GPUBuffer | null }>;
-  evaluateCostWithGradientOnDevice(x?: Float64Array | Float32Array): Promise<{ value: number; gradient: GPUBuffer | null }>;
+  evaluateSumWithGradient(x: RawPoint, into: Float64Array | undefined): Promise<{ value: number; gradient: Float64Array }>;
+  evaluateCostWithGradient(x: RawPoint, into: Float64Array | undefined): Promise<{ value: number; gradient: Float64Array }>;
+  evaluateSumWithGradientOnDevice(x: RawPoint): Promise<{ value: number; gradient: GPUBuffer | null }>;
+  evaluateCostWithGradientOnDevice(x: RawPoint): Promise<{ value: number; gradient: GPUBuffer | null }>;
   /** The pattern is the same at every call, and given where it is asked for; numbers go into `values` and `entries`, or into fresh arrays. */
   evaluateJacobian(
-    x: Float64Array | undefined,
+    x: RawPoint,
     pattern: boolean,
     values?: Float64Array,
     entries?: Float64Array,

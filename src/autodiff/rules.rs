@@ -90,13 +90,13 @@ impl PullBack<'_> {
             }
             // √a′ = 1/(2√a), infinite at 0.
             Op::Sqrt => {
-                let half = self.scaled(0.5, adjoint);
-                self.quotient(half, result)
+                let quotient = self.quotient(adjoint, result);
+                self.scaled(0.5, quotient)
             }
             Op::Norm => {
-                let half = self.scaled(0.5, adjoint);
                 let inverse = self.graph.inverse_norm(a);
-                self.product(half, inverse)
+                let product = self.product(adjoint, inverse);
+                self.scaled(0.5, product)
             }
             Op::InverseNorm => {
                 // One factor after the other: for a vector of length l the cube alone would overflow f32 at l = 1e-13,
@@ -160,6 +160,12 @@ impl PullBack<'_> {
             Op::Add => adjoint,
             Op::Sub if to_first => adjoint,
             Op::Sub => self.graph.neg(adjoint),
+            // Of a square, once, so that the factor meets those of the adjoint, which all squares of a sum share.
+            Op::Mul if a == b && !to_first => return None,
+            Op::Mul if a == b => {
+                let twice = self.scaled(2.0, adjoint);
+                self.product(twice, a)
+            }
             Op::Mul => self.product(adjoint, if to_first { b } else { a }),
             Op::Div if to_first => self.quotient(adjoint, b),
             // (a/b)′ = −(a/b)/b, and of 1/b simply −(1/b)².

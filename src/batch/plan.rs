@@ -391,6 +391,7 @@ impl<'a> Planner<'a> {
             total,
             gated: entry.is_gated(),
             layers,
+            pinned: vec![],
         };
         Ok(Plan { kernel, roles: self.roles, partials })
     }

@@ -4,7 +4,9 @@
 //! The order of everything that rounding depends on is part of the meaning of a kernel on the CPU, and the compiled form keeps
 //! to it: all loads of an instance come before its stores; its overwriting stores come before its accumulating ones; instances
 //! accumulate one after another; and the total is kept in two sums, of the even and of the odd instances counted from the
-//! first, that are added at the end (two lanes of a vector).
+//! first, that are added at the end (two lanes of a vector). What is added to a place that is the same for all instances
+//! ([`Kernel::pinned`]) is kept in two such sums as well, of all instances but the last of an odd number; they are added to what stands there before
+//! that one's numbers are.
 
 use super::memory::{Dispatch, View, index_out_of_range};
 use super::{Address, Call, Function, Kernel, Load, Store};
@@ -24,6 +26,8 @@ pub fn run(kernel: &Kernel, views: &mut [View], dispatch: &Dispatch) -> Result<f
     let (accumulating, overwriting): (Vec<&Store>, Vec<&Store>) =
         kernel.stores.iter().partition(|store| store.accumulate);
     let mut totals = [0.0; 2];
+    let mut sums = vec![[0.0; 2]; accumulating.len()];
+    let in_pairs = dispatch.instances.len() & !1;
 
     for (position, instance) in dispatch.instances.clone().enumerate() {
         results.fill(None);
@@ -51,13 +55,29 @@ pub fn run(kernel: &Kernel, views: &mut [View], dispatch: &Dispatch) -> Result<f
                 },
             };
         }
-        for store in overwriting.iter().chain(&accumulating) {
+        let mut write = |store: &Store, value: f64| {
             let place = place(kernel, views, dispatch, store.buffer, store.address, instance)?;
             let View::Write(numbers) = &mut views[store.buffer as usize] else {
                 return Err(Error::internal(format!("kernel '{}' writes a buffer that is read only", kernel.name)));
             };
-            let value = values[store.node.index()];
             numbers[place] = if store.accumulate { numbers[place] + value } else { value };
+            Ok(())
+        };
+        for store in &overwriting {
+            write(store, values[store.node.index()])?;
+        }
+        for (store, sums) in accumulating.iter().zip(&mut sums) {
+            let value = values[store.node.index()];
+            if !kernel.is_same(store.address) || position >= in_pairs {
+                write(store, value)?;
+                continue;
+            }
+            sums[position % 2] += value;
+        }
+        if position + 1 == in_pairs {
+            for (store, sums) in accumulating.iter().zip(&sums).filter(|(store, _)| kernel.is_same(store.address)) {
+                write(store, sums[0] + sums[1])?;
+            }
         }
         if let Some(node) = kernel.total {
             totals[position % 2] += values[node.index()];
@@ -173,6 +193,7 @@ mod tests {
             total: Some(result),
             gated: false,
             layers: None,
+            pinned: vec![],
         }
     }
 

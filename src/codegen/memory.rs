@@ -119,8 +119,17 @@ impl Dispatch {
 }
 
 impl Kernel {
+    /// Whether an address leads all instances of a call on the CPU to one place.
+    pub(super) fn is_same(&self, address: Address) -> bool {
+        match address {
+            Address::Fixed(_) | Address::Layer(_) => true,
+            Address::Indexed { indices, column, .. } => self.pinned.contains(&(indices, column)),
+            Address::Column(_) | Address::Interleaved { .. } | Address::Listed { .. } => false,
+        }
+    }
+
     /// Every buffer that the plan reads or writes a number in, with the address.
-    fn addresses(&self) -> impl Iterator<Item = (u32, Address)> {
+    pub(super) fn addresses(&self) -> impl Iterator<Item = (u32, Address)> {
         let loads = self.loads.iter().filter_map(|load| match *load {
             Load::Read { buffer, address } => Some((buffer, address)),
             Load::Call { .. } => None,

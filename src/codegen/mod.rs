@@ -46,6 +46,9 @@ pub struct Kernel {
     pub gated: bool,
     /// On the GPU: that the kernel runs in layers. It then has a gate and a total.
     pub layers: Option<Layers>,
+    /// On the CPU: columns of index buffers, as (buffer, column), in which all instances have the same number. What they name is read
+    /// once; what is added there is added up first.
+    pub pinned: Vec<(u32, u32)>,
 }
 
 /// A kernel that runs over all its instances once for each layer; what it reads at an [`Address::Layer`] makes them differ.

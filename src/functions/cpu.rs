@@ -2,6 +2,7 @@
 //!
 //! Kernels are made when an entry is first used, all batches in one program.
 
+use std::ops::Range;
 use std::pin::Pin;
 
 use crate::batch::pattern::Pattern;
@@ -33,12 +34,23 @@ struct Compiled {
     plans: Vec<Plan>,
     /// For each batch its way into a sparse matrix, if there is one.
     scatters: Vec<Scatter>,
+    /// For each batch the pieces in which that is filled, if not as a whole.
+    pieces: Vec<Vec<Piece>>,
 }
+
+/// Instances whose entries stand side by side in a sparse matrix; places are relative to the first.
+struct Piece {
+    instances: Range<u32>,
+    entries: Range<usize>,
+}
+
+/// Numbers of a piece, about: they stay in a processor's nearer caches until they are copied out.
+const PIECE: usize = 32_768;
 
 impl Compiled {
     async fn new(plans: Vec<Plan>, scatters: Vec<Scatter>) -> Result<Compiled> {
         let program = Program::compile(plans.iter().map(|plan| plan.kernel.clone()).list()).await?;
-        Ok(Compiled { program, plans, scatters })
+        Ok(Compiled { program, plans, scatters, pieces: Vec::new() })
     }
 
     /// Whether several numbers may go to one place, which begins at 0 then.
@@ -49,6 +61,9 @@ impl Compiled {
 
 /// Something that takes time, whatever it is.
 pub type Work<'a, T> = Pin<Box<dyn Future<Output = Result<T>> + 'a>>;
+
+/// Takes some of a matrix's entries, which begin at a place.
+pub type Give<'a> = &'a mut dyn FnMut(usize, &mut [f64]);
 
 /// For each batch pairs of an output and what it is differentiated by.
 pub(super) type Partials = Vec<Vec<(u32, Local)>>;
@@ -65,7 +80,7 @@ pub(super) struct Memory<'a> {
     pub places: &'a [u32],
     pub curvature: &'a mut [f64],
     /// Instances to run, if not all.
-    pub most: Option<u32>,
+    pub instances: Option<Range<u32>>,
 }
 
 impl CpuEngine {
@@ -86,7 +101,11 @@ impl CpuEngine {
         let plans = model
             .batches
             .iter()
-            .map(|batch| plan(&batch.class, batch.rows, entry, Target::Cpu, &title(model, batch)))
+            .map(|batch| {
+                let mut plan = plan(&batch.class, batch.rows, entry, Target::Cpu, &title(model, batch))?;
+                pin(&mut plan, batch);
+                Ok(plan)
+            })
             .list_or_error()?;
         self.compiled.insert(entry, Compiled::new(plans, Vec::new()).await?);
         Ok(())
@@ -105,13 +124,20 @@ impl CpuEngine {
             return Ok(());
         }
         let accumulate = pattern.places.iter().map(Vec::len).sum::<usize>() > pattern.col_indices.len();
-        let (mut plans, mut scatters) = (Vec::new(), Vec::new());
+        let in_rows = |batch: &Batch| matches!(batch.rows, Rows::From(_));
+        let in_pieces = entry == Entry::Jacobian && !accumulate && model.batches.iter().all(in_rows);
+        let (mut plans, mut scatters, mut pieces) = (Vec::new(), Vec::new(), Vec::new());
         for ((batch, partials), places) in model.batches.iter().zip(partials).zip(&pattern.places) {
-            let scatter = Scatter::new(partials, places, batch.count as usize, accumulate);
-            plans.push(plan_scattered(&batch.class, batch.rows, entry, &title(model, batch), &scatter)?);
+            let mut scatter = Scatter::new(partials, places, batch.count as usize, accumulate);
+            if in_pieces {
+                pieces.push(cut(batch, partials.len(), pattern, &mut scatter));
+            }
+            let mut plan = plan_scattered(&batch.class, batch.rows, entry, &title(model, batch), &scatter)?;
+            pin(&mut plan, batch);
+            plans.push(plan);
             scatters.push(scatter);
         }
-        self.scattered.insert(entry, Compiled::new(plans, scatters).await?);
+        self.scattered.insert(entry, Compiled { pieces, ..Compiled::new(plans, scatters).await? });
         Ok(())
     }
 
@@ -174,8 +200,8 @@ impl CpuEngine {
         part: f64,
     ) -> Result<()> {
         for (number, batch) in model.batches.iter().enumerate() {
-            let most = Some((part * f64::from(batch.count)).ceil() as u32);
-            let memory = Memory { x, gradient: &mut *gradient, most, ..Memory::default() };
+            let instances = Some(0..batch.count.min((part * f64::from(batch.count)).ceil() as u32));
+            let memory = Memory { x, gradient: &mut *gradient, instances, ..Memory::default() };
             self.run(model, number, Entry::SumGradient, memory).await?;
         }
         Ok(())
@@ -189,23 +215,41 @@ impl CpuEngine {
             .list_or_error()
     }
 
-    /// All residuals, and the Jacobian in the order of its pattern; `entries` is memory for it.
+    /// All residuals; and to `give` the Jacobian in the order of its pattern, piece by piece with where it begins. `entries` is memory for them.
     pub(super) async fn jacobian(
         &mut self,
         model: &Model,
         partials: &Partials,
         pattern: &Pattern,
         x: &[f64],
-        mut entries: Vec<f64>,
-    ) -> Result<(Vec<f64>, Vec<f64>)> {
+        entries: &mut Vec<f64>,
+        give: Give<'_>,
+    ) -> Result<Vec<f64>> {
         self.prepare_scattered(model, Entry::Jacobian, partials, pattern).await?;
+        let pieces = self.scattered.get(&Entry::Jacobian).map_or(&[][..], |compiled| &compiled.pieces);
         let mut residuals = vec![0.0; model.num_residuals as usize];
-        self.begin_matrix(Entry::Jacobian, pattern, &mut entries);
-        for number in 0..model.batches.len() {
-            let memory = Memory { x, residuals: &mut residuals, partials: &mut entries, ..Memory::default() };
-            self.run_scattered(model, number, Entry::Jacobian, memory)?;
+        if pieces.is_empty() {
+            self.begin_matrix(Entry::Jacobian, pattern, entries);
         }
-        Ok((residuals, entries))
+        for number in 0..model.batches.len() {
+            let Some(pieces) = pieces.get(number) else {
+                let memory = Memory { x, residuals: &mut residuals, partials: entries, ..Memory::default() };
+                self.run_scattered(model, number, Entry::Jacobian, memory)?;
+                continue;
+            };
+            for piece in pieces {
+                entries.resize(entries.len().max(piece.entries.len()), 0.0);
+                let partials = &mut entries[..piece.entries.len()];
+                let instances = Some(piece.instances.clone());
+                let memory = Memory { x, residuals: &mut residuals, partials, instances, ..Memory::default() };
+                self.run_scattered(model, number, Entry::Jacobian, memory)?;
+                give(piece.entries.start, &mut entries[..piece.entries.len()]);
+            }
+        }
+        if pieces.is_empty() {
+            give(0, entries);
+        }
+        Ok(residuals)
     }
 
     /// Makes room for a matrix that the kernels of an entry are to fill: with zeros, where they add to it.
@@ -234,12 +278,41 @@ impl CpuEngine {
     }
 }
 
+/// Cuts the instances of a batch, whose rows stand side by side, into pieces, and makes their places relative.
+fn cut(batch: &Batch, partials: usize, pattern: &Pattern, scatter: &mut Scatter) -> Vec<Piece> {
+    let (count, outputs) = (batch.count as usize, batch.class.outputs.len());
+    let size = (PIECE / partials.max(1)).max(1);
+    let mut pieces = Vec::new();
+    for start in (0..count).step_by(size) {
+        let end = count.min(start + size);
+        let row = batch.row(start) as usize;
+        let [from, to] = [row, row + (end - start) * outputs].map(|row| pattern.row_offsets[row]);
+        for places in scatter.places.chunks_exact_mut(count) {
+            places[start..end].iter_mut().for_each(|place| *place -= from);
+        }
+        pieces.push(Piece { instances: start as u32..end as u32, entries: from as usize..to as usize });
+    }
+    pieces
+}
+
+/// Tells a kernel which blocks all instances of its batch share.
+fn pin(plan: &mut Plan, batch: &Batch) {
+    let shared = |column: u32| batch.column(column).windows(2).all(|pair| pair[0] == pair[1]);
+    let columns = (batch.indices.len() / (batch.count as usize).max(1)) as u32;
+    let columns = (0..columns).filter(|&column| shared(column)).list();
+    for (number, role) in (0..).zip(&plan.roles) {
+        if *role == Role::Indices {
+            plan.kernel.pinned.extend(columns.iter().map(|&column| (number, column)));
+        }
+    }
+}
+
 /// Runs an entry's kernel for a batch; gives its total.
 fn run(compiled: Option<&Compiled>, model: &Model, number: usize, entry: Entry, memory: Memory) -> Result<f64> {
     let compiled = compiled.ok_or_else(|| Error::internal("a kernel was not compiled before it ran"))?;
     let batch = &model.batches[number];
     let uniforms = uniform_table(model, batch);
-    let Memory { x, seeds, residuals, gradient, partials, local, places, curvature, most } = memory;
+    let Memory { x, seeds, residuals, gradient, partials, local, places, curvature, instances } = memory;
     let (mut residuals, mut gradient, mut partials) = (Some(residuals), Some(gradient), Some(partials));
     let (mut local, mut curvature) = (Some(local), Some(curvature));
     let twice = || Error::internal("a kernel has two buffers of one role");
@@ -270,7 +343,7 @@ fn run(compiled: Option<&Compiled>, model: &Model, number: usize, entry: Entry, 
         Rows::From(first) => first,
         Rows::Column(_) | Rows::Addends(_) => 0,
     };
-    let instances = 0..most.map_or(batch.count, |most| batch.count.min(most));
+    let instances = instances.unwrap_or(0..batch.count);
     let dispatch = Dispatch { instances, stride: batch.count, first };
     compiled.program.run(number, &mut views, &dispatch)
 }

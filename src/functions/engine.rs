@@ -6,7 +6,7 @@ use crate::batch::Model;
 use crate::batch::pattern::Pattern;
 use crate::error::Result;
 
-use super::cpu::{CpuEngine, Partials};
+use super::cpu::{CpuEngine, Give, Partials};
 use super::{Evaluation, Objective};
 
 /// What evaluates a model.
@@ -76,20 +76,21 @@ impl Engine {
         }
     }
 
-    /// All residuals, and the Jacobian in the order of its pattern: `entries` is memory for it, and `partials` says for each batch what
-    /// its partials are of.
+    /// All residuals; and to `give` the Jacobian in the order of its pattern, piece by piece: `entries` is memory for them, and `partials` says
+    /// for each batch what its partials are of.
     pub async fn jacobian(
         &mut self,
         model: &Model,
         partials: &Partials,
         pattern: &Pattern,
         x: &[f64],
-        entries: Vec<f64>,
-    ) -> Result<(Vec<f64>, Vec<f64>)> {
+        entries: &mut Vec<f64>,
+        give: Give<'_>,
+    ) -> Result<Vec<f64>> {
         match self {
             #[cfg(target_arch = "wasm32")]
-            Engine::Gpu(engine) => engine.jacobian(model, partials, pattern, x, entries).await,
-            on_cpu => on_cpu.on_cpu().jacobian(model, partials, pattern, x, entries).await,
+            Engine::Gpu(engine) => engine.jacobian(model, partials, pattern, x, entries, give).await,
+            on_cpu => on_cpu.on_cpu().jacobian(model, partials, pattern, x, entries, give).await,
         }
     }
 

@@ -106,7 +106,7 @@ pub struct Functions {
     constant: Vec<bool>,
     bounds: Option<(Vec<f64>, Vec<f64>)>,
     differentiated: Option<Differentiated>,
-    /// Memory for a Jacobian.
+    /// Memory for entries of a Jacobian.
     spare: Vec<f64>,
     tangents: Option<Differentiated>,
     /// Until constants or enabled blocks change.
@@ -393,11 +393,10 @@ impl Functions {
         self.differentiated.as_ref().map(|differentiated| &differentiated.pattern)
     }
 
-    /// Residuals and Jacobian. Columns of constant parameters are explicit zeros.
-    pub async fn evaluate_jacobian(&mut self, x: Option<&[f64]>) -> Result<Linearisation> {
-        let x = self.point(x).await?;
-        let Differentiated { partials, pattern } = match self.differentiated.take() {
-            Some(differentiated) => self.differentiated.insert(differentiated),
+    /// Makes the pattern of the Jacobian, if it has not been made.
+    pub fn differentiate(&mut self) -> Result<&Pattern> {
+        let differentiated = match self.differentiated.take() {
+            Some(differentiated) => differentiated,
             None => {
                 let columns = self.engine.partial_columns(&self.model)?;
                 let batches = self.model.batches.iter().zip(columns);
@@ -406,20 +405,35 @@ impl Functions {
                 };
                 let partials = batches.map(|(batch, columns)| locals(batch, columns)).list();
                 let pattern = pattern(&self.model, &partials)?;
-                self.differentiated.insert(Differentiated { partials, pattern })
+                Differentiated { partials, pattern }
             }
         };
-        let spare = std::mem::take(&mut self.spare);
-        let (residuals, mut entries) = self.engine.jacobian(&self.model, partials, pattern, &x, spare).await?;
-        if self.has_constants {
-            mask(&mut entries, &pattern.col_indices, &self.constant);
-        }
+        Ok(&self.differentiated.insert(differentiated).pattern)
+    }
+
+    /// Residuals and Jacobian. Columns of constant parameters are explicit zeros.
+    pub async fn evaluate_jacobian(&mut self, x: Option<&[f64]>) -> Result<Linearisation> {
+        let mut entries = vec![0.0; self.differentiate()?.col_indices.len()];
+        let mut give = |start: usize, piece: &mut [f64]| entries[start..start + piece.len()].copy_from_slice(piece);
+        let residuals = self.evaluate_jacobian_in_pieces(x, &mut give).await?;
         Ok(Linearisation { residuals, entries })
     }
 
-    /// Takes a linearisation back whose numbers have been passed on: its memory serves the next.
-    pub fn recycle(&mut self, linearisation: Linearisation) {
-        self.spare = linearisation.entries;
+    /// The same, with the entries given piece by piece, so that they need not all be in our memory.
+    pub async fn evaluate_jacobian_in_pieces(&mut self, x: Option<&[f64]>, give: cpu::Give<'_>) -> Result<Vec<f64>> {
+        let x = self.point(x).await?;
+        self.differentiate()?;
+        let Functions { model, engine, differentiated, spare, constant, has_constants, .. } = self;
+        let Some(Differentiated { partials, pattern }) = differentiated else {
+            return Err(Error::internal("a pattern was made and is not there"));
+        };
+        let mut give = |start: usize, piece: &mut [f64]| {
+            if *has_constants {
+                mask(piece, &pattern.col_indices[start..], constant);
+            }
+            give(start, piece);
+        };
+        engine.jacobian(model, partials, pattern, &x, spare, &mut give).await
     }
 
     /// The error for a point at which something is NaN or infinite, naming the residual.

@@ -31,7 +31,7 @@ use crate::{Error, ErrorCode, Result};
 /// again and again allocates nothing.
 const MAX_UNUSED_BYTES: u64 = 256 << 20;
 
-/// How long to wait for word of a loss after the device has failed in a way that a loss explains, in milliseconds.
+/// How long to wait for word of a loss after the device has failed in a way that a loss explains and its work is done, in milliseconds.
 const LOSS_PATIENCE: f64 = 200.0;
 
 /// A device. See the [module](self).
@@ -173,9 +173,10 @@ impl Context {
         });
         spawn_local(watch(shared.raw.lost(), Rc::downgrade(&shared), resolve));
         let context = Context(shared);
-        // A device that was lost before it came here says so now, and not at its first use.
-        // The timer itself cannot fail.
-        let _ = context.unless_lost(raw::sleep(0.0)).await?;
+        // Our own is new.
+        if !owned {
+            context.check_adopted().await?;
+        }
         Ok(context)
     }
 
@@ -264,11 +265,40 @@ impl Context {
 
     /// After a failure that a loss would explain: the loss, or else the failure as it was.
     pub(super) async fn explain(&self, failure: Error) -> Error {
-        // Word of a loss comes some turns after the failures that it causes.
-        match self.unless_lost(raw::sleep(LOSS_PATIENCE)).await {
-            Ok(_) => failure,
+        match self.word_of_a_loss().await {
+            Ok(()) => failure,
             Err(loss) => loss,
         }
+    }
+
+    /// A device that was lost before it came here says so now, and not at its first use. Firefox gives word of it only 100 ms later, but no buffer at once.
+    async fn check_adopted(&self) -> Result<()> {
+        let descriptor = raw::object(&[("size", 4.into()), ("usage", raw::USAGE_STAGING.into())]);
+        let answers = if let Ok(buffer) = self.0.raw.create_buffer(&descriptor) {
+            let poking = self.0.poke.start();
+            let answers = match buffer.map_async(raw::MAP_READ, 0.0, 4.0) {
+                Ok(mapping) => self.unless_lost(mapping.into()).await?.is_ok(),
+                Err(_) => false,
+            };
+            drop(poking);
+            buffer.destroy();
+            answers
+        } else {
+            false
+        };
+        if answers { Ok(()) } else { self.word_of_a_loss().await }
+    }
+
+    /// Waits for so long that word of a loss would be here: it comes some turns after the failures that it causes, in Firefox not before the work
+    /// that was submitted is done, and that is noticed.
+    async fn word_of_a_loss(&self) -> Result<()> {
+        if let Ok(done) = self.0.raw.queue().on_submitted_work_done() {
+            // How the work ended is not asked here.
+            let _ = self.unless_lost(JsFuture::from(done)).await?;
+        }
+        // The timer itself cannot fail.
+        let _ = self.unless_lost(raw::sleep(LOSS_PATIENCE)).await?;
+        Ok(())
     }
 
     /// Does some calls on the device within error scopes.

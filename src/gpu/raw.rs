@@ -21,6 +21,8 @@ extern "C" {
     pub fn push_error_scope(this: &RawDevice, filter: &str);
     #[wasm_bindgen(method, js_name = popErrorScope)]
     pub fn pop_error_scope(this: &RawDevice) -> Promise;
+    #[wasm_bindgen(method, catch, js_name = createBuffer)]
+    pub fn create_buffer(this: &RawDevice, descriptor: &Object) -> Result<RawBuffer, JsValue>;
     #[wasm_bindgen(method, catch, js_name = createShaderModule)]
     pub fn create_shader_module(this: &RawDevice, descriptor: &Object) -> Result<RawShaderModule, JsValue>;
     #[wasm_bindgen(method, catch, js_name = createBindGroupLayout)]
@@ -35,6 +37,8 @@ extern "C" {
     pub type RawQueue;
     #[wasm_bindgen(method)]
     pub fn submit(this: &RawQueue, command_buffers: &js_sys::Array);
+    #[wasm_bindgen(method, catch, js_name = onSubmittedWorkDone)]
+    pub fn on_submitted_work_done(this: &RawQueue) -> Result<Promise, JsValue>;
     #[wasm_bindgen(method, catch, js_name = writeBuffer)]
     pub fn write_buffer(
         this: &RawQueue,
@@ -58,6 +62,8 @@ extern "C" {
     pub fn get_mapped_range(this: &RawBuffer, offset: f64, size: f64) -> Result<js_sys::ArrayBuffer, JsValue>;
     #[wasm_bindgen(method)]
     pub fn unmap(this: &RawBuffer);
+    #[wasm_bindgen(method)]
+    pub fn destroy(this: &RawBuffer);
 
     /// `GPU` and `GPUAdapter`
     #[derive(Clone)]
@@ -92,6 +98,8 @@ extern "C" {
     fn set_timeout(handler: &Function, milliseconds: f64) -> JsValue;
 }
 
+/// `GPUBufferUsage.MAP_READ | GPUBufferUsage.COPY_DST`
+pub const USAGE_STAGING: u32 = 9;
 /// `GPUMapMode.READ`
 pub const MAP_READ: u32 = 1;
 /// `GPUShaderStage.COMPUTE`

@@ -110,7 +110,8 @@ pub fn exp(x: f64) -> f64 {
         return x;
     }
     let x = x.clamp(LEAST, MOST);
-    let k = (x * std::f64::consts::LOG2_E + ROUNDING) - ROUNDING;
+    let rounded = x * std::f64::consts::LOG2_E + ROUNDING;
+    let k = rounded - ROUNDING;
     let (high, low) = (x - k * LN_2[0], k * LN_2[1]);
     let r = high - low;
     let t = r * r;
@@ -124,9 +125,10 @@ pub fn exp(x: f64) -> f64 {
     let rest = every_other(0) + r * every_other(1);
     let power = 1.0 + (high + (t * rest - low));
     // 2ᵏ in two factors, since it may be larger or smaller than any number.
-    let half = (k * 0.5 + ROUNDING) - ROUNDING;
-    let two_to = |k: f64| f64::from_bits(1f64.to_bits().wrapping_add((k + ROUNDING).to_bits() << 52));
-    power * two_to(half) * two_to(k - half)
+    let bits = rounded.to_bits();
+    let half = bits >> 1;
+    let two_to = |k: u64| f64::from_bits(1f64.to_bits().wrapping_add(k << 52));
+    power * two_to(half) * two_to(bits - half)
 }
 
 /// a − b·trunc(a/b), exactly: what JavaScript has as an operator alone. Takes a step for each bit of the quotient.

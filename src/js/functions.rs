@@ -5,7 +5,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
 
-use js_sys::{Array, Float32Array, Float64Array, Object, Promise, Uint32Array};
+use js_sys::{Array, Float32Array, Float64Array, Object, Promise, Uint32Array, WebAssembly};
 use wasm_bindgen::prelude::*;
 
 use crate::error::{Error, ErrorCode, Result};
@@ -54,6 +54,8 @@ pub struct RawFunctions {
     gradients_on_cpu: bool,
     /// Buffers that the application was given and the next call will take over.
     new_data: Rc<RefCell<Vec<NewSharedData>>>,
+    /// The numbers of [`Point::Placed`].
+    place: Rc<RefCell<Vec<f64>>>,
 }
 
 async fn compile(
@@ -98,6 +100,7 @@ async fn compile(
         choice: words,
         gradients_on_cpu,
         new_data: Rc::default(),
+        place: Rc::default(),
     })
 }
 
@@ -158,6 +161,16 @@ impl RawFunctions {
         &self.compile_times
     }
 
+    fn point(&self, x: JsValue) -> Point {
+        if x.is_undefined() {
+            Point::Current
+        } else if x.is_null() {
+            Point::Placed(self.place.clone())
+        } else {
+            Point::Given(x.unchecked_into())
+        }
+    }
+
     /// Works on the functions at once.
     fn with<T>(&self, work: impl FnOnce(&mut Functions) -> Result<T>) -> Result<T, JsValue> {
         self.idle().and_then(|mut functions| work(&mut functions)).map_err(to_js)
@@ -175,11 +188,13 @@ impl RawFunctions {
     }
 
     /// `{ value, gradient }`; the gradient is `into`, or without it a buffer on the device, null where there is none.
-    /// `x` is a `Float32Array` for a device, and a `Float64Array` for the CPU; `into` has as many numbers as there are parameters.
-    fn gradient(&self, objective: Objective, x: Option<Object>, into: Option<Float64Array>) -> Promise {
+    /// `x` is a `Float32Array` for a device, and a `Float64Array` for the CPU, or null where it was put into [`RawFunctions::point_place`];
+    /// `into` has as many numbers as there are parameters.
+    fn gradient(&self, objective: Objective, x: JsValue, into: Option<Float64Array>) -> Promise {
         let stays = into.is_none();
+        let point = self.point(x);
         let call = async move |mut functions: Box<Functions>| {
-            let result = gradient(&mut functions, objective, x, into).await;
+            let result = gradient(&mut functions, objective, point, into).await;
             (functions, result.map_err(to_js))
         };
         // What stays on the device has to be made there.
@@ -198,27 +213,91 @@ fn filled(into: Option<Float64Array>, numbers: &[f64]) -> Float64Array {
     }
 }
 
+async fn jacobian(
+    functions: &mut Functions,
+    point: Point,
+    with_pattern: bool,
+    values: Option<Float64Array>,
+    entries: Option<Float64Array>,
+) -> Result<JsValue> {
+    let length = functions.differentiate()?.col_indices.len() as u32;
+    let entries = entries.filter(|into| into.length() == length);
+    let entries = entries.unwrap_or_else(|| Float64Array::new_with_length(length));
+    let mut give = |start: usize, piece: &mut [f64]| {
+        entries.subarray(start as u32, (start + piece.len()) as u32).copy_from(piece);
+    };
+    let x = point.take();
+    let residuals = functions.evaluate_jacobian_in_pieces(x.as_deref(), &mut give).await;
+    point.give_back(x);
+    let object = Object::new();
+    set(&object, "values", filled(values, &residuals?));
+    set(&object, "entries", entries);
+    if let (true, Some(pattern)) = (with_pattern, functions.pattern()) {
+        set(&object, "rowOffsets", Uint32Array::from(pattern.row_offsets.as_slice()));
+        set(&object, "colIndices", Uint32Array::from(pattern.col_indices.as_slice()));
+    }
+    Ok(object.into())
+}
+
+/// Where a call is to evaluate.
+enum Point {
+    /// At the current parameters.
+    Current,
+    /// At the numbers of an array.
+    Given(Object),
+    /// At those in memory of ours, which the facade has filled.
+    Placed(Rc<RefCell<Vec<f64>>>),
+}
+
+impl Point {
+    /// The numbers, unless they are the current ones.
+    fn take(&self) -> Option<Vec<f64>> {
+        match self {
+            Point::Current => None,
+            Point::Given(x) => Some(x.unchecked_ref::<Float64Array>().to_vec()),
+            Point::Placed(place) => Some(place.take()),
+        }
+    }
+
+    /// Puts what was taken back.
+    fn give_back(&self, x: Option<Vec<f64>>) {
+        if let (Point::Placed(place), Some(x)) = (self, x) {
+            place.replace(x);
+        }
+    }
+
+    /// The numbers for a device.
+    fn in_single_precision(&self) -> Option<Float32Array> {
+        match self {
+            Point::Current => None,
+            Point::Given(x) => match x.dyn_ref::<Float32Array>() {
+                Some(x) => Some(x.clone()),
+                None => Some(Float32Array::new(x)),
+            },
+            Point::Placed(place) => Some(Float32Array::new(&Float64Array::from(place.borrow().as_slice()))),
+        }
+    }
+}
+
 async fn gradient(
     functions: &mut Functions,
     objective: Objective,
-    x: Option<Object>,
+    point: Point,
     into: Option<Float64Array>,
 ) -> Result<JsValue> {
     // Where data is shared the device computes all the same, and the point is converted here.
-    let single = |x: &Object| match x.dyn_ref::<Float32Array>() {
-        Some(x) => x.clone(),
-        None => Float32Array::new(x),
-    };
     let on_device = if functions.engine().is_single_precision() {
-        functions.evaluate_on_device(objective, x.as_ref().map(single).as_ref(), into.as_ref()).await?
+        functions.evaluate_on_device(objective, point.in_single_precision().as_ref(), into.as_ref()).await?
     } else {
         None
     };
     let (value, gradient) = match on_device {
         Some(DeviceGradient { value, gradient }) => (value, gradient),
         None => {
-            let x = x.map(|x| x.unchecked_into::<Float64Array>().to_vec());
-            let Evaluation { cost, gradient } = functions.evaluate_with_gradient(objective, x.as_deref()).await?;
+            let x = point.take();
+            let evaluation = functions.evaluate_with_gradient(objective, x.as_deref()).await;
+            point.give_back(x);
+            let Evaluation { cost, gradient } = evaluation?;
             if let Some(into) = &into {
                 into.copy_from(&gradient);
             }
@@ -362,6 +441,17 @@ impl RawFunctions {
         self.with(|functions| functions.set_enabled(block as usize, enabled))
     }
 
+    /// Memory of ours for the point of the next call, a number for each parameter: to be filled at once, in place of a copy on the way. It belongs
+    /// to that call until it is through.
+    #[wasm_bindgen(js_name = pointPlace)]
+    pub fn point_place(&self) -> Float64Array {
+        let mut place = self.place.borrow_mut();
+        place.resize(self.num_params as usize, 0.0);
+        let address = place.as_mut_ptr().expose_provenance() as u32;
+        let memory: WebAssembly::Memory = wasm_bindgen::memory().unchecked_into();
+        Float64Array::new_with_byte_offset_and_length(&memory.buffer(), address, self.num_params)
+    }
+
     /// Resolves with the residuals.
     pub fn evaluate(&self, x: Option<Vec<f64>>) -> Promise {
         self.call_for(Job::Values, async move |mut functions: Box<Functions>| {
@@ -372,25 +462,25 @@ impl RawFunctions {
 
     /// Resolves with `{ value, gradient }` of the weighted sum; the gradient is `into`, filled.
     #[wasm_bindgen(js_name = evaluateSumWithGradient)]
-    pub fn evaluate_sum_with_gradient(&self, x: Option<Object>, into: Float64Array) -> Promise {
+    pub fn evaluate_sum_with_gradient(&self, x: JsValue, into: Float64Array) -> Promise {
         self.gradient(Objective::Sum, x, Some(into))
     }
 
     /// Resolves with `{ value, gradient }` of the least-squares cost.
     #[wasm_bindgen(js_name = evaluateCostWithGradient)]
-    pub fn evaluate_cost_with_gradient(&self, x: Option<Object>, into: Float64Array) -> Promise {
+    pub fn evaluate_cost_with_gradient(&self, x: JsValue, into: Float64Array) -> Promise {
         self.gradient(Objective::LeastSquares, x, Some(into))
     }
 
     /// Resolves with `{ value, gradient }` of the weighted sum, the gradient a `GPUBuffer`, or null on the CPU.
     #[wasm_bindgen(js_name = evaluateSumWithGradientOnDevice)]
-    pub fn evaluate_sum_with_gradient_on_device(&self, x: Option<Object>) -> Promise {
+    pub fn evaluate_sum_with_gradient_on_device(&self, x: JsValue) -> Promise {
         self.gradient(Objective::Sum, x, None)
     }
 
     /// The same of the least-squares cost.
     #[wasm_bindgen(js_name = evaluateCostWithGradientOnDevice)]
-    pub fn evaluate_cost_with_gradient_on_device(&self, x: Option<Object>) -> Promise {
+    pub fn evaluate_cost_with_gradient_on_device(&self, x: JsValue) -> Promise {
         self.gradient(Objective::LeastSquares, x, None)
     }
 
@@ -399,24 +489,14 @@ impl RawFunctions {
     #[wasm_bindgen(js_name = evaluateJacobian)]
     pub fn evaluate_jacobian(
         &self,
-        x: Option<Vec<f64>>,
+        x: JsValue,
         pattern: bool,
         values: Option<Float64Array>,
         entries: Option<Float64Array>,
     ) -> Promise {
+        let point = self.point(x);
         self.call_for(Job::Jacobian, async move |mut functions: Box<Functions>| {
-            let linearisation = functions.evaluate_jacobian(x.as_deref()).await;
-            let result = linearisation.map(|linearisation| {
-                let object = Object::new();
-                set(&object, "values", filled(values, &linearisation.residuals));
-                set(&object, "entries", filled(entries, &linearisation.entries));
-                functions.recycle(linearisation);
-                if let (true, Some(pattern)) = (pattern, functions.pattern()) {
-                    set(&object, "rowOffsets", Uint32Array::from(pattern.row_offsets.as_slice()));
-                    set(&object, "colIndices", Uint32Array::from(pattern.col_indices.as_slice()));
-                }
-                object.into()
-            });
+            let result = jacobian(&mut functions, point, pattern, values, entries).await;
             (functions, result.map_err(to_js))
         })
     }

@@ -236,6 +236,7 @@ impl BlockKernel {
             total: None,
             gated: true,
             layers: None,
+            pinned: vec![],
         })
     }
 }

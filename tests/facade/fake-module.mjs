@@ -144,12 +144,15 @@ export function install({ gpu = true } = {}) {
     setWeight = (block, weight) => this.note('setWeight', block, weight);
     setLoss = (block, kind, a, b, factor) => this.note('setLoss', block, kind, a, b, factor);
     setEnabled = (block, on) => this.note('setEnabled', block, on);
+    pointPlace = () => (this.place ??= new Float64Array(this.x.length));
+    /** Where a call evaluates: undefined is the current numbers, null those in the place for a point. */
+    at = (x) => (x === undefined ? this.x : (x ?? this.place));
     evaluate(x) {
       const at = Array.from(x ?? this.x);
       return this.run('evaluate', () => Float64Array.from(at));
     }
     evaluateCostWithGradientOnDevice(x) {
-      return this.run('cost on the device', () => ({ value: (x ?? this.x)[0], gradient: null }));
+      return this.run('cost on the device', () => ({ value: this.at(x)[0], gradient: null }));
     }
     evaluateSumWithGradient(x, into) {
       return this.run('sum', () => ({ value: 0, gradient: into.fill(1) }));

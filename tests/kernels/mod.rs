@@ -38,6 +38,7 @@ pub fn of_ops(ops: &[Op]) -> Kernel {
         total: None,
         gated: false,
         layers: None,
+        pinned: vec![],
     }
 }
 
@@ -57,6 +58,7 @@ pub fn of_literals(op: Op, operands: &[f64]) -> Kernel {
         total: None,
         gated: false,
         layers: None,
+        pinned: vec![],
     }
 }
 
@@ -95,6 +97,7 @@ pub fn spring() -> Kernel {
         total: Some(energy),
         gated: false,
         layers: None,
+        pinned: vec![],
     }
 }
 
@@ -166,6 +169,7 @@ pub fn robust() -> Kernel {
         total: Some(cost),
         gated: false,
         layers: None,
+        pinned: vec![],
     }
 }
 
@@ -215,6 +219,7 @@ pub fn curve() -> Kernel {
         total: None,
         gated: false,
         layers: None,
+        pinned: vec![],
     }
 }
 
@@ -253,5 +258,6 @@ pub fn addresses() -> Kernel {
         total: Some(sum),
         gated: false,
         layers: None,
+        pinned: vec![],
     }
 }

@@ -6,6 +6,7 @@ import { onCpu, residua } from './residua.mjs';
 const { cityGraph, edgeGroups, sphereGraph, torusGraph, withOutliers } = await import('../../www/demos/pose-graph/graphs.js');
 const { motions, quaternionOfFrame } = await import('../../www/demos/pose-graph/rigid-motion.js');
 const { seededNoise } = await import('../../www/problems/seeded-noise.js');
+const { classOf, LIMITS, sortByClass } = await import('../../www/demos/pose-graph/residual-classes.js');
 const { Unfolding } = await import('../../www/demos/pose-graph/model.js');
 const { parseG2o, poseGraphProblem } = await import('../../www/problems/pose-graph.js');
 
@@ -112,6 +113,27 @@ for (const [name, graph] of Object.entries(SMALL)) {
     assert.ok(after < before / 2, `from ${before} to ${after}`);
   });
 }
+
+test('loop closures are sorted by how far they are off, each with its ends, and wrong ones come last once the graph is unfolded', async () => {
+  assert.deepEqual([0, 2.9, 3, 299, 300, 1e9, NaN].map(classOf), [0, 0, 1, 2, 3, 4, 4]);
+  const graph = withOutliers(SMALL.city, 5);
+  const unfolding = new Unfolding(graph, { loss: 'cauchy' });
+  await unfolding.compile({ backend: 'cpu' });
+  await unfold(unfolding);
+  const { closures } = unfolding.groups;
+  const ends = Uint32Array.from(closures.flatMap((edge) => [graph.edges[2 * edge], graph.edges[2 * edge + 1]]));
+  const index = new Uint32Array(ends.length);
+  const counts = sortByClass(await unfolding.functions.evaluate(), unfolding.blocks.closures, ends, index);
+  unfolding.dispose();
+  assert.equal(counts.length, LIMITS.length + 1);
+  assert.equal(counts.reduce((a, b) => a + b), closures.length);
+  // Noise of three numbers has a mean square above 3 once in two hundred edges; what is wrong by blocks of a city is hundreds of standard deviations off.
+  assert.ok(counts[0] > 0.95 * (closures.length - 5) && counts[4] === 5, `${counts}`);
+  const pairs = (list) => Array.from({ length: list.length / 2 }, (_, k) => `${list[2 * k]} ${list[2 * k + 1]}`);
+  assert.deepEqual(pairs(index).slice(-5).sort(), pairs(ends).slice(-5).sort());
+  assert.deepEqual(pairs(index).sort(), pairs(ends).sort());
+  assert.deepEqual(sortByClass(new Float64Array(), undefined, ends, index), [0, 0, 0, 0, 0]);
+});
 
 test('with wrong loop closures the squared loss tears the graph apart, and Cauchy\'s ends about as near the truth as without them', async () => {
   for (const [name, graph] of Object.entries({ sphere: SMALL.sphere, city: SMALL.city })) {

@@ -35,7 +35,7 @@ const view = {
     for (const choice of engineChoices) choice.checked = choice.value === backend;
     engineChoices[0].disabled = context === null;
     const { adapter } = context ?? {};
-    const name = adapter === undefined ? '' : [adapter.vendor, adapter.architecture, adapter.description].filter((word) => word !== '').join(' ');
+    const name = [adapter?.vendor, adapter?.architecture, adapter?.description].filter((word) => word).join(' ') || 'An adapter without a name';
     element('engine-note').textContent = context === null
       ? `No WebGPU here (${shell.reason}): the CPU computes${shell.stage.renderer === null ? '' : ', and WebGL draws'}.`
       : adapter.isSoftware ? `${name}: a software renderer, many times slower than the CPU engine.` : name;

@@ -202,8 +202,8 @@ export class Stage {
     return this.#shell.interruption();
   }
 
-  between(work) {
-    return this.#shell.between(work);
+  between(work, options) {
+    return this.#shell.between(work, options);
   }
 
   /** Whether all that is drawn of a solver's numbers comes from its own buffers. */

@@ -24,6 +24,8 @@ PATH, LAVAPIPE the file lvp_icd*.json that tells Vulkan of lavapipe.";
 
 const WASM_TARGET: &str = "wasm32-unknown-unknown";
 const OLDEST_NODE: u32 = 20;
+/// Releases before it have no WebGPU on any system, whatever their preferences say.
+const OLDEST_FIREFOX: u32 = 141;
 
 /// Where the tools are, once all of them are there.
 pub struct Tools {
@@ -245,8 +247,13 @@ fn chromedriver(path: &OsStr) -> Option<PathBuf> {
     env::var_os("CHROMEDRIVER").map(PathBuf::from).or_else(|| find(&["chromedriver"], path))
 }
 
+/// A Firefox that has WebGPU.
 fn firefox(path: &OsStr) -> Option<PathBuf> {
-    env::var_os("FIREFOX").map(PathBuf::from).or_else(|| find(&["firefox-esr", "firefox"], path))
+    let program = env::var_os("FIREFOX").map(PathBuf::from).or_else(|| find(&["firefox-esr", "firefox"], path))?;
+    // `Mozilla Firefox 153.7.0esr`
+    let words = output(Command::new(&program).arg("--version")).ok()?;
+    let major = words.split_whitespace().find_map(|word| word.split('.').next()?.parse::<u32>().ok())?;
+    (major >= OLDEST_FIREFOX).then_some(program)
 }
 
 fn lavapipe() -> Option<PathBuf> {
@@ -282,7 +289,8 @@ fn browsers(path: &OsStr) -> Outcome {
         Failure(format!(
             "browsers, or what they need: sudo apt-get install {packages}\n\
              (where packages have other names: install Chromium with ChromeDriver, Firefox and Mesa's lavapipe in their way, \
-             and let CHROMIUM, CHROMEDRIVER, FIREFOX and LAVAPIPE, the file lvp_icd*.json, name those that are not found)"
+             and let CHROMIUM, CHROMEDRIVER, FIREFOX and LAVAPIPE, the file lvp_icd*.json, name those that are not found; \
+             Firefox has WebGPU from {OLDEST_FIREFOX} on, which Debian brings as a security update)"
         ))
     };
     let sudo: &[&str] = if output(Command::new("id").arg("-u")).is_ok_and(|user| user == "0") {
@@ -306,5 +314,7 @@ fn browsers(path: &OsStr) -> Outcome {
         .map_err(|failure| match updated {
             Ok(()) => failure,
             Err(update) => Failure(format!("{failure}\n{update}")),
-        })
+        })?;
+    // What was installed may be too old.
+    if missing_packages(path).is_empty() { Ok(()) } else { Err(by_hand()) }
 }

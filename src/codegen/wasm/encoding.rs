@@ -28,7 +28,6 @@ pub(super) enum Instruction {
     If,
     Else,
     End,
-    Br(u32),
     BrIf(u32),
     BrTable(Vec<u32>, u32),
     Return,
@@ -37,6 +36,7 @@ pub(super) enum Instruction {
     LocalGet(u32),
     LocalSet(u32),
     LocalTee(u32),
+    GlobalGet(u32),
     I32Load(MemArg),
     F64Load(MemArg),
     F64Store(MemArg),
@@ -57,7 +57,9 @@ pub(super) enum Instruction {
     I32And,
     I32Shl,
     I64Add,
+    I64Sub,
     I64Shl,
+    I64ShrU,
     I64ReinterpretF64,
     F64ReinterpretI64,
     F64Abs,
@@ -87,7 +89,9 @@ pub(super) enum Instruction {
     Shuffle([u8; 2]),
     V128And,
     I64x2Shl,
+    I64x2ShrU,
     I64x2Add,
+    I64x2Sub,
     V128Bitselect,
     F64x2Splat,
     F64x2ExtractLane(u8),
@@ -131,7 +135,6 @@ impl Instruction {
             I::If => 0x04,
             I::Else => 0x05,
             I::End => 0x0b,
-            I::Br(_) => 0x0c,
             I::BrIf(_) => 0x0d,
             I::BrTable(..) => 0x0e,
             I::Return => 0x0f,
@@ -140,6 +143,7 @@ impl Instruction {
             I::LocalGet(_) => 0x20,
             I::LocalSet(_) => 0x21,
             I::LocalTee(_) => 0x22,
+            I::GlobalGet(_) => 0x23,
             I::I32Load(_) => 0x28,
             I::F64Load(_) => 0x2b,
             I::F64Store(_) => 0x39,
@@ -160,7 +164,9 @@ impl Instruction {
             I::I32And => 0x71,
             I::I32Shl => 0x74,
             I::I64Add => 0x7c,
+            I::I64Sub => 0x7d,
             I::I64Shl => 0x86,
+            I::I64ShrU => 0x88,
             I::I64ReinterpretF64 => 0xbd,
             I::F64ReinterpretI64 => 0xbf,
             I::F64Abs => 0x99,
@@ -193,7 +199,9 @@ impl Instruction {
             I::F64x2Ge => VECTOR | 76,
             I::V128And => VECTOR | 78,
             I::I64x2Shl => VECTOR | 203,
+            I::I64x2ShrU => VECTOR | 205,
             I::I64x2Add => VECTOR | 206,
+            I::I64x2Sub => VECTOR | 209,
             I::V128Bitselect => VECTOR | 82,
             I::V128Load64Lane { .. } => VECTOR | 87,
             I::V128Load64Zero(_) => VECTOR | 93,
@@ -225,8 +233,10 @@ impl Instruction {
         }
         match self {
             I::Block | I::Loop | I::If => code.push(EMPTY),
-            I::Br(number) | I::BrIf(number) | I::Call(number) => unsigned(code, *number),
-            I::LocalGet(number) | I::LocalSet(number) | I::LocalTee(number) => unsigned(code, *number),
+            I::BrIf(number) | I::Call(number) => unsigned(code, *number),
+            I::LocalGet(number) | I::LocalSet(number) | I::LocalTee(number) | I::GlobalGet(number) => {
+                unsigned(code, *number);
+            }
             I::BrTable(labels, otherwise) => {
                 unsigned(code, labels.len() as u32);
                 for label in labels.iter().chain([otherwise]) {
@@ -304,6 +314,11 @@ impl Function {
         instruction.encode(&mut self.0);
     }
 
+    /// Appends instructions.
+    pub fn instructions(&mut self, instructions: &[Instruction]) {
+        instructions.iter().for_each(|instruction| self.instruction(instruction));
+    }
+
     /// Appends code that is written already.
     pub fn raw(&mut self, code: &[u8]) {
         self.0.extend_from_slice(code);
@@ -331,6 +346,7 @@ pub(super) struct Sections {
     signatures: Vec<(Vec<ValType>, Vec<ValType>)>,
     imports: List,
     functions: List,
+    globals: List,
     exports: List,
     code: List,
     count: u32,
@@ -385,6 +401,15 @@ impl Sections {
         self.next()
     }
 
+    /// Adds a variable with a vector of two equal numbers.
+    pub fn add_global(&mut self, value: f64) {
+        let bits = u128::from(value.to_bits());
+        let bytes = self.globals.entry();
+        bytes.extend([ValType::V128 as u8, 1]);
+        Instruction::V128Const(bits << 64 | bits).encode(bytes);
+        Instruction::End.encode(bytes);
+    }
+
     /// Exports a function.
     pub fn export(&mut self, name: &str, function: u32) {
         let bytes = self.exports.entry();
@@ -405,7 +430,9 @@ impl Sections {
             }
         }
         let mut module = b"\0asm\x01\0\0\0".to_vec();
-        for (number, list) in [(1, types), (2, self.imports), (3, self.functions), (7, self.exports), (10, self.code)] {
+        for (number, list) in
+            [(1, types), (2, self.imports), (3, self.functions), (6, self.globals), (7, self.exports), (10, self.code)]
+        {
             let mut content = Vec::new();
             unsigned(&mut content, list.length);
             content.extend_from_slice(&list.bytes);

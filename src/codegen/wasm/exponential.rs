@@ -12,7 +12,7 @@ impl Expression<'_> {
     /// Pushes eᵃ.
     pub(super) fn exponential(&mut self, a: NodeId) {
         use Instruction as I;
-        let [x, k, high, low, r, t] = [(); 6].map(|()| self.borrow());
+        let [x, bits, k, high, low, r, t] = [(); 7].map(|()| self.borrow());
         // Where one of the two is NaN, these leave the first: a NaN stays.
         self.push(a);
         self.number(LEAST);
@@ -21,9 +21,14 @@ impl Expression<'_> {
         self.either(I::F64x2PseudoMin, I::F64Min);
         self.write(I::LocalTee(x));
 
+        // k in the last bits, where integer instructions find it, and as a number.
         self.number(std::f64::consts::LOG2_E);
         self.multiply();
-        self.round();
+        self.number(ROUNDING);
+        self.add();
+        self.write(I::LocalTee(bits));
+        self.number(ROUNDING);
+        self.subtract();
         self.write(I::LocalSet(k));
 
         self.write(I::LocalGet(x));
@@ -57,21 +62,39 @@ impl Expression<'_> {
         self.add();
         self.add();
 
+        // 2ᵏ in two factors.
         let half = x;
-        self.write(I::LocalGet(k));
-        self.number(0.5);
-        self.multiply();
-        self.round();
-        self.write(I::LocalTee(half));
+        self.integer(bits);
+        match self.width {
+            Width::Pair => {
+                self.write(I::I32Const(1));
+                self.write(I::I64x2ShrU);
+            }
+            Width::Single => {
+                self.write(I::I64Const(1));
+                self.write(I::I64ShrU);
+                self.write(I::F64ReinterpretI64);
+            }
+        }
+        self.write(I::LocalSet(half));
+        self.integer(half);
         self.power_of_two();
         self.multiply();
-        self.write(I::LocalGet(k));
-        self.write(I::LocalGet(half));
-        self.subtract();
+        self.integer(bits);
+        self.integer(half);
+        self.either(I::I64x2Sub, I::I64Sub);
         self.power_of_two();
         self.multiply();
-        for local in [x, k, high, low, r, t] {
+        for local in [x, bits, k, high, low, r, t] {
             self.give_back(local);
+        }
+    }
+
+    /// Pushes the bits of a local as integers.
+    fn integer(&mut self, local: u32) {
+        self.write(Instruction::LocalGet(local));
+        if self.width == Width::Single {
+            self.write(Instruction::I64ReinterpretF64);
         }
     }
 
@@ -86,19 +109,9 @@ impl Expression<'_> {
         }
     }
 
-    /// Makes the number on the stack an integer.
-    fn round(&mut self) {
-        self.number(ROUNDING);
-        self.add();
-        self.number(ROUNDING);
-        self.subtract();
-    }
-
-    /// Replaces an integer between −1022 and 1023 by that power of two.
+    /// Replaces an integer, of which the last eleven bits count, by that power of two.
     fn power_of_two(&mut self) {
         use Instruction as I;
-        self.number(ROUNDING);
-        self.add();
         match self.width {
             Width::Pair => {
                 self.write(I::I32Const(52));
@@ -107,7 +120,6 @@ impl Expression<'_> {
                 self.write(I::I64x2Add);
             }
             Width::Single => {
-                self.write(I::I64ReinterpretF64);
                 self.write(I::I64Const(52));
                 self.write(I::I64Shl);
                 self.number(1.0);

@@ -3,6 +3,8 @@
 //! The same code writes both widths. In [`Width::Pair`] a value is a `v128` with the numbers of two instances, in
 //! [`Width::Single`] an `f64`.
 
+use rustc_hash::FxHashMap;
+
 use super::Functions;
 use super::encoding::{Instruction, ValType};
 use crate::graph::{Graph, Node, NodeId, Op};
@@ -81,11 +83,27 @@ pub(super) struct Expression<'a> {
     pub locals: Locals,
     /// The code so far.
     pub code: Vec<u8>,
+    /// Places in it where nothing is on the stack and no block is open.
+    pub marks: Vec<usize>,
     uses: Vec<u32>,
     slots: Vec<Option<Slot>>,
     /// The square roots so far.
     roots: Vec<NodeId>,
+    /// Code that stands before the loop, if there is one, and the locals that it leaves numbers in, by their bits.
+    pub before: Vec<u8>,
+    constants: FxHashMap<u64, u32>,
+    most_constants: usize,
 }
+
+/// Which nodes of an expression are computed.
+pub(super) struct State {
+    uses: Vec<u32>,
+    slots: Vec<Option<Slot>>,
+    roots: Vec<NodeId>,
+}
+
+/// So many numbers of a loop are kept in locals.
+const MOST_CONSTANTS: usize = 64;
 
 impl<'a> Expression<'a> {
     /// An expression of which nothing is computed yet; `uses` counts for each node how often [`Expression::take`] will take it.
@@ -102,10 +120,36 @@ impl<'a> Expression<'a> {
             functions,
             locals,
             code: Vec::new(),
+            marks: Vec::new(),
             uses,
             slots: vec![None; graph.len()],
             roots: Vec::new(),
+            before: Vec::new(),
+            constants: FxHashMap::default(),
+            most_constants: 0,
         }
+    }
+
+    /// The same within a loop, before which numbers are put into locals from variables of the module: engines make a vector anew wherever
+    /// it is written as a constant, in several instructions, and read one that lies ready in one.
+    pub fn in_loop(self) -> Expression<'a> {
+        Expression { most_constants: MOST_CONSTANTS, ..self }
+    }
+
+    /// What is computed, to be [resumed](Expression::resume) later.
+    pub fn state(&self) -> State {
+        State { uses: self.uses.clone(), slots: self.slots.clone(), roots: self.roots.clone() }
+    }
+
+    /// Goes back to a state, for code that runs beside what was written since: no local of that is used again.
+    pub fn resume(&mut self, state: State) {
+        State { uses: self.uses, slots: self.slots, roots: self.roots } = state;
+        self.locals.free.clear();
+    }
+
+    /// Marks a place in the code.
+    pub fn mark(&mut self) {
+        self.marks.push(self.code.len());
     }
 
     /// Writes one instruction.
@@ -133,8 +177,22 @@ impl<'a> Expression<'a> {
 
     /// Pushes a number.
     pub fn number(&mut self, value: f64) {
-        let bits = u128::from(value.to_bits());
-        self.either(Instruction::V128Const(bits << 64 | bits), Instruction::F64Const(value));
+        let bits = value.to_bits();
+        let both = Instruction::V128Const(u128::from(bits) << 64 | u128::from(bits));
+        if self.width == Width::Pair && bits != 0 {
+            let mut known = self.constants.get(&bits).copied();
+            if known.is_none() && self.constants.len() < self.most_constants {
+                let local = self.locals.add(ValType::V128);
+                Instruction::GlobalGet(self.functions.number(bits)).encode(&mut self.before);
+                Instruction::LocalSet(local).encode(&mut self.before);
+                self.constants.insert(bits, local);
+                known = Some(local);
+            }
+            if let Some(local) = known {
+                return self.write(Instruction::LocalGet(local));
+            }
+        }
+        self.either(both, Instruction::F64Const(value));
     }
 
     /// Pushes the value of a node that is computed or a literal.
@@ -208,6 +266,13 @@ impl<'a> Expression<'a> {
         self.slots[node.index()] = Some(Slot { local, kept: false });
     }
 
+    /// Keeps the local of a node that is computed after its last use too.
+    pub fn keep(&mut self, node: NodeId) {
+        if let Some(slot) = &mut self.slots[node.index()] {
+            slot.kept = true;
+        }
+    }
+
     /// A local of the value type that holds nothing, to be given back.
     pub fn borrow(&mut self) -> u32 {
         self.locals.free.pop().unwrap_or_else(|| self.locals.add(self.width.value()))
@@ -267,15 +332,14 @@ impl<'a> Expression<'a> {
                 self.choose();
             }
             Op::InverseNorm => {
-                self.number(0.0);
+                self.zero_first();
                 self.number(1.0);
                 match self.root_of(a) {
                     Some(root) => self.push(root),
                     None => self.unary(a, I::F64x2Sqrt, I::F64Sqrt),
                 }
                 self.either(I::F64x2Div, I::F64Div);
-                self.is_zero(a);
-                self.choose();
+                self.unless_zero(a);
             }
             Op::Round => {
                 // ⌊a⌋, and one more where a lies a half or more above it; −0 for what rounds up to 0.
@@ -290,10 +354,9 @@ impl<'a> Expression<'a> {
                 self.copy_sign(a);
             }
             Op::GuardedMul => {
-                self.number(0.0);
+                self.zero_first();
                 self.binary(a, b, I::F64x2Mul, I::F64Mul);
-                self.is_zero(a);
-                self.choose();
+                self.unless_zero(a);
             }
             Op::Select => {
                 self.push(c);
@@ -361,6 +424,29 @@ impl<'a> Expression<'a> {
         self.push(a);
         self.number(0.0);
         self.either(Instruction::F64x2Eq, Instruction::F64Eq);
+    }
+
+    /// Makes ready for [`Expression::unless_zero`], before the value.
+    fn zero_first(&mut self) {
+        if self.width == Width::Single {
+            self.number(0.0);
+        }
+    }
+
+    /// Replaces the value on the stack by 0 where a = 0.
+    fn unless_zero(&mut self, a: NodeId) {
+        match self.width {
+            Width::Pair => {
+                self.push(a);
+                self.number(0.0);
+                self.write(Instruction::F64x2Ne);
+                self.write(Instruction::V128And);
+            }
+            Width::Single => {
+                self.is_zero(a);
+                self.choose();
+            }
+        }
     }
 
     /// Of two values and the outcome of a comparison, leaves the first where it holds, else the second.

@@ -5,7 +5,7 @@ use super::expression::{Expression, Locals, Width};
 use super::places::Places;
 use super::{Functions, frame};
 use crate::codegen::{Address, Kernel, Load, Step, Store};
-use crate::graph::{Node, NodeId};
+use crate::graph::{Node, NodeId, Op};
 use crate::list::Listed;
 
 /// The function that takes a frame, runs the instances that the width is for (all pairs; or the one that pairs leave), and
@@ -16,11 +16,46 @@ pub(super) fn function(kernel: &Kernel, width: Width, functions: &Functions) -> 
     let instance = locals.add(ValType::I32);
     let total = locals.add(width.value());
     let mut places = Places::new(kernel, instance);
-    let mut body = Expression::new(graph, kernel.uses(), width, functions, locals);
+    let body = Expression::new(graph, kernel.uses(), width, functions, locals);
+    let mut body = body.in_loop();
 
     let (begin, end) = (places.word(&mut body, frame::BEGIN), places.word(&mut body, frame::END));
-    instances(kernel, &mut body, &mut places, total);
-    let Expression { locals, code, .. } = body;
+    hoist(kernel, &mut body, &mut places);
+    let hoisted = std::mem::take(&mut body.code);
+    let summing = kernel.stores.iter().filter(|store| store.accumulate && kernel.is_same(store.address));
+    let sums: Vec<(&Store, u32)> = summing.map(|store| (store, body.locals.add(width.value()))).list();
+    let state = body.state();
+    instances(kernel, &mut body, &mut places, total, &sums);
+    let (round, marks) = (std::mem::take(&mut body.code), std::mem::take(&mut body.marks));
+    let reads_what_it_writes =
+        |load: &Load| matches!(load, Load::Read { buffer, .. } if kernel.buffers[*buffer as usize].written);
+    let mut two_rounds = Vec::new();
+    if width == Width::Pair && round.len() <= MOST_INTERLEAVED && !kernel.loads.iter().any(reads_what_it_writes) {
+        let second = body.locals.add(ValType::I32);
+        let next = [
+            Instruction::LocalGet(instance),
+            Instruction::I32Const(width.lanes().into()),
+            Instruction::I32Add,
+            Instruction::LocalSet(second),
+        ];
+        next.iter().for_each(|instruction| instruction.encode(&mut two_rounds));
+        body.resume(state);
+        places.go_to(second);
+        instances(kernel, &mut body, &mut places, total, &sums);
+        let [mut from, mut second_from] = [0, 0];
+        for (&to, &second_to) in marks.iter().zip(&body.marks) {
+            two_rounds.extend_from_slice(&round[from..to]);
+            two_rounds.extend_from_slice(&body.code[second_from..second_to]);
+            (from, second_from) = (to, second_to);
+        }
+        two_rounds.extend_from_slice(&round[from..]);
+        two_rounds.extend_from_slice(&body.code[second_from..]);
+        body.code.clear();
+    }
+    for &(store, local) in &sums {
+        places.add(&mut body, store, local);
+    }
+    let Expression { locals, code: after, before, .. } = body;
 
     let mut function = Function::new(locals.types());
     function.raw(&places.prologue);
@@ -38,49 +73,136 @@ pub(super) fn function(kernel: &Kernel, width: Width, functions: &Functions) -> 
         ],
     };
     let lanes = i32::from(width.lanes());
-    for instruction in first {
-        function.instruction(instruction);
+    // Whether there are instances left for so many rounds, or fewer.
+    let compare = |function: &mut Function, rounds: i32, comparison: Instruction| {
+        function.instructions(&[
+            Instruction::LocalGet(end),
+            Instruction::LocalGet(instance),
+            Instruction::I32Sub,
+            Instruction::I32Const(rounds * lanes),
+            comparison,
+            Instruction::BrIf(0),
+        ]);
+    };
+    function.instructions(first);
+    function.instructions(&[Instruction::LocalSet(instance), Instruction::Block]);
+    compare(&mut function, 1, Instruction::I32LtU);
+    function.raw(&before);
+    function.raw(&hoisted);
+    let rounds = if two_rounds.is_empty() { 1 } else { 2 };
+    let write_rounds = |function: &mut Function, code: &[u8], rounds: i32| {
+        function.raw(code);
+        function.instructions(&[
+            Instruction::LocalGet(instance),
+            Instruction::I32Const(rounds * lanes),
+            Instruction::I32Add,
+            Instruction::LocalSet(instance),
+        ]);
+    };
+    function.instruction(&Instruction::Block);
+    if rounds == 2 {
+        // Of an odd number of rounds, the first.
+        function.instructions(&[
+            Instruction::LocalGet(end),
+            Instruction::LocalGet(instance),
+            Instruction::I32Sub,
+            Instruction::I32Const(lanes),
+            Instruction::I32And,
+            Instruction::If,
+        ]);
+        write_rounds(&mut function, &round, 1);
+        function.instruction(&Instruction::End);
+        compare(&mut function, rounds, Instruction::I32LtU);
     }
-    for instruction in [
-        Instruction::LocalSet(instance),
-        Instruction::Block,
-        Instruction::Loop,
-        Instruction::LocalGet(end),
-        Instruction::LocalGet(instance),
-        Instruction::I32Sub,
-        Instruction::I32Const(lanes),
-        Instruction::I32LtU,
-        Instruction::BrIf(1),
-    ] {
-        function.instruction(&instruction);
-    }
-    function.raw(&code);
-    for instruction in [
-        Instruction::LocalGet(instance),
-        Instruction::I32Const(lanes),
-        Instruction::I32Add,
-        Instruction::LocalSet(instance),
-        Instruction::Br(0),
-        Instruction::End,
-        Instruction::End,
-        Instruction::LocalGet(total),
-        Instruction::End,
-    ] {
-        function.instruction(&instruction);
-    }
+    function.instruction(&Instruction::Loop);
+    write_rounds(&mut function, if rounds == 2 { &two_rounds } else { &round }, rounds);
+    compare(&mut function, rounds, Instruction::I32GeU);
+    function.instruction(&Instruction::End);
+    function.instruction(&Instruction::End);
+    function.raw(&after);
+    function.instructions(&[Instruction::End, Instruction::LocalGet(total), Instruction::End]);
     function
 }
 
-/// One round of the loop.
-fn instances(kernel: &Kernel, body: &mut Expression, places: &mut Places, total: u32) {
+/// Where a round has at most so many bytes of code the loop makes two at a time, of which the operations alternate: a processor looks ahead less
+/// far than a round is long, and would wait for the results of one alone.
+const MOST_INTERLEAVED: usize = 1600;
+
+/// What is the same for all instances, before the loop: addresses by way of pinned columns, numbers there and in fixed places, and what is
+/// computed from these alone.
+fn hoist(kernel: &Kernel, body: &mut Expression, places: &mut Places) {
+    places.pin(body);
     let graph = body.graph;
+    let mut same = vec![false; graph.len()];
+    for id in graph.ids() {
+        match graph.node(id) {
+            Node::Literal(_) => same[id.index()] = true,
+            Node::Input(input) => {
+                if let Load::Read { buffer, address } = kernel.loads[input.0 as usize]
+                    && body.uses(id) > 0
+                    && !kernel.buffers[buffer as usize].written
+                    && kernel.is_same(address)
+                {
+                    places.load(body, buffer, address);
+                    body.assign(id);
+                    body.keep(id);
+                    same[id.index()] = true;
+                }
+            }
+            Node::Apply(op, operands) => {
+                if body.uses(id) > 0 && operands[..op.arity()].iter().all(|operand| same[operand.index()]) {
+                    body.apply(id, op);
+                    body.keep(id);
+                    same[id.index()] = true;
+                }
+            }
+        }
+    }
+}
+
+/// One round of the loop, marked where another's operations may stand between its own. What goes to places that are the same for all instances
+/// is added to sums, one for each such store.
+fn instances(kernel: &Kernel, body: &mut Expression, places: &mut Places, total: u32, sums: &[(&Store, u32)]) {
+    let graph = body.graph;
+    let schedule = kernel.schedule();
     let mut late: Vec<bool> = vec![true; kernel.stores.len()];
+    for step in &schedule {
+        if let Step::Store(number) = step {
+            late[*number as usize] = false;
+        }
+    }
+    let late: Vec<&Store> = kernel.stores.iter().zip(late).filter(|(_, late)| *late).map(|(store, _)| store).list();
+    let (adding, overwriting): (Vec<&Store>, Vec<&Store>) = late.iter().partition(|store| store.accumulate);
+    let accumulating: Vec<&Store> = adding.into_iter().filter(|store| !kernel.is_same(store.address)).list();
+    let accumulating = by_two(&accumulating, body.width);
+    // Instead of adding the negative of a number that nobody else takes, the number is subtracted.
+    let negated = |store: &Store| match graph.node(store.node) {
+        Node::Apply(Op::Neg, [operand, ..]) if body.uses(store.node) == 1 && !body.is_computed(store.node) => {
+            Some(operand)
+        }
+        _ => None,
+    };
+    let mut skipped = vec![false; graph.len()];
+    let additions = accumulating
+        .iter()
+        .map(|&(store, next)| {
+            let all = [Some(store), next];
+            let operands = all.map(|store| store.and_then(negated));
+            let subtract = operands[0].is_some() && operands[1].is_some() == next.is_some();
+            let nodes = all.map(|store| store.map(|store| store.node));
+            if subtract {
+                nodes.into_iter().flatten().for_each(|node| skipped[node.index()] = true);
+            }
+            (store, if subtract { operands } else { nodes }, subtract)
+        })
+        .list();
+
     let mut called = vec![false; kernel.calls.len()];
-    for step in kernel.schedule() {
+    for step in schedule {
+        body.mark();
         let id = match step {
             Step::Compute(id) => id,
             Step::Store(number) => {
-                late[number as usize] = false;
                 let store = kernel.stores[number as usize];
                 places.store(body, store.buffer, store.address, store.node);
                 continue;
@@ -96,6 +218,9 @@ fn instances(kernel: &Kernel, body: &mut Expression, places: &mut Places, total:
                 }
             }
             Node::Apply(op, operands) => {
+                if skipped[id.index()] || body.is_computed(id) {
+                    continue;
+                }
                 for operand in &operands[..op.arity()] {
                     load(kernel, body, places, *operand);
                 }
@@ -104,11 +229,12 @@ fn instances(kernel: &Kernel, body: &mut Expression, places: &mut Places, total:
         }
     }
 
-    let late: Vec<&Store> = kernel.stores.iter().zip(late).filter(|(_, late)| *late).map(|(store, _)| store).list();
-    for node in late.iter().map(|store| store.node).chain(kernel.total) {
+    let added = additions.iter().flat_map(|(_, nodes, _)| nodes.iter().flatten().copied());
+    let rest = overwriting.iter().chain(sums.iter().map(|(store, _)| store)).map(|store| store.node);
+    for node in rest.chain(added).chain(kernel.total) {
         load(kernel, body, places, node);
     }
-    let (accumulating, overwriting): (Vec<&Store>, Vec<&Store>) = late.into_iter().partition(|store| store.accumulate);
+    body.mark();
     let lanes = body.width.lanes();
     for (store, next) in by_two(&overwriting, body.width) {
         match next {
@@ -117,18 +243,19 @@ fn instances(kernel: &Kernel, body: &mut Expression, places: &mut Places, total:
         }
     }
     for lane in 0..lanes {
-        for (store, next) in by_two(&accumulating, body.width) {
-            match next {
-                None => places.accumulate(body, store.buffer, store.address, store.node, lane),
-                Some(next) => places.store_two(body, store, [store.node, next.node], lane),
+        for &(store, nodes, subtract) in &additions {
+            match nodes {
+                [Some(node), Some(next)] => places.accumulate_two(body, store, [node, next], lane, subtract),
+                [node, _] => places.accumulate(body, store, node.unwrap_or(store.node), lane, subtract),
             }
         }
     }
-    if let Some(node) = kernel.total {
-        body.write(Instruction::LocalGet(total));
+    let total = kernel.total.map(|node| (node, total));
+    for (node, sum) in sums.iter().map(|&(store, sum)| (store.node, sum)).chain(total) {
+        body.write(Instruction::LocalGet(sum));
         body.take(node);
         body.either(Instruction::F64x2Add, Instruction::F64Add);
-        body.write(Instruction::LocalSet(total));
+        body.write(Instruction::LocalSet(sum));
     }
 }
 

@@ -5,9 +5,10 @@
 //! takes the address of a [`frame()`] and gives the kernel's total. Whoever calls it has put the frame and the buffers into that
 //! memory and let [`super::Dispatch::check`] see them; an index that leads out of its buffer traps.
 //!
-//! Within, a kernel is a loop over pairs of instances in the lanes of `v128`, and the same code once more for the instance
-//! that may be left. The order of all that rounding depends on is the one that [`super::interpret`] describes.
+//! Within, a kernel is a loop over pairs of instances in the lanes of `v128`, two pairs at a time where the code is short, and the same
+//! code once more for the instance that may be left. The order of all that rounding depends on is the one that [`super::interpret`] describes.
 
+use std::cell::RefCell;
 use std::rc::Rc;
 
 use self::encoding::{Instruction, Sections, ValType};
@@ -37,11 +38,24 @@ pub use math::{MathFunction, math_function};
 struct Functions {
     math: Table<Op, u32>,
     calls: Table<(*const super::Function, Width), u32>,
+    /// The numbers that loops have, in variables of the module: a constant would be moved into the loop by some engines.
+    numbers: RefCell<Vec<u64>>,
 }
 
 impl Functions {
     fn math(&self, op: Op) -> u32 {
         *self.math.get(&op).expect("every op that kernels need is imported first")
+    }
+
+    /// The variable with a number, by its bits.
+    fn number(&self, bits: u64) -> u32 {
+        let mut numbers = self.numbers.borrow_mut();
+        let known = numbers.iter().position(|known| *known == bits);
+        let position = known.unwrap_or_else(|| {
+            numbers.push(bits);
+            numbers.len() - 1
+        });
+        position as u32
     }
 
     fn call(&self, function: &Rc<super::Function>, width: Width) -> u32 {
@@ -86,6 +100,7 @@ pub fn module(kernels: &[Kernel]) -> Result<Vec<u8>> {
         let whole = sections.add(vec![ValType::I32], vec![ValType::F64], &whole(pairs, single));
         sections.export(&position.to_string(), whole);
     }
+    functions.numbers.take().into_iter().for_each(|bits| sections.add_global(f64::from_bits(bits)));
     Ok(sections.finish())
 }
 
@@ -110,7 +125,7 @@ fn imported(kernels: &[Kernel]) -> Vec<Op> {
 fn whole(pairs: u32, single: u32) -> encoding::Function {
     const TOTAL: u32 = 1;
     let mut function = encoding::Function::new(&[ValType::V128]);
-    for instruction in [
+    function.instructions(&[
         Instruction::LocalGet(frame::PARAMETER),
         Instruction::Call(pairs),
         Instruction::LocalTee(TOTAL),
@@ -122,8 +137,6 @@ fn whole(pairs: u32, single: u32) -> encoding::Function {
         Instruction::F64x2ExtractLane(1),
         Instruction::F64Add,
         Instruction::End,
-    ] {
-        function.instruction(&instruction);
-    }
+    ]);
     function
 }

@@ -6,9 +6,8 @@ use rustc_hash::FxHashMap;
 use super::encoding::{Instruction, MemArg, ValType};
 use super::expression::{Expression, Width};
 use super::frame;
-use crate::codegen::{Address, Kernel, Load, Store};
+use crate::codegen::{Address, Kernel, Store};
 use crate::graph::{Node, NodeId};
-use crate::table::Table;
 
 /// A byte address (or a figure) that has a local of its own.
 #[derive(Clone, Copy, Debug)]
@@ -25,6 +24,10 @@ enum Figure {
     Interleaved { buffer: u32, width: u32 },
     /// Component 0 of what an index names.
     Indexed { buffer: u32, indices: u32, column: u32, lane: u8 },
+    /// What a column of indices says, if it leads out of no buffer.
+    Index { indices: u32, column: u32, lane: u8 },
+    /// The least number in a column of indices that leads out of a buffer.
+    Limit { indices: u32, column: u32 },
 }
 
 impl Figure {
@@ -37,6 +40,8 @@ impl Figure {
             Figure::Scaled(shift) => (3, 0, shift, 0),
             Figure::Interleaved { buffer, width } => (4, buffer, 0, width),
             Figure::Indexed { buffer, indices, column, lane } => (5 + u64::from(lane), buffer, indices, column),
+            Figure::Index { indices, column, lane } => (7, indices, u32::from(lane), column),
+            Figure::Limit { indices, column } => (8, indices, 0, column),
         };
         kind << 60 | u64::from(buffer) << 46 | u64::from(rest) << 32 | u64::from(column)
     }
@@ -54,7 +59,7 @@ const REAL: u32 = 3;
 const INDEX: u32 = 2;
 
 /// The addresses of a kernel's function.
-pub(super) struct Places {
+pub(super) struct Places<'k> {
     /// Code that runs once, before the loop.
     pub prologue: Vec<u8>,
     /// The local that holds the instance (the first of a pair).
@@ -62,25 +67,14 @@ pub(super) struct Places {
     /// The node of each input.
     pub inputs: Vec<Option<NodeId>>,
     figures: FxHashMap<u64, u32>,
-    /// The largest component that is taken by way of an index: of (buffer, index buffer, column).
-    largest: Table<(u32, u32, u32), u32>,
+    /// Those of the instance.
+    varying: Vec<u64>,
+    kernel: &'k Kernel,
 }
 
-impl Places {
+impl<'k> Places<'k> {
     /// No address yet.
-    pub fn new(kernel: &Kernel, instance: u32) -> Places {
-        let mut largest: Table<_, u32> = Table::default();
-        let loads = kernel.loads.iter().filter_map(|load| match load {
-            Load::Read { buffer, address } => Some((*buffer, *address)),
-            Load::Call { .. } => None,
-        });
-        for (buffer, address) in loads.chain(kernel.stores.iter().map(|store| (store.buffer, store.address))) {
-            if let Address::Indexed { indices, column, component } = address {
-                let place = (buffer, indices, column);
-                let known = largest.get(&place).copied().unwrap_or_default();
-                largest.insert(place, component.max(known));
-            }
-        }
+    pub fn new(kernel: &'k Kernel, instance: u32) -> Places<'k> {
         let graph = kernel.graph.graph();
         let mut inputs = vec![None; kernel.loads.len()];
         for id in graph.ids() {
@@ -88,13 +82,35 @@ impl Places {
                 inputs[input.0 as usize] = Some(id);
             }
         }
-        Places { prologue: Vec::new(), instance, inputs, figures: FxHashMap::default(), largest }
+        Places { prologue: Vec::new(), instance, inputs, figures: FxHashMap::default(), varying: Vec::new(), kernel }
+    }
+
+    /// Finds the addresses of what pinned columns name, before the loop.
+    pub fn pin(&mut self, to: &mut Expression) {
+        for (buffer, address) in self.kernel.addresses() {
+            if let Address::Indexed { indices, column, .. } = address
+                && self.kernel.is_same(address)
+            {
+                self.indexed(to, buffer, indices, column, 0);
+            }
+        }
+        // Of the loop's first instance: the others have theirs.
+        self.figures.remove(&Figure::Scaled(INDEX).key());
+        self.varying.clear();
+    }
+
+    /// Goes to another instance.
+    pub fn go_to(&mut self, instance: u32) {
+        self.instance = instance;
+        for figure in std::mem::take(&mut self.varying) {
+            self.figures.remove(&figure);
+        }
     }
 
     /// Pushes a number from memory, one for each instance at a time.
     pub fn load(&mut self, to: &mut Expression, buffer: u32, address: Address) {
         let width = to.width;
-        match (width, spacing(address)) {
+        match (width, self.spacing(address)) {
             (Width::Single, _) => {
                 let at = self.push(to, buffer, address, 0);
                 to.write(Instruction::F64Load(at));
@@ -134,24 +150,26 @@ impl Places {
         halves.into_iter().for_each(|half| to.give_back(half));
     }
 
-    /// Writes one lane of two nodes' values to a component and the next one of what an index names, in [`Width::Pair`], or adds it to
-    /// what stands there.
+    /// Writes one lane of two nodes' values to a component and the next one of what an index names, in [`Width::Pair`].
     pub fn store_two(&mut self, to: &mut Expression, store: &Store, nodes: [NodeId; 2], lane: u8) {
         let at = self.push(to, store.buffer, store.address, lane);
-        if store.accumulate {
-            self.push(to, store.buffer, store.address, lane);
-            to.write(Instruction::V128Load(at));
-        }
         to.take_lane_of_two(nodes, lane);
-        if store.accumulate {
-            to.write(Instruction::F64x2Add);
-        }
+        to.write(Instruction::V128Store(at));
+    }
+
+    /// Adds one lane of two nodes' values to such components, or subtracts it.
+    pub fn accumulate_two(&mut self, to: &mut Expression, store: &Store, nodes: [NodeId; 2], lane: u8, subtract: bool) {
+        self.push(to, store.buffer, store.address, lane);
+        let at = self.push(to, store.buffer, store.address, lane);
+        to.write(Instruction::V128Load(at));
+        to.take_lane_of_two(nodes, lane);
+        to.write(if subtract { Instruction::F64x2Sub } else { Instruction::F64x2Add });
         to.write(Instruction::V128Store(at));
     }
 
     /// Writes a node's value to memory, as one of its uses; where both instances write to one place, the second stays.
     pub fn store(&mut self, to: &mut Expression, buffer: u32, address: Address, node: NodeId) {
-        match (to.width, spacing(address)) {
+        match (to.width, self.spacing(address)) {
             (Width::Pair, Spacing::Beside) => {
                 let at = self.push(to, buffer, address, 0);
                 to.take(node);
@@ -167,14 +185,39 @@ impl Places {
         }
     }
 
-    /// Adds one lane of a node's value to what stands in memory; the use is counted with the last lane.
-    pub fn accumulate(&mut self, to: &mut Expression, buffer: u32, address: Address, node: NodeId, lane: u8) {
-        self.push(to, buffer, address, lane);
-        let at = self.push(to, buffer, address, lane);
+    /// Adds one lane of a node's value to what stands in memory, or subtracts it; the use is counted with the last lane.
+    pub fn accumulate(&mut self, to: &mut Expression, store: &Store, node: NodeId, lane: u8, subtract: bool) {
+        self.push(to, store.buffer, store.address, lane);
+        let at = self.push(to, store.buffer, store.address, lane);
         to.write(Instruction::F64Load(at));
         to.take_lane(node, lane);
+        to.write(if subtract { Instruction::F64Sub } else { Instruction::F64Add });
+        to.write(Instruction::F64Store(at));
+    }
+
+    /// Adds the sum of both lanes of a local to a place that is the same for all instances, after the loop.
+    pub fn add(&mut self, to: &mut Expression, store: &Store, local: u32) {
+        self.push(to, store.buffer, store.address, 0);
+        let at = self.push(to, store.buffer, store.address, 0);
+        to.write(Instruction::F64Load(at));
+        to.write(Instruction::LocalGet(local));
+        if to.width == Width::Pair {
+            to.write(Instruction::F64x2ExtractLane(0));
+            to.write(Instruction::LocalGet(local));
+            to.write(Instruction::F64x2ExtractLane(1));
+            to.write(Instruction::F64Add);
+        }
         to.write(Instruction::F64Add);
         to.write(Instruction::F64Store(at));
+    }
+
+    fn spacing(&self, address: Address) -> Spacing {
+        match address {
+            Address::Column(_) | Address::Interleaved { width: 1, .. } => Spacing::Beside,
+            Address::Fixed(_) | Address::Layer(_) => Spacing::Same,
+            Address::Indexed { .. } if self.kernel.is_same(address) => Spacing::Same,
+            Address::Interleaved { .. } | Address::Indexed { .. } | Address::Listed { .. } => Spacing::Apart,
+        }
     }
 
     /// Pushes what the address of a lane's number is relative to, and gives the rest.
@@ -219,13 +262,33 @@ impl Places {
             return *local;
         }
         // What this one is computed from comes first.
-        let from = match figure {
+        let mut from = Vec::new();
+        match figure {
             Figure::Column { buffer, column: 0, .. } => return self.word(to, frame::pointer(buffer)),
             Figure::Column { buffer, .. } => {
-                vec![self.word(to, frame::STRIDE), self.word(to, frame::pointer(buffer))]
+                from.extend([self.word(to, frame::STRIDE), self.word(to, frame::pointer(buffer))]);
             }
-            Figure::First(buffer) => vec![self.word(to, frame::FIRST), self.word(to, frame::pointer(buffer))],
-            Figure::Word(_) | Figure::Scaled(_) | Figure::Interleaved { .. } | Figure::Indexed { .. } => vec![],
+            Figure::First(buffer) => {
+                from.extend([self.word(to, frame::FIRST), self.word(to, frame::pointer(buffer))]);
+            }
+            Figure::Limit { indices: by, column: of } => {
+                for (buffer, address) in self.kernel.addresses() {
+                    if let Address::Indexed { indices, column, component } = address
+                        && (indices, column) == (by, of)
+                    {
+                        let length = self.word(to, frame::length(buffer));
+                        match from.chunks_exact_mut(2).find(|known| known[0] == length) {
+                            Some(known) => known[1] = component.max(known[1]),
+                            None => from.extend([length, component]),
+                        }
+                    }
+                }
+            }
+            Figure::Word(_)
+            | Figure::Scaled(_)
+            | Figure::Interleaved { .. }
+            | Figure::Index { .. }
+            | Figure::Indexed { .. } => {}
         };
         let local = to.locals.add(ValType::I32);
         let mut write = |instruction: Instruction| instruction.encode(&mut self.prologue);
@@ -248,7 +311,24 @@ impl Places {
                 write(Instruction::LocalGet(from[1]));
                 write(Instruction::I32Add);
             }
-            Figure::Scaled(_) | Figure::Interleaved { .. } | Figure::Indexed { .. } => {
+            // A length is above every component, which the check of the dispatch has seen to. The least difference counts.
+            Figure::Limit { .. } => {
+                for (number, pair) in from.chunks_exact(2).enumerate() {
+                    let difference =
+                        [Instruction::LocalGet(pair[0]), Instruction::I32Const(pair[1] as i32), Instruction::I32Sub];
+                    if number == 0 {
+                        difference.into_iter().for_each(&mut write);
+                        continue;
+                    }
+                    write(Instruction::LocalTee(local));
+                    difference.clone().into_iter().for_each(&mut write);
+                    write(Instruction::LocalGet(local));
+                    difference.into_iter().for_each(&mut write);
+                    write(Instruction::I32LtU);
+                    write(Instruction::Select);
+                }
+            }
+            Figure::Scaled(_) | Figure::Interleaved { .. } | Figure::Index { .. } | Figure::Indexed { .. } => {
                 unreachable!("these depend on the instance")
             }
         }
@@ -277,32 +357,40 @@ impl Places {
         })
     }
 
-    /// The address of component 0 of what an index names; an index that leads out of the buffer traps.
+    /// The address of component 0 of what an index names.
     fn indexed(&mut self, to: &mut Expression, buffer: u32, indices: u32, column: u32, lane: u8) -> u32 {
-        let start = self.fixed(to, Figure::Column { buffer: indices, column, shift: INDEX });
-        let scaled = self.scaled(to, INDEX);
-        let pointer = self.word(to, frame::pointer(buffer));
-        let length = self.word(to, frame::length(buffer));
-        let largest = self.largest.get(&(buffer, indices, column)).copied().unwrap_or_default();
-        self.varying(to, Figure::Indexed { buffer, indices, column, lane }, |to, index| {
-            to.write(Instruction::LocalGet(start));
-            to.write(Instruction::LocalGet(scaled));
-            to.write(Instruction::I32Add);
-            to.write(Instruction::I32Load(at(u32::from(lane) << INDEX, INDEX)));
-            to.write(Instruction::LocalTee(index));
-            // The length is above every component, which the check of the dispatch has seen to.
-            to.write(Instruction::LocalGet(length));
-            to.write(Instruction::I32Const(largest as i32));
-            to.write(Instruction::I32Sub);
-            to.write(Instruction::I32GeU);
-            to.write(Instruction::If);
-            to.write(Instruction::Unreachable);
-            to.write(Instruction::End);
+        let lane = if self.kernel.pinned.contains(&(indices, column)) { 0 } else { lane };
+        let (index, pointer) = (self.index(to, indices, column, lane), self.word(to, frame::pointer(buffer)));
+        self.varying(to, Figure::Indexed { buffer, indices, column, lane }, |to, _| {
             to.write(Instruction::LocalGet(index));
             to.write(Instruction::I32Const(REAL as i32));
             to.write(Instruction::I32Shl);
             to.write(Instruction::LocalGet(pointer));
             to.write(Instruction::I32Add);
+        })
+    }
+
+    /// An index, which traps if it leads out of one of the buffers that it is for.
+    fn index(&mut self, to: &mut Expression, indices: u32, column: u32, lane: u8) -> u32 {
+        let figure = Figure::Index { indices, column, lane };
+        if let Some(local) = self.figures.get(&figure.key()) {
+            return *local;
+        }
+        let start = self.fixed(to, Figure::Column { buffer: indices, column, shift: INDEX });
+        let limit = self.fixed(to, Figure::Limit { indices, column });
+        let scaled = self.scaled(to, INDEX);
+        self.varying(to, figure, |to, index| {
+            to.write(Instruction::LocalGet(start));
+            to.write(Instruction::LocalGet(scaled));
+            to.write(Instruction::I32Add);
+            to.write(Instruction::I32Load(at(u32::from(lane) << INDEX, INDEX)));
+            to.write(Instruction::LocalTee(index));
+            to.write(Instruction::LocalGet(limit));
+            to.write(Instruction::I32GeU);
+            to.write(Instruction::If);
+            to.write(Instruction::Unreachable);
+            to.write(Instruction::End);
+            to.write(Instruction::LocalGet(index));
         })
     }
 
@@ -314,16 +402,9 @@ impl Places {
         let local = to.locals.add(ValType::I32);
         compute(to, local);
         to.write(Instruction::LocalSet(local));
+        self.varying.push(figure.key());
         self.figures.insert(figure.key(), local);
         local
-    }
-}
-
-fn spacing(address: Address) -> Spacing {
-    match address {
-        Address::Column(_) | Address::Interleaved { width: 1, .. } => Spacing::Beside,
-        Address::Fixed(_) | Address::Layer(_) => Spacing::Same,
-        Address::Interleaved { .. } | Address::Indexed { .. } | Address::Listed { .. } => Spacing::Apart,
     }
 }
 

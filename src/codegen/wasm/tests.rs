@@ -147,6 +147,7 @@ fn kernel(graph: CheckedGraph, buffers: Vec<Buffer>, loads: Vec<Load>, stores: V
         total: None,
         gated: false,
         layers: None,
+        pinned: vec![],
     }
 }
 
@@ -216,8 +217,14 @@ fn function() -> Function {
 }
 
 /// A kernel of many random operations whose inputs and stores use every kind of address, with a call and a total; and
-/// buffers for it.
-fn random_kernel(random: &mut Random, operations: usize, all: u32, first: u32) -> (Kernel, Vec<Contents>) {
+/// buffers for it. A column of indices may be pinned; where none is, it reads what it writes, so that rounds are not interleaved.
+fn random_kernel(
+    random: &mut Random,
+    operations: usize,
+    all: u32,
+    first: u32,
+    pinned: Option<u32>,
+) -> (Kernel, Vec<Contents>) {
     const BLOCKS: u32 = 5;
     let parameter = |column, component| Address::Indexed { indices: 3, column, component };
     let loads = vec![
@@ -232,8 +239,11 @@ fn random_kernel(random: &mut Random, operations: usize, all: u32, first: u32) -
         Load::Read { buffer: 2, address: Address::Fixed(0) },
         Load::Call { call: 0, result: 0 },
         Load::Call { call: 0, result: 1 },
-        // One that is read from where the kernel also writes.
-        Load::Read { buffer: 7, address: Address::Column(1) },
+        // One that may be read from where the kernel also writes.
+        match pinned {
+            None => Load::Read { buffer: 7, address: Address::Column(1) },
+            Some(_) => Load::Read { buffer: 1, address: Address::Column(2) },
+        },
         // Beside others in memory.
         Load::Read { buffer: 0, address: parameter(0, 1) },
         Load::Read { buffer: 0, address: parameter(1, 0) },
@@ -297,6 +307,7 @@ fn random_kernel(random: &mut Random, operations: usize, all: u32, first: u32) -
         stores,
         gated: false,
         layers: None,
+        pinned: pinned.map(|column| (3, column)).into_iter().collect(),
     };
 
     let mut reals = |count: u32| Contents::Reals((0..count).map(|_| random.between((-2.0, 2.0))).collect());
@@ -314,7 +325,13 @@ fn random_kernel(random: &mut Random, operations: usize, all: u32, first: u32) -
         reals(3 * BLOCKS),
     ];
     // Few blocks for many instances, so that neighbours collide.
-    buffers[3] = Contents::Indices((0..2 * all).map(|_| 3 * random.below(BLOCKS as usize) as u32).collect());
+    let mut blocks: Vec<u32> = (0..2 * all).map(|_| 3 * random.below(BLOCKS as usize) as u32).collect();
+    if let Some(column) = pinned {
+        let start = (column * all) as usize;
+        let same = blocks[start];
+        blocks[start..start + all as usize].fill(same);
+    }
+    buffers[3] = Contents::Indices(blocks);
     if let Contents::Reals(uniforms) = &mut buffers[2] {
         uniforms[0] = random.below(4) as f64 - 1.0;
     }
@@ -327,7 +344,8 @@ fn whole_kernels_do_what_their_interpretation_does() {
     let (mut finite, mut written) = (0, 0);
     for (round, instances) in [0..7, 0..8, 0..1, 0..0, 1..8, 2..7, 3..3, 7..8].into_iter().cycle().take(160).enumerate()
     {
-        let (kernel, buffers) = random_kernel(&mut random, 5 + round / 2, 8, 3);
+        let pinned = [None, Some(0), Some(1)][round % 3];
+        let (kernel, buffers) = random_kernel(&mut random, 5 + round / 2, 8, 3, pinned);
         let dispatch = Dispatch { instances: instances.clone(), stride: 8, first: 3 };
         let (mut compiled, mut interpreted) = (buffers.clone(), buffers.clone());
         let total = run_compiled(&kernel, &mut compiled, &dispatch).unwrap();
@@ -348,7 +366,7 @@ fn whole_kernels_do_what_their_interpretation_does() {
 
 #[test]
 fn thousands_of_operations_make_one_kernel() {
-    let (kernel, buffers) = random_kernel(&mut Random(3), 8000, 3, 0);
+    let (kernel, buffers) = random_kernel(&mut Random(3), 8000, 3, 0, None);
     let dispatch = Dispatch { instances: 0..3, stride: 3, first: 0 };
     let (mut compiled, mut interpreted) = (buffers.clone(), buffers);
     run_compiled(&kernel, &mut compiled, &dispatch).unwrap();

@@ -10,7 +10,7 @@ use crate::gpu::{Buffer, DownloadId, Pipeline, Submission};
 use crate::list::Listed;
 use crate::turn::{Pace, both};
 
-use super::super::cpu::Partials;
+use super::super::cpu::{Give, Partials};
 use super::super::layout::{Content, single_precision};
 use super::super::record::{Kernels, Recording, record_partials, record_values};
 use super::super::record_gradient::{GradientCall, Point, record_gradient};
@@ -107,10 +107,11 @@ impl GpuEngine {
         partials: &Partials,
         pattern: &Pattern,
         x: &[f64],
-        mut entries: Vec<f64>,
-    ) -> Result<(Vec<f64>, Vec<f64>)> {
+        entries: &mut Vec<f64>,
+        give: Give<'_>,
+    ) -> Result<Vec<f64>> {
         if self.partials_are_too_large(model)? {
-            return self.on_cpu().jacobian(model, partials, pattern, x, entries).await;
+            return self.on_cpu().jacobian(model, partials, pattern, x, entries, give).await;
         }
         let (residuals, of_batches) = self.partials(model, x).await?;
         entries.clear();
@@ -120,7 +121,8 @@ impl GpuEngine {
                 entries[place as usize] += value;
             }
         }
-        Ok((residuals, entries))
+        give(0, entries);
+        Ok(residuals)
     }
 
     /// All residuals, and for each batch the values of its local partials, column after column.

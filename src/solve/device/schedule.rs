@@ -105,7 +105,9 @@ impl Schedule {
         if self.runs_all || linear == 0 {
             return;
         }
-        let likely = linear.next_power_of_two().max(LEAST_ITERATIONS).min(self.most_linear);
+        // Where a step may take few more than the least, it gets them: which step needs them is up to the device's rounding.
+        let least = if self.most_linear <= 2 * LEAST_ITERATIONS { self.most_linear } else { LEAST_ITERATIONS };
+        let likely = linear.next_power_of_two().max(least).min(self.most_linear);
         self.iterations = likely.clamp(1, 64);
         self.units_per_step = likely.div_ceil(self.iterations);
     }
@@ -189,5 +191,9 @@ mod tests {
         schedule.observe(first, 1.0, 100);
         assert!(schedule.next(0, 1).units == 2);
         assert_eq!(Schedule::new(10, true).next(0, 1), Batch { units: 1, iterations: 10, at_a_time: 1 });
+        // A unit is a step, whatever the last ones took.
+        let mut short = Schedule::new(10, false);
+        short.observe(first, 1.0, 3);
+        assert_eq!(short.next(2, 18).iterations, 10);
     }
 }

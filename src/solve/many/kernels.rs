@@ -131,6 +131,7 @@ fn kernel(name: &str, graph: CheckedGraph, buffers: Vec<Buffer>, loads: Vec<Load
         total: None,
         gated: false,
         layers: None,
+        pinned: vec![],
     }
 }
 

@@ -1,11 +1,11 @@
 /**
- * As-rigid-as-possible deformation for dragging (the residual of www/problems/as-rigid-as-possible.js). What a reader drags changes many times a second, so
- * handles are data and not constants: every vertex has a goal and a pull, 0 for all but the handles',
+ * As-rigid-as-possible deformation for dragging (the residual of www/problems/as-rigid-as-possible.js). What a reader drags changes many times a second, and
+ * which vertices it is changes too, so handles are data: every vertex has a goal and a pull, 0 for all but the handles',
  *
  *     pull ( p′ᵢ − goalᵢ )
  *
- * which may be changed between steps without bringing a number back from the device. For the same reason rotations are free quaternions that the
- * residual makes unit: what is on a manifold is checked on the host before each solve. Takes a mesh; gives the Problem and its parts.
+ * and on the device a few words of a buffer are written for a handle that has moved. A pull gives way a little where constants would tear. Rotations are free
+ * quaternions that the residual makes unit, which saves the way through tangent spaces. Takes a mesh; gives the Problem and its parts.
  */
 import { Problem } from 'residua';
 import { meshTopology } from '../../mesh/topology.js';

@@ -31,7 +31,7 @@ function extent({ dimension }, positions) {
 
 /** @param {import('../stage.js').Stage} stage */
 export async function open(stage) {
-  const choices = { graph: 'a sphere', poses: 2500, 'wrong closures': 0, loss: 'squared', 'scale, σ': 3, 'steps a second': 2, 'no waiting': false, vehicles: 0.6, 'the truth': false };
+  const choices = { graph: 'a sphere', poses: 2500, 'wrong closures': 0, loss: 'squared', 'scale, σ': 3, 'steps a second': 2, 'no waiting': false, vehicles: 0.45, 'the truth': false };
   /** The graph that was dropped, with its name. */
   let file = null;
   let graph = null, unfolding = null, picture = null;

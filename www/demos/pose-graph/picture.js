@@ -103,7 +103,7 @@ export class GraphPicture {
       made.positionNode = place;
       return made;
     };
-    const classes = Array.from({ length: LIMITS.length + 1 }, (_, k) => material({ light: CLASS_COLOURS.light[k], dark: CLASS_COLOURS.dark[k] }, k === 0 ? 0.55 : 0.9));
+    const classes = Array.from({ length: LIMITS.length + 1 }, (_, k) => material({ light: CLASS_COLOURS.light[k], dark: CLASS_COLOURS.dark[k] }, k === 0 ? 0.75 : 0.9));
     this.lines = this.#add(new THREE.LineSegments(geometry, [material(PATH_COLOUR, 0.8), ...classes]));
     this.#setGroups([this.#ends.length / 2, ...LIMITS.map(() => 0)]);
   }
