@@ -203,10 +203,10 @@ test('10,000 frames leave no more on the device than the first hundred', async (
 
 test('an OBJ file of 100 MB is refused before it is read, a truncated one with its line, and the demo stays as it was', async () => {
   await withDemo(`${BAR}&backend=cpu`, {}, async (page) => {
-    /** Chooses a file in the page's field; tells what the page says, and how many bytes of it were read. */
-    const choose = (name, contents) =>
+    /** Chooses a file in the page's field, or drops it on the picture; tells what the page says, and how many bytes of it were read. */
+    const offer = (way, name, contents) =>
       page.evaluate(
-        async (name, contents) => {
+        async (way, name, contents) => {
           const parts = typeof contents === 'number' ? Array.from({ length: contents / 1e6 }, () => new Uint8Array(1e6)) : [contents];
           let read = 0;
           const { text } = Blob.prototype;
@@ -217,21 +217,25 @@ test('an OBJ file of 100 MB is refused before it is read, a truncated one with i
           const transfer = new DataTransfer();
           transfer.items.add(new File(parts, name));
           const field = document.getElementById('file');
-          field.files = transfer.files;
-          field.dispatchEvent(new Event('change'));
+          if (way === 'choose') {
+            field.files = transfer.files;
+            field.dispatchEvent(new Event('change'));
+          } else {
+            document.getElementById('picture').dispatchEvent(new DragEvent('drop', { dataTransfer: transfer, cancelable: true }));
+          }
           while (window.residuaDemos.state().failure === null) await new Promise((resolve) => setTimeout(resolve, 5));
           Blob.prototype.text = text;
           return { failure: window.residuaDemos.state().failure, read, shown: document.getElementById('failure').textContent };
         },
-        name, contents,
+        way, name, contents,
       );
-    const large = await choose('large.obj', 100e6);
+    const large = await offer('choose', 'large.obj', 100e6);
     assert.match(large.failure, /large\.obj has 100 MB; this page takes files of up to 64 MB/);
     assert.equal(large.read, 0);
     assert.equal(large.shown, large.failure);
 
     await page.evaluate(() => window.residuaDemos.reset());
-    const truncated = await choose('cut.obj', 'v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 2 3\nf 1 2 ');
+    const truncated = await offer('drop', 'cut.obj', 'v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 2 3\nf 1 2 ');
     assert.match(truncated.failure, /cut\.obj: OBJ line 6: a face takes at least three corners/);
     assert.equal((await stateOf(page)).demo.vertices, 74);
     const whole = await page.evaluate(async () => {

@@ -83,3 +83,23 @@ fn copy_folder(from: &Path, to: &Path) -> Outcome {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_is_copied_with_all_that_is_below_it() {
+        let root = std::env::temp_dir().join(format!("xtask-site-{}", std::process::id()));
+        let (from, to) = (root.join("from"), root.join("to/below"));
+        for (file, text) in [("index.html", "page"), ("demos/cloth/demo.js", "demo")] {
+            let file = from.join(file);
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(&file, text).unwrap();
+        }
+        copy_folder(&from, &to).unwrap();
+        assert_eq!(fs::read_to_string(to.join("index.html")).unwrap(), "page");
+        assert_eq!(fs::read_to_string(to.join("demos/cloth/demo.js")).unwrap(), "demo");
+        fs::remove_dir_all(&root).unwrap();
+    }
+}
