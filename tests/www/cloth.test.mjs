@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { residua } from './residua.mjs';
-const { clothGrid, clothProblem, energies, grips, PINNINGS, setStuff, springResidual, spreadOut, stepOptions, STUFF, vertexMass } = await import('../../www/demos/cloth/model.js');
+const { clothGrid, clothProblem, energies, grips, PINNINGS, setStuff, springResidual, spreadOut, stepOptions, STUFF, suited, vertexMass } = await import('../../www/demos/cloth/model.js');
 const { CALM, FREE, PIN_HERE, PINNED, predict } = await import('../../www/demos/cloth/prediction.js');
 const { nearestVertex } = await import('../../www/demos/cloth/prediction-on-device.js');
 
@@ -200,4 +200,12 @@ test('a pin holds a vertex where it is when it is put in, and lets it fall when 
   await cloth.take(10);
   assert.ok(far() > 0.05, `${far()}`);
   cloth.functions.dispose();
+});
+
+test('a cloth of any size has springs that single precision can carry', () => {
+  for (const side of [24, 100, 316, 320, 321, 500, 1000]) {
+    const { stretch } = suited(side), weight = vertexMass(clothGrid(side), STUFF) * STUFF.gravity;
+    // Half a unit in the last place of positions from 1 to 2 m, of 24 bits.
+    assert.ok(stretch * 2 ** -24 < 0.5 * weight, `${side}: ${(stretch * 2 ** -24) / weight}`);
+  }
 });

@@ -4,7 +4,7 @@
  */
 import { GpuCompiledFunctions, levenbergMarquardt } from 'residua';
 import { fabric } from './fabric.js';
-import { clothGrid, clothProblem, grips, PINNINGS, setStuff, spreadOut, stepOptions, STUFF } from './model.js';
+import { clothGrid, clothProblem, grips, PINNINGS, setStuff, spreadOut, stepOptions, STUFF, suited } from './model.js';
 import { NormalsOnDevice, writeNormals } from './normals.js';
 import { AIR, CALM, FREE, PIN_HERE, predict } from './prediction.js';
 import { nearestVertex, PredictionOnDevice } from './prediction-on-device.js';
@@ -12,7 +12,7 @@ import { nearestVertex, PredictionOnDevice } from './prediction-on-device.js';
 const SIZES = Object.fromEntries([24, 32, 48, 64, 100, 144, 200, 316, 500, 700, 1000].map((side) => [`${side} × ${side}: ${(side * side).toLocaleString('en-US')}`, side]));
 const FIRST_SIDE = { gpu: 100, cpu: 32 };
 /** Of a step; a fine cloth passes a pull on by one vertex in an iteration of conjugate gradients, so it is given more, up to what a frame has time for. */
-const LINEAR_ITERATIONS = { least: 40, most: 100 };
+const LINEAR_ITERATIONS = { least: 40, most: 60 };
 /** It rests when nothing has moved by more than this in a step, metres, for so many steps. */
 const AT_REST = { metres: 2e-6, steps: 60 };
 /** Behind by more than this, the clock is set anew. */
@@ -29,7 +29,7 @@ export async function open(stage) {
   const choices = {
     side: side >= 2 && side <= 1000 ? Math.round(side) : FIRST_SIDE[stage.backend], pins: 'two corners',
     wind: 0, direction: 60, gusts: 0.6,
-    'step, ms': 1000 / 60, iterations: 2, 'stretch, N/m': STUFF.stretch, 'bending, µN m': 1e6 * STUFF.bending, 'mass, g/m²': 1000 * STUFF.density,
+    'step, ms': 0, iterations: 0, 'stretch, N/m': 0, 'bending, µN m': 0, 'mass, g/m²': 1000 * STUFF.density,
   };
   let grid, cloth, drawn, previous, target, grip;
   /** For each vertex what is asked of it; and the pins with their places, for people. */
@@ -42,6 +42,13 @@ export async function open(stage) {
   const stuff = () => ({ ...STUFF, stretch: choices['stretch, N/m'], shear: 0.2 * choices['stretch, N/m'], bending: 1e-6 * choices['bending, µN m'], density: choices['mass, g/m²'] / 1000 });
   const step = () => choices['step, ms'] / 1000;
   const applyStuff = () => setStuff(cloth, grid, stuff(), step());
+
+  /** Stuff and steps for this many vertices. */
+  function suit() {
+    const { stretch, bending, step: seconds, iterations } = suited(choices.side);
+    Object.assign(choices, { 'step, ms': 1000 * seconds, iterations, 'stretch, N/m': stretch, 'bending, µN m': 1e6 * bending });
+    for (const controller of stage.panel.controllersRecursive()) controller.updateDisplay();
+  }
 
   function build() {
     releaseEngine();
@@ -273,6 +280,7 @@ export async function open(stage) {
 
   const { panel } = stage;
   panel.add(choices, 'side', SIZES).name('vertices').onChange(() => stage.between(async () => {
+    suit();
     build();
     await demo.compile(stage.backend);
   }, { fresh: true }));
@@ -298,6 +306,7 @@ export async function open(stage) {
   more.add(choices, 'bending, µN m', 0, 400, 1).onChange(stuffChanged);
   more.add(choices, 'mass, g/m²', 50, 800, 10).onChange(stuffChanged);
 
+  suit();
   build();
   stage.look({ center: [0, -0.85, -0.3], radius: 1.3 });
   return demo;

@@ -84,6 +84,16 @@ export function clothGrid(rows, columns = rows, width = 2) {
   return { rows, columns, count: rows * columns, spacing, width: spacing * (columns - 1), height: spacing * (rows - 1) };
 }
 
+/**
+ * What suits a cloth of side × side vertices: stuff and step that single precision can carry, and iterations that a frame has time for. A position near 1 m is rounded by 6e-8 m;
+ * times the stiffness that is a force, which must stay below a vertex's weight, and the weight falls with the square of the side: so a finer cloth is softer.
+ * And inertia must not be so weak beside springs that conjugate gradients find nothing but the noise in a frame's time: so its steps are shorter.
+ */
+export function suited(side) {
+  const coarse = Math.min(1, 320 / side);
+  return { stretch: STUFF.stretch * coarse, bending: STUFF.bending * coarse ** 2, step: side <= 320 ? 1 / 60 : 1 / 120, iterations: side <= 128 ? 2 : 1 };
+}
+
 /** Where the cloth begins: spread out level, its first row along x at the origin, the others behind it along −z. */
 export function spreadOut({ rows, columns, spacing, width }) {
   const positions = new Float64Array(3 * rows * columns);
