@@ -145,7 +145,10 @@ test('two demos beside each other, each in its frame and one of them a neighbour
         const [bars, sphere] = both.map((window) => window.residuaDemos);
         bars.demo.key({ key: 'ArrowRight' });
         const solved = (demos) => demos.state().engines.gpu.iterations > 0;
-        while (!solved(bars) || !solved(sphere)) await new Promise((resolve) => setTimeout(resolve, 20));
+        for (let waited = 0; !solved(bars) || !solved(sphere); waited++) {
+          if (waited > 9000) throw new Error(`not solved: ${JSON.stringify([bars.state(), sphere.state()])}`);
+          await new Promise((resolve) => setTimeout(resolve, 20));
+        }
         for (const demos of [bars, sphere]) demos.pause();
         await Promise.all([bars.settled(), sphere.settled()]);
         const apart = new Set([bars.stage.context.device, sphere.stage.context.device, third.device]).size;
@@ -187,9 +190,11 @@ test('10,000 frames leave no more on the device than the first hundred', async (
         if (frame % 50 === 1) demo.key({ key: frame % 100 === 1 ? 'ArrowRight' : 'ArrowLeft' });
         shell.draw(1 / 60);
         if (frame % 100 === 0) {
-          // Nothing piles up in the queue either.
-          await stage.context.device.queue.onSubmittedWorkDone();
-          while (shell.steps < frame / 100) await new Promise((resolve) => setTimeout(resolve, 1));
+          // Nothing piles up in the queue either: what a step reads back comes after all frames before it.
+          for (let waited = 0; shell.steps < frame / 100; waited++) {
+            if (waited > 15000) throw new Error(`no step follows frame ${frame}: ${JSON.stringify(state())}`);
+            await new Promise((resolve) => setTimeout(resolve, 1));
+          }
         }
         if (frame === 100 || frame === 10000) seen[frame] = counts();
       }
