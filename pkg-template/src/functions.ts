@@ -4,6 +4,7 @@ import { compileSubject, recordParams, type Compiled, type CompileOptions } from
 import { CompressedRows, type CsrMatrix, type Pattern } from './csr-matrix.js';
 import { makeDisposable } from './dispose.js';
 import { describe, invalidArgument } from './errors.js';
+import { Lent } from './lent.js';
 import { here, type Host, type Instance } from './loading.js';
 import { copyNumbersInto, copyNumbersOfLength, type Numbers } from './numeric-arguments.js';
 import type { ParameterBlocks } from './parameter-array.js';
@@ -167,17 +168,15 @@ export class GpuCompiledFunctions {
    *
    * `into`, an array of numParams numbers, takes the gradient in place of a fresh one, and is the one in the result: of millions of
    * numbers, finding new memory takes longer than anything else. It is written when the call is through; leave it alone until then.
-   * Anything but a Float64Array of that length is 'invalid-argument'.
+   * Anything but a Float64Array of that length is 'invalid-argument', and so is one whose memory is transferred or resized meanwhile.
    */
   async evaluateSumWithGradient(x?: Numbers, into?: Float64Array): Promise<{ value: number; gradient: Float64Array }> {
-    const gradient = this.place('evaluateSumWithGradient', into);
-    return this.callAt('evaluateSumWithGradient', x, this.gradientsOnCpu, (handle, point) => handle.evaluateSumWithGradient(point, gradient()));
+    return this.withGradient('evaluateSumWithGradient', x, into);
   }
 
   /** The least-squares cost ½ Σ weight·ρ(‖r‖²) and its gradient (numParams); `into` as of evaluateSumWithGradient. */
   async evaluateCostWithGradient(x?: Numbers, into?: Float64Array): Promise<{ value: number; gradient: Float64Array }> {
-    const gradient = this.place('evaluateCostWithGradient', into);
-    return this.callAt('evaluateCostWithGradient', x, this.gradientsOnCpu, (handle, point) => handle.evaluateCostWithGradient(point, gradient()));
+    return this.withGradient('evaluateCostWithGradient', x, into);
   }
 
   /**
@@ -202,13 +201,14 @@ export class GpuCompiledFunctions {
    * Residuals and ∂r/∂x, numResiduals × numParams. The pattern is the same for every x, each (row, column) once.
    *
    * `into`, an earlier result of the same functions, takes the numbers in place of fresh arrays, and is the result; leave it alone until the
-   * call is through.
+   * call is through: if its memory is transferred or resized meanwhile, the call rejects with 'invalid-argument'.
    */
   async evaluateJacobian(x?: Numbers, into?: { values: Float64Array; jacobian: CsrMatrix }): Promise<{ values: Float64Array; jacobian: CsrMatrix }> {
     if (into !== undefined) this.checkResult(into);
-    const arrays = [into?.values, into?.jacobian.values] as const;
+    const arrays = into === undefined ? ([] as const) : ([into.values, into.jacobian.values] as const);
+    const lent = new Lent('evaluateJacobian: into', arrays);
     const { values, entries, rowOffsets, colIndices } = await this.callAt('evaluateJacobian', x, true, (handle, point) =>
-      handle.evaluateJacobian(point, this.pattern === null, ...arrays),
+      lent.during(() => handle.evaluateJacobian(point, this.pattern === null, ...arrays)),
     );
     if (rowOffsets !== undefined && colIndices !== undefined) this.pattern ??= { rowOffsets, colIndices };
     return into ?? { values, jacobian: new CompressedRows(this.numResiduals, this.numParams, this.pattern as Pattern, entries) };
@@ -298,14 +298,21 @@ export class GpuCompiledFunctions {
     return x === undefined ? undefined : copyNumbersOfLength(`${method}: x`, x, this.numParams, 'one for each parameter');
   }
 
-  /** Where a gradient goes: an array that was given, or one that is made when the call's turn comes. */
-  private place(method: string, into: Float64Array | undefined): () => Float64Array | undefined {
-    if (into === undefined) return () => (this.handle.givesArrays === true ? undefined : new Float64Array(this.numParams));
-    if (!(into instanceof Float64Array) || into.length !== this.numParams) {
-      const got = into instanceof Float64Array ? `${into.length} numbers` : describe(into);
+  /** A gradient that goes into an array that was given, or into one that is made when the call's turn comes. */
+  private withGradient(
+    method: 'evaluateSumWithGradient' | 'evaluateCostWithGradient',
+    x: Numbers | undefined,
+    into: Float64Array | undefined,
+  ): Promise<{ value: number; gradient: Float64Array }> {
+    if (into !== undefined && !(into instanceof Float64Array && into.length === this.numParams)) {
+      const got = (into as unknown) instanceof Float64Array ? `${into.length} numbers` : describe(into);
       throw invalidArgument(`${method}: into`, got, `a Float64Array of ${this.numParams} numbers, one for each parameter`);
     }
-    return () => into;
+    const lent = new Lent(`${method}: into`, into === undefined ? [] : [into]);
+    return this.callAt(method, x, this.gradientsOnCpu, (handle, point) => {
+      const fresh = into === undefined && handle.givesArrays !== true;
+      return lent.during(() => handle[method](point, fresh ? new Float64Array(this.numParams) : into));
+    });
   }
 
   /** Throws unless it can be a result of evaluateJacobian. */

@@ -202,15 +202,23 @@ impl RawFunctions {
     }
 }
 
-/// Numbers in an array that is given and has as many, or in a fresh one.
+/// Numbers in an array that is given and still has as many, or in a fresh one.
 fn filled(into: Option<Float64Array>, numbers: &[f64]) -> Float64Array {
     match into {
-        Some(into) if into.length() as usize == numbers.len() => {
-            into.copy_from(numbers);
-            into
-        }
+        Some(into) if fill(&into, numbers) => into,
         _ => Float64Array::from(numbers),
     }
+}
+
+/// Puts numbers into an array, if it still has as many: while a call waits, the application may transfer or shrink the array's memory, and then
+/// writing would throw. Says whether it has.
+fn fill(into: &Float64Array, numbers: &[f64]) -> bool {
+    let fits = into.length() as usize == numbers.len();
+    // An array of no length may be one whose memory is gone.
+    if fits && !numbers.is_empty() {
+        into.copy_from(numbers);
+    }
+    fits
 }
 
 async fn jacobian(
@@ -224,7 +232,10 @@ async fn jacobian(
     let entries = entries.filter(|into| into.length() == length);
     let entries = entries.unwrap_or_else(|| Float64Array::new_with_length(length));
     let mut give = |start: usize, piece: &mut [f64]| {
-        entries.subarray(start as u32, (start + piece.len()) as u32).copy_from(piece);
+        // No piece fits once the array's memory is gone; the facade says so when the call is through.
+        if entries.length() == length && !piece.is_empty() {
+            fill(&entries.subarray(start as u32, (start + piece.len()) as u32), piece);
+        }
     };
     let x = point.take();
     let residuals = functions.evaluate_jacobian_in_pieces(x.as_deref(), &mut give).await;
@@ -299,7 +310,7 @@ async fn gradient(
             point.give_back(x);
             let Evaluation { cost, gradient } = evaluation?;
             if let Some(into) = &into {
-                into.copy_from(&gradient);
+                fill(into, &gradient);
             }
             (cost, into.map_or(JsValue::NULL, JsValue::from))
         }

@@ -155,12 +155,15 @@ export function install({ gpu = true } = {}) {
       return this.run('cost on the device', () => ({ value: this.at(x)[0], gradient: null }));
     }
     evaluateSumWithGradient(x, into) {
-      return this.run('sum', () => ({ value: 0, gradient: into.fill(1) }));
+      return this.run('sum', () => ({ value: 0, gradient: fill(into, 1) }));
+    }
+    evaluateCostWithGradient(x, into) {
+      return this.run('cost', () => ({ value: 0, gradient: fill(into, 1) }));
     }
     evaluateJacobian(x, pattern, values = new Float64Array(2), entries = new Float64Array(4)) {
       this.lastJacobian = { values, entries };
       const known = pattern ? { rowOffsets: Uint32Array.of(0, 2, 4), colIndices: Uint32Array.of(0, 1, 2, 3) } : {};
-      return this.run('jacobian', () => ({ values: values.fill(1), entries: entries.fill(2), ...known }));
+      return this.run('jacobian', () => ({ values: fill(values, 1), entries: fill(entries, 2), ...known }));
     }
     covariance(blocks) {
       this.covarianceOf = blocks && Array.from(blocks);
@@ -214,6 +217,9 @@ export function install({ gpu = true } = {}) {
   start(fake.module);
   return fake;
 }
+
+/** Fills an array, as the module does it, unless its memory has gone away. */
+const fill = (array, number) => (array.length > 0 ? array.fill(number) : array);
 
 /** A promise with its handles. */
 export function deferred() {

@@ -5,7 +5,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { compiled } from './compiled.mjs';
-import { residuaError } from './fake-module.mjs';
+import { deferred, residuaError, settle } from './fake-module.mjs';
+import { compiledThere } from './through-a-worker.mjs';
 
 test('a gradient left on the device is taken at the point given, or without one at the numbers the module has', async () => {
   const { functions, raw } = await compiled();
@@ -49,3 +50,48 @@ test('a point that waits for its turn is not the next one\'s memory', async () =
   points.forEach((point) => point.fill(0));
   assert.deepEqual((await Promise.all(calls)).map(({ value }) => value), [2.5, 3.5]);
 });
+
+const detach = ({ buffer }) => structuredClone(buffer, { transfer: [buffer] });
+const shrunk = (length) => new Float64Array(new ArrayBuffer(8 * length, { maxByteLength: 8 * length }));
+const shrink = ({ buffer }) => buffer.resize(8);
+
+for (const [where, make] of [['', compiled], [' through a worker', compiledThere]]) {
+  for (const [how, array, goAway] of [['transferred', (length) => new Float64Array(length), detach], ['shrunk', shrunk, shrink]]) {
+    for (const method of ['evaluateSumWithGradient', 'evaluateCostWithGradient']) {
+      test(`${method}${where}: memory that is ${how} before its turn or during it is refused, and the next call goes on`, async (t) => {
+        const { functions, raw, close } = await make();
+        t.after(() => close?.());
+        const gate = deferred();
+        raw.hold = () => gate.promise;
+        const [running, waiting] = [array(4), array(4)];
+        const calls = [running, waiting].map((into) => assert.rejects(functions[method](undefined, into), lostMemory(method)));
+        await settle();
+        goAway(running);
+        goAway(waiting);
+        gate.resolve();
+        await Promise.all(calls);
+        assert.deepEqual([...(await functions[method](undefined, new Float64Array(4))).gradient], [1, 1, 1, 1]);
+      });
+    }
+  }
+
+  test(`evaluateJacobian${where}: an earlier result whose memory is transferred meanwhile is refused, and the next call goes on`, async (t) => {
+    const { functions, raw, close } = await make();
+    t.after(() => close?.());
+    for (const lost of [({ values }) => values, ({ jacobian }) => jacobian.values]) {
+      const into = await functions.evaluateJacobian();
+      const gate = deferred();
+      raw.hold = () => gate.promise;
+      const call = assert.rejects(functions.evaluateJacobian(undefined, into), lostMemory('evaluateJacobian'));
+      await settle();
+      detach(lost(into));
+      gate.resolve();
+      await call;
+    }
+    assert.deepEqual([...(await functions.evaluateJacobian()).values], [1, 1]);
+  });
+}
+
+function lostMemory(method) {
+  return residuaError('invalid-argument', new RegExp(`^${method}: into: got an array whose memory went away during the call, .*; takes`));
+}

@@ -1,6 +1,7 @@
 /** The page's half of compiled functions in the worker. GPU objects stay there: where one would be given, null is. */
 
 import { ResiduaError } from '../errors.js';
+import { fillIfRoom } from '../lent.js';
 import type { RawContext, RawFunctions, RawLbfgsOptions, RawLevenbergMarquardtOptions, RawListener, RawProblem, RawSolveResult } from '../raw.js';
 import type { Stopped } from '../stop.js';
 import { buffersOf } from './buffers.js';
@@ -199,7 +200,7 @@ export class RemoteFunctions implements RawFunctions {
   private async gradient(method: FunctionsCall, x: Point, into: Float64Array | undefined): Promise<Gradient> {
     const result = await this.call<Gradient>(method, x);
     if (into === undefined) return result;
-    into.set(result.gradient);
+    fillIfRoom(into, result.gradient);
     this.used = result.gradient.buffer as ArrayBuffer;
     return { value: result.value, gradient: into };
   }
@@ -212,6 +213,6 @@ export class RemoteFunctions implements RawFunctions {
 
 /** The numbers in an array that was given, or as they are. */
 function filled(into: Float64Array | undefined, numbers: Float64Array): Float64Array {
-  into?.set(numbers);
+  if (into !== undefined) fillIfRoom(into, numbers);
   return into ?? numbers;
 }

@@ -63,7 +63,10 @@ impl GpuEngine {
         let gradient = match (read, into, &mapped) {
             (Some(download), Some(array), Some(mapped)) => {
                 let numbers: Float32Array = mapped.reals(download);
-                array.set(&numbers, 0);
+                // Its memory may have been transferred or shrunk meanwhile; then writing would throw, and the facade says so.
+                if array.length() == numbers.length() && numbers.length() > 0 {
+                    array.set(&numbers, 0);
+                }
                 array.into()
             }
             _ => self.buffers.get(&Memory::Lists(ListMemory::Left)).map_or(JsValue::NULL, |left| left.raw_buffer()),

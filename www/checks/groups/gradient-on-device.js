@@ -84,6 +84,29 @@ export const group = {
       check.same(into, fresh.gradient);
     }),
 
+    ...onEach('an array whose memory goes away during the call is refused, and the functions go on', async (check) => {
+      const { functions } = await chain(check);
+      const fresh = await functions.evaluateCostWithGradient();
+      // So many turns after the call its array goes: before the engine begins, while it computes and, on the CPU, after all is done.
+      for (let turns = 0; turns < 12; turns++) {
+        const into = new Float64Array(150);
+        let written = false;
+        const call = functions.evaluateCostWithGradient(undefined, into).then(() => {
+          written = true;
+        });
+        const outcome = check.failure(() => call);
+        for (let turn = 0; turn < turns; turn++) await Promise.resolve();
+        const early = !written;
+        structuredClone(into.buffer, { transfer: [into.buffer] });
+        const error = await outcome;
+        if (turns === 0 || check.backend === 'gpu') check.ok(early && error !== null, `refused after ${turns} turns`);
+        if (error === null) continue;
+        check.equal(error.code, 'invalid-argument', error.message);
+        check.match(error.message, /evaluateCostWithGradient: into: .*went away during the call/);
+      }
+      check.same((await functions.evaluateCostWithGradient()).gradient, fresh.gradient);
+    }),
+
     ...onCpu('a gradient left on the device is null on the CPU, and the value is there', async (check) => {
       const { functions } = await chain(check);
       const left = await functions.evaluateCostWithGradientOnDevice();
