@@ -64,13 +64,14 @@ function areFinite(list: Float64Array): boolean {
   return a + b + c + d === 0;
 }
 
-/** A copy of bounds, `length` numbers that may be infinite. */
-export function copyBounds(argument: string, bounds: unknown, length: number): Float64Array {
+/** A copy of bounds, `length` numbers; `none`, an infinity, is where there is none. */
+export function copyBounds(argument: string, bounds: unknown, length: number, none: number): Float64Array {
   const list = checkList(argument, bounds, 'a number or one per coordinate');
   for (let i = 0; i < list.length; i++) {
     const bound = list[i];
-    if (typeof bound !== 'number' || bound !== bound) {
-      throw invalidArgument(`${argument}[${i}]`, describe(bound), 'a number, or ±Infinity for no bound');
+    // No number is above Infinity or below −Infinity.
+    if (typeof bound !== 'number' || bound !== bound || bound === -none) {
+      throw invalidArgument(`${argument}[${i}]`, describe(bound), `a finite number, or ${none} for no bound`);
     }
   }
   if (list.length !== length) throw invalidArgument(argument, `${list.length} numbers`, `one number or ${length}, one per coordinate`);

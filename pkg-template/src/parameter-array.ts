@@ -47,8 +47,8 @@ export interface ParameterArray<D extends number = any> {
    */
   setConstant(indices: Indices, constant?: boolean, coordinates?: Indices): void;
   /**
-   * Box bounds, one number or one per coordinate; of the blocks named, else of all. ±Infinity takes a bound away. With a
-   * manifold: 'invalid-argument'. Takes effect at the next call.
+   * Box bounds, one number or one per coordinate; of the blocks named, else of all. −Infinity takes a lower bound away, Infinity
+   * an upper one. With a manifold: 'invalid-argument'. Takes effect at the next call.
    */
   setBounds(bounds: { lower?: Numbers | number; upper?: Numbers | number }, indices?: Indices): void;
   /** Before compiling; later it throws 'invalid-argument'. */
@@ -148,8 +148,8 @@ export class ParameterBlocks implements ParameterArray<number> {
     if (this.manifold !== 'euclidean') {
       throw invalidArgument(argument, `bounds for "${this.name}", which has the manifold '${this.manifold}'`, 'arrays without a manifold');
     }
-    const lower = this.perCoordinate(`${argument}: lower`, bounds.lower);
-    const upper = this.perCoordinate(`${argument}: upper`, bounds.upper);
+    const lower = this.perCoordinate(`${argument}: lower`, bounds.lower, -Infinity);
+    const upper = this.perCoordinate(`${argument}: upper`, bounds.upper, Infinity);
     const blocks = indices === undefined ? null : copyIndices(`${argument}: indices`, indices, this.count, `blocks of "${this.name}"`);
     const size = this.numbers.length;
     const next = {
@@ -244,9 +244,9 @@ export class ParameterBlocks implements ParameterArray<number> {
     this.writer = writer;
   }
 
-  private perCoordinate(argument: string, bound: Numbers | number | undefined): Float64Array | null {
+  private perCoordinate(argument: string, bound: Numbers | number | undefined, none: number): Float64Array | null {
     if (bound === undefined) return null;
-    return copyBounds(argument, typeof bound === 'number' ? new Float64Array(this.dim).fill(bound) : bound, this.dim);
+    return copyBounds(argument, typeof bound === 'number' ? new Float64Array(this.dim).fill(bound) : bound, this.dim, none);
   }
 }
 

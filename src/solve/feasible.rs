@@ -57,8 +57,9 @@ impl FeasibleSet {
             let possible = *low <= *high && *low < f64::INFINITY && *high > f64::NEG_INFINITY;
             if !possible {
                 let [low, high] = [*low, *high].map(decimal::shortest);
-                let message =
-                    format!("bounds of parameter {i}: got {low} to {high}, takes lower <= upper, neither NaN");
+                let message = format!(
+                    "bounds of parameter {i}: got {low} to {high}, takes lower <= upper, neither NaN, with a finite number that is within both"
+                );
                 return Err(Error::invalid_argument(message));
             }
             let inward = (arithmetic.quantise_up(*low), arithmetic.quantise_down(*high));
