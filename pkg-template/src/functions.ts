@@ -170,12 +170,12 @@ export class GpuCompiledFunctions {
    * numbers, finding new memory takes longer than anything else. It is written when the call is through; leave it alone until then.
    * Anything but a Float64Array of that length is 'invalid-argument', and so is one whose memory is transferred or resized meanwhile.
    */
-  async evaluateSumWithGradient(x?: Numbers, into?: Float64Array): Promise<{ value: number; gradient: Float64Array }> {
+  evaluateSumWithGradient(x?: Numbers, into?: Float64Array): Promise<{ value: number; gradient: Float64Array }> {
     return this.withGradient('evaluateSumWithGradient', x, into);
   }
 
   /** The least-squares cost ½ Σ weight·ρ(‖r‖²) and its gradient (numParams); `into` as of evaluateSumWithGradient. */
-  async evaluateCostWithGradient(x?: Numbers, into?: Float64Array): Promise<{ value: number; gradient: Float64Array }> {
+  evaluateCostWithGradient(x?: Numbers, into?: Float64Array): Promise<{ value: number; gradient: Float64Array }> {
     return this.withGradient('evaluateCostWithGradient', x, into);
   }
 
@@ -207,9 +207,11 @@ export class GpuCompiledFunctions {
     if (into !== undefined) this.checkResult(into);
     const arrays = into === undefined ? ([] as const) : ([into.values, into.jacobian.values] as const);
     const lent = new Lent('evaluateJacobian: into', arrays);
-    const { values, entries, rowOffsets, colIndices } = await this.callAt('evaluateJacobian', x, true, (handle, point) =>
-      lent.during(() => handle.evaluateJacobian(point, this.pattern === null, ...arrays)),
-    );
+    const { values, entries, rowOffsets, colIndices } = await this.callAt('evaluateJacobian', x, true, (handle, point) => {
+      lent.check();
+      return handle.evaluateJacobian(point, this.pattern === null, ...arrays);
+    });
+    lent.check();
     if (rowOffsets !== undefined && colIndices !== undefined) this.pattern ??= { rowOffsets, colIndices };
     return into ?? { values, jacobian: new CompressedRows(this.numResiduals, this.numParams, this.pattern as Pattern, entries) };
   }
@@ -299,7 +301,7 @@ export class GpuCompiledFunctions {
   }
 
   /** A gradient that goes into an array that was given, or into one that is made when the call's turn comes. */
-  private withGradient(
+  private async withGradient(
     method: 'evaluateSumWithGradient' | 'evaluateCostWithGradient',
     x: Numbers | undefined,
     into: Float64Array | undefined,
@@ -309,10 +311,13 @@ export class GpuCompiledFunctions {
       throw invalidArgument(`${method}: into`, got, `a Float64Array of ${this.numParams} numbers, one for each parameter`);
     }
     const lent = new Lent(`${method}: into`, into === undefined ? [] : [into]);
-    return this.callAt(method, x, this.gradientsOnCpu, (handle, point) => {
+    const result = await this.callAt(method, x, this.gradientsOnCpu, (handle, point) => {
+      lent.check();
       const fresh = into === undefined && handle.givesArrays !== true;
-      return lent.during(() => handle[method](point, fresh ? new Float64Array(this.numParams) : into));
+      return handle[method](point, fresh ? new Float64Array(this.numParams) : into);
     });
+    lent.check();
+    return result;
   }
 
   /** Throws unless it can be a result of evaluateJacobian. */

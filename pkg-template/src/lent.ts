@@ -17,15 +17,8 @@ export class Lent {
     this.lengths = arrays.map(({ length }) => length);
   }
 
-  /** Runs what writes to them; rejects with 'invalid-argument' if they are not what they were, before it or after. */
-  async during<T>(write: () => Promise<T>): Promise<T> {
-    this.check();
-    const result = await write();
-    this.check();
-    return result;
-  }
-
-  private check(): void {
+  /** Throws 'invalid-argument' if they are not what they were. For a call's turn, and for its very end. */
+  check(): void {
     this.arrays.forEach(({ length }, i) => {
       if (length === this.lengths[i]) return;
       const got = `an array whose memory went away during the call, transferred or resized: it has ${length} numbers, and had ${this.lengths[i]}`;

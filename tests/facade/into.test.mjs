@@ -75,6 +75,26 @@ for (const [where, make] of [['', compiled], [' through a worker', compiledThere
     }
   }
 
+  test(`a call${where} whose array's memory is transferred at any time before it is through is refused`, async (t) => {
+    const { functions, close } = await make();
+    t.after(() => close?.());
+    for (let turns = 0; turns < 30; turns++) {
+      const into = new Float64Array(4);
+      let outcome = 'pending';
+      const call = functions.evaluateSumWithGradient(undefined, into).then(
+        () => (outcome = 'filled'),
+        ({ code }) => (outcome = code),
+      );
+      for (let turn = 0; turn < turns; turn++) await Promise.resolve();
+      detach(into);
+      // What was through already is known one turn later.
+      await Promise.resolve();
+      const wasThrough = outcome === 'filled';
+      await call;
+      assert.equal(outcome, wasThrough ? 'filled' : 'invalid-argument', `after ${turns} turns`);
+    }
+  });
+
   test(`evaluateJacobian${where}: an earlier result whose memory is transferred meanwhile is refused, and the next call goes on`, async (t) => {
     const { functions, raw, close } = await make();
     t.after(() => close?.());
