@@ -111,6 +111,8 @@ function isErrorCode(code: string): code is ErrorCode {
 export class Host {
   private current: Instance | null = null;
   private loading: Promise<void> | null = null;
+  /** Why what ran last was ended, each time with an error of its own. */
+  private lastEnd: ResiduaError | null = null;
 
   /** @param load gives a running module; `failed` is the one that ran here before, and failed. */
   constructor(private readonly load: (source: WasmSource | undefined, failed: RawModule | null) => Promise<RawModule>) {}
@@ -118,7 +120,9 @@ export class Host {
   /** Loads the module, once; again after a failure. */
   init(source?: WasmSource): Promise<void> {
     if (this.loading !== null && this.isLoaded) return this.loading;
+    const { lastEnd } = this;
     const attempt = this.load(source, this.current?.module ?? null).then((module) => {
+      this.checkEnd(lastEnd);
       this.start(module, attempt);
     });
     this.loading = attempt;
@@ -131,7 +135,10 @@ export class Host {
   /** The running instance, loading it first where need be. */
   async ready(): Promise<Instance> {
     if (this.current !== null && this.current.failure !== null) throw this.current.failure;
+    const { lastEnd } = this;
     await this.init();
+    // What asked before an end has no part in what is loaded after it.
+    this.checkEnd(lastEnd);
     return this.running();
   }
 
@@ -165,9 +172,15 @@ export class Host {
 
   /** What runs is at its end, for this reason; the next call that needs the module loads it again. */
   end(reason: ResiduaError): void {
+    this.lastEnd = reason;
     this.current?.end(reason);
     this.current = null;
     this.loading = null;
+  }
+
+  /** Throws the reason of an end that came after the one that was the last. */
+  private checkEnd(last: ResiduaError | null): void {
+    if (this.lastEnd !== null && this.lastEnd !== last) throw this.lastEnd;
   }
 }
 

@@ -286,16 +286,16 @@ test('terminate() ends the worker; the next call starts another', async () => {
     const compile = () => GpuCompiledFunctions.compile([V.W(3)], ([x]) => x.square(), { backend: 'cpu' });
     const functions = await compile();
     const before = window.workers.length;
-    const pending = window.outcome(levenbergMarquardt(functions));
+    const pending = [levenbergMarquardt(functions), compile()].map(window.outcome);
     terminate();
     terminate(); // again is harmless
-    const codes = [await pending, await window.outcome(functions.evaluate())];
+    const codes = [...(await Promise.all(pending)), await window.outcome(functions.evaluate())];
     functions.dispose();
     const again = await compile();
     const [nine] = await again.evaluate();
     return { codes, nine, started: window.workers.length - before };
   });
-  assert.deepEqual(found, { codes: ['disposed', 'disposed'], nine: 9, started: 1 });
+  assert.deepEqual(found, { codes: ['disposed', 'disposed', 'disposed'], nine: 9, started: 1 });
 });
 
 test('the .wasm may come from anywhere: a place, an answer, bytes, a module; a place that is none is told', async () => {

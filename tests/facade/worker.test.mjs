@@ -1,7 +1,7 @@
 // residua/worker without a worker: what crosses, in which order, and what the page makes of the answers.
 import assert from 'node:assert/strict';
 import { afterEach, test } from 'node:test';
-import { GpuCompiledFunctions, levenbergMarquardt, lbfgs, Problem, V } from '../../pkg-template/dist/index.js';
+import { GpuCompiledFunctions, levenbergMarquardt, lbfgs, Problem, ResiduaError, V } from '../../pkg-template/dist/index.js';
 import { deferred, install, residuaError, settle } from './fake-module.mjs';
 import { compiledThere, joined } from './through-a-worker.mjs';
 
@@ -248,6 +248,21 @@ test("the module's death is told as 'internal' to what waits and to what comes, 
   await host.init();
   assert.equal(starts(), 2);
   assert.equal((await (await again()).evaluate())[0], 1);
+});
+
+test('what waits for the module when its host is ended is rejected with the reason, also where a later call loads it again', async () => {
+  const { host, GpuCompiledFunctions, GpuContext } = await compiled();
+  const compile = () => GpuCompiledFunctions.compile([V.W(1)], ([x]) => x, { backend: 'cpu' });
+  const end = () => host.end(new ResiduaError('disposed', 'ended by the test'));
+  // Loaded; then not loaded.
+  for (let round = 0; round < 2; round++) {
+    const waiting = [compile(), GpuContext.create(), compile()].map((call) => assert.rejects(call, residuaError('disposed', /ended by the test/)));
+    end();
+    const later = compile();
+    await Promise.all(waiting);
+    assert.equal((await (await later).evaluate())[0], 1);
+    if (round === 0) end();
+  }
 });
 
 /** Stars of two lengths, a shared block, data, and more instances than one piece of a column has entries. */
