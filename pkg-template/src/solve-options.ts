@@ -90,7 +90,10 @@ export interface SolveOptions {
   parameterTolerance?: number;
   /** Ends the solve with 'aborted' and the best point so far. */
   signal?: AbortSignal;
-  /** Called as results arrive, without holding the GPU up; return true to stop. */
+  /**
+   * Called as results arrive, without holding the GPU up; return true to stop. The answer counts at once: a solve whose listener returns a
+   * promise ends and rejects with 'invalid-argument'.
+   */
   onIteration?: (summary: IterationSummary) => boolean | void;
   /** false leaves the parameters on the GPU: x is empty and values() as before until download(). Default true. */
   readBack?: boolean;
@@ -146,7 +149,9 @@ export async function runSolver(
     if (failure !== null || functions.isDisposed) return true;
     if (verbose) console.log(iterationLine(summary));
     try {
-      return onIteration?.({ ...summary }) === true;
+      const answer: unknown = onIteration?.({ ...summary });
+      refusePromise(answer);
+      return answer === true;
     } catch (thrown) {
       // An exception must not pass through the module; it ends the solve and is thrown from there.
       failure = { thrown };
@@ -173,6 +178,15 @@ export async function runSolver(
     x: readBack ? result.x : new Float64Array(0),
     report: () => reportText,
   };
+}
+
+/** Throws if a listener answers with a promise, which nobody would wait for: an async function never stops a solve. */
+function refusePromise(answer: unknown): void {
+  const promise = answer as PromiseLike<unknown> | null | undefined;
+  if (typeof promise !== 'object' || promise === null || typeof promise.then !== 'function') return;
+  // The refusal is all that shall be heard of it.
+  Promise.resolve(promise).catch(() => {});
+  throw invalidArgument('what onIteration returned', describe(promise), 'true or nothing, at once: it may not be an async function');
 }
 
 function iterationLine({ iteration, cost, costChange, gradientMaxNorm, stepNorm }: RawIteration): string {

@@ -269,6 +269,22 @@ test('true from onIteration and a fired signal stop a solve; what onIteration th
   await assert.rejects(lbfgs(functions, { onIteration: () => { throw new RangeError('mine'); } }), /mine/);
 });
 
+test('a promise from onIteration ends the solve and is refused, and nothing else is heard of it', async (t) => {
+  const unhandled = [];
+  const note = (reason) => unhandled.push(reason);
+  process.on('unhandledRejection', note);
+  t.after(() => process.off('unhandledRejection', note));
+  const { functions } = await compiled();
+  for (const answer of [async () => true, () => Promise.reject(new Error('mine')), () => ({ then: (_, reject) => reject(new Error('mine')) })]) {
+    let calls = 0;
+    const solving = lbfgs(functions, { onIteration: () => ((calls += 1), answer()) });
+    await assert.rejects(solving, residuaError('invalid-argument', /^what onIteration returned: got (a Promise|an object); takes true or nothing, at once/));
+    assert.equal(calls, 1);
+  }
+  await settle();
+  assert.deepEqual(unhandled, []);
+});
+
 test('the options of levenbergMarquardt reach the module complete, and whether the CPU may take over', async () => {
   const complete = {
     maxIterations: 100, maxTimeMs: Infinity, costTolerance: 1e-6, gradientTolerance: 1e-6, parameterTolerance: 1e-6, linearSolver: 'auto',
