@@ -1,6 +1,7 @@
 /** 3×3 matrices of expressions. */
 
 import { describe, invalidArgument } from './errors.js';
+import { textOnly } from './primitive.js';
 import { smallestEigenvalue } from './symmetric-eigenvalue.js';
 import { toValue, type Scalar, type Value } from './value.js';
 import { checkVec3, Vec3 } from './vec3.js';
@@ -75,6 +76,10 @@ export class Mat3 {
    */
   get smallestEigenvalue(): Value {
     return smallestEigenvalue(this.rows);
+  }
+  /** For JavaScript itself: text in a template; as a number, with its operators and comparisons, it throws 'invalid-graph'. */
+  [Symbol.toPrimitive](hint: string): string {
+    return textOnly(hint, 'a Mat3');
   }
 }
 

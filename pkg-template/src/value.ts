@@ -8,6 +8,7 @@ import { describe, invalidArgument, invalidGraph } from './errors.js';
 import { evaluateRecorded, evaluateTree } from './evaluate.js';
 import { Op, type OpCode } from './op-codes.js';
 import { operandName } from './operand-names.js';
+import { textOnly } from './primitive.js';
 import { activeRecording, arity, foreign, type Recording } from './tape.js';
 
 /** A scalar expression or a number. */
@@ -255,6 +256,11 @@ export class Value {
   /** 1 if this ≥ b, else 0. */
   gte(b: Scalar): Value {
     return binary(Op.gte, this, b);
+  }
+
+  /** For JavaScript itself: text in a template; as a number, with its operators and comparisons, it throws 'invalid-graph'. */
+  [Symbol.toPrimitive](hint: string): string {
+    return textOnly(hint, this.label === undefined ? 'a Value' : `the Value "${this.label}"`);
   }
 }
 

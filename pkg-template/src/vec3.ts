@@ -2,6 +2,7 @@
 
 import { angleOf } from './angle.js';
 import { describe, invalidArgument } from './errors.js';
+import { textOnly } from './primitive.js';
 import { inverseNorm, norm, squaredNorm } from './sums.js';
 import { checkNumber, checkScalar, constant, parameter, toValue, type Scalar, type Value } from './value.js';
 
@@ -112,6 +113,10 @@ export class Vec3 {
     yield this.x;
     yield this.y;
     yield this.z;
+  }
+  /** For JavaScript itself: text in a template; as a number, with its operators and comparisons, it throws 'invalid-graph'. */
+  [Symbol.toPrimitive](hint: string): string {
+    return textOnly(hint, 'a Vec3');
   }
 }
 

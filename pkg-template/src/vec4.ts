@@ -1,6 +1,7 @@
 /** Vectors of four expressions, and quaternions. */
 
 import { describe, invalidArgument } from './errors.js';
+import { textOnly } from './primitive.js';
 import { inverseNorm, norm, squaredNorm } from './sums.js';
 import { checkNumber, constant, literal, parameter, toValue, type Scalar, type Value } from './value.js';
 import { checkVec3, Vec3 } from './vec3.js';
@@ -103,6 +104,10 @@ export class Vec4 {
     yield this.x;
     yield this.y;
     yield this.z;
+  }
+  /** For JavaScript itself: text in a template; as a number, with its operators and comparisons, it throws 'invalid-graph'. */
+  [Symbol.toPrimitive](hint: string): string {
+    return textOnly(hint, 'a Vec4');
   }
 }
 

@@ -6,7 +6,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { recordParams } from '../../pkg-template/dist/compile.js';
-import { geometry, Mat3, V, Value, Vec2, Vec3, Vec4 } from '../../pkg-template/dist/index.js';
+import { geometry, Mat3, Problem, V, Value, Vec2, Vec3, Vec4 } from '../../pkg-template/dist/index.js';
 import { residuaError } from './fake-module.mjs';
 
 const scalar = () => V.W(0.5);
@@ -134,4 +134,34 @@ test('the tables above have every function of V and geometry and every method wi
       assert.ok(covered.has(prefix + name), prefix + name);
     }
   }
+});
+
+for (const [text, make] of [
+  ['a Value', () => V.W(2)],
+  ['the Value "width"', () => V.Param(2, 'width')],
+  ['a Vec2', () => Vec2.W(1, 2)],
+  ['a Vec3', () => Vec3.W(1, 2, 3)],
+  ['a Vec4', () => Vec4.W(1, 2, 3, 4)],
+  ['a Mat3', () => Mat3.outer(Vec3.W(1, 2, 3), Vec3.W(1, 2, 3))],
+]) {
+  test(`${text} refuses JavaScript's operators, comparisons and functions of numbers, and is text in a template`, () => {
+    const x = make();
+    for (const [words, use] of [
+      ['x > 0', () => x > 0], ['x - 1', () => x - 1], ['x + 1', () => x + 1], ['x * x', () => x * x], ['-x', () => -x], ['x == 2', () => x == 2],
+      ['Math.sin(x)', () => Math.sin(x)], ['isNaN(x)', () => isNaN(x)], ['Math.max(x, 1)', () => Math.max(x, 1)], ['Float64Array.of(x)', () => Float64Array.of(x)],
+    ]) {
+      assert.throws(use, residuaError('invalid-graph', new RegExp(`^${text} was used as a number.*V\\.ifThenElse`)), words);
+    }
+    assert.equal(`${x}, ${[x, x]}`, `${text}, ${text},${text}`);
+    assert.ok(x === x && x != null && !Object.keys(x).some((key) => key.includes('rimitive')) && Reflect.ownKeys(x).every((key) => typeof key === 'string'));
+  });
+}
+
+test('an operator of JavaScript inside a residual function is refused where it stands', () => {
+  const problem = new Problem();
+  const p = problem.parameters('p', { dim: 1, values: [1, 2] });
+  const add = (residual) => problem.residuals('r', { inputs: { x: p.at([0, 1]) }, residual });
+  assert.throws(() => add(({ x }) => (x > 0 ? x : x.neg())), residuaError('invalid-graph', /^a Value was used as a number/));
+  assert.throws(() => add(({ x }) => x - 1), residuaError('invalid-graph', /^a Value was used as a number/));
+  assert.ok(add(({ x }) => x.sub(1)));
 });
