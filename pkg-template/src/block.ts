@@ -1,6 +1,6 @@
 /** The shapes in which a residual function meets its inputs, and what it may return. */
 
-import { describe, invalidArgument, invalidGraph } from './errors.js';
+import { describe, gotAndTakes, invalidArgument, invalidGraph } from './errors.js';
 import { Value, type Scalar } from './value.js';
 import { Vec2 } from './vec2.js';
 import { Vec3 } from './vec3.js';
@@ -57,6 +57,6 @@ function append(argument: string, position: number | null, entry: unknown, scala
   else {
     const where = position === null ? argument : `${argument}[${position}]`;
     if (typeof entry === 'number') throw invalidArgument(where, String(entry), 'a Value, a vector or a finite number');
-    throw invalidGraph(`${where}: got ${describe(entry)}; takes a Value, a vector, a number or an array of these`);
+    throw invalidGraph(`${where}: ${gotAndTakes(describe(entry), 'a Value, a vector, a number or an array of these')}`);
   }
 }

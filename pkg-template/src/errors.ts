@@ -47,7 +47,17 @@ export class ResiduaError extends Error {
 
 /** An 'invalid-argument' error in the package's form of words. */
 export function invalidArgument(argument: string, got: string, takes: string): ResiduaError {
-  return new ResiduaError('invalid-argument', `${argument}: got ${got}; takes ${takes}`);
+  return new ResiduaError('invalid-argument', `${argument}: ${gotAndTakes(got, takes)}`);
+}
+
+/** What objects of the package's classes are called. */
+const OURS = /^a (Problem|GpuContext|GpuCompiledFunctions|Value|Vec[234]|Mat3)$/;
+
+/** The words for what was got and what is taken. A class of the same name may be another copy's, or another library's. */
+export function gotAndTakes(got: string, takes: string): string {
+  const name = OURS.exec(got)?.[1];
+  const isTaken = name !== undefined && (takes.includes(name) || (name.startsWith('Vec') && takes.includes('a vector')));
+  return `got ${got}${isTaken ? ' that is not of this copy of residua' : ''}; takes ${takes}`;
 }
 
 /** An 'invalid-graph' error. */

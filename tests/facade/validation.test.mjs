@@ -3,8 +3,12 @@
  */
 
 import assert from 'node:assert/strict';
+import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { test } from 'node:test';
-import { geometry, GpuCompiledFunctions, GpuContext, lbfgs, levenbergMarquardt, loss, Mat3, Problem, V, Vec3 } from '../../pkg-template/dist/index.js';
+import { pathToFileURL } from 'node:url';
+import { geometry, GpuCompiledFunctions, GpuContext, lbfgs, levenbergMarquardt, loss, Mat3, Problem, solveMany, V, Vec3 } from '../../pkg-template/dist/index.js';
 import { install, residuaError } from './fake-module.mjs';
 
 /** A problem with an array `p` of 3 blocks of 2 numbers, one `q` of 2 numbers, and a block with data. */
@@ -286,4 +290,21 @@ test('an argument that was refused has changed nothing', async () => {
   assert.throws(() => p.setBounds({ lower: 5, upper: 1 }));
   assert.deepEqual([...p.values()], [1, 2, 3, 4, 5, 6]);
   assert.deepEqual([...(await functions.evaluate())], [1, 2, 3, 4, 5, 6, 1, 2]);
+});
+
+test('objects of another copy of the package are told from those of this one', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'residua-copy-'));
+  t.after(() => rm(folder, { recursive: true }));
+  await cp(new URL('../../pkg-template/dist/', import.meta.url), folder, { recursive: true });
+  await writeFile(join(folder, 'package.json'), '{ "type": "module" }');
+  const other = await import(pathToFileURL(join(folder, 'index.js')).href);
+  const { q, add } = setUp();
+  const foreign = (code, what) => residuaError(code, new RegExp(`got ${what} that is not of this copy of residua; takes `));
+  await assert.rejects(solveMany(new other.Problem(), { count: 1 }), foreign('invalid-argument', 'a Problem'));
+  assert.throws(() => V.W(1).add(other.V.W(1)), foreign('invalid-argument', 'a Value'));
+  assert.throws(() => Vec3.W(1, 2, 3).dot(other.Vec3.W(1, 2, 3)), foreign('invalid-argument', 'a Vec3'));
+  assert.throws(() => add({ q: q.shared() }, () => other.Vec3.W(1, 2, 3)), foreign('invalid-graph', 'a Vec3'));
+  assert.throws(() => add({ q: q.shared() }, () => [other.V.W(1)]), foreign('invalid-graph', 'a Value'));
+  // Of one copy it stays what it was.
+  assert.throws(() => V.W(1).add(Vec3.W(1, 2, 3)), residuaError('invalid-argument', /got a Vec3; takes a Value/));
 });
