@@ -166,6 +166,20 @@ test('a loss chosen on the way takes effect without compiling again, and restart
   unfolding.dispose();
 });
 
+test('what can’t be compiled leaves the functions of before, and what can gives them back to be disposed of', async () => {
+  const unfolding = new Unfolding(SMALL.city);
+  assert.equal(await unfolding.compile({ backend: 'cpu' }), null);
+  const { functions } = unfolding;
+  await assert.rejects(unfolding.compile({ backend: 'cpu', signal: AbortSignal.abort() }), { code: 'aborted' });
+  assert.equal(unfolding.functions, functions);
+  // Still alive.
+  assert.ok((await unfolding.step()).accepted);
+  assert.equal(await unfolding.compile({ backend: 'cpu' }), functions);
+  assert.notEqual(unfolding.functions, functions);
+  functions.dispose();
+  unfolding.dispose();
+});
+
 test('sphere2500 unfolds to its optimum from the start of the file', async (t) => {
   if (!hasData(t, 'pose-graphs/sphere2500.g2o')) return;
   const { unfolding, course } = await unfolded(parseG2o(readData('pose-graphs/sphere2500.g2o')));

@@ -35,6 +35,8 @@ export async function open(stage) {
   /** The graph that was dropped, with its name. */
   let file = null;
   let graph = null, unfolding = null, picture = null;
+  /** The choices that this graph came from, and its file. */
+  let shown = null;
   let counts = [], total = 0, startCost = NaN;
   /** Whether the start's residuals are known. */
   let begun = false;
@@ -46,12 +48,19 @@ export async function open(stage) {
   let stale = false;
   const legend = new Legend(stage.overlay);
 
-  function build() {
+  /** The graph that is chosen, not yet compiled. */
+  function chosen() {
     const made = choices.graph === FILE ? file.graph : MADE[choices.graph]({ poses: choices.poses });
-    graph = withOutliers(made, choices['wrong closures']);
+    return new Unfolding(withOutliers(made, choices['wrong closures']), { loss: choices.loss, scale: choices['scale, σ'] });
+  }
+
+  /** From now on it is this one that is drawn and solved. */
+  function take(next, drawn) {
     discard();
-    unfolding = new Unfolding(graph, { loss: choices.loss, scale: choices['scale, σ'] });
-    picture = new GraphPicture(stage, unfolding);
+    [unfolding, picture] = [next, drawn];
+    graph = next.graph;
+    const { graph: name, poses, 'wrong closures': wrong } = choices;
+    shown = { choices: { graph: name, poses, 'wrong closures': wrong }, file };
     show();
     begun = false;
   }
@@ -86,13 +95,36 @@ export async function open(stage) {
     view = { from: from ?? next, to: next };
   }
 
-  /** A new graph, from the panel or a file. */
+  /** A new graph, from the panel or a file; the old one goes when the new one is compiled, and stays, with its choices, where that fails. */
   const change = () =>
     stage.between(async () => {
-      build();
-      await demo.compile(stage.backend);
+      let next = null, drawn = null;
+      try {
+        next = chosen();
+        await compile(next, stage.backend);
+        drawn = new GraphPicture(stage, next);
+      } catch (error) {
+        next?.dispose();
+        ({ file } = shown);
+        Object.assign(choices, shown.choices);
+        for (const controller of panel.controllersRecursive()) controller.updateDisplay();
+        throw error;
+      }
+      take(next, drawn);
+      picture.drawFrom(unfolding.functions);
+      total = 0;
+      stale = false;
       lookAtStart();
     }, { fresh: true });
+
+  function compile(next, backend) {
+    const what = `Compiling ${inWords(next.measurements)} measurements`;
+    stage.say(`${what}…`);
+    return next.compile({
+      backend, context: stage.context ?? undefined, signal: stage.signal,
+      onProgress: (done, most, name) => stage.say(`${what}: ${name}, ${done} of ${most}.`),
+    });
+  }
 
   function lookAtStart() {
     viewed = null;
@@ -133,14 +165,8 @@ export async function open(stage) {
 
   const demo = {
     async compile(backend) {
-      stage.say(`Compiling ${inWords(unfolding.measurements)} measurements…`);
+      const old = await compile(unfolding, backend);
       // What draws must let go of the old buffer before it is destroyed.
-      const old = unfolding.functions;
-      unfolding.functions = null;
-      await unfolding.compile({
-        backend, context: stage.context ?? undefined, signal: stage.signal,
-        onProgress: (done, most, what) => stage.say(`Compiling ${inWords(unfolding.measurements)} measurements: ${what}, ${done} of ${most}.`),
-      });
       picture.drawFrom(unfolding.functions);
       old?.dispose();
       begun = false;
@@ -199,8 +225,8 @@ export async function open(stage) {
         // Nothing changes if it is broken.
         file = { graph: parseG2o(text), name };
         choices.graph = FILE;
-        graphChoice = graphChoice.options([...Object.keys(MADE), FILE]).onChange(change);
         await change();
+        if (file !== null) graphChoice = graphChoice.options([...Object.keys(MADE), FILE]).onChange(change);
       },
     },
 
@@ -246,7 +272,8 @@ export async function open(stage) {
     legend.appear(appearance);
     picture?.appear(appearance);
   });
-  build();
+  const first = chosen();
+  take(first, new GraphPicture(stage, first));
   lookAtStart();
   return demo;
 }

@@ -59,12 +59,15 @@ export class Unfolding {
     return perPose * (this.measurements - (this.poses - Math.max(1, fixed.length)));
   }
 
-  /** Compiles, and goes on from where the parameters are. */
+  /**
+   * Compiles, and goes on from where the parameters are; what can't be compiled changes nothing. Gives the functions of before, null at first: whoever draws from
+   * them disposes of them when he does no more.
+   */
   async compile(options) {
-    this.functions?.dispose();
-    this.functions = null;
+    const before = this.functions;
     this.functions = await GpuCompiledFunctions.compile(this.problem, options);
     this.forget();
+    return before;
   }
 
   /** Starts over from the graph's own start. */
