@@ -7,6 +7,7 @@ import { cityGraph, sphereGraph, torusGraph, withOutliers } from './graphs.js';
 import { Legend } from './legend.js';
 import { Unfolding } from './model.js';
 import { GraphPicture } from './picture.js';
+import { told } from './telling.js';
 
 const MADE = { 'a sphere': sphereGraph, 'a torus': torusGraph, 'a city, in the plane': cityGraph };
 const FILE = 'the file';
@@ -139,18 +140,11 @@ export async function open(stage) {
   }
 
   function tell() {
-    const { poses, measurements, groups, iteration, cost, freedom } = unfolding;
-    const what = `${choices.graph === FILE ? `${file.name}: ` : ''}${inWords(poses)} poses, ${inWords(groups.odometry.length)} moves, ${inWords(measurements - groups.odometry.length)} loop closures. `;
-    if (iteration === 0) stage.say(`${what}Dead reckoning costs ${startCost.toPrecision(4)}.`);
-    else {
-      const reduced = choices.loss === 'squared' ? `, χ² a degree of freedom ${((2 * cost) / freedom).toPrecision(3)}` : '';
-      stage.say(`${what}Step ${iteration}: cost ${cost.toPrecision(6)}${reduced}.${unfolding.done ? ` ${ending()}` : ''}`);
-    }
-  }
-
-  function ending() {
-    if (unfolding.termination.endsWith('-tolerance')) return choices.loss === 'squared' ? 'Unfolded; 1 would be noise alone.' : 'Unfolded, as far as this loss sees.';
-    return `No further: ${unfolding.termination}.`;
+    const { poses, measurements, groups, iteration, cost, freedom, done, termination } = unfolding;
+    stage.say(told({
+      name: choices.graph === FILE ? file.name : null, poses, moves: groups.odometry.length, closures: measurements - groups.odometry.length,
+      iteration, startCost, cost, freedom, squared: choices.loss === 'squared', termination: done ? termination : null,
+    }));
   }
 
   async function begin() {
