@@ -8,7 +8,7 @@ import { Bars, freedomOf, TOOLS } from './bars.js';
 import { diagnose } from './diagnosis.js';
 import { EXAMPLES } from './examples.js';
 import { setPulls, sketchProblem, SOLVE, SOLVE_ON_GPU, takeOver } from './model.js';
-import { addConstraint, constraintOf, constraintsFor, CONSTRAINTS, copyOf, curveOf, kindOf, nameOf, pointOf, pointsOf, readSketch, remove, writeSketch } from './sketch.js';
+import { addConstraint, constraintOf, constraintsFor, CONSTRAINTS, copyOf, curveOf, kindOf, LARGEST, nameOf, pointOf, pointsOf, readSketch, remove, writeSketch } from './sketch.js';
 import { makeTool } from './tools.js';
 import { canBeDragged, SheetView } from './view.js';
 
@@ -110,11 +110,11 @@ export async function open(stage) {
     if (CONSTRAINTS[kind].unit !== undefined && lists.length === 1) askValue(made);
   }
 
-  /** A dimension's new value, from a text; what is no number is left as it was. */
+  /** A dimension's new value, from a text; what is no number, or none that it takes, is left as it was. */
   function setValue(id, text) {
     const value = Number(String(text).trim().replace(',', '.'));
     const constraint = constraintOf(sketch, id);
-    const takes = Number.isFinite(value) && String(text).trim() !== '' && (constraint.kind === 'angle' || value > 0);
+    const takes = String(text).trim() !== '' && (constraint.kind === 'angle' ? Math.abs(value) <= 360 : value > 0 && value <= LARGEST);
     if (takes && value !== constraint.value) {
       past.push(copyOf(sketch));
       future = [];
