@@ -145,4 +145,17 @@ test('a file whose numbers are none, and a graph that can’t be built or compil
   assert.match(complaints.splice(0).join(), /^[^,]*no room[^,]*$/, 'told once');
 });
 
+test('on a phone the legend leaves the picture to the graph, with every class on one line', async () => {
+  const { share, lines } = await page.evaluate(() => {
+    const legend = document.querySelector('.closure-classes');
+    return {
+      share: legend.getBoundingClientRect().height / document.getElementById('picture').clientHeight,
+      lines: [...legend.querySelectorAll('tr')].map((row) => row.getBoundingClientRect().height / parseFloat(getComputedStyle(row).lineHeight)),
+    };
+  });
+  // Three lines of 15 pixels and its edges in the least picture, 320 pixels high; as one column it takes 0.38.
+  assert.ok(share < 0.25, `${share}`);
+  for (const line of lines) assert.ok(line > 0 && line < 1.5, `${line} lines`);
+});
+
 test('the page complained of nothing', () => assert.deepEqual(complaints, []));

@@ -18,6 +18,8 @@ const PULL_ITERATIONS = { cpu: 15, gpu: 4 };
 const ARRIVED = 1e-3;
 /** Pixels around the sketch: for tools, dimensions and what is told. */
 const TAKEN = { left: 105, right: 60, top: 110, bottom: 90 };
+/** The same on a phone: the larger the sketch, the further its signs stand apart. */
+const TAKEN_OF_NARROW = { left: 84, right: 44, top: 110, bottom: 70 }, NARROW = 480;
 /** A press that moves less, in pixels, is a click. */
 const CLICK = 4;
 
@@ -382,8 +384,9 @@ export async function open(stage) {
       Math.min(...places.map(([x, , r]) => x - r)), Math.min(...places.map(([, y, r]) => y - r)), Math.max(...places.map(([x, , r]) => x + r)), Math.max(...places.map(([, y, r]) => y + r)),
     ];
     const [width, height] = [Math.max(1, sheetElement.clientWidth), Math.max(1, sheetElement.clientHeight)];
-    const scale = Math.min(Math.max(80, width - TAKEN.left - TAKEN.right) / Math.max(20, right - left), Math.max(80, height - TAKEN.top - TAKEN.bottom) / Math.max(20, high - low));
-    stage.look({ center: [(left + right) / 2 - (TAKEN.left - TAKEN.right) / 2 / scale, (low + high) / 2 + (TAKEN.top - TAKEN.bottom) / 2 / scale, 0], radius: 1 });
+    const taken = width < NARROW ? TAKEN_OF_NARROW : TAKEN;
+    const scale = Math.min(Math.max(80, width - taken.left - taken.right) / Math.max(20, right - left), Math.max(80, height - taken.top - taken.bottom) / Math.max(20, high - low));
+    stage.look({ center: [(left + right) / 2 - (taken.left - taken.right) / 2 / scale, (low + high) / 2 + (taken.top - taken.bottom) / 2 / scale, 0], radius: 1 });
     stage.flat(height / scale);
   }
 
