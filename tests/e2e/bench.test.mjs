@@ -17,10 +17,11 @@ async function report(query) {
   await hearPosts(page, (path, text) => void (path === '/result' && resolve(JSON.parse(text))));
   await page.goto(new URL(`bench/?auto&${query}`, url).href);
   const figures = await reported;
+  const failure = await page.$eval('#failure', ({ hidden, textContent }) => (hidden ? null : textContent));
   const hasPointers = await page.evaluate(() => navigator.gpu.wgslLanguageFeatures.has('unrestricted_pointer_parameters'));
   const plots = (await page.$$('svg.log-log')).length;
   await page.close();
-  return { figures, plots, hasPointers };
+  return { figures, plots, hasPointers, failure };
 }
 
 const JOBS = ['spring-gradient', 'spring-gradient-gpu-time', 'gauss-newton', 'rigid-gradient', 'rigid-steps', 'developable', 'lm-solve', 'lbfgs-solve', 'compile', 'fits'];
@@ -54,6 +55,12 @@ test('every job has a figure or a reason for each contender, values are the plai
   const measured = new Set(Object.values(figures.results).flatMap(({ rows }) => rows.filter((row) => row.status === 'measured').map((row) => row.contender)));
   for (const peer of ['TensorFlow.js', 'ml-levenberg-marquardt']) assert.ok(measured.has(peer), peer);
   assert.equal(measured.has('jax-js'), hasPointers, 'jax-js, where WGSL has pointers to storage as arguments');
+});
+
+test('sizes that are none are told on the page, and nothing is run', { timeout: 120_000 }, async () => {
+  const { figures, failure, plots } = await report('only=compile&sizes=12,-5');
+  assert.match(failure, /^Sizes are whole numbers from 4 .*: "-5" is none\.$/);
+  assert.deepEqual([figures.error, figures.results, plots], [failure, {}, 0]);
 });
 
 test('a contender that would take longer than its time is skipped, and says how long', { timeout: 120_000 }, async () => {

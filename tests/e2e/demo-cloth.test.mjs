@@ -87,7 +87,22 @@ test('the other engine goes on from where one was, with the same speeds', async 
   await withCloth('side=8&backend=gpu', async (page) => {
     await take(page, 5);
     const before = await take(page, 1);
-    await page.evaluate(() => window.residuaDemos.useBackend('cpu'));
+    const drawn = await page.evaluate(async () => {
+      const { stage, shell, useBackend } = window.residuaDemos;
+      const { say } = stage;
+      let frames = 0;
+      // Frames fall while it compiles: what they are drawn from must be there, or WebGPU complains.
+      stage.say = (text) => {
+        shell.draw(0);
+        frames++;
+        say.call(stage, text);
+      };
+      await useBackend('cpu');
+      await stage.context.device.queue.onSubmittedWorkDone();
+      return { frames, failure: window.residuaDemos.state().failure };
+    });
+    assert.ok(drawn.frames >= 2);
+    assert.equal(drawn.failure, null);
     const after = await take(page, 1);
     const lowest = ({ positions }) => Math.min(...positions.filter((_, k) => k % 3 === 1));
     // Six steps of falling: g h² · 6 more in the seventh, 16 mm; a cloth that had lost its speed would fall by 3 mm.

@@ -114,4 +114,48 @@ test('a broken file is refused with its name and line, and the graph from before
   assert.deepEqual([demo.poses, demo.done], [80, true]);
 });
 
+test('a file whose numbers are none, and a graph that can’t be built or compiled, leave the graph from before, its choice and its steps', async () => {
+  const before = await page.evaluate(() => window.residuaDemos.state().demo);
+  const fail = async (broken) => {
+    const { failure, ...state } = await page.evaluate(async (broken) => {
+      const { residuaDemos, small, until } = window;
+      const text = await small('cityGraph', { poses: 60, blocks: 3 });
+      const { stage } = residuaDemos;
+      // Nothing is left of an earlier failure.
+      await residuaDemos.reset();
+      // As if the device had no room.
+      if (broken === 'compile') Object.defineProperty(stage, 'signal', { configurable: true, get: () => { throw new Error('no room'); } });
+      window.drop(broken === 'number' ? text.replace(/^VERTEX_SE2 7 \S+/m, 'VERTEX_SE2 7 1e999') : text, 'second.g2o');
+      const { failure } = await until(() => residuaDemos.state().failure !== null);
+      delete stage.signal;
+      await residuaDemos.reset();
+      const { demo } = await until(() => residuaDemos.state().demo.done);
+      const { graph } = residuaDemos.stage.panel.save().controllers;
+      return { failure, graph, poses: demo.poses, cost: demo.cost, said: residuaDemos.state().said, after: residuaDemos.state().failure };
+    }, broken);
+    assert.match(failure, broken === 'number' ? /^second\.g2o: g2o line 8: "1e999" is larger/ : /no room/);
+    assert.match(state.said, /^small-city\.g2o: 80 poses/);
+    assert.deepEqual([state.graph, state.poses, state.after], ['the file', 80, null]);
+    // The same steps from the same start, to the same end.
+    assert.equal(state.cost, before.cost);
+  };
+  await fail('number');
+  assert.deepEqual(complaints, []);
+  await fail('compile');
+  assert.match(complaints.splice(0).join(), /^[^,]*no room[^,]*$/, 'told once');
+});
+
+test('on a phone the legend leaves the picture to the graph, with every class on one line', async () => {
+  const { share, lines } = await page.evaluate(() => {
+    const legend = document.querySelector('.closure-classes');
+    return {
+      share: legend.getBoundingClientRect().height / document.getElementById('picture').clientHeight,
+      lines: [...legend.querySelectorAll('tr')].map((row) => row.getBoundingClientRect().height / parseFloat(getComputedStyle(row).lineHeight)),
+    };
+  });
+  // Three lines of 15 pixels and its edges in the least picture, 320 pixels high; as one column it takes 0.38.
+  assert.ok(share < 0.25, `${share}`);
+  for (const line of lines) assert.ok(line > 0 && line < 1.5, `${line} lines`);
+});
+
 test('the page complained of nothing', () => assert.deepEqual(complaints, []));

@@ -17,7 +17,7 @@ after(() => browser.close());
 async function withDemo(query, options, use) {
   const { page, complaints, close } = await openDemo(browser, query, options);
   try {
-    await use(page);
+    await use(page, complaints);
     assert.deepEqual(complaints, []);
   } finally {
     await close();
@@ -94,6 +94,70 @@ test('the engine is changed in the middle: the other goes on from the same numbe
     await page.waitForFunction(() => /times as fast/.test(document.getElementById('difference').textContent));
     const rows = await page.evaluate(() => Array.from(document.querySelectorAll('#comparison tr'), (row) => row.textContent));
     assert.ok(rows.length === 2 && rows.every((row) => !row.includes('–')), rows.join(' | '));
+  });
+});
+
+test('of engines that are chosen while one compiles only the last is compiled, and the page shows the one that is wanted', async () => {
+  await withDemo('demo=developable&subdivisions=1&backend=cpu', { paused: true }, async (page, complaints) => {
+    const found = await page.evaluate(async () => {
+      const { demo, shell, stage } = window.residuaDemos;
+      const shown = () => document.querySelector('#engines input:checked').value;
+      const compiled = [], seen = [];
+      let fail = null, go;
+      // Compiles that take as long as the test likes, in place of the demo's.
+      demo.compile = (backend) => {
+        compiled.push(backend);
+        return new Promise((resolve, reject) => {
+          go = () => (fail === backend ? reject(new Error('no room')) : resolve());
+        });
+      };
+      const click = (backend) => document.querySelector(`#engines input[value=${backend}]`).click();
+      const compiling = async (count) => {
+        while (compiled.length < count) await new Promise((resolve) => setTimeout(resolve, 5));
+      };
+      const settled = () => shell.between(async () => {});
+      const tell = () => seen.push([compiled.splice(0).join(), stage.backend, shown(), window.residuaDemos.state().failure]);
+
+      // Six clicks, the last of which is for what is in use.
+      click('gpu');
+      await compiling(1);
+      for (const backend of ['cpu', 'gpu', 'cpu', 'gpu', 'cpu']) click(backend);
+      const meanwhile = shown();
+      go();
+      await compiling(2);
+      go();
+      await settled();
+      tell();
+      // Seven, the last of which is for what is being compiled.
+      click('gpu');
+      await compiling(1);
+      for (const backend of ['cpu', 'gpu', 'cpu', 'gpu']) click(backend);
+      go();
+      await settled();
+      tell();
+      // What fails leaves the engine of before; what fails and is no longer wanted is not told.
+      fail = 'cpu';
+      click('cpu');
+      await compiling(1);
+      click('gpu');
+      go();
+      await settled();
+      tell();
+      const failed = window.residuaDemos.useBackend('cpu');
+      await compiling(1);
+      go();
+      await failed;
+      tell();
+      return { seen, meanwhile };
+    });
+    assert.equal(found.meanwhile, 'cpu');
+    assert.deepEqual(found.seen, [
+      ['gpu,cpu', 'cpu', 'cpu', null],
+      ['gpu', 'gpu', 'gpu', null],
+      ['cpu', 'gpu', 'gpu', null],
+      ['cpu', 'gpu', 'gpu', 'no room'],
+    ]);
+    assert.match(complaints.splice(0).join(), /^[^,]*no room[^,]*$/, 'told once');
   });
 });
 

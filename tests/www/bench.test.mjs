@@ -8,7 +8,7 @@ import { levenbergMarquardt } from '../../www/bench/plain/levenberg-marquardt.js
 import { PlainRigid } from '../../www/bench/plain/rigid.js';
 import { PlainNet } from '../../www/bench/plain/net.js';
 import { plainSprings } from '../../www/bench/plain/springs.js';
-import { gridNearest, subdivisionsNearest } from '../../www/bench/sizes.js';
+import { gridNearest, readSizes, subdivisionsNearest } from '../../www/bench/sizes.js';
 import { extrapolated, inWords, least, median, relativeDifference, vectorDifference } from '../../www/bench/statistics.js';
 import { columnsOf } from '../../www/bench/table.js';
 import { onCpu, residua } from './residua.mjs';
@@ -35,6 +35,16 @@ test('a time grows with the size, and never falls', () => {
   assert.equal(extrapolated(2, 100, 1000, 2), 200);
   assert.equal(extrapolated(2, 1000, 100), 2);
   assert.deepEqual([12.34, 4321, 600_000, Infinity].map(inWords), ['12 ms', '4.3 s', '10 min', 'for ever']);
+});
+
+test('sizes are read in rising order, and what is none is refused by name', () => {
+  assert.deepEqual(readSizes(' 100, 12,1e4,12'), [12, 100, 10_000]);
+  assert.deepEqual(readSizes(' '), []);
+  const rule = 'Sizes are whole numbers from 4 to 10,000,000 with commas between, such as 12,100,1000:';
+  for (const [text, none] of [['abc', 'abc'], ['12,-5', '-5'], ['1e99', '1e99'], ['3', '3'], ['12.5', '12.5'], ['10000001', '10000001'], ['1 2', '1 2']]) {
+    assert.throws(() => readSizes(text), { name: 'RangeError', message: `${rule} "${none}" is none.` }, text);
+  }
+  for (const text of ['12,,5', '12,', ',']) assert.throws(() => readSizes(text), { message: `${rule} nothing stands between two commas.` }, text);
 });
 
 test('grids and spheres are the nearest to what was asked for', () => {

@@ -8,6 +8,7 @@ const { motions, quaternionOfFrame } = await import('../../www/demos/pose-graph/
 const { seededNoise } = await import('../../www/problems/seeded-noise.js');
 const { classOf, LIMITS, sortByClass } = await import('../../www/demos/pose-graph/residual-classes.js');
 const { Unfolding } = await import('../../www/demos/pose-graph/model.js');
+const { told } = await import('../../www/demos/pose-graph/telling.js');
 const { parseG2o, poseGraphProblem } = await import('../../www/problems/pose-graph.js');
 
 const { levenbergMarquardt } = residua;
@@ -163,6 +164,49 @@ test('a loss chosen on the way takes effect without compiling again, and restart
   unfolding.restart();
   assert.deepEqual(unfolding.positions.values(), graph.positions);
   assert.equal(unfolding.iteration, 0);
+  unfolding.dispose();
+});
+
+test('what is said of a graph has no figure that is none, and counts one as one', () => {
+  const usual = { name: null, poses: 2500, moves: 2499, closures: 1, iteration: 3, startCost: 5e6, cost: 100, freedom: 200, squared: true, termination: null };
+  const cases = [
+    [{}, '2,500 poses, 2,499 moves, 1 loop closure. Step 3: cost 100.000, χ² a degree of freedom 1.00.'],
+    [{ termination: 'cost-tolerance' }, /1\.00\. Unfolded; 1 would be noise alone\.$/],
+    [{ termination: 'cost-tolerance', squared: false }, /cost 100\.000\. Unfolded, as far as this loss sees\.$/],
+    [{ termination: 'stalled' }, /1\.00\. No further: stalled\.$/],
+    [{ iteration: 0, name: 'a.g2o' }, /^a\.g2o: .*closure\. Dead reckoning costs 5\.000e\+6\.$/],
+    [{ iteration: 0, startCost: Infinity }, /closure\. What dead reckoning costs is larger than numbers go\.$/],
+    [{ cost: Infinity }, /Step 3: the cost is larger than numbers go\.$/],
+    // One move between two poses, and none more.
+    [{ poses: 2, moves: 1, closures: 0, freedom: 0, cost: 0, iteration: 1, termination: 'gradient-tolerance' },
+      '2 poses, 1 move, 0 loop closures. Step 1: cost 0.00000. Unfolded: there is no measurement more than it takes, so all of them hold.'],
+    [{ poses: 9, moves: 1, closures: 0, freedom: -42, cost: 1e-9, termination: 'cost-tolerance' }, /cost 1\.00000e-9\. Unfolded: there is no measurement more/],
+  ];
+  for (const [figures, words] of cases) {
+    const said = told({ ...usual, ...figures });
+    if (typeof words === 'string') assert.equal(said, words);
+    else assert.match(said, words);
+    assert.doesNotMatch(said, /NaN|Infinity|1 moves/);
+  }
+});
+
+test('from where the cost is no number no step is taken, and that ends it', async () => {
+  const { unfolding, course, positions } = await unfolded(parseG2o('VERTEX_SE2 0 0 0 0\nVERTEX_SE2 1 1e200 0 0\nEDGE_SE2 0 1 1 0 0 1 0 0 1 0 1\n'));
+  assert.deepEqual([course.length, unfolding.done, unfolding.termination, unfolding.iteration], [1, true, 'non-finite', 0]);
+  assert.deepEqual([...positions], [0, 0, 1e200, 0]);
+});
+
+test('what can’t be compiled leaves the functions of before, and what can gives them back to be disposed of', async () => {
+  const unfolding = new Unfolding(SMALL.city);
+  assert.equal(await unfolding.compile({ backend: 'cpu' }), null);
+  const { functions } = unfolding;
+  await assert.rejects(unfolding.compile({ backend: 'cpu', signal: AbortSignal.abort() }), { code: 'aborted' });
+  assert.equal(unfolding.functions, functions);
+  // Still alive.
+  assert.ok((await unfolding.step()).accepted);
+  assert.equal(await unfolding.compile({ backend: 'cpu' }), functions);
+  assert.notEqual(unfolding.functions, functions);
+  functions.dispose();
   unfolding.dispose();
 });
 

@@ -9,6 +9,25 @@ const { GOAL, PULL, rigidModel } = await import('../../www/demos/as-rigid-as-pos
 const { Handle } = await import('../../www/demos/as-rigid-as-possible/handle.js');
 const { creasingSphere } = await import('../../www/demos/developable/model.js');
 
+const { askedFor, DEMOS } = await import('../../www/demos/registry.js');
+const { difference } = await import('../../www/demos/comparison.js');
+
+test('an address that asks for a demo or an engine that there is none of is told so, and gets what it would without asking', () => {
+  const asked = (query) => askedFor(new URLSearchParams(query));
+  assert.deepEqual(asked(''), { id: undefined, backend: undefined, wrong: null });
+  for (const { id } of DEMOS) assert.deepEqual(asked(`demo=${id}&backend=cpu`), { id, backend: 'cpu', wrong: null });
+  const { id, backend, wrong } = asked('demo=nonsense&backend=banana');
+  assert.deepEqual([id, backend], [undefined, undefined]);
+  assert.match(wrong, /the demo "nonsense", .* as-rigid-as-possible, .*\. The address asks for the engine "banana", and there is none; it may be gpu, cpu\.$/);
+});
+
+test('the difference of the engines is told in two digits, written as people do', () => {
+  assert.equal(difference(1, 893), 'Here the GPU takes an iteration 890 times as fast as the CPU.');
+  assert.equal(difference(12345.6, 1), 'Here the CPU takes an iteration 12,000 times as fast as the GPU.');
+  assert.equal(difference(2, 3), 'Here the GPU takes an iteration 1.5 times as fast as the CPU.');
+  assert.equal(difference(0, 3), 'Here an iteration takes less than the clock shows.');
+});
+
 /** Six times the volume that the faces enclose, positive where they are counterclockwise from outside. */
 function enclosed({ positions, triangles }) {
   const point = (v) => positions.subarray(3 * v, 3 * v + 3);

@@ -55,10 +55,16 @@ test('what can be mended is mended and told', () => {
   }
 });
 
+test('a triangle as large as single precision holds has its area', () => {
+  const { positions, notes } = parseObj('v 0 0 0\nv 3e38 0 0\nv 0 3e38 0\nf 1 2 3\n');
+  assert.deepEqual([[...positions], notes], [[0, 0, 0, 3e38, 0, 0, 0, 3e38, 0], []]);
+});
+
 test('what is broken is refused with its line, what it is and what it should be', () => {
   const cases = [
     { name: 'a word for a number', text: 'v 0 0 0\nv 1 zero 0\n', line: 2, message: /coordinate y .* "zero"/ },
     { name: 'a number that is not finite', text: 'v 0 0 1e999\n', line: 1, message: /"1e999"/ },
+    { name: 'a number that single precision does not hold', text: `${SQUARE}v 0 -1e300 0\nf 1 2 5\n`, line: 5, message: /coordinate y of the vertex is "-1e300", which is larger than single precision holds, 3\.4e38/ },
     { name: 'NaN', text: 'v nan 0 0\n', line: 1, message: /coordinate x/ },
     { name: 'a hexadecimal number', text: 'v 0x10 0 0\n', line: 1, message: /"0x10"/ },
     { name: 'two coordinates', text: 'v 0 0\n', line: 1, message: /three coordinates, this one has 2/ },

@@ -233,6 +233,10 @@ test('what is taken out takes along what stands on it', () => {
 test('a file holds the whole sketch, and a broken one is refused with what is wrong', () => {
   for (const make of Object.values(EXAMPLES)) assert.deepEqual(readSketch(writeSketch(make())), make());
   const point = { id: 1, x: 0, y: 0 };
+  // Two points in one place are given the distance that they are at.
+  const together = { points: [point, { ...point, id: 2 }], curves: [], constraints: [] };
+  addConstraint(together, 'distance', [1, 2]);
+  assert.deepEqual(readSketch(writeSketch(together)), together);
   const broken = [
     ['{', /not a sketch/],
     [JSON.stringify({ points: {} }), /"points" should be a list/],
@@ -240,6 +244,18 @@ test('a file holds the whole sketch, and a broken one is refused with what is wr
     [JSON.stringify({ points: [{ ...point, x: 'a' }] }), /x of point 1 is "a"/],
     [JSON.stringify({ points: [point], curves: [{ id: 2, kind: 'line', a: 1, b: 9 }] }), /b of line 2 is point 9/],
     [JSON.stringify({ points: [point], curves: [{ id: 2, kind: 'spline' }] }), /a curve is a "spline"/],
+    [JSON.stringify({ points: [{ ...point, x: 1e308 }] }), /x of point 1 is 1e\+308; it takes at most 1,000,000 either way/],
+    [JSON.stringify({ points: [{ ...point, y: -2e6 }] }), /y of point 1 is -2000000; it takes at most/],
+    ['{ "points": [{ "id": 1, "x": 1e999, "y": 0 }] }', /x of point 1 is Infinity, not a finite number/],
+    [JSON.stringify({ points: [point], curves: [{ id: 2, kind: 'line', a: 1, b: 1 }] }), /line 2 has 1 twice/],
+    [JSON.stringify({ points: [point, { ...point, id: 2 }], curves: [{ id: 3, kind: 'arc', center: 2, start: 1, end: 2, radius: 1 }] }), /arc 3 has 2 twice/],
+    ...[0, -3].map((radius) => [JSON.stringify({ points: [point], curves: [{ id: 2, kind: 'circle', center: 1, radius }] }), /the radius of circle 2 is (0|-3); it takes more than 0/]),
+    [JSON.stringify({ points: [point], curves: [{ id: 2, kind: 'circle', center: 1, radius: 1e7 }] }), /the radius of circle 2 is 10000000; it takes at most/],
+    ...[[1e300, /it takes at most 1,000,000/], [-1, /it takes none below 0/]].map(([value, message]) => [
+      JSON.stringify({ points: [point, { ...point, id: 2 }], curves: [], constraints: [{ id: 3, kind: 'distance', of: [1, 2], value }] }), new RegExp(`the value of distance 3 is .*${message.source}`)]),
+    [JSON.stringify({ points: [point, { ...point, id: 2 }], curves: [], constraints: [{ id: 3, kind: 'distance', of: [1, 1], value: 1 }] }), /distance 3 has 1 twice/],
+    [JSON.stringify({ points: [point, { ...point, id: 2 }, { ...point, id: 3, x: 1 }], curves: [{ id: 4, kind: 'line', a: 1, b: 3 }, { id: 5, kind: 'line', a: 2, b: 3 }], constraints: [{ id: 6, kind: 'angle', of: [4, 5], value: 361 }] }),
+      /the value of angle 6 is 361; it takes at most 360 either way/],
     [JSON.stringify({ points: [point], curves: [], constraints: [{ id: 2, kind: 'radius', of: [1], value: 1 }] }), /radius 2 is of point; it takes round/],
     [JSON.stringify({ points: [point], curves: [], constraints: [{ id: 2, kind: 'coincident', of: [1, 7] }] }), /not all there/],
   ];

@@ -6,14 +6,14 @@
  * reference always runs). Further parameters belong to single benchmarks.
  *
  * The JSON: `{ page, date, userAgent, cores, query, webgpu, results }`, `results` by benchmark `{ title, unit, contenders, rows, error }`, rows as runner.js or
- * the benchmark's module has them; times are milliseconds.
+ * the benchmark's module has them; times are milliseconds. Sizes that are none give no results and an `error` beside them.
  */
 import { GpuContext } from 'residua';
 import { showStatus, webGpuStatus } from '../webgpu-status.js';
-import { numbers } from './parameters.js';
 import { logLogPlot } from './plot.js';
 import { REGISTRY } from './registry.js';
 import { ROW, runJob } from './runner.js';
+import { readSizes } from './sizes.js';
 import { fill } from './table.js';
 
 const query = new URLSearchParams(location.search);
@@ -29,10 +29,10 @@ function chosen() {
 /** What the form says; the query has filled it in. */
 function settingsFor(benchmark) {
   const form = new FormData(element('controls'));
-  const list = String(form.get('sizes')).split(',').map(Number).filter((size) => size > 0);
+  const asked = readSizes(String(form.get('sizes')));
   const words = query.get('contenders')?.split(',');
   return {
-    sizes: (list.length > 0 ? list : (benchmark.sizes ?? [])).toSorted((a, b) => a - b),
+    sizes: asked.length > 0 ? asked : (benchmark.sizes ?? []).toSorted((a, b) => a - b),
     reps: Math.max(1, Number(form.get('reps')) || 9),
     budgetMs: Math.max(1, Number(form.get('budget')) || 2500),
     contenders: words === undefined ? undefined : (name) => words.some((word) => name.includes(word)),
@@ -72,6 +72,26 @@ function progress(words, log = false) {
   if (auto && log) fetch('/log', { method: 'POST', body: words });
 }
 
+/** `null` takes an earlier failure away. */
+function fail(words) {
+  element('failure').textContent = words ?? '';
+  element('failure').hidden = words === null;
+}
+
+/** What is wrong with the sizes, told where they stand; null where nothing is. */
+function wrongSizes() {
+  let wrong = null;
+  try {
+    readSizes(element('sizes').value);
+  } catch (error) {
+    wrong = error.message;
+    element('sizes').focus();
+  }
+  element('sizes').setAttribute('aria-invalid', String(wrong !== null));
+  fail(wrong);
+  return wrong;
+}
+
 /** One benchmark after another; what one throws is its result. */
 async function run(benchmarks) {
   const results = {};
@@ -92,8 +112,7 @@ async function run(benchmarks) {
       else await runJob(benchmark, settingsFor(benchmark), tell, progress);
     } catch (error) {
       results[benchmark.name].error = String(error?.stack ?? error);
-      element('failure').textContent = `${benchmark.title}: ${error?.message ?? error}`;
-      element('failure').hidden = false;
+      fail(`${benchmark.title}: ${error?.message ?? error}`);
     }
   }
   progress(stopped ? 'Stopped.' : 'Done.', true);
@@ -102,10 +121,12 @@ async function run(benchmarks) {
 
 async function runAndReport() {
   const [start, stop] = [element('start'), element('stop')];
+  const about = { page: 'bench', date: new Date().toISOString(), userAgent: navigator.userAgent, cores: navigator.hardwareConcurrency, query: location.search, webgpu: status.sentences };
+  const error = wrongSizes();
+  if (error !== null) return { ...about, results: {}, error };
   stopped = false;
   start.disabled = true;
   stop.disabled = false;
-  const about = { page: 'bench', date: new Date().toISOString(), userAgent: navigator.userAgent, cores: navigator.hardwareConcurrency, query: location.search, webgpu: status.sentences };
   const report = { ...about, results: await run(chosen()) };
   start.disabled = false;
   stop.disabled = true;
@@ -131,9 +152,7 @@ for (const { name, title, onDemand = false } of REGISTRY) {
   label.append(box, ` ${title}`);
   element('choices').append(label);
 }
-const sizes = numbers(query, 'sizes', []);
-if (sizes.length > 0) element('sizes').value = sizes.join(',');
-for (const limit of ['reps', 'budget']) if (query.has(limit)) element(limit).value = query.get(limit);
+for (const limit of ['sizes', 'reps', 'budget']) if (query.has(limit)) element(limit).value = query.get(limit);
 element('controls').addEventListener('submit', (event) => {
   event.preventDefault();
   runAndReport();

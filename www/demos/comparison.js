@@ -9,6 +9,13 @@ const NAMES = { gpu: 'GPU', cpu: 'CPU' };
 const median = (values) => [...values].sort((a, b) => a - b)[values.length >> 1];
 const inDigits = (value) => (value === undefined || Number.isNaN(value) ? '–' : value === 0 ? '0' : Math.abs(value) >= 1e-3 && Math.abs(value) < 1e6 ? Number(value.toPrecision(4)).toLocaleString('en-US', { maximumSignificantDigits: 4 }) : value.toExponential(3));
 
+/** Which engine takes an iteration in less time, and how many times; of times that the clock shows as none it can't be said. */
+export function difference(gpuMs, cpuMs) {
+  if (Math.min(gpuMs, cpuMs) === 0) return 'Here an iteration takes less than the clock shows.';
+  const [fast, slow, times] = gpuMs <= cpuMs ? ['GPU', 'CPU', cpuMs / gpuMs] : ['CPU', 'GPU', gpuMs / cpuMs];
+  return `Here the ${fast} takes an iteration ${Number(times.toPrecision(2)).toLocaleString('en-US')} times as fast as the ${slow}.`;
+}
+
 export class Comparison {
   #body;
   #sentence;
@@ -69,6 +76,6 @@ export class Comparison {
     const [gpu, cpu] = [figures.gpu.iterationMs ?? figures.gpu.stepMs, figures.cpu.iterationMs ?? figures.cpu.stepMs];
     this.#sentence.textContent = gpu === undefined || cpu === undefined
       ? 'Switch the engine to compare: the other goes on from the same numbers.'
-      : gpu <= cpu ? `Here the GPU takes an iteration ${(cpu / gpu).toPrecision(2)} times as fast as the CPU.` : `Here the CPU takes an iteration ${(gpu / cpu).toPrecision(2)} times as fast as the GPU.`;
+      : difference(gpu, cpu);
   }
 }

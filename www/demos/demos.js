@@ -5,7 +5,7 @@
 import { takeFiles } from './files.js';
 import { Comparison } from './comparison.js';
 import { Plots } from './plots.js';
-import { DEMOS } from './registry.js';
+import { askedFor, DEMOS } from './registry.js';
 import { Shell } from './shell.js';
 import { SourceDialog } from './source-dialog.js';
 
@@ -177,12 +177,13 @@ picture.addEventListener('keydown', (event) => {
 // ---------------------------------------------------------------- the page comes alive
 
 const ready = (async () => {
-  const query = new URLSearchParams(location.search);
+  const { id, backend, wrong } = askedFor(new URLSearchParams(location.search));
   try {
     await shell.start();
     // A software renderer is asked for by name: the CPU engine does the same work many times as fast.
     const { context } = shell.stage;
-    await open(query.get('demo'), query.get('backend') ?? byId(query.get('demo'))?.engine ?? (context?.adapter.isSoftware ? 'cpu' : 'gpu'));
+    await open(id, backend ?? byId(id)?.engine ?? (context?.adapter.isSoftware ? 'cpu' : 'gpu'));
+    if (wrong !== null) view.fail(wrong);
   } catch (error) {
     view.fail(`The demo could not be opened: ${error.message}`);
     throw error;

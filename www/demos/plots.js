@@ -32,7 +32,8 @@ export class Plots {
 
   /** @param {{ cost: HTMLElement, frames: HTMLElement }} elements */
   constructor({ cost, frames }) {
-    const common = { legend: { show: false }, cursor: { show: false }, padding: [8, 8, 8, 0] };
+    // At the right there is room for half of the last mark's number.
+    const common = { legend: { show: false }, cursor: { show: false }, padding: [8, 20, 8, 0] };
     this.#cost = new UPlot({
       ...common, ...this.#size(cost),
       scales: { x: { time: false }, y: { distr: 3, range: (_, low, high) => logarithmicRange(low, high) } },

@@ -82,7 +82,7 @@ export const DEMOS = [
   {
     id: 'sketch',
     title: '2-D sketch',
-    summary: 'Points, lines, circles and arcs with constraints that are solved while you drag: coincident, horizontal, vertical, parallel, perpendicular, equal, tangent, midpoint, fixed, distances, radii and angles. What can still move is blue, what is determined dark: it is the null space of the Jacobian that tells. Constraints that say nothing new, or contradict others, are named.',
+    summary: 'Points, lines, circles and arcs with constraints that are solved while you drag: coincident, horizontal, vertical, parallel, perpendicular, equal, tangent, midpoint, fixed, distances, radii and angles. What can still move is blue, what is determined no longer: it is the null space of the Jacobian that tells. Constraints that say nothing new, or contradict others, are named.',
     source: ['sketch/demo.js', 'sketch/model.js', 'sketch/diagnosis.js', 'sketch/sketch.js', 'sketch/tools.js', 'sketch/view.js', 'sketch/annotations.js', 'sketch/bars.js', 'sketch/examples.js'],
     engine: 'cpu',
     load: () => import('./sketch/demo.js'),
@@ -102,3 +102,21 @@ export const DEMOS = [
     load: () => import('./curve-fitting/demo.js'),
   },
 ];
+
+const ENGINES = ['gpu', 'cpu'];
+
+/**
+ * What an address asks for by `?demo=…&backend=…`: both undefined where it does not say, or asks for what there is none of, which `wrong` then tells.
+ * @param {URLSearchParams} query
+ */
+export function askedFor(query) {
+  const wrong = [];
+  const known = (name, what, ids) => {
+    const asked = query.get(name) ?? undefined;
+    if (asked === undefined || ids.includes(asked)) return asked;
+    wrong.push(`The address asks for the ${what} "${asked.length > 24 ? `${asked.slice(0, 24)}…` : asked}", and there is none; it may be ${ids.join(', ')}.`);
+    return undefined;
+  };
+  const id = known('demo', 'demo', DEMOS.map((demo) => demo.id));
+  return { id, backend: known('backend', 'engine', ENGINES), wrong: wrong.length === 0 ? null : wrong.join(' ') };
+}

@@ -45,6 +45,10 @@ export class Shell {
   #lastFrame = null;
   #remembered = 0;
   #iterationInStep = 0;
+  /** The engine that was asked for last; what the page shows as chosen. */
+  #wanted = 'gpu';
+  /** The switch that waits or is under way. */
+  #switching = null;
 
   /**
    * @param {{ element: HTMLElement, panel: HTMLElement }} elements the stage's
@@ -77,6 +81,7 @@ export class Shell {
     await this.leave();
     this.#leaving = new AbortController();
     this.stage.backend = this.stage.context === null || backend !== 'gpu' ? 'cpu' : 'gpu';
+    this.#wanted = this.stage.backend;
     this.#view.clear();
     await this.#exclusive(async () => {
       this.demo = await module.open(this.stage);
@@ -97,20 +102,34 @@ export class Shell {
     });
   }
 
-  /** The other engine, from the same numbers. */
-  async useBackend(backend) {
-    await this.between(async () => {
-      const before = this.stage.backend;
-      await this.#remember();
-      this.stage.backend = backend;
-      try {
-        await this.#compile(backend);
-      } catch (error) {
-        this.stage.backend = before;
-        this.#view.engine(this.stage.context, before);
-        throw error;
+  /** The other engine, from the same numbers. Resolves when the engine asked for last is in use: of choices that come while one compiles, only the last is compiled. */
+  useBackend(backend) {
+    this.#wanted = backend;
+    this.#view.engine(this.stage.context, backend);
+    this.#switching ??= this.between(() => this.#switch());
+    return this.#switching;
+  }
+
+  async #switch() {
+    try {
+      while (this.#wanted !== this.stage.backend) {
+        const { backend: before } = this.stage, backend = this.#wanted;
+        await this.#remember();
+        this.stage.backend = backend;
+        try {
+          await this.#compile(backend);
+        } catch (error) {
+          this.stage.backend = before;
+          // A failure of what nobody wants any more is nobody's.
+          if (this.#wanted !== backend) continue;
+          this.#wanted = before;
+          this.#view.engine(this.stage.context, before);
+          throw error;
+        }
       }
-    });
+    } finally {
+      this.#switching = null;
+    }
   }
 
   async reset() {
@@ -233,7 +252,7 @@ export class Shell {
   }
 
   #compile(backend) {
-    this.#view.engine(this.stage.context, backend);
+    this.#view.engine(this.stage.context, this.#wanted);
     return this.demo.compile(backend);
   }
 
@@ -314,8 +333,8 @@ export class Shell {
     await this.#exclusive(async () => {
       const context = await this.#openContext();
       await this.#adopt(context);
-      const backend = context === null ? 'cpu' : this.stage.backend;
-      this.stage.backend = backend;
+      if (context === null) this.stage.backend = this.#wanted = 'cpu';
+      const { backend } = this.stage;
       try {
         if (this.demo !== null) await this.#compile(backend);
         this.#view.fail(`${told} It goes on from the last known positions, on ${context === null ? `the CPU: there is no other device (${this.reason})` : 'a new device'}.`);

@@ -44,7 +44,10 @@ function readVertex(words, line) {
   if (words.length < 4) throw new ObjError(line, `a vertex takes three coordinates, this one has ${words.length - 1}`);
   return [1, 2, 3].map((i) => {
     const value = DECIMAL.test(words[i]) ? Number(words[i]) : NaN;
-    if (!Number.isFinite(value)) throw new ObjError(line, `coordinate ${'xyz'[i - 1]} of the vertex is ${quoted(words[i])}, which is not a finite decimal number`);
+    const wrong = (why) => new ObjError(line, `coordinate ${'xyz'[i - 1]} of the vertex is ${quoted(words[i])}, which is ${why}`);
+    if (!Number.isFinite(value)) throw wrong('not a finite decimal number');
+    // The GPU's numbers; and what areas are computed from must have squares.
+    if (!Number.isFinite(Math.fround(value))) throw wrong('larger than single precision holds, 3.4e38');
     return value;
   });
 }

@@ -17,6 +17,12 @@ export class G2oError extends Error {
 /** Number() alone would take hexadecimal, empty words and "Infinity". */
 const DECIMAL = /^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/;
 
+/** "1e999" is written as a number, and is none. */
+function readNumber(word, fail) {
+  const value = DECIMAL.test(word) ? Number(word) : fail(`"${word}" is not a decimal number`);
+  return Number.isFinite(value) ? value : fail(`"${word}" is larger than numbers here go, 1.8e308`);
+}
+
 /**
  * Position and rotation from the numbers of one pose. Files round to six digits, so that a quaternion's length is not quite 1.
  * @type {Record<string, (numbers: number[], fail: (message: string) => never) => { position: number[], rotation: number[] }>}
@@ -25,6 +31,7 @@ const readPose = {
   space([x, y, z, qx, qy, qz, qw], fail) {
     const length = Math.hypot(qw, qx, qy, qz);
     if (!(length > 0)) fail('the quaternion is 0');
+    if (length === Infinity) fail('the quaternion is too long for its length to be a number');
     return { position: [x, y, z], rotation: [qw / length, qx / length, qy / length, qz / length] };
   },
   plane: ([x, y, heading]) => ({ position: [x, y], rotation: [heading] }),
@@ -89,7 +96,7 @@ export function parseG2o(text) {
     const count = tag.ids + tag.pose + tag.information;
     if (words.length !== 1 + count) fail(`${words[0]} takes ${count} words, this one has ${words.length - 1}`);
     const ids = words.slice(1, 1 + tag.ids);
-    const values = words.slice(1 + tag.ids).map((word) => (DECIMAL.test(word) ? Number(word) : fail(`"${word}" is not a decimal number`)));
+    const values = words.slice(1 + tag.ids).map((word) => readNumber(word, fail));
     const { position, rotation } = tag.read(values, fail);
     if (tag.ids === 1) {
       if (numbers.has(ids[0])) fail(`pose ${ids[0]} is there already`);

@@ -34,6 +34,7 @@ export async function open(stage) {
   let grid, cloth, drawn, previous, target, grip;
   /** For each vertex what is asked of it; and the pins with their places, for people. */
   let asked, pins = [];
+  /** The functions, and on the device what predicts and what gives normals; all null where nothing is compiled. */
   let functions = null, onDevice = null, normals = null;
   let lastStep, lastMs = 0, time = 0, due = 0, steps = 0, cost = NaN, quiet = 0;
   /** The vertex that the pointer has: { vertex, at, pin (that it was part of), moved, plane }. */
@@ -51,11 +52,11 @@ export async function open(stage) {
   }
 
   function build() {
-    releaseEngine();
     if (drawn !== undefined) {
       for (const attribute of [drawn.positions, drawn.normals]) stage.letGo(attribute);
       drawn.dispose();
     }
+    releaseEngine();
     grid = clothGrid(choices.side);
     const start = spreadOut(grid);
     previous = start;
@@ -71,10 +72,27 @@ export async function open(stage) {
   }
 
   function releaseEngine() {
-    functions?.dispose();
-    onDevice?.dispose();
-    normals?.dispose();
+    for (const part of [functions, onDevice, normals]) part?.dispose();
     functions = onDevice = normals = null;
+  }
+
+  /** Functions for an engine, with what the device does beside them; nothing is left of what fails. */
+  async function makeEngine(backend) {
+    const count = grid.count.toLocaleString('en-US');
+    stage.say(`Compiling the springs of ${count} vertices…`);
+    const made = await GpuCompiledFunctions.compile(cloth.problem, {
+      backend, context: stage.context ?? undefined, signal: stage.signal,
+      onProgress: (done, total, what) => stage.say(`Compiling the springs of ${count} vertices: ${what}, ${done} of ${total}.`),
+    });
+    if (made.parameterBuffer === null) return [made, null, null];
+    const { device } = stage.context;
+    const buffers = { positions: made.parameterBuffer, target: cloth.inertia.dataBuffer('target'), grip: cloth.inertia.dataBuffer('grip') };
+    try {
+      return [made, ...(await Promise.all([PredictionOnDevice.create(device, grid, buffers, previous, asked), NormalsOnDevice.create(device, grid, buffers.positions)]))];
+    } catch (error) {
+      made.dispose();
+      throw error;
+    }
   }
 
   // -------------------------------------------------------------- pins
@@ -152,20 +170,11 @@ export async function open(stage) {
 
   const demo = {
     async compile(backend) {
-      releaseEngine();
-      const count = grid.count.toLocaleString('en-US');
-      stage.say(`Compiling the springs of ${count} vertices…`);
-      functions = await GpuCompiledFunctions.compile(cloth.problem, {
-        backend, context: stage.context ?? undefined, signal: stage.signal,
-        onProgress: (done, total, what) => stage.say(`Compiling the springs of ${count} vertices: ${what}, ${done} of ${total}.`),
-      });
       // Where pins are is the other engine's to know: here they are where the vertices are.
       asked.forEach((pin, vertex) => (asked[vertex] = pin === FREE ? FREE : PIN_HERE));
-      if (functions.parameterBuffer !== null) {
-        const { device } = stage.context;
-        const buffers = { positions: functions.parameterBuffer, target: cloth.inertia.dataBuffer('target'), grip: cloth.inertia.dataBuffer('grip') };
-        [onDevice, normals] = await Promise.all([PredictionOnDevice.create(device, grid, buffers, previous, asked), NormalsOnDevice.create(device, grid, buffers.positions)]);
-      }
+      const made = await makeEngine(backend);
+      const before = [functions, onDevice, normals];
+      [functions, onDevice, normals] = made;
       stage.drawFrom(drawn.positions, functions, cloth.vertices);
       const written = new Float32Array(3 * grid.count);
       stage.drawFrom(drawn.normals, { parameterBuffer: normals?.buffer ?? null }, {
@@ -175,8 +184,10 @@ export async function open(stage) {
           return written;
         },
       });
+      // Until here the picture was drawn from these.
+      for (const part of before) part?.dispose();
       due = 0;
-      stage.say(`${count} vertices, ${functions.numResiduals.toLocaleString('en-US')} residuals in ${functions.kernelCount} kernels. Drag the cloth; a click pins it or lets it go.`);
+      stage.say(`${grid.count.toLocaleString('en-US')} vertices, ${functions.numResiduals.toLocaleString('en-US')} residuals in ${functions.kernelCount} kernels. Drag the cloth; a click pins it or lets it go.`);
     },
     /** The clock on the wall: a step each `step` seconds, none before its time. */
     async pace() {
@@ -186,6 +197,8 @@ export async function open(stage) {
       due += 1000 * step();
     },
     async step() {
+      // A size that can't be compiled, which has been told.
+      if (functions === null) return false;
       const now = conditions();
       if (onDevice === null) predictOnCpu(now);
       else onDevice.run(now);
@@ -207,7 +220,7 @@ export async function open(stage) {
       return quiet < AT_REST.steps;
     },
     async remember() {
-      const [was] = await Promise.all([onDevice?.previous(), functions.download()]);
+      const [was] = await Promise.all([onDevice?.previous(), functions?.download()]);
       if (was !== undefined) previous = was;
     },
     reset() {
@@ -285,7 +298,7 @@ export async function open(stage) {
     await demo.compile(stage.backend);
   }, { fresh: true }));
   const pinning = panel.add(choices, 'pins', Object.keys(PINNINGS)).onChange(() => stage.between(async () => {
-    await functions.download();
+    await functions?.download();
     pinAs(choices.pins, cloth.vertices.values());
   }));
   const woken = () => {

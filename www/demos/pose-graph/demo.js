@@ -7,6 +7,7 @@ import { cityGraph, sphereGraph, torusGraph, withOutliers } from './graphs.js';
 import { Legend } from './legend.js';
 import { Unfolding } from './model.js';
 import { GraphPicture } from './picture.js';
+import { told } from './telling.js';
 
 const MADE = { 'a sphere': sphereGraph, 'a torus': torusGraph, 'a city, in the plane': cityGraph };
 const FILE = 'the file';
@@ -35,6 +36,8 @@ export async function open(stage) {
   /** The graph that was dropped, with its name. */
   let file = null;
   let graph = null, unfolding = null, picture = null;
+  /** The choices that this graph came from, and its file. */
+  let shown = null;
   let counts = [], total = 0, startCost = NaN;
   /** Whether the start's residuals are known. */
   let begun = false;
@@ -46,12 +49,19 @@ export async function open(stage) {
   let stale = false;
   const legend = new Legend(stage.overlay);
 
-  function build() {
+  /** The graph that is chosen, not yet compiled. */
+  function chosen() {
     const made = choices.graph === FILE ? file.graph : MADE[choices.graph]({ poses: choices.poses });
-    graph = withOutliers(made, choices['wrong closures']);
+    return new Unfolding(withOutliers(made, choices['wrong closures']), { loss: choices.loss, scale: choices['scale, σ'] });
+  }
+
+  /** From now on it is this one that is drawn and solved. */
+  function take(next, drawn) {
     discard();
-    unfolding = new Unfolding(graph, { loss: choices.loss, scale: choices['scale, σ'] });
-    picture = new GraphPicture(stage, unfolding);
+    [unfolding, picture] = [next, drawn];
+    graph = next.graph;
+    const { graph: name, poses, 'wrong closures': wrong } = choices;
+    shown = { choices: { graph: name, poses, 'wrong closures': wrong }, file };
     show();
     begun = false;
   }
@@ -86,13 +96,36 @@ export async function open(stage) {
     view = { from: from ?? next, to: next };
   }
 
-  /** A new graph, from the panel or a file. */
+  /** A new graph, from the panel or a file; the old one goes when the new one is compiled, and stays, with its choices, where that fails. */
   const change = () =>
     stage.between(async () => {
-      build();
-      await demo.compile(stage.backend);
+      let next = null, drawn = null;
+      try {
+        next = chosen();
+        await compile(next, stage.backend);
+        drawn = new GraphPicture(stage, next);
+      } catch (error) {
+        next?.dispose();
+        ({ file } = shown);
+        Object.assign(choices, shown.choices);
+        for (const controller of panel.controllersRecursive()) controller.updateDisplay();
+        throw error;
+      }
+      take(next, drawn);
+      picture.drawFrom(unfolding.functions);
+      total = 0;
+      stale = false;
       lookAtStart();
     }, { fresh: true });
+
+  function compile(next, backend) {
+    const what = `Compiling ${inWords(next.measurements)} measurements`;
+    stage.say(`${what}…`);
+    return next.compile({
+      backend, context: stage.context ?? undefined, signal: stage.signal,
+      onProgress: (done, most, name) => stage.say(`${what}: ${name}, ${done} of ${most}.`),
+    });
+  }
 
   function lookAtStart() {
     viewed = null;
@@ -107,18 +140,11 @@ export async function open(stage) {
   }
 
   function tell() {
-    const { poses, measurements, groups, iteration, cost, freedom } = unfolding;
-    const what = `${choices.graph === FILE ? `${file.name}: ` : ''}${inWords(poses)} poses, ${inWords(groups.odometry.length)} moves, ${inWords(measurements - groups.odometry.length)} loop closures. `;
-    if (iteration === 0) stage.say(`${what}Dead reckoning costs ${startCost.toPrecision(4)}.`);
-    else {
-      const reduced = choices.loss === 'squared' ? `, χ² a degree of freedom ${((2 * cost) / freedom).toPrecision(3)}` : '';
-      stage.say(`${what}Step ${iteration}: cost ${cost.toPrecision(6)}${reduced}.${unfolding.done ? ` ${ending()}` : ''}`);
-    }
-  }
-
-  function ending() {
-    if (unfolding.termination.endsWith('-tolerance')) return choices.loss === 'squared' ? 'Unfolded; 1 would be noise alone.' : 'Unfolded, as far as this loss sees.';
-    return `No further: ${unfolding.termination}.`;
+    const { poses, measurements, groups, iteration, cost, freedom, done, termination } = unfolding;
+    stage.say(told({
+      name: choices.graph === FILE ? file.name : null, poses, moves: groups.odometry.length, closures: measurements - groups.odometry.length,
+      iteration, startCost, cost, freedom, squared: choices.loss === 'squared', termination: done ? termination : null,
+    }));
   }
 
   async function begin() {
@@ -133,14 +159,8 @@ export async function open(stage) {
 
   const demo = {
     async compile(backend) {
-      stage.say(`Compiling ${inWords(unfolding.measurements)} measurements…`);
+      const old = await compile(unfolding, backend);
       // What draws must let go of the old buffer before it is destroyed.
-      const old = unfolding.functions;
-      unfolding.functions = null;
-      await unfolding.compile({
-        backend, context: stage.context ?? undefined, signal: stage.signal,
-        onProgress: (done, most, what) => stage.say(`Compiling ${inWords(unfolding.measurements)} measurements: ${what}, ${done} of ${most}.`),
-      });
       picture.drawFrom(unfolding.functions);
       old?.dispose();
       begun = false;
@@ -199,8 +219,8 @@ export async function open(stage) {
         // Nothing changes if it is broken.
         file = { graph: parseG2o(text), name };
         choices.graph = FILE;
-        graphChoice = graphChoice.options([...Object.keys(MADE), FILE]).onChange(change);
         await change();
+        if (file !== null) graphChoice = graphChoice.options([...Object.keys(MADE), FILE]).onChange(change);
       },
     },
 
@@ -246,7 +266,8 @@ export async function open(stage) {
     legend.appear(appearance);
     picture?.appear(appearance);
   });
-  build();
+  const first = chosen();
+  take(first, new GraphPicture(stage, first));
   lookAtStart();
   return demo;
 }

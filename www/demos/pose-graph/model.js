@@ -59,12 +59,15 @@ export class Unfolding {
     return perPose * (this.measurements - (this.poses - Math.max(1, fixed.length)));
   }
 
-  /** Compiles, and goes on from where the parameters are. */
+  /**
+   * Compiles, and goes on from where the parameters are; what can't be compiled changes nothing. Gives the functions of before, null at first: whoever draws from
+   * them disposes of them when he does no more.
+   */
   async compile(options) {
-    this.functions?.dispose();
-    this.functions = null;
+    const before = this.functions;
     this.functions = await GpuCompiledFunctions.compile(this.problem, options);
     this.forget();
+    return before;
   }
 
   /** Starts over from the graph's own start. */
@@ -93,11 +96,18 @@ export class Unfolding {
     this.termination = null;
   }
 
-  /** One step of Levenberg-Marquardt; on the GPU the poses stay there. */
+  /** One step of Levenberg-Marquardt; on the GPU the poses stay there. From where the cost is no number there is none, and it is done. */
   async step(signal) {
-    const result = await levenbergMarquardt(this.functions, {
-      maxIterations: 1, initialDamping: this.damping, readBack: this.functions.backend === 'cpu', signal, ...(this.functions.backend === 'gpu' ? LINEAR_SOLVER : {}),
-    });
+    let result;
+    try {
+      result = await levenbergMarquardt(this.functions, {
+        maxIterations: 1, initialDamping: this.damping, readBack: this.functions.backend === 'cpu', signal, ...(this.functions.backend === 'gpu' ? LINEAR_SOLVER : {}),
+      });
+    } catch (error) {
+      if (error.code !== 'non-finite') throw error;
+      Object.assign(this, { done: true, termination: error.code, cost: NaN });
+      return { iteration: this.iteration, cost: NaN, startCost: null, accepted: false, linearIterations: 0, milliseconds: 0 };
+    }
     const last = result.history.at(-1);
     const began = this.iteration === 0 && result.history.length > 1 ? result.initialCost : null;
     this.cost = result.finalCost;

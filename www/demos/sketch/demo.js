@@ -8,7 +8,7 @@ import { Bars, freedomOf, TOOLS } from './bars.js';
 import { diagnose } from './diagnosis.js';
 import { EXAMPLES } from './examples.js';
 import { setPulls, sketchProblem, SOLVE, SOLVE_ON_GPU, takeOver } from './model.js';
-import { addConstraint, constraintOf, constraintsFor, CONSTRAINTS, copyOf, curveOf, kindOf, nameOf, pointOf, pointsOf, readSketch, remove, writeSketch } from './sketch.js';
+import { addConstraint, constraintOf, constraintsFor, CONSTRAINTS, copyOf, curveOf, kindOf, LARGEST, nameOf, pointOf, pointsOf, readSketch, remove, writeSketch } from './sketch.js';
 import { makeTool } from './tools.js';
 import { canBeDragged, SheetView } from './view.js';
 
@@ -18,6 +18,8 @@ const PULL_ITERATIONS = { cpu: 15, gpu: 4 };
 const ARRIVED = 1e-3;
 /** Pixels around the sketch: for tools, dimensions and what is told. */
 const TAKEN = { left: 105, right: 60, top: 110, bottom: 90 };
+/** The same on a phone: the larger the sketch, the further its signs stand apart. */
+const TAKEN_OF_NARROW = { left: 84, right: 44, top: 110, bottom: 70 }, NARROW = 480;
 /** A press that moves less, in pixels, is a click. */
 const CLICK = 4;
 
@@ -110,11 +112,11 @@ export async function open(stage) {
     if (CONSTRAINTS[kind].unit !== undefined && lists.length === 1) askValue(made);
   }
 
-  /** A dimension's new value, from a text; what is no number is left as it was. */
+  /** A dimension's new value, from a text; what is no number, or none that it takes, is left as it was. */
   function setValue(id, text) {
     const value = Number(String(text).trim().replace(',', '.'));
     const constraint = constraintOf(sketch, id);
-    const takes = Number.isFinite(value) && String(text).trim() !== '' && (constraint.kind === 'angle' || value > 0);
+    const takes = String(text).trim() !== '' && (constraint.kind === 'angle' ? Math.abs(value) <= 360 : value > 0 && value <= LARGEST);
     if (takes && value !== constraint.value) {
       past.push(copyOf(sketch));
       future = [];
@@ -382,8 +384,9 @@ export async function open(stage) {
       Math.min(...places.map(([x, , r]) => x - r)), Math.min(...places.map(([, y, r]) => y - r)), Math.max(...places.map(([x, , r]) => x + r)), Math.max(...places.map(([, y, r]) => y + r)),
     ];
     const [width, height] = [Math.max(1, sheetElement.clientWidth), Math.max(1, sheetElement.clientHeight)];
-    const scale = Math.min(Math.max(80, width - TAKEN.left - TAKEN.right) / Math.max(20, right - left), Math.max(80, height - TAKEN.top - TAKEN.bottom) / Math.max(20, high - low));
-    stage.look({ center: [(left + right) / 2 - (TAKEN.left - TAKEN.right) / 2 / scale, (low + high) / 2 + (TAKEN.top - TAKEN.bottom) / 2 / scale, 0], radius: 1 });
+    const taken = width < NARROW ? TAKEN_OF_NARROW : TAKEN;
+    const scale = Math.min(Math.max(80, width - taken.left - taken.right) / Math.max(20, right - left), Math.max(80, height - taken.top - taken.bottom) / Math.max(20, high - low));
+    stage.look({ center: [(left + right) / 2 - (taken.left - taken.right) / 2 / scale, (low + high) / 2 + (taken.top - taken.bottom) / 2 / scale, 0], radius: 1 });
     stage.flat(height / scale);
   }
 

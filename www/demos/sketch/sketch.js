@@ -6,7 +6,7 @@
  *       curves: [{ id, kind: 'line', a, b } | { id, kind: 'circle', center, radius } | { id, kind: 'arc', center, start, end, radius }],
  *       constraints: [{ id, kind, of: [ids], value? }] }
  *
- * Ids are whole numbers, no two alike. An arc goes counter-clockwise from start to end; its radius follows from them but for what the solver is told.
+ * Ids are whole numbers, no two alike, and so are the points of a curve. Coordinates, lengths and radii are at most a kilometre. An arc goes counter-clockwise from start to end; its radius follows from them but for what the solver is told.
  */
 
 /**
@@ -30,6 +30,9 @@ export const CONSTRAINTS = Object.freeze({
 
 const CURVES = { line: ['a', 'b'], circle: ['center'], arc: ['center', 'start', 'end'] };
 const LETTERS = { point: 'P', line: 'L', circle: 'C', arc: 'A' };
+
+/** Millimetres: a kilometre, at which single precision still tells 0.06 mm apart. */
+export const LARGEST = 1e6;
 
 export const emptySketch = () => ({ points: [], curves: [], constraints: [] });
 
@@ -165,6 +168,8 @@ export function measure(sketch, kind, of) {
 
 // ---------------------------------------------------------------- files
 
+const inThousands = (value) => value.toLocaleString('en-US');
+
 /** A sketch from a file's text; throws an Error that says what is wrong with it. */
 export function readSketch(text) {
   let read;
@@ -184,21 +189,31 @@ export function readSketch(text) {
     seen.add(id);
     return id;
   };
-  const number = (value, what) => (Number.isFinite(value) ? value : fail(`${what} is ${JSON.stringify(value)}, not a number`));
-  for (const { id, x, y } of list('points')) sketch.points.push({ id: fresh(id, 'a point'), x: number(x, `x of point ${id}`), y: number(y, `y of point ${id}`) });
+  const number = (value, what, most) => {
+    if (!Number.isFinite(value)) fail(`${what} is ${typeof value === 'number' ? value : JSON.stringify(value)}, not a finite number`);
+    return Math.abs(value) <= most ? value : fail(`${what} is ${value}; it takes at most ${inThousands(most)} either way`);
+  };
+  const radius = (value, what) => (number(value, what, LARGEST) > 0 ? value : fail(`${what} is ${value}; it takes more than 0`));
+  /** 0 is what two points in one place have, when they are given the distance that they are at. */
+  const distance = (value, what) => (number(value, what, LARGEST) >= 0 ? value : fail(`${what} is ${value}; it takes none below 0`));
+  const dimensions = { radius, distance, angle: (value, what) => number(value, what, 360) };
+  const different = (ids, what) => (new Set(ids).size === ids.length ? ids : fail(`${what} has ${ids.find((id, k) => ids.indexOf(id) < k)} twice`));
+  for (const { id, x, y } of list('points')) sketch.points.push({ id: fresh(id, 'a point'), x: number(x, `x of point ${id}`, LARGEST), y: number(y, `y of point ${id}`, LARGEST) });
   for (const curve of list('curves')) {
     const ends = Object.hasOwn(CURVES, curve?.kind) ? CURVES[curve.kind] : fail(`a curve is a ${JSON.stringify(curve?.kind)}; it takes ${Object.keys(CURVES).join(', ')}`);
     const id = fresh(curve.id, `a ${curve.kind}`);
     for (const end of ends) if (pointOf(sketch, curve[end]) === undefined) fail(`${end} of ${curve.kind} ${id} is point ${JSON.stringify(curve[end])}, which is not there`);
+    different(ends.map((end) => curve[end]), `${curve.kind} ${id}`);
     const kept = { id, kind: curve.kind, ...Object.fromEntries(ends.map((end) => [end, curve[end]])) };
-    sketch.curves.push(curve.kind === 'line' ? kept : { ...kept, radius: number(curve.radius, `the radius of ${curve.kind} ${id}`) });
+    sketch.curves.push(curve.kind === 'line' ? kept : { ...kept, radius: radius(curve.radius, `the radius of ${curve.kind} ${id}`) });
   }
   for (const { id, kind, of, value } of list('constraints')) {
     if (!Object.hasOwn(CONSTRAINTS, kind)) fail(`a constraint is ${JSON.stringify(kind)}; it takes ${Object.keys(CONSTRAINTS).join(', ')}`);
     fresh(id, `${kind}`);
     if (!Array.isArray(of) || of.some((other) => kindOf(sketch, other) === undefined)) fail(`${kind} ${id} is of ${JSON.stringify(of)}, which is not all there`);
     if (!CONSTRAINTS[kind].takes.includes(patternOf(sketch, of))) fail(`${kind} ${id} is of ${patternOf(sketch, of)}; it takes ${CONSTRAINTS[kind].takes.join(', or ')}`);
-    sketch.constraints.push({ id, kind, of: inOrder(sketch, of), ...(CONSTRAINTS[kind].unit === undefined ? {} : { value: number(value, `the value of ${kind} ${id}`) }) });
+    different(of, `${kind} ${id}`);
+    sketch.constraints.push({ id, kind, of: inOrder(sketch, of), ...(CONSTRAINTS[kind].unit === undefined ? {} : { value: dimensions[kind](value, `the value of ${kind} ${id}`) }) });
   }
   return sketch;
 }

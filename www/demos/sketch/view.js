@@ -1,6 +1,6 @@
 /**
  * The sheet: a sketch as an SVG picture, and what is under the pointer. Takes the overlay's element; draws what it is given, colours by what moves: blue can still move,
- * dark is determined, amber is said twice, red is contradictory.
+ * the text's colour is determined, amber is said twice, red is contradictory.
  */
 import { about, annotations } from './annotations.js';
 import { curveOf, pointOf } from './sketch.js';
