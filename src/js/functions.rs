@@ -5,14 +5,14 @@ use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
 
-use js_sys::{Array, Float32Array, Float64Array, Object, Promise, Uint32Array, WebAssembly};
+use js_sys::{Array, Float64Array, Object, Promise, WebAssembly};
 use wasm_bindgen::prelude::*;
 
 use crate::error::{Error, ErrorCode, Result};
 use crate::functions::choice::Job;
-use crate::functions::gpu::{DataPart, DeviceGradient, NewSharedData};
+use crate::functions::gpu::{DataPart, NewSharedData};
 use crate::functions::texts::{KernelSource, kernel_sources};
-use crate::functions::{Engine, Evaluation, Functions, Objective};
+use crate::functions::{Engine, Functions, Objective};
 use crate::gpu::Context;
 use crate::list::Listed;
 use crate::losses::LossParameters;
@@ -22,6 +22,7 @@ use crate::turn::Pace;
 use super::compile::{Progress, Target, make_engine};
 use super::context::RawContext;
 use super::error::to_js;
+use super::evaluate::{Point, gradient, jacobian};
 use super::problem::{RawProblem, read_numbers};
 use super::value::{promise, set};
 
@@ -200,125 +201,6 @@ impl RawFunctions {
         // What stays on the device has to be made there.
         if stays { self.call(call) } else { self.call_for(Job::Gradient, call) }
     }
-}
-
-/// Numbers in an array that is given and still has as many, or in a fresh one.
-fn filled(into: Option<Float64Array>, numbers: &[f64]) -> Float64Array {
-    match into {
-        Some(into) if fill(&into, numbers) => into,
-        _ => Float64Array::from(numbers),
-    }
-}
-
-/// Puts numbers into an array, if it still has as many: while a call waits, the application may transfer or shrink the array's memory, and then
-/// writing would throw. Says whether it has.
-fn fill(into: &Float64Array, numbers: &[f64]) -> bool {
-    let fits = into.length() as usize == numbers.len();
-    // An array of no length may be one whose memory is gone.
-    if fits && !numbers.is_empty() {
-        into.copy_from(numbers);
-    }
-    fits
-}
-
-async fn jacobian(
-    functions: &mut Functions,
-    point: Point,
-    with_pattern: bool,
-    values: Option<Float64Array>,
-    entries: Option<Float64Array>,
-) -> Result<JsValue> {
-    let length = functions.differentiate()?.col_indices.len() as u32;
-    let entries = entries.filter(|into| into.length() == length);
-    let entries = entries.unwrap_or_else(|| Float64Array::new_with_length(length));
-    let mut give = |start: usize, piece: &mut [f64]| {
-        // No piece fits once the array's memory is gone; the facade says so when the call is through.
-        if entries.length() == length && !piece.is_empty() {
-            fill(&entries.subarray(start as u32, (start + piece.len()) as u32), piece);
-        }
-    };
-    let x = point.take();
-    let residuals = functions.evaluate_jacobian_in_pieces(x.as_deref(), &mut give).await;
-    point.give_back(x);
-    let object = Object::new();
-    set(&object, "values", filled(values, &residuals?));
-    set(&object, "entries", entries);
-    if let (true, Some(pattern)) = (with_pattern, functions.pattern()) {
-        set(&object, "rowOffsets", Uint32Array::from(pattern.row_offsets.as_slice()));
-        set(&object, "colIndices", Uint32Array::from(pattern.col_indices.as_slice()));
-    }
-    Ok(object.into())
-}
-
-/// Where a call is to evaluate.
-enum Point {
-    /// At the current parameters.
-    Current,
-    /// At the numbers of an array.
-    Given(Object),
-    /// At those in memory of ours, which the facade has filled.
-    Placed(Rc<RefCell<Vec<f64>>>),
-}
-
-impl Point {
-    /// The numbers, unless they are the current ones.
-    fn take(&self) -> Option<Vec<f64>> {
-        match self {
-            Point::Current => None,
-            Point::Given(x) => Some(x.unchecked_ref::<Float64Array>().to_vec()),
-            Point::Placed(place) => Some(place.take()),
-        }
-    }
-
-    /// Puts what was taken back.
-    fn give_back(&self, x: Option<Vec<f64>>) {
-        if let (Point::Placed(place), Some(x)) = (self, x) {
-            place.replace(x);
-        }
-    }
-
-    /// The numbers for a device.
-    fn in_single_precision(&self) -> Option<Float32Array> {
-        match self {
-            Point::Current => None,
-            Point::Given(x) => match x.dyn_ref::<Float32Array>() {
-                Some(x) => Some(x.clone()),
-                None => Some(Float32Array::new(x)),
-            },
-            Point::Placed(place) => Some(Float32Array::new(&Float64Array::from(place.borrow().as_slice()))),
-        }
-    }
-}
-
-async fn gradient(
-    functions: &mut Functions,
-    objective: Objective,
-    point: Point,
-    into: Option<Float64Array>,
-) -> Result<JsValue> {
-    // Where data is shared the device computes all the same, and the point is converted here.
-    let on_device = if functions.engine().is_single_precision() {
-        functions.evaluate_on_device(objective, point.in_single_precision().as_ref(), into.as_ref()).await?
-    } else {
-        None
-    };
-    let (value, gradient) = match on_device {
-        Some(DeviceGradient { value, gradient }) => (value, gradient),
-        None => {
-            let x = point.take();
-            let evaluation = functions.evaluate_with_gradient(objective, x.as_deref()).await;
-            point.give_back(x);
-            let Evaluation { cost, gradient } = evaluation?;
-            if let Some(into) = &into {
-                fill(into, &gradient);
-            }
-            (cost, into.map_or(JsValue::NULL, JsValue::from))
-        }
-    };
-    let object = Object::new();
-    set(&object, "value", value);
-    set(&object, "gradient", gradient);
-    Ok(object.into())
 }
 
 #[wasm_bindgen]

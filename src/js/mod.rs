@@ -9,6 +9,7 @@ mod compile;
 mod context;
 mod covariance;
 mod error;
+mod evaluate;
 mod expression;
 mod functions;
 mod many;
