@@ -245,7 +245,7 @@ test('the page lives while the worker compiles and solves', async () => {
     const working = other.evaluate((slice) => window.workInSlices(slice), SLICE);
     const run = await page.evaluate(async () => {
       const { GpuCompiledFunctions, levenbergMarquardt } = window.there;
-      const { problem } = window.grid(window.there, 70);
+      const { problem } = window.grid(window.there, 110);
       const stop = window.watchTurns();
       const functions = await GpuCompiledFunctions.compile(problem, { backend: 'cpu' });
       const { computationTime } = await levenbergMarquardt(functions, { linearSolver: 'sparse-cholesky', maxIterations: 3 });
@@ -258,7 +258,7 @@ test('the page lives while the worker compiles and solves', async () => {
   await close();
   const figures = runs.map(({ longest, beside, computationTime }) => [longest, beside, computationTime].map((ms) => ms.toFixed(0)).join(', ')).join('; ');
   console.log(`longest wait, that of the page beside it, the solve: ${figures} ms`);
-  // Else nothing is shown: three steps of 14,700 unknowns take a core far longer than a frame.
+  // Else nothing is shown: three steps of 36,300 unknowns take a core far longer than a frame.
   assert.ok(runs.every(({ computationTime }) => computationTime > 4 * FRAME), figures);
   assert.ok(runs.some(({ longest, beside }) => longest <= FRAME + Math.max(0, beside - SLICE)), figures);
 });
