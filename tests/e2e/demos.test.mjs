@@ -157,7 +157,8 @@ test('of engines that are chosen while one compiles only the last is compiled, a
       ['cpu', 'gpu', 'gpu', null],
       ['cpu', 'gpu', 'gpu', 'no room'],
     ]);
-    assert.match(complaints.splice(0).join(), /^[^,]*no room[^,]*$/, 'told once');
+    // In words above; Firefox's protocol has none for an Error on the console.
+    assert.equal(complaints.splice(0).length, 1, 'told once');
   });
 });
 
