@@ -6,8 +6,8 @@ use std::ops::Range;
 use super::Functions;
 use crate::error::{Error, Result};
 
-/// Up to so many places are written on their own; beyond, all parameters are written at once.
-const FEW_WRITES: usize = 256;
+/// Up to so many places are written on their own and looked at each by itself; beyond, all parameters are, where they are here.
+const FEW_PLACES: usize = 256;
 
 impl Functions {
     /// The current parameters, unless a solve has left them on the device: then those before it, until [`Functions::bring_values`].
@@ -45,7 +45,7 @@ impl Functions {
             }
         }
         let all = self.values.len();
-        if !self.ahead && places.len() > FEW_WRITES || places.first().is_some_and(|place| place.len() == all) {
+        if !self.ahead && places.len() > FEW_PLACES || places.first().is_some_and(|place| place.len() == all) {
             self.ahead = false;
             return self.engine.publish(&self.values);
         }
@@ -53,20 +53,35 @@ impl Functions {
             self.engine.publish_at(place.start, &self.values[place.clone()])?;
         }
         if self.ahead {
-            self.set_since.append(&mut places);
+            self.remember(places);
         }
         Ok(())
+    }
+
+    /// The same places again and again, as a page sets them for each frame, are remembered once.
+    fn remember(&mut self, places: Vec<Range<usize>>) {
+        let Some(known) = &mut self.set_since else { return };
+        for place in places {
+            if known.contains(&place) {
+                continue;
+            }
+            if known.len() == FEW_PLACES {
+                self.set_since = None;
+                return;
+            }
+            known.push(place);
+        }
     }
 
     /// A solver has moved the parameters that the device publishes: they are the current ones from now on.
     pub fn leave_on_device(&mut self) {
         self.ahead = true;
-        self.set_since.clear();
+        self.set_since = Some(Vec::new());
     }
 
-    /// What has been set since a solve left the rest of the parameters on the device; `None` when none has.
+    /// What has been set since a solve left the rest of the parameters on the device; `None` when none has, or in too many places.
     pub fn set_since_solve(&self) -> Option<&[Range<usize>]> {
-        self.ahead.then_some(self.set_since.as_slice())
+        if self.ahead { self.set_since.as_deref() } else { None }
     }
 
     /// Shows the application the current parameters again, after a solve that failed. Those that only the device has are there.

@@ -97,8 +97,8 @@ pub struct Functions {
     values: Vec<f64>,
     /// The current parameters are on the device, and `values` are older.
     ahead: bool,
-    /// What of `values` has been set since then, and is published: it is current too.
-    set_since: Vec<Range<usize>>,
+    /// What of `values` has been set since then, and is published: it is current too. `None` once that is in too many places to look at each.
+    set_since: Option<Vec<Range<usize>>>,
     /// Counts changes of constants and bounds.
     limits_version: u64,
     has_constants: bool,
@@ -131,7 +131,7 @@ impl Functions {
             engine,
             values,
             ahead: false,
-            set_since: Vec::new(),
+            set_since: None,
             limits_version: 0,
             has_constants: false,
             has_bounds: false,

@@ -155,6 +155,31 @@ fn what_is_not_finite_is_named() {
 }
 
 #[test]
+fn numbers_are_set_by_their_places_and_those_after_a_solve_remembered_once() {
+    let mut r = Recorder::default();
+    let outputs: Vec<_> = (0..1000).map(|number| r.parameter(number)).collect();
+    let mut f = functions(r, outputs, &[0.0; 1000]);
+    f.set_values_at(&[3, 5], &[2, 1], &[1.0, 2.0, 3.0]).unwrap();
+    assert_eq!(f.values()[2..7], [0.0, 1.0, 2.0, 3.0, 0.0]);
+    assert_eq!(f.set_since_solve(), None, "no solve has left anything elsewhere");
+    f.leave_on_device();
+    for _ in 0..10_000 {
+        f.set_values_at(&[8, 4], &[1, 1], &[4.0, 5.0]).unwrap();
+    }
+    assert_eq!(f.set_since_solve(), Some(&[8..9, 4..5][..]));
+    for place in 0..500 {
+        f.set_values_at(&[2 * place], &[1], &[6.0]).unwrap();
+    }
+    assert_eq!(f.set_since_solve(), None, "too many places to look at each");
+    f.leave_on_device();
+    assert_eq!(f.set_since_solve(), Some(&[][..]));
+    f.set_values_at(&[0], &[1000], &[7.0; 1000]).unwrap();
+    assert_eq!(f.set_since_solve(), None, "all of them are here again");
+    let error = f.set_values_at(&[999], &[2], &[1.0, 2.0]).unwrap_err();
+    assert!(error.message.contains("2 numbers from 999 on"), "{}", error.message);
+}
+
+#[test]
 fn wrong_lengths_and_numbers_are_refused_in_words() {
     let mut f = three();
     for (result, words) in [

@@ -1,6 +1,7 @@
 /** The device: how it is described and counted, an application's own one, and what a loss does. */
 import { GpuCompiledFunctions, GpuContext, Problem, V } from 'residua';
 import { onGpu } from '../define.js';
+import { bufferNumbers } from '../buffer-numbers.js';
 
 /** x² at 3 by `auto`, which with a threshold of 0 takes the GPU for however little work. */
 async function square(options) {
@@ -9,17 +10,6 @@ async function square(options) {
   const { backend, fallbackReason } = functions;
   functions.dispose();
   return { backend, fallbackReason, value };
-}
-
-async function floatsOf(device, buffer) {
-  const staging = device.createBuffer({ size: buffer.size, usage: GPUBufferUsage.MAP_READ | GPUBufferUsage.COPY_DST });
-  const encoder = device.createCommandEncoder();
-  encoder.copyBufferToBuffer(buffer, 0, staging, 0, buffer.size);
-  device.queue.submit([encoder.finish()]);
-  await staging.mapAsync(GPUMapMode.READ);
-  const numbers = [...new Float32Array(staging.getMappedRange())];
-  staging.destroy();
-  return numbers;
 }
 
 export const group = {
@@ -73,11 +63,11 @@ export const group = {
       const functions = await check.compile(problem, { context });
       const buffer = functions.parameterBuffer;
       check.equal(buffer.usage & (GPUBufferUsage.STORAGE | GPUBufferUsage.VERTEX | GPUBufferUsage.COPY_SRC), GPUBufferUsage.STORAGE | GPUBufferUsage.VERTEX | GPUBufferUsage.COPY_SRC, 'usage');
-      check.same((await floatsOf(context.device, buffer)).slice(0, 8), [1, 2, 3, 4, 5, 6, 7, 8]);
+      check.same((await bufferNumbers(context.device, buffer)).slice(0, 8), [1, 2, 3, 4, 5, 6, 7, 8]);
       const { levenbergMarquardt } = await import('residua');
       await levenbergMarquardt(functions, { readBack: false });
       check.ok(functions.parameterBuffer === buffer, 'one buffer for the object’s life');
-      const found = (await floatsOf(context.device, buffer)).slice(0, 8);
+      const found = (await bufferNumbers(context.device, buffer)).slice(0, 8);
       check.same(found, await functions.download(), 'what is downloaded is what stands there');
       check.close(found[0], 9, { within: 1e-5, because: 'a linear problem; Levenberg’s damping leaves a thousandth of a thousandth after two steps' }, 'the first coordinate');
     }),

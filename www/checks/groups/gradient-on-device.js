@@ -1,6 +1,7 @@
 /** Gradients that stay on the GPU, as an application finds them there. */
 import { GpuContext, levenbergMarquardt, Problem } from 'residua';
 import { onCpu, onEach, onGpu } from '../define.js';
+import { bufferNumbers } from '../buffer-numbers.js';
 
 /** A chain of springs between 50 points, pulled straight and too long. */
 async function chain(check) {
@@ -10,19 +11,6 @@ async function chain(check) {
   const ends = Uint32Array.from({ length: 98 }, (_, k) => (k >> 1) + (k & 1));
   problem.residuals('springs', { inputs: { ends: points.at(ends, 2) }, residual: ({ ends: [a, b] }) => a.distance(b).sub(1) });
   return { points, values, functions: await check.compile(problem) };
-}
-
-/** The numbers of a GPUBuffer. */
-async function numbersOf(buffer) {
-  const { device } = await GpuContext.default();
-  const staging = device.createBuffer({ size: buffer.size, usage: GPUBufferUsage.MAP_READ | GPUBufferUsage.COPY_DST });
-  const encoder = device.createCommandEncoder();
-  encoder.copyBufferToBuffer(buffer, 0, staging, 0, buffer.size);
-  device.queue.submit([encoder.finish()]);
-  await staging.mapAsync(GPUMapMode.READ);
-  const numbers = [...new Float32Array(staging.getMappedRange())];
-  staging.destroy();
-  return numbers;
 }
 
 export const group = {
@@ -40,7 +28,7 @@ export const group = {
           buffer ??= left.gradient;
           check.ok(left.gradient === buffer, 'the same buffer');
           check.equal(left.value, expected.value, 'the value');
-          const numbers = await numbersOf(left.gradient);
+          const numbers = await bufferNumbers((await GpuContext.default()).device, left.gradient);
           check.same(numbers, expected.gradient, 'the gradient');
           check.ok(numbers.some((number) => number !== 0), 'not zeros alone');
         }
@@ -68,7 +56,7 @@ export const group = {
       points.setConstant([3, 4]);
       points.setConstant([10], true, [1]);
       const { gradient } = await functions.evaluateCostWithGradientOnDevice();
-      const numbers = await numbersOf(gradient);
+      const numbers = await bufferNumbers((await GpuContext.default()).device, gradient);
       const read = await functions.evaluateCostWithGradient();
       check.same(numbers, read.gradient);
       check.same([numbers.slice(9, 15), numbers[31]], [[0, 0, 0, 0, 0, 0], 0]);
