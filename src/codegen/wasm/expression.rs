@@ -41,7 +41,7 @@ impl Width {
 pub(super) struct Locals {
     parameters: u32,
     types: Vec<ValType>,
-    /// Those of the function's value type that hold nothing.
+    /// Those that hold nothing.
     free: Vec<u32>,
 }
 
@@ -275,7 +275,11 @@ impl<'a> Expression<'a> {
 
     /// A local of the value type that holds nothing, to be given back.
     pub fn borrow(&mut self) -> u32 {
-        self.locals.free.pop().unwrap_or_else(|| self.locals.add(self.width.value()))
+        let (kind, Locals { parameters, types, free }) = (self.width.value(), &mut self.locals);
+        match free.iter().rposition(|local| types[(local - *parameters) as usize] == kind) {
+            Some(position) => free.swap_remove(position),
+            None => self.locals.add(kind),
+        }
     }
 
     /// Gives a borrowed local back.

@@ -9,7 +9,10 @@ use wasmi::{Caller, Config, Engine, Linker, Memory, MemoryType, Module, Store as
 
 use super::{MathFunction, frame, math_function, module};
 use crate::codegen::{Address, Buffer, Call, Case, Dispatch, Element, Function, Kernel, Load, Store, View, interpret};
-use crate::graph::{CheckedGraph, Graph, InputId, NodeId, Op};
+use crate::graph::{CheckedGraph, Graph, InputId, NodeId, Op, exponential};
+
+/// Where the exponential's table stands.
+const POWERS: u32 = 4096;
 
 /// A buffer's contents.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,15 +33,17 @@ impl Contents {
 /// Runs a kernel as the generated module's first function, in a memory where the buffers stand one after another, at
 /// addresses that are not aligned for vectors.
 fn run_compiled(kernel: &Kernel, buffers: &mut [Contents], dispatch: &Dispatch) -> Result<f64, String> {
-    let bytes = module(std::slice::from_ref(kernel)).unwrap();
+    let bytes = module(std::slice::from_ref(kernel), POWERS).unwrap();
     let mut config = Config::default();
     config.wasm_simd(true);
     let engine = Engine::new(&config);
     let module = Module::new(&engine, &bytes[..]).expect("the module is valid");
     let mut runtime = Runtime::new(&engine, ());
-    let memory = Memory::new(&mut runtime, MemoryType::new(4, None)).unwrap();
+    let memory = Memory::new(&mut runtime, MemoryType::new(8, None)).unwrap();
 
-    let mut next = 4096;
+    let powers: Vec<f64> = exponential::powers().into_iter().flatten().collect();
+    memory.write(&mut runtime, POWERS as usize, &Contents::Reals(powers).bytes()).unwrap();
+    let mut next = 16384;
     let mut places = Vec::new();
     for buffer in buffers.iter() {
         let bytes = buffer.bytes();
@@ -177,6 +182,10 @@ fn every_op_computes_what_the_reference_does() {
         for number in 0..SPECIAL.len().pow(arity as u32) {
             let digit = |place: usize| SPECIAL[number / SPECIAL.len().pow(place as u32) % SPECIAL.len()];
             points.push((0..arity).map(digit).collect());
+        }
+        if arity == 1 {
+            // From where exponentials vanish to where they are infinite.
+            points.extend((-760..720).map(|k| vec![0.99 * f64::from(k)]));
         }
 
         let mut graph = Graph::new();
