@@ -93,9 +93,12 @@ pub(super) struct Expression<'a> {
     pub before: Vec<u8>,
     constants: FxHashMap<u64, u32>,
     most_constants: usize,
+    /// Whether functions are called, or assumed to do what their first case does.
+    pub has_calls: bool,
 }
 
 /// Which nodes of an expression are computed.
+#[derive(Clone)]
 pub(super) struct State {
     uses: Vec<u32>,
     slots: Vec<Option<Slot>>,
@@ -127,6 +130,7 @@ impl<'a> Expression<'a> {
             before: Vec::new(),
             constants: FxHashMap::default(),
             most_constants: 0,
+            has_calls: true,
         }
     }
 

@@ -212,14 +212,18 @@ fn every_op_computes_what_the_reference_does() {
     }
 }
 
-/// Two cases of two results, with an imported function in the second.
-fn function() -> Function {
+/// Two cases of two results, with an imported function in the second. The first may have nothing to do.
+fn function(idle: bool) -> Function {
     let case = |name, swapped: bool| {
         let mut graph = Graph::new();
         let [a, b] = [0, 1].map(|input| graph.input(InputId(input)));
         let product = graph.apply_raw(Op::Mul, &[a, b]);
         let angle = graph.apply_raw(Op::Sin, &[product]);
-        let results = if swapped { vec![angle, a] } else { vec![b, product] };
+        let results = match (swapped, idle) {
+            (true, _) => vec![angle, a],
+            (false, false) => vec![b, product],
+            (false, true) => vec![b, graph.literal(0.5)],
+        };
         Case { name, graph: graph.check(2).unwrap(), results }
     };
     Function { name: "f", parameters: &["a", "b"], results: 2, cases: vec![case("first", false), case("second", true)] }
@@ -266,7 +270,7 @@ fn random_kernel(
     for operation in 0..operations {
         if operation == operations / 2 {
             let arguments = vec![nodes[random.below(nodes.len())], nodes[random.below(nodes.len())]];
-            calls.push(Call { function: Rc::new(function()), selector, arguments });
+            calls.push(Call { function: Rc::new(function(random.below(2) == 0)), selector, arguments });
             nodes.extend([9, 10].map(|input| graph.input(InputId(input))));
         }
         let op = Op::ALL[random.below(Op::ALL.len())];
