@@ -13,22 +13,25 @@ use crate::graph::exponential;
 const ENTRY: u32 = size_of::<Entry>().ilog2();
 
 impl Expression<'_> {
-    /// Pushes eᵃ.
+    /// Pushes eᵃ. Where −a is at hand, that has its bounds, steps and r have their signs changed, which changes no bit of the result.
     pub(super) fn exponential(&mut self, a: NodeId) {
         use Instruction as I;
-        self.push(a);
+        let (sign, [least, most], plus, minus) = match self.push_either(a) {
+            false => (1.0, [LEAST, MOST], I::F64x2Add, I::F64x2Sub),
+            true => (-1.0, [-MOST, -LEAST], I::F64x2Sub, I::F64x2Add),
+        };
         let width = std::mem::replace(&mut self.width, Width::Pair);
         if width == Width::Single {
             self.write(I::F64x2Splat);
         }
         let [x, bits, k, r, first, second] = [(); 6].map(|()| self.borrow());
         // Where one of the two is NaN, these leave the first: a NaN stays.
-        self.number(LEAST);
+        self.number(least);
         self.write(I::F64x2PseudoMax);
-        self.number(MOST);
+        self.number(most);
         self.write(I::F64x2PseudoMin);
         self.write(I::LocalTee(x));
-        self.number(SCALE);
+        self.number(sign * SCALE);
         self.write(I::F64x2Mul);
         self.number(ROUNDING);
         self.write(I::F64x2Add);
@@ -51,10 +54,10 @@ impl Expression<'_> {
         }
 
         self.write(I::LocalGet(x));
-        self.times(k, STEP[0]);
-        self.write(I::F64x2Sub);
-        self.times(k, STEP[1]);
-        self.write(I::F64x2Sub);
+        for step in STEP {
+            self.times(k, step);
+            self.write(minus.clone());
+        }
         self.write(I::LocalSet(r));
 
         let (half, power, t) = (bits, k, x);
@@ -74,14 +77,14 @@ impl Expression<'_> {
         self.write(I::LocalGet(second));
         self.write(I::Shuffle([1, 3]));
         self.write(I::LocalGet(r));
-        self.write(I::F64x2Add);
+        self.write(plus.clone());
         self.write(I::LocalGet(r));
         self.write(I::LocalGet(r));
         self.write(I::F64x2Mul);
         self.write(I::LocalTee(t));
         self.number(0.5);
         self.times(r, COEFFICIENTS[0]);
-        self.write(I::F64x2Add);
+        self.write(plus);
         self.times(t, COEFFICIENTS[1]);
         for instruction in
             [I::F64x2Add, I::F64x2Mul, I::F64x2Add, I::F64x2Mul, I::F64x2Add, I::LocalGet(half), I::F64x2Mul]

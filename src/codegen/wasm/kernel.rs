@@ -5,7 +5,7 @@ use super::expression::{Expression, Locals, Width};
 use super::places::Places;
 use super::{Functions, frame};
 use crate::codegen::{self, Address, Kernel, Load, Step, Store};
-use crate::graph::{Node, NodeId, Op};
+use crate::graph::{Node, NodeId};
 use crate::list::Listed;
 
 /// The function that takes a frame, runs the instances that the width is for (all pairs; or the one that pairs leave), and
@@ -250,28 +250,6 @@ fn instances(kernel: &Kernel, body: &mut Expression, places: &mut Places, total:
     let (adding, overwriting): (Vec<&Store>, Vec<&Store>) = late.iter().partition(|store| store.accumulate);
     let accumulating: Vec<&Store> = adding.into_iter().filter(|store| !kernel.is_same(store.address)).list();
     let accumulating = by_two(&accumulating, body.width);
-    // Instead of adding the negative of a number that nobody else takes, the number is subtracted.
-    let negated = |store: &Store| match graph.node(store.node) {
-        Node::Apply(Op::Neg, [operand, ..]) if body.uses(store.node) == 1 && !body.is_computed(store.node) => {
-            Some(operand)
-        }
-        _ => None,
-    };
-    let mut skipped = vec![false; graph.len()];
-    let additions = accumulating
-        .iter()
-        .map(|&(store, next)| {
-            let all = [Some(store), next];
-            let operands = all.map(|store| store.and_then(negated));
-            let subtract = operands[0].is_some() && operands[1].is_some() == next.is_some();
-            let nodes = all.map(|store| store.map(|store| store.node));
-            if subtract {
-                nodes.into_iter().flatten().for_each(|node| skipped[node.index()] = true);
-            }
-            (store, if subtract { operands } else { nodes }, subtract)
-        })
-        .list();
-
     let mut called = vec![false; kernel.calls.len()];
     for step in schedule {
         body.mark();
@@ -293,7 +271,7 @@ fn instances(kernel: &Kernel, body: &mut Expression, places: &mut Places, total:
                 }
             }
             Node::Apply(op, operands) => {
-                if skipped[id.index()] || body.is_computed(id) {
+                if body.is_computed(id) {
                     continue;
                 }
                 for operand in &operands[..op.arity()] {
@@ -304,7 +282,7 @@ fn instances(kernel: &Kernel, body: &mut Expression, places: &mut Places, total:
         }
     }
 
-    let added = additions.iter().flat_map(|(_, nodes, _)| nodes.iter().flatten().copied());
+    let added = accumulating.iter().flat_map(|(store, next)| [Some(*store), *next]).flatten().map(|store| store.node);
     let rest = overwriting.iter().chain(sums.iter().map(|(store, _)| store)).map(|store| store.node);
     for node in rest.chain(added).chain(kernel.total) {
         load(kernel, body, places, node);
@@ -318,18 +296,17 @@ fn instances(kernel: &Kernel, body: &mut Expression, places: &mut Places, total:
         }
     }
     for lane in 0..lanes {
-        for &(store, nodes, subtract) in &additions {
-            match nodes {
-                [Some(node), Some(next)] => places.accumulate_two(body, store, [node, next], lane, subtract),
-                [node, _] => places.accumulate(body, store, node.unwrap_or(store.node), lane, subtract),
+        for &(store, next) in &accumulating {
+            match next {
+                Some(next) => places.accumulate_two(body, store, [store.node, next.node], lane),
+                None => places.accumulate(body, store, store.node, lane),
             }
         }
     }
     let total = kernel.total.map(|node| (node, total));
     for (node, sum) in sums.iter().map(|&(store, sum)| (store.node, sum)).chain(total) {
         body.write(Instruction::LocalGet(sum));
-        body.take(node);
-        body.either(Instruction::F64x2Add, Instruction::F64Add);
+        body.add_taken(node);
         body.write(Instruction::LocalSet(sum));
     }
 }

@@ -27,6 +27,7 @@ mod function;
 mod kernel;
 mod math;
 mod places;
+mod sign;
 #[cfg(all(test, not(target_arch = "wasm32")))]
 mod tests;
 

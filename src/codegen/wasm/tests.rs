@@ -212,6 +212,30 @@ fn every_op_computes_what_the_reference_does() {
     }
 }
 
+#[test]
+fn exponentials_of_negatives_are_the_references_to_the_last_bit() {
+    let mut numbers: Vec<f64> = (-720..760).map(|k| 0.99 * f64::from(k)).collect();
+    numbers.extend([0.0, -0.0, 1e-17, 746.0, -709.782712893384, f64::INFINITY, f64::NEG_INFINITY, f64::NAN]);
+    let mut graph = Graph::new();
+    let a = graph.input(InputId(0));
+    let negative = graph.apply_raw(Op::Neg, &[a]);
+    let node = graph.apply_raw(Op::Exp, &[negative]);
+    let loads = vec![Load::Read { buffer: 0, address: Address::Column(0) }];
+    let store = Store { buffer: 1, address: Address::Column(0), node, accumulate: false };
+    let kernel = kernel(graph.check(1).unwrap(), vec![real("a", false), real("results", true)], loads, vec![store]);
+    let count = numbers.len() as u32;
+    let mut buffers = [Contents::Reals(numbers.clone()), Contents::Reals(vec![7.0; numbers.len()])];
+    run_compiled(&kernel, &mut buffers, &Dispatch { instances: 0..count, stride: count, first: 0 }).unwrap();
+    let Contents::Reals(results) = &buffers[1] else { unreachable!() };
+    for (a, result) in numbers.iter().zip(results) {
+        let expected = exponential::exp(-a);
+        assert!(
+            result.to_bits() == expected.to_bits() || a.is_nan() && result.is_nan(),
+            "e^-{a} is {expected}, not {result}"
+        );
+    }
+}
+
 /// Two cases of two results, with an imported function in the second. The first may have nothing to do.
 fn function(idle: bool) -> Function {
     let case = |name, swapped: bool| {
