@@ -345,6 +345,12 @@ impl RawFunctions {
         Float64Array::new_with_byte_offset_and_length(&memory.buffer(), address, self.num_params)
     }
 
+    /// Whether all numbers are finite that were put there.
+    #[wasm_bindgen(js_name = isPointFinite)]
+    pub fn is_point_finite(&self) -> bool {
+        residua_loops::all_finite(&self.place.borrow())
+    }
+
     /// Resolves with the residuals.
     pub fn evaluate(&self, x: Option<Vec<f64>>) -> Promise {
         self.call_for(Job::Values, async move |mut functions: Box<Functions>| {
