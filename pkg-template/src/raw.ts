@@ -173,7 +173,7 @@ export interface RawListener {
   readonly isDeaf?: boolean;
 }
 
-/** Compiled functions. One call at a time; setters between calls. */
+/** Compiled functions. One call at a time; setters between calls. On the CPU what need not wait may give its result in place of a promise. */
 export interface RawFunctions {
   /** In a worker alone: results come in arrays of their own, so that `into` need not be given. */
   readonly givesArrays?: boolean;
