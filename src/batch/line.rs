@@ -108,7 +108,7 @@ mod tests {
             .list();
         let mut kernel = plan.kernel.clone();
         kernel.total = Some(node);
-        interpret::run(&kernel, &mut views, &Dispatch { instances: 0..1, stride: 1, first: 0 }).unwrap()
+        interpret::run(&kernel, &mut views, &Dispatch { instances: 0..1, stride: 1, first: 0, origin: 0 }).unwrap()
     }
 
     #[test]

@@ -251,8 +251,11 @@ impl<'a> Planner<'a> {
             None => (role, Address::Column(column), false),
             Some(scatter) => {
                 let (column, component) = scatter.columns[number];
-                let indices = self.buffer(Role::Places);
-                (Role::Partials, Address::Indexed { indices, column, component }, scatter.accumulate)
+                let address = match column {
+                    Some(column) => Address::Indexed { indices: self.buffer(Role::Places), column, component },
+                    None => Address::Interleaved { width: scatter.width(), component },
+                };
+                (Role::Partials, address, scatter.accumulate)
             }
         };
         let buffer = self.buffer(role);

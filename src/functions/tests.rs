@@ -95,6 +95,44 @@ fn the_jacobian_has_each_place_once_and_zeros_for_constants() {
 }
 
 #[test]
+fn a_jacobian_in_pieces_is_the_one_made_as_a_whole() {
+    // Enough for two pieces each: products of neighbours, and differences whose second parameter is every other time the lower one.
+    let count = 20_000u32;
+    let made = || {
+        let mut r = Recorder::default();
+        let x: Vec<u32> = (0..=count).map(|number| r.parameter(number)).collect();
+        let pairs = |k: usize| (x[k], x[k + 1]);
+        let mut outputs: Vec<u32> = Vec::new();
+        for k in 0..count as usize {
+            let (a, b) = pairs(k);
+            outputs.push(r.apply(Op::Mul, &[a, b]));
+        }
+        for k in 0..count as usize {
+            let (a, b) = if k % 2 == 0 { pairs(k) } else { (pairs(k).1, pairs(k).0) };
+            let square = r.square(b);
+            outputs.push(r.apply(Op::Sub, &[a, square]));
+        }
+        functions(r, outputs, &(0..=count).map(|k| f64::from(k % 97) + 0.5).collect::<Vec<_>>())
+    };
+    let (mut whole, mut in_pieces) = (made(), made());
+    for batch in &mut in_pieces.model.batches {
+        let first = batch.row(0);
+        assert!((0..count).all(|instance| batch.row(instance as usize) == first + instance));
+        batch.rows = Rows::From(first);
+    }
+    let mut pieces = Vec::new();
+    let mut give = |part, start, piece: &mut [f64]| pieces.push((part, start, piece.len()));
+    block_on(in_pieces.evaluate_jacobian_in_pieces(None, &mut give)).unwrap();
+    pieces.retain(|(part, ..)| *part == Part::Residuals);
+    let lengths = [16_384, 3_616, 16_384, 3_616];
+    assert_eq!(pieces.iter().map(|(.., length)| *length).collect::<Vec<_>>(), lengths, "32,768 entries each");
+    in_pieces.set_constant((0..=count).map(|k| k % 5 == 0).collect()).unwrap();
+    whole.set_constant(in_pieces.constant.clone()).unwrap();
+    let expected = block_on(whole.evaluate_jacobian(None)).unwrap();
+    assert_eq!(block_on(in_pieces.evaluate_jacobian(None)).unwrap(), expected);
+}
+
+#[test]
 fn weights_and_losses_shape_the_cost_and_leave_residuals_raw() {
     let mut f = three();
     f.set_weight(0, 2.0).unwrap();

@@ -199,7 +199,7 @@ fn every_op_computes_what_the_reference_does() {
 
         let columns = (0..arity).flat_map(|operand| points.iter().map(move |point| point[operand])).collect();
         let count = points.len() as u32;
-        let dispatch = Dispatch { instances: 0..count, stride: count, first: 0 };
+        let dispatch = Dispatch { instances: 0..count, stride: count, first: 0, origin: 0 };
         let mut compiled = [Contents::Reals(columns), Contents::Reals(vec![7.0; points.len()])];
         run_compiled(&kernel, &mut compiled, &dispatch).unwrap();
         let Contents::Reals(results) = &compiled[1] else { unreachable!() };
@@ -383,7 +383,8 @@ fn whole_kernels_do_what_their_interpretation_does() {
     {
         let pinned = [None, Some(0), Some(1)][round % 3];
         let (kernel, buffers) = random_kernel(&mut random, 5 + round / 2, 8, 3, pinned);
-        let dispatch = Dispatch { instances: instances.clone(), stride: 8, first: 3 };
+        let dispatch =
+            Dispatch { instances: instances.clone(), stride: 8, first: 3, origin: [0, instances.start][round / 8 % 2] };
         let (mut compiled, mut interpreted) = (buffers.clone(), buffers.clone());
         let total = run_compiled(&kernel, &mut compiled, &dispatch).unwrap();
         let expected = run_interpreted(&kernel, &mut interpreted, &dispatch).unwrap();
@@ -404,7 +405,7 @@ fn whole_kernels_do_what_their_interpretation_does() {
 #[test]
 fn thousands_of_operations_make_one_kernel() {
     let (kernel, buffers) = random_kernel(&mut Random(3), 8000, 3, 0, None);
-    let dispatch = Dispatch { instances: 0..3, stride: 3, first: 0 };
+    let dispatch = Dispatch { instances: 0..3, stride: 3, first: 0, origin: 0 };
     let (mut compiled, mut interpreted) = (buffers.clone(), buffers);
     run_compiled(&kernel, &mut compiled, &dispatch).unwrap();
     run_interpreted(&kernel, &mut interpreted, &dispatch).unwrap();
@@ -426,7 +427,7 @@ fn an_index_beyond_its_buffer_stops_the_kernel() {
     let run = |blocks: [u32; 3], instances: Range<u32>| {
         let mut buffers =
             [Contents::Reals(vec![1.0; 6]), Contents::Indices(blocks.into()), Contents::Reals(vec![0.0; 3])];
-        run_compiled(&gather(), &mut buffers, &Dispatch { instances, stride: 3, first: 0 })
+        run_compiled(&gather(), &mut buffers, &Dispatch { instances, stride: 3, first: 0, origin: 0 })
     };
     assert_eq!(run([0, 3, 3], 0..3), Ok(0.0));
     for blocks in [[4, 0, 0], [0, 4, 0], [0, 0, 4], [0, 0, u32::MAX], [u32::MAX - 1, 0, 0]] {

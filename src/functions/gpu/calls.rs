@@ -10,7 +10,7 @@ use crate::gpu::{Buffer, DownloadId, Pipeline, Submission};
 use crate::list::Listed;
 use crate::turn::{Pace, both};
 
-use super::super::cpu::{Give, Partials};
+use super::super::cpu::{Give, Part, Partials};
 use super::super::layout::{Content, single_precision};
 use super::super::record::{Kernels, Recording, record_partials, record_values};
 use super::super::record_gradient::{GradientCall, Point, record_gradient};
@@ -109,11 +109,11 @@ impl GpuEngine {
         x: &[f64],
         entries: &mut Vec<f64>,
         give: Give<'_>,
-    ) -> Result<Vec<f64>> {
+    ) -> Result<()> {
         if self.partials_are_too_large(model)? {
             return self.on_cpu().jacobian(model, partials, pattern, x, entries, give).await;
         }
-        let (residuals, of_batches) = self.partials(model, x).await?;
+        let (mut residuals, of_batches) = self.partials(model, x).await?;
         entries.clear();
         entries.resize(pattern.col_indices.len(), 0.0);
         for (values, places) in of_batches.iter().zip(&pattern.places) {
@@ -121,8 +121,9 @@ impl GpuEngine {
                 entries[place as usize] += value;
             }
         }
-        give(0, entries);
-        Ok(residuals)
+        give(Part::Residuals, 0, &mut residuals);
+        give(Part::Entries, 0, entries);
+        Ok(())
     }
 
     /// All residuals, and for each batch the values of its local partials, column after column.
