@@ -6,7 +6,7 @@ use crate::batch::pattern::Pattern;
 use crate::batch::plan::Entry;
 use crate::batch::{Model, Rows};
 use crate::error::{Error, Result};
-use crate::gpu::{Buffer, DownloadId, Pipeline, Submission};
+use crate::gpu::{Buffer, DownloadId, Pipeline, Prepared, Submission};
 use crate::list::Listed;
 use crate::turn::{Pace, both};
 
@@ -69,8 +69,11 @@ impl GpuEngine {
         };
         uploaded?;
         self.enter_pipelines(wanted, compiled?);
-        for (call, recording) in recordings {
-            self.bind(model, call, recording).await?;
+        // Each waits for the device's word, so all do at the same time.
+        let [sum, cost, values] = [0, 1, 2].map(|number: usize| self.bound(&recordings[number].1));
+        let (gradients, values) = both(pin!(both(pin!(sum), pin!(cost))), pin!(values)).await;
+        for ((call, recording), prepared) in recordings.into_iter().zip([gradients.0, gradients.1, values]) {
+            self.prepared.insert(call, (recording, prepared?));
         }
         Ok(())
     }
@@ -254,12 +257,17 @@ impl GpuEngine {
     /// Makes the buffers that a recording declares and binds it to them.
     async fn bind(&mut self, model: &Model, call: Call, recording: Recording) -> Result<()> {
         self.allocate(model, &recording.memory, &Pace::unheard()).await?;
+        let prepared = self.bound(&recording).await?;
+        self.prepared.insert(call, (recording, prepared));
+        Ok(())
+    }
+
+    /// A recording with its buffers and pipelines, which are there.
+    async fn bound(&self, recording: &Recording) -> Result<Prepared> {
         let buffers: Vec<Buffer> =
             recording.memory.iter().filter_map(|memory| self.buffers.get(memory)).cloned().list();
         let pipelines: Vec<Pipeline> =
             recording.programs.iter().filter_map(|program| self.pipelines.get(program)).cloned().list();
-        let prepared = self.context.prepare(&recording.list, &buffers, &pipelines).await?;
-        self.prepared.insert(call, (recording, prepared));
-        Ok(())
+        self.context.prepare(&recording.list, &buffers, &pipelines).await
     }
 }
