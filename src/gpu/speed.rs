@@ -75,10 +75,9 @@ impl Context {
         let requests = [PipelineRequest { wgsl: wgsl.to_owned(), entry: "touch".to_owned(), layout: LAYOUT.to_vec() }];
         let size = 4 * u64::from(NUMBERS);
         let numbers = [BufferRequest::storage("numbers", size)];
-        let nobody = &mut |_, _| Ok(());
-        let (pipelines, buffers) = both(pin!(self.pipelines(&requests, nobody)), pin!(self.allocate(&numbers))).await;
-        let (pipelines, buffers) = (pipelines?, buffers?);
-        let touching = async |dispatches: u32| {
+        let pipelines = self.pipelines(&requests, &mut |_, _| Ok(())).await?;
+        let buffers = self.allocate(&numbers).await?;
+        let touching = |dispatches: u32| {
             let mut list = CommandList::new();
             let x = list.buffer("numbers", size);
             let touch = list.pipeline("touch", &LAYOUT);
@@ -86,15 +85,19 @@ impl Context {
                 list.dispatch(touch, &[list.whole(x)], [1, 1]);
             }
             list.download(list.whole(x).part(0, 16));
-            self.prepare(&list, &buffers, &pipelines).await
+            self.bind(&list, &buffers, &pipelines)
         };
-        let (one, many) = both(pin!(touching(1)), pin!(touching(DISPATCHES))).await;
+        let (one, first) = touching(1)?;
+        let (many, second) = touching(DISPATCHES)?;
         let mut list = CommandList::new();
         let x = list.buffer("numbers", size);
         list.upload_argument(list.whole(x));
         let moved = list.download(list.whole(x));
-        let moving = self.prepare(&list, &buffers, &[]).await?;
-        Ok(Rig { touching: [one?, many?], moving, moved })
+        let (moving, third) = self.bind(&list, &buffers, &[])?;
+        for binding in [first, second, third] {
+            self.bound(binding).await?;
+        }
+        Ok(Rig { touching: [one, many], moving, moved })
     }
 }
 

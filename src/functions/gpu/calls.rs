@@ -6,7 +6,7 @@ use crate::batch::pattern::Pattern;
 use crate::batch::plan::Entry;
 use crate::batch::{Model, Rows};
 use crate::error::{Error, Result};
-use crate::gpu::{Buffer, DownloadId, Pipeline, Prepared, Submission};
+use crate::gpu::{Binding, Buffer, DownloadId, Pipeline, Prepared, Submission};
 use crate::list::Listed;
 use crate::turn::{Pace, both};
 
@@ -69,11 +69,14 @@ impl GpuEngine {
         };
         uploaded?;
         self.enter_pipelines(wanted, compiled?);
-        // Each waits for the device's word, so all do at the same time.
-        let [sum, cost, values] = [0, 1, 2].map(|number: usize| self.bound(&recordings[number].1));
-        let (gradients, values) = both(pin!(both(pin!(sum), pin!(cost))), pin!(values)).await;
-        for ((call, recording), prepared) in recordings.into_iter().zip([gradients.0, gradients.1, values]) {
-            self.prepared.insert(call, (recording, prepared?));
+        let mut bound = Vec::new();
+        for (call, recording) in recordings {
+            let (prepared, binding) = self.bind(&recording)?;
+            bound.push((binding, call, (recording, prepared)));
+        }
+        for (binding, call, prepared) in bound {
+            self.context.bound(binding).await?;
+            self.prepared.insert(call, prepared);
         }
         Ok(())
     }
@@ -203,7 +206,10 @@ impl GpuEngine {
         if !self.prepared.contains_key(&call) {
             let recording = self.record(model, call)?;
             self.make_pipelines(&recording.programs).await?;
-            self.bind(model, call, recording).await?;
+            self.allocate(model, &recording.memory, &Pace::unheard()).await?;
+            let (prepared, binding) = self.bind(&recording)?;
+            self.context.bound(binding).await?;
+            self.prepared.insert(call, (recording, prepared));
         }
         self.upload_stale_data(model)?;
         self.upload_uniforms(model).await?;
@@ -254,20 +260,12 @@ impl GpuEngine {
         Ok(bytes > self.context.limits().max_buffer_size)
     }
 
-    /// Makes the buffers that a recording declares and binds it to them.
-    async fn bind(&mut self, model: &Model, call: Call, recording: Recording) -> Result<()> {
-        self.allocate(model, &recording.memory, &Pace::unheard()).await?;
-        let prepared = self.bound(&recording).await?;
-        self.prepared.insert(call, (recording, prepared));
-        Ok(())
-    }
-
-    /// A recording with its buffers and pipelines, which are there.
-    async fn bound(&self, recording: &Recording) -> Result<Prepared> {
+    /// Binds a recording to its buffers and pipelines, which are there.
+    fn bind(&self, recording: &Recording) -> Result<(Prepared, Binding)> {
         let buffers: Vec<Buffer> =
             recording.memory.iter().filter_map(|memory| self.buffers.get(memory)).cloned().list();
         let pipelines: Vec<Pipeline> =
             recording.programs.iter().filter_map(|program| self.pipelines.get(program)).cloned().list();
-        self.context.prepare(&recording.list, &buffers, &pipelines).await
+        self.context.bind(&recording.list, &buffers, &pipelines)
     }
 }
