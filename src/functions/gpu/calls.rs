@@ -51,7 +51,8 @@ impl GpuEngine {
         self.plans.make_in_slices(model, &[Entry::SumGradient, Entry::Values], pace).await?;
         let mut recordings = Vec::new();
         let (mut programs, mut memory) = (Vec::new(), Vec::new());
-        for call in [calls[0], calls[1], Call::Values] {
+        // The longest first: texts are read one after the other, and compiled at the same time.
+        for call in [calls[1], calls[0], Call::Values] {
             let recording = self.record(model, call)?;
             programs.extend(recording.programs.iter().copied());
             memory.extend(recording.memory.iter().copied());
