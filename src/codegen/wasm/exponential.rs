@@ -2,7 +2,8 @@
 //! twice.
 
 use super::encoding::{Instruction, MemArg};
-use super::expression::{Expression, Width};
+use super::expression::Expression;
+use super::locals::Width;
 use crate::graph::NodeId;
 use crate::graph::exponential::{COEFFICIENTS, ENTRIES, Entry, LEAST, MOST, ROUNDING, SCALE, STEP};
 
@@ -39,6 +40,7 @@ impl Expression<'_> {
         self.number(ROUNDING);
         self.write(I::F64x2Sub);
         self.write(I::LocalSet(k));
+        self.mark();
 
         // The entries that the last bits name.
         let at = r;
@@ -53,18 +55,21 @@ impl Expression<'_> {
             self.write(I::LocalSet(entry));
         }
 
+        self.mark();
         self.write(I::LocalGet(x));
         for step in STEP {
             self.times(k, step);
             self.write(minus.clone());
         }
         self.write(I::LocalSet(r));
+        self.mark();
 
         let (half, power, t) = (bits, k, x);
         self.write(I::LocalGet(bits));
         self.shift(I::I64x2ShrU, ENTRIES.ilog2());
         self.shift(I::I64x2Shl, f64::MANTISSA_DIGITS - 1);
         self.write(I::LocalSet(half));
+        self.mark();
         self.write(I::LocalGet(first));
         self.write(I::LocalGet(second));
         self.write(I::Shuffle([0, 2]));
