@@ -201,7 +201,7 @@ mod tests {
     }
 
     fn dispatch() -> Dispatch {
-        Dispatch { instances: 0..2, stride: 2, first: 1 }
+        Dispatch { instances: 0..2, stride: 2, first: 1, origin: 0 }
     }
 
     #[test]

@@ -149,7 +149,11 @@ pub(super) fn instances(
             late[*number as usize] = false;
         }
     }
-    let late: Vec<&Store> = kernel.stores.iter().zip(late).filter(|(_, late)| *late).map(|(store, _)| store).list();
+    let of_kind = |late_ones: bool| {
+        kernel.stores.iter().zip(&late).filter(move |(_, late)| **late == late_ones).map(|(store, _)| store).list()
+    };
+    let (early, late): (Vec<&Store>, Vec<&Store>) = (of_kind(false), of_kind(true));
+    let mut waiting: Vec<&Store> = Vec::new();
     let (adding, overwriting): (Vec<&Store>, Vec<&Store>) = late.iter().partition(|store| store.accumulate);
     let accumulating: Vec<&Store> = adding.into_iter().filter(|store| !kernel.is_same(store.address)).list();
     let accumulating = by_two(&accumulating, body.width);
@@ -159,8 +163,20 @@ pub(super) fn instances(
         let id = match step {
             Step::Compute(id) => id,
             Step::Store(number) => {
-                let store = kernel.stores[number as usize];
-                places.store(body, store.buffer, store.address, store.node);
+                let store = &kernel.stores[number as usize];
+                // One that has another beside it waits for that.
+                match waiting.iter().position(|other| are_beside(other, store)) {
+                    Some(other) => {
+                        let other = waiting.swap_remove(other);
+                        let [even, odd] = if is_even(store.address) { [store, other] } else { [other, store] };
+                        let nodes = [even.node, odd.node];
+                        (0..body.width.lanes()).for_each(|lane| places.store_two(body, even, nodes, lane));
+                    }
+                    None if body.width == Width::Pair && early.iter().any(|other| are_beside(other, store)) => {
+                        waiting.push(store);
+                    }
+                    None => places.store(body, store.buffer, store.address, store.node),
+                }
                 continue;
             }
         };
@@ -227,11 +243,14 @@ fn by_two<'a>(stores: &[&'a Store], width: Width) -> Vec<(&'a Store, Option<&'a 
     grouped
 }
 
-/// The address of the next component of what an index names.
+/// The address of the next component of what an index names, or of an interleaved instance.
 fn next_component(address: Address) -> Option<Address> {
     match address {
         Address::Indexed { indices, column, component } => {
             Some(Address::Indexed { indices, column, component: component + 1 })
+        }
+        Address::Interleaved { width, component } if component + 1 < width => {
+            Some(Address::Interleaved { width, component: component + 1 })
         }
         Address::Column(_)
         | Address::Fixed(_)
@@ -239,6 +258,21 @@ fn next_component(address: Address) -> Option<Address> {
         | Address::Interleaved { .. }
         | Address::Listed { .. } => None,
     }
+}
+
+/// Whether two stores go to neighbouring components of an interleaved instance, an even one and the next.
+fn are_beside(one: &Store, other: &Store) -> bool {
+    match (one.address, other.address) {
+        (Address::Interleaved { component, .. }, Address::Interleaved { component: next, .. }) => {
+            one.buffer == other.buffer && component ^ 1 == next
+        }
+        _ => false,
+    }
+}
+
+/// Whether it is an even component of an interleaved instance.
+fn is_even(address: Address) -> bool {
+    matches!(address, Address::Interleaved { component, .. } if component % 2 == 0)
 }
 
 /// Reads an input that has not been read: as late as this, so that it holds a register no longer than it must. Even components of what
