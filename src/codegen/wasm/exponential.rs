@@ -14,10 +14,11 @@ use crate::graph::exponential;
 const ENTRY: u32 = size_of::<Entry>().ilog2();
 
 impl Expression<'_> {
-    /// Pushes eᵃ. Where −a is at hand, that has its bounds, steps and r have their signs changed, which changes no bit of the result.
-    pub(super) fn exponential(&mut self, a: NodeId) {
+    /// Pushes eᵃ, or e⁻ᵃ. Where the negative of what is asked for is at hand, bounds, steps and r have their signs changed, which changes no bit of
+    /// the result.
+    pub(super) fn exponential(&mut self, a: NodeId, of_negative: bool) {
         use Instruction as I;
-        let (sign, [least, most], plus, minus) = match self.push_either(a) {
+        let (sign, [least, most], plus, minus) = match self.push_either(a) != of_negative {
             false => (1.0, [LEAST, MOST], I::F64x2Add, I::F64x2Sub),
             true => (-1.0, [-MOST, -LEAST], I::F64x2Sub, I::F64x2Add),
         };
@@ -103,6 +104,19 @@ impl Expression<'_> {
         if width == Width::Single {
             self.write(I::F64x2ExtractLane(0));
         }
+    }
+
+    /// Pushes 1/(1 + e⁻ᵃ).
+    pub(super) fn sigmoid(&mut self, a: NodeId) {
+        self.exponential(a, true);
+        let sum = self.borrow();
+        self.number(1.0);
+        self.either(Instruction::F64x2Add, Instruction::F64Add);
+        self.write(Instruction::LocalSet(sum));
+        self.number(1.0);
+        self.write(Instruction::LocalGet(sum));
+        self.either(Instruction::F64x2Div, Instruction::F64Div);
+        self.give_back(sum);
     }
 
     /// Pushes a local times a number.

@@ -343,7 +343,8 @@ impl<'a> Expression<'a> {
                 self.is_zero(a);
                 self.choose();
             }
-            Op::Exp => self.exponential(a),
+            Op::Exp => self.exponential(a, false),
+            Op::Sigmoid => self.sigmoid(a),
             Op::Log
             | Op::Sin
             | Op::Cos
@@ -354,7 +355,6 @@ impl<'a> Expression<'a> {
             | Op::Sinh
             | Op::Cosh
             | Op::Tanh
-            | Op::Sigmoid
             | Op::Softplus
             | Op::Pow
             | Op::Mod
