@@ -12,11 +12,11 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use crate::batch::pattern::{Pattern, pattern};
-use crate::batch::{Batch, Model, Rows};
+use crate::batch::{Batch, Losses, Model, Rows};
 use crate::decimal;
 use crate::error::{Error, ErrorCode, Result};
 use crate::list::Listed;
-use crate::losses::{self, LossParameters};
+use crate::losses::{self, LossKind, LossParameters};
 
 pub mod check;
 pub mod choice;
@@ -293,6 +293,10 @@ impl Functions {
 
     /// Sets a block's robust loss.
     pub fn set_loss(&mut self, block: usize, loss: LossParameters) -> Result<()> {
+        let takes_none = |batch: &Batch| batch.block as usize == block && batch.class.losses == Losses::Squared;
+        if loss.kind != LossKind::Squared && self.model.batches.iter().any(takes_none) {
+            return Err(Error::internal("a loss is set for residuals that were compiled to have none"));
+        }
         self.block_mut(block)?.loss = loss;
         Ok(())
     }

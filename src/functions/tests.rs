@@ -6,7 +6,7 @@ use std::task::{Context, Poll, Waker};
 
 use super::*;
 use crate::batch::tests::Recorder;
-use crate::batch::{ArrayInfo, BlockInfo, Manifold, group_tape};
+use crate::batch::{ArrayInfo, BlockInfo, Losses, Manifold, group_tape};
 use crate::graph::Op;
 
 /// Runs a future that never waits.
@@ -19,7 +19,7 @@ pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {
 
 pub(crate) fn functions(recorder: Recorder, outputs: Vec<u32>, x: &[f64]) -> Functions {
     let (rows, params) = (outputs.len() as u32, x.len() as u32);
-    let batches = group_tape(recorder.tape(outputs, params), params, 0, 0).unwrap();
+    let batches = group_tape(recorder.tape(outputs, params), params, 0, 0, Losses::Any).unwrap();
     let model = Model {
         arrays: vec![ArrayInfo {
             name: String::new(),

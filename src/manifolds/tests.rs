@@ -223,7 +223,7 @@ fn kernels_of_all_manifolds_are_written_for_both_engines() {
         kernel.check().unwrap();
         let text = wgsl::write(&kernel).unwrap();
         crate::portable::validated(&text);
-        wasm::module(std::slice::from_ref(&kernel)).unwrap();
+        wasm::module(std::slice::from_ref(&kernel), 0).unwrap();
         let mut made = vec![0.0; x.len()];
         let mut trial = vec![0.0; x.len()];
         let mut delta = step(manifold, x.len(), 0.5);

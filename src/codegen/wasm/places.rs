@@ -157,13 +157,12 @@ impl<'k> Places<'k> {
         to.write(Instruction::V128Store(at));
     }
 
-    /// Adds one lane of two nodes' values to such components, or subtracts it.
-    pub fn accumulate_two(&mut self, to: &mut Expression, store: &Store, nodes: [NodeId; 2], lane: u8, subtract: bool) {
+    /// Adds one lane of two nodes' values to such components.
+    pub fn accumulate_two(&mut self, to: &mut Expression, store: &Store, nodes: [NodeId; 2], lane: u8) {
         self.push(to, store.buffer, store.address, lane);
         let at = self.push(to, store.buffer, store.address, lane);
         to.write(Instruction::V128Load(at));
-        to.take_lane_of_two(nodes, lane);
-        to.write(if subtract { Instruction::F64x2Sub } else { Instruction::F64x2Add });
+        to.add_lane_of_two(nodes, lane);
         to.write(Instruction::V128Store(at));
     }
 
@@ -185,13 +184,12 @@ impl<'k> Places<'k> {
         }
     }
 
-    /// Adds one lane of a node's value to what stands in memory, or subtracts it; the use is counted with the last lane.
-    pub fn accumulate(&mut self, to: &mut Expression, store: &Store, node: NodeId, lane: u8, subtract: bool) {
+    /// Adds one lane of a node's value to what stands in memory; the use is counted with the last lane.
+    pub fn accumulate(&mut self, to: &mut Expression, store: &Store, node: NodeId, lane: u8) {
         self.push(to, store.buffer, store.address, lane);
         let at = self.push(to, store.buffer, store.address, lane);
         to.write(Instruction::F64Load(at));
-        to.take_lane(node, lane);
-        to.write(if subtract { Instruction::F64Sub } else { Instruction::F64Add });
+        to.add_lane(node, lane);
         to.write(Instruction::F64Store(at));
     }
 

@@ -9,7 +9,10 @@ use wasmi::{Caller, Config, Engine, Linker, Memory, MemoryType, Module, Store as
 
 use super::{MathFunction, frame, math_function, module};
 use crate::codegen::{Address, Buffer, Call, Case, Dispatch, Element, Function, Kernel, Load, Store, View, interpret};
-use crate::graph::{CheckedGraph, Graph, InputId, NodeId, Op};
+use crate::graph::{CheckedGraph, Graph, InputId, NodeId, Op, exponential};
+
+/// Where the exponential's table stands.
+const POWERS: u32 = 4096;
 
 /// A buffer's contents.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,15 +33,17 @@ impl Contents {
 /// Runs a kernel as the generated module's first function, in a memory where the buffers stand one after another, at
 /// addresses that are not aligned for vectors.
 fn run_compiled(kernel: &Kernel, buffers: &mut [Contents], dispatch: &Dispatch) -> Result<f64, String> {
-    let bytes = module(std::slice::from_ref(kernel)).unwrap();
+    let bytes = module(std::slice::from_ref(kernel), POWERS).unwrap();
     let mut config = Config::default();
     config.wasm_simd(true);
     let engine = Engine::new(&config);
     let module = Module::new(&engine, &bytes[..]).expect("the module is valid");
     let mut runtime = Runtime::new(&engine, ());
-    let memory = Memory::new(&mut runtime, MemoryType::new(4, None)).unwrap();
+    let memory = Memory::new(&mut runtime, MemoryType::new(8, None)).unwrap();
 
-    let mut next = 4096;
+    let powers: Vec<f64> = exponential::powers().into_iter().flatten().collect();
+    memory.write(&mut runtime, POWERS as usize, &Contents::Reals(powers).bytes()).unwrap();
+    let mut next = 16384;
     let mut places = Vec::new();
     for buffer in buffers.iter() {
         let bytes = buffer.bytes();
@@ -178,6 +183,10 @@ fn every_op_computes_what_the_reference_does() {
             let digit = |place: usize| SPECIAL[number / SPECIAL.len().pow(place as u32) % SPECIAL.len()];
             points.push((0..arity).map(digit).collect());
         }
+        if arity == 1 {
+            // From where exponentials vanish to where they are infinite.
+            points.extend((-760..720).map(|k| vec![0.99 * f64::from(k)]));
+        }
 
         let mut graph = Graph::new();
         let operands: Vec<NodeId> = (0..arity).map(|operand| graph.input(InputId(operand as u32))).collect();
@@ -203,14 +212,42 @@ fn every_op_computes_what_the_reference_does() {
     }
 }
 
-/// Two cases of two results, with an imported function in the second.
-fn function() -> Function {
+#[test]
+fn exponentials_of_negatives_are_the_references_to_the_last_bit() {
+    let mut numbers: Vec<f64> = (-720..760).map(|k| 0.99 * f64::from(k)).collect();
+    numbers.extend([0.0, -0.0, 1e-17, 746.0, -709.782712893384, f64::INFINITY, f64::NEG_INFINITY, f64::NAN]);
+    let mut graph = Graph::new();
+    let a = graph.input(InputId(0));
+    let negative = graph.apply_raw(Op::Neg, &[a]);
+    let node = graph.apply_raw(Op::Exp, &[negative]);
+    let loads = vec![Load::Read { buffer: 0, address: Address::Column(0) }];
+    let store = Store { buffer: 1, address: Address::Column(0), node, accumulate: false };
+    let kernel = kernel(graph.check(1).unwrap(), vec![real("a", false), real("results", true)], loads, vec![store]);
+    let count = numbers.len() as u32;
+    let mut buffers = [Contents::Reals(numbers.clone()), Contents::Reals(vec![7.0; numbers.len()])];
+    run_compiled(&kernel, &mut buffers, &Dispatch { instances: 0..count, stride: count, first: 0, origin: 0 }).unwrap();
+    let Contents::Reals(results) = &buffers[1] else { unreachable!() };
+    for (a, result) in numbers.iter().zip(results) {
+        let expected = exponential::exp(-a);
+        assert!(
+            result.to_bits() == expected.to_bits() || a.is_nan() && result.is_nan(),
+            "e^-{a} is {expected}, not {result}"
+        );
+    }
+}
+
+/// Two cases of two results, with an imported function in the second. The first may have nothing to do.
+fn function(idle: bool) -> Function {
     let case = |name, swapped: bool| {
         let mut graph = Graph::new();
         let [a, b] = [0, 1].map(|input| graph.input(InputId(input)));
         let product = graph.apply_raw(Op::Mul, &[a, b]);
         let angle = graph.apply_raw(Op::Sin, &[product]);
-        let results = if swapped { vec![angle, a] } else { vec![b, product] };
+        let results = match (swapped, idle) {
+            (true, _) => vec![angle, a],
+            (false, false) => vec![b, product],
+            (false, true) => vec![b, graph.literal(0.5)],
+        };
         Case { name, graph: graph.check(2).unwrap(), results }
     };
     Function { name: "f", parameters: &["a", "b"], results: 2, cases: vec![case("first", false), case("second", true)] }
@@ -257,7 +294,7 @@ fn random_kernel(
     for operation in 0..operations {
         if operation == operations / 2 {
             let arguments = vec![nodes[random.below(nodes.len())], nodes[random.below(nodes.len())]];
-            calls.push(Call { function: Rc::new(function()), selector, arguments });
+            calls.push(Call { function: Rc::new(function(random.below(2) == 0)), selector, arguments });
             nodes.extend([9, 10].map(|input| graph.input(InputId(input))));
         }
         let op = Op::ALL[random.below(Op::ALL.len())];

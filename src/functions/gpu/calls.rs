@@ -6,7 +6,7 @@ use crate::batch::pattern::Pattern;
 use crate::batch::plan::Entry;
 use crate::batch::{Model, Rows};
 use crate::error::{Error, Result};
-use crate::gpu::{Buffer, DownloadId, Pipeline, Submission};
+use crate::gpu::{Binding, Buffer, DownloadId, Pipeline, Prepared, Submission};
 use crate::list::Listed;
 use crate::turn::{Pace, both};
 
@@ -51,7 +51,8 @@ impl GpuEngine {
         self.plans.make_in_slices(model, &[Entry::SumGradient, Entry::Values], pace).await?;
         let mut recordings = Vec::new();
         let (mut programs, mut memory) = (Vec::new(), Vec::new());
-        for call in [calls[0], calls[1], Call::Values] {
+        // The longest first: texts are read one after the other, and compiled at the same time.
+        for call in [calls[1], calls[0], Call::Values] {
             let recording = self.record(model, call)?;
             programs.extend(recording.programs.iter().copied());
             memory.extend(recording.memory.iter().copied());
@@ -69,8 +70,14 @@ impl GpuEngine {
         };
         uploaded?;
         self.enter_pipelines(wanted, compiled?);
+        let mut bound = Vec::new();
         for (call, recording) in recordings {
-            self.bind(model, call, recording).await?;
+            let (prepared, binding) = self.bind(&recording)?;
+            bound.push((binding, call, (recording, prepared)));
+        }
+        for (binding, call, prepared) in bound {
+            self.context.bound(binding).await?;
+            self.prepared.insert(call, prepared);
         }
         Ok(())
     }
@@ -201,7 +208,10 @@ impl GpuEngine {
         if !self.prepared.contains_key(&call) {
             let recording = self.record(model, call)?;
             self.make_pipelines(&recording.programs).await?;
-            self.bind(model, call, recording).await?;
+            self.allocate(model, &recording.memory, &Pace::unheard()).await?;
+            let (prepared, binding) = self.bind(&recording)?;
+            self.context.bound(binding).await?;
+            self.prepared.insert(call, (recording, prepared));
         }
         self.upload_stale_data(model)?;
         self.upload_uniforms(model).await?;
@@ -252,15 +262,12 @@ impl GpuEngine {
         Ok(bytes > self.context.limits().max_buffer_size)
     }
 
-    /// Makes the buffers that a recording declares and binds it to them.
-    async fn bind(&mut self, model: &Model, call: Call, recording: Recording) -> Result<()> {
-        self.allocate(model, &recording.memory, &Pace::unheard()).await?;
+    /// Binds a recording to its buffers and pipelines, which are there.
+    fn bind(&self, recording: &Recording) -> Result<(Prepared, Binding)> {
         let buffers: Vec<Buffer> =
             recording.memory.iter().filter_map(|memory| self.buffers.get(memory)).cloned().list();
         let pipelines: Vec<Pipeline> =
             recording.programs.iter().filter_map(|program| self.pipelines.get(program)).cloned().list();
-        let prepared = self.context.prepare(&recording.list, &buffers, &pipelines).await?;
-        self.prepared.insert(call, (recording, prepared));
-        Ok(())
+        self.context.bind(&recording.list, &buffers, &pipelines)
     }
 }
