@@ -59,8 +59,16 @@ pub fn max_norm(x: &[f64]) -> f64 {
 /// Whether no number is infinite or NaN.
 #[inline(never)]
 pub fn all_finite(x: &[f64]) -> bool {
-    // A sum of zeros, or NaN.
-    sum(x, x, |x, _| 0.0 * x) == 0.0
+    let (eights, rest) = x.as_chunks::<8>();
+    let mut parts = [0.0; 8];
+    for eight in eights {
+        for part in 0..8 {
+            parts[part] += eight[part];
+        }
+    }
+    let total = parts.iter().chain(rest).sum::<f64>();
+    // A number that is not finite makes every sum so; so does an overflow, and then it is a sum of zeros, or NaN.
+    total.is_finite() || sum(x, x, |x, _| 0.0 * x) == 0.0
 }
 
 /// y = A x for a matrix in compressed rows.
@@ -385,6 +393,7 @@ mod tests {
         assert_eq!((norm(&[]), norm(&[0.0, 0.0]), norm(&[1.0, f64::INFINITY])), (0.0, 0.0, f64::INFINITY));
         assert!(norm(&[1.0, f64::NAN]).is_nan());
         assert_eq!(max_norm(&[1.0, -3.0, f64::NAN, 2.0]), 3.0);
+        assert!(all_finite(&[1e308; 20]) && !all_finite(&[[1e308; 20], [f64::NAN; 20]].concat()));
         assert!(all_finite(&[1.0, -0.0]) && !all_finite(&[1.0, f64::NAN]) && !all_finite(&[f64::NEG_INFINITY]));
     }
 
