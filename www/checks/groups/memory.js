@@ -81,12 +81,12 @@ function difference(check, got, expected) {
 
 /**
  * A device that has no room for any buffer beyond those allowed, and says so as a real one would: to the innermost scope of that kind. `room` holds how many are
- * `allowed`, and how many are `alive`.
+ * `allowed`, how many are `alive`, and whether the first that was refused was for a result to come back to.
  */
 async function crampedDevice(check) {
   const device = await check.ownDevice();
   const { createBuffer, pushErrorScope, popErrorScope } = GPUDevice.prototype;
-  const room = { allowed: Infinity, alive: 0 };
+  const room = { allowed: Infinity, alive: 0, refusedReadBack: false };
   const scopes = [];
   device.pushErrorScope = (filter) => { scopes.push({ filter, refused: false }); pushErrorScope.call(device, filter); };
   device.popErrorScope = () => {
@@ -99,6 +99,7 @@ async function crampedDevice(check) {
     room.alive += 1;
     buffer.destroy = () => { if (!buffer.gone) room.alive -= 1; buffer.gone = true; GPUBuffer.prototype.destroy.call(buffer); };
     room.allowed -= 1;
+    if (room.allowed === -1) room.refusedReadBack = (descriptor.usage & GPUBufferUsage.MAP_READ) !== 0;
     if (room.allowed < 0) scopes.findLast(({ filter }) => filter === 'out-of-memory').refused = true;
     return buffer;
   };
@@ -119,7 +120,7 @@ async function starveAll(check) {
   };
   /**
    * Refuses the first buffer of a call, then the second, and so on until it has what it needs. A call that fails leaves no more than there was before. Only
-   * when the last buffer is refused, to which the result would have come back, do tables of the functions stay for the next call.
+   * when a buffer is refused to which a result would have come back do tables of the functions stay for the next call.
    */
   const starve = async (name, call, expected) => {
     refusals[name] = 0;
@@ -134,17 +135,16 @@ async function starveAll(check) {
       if (failure !== null) {
         refusals[name] += 1;
         if (failure.code !== 'out-of-memory') complaints.push(`${name} with room for ${most}: ${failure.code} ${failure.message}`);
-        failures.push({ most, before, now: figures() });
+        failures.push({ most, before, now: figures(), readBack: room.refusedReadBack });
         continue;
       }
       if (expected && JSON.stringify(result) !== JSON.stringify(expected)) complaints.push(`${name} with room for ${most} gave something else`);
       if (!enough) continue;
       const whole = figures();
-      const last = failures.pop();
-      for (const { most, before, now } of failures) {
-        if (now > before) complaints.push(`${name} with room for ${most}: ${before} became ${now}`);
+      for (const { most, before, now, readBack } of failures) {
+        if (!readBack && now > before) complaints.push(`${name} with room for ${most}: ${before} became ${now}`);
+        if (readBack && now > whole) complaints.push(`${name} without room for its result keeps ${now}, and ${whole} when it succeeds`);
       }
-      if (last && last.now > whole) complaints.push(`${name} refused at the end keeps ${last.now}, and ${whole} when it succeeds`);
       return;
     }
     complaints.push(`${name} never had enough`);
