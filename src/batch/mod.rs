@@ -18,6 +18,7 @@ pub mod least_squares;
 pub mod line;
 pub mod lists;
 mod model;
+pub mod normal_equations;
 pub mod pattern;
 pub mod plan;
 mod recipe;

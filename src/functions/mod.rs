@@ -29,6 +29,7 @@ pub mod layout;
 mod least_squares;
 pub mod lists;
 pub mod normal;
+mod normal_equations;
 pub mod objective;
 #[cfg(target_arch = "wasm32")]
 mod on_device;

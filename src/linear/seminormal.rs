@@ -8,18 +8,13 @@
 use residua_loops::{gram, residual_product};
 
 use super::System;
+use super::normal_equations::{Factor, MOST_COLUMNS};
 use crate::list::Listed;
 
 /// So few rows are not worth the choice.
-const LEAST_ROWS: usize = 512;
-/// With more columns than this, reflections in panels are as fast.
-const MOST_COLUMNS: usize = 16;
+pub const LEAST_ROWS: usize = 512;
 /// The relative size of a correction whose square is below 2⁻⁵³.
 const MOST_CORRECTION: f64 = 1e-8;
-/// What is left of a unit column beside those before it, squared: below, rounding has most of it.
-const LEAST_PIVOT: f64 = 1e-10;
-/// Squares of lengths between which none of their parts that count has overflowed or vanished.
-const SQUARES: std::ops::Range<f64> = 1e-250..1e250;
 
 /// Solves into `step` if that is good to the last digits that the columns' condition leaves; says whether it is.
 pub(super) fn solve(system: &System, step: &mut [f64]) -> bool {
@@ -28,76 +23,29 @@ pub(super) fn solve(system: &System, step: &mut [f64]) -> bool {
     if !full || jacobian.rows() < LEAST_ROWS || !(1..=MOST_COLUMNS).contains(&n) || system.frozen.contains(&true) {
         return false;
     }
-    let width = n + 1;
-    let mut factor = vec![0.0; n * width];
-    gram(jacobian.values, system.residuals, n, &mut factor);
-    let mut scales = Vec::with_capacity(n);
+    let mut factor = Factor::new(n);
+    let stride = factor.stride;
+    gram(jacobian.values, system.residuals, n, &mut factor.entries);
     for (k, damping) in system.damping.iter().enumerate() {
-        factor[k * width + k] += damping;
-        let square = factor[k * width + k];
-        if !SQUARES.contains(&square) {
-            return false;
-        }
-        scales.push(square.sqrt().recip());
+        factor.entries[k * stride + k] += damping;
     }
-    let side: Vec<f64> = (0..n).map(|k| -factor[k * width + n]).list();
-    if !factorise(&mut factor, &scales) {
+    let side: Vec<f64> = (0..n).map(|k| -factor.entries[k * stride + n]).list();
+    if !factor.factorise() {
         return false;
     }
-    let first = substitute(&factor, &scales, &side);
+    let first = factor.substitute(&side);
     let mut side = vec![0.0; n];
     residual_product(jacobian.values, system.residuals, &first, &mut side);
     for ((side, damping), first) in side.iter_mut().zip(system.damping).zip(&first) {
         *side = -*side - damping * first;
     }
-    let correction = substitute(&factor, &scales, &side);
-    let size = |x: &[f64]| x.iter().zip(&scales).map(|(x, scale)| (x / scale).powi(2)).sum::<f64>().sqrt();
+    let correction = factor.substitute(&side);
+    let size = |x: &[f64]| x.iter().zip(&factor.scales).map(|(x, scale)| (x / scale).powi(2)).sum::<f64>().sqrt();
     for ((step, first), correction) in step.iter_mut().zip(&first).zip(&correction) {
         *step = first + correction;
     }
     // False of a NaN too.
     size(&correction) <= MOST_CORRECTION * size(&first)
-}
-
-/// Rᵀ in place of the lower half of a matrix, whose columns are brought to unit length; the diagonal is stored inverse.
-fn factorise(matrix: &mut [f64], scales: &[f64]) -> bool {
-    let width = scales.len() + 1;
-    for i in 0..scales.len() {
-        for j in 0..=i {
-            let mut entry = matrix[i * width + j] * scales[i] * scales[j];
-            for k in 0..j {
-                entry -= matrix[i * width + k] * matrix[j * width + k];
-            }
-            matrix[i * width + j] = if j < i {
-                entry * matrix[j * width + j]
-            } else if entry > LEAST_PIVOT {
-                entry.sqrt().recip()
-            } else {
-                return false;
-            };
-        }
-    }
-    true
-}
-
-/// The solution of RᵀR x = b, in and out of the scale of unit columns.
-fn substitute(factor: &[f64], scales: &[f64], b: &[f64]) -> Vec<f64> {
-    let (n, width) = (scales.len(), scales.len() + 1);
-    let mut x: Vec<f64> = b.iter().zip(scales).map(|(b, scale)| b * scale).list();
-    for i in 0..n {
-        for k in 0..i {
-            x[i] -= factor[i * width + k] * x[k];
-        }
-        x[i] *= factor[i * width + i];
-    }
-    for i in (0..n).rev() {
-        for k in i + 1..n {
-            x[i] -= factor[k * width + i] * x[k];
-        }
-        x[i] *= factor[i * width + i];
-    }
-    x.iter_mut().zip(scales).for_each(|(x, scale)| *x *= scale);
-    x
 }
 
 #[cfg(test)]

@@ -161,7 +161,7 @@ fn hoist(kernel: &Kernel, body: &mut Expression, places: &mut Places) {
 }
 
 /// One round of the loop, marked where another's operations may stand between its own. What goes to places that are the same for all instances
-/// is added to sums, one for each such store.
+/// is added to sums, one for each such store, as soon as it is computed.
 fn instances(kernel: &Kernel, body: &mut Expression, places: &mut Places, total: u32, sums: &[(&Store, u32)]) {
     let graph = body.graph;
     let schedule = kernel.schedule();
@@ -203,8 +203,11 @@ fn instances(kernel: &Kernel, body: &mut Expression, places: &mut Places, total:
         let id = match step {
             Step::Compute(id) => id,
             Step::Store(number) => {
-                let store = kernel.stores[number as usize];
-                places.store(body, store.buffer, store.address, store.node);
+                let store = &kernel.stores[number as usize];
+                match sums.iter().find(|(of, _)| std::ptr::eq(*of, store)) {
+                    Some(&(_, sum)) => add(body, store.node, sum),
+                    None => places.store(body, store.buffer, store.address, store.node),
+                }
                 continue;
             }
         };
@@ -230,8 +233,14 @@ fn instances(kernel: &Kernel, body: &mut Expression, places: &mut Places, total:
     }
 
     let added = additions.iter().flat_map(|(_, nodes, _)| nodes.iter().flatten().copied());
-    let rest = overwriting.iter().chain(sums.iter().map(|(store, _)| store)).map(|store| store.node);
-    for node in rest.chain(added).chain(kernel.total) {
+    let late_sums: Vec<(NodeId, u32)> = sums
+        .iter()
+        .filter(|(store, _)| late.iter().any(|late| std::ptr::eq(*late, *store)))
+        .map(|&(store, sum)| (store.node, sum))
+        .chain(kernel.total.map(|node| (node, total)))
+        .list();
+    let rest = overwriting.iter().map(|store| store.node).chain(late_sums.iter().map(|&(node, _)| node));
+    for node in rest.chain(added) {
         load(kernel, body, places, node);
     }
     body.mark();
@@ -250,13 +259,17 @@ fn instances(kernel: &Kernel, body: &mut Expression, places: &mut Places, total:
             }
         }
     }
-    let total = kernel.total.map(|node| (node, total));
-    for (node, sum) in sums.iter().map(|&(store, sum)| (store.node, sum)).chain(total) {
-        body.write(Instruction::LocalGet(sum));
-        body.take(node);
-        body.either(Instruction::F64x2Add, Instruction::F64Add);
-        body.write(Instruction::LocalSet(sum));
+    for (node, sum) in late_sums {
+        add(body, node, sum);
     }
+}
+
+/// Adds a node's value to a local, as one of its uses.
+fn add(body: &mut Expression, node: NodeId, sum: u32) {
+    body.write(Instruction::LocalGet(sum));
+    body.take(node);
+    body.either(Instruction::F64x2Add, Instruction::F64Add);
+    body.write(Instruction::LocalSet(sum));
 }
 
 /// Stores, each with the one that follows it where that writes the next component of the same: two numbers side by side in memory.

@@ -16,6 +16,7 @@ use super::summary::{IterationSummary, SolveSummary, Termination};
 use super::vector::{dot, max_norm, norm};
 use crate::error::Result;
 use crate::functions::LeastSquares;
+use crate::linear::LinearSolver;
 use residua_loops::{add_squares, all_finite, clamped_weighted_square};
 
 pub mod ending;
@@ -43,6 +44,9 @@ pub enum Step<'a> {
     Linearise(&'a [f64]),
     /// A linear system is to be solved: [`LevenbergMarquardt::solve`], until it gives what the next call takes.
     Solve,
+    /// The rows of the model here are wanted, of which sums alone are there; the next call takes [`Answer::Model`], after
+    /// [`LevenbergMarquardt::use_rows`].
+    Refine(&'a [f64]),
     /// ‖J̃δ‖² of the step made is wanted; the next call takes [`Answer::Image`]. Asked for where the model has no matrix.
     Image(&'a [f64]),
     /// By how much the cost falls from where the model was last made to here is wanted; the next call takes [`Answer::Reduction`].
@@ -60,6 +64,8 @@ pub enum Answer {
     Model(LeastSquares),
     /// The iterations that the step of [`Step::Solve`] took; none if there is no step.
     Solved(Option<u32>),
+    /// The model's sums do not give a step that is good enough.
+    IllConditioned,
     /// The number of [`Step::Image`].
     Image(f64),
     /// The cost where the model was last made less the cost at the point of [`Step::Reduce`].
@@ -178,6 +184,7 @@ impl LevenbergMarquardt {
             Told::LineariseAtPoint => Step::Linearise(&self.point),
             Told::LineariseAtTrial => Step::Linearise(&self.trial),
             Told::Solve => Step::Solve,
+            Told::Refine => Step::Refine(&self.point),
             Told::Image => Step::Image(&self.made),
             Told::Reduce => Step::Reduce(&self.trial),
             Told::Iteration(iteration) => Step::Iteration(iteration),
@@ -193,6 +200,11 @@ impl LevenbergMarquardt {
     /// Where the last iteration ended: the best point so far, since every step that is taken lowers the cost as far as rounding shows.
     pub fn point(&self) -> &[f64] {
         &self.point
+    }
+
+    /// From now on models have rows, of which this is the pattern, and so their solver.
+    pub fn use_rows(&mut self, systems: LinearSystems) {
+        self.systems = systems;
     }
 
     /// Milliseconds spent on linear systems.
@@ -211,7 +223,17 @@ impl LevenbergMarquardt {
             (Phase::Start | Phase::Restoring(_), _) => Told::LineariseAtPoint,
             (Phase::Stepping, _) => self.set_out(),
             (Phase::Solving(_), Some(Answer::Solved(iterations))) => return self.step_made(iterations),
+            (Phase::Solving(_), Some(Answer::IllConditioned)) => {
+                self.phase = Phase::Refining;
+                Told::Refine
+            }
             (Phase::Solving(_), _) => Told::Solve,
+            (Phase::Refining, Some(Answer::Model(model))) => {
+                self.adopt(model);
+                self.phase = Phase::Solving(false);
+                Told::Solve
+            }
+            (Phase::Refining, _) => Told::Refine,
             (Phase::Promising(trial), Some(Answer::Image(square))) => self.promise(trial, square),
             (Phase::Promising(_), _) => Told::Image,
             (Phase::Trying(trial), Some(Answer::Reduction(change))) => {
@@ -267,7 +289,7 @@ impl LevenbergMarquardt {
         self.free_gradient.clone_from(&self.gradient);
         self.free_gradient.iter_mut().zip(&self.frozen).filter(|(_, frozen)| **frozen).for_each(free);
         self.size = self.feasible.norm_of_free(&self.point);
-        is_finite(&self.model) && all_finite(&self.gradient)
+        self.model.is_finite() && all_finite(&self.gradient)
     }
 
     /// Begins the next step, unless the run is to end.
@@ -314,11 +336,15 @@ impl LevenbergMarquardt {
             step_norm: norm(&self.made),
             linear_iterations: Some(linear_iterations),
         };
-        if self.model.normal.is_some() {
-            self.phase = Phase::Promising(trial);
-            return Ok(Told::Image);
+        let LinearSystems { row_offsets, col_indices, solver, .. } = &self.systems;
+        if let Some(normal) = &self.model.normal {
+            if let LinearSolver::Pcg(_) = solver {
+                self.phase = Phase::Promising(trial);
+                return Ok(Told::Image);
+            }
+            let square = quadratic_form(&normal.curvature, &self.made);
+            return Ok(self.promise(trial, square));
         }
-        let LinearSystems { row_offsets, col_indices, .. } = &self.systems;
         let jacobian = jacobian(self.point.len(), row_offsets, col_indices, &self.model.entries);
         let mut image = vec![0.0; jacobian.rows()];
         jacobian.times(&self.made, &mut image);
@@ -356,7 +382,7 @@ impl LevenbergMarquardt {
 
     /// Moves to the trial point, if the model there can be used.
     fn arrive(&mut self, trial: Trial, model: LeastSquares) -> Told {
-        if !is_finite(&model) {
+        if !model.is_finite() {
             // A cost without derivatives leads nowhere.
             self.phase = Phase::Restoring(Trial { change: f64::NAN, ..trial });
             return Told::LineariseAtPoint;
@@ -441,11 +467,11 @@ impl LevenbergMarquardt {
     }
 }
 
-/// Whether all of it is finite: where there is no matrix, sums over it tell.
-fn is_finite(model: &LeastSquares) -> bool {
-    let numbers = match &model.normal {
-        Some(normal) => [&normal.gradient, &normal.curvature],
-        None => [&model.residuals, &model.entries],
-    };
-    model.cost.is_finite() && numbers.into_iter().all(|numbers| all_finite(numbers))
+/// xᵀAx of a symmetric matrix, of which the lower half counts.
+fn quadratic_form(a: &[f64], x: &[f64]) -> f64 {
+    let mut form = 0.0;
+    for (i, row) in a.chunks_exact(x.len().max(1)).enumerate() {
+        form += x[i] * (2.0 * dot(&row[..i], &x[..i]) + row[i] * x[i]);
+    }
+    form
 }

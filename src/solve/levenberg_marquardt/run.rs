@@ -8,8 +8,8 @@ use super::{Answer, LevenbergMarquardt, LinearSystems, Step};
 use crate::batch::Model;
 use crate::clock::now_ms;
 use crate::error::Result;
-use crate::functions::Functions;
-use crate::linear::{Blocks, Kind, choice};
+use crate::functions::{Functions, LeastSquares};
+use crate::linear::{Blocks, DenseQr, Kind, LinearSolver, choice};
 use crate::list::Listed;
 use crate::solve::arithmetic::Arithmetic;
 use crate::solve::drive::{Details, Listener, Solution};
@@ -46,20 +46,10 @@ pub async fn minimise_least_squares(
         None => (vec![f64::NEG_INFINITY; n], vec![f64::INFINITY; n]),
     };
     let retraction = Retraction::new(&functions.model().arrays, lower, upper).await?;
-    let blocks = blocks(functions.model());
-    let pattern = functions.tangent_pattern()?;
-    let (row_offsets, col_indices) = (pattern.row_offsets.clone(), pattern.col_indices.clone());
-    let (solver, linear_solver) = match options.linear_solver {
-        None => choice::choose(n, &row_offsets, &col_indices)?,
-        Some(kind) => {
-            (choice::make(kind, n, &row_offsets, &col_indices)?, format!("{}: as linearSolver says", kind.name()))
-        }
-    };
-    let matrix_free = solver.kind() == Kind::Pcg && functions.prepare_products(&blocks).await?;
-    let systems = LinearSystems { row_offsets, col_indices, blocks, solver };
+    let (mut course, systems) = Course::of(functions, options.linear_solver).await?;
     let mut solver = LevenbergMarquardt::new(start, systems, retraction, options);
     let mut stages = Stages { setup: now_ms() - began, ..Stages::default() };
-    let outcome = run(functions, &mut solver, matrix_free, listener, began, &mut stages).await;
+    let outcome = run(functions, &mut solver, &mut course, listener, began, &mut stages).await;
     let mut summary = match outcome {
         Ok(summary) => summary,
         Err(error) => {
@@ -82,14 +72,87 @@ pub async fn minimise_least_squares(
         ("linear solver", solver.linear_ms()),
         ("trials", stages.trials),
     ];
-    Ok(Solution { x, summary, details: Details { linear_solver, times, untouched } })
+    Ok(Solution { x, summary, details: Details { linear_solver: course.linear_solver, times, untouched } })
+}
+
+/// In which form the solver is given its models.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// [`Functions::linearise_as_sums`], as long as these do.
+    Sums,
+    /// [`Functions::linearise_for_products`]
+    Products,
+    /// [`Functions::linearise`]
+    Rows,
+}
+
+/// How a run gets its models and solves its systems.
+struct Course {
+    form: Form,
+    /// What the user asked for.
+    kind: Option<Kind>,
+    /// For the report.
+    linear_solver: String,
+}
+
+impl Course {
+    /// The course that a run begins with.
+    async fn of(functions: &mut Functions, kind: Option<Kind>) -> Result<(Course, LinearSystems)> {
+        let n = functions.values().len();
+        if matches!(kind, None | Some(Kind::DenseQr)) && functions.prepare_normal_equations().await? {
+            let linear_solver = match kind {
+                None => format!("normal equations: {n} parameters, which all residuals share"),
+                Some(kind) => format!("{}: as linearSolver says, by normal equations", kind.name()),
+            };
+            let blocks = Blocks { ranges: vec![(0, n)] };
+            let solver = LinearSolver::DenseQr(DenseQr::new());
+            let systems = LinearSystems { row_offsets: Vec::new(), col_indices: Vec::new(), blocks, solver };
+            return Ok((Course { form: Form::Sums, kind, linear_solver }, systems));
+        }
+        let (systems, linear_solver) = of_rows(functions, kind)?;
+        let is_iterative = systems.solver.kind() == Kind::Pcg;
+        let form = if is_iterative && functions.prepare_products(&systems.blocks).await? {
+            Form::Products
+        } else {
+            Form::Rows
+        };
+        Ok((Course { form, kind, linear_solver }, systems))
+    }
+
+    /// Goes on with rows to the end: what is ill-conditioned mostly stays so. Gives the model at a point.
+    async fn refine(
+        &mut self,
+        functions: &mut Functions,
+        solver: &mut LevenbergMarquardt,
+        x: &[f64],
+    ) -> Result<LeastSquares> {
+        let (systems, linear_solver) = of_rows(functions, self.kind)?;
+        solver.use_rows(systems);
+        self.form = Form::Rows;
+        self.linear_solver = format!("{linear_solver}, since normal equations were ill-conditioned");
+        functions.linearise(x).await
+    }
+}
+
+/// The linear systems of rows, and what the report says of them.
+fn of_rows(functions: &mut Functions, kind: Option<Kind>) -> Result<(LinearSystems, String)> {
+    let (n, blocks) = (functions.values().len(), blocks(functions.model()));
+    let pattern = functions.tangent_pattern()?;
+    let (row_offsets, col_indices) = (pattern.row_offsets.clone(), pattern.col_indices.clone());
+    let (solver, linear_solver) = match kind {
+        None => choice::choose(n, &row_offsets, &col_indices)?,
+        Some(kind) => {
+            (choice::make(kind, n, &row_offsets, &col_indices)?, format!("{}: as linearSolver says", kind.name()))
+        }
+    };
+    Ok((LinearSystems { row_offsets, col_indices, blocks, solver }, linear_solver))
 }
 
 /// Answers the solver until it is done.
 async fn run(
     functions: &mut Functions,
     solver: &mut LevenbergMarquardt,
-    matrix_free: bool,
+    course: &mut Course,
     listener: &mut dyn Listener,
     began: f64,
     stages: &mut Stages,
@@ -105,9 +168,22 @@ async fn run(
         let asked = now_ms();
         match step {
             Step::Linearise(x) => {
-                let model =
-                    if matrix_free { functions.linearise_for_products(x)? } else { functions.linearise(x).await? };
+                let mut model = match course.form {
+                    Form::Sums => functions.linearise_as_sums(x)?,
+                    Form::Products => functions.linearise_for_products(x)?,
+                    Form::Rows => functions.linearise(x).await?,
+                };
+                if course.form == Form::Sums && !model.is_finite() {
+                    // Squares overflow where rows may not.
+                    let x = x.to_vec();
+                    model = course.refine(functions, solver, &x).await?;
+                }
                 answer = Some(Answer::Model(model));
+                stages.model += now_ms() - asked;
+            }
+            Step::Refine(x) => {
+                let x = x.to_vec();
+                answer = Some(Answer::Model(course.refine(functions, solver, &x).await?));
                 stages.model += now_ms() - asked;
             }
             Step::Solve => loop {
@@ -119,7 +195,11 @@ async fn run(
             },
             Step::Image(made) => answer = Some(Answer::Image(functions.image(made)?)),
             Step::Reduce(x) => {
-                answer = Some(Answer::Reduction(functions.reduction(x).await?));
+                let reduction = match course.form {
+                    Form::Sums => functions.reduction_of_sums(x)?,
+                    Form::Products | Form::Rows => functions.reduction(x).await?,
+                };
+                answer = Some(Answer::Reduction(reduction));
                 stages.trials += now_ms() - asked;
             }
             Step::Iteration(iteration) => {
