@@ -10,9 +10,11 @@
 
 use std::borrow::Cow;
 use std::ops::Range;
+use std::rc::Rc;
 
 use crate::batch::pattern::{Pattern, pattern};
-use crate::batch::{Batch, Model, Rows};
+use crate::batch::{ArrayInfo, Batch, Model, Rows};
+use crate::cpu::Program;
 use crate::decimal;
 use crate::error::{Error, ErrorCode, Result};
 use crate::list::Listed;
@@ -114,6 +116,8 @@ pub struct Functions {
     sizes: Option<[Sizes; 2]>,
     /// Which calls are done on the CPU although there is a device.
     choice: Option<Choice>,
+    /// What makes steps of the parameters, once a solver has compiled it.
+    steps: Option<Rc<Program>>,
 }
 
 impl Functions {
@@ -143,6 +147,7 @@ impl Functions {
             tangents: None,
             sizes: None,
             choice: None,
+            steps: None,
         };
         functions.expect_parameters(functions.values.len())?;
         Ok(functions)
@@ -151,6 +156,11 @@ impl Functions {
     /// What is evaluated.
     pub fn model(&self) -> &Model {
         &self.model
+    }
+
+    /// The parameter arrays, and what a solver has compiled to make steps of them.
+    pub fn arrays_with_steps(&mut self) -> (&[ArrayInfo], &mut Option<Rc<Program>>) {
+        (&self.model.arrays, &mut self.steps)
     }
 
     /// Does each kind of call by the engine that this says, if there are two.

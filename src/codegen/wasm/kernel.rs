@@ -183,6 +183,16 @@ fn instances(kernel: &Kernel, body: &mut Expression, places: &mut Places, total:
         _ => None,
     };
     let mut skipped = vec![false; graph.len()];
+    let sums = sums
+        .iter()
+        .map(|&(store, local)| {
+            let operand = negated(store);
+            if operand.is_some() {
+                skipped[store.node.index()] = true;
+            }
+            Sum { store, local, node: operand.unwrap_or(store.node), subtract: operand.is_some() }
+        })
+        .list();
     let additions = accumulating
         .iter()
         .map(|&(store, next)| {
@@ -204,8 +214,11 @@ fn instances(kernel: &Kernel, body: &mut Expression, places: &mut Places, total:
             Step::Compute(id) => id,
             Step::Store(number) => {
                 let store = &kernel.stores[number as usize];
-                match sums.iter().find(|(of, _)| std::ptr::eq(*of, store)) {
-                    Some(&(_, sum)) => add(body, store.node, sum),
+                match sums.iter().find(|sum| std::ptr::eq(sum.store, store)) {
+                    Some(sum) => {
+                        load(kernel, body, places, sum.node);
+                        sum.add(body);
+                    }
                     None => places.store(body, store.buffer, store.address, store.node),
                 }
                 continue;
@@ -233,14 +246,9 @@ fn instances(kernel: &Kernel, body: &mut Expression, places: &mut Places, total:
     }
 
     let added = additions.iter().flat_map(|(_, nodes, _)| nodes.iter().flatten().copied());
-    let late_sums: Vec<(NodeId, u32)> = sums
-        .iter()
-        .filter(|(store, _)| late.iter().any(|late| std::ptr::eq(*late, *store)))
-        .map(|&(store, sum)| (store.node, sum))
-        .chain(kernel.total.map(|node| (node, total)))
-        .list();
-    let rest = overwriting.iter().map(|store| store.node).chain(late_sums.iter().map(|&(node, _)| node));
-    for node in rest.chain(added) {
+    let late_sums: Vec<&Sum> = sums.iter().filter(|sum| late.iter().any(|late| std::ptr::eq(*late, sum.store))).list();
+    let rest = overwriting.iter().map(|store| store.node).chain(late_sums.iter().map(|sum| sum.node));
+    for node in rest.chain(added).chain(kernel.total) {
         load(kernel, body, places, node);
     }
     body.mark();
@@ -259,17 +267,38 @@ fn instances(kernel: &Kernel, body: &mut Expression, places: &mut Places, total:
             }
         }
     }
-    for (node, sum) in late_sums {
-        add(body, node, sum);
+    late_sums.iter().for_each(|sum| sum.add(body));
+    if let Some(node) = kernel.total {
+        add_to(body, total, node, false);
     }
 }
 
-/// Adds a node's value to a local, as one of its uses.
-fn add(body: &mut Expression, node: NodeId, sum: u32) {
-    body.write(Instruction::LocalGet(sum));
+/// A sum over instances in a local.
+struct Sum<'k> {
+    /// What becomes of it.
+    store: &'k Store,
+    local: u32,
+    /// What is added to it, or subtracted.
+    node: NodeId,
+    subtract: bool,
+}
+
+impl Sum<'_> {
+    fn add(&self, body: &mut Expression) {
+        add_to(body, self.local, self.node, self.subtract);
+    }
+}
+
+/// Adds a node's value to a local, as one of its uses, or subtracts it.
+fn add_to(body: &mut Expression, local: u32, node: NodeId, subtract: bool) {
+    body.write(Instruction::LocalGet(local));
     body.take(node);
-    body.either(Instruction::F64x2Add, Instruction::F64Add);
-    body.write(Instruction::LocalSet(sum));
+    if subtract {
+        body.either(Instruction::F64x2Sub, Instruction::F64Sub);
+    } else {
+        body.either(Instruction::F64x2Add, Instruction::F64Add);
+    }
+    body.write(Instruction::LocalSet(local));
 }
 
 /// Stores, each with the one that follows it where that writes the next component of the same: two numbers side by side in memory.

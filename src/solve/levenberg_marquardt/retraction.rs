@@ -1,4 +1,7 @@
-//! Steps of all parameters at once on the CPU: the kernels of [`crate::manifolds`], an array after the other.
+//! Steps of all parameters at once on the CPU: the kernels of [`crate::manifolds`], an array after the other. They depend on the arrays alone, and
+//! making them takes longer than a small solve, so that they are kept from one solve to the next.
+
+use std::rc::Rc;
 
 use crate::batch::ArrayInfo;
 use crate::codegen::memory::{Dispatch, View};
@@ -9,7 +12,7 @@ use crate::manifolds::{Manifold, retraction_kernel};
 
 /// Makes steps.
 pub struct Retraction {
-    program: Program,
+    program: Rc<Program>,
     /// Kernel, first number and blocks of each array.
     arrays: Vec<(usize, u32, u32)>,
     lower: Vec<f64>,
@@ -17,8 +20,14 @@ pub struct Retraction {
 }
 
 impl Retraction {
-    /// For parameters in these arrays, with bounds on all of them.
-    pub async fn new(arrays: &[ArrayInfo], lower: Vec<f64>, upper: Vec<f64>) -> Result<Retraction> {
+    /// For parameters in these arrays, with bounds on all of them. `kept` is what an earlier one of the same arrays has compiled, if there
+    /// was one, and what a later one may use.
+    pub async fn new(
+        arrays: &[ArrayInfo],
+        lower: Vec<f64>,
+        upper: Vec<f64>,
+        kept: &mut Option<Rc<Program>>,
+    ) -> Result<Retraction> {
         let mut shapes: Vec<(Manifold, u32)> = Vec::new();
         let mut places = Vec::new();
         for array in arrays {
@@ -34,9 +43,15 @@ impl Retraction {
             });
             places.push((kernel, array.offset, count));
         }
-        let kernels =
-            shapes.into_iter().map(|(manifold, dim)| retraction_kernel(manifold, dim, true)).list_or_error()?;
-        Ok(Retraction { program: Program::compile(kernels).await?, arrays: places, lower, upper })
+        let program = match kept {
+            Some(program) => Rc::clone(program),
+            None => {
+                let kernels =
+                    shapes.into_iter().map(|(manifold, dim)| retraction_kernel(manifold, dim, true)).list_or_error()?;
+                Rc::clone(kept.insert(Rc::new(Program::compile(kernels).await?)))
+            }
+        };
+        Ok(Retraction { program, arrays: places, lower, upper })
     }
 
     /// The trial point x ⊞ δ within the bounds, and the step that was really made.
