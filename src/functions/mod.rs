@@ -474,4 +474,6 @@ impl Functions {
 #[cfg(test)]
 mod least_squares_tests;
 #[cfg(test)]
+pub(crate) mod normal_equations_tests;
+#[cfg(test)]
 pub(crate) mod tests;

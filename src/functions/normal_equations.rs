@@ -13,10 +13,10 @@ use crate::linear::seminormal::LEAST_ROWS;
 use crate::list::Listed;
 use crate::losses::LossKind;
 
+use super::Functions;
 use super::cpu::{CpuEngine, Memory};
 use super::least_squares::LeastSquares;
 use super::products::Normal;
-use super::Functions;
 
 /// What is kept from pass to pass.
 #[derive(Default)]

@@ -4,9 +4,10 @@
 //! Sums are rounded, J̃ᵀJ̃ has the condition of J̃ squared, and so such a step is worse than one from the rows. When that does not matter is
 //! decided here, and rests on what a step of Levenberg-Marquardt is for:
 //!
-//! - Where a run ends is where J̃ᵀr̃ is zero, and J̃ᵀr̃ is the same sum whether rows are kept or not. A relative error η of the steps leaves that
-//!   point where it is. Near it an error e of the parameters becomes (ϱ + η) e in place of ϱ e, where ϱ is what the Gauss-Newton model neglects:
-//!   with η = 10⁻⁶ no fit takes a step more that would have shown in the last digits.
+//! - Where a run ends is where J̃ᵀr̃ is zero, and J̃ᵀr̃ is the same sum whether rows are kept or not: its rounding leaves the parameters an error of the
+//!   condition's square times that of r̃, which is what the problem's sensitivity leaves them, reflections or not (Björck, Numerical Methods for
+//!   Least Squares Problems, 1996, §1.4). A relative error η of the steps moves that point nowhere. Near it an error e of the parameters becomes
+//!   (ϱ + η) e in place of ϱ e, where ϱ is what the Gauss-Newton model neglects: at η = 10⁻⁶ few fits take one step more.
 //! - What the model promises, −δᵀg − ½ δᵀJ̃ᵀJ̃δ, is true of any δ, an inexact one as well. Its relative error is that of the quadratic form along
 //!   δ, which the same figure bounds: at η = 10⁻⁶ the gain ratio has six digits, of which the rules ask for one.
 //!
@@ -136,5 +137,113 @@ impl Factor {
         }
         x.iter_mut().zip(&self.scales).for_each(|(x, scale)| *x *= scale);
         x
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{DenseQr, SparseMatrix, System};
+    use super::*;
+
+    const ROWS: usize = 1003;
+
+    /// Powers of t, sampled between two ends, and a sine, neither even nor odd, as the right side: J̃ and r̃.
+    fn fit(cols: usize, ends: [f64; 2]) -> (Vec<f64>, Vec<f64>) {
+        let t = |row: usize| ends[0] + (ends[1] - ends[0]) * row as f64 / (ROWS - 1) as f64;
+        let values = (0..ROWS).flat_map(|row| (0..cols).map(move |k| 1e3f64.powi(k as i32) * t(row).powi(k as i32)));
+        (values.collect(), (0..ROWS).map(|row| (3.0 * t(row) + 0.5).sin()).collect())
+    }
+
+    /// J̃ᵀJ̃, its lower half, and J̃ᵀr̃.
+    fn sums(values: &[f64], residuals: &[f64], cols: usize) -> (Vec<f64>, Vec<f64>) {
+        let (mut curvature, mut gradient) = (vec![0.0; cols * cols], vec![0.0; cols]);
+        for (row, r) in values.chunks_exact(cols).zip(residuals) {
+            for i in 0..cols {
+                gradient[i] += row[i] * r;
+                (0..=i).for_each(|j| curvature[i * cols + j] += row[i] * row[j]);
+            }
+        }
+        (curvature, gradient)
+    }
+
+    /// The step by reflections of the rows, in which nothing is squared.
+    fn by_rows(values: &[f64], residuals: &[f64], damping: &[f64], frozen: &[bool]) -> Vec<f64> {
+        let cols = damping.len();
+        let offsets: Vec<u32> = (0..=ROWS).map(|row| (row * cols) as u32).collect();
+        let columns: Vec<u32> = (0..ROWS).flat_map(|_| 0..cols as u32).collect();
+        let jacobian = SparseMatrix { cols, row_offsets: &offsets, col_indices: &columns, values };
+        let mut step = vec![0.0; cols];
+        DenseQr::new().reflect(&System { jacobian, residuals, damping, frozen }, &mut step).unwrap();
+        step
+    }
+
+    /// ‖a − b‖/‖b‖ where columns have unit length.
+    fn error(a: &[f64], b: &[f64], curvature: &[f64]) -> f64 {
+        let n = a.len();
+        let size = |x: &dyn Fn(usize) -> f64| (0..n).map(|k| x(k).powi(2) * curvature[k * n + k]).sum::<f64>().sqrt();
+        size(&|k| a[k] - b[k]) / size(&|k| b[k])
+    }
+
+    #[test]
+    fn a_step_is_as_good_as_promised_or_refused() {
+        let (mut taken, mut refused, mut worst) = (0, 0, 0.0f64);
+        for cols in 1..=MOST_COLUMNS {
+            for (end, damping) in [(-1.0, 0.0), (0.0, 0.0), (0.5, 0.0), (0.9, 0.0), (0.99, 0.0), (0.0, 1e-3)] {
+                let (values, residuals) = fit(cols, [end, 1.0]);
+                let (curvature, gradient) = sums(&values, &residuals, cols);
+                let damping: Vec<f64> = (0..cols).map(|k| damping * curvature[k * cols + k]).collect();
+                let frozen = vec![false; cols];
+                let normal = Normal { gradient: &gradient, curvature: &curvature, damping: &damping, frozen: &frozen };
+                let mut step = vec![0.0; cols];
+                match solve(&normal, ROWS, &mut step) {
+                    Ok(()) => {
+                        taken += 1;
+                        worst = worst.max(error(&step, &by_rows(&values, &residuals, &damping, &frozen), &curvature));
+                    }
+                    Err(trouble) => {
+                        refused += 1;
+                        assert_eq!(trouble, Trouble::IllConditioned);
+                    }
+                }
+            }
+        }
+        assert!(worst < MOST_ERROR, "{worst}");
+        // 16 powers on the unit interval have a condition of 1e12; damping brings it to 30.
+        assert!(taken > 30 && refused > 30, "{taken} taken, {refused} refused");
+    }
+
+    #[test]
+    fn frozen_coordinates_stay_and_a_column_of_zeros_takes_its_damping() {
+        let (mut values, residuals) = fit(4, [-1.0, 1.0]);
+        values.chunks_exact_mut(4).for_each(|row| row[2] = 0.0);
+        let (curvature, gradient) = sums(&values, &residuals, 4);
+        let (damping, frozen) = ([1e-9; 4], [false, true, false, false]);
+        let normal = Normal { gradient: &gradient, curvature: &curvature, damping: &damping, frozen: &frozen };
+        let mut step = [9.0; 4];
+        solve(&normal, ROWS, &mut step).unwrap();
+        assert_eq!((step[1], step[2]), (0.0, 0.0));
+        let expected = by_rows(&values, &residuals, &damping, &frozen);
+        // A condition below 10, and √N roundings.
+        assert!(error(&step, &expected, &curvature) < 1e-12, "{step:?} {expected:?}");
+        let all = Normal { frozen: &[true; 4], ..normal };
+        assert_eq!(solve(&all, ROWS, &mut step), Ok(()));
+        assert_eq!(step, [0.0; 4]);
+    }
+
+    #[test]
+    fn what_has_no_digits_is_refused() {
+        let refused = |curvature: [f64; 4], damping: f64| {
+            let normal =
+                Normal { gradient: &[1.0; 2], curvature: &curvature, damping: &[damping; 2], frozen: &[false; 2] };
+            solve(&normal, 600, &mut [0.0; 2]) == Err(Trouble::IllConditioned)
+        };
+        assert!(!refused([1.0, 0.0, 0.5, 1.0], 0.0));
+        // NaN, overflow, vanished squares, dependent columns, and what damping makes of these.
+        for bad in [[f64::NAN, 0.0, 0.5, 1.0], [1.0, 0.0, f64::NAN, 1.0], [1.0, 0.0, 0.0, f64::INFINITY]] {
+            assert!(refused(bad, 0.0), "{bad:?}");
+        }
+        for singular in [[0.0; 4], [1e-300, 0.0, 0.0, 1.0], [1.0, 0.0, 1.0, 1.0]] {
+            assert!(refused(singular, 0.0) && !refused(singular, 1e-3), "{singular:?}");
+        }
     }
 }
