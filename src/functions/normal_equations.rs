@@ -8,8 +8,7 @@ use crate::batch::normal_equations::SharedSums;
 use crate::batch::plan::Entry;
 use crate::batch::{Batch, Model};
 use crate::error::Result;
-use crate::linear::normal_equations::MOST_COLUMNS;
-use crate::linear::seminormal::LEAST_ROWS;
+use crate::linear::normal_equations::{LEAST_ROWS, MOST_COLUMNS};
 use crate::list::Listed;
 use crate::losses::LossKind;
 

@@ -14,7 +14,6 @@ pub mod normal_equations;
 pub mod null_space;
 mod ordering;
 pub mod pcg;
-pub mod seminormal;
 pub mod sparse;
 pub mod system;
 

@@ -19,8 +19,9 @@
 
 use super::pcg::Normal;
 use super::system::Trouble;
-use crate::list::Listed;
 
+/// Fewer rows are not worth the choice: reflections of so few take some tenths of a millisecond at most, and are the most accurate.
+pub const LEAST_ROWS: usize = 512;
 /// With more columns than this, sums of products take longer than the reading of rows that they spare.
 pub const MOST_COLUMNS: usize = 16;
 /// The relative error that a step may have.
@@ -35,16 +36,20 @@ const SQUARES: std::ops::Range<f64> = 1e-250..1e250;
 /// # Errors
 /// [`Trouble::IllConditioned`] where that would not be as good as it has to be.
 pub fn solve(normal: &Normal, rows: usize, step: &mut [f64]) -> Result<(), Trouble> {
-    let free: Vec<usize> = (0..step.len()).filter(|&column| !normal.frozen[column]).list();
-    let (n, all) = (free.len(), step.len());
-    let mut factor = Factor::new(n);
-    let mut side = Vec::with_capacity(n);
-    for (row, &i) in free.iter().enumerate() {
-        for (column, &j) in free[..=row].iter().enumerate() {
-            factor.entries[row * factor.stride + column] = normal.curvature[i * all + j];
+    let n = step.len();
+    let mut factor = Factor { n, entries: normal.curvature.to_vec(), scales: Vec::with_capacity(n) };
+    for i in 0..n {
+        factor.entries[i * n + i] += normal.damping[i];
+        step[i] = -normal.gradient[i];
+        if normal.frozen[i] {
+            // The row and the column of the unit matrix.
+            for j in 0..n {
+                factor.entries[i * n + j] = 0.0;
+                factor.entries[j * n + i] = 0.0;
+            }
+            factor.entries[i * n + i] = 1.0;
+            step[i] = 0.0;
         }
-        factor.entries[row * factor.stride + row] += normal.damping[i];
-        side.push(-normal.gradient[i]);
     }
     let unit = f64::EPSILON / 2.0;
     let most = MOST_ERROR / (n as f64 * (rows as f64).sqrt() * unit);
@@ -52,46 +57,38 @@ pub fn solve(normal: &Normal, rows: usize, step: &mut [f64]) -> Result<(), Troub
     if !(factor.factorise() && factor.inverse_trace() <= most) {
         return Err(Trouble::IllConditioned);
     }
-    step.fill(0.0);
-    for (&i, number) in free.iter().zip(factor.substitute(&side)) {
-        step[i] = number;
-    }
+    factor.substitute(step);
     Ok(())
 }
 
 /// A symmetric matrix, its lower half row after row, and Cholesky's factor L of it with columns brought to unit length.
-pub(super) struct Factor {
+struct Factor {
+    /// How many rows.
+    n: usize,
     /// The matrix, and then L, whose diagonal is stored inverse.
-    pub(super) entries: Vec<f64>,
-    /// From row to row, of which there is one less.
-    pub(super) stride: usize,
+    entries: Vec<f64>,
     /// The inverse lengths of columns.
-    pub(super) scales: Vec<f64>,
+    scales: Vec<f64>,
 }
 
 impl Factor {
-    /// For so many rows, each with room for one number more.
-    pub(super) fn new(n: usize) -> Factor {
-        Factor { entries: vec![0.0; n * (n + 1)], stride: n + 1, scales: Vec::with_capacity(n) }
-    }
-
     /// Scales and factorises; says whether there is a factor.
-    pub(super) fn factorise(&mut self) -> bool {
-        let Factor { entries: matrix, stride, scales } = self;
-        let stride = *stride;
-        for i in 0..stride - 1 {
-            let square = matrix[i * stride + i];
+    fn factorise(&mut self) -> bool {
+        let Factor { n, entries: matrix, scales } = self;
+        let n = *n;
+        for i in 0..n {
+            let square = matrix[i * n + i];
             if !SQUARES.contains(&square) {
                 return false;
             }
             scales.push(square.sqrt().recip());
             for j in 0..=i {
-                let mut entry = matrix[i * stride + j] * scales[i] * scales[j];
+                let mut entry = matrix[i * n + j] * scales[i] * scales[j];
                 for k in 0..j {
-                    entry -= matrix[i * stride + k] * matrix[j * stride + k];
+                    entry -= matrix[i * n + k] * matrix[j * n + k];
                 }
-                matrix[i * stride + j] = if j < i {
-                    entry * matrix[j * stride + j]
+                matrix[i * n + j] = if j < i {
+                    entry * matrix[j * n + j]
                 } else if entry > LEAST_PIVOT {
                     entry.sqrt().recip()
                 } else {
@@ -104,10 +101,9 @@ impl Factor {
 
     /// The trace of the scaled matrix's inverse: the squares of L⁻¹, column after column.
     fn inverse_trace(&self) -> f64 {
-        let n = self.stride - 1;
         let mut trace = 0.0;
-        for column in 0..n {
-            let mut x = vec![0.0; n];
+        for column in 0..self.n {
+            let mut x = vec![0.0; self.n];
             x[column] = 1.0;
             self.forward(&mut x, column);
             trace += x.iter().map(|x| x * x).sum::<f64>();
@@ -119,24 +115,25 @@ impl Factor {
     fn forward(&self, x: &mut [f64], first: usize) {
         for i in first..x.len() {
             for k in first..i {
-                x[i] -= self.entries[i * self.stride + k] * x[k];
+                x[i] -= self.entries[i * self.n + k] * x[k];
             }
-            x[i] *= self.entries[i * self.stride + i];
+            x[i] *= self.entries[i * self.n + i];
         }
     }
 
-    /// The solution for a right side, both in the scale of the matrix that was given.
-    pub(super) fn substitute(&self, b: &[f64]) -> Vec<f64> {
-        let mut x: Vec<f64> = b.iter().zip(&self.scales).map(|(b, scale)| b * scale).list();
-        self.forward(&mut x, 0);
-        for i in (0..x.len()).rev() {
-            for k in i + 1..x.len() {
-                x[i] -= self.entries[k * self.stride + i] * x[k];
+    /// The solution in place of a right side, both in the scale of the matrix that was given.
+    fn substitute(&self, x: &mut [f64]) {
+        let n = self.n;
+        let rescale = |x: &mut [f64]| x.iter_mut().zip(&self.scales).for_each(|(x, scale)| *x *= scale);
+        rescale(x);
+        self.forward(x, 0);
+        for i in (0..n).rev() {
+            for k in i + 1..n {
+                x[i] -= self.entries[k * n + i] * x[k];
             }
-            x[i] *= self.entries[i * self.stride + i];
+            x[i] *= self.entries[i * n + i];
         }
-        x.iter_mut().zip(&self.scales).for_each(|(x, scale)| *x *= scale);
-        x
+        rescale(x);
     }
 }
 
@@ -173,7 +170,7 @@ mod tests {
         let columns: Vec<u32> = (0..ROWS).flat_map(|_| 0..cols as u32).collect();
         let jacobian = SparseMatrix { cols, row_offsets: &offsets, col_indices: &columns, values };
         let mut step = vec![0.0; cols];
-        DenseQr::new().reflect(&System { jacobian, residuals, damping, frozen }, &mut step).unwrap();
+        DenseQr::new().solve(&System { jacobian, residuals, damping, frozen }, &mut step).unwrap();
         step
     }
 

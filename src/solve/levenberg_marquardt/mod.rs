@@ -44,9 +44,6 @@ pub enum Step<'a> {
     Linearise(&'a [f64]),
     /// A linear system is to be solved: [`LevenbergMarquardt::solve`], until it gives what the next call takes.
     Solve,
-    /// The rows of the model here are wanted, of which sums alone are there; the next call takes [`Answer::Model`], after
-    /// [`LevenbergMarquardt::use_rows`].
-    Refine(&'a [f64]),
     /// ‖J̃δ‖² of the step made is wanted; the next call takes [`Answer::Image`]. Asked for where the model has no matrix.
     Image(&'a [f64]),
     /// By how much the cost falls from where the model was last made to here is wanted; the next call takes [`Answer::Reduction`].
@@ -64,7 +61,7 @@ pub enum Answer {
     Model(LeastSquares),
     /// The iterations that the step of [`Step::Solve`] took; none if there is no step.
     Solved(Option<u32>),
-    /// The model's sums do not give a step that is good enough.
+    /// The model's sums do not give a step that is good enough: its rows have to, after [`LevenbergMarquardt::use_rows`].
     IllConditioned,
     /// The number of [`Step::Image`].
     Image(f64),
@@ -184,7 +181,6 @@ impl LevenbergMarquardt {
             Told::LineariseAtPoint => Step::Linearise(&self.point),
             Told::LineariseAtTrial => Step::Linearise(&self.trial),
             Told::Solve => Step::Solve,
-            Told::Refine => Step::Refine(&self.point),
             Told::Image => Step::Image(&self.made),
             Told::Reduce => Step::Reduce(&self.trial),
             Told::Iteration(iteration) => Step::Iteration(iteration),
@@ -220,20 +216,19 @@ impl LevenbergMarquardt {
                 self.model = model;
                 self.reject(trial)
             }
-            (Phase::Start | Phase::Restoring(_), _) => Told::LineariseAtPoint,
-            (Phase::Stepping, _) => self.set_out(),
-            (Phase::Solving(_), Some(Answer::Solved(iterations))) => return self.step_made(iterations),
-            (Phase::Solving(_), Some(Answer::IllConditioned)) => {
-                self.phase = Phase::Refining;
-                Told::Refine
-            }
-            (Phase::Solving(_), _) => Told::Solve,
             (Phase::Refining, Some(Answer::Model(model))) => {
                 self.adopt(model);
                 self.phase = Phase::Solving(false);
                 Told::Solve
             }
-            (Phase::Refining, _) => Told::Refine,
+            (Phase::Start | Phase::Restoring(_) | Phase::Refining, _) => Told::LineariseAtPoint,
+            (Phase::Stepping, _) => self.set_out(),
+            (Phase::Solving(_), Some(Answer::Solved(iterations))) => return self.step_made(iterations),
+            (Phase::Solving(_), Some(Answer::IllConditioned)) => {
+                self.phase = Phase::Refining;
+                Told::LineariseAtPoint
+            }
+            (Phase::Solving(_), _) => Told::Solve,
             (Phase::Promising(trial), Some(Answer::Image(square))) => self.promise(trial, square),
             (Phase::Promising(_), _) => Told::Image,
             (Phase::Trying(trial), Some(Answer::Reduction(change))) => {

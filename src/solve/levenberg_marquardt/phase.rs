@@ -42,7 +42,6 @@ pub(super) enum Told {
     LineariseAtPoint,
     LineariseAtTrial,
     Solve,
-    Refine,
     Image,
     Reduce,
     Iteration(IterationSummary),

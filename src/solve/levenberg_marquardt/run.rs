@@ -8,7 +8,7 @@ use super::{Answer, LevenbergMarquardt, LinearSystems, Step};
 use crate::batch::Model;
 use crate::clock::now_ms;
 use crate::error::Result;
-use crate::functions::{Functions, LeastSquares};
+use crate::functions::Functions;
 use crate::linear::{Blocks, DenseQr, Kind, LinearSolver, choice};
 use crate::list::Listed;
 use crate::solve::arithmetic::Arithmetic;
@@ -120,18 +120,13 @@ impl Course {
         Ok((Course { form, kind, linear_solver }, systems))
     }
 
-    /// Goes on with rows to the end: what is ill-conditioned mostly stays so. Gives the model at a point.
-    async fn refine(
-        &mut self,
-        functions: &mut Functions,
-        solver: &mut LevenbergMarquardt,
-        x: &[f64],
-    ) -> Result<LeastSquares> {
+    /// Goes on with rows to the end: what is ill-conditioned mostly stays so.
+    fn take_rows(&mut self, functions: &mut Functions, solver: &mut LevenbergMarquardt) -> Result<()> {
         let (systems, linear_solver) = of_rows(functions, self.kind)?;
         solver.use_rows(systems);
         self.form = Form::Rows;
         self.linear_solver = format!("{linear_solver}, since normal equations were ill-conditioned");
-        functions.linearise(x).await
+        Ok(())
     }
 }
 
@@ -169,31 +164,29 @@ async fn run(
         let asked = now_ms();
         match step {
             Step::Linearise(x) => {
-                let mut model = match course.form {
+                let model = match course.form {
                     Form::Sums => functions.linearise_as_sums(x)?,
                     Form::Products => functions.linearise_for_products(x)?,
                     Form::Rows => functions.linearise(x).await?,
                 };
                 if course.form == Form::Sums && !model.is_finite() {
-                    // Squares overflow where rows may not.
-                    let x = x.to_vec();
-                    model = course.refine(functions, solver, &x).await?;
+                    // Squares overflow where rows may not: the same is asked for again.
+                    course.take_rows(functions, solver)?;
+                } else {
+                    answer = Some(Answer::Model(model));
                 }
-                answer = Some(Answer::Model(model));
                 stages.model += now_ms() - asked;
             }
-            Step::Refine(x) => {
-                let x = x.to_vec();
-                answer = Some(Answer::Model(course.refine(functions, solver, &x).await?));
-                stages.model += now_ms() - asked;
-            }
-            Step::Solve => loop {
+            Step::Solve => {
                 answer = solver.solve(functions)?;
-                if answer.is_some() {
-                    break;
+                while answer.is_none() {
+                    turns.take().await;
+                    answer = solver.solve(functions)?;
                 }
-                turns.take().await;
-            },
+                if matches!(answer, Some(Answer::IllConditioned)) {
+                    course.take_rows(functions, solver)?;
+                }
+            }
             Step::Image(made) => answer = Some(Answer::Image(functions.image(made)?)),
             Step::Reduce(x) => {
                 let reduction = match course.form {

@@ -87,7 +87,7 @@ fn run_with(fake: &Fake, mut meddle: impl FnMut(&IterationSummary, &mut bool)) -
                 answer = Some(Answer::Model(LeastSquares { cost: cost(&residuals), residuals, entries, normal: None }));
             }
             Step::Solve => answer = solver.solve(&mut Nothing).unwrap(),
-            Step::Image(_) | Step::Refine(_) => unreachable!("the model has a matrix"),
+            Step::Image(_) => unreachable!("the model has a matrix"),
             Step::Reduce(x) => {
                 tried.push(x.to_vec());
                 let before = cost(&(fake.residuals)(linearised.last().unwrap()).0);
