@@ -6,6 +6,7 @@ use super::start::Start;
 use super::untouched::Untouched;
 use super::{Answer, LevenbergMarquardt, LinearSystems, Step};
 use crate::batch::Model;
+use crate::batch::pattern::Pattern;
 use crate::clock::now_ms;
 use crate::error::Result;
 use crate::functions::Functions;
@@ -110,13 +111,19 @@ impl Course {
             let systems = LinearSystems { row_offsets: Vec::new(), col_indices: Vec::new(), blocks, solver };
             return Ok((Course { form: Form::Sums, kind, linear_solver }, systems));
         }
-        let (systems, linear_solver) = of_rows(functions, kind)?;
-        let is_iterative = systems.solver.kind() == Kind::Pcg;
-        let form = if is_iterative && functions.prepare_products(&systems.blocks).await? {
-            Form::Products
-        } else {
-            Form::Rows
-        };
+        // Where J̃ is asked for by its products alone, its pattern is never made.
+        let blocks = blocks(functions.model());
+        if kind == Some(Kind::Pcg) && functions.prepare_products(&blocks).await? {
+            let (solver, linear_solver) = solver_of(kind, n, &[], &[])?;
+            let systems = LinearSystems { row_offsets: Vec::new(), col_indices: Vec::new(), blocks, solver };
+            return Ok((Course { form: Form::Products, kind, linear_solver }, systems));
+        }
+        let (mut systems, linear_solver) = of_rows(functions, kind)?;
+        let mut form = Form::Rows;
+        if kind.is_none() && systems.solver.kind() == Kind::Pcg && functions.prepare_products(&blocks).await? {
+            form = Form::Products;
+            (systems.row_offsets, systems.col_indices) = Default::default();
+        }
         Ok((Course { form, kind, linear_solver }, systems))
     }
 
@@ -133,15 +140,15 @@ impl Course {
 /// The linear systems of rows, and what the report says of them.
 fn of_rows(functions: &mut Functions, kind: Option<Kind>) -> Result<(LinearSystems, String)> {
     let (n, blocks) = (functions.values().len(), blocks(functions.model()));
-    let pattern = functions.tangent_pattern()?;
-    let (row_offsets, col_indices) = (pattern.row_offsets.clone(), pattern.col_indices.clone());
-    let (solver, linear_solver) = match kind {
-        None => choice::choose(n, &row_offsets, &col_indices)?,
-        Some(kind) => {
-            (choice::make(kind, n, &row_offsets, &col_indices)?, format!("{}: as linearSolver says", kind.name()))
-        }
-    };
+    let Pattern { row_offsets, col_indices, .. } = functions.tangent_pattern()?.without_places();
+    let (solver, linear_solver) = solver_of(kind, n, &row_offsets, &col_indices)?;
     Ok((LinearSystems { row_offsets, col_indices, blocks, solver }, linear_solver))
+}
+
+/// The solver that the user asked for, or that suits a pattern of `n` columns, and what the report says of it.
+fn solver_of(kind: Option<Kind>, n: usize, row_offsets: &[u32], col_indices: &[u32]) -> Result<(LinearSolver, String)> {
+    let Some(kind) = kind else { return choice::choose(n, row_offsets, col_indices) };
+    Ok((choice::make(kind, n, row_offsets, col_indices)?, format!("{}: as linearSolver says", kind.name())))
 }
 
 /// Answers the solver until it is done.
