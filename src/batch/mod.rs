@@ -22,6 +22,7 @@ pub mod normal_equations;
 pub mod pattern;
 pub mod plan;
 mod recipe;
+mod reduction;
 mod role;
 pub mod scatter;
 mod signature;

@@ -38,9 +38,9 @@ const SQUARES: std::ops::Range<f64> = 1e-250..1e250;
 pub fn solve(normal: &Normal, rows: usize, step: &mut [f64]) -> Result<(), Trouble> {
     let n = step.len();
     let mut factor = Factor { n, entries: normal.curvature.to_vec(), scales: Vec::with_capacity(n) };
-    for i in 0..n {
+    for (i, number) in step.iter_mut().enumerate() {
         factor.entries[i * n + i] += normal.damping[i];
-        step[i] = -normal.gradient[i];
+        *number = -normal.gradient[i];
         if normal.frozen[i] {
             // The row and the column of the unit matrix.
             for j in 0..n {
@@ -48,7 +48,7 @@ pub fn solve(normal: &Normal, rows: usize, step: &mut [f64]) -> Result<(), Troub
                 factor.entries[j * n + i] = 0.0;
             }
             factor.entries[i * n + i] = 1.0;
-            step[i] = 0.0;
+            *number = 0.0;
         }
     }
     let unit = f64::EPSILON / 2.0;
