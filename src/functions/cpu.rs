@@ -16,6 +16,7 @@ use crate::list::Listed;
 use crate::table::Table;
 
 use super::least_squares::Linearised;
+use super::normal_equations::Passes;
 use super::titles::title;
 use super::{Evaluation, Objective};
 
@@ -26,6 +27,7 @@ pub struct CpuEngine {
     /// Kernels that write into a sparse matrix.
     scattered: Table<Entry, Compiled>,
     pub(super) linearised: Linearised,
+    pub(super) passes: Passes,
 }
 
 /// One entry's kernels, a plan for each batch.

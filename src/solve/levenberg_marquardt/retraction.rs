@@ -1,4 +1,5 @@
-//! Steps of all parameters at once on the CPU: the kernels of [`crate::manifolds`], an array after the other.
+//! Steps of all parameters at once on the CPU: the kernels of [`crate::manifolds`], an array after the other. They depend on the arrays alone, and
+//! making them takes longer than a small solve, so that they are kept from one solve to the next.
 
 use std::rc::Rc;
 
@@ -19,7 +20,8 @@ pub struct Retraction {
 }
 
 impl Retraction {
-    /// For parameters in these arrays, with bounds on all of them. What is compiled is kept for the next of the same arrays.
+    /// For parameters in these arrays, with bounds on all of them. `kept` is what an earlier one of the same arrays has compiled, if there
+    /// was one, and what a later one may use.
     pub async fn new(
         arrays: &[ArrayInfo],
         lower: Vec<f64>,
@@ -42,11 +44,11 @@ impl Retraction {
             places.push((kernel, array.offset, count));
         }
         let program = match kept {
-            Some(program) => program.clone(),
+            Some(program) => Rc::clone(program),
             None => {
-                let of_shape = |(manifold, dim)| retraction_kernel(manifold, dim, true);
-                let kernels = shapes.into_iter().map(of_shape).list_or_error()?;
-                kept.insert(Rc::new(Program::compile(kernels).await?)).clone()
+                let kernels =
+                    shapes.into_iter().map(|(manifold, dim)| retraction_kernel(manifold, dim, true)).list_or_error()?;
+                Rc::clone(kept.insert(Rc::new(Program::compile(kernels).await?)))
             }
         };
         Ok(Retraction { program, arrays: places, lower, upper })
