@@ -23,8 +23,8 @@ wasm_bindgen_test_configure!(run_in_browser);
 const VALUES: f64 = 1e-5;
 const DERIVATIVES: f64 = 1e-4;
 
-const VERTICES: u32 = 300;
-const POSES: u32 = 80;
+const VERTICES: u32 = 3_000;
+const POSES: u32 = 800;
 const PARAMETERS: u32 = 3 * VERTICES + 4 * POSES + 2;
 
 /// |a − b| − rest.
@@ -67,7 +67,7 @@ fn model() -> Model {
         array("poses", 4, POSES, 3 * VERTICES, Manifold::UnitQuaternion),
         array("curve", 2, 1, 3 * VERTICES + 4 * POSES, Manifold::Euclidean),
     ];
-    let (springs, turns, samples) = (900u32, 240u32, VERTICES);
+    let (springs, turns, samples) = (9_000u32, 8_400u32, VERTICES);
     let ends = (0..springs).map(|i| i % VERTICES).chain((0..springs).map(|i| (i * 7 + 1 + i / VERTICES) % VERTICES));
     let turned_by = (0..turns).map(|i| i % POSES).chain((0..turns).map(|i| (i * 3) % VERTICES));
     let sampled = std::iter::repeat_n(0, samples as usize).chain(0..samples);
@@ -153,14 +153,14 @@ async fn check([gpu, cpu]: &mut [Functions; 2], what: &str) {
 
 #[wasm_bindgen_test]
 async fn gradients_over_lists_and_gathered_ones_add_up() {
-    for batch_size in [None, Some(101)] {
+    for batch_size in [None, Some(1_001)] {
         let mut functions = both(batch_size).await;
         check(&mut functions, &format!("batches of {batch_size:?}")).await;
         for functions in &mut functions {
             let loss = LossParameters::new("cauchy", 0.5, 0.0, 2.0).unwrap();
             functions.set_loss(0, loss).unwrap();
             functions.set_weight(1, 0.25).unwrap();
-            functions.set_data(0, 0, &(0..900).map(|i| f64::from(i) / 512.0).collect::<Vec<_>>()).unwrap();
+            functions.set_data(0, 0, &(0..9_000).map(|i| f64::from(i) / 512.0).collect::<Vec<_>>()).unwrap();
         }
         check(&mut functions, "weighted, robust, new data").await;
         for functions in &mut functions {

@@ -1,6 +1,6 @@
 //! How the sums over lists of [`crate::batch::lists`] lie on a device, and the buffers of gradients that stay there.
 //!
-//! A chunk whose class is short, and whose blocks have few entries, has lists beside its gather passes; the tables are made
+//! A chunk of a large batch whose class is short, and whose blocks have few entries, has lists beside its gather passes; the tables are made
 //! when a recording first asks for them.
 
 use crate::batch::lists::{self, ListShape, ListTables};
@@ -15,6 +15,10 @@ use super::layout::{ALIGNMENT, Layout};
 
 /// Workgroups of a dispatch, at most: they fill a large GPU, and the host adds what each of them brings.
 const MOST_WORKGROUPS: u64 = 4096;
+
+/// A batch of fewer instances has no lists: they save traffic, of which such a batch makes so little that its calls take as long either way, and drivers take
+/// twice as long to compile a kernel over lists.
+const LEAST_INSTANCES: u32 = 1 << 13;
 
 /// Partial sums up to so many are added by the host: reading them takes less than one more dispatch.
 const MOST_SUMS: u64 = MOST_WORKGROUPS;
@@ -126,7 +130,11 @@ impl Lists {
                     it
                 }
             };
-            let shapes = if pays { lists::shapes(batch, layout.passes(number), pace).await? } else { None };
+            let shapes = if pays && batch.count >= LEAST_INSTANCES {
+                lists::shapes(batch, layout.passes(number), pace).await?
+            } else {
+                None
+            };
             let fits = |shape: &ListShape| shape.offsets().max(shape.others()) <= most;
             let Some(shapes) = shapes.filter(|shapes| shapes.iter().all(fits)) else {
                 lists.of_chunks.push(None);

@@ -270,14 +270,14 @@ impl normal::Declare for NormalList {
     }
 }
 
-/// 3,000 residuals of two kinds, one after the other, over 300 parameters, of which all of the first kind share one; and, if
+/// 16,400 residuals of two kinds, one after the other, over 300 parameters, of which all of the first kind share one; and, if
 /// wanted, a long sum.
 fn two_kinds(with_long_sum: bool) -> Model {
     let parameters = 300u32;
     let mut r = Recorder::default();
     let shared = r.parameter(0);
     let (mut products, mut squares, mut addends) = (Vec::new(), Vec::new(), Vec::new());
-    for number in 0..1500 {
+    for number in 0..8_200 {
         let x = r.parameter(1 + number % (parameters - 1));
         products.push(r.apply(Op::Mul, &[x, shared]));
         squares.push(r.square(x));
@@ -301,7 +301,7 @@ fn recordings_keep_to_small_limits_and_run_every_instance_once() {
     use crate::gpu::{Limits, Plan};
 
     // The long sum's seeds bind all residuals at once, so it goes with the large limit alone.
-    for (binding, with_long_sum) in [(4096, false), (1 << 27, true)] {
+    for (binding, with_long_sum) in [(1 << 15, false), (1 << 27, true)] {
         let model = two_kinds(with_long_sum);
         let (numbers, count) = texts::kernel_numbers(&model);
         let mut plans = plans::Plans::new(numbers, count);
@@ -352,7 +352,7 @@ fn recordings_keep_to_small_limits_and_run_every_instance_once() {
             assert!(kernels >= layout.chunks.len(), "one dispatch a chunk at least");
         }
     }
-    for binding in [1 << 13, 1 << 27] {
+    for binding in [1 << 16, 1 << 27] {
         let model = two_kinds(false);
         let (numbers, count) = texts::kernel_numbers(&model);
         let mut plans = plans::Plans::new(numbers, count);
