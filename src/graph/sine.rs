@@ -3,7 +3,7 @@
 //!
 //! x = k·π/2 + r + rest with |r| ≤ π/4. π/2 stands in three parts of which the products of the first two with k are exact (W. J. Cody, W. Waite,
 //! Software Manual for the Elementary Functions, 1980, chapter 8), and rest is what r lacks. The last two bits of k say whether the result is the sine
-//! or the cosine of r, and its sign. The error is below 0.84 ulp.
+//! or the cosine of r, and its sign. Errors of up to 0.80 ulp were measured.
 
 use super::elementary;
 
