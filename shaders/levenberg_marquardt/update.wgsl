@@ -5,11 +5,13 @@
 // α = rᵀz / (‖Jp‖² + λpᵀDp). Leaves the sums rᵀz, zᵀDz and zᵀDp for the next direction.
 @group(0) @binding(0) var<storage, read_write> state: array<u32>;
 @group(0) @binding(1) var<storage, read> image: array<f32>; // parts of ‖Jp‖²
-#made @group(0) @binding(_) var<storage, read> product: array<f32>;
+#vector @group(0) @binding(_) var<storage, read> product: array<f32>;
 // Where each block's parts of the product stand in `local`, and the end of the last block's.
 #gathered @group(0) @binding(_) var<storage, read> offsets: array<u32>;
 #gathered @group(0) @binding(_) var<storage, read> entries: array<u32>;
+#joint @group(0) @binding(_) var<storage, read> lists: array<u32>; // see `functions::joint`
 #gathered @group(0) @binding(_) var<storage, read> local: array<f32>;
+#joint @group(0) @binding(_) var<storage, read> local: array<f32>;
 @group(0) @binding(_) var<storage, read> curvature: array<f32>;
 @group(0) @binding(_) var<storage, read_write> vectors: array<f32>;
 @group(0) @binding(_) var<storage, read_write> sums: array<vec2<f32>>;
@@ -66,6 +68,18 @@ fn update(
         #factor
         #made #each let q$ = product[first + $u];
         #gathered #each var q$ = 0.0;
+        #light #each var q$ = 0.0;
+        // Those blocks alone that have no list: all others' stay 0.
+        #heavy #each var q$ = product[first + $u];
+        #joint let end = lists[dispatch.row + block + 1u];
+        #joint for (var k = lists[dispatch.row + block]; k < end; k += 4u) {
+            #joint #four let entry@ = lists[min(k + @u, end - 1u)];
+            #joint #four let slot@ = 8u * (1u + (entry@ >> lists[0]));
+            #joint #four let place@ = lists[slot@] + (entry@ & lists[slot@ + 2u]);
+            #joint #four let stride@ = lists[slot@ + 1u];
+            #joint #each #four let part$_@ = local[place@ + $u * stride@];
+            #joint #each #four q$ += select(0.0, part$_@, k + @u < end);
+        #joint }
         #gathered let end = offsets[block + 1u];
         // Four entries at a time, so that what they point to is on its way together.
         #gathered for (var k = offsets[block]; k < end; k += 4u) {

@@ -84,6 +84,8 @@ pub(super) struct Body<'a> {
     imports: &'a mut Imports,
     names: Names,
     indent: usize,
+    /// Whether columns are those of a part of a joint dispatch, see [`super::joint`].
+    pub joint: bool,
     text: String,
     /// The operand text of every node written so far.
     written: Vec<Option<String>>,
@@ -111,6 +113,7 @@ impl<'a> Body<'a> {
             imports,
             names,
             indent,
+            joint: false,
             text: String::new(),
             written: vec![None; graph.len()],
             reads: Table::default(),
@@ -177,6 +180,10 @@ impl<'a> Body<'a> {
     /// The element of a buffer where an address points, as an expression.
     pub fn place(&mut self, kernel: &Kernel, buffer: u32, address: Address) -> String {
         let index = match address {
+            Address::Column(column) if self.joint => {
+                let name = kernel.buffers[buffer as usize].name;
+                format!("part.first_{name} + {column}u * part.stride + instance")
+            }
             Address::Column(0) => "instance".to_owned(),
             Address::Column(1) => "dispatch.stride + instance".to_owned(),
             Address::Column(column) => format!("{column}u * dispatch.stride + instance"),

@@ -8,7 +8,7 @@
 
 use std::rc::Rc;
 
-use crate::codegen::{Address, Element, Function, Kernel, Layers, Load, Step, Store};
+use crate::codegen::{Address, Buffer, Element, Function, Kernel, Layers, Load, Step, Store};
 use crate::error::{Error, Result};
 use crate::graph::{Node, NodeId};
 use crate::list::Listed;
@@ -16,6 +16,7 @@ use crate::text::{join, replace};
 
 mod body;
 mod import;
+mod joint;
 mod list_sum;
 mod literal;
 mod operation;
@@ -27,6 +28,7 @@ pub(crate) use body::comment;
 use body::{Body, Inputs, Names};
 use import::Imports;
 pub use import::compose;
+pub use joint::{JointKernel, JointPart};
 pub use list_sum::{ListDispatch, write_list_sum};
 pub use program::{Binding, ProgramText};
 pub use static_shader::compose_with;
@@ -92,6 +94,7 @@ const RESERVED: &[&str] = &[
     "start",
     "layer",
     "threads",
+    "part",
 ];
 
 /// The kernel as a complete WGSL module. An internal error if its plan asks for what only the CPU does, or contradicts
@@ -182,8 +185,13 @@ fn distinct_functions(kernel: &Kernel) -> Vec<&Function> {
 }
 
 fn bindings(kernel: &Kernel) -> String {
+    binding_declarations(&kernel.buffers, sum_type(kernel), [kernel.total.is_some(), kernel.gated])
+}
+
+/// The bindings of buffers, then of partial sums of a type and of a gate, as there are, and the uniform.
+fn binding_declarations(buffers: &[Buffer], sum: &str, [total, gated]: [bool; 2]) -> String {
     let mut text = String::new();
-    for (binding, buffer) in kernel.buffers.iter().enumerate() {
+    for (binding, buffer) in buffers.iter().enumerate() {
         let access = if buffer.written { "read_write" } else { "read" };
         let element = match buffer.element {
             Element::Real => "f32",
@@ -191,18 +199,17 @@ fn bindings(kernel: &Kernel) -> String {
         };
         text += &format!("@group(0) @binding({binding}) var<storage, {access}> {}: array<{element}>;\n", buffer.name);
     }
-    let mut binding = kernel.buffers.len();
-    let sum = sum_type(kernel);
-    if kernel.total.is_some() {
+    let mut binding = buffers.len();
+    if total {
         text += &format!("@group(0) @binding({binding}) var<storage, read_write> partials: array<{sum}>;\n");
         binding += 1;
     }
-    if kernel.gated {
+    if gated {
         text += &format!("@group(0) @binding({binding}) var<storage, read> gate: array<u32>;\n");
         binding += 1;
     }
     text += &format!("@group(0) @binding({binding}) var<uniform> dispatch: Dispatch;\n");
-    if kernel.total.is_some() {
+    if total {
         text += &format!("\nvar<workgroup> sums: array<{sum}, {WORKGROUP_SIZE}>;\n");
     }
     text
@@ -233,7 +240,7 @@ fn {name}(
     match kernel.total {
         None => {
             text += "    if instance >= dispatch.count {\n        return;\n    }\n\n";
-            text += &instance_code(kernel, None, imports, 1);
+            text += &instance_code(kernel, None, imports, 1, false);
         }
         Some(total) if kernel.gated => {
             text = replace(&text, "let instance = ", "let start = ", usize::MAX);
@@ -246,14 +253,14 @@ fn {name}(
             }
             text += &format!("    var total = {}();\n    let threads = {groups} * 64u;\n", sum_type(kernel));
             text += "    for (var instance = start; instance < dispatch.count; instance += threads) {\n";
-            let code = instance_code(kernel, Some(total), imports, 2);
+            let code = instance_code(kernel, Some(total), imports, 2, false);
             text += &replace(&code, "        total = ", "        total += ", usize::MAX);
             text += "    }\n";
             text += TREE_SUM;
         }
         Some(total) => {
             text += "    var total = 0.0;\n    if instance < dispatch.count {\n";
-            text += &instance_code(kernel, Some(total), imports, 2);
+            text += &instance_code(kernel, Some(total), imports, 2, false);
             text += "    }\n";
             text += &replace(TREE_SUM, "start < dispatch.count", "instance < dispatch.count", usize::MAX);
         }
@@ -278,8 +285,8 @@ const TREE_SUM: &str = "
     }
 ";
 
-/// The code of one instance: its loads, values and stores, and the assignment to `total`.
-fn instance_code(kernel: &Kernel, total: Option<NodeId>, imports: &mut Imports, indent: usize) -> String {
+/// The code of one instance: its loads, values and stores, and the assignment to `total`. `joint`: of a part of a joint dispatch.
+fn instance_code(kernel: &Kernel, total: Option<NodeId>, imports: &mut Imports, indent: usize, joint: bool) -> String {
     let reserved = RESERVED
         .iter()
         .copied()
@@ -295,6 +302,7 @@ fn instance_code(kernel: &Kernel, total: Option<NodeId>, imports: &mut Imports, 
         .chain(kernel.layers.map(|layers| layers.second))
         .list();
     let mut body = Body::new(kernel.graph.graph(), Inputs::Loads(kernel), imports, names, indent, &roots);
+    body.joint = joint;
     let store = |body: &mut Body, number: usize| {
         let Store { buffer, address, node, .. } = kernel.stores[number];
         let value = body.require(node);

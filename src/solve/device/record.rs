@@ -10,6 +10,7 @@ use crate::batch::incidence::{Destination, Source};
 use crate::batch::least_squares::LocalTable;
 use crate::codegen::wgsl::{self, Dispatch, WORKGROUP_SIZE};
 use crate::error::Result;
+use crate::functions::joint::Joint;
 use crate::functions::layout::{ALIGNMENT, Memory};
 use crate::functions::normal::{Declare, Normal, Sums};
 use crate::functions::record::{self, Kernels};
@@ -215,14 +216,25 @@ impl<'a> Writer<'a> {
         let (direction, product) = (self.vector(2), self.place(Place::Product));
         let gate = self.gate(state::ITERATE);
         let gathers = self.gathers(normal);
-        let way = gathers.as_ref().map_or(Product::Whole, |gathers| gathers.way);
+        let way = match (&normal.layout.joint, &gathers) {
+            (Some(joint), _) => Product::Joint { heavy: !joint.heavy.is_empty() },
+            (None, Some(gathers)) => gathers.way,
+            (None, None) => Product::Whole,
+        };
         let image = match (way, &gathers) {
             (Product::Formed, Some(gathers)) => self.multiply(normal, gathers),
             (Product::Weighted, _) => normal.image(self, direction, gate)?,
             (Product::Gathered, _) => normal.product_parts(self, direction, gate)?,
+            (Product::Joint { .. }, _) => {
+                let image = normal.product_parts(self, direction, gate)?;
+                normal.gather_heavy(self, product, gate)?;
+                image
+            }
             (Product::Whole | Product::Formed, _) => normal.product(self, direction, product, gate)?,
         };
         let curvature = self.functions(normal, Memory::Curvature);
+        // Rows of lists stand in the order of the blocks.
+        let mut row = normal.layout.joint.as_ref().map_or(0, Joint::first_row);
         for group in &self.shape.groups {
             let mut bindings = vec![self.place(Place::State), image.slice];
             match way {
@@ -231,6 +243,11 @@ impl<'a> Writer<'a> {
                         .map(|memory| self.functions(normal, memory)),
                 ),
                 Product::Whole | Product::Formed => bindings.push(product),
+                Product::Joint { heavy } => {
+                    bindings.extend(heavy.then_some(product));
+                    bindings
+                        .extend([Memory::JointLists, Memory::AllLocal].map(|memory| self.functions(normal, memory)));
+                }
             }
             bindings.extend([curvature, self.place(Place::Vectors), self.place(Place::Sums)]);
             let figures = Figures {
@@ -238,9 +255,11 @@ impl<'a> Writer<'a> {
                 width: image.width,
                 local_stride: gathers.as_ref().map_or(0, |gathers| gathers.stride),
                 first_partial: gathers.as_ref().map_or(0, |gathers| gathers.first_partial),
+                row,
                 ..self.of_group(group, normal.layout.normal.scale)
             };
             self.dispatch(Kernel::Update(group.shape, way), bindings, figures, group.workgroups);
+            row += group.blocks;
         }
         let bindings = vec![self.place(Place::State), self.place(Place::Sums), self.place(Place::Vectors)];
         if way == Product::Formed {
@@ -291,7 +310,7 @@ impl<'a> Writer<'a> {
     }
 
     fn functions<K: Kernels>(&mut self, normal: &Normal<K>, memory: Memory) -> Slice {
-        self.memory(memory, normal.layout.bytes(memory))
+        self.table(normal.layout, memory)
     }
 
     fn tail<K: Kernels>(&mut self, normal: &Normal<K>) -> Result<Segment> {

@@ -7,7 +7,7 @@
 //!   for `#diagonal$`);
 //! - `#four` stands four times, with 0 to 3 for `@`;
 //! - `#constrained` stands where there are constants or bounds, `#free` where there are none; `#pairs` and `#single` by the block's
-//!   [`Preconditioner`], `#made`, `#formed`, `#ready`, `#gathered` (`#parts` or `#weighted`) by the [`Product`]; `@binding(_)` is the next binding;
+//!   [`Preconditioner`], `#made`, `#formed`, `#ready`, `#gathered` (`#parts` or `#weighted`), `#joint` (`#heavy` or `#light`), `#vector` (`#made` or `#heavy`) by the [`Product`]; `@binding(_)` is the next binding;
 //! - `#factor` is where the damped block A = C + λD is made ready to be solved for, and d$, the diagonal of D, and free$, whether a
 //!   coordinate may move, are known afterwards; `#solve` is where A z = r is solved, and `energy` is rᵀz.
 
@@ -33,6 +33,11 @@ pub enum Product {
     Gathered,
     /// In the instances' one number each of Jp: the update gathers them, times their columns of J.
     Weighted,
+    /// As `Gathered`, by lists over all local tables; blocks with very many entries in a vector.
+    Joint {
+        /// Whether there are such blocks.
+        heavy: bool,
+    },
 }
 
 /// A kernel of a solve.
@@ -109,13 +114,15 @@ pub struct Figures {
     pub local_stride: u32,
     /// Where its first column of J stands.
     pub first_partial: u32,
+    /// Where the first block's offset stands in lists over all local tables.
+    pub row: u32,
     /// Bits of a NaN.
     pub nan: u32,
     /// 0, which no compiler knows to be 0.
     pub zero: u32,
 }
 
-const MEMBERS: [&str; 16] = [
+const MEMBERS: [&str; 17] = [
     "blocks",
     "threads",
     "first",
@@ -130,15 +137,16 @@ const MEMBERS: [&str; 16] = [
     "factors",
     "local_stride",
     "first_partial",
+    "row",
     "nan",
     "zero",
 ];
 
 impl Figures {
     /// The words that the uniform buffer holds.
-    pub fn words(self) -> [u32; 16] {
+    pub fn words(self) -> [u32; 17] {
         let Figures { blocks, threads, first, scale, group, groups, count, width, image_count, image_width, .. } = self;
-        let Figures { stride, factors, local_stride, first_partial, nan, zero, .. } = self;
+        let Figures { stride, factors, local_stride, first_partial, row, nan, zero, .. } = self;
         [
             blocks,
             threads,
@@ -154,6 +162,7 @@ impl Figures {
             factors,
             local_stride,
             first_partial,
+            row,
             nan,
             zero,
         ]
@@ -253,6 +262,12 @@ impl Writer {
             "gathered" => matches!(self.kernel_product(), Product::Gathered | Product::Weighted),
             "parts" => self.kernel_product() == Product::Gathered,
             "weighted" => self.kernel_product() == Product::Weighted,
+            "joint" => matches!(self.kernel_product(), Product::Joint { .. }),
+            "heavy" => self.kernel_product() == Product::Joint { heavy: true },
+            "light" => self.kernel_product() == Product::Joint { heavy: false },
+            "vector" => {
+                matches!(self.kernel_product(), Product::Whole | Product::Formed | Product::Joint { heavy: true })
+            }
             _ => false,
         };
         if stands {
@@ -372,7 +387,9 @@ mod tests {
             for preconditioner in [Preconditioner::Single, Preconditioner::Pairs] {
                 let shape = BlockShape { dim, tangent, preconditioner };
                 kernels.extend([Kernel::Begin(shape), Kernel::Multiply(shape), Kernel::Measure(shape)]);
+                let joint = [true, false].map(|heavy| Product::Joint { heavy });
                 let products = [Product::Whole, Product::Formed, Product::Gathered, Product::Weighted];
+                kernels.extend(joint.map(|product| Kernel::Update(shape, product)));
                 kernels.extend(products.map(|product| Kernel::Update(shape, product)));
             }
         }
@@ -421,8 +438,9 @@ mod tests {
             factors: 11,
             local_stride: 12,
             first_partial: 13,
-            nan: 14,
-            zero: 15,
+            row: 14,
+            nan: 15,
+            zero: 16,
         };
         assert_eq!(figures.words(), std::array::from_fn(|k| k as u32));
         for (k, (member, name)) in members.iter().zip(MEMBERS).enumerate() {
