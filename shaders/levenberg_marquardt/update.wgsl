@@ -4,7 +4,7 @@
 // After the product q = JᵀJp of an iteration of conjugate gradients: δ += αp, r -= α(q + λDp), z = M⁻¹r, with
 // α = rᵀz / (‖Jp‖² + λpᵀDp). Leaves the sums rᵀz, zᵀDz and zᵀDp for the next direction.
 @group(0) @binding(0) var<storage, read_write> state: array<u32>;
-@group(0) @binding(1) var<storage, read> image: array<f32>; // parts of ‖Jp‖²
+#ready @group(0) @binding(_) var<storage, read> image: array<f32>; // parts of ‖Jp‖²
 #vector @group(0) @binding(_) var<storage, read> product: array<f32>;
 // Where each block's parts of the product stand in `local`, and the end of the last block's.
 #gathered @group(0) @binding(_) var<storage, read> offsets: array<u32>;
@@ -48,6 +48,8 @@ fn update(
     // The product was that of a direction that nobody has written down yet.
     #formed let beta = number(BETA);
     let rz_before = number(RZ);
+    // After the last iteration that is allowed nobody asks for z and p.
+    let goes_on = state[LINEAR] + 1u < state[MOST_LINEAR];
     let curved = total_of(0u).x + damping * number(PDP);
     let usable = curved > 0.0 && is_finite(curved);
     let alpha = select(0.0, rz_before / curved, usable);
@@ -91,15 +93,25 @@ fn update(
             #gathered #each #four let part$_@ = local[place@ + $u * dispatch.local_stride] * factor@;
             #gathered #each #four q$ += select(0.0, part$_@, k + @u < end);
         #gathered }
-        #each let known$ = vectors[DIRECTION * dispatch.stride + first + $u];
-        #ready #each let p$ = known$;
-        #formed #each let p$ = vectors[PRECONDITIONED * dispatch.stride + first + $u] + beta * known$;
-        #formed #each vectors[DIRECTION * dispatch.stride + first + $u] = p$;
+        #ready #each let p$ = vectors[DIRECTION * dispatch.stride + first + $u];
+        #ready #each let delta$ = vectors[DELTA * dispatch.stride + first + $u];
+        #formed #each var p$ = vectors[PRECONDITIONED * dispatch.stride + first + $u];
+        #formed #each var delta$ = 0.0;
+        // The first direction of a step is z, and nothing has been done before.
+        #formed if beta != 0.0 {
+            #formed #each p$ += beta * vectors[DIRECTION * dispatch.stride + first + $u];
+            #formed #each delta$ = vectors[DELTA * dispatch.stride + first + $u];
+        #formed }
+        #formed if goes_on {
+            #formed #each vectors[DIRECTION * dispatch.stride + first + $u] = p$;
+        #formed }
         #each let r$ = select(0.0, vectors[RESIDUAL * dispatch.stride + first + $u] - alpha * (q$ + damping * d$ * p$), free$);
         #solve
-        #each vectors[DELTA * dispatch.stride + first + $u] += alpha * p$;
+        #each vectors[DELTA * dispatch.stride + first + $u] = delta$ + alpha * p$;
         #each vectors[RESIDUAL * dispatch.stride + first + $u] = r$;
-        #each vectors[PRECONDITIONED * dispatch.stride + first + $u] = z$;
+        if goes_on {
+            #each vectors[PRECONDITIONED * dispatch.stride + first + $u] = z$;
+        }
         // A thread has few blocks: their sums need no pairs but where a block's own energy is one.
         #pairs rz = sum_of_pairs(rz, energy);
         #single rz.x += energy.x;
@@ -118,6 +130,7 @@ fn update(
 }
 
 fn part_of_image(k: u32) -> vec2<f32> {
-    let low = select(0.0, image[2u * k + 1u], dispatch.width == 2u);
-    return select(vec2<f32>(), vec2<f32>(image[dispatch.width * k], low), k < dispatch.count);
+    #ready let low = select(0.0, image[2u * k + 1u], dispatch.width == 2u);
+    #ready return select(vec2<f32>(), vec2<f32>(image[dispatch.width * k], low), k < dispatch.count);
+    #formed return select(vec2<f32>(), sums[IMAGE_SUMS * dispatch.groups + k], k < dispatch.count);
 }

@@ -90,7 +90,7 @@ impl Recording {
     /// Records the solve of a model. `constrained`: there are bounds or constants.
     pub fn new<K: Kernels>(normal: &Normal<K>, constrained: bool) -> Result<Recording> {
         let shape = Shape::new(&normal.model.arrays, normal.model.num_params);
-        // A slot for each dispatch that is not the functions': three a group, a retraction an array, and five more.
+        // A slot for each dispatch that is not the functions': three a group, a retraction an array, and five more, some of which one model has.
         let slots = 3 * shape.groups.len() + normal.model.arrays.len() + 5;
         let mut writer = Writer::new(&shape, constrained, slots as u64 * ALIGNMENT);
         let head = writer.head(normal)?;
@@ -187,6 +187,7 @@ impl<'a> Writer<'a> {
             (self.place(Place::Trial), self.place(Place::Gradient), self.gate(state::LINEARISE));
         let costs = normal.linearise(self, trial, gradient, gate)?;
         let curvature = self.functions(normal, Memory::Curvature);
+        let way = self.way(normal);
         for group in &self.shape.groups {
             let mut bindings = vec![
                 self.place(Place::State),
@@ -202,7 +203,7 @@ impl<'a> Writer<'a> {
                 bindings.extend([trial, self.place(Place::Limits)]);
             }
             let figures = self.of_group(group, normal.layout.normal.scale);
-            self.dispatch(Kernel::Begin(group.shape), bindings, figures, group.workgroups);
+            self.dispatch(Kernel::Begin(group.shape, way), bindings, figures, group.workgroups);
         }
         let bindings = vec![self.place(Place::State), costs.slice, self.place(Place::Sums)];
         let figures = self.finishing(costs);
@@ -216,11 +217,7 @@ impl<'a> Writer<'a> {
         let (direction, product) = (self.vector(2), self.place(Place::Product));
         let gate = self.gate(state::ITERATE);
         let gathers = self.gathers(normal);
-        let way = match (&normal.layout.joint, &gathers) {
-            (Some(joint), _) => Product::Joint { heavy: !joint.heavy.is_empty() },
-            (None, Some(gathers)) => gathers.way,
-            (None, None) => Product::Whole,
-        };
+        let way = self.way(normal);
         let image = match (way, &gathers) {
             (Product::Formed, Some(gathers)) => self.multiply(normal, gathers),
             (Product::Weighted, _) => normal.image(self, direction, gate)?,
@@ -236,7 +233,8 @@ impl<'a> Writer<'a> {
         // Rows of lists stand in the order of the blocks.
         let mut row = normal.layout.joint.as_ref().map_or(0, Joint::first_row);
         for group in &self.shape.groups {
-            let mut bindings = vec![self.place(Place::State), image.slice];
+            let mut bindings = vec![self.place(Place::State)];
+            bindings.extend((way != Product::Formed).then_some(image.slice));
             match way {
                 Product::Gathered | Product::Weighted => bindings.extend(
                     [Memory::GatherOffsets(0, 0), Memory::GatherEntries(0, 0), Memory::Local(0)]
@@ -261,23 +259,28 @@ impl<'a> Writer<'a> {
             self.dispatch(Kernel::Update(group.shape, way), bindings, figures, group.workgroups);
             row += group.blocks;
         }
-        let bindings = vec![self.place(Place::State), self.place(Place::Sums), self.place(Place::Vectors)];
-        if way == Product::Formed {
-            let figures = self.common();
-            self.dispatch(Kernel::Direct, bindings, figures, 1);
-        } else {
+        if way != Product::Formed {
             // Four numbers a thread.
+            let bindings = vec![self.place(Place::State), self.place(Place::Sums), self.place(Place::Vectors)];
             self.dispatch_over(Kernel::Direct, bindings, self.shape.stride() / 4);
         }
         Ok(self.finish())
     }
 
-    /// The product of the direction that is yet to be formed; gives the sums of ‖Jp‖².
+    /// How an update finds the product.
+    fn way<K: Kernels>(&self, normal: &Normal<K>) -> Product {
+        match (&normal.layout.joint, self.gathers(normal)) {
+            (Some(joint), _) => Product::Joint { heavy: !joint.heavy.is_empty() },
+            (None, Some(gathers)) => gathers.way,
+            (None, None) => Product::Whole,
+        }
+    }
+
+    /// The product of the direction that is yet to be formed; gives the sums of ‖Jp‖², which stand among the others.
     fn multiply<K: Kernels>(&mut self, normal: &Normal<K>, gathers: &Gathers) -> Sums {
         let tables = [Memory::Indices(0), Memory::GatherOffsets(0, 0), Memory::GatherEntries(0, 0), Memory::Local(0)];
         let group = &gathers.group;
-        // There are more of them than workgroups, since there are at least half as many instances as blocks.
-        let sums = self.functions(normal, Memory::ProductSums);
+        let sums = self.place(Place::Sums);
         let mut bindings = vec![self.place(Place::State)];
         bindings.extend(tables.map(|memory| self.functions(normal, memory)));
         bindings.extend([self.place(Place::Vectors), self.place(Place::Product), sums]);
@@ -314,6 +317,11 @@ impl<'a> Writer<'a> {
     }
 
     fn tail<K: Kernels>(&mut self, normal: &Normal<K>) -> Result<Segment> {
+        if self.way(normal) == Product::Formed {
+            let bindings = vec![self.place(Place::State), self.place(Place::Sums), self.place(Place::Vectors)];
+            let figures = self.common();
+            self.dispatch(Kernel::Direct, bindings, figures, 1);
+        }
         self.retract(normal)?;
         let (trial, made, gate) = (self.place(Place::Trial), self.place(Place::Made), self.gate(state::TRIAL));
         let curvature = self.functions(normal, Memory::Curvature);

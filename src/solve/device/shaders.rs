@@ -43,8 +43,8 @@ pub enum Product {
 /// A kernel of a solve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kernel {
-    /// A step begins, in a group of blocks.
-    Begin(BlockShape),
+    /// A step begins, in a group of blocks, before products of that kind.
+    Begin(BlockShape, Product),
     /// What the linearised point tells.
     Converge,
     /// The product of an iteration of conjugate gradients, for a class that is mirrored.
@@ -62,7 +62,7 @@ pub enum Kernel {
 }
 
 /// The sections of the partial sums, in the order in which they stand.
-const SECTIONS: [&str; 11] = [
+const SECTIONS: [&str; 12] = [
     "RZ_SUMS",
     "ZDZ_SUMS",
     "ZDP_SUMS",
@@ -73,6 +73,7 @@ const SECTIONS: [&str; 11] = [
     "STEP_SUMS",
     "SIZE_SUMS",
     "SCALED_SUMS",
+    "IMAGE_SUMS",
     "FACTORS",
 ];
 
@@ -173,7 +174,7 @@ impl Kernel {
     /// Entry point.
     pub fn name(self) -> &'static str {
         match self {
-            Kernel::Begin(_) => "begin",
+            Kernel::Begin(..) => "begin",
             Kernel::Converge => "converge",
             Kernel::Multiply(_) => "multiply",
             Kernel::Update(..) => "update",
@@ -187,7 +188,7 @@ impl Kernel {
     /// The text.
     pub fn wgsl(self, constrained: bool) -> String {
         let source = match self {
-            Kernel::Begin(_) => shader!("../../../shaders/levenberg_marquardt/begin.wgsl"),
+            Kernel::Begin(..) => shader!("../../../shaders/levenberg_marquardt/begin.wgsl"),
             Kernel::Converge => shader!("../../../shaders/levenberg_marquardt/converge.wgsl"),
             Kernel::Multiply(_) => shader!("../../../shaders/levenberg_marquardt/multiply.wgsl"),
             Kernel::Update(..) => shader!("../../../shaders/levenberg_marquardt/update.wgsl"),
@@ -199,7 +200,7 @@ impl Kernel {
         let rules = Rules::new();
         let functions = match self {
             Kernel::Converge | Kernel::Decide => rules.functions().to_vec(),
-            Kernel::Begin(_)
+            Kernel::Begin(..)
             | Kernel::Multiply(_)
             | Kernel::Update(..)
             | Kernel::Direct
@@ -207,7 +208,7 @@ impl Kernel {
             | Kernel::Settle => Vec::new(),
         };
         let shape = match self {
-            Kernel::Begin(shape) | Kernel::Multiply(shape) | Kernel::Update(shape, _) | Kernel::Measure(shape) => {
+            Kernel::Begin(shape, _) | Kernel::Multiply(shape) | Kernel::Update(shape, _) | Kernel::Measure(shape) => {
                 Some(shape)
             }
             Kernel::Converge | Kernel::Direct | Kernel::Decide | Kernel::Settle => None,
@@ -298,7 +299,7 @@ impl Writer {
 
     fn kernel_product(&self) -> Product {
         match self.kernel {
-            Kernel::Update(_, product) => product,
+            Kernel::Begin(_, product) | Kernel::Update(_, product) => product,
             _ => Product::Whole,
         }
     }
@@ -312,7 +313,7 @@ impl Writer {
         each(tangent, "let c$ = curvature[place + #diagonal$u];", text);
         let kept = "vectors[SCALE * dispatch.stride + first + $u]";
         // Nothing has been kept before the start has been looked at.
-        let kept = if matches!(self.kernel, Kernel::Begin(_)) {
+        let kept = if matches!(self.kernel, Kernel::Begin(..)) {
             each(tangent, &format!("if state[STARTED] == 0u {{ {kept} = 0.0; }}"), text);
             each(tangent, &format!("let kept$ = {kept};"), text);
             "kept$"
@@ -332,7 +333,7 @@ impl Writer {
                 triangle(tangent)
             ),
         );
-        if matches!(self.kernel, Kernel::Begin(_)) {
+        if matches!(self.kernel, Kernel::Begin(..)) {
             line(text, format_args!("factor_block(place, factors, damping);"));
         }
     }
@@ -346,12 +347,14 @@ impl Writer {
                 text += &format!("const {name} = {position}u;\n");
             }
         }
-        if !matches!(self.kernel, Kernel::Begin(_) | Kernel::Multiply(_) | Kernel::Measure(_) | Kernel::Settle) {
+        if matches!(self.kernel, Kernel::Multiply(_) | Kernel::Direct) {
+            text += shader!("../../../shaders/levenberg_marquardt/next_direction.wgsl");
+        }
+        if !matches!(self.kernel, Kernel::Begin(..) | Kernel::Measure(_) | Kernel::Settle) {
             text += "fn set_number(word: u32, number: f32) {\n    state[word] = bitcast<u32>(number);\n}\n";
         }
         let sums = match self.kernel {
-            Kernel::Begin(_) | Kernel::Update(..) | Kernel::Direct => 3,
-            Kernel::Multiply(_) => 1,
+            Kernel::Begin(..) | Kernel::Multiply(_) | Kernel::Update(..) | Kernel::Direct => 3,
             Kernel::Converge => 4,
             Kernel::Measure(_) => 5,
             Kernel::Decide => 6 + u32::from(self.constrained),
@@ -365,10 +368,10 @@ impl Writer {
              fn diagonal(k: u32) -> u32 {{\n    return k * (k + 3u) / 2u;\n}}\n"
         );
         if self.in_pairs() {
-            if matches!(self.kernel, Kernel::Begin(_)) {
+            if matches!(self.kernel, Kernel::Begin(..)) {
                 text += shader!("../../../shaders/levenberg_marquardt/factor_pairs.wgsl");
             }
-            if matches!(self.kernel, Kernel::Begin(_) | Kernel::Update(..)) {
+            if matches!(self.kernel, Kernel::Begin(..) | Kernel::Update(..)) {
                 text += shader!("../../../shaders/levenberg_marquardt/solve_pairs.wgsl");
             }
         }
@@ -386,7 +389,8 @@ mod tests {
         for (dim, tangent) in [(1, 1), (2, 2), (3, 3), (4, 3), (7, 7), (10, 10)] {
             for preconditioner in [Preconditioner::Single, Preconditioner::Pairs] {
                 let shape = BlockShape { dim, tangent, preconditioner };
-                kernels.extend([Kernel::Begin(shape), Kernel::Multiply(shape), Kernel::Measure(shape)]);
+                kernels.extend([Kernel::Multiply(shape), Kernel::Measure(shape)]);
+                kernels.extend([Product::Whole, Product::Formed].map(|product| Kernel::Begin(shape, product)));
                 let joint = [true, false].map(|heavy| Product::Joint { heavy });
                 let products = [Product::Whole, Product::Formed, Product::Gathered, Product::Weighted];
                 kernels.extend(joint.map(|product| Kernel::Update(shape, product)));
