@@ -4,7 +4,7 @@
 // After the product q = JᵀJp of an iteration of conjugate gradients: δ += αp, r -= α(q + λDp), z = M⁻¹r, with
 // α = rᵀz / (‖Jp‖² + λpᵀDp). Leaves the sums rᵀz, zᵀDz and zᵀDp for the next direction.
 @group(0) @binding(0) var<storage, read_write> state: array<u32>;
-#ready @group(0) @binding(_) var<storage, read> image: array<f32>; // parts of ‖Jp‖²
+#apart @group(0) @binding(_) var<storage, read> image: array<f32>; // parts of ‖Jp‖²
 #vector @group(0) @binding(_) var<storage, read> product: array<f32>;
 // Where each block's parts of the product stand in `local`, and the end of the last block's.
 #gathered @group(0) @binding(_) var<storage, read> offsets: array<u32>;
@@ -130,7 +130,7 @@ fn update(
 }
 
 fn part_of_image(k: u32) -> vec2<f32> {
-    #ready let low = select(0.0, image[2u * k + 1u], dispatch.width == 2u);
-    #ready return select(vec2<f32>(), vec2<f32>(image[dispatch.width * k], low), k < dispatch.count);
-    #formed return select(vec2<f32>(), sums[IMAGE_SUMS * dispatch.groups + k], k < dispatch.count);
+    #apart let low = select(0.0, image[2u * k + 1u], dispatch.width == 2u);
+    #apart return select(vec2<f32>(), vec2<f32>(image[dispatch.width * k], low), k < dispatch.count);
+    #among return select(vec2<f32>(), sums[IMAGE_SUMS * dispatch.groups + k], k < dispatch.count);
 }

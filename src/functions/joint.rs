@@ -22,7 +22,7 @@ use crate::batch::incidence::{Destination, Pass, Source};
 use crate::batch::least_squares::LocalTable;
 use crate::batch::plan::Role;
 use crate::codegen::Kernel;
-use crate::codegen::wgsl::{JointKernel, JointPart, WORKGROUP_SIZE};
+use crate::codegen::wgsl::{JOINT_WORKGROUP_SIZE, JointKernel, JointPart};
 use crate::gpu::shaders::{AssembleJoint, Curvature};
 use crate::list::Listed;
 
@@ -42,7 +42,7 @@ const MOST_PARTS: usize = 64;
 const MOST_OPERATIONS: usize = 4000;
 
 /// Workgroups of a dispatch over all chunks: they fill a large GPU, and the next kernel adds their sums.
-const MOST_WORKGROUPS: u64 = 4096;
+const MOST_WORKGROUPS: u64 = 1024;
 
 /// Neighbouring arrays whose blocks have as many numbers, and keep the errors of their curvature or not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -230,7 +230,7 @@ impl Joint {
             });
             let takes_part = enabled(position);
             let share = 1 + MOST_WORKGROUPS * instances(position) / all.max(1);
-            let groups = instances(position).div_ceil(WORKGROUP_SIZE.into()).min(share);
+            let groups = instances(position).div_ceil(JOINT_WORKGROUP_SIZE.into()).min(share);
             let (count, stride) = (if takes_part { chunk.range.len() as u32 } else { 0 }, chunk.range.len() as u32);
             parts.push(JointPart { kernel: known as u32, count, stride, groups: groups as u32 });
         }

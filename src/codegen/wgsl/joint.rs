@@ -1,15 +1,21 @@
 //! Several kernels in one dispatch: each is a function over instances, and *parts* of the dispatch run one of them over a table of their own.
 //! Small kernels that don't depend on each other so cost one dispatch's waiting instead of one each.
 //!
-//! Kernels take part that have a gate and a total, call nothing, and read and write columns, directly or by way of indices. Buffers of one name are
-//! one binding; the tables of all parts stand in it, and a part says where its own begins. Bind group 0 holds the buffers in the order in which they
-//! are first used, `partials`, `gate`, and the uniform whose words [`JointKernel::words`] gives.
+//! Kernels take part that have a gate and a total, are sums of products, and read and write columns, directly or by way of indices. Buffers of one
+//! name are one binding; the tables of all parts stand in it, and a part says where its own begins. Bind group 0 holds the buffers in the order in
+//! which they are first used, `partials`, `gate`, and the uniform whose words [`JointKernel::words`] gives; or a caller brings the module around the
+//! parts, and its own bindings.
 
 use super::import::Imports;
 use super::source::shader;
-use super::{TREE_SUM, WORKGROUP_SIZE, binding_declarations, instance_code};
+use super::{binding_declarations, compose, instance_code};
 use crate::codegen::{Address, Buffer, Kernel, Load};
-use crate::text::replace;
+use crate::graph::{Node, Op};
+use crate::list::Listed;
+use crate::text::{join, replace};
+
+/// Threads of a workgroup of kernels together.
+pub const JOINT_WORKGROUP_SIZE: u32 = 256;
 
 /// Kernels that run in one dispatch.
 pub struct JointKernel<'a> {
@@ -38,7 +44,15 @@ impl<'a> JointKernel<'a> {
     pub fn of(kernels: Vec<&'a Kernel>) -> Option<JointKernel<'a>> {
         let (mut buffers, mut tables): (Vec<Buffer>, Vec<&str>) = (Vec::new(), Vec::new());
         for kernel in &kernels {
-            if !kernel.gated || kernel.total.is_none() || kernel.layers.is_some() || !kernel.calls.is_empty() {
+            let graph = kernel.graph.graph();
+            // Sums of products call no function, which the text around may have already.
+            let is_plain = |node| match graph.node(node) {
+                Node::Apply(op, _) => matches!(op, Op::Add | Op::Sub | Op::Mul | Op::Neg),
+                Node::Literal(bits) => f64::from_bits(bits).is_finite(),
+                Node::Input(_) => true,
+            };
+            let is_whole = kernel.gated && kernel.total.is_some() && kernel.layers.is_none();
+            if !is_whole || !kernel.calls.is_empty() || !graph.ids().all(is_plain) {
                 return None;
             }
             for buffer in &kernel.buffers {
@@ -75,7 +89,7 @@ impl<'a> JointKernel<'a> {
 
     /// Words of a part: as many as make it a multiple of 16 bytes.
     fn part_words(&self) -> usize {
-        (5 + self.tables.len()).next_multiple_of(4)
+        (PART.len() + self.tables.len()).next_multiple_of(4)
     }
 
     /// The words of the uniform. `first` says where a part's table in a buffer of that name begins, in elements.
@@ -95,38 +109,36 @@ impl<'a> JointKernel<'a> {
 
     /// The complete WGSL module, for so many parts.
     pub fn write(&self, name: &str, parts: usize) -> String {
+        let shell = compose(shader!("../../../shaders/joint_kernel.wgsl"));
+        let shell = replace(&shell, "#name", name, 1);
+        binding_declarations(&self.buffers, "f32", [true, true]) + "\n" + &self.put_into(&shell, parts, "")
+    }
+
+    /// A caller's module with these parts in it: `#parts` in its text stands for how many there are, `#cases` for the cases of `part.kernel`, of which
+    /// each sets `total` for a thread that begins at `start`. It declares buffers of the names that kernels have for them, but for one that may be
+    /// `formed`: that is a function of a place, `…_at`.
+    pub fn put_into(&self, shell: &str, parts: usize, formed: &'static str) -> String {
         let mut imports = Imports::default();
         let (mut functions, mut cases) = (String::new(), String::new());
         for (number, kernel) in self.kernels.iter().enumerate() {
             let label = if number == 0 { "default".to_owned() } else { format!("case {number}u") };
-            cases += &format!("{label}: {{ total = part_{number}(part, start); }}\n        ");
-            let code = instance_code(kernel, kernel.total, &mut imports, 2, true);
+            cases += &format!("{label}: {{ total = part_{number}(part, start); }} ");
+            let code = instance_code(kernel, kernel.total, &mut imports, 2, Some(formed));
             functions += &format!(
                 "\nfn part_{number}(part: Part, start: u32) -> f32 {{\n    var total = 0.0;\n    \
-                 for (var instance = start; instance < part.count; instance += part.groups * {WORKGROUP_SIZE}u) {{\n\
+                 for (var instance = start; instance < part.count; instance += part.groups * {JOINT_WORKGROUP_SIZE}u) {{\n\
                  {}    }}\n    return total;\n}}\n",
                 replace(&code, "        total = ", "        total += ", usize::MAX)
             );
         }
-        let mut text = "struct Part {\n    kernel: u32,\n    count: u32, // instances\n    \
-                        stride: u32, // distance between the columns of a table\n    \
-                        group: u32, // its first workgroup\n    groups: u32,\n"
-            .to_owned();
-        for table in &self.tables {
-            text += &format!("    first_{table}: u32, // where its table begins\n");
-        }
-        for padding in 5 + self.tables.len()..self.part_words() {
-            text += &format!("    padding_{padding}: u32,\n");
-        }
-        text += "}\n\n";
-        text += &binding_declarations(&self.buffers, "f32", [true, true]);
-        let mut entry = shader!("../../../shaders/joint_kernel.wgsl").to_owned();
-        for (what, with) in [("#parts", parts.to_string().as_str()), ("#name", name), ("#cases", cases.trim_ascii())] {
-            entry = replace(&entry, what, with, usize::MAX);
-        }
-        text += &entry;
-        text += &replace(TREE_SUM, "start < dispatch.count", "group < dispatch.groups", 1);
-        text += "}\n";
-        text + &functions + &imports.text()
+        let mut members: Vec<String> = PART.iter().map(|&member| member.to_owned()).list();
+        members.extend(self.tables.iter().map(|table| format!("first_{table}")));
+        members.extend((members.len()..self.part_words()).map(|word| format!("padding_{word}")));
+        let mut text = replace(shell, "#parts", &parts.to_string(), usize::MAX);
+        text = replace(&text, "#cases", cases.trim_ascii(), 1);
+        text + "\nstruct Part {\n    " + &join(&members, ": u32,\n    ") + ": u32,\n}\n" + &functions
     }
 }
+
+/// Members of a part before the places of its tables.
+const PART: [&str; 5] = ["kernel", "count", "stride", "group", "groups"];

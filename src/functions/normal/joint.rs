@@ -3,7 +3,7 @@
 
 use crate::batch::incidence::{Destination, Source};
 use crate::batch::plan::{Entry, Role};
-use crate::codegen::wgsl::WORKGROUP_SIZE;
+use crate::codegen::wgsl::{JointKernel, WORKGROUP_SIZE};
 use crate::error::{Error, Result};
 use crate::gpu::{BindingKind, Slice};
 
@@ -41,6 +41,15 @@ impl<K: Kernels> Normal<'_, K> {
         let pipeline = d.program(Program::Joint(entry), entry.name(), &layout);
         d.list().dispatch(pipeline, &bindings, self.limits.split_workgroups(together.groups)?);
         Ok(true)
+    }
+
+    /// The kernels of products in one, and the figures of its parts, if one dispatch runs them.
+    pub fn products(&self, d: &mut dyn Declare) -> Result<Option<(JointKernel<'_>, Slice, u32)>> {
+        let Some(joint) = &self.layout.joint else { return Ok(None) };
+        let Some(together) = &joint.together else { return Ok(None) };
+        let (start, length) = joint.product_figures();
+        let figures = self.memory(d, Memory::JointFigures).part(start, length);
+        Ok(Some((self.kernels.joint(&together.batches, Entry::Product)?, figures, together.groups as u32)))
     }
 
     /// Gathers gradient and curvature of all blocks.

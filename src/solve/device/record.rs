@@ -8,8 +8,9 @@ use super::shape::{Group, MOST_WORKGROUPS, Preconditioner, Shape, THREADS};
 use super::state;
 use crate::batch::incidence::{Destination, Source};
 use crate::batch::least_squares::LocalTable;
+use crate::batch::plan::Role;
 use crate::codegen::wgsl::{self, Dispatch, WORKGROUP_SIZE};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::functions::joint::Joint;
 use crate::functions::layout::{ALIGNMENT, Memory};
 use crate::functions::normal::{Declare, Normal, Sums};
@@ -84,6 +85,8 @@ pub struct Recording {
     pub figures: Vec<u32>,
     shape: Shape,
     constrained: bool,
+    /// The text of [`Kernel::Products`].
+    products: String,
 }
 
 impl Recording {
@@ -96,9 +99,9 @@ impl Recording {
         let head = writer.head(normal)?;
         let iteration = writer.iteration(normal)?;
         let tail = writer.tail(normal)?;
-        let mut figures = writer.figures;
+        let (mut figures, products) = (writer.figures, writer.products);
         figures.resize(slots * ALIGNMENT as usize / 4, 0);
-        Ok(Recording { head, iteration, tail, figures, shape, constrained })
+        Ok(Recording { head, iteration, tail, figures, shape, constrained, products })
     }
 
     /// Bytes of a buffer of the solver's own.
@@ -116,7 +119,8 @@ impl Recording {
         Ok(match program {
             Program::Functions(_) => None,
             Program::Own(kernel) => {
-                let text = kernel.wgsl(self.constrained);
+                let text =
+                    if kernel == Kernel::Products { self.products.clone() } else { kernel.wgsl(self.constrained) };
                 let bindings = bindings_of(&text);
                 Some((text, kernel.name().to_owned(), bindings))
             }
@@ -160,6 +164,7 @@ struct Writer<'a> {
     segment: Segment,
     buffers: Vec<BufferId>,
     pipelines: Table<Program, PipelineId>,
+    products: String,
 }
 
 impl Declare for Writer<'_> {
@@ -179,7 +184,8 @@ impl Declare for Writer<'_> {
 impl<'a> Writer<'a> {
     fn new(shape: &'a Shape, constrained: bool, figure_bytes: u64) -> Writer<'a> {
         let (figures, buffers, pipelines) = (Vec::new(), Vec::new(), Table::default());
-        Writer { shape, constrained, figures, figure_bytes, segment: Segment::default(), buffers, pipelines }
+        let (segment, products) = (Segment::default(), String::new());
+        Writer { shape, constrained, figures, figure_bytes, segment, buffers, pipelines, products }
     }
 
     fn head<K: Kernels>(&mut self, normal: &Normal<K>) -> Result<Segment> {
@@ -222,8 +228,9 @@ impl<'a> Writer<'a> {
             (Product::Formed, Some(gathers)) => self.multiply(normal, gathers),
             (Product::Weighted, _) => normal.image(self, direction, gate)?,
             (Product::Gathered, _) => normal.product_parts(self, direction, gate)?,
-            (Product::Joint { .. }, _) => {
-                let image = normal.product_parts(self, direction, gate)?;
+            (Product::Joint { formed, .. }, _) => {
+                let image =
+                    if formed { self.products(normal)? } else { normal.product_parts(self, direction, gate)? };
                 normal.gather_heavy(self, product, gate)?;
                 image
             }
@@ -241,7 +248,7 @@ impl<'a> Writer<'a> {
                         .map(|memory| self.functions(normal, memory)),
                 ),
                 Product::Whole | Product::Formed => bindings.push(product),
-                Product::Joint { heavy } => {
+                Product::Joint { heavy, .. } => {
                     bindings.extend(heavy.then_some(product));
                     bindings
                         .extend([Memory::JointLists, Memory::AllLocal].map(|memory| self.functions(normal, memory)));
@@ -259,7 +266,7 @@ impl<'a> Writer<'a> {
             self.dispatch(Kernel::Update(group.shape, way), bindings, figures, group.workgroups);
             row += group.blocks;
         }
-        if way != Product::Formed {
+        if !way.is_formed() {
             // Four numbers a thread.
             let bindings = vec![self.place(Place::State), self.place(Place::Sums), self.place(Place::Vectors)];
             self.dispatch_over(Kernel::Direct, bindings, self.shape.stride() / 4);
@@ -270,7 +277,7 @@ impl<'a> Writer<'a> {
     /// How an update finds the product.
     fn way<K: Kernels>(&self, normal: &Normal<K>) -> Product {
         match (&normal.layout.joint, self.gathers(normal)) {
-            (Some(joint), _) => Product::Joint { heavy: !joint.heavy.is_empty() },
+            (Some(joint), _) => Product::Joint { heavy: !joint.heavy.is_empty(), formed: joint.together.is_some() },
             (None, Some(gathers)) => gathers.way,
             (None, None) => Product::Whole,
         }
@@ -288,6 +295,21 @@ impl<'a> Writer<'a> {
         let figures = Figures { local_stride, first_partial, ..self.of_group(group, 0) };
         self.dispatch(Kernel::Multiply(group.shape), bindings, figures, group.workgroups);
         Sums { slice: sums, count: group.workgroups, width: 1 }
+    }
+
+    /// The parts of the product of the direction that is yet to be formed, of all residuals in one dispatch; gives the sums of ‖Jp‖².
+    fn products<K: Kernels>(&mut self, normal: &Normal<K>) -> Result<Sums> {
+        let absent = || Error::internal("products of several kernels that are not together");
+        let (kernel, parts, groups) = normal.products(self)?.ok_or_else(absent)?;
+        let text = Kernel::Products.wgsl(self.constrained);
+        self.products = kernel.put_into(&text, normal.layout.chunks.len(), Role::Vector.declaration().0);
+        let sums = self.functions(normal, Memory::ProductSums);
+        let mut bindings = vec![self.place(Place::State)];
+        bindings.extend([Memory::AllIndices, Memory::AllLocal].map(|memory| self.functions(normal, memory)));
+        bindings.extend([self.place(Place::Vectors), self.place(Place::Sums), sums, parts]);
+        let figures = self.common();
+        self.dispatch(Kernel::Products, bindings, figures, groups);
+        Ok(Sums { slice: sums, count: groups, width: 1 })
     }
 
     /// Whether blocks can gather the product themselves: all blocks are of one shape and touched by the instances of one chunk, each
@@ -317,7 +339,7 @@ impl<'a> Writer<'a> {
     }
 
     fn tail<K: Kernels>(&mut self, normal: &Normal<K>) -> Result<Segment> {
-        if self.way(normal) == Product::Formed {
+        if self.way(normal).is_formed() {
             let bindings = vec![self.place(Place::State), self.place(Place::Sums), self.place(Place::Vectors)];
             let figures = self.common();
             self.dispatch(Kernel::Direct, bindings, figures, 1);

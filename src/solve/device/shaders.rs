@@ -7,7 +7,7 @@
 //!   for `#diagonal$`);
 //! - `#four` stands four times, with 0 to 3 for `@`;
 //! - `#constrained` stands where there are constants or bounds, `#free` where there are none; `#pairs` and `#single` by the block's
-//!   [`Preconditioner`], `#made`, `#formed`, `#ready`, `#gathered` (`#parts` or `#weighted`), `#joint` (`#heavy` or `#light`), `#vector` (`#made` or `#heavy`) by the [`Product`]; `@binding(_)` is the next binding;
+//!   [`Preconditioner`], `#made`, `#formed` or `#ready`, `#among` or `#apart`, `#gathered` (`#parts` or `#weighted`), `#joint` (`#heavy` or `#light`), `#vector` (`#made` or `#heavy`) by the [`Product`]; `@binding(_)` is the next binding;
 //! - `#factor` is where the damped block A = C + λD is made ready to be solved for, and d$, the diagonal of D, and free$, whether a
 //!   coordinate may move, are known afterwards; `#solve` is where A z = r is solved, and `energy` is rᵀz.
 
@@ -37,7 +37,16 @@ pub enum Product {
     Joint {
         /// Whether there are such blocks.
         heavy: bool,
+        /// Whether the direction is yet to be formed.
+        formed: bool,
     },
+}
+
+impl Product {
+    /// Whether the direction is formed by whoever reads it.
+    pub fn is_formed(self) -> bool {
+        matches!(self, Product::Formed | Product::Joint { formed: true, .. })
+    }
 }
 
 /// A kernel of a solve.
@@ -49,6 +58,8 @@ pub enum Kernel {
     Converge,
     /// The product of an iteration of conjugate gradients, for a class that is mirrored.
     Multiply(BlockShape),
+    /// The parts of the product of an iteration, of all residuals: to be put into the text.
+    Products,
     /// An iteration of conjugate gradients after its product, in a group of blocks.
     Update(BlockShape, Product),
     /// The next direction.
@@ -177,6 +188,7 @@ impl Kernel {
             Kernel::Begin(..) => "begin",
             Kernel::Converge => "converge",
             Kernel::Multiply(_) => "multiply",
+            Kernel::Products => "products",
             Kernel::Update(..) => "update",
             Kernel::Direct => "direct",
             Kernel::Measure(_) => "measure",
@@ -191,6 +203,7 @@ impl Kernel {
             Kernel::Begin(..) => shader!("../../../shaders/levenberg_marquardt/begin.wgsl"),
             Kernel::Converge => shader!("../../../shaders/levenberg_marquardt/converge.wgsl"),
             Kernel::Multiply(_) => shader!("../../../shaders/levenberg_marquardt/multiply.wgsl"),
+            Kernel::Products => shader!("../../../shaders/levenberg_marquardt/products.wgsl"),
             Kernel::Update(..) => shader!("../../../shaders/levenberg_marquardt/update.wgsl"),
             Kernel::Direct => shader!("../../../shaders/levenberg_marquardt/direct.wgsl"),
             Kernel::Measure(_) => shader!("../../../shaders/levenberg_marquardt/measure.wgsl"),
@@ -202,6 +215,7 @@ impl Kernel {
             Kernel::Converge | Kernel::Decide => rules.functions().to_vec(),
             Kernel::Begin(..)
             | Kernel::Multiply(_)
+            | Kernel::Products
             | Kernel::Update(..)
             | Kernel::Direct
             | Kernel::Measure(_)
@@ -211,7 +225,7 @@ impl Kernel {
             Kernel::Begin(shape, _) | Kernel::Multiply(shape) | Kernel::Update(shape, _) | Kernel::Measure(shape) => {
                 Some(shape)
             }
-            Kernel::Converge | Kernel::Direct | Kernel::Decide | Kernel::Settle => None,
+            Kernel::Converge | Kernel::Products | Kernel::Direct | Kernel::Decide | Kernel::Settle => None,
         };
         let mut writer = Writer { shape, constrained, kernel: self, bindings: 0 };
         let mut text = String::new();
@@ -258,16 +272,18 @@ impl Writer {
             "pairs" => self.in_pairs(),
             "single" => !self.in_pairs(),
             "made" => matches!(self.kernel_product(), Product::Whole | Product::Formed),
-            "formed" => self.kernel_product() == Product::Formed,
-            "ready" => self.kernel_product() != Product::Formed,
+            "among" => self.kernel_product() == Product::Formed,
+            "apart" => self.kernel_product() != Product::Formed,
+            "formed" => self.kernel_product().is_formed(),
+            "ready" => !self.kernel_product().is_formed(),
             "gathered" => matches!(self.kernel_product(), Product::Gathered | Product::Weighted),
             "parts" => self.kernel_product() == Product::Gathered,
             "weighted" => self.kernel_product() == Product::Weighted,
             "joint" => matches!(self.kernel_product(), Product::Joint { .. }),
-            "heavy" => self.kernel_product() == Product::Joint { heavy: true },
-            "light" => self.kernel_product() == Product::Joint { heavy: false },
+            "heavy" => matches!(self.kernel_product(), Product::Joint { heavy: true, .. }),
+            "light" => matches!(self.kernel_product(), Product::Joint { heavy: false, .. }),
             "vector" => {
-                matches!(self.kernel_product(), Product::Whole | Product::Formed | Product::Joint { heavy: true })
+                matches!(self.kernel_product(), Product::Whole | Product::Formed | Product::Joint { heavy: true, .. })
             }
             _ => false,
         };
@@ -347,14 +363,14 @@ impl Writer {
                 text += &format!("const {name} = {position}u;\n");
             }
         }
-        if matches!(self.kernel, Kernel::Multiply(_) | Kernel::Direct) {
+        if matches!(self.kernel, Kernel::Multiply(_) | Kernel::Products | Kernel::Direct) {
             text += shader!("../../../shaders/levenberg_marquardt/next_direction.wgsl");
         }
         if !matches!(self.kernel, Kernel::Begin(..) | Kernel::Measure(_) | Kernel::Settle) {
             text += "fn set_number(word: u32, number: f32) {\n    state[word] = bitcast<u32>(number);\n}\n";
         }
         let sums = match self.kernel {
-            Kernel::Begin(..) | Kernel::Multiply(_) | Kernel::Update(..) | Kernel::Direct => 3,
+            Kernel::Begin(..) | Kernel::Multiply(_) | Kernel::Products | Kernel::Update(..) | Kernel::Direct => 3,
             Kernel::Converge => 4,
             Kernel::Measure(_) => 5,
             Kernel::Decide => 6 + u32::from(self.constrained),
@@ -391,7 +407,8 @@ mod tests {
                 let shape = BlockShape { dim, tangent, preconditioner };
                 kernels.extend([Kernel::Multiply(shape), Kernel::Measure(shape)]);
                 kernels.extend([Product::Whole, Product::Formed].map(|product| Kernel::Begin(shape, product)));
-                let joint = [true, false].map(|heavy| Product::Joint { heavy });
+                let joint = [(true, true), (true, false), (false, true), (false, false)]
+                    .map(|(heavy, formed)| Product::Joint { heavy, formed });
                 let products = [Product::Whole, Product::Formed, Product::Gathered, Product::Weighted];
                 kernels.extend(joint.map(|product| Kernel::Update(shape, product)));
                 kernels.extend(products.map(|product| Kernel::Update(shape, product)));
