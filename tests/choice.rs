@@ -6,6 +6,8 @@
 
 mod recorder;
 
+use std::pin::pin;
+
 use recorder::Recorder;
 use residua::batch::{ArrayInfo, BlockInfo, Manifold, Model, Recipe};
 use residua::functions::choice::{Extent, Measured};
@@ -153,17 +155,21 @@ async fn parameters_that_a_solve_left_on_the_device_are_brought_before_the_cpu_e
 #[wasm_bindgen_test]
 async fn a_devices_speed_is_measured_once_and_a_models_on_either_engine() {
     let context = context().await;
-    let speed = context.speed().await.unwrap();
+    let mut done = false;
+    let speed = context.speed(pin!(async { done = true })).await.unwrap();
+    assert!(done, "what is to be done meanwhile is done");
     for figure in [speed.round_trip_ms, speed.dispatch_ms, speed.moving_ms] {
         assert!(figure.is_finite() && figure >= 0.0, "{speed:?}");
     }
     assert!(speed.round_trip_ms > 0.0, "{speed:?}");
     let dispatches = context.stats().dispatches;
-    assert_eq!(context.speed().await.unwrap(), speed);
+    assert_eq!(context.speed(pin!(async { done = false })).await.unwrap(), speed);
+    assert!(!done, "also where nothing is measured");
     assert_eq!(context.stats().dispatches, dispatches, "the second time it is only told");
 
     let model = model();
-    let (_, measured) = trial::measure(speed, &model, &start()).await.unwrap();
+    let (_, measured) = trial::measure(&context, &model, &start()).await.unwrap();
+    assert_eq!(measured.device, speed);
     assert!(measured.cpu_gradient_ms > 0.0, "{measured:?}");
     assert_eq!(measured.gpu_gradient_ms, None);
     let mut gpu = Engine::Gpu(Box::new(GpuEngine::new(context, &model, None).await.unwrap()));

@@ -10,7 +10,7 @@
 mod recorder;
 
 use recorder::Recorder;
-use residua::batch::{ArrayInfo, BlockInfo, Leaf, Manifold, Model, Recipe, Tape, group_tape};
+use residua::batch::{ArrayInfo, BlockInfo, Leaf, Losses, Manifold, Model, Recipe, Tape, group_tape};
 use residua::functions::cpu::CpuEngine;
 use residua::functions::gpu::GpuEngine;
 use residua::functions::{Engine, Functions, Objective};
@@ -54,7 +54,7 @@ fn model(tape: Tape, params: u32) -> Model {
             loss: LossParameters::squared(),
             enabled: true,
         }],
-        batches: group_tape(tape, params, 0, 0).unwrap(),
+        batches: group_tape(tape, params, 0, 0, Losses::Any).unwrap(),
         num_params: params,
         num_residuals: rows,
     }

@@ -109,7 +109,7 @@ fn reference(batch: &Batch, entry: Entry) -> (f64, Vec<f64>) {
             other => panic!("{other:?}"),
         })
         .collect();
-    let dispatch = Dispatch { instances: 0..batch.count, stride: batch.count, first: 0 };
+    let dispatch = Dispatch { instances: 0..batch.count, stride: batch.count, first: 0, origin: 0 };
     let total = interpret::run(&plan.kernel, &mut views, &dispatch).unwrap();
     (total, gradient)
 }

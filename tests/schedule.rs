@@ -7,7 +7,7 @@ mod recorder;
 
 use recorder::Recorder;
 use residua::batch::plan::{Entry, Target, plan};
-use residua::batch::{Class, Rows, Tape, group_tape};
+use residua::batch::{Class, Losses, Rows, Tape, group_tape};
 use residua::codegen::{Address, Kernel, Load, Step};
 use residua::graph::{Node, NodeId, Op};
 
@@ -131,7 +131,7 @@ fn class(text: &str) -> Class {
         }
     }
     let tape = Tape::new(ops, operands, constants, outputs, parameters, 0).unwrap();
-    let batches = group_tape(tape, parameters, 0, 0).unwrap();
+    let batches = group_tape(tape, parameters, 0, 0, Losses::Any).unwrap();
     assert_eq!(batches.len(), 1);
     Class::clone(&batches[0].class)
 }
@@ -158,7 +158,7 @@ fn distances() -> Class {
     let sum = terms.into_iter().reduce(|sum, term| r.apply(Op::Add, &[sum, term])).unwrap();
     // A sum alone would be taken apart.
     let whole = r.apply(Op::Abs, &[sum]);
-    let batches = group_tape(r.tape(vec![whole], 60, 0), 60, 0, 0).unwrap();
+    let batches = group_tape(r.tape(vec![whole], 60, 0), 60, 0, 0, Losses::Any).unwrap();
     let mut class = Class::clone(&batches[0].class);
     class.outputs = class.graph.graph().node(class.outputs[0]).operands().to_vec();
     class

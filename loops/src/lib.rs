@@ -4,6 +4,8 @@
 //! Sums are kept in several parts, so that an addition need not wait for the one before; the order is fixed, and a run repeats bit for bit.
 //! None is inlined: in what calls them they would be optimised for size again. Slices that belong together are as long as the shortest of them.
 
+use std::ops::Range;
+
 /// Σ aᵢbᵢ.
 #[inline(never)]
 pub fn dot(a: &[f64], b: &[f64]) -> f64 {
@@ -91,10 +93,16 @@ pub fn add_squares(col_indices: &[u32], values: &[f64], sums: &mut [f64]) {
     }
 }
 
-/// The inverse, in full, of a symmetric matrix of three rows, of which the lower half counts, if it is positive definite (by L D Lᵀ).
-#[inline(never)]
-pub fn invert_3(a: &[f64; 9]) -> Option<[f64; 9]> {
+/// How many numbers stand for the inverse of a symmetric block: of three coordinates the lower half, row after row, which is less to read;
+/// of any other number all.
+pub const fn inverse_len(coordinates: usize) -> usize {
+    if coordinates == 3 { 6 } else { coordinates * coordinates }
+}
+
+/// The inverse, its lower half, of a symmetric matrix of three rows, of which the lower half counts, if it is positive definite (by L D Lᵀ).
+fn invert_3(a: &[f64; 9], damping: &[f64; 3]) -> Option<[f64; 6]> {
     let &[a00, _, _, a10, a11, _, a20, a21, a22] = a;
+    let [a00, a11, a22] = [a00 + damping[0], a11 + damping[1], a22 + damping[2]];
     let d0 = 1.0 / a00;
     let (l10, l20) = (a10 * d0, a20 * d0);
     let p1 = a11 - l10 * a10;
@@ -109,69 +117,187 @@ pub fn invert_3(a: &[f64; 9]) -> Option<[f64; 9]> {
     let m20 = l10 * l21 - l20;
     let (i20, i21) = (m20 * d2, -l21 * d2);
     let i10 = -l10 * d1 - l21 * i20;
-    Some([d0 + l10 * l10 * d1 + m20 * i20, i10, i20, i10, d1 - l21 * i21, i21, i20, i21, d2])
+    Some([d0 + l10 * l10 * d1 + m20 * i20, i10, d1 - l21 * i21, i20, i21, d2])
 }
 
-/// A step α along p in conjugate gradients: x + αp, and r − α(Ap + dp), of which `image` is Ap.
+/// Inverts damped diagonal blocks of three coordinates, up to the first block that has another number of them or is not positive definite; says
+/// how many. A block is its first coordinate and how many it has; `curvature` has them in full, one after another.
 #[inline(never)]
-pub fn advance(alpha: f64, p: &[f64], image: &[f64], damping: &[f64], x: &mut [f64], r: &mut [f64]) {
-    for ((((p, image), damping), x), r) in p.iter().zip(image).zip(damping).zip(x).zip(r) {
-        *x += alpha * p;
-        *r -= alpha * (image + damping * p);
+pub fn invert_threes(blocks: &[(usize, usize)], curvature: &[f64], damping: &[f64], inverses: &mut [f64]) -> usize {
+    let of_blocks = blocks.iter().zip(curvature.as_chunks::<9>().0).zip(inverses.as_chunks_mut::<6>().0);
+    let mut done = 0;
+    for ((&(first, count), block), inverse) in of_blocks {
+        let Some((damping, _)) = damping[first..].split_first_chunk::<3>() else { break };
+        match invert_3(block, damping) {
+            Some(inverted) if count == 3 => *inverse = inverted,
+            _ => break,
+        }
+        done += 1;
+    }
+    done
+}
+
+/// The vectors of conjugate gradients, all of one length.
+pub struct Vectors<'a> {
+    /// p.
+    pub direction: &'a [f64],
+    /// d, of which the matrix A + diag(d) has its diagonal.
+    pub damping: &'a [f64],
+    /// Ap; becomes 0, so that the next product can be added to it.
+    pub image: &'a mut [f64],
+    /// x.
+    pub solution: &'a mut [f64],
+    /// r.
+    pub residual: &'a mut [f64],
+    /// z.
+    pub preconditioned: &'a mut [f64],
+}
+
+/// A step α along p in conjugate gradients: x + αp, r − α(Ap + dp), and z = M⁻¹r for M of symmetric diagonal blocks, whose inverses stand one
+/// after another; what is in no block is left as it is. Gives rᵀz. All of it in one pass, since it takes as long as reading and writing does.
+#[inline(never)]
+pub fn advance(alpha: f64, blocks: &[(usize, usize)], inverses: &[f64], vectors: &mut Vectors) -> f64 {
+    let mut parts = [0.0; 3];
+    let mut outside = 0.0;
+    let mut covered = 0;
+    let (mut rest, mut blocks) = (inverses, blocks);
+    while let Some(&(first, count)) = blocks.first() {
+        outside += vectors.move_along(alpha, covered..first);
+        let threes =
+            blocks.iter().zip((first..).step_by(3)).take_while(|(block, start)| **block == (*start, 3)).count();
+        if threes > 0 {
+            covered = first + 3 * threes;
+            let (own, others) = rest.split_at(6 * threes);
+            vectors.advance_threes(alpha, first..covered, own, &mut parts);
+            (rest, blocks) = (others, &blocks[threes..]);
+            continue;
+        }
+        covered = first + count;
+        vectors.move_along(alpha, first..covered);
+        let (own, others) = rest.split_at(count * count);
+        let (r, z) = (&vectors.residual[first..covered], &mut vectors.preconditioned[first..covered]);
+        for (row, z) in own.chunks_exact(count.max(1)).zip(z.iter_mut()) {
+            *z = dot(row, r);
+        }
+        parts[0] += dot(r, z);
+        (rest, blocks) = (others, &blocks[1..]);
+    }
+    outside += vectors.move_along(alpha, covered..vectors.direction.len());
+    parts[0] + parts[1] + parts[2] + outside
+}
+
+impl Vectors<'_> {
+    /// Coordinates of blocks of three, with the lower halves of their inverses; adds rᵀz to its parts.
+    #[inline(always)]
+    fn advance_threes(&mut self, alpha: f64, places: Range<usize>, inverses: &[f64], parts: &mut [f64; 3]) {
+        let p = self.direction[places.clone()].as_chunks::<3>().0;
+        let d = self.damping[places.clone()].as_chunks::<3>().0;
+        let image = self.image[places.clone()].as_chunks_mut::<3>().0;
+        let x = self.solution[places.clone()].as_chunks_mut::<3>().0;
+        let r = self.residual[places.clone()].as_chunks_mut::<3>().0;
+        let z = self.preconditioned[places].as_chunks_mut::<3>().0;
+        let inverses = inverses.as_chunks::<6>().0;
+        for ((((((p, d), image), x), r), z), [xx, yx, yy, zx, zy, zz]) in
+            p.iter().zip(d).zip(image).zip(x).zip(r).zip(z).zip(inverses)
+        {
+            for k in 0..3 {
+                x[k] += alpha * p[k];
+                r[k] -= alpha * (image[k] + d[k] * p[k]);
+                image[k] = 0.0;
+            }
+            *z = [
+                xx * r[0] + yx * r[1] + zx * r[2],
+                yx * r[0] + yy * r[1] + zy * r[2],
+                zx * r[0] + zy * r[1] + zz * r[2],
+            ];
+            for k in 0..3 {
+                parts[k] += r[k] * z[k];
+            }
+        }
+    }
+
+    /// The same without preconditioning; gives rᵀr.
+    fn move_along(&mut self, alpha: f64, places: Range<usize>) -> f64 {
+        let mut square = 0.0;
+        for k in places {
+            let p = self.direction[k];
+            self.solution[k] += alpha * p;
+            let r = self.residual[k] - alpha * (self.image[k] + self.damping[k] * p);
+            (self.residual[k], self.preconditioned[k], self.image[k]) = (r, r, 0.0);
+            square += r * r;
+        }
+        square
     }
 }
 
 /// The next direction: z + βp. Gives Σ dᵢpᵢ² of it.
 #[inline(never)]
 pub fn redirect(beta: f64, z: &[f64], d: &[f64], p: &mut [f64]) -> f64 {
-    let mut parts = [0.0; 2];
-    for (number, ((z, d), p)) in z.iter().zip(d).zip(p).enumerate() {
-        let next = z + beta * *p;
-        *p = next;
-        parts[number & 1] += d * next * next;
-    }
-    parts[0] + parts[1]
-}
-
-/// z = M⁻¹r for M of symmetric diagonal blocks, whose inverses stand one after another in full; what is in no block is left as it is. Gives
-/// rᵀz. A block is its first coordinate and how many it has.
-#[inline(never)]
-pub fn precondition(blocks: &[(usize, usize)], inverses: &[f64], r: &[f64], z: &mut [f64]) -> f64 {
-    let mut parts = [0.0; 3];
-    let mut outside = 0.0;
-    let mut covered = 0;
-    let mut rest = inverses;
-    for &(first, count) in blocks {
-        outside += copy(&r[covered..first], &mut z[covered..first]);
-        covered = first + count;
-        let (inverse, others) = rest.split_at(count * count);
-        rest = others;
-        let (r, z) = (&r[first..first + count], &mut z[first..first + count]);
-        match (inverse, r, z) {
-            (&[xx, _, _, yx, yy, _, zx, zy, zz], &[x, y, z], [to_x, to_y, to_z]) => {
-                *to_x = xx * x + yx * y + zx * z;
-                *to_y = yx * x + yy * y + zy * z;
-                *to_z = zx * x + zy * y + zz * z;
-                parts[0] += x * *to_x;
-                parts[1] += y * *to_y;
-                parts[2] += z * *to_z;
-            }
-            (_, r, z) => {
-                for (row, z) in inverse.chunks_exact(count.max(1)).zip(z.iter_mut()) {
-                    *z = dot(row, r);
-                }
-                parts[0] += dot(r, z);
-            }
+    let (fours, rest) = p.as_chunks_mut::<4>();
+    let (z_fours, z_rest) = z.as_chunks::<4>();
+    let (d_fours, d_rest) = d.as_chunks::<4>();
+    let mut parts = [0.0; 4];
+    for ((p, z), d) in fours.iter_mut().zip(z_fours).zip(d_fours) {
+        for part in 0..4 {
+            p[part] = z[part] + beta * p[part];
+            parts[part] += d[part] * p[part] * p[part];
         }
     }
-    outside += copy(&r[covered..], &mut z[covered..]);
-    parts[0] + parts[1] + parts[2] + outside
+    for ((p, z), d) in rest.iter_mut().zip(z_rest).zip(d_rest) {
+        *p = z + beta * *p;
+        parts[0] += d * *p * *p;
+    }
+    (parts[0] + parts[1]) + (parts[2] + parts[3])
 }
 
-/// Copies, and gives the sum of squares.
-fn copy(r: &[f64], z: &mut [f64]) -> f64 {
-    z.copy_from_slice(r);
-    r.iter().map(|r| r * r).sum()
+/// Brings each scale up to the diagonal, brought between two bounds, but where it is frozen, and gives λ times the scales in `damping`.
+#[inline(never)]
+pub fn rescale(
+    bounds: [f64; 2],
+    lambda: f64,
+    diagonal: &[f64],
+    frozen: &[bool],
+    scale: &mut [f64],
+    damping: &mut [f64],
+) {
+    let of_coordinates = diagonal.iter().zip(frozen).zip(scale).zip(damping);
+    for (((&diagonal, &frozen), scale), damping) in of_coordinates {
+        if !frozen {
+            *scale = larger_scale(bounds, *scale, diagonal);
+        }
+        *damping = lambda * *scale;
+    }
+}
+
+/// The largest of a scale and a diagonal, brought between two bounds; NaN is no diagonal.
+#[inline(always)]
+fn larger_scale([least, most]: [f64; 2], scale: f64, diagonal: f64) -> f64 {
+    let diagonal = if diagonal < least { least } else { diagonal };
+    let diagonal = if diagonal > most { most } else { diagonal };
+    if diagonal > scale { diagonal } else { scale }
+}
+
+/// Marks so many places from each of the addresses on.
+#[inline(never)]
+pub fn mark(addresses: &[u32], count: usize, marks: &mut [bool]) {
+    for &address in addresses {
+        for mark in &mut marks[address as usize..address as usize + count] {
+            *mark = true;
+        }
+    }
+}
+
+/// The diagonals of blocks that stand in full one after another, to their coordinates.
+#[inline(never)]
+pub fn diagonals(blocks: &[(usize, usize)], numbers: &[f64], diagonal: &mut [f64]) {
+    let mut rest = numbers;
+    for &(first, count) in blocks {
+        let (own, others) = rest.split_at(count * count);
+        rest = others;
+        for (entry, number) in diagonal[first..first + count].iter_mut().zip(own.iter().step_by(count + 1)) {
+            *entry = *number;
+        }
+    }
 }
 
 /// Adds AᵀAp to `image` for a matrix in compressed rows; gives ‖Ap‖².
@@ -284,31 +410,66 @@ mod tests {
 
     #[test]
     fn small_matrices_times_their_inverses_are_the_unit_matrix() {
-        // Symmetric and positive definite; numbers above the diagonal do not count.
-        let a = [4.0, 9.0, 9.0, 1.0, 3.0, 9.0, -1.0, 0.5, 2.0];
-        let full = |i: usize, j: usize| a[3 * i.max(j) + i.min(j)];
-        let inverse = invert_3(&a).unwrap();
+        // Symmetric and positive definite with its damping; numbers above the diagonal do not count.
+        let (a, damping) = ([3.5, 9.0, 9.0, 1.0, 3.0, 9.0, -1.0, 0.5, 1.75], [0.5, 0.0, 0.25]);
+        let full = |i: usize, j: usize| a[3 * i.max(j) + i.min(j)] + if i == j { damping[i] } else { 0.0 };
+        let blocks = [(3, 3), (0, 3), (6, 1)];
+        let curvature = [a, a, [1.0; 9]].concat();
+        let mut inverses = [0.0; 18];
+        let of_blocks = [[0.5, 0.0, 0.25]; 3].concat();
+        assert_eq!(invert_threes(&blocks, &curvature, &of_blocks, &mut inverses), 2);
+        assert_eq!((&inverses[..6], &inverses[12..]), (&inverses[6..12], &[0.0; 6][..]));
+        let inverse = |i: usize, j: usize| inverses[i.max(j) * (i.max(j) + 1) / 2 + i.min(j)];
         for i in 0..3 {
             for j in 0..3 {
-                let entry: f64 = (0..3).map(|k| full(i, k) * inverse[3 * k + j]).sum();
+                let entry: f64 = (0..3).map(|k| full(i, k) * inverse(k, j)).sum();
                 // Some ten operations on numbers below ten.
                 assert!((entry - if i == j { 1.0 } else { 0.0 }).abs() < 1e-14, "{i} {j}: {entry}");
             }
         }
         for indefinite in [[0.0; 9], [1.0, 0.0, 0.0, 2.0, 1.0, 0.0, 0.0, 0.0, 1.0], [f64::NAN; 9]] {
-            assert_eq!(invert_3(&indefinite), None);
+            assert_eq!(invert_threes(&[(0, 3)], &indefinite, &[0.0; 3], &mut [0.0; 6]), 0);
         }
     }
 
     #[test]
     fn blocks_of_any_width_are_multiplied_and_the_rest_is_left() {
-        let inverses =
-            [vec![2.0], vec![2.0, 0.0, 0.0, 0.0, 3.0, 1.0, 0.0, 1.0, 4.0], vec![1.0, 0.5, 0.5, 2.0]].concat();
-        let r = [7.0, 1.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0];
-        let mut z = [0.0; 8];
-        let product = precondition(&[(1, 1), (2, 3), (6, 2)], &inverses, &r, &mut z);
-        assert_eq!(z, [7.0, 2.0, 2.0, 9.0, 14.0, 4.0, 8.0, 14.5]);
+        // One coordinate, two blocks of three side by side, and one of two; those in between are in no block.
+        let blocks = [(1, 1), (2, 3), (5, 3), (9, 2)];
+        let lower = [2.0, 0.0, 3.0, 0.0, 1.0, 4.0];
+        let inverses = [vec![2.0], lower.to_vec(), lower.to_vec(), vec![1.0, 0.5, 0.5, 2.0]].concat();
+        let length = 12;
+        // r − 2 (Ap + dp) is 7 1 1 2 3 4 1 2 3 5 6 8; all numbers are exact.
+        let r = [7.0, 1.0, 1.0, 2.0, 3.0, 4.0, 1.0, 2.0, 3.0, 5.0, 6.0, 8.0];
+        let (p, d) = (vec![0.5; length], vec![2.0; length]);
+        let mut image: Vec<f64> = (0..length).map(|k| k as f64).collect();
+        let mut residual: Vec<f64> = r.iter().zip(&image).map(|(r, image)| r + 2.0 * (image + 1.0)).collect();
+        let (mut solution, mut preconditioned) = (vec![1.0; length], vec![0.0; length]);
+        let mut vectors = Vectors {
+            direction: &p,
+            damping: &d,
+            image: &mut image,
+            solution: &mut solution,
+            residual: &mut residual,
+            preconditioned: &mut preconditioned,
+        };
+        let product = advance(2.0, &blocks, &inverses, &mut vectors);
+        assert_eq!((solution, image, residual.as_slice()), (vec![2.0; length], vec![0.0; length], &r[..]));
+        let z = [7.0, 2.0, 2.0, 9.0, 14.0, 8.0, 5.0, 9.0, 3.0, 8.0, 14.5, 8.0];
+        assert_eq!(preconditioned, z);
         assert_eq!(product, r.iter().zip(&z).map(|(r, z)| r * z).sum());
+    }
+
+    #[test]
+    fn scales_grow_to_the_diagonal_within_bounds() {
+        let diagonal = [0.5, 1e9, f64::NAN, 3.0, 3.0];
+        let frozen = [false, false, false, true, false];
+        let (mut scale, mut damping) = ([0.0, 1.0, 1.0, 1.0, 5.0], [0.0; 5]);
+        rescale([1.0, 1e3], 2.0, &diagonal, &frozen, &mut scale, &mut damping);
+        assert_eq!((scale, damping), ([1.0, 1e3, 1.0, 1.0, 5.0], [2.0, 2e3, 2.0, 2.0, 10.0]));
+        let mut of_blocks = [0.0; 4];
+        diagonals(&[(1, 2), (3, 1)], &[1.0, 2.0, 3.0, 4.0, 5.0], &mut of_blocks);
+        assert_eq!(of_blocks, [0.0, 1.0, 4.0, 5.0]);
     }
 
     #[test]

@@ -341,7 +341,7 @@ export class GpuCompiledFunctions {
     const meaning = 'one for each parameter';
     const place = onCpu && !this.isPlaced ? this.instance.call(() => this.handle.pointPlace?.()) : undefined;
     if (place !== undefined) {
-      copyNumbersInto(`${method}: x`, x, place, meaning);
+      copyNumbersInto(`${method}: x`, x, place, meaning, () => this.instance.call(() => this.handle.isPointFinite?.() === true));
       this.isPlaced = true;
       try {
         return await this.call((handle) => work(handle, null));

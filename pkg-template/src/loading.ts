@@ -35,9 +35,10 @@ export class Instance {
     }
   }
 
-  /** Calls into the module and waits; rejects at once if the module fails meanwhile. */
-  async wait<T>(work: (module: RawModule) => Promise<T>): Promise<T> {
+  /** Calls into the module and waits, if it gives a promise; rejects at once if the module fails meanwhile. */
+  async wait<T>(work: (module: RawModule) => Promise<T> | T): Promise<T> {
     const promise = this.call(work);
+    if (!(promise instanceof Promise)) return promise;
     let listener: ((failure: ResiduaError) => void) | undefined;
     const failing = new Promise<never>((_, reject) => {
       listener = reject;

@@ -173,7 +173,7 @@ export interface RawListener {
   readonly isDeaf?: boolean;
 }
 
-/** Compiled functions. One call at a time; setters between calls. */
+/** Compiled functions. One call at a time; setters between calls. On the CPU what need not wait may give its result in place of a promise. */
 export interface RawFunctions {
   /** In a worker alone: results come in arrays of their own, so that `into` need not be given. */
   readonly givesArrays?: boolean;
@@ -197,6 +197,8 @@ export interface RawFunctions {
   evaluate(x?: Float64Array): Promise<Float64Array>;
   /** Not in a worker: memory of the module's own for the point of the next call, to be filled at once; that call's point is null then. */
   pointPlace?(): Float64Array;
+  /** Whether all numbers there are finite. */
+  isPointFinite?(): boolean;
   /** Points of gradients are in single precision for the GPU, in double for the CPU. The gradient is `into`, filled. */
   evaluateSumWithGradient(x: RawPoint, into: Float64Array | undefined): Promise<{ value: number; gradient: Float64Array }>;
   evaluateCostWithGradient(x: RawPoint, into: Float64Array | undefined): Promise<{ value: number; gradient: Float64Array }>;

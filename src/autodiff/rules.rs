@@ -167,13 +167,14 @@ impl PullBack<'_> {
                 self.product(twice, a)
             }
             Op::Mul => self.product(adjoint, if to_first { b } else { a }),
-            Op::Div if to_first => self.quotient(adjoint, b),
-            // (a/b)′ = −(a/b)/b, and of 1/b simply −(1/b)².
+            // (a/b)′ = −(a/b)/b. The inverse is one for all that is divided by b, and computed once where b is the same for all residuals.
             Op::Div => {
-                let by_divisor = match self.graph.literal_value(a) {
-                    Some(1.0) => self.product(adjoint, result),
-                    _ => self.quotient(adjoint, b),
-                };
+                let one = self.graph.literal(1.0);
+                let inverse = self.graph.div(one, b);
+                let by_divisor = self.product(adjoint, inverse);
+                if to_first {
+                    return Some(by_divisor);
+                }
                 let product = self.product(by_divisor, result);
                 self.graph.neg(product)
             }

@@ -13,6 +13,15 @@ pub struct Local {
     pub component: u32,
 }
 
+/// Which robust losses the residuals may be given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Losses {
+    /// Any, at any time: kernels ask a uniform which.
+    Any,
+    /// The squared one alone, so that kernels need not hold the others: a driver takes as long to compile these as all the rest.
+    Squared,
+}
+
 /// One residual expression over local parameters, data and uniforms.
 ///
 /// The inputs of the graph are numbered: local parameters `0..locals.len()`, then `data` data scalars, then `uniforms`
@@ -33,14 +42,21 @@ pub struct Class {
     pub data: u32,
     /// Numbers on which all instances agree.
     pub uniforms: u32,
+    /// The losses that there may be.
+    pub losses: Losses,
 }
 
 impl Class {
     /// Whether the kernels of two classes have the same texts.
     pub fn has_kernels_of(&self, other: &Class) -> bool {
-        let Class { graph, outputs, locals, block_dims, manifolds, data, uniforms } = self;
+        let Class { graph, outputs, locals, block_dims, manifolds, data, uniforms, losses } = self;
         let tables = (&other.outputs, &other.locals, &other.block_dims, &other.manifolds, &other.data, &other.uniforms);
         (outputs, locals, block_dims, manifolds, data, uniforms) == tables
+            && *losses == other.losses
             && graph.graph().nodes() == other.graph.graph().nodes()
     }
 }
+
+#[cfg(test)]
+#[path = "class_tests.rs"]
+mod tests;

@@ -10,7 +10,7 @@ use crate::list::Listed;
 use crate::order;
 use crate::turn::{Pace, at_once};
 
-use super::class::{Class, Local};
+use super::class::{Class, Local, Losses};
 use super::model::{Batch, Manifold, Rows};
 use super::signature::{Anatomy, Tracer, build_graph};
 use super::sums::Sums;
@@ -40,20 +40,22 @@ struct Classes {
 }
 
 /// Groups the outputs of a tape by topology, all at once. See [`group_tape_in_slices`].
-pub fn group_tape(tape: Tape, parameters: u32, block: u32, first_row: u32) -> Result<Vec<Batch>> {
-    at_once(group_tape_in_slices(tape, parameters, block, first_row, &Pace::at_once()))
+pub fn group_tape(tape: Tape, parameters: u32, block: u32, first_row: u32, losses: Losses) -> Result<Vec<Batch>> {
+    at_once(group_tape_in_slices(tape, parameters, block, first_row, losses, &Pace::at_once()))
 }
 
 /// How much longer an entry, an expression or a parameter takes than a copy.
 const ENTRY_WEIGHT: usize = 4;
 const EXPRESSION_WEIGHT: usize = 32;
 
-/// Groups the outputs of a tape by topology. Output `k` is residual `first_row + k` of residual block `block`.
+/// Groups the outputs of a tape by topology. Output `k` is residual `first_row + k` of residual block `block`, which may be given
+/// one of `losses`.
 pub async fn group_tape_in_slices(
     mut tape: Tape,
     parameters: u32,
     block: u32,
     first_row: u32,
+    losses: Losses,
     pace: &Pace<'_>,
 ) -> Result<Vec<Batch>> {
     let mut anatomy = Anatomy::with_capacity(tape.len());
@@ -118,7 +120,7 @@ pub async fn group_tape_in_slices(
     let mut batches = Vec::new();
     for (number, found) in classes.found.into_iter().enumerate() {
         pace.begin(0.9 + 0.1 * number as f64 / count, 0.9 + 0.1 * (number + 1) as f64 / count);
-        batches.push(finish(found, block, pace).await?);
+        batches.push(finish(found, block, losses, pace).await?);
     }
     Ok(batches)
 }
@@ -184,7 +186,7 @@ fn are_equal(a: &[u32], b: &[u32]) -> bool {
 }
 
 /// The batch of a class. Takes its tables apart: column after column in place of instance after instance.
-async fn finish(found: Found, block: u32, pace: &Pace<'_>) -> Result<Batch> {
+async fn finish(found: Found, block: u32, losses: Losses, pace: &Pace<'_>) -> Result<Batch> {
     let count = found.rows.len();
     let Found { tokens, addends, parameters_each: each, constants_each, parameters, constants, rows, .. } = found;
     let together = neighbours(&parameters, each, count, pace).await?;
@@ -269,6 +271,7 @@ async fn finish(found: Found, block: u32, pace: &Pace<'_>) -> Result<Batch> {
             block_dims,
             data: data_columns,
             uniforms: uniform_count,
+            losses,
         }),
         count,
         block,

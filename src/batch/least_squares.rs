@@ -29,7 +29,7 @@ use crate::list::Listed;
 use crate::losses;
 use crate::manifolds;
 
-use super::class::Class;
+use super::class::{Class, Losses};
 use super::entries::Entries;
 use super::model::{Manifold, Rows};
 use super::plan::{Planner, Role, Target, gradient_column};
@@ -152,7 +152,10 @@ impl Planner<'_> {
     }
 
     /// The loss at a squared norm: ρ, ρ′.
-    fn loss(&mut self, squared_norm: NodeId) -> [NodeId; 2] {
+    pub(super) fn loss(&mut self, squared_norm: NodeId) -> [NodeId; 2] {
+        if self.class.losses == Losses::Squared {
+            return [squared_norm, self.graph.literal(1.0)];
+        }
         let (selector, a, b) = (self.uniform(1), self.uniform(2), self.uniform(3));
         let call = self.calls.len() as u32;
         self.calls.push(Call { function: losses::function(), selector, arguments: vec![squared_norm, a, b] });
@@ -167,7 +170,7 @@ impl Planner<'_> {
     }
 
     /// Weight times the loss's factor.
-    fn scaled_weight(&mut self) -> NodeId {
+    pub(super) fn scaled_weight(&mut self) -> NodeId {
         let (weight, factor) = (self.uniform(0), self.uniform(4));
         self.product_of(weight, factor)
     }
@@ -199,16 +202,19 @@ impl Planner<'_> {
         let scale = self.apply(Op::Sqrt, &[squared_scale]);
 
         // α is the root of ½α² − α − s ρ″/ρ′ = 0 that goes to 0 with s.
-        let bend = self.bend(s);
-        let (convex, away) = (self.apply(Op::Lt, &[zero, bend]), self.apply(Op::Lt, &[zero, s]));
-        let bends = self.product_of(convex, away);
-        let relative = self.apply(Op::Div, &[bend, slope]);
-        let product = self.product_of(s, relative);
-        let twice = self.apply(Op::Add, &[product, product]);
-        let discriminant = self.apply(Op::Add, &[one, twice]);
-        let root = self.apply(Op::Sqrt, &[discriminant]);
+        let bend = (class.losses != Losses::Squared).then(|| self.bend(s));
+        let curved = bend.map(|bend| {
+            let (convex, away) = (self.apply(Op::Lt, &[zero, bend]), self.apply(Op::Lt, &[zero, s]));
+            let bends = self.product_of(convex, away);
+            let relative = self.apply(Op::Div, &[bend, slope]);
+            let product = self.product_of(s, relative);
+            let twice = self.apply(Op::Add, &[product, product]);
+            let discriminant = self.apply(Op::Add, &[one, twice]);
+            let root = self.apply(Op::Sqrt, &[discriminant]);
+            (bends, self.apply(Op::Select, &[bends, root, one]))
+        });
         // 1 − α = √D
-        let root = self.apply(Op::Select, &[bends, root, one]);
+        let root = curved.map_or(one, |(_, root)| root);
 
         let residual_scale = self.apply(Op::Div, &[scale, root]);
         let columns: Vec<Option<NodeId>> = (0..table.width as usize)
@@ -232,11 +238,7 @@ impl Planner<'_> {
         for (output, row) in (0u32..).zip(&rows) {
             let r = outputs[output as usize];
             self.store_local(table.residual(output), r);
-            let corrected: Vec<Option<NodeId>> = if outputs.len() == 1 {
-                // r·rᵀJ = s J
-                let scale = self.product_of(scale, root);
-                row.iter().map(|partial| partial.map(|partial| self.product_of(scale, partial))).list()
-            } else {
+            let corrected: Vec<Option<NodeId>> = if let (2.., Some((bends, _))) = (outputs.len(), curved) {
                 let alpha = self.apply(Op::Sub, &[one, root]);
                 let share = self.apply(Op::Div, &[alpha, s]);
                 let share = self.apply(Op::Select, &[bends, share, zero]);
@@ -251,6 +253,10 @@ impl Planner<'_> {
                         Some(self.product_of(scale, difference))
                     })
                     .list()
+            } else {
+                // r·rᵀJ = s J
+                let scale = self.product_of(scale, root);
+                row.iter().map(|partial| partial.map(|partial| self.product_of(scale, partial))).list()
             };
             self.store_partials(table, output, &corrected, target, partials);
             if target == Target::Cpu {

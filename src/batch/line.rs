@@ -60,7 +60,7 @@ mod tests {
     use super::*;
     use crate::batch::plan::{Entry, Plan, Target, plan};
     use crate::batch::tests::Recorder;
-    use crate::batch::{Batch, group_tape};
+    use crate::batch::{Batch, Losses, group_tape};
     use crate::codegen::interpret;
     use crate::codegen::{Dispatch, View, wgsl};
 
@@ -108,7 +108,7 @@ mod tests {
             .list();
         let mut kernel = plan.kernel.clone();
         kernel.total = Some(node);
-        interpret::run(&kernel, &mut views, &Dispatch { instances: 0..1, stride: 1, first: 0 }).unwrap()
+        interpret::run(&kernel, &mut views, &Dispatch { instances: 0..1, stride: 1, first: 0, origin: 0 }).unwrap()
     }
 
     #[test]
@@ -137,7 +137,7 @@ mod tests {
         let mut r = Recorder::default();
         let x = r.parameter(0);
         let root = r.apply(Op::Sqrt, &[x]);
-        let batches = group_tape(r.tape(vec![root], 1), 1, 0, 0).unwrap();
+        let batches = group_tape(r.tape(vec![root], 1), 1, 0, 0, Losses::Any).unwrap();
         let plan = plan(&batches[0].class, batches[0].rows, Entry::SumLine, Target::Gpu, "").unwrap();
         let slope = total(&plan, plan.kernel.layers.unwrap().second, &batches[0], [[0.0; 2]; 2], 1.0);
         assert_eq!(slope, 0.0, "and not 0 times the root's infinite slope");

@@ -27,7 +27,7 @@ mod signature;
 mod sums;
 mod tape;
 
-pub use class::{Class, Local};
+pub use class::{Class, Local, Losses};
 pub use group::{group_tape, group_tape_in_slices};
 pub use model::{ArrayInfo, Batch, BlockInfo, Manifold, Model, Rows};
 pub use recipe::{Expression, Recipe, Tables};

@@ -19,6 +19,14 @@ pub struct Pattern {
     pub places: Vec<Vec<u32>>,
 }
 
+impl Pattern {
+    /// A copy of the compressed rows alone.
+    pub fn without_places(&self) -> Pattern {
+        let (row_offsets, col_indices) = (self.row_offsets.clone(), self.col_indices.clone());
+        Pattern { row_offsets, col_indices, places: Vec::new() }
+    }
+}
+
 /// The pattern of a model of which batch `b` has the local partials `partials[b]`: pairs of an output and what it is
 /// differentiated by.
 pub fn pattern(model: &Model, partials: &[Vec<(u32, Local)>]) -> Result<Pattern> {

@@ -20,7 +20,6 @@ use crate::codegen::{Address, Buffer, Call, Kernel, Layers, Load, Store};
 use crate::error::Result;
 use crate::graph::{Graph, InputId, NodeId, Op};
 use crate::list::Listed;
-use crate::losses;
 
 use super::class::Class;
 use super::entries::Entries;
@@ -251,8 +250,11 @@ impl<'a> Planner<'a> {
             None => (role, Address::Column(column), false),
             Some(scatter) => {
                 let (column, component) = scatter.columns[number];
-                let indices = self.buffer(Role::Places);
-                (Role::Partials, Address::Indexed { indices, column, component }, scatter.accumulate)
+                let address = match column {
+                    Some(column) => Address::Indexed { indices: self.buffer(Role::Places), column, component },
+                    None => Address::Interleaved { width: scatter.width(), component },
+                };
+                (Role::Partials, address, scatter.accumulate)
             }
         };
         let buffer = self.buffer(role);
@@ -300,12 +302,8 @@ impl<'a> Planner<'a> {
         let outputs = self.outputs.clone();
         let squares = outputs.iter().map(|&r| self.graph.apply(Op::Mul, &[r, r])).list();
         let squared_norm = self.sum(squares);
-        let (weight, selector) = (self.uniform(0), self.uniform(1));
-        let (a, b, factor) = (self.uniform(2), self.uniform(3), self.uniform(4));
-        self.calls.push(Call { function: losses::function(), selector, arguments: vec![squared_norm, a, b] });
-        let rho = self.load(Load::Call { call: 0, result: 0 });
-        let slope = self.load(Load::Call { call: 0, result: 1 });
-        let weight = self.graph.apply(Op::Mul, &[weight, factor]);
+        let [rho, slope] = self.loss(squared_norm);
+        let weight = self.scaled_weight();
         let half = self.graph.literal(0.5);
         let half_weight = self.graph.apply(Op::Mul, &[half, weight]);
         let total = self.graph.apply(Op::Mul, &[half_weight, rho]);

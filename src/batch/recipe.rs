@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::graph::{Graph, InputId, NodeId};
 use crate::list::Listed;
 
-use super::class::{Class, Local};
+use super::class::{Class, Local, Losses};
 use super::model::{ArrayInfo, Batch, Rows};
 use super::signature::fold_numbers;
 use super::tape::{Tape, TapeNode};
@@ -149,6 +149,7 @@ impl Expression {
                 manifolds,
                 data: data_columns,
                 uniforms: uniforms.len() as u32,
+                losses: Losses::Any,
             }),
             count,
             block,

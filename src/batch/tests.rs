@@ -46,7 +46,7 @@ impl Recorder {
 }
 
 fn group(recorder: Recorder, outputs: Vec<u32>, parameters: u32) -> Vec<Batch> {
-    group_tape(recorder.tape(outputs, parameters), parameters, 0, 0).unwrap()
+    group_tape(recorder.tape(outputs, parameters), parameters, 0, 0, Losses::Any).unwrap()
 }
 
 fn counts(batches: &[Batch]) -> Vec<u32> {
@@ -373,7 +373,7 @@ fn batches_are_the_same_whatever_the_slice() {
     let in_slices = |slice: usize| {
         let (recorder, outputs, parameters) = of_several_kinds();
         let tape = recorder.tape(outputs, parameters);
-        at_once(group_tape_in_slices(tape, parameters, 0, 0, &Pace::in_slices_of(slice))).unwrap()
+        at_once(group_tape_in_slices(tape, parameters, 0, 0, Losses::Any, &Pace::in_slices_of(slice))).unwrap()
     };
     let whole = in_slices(usize::MAX);
     assert_eq!(counts(&whole), [10, 9, 1, 39], "springs, squares, the sum's first term and its others");

@@ -2,11 +2,11 @@
 //! generated code is compared with.
 //!
 //! The order of everything that rounding depends on is part of the meaning of a kernel on the CPU, and the compiled form keeps
-//! to it: all loads of an instance come before its stores; its overwriting stores come before its accumulating ones; instances
-//! accumulate one after another; and the total is kept in two sums, of the even and of the odd instances counted from the
-//! first, that are added at the end (two lanes of a vector). What is added to a place that is the same for all instances
-//! ([`Kernel::pinned`]) is kept in two such sums as well, of all instances but the last of an odd number; they are added to what stands there before
-//! that one's numbers are.
+//! to it: all loads of an instance come before its stores; its overwriting stores come before its accumulating ones, and those before what
+//! is accumulated in places that are the same for all instances ([`Kernel::pinned`]); instances accumulate one after another; and the total is
+//! kept in two sums, of the even and of the odd instances counted from the first, that are added at the end (two lanes of a vector). What is added to
+//! a place that is the same for all instances is kept in two such sums as well, of all instances but the last of an odd number; they are added to what
+//! stands there before that one's numbers are.
 
 use super::memory::{Dispatch, View, index_out_of_range};
 use super::{Address, Call, Function, Kernel, Load, Store};
@@ -25,6 +25,9 @@ pub fn run(kernel: &Kernel, views: &mut [View], dispatch: &Dispatch) -> Result<f
     let mut results: Vec<Option<Vec<f64>>> = vec![None; kernel.calls.len()];
     let (accumulating, overwriting): (Vec<&Store>, Vec<&Store>) =
         kernel.stores.iter().partition(|store| store.accumulate);
+    let (last, first): (Vec<&Store>, Vec<&Store>) =
+        accumulating.into_iter().partition(|store| kernel.is_same(store.address));
+    let accumulating = first.into_iter().chain(last).list();
     let mut totals = [0.0; 2];
     let mut sums = vec![[0.0; 2]; accumulating.len()];
     let in_pairs = dispatch.instances.len() & !1;
@@ -198,7 +201,7 @@ mod tests {
     }
 
     fn dispatch() -> Dispatch {
-        Dispatch { instances: 0..2, stride: 2, first: 1 }
+        Dispatch { instances: 0..2, stride: 2, first: 1, origin: 0 }
     }
 
     #[test]

@@ -43,8 +43,10 @@ pub struct Dispatch {
     pub instances: Range<u32>,
     /// Distance between the columns of a structure of arrays: at least the number of all instances.
     pub stride: u32,
-    /// Where instance 0 of an interleaved buffer stands.
+    /// Where instance `origin` of an interleaved buffer stands.
     pub first: u32,
+    /// The instance with which interleaved buffers begin, 0 if they are of all; none before it is run.
+    pub origin: u32,
 }
 
 impl Dispatch {
@@ -68,6 +70,9 @@ impl Dispatch {
             return wrong(format!("instances {} to {}", self.instances.start, self.instances.end));
         }
         let Some(last) = self.instances.clone().last() else { return Ok(()) };
+        if self.instances.start < self.origin {
+            return wrong(format!("instance {} of buffers that begin with {}", self.instances.start, self.origin));
+        }
         for (buffer, address) in kernel.addresses() {
             let (buffer, farthest) = match address {
                 Address::Column(column) => (buffer, self.column(column, last)),
@@ -114,7 +119,7 @@ impl Dispatch {
 
     /// Position of [`Address::Interleaved`].
     pub(super) fn interleaved(&self, width: u32, component: u32, instance: u32) -> u64 {
-        u64::from(self.first) + u64::from(instance) * u64::from(width) + u64::from(component)
+        u64::from(self.first) + u64::from(instance - self.origin) * u64::from(width) + u64::from(component)
     }
 }
 

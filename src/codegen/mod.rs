@@ -89,7 +89,7 @@ pub enum Address {
     Fixed(u32),
     /// `first + layer`, the same for every instance; the CPU knows one layer.
     Layer(u32),
-    /// `first + i · width + component`: instance after instance; `first` is a figure of the dispatch.
+    /// `first + i · width + component`: instance after instance; `first` is a figure of the dispatch, and on the CPU `i` may count from another instance.
     Interleaved {
         /// Numbers an instance has.
         width: u32,

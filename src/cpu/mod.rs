@@ -10,6 +10,8 @@ use std::pin::Pin;
 use crate::codegen::memory::{Dispatch, View};
 use crate::codegen::{Kernel, interpret};
 use crate::error::{Error, Result};
+#[cfg(target_arch = "wasm32")]
+use crate::graph::exponential;
 
 #[cfg(target_arch = "wasm32")]
 mod module;
@@ -36,7 +38,7 @@ impl Program {
     pub async fn compile(kernels: Vec<Kernel>) -> Result<Program> {
         // In a box, so that our module holds the states of this work once, whoever waits for it.
         let instantiated: Pin<Box<dyn Future<Output = Result<Program>>>> = Box::pin(async {
-            let bytes = crate::codegen::wasm::module(&kernels)?;
+            let bytes = crate::codegen::wasm::module(&kernels, exponential::address() as u32)?;
             match module::Module::instantiate(&bytes, kernels.len()).await {
                 Ok(module) => Ok(Program { kernels, engine: Engine::Compiled(module) }),
                 Err(reason) => Program::interpreted(kernels, &reason),

@@ -44,7 +44,7 @@ struct Piece {
     entries: Range<usize>,
 }
 
-/// Numbers of a piece, about: they stay in a processor's nearer caches until they are copied out.
+/// Entries of a piece, about: they stay in a processor's nearer caches until they are copied out.
 const PIECE: usize = 32_768;
 
 impl Compiled {
@@ -62,8 +62,17 @@ impl Compiled {
 /// Something that takes time, whatever it is.
 pub type Work<'a, T> = Pin<Box<dyn Future<Output = Result<T>> + 'a>>;
 
-/// Takes some of a matrix's entries, which begin at a place.
-pub type Give<'a> = &'a mut dyn FnMut(usize, &mut [f64]);
+/// What of a linearisation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// Residuals.
+    Residuals,
+    /// Entries of the matrix, in the order of its pattern.
+    Entries,
+}
+
+/// Takes some numbers of a part, which begin at a place.
+pub type Give<'a> = &'a mut dyn FnMut(Part, usize, &mut [f64]);
 
 /// For each batch pairs of an output and what it is differentiated by.
 pub(super) type Partials = Vec<Vec<(u32, Local)>>;
@@ -79,7 +88,7 @@ pub(super) struct Memory<'a> {
     pub local: &'a mut [f64],
     pub places: &'a [u32],
     pub curvature: &'a mut [f64],
-    /// Instances to run, if not all.
+    /// Instances to run, if not all; residuals and partials are theirs alone.
     pub instances: Option<Range<u32>>,
 }
 
@@ -128,9 +137,11 @@ impl CpuEngine {
         let in_pieces = entry == Entry::Jacobian && !accumulate && model.batches.iter().all(in_rows);
         let (mut plans, mut scatters, mut pieces) = (Vec::new(), Vec::new(), Vec::new());
         for ((batch, partials), places) in model.batches.iter().zip(partials).zip(&pattern.places) {
-            let mut scatter = Scatter::new(partials, places, batch.count as usize, accumulate);
+            let first_entry = || pattern.row_offsets[batch.row(0) as usize];
+            let in_turn = (in_pieces && batch.count > 0).then(first_entry);
+            let mut scatter = Scatter::new(partials, places, batch.count as usize, accumulate, in_turn);
             if in_pieces {
-                pieces.push(cut(batch, partials.len(), pattern, &mut scatter));
+                pieces.push(cut(batch, &mut scatter));
             }
             let mut plan = plan_scattered(&batch.class, batch.rows, entry, &title(model, batch), &scatter)?;
             pin(&mut plan, batch);
@@ -215,41 +226,44 @@ impl CpuEngine {
             .list_or_error()
     }
 
-    /// All residuals; and to `give` the Jacobian in the order of its pattern, piece by piece with where it begins. `entries` is memory for them.
+    /// Gives all residuals and the Jacobian in the order of its pattern, piece by piece with where it begins. `memory` is for them.
     pub(super) async fn jacobian(
         &mut self,
         model: &Model,
         partials: &Partials,
         pattern: &Pattern,
         x: &[f64],
-        entries: &mut Vec<f64>,
+        memory: &mut Vec<f64>,
         give: Give<'_>,
-    ) -> Result<Vec<f64>> {
+    ) -> Result<()> {
         self.prepare_scattered(model, Entry::Jacobian, partials, pattern).await?;
         let pieces = self.scattered.get(&Entry::Jacobian).map_or(&[][..], |compiled| &compiled.pieces);
-        let mut residuals = vec![0.0; model.num_residuals as usize];
         if pieces.is_empty() {
-            self.begin_matrix(Entry::Jacobian, pattern, entries);
+            let mut residuals = vec![0.0; model.num_residuals as usize];
+            self.begin_matrix(Entry::Jacobian, pattern, memory);
+            for number in 0..model.batches.len() {
+                let memory = Memory { x, residuals: &mut residuals, partials: memory, ..Memory::default() };
+                self.run_scattered(model, number, Entry::Jacobian, memory)?;
+            }
+            give(Part::Residuals, 0, &mut residuals);
+            give(Part::Entries, 0, memory);
+            return Ok(());
         }
-        for number in 0..model.batches.len() {
-            let Some(pieces) = pieces.get(number) else {
-                let memory = Memory { x, residuals: &mut residuals, partials: entries, ..Memory::default() };
+        for (number, (batch, pieces)) in model.batches.iter().zip(pieces).enumerate() {
+            let outputs = batch.class.outputs.len();
+            for Piece { instances, entries } in pieces {
+                // Entries first, so that they begin where memory does.
+                let length = entries.len() + outputs * instances.len();
+                memory.resize(memory.len().max(length), 0.0);
+                let (partials, residuals) = memory[..length].split_at_mut(entries.len());
+                let instances_alone = Some(instances.clone());
+                let memory = Memory { x, residuals, partials, instances: instances_alone, ..Memory::default() };
                 self.run_scattered(model, number, Entry::Jacobian, memory)?;
-                continue;
-            };
-            for piece in pieces {
-                entries.resize(entries.len().max(piece.entries.len()), 0.0);
-                let partials = &mut entries[..piece.entries.len()];
-                let instances = Some(piece.instances.clone());
-                let memory = Memory { x, residuals: &mut residuals, partials, instances, ..Memory::default() };
-                self.run_scattered(model, number, Entry::Jacobian, memory)?;
-                give(piece.entries.start, &mut entries[..piece.entries.len()]);
+                give(Part::Residuals, batch.row(instances.start as usize) as usize, residuals);
+                give(Part::Entries, entries.start, partials);
             }
         }
-        if pieces.is_empty() {
-            give(0, entries);
-        }
-        Ok(residuals)
+        Ok(())
     }
 
     /// Makes room for a matrix that the kernels of an entry are to fill: with zeros, where they add to it.
@@ -278,19 +292,19 @@ impl CpuEngine {
     }
 }
 
-/// Cuts the instances of a batch, whose rows stand side by side, into pieces, and makes their places relative.
-fn cut(batch: &Batch, partials: usize, pattern: &Pattern, scatter: &mut Scatter) -> Vec<Piece> {
-    let (count, outputs) = (batch.count as usize, batch.class.outputs.len());
-    let size = (PIECE / partials.max(1)).max(1);
+/// Cuts the instances of a batch, whose entries stand in turn, into pieces, and makes their places relative.
+fn cut(batch: &Batch, scatter: &mut Scatter) -> Vec<Piece> {
+    let (first, width) = (scatter.in_turn.unwrap_or_default(), scatter.width());
+    // An even number, so that pairs of instances stay pairs.
+    let size = (PIECE as u32 / width.max(1)).max(2) & !1;
     let mut pieces = Vec::new();
-    for start in (0..count).step_by(size) {
-        let end = count.min(start + size);
-        let row = batch.row(start) as usize;
-        let [from, to] = [row, row + (end - start) * outputs].map(|row| pattern.row_offsets[row]);
-        for places in scatter.places.chunks_exact_mut(count) {
-            places[start..end].iter_mut().for_each(|place| *place -= from);
+    for start in (0..batch.count).step_by(size as usize) {
+        let end = batch.count.min(start + size);
+        let [from, to] = [start, end].map(|instance| first + instance * width);
+        for places in scatter.places.chunks_exact_mut(batch.count as usize) {
+            places[start as usize..end as usize].iter_mut().for_each(|place| *place -= from);
         }
-        pieces.push(Piece { instances: start as u32..end as u32, entries: from as usize..to as usize });
+        pieces.push(Piece { instances: start..end, entries: from as usize..to as usize });
     }
     pieces
 }
@@ -339,12 +353,13 @@ fn run(compiled: Option<&Compiled>, model: &Model, number: usize, entry: Entry, 
             }
         });
     }
-    let first = match batch.rows {
-        Rows::From(first) => first,
-        Rows::Column(_) | Rows::Addends(_) => 0,
+    let (first, origin) = match (batch.rows, &instances) {
+        (_, Some(instances)) => (0, instances.start),
+        (Rows::From(first), None) => (first, 0),
+        (Rows::Column(_) | Rows::Addends(_), None) => (0, 0),
     };
     let instances = instances.unwrap_or(0..batch.count);
-    let dispatch = Dispatch { instances, stride: batch.count, first };
+    let dispatch = Dispatch { instances, stride: batch.count, first, origin };
     compiled.program.run(number, &mut views, &dispatch)
 }
 

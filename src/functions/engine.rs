@@ -76,21 +76,21 @@ impl Engine {
         }
     }
 
-    /// All residuals; and to `give` the Jacobian in the order of its pattern, piece by piece: `entries` is memory for them, and `partials` says
-    /// for each batch what its partials are of.
+    /// Gives all residuals and the Jacobian in the order of its pattern, piece by piece: `memory` is for them, and `partials` says for each
+    /// batch what its partials are of.
     pub async fn jacobian(
         &mut self,
         model: &Model,
         partials: &Partials,
         pattern: &Pattern,
         x: &[f64],
-        entries: &mut Vec<f64>,
+        memory: &mut Vec<f64>,
         give: Give<'_>,
-    ) -> Result<Vec<f64>> {
+    ) -> Result<()> {
         match self {
             #[cfg(target_arch = "wasm32")]
-            Engine::Gpu(engine) => engine.jacobian(model, partials, pattern, x, entries, give).await,
-            on_cpu => on_cpu.on_cpu().jacobian(model, partials, pattern, x, entries, give).await,
+            Engine::Gpu(engine) => engine.jacobian(model, partials, pattern, x, memory, give).await,
+            on_cpu => on_cpu.on_cpu().jacobian(model, partials, pattern, x, memory, give).await,
         }
     }
 

@@ -12,11 +12,11 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use crate::batch::pattern::{Pattern, pattern};
-use crate::batch::{Batch, Model, Rows};
+use crate::batch::{Batch, Losses, Model, Rows};
 use crate::decimal;
 use crate::error::{Error, ErrorCode, Result};
 use crate::list::Listed;
-use crate::losses::{self, LossParameters};
+use crate::losses::{self, LossKind, LossParameters};
 
 pub mod check;
 pub mod choice;
@@ -44,6 +44,7 @@ mod titles;
 pub mod trial;
 
 pub use choice::{Choice, Job};
+pub use cpu::Part;
 pub use engine::Engine;
 pub use least_squares::LeastSquares;
 pub use products::Normal;
@@ -293,6 +294,10 @@ impl Functions {
 
     /// Sets a block's robust loss.
     pub fn set_loss(&mut self, block: usize, loss: LossParameters) -> Result<()> {
+        let takes_none = |batch: &Batch| batch.block as usize == block && batch.class.losses == Losses::Squared;
+        if loss.kind != LossKind::Squared && self.model.batches.iter().any(takes_none) {
+            return Err(Error::internal("a loss is set for residuals that were compiled to have none"));
+        }
         self.block_mut(block)?.loss = loss;
         Ok(())
     }
@@ -414,25 +419,29 @@ impl Functions {
 
     /// Residuals and Jacobian. Columns of constant parameters are explicit zeros.
     pub async fn evaluate_jacobian(&mut self, x: Option<&[f64]>) -> Result<Linearisation> {
+        let mut residuals = vec![0.0; self.model.num_residuals as usize];
         let mut entries = vec![0.0; self.differentiate()?.col_indices.len()];
-        let mut give = |start: usize, piece: &mut [f64]| entries[start..start + piece.len()].copy_from_slice(piece);
-        let residuals = self.evaluate_jacobian_in_pieces(x, &mut give).await?;
+        let mut give = |part, start: usize, piece: &mut [f64]| {
+            let all = if part == Part::Residuals { &mut residuals } else { &mut entries };
+            all[start..start + piece.len()].copy_from_slice(piece);
+        };
+        self.evaluate_jacobian_in_pieces(x, &mut give).await?;
         Ok(Linearisation { residuals, entries })
     }
 
-    /// The same, with the entries given piece by piece, so that they need not all be in our memory.
-    pub async fn evaluate_jacobian_in_pieces(&mut self, x: Option<&[f64]>, give: cpu::Give<'_>) -> Result<Vec<f64>> {
+    /// The same, given piece by piece, so that it need not all be in our memory.
+    pub async fn evaluate_jacobian_in_pieces(&mut self, x: Option<&[f64]>, give: cpu::Give<'_>) -> Result<()> {
         let x = self.point(x).await?;
         self.differentiate()?;
         let Functions { model, engine, differentiated, spare, constant, has_constants, .. } = self;
         let Some(Differentiated { partials, pattern }) = differentiated else {
             return Err(Error::internal("a pattern was made and is not there"));
         };
-        let mut give = |start: usize, piece: &mut [f64]| {
-            if *has_constants {
+        let mut give = |part, start: usize, piece: &mut [f64]| {
+            if *has_constants && part == Part::Entries {
                 mask(piece, &pattern.col_indices[start..], constant);
             }
-            give(start, piece);
+            give(part, start, piece);
         };
         engine.jacobian(model, partials, pattern, &x, spare, &mut give).await
     }

@@ -42,7 +42,7 @@ impl Functions {
         }
         let mut places = Vec::new();
         for batch in &model.batches {
-            let mut of_batch = Vec::new();
+            let mut of_batch = Vec::with_capacity(batch.class.block_dims.len() * batch.count as usize);
             for (column, (&dim, manifold)) in (0..).zip(batch.class.block_dims.iter().zip(&batch.class.manifolds)) {
                 for &first in batch.column(column) {
                     let (start, width) = starts[first as usize];

@@ -6,7 +6,7 @@ use std::task::{Context, Poll, Waker};
 
 use super::*;
 use crate::batch::tests::Recorder;
-use crate::batch::{ArrayInfo, BlockInfo, Manifold, group_tape};
+use crate::batch::{ArrayInfo, BlockInfo, Losses, Manifold, group_tape};
 use crate::graph::Op;
 
 /// Runs a future that never waits.
@@ -19,7 +19,7 @@ pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {
 
 pub(crate) fn functions(recorder: Recorder, outputs: Vec<u32>, x: &[f64]) -> Functions {
     let (rows, params) = (outputs.len() as u32, x.len() as u32);
-    let batches = group_tape(recorder.tape(outputs, params), params, 0, 0).unwrap();
+    let batches = group_tape(recorder.tape(outputs, params), params, 0, 0, Losses::Any).unwrap();
     let model = Model {
         arrays: vec![ArrayInfo {
             name: String::new(),
@@ -92,6 +92,44 @@ fn the_jacobian_has_each_place_once_and_zeros_for_constants() {
     assert_eq!(block_on(f.evaluate_jacobian(None)).unwrap().entries, [3.0, 0.0, 0.0, 2f64.cos()]);
     assert_eq!(f.pattern(), Some(&pattern), "the pattern stays");
     assert_eq!(block_on(f.evaluate_with_gradient(Objective::Sum, None)).unwrap().gradient[1], 0.0);
+}
+
+#[test]
+fn a_jacobian_in_pieces_is_the_one_made_as_a_whole() {
+    // Enough for two pieces each: products of neighbours, and differences whose second parameter is every other time the lower one.
+    let count = 20_000u32;
+    let made = || {
+        let mut r = Recorder::default();
+        let x: Vec<u32> = (0..=count).map(|number| r.parameter(number)).collect();
+        let pairs = |k: usize| (x[k], x[k + 1]);
+        let mut outputs: Vec<u32> = Vec::new();
+        for k in 0..count as usize {
+            let (a, b) = pairs(k);
+            outputs.push(r.apply(Op::Mul, &[a, b]));
+        }
+        for k in 0..count as usize {
+            let (a, b) = if k % 2 == 0 { pairs(k) } else { (pairs(k).1, pairs(k).0) };
+            let square = r.square(b);
+            outputs.push(r.apply(Op::Sub, &[a, square]));
+        }
+        functions(r, outputs, &(0..=count).map(|k| f64::from(k % 97) + 0.5).collect::<Vec<_>>())
+    };
+    let (mut whole, mut in_pieces) = (made(), made());
+    for batch in &mut in_pieces.model.batches {
+        let first = batch.row(0);
+        assert!((0..count).all(|instance| batch.row(instance as usize) == first + instance));
+        batch.rows = Rows::From(first);
+    }
+    let mut pieces = Vec::new();
+    let mut give = |part, start, piece: &mut [f64]| pieces.push((part, start, piece.len()));
+    block_on(in_pieces.evaluate_jacobian_in_pieces(None, &mut give)).unwrap();
+    pieces.retain(|(part, ..)| *part == Part::Residuals);
+    let lengths = [16_384, 3_616, 16_384, 3_616];
+    assert_eq!(pieces.iter().map(|(.., length)| *length).collect::<Vec<_>>(), lengths, "32,768 entries each");
+    in_pieces.set_constant((0..=count).map(|k| k % 5 == 0).collect()).unwrap();
+    whole.set_constant(in_pieces.constant.clone()).unwrap();
+    let expected = block_on(whole.evaluate_jacobian(None)).unwrap();
+    assert_eq!(block_on(in_pieces.evaluate_jacobian(None)).unwrap(), expected);
 }
 
 #[test]

@@ -1,11 +1,13 @@
 //! Trying a model's kernels on both engines, to know which suits it. Takes the model at its start; gives milliseconds.
 
+use std::pin::pin;
+
 use js_sys::Float64Array;
 
 use crate::batch::Model;
 use crate::clock::{now_ms, tick_ms};
 use crate::error::Result;
-use crate::gpu::Speed;
+use crate::gpu::Context;
 use crate::turn::next_turn;
 
 use super::Objective;
@@ -67,9 +69,13 @@ pub async fn gradient_ms(engine: &mut Engine, model: &Model, values: &[f64]) -> 
     Ok(least / part + making)
 }
 
-/// What is known without the GPU's kernels.
-pub async fn measure(device: Speed, model: &Model, values: &[f64]) -> Result<(Engine, Measured)> {
+/// What is known without the GPU's kernels: the CPU is tried while the device gets ready to be measured.
+pub async fn measure(context: &Context, model: &Model, values: &[f64]) -> Result<(Engine, Measured)> {
     let mut engine = Engine::Cpu(CpuEngine::new());
-    let cpu_gradient_ms = gradient_ms(&mut engine, model, values).await?;
-    Ok((engine, Measured { device, cpu_gradient_ms, gpu_gradient_ms: None }))
+    let mut cpu_gradient_ms = Ok(0.0);
+    let device = {
+        let trial = pin!(async { cpu_gradient_ms = gradient_ms(&mut engine, model, values).await });
+        context.speed(trial).await?
+    };
+    Ok((engine, Measured { device, cpu_gradient_ms: cpu_gradient_ms?, gpu_gradient_ms: None }))
 }

@@ -60,4 +60,4 @@ pub use pipeline::{Pipeline, PipelineRequest};
 #[cfg(target_arch = "wasm32")]
 pub use request::Adapter;
 #[cfg(target_arch = "wasm32")]
-pub use run::{Downloads, Prepared, Submission};
+pub use run::{Binding, Downloads, Prepared, Submission};

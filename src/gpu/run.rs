@@ -15,6 +15,10 @@ use super::times::KernelNumber;
 use crate::list::Listed;
 use crate::{Error, Result};
 
+/// What the device has still to say of a list that was bound.
+#[must_use = "an error of the device is lost with it"]
+pub struct Binding(Verdict);
+
 /// A [`CommandList`] on its device. Its bind groups are made once, however often it runs.
 pub struct Prepared {
     context: Context,
@@ -60,6 +64,18 @@ impl Downloads {
 impl Context {
     /// Binds a list to real buffers and pipelines, in the order of declaration.
     pub async fn prepare(&self, list: &CommandList, buffers: &[Buffer], pipelines: &[Pipeline]) -> Result<Prepared> {
+        let (prepared, binding) = self.bind(list, buffers, pipelines)?;
+        self.bound(binding).await?;
+        Ok(prepared)
+    }
+
+    /// Waits until a list is known to be bound.
+    pub async fn bound(&self, Binding(verdict): Binding) -> Result<()> {
+        self.judge("binding buffers", verdict).await
+    }
+
+    /// The same as [`Context::prepare`] without the wait for the device's word, so that several lists can be waited for at the same time.
+    pub fn bind(&self, list: &CommandList, buffers: &[Buffer], pipelines: &[Pipeline]) -> Result<(Prepared, Binding)> {
         self.check()?;
         check_resources(self, list, buffers, pipelines)?;
         let plan = Plan::new(list, self.limits())?;
@@ -76,11 +92,11 @@ impl Context {
             groups.collect::<Vec<_>>()
         });
         Counters::add(&self.0.counters.bind_groups, bind_groups.len());
-        self.judge("binding buffers", verdict).await?;
         let (buffers, pipelines) = (buffers.to_vec(), pipelines.to_vec());
         let names = list.pipelines.iter().map(|pipeline| pipeline.name.as_str());
         let kernels = self.0.profile.as_ref().map_or_else(Vec::new, |profile| profile.kernels(names));
-        Ok(Prepared { context: self.clone(), plan, buffers, pipelines, bind_groups, places, kernels })
+        let prepared = Prepared { context: self.clone(), plan, buffers, pipelines, bind_groups, places, kernels };
+        Ok((prepared, Binding(verdict)))
     }
 
     fn bind_group(&self, pipeline: &Pipeline, bindings: &[Slice], buffers: &[Buffer]) -> wgpu::BindGroup {

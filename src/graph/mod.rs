@@ -12,6 +12,7 @@ use crate::error::{Error, Result};
 mod construct;
 pub(crate) mod elementary;
 mod evaluate;
+pub(crate) mod exponential;
 mod extract;
 mod op;
 #[cfg(test)]

@@ -113,7 +113,7 @@ pub async fn make_engine(
         Some(_) if !choose => None,
         Some(context) => {
             let began = now_ms();
-            let (engine, measured) = trial::measure(context.speed().await?, model, values).await?;
+            let (engine, measured) = trial::measure(context, model, values).await?;
             let choice = Choice::new(&Extent::of(model), &measured);
             progress.set_apart("choice", now_ms() - began);
             match engine {

@@ -8,27 +8,22 @@ use wasm_bindgen::prelude::*;
 
 use crate::error::Result;
 use crate::functions::gpu::DeviceGradient;
-use crate::functions::{Evaluation, Functions, Objective};
+use crate::functions::{Evaluation, Functions, Objective, Part};
 
 use super::value::set;
 
-/// Numbers in an array that is given and still has as many, or in a fresh one.
-fn filled(into: Option<Float64Array>, numbers: &[f64]) -> Float64Array {
-    match into {
-        Some(into) if fill(&into, numbers) => into,
-        _ => Float64Array::from(numbers),
+/// Puts numbers into an array, if it still has as many: while a call waits, the application may transfer or shrink the array's memory, and then
+/// writing would throw; the facade says so when the call is through.
+fn fill(into: &Float64Array, numbers: &[f64]) {
+    // An array of no length may be one whose memory is gone.
+    if into.length() as usize == numbers.len() && !numbers.is_empty() {
+        into.copy_from(numbers);
     }
 }
 
-/// Puts numbers into an array, if it still has as many: while a call waits, the application may transfer or shrink the array's memory, and then
-/// writing would throw. Says whether it has.
-fn fill(into: &Float64Array, numbers: &[f64]) -> bool {
-    let fits = into.length() as usize == numbers.len();
-    // An array of no length may be one whose memory is gone.
-    if fits && !numbers.is_empty() {
-        into.copy_from(numbers);
-    }
-    fits
+/// An array that is given and has so many numbers, or a fresh one.
+fn room(into: Option<Float64Array>, length: u32) -> Float64Array {
+    into.filter(|into| into.length() == length).unwrap_or_else(|| Float64Array::new_with_length(length))
 }
 
 pub(super) async fn jacobian(
@@ -38,20 +33,21 @@ pub(super) async fn jacobian(
     values: Option<Float64Array>,
     entries: Option<Float64Array>,
 ) -> Result<JsValue> {
-    let length = functions.differentiate()?.col_indices.len() as u32;
-    let entries = entries.filter(|into| into.length() == length);
-    let entries = entries.unwrap_or_else(|| Float64Array::new_with_length(length));
-    let mut give = |start: usize, piece: &mut [f64]| {
-        // No piece fits once the array's memory is gone; the facade says so when the call is through.
-        if entries.length() == length && !piece.is_empty() {
-            fill(&entries.subarray(start as u32, (start + piece.len()) as u32), piece);
+    let lengths = [functions.model().num_residuals, functions.differentiate()?.col_indices.len() as u32];
+    let [values, entries] = [room(values, lengths[0]), room(entries, lengths[1])];
+    let mut give = |part, start: usize, piece: &mut [f64]| {
+        let (array, length) = if part == Part::Residuals { (&values, lengths[0]) } else { (&entries, lengths[1]) };
+        // No piece fits once the array's memory is gone.
+        if array.length() == length {
+            fill(&array.subarray(start as u32, (start + piece.len()) as u32), piece);
         }
     };
     let x = point.take();
-    let residuals = functions.evaluate_jacobian_in_pieces(x.as_deref(), &mut give).await;
+    let given = functions.evaluate_jacobian_in_pieces(x.as_deref(), &mut give).await;
     point.give_back(x);
+    given?;
     let object = Object::new();
-    set(&object, "values", filled(values, &residuals?));
+    set(&object, "values", values);
     set(&object, "entries", entries);
     if let (true, Some(pattern)) = (with_pattern, functions.pattern()) {
         set(&object, "rowOffsets", Uint32Array::from(pattern.row_offsets.as_slice()));

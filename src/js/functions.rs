@@ -24,7 +24,7 @@ use super::context::RawContext;
 use super::error::to_js;
 use super::evaluate::{Point, gradient, jacobian};
 use super::problem::{RawProblem, read_numbers};
-use super::value::{promise, set};
+use super::value::{promise, result_or_promise, set};
 
 /// Where the functions are between calls.
 enum State {
@@ -106,7 +106,7 @@ async fn compile(
 }
 
 impl RawFunctions {
-    /// Runs a call on the functions: takes them out, and puts them back when the call is done.
+    /// Runs a call on the functions: takes them out, and puts them back when the call is done. On the CPU the result itself may be given.
     pub(super) fn call<C, F>(&self, call: C) -> Promise
     where
         C: FnOnce(Box<Functions>) -> F + 'static,
@@ -126,7 +126,7 @@ impl RawFunctions {
 
     fn call_boxed(&self, job: Option<Job>, call: Call) -> Promise {
         let (state, new_data) = (self.state.clone(), self.new_data.clone());
-        promise(async move {
+        let work = async move {
             let taken = std::mem::replace(&mut *state.borrow_mut(), State::Busy);
             let mut functions = match taken {
                 State::Idle(functions) => functions,
@@ -154,7 +154,8 @@ impl RawFunctions {
                 *state = State::Idle(functions);
             }
             result
-        })
+        };
+        if self.context.is_none() { result_or_promise(work) } else { promise(work) }
     }
 
     /// Milliseconds of compiling, by stage.
@@ -343,6 +344,12 @@ impl RawFunctions {
         let address = place.as_mut_ptr().expose_provenance() as u32;
         let memory: WebAssembly::Memory = wasm_bindgen::memory().unchecked_into();
         Float64Array::new_with_byte_offset_and_length(&memory.buffer(), address, self.num_params)
+    }
+
+    /// Whether all numbers are finite that were put there.
+    #[wasm_bindgen(js_name = isPointFinite)]
+    pub fn is_point_finite(&self) -> bool {
+        residua_loops::all_finite(&self.place.borrow())
     }
 
     /// Resolves with the residuals.

@@ -7,7 +7,7 @@ use js_sys::{Array, Float64Array, Function, Uint8Array, Uint32Array};
 use wasm_bindgen::prelude::*;
 
 use crate::batch::{
-    ArrayInfo, Batch, BlockInfo, Expression, Manifold, Model, Recipe, Rows, Tables, Tape, group_tape_in_slices,
+    ArrayInfo, Batch, BlockInfo, Expression, Losses, Manifold, Model, Recipe, Rows, Tables, Tape, group_tape_in_slices,
 };
 use crate::error::{Error, ErrorCode, Result};
 use crate::losses::LossParameters;
@@ -216,7 +216,7 @@ impl RawProblem {
         let batches = match form {
             Form::Params(pieces) => {
                 let tape = pieces.read(num_params, pace).await?;
-                group_tape_in_slices(tape, num_params, 0, 0, pace).await?
+                group_tape_in_slices(tape, num_params, 0, 0, Losses::Squared, pace).await?
             }
             Form::Problem(sources) => {
                 let count = sources.len() as f64;

@@ -2,9 +2,10 @@
 
 use std::future::Future;
 use std::pin::Pin;
+use std::task::{Context, Poll, Waker};
 
 use js_sys::{Object, Promise, Reflect};
-use wasm_bindgen::JsValue;
+use wasm_bindgen::{JsCast, JsValue};
 use wasm_bindgen_futures::future_to_promise;
 
 use crate::error::{Error, Result};
@@ -20,10 +21,24 @@ fn put(object: &Object, name: &str, value: JsValue) {
     let _ = Reflect::set(object, &name.into(), &value);
 }
 
-/// A promise of a future's result. All futures go through one type, so that the module holds the code of one promise.
+/// Work for JavaScript. All of it is of one type, so that the module holds the code of one promise.
+type Work = Pin<Box<dyn Future<Output = Result<JsValue, JsValue>>>>;
+
+/// A promise of a future's result.
 pub(super) fn promise(future: impl Future<Output = Result<JsValue, JsValue>> + 'static) -> Promise {
-    let future: Pin<Box<dyn Future<Output = Result<JsValue, JsValue>>>> = Box::pin(future);
-    future_to_promise(future)
+    let work: Work = Box::pin(future);
+    future_to_promise(work)
+}
+
+/// The same for what may not have to wait: then its result is given in place of a promise, which takes longer than a small evaluation.
+pub(super) fn result_or_promise(future: impl Future<Output = Result<JsValue, JsValue>> + 'static) -> Promise {
+    let mut work: Work = Box::pin(future);
+    match work.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(Ok(result)) => result.unchecked_into(),
+        Poll::Ready(Err(error)) => Promise::reject(&error),
+        // The promise asks again, and is heard when the wait is over.
+        Poll::Pending => future_to_promise(work),
+    }
 }
 
 /// Reads a number; absent and undefined give none.

@@ -1,7 +1,7 @@
 //! Conjugate gradients on (J̃ᵀJ̃ + diag(d)) δ = −J̃ᵀr̃ without ever forming J̃ᵀJ̃, preconditioned by the inverses of its diagonal blocks
 //! (Golub and Van Loan, Matrix Computations, 4th ed., algorithm 11.5.1).
 
-use residua_loops::{advance, dot, invert_3, normal_product, precondition, redirect};
+use residua_loops::{Vectors, advance, dot, inverse_len, invert_threes, normal_product, redirect, subtract};
 
 use super::{SparseMatrix, System, Trouble};
 use crate::error::Result;
@@ -54,7 +54,7 @@ pub struct Normal<'a> {
 /// Preconditioned conjugate gradients.
 #[derive(Clone, Debug, Default)]
 pub struct Pcg {
-    /// The inverses of the blocks, row after row, block after block.
+    /// The inverses of the blocks, block after block, as [`advance`] takes them.
     inverses: Vec<f64>,
     residual: Vec<f64>,
     preconditioned: Vec<f64>,
@@ -96,19 +96,19 @@ impl Pcg {
     pub fn begin(&mut self, normal: &Normal, blocks: &Blocks, options: PcgOptions, step: &mut [f64]) {
         let n = normal.gradient.len();
         step.fill(0.0);
+        self.some_frozen = normal.frozen.contains(&true);
         self.invert_blocks(normal, blocks);
-        for vector in [&mut self.preconditioned, &mut self.image] {
+        for vector in [&mut self.residual, &mut self.preconditioned, &mut self.image, &mut self.direction] {
             vector.clear();
             vector.resize(n, 0.0);
         }
-        self.residual.clear();
-        let right_side = normal.gradient.iter().zip(normal.frozen);
-        self.residual.extend(right_side.map(|(gradient, &frozen)| if frozen { 0.0 } else { -gradient }));
-        self.size = precondition(&blocks.ranges, &self.inverses, &self.residual, &mut self.preconditioned);
-        self.direction.clear();
-        self.direction.resize(n, 0.0);
+        subtract(1.0, normal.gradient, &mut self.residual);
+        if self.some_frozen {
+            zero_frozen(&mut self.residual, normal.frozen);
+        }
+        // From here no step has been made: along a direction of zeros.
+        self.size = self.advance(0.0, normal, blocks, step);
         self.damped_square = redirect(0.0, &self.preconditioned, normal.damping, &mut self.direction);
-        self.some_frozen = normal.frozen.contains(&true);
         self.enough = options.tolerance * options.tolerance * self.size;
         self.iterations = 0;
     }
@@ -125,19 +125,16 @@ impl Pcg {
         if self.size == 0.0 || self.iterations >= options.max_iterations {
             return Ok(Some(Ok(self.iterations)));
         }
-        // pᵀAp as a sum of squares: it is positive wherever p is not 0.
-        self.image.fill(0.0);
+        // pᵀAp as a sum of squares: it is positive wherever p is not 0. The image is 0 since the last step.
         let curvature = products.product(&self.direction, &mut self.image)? + self.damped_square;
         if !(curvature > 0.0 && curvature.is_finite() && self.size.is_finite()) {
             return Ok(Some(Err(Trouble::NotPositiveDefinite)));
         }
         // Where δ is 0 the direction is, too, and the residual is to stay so.
         if self.some_frozen {
-            self.image.iter_mut().zip(normal.frozen).filter(|(_, frozen)| **frozen).for_each(|(image, _)| *image = 0.0);
+            zero_frozen(&mut self.image, normal.frozen);
         }
-        let alpha = self.size / curvature;
-        advance(alpha, &self.direction, &self.image, normal.damping, step, &mut self.residual);
-        let next = precondition(&blocks.ranges, &self.inverses, &self.residual, &mut self.preconditioned);
+        let next = self.advance(self.size / curvature, normal, blocks, step);
         self.iterations += 1;
         if next <= self.enough {
             return Ok(Some(Ok(self.iterations)));
@@ -147,31 +144,38 @@ impl Pcg {
         Ok(None)
     }
 
+    /// A step along the direction; gives rᵀM⁻¹r after it.
+    fn advance(&mut self, alpha: f64, normal: &Normal, blocks: &Blocks, step: &mut [f64]) -> f64 {
+        let mut vectors = Vectors {
+            direction: &self.direction,
+            damping: normal.damping,
+            image: &mut self.image,
+            solution: step,
+            residual: &mut self.residual,
+            preconditioned: &mut self.preconditioned,
+        };
+        advance(alpha, &blocks.ranges, &self.inverses, &mut vectors)
+    }
+
     /// The inverses of the damped diagonal blocks; of a block that is not positive definite, those of its diagonal, or 1.
     fn invert_blocks(&mut self, normal: &Normal, blocks: &Blocks) {
+        let ranges = blocks.ranges.as_slice();
         self.inverses.clear();
-        self.inverses.resize(normal.curvature.len(), 0.0);
-        let mut start = 0;
-        let mut factor = Vec::new();
-        for &(first, count) in &blocks.ranges {
-            let range = start..start + count * count;
-            start = range.end;
-            if let Ok(mut block) = <[f64; 9]>::try_from(&normal.curvature[range.clone()])
-                && !normal.frozen[first..first + 3].contains(&true)
-            {
-                for k in 0..3 {
-                    block[4 * k] += normal.damping[first + k];
-                }
-                if let Some(inverse) = invert_3(&block) {
-                    self.inverses[range].copy_from_slice(&inverse);
-                    continue;
-                }
+        self.inverses.resize(ranges.iter().map(|(_, count)| inverse_len(*count)).sum(), 0.0);
+        let (mut number, mut from, mut to) = (0, 0, 0);
+        let (mut block, mut inverse) = (Vec::new(), Vec::new());
+        loop {
+            if !self.some_frozen {
+                let (curvature, inverses) = (&normal.curvature[from..], &mut self.inverses[to..]);
+                let done = invert_threes(&ranges[number..], curvature, normal.damping, inverses);
+                (number, from, to) = (number + done, from + 9 * done, to + 6 * done);
             }
-            factor.clear();
-            factor.extend_from_slice(&normal.curvature[range.clone()]);
-            let block = factor.as_mut_slice();
+            let Some(&(first, count)) = ranges.get(number) else { return };
+            let (next_from, next_to) = (from + count * count, to + inverse_len(count));
+            block.clear();
+            block.extend_from_slice(&normal.curvature[from..next_from]);
+            let frozen = |k: usize| normal.frozen[first + k];
             for i in 0..count {
-                let frozen = |k: usize| normal.frozen[first + k];
                 for j in 0..i {
                     if frozen(i) || frozen(j) {
                         block[i * count + j] = 0.0;
@@ -180,16 +184,28 @@ impl Pcg {
                 let diagonal = &mut block[i * count + i];
                 *diagonal = if frozen(i) { 1.0 } else { *diagonal + normal.damping[first + i] };
             }
-            let inverse = &mut self.inverses[range];
+            inverse.clear();
+            inverse.resize(count * count, 0.0);
             for k in 0..count {
                 let diagonal = block[k * count + k];
                 inverse[k * count + k] = if diagonal > 0.0 { 1.0 / diagonal } else { 1.0 };
             }
-            if cholesky(block, count) {
-                invert(block, count, inverse);
+            if cholesky(&mut block, count) {
+                invert(&block, count, &mut inverse);
             }
+            let is_half = inverse_len(count) < count * count;
+            let kept = (0..count).flat_map(|i| (0..if is_half { i + 1 } else { count }).map(move |j| i * count + j));
+            for (entry, place) in self.inverses[to..next_to].iter_mut().zip(kept) {
+                *entry = inverse[place];
+            }
+            (number, from, to) = (number + 1, next_from, next_to);
         }
     }
+}
+
+/// Zeros at frozen coordinates.
+fn zero_frozen(vector: &mut [f64], frozen: &[bool]) {
+    vector.iter_mut().zip(frozen).filter(|(_, frozen)| **frozen).for_each(|(number, _)| *number = 0.0);
 }
 
 /// The diagonal blocks of J̃ᵀJ̃, as [`Normal`] has them.

@@ -80,7 +80,7 @@ impl Curved {
     fn run(&self, what: InPlace, x: &[f64], turned: &mut [f64]) -> Result<()> {
         for &(shape, first, count) in &self.arrays {
             let mut views = [View::Read(x), View::Write(turned)];
-            let dispatch = Dispatch { instances: 0..count, stride: count, first };
+            let dispatch = Dispatch { instances: 0..count, stride: count, first, origin: 0 };
             self.program.run(2 * shape + what as usize, &mut views, &dispatch)?;
         }
         Ok(())

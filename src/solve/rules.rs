@@ -43,12 +43,15 @@ const LEAST_FALL: f64 = 0.5;
 /// The floor before any hidden step: above every promise, also in f32.
 pub const NO_FLOOR: f64 = 3e38;
 
-/// What damping of a coordinate is scaled by, where the diagonal of J̃ᵀJ̃ is this and its scale was `kept` before, at first 0: the largest so far.
-/// With the present one alone, a column of J̃ that nearly vanishes on the way takes its damping along, and the step is all in its direction (J. J. Moré,
+/// Brings what damping of each coordinate is scaled by, at first 0, up to the diagonal of J̃ᵀJ̃, but where it is frozen: the largest so far. Gives λ
+/// times the scales in `damping`.
+///
+/// With the present diagonal alone, a column of J̃ that nearly vanishes on the way takes its damping along, and the step is all in its direction (J. J. Moré,
 /// "The Levenberg-Marquardt algorithm: implementation and theory", in: Numerical Analysis, LNM 630, 1978, section 6). The device's shaders
 /// say the same with `clamp` and `max`.
-pub fn scale(kept: f64, diagonal: f64) -> f64 {
-    diagonal.clamp(MIN_DIAGONAL, MAX_DIAGONAL).max(kept)
+pub fn rescale(lambda: f64, diagonal: &[f64], frozen: &[bool], scale: &mut [f64], damping: &mut Vec<f64>) {
+    damping.resize(scale.len(), 0.0);
+    residua_loops::rescale([MIN_DIAGONAL, MAX_DIAGONAL], lambda, diagonal, frozen, scale, damping);
 }
 
 /// The rules, ready to be evaluated.

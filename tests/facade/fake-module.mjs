@@ -145,6 +145,7 @@ export function install({ gpu = true } = {}) {
     setLoss = (block, kind, a, b, factor) => this.note('setLoss', block, kind, a, b, factor);
     setEnabled = (block, on) => this.note('setEnabled', block, on);
     pointPlace = () => (this.place ??= new Float64Array(this.x.length));
+    isPointFinite = () => this.place.every(Number.isFinite);
     /** Where a call evaluates: undefined is the current numbers, null those in the place for a point. */
     at = (x) => (x === undefined ? this.x : (x ?? this.place));
     evaluate(x) {

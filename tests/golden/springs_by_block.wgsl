@@ -40,6 +40,11 @@ fn sumGradientByBlockOf3(
         var sum_0 = vec2<f32>();
         var sum_1 = vec2<f32>();
         var sum_2 = vec2<f32>();
+        if dispatch.add != 0u {
+            sum_0.x = gradient[first];
+            sum_1.x = gradient[first + 1u];
+            sum_2.x = gradient[first + 2u];
+        }
         let end_0 = offsets[owner * 2u + 1u];
         for (var instance = offsets[owner * 2u]; instance < end_0; instance++) {
             let others_0 = others[instance];
@@ -95,11 +100,6 @@ fn sumGradientByBlockOf3(
             let v14 = v1 * v9;
             let v15 = -v14;
             sum_2 = with_addend(sum_2, v15);
-        }
-        if dispatch.add != 0u {
-            sum_0 = with_addend(sum_0, gradient[first]);
-            sum_1 = with_addend(sum_1, gradient[first + 1u]);
-            sum_2 = with_addend(sum_2, gradient[first + 2u]);
         }
         gradient[first] = compensated_sum(sum_0);
         gradient[first + 1u] = compensated_sum(sum_1);

@@ -8,7 +8,7 @@ use std::pin::pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
-use residua::batch::{ArrayInfo, Batch as Instances, BlockInfo, Class, Local, Manifold, Model, Rows};
+use residua::batch::{ArrayInfo, Batch as Instances, BlockInfo, Class, Local, Losses, Manifold, Model, Rows};
 use residua::graph::{Graph, InputId, NodeId};
 use residua::losses::LossParameters;
 use residua::solve::many::device::DeviceBatch;
@@ -86,6 +86,7 @@ impl Draft {
                 manifolds,
                 data: data.len() as u32,
                 uniforms: 0,
+                losses: Losses::Any,
             }),
             count,
             block: self.blocks.len() as u32,

@@ -58,6 +58,15 @@ test('who would take longer than the budget is skipped, also where nothing small
   assert.match(alone[1].reason, /^would take about \d+ ms$/);
 });
 
+test('what the first preparation alone takes is not taken to grow; what each takes is', async () => {
+  let prepared = 0;
+  const compiling = contender('compiles once', () => 1, { prepare: () => (work(prepared++ === 0 ? 50 : 1), { run: () => 1 }) });
+  const tabulating = contender('makes tables', () => 1, { prepare: ({ size }) => (work(size / 50), { run: () => 1 }) });
+  const rows = await rowsOf([contender('reference', () => 1), compiling, tabulating]);
+  const told = rows.map(({ contender, size, status }) => `${contender}, ${size}: ${status}`).slice(4);
+  assert.deepEqual(told, ['compiles once, 10000: measured', 'makes tables, 10000: skipped']);
+});
+
 test('what a run does several times is divided, what is not its time is left out, and its own time counts in place of the clock', async () => {
   let disposed = 0;
   const prepare = () => ({ units: 10, before: () => work(5), run: () => (work(1), 7), after: (made) => (work(5), { value: made - 6 }), dispose: () => disposed++ });

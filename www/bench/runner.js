@@ -150,7 +150,7 @@ async function runSize({ job, settings, known, absent, tell, progress, contender
           continue;
         }
         const one = { contender, samples: [], ...(await begin(contender, input, settings.now)) };
-        known.set(contender, { size: input.size, prepareMs: one.prepareMs, firstMs: one.firstMs, laterMs: one.firstMs });
+        known.set(contender, { size: input.size, prepareMs: one.prepareMs, firstMs: one.firstMs, laterMs: one.firstMs, preparations: 1 + (known.get(contender)?.preparations ?? 0) });
         if (contender === contenders[0]) reference = { ...one.result, gradient: one.result.gradient?.slice() };
         one.verdict = judge(one.result, reference, job.tolerance[contender.precision]);
         one.result.gradient = undefined;
@@ -192,29 +192,38 @@ function predicted(last, contender, size) {
 
 /**
  * Times a contender at smaller sizes first, as far as the budget goes, where nothing says yet how long it takes, or what is known says that it takes too long
- * from far below, where overhead counts for more.
+ * from far below, where overhead counts for more. Who was prepared once only is prepared again at that size: the first time had shaders to compile, which do not grow.
  */
 async function tryOut(job, contender, input, known, settings) {
+  const tooLong = () => predicted(known.get(contender), contender, input.size) > settings.budgetMs;
+  const only = known.get(contender);
+  if (only?.preparations === 1 && only.size >= 1_000 && tooLong()) await tryAt(job, contender, only.size, known, settings);
   for (const trial of TRIALS) {
     const last = known.get(contender);
     if (3 * trial >= input.size || (last !== undefined && 3 * last.size >= trial)) continue;
-    if (last === undefined ? (contender.known ?? false) : predicted(last, contender, input.size) <= settings.budgetMs) return;
+    if (last === undefined ? (contender.known ?? false) : !tooLong()) return;
     if (predicted(last, contender, trial) > settings.budgetMs) return;
-    const smaller = await job.input(trial);
-    try {
-      if (contender.cannot?.(smaller) !== undefined) return;
-      const { attempt, prepareMs, firstMs } = await begin(contender, smaller, settings.now);
-      try {
-        const laterMs = Math.min(firstMs, await sample(attempt, 1, settings.now));
-        known.set(contender, { size: smaller.size, prepareMs, firstMs, laterMs });
-      } finally {
-        await attempt.dispose?.();
-      }
-    } finally {
-      await smaller.dispose?.();
-    }
+    if (!(await tryAt(job, contender, trial, known, settings))) return;
     await breathe();
   }
+}
+
+/** Times a contender at a size, unreported; false where it can't do that. */
+async function tryAt(job, contender, size, known, settings) {
+  const input = await job.input(size);
+  try {
+    if (contender.cannot?.(input) !== undefined) return false;
+    const { attempt, prepareMs, firstMs } = await begin(contender, input, settings.now);
+    try {
+      const laterMs = Math.min(firstMs, await sample(attempt, 1, settings.now));
+      known.set(contender, { size: input.size, prepareMs, firstMs, laterMs, preparations: 1 + (known.get(contender)?.preparations ?? 0) });
+    } finally {
+      await attempt.dispose?.();
+    }
+  } finally {
+    await input.dispose?.();
+  }
+  return true;
 }
 
 /** A sample of each in turn, until each has as many as asked for or has used up its time. */

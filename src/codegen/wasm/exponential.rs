@@ -1,144 +1,114 @@
-//! eˣ in instructions, for both widths: operation by operation what [`elementary::exp`] does.
+//! eˣ of two numbers in instructions: operation by operation what [`exponential::exp`] does. The one instance that pairs leave is computed
+//! twice.
 
-use super::encoding::Instruction;
+use super::encoding::{Instruction, MemArg};
 use super::expression::{Expression, Width};
 use crate::graph::NodeId;
-use crate::graph::elementary::exponential::{COEFFICIENTS, LEAST, LN_2, MOST, ROUNDING};
+use crate::graph::exponential::{COEFFICIENTS, ENTRIES, Entry, LEAST, MOST, ROUNDING, SCALE, STEP};
 
 #[cfg(doc)]
-use crate::graph::elementary;
+use crate::graph::exponential;
+
+/// Bytes of an entry of the table, as a shift.
+const ENTRY: u32 = size_of::<Entry>().ilog2();
 
 impl Expression<'_> {
-    /// Pushes eᵃ.
+    /// Pushes eᵃ. Where −a is at hand, that has its bounds, steps and r have their signs changed, which changes no bit of the result.
     pub(super) fn exponential(&mut self, a: NodeId) {
         use Instruction as I;
-        let [x, bits, k, high, low, r, t] = [(); 7].map(|()| self.borrow());
+        let (sign, [least, most], plus, minus) = match self.push_either(a) {
+            false => (1.0, [LEAST, MOST], I::F64x2Add, I::F64x2Sub),
+            true => (-1.0, [-MOST, -LEAST], I::F64x2Sub, I::F64x2Add),
+        };
+        let width = std::mem::replace(&mut self.width, Width::Pair);
+        if width == Width::Single {
+            self.write(I::F64x2Splat);
+        }
+        let [x, bits, k, r, first, second] = [(); 6].map(|()| self.borrow());
         // Where one of the two is NaN, these leave the first: a NaN stays.
-        self.push(a);
-        self.number(LEAST);
-        self.either(I::F64x2PseudoMax, I::F64Max);
-        self.number(MOST);
-        self.either(I::F64x2PseudoMin, I::F64Min);
+        self.number(least);
+        self.write(I::F64x2PseudoMax);
+        self.number(most);
+        self.write(I::F64x2PseudoMin);
         self.write(I::LocalTee(x));
-
-        // k in the last bits, where integer instructions find it, and as a number.
-        self.number(std::f64::consts::LOG2_E);
-        self.multiply();
+        self.number(sign * SCALE);
+        self.write(I::F64x2Mul);
         self.number(ROUNDING);
-        self.add();
+        self.write(I::F64x2Add);
         self.write(I::LocalTee(bits));
         self.number(ROUNDING);
-        self.subtract();
+        self.write(I::F64x2Sub);
         self.write(I::LocalSet(k));
 
-        self.write(I::LocalGet(x));
-        self.write(I::LocalGet(k));
-        self.number(LN_2[0]);
-        self.multiply();
-        self.subtract();
-        self.write(I::LocalTee(high));
-        self.write(I::LocalGet(k));
-        self.number(LN_2[1]);
-        self.multiply();
-        self.write(I::LocalTee(low));
-        self.subtract();
-        self.write(I::LocalTee(r));
-        self.write(I::LocalGet(r));
-        self.multiply();
-        self.write(I::LocalSet(t));
-
-        // 1 + (high + (t·rest − low))
-        self.number(1.0);
-        self.write(I::LocalGet(high));
-        self.write(I::LocalGet(t));
-        self.every_other(0, t);
-        self.write(I::LocalGet(r));
-        self.every_other(1, t);
-        self.multiply();
-        self.add();
-        self.multiply();
-        self.write(I::LocalGet(low));
-        self.subtract();
-        self.add();
-        self.add();
-
-        // 2ᵏ in two factors.
-        let half = x;
-        self.integer(bits);
-        match self.width {
-            Width::Pair => {
-                self.write(I::I32Const(1));
-                self.write(I::I64x2ShrU);
-            }
-            Width::Single => {
-                self.write(I::I64Const(1));
-                self.write(I::I64ShrU);
-                self.write(I::F64ReinterpretI64);
-            }
+        // The entries that the last bits name.
+        let at = r;
+        self.write(I::LocalGet(bits));
+        self.shift(I::I64x2Shl, u64::BITS - ENTRIES.ilog2());
+        self.shift(I::I64x2ShrU, u64::BITS - ENTRIES.ilog2() - ENTRY);
+        self.write(I::LocalSet(at));
+        for (lane, entry) in [(0, first), (2, second)] {
+            self.write(I::LocalGet(at));
+            self.write(I::I32x4ExtractLane(lane));
+            self.write(I::V128Load(MemArg { offset: self.functions.powers, align: 3 }));
+            self.write(I::LocalSet(entry));
         }
+
+        self.write(I::LocalGet(x));
+        for step in STEP {
+            self.times(k, step);
+            self.write(minus.clone());
+        }
+        self.write(I::LocalSet(r));
+
+        let (half, power, t) = (bits, k, x);
+        self.write(I::LocalGet(bits));
+        self.shift(I::I64x2ShrU, ENTRIES.ilog2());
+        self.shift(I::I64x2Shl, f64::MANTISSA_DIGITS - 1);
         self.write(I::LocalSet(half));
-        self.integer(half);
-        self.power_of_two();
-        self.multiply();
-        self.integer(bits);
-        self.integer(half);
-        self.either(I::I64x2Sub, I::I64Sub);
-        self.power_of_two();
-        self.multiply();
-        for local in [x, bits, k, high, low, r, t] {
+        self.write(I::LocalGet(first));
+        self.write(I::LocalGet(second));
+        self.write(I::Shuffle([0, 2]));
+        self.write(I::LocalGet(half));
+        self.write(I::I64x2Add);
+        self.write(I::LocalTee(power));
+
+        self.write(I::LocalGet(power));
+        self.write(I::LocalGet(first));
+        self.write(I::LocalGet(second));
+        self.write(I::Shuffle([1, 3]));
+        self.write(I::LocalGet(r));
+        self.write(plus.clone());
+        self.write(I::LocalGet(r));
+        self.write(I::LocalGet(r));
+        self.write(I::F64x2Mul);
+        self.write(I::LocalTee(t));
+        self.number(0.5);
+        self.times(r, COEFFICIENTS[0]);
+        self.write(plus);
+        self.times(t, COEFFICIENTS[1]);
+        for instruction in
+            [I::F64x2Add, I::F64x2Mul, I::F64x2Add, I::F64x2Mul, I::F64x2Add, I::LocalGet(half), I::F64x2Mul]
+        {
+            self.write(instruction);
+        }
+        for local in [x, bits, k, r, first, second] {
             self.give_back(local);
         }
+        self.width = width;
+        if width == Width::Single {
+            self.write(I::F64x2ExtractLane(0));
+        }
     }
 
-    /// Pushes the bits of a local as integers.
-    fn integer(&mut self, local: u32) {
+    /// Pushes a local times a number.
+    fn times(&mut self, local: u32, number: f64) {
         self.write(Instruction::LocalGet(local));
-        if self.width == Width::Single {
-            self.write(Instruction::I64ReinterpretF64);
-        }
+        self.number(number);
+        self.write(Instruction::F64x2Mul);
     }
 
-    /// Pushes the sum of every other coefficient times powers of t.
-    fn every_other(&mut self, first: usize, t: u32) {
-        self.number(COEFFICIENTS[first + 10]);
-        for number in (first..first + 10).step_by(2).rev() {
-            self.write(Instruction::LocalGet(t));
-            self.multiply();
-            self.number(COEFFICIENTS[number]);
-            self.add();
-        }
-    }
-
-    /// Replaces an integer, of which the last eleven bits count, by that power of two.
-    fn power_of_two(&mut self) {
-        use Instruction as I;
-        match self.width {
-            Width::Pair => {
-                self.write(I::I32Const(52));
-                self.write(I::I64x2Shl);
-                self.number(1.0);
-                self.write(I::I64x2Add);
-            }
-            Width::Single => {
-                self.write(I::I64Const(52));
-                self.write(I::I64Shl);
-                self.number(1.0);
-                self.write(I::I64ReinterpretF64);
-                self.write(I::I64Add);
-                self.write(I::F64ReinterpretI64);
-            }
-        }
-    }
-
-    fn add(&mut self) {
-        self.either(Instruction::F64x2Add, Instruction::F64Add);
-    }
-
-    fn subtract(&mut self) {
-        self.either(Instruction::F64x2Sub, Instruction::F64Sub);
-    }
-
-    fn multiply(&mut self) {
-        self.either(Instruction::F64x2Mul, Instruction::F64Mul);
+    fn shift(&mut self, instruction: Instruction, bits: u32) {
+        self.write(Instruction::I32Const(bits as i32));
+        self.write(instruction);
     }
 }

@@ -41,7 +41,7 @@ impl Width {
 pub(super) struct Locals {
     parameters: u32,
     types: Vec<ValType>,
-    /// Those of the function's value type that hold nothing.
+    /// Those that hold nothing.
     free: Vec<u32>,
 }
 
@@ -65,10 +65,14 @@ impl Locals {
 
 /// Where the value of a node stands.
 #[derive(Clone, Copy, Debug)]
-struct Slot {
-    local: u32,
+pub(super) struct Slot {
+    pub local: u32,
     /// Whether the local is kept after the last use.
-    kept: bool,
+    pub kept: bool,
+    /// Whether the local holds the negative, see [`super::sign`].
+    pub negative: bool,
+    /// The node whose local it is, if not its own.
+    pub owner: Option<NodeId>,
 }
 
 /// Writes the code of a graph's operations.
@@ -86,16 +90,19 @@ pub(super) struct Expression<'a> {
     /// Places in it where nothing is on the stack and no block is open.
     pub marks: Vec<usize>,
     uses: Vec<u32>,
-    slots: Vec<Option<Slot>>,
+    pub(super) slots: Vec<Option<Slot>>,
     /// The square roots so far.
     roots: Vec<NodeId>,
     /// Code that stands before the loop, if there is one, and the locals that it leaves numbers in, by their bits.
     pub before: Vec<u8>,
     constants: FxHashMap<u64, u32>,
     most_constants: usize,
+    /// Whether functions are called, or assumed to do what their first case does.
+    pub has_calls: bool,
 }
 
 /// Which nodes of an expression are computed.
+#[derive(Clone)]
 pub(super) struct State {
     uses: Vec<u32>,
     slots: Vec<Option<Slot>>,
@@ -127,6 +134,7 @@ impl<'a> Expression<'a> {
             before: Vec::new(),
             constants: FxHashMap::default(),
             most_constants: 0,
+            has_calls: true,
         }
     }
 
@@ -199,7 +207,12 @@ impl<'a> Expression<'a> {
     pub fn push(&mut self, node: NodeId) {
         match (self.graph.literal_value(node), self.slots[node.index()]) {
             (Some(value), _) => self.number(value),
-            (None, Some(slot)) => self.write(Instruction::LocalGet(slot.local)),
+            (None, Some(slot)) => {
+                self.write(Instruction::LocalGet(slot.local));
+                if slot.negative {
+                    self.change_sign();
+                }
+            }
             (None, None) => unreachable!("operands stand before their users, and locals are kept until the last use"),
         }
     }
@@ -207,11 +220,15 @@ impl<'a> Expression<'a> {
     /// Counts one use of a node as done.
     pub fn release(&mut self, node: NodeId) {
         self.uses[node.index()] -= 1;
-        if self.uses[node.index()] == 0
-            && let Some(Slot { local, kept: false }) = self.slots[node.index()]
-        {
-            self.locals.free.push(local);
+        if self.uses[node.index()] > 0 {
+            return;
+        }
+        if let Some(Slot { local, kept: false, owner, .. }) = self.slots[node.index()] {
             self.slots[node.index()] = None;
+            match owner {
+                Some(owner) => self.release(owner),
+                None => self.locals.free.push(local),
+            }
         }
     }
 
@@ -224,22 +241,24 @@ impl<'a> Expression<'a> {
     /// Pushes one lane of a node's value, as an `f64`; the use is counted with the last lane.
     pub fn take_lane(&mut self, node: NodeId, lane: u8) {
         self.push_lane(node, lane);
+        self.release_with_last(&[node], lane);
+    }
+
+    /// Counts one use of each node as done if that was the last lane.
+    pub fn release_with_last(&mut self, nodes: &[NodeId], lane: u8) {
         if lane + 1 == self.width.lanes() {
-            self.release(node);
+            nodes.iter().for_each(|node| self.release(*node));
         }
     }
 
     /// Pushes one lane of two nodes' values, side by side; in [`Width::Pair`] alone. The uses are counted with the last lane.
     pub fn take_lane_of_two(&mut self, nodes: [NodeId; 2], lane: u8) {
         for node in nodes {
+            self.settle(node);
             self.push(node);
         }
         self.write(Instruction::Shuffle([lane, 2 + lane]));
-        if lane + 1 == self.width.lanes() {
-            for node in nodes {
-                self.release(node);
-            }
-        }
+        self.release_with_last(&nodes, lane);
     }
 
     /// Pushes the first lane of a node's value, as an `f64`.
@@ -248,6 +267,7 @@ impl<'a> Expression<'a> {
     }
 
     fn push_lane(&mut self, node: NodeId, lane: u8) {
+        self.settle(node);
         self.push(node);
         if self.width == Width::Pair {
             self.write(Instruction::F64x2ExtractLane(lane));
@@ -256,18 +276,19 @@ impl<'a> Expression<'a> {
 
     /// Says that a node's value is in a local, which is kept.
     pub fn place(&mut self, node: NodeId, local: u32) {
-        self.slots[node.index()] = Some(Slot { local, kept: true });
+        self.slots[node.index()] = Some(Slot { local, kept: true, negative: false, owner: None });
     }
 
     /// Pops the value of a node into a local.
     pub fn assign(&mut self, node: NodeId) {
         let local = self.borrow();
         self.write(Instruction::LocalSet(local));
-        self.slots[node.index()] = Some(Slot { local, kept: false });
+        self.slots[node.index()] = Some(Slot { local, kept: false, negative: false, owner: None });
     }
 
     /// Keeps the local of a node that is computed after its last use too.
     pub fn keep(&mut self, node: NodeId) {
+        self.settle(node);
         if let Some(slot) = &mut self.slots[node.index()] {
             slot.kept = true;
         }
@@ -275,7 +296,11 @@ impl<'a> Expression<'a> {
 
     /// A local of the value type that holds nothing, to be given back.
     pub fn borrow(&mut self) -> u32 {
-        self.locals.free.pop().unwrap_or_else(|| self.locals.add(self.width.value()))
+        let (kind, Locals { parameters, types, free }) = (self.width.value(), &mut self.locals);
+        match free.iter().rposition(|local| types[(local - *parameters) as usize] == kind) {
+            Some(position) => free.swap_remove(position),
+            None => self.locals.add(kind),
+        }
     }
 
     /// Gives a borrowed local back.
@@ -287,7 +312,16 @@ impl<'a> Expression<'a> {
     pub fn apply(&mut self, node: NodeId, op: Op) {
         let graph = self.graph;
         let Node::Apply(_, operands) = graph.node(node) else { return };
-        self.operation(op, operands);
+        if op == Op::Neg && self.negate(node, operands[0]) {
+            return;
+        }
+        let negative = match op {
+            Op::Mul | Op::Div => self.product(op, operands[0], operands[1], self.uses(node) == 1),
+            _ => {
+                self.operation(op, operands);
+                false
+            }
+        };
         if matches!(op, Op::Sqrt | Op::Norm) {
             self.roots.push(node);
         }
@@ -295,6 +329,7 @@ impl<'a> Expression<'a> {
             self.release(*operand);
         }
         self.assign(node);
+        self.slots[node.index()] = self.slots[node.index()].map(|slot| Slot { negative, ..slot });
     }
 
     /// Pushes the result of an op. Every case agrees with [`crate::graph::evaluate`] to the last bit, but for the sign of a
@@ -304,15 +339,16 @@ impl<'a> Expression<'a> {
         let [a, b, c] = operands;
         match op {
             Op::StopGradient => self.push(a),
-            Op::Neg => self.unary(a, I::F64x2Neg, I::F64Neg),
+            Op::Neg => {
+                self.push(a);
+                self.change_sign();
+            }
             Op::Abs => self.unary(a, I::F64x2Abs, I::F64Abs),
             Op::Sqrt | Op::Norm => self.unary(a, I::F64x2Sqrt, I::F64Sqrt),
             Op::Floor => self.unary(a, I::F64x2Floor, I::F64Floor),
             Op::Ceil => self.unary(a, I::F64x2Ceil, I::F64Ceil),
-            Op::Add => self.binary(a, b, I::F64x2Add, I::F64Add),
-            Op::Sub => self.binary(a, b, I::F64x2Sub, I::F64Sub),
-            Op::Mul => self.binary(a, b, I::F64x2Mul, I::F64Mul),
-            Op::Div => self.binary(a, b, I::F64x2Div, I::F64Div),
+            Op::Add | Op::Sub => self.sum(op, a, b),
+            Op::Mul | Op::Div => _ = self.product(op, a, b, false),
             Op::Min => self.binary(a, b, I::F64x2Min, I::F64Min),
             Op::Max => self.binary(a, b, I::F64x2Max, I::F64Max),
             Op::Eq => self.comparison(a, b, I::F64x2Eq, I::F64Eq),

@@ -12,20 +12,23 @@ pub(super) const END: u32 = 1;
 pub(super) const STRIDE: u32 = 2;
 /// [`Dispatch::first`]
 pub(super) const FIRST: u32 = 3;
+/// [`Dispatch::origin`]
+pub(super) const ORIGIN: u32 = 4;
 
 /// Word that holds the address of a buffer.
 pub(super) fn pointer(buffer: u32) -> u32 {
-    4 + 2 * buffer
+    5 + 2 * buffer
 }
 
 /// Word that holds the number of elements of a buffer.
 pub(super) fn length(buffer: u32) -> u32 {
-    5 + 2 * buffer
+    6 + 2 * buffer
 }
 
 /// The frame of a call, from the address and the number of elements of each buffer.
 pub fn frame(dispatch: &Dispatch, buffers: impl IntoIterator<Item = (u32, u32)>) -> Vec<u32> {
-    let mut words = vec![dispatch.instances.start, dispatch.instances.end, dispatch.stride, dispatch.first];
+    let Dispatch { instances, stride, first, origin } = dispatch;
+    let mut words = vec![instances.start, instances.end, *stride, *first, *origin];
     for (pointer, length) in buffers {
         words.extend([pointer, length]);
     }

@@ -4,8 +4,8 @@ use super::encoding::{Function, Instruction, ValType};
 use super::expression::{Expression, Locals, Width};
 use super::places::Places;
 use super::{Functions, frame};
-use crate::codegen::{Address, Kernel, Load, Step, Store};
-use crate::graph::{Node, NodeId, Op};
+use crate::codegen::{self, Address, Kernel, Load, Step, Store};
+use crate::graph::{Node, NodeId};
 use crate::list::Listed;
 
 /// The function that takes a frame, runs the instances that the width is for (all pairs; or the one that pairs leave), and
@@ -25,33 +25,25 @@ pub(super) fn function(kernel: &Kernel, width: Width, functions: &Functions) -> 
     let summing = kernel.stores.iter().filter(|store| store.accumulate && kernel.is_same(store.address));
     let sums: Vec<(&Store, u32)> = summing.map(|store| (store, body.locals.add(width.value()))).list();
     let state = body.state();
-    instances(kernel, &mut body, &mut places, total, &sums);
-    let (round, marks) = (std::mem::take(&mut body.code), std::mem::take(&mut body.marks));
-    let reads_what_it_writes =
-        |load: &Load| matches!(load, Load::Read { buffer, .. } if kernel.buffers[*buffer as usize].written);
-    let mut two_rounds = Vec::new();
-    if width == Width::Pair && round.len() <= MOST_INTERLEAVED && !kernel.loads.iter().any(reads_what_it_writes) {
-        let second = body.locals.add(ValType::I32);
-        let next = [
-            Instruction::LocalGet(instance),
-            Instruction::I32Const(width.lanes().into()),
-            Instruction::I32Add,
-            Instruction::LocalSet(second),
-        ];
-        next.iter().for_each(|instruction| instruction.encode(&mut two_rounds));
+    let rounds = Rounds::write(kernel, &mut body, &mut places, total, &sums);
+    // The loop once more, without calls of functions that have nothing to do: while there may be a call, nothing stays in a register.
+    let mut without_calls = None;
+    if !rounds.two.is_empty() && may_have_nothing_to_do(kernel, &body) {
         body.resume(state);
-        places.go_to(second);
-        instances(kernel, &mut body, &mut places, total, &sums);
-        let [mut from, mut second_from] = [0, 0];
-        for (&to, &second_to) in marks.iter().zip(&body.marks) {
-            two_rounds.extend_from_slice(&round[from..to]);
-            two_rounds.extend_from_slice(&body.code[second_from..second_to]);
-            (from, second_from) = (to, second_to);
+        body.has_calls = false;
+        let selected = body.locals.add(ValType::I32);
+        without_calls = Some((selected, Rounds::write(kernel, &mut body, &mut places, total, &sums)));
+        for (number, call) in kernel.calls.iter().enumerate() {
+            body.push_uniform(call.selector);
+            body.write(Instruction::I32TruncSatF64U);
+            if number > 0 {
+                body.write(Instruction::LocalGet(selected));
+                body.write(Instruction::I32Or);
+            }
+            body.write(Instruction::LocalSet(selected));
         }
-        two_rounds.extend_from_slice(&round[from..]);
-        two_rounds.extend_from_slice(&body.code[second_from..]);
-        body.code.clear();
     }
+    let select = std::mem::take(&mut body.code);
     for &(store, local) in &sums {
         places.add(&mut body, store, local);
     }
@@ -72,56 +64,139 @@ pub(super) fn function(kernel: &Kernel, width: Width, functions: &Functions) -> 
             Instruction::I32Sub,
         ],
     };
-    let lanes = i32::from(width.lanes());
-    // Whether there are instances left for so many rounds, or fewer.
-    let compare = |function: &mut Function, rounds: i32, comparison: Instruction| {
-        function.instructions(&[
-            Instruction::LocalGet(end),
-            Instruction::LocalGet(instance),
-            Instruction::I32Sub,
-            Instruction::I32Const(rounds * lanes),
-            comparison,
-            Instruction::BrIf(0),
-        ]);
-    };
+    let (lanes, end_of_loop) = (i32::from(width.lanes()), (instance, end));
     function.instructions(first);
     function.instructions(&[Instruction::LocalSet(instance), Instruction::Block]);
-    compare(&mut function, 1, Instruction::I32LtU);
+    unless_left(&mut function, end_of_loop, lanes);
     function.raw(&before);
     function.raw(&hoisted);
-    let rounds = if two_rounds.is_empty() { 1 } else { 2 };
-    let write_rounds = |function: &mut Function, code: &[u8], rounds: i32| {
-        function.raw(code);
-        function.instructions(&[
-            Instruction::LocalGet(instance),
-            Instruction::I32Const(rounds * lanes),
-            Instruction::I32Add,
-            Instruction::LocalSet(instance),
-        ]);
-    };
-    function.instruction(&Instruction::Block);
-    if rounds == 2 {
-        // Of an odd number of rounds, the first.
-        function.instructions(&[
-            Instruction::LocalGet(end),
-            Instruction::LocalGet(instance),
-            Instruction::I32Sub,
-            Instruction::I32Const(lanes),
-            Instruction::I32And,
-            Instruction::If,
-        ]);
-        write_rounds(&mut function, &round, 1);
-        function.instruction(&Instruction::End);
-        compare(&mut function, rounds, Instruction::I32LtU);
+    function.raw(&select);
+    match without_calls {
+        None => rounds.repeat(&mut function, end_of_loop, lanes),
+        Some((selected, without_calls)) => {
+            function.instructions(&[Instruction::LocalGet(selected), Instruction::If]);
+            rounds.repeat(&mut function, end_of_loop, lanes);
+            function.instruction(&Instruction::Else);
+            without_calls.repeat(&mut function, end_of_loop, lanes);
+            function.instruction(&Instruction::End);
+        }
     }
-    function.instruction(&Instruction::Loop);
-    write_rounds(&mut function, if rounds == 2 { &two_rounds } else { &round }, rounds);
-    compare(&mut function, rounds, Instruction::I32GeU);
-    function.instruction(&Instruction::End);
-    function.instruction(&Instruction::End);
     function.raw(&after);
     function.instructions(&[Instruction::End, Instruction::LocalGet(total), Instruction::End]);
     function
+}
+
+/// Leaves the block if fewer instances than these are left.
+fn unless_left(function: &mut Function, (instance, end): (u32, u32), instances: i32) {
+    compare(function, (instance, end), instances, Instruction::I32LtU);
+}
+
+/// Leaves the block, or repeats the loop, by how the instances that are left compare with a number.
+fn compare(function: &mut Function, (instance, end): (u32, u32), instances: i32, comparison: Instruction) {
+    function.instructions(&[
+        Instruction::LocalGet(end),
+        Instruction::LocalGet(instance),
+        Instruction::I32Sub,
+        Instruction::I32Const(instances),
+        comparison,
+        Instruction::BrIf(0),
+    ]);
+}
+
+/// The code of one round, and of two whose operations alternate, if that is worth it.
+struct Rounds {
+    one: Vec<u8>,
+    two: Vec<u8>,
+}
+
+impl Rounds {
+    /// Writes them for an expression that has no code.
+    fn write(
+        kernel: &Kernel,
+        body: &mut Expression,
+        places: &mut Places,
+        total: u32,
+        sums: &[(&Store, u32)],
+    ) -> Rounds {
+        let (state, instance) = (body.state(), places.instance);
+        instances(kernel, body, places, total, sums);
+        let (one, marks) = (std::mem::take(&mut body.code), std::mem::take(&mut body.marks));
+        let reads_what_it_writes =
+            |load: &Load| matches!(load, Load::Read { buffer, .. } if kernel.buffers[*buffer as usize].written);
+        let mut two = Vec::new();
+        if body.width == Width::Pair && one.len() <= MOST_INTERLEAVED && !kernel.loads.iter().any(reads_what_it_writes)
+        {
+            let second = body.locals.add(ValType::I32);
+            let next = [
+                Instruction::LocalGet(instance),
+                Instruction::I32Const(body.width.lanes().into()),
+                Instruction::I32Add,
+                Instruction::LocalSet(second),
+            ];
+            next.iter().for_each(|instruction| instruction.encode(&mut two));
+            body.resume(state);
+            places.go_to(second);
+            instances(kernel, body, places, total, sums);
+            let [mut from, mut second_from] = [0, 0];
+            for (&to, &second_to) in marks.iter().zip(&body.marks) {
+                two.extend_from_slice(&one[from..to]);
+                two.extend_from_slice(&body.code[second_from..second_to]);
+                (from, second_from) = (to, second_to);
+            }
+            two.extend_from_slice(&one[from..]);
+            two.extend_from_slice(&body.code[second_from..]);
+            body.code.clear();
+            body.marks.clear();
+        }
+        places.go_to(instance);
+        Rounds { one, two }
+    }
+
+    /// Appends the loop over all instances that are left, of which there is a round.
+    fn repeat(&self, function: &mut Function, (instance, end): (u32, u32), lanes: i32) {
+        let write = |function: &mut Function, code: &[u8], lanes: i32| {
+            function.raw(code);
+            function.instructions(&[
+                Instruction::LocalGet(instance),
+                Instruction::I32Const(lanes),
+                Instruction::I32Add,
+                Instruction::LocalSet(instance),
+            ]);
+        };
+        function.instruction(&Instruction::Block);
+        let (mut code, mut lanes) = (&self.one, lanes);
+        if !self.two.is_empty() {
+            // Of an odd number of rounds, the first.
+            function.instructions(&[
+                Instruction::LocalGet(end),
+                Instruction::LocalGet(instance),
+                Instruction::I32Sub,
+                Instruction::I32Const(lanes),
+                Instruction::I32And,
+                Instruction::If,
+            ]);
+            write(function, &self.one, lanes);
+            function.instruction(&Instruction::End);
+            (code, lanes) = (&self.two, 2 * lanes);
+            unless_left(function, (instance, end), lanes);
+        }
+        function.instruction(&Instruction::Loop);
+        write(function, code, lanes);
+        compare(function, (instance, end), lanes, Instruction::I32GeU);
+        function.instructions(&[Instruction::End, Instruction::End]);
+    }
+}
+
+/// Whether all calls are of functions whose first case does nothing, and for all instances the same cases.
+fn may_have_nothing_to_do(kernel: &Kernel, body: &Expression) -> bool {
+    let mut calls = kernel.calls.iter();
+    !kernel.calls.is_empty() && calls.all(|call| has_nothing_to_do(&call.function) && body.is_computed(call.selector))
+}
+
+/// Whether the first case gives arguments and numbers alone.
+fn has_nothing_to_do(function: &codegen::Function) -> bool {
+    let first = &function.cases[0];
+    first.results.iter().all(|result| !matches!(first.graph.graph().node(*result), Node::Apply(..)))
 }
 
 /// Where a round has at most so many bytes of code the loop makes two at a time, of which the operations alternate: a processor looks ahead less
@@ -171,40 +246,34 @@ fn instances(kernel: &Kernel, body: &mut Expression, places: &mut Places, total:
             late[*number as usize] = false;
         }
     }
-    let late: Vec<&Store> = kernel.stores.iter().zip(late).filter(|(_, late)| *late).map(|(store, _)| store).list();
+    let of_kind = |late_ones: bool| {
+        kernel.stores.iter().zip(&late).filter(move |(_, late)| **late == late_ones).map(|(store, _)| store).list()
+    };
+    let (early, late): (Vec<&Store>, Vec<&Store>) = (of_kind(false), of_kind(true));
+    let mut waiting: Vec<&Store> = Vec::new();
     let (adding, overwriting): (Vec<&Store>, Vec<&Store>) = late.iter().partition(|store| store.accumulate);
     let accumulating: Vec<&Store> = adding.into_iter().filter(|store| !kernel.is_same(store.address)).list();
     let accumulating = by_two(&accumulating, body.width);
-    // Instead of adding the negative of a number that nobody else takes, the number is subtracted.
-    let negated = |store: &Store| match graph.node(store.node) {
-        Node::Apply(Op::Neg, [operand, ..]) if body.uses(store.node) == 1 && !body.is_computed(store.node) => {
-            Some(operand)
-        }
-        _ => None,
-    };
-    let mut skipped = vec![false; graph.len()];
-    let additions = accumulating
-        .iter()
-        .map(|&(store, next)| {
-            let all = [Some(store), next];
-            let operands = all.map(|store| store.and_then(negated));
-            let subtract = operands[0].is_some() && operands[1].is_some() == next.is_some();
-            let nodes = all.map(|store| store.map(|store| store.node));
-            if subtract {
-                nodes.into_iter().flatten().for_each(|node| skipped[node.index()] = true);
-            }
-            (store, if subtract { operands } else { nodes }, subtract)
-        })
-        .list();
-
     let mut called = vec![false; kernel.calls.len()];
     for step in schedule {
         body.mark();
         let id = match step {
             Step::Compute(id) => id,
             Step::Store(number) => {
-                let store = kernel.stores[number as usize];
-                places.store(body, store.buffer, store.address, store.node);
+                let store = &kernel.stores[number as usize];
+                // One that has another beside it waits for that.
+                match waiting.iter().position(|other| are_beside(other, store)) {
+                    Some(other) => {
+                        let other = waiting.swap_remove(other);
+                        let [even, odd] = if is_even(store.address) { [store, other] } else { [other, store] };
+                        let nodes = [even.node, odd.node];
+                        (0..body.width.lanes()).for_each(|lane| places.store_two(body, even, nodes, lane));
+                    }
+                    None if body.width == Width::Pair && early.iter().any(|other| are_beside(other, store)) => {
+                        waiting.push(store);
+                    }
+                    None => places.store(body, store.buffer, store.address, store.node),
+                }
                 continue;
             }
         };
@@ -218,7 +287,7 @@ fn instances(kernel: &Kernel, body: &mut Expression, places: &mut Places, total:
                 }
             }
             Node::Apply(op, operands) => {
-                if skipped[id.index()] || body.is_computed(id) {
+                if body.is_computed(id) {
                     continue;
                 }
                 for operand in &operands[..op.arity()] {
@@ -229,7 +298,7 @@ fn instances(kernel: &Kernel, body: &mut Expression, places: &mut Places, total:
         }
     }
 
-    let added = additions.iter().flat_map(|(_, nodes, _)| nodes.iter().flatten().copied());
+    let added = accumulating.iter().flat_map(|(store, next)| [Some(*store), *next]).flatten().map(|store| store.node);
     let rest = overwriting.iter().chain(sums.iter().map(|(store, _)| store)).map(|store| store.node);
     for node in rest.chain(added).chain(kernel.total) {
         load(kernel, body, places, node);
@@ -243,18 +312,17 @@ fn instances(kernel: &Kernel, body: &mut Expression, places: &mut Places, total:
         }
     }
     for lane in 0..lanes {
-        for &(store, nodes, subtract) in &additions {
-            match nodes {
-                [Some(node), Some(next)] => places.accumulate_two(body, store, [node, next], lane, subtract),
-                [node, _] => places.accumulate(body, store, node.unwrap_or(store.node), lane, subtract),
+        for &(store, next) in &accumulating {
+            match next {
+                Some(next) => places.accumulate_two(body, store, [store.node, next.node], lane),
+                None => places.accumulate(body, store, store.node, lane),
             }
         }
     }
     let total = kernel.total.map(|node| (node, total));
     for (node, sum) in sums.iter().map(|&(store, sum)| (store.node, sum)).chain(total) {
         body.write(Instruction::LocalGet(sum));
-        body.take(node);
-        body.either(Instruction::F64x2Add, Instruction::F64Add);
+        body.add_taken(node);
         body.write(Instruction::LocalSet(sum));
     }
 }
@@ -272,11 +340,14 @@ fn by_two<'a>(stores: &[&'a Store], width: Width) -> Vec<(&'a Store, Option<&'a 
     grouped
 }
 
-/// The address of the next component of what an index names.
+/// The address of the next component of what an index names, or of an interleaved instance.
 fn next_component(address: Address) -> Option<Address> {
     match address {
         Address::Indexed { indices, column, component } => {
             Some(Address::Indexed { indices, column, component: component + 1 })
+        }
+        Address::Interleaved { width, component } if component + 1 < width => {
+            Some(Address::Interleaved { width, component: component + 1 })
         }
         Address::Column(_)
         | Address::Fixed(_)
@@ -284,6 +355,21 @@ fn next_component(address: Address) -> Option<Address> {
         | Address::Interleaved { .. }
         | Address::Listed { .. } => None,
     }
+}
+
+/// Whether two stores go to neighbouring components of an interleaved instance, an even one and the next.
+fn are_beside(one: &Store, other: &Store) -> bool {
+    match (one.address, other.address) {
+        (Address::Interleaved { component, .. }, Address::Interleaved { component: next, .. }) => {
+            one.buffer == other.buffer && component ^ 1 == next
+        }
+        _ => false,
+    }
+}
+
+/// Whether it is an even component of an interleaved instance.
+fn is_even(address: Address) -> bool {
+    matches!(address, Address::Interleaved { component, .. } if component % 2 == 0)
 }
 
 /// Reads an input that has not been read: as late as this, so that it holds a register no longer than it must. Even components of what
@@ -324,26 +410,29 @@ fn write_call(kernel: &Kernel, call: u32, body: &mut Expression, places: &mut Pl
         load(kernel, body, places, *argument);
     }
     let results: Vec<u32> = (0..plan.function.results).map(|_| body.locals.add(body.width.value())).list();
-    let first = &plan.function.cases[0];
-    let nothing_to_do =
-        first.results.iter().all(|result| !matches!(first.graph.graph().node(*result), Node::Apply(..)));
-    if nothing_to_do {
-        // A branch that always goes one way is cheaper than a call.
+    let nothing_to_do = has_nothing_to_do(&plan.function);
+    if body.has_calls {
+        if nothing_to_do {
+            // A branch that always goes one way is cheaper than a call.
+            body.push_uniform(plan.selector);
+            body.write(Instruction::I32TruncSatF64U);
+            body.write(Instruction::If);
+        }
+        for argument in &plan.arguments {
+            body.push(*argument);
+        }
         body.push_uniform(plan.selector);
         body.write(Instruction::I32TruncSatF64U);
-        body.write(Instruction::If);
-    }
-    for argument in &plan.arguments {
-        body.push(*argument);
-    }
-    body.push_uniform(plan.selector);
-    body.write(Instruction::I32TruncSatF64U);
-    body.write(Instruction::Call(body.functions.call(&plan.function, body.width)));
-    for local in results.iter().rev() {
-        body.write(Instruction::LocalSet(*local));
+        body.write(Instruction::Call(body.functions.call(&plan.function, body.width)));
+        for local in results.iter().rev() {
+            body.write(Instruction::LocalSet(*local));
+        }
     }
     if nothing_to_do {
-        body.write(Instruction::Else);
+        if body.has_calls {
+            body.write(Instruction::Else);
+        }
+        let first = &plan.function.cases[0];
         for (result, local) in first.results.iter().zip(&results) {
             match first.graph.graph().node(*result) {
                 Node::Input(parameter) => body.push(plan.arguments[parameter.0 as usize]),
@@ -352,7 +441,9 @@ fn write_call(kernel: &Kernel, call: u32, body: &mut Expression, places: &mut Pl
             }
             body.write(Instruction::LocalSet(*local));
         }
-        body.write(Instruction::End);
+        if body.has_calls {
+            body.write(Instruction::End);
+        }
     }
     for argument in plan.arguments.iter().chain([&plan.selector]) {
         body.release(*argument);

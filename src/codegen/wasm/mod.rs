@@ -27,6 +27,7 @@ mod function;
 mod kernel;
 mod math;
 mod places;
+mod sign;
 #[cfg(all(test, not(target_arch = "wasm32")))]
 mod tests;
 
@@ -40,6 +41,8 @@ struct Functions {
     calls: Table<(*const super::Function, Width), u32>,
     /// The numbers that loops have, in variables of the module: a constant would be moved into the loop by some engines.
     numbers: RefCell<Vec<u64>>,
+    /// Where the exponential's table stands.
+    powers: u32,
 }
 
 impl Functions {
@@ -66,14 +69,15 @@ impl Functions {
     }
 }
 
-/// The bytes of a module with a function for each kernel. An error says that a kernel's plan is unsound.
-pub fn module(kernels: &[Kernel]) -> Result<Vec<u8>> {
+/// The bytes of a module with a function for each kernel, in a memory that has [the exponential's table](crate::graph::exponential::powers) at an address. An
+/// error says that a kernel's plan is unsound.
+pub fn module(kernels: &[Kernel], powers: u32) -> Result<Vec<u8>> {
     kernels.iter().try_for_each(Kernel::check)?;
     let mut sections = Sections::default();
     sections.import_memory("env", "memory");
 
     // Imports come before all functions of the module's own.
-    let mut functions = Functions::default();
+    let mut functions = Functions { powers, ..Functions::default() };
     for op in imported(kernels) {
         let function = sections.import_function("math", op.name(), vec![ValType::F64; op.arity()], vec![ValType::F64]);
         functions.math.insert(op, function);

@@ -16,8 +16,8 @@ enum Figure {
     Word(u32),
     /// Instance 0 of a column of elements of 2^shift bytes.
     Column { buffer: u32, column: u32, shift: u32 },
-    /// Element 0 of instance 0 of an interleaved buffer.
-    First(u32),
+    /// Where element 0 of instance 0 stands in an interleaved buffer, or would.
+    First { buffer: u32, width: u32 },
     /// The instance times 2^shift.
     Scaled(u32),
     /// Component 0 of the instance in an interleaved buffer.
@@ -36,7 +36,7 @@ impl Figure {
         let (kind, buffer, rest, column) = match self {
             Figure::Word(word) => (0, 0, 0, word),
             Figure::Column { buffer, column, shift } => (1, buffer, shift, column),
-            Figure::First(buffer) => (2, buffer, 0, 0),
+            Figure::First { buffer, width } => (2, buffer, 0, width),
             Figure::Scaled(shift) => (3, 0, shift, 0),
             Figure::Interleaved { buffer, width } => (4, buffer, 0, width),
             Figure::Indexed { buffer, indices, column, lane } => (5 + u64::from(lane), buffer, indices, column),
@@ -157,13 +157,12 @@ impl<'k> Places<'k> {
         to.write(Instruction::V128Store(at));
     }
 
-    /// Adds one lane of two nodes' values to such components, or subtracts it.
-    pub fn accumulate_two(&mut self, to: &mut Expression, store: &Store, nodes: [NodeId; 2], lane: u8, subtract: bool) {
+    /// Adds one lane of two nodes' values to such components.
+    pub fn accumulate_two(&mut self, to: &mut Expression, store: &Store, nodes: [NodeId; 2], lane: u8) {
         self.push(to, store.buffer, store.address, lane);
         let at = self.push(to, store.buffer, store.address, lane);
         to.write(Instruction::V128Load(at));
-        to.take_lane_of_two(nodes, lane);
-        to.write(if subtract { Instruction::F64x2Sub } else { Instruction::F64x2Add });
+        to.add_lane_of_two(nodes, lane);
         to.write(Instruction::V128Store(at));
     }
 
@@ -185,13 +184,12 @@ impl<'k> Places<'k> {
         }
     }
 
-    /// Adds one lane of a node's value to what stands in memory, or subtracts it; the use is counted with the last lane.
-    pub fn accumulate(&mut self, to: &mut Expression, store: &Store, node: NodeId, lane: u8, subtract: bool) {
+    /// Adds one lane of a node's value to what stands in memory; the use is counted with the last lane.
+    pub fn accumulate(&mut self, to: &mut Expression, store: &Store, node: NodeId, lane: u8) {
         self.push(to, store.buffer, store.address, lane);
         let at = self.push(to, store.buffer, store.address, lane);
         to.write(Instruction::F64Load(at));
-        to.take_lane(node, lane);
-        to.write(if subtract { Instruction::F64Sub } else { Instruction::F64Add });
+        to.add_lane(node, lane);
         to.write(Instruction::F64Store(at));
     }
 
@@ -268,8 +266,9 @@ impl<'k> Places<'k> {
             Figure::Column { buffer, .. } => {
                 from.extend([self.word(to, frame::STRIDE), self.word(to, frame::pointer(buffer))]);
             }
-            Figure::First(buffer) => {
-                from.extend([self.word(to, frame::FIRST), self.word(to, frame::pointer(buffer))]);
+            Figure::First { buffer, .. } => {
+                let words = [frame::FIRST, frame::ORIGIN, frame::pointer(buffer)];
+                from.extend(words.map(|word| self.word(to, word)));
             }
             Figure::Limit { indices: by, column: of } => {
                 for (buffer, address) in self.kernel.addresses() {
@@ -304,11 +303,15 @@ impl<'k> Places<'k> {
                 write(Instruction::LocalGet(from[1]));
                 write(Instruction::I32Add);
             }
-            Figure::First(_) => {
+            Figure::First { width, .. } => {
                 write(Instruction::LocalGet(from[0]));
+                write(Instruction::LocalGet(from[1]));
+                write(Instruction::I32Const(width as i32));
+                write(Instruction::I32Mul);
+                write(Instruction::I32Sub);
                 write(Instruction::I32Const(REAL as i32));
                 write(Instruction::I32Shl);
-                write(Instruction::LocalGet(from[1]));
+                write(Instruction::LocalGet(from[2]));
                 write(Instruction::I32Add);
             }
             // A length is above every component, which the check of the dispatch has seen to. The least difference counts.
@@ -347,7 +350,7 @@ impl<'k> Places<'k> {
     }
 
     fn interleaved(&mut self, to: &mut Expression, buffer: u32, width: u32) -> u32 {
-        let (first, instance) = (self.fixed(to, Figure::First(buffer)), self.instance);
+        let (first, instance) = (self.fixed(to, Figure::First { buffer, width }), self.instance);
         self.varying(to, Figure::Interleaved { buffer, width }, |to, _| {
             to.write(Instruction::LocalGet(instance));
             to.write(Instruction::I32Const((width << REAL) as i32));

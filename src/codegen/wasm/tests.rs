@@ -9,7 +9,10 @@ use wasmi::{Caller, Config, Engine, Linker, Memory, MemoryType, Module, Store as
 
 use super::{MathFunction, frame, math_function, module};
 use crate::codegen::{Address, Buffer, Call, Case, Dispatch, Element, Function, Kernel, Load, Store, View, interpret};
-use crate::graph::{CheckedGraph, Graph, InputId, NodeId, Op};
+use crate::graph::{CheckedGraph, Graph, InputId, NodeId, Op, exponential};
+
+/// Where the exponential's table stands.
+const POWERS: u32 = 4096;
 
 /// A buffer's contents.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,15 +33,17 @@ impl Contents {
 /// Runs a kernel as the generated module's first function, in a memory where the buffers stand one after another, at
 /// addresses that are not aligned for vectors.
 fn run_compiled(kernel: &Kernel, buffers: &mut [Contents], dispatch: &Dispatch) -> Result<f64, String> {
-    let bytes = module(std::slice::from_ref(kernel)).unwrap();
+    let bytes = module(std::slice::from_ref(kernel), POWERS).unwrap();
     let mut config = Config::default();
     config.wasm_simd(true);
     let engine = Engine::new(&config);
     let module = Module::new(&engine, &bytes[..]).expect("the module is valid");
     let mut runtime = Runtime::new(&engine, ());
-    let memory = Memory::new(&mut runtime, MemoryType::new(4, None)).unwrap();
+    let memory = Memory::new(&mut runtime, MemoryType::new(8, None)).unwrap();
 
-    let mut next = 4096;
+    let powers: Vec<f64> = exponential::powers().into_iter().flatten().collect();
+    memory.write(&mut runtime, POWERS as usize, &Contents::Reals(powers).bytes()).unwrap();
+    let mut next = 16384;
     let mut places = Vec::new();
     for buffer in buffers.iter() {
         let bytes = buffer.bytes();
@@ -178,6 +183,10 @@ fn every_op_computes_what_the_reference_does() {
             let digit = |place: usize| SPECIAL[number / SPECIAL.len().pow(place as u32) % SPECIAL.len()];
             points.push((0..arity).map(digit).collect());
         }
+        if arity == 1 {
+            // From where exponentials vanish to where they are infinite.
+            points.extend((-760..720).map(|k| vec![0.99 * f64::from(k)]));
+        }
 
         let mut graph = Graph::new();
         let operands: Vec<NodeId> = (0..arity).map(|operand| graph.input(InputId(operand as u32))).collect();
@@ -190,7 +199,7 @@ fn every_op_computes_what_the_reference_does() {
 
         let columns = (0..arity).flat_map(|operand| points.iter().map(move |point| point[operand])).collect();
         let count = points.len() as u32;
-        let dispatch = Dispatch { instances: 0..count, stride: count, first: 0 };
+        let dispatch = Dispatch { instances: 0..count, stride: count, first: 0, origin: 0 };
         let mut compiled = [Contents::Reals(columns), Contents::Reals(vec![7.0; points.len()])];
         run_compiled(&kernel, &mut compiled, &dispatch).unwrap();
         let Contents::Reals(results) = &compiled[1] else { unreachable!() };
@@ -203,14 +212,42 @@ fn every_op_computes_what_the_reference_does() {
     }
 }
 
-/// Two cases of two results, with an imported function in the second.
-fn function() -> Function {
+#[test]
+fn exponentials_of_negatives_are_the_references_to_the_last_bit() {
+    let mut numbers: Vec<f64> = (-720..760).map(|k| 0.99 * f64::from(k)).collect();
+    numbers.extend([0.0, -0.0, 1e-17, 746.0, -709.782712893384, f64::INFINITY, f64::NEG_INFINITY, f64::NAN]);
+    let mut graph = Graph::new();
+    let a = graph.input(InputId(0));
+    let negative = graph.apply_raw(Op::Neg, &[a]);
+    let node = graph.apply_raw(Op::Exp, &[negative]);
+    let loads = vec![Load::Read { buffer: 0, address: Address::Column(0) }];
+    let store = Store { buffer: 1, address: Address::Column(0), node, accumulate: false };
+    let kernel = kernel(graph.check(1).unwrap(), vec![real("a", false), real("results", true)], loads, vec![store]);
+    let count = numbers.len() as u32;
+    let mut buffers = [Contents::Reals(numbers.clone()), Contents::Reals(vec![7.0; numbers.len()])];
+    run_compiled(&kernel, &mut buffers, &Dispatch { instances: 0..count, stride: count, first: 0 }).unwrap();
+    let Contents::Reals(results) = &buffers[1] else { unreachable!() };
+    for (a, result) in numbers.iter().zip(results) {
+        let expected = exponential::exp(-a);
+        assert!(
+            result.to_bits() == expected.to_bits() || a.is_nan() && result.is_nan(),
+            "e^-{a} is {expected}, not {result}"
+        );
+    }
+}
+
+/// Two cases of two results, with an imported function in the second. The first may have nothing to do.
+fn function(idle: bool) -> Function {
     let case = |name, swapped: bool| {
         let mut graph = Graph::new();
         let [a, b] = [0, 1].map(|input| graph.input(InputId(input)));
         let product = graph.apply_raw(Op::Mul, &[a, b]);
         let angle = graph.apply_raw(Op::Sin, &[product]);
-        let results = if swapped { vec![angle, a] } else { vec![b, product] };
+        let results = match (swapped, idle) {
+            (true, _) => vec![angle, a],
+            (false, false) => vec![b, product],
+            (false, true) => vec![b, graph.literal(0.5)],
+        };
         Case { name, graph: graph.check(2).unwrap(), results }
     };
     Function { name: "f", parameters: &["a", "b"], results: 2, cases: vec![case("first", false), case("second", true)] }
@@ -257,7 +294,7 @@ fn random_kernel(
     for operation in 0..operations {
         if operation == operations / 2 {
             let arguments = vec![nodes[random.below(nodes.len())], nodes[random.below(nodes.len())]];
-            calls.push(Call { function: Rc::new(function()), selector, arguments });
+            calls.push(Call { function: Rc::new(function(random.below(2) == 0)), selector, arguments });
             nodes.extend([9, 10].map(|input| graph.input(InputId(input))));
         }
         let op = Op::ALL[random.below(Op::ALL.len())];
@@ -346,7 +383,8 @@ fn whole_kernels_do_what_their_interpretation_does() {
     {
         let pinned = [None, Some(0), Some(1)][round % 3];
         let (kernel, buffers) = random_kernel(&mut random, 5 + round / 2, 8, 3, pinned);
-        let dispatch = Dispatch { instances: instances.clone(), stride: 8, first: 3 };
+        let dispatch =
+            Dispatch { instances: instances.clone(), stride: 8, first: 3, origin: [0, instances.start][round / 8 % 2] };
         let (mut compiled, mut interpreted) = (buffers.clone(), buffers.clone());
         let total = run_compiled(&kernel, &mut compiled, &dispatch).unwrap();
         let expected = run_interpreted(&kernel, &mut interpreted, &dispatch).unwrap();
@@ -367,7 +405,7 @@ fn whole_kernels_do_what_their_interpretation_does() {
 #[test]
 fn thousands_of_operations_make_one_kernel() {
     let (kernel, buffers) = random_kernel(&mut Random(3), 8000, 3, 0, None);
-    let dispatch = Dispatch { instances: 0..3, stride: 3, first: 0 };
+    let dispatch = Dispatch { instances: 0..3, stride: 3, first: 0, origin: 0 };
     let (mut compiled, mut interpreted) = (buffers.clone(), buffers);
     run_compiled(&kernel, &mut compiled, &dispatch).unwrap();
     run_interpreted(&kernel, &mut interpreted, &dispatch).unwrap();
@@ -389,7 +427,7 @@ fn an_index_beyond_its_buffer_stops_the_kernel() {
     let run = |blocks: [u32; 3], instances: Range<u32>| {
         let mut buffers =
             [Contents::Reals(vec![1.0; 6]), Contents::Indices(blocks.into()), Contents::Reals(vec![0.0; 3])];
-        run_compiled(&gather(), &mut buffers, &Dispatch { instances, stride: 3, first: 0 })
+        run_compiled(&gather(), &mut buffers, &Dispatch { instances, stride: 3, first: 0, origin: 0 })
     };
     assert_eq!(run([0, 3, 3], 0..3), Ok(0.0));
     for blocks in [[4, 0, 0], [0, 4, 0], [0, 0, 4], [0, 0, u32::MAX], [u32::MAX - 1, 0, 0]] {

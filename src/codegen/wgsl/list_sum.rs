@@ -148,6 +148,14 @@ fn {name}(
     for component in 0..*width {
         text += &format!("        var sum_{component} = vec2<f32>();\n");
     }
+    // What stands there is the first addend: that takes no addition, of which compensated ones are long.
+    if let Some(result) = sum.result() {
+        text += "        if dispatch.add != 0u {\n";
+        for component in 0..*width {
+            text += &format!("            sum_{component}.x = {};\n", place(sum, result, component));
+        }
+        text += "        }\n";
+    }
     let list = if lists.len() == 1 { "owner".to_owned() } else { format!("owner * {}u", lists.len()) };
     let mut from = format!("offsets[{list}]");
     for (number, kernel) in (0u32..).zip(lists) {
@@ -161,13 +169,6 @@ fn {name}(
         text += "        }\n";
     }
     if let Some(result) = sum.result() {
-        text += "        if dispatch.add != 0u {\n";
-        for component in 0..*width {
-            let sum_name = format!("sum_{component}");
-            let next = imports.call("with_addend", &[&sum_name, &place(sum, result, component)]);
-            text += &format!("            {sum_name} = {next};\n");
-        }
-        text += "        }\n";
         for component in 0..*width {
             let total = imports.call("compensated_sum", &[&format!("sum_{component}")]);
             text += &format!("        {} = {total};\n", place(sum, result, component));

@@ -6,11 +6,11 @@ use crate::batch::pattern::Pattern;
 use crate::batch::plan::Entry;
 use crate::batch::{Model, Rows};
 use crate::error::{Error, Result};
-use crate::gpu::{Buffer, DownloadId, Pipeline, Submission};
+use crate::gpu::{Binding, Buffer, DownloadId, Pipeline, Prepared, Submission};
 use crate::list::Listed;
 use crate::turn::{Pace, both};
 
-use super::super::cpu::{Give, Partials};
+use super::super::cpu::{Give, Part, Partials};
 use super::super::layout::{Content, single_precision};
 use super::super::record::{Kernels, Recording, record_partials, record_values};
 use super::super::record_gradient::{GradientCall, Point, record_gradient};
@@ -51,7 +51,8 @@ impl GpuEngine {
         self.plans.make_in_slices(model, &[Entry::SumGradient, Entry::Values], pace).await?;
         let mut recordings = Vec::new();
         let (mut programs, mut memory) = (Vec::new(), Vec::new());
-        for call in [calls[0], calls[1], Call::Values] {
+        // The longest first: texts are read one after the other, and compiled at the same time.
+        for call in [calls[1], calls[0], Call::Values] {
             let recording = self.record(model, call)?;
             programs.extend(recording.programs.iter().copied());
             memory.extend(recording.memory.iter().copied());
@@ -69,8 +70,14 @@ impl GpuEngine {
         };
         uploaded?;
         self.enter_pipelines(wanted, compiled?);
+        let mut bound = Vec::new();
         for (call, recording) in recordings {
-            self.bind(model, call, recording).await?;
+            let (prepared, binding) = self.bind(&recording)?;
+            bound.push((binding, call, (recording, prepared)));
+        }
+        for (binding, call, prepared) in bound {
+            self.context.bound(binding).await?;
+            self.prepared.insert(call, prepared);
         }
         Ok(())
     }
@@ -109,11 +116,11 @@ impl GpuEngine {
         x: &[f64],
         entries: &mut Vec<f64>,
         give: Give<'_>,
-    ) -> Result<Vec<f64>> {
+    ) -> Result<()> {
         if self.partials_are_too_large(model)? {
             return self.on_cpu().jacobian(model, partials, pattern, x, entries, give).await;
         }
-        let (residuals, of_batches) = self.partials(model, x).await?;
+        let (mut residuals, of_batches) = self.partials(model, x).await?;
         entries.clear();
         entries.resize(pattern.col_indices.len(), 0.0);
         for (values, places) in of_batches.iter().zip(&pattern.places) {
@@ -121,8 +128,9 @@ impl GpuEngine {
                 entries[place as usize] += value;
             }
         }
-        give(0, entries);
-        Ok(residuals)
+        give(Part::Residuals, 0, &mut residuals);
+        give(Part::Entries, 0, entries);
+        Ok(())
     }
 
     /// All residuals, and for each batch the values of its local partials, column after column.
@@ -200,7 +208,10 @@ impl GpuEngine {
         if !self.prepared.contains_key(&call) {
             let recording = self.record(model, call)?;
             self.make_pipelines(&recording.programs).await?;
-            self.bind(model, call, recording).await?;
+            self.allocate(model, &recording.memory, &Pace::unheard()).await?;
+            let (prepared, binding) = self.bind(&recording)?;
+            self.context.bound(binding).await?;
+            self.prepared.insert(call, (recording, prepared));
         }
         self.upload_stale_data(model)?;
         self.upload_uniforms(model).await?;
@@ -251,15 +262,12 @@ impl GpuEngine {
         Ok(bytes > self.context.limits().max_buffer_size)
     }
 
-    /// Makes the buffers that a recording declares and binds it to them.
-    async fn bind(&mut self, model: &Model, call: Call, recording: Recording) -> Result<()> {
-        self.allocate(model, &recording.memory, &Pace::unheard()).await?;
+    /// Binds a recording to its buffers and pipelines, which are there.
+    fn bind(&self, recording: &Recording) -> Result<(Prepared, Binding)> {
         let buffers: Vec<Buffer> =
             recording.memory.iter().filter_map(|memory| self.buffers.get(memory)).cloned().list();
         let pipelines: Vec<Pipeline> =
             recording.programs.iter().filter_map(|program| self.pipelines.get(program)).cloned().list();
-        let prepared = self.context.prepare(&recording.list, &buffers, &pipelines).await?;
-        self.prepared.insert(call, (recording, prepared));
-        Ok(())
+        self.context.bind(&recording.list, &buffers, &pipelines)
     }
 }

@@ -2,7 +2,7 @@
 //! state machine: [`LevenbergMarquardt::next`] takes what it last asked for, and answers with the next point to look at, a finished
 //! iteration or the end.
 //!
-//! An iteration minimises the damped model ½‖r̃ + J̃δ‖² + ½λ δᵀDδ, D the largest diagonals of J̃ᵀJ̃ so far ([`rules::scale`]), makes the
+//! An iteration minimises the damped model ½‖r̃ + J̃δ‖² + ½λ δᵀDδ, D the largest diagonals of J̃ᵀJ̃ so far ([`rules::rescale`]), makes the
 //! step δ along the manifolds and within the bounds, and compares the cost's reduction with what the model promised for the step that
 //! was really made. All decisions are [`rules`]; what cannot be computed (a singular system, NaN at the trial) is a step that is not
 //! taken, and raises λ.
@@ -16,7 +16,7 @@ use super::summary::{IterationSummary, SolveSummary, Termination};
 use super::vector::{dot, max_norm, norm};
 use crate::error::Result;
 use crate::functions::LeastSquares;
-use residua_loops::{add_squares, all_finite, clamped_weighted_square};
+use residua_loops::{add_squares, all_finite, clamped_weighted_square, diagonals};
 
 pub mod ending;
 mod linear_system;
@@ -246,13 +246,10 @@ impl LevenbergMarquardt {
         if let Some(normal) = &self.model.normal {
             self.residuals = normal.residuals as f64;
             self.gradient.copy_from_slice(&normal.gradient);
-            let mut start = 0;
-            for &(first, count) in &blocks.ranges {
-                for k in 0..count {
-                    let entry = normal.curvature[start + k * (count + 1)];
-                    self.diagonal[first + k] = if self.feasible.is_constant(first + k) { 0.0 } else { entry };
-                }
-                start += count * count;
+            diagonals(&blocks.ranges, &normal.curvature, &mut self.diagonal);
+            if self.feasible.is_limited() {
+                let constant = |(k, _): &(usize, &mut f64)| self.feasible.is_constant(*k);
+                self.diagonal.iter_mut().enumerate().filter(constant).for_each(|(_, entry)| *entry = 0.0);
             }
         } else {
             self.residuals = self.model.residuals.len() as f64;
@@ -285,14 +282,7 @@ impl LevenbergMarquardt {
             self.forcing = self.rules.forcing(gradient_norm, self.gradient_norm, self.forcing, ceiling);
             self.gradient_norm = gradient_norm;
         }
-        for ((kept, &diagonal), &frozen) in self.scale.iter_mut().zip(&self.diagonal).zip(&self.frozen) {
-            if !frozen {
-                *kept = rules::scale(*kept, diagonal);
-            }
-        }
-        self.scaled.clear();
-        let lambda = self.damping.lambda;
-        self.scaled.extend(self.scale.iter().map(|scale| lambda * scale));
+        rules::rescale(self.damping.lambda, &self.diagonal, &self.frozen, &mut self.scale, &mut self.scaled);
         self.phase = Phase::Solving(false);
         Told::Solve
     }

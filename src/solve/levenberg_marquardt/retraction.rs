@@ -50,7 +50,7 @@ impl Retraction {
                 View::Write(trial),
                 View::Write(made),
             ];
-            self.program.run(kernel, &mut views, &Dispatch { instances: 0..count, stride: count, first })?;
+            self.program.run(kernel, &mut views, &Dispatch { instances: 0..count, stride: count, first, origin: 0 })?;
         }
         Ok(())
     }

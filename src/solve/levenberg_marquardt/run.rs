@@ -6,6 +6,7 @@ use super::start::Start;
 use super::untouched::Untouched;
 use super::{Answer, LevenbergMarquardt, LinearSystems, Step};
 use crate::batch::Model;
+use crate::batch::pattern::Pattern;
 use crate::clock::now_ms;
 use crate::error::Result;
 use crate::functions::Functions;
@@ -47,15 +48,21 @@ pub async fn minimise_least_squares(
     };
     let retraction = Retraction::new(&functions.model().arrays, lower, upper).await?;
     let blocks = blocks(functions.model());
-    let pattern = functions.tangent_pattern()?;
-    let (row_offsets, col_indices) = (pattern.row_offsets.clone(), pattern.col_indices.clone());
-    let (solver, linear_solver) = match options.linear_solver {
-        None => choice::choose(n, &row_offsets, &col_indices)?,
-        Some(kind) => {
-            (choice::make(kind, n, &row_offsets, &col_indices)?, format!("{}: as linearSolver says", kind.name()))
-        }
+    // Where J̃ is asked for by its products alone, its pattern is never made.
+    let asked = options.linear_solver;
+    let mut matrix_free = asked == Some(Kind::Pcg) && functions.prepare_products(&blocks).await?;
+    let unmade = Pattern::default();
+    let pattern = if matrix_free { &unmade } else { functions.tangent_pattern()? };
+    let (rows, columns) = (pattern.row_offsets.as_slice(), pattern.col_indices.as_slice());
+    let (solver, linear_solver) = match asked {
+        None => choice::choose(n, rows, columns)?,
+        Some(kind) => (choice::make(kind, n, rows, columns)?, format!("{}: as linearSolver says", kind.name())),
     };
-    let matrix_free = solver.kind() == Kind::Pcg && functions.prepare_products(&blocks).await?;
+    if asked.is_none() && solver.kind() == Kind::Pcg {
+        matrix_free = functions.prepare_products(&blocks).await?;
+    }
+    let Pattern { row_offsets, col_indices, .. } =
+        if matrix_free { unmade } else { functions.tangent_pattern()?.without_places() };
     let systems = LinearSystems { row_offsets, col_indices, blocks, solver };
     let mut solver = LevenbergMarquardt::new(start, systems, retraction, options);
     let mut stages = Stages { setup: now_ms() - began, ..Stages::default() };

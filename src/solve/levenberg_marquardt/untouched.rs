@@ -21,9 +21,7 @@ impl Untouched {
         let mut touched = vec![false; model.num_params as usize];
         for batch in model.batches.iter().filter(|batch| model.blocks[batch.block as usize].enabled) {
             for (column, &dim) in batch.class.block_dims.iter().enumerate() {
-                for &address in batch.column(column as u32) {
-                    touched[address as usize..(address + dim) as usize].fill(true);
-                }
+                residua_loops::mark(batch.column(column as u32), dim as usize, &mut touched);
             }
         }
         let mut untouched = Untouched::default();

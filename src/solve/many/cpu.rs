@@ -275,7 +275,7 @@ impl Chunk {
     /// Moves the problems of some runs, and evaluates where they come.
     fn try_steps(&mut self, solver: &Solver, runs: &[Range<u32>]) -> Result<()> {
         for run in runs {
-            let dispatch = Dispatch { instances: run.clone(), stride: self.problems.len() as u32, first: 0 };
+            let dispatch = Dispatch { instances: run.clone(), stride: self.problems.len() as u32, first: 0, origin: 0 };
             let mut views = [
                 View::Read(&self.x),
                 View::Read(&self.step),
@@ -298,6 +298,7 @@ impl Chunk {
                     instances: run.start * instances..run.end * instances,
                     stride: self.problems.len() as u32 * instances,
                     first: 0,
+                    origin: 0,
                 };
                 let sums = if reduction { &mut self.reduction } else { &mut self.normal };
                 let mut views = [

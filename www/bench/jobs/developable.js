@@ -2,6 +2,8 @@
 import { developableProblem, edgeLengths } from '../../energies/developable.js';
 import * as jax from '../contenders/jax-developable.js';
 import { onEachBackend } from '../contenders/residua.js';
+import { tfjsOnGpu } from '../contenders/tfjs.js';
+import * as tfjs from '../contenders/tfjs-developable.js';
 import { unable } from '../contenders/unable.js';
 import { PlainDevelopable } from '../plain/developable.js';
 import { SIZES } from '../sizes.js';
@@ -35,12 +37,15 @@ export const developable = {
       },
     },
     ...onEachBackend({
-      timing: FULL,
+      timing: `${FULL} into the array of the call before`,
       problem: (sheet) => developableProblem(sheet, sheet.topology, sheet.restLengths),
-      attempt: (functions, _, { positions }) => ({ run: () => functions.evaluateSumWithGradient(positions) }),
+      attempt(functions, _, { positions }) {
+        const into = new Float64Array(positions.length);
+        return { run: () => functions.evaluateSumWithGradient(positions, into) };
+      },
     }),
     { name: 'jax-js', timing: FULL, precision: 'f32', absent: jax.present, prepare: (sheet) => jax.developableGradient(sheet) },
-    unable('TensorFlow.js', 'it has no stopGradient, without which single precision loses the small eigenvalues'),
+    { name: 'TensorFlow.js', timing: FULL, precision: 'f32', absent: tfjsOnGpu, prepare: (sheet) => tfjs.developableGradient(sheet) },
     unable('ml-levenberg-marquardt', 'it minimises sums of squares of a curve, and has no call for an energy'),
   ],
 };

@@ -7,6 +7,8 @@ import { levenbergMarquardt } from 'residua';
 import { rigidInstances, rigidProblem } from '../../problems/as-rigid-as-possible.js';
 import * as jax from '../contenders/jax-rigid.js';
 import { onEachBackend } from '../contenders/residua.js';
+import { tfjsOnGpu } from '../contenders/tfjs.js';
+import * as tfjs from '../contenders/tfjs-rigid.js';
 import { unable } from '../contenders/unable.js';
 import { levenbergMarquardt as plainLevenbergMarquardt, workspace } from '../plain/levenberg-marquardt.js';
 import { PlainRigid } from '../plain/rigid.js';
@@ -68,12 +70,15 @@ export const rigidGradient = {
       },
     },
     ...onEachBackend({
-      timing: 'wall; numbers given, value and whole gradient read back',
+      timing: 'wall; numbers given, value and whole gradient read back into the array of the call before',
       problem,
-      attempt: (functions, _, { deformed }) => ({ run: () => functions.evaluateCostWithGradient(deformed) }),
+      attempt(functions, _, { deformed }) {
+        const into = new Float64Array(deformed.length);
+        return { run: () => functions.evaluateCostWithGradient(deformed, into) };
+      },
     }),
     { name: 'jax-js', timing: 'wall; numbers given, value and whole gradient read back', precision: 'f32', absent: jax.present, prepare: (sheet) => jax.rigidGradient(sheet) },
-    unable('TensorFlow.js', 'not written for it: springs tell how its gathers compare'),
+    { name: 'TensorFlow.js', timing: 'wall; numbers given, value and whole gradient read back', precision: 'f32', absent: tfjsOnGpu, prepare: (sheet) => tfjs.rigidGradient(sheet) },
     noLeastSquares,
   ],
 };
