@@ -44,6 +44,9 @@ const MOST_OPERATIONS: usize = 4000;
 /// Workgroups of a dispatch over all chunks: they fill a large GPU, and the next kernel adds their sums.
 const MOST_WORKGROUPS: u64 = 1024;
 
+/// Partial sums of such a dispatch, at most.
+pub const MOST_SUMS: u64 = MOST_WORKGROUPS + MOST_PARTS as u64;
+
 /// Neighbouring arrays whose blocks have as many numbers, and keep the errors of their curvature or not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockRows {

@@ -310,11 +310,7 @@ impl Layout {
             Memory::Uniforms => self.uniform_bytes / 4,
             Memory::Figures => self.figure_words,
             Memory::PartialSums => self.num_sums,
-            Memory::CostSums => self.normal.num_sums(),
-            Memory::ProductSums => {
-                let together = self.joint.as_ref().and_then(|joint| joint.together.as_ref());
-                self.normal.num_sums().max(together.map_or(0, |together| together.groups))
-            }
+            Memory::CostSums | Memory::ProductSums => self.normal.num_sums(),
             Memory::AllIndices => self.together.as_ref().map_or(0, |[starts, _]| starts[self.chunks.len()]),
             Memory::AllLocal => self.together.as_ref().map_or(0, |[_, starts]| starts[self.chunks.len()]),
             Memory::JointLists => self.joint.as_ref().map_or(0, Joint::list_words),

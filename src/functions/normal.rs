@@ -345,9 +345,6 @@ impl<K: Kernels> Normal<'_, K> {
     }
 
     fn run(&self, d: &mut dyn Declare, entry: Entry, sums: Memory, vector: Slice, gate: Slice) -> Result<()> {
-        if matches!(entry, Entry::Product | Entry::Image) && self.run_together(d, entry, vector, gate)? {
-            return Ok(());
-        }
         let sums = self.memory(d, sums);
         for number in self.chunks() {
             let chunk = &self.layout.chunks[number];
@@ -461,14 +458,9 @@ impl<K: Kernels> Normal<'_, K> {
         Ok(())
     }
 
-    /// Sums that the next kernel finishes: those of products may be one dispatch's.
+    /// Sums that the next kernel finishes.
     fn sums(&self, d: &mut dyn Declare, sums: Memory) -> Sums {
-        let together = self.layout.joint.as_ref().and_then(|joint| joint.together.as_ref());
-        let count = match together {
-            Some(together) if sums == Memory::ProductSums => together.groups,
-            _ => self.layout.normal.num_sums(),
-        };
-        Sums { slice: self.memory(d, sums), count: count as u32, width: 1 }
+        Sums { slice: self.memory(d, sums), count: self.layout.normal.num_sums() as u32, width: 1 }
     }
 }
 

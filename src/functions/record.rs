@@ -39,8 +39,6 @@ pub enum Program {
     CurvatureJoint,
     /// Gradient and curvature of blocks of so many numbers, with errors or not, over entries of all local tables.
     AssembleJoint(u32, bool),
-    /// The kernels of an entry of all batches, in one dispatch.
-    Joint(Entry),
     /// `GatedGather` and `Curvature` in one, for blocks of so many numbers.
     Assemble(u32, Parts),
     /// Sets numbers to zero.
@@ -306,11 +304,6 @@ pub const REDUCE_LAYOUT: [BindingKind; 3] =
 pub fn kernel_layout(plan: &Plan) -> Vec<BindingKind> {
     let Kernel { buffers, total, gated, .. } = &plan.kernel;
     generated_layout(buffers, [total.is_some(), *gated])
-}
-
-/// Bindings of kernels in one.
-pub fn joint_layout(kernel: &JointKernel) -> Vec<BindingKind> {
-    generated_layout(&kernel.buffers, [true, true])
 }
 
 /// Bindings of a sum over lists.

@@ -1,15 +1,13 @@
 //! Several kernels in one dispatch: each is a function over instances, and *parts* of the dispatch run one of them over a table of their own.
 //! Small kernels that don't depend on each other so cost one dispatch's waiting instead of one each.
 //!
-//! Kernels take part that have a gate and a total, are sums of products, and read and write columns, directly or by way of indices. Buffers of one
-//! name are one binding; the tables of all parts stand in it, and a part says where its own begins. Bind group 0 holds the buffers in the order in
-//! which they are first used, `partials`, `gate`, and the uniform whose words [`JointKernel::words`] gives; or a caller brings the module around the
-//! parts, and its own bindings.
+//! Kernels take part that have a gate and a total, are sums of products, and read and write columns, directly or by way of indices. A caller brings the
+//! module around the parts, with the bindings. Buffers of one name are one binding; the tables of all parts stand in it, and a part says where its own
+//! begins: in a uniform whose words [`JointKernel::words`] gives.
 
 use super::import::Imports;
-use super::source::shader;
-use super::{binding_declarations, compose, instance_code};
-use crate::codegen::{Address, Buffer, Kernel, Load};
+use super::instance_code;
+use crate::codegen::{Address, Kernel, Load};
 use crate::graph::{Node, Op};
 use crate::list::Listed;
 use crate::text::{join, replace};
@@ -20,8 +18,6 @@ pub const JOINT_WORKGROUP_SIZE: u32 = 256;
 /// Kernels that run in one dispatch.
 pub struct JointKernel<'a> {
     kernels: Vec<&'a Kernel>,
-    /// Of all kernels, each name once.
-    pub buffers: Vec<Buffer>,
     /// Names of those that hold tables.
     tables: Vec<&'static str>,
 }
@@ -42,7 +38,7 @@ pub struct JointPart {
 impl<'a> JointKernel<'a> {
     /// Kernels together, if they can be.
     pub fn of(kernels: Vec<&'a Kernel>) -> Option<JointKernel<'a>> {
-        let (mut buffers, mut tables): (Vec<Buffer>, Vec<&str>) = (Vec::new(), Vec::new());
+        let mut tables: Vec<&str> = Vec::new();
         for kernel in &kernels {
             let graph = kernel.graph.graph();
             // Sums of products call no function, which the text around may have already.
@@ -54,12 +50,6 @@ impl<'a> JointKernel<'a> {
             let is_whole = kernel.gated && kernel.total.is_some() && kernel.layers.is_none();
             if !is_whole || !kernel.calls.is_empty() || !graph.ids().all(is_plain) {
                 return None;
-            }
-            for buffer in &kernel.buffers {
-                match buffers.iter_mut().find(|known| known.name == buffer.name) {
-                    Some(known) => known.written |= buffer.written,
-                    None => buffers.push(buffer.clone()),
-                }
             }
             let read = kernel.loads.iter().filter_map(|load| match *load {
                 Load::Read { buffer, address } => Some((buffer, address)),
@@ -79,7 +69,7 @@ impl<'a> JointKernel<'a> {
                 }
             }
         }
-        Some(JointKernel { kernels, buffers, tables })
+        Some(JointKernel { kernels, tables })
     }
 
     /// Operations of all kernels.
@@ -105,13 +95,6 @@ impl<'a> JointKernel<'a> {
             group += part.groups;
         }
         words
-    }
-
-    /// The complete WGSL module, for so many parts.
-    pub fn write(&self, name: &str, parts: usize) -> String {
-        let shell = compose(shader!("../../../shaders/joint_kernel.wgsl"));
-        let shell = replace(&shell, "#name", name, 1);
-        binding_declarations(&self.buffers, "f32", [true, true]) + "\n" + &self.put_into(&shell, parts, "")
     }
 
     /// A caller's module with these parts in it: `#parts` in its text stands for how many there are, `#cases` for the cases of `part.kernel`, of which

@@ -8,7 +8,7 @@
 
 use std::rc::Rc;
 
-use crate::codegen::{Address, Buffer, Element, Function, Kernel, Layers, Load, Step, Store};
+use crate::codegen::{Address, Element, Function, Kernel, Layers, Load, Step, Store};
 use crate::error::{Error, Result};
 use crate::graph::{Node, NodeId};
 use crate::list::Listed;
@@ -185,13 +185,8 @@ fn distinct_functions(kernel: &Kernel) -> Vec<&Function> {
 }
 
 fn bindings(kernel: &Kernel) -> String {
-    binding_declarations(&kernel.buffers, sum_type(kernel), [kernel.total.is_some(), kernel.gated])
-}
-
-/// The bindings of buffers, then of partial sums of a type and of a gate, as there are, and the uniform.
-fn binding_declarations(buffers: &[Buffer], sum: &str, [total, gated]: [bool; 2]) -> String {
     let mut text = String::new();
-    for (binding, buffer) in buffers.iter().enumerate() {
+    for (binding, buffer) in kernel.buffers.iter().enumerate() {
         let access = if buffer.written { "read_write" } else { "read" };
         let element = match buffer.element {
             Element::Real => "f32",
@@ -199,17 +194,18 @@ fn binding_declarations(buffers: &[Buffer], sum: &str, [total, gated]: [bool; 2]
         };
         text += &format!("@group(0) @binding({binding}) var<storage, {access}> {}: array<{element}>;\n", buffer.name);
     }
-    let mut binding = buffers.len();
-    if total {
+    let mut binding = kernel.buffers.len();
+    let sum = sum_type(kernel);
+    if kernel.total.is_some() {
         text += &format!("@group(0) @binding({binding}) var<storage, read_write> partials: array<{sum}>;\n");
         binding += 1;
     }
-    if gated {
+    if kernel.gated {
         text += &format!("@group(0) @binding({binding}) var<storage, read> gate: array<u32>;\n");
         binding += 1;
     }
     text += &format!("@group(0) @binding({binding}) var<uniform> dispatch: Dispatch;\n");
-    if total {
+    if kernel.total.is_some() {
         text += &format!("\nvar<workgroup> sums: array<{sum}, {WORKGROUP_SIZE}>;\n");
     }
     text

@@ -10,7 +10,7 @@ use crate::list::Listed;
 use crate::turn::{Pace, both};
 
 use super::super::normal;
-use super::super::record::{GATHER_LAYOUT, Kernels, Program, REDUCE_LAYOUT, joint_layout, kernel_layout, list_layout};
+use super::super::record::{GATHER_LAYOUT, Program, REDUCE_LAYOUT, kernel_layout, list_layout};
 use super::super::record_gradient::HOLD_LAYOUT;
 use super::GpuEngine;
 
@@ -105,12 +105,6 @@ impl GpuEngine {
                 "assemble",
                 normal::ASSEMBLE_JOINT_LAYOUT.to_vec(),
             ),
-            Program::Joint(entry) => {
-                let together = self.layout.joint.as_ref().and_then(|joint| joint.together.as_ref());
-                let batches = together.map_or(&[][..], |together| &together.batches);
-                let kernel = self.plans.joint(batches, entry)?;
-                request(kernel.write(entry.name(), self.layout.chunks.len()), entry.name(), joint_layout(&kernel))
-            }
             Program::Hold => request(shaders::hold(), "hold", HOLD_LAYOUT.to_vec()),
             Program::Clear => request(shaders::gated(&shaders::clear()), "clear", normal::CLEAR_LAYOUT.to_vec()),
         })

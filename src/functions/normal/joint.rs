@@ -1,48 +1,18 @@
-//! The normal equations by way of the lists of all local tables: one dispatch for all products, and one for gradient and curvature of each kind
-//! of blocks, whatever the chunks.
+//! The normal equations by way of the lists of all local tables: one dispatch for gradient and curvature of each kind of blocks, whatever the
+//! chunks, and what a solver needs to run the kernels of all products in one.
 
 use crate::batch::incidence::{Destination, Source};
-use crate::batch::plan::{Entry, Role};
+use crate::batch::plan::Entry;
 use crate::codegen::wgsl::{JointKernel, WORKGROUP_SIZE};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::gpu::{BindingKind, Slice};
 
 use super::super::joint::{HeavyPass, Joint};
 use super::super::layout::Memory;
-use super::super::record::{GATHER_LAYOUT, Kernels, Program, joint_layout};
+use super::super::record::{GATHER_LAYOUT, Kernels, Program};
 use super::{CURVATURE_LAYOUT, Declare, Normal, gated_layout};
 
 impl<K: Kernels> Normal<'_, K> {
-    /// Runs the kernels of products of all chunks, if one dispatch does.
-    pub(super) fn run_together(&self, d: &mut dyn Declare, entry: Entry, vector: Slice, gate: Slice) -> Result<bool> {
-        let Some(joint) = &self.layout.joint else { return Ok(false) };
-        let Some(together) = &joint.together else { return Ok(false) };
-        let mut roles: Vec<Role> = Vec::new();
-        for &batch in &together.batches {
-            for &role in &self.kernels.plan(batch, entry)?.roles {
-                if !roles.contains(&role) {
-                    roles.push(role);
-                }
-            }
-        }
-        let mut bindings = Vec::new();
-        for role in roles {
-            bindings.push(match role {
-                Role::Vector => vector,
-                Role::Indices => self.memory(d, Memory::AllIndices),
-                Role::Local => self.memory(d, Memory::AllLocal),
-                _ => return Err(Error::internal("a kernel of products reads something else")),
-            });
-        }
-        let (start, length) = joint.product_figures();
-        let figures = self.memory(d, Memory::JointFigures).part(start, length);
-        bindings.extend([self.memory(d, Memory::ProductSums), gate, figures]);
-        let layout = joint_layout(&self.kernels.joint(&together.batches, entry)?);
-        let pipeline = d.program(Program::Joint(entry), entry.name(), &layout);
-        d.list().dispatch(pipeline, &bindings, self.limits.split_workgroups(together.groups)?);
-        Ok(true)
-    }
-
     /// The kernels of products in one, and the figures of its parts, if one dispatch runs them.
     pub fn products(&self, d: &mut dyn Declare) -> Result<Option<(JointKernel<'_>, Slice, u32)>> {
         let Some(joint) = &self.layout.joint else { return Ok(None) };

@@ -11,7 +11,7 @@ use crate::batch::least_squares::LocalTable;
 use crate::batch::plan::Role;
 use crate::codegen::wgsl::{self, Dispatch, WORKGROUP_SIZE};
 use crate::error::{Error, Result};
-use crate::functions::joint::Joint;
+use crate::functions::joint::{self, Joint};
 use crate::functions::layout::{ALIGNMENT, Memory};
 use crate::functions::normal::{Declare, Normal, Sums};
 use crate::functions::record::{self, Kernels};
@@ -44,6 +44,8 @@ pub enum Place {
     Vectors,
     /// Partial sums, and the factors of blocks.
     Sums,
+    /// Parts of ‖Jp‖², where products of all residuals are one dispatch.
+    Images,
     /// Lower bounds, upper bounds, and which coordinates are constant.
     Limits,
     /// The uniforms of all dispatches of the solver's own.
@@ -143,6 +145,7 @@ fn bytes(shape: &Shape, figures: u64, place: Place) -> u64 {
         Place::Point | Place::Trial | Place::Made | Place::Gradient | Place::Product => numbers,
         Place::Vectors => VECTORS.len() as u64 * stride,
         Place::Sums => 2 * (u64::from(SUM_SECTIONS * shape.workgroups) + u64::from(shape.factors)),
+        Place::Images => joint::MOST_SUMS,
         Place::Limits => 3 * stride,
     }
 }
@@ -303,7 +306,7 @@ impl<'a> Writer<'a> {
         let (kernel, parts, groups) = normal.products(self)?.ok_or_else(absent)?;
         let text = Kernel::Products.wgsl(self.constrained);
         self.products = kernel.put_into(&text, normal.layout.chunks.len(), Role::Vector.declaration().0);
-        let sums = self.functions(normal, Memory::ProductSums);
+        let sums = self.place(Place::Images);
         let mut bindings = vec![self.place(Place::State)];
         bindings.extend([Memory::AllIndices, Memory::AllLocal].map(|memory| self.functions(normal, memory)));
         bindings.extend([self.place(Place::Vectors), self.place(Place::Sums), sums, parts]);
