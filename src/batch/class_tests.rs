@@ -48,7 +48,8 @@ fn run(class: &Class, rows: Rows, entry: Entry, target: Target, local: &[f64]) -
             _ => View::Read(buffer),
         });
     }
-    let total = interpret::run(&plan.kernel, &mut views, &Dispatch { instances: 0..1, stride: 1, first: 0 }).unwrap();
+    let total = interpret::run(&plan.kernel, &mut views, &Dispatch { instances: 0..1, stride: 1, first: 0, origin: 0 })
+        .unwrap();
     let is_written =
         |role| plan.roles.iter().zip(&plan.kernel.buffers).any(|(known, buffer)| *known == role && buffer.written);
     buffers.retain(|(role, _)| is_written(*role));

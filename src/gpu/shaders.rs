@@ -137,7 +137,11 @@ impl Lines {
             ("#stores", stores),
             ("#dim", &dim.to_string()),
         ];
-        named.iter().fold(text.to_owned(), |text, (name, lines)| replace(&text, name, lines.trim_ascii(), 1))
+        let mut text = text.to_owned();
+        for (name, lines) in named {
+            text = replace(&text, name, lines.trim_ascii(), 1);
+        }
+        text
     }
 }
 

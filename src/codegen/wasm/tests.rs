@@ -225,7 +225,7 @@ fn exponentials_of_negatives_are_the_references_to_the_last_bit() {
     let kernel = kernel(graph.check(1).unwrap(), vec![real("a", false), real("results", true)], loads, vec![store]);
     let count = numbers.len() as u32;
     let mut buffers = [Contents::Reals(numbers.clone()), Contents::Reals(vec![7.0; numbers.len()])];
-    run_compiled(&kernel, &mut buffers, &Dispatch { instances: 0..count, stride: count, first: 0 }).unwrap();
+    run_compiled(&kernel, &mut buffers, &Dispatch { instances: 0..count, stride: count, first: 0, origin: 0 }).unwrap();
     let Contents::Reals(results) = &buffers[1] else { unreachable!() };
     for (a, result) in numbers.iter().zip(results) {
         let expected = exponential::exp(-a);

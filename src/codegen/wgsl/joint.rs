@@ -9,8 +9,7 @@ use super::import::Imports;
 use super::instance_code;
 use crate::codegen::{Address, Kernel, Load};
 use crate::graph::{Node, Op};
-use crate::list::Listed;
-use crate::text::{join, replace};
+use crate::text::replace;
 
 /// Threads of a workgroup of kernels together.
 pub const JOINT_WORKGROUP_SIZE: u32 = 256;
@@ -90,7 +89,9 @@ impl<'a> JointKernel<'a> {
         for (number, part) in parts.iter().enumerate() {
             let end = words.len() + self.part_words();
             words.extend([part.kernel, part.count, part.stride, group, part.groups]);
-            words.extend(self.tables.iter().map(|name| first(number, name)));
+            for name in &self.tables {
+                words.push(first(number, name));
+            }
             words.resize(end, 0);
             group += part.groups;
         }
@@ -114,12 +115,17 @@ impl<'a> JointKernel<'a> {
                 replace(&code, "        total = ", "        total += ", usize::MAX)
             );
         }
-        let mut members: Vec<String> = PART.iter().map(|&member| member.to_owned()).list();
-        members.extend(self.tables.iter().map(|table| format!("first_{table}")));
-        members.extend((members.len()..self.part_words()).map(|word| format!("padding_{word}")));
+        functions += "\nstruct Part {\n";
+        for word in 0..self.part_words() {
+            functions += &match (PART.get(word), self.tables.get(word.wrapping_sub(PART.len()))) {
+                (Some(member), _) => format!("    {member}: u32,\n"),
+                (None, Some(table)) => format!("    first_{table}: u32,\n"),
+                (None, None) => format!("    padding_{word}: u32,\n"),
+            };
+        }
         let mut text = replace(shell, "#parts", &parts.to_string(), usize::MAX);
         text = replace(&text, "#cases", cases.trim_ascii(), 1);
-        text + "\nstruct Part {\n    " + &join(&members, ": u32,\n    ") + ": u32,\n}\n" + &functions
+        text + &functions + "}\n"
     }
 }
 

@@ -59,8 +59,10 @@ impl<K: Kernels> Normal<'_, K> {
     /// The tables of a pass, its source and its destination.
     fn heavy_bindings(&self, d: &mut dyn Declare, pass: &HeavyPass, to: Slice) -> Vec<Slice> {
         let lists = self.memory(d, Memory::JointLists);
-        let mut bindings: Vec<Slice> =
-            pass.tables.iter().map(|&(start, length)| lists.part(4 * start, 4 * length)).collect();
+        let mut bindings = Vec::new();
+        for (start, length) in pass.tables {
+            bindings.push(lists.part(4 * start, 4 * length));
+        }
         bindings.push(match pass.shape.source {
             Source::Local => self.memory(d, Memory::AllLocal),
             Source::Scratch(which) => self.memory(d, Memory::JointScratch(which)),
