@@ -10,9 +10,11 @@
 
 use std::borrow::Cow;
 use std::ops::Range;
+use std::rc::Rc;
 
 use crate::batch::pattern::{Pattern, pattern};
-use crate::batch::{Batch, Losses, Model, Rows};
+use crate::batch::{ArrayInfo, Batch, Losses, Model, Rows};
+use crate::cpu::Program;
 use crate::decimal;
 use crate::error::{Error, ErrorCode, Result};
 use crate::list::Listed;
@@ -110,6 +112,8 @@ pub struct Functions {
     differentiated: Option<Differentiated>,
     /// Memory for entries of a Jacobian.
     spare: Vec<f64>,
+    /// The kernels that a solver makes steps with.
+    steps: Option<Rc<Program>>,
     tangents: Option<Differentiated>,
     /// Until constants or enabled blocks change.
     sizes: Option<[Sizes; 2]>,
@@ -141,6 +145,7 @@ impl Functions {
             bounds: None,
             differentiated: None,
             spare: Vec::new(),
+            steps: None,
             tangents: None,
             sizes: None,
             choice: None,
@@ -152,6 +157,11 @@ impl Functions {
     /// What is evaluated.
     pub fn model(&self) -> &Model {
         &self.model
+    }
+
+    /// The arrays of parameters, with room for the kernels that a solver makes steps with: they are the same at every solve.
+    pub fn arrays_and_steps(&mut self) -> (&[ArrayInfo], &mut Option<Rc<Program>>) {
+        (&self.model.arrays, &mut self.steps)
     }
 
     /// Does each kind of call by the engine that this says, if there are two.

@@ -1,5 +1,7 @@
 //! Steps of all parameters at once on the CPU: the kernels of [`crate::manifolds`], an array after the other.
 
+use std::rc::Rc;
+
 use crate::batch::ArrayInfo;
 use crate::codegen::memory::{Dispatch, View};
 use crate::cpu::Program;
@@ -9,7 +11,7 @@ use crate::manifolds::{Manifold, retraction_kernel};
 
 /// Makes steps.
 pub struct Retraction {
-    program: Program,
+    program: Rc<Program>,
     /// Kernel, first number and blocks of each array.
     arrays: Vec<(usize, u32, u32)>,
     lower: Vec<f64>,
@@ -17,8 +19,13 @@ pub struct Retraction {
 }
 
 impl Retraction {
-    /// For parameters in these arrays, with bounds on all of them.
-    pub async fn new(arrays: &[ArrayInfo], lower: Vec<f64>, upper: Vec<f64>) -> Result<Retraction> {
+    /// For parameters in these arrays, with bounds on all of them. What is compiled is kept for the next of the same arrays.
+    pub async fn new(
+        arrays: &[ArrayInfo],
+        lower: Vec<f64>,
+        upper: Vec<f64>,
+        kept: &mut Option<Rc<Program>>,
+    ) -> Result<Retraction> {
         let mut shapes: Vec<(Manifold, u32)> = Vec::new();
         let mut places = Vec::new();
         for array in arrays {
@@ -34,9 +41,15 @@ impl Retraction {
             });
             places.push((kernel, array.offset, count));
         }
-        let kernels =
-            shapes.into_iter().map(|(manifold, dim)| retraction_kernel(manifold, dim, true)).list_or_error()?;
-        Ok(Retraction { program: Program::compile(kernels).await?, arrays: places, lower, upper })
+        let program = match kept {
+            Some(program) => program.clone(),
+            None => {
+                let of_shape = |(manifold, dim)| retraction_kernel(manifold, dim, true);
+                let kernels = shapes.into_iter().map(of_shape).list_or_error()?;
+                kept.insert(Rc::new(Program::compile(kernels).await?)).clone()
+            }
+        };
+        Ok(Retraction { program, arrays: places, lower, upper })
     }
 
     /// The trial point x ⊞ δ within the bounds, and the step that was really made.

@@ -46,7 +46,8 @@ pub async fn minimise_least_squares(
         Some((lower, upper)) => (lower.to_vec(), upper.to_vec()),
         None => (vec![f64::NEG_INFINITY; n], vec![f64::INFINITY; n]),
     };
-    let retraction = Retraction::new(&functions.model().arrays, lower, upper).await?;
+    let (arrays, kept) = functions.arrays_and_steps();
+    let retraction = Retraction::new(arrays, lower, upper, kept).await?;
     let blocks = blocks(functions.model());
     // Where J̃ is asked for by its products alone, its pattern is never made.
     let asked = options.linear_solver;
