@@ -73,15 +73,14 @@ fn update(
         #light #each var q$ = 0.0;
         // Those blocks alone that have no list: all others' stay 0.
         #heavy #each var q$ = product[first + $u];
-        // Eight entries at a time: where blocks are few, a thread waits for what it reads, one round after another.
         #joint let end = lists[dispatch.row + block + 1u];
-        #joint for (var k = lists[dispatch.row + block]; k < end; k += 8u) {
-            #joint #eight let entry@ = lists[min(k + @u, end - 1u)];
-            #joint #eight let slot@ = 8u * (1u + (entry@ >> lists[0]));
-            #joint #eight let place@ = lists[slot@] + (entry@ & lists[slot@ + 2u]);
-            #joint #eight let stride@ = lists[slot@ + 1u];
-            #joint #each #eight let part$_@ = local[place@ + $u * stride@];
-            #joint #each #eight q$ += select(0.0, part$_@, k + @u < end);
+        #joint for (var k = lists[dispatch.row + block]; k < end; k += 4u) {
+            #joint #four let entry@ = lists[min(k + @u, end - 1u)];
+            #joint #four let slot@ = 8u * (1u + (entry@ >> lists[0]));
+            #joint #four let place@ = lists[slot@] + (entry@ & lists[slot@ + 2u]);
+            #joint #four let stride@ = lists[slot@ + 1u];
+            #joint #each #four let part$_@ = local[place@ + $u * stride@];
+            #joint #each #four q$ += select(0.0, part$_@, k + @u < end);
         #joint }
         #gathered let end = offsets[block + 1u];
         // Four entries at a time, so that what they point to is on its way together.

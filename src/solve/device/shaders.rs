@@ -5,7 +5,7 @@
 //!
 //! - `#each` stands once for each tangent coordinate, with its number for `$` (and its place on the diagonal of the lower triangle
 //!   for `#diagonal$`);
-//! - `#four` stands four times, with 0 to 3 for `@`, and `#eight` eight times;
+//! - `#four` stands four times, with 0 to 3 for `@`;
 //! - `#constrained` stands where there are constants or bounds, `#free` where there are none; `#pairs` and `#single` by the block's
 //!   [`Preconditioner`], `#made`, `#formed` or `#ready`, `#among` or `#apart`, `#gathered` (`#parts` or `#weighted`), `#joint` (`#heavy` or `#light`), `#vector` (`#made` or `#heavy`) by the [`Product`]; `@binding(_)` is the next binding;
 //! - `#factor` is where the damped block A = C + λD is made ready to be solved for, and d$, the diagonal of D, and free$, whether a
@@ -294,10 +294,7 @@ impl Writer {
         let tangent = self.shape.map_or(0, |shape| shape.tangent);
         match directive {
             "each" => (0..tangent).for_each(|k| self.line(&of_coordinate(rest, k), text)),
-            "four" | "eight" => {
-                let times = if directive == "four" { 4 } else { 8 };
-                (0..times).for_each(|k| self.line(&replace(rest, "@", &k.to_string(), usize::MAX), text));
-            }
+            "four" => (0..4).for_each(|k| self.line(&replace(rest, "@", &k.to_string(), usize::MAX), text)),
             "factor" => self.factor(tangent, text),
             "solve" if self.in_pairs() => solve_pairs(tangent, text),
             "solve" => solve(tangent, text),
