@@ -42,7 +42,7 @@ pub enum Role {
 
 impl Role {
     /// Its name in generated text, and what it holds.
-    pub(super) fn declaration(self) -> (&'static str, Element) {
+    pub(crate) fn declaration(self) -> (&'static str, Element) {
         match self {
             Role::Parameters => ("x", Element::Real),
             Role::Indices => ("indices", Element::Index),

@@ -27,6 +27,7 @@ mod current;
 mod engine;
 #[cfg(target_arch = "wasm32")]
 pub mod gpu;
+pub mod joint;
 pub mod layout;
 mod least_squares;
 pub mod lists;
