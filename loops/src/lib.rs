@@ -4,8 +4,6 @@
 //! Sums are kept in several parts, so that an addition need not wait for the one before; the order is fixed, and a run repeats bit for bit.
 //! None is inlined: in what calls them they would be optimised for size again. Slices that belong together are as long as the shortest of them.
 
-use std::ops::Range;
-
 /// Σ aᵢbᵢ.
 #[inline(never)]
 pub fn dot(a: &[f64], b: &[f64]) -> f64 {
@@ -30,7 +28,11 @@ fn sum(a: &[f64], b: &[f64], term: impl Fn(f64, f64) -> f64) -> f64 {
 /// Σ dᵢxᵢ² with every d brought between two bounds.
 #[inline(never)]
 pub fn clamped_weighted_square(d: &[f64], x: &[f64], least: f64, most: f64) -> f64 {
-    sum(d, x, |d, x| d.max(least).min(most) * x * x)
+    sum(d, x, |d, x| {
+        // By comparisons: WebAssembly has no minimum that is a number where one of two is none.
+        let at_least = if d > least { d } else { least };
+        (if at_least < most { at_least } else { most }) * x * x
+    })
 }
 
 /// Euclidean norm, scaled by the largest number where squares would overflow or vanish.
@@ -57,8 +59,16 @@ pub fn max_norm(x: &[f64]) -> f64 {
 /// Whether no number is infinite or NaN.
 #[inline(never)]
 pub fn all_finite(x: &[f64]) -> bool {
-    // A sum of zeros, or NaN.
-    sum(x, x, |x, _| 0.0 * x) == 0.0
+    let (eights, rest) = x.as_chunks::<8>();
+    let mut parts = [0.0; 8];
+    for eight in eights {
+        for part in 0..8 {
+            parts[part] += eight[part];
+        }
+    }
+    let total = parts.iter().chain(rest).sum::<f64>();
+    // A number that is not finite makes every sum so; so does an overflow, and then it is a sum of zeros, or NaN.
+    total.is_finite() || sum(x, x, |x, _| 0.0 * x) == 0.0
 }
 
 /// y = A x for a matrix in compressed rows.
@@ -137,115 +147,92 @@ pub fn invert_threes(blocks: &[(usize, usize)], curvature: &[f64], damping: &[f6
     done
 }
 
-/// The vectors of conjugate gradients, all of one length.
-pub struct Vectors<'a> {
-    /// p.
-    pub direction: &'a [f64],
-    /// d, of which the matrix A + diag(d) has its diagonal.
-    pub damping: &'a [f64],
-    /// Ap; becomes 0, so that the next product can be added to it.
-    pub image: &'a mut [f64],
-    /// x.
-    pub solution: &'a mut [f64],
-    /// r.
-    pub residual: &'a mut [f64],
-    /// z.
-    pub preconditioned: &'a mut [f64],
-}
-
-/// A step α along p in conjugate gradients: x + αp, r − α(Ap + dp), and z = M⁻¹r for M of symmetric diagonal blocks, whose inverses stand one
-/// after another; what is in no block is left as it is. Gives rᵀz. All of it in one pass, since it takes as long as reading and writing does.
+/// A step α in conjugate gradients for residual and preconditioned residual: r − αAp, and in the place of Ap z = M⁻¹r, for M of symmetric diagonal
+/// blocks whose inverses stand one after another; what is in no block is left as it is. Gives rᵀz. All in one pass, and in as few vectors as
+/// can be, since it takes as long as reading and writing them does.
 #[inline(never)]
-pub fn advance(alpha: f64, blocks: &[(usize, usize)], inverses: &[f64], vectors: &mut Vectors) -> f64 {
+pub fn advance(
+    alpha: f64,
+    blocks: &[(usize, usize)],
+    inverses: &[f64],
+    image: &mut [f64],
+    residual: &mut [f64],
+) -> f64 {
     let mut parts = [0.0; 3];
     let mut outside = 0.0;
     let mut covered = 0;
     let (mut rest, mut blocks) = (inverses, blocks);
     while let Some(&(first, count)) = blocks.first() {
-        outside += vectors.move_along(alpha, covered..first);
+        outside += move_along(alpha, &mut image[covered..first], &mut residual[covered..first]);
         let threes =
             blocks.iter().zip((first..).step_by(3)).take_while(|(block, start)| **block == (*start, 3)).count();
+        covered = first + if threes > 0 { 3 * threes } else { count };
+        let (z, r) = (&mut image[first..covered], &mut residual[first..covered]);
         if threes > 0 {
-            covered = first + 3 * threes;
             let (own, others) = rest.split_at(6 * threes);
-            vectors.advance_threes(alpha, first..covered, own, &mut parts);
+            advance_threes(alpha, own, z, r, &mut parts);
             (rest, blocks) = (others, &blocks[threes..]);
             continue;
         }
-        covered = first + count;
-        vectors.move_along(alpha, first..covered);
+        move_along(alpha, z, r);
         let (own, others) = rest.split_at(count * count);
-        let (r, z) = (&vectors.residual[first..covered], &mut vectors.preconditioned[first..covered]);
         for (row, z) in own.chunks_exact(count.max(1)).zip(z.iter_mut()) {
             *z = dot(row, r);
         }
         parts[0] += dot(r, z);
         (rest, blocks) = (others, &blocks[1..]);
     }
-    outside += vectors.move_along(alpha, covered..vectors.direction.len());
+    outside += move_along(alpha, &mut image[covered..], &mut residual[covered..]);
     parts[0] + parts[1] + parts[2] + outside
 }
 
-impl Vectors<'_> {
-    /// Coordinates of blocks of three, with the lower halves of their inverses; adds rᵀz to its parts.
-    #[inline(always)]
-    fn advance_threes(&mut self, alpha: f64, places: Range<usize>, inverses: &[f64], parts: &mut [f64; 3]) {
-        let p = self.direction[places.clone()].as_chunks::<3>().0;
-        let d = self.damping[places.clone()].as_chunks::<3>().0;
-        let image = self.image[places.clone()].as_chunks_mut::<3>().0;
-        let x = self.solution[places.clone()].as_chunks_mut::<3>().0;
-        let r = self.residual[places.clone()].as_chunks_mut::<3>().0;
-        let z = self.preconditioned[places].as_chunks_mut::<3>().0;
-        let inverses = inverses.as_chunks::<6>().0;
-        for ((((((p, d), image), x), r), z), [xx, yx, yy, zx, zy, zz]) in
-            p.iter().zip(d).zip(image).zip(x).zip(r).zip(z).zip(inverses)
-        {
-            for k in 0..3 {
-                x[k] += alpha * p[k];
-                r[k] -= alpha * (image[k] + d[k] * p[k]);
-                image[k] = 0.0;
-            }
-            *z = [
-                xx * r[0] + yx * r[1] + zx * r[2],
-                yx * r[0] + yy * r[1] + zy * r[2],
-                zx * r[0] + zy * r[1] + zz * r[2],
-            ];
-            for k in 0..3 {
-                parts[k] += r[k] * z[k];
-            }
+/// Blocks of three, with the lower halves of their inverses; adds rᵀz to its parts.
+#[inline(always)]
+fn advance_threes(alpha: f64, inverses: &[f64], image: &mut [f64], residual: &mut [f64], parts: &mut [f64; 3]) {
+    let vectors = image.as_chunks_mut::<3>().0.iter_mut().zip(residual.as_chunks_mut::<3>().0);
+    for ((z, r), [xx, yx, yy, zx, zy, zz]) in vectors.zip(inverses.as_chunks::<6>().0) {
+        for k in 0..3 {
+            r[k] -= alpha * z[k];
         }
-    }
-
-    /// The same without preconditioning; gives rᵀr.
-    fn move_along(&mut self, alpha: f64, places: Range<usize>) -> f64 {
-        let mut square = 0.0;
-        for k in places {
-            let p = self.direction[k];
-            self.solution[k] += alpha * p;
-            let r = self.residual[k] - alpha * (self.image[k] + self.damping[k] * p);
-            (self.residual[k], self.preconditioned[k], self.image[k]) = (r, r, 0.0);
-            square += r * r;
+        *z = [xx * r[0] + yx * r[1] + zx * r[2], yx * r[0] + yy * r[1] + zy * r[2], zx * r[0] + zy * r[1] + zz * r[2]];
+        for k in 0..3 {
+            parts[k] += r[k] * z[k];
         }
-        square
     }
 }
 
-/// The next direction: z + βp. Gives Σ dᵢpᵢ² of it.
+/// The same without preconditioning; gives rᵀr.
+fn move_along(alpha: f64, image: &mut [f64], residual: &mut [f64]) -> f64 {
+    let mut square = 0.0;
+    for (z, r) in image.iter_mut().zip(residual) {
+        *r -= alpha * *z;
+        *z = *r;
+        square += *r * *r;
+    }
+    square
+}
+
+/// The rest of that step, and the next direction: x + αp, then p = z + βp, and dp in the place of z, to which Ap can be added. Gives Σ dᵢpᵢ².
 #[inline(never)]
-pub fn redirect(beta: f64, z: &[f64], d: &[f64], p: &mut [f64]) -> f64 {
-    let (fours, rest) = p.as_chunks_mut::<4>();
-    let (z_fours, z_rest) = z.as_chunks::<4>();
+pub fn redirect(alpha: f64, beta: f64, d: &[f64], z: &mut [f64], p: &mut [f64], x: &mut [f64]) -> f64 {
     let (d_fours, d_rest) = d.as_chunks::<4>();
+    let (z_fours, z_rest) = z.as_chunks_mut::<4>();
+    let (p_fours, p_rest) = p.as_chunks_mut::<4>();
+    let (x_fours, x_rest) = x.as_chunks_mut::<4>();
     let mut parts = [0.0; 4];
-    for ((p, z), d) in fours.iter_mut().zip(z_fours).zip(d_fours) {
-        for part in 0..4 {
-            p[part] = z[part] + beta * p[part];
-            parts[part] += d[part] * p[part] * p[part];
+    let mut turn = |part: usize, d: f64, z: &mut f64, p: &mut f64, x: &mut f64| {
+        *x += alpha * *p;
+        *p = *z + beta * *p;
+        *z = d * *p;
+        parts[part] += *z * *p;
+    };
+    for (((d, z), p), x) in d_fours.iter().zip(z_fours).zip(p_fours).zip(x_fours) {
+        for k in 0..4 {
+            turn(k, d[k], &mut z[k], &mut p[k], &mut x[k]);
         }
     }
-    for ((p, z), d) in rest.iter_mut().zip(z_rest).zip(d_rest) {
-        *p = z + beta * *p;
-        parts[0] += d * *p * *p;
+    for (((d, z), p), x) in d_rest.iter().zip(z_rest).zip(p_rest).zip(x_rest) {
+        turn(0, *d, z, p, x);
     }
     (parts[0] + parts[1]) + (parts[2] + parts[3])
 }
@@ -352,9 +339,10 @@ mod tests {
             let squares = f64::from(length * (length + 1) * (2 * length + 1) / 6);
             assert_eq!(dot(&a, &b), 10.0 * squares);
             assert_eq!(clamped_weighted_square(&a, &vec![2.0; a.len()], 3.0, 3.0), 12.0 * f64::from(length));
-            let mut p = a.clone();
-            assert_eq!(redirect(2.0, &b, &vec![2.0; a.len()], &mut p), 2.0 * 144.0 * squares);
-            assert!(p.iter().zip(&a).all(|(p, a)| *p == 12.0 * a));
+            let (mut z, mut p, mut x) = (b.clone(), a.clone(), vec![1.0; a.len()]);
+            assert_eq!(redirect(3.0, 2.0, &vec![2.0; a.len()], &mut z, &mut p, &mut x), 2.0 * 144.0 * squares);
+            let moved = z.iter().zip(&p).zip(&x).zip(&a);
+            assert!(moved.into_iter().all(|(((z, p), x), a)| (*z, *p, *x) == (24.0 * a, 12.0 * a, 1.0 + 3.0 * a)));
         }
     }
 
@@ -366,6 +354,7 @@ mod tests {
         assert_eq!((norm(&[]), norm(&[0.0, 0.0]), norm(&[1.0, f64::INFINITY])), (0.0, 0.0, f64::INFINITY));
         assert!(norm(&[1.0, f64::NAN]).is_nan());
         assert_eq!(max_norm(&[1.0, -3.0, f64::NAN, 2.0]), 3.0);
+        assert!(all_finite(&[1e308; 20]) && !all_finite(&[[1e308; 20], [f64::NAN; 20]].concat()));
         assert!(all_finite(&[1.0, -0.0]) && !all_finite(&[1.0, f64::NAN]) && !all_finite(&[f64::NEG_INFINITY]));
     }
 
@@ -399,25 +388,13 @@ mod tests {
         let blocks = [(1, 1), (2, 3), (5, 3), (9, 2)];
         let lower = [2.0, 0.0, 3.0, 0.0, 1.0, 4.0];
         let inverses = [vec![2.0], lower.to_vec(), lower.to_vec(), vec![1.0, 0.5, 0.5, 2.0]].concat();
-        let length = 12;
-        // r − 2 (Ap + dp) is 7 1 1 2 3 4 1 2 3 5 6 8; all numbers are exact.
+        // r − 2 Ap is 7 1 1 2 3 4 1 2 3 5 6 8; all numbers are exact.
         let r = [7.0, 1.0, 1.0, 2.0, 3.0, 4.0, 1.0, 2.0, 3.0, 5.0, 6.0, 8.0];
-        let (p, d) = (vec![0.5; length], vec![2.0; length]);
-        let mut image: Vec<f64> = (0..length).map(|k| k as f64).collect();
-        let mut residual: Vec<f64> = r.iter().zip(&image).map(|(r, image)| r + 2.0 * (image + 1.0)).collect();
-        let (mut solution, mut preconditioned) = (vec![1.0; length], vec![0.0; length]);
-        let mut vectors = Vectors {
-            direction: &p,
-            damping: &d,
-            image: &mut image,
-            solution: &mut solution,
-            residual: &mut residual,
-            preconditioned: &mut preconditioned,
-        };
-        let product = advance(2.0, &blocks, &inverses, &mut vectors);
-        assert_eq!((solution, image, residual.as_slice()), (vec![2.0; length], vec![0.0; length], &r[..]));
+        let mut image: Vec<f64> = (0..r.len()).map(|k| k as f64).collect();
+        let mut residual: Vec<f64> = r.iter().zip(&image).map(|(r, image)| r + 2.0 * image).collect();
+        let product = advance(2.0, &blocks, &inverses, &mut image, &mut residual);
         let z = [7.0, 2.0, 2.0, 9.0, 14.0, 8.0, 5.0, 9.0, 3.0, 8.0, 14.5, 8.0];
-        assert_eq!(preconditioned, z);
+        assert_eq!((image.as_slice(), residual.as_slice()), (&z[..], &r[..]));
         assert_eq!(product, r.iter().zip(&z).map(|(r, z)| r * z).sum());
     }
 

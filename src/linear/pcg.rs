@@ -1,7 +1,7 @@
 //! Conjugate gradients on (J̃ᵀJ̃ + diag(d)) δ = −J̃ᵀr̃ without ever forming J̃ᵀJ̃, preconditioned by the inverses of its diagonal blocks
 //! (Golub and Van Loan, Matrix Computations, 4th ed., algorithm 11.5.1).
 
-use residua_loops::{Vectors, advance, dot, inverse_len, invert_threes, normal_product, redirect, subtract};
+use residua_loops::{advance, dot, inverse_len, invert_threes, normal_product, redirect, subtract};
 
 use super::{SparseMatrix, System, Trouble};
 use crate::error::Result;
@@ -57,8 +57,8 @@ pub struct Pcg {
     /// The inverses of the blocks, block after block, as [`advance`] takes them.
     inverses: Vec<f64>,
     residual: Vec<f64>,
-    preconditioned: Vec<f64>,
     direction: Vec<f64>,
+    /// (A + diag(d)) p, and between a step and the next direction M⁻¹r.
     image: Vec<f64>,
     /// rᵀM⁻¹r, and when that is small enough.
     size: f64,
@@ -98,7 +98,7 @@ impl Pcg {
         step.fill(0.0);
         self.some_frozen = normal.frozen.contains(&true);
         self.invert_blocks(normal, blocks);
-        for vector in [&mut self.residual, &mut self.preconditioned, &mut self.image, &mut self.direction] {
+        for vector in [&mut self.residual, &mut self.image, &mut self.direction] {
             vector.clear();
             vector.resize(n, 0.0);
         }
@@ -106,9 +106,8 @@ impl Pcg {
         if self.some_frozen {
             zero_frozen(&mut self.residual, normal.frozen);
         }
-        // From here no step has been made: along a direction of zeros.
-        self.size = self.advance(0.0, normal, blocks, step);
-        self.damped_square = redirect(0.0, &self.preconditioned, normal.damping, &mut self.direction);
+        self.size = advance(0.0, &blocks.ranges, &self.inverses, &mut self.image, &mut self.residual);
+        self.damped_square = redirect(0.0, 0.0, normal.damping, &mut self.image, &mut self.direction, step);
         self.enough = options.tolerance * options.tolerance * self.size;
         self.iterations = 0;
     }
@@ -125,7 +124,7 @@ impl Pcg {
         if self.size == 0.0 || self.iterations >= options.max_iterations {
             return Ok(Some(Ok(self.iterations)));
         }
-        // pᵀAp as a sum of squares: it is positive wherever p is not 0. The image is 0 since the last step.
+        // pᵀAp as a sum of squares: it is positive wherever p is not 0. Of the image, the damping's part is there.
         let curvature = products.product(&self.direction, &mut self.image)? + self.damped_square;
         if !(curvature > 0.0 && curvature.is_finite() && self.size.is_finite()) {
             return Ok(Some(Err(Trouble::NotPositiveDefinite)));
@@ -134,27 +133,17 @@ impl Pcg {
         if self.some_frozen {
             zero_frozen(&mut self.image, normal.frozen);
         }
-        let next = self.advance(self.size / curvature, normal, blocks, step);
+        let alpha = self.size / curvature;
+        let next = advance(alpha, &blocks.ranges, &self.inverses, &mut self.image, &mut self.residual);
         self.iterations += 1;
-        if next <= self.enough {
+        if next <= self.enough || self.iterations >= options.max_iterations {
+            subtract(-alpha, &self.direction, step);
             return Ok(Some(Ok(self.iterations)));
         }
-        self.damped_square = redirect(next / self.size, &self.preconditioned, normal.damping, &mut self.direction);
+        let beta = next / self.size;
+        self.damped_square = redirect(alpha, beta, normal.damping, &mut self.image, &mut self.direction, step);
         self.size = next;
         Ok(None)
-    }
-
-    /// A step along the direction; gives rᵀM⁻¹r after it.
-    fn advance(&mut self, alpha: f64, normal: &Normal, blocks: &Blocks, step: &mut [f64]) -> f64 {
-        let mut vectors = Vectors {
-            direction: &self.direction,
-            damping: normal.damping,
-            image: &mut self.image,
-            solution: step,
-            residual: &mut self.residual,
-            preconditioned: &mut self.preconditioned,
-        };
-        advance(alpha, &blocks.ranges, &self.inverses, &mut vectors)
     }
 
     /// The inverses of the damped diagonal blocks; of a block that is not positive definite, those of its diagonal, or 1.

@@ -156,6 +156,11 @@ impl FeasibleSet {
 
     /// Writes to `frozen` which coordinates descent cannot move from `point`; says whether any flag changed.
     pub fn freeze(&self, point: &[f64], gradient: &[f64], frozen: &mut [bool]) -> bool {
+        if !self.is_limited() {
+            let changed = frozen.contains(&true);
+            frozen.fill(false);
+            return changed;
+        }
         let mut changed = false;
         for (i, flag) in frozen.iter_mut().enumerate() {
             let now = self.is_constant(i) || self.blocks(i, point[i], -gradient[i]);

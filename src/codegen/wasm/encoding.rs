@@ -28,6 +28,7 @@ pub(super) enum Instruction {
     If,
     Else,
     End,
+    Br(u32),
     BrIf(u32),
     BrTable(Vec<u32>, u32),
     Return,
@@ -42,6 +43,7 @@ pub(super) enum Instruction {
     F64Store(MemArg),
     I32Const(i32),
     F64Const(f64),
+    I32Eqz,
     I32LtU,
     I32GeU,
     F64Eq,
@@ -129,6 +131,7 @@ impl Instruction {
             I::If => 0x04,
             I::Else => 0x05,
             I::End => 0x0b,
+            I::Br(_) => 0x0c,
             I::BrIf(_) => 0x0d,
             I::BrTable(..) => 0x0e,
             I::Return => 0x0f,
@@ -143,6 +146,7 @@ impl Instruction {
             I::F64Store(_) => 0x39,
             I::I32Const(_) => 0x41,
             I::F64Const(_) => 0x44,
+            I::I32Eqz => 0x45,
             I::I32LtU => 0x49,
             I::I32GeU => 0x4f,
             I::F64Eq => 0x61,
@@ -221,7 +225,7 @@ impl Instruction {
         }
         match self {
             I::Block | I::Loop | I::If => code.push(EMPTY),
-            I::BrIf(number) | I::Call(number) => unsigned(code, *number),
+            I::Br(number) | I::BrIf(number) | I::Call(number) => unsigned(code, *number),
             I::LocalGet(number) | I::LocalSet(number) | I::LocalTee(number) | I::GlobalGet(number) => {
                 unsigned(code, *number);
             }

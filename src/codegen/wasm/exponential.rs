@@ -2,7 +2,8 @@
 //! twice.
 
 use super::encoding::{Instruction, MemArg};
-use super::expression::{Expression, Width};
+use super::expression::Expression;
+use super::locals::Width;
 use crate::graph::NodeId;
 use crate::graph::exponential::{COEFFICIENTS, ENTRIES, Entry, LEAST, MOST, ROUNDING, SCALE, STEP};
 
@@ -13,10 +14,11 @@ use crate::graph::exponential;
 const ENTRY: u32 = size_of::<Entry>().ilog2();
 
 impl Expression<'_> {
-    /// Pushes eᵃ. Where −a is at hand, that has its bounds, steps and r have their signs changed, which changes no bit of the result.
-    pub(super) fn exponential(&mut self, a: NodeId) {
+    /// Pushes eᵃ, or e⁻ᵃ. Where the negative of what is asked for is at hand, bounds, steps and r have their signs changed, which changes no bit of
+    /// the result.
+    pub(super) fn exponential(&mut self, a: NodeId, of_negative: bool) {
         use Instruction as I;
-        let (sign, [least, most], plus, minus) = match self.push_either(a) {
+        let (sign, [least, most], plus, minus) = match self.push_either(a) != of_negative {
             false => (1.0, [LEAST, MOST], I::F64x2Add, I::F64x2Sub),
             true => (-1.0, [-MOST, -LEAST], I::F64x2Sub, I::F64x2Add),
         };
@@ -39,6 +41,7 @@ impl Expression<'_> {
         self.number(ROUNDING);
         self.write(I::F64x2Sub);
         self.write(I::LocalSet(k));
+        self.mark();
 
         // The entries that the last bits name.
         let at = r;
@@ -53,18 +56,21 @@ impl Expression<'_> {
             self.write(I::LocalSet(entry));
         }
 
+        self.mark();
         self.write(I::LocalGet(x));
         for step in STEP {
             self.times(k, step);
             self.write(minus.clone());
         }
         self.write(I::LocalSet(r));
+        self.mark();
 
         let (half, power, t) = (bits, k, x);
         self.write(I::LocalGet(bits));
         self.shift(I::I64x2ShrU, ENTRIES.ilog2());
         self.shift(I::I64x2Shl, f64::MANTISSA_DIGITS - 1);
         self.write(I::LocalSet(half));
+        self.mark();
         self.write(I::LocalGet(first));
         self.write(I::LocalGet(second));
         self.write(I::Shuffle([0, 2]));
@@ -98,6 +104,19 @@ impl Expression<'_> {
         if width == Width::Single {
             self.write(I::F64x2ExtractLane(0));
         }
+    }
+
+    /// Pushes 1/(1 + e⁻ᵃ).
+    pub(super) fn sigmoid(&mut self, a: NodeId) {
+        self.exponential(a, true);
+        let sum = self.borrow();
+        self.number(1.0);
+        self.either(Instruction::F64x2Add, Instruction::F64Add);
+        self.write(Instruction::LocalSet(sum));
+        self.number(1.0);
+        self.write(Instruction::LocalGet(sum));
+        self.either(Instruction::F64x2Div, Instruction::F64Div);
+        self.give_back(sum);
     }
 
     /// Pushes a local times a number.

@@ -7,61 +7,8 @@ use rustc_hash::FxHashMap;
 
 use super::Functions;
 use super::encoding::{Instruction, ValType};
+use super::locals::{Locals, Width};
 use crate::graph::{Graph, Node, NodeId, Op};
-
-/// How many instances a function computes at a time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Width {
-    /// Two, in the lanes of a vector.
-    Pair,
-    /// One.
-    Single,
-}
-
-impl Width {
-    /// Type of a value.
-    pub fn value(self) -> ValType {
-        match self {
-            Width::Pair => ValType::V128,
-            Width::Single => ValType::F64,
-        }
-    }
-
-    /// How many instances.
-    pub fn lanes(self) -> u8 {
-        match self {
-            Width::Pair => 2,
-            Width::Single => 1,
-        }
-    }
-}
-
-/// The locals of a function beyond its parameters.
-#[derive(Debug, Default)]
-pub(super) struct Locals {
-    parameters: u32,
-    types: Vec<ValType>,
-    /// Those that hold nothing.
-    free: Vec<u32>,
-}
-
-impl Locals {
-    /// No local yet, beside so many parameters.
-    pub fn after(parameters: u32) -> Locals {
-        Locals { parameters, ..Locals::default() }
-    }
-
-    /// A local that is never given back.
-    pub fn add(&mut self, kind: ValType) -> u32 {
-        self.types.push(kind);
-        self.parameters + self.types.len() as u32 - 1
-    }
-
-    /// The types, in order.
-    pub fn types(&self) -> &[ValType] {
-        &self.types
-    }
-}
 
 /// Where the value of a node stands.
 #[derive(Clone, Copy, Debug)]
@@ -296,11 +243,7 @@ impl<'a> Expression<'a> {
 
     /// A local of the value type that holds nothing, to be given back.
     pub fn borrow(&mut self) -> u32 {
-        let (kind, Locals { parameters, types, free }) = (self.width.value(), &mut self.locals);
-        match free.iter().rposition(|local| types[(local - *parameters) as usize] == kind) {
-            Some(position) => free.swap_remove(position),
-            None => self.locals.add(kind),
-        }
+        self.locals.borrow(self.width.value())
     }
 
     /// Gives a borrowed local back.
@@ -400,7 +343,8 @@ impl<'a> Expression<'a> {
                 self.is_zero(a);
                 self.choose();
             }
-            Op::Exp => self.exponential(a),
+            Op::Exp => self.exponential(a, false),
+            Op::Sigmoid => self.sigmoid(a),
             Op::Log
             | Op::Sin
             | Op::Cos
@@ -411,7 +355,6 @@ impl<'a> Expression<'a> {
             | Op::Sinh
             | Op::Cosh
             | Op::Tanh
-            | Op::Sigmoid
             | Op::Softplus
             | Op::Pow
             | Op::Mod

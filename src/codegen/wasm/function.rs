@@ -2,7 +2,8 @@
 
 use super::Functions;
 use super::encoding::{self, Instruction};
-use super::expression::{Expression, Locals, Width};
+use super::expression::Expression;
+use super::locals::{Locals, Width};
 use crate::codegen::{Case, Function};
 use crate::graph::Node;
 use crate::list::Listed;

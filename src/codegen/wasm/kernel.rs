@@ -1,8 +1,10 @@
 //! A kernel's function of one width: the loop over instances.
 
 use super::encoding::{Function, Instruction, ValType};
-use super::expression::{Expression, Locals, Width};
+use super::expression::Expression;
+use super::locals::{Locals, Width};
 use super::places::Places;
+use super::rounds::{Rounds, unless_left};
 use super::{Functions, frame};
 use crate::codegen::{self, Address, Kernel, Load, Step, Store};
 use crate::graph::{Node, NodeId};
@@ -28,7 +30,7 @@ pub(super) fn function(kernel: &Kernel, width: Width, functions: &Functions) -> 
     let rounds = Rounds::write(kernel, &mut body, &mut places, total, &sums);
     // The loop once more, without calls of functions that have nothing to do: while there may be a call, nothing stays in a register.
     let mut without_calls = None;
-    if !rounds.two.is_empty() && may_have_nothing_to_do(kernel, &body) {
+    if rounds.count > 1 && may_have_nothing_to_do(kernel, &body) {
         body.resume(state);
         body.has_calls = false;
         let selected = body.locals.add(ValType::I32);
@@ -86,107 +88,6 @@ pub(super) fn function(kernel: &Kernel, width: Width, functions: &Functions) -> 
     function
 }
 
-/// Leaves the block if fewer instances than these are left.
-fn unless_left(function: &mut Function, (instance, end): (u32, u32), instances: i32) {
-    compare(function, (instance, end), instances, Instruction::I32LtU);
-}
-
-/// Leaves the block, or repeats the loop, by how the instances that are left compare with a number.
-fn compare(function: &mut Function, (instance, end): (u32, u32), instances: i32, comparison: Instruction) {
-    function.instructions(&[
-        Instruction::LocalGet(end),
-        Instruction::LocalGet(instance),
-        Instruction::I32Sub,
-        Instruction::I32Const(instances),
-        comparison,
-        Instruction::BrIf(0),
-    ]);
-}
-
-/// The code of one round, and of two whose operations alternate, if that is worth it.
-struct Rounds {
-    one: Vec<u8>,
-    two: Vec<u8>,
-}
-
-impl Rounds {
-    /// Writes them for an expression that has no code.
-    fn write(
-        kernel: &Kernel,
-        body: &mut Expression,
-        places: &mut Places,
-        total: u32,
-        sums: &[(&Store, u32)],
-    ) -> Rounds {
-        let (state, instance) = (body.state(), places.instance);
-        instances(kernel, body, places, total, sums);
-        let (one, marks) = (std::mem::take(&mut body.code), std::mem::take(&mut body.marks));
-        let reads_what_it_writes =
-            |load: &Load| matches!(load, Load::Read { buffer, .. } if kernel.buffers[*buffer as usize].written);
-        let mut two = Vec::new();
-        if body.width == Width::Pair && one.len() <= MOST_INTERLEAVED && !kernel.loads.iter().any(reads_what_it_writes)
-        {
-            let second = body.locals.add(ValType::I32);
-            let next = [
-                Instruction::LocalGet(instance),
-                Instruction::I32Const(body.width.lanes().into()),
-                Instruction::I32Add,
-                Instruction::LocalSet(second),
-            ];
-            next.iter().for_each(|instruction| instruction.encode(&mut two));
-            body.resume(state);
-            places.go_to(second);
-            instances(kernel, body, places, total, sums);
-            let [mut from, mut second_from] = [0, 0];
-            for (&to, &second_to) in marks.iter().zip(&body.marks) {
-                two.extend_from_slice(&one[from..to]);
-                two.extend_from_slice(&body.code[second_from..second_to]);
-                (from, second_from) = (to, second_to);
-            }
-            two.extend_from_slice(&one[from..]);
-            two.extend_from_slice(&body.code[second_from..]);
-            body.code.clear();
-            body.marks.clear();
-        }
-        places.go_to(instance);
-        Rounds { one, two }
-    }
-
-    /// Appends the loop over all instances that are left, of which there is a round.
-    fn repeat(&self, function: &mut Function, (instance, end): (u32, u32), lanes: i32) {
-        let write = |function: &mut Function, code: &[u8], lanes: i32| {
-            function.raw(code);
-            function.instructions(&[
-                Instruction::LocalGet(instance),
-                Instruction::I32Const(lanes),
-                Instruction::I32Add,
-                Instruction::LocalSet(instance),
-            ]);
-        };
-        function.instruction(&Instruction::Block);
-        let (mut code, mut lanes) = (&self.one, lanes);
-        if !self.two.is_empty() {
-            // Of an odd number of rounds, the first.
-            function.instructions(&[
-                Instruction::LocalGet(end),
-                Instruction::LocalGet(instance),
-                Instruction::I32Sub,
-                Instruction::I32Const(lanes),
-                Instruction::I32And,
-                Instruction::If,
-            ]);
-            write(function, &self.one, lanes);
-            function.instruction(&Instruction::End);
-            (code, lanes) = (&self.two, 2 * lanes);
-            unless_left(function, (instance, end), lanes);
-        }
-        function.instruction(&Instruction::Loop);
-        write(function, code, lanes);
-        compare(function, (instance, end), lanes, Instruction::I32GeU);
-        function.instructions(&[Instruction::End, Instruction::End]);
-    }
-}
-
 /// Whether all calls are of functions whose first case does nothing, and for all instances the same cases.
 fn may_have_nothing_to_do(kernel: &Kernel, body: &Expression) -> bool {
     let mut calls = kernel.calls.iter();
@@ -198,10 +99,6 @@ fn has_nothing_to_do(function: &codegen::Function) -> bool {
     let first = &function.cases[0];
     first.results.iter().all(|result| !matches!(first.graph.graph().node(*result), Node::Apply(..)))
 }
-
-/// Where a round has at most so many bytes of code the loop makes two at a time, of which the operations alternate: a processor looks ahead less
-/// far than a round is long, and would wait for the results of one alone.
-const MOST_INTERLEAVED: usize = 1600;
 
 /// What is the same for all instances, before the loop: addresses by way of pinned columns, numbers there and in fixed places, and what is
 /// computed from these alone.
@@ -237,7 +134,13 @@ fn hoist(kernel: &Kernel, body: &mut Expression, places: &mut Places) {
 
 /// One round of the loop, marked where another's operations may stand between its own. What goes to places that are the same for all instances
 /// is added to sums, one for each such store, as soon as it is computed.
-fn instances(kernel: &Kernel, body: &mut Expression, places: &mut Places, total: u32, sums: &[(&Store, u32)]) {
+pub(super) fn instances(
+    kernel: &Kernel,
+    body: &mut Expression,
+    places: &mut Places,
+    total: u32,
+    sums: &[(&Store, u32)],
+) {
     let graph = body.graph;
     let schedule = kernel.schedule();
     let mut late: Vec<bool> = vec![true; kernel.stores.len()];

@@ -44,7 +44,6 @@ pub fn math_function(op: Op) -> Option<MathFunction> {
         Op::Sinh => unary!(Sinh),
         Op::Cosh => unary!(Cosh),
         Op::Tanh => unary!(Tanh),
-        Op::Sigmoid => unary!(Sigmoid),
         Op::Softplus => unary!(Softplus),
         Op::Pow => binary!(Pow),
         Op::Mod => binary!(Mod),
@@ -53,6 +52,7 @@ pub fn math_function(op: Op) -> Option<MathFunction> {
         | Op::Abs
         | Op::Sign
         | Op::Exp
+        | Op::Sigmoid
         | Op::Sqrt
         | Op::Norm
         | Op::InverseNorm

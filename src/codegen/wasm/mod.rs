@@ -5,14 +5,14 @@
 //! takes the address of a [`frame()`] and gives the kernel's total. Whoever calls it has put the frame and the buffers into that
 //! memory and let [`super::Dispatch::check`] see them; an index that leads out of its buffer traps.
 //!
-//! Within, a kernel is a loop over pairs of instances in the lanes of `v128`, two pairs at a time where the code is short, and the same
+//! Within, a kernel is a loop over pairs of instances in the lanes of `v128`, several pairs at a time where the code is short, and the same
 //! code once more for the instance that may be left. The order of all that rounding depends on is the one that [`super::interpret`] describes.
 
 use std::cell::RefCell;
 use std::rc::Rc;
 
 use self::encoding::{Instruction, Sections, ValType};
-use self::expression::Width;
+use self::locals::Width;
 use super::Kernel;
 use crate::error::Result;
 use crate::graph::{Node, Op};
@@ -25,8 +25,10 @@ mod expression;
 mod frame;
 mod function;
 mod kernel;
+mod locals;
 mod math;
 mod places;
+mod rounds;
 mod sign;
 #[cfg(all(test, not(target_arch = "wasm32")))]
 mod tests;

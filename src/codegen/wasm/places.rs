@@ -4,8 +4,9 @@
 use rustc_hash::FxHashMap;
 
 use super::encoding::{Instruction, MemArg, ValType};
-use super::expression::{Expression, Width};
+use super::expression::Expression;
 use super::frame;
+use super::locals::Width;
 use crate::codegen::{Address, Kernel, Store};
 use crate::graph::{Node, NodeId};
 
@@ -45,6 +46,11 @@ impl Figure {
         };
         kind << 60 | u64::from(buffer) << 46 | u64::from(rest) << 32 | u64::from(column)
     }
+
+    /// Whether the figure of a key is what an index says of one instance. The others are of the local's, from which there is a fixed way.
+    fn is_of_one_instance(key: u64) -> bool {
+        matches!(key >> 60, 5..=7)
+    }
 }
 
 /// Whether a pair's two numbers stand beside each other.
@@ -64,6 +70,8 @@ pub(super) struct Places<'k> {
     pub prologue: Vec<u8>,
     /// The local that holds the instance (the first of a pair).
     pub instance: u32,
+    /// How many instances after it the round's first is.
+    ahead: u32,
     /// The node of each input.
     pub inputs: Vec<Option<NodeId>>,
     figures: FxHashMap<u64, u32>,
@@ -82,7 +90,15 @@ impl<'k> Places<'k> {
                 inputs[input.0 as usize] = Some(id);
             }
         }
-        Places { prologue: Vec::new(), instance, inputs, figures: FxHashMap::default(), varying: Vec::new(), kernel }
+        Places {
+            prologue: Vec::new(),
+            instance,
+            ahead: 0,
+            inputs,
+            figures: FxHashMap::default(),
+            varying: Vec::new(),
+            kernel,
+        }
     }
 
     /// Finds the addresses of what pinned columns name, before the loop.
@@ -99,11 +115,23 @@ impl<'k> Places<'k> {
         self.varying.clear();
     }
 
-    /// Goes to another instance.
-    pub fn go_to(&mut self, instance: u32) {
-        self.instance = instance;
+    /// Goes to a round of the loop: its first instance is so many after the local's.
+    pub fn go_to(&mut self, ahead: u32) {
+        self.ahead = ahead;
+        self.forget(Figure::is_of_one_instance);
+    }
+
+    /// Forgets what code that is not run before has computed.
+    pub fn start_over(&mut self) {
+        self.forget(|_| true);
+    }
+
+    fn forget(&mut self, which: impl Fn(u64) -> bool) {
         for figure in std::mem::take(&mut self.varying) {
-            self.figures.remove(&figure);
+            match which(figure) {
+                true => _ = self.figures.remove(&figure),
+                false => self.varying.push(figure),
+            }
         }
     }
 
@@ -220,7 +248,7 @@ impl<'k> Places<'k> {
 
     /// Pushes what the address of a lane's number is relative to, and gives the rest.
     fn push(&mut self, to: &mut Expression, buffer: u32, address: Address, lane: u8) -> MemArg {
-        let lane_number = u32::from(lane);
+        let lane_number = self.ahead + u32::from(lane);
         let elements = match address {
             Address::Column(column) => {
                 let start = self.fixed(to, Figure::Column { buffer, column, shift: REAL });
@@ -381,12 +409,12 @@ impl<'k> Places<'k> {
         }
         let start = self.fixed(to, Figure::Column { buffer: indices, column, shift: INDEX });
         let limit = self.fixed(to, Figure::Limit { indices, column });
-        let scaled = self.scaled(to, INDEX);
+        let (scaled, ahead) = (self.scaled(to, INDEX), self.ahead + u32::from(lane));
         self.varying(to, figure, |to, index| {
             to.write(Instruction::LocalGet(start));
             to.write(Instruction::LocalGet(scaled));
             to.write(Instruction::I32Add);
-            to.write(Instruction::I32Load(at(u32::from(lane) << INDEX, INDEX)));
+            to.write(Instruction::I32Load(at(ahead << INDEX, INDEX)));
             to.write(Instruction::LocalTee(index));
             to.write(Instruction::LocalGet(limit));
             to.write(Instruction::I32GeU);

@@ -254,13 +254,13 @@ fn function(idle: bool) -> Function {
 }
 
 /// A kernel of many random operations whose inputs and stores use every kind of address, with a call and a total; and
-/// buffers for it. A column of indices may be pinned; where none is, it reads what it writes, so that rounds are not interleaved.
+/// buffers for it. Columns of indices may be pinned; where none is, it reads what it writes, so that rounds are not interleaved.
 fn random_kernel(
     random: &mut Random,
     operations: usize,
     all: u32,
     first: u32,
-    pinned: Option<u32>,
+    pinned: &[u32],
 ) -> (Kernel, Vec<Contents>) {
     const BLOCKS: u32 = 5;
     let parameter = |column, component| Address::Indexed { indices: 3, column, component };
@@ -278,8 +278,8 @@ fn random_kernel(
         Load::Call { call: 0, result: 1 },
         // One that may be read from where the kernel also writes.
         match pinned {
-            None => Load::Read { buffer: 7, address: Address::Column(1) },
-            Some(_) => Load::Read { buffer: 1, address: Address::Column(2) },
+            [] => Load::Read { buffer: 7, address: Address::Column(1) },
+            _ => Load::Read { buffer: 1, address: Address::Column(2) },
         },
         // Beside others in memory.
         Load::Read { buffer: 0, address: parameter(0, 1) },
@@ -344,7 +344,7 @@ fn random_kernel(
         stores,
         gated: false,
         layers: None,
-        pinned: pinned.map(|column| (3, column)).into_iter().collect(),
+        pinned: pinned.iter().map(|column| (3, *column)).collect(),
     };
 
     let mut reals = |count: u32| Contents::Reals((0..count).map(|_| random.between((-2.0, 2.0))).collect());
@@ -363,7 +363,7 @@ fn random_kernel(
     ];
     // Few blocks for many instances, so that neighbours collide.
     let mut blocks: Vec<u32> = (0..2 * all).map(|_| 3 * random.below(BLOCKS as usize) as u32).collect();
-    if let Some(column) = pinned {
+    for column in pinned {
         let start = (column * all) as usize;
         let same = blocks[start];
         blocks[start..start + all as usize].fill(same);
@@ -379,12 +379,12 @@ fn random_kernel(
 fn whole_kernels_do_what_their_interpretation_does() {
     let mut random = Random(2);
     let (mut finite, mut written) = (0, 0);
-    for (round, instances) in [0..7, 0..8, 0..1, 0..0, 1..8, 2..7, 3..3, 7..8].into_iter().cycle().take(160).enumerate()
-    {
-        let pinned = [None, Some(0), Some(1)][round % 3];
-        let (kernel, buffers) = random_kernel(&mut random, 5 + round / 2, 8, 3, pinned);
-        let dispatch =
-            Dispatch { instances: instances.clone(), stride: 8, first: 3, origin: [0, instances.start][round / 8 % 2] };
+    let ranges = [0..7, 0..8, 0..1, 0..0, 1..8, 2..7, 3..3, 7..8, 0..40, 1..40, 3..38];
+    for (round, instances) in ranges.into_iter().cycle().take(160).enumerate() {
+        let pinned = [&[][..], &[0], &[1], &[0, 1]][round % 4];
+        let (kernel, buffers) = random_kernel(&mut random, 5 + round / 2, 40, 3, pinned);
+        let origin = [0, instances.start][round / 11 % 2];
+        let dispatch = Dispatch { instances: instances.clone(), stride: 40, first: 3, origin };
         let (mut compiled, mut interpreted) = (buffers.clone(), buffers.clone());
         let total = run_compiled(&kernel, &mut compiled, &dispatch).unwrap();
         let expected = run_interpreted(&kernel, &mut interpreted, &dispatch).unwrap();
@@ -404,7 +404,7 @@ fn whole_kernels_do_what_their_interpretation_does() {
 
 #[test]
 fn thousands_of_operations_make_one_kernel() {
-    let (kernel, buffers) = random_kernel(&mut Random(3), 8000, 3, 0, None);
+    let (kernel, buffers) = random_kernel(&mut Random(3), 8000, 3, 0, &[]);
     let dispatch = Dispatch { instances: 0..3, stride: 3, first: 0, origin: 0 };
     let (mut compiled, mut interpreted) = (buffers.clone(), buffers);
     run_compiled(&kernel, &mut compiled, &dispatch).unwrap();
