@@ -113,13 +113,13 @@ pub struct Functions {
     differentiated: Option<Differentiated>,
     /// Memory for entries of a Jacobian.
     spare: Vec<f64>,
+    /// The kernels that a solver makes steps with.
+    steps: Option<Rc<Program>>,
     tangents: Option<Differentiated>,
     /// Until constants or enabled blocks change.
     sizes: Option<[Sizes; 2]>,
     /// Which calls are done on the CPU although there is a device.
     choice: Option<Choice>,
-    /// What makes steps of the parameters, once a solver has compiled it.
-    steps: Option<Rc<Program>>,
 }
 
 impl Functions {
@@ -146,10 +146,10 @@ impl Functions {
             bounds: None,
             differentiated: None,
             spare: Vec::new(),
+            steps: None,
             tangents: None,
             sizes: None,
             choice: None,
-            steps: None,
         };
         functions.expect_parameters(functions.values.len())?;
         Ok(functions)
@@ -160,8 +160,8 @@ impl Functions {
         &self.model
     }
 
-    /// The parameter arrays, and what a solver has compiled to make steps of them.
-    pub fn arrays_with_steps(&mut self) -> (&[ArrayInfo], &mut Option<Rc<Program>>) {
+    /// The arrays of parameters, with room for the kernels that a solver makes steps with: they are the same at every solve.
+    pub fn arrays_and_steps(&mut self) -> (&[ArrayInfo], &mut Option<Rc<Program>>) {
         (&self.model.arrays, &mut self.steps)
     }
 

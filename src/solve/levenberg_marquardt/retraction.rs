@@ -1,5 +1,4 @@
-//! Steps of all parameters at once on the CPU: the kernels of [`crate::manifolds`], an array after the other. They depend on the arrays alone, and
-//! making them takes longer than a small solve, so that they are kept from one solve to the next.
+//! Steps of all parameters at once on the CPU: the kernels of [`crate::manifolds`], an array after the other.
 
 use std::rc::Rc;
 
@@ -20,8 +19,7 @@ pub struct Retraction {
 }
 
 impl Retraction {
-    /// For parameters in these arrays, with bounds on all of them. `kept` is what an earlier one of the same arrays has compiled, if there
-    /// was one, and what a later one may use.
+    /// For parameters in these arrays, with bounds on all of them. What is compiled is kept for the next of the same arrays.
     pub async fn new(
         arrays: &[ArrayInfo],
         lower: Vec<f64>,
@@ -44,11 +42,11 @@ impl Retraction {
             places.push((kernel, array.offset, count));
         }
         let program = match kept {
-            Some(program) => Rc::clone(program),
+            Some(program) => program.clone(),
             None => {
-                let kernels =
-                    shapes.into_iter().map(|(manifold, dim)| retraction_kernel(manifold, dim, true)).list_or_error()?;
-                Rc::clone(kept.insert(Rc::new(Program::compile(kernels).await?)))
+                let of_shape = |(manifold, dim)| retraction_kernel(manifold, dim, true);
+                let kernels = shapes.into_iter().map(of_shape).list_or_error()?;
+                kept.insert(Rc::new(Program::compile(kernels).await?)).clone()
             }
         };
         Ok(Retraction { program, arrays: places, lower, upper })

@@ -46,7 +46,7 @@ pub async fn minimise_least_squares(
         Some((lower, upper)) => (lower.to_vec(), upper.to_vec()),
         None => (vec![f64::NEG_INFINITY; n], vec![f64::INFINITY; n]),
     };
-    let (arrays, kept) = functions.arrays_with_steps();
+    let (arrays, kept) = functions.arrays_and_steps();
     let retraction = Retraction::new(arrays, lower, upper, kept).await?;
     let (mut course, systems) = Course::of(functions, options.linear_solver).await?;
     let mut solver = LevenbergMarquardt::new(start, systems, retraction, options);
