@@ -22,7 +22,9 @@ struct Curvature {
 @group(0) @binding(3) var<storage, read> source: array<f32>;
 @group(0) @binding(4) var<storage, read_write> result: array<f32>;
 @group(0) @binding(5) var<storage, read_write> low: array<f32>;
-@group(0) @binding(6) var<uniform> dispatch: Curvature;
+#joint @group(0) @binding(6) var<storage, read> lists: array<u32>; // the slots of entries, see `functions::joint`
+#joint @group(0) @binding(7) var<uniform> dispatch: Curvature;
+#plain @group(0) @binding(6) var<uniform> dispatch: Curvature;
 
 // The row and column of a number of the lower triangle.
 fn triangle(number: u32) -> vec2<u32> {
@@ -60,19 +62,25 @@ fn curvature(
         if dispatch.numbers > dispatch.dim {
             position = triangle(number);
         }
-        let first = dispatch.first_partial + position.x * dispatch.stride;
-        let second = dispatch.first_partial + position.y * dispatch.stride;
+        #plain let outputs = dispatch.outputs;
+        #plain let row_stride = dispatch.row_stride;
+        #plain let stride = dispatch.stride;
         for (var entry = offsets[row]; entry < end; entry++) {
-            var place = entries[entry];
-            for (var output = 0u; output < dispatch.outputs; output++) {
-                let a = source[place + first];
-                let b = source[place + second];
+            #plain var place = entries[entry] + dispatch.first_partial;
+            #joint let slot = 8u * (1u + (entries[entry] >> lists[0]));
+            #joint let outputs = lists[slot + 5u];
+            #joint let row_stride = lists[slot + 4u];
+            #joint let stride = lists[slot + 1u];
+            #joint var place = lists[slot + 3u] + (entries[entry] & lists[slot + 2u]);
+            for (var output = 0u; output < outputs; output++) {
+                let a = source[place + position.x * stride];
+                let b = source[place + position.y * stride];
                 if dispatch.pairs != 0u {
                     sum = sum_of_pairs(sum, exact_product(a, b));
                 } else {
                     sum.x += a * b;
                 }
-                place += dispatch.row_stride;
+                place += row_stride;
             }
         }
     }

@@ -14,7 +14,9 @@ struct Gather {
 @group(0) @binding(2) var<storage, read> targets: array<u32>; // where in `result` a row's first component goes
 @group(0) @binding(3) var<storage, read> local: array<f32>;
 @group(0) @binding(4) var<storage, read_write> result: array<f32>;
-@group(0) @binding(5) var<uniform> dispatch: Gather;
+#joint @group(0) @binding(5) var<storage, read> lists: array<u32>; // the slots of entries, see `functions::joint`
+#joint @group(0) @binding(6) var<uniform> dispatch: Gather;
+#plain @group(0) @binding(5) var<uniform> dispatch: Gather;
 
 @compute @workgroup_size(64)
 fn gather(
@@ -34,7 +36,10 @@ fn gather(
 
     var sum = vec2<f32>();
     for (var entry = offsets[row]; entry < end; entry++) {
-        sum = sum_of_pairs(sum, vec2<f32>(local[entries[entry] + shift], 0.0));
+        #plain let place = entries[entry] + shift;
+        #joint let slot = 8u * (1u + (entries[entry] >> lists[0]));
+        #joint let place = lists[slot] + (entries[entry] & lists[slot + 2u]) + component * lists[slot + 1u];
+        sum = sum_of_pairs(sum, vec2<f32>(local[place], 0.0));
     }
     if dispatch.add != 0u {
         sum = sum_of_pairs(sum, vec2<f32>(result[place], 0.0));

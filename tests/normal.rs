@@ -3,10 +3,10 @@
 // What fails here fails the test, which is what unwrap() says.
 #![allow(clippy::unwrap_used)]
 
+mod mixture;
 mod recorder;
 
-use recorder::Recorder;
-use residua::batch::{ArrayInfo, BlockInfo, Manifold, Model, Recipe, Tape};
+use mixture::{PARAMETERS, model, point};
 use residua::functions::cpu::CpuEngine;
 use residua::functions::gpu::GpuEngine;
 use residua::functions::layout::Memory;
@@ -14,112 +14,12 @@ use residua::functions::normal::{Declare, Sums, block_numbers};
 use residua::functions::record::Program;
 use residua::functions::{Engine, Functions};
 use residua::gpu::{BindingKind, BufferRequest, CommandList, Context, DownloadId, PipelineId, Slice};
-use residua::graph::Op;
-use residua::losses::LossParameters;
 use wasm_bindgen_test::{console_log, wasm_bindgen_test, wasm_bindgen_test_configure};
 
 wasm_bindgen_test_configure!(run_in_browser);
 
 /// Relative to the largest number: f32 residuals and partials, some tens of roundings deep.
 const SINGLE: f64 = 2e-6;
-
-const VERTICES: u32 = 40;
-const POSES: u32 = 6;
-const PARAMETERS: usize = (3 * VERTICES + 4 * POSES + 2) as usize;
-
-fn array(name: &str, dim: u32, count: u32, offset: u32, manifold: Manifold) -> ArrayInfo {
-    ArrayInfo { name: name.to_owned(), dim, count, offset, manifold }
-}
-
-fn block(name: &str, instances: u32, first_row: u32, rows: u32, loss: (&str, f64)) -> BlockInfo {
-    let loss = LossParameters::new(loss.0, loss.1, 1.0, 1.3).unwrap();
-    BlockInfo { name: name.to_owned(), instances, first_row, rows, weight: 0.7, loss, enabled: true }
-}
-
-/// |a − b| − length.
-fn spring() -> Tape {
-    let mut r = Recorder::default();
-    let squared = r.squared_distance();
-    let length = r.apply(Op::Sqrt, &[squared]);
-    let rest = r.data(0);
-    let residual = r.apply(Op::Sub, &[length, rest]);
-    r.tape(vec![residual], 6, 1)
-}
-
-/// Three products of a quaternion's numbers and a vertex's.
-fn turned() -> Tape {
-    let mut r = Recorder::default();
-    let q: Vec<u32> = (0..4).map(|number| r.parameter(number)).collect();
-    let v: Vec<u32> = (4..7).map(|number| r.parameter(number)).collect();
-    let wx = r.apply(Op::Mul, &[q[0], v[0]]);
-    let yz = r.apply(Op::Mul, &[q[2], v[2]]);
-    let first = r.apply(Op::Sub, &[wx, yz]);
-    let second = r.apply(Op::Mul, &[q[1], v[1]]);
-    let zz = r.apply(Op::Mul, &[q[3], q[3]]);
-    let third = r.apply(Op::Mul, &[zz, v[2]]);
-    r.tape(vec![first, second, third], 7, 0)
-}
-
-/// c₀ exp(−c₁ t) − y.
-fn decay() -> Tape {
-    let mut r = Recorder::default();
-    let c: Vec<u32> = (0..2).map(|number| r.parameter(number)).collect();
-    let (t, y) = (r.data(0), r.data(1));
-    let product = r.apply(Op::Mul, &[c[1], t]);
-    let exponent = r.apply(Op::Neg, &[product]);
-    let power = r.apply(Op::Exp, &[exponent]);
-    let scaled = r.apply(Op::Mul, &[c[0], power]);
-    let residual = r.apply(Op::Sub, &[scaled, y]);
-    r.tape(vec![residual], 2, 2)
-}
-
-fn model(losses: [(&str, f64); 3]) -> Model {
-    let arrays = vec![
-        array("vertices", 3, VERTICES, 0, Manifold::Euclidean),
-        array("poses", 4, POSES, 3 * VERTICES, Manifold::UnitQuaternion),
-        array("curve", 2, 1, 3 * VERTICES + 4 * POSES, Manifold::Euclidean),
-    ];
-    let (springs, turns, samples) = (100u32, 24u32, 90u32);
-    let recipe = |block: u32, rows: Vec<u32>, slots: Vec<u32>, indices: Vec<u32>, data: Vec<f64>, tape: Tape| {
-        let count = rows.len() as u32;
-        let data_columns = data.len() as u32 / count;
-        let recipe = Recipe { block, instances: (0..count).collect(), rows, slots, indices, data_columns, data, tape };
-        recipe.into_batch(&arrays).unwrap()
-    };
-    let ends = (0..springs).map(|i| i % VERTICES).chain((0..springs).map(|i| (i * 7 + 1) % VERTICES)).collect();
-    let turned_by = (0..turns).map(|i| i % POSES).chain((0..turns).map(|i| (i * 5) % VERTICES)).collect();
-    let times = (0..samples).map(|i| f64::from((0.05 * f64::from(i)) as f32));
-    let values = (0..samples).map(|i| f64::from((2.0 - 0.02 * f64::from(i)) as f32));
-    let batches = vec![
-        recipe(0, (0..springs).collect(), vec![0, 0], ends, vec![1.0; springs as usize], spring()),
-        recipe(1, (0..turns).map(|i| springs + 3 * i).collect(), vec![1, 0], turned_by, Vec::new(), turned()),
-        recipe(
-            2,
-            (0..samples).map(|i| springs + 3 * turns + i).collect(),
-            vec![2],
-            vec![0; samples as usize],
-            times.chain(values).collect(),
-            decay(),
-        ),
-    ];
-    let blocks = vec![
-        block("springs", springs, 0, springs, losses[0]),
-        block("turns", turns, springs, 3 * turns, losses[1]),
-        block("samples", samples, springs + 3 * turns, samples, losses[2]),
-    ];
-    let num_residuals = springs + 3 * turns + samples;
-    Model { arrays, blocks, batches, num_params: PARAMETERS as u32, num_residuals }
-}
-
-/// A point of blocks on their manifolds, in f32.
-fn point() -> Vec<f64> {
-    let mut x: Vec<f64> = (0..PARAMETERS).map(|i| f64::from((1.5 * (1.7 * i as f64).sin()) as f32)).collect();
-    for pose in x[3 * VERTICES as usize..].chunks_exact_mut(4).take(POSES as usize) {
-        let norm = pose.iter().map(|q| q * q).sum::<f64>().sqrt();
-        pose.iter_mut().for_each(|q| *q = f64::from((*q / norm) as f32));
-    }
-    x
-}
 
 /// A list with the buffers and pipelines that it declares.
 #[derive(Default)]
@@ -215,7 +115,8 @@ async fn compare(losses: [(&str, f64); 3], batch_size: Option<u32>, disabled: Op
     let mut engine = GpuEngine::new(context.clone(), &model, batch_size).await.unwrap();
     engine.refresh(&model).await.unwrap();
     let mut lists = Lists::default();
-    let [at, to, vector, gradient, product] = ["x", "x'", "p", "g", "q"].map(|name| lists.own(name, PARAMETERS));
+    let [at, to, vector, gradient, product, heavy] =
+        ["x", "x'", "p", "g", "q", "q of the curve"].map(|name| lists.own(name, PARAMETERS));
     let gate = lists.own("gate", 4);
     let recorded = engine.normal(&model);
     let curvature =
@@ -230,6 +131,8 @@ async fn compare(losses: [(&str, f64); 3], batch_size: Option<u32>, disabled: Op
         sums(&mut lists, cost);
         let norm = recorded.product(&mut lists, vector, product, gate).unwrap();
         sums(&mut lists, norm);
+        // Of blocks with many entries the parts are still there.
+        recorded.gather_heavy(&mut lists, heavy, gate).unwrap();
         let image = recorded.image(&mut lists, vector, gate).unwrap();
         sums(&mut lists, image);
         let reduction = recorded.trial(&mut lists, to, gate).unwrap();
@@ -238,7 +141,7 @@ async fn compare(losses: [(&str, f64); 3], batch_size: Option<u32>, disabled: Op
     let scale = engine_scale(&lists);
     let high = curvature(&mut lists, Memory::Curvature);
     let low = curvature(&mut lists, Memory::CurvatureLow);
-    let vectors = [gradient, product, high, low].map(|slice| lists.list.download(slice));
+    let vectors = [gradient, product, high, low, heavy].map(|slice| lists.list.download(slice));
     let mut buffers = Vec::new();
     for (memory, bytes, _) in &lists.memory {
         buffers.push(match memory {
@@ -253,7 +156,7 @@ async fn compare(losses: [(&str, f64); 3], batch_size: Option<u32>, disabled: Op
     for (buffer, numbers) in buffers.iter().zip([&x, &other, &p]) {
         context.write(buffer, 0, bytemuck::cast_slice(&single(numbers))).unwrap();
     }
-    context.write(&buffers[5], 0, bytemuck::cast_slice(&[1u32, 0, 0, 0])).unwrap();
+    context.write(&buffers[6], 0, bytemuck::cast_slice(&[1u32, 0, 0, 0])).unwrap();
     let prepared = context.prepare(&lists.list, &buffers, &pipelines).await.unwrap();
     let results = prepared.run(&[]).await.unwrap();
     let reals = |download| results.reals(download).iter().map(|&number| f64::from(number)).collect::<Vec<f64>>();
@@ -268,6 +171,8 @@ async fn compare(losses: [(&str, f64); 3], batch_size: Option<u32>, disabled: Op
     }
     close("gradient", &reals(vectors[0]), &g);
     close("product", &reals(vectors[1]), &q);
+    let curve = PARAMETERS - 2..PARAMETERS;
+    close("product of the curve", &reals(vectors[4])[curve.clone()], &q[curve]);
     let (high, low) = (reals(vectors[2]), reals(vectors[3]));
     for array in &model.arrays {
         let numbers = block_numbers(array) as usize;

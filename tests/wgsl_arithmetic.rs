@@ -7,7 +7,7 @@ mod kernels;
 
 use interpreter::run;
 use residua::codegen::wgsl::{self, Dispatch};
-use residua::gpu::shaders::{self, Gather, ReduceSum};
+use residua::gpu::shaders::{self, AssembleJoint, Gather, ReduceSum};
 use residua::graph::{Op, evaluate};
 
 fn words(numbers: impl IntoIterator<Item = f32>) -> Vec<u32> {
@@ -228,4 +228,43 @@ fn gathering_sums_the_entries_of_each_row_in_levels() {
     let mut buffers = [vec![0, 0, 1], vec![4], vec![2, 4], local, buffers[4].clone(), rest.words().to_vec()];
     run(&shader, [1, 1], &mut buffers);
     assert_eq!(numbers(&buffers[4]), [15.0, 150.0, -1.0, -1.0, 15.0, 159.0]);
+}
+
+/// Lists over two tables of three and two instances, of blocks with two numbers: the second table's columns are 2 apart, and the third slot leads nowhere.
+fn slots() -> Vec<u32> {
+    let head = [2, 0, 0, 0, 0, 0, 0, 0];
+    // First column, distance, mask, first column of J, distance of J's rows, rows.
+    let slots = [[1, 3, 3, 1, 0, 1, 0, 0], [7, 2, 3, 7, 0, 1, 0, 0], [0; 8]];
+    head.into_iter().chain(slots.into_iter().flatten()).collect()
+}
+
+/// A zero, two columns of three, two columns of two.
+const TABLES: [f32; 11] = [0.0, 1.0, 2.0, 4.0, 10.0, 20.0, 40.0, 0.5, 0.25, 5.0, 2.5];
+
+#[test]
+fn entries_of_joint_lists_lead_to_the_tables_of_their_slots() {
+    // The first table's instance 2 and the second's instance 1; what takes no part; the first table's instance 0.
+    let (offsets, entries) = (vec![0, 3, 4], vec![2, (1 << 2) + 1, (2 << 2) + 3, 0]);
+    let figures = Gather { rows: 2, dim: 2, component_stride: 0, add: 0, zero: 0 };
+    let mut buffers =
+        [offsets.clone(), entries.clone(), vec![2, 0], words(TABLES), vec![0; 4], slots(), figures.words().to_vec()];
+    run(&shaders::gather_joint(), [1, 1], &mut buffers);
+    assert_eq!(numbers(&buffers[4]), [1.0, 10.0, 4.25, 42.5]);
+
+    // With columns of J where those of the gradient stand: its squares and products, row by row of the triangle.
+    let mut lists = slots();
+    let first = lists.len() as u32;
+    lists.extend(offsets.iter().map(|offset| first + 3 + offset));
+    lists.extend(&entries);
+    for pairs in [false, true] {
+        let figures = AssembleJoint { rows: 2, offsets: first, first: 0, scale: 2, zero: 0 };
+        let mut buffers = [lists.clone(), words(TABLES), vec![0; 4], vec![0; 8], vec![7; 8], figures.words().to_vec()];
+        run(&shaders::assemble_joint(2, pairs), [1, 1], &mut buffers);
+        assert_eq!(numbers(&buffers[2]), [4.25, 42.5, 1.0, 10.0]);
+        let blocks = [16.0 + 0.0625, 160.0 + 0.625, 1600.0 + 6.25, 0.0, 1.0, 10.0, 100.0, 0.0];
+        assert_eq!(numbers(&buffers[3]), blocks);
+        // Small integers and halves have no errors to be kept.
+        let low = if pairs { [0, 0, 0, 7, 0, 0, 0, 7] } else { [7; 8] };
+        assert_eq!(buffers[4], low);
+    }
 }

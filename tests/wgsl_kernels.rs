@@ -93,7 +93,8 @@ macro_rules! layout {
 #[test]
 fn uniforms_have_the_layout_of_their_rust_twins() {
     let kernel = wgsl::write(&kernels::spring()).unwrap();
-    let table: [(String, Layout); 5] = [
+    let table: [(String, Layout); 6] = [
+        (shaders::assemble_joint(3, true), layout!(shaders::AssembleJoint, [rows, offsets, first, scale, zero])),
         (
             shaders::assemble(3, Parts::Whole),
             layout!(shaders::Assemble, [rows, stride, outputs, first_partial, row_stride, scale, zero]),
@@ -117,6 +118,7 @@ fn uniforms_have_the_layout_of_their_rust_twins() {
         shaders::ReduceSum { count: 1, width: 2, input_first: 3, output_first: 4, zero: 5 }.words(),
         [1, 2, 3, 4, 5]
     );
+    assert_eq!(shaders::AssembleJoint { rows: 1, offsets: 2, first: 3, scale: 4, zero: 5 }.words(), [1, 2, 3, 4, 5]);
     assert_eq!(shaders::Gather { rows: 1, dim: 2, component_stride: 3, add: 4, zero: 5 }.words(), [1, 2, 3, 4, 5]);
 }
 
@@ -124,8 +126,16 @@ fn uniforms_have_the_layout_of_their_rust_twins() {
 fn a_gate_is_one_more_binding_and_the_first_thing_asked() {
     let parts = [Parts::Whole, Parts::Weighted, Parts::Mirrored];
     let blocks = (1..=4).flat_map(|dim| parts.map(|parts| shaders::assemble(dim, parts)));
-    let others = [shaders::gather(), shaders::curvature(), shaders::clear(), shaders::reduce_sum()];
-    for text in blocks.chain(others) {
+    let joint = (1..=10).flat_map(|dim| [true, false].map(|pairs| shaders::assemble_joint(dim, pairs)));
+    let others = [
+        shaders::gather(),
+        shaders::curvature(),
+        shaders::gather_joint(),
+        shaders::curvature_joint(),
+        shaders::clear(),
+        shaders::reduce_sum(),
+    ];
+    for text in blocks.chain(joint).chain(others) {
         let gated = shaders::gated(&text);
         let module = validated(&gated);
         assert_eq!(module.global_variables.len(), validated(&text).global_variables.len() + 1);

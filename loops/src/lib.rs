@@ -267,9 +267,13 @@ fn larger_scale([least, most]: [f64; 2], scale: f64, diagonal: f64) -> f64 {
 /// Marks so many places from each of the addresses on.
 #[inline(never)]
 pub fn mark(addresses: &[u32], count: usize, marks: &mut [bool]) {
+    let mut last = None;
     for &address in addresses {
-        for mark in &mut marks[address as usize..address as usize + count] {
-            *mark = true;
+        // What all share is marked once.
+        if last.replace(address) != Some(address) {
+            for mark in &mut marks[address as usize..address as usize + count] {
+                *mark = true;
+            }
         }
     }
 }
@@ -304,49 +308,6 @@ pub fn normal_product(row_offsets: &[u32], col_indices: &[u32], values: &[f64], 
         }
     }
     square
-}
-
-/// Adds AᵀA, its lower half, and Aᵀb to `gram`, whose rows have `n + 1` numbers, the right side last. A has `n` numbers a row, row after row.
-#[inline(never)]
-pub fn gram(a: &[f64], b: &[f64], n: usize, gram: &mut [f64]) {
-    // Four rows for each time that a sum is read and written.
-    let mut fours = a.chunks_exact(4 * n);
-    let mut sides = b.chunks_exact(4);
-    for (rows, side) in fours.by_ref().zip(sides.by_ref()) {
-        let (first, rest) = rows.split_at(n);
-        let (second, rest) = rest.split_at(n);
-        let (third, fourth) = rest.split_at(n);
-        for (i, sums) in gram.chunks_exact_mut(n + 1).enumerate().take(n) {
-            let factors = [first[i], second[i], third[i], fourth[i]];
-            let columns = first.iter().zip(second).zip(third).zip(fourth);
-            for (sum, (((w, x), y), z)) in sums[..=i].iter_mut().zip(columns) {
-                *sum += (factors[0] * w + factors[1] * x) + (factors[2] * y + factors[3] * z);
-            }
-            sums[n] += (factors[0] * side[0] + factors[1] * side[1]) + (factors[2] * side[2] + factors[3] * side[3]);
-        }
-    }
-    for (row, side) in fours.remainder().chunks_exact(n).zip(sides.remainder()) {
-        for (i, sums) in gram.chunks_exact_mut(n + 1).enumerate().take(n) {
-            for (sum, entry) in sums[..=i].iter_mut().zip(row) {
-                *sum += row[i] * entry;
-            }
-            sums[n] += row[i] * side;
-        }
-    }
-}
-
-/// Adds Aᵀ(b + A x) to `image`; rows of A as for [`gram`].
-#[inline(never)]
-pub fn residual_product(a: &[f64], b: &[f64], x: &[f64], image: &mut [f64]) {
-    for (row, b) in a.chunks_exact(x.len()).zip(b) {
-        let mut along = *b;
-        for (entry, x) in row.iter().zip(x) {
-            along += entry * x;
-        }
-        for (image, entry) in image.iter_mut().zip(row) {
-            *image += entry * along;
-        }
-    }
 }
 
 /// x − s·v, of which v has entries at `rows` alone.
@@ -449,27 +410,6 @@ mod tests {
         assert_eq!(of_blocks, [0.0, 1.0, 4.0, 5.0]);
     }
 
-    #[test]
-    fn sums_over_rows_take_every_row_once() {
-        for count in 0..10usize {
-            let a: Vec<f64> = (0..3 * count).map(|k| (k % 7) as f64 - 2.0).collect();
-            let b: Vec<f64> = (0..count).map(|k| k as f64).collect();
-            // Small integers: every sum is exact.
-            let along =
-                |i: usize, column: &dyn Fn(usize) -> f64| (0..count).map(|k| a[3 * k + i] * column(k)).sum::<f64>();
-            let mut sums = [0.0; 12];
-            gram(&a, &b, 3, &mut sums);
-            let mut image = [0.0; 3];
-            residual_product(&a, &b, &[1.0, -1.0, 2.0], &mut image);
-            for i in 0..3 {
-                assert!((0..=i).all(|j| sums[4 * i + j] == along(i, &|k| a[3 * k + j])));
-                assert_eq!(sums[4 * i + 3], along(i, &|k| b[k]));
-                assert_eq!(image[i], along(i, &|k| b[k] + a[3 * k] - a[3 * k + 1] + 2.0 * a[3 * k + 2]));
-            }
-        }
-    }
-
-    #[test]
     fn products_with_compressed_rows_are_those_with_the_matrix() {
         // [1 0 2; 0 0 0; 0 3 -1]
         let (offsets, columns, values) = ([0, 2, 2, 4], [0, 2, 1, 2], [1.0, 2.0, 3.0, -1.0]);

@@ -1,7 +1,7 @@
 #import workgroup_sums
 #import workgroup_largest
 #import pair_arithmetic
-// A step begins: for each block r = -g, z = M⁻¹r, p = z, δ = 0, where M is the block of JᵀJ + λD. A coordinate that must stay is
+// A step begins: for each block r = -g, z = M⁻¹r, p = z (unless those who read it form it), δ = 0, where M is the block of JᵀJ + λD. A coordinate that must stay is
 // marked by a negative number on the diagonal of its block of JᵀJ; its part of every vector is 0.
 @group(0) @binding(0) var<storage, read> state: array<u32>;
 @group(0) @binding(1) var<storage, read> gradient: array<f32>;
@@ -38,7 +38,7 @@ fn begin(
         #solve
         #each vectors[RESIDUAL * dispatch.stride + first + $u] = r$;
         #each vectors[PRECONDITIONED * dispatch.stride + first + $u] = z$;
-        #each vectors[DIRECTION * dispatch.stride + first + $u] = z$;
+        #ready #each vectors[DIRECTION * dispatch.stride + first + $u] = z$;
         #each vectors[DELTA * dispatch.stride + first + $u] = 0.0;
         // A thread has few blocks: their sums need no pairs but where a block's own energy is one.
         #pairs rz = sum_of_pairs(rz, energy);

@@ -104,6 +104,7 @@ fn conclude(cost: vec2<f32>, rz: f32, zdz: f32, norm: f32, largest: f32) {
     }
     set_number(RZ, rz);
     set_number(BETA, 0.0);
+    state[ITERATE_NOW] = 0u;
     set_number(RZ_TARGET, number(FORCING) * number(FORCING) * rz);
     set_number(PDP, zdz);
     state[LINEAR] = 0u;

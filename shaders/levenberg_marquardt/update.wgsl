@@ -4,12 +4,14 @@
 // After the product q = JᵀJp of an iteration of conjugate gradients: δ += αp, r -= α(q + λDp), z = M⁻¹r, with
 // α = rᵀz / (‖Jp‖² + λpᵀDp). Leaves the sums rᵀz, zᵀDz and zᵀDp for the next direction.
 @group(0) @binding(0) var<storage, read_write> state: array<u32>;
-@group(0) @binding(1) var<storage, read> image: array<f32>; // parts of ‖Jp‖²
-#made @group(0) @binding(_) var<storage, read> product: array<f32>;
+#apart @group(0) @binding(_) var<storage, read> image: array<f32>; // parts of ‖Jp‖²
+#vector @group(0) @binding(_) var<storage, read> product: array<f32>;
 // Where each block's parts of the product stand in `local`, and the end of the last block's.
 #gathered @group(0) @binding(_) var<storage, read> offsets: array<u32>;
 #gathered @group(0) @binding(_) var<storage, read> entries: array<u32>;
+#joint @group(0) @binding(_) var<storage, read> lists: array<u32>; // see `functions::joint`
 #gathered @group(0) @binding(_) var<storage, read> local: array<f32>;
+#joint @group(0) @binding(_) var<storage, read> local: array<f32>;
 @group(0) @binding(_) var<storage, read> curvature: array<f32>;
 @group(0) @binding(_) var<storage, read_write> vectors: array<f32>;
 @group(0) @binding(_) var<storage, read_write> sums: array<vec2<f32>>;
@@ -46,6 +48,8 @@ fn update(
     // The product was that of a direction that nobody has written down yet.
     #formed let beta = number(BETA);
     let rz_before = number(RZ);
+    // After the last iteration that is allowed nobody asks for z and p.
+    let goes_on = state[LINEAR] + 1u < state[MOST_LINEAR];
     let curved = total_of(0u).x + damping * number(PDP);
     let usable = curved > 0.0 && is_finite(curved);
     let alpha = select(0.0, rz_before / curved, usable);
@@ -66,6 +70,18 @@ fn update(
         #factor
         #made #each let q$ = product[first + $u];
         #gathered #each var q$ = 0.0;
+        #light #each var q$ = 0.0;
+        // Those blocks alone that have no list: all others' stay 0.
+        #heavy #each var q$ = product[first + $u];
+        #joint let end = lists[dispatch.row + block + 1u];
+        #joint for (var k = lists[dispatch.row + block]; k < end; k += 4u) {
+            #joint #four let entry@ = lists[min(k + @u, end - 1u)];
+            #joint #four let slot@ = 8u * (1u + (entry@ >> lists[0]));
+            #joint #four let place@ = lists[slot@] + (entry@ & lists[slot@ + 2u]);
+            #joint #four let stride@ = lists[slot@ + 1u];
+            #joint #each #four let part$_@ = local[place@ + $u * stride@];
+            #joint #each #four q$ += select(0.0, part$_@, k + @u < end);
+        #joint }
         #gathered let end = offsets[block + 1u];
         // Four entries at a time, so that what they point to is on its way together.
         #gathered for (var k = offsets[block]; k < end; k += 4u) {
@@ -77,15 +93,25 @@ fn update(
             #gathered #each #four let part$_@ = local[place@ + $u * dispatch.local_stride] * factor@;
             #gathered #each #four q$ += select(0.0, part$_@, k + @u < end);
         #gathered }
-        #each let known$ = vectors[DIRECTION * dispatch.stride + first + $u];
-        #ready #each let p$ = known$;
-        #formed #each let p$ = vectors[PRECONDITIONED * dispatch.stride + first + $u] + beta * known$;
-        #formed #each vectors[DIRECTION * dispatch.stride + first + $u] = p$;
+        #ready #each let p$ = vectors[DIRECTION * dispatch.stride + first + $u];
+        #ready #each let delta$ = vectors[DELTA * dispatch.stride + first + $u];
+        #formed #each var p$ = vectors[PRECONDITIONED * dispatch.stride + first + $u];
+        #formed #each var delta$ = 0.0;
+        // The first direction of a step is z, and nothing has been done before.
+        #formed if beta != 0.0 {
+            #formed #each p$ += beta * vectors[DIRECTION * dispatch.stride + first + $u];
+            #formed #each delta$ = vectors[DELTA * dispatch.stride + first + $u];
+        #formed }
+        #formed if goes_on {
+            #formed #each vectors[DIRECTION * dispatch.stride + first + $u] = p$;
+        #formed }
         #each let r$ = select(0.0, vectors[RESIDUAL * dispatch.stride + first + $u] - alpha * (q$ + damping * d$ * p$), free$);
         #solve
-        #each vectors[DELTA * dispatch.stride + first + $u] += alpha * p$;
+        #each vectors[DELTA * dispatch.stride + first + $u] = delta$ + alpha * p$;
         #each vectors[RESIDUAL * dispatch.stride + first + $u] = r$;
-        #each vectors[PRECONDITIONED * dispatch.stride + first + $u] = z$;
+        if goes_on {
+            #each vectors[PRECONDITIONED * dispatch.stride + first + $u] = z$;
+        }
         // A thread has few blocks: their sums need no pairs but where a block's own energy is one.
         #pairs rz = sum_of_pairs(rz, energy);
         #single rz.x += energy.x;
@@ -104,6 +130,7 @@ fn update(
 }
 
 fn part_of_image(k: u32) -> vec2<f32> {
-    let low = select(0.0, image[2u * k + 1u], dispatch.width == 2u);
-    return select(vec2<f32>(), vec2<f32>(image[dispatch.width * k], low), k < dispatch.count);
+    #apart let low = select(0.0, image[2u * k + 1u], dispatch.width == 2u);
+    #apart return select(vec2<f32>(), vec2<f32>(image[dispatch.width * k], low), k < dispatch.count);
+    #among return select(vec2<f32>(), sums[IMAGE_SUMS * dispatch.groups + k], k < dispatch.count);
 }

@@ -26,6 +26,10 @@ pub enum Entry {
     Trial,
     /// Gradient and curvature of the model. CPU alone.
     Normal,
+    /// The least-squares cost, its fall, and all sums of the model of instances that share their blocks, for the squared loss. CPU alone.
+    SquaredSums,
+    /// The same for any loss. CPU alone.
+    RobustSums,
     /// [`Entry::SumGradient`] with a gate. GPU alone, as those that follow.
     SumDescent,
     /// [`Entry::CostGradient`] with a gate.
@@ -37,7 +41,7 @@ pub enum Entry {
 }
 
 impl Entry {
-    /// All that the GPU has: every one but [`Entry::Normal`].
+    /// All that the GPU has: every one but [`Entry::Normal`] and the sums of a model.
     pub const ALL: [Entry; 14] = [
         Entry::Values,
         Entry::SumGradient,
@@ -69,6 +73,8 @@ impl Entry {
             Entry::Image => "image",
             Entry::Trial => "trial",
             Entry::Normal => "normal",
+            Entry::SquaredSums => "squaredSums",
+            Entry::RobustSums => "robustSums",
             Entry::SumDescent => "sumDescent",
             Entry::CostDescent => "costDescent",
             Entry::SumLine => "sumLine",
@@ -92,6 +98,7 @@ impl Entry {
             Entry::Image => "Product with the Jacobian of the Gauss-Newton model",
             Entry::Trial => "Reduction of the least-squares cost",
             Entry::Normal => "Gradient and curvature of the Gauss-Newton model",
+            Entry::SquaredSums | Entry::RobustSums => "Sums of the Gauss-Newton model",
         }
     }
 
@@ -103,7 +110,9 @@ impl Entry {
             | Entry::CostGradient
             | Entry::SeededGradient
             | Entry::Jacobian
-            | Entry::Normal => false,
+            | Entry::Normal
+            | Entry::SquaredSums
+            | Entry::RobustSums => false,
             Entry::Linearise
             | Entry::LineariseRows
             | Entry::Product

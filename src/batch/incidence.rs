@@ -14,6 +14,8 @@ use crate::turn::{Pace, at_once};
 
 use super::model::Batch;
 
+pub mod joint;
+
 /// The most entries that one thread sums.
 pub const SEGMENT: usize = 32;
 

@@ -22,6 +22,8 @@
 //! The local table of a batch has columns as long as the batch (or the chunk of it), in the order of [`LocalTable`]. Its first
 //! columns are gathered by [`super::incidence`] as local gradients are.
 
+use std::rc::Rc;
+
 use crate::autodiff;
 use crate::codegen::{Address, Call, Load, Store};
 use crate::graph::{InputId, NodeId, Op};
@@ -92,7 +94,7 @@ impl Planner<'_> {
         (self.buffer(Role::Local), Address::Column(column))
     }
 
-    fn load_local(&mut self, column: u32) -> NodeId {
+    pub(super) fn load_local(&mut self, column: u32) -> NodeId {
         let (buffer, address) = self.local_column(column);
         self.load(Load::Read { buffer, address })
     }
@@ -102,15 +104,15 @@ impl Planner<'_> {
         self.stores.push(Store { buffer, address, node, accumulate: false });
     }
 
-    fn apply(&mut self, op: Op, operands: &[NodeId]) -> NodeId {
+    pub(super) fn apply(&mut self, op: Op, operands: &[NodeId]) -> NodeId {
         self.graph.apply(op, operands)
     }
 
-    fn product_of(&mut self, a: NodeId, b: NodeId) -> NodeId {
+    pub(super) fn product_of(&mut self, a: NodeId, b: NodeId) -> NodeId {
         self.apply(Op::Mul, &[a, b])
     }
 
-    fn squared_norm(&mut self, numbers: &[NodeId]) -> NodeId {
+    pub(super) fn squared_norm(&mut self, numbers: &[NodeId]) -> NodeId {
         let squares = numbers.iter().map(|&number| self.product_of(number, number)).list();
         self.sum(squares)
     }
@@ -157,12 +159,16 @@ impl Planner<'_> {
             return [squared_norm, self.graph.literal(1.0)];
         }
         let (selector, a, b) = (self.uniform(1), self.uniform(2), self.uniform(3));
-        let call = self.calls.len() as u32;
-        self.calls.push(Call { function: losses::function(), selector, arguments: vec![squared_norm, a, b] });
-        [0, 1].map(|result| self.load(Load::Call { call, result }))
+        let (function, arguments) = (losses::function(), vec![squared_norm, a, b]);
+        let is_known = |call: &Call| Rc::ptr_eq(&call.function, &function) && call.arguments == arguments;
+        let call = self.calls.iter().position(is_known).unwrap_or_else(|| {
+            self.calls.push(Call { function, selector, arguments });
+            self.calls.len() - 1
+        }) as u32;
+        [0, 1].map(|result| self.load_once(Load::Call { call, result }))
     }
 
-    fn bend(&mut self, squared_norm: NodeId) -> NodeId {
+    pub(super) fn bend(&mut self, squared_norm: NodeId) -> NodeId {
         let (selector, a, b) = (self.uniform(1), self.uniform(2), self.uniform(3));
         let call = self.calls.len() as u32;
         self.calls.push(Call { function: losses::bend(), selector, arguments: vec![squared_norm, a, b] });
@@ -445,43 +451,4 @@ impl Planner<'_> {
         }
         self.squared_norm(&image)
     }
-
-    /// ½ w (ρ(s) − ρ(s′)) for r in the local table and r′ at the point. Where s and s′ are close, their difference is
-    /// (r − r′)·(r + r′), which does not cancel, and the loss's is that times its slope in the middle.
-    pub(super) fn reduction(&mut self) -> NodeId {
-        let table = LocalTable::of(self.class);
-        let after = self.class.outputs.clone();
-        let before: Vec<NodeId> = (0..after.len() as u32).map(|output| self.load_local(table.residual(output))).list();
-        let terms = before
-            .iter()
-            .zip(&after)
-            .map(|(&before, &after)| {
-                let (difference, sum) = (self.apply(Op::Sub, &[before, after]), self.apply(Op::Add, &[before, after]));
-                self.product_of(difference, sum)
-            })
-            .list();
-        let difference = self.sum(terms);
-        let (s_before, s_after) = (self.squared_norm(&before), self.squared_norm(&after));
-        let sum = self.apply(Op::Add, &[s_before, s_after]);
-        let half = self.graph.literal(0.5);
-        let middle = self.product_of(half, sum);
-        let ([rho_before, _], [rho_after, _]) = (self.loss(s_before), self.loss(s_after));
-        let [_, slope] = self.loss(middle);
-        let close = {
-            let size = self.apply(Op::Abs, &[difference]);
-            let bound = self.graph.literal(CLOSE);
-            let bound = self.product_of(bound, middle);
-            self.apply(Op::Lt, &[size, bound])
-        };
-        let near = self.product_of(slope, difference);
-        let far = self.apply(Op::Sub, &[rho_before, rho_after]);
-        let change = self.apply(Op::Select, &[close, near, far]);
-        let weight = self.scaled_weight();
-        let half_weight = self.product_of(half, weight);
-        self.product_of(half_weight, change)
-    }
 }
-
-/// Squared norms whose difference is below this share of them are close. The midpoint rule is then right to about
-/// CLOSE²/24 = 4e-6 of the difference, and the difference of two f32 losses to 2⁻²⁴/CLOSE = 6e-6 of it.
-const CLOSE: f64 = 0.01;

@@ -78,6 +78,8 @@ pub fn plan_lists(class: &Class, entry: Entry, slots: &Slots, title: &str) -> Re
         | Entry::Linearise
         | Entry::LineariseRows
         | Entry::Normal
+        | Entry::SquaredSums
+        | Entry::RobustSums
         | Entry::Product
         | Entry::Image
         | Entry::Trial

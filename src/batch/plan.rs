@@ -10,7 +10,7 @@
 //! | `seededGradient` | a number for each residual | Σ seed·f and its gradient |
 //! | `jacobian` | | residuals and local partials |
 //!
-//! and more for nonlinear least squares, [`super::least_squares`], and for line searches, [`super::line`].
+//! and more for nonlinear least squares, [`super::least_squares`] and [`super::normal_equations`], and for line searches, [`super::line`].
 //!
 //! On the CPU instances follow one another and add straight into the gradient. On the GPU they write *local* gradients, a
 //! column for each local parameter, which [`super::incidence`] gathers.
@@ -162,6 +162,8 @@ fn make<'a>(
             }
         }
         Entry::Trial => Some(planner.reduction()),
+        Entry::SquaredSums => Some(planner.shared_sums(false)),
+        Entry::RobustSums => Some(planner.shared_sums(true)),
     };
     planner.finish(entry, title, (total, layers), partials)
 }
@@ -228,7 +230,11 @@ impl<'a> Planner<'a> {
     /// A number of the uniform table's head.
     pub(super) fn uniform(&mut self, position: u32) -> NodeId {
         let buffer = self.buffer(Role::Uniforms);
-        let load = Load::Read { buffer, address: Address::Fixed(position) };
+        self.load_once(Load::Read { buffer, address: Address::Fixed(position) })
+    }
+
+    /// The input that is read as told, new or not.
+    pub(super) fn load_once(&mut self, load: Load) -> NodeId {
         match self.loads.iter().position(|&known| known == load) {
             Some(input) => self.graph.input(InputId(input as u32)),
             None => self.load(load),

@@ -16,9 +16,9 @@ pub enum Role {
     Data,
     /// The batch's uniform table.
     Uniforms,
-    /// A number for each residual of the model, read.
+    /// A number for each residual of the model, read; where sums of a model are made, of the batch, a column for each output.
     Seeds,
-    /// All residuals of the model.
+    /// All residuals of the model; where sums of a model are made, those of the batch, a column for each output.
     Residuals,
     /// The values of addends: a column for each output. GPU alone.
     AddendValues,
@@ -30,7 +30,7 @@ pub enum Role {
     Partials,
     /// Where a [`Scatter`] writes, or the instance's blocks of curvature begin. CPU alone.
     Places,
-    /// The diagonal blocks of J̃ᵀJ̃, of which the lower halves count. CPU alone.
+    /// The diagonal blocks of J̃ᵀJ̃, of which the lower halves count, or [`super::normal_equations::SharedSums`]. CPU alone.
     Curvature,
     /// The local table, [`super::least_squares::LocalTable`].
     Local,
@@ -42,7 +42,7 @@ pub enum Role {
 
 impl Role {
     /// Its name in generated text, and what it holds.
-    pub(super) fn declaration(self) -> (&'static str, Element) {
+    pub(crate) fn declaration(self) -> (&'static str, Element) {
         match self {
             Role::Parameters => ("x", Element::Real),
             Role::Indices => ("indices", Element::Index),

@@ -40,8 +40,16 @@ impl Recorder {
         self.apply(Op::Mul, &[a, a])
     }
 
+    pub fn data(&mut self, column: u32) -> u32 {
+        self.entry(Leaf::Data as u8, [column, 0, 0])
+    }
+
     pub fn tape(self, outputs: Vec<u32>, parameters: u32) -> Tape {
-        Tape::new(self.ops, self.operands, self.constants, outputs, parameters, 0).unwrap()
+        self.tape_with_data(outputs, parameters, 0)
+    }
+
+    pub fn tape_with_data(self, outputs: Vec<u32>, parameters: u32, columns: u32) -> Tape {
+        Tape::new(self.ops, self.operands, self.constants, outputs, parameters, columns).unwrap()
     }
 }
 

@@ -9,7 +9,7 @@
 //! (R. Sethi, J. D. Ullman, "The Generation of Optimal Code for Arithmetic Expressions", 1970). And a user whose operands are all
 //! there is computed at once if no more values are alive after it than before: sums swallow their addends as they come.
 
-use super::{Address, Kernel, Load};
+use super::{Address, Kernel, Load, Store};
 use crate::graph::{Node, NodeId};
 use crate::list::Listed;
 use crate::order;
@@ -66,8 +66,8 @@ impl Kernel {
         steps
     }
 
-    /// For each store whether it may be made as soon as its node is computed: it adds nothing, no load can see it, and no other
-    /// store goes to the same place.
+    /// For each store whether it may be made as soon as its node is computed: it adds to a sum that memory sees after all instances, or it
+    /// adds nothing, no load can see it, and no other store goes to the same place.
     fn early_stores(&self) -> Vec<bool> {
         // Where a buffer's numbers are all in columns, or all components of instances, each column as a number; else none.
         let column = |address| match address {
@@ -104,7 +104,11 @@ impl Kernel {
         }
         let graph = self.graph.graph();
         let computed = |node| matches!(graph.node(node), Node::Apply(..));
-        self.stores.iter().map(|store| !store.accumulate && apart[store.buffer as usize] && computed(store.node)).list()
+        let is_early = |store: &Store| {
+            let is_sum = store.accumulate && self.is_same(store.address);
+            (is_sum || (!store.accumulate && apart[store.buffer as usize])) && computed(store.node)
+        };
+        self.stores.iter().map(is_early).list()
     }
 }
 

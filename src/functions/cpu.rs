@@ -16,6 +16,7 @@ use crate::list::Listed;
 use crate::table::Table;
 
 use super::least_squares::Linearised;
+use super::normal_equations::Passes;
 use super::titles::title;
 use super::{Evaluation, Objective};
 
@@ -26,6 +27,7 @@ pub struct CpuEngine {
     /// Kernels that write into a sparse matrix.
     scattered: Table<Entry, Compiled>,
     pub(super) linearised: Linearised,
+    pub(super) passes: Passes,
 }
 
 /// One entry's kernels, a plan for each batch.
@@ -46,6 +48,9 @@ struct Piece {
 
 /// Entries of a piece, about: they stay in a processor's nearer caches until they are copied out.
 const PIECE: usize = 32_768;
+
+/// Bytes of a line of a processor's caches.
+const LINE: usize = 64;
 
 impl Compiled {
     async fn new(plans: Vec<Plan>, scatters: Vec<Scatter>) -> Result<Compiled> {
@@ -252,10 +257,11 @@ impl CpuEngine {
         for (number, (batch, pieces)) in model.batches.iter().zip(pieces).enumerate() {
             let outputs = batch.class.outputs.len();
             for Piece { instances, entries } in pieces {
-                // Entries first, so that they begin where memory does.
                 let length = entries.len() + outputs * instances.len();
-                memory.resize(memory.len().max(length), 0.0);
-                let (partials, residuals) = memory[..length].split_at_mut(entries.len());
+                memory.resize(memory.len().max(length + LINE / size_of::<f64>()), 0.0);
+                // Entries first, on a line of the caches: of vectors that are written nearly none crosses to the next.
+                let first = memory.as_ptr().align_offset(LINE);
+                let (partials, residuals) = memory[first..first + length].split_at_mut(entries.len());
                 let instances_alone = Some(instances.clone());
                 let memory = Memory { x, residuals, partials, instances: instances_alone, ..Memory::default() };
                 self.run_scattered(model, number, Entry::Jacobian, memory)?;

@@ -20,151 +20,18 @@ use crate::list::Listed;
 use crate::turn::{Pace, at_once};
 
 mod content;
+mod memory;
 
 pub use content::Content;
+pub use memory::Memory;
 
 use super::cpu::uniform_table;
-use super::lists::{ListMemory, Lists};
+use super::joint::Joint;
+use super::lists::Lists;
 use super::normal::Shape;
 
 /// Bytes between the uniforms of one buffer: every WebGPU device takes offsets of this alignment.
 pub const ALIGNMENT: u64 = 256;
-
-/// A buffer, by what it holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Memory {
-    /// All parameters.
-    Parameters,
-    /// The gradient of all parameters.
-    Gradient,
-    /// All residuals.
-    Residuals,
-    /// A number for each residual.
-    Seeds,
-    /// A chunk's index table.
-    Indices(usize),
-    /// A chunk's data table.
-    Data(usize),
-    /// The values of a chunk's addends.
-    Addends(usize),
-    /// The uniform tables of all batches, each from a multiple of [`ALIGNMENT`] on.
-    Uniforms,
-    /// The figures of every dispatch, each from a multiple of [`ALIGNMENT`] on.
-    Figures,
-    /// The partial sums of all chunks, each chunk's from a multiple of [`ALIGNMENT`] on.
-    PartialSums,
-    /// Partial sums that nobody asked for.
-    IgnoredSums,
-    /// The partial sums, summed to fewer.
-    Sums,
-    /// The local gradients of the chunk that runs.
-    LocalGradient,
-    /// Sums of segments.
-    Scratch(u32),
-    /// Local partials of the chunk that runs.
-    Partials,
-    /// The local table of a chunk, see [`crate::batch::least_squares::LocalTable`].
-    Local(usize),
-    /// Partial sums of the least-squares cost, or of its reduction, laid out as [`Memory::PartialSums`].
-    CostSums,
-    /// The same, summed to fewer.
-    CostTotals,
-    /// Partial sums of ‖J̃p‖², laid out as [`Memory::PartialSums`].
-    ProductSums,
-    /// The same, summed to fewer.
-    ProductTotals,
-    /// The diagonal blocks of J̃ᵀJ̃, see [`super::normal::Shape`].
-    Curvature,
-    /// The errors of its sums.
-    CurvatureLow,
-    /// Sums of segments of the curvature.
-    CurvatureScratch(u32),
-    /// Partial sums along a line, see [`Chunk::line_workgroups`].
-    LineSums,
-    /// Offsets of a gather pass: chunk, pass.
-    GatherOffsets(usize, usize),
-    /// Entries of a gather pass.
-    GatherEntries(usize, usize),
-    /// Targets of a gather pass.
-    GatherTargets(usize, usize),
-    /// Of sums over lists, and of gradients that stay on the device.
-    Lists(ListMemory),
-}
-
-impl Memory {
-    /// Tells buffers apart. There are fewer than 2²⁹ chunks and passes of a chunk: each takes a byte of the device at least.
-    pub fn key(self) -> u64 {
-        let (kind, chunk, pass) = match self {
-            Memory::Parameters => (0, 0, 0),
-            Memory::Gradient => (1, 0, 0),
-            Memory::Residuals => (2, 0, 0),
-            Memory::Seeds => (3, 0, 0),
-            Memory::Indices(chunk) => (4, chunk, 0),
-            Memory::Data(chunk) => (5, chunk, 0),
-            Memory::Addends(chunk) => (6, chunk, 0),
-            Memory::Uniforms => (7, 0, 0),
-            Memory::Figures => (8, 0, 0),
-            Memory::PartialSums => (9, 0, 0),
-            Memory::IgnoredSums => (10, 0, 0),
-            Memory::Sums => (11, 0, 0),
-            Memory::LocalGradient => (12, 0, 0),
-            Memory::Scratch(which) => (13, which as usize, 0),
-            Memory::Partials => (14, 0, 0),
-            Memory::GatherOffsets(chunk, pass) => (15, chunk, pass),
-            Memory::GatherEntries(chunk, pass) => (16, chunk, pass),
-            Memory::GatherTargets(chunk, pass) => (17, chunk, pass),
-            Memory::Local(chunk) => (18, chunk, 0),
-            Memory::CostSums => (19, 0, 0),
-            Memory::CostTotals => (20, 0, 0),
-            Memory::ProductSums => (21, 0, 0),
-            Memory::ProductTotals => (22, 0, 0),
-            Memory::Curvature => (23, 0, 0),
-            Memory::CurvatureLow => (24, 0, 0),
-            Memory::CurvatureScratch(which) => (25, which as usize, 0),
-            Memory::LineSums => (26, 0, 0),
-            Memory::Lists(memory) => memory.key(),
-        };
-        kind << 58 | (chunk as u64) << 29 | pass as u64
-    }
-
-    /// As messages name it.
-    pub fn name(self) -> String {
-        let (words, chunk) = match self {
-            Memory::Parameters => ("parameters", None),
-            Memory::Gradient => ("gradient", None),
-            Memory::Residuals => ("residuals", None),
-            Memory::Seeds => ("seeds", None),
-            Memory::Indices(chunk) => ("indices", Some(chunk)),
-            Memory::Data(chunk) => ("data", Some(chunk)),
-            Memory::Addends(chunk) => ("addends", Some(chunk)),
-            Memory::Uniforms => ("uniform tables", None),
-            Memory::Figures => ("figures of dispatches", None),
-            Memory::PartialSums => ("partial sums", None),
-            Memory::IgnoredSums => ("ignored sums", None),
-            Memory::Sums => ("sums", None),
-            Memory::LocalGradient => ("local gradients", None),
-            Memory::Scratch(_) => ("sums of segments", None),
-            Memory::Partials => ("local partials", None),
-            Memory::GatherOffsets(chunk, _) => ("offsets of a gather", Some(chunk)),
-            Memory::GatherEntries(chunk, _) => ("entries of a gather", Some(chunk)),
-            Memory::GatherTargets(chunk, _) => ("targets of a gather", Some(chunk)),
-            Memory::Local(chunk) => ("local table", Some(chunk)),
-            Memory::CostSums => ("sums of the cost", None),
-            Memory::CostTotals => ("totals of the cost", None),
-            Memory::ProductSums => ("sums of a product", None),
-            Memory::ProductTotals => ("totals of a product", None),
-            Memory::Curvature => ("curvature", None),
-            Memory::CurvatureLow => ("errors of the curvature", None),
-            Memory::CurvatureScratch(_) => ("sums of segments of the curvature", None),
-            Memory::LineSums => ("sums along a line", None),
-            Memory::Lists(memory) => memory.name(),
-        };
-        match chunk {
-            None => words.to_owned(),
-            Some(chunk) => format!("{words} of chunk {chunk}"),
-        }
-    }
-}
 
 /// Instances of a batch that run in one dispatch.
 #[derive(Clone, Debug)]
@@ -217,7 +84,7 @@ pub struct GatherShape {
 }
 
 impl GatherShape {
-    fn of(pass: &Pass) -> GatherShape {
+    pub(super) fn of(pass: &Pass) -> GatherShape {
         let (rows, dim) = (pass.rows() as u32, pass.dim);
         GatherShape {
             dim,
@@ -263,6 +130,13 @@ pub struct Layout {
     data_columns: Vec<u64>,
     outputs: Vec<u64>,
     local_columns: Vec<u64>,
+    /// Where each chunk's index table and local table start among all, in numbers, and the end of the last; none where one binding
+    /// cannot cover them all.
+    together: Option<[Vec<u64>; 2]>,
+    /// Bytes that a binding may cover.
+    pub(super) most_bound: u64,
+    /// How all chunks are gathered at once, if they are.
+    pub joint: Option<Joint>,
     /// How the normal equations of least squares lie.
     pub normal: Shape,
     /// How sums over lists lie.
@@ -314,6 +188,9 @@ impl Layout {
             data_columns: Vec::new(),
             outputs: Vec::new(),
             local_columns: Vec::new(),
+            together: None,
+            most_bound: binding_bytes,
+            joint: None,
             normal: Shape::default(),
             lists: Lists::default(),
         };
@@ -334,6 +211,7 @@ impl Layout {
                 layout.add_chunk(model, number, range, partials[number], pace).await?;
             }
         }
+        layout.together = layout.put_together();
         let reduction = layout.reduction().words();
         layout.reduce_figures = layout.add_figures(&reduction);
         layout.normal = Shape::new(model, &mut layout);
@@ -431,13 +309,19 @@ impl Layout {
             Memory::Addends(chunk) => of_chunk(chunk, &self.outputs),
             Memory::Uniforms => self.uniform_bytes / 4,
             Memory::Figures => self.figure_words,
-            Memory::PartialSums | Memory::CostSums | Memory::ProductSums => self.num_sums,
+            Memory::PartialSums => self.num_sums,
+            Memory::CostSums | Memory::ProductSums => self.normal.num_sums(),
+            Memory::AllIndices => self.together.as_ref().map_or(0, |[starts, _]| starts[self.chunks.len()]),
+            Memory::AllLocal => self.together.as_ref().map_or(0, |[_, starts]| starts[self.chunks.len()]),
+            Memory::JointLists => self.joint.as_ref().map_or(0, Joint::list_words),
+            Memory::JointFigures => self.joint.as_ref().map_or(0, Joint::figure_words),
             Memory::IgnoredSums => self.ignored_sums,
-            Memory::Sums | Memory::CostTotals | Memory::ProductTotals => 2 * u64::from(self.reduction().workgroups()),
+            Memory::Sums => 2 * u64::from(self.reduction().workgroups()),
             Memory::Curvature => self.normal.curvature_len(self.num_params),
             Memory::CurvatureLow if self.normal.pairs => self.normal.curvature_len(self.num_params),
             Memory::CurvatureLow => 0,
             Memory::CurvatureScratch(which) => self.normal.scratch_len(which),
+            Memory::JointScratch(which) => self.joint.as_ref().map_or(0, |joint| joint.scratch(which)),
             Memory::LineSums => self.chunks.iter().map(Chunk::line_sums).sum(),
             Memory::LocalGradient => self.local_gradient,
             Memory::Scratch(which) => self.scratch[which as usize],
@@ -447,6 +331,32 @@ impl Layout {
             Memory::GatherEntries(chunk, number) => pass(chunk, number).entries.into(),
             Memory::GatherTargets(chunk, number) => pass(chunk, number).rows.into(),
             Memory::Lists(memory) => self.lists.len(memory, self.num_params),
+        }
+    }
+
+    /// Where the tables of chunks start, if one binding covers all of a kind. Before the local tables stand zeros.
+    fn put_together(&self) -> Option<[Vec<u64>; 2]> {
+        let mut starts = [vec![0], vec![ALIGNMENT / 4]];
+        for number in 0..self.chunks.len() {
+            for (starts, memory) in starts.iter_mut().zip([Memory::Indices(number), Memory::Local(number)]) {
+                let end = starts[number] + (self.bytes(memory) / 4).next_multiple_of(ALIGNMENT / 4);
+                starts.push(end);
+            }
+        }
+        starts.iter().all(|starts| 4 * starts[self.chunks.len()] <= self.most_bound).then_some(starts)
+    }
+
+    /// Whether one binding covers the local tables of all chunks.
+    pub(super) fn are_together(&self) -> bool {
+        self.together.is_some()
+    }
+
+    /// The buffer in which a table stands, and where in it, in bytes: with its like of other chunks where one binding covers them all.
+    pub fn home(&self, memory: Memory) -> (Memory, u64) {
+        match (memory, &self.together) {
+            (Memory::Indices(chunk), Some([starts, _])) => (Memory::AllIndices, 4 * starts[chunk]),
+            (Memory::Local(chunk), Some([_, starts])) => (Memory::AllLocal, 4 * starts[chunk]),
+            _ => (memory, 0),
         }
     }
 

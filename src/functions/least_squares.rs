@@ -9,6 +9,8 @@ use crate::error::{Error, Result};
 use crate::list::Listed;
 use crate::losses;
 
+use residua_loops::all_finite;
+
 use super::cpu::{CpuEngine, Memory, Partials};
 use super::products::Normal;
 use super::{Differentiated, Functions, mask};
@@ -130,6 +132,15 @@ fn long_sums(model: &Model, residuals: &[f64]) -> Vec<LongSum> {
 }
 
 impl LeastSquares {
+    /// Whether all of it is finite: where there is no matrix, sums over it tell.
+    pub fn is_finite(&self) -> bool {
+        let numbers = match &self.normal {
+            Some(normal) => [&normal.gradient, &normal.curvature],
+            None => [&self.residuals, &self.entries],
+        };
+        self.cost.is_finite() && numbers.into_iter().all(|numbers| all_finite(numbers))
+    }
+
     /// Corrects the row of a long sum for loss and weight, and adds its cost.
     fn correct(&mut self, sum: &LongSum, block: &BlockInfo, pattern: &Pattern) {
         let s = sum.value * sum.value;

@@ -27,10 +27,12 @@ mod current;
 mod engine;
 #[cfg(target_arch = "wasm32")]
 pub mod gpu;
+pub mod joint;
 pub mod layout;
 mod least_squares;
 pub mod lists;
 pub mod normal;
+mod normal_equations;
 pub mod objective;
 #[cfg(target_arch = "wasm32")]
 mod on_device;
@@ -481,5 +483,7 @@ impl Functions {
 
 #[cfg(test)]
 mod least_squares_tests;
+#[cfg(test)]
+pub(crate) mod normal_equations_tests;
 #[cfg(test)]
 pub(crate) mod tests;

@@ -4,6 +4,10 @@
 //! A solver brings vectors in the layout of the parameters; what stays here are the local tables, gathered to the gradient
 //! g = J̃ᵀr̃, to the product q = J̃ᵀJ̃p, and to the *curvature*: the diagonal blocks of J̃ᵀJ̃, one for each parameter block, from
 //! which a preconditioner is made. Every kernel has a gate, so that the device decides what runs. Nothing here touches a device.
+//!
+//! Where the layout has a [`super::joint::Joint`], all local tables are gathered at once (`joint`): gradient and curvature by one dispatch for each
+//! kind of blocks, products by whoever takes the parts. Where it has none, each chunk's are gathered one after the other and added to what
+//! stands there, which is cleared first; a model of a single chunk writes over it.
 
 use crate::batch::entries::is_mirrored;
 use crate::batch::incidence::{Destination, Source};
@@ -16,8 +20,12 @@ use crate::gpu::shaders::{Assemble, Curvature, Parts};
 use crate::gpu::{BindingKind, CommandList, Limits, PipelineId, Slice};
 
 use super::layout::{ALIGNMENT, Chunk, GatherShape, Layout, Memory};
-use super::record::{GATHER_LAYOUT, Kernels, Program, REDUCE_LAYOUT, kernel_layout};
+use super::record::{GATHER_LAYOUT, Kernels, Program, kernel_layout};
 use super::titles::kernel_name;
+
+mod joint;
+
+pub use joint::ASSEMBLE_JOINT_LAYOUT;
 
 /// A larger block's curvature is its diagonal alone.
 const MOST_NUMBERS: u32 = 10;
@@ -29,11 +37,14 @@ pub const FEW_BLOCKS: u32 = 1024;
 /// Blocks of more numbers have their gradient and their curvature gathered apart: a thread's registers are few.
 const MOST_TOGETHER: u32 = 4;
 
-/// Sums up to so many are left to the kernel that needs them.
-const MOST_SUMS: u64 = 1024;
-
-/// Workgroups of a kernel, at most: they fill a large GPU, and a single kernel's partial sums are left to the kernel that needs them.
+/// Workgroups of a kernel, at most: they fill a large GPU, and the partial sums of all kernels are left to the kernel that needs them.
 const MOST_WORKGROUPS: u64 = 4096;
+
+/// Partial sums of all kernels, about: with more chunks each kernel has fewer, but [`LEAST_WORKGROUPS`].
+const MOST_SUMS: u64 = 2 * MOST_WORKGROUPS;
+
+/// See [`MOST_SUMS`].
+const LEAST_WORKGROUPS: u64 = 256;
 
 /// A list that is being written, and its writer's names for what it declares.
 pub trait Declare {
@@ -43,6 +54,11 @@ pub trait Declare {
     fn memory(&mut self, memory: Memory, bytes: u64) -> Slice;
     /// A pipeline, declared when it is first asked for.
     fn program(&mut self, program: Program, name: &str, layout: &[BindingKind]) -> PipelineId;
+    /// Where a table or a vector of the functions' stands, which may be a part of a buffer.
+    fn table(&mut self, layout: &Layout, memory: Memory) -> Slice {
+        let (home, offset) = layout.home(memory);
+        self.memory(home, layout.bytes(home)).part(offset, layout.bytes(memory))
+    }
 }
 
 /// Numbers of which the total is wanted.
@@ -71,6 +87,8 @@ pub struct Shape {
     passes: Vec<Vec<PassShape>>,
     scratch: [u64; 2],
     clear_figures: u64,
+    /// For each chunk its first partial sum, and how many it has.
+    sums: Vec<(u64, u64)>,
 }
 
 /// Figures of a gather pass that writes over, and of its curvature's, adding and not; in units of [`ALIGNMENT`].
@@ -88,7 +106,8 @@ pub fn block_numbers(array: &ArrayInfo) -> u32 {
     if array.dim <= MOST_NUMBERS { array.dim } else { 1 }
 }
 
-fn triangle(numbers: u32) -> u32 {
+/// Numbers of the lower triangle of a block.
+pub(super) fn triangle(numbers: u32) -> u32 {
     numbers * (numbers + 1) / 2
 }
 
@@ -101,6 +120,13 @@ impl Shape {
             pairs: model.arrays.iter().any(|array| array.count < FEW_BLOCKS),
             ..Shape::default()
         };
+        let most = (MOST_SUMS / layout.chunks.len().max(1) as u64).clamp(LEAST_WORKGROUPS, MOST_WORKGROUPS);
+        for chunk in &layout.chunks {
+            // What stands between the sums of two chunks is zero.
+            let (first, count) = shape.sums.last().copied().unwrap_or_default();
+            let groups = (chunk.range.len() as u64).div_ceil(WORKGROUP_SIZE.into()).min(most);
+            shape.sums.push(((first + count).next_multiple_of(ALIGNMENT / 4), groups));
+        }
         shape.disjoint = layout.chunks.len() == 1;
         // Blocks of one dimension have no number in common, or they would have been taken apart.
         let alike = layout.chunks.iter().all(|chunk| chunk.passes.windows(2).all(|pair| pair[0].dim == pair[1].dim));
@@ -164,7 +190,7 @@ impl Shape {
             }
             shape.passes.push(shapes);
         }
-        let lengths = [layout.num_sums(), model.num_params.into(), shape.curvature_len(model.num_params.into())];
+        let lengths = [model.num_params.into(), shape.curvature_len(model.num_params.into())];
         let figures = lengths.map(|length| layout.add_figures(&[length as u32]));
         shape.clear_figures = figures[0];
         shape
@@ -173,6 +199,11 @@ impl Shape {
     /// Numbers of the curvature.
     pub(super) fn curvature_len(&self, parameters: u64) -> u64 {
         u64::from(self.scale) * parameters
+    }
+
+    /// How many partial sums there are, those of all chunks.
+    pub(super) fn num_sums(&self) -> u64 {
+        self.sums.last().map_or(0, |(first, count)| first + count)
     }
 
     /// Numbers of a scratch memory.
@@ -184,7 +215,6 @@ impl Shape {
 /// Which of the buffers that recordings clear; their order is that of their figures.
 #[derive(Clone, Copy)]
 enum Cleared {
-    Sums,
     Vector,
     Curvature,
 }
@@ -205,6 +235,11 @@ impl<K: Kernels> Normal<'_, K> {
     /// Linearises at a point. The gradient goes to `gradient`, the curvature to [`Memory::Curvature`]; gives the sums of the
     /// cost.
     pub fn linearise(&self, d: &mut dyn Declare, at: Slice, gradient: Slice, gate: Slice) -> Result<Sums> {
+        if let Some(joint) = &self.layout.joint {
+            self.run(d, Entry::Linearise, Memory::CostSums, at, gate)?;
+            self.assemble_all(d, joint, gradient, gate)?;
+            return Ok(self.sums(d, Memory::CostSums));
+        }
         let curvature = self.memory(d, Memory::Curvature);
         if !self.overwrites() {
             self.clear(d, Cleared::Vector, gradient, gate)?;
@@ -224,7 +259,7 @@ impl<K: Kernels> Normal<'_, K> {
                 self.gather_curvature(d, number, gate)?;
             }
         }
-        self.sums(d, Memory::CostSums, Memory::CostTotals)
+        Ok(self.sums(d, Memory::CostSums))
     }
 
     /// J̃ᵀJ̃p to `q`, without the damping; gives the sums of ‖J̃p‖².
@@ -236,29 +271,29 @@ impl<K: Kernels> Normal<'_, K> {
         for number in self.chunks() {
             self.gather(d, number, q, gate)?;
         }
-        self.sums(d, Memory::ProductSums, Memory::ProductTotals)
+        Ok(self.sums(d, Memory::ProductSums))
     }
 
     /// J̃p, left in the first columns of the local tables; gives the sums of ‖J̃p‖².
     pub fn image(&self, d: &mut dyn Declare, p: Slice, gate: Slice) -> Result<Sums> {
         self.run(d, Entry::Image, Memory::ProductSums, p, gate)?;
-        self.sums(d, Memory::ProductSums, Memory::ProductTotals)
+        Ok(self.sums(d, Memory::ProductSums))
     }
 
     /// The parts of the product J̃ᵀJ̃p, left in the local tables; gives the sums of ‖J̃p‖².
     pub fn product_parts(&self, d: &mut dyn Declare, p: Slice, gate: Slice) -> Result<Sums> {
         self.run(d, Entry::Product, Memory::ProductSums, p, gate)?;
-        self.sums(d, Memory::ProductSums, Memory::ProductTotals)
+        Ok(self.sums(d, Memory::ProductSums))
     }
 
     /// The sums of the reduction: the cost at the linearised point minus that at another.
     pub fn trial(&self, d: &mut dyn Declare, at: Slice, gate: Slice) -> Result<Sums> {
         self.run(d, Entry::Trial, Memory::CostSums, at, gate)?;
-        self.sums(d, Memory::CostSums, Memory::CostTotals)
+        Ok(self.sums(d, Memory::CostSums))
     }
 
     fn memory(&self, d: &mut dyn Declare, memory: Memory) -> Slice {
-        d.memory(memory, self.layout.bytes(memory))
+        d.table(self.layout, memory)
     }
 
     fn figures(&self, d: &mut dyn Declare, position: u64) -> Slice {
@@ -311,14 +346,11 @@ impl<K: Kernels> Normal<'_, K> {
 
     fn run(&self, d: &mut dyn Declare, entry: Entry, sums: Memory, vector: Slice, gate: Slice) -> Result<()> {
         let sums = self.memory(d, sums);
-        if !self.overwrites() {
-            self.clear(d, Cleared::Sums, sums, gate)?;
-        }
         for number in self.chunks() {
             let chunk = &self.layout.chunks[number];
             let mut bindings = self.bindings(d, number, entry, vector)?;
-            let groups = workgroups(chunk);
-            bindings.push(sums.part(4 * chunk.first_sum, 4 * groups));
+            let (first, groups) = self.layout.normal.sums[number];
+            bindings.push(sums.part(4 * first, 4 * groups));
             bindings.push(gate);
             bindings.push(self.figures(d, chunk.figures));
             let program = Program::Kernel(self.kernels.number(chunk.batch), entry);
@@ -426,27 +458,10 @@ impl<K: Kernels> Normal<'_, K> {
         Ok(())
     }
 
-    /// Sums that the next kernel can finish: themselves, or where they are too many, sums of a thousand each.
-    fn sums(&self, d: &mut dyn Declare, sums: Memory, totals: Memory) -> Result<Sums> {
-        let (slice, reduction) = (self.memory(d, sums), self.layout.reduction());
-        if let [chunk] = self.layout.chunks.as_slice() {
-            return Ok(Sums { slice, count: workgroups(chunk) as u32, width: 1 });
-        }
-        if u64::from(reduction.count) <= MOST_SUMS {
-            return Ok(Sums { slice, count: reduction.count, width: 1 });
-        }
-        let totals = self.memory(d, totals);
-        let figures = self.figures(d, self.layout.reduce_figures);
-        let pipeline = d.program(Program::ReduceSum, "reduce_sum", &REDUCE_LAYOUT);
-        let groups = u64::from(reduction.workgroups());
-        d.list().dispatch(pipeline, &[slice, totals, figures], self.limits.split_workgroups(groups)?);
-        Ok(Sums { slice: totals, count: reduction.workgroups(), width: 2 })
+    /// Sums that the next kernel finishes.
+    fn sums(&self, d: &mut dyn Declare, sums: Memory) -> Sums {
+        Sums { slice: self.memory(d, sums), count: self.layout.normal.num_sums() as u32, width: 1 }
     }
-}
-
-/// Workgroups of a chunk's kernels, and so their partial sums.
-fn workgroups(chunk: &Chunk) -> u64 {
-    (chunk.range.len() as u64).div_ceil(WORKGROUP_SIZE.into()).min(MOST_WORKGROUPS)
 }
 
 /// A shader's bindings with a gate, which stands before the uniform.

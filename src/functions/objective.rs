@@ -222,7 +222,7 @@ impl<K: Kernels> Descent<'_, K> {
     }
 
     fn memory(&self, d: &mut dyn Declare, memory: Memory) -> Slice {
-        d.memory(memory, self.layout.bytes(memory))
+        d.table(self.layout, memory)
     }
 
     fn figures(&self, d: &mut dyn Declare, position: u64) -> Slice {

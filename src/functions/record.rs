@@ -9,7 +9,7 @@ use crate::batch::incidence::{Destination, Source};
 use crate::batch::lists::ListPlan;
 use crate::batch::plan::{Entry, Plan, Role};
 use crate::batch::{Model, Rows};
-use crate::codegen::wgsl::WORKGROUP_SIZE;
+use crate::codegen::wgsl::{JointKernel, WORKGROUP_SIZE};
 use crate::codegen::{Buffer, Kernel};
 use crate::error::{Error, Result};
 use crate::gpu::shaders::Parts;
@@ -33,6 +33,12 @@ pub enum Program {
     GatedGather,
     /// Sums products of J's columns by block.
     Curvature,
+    /// As `GatedGather`, over entries of all local tables.
+    GatherJoint,
+    /// As `Curvature`, over entries of all local tables.
+    CurvatureJoint,
+    /// Gradient and curvature of blocks of so many numbers, with errors or not, over entries of all local tables.
+    AssembleJoint(u32, bool),
     /// `GatedGather` and `Curvature` in one, for blocks of so many numbers.
     Assemble(u32, Parts),
     /// Sets numbers to zero.
@@ -68,6 +74,11 @@ pub trait Kernels {
     fn plan(&self, batch: usize, entry: Entry) -> Result<&Plan>;
     /// The sum over lists of a batch's kernel, for blocks of one size.
     fn lists(&self, batch: usize, entry: Entry, size: usize) -> Result<&ListPlan>;
+    /// The kernels of batches in one.
+    fn joint(&self, batches: &[usize], entry: Entry) -> Result<JointKernel<'_>> {
+        let kernels = batches.iter().map(|&batch| Ok(&self.plan(batch, entry)?.kernel)).list_or_error()?;
+        JointKernel::of(kernels).ok_or_else(|| Error::internal("kernels that cannot be together are"))
+    }
 }
 
 pub(super) struct Recorder<'a, K> {
@@ -135,6 +146,10 @@ impl<'a, K: Kernels> Recorder<'a, K> {
     }
 
     pub(super) fn whole(&mut self, memory: Memory) -> Slice {
+        let (home, offset) = self.layout.home(memory);
+        if home != memory {
+            return self.whole(home).part(offset, self.layout.bytes(memory));
+        }
         let position = match self.positions.get(&memory.key()) {
             Some(position) => *position as usize,
             None => {

@@ -15,13 +15,37 @@ pub fn reduce_sum() -> String {
 /// Sums entries of `local` by the rows of a transposed incidence. Bindings: `offsets`, `entries`, `targets` (indices, read),
 /// `local` (read), `result` (written), the uniform [`Gather`]. Takes one thread for each component of each row.
 pub fn gather() -> String {
-    compose(shader!("../../shaders/gather.wgsl"))
+    variant(shader!("../../shaders/gather.wgsl"), "#plain ")
+}
+
+/// The same over entries of many tables: one more binding before the uniform, `lists` (read), which has at its head the tables' slots.
+pub fn gather_joint() -> String {
+    variant(shader!("../../shaders/gather.wgsl"), "#joint ")
 }
 
 /// Sums products of columns of J by the rows of a transposed incidence. Bindings: `offsets`, `entries`, `targets` (indices,
 /// read), `source` (read), `result`, `low` (written), the uniform [`Curvature`]. Takes one thread for each number of each row.
 pub fn curvature() -> String {
-    compose(shader!("../../shaders/curvature.wgsl"))
+    variant(shader!("../../shaders/curvature.wgsl"), "#plain ")
+}
+
+/// The same over entries of many tables, as [`gather_joint`].
+pub fn curvature_joint() -> String {
+    variant(shader!("../../shaders/curvature.wgsl"), "#joint ")
+}
+
+/// A text of which some lines stand in one of its variants alone.
+fn variant(source: &'static str, name: &str) -> String {
+    let mut text = String::new();
+    for line in compose(source).lines() {
+        let code = line.trim_ascii_start();
+        let is_marked = code.starts_with("#plain ") || code.starts_with("#joint ");
+        if let Some(line) = if is_marked { code.strip_prefix(name) } else { Some(line) } {
+            text += line;
+            text.push('\n');
+        }
+    }
+    text
 }
 
 /// What stands where an entry of a gather points.
@@ -39,8 +63,7 @@ pub enum Parts {
 /// those of the gradient with compensation. Bindings: `offsets`, `entries`, `targets` (indices, read), `source` (read), `result`,
 /// `blocks` (written), the uniform [`Assemble`].
 pub fn assemble(dim: u32, parts: Parts) -> String {
-    let mut lines = [String::new(), String::new(), String::new(), String::new(), String::new(), String::new()];
-    let [entry, starts, sums, columns, products, stores] = &mut lines;
+    let mut lines = Lines::default();
     let pattern = match parts {
         Parts::Whole => "let instance = place;\n",
         Parts::Weighted => "let instance = place;\n        let weight = source[place % dispatch.stride];\n",
@@ -50,30 +73,76 @@ pub fn assemble(dim: u32, parts: Parts) -> String {
              let weight = select(source[instance], -source[instance], second);\n"
         }
     };
-    *entry = replace(pattern, "#dim", &dim.to_string(), 1);
-    let mut number = 0;
-    for a in 0..dim {
-        *starts += &format!("    var sum_{a} = vec2<f32>();\n");
-        let (part, to) = match parts {
-            Parts::Whole => (format!("vec2<f32>(source[place + {a}u * dispatch.stride], 0.0)"), &mut *sums),
-            Parts::Weighted | Parts::Mirrored => (format!("exact_product(column_{a}, weight)"), &mut *products),
-        };
-        *to += &format!("        sum_{a} = sum_of_pairs(sum_{a}, {part});\n");
-        *columns += &format!("            let column_{a} = source[partial + {a}u * dispatch.stride];\n");
-        *stores += &format!("    result[first + {a}u] = sum_{a}.x;\n");
-        for b in 0..=a {
-            *starts += &format!("    var block_{number} = 0.0;\n");
-            *products += &format!("            block_{number} += column_{a} * column_{b};\n");
-            *stores += &format!("    blocks[dispatch.scale * first + {number}u] = block_{number};\n");
-            number += 1;
+    lines.of_blocks(dim, parts, "dispatch.stride", false);
+    let text = replace(&compose(shader!("../../shaders/assemble.wgsl")), "#entry", pattern.trim_ascii(), 1);
+    lines.put(&text, dim)
+}
+
+/// The same over entries of many tables; with `pairs`, curvature with its errors. Bindings: `lists`, `source` (read), `result`, `blocks`,
+/// `low` (written), the uniform [`AssembleJoint`].
+pub fn assemble_joint(dim: u32, pairs: bool) -> String {
+    let mut lines = Lines::default();
+    lines.of_blocks(dim, Parts::Whole, "stride", pairs);
+    lines.put(&compose(shader!("../../shaders/assemble_joint.wgsl")), dim)
+}
+
+/// What an assembling shader does to each of a block's numbers, written out.
+#[derive(Default)]
+struct Lines {
+    starts: String,
+    sums: String,
+    columns: String,
+    products: String,
+    stores: String,
+}
+
+impl Lines {
+    fn of_blocks(&mut self, dim: u32, parts: Parts, stride: &str, pairs: bool) {
+        let mut number = 0;
+        for a in 0..dim {
+            self.starts += &format!("    var sum_{a} = vec2<f32>();\n");
+            let (part, to) = match parts {
+                Parts::Whole => (format!("vec2<f32>(source[place + {a}u * {stride}], 0.0)"), &mut self.sums),
+                Parts::Weighted | Parts::Mirrored => (format!("exact_product(column_{a}, weight)"), &mut self.products),
+            };
+            *to += &format!("        sum_{a} = sum_of_pairs(sum_{a}, {part});\n");
+            self.columns += &format!("            let column_{a} = source[partial + {a}u * {stride}];\n");
+            self.stores += &format!("    result[first + {a}u] = sum_{a}.x;\n");
+            for b in 0..=a {
+                let block = format!("block_{number}");
+                let (start, sum, high) = if pairs {
+                    let sum = format!("sum_of_pairs({block}, exact_product(column_{a}, column_{b}))");
+                    ("vec2<f32>()", sum, ".x")
+                } else {
+                    ("0.0", format!("{block} + column_{a} * column_{b}"), "")
+                };
+                self.starts += &format!("    var {block} = {start};\n");
+                self.products += &format!("            {block} = {sum};\n");
+                self.stores += &format!("    blocks[dispatch.scale * first + {number}u] = {block}{high};\n");
+                if pairs {
+                    self.stores += &format!("    low[dispatch.scale * first + {number}u] = {block}.y;\n");
+                }
+                number += 1;
+            }
         }
     }
-    let names = ["#entry", "#starts", "#sums", "#columns", "#products", "#stores"];
-    let mut text = compose(shader!("../../shaders/assemble.wgsl"));
-    for (name, lines) in names.iter().zip(lines) {
-        text = replace(&text, name, lines.trim_ascii(), 1);
+
+    fn put(&self, text: &str, dim: u32) -> String {
+        let Lines { starts, sums, columns, products, stores } = self;
+        let named = [
+            ("#starts", starts),
+            ("#sums", sums),
+            ("#columns", columns),
+            ("#products", products),
+            ("#stores", stores),
+            ("#dim", &dim.to_string()),
+        ];
+        let mut text = text.to_owned();
+        for (name, lines) in named {
+            text = replace(&text, name, lines.trim_ascii(), 1);
+        }
+        text
     }
-    text
 }
 
 /// Sets entries to zero where something is held. Bindings: `held` (read), `result` (written), the uniform of one word, how many.
@@ -183,6 +252,29 @@ impl Assemble {
     pub fn words(self) -> [u32; 7] {
         let Assemble { rows, stride, outputs, first_partial, row_stride, scale, zero } = self;
         [rows, stride, outputs, first_partial, row_stride, scale, zero]
+    }
+}
+
+/// Uniform of [`assemble_joint`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
+pub struct AssembleJoint {
+    /// How many blocks there are.
+    pub rows: u32,
+    /// Where in `lists` the first block's offset stands.
+    pub offsets: u32,
+    /// Where in `result` the first block stands.
+    pub first: u32,
+    /// Numbers in `blocks` for each parameter.
+    pub scale: u32,
+    /// 0, which no compiler knows to be 0.
+    pub zero: u32,
+}
+
+impl AssembleJoint {
+    /// The words that the uniform buffer holds.
+    pub fn words(self) -> [u32; 5] {
+        [self.rows, self.offsets, self.first, self.scale, self.zero]
     }
 }
 

@@ -1,6 +1,6 @@
 //! Functions of numbers that neither WebAssembly nor `core` computes. In a page they are those of JavaScript's `Math`, which
 //! every page has and which the ops are named after; elsewhere those of the standard library. The exponential, which so many models
-//! are made of, is the same everywhere, see [`super::exponential`].
+//! are made of, is the same everywhere, see [`super::exponential`]; so are sines and cosines of angles that are not large, see [`super::sine`].
 
 #[cfg(not(target_arch = "wasm32"))]
 mod math {

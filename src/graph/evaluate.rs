@@ -1,6 +1,6 @@
 //! The reference evaluation in f64: the living definition of every op. What generated code computes is measured against it.
 
-use super::{CheckedGraph, Node, Op, elementary};
+use super::{CheckedGraph, Node, Op, elementary, sine};
 
 /// The value of an op at the given operands, as many as its arity. NaN operands give NaN but where the op's description says
 /// otherwise.
@@ -32,8 +32,8 @@ pub fn evaluate(op: Op, operands: &[f64]) -> f64 {
         }
         Op::Exp => elementary::exp(a),
         Op::Log => elementary::log(a),
-        Op::Sin => elementary::sin(a),
-        Op::Cos => elementary::cos(a),
+        Op::Sin => sine::sin(a),
+        Op::Cos => sine::cos(a),
         Op::Tan => elementary::tan(a),
         Op::Asin => elementary::asin(a),
         Op::Acos => elementary::acos(a),

@@ -20,6 +20,7 @@ mod op_codes;
 mod simplify;
 #[cfg(test)]
 mod simplify_test;
+pub(crate) mod sine;
 mod substitute;
 
 pub use evaluate::evaluate;

@@ -12,12 +12,21 @@ use crate::functions::{Evaluation, Functions, Objective, Part};
 
 use super::value::set;
 
-/// Puts numbers into an array, if it still has as many: while a call waits, the application may transfer or shrink the array's memory, and then
-/// writing would throw; the facade says so when the call is through.
-fn fill(into: &Float64Array, numbers: &[f64]) {
+#[wasm_bindgen]
+extern "C" {
+    /// A `Float64Array`, of which a part is written by one call.
+    type Numbers;
+
+    #[wasm_bindgen(method)]
+    fn set(this: &Numbers, numbers: &[f64], start: u32);
+}
+
+/// Puts numbers into an array from a place on, if that still has `length`: while a call waits, the application may transfer or shrink the array's
+/// memory, and then writing would throw; the facade says so when the call is through.
+fn fill(into: &Float64Array, length: usize, start: usize, numbers: &[f64]) {
     // An array of no length may be one whose memory is gone.
-    if into.length() as usize == numbers.len() && !numbers.is_empty() {
-        into.copy_from(numbers);
+    if into.length() as usize == length && !numbers.is_empty() {
+        into.unchecked_ref::<Numbers>().set(numbers, start as u32);
     }
 }
 
@@ -37,10 +46,7 @@ pub(super) async fn jacobian(
     let [values, entries] = [room(values, lengths[0]), room(entries, lengths[1])];
     let mut give = |part, start: usize, piece: &mut [f64]| {
         let (array, length) = if part == Part::Residuals { (&values, lengths[0]) } else { (&entries, lengths[1]) };
-        // No piece fits once the array's memory is gone.
-        if array.length() == length {
-            fill(&array.subarray(start as u32, (start + piece.len()) as u32), piece);
-        }
+        fill(array, length as usize, start, piece);
     };
     let x = point.take();
     let given = functions.evaluate_jacobian_in_pieces(x.as_deref(), &mut give).await;
@@ -116,7 +122,7 @@ pub(super) async fn gradient(
             point.give_back(x);
             let Evaluation { cost, gradient } = evaluation?;
             if let Some(into) = &into {
-                fill(into, &gradient);
+                fill(into, gradient.len(), 0, &gradient);
             }
             (cost, into.map_or(JsValue::NULL, JsValue::from))
         }

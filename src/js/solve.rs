@@ -15,17 +15,24 @@ use crate::solve::{
 };
 
 use super::functions::RawFunctions;
-use super::value::{number, set, text};
+use super::value::{is_truthy, number, set, text};
 
 /// Passes iterations on to JavaScript.
 struct Callbacks {
     on_iteration: Function,
     aborted: Function,
+    /// Whether nobody listens behind `on_iteration`.
+    is_deaf: bool,
     /// What a callback threw; it ends the solve and rejects it.
     thrown: Option<JsValue>,
 }
 
 impl Callbacks {
+    fn new(on_iteration: Function, aborted: Function) -> Callbacks {
+        let is_deaf = is_truthy(&on_iteration, "isDeaf");
+        Callbacks { on_iteration, aborted, is_deaf, thrown: None }
+    }
+
     fn keep(&mut self, answer: std::result::Result<JsValue, JsValue>) -> bool {
         match answer {
             Ok(answer) => answer.is_truthy(),
@@ -39,6 +46,9 @@ impl Callbacks {
 
 impl Listener for Callbacks {
     fn iteration(&mut self, summary: &IterationSummary) -> bool {
+        if self.is_deaf {
+            return false;
+        }
         let answer = self.on_iteration.call1(&JsValue::NULL, &iteration_to_js(summary));
         self.keep(answer)
     }
@@ -188,7 +198,7 @@ impl RawFunctions {
     pub fn levenberg_marquardt(&self, options: JsValue, on_iteration: Function, aborted: Function) -> Promise {
         let times = self.times().to_vec();
         self.call_for(Job::LeastSquares, async move |mut functions: Box<Functions>| {
-            let mut callbacks = Callbacks { on_iteration, aborted, thrown: None };
+            let mut callbacks = Callbacks::new(on_iteration, aborted);
             let result = solve_levenberg_marquardt(&mut functions, options, times, &mut callbacks).await;
             match callbacks.thrown {
                 Some(thrown) => (functions, Err(thrown)),
@@ -202,7 +212,7 @@ impl RawFunctions {
     pub fn lbfgs(&self, options: JsValue, on_iteration: Function, aborted: Function) -> Promise {
         let times = self.times().to_vec();
         self.call_for(Job::Descent, async move |mut functions: Box<Functions>| {
-            let mut callbacks = Callbacks { on_iteration, aborted, thrown: None };
+            let mut callbacks = Callbacks::new(on_iteration, aborted);
             let result = solve_lbfgs(&mut functions, options, times, &mut callbacks).await;
             match callbacks.thrown {
                 Some(thrown) => (functions, Err(thrown)),

@@ -58,6 +58,11 @@ pub(super) fn text(object: &JsValue, name: &str) -> Option<String> {
     property(object, name).ok()?.as_string()
 }
 
+/// Whether a property is there and says yes.
+pub(super) fn is_truthy(object: &JsValue, name: &str) -> bool {
+    property(object, name).is_ok_and(|value| value.is_truthy())
+}
+
 fn property(object: &JsValue, name: &str) -> Result<JsValue> {
     if object.is_undefined() || object.is_null() {
         return Ok(JsValue::UNDEFINED);

@@ -5,12 +5,12 @@
 //! (Golub and Van Loan, Matrix Computations, 4th ed., algorithm 5.1.1) make one triangle of both, so that memory is for a panel and R
 //! however many rows there are. Columns are scaled to unit length first, so that what is small is judged beside its own column.
 //!
-//! Many full rows of few numbers are first tried with [`seminormal`] equations, which are as accurate where they agree to answer.
+//! Where all rows are of the same few parameters, [`super::normal_equations`] come first, and rows are for what they refuse.
 
 use residua_loops::{dot, subtract};
 
 use super::sparse::column_lengths;
-use super::{System, Trouble, seminormal};
+use super::{System, Trouble};
 use crate::list::Listed;
 
 /// Least squares by Householder QR.
@@ -36,11 +36,6 @@ impl DenseQr {
 
     /// Solves into `step`.
     pub fn solve(&mut self, system: &System, step: &mut [f64]) -> Result<(), Trouble> {
-        if seminormal::solve(system, step) { Ok(()) } else { self.reflect(system, step) }
-    }
-
-    /// The same by reflections.
-    pub(super) fn reflect(&mut self, system: &System, step: &mut [f64]) -> Result<(), Trouble> {
         self.factorise(system);
         self.substitute(system.jacobian.cols, step)
     }

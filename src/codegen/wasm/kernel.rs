@@ -133,7 +133,7 @@ fn hoist(kernel: &Kernel, body: &mut Expression, places: &mut Places) {
 }
 
 /// One round of the loop, marked where another's operations may stand between its own. What goes to places that are the same for all instances
-/// is added to sums, one for each such store.
+/// is added to sums, one for each such store, as soon as it is computed.
 pub(super) fn instances(
     kernel: &Kernel,
     body: &mut Expression,
@@ -164,6 +164,10 @@ pub(super) fn instances(
             Step::Compute(id) => id,
             Step::Store(number) => {
                 let store = &kernel.stores[number as usize];
+                if let Some(&(_, sum)) = sums.iter().find(|(of, _)| std::ptr::eq(*of, store)) {
+                    add(body, store.node, sum);
+                    continue;
+                }
                 // One that has another beside it waits for that.
                 match waiting.iter().position(|other| are_beside(other, store)) {
                     Some(other) => {
@@ -202,8 +206,14 @@ pub(super) fn instances(
     }
 
     let added = accumulating.iter().flat_map(|(store, next)| [Some(*store), *next]).flatten().map(|store| store.node);
-    let rest = overwriting.iter().chain(sums.iter().map(|(store, _)| store)).map(|store| store.node);
-    for node in rest.chain(added).chain(kernel.total) {
+    let late_sums: Vec<(NodeId, u32)> = sums
+        .iter()
+        .filter(|(store, _)| late.iter().any(|late| std::ptr::eq(*late, *store)))
+        .map(|&(store, sum)| (store.node, sum))
+        .chain(kernel.total.map(|node| (node, total)))
+        .list();
+    let rest = overwriting.iter().map(|store| store.node).chain(late_sums.iter().map(|&(node, _)| node));
+    for node in rest.chain(added) {
         load(kernel, body, places, node);
     }
     body.mark();
@@ -222,12 +232,14 @@ pub(super) fn instances(
             }
         }
     }
-    let total = kernel.total.map(|node| (node, total));
-    for (node, sum) in sums.iter().map(|&(store, sum)| (store.node, sum)).chain(total) {
-        body.write(Instruction::LocalGet(sum));
-        body.add_taken(node);
-        body.write(Instruction::LocalSet(sum));
-    }
+    late_sums.into_iter().for_each(|(node, sum)| add(body, node, sum));
+}
+
+/// Adds a node's value to a local, as one of its uses.
+fn add(body: &mut Expression, node: NodeId, sum: u32) {
+    body.write(Instruction::LocalGet(sum));
+    body.add_taken(node);
+    body.write(Instruction::LocalSet(sum));
 }
 
 /// Stores, each with the one that follows it where that writes the next component of the same: two numbers side by side in memory.

@@ -22,6 +22,7 @@ use crate::table::Table;
 mod encoding;
 mod exponential;
 mod expression;
+mod formula;
 mod frame;
 mod function;
 mod kernel;
@@ -30,6 +31,7 @@ mod math;
 mod places;
 mod rounds;
 mod sign;
+mod sine;
 #[cfg(all(test, not(target_arch = "wasm32")))]
 mod tests;
 

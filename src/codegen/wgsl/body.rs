@@ -84,6 +84,8 @@ pub(super) struct Body<'a> {
     imports: &'a mut Imports,
     names: Names,
     indent: usize,
+    /// That columns are those of a part of a joint dispatch, and which buffer is a function there, if one is. See [`super::joint`].
+    pub part: Option<&'static str>,
     text: String,
     /// The operand text of every node written so far.
     written: Vec<Option<String>>,
@@ -111,6 +113,7 @@ impl<'a> Body<'a> {
             imports,
             names,
             indent,
+            part: None,
             text: String::new(),
             written: vec![None; graph.len()],
             reads: Table::default(),
@@ -176,7 +179,11 @@ impl<'a> Body<'a> {
 
     /// The element of a buffer where an address points, as an expression.
     pub fn place(&mut self, kernel: &Kernel, buffer: u32, address: Address) -> String {
+        let name = kernel.buffers[buffer as usize].name;
         let index = match address {
+            Address::Column(column) if self.part.is_some() => {
+                format!("part.first_{name} + {column}u * part.stride + instance")
+            }
             Address::Column(0) => "instance".to_owned(),
             Address::Column(1) => "dispatch.stride + instance".to_owned(),
             Address::Column(column) => format!("{column}u * dispatch.stride + instance"),
@@ -198,7 +205,7 @@ impl<'a> Body<'a> {
                 }
             }
         };
-        format!("{}[{index}]", kernel.buffers[buffer as usize].name)
+        if self.part == Some(name) { format!("{name}_at({index})") } else { format!("{name}[{index}]") }
     }
 
     /// What stands at an address has been read already, and has this name.

@@ -16,6 +16,7 @@ use crate::text::{join, replace};
 
 mod body;
 mod import;
+mod joint;
 mod list_sum;
 mod literal;
 mod operation;
@@ -27,6 +28,7 @@ pub(crate) use body::comment;
 use body::{Body, Inputs, Names};
 use import::Imports;
 pub use import::compose;
+pub use joint::{JOINT_WORKGROUP_SIZE, JointKernel, JointPart};
 pub use list_sum::{ListDispatch, write_list_sum};
 pub use program::{Binding, ProgramText};
 pub use static_shader::compose_with;
@@ -92,6 +94,7 @@ const RESERVED: &[&str] = &[
     "start",
     "layer",
     "threads",
+    "part",
 ];
 
 /// The kernel as a complete WGSL module. An internal error if its plan asks for what only the CPU does, or contradicts
@@ -233,7 +236,7 @@ fn {name}(
     match kernel.total {
         None => {
             text += "    if instance >= dispatch.count {\n        return;\n    }\n\n";
-            text += &instance_code(kernel, None, imports, 1);
+            text += &instance_code(kernel, None, imports, 1, None);
         }
         Some(total) if kernel.gated => {
             text = replace(&text, "let instance = ", "let start = ", usize::MAX);
@@ -246,14 +249,14 @@ fn {name}(
             }
             text += &format!("    var total = {}();\n    let threads = {groups} * 64u;\n", sum_type(kernel));
             text += "    for (var instance = start; instance < dispatch.count; instance += threads) {\n";
-            let code = instance_code(kernel, Some(total), imports, 2);
+            let code = instance_code(kernel, Some(total), imports, 2, None);
             text += &replace(&code, "        total = ", "        total += ", usize::MAX);
             text += "    }\n";
             text += TREE_SUM;
         }
         Some(total) => {
             text += "    var total = 0.0;\n    if instance < dispatch.count {\n";
-            text += &instance_code(kernel, Some(total), imports, 2);
+            text += &instance_code(kernel, Some(total), imports, 2, None);
             text += "    }\n";
             text += &replace(TREE_SUM, "start < dispatch.count", "instance < dispatch.count", usize::MAX);
         }
@@ -278,8 +281,15 @@ const TREE_SUM: &str = "
     }
 ";
 
-/// The code of one instance: its loads, values and stores, and the assignment to `total`.
-fn instance_code(kernel: &Kernel, total: Option<NodeId>, imports: &mut Imports, indent: usize) -> String {
+/// The code of one instance: its loads, values and stores, and the assignment to `total`. `part`: of a part of a joint dispatch, in which one buffer may be a
+/// function.
+fn instance_code(
+    kernel: &Kernel,
+    total: Option<NodeId>,
+    imports: &mut Imports,
+    indent: usize,
+    part: Option<&'static str>,
+) -> String {
     let reserved = RESERVED
         .iter()
         .copied()
@@ -295,6 +305,7 @@ fn instance_code(kernel: &Kernel, total: Option<NodeId>, imports: &mut Imports, 
         .chain(kernel.layers.map(|layers| layers.second))
         .list();
     let mut body = Body::new(kernel.graph.graph(), Inputs::Loads(kernel), imports, names, indent, &roots);
+    body.part = part;
     let store = |body: &mut Body, number: usize| {
         let Store { buffer, address, node, .. } = kernel.stores[number];
         let value = body.require(node);

@@ -5,13 +5,17 @@ use std::ops::Range;
 use rustc_hash::FxHashMap;
 
 use crate::batch::Model;
+use crate::batch::incidence::joint::join;
+use crate::batch::plan::Entry;
 use crate::error::{Error, Result};
 use crate::gpu::{Buffer, BufferRequest};
 use crate::list::Listed;
 use crate::turn::Pace;
 
+use super::super::joint;
 use super::super::layout::{Content, Memory, single_precision};
 use super::super::lists::ListMemory;
+use super::super::record::Kernels;
 use super::GpuEngine;
 
 /// The buffers that were made so far.
@@ -34,6 +38,43 @@ impl Buffers {
 }
 
 impl GpuEngine {
+    /// What stands on the device beside the tables and depends on which blocks take part: lists over all local tables, made when there
+    /// are none yet and a solve is better off with them, and sums of which some may not be written any more.
+    pub(super) async fn refresh_joint(&mut self, model: &Model) -> Result<()> {
+        if !std::mem::replace(&mut self.joint_is_stale, false) {
+            return Ok(());
+        }
+        let plans = &self.plans;
+        let kernel = |batch: usize| Some((plans.number(batch), &plans.plan(batch, Entry::Product).ok()?.kernel));
+        match self.layout.joint.take() {
+            Some(mut joint) => {
+                joint.refresh(model, &self.layout, &kernel);
+                for (memory, words) in [(Memory::JointLists, joint.lists()[0]), (Memory::JointFigures, joint.figures())]
+                {
+                    if let Some(buffer) = self.buffers.get(&memory) {
+                        self.context.write(buffer, 0, bytemuck::cast_slice(words))?;
+                    }
+                }
+                self.layout.joint = Some(joint);
+            }
+            None if joint::is_wanted(model, &self.layout) => {
+                let chunks: Vec<_> = self.layout.chunks.iter().map(|chunk| (chunk.batch, chunk.range.clone())).list();
+                let numbers = joint::numbers_of_blocks(model);
+                if let Some(lists) = join(model, &chunks, &numbers, &Pace::unheard()).await? {
+                    self.layout.joint = joint::Joint::new(model, &self.layout, lists, &kernel);
+                }
+            }
+            None => {}
+        }
+        for memory in [Memory::CostSums, Memory::ProductSums] {
+            if let Some(buffer) = self.buffers.get(&memory) {
+                let zeros = vec![0; self.layout.bytes(memory) as usize];
+                self.context.write(buffer, 0, &zeros)?;
+            }
+        }
+        Ok(())
+    }
+
     /// The buffer that recordings declare as `memory`.
     pub async fn buffer(&mut self, model: &Model, memory: Memory) -> Result<Buffer> {
         self.table(model, memory).await
@@ -72,7 +113,7 @@ impl GpuEngine {
             new.push(memory);
             let (name, bytes) = (memory.name(), self.layout.bytes(memory).max(16));
             requests.push(match memory {
-                Memory::Figures => BufferRequest::uniform(name, bytes),
+                Memory::Figures | Memory::JointFigures => BufferRequest::uniform(name, bytes),
                 Memory::Lists(ListMemory::Left) => BufferRequest::storage(name, bytes).exported(),
                 _ => BufferRequest::storage(name, bytes).zeroed(),
             });

@@ -62,6 +62,8 @@ pub struct GpuEngine {
     uniforms: Option<Vec<f32>>,
     /// Which parameters are constant has changed since the device was told.
     held_is_stale: bool,
+    /// What is recorded over all chunks at once is yet to be made, or was made for other blocks than now take part.
+    joint_is_stale: bool,
     /// Data that the application writes on the device.
     shared_data: Vec<SharedData>,
     /// What the application sees of the parameters; evaluations never write it.
@@ -114,6 +116,7 @@ impl GpuEngine {
             stale_data: vec![false; model.batches.len()],
             uniforms: None,
             held_is_stale: true,
+            joint_is_stale: true,
             shared_data: Vec::new(),
             published,
             kept: None,
@@ -125,6 +128,7 @@ impl GpuEngine {
         for entry in [Entry::Linearise, Entry::LineariseRows, Entry::Product, Entry::Image, Entry::Trial] {
             self.plans.make(model, entry)?;
         }
+        self.refresh_joint(model).await?;
         self.upload_tables(model).await
     }
 
@@ -211,6 +215,7 @@ impl GpuEngine {
     pub(super) fn enabled_changed(&mut self) {
         self.prepared.retain(|call| !matches!(call, Call::Gradient(..)));
         self.kept = None;
+        self.joint_is_stale = true;
     }
 }
 

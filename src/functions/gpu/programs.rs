@@ -90,6 +90,21 @@ impl GpuEngine {
             Program::Assemble(dim, parts) => {
                 request(shaders::gated(&shaders::assemble(dim, parts)), "assemble", normal::ASSEMBLE_LAYOUT.to_vec())
             }
+            Program::GatherJoint => request(
+                shaders::gated(&shaders::gather_joint()),
+                "gather",
+                normal::gated_layout(&normal::gated_layout(&GATHER_LAYOUT)),
+            ),
+            Program::CurvatureJoint => request(
+                shaders::gated(&shaders::curvature_joint()),
+                "curvature",
+                normal::gated_layout(&normal::CURVATURE_LAYOUT),
+            ),
+            Program::AssembleJoint(dim, pairs) => request(
+                shaders::gated(&shaders::assemble_joint(dim, pairs)),
+                "assemble",
+                normal::ASSEMBLE_JOINT_LAYOUT.to_vec(),
+            ),
             Program::Hold => request(shaders::hold(), "hold", HOLD_LAYOUT.to_vec()),
             Program::Clear => request(shaders::gated(&shaders::clear()), "clear", normal::CLEAR_LAYOUT.to_vec()),
         })

@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::turn::Pace;
 
 use super::super::lists::ListMemory;
-use super::{Layout, Memory};
+use super::{ALIGNMENT, Layout, Memory};
 
 /// What stands in a buffer from the start: parts that follow one another.
 pub enum Content<'a> {
@@ -29,6 +29,20 @@ impl Layout {
     /// What stands in a buffer from the start, if anything does.
     pub fn content<'a>(&'a self, model: &'a Model, memory: Memory) -> Option<Content<'a>> {
         Some(match memory {
+            Memory::AllIndices => {
+                // Each table is padded to where the next one begins.
+                let padding = &[0; ALIGNMENT as usize / 4];
+                let mut parts = Vec::new();
+                for number in 0..self.chunks.len() {
+                    let (batch, range) = self.of_chunk(model, number);
+                    parts.extend(columns_of(&batch.indices, batch.count as usize, range));
+                    let words = self.bytes(Memory::Indices(number)) as usize / 4;
+                    parts.push(&padding[..words.next_multiple_of(padding.len()) - words]);
+                }
+                Content::Words(parts)
+            }
+            Memory::JointLists => Content::Words(self.joint.as_ref()?.lists().to_vec()),
+            Memory::JointFigures => Content::Words(vec![self.joint.as_ref()?.figures()]),
             Memory::Indices(chunk) => {
                 let (batch, range) = self.of_chunk(model, chunk);
                 Content::Words(columns_of(&batch.indices, batch.count as usize, range))
@@ -55,10 +69,10 @@ impl Layout {
             | Memory::Scratch(_)
             | Memory::Partials
             | Memory::Local(_)
+            | Memory::AllLocal
+            | Memory::JointScratch(_)
             | Memory::CostSums
-            | Memory::CostTotals
             | Memory::ProductSums
-            | Memory::ProductTotals
             | Memory::Curvature
             | Memory::CurvatureLow
             | Memory::CurvatureScratch(_)
@@ -72,6 +86,11 @@ impl Layout {
             Memory::GatherOffsets(chunk, pass) => self.tables[chunk][pass].offsets = Vec::new(),
             Memory::GatherEntries(chunk, pass) => self.tables[chunk][pass].entries = Vec::new(),
             Memory::GatherTargets(chunk, pass) => self.tables[chunk][pass].targets = Vec::new(),
+            Memory::JointLists => {
+                if let Some(joint) = &mut self.joint {
+                    joint.forget_tables();
+                }
+            }
             Memory::Lists(memory) => self.lists.forget_content(memory),
             _ => {}
         }

@@ -6,17 +6,17 @@
 use super::shaders::{Figures, Kernel, Product, SUM_SECTIONS, VECTORS, bindings_of};
 use super::shape::{Group, MOST_WORKGROUPS, Preconditioner, Shape, THREADS};
 use super::state;
-use crate::batch::incidence::{Destination, Source};
-use crate::batch::least_squares::LocalTable;
 use crate::codegen::wgsl::{self, Dispatch, WORKGROUP_SIZE};
 use crate::error::Result;
+use crate::functions::joint::{self, Joint};
 use crate::functions::layout::{ALIGNMENT, Memory};
 use crate::functions::normal::{Declare, Normal, Sums};
 use crate::functions::record::{self, Kernels};
-use crate::gpu::shaders::Parts;
 use crate::gpu::{BindingKind, BufferId, CommandList, PipelineId, Slice};
 use crate::manifolds::{Manifold, retraction_kernel};
 use crate::table::Table;
+
+mod products;
 
 /// Numbers that a thread moves where each moves by itself, if their count allows.
 const NUMBERS_A_THREAD: u32 = 4;
@@ -42,6 +42,8 @@ pub enum Place {
     Vectors,
     /// Partial sums, and the factors of blocks.
     Sums,
+    /// Parts of ‖Jp‖², where products of all residuals are one dispatch.
+    Images,
     /// Lower bounds, upper bounds, and which coordinates are constant.
     Limits,
     /// The uniforms of all dispatches of the solver's own.
@@ -83,21 +85,23 @@ pub struct Recording {
     pub figures: Vec<u32>,
     shape: Shape,
     constrained: bool,
+    /// The text of [`Kernel::Products`].
+    products: String,
 }
 
 impl Recording {
     /// Records the solve of a model. `constrained`: there are bounds or constants.
     pub fn new<K: Kernels>(normal: &Normal<K>, constrained: bool) -> Result<Recording> {
         let shape = Shape::new(&normal.model.arrays, normal.model.num_params);
-        // A slot for each dispatch that is not the functions': three a group, a retraction an array, and five more.
+        // A slot for each dispatch that is not the functions': three a group, a retraction an array, and five more, some of which one model has.
         let slots = 3 * shape.groups.len() + normal.model.arrays.len() + 5;
         let mut writer = Writer::new(&shape, constrained, slots as u64 * ALIGNMENT);
         let head = writer.head(normal)?;
         let iteration = writer.iteration(normal)?;
         let tail = writer.tail(normal)?;
-        let mut figures = writer.figures;
+        let (mut figures, products) = (writer.figures, writer.products);
         figures.resize(slots * ALIGNMENT as usize / 4, 0);
-        Ok(Recording { head, iteration, tail, figures, shape, constrained })
+        Ok(Recording { head, iteration, tail, figures, shape, constrained, products })
     }
 
     /// Bytes of a buffer of the solver's own.
@@ -115,7 +119,8 @@ impl Recording {
         Ok(match program {
             Program::Functions(_) => None,
             Program::Own(kernel) => {
-                let text = kernel.wgsl(self.constrained);
+                let text =
+                    if kernel == Kernel::Products { self.products.clone() } else { kernel.wgsl(self.constrained) };
                 let bindings = bindings_of(&text);
                 Some((text, kernel.name().to_owned(), bindings))
             }
@@ -138,16 +143,9 @@ fn bytes(shape: &Shape, figures: u64, place: Place) -> u64 {
         Place::Point | Place::Trial | Place::Made | Place::Gradient | Place::Product => numbers,
         Place::Vectors => VECTORS.len() as u64 * stride,
         Place::Sums => 2 * (u64::from(SUM_SECTIONS * shape.workgroups) + u64::from(shape.factors)),
+        Place::Images => joint::MOST_SUMS,
         Place::Limits => 3 * stride,
     }
-}
-
-/// How blocks gather the product, and where they find its parts.
-struct Gathers {
-    way: Product,
-    group: Group,
-    stride: u32,
-    first_partial: u32,
 }
 
 /// Writes segments.
@@ -159,6 +157,7 @@ struct Writer<'a> {
     segment: Segment,
     buffers: Vec<BufferId>,
     pipelines: Table<Program, PipelineId>,
+    products: String,
 }
 
 impl Declare for Writer<'_> {
@@ -178,7 +177,8 @@ impl Declare for Writer<'_> {
 impl<'a> Writer<'a> {
     fn new(shape: &'a Shape, constrained: bool, figure_bytes: u64) -> Writer<'a> {
         let (figures, buffers, pipelines) = (Vec::new(), Vec::new(), Table::default());
-        Writer { shape, constrained, figures, figure_bytes, segment: Segment::default(), buffers, pipelines }
+        let (segment, products) = (Segment::default(), String::new());
+        Writer { shape, constrained, figures, figure_bytes, segment, buffers, pipelines, products }
     }
 
     fn head<K: Kernels>(&mut self, normal: &Normal<K>) -> Result<Segment> {
@@ -186,6 +186,7 @@ impl<'a> Writer<'a> {
             (self.place(Place::Trial), self.place(Place::Gradient), self.gate(state::LINEARISE));
         let costs = normal.linearise(self, trial, gradient, gate)?;
         let curvature = self.functions(normal, Memory::Curvature);
+        let way = self.way(normal);
         for group in &self.shape.groups {
             let mut bindings = vec![
                 self.place(Place::State),
@@ -201,7 +202,7 @@ impl<'a> Writer<'a> {
                 bindings.extend([trial, self.place(Place::Limits)]);
             }
             let figures = self.of_group(group, normal.layout.normal.scale);
-            self.dispatch(Kernel::Begin(group.shape), bindings, figures, group.workgroups);
+            self.dispatch(Kernel::Begin(group.shape, way), bindings, figures, group.workgroups);
         }
         let bindings = vec![self.place(Place::State), costs.slice, self.place(Place::Sums)];
         let figures = self.finishing(costs);
@@ -215,22 +216,36 @@ impl<'a> Writer<'a> {
         let (direction, product) = (self.vector(2), self.place(Place::Product));
         let gate = self.gate(state::ITERATE);
         let gathers = self.gathers(normal);
-        let way = gathers.as_ref().map_or(Product::Whole, |gathers| gathers.way);
+        let way = self.way(normal);
         let image = match (way, &gathers) {
             (Product::Formed, Some(gathers)) => self.multiply(normal, gathers),
             (Product::Weighted, _) => normal.image(self, direction, gate)?,
             (Product::Gathered, _) => normal.product_parts(self, direction, gate)?,
+            (Product::Joint { formed, .. }, _) => {
+                let image =
+                    if formed { self.products(normal)? } else { normal.product_parts(self, direction, gate)? };
+                normal.gather_heavy(self, product, gate)?;
+                image
+            }
             (Product::Whole | Product::Formed, _) => normal.product(self, direction, product, gate)?,
         };
         let curvature = self.functions(normal, Memory::Curvature);
+        // Rows of lists stand in the order of the blocks.
+        let mut row = normal.layout.joint.as_ref().map_or(0, Joint::first_row);
         for group in &self.shape.groups {
-            let mut bindings = vec![self.place(Place::State), image.slice];
+            let mut bindings = vec![self.place(Place::State)];
+            bindings.extend((way != Product::Formed).then_some(image.slice));
             match way {
                 Product::Gathered | Product::Weighted => bindings.extend(
                     [Memory::GatherOffsets(0, 0), Memory::GatherEntries(0, 0), Memory::Local(0)]
                         .map(|memory| self.functions(normal, memory)),
                 ),
                 Product::Whole | Product::Formed => bindings.push(product),
+                Product::Joint { heavy, .. } => {
+                    bindings.extend(heavy.then_some(product));
+                    bindings
+                        .extend([Memory::JointLists, Memory::AllLocal].map(|memory| self.functions(normal, memory)));
+                }
             }
             bindings.extend([curvature, self.place(Place::Vectors), self.place(Place::Sums)]);
             let figures = Figures {
@@ -238,63 +253,30 @@ impl<'a> Writer<'a> {
                 width: image.width,
                 local_stride: gathers.as_ref().map_or(0, |gathers| gathers.stride),
                 first_partial: gathers.as_ref().map_or(0, |gathers| gathers.first_partial),
+                row,
                 ..self.of_group(group, normal.layout.normal.scale)
             };
             self.dispatch(Kernel::Update(group.shape, way), bindings, figures, group.workgroups);
+            row += group.blocks;
         }
-        let bindings = vec![self.place(Place::State), self.place(Place::Sums), self.place(Place::Vectors)];
-        if way == Product::Formed {
-            let figures = self.common();
-            self.dispatch(Kernel::Direct, bindings, figures, 1);
-        } else {
+        if !way.is_formed() {
             // Four numbers a thread.
+            let bindings = vec![self.place(Place::State), self.place(Place::Sums), self.place(Place::Vectors)];
             self.dispatch_over(Kernel::Direct, bindings, self.shape.stride() / 4);
         }
         Ok(self.finish())
     }
 
-    /// The product of the direction that is yet to be formed; gives the sums of ‖Jp‖².
-    fn multiply<K: Kernels>(&mut self, normal: &Normal<K>, gathers: &Gathers) -> Sums {
-        let tables = [Memory::Indices(0), Memory::GatherOffsets(0, 0), Memory::GatherEntries(0, 0), Memory::Local(0)];
-        let group = &gathers.group;
-        // There are more of them than workgroups, since there are at least half as many instances as blocks.
-        let sums = self.functions(normal, Memory::ProductSums);
-        let mut bindings = vec![self.place(Place::State)];
-        bindings.extend(tables.map(|memory| self.functions(normal, memory)));
-        bindings.extend([self.place(Place::Vectors), self.place(Place::Product), sums]);
-        let (local_stride, first_partial) = (gathers.stride, gathers.first_partial);
-        let figures = Figures { local_stride, first_partial, ..self.of_group(group, 0) };
-        self.dispatch(Kernel::Multiply(group.shape), bindings, figures, group.workgroups);
-        Sums { slice: sums, count: group.workgroups, width: 1 }
-    }
-
-    /// Whether blocks can gather the product themselves: all blocks are of one shape and touched by the instances of one chunk, each
-    /// block by few.
-    fn gathers<K: Kernels>(&self, normal: &Normal<K>) -> Option<Gathers> {
-        let ([group], [chunk]) = (&self.shape.groups[..], &normal.layout.chunks[..]) else { return None };
-        let [pass] = &chunk.passes[..] else { return None };
-        let light = pass.source == Source::Local && pass.destination == Destination::Gradient;
-        let batch = &normal.model.batches[chunk.batch];
-        let enabled = normal.model.blocks[batch.block as usize].enabled;
-        // Rows stand in the order of the blocks: as many rows as blocks are all of them.
-        let all = pass.dim == group.shape.dim && pass.rows == group.blocks;
-        let table = LocalTable::of(&batch.class);
-        let stride = chunk.range.len() as u32;
-        // With one residual an instance, its number of Jp is less to write and to read than a number for each of its parameters.
-        let way = match normal.parts(0) {
-            Parts::Whole => Product::Gathered,
-            Parts::Weighted => Product::Weighted,
-            Parts::Mirrored => Product::Formed,
-        };
-        let first_partial = table.partial(0, 0) * stride;
-        (light && enabled && all).then_some(Gathers { way, group: *group, stride, first_partial })
-    }
-
     fn functions<K: Kernels>(&mut self, normal: &Normal<K>, memory: Memory) -> Slice {
-        self.memory(memory, normal.layout.bytes(memory))
+        self.table(normal.layout, memory)
     }
 
     fn tail<K: Kernels>(&mut self, normal: &Normal<K>) -> Result<Segment> {
+        if self.way(normal).is_formed() {
+            let bindings = vec![self.place(Place::State), self.place(Place::Sums), self.place(Place::Vectors)];
+            let figures = self.common();
+            self.dispatch(Kernel::Direct, bindings, figures, 1);
+        }
         self.retract(normal)?;
         let (trial, made, gate) = (self.place(Place::Trial), self.place(Place::Made), self.gate(state::TRIAL));
         let curvature = self.functions(normal, Memory::Curvature);

@@ -147,6 +147,7 @@ impl Made {
             Place::Product,
             Place::Vectors,
             Place::Sums,
+            Place::Images,
             Place::Limits,
             Place::Figures,
         ];

@@ -7,7 +7,7 @@
 //!   for `#diagonal$`);
 //! - `#four` stands four times, with 0 to 3 for `@`;
 //! - `#constrained` stands where there are constants or bounds, `#free` where there are none; `#pairs` and `#single` by the block's
-//!   [`Preconditioner`], `#made`, `#formed`, `#ready`, `#gathered` (`#parts` or `#weighted`) by the [`Product`]; `@binding(_)` is the next binding;
+//!   [`Preconditioner`], `#made`, `#formed` or `#ready`, `#among` or `#apart`, `#gathered` (`#parts` or `#weighted`), `#joint` (`#heavy` or `#light`), `#vector` (`#made` or `#heavy`) by the [`Product`]; `@binding(_)` is the next binding;
 //! - `#factor` is where the damped block A = C + λD is made ready to be solved for, and d$, the diagonal of D, and free$, whether a
 //!   coordinate may move, are known afterwards; `#solve` is where A z = r is solved, and `energy` is rᵀz.
 
@@ -33,17 +33,33 @@ pub enum Product {
     Gathered,
     /// In the instances' one number each of Jp: the update gathers them, times their columns of J.
     Weighted,
+    /// As `Gathered`, by lists over all local tables; blocks with very many entries in a vector.
+    Joint {
+        /// Whether there are such blocks.
+        heavy: bool,
+        /// Whether the direction is yet to be formed.
+        formed: bool,
+    },
+}
+
+impl Product {
+    /// Whether the direction is formed by whoever reads it.
+    pub fn is_formed(self) -> bool {
+        matches!(self, Product::Formed | Product::Joint { formed: true, .. })
+    }
 }
 
 /// A kernel of a solve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kernel {
-    /// A step begins, in a group of blocks.
-    Begin(BlockShape),
+    /// A step begins, in a group of blocks, before products of that kind.
+    Begin(BlockShape, Product),
     /// What the linearised point tells.
     Converge,
     /// The product of an iteration of conjugate gradients, for a class that is mirrored.
     Multiply(BlockShape),
+    /// The parts of the product of an iteration, of all residuals: to be put into the text.
+    Products,
     /// An iteration of conjugate gradients after its product, in a group of blocks.
     Update(BlockShape, Product),
     /// The next direction.
@@ -57,7 +73,7 @@ pub enum Kernel {
 }
 
 /// The sections of the partial sums, in the order in which they stand.
-const SECTIONS: [&str; 11] = [
+const SECTIONS: [&str; 12] = [
     "RZ_SUMS",
     "ZDZ_SUMS",
     "ZDP_SUMS",
@@ -68,6 +84,7 @@ const SECTIONS: [&str; 11] = [
     "STEP_SUMS",
     "SIZE_SUMS",
     "SCALED_SUMS",
+    "IMAGE_SUMS",
     "FACTORS",
 ];
 
@@ -109,13 +126,15 @@ pub struct Figures {
     pub local_stride: u32,
     /// Where its first column of J stands.
     pub first_partial: u32,
+    /// Where the first block's offset stands in lists over all local tables.
+    pub row: u32,
     /// Bits of a NaN.
     pub nan: u32,
     /// 0, which no compiler knows to be 0.
     pub zero: u32,
 }
 
-const MEMBERS: [&str; 16] = [
+const MEMBERS: [&str; 17] = [
     "blocks",
     "threads",
     "first",
@@ -130,15 +149,16 @@ const MEMBERS: [&str; 16] = [
     "factors",
     "local_stride",
     "first_partial",
+    "row",
     "nan",
     "zero",
 ];
 
 impl Figures {
     /// The words that the uniform buffer holds.
-    pub fn words(self) -> [u32; 16] {
+    pub fn words(self) -> [u32; 17] {
         let Figures { blocks, threads, first, scale, group, groups, count, width, image_count, image_width, .. } = self;
-        let Figures { stride, factors, local_stride, first_partial, nan, zero, .. } = self;
+        let Figures { stride, factors, local_stride, first_partial, row, nan, zero, .. } = self;
         [
             blocks,
             threads,
@@ -154,6 +174,7 @@ impl Figures {
             factors,
             local_stride,
             first_partial,
+            row,
             nan,
             zero,
         ]
@@ -164,9 +185,10 @@ impl Kernel {
     /// Entry point.
     pub fn name(self) -> &'static str {
         match self {
-            Kernel::Begin(_) => "begin",
+            Kernel::Begin(..) => "begin",
             Kernel::Converge => "converge",
             Kernel::Multiply(_) => "multiply",
+            Kernel::Products => "products",
             Kernel::Update(..) => "update",
             Kernel::Direct => "direct",
             Kernel::Measure(_) => "measure",
@@ -178,9 +200,10 @@ impl Kernel {
     /// The text.
     pub fn wgsl(self, constrained: bool) -> String {
         let source = match self {
-            Kernel::Begin(_) => shader!("../../../shaders/levenberg_marquardt/begin.wgsl"),
+            Kernel::Begin(..) => shader!("../../../shaders/levenberg_marquardt/begin.wgsl"),
             Kernel::Converge => shader!("../../../shaders/levenberg_marquardt/converge.wgsl"),
             Kernel::Multiply(_) => shader!("../../../shaders/levenberg_marquardt/multiply.wgsl"),
+            Kernel::Products => shader!("../../../shaders/levenberg_marquardt/products.wgsl"),
             Kernel::Update(..) => shader!("../../../shaders/levenberg_marquardt/update.wgsl"),
             Kernel::Direct => shader!("../../../shaders/levenberg_marquardt/direct.wgsl"),
             Kernel::Measure(_) => shader!("../../../shaders/levenberg_marquardt/measure.wgsl"),
@@ -190,18 +213,19 @@ impl Kernel {
         let rules = Rules::new();
         let functions = match self {
             Kernel::Converge | Kernel::Decide => rules.functions().to_vec(),
-            Kernel::Begin(_)
+            Kernel::Begin(..)
             | Kernel::Multiply(_)
+            | Kernel::Products
             | Kernel::Update(..)
             | Kernel::Direct
             | Kernel::Measure(_)
             | Kernel::Settle => Vec::new(),
         };
         let shape = match self {
-            Kernel::Begin(shape) | Kernel::Multiply(shape) | Kernel::Update(shape, _) | Kernel::Measure(shape) => {
+            Kernel::Begin(shape, _) | Kernel::Multiply(shape) | Kernel::Update(shape, _) | Kernel::Measure(shape) => {
                 Some(shape)
             }
-            Kernel::Converge | Kernel::Direct | Kernel::Decide | Kernel::Settle => None,
+            Kernel::Converge | Kernel::Products | Kernel::Direct | Kernel::Decide | Kernel::Settle => None,
         };
         let mut writer = Writer { shape, constrained, kernel: self, bindings: 0 };
         let mut text = String::new();
@@ -248,11 +272,19 @@ impl Writer {
             "pairs" => self.in_pairs(),
             "single" => !self.in_pairs(),
             "made" => matches!(self.kernel_product(), Product::Whole | Product::Formed),
-            "formed" => self.kernel_product() == Product::Formed,
-            "ready" => self.kernel_product() != Product::Formed,
+            "among" => self.kernel_product() == Product::Formed,
+            "apart" => self.kernel_product() != Product::Formed,
+            "formed" => self.kernel_product().is_formed(),
+            "ready" => !self.kernel_product().is_formed(),
             "gathered" => matches!(self.kernel_product(), Product::Gathered | Product::Weighted),
             "parts" => self.kernel_product() == Product::Gathered,
             "weighted" => self.kernel_product() == Product::Weighted,
+            "joint" => matches!(self.kernel_product(), Product::Joint { .. }),
+            "heavy" => matches!(self.kernel_product(), Product::Joint { heavy: true, .. }),
+            "light" => matches!(self.kernel_product(), Product::Joint { heavy: false, .. }),
+            "vector" => {
+                matches!(self.kernel_product(), Product::Whole | Product::Formed | Product::Joint { heavy: true, .. })
+            }
             _ => false,
         };
         if stands {
@@ -283,7 +315,7 @@ impl Writer {
 
     fn kernel_product(&self) -> Product {
         match self.kernel {
-            Kernel::Update(_, product) => product,
+            Kernel::Begin(_, product) | Kernel::Update(_, product) => product,
             _ => Product::Whole,
         }
     }
@@ -297,7 +329,7 @@ impl Writer {
         each(tangent, "let c$ = curvature[place + #diagonal$u];", text);
         let kept = "vectors[SCALE * dispatch.stride + first + $u]";
         // Nothing has been kept before the start has been looked at.
-        let kept = if matches!(self.kernel, Kernel::Begin(_)) {
+        let kept = if matches!(self.kernel, Kernel::Begin(..)) {
             each(tangent, &format!("if state[STARTED] == 0u {{ {kept} = 0.0; }}"), text);
             each(tangent, &format!("let kept$ = {kept};"), text);
             "kept$"
@@ -317,7 +349,7 @@ impl Writer {
                 triangle(tangent)
             ),
         );
-        if matches!(self.kernel, Kernel::Begin(_)) {
+        if matches!(self.kernel, Kernel::Begin(..)) {
             line(text, format_args!("factor_block(place, factors, damping);"));
         }
     }
@@ -331,12 +363,14 @@ impl Writer {
                 text += &format!("const {name} = {position}u;\n");
             }
         }
-        if !matches!(self.kernel, Kernel::Begin(_) | Kernel::Multiply(_) | Kernel::Measure(_) | Kernel::Settle) {
+        if matches!(self.kernel, Kernel::Multiply(_) | Kernel::Products | Kernel::Direct) {
+            text += shader!("../../../shaders/levenberg_marquardt/next_direction.wgsl");
+        }
+        if !matches!(self.kernel, Kernel::Begin(..) | Kernel::Measure(_) | Kernel::Settle) {
             text += "fn set_number(word: u32, number: f32) {\n    state[word] = bitcast<u32>(number);\n}\n";
         }
         let sums = match self.kernel {
-            Kernel::Begin(_) | Kernel::Update(..) | Kernel::Direct => 3,
-            Kernel::Multiply(_) => 1,
+            Kernel::Begin(..) | Kernel::Multiply(_) | Kernel::Products | Kernel::Update(..) | Kernel::Direct => 3,
             Kernel::Converge => 4,
             Kernel::Measure(_) => 5,
             Kernel::Decide => 6 + u32::from(self.constrained),
@@ -350,10 +384,10 @@ impl Writer {
              fn diagonal(k: u32) -> u32 {{\n    return k * (k + 3u) / 2u;\n}}\n"
         );
         if self.in_pairs() {
-            if matches!(self.kernel, Kernel::Begin(_)) {
+            if matches!(self.kernel, Kernel::Begin(..)) {
                 text += shader!("../../../shaders/levenberg_marquardt/factor_pairs.wgsl");
             }
-            if matches!(self.kernel, Kernel::Begin(_) | Kernel::Update(..)) {
+            if matches!(self.kernel, Kernel::Begin(..) | Kernel::Update(..)) {
                 text += shader!("../../../shaders/levenberg_marquardt/solve_pairs.wgsl");
             }
         }
@@ -371,8 +405,12 @@ mod tests {
         for (dim, tangent) in [(1, 1), (2, 2), (3, 3), (4, 3), (7, 7), (10, 10)] {
             for preconditioner in [Preconditioner::Single, Preconditioner::Pairs] {
                 let shape = BlockShape { dim, tangent, preconditioner };
-                kernels.extend([Kernel::Begin(shape), Kernel::Multiply(shape), Kernel::Measure(shape)]);
+                kernels.extend([Kernel::Multiply(shape), Kernel::Measure(shape)]);
+                kernels.extend([Product::Whole, Product::Formed].map(|product| Kernel::Begin(shape, product)));
+                let joint = [(true, true), (true, false), (false, true), (false, false)]
+                    .map(|(heavy, formed)| Product::Joint { heavy, formed });
                 let products = [Product::Whole, Product::Formed, Product::Gathered, Product::Weighted];
+                kernels.extend(joint.map(|product| Kernel::Update(shape, product)));
                 kernels.extend(products.map(|product| Kernel::Update(shape, product)));
             }
         }
@@ -421,8 +459,9 @@ mod tests {
             factors: 11,
             local_stride: 12,
             first_partial: 13,
-            nan: 14,
-            zero: 15,
+            row: 14,
+            nan: 15,
+            zero: 16,
         };
         assert_eq!(figures.words(), std::array::from_fn(|k| k as u32));
         for (k, (member, name)) in members.iter().zip(MEMBERS).enumerate() {

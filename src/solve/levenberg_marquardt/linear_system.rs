@@ -1,5 +1,5 @@
 //! The linear system of a step, solved in slices, so that a page lives meanwhile: an iteration of conjugate gradients at a time where the
-//! model has no matrix, and some part of a sparse factorisation.
+//! model has no matrix, and some part of a sparse factorisation. A model of sums in one block has its system at hand.
 
 #[cfg(doc)]
 use super::Step;
@@ -7,7 +7,9 @@ use super::{Answer, LevenbergMarquardt, Phase};
 use crate::clock::now_ms;
 use crate::error::Result;
 use crate::linear::system::finite;
-use crate::linear::{Blocks, LinearSolver, Normal, PcgOptions, Products, Solved, SparseMatrix, System};
+use crate::linear::{
+    Blocks, LinearSolver, Normal, PcgOptions, Products, Solved, SparseMatrix, System, Trouble, normal_equations,
+};
 
 /// So many multiplications of a factorisation before the caller is asked whether to go on: some milliseconds.
 const SLICE: f64 = 5e6;
@@ -31,7 +33,10 @@ impl LevenbergMarquardt {
         let began = now_ms();
         let solved = self.solve_on(products);
         self.linear_ms += now_ms() - began;
-        Ok(solved?.map(|solved| Answer::Solved(solved.ok().map(|iterations| iterations as u32))))
+        Ok(solved?.map(|solved| match solved {
+            Err(Trouble::IllConditioned) => Answer::IllConditioned,
+            solved => Answer::Solved(solved.ok().map(|iterations| iterations as u32)),
+        }))
     }
 
     fn solve_on(&mut self, products: &mut dyn Products) -> Result<Option<Solved>> {
@@ -40,8 +45,12 @@ impl LevenbergMarquardt {
             PcgOptions { tolerance: self.forcing, max_iterations: self.options.max_linear_iterations as usize };
         let (damping, frozen) = (self.scaled.as_slice(), self.frozen.as_slice());
         let begins = matches!(std::mem::replace(&mut self.phase, Phase::Solving(true)), Phase::Solving(false));
-        if let (Some(normal), LinearSolver::Pcg(pcg)) = (&self.model.normal, &mut *solver) {
-            let normal = Normal { gradient: &normal.gradient, curvature: &normal.curvature, damping, frozen };
+        if let Some(model) = &self.model.normal {
+            let normal = Normal { gradient: &model.gradient, curvature: &model.curvature, damping, frozen };
+            let LinearSolver::Pcg(pcg) = solver else {
+                let solved = normal_equations::solve(&normal, model.residuals, &mut self.step).map(|()| 1);
+                return Ok(Some(finite(solved, &self.step)));
+            };
             if begins {
                 pcg.begin(&normal, blocks, options, &mut self.step);
             }

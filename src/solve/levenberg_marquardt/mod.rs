@@ -16,6 +16,7 @@ use super::summary::{IterationSummary, SolveSummary, Termination};
 use super::vector::{dot, max_norm, norm};
 use crate::error::Result;
 use crate::functions::LeastSquares;
+use crate::linear::LinearSolver;
 use residua_loops::{add_squares, all_finite, clamped_weighted_square, diagonals};
 
 pub mod ending;
@@ -60,6 +61,8 @@ pub enum Answer {
     Model(LeastSquares),
     /// The iterations that the step of [`Step::Solve`] took; none if there is no step.
     Solved(Option<u32>),
+    /// The model's sums do not give a step that is good enough: its rows have to, after [`LevenbergMarquardt::use_rows`].
+    IllConditioned,
     /// The number of [`Step::Image`].
     Image(f64),
     /// The cost where the model was last made less the cost at the point of [`Step::Reduce`].
@@ -195,6 +198,11 @@ impl LevenbergMarquardt {
         &self.point
     }
 
+    /// From now on models have rows, of which this is the pattern, and so their solver.
+    pub fn use_rows(&mut self, systems: LinearSystems) {
+        self.systems = systems;
+    }
+
     /// Milliseconds spent on linear systems.
     pub fn linear_ms(&self) -> f64 {
         self.linear_ms
@@ -208,9 +216,18 @@ impl LevenbergMarquardt {
                 self.model = model;
                 self.reject(trial)
             }
-            (Phase::Start | Phase::Restoring(_), _) => Told::LineariseAtPoint,
+            (Phase::Refining, Some(Answer::Model(model))) => {
+                self.adopt(model);
+                self.phase = Phase::Solving(false);
+                Told::Solve
+            }
+            (Phase::Start | Phase::Restoring(_) | Phase::Refining, _) => Told::LineariseAtPoint,
             (Phase::Stepping, _) => self.set_out(),
             (Phase::Solving(_), Some(Answer::Solved(iterations))) => return self.step_made(iterations),
+            (Phase::Solving(_), Some(Answer::IllConditioned)) => {
+                self.phase = Phase::Refining;
+                Told::LineariseAtPoint
+            }
             (Phase::Solving(_), _) => Told::Solve,
             (Phase::Promising(trial), Some(Answer::Image(square))) => self.promise(trial, square),
             (Phase::Promising(_), _) => Told::Image,
@@ -264,7 +281,7 @@ impl LevenbergMarquardt {
         self.free_gradient.clone_from(&self.gradient);
         self.free_gradient.iter_mut().zip(&self.frozen).filter(|(_, frozen)| **frozen).for_each(free);
         self.size = self.feasible.norm_of_free(&self.point);
-        is_finite(&self.model) && all_finite(&self.gradient)
+        self.model.is_finite() && all_finite(&self.gradient)
     }
 
     /// Begins the next step, unless the run is to end.
@@ -304,11 +321,15 @@ impl LevenbergMarquardt {
             step_norm: norm(&self.made),
             linear_iterations: Some(linear_iterations),
         };
-        if self.model.normal.is_some() {
-            self.phase = Phase::Promising(trial);
-            return Ok(Told::Image);
+        let LinearSystems { row_offsets, col_indices, solver, .. } = &self.systems;
+        if let Some(normal) = &self.model.normal {
+            if let LinearSolver::Pcg(_) = solver {
+                self.phase = Phase::Promising(trial);
+                return Ok(Told::Image);
+            }
+            let square = quadratic_form(&normal.curvature, &self.made);
+            return Ok(self.promise(trial, square));
         }
-        let LinearSystems { row_offsets, col_indices, .. } = &self.systems;
         let jacobian = jacobian(self.point.len(), row_offsets, col_indices, &self.model.entries);
         let mut image = vec![0.0; jacobian.rows()];
         jacobian.times(&self.made, &mut image);
@@ -346,7 +367,7 @@ impl LevenbergMarquardt {
 
     /// Moves to the trial point, if the model there can be used.
     fn arrive(&mut self, trial: Trial, model: LeastSquares) -> Told {
-        if !is_finite(&model) {
+        if !model.is_finite() {
             // A cost without derivatives leads nowhere.
             self.phase = Phase::Restoring(Trial { change: f64::NAN, ..trial });
             return Told::LineariseAtPoint;
@@ -431,11 +452,11 @@ impl LevenbergMarquardt {
     }
 }
 
-/// Whether all of it is finite: where there is no matrix, sums over it tell.
-fn is_finite(model: &LeastSquares) -> bool {
-    let numbers = match &model.normal {
-        Some(normal) => [&normal.gradient, &normal.curvature],
-        None => [&model.residuals, &model.entries],
-    };
-    model.cost.is_finite() && numbers.into_iter().all(|numbers| all_finite(numbers))
+/// xᵀAx of a symmetric matrix, of which the lower half counts.
+fn quadratic_form(a: &[f64], x: &[f64]) -> f64 {
+    let mut form = 0.0;
+    for (i, row) in a.chunks_exact(x.len().max(1)).enumerate() {
+        form += x[i] * (2.0 * dot(&row[..i], &x[..i]) + row[i] * x[i]);
+    }
+    form
 }

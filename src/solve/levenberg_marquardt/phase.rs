@@ -24,6 +24,8 @@ pub(super) enum Phase {
     Stepping,
     /// Its linear system is to be solved; whether that has begun.
     Solving(bool),
+    /// The rows of the model at the point are due: its sums do not give a step.
+    Refining,
     /// ‖J̃δ‖² of the step made is due.
     Promising(Trial),
     /// The cost at the trial point is due.

@@ -10,7 +10,7 @@ use crate::batch::pattern::Pattern;
 use crate::clock::now_ms;
 use crate::error::Result;
 use crate::functions::Functions;
-use crate::linear::{Blocks, Kind, choice};
+use crate::linear::{Blocks, DenseQr, Kind, LinearSolver, choice};
 use crate::list::Listed;
 use crate::solve::arithmetic::Arithmetic;
 use crate::solve::drive::{Details, Listener, Solution};
@@ -48,26 +48,10 @@ pub async fn minimise_least_squares(
     };
     let (arrays, kept) = functions.arrays_and_steps();
     let retraction = Retraction::new(arrays, lower, upper, kept).await?;
-    let blocks = blocks(functions.model());
-    // Where J̃ is asked for by its products alone, its pattern is never made.
-    let asked = options.linear_solver;
-    let mut matrix_free = asked == Some(Kind::Pcg) && functions.prepare_products(&blocks).await?;
-    let unmade = Pattern::default();
-    let pattern = if matrix_free { &unmade } else { functions.tangent_pattern()? };
-    let (rows, columns) = (pattern.row_offsets.as_slice(), pattern.col_indices.as_slice());
-    let (solver, linear_solver) = match asked {
-        None => choice::choose(n, rows, columns)?,
-        Some(kind) => (choice::make(kind, n, rows, columns)?, format!("{}: as linearSolver says", kind.name())),
-    };
-    if asked.is_none() && solver.kind() == Kind::Pcg {
-        matrix_free = functions.prepare_products(&blocks).await?;
-    }
-    let Pattern { row_offsets, col_indices, .. } =
-        if matrix_free { unmade } else { functions.tangent_pattern()?.without_places() };
-    let systems = LinearSystems { row_offsets, col_indices, blocks, solver };
+    let (mut course, systems) = Course::of(functions, options.linear_solver).await?;
     let mut solver = LevenbergMarquardt::new(start, systems, retraction, options);
     let mut stages = Stages { setup: now_ms() - began, ..Stages::default() };
-    let outcome = run(functions, &mut solver, matrix_free, listener, began, &mut stages).await;
+    let outcome = run(functions, &mut solver, &mut course, listener, began, &mut stages).await;
     let mut summary = match outcome {
         Ok(summary) => summary,
         Err(error) => {
@@ -90,14 +74,88 @@ pub async fn minimise_least_squares(
         ("linear solver", solver.linear_ms()),
         ("trials", stages.trials),
     ];
-    Ok(Solution { x, summary, details: Details { linear_solver, times, untouched } })
+    Ok(Solution { x, summary, details: Details { linear_solver: course.linear_solver, times, untouched } })
+}
+
+/// In which form the solver is given its models.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// [`Functions::linearise_as_sums`], as long as these do.
+    Sums,
+    /// [`Functions::linearise_for_products`]
+    Products,
+    /// [`Functions::linearise`]
+    Rows,
+}
+
+/// How a run gets its models and solves its systems.
+struct Course {
+    form: Form,
+    /// What the user asked for.
+    kind: Option<Kind>,
+    /// For the report.
+    linear_solver: String,
+}
+
+impl Course {
+    /// The course that a run begins with.
+    async fn of(functions: &mut Functions, kind: Option<Kind>) -> Result<(Course, LinearSystems)> {
+        let n = functions.values().len();
+        if matches!(kind, None | Some(Kind::DenseQr)) && functions.prepare_normal_equations().await? {
+            let linear_solver = match kind {
+                None => format!("normal equations: {n} parameters, which all residuals share"),
+                Some(kind) => format!("{}: as linearSolver says, by normal equations", kind.name()),
+            };
+            let blocks = Blocks { ranges: vec![(0, n)] };
+            let solver = LinearSolver::DenseQr(DenseQr::new());
+            let systems = LinearSystems { row_offsets: Vec::new(), col_indices: Vec::new(), blocks, solver };
+            return Ok((Course { form: Form::Sums, kind, linear_solver }, systems));
+        }
+        // Where J̃ is asked for by its products alone, its pattern is never made.
+        let blocks = blocks(functions.model());
+        if kind == Some(Kind::Pcg) && functions.prepare_products(&blocks).await? {
+            let (solver, linear_solver) = solver_of(kind, n, &[], &[])?;
+            let systems = LinearSystems { row_offsets: Vec::new(), col_indices: Vec::new(), blocks, solver };
+            return Ok((Course { form: Form::Products, kind, linear_solver }, systems));
+        }
+        let (mut systems, linear_solver) = of_rows(functions, kind)?;
+        let mut form = Form::Rows;
+        if kind.is_none() && systems.solver.kind() == Kind::Pcg && functions.prepare_products(&blocks).await? {
+            form = Form::Products;
+            (systems.row_offsets, systems.col_indices) = Default::default();
+        }
+        Ok((Course { form, kind, linear_solver }, systems))
+    }
+
+    /// Goes on with rows to the end: what is ill-conditioned mostly stays so.
+    fn take_rows(&mut self, functions: &mut Functions, solver: &mut LevenbergMarquardt) -> Result<()> {
+        let (systems, linear_solver) = of_rows(functions, self.kind)?;
+        solver.use_rows(systems);
+        self.form = Form::Rows;
+        self.linear_solver = format!("{linear_solver}, since normal equations were ill-conditioned");
+        Ok(())
+    }
+}
+
+/// The linear systems of rows, and what the report says of them.
+fn of_rows(functions: &mut Functions, kind: Option<Kind>) -> Result<(LinearSystems, String)> {
+    let (n, blocks) = (functions.values().len(), blocks(functions.model()));
+    let Pattern { row_offsets, col_indices, .. } = functions.tangent_pattern()?.without_places();
+    let (solver, linear_solver) = solver_of(kind, n, &row_offsets, &col_indices)?;
+    Ok((LinearSystems { row_offsets, col_indices, blocks, solver }, linear_solver))
+}
+
+/// The solver that the user asked for, or that suits a pattern of `n` columns, and what the report says of it.
+fn solver_of(kind: Option<Kind>, n: usize, row_offsets: &[u32], col_indices: &[u32]) -> Result<(LinearSolver, String)> {
+    let Some(kind) = kind else { return choice::choose(n, row_offsets, col_indices) };
+    Ok((choice::make(kind, n, row_offsets, col_indices)?, format!("{}: as linearSolver says", kind.name())))
 }
 
 /// Answers the solver until it is done.
 async fn run(
     functions: &mut Functions,
     solver: &mut LevenbergMarquardt,
-    matrix_free: bool,
+    course: &mut Course,
     listener: &mut dyn Listener,
     began: f64,
     stages: &mut Stages,
@@ -113,21 +171,36 @@ async fn run(
         let asked = now_ms();
         match step {
             Step::Linearise(x) => {
-                let model =
-                    if matrix_free { functions.linearise_for_products(x)? } else { functions.linearise(x).await? };
-                answer = Some(Answer::Model(model));
+                let model = match course.form {
+                    Form::Sums => functions.linearise_as_sums(x)?,
+                    Form::Products => functions.linearise_for_products(x)?,
+                    Form::Rows => functions.linearise(x).await?,
+                };
+                if course.form == Form::Sums && !model.is_finite() {
+                    // Squares overflow where rows may not: the same is asked for again.
+                    course.take_rows(functions, solver)?;
+                } else {
+                    answer = Some(Answer::Model(model));
+                }
                 stages.model += now_ms() - asked;
             }
-            Step::Solve => loop {
+            Step::Solve => {
                 answer = solver.solve(functions)?;
-                if answer.is_some() {
-                    break;
+                while answer.is_none() {
+                    turns.take().await;
+                    answer = solver.solve(functions)?;
                 }
-                turns.take().await;
-            },
+                if matches!(answer, Some(Answer::IllConditioned)) {
+                    course.take_rows(functions, solver)?;
+                }
+            }
             Step::Image(made) => answer = Some(Answer::Image(functions.image(made)?)),
             Step::Reduce(x) => {
-                answer = Some(Answer::Reduction(functions.reduction(x).await?));
+                let reduction = match course.form {
+                    Form::Sums => functions.reduction_of_sums(x)?,
+                    Form::Products | Form::Rows => functions.reduction(x).await?,
+                };
+                answer = Some(Answer::Reduction(reduction));
                 stages.trials += now_ms() - asked;
             }
             Step::Iteration(iteration) => {

@@ -2,6 +2,7 @@
 
 mod compiled;
 mod fakes;
+mod sums;
 
 use super::*;
 use crate::batch::{ArrayInfo, Manifold};

@@ -1,17 +1,9 @@
 //! What one instance adds: to the normal equations of its problem, and to what a trial point brings.
-//!
-//! With weight w, loss ρ and the instance's residuals r, s = ‖r‖², v = Jᵀr in tangent coordinates, the cost is ½ w ρ(s), and the
-//! Gauss-Newton model with the correction of B. Triggs et al. ("Bundle Adjustment: A Modern Synthesis", 2000, section 4.3), as
-//! Ceres Solver has it, is
-//!
-//! ```text
-//! g = w ρ′ v        H = w (ρ′ JᵀJ + 2 max(ρ″, 0) v vᵀ)
-//! ```
-//!
-//! The root that Ceres takes for its corrected Jacobian drops out of J̃ᵀJ̃, which is all that is wanted here.
+//! The former is what [`crate::batch::normal_equations`] says, of a loss that is known.
 
 use crate::autodiff;
 use crate::batch::Manifold;
+use crate::batch::normal_equations::{self, Column, sum};
 use crate::error::Result;
 use crate::graph::{CheckedGraph, Graph, InputId, NodeId};
 use crate::list::Listed;
@@ -122,7 +114,7 @@ impl<'a> Draft<'a> {
     }
 
     /// For each free coordinate that the residuals depend on, its position and the column of ∂r/∂x.
-    fn columns(&mut self, residuals: &[NodeId]) -> Vec<(usize, Vec<Option<NodeId>>)> {
+    fn columns(&mut self, residuals: &[NodeId]) -> Vec<(usize, Column)> {
         let (mut parameters, mut wrt) = (Vec::new(), Vec::new());
         for (position, source) in (0..).zip(&self.inputs) {
             if let Source::Parameter(parameter) = *source {
@@ -131,7 +123,7 @@ impl<'a> Draft<'a> {
             }
         }
         let rows = autodiff::jacobian(&mut self.graph, residuals, &wrt);
-        let mut columns: Vec<(usize, Vec<Option<NodeId>>)> = Vec::new();
+        let mut columns: Vec<(usize, Column)> = Vec::new();
         for block in &self.template.blocks {
             let mut places = Vec::new();
             for number in block.first..block.first + block.dim {
@@ -170,27 +162,6 @@ impl<'a> Draft<'a> {
     }
 }
 
-/// The sum of some nodes, if there are any.
-fn sum(g: &mut Graph, terms: &[NodeId]) -> Option<NodeId> {
-    let (&first, rest) = terms.split_first()?;
-    let mut sum = first;
-    for &term in rest {
-        sum = g.add(sum, term);
-    }
-    Some(sum)
-}
-
-/// aᵀb, of which `None` are zeros.
-fn product_sum(g: &mut Graph, a: &[Option<NodeId>], b: &[Option<NodeId>]) -> Option<NodeId> {
-    let mut products = Vec::new();
-    for pair in a.iter().zip(b) {
-        if let (Some(a), Some(b)) = pair {
-            products.push(g.mul(*a, *b));
-        }
-    }
-    sum(g, &products)
-}
-
 /// What an instance of a group adds to the normal equations.
 pub fn normal_terms(template: &Template, group: &Group) -> Result<NormalTerms> {
     let mut draft = Draft::new(template, group);
@@ -213,33 +184,10 @@ pub fn normal_terms(template: &Template, group: &Group) -> Result<NormalTerms> {
         g.mul(twice, positive)
     });
 
-    let wide: Vec<Option<NodeId>> = residuals.iter().map(|&node| Some(node)).list();
-    let (mut gradient, mut curvature) = (Vec::new(), Vec::new());
-    // v, and the columns times w ρ′.
-    let mut slopes = Vec::new();
-    let mut scaled: Vec<Vec<Option<NodeId>>> = Vec::new();
-    for (position, column) in &columns {
-        let by_scale: Vec<Option<NodeId>> = column.iter().map(|entry| entry.map(|entry| g.mul(scale, entry))).list();
-        if let Some(node) = product_sum(g, &by_scale, &wide) {
-            gradient.push((*position, node));
-        }
-        slopes.push(bend.and_then(|_| product_sum(g, column, &wide)));
-        scaled.push(by_scale);
-    }
-    for second in 0..columns.len() {
-        for first in 0..=second {
-            let mut node = product_sum(g, &scaled[first], &columns[second].1);
-            if let (Some(bend), Some(a), Some(b)) = (bend, slopes[first], slopes[second]) {
-                let share = g.mul(a, b);
-                let share = g.mul(bend, share);
-                node = Some(node.map_or(share, |node| g.add(node, share)));
-            }
-            if let Some(node) = node {
-                let (a, b) = (columns[first].0, columns[second].0);
-                curvature.push((a.min(b), a.max(b), node));
-            }
-        }
-    }
+    let normal = normal_equations::terms(g, &residuals, &columns, Some(scale), bend);
+    let mut gradient = normal.gradient;
+    let mut curvature: Vec<(usize, usize, NodeId)> =
+        normal.curvature.iter().map(|&(a, b, node)| (a.min(b), a.max(b), node)).list();
 
     let mut wanted = vec![cost];
     for (_, node) in &gradient {

@@ -1,0 +1,49 @@
+// What follows an update of conjugate gradients: whether they go on, and β = rᵀz / (rᵀz before) of the next direction p = z + βp. Every workgroup finds
+// it for itself, and the first writes it down; no word that is written is one that is read, so that none waits for another.
+var<workgroup> updated: u32;
+var<workgroup> going_on: u32;
+
+// 1 and β, or 0. Where no update has run, as the state has it.
+fn next_direction(lane: u32, is_first: bool) -> vec2<f32> {
+    if lane == 0u {
+        updated = state[ITERATE_NOW];
+    }
+    // Loads are under way together, and before it is known whether they are wanted: a workgroup does nothing here but wait for them.
+    var parts = array<vec2<f32>, 3>();
+    for (var k = lane; k < dispatch.groups; k += THREADS) {
+        let first = sums[RZ_SUMS * dispatch.groups + k];
+        let second = sums[ZDZ_SUMS * dispatch.groups + k];
+        let third = sums[ZDP_SUMS * dispatch.groups + k];
+        parts[0] = sum_of_pairs(parts[0], first);
+        parts[1] = sum_of_pairs(parts[1], second);
+        parts[2] = sum_of_pairs(parts[2], third);
+    }
+    put_addend(0u, lane, parts[0]);
+    put_addend(1u, lane, parts[1]);
+    put_addend(2u, lane, parts[2]);
+    if workgroupUniformLoad(&updated) == 0u {
+        if lane == 0u {
+            going_on = state[ITERATE];
+        }
+        return vec2<f32>(f32(workgroupUniformLoad(&going_on)), number(BETA));
+    }
+    add_over_workgroup(lane, 3u);
+    let rz = total_of(0u).x;
+    let beta = rz / number(RZ_BEFORE);
+    // pᵀDp of the new p, from sums that the update has made: p itself need not be read for it.
+    let pdp = total_of(1u).x + beta * (2.0 * total_of(2u).x + beta * number(PDP_BEFORE));
+    let linear = state[LINEAR_BEFORE] + 1u;
+    if lane == 0u {
+        let goes_on = state[USABLE] != 0u && is_finite(rz) && rz > number(RZ_TARGET) && linear < state[MOST_LINEAR];
+        going_on = select(0u, 1u, goes_on);
+        if is_first {
+            set_number(RZ, rz);
+            set_number(BETA, beta);
+            set_number(PDP, max(pdp, 0.0));
+            state[LINEAR] = linear;
+            state[ITERATE] = select(0u, 1u, goes_on);
+            state[TRIAL] = select(1u, 0u, goes_on);
+        }
+    }
+    return vec2<f32>(f32(workgroupUniformLoad(&going_on)), beta);
+}

@@ -1,0 +1,87 @@
+//! Formulas over vectors as lists of steps, which take two bytes each: elementary functions are made of them.
+
+use super::encoding::Instruction;
+use super::expression::Expression;
+
+/// A step, on the stack of numbers.
+#[derive(Clone, Copy)]
+pub(super) enum Step {
+    /// Pushes one of the formula's locals.
+    Get(u8),
+    /// Pops one of the formula's locals.
+    Set(u8),
+    /// Pushes one of the formula's numbers.
+    Number(u8),
+    /// Pushes a local times a number.
+    Times(u8, u8),
+    /// Pushes Σ cᵢ zⁱ of a local z, from the first of six numbers.
+    Powers(u8, u8),
+    Add,
+    Subtract,
+    Multiply,
+    And,
+    Xor,
+    Select,
+    /// Of two vectors, their first lanes.
+    Firsts,
+    /// Their second lanes.
+    Seconds,
+    AddIntegers,
+    NegateIntegers,
+    ShiftLeft(u8),
+    ShiftRight(u8),
+    /// Nothing is on the stack: another round's steps may stand here.
+    Mark,
+}
+
+impl Expression<'_> {
+    /// Writes a formula, in [`super::locals::Width::Pair`].
+    pub(super) fn formula(&mut self, steps: &[Step], locals: &[u32], numbers: &[f64]) {
+        use Instruction as I;
+        for step in steps {
+            let instruction = match *step {
+                Step::Get(local) => I::LocalGet(locals[local as usize]),
+                Step::Set(local) => I::LocalSet(locals[local as usize]),
+                Step::Number(number) => {
+                    self.number(numbers[number as usize]);
+                    continue;
+                }
+                Step::Times(local, number) => {
+                    self.formula(&[Step::Get(local), Step::Number(number), Step::Multiply], locals, numbers);
+                    continue;
+                }
+                Step::Powers(z, first) => {
+                    self.formula(&[Step::Number(first + 5)], locals, numbers);
+                    for number in (first..first + 5).rev() {
+                        let steps = [Step::Get(z), Step::Multiply, Step::Number(number), Step::Add];
+                        self.formula(&steps, locals, numbers);
+                    }
+                    continue;
+                }
+                Step::Add => I::F64x2Add,
+                Step::Subtract => I::F64x2Sub,
+                Step::Multiply => I::F64x2Mul,
+                Step::And => I::V128And,
+                Step::Xor => I::V128Xor,
+                Step::Select => I::V128Bitselect,
+                Step::Firsts => I::Shuffle([0, 2]),
+                Step::Seconds => I::Shuffle([1, 3]),
+                Step::AddIntegers => I::I64x2Add,
+                Step::NegateIntegers => I::I64x2Neg,
+                Step::ShiftLeft(bits) => {
+                    self.write(I::I32Const(bits.into()));
+                    I::I64x2Shl
+                }
+                Step::ShiftRight(bits) => {
+                    self.write(I::I32Const(bits.into()));
+                    I::I64x2ShrU
+                }
+                Step::Mark => {
+                    self.mark();
+                    continue;
+                }
+            };
+            self.write(instruction);
+        }
+    }
+}

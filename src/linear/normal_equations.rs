@@ -1,0 +1,246 @@
+//! A damped step of few parameters from their normal equations, (J̃ᵀJ̃ + diag(d)) δ = −J̃ᵀr̃, where J̃ᵀJ̃ is small, known in full, and all
+//! that is known of J̃: rows without number have been added up to it, and were never written.
+//!
+//! Sums are rounded, J̃ᵀJ̃ has the condition of J̃ squared, and so such a step is worse than one from the rows. When that does not matter is
+//! decided here, and rests on what a step of Levenberg-Marquardt is for:
+//!
+//! - Where a run ends is where J̃ᵀr̃ is zero, and J̃ᵀr̃ is the same sum whether rows are kept or not: its rounding leaves the parameters an error of the
+//!   condition's square times that of r̃, which is what the problem's sensitivity leaves them, reflections or not (Björck, Numerical Methods for
+//!   Least Squares Problems, 1996, §1.4). A relative error η of the steps moves that point nowhere. Near it an error e of the parameters becomes
+//!   (ϱ + η) e in place of ϱ e, where ϱ is what the Gauss-Newton model neglects: at η = 10⁻⁶ few fits take one step more.
+//! - What the model promises, −δᵀg − ½ δᵀJ̃ᵀJ̃δ, is true of any δ, an inexact one as well. Its relative error is that of the quadratic form along
+//!   δ, which the same figure bounds: at η = 10⁻⁶ the gain ratio has six digits, of which the rules ask for one.
+//!
+//! With columns brought to unit length (van der Sluis, Numerische Mathematik 14, 1969: no scaling has a much better condition) and N rows, the
+//! sums' errors are taken as independent, each sum's √N roundings. Then η ≤ n √N 2⁻⁵³ ‖A⁻¹‖ for the scaled matrix A (Higham, Accuracy and
+//! Stability of Numerical Algorithms, 2nd ed., theorems 7.2 and 10.4), and ‖A⁻¹‖ ≤ tr A⁻¹ = ‖L⁻¹‖² in Frobenius' norm, which costs n³/6 more
+//! from the Cholesky factor L. So this is no guess from pivots, which can miss a small singular value (Kahan's matrix). Beyond 10⁻⁶ [`solve`]
+//! refuses, and a step needs rows: of five columns from a condition of some 10³ on where there are a million, three times that for ten thousand.
+
+use super::pcg::Normal;
+use super::system::Trouble;
+
+/// Fewer rows are not worth the choice: reflections of so few take some tenths of a millisecond at most, and are the most accurate.
+pub const LEAST_ROWS: usize = 512;
+/// With more columns than this, sums of products take longer than the reading of rows that they spare.
+pub const MOST_COLUMNS: usize = 16;
+/// The relative error that a step may have.
+const MOST_ERROR: f64 = 1e-6;
+/// What is left of a unit column beside those before it, squared: below, rounding has most of it.
+const LEAST_PIVOT: f64 = 1e-10;
+/// Squares of lengths between which none of their parts that count has overflowed or vanished.
+const SQUARES: std::ops::Range<f64> = 1e-250..1e250;
+
+/// Solves into `step`, where `normal` has all coordinates in one block and comes from so many rows.
+///
+/// # Errors
+/// [`Trouble::IllConditioned`] where that would not be as good as it has to be.
+pub fn solve(normal: &Normal, rows: usize, step: &mut [f64]) -> Result<(), Trouble> {
+    let n = step.len();
+    let mut factor = Factor { n, entries: normal.curvature.to_vec(), scales: Vec::with_capacity(n) };
+    for (i, number) in step.iter_mut().enumerate() {
+        factor.entries[i * n + i] += normal.damping[i];
+        *number = -normal.gradient[i];
+        if normal.frozen[i] {
+            // The row and the column of the unit matrix.
+            for j in 0..n {
+                factor.entries[i * n + j] = 0.0;
+                factor.entries[j * n + i] = 0.0;
+            }
+            factor.entries[i * n + i] = 1.0;
+            *number = 0.0;
+        }
+    }
+    let unit = f64::EPSILON / 2.0;
+    let most = MOST_ERROR / (n as f64 * (rows as f64).sqrt() * unit);
+    // False of a NaN too.
+    if !(factor.factorise() && factor.inverse_trace() <= most) {
+        return Err(Trouble::IllConditioned);
+    }
+    factor.substitute(step);
+    Ok(())
+}
+
+/// A symmetric matrix, its lower half row after row, and Cholesky's factor L of it with columns brought to unit length.
+struct Factor {
+    /// How many rows.
+    n: usize,
+    /// The matrix, and then L, whose diagonal is stored inverse.
+    entries: Vec<f64>,
+    /// The inverse lengths of columns.
+    scales: Vec<f64>,
+}
+
+impl Factor {
+    /// Scales and factorises; says whether there is a factor.
+    fn factorise(&mut self) -> bool {
+        let Factor { n, entries: matrix, scales } = self;
+        let n = *n;
+        for i in 0..n {
+            let square = matrix[i * n + i];
+            if !SQUARES.contains(&square) {
+                return false;
+            }
+            scales.push(square.sqrt().recip());
+            for j in 0..=i {
+                let mut entry = matrix[i * n + j] * scales[i] * scales[j];
+                for k in 0..j {
+                    entry -= matrix[i * n + k] * matrix[j * n + k];
+                }
+                matrix[i * n + j] = if j < i {
+                    entry * matrix[j * n + j]
+                } else if entry > LEAST_PIVOT {
+                    entry.sqrt().recip()
+                } else {
+                    return false;
+                };
+            }
+        }
+        true
+    }
+
+    /// The trace of the scaled matrix's inverse: the squares of L⁻¹, column after column.
+    fn inverse_trace(&self) -> f64 {
+        let mut trace = 0.0;
+        for column in 0..self.n {
+            let mut x = vec![0.0; self.n];
+            x[column] = 1.0;
+            self.forward(&mut x, column);
+            trace += x.iter().map(|x| x * x).sum::<f64>();
+        }
+        trace
+    }
+
+    /// L⁻¹x in place of x, which is zero before `first`.
+    fn forward(&self, x: &mut [f64], first: usize) {
+        for i in first..x.len() {
+            for k in first..i {
+                x[i] -= self.entries[i * self.n + k] * x[k];
+            }
+            x[i] *= self.entries[i * self.n + i];
+        }
+    }
+
+    /// The solution in place of a right side, both in the scale of the matrix that was given.
+    fn substitute(&self, x: &mut [f64]) {
+        let n = self.n;
+        let rescale = |x: &mut [f64]| x.iter_mut().zip(&self.scales).for_each(|(x, scale)| *x *= scale);
+        rescale(x);
+        self.forward(x, 0);
+        for i in (0..n).rev() {
+            for k in i + 1..n {
+                x[i] -= self.entries[k * n + i] * x[k];
+            }
+            x[i] *= self.entries[i * n + i];
+        }
+        rescale(x);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{DenseQr, SparseMatrix, System};
+    use super::*;
+
+    const ROWS: usize = 1003;
+
+    /// Powers of t, sampled between two ends, and a sine, neither even nor odd, as the right side: J̃ and r̃.
+    fn fit(cols: usize, ends: [f64; 2]) -> (Vec<f64>, Vec<f64>) {
+        let t = |row: usize| ends[0] + (ends[1] - ends[0]) * row as f64 / (ROWS - 1) as f64;
+        let values = (0..ROWS).flat_map(|row| (0..cols).map(move |k| 1e3f64.powi(k as i32) * t(row).powi(k as i32)));
+        (values.collect(), (0..ROWS).map(|row| (3.0 * t(row) + 0.5).sin()).collect())
+    }
+
+    /// J̃ᵀJ̃, its lower half, and J̃ᵀr̃.
+    fn sums(values: &[f64], residuals: &[f64], cols: usize) -> (Vec<f64>, Vec<f64>) {
+        let (mut curvature, mut gradient) = (vec![0.0; cols * cols], vec![0.0; cols]);
+        for (row, r) in values.chunks_exact(cols).zip(residuals) {
+            for i in 0..cols {
+                gradient[i] += row[i] * r;
+                (0..=i).for_each(|j| curvature[i * cols + j] += row[i] * row[j]);
+            }
+        }
+        (curvature, gradient)
+    }
+
+    /// The step by reflections of the rows, in which nothing is squared.
+    fn by_rows(values: &[f64], residuals: &[f64], damping: &[f64], frozen: &[bool]) -> Vec<f64> {
+        let cols = damping.len();
+        let offsets: Vec<u32> = (0..=ROWS).map(|row| (row * cols) as u32).collect();
+        let columns: Vec<u32> = (0..ROWS).flat_map(|_| 0..cols as u32).collect();
+        let jacobian = SparseMatrix { cols, row_offsets: &offsets, col_indices: &columns, values };
+        let mut step = vec![0.0; cols];
+        DenseQr::new().solve(&System { jacobian, residuals, damping, frozen }, &mut step).unwrap();
+        step
+    }
+
+    /// ‖a − b‖/‖b‖ where columns have unit length.
+    fn error(a: &[f64], b: &[f64], curvature: &[f64]) -> f64 {
+        let n = a.len();
+        let size = |x: &dyn Fn(usize) -> f64| (0..n).map(|k| x(k).powi(2) * curvature[k * n + k]).sum::<f64>().sqrt();
+        size(&|k| a[k] - b[k]) / size(&|k| b[k])
+    }
+
+    #[test]
+    fn a_step_is_as_good_as_promised_or_refused() {
+        let (mut taken, mut refused, mut worst) = (0, 0, 0.0f64);
+        for cols in 1..=MOST_COLUMNS {
+            for (end, damping) in [(-1.0, 0.0), (0.0, 0.0), (0.5, 0.0), (0.9, 0.0), (0.99, 0.0), (0.0, 1e-3)] {
+                let (values, residuals) = fit(cols, [end, 1.0]);
+                let (curvature, gradient) = sums(&values, &residuals, cols);
+                let damping: Vec<f64> = (0..cols).map(|k| damping * curvature[k * cols + k]).collect();
+                let frozen = vec![false; cols];
+                let normal = Normal { gradient: &gradient, curvature: &curvature, damping: &damping, frozen: &frozen };
+                let mut step = vec![0.0; cols];
+                match solve(&normal, ROWS, &mut step) {
+                    Ok(()) => {
+                        taken += 1;
+                        worst = worst.max(error(&step, &by_rows(&values, &residuals, &damping, &frozen), &curvature));
+                    }
+                    Err(trouble) => {
+                        refused += 1;
+                        assert_eq!(trouble, Trouble::IllConditioned);
+                    }
+                }
+            }
+        }
+        assert!(worst < MOST_ERROR, "{worst}");
+        // 16 powers on the unit interval have a condition of 1e12; damping brings it to 30.
+        assert!(taken > 30 && refused > 30, "{taken} taken, {refused} refused");
+    }
+
+    #[test]
+    fn frozen_coordinates_stay_and_a_column_of_zeros_takes_its_damping() {
+        let (mut values, residuals) = fit(4, [-1.0, 1.0]);
+        values.chunks_exact_mut(4).for_each(|row| row[2] = 0.0);
+        let (curvature, gradient) = sums(&values, &residuals, 4);
+        let (damping, frozen) = ([1e-9; 4], [false, true, false, false]);
+        let normal = Normal { gradient: &gradient, curvature: &curvature, damping: &damping, frozen: &frozen };
+        let mut step = [9.0; 4];
+        solve(&normal, ROWS, &mut step).unwrap();
+        assert_eq!((step[1], step[2]), (0.0, 0.0));
+        let expected = by_rows(&values, &residuals, &damping, &frozen);
+        // A condition below 10, and √N roundings.
+        assert!(error(&step, &expected, &curvature) < 1e-12, "{step:?} {expected:?}");
+        let all = Normal { frozen: &[true; 4], ..normal };
+        assert_eq!(solve(&all, ROWS, &mut step), Ok(()));
+        assert_eq!(step, [0.0; 4]);
+    }
+
+    #[test]
+    fn what_has_no_digits_is_refused() {
+        let refused = |curvature: [f64; 4], damping: f64| {
+            let normal =
+                Normal { gradient: &[1.0; 2], curvature: &curvature, damping: &[damping; 2], frozen: &[false; 2] };
+            solve(&normal, 600, &mut [0.0; 2]) == Err(Trouble::IllConditioned)
+        };
+        assert!(!refused([1.0, 0.0, 0.5, 1.0], 0.0));
+        // NaN, overflow, vanished squares, dependent columns, and what damping makes of these.
+        for bad in [[f64::NAN, 0.0, 0.5, 1.0], [1.0, 0.0, f64::NAN, 1.0], [1.0, 0.0, 0.0, f64::INFINITY]] {
+            assert!(refused(bad, 0.0), "{bad:?}");
+        }
+        for singular in [[0.0; 4], [1e-300, 0.0, 0.0, 1.0], [1.0, 0.0, 1.0, 1.0]] {
+            assert!(refused(singular, 0.0) && !refused(singular, 1e-3), "{singular:?}");
+        }
+    }
+}

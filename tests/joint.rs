@@ -1,0 +1,154 @@
+//! What a solve on the device submits for a mixture of residuals, recorded without a device.
+// What fails here fails the test, which is what unwrap() says.
+#![allow(clippy::unwrap_used)]
+
+mod mixture;
+mod portable;
+mod recorder;
+
+use std::pin::pin;
+use std::task::{Context, Poll, Waker};
+
+use portable::validated;
+use residua::batch::Model;
+use residua::batch::incidence::joint::{MOST_LIGHT, join};
+use residua::batch::plan::Entry;
+use residua::functions::joint::{Joint, is_wanted, numbers_of_blocks};
+use residua::functions::layout::Layout;
+use residua::functions::normal::Normal;
+use residua::functions::plans::Plans;
+use residua::functions::record::Kernels;
+use residua::functions::texts::kernel_numbers;
+use residua::gpu::plan::{Encoded, Step};
+use residua::gpu::{BindingKind, Limits, Plan};
+use residua::solve::device::record::{Recording, Segment};
+use residua::turn::Pace;
+
+fn at_once<T>(future: impl Future<Output = T>) -> T {
+    match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(value) => value,
+        Poll::Pending => panic!("nobody waits natively"),
+    }
+}
+
+/// The model laid out, in chunks of so many instances, with joint lists where they are wanted.
+fn laid_out(model: &Model, limits: &Limits, batch_size: Option<u32>) -> (Layout, Plans) {
+    let (numbers, count) = kernel_numbers(model);
+    let mut plans = Plans::new(numbers, count);
+    for entry in Entry::ALL {
+        plans.make(model, entry).unwrap();
+    }
+    let mut layout = Layout::new(model, &vec![6; model.batches.len()], limits, batch_size).unwrap();
+    if is_wanted(model, &layout) {
+        let chunks: Vec<_> = layout.chunks.iter().map(|chunk| (chunk.batch, chunk.range.clone())).collect();
+        let lists = at_once(join(model, &chunks, &numbers_of_blocks(model), &Pace::at_once())).unwrap().unwrap();
+        let kernel = |batch: usize| Some((plans.number(batch), &plans.plan(batch, Entry::Product).unwrap().kernel));
+        layout.joint = Joint::new(model, &layout, lists, &kernel);
+    }
+    (layout, plans)
+}
+
+/// Checks a segment's bindings against the limits; gives its dispatches.
+fn dispatches(segment: &Segment, limits: &Limits) -> usize {
+    let plan = Plan::new(&segment.list, limits).unwrap();
+    let passes = plan.steps.iter().flat_map(|step| match step {
+        Step::Submit(parts) => parts.as_slice(),
+        Step::Write { .. } => &[],
+    });
+    passes
+        .map(|part| match part {
+            Encoded::Pass(dispatches) => dispatches.len(),
+            Encoded::Copy { .. } | Encoded::Clear { .. } | Encoded::Download { .. } => 0,
+        })
+        .sum()
+}
+
+#[test]
+fn an_iteration_over_all_residuals_is_one_dispatch_and_one_for_each_kind_of_blocks_and_level_of_the_longest_list() {
+    let limits = Limits::default();
+    let mut model = mixture::model([("squared", 1.0); 3]);
+    for (batch_size, disabled, constrained) in
+        [(None, None, false), (None, Some(1), true), (Some(37), None, true), (Some(37), Some(0), false)]
+    {
+        model.blocks.iter_mut().enumerate().for_each(|(block, info)| info.enabled = disabled != Some(block));
+        let (layout, plans) = laid_out(&model, &limits, batch_size);
+        let joint = layout.joint.as_ref().unwrap();
+        assert!(joint.together.is_some());
+        // The curve has 90 entries: segments of 32, and their sum.
+        assert_eq!(joint.heavy.len(), 2);
+        let normal = Normal { model: &model, layout: &layout, kernels: &plans, limits: &limits };
+        let recording = Recording::new(&normal, constrained).unwrap();
+        // Products, two levels for the curve, and an update of vertices, of poses and of the curve.
+        assert_eq!(dispatches(&recording.iteration, &limits), 6);
+        let chunks = layout
+            .chunks
+            .iter()
+            .filter(|chunk| model.blocks[model.batches[chunk.batch].block as usize].enabled)
+            .count();
+        // Gradient and curvature of each kind, two levels of both for the curve; begin for each kind, converge, settle.
+        assert_eq!(dispatches(&recording.head, &limits), chunks + 3 + 4 + 3 + 2);
+        // The last direction; retract twice (numbers by themselves, quaternions, numbers), measure, perhaps images, decide.
+        assert_eq!(dispatches(&recording.tail, &limits), 1 + 3 + 3 + usize::from(constrained) * chunks + chunks + 1);
+        for program in recording.iteration.programs.iter().chain(&recording.head.programs) {
+            if let Some((text, entry, layout)) = recording.program(*program).unwrap() {
+                let module = validated(&text);
+                assert_eq!(module.entry_points[0].name, entry);
+                assert!(layout.iter().filter(|&&kind| kind != BindingKind::Uniform).count() <= 8);
+            }
+        }
+    }
+}
+
+#[test]
+fn lists_hold_every_entry_of_every_block_once_and_leave_out_none_but_the_longest() {
+    let model = mixture::model([("squared", 1.0); 3]);
+    for batch_size in [None, Some(37)] {
+        let (layout, _) = laid_out(&model, &Limits::default(), batch_size);
+        let chunks: Vec<_> = layout.chunks.iter().map(|chunk| (chunk.batch, chunk.range.clone())).collect();
+        let numbers = numbers_of_blocks(&model);
+        let lists = at_once(join(&model, &chunks, &numbers, &Pace::at_once())).unwrap().unwrap();
+        let blocks: u32 = model.arrays.iter().map(|array| array.count).sum();
+        assert_eq!(lists.offsets.len() as u32, blocks + 1);
+        // 100 springs with two ends, 24 turns of a vertex by a pose; 90 samples of the curve are too many for a list.
+        assert_eq!(lists.entries.len(), 2 * 100 + 2 * 24);
+        let longest = lists.offsets.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap();
+        assert!(longest <= MOST_LIGHT);
+        assert_eq!(lists.heavy[0].entries.len(), 90);
+        let mut starts = Vec::new();
+        for array in &model.arrays {
+            starts.extend((0..array.count).map(|block| array.offset + block * array.dim));
+        }
+        for (block, pair) in lists.offsets.windows(2).enumerate() {
+            let entries = &lists.entries[pair[0] as usize..pair[1] as usize];
+            assert!(entries.windows(2).all(|pair| pair[0] < pair[1]), "in order");
+            for entry in entries {
+                let slot = lists.slots[(entry >> lists.instance_bits) as usize];
+                let instance = entry & ((1 << lists.instance_bits) - 1);
+                let (batch, range) = &chunks[slot.chunk];
+                let batch = &model.batches[*batch];
+                let mut first = 0;
+                let column = batch.class.block_dims.iter().position(|&dim| {
+                    first += dim;
+                    first - dim == slot.column
+                });
+                let addresses = &batch.column(column.unwrap() as u32)[range.clone()];
+                assert_eq!(addresses[instance as usize], starts[block]);
+            }
+        }
+    }
+}
+
+#[test]
+fn springs_alone_are_multiplied_block_by_block_without_joint_lists() {
+    let mut model = mixture::model([("squared", 1.0); 3]);
+    model.arrays.truncate(1);
+    model.batches.truncate(1);
+    model.blocks.truncate(1);
+    (model.num_params, model.num_residuals) = (3 * mixture::VERTICES, 100);
+    let limits = Limits::default();
+    let (layout, plans) = laid_out(&model, &limits, None);
+    assert!(layout.joint.is_none());
+    let normal = Normal { model: &model, layout: &layout, kernels: &plans, limits: &limits };
+    let recording = Recording::new(&normal, false).unwrap();
+    assert_eq!(dispatches(&recording.iteration, &limits), 2);
+}
