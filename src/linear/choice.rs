@@ -39,25 +39,68 @@ const MOST_FACTOR: f64 = 2e7;
 /// A factorisation of this many multiplications takes some four seconds: 2·10⁸ took 0.14 s in Chromium's engine.
 const MOST_MULTIPLICATIONS: f64 = 5e9;
 
-/// Chooses for a pattern of `cols` columns; the sentence is for the report.
-pub fn choose(cols: usize, row_offsets: &[u32], col_indices: &[u32]) -> Result<(LinearSolver, String)> {
+/// A factorisation of fewer multiplications takes some three milliseconds: not worth a trial.
+const LEAST_TRIED: f64 = 4e6;
+/// Nor is one that takes no longer than so many iterations of conjugate gradients.
+const LEAST_ITERATIONS: f64 = 64.0;
+/// Multiplications that an iteration does, in the time that they take, for each parameter beside two for each entry of J.
+const ITERATION_VECTORS: f64 = 13.0;
+/// A multiplication of a factorisation takes as long as so many of an iteration: 0.6 and 1.9 a nanosecond in Chromium, springs on grids.
+const FACTOR_PACE: f64 = 3.0;
+
+/// A solver, and why it.
+pub struct Choice {
+    /// What solves.
+    pub solver: LinearSolver,
+    /// For the report.
+    pub why: String,
+    /// Conjugate gradients may be faster than `solver`, and nothing but their convergence says whether they are.
+    pub trial: Option<Trial>,
+}
+
+/// Conjugate gradients before a factorisation. With so many iterations at most no more is lost than a factorisation takes, once; what is gained
+/// has no bound: a grid of springs takes 30 iterations where its factor takes as long as a thousand.
+pub struct Trial {
+    /// So many iterations take as long as a factorisation.
+    pub iterations: usize,
+    /// For the report.
+    pub why: String,
+}
+
+/// Chooses for a pattern of `cols` columns.
+pub fn choose(cols: usize, row_offsets: &[u32], col_indices: &[u32]) -> Result<Choice> {
+    let plain = |solver, why| Ok(Choice { solver, why, trial: None });
     let rows = row_offsets.len().saturating_sub(1);
     let fill = col_indices.len() as f64 / (rows as f64 * cols as f64).max(1.0);
     let start = format!("{} parameters, J {} % filled", grouped(cols as u64), percent(fill));
     let small = cols <= FEW_PARAMETERS || (cols <= DENSE_PARAMETERS && fill >= DENSE_FILL);
     if small && rows as f64 * (cols as f64).powi(2) <= MOST_QR_WORK {
-        return Ok((LinearSolver::DenseQr(DenseQr::new()), format!("dense QR: {start}")));
+        return plain(LinearSolver::DenseQr(DenseQr::new()), format!("dense QR: {start}"));
     }
     if let Some(why) = too_large(cols, row_offsets) {
-        return Ok((LinearSolver::Pcg(Pcg::new()), format!("conjugate gradients: {start}, {why}")));
+        return plain(LinearSolver::Pcg(Pcg::new()), format!("conjugate gradients: {start}, {why}"));
     }
     let analysis = Analysis::new(cols, row_offsets, col_indices)?;
     let length = analysis.factor_len();
     if let Some(why) = too_costly(length, analysis.multiplications()) {
-        return Ok((LinearSolver::Pcg(Pcg::new()), format!("conjugate gradients: {start}, {why}")));
+        return plain(LinearSolver::Pcg(Pcg::new()), format!("conjugate gradients: {start}, {why}"));
     }
+    let trial = worth_a_trial(cols, col_indices.len(), analysis.multiplications()).map(|iterations| Trial {
+        iterations,
+        why: format!(
+            "conjugate gradients: {start}, while they take at most {} iterations, which a Cholesky factor of {} numbers would be worth",
+            grouped(iterations as u64),
+            grouped(length)
+        ),
+    });
     let solver = LinearSolver::SparseCholesky(Box::new(SparseCholesky::new(analysis)?));
-    Ok((solver, format!("sparse Cholesky: {start}, the factor has {} numbers", grouped(length))))
+    Ok(Choice { solver, why: format!("sparse Cholesky: {start}, the factor has {} numbers", grouped(length)), trial })
+}
+
+/// How many iterations of conjugate gradients take as long as a factorisation of so many multiplications, if those are worth a trial.
+fn worth_a_trial(cols: usize, entries: usize, multiplications: f64) -> Option<usize> {
+    let iterations = FACTOR_PACE * multiplications / (2.0 * entries as f64 + ITERATION_VECTORS * cols as f64);
+    (multiplications >= LEAST_TRIED && iterations >= LEAST_ITERATIONS).then_some(iterations as usize)
 }
 
 /// Why a factor of so many numbers, made by so many multiplications, is not for a page, if it is not.
@@ -110,6 +153,15 @@ mod tests {
         assert_eq!(too_costly(1_500_000, 2e8), None);
         assert_eq!(too_costly(30_000_000, 2e8), says("30,000,000"));
         assert_eq!(too_costly(15_000_000, 1e10), says("15,000,000"));
+    }
+
+    #[test]
+    fn conjugate_gradients_are_tried_before_long_factorisations_of_sparse_matrices() {
+        // Nets of 1,024 and 10,000 vertices; a matrix that is nearly full; few parameters.
+        assert_eq!(worth_a_trial(3_072, 21_000, 1e7), Some(366));
+        assert_eq!(worth_a_trial(30_000, 210_000, 5e8), Some(1851));
+        assert_eq!(worth_a_trial(500, 500_000, 2e7), None);
+        assert_eq!(worth_a_trial(300, 2_000, 1e6), None);
     }
 
     #[test]

@@ -24,7 +24,7 @@ mod ordering_tests;
 #[cfg(test)]
 mod tests;
 
-pub use choice::{Kind, choose};
+pub use choice::{Choice, Kind, choose};
 pub use cholesky::{Factorisation, SparseCholesky};
 pub use dense_qr::DenseQr;
 pub use null_space::{Inverse, NullSpace, null_space};

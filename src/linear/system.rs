@@ -35,6 +35,8 @@ pub enum Trouble {
     NonFinite,
     /// [`super::normal_equations`] would lose too many digits: rows have to do the work.
     IllConditioned,
+    /// Conjugate gradients on trial took all their iterations: a factorisation has to do the work.
+    TooSlow,
 }
 
 impl Trouble {
@@ -44,6 +46,7 @@ impl Trouble {
             Trouble::NotPositiveDefinite => "the linear system is not positive definite",
             Trouble::NonFinite => "the step of the linear system is not finite",
             Trouble::IllConditioned => "the normal equations are ill-conditioned",
+            Trouble::TooSlow => "conjugate gradients take longer than a factorisation",
         }
     }
 }

@@ -379,7 +379,7 @@ fn the_choice_goes_by_size_and_sparsity() {
         (Owned::new(0, &[]), Kind::DenseQr, "dense QR: 0 parameters, J 0.00 % filled"),
     ];
     for (jacobian, kind, reason) in table {
-        let (solver, why) = choose(jacobian.cols, &jacobian.row_offsets, &jacobian.col_indices).unwrap();
+        let Choice { solver, why, .. } = choose(jacobian.cols, &jacobian.row_offsets, &jacobian.col_indices).unwrap();
         assert_eq!(solver.kind(), kind, "{why}");
         assert!(why.starts_with(reason), "{why}");
     }

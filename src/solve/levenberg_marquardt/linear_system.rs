@@ -14,6 +14,10 @@ use crate::linear::{
 /// So many multiplications of a factorisation before the caller is asked whether to go on: some milliseconds.
 const SLICE: f64 = 5e6;
 
+/// Conjugate gradients in place of a factorisation are solved to this tolerance at least, so that steps are as good as its own for what a run
+/// makes of them: with the tolerance of those that stand alone, stiff problems creep, and end where they seem to have converged.
+const TRIAL_TOLERANCE: f64 = 1e-3;
+
 /// The linear systems of a run: the pattern of J̃ and what solves on it.
 pub struct LinearSystems {
     /// Compressed rows of J̃.
@@ -24,6 +28,8 @@ pub struct LinearSystems {
     pub blocks: Blocks,
     /// The solver.
     pub solver: LinearSolver,
+    /// Conjugate gradients that take so many iterations are to make way for a factorisation.
+    pub trial: Option<usize>,
 }
 
 impl LevenbergMarquardt {
@@ -34,15 +40,20 @@ impl LevenbergMarquardt {
         let solved = self.solve_on(products);
         self.linear_ms += now_ms() - began;
         Ok(solved?.map(|solved| match solved {
-            Err(Trouble::IllConditioned) => Answer::IllConditioned,
+            Err(Trouble::IllConditioned | Trouble::TooSlow) => Answer::RowsNeeded,
             solved => Answer::Solved(solved.ok().map(|iterations| iterations as u32)),
         }))
     }
 
     fn solve_on(&mut self, products: &mut dyn Products) -> Result<Option<Solved>> {
-        let LinearSystems { row_offsets, col_indices, blocks, solver } = &mut self.systems;
-        let options =
-            PcgOptions { tolerance: self.forcing, max_iterations: self.options.max_linear_iterations as usize };
+        let LinearSystems { row_offsets, col_indices, blocks, solver, trial } = &mut self.systems;
+        let most = self.options.max_linear_iterations as usize;
+        let options = match *trial {
+            Some(iterations) => {
+                PcgOptions { tolerance: self.forcing.min(TRIAL_TOLERANCE), max_iterations: most.min(iterations) }
+            }
+            None => PcgOptions { tolerance: self.forcing, max_iterations: most },
+        };
         let (damping, frozen) = (self.scaled.as_slice(), self.frozen.as_slice());
         let begins = matches!(std::mem::replace(&mut self.phase, Phase::Solving(true)), Phase::Solving(false));
         if let Some(model) = &self.model.normal {
@@ -55,7 +66,10 @@ impl LevenbergMarquardt {
                 pcg.begin(&normal, blocks, options, &mut self.step);
             }
             let solved = pcg.iterate(&normal, blocks, options, products, &mut self.step)?;
-            return Ok(solved.map(|solved| finite(solved, &self.step)));
+            return Ok(solved.map(|solved| match solved {
+                Ok(iterations) if trial.is_some() && iterations >= options.max_iterations => Err(Trouble::TooSlow),
+                solved => finite(solved, &self.step),
+            }));
         }
         let system = System {
             jacobian: jacobian(self.point.len(), row_offsets, col_indices, &self.model.entries),

@@ -61,8 +61,9 @@ pub enum Answer {
     Model(LeastSquares),
     /// The iterations that the step of [`Step::Solve`] took; none if there is no step.
     Solved(Option<u32>),
-    /// The model's sums do not give a step that is good enough: its rows have to, after [`LevenbergMarquardt::use_rows`].
-    IllConditioned,
+    /// The model's sums do not give a step that is good enough, or its products not soon enough: its rows have to, after
+    /// [`LevenbergMarquardt::use_rows`].
+    RowsNeeded,
     /// The number of [`Step::Image`].
     Image(f64),
     /// The cost where the model was last made less the cost at the point of [`Step::Reduce`].
@@ -224,7 +225,7 @@ impl LevenbergMarquardt {
             (Phase::Start | Phase::Restoring(_) | Phase::Refining, _) => Told::LineariseAtPoint,
             (Phase::Stepping, _) => self.set_out(),
             (Phase::Solving(_), Some(Answer::Solved(iterations))) => return self.step_made(iterations),
-            (Phase::Solving(_), Some(Answer::IllConditioned)) => {
+            (Phase::Solving(_), Some(Answer::RowsNeeded)) => {
                 self.phase = Phase::Refining;
                 Told::LineariseAtPoint
             }

@@ -10,7 +10,8 @@ use crate::batch::pattern::Pattern;
 use crate::clock::now_ms;
 use crate::error::Result;
 use crate::functions::Functions;
-use crate::linear::{Blocks, DenseQr, Kind, LinearSolver, choice};
+use crate::linear::choice::{self, Choice, Trial};
+use crate::linear::{Blocks, DenseQr, Kind, LinearSolver, Pcg};
 use crate::list::Listed;
 use crate::solve::arithmetic::Arithmetic;
 use crate::solve::drive::{Details, Listener, Solution};
@@ -95,6 +96,8 @@ struct Course {
     kind: Option<Kind>,
     /// For the report.
     linear_solver: String,
+    /// The systems of rows that wait while others are tried, and what the report would say of them.
+    reserve: Option<(LinearSystems, String)>,
 }
 
 impl Course {
@@ -106,49 +109,65 @@ impl Course {
                 None => format!("normal equations: {n} parameters, which all residuals share"),
                 Some(kind) => format!("{}: as linearSolver says, by normal equations", kind.name()),
             };
-            let blocks = Blocks { ranges: vec![(0, n)] };
-            let solver = LinearSolver::DenseQr(DenseQr::new());
-            let systems = LinearSystems { row_offsets: Vec::new(), col_indices: Vec::new(), blocks, solver };
-            return Ok((Course { form: Form::Sums, kind, linear_solver }, systems));
+            let systems = without_rows(Blocks { ranges: vec![(0, n)] }, LinearSolver::DenseQr(DenseQr::new()), None);
+            return Ok((Course { form: Form::Sums, kind, linear_solver, reserve: None }, systems));
         }
         // Where J̃ is asked for by its products alone, its pattern is never made.
         let blocks = blocks(functions.model());
         if kind == Some(Kind::Pcg) && functions.prepare_products(&blocks).await? {
-            let (solver, linear_solver) = solver_of(kind, n, &[], &[])?;
-            let systems = LinearSystems { row_offsets: Vec::new(), col_indices: Vec::new(), blocks, solver };
-            return Ok((Course { form: Form::Products, kind, linear_solver }, systems));
+            let Choice { solver, why, .. } = solver_of(kind, n, &[], &[])?;
+            let systems = without_rows(blocks, solver, None);
+            return Ok((Course { form: Form::Products, kind, linear_solver: why, reserve: None }, systems));
         }
-        let (mut systems, linear_solver) = of_rows(functions, kind)?;
-        let mut form = Form::Rows;
-        if kind.is_none() && systems.solver.kind() == Kind::Pcg && functions.prepare_products(&blocks).await? {
-            form = Form::Products;
-            (systems.row_offsets, systems.col_indices) = Default::default();
+        let (systems, linear_solver, trial) = of_rows(functions, kind)?;
+        let by_products = kind.is_none() && (trial.is_some() || systems.solver.kind() == Kind::Pcg);
+        if !(by_products && functions.prepare_products(&blocks).await?) {
+            return Ok((Course { form: Form::Rows, kind, linear_solver, reserve: None }, systems));
         }
-        Ok((Course { form, kind, linear_solver }, systems))
+        let pcg = |trial| without_rows(blocks, LinearSolver::Pcg(Pcg::new()), trial);
+        Ok(match trial {
+            None => (Course { form: Form::Products, kind, linear_solver, reserve: None }, pcg(None)),
+            Some(Trial { iterations, why }) => {
+                let reserve = Some((systems, linear_solver));
+                (Course { form: Form::Products, kind, linear_solver: why, reserve }, pcg(Some(iterations)))
+            }
+        })
     }
 
     /// Goes on with rows to the end: what is ill-conditioned mostly stays so.
     fn take_rows(&mut self, functions: &mut Functions, solver: &mut LevenbergMarquardt) -> Result<()> {
-        let (systems, linear_solver) = of_rows(functions, self.kind)?;
+        let (systems, linear_solver, since) = match self.reserve.take() {
+            Some((systems, linear_solver)) => (systems, linear_solver, "conjugate gradients took as long"),
+            None => {
+                let (systems, linear_solver, _) = of_rows(functions, self.kind)?;
+                (systems, linear_solver, "normal equations were ill-conditioned")
+            }
+        };
         solver.use_rows(systems);
         self.form = Form::Rows;
-        self.linear_solver = format!("{linear_solver}, since normal equations were ill-conditioned");
+        self.linear_solver = format!("{linear_solver}, since {since}");
         Ok(())
     }
 }
 
-/// The linear systems of rows, and what the report says of them.
-fn of_rows(functions: &mut Functions, kind: Option<Kind>) -> Result<(LinearSystems, String)> {
-    let (n, blocks) = (functions.values().len(), blocks(functions.model()));
-    let Pattern { row_offsets, col_indices, .. } = functions.tangent_pattern()?.without_places();
-    let (solver, linear_solver) = solver_of(kind, n, &row_offsets, &col_indices)?;
-    Ok((LinearSystems { row_offsets, col_indices, blocks, solver }, linear_solver))
+/// Linear systems of models without rows.
+fn without_rows(blocks: Blocks, solver: LinearSolver, trial: Option<usize>) -> LinearSystems {
+    LinearSystems { row_offsets: Vec::new(), col_indices: Vec::new(), blocks, solver, trial }
 }
 
-/// The solver that the user asked for, or that suits a pattern of `n` columns, and what the report says of it.
-fn solver_of(kind: Option<Kind>, n: usize, row_offsets: &[u32], col_indices: &[u32]) -> Result<(LinearSolver, String)> {
+/// The linear systems of rows, what the report says of them, and what may be tried before.
+fn of_rows(functions: &mut Functions, kind: Option<Kind>) -> Result<(LinearSystems, String, Option<Trial>)> {
+    let (n, blocks) = (functions.values().len(), blocks(functions.model()));
+    let Pattern { row_offsets, col_indices, .. } = functions.tangent_pattern()?.without_places();
+    let Choice { solver, why, trial } = solver_of(kind, n, &row_offsets, &col_indices)?;
+    Ok((LinearSystems { row_offsets, col_indices, blocks, solver, trial: None }, why, trial))
+}
+
+/// The solver that the user asked for, or that suits a pattern of `n` columns.
+fn solver_of(kind: Option<Kind>, n: usize, row_offsets: &[u32], col_indices: &[u32]) -> Result<Choice> {
     let Some(kind) = kind else { return choice::choose(n, row_offsets, col_indices) };
-    Ok((choice::make(kind, n, row_offsets, col_indices)?, format!("{}: as linearSolver says", kind.name())))
+    let solver = choice::make(kind, n, row_offsets, col_indices)?;
+    Ok(Choice { solver, why: format!("{}: as linearSolver says", kind.name()), trial: None })
 }
 
 /// Answers the solver until it is done.
@@ -190,7 +209,7 @@ async fn run(
                     turns.take().await;
                     answer = solver.solve(functions)?;
                 }
-                if matches!(answer, Some(Answer::IllConditioned)) {
+                if matches!(answer, Some(Answer::RowsNeeded)) {
                     course.take_rows(functions, solver)?;
                 }
             }

@@ -65,6 +65,7 @@ fn run_with(fake: &Fake, mut meddle: impl FnMut(&IterationSummary, &mut bool)) -
         col_indices: (0..rows).flat_map(|_| 0..tangents).collect(),
         blocks: Blocks { ranges: vec![(0, tangents as usize)] },
         solver,
+        trial: None,
     };
     let (lower, upper) = fake.bounds.clone();
     let feasible = FeasibleSet::new(n, &fake.constant, &lower, &upper, Arithmetic::DOUBLE).unwrap();

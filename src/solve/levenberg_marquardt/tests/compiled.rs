@@ -249,3 +249,41 @@ fn five_steps_of_little_gain_with_conjugate_gradients_cut_short_are_stagnation()
     refused.insert(2, IterationSummary { accepted: false, ..slow(9) });
     assert_eq!(ends(&refused, &options, true, None), (true, true), "refused steps do not count");
 }
+
+/// Differences along the sides of a square grid, which are to be those of a wave, and numbers that are to be 0, which weigh `pull`.
+fn sheet(side: usize, pull: f64) -> Functions {
+    let mut r = Recorder::default();
+    let pull = r.constant(pull);
+    let u = (0..side * side).map(|k| r.parameter(k as u32)).collect::<Vec<_>>();
+    let mut outputs: Vec<_> = u.iter().map(|&u| r.apply(Op::Mul, &[pull, u])).collect();
+    for k in 0..side * side {
+        let (row, column) = (k / side, k % side);
+        for neighbour in [(column + 1 < side).then_some(k + 1), (row + 1 < side).then_some(k + side)].iter().flatten() {
+            let wave = r.constant((0.3 * k as f64).sin());
+            let difference = r.apply(Op::Sub, &[u[*neighbour], u[k]]);
+            outputs.push(r.apply(Op::Sub, &[difference, wave]));
+        }
+    }
+    functions(r, outputs, &vec![0.0; side * side])
+}
+
+#[test]
+fn conjugate_gradients_make_way_for_a_factorisation_that_is_faster() {
+    let words = "sparse Cholesky: 8,100 parameters";
+    for (pull, begins, ends) in [
+        (1.0, "conjugate gradients: 8,100 parameters, J 0.02 % filled, while they take at most ", "would be worth"),
+        // A condition of some 10⁷: more iterations than the hundred that are allowed.
+        (1e-3, words, ", since conjugate gradients took as long"),
+    ] {
+        let solution = solve(&mut sheet(90, pull), &options());
+        let said = &solution.details.linear_solver;
+        assert!(said.starts_with(begins) && said.ends_with(ends), "{said}");
+        let direct = LevenbergMarquardtOptions { linear_solver: Some(Kind::SparseCholesky), ..options() };
+        let exact = solve(&mut sheet(90, pull), &direct);
+        // Both stop when a step gains less than costTolerance, a millionth; the cost is quadratic, and a step leaves a thousandth of its error.
+        let (cost, expected) = (solution.summary.final_cost, exact.summary.final_cost);
+        assert!((cost / expected - 1.0).abs() < 1e-6, "{cost} {expected}");
+        let iterations = [&solution, &exact].map(|solution| solution.summary.iterations);
+        assert!(iterations[0] <= iterations[1] + 1, "{iterations:?}");
+    }
+}
