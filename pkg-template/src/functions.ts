@@ -341,9 +341,10 @@ export class GpuCompiledFunctions {
     const meaning = 'one for each parameter';
     const place = onCpu && !this.isPlaced ? this.instance.call(() => this.handle.pointPlace?.()) : undefined;
     if (place !== undefined) {
-      copyNumbersInto(`${method}: x`, x, place, meaning, () => this.instance.call(() => this.handle.isPointFinite?.() === true));
+      // Getters of x may call, too.
       this.isPlaced = true;
       try {
+        copyNumbersInto(`${method}: x`, x, place, meaning, () => this.instance.call(() => this.handle.isPointFinite?.() === true));
         return await this.call((handle) => work(handle, null));
       } finally {
         this.isPlaced = false;

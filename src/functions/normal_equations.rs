@@ -4,6 +4,8 @@
 //! One pass over the instances at a trial point gives by how much the cost falls there and the model there, which is what comes next if the
 //! point is taken: most are, and then an iteration is one pass. Residuals are kept for the next fall, two columns of them in turn.
 
+use residua_loops::all_finite;
+
 use crate::batch::normal_equations::SharedSums;
 use crate::batch::plan::Entry;
 use crate::batch::{Batch, Model};
@@ -75,6 +77,12 @@ impl Functions {
         let outcome = engine.add_up(model, x, &mut passes, &mut sums);
         engine.passes = passes;
         outcome?;
+        // A robust loss may have a number where its residual has none.
+        let is_robust = |number: &usize| entry_of(model, &model.batches[*number]) == Some(Entry::RobustSums);
+        let mut robust = (0..model.batches.len()).filter(is_robust);
+        if !robust.all(|number| all_finite(&engine.passes.after[number])) {
+            sums.cost = f64::NAN;
+        }
         for column in (0..constant.len()).filter(|&column| constant[column]) {
             sums.clear(column);
         }

@@ -214,6 +214,19 @@ fn a_row_that_is_not_finite_shows_in_the_sums() {
 }
 
 #[test]
+fn a_residual_without_number_shows_where_its_loss_has_one() {
+    let mut f = shared_by_blocks();
+    f.set_loss(1, LossParameters::new("tukey", 1.0, 0.0, 1.0).unwrap()).unwrap();
+    block_on(f.prepare_normal_equations()).unwrap();
+    assert!(f.linearise_as_sums(&START).unwrap().is_finite());
+    let mut data: Vec<f64> = f.model().batches[1].data.clone();
+    data[77] = f64::INFINITY;
+    f.set_data(1, 0, &data).unwrap();
+    block_on(f.prepare_normal_equations()).unwrap();
+    assert!(!f.linearise_as_sums(&START).unwrap().is_finite());
+}
+
+#[test]
 fn sums_are_for_many_residuals_of_few_parameters_that_all_instances_share() {
     let prepared = |f: &mut Functions| block_on(f.prepare_normal_equations()).unwrap();
     assert!(prepared(&mut shared_by_blocks()));

@@ -27,6 +27,8 @@ pub struct DenseQr {
 const PANEL: usize = 4;
 /// See [`PANEL`].
 const LEAST_PANEL: usize = 64;
+/// The square of what is nothing beside a column's unit length: below, the reflector's inverse would overflow.
+const NEGLIGIBLE: f64 = 1e-280;
 
 impl DenseQr {
     /// A solver; it takes its memory when it first solves.
@@ -111,7 +113,8 @@ impl DenseQr {
             let column = &mut before[k * stride..];
             let below = &mut column[n..end];
             let tail = dot(below, below);
-            if tail == 0.0 {
+            if tail < NEGLIGIBLE {
+                below.fill(0.0);
                 continue;
             }
             // R has zeros between row k and the panel, so that the reflection touches row k and the panel alone.

@@ -126,6 +126,10 @@ impl Pcg {
         }
         // pᵀAp as a sum of squares: it is positive wherever p is not 0. Of the image, the damping's part is there.
         let curvature = products.product(&self.direction, &mut self.image)? + self.damped_square;
+        if curvature == 0.0 && self.iterations > 0 {
+            // What is left of the residual is so little that its square vanishes: there is nothing to be gained any more.
+            return Ok(Some(Ok(self.iterations)));
+        }
         if !(curvature > 0.0 && curvature.is_finite() && self.size.is_finite()) {
             return Ok(Some(Err(Trouble::NotPositiveDefinite)));
         }

@@ -262,6 +262,46 @@ fn a_singular_system_is_trouble_and_more_damping_ends_it() {
 }
 
 #[test]
+fn rows_that_are_next_to_nothing_change_no_digit() {
+    // Samples of a peak far from its centre are so small that their squares have few digits, or none, or vanish.
+    for exponent in [-150, -155, -158, -160, -161, -162, -170, -300] {
+        let little = 10f64.powi(exponent);
+        let rows: Vec<Vec<f64>> = (0..100)
+            .map(|row| {
+                let of_row = [1.0, f64::from(row), (0.3 * f64::from(row)).sin()];
+                of_row.map(|entry| if row < 70 { entry * little } else { entry }).to_vec()
+            })
+            .collect();
+        let [whole, rest] =
+            [&rows[..], &rows[70..]].map(|rows| Owned::dense(&rows.iter().map(Vec::as_slice).collect::<Vec<_>>()));
+        let steps = [&whole, &rest].map(|jacobian| {
+            let residuals = vec![1.0; jacobian.row_offsets.len() - 1];
+            let system =
+                System { jacobian: jacobian.view(), residuals: &residuals, damping: &[0.0; 3], frozen: &[false; 3] };
+            let mut step = [0.0; 3];
+            DenseQr::new().solve(&system, &mut step).unwrap();
+            step
+        });
+        // Columns have a condition of some 100: a few thousand roundings of 1e-16.
+        for (a, b) in steps[0].iter().zip(&steps[1]) {
+            assert!((a - b).abs() <= 1e-12, "{exponent}: {steps:?}");
+        }
+    }
+}
+
+#[test]
+fn conjugate_gradients_that_leave_nothing_are_done() {
+    let jacobian = Owned::dense(&[&[2.0, 1.0], &[1.0, 3.0]]);
+    let system = System { jacobian: jacobian.view(), residuals: &[1.0, -1.0], damping: &[0.0; 2], frozen: &[false; 2] };
+    let mut step = [0.0; 2];
+    let options = PcgOptions { tolerance: 0.0, max_iterations: 10_000 };
+    let iterations = Pcg::new().solve(&system, &Blocks::default(), options, &mut step).unwrap();
+    assert!((2..=10_000).contains(&iterations), "{iterations}");
+    // The solution of two equations, but for a few roundings.
+    assert!((step[0] + 0.8).abs() < 1e-14 && (step[1] - 0.6).abs() < 1e-14, "{step:?}");
+}
+
+#[test]
 fn what_is_not_finite_is_trouble_for_every_solver() {
     for bad in [f64::NAN, f64::INFINITY] {
         for of_residual in [true, false] {

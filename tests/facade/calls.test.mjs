@@ -35,6 +35,16 @@ test('x is captured at the call, and does not change the parameters', async () =
   assert.deepEqual([...(await functions.evaluate())], [1, 2, 3, 4]);
 });
 
+test('a call from a getter of x has a point of its own', async () => {
+  const { functions, raw } = await compiled({ backend: 'cpu' });
+  raw.evaluateSumWithGradient = (x) => raw.run('sum', () => ({ value: raw.at(x)[0], gradient: new Float64Array(4) }));
+  let inner;
+  const x = [5, 6, 7, 8];
+  Object.defineProperty(x, 1, { get: () => ((inner ??= functions.evaluateSumWithGradient([9, 9, 9, 9])), 6) });
+  const outer = await functions.evaluateSumWithGradient(x);
+  assert.deepEqual([outer.value, (await inner).value], [5, 9]);
+});
+
 test('what is set during a call applies to the next one', async () => {
   const { functions, raw, p, block } = await compiled();
   const gate = deferred();

@@ -391,8 +391,10 @@ impl LevenbergMarquardt {
 
     /// Stays, and damps more.
     fn reject(&mut self, trial: Trial) -> Told {
-        let gain = Gain { accepted: false, hidden: None, floor: self.floor, ..self.gain(trial) };
-        self.conclude(trial, gain, None)
+        let gain = self.gain(trial);
+        // Where a system had no solution there was no step that could tell that nothing is left to be done.
+        let end = gain.end.filter(|_| trial.linear_iterations.is_some());
+        self.conclude(trial, Gain { accepted: false, hidden: None, floor: self.floor, end, ..gain }, None)
     }
 
     fn conclude(&mut self, trial: Trial, gain: Gain, converged: Option<Termination>) -> Told {

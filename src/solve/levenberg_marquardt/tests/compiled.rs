@@ -287,3 +287,34 @@ fn conjugate_gradients_make_way_for_a_factorisation_that_is_faster() {
         assert!(iterations[0] <= iterations[1] + 1, "{iterations:?}");
     }
 }
+
+/// A polynomial of degree 15 through samples of a wave on [0, 100]: its normal equations are singular in this arithmetic once little damping is left.
+fn polynomial() -> Functions {
+    let mut r = Recorder::default();
+    let coefficients: Vec<_> = (0..16).map(|k| r.parameter(k)).collect();
+    let mut outputs = Vec::new();
+    for sample in 0..1000 {
+        let at = (f64::from(sample) + 0.5) / 10.0;
+        let (t, wave) = (r.constant(at), r.constant((5.0 * (at / 50.0 - 1.0)).sin()));
+        let mut value = coefficients[15];
+        for &coefficient in coefficients[..15].iter().rev() {
+            let product = r.apply(Op::Mul, &[value, t]);
+            value = r.apply(Op::Add, &[product, coefficient]);
+        }
+        outputs.push(r.apply(Op::Sub, &[value, wave]));
+    }
+    functions(r, outputs, &[0.0; 16])
+}
+
+#[test]
+fn a_system_without_a_solution_raises_the_damping_and_ends_nothing() {
+    let mut options = LevenbergMarquardtOptions { linear_solver: Some(Kind::SparseCholesky), ..options() };
+    options.solve.max_iterations = 60;
+    let summary = solve(&mut polynomial(), &options).summary;
+    // The first line is the start, which has no system.
+    let singular = summary.history[1..].iter().find(|iteration| iteration.linear_iterations.is_none());
+    let singular = singular.expect("no system was singular").iteration;
+    assert_ne!(summary.termination, Termination::NonFinite, "{}", summary.message);
+    let after = &summary.history[singular as usize + 1..];
+    assert!(after.iter().any(|iteration| iteration.accepted), "{singular}: {after:?}");
+}
