@@ -410,6 +410,7 @@ mod tests {
         assert_eq!(of_blocks, [0.0, 1.0, 4.0, 5.0]);
     }
 
+    #[test]
     fn products_with_compressed_rows_are_those_with_the_matrix() {
         // [1 0 2; 0 0 0; 0 3 -1]
         let (offsets, columns, values) = ([0, 2, 2, 4], [0, 2, 1, 2], [1.0, 2.0, 3.0, -1.0]);
