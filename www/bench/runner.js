@@ -150,7 +150,7 @@ async function runSize({ job, settings, known, absent, tell, progress, contender
           continue;
         }
         const one = { contender, samples: [], ...(await begin(contender, input, settings.now)) };
-        known.set(contender, { size: input.size, prepareMs: one.prepareMs, firstMs: one.firstMs, laterMs: one.firstMs, preparations: 1 + (known.get(contender)?.preparations ?? 0) });
+        note(known, contender, { size: input.size, prepareMs: one.prepareMs, firstMs: one.firstMs, laterMs: one.firstMs });
         if (contender === contenders[0]) reference = { ...one.result, gradient: one.result.gradient?.slice() };
         one.verdict = judge(one.result, reference, job.tolerance[contender.precision]);
         one.result.gradient = undefined;
@@ -179,6 +179,9 @@ async function runSize({ job, settings, known, absent, tell, progress, contender
     await input.dispose?.();
   }
 }
+
+/** Keeps what a contender took, and how often it was prepared. */
+const note = (known, contender, times) => known.set(contender, { ...times, preparations: 1 + (known.get(contender)?.preparations ?? 0) });
 
 /**
  * What preparing, a first run and a later one would take. What a first run takes longer than a later one (shaders, caches) does not grow; nor does anything
@@ -216,7 +219,7 @@ async function tryAt(job, contender, size, known, settings) {
     const { attempt, prepareMs, firstMs } = await begin(contender, input, settings.now);
     try {
       const laterMs = Math.min(firstMs, await sample(attempt, 1, settings.now));
-      known.set(contender, { size: input.size, prepareMs, firstMs, laterMs, preparations: 1 + (known.get(contender)?.preparations ?? 0) });
+      note(known, contender, { size: input.size, prepareMs, firstMs, laterMs });
     } finally {
       await attempt.dispose?.();
     }
