@@ -1,17 +1,13 @@
 // Sets numbers to zero, within a list of dispatches whose gate decides whether it runs.
-struct Clear {
-    count: u32, // numbers
-}
-
-@group(0) @binding(0) var<storage, read_write> result: array<f32>;
-@group(0) @binding(1) var<uniform> dispatch: Clear;
-
 @compute @workgroup_size(64)
 fn clear(
     @builtin(workgroup_id) workgroup: vec3<u32>,
     @builtin(num_workgroups) workgroups: vec3<u32>,
     @builtin(local_invocation_index) lane: u32,
 ) {
+    if gate[0] == 0u {
+        return;
+    }
     let position = (workgroup.x + workgroup.y * workgroups.x) * 64u + lane;
     if position < dispatch.count {
         result[position] = 0.0;

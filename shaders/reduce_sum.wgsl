@@ -1,18 +1,6 @@
 #import double_single
 // Sums numbers, or pairs of a number and its error, to one pair a workgroup, in a fixed order. Run again on its own pairs it
 // sums to fewer, until the host adds the last of them in double precision.
-struct ReduceSum {
-    count: u32,        // numbers or pairs to sum
-    width: u32,        // 1: numbers, 2: pairs
-    input_first: u32,  // where in `input` the first stands
-    output_first: u32, // where in `output` the first workgroup's pair goes
-    zero: u32,         // 0, which the compiler does not know
-}
-
-@group(0) @binding(0) var<storage, read> input: array<f32>;
-@group(0) @binding(1) var<storage, read_write> output: array<f32>;
-@group(0) @binding(2) var<uniform> dispatch: ReduceSum;
-
 const THREADS = 64u;
 const TERMS_PER_THREAD = 16u;
 

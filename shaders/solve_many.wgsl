@@ -2,27 +2,11 @@
 #import nonfinite
 #import not_a_number
 // Levenberg-Marquardt on one small problem a thread, all iterations in one dispatch (or in several, which changes no number).
-// Around this text stands what is generated for a template: the structures Parameters, Step, Normal (the normal equations),
-// Moved and Solved, the functions that this one calls, and the rules lm_noise, lm_gain, lm_damping and lm_convergence.
-struct SolveMany {
-    count: u32,          // problems
-    stride: u32,         // distance between the columns of a table
-    turn: u32,           // iterations of a problem in this dispatch, at most
-    max_iterations: u32, // of all dispatches
-    nan: u32,            // bits of a NaN
-    zero: u32,           // 0, which the compiler does not know
-    epsilon: f32,        // distance from 1 to the next number; 0: no end by the limit of precision
-    cost_tolerance: f32,
-    gradient_tolerance: f32,
-    parameter_tolerance: f32,
-}
-
-@group(0) @binding(0) var<storage, read_write> parameters: array<f32>;    // a column for each, problem after problem
-@group(0) @binding(1) var<storage, read> problem_numbers: array<f32>;     // columns of what differs from problem to problem
-@group(0) @binding(2) var<storage, read> template_numbers: array<f32>;    // what does not
-@group(0) @binding(3) var<storage, read_write> state: array<u32>;         // end, iterations, cost, λ, ν, floor
-@group(0) @binding(4) var<uniform> dispatch: SolveMany;
-
+// For a template are generated the structures Parameters, Step, Normal (the normal equations), Moved and Solved, the functions that
+// this one calls, and the rules lm_noise, lm_gain, lm_damping and lm_convergence.
+const NON_FINITE = {NON_FINITE}.0;
+const MAX_ITERATIONS = {MAX_ITERATIONS}.0;
+const RESIDUALS = {RESIDUALS}.0;
 const RUNNING = 0.0;
 
 // A sum and what its roundings lost, with one term more.
@@ -48,7 +32,7 @@ fn solve_many(
     var iterations = state[dispatch.stride + problem];
     var damping = bitcast<f32>(state[3u * dispatch.stride + problem]);
     var growth = bitcast<f32>(state[4u * dispatch.stride + problem]);
-    var floor_of_promises = bitcast<f32>(state[5u * dispatch.stride + problem]);
+    var floor_of_predictions = bitcast<f32>(state[5u * dispatch.stride + problem]);
     let last = iterations + min(dispatch.turn, dispatch.max_iterations - iterations);
     var x = load_parameters(problem);
     var size = parameter_norm(x);
@@ -58,7 +42,7 @@ fn solve_many(
     var frozen = 0u;
     var moved_on = true;
     var noise = 0.0;
-    // Figures of the step that led here: none, at the start.
+    // Of the step that led here: none, at the start.
     var verdict = 1.0;
     var cost_before = 0.0;
     var change = 0.0;
@@ -77,7 +61,7 @@ fn solve_many(
             }
             frozen = frozen_coordinates(x, normal);
             let gradient = gradient_max_norm(normal, frozen);
-            end = lm_convergence(verdict, cost_before, change, floor_of_promises, gradient, step_length, size_before, cost_tolerance, dispatch.gradient_tolerance, parameter_tolerance, dispatch.epsilon);
+            end = lm_convergence(verdict, cost_before, change, floor_of_predictions, gradient, step_length, size_before, cost_tolerance, dispatch.gradient_tolerance, parameter_tolerance, dispatch.epsilon);
             noise = lm_noise(cost, scaled_size(normal, x), RESIDUALS, dispatch.epsilon);
         }
         if end != RUNNING {
@@ -98,14 +82,14 @@ fn solve_many(
         var moved: Moved;
         if solved.sound {
             moved = moved_by(x, solved.step);
-            predicted = predicted_reduction(normal, moved.made);
-            step_length = step_norm(moved.made);
+            predicted = predicted_reduction(normal, moved.projected);
+            step_length = step_norm(moved.projected);
             change = reduction(problem, x, moved.trial);
         }
-        let gain = lm_gain(change, predicted, step_length, size, noise, floor_of_promises, dispatch.epsilon);
+        let gain = lm_gain(change, predicted, step_length, size, noise, floor_of_predictions, dispatch.epsilon);
         let region = lm_damping(damping, growth, gain.x, gain.y);
         verdict = gain.y;
-        floor_of_promises = gain.z;
+        floor_of_predictions = gain.z;
         damping = region.x;
         growth = region.y;
         if verdict != 0.0 {
@@ -129,5 +113,5 @@ fn solve_many(
     state[2u * dispatch.stride + problem] = bitcast<u32>(cost);
     state[3u * dispatch.stride + problem] = bitcast<u32>(damping);
     state[4u * dispatch.stride + problem] = bitcast<u32>(growth);
-    state[5u * dispatch.stride + problem] = bitcast<u32>(floor_of_promises);
+    state[5u * dispatch.stride + problem] = bitcast<u32>(floor_of_predictions);
 }

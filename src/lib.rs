@@ -1,37 +1,21 @@
 //! residua solves nonlinear optimisation problems on the GPU of a web page.
 //!
-//! The way of the data leads through the modules:
+//! The data passes through the modules in this order:
 //!
 //! ```text
-//! tape ─▶ batch ─▶ graph ─▶ autodiff ─▶ codegen ─▶ gpu | cpu ─▶ functions ─▶ solve ─▶ js
+//! tape ─▶ model ─▶ eval ─▶ gauss_newton ─▶ solve ─▶ js
 //! ```
 //!
-//! `ARCHITECTURE.md` lists them in the order in which they may use one another.
+//! The crates below it hold expressions (`residua_ir`), code generation (`residua_codegen`), the device (`residua_gpu`), programs
+//! on the host (`residua_cpu`) and linear algebra (`residua_linalg`).
 
-pub mod autodiff;
-pub mod batch;
-mod clock;
-pub mod codegen;
-pub mod cpu;
-mod decimal;
-pub mod error;
-pub mod functions;
-pub mod gpu;
-pub mod graph;
+pub mod eval;
+pub mod gauss_newton;
+pub mod model;
+mod shader_source;
+pub mod solve;
 
 #[cfg(target_arch = "wasm32")]
 mod js;
-pub mod linear;
-mod list;
-pub mod losses;
-pub mod manifolds;
-mod order;
-#[cfg(all(test, not(target_arch = "wasm32")))]
-#[path = "../tests/portable/mod.rs"]
-mod portable;
-pub mod solve;
-pub mod table;
-mod text;
-pub mod turn;
 
-pub use error::{Error, ErrorCode, Result};
+pub use residua_base::{Error, ErrorCode, Result};

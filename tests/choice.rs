@@ -9,15 +9,15 @@ mod recorder;
 use std::pin::pin;
 
 use recorder::Recorder;
-use residua::batch::{ArrayInfo, BlockInfo, Manifold, Model, Recipe};
-use residua::functions::choice::{Extent, Measured};
-use residua::functions::cpu::CpuEngine;
-use residua::functions::gpu::GpuEngine;
-use residua::functions::{Choice, Engine, Functions, Job, Objective, trial};
-use residua::gpu::{Context, Speed};
-use residua::graph::Op;
-use residua::losses::LossParameters;
-use residua::solve::{Arithmetic, IterationSummary, LbfgsOptions, Listener, Termination, minimise};
+use residua::eval::choice::{Extent, Measured};
+use residua::eval::cpu::CpuEngine;
+use residua::eval::gpu::GpuEngine;
+use residua::eval::{Choice, Engine, Functions, Job, Objective, Place, trial};
+use residua::model::losses::LossParameters;
+use residua::model::{ArrayInfo, BlockInfo, Manifold, Model, ResidualTemplate};
+use residua::solve::{Arithmetic, DeviceResources, IterationSummary, LbfgsOptions, Listener, Termination, minimise};
+use residua_gpu::{Context, Speed};
+use residua_ir::graph::Op;
 use wasm_bindgen_test::{wasm_bindgen_test, wasm_bindgen_test_configure};
 
 wasm_bindgen_test_configure!(run_in_browser);
@@ -34,7 +34,7 @@ fn model() -> Model {
     let residual = r.apply(Op::Sub, &[difference, third]);
     let instances = COUNT - 1;
     let array = ArrayInfo { name: "x".into(), dim: 1, count: COUNT, offset: 0, manifold: Manifold::Euclidean };
-    let recipe = Recipe {
+    let template = ResidualTemplate {
         block: 0,
         instances: (0..instances).collect(),
         rows: (0..instances).collect(),
@@ -45,7 +45,7 @@ fn model() -> Model {
         tape: r.tape(vec![residual], 2, 0),
     };
     Model {
-        batches: vec![recipe.into_batch(std::slice::from_ref(&array)).unwrap()],
+        batches: vec![template.into_batch(std::slice::from_ref(&array)).unwrap()],
         arrays: vec![array],
         blocks: vec![BlockInfo {
             name: "r".into(),
@@ -112,7 +112,7 @@ async fn calls_that_are_sooner_on_the_cpu_have_its_digits_and_the_others_the_gpu
     assert_eq!(gradient, cpu.evaluate_with_gradient(Objective::LeastSquares, None).await.unwrap());
     both.leave();
     both.enter(Job::Descent).await.unwrap();
-    assert!(both.engine().is_single_precision(), "L-BFGS stays on the device");
+    assert!(both.place() == Place::Device, "L-BFGS stays on the device");
     assert_eq!(both.evaluate(None).await.unwrap(), gpu.evaluate(None).await.unwrap());
     both.leave();
 }
@@ -120,14 +120,14 @@ async fn calls_that_are_sooner_on_the_cpu_have_its_digits_and_the_others_the_gpu
 #[wasm_bindgen_test]
 async fn a_solve_on_the_cpu_is_that_of_the_cpu_and_the_device_shows_where_it_ended() {
     let model = model();
-    let options = LbfgsOptions { objective: Objective::LeastSquares, ..LbfgsOptions::defaults(Arithmetic::DOUBLE) };
+    let options = LbfgsOptions { objective: Objective::LeastSquares, ..LbfgsOptions::defaults(Arithmetic::F64) };
     let mut cpu = Functions::new(model.clone(), Engine::Cpu(CpuEngine::new()), start()).unwrap();
-    let expected = minimise(&mut cpu, &options, true, &mut Silent).await.unwrap();
+    let expected = minimise(&mut cpu, &mut DeviceResources::default(), &options, true, &mut Silent).await.unwrap();
     let mut both = on_gpu(&model).await;
     both.choose(choice(1e3));
     assert!(both.choice().unwrap().is_on_cpu(Job::Descent));
     both.enter(Job::Descent).await.unwrap();
-    let solution = minimise(&mut both, &options, true, &mut Silent).await.unwrap();
+    let solution = minimise(&mut both, &mut DeviceResources::default(), &options, true, &mut Silent).await.unwrap();
     both.leave();
     assert_eq!(solution.summary.termination, expected.summary.termination);
     assert_ne!(solution.summary.termination, Termination::MaxIterations);
@@ -143,8 +143,8 @@ async fn parameters_that_a_solve_left_on_the_device_are_brought_before_the_cpu_e
     let model = model();
     let mut both = on_gpu(&model).await;
     both.choose(choice(1e5));
-    let options = LbfgsOptions { objective: Objective::LeastSquares, ..LbfgsOptions::defaults(Arithmetic::DOUBLE) };
-    minimise(&mut both, &options, false, &mut Silent).await.unwrap();
+    let options = LbfgsOptions { objective: Objective::LeastSquares, ..LbfgsOptions::defaults(Arithmetic::F64) };
+    minimise(&mut both, &mut DeviceResources::default(), &options, false, &mut Silent).await.unwrap();
     both.enter(Job::Values).await.unwrap();
     let residuals = both.evaluate(None).await.unwrap();
     both.leave();

@@ -2,17 +2,17 @@
 #![cfg(target_arch = "wasm32")]
 #![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
-use residua::autodiff::gradient;
-use residua::codegen::memory::{Dispatch, View};
-use residua::codegen::{Address, Buffer, Element, Kernel, Load, Store};
-use residua::cpu::Program;
-use residua::graph::{Graph, InputId, NodeId, Op, evaluate};
+use residua_codegen::memory::{Dispatch, View};
+use residua_codegen::{Buffer, DType, Index, Kernel, Load, Output};
+use residua_cpu::Program;
+use residua_ir::autodiff::gradient;
+use residua_ir::graph::{Graph, InputId, NodeId, Op, evaluate};
 use wasm_bindgen_test::{console_log, wasm_bindgen_test, wasm_bindgen_test_configure};
 
 wasm_bindgen_test_configure!(run_in_browser);
 
-fn buffer(name: &'static str, element: Element, written: bool) -> Buffer {
-    Buffer { name, element, written }
+fn buffer(name: &'static str, dtype: DType, written: bool) -> Buffer {
+    Buffer { name, dtype, written }
 }
 
 /// Ops, of three columns, stored to a column each.
@@ -21,21 +21,14 @@ fn kernel_of(ops: &[Op]) -> Kernel {
     let operands: Vec<NodeId> = (0..3).map(|input| graph.input(InputId(input))).collect();
     let store = |(column, op): (usize, &Op)| {
         let node = graph.apply_raw(*op, &operands[..op.arity()]);
-        Store { buffer: 1, address: Address::Column(column as u32), node, accumulate: false }
+        Output::store(node, 1, Index::column(column as u32))
     };
-    let stores = ops.iter().enumerate().map(store).collect();
+    let outputs = ops.iter().enumerate().map(store).collect();
     Kernel {
-        name: "ops".into(),
-        header: vec![],
-        graph: graph.check(3).unwrap(),
-        buffers: vec![buffer("operands", Element::Real, false), buffer("results", Element::Real, true)],
-        loads: (0..3).map(|column| Load::Read { buffer: 0, address: Address::Column(column) }).collect(),
-        calls: vec![],
-        stores,
-        total: None,
-        gated: false,
-        layers: None,
-        pinned: vec![],
+        buffers: vec![buffer("operands", DType::Real, false), buffer("results", DType::Real, true)],
+        loads: (0..3).map(|column| Load::read(0, Index::column(column))).collect(),
+        outputs,
+        ..Kernel::new("ops", graph.check(3).unwrap())
     }
 }
 
@@ -54,32 +47,22 @@ fn springs() -> Kernel {
     let one = graph.literal(1.0);
     let partials = gradient(&mut graph, &[(energy, one)], &[0, 1, 2, 3].map(InputId));
 
-    let end = |input: u32| Address::Indexed { indices: 2, column: input / 2, component: input % 2 };
-    let mut loads: Vec<Load> = (0..4).map(|input| Load::Read { buffer: 0, address: end(input) }).collect();
-    loads.push(Load::Read { buffer: 1, address: Address::Column(0) });
-    let stores = partials.iter().enumerate().map(|(input, node)| Store {
-        buffer: 3,
-        address: end(input as u32),
-        node: node.unwrap(),
-        accumulate: true,
-    });
+    let end = |input: u32| Index::indexed(2, input / 2, input % 2);
+    let mut loads: Vec<Load> = (0..4).map(|input| Load::read(0, end(input))).collect();
+    loads.push(Load::read(1, Index::column(0)));
+    let mut outputs: Vec<Output> =
+        (0..).zip(&partials).map(|(input, node)| Output::accumulate(node.unwrap(), 3, end(input))).collect();
+    outputs.push(Output::reduce(energy));
     Kernel {
-        name: "springs".into(),
-        header: vec![],
-        stores: stores.collect(),
-        graph: graph.check(5).unwrap(),
         buffers: vec![
-            buffer("parameters", Element::Real, false),
-            buffer("lengths", Element::Real, false),
-            buffer("ends", Element::Index, false),
-            buffer("gradient", Element::Real, true),
+            buffer("parameters", DType::Real, false),
+            buffer("lengths", DType::Real, false),
+            buffer("ends", DType::U32, false),
+            buffer("gradient", DType::Real, true),
         ],
         loads,
-        calls: vec![],
-        total: Some(energy),
-        gated: false,
-        layers: None,
-        pinned: vec![],
+        outputs,
+        ..Kernel::new("springs", graph.check(5).unwrap())
     }
 }
 
@@ -97,7 +80,7 @@ impl Chain {
         Chain { parameters, lengths: vec![0.9; springs], ends }
     }
 
-    fn run(&self, program: &Program, gradient: &mut [f64]) -> residua::Result<f64> {
+    fn run(&self, program: &Program, gradient: &mut [f64]) -> residua_base::Result<f64> {
         let springs = self.lengths.len() as u32;
         let mut views =
             [View::Read(&self.parameters), View::Read(&self.lengths), View::Index(&self.ends), View::Write(gradient)];
@@ -106,6 +89,7 @@ impl Chain {
 }
 
 async fn both(kernel: Kernel) -> [Program; 2] {
+    let kernel = kernel.check().unwrap();
     let compiled = Program::compile(vec![kernel.clone()]).await.unwrap();
     assert_eq!(compiled.interpreted_because(), None, "a browser compiles kernels");
     let interpreted = Program::interpreted(vec![kernel], "for comparison").unwrap();

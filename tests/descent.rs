@@ -6,16 +6,14 @@
 mod recorder;
 
 use recorder::{Recorder, model};
-use residua::batch::{Manifold, Model};
-use residua::error::ErrorCode;
-use residua::functions::cpu::CpuEngine;
-use residua::functions::gpu::GpuEngine;
-use residua::functions::{Engine, Functions, Objective};
-use residua::gpu::Context;
-use residua::graph::Op;
-use residua::solve::{
-    Arithmetic, IterationSummary, LbfgsOptions, Listener, Precision, Solution, Termination, arithmetic_of, minimise,
-};
+use residua::eval::cpu::CpuEngine;
+use residua::eval::gpu::GpuEngine;
+use residua::eval::{Engine, Functions, Objective};
+use residua::model::{Manifold, Model};
+use residua::solve::{DeviceResources, IterationSummary, LbfgsOptions, Listener, Solution, Termination, minimise};
+use residua_base::error::ErrorCode;
+use residua_gpu::Context;
+use residua_ir::graph::Op;
 use wasm_bindgen_test::{console_log, wasm_bindgen_test, wasm_bindgen_test_configure};
 
 wasm_bindgen_test_configure!(run_in_browser);
@@ -109,7 +107,7 @@ impl Listener for Heard {
 }
 
 fn options(functions: &Functions, max_iterations: u32, gradient_tolerance: f64) -> LbfgsOptions {
-    let mut options = LbfgsOptions::defaults(arithmetic_of(functions));
+    let mut options = LbfgsOptions::defaults(functions.arithmetic());
     options.objective = Objective::LeastSquares;
     options.solve.max_iterations = max_iterations;
     (options.solve.cost_tolerance, options.solve.parameter_tolerance) = (0.0, 0.0);
@@ -118,14 +116,19 @@ fn options(functions: &Functions, max_iterations: u32, gradient_tolerance: f64) 
 }
 
 async fn solved(functions: &mut Functions, options: &LbfgsOptions) -> Solution {
+    solved_again(functions, &mut DeviceResources::default(), options).await
+}
+
+/// The same with the resources of an earlier solve.
+async fn solved_again(functions: &mut Functions, resources: &mut DeviceResources, options: &LbfgsOptions) -> Solution {
     let mut heard = Heard::new();
-    let solution = minimise(functions, options, true, &mut heard).await.unwrap();
+    let solution = minimise(functions, resources, options, true, &mut heard).await.unwrap();
     let summary = &solution.summary;
     assert_eq!(heard.iterations.len(), summary.history.len(), "each iteration is told once");
     assert!(heard.iterations.iter().enumerate().all(|(i, told)| told.iteration as usize == i), "and in order");
-    let engine = if functions.engine().is_single_precision() { "GPU" } else { "CPU" };
     console_log!(
-        "{engine}: {} iterations, {} evaluations, cost {} to {}, {}: {}",
+        "{:?}: {} iterations, {} evaluations, cost {} to {}, {}: {}",
+        functions.place(),
         summary.iterations,
         summary.function_evaluations,
         summary.initial_cost,
@@ -208,11 +211,11 @@ async fn a_second_solve_finds_what_the_first_has_made() {
     let start = Random::many(5, 300, 0.0, 10.0);
     let mut functions = on_gpu(&context, springs(100), &start).await;
     let options = options(&functions, 12, 0.0);
-    let mut found = Vec::new();
+    let (mut found, mut resources) = (Vec::new(), DeviceResources::default());
     for _ in 0..2 {
         functions.set_values(start.clone()).unwrap();
         let before = context.stats();
-        let solution = solved(&mut functions, &options).await;
+        let solution = solved_again(&mut functions, &mut resources, &options).await;
         let after = context.stats();
         found.push((solution.x, after.pipelines - before.pipelines, after.bind_groups - before.bind_groups));
     }
@@ -261,7 +264,9 @@ async fn trials_that_are_nan_are_stepped_around() {
 async fn a_start_that_is_nan_is_named() {
     for mut functions in both(logarithms(3), &[1.0, -2.0, 1.0]).await {
         let options = options(&functions, 100, 1e-5);
-        let error = minimise(&mut functions, &options, true, &mut Heard::new()).await.unwrap_err();
+        let error = minimise(&mut functions, &mut DeviceResources::default(), &options, true, &mut Heard::new())
+            .await
+            .unwrap_err();
         assert_eq!(error.code, ErrorCode::NonFinite);
         assert!(
             error.message.starts_with("residual 1 (block 'r', instance 1")
@@ -287,10 +292,7 @@ async fn without_tolerances_a_run_ends_at_the_floor_of_its_arithmetic() {
             assert_eq!(solution.summary.final_cost, lowest);
         }
         // A chain can be stretched to its rest lengths: nothing is left but the squares of roundings.
-        let rounding = match arithmetic_of(&functions).precision {
-            Precision::Single => Arithmetic::SINGLE.relative_precision,
-            Precision::Double => Arithmetic::DOUBLE.relative_precision,
-        };
+        let rounding = functions.arithmetic().epsilon();
         assert!(solution.summary.final_cost <= 20.0 * (100.0 * rounding).powi(2));
     }
 }
@@ -299,24 +301,25 @@ async fn without_tolerances_a_run_ends_at_the_floor_of_its_arithmetic() {
 async fn limits_and_callers_end_a_run_with_its_best_point() {
     let start = Random::many(5, 300, 0.0, 10.0);
     for mut functions in both(springs(100), &start).await {
+        let mut resources = DeviceResources::default();
         let initial = functions.evaluate_at(Objective::LeastSquares, &start).await.unwrap().cost;
         for (most, expected) in [(0, Termination::MaxIterations), (7, Termination::MaxIterations)] {
             functions.set_values(start.clone()).unwrap();
             let options = options(&functions, most, 0.0);
-            let solution = solved(&mut functions, &options).await;
+            let solution = solved_again(&mut functions, &mut resources, &options).await;
             assert_eq!((solution.summary.termination, solution.summary.iterations), (expected, most));
         }
         functions.set_values(start.clone()).unwrap();
         let mut short = options(&functions, 10_000, 0.0);
         short.solve.max_time_ms = 1e-3;
-        let summary = solved(&mut functions, &short).await.summary;
+        let summary = solved_again(&mut functions, &mut resources, &short).await.summary;
         assert_eq!(summary.termination, Termination::MaxTime, "{}", summary.message);
         // The device's first batches are of 3 and 5 rounds.
         assert!(summary.iterations <= 8 && summary.elapsed_ms >= 1e-3, "{}", summary.iterations);
         functions.set_values(start.clone()).unwrap();
         let mut heard = Heard { stop_at: 3, ..Heard::new() };
         let options = options(&functions, 10_000, 0.0);
-        let solution = minimise(&mut functions, &options, true, &mut heard).await.unwrap();
+        let solution = minimise(&mut functions, &mut resources, &options, true, &mut heard).await.unwrap();
         assert_eq!(solution.summary.termination, Termination::Aborted);
         // Two batches of at most a quarter of the ring each may be under way.
         assert!(solution.summary.iterations < 3 + 2 * 64, "{}", solution.summary.iterations);
@@ -334,7 +337,8 @@ async fn twenty_iterations_read_back_five_times_at_most_and_the_point_stays_on_t
     let options = options(&functions, 20, 0.0);
     let before = context.stats().readbacks;
     let mut heard = Heard::new();
-    let solution = minimise(&mut functions, &options, false, &mut heard).await.unwrap();
+    let solution =
+        minimise(&mut functions, &mut DeviceResources::default(), &options, false, &mut heard).await.unwrap();
     let readbacks = context.stats().readbacks - before;
     console_log!("{readbacks} read-backs, {} evaluations", solution.summary.function_evaluations);
     assert!(readbacks <= 5, "{readbacks}");

@@ -7,13 +7,13 @@ mod recorder;
 
 use js_sys::{Float32Array, Float64Array};
 use recorder::Recorder;
-use residua::batch::{ArrayInfo, BlockInfo, Manifold, Model, Recipe, Tape};
-use residua::functions::cpu::CpuEngine;
-use residua::functions::gpu::GpuEngine;
-use residua::functions::{Engine, Functions, Objective};
-use residua::gpu::Context;
-use residua::graph::Op;
-use residua::losses::LossParameters;
+use residua::eval::cpu::CpuEngine;
+use residua::eval::gpu::GpuEngine;
+use residua::eval::{Engine, Functions, Objective};
+use residua::model::losses::LossParameters;
+use residua::model::{ArrayInfo, BlockInfo, Manifold, Model, ResidualTemplate, Tape};
+use residua_gpu::Context;
+use residua_ir::graph::Op;
 use wasm_bindgen::JsCast;
 use wasm_bindgen_test::{console_log, wasm_bindgen_test, wasm_bindgen_test_configure};
 
@@ -93,9 +93,17 @@ fn model() -> Model {
             enabled: true,
         });
         row += instances * outputs;
-        let recipe =
-            Recipe { block, instances: (0..instances).collect(), rows, slots, indices, data_columns, data, tape };
-        batches.push(recipe.into_batch(&arrays).unwrap());
+        let template = ResidualTemplate {
+            block,
+            instances: (0..instances).collect(),
+            rows,
+            slots,
+            indices,
+            data_columns,
+            data,
+            tape,
+        };
+        batches.push(template.into_batch(&arrays).unwrap());
     }
     Model { arrays, blocks, batches, num_params: PARAMETERS, num_residuals: row }
 }
@@ -199,7 +207,7 @@ async fn a_gradient_that_stays_uploads_nothing_and_submits_once() {
     gpu.evaluate_on_device(Objective::Sum, None, None).await.unwrap();
     let stats = |gpu: &Functions| match gpu.engine() {
         Engine::Gpu(engine) => engine.context().stats(),
-        Engine::Cpu(_) | Engine::Beside(_) => unreachable!("these are on the device"),
+        Engine::Cpu(_) | Engine::HostCall(_) => unreachable!("these are on the device"),
     };
     let before = stats(&gpu);
     gpu.evaluate_on_device(Objective::Sum, None, None).await.unwrap();

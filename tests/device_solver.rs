@@ -8,15 +8,16 @@ mod mixture;
 mod recorder;
 
 use least_squares::{Random, curve, quaternions, rosenbrock, scattered, shared, springs, twelve_numbers};
-use residua::batch::Model;
-use residua::functions::cpu::CpuEngine;
-use residua::functions::gpu::GpuEngine;
-use residua::functions::{Engine, Functions};
-use residua::gpu::Context;
-use residua::solve::device::minimise_on_device;
+use residua::eval::cpu::CpuEngine;
+use residua::eval::gpu::GpuEngine;
+use residua::eval::{Engine, Functions};
+use residua::model::Model;
+use residua::solve::levenberg_marquardt::device::{self, minimise_on_device};
+use residua::solve::levenberg_marquardt::host::SolverResources;
 use residua::solve::{
     Arithmetic, IterationSummary, LevenbergMarquardtOptions, Listener, Solution, Termination, minimise_least_squares,
 };
+use residua_gpu::Context;
 use wasm_bindgen_test::{console_log, wasm_bindgen_test, wasm_bindgen_test_configure};
 
 wasm_bindgen_test_configure!(run_in_browser);
@@ -52,12 +53,15 @@ impl Listener for Heard {
 }
 
 fn options() -> LevenbergMarquardtOptions {
-    LevenbergMarquardtOptions::defaults(Arithmetic::SINGLE)
+    LevenbergMarquardtOptions::defaults(Arithmetic::F32)
 }
 
-async fn solve(functions: &mut Functions, options: &LevenbergMarquardtOptions) -> Solution {
+/// The resources of device solves of the same functions.
+type Kept = Option<device::SolverResources>;
+
+async fn solve(functions: &mut Functions, kept: &mut Kept, options: &LevenbergMarquardtOptions) -> Solution {
     let mut heard = Heard::default();
-    let solution = minimise_on_device(functions, options, true, &mut heard).await.unwrap();
+    let solution = minimise_on_device(functions, kept, options, true, &mut heard).await.unwrap();
     // As text, since a gain of 0/0 is NaN.
     let text = |iterations: &[IterationSummary]| format!("{iterations:?}");
     assert_eq!(text(&heard.iterations), text(&solution.summary.history), "every iteration is heard of, in order");
@@ -85,7 +89,7 @@ async fn solve(functions: &mut Functions, options: &LevenbergMarquardtOptions) -
 #[wasm_bindgen_test]
 async fn rosenbrock_is_solved() {
     let mut functions = on_gpu(&context().await, rosenbrock(), &[-1.2, 1.0]).await;
-    let solution = solve(&mut functions, &options()).await;
+    let solution = solve(&mut functions, &mut None, &options()).await;
     // The minimum is 0 at (1, 1): f32 residuals of 1e-7 are what is left.
     assert!(solution.x.iter().all(|x| (x - 1.0).abs() < 1e-5), "{:?}", solution.x);
     assert!(solution.summary.success());
@@ -100,14 +104,16 @@ async fn a_grid_of_springs_goes_the_way_of_the_cpu() {
     let steps = LevenbergMarquardtOptions {
         linear_tolerance: 0.0,
         max_linear_iterations: 10,
-        linear_solver: Some(residua::linear::Kind::Pcg),
+        linear_solver: Some(residua_linalg::Kind::Pcg),
         ..options()
     };
     let mut steps = steps;
     steps.solve.max_iterations = 6;
-    let device = solve(&mut on_gpu(&context().await, model.clone(), &x).await, &steps).await;
+    let device = solve(&mut on_gpu(&context().await, model.clone(), &x).await, &mut None, &steps).await;
     let mut heard = Heard::default();
-    let host = minimise_least_squares(&mut on_cpu(model, &x), &steps, &mut heard).await.unwrap();
+    let host = minimise_least_squares(&mut on_cpu(model, &x), &mut SolverResources::default(), &steps, &mut heard)
+        .await
+        .unwrap();
     assert_eq!(device.summary.history.len(), host.summary.history.len());
     for (a, b) in device.summary.history.iter().zip(&host.summary.history) {
         console_log!("{} {} {}", a.iteration, a.cost, b.cost);
@@ -124,10 +130,12 @@ async fn a_grid_of_springs_goes_the_way_of_the_cpu() {
 async fn a_curve_is_fitted_as_on_the_cpu() {
     let model = curve(90);
     let start = [1.0, 1.0, 0.0];
-    let device = solve(&mut on_gpu(&context().await, model.clone(), &start).await, &options()).await;
+    let device = solve(&mut on_gpu(&context().await, model.clone(), &start).await, &mut None, &options()).await;
     let mut heard = Heard::default();
-    let tight = LevenbergMarquardtOptions::defaults(Arithmetic::DOUBLE);
-    let host = minimise_least_squares(&mut on_cpu(model, &start), &tight, &mut heard).await.unwrap();
+    let tight = LevenbergMarquardtOptions::defaults(Arithmetic::F64);
+    let host = minimise_least_squares(&mut on_cpu(model, &start), &mut SolverResources::default(), &tight, &mut heard)
+        .await
+        .unwrap();
     // f32 may reach its limit before a tolerance.
     assert!(device.summary.success() || device.summary.termination == Termination::PrecisionLimit);
     for (a, b) in device.x.iter().zip(&host.x) {
@@ -144,7 +152,7 @@ async fn quaternions_stay_on_their_sphere_and_arrive() {
     for count in [3, 1500] {
         let (model, x) = quaternions(count);
         let wanted = model.batches[0].data.clone();
-        let solution = solve(&mut on_gpu(&context, model, &x).await, &options()).await;
+        let solution = solve(&mut on_gpu(&context, model, &x).await, &mut None, &options()).await;
         assert!(solution.summary.success());
         for (block, q) in solution.x.chunks_exact(4).enumerate() {
             let norm = q.iter().map(|q| q * q).sum::<f64>().sqrt();
@@ -166,7 +174,7 @@ async fn blocks_of_more_than_ten_numbers_are_solved_for() {
         let start: Vec<f64> = wanted.iter().map(|x| x + 0.25).collect();
         let mut options = options();
         options.solve.max_iterations = steps;
-        let solution = solve(&mut on_gpu(&context, twelve_numbers(&wanted), &start).await, &options).await;
+        let solution = solve(&mut on_gpu(&context, twelve_numbers(&wanted), &start).await, &mut None, &options).await;
         // The model is nearly linear: what the first step leaves is what conjugate gradients leave of it at a tolerance of 0.1 at most.
         assert!(solution.summary.final_cost < 1e-3 * solution.summary.initial_cost);
         if steps == 2 {
@@ -193,11 +201,13 @@ async fn bounds_on_several_arrays_hold_as_on_the_cpu() {
     (4..numbers).step_by(5).for_each(|i| upper[i] = 1.0);
     let mut functions = on_gpu(&context().await, model.clone(), &x).await;
     functions.set_bounds(lower.clone(), upper.clone()).unwrap();
-    let device = solve(&mut functions, &options()).await;
+    let device = solve(&mut functions, &mut None, &options()).await;
     let mut functions = on_cpu(model, &x);
     functions.set_bounds(lower.clone(), upper.clone()).unwrap();
-    let tight = LevenbergMarquardtOptions::defaults(Arithmetic::DOUBLE);
-    let host = minimise_least_squares(&mut functions, &tight, &mut Heard::default()).await.unwrap();
+    let tight = LevenbergMarquardtOptions::defaults(Arithmetic::F64);
+    let host = minimise_least_squares(&mut functions, &mut SolverResources::default(), &tight, &mut Heard::default())
+        .await
+        .unwrap();
     let at_bounds = |x: &[f64]| x.iter().enumerate().filter(|&(i, x)| *x == lower[i] || *x == upper[i]).count();
     console_log!("{} {}, cost {}", at_bounds(&device.x), at_bounds(&host.x), host.summary.final_cost);
     assert!(device.summary.success() && host.summary.success());
@@ -214,7 +224,7 @@ async fn a_mixture_of_residuals_goes_the_way_of_the_cpu_whoever_takes_part_and_w
     let mut steps = LevenbergMarquardtOptions {
         linear_tolerance: 0.0,
         max_linear_iterations: 10,
-        linear_solver: Some(residua::linear::Kind::Pcg),
+        linear_solver: Some(residua_linalg::Kind::Pcg),
         // There are fewer springs than numbers: with little damping the first steps are much too long, and rounding grows with them.
         initial_damping: 1.0,
         ..options()
@@ -228,7 +238,7 @@ async fn a_mixture_of_residuals_goes_the_way_of_the_cpu_whoever_takes_part_and_w
         let model = mixture::model(losses);
         let engine = GpuEngine::new(context.clone(), &model, batch_size).await.unwrap();
         let mut device = Functions::new(model.clone(), Engine::Gpu(Box::new(engine)), x.clone()).unwrap();
-        let mut host = on_cpu(model, &x);
+        let (mut host, mut kept) = (on_cpu(model, &x), None);
         // The same functions solve again with another block disabled, with limits, and as at first.
         for (disabled, limited) in [(None, false), (Some(1), false), (Some(2), true), (None, true), (None, false)] {
             for functions in [&mut device, &mut host] {
@@ -242,8 +252,11 @@ async fn a_mixture_of_residuals_goes_the_way_of_the_cpu_whoever_takes_part_and_w
                 functions.set_bounds(lower, upper).unwrap();
                 functions.set_values(x.clone()).unwrap();
             }
-            let on_device = solve(&mut device, &steps).await;
-            let on_host = minimise_least_squares(&mut host, &steps, &mut Heard::default()).await.unwrap();
+            let on_device = solve(&mut device, &mut kept, &steps).await;
+            let on_host =
+                minimise_least_squares(&mut host, &mut SolverResources::default(), &steps, &mut Heard::default())
+                    .await
+                    .unwrap();
             assert_eq!(on_device.summary.history.len(), on_host.summary.history.len());
             for (a, b) in on_device.summary.history.iter().zip(&on_host.summary.history) {
                 console_log!("{batch_size:?} {disabled:?} {limited} {}: {} {}", a.iteration, a.cost, b.cost);
@@ -261,7 +274,7 @@ async fn bounds_hold_and_constants_stay() {
     let context = context().await;
     let mut functions = on_gpu(&context, rosenbrock(), &[-1.2, 1.0]).await;
     functions.set_bounds(vec![f64::NEG_INFINITY, f64::NEG_INFINITY], vec![0.5, f64::INFINITY]).unwrap();
-    let solution = solve(&mut functions, &options()).await;
+    let solution = solve(&mut functions, &mut None, &options()).await;
     // On the bound x = ½ the valley is at y = ¼, and the cost ½(1 − ½)².
     assert_eq!(solution.x[0], 0.5);
     assert!((solution.x[1] - 0.25).abs() < 1e-5 && (solution.summary.final_cost - 0.125).abs() < 1e-6);
@@ -269,11 +282,12 @@ async fn bounds_hold_and_constants_stay() {
 
     let mut functions = on_gpu(&context, rosenbrock(), &[-1.2, 1.0]).await;
     functions.set_constant(vec![false, true]).unwrap();
-    let solution = solve(&mut functions, &options()).await;
+    let mut kept = None;
+    let solution = solve(&mut functions, &mut kept, &options()).await;
     assert_eq!(solution.x[1], 1.0);
     assert!(solution.x[0].abs() > 0.9, "{:?}", solution.x);
     functions.set_constant(vec![false, false]).unwrap();
-    let solution = solve(&mut functions, &options()).await;
+    let solution = solve(&mut functions, &mut kept, &options()).await;
     assert!(solution.x.iter().all(|x| (x - 1.0).abs() < 1e-4), "freed: {:?}", solution.x);
 }
 
@@ -290,12 +304,12 @@ async fn twenty_steps_read_back_at_most_five_times_and_repeat_to_the_bit() {
         options.linear_tolerance = linear_tolerance;
         options.max_linear_iterations = 10;
         let mut functions = on_gpu(&context, model.clone(), &x).await;
-        let mut histories = Vec::new();
+        let (mut histories, mut kept) = (Vec::new(), None);
         for _ in 0..2 {
             functions.set_values(x.clone()).unwrap();
             let before = context.stats().readbacks;
             let mut heard = Heard::default();
-            let solution = minimise_on_device(&mut functions, &options, false, &mut heard).await.unwrap();
+            let solution = minimise_on_device(&mut functions, &mut kept, &options, false, &mut heard).await.unwrap();
             let readbacks = context.stats().readbacks - before;
             assert!(readbacks <= 5, "{readbacks}");
             assert_eq!(solution.summary.termination, Termination::MaxIterations);
@@ -320,8 +334,9 @@ async fn a_listener_or_the_clock_ends_a_solve_within_two_batches_and_a_start_tha
     (options.solve.cost_tolerance, options.solve.gradient_tolerance, options.solve.parameter_tolerance) =
         (0.0, 0.0, 0.0);
     let mut heard = Heard { stop_at: Some(1), ..Heard::default() };
+    let mut kept = None;
     let mut functions = on_gpu(&context, model.clone(), &x).await;
-    let solution = minimise_on_device(&mut functions, &options, true, &mut heard).await.unwrap();
+    let solution = minimise_on_device(&mut functions, &mut kept, &options, true, &mut heard).await.unwrap();
     assert_eq!(solution.summary.termination, Termination::Aborted);
     assert!(solution.summary.iterations <= 12, "{}", solution.summary.iterations);
     assert!(solution.summary.final_cost < solution.summary.initial_cost);
@@ -331,7 +346,8 @@ async fn a_listener_or_the_clock_ends_a_solve_within_two_batches_and_a_start_tha
     for (limit, most) in [(1e-3, 12), (200.0, 999)] {
         functions.set_values(x.clone()).unwrap();
         options.solve.max_time_ms = limit;
-        let solution = minimise_on_device(&mut functions, &options, true, &mut Heard::default()).await.unwrap();
+        let solution =
+            minimise_on_device(&mut functions, &mut kept, &options, true, &mut Heard::default()).await.unwrap();
         let summary = &solution.summary;
         assert_eq!(summary.termination, Termination::MaxTime, "{}", summary.message);
         assert!(summary.elapsed_ms >= limit && (before..=most).contains(&summary.iterations), "{}", summary.iterations);
@@ -342,9 +358,9 @@ async fn a_listener_or_the_clock_ends_a_solve_within_two_batches_and_a_start_tha
     let mut start = x.clone();
     start[3] = f64::NAN;
     functions.set_values(start).unwrap();
-    let error = minimise_on_device(&mut functions, &options, true, &mut Heard::default()).await.unwrap_err();
-    assert_eq!(error.code, residua::ErrorCode::NonFinite);
+    let error = minimise_on_device(&mut functions, &mut kept, &options, true, &mut Heard::default()).await.unwrap_err();
+    assert_eq!(error.code, residua_base::ErrorCode::NonFinite);
     functions.set_values(x).unwrap();
     options.solve.max_iterations = 3;
-    assert!(minimise_on_device(&mut functions, &options, true, &mut Heard::default()).await.is_ok());
+    assert!(minimise_on_device(&mut functions, &mut kept, &options, true, &mut Heard::default()).await.is_ok());
 }

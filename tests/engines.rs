@@ -10,13 +10,13 @@
 mod recorder;
 
 use recorder::Recorder;
-use residua::batch::{ArrayInfo, BlockInfo, Leaf, Losses, Manifold, Model, Recipe, Tape, group_tape};
-use residua::functions::cpu::CpuEngine;
-use residua::functions::gpu::GpuEngine;
-use residua::functions::{Engine, Functions, Objective};
-use residua::gpu::Context;
-use residua::graph::Op;
-use residua::losses::LossParameters;
+use residua::eval::cpu::CpuEngine;
+use residua::eval::gpu::GpuEngine;
+use residua::eval::{Engine, Functions, Objective};
+use residua::model::losses::LossParameters;
+use residua::model::{ArrayInfo, BlockInfo, Leaf, Losses, Manifold, Model, ResidualTemplate, Tape, group_tape};
+use residua_gpu::Context;
+use residua_ir::graph::Op;
 use wasm_bindgen_test::{console_log, wasm_bindgen_test, wasm_bindgen_test_configure};
 
 wasm_bindgen_test_configure!(run_in_browser);
@@ -218,7 +218,7 @@ async fn more_than_four_million_instances_take_a_second_dimension_of_workgroups(
     let count = 4_200_000u32;
     let parameters = 1000;
     let array = ArrayInfo { name: "x".to_owned(), dim: 1, count: parameters, offset: 0, manifold: Manifold::Euclidean };
-    let recipe = Recipe {
+    let template = ResidualTemplate {
         block: 0,
         instances: (0..count).collect(),
         rows: (0..count).collect(),
@@ -237,7 +237,7 @@ async fn more_than_four_million_instances_take_a_second_dimension_of_workgroups(
         .unwrap(),
     };
     let mut model = model(op_tape(Op::Neg, 1), parameters);
-    model.batches = vec![recipe.into_batch(std::slice::from_ref(&array)).unwrap()];
+    model.batches = vec![template.into_batch(std::slice::from_ref(&array)).unwrap()];
     model.arrays = vec![array];
     model.blocks[0].rows = count;
     model.num_residuals = count;
@@ -351,14 +351,14 @@ fn problem_model() -> Model {
         r.tape(outputs, 3, 2)
     };
     let pairs = |count: u32| (0..count).chain((0..count).map(move |i| (i + 1) % count)).collect::<Vec<u32>>();
-    let recipes = [
+    let templates = [
         (0, 59, 0, 1, vec![0, 0], pairs(59), 0, vec![], difference(2)),
         (1, 60, 59, 1, vec![1, 1], pairs(60), 0, vec![], difference(3)),
         (2, 60, 119, 3, vec![1], (0..60).rev().collect(), 2, (0..120).map(|i| f64::from(i) / 16.0).collect(), products),
     ];
     let mut blocks = Vec::new();
     let mut batches = Vec::new();
-    for (block, count, first_row, outputs, slots, indices, data_columns, data, tape) in recipes {
+    for (block, count, first_row, outputs, slots, indices, data_columns, data, tape) in templates {
         blocks.push(BlockInfo {
             name: format!("block {block}"),
             instances: count,
@@ -369,8 +369,9 @@ fn problem_model() -> Model {
             enabled: true,
         });
         let rows = (0..count).map(|instance| first_row + instance * outputs).collect();
-        let recipe = Recipe { block, instances: (0..count).collect(), rows, slots, indices, data_columns, data, tape };
-        batches.push(recipe.into_batch(&arrays).unwrap());
+        let template =
+            ResidualTemplate { block, instances: (0..count).collect(), rows, slots, indices, data_columns, data, tape };
+        batches.push(template.into_batch(&arrays).unwrap());
     }
     Model { arrays, blocks, batches, num_params: 300, num_residuals: 299 }
 }

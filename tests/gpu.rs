@@ -9,8 +9,8 @@ use std::rc::Rc;
 
 use affine::{MAP, affine, allocate, bytes, call, check_affine, context, pipeline, prepare};
 use js_sys::{Function, Object, Promise, Reflect};
-use residua::ErrorCode;
-use residua::gpu::{Buffer, BufferRequest, CommandList, PipelineRequest};
+use residua_base::ErrorCode;
+use residua_gpu::{Buffer, BufferRequest, CommandList, PipelineRequest};
 use wasm_bindgen::prelude::*;
 use wasm_bindgen_futures::JsFuture;
 use wasm_bindgen_test::{wasm_bindgen_test, wasm_bindgen_test_configure};
@@ -92,31 +92,31 @@ async fn submissions_finish_in_order_and_may_be_read_late_or_not_at_all() {
 }
 
 #[wasm_bindgen_test]
-async fn the_queue_is_poked_while_a_read_back_is_waited_for_and_no_longer() {
+async fn empty_submissions_are_made_during_a_read_back_and_not_after_it() {
     let context = context().await;
     // Work of some milliseconds, so that there is something to wait for.
     let count = 1 << 22;
     let (prepared, _, y) = prepare(&context, count, 1.0).await;
     let queue = Reflect::get(&context.raw_device(), &"queue".into()).unwrap();
     let submit: Function = Reflect::get(&queue, &"submit".into()).unwrap().unchecked_into();
-    let pokes = Rc::new(Cell::new(0));
+    let submissions = Rc::new(Cell::new(0));
     let counting = {
-        let (queue, pokes) = (queue.clone(), pokes.clone());
+        let (queue, submissions) = (queue.clone(), submissions.clone());
         Closure::<dyn FnMut(js_sys::Array)>::new(move |commands: js_sys::Array| {
-            pokes.set(pokes.get() + u32::from(commands.length() == 0));
+            submissions.set(submissions.get() + u32::from(commands.length() == 0));
             submit.call1(&queue, &commands).unwrap();
         })
     };
     Reflect::set(&queue, &"submit".into(), counting.as_ref()).unwrap();
     let x = vec![1_f32; count as usize];
     for _ in 0..2 {
-        pokes.set(0);
+        submissions.set(0);
         assert_eq!(prepared.run(&[bytes(&x)]).await.unwrap().reals(y)[9], 10.0);
-        assert!(pokes.get() > 0);
+        assert!(submissions.get() > 0);
         sleep(20).await;
-        pokes.set(0);
+        submissions.set(0);
         sleep(50).await;
-        assert_eq!(pokes.get(), 0, "the loop ends with the wait");
+        assert_eq!(submissions.get(), 0, "the loop ends with the wait");
     }
     Reflect::delete_property::<JsValue>(queue.unchecked_ref(), &"submit".into()).unwrap();
     context.dispose();
@@ -213,7 +213,7 @@ async fn a_pipeline_is_compiled_once_a_context() {
     pipeline(&context, affine(2.0)).await;
     assert_eq!((context.stats().pipelines, context.stats().pipeline_cache_hits), (2, 1));
 
-    let stop = || residua::Error::new(ErrorCode::Aborted, "stopped");
+    let stop = || residua_base::Error::new(ErrorCode::Aborted, "stopped");
     let stopped = context.pipelines(&[affine(5.0)], &mut |_, _| Err(stop())).await;
     assert_eq!(stopped.err(), Some(stop()));
     context.dispose();

@@ -7,8 +7,8 @@ mod affine;
 
 use affine::{affine, allocate, bytes, call, check_affine, context, prepare};
 use js_sys::{Object, Promise, Reflect};
-use residua::ErrorCode;
-use residua::gpu::{BufferRequest, Context};
+use residua_base::ErrorCode;
+use residua_gpu::{BufferRequest, Context};
 use wasm_bindgen::prelude::*;
 use wasm_bindgen_futures::JsFuture;
 use wasm_bindgen_test::{wasm_bindgen_test, wasm_bindgen_test_configure};

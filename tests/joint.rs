@@ -4,33 +4,22 @@
 #![allow(clippy::unwrap_used)]
 
 mod mixture;
-mod portable;
 mod recorder;
 
-use std::pin::pin;
-use std::task::{Context, Poll, Waker};
-
-use portable::validated;
-use residua::batch::Model;
-use residua::batch::incidence::joint::{MOST_LIGHT, join};
-use residua::batch::plan::Entry;
-use residua::functions::joint::{Joint, is_wanted, numbers_of_blocks};
-use residua::functions::layout::Layout;
-use residua::functions::normal::Normal;
-use residua::functions::plans::Plans;
-use residua::functions::record::Kernels;
-use residua::functions::texts::kernel_numbers;
-use residua::gpu::plan::{Encoded, Step};
-use residua::gpu::{BindingKind, Limits, Plan};
-use residua::solve::device::record::{Recording, Segment};
-use residua::turn::Pace;
-
-fn at_once<T>(future: impl Future<Output = T>) -> T {
-    match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
-        Poll::Ready(value) => value,
-        Poll::Pending => panic!("nobody waits natively"),
-    }
-}
+use residua::eval::layout::Layout;
+use residua::eval::plans::Plans;
+use residua::eval::record::Kernels;
+use residua::eval::texts::kernel_numbers;
+use residua::gauss_newton::device::fused::{Joint, is_wanted, numbers_of_blocks};
+use residua::gauss_newton::device::record::Normal;
+use residua::model::Model;
+use residua::model::access_plan::Entry;
+use residua::model::incidence::joint::{MOST_LIGHT, join};
+use residua::solve::levenberg_marquardt::device::record::{Recording, Segment};
+use residua_base::cooperative::{Slices, run_synchronously};
+use residua_gpu::plan::{Encoded, Step};
+use residua_gpu::{BindingKind, Limits, Plan};
+use residua_portable::{assert_guard_reads_storage, validated};
 
 /// The model laid out, in chunks of so many instances, with joint lists where they are wanted.
 fn laid_out(model: &Model, limits: &Limits, batch_size: Option<u32>) -> (Layout, Plans) {
@@ -42,7 +31,8 @@ fn laid_out(model: &Model, limits: &Limits, batch_size: Option<u32>) -> (Layout,
     let mut layout = Layout::new(model, &vec![6; model.batches.len()], limits, batch_size).unwrap();
     if is_wanted(model, &layout) {
         let chunks: Vec<_> = layout.chunks.iter().map(|chunk| (chunk.batch, chunk.range.clone())).collect();
-        let lists = at_once(join(model, &chunks, &numbers_of_blocks(model), &Pace::at_once())).unwrap().unwrap();
+        let lists =
+            run_synchronously(join(model, &chunks, &numbers_of_blocks(model), &Slices::unlimited())).unwrap().unwrap();
         let kernel = |batch: usize| Some((plans.number(batch), &plans.plan(batch, Entry::Product).unwrap().kernel));
         layout.joint = Joint::new(model, &layout, lists, &kernel);
     }
@@ -94,6 +84,7 @@ fn an_iteration_over_all_residuals_is_one_dispatch_and_one_for_each_kind_of_bloc
             if let Some((text, entry, layout)) = recording.program(*program).unwrap() {
                 let module = validated(&text);
                 assert_eq!(module.entry_points[0].name, entry);
+                assert_guard_reads_storage(&module);
                 assert!(layout.iter().filter(|&&kind| kind != BindingKind::Uniform).count() <= 8);
             }
         }
@@ -107,7 +98,7 @@ fn lists_hold_every_entry_of_every_block_once_and_leave_out_none_but_the_longest
         let (layout, _) = laid_out(&model, &Limits::default(), batch_size);
         let chunks: Vec<_> = layout.chunks.iter().map(|chunk| (chunk.batch, chunk.range.clone())).collect();
         let numbers = numbers_of_blocks(&model);
-        let lists = at_once(join(&model, &chunks, &numbers, &Pace::at_once())).unwrap().unwrap();
+        let lists = run_synchronously(join(&model, &chunks, &numbers, &Slices::unlimited())).unwrap().unwrap();
         let blocks: u32 = model.arrays.iter().map(|array| array.count).sum();
         assert_eq!(lists.offsets.len() as u32, blocks + 1);
         // 100 springs with two ends, 24 turns of a vertex by a pose; 90 samples of the curve are too many for a list.

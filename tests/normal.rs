@@ -7,13 +7,15 @@ mod mixture;
 mod recorder;
 
 use mixture::{PARAMETERS, model, point};
-use residua::functions::cpu::CpuEngine;
-use residua::functions::gpu::GpuEngine;
-use residua::functions::layout::Memory;
-use residua::functions::normal::{Declare, Sums, block_numbers};
-use residua::functions::record::Program;
-use residua::functions::{Engine, Functions};
-use residua::gpu::{BindingKind, BufferRequest, CommandList, Context, DownloadId, PipelineId, Slice};
+use residua::eval::cpu::CpuEngine;
+use residua::eval::declare::{Declare, Sums};
+use residua::eval::gpu::GpuEngine;
+use residua::eval::layout::Memory;
+use residua::eval::record::Program;
+use residua::eval::{Engine, Functions};
+use residua::gauss_newton::device::record::block_numbers;
+use residua::gauss_newton::host::HostModel;
+use residua_gpu::{BindingKind, BufferRequest, CommandList, Context, DownloadId, PipelineId, Slice};
 use wasm_bindgen_test::{console_log, wasm_bindgen_test, wasm_bindgen_test_configure};
 
 wasm_bindgen_test_configure!(run_in_browser);
@@ -90,8 +92,9 @@ async fn compare(losses: [(&str, f64); 3], batch_size: Option<u32>, disabled: Op
     }
     let x = point();
     let mut cpu = Functions::new(model.clone(), Engine::Cpu(CpuEngine::new()), x.clone()).unwrap();
-    let expected = cpu.linearise(&x).await.unwrap();
-    let pattern = cpu.tangent_pattern().unwrap().clone();
+    let mut host = HostModel::default();
+    let expected = host.linearise(&mut cpu, &x).await.unwrap();
+    let pattern = host.pattern(&mut cpu).unwrap().clone();
     let p: Vec<f64> = (0..PARAMETERS).map(|i| f64::from((0.3 * i as f64).cos() as f32)).collect();
     let row = |row: usize| {
         let entries = pattern.row_offsets[row] as usize..pattern.row_offsets[row + 1] as usize;
@@ -162,7 +165,7 @@ async fn compare(losses: [(&str, f64); 3], batch_size: Option<u32>, disabled: Op
     let reals = |download| results.reals(download).iter().map(|&number| f64::from(number)).collect::<Vec<f64>>();
 
     let total = |download| reals(download).iter().sum::<f64>();
-    let reduction = cpu.reduction(&other).await.unwrap();
+    let reduction = host.reduction(&mut cpu, &other).await.unwrap();
     for round in downloads.chunks_exact(4) {
         let expected = [expected.cost, square, square, reduction];
         for ((what, download), expected) in ["cost", "product", "image", "reduction"].iter().zip(round).zip(expected) {

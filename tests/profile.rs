@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 use js_sys::{Function, Object, Promise, Reflect};
-use residua::gpu::{BindingKind, BufferRequest, CommandList, Context, PipelineRequest, Prepared, Times};
+use residua_gpu::{BindingKind, BufferRequest, CommandList, Context, PipelineRequest, Prepared, Times};
 use wasm_bindgen::prelude::*;
 use wasm_bindgen_futures::JsFuture;
 use wasm_bindgen_test::{wasm_bindgen_test, wasm_bindgen_test_configure};

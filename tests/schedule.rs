@@ -6,36 +6,36 @@ mod kernels;
 mod recorder;
 
 use recorder::Recorder;
-use residua::batch::plan::{Entry, Target, plan};
-use residua::batch::{Class, Losses, Rows, Tape, group_tape};
-use residua::codegen::{Address, Kernel, Load, Step};
-use residua::graph::{Node, NodeId, Op};
+use residua::model::access_plan::{AccessPlan, Entry, Target};
+use residua::model::{Class, Losses, Rows, Tape, group_tape};
+use residua_codegen::{CheckedKernel, Epilogue, Index, Kernel, Load, Output, Step};
+use residua_ir::graph::{Node, NodeId, Op};
 
 /// The nodes of a schedule.
-fn computed(kernel: &Kernel) -> Vec<NodeId> {
+fn computed(kernel: &CheckedKernel) -> Vec<NodeId> {
     let node = |step| match step {
         Step::Compute(node) => Some(node),
-        Step::Store(_) => None,
+        Step::Write(_) => None,
     };
-    kernel.schedule().into_iter().filter_map(node).collect()
+    kernel.steps().iter().copied().filter_map(node).collect()
 }
 
 /// The nodes in the order in which the graph was made.
-fn as_made(kernel: &Kernel) -> Vec<NodeId> {
+fn as_made(kernel: &CheckedKernel) -> Vec<NodeId> {
     let mut order = computed(kernel);
     order.sort();
     order
 }
 
 /// The operations and arguments that a node needs, and whether it is computed.
-fn needs(kernel: &Kernel, node: NodeId) -> Option<Vec<NodeId>> {
+fn needs(kernel: &CheckedKernel, node: NodeId) -> Option<Vec<NodeId>> {
     match kernel.graph.graph().node(node) {
         Node::Literal(_) => None,
         Node::Apply(op, operands) => Some(operands[..op.arity()].to_vec()),
-        Node::Input(input) => match kernel.loads[input.0 as usize] {
-            Load::Read { .. } => None,
+        Node::Input(input) => match &kernel.loads[input.0 as usize] {
+            Load::Read(_) => None,
             Load::Call { call, .. } => {
-                let call = &kernel.calls[call as usize];
+                let call = &kernel.calls[*call as usize];
                 Some(call.arguments.iter().copied().chain([call.selector]).collect())
             }
         },
@@ -44,7 +44,7 @@ fn needs(kernel: &Kernel, node: NodeId) -> Option<Vec<NodeId>> {
 
 /// How many values are alive at once if the nodes are computed in this order: each input is read before its first use, each value
 /// stays until its last, and until the end if its store waits for that.
-fn peak(kernel: &Kernel, order: &[NodeId]) -> usize {
+fn peak(kernel: &CheckedKernel, order: &[NodeId]) -> usize {
     let graph = kernel.graph.graph();
     let operands = |node: NodeId| {
         let mut operands = needs(kernel, node).unwrap_or_default();
@@ -57,15 +57,14 @@ fn peak(kernel: &Kernel, order: &[NodeId]) -> usize {
     for operand in order.iter().flat_map(|node| operands(*node)) {
         uses[operand.index()] += 1;
     }
-    let mut waits = vec![true; kernel.stores.len()];
-    for step in kernel.schedule() {
-        if let Step::Store(number) = step {
-            waits[number as usize] = false;
+    let mut waits = vec![true; kernel.outputs.len()];
+    for step in kernel.steps() {
+        if let Step::Write(number) = step {
+            waits[*number as usize] = false;
         }
     }
-    let waiting = kernel.stores.iter().zip(waits).filter(|(_, waits)| *waits).map(|(store, _)| store.node);
-    for node in waiting.chain(kernel.total) {
-        uses[node.index()] += 1;
+    for (output, _) in kernel.outputs.iter().zip(waits).filter(|(_, waits)| *waits) {
+        uses[output.node.index()] += 1;
     }
     let mut alive: Vec<bool> = vec![false; graph.len()];
     let (mut count, mut peak) = (0, 0);
@@ -86,12 +85,12 @@ fn peak(kernel: &Kernel, order: &[NodeId]) -> usize {
     peak
 }
 
-fn assert_sound(kernel: &Kernel, about: &str) {
+fn assert_sound(kernel: &CheckedKernel, about: &str) {
     let mut done = vec![false; kernel.graph.graph().len()];
-    let mut stored = vec![0; kernel.stores.len()];
+    let mut stored = vec![0; kernel.outputs.len()];
     let mut last = None;
-    for step in kernel.schedule() {
-        match step {
+    for step in kernel.steps() {
+        match *step {
             Step::Compute(node) => {
                 let needed = needs(kernel, node).unwrap();
                 for operand in needed.into_iter().filter(|operand| needs(kernel, *operand).is_some()) {
@@ -100,16 +99,16 @@ fn assert_sound(kernel: &Kernel, about: &str) {
                 assert!(!std::mem::replace(&mut done[node.index()], true), "{about}: {node:?} twice");
                 last = Some(node);
             }
-            Step::Store(number) => {
-                let store = &kernel.stores[number as usize];
-                assert_eq!(Some(store.node), last, "{about}: store {number} is of the node just computed");
-                assert!(!store.accumulate, "{about}");
+            Step::Write(number) => {
+                let output = &kernel.outputs[number as usize];
+                assert_eq!(Some(output.node), last, "{about}: output {number} is the node just computed");
+                assert!(matches!(output.epilogue, Epilogue::Store(_)), "{about}");
                 stored[number as usize] += 1;
             }
         }
     }
     assert!(stored.iter().all(|times| *times <= 1), "{about}");
-    for node in kernel.stores.iter().map(|store| store.node).chain(kernel.total) {
+    for node in kernel.outputs.iter().map(|output| output.node) {
         assert!(needs(kernel, node).is_none() || done[node.index()], "{about}: {node:?} is missing");
     }
 }
@@ -164,16 +163,16 @@ fn distances() -> Class {
     class
 }
 
-fn kernel(class: &Class, entry: Entry, target: Target) -> Kernel {
-    plan(class, Rows::From(0), entry, target, "").unwrap().kernel
+fn kernel(class: &Class, entry: Entry, target: Target) -> CheckedKernel {
+    AccessPlan::new(class, Rows::From(0), entry, target, "").unwrap().kernel
 }
 
 const STAR: &str = include_str!("tapes/developable-12.txt");
 
 #[test]
 fn every_operation_that_is_needed_comes_once_and_after_its_operands() {
-    for hand_made in [kernels::spring(), kernels::robust(), kernels::curve(), kernels::addresses()] {
-        assert_sound(&hand_made, &hand_made.name);
+    for hand_made in [kernels::spring(), kernels::robust(), kernels::curve(), kernels::places()] {
+        assert_sound(&hand_made.clone().check().unwrap(), &hand_made.name);
     }
     for (name, class) in [("star", class(STAR)), ("distances", distances())] {
         for entry in Entry::ALL {
@@ -217,33 +216,39 @@ fn fewer_values_are_alive_than_in_the_order_in_which_the_graph_was_made() {
 #[test]
 fn the_peak_counts_what_is_read_computed_and_kept() {
     // When the stretch is computed: three differences, their squared length, the length, and the rest length, which has just been read.
-    let spring = kernels::spring();
+    let spring = kernels::spring().check().unwrap();
     assert_eq!(peak(&spring, &computed(&spring)), 6);
     // One operand that is read and one result, which takes its place, and the next.
-    let operations = kernels::of_ops(&[Op::Neg, Op::Abs]);
+    let operations = kernels::of_ops(&[Op::Neg, Op::Abs]).check().unwrap();
     assert_eq!(peak(&operations, &computed(&operations)), 2);
 }
 
 #[test]
 fn stores_that_something_could_see_wait_for_the_end() {
-    let early = |kernel: &Kernel| kernel.schedule().iter().filter(|step| matches!(step, Step::Store(_))).count();
+    let early = |kernel: &Kernel| {
+        let kernel = kernel.clone().check().unwrap();
+        kernel.steps().iter().filter(|step| matches!(step, Step::Write(_))).count()
+    };
+    let moved = |output: &Output, buffer, index| Output::store(output.node, buffer, index);
     let mut kernel = kernels::of_ops(&[Op::Neg, Op::Abs]);
     assert_eq!(early(&kernel), 2, "columns of their own, in a buffer that is only written");
-    kernel.stores[1].address = Address::Column(0);
+    kernel.outputs[1] = moved(&kernel.outputs[1], 1, Index::column(0));
     assert_eq!(early(&kernel), 0, "both go to one place");
-    kernel.stores[1].address = Address::Fixed(7);
+    kernel.outputs[1] = moved(&kernel.outputs[1], 1, Index::literal(7));
     assert_eq!(early(&kernel), 0, "what kinds of place they are cannot be compared");
 
     let mut in_place = kernels::of_ops(&[Op::Neg, Op::Abs]);
     in_place.buffers[0].written = true;
-    in_place.stores.iter_mut().for_each(|store| store.buffer = 0);
+    for (column, output) in (0..).zip(&mut in_place.outputs) {
+        *output = moved(output, 0, Index::column(column));
+    }
     assert_eq!(early(&in_place), 0, "columns that are read");
-    for (column, store) in (3..).zip(&mut in_place.stores) {
-        store.address = Address::Column(column);
+    for (column, output) in (3..).zip(&mut in_place.outputs) {
+        *output = moved(output, 0, Index::column(column));
     }
     assert_eq!(early(&in_place), 2, "columns beside those that are read");
 
     let mut adding = kernels::of_ops(&[Op::Neg]);
-    adding.stores[0].accumulate = true;
+    adding.outputs[0] = Output::accumulate(adding.outputs[0].node, 1, Index::column(0));
     assert_eq!(early(&adding), 0, "instances add in their order");
 }

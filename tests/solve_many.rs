@@ -7,12 +7,13 @@ mod many;
 
 use interpreter::validated;
 use many::{Draft, Random, noisy_peaks, numbers, on_cpu, on_device, options, peaks, samples_batch};
-use residua::batch::Manifold;
-use residua::error::ErrorCode;
-use residua::losses::{LossKind, LossParameters};
+use residua::model::Manifold;
+use residua::model::losses::{LossKind, LossParameters};
 use residua::solve::Termination;
 use residua::solve::many::device::DeviceBatch;
 use residua::solve::many::{Batch, ManySolutions, Template};
+use residua_base::error::ErrorCode;
+use residua_portable::assert_guard_reads_storage;
 
 fn finite(solutions: &ManySolutions) -> bool {
     solutions.x.iter().chain(&solutions.cost).all(|number| number.is_finite())
@@ -164,12 +165,13 @@ fn rotations() -> Draft {
         [&[1.0, 0.0, 0.0], &[0.0, 1.0, 0.0], &[0.0, 0.0, 1.0], &[0.0, -1.0, 0.0], &[1.0, 0.0, 0.0], &[0.0, 0.0, 1.0]];
     draft.block(&[(0, &[0; 3])], &axes, LossParameters::squared(), |g, q, data| {
         // v + 2w(u × v) + 2u × (u × v)
-        let cross = |g: &mut residua::graph::Graph, a: &[residua::graph::NodeId], b: &[residua::graph::NodeId]| {
-            [(1, 2), (2, 0), (0, 1)].map(|(i, j)| {
-                let (first, second) = (g.mul(a[i], b[j]), g.mul(a[j], b[i]));
-                g.sub(first, second)
-            })
-        };
+        let cross =
+            |g: &mut residua_ir::graph::Graph, a: &[residua_ir::graph::NodeId], b: &[residua_ir::graph::NodeId]| {
+                [(1, 2), (2, 0), (0, 1)].map(|(i, j)| {
+                    let (first, second) = (g.mul(a[i], b[j]), g.mul(a[j], b[i]));
+                    g.sub(first, second)
+                })
+            };
         let once = cross(g, &q[1..4], &data[..3]);
         let twice = cross(g, &q[1..4], &once);
         (0..3)
@@ -247,11 +249,15 @@ fn every_size_of_kernel_is_valid_and_what_is_too_large_is_named() {
     let batch = Batch { count: 1, ..Batch::default() };
     for free in [1, 2, 5, 16] {
         let template = chain(free).template();
-        validated(&DeviceBatch::new(&template, &batch, &options()).unwrap().program.wgsl);
+        let module = validated(&DeviceBatch::new(&template, &batch, &options()).unwrap().program.wgsl);
+        assert_guard_reads_storage(&module);
     }
     for kind in LossKind::ALL {
         let template = peaks(LossParameters::new(kind.name(), 1.0, 1.0, 1.0).unwrap()).template();
-        validated(&DeviceBatch::new(&template, &samples_batch(1, vec![0.0; 25], 1), &options()).unwrap().program.wgsl);
+        let module = validated(
+            &DeviceBatch::new(&template, &samples_batch(1, vec![0.0; 25], 1), &options()).unwrap().program.wgsl,
+        );
+        assert_guard_reads_storage(&module);
     }
     let large = chain(17).template();
     let error = DeviceBatch::new(&large, &batch, &options()).map(|_| ()).unwrap_err();

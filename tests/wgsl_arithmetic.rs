@@ -6,9 +6,9 @@ mod interpreter;
 mod kernels;
 
 use interpreter::run;
-use residua::codegen::wgsl::{self, Dispatch};
-use residua::gpu::shaders::{self, AssembleJoint, Gather, ReduceSum};
-use residua::graph::{Op, evaluate};
+use residua::eval::shaders::{AssembleFusedUniforms, GatherUniforms, ReduceSumUniforms, Shader};
+use residua_codegen::wgsl::{self, Dispatch};
+use residua_ir::graph::{Op, evaluate};
 
 fn words(numbers: impl IntoIterator<Item = f32>) -> Vec<u32> {
     numbers.into_iter().map(f32::to_bits).collect()
@@ -27,9 +27,13 @@ fn fraction(position: usize, sequence: usize) -> f64 {
 /// The op of a kernel of its own on triples of operands.
 fn results_of(op: Op, operands: &[Vec<f32>; 3]) -> Vec<f32> {
     let count = operands[0].len();
-    let text = wgsl::write(&kernels::of_ops(&[op])).unwrap();
-    let uniform = Dispatch::new(count as u32, count as u32, 0).words().to_vec();
-    let mut buffers = [words(operands.iter().flatten().copied()), vec![0; count], uniform];
+    let kernel = kernels::of_ops(&[op]).check().unwrap();
+    let text = wgsl::write(&kernel).unwrap();
+    let mut buffers = vec![words(operands.iter().flatten().copied()), vec![0; count]];
+    if wgsl::reads_zero(&kernel) {
+        buffers.push(vec![0]);
+    }
+    buffers.push(Dispatch::new(count as u32, count as u32, 0).words().to_vec());
     run(&text, [count.div_ceil(64) as u32, 1], &mut buffers);
     numbers(&buffers[1])
 }
@@ -137,7 +141,7 @@ fn a_kernel_of_springs_gives_gradients_and_its_energy() {
     let uniform = Dispatch::new(count, count, 0).words().to_vec();
     let mut buffers = [positions, slots, rests, vec![0; 6 * count as usize], vec![0; 3], uniform];
     // Two dimensions of workgroups, one workgroup more than there are instances for.
-    run(&wgsl::write(&kernels::spring()).unwrap(), [2, 2], &mut buffers);
+    run(&wgsl::write(&kernels::spring().check().unwrap()).unwrap(), [2, 2], &mut buffers);
     let local = numbers(&buffers[3]);
     for instance in 0..count as usize {
         let stretch = 5.0 - (instance as f32 + 1.0);
@@ -157,7 +161,7 @@ fn a_kernel_of_springs_gives_gradients_and_its_energy() {
 
 #[test]
 fn the_selector_of_a_call_chooses_the_case_and_the_first_serves_the_rest() {
-    let text = wgsl::write(&kernels::robust()).unwrap();
+    let text = wgsl::write(&kernels::robust().check().unwrap()).unwrap();
     // r = 5 − 2 = 3, weight 2, Huber's scale 2: the derivative is w·ρ′·r, the cost w·ρ/2.
     for (selector, derivative, cost) in [(0.0, 6.0, 9.0), (1.0, 4.0, 8.0), (7.0, 6.0, 9.0)] {
         let settings = words([selector, 2.0, 0.0, 2.0]);
@@ -173,7 +177,7 @@ fn the_selector_of_a_call_chooses_the_case_and_the_first_serves_the_rest() {
 
 #[test]
 fn sums_of_many_terms_are_exact_to_double_precision() {
-    let shader = shaders::reduce_sum();
+    let shader = Shader::ReduceSum.wgsl();
     // Large terms that cancel and small ones that remain: plain f32 would lose them all.
     let terms: Vec<f32> = (0..2500)
         .map(|i| match i % 3 {
@@ -184,12 +188,12 @@ fn sums_of_many_terms_are_exact_to_double_precision() {
         .chain([-1e6])
         .collect();
     let exact: f64 = terms.iter().map(|term| f64::from(*term)).sum();
-    let first = ReduceSum { count: terms.len() as u32, width: 1, input_first: 0, output_first: 4, zero: 0 };
+    let first = ReduceSumUniforms { count: terms.len() as u32, width: 1, input_first: 0, output_first: 4 };
     assert_eq!(first.workgroups(), 3);
-    let mut buffers = [words(terms), vec![0; 10], first.words().to_vec()];
+    let mut buffers = [words(terms), vec![0; 10], vec![0], first.words().to_vec()];
     run(&shader, [2, 2], &mut buffers);
-    let second = ReduceSum { count: 3, width: 2, input_first: 4, output_first: 1, zero: 0 };
-    let mut buffers = [buffers[1].clone(), vec![0; 3], second.words().to_vec()];
+    let second = ReduceSumUniforms { count: 3, width: 2, input_first: 4, output_first: 1 };
+    let mut buffers = [buffers[1].clone(), vec![0; 3], vec![0], second.words().to_vec()];
     run(&shader, [1, 1], &mut buffers);
     let pair = numbers(&buffers[1][1..]);
     let sum = f64::from(pair[0]) + f64::from(pair[1]);
@@ -199,19 +203,19 @@ fn sums_of_many_terms_are_exact_to_double_precision() {
 
 #[test]
 fn an_infinite_term_makes_the_sum_infinite_and_not_undefined() {
-    let uniform = ReduceSum { count: 3, width: 1, input_first: 0, output_first: 0, zero: 0 };
-    let mut buffers = [words([1.0, f32::INFINITY, 2.0]), vec![0; 2], uniform.words().to_vec()];
-    run(&shaders::reduce_sum(), [1, 1], &mut buffers);
+    let uniform = ReduceSumUniforms { count: 3, width: 1, input_first: 0, output_first: 0 };
+    let mut buffers = [words([1.0, f32::INFINITY, 2.0]), vec![0; 2], vec![0], uniform.words().to_vec()];
+    run(&Shader::ReduceSum.wgsl(), [1, 1], &mut buffers);
     assert_eq!(numbers(&buffers[1]), [f32::INFINITY, 0.0]);
 }
 
 #[test]
 fn gathering_sums_the_entries_of_each_row_in_levels() {
-    let shader = shaders::gather();
+    let shader = Shader::Gather { fused: false, gated: false }.wgsl();
     // Local gradients of 5 entries with 2 components, column after column. Row 0 is split into two segments of two entries,
     // which write to scratch; a second level gathers those; row 1 is empty, row 2 has one entry.
     let local = words([1.0, 2.0, 4.0, 8.0, 16.0, 10.0, 20.0, 40.0, 80.0, 160.0]);
-    let segments = Gather { rows: 2, dim: 2, component_stride: 5, add: 0, zero: 0 };
+    let segments = GatherUniforms { rows: 2, dim: 2, component_stride: 5, add: 0 };
     let mut buffers =
         [vec![0, 2, 4], vec![0, 1, 2, 3], vec![0, 2], local.clone(), vec![0; 4], segments.words().to_vec()];
     run(&shader, [segments.workgroups(), 1], &mut buffers);
@@ -219,12 +223,12 @@ fn gathering_sums_the_entries_of_each_row_in_levels() {
     assert_eq!(numbers(&scratch), [3.0, 30.0, 12.0, 120.0]);
 
     let result = words([-1.0; 6]);
-    let long_row = Gather { rows: 1, dim: 2, component_stride: 1, add: 0, zero: 0 };
+    let long_row = GatherUniforms { rows: 1, dim: 2, component_stride: 1, add: 0 };
     let mut buffers = [vec![0, 2], vec![0, 2], vec![0], scratch, result, long_row.words().to_vec()];
     run(&shader, [1, 1], &mut buffers);
     assert_eq!(numbers(&buffers[4]), [15.0, 150.0, -1.0, -1.0, -1.0, -1.0]);
 
-    let rest = Gather { rows: 2, dim: 2, component_stride: 5, add: 1, zero: 0 };
+    let rest = GatherUniforms { rows: 2, dim: 2, component_stride: 5, add: 1 };
     let mut buffers = [vec![0, 0, 1], vec![4], vec![2, 4], local, buffers[4].clone(), rest.words().to_vec()];
     run(&shader, [1, 1], &mut buffers);
     assert_eq!(numbers(&buffers[4]), [15.0, 150.0, -1.0, -1.0, 15.0, 159.0]);
@@ -242,13 +246,13 @@ fn slots() -> Vec<u32> {
 const TABLES: [f32; 11] = [0.0, 1.0, 2.0, 4.0, 10.0, 20.0, 40.0, 0.5, 0.25, 5.0, 2.5];
 
 #[test]
-fn entries_of_joint_lists_lead_to_the_tables_of_their_slots() {
+fn entries_of_fused_lists_lead_to_the_tables_of_their_slots() {
     // The first table's instance 2 and the second's instance 1; what takes no part; the first table's instance 0.
     let (offsets, entries) = (vec![0, 3, 4], vec![2, (1 << 2) + 1, (2 << 2) + 3, 0]);
-    let figures = Gather { rows: 2, dim: 2, component_stride: 0, add: 0, zero: 0 };
+    let figures = GatherUniforms { rows: 2, dim: 2, component_stride: 0, add: 0 };
     let mut buffers =
         [offsets.clone(), entries.clone(), vec![2, 0], words(TABLES), vec![0; 4], slots(), figures.words().to_vec()];
-    run(&shaders::gather_joint(), [1, 1], &mut buffers);
+    run(&Shader::Gather { fused: true, gated: false }.wgsl(), [1, 1], &mut buffers);
     assert_eq!(numbers(&buffers[4]), [1.0, 10.0, 4.25, 42.5]);
 
     // With columns of J where those of the gradient stand: its squares and products, row by row of the triangle.
@@ -257,9 +261,10 @@ fn entries_of_joint_lists_lead_to_the_tables_of_their_slots() {
     lists.extend(offsets.iter().map(|offset| first + 3 + offset));
     lists.extend(&entries);
     for pairs in [false, true] {
-        let figures = AssembleJoint { rows: 2, offsets: first, first: 0, scale: 2, zero: 0 };
-        let mut buffers = [lists.clone(), words(TABLES), vec![0; 4], vec![0; 8], vec![7; 8], figures.words().to_vec()];
-        run(&shaders::assemble_joint(2, pairs), [1, 1], &mut buffers);
+        let figures = AssembleFusedUniforms { rows: 2, offsets: first, first: 0, scale: 2 };
+        let mut buffers =
+            [lists.clone(), words(TABLES), vec![0; 4], vec![0; 8], vec![7; 8], vec![1], figures.words().to_vec()];
+        run(&Shader::AssembleFused { dim: 2, pairs }.wgsl(), [1, 1], &mut buffers);
         assert_eq!(numbers(&buffers[2]), [4.25, 42.5, 1.0, 10.0]);
         let blocks = [16.0 + 0.0625, 160.0 + 0.625, 1600.0 + 6.25, 0.0, 1.0, 10.0, 100.0, 0.0];
         assert_eq!(numbers(&buffers[3]), blocks);

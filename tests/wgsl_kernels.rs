@@ -5,33 +5,35 @@
 mod interpreter;
 mod kernels;
 
-use interpreter::portable::breaches;
 use interpreter::validated;
-use residua::codegen::{Address, Kernel, wgsl};
-use residua::error::ErrorCode;
-use residua::gpu::shaders::{self, Parts};
-use residua::graph::Op;
+use residua::eval::shaders::{self, Parts, Shader};
+use residua_base::error::ErrorCode;
+use residua_codegen::{Epilogue, Guard, Index, Kernel, Load, Output, Space, wgsl};
+use residua_ir::graph::Op;
+use residua_portable::breaches;
 
-fn validated_kernel(kernel: &Kernel) -> naga::Module {
-    validated(&wgsl::write(kernel).unwrap())
+fn validated_kernel(kernel: Kernel) -> naga::Module {
+    let module = validated(&wgsl::write(&kernel.check().unwrap()).unwrap());
+    residua_portable::assert_guard_reads_storage(&module);
+    module
 }
 
 #[test]
 fn every_op_alone_is_valid() {
     for op in Op::ALL {
-        validated_kernel(&kernels::of_ops(&[*op]));
+        validated_kernel(kernels::of_ops(&[*op]));
     }
 }
 
 #[test]
 fn all_ops_together_are_valid() {
-    validated_kernel(&kernels::of_ops(Op::ALL));
+    validated_kernel(kernels::of_ops(Op::ALL));
 }
 
 #[test]
-fn every_address_call_and_total_is_valid() {
-    for kernel in [kernels::addresses(), kernels::spring(), kernels::robust(), kernels::curve()] {
-        validated_kernel(&kernel);
+fn every_place_call_and_total_is_valid() {
+    for kernel in [kernels::places(), kernels::spring(), kernels::robust(), kernels::curve()] {
+        validated_kernel(kernel);
     }
 }
 
@@ -40,8 +42,8 @@ fn operations_on_literals_are_no_constant_expressions() {
     let numbers = [0.0, -0.0, 1.0, -1.5, 1e-46, 1e-40, 3.4e38, 1e300, f64::INFINITY, f64::NEG_INFINITY, f64::NAN];
     for op in Op::ALL {
         for number in numbers {
-            validated_kernel(&kernels::of_literals(*op, &[number, 0.0, number][..op.arity()]));
-            validated_kernel(&kernels::of_literals(*op, &[3e38, number, 2.0][..op.arity()]));
+            validated_kernel(kernels::of_literals(*op, &[number, 0.0, number][..op.arity()]));
+            validated_kernel(kernels::of_literals(*op, &[3e38, number, 2.0][..op.arity()]));
         }
     }
 }
@@ -50,33 +52,59 @@ fn operations_on_literals_are_no_constant_expressions() {
 fn a_header_can_not_leave_its_comment() {
     let mut kernel = kernels::spring();
     kernel.header = vec!["name\nfn\u{2028}broken\u{85}(\r\0\u{b}\u{c}".to_owned()];
-    validated_kernel(&kernel);
-    assert!(wgsl::write(&kernel).unwrap().starts_with("// name fn broken (    \n\n"));
+    validated_kernel(kernel.clone());
+    assert!(wgsl::write(&kernel.check().unwrap()).unwrap().starts_with("// name fn broken (    \n\n"));
 }
 
 #[test]
-fn what_only_the_cpu_does_is_refused() {
+fn what_only_the_host_does_is_refused() {
     let mut kernel = kernels::spring();
-    kernel.stores[0].accumulate = true;
-    assert_eq!(wgsl::write(&kernel).unwrap_err().code, ErrorCode::Internal);
+    let Epilogue::Store(place) = kernel.outputs[0].epilogue.clone() else { panic!("a spring stores") };
+    kernel.outputs[0].epilogue = Epilogue::Accumulate(place);
+    assert_eq!(wgsl::write(&kernel.check().unwrap()).unwrap_err().code, ErrorCode::Internal);
+    let mut kernel = kernels::spring();
+    kernel.share_columns(&|buffer, column| (buffer, column) == (1, 0));
+    assert_eq!(wgsl::write(&kernel.check().unwrap()).unwrap_err().code, ErrorCode::Internal);
 }
 
 #[test]
-fn plans_that_contradict_themselves_are_refused() {
+fn kernels_that_contradict_themselves_are_refused() {
     type Breach = fn(&mut Kernel);
-    let breaches: [(&str, Breach); 5] = [
-        ("no such buffer", |kernel| kernel.loads[0] = kernels::read(9, Address::Column(0))),
-        ("indices that are numbers", |kernel| {
-            kernel.loads[0] = kernels::read(0, Address::Indexed { indices: 2, column: 0, component: 0 });
+    let breaches: [(&str, Breach); 13] = [
+        ("no such buffer", |kernel| kernel.loads[0] = kernels::read(9, Index::column(0))),
+        ("indices that are numbers", |kernel| kernel.loads[0] = kernels::read(0, Index::indexed(2, 0, 0))),
+        ("indices of indices that are numbers", |kernel| {
+            kernel.loads[0] = kernels::read(0, Index::loaded(1, Index::indexed(2, 0, 0)));
         }),
-        ("a store to what is not written", |kernel| kernel.stores[0].buffer = 0),
+        ("a layer without layers", |kernel| kernel.loads[0] = kernels::read(0, Index::layer(0))),
+        ("an owner without lists", |kernel| kernel.loads[0] = kernels::read(0, Index::owned(3, 0))),
+        ("other tables without lists", |kernel| kernel.loads[0] = kernels::read(2, Index::column_of_other(1, 1, 0))),
+        ("a store to what is not written", |kernel| {
+            kernel.outputs[0] = kernels::store(0, Index::column(0), kernel.outputs[0].node);
+        }),
+        ("a store into indices", |kernel| {
+            kernel.buffers[1].written = true;
+            kernel.outputs[0] = kernels::store(1, Index::column(0), kernel.outputs[0].node);
+        }),
         ("a missing load", |kernel| _ = kernel.loads.pop()),
-        ("no such call", |kernel| kernel.loads[0] = residua::codegen::Load::Call { call: 0, result: 0 }),
+        ("no such call", |kernel| kernel.loads[0] = Load::Call { call: 0, result: 0 }),
+        ("layers that store", |kernel| {
+            kernel.guard = Guard::Gate;
+            kernel.space = Space::Layers { count: 3 };
+        }),
+        ("layers without a gate", |kernel| {
+            kernel.outputs.retain(|output| output.epilogue == Epilogue::Reduce);
+            kernel.space = Space::Layers { count: 3 };
+        }),
+        ("three totals", |kernel| {
+            let node = kernel.outputs[0].node;
+            kernel.outputs.extend([Output::reduce(node), Output::reduce(node)]);
+        }),
     ];
     for (name, breach) in breaches {
         let mut kernel = kernels::spring();
         breach(&mut kernel);
-        assert_eq!(wgsl::write(&kernel).map_err(|error| error.code), Err(ErrorCode::Internal), "{name}");
+        assert_eq!(kernel.check().map(|_| ()).map_err(|error| error.code), Err(ErrorCode::Internal), "{name}");
     }
 }
 
@@ -92,55 +120,55 @@ macro_rules! layout {
 
 #[test]
 fn uniforms_have_the_layout_of_their_rust_twins() {
-    let kernel = wgsl::write(&kernels::spring()).unwrap();
+    let kernel = wgsl::write(&kernels::spring().check().unwrap()).unwrap();
     let table: [(String, Layout); 6] = [
-        (shaders::assemble_joint(3, true), layout!(shaders::AssembleJoint, [rows, offsets, first, scale, zero])),
         (
-            shaders::assemble(3, Parts::Whole),
-            layout!(shaders::Assemble, [rows, stride, outputs, first_partial, row_stride, scale, zero]),
+            Shader::AssembleFused { dim: 3, pairs: true }.wgsl(),
+            layout!(shaders::AssembleFusedUniforms, [rows, offsets, first, scale]),
         ),
-        (kernel, layout!(wgsl::Dispatch, [count, stride, first, nan, zero])),
-        (shaders::reduce_sum(), layout!(shaders::ReduceSum, [count, width, input_first, output_first, zero])),
         (
-            shaders::curvature(),
+            Shader::Assemble { dim: 3, parts: Parts::Whole }.wgsl(),
+            layout!(shaders::AssembleUniforms, [rows, stride, outputs, first_partial, row_stride, scale]),
+        ),
+        (kernel, layout!(wgsl::Dispatch, [count, stride, first, nan])),
+        (Shader::ReduceSum.wgsl(), layout!(shaders::ReduceSumUniforms, [count, width, input_first, output_first])),
+        (
+            Shader::BlockDiagonal { fused: false }.wgsl(),
             layout!(
-                shaders::Curvature,
-                [rows, dim, numbers, outputs, first_partial, row_stride, stride, scale, add, pairs, zero]
+                shaders::BlockDiagonalUniforms,
+                [rows, dim, numbers, outputs, first_partial, row_stride, stride, scale, add, pairs]
             ),
         ),
-        (shaders::gather(), layout!(shaders::Gather, [rows, dim, component_stride, add, zero])),
+        (
+            Shader::Gather { fused: false, gated: false }.wgsl(),
+            layout!(shaders::GatherUniforms, [rows, dim, component_stride, add]),
+        ),
     ];
     for (text, expected) in table {
         assert_eq!(uniform_layout(&validated(&text)), expected);
     }
-    assert_eq!(wgsl::Dispatch { count: 1, stride: 2, first: 3, nan: 4, zero: 5 }.words(), [1, 2, 3, 4, 5]);
-    assert_eq!(
-        shaders::ReduceSum { count: 1, width: 2, input_first: 3, output_first: 4, zero: 5 }.words(),
-        [1, 2, 3, 4, 5]
-    );
-    assert_eq!(shaders::AssembleJoint { rows: 1, offsets: 2, first: 3, scale: 4, zero: 5 }.words(), [1, 2, 3, 4, 5]);
-    assert_eq!(shaders::Gather { rows: 1, dim: 2, component_stride: 3, add: 4, zero: 5 }.words(), [1, 2, 3, 4, 5]);
+    assert_eq!(wgsl::Dispatch { count: 1, stride: 2, first: 3, nan: 4 }.words(), [1, 2, 3, 4]);
+    let gather = shaders::GatherUniforms { rows: 1, dim: 2, component_stride: 3, add: 4 };
+    assert_eq!(gather.words(), [1, 2, 3, 4]);
 }
 
 #[test]
-fn a_gate_is_one_more_binding_and_the_first_thing_asked() {
-    let parts = [Parts::Whole, Parts::Weighted, Parts::Mirrored];
-    let blocks = (1..=4).flat_map(|dim| parts.map(|parts| shaders::assemble(dim, parts)));
-    let joint = (1..=10).flat_map(|dim| [true, false].map(|pairs| shaders::assemble_joint(dim, pairs)));
-    let others = [
-        shaders::gather(),
-        shaders::curvature(),
-        shaders::gather_joint(),
-        shaders::curvature_joint(),
-        shaders::clear(),
-        shaders::reduce_sum(),
+fn a_gate_is_the_last_storage_buffer_and_tested_first() {
+    let gated = [
+        Shader::Gather { fused: false, gated: true },
+        Shader::Gather { fused: true, gated: true },
+        Shader::BlockDiagonal { fused: false },
+        Shader::BlockDiagonal { fused: true },
+        Shader::Assemble { dim: 2, parts: Parts::Weighted },
+        Shader::AssembleFused { dim: 2, pairs: true },
+        Shader::Clear,
     ];
-    for text in blocks.chain(joint).chain(others) {
-        let gated = shaders::gated(&text);
-        let module = validated(&gated);
-        assert_eq!(module.global_variables.len(), validated(&text).global_variables.len() + 1);
-        let body = gated.split_once("@compute").unwrap().1.split_once(") {").unwrap().1;
-        assert!(body.trim_start().starts_with("if gate[0] == 0u {"), "{gated}");
+    for shader in gated {
+        let resources = shader.resources();
+        assert_eq!(resources[resources.len() - 2].name, "gate");
+        let text = shader.wgsl();
+        let body = text.split_once("@compute").unwrap().1.split_once(") {").unwrap().1;
+        assert!(body.trim_start().starts_with("if gate[0] == 0u {"), "{text}");
     }
 }
 
@@ -183,13 +211,6 @@ fn what_some_browser_would_refuse_is_noticed() {
 }
 
 #[test]
-fn static_shaders_without_a_gate_are_valid() {
-    for text in [shaders::hold(), shaders::spread_data()] {
-        validated(&text);
-    }
-}
-
-#[test]
 fn the_golden_texts_are_what_every_browser_takes() {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
     let files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
@@ -204,7 +225,7 @@ fn texts_are_as_the_golden_ones() {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
     for (name, kernel) in [("spring", kernels::spring()), ("robust", kernels::robust()), ("curve", kernels::curve())] {
         let path = folder.join(format!("{name}.wgsl"));
-        let text = wgsl::write(&kernel).unwrap();
+        let text = wgsl::write(&kernel.check().unwrap()).unwrap();
         if std::env::var_os("RESIDUA_BLESS").is_some() {
             std::fs::write(&path, &text).unwrap();
         }

@@ -1,6 +1,6 @@
 /**
- * The front page: says what WebGPU is like here, with the limits and features that matter to residua first, and runs the first fit. If WebGPU does not work, it says why and
- * what to do.
+ * The front page: shows the state of WebGPU with the limits and features that matter to residua, and runs the first fit. Where WebGPU does
+ * not work, it shows the reason and what to do.
  */
 import { deviceFacts } from './webgpu-device.js';
 import { showStatus, webGpuStatus } from './webgpu-status.js';
@@ -11,7 +11,7 @@ const make = (tag, properties = {}, ...children) => {
   return element;
 };
 
-/** A table whose first column heads its rows: a name, and below it what it is for. */
+/** A table whose first column is a header: a name, with its purpose below. */
 function tableOf(caption, heads, rows) {
   const head = make('tr', {}, ...heads.map((text) => make('th', { scope: 'col', textContent: text })));
   const body = rows.map(({ name, purpose, cells, enough = true }) => {
@@ -47,7 +47,7 @@ function showWithSteps(element, status) {
   element.insertBefore(list, element.lastElementChild);
 }
 
-/** Runs the code as it stands on the page; what it logs is shown. */
+/** Runs the code of the page and shows what it logs. */
 async function runFirstFit(code, output) {
   output.hidden = false;
   output.textContent = 'Running…';

@@ -1,9 +1,9 @@
 /**
- * Why WebGPU does not work in a browser, and what a visitor can do about it. Takes what the page can see; gives sentences. Nothing here looks anything up by itself, so
- * that every case is tested without its browser.
+ * Why WebGPU does not work in a browser, and what a visitor can do. Takes what the page has observed; returns sentences. It reads no global
+ * state, so every case is tested without its browser.
  */
 
-/** Names and versions as user agents tell them; the first that fits. */
+/** Names and versions in user agent strings; the first match counts. */
 const BROWSERS = [
   ['Edge', /Edg(?:A|iOS)?\/(\d+)/],
   ['Opera', /OPR\/(\d+)/],
@@ -14,7 +14,10 @@ const BROWSERS = [
 ];
 const SYSTEMS = [['Android', /Android/], ['iOS', /iPhone|iPad|iPod/], ['ChromeOS', /CrOS/], ['Windows', /Windows/], ['macOS', /Macintosh|Mac OS X/], ['Linux', /Linux|X11/]];
 
-/** @returns {{ name: string, version: number, system: string }} 'this browser' and 'this system' where the user agent tells nothing */
+/**
+ * @returns {{ name: string, version: number, system: string }} 'this browser' and 'this system' where the user agent string does not
+ *   contain them
+ */
 export function browserOf(userAgent) {
   const [system] = SYSTEMS.find(([, pattern]) => pattern.test(userAgent)) ?? ['this system'];
   for (const [name, pattern] of BROWSERS) {
@@ -26,7 +29,7 @@ export function browserOf(userAgent) {
 
 const inWords = ({ name, version, system }) => (version === 0 ? name : `${name} ${version} on ${system}`);
 
-/** From which version on a browser has WebGPU without being asked to. Firefox on other systems has it behind a preference. */
+/** The first version with WebGPU enabled by default. Firefox on other systems has it behind a preference. */
 const SINCE = {
   Chrome: { Windows: 113, macOS: 113, ChromeOS: 113, Android: 121 },
   Edge: { Windows: 113, macOS: 113, Android: 121 },
@@ -36,7 +39,7 @@ const SINCE = {
 
 const ELSEWHERE = 'WebGPU is in Chrome and Edge 113 and newer (121 on Android), Safari 26 and newer, and Firefox 141 and newer on Windows (145 on a Mac with Apple silicon).';
 
-/** What to do where the browser shows no navigator.gpu although the page is secure. */
+/** Advice for a browser without navigator.gpu on a secure page. */
 function withoutNavigatorGpu(browser) {
   const { name, version, system } = browser;
   if (system === 'iOS' && name !== 'Safari') return ['On iOS every browser is built on Safari: update iOS to 26 or newer.'];
@@ -50,7 +53,7 @@ function withoutNavigatorGpu(browser) {
   return [ELSEWHERE];
 }
 
-/** What to do where navigator.gpu gives no adapter. */
+/** Advice where navigator.gpu returns no adapter. */
 function withoutAdapter(browser) {
   const { name, system } = browser;
   const driver = 'Update the graphics driver: browsers refuse those with known faults.';

@@ -1,11 +1,12 @@
 /**
- * What an adapter has, beside what residua needs of it. Takes a GPUAdapter; gives rows, those first that matter to residua. The needs are the crate's
- * (src/gpu/request.rs, src/gpu/limits.rs): the least that WebGPU promises, and more where the adapter has it.
+ * The limits and features of an adapter, beside those that residua needs. Takes a GPUAdapter; returns rows, first those that matter to
+ * residua. The needs are the crate's (crates/gpu/src/request.rs, crates/gpu/src/limits.rs): the minimum of WebGPU, and more where the
+ * adapter has it.
  */
 
 const [KiB, MiB] = [1 << 10, 1 << 20];
 
-/** What residua needs of a limit, and what it is for. With `atMost` a smaller figure is the better one. */
+/** What residua needs of a limit, and its purpose. With `atMost` a smaller number is better. */
 export const LIMITS_THAT_MATTER = [
   { name: 'maxBufferSize', needs: 256 * MiB, unit: 'bytes', purpose: 'the largest vector or table; what is larger is refused by this name' },
   { name: 'maxStorageBufferBindingSize', needs: 128 * MiB, unit: 'bytes', purpose: 'what one kernel sees of a table: larger tables are split, all parameters must fit' },
@@ -28,7 +29,7 @@ export const FEATURES_THAT_MATTER = [
 
 const matters = new Set([...LIMITS_THAT_MATTER, ...FEATURES_THAT_MATTER].map(({ name }) => name));
 
-/** A figure as people read it. */
+/** A number in readable form. */
 export function figure(value, unit) {
   if (value === undefined) return 'not told';
   if (unit !== 'bytes' || value < KiB) return value.toLocaleString('en-US') + (unit === 'bytes' ? ' B' : '');
@@ -50,7 +51,7 @@ export function deviceFacts(adapter) {
   });
   const features = FEATURES_THAT_MATTER.map(({ name, purpose }) => ({ name, here: adapter.features.has(name), purpose }));
   const otherLimits = [];
-  // Limits are accessors of the prototype, which for…in goes through.
+  // Limits are accessors of the prototype, which for…in enumerates.
   for (const name in adapter.limits) {
     const value = adapter.limits[name];
     if (!matters.has(name) && typeof value === 'number') otherLimits.push({ name, here: value.toLocaleString('en-US') });

@@ -1,10 +1,10 @@
 /**
- * What a page says about WebGPU: whether it works here and on what, and if not, why and what to do. Takes what residua found out; gives a state and
- * sentences.
+ * The state of WebGPU on this page: whether it works and on what adapter, or else why not and what to do. Takes what residua found; returns
+ * a state and sentences.
  */
 import { advice } from './webgpu-advice.js';
 
-/** Why there is no device, from what the browser shows. */
+/** The reason for the missing device, from what the browser shows. */
 async function causeOf() {
   if (!isSecureContext) return 'insecure';
   if (navigator.gpu === undefined || navigator.gpu === null) return 'no-navigator-gpu';
@@ -12,15 +12,16 @@ async function causeOf() {
   return adapter === null || adapter === undefined ? 'no-adapter' : 'no-device';
 }
 
-/** An adapter as a visitor knows it. */
+/** An adapter in words. */
 export function nameOf({ vendor, architecture, description }) {
   return [vendor, architecture, description].filter((word) => word !== '').join(' ') || 'an adapter without a name';
 }
 
 /**
- * `headline` is the first of `sentences`; `steps` are what a visitor can try; `cause` is null where WebGPU works, else the kind of trouble.
+ * `headline` is the first of `sentences`; `steps` are what a visitor can try; `cause` is null where WebGPU works, else the kind of failure.
  * @param {() => Promise<import('residua').GpuContext>} openContext
- * @returns {Promise<{ context: import('residua').GpuContext | null, state: 'good' | 'warning' | 'bad', cause: string | null, headline: string, sentences: string[], steps: string[] }>}
+ * @returns {Promise<{ context: import('residua').GpuContext | null, state: 'good' | 'warning' | 'bad', cause: string | null, headline:
+ *   string, sentences: string[], steps: string[] }>}
  */
 export async function webGpuStatus(openContext) {
   const status = (state, sentences, more) => ({ context: null, state, cause: null, steps: [], headline: sentences[0], sentences, ...more });

@@ -1,4 +1,4 @@
-// What the pages do beyond being read: code can be copied, and the page's contents are open where they have a column of their own.
+// Interaction of the pages: code can be copied, and the page's own table of contents is open where it has a column.
 const wide = matchMedia('(min-width: 85rem)');
 const toc = document.querySelector('.toc');
 if (toc !== null) {
@@ -7,7 +7,7 @@ if (toc !== null) {
   wide.addEventListener('change', follow);
 }
 
-// The page's own entry is in sight, however long the contents are.
+// Scrolls the contents so that the entry of the page is visible.
 const contents = document.querySelector('.contents');
 const here = contents.querySelector('[aria-current]');
 if (here !== null && contents.scrollHeight > contents.clientHeight) contents.scrollTop = here.offsetTop - contents.clientHeight / 2;

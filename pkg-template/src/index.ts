@@ -2,41 +2,41 @@
 /**
  * residua: nonlinear least squares and energy minimisation on WebGPU, for web pages.
  *
- * Importing does no work. Everything that touches the GPU is async; lengths and indices count elements, never bytes. Typed arrays
- * passed in are copied at the call; those returned are fresh. Async calls load the WebAssembly themselves.
+ * Importing does no work. Everything that uses the GPU is async; lengths and indices count elements, never bytes. Typed arrays that are
+ * passed in are copied at the call; those that are returned are fresh. Async calls load the WebAssembly module themselves.
  *
  * @packageDocumentation
  */
 
-export { init, type WasmSource } from './loading.js';
-export { ResiduaError, type ErrorCode } from './errors.js';
+export { init, type WasmSource } from './module/loading.js';
+export { ResiduaError, type ErrorCode } from './arguments/errors.js';
 
-export { GpuContext, type ContextProfile, type ContextStats, type GpuContextOptions, type KernelTimes, type StageTimes } from './context.js';
+export { GpuContext, type ContextProfile, type ContextStats, type GpuContextOptions, type KernelTimes, type StageTimes } from './compile/context.js';
 
-export { Value, type Scalar } from './value.js';
-export { V } from './v.js';
-export { Vec2 } from './vec2.js';
-export { Vec3 } from './vec3.js';
-export { Vec4 } from './vec4.js';
-export { Mat3 } from './mat3.js';
-export { geometry } from './geometry.js';
+export { Value, type Scalar } from './expressions/value.js';
+export { V } from './expressions/v.js';
+export { Vec2 } from './expressions/vec2.js';
+export { Vec3 } from './expressions/vec3.js';
+export { Vec4 } from './expressions/vec4.js';
+export { Mat3 } from './expressions/mat3.js';
+export { geometry } from './expressions/geometry.js';
 
-export { Problem } from './problem.js';
-export type { Block, Output, Tuple } from './block.js';
-export type { Input } from './inputs.js';
-export type { Indices, Numbers } from './numeric-arguments.js';
-export type { Manifold, ParameterArray } from './parameter-array.js';
-export type { ResidualBlock } from './residual-block.js';
-export { loss, type Loss } from './loss.js';
+export { Problem } from './problem/problem.js';
+export type { Block, Output, Tuple } from './expressions/block.js';
+export type { Input } from './problem/inputs.js';
+export type { Indices, Numbers } from './arguments/numeric-arguments.js';
+export type { Manifold, ParameterArray } from './problem/parameter-array.js';
+export type { ResidualBlock } from './problem/residual-block.js';
+export { loss, type Loss } from './problem/loss.js';
 
-export { GpuCompiledFunctions, type GradientOnDevice } from './functions.js';
-export type { CompileOptions } from './compile.js';
-export type { CsrMatrix } from './csr-matrix.js';
+export { GpuCompiledFunctions, type GradientOnDevice } from './compile/functions.js';
+export type { CompileOptions } from './compile/compile.js';
+export type { CsrMatrix } from './compile/csr-matrix.js';
 
-export { lbfgs, type LbfgsOptions } from './lbfgs.js';
-export { covariance, type Covariance, type CovarianceOptions, type ParameterBlock } from './covariance.js';
-export { rank, type DirectionEntry, type RankOptions, type RankResult } from './rank.js';
-export { levenbergMarquardt, NonlinearLeastSquares, type LevenbergMarquardtOptions } from './levenberg-marquardt.js';
-export { solve } from './solve.js';
-export { solveMany, type ManyBatch, type ManyOptions, type ManyResult } from './solve-many.js';
-export type { IterationSummary, SolveOptions, SolveResult, Termination } from './solve-options.js';
+export { lbfgs, type LbfgsOptions } from './solvers/lbfgs.js';
+export { covariance, type Covariance, type CovarianceOptions, type ParameterBlock } from './solvers/covariance.js';
+export { rank, type DirectionEntry, type RankOptions, type RankResult } from './solvers/rank.js';
+export { levenbergMarquardt, NonlinearLeastSquares, type LevenbergMarquardtOptions } from './solvers/levenberg-marquardt.js';
+export { solve } from './solvers/solve.js';
+export { solveMany, type ManyBatch, type ManyOptions, type ManyResult } from './solvers/solve-many.js';
+export type { IterationSummary, SolveOptions, SolveResult, Termination } from './solvers/solve-options.js';

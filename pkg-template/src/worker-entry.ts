@@ -1,4 +1,4 @@
-/** What runs in the worker that `residua/worker` starts. */
+/** The script of the worker that `residua/worker` starts. */
 
 import type { Port } from './remote/connection.js';
 import { serve } from './remote/server.js';

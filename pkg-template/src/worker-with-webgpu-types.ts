@@ -1,3 +1,3 @@
 /// <reference types="@webgpu/types" preserve="true" />
-/** The types of `residua/worker` for TypeScript before 6.0, see with-webgpu-types.ts. */
+/** The types of `residua/worker` for TypeScript before 6.0; see with-webgpu-types.ts. */
 export * from './worker.js';

@@ -1,29 +1,29 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 /**
- * residua/worker: the names of `residua`, with everything that takes time in a worker of the package's own.
+ * residua/worker: the names of `residua`, with all long work in a worker of the package.
  *
- * The page records expressions and keeps the numbers of parameter arrays; compiling, evaluating and solving happen in the worker, and typed
- * arrays go there and back without a copy where the caller does not keep them. The worker is started by the first call that needs it and
- * lives until `terminate()`, or as long as the page. GPU objects stay there:
+ * The page records expressions and keeps the numbers of parameter arrays. Compiling, evaluating and solving run in the worker; the buffers
+ * of typed arrays are transferred unless the caller keeps them. The first call that needs the worker starts it. It runs until
+ * `terminate()`, or as long as the page. GPU objects stay in the worker:
  *
- * - `GpuContext.create({ device })` is refused with 'invalid-argument', reading a context's `device` with 'gpu-unavailable';
+ * - `GpuContext.create({ device })` rejects with 'invalid-argument'; reading a context's `device` throws 'gpu-unavailable';
  * - `parameterBuffer`, `dataBuffer()` and the gradients of the ...OnDevice calls are null;
- * - `stats()` and `kernels()` are the last known copies: counts come with the answers of the calls that changed them.
+ * - `stats()` and `kernels()` return the last known copies; counters arrive with the answers of the calls that changed them.
  *
- * What the page says during a call is heard there when the work next rests: true from `onIteration`, or an abort, ends a solve some iterations
- * later, and these are in its history. `Value.data` of an expression needs the module on the page, too, which `init()` loads.
+ * The worker receives messages of the page when it yields to its event loop. So true from `onIteration`, or an abort, ends a solve some
+ * iterations later, and these are in its history. `Value.data` of an expression needs the module on the page, which `init()` loads.
  *
  * @packageDocumentation
  */
 
-import { GpuContext as PageContext } from './context.js';
-import { describe, ResiduaError } from './errors.js';
-import { GpuCompiledFunctions as PageFunctions } from './functions.js';
-import { here, Host, notLoaded, type WasmSource } from './loading.js';
-import type { RawModule } from './raw.js';
+import { describe, ResiduaError } from './arguments/errors.js';
+import { GpuContext as PageContext } from './compile/context.js';
+import { GpuCompiledFunctions as PageFunctions } from './compile/functions.js';
+import { here, Host, notLoaded, type WasmSource } from './module/loading.js';
+import type { RawModule } from './module/raw.js';
 import { RemoteModule } from './remote/module.js';
-import { solveManyOn, type solveMany as solveManyHere } from './solve-many.js';
-import { solveOn, type solve as solveHere } from './solve.js';
+import { solveOn, type solve as solveHere } from './solvers/solve.js';
+import { solveManyOn, type solveMany as solveManyHere } from './solvers/solve-many.js';
 
 export * from './index.js';
 
@@ -37,7 +37,7 @@ export type GpuContext = PageContext;
 export const GpuCompiledFunctions: typeof PageFunctions = /* @__PURE__ */ PageFunctions.on(worker);
 export type GpuCompiledFunctions = PageFunctions;
 
-/** Compiles a problem in the worker, minimises its least-squares cost there and frees what it made; see `solve` of `residua`. */
+/** Compiles a problem in the worker, minimises its least-squares cost there and frees all memory; see `solve` of `residua`. */
 export const solve: typeof solveHere = (problem, options = {}) => solveOn(worker, problem, options);
 
 /** Solves many problems of one shape in the worker; see `solveMany` of `residua`. */
@@ -46,14 +46,14 @@ export const solveMany: typeof solveManyHere = (template, batch, options = {}) =
 let whole: { readonly parts: readonly Promise<void>[]; readonly promise: Promise<void> } | null = null;
 
 /**
- * Starts the worker and loads the WebAssembly module there, and on the page, for `Value.data`; once, and afresh after an 'internal' failure.
- * Calls start the worker by themselves; what they don't do is load the module on the page.
+ * Starts the worker and loads the WebAssembly module in it, and on the page for `Value.data`; once, and again after an 'internal' failure.
+ * Other calls start the worker themselves, and do not load the module on the page.
  *
- * @param source where the .wasm comes from; by default from beside the package's glue, where bundlers find it too. It is compiled once.
+ * @param source the source of the .wasm, which is compiled once; by default the file beside the package's glue, which bundlers find too
  */
 export function init(source?: WasmSource): Promise<void> {
   const compiled = source === undefined || (here.isLoaded && worker.isLoaded) ? undefined : compile(source);
-  // Whoever loads already does not look at it.
+  // A host that is already loading does not use it, so its rejection has no other handler.
   compiled?.catch(() => {});
   const module = compiled as unknown as WasmSource | undefined;
   const parts = [here.init(module), worker.init(module)];
@@ -64,8 +64,8 @@ export function init(source?: WasmSource): Promise<void> {
 let running: RemoteModule | null = null;
 
 /**
- * Ends the worker at once, with all that it holds. Calls that wait reject with 'disposed', as do later ones on what was made there; the next
- * compile starts a new worker. Does nothing where none runs.
+ * Ends the worker at once, with all its objects. Pending calls reject with 'disposed', and so do later calls on those objects. The next
+ * compile starts a new worker. Does nothing where no worker runs.
  */
 export function terminate(): void {
   const reason = ended();
@@ -75,14 +75,14 @@ export function terminate(): void {
   worker.end(reason);
 }
 
-/** How often: a worker that was asked for before is not to be started after. */
+/** Number of calls of terminate(). A worker that was requested before such a call must not start after it. */
 let terminations = 0;
 
 function ended(): ResiduaError {
-  return new ResiduaError('disposed', 'the worker that this was in has been ended by terminate()');
+  return new ResiduaError('disposed', 'the worker of this object was ended by terminate()');
 }
 
-/** What was last loaded from, for the worker that takes the place of one that has failed. */
+/** The compiled module, for the worker that replaces a failed one. */
 let compiledModule: WebAssembly.Module | undefined;
 
 async function start(source: WasmSource | undefined): Promise<RawModule> {
@@ -100,7 +100,7 @@ async function start(source: WasmSource | undefined): Promise<RawModule> {
   const { connection } = module;
   let isLoaded = false;
   connection.onClose = () => thread.terminate();
-  // Without a message it is the script itself that could not be had.
+  // An error without a message means that the script itself could not be loaded.
   thread.onerror = ({ message }: Partial<ErrorEvent>) => {
     if (isLoaded) connection.fail(message ?? 'an error in its worker');
     else connection.close(notLoaded(`in a worker: ${message ?? 'its script, worker-entry.js, could not be loaded from beside the package'}`));
@@ -116,7 +116,7 @@ async function start(source: WasmSource | undefined): Promise<RawModule> {
   return module;
 }
 
-/** Compiles the module on the page, for both sides. */
+/** Compiles the module on the page, for the page and the worker. */
 async function compile(source: WasmSource): Promise<WebAssembly.Module> {
   try {
     const found: unknown = typeof source === 'string' || source instanceof URL ? await fetch(source) : await source;

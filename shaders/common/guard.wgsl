@@ -1,5 +1,6 @@
-// x, rounded to f32 here: compilers may reassociate and fuse what is computed before with what comes after, and this hides
-// the one from the other.
+#import guard_zero
+// x, rounded to f32 here. Compilers may reassociate and fuse floating-point operations, but not across an integer operation with an
+// unknown word.
 fn rounded(x: f32) -> f32 {
-    return bitcast<f32>(bitcast<u32>(x) ^ dispatch.zero);
+    return bitcast<f32>(bitcast<u32>(x) ^ guard_zero());
 }

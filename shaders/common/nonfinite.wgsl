@@ -1,4 +1,4 @@
-// Compilers may assume that there is no NaN and no infinity, so both are told by their exponent bits.
+// Compilers may assume that there is no NaN and no infinity, so both are recognised by their exponent bits.
 fn is_nan(x: f32) -> bool {
     return (bitcast<u32>(x) & 0x7fffffffu) > 0x7f800000u;
 }

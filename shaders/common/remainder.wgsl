@@ -1,3 +1,4 @@
+#import guard_zero
 #import not_a_number
 // Remainder of a / b with the sign of a, as JavaScript's %. Exact: a long division of the mantissas, 8 bits a round.
 fn remainder(a: f32, b: f32) -> f32 {
@@ -22,7 +23,7 @@ fn remainder(a: f32, b: f32) -> f32 {
     // Back to 24 bits with the leading one implied; what falls below the normal numbers is 0.
     let lead = countLeadingZeros(rest) - 8u;
     if rest == 0u || lead >= exponent {
-        return bitcast<f32>(sign | dispatch.zero);
+        return bitcast<f32>(sign | guard_zero());
     }
     return bitcast<f32>(sign | ((exponent - lead) << 23u) | ((rest << lead) & 0x007fffffu));
 }

@@ -1,4 +1,4 @@
-// The largest of a workgroup. Numbers that are not negative are ordered as their bits are, infinities and then NaNs last. Once a kernel.
+// The largest of a workgroup. Nonnegative numbers are ordered as their bits are, infinities and then NaNs last. A kernel calls it once.
 var<workgroup> greatest: atomic<u32>;
 
 fn largest_over_workgroup(own: u32) -> u32 {

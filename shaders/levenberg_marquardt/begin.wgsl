@@ -1,18 +1,14 @@
 #import workgroup_sums
 #import workgroup_largest
+#import levenberg_marquardt/state
+#import levenberg_marquardt/block_shape
+#if PAIRS
 #import pair_arithmetic
-// A step begins: for each block r = -g, z = M⁻¹r, p = z (unless those who read it form it), δ = 0, where M is the block of JᵀJ + λD. A coordinate that must stay is
-// marked by a negative number on the diagonal of its block of JᵀJ; its part of every vector is 0.
-@group(0) @binding(0) var<storage, read> state: array<u32>;
-@group(0) @binding(1) var<storage, read> gradient: array<f32>;
-@group(0) @binding(2) var<storage, read_write> curvature: array<f32>;
-@group(0) @binding(3) var<storage, read_write> vectors: array<f32>;
-@group(0) @binding(4) var<storage, read_write> sums: array<vec2<f32>>;
-#pairs @group(0) @binding(5) var<storage, read> low: array<f32>; // errors of the numbers of `curvature`
-#constrained @group(0) @binding(_) var<storage, read> trial: array<f32>; // the point where the model was made
-#constrained @group(0) @binding(_) var<storage, read> limits: array<f32>; // lower, upper, whether constant
-@group(0) @binding(_) var<uniform> dispatch: Figures;
-
+#import levenberg_marquardt/factor_block
+#import levenberg_marquardt/solve_block
+#endif
+// A step begins: for each block r = -g, z = M⁻¹r, p = z (unless the kernels that read p form it), δ = 0, where M is the block of
+// JᵀJ + λD. A coordinate that must stay is marked by a negative number on the diagonal of its block of JᵀJ; its part of every vector is 0.
 @compute @workgroup_size(256)
 fn begin(
     @builtin(workgroup_id) workgroup: vec3<u32>,
@@ -21,8 +17,10 @@ fn begin(
     if state[STEP] == 0u {
         return;
     }
-    // After a step that was not taken, the marks still stand.
-    #constrained let arrived = state[LINEARISE] != 0u;
+    #if CONSTRAINED
+    // After a rejected step the marks still stand.
+    let arrived = state[LINEARISE] != 0u;
+    #endif
     let damping = number(DAMPING);
     var rz = vec2<f32>();
     var zdz = 0.0;
@@ -31,21 +29,46 @@ fn begin(
     for (var block = workgroup.x * THREADS + lane; block < dispatch.blocks; block += dispatch.threads) {
         let first = dispatch.first + block * DIM;
         let place = dispatch.scale * first;
-        #each let g$ = gradient[first + $u];
-        #constrained #each if arrived && stays(first + $u, g$) { curvature[place + #diagonal$u] = -1.0; }
-        #factor
-        #each let r$ = select(0.0, -g$, free$);
-        #solve
-        #each vectors[RESIDUAL * dispatch.stride + first + $u] = r$;
-        #each vectors[PRECONDITIONED * dispatch.stride + first + $u] = z$;
-        #ready #each vectors[DIRECTION * dispatch.stride + first + $u] = z$;
-        #each vectors[DELTA * dispatch.stride + first + $u] = 0.0;
-        // A thread has few blocks: their sums need no pairs but where a block's own energy is one.
-        #pairs rz = sum_of_pairs(rz, energy);
-        #single rz.x += energy.x;
-        #each zdz += z$ * z$ * d$;
-        #each squares += r$ * r$;
-        #each largest = max(largest, bitcast<u32>(abs(r$)));
+        #for k in 0..TANGENT
+        let g{k} = gradient[first + {k}u];
+        #endfor
+        #if CONSTRAINED
+        #for k in 0..TANGENT
+        if arrived && stays(first + {k}u, g{k}) {
+            block_diagonal[place + {k * (k + 3) / 2}u] = -1.0;
+        }
+        #endfor
+        #endif
+        #include levenberg_marquardt/damped_block
+        #for k in 0..TANGENT
+        let r{k} = select(0.0, -g{k}, free{k});
+        #endfor
+        #include levenberg_marquardt/preconditioned_residual
+        #for k in 0..TANGENT
+        vectors[RESIDUAL * dispatch.stride + first + {k}u] = r{k};
+        #endfor
+        #for k in 0..TANGENT
+        vectors[PRECONDITIONED * dispatch.stride + first + {k}u] = z{k};
+        #endfor
+        #if !FORMS_DIRECTION
+        #for k in 0..TANGENT
+        vectors[DIRECTION * dispatch.stride + first + {k}u] = z{k};
+        #endfor
+        #endif
+        #for k in 0..TANGENT
+        vectors[DELTA * dispatch.stride + first + {k}u] = 0.0;
+        #endfor
+        // A thread has few blocks: their sums need no pairs unless a block's own rᵀz is one.
+        #if PAIRS
+        rz = sum_of_pairs(rz, block_rz);
+        #else
+        rz.x += block_rz.x;
+        #endif
+        #for k in 0..TANGENT
+        zdz += z{k} * z{k} * d{k};
+        squares += r{k} * r{k};
+        largest = max(largest, bitcast<u32>(abs(r{k})));
+        #endfor
     }
     put_addend(0u, lane, rz);
     put_addend(1u, lane, vec2<f32>(zdz, 0.0));
@@ -61,8 +84,12 @@ fn begin(
     }
 }
 
+#if CONSTRAINED
 // Whether a coordinate is constant, or at a bound with the descent pointing outward.
-#constrained fn stays(place: u32, g: f32) -> bool {
-#constrained let x = trial[place];
-#constrained return limits[2u * dispatch.stride + place] != 0.0 || (x <= limits[place] && g > 0.0) || (x >= limits[dispatch.stride + place] && g < 0.0);
-#constrained }
+fn stays(place: u32, g: f32) -> bool {
+    let x = trial[place];
+    return bounds[2u * dispatch.stride + place] != 0.0
+        || (x <= bounds[place] && g > 0.0)
+        || (x >= bounds[dispatch.stride + place] && g < 0.0);
+}
+#endif

@@ -1,13 +1,10 @@
 #import workgroup_sums
 #import workgroup_largest
 #import nonfinite
-// After a step has begun: what the point that was linearised tells, whether it is the last, and how exactly to solve for the next
+#import levenberg_marquardt/state
+#import levenberg_marquardt/set_number
+// After a step has begun: the cost and gradient at the linearised point, whether it is the last, and how exactly to solve for the next
 // step.
-@group(0) @binding(0) var<storage, read_write> state: array<u32>;
-@group(0) @binding(1) var<storage, read> costs: array<f32>; // parts of the cost
-@group(0) @binding(2) var<storage, read> sums: array<vec2<f32>>;
-@group(0) @binding(3) var<uniform> dispatch: Figures;
-
 var<workgroup> running: u32;
 
 @compute @workgroup_size(256)
@@ -15,7 +12,7 @@ fn converge(@builtin(local_invocation_index) lane: u32) {
     if lane == 0u {
         running = state[STEP];
     }
-    // Loads are under way together, and before it is known whether they are wanted: the workgroup does nothing here but wait for them.
+    // All loads are issued before the gate is known, so that their latencies overlap.
     var part = vec2<f32>();
     for (var k = lane; k < dispatch.count; k += 4u * THREADS) {
         let left = sum_of_pairs(part_of_cost(k), part_of_cost(k + THREADS));
@@ -88,7 +85,7 @@ fn conclude(cost: vec2<f32>, rz: f32, zdz: f32, norm: f32, largest: f32) {
         set_number(FORCING, forcing);
         set_number(NORM, norm);
     }
-    // What a step that was not taken has left among the parts of the cost is not the cost.
+    // After a rejected step the parts of the cost are those of the trial.
     if arrived && !finite {
         end = NON_FINITE;
     } else if end == 0.0 && state[ITERATION] >= state[MOST_ITERATIONS] {
@@ -113,7 +110,7 @@ fn conclude(cost: vec2<f32>, rz: f32, zdz: f32, norm: f32, largest: f32) {
     state[TRIAL] = select(1u, 0u, solvable);
 }
 
-// A cost without derivatives leads nowhere: the step is not taken after all.
+// A point without finite derivatives is rejected after all.
 fn go_back(record: u32) {
     let region = lm_damping(number(DAMPING_BEFORE), number(GROWTH_BEFORE), 0.0, 0.0);
     set_number(DAMPING, region.x);

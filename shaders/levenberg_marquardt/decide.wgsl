@@ -1,12 +1,8 @@
 #import workgroup_sums
 #import nonfinite
-// After a trial step: whether it is taken, how far the next may go, and whether there is a next.
-@group(0) @binding(0) var<storage, read_write> state: array<u32>;
-@group(0) @binding(1) var<storage, read> reductions: array<f32>; // parts of the cost's reduction
-@group(0) @binding(2) var<storage, read> sums: array<vec2<f32>>;
-#constrained @group(0) @binding(3) var<storage, read> image: array<f32>; // parts of ‖Jδ‖²
-@group(0) @binding(_) var<uniform> dispatch: Figures;
-
+#import levenberg_marquardt/state
+#import levenberg_marquardt/set_number
+// After a trial step: whether it is taken, the damping of the next, and whether there is a next.
 var<workgroup> running: u32;
 
 @compute @workgroup_size(256)
@@ -14,7 +10,7 @@ fn decide(@builtin(local_invocation_index) lane: u32) {
     if lane == 0u {
         running = state[TRIAL];
     }
-    // Loads are under way together, and before it is known whether they are wanted: the workgroup does nothing here but wait for them.
+    // All loads are issued before the gate is known, so that their latencies overlap.
     var parts = array<vec2<f32>, 5>();
     for (var k = lane; k < dispatch.groups; k += THREADS) {
         let descent = sums[DESCENT_SUMS * dispatch.groups + k];
@@ -40,13 +36,15 @@ fn decide(@builtin(local_invocation_index) lane: u32) {
         part = sum_of_pairs(part, sum_of_pairs(left, right));
     }
     put_addend(5u, lane, part);
-    #constrained part = vec2<f32>();
-    #constrained for (var k = lane; k < dispatch.image_count; k += 4u * THREADS) {
-        #constrained let left = sum_of_pairs(part_of_image(k), part_of_image(k + THREADS));
-        #constrained let right = sum_of_pairs(part_of_image(k + 2u * THREADS), part_of_image(k + 3u * THREADS));
-        #constrained part = sum_of_pairs(part, sum_of_pairs(left, right));
-    #constrained }
-    #constrained put_addend(6u, lane, part);
+    #if CONSTRAINED
+    part = vec2<f32>();
+    for (var k = lane; k < dispatch.jvp_count; k += 4u * THREADS) {
+        let left = sum_of_pairs(part_of_jvp(k), part_of_jvp(k + THREADS));
+        let right = sum_of_pairs(part_of_jvp(k + 2u * THREADS), part_of_jvp(k + 3u * THREADS));
+        part = sum_of_pairs(part, sum_of_pairs(left, right));
+    }
+    put_addend(6u, lane, part);
+    #endif
     if workgroupUniformLoad(&running) == 0u {
         return;
     }
@@ -54,8 +52,11 @@ fn decide(@builtin(local_invocation_index) lane: u32) {
     if lane == 0u {
         let descent = total_of(0u).x;
         // -gᵀδ - ½‖Jδ‖²
-        #free let predicted = 0.5 * (descent + total_of(1u).x);
-        #constrained let predicted = descent - 0.5 * total_of(6u).x;
+        #if CONSTRAINED
+        let predicted = descent - 0.5 * total_of(6u).x;
+        #else
+        let predicted = 0.5 * (descent + total_of(1u).x);
+        #endif
         conclude(total_of(5u).x, predicted, sqrt(total_of(2u).x), sqrt(total_of(3u).x), total_of(4u).x);
     }
 }
@@ -65,14 +66,16 @@ fn part_of_reduction(k: u32) -> vec2<f32> {
     return select(vec2<f32>(), vec2<f32>(reductions[dispatch.width * k], low), k < dispatch.count);
 }
 
-#constrained fn part_of_image(k: u32) -> vec2<f32> {
-    #constrained let low = select(0.0, image[2u * k + 1u], dispatch.image_width == 2u);
-    #constrained return select(vec2<f32>(), vec2<f32>(image[dispatch.image_width * k], low), k < dispatch.image_count);
-#constrained }
+#if CONSTRAINED
+fn part_of_jvp(k: u32) -> vec2<f32> {
+    let low = select(0.0, jvp_squares[2u * k + 1u], dispatch.jvp_width == 2u);
+    return select(vec2<f32>(), vec2<f32>(jvp_squares[dispatch.jvp_width * k], low), k < dispatch.jvp_count);
+}
+#endif
 
 fn conclude(reduction: f32, predicted: f32, step: f32, size: f32, scaled_size: f32) {
     var change = reduction;
-    // A step too short to move anything has the cost of no step, but where longer ones met NaN, that is what ended them.
+    // A step too short to move anything has no change of cost; where longer steps met NaN, the change stays NaN.
     if step == 0.0 && number(VERDICT) == 0.0 && is_nan(number(CHANGE)) {
         change = number(CHANGE);
     }
@@ -113,7 +116,7 @@ fn conclude(reduction: f32, predicted: f32, step: f32, size: f32, scaled_size: f
     state[TRIAL] = 0u;
     state[LINEARISE] = select(0u, 1u, accepted);
     state[STEP] = select(0u, 1u, goes_on);
-    // An accepted point is linearised before the end, so that its record is complete and convergence can be told.
+    // An accepted point is linearised before the end, so that its record is complete and convergence is known.
     set_number(ENDING, select(0.0, end, accepted));
     if !accepted {
         set_number(TERMINATION, end);

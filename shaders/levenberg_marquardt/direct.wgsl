@@ -1,12 +1,10 @@
 #import workgroup_sums
 #import nonfinite
-// The next direction of conjugate gradients, unless the iterations end here. Where those who read it form it themselves, there are no `blocks`, and one
-// workgroup, which runs after the last of several iterations.
-@group(0) @binding(0) var<storage, read_write> state: array<u32>;
-@group(0) @binding(1) var<storage, read> sums: array<vec2<f32>>;
-@group(0) @binding(2) var<storage, read_write> vectors: array<vec4<f32>>;
-@group(0) @binding(3) var<uniform> dispatch: Figures;
-
+#import levenberg_marquardt/state
+#import levenberg_marquardt/set_number
+#import levenberg_marquardt/next_direction
+// The next direction of conjugate gradients, unless the iterations end here. Where the kernels that read the direction form it
+// themselves, there are no `blocks`, and one workgroup, which runs after the last of several iterations.
 @compute @workgroup_size(256)
 fn direct(
     @builtin(workgroup_id) workgroup: vec3<u32>,
@@ -14,13 +12,13 @@ fn direct(
 ) {
     let next = next_direction(lane, workgroup.x == 0u);
     if dispatch.blocks == 0u {
-        // What follows shall not take this update for another.
+        // The update is accounted for.
         if lane == 0u {
             state[ITERATE_NOW] = 0u;
         }
         return;
     }
-    // Without an update there is nothing new, and the direction stands.
+    // Without an update the direction stands.
     if updated == 0u || next.x == 0.0 {
         return;
     }

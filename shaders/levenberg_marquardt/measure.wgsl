@@ -1,15 +1,8 @@
 #import workgroup_sums
-// What the made step δ promises: parts of -gᵀδ, of δᵀr + λδᵀDδ, of ‖δ‖², of ‖x‖² and of xᵀDx. After conjugate gradients from 0,
-// JᵀJδ = -g - r - λDδ, so that ‖Jδ‖² = -gᵀδ - (δᵀr + λδᵀDδ) without another product, where δ was made as it was asked for.
-@group(0) @binding(0) var<storage, read> state: array<u32>;
-@group(0) @binding(1) var<storage, read> gradient: array<f32>;
-@group(0) @binding(2) var<storage, read> curvature: array<f32>;
-@group(0) @binding(3) var<storage, read_write> vectors: array<f32>;
-@group(0) @binding(4) var<storage, read> point: array<f32>;
-@group(0) @binding(5) var<storage, read> made: array<f32>;
-@group(0) @binding(6) var<storage, read_write> sums: array<vec2<f32>>;
-@group(0) @binding(7) var<uniform> dispatch: Figures;
-
+#import levenberg_marquardt/state
+#import levenberg_marquardt/block_shape
+// The predicted reduction of the projected step δ: parts of -gᵀδ, of δᵀr + λδᵀDδ, of ‖δ‖², of ‖x‖² and of xᵀDx. After conjugate gradients
+// from 0, JᵀJδ = -g - r - λDδ, so that ‖Jδ‖² = -gᵀδ - (δᵀr + λδᵀDδ) without another product, if δ is the step that was solved for.
 @compute @workgroup_size(256)
 fn measure(
     @builtin(workgroup_id) workgroup: vec3<u32>,
@@ -28,22 +21,28 @@ fn measure(
     for (var block = workgroup.x * THREADS + lane; block < dispatch.blocks; block += dispatch.threads) {
         let first = dispatch.first + block * DIM;
         let place = dispatch.scale * first;
-        #each let c$ = curvature[place + #diagonal$u];
-        // What is kept of the diagonal: the model is known to be finite here, and to stand until the next measure.
-        #each let present$ = clamp(c$, LEAST_SCALE, MOST_SCALE);
-        #each let d$ = max(present$, vectors[SCALE * dispatch.stride + first + $u]);
-        #each vectors[SCALE * dispatch.stride + first + $u] = d$;
-        #each let s$ = made[first + $u];
-        #each let x$ = point[first + $u];
-        #each descent -= s$ * gradient[first + $u];
-        #each rest += s$ * (vectors[RESIDUAL * dispatch.stride + first + $u] + damping * d$ * s$);
-        #each step += s$ * s$;
+        #for k in 0..TANGENT
+        let c{k} = block_diagonal[place + {k * (k + 3) / 2}u];
+        // What is kept of the diagonal: the model is finite here, and stands until the next measurement.
+        let present{k} = clamp(c{k}, LEAST_SCALE, MOST_SCALE);
+        let d{k} = max(present{k}, vectors[SCALE * dispatch.stride + first + {k}u]);
+        #endfor
+        #for k in 0..TANGENT
+        vectors[SCALE * dispatch.stride + first + {k}u] = d{k};
+        #endfor
+        #for k in 0..TANGENT
+        let s{k} = projected_step[first + {k}u];
+        let x{k} = point[first + {k}u];
+        descent -= s{k} * gradient[first + {k}u];
+        rest += s{k} * (vectors[RESIDUAL * dispatch.stride + first + {k}u] + damping * d{k} * s{k});
+        step += s{k} * s{k};
         // Coordinates that must stay are no part of the size.
-        #each size += select(x$ * x$, 0.0, c$ < 0.0);
-        #each scaled += x$ * x$ * present$;
+        size += select(x{k} * x{k}, 0.0, c{k} < 0.0);
+        scaled += x{k} * x{k} * present{k};
+        #endfor
         for (var k = TANGENT; k < DIM; k++) {
             let x = point[first + k];
-            size += select(x * x, 0.0, curvature[place] < 0.0);
+            size += select(x * x, 0.0, block_diagonal[place] < 0.0);
         }
     }
     put_addend(0u, lane, vec2<f32>(descent, 0.0));

@@ -1,14 +1,14 @@
-// What follows an update of conjugate gradients: whether they go on, and β = rᵀz / (rᵀz before) of the next direction p = z + βp. Every workgroup finds
-// it for itself, and the first writes it down; no word that is written is one that is read, so that none waits for another.
+// After an update of conjugate gradients: whether they go on, and β = rᵀz / (rᵀz before) of the next direction p = z + βp. Every workgroup
+// computes it, and the first stores it. No word that is written is read, so that no workgroup waits for another.
 var<workgroup> updated: u32;
 var<workgroup> going_on: u32;
 
-// 1 and β, or 0. Where no update has run, as the state has it.
+// 1 and β, or 0. If no update has run, the words of the state.
 fn next_direction(lane: u32, is_first: bool) -> vec2<f32> {
     if lane == 0u {
         updated = state[ITERATE_NOW];
     }
-    // Loads are under way together, and before it is known whether they are wanted: a workgroup does nothing here but wait for them.
+    // All loads are issued before the gate is known, so that their latencies overlap.
     var parts = array<vec2<f32>, 3>();
     for (var k = lane; k < dispatch.groups; k += THREADS) {
         let first = sums[RZ_SUMS * dispatch.groups + k];
@@ -30,7 +30,7 @@ fn next_direction(lane: u32, is_first: bool) -> vec2<f32> {
     add_over_workgroup(lane, 3u);
     let rz = total_of(0u).x;
     let beta = rz / number(RZ_BEFORE);
-    // pᵀDp of the new p, from sums that the update has made: p itself need not be read for it.
+    // pᵀDp of the new p, from sums of the update: p itself is not read.
     let pdp = total_of(1u).x + beta * (2.0 * total_of(2u).x + beta * number(PDP_BEFORE));
     let linear = state[LINEAR_BEFORE] + 1u;
     if lane == 0u {

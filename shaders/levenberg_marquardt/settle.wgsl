@@ -1,10 +1,6 @@
-// Ends what a trial was about: an accepted trial point becomes the point; where its derivatives are not finite, the point becomes
-// the trial point again, to be linearised anew.
-@group(0) @binding(0) var<storage, read> state: array<u32>;
-@group(0) @binding(1) var<storage, read_write> trial: array<f32>;
-@group(0) @binding(2) var<storage, read_write> point: array<f32>;
-@group(0) @binding(3) var<uniform> dispatch: Figures;
-
+#import levenberg_marquardt/state
+// Ends a trial: an accepted trial point becomes the point; where its derivatives are not finite, the point becomes the trial point again,
+// to be linearised anew.
 @compute @workgroup_size(256)
 fn settle(
     @builtin(workgroup_id) workgroup: vec3<u32>,

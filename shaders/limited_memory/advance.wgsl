@@ -1,16 +1,8 @@
 #import workgroup_sums
+#import limited_memory/state
+#import limited_memory/coordinates
 // A step that is taken: the trial becomes the point, the pair goes into the history, and the next direction is the combination of the
-// history that the recursion came to; its slope and length are summed for whoever judges it.
-@group(0) @binding(0) var<storage, read> state: array<f32>;
-@group(0) @binding(1) var<storage, read_write> point: array<f32>;
-@group(0) @binding(2) var<storage, read_write> vectors: array<f32>;
-@group(0) @binding(3) var<storage, read> limits: array<vec2<f32>>;
-@group(0) @binding(4) var<storage, read> trial: array<f32>;
-@group(0) @binding(5) var<storage, read> gradient: array<f32>;
-@group(0) @binding(6) var<storage, read_write> history: array<f32>;
-@group(0) @binding(7) var<storage, read_write> partials: array<vec2<f32>>;
-@group(0) @binding(8) var<uniform> dispatch: Figures;
-
+// history that the recursion gave; its slope and length are summed, since the next kernel judges it.
 @compute @workgroup_size(256)
 fn advance(
     @builtin(workgroup_id) workgroup: vec3<u32>,
@@ -34,7 +26,7 @@ fn advance(
         }
         if kept >= 0.0 {
             let place = 2u * u32(kept) * dispatch.stride + i;
-            history[place] = made(i, x, t, state[TAKEN_STEP]);
+            history[place] = tangent_step(i, x, t, state[TAKEN_STEP]);
             history[place + dispatch.stride] = select(h - g, 0.0, stays(i, x, g));
         }
         point[i] = t;
@@ -49,7 +41,7 @@ fn advance(
                 sum = sum_of_pairs(sum, exact_product(state[FACTORS + k], history[k * dispatch.stride + i]));
             }
             d = sum.x;
-            // At a bound, a direction that leaves is none.
+            // At a bound, a direction that points outward is 0.
             if stays(i, t, -d) {
                 d = 0.0;
             }

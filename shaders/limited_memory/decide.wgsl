@@ -1,14 +1,11 @@
 #import workgroup_sums
 #import pair_arithmetic
 #import nonfinite
-// What becomes of a trial: one workgroup sums what was measured, its first thread judges by the rules, and where a step is taken all of
-// them find the next direction by the two-loop recursion, on the Gram matrix of the history instead of its vectors (W. Chen, Z. Wang and
-// J. Zhou, "Large-scale L-BFGS using MapReduce", NIPS 2014).
-@group(0) @binding(0) var<storage, read_write> state: array<f32>;
-@group(0) @binding(1) var<storage, read> partials: array<vec2<f32>>;
-@group(0) @binding(2) var<storage, read> costs: array<f32>;
-@group(0) @binding(3) var<uniform> dispatch: Figures;
-
+#import limited_memory/state
+#import limited_memory/search
+// The decision on a trial: one workgroup adds up the measured sums, its first thread judges by the rules, and if a step is taken all
+// threads find the next direction by the two-loop recursion, on the Gram matrix of the history instead of its vectors (W. Chen, Z. Wang
+// and J. Zhou, "Large-scale L-BFGS using MapReduce", NIPS 2014).
 var<workgroup> phase: f32;
 var<workgroup> last: u32; // pairs of the history
 var<workgroup> follows: u32; // whether a direction is to be found
@@ -136,7 +133,7 @@ fn judge(now: f32) {
     if !found(WILD_POINT) && !found(MOVED) {
         verdict = UNSEEN;
     } else if !found(WILD_POINT) {
-        // Whose step is forced was judged before.
+        // A forced step was judged before.
         state[EVALUATIONS] += 1.0 - state[FORCED];
         if !wild && is_finite(slope) && is_finite(total(PREDICTED)) {
             verdict = judged(rise, slope, total(PREDICTED), found(BENT));
@@ -268,7 +265,7 @@ fn product(row: u32, lane: u32, count: u32, of_gradient: vec2<f32>) -> vec2<f32>
         pairs[lane] = product_of_pairs(weights[lane], pair_at(gram(row, lane)));
     }
     workgroupBarrier();
-    // Few terms: one thread is as quick as many that wait for each other.
+    // Few terms: one thread is as quick as many with barriers.
     var sum = vec2<f32>();
     if lane == 0u {
         sum = product_of_pairs(of_gradient, pair_at(PRODUCTS_WITH_GRADIENT + 2u * row));

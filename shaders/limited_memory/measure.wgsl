@@ -1,19 +1,11 @@
 #import workgroup_sums
 #import workgroup_largest
 #import nonfinite
-// Everything that the decision on a trial needs, in one pass: workgroups of the first layer sum over the trial itself, with s the step,
+#import limited_memory/state
+#import limited_memory/coordinates
+// The sums for the decision on a trial, in one pass: workgroups of the first layer sum over the trial itself, with s the step,
 // y the change of the gradient and q the trial's gradient where coordinates may move; those of layer k + 1 the products of s, y and q
-// with pair k of the history. So a step that is taken needs no pass of its own for the Gram matrix.
-@group(0) @binding(0) var<storage, read> state: array<f32>;
-@group(0) @binding(1) var<storage, read> point: array<f32>;
-@group(0) @binding(2) var<storage, read> vectors: array<f32>;
-@group(0) @binding(3) var<storage, read> limits: array<vec2<f32>>;
-@group(0) @binding(4) var<storage, read> trial: array<f32>;
-@group(0) @binding(5) var<storage, read> gradient: array<f32>;
-@group(0) @binding(6) var<storage, read> history: array<f32>;
-@group(0) @binding(7) var<storage, read_write> partials: array<vec2<f32>>;
-@group(0) @binding(8) var<uniform> dispatch: Figures;
-
+// with pair k of the history. A step that is taken then needs no pass of its own for the Gram matrix.
 var<workgroup> marks: atomic<u32>;
 
 // A coordinate of s, y and q.
@@ -24,7 +16,7 @@ fn step_of(i: u32) -> vec3<f32> {
     let h = select(gradient[i], 0.0, is_constant(i));
     let y = select(h - g, 0.0, stays(i, x, g));
     let q = select(h, 0.0, stays(i, t, h));
-    return vec3<f32>(made(i, x, t, state[STEP]), y, q);
+    return vec3<f32>(tangent_step(i, x, t, state[STEP]), y, q);
 }
 
 fn more(sum: vec2<f32>, a: f32, b: f32) -> vec2<f32> {
@@ -100,7 +92,7 @@ fn own(group: u32, lane: u32) {
         let g = vectors[GRADIENT * dispatch.stride + i];
         let d = vectors[DIRECTION * dispatch.stride + i];
         let fixed = is_constant(i);
-        let curved = is_curved(i);
+        let on_manifold = is_on_manifold(i);
         let h = select(gradient[i], 0.0, fixed);
         let stood = stays(i, x, g);
         found |= select(0u, WILD_POINT, !is_finite(t)) | select(0u, WILD_GRADIENT, !is_finite(h));
@@ -108,7 +100,7 @@ fn own(group: u32, lane: u32) {
         largest = max(largest, bitcast<u32>(abs(now.z)));
         if !fixed {
             size = more(size, t, t);
-            let effect = rounded(select(t, 1.0, curved) * h);
+            let effect = rounded(select(t, 1.0, on_manifold) * h);
             moved = more(moved, effect, effect);
         }
         qq = more(qq, now.z, now.z);
@@ -122,7 +114,7 @@ fn own(group: u32, lane: u32) {
         yq = more(yq, now.y, now.z);
         if !stood {
             predicted = more(predicted, g, now.x);
-            if curved | (t == straight(x, step, d)) {
+            if on_manifold | (t == straight(x, step, d)) {
                 slope = more(slope, h, d);
             } else {
                 found |= BENT;

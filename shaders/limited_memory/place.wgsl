@@ -1,16 +1,9 @@
 #import workgroup_sums
-// A trial point on the way along the direction (of blocks on manifolds the step to it, which another kernel makes), and zeros where its gradient will be gathered. A new direction is judged first: if it
-// does not point downhill, the gradient's takes its place. Every workgroup comes to that by itself, from the same partial sums; the first
-// one writes it down.
-@group(0) @binding(0) var<storage, read_write> state: array<f32>;
-@group(0) @binding(1) var<storage, read> point: array<f32>;
-@group(0) @binding(2) var<storage, read_write> vectors: array<f32>;
-@group(0) @binding(3) var<storage, read> limits: array<vec2<f32>>;
-@group(0) @binding(4) var<storage, read> partials: array<vec2<f32>>;
-@group(0) @binding(5) var<storage, read_write> trial: array<f32>;
-@group(0) @binding(6) var<storage, read_write> gradient: array<f32>;
-@group(0) @binding(7) var<uniform> dispatch: Figures;
-
+#import limited_memory/state
+#import limited_memory/coordinates
+// A trial point along the direction (of blocks on manifolds the step to it; another kernel computes the point), and zeros where its
+// gradient will be gathered. A new direction is judged first: if it does not point downhill, the negative gradient takes its place. Every
+// workgroup decides that from the same partial sums; the first one stores it.
 var<workgroup> phase: f32;
 var<workgroup> turning: u32;
 var<workgroup> turned: vec2<f32>; // slope, whether the direction is the gradient's
@@ -64,7 +57,7 @@ fn place(
         let x = point[i];
         gradient[i] = 0.0;
         if now == START || stays(i, x, vectors[GRADIENT * dispatch.stride + i]) {
-            trial[i] = select(x, 0.0, is_curved(i));
+            trial[i] = select(x, 0.0, is_on_manifold(i));
             if fresh {
                 vectors[DIRECTION * dispatch.stride + i] = 0.0;
             }
@@ -74,11 +67,11 @@ fn place(
             vectors[DIRECTION * dispatch.stride + i] = factor * vectors[GRADIENT * dispatch.stride + i];
         }
         let d = vectors[DIRECTION * dispatch.stride + i];
-        trial[i] = select(bounded(i, straight(x, step, d)), rounded(step * d), is_curved(i));
+        trial[i] = select(bounded(i, straight(x, step, d)), rounded(step * d), is_on_manifold(i));
     }
 }
 
-// Before any curvature was seen, the first step is no longer than 1.
+// Without a scale from the history, the first step is no longer than 1.
 fn scale() -> f32 {
     return select(min(1.0, 1.0 / state[GRADIENT_NORM]), state[SCALE], state[HAS_SCALE] != 0.0);
 }

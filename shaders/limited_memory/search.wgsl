@@ -1,4 +1,4 @@
-// The line search, for whoever judges a trial of it.
+// The line search, for the kernels that judge a trial of it.
 fn put(place: u32, pair: vec2<f32>) {
     state[place] = pair.x;
     state[place + 1u] = pair.y;
@@ -31,7 +31,7 @@ fn judged(rise: f32, slope: f32, predicted: f32, bent: bool) -> f32 {
     );
 }
 
-// How the search goes on after a verdict on the trial of its step. Who is told to take the trial does so.
+// How the search goes on after a verdict on the trial of its step. The caller takes the trial if the outcome is TAKE_TRIAL.
 fn follow(verdict: f32, rise: f32, slope: f32) -> f32 {
     let step = state[STEP];
     state[TRIALS] += 1.0;
@@ -59,7 +59,7 @@ fn follow(verdict: f32, rise: f32, slope: f32) -> f32 {
         forget();
         set_out();
     } else {
-        // An exhausted search that ended within a hundred roundings of the coordinates saw rounding and nothing else.
+        // An exhausted search that ended within a hundred roundings of the coordinates met nothing but rounding.
         let visible = ROUNDINGS * state[RESOLUTION] * state[SIZE_NOW];
         end(select(outcome, PRECISION, outcome == EXHAUSTED && step * state[REACH] <= visible));
         state[ENDING] += END_SEARCH;
@@ -67,10 +67,10 @@ fn follow(verdict: f32, rise: f32, slope: f32) -> f32 {
     return outcome;
 }
 
-// Offers the next step and those that may follow it to be evaluated at once, unless what is asked of them takes a trial of its own:
-// whether bounds bend the way, or whether a step is too short to be seen, which none is that moves the point by some roundings.
+// Offers the next step and those that may follow it to be evaluated at once, unless they need a trial of their own: to find whether
+// bounds bend the path, or whether a step is too short to be seen. A step that moves the point by some roundings is not.
 fn offer(last: f32) {
-    let straight = state[CROOKED] == 0.0 && (dispatch.limited == 0u || state[UPPER] > 0.0);
+    let straight = state[CROOKED] == 0.0 && (dispatch.constrained == 0u || state[UPPER] > 0.0);
     let visible = state[STEP] * state[REACH] > 4.0 * state[RESOLUTION] * state[SIZE_NOW];
     state[LINE] = select(0.0, 1.0, straight && visible);
     // The steps are numbered as the nodes of a heap: the digits below the first say what the verdicts before it are.

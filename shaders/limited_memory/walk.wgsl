@@ -1,12 +1,10 @@
 #import double_single
 #import nonfinite
-// A walk through the line search's tree: the cost and its slope were evaluated at several steps, and while the next step is one of them,
-// its trial is judged. Where that ends with a step to take, or with one that needs a trial of its own, the round goes on with it.
-@group(0) @binding(0) var<storage, read_write> state: array<f32>;
-@group(0) @binding(1) var<storage, read> sums: array<vec2<f32>>; // of cost and slope, step after step
-@group(0) @binding(2) var<uniform> dispatch: Figures;
-
-const THREADS = 256u / MOST_STEPS * MOST_STEPS; // that sum: as many for each step
+#import limited_memory/state
+#import limited_memory/search
+// A walk through the tree of the line search: the cost and its slope were evaluated at several steps, and while the next step is one of
+// them, its trial is judged. If that ends with a step to take, or with one that needs a trial of its own, the round continues with it.
+const THREADS = 256u / MOST_STEPS * MOST_STEPS; // as many for each step
 const SUMMING = 16u * MOST_STEPS; // in the second turn
 
 var<workgroup> offered: f32;

@@ -4,16 +4,16 @@ use std::cell::{Cell, RefCell};
 
 use wasm_bindgen::prelude::*;
 
-use crate::batch::Model;
-use crate::batch::plan::Entry;
-use crate::clock::now_ms;
-use crate::error::{Error, ErrorCode, Result};
-use crate::functions::choice::{Choice, Extent};
-use crate::functions::cpu::CpuEngine;
-use crate::functions::gpu::GpuEngine;
-use crate::functions::{Engine, trial};
-use crate::gpu::Context;
-use crate::turn::{Pace, next_turn};
+use crate::eval::choice::{Choice, Extent};
+use crate::eval::cpu::CpuEngine;
+use crate::eval::gpu::GpuEngine;
+use crate::eval::{Engine, trial};
+use crate::model::Model;
+use crate::model::access_plan::Entry;
+use residua_base::clock::now_ms;
+use residua_base::cooperative::{Slices, yield_now};
+use residua_base::error::{Error, ErrorCode, Result};
+use residua_gpu::Context;
 
 /// Tells the facade how far compiling is, and hears whether it was called off.
 pub struct Progress {
@@ -46,7 +46,7 @@ impl Progress {
     /// The next stage begins.
     pub async fn enter(&self, stage: usize) -> Result<()> {
         // The caller's signal can only fire while the page has a turn.
-        next_turn().await;
+        yield_now().await;
         self.stage.set(stage);
         self.began.set(now_ms());
         self.tell(0.0)
@@ -104,7 +104,7 @@ pub async fn make_engine(
     values: &[f64],
     target: Target,
     progress: &Progress,
-    pace: &Pace<'_>,
+    slices: &Slices<'_>,
 ) -> Result<(Engine, Option<Choice>)> {
     let Target { context, choose, batch_size } = target;
     let mut tried = None;
@@ -126,11 +126,11 @@ pub async fn make_engine(
         }
     };
     if let (None, Some(context)) = (&on_cpu, context) {
-        let mut engine = GpuEngine::new_in_slices(context, model, batch_size, pace).await?;
+        let mut engine = GpuEngine::new_in_slices(context, model, batch_size, slices).await?;
         progress.leave();
         progress.enter(2).await?;
         let mut done = |done: usize, total: usize| progress.tell(done as f64 / total.max(1) as f64);
-        engine.prepare(model, values, pace, &mut done).await?;
+        engine.prepare(model, values, slices, &mut done).await?;
         let Some((on_cpu, mut measured)) = tried else { return Ok((Engine::Gpu(Box::new(engine)), None)) };
         if let Engine::Cpu(on_cpu) = on_cpu {
             engine.set_on_cpu(on_cpu);

@@ -3,7 +3,7 @@
 use js_sys::{Object, Promise};
 use wasm_bindgen::prelude::*;
 
-use crate::gpu::{Context, Stage, Times};
+use residua_gpu::{Context, Stage, Times};
 
 use super::error::to_js;
 use super::value::{promise, set};

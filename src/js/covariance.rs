@@ -3,7 +3,7 @@
 use js_sys::{Float64Array, Object, Promise, Uint32Array};
 use wasm_bindgen::prelude::*;
 
-use crate::functions::Functions;
+use crate::solve::Session;
 use crate::solve::{Rank, covariance, rank};
 
 use super::error::to_js;
@@ -15,18 +15,18 @@ impl RawFunctions {
     /// Resolves with the covariance of the blocks that begin at the given parameters, of all blocks if there are none: a square
     /// matrix, row after row.
     pub fn covariance(&self, blocks: Option<Vec<u32>>) -> Promise {
-        self.call(async move |mut functions: Box<Functions>| {
-            let result = covariance(&mut functions, blocks.as_deref()).await;
-            (functions, result.map(|values| Float64Array::from(values.as_slice()).into()).map_err(to_js))
+        self.call(async move |mut session: Box<Session>| {
+            let result = covariance(&mut session.functions, &mut session.host.model, blocks.as_deref()).await;
+            (session, result.map(|values| Float64Array::from(values.as_slice()).into()).map_err(to_js))
         })
     }
 
     /// Resolves with `{ rank, columns, offsets, parameters, values }`: free direction `k` has the entries
     /// `offsets[k] .. offsets[k + 1]` of the last two.
     pub fn rank(&self, tolerance: f64) -> Promise {
-        self.call(async move |mut functions: Box<Functions>| {
-            let result = rank(&mut functions, tolerance).await;
-            (functions, result.map(|rank| rank_to_js(&rank)).map_err(to_js))
+        self.call(async move |mut session: Box<Session>| {
+            let result = rank(&mut session.functions, &mut session.host.model, tolerance).await;
+            (session, result.map(|rank| rank_to_js(&rank)).map_err(to_js))
         })
     }
 }

@@ -2,7 +2,7 @@
 
 use wasm_bindgen::JsValue;
 
-use crate::error::Error;
+use residua_base::error::Error;
 
 use super::value::set;
 

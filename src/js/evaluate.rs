@@ -6,9 +6,9 @@ use std::rc::Rc;
 use js_sys::{Float32Array, Float64Array, Object, Uint32Array};
 use wasm_bindgen::prelude::*;
 
-use crate::error::Result;
-use crate::functions::gpu::DeviceGradient;
-use crate::functions::{Evaluation, Functions, Objective, Part};
+use crate::eval::gpu::DeviceGradient;
+use crate::eval::{Evaluation, Functions, Objective, Part, Place};
+use residua_base::error::Result;
 
 use super::value::set;
 
@@ -109,7 +109,7 @@ pub(super) async fn gradient(
     into: Option<Float64Array>,
 ) -> Result<JsValue> {
     // Where data is shared the device computes all the same, and the point is converted here.
-    let on_device = if functions.engine().is_single_precision() {
+    let on_device = if functions.place() == Place::Device {
         functions.evaluate_on_device(objective, point.in_single_precision().as_ref(), into.as_ref()).await?
     } else {
         None

@@ -2,9 +2,9 @@
 
 use wasm_bindgen::prelude::*;
 
-use crate::batch::{Tape, TapeNode};
-use crate::error::Error;
-use crate::graph;
+use crate::model::{Tape, TapeNode};
+use residua_base::error::Error;
+use residua_ir::graph;
 
 use super::error::to_js;
 

@@ -1,5 +1,6 @@
 //! Compiled functions.
 
+use residua_base::list::Listed;
 use std::cell::{RefCell, RefMut};
 use std::future::Future;
 use std::pin::Pin;
@@ -8,16 +9,16 @@ use std::rc::Rc;
 use js_sys::{Array, Float64Array, Object, Promise, WebAssembly};
 use wasm_bindgen::prelude::*;
 
-use crate::error::{Error, ErrorCode, Result};
-use crate::functions::choice::Job;
-use crate::functions::gpu::{DataPart, NewSharedData};
-use crate::functions::texts::{KernelSource, kernel_sources};
-use crate::functions::{Engine, Functions, Objective};
-use crate::gpu::Context;
-use crate::list::Listed;
-use crate::losses::LossParameters;
+use crate::eval::choice::Job;
+use crate::eval::gpu::{DataPart, NewSharedData};
+use crate::eval::texts::{KernelSource, kernel_sources};
+use crate::eval::{Engine, Functions, Objective};
+use crate::model::losses::LossParameters;
+use crate::solve::Session;
+use residua_base::error::{Error, ErrorCode, Result};
+use residua_gpu::Context;
 
-use crate::turn::Pace;
+use residua_base::cooperative::Slices;
 
 use super::compile::{Progress, Target, make_engine};
 use super::context::RawContext;
@@ -28,15 +29,14 @@ use super::value::{promise, result_or_promise, set};
 
 /// Where the functions are between calls.
 enum State {
-    Idle(Box<Functions>),
+    Idle(Box<Session>),
     /// A call has taken them and will put them back.
     Busy,
     Disposed,
 }
 
 /// A call on the functions, which gives them back with its result.
-type Call =
-    Box<dyn FnOnce(Box<Functions>) -> Pin<Box<dyn Future<Output = (Box<Functions>, Result<JsValue, JsValue>)>>>>;
+type Call = Box<dyn FnOnce(Box<Session>) -> Pin<Box<dyn Future<Output = (Box<Session>, Result<JsValue, JsValue>)>>>>;
 
 /// A handle on compiled functions. The facade queues calls, so that there is one at a time.
 #[wasm_bindgen]
@@ -67,18 +67,18 @@ async fn compile(
 ) -> Result<RawFunctions> {
     let listener = |done| progress.tell(done);
     progress.enter(0).await?;
-    let pace = Pace::new(&listener);
-    let model = problem.into_model(&pace).await?;
-    pace.begin(1.0, 1.0);
-    let values = read_numbers(&values, &fill_values, &pace).await?;
+    let slices = Slices::new(&listener);
+    let model = problem.into_model(&slices).await?;
+    slices.set_part(1.0, 1.0);
+    let values = read_numbers(&values, &fill_values, &slices).await?;
     progress.leave();
     progress.enter(1).await?;
-    pace.begin(0.0, 0.0);
+    slices.set_part(0.0, 0.0);
     let context = target.context.clone();
-    let (engine, choice) = make_engine(&model, &values, target, &progress, &pace).await?;
+    let (engine, choice) = make_engine(&model, &values, target, &progress, &slices).await?;
     let (parameter_buffer, context) = match &engine {
         Engine::Gpu(engine) => (engine.published_buffer(), context),
-        Engine::Cpu(_) | Engine::Beside(_) => (JsValue::NULL, None),
+        Engine::Cpu(_) | Engine::HostCall(_) => (JsValue::NULL, None),
     };
     progress.leave();
     progress.tell(1.0)?;
@@ -91,7 +91,7 @@ async fn compile(
         functions.choose(choice);
     }
     Ok(RawFunctions {
-        state: Rc::new(RefCell::new(State::Idle(Box::new(functions)))),
+        state: Rc::new(RefCell::new(State::Idle(Box::new(Session::new(functions))))),
         num_params,
         num_residuals,
         kernel_sources,
@@ -109,27 +109,27 @@ impl RawFunctions {
     /// Runs a call on the functions: takes them out, and puts them back when the call is done. On the CPU the result itself may be given.
     pub(super) fn call<C, F>(&self, call: C) -> Promise
     where
-        C: FnOnce(Box<Functions>) -> F + 'static,
-        F: Future<Output = (Box<Functions>, Result<JsValue, JsValue>)> + 'static,
+        C: FnOnce(Box<Session>) -> F + 'static,
+        F: Future<Output = (Box<Session>, Result<JsValue, JsValue>)> + 'static,
     {
-        self.call_boxed(None, Box::new(|functions| Box::pin(call(functions))))
+        self.call_boxed(None, Box::new(|session| Box::pin(call(session))))
     }
 
     /// The same, by the engine that was chosen for such calls, if one was.
     pub(super) fn call_for<C, F>(&self, job: Job, call: C) -> Promise
     where
-        C: FnOnce(Box<Functions>) -> F + 'static,
-        F: Future<Output = (Box<Functions>, Result<JsValue, JsValue>)> + 'static,
+        C: FnOnce(Box<Session>) -> F + 'static,
+        F: Future<Output = (Box<Session>, Result<JsValue, JsValue>)> + 'static,
     {
-        self.call_boxed(Some(job), Box::new(|functions| Box::pin(call(functions))))
+        self.call_boxed(Some(job), Box::new(|session| Box::pin(call(session))))
     }
 
     fn call_boxed(&self, job: Option<Job>, call: Call) -> Promise {
         let (state, new_data) = (self.state.clone(), self.new_data.clone());
         let work = async move {
             let taken = std::mem::replace(&mut *state.borrow_mut(), State::Busy);
-            let mut functions = match taken {
-                State::Idle(functions) => functions,
+            let mut session = match taken {
+                State::Idle(session) => session,
                 State::Busy => return Err(to_js(Error::internal("a second call began before the first had ended"))),
                 State::Disposed => {
                     *state.borrow_mut() = State::Disposed;
@@ -139,19 +139,19 @@ impl RawFunctions {
             let new = new_data.take();
             let mut taken_over = Ok(());
             for new in new {
-                taken_over = taken_over.and(functions.share_data(new).await);
+                taken_over = taken_over.and(session.functions.share_data(new).await);
             }
             if let (Ok(()), Some(job)) = (&taken_over, job) {
-                taken_over = functions.enter(job).await;
+                taken_over = session.functions.enter(job).await;
             }
-            let (mut functions, result) = match taken_over {
-                Ok(()) => call(functions).await,
-                Err(error) => (functions, Err(to_js(error))),
+            let (mut session, result) = match taken_over {
+                Ok(()) => call(session).await,
+                Err(error) => (session, Err(to_js(error))),
             };
-            functions.leave();
+            session.functions.leave();
             let mut state = state.borrow_mut();
             if matches!(*state, State::Busy) {
-                *state = State::Idle(functions);
+                *state = State::Idle(session);
             }
             result
         };
@@ -180,7 +180,7 @@ impl RawFunctions {
 
     fn idle(&self) -> Result<RefMut<'_, Functions>> {
         RefMut::filter_map(self.state.borrow_mut(), |state| match state {
-            State::Idle(functions) => Some(&mut **functions),
+            State::Idle(session) => Some(&mut session.functions),
             State::Busy | State::Disposed => None,
         })
         .map_err(|state| match *state {
@@ -195,9 +195,9 @@ impl RawFunctions {
     fn gradient(&self, objective: Objective, x: JsValue, into: Option<Float64Array>) -> Promise {
         let stays = into.is_none();
         let point = self.point(x);
-        let call = async move |mut functions: Box<Functions>| {
-            let result = gradient(&mut functions, objective, point, into).await;
-            (functions, result.map_err(to_js))
+        let call = async move |mut session: Box<Session>| {
+            let result = gradient(&mut session.functions, objective, point, into).await;
+            (session, result.map_err(to_js))
         };
         // What stays on the device has to be made there.
         if stays { self.call(call) } else { self.call_for(Job::Gradient, call) }
@@ -349,14 +349,14 @@ impl RawFunctions {
     /// Whether all numbers are finite that were put there.
     #[wasm_bindgen(js_name = isPointFinite)]
     pub fn is_point_finite(&self) -> bool {
-        residua_loops::all_finite(&self.place.borrow())
+        residua_linalg::loops::all_finite(&self.place.borrow())
     }
 
     /// Resolves with the residuals.
     pub fn evaluate(&self, x: Option<Vec<f64>>) -> Promise {
-        self.call_for(Job::Values, async move |mut functions: Box<Functions>| {
-            let residuals = functions.evaluate(x.as_deref()).await;
-            (functions, residuals.map(|residuals| Float64Array::from(residuals.as_slice()).into()).map_err(to_js))
+        self.call_for(Job::Values, async move |mut session: Box<Session>| {
+            let residuals = session.functions.evaluate(x.as_deref()).await;
+            (session, residuals.map(|residuals| Float64Array::from(residuals.as_slice()).into()).map_err(to_js))
         })
     }
 
@@ -395,17 +395,17 @@ impl RawFunctions {
         entries: Option<Float64Array>,
     ) -> Promise {
         let point = self.point(x);
-        self.call_for(Job::Jacobian, async move |mut functions: Box<Functions>| {
-            let result = jacobian(&mut functions, point, pattern, values, entries).await;
-            (functions, result.map_err(to_js))
+        self.call_for(Job::Jacobian, async move |mut session: Box<Session>| {
+            let result = jacobian(&mut session.functions, point, pattern, values, entries).await;
+            (session, result.map_err(to_js))
         })
     }
 
     /// Resolves with `{ maxRelativeError, residual, parameter }`.
     #[wasm_bindgen(js_name = checkGradients)]
     pub fn check_gradients(&self, x: Option<Vec<f64>>) -> Promise {
-        self.call(async move |mut functions: Box<Functions>| {
-            let check = functions.check_gradients(x.as_deref()).await;
+        self.call(async move |mut session: Box<Session>| {
+            let check = session.functions.check_gradients(x.as_deref()).await;
             let result = check.map(|check| {
                 let object = Object::new();
                 set(&object, "maxRelativeError", check.max_relative_error);
@@ -413,7 +413,7 @@ impl RawFunctions {
                 set(&object, "parameter", check.parameter);
                 object.into()
             });
-            (functions, result.map_err(to_js))
+            (session, result.map_err(to_js))
         })
     }
 
@@ -453,10 +453,10 @@ impl RawFunctions {
 
     /// Resolves with the parameters as the last solve left them on the device.
     pub fn download(&self) -> Promise {
-        self.call(async move |mut functions: Box<Functions>| {
-            let brought = functions.bring_values().await;
-            let values = brought.map(|()| Float64Array::from(functions.values()).into());
-            (functions, values.map_err(to_js))
+        self.call(async move |mut session: Box<Session>| {
+            let brought = session.functions.bring_values().await;
+            let values = brought.map(|()| Float64Array::from(session.functions.values()).into());
+            (session, values.map_err(to_js))
         })
     }
 

@@ -1,16 +1,16 @@
 //! Many small problems of one shape.
 
 use js_sys::{Array, Float64Array, Function, Object, Promise, Uint8Array, Uint32Array};
+use residua_base::list::Listed;
 use wasm_bindgen::prelude::*;
 
-use crate::clock::now_ms;
-use crate::error::{Error, Result};
-use crate::list::Listed;
-use crate::losses::LossParameters;
+use crate::model::losses::LossParameters;
 use crate::solve::many::{Audience, Batch, ManyOptions, ManySolutions, Template, Varying, cpu, gpu};
 use crate::solve::rules::Tolerances;
 use crate::solve::summary::Termination;
-use crate::turn::Pace;
+use residua_base::clock::now_ms;
+use residua_base::cooperative::Slices;
+use residua_base::error::{Error, Result};
 
 use super::context::RawContext;
 use super::error::to_js;
@@ -138,12 +138,12 @@ impl Audience for Callbacks {
 
 async fn solve(
     many: RawMany,
-    context: Option<crate::gpu::Context>,
+    context: Option<residua_gpu::Context>,
     options: &JsValue,
     callbacks: &mut Callbacks,
 ) -> Result<ManySolutions> {
     let RawMany { problem, values, constant, lower, upper, settings, batch } = many;
-    let mut model = problem.into_model(&Pace::unheard()).await?;
+    let mut model = problem.into_model(&Slices::without_progress()).await?;
     for Setting { block, weight, loss, enabled } in settings {
         let Some(info) = model.blocks.get_mut(block as usize) else {
             return Err(Error::internal("settings of a residual block that there is not"));

@@ -6,12 +6,13 @@
 use js_sys::{Array, Float64Array, Function, Uint8Array, Uint32Array};
 use wasm_bindgen::prelude::*;
 
-use crate::batch::{
-    ArrayInfo, Batch, BlockInfo, Expression, Losses, Manifold, Model, Recipe, Rows, Tables, Tape, group_tape_in_slices,
+use crate::model::losses::LossParameters;
+use crate::model::{
+    ArrayInfo, Batch, BlockInfo, Expression, Losses, Manifold, Model, ResidualTemplate, Rows, Tables, Tape,
+    group_tape_in_slices,
 };
-use crate::error::{Error, ErrorCode, Result};
-use crate::losses::LossParameters;
-use crate::turn::Pace;
+use residua_base::cooperative::Slices;
+use residua_base::error::{Error, ErrorCode, Result};
 
 use super::error::to_js;
 
@@ -28,7 +29,7 @@ enum Form {
     /// One tape, one expression a residual.
     Params(Pieces),
     /// One expression for each combination of star lengths of each residual block.
-    Problem(Vec<Source>),
+    Problem(Vec<PendingTemplate>),
 }
 
 /// A tape in pieces.
@@ -39,8 +40,8 @@ struct Pieces {
     outputs: Uint32Array,
 }
 
-/// A recipe of which the tables have not been read.
-struct Source {
+/// A residual template of which the tables have not been read.
+struct PendingTemplate {
     block: u32,
     count: u32,
     instances: Option<Uint32Array>,
@@ -54,17 +55,18 @@ fn item<T: JsCast>(of: &Array, position: u32) -> T {
     of.get(position).unchecked_into()
 }
 
-/// Numbers from JavaScript, read at a pace; `fill(first, count)` is called before some of them are read.
-pub(super) async fn read_numbers(numbers: &Float64Array, fill: &Function, pace: &Pace<'_>) -> Result<Vec<f64>> {
+/// Numbers from JavaScript, read in slices; `fill(first, count)` is called before some of them are read.
+pub(super) async fn read_numbers(numbers: &Float64Array, fill: &Function, slices: &Slices<'_>) -> Result<Vec<f64>> {
     let mut list = Vec::with_capacity(numbers.length() as usize);
-    pace.through(numbers.length() as usize, 2, &mut |range| {
-        list.resize(range.end, 0.0);
-        fill.call2(&JsValue::NULL, &(range.start as u32).into(), &(range.len() as u32).into())
-            .map_err(|_| Error::internal("the parameters could not be read"))?;
-        numbers.subarray(range.start as u32, range.end as u32).copy_to(&mut list[range]);
-        Ok(())
-    })
-    .await?;
+    slices
+        .for_each(numbers.length() as usize, 2, &mut |range| {
+            list.resize(range.end, 0.0);
+            fill.call2(&JsValue::NULL, &(range.start as u32).into(), &(range.len() as u32).into())
+                .map_err(|_| Error::internal("the parameters could not be read"))?;
+            numbers.subarray(range.start as u32, range.end as u32).copy_to(&mut list[range]);
+            Ok(())
+        })
+        .await?;
     Ok(list)
 }
 
@@ -76,7 +78,7 @@ fn append(list: &mut Vec<u32>, words: &Uint32Array) {
 }
 
 impl Pieces {
-    async fn read(self, parameters: u32, pace: &Pace<'_>) -> Result<Tape> {
+    async fn read(self, parameters: u32, slices: &Slices<'_>) -> Result<Tape> {
         let Pieces { entries, constants, outputs } = self;
         let numbers = |piece: u32| item::<Float64Array>(&constants, piece);
         let of_entries = |piece: u32| item::<Array>(&entries, piece);
@@ -84,11 +86,11 @@ impl Pieces {
         let entry_count = (0..entries.length()).map(|piece| ops(piece).length() as usize).sum();
         let constant_count = (0..constants.length()).map(|piece| numbers(piece).length() as usize).sum();
         let mut tape = Tape::over(parameters, [entry_count, constant_count]);
-        pace.begin(0.0, 0.2);
+        slices.set_part(0.0, 0.2);
         for piece in 0..constants.length() {
             let numbers = numbers(piece);
             tape.append_constants(numbers.length() as usize, &mut |room| numbers.copy_to(room));
-            pace.rest(0.0).await?;
+            slices.checkpoint(0.0).await?;
         }
         for piece in 0..entries.length() {
             let (ops, columns) = (ops(piece), of_entries(piece));
@@ -101,37 +103,39 @@ impl Pieces {
                     }
                 }
             })?;
-            pace.rest(f64::from(piece + 1) / f64::from(entries.length())).await?;
+            slices.checkpoint(f64::from(piece + 1) / f64::from(entries.length())).await?;
         }
-        pace.through(outputs.length() as usize, 1, &mut |range| {
-            let part = outputs.subarray(range.start as u32, range.end as u32);
-            tape.append_outputs(range.len(), &mut |room| part.copy_to(room))
-        })
-        .await?;
+        slices
+            .for_each(outputs.length() as usize, 1, &mut |range| {
+                let part = outputs.subarray(range.start as u32, range.end as u32);
+                tape.append_outputs(range.len(), &mut |room| part.copy_to(room))
+            })
+            .await?;
         Ok(tape)
     }
 }
 
-impl Source {
+impl PendingTemplate {
     /// The columns of a table that `read(column, first, count)` gives piece by piece; `take` takes a piece of a column, which
     /// begins at an instance.
     async fn read(
         &self,
         read: &Function,
         columns: u32,
-        pace: &Pace<'_>,
+        slices: &Slices<'_>,
         take: &mut dyn FnMut(u32, usize, JsValue) -> Result<()>,
     ) -> Result<()> {
         for column in 0..columns {
-            pace.through(self.count as usize, 2, &mut |range| {
-                let arguments = [column, range.start as u32, range.len() as u32].map(JsValue::from);
-                let [column_value, first, count] = &arguments;
-                let piece = read
-                    .call3(&JsValue::NULL, column_value, first, count)
-                    .map_err(|_| Error::internal("a table could not be read"))?;
-                take(column, range.start, piece)
-            })
-            .await?;
+            slices
+                .for_each(self.count as usize, 2, &mut |range| {
+                    let arguments = [column, range.start as u32, range.len() as u32].map(JsValue::from);
+                    let [column_value, first, count] = &arguments;
+                    let piece = read
+                        .call3(&JsValue::NULL, column_value, first, count)
+                        .map_err(|_| Error::internal("a table could not be read"))?;
+                    take(column, range.start, piece)
+                })
+                .await?;
         }
         Ok(())
     }
@@ -142,31 +146,32 @@ impl Source {
         words: &Uint32Array,
         (plus, limit): (u32, u32),
         list: &mut Vec<u32>,
-        pace: &Pace<'_>,
+        slices: &Slices<'_>,
     ) -> Result<()> {
         if words.length() != self.count {
-            return Err(Error::internal("a recipe has other numbers of rows or instances than it says"));
+            return Err(Error::internal("a residual template has other numbers of rows or instances than it says"));
         }
-        pace.through(words.length() as usize, 1, &mut |range| {
-            let start = list.len();
-            append(list, &words.subarray(range.start as u32, range.end as u32));
-            for word in &mut list[start..] {
-                if *word >= limit {
-                    return Err(Error::internal("a recipe has rows or instances beyond its block's"));
+        slices
+            .for_each(words.length() as usize, 1, &mut |range| {
+                let start = list.len();
+                append(list, &words.subarray(range.start as u32, range.end as u32));
+                for word in &mut list[start..] {
+                    if *word >= limit {
+                        return Err(Error::internal("a residual template has rows or instances beyond its block's"));
+                    }
+                    *word += plus;
                 }
-                *word += plus;
-            }
-            Ok(())
-        })
-        .await
+                Ok(())
+            })
+            .await
     }
 
-    async fn into_batch(self, arrays: &[ArrayInfo], block: &BlockInfo, pace: &Pace<'_>) -> Result<Batch> {
+    async fn into_batch(self, arrays: &[ArrayInfo], block: &BlockInfo, slices: &Slices<'_>) -> Result<Batch> {
         let outputs = self.expression.tape.outputs().len() as u32;
         let (slots, count) = (&self.expression.slots, self.count as usize);
         let columns = slots.len() + usize::from(self.rows.is_some());
         let mut indices: Vec<u32> = Vec::with_capacity(columns * count);
-        self.read(&self.read_indices, slots.len() as u32, pace, &mut |column, first, piece| {
+        self.read(&self.read_indices, slots.len() as u32, slices, &mut |column, first, piece| {
             let start = indices.len();
             append(&mut indices, piece.unchecked_ref());
             arrays[slots[column as usize] as usize].to_addresses(first, &mut indices[start..])
@@ -174,7 +179,7 @@ impl Source {
         .await?;
         let data_columns = self.expression.data_columns;
         let mut data = Vec::with_capacity(data_columns as usize * count);
-        self.read(&self.read_data, data_columns, pace, &mut |_, _, piece| {
+        self.read(&self.read_data, data_columns, slices, &mut |_, _, piece| {
             let (start, piece) = (data.len(), piece.unchecked_into::<Float64Array>());
             data.resize(start + piece.length() as usize, 0.0);
             piece.copy_to(&mut data[start..]);
@@ -186,12 +191,12 @@ impl Source {
         }
         let rows = match &self.rows {
             None if u64::from(self.count) * u64::from(outputs) > u64::from(block.rows) => {
-                return Err(Error::internal("a recipe has more residuals than its block"));
+                return Err(Error::internal("a residual template has more residuals than its block"));
             }
             None => Rows::From(block.first_row),
             Some(rows) => {
                 let limit = (block.rows + 1).saturating_sub(outputs);
-                self.read_words(rows, (block.first_row, limit), &mut indices, pace).await?;
+                self.read_words(rows, (block.first_row, limit), &mut indices, slices).await?;
                 Rows::Column(slots.len() as u32)
             }
         };
@@ -199,7 +204,7 @@ impl Source {
             None => None,
             Some(instances) => {
                 let mut list = Vec::with_capacity(count);
-                self.read_words(instances, (0, block.instances), &mut list, pace).await?;
+                self.read_words(instances, (0, block.instances), &mut list, slices).await?;
                 Some(list)
             }
         };
@@ -210,21 +215,21 @@ impl Source {
 
 impl RawProblem {
     /// Reads and groups what was recorded.
-    pub(super) async fn into_model(self, pace: &Pace<'_>) -> Result<Model> {
+    pub(super) async fn into_model(self, slices: &Slices<'_>) -> Result<Model> {
         let RawProblem { arrays, blocks, form, num_params } = self;
         let num_residuals = blocks.iter().map(|block| block.rows).sum();
         let batches = match form {
             Form::Params(pieces) => {
-                let tape = pieces.read(num_params, pace).await?;
-                group_tape_in_slices(tape, num_params, 0, 0, Losses::Squared, pace).await?
+                let tape = pieces.read(num_params, slices).await?;
+                group_tape_in_slices(tape, num_params, 0, 0, Losses::Squared, slices).await?
             }
             Form::Problem(sources) => {
                 let count = sources.len() as f64;
                 let mut batches = Vec::new();
                 for (number, source) in sources.into_iter().enumerate() {
-                    pace.begin(number as f64 / count, (number + 1) as f64 / count);
+                    slices.set_part(number as f64 / count, (number + 1) as f64 / count);
                     let block = &blocks[source.block as usize];
-                    batches.push(source.into_batch(&arrays, block, pace).await?);
+                    batches.push(source.into_batch(&arrays, block, slices).await?);
                 }
                 batches
             }
@@ -300,7 +305,7 @@ impl RawProblem {
     /// `readIndices(slot, first, count)` gives block indices of some instances, `readData(column, first, count)` data.
     #[wasm_bindgen(js_name = addRecipe)]
     #[allow(clippy::too_many_arguments)]
-    pub fn add_recipe(
+    pub fn add_template(
         &mut self,
         block: u32,
         count: u32,
@@ -317,28 +322,31 @@ impl RawProblem {
         constants: Vec<f64>,
         outputs: Vec<u32>,
     ) -> Result<u32, JsValue> {
-        self.push_recipe(block, |arrays| {
-            let parameters = Recipe::parameter_count(&slots, arrays)?;
+        self.push_template(block, |arrays| {
+            let parameters = ResidualTemplate::parameter_count(&slots, arrays)?;
             let tape = Tape::new(ops, [a, b, c], constants, outputs, parameters, data_columns)?;
             let expression = Expression { slots, data_columns, tape };
-            Ok(Source { block, count, instances, rows, expression, read_indices, read_data })
+            Ok(PendingTemplate { block, count, instances, rows, expression, read_indices, read_data })
         })
         .map_err(to_js)
     }
 }
 
 impl RawProblem {
-    fn push_recipe(&mut self, block: u32, make: impl FnOnce(&[ArrayInfo]) -> Result<Source>) -> Result<u32> {
+    fn push_template(&mut self, block: u32, make: impl FnOnce(&[ArrayInfo]) -> Result<PendingTemplate>) -> Result<u32> {
         if block as usize >= self.blocks.len() {
-            return Err(Error::internal(format!("a recipe for residual block {block} of {}", self.blocks.len())));
+            return Err(Error::internal(format!(
+                "a residual template for residual block {block} of {}",
+                self.blocks.len()
+            )));
         }
-        let recipe = make(&self.arrays)?;
+        let template = make(&self.arrays)?;
         match &mut self.form {
-            Form::Problem(recipes) => {
-                recipes.push(recipe);
-                Ok(recipes.len() as u32 - 1)
+            Form::Problem(templates) => {
+                templates.push(template);
+                Ok(templates.len() as u32 - 1)
             }
-            Form::Params(_) => Err(Error::internal("a recipe was added to a problem in the params form")),
+            Form::Params(_) => Err(Error::internal("a residual template was added to a problem in the params form")),
         }
     }
 }

@@ -3,16 +3,11 @@
 use js_sys::{Array, Float64Array, Function, Object, Promise};
 use wasm_bindgen::prelude::*;
 
-use crate::batch::Batch;
-use crate::error::Result;
-use crate::functions::texts::kernel_numbers;
-use crate::functions::{Engine, Functions, Job, Objective};
-use crate::list::Listed;
-use crate::solve::device::minimise_on_device;
-use crate::solve::{
-    IterationSummary, LbfgsOptions, LevenbergMarquardtOptions, Listener, Report, Solution, SolveOptions, Stagnation,
-    Termination, arithmetic_of, minimise, minimise_least_squares, take_over,
-};
+use crate::eval::{Job, Objective};
+use crate::solve::driver::{self, Request};
+use crate::solve::report::report;
+use crate::solve::{IterationSummary, LbfgsOptions, LevenbergMarquardtOptions, Listener, Session, Solution};
+use residua_base::error::Result;
 
 use super::functions::RawFunctions;
 use super::value::{is_truthy, number, set, text};
@@ -99,95 +94,48 @@ fn solution_to_js(solution: &Solution, report: String) -> JsValue {
     object.into()
 }
 
-fn on_cpu(interpreted_because: Option<&str>) -> String {
-    match interpreted_because {
-        None => "CPU, WebAssembly, f64".to_owned(),
-        Some(reason) => format!("CPU, interpreted, f64 ({reason})"),
-    }
-}
-
-fn report(
-    functions: &mut Functions,
-    solver: &str,
-    options: &SolveOptions,
-    times: &[(&'static str, f64)],
-    solution: &Solution,
-) -> Result<String> {
-    let sizes = functions.sizes();
-    let backend = match functions.engine() {
-        Engine::Cpu(engine) => on_cpu(engine.interpreted_because()),
-        Engine::Beside(engine) => on_cpu(engine.interpreted_because()),
-        Engine::Gpu(engine) => format!("GPU, WGSL, f32: {}", engine.adapter_name()),
-    };
-    let backend = match functions.choice() {
-        None => backend,
-        Some(choice) => format!("{backend} ({})", choice.sentence()),
-    };
-    let model = functions.model();
-    let details = &solution.details;
-    // A stage of the solve is told like one of compiling.
-    let times: Vec<(&str, f64)> = times.iter().chain(&details.times).copied().list();
-    Ok(Report {
-        solver,
-        backend: &backend,
-        sizes,
-        kernels: kernel_numbers(model).1,
-        linear_solver: &details.linear_solver,
-        untouched: &details.untouched,
-        options,
-        times: &times,
-        summary: &solution.summary,
-    }
-    .to_string())
-}
-
 async fn solve_lbfgs(
-    functions: &mut Functions,
+    session: &mut Session,
     options: JsValue,
-    times: Vec<(&'static str, f64)>,
+    times: &[(&'static str, f64)],
     callbacks: &mut Callbacks,
 ) -> Result<JsValue> {
-    // A property that is no number is as good as absent here: the facade has checked the options.
-    let read = |name: &str| number(&options, name).ok().flatten();
-    let mut lbfgs = LbfgsOptions::from_numbers(arithmetic_of(functions), &read)?;
-    if read("leastSquares").is_some_and(|flag| flag != 0.0) {
+    let read = read_options(&options);
+    let Session { functions, device, .. } = session;
+    let mut lbfgs = LbfgsOptions::from_numbers(functions.arithmetic(), &read)?;
+    if is_set(read("leastSquares")) {
         lbfgs.objective = Objective::LeastSquares;
     }
-    let solution = minimise(functions, &lbfgs, read("readBack") != Some(0.0), callbacks).await?;
+    let solution = driver::minimise(functions, device, &lbfgs, read("readBack") != Some(0.0), callbacks).await?;
     let solver = format!("L-BFGS, history {}", lbfgs.history_size);
-    let text = report(functions, &solver, &lbfgs.solve, &times, &solution)?;
+    let text = report(functions, &solver, &lbfgs.solve, times, &solution);
     Ok(solution_to_js(&solution, text))
 }
 
 async fn solve_levenberg_marquardt(
-    functions: &mut Functions,
+    session: &mut Session,
     options: JsValue,
-    times: Vec<(&'static str, f64)>,
+    times: &[(&'static str, f64)],
     callbacks: &mut Callbacks,
 ) -> Result<JsValue> {
-    let read = |name: &str| number(&options, name).ok().flatten();
+    let read = read_options(&options);
     let linear_solver = text(&options, "linearSolver");
-    let options = LevenbergMarquardtOptions::from_numbers(arithmetic_of(functions), &read, linear_solver.as_deref())?;
-    // A residual that is a long sum is not known to the device before all its addends are.
-    let addends = functions.model().batches.iter().any(Batch::has_addends);
-    let solution = if functions.engine().is_single_precision() && !addends {
-        let read_back = read("readBack") != Some(0.0);
-        let may_go_on = read("takeOver").is_some_and(|flag| flag != 0.0);
-        let mut stagnation = Stagnation::new(callbacks, &options, may_go_on);
-        let solution = minimise_on_device(functions, &options, read_back, &mut stagnation).await?;
-        let stagnated = stagnation.is_there() && solution.summary.termination == Termination::Aborted;
-        match solution.summary.termination {
-            Termination::PrecisionLimit | Termination::TrustRegionCollapsed | Termination::NonFinite if may_go_on => {
-                take_over(functions, &options, callbacks, solution, false).await?
-            }
-            _ if stagnated => take_over(functions, &options, callbacks, solution, true).await?,
-            _ => solution,
-        }
-    } else {
-        minimise_least_squares(functions, &options, callbacks).await?
-    };
-    let text = report(functions, "Levenberg-Marquardt", &options.solve, &times, &solution)?;
+    let Session { functions, .. } = &*session;
+    let (place, arithmetic) = (functions.place(), functions.arithmetic());
+    let options = LevenbergMarquardtOptions::from_numbers(place, arithmetic, &read, linear_solver.as_deref())?;
+    let request = Request { read_back: read("readBack") != Some(0.0), may_hand_over: is_set(read("takeOver")) };
+    let solution = driver::levenberg_marquardt(session, &options, request, callbacks).await?;
+    let text = report(&mut session.functions, "Levenberg-Marquardt", &options.solve, times, &solution);
     Ok(solution_to_js(&solution, text))
+}
+
+/// The options that are numbers. The facade has checked them, so that any other is as good as absent.
+fn read_options(options: &JsValue) -> impl Fn(&str) -> Option<f64> {
+    move |name: &str| number(options, name).ok().flatten()
+}
+
+fn is_set(flag: Option<f64>) -> bool {
+    flag.is_some_and(|flag| flag != 0.0)
 }
 
 #[wasm_bindgen]
@@ -197,12 +145,12 @@ impl RawFunctions {
     #[wasm_bindgen(js_name = levenbergMarquardt)]
     pub fn levenberg_marquardt(&self, options: JsValue, on_iteration: Function, aborted: Function) -> Promise {
         let times = self.times().to_vec();
-        self.call_for(Job::LeastSquares, async move |mut functions: Box<Functions>| {
+        self.call_for(Job::LeastSquares, async move |mut session: Box<Session>| {
             let mut callbacks = Callbacks::new(on_iteration, aborted);
-            let result = solve_levenberg_marquardt(&mut functions, options, times, &mut callbacks).await;
+            let result = solve_levenberg_marquardt(&mut session, options, &times, &mut callbacks).await;
             match callbacks.thrown {
-                Some(thrown) => (functions, Err(thrown)),
-                None => (functions, result.map_err(super::error::to_js)),
+                Some(thrown) => (session, Err(thrown)),
+                None => (session, result.map_err(super::error::to_js)),
             }
         })
     }
@@ -211,12 +159,12 @@ impl RawFunctions {
     /// answers true to stop, `aborted()` whether the caller wants to. Resolves with the result, whose report is `reportText`.
     pub fn lbfgs(&self, options: JsValue, on_iteration: Function, aborted: Function) -> Promise {
         let times = self.times().to_vec();
-        self.call_for(Job::Descent, async move |mut functions: Box<Functions>| {
+        self.call_for(Job::Descent, async move |mut session: Box<Session>| {
             let mut callbacks = Callbacks::new(on_iteration, aborted);
-            let result = solve_lbfgs(&mut functions, options, times, &mut callbacks).await;
+            let result = solve_lbfgs(&mut session, options, &times, &mut callbacks).await;
             match callbacks.thrown {
-                Some(thrown) => (functions, Err(thrown)),
-                None => (functions, result.map_err(super::error::to_js)),
+                Some(thrown) => (session, Err(thrown)),
+                None => (session, result.map_err(super::error::to_js)),
             }
         })
     }

@@ -8,7 +8,7 @@ use js_sys::{Object, Promise, Reflect};
 use wasm_bindgen::{JsCast, JsValue};
 use wasm_bindgen_futures::future_to_promise;
 
-use crate::error::{Error, Result};
+use residua_base::error::{Error, Result};
 
 /// Sets a property of an object that was made here.
 pub(super) fn set(object: &Object, name: &str, value: impl Into<JsValue>) {

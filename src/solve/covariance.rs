@@ -1,31 +1,33 @@
-//! What a fit is worth: the covariance of its parameters, to first order.
+//! The covariance of the parameters, to first order: (J̃ᵀJ̃)⁻¹.
 //!
-//! It is (J̃ᵀJ̃)⁻¹ for residuals of variance 1, with losses and weights in J̃ as the solvers have them, and no factor of the cost: as Ceres
-//! scales it (*Covariance Estimation*). Of a block on a manifold it is lifted to the block's own numbers, B Cov Bᵀ, and so has
-//! the rank of the tangent space.
+//! It holds for residuals of variance 1. J̃ contains losses and weights as in the solvers ([`crate::model::least_squares`]), and there is no
+//! factor of the cost: the scaling of Ceres Solver (*Covariance Estimation*). For a block on a manifold with the tangent basis B it is
+//! B Cov Bᵀ in the block's own numbers, which has the rank of the tangent space.
 
-use crate::decimal;
-use crate::error::{Error, ErrorCode, Result};
-use crate::functions::Functions;
-use crate::linear::NullSpace;
-use crate::linear::null_space::TOLERANCE;
-use crate::list::Listed;
-use crate::text::join;
-use crate::turn::Turns;
+use crate::eval::Functions;
+use crate::gauss_newton::host::HostModel;
+use residua_base::cooperative::Yielder;
+use residua_base::decimal;
+use residua_base::error::{Error, ErrorCode, Result};
+use residua_base::list::Listed;
+use residua_linalg::NullSpace;
+use residua_linalg::null_space::TOLERANCE;
 
 use super::rank::analyse;
 use super::tangent::{ParameterBlock, TangentBases, lift};
 
-/// A covariance may have so many rows: 4,000² numbers are 128 MB.
+/// Rows of a covariance at most: 4,000² numbers are 128 MB.
 const MOST_ROWS: usize = 4_000;
-/// An error names so many of the parameters that are free.
+/// Undetermined parameters that an error names at most.
 const NAMED: usize = 3;
 
-/// The covariance of blocks at the current parameters, each named by its first parameter; of all blocks if that is `None`. A square
-/// matrix, row after row, with a row for each number of the blocks, in their order; constant numbers have zeros.
+/// The covariance of blocks at the current parameters, each block given by its first parameter; of all blocks for `None`. The result is a
+/// square matrix, row after row, with one row for each number of the blocks in their order. Rows and columns of constant numbers are 0.
 ///
-/// 'invalid-argument' where the covariance does not exist, naming what is free; 'limit-exceeded' for more than 4,000 rows.
-pub async fn covariance(functions: &mut Functions, blocks: Option<&[u32]>) -> Result<Vec<f64>> {
+/// # Errors
+/// `invalid-argument` if the covariance does not exist, naming undetermined parameters, or for a parameter that is not the first of a
+/// block; `limit-exceeded` for more than 4,000 rows; `non-finite` if a residual or derivative is not finite.
+pub async fn covariance(functions: &mut Functions, model: &mut HostModel, blocks: Option<&[u32]>) -> Result<Vec<f64>> {
     let chosen: Vec<ParameterBlock> = {
         let bases = TangentBases::of(functions.model())?;
         match blocks {
@@ -50,19 +52,19 @@ pub async fn covariance(functions: &mut Functions, blocks: Option<&[u32]>) -> Re
         ));
     }
     let x = functions.values().to_vec();
-    let (space, inverse) = analyse(functions, &x, TOLERANCE).await?;
+    let (space, inverse) = analyse(functions, model, &x, TOLERANCE).await?;
     let Some(inverse) = inverse else {
-        return Err(does_not_exist(functions, &space));
+        return Err(singular(functions, &space));
     };
     let bases = TangentBases::of(functions.model())?;
     let of_chosen: Vec<Option<Vec<f64>>> = chosen.iter().map(|&block| bases.basis(block, &x)).list();
     let mut result = vec![0.0; size * size];
-    let mut turns = Turns::new();
+    let mut yielder = Yielder::new();
     let mut column = vec![0.0; x.len()];
     let mut first_column = 0;
     for (block, basis) in chosen.iter().zip(&of_chosen) {
         for tangent in 0..block.tangent {
-            turns.take().await;
+            yielder.yield_if_due().await;
             column.fill(0.0);
             column[block.first + tangent] = 1.0;
             inverse.apply(&mut column);
@@ -81,7 +83,7 @@ pub async fn covariance(functions: &mut Functions, blocks: Option<&[u32]>) -> Re
         }
         first_column += block.dim;
     }
-    // The two halves come from different solves; rounding apart they are equal.
+    // Both triangles come from different linear solves, so they differ by rounding errors.
     for row in 0..size {
         for column in 0..row {
             let mean = 0.5 * (result[row * size + column] + result[column * size + row]);
@@ -92,8 +94,8 @@ pub async fn covariance(functions: &mut Functions, blocks: Option<&[u32]>) -> Re
     Ok(result)
 }
 
-/// Says why, and what would have to be held.
-fn does_not_exist(functions: &Functions, space: &NullSpace) -> Error {
+/// The error for a singular J̃ᵀJ̃, which names undetermined parameters.
+fn singular(functions: &Functions, space: &NullSpace) -> Error {
     if space.basis.is_empty() {
         return Error::invalid_argument(
             "the covariance cannot be computed: the Jacobian has full rank, but JᵀJ is singular in double precision",
@@ -110,11 +112,11 @@ fn does_not_exist(functions: &Functions, space: &NullSpace) -> Error {
     }
     let more = if space.basis.len() > names.len() { ", …" } else { "" };
     Error::invalid_argument(format!(
-        "the covariance does not exist: the Jacobian has rank {} of {}, and the residuals leave free ways to move {}{more}; \
-         rank() gives them, setConstant() holds them (a column counts as dependent within {} of its length)",
+        "the covariance does not exist: the Jacobian has rank {} of {}, and the residuals do not determine {}{more}; \
+         rank() returns the undetermined directions, setConstant() fixes parameters (a column counts as dependent within {} of its length)",
         space.rank,
         space.columns,
-        join(&names, ", "),
+        names.join(", "),
         decimal::shortest(TOLERANCE),
     ))
 }

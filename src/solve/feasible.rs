@@ -1,15 +1,16 @@
-//! Where the coordinates may be: those that are constant, and box bounds on the others.
+//! The feasible set of a solve: constant coordinates, and box bounds on the others.
 //!
-//! A solver projects its points onto this set and asks which coordinates are frozen: constant ones, and those at a bound whose descent
-//! points outward (the active set of Bertsekas, "Projected Newton methods for optimization problems with simple constraints", 1982).
+//! A solver projects its points onto this set. A coordinate is *frozen* if it is constant, or at a bound with the descent direction pointing
+//! outward: the active set of D. Bertsekas, "Projected Newton methods for optimization problems with simple constraints", SIAM J. Control
+//! and Optimization 20 (1982).
 
-use super::arithmetic::Arithmetic;
 use super::vector::norm;
-use crate::decimal;
-use crate::error::{Error, Result};
-use crate::list::Listed;
+use crate::eval::Arithmetic;
+use residua_base::decimal;
+use residua_base::error::{Error, Result};
+use residua_base::list::Listed;
 
-/// Constant coordinates and box bounds. Empty lists stand for none.
+/// Constant coordinates and box bounds. An empty list means none.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FeasibleSet {
     dimension: usize,
@@ -19,16 +20,16 @@ pub struct FeasibleSet {
 }
 
 impl FeasibleSet {
-    /// No constants and no bounds.
-    pub fn everything(dimension: usize) -> FeasibleSet {
+    /// All of ℝⁿ: no constants and no bounds.
+    pub fn unconstrained(dimension: usize) -> FeasibleSet {
         FeasibleSet { dimension, constant: Vec::new(), lower: Vec::new(), upper: Vec::new() }
     }
 
-    /// `constant`: non-zero for the coordinates that stay; `lower`, `upper`: bounds, infinite for none. Each has `dimension` entries, or is
-    /// empty for none at all. Bounds are rounded inward to numbers that the arithmetic has.
+    /// `constant`: non-zero for constant coordinates; `lower`, `upper`: bounds, infinite for none. Each has `dimension` entries, or is empty
+    /// for none at all. Bounds are rounded inward to the numbers of the arithmetic.
     ///
     /// # Errors
-    /// `invalid-argument` for another length, a NaN, or bounds that leave no number between them.
+    /// `invalid-argument` for another length, a NaN, or bounds with no number between them.
     pub fn new(
         dimension: usize,
         constant: &[u8],
@@ -66,24 +67,24 @@ impl FeasibleSet {
             (*low, *high) = if inward.0 <= inward.1 {
                 inward
             } else {
-                // No number of this arithmetic lies between them: the nearest one is the only value.
+                // No number of this arithmetic lies between the bounds, so the nearest one is the only feasible value.
                 (arithmetic.quantise(*low), arithmetic.quantise(*low))
             };
         }
         Ok(set)
     }
 
-    /// How many coordinates there are.
+    /// Number of coordinates.
     pub fn dimension(&self) -> usize {
         self.dimension
     }
 
-    /// Whether coordinate `i` stays as it is.
+    /// Whether coordinate `i` is constant.
     pub fn is_constant(&self, i: usize) -> bool {
         self.constant.get(i).copied().unwrap_or(false)
     }
 
-    /// ‖x‖ of the coordinates that are no constants.
+    /// ‖x‖ over the coordinates that are not constant.
     pub fn norm_of_free(&self, x: &[f64]) -> f64 {
         if !self.constant.contains(&true) {
             return norm(x);
@@ -91,7 +92,7 @@ impl FeasibleSet {
         norm(&x.iter().enumerate().map(|(i, x)| if self.is_constant(i) { 0.0 } else { *x }).list())
     }
 
-    /// The nearest value that coordinate `i` may have.
+    /// The feasible value of coordinate `i` nearest to `value`.
     pub fn project(&self, i: usize, value: f64) -> f64 {
         match (self.lower.get(i), self.upper.get(i)) {
             (Some(&low), Some(&high)) => value.max(low).min(high),
@@ -99,41 +100,7 @@ impl FeasibleSet {
         }
     }
 
-    /// Rounds a start to what the arithmetic has and projects it onto the bounds, constant coordinates excepted. Says what was done to it, for
-    /// the head of a message; nothing, if nothing was.
-    ///
-    /// # Errors
-    /// `invalid-argument` for a start that is empty, of another length than the set, or not finite.
-    pub fn admit(&self, start: &mut [f64], arithmetic: Arithmetic) -> Result<String> {
-        let n = start.len();
-        if n == 0 || n != self.dimension {
-            let takes = self.dimension.max(1);
-            return Err(Error::invalid_argument(format!("x: got {n} numbers, takes {takes}")));
-        }
-        let mut moved = 0;
-        for (i, x) in start.iter_mut().enumerate() {
-            let rounded = arithmetic.quantise(*x);
-            if !rounded.is_finite() {
-                let takes = arithmetic.precision.name();
-                let message = format!(
-                    "x: got {} at position {i}, takes numbers that are finite in {takes}",
-                    decimal::shortest(*x)
-                );
-                return Err(Error::invalid_argument(message));
-            }
-            if !self.is_constant(i) {
-                *x = self.project(i, rounded);
-                moved += u32::from(*x != rounded);
-            }
-        }
-        Ok(match moved {
-            0 => String::new(),
-            1 => "1 starting value was out of bounds and was moved to the nearest bound. ".to_owned(),
-            _ => format!("{moved} starting values were out of bounds and were moved to the nearest bounds. "),
-        })
-    }
-
-    /// Lower and upper bound of coordinate `i`, infinite where there is none.
+    /// Lower and upper bound of coordinate `i`; infinite for none.
     pub fn bounds_of(&self, i: usize) -> (f64, f64) {
         match (self.lower.get(i), self.upper.get(i)) {
             (Some(&low), Some(&high)) => (low, high),
@@ -141,12 +108,12 @@ impl FeasibleSet {
         }
     }
 
-    /// Whether there are constants or bounds.
-    pub fn is_limited(&self) -> bool {
+    /// Whether any coordinate is constant or has bounds.
+    pub fn is_constrained(&self) -> bool {
         !self.lower.is_empty() || self.constant.contains(&true)
     }
 
-    /// Whether coordinate `i` at `value` stands at a bound, and a move in direction `d` would leave the set.
+    /// Whether coordinate `i` is at a bound at `value` and a move in direction `d` leaves the set.
     pub fn blocks(&self, i: usize, value: f64, d: f64) -> bool {
         match (self.lower.get(i), self.upper.get(i)) {
             (Some(&low), Some(&high)) => (value <= low && d < 0.0) || (value >= high && d > 0.0),
@@ -154,9 +121,9 @@ impl FeasibleSet {
         }
     }
 
-    /// Writes to `frozen` which coordinates descent cannot move from `point`; says whether any flag changed.
+    /// Writes to `frozen` which coordinates are frozen at `point`; returns whether any flag changed.
     pub fn freeze(&self, point: &[f64], gradient: &[f64], frozen: &mut [bool]) -> bool {
-        if !self.is_limited() {
+        if !self.is_constrained() {
             let changed = frozen.contains(&true);
             frozen.fill(false);
             return changed;
@@ -181,7 +148,7 @@ mod tests {
 
     #[test]
     fn a_coordinate_is_frozen_when_constant_or_pushed_outward_at_its_bound() {
-        let set = FeasibleSet::new(5, &[1, 0, 0, 0, 0], &[0.0; 5], &[1.0; 5], Arithmetic::DOUBLE).unwrap();
+        let set = FeasibleSet::new(5, &[1, 0, 0, 0, 0], &[0.0; 5], &[1.0; 5], Arithmetic::F64).unwrap();
         let mut frozen = vec![false; 5];
         let point = [0.5, 0.0, 0.0, 1.0, 0.5];
         assert!(set.freeze(&point, &[0.0, 1.0, -1.0, -1.0, 1.0], &mut frozen));
@@ -191,19 +158,19 @@ mod tests {
 
     #[test]
     fn bounds_are_rounded_inward_to_the_arithmetic() {
-        let set = FeasibleSet::new(2, &[], &[0.1, 0.1], &[0.3, 0.1], Arithmetic::SINGLE).unwrap();
+        let set = FeasibleSet::new(2, &[], &[0.1, 0.1], &[0.3, 0.1], Arithmetic::F32).unwrap();
         let (low, high) = (set.project(0, -1.0), set.project(0, 1.0));
         assert!(0.1 <= low && high <= 0.3, "{low} {high}");
         assert_eq!((low, high), (f64::from(low as f32), f64::from(high as f32)));
-        // Between 0.1 and 0.1 there is no f32: the nearest serves.
+        // Between 0.1 and 0.1 there is no f32, so the nearest one is feasible.
         assert_eq!(set.project(1, 7.0), f64::from(0.1_f32));
     }
 
     #[test]
-    fn impossible_sets_are_refused_by_parameter() {
+    fn empty_sets_are_refused_with_the_parameter() {
         let none: &[f64] = &[];
         let refused = |constant: &[u8], lower: &[f64], upper: &[f64], words: &str| {
-            let message = FeasibleSet::new(2, constant, lower, upper, Arithmetic::DOUBLE).unwrap_err().message.clone();
+            let message = FeasibleSet::new(2, constant, lower, upper, Arithmetic::F64).unwrap_err().message.clone();
             assert!(message.starts_with(words), "{message}");
         };
         refused(&[1], none, none, "constant: got 1 entries, takes 2");

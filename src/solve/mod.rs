@@ -1,15 +1,15 @@
-//! Solvers: they say where to evaluate next, and never evaluate.
+//! Solvers: L-BFGS ([`lbfgs`]), Levenberg-Marquardt ([`levenberg_marquardt`]) and many small problems at once ([`many`]).
 //!
-//! A solver here is a plain state machine. It takes the numbers of an evaluation and the time, and gives the next point to evaluate,
-//! an iteration to report, or the end; it holds no device, awaits nothing and calls nobody back. The caller owns the loop, so the
-//! same solver runs over the GPU, over the CPU and over a three-line function in a test:
+//! A host solver is a state machine. It takes the numbers of an evaluation and the time, and returns the next point to evaluate, an
+//! iteration to report, or the end. It holds no device, awaits nothing and calls nothing back, so the same solver runs over compiled
+//! functions and over a closure in a test:
 //!
 //! ```
-//! use residua::solve::{Arithmetic, Evaluation, FeasibleSet, Lbfgs, LbfgsOptions, Step};
+//! use residua::solve::{Arithmetic, Evaluation, FeasibleSet, Lbfgs, LbfgsOptions, Start, Step};
 //!
-//! let options = LbfgsOptions::defaults(Arithmetic::DOUBLE);
-//! let start = vec![3.0, -4.0];
-//! let mut lbfgs = Lbfgs::new(start, FeasibleSet::everything(2), &options, Arithmetic::DOUBLE)?;
+//! let options = LbfgsOptions::defaults(Arithmetic::F64);
+//! let start = Start::new(vec![3.0, -4.0], FeasibleSet::unconstrained(2), Arithmetic::F64)?;
+//! let mut lbfgs = Lbfgs::new(start, None, &options, Arithmetic::F64)?;
 //! let mut evaluation = None;
 //! loop {
 //!     match lbfgs.next(0.0, evaluation.take()) {
@@ -22,48 +22,49 @@
 //!     }
 //! }
 //! assert!(lbfgs.solution().iter().all(|x| x.abs() < 1e-6));
-//! # Ok::<(), residua::Error>(())
+//! # Ok::<(), residua_base::Error>(())
 //! ```
 //!
-//! [`options`] says what a solver may be told, [`summary`] and [`report`] what it tells; [`arithmetic`] what precision the evaluations
-//! have; [`feasible`] which coordinates stay, and within which bounds; [`lbfgs`] is made of
-//! [`line_search`], [`curvature`] and [`convergence`].
+//! Both solvers take [`options`], begin at a [`start`] within a [`feasible`] set, and return a [`summary`], of which [`report`] writes a
+//! table. [`covariance`](mod@covariance) and [`rank`](mod@rank) describe the solution.
 
-pub mod arithmetic;
-pub mod convergence;
 pub mod covariance;
-pub mod curvature;
-pub mod curved;
-pub mod descent_rule;
-pub mod device;
-pub mod device_lbfgs;
-mod drive;
+pub mod driver;
+pub mod ending;
 pub mod feasible;
 pub mod lbfgs;
 pub mod levenberg_marquardt;
-pub mod line_rule;
-pub mod line_search;
+mod listener;
+pub mod manifold_map;
 pub mod many;
 pub mod options;
 pub mod rank;
 pub mod report;
 pub mod rules;
 pub mod scalar;
+pub mod session;
+mod solution;
+pub mod start;
 pub mod summary;
 pub mod tangent;
+pub mod untouched;
 mod vector;
+mod write_back;
 
 #[cfg(test)]
-mod tests;
+mod covariance_tests;
 
-pub use crate::functions::{Evaluation, Objective};
-pub use arithmetic::{Arithmetic, Precision};
+pub use crate::eval::{Arithmetic, Evaluation, Objective};
 pub use covariance::covariance;
-pub use drive::{Details, Listener, Solution, arithmetic_of, minimise};
+pub use driver::minimise;
 pub use feasible::FeasibleSet;
-pub use lbfgs::{Lbfgs, Step};
-pub use levenberg_marquardt::{LevenbergMarquardt, Stagnation, minimise_least_squares, take_over};
+pub use lbfgs::host::{Lbfgs, Step};
+pub use levenberg_marquardt::host::{LevenbergMarquardt, minimise_least_squares};
+pub use listener::Listener;
 pub use options::{LbfgsOptions, LevenbergMarquardtOptions, SolveOptions};
 pub use rank::{Rank, rank};
 pub use report::Report;
+pub use session::{DeviceResources, Session};
+pub use solution::{Details, Solution};
+pub use start::Start;
 pub use summary::{IterationSummary, SolveSummary, Termination};

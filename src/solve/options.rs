@@ -1,12 +1,12 @@
-//! What a solver may be told: the options of the public contract, their defaults, and the ranges they are held to.
+//! The options of the solvers in the public contract, with their defaults and ranges.
 //!
-//! Options come as numbers by their public names; the result is checked, so the solvers take it as it is. Tolerances of 0 switch their test off.
+//! Options are passed as numbers by their public names. The result is checked, so that the solvers need no checks. A tolerance of 0 switches
+//! its test off.
 
-use super::arithmetic::{Arithmetic, Precision};
-use crate::decimal;
-use crate::error::{Error, Result};
-use crate::functions::Objective;
-use crate::linear::Kind;
+use crate::eval::{Arithmetic, Objective, Place};
+use residua_base::decimal;
+use residua_base::error::{Error, Result};
+use residua_linalg::Kind;
 
 /// Options that every solver has.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,7 +19,7 @@ pub struct SolveOptions {
     pub cost_tolerance: f64,
     /// Converged when no free coordinate's gradient exceeds this; 1e-6.
     pub gradient_tolerance: f64,
-    /// Converged when a step is at most this share of the free coordinates' norm; 1e-8, and 1e-6 where evaluations are f32.
+    /// Converged when a step is at most this share of the free coordinates' norm; 1e-8, and 1e-6 where evaluations are in f32.
     pub parameter_tolerance: f64,
 }
 
@@ -72,6 +72,7 @@ impl LevenbergMarquardtOptions {
     /// # Errors
     /// `invalid-argument` naming the option, what it got and what it takes.
     pub fn from_numbers(
+        place: Place,
         arithmetic: Arithmetic,
         number: &dyn Fn(&str) -> Option<f64>,
         linear_solver: Option<&str>,
@@ -85,7 +86,7 @@ impl LevenbergMarquardtOptions {
                     let takes = "'auto', 'pcg', 'sparse-cholesky' or 'dense-qr'";
                     return Err(refusal("linearSolver", &format!("'{name}'"), takes));
                 }
-                Some(Kind::SparseCholesky | Kind::DenseQr) if arithmetic.precision == Precision::Single => {
+                Some(Kind::SparseCholesky | Kind::DenseQr) if place == Place::Device => {
                     let takes = "'auto' or 'pcg' with functions on the GPU";
                     return Err(refusal("linearSolver", &format!("'{name}'"), takes));
                 }
@@ -123,9 +124,9 @@ impl SolveOptions {
             max_time_ms: f64::INFINITY,
             cost_tolerance: 1e-6,
             gradient_tolerance: 1e-6,
-            parameter_tolerance: match arithmetic.precision {
-                Precision::Single => 1e-6,
-                Precision::Double => 1e-8,
+            parameter_tolerance: match arithmetic {
+                Arithmetic::F32 => 1e-6,
+                Arithmetic::F64 => 1e-8,
             },
         }
     }
@@ -227,15 +228,15 @@ fn count(number: &dyn Fn(&str) -> Option<f64>, name: &str, least: u32, default: 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::error::ErrorCode;
+    use residua_base::error::ErrorCode;
 
     fn with(name: &'static str, value: f64) -> Result<LbfgsOptions> {
-        LbfgsOptions::from_numbers(Arithmetic::DOUBLE, &move |asked| (asked == name).then_some(value))
+        LbfgsOptions::from_numbers(Arithmetic::F64, &move |asked| (asked == name).then_some(value))
     }
 
     #[test]
     fn nothing_given_gives_the_defaults_of_the_contract() {
-        for (arithmetic, parameter_tolerance) in [(Arithmetic::DOUBLE, 1e-8), (Arithmetic::SINGLE, 1e-6)] {
+        for (arithmetic, parameter_tolerance) in [(Arithmetic::F64, 1e-8), (Arithmetic::F32, 1e-6)] {
             let options = LbfgsOptions::from_numbers(arithmetic, &|_| None).unwrap();
             assert_eq!(options, LbfgsOptions::defaults(arithmetic));
             assert_eq!(options.solve.parameter_tolerance, parameter_tolerance);

@@ -1,13 +1,14 @@
-//! What the residuals determine: the numerical rank of the Jacobian that the solvers see, and a basis of what is left free.
+//! The numerical rank of J̃, the Jacobian of the solvers, and a basis of its null space in the numbers of the parameters.
 
-use crate::error::Result;
-use crate::functions::Functions;
-use crate::linear::{Inverse, NullSpace, SparseMatrix, null_space};
-use crate::list::Listed;
+use crate::eval::Functions;
+use crate::gauss_newton::host::HostModel;
+use residua_base::error::Result;
+use residua_base::list::Listed;
+use residua_linalg::{Inverse, NullSpace, SparseMatrix, null_space};
 
 use super::tangent::{TangentBases, lift};
 
-/// Numbers below this part of a direction's largest are left out of it: rounding makes them.
+/// Entries of a direction below this share of its largest one are rounding errors and left out.
 const NEGLIGIBLE: f64 = 1e-9;
 
 /// The rank of the Jacobian at the current parameters.
@@ -15,17 +16,20 @@ const NEGLIGIBLE: f64 = 1e-9;
 pub struct Rank {
     /// Degrees of freedom: tangent coordinates that are not constant.
     pub columns: usize,
-    /// How many of them the residuals determine.
+    /// Number of them that the residuals determine.
     pub rank: usize,
-    /// A basis of the directions in which no residual changes: parameters and numbers, the largest number of each direction about 1.
+    /// A basis of the directions in which no residual changes. Each is a list of parameters and numbers; the largest number is about 1.
     pub free: Vec<Vec<(u32, f64)>>,
 }
 
-/// The rank of J̃ at the current parameters, bounds apart. A column depends on others if its distance from their span is at most
-/// `tolerance` times its length. Fails where a residual is not finite.
-pub async fn rank(functions: &mut Functions, tolerance: f64) -> Result<Rank> {
+/// The rank of J̃ at the current parameters, without regard to bounds. A column counts as dependent if its distance from the span of others
+/// is at most `tolerance` times its length.
+///
+/// # Errors
+/// `non-finite` if a residual or derivative is not finite.
+pub async fn rank(functions: &mut Functions, model: &mut HostModel, tolerance: f64) -> Result<Rank> {
     let x = functions.values().to_vec();
-    let (NullSpace { columns, rank, basis }, _) = analyse(functions, &x, tolerance).await?;
+    let (NullSpace { columns, rank, basis }, _) = analyse(functions, model, &x, tolerance).await?;
     let bases = TangentBases::of(functions.model())?;
     let lifted = |vector: &Vec<f64>| {
         let mut direction: Vec<(u32, f64)> = Vec::new();
@@ -43,22 +47,23 @@ pub async fn rank(functions: &mut Functions, tolerance: f64) -> Result<Rank> {
     Ok(Rank { columns, rank, free })
 }
 
-/// The null space of J̃ at `x`, and the inverse of J̃ᵀJ̃ where there is one.
+/// The null space of J̃ at `x`, and the inverse of J̃ᵀJ̃ if it exists.
 pub(super) async fn analyse(
     functions: &mut Functions,
+    model: &mut HostModel,
     x: &[f64],
     tolerance: f64,
 ) -> Result<(NullSpace, Option<Inverse>)> {
-    let model = functions.linearise(x).await?;
-    if !model.residuals.iter().chain(&model.entries).all(|value| value.is_finite()) {
+    let linearised = model.linearise(functions, x).await?;
+    if !linearised.residuals.iter().chain(&linearised.entries).all(|value| value.is_finite()) {
         return Err(functions.non_finite_error(x).await?);
     }
     let mut frozen = functions.constant().to_vec();
     for block in TangentBases::of(functions.model())?.blocks() {
         frozen[block.first + block.tangent..block.first + block.dim].fill(true);
     }
-    let pattern = functions.tangent_pattern()?;
+    let pattern = model.pattern(functions)?;
     let (row_offsets, col_indices) = (&pattern.row_offsets, &pattern.col_indices);
-    let matrix = SparseMatrix { cols: x.len(), row_offsets, col_indices, values: &model.entries };
+    let matrix = SparseMatrix { cols: x.len(), row_offsets, col_indices, values: &linearised.entries };
     null_space(&matrix, &frozen, tolerance)
 }

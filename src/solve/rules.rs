@@ -1,19 +1,22 @@
-//! The decisions of Levenberg-Marquardt, each once: as graphs, which the CPU's solver evaluates in f64 and the device's shader runs
-//! in f32.
+//! The scalar rules of Levenberg-Marquardt, each once: graphs that hosts evaluate in f64 and that shaders contain as generated functions.
 //!
 //! | function | takes | gives |
 //! |---|---|---|
-//! | `lm_noise` | cost, Σ Dⱼxⱼ², residuals, ε | what of the cost is rounding |
-//! | `lm_gain` | a trial's figures, the noise | gain ratio, verdict, floor, end |
+//! | `lm_noise` | cost, Σ Dⱼxⱼ², number of residuals, ε | rounding noise of the cost |
+//! | `lm_gain` | numbers of a trial step, the noise, the floor | gain ratio, verdict, floor, end |
 //! | `lm_damping` | λ, ν, gain ratio, verdict | λ, ν, end |
-//! | `lm_convergence` | an accepted step's figures, tolerances | end |
+//! | `lm_convergence` | numbers of an accepted step, tolerances | end |
 //! | `lm_forcing` | gradient norms, last forcing term, ceiling | forcing term η of the linear solver |
 //!
-//! An *end* is a number: 0 to go on, or [`Termination::code`]. Truths are 0 and 1. No figure needs to be finite: what is NaN is never
-//! progress, and never convergence. A *verdict* is 0 for a trial that is refused, 1 for one that is taken for what it brings, and 2 for
-//! one whose promise is hidden by the rounding of the cost, and which is taken because the model promises it: near a minimum the
-//! gradient still shows the way when the cost does not. Such a step must promise half of the last one of its kind at most (the
-//! *floor*), so that there are few; and its promise, not what it changed, is what the cost's tolerance judges.
+//! An *end* is a number: 0 to continue, or [`Termination::code`]. Truths are 0 and 1. Any input may be infinite or NaN: NaN is never progress,
+//! and never convergence.
+//!
+//! A *verdict* is 0 for a rejected step, 1 for a step that is accepted for its reduction, and 2 for a *hidden* step: its predicted reduction is
+//! within the noise, and it is accepted for that prediction. Near a minimum the gradient still shows the way when the cost does not. The
+//! predicted reduction of a hidden step must be at most half of the last hidden one's, the *floor*, so that there are few of them; and the cost
+//! tolerance judges the predicted reduction instead of the reduction.
+//!
+//! The scale D of the damping is the rule [`damping_scale`]; its parameter is what is kept of earlier points.
 //!
 //! The trust region is that of H. B. Nielsen, *Damping parameter in Marquardt's method* (1999), also in K. Madsen, H. B. Nielsen and
 //! O. Tingleff, *Methods for Non-Linear Least Squares Problems* (2004), section 3.2; its constants, and the tests of convergence,
@@ -21,10 +24,10 @@
 
 use super::scalar;
 use super::summary::Termination;
-use crate::codegen::Function;
-use crate::graph::{Graph, NodeId, Op};
+use residua_codegen::Function;
+use residua_ir::graph::{Graph, NodeId, Op};
 
-/// λ is never below: Ceres' max_trust_region_radius, 10¹⁶, inverted.
+/// Lower bound of λ: Ceres' max_trust_region_radius, 10¹⁶, inverted.
 pub const MIN_DAMPING: f64 = 1e-16;
 /// λ above this is the end: Ceres' min_trust_region_radius, inverted.
 pub const MAX_DAMPING: f64 = 1e32;
@@ -32,26 +35,32 @@ pub const MAX_DAMPING: f64 = 1e32;
 pub const MIN_DIAGONAL: f64 = 1e-6;
 /// The largest: Ceres' max_lm_diagonal.
 pub const MAX_DIAGONAL: f64 = 1e32;
-/// ν at the start and after each accepted step: the factor by which the next rejected one raises λ.
+/// ν at the start and after each accepted step: the factor by which the next rejected step raises λ.
 pub const INITIAL_GROWTH: f64 = 2.0;
-/// A step is taken if it brings more than this share of what was predicted: Ceres' min_relative_decrease.
+/// A step is accepted if its gain ratio is above this: Ceres' min_relative_decrease.
 const LEAST_GAIN: f64 = 1e-3;
 /// A cost is uncertain by so many times the rounding of its residuals, taken as independent.
 const ROUNDINGS: f64 = 4.0;
-/// Of a promise that is hidden, the share of the one before it that it may have.
+/// The largest share of the floor that the predicted reduction of a hidden step may have.
 const LEAST_FALL: f64 = 0.5;
-/// The floor before any hidden step: above every promise, also in f32.
+/// The floor before any hidden step: above every predicted reduction, in f32 too.
 pub const NO_FLOOR: f64 = 3e38;
 
-/// Brings what damping of each coordinate is scaled by, at first 0, up to the diagonal of J̃ᵀJ̃, but where it is frozen: the largest so far. Gives λ
-/// times the scales in `damping`.
+/// The entry of D for a coordinate: its diagonal entry of J̃ᵀJ̃ within [`MIN_DIAGONAL`] and [`MAX_DIAGONAL`], and not below `kept`.
 ///
-/// With the present diagonal alone, a column of J̃ that nearly vanishes on the way takes its damping along, and the step is all in its direction (J. J. Moré,
-/// "The Levenberg-Marquardt algorithm: implementation and theory", in: Numerical Analysis, LNM 630, 1978, section 6). The device's shaders
-/// say the same with `clamp` and `max`.
+/// `kept` is the largest entry so far. With the present diagonal alone, a column of J̃ that nearly vanishes on the way loses its damping, and the
+/// step is all in its direction (J. J. Moré, "The Levenberg-Marquardt algorithm: implementation and theory", in: Numerical Analysis,
+/// LNM 630, 1978, section 6). Many small problems keep nothing, as Ceres does: `kept` is 0 there.
+///
+/// Shaders compute it with `clamp` and `max`, and [`rescale`] for all coordinates at once.
+pub fn damping_scale(diagonal: f64, kept: f64) -> f64 {
+    diagonal.clamp(MIN_DIAGONAL, MAX_DIAGONAL).max(kept)
+}
+
+/// Raises `scale`, at first 0, to [`damping_scale`] of the coordinates that are not frozen; gives λ times the scales in `damping`.
 pub fn rescale(lambda: f64, diagonal: &[f64], frozen: &[bool], scale: &mut [f64], damping: &mut Vec<f64>) {
     damping.resize(scale.len(), 0.0);
-    residua_loops::rescale([MIN_DIAGONAL, MAX_DIAGONAL], lambda, diagonal, frozen, scale, damping);
+    residua_linalg::loops::rescale([MIN_DIAGONAL, MAX_DIAGONAL], lambda, diagonal, frozen, scale, damping);
 }
 
 /// The rules, ready to be evaluated.
@@ -64,18 +73,18 @@ pub struct Rules {
     forcing: Function,
 }
 
-/// What became of a trial step.
+/// The verdict on a trial step.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Gain {
-    /// Actual over predicted reduction; NaN where the trial has no cost.
+    /// Reduction over predicted reduction; NaN where the trial has no cost.
     pub ratio: f64,
-    /// Whether the step is taken.
+    /// Whether the step is accepted.
     pub accepted: bool,
-    /// What it promises, if it is taken although rounding hides what it brings.
+    /// The predicted reduction of a hidden step.
     pub hidden: Option<f64>,
     /// The floor for the next trial.
     pub floor: f64,
-    /// The precision's limit, if that is what was met.
+    /// The end, if precision is exhausted.
     pub end: Option<Termination>,
 }
 
@@ -88,33 +97,33 @@ pub struct Damping {
     pub growth: f64,
 }
 
-/// Figures of an accepted step, for convergence.
+/// The numbers of an accepted step that convergence is judged by.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Progress {
+pub struct AcceptedStep {
     /// Cost before the step.
     pub cost: f64,
-    /// Cost before less cost after.
+    /// Cost before minus cost after.
     pub change: f64,
-    /// Largest magnitude of the gradient's free coordinates, after the step.
+    /// Largest magnitude in the gradient's coordinates that are not frozen, after the step.
     pub gradient_max_norm: f64,
-    /// ‖δ‖ of the step made.
+    /// ‖δ̄‖ of the projected step.
     pub step: f64,
-    /// ‖x‖ of the coordinates that are no constants.
+    /// ‖x‖ of the coordinates that are not constant, before the step.
     pub size: f64,
-    /// What it promised, where rounding hid what it brought.
+    /// The predicted reduction of a hidden step.
     pub hidden: Option<f64>,
 }
 
-/// Figures of a trial step.
+/// The numbers of a trial step.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct TrialFigures {
-    /// Cost before less cost at the trial.
+pub struct TrialStep {
+    /// The reduction: cost before minus cost at the trial point.
     pub change: f64,
-    /// The same as predicted.
+    /// The predicted reduction.
     pub predicted: f64,
-    /// ‖δ‖ of the step made.
+    /// ‖δ̄‖ of the projected step.
     pub step: f64,
-    /// ‖x‖ of the coordinates that are no constants.
+    /// ‖x‖ of the coordinates that are not constant.
     pub size: f64,
 }
 
@@ -130,7 +139,8 @@ pub struct Tolerances {
 }
 
 impl Tolerances {
-    /// The ε of [`Rules::precision`]: that of the arithmetic, or 0 where no tolerance is set, since such a run is to use up its iterations.
+    /// The ε of the rules: the distance from 1 to the next number of the arithmetic, or 0 where no tolerance is set, since such a run uses
+    /// its iterations up.
     pub fn epsilon(&self, of_arithmetic: f64) -> f64 {
         let any = self.cost > 0.0 || self.gradient > 0.0 || self.parameter > 0.0;
         if any { of_arithmetic } else { 0.0 }
@@ -149,20 +159,20 @@ impl Rules {
         Rules { gain: gain(), damping: damping(), convergence: convergence(), noise: noise(), forcing: forcing() }
     }
 
-    /// As functions, to be written for the device.
+    /// As functions, for shaders.
     pub fn functions(&self) -> [&Function; 5] {
         [&self.noise, &self.gain, &self.damping, &self.convergence, &self.forcing]
     }
 
-    /// Up to which difference two costs near here are the same: from the cost, Σ Dⱼxⱼ² with D the clamped diagonal of J̃ᵀJ̃, how many
-    /// residuals there are, and the distance ε from 1 to the next number. With ε = 0 there is no noise, and no precision's limit.
+    /// The largest difference of two costs near here that rounding explains: from the cost, Σ Dⱼxⱼ² with D the clamped diagonal of J̃ᵀJ̃, the
+    /// number of residuals, and the distance ε from 1 to the next number. With ε = 0 there is no noise, and precision is no end.
     pub fn noise(&self, cost: f64, scaled_size: f64, residuals: f64, epsilon: f64) -> f64 {
         self.noise.evaluate(0, &[cost, scaled_size, residuals, epsilon])[0]
     }
 
-    /// Whether a trial step is taken.
-    pub fn gain(&self, trial: &TrialFigures, noise: f64, floor: f64, epsilon: f64) -> Gain {
-        let TrialFigures { change, predicted, step, size } = *trial;
+    /// The verdict on a trial step.
+    pub fn gain(&self, trial: &TrialStep, noise: f64, floor: f64, epsilon: f64) -> Gain {
+        let TrialStep { change, predicted, step, size } = *trial;
         let results = self.gain.evaluate(0, &[change, predicted, step, size, noise, floor, epsilon]);
         Gain {
             ratio: results[0],
@@ -173,27 +183,27 @@ impl Rules {
         }
     }
 
-    /// The trust region after a trial step, and whether it has collapsed.
+    /// The trust region after a verdict, and the end if it has collapsed.
     pub fn damping(&self, damping: Damping, gain: Gain) -> (Damping, Option<Termination>) {
         let verdict = u8::from(gain.accepted) + u8::from(gain.hidden.is_some());
         let results = self.damping.evaluate(0, &[damping.lambda, damping.growth, gain.ratio, verdict.into()]);
         (Damping { lambda: results[0], growth: results[1] }, Termination::from_code(results[2]))
     }
 
-    /// Whether an accepted step is the last.
-    pub fn convergence(&self, progress: &Progress, tolerances: &Tolerances, epsilon: f64) -> Option<Termination> {
-        let Progress { cost, change, gradient_max_norm, step, size, hidden } = *progress;
-        let (verdict, promise) = hidden.map_or((1.0, 0.0), |promise| (2.0, promise));
+    /// The end that an accepted step meets.
+    pub fn convergence(&self, step: &AcceptedStep, tolerances: &Tolerances, epsilon: f64) -> Option<Termination> {
+        let AcceptedStep { cost, change, gradient_max_norm, step, size, hidden } = *step;
+        let (verdict, predicted) = hidden.map_or((1.0, 0.0), |predicted| (2.0, predicted));
         let Tolerances { cost: of_cost, gradient, parameter } = *tolerances;
-        let figures =
-            [verdict, cost, change, promise, gradient_max_norm, step, size, of_cost, gradient, parameter, epsilon];
-        Termination::from_code(self.convergence.evaluate(0, &figures)[0])
+        let arguments =
+            [verdict, cost, change, predicted, gradient_max_norm, step, size, of_cost, gradient, parameter, epsilon];
+        Termination::from_code(self.convergence.evaluate(0, &arguments)[0])
     }
 
-    /// Whether the start is the end: only the gradient is judged.
+    /// The end that the start meets: only its gradient is judged.
     pub fn convergence_at_start(&self, gradient_max_norm: f64, tolerances: &Tolerances) -> Option<Termination> {
-        let progress = Progress { cost: 0.0, change: 0.0, gradient_max_norm, step: 0.0, size: 0.0, hidden: None };
-        self.convergence(&progress, &Tolerances { cost: 0.0, parameter: 0.0, ..*tolerances }, 0.0)
+        let start = AcceptedStep { cost: 0.0, change: 0.0, gradient_max_norm, step: 0.0, size: 0.0, hidden: None };
+        self.convergence(&start, &Tolerances { cost: 0.0, parameter: 0.0, ..*tolerances }, 0.0)
     }
 
     /// The share of its residual that the linear solver may leave. `previous_norm`: ‖g‖ where the last step was computed, 0 at the start.
@@ -224,11 +234,11 @@ fn or(g: &mut Graph, a: NodeId, b: NodeId) -> NodeId {
     g.apply(Op::Max, &[a, b])
 }
 
-/// What every finite number but the last is below, on either engine: in f32 it is infinity.
+/// Above every finite number but the last in f64; in f32 it is infinity.
 const HUGE: f64 = f64::MAX;
 
-/// Rounding x, and what is computed from it, leaves residual i uncertain by about ε Σⱼ|Jᵢⱼxⱼ|, and so the cost by ε‖r‖ times the root
-/// mean square of that, where roundings are independent; and by its own. −1 without ε: nothing is below it.
+/// Rounding of x, and of what is computed from it, leaves residual i uncertain by about ε Σⱼ|Jᵢⱼxⱼ|, and so the cost by ε‖r‖ times the root
+/// mean square of that if roundings are independent; and by its own rounding. −1 without ε, since nothing is below that.
 fn noise() -> Function {
     rule("lm_noise", &["cost", "scaled_size", "residuals", "epsilon"], |g, [cost, scaled_size, residuals, epsilon]| {
         let (zero, one, two) = (g.literal(0.0), g.literal(1.0), g.literal(2.0));
@@ -247,16 +257,16 @@ fn noise() -> Function {
     })
 }
 
-/// ϱ = actual/predicted, and whether to take the step: Madsen et al., (2.18) and algorithm 3.16; Ceres asks for a least ratio. A step
-/// that is refused where its promise is hidden, or that moves nothing that rounding leaves, is the arithmetic's limit; where it met NaN
-/// or infinity, the limit is not the arithmetic's.
+/// ϱ = reduction/predicted reduction, and the verdict: Madsen et al., (2.18) and algorithm 3.16; Ceres asks for a least ratio. A step that is
+/// rejected although its predicted reduction is hidden, or that is too short for the arithmetic, is the limit of precision; if it met NaN or
+/// infinity, the end is that instead.
 fn gain() -> Function {
     let parameters = &["change", "predicted", "step", "size", "noise", "floor", "epsilon"];
     rule("lm_gain", parameters, |g, [change, predicted, step, size, noise, floor, epsilon]| {
         let (zero, one, least, huge) = (g.literal(0.0), g.literal(1.0), g.literal(LEAST_GAIN), g.literal(HUGE));
         let ratio = g.div(change, predicted);
-        let promise = g.abs(predicted);
-        let hidden = g.le(promise, noise);
+        let magnitude = g.abs(predicted);
+        let hidden = g.le(magnitude, noise);
         let seen = g.sub(one, hidden);
         let descends = g.lt(zero, predicted);
         let magnitude = g.abs(change);
@@ -285,10 +295,10 @@ fn gain() -> Function {
         let least_step = g.mul(epsilon, size);
         let still = g.le(step, least_step);
         let hopeless = or(g, hidden, still);
-        let taken = or(g, by_cost, by_model);
-        let refused = g.sub(one, taken);
+        let accepted = or(g, by_cost, by_model);
+        let rejected = g.sub(one, accepted);
         let judged = g.lt(zero, epsilon);
-        let over = and(g, refused, hopeless);
+        let over = and(g, rejected, hopeless);
         let over = and(g, over, judged);
         let limit = g.literal(Termination::PrecisionLimit.code());
         let lost = g.literal(Termination::NonFinite.code());
@@ -308,7 +318,7 @@ fn damping() -> Function {
         let cube = g.mul(square, centred);
         let slack = g.sub(one, cube);
         let shrink = g.apply(Op::Max, &[third, slack]);
-        // A ratio of rounding errors says nothing.
+        // The ratio of a hidden step is one of rounding errors.
         let hidden = g.lt(one, verdict);
         let shrink = g.select(hidden, third, shrink);
         let factor = g.select(verdict, shrink, growth);
@@ -326,7 +336,7 @@ fn damping() -> Function {
     })
 }
 
-/// Whether a tolerance is on, and no less than what can be met.
+/// Whether a tolerance is on, and not below what can be met.
 fn judges(g: &mut Graph, tolerance: NodeId, least: NodeId) -> NodeId {
     let zero = g.literal(0.0);
     let (on, met) = (g.lt(zero, tolerance), g.le(least, tolerance));
@@ -340,7 +350,7 @@ fn convergence() -> Function {
         "verdict",
         "cost",
         "change",
-        "promise",
+        "predicted",
         "gradient",
         "step",
         "size",
@@ -352,11 +362,11 @@ fn convergence() -> Function {
     rule(
         "lm_convergence",
         parameters,
-        |g, [verdict, cost, change, promise, gradient, step, size, of_cost, of_gradient, of_parameters, epsilon]| {
+        |g, [verdict, cost, change, predicted, gradient, step, size, of_cost, of_gradient, of_parameters, epsilon]| {
             let (zero, one) = (g.literal(0.0), g.literal(1.0));
-            // Where the change is rounding, the promise is judged, if such a tolerance can be met at all.
+            // Of a hidden step the predicted reduction is judged, if such a tolerance can be met at all.
             let hidden = g.lt(one, verdict);
-            let change = g.select(hidden, promise, change);
+            let change = g.select(hidden, predicted, change);
             let roundings = g.literal(ROUNDINGS);
             let least = g.mul(roundings, epsilon);
             let least = g.mul(hidden, least);
@@ -398,7 +408,7 @@ fn forcing() -> Function {
         let raised = g.apply(Op::Max, &[choice, safeguard]);
         let guarded = g.lt(threshold, safeguard);
         let term = g.select(guarded, raised, choice);
-        // Not below the ceiling: also a NaN.
+        // The ceiling also replaces NaN.
         let below = g.lt(term, ceiling);
         let term = g.select(below, term, ceiling);
         let follows = g.lt(zero, previous_norm);

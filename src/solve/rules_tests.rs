@@ -1,8 +1,8 @@
-//! The decisions, one by one.
+//! The rules, a table of cases each.
 
 use super::*;
 #[cfg(not(target_arch = "wasm32"))]
-use crate::codegen::wgsl::compose_with;
+use residua_codegen::wgsl::{NoParameters, ProgramText, Template};
 
 const NAN: f64 = f64::NAN;
 const INF: f64 = f64::INFINITY;
@@ -13,7 +13,7 @@ fn same(a: f64, b: f64) -> bool {
 }
 
 #[test]
-fn a_step_is_taken_if_it_brings_enough_of_what_was_predicted() {
+fn a_step_is_accepted_if_its_gain_ratio_is_large_enough() {
     let rules = Rules::new();
     let table = [
         (1.0, 1.0, 1.0, true),
@@ -32,7 +32,7 @@ fn a_step_is_taken_if_it_brings_enough_of_what_was_predicted() {
     ];
     let off = rules.noise(1.0, 1.0, 1.0, 0.0);
     for (change, predicted, ratio, accepted) in table {
-        let trial = TrialFigures { change, predicted, step: 0.0, size: 1.0 };
+        let trial = TrialStep { change, predicted, step: 0.0, size: 1.0 };
         let gain = rules.gain(&trial, off, NO_FLOOR, 0.0);
         assert!(same(gain.ratio, ratio), "{change} of {predicted}: {}", gain.ratio);
         assert_eq!((gain.accepted, gain.hidden, gain.end), (accepted, None, None), "{change} of {predicted}");
@@ -40,29 +40,29 @@ fn a_step_is_taken_if_it_brings_enough_of_what_was_predicted() {
 }
 
 #[test]
-fn where_rounding_hides_the_cost_the_model_is_trusted_as_long_as_its_promises_halve() {
+fn where_rounding_hides_the_cost_steps_are_accepted_while_their_predicted_reductions_halve() {
     let rules = Rules::new();
-    let usual = TrialFigures { change: -1.0, predicted: 10.0, step: 1.0, size: 10.0 };
+    let usual = TrialStep { change: -1.0, predicted: 10.0, step: 1.0, size: 10.0 };
     let (limit, lost) = (Some(Termination::PrecisionLimit), Some(Termination::NonFinite));
     let noise = 2.0;
     // trial, floor → accepted, hidden, floor, end
     let table = [
         (usual, NO_FLOOR, false, false, NO_FLOOR, None),
-        (TrialFigures { change: 5.0, ..usual }, 4.0, true, false, 4.0, None),
-        (TrialFigures { predicted: 2.0, ..usual }, NO_FLOOR, true, true, 2.0, None),
-        (TrialFigures { predicted: 1.0, change: -2.0, ..usual }, 2.0, true, true, 1.0, None),
-        (TrialFigures { predicted: 1.1, ..usual }, 2.0, false, false, 2.0, limit),
-        (TrialFigures { predicted: 1.0, change: -2.1, ..usual }, 2.0, false, false, 2.0, limit),
-        (TrialFigures { predicted: 1.0, step: 0.0, ..usual }, 2.0, false, false, 2.0, limit),
-        (TrialFigures { predicted: -1.0, ..usual }, 2.0, false, false, 2.0, limit),
-        (TrialFigures { predicted: 0.0, change: 0.0, ..usual }, 2.0, false, false, 2.0, limit),
-        (TrialFigures { predicted: -10.0, ..usual }, 2.0, false, false, 2.0, None),
-        (TrialFigures { step: 10.0 * EPSILON, ..usual }, 2.0, false, false, 2.0, limit),
-        (TrialFigures { step: 11.0 * EPSILON, ..usual }, 2.0, false, false, 2.0, None),
-        (TrialFigures { change: NAN, ..usual }, 2.0, false, false, 2.0, None),
-        (TrialFigures { change: NAN, step: 0.0, ..usual }, 2.0, false, false, 2.0, lost),
-        (TrialFigures { change: -INF, predicted: 1.0, ..usual }, 2.0, false, false, 2.0, lost),
-        (TrialFigures { predicted: NAN, change: NAN, step: NAN, ..usual }, 2.0, false, false, 2.0, None),
+        (TrialStep { change: 5.0, ..usual }, 4.0, true, false, 4.0, None),
+        (TrialStep { predicted: 2.0, ..usual }, NO_FLOOR, true, true, 2.0, None),
+        (TrialStep { predicted: 1.0, change: -2.0, ..usual }, 2.0, true, true, 1.0, None),
+        (TrialStep { predicted: 1.1, ..usual }, 2.0, false, false, 2.0, limit),
+        (TrialStep { predicted: 1.0, change: -2.1, ..usual }, 2.0, false, false, 2.0, limit),
+        (TrialStep { predicted: 1.0, step: 0.0, ..usual }, 2.0, false, false, 2.0, limit),
+        (TrialStep { predicted: -1.0, ..usual }, 2.0, false, false, 2.0, limit),
+        (TrialStep { predicted: 0.0, change: 0.0, ..usual }, 2.0, false, false, 2.0, limit),
+        (TrialStep { predicted: -10.0, ..usual }, 2.0, false, false, 2.0, None),
+        (TrialStep { step: 10.0 * EPSILON, ..usual }, 2.0, false, false, 2.0, limit),
+        (TrialStep { step: 11.0 * EPSILON, ..usual }, 2.0, false, false, 2.0, None),
+        (TrialStep { change: NAN, ..usual }, 2.0, false, false, 2.0, None),
+        (TrialStep { change: NAN, step: 0.0, ..usual }, 2.0, false, false, 2.0, lost),
+        (TrialStep { change: -INF, predicted: 1.0, ..usual }, 2.0, false, false, 2.0, lost),
+        (TrialStep { predicted: NAN, change: NAN, step: NAN, ..usual }, 2.0, false, false, 2.0, None),
     ];
     for (trial, floor, accepted, hidden, next, end) in table {
         let gain = rules.gain(&trial, noise, floor, EPSILON);
@@ -113,7 +113,27 @@ fn damping_falls_smoothly_after_steps_and_grows_ever_faster_without() {
     }
     let hidden = Gain { ratio: -7.0, accepted: true, hidden: Some(1.0), floor: 1.0, end: None };
     let (damping, _) = rules.damping(Damping { lambda: 3.0, growth: 8.0 }, hidden);
-    assert_eq!(damping, Damping { lambda: 1.0, growth: 2.0 }, "a ratio of rounding errors says nothing");
+    assert_eq!(damping, Damping { lambda: 1.0, growth: 2.0 }, "the ratio of a hidden step is one of rounding errors");
+}
+
+#[test]
+fn the_damping_scale_is_the_clamped_diagonal_or_what_is_kept() {
+    // diagonal, kept → scale
+    let table = [
+        (4.0, 0.0, 4.0),
+        (4.0, 9.0, 9.0),
+        (9.0, 4.0, 9.0),
+        (0.0, 0.0, MIN_DIAGONAL),
+        (1e40, 0.0, MAX_DIAGONAL),
+        (0.0, 2.0, 2.0),
+    ];
+    for (diagonal, kept, expected) in table {
+        assert_eq!(damping_scale(diagonal, kept), expected, "{diagonal}, {kept}");
+        let (mut scale, mut damping) = (vec![kept; 2], Vec::new());
+        rescale(0.5, &[diagonal; 2], &[false, true], &mut scale, &mut damping);
+        assert_eq!(scale, [expected, kept], "a frozen coordinate keeps its scale");
+        assert_eq!(damping, [0.5 * expected, 0.5 * kept]);
+    }
 }
 
 #[test]
@@ -121,34 +141,34 @@ fn convergence_names_the_first_tolerance_that_is_met() {
     let rules = Rules::new();
     let tolerances = Tolerances { cost: 1e-6, gradient: 1e-4, parameter: 1e-3 };
     let off = Tolerances { cost: 0.0, gradient: 0.0, parameter: 0.0 };
-    let usual = Progress { cost: 10.0, change: 1.0, gradient_max_norm: 1.0, step: 1.0, size: 9.0, hidden: None };
+    let usual = AcceptedStep { cost: 10.0, change: 1.0, gradient_max_norm: 1.0, step: 1.0, size: 9.0, hidden: None };
     let (gradient, cost, parameter) =
         (Termination::GradientTolerance, Termination::CostTolerance, Termination::ParameterTolerance);
     let table = [
         (usual, tolerances, None),
-        (Progress { gradient_max_norm: 1e-4, ..usual }, tolerances, Some(gradient)),
-        (Progress { change: 0.9e-5, ..usual }, tolerances, Some(cost)),
-        (Progress { change: -0.9e-5, ..usual }, tolerances, Some(cost)),
-        (Progress { change: 1.1e-5, ..usual }, tolerances, None),
+        (AcceptedStep { gradient_max_norm: 1e-4, ..usual }, tolerances, Some(gradient)),
+        (AcceptedStep { change: 0.9e-5, ..usual }, tolerances, Some(cost)),
+        (AcceptedStep { change: -0.9e-5, ..usual }, tolerances, Some(cost)),
+        (AcceptedStep { change: 1.1e-5, ..usual }, tolerances, None),
         // 1e-3 · (9 + 1e-3)
-        (Progress { step: 9.0e-3, ..usual }, tolerances, Some(parameter)),
-        (Progress { step: 9.1e-3, ..usual }, tolerances, None),
-        (Progress { change: 0.0, gradient_max_norm: 0.0, step: 0.0, ..usual }, tolerances, Some(gradient)),
-        (Progress { change: 0.0, step: 0.0, ..usual }, off, None),
-        (Progress { gradient_max_norm: 0.0, ..usual }, off, Some(gradient)),
-        (Progress { cost: 0.0, change: 0.0, step: 0.0, ..usual }, off, None),
-        (Progress { change: 0.0, hidden: Some(2e-5), ..usual }, tolerances, None),
-        (Progress { change: 1.0, hidden: Some(0.9e-5), ..usual }, tolerances, Some(cost)),
-        (Progress { step: 9.0e-3, hidden: Some(1.0), ..usual }, tolerances, Some(parameter)),
-        (Progress { step: 0.0, hidden: Some(0.0), ..usual }, off, None),
-        (Progress { gradient_max_norm: 1e-4, hidden: Some(1.0), ..usual }, tolerances, Some(gradient)),
-        (Progress { cost: NAN, change: NAN, gradient_max_norm: NAN, step: NAN, ..usual }, tolerances, None),
-        (Progress { cost: INF, change: INF, gradient_max_norm: INF, step: INF, ..usual }, off, None),
+        (AcceptedStep { step: 9.0e-3, ..usual }, tolerances, Some(parameter)),
+        (AcceptedStep { step: 9.1e-3, ..usual }, tolerances, None),
+        (AcceptedStep { change: 0.0, gradient_max_norm: 0.0, step: 0.0, ..usual }, tolerances, Some(gradient)),
+        (AcceptedStep { change: 0.0, step: 0.0, ..usual }, off, None),
+        (AcceptedStep { gradient_max_norm: 0.0, ..usual }, off, Some(gradient)),
+        (AcceptedStep { cost: 0.0, change: 0.0, step: 0.0, ..usual }, off, None),
+        (AcceptedStep { change: 0.0, hidden: Some(2e-5), ..usual }, tolerances, None),
+        (AcceptedStep { change: 1.0, hidden: Some(0.9e-5), ..usual }, tolerances, Some(cost)),
+        (AcceptedStep { step: 9.0e-3, hidden: Some(1.0), ..usual }, tolerances, Some(parameter)),
+        (AcceptedStep { step: 0.0, hidden: Some(0.0), ..usual }, off, None),
+        (AcceptedStep { gradient_max_norm: 1e-4, hidden: Some(1.0), ..usual }, tolerances, Some(gradient)),
+        (AcceptedStep { cost: NAN, change: NAN, gradient_max_norm: NAN, step: NAN, ..usual }, tolerances, None),
+        (AcceptedStep { cost: INF, change: INF, gradient_max_norm: INF, step: INF, ..usual }, off, None),
     ];
     for (progress, tolerances, end) in table {
         assert_eq!(rules.convergence(&progress, &tolerances, EPSILON), end, "{progress:?}");
     }
-    let faint = Progress { change: 1.0, step: 0.0, hidden: Some(0.0), ..usual };
+    let faint = AcceptedStep { change: 1.0, step: 0.0, hidden: Some(0.0), ..usual };
     let beyond = Tolerances { cost: EPSILON, gradient: 0.0, parameter: EPSILON };
     assert_eq!(rules.convergence(&faint, &beyond, EPSILON), None, "no tolerance below the rounding is met by it");
     assert_eq!(rules.convergence_at_start(1e-4, &tolerances), Some(gradient));
@@ -180,7 +200,7 @@ fn the_forcing_term_follows_the_fall_of_the_gradient() {
 #[cfg(not(target_arch = "wasm32"))]
 #[test]
 fn the_rules_are_functions_of_a_shader() {
-    let shader = "#import nonfinite\nstruct Dispatch {\nnan: u32,\nzero: u32,\n}\n\
+    let source = "#import nonfinite\nstruct Dispatch {\nnan: u32,\n}\n\
         @group(0) @binding(0) var<storage, read_write> state: array<f32>;\n\
         @group(0) @binding(1) var<uniform> dispatch: Dispatch;\n\
         @compute @workgroup_size(1)\nfn decide() {\nlet noise = lm_noise(state[4], state[8], 10.0, 1e-7);\n\
@@ -189,7 +209,11 @@ fn the_rules_are_functions_of_a_shader() {
         let end = lm_convergence(gain.y, state[4], state[0], gain.z, state[5], state[6], state[7], 1e-6, 1e-6, 1e-6, 1e-7);\n\
         state[0] = lm_forcing(state[1], state[2], state[3], 0.1) + region.z + end + gain.w;\n\
         if is_nan(state[0]) {\nstate[0] = 0.0;\n}\n}\n";
-    let text = compose_with(shader, &Rules::new().functions());
+    let mut program = ProgramText::new();
+    program.read_guard_from("bitcast<u32>(state[9])");
+    program.push_template(Template { name: "decide", source }, &[], &NoParameters);
+    Rules::new().functions().into_iter().for_each(|rule| program.push_function(rule));
+    let text = program.finish();
     assert_eq!(text.matches("fn is_nan(").count(), 1, "what the shader and the rules import stands once");
-    crate::portable::validated(&text);
+    residua_portable::validated(&text);
 }

@@ -1,19 +1,19 @@
-//! Rules of a solver as scalar functions: written once as graphs, evaluated here in f64, and written to WGSL for the device.
+//! Scalar functions for the rules of the solvers: each is one graph, which is evaluated here in f64 and written to WGSL for the device.
 //!
-//! Truth is 1 and falsehood 0; comparisons with a NaN are false.
+//! True is 1 and false is 0. A comparison with a NaN is false.
 
 use std::rc::Rc;
 
-use crate::codegen::{Case, Function};
-use crate::graph::{Graph, InputId, NodeId, Op};
+use residua_codegen::{Case, Function};
+use residua_ir::graph::{Graph, InputId, NodeId, Op};
 
 /// A number within a [`Formula`].
 pub type Scalar = NodeId;
 
-/// A graph of scalars, with the words of rules.
+/// A graph under construction, with the operations of rules.
 pub struct Formula(Graph);
 
-/// A function of one case. Its results are what `build` gives of its parameters.
+/// A function of one case. Its results are those that `build` returns for its parameters.
 pub fn function<const N: usize, const M: usize>(
     name: &'static str,
     parameters: &'static [&'static str; N],
@@ -25,7 +25,7 @@ pub fn function<const N: usize, const M: usize>(
     Rc::new(of_graph(name, parameters, formula.0, &results))
 }
 
-/// The inputs of a function of so many parameters, in order.
+/// The inputs of a function of N parameters, in order.
 pub(super) fn inputs<const N: usize>(graph: &mut Graph) -> [NodeId; N] {
     let mut inputs = [graph.input(InputId(0)); N];
     for (number, input) in (0..).zip(&mut inputs) {
@@ -34,7 +34,7 @@ pub(super) fn inputs<const N: usize>(graph: &mut Graph) -> [NodeId; N] {
     inputs
 }
 
-/// A function of one case. Not generic, so that the module holds it once.
+/// A function of one case. It is not generic, so that it is compiled once.
 pub(super) fn of_graph(
     name: &'static str,
     parameters: &'static [&'static str],
@@ -96,20 +96,20 @@ impl Formula {
         let value = self.number(value);
         self.0.eq(a, value)
     }
-    /// Both.
+    /// Whether both are true.
     pub fn and(&mut self, a: Scalar, b: Scalar) -> Scalar {
         self.times(a, b)
     }
-    /// Either or both.
+    /// Whether at least one is true.
     pub fn or(&mut self, a: Scalar, b: Scalar) -> Scalar {
         self.0.apply(Op::Max, &[a, b])
     }
-    /// The contrary.
+    /// Whether a is false.
     pub fn not(&mut self, a: Scalar) -> Scalar {
         let one = self.number(1.0);
         self.minus(one, a)
     }
-    /// `a` where the condition holds, else `b`.
+    /// `a` if the condition is true, else `b`.
     pub fn choose(&mut self, condition: Scalar, a: Scalar, b: Scalar) -> Scalar {
         self.0.select(condition, a, b)
     }

@@ -1,27 +1,27 @@
-//! What a solver tells: why it ended, each iteration's figures, and the whole run's.
+//! The summary of a run: why it ended, the numbers of each iteration, and those of the whole run.
 
 /// Why a solver ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Termination {
-    /// Converged: the last step hardly changed the cost.
+    /// Converged: the relative change of the cost met its tolerance.
     CostTolerance,
-    /// Converged: the gradient is small.
+    /// Converged: the gradient's max norm met its tolerance.
     GradientTolerance,
-    /// Converged: the last step was small.
+    /// Converged: the relative length of the step met its tolerance.
     ParameterTolerance,
-    /// Stopped after as many iterations as allowed.
+    /// Stopped at the iteration limit.
     MaxIterations,
-    /// Stopped after as much time as allowed.
+    /// Stopped at the time limit.
     MaxTime,
     /// Stopped by the caller.
     Aborted,
-    /// Rounding errors of the evaluations hide any further progress.
+    /// Rounding errors of the evaluations hide further progress.
     PrecisionLimit,
-    /// No acceptable point along the last direction, and rounding errors do not explain it.
+    /// The line search found no acceptable step, and rounding errors do not explain it.
     LineSearchFailed,
-    /// The trust region shrank to nothing.
+    /// The damping exceeded its limit.
     TrustRegionCollapsed,
-    /// Nothing but NaN and infinity ahead.
+    /// The cost or a derivative is NaN or infinite at the start or at every trial.
     NonFinite,
 }
 
@@ -40,12 +40,12 @@ impl Termination {
         Termination::NonFinite,
     ];
 
-    /// As a number, for rules and devices: 1 and up; 0 is to go on.
+    /// The code of the scalar rules and of devices, from 1; 0 means that the run continues.
     pub fn code(self) -> f64 {
         f64::from(self as u32 + 1)
     }
 
-    /// The termination of a code, if it is one.
+    /// The termination of a code; `None` for any other number.
     pub fn from_code(code: f64) -> Option<Termination> {
         Termination::ALL.into_iter().find(|termination| termination.code() == code)
     }
@@ -88,21 +88,21 @@ pub struct IterationSummary {
     pub iteration: u32,
     /// Cost after the iteration.
     pub cost: f64,
-    /// Cost before less cost after: positive when it fell; 0 at the start.
+    /// Cost before − cost after: positive if the cost fell; 0 at the start.
     pub cost_change: f64,
-    /// Largest magnitude in the gradient over the coordinates that may move.
+    /// Largest magnitude of the gradient over the coordinates that are not frozen.
     pub gradient_max_norm: f64,
     /// Euclidean length of the step; 0 at the start.
     pub step_norm: f64,
-    /// Whether the step was taken.
+    /// Whether the step was accepted.
     pub accepted: bool,
     /// Trust-region solvers: λ.
     pub damping: Option<f64>,
-    /// Trust-region solvers: actual over predicted reduction.
+    /// Trust-region solvers: actual reduction / predicted reduction.
     pub gain_ratio: Option<f64>,
     /// Trust-region solvers with an iterative linear solver: its iterations.
     pub linear_iterations: Option<u32>,
-    /// Line-search solvers: the multiple of the direction that was taken.
+    /// Line-search solvers: the accepted multiple of the direction.
     pub step_size: Option<f64>,
     /// Milliseconds since the solve began.
     pub elapsed_ms: f64,
@@ -113,7 +113,7 @@ pub struct IterationSummary {
 pub struct SolveSummary {
     /// Why it ended.
     pub termination: Termination,
-    /// The same for a person, with the figures that decided it.
+    /// The same in a sentence, with the numbers that decided it.
     pub message: String,
     /// Accepted steps.
     pub iterations: u32,
@@ -130,13 +130,13 @@ pub struct SolveSummary {
 }
 
 impl SolveSummary {
-    /// It converged.
+    /// Whether the run converged.
     pub fn success(&self) -> bool {
         self.termination.converged()
     }
 
-    /// The start itself is not finite: the public contract wants an error here, which names the residual; [`SolveSummary::message`]
-    /// names the number.
+    /// Whether the start is not finite. The caller then returns an error that names the residual, as the public contract requires;
+    /// [`SolveSummary::message`] names the number.
     pub fn failed_at_start(&self) -> bool {
         self.termination == Termination::NonFinite && self.history.is_empty()
     }
@@ -147,7 +147,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_code_is_that_of_its_termination_alone() {
+    fn every_termination_has_one_code() {
         for (number, termination) in Termination::ALL.into_iter().enumerate() {
             assert_eq!(termination as usize, number);
             assert_eq!(Termination::from_code(termination.code()), Some(termination));

@@ -1,27 +1,27 @@
-//! Tangent coordinates and numbers: what the solvers' columns stand for, in the user's terms.
+//! Tangent bases B(x) of parameter blocks as numbers, and the map from tangent coordinates to the numbers of a block.
 
-use crate::batch::{ArrayInfo, Model};
-use crate::graph::{CheckedGraph, Graph, InputId, NodeId};
-use crate::list::Listed;
-use crate::manifolds::{Manifold, tangent_dim, tangent_partials};
+use crate::model::manifolds::{Manifold, tangent_dim, tangent_partials};
+use crate::model::{ArrayInfo, Model};
+use residua_base::list::Listed;
+use residua_ir::graph::{CheckedGraph, Graph, InputId, NodeId};
 
-use crate::error::Result;
+use residua_base::error::Result;
 
 /// The tangent bases B(x) of a model's blocks, as numbers.
 pub struct TangentBases<'a> {
     arrays: &'a [ArrayInfo],
-    /// Of each array on a manifold, B's graph, and its entries, row after row; `None` is 0.
+    /// For each array on a manifold the graph of B, and its entries, row after row; `None` is 0.
     graphs: Vec<Option<(CheckedGraph, Vec<Option<NodeId>>)>>,
 }
 
-/// A block of parameters: numbers that stand side by side.
+/// A block of consecutive parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ParameterBlock {
     /// Position of its array in the model.
     pub array: usize,
-    /// Its first number among all parameters.
+    /// Position of its first number among all parameters.
     pub first: usize,
-    /// Numbers it has.
+    /// Number of its numbers.
     pub dim: usize,
     /// Its degrees of freedom.
     pub tangent: usize,
@@ -83,7 +83,7 @@ impl<'a> TangentBases<'a> {
     }
 }
 
-/// B t: the numbers that a tangent vector stands for.
+/// Bt: the change of a block's numbers for a tangent vector t.
 pub fn lift(basis: Option<&[f64]>, tangent: &[f64]) -> Vec<f64> {
     match basis {
         None => tangent.to_vec(),

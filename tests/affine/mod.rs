@@ -3,7 +3,7 @@
 #![allow(dead_code, clippy::unwrap_used)]
 
 use js_sys::{Function, Reflect};
-use residua::gpu::{
+use residua_gpu::{
     ArgumentId, BindingKind, Buffer, BufferRequest, CommandList, Context, DownloadId, Pipeline, PipelineRequest,
     Prepared,
 };

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { hearPosts, launch, url } from '../browser.mjs';
+import { longTest } from '../tier.mjs';
 
 let browser;
 before(async () => {
@@ -26,7 +27,7 @@ async function report(query) {
 
 const JOBS = ['spring-gradient', 'spring-gradient-gpu-time', 'gauss-newton', 'rigid-gradient', 'rigid-steps', 'developable', 'lm-solve', 'lbfgs-solve', 'compile', 'fits'];
 
-test('every job has a figure or a reason for each contender, values are the plain loop\'s, and the JSON has its shape', { timeout: 600_000 }, async () => {
+longTest('every job has a figure or a reason for each contender, values are the plain loop\'s, and the JSON has its shape', { timeout: 600_000 }, async () => {
   const { figures, plots, hasPointers } = await report(`only=${JOBS.join(',')}&sizes=12&reps=1&budget=30000`);
   assert.equal(figures.page, 'bench');
   for (const field of ['date', 'userAgent', 'query']) assert.equal(typeof figures[field], 'string');
@@ -71,7 +72,7 @@ test('a contender that would take longer than its time is skipped, and says how 
   assert.match(rows[0].reason, /^would take about [\d.]+ (ms|s|min)$/);
 });
 
-test('modules that measure by themselves tell ratios, choices and scale', { timeout: 240_000 }, async () => {
+longTest('modules that measure by themselves tell ratios, choices and scale', { timeout: 240_000 }, async () => {
   const { figures } = await report('only=cpu-engine,auto-choice,scale,springs-lm,many&choices=spring-gradient&problems=springs,peak&sizes=100&reps=1&budget=5000&sides=6&steps=20&cg=4&count=50');
   const { 'cpu-engine': cpu, 'auto-choice': auto, scale, 'springs-lm': steps, many } = figures.results;
   for (const { error } of [cpu, auto, scale, steps, many]) assert.equal(error, undefined);

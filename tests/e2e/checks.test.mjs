@@ -1,37 +1,4 @@
-// Every check of www/checks, in the browser that is driven: each is a test of its own, by the name that the page shows.
-import assert from 'node:assert/strict';
-import { after, describe, test } from 'node:test';
-import { launch, listen, url } from '../browser.mjs';
+// The checks of www/checks that are not marked long.
+import { testChecks } from '../checks-page.mjs';
 
-/** The check that hands a broken kernel to the device, of which Firefox complains on the console. */
-const BROKEN_KERNEL = /^error-codes\/a-kernel-that-the-device-does-not-compile/;
-
-const browser = await launch();
-const complaints = [];
-const page = await browser.newPage();
-listen(page, complaints);
-await page.goto(new URL('checks/', url).href);
-await page.waitForFunction(() => window.residuaChecks !== undefined, { timeout: 120_000 });
-const { checks, groups } = await page.evaluate(() => ({ checks: window.residuaChecks.checks, groups: window.residuaChecks.groups }));
-after(() => browser.close());
-
-/** An outcome's failure as the page shows it. */
-const inWords = ({ failure, reason }) =>
-  failure === undefined ? `skipped: ${reason}` : Object.entries(failure).filter(([name]) => name !== 'stack').map(([name, value]) => `${name}: ${value}`).join('\n');
-
-for (const { id: group, title } of groups) {
-  describe(title, () => {
-    for (const { id, title } of checks.filter((check) => check.group === group)) {
-      test(title, { timeout: 660_000 }, async () => {
-        const [outcome] = await page.evaluate((id) => window.residuaChecks.run([id]), id);
-        for (const note of outcome.notes) console.log(note);
-        // The software adapters have all that checks need: nothing is skipped.
-        assert.equal(outcome.status, 'passed', inWords(outcome));
-        if (BROKEN_KERNEL.test(id)) complaints.length = 0;
-        assert.deepEqual(complaints, [], 'what the page complains of meanwhile');
-      });
-    }
-  });
-}
-
-test('the page has nothing to complain about', () => assert.deepEqual(complaints, []));
+await testChecks(({ long }) => !long);

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { launch } from '../browser.mjs';
 import { openDemo } from '../demo-page.mjs';
+import { longTest } from '../tier.mjs';
 
 let browser;
 before(async () => {
@@ -54,7 +55,7 @@ const onPage = (page, vertex) =>
     return [box.left + ((seen.x + 1) / 2) * box.width, box.top + ((1 - seen.y) / 2) * box.height];
   }, vertex);
 
-test('it falls alike on both engines, in wind too, and the picture is drawn from the solver’s own buffers', async () => {
+longTest('it falls alike on both engines, in wind too, and the picture is drawn from the solver’s own buffers', async () => {
   const falls = {};
   for (const backend of ['cpu', 'gpu']) {
     await withCloth(`side=10&backend=${backend}`, async (page) => {
@@ -83,7 +84,7 @@ test('it falls alike on both engines, in wind too, and the picture is drawn from
   assert.ok(difference < 1e-4);
 });
 
-test('the other engine goes on from where one was, with the same speeds', async () => {
+longTest('the other engine goes on from where one was, with the same speeds', async () => {
   await withCloth('side=8&backend=gpu', async (page) => {
     await take(page, 5);
     const before = await take(page, 1);
@@ -112,7 +113,7 @@ test('the other engine goes on from where one was, with the same speeds', async 
 });
 
 for (const backend of ['cpu', 'gpu']) {
-  test(`a vertex is dragged, a click pins and lets go, on the ${backend.toUpperCase()}`, async () => {
+  (backend === 'gpu' ? longTest : test)(`a vertex is dragged, a click pins and lets go, on the ${backend.toUpperCase()}`, async () => {
     await withCloth(`side=8&backend=${backend}`, async (page) => {
       const { pins, positions: start } = await take(page, 4);
       const vertex = 8 * 5 + 4;
@@ -141,7 +142,7 @@ for (const backend of ['cpu', 'gpu']) {
   });
 }
 
-test('a step moves no positions to or from the device', async () => {
+longTest('a step moves no positions to or from the device', async () => {
   await withCloth('side=20&backend=gpu', async (page) => {
     await take(page, 1);
     const moved = await page.evaluate(async () => {

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { launch } from '../browser.mjs';
 import { openDemo } from '../demo-page.mjs';
+import { longTest } from '../tier.mjs';
 
 let browser, page, complaints;
 
@@ -185,7 +186,7 @@ test('a saved sketch is read again, and a broken one refused with what is wrong'
   assert.deepEqual([again.freedom, again.conflicting.length], [2, 0]);
 });
 
-test('on the GPU it is solved to what single precision has', async () => {
+longTest('on the GPU it is solved to what single precision has', async () => {
   await example('empty sheet');
   await press('3');
   await click(-40, -20);

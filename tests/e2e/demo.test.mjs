@@ -4,6 +4,7 @@ import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { after, before, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { launch, listen, url } from '../browser.mjs';
+import { longTest } from '../tier.mjs';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
 let browser, page;
@@ -30,7 +31,7 @@ const run = (backend, obj, iterations, form = 'problem') =>
     { backend, obj, iterations, form },
   );
 
-test('both backends make the icosphere more developable, and the pictures show it', async () => {
+longTest('both backends make the icosphere more developable, and the pictures show it', async () => {
   const cpu = await run('cpu', null, 30);
   const gpu = await run('gpu', null, 30);
   for (const { figures, message } of [cpu, gpu]) {
@@ -63,7 +64,7 @@ test('a broken OBJ file is refused with the number of its line', async () => {
   assert.match(message, /line 3\b/);
 });
 
-test('the meshes of the collection lose cost on the GPU', async () => {
+longTest('the meshes of the collection lose cost on the GPU', async () => {
   const folder = `${root}../shared/data/meshes`;
   if (!existsSync(folder)) {
     console.log(`data absent: the meshes of the collection lose cost on the GPU: ${folder}`);
@@ -77,14 +78,4 @@ test('the meshes of the collection lose cost on the GPU', async () => {
   }
 });
 
-test('every page of www opens without a complaint', async () => {
-  const pages = readdirSync(`${root}www`, { recursive: true }).filter((name) => name.endsWith('.html'));
-  assert.ok(pages.length > 0);
-  for (const name of pages) {
-    const visit = await browser.newPage();
-    listen(visit, complaints, () => `${visit.url()}: `);
-    await visit.goto(new URL(name, url).href, { waitUntil: 'networkidle0' });
-    await visit.close();
-  }
-  assert.deepEqual(complaints, []);
-});
+test('the page complained of nothing', () => assert.deepEqual(complaints, []));

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { browserName, launch, url } from '../browser.mjs';
 import { openDemo, stateOf } from '../demo-page.mjs';
+import { longTest } from '../tier.mjs';
 
 /** Few linear iterations: on a software adapter each takes milliseconds, however small the mesh. */
 const BAR = 'demo=as-rigid-as-possible&mesh=bar, 74 vertices&linear=10';
@@ -66,7 +67,7 @@ async function destroyDevice(page) {
 
 const furthest = (a, b) => a.reduce((most, value, i) => Math.max(most, Math.abs(value - b[i])), 0);
 
-test('after its device is lost a demo says so, asks for another and goes on from the last known positions', async () => {
+longTest('after its device is lost a demo says so, asks for another and goes on from the last known positions', async () => {
   await withDemo(`${BAR}&backend=gpu`, {}, async (page) => {
     await pull(page, 0.3);
     const before = await stateOf(page);
@@ -91,7 +92,7 @@ test('after its device is lost a demo says so, asks for another and goes on from
   });
 });
 
-test('where no other device is to be had, it goes on with the CPU', async () => {
+longTest('where no other device is to be had, it goes on with the CPU', async () => {
   await withDemo(`${BAR}&backend=gpu`, {}, async (page) => {
     await pull(page, 0.3);
     const before = await stateOf(page);
@@ -139,7 +140,7 @@ test('hidden, a demo neither solves nor draws; shown again it goes on, without m
   });
 });
 
-test('two demos beside each other, each in its frame and one of them a neighbour of a third context, do not disturb each other', async () => {
+longTest('two demos beside each other, each in its frame and one of them a neighbour of a third context, do not disturb each other', async () => {
   const page = await browser.newPage();
   try {
     const home = new URL('demos/', url).href;
@@ -185,7 +186,7 @@ test('two demos beside each other, each in its frame and one of them a neighbour
   }
 });
 
-test('10,000 frames leave no more on the device than the first hundred', async () => {
+longTest('10,000 frames leave no more on the device than the first hundred', async () => {
   await withDemo(`${BAR}&backend=gpu`, {}, async (page, complaints) => {
     // What a solve and bringing its numbers need is made when they are first done.
     await pull(page, 0.1);

@@ -1,12 +1,8 @@
-// residua/worker: the package's own worker does what the page would have done, bit for bit, and the page lives meanwhile.
+// residua/worker: the package's own worker does what the page would have done, bit for bit.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { launch, openBlankPage, url } from '../browser.mjs';
-
-/** What a page may be held up at most, in milliseconds: three frames of a display at 60 Hz, as compile-frames.test.mjs has it. */
-const FRAME = 50;
-/** The slices of the page that shows what the machine itself holds up. */
-const SLICE = 12;
+import { longTest } from '../tier.mjs';
 
 let browser, page, complaints;
 before(async () => {
@@ -94,18 +90,6 @@ before(async () => {
       found.many = many;
       return found;
     };
-    /** Notes the page's turns until it is stopped; gives the longest wait for one. */
-    window.watchTurns = () => {
-      const { port1, port2 } = new MessageChannel();
-      let [last, longest, began] = [performance.now(), 0, performance.now()];
-      const note = () => {
-        const now = performance.now();
-        [longest, last] = [Math.max(longest, now - last), now];
-      };
-      port1.onmessage = () => (note(), port2.postMessage(0));
-      port2.postMessage(0);
-      return () => (note(), port1.close(), { longest, total: last - began });
-    };
   });
 });
 after(() => browser.close());
@@ -132,7 +116,7 @@ test("the classes are the page's own", async () => {
 
 for (const backend of ['gpu', 'cpu']) {
   describe(`on the ${backend}`, () => {
-    test('everything computed in the worker is what the page computes, bit for bit', async () => {
+    (backend === 'gpu' ? longTest : test)('everything computed in the worker is what the page computes, bit for bit', async () => {
       // One after the other, so that they share nothing but the browser.
       const [there, here] = [await page.evaluate((backend) => window.everything('there', backend), backend), await page.evaluate((backend) => window.everything('here', backend), backend)];
       assert.equal(there.sameArray, true);
@@ -218,49 +202,6 @@ test('GPU objects stay in the worker', async () => {
   assert.deepEqual({ available, device, adopted, foreign, after, vendor }, {
     available: true, device: 'gpu-unavailable', adopted: 'invalid-argument', foreign: 'invalid-argument', after: 'disposed', vendor: 'string',
   });
-});
-
-test('the page lives while the worker compiles and solves', async () => {
-  const { page: other, close } = await openBlankPage(browser, { load: false });
-  await other.evaluate(() => {
-    window.workInSlices = async (slice) => {
-      const { port1, port2 } = new MessageChannel();
-      window.isOver = false;
-      let longest = 0;
-      for (let last = performance.now(); !window.isOver; ) {
-        const pause = last + slice;
-        while (performance.now() < pause);
-        await new Promise((resolve) => ((port1.onmessage = resolve), port2.postMessage(0)));
-        const now = performance.now();
-        longest = Math.max(longest, now - last);
-        last = now;
-      }
-      port1.close();
-      return longest;
-    };
-  });
-  const runs = [];
-  // A hold-up that the package makes is there every time; one from outside, which the page beside shows, is not.
-  for (let i = 0; i < 3; i++) {
-    const working = other.evaluate((slice) => window.workInSlices(slice), SLICE);
-    const run = await page.evaluate(async () => {
-      const { GpuCompiledFunctions, levenbergMarquardt } = window.there;
-      const { problem } = window.grid(window.there, 110);
-      const stop = window.watchTurns();
-      const functions = await GpuCompiledFunctions.compile(problem, { backend: 'cpu' });
-      const { computationTime } = await levenbergMarquardt(functions, { linearSolver: 'sparse-cholesky', maxIterations: 3 });
-      functions.dispose();
-      return { ...stop(), computationTime };
-    });
-    await other.evaluate(() => void (window.isOver = true));
-    runs.push({ ...run, beside: await working });
-  }
-  await close();
-  const figures = runs.map(({ longest, beside, computationTime }) => [longest, beside, computationTime].map((ms) => ms.toFixed(0)).join(', ')).join('; ');
-  console.log(`longest wait, that of the page beside it, the solve: ${figures} ms`);
-  // Else nothing is shown: three steps of 36,300 unknowns take a core far longer than a frame.
-  assert.ok(runs.every(({ computationTime }) => computationTime > 4 * FRAME), figures);
-  assert.ok(runs.some(({ longest, beside }) => longest <= FRAME + Math.max(0, beside - SLICE)), figures);
 });
 
 test("a worker that is gone is 'internal', and init() starts another", async () => {

@@ -1,5 +1,6 @@
 /**
- * How calls on compiled functions queue, what applies to which, and what dispose, abort and a trap do; with a fake module.
+ * The queue of calls on compiled functions: which changes apply to which call, and the effects of dispose, abort and traps. With a fake
+ * module.
  */
 
 import assert from 'node:assert/strict';
@@ -25,7 +26,7 @@ test('calls run one after another, in order', async () => {
   assert.deepEqual(raw.log, [['evaluate'], ['sum'], ['evaluate']]);
 });
 
-test('x is captured at the call, and does not change the parameters', async () => {
+test('x is read when the call is made, and the call does not change the parameters', async () => {
   const { functions, p } = await compiled();
   const x = Float64Array.of(5, 6, 7, 8);
   const result = functions.evaluate(x);
@@ -35,7 +36,7 @@ test('x is captured at the call, and does not change the parameters', async () =
   assert.deepEqual([...(await functions.evaluate())], [1, 2, 3, 4]);
 });
 
-test('a call from a getter of x has a point of its own', async () => {
+test('a call from a getter of x uses its own memory for the point', async () => {
   const { functions, raw } = await compiled({ backend: 'cpu' });
   raw.evaluateSumWithGradient = (x) => raw.run('sum', () => ({ value: raw.at(x)[0], gradient: new Float64Array(4) }));
   let inner;
@@ -45,7 +46,7 @@ test('a call from a getter of x has a point of its own', async () => {
   assert.deepEqual([outer.value, (await inner).value], [5, 9]);
 });
 
-test('what is set during a call applies to the next one', async () => {
+test('a change during a call applies to the next call', async () => {
   const { functions, raw, p, block } = await compiled();
   const gate = deferred();
   raw.hold = () => gate.promise;
@@ -75,14 +76,14 @@ test('what is set during a call applies to the next one', async () => {
   ]);
 });
 
-test('what is set before a call but after it was made queued does not reach it', async () => {
+test('a change between two queued calls applies to the second alone', async () => {
   const { functions, p } = await compiled();
   const early = functions.evaluate();
   p.set([9, 9, 9, 9]);
   assert.deepEqual([...(await early)], [1, 2, 3, 4]);
 });
 
-test('a solve writes back, and what was set meanwhile wins', async () => {
+test('a solve writes its result back, except to numbers that were set during it', async () => {
   const { functions, raw, p } = await compiled();
   const gate = deferred();
   raw.hold = () => gate.promise;
@@ -102,7 +103,7 @@ test('two solves that were queued together both write back', async () => {
   assert.deepEqual([...p.values()], [201, 202, 203, 204]);
 });
 
-test('a solve by one function is known to another of the same problem', async () => {
+test('the result of a solve reaches other functions of the same problem', async () => {
   const { functions, problem } = await compiled();
   const other = await GpuCompiledFunctions.compile(problem);
   await lbfgs(functions);
@@ -119,7 +120,7 @@ test('with readBack: false x is empty and values stay until download', async () 
   assert.deepEqual([...p.values()], [101, 102, 103, 104]);
 });
 
-test('a block set after a solve without read-back does not undo the solve of the others', async () => {
+test('setting a block after a solve without read-back keeps the solved values of the other blocks', async () => {
   const { functions, p } = await compiled();
   await lbfgs(functions, { readBack: false });
   p.setAt(0, [7, 8]);
@@ -128,7 +129,7 @@ test('a block set after a solve without read-back does not undo the solve of the
   assert.deepEqual([...p.values()], [7, 8, 103, 104]);
 });
 
-test('params are written back to, and one that was set meanwhile keeps its number', async () => {
+test('a solve writes to params, except to one that was set during it', async () => {
   const fake = install();
   const params = [V.W(1), V.W(2)];
   const functions = await GpuCompiledFunctions.compile(params, ([a, b]) => a.mul(b));
@@ -153,7 +154,7 @@ async function compiledParams() {
 }
 const data = (params) => params.map((param) => param.data);
 
-test('a param set during a solve to the number it had keeps it', async () => {
+test('a param that is set during a solve to its previous number keeps that number', async () => {
   const { functions, params, raw } = await compiledParams();
   const gate = deferred();
   raw.hold = () => gate.promise;
@@ -166,7 +167,7 @@ test('a param set during a solve to the number it had keeps it', async () => {
   assert.deepEqual([...(await functions.evaluate())], [1, 102]);
 });
 
-test('a param set to the number it had, after a solve without read-back, applies to the next call', async () => {
+test('a param that is set to its previous number after a solve without read-back applies to the next call', async () => {
   const { functions, params } = await compiledParams();
   await lbfgs(functions, { readBack: false });
   params[0].data = 1;
@@ -175,7 +176,7 @@ test('a param set to the number it had, after a solve without read-back, applies
   assert.deepEqual(data(params), [1, 102]);
 });
 
-test('a param set between compiling and the first call to the number it had is sent; what a solve wrote back is not', async () => {
+test('a param that is set to its previous number between compiling and the first call is sent; a number that a solve wrote back is not', async () => {
   const { functions, params, raw } = await compiledParams();
   params[1].data = 2;
   await lbfgs(functions);
@@ -183,18 +184,18 @@ test('a param set between compiling and the first call to the number it had is s
   assert.deepEqual(raw.log, [['setValuesAt', { 1: [2] }], ['lbfgs'], ['evaluate']]);
 });
 
-test('what a solve writes to params is known to other functions of them, also where it is the number they had', async () => {
+test('the result of a solve reaches other functions of the same params, even where a number did not change', async () => {
   const { fake, functions, params } = await compiledParams();
   const other = await GpuCompiledFunctions.compile(params, ([a, b]) => a.add(b));
   await lbfgs(other, { readBack: false });
-  // What the first functions find is what the others started from, not what these have now.
+  // The first functions start from the result of the others, and do not see the later change.
   fake.compiled[0].x = Float64Array.of(-99, -98);
   await lbfgs(functions);
   assert.deepEqual(data(params), [1, 2]);
   assert.deepEqual([...(await other.evaluate())], [1, 2]);
 });
 
-test('of two solves of the same params by two functions the later to end is written back', async () => {
+test('of two solves of the same params by two functions, the later one to end is written back', async () => {
   const { fake, functions, params, raw } = await compiledParams();
   const other = await GpuCompiledFunctions.compile(params, ([a, b]) => a.add(b));
   const gate = deferred();
@@ -210,7 +211,7 @@ test('of two solves of the same params by two functions the later to end is writ
   assert.deepEqual([...(await other.evaluate())], [101, 102]);
 });
 
-test('dispose rejects what is pending at once, the running call too, and frees when that is out', async () => {
+test('dispose rejects pending calls at once, the running one included, and frees when that one has ended', async () => {
   const { functions, raw } = await compiled();
   const gate = deferred();
   raw.hold = () => gate.promise;
@@ -232,7 +233,7 @@ test('dispose of idle functions frees at once; a second dispose does nothing', a
   assert.equal(raw.disposed, true);
 });
 
-test('every call after dispose rejects with disposed', async () => {
+test("every call after dispose rejects with 'disposed'", async () => {
   const { functions } = await compiled();
   functions.dispose();
   const calls = [
@@ -247,7 +248,7 @@ test('every call after dispose rejects with disposed', async () => {
   assert.throws(() => functions.parameterBuffer, residuaError('disposed'));
 });
 
-test('a solve that dispose has rejected does not write back', async () => {
+test('a solve that dispose has rejected writes nothing back', async () => {
   const { functions, raw, p } = await compiled();
   const gate = deferred();
   raw.hold = () => gate.promise;
@@ -260,7 +261,7 @@ test('a solve that dispose has rejected does not write back', async () => {
   assert.deepEqual([...p.values()], [1, 2, 3, 4]);
 });
 
-test('a call that fails does not hold up the next one', async () => {
+test('a failed call does not block the next one', async () => {
   const { functions, raw } = await compiled();
   raw.hold = async (name) => {
     if (name === 'sum') throw Object.assign(new Error('the device went away'), { code: 'device-lost' });
@@ -269,7 +270,7 @@ test('a call that fails does not hold up the next one', async () => {
   assert.equal((await functions.evaluate()).length, 4);
 });
 
-test('true from onIteration and a fired signal stop a solve; what onIteration throws rejects it', async () => {
+test('true from onIteration and a fired signal stop a solve; an exception of onIteration rejects it', async () => {
   const { functions } = await compiled();
   let count = 0;
   const stopped = await lbfgs(functions, { onIteration: () => (count += 1) === 2 });
@@ -280,7 +281,7 @@ test('true from onIteration and a fired signal stop a solve; what onIteration th
   await assert.rejects(lbfgs(functions, { onIteration: () => { throw new RangeError('mine'); } }), /mine/);
 });
 
-test('a promise from onIteration ends the solve and is refused, and nothing else is heard of it', async (t) => {
+test("a promise from onIteration ends the solve with 'invalid-argument', and its rejection is handled", async (t) => {
   const unhandled = [];
   const note = (reason) => unhandled.push(reason);
   process.on('unhandledRejection', note);
@@ -296,7 +297,7 @@ test('a promise from onIteration ends the solve and is refused, and nothing else
   assert.deepEqual(unhandled, []);
 });
 
-test('the options of levenbergMarquardt reach the module complete, and whether the CPU may take over', async () => {
+test('levenbergMarquardt passes all options to the module, and whether the solve may move to the CPU', async () => {
   const complete = {
     maxIterations: 100, maxTimeMs: Infinity, costTolerance: 1e-6, gradientTolerance: 1e-6, parameterTolerance: 1e-6, linearSolver: 'auto',
     initialDamping: 1e-3, maxLinearIterations: 100, linearTolerance: 0.1, readBack: 1,
@@ -312,7 +313,7 @@ test('the options of levenbergMarquardt reach the module complete, and whether t
   assert.equal(onCpu.raw.options.parameterTolerance, 1e-8);
 });
 
-test('solve() takes Levenberg-Marquardt unless told otherwise', async () => {
+test('solve() uses Levenberg-Marquardt by default', async () => {
   const { fake, problem } = await compiled();
   await solve(problem);
   await solve(problem, { method: 'lm', maxIterations: 3 });
@@ -322,7 +323,7 @@ test('solve() takes Levenberg-Marquardt unless told otherwise', async () => {
   assert.equal(fake.compiled.at(-1).options.leastSquares, 1);
 });
 
-test('the options of lbfgs reach the module complete', async () => {
+test('lbfgs passes all options to the module', async () => {
   const { functions, raw } = await compiled();
   await lbfgs(functions, { maxIterations: 7, c2: 0.5, objective: 'least-squares' });
   assert.deepEqual(raw.options, {
@@ -331,14 +332,14 @@ test('the options of lbfgs reach the module complete', async () => {
   });
 });
 
-test('auto takes the CPU under the threshold and says both figures', async () => {
+test('auto takes the CPU below the threshold and reports both numbers', async () => {
   const { functions, raw } = await compiled({ fallbackThreshold: 1234 });
   assert.equal(functions.backend, 'cpu');
   assert.match(functions.fallbackReason, /residuals: 2, .* 1234/);
   assert.equal(raw.context, undefined);
 });
 
-test('auto takes the GPU from the threshold on, and without one the CPU with the reason', async () => {
+test('auto takes the GPU from the threshold on, and without a GPU the CPU with the reason', async () => {
   const { functions, fake, raw } = await compiled({ fallbackThreshold: 2 });
   assert.equal(functions.backend, 'gpu');
   assert.equal(functions.fallbackReason, null);
@@ -353,7 +354,7 @@ test('auto takes the GPU from the threshold on, and without one the CPU with the
   assert.deepEqual([asked.backend, asked.fallbackReason], ['cpu', null]);
 });
 
-test('without a threshold the module chooses, where there is a GPU and more than a little work', async () => {
+test('without a threshold the module chooses, if there is a GPU and at least 100 residuals', async () => {
   const residuals = ([x]) => Array.from({ length: 100 }, (_, i) => x.mul(i));
   const compile = (options) => GpuCompiledFunctions.compile([V.W(1)], residuals, options);
   for (const [settings, options, expected] of [
@@ -378,7 +379,7 @@ test('without a threshold the module chooses, where there is a GPU and more than
   assert.match(few.fallbackReason, /residuals: 99, .* 100/);
 });
 
-test('the default context is shared, and fresh after a loss or dispose', async () => {
+test('the default context is shared, and a new one after a loss or dispose', async () => {
   const fake = install();
   const first = await GpuContext.default();
   assert.equal(await GpuContext.default(), first);
@@ -395,7 +396,7 @@ test('the default context is shared, and fresh after a loss or dispose', async (
   await assert.rejects(GpuCompiledFunctions.compile([V.W(1)], ([x]) => x, { backend: 'gpu', context: second }), residuaError('disposed'));
 });
 
-test('a failed request for the default context is not remembered', async () => {
+test('a failed request for the default context is repeated by the next call', async () => {
   const fake = install({ gpu: false });
   assert.equal(await GpuContext.isAvailable(), false);
   await assert.rejects(GpuContext.default(), residuaError('gpu-unavailable'));
@@ -403,7 +404,7 @@ test('a failed request for the default context is not remembered', async () => {
   assert.ok(await GpuContext.default());
 });
 
-test('a signal that has fired, or fires while compiling, rejects at once, and what was compiled after all is freed', async () => {
+test('a signal that has fired, or fires while compiling, rejects at once, and functions that are compiled all the same are freed', async () => {
   const fake = install();
   await assert.rejects(GpuCompiledFunctions.compile([V.W(1)], ([x]) => x, { signal: AbortSignal.abort() }), residuaError('aborted'));
   assert.equal(fake.problems.length, 0);
@@ -419,7 +420,7 @@ test('a signal that has fired, or fires while compiling, rejects at once, and wh
   assert.equal(fake.compiled[0].disposed, true);
 });
 
-test('progress is reported at most ten times a second, and what the listener throws ends the compile', async () => {
+test('progress is reported at most ten times a second, and an exception of the listener ends the compile', async () => {
   const fake = install();
   let calls = 0;
   fake.compileHold = async (onProgress) => {
@@ -431,7 +432,7 @@ test('progress is reported at most ten times a second, and what the listener thr
   assert.equal(fake.compiled.at(-1).disposed, true);
 });
 
-test('a problem whose hand-over fails is freed', async () => {
+test('a problem is freed when its construction fails', async () => {
   const fake = install();
   fake.module.RawProblem.prototype.addBlock = () => {
     throw Object.assign(new Error('too many'), { code: 'limit-exceeded' });
@@ -443,7 +444,7 @@ test('a problem whose hand-over fails is freed', async () => {
   assert.equal(fake.problems[0].freed, true);
 });
 
-test('a trap rejects what runs with internal, refuses further calls, and init starts afresh', async () => {
+test("a trap rejects running calls with 'internal' and refuses further calls, and init starts a new instance", async () => {
   const { functions, raw, fake } = await compiled();
   raw.hold = () => {
     throw new WebAssembly.RuntimeError('unreachable');
@@ -461,7 +462,7 @@ test('a trap rejects what runs with internal, refuses further calls, and init st
   await assert.rejects(functions.evaluate(), residuaError('disposed'));
 });
 
-test('a panic inside the module rejects calls that would never end', async () => {
+test('a panic inside the module rejects calls that would never settle', async () => {
   const { functions, raw, fake } = await compiled();
   raw.hold = () => new Promise(() => {});
   const call = functions.evaluate();
@@ -472,7 +473,7 @@ test('a panic inside the module rejects calls that would never end', async () =>
   await assert.rejects(next, residuaError('internal'));
 });
 
-test('init is one promise', async () => {
+test('init returns the same promise', async () => {
   install();
   assert.equal(init(), init());
   await init();

@@ -1,6 +1,6 @@
 /**
- * What the composed expressions compute: vectors, mesh geometry, losses; values by their definitions, derivatives by differences,
- * and numbers instead of NaN where a shape degenerates.
+ * Composed expressions: vectors, mesh geometry, losses. Values are compared with their definitions, derivatives with differences;
+ * degenerate shapes must give numbers, not NaN.
  */
 
 import assert from 'node:assert/strict';
@@ -8,7 +8,7 @@ import { test } from 'node:test';
 import { geometry, Mat3, V, Vec2, Vec3, Vec4 } from '../../pkg-template/dist/index.js';
 import { evaluate, gradient, randomNumbers, tapeOf } from './reference.mjs';
 
-/** `build` takes points (of `dim` numbers each) and gives a Value; `expected` the same from arrays of numbers. */
+/** `build` takes points (of `dim` numbers each) and returns a Value; `expected` computes it from arrays of numbers. */
 const CASES = [
   ['triangle area', 3, 3, (p) => geometry.triangleArea(...p), ([a, b, c]) => length(cross(minus(b, a), minus(c, a))) / 2],
   ['triangle normal', 3, 3, (p) => geometry.triangleNormal(...p).y, ([a, b, c]) => unit(cross(minus(b, a), minus(c, a)))[1]],
@@ -71,17 +71,17 @@ function tapeOfPoints(dim, count, build) {
 }
 
 for (const [name, dim, count, build, expected] of CASES) {
-  test(`${name}: the value is that of its definition, the derivative that of differences`, () => {
+  test(`${name}: the value agrees with its definition, the derivative with differences`, () => {
     const tape = tapeOfPoints(dim, count, build);
     const random = randomNumbers(5);
     for (let k = 0; k < 20; k++) {
       const x = Array.from({ length: dim * count }, () => 2 * random() - 1);
       const points = Array.from({ length: count }, (_, i) => x.slice(i * dim, (i + 1) * dim));
       const found = gradient(tape, x);
-      // acos in the definitions loses half of the digits near 0 and π; elsewhere some roundings.
+      // acos in the definitions loses half of the digits near 0 and π; the other tolerance is some roundings.
       assert.ok(Math.abs(found.value - expected(points)) < 1e-7, `${found.value}, not ${expected(points)}`);
       const size = Math.max(1, ...found.gradient.map(Math.abs));
-      if (size > 100) continue; // nearly degenerate: the third derivative, and so the error of differences, is large
+      if (size > 100) continue; // nearly degenerate: the third derivative is large, and so is the error of differences
       const h = 1e-6;
       for (let i = 0; i < x.length; i++) {
         const at = (step) => evaluate(tape, x.with === undefined ? Object.assign([...x], { [i]: x[i] + step }) : x.with(i, x[i] + step));
@@ -94,7 +94,7 @@ for (const [name, dim, count, build, expected] of CASES) {
 }
 
 test('the dihedral angle is 0 when flat, positive when convex, negative when concave', () => {
-  // The edge runs along +y; C lies to the left of it, D to the right, seen from above.
+  // The edge is along +y; C is to the left of it and D to the right, seen from above.
   const tape = tapeOfPoints(3, 4, (p) => geometry.dihedralAngle(...p));
   const at = (height) => evaluate(tape, [0, 0, 0, 0, 1, 0, -1, 0.5, height, 1, 0.5, height]);
   assert.equal(Math.abs(at(0)), 0);
@@ -118,7 +118,7 @@ for (const [name, count, build, points] of [
   ['a projection onto the zero vector', 2, ([a, b]) => a.project(b).x, [[1, 2, 3], ORIGIN]],
   ['the angle with the zero vector', 2, ([a, b]) => a.angleBetween(b), [[1, 2, 3], ORIGIN]],
 ]) {
-  test(`${name} and its derivative are numbers, in f32 too`, () => {
+  test(`${name} and its derivative are finite, in f32 too`, () => {
     const tape = tapeOfPoints(3, count, build);
     for (const round of [(x) => x, Math.fround]) {
       const found = gradient(tape, points.flat(), round);
@@ -127,7 +127,7 @@ for (const [name, count, build, points] of [
   });
 }
 
-test('of a line through one point the distance is that to the point', () => {
+test('the distance to a line through one point is that to the point', () => {
   const tape = tapeOfPoints(3, 3, (p) => geometry.distanceToLine(...p));
   assert.equal(evaluate(tape, [1, 2, 2, 0, 0, 0, 0, 0, 0]), 3);
 });
@@ -142,16 +142,16 @@ for (const [p, t, value, slope] of [
   [2 ** -100, 1, 100 * Math.log(2), -(2 ** 100)],
   [2 ** -100, 0.5, 50 * Math.log(2), -(2 ** 99)],
   [1 - 2 ** -24, 0, 24 * Math.log(2), 2 ** 24],
-  // Certain and wrong: as at 2⁻¹²⁶, and flat.
+  // Certain and wrong: the value at 2⁻¹²⁶, with gradient 0.
   [0, 1, 126 * Math.log(2), 0],
   [1, 0, 126 * Math.log(2), 0],
-  // Outside of [0, 1] as at the nearer end, and flat.
+  // Outside of [0, 1]: the value at the nearer end, with gradient 0.
   [1.5, 1, 0, 0],
   [-0.5, 0, 0, 0],
 ]) {
-  test(`the binary cross-entropy of ${p} where ${t} is right is ${value}, its slope ${slope}, in f32 too`, () => {
+  test(`the binary cross-entropy of ${p} with target ${t} is ${value}, its slope ${slope}, in f32 too`, () => {
     const tape = tapeOfPoints(2, 1, ([v]) => V.binaryCrossEntropy([v.x], [v.y.mul(0).add(t)]));
-    // A few roundings of each arithmetic, of the value or of the terms around 1 that the slope is the difference of.
+    // A few roundings in each precision, of the value or of the terms near 1 whose difference is the slope.
     for (const [round, tolerance] of [[(v) => v, 2 ** -50], [Math.fround, 2 ** -21]]) {
       const found = gradient(tape, [p, 0], round);
       assert.ok(Math.abs(found.value - value) <= tolerance * value, `${found.value}`);
@@ -160,7 +160,7 @@ for (const [p, t, value, slope] of [
   });
 }
 
-test('a NaN output makes the binary cross-entropy NaN, whatever is right', () => {
+test('a NaN output makes the binary cross-entropy NaN for every target', () => {
   for (const t of [0, 0.5, 1]) {
     assert.ok(Number.isNaN(evaluate(tapeOfPoints(2, 1, ([p]) => V.binaryCrossEntropy([p.x], [t])), [NaN, 0])));
   }

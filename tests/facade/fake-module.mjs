@@ -1,10 +1,8 @@
-/**
- * A stand-in for the WebAssembly module: it notes what it is told, and its calls end when the test says so.
- */
+/** A fake of the WebAssembly module: it records the calls it receives, and tests control when its calls end. */
 
-import { start } from '../../pkg-template/dist/loading.js';
+import { start } from '../../pkg-template/dist/module/loading.js';
 
-/** Installs a fresh fake module and gives its controls. */
+/** Installs a new fake module and returns its controls. */
 export function install({ gpu = true } = {}) {
   const fake = { problems: [], compiled: [], contexts: [], restarts: 0, panic: null, gpu, software: false, choosesCpu: false, stats: {} };
 
@@ -18,7 +16,7 @@ export function install({ gpu = true } = {}) {
     }
     arrays = [];
     blocks = [];
-    recipes = [];
+    templates = [];
     freed = false;
     constructor() {
       fake.problems.push(this);
@@ -39,7 +37,7 @@ export function install({ gpu = true } = {}) {
         return table;
       };
       const indices = read(readIndices, slotArrays.length);
-      return this.recipes.push([block, count, instances, rows, slotArrays, indices, dataColumns, read(readData, dataColumns), ...tape]) - 1;
+      return this.templates.push([block, count, instances, rows, slotArrays, indices, dataColumns, read(readData, dataColumns), ...tape]) - 1;
     }
     free() {
       this.freed = true;
@@ -85,11 +83,11 @@ export function install({ gpu = true } = {}) {
   }
 
   class RawFunctions {
-    /** Names and arguments of what was called, in order. */
+    /** Names and arguments of the calls, in order. */
     log = [];
-    /** Calls that are running: at most one, or the facade has broken its word. */
+    /** Number of running calls; more than one is an error of the facade. */
     running = 0;
-    /** What to do at the next call instead of resolving at once. */
+    /** Called by the next call, which waits for its result. */
     hold = null;
     disposed = false;
     constructor(problem, values) {
@@ -140,13 +138,13 @@ export function install({ gpu = true } = {}) {
     }
     setConstant = (mask) => this.note('setConstant', Array.from(mask));
     setBounds = (lower, upper) => this.note('setBounds', Array.from(lower), Array.from(upper));
-    setData = (recipe, column, numbers) => this.note('setData', recipe, column, Array.from(numbers));
+    setData = (template, column, numbers) => this.note('setData', template, column, Array.from(numbers));
     setWeight = (block, weight) => this.note('setWeight', block, weight);
     setLoss = (block, kind, a, b, factor) => this.note('setLoss', block, kind, a, b, factor);
     setEnabled = (block, on) => this.note('setEnabled', block, on);
     pointPlace = () => (this.place ??= new Float64Array(this.x.length));
     isPointFinite = () => this.place.every(Number.isFinite);
-    /** Where a call evaluates: undefined is the current numbers, null those in the place for a point. */
+    /** The point of a call: undefined is the current numbers, null the numbers in `pointPlace`. */
     at = (x) => (x === undefined ? this.x : (x ?? this.place));
     evaluate(x) {
       const at = Array.from(x ?? this.x);
@@ -219,17 +217,17 @@ export function install({ gpu = true } = {}) {
   return fake;
 }
 
-/** Fills an array, as the module does it, unless its memory has gone away. */
+/** Fills an array, as the module does, unless its buffer is detached. */
 const fill = (array, number) => (array.length > 0 ? array.fill(number) : array);
 
-/** A promise with its handles. */
+/** A promise with its resolve and reject. */
 export function deferred() {
   const handles = {};
   handles.promise = new Promise((resolve, reject) => Object.assign(handles, { resolve, reject }));
   return handles;
 }
 
-/** Lets everything run that can. */
+/** Waits until all microtasks have run. */
 export const settle = () => new Promise((resolve) => setTimeout(resolve, 0));
 
 /** For assert.rejects and assert.throws: a ResiduaError of a code whose message matches. */

@@ -1,5 +1,5 @@
 /**
- * Where points come from and results go: memory that a call keeps, arrays that the caller gives, and what stays on the device; with a fake module.
+ * The memory of points and results: memory that calls reuse, arrays of the caller, and results that stay on the device. With a fake module.
  */
 
 import assert from 'node:assert/strict';
@@ -8,7 +8,7 @@ import { compiled } from './compiled.mjs';
 import { deferred, residuaError, settle } from './fake-module.mjs';
 import { compiledThere } from './through-a-worker.mjs';
 
-test('a gradient left on the device is taken at the point given, or without one at the numbers the module has', async () => {
+test('a gradient on the device is evaluated at the given point, or at the current parameters', async () => {
   const { functions, raw } = await compiled();
   const point = Float64Array.from(raw.x, () => 7.5);
   assert.deepEqual(await functions.evaluateCostWithGradientOnDevice(point), { value: 7.5, gradient: null });
@@ -16,7 +16,7 @@ test('a gradient left on the device is taken at the point given, or without one 
   await assert.rejects(functions.evaluateCostWithGradientOnDevice([]), residuaError('invalid-argument', /evaluateCostWithGradientOnDevice: x/));
 });
 
-test('a gradient goes into the array that is given, which must have its length', async () => {
+test('a gradient is written to the given array, which must have its length', async () => {
   const { functions, raw } = await compiled();
   const into = new Float64Array(raw.x.length);
   const { gradient } = await functions.evaluateSumWithGradient(undefined, into);
@@ -28,7 +28,7 @@ test('a gradient goes into the array that is given, which must have its length',
   }
 });
 
-test('a Jacobian goes into an earlier result of the same functions, and into nothing else', async () => {
+test('a Jacobian is written to an earlier result of the same functions; anything else is refused', async () => {
   const { functions, raw } = await compiled();
   const first = await functions.evaluateJacobian();
   const { values, entries } = raw.lastJacobian;
@@ -43,7 +43,7 @@ test('a Jacobian goes into an earlier result of the same functions, and into not
   }
 });
 
-test('a point that waits for its turn is not the next one\'s memory', async () => {
+test('the memory of a point that waits in the queue is not used for the next point', async () => {
   const { functions, raw } = await compiled();
   const points = [2.5, 3.5].map((number) => Float64Array.from(raw.x, () => number));
   const calls = points.map((point) => functions.evaluateCostWithGradientOnDevice(point));
@@ -58,7 +58,7 @@ const shrink = ({ buffer }) => buffer.resize(8);
 for (const [where, make] of [['', compiled], [' through a worker', compiledThere]]) {
   for (const [how, array, goAway] of [['transferred', (length) => new Float64Array(length), detach], ['shrunk', shrunk, shrink]]) {
     for (const method of ['evaluateSumWithGradient', 'evaluateCostWithGradient']) {
-      test(`${method}${where}: memory that is ${how} before its turn or during it is refused, and the next call goes on`, async (t) => {
+      test(`${method}${where}: an array that is ${how} before its turn or during it is refused, and the next call succeeds`, async (t) => {
         const { functions, raw, close } = await make();
         t.after(() => close?.());
         const gate = deferred();
@@ -75,7 +75,7 @@ for (const [where, make] of [['', compiled], [' through a worker', compiledThere
     }
   }
 
-  test(`a call${where} whose array's memory is transferred at any time before it is through is refused`, async (t) => {
+  test(`a call${where} whose array is transferred at any time before its end is refused`, async (t) => {
     const { functions, close } = await make();
     t.after(() => close?.());
     for (let turns = 0; turns < 30; turns++) {
@@ -87,7 +87,7 @@ for (const [where, make] of [['', compiled], [' through a worker', compiledThere
       );
       for (let turn = 0; turn < turns; turn++) await Promise.resolve();
       detach(into);
-      // What was through already is known one turn later.
+      // After one turn of the event loop a completed call is known as completed.
       await Promise.resolve();
       const wasThrough = outcome === 'filled';
       await call;
@@ -95,7 +95,7 @@ for (const [where, make] of [['', compiled], [' through a worker', compiledThere
     }
   });
 
-  test(`evaluateJacobian${where}: an earlier result whose memory is transferred meanwhile is refused, and the next call goes on`, async (t) => {
+  test(`evaluateJacobian${where}: an earlier result that is transferred during the call is refused, and the next call succeeds`, async (t) => {
     const { functions, raw, close } = await make();
     t.after(() => close?.());
     for (const lost of [({ values }) => values, ({ jacobian }) => jacobian.values]) {
@@ -113,5 +113,5 @@ for (const [where, make] of [['', compiled], [' through a worker', compiledThere
 }
 
 function lostMemory(method) {
-  return residuaError('invalid-argument', new RegExp(`^${method}: into: got an array whose memory went away during the call, .*; takes`));
+  return residuaError('invalid-argument', new RegExp(`^${method}: into: got an array that was transferred or resized during the call: it has \\d+ numbers, and had \\d+; takes`));
 }

@@ -1,11 +1,11 @@
 /**
- * Wrong operands of expressions: every function of V, and every method of Value, the vectors, Mat3 and geometry, names itself and the
- * argument, outside of a recording and in one.
+ * Wrong operands of expressions: the message of every function of V, and of every method of Value, the vectors, Mat3 and geometry, names
+ * the function and the argument, outside of a recording and inside one.
  */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { recordParams } from '../../pkg-template/dist/compile.js';
+import { recordParams } from '../../pkg-template/dist/compile/params-compile-input.js';
 import { geometry, Mat3, Problem, V, Value, Vec2, Vec3, Vec4 } from '../../pkg-template/dist/index.js';
 import { residuaError } from './fake-module.mjs';
 
@@ -15,7 +15,7 @@ const vec3 = () => Vec3.W(1, 2, 3);
 const vec4 = () => Vec4.W(1, 2, 3, 4);
 const mat3 = () => Mat3.fromRows(vec3(), vec3(), vec3());
 
-/** What an argument may be: its words in a message, a right one, and wrong ones with what the message calls them. */
+/** For each kind of argument: its description in messages, a valid value, and invalid ones with their descriptions. */
 const ANY = [[null, 'null'], [undefined, 'undefined'], ['1', '"1"'], [1n, 'the bigint 1n'], [Symbol('s'), 'a symbol'], [{ x: 1, y: 2, z: 3 }, 'an object']];
 const KINDS = {
   scalar: { takes: 'a Value or a number', right: scalar, wrong: [...ANY, [NaN, 'NaN'], [vec3(), 'a Vec3']] },
@@ -116,14 +116,14 @@ for (const [name, call, takes] of [
   ['geometry.centroid: points', geometry.centroid, 'an array of Vec3'],
   ['geometry.angleDefect: ring', (list) => geometry.angleDefect(vec3(), list), 'an array of Vec3'],
 ]) {
-  test(`${name} takes nothing but an array`, () => {
+  test(`${name} takes only an array`, () => {
     for (const wrong of [null, undefined, 1n, Symbol('s'), scalar(), vec3()]) {
       assert.throws(() => call(wrong), residuaError('invalid-argument', new RegExp(`^${name}: got .*; takes ${takes}$`)));
     }
   });
 }
 
-test('the tables above have every function of V and geometry and every method with arguments', () => {
+test('the tables have every function of V and geometry and every method with arguments', () => {
   const covered = new Set(FUNCTIONS.map(({ name }) => name.replace(/^V\./, '')));
   const known = new Set(['C', 'W', 'Param', 'powValue']);
   for (const name of Object.keys(V)) assert.ok(covered.has(name) || known.has(name), `V.${name}`);
@@ -144,7 +144,7 @@ for (const [text, make] of [
   ['a Vec4', () => Vec4.W(1, 2, 3, 4)],
   ['a Mat3', () => Mat3.outer(Vec3.W(1, 2, 3), Vec3.W(1, 2, 3))],
 ]) {
-  test(`${text} refuses JavaScript's operators, comparisons and functions of numbers, and is text in a template`, () => {
+  test(`${text} refuses JavaScript's operators, comparisons and numeric functions, and is text in a template`, () => {
     const x = make();
     for (const [words, use] of [
       ['x > 0', () => x > 0], ['x - 1', () => x - 1], ['x + 1', () => x + 1], ['x * x', () => x * x], ['-x', () => -x], ['x == 2', () => x == 2],
@@ -157,7 +157,7 @@ for (const [text, make] of [
   });
 }
 
-test('an operator of JavaScript inside a residual function is refused where it stands', () => {
+test('an operator of JavaScript inside a residual function throws when it is evaluated', () => {
   const problem = new Problem();
   const p = problem.parameters('p', { dim: 1, values: [1, 2] });
   const add = (residual) => problem.residuals('r', { inputs: { x: p.at([0, 1]) }, residual });

@@ -1,22 +1,20 @@
-/**
- * The tables that a problem hands to the module.
- */
+/** The tables that a problem passes to the module. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { GpuCompiledFunctions, loss, Problem, V, Vec2, Vec3, Vec4 } from '../../pkg-template/dist/index.js';
-import { Op } from '../../pkg-template/dist/op-codes.js';
+import { Op } from '../../pkg-template/dist/expressions/op-codes.js';
 import { install } from './fake-module.mjs';
 
 const KEYS = ['block', 'count', 'instances', 'rows', 'slotArrays', 'indices', 'dataColumns', 'data', 'ops', 'a', 'b', 'c', 'constants', 'results'];
 
-/** Compiles and gives what the module was handed, with plain arrays. */
-async function handedOver(problem) {
+/** Compiles, and returns the module's arguments with plain arrays. */
+async function tablesOf(problem) {
   const fake = install();
   const functions = await GpuCompiledFunctions.compile(problem);
-  const [{ arrays, blocks, recipes }] = fake.problems;
+  const [{ arrays, blocks, templates }] = fake.problems;
   const plain = (value) => (ArrayBuffer.isView(value) ? [...value] : value);
-  return { functions, fake, arrays, blocks, recipes: recipes.map((args) => Object.fromEntries(args.map((arg, i) => [KEYS[i], plain(arg)]))) };
+  return { functions, fake, arrays, blocks, templates: templates.map((args) => Object.fromEntries(args.map((arg, i) => [KEYS[i], plain(arg)]))) };
 }
 
 test('at, shared and data become slots and columns, each slot for all instances', async () => {
@@ -30,21 +28,21 @@ test('at, shared and data become slots and columns, each slot for all instances'
       return a.distance(b).mul(s).sub(length).add(uv.x);
     },
   });
-  const { arrays, blocks, recipes } = await handedOver(problem);
+  const { arrays, blocks, templates } = await tablesOf(problem);
   assert.deepEqual(arrays, [['points', 3, 4, 'euclidean'], ['scale', 1, 2, 'euclidean']]);
   assert.deepEqual(blocks, [['springs', 3, 0, 3]]);
-  const [recipe] = recipes;
-  assert.deepEqual(recipe.slotArrays, [0, 0, 1]);
-  assert.deepEqual(recipe.indices, [0, 1, 2, /**/ 1, 2, 3, /**/ 1, 1, 1]);
-  assert.equal(recipe.dataColumns, 3);
-  assert.deepEqual(recipe.data, [7, 8, 9, /**/ 1, 3, 5, /**/ 2, 4, 6]);
-  assert.deepEqual([recipe.count, recipe.instances, recipe.rows], [3, undefined, undefined], 'all of the block, one after another');
-  const leaves = recipe.ops.map((op, i) => [op, recipe.a[i]]);
+  const [template] = templates;
+  assert.deepEqual(template.slotArrays, [0, 0, 1]);
+  assert.deepEqual(template.indices, [0, 1, 2, /**/ 1, 2, 3, /**/ 1, 1, 1]);
+  assert.equal(template.dataColumns, 3);
+  assert.deepEqual(template.data, [7, 8, 9, /**/ 1, 3, 5, /**/ 2, 4, 6]);
+  assert.deepEqual([template.count, template.instances, template.rows], [3, undefined, undefined], 'all of the block, one after another');
+  const leaves = template.ops.map((op, i) => [op, template.a[i]]);
   assert.deepEqual(leaves.filter(([op]) => op === Op.parameter).map(([, number]) => number), [0, 1, 2, 3, 4, 5, 6]);
   assert.deepEqual(leaves.filter(([op]) => op === Op.data).map(([, number]) => number), [0, 1, 2]);
 });
 
-test('blocks come as Value, Vec2, Vec3, Vec4 or an array, and several as an array of them', () => {
+test('blocks are a Value, Vec2, Vec3, Vec4 or an array, and several blocks are an array of these', () => {
   const problem = new Problem();
   const shapes = [1, 2, 3, 4, 5].map((dim) => problem.parameters(`a${dim}`, { dim, values: new Float64Array(2 * dim) }));
   problem.residuals('r', {
@@ -65,7 +63,7 @@ test('blocks come as Value, Vec2, Vec3, Vec4 or an array, and several as an arra
   assert.equal(problem.blocks[1].numResiduals, 6, 'vectors and lists count their numbers one after another');
 });
 
-test('stars are grouped by combinations of lengths, recorded once each, rows staying instance after instance', async () => {
+test('stars are grouped by combinations of lengths, each is recorded once, and rows stay in the order of instances', async () => {
   const problem = new Problem();
   const points = problem.parameters('p', { dim: 1, values: new Float64Array(9) });
   problem.residuals('before', { inputs: { p: points.at([0, 1]) }, residual: ({ p }) => p });
@@ -88,9 +86,9 @@ test('stars are grouped by combinations of lengths, recorded once each, rows sta
   assert.equal(block.count, 5);
   assert.equal(block.offset, 2);
   assert.equal(block.numResiduals, 3 + 2 + 3 + 1 + 3);
-  const { recipes, blocks } = await handedOver(problem);
+  const { templates, blocks } = await tablesOf(problem);
   assert.deepEqual(blocks[1], ['stars', 5, 2, 12]);
-  const [, first, second, third, fourth] = recipes;
+  const [, first, second, third, fourth] = templates;
   assert.deepEqual(first.instances, [0, 2]);
   assert.deepEqual(first.rows, [0, 5], 'counted from the first of the block');
   assert.deepEqual(first.indices, [0, 3, /**/ 1, 4, /**/ 8, 6]);
@@ -100,7 +98,7 @@ test('stars are grouped by combinations of lengths, recorded once each, rows sta
   assert.deepEqual([fourth.instances, fourth.rows, fourth.indices, fourth.data], [[4], [9], [5, 6, 4, 3], [15, 16]]);
 });
 
-test('data set anew reach each recipe in its own columns', async () => {
+test('new data reach the columns of each template', async () => {
   const problem = new Problem();
   const points = problem.parameters('p', { dim: 1, values: [0, 0, 0] });
   const offsets = [0, 1, 3, 4];
@@ -108,7 +106,7 @@ test('data set anew reach each recipe in its own columns', async () => {
     inputs: { p: points.star(offsets, [0, 1, 2, 0]), w: problem.dataStar(offsets, [1, 2, 3, 4]), d: problem.data([5, 6, 7]) },
     residual: ({ p, w, d }) => V.sum(p.map((x, i) => x.mul(w[i]))).sub(d),
   });
-  const { functions, fake } = await handedOver(problem);
+  const { functions, fake } = await tablesOf(problem);
   block.setData('w', [10, 20, 30, 40]);
   block.setData('d', [50, 60, 70]);
   await functions.evaluate();
@@ -121,7 +119,7 @@ test('data set anew reach each recipe in its own columns', async () => {
   ]);
 });
 
-test('with shared inputs alone there is one instance; with none there are no residuals and nothing is called', () => {
+test('with shared inputs alone there is one instance; without instances there are no residuals and the function is not called', () => {
   const problem = new Problem();
   const p = problem.parameters('p', { dim: 2, values: [1, 2] });
   assert.equal(problem.residuals('prior', { inputs: { p: p.shared() }, residual: ({ p }) => p }).numResiduals, 2);
@@ -131,7 +129,7 @@ test('with shared inputs alone there is one instance; with none there are no res
   assert.equal(problem.numParameters, 2);
 });
 
-test('typed arrays passed in are copied, those returned are fresh', async () => {
+test('typed arrays that are passed in are copied; those that are returned are fresh', async () => {
   const problem = new Problem();
   const values = Float64Array.of(1, 2, 3);
   const indices = Uint32Array.of(0, 1, 2);
@@ -144,9 +142,9 @@ test('typed arrays passed in are copied, those returned are fresh', async () => 
   problem.residuals('r', { inputs, residual: ({ p, d }) => p.sub(d) });
   p.values().fill(9);
   assert.deepEqual([...p.values()], [1, 2, 3]);
-  const { recipes } = await handedOver(problem);
-  assert.deepEqual(recipes[0].indices, [0, 1, 2]);
-  assert.deepEqual(recipes[0].data, [4, 5, 6]);
+  const { templates } = await tablesOf(problem);
+  assert.deepEqual(templates[0].indices, [0, 1, 2]);
+  assert.deepEqual(templates[0].data, [4, 5, 6]);
 });
 
 test('weight, loss, constant blocks and bounds that were set before compiling reach the module before the first call', async () => {
@@ -158,7 +156,7 @@ test('weight, loss, constant blocks and bounds that were set before compiling re
   p.setConstant([0], true, [1]);
   p.setConstant([1], false, [0]);
   q.setBounds({ lower: 0, upper: [9] });
-  const { functions, fake } = await handedOver(problem);
+  const { functions, fake } = await tablesOf(problem);
   await functions.evaluate();
   await functions.evaluate();
   assert.deepEqual(fake.compiled[0].log, [
@@ -172,19 +170,19 @@ test('weight, loss, constant blocks and bounds that were set before compiling re
   ]);
 });
 
-test('a problem may grow after compiling and be compiled again', async () => {
+test('a problem can grow after compiling and be compiled again', async () => {
   const problem = new Problem();
   const p = problem.parameters('p', { dim: 1, values: [1] });
   problem.residuals('r', { inputs: { p: p.shared() }, residual: ({ p }) => p });
-  const { functions } = await handedOver(problem);
+  const { functions } = await tablesOf(problem);
   const q = problem.parameters('q', { dim: 1, values: [2] });
   problem.residuals('s', { inputs: { q: q.shared() }, residual: ({ q }) => q });
   assert.deepEqual([functions.numParams, functions.numResiduals], [1, 1]);
-  const again = await handedOver(problem);
+  const again = await tablesOf(problem);
   assert.deepEqual([again.functions.numParams, again.functions.numResiduals], [2, 2]);
 });
 
-test('a data buffer holds the numbers as they were given, and says where each recipe finds its own', async () => {
+test("a data buffer holds the numbers in their original order, with the positions of each template's numbers", async () => {
   const problem = new Problem();
   const points = problem.parameters('p', { dim: 1, values: [0, 0, 0] });
   const offsets = [0, 1, 3, 4];
@@ -193,7 +191,7 @@ test('a data buffer holds the numbers as they were given, and says where each re
     residual: ({ p, d, w }) => V.sum(p.map((x, i) => x.mul(w[i].x).add(w[i].y))).sub(d),
   });
   assert.equal(block.dataBuffer('w'), null, 'before compiling');
-  const { functions, fake } = await handedOver(problem);
+  const { functions, fake } = await tablesOf(problem);
   const requests = [];
   fake.compiled[0].dataBuffer = (...args) => requests.push(args.map((arg) => [...arg])) && { a: 'buffer' };
   const buffer = block.dataBuffer('w');

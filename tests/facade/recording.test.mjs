@@ -1,18 +1,16 @@
-/**
- * What stands on the tape after a recording.
- */
+/** The tape after a recording. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { V, Value, Vec3 } from '../../pkg-template/dist/index.js';
-import { recordParams } from '../../pkg-template/dist/compile.js';
-import { Op } from '../../pkg-template/dist/op-codes.js';
-import { arity } from '../../pkg-template/dist/tape.js';
+import { recordParams } from '../../pkg-template/dist/compile/params-compile-input.js';
+import { Op } from '../../pkg-template/dist/expressions/op-codes.js';
+import { arity } from '../../pkg-template/dist/expressions/tape.js';
 import { install, residuaError } from './fake-module.mjs';
 
 const NAMES = new Map(Object.entries(Op).map(([name, code]) => [code, name]));
 
-/** The tape of a recording as the module gets it. */
+/** The tape of a recording, as the module receives it. */
 function tapeOf(params, fn) {
   const fake = install();
   recordParams(params, fn).build(fake.module);
@@ -56,7 +54,7 @@ for (const [name, build, expected] of [
   test(name, () => assert.equal(formula(tapeOf([V.W(2), V.W(3)], ([x, y]) => build(x, y))), expected));
 }
 
-test('a parameter stands on the tape once, first, in the order of params', () => {
+test('a parameter is on the tape once, at the beginning, in the order of params', () => {
   const params = [V.W(1), V.W(2), V.W(3)];
   const tape = tapeOf(params, ([, , z]) => z.add(z));
   assert.deepEqual([...tape.ops], [Op.parameter, Op.parameter, Op.parameter, Op.add]);
@@ -64,7 +62,7 @@ test('a parameter stands on the tape once, first, in the order of params', () =>
   assert.equal(tape.paramCount, 3);
 });
 
-test('params that the function closes over are the parameters too', () => {
+test('params in the closure of the function are the parameters too', () => {
   const [x, y] = [V.W(1), V.W(2)];
   assert.equal(formula(tapeOf([x, y], () => y.sub(x))), 'sub(p1, p0)');
 });
@@ -96,28 +94,28 @@ test('a constant that is set between two uses is recorded with both numbers', ()
   );
 });
 
-test('an expression of 200,000 levels neither overflows the stack nor takes long', () => {
+test('an expression of 200,000 levels does not overflow the stack', () => {
   const x = V.W(1);
   let chain = x;
   for (let i = 0; i < 200_000; i++) chain = chain.sin();
   assert.equal(tapeOf([x], () => chain).ops.length, 200_001);
 });
 
-test('the tape that the module gets is trimmed', () => {
+test('the tape that the module receives is trimmed', () => {
   const tape = tapeOf([V.W(1)], ([x]) => x.add(1));
   assert.deepEqual([tape.ops, tape.a, tape.b, tape.c].map((array) => array.length), [3, 3, 3, 3]);
   assert.equal(tape.constants.length, 1);
 });
 
-test('a Value of a recording that is over is refused by name', () => {
+test('the message for a Value of a recording that has ended says so', () => {
   let leaked;
   tapeOf([V.W(1)], ([x]) => (leaked = x.sin()));
-  assert.throws(() => leaked.add(1), residuaError('invalid-graph', /recording that is over/));
-  assert.throws(() => tapeOf([V.W(1)], ([x]) => x.add(leaked)), residuaError('invalid-graph', /recording that is over/));
+  assert.throws(() => leaked.add(1), residuaError('invalid-graph', /recording that has ended/));
+  assert.throws(() => tapeOf([V.W(1)], ([x]) => x.add(leaked)), residuaError('invalid-graph', /recording that has ended/));
   assert.throws(() => leaked.data, residuaError('invalid-graph'));
 });
 
-test('a Value of an outer recording is refused in an inner one, and both params lists stay right', () => {
+test('a Value of an outer recording is refused in an inner one, and both params lists stay correct', () => {
   const [x, y] = [V.W(1), V.W(2)];
   assert.throws(() => recordParams([x], () => { const s = x.sin(); recordParams([y], () => s.add(y)); return s; }), residuaError('invalid-graph', /another recording/));
   const tape = tapeOf([x, y], () => {
@@ -127,12 +125,12 @@ test('a Value of an outer recording is refused in an inner one, and both params 
   assert.equal(formula(tape), 'sub(p0, p1)');
 });
 
-test('a function that throws leaves no recording behind', () => {
+test('after an exception of the function no recording is active', () => {
   assert.throws(() => recordParams([V.W(1)], () => { throw new RangeError('mine'); }), RangeError);
   assert.ok(V.W(1).add(1) instanceof Value);
 });
 
-test('data is the number of a leaf, and of anything else what the module computes at the current numbers', () => {
+test("data is the number of a leaf, and for other expressions the module's value at the current numbers", () => {
   const fake = install();
   let call;
   fake.evaluate = (...args) => ((call = args), 42);
@@ -150,7 +148,7 @@ test('data is the number of a leaf, and of anything else what the module compute
   assert.equal(a.length, 4);
 });
 
-test('data may be read while recording params, of what has been recorded so far', () => {
+test('data of recorded expressions is readable while params are recorded', () => {
   const fake = install();
   fake.evaluate = (ops, a, b, c, constants, parameters) => parameters[0] * 10 + ops.length;
   let seen;
@@ -158,7 +156,7 @@ test('data may be read while recording params, of what has been recorded so far'
   assert.equal(seen, 52, 'the parameter and the sine alone');
 });
 
-test('requiresGrad tells whether a parameter stands below', () => {
+test('requiresGrad is whether the expression depends on a parameter', () => {
   const x = V.W(1);
   assert.equal(x.add(1).requiresGrad, true);
   assert.equal(V.C(1).add(2).requiresGrad, false);

@@ -1,14 +1,14 @@
 /**
- * A small evaluator of tapes for these tests, independent of the crate: values in double precision or with every operation rounded
- * to f32, and gradients by the reverse sweep. It knows the ops that geometry and Mat3 are written in.
+ * A small evaluator of tapes for these tests, independent of the crate. It computes values in double precision or with every operation
+ * rounded to f32, and gradients by the reverse sweep. It has the ops that geometry and Mat3 use.
  */
 
-import { Op } from '../../pkg-template/dist/op-codes.js';
-import { arity, record, Recording } from '../../pkg-template/dist/tape.js';
+import { Op } from '../../pkg-template/dist/expressions/op-codes.js';
+import { arity, record, Recording } from '../../pkg-template/dist/expressions/tape.js';
 
 const NAMES = new Map(Object.entries(Op).map(([name, code]) => [code, name]));
 
-/** For each op its value and the partial derivative by each operand. */
+/** The value and the partial derivatives of each op. */
 const RULES = {
   neg: [(a) => -a, () => [-1]],
   abs: [Math.abs, (a) => [Math.sign(a)]],
@@ -52,7 +52,7 @@ export function evaluate(tape, parameters, round = (x) => x) {
   return values[tape.outputs[0]];
 }
 
-/** The value and the gradient by the parameters. */
+/** The value and its gradient by the parameters. */
 export function gradient(tape, parameters, round = (x) => x) {
   const values = forward(tape, parameters, round);
   const adjoints = new Float64Array(tape.ops.length);
@@ -61,7 +61,7 @@ export function gradient(tape, parameters, round = (x) => x) {
   for (let i = tape.outputs[0]; i >= 0; i--) {
     const adjoint = adjoints[i];
     const op = tape.ops[i];
-    if (adjoint === 0) continue; // also the guarded product below a select
+    if (adjoint === 0) continue; // also for the guarded product below a select
     if (op === Op.parameter) result[tape.a[i]] += adjoint;
     const count = arity(op);
     if (count === 0) continue;
@@ -102,7 +102,7 @@ export function randomNumbers(seed) {
   };
 }
 
-/** Eigenvalues (ascending) and eigenvectors of a symmetric 3×3 matrix (rows) by Jacobi rotations, which are slow and reliable. */
+/** Eigenvalues (ascending) and eigenvectors of a symmetric 3×3 matrix (rows) by Jacobi rotations. */
 export function jacobiEigen(matrix) {
   const m = matrix.map((row) => [...row]);
   const vectors = [[1, 0, 0], [0, 1, 0], [0, 0, 1]];

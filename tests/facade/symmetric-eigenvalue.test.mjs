@@ -42,17 +42,17 @@ function spread(r, width, direction) {
 
 for (const [precision, round, epsilon] of [['f64', (x) => x, 2 ** -53], ['f32', Math.fround, 2 ** -24]]) {
   for (const [family, make] of Object.entries(FAMILIES)) {
-    test(`value and derivative are those of a matrix within rounding, ${precision}, ${family}`, () => {
+    test(`value and derivative agree with Jacobi rotations within rounding, ${precision}, ${family}`, () => {
       const random = randomNumbers(7);
       for (let k = 0; k < 400; k++) {
         const matrix = make(random).map((row) => row.map(round));
         const size = Math.max(...matrix.flat().map(Math.abs));
         const { values, vectors } = jacobiEigen(matrix);
         const found = gradient(tape, matrix.flat(), round);
-        // Some ten roundings of numbers as large as the matrix stand between the entries and the value, and some fifty in double
-        // precision between them and the rotations' answer.
+        // About ten roundings of numbers as large as the matrix lie between the entries and the value, and about fifty in double precision
+        // between the entries and the result of the rotations.
         assert.ok(Math.abs(found.value - values[0]) <= (16 * epsilon + 64 * 2 ** -53) * size, `value ${found.value}, not ${values[0]}`);
-        // An eigenvector turns by the perturbation over the gap, and there is none to compare where the gap is rounding.
+        // The error of an eigenvector is the perturbation over the gap, so the derivative is not compared where the gap is within rounding.
         const gap = (values[1] - values[0]) / size;
         if (found.gradient.every((x) => x === 0)) {
           assert.ok(gap < 64 * epsilon, `derivative 0 at a gap of ${gap}`);
@@ -67,7 +67,7 @@ for (const [precision, round, epsilon] of [['f64', (x) => x, 2 ** -53], ['f32', 
   }
 }
 
-test('of nearly equal normals around an axis the small eigenvalue keeps its digits in f32', () => {
+test('for nearly equal normals around an axis the small eigenvalue keeps its digits in f32', () => {
   const random = randomNumbers(3);
   for (const width of [1e-1, 1e-2, 1e-3, 1e-4]) {
     for (let k = 0; k < 200; k++) {
@@ -115,7 +115,7 @@ for (const [name, matrix, value, derivative] of [
   ['rank 1', outer([0.6, -0.8, 0], 2), 0, ZERO],
   ['1e-30 times the identity', diagonal(1e-30, 1e-30, 1e-30), 1e-30, ZERO],
 ]) {
-  test(`of ${name} the value is ${value}, with a derivative that is 0 where the eigenvalue repeats`, () => {
+  test(`for ${name} the value is ${value}, with a derivative of 0 where the eigenvalue is repeated`, () => {
     const found = gradient(tape, matrix.flat());
     const size = Math.max(...matrix.flat().map(Math.abs));
     assert.ok(Math.abs(found.value - value) <= 8 * 2 ** -53 * size, `value ${found.value}`);

@@ -1,11 +1,11 @@
-/** The page's half and the worker's half of residua/worker at the two ends of a channel, a fake module behind the second. */
+/** The page's side and the worker's side of residua/worker at the two ends of a channel, with a fake module behind the second. */
 import { GpuCompiledFunctions, GpuContext, Problem } from '../../pkg-template/dist/index.js';
-import { Host } from '../../pkg-template/dist/loading.js';
+import { Host } from '../../pkg-template/dist/module/loading.js';
 import { RemoteModule } from '../../pkg-template/dist/remote/module.js';
 import { serve } from '../../pkg-template/dist/remote/server.js';
 import { install } from './fake-module.mjs';
 
-/** Both halves, as worker.ts and worker-entry.ts join them. `sent` are the page's messages; `close` lets the process end. */
+/** Both sides, connected as worker.ts and worker-entry.ts connect them. `sent` are the page's messages; `close` lets the process end. */
 export function joined(options) {
   const fake = install(options);
   const sent = [];
@@ -31,7 +31,7 @@ export function joined(options) {
   return { fake, host, sent, close, GpuCompiledFunctions: GpuCompiledFunctions.on(host), GpuContext: GpuContext.on(host), starts: () => starts };
 }
 
-/** A small problem, compiled there. */
+/** A small problem, compiled in the worker. */
 export async function compiledThere(options) {
   const sides = joined();
   const problem = new Problem();

@@ -121,7 +121,7 @@ for (const [name, act, message] of CASES) {
 
 const compile = (...args) => GpuCompiledFunctions.compile(...args);
 const sum = (x) => x[0];
-/** A typed array whose buffer has gone elsewhere. */
+/** A typed array whose buffer was transferred. */
 function detached(numbers) {
   structuredClone(numbers.buffer, { transfer: [numbers.buffer] });
   return numbers;
@@ -129,7 +129,7 @@ function detached(numbers) {
 const throwing = { valueOf() { throw new RangeError('mine'); } };
 const functionsOf = async (options) => (install(), compile([V.W(1), V.W(2)], ([a, b]) => a.mul(b), options));
 
-// Every argument that takes a list: its name, how it is given, a right list, and a typed one to detach.
+// Every argument that takes a list: its name, a call with it, a valid list, and a typed array to detach.
 for (const [argument, act, right, typed] of [
   ['parameters "n": values', ({ problem }, values) => problem.parameters('n', { dim: 1, values }), [0, 1], Float64Array],
   ['p.set: values', ({ p }, values) => p.set(values), [1, 2, 3, 4, 5, 6], Float32Array],
@@ -148,7 +148,7 @@ for (const [argument, act, right, typed] of [
   ['r.setData: values', ({ block }, values) => block.setData('d', values), [1, 2, 3], Float64Array],
   ['evaluate: x', async (_, x) => (await functionsOf()).evaluate(x), [1, 2], Float64Array],
 ]) {
-  test(`${argument} names what is no number in a list, and a list that is none`, async () => {
+  test(`${argument}: messages name an element that is not a number, and a value that is not a list`, async () => {
     const attempt = async (list) => act(setUp(), list);
     await attempt(right);
     await attempt(typed.from(right));
@@ -199,7 +199,7 @@ for (const [argument, act] of [
     (name) => [`levenbergMarquardt: ${name}`, async (_, value) => levenbergMarquardt(await functionsOf(), { [name]: value })],
   ),
 ]) {
-  test(`${argument} names what is no number`, async () => {
+  test(`${argument}: messages name a value that is not a number`, async () => {
     for (const [wrong, got] of [[1n, 'the bigint 1n'], [Symbol('s'), 'a symbol'], ['1', '"1"'], [throwing, 'an object']]) {
       await assert.rejects(async () => act(setUp(), wrong), (error) => {
         residuaError('invalid-argument')(error);
@@ -259,14 +259,14 @@ for (const [name, act, code, message] of [
   });
 }
 
-test('a residual function that returns no Value is named with its block', () => {
+test('the error for a residual function that returns no Value names its block', () => {
   const { q, add } = setUp();
   for (const [result, message] of [[undefined, /"new": what residual returned: got undefined/], [[q], /returned\[0\]: got a ParameterBlocks/], [[], /empty array/], [{ x: 1 }, /got an object/]]) {
     assert.throws(() => add({ q: q.shared() }, () => result), residuaError('invalid-graph', message));
   }
 });
 
-test('a block that failed to be added leaves the problem as it was', () => {
+test('a block that could not be added leaves the problem unchanged', () => {
   const { problem, q, add } = setUp();
   const before = [problem.numResiduals, problem.blocks.length];
   assert.throws(() => add({ q: q.shared() }, () => undefined));
@@ -282,7 +282,7 @@ test('a manifold set after compiling is an invalid argument', async () => {
   assert.throws(() => q.setManifold('angle'), residuaError('invalid-argument', /"angle" after compiling/));
 });
 
-test('an argument that was refused has changed nothing', async () => {
+test('a refused argument changes nothing', async () => {
   install();
   const { problem, p } = setUp();
   const functions = await GpuCompiledFunctions.compile(problem);
@@ -292,7 +292,7 @@ test('an argument that was refused has changed nothing', async () => {
   assert.deepEqual([...(await functions.evaluate())], [1, 2, 3, 4, 5, 6, 1, 2]);
 });
 
-test('objects of another copy of the package are told from those of this one', async (t) => {
+test('objects of another copy of the package are refused, and the message says so', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'residua-copy-'));
   t.after(() => rm(folder, { recursive: true }));
   await cp(new URL('../../pkg-template/dist/', import.meta.url), folder, { recursive: true });
@@ -305,6 +305,6 @@ test('objects of another copy of the package are told from those of this one', a
   assert.throws(() => Vec3.W(1, 2, 3).dot(other.Vec3.W(1, 2, 3)), foreign('invalid-argument', 'a Vec3'));
   assert.throws(() => add({ q: q.shared() }, () => other.Vec3.W(1, 2, 3)), foreign('invalid-graph', 'a Vec3'));
   assert.throws(() => add({ q: q.shared() }, () => [other.V.W(1)]), foreign('invalid-graph', 'a Value'));
-  // Of one copy it stays what it was.
+  // An object of this copy is accepted.
   assert.throws(() => V.W(1).add(Vec3.W(1, 2, 3)), residuaError('invalid-argument', /got a Vec3; takes a Value/));
 });

@@ -1,4 +1,4 @@
-// residua/worker without a worker: what crosses, in which order, and what the page makes of the answers.
+// residua/worker without a worker: the messages, their order, and how the page handles the answers.
 import assert from 'node:assert/strict';
 import { afterEach, test } from 'node:test';
 import { GpuCompiledFunctions, levenbergMarquardt, lbfgs, Problem, ResiduaError, V } from '../../pkg-template/dist/index.js';
@@ -8,7 +8,7 @@ import { compiledThere, joined } from './through-a-worker.mjs';
 let close = () => {};
 afterEach(() => close());
 
-/** What was joined is taken apart after the test. */
+/** Closes the channels after the test. */
 const watched = async (sides) => {
   const all = await sides;
   ({ close } = all);
@@ -21,7 +21,7 @@ const turns = async (count = 5) => {
   for (let i = 0; i < count; i++) await settle();
 };
 
-test('calls give what the module gives, and set numbers arrive before them', async () => {
+test("calls return the module's results, and numbers that were set before arrive first", async () => {
   const { p, functions, raw } = await compiled();
   assert.deepEqual(Array.from(await functions.evaluate()), [1, 2, 3, 4]);
   p.setAt(1, [7, 8]);
@@ -30,7 +30,7 @@ test('calls give what the module gives, and set numbers arrive before them', asy
   assert.deepEqual(raw.log, [['evaluate'], ['setValuesAt', { 2: [7, 8] }], ['evaluate'], ['evaluate']]);
 });
 
-test('what is set during a call waits for the next one', async () => {
+test('a change during a call applies to the next call', async () => {
   const { p, block, functions, raw } = await compiled();
   const gate = deferred();
   raw.hold = () => gate.promise;
@@ -46,7 +46,7 @@ test('what is set during a call waits for the next one', async () => {
   assert.deepEqual(raw.log[1], ['setData', 0, 0, [50, 60]]);
 });
 
-test('points go over without a copy, come back as memory for the next, and the caller keeps his own', async () => {
+test('points are transferred, their memory returns for the next point, and the caller keeps the array', async () => {
   const { functions, sent } = await compiled();
   const x = Float64Array.of(1, 2, 3, 4);
   for (let i = 0; i < 2; i++) await functions.evaluateSumWithGradient(x);
@@ -57,7 +57,7 @@ test('points go over without a copy, come back as memory for the next, and the c
   assert.equal(before.byteLength, 32);
 });
 
-test('a gradient comes in the array that was given, whose memory is not sent', async () => {
+test('a gradient is written to the given array, whose memory is not sent', async () => {
   const { functions, sent } = await compiled();
   const into = new Float64Array(4);
   for (let i = 0; i < 2; i++) assert.equal((await functions.evaluateSumWithGradient(undefined, into)).gradient, into);
@@ -65,7 +65,7 @@ test('a gradient comes in the array that was given, whose memory is not sent', a
   assert.equal(sent.at(-1).memory.byteLength, 0, 'the memory of the answer before went back');
 });
 
-test('the pattern of a Jacobian comes once, its numbers into an earlier result', async () => {
+test('the pattern of a Jacobian is sent once, and its numbers go into an earlier result', async () => {
   const { functions, raw } = await compiled();
   const first = await functions.evaluateJacobian();
   assert.equal(await functions.evaluateJacobian(undefined, first), first);
@@ -73,7 +73,7 @@ test('the pattern of a Jacobian comes once, its numbers into an earlier result',
   assert.deepEqual(raw.log.length, 2);
 });
 
-test('a solve writes back, and tells of its iterations until the listener wants no more', async () => {
+test('a solve writes back, and reports iterations until the listener returns true', async () => {
   const { p, functions } = await compiled();
   const heard = [];
   const result = await levenbergMarquardt(functions, { onIteration: ({ iteration }) => (heard.push(iteration), iteration === 1) });
@@ -82,10 +82,10 @@ test('a solve writes back, and tells of its iterations until the listener wants 
   assert.deepEqual(Array.from(p.values()), [101, 102, 103, 104]);
 });
 
-test('true from onIteration is heard at the next iteration that follows a turn', async () => {
+test('true from onIteration ends a solve at the next iteration that follows a turn of the event loop', async () => {
   const { functions, raw } = await compiled();
   const gate = deferred();
-  // The solver of the test: one iteration, a turn of both ends, then whether it shall stop.
+  // A fake solver: one iteration, a turn of both ends, then the check of the cancellation.
   raw.lbfgs = (options, onIteration, aborted) =>
     raw.run('lbfgs', () => {}).then(async () => {
       const answers = [onIteration({ iteration: 0 })];
@@ -100,19 +100,19 @@ test('true from onIteration is heard at the next iteration that follows a turn',
   assert.deepEqual(heard, [0]);
 });
 
-test('iterations that nobody listens to are not sent', async () => {
+test('iterations without a listener are not sent', async () => {
   const { functions, sent } = await compiled();
   await levenbergMarquardt(functions);
-  assert.equal(sent.at(-1).heard, false);
+  assert.equal(sent.at(-1).wantsReports, false);
 });
 
-test('what onIteration throws ends the solve and rejects it', async () => {
+test('an exception of onIteration ends the solve and rejects it', async () => {
   const { functions } = await compiled();
   const thrown = new Error('mine');
   await assert.rejects(levenbergMarquardt(functions, { onIteration: () => { throw thrown; } }), (error) => error === thrown);
 });
 
-test('an abort is heard before and during a solve', async () => {
+test('an abort before and during a solve ends it', async () => {
   const { functions, raw } = await compiled();
   assert.equal((await lbfgs(functions, { signal: AbortSignal.abort() })).termination, 'aborted');
   const gate = deferred();
@@ -143,7 +143,7 @@ test('an abort ends a compile at once', async () => {
   assert.equal(fake.compiled[0].disposed, true, 'what was compiled after all is freed');
 });
 
-test('progress crosses', async () => {
+test('progress is sent to the page', async () => {
   const { fake, GpuCompiledFunctions } = await watched(joined());
   fake.compileHold = async (onProgress) => onProgress(100, 300, 'tables');
   const heard = [];
@@ -151,7 +151,7 @@ test('progress crosses', async () => {
   assert.deepEqual(heard, [[100, 300, 'tables']]);
 });
 
-test('errors cross with code, message and wgsl', async () => {
+test('errors keep code, message and wgsl', async () => {
   const { functions, raw } = await compiled();
   raw.hold = () => Promise.reject(Object.assign(new Error('no such call'), { code: 'shader-compilation', wgsl: 'fn f() {}' }));
   await assert.rejects(functions.evaluate(), (error) => {
@@ -160,13 +160,13 @@ test('errors cross with code, message and wgsl', async () => {
   });
 });
 
-test("an answer that can't cross is an error, not a wait without end", async () => {
+test('an answer that cannot be cloned is an error', async () => {
   const { functions, raw } = await compiled();
   raw.evaluate = async () => ({ not: () => 'cloneable' });
   await assert.rejects(functions.evaluate(), residuaError('internal', /clone/));
 });
 
-test('a change that fails is told by the next call, and by no other', async () => {
+test('the error of a change rejects the next call, and no other', async () => {
   const { block, functions, raw } = await compiled();
   raw.setWeight = () => { throw Object.assign(new Error('not that weight'), { code: 'invalid-argument' }); };
   block.setWeight(2);
@@ -174,7 +174,7 @@ test('a change that fails is told by the next call, and by no other', async () =
   assert.equal((await functions.evaluate()).length, 4);
 });
 
-test('dispose rejects what is pending, stops it, and frees it when it has ended', async () => {
+test('dispose rejects pending calls, stops the running one, and frees when it has ended', async () => {
   const { functions, raw } = await compiled();
   const gate = deferred();
   raw.hold = () => gate.promise;
@@ -190,7 +190,7 @@ test('dispose rejects what is pending, stops it, and frees it when it has ended'
   await assert.rejects(functions.evaluate(), residuaError('disposed'));
 });
 
-test('GPU objects stay there: buffers are null, the device is refused', async () => {
+test('GPU objects are not available: buffers are null, the device is refused', async () => {
   const { functions, block, GpuContext } = await compiled({ backend: 'gpu' });
   assert.equal(functions.backend, 'gpu');
   assert.equal(functions.parameterBuffer, null);
@@ -215,7 +215,7 @@ test('stats are those of the latest answer', async () => {
   assert.equal(context.stats().dispatches, 6);
 });
 
-test('a lost device is told, and the next default context is another', async () => {
+test('the loss of a device is reported, and the next default context is another one', async () => {
   const { fake, functions, raw, GpuContext } = await compiled({ backend: 'gpu' });
   const context = await GpuContext.default();
   fake.contexts[0].isGone = true;
@@ -226,7 +226,7 @@ test('a lost device is told, and the next default context is another', async () 
   assert.deepEqual(await context.lost, { reason: 'destroyed', message: 'by the test' });
 });
 
-test('a context of the other side of the worker is refused', async () => {
+test('a context of the worker is refused by functions on the page', async () => {
   const { functions, GpuContext, GpuCompiledFunctions: There } = await compiled({ backend: 'gpu' });
   functions.dispose();
   const context = await GpuContext.default();
@@ -235,7 +235,7 @@ test('a context of the other side of the worker is refused', async () => {
   await compile(There, { context });
 });
 
-test("the module's death is told as 'internal' to what waits and to what comes, until init() starts afresh", async () => {
+test("a failure of the module rejects pending and later calls with 'internal', until init() starts a new instance", async () => {
   const { fake, host, functions, raw, GpuCompiledFunctions, starts } = await compiled();
   raw.hold = () => new Promise(() => {});
   const waiting = functions.evaluate();
@@ -250,11 +250,11 @@ test("the module's death is told as 'internal' to what waits and to what comes, 
   assert.equal((await (await again()).evaluate())[0], 1);
 });
 
-test('what waits for the module when its host is ended is rejected with the reason, also where a later call loads it again', async () => {
+test('calls that wait for the module when its host ends reject with the reason, also where a later call loads it again', async () => {
   const { host, GpuCompiledFunctions, GpuContext } = await compiled();
   const compile = () => GpuCompiledFunctions.compile([V.W(1)], ([x]) => x, { backend: 'cpu' });
   const end = () => host.end(new ResiduaError('disposed', 'ended by the test'));
-  // Loaded; then not loaded.
+  // Loaded, then not loaded.
   for (let round = 0; round < 2; round++) {
     const waiting = [compile(), GpuContext.create(), compile()].map((call) => assert.rejects(call, residuaError('disposed', /ended by the test/)));
     end();
@@ -281,11 +281,11 @@ function largeProblem(instances) {
   return problem;
 }
 
-test('a problem arrives as it would without a worker', async () => {
+test('a problem arrives in the worker as it would on the page', async () => {
   const made = async (compile) => {
     const fake = await compile();
-    const { arrays, blocks, recipes } = fake.problems[0];
-    return JSON.parse(JSON.stringify({ arrays, blocks, recipes, x: Array.from(fake.compiled[0].x) }));
+    const { arrays, blocks, templates } = fake.problems[0];
+    return JSON.parse(JSON.stringify({ arrays, blocks, templates, x: Array.from(fake.compiled[0].x) }));
   };
   const instances = 100_000; // the larger group is cut in two pieces
   const plain = await made(async () => {
@@ -301,7 +301,7 @@ test('a problem arrives as it would without a worker', async () => {
   assert.deepEqual(there, plain);
 });
 
-test('a tape is handed over, and is there for a second engine', async () => {
+test('the buffers of a tape are transferred, and a second engine can use the tape', async () => {
   const { fake, sent, GpuCompiledFunctions } = await watched(joined());
   let attempts = 0;
   fake.compileHold = async () => {
@@ -313,7 +313,7 @@ test('a tape is handed over, and is there for a second engine', async () => {
   assert.deepEqual([functions.backend, functions.fallbackReason, attempts], ['cpu', 'too large', 2]);
   assert.deepEqual(fake.problems[1].tape, fake.problems[0].tape);
   assert.equal(fake.problems[0].tape.ops.length, 5);
-  const tapes = sent.flatMap(({ parts = [] }) => parts).filter(({ entries }) => entries !== undefined);
+  const tapes = sent.flatMap(({ pieces = [] }) => pieces).filter(({ entries }) => entries !== undefined);
   assert.deepEqual(tapes.map(({ entries: [ops] }) => ops.length), [0], 'detached, and sent once');
   assert.deepEqual(sent.filter((message) => message.do === 'dispose').map(({ what }) => what), ['problem']);
 });

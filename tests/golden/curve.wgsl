@@ -5,7 +5,6 @@ struct Dispatch {
     stride: u32, // distance between the columns of a table
     first: u32,  // where instance 0 stands in an interleaved buffer
     nan: u32,    // bits of a NaN
-    zero: u32,   // 0, which the compiler does not know
 }
 
 @group(0) @binding(0) var<storage, read> x: array<f32>;
@@ -13,7 +12,8 @@ struct Dispatch {
 @group(0) @binding(2) var<storage, read> constants: array<f32>;
 @group(0) @binding(3) var<storage, read_write> residuals: array<f32>;
 @group(0) @binding(4) var<storage, read_write> jacobian_values: array<f32>;
-@group(0) @binding(5) var<uniform> dispatch: Dispatch;
+@group(0) @binding(5) var<storage, read> zero: array<u32>;
+@group(0) @binding(6) var<uniform> dispatch: Dispatch;
 
 @compute @workgroup_size(64)
 fn jacobian(
@@ -107,5 +107,9 @@ fn reduced_angle(x: f32) -> ReducedAngle {
 }
 
 fn rounded(x: f32) -> f32 {
-    return bitcast<f32>(bitcast<u32>(x) ^ dispatch.zero);
+    return bitcast<f32>(bitcast<u32>(x) ^ guard_zero());
+}
+
+fn guard_zero() -> u32 {
+    return zero[0];
 }

@@ -5,7 +5,6 @@ struct Dispatch {
     stride: u32, // distance between the columns of a table
     first: u32,  // where instance 0 stands in an interleaved buffer
     nan: u32,    // bits of a NaN
-    zero: u32,   // 0, which the compiler does not know
 }
 
 @group(0) @binding(0) var<storage, read> x: array<f32>;

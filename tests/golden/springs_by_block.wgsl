@@ -7,7 +7,6 @@ struct Dispatch {
     stride: u32, // distance between the columns of a table of entries
     first: u32,  // where the first owner's numbers stand
     nan: u32,    // bits of a NaN
-    zero: u32,   // 0, which the compiler does not know
     width: u32,  // distance between the columns of other tables
     add: u32,    // 1: add to what stands there, 0: write over it
 }
@@ -173,7 +172,7 @@ fn sum_of_pairs(a: vec2<f32>, b: vec2<f32>) -> vec2<f32> {
 }
 
 fn rounded(x: f32) -> f32 {
-    return bitcast<f32>(bitcast<u32>(x) ^ dispatch.zero);
+    return bitcast<f32>(bitcast<u32>(x) ^ guard_zero());
 }
 
 fn is_nan(x: f32) -> bool {
@@ -182,4 +181,8 @@ fn is_nan(x: f32) -> bool {
 
 fn is_finite(x: f32) -> bool {
     return (bitcast<u32>(x) & 0x7f800000u) != 0x7f800000u;
+}
+
+fn guard_zero() -> u32 {
+    return offsets[0];
 }

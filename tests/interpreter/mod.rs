@@ -11,11 +11,9 @@ use naga::{
 };
 
 mod arithmetic;
-#[path = "../portable/mod.rs"]
-pub mod portable;
 
 pub use arithmetic::Value;
-pub use portable::validated;
+pub use residua_portable::validated;
 
 /// Runs a shader's one entry point over buffers of words in binding order, the uniform last; writes to the buffers.
 pub fn run(text: &str, workgroups: [u32; 2], buffers: &mut [Vec<u32>]) {

@@ -3,23 +3,23 @@
 
 use std::rc::Rc;
 
-use residua::codegen::{Address, Buffer, Call, Case, Element, Function, Kernel, Load, Store};
-use residua::graph::{Graph, InputId, NodeId, Op};
+use residua_codegen::{Buffer, Call, Case, DType, Function, Index, Kernel, Load, Output};
+use residua_ir::graph::{Graph, InputId, NodeId, Op};
 
 pub fn reals(name: &'static str, written: bool) -> Buffer {
-    Buffer { name, element: Element::Real, written }
+    Buffer { name, dtype: DType::Real, written }
 }
 
 pub fn indices(name: &'static str) -> Buffer {
-    Buffer { name, element: Element::Index, written: false }
+    Buffer { name, dtype: DType::U32, written: false }
 }
 
-pub fn read(buffer: u32, address: Address) -> Load {
-    Load::Read { buffer, address }
+pub fn read(buffer: u32, index: Index) -> Load {
+    Load::read(buffer, index)
 }
 
-pub fn store(buffer: u32, address: Address, node: NodeId) -> Store {
-    Store { buffer, address, node, accumulate: false }
+pub fn store(buffer: u32, index: Index, node: NodeId) -> Output {
+    Output::store(node, buffer, index)
 }
 
 /// `out[column k] = op_k(in[column 0], in[column 1], in[column 2])` for each of the given ops.
@@ -28,17 +28,10 @@ pub fn of_ops(ops: &[Op]) -> Kernel {
     let inputs: Vec<NodeId> = (0..3).map(|input| graph.input(InputId(input))).collect();
     let results: Vec<NodeId> = ops.iter().map(|op| graph.apply_raw(*op, &inputs[..op.arity()])).collect();
     Kernel {
-        name: "operations".to_owned(),
-        header: Vec::new(),
-        graph: graph.check(3).expect("the graph is sound"),
         buffers: vec![reals("operands", false), reals("results", true)],
-        loads: (0..3).map(|column| read(0, Address::Column(column))).collect(),
-        calls: Vec::new(),
-        stores: (0..).zip(results).map(|(column, node)| store(1, Address::Column(column), node)).collect(),
-        total: None,
-        gated: false,
-        layers: None,
-        pinned: vec![],
+        loads: (0..3).map(|column| read(0, Index::column(column))).collect(),
+        outputs: (0..).zip(results).map(|(column, node)| store(1, Index::column(column), node)).collect(),
+        ..Kernel::new("operations", graph.check(3).expect("the graph is sound"))
     }
 }
 
@@ -48,17 +41,10 @@ pub fn of_literals(op: Op, operands: &[f64]) -> Kernel {
     let operands: Vec<NodeId> = operands.iter().map(|value| graph.literal(*value)).collect();
     let result = graph.apply_raw(op, &operands);
     Kernel {
-        name: "literals".to_owned(),
-        header: Vec::new(),
-        graph: graph.check(0).expect("the graph is sound"),
         buffers: vec![reals("results", true)],
         loads: Vec::new(),
-        calls: Vec::new(),
-        stores: vec![store(0, Address::Column(0), result)],
-        total: None,
-        gated: false,
-        layers: None,
-        pinned: vec![],
+        outputs: vec![store(0, Index::column(0), result)],
+        ..Kernel::new("literals", graph.check(0).expect("the graph is sound"))
     }
 }
 
@@ -80,24 +66,18 @@ pub fn spring() -> Kernel {
     let factor = g.apply_raw(Op::Mul, &[stretch, inverse]);
     let ahead: Vec<NodeId> = differences.iter().map(|d| g.apply_raw(Op::Mul, &[factor, *d])).collect();
     let behind: Vec<NodeId> = ahead.iter().map(|d| g.apply_raw(Op::Neg, &[*d])).collect();
-    let mut loads: Vec<Load> =
-        (0..6).map(|input| read(0, Address::Indexed { indices: 1, column: input / 3, component: input % 3 })).collect();
-    loads.push(read(2, Address::Column(0)));
+    let mut loads: Vec<Load> = (0..6).map(|input| read(0, Index::indexed(1, input / 3, input % 3))).collect();
+    loads.push(read(2, Index::column(0)));
     Kernel {
-        name: "gradient".to_owned(),
         header: vec!["springs: 7,500 instances".to_owned(), "energy and its gradient by both ends".to_owned()],
-        graph: g.check(7).expect("the graph is sound"),
         buffers: vec![reals("x", false), indices("slots"), reals("data", false), reals("local", true)],
         loads,
-        calls: Vec::new(),
-        stores: (0..)
+        outputs: (0..)
             .zip(behind.into_iter().chain(ahead))
-            .map(|(column, node)| store(3, Address::Column(column), node))
+            .map(|(column, node)| store(3, Index::column(column), node))
+            .chain([Output::reduce(energy)])
             .collect(),
-        total: Some(energy),
-        gated: false,
-        layers: None,
-        pinned: vec![],
+        ..Kernel::new("gradient", g.check(7).expect("the graph is sound"))
     }
 }
 
@@ -151,25 +131,20 @@ pub fn robust() -> Kernel {
     let weighted = g.apply_raw(Op::Mul, &[weight, slope]);
     let derivative = g.apply_raw(Op::Mul, &[weighted, residual]);
     Kernel {
-        name: "cost".to_owned(),
         header: vec!["points: robust distance".to_owned()],
-        graph: g.check(7).expect("the graph is sound"),
         buffers: vec![reals("x", false), reals("data", false), reals("settings", false), reals("local", true)],
         loads: vec![
-            read(0, Address::Interleaved { width: 1, component: 0 }),
-            read(1, Address::Column(0)),
-            read(2, Address::Fixed(0)),
-            read(2, Address::Fixed(1)),
-            read(2, Address::Fixed(3)),
+            read(0, Index::interleaved(1, 0)),
+            read(1, Index::column(0)),
+            read(2, Index::literal(0)),
+            read(2, Index::literal(1)),
+            read(2, Index::literal(3)),
             Load::Call { call: 0, result: 0 },
             Load::Call { call: 0, result: 1 },
         ],
         calls: vec![Call { function: loss(), selector: kind, arguments: vec![square, scale, zero] }],
-        stores: vec![store(3, Address::Column(0), derivative)],
-        total: Some(cost),
-        gated: false,
-        layers: None,
-        pinned: vec![],
+        outputs: vec![store(3, Index::column(0), derivative), Output::reduce(cost)],
+        ..Kernel::new("cost", g.check(7).expect("the graph is sound"))
     }
 }
 
@@ -191,9 +166,7 @@ pub fn curve() -> Kernel {
     let zero = g.literal(0.0);
     let by_a = g.apply_raw(Op::Select, &[free, sine, zero]);
     Kernel {
-        name: "jacobian".to_owned(),
         header: vec!["curve: residual and partials by a, b, c".to_owned()],
-        graph: g.check(6).expect("the graph is sound"),
         buffers: vec![
             reals("x", false),
             reals("data", false),
@@ -202,29 +175,25 @@ pub fn curve() -> Kernel {
             reals("jacobian_values", true),
         ],
         loads: vec![
-            read(0, Address::Fixed(0)),
-            read(0, Address::Fixed(1)),
-            read(0, Address::Fixed(2)),
-            read(1, Address::Column(0)),
-            read(1, Address::Column(1)),
-            read(2, Address::Fixed(0)),
+            read(0, Index::literal(0)),
+            read(0, Index::literal(1)),
+            read(0, Index::literal(2)),
+            read(1, Index::column(0)),
+            read(1, Index::column(1)),
+            read(2, Index::literal(0)),
         ],
-        calls: Vec::new(),
-        stores: vec![
-            store(3, Address::Interleaved { width: 1, component: 0 }, residual),
-            store(4, Address::Column(0), by_a),
-            store(4, Address::Column(1), by_b),
-            store(4, Address::Column(2), by_angle),
+        outputs: vec![
+            store(3, Index::interleaved(1, 0), residual),
+            store(4, Index::column(0), by_a),
+            store(4, Index::column(1), by_b),
+            store(4, Index::column(2), by_angle),
         ],
-        total: None,
-        gated: false,
-        layers: None,
-        pinned: vec![],
+        ..Kernel::new("jacobian", g.check(6).expect("the graph is sound"))
     }
 }
 
-/// Every kind of address, read and written, one buffer both.
-pub fn addresses() -> Kernel {
+/// Every kind of place, read and written, one buffer both.
+pub fn places() -> Kernel {
     let mut g = Graph::new();
     let inputs: Vec<NodeId> = (0..8).map(|input| g.input(InputId(input))).collect();
     let mut sum = inputs[0];
@@ -234,30 +203,24 @@ pub fn addresses() -> Kernel {
     let infinite = g.literal(f64::INFINITY);
     let capped = g.apply_raw(Op::Min, &[sum, infinite]);
     Kernel {
-        name: "addresses".to_owned(),
-        header: Vec::new(),
-        graph: g.check(8).expect("the graph is sound"),
         buffers: vec![reals("state", true), indices("slots"), reals("v0", false), indices("ranks")],
         loads: vec![
-            read(0, Address::Column(0)),
-            read(0, Address::Fixed(0)),
-            read(0, Address::Interleaved { width: 3, component: 2 }),
-            read(2, Address::Indexed { indices: 1, column: 4, component: 0 }),
-            read(2, Address::Indexed { indices: 3, column: 4, component: 0 }),
-            read(2, Address::Indexed { indices: 1, column: 4, component: 5 }),
-            read(3, Address::Column(1)),
-            read(2, Address::Column(7)),
+            read(0, Index::column(0)),
+            read(0, Index::literal(0)),
+            read(0, Index::interleaved(3, 2)),
+            read(2, Index::indexed(1, 4, 0)),
+            read(2, Index::indexed(3, 4, 0)),
+            read(2, Index::indexed(1, 4, 5)),
+            read(3, Index::column(1)),
+            read(2, Index::column(7)),
         ],
-        calls: Vec::new(),
-        stores: vec![
-            store(0, Address::Column(3), capped),
-            store(0, Address::Fixed(9), sum),
-            store(0, Address::Interleaved { width: 2, component: 1 }, sum),
-            store(0, Address::Indexed { indices: 1, column: 0, component: 2 }, sum),
+        outputs: vec![
+            store(0, Index::column(3), capped),
+            store(0, Index::literal(9), sum),
+            store(0, Index::interleaved(2, 1), sum),
+            store(0, Index::indexed(1, 0, 2), sum),
+            Output::reduce(sum),
         ],
-        total: Some(sum),
-        gated: false,
-        layers: None,
-        pinned: vec![],
+        ..Kernel::new("places", g.check(8).expect("the graph is sound"))
     }
 }

@@ -2,9 +2,9 @@
 // What fails here fails the test, which is what unwrap() says.
 #![allow(clippy::unwrap_used)]
 
-use residua::batch::{ArrayInfo, BlockInfo, Manifold, Model, Recipe};
-use residua::graph::Op;
-use residua::losses::LossParameters;
+use residua::model::losses::LossParameters;
+use residua::model::{ArrayInfo, BlockInfo, Manifold, Model, ResidualTemplate};
+use residua_ir::graph::Op;
 
 use crate::recorder::{Recorder, model};
 
@@ -164,7 +164,7 @@ pub fn shared(pairs: u32) -> Model {
     };
     let arrays = vec![array("factors", SHARED, 0), array("pairs", pairs, 2 * SHARED)];
     let mut random = Random(23);
-    let recipe = Recipe {
+    let template = ResidualTemplate {
         block: 0,
         instances: (0..pairs).collect(),
         rows: (0..pairs).map(|instance| 3 * instance).collect(),
@@ -174,7 +174,7 @@ pub fn shared(pairs: u32) -> Model {
         data: (0..3 * pairs).map(|_| random.uniform(0.5, 2.0)).collect(),
         tape,
     };
-    let batches = vec![recipe.into_batch(&arrays).unwrap()];
+    let batches = vec![template.into_batch(&arrays).unwrap()];
     let loss = LossParameters::squared();
     let (rows, name) = (3 * pairs, "r".to_owned());
     let block = BlockInfo { name, instances: pairs, first_row: 0, rows, weight: 1.0, loss, enabled: true };

@@ -3,27 +3,17 @@
 #![allow(dead_code, reason = "each test binary uses its own part")]
 #![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
-use std::future::Future;
-use std::pin::pin;
 use std::rc::Rc;
-use std::task::{Context, Poll, Waker};
 
-use residua::batch::{ArrayInfo, Batch as Instances, BlockInfo, Class, Local, Losses, Manifold, Model, Rows};
-use residua::graph::{Graph, InputId, NodeId};
-use residua::losses::LossParameters;
+use residua::model::losses::LossParameters;
+use residua::model::{ArrayInfo, Batch as Instances, BlockInfo, Class, Local, Losses, Manifold, Model, Rows};
 use residua::solve::many::device::DeviceBatch;
 use residua::solve::many::{Audience, Batch, ManyOptions, ManySolutions, Template, Varying, cpu};
 use residua::solve::rules::Tolerances;
+pub use residua_base::cooperative::run_synchronously as block_on;
+use residua_ir::graph::{Graph, InputId, NodeId};
 
 use super::interpreter;
-
-/// Runs a future that never waits.
-pub fn block_on<T>(future: impl Future<Output = T>) -> T {
-    match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
-        Poll::Ready(value) => value,
-        Poll::Pending => panic!("nothing on the CPU waits"),
-    }
-}
 
 /// Hears nothing and never stops.
 pub struct Silent;

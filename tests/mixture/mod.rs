@@ -3,9 +3,9 @@
 // Not every test file needs everything.
 #![allow(dead_code, clippy::unwrap_used)]
 
-use residua::batch::{ArrayInfo, BlockInfo, Manifold, Model, Recipe, Tape};
-use residua::graph::Op;
-use residua::losses::LossParameters;
+use residua::model::losses::LossParameters;
+use residua::model::{ArrayInfo, BlockInfo, Manifold, Model, ResidualTemplate, Tape};
+use residua_ir::graph::Op;
 
 use crate::recorder::Recorder;
 
@@ -70,20 +70,21 @@ pub fn model(losses: [(&str, f64); 3]) -> Model {
         array("curve", 2, 1, 3 * VERTICES + 4 * POSES, Manifold::Euclidean),
     ];
     let (springs, turns, samples) = (100u32, 24u32, 90u32);
-    let recipe = |block: u32, rows: Vec<u32>, slots: Vec<u32>, indices: Vec<u32>, data: Vec<f64>, tape: Tape| {
+    let template = |block: u32, rows: Vec<u32>, slots: Vec<u32>, indices: Vec<u32>, data: Vec<f64>, tape: Tape| {
         let count = rows.len() as u32;
         let data_columns = data.len() as u32 / count;
-        let recipe = Recipe { block, instances: (0..count).collect(), rows, slots, indices, data_columns, data, tape };
-        recipe.into_batch(&arrays).unwrap()
+        let template =
+            ResidualTemplate { block, instances: (0..count).collect(), rows, slots, indices, data_columns, data, tape };
+        template.into_batch(&arrays).unwrap()
     };
     let ends = (0..springs).map(|i| i % VERTICES).chain((0..springs).map(|i| (i * 7 + 1) % VERTICES)).collect();
     let turned_by = (0..turns).map(|i| i % POSES).chain((0..turns).map(|i| (i * 5) % VERTICES)).collect();
     let times = (0..samples).map(|i| f64::from((0.05 * f64::from(i)) as f32));
     let values = (0..samples).map(|i| f64::from((2.0 - 0.02 * f64::from(i)) as f32));
     let batches = vec![
-        recipe(0, (0..springs).collect(), vec![0, 0], ends, vec![1.0; springs as usize], spring()),
-        recipe(1, (0..turns).map(|i| springs + 3 * i).collect(), vec![1, 0], turned_by, Vec::new(), turned()),
-        recipe(
+        template(0, (0..springs).collect(), vec![0, 0], ends, vec![1.0; springs as usize], spring()),
+        template(1, (0..turns).map(|i| springs + 3 * i).collect(), vec![1, 0], turned_by, Vec::new(), turned()),
+        template(
             2,
             (0..samples).map(|i| springs + 3 * turns + i).collect(),
             vec![2],

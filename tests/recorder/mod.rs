@@ -2,9 +2,9 @@
 // Not every test file needs every leaf.
 #![allow(dead_code, clippy::unwrap_used)]
 
-use residua::batch::{ArrayInfo, BlockInfo, Leaf, Manifold, Model, Recipe, Tape};
-use residua::graph::Op;
-use residua::losses::LossParameters;
+use residua::model::losses::LossParameters;
+use residua::model::{ArrayInfo, BlockInfo, Leaf, Manifold, Model, ResidualTemplate, Tape};
+use residua_ir::graph::Op;
 
 /// A tape under construction: operands are positions of earlier entries.
 #[derive(Default)]
@@ -77,7 +77,7 @@ pub fn model(
     let instances = (indices.len() / slots.len()) as u32;
     let outputs = tape.outputs().len() as u32;
     let rows = instances * outputs;
-    let recipe = Recipe {
+    let template = ResidualTemplate {
         block: 0,
         instances: (0..instances).collect(),
         rows: (0..instances).map(|instance| instance * outputs).collect(),
@@ -87,7 +87,7 @@ pub fn model(
         data,
         tape,
     };
-    let batches = vec![recipe.into_batch(std::slice::from_ref(&array)).unwrap()];
+    let batches = vec![template.into_batch(std::slice::from_ref(&array)).unwrap()];
     let loss = LossParameters::squared();
     let block = BlockInfo { name: "r".to_owned(), instances, first_row: 0, rows, weight: 1.0, loss, enabled: true };
     Model { arrays: vec![array], blocks: vec![block], batches, num_params: dim * count, num_residuals: rows }

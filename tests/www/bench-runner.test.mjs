@@ -1,10 +1,10 @@
-// How the benchmarks run a job, over contenders that are made up: what becomes of each.
+// The runner of the benchmarks with artificial contenders: the rows that they get.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { judge, runJob } from '../../www/bench/runner.js';
 import { excess } from '../../www/bench/statistics.js';
 
-/** A clock that goes when work is done, and a little whenever it is read, so that samples end. */
+/** A clock that advances with work, and slightly with each read, so that samples end. */
 let time = 0;
 const now = () => (time += 1e-3);
 const work = (ms) => {
@@ -22,7 +22,7 @@ async function rowsOf(contenders, more = {}) {
   return rows;
 }
 
-test('each contender has one row for each size, in their order, with its time and what its value is worth', async () => {
+test('each contender has one row for each size, in order, with its time and the check of its value', async () => {
   const rows = await rowsOf([
     contender('reference', () => ({ value: 2, gradient: Float64Array.of(1, 2) })),
     contender('agrees', async () => ({ value: 2.0001, gradient: Float32Array.of(1, 2.001) }), { precision: 'f32' }),
@@ -47,7 +47,7 @@ test('each contender has one row for each size, in their order, with its time an
   }
 });
 
-test('who would take longer than the budget is skipped, also where nothing smaller was asked for; the reference may take eight times as long', async () => {
+test('a contender that would exceed the budget is skipped, also where no smaller size was requested; the reference has eight times the budget', async () => {
   // A millisecond for a thousand: 10 ms at ten thousand.
   const linear = (name, more) => contender(name, () => 1, { prepare: ({ size }) => ({ run: () => (work(size / 1_000), 1) }), ...more });
   const status = (rows, name, size) => rows.find((row) => row.contender === name && row.size === size)?.status;
@@ -58,7 +58,7 @@ test('who would take longer than the budget is skipped, also where nothing small
   assert.match(alone[1].reason, /^would take about \d+ ms$/);
 });
 
-test('what the first preparation alone takes is not taken to grow; what each takes is', async () => {
+test('the excess of the first preparation does not count as growing; the time of each later one does', async () => {
   let prepared = 0;
   const compiling = contender('compiles once', () => 1, { prepare: () => (work(prepared++ === 0 ? 50 : 1), { run: () => 1 }) });
   const tabulating = contender('makes tables', () => 1, { prepare: ({ size }) => (work(size / 50), { run: () => 1 }) });
@@ -67,7 +67,7 @@ test('what the first preparation alone takes is not taken to grow; what each tak
   assert.deepEqual(told, ['compiles once, 10000: measured', 'makes tables, 10000: skipped']);
 });
 
-test('what a run does several times is divided, what is not its time is left out, and its own time counts in place of the clock', async () => {
+test("a run's time is divided by its units, work outside of it is not timed, and its own time replaces the clock's", async () => {
   let disposed = 0;
   const prepare = () => ({ units: 10, before: () => work(5), run: () => (work(1), 7), after: (made) => (work(5), { value: made - 6 }), dispose: () => disposed++ });
   const rows = await rowsOf([contender('reference', () => 1), contender('ten', null, { prepare }), contender('own', null, { prepare: () => ({ ownTime: true, units: 2, run: () => ({ value: 1, ms: 3 }) }) })], { sizes: [1_000] });
@@ -77,7 +77,7 @@ test('what a run does several times is divided, what is not its time is left out
   assert.equal(disposed, 1);
 });
 
-test('without a reference nothing is said to agree; a value may be compared with another figure of it', () => {
+test('without a reference no value counts as agreeing; a value may be compared with another number of the reference', () => {
   const limit = { value: 1e-9, gradient: 1e-9 };
   assert.equal(judge({ value: 1 }, null, limit).status, 'unchecked');
   assert.equal(judge({ value: 5, against: 'start' }, { value: 1, start: 5 }, limit).status, 'measured');

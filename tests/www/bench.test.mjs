@@ -1,4 +1,5 @@
-// The benchmarks' pure parts: statistics, sizes, and the plain loops, whose derivatives are compared with differences and whose values with residua's.
+// The benchmarks' pure functions: statistics, sizes, and the plain loops, whose derivatives are compared with differences and whose values
+// with residua's.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { decades } from '../../www/bench/plot.js';
@@ -18,7 +19,7 @@ const { developableProblem, edgeLengths } = await import('../../www/energies/dev
 const { rigidInstances, rigidProblem } = await import('../../www/problems/as-rigid-as-possible.js');
 const { springsProblem } = await import('../../www/problems/springs.js');
 
-test('least, median and differences of numbers', () => {
+test('least, median and differences of numbers are correct', () => {
   assert.equal(least([3, 1, 2]), 1);
   assert.equal(median([5, 1, 3]), 3);
   assert.equal(median([4, 1, 3, 2]), 2.5);
@@ -30,14 +31,14 @@ test('least, median and differences of numbers', () => {
   assert.ok(Number.isNaN(vectorDifference([NaN, 1], [1, 1])));
 });
 
-test('a time grows with the size, and never falls', () => {
+test('a predicted time grows with the size, and never decreases', () => {
   assert.equal(extrapolated(2, 100, 1000), 20);
   assert.equal(extrapolated(2, 100, 1000, 2), 200);
   assert.equal(extrapolated(2, 1000, 100), 2);
   assert.deepEqual([12.34, 4321, 600_000, Infinity].map(inWords), ['12 ms', '4.3 s', '10 min', 'for ever']);
 });
 
-test('sizes are read in rising order, and what is none is refused by name', () => {
+test('sizes are read in ascending order, and an invalid one is named', () => {
   assert.deepEqual(readSizes(' 100, 12,1e4,12'), [12, 100, 10_000]);
   assert.deepEqual(readSizes(' '), []);
   const rule = 'Sizes are whole numbers from 4 to 10,000,000 with commas between, such as 12,100,1000:';
@@ -47,13 +48,13 @@ test('sizes are read in rising order, and what is none is refused by name', () =
   for (const text of ['12,,5', '12,', ',']) assert.throws(() => readSizes(text), { message: `${rule} nothing stands between two commas.` }, text);
 });
 
-test('grids and spheres are the nearest to what was asked for', () => {
+test('grids and spheres are the nearest to the requested size', () => {
   const grids = { 12: [3, 4], 100: [10, 10], 1000: [32, 32], 10_000: [100, 100], 100_000: [316, 316], 1_000_000: [1000, 1000], 10_000_000: [3162, 3162] };
   for (const [asked, sides] of Object.entries(grids)) assert.deepEqual(Object.values(gridNearest(Number(asked))), sides);
   assert.deepEqual([12, 100, 1000, 10_000, 100_000, 1_000_000].map(subdivisionsNearest), [0, 2, 3, 5, 7, 8]);
 });
 
-test('axes enclose their range, tables have the columns that rows have', () => {
+test('axes enclose their range, and tables have the columns of all rows', () => {
   assert.deepEqual(decades(12, 999), [1, 2, 3]);
   assert.deepEqual(decades(1, 1), [0, 1]);
   assert.deepEqual(columnsOf([{ b: 1, a: undefined }, { c: 2, a: 3 }], ['a']), ['a', 'b', 'c']);
@@ -67,16 +68,17 @@ function differences(value, x, step = 1e-5) {
   });
 }
 
-// Central differences are wrong by step² times third derivatives, all near 1 here, and by rounding over the step: 1e-10 and 1e-9 of values up to 100.
+// Central differences have an error of step² times third derivatives, all near 1 here, and of rounding over the step: 1e-10 and 1e-9 of
+// values up to 100.
 const DIFFERENCES = 1e-7;
-// Sums in another order, over at most a few hundred terms.
+// Sums in another order, of at most a few hundred terms.
 const ROUNDING = 1e-12;
 
 const sheet = waveSheetWithTopology(30);
 const restLengths = edgeLengths(sheet.positions, sheet.topology.edges).map((length) => 1.1 * length);
 const held = [0, 1, 2];
 const instances = rigidInstances(sheet.positions, sheet.topology.edges, new Float64Array(sheet.topology.edges.length / 2).fill(2));
-/** Vertices moved, and unit quaternions near 1. */
+/** Displaced vertices, and unit quaternions near 1. */
 const deformed = (() => {
   const x = new Float64Array(7 * sheet.size);
   sheet.positions.forEach((number, i) => (x[i] = number + 0.2 * Math.sin(7 * i)));
@@ -89,7 +91,7 @@ const deformed = (() => {
 })();
 const springs = springMesh(30);
 
-/** The plain springs with a gradient of their own, as the other plain energies have it. */
+/** The plain springs with the interface of the other plain energies. */
 const ofSprings = (call) => {
   const [plain, gradient] = [plainSprings(springs.edges, 1), new Float64Array(3 * springs.size)];
   return { gradient, [call]: (x) => plain[call](x, gradient) };
@@ -103,7 +105,7 @@ const ENERGIES = [
 ];
 
 for (const { name, x, plain, call, problem, theirs } of ENERGIES) {
-  test(`the plain loop of ${name} has the gradient that differences see, and residua's value and gradient`, async () => {
+  test(`the gradient of the plain loop of ${name} agrees with differences, and value and gradient with residua's`, async () => {
     const model = plain();
     const value = model[call](x);
     const gradient = model.gradient.slice();
@@ -114,7 +116,7 @@ for (const { name, x, plain, call, problem, theirs } of ENERGIES) {
   });
 }
 
-test("the plain Jacobian of springs is residua's, entry by entry", async () => {
+test("the plain Jacobian of springs equals residua's, entry by entry", async () => {
   const [values, entries] = [new Float64Array(springs.residuals), new Float64Array(6 * springs.residuals)];
   plainSprings(springs.edges, 1).jacobian(springs.positions, values, entries);
   const theirs = await onCpu(springsProblem(springs.positions, springs.edges, 1).problem, (functions) => functions.evaluateJacobian(springs.positions));
@@ -122,7 +124,7 @@ test("the plain Jacobian of springs is residua's, entry by entry", async () => {
   assert.ok(vectorDifference(values, theirs.values) < ROUNDING);
 });
 
-test('models for Levenberg-Marquardt linearise and multiply as differences along a step say', () => {
+test('linearisations and products of the Levenberg-Marquardt models agree with differences along a step', () => {
   const models = [
     { model: plainSprings(springs.edges, 1), x: springs.positions },
     { model: new PlainNet(springs.edges, new Float64Array(springs.residuals).fill(1.2), sheet.positions.map((number) => number + 1), 0.5), x: sheet.positions },
@@ -143,7 +145,7 @@ test('models for Levenberg-Marquardt linearise and multiply as differences along
     };
     const slope = gradient.reduce((sum, number, i) => sum + number * step[i], 0);
     assert.ok(relativeDifference((along(1e-6) - along(-1e-6)) / 2e-6, slope) < DIFFERENCES);
-    // pᵀJᵀJp, from the blocks of JᵀJ where p touches one block alone.
+    // pᵀJᵀJp, from the blocks of JᵀJ where p is not 0 in one block alone.
     for (let block = 3; block < 6; block++) {
       const p = new Float64Array(n);
       p.set([1, -2, 3], 3 * block);
@@ -157,13 +159,13 @@ test('models for Levenberg-Marquardt linearise and multiply as differences along
   }
 });
 
-test('the plain Levenberg-Marquardt takes the steps that residua takes', async () => {
+test('the plain Levenberg-Marquardt takes the same steps as residua', async () => {
   const { problem } = springsProblem(springs.positions, springs.edges, 1);
   const options = { maxIterations: 12, maxLinearIterations: 100, linearTolerance: 0.1 };
   const plain = levenbergMarquardt(plainSprings(springs.edges, 1), springs.positions, options);
   const result = await onCpu(problem, (functions) => residua.levenbergMarquardt(functions, { ...options, linearSolver: 'pcg' }));
   assert.equal(plain.iterations, result.iterations);
-  // Rounding grows from step to step, by the condition of each.
+  // Rounding grows from step to step by the condition number of each.
   assert.ok(relativeDifference(plain.finalCost, result.finalCost) < 1e-6, `${plain.finalCost} for ${result.finalCost}`);
 });
 
@@ -175,7 +177,7 @@ test('the plain L-BFGS finds the minimum of a convex function', async () => {
   x.forEach((number, i) => assert.ok(Math.abs(number - i) < 1e-8));
 });
 
-test('the smallest eigenpair of a symmetric matrix, and no direction where it repeats', () => {
+test('the smallest eigenpair of a symmetric matrix is found, and v is 0 where the eigenvalue is repeated', () => {
   const out = new Float64Array(4);
   smallestEigenpair(2, -1, 0, 2, -1, 2, out);
   assert.ok(Math.abs(out[0] - (2 - Math.SQRT2)) < 1e-15);

@@ -1,4 +1,4 @@
-// The viewer's camera: what it sees, and where that lands in WebGPU's clip space.
+// The viewer's camera: its view, and the projection to WebGPU's clip space.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { lightDirection, OrbitCamera } from '../../www/viewer/camera.js';
@@ -11,7 +11,7 @@ const SPHERE = { center: [3, -2, 5], radius: 2 };
 /** The matrix is in single precision, and its entries are below 100. */
 const ROUNDING = 1e-5;
 
-test('the whole sphere is seen, in pictures of any shape and from any side', () => {
+test('the whole sphere is visible, in pictures of any shape and from any side', () => {
   for (const aspect of [0.4, 1, 2.5]) {
     for (const [azimuth, elevation] of [[0, 0], [2, 1], [-4, -9], [1, 9]]) {
       const camera = new OrbitCamera();
@@ -30,7 +30,7 @@ test('the whole sphere is seen, in pictures of any shape and from any side', () 
   }
 });
 
-test('nearer points have smaller depth, up is up and right is right', () => {
+test("nearer points have smaller depth, and up and right are the picture's", () => {
   const camera = new OrbitCamera();
   camera.frame(SPHERE);
   const view = camera.view(1.5);
@@ -40,7 +40,7 @@ test('nearer points have smaller depth, up is up and right is right', () => {
   assert.ok(moved(view.right).x > 0 && Math.abs(moved(view.right).y) < ROUNDING);
 });
 
-test('zoom comes closer within limits, and reset goes back to the first view', () => {
+test('zoom moves closer within limits, and reset restores the initial view', () => {
   const camera = new OrbitCamera();
   const first = camera.view(1);
   camera.zoomBy(2);

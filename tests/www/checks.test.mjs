@@ -1,4 +1,4 @@
-// What the page of checks is made of: claims and their numbers, skipping, and the report.
+// The modules of the page of checks: assertions with their numbers, skipping, and the report.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { claims, Disagreement, firstDifference, inWords, relativeDifference } from '../../www/checks/assertions.js';
@@ -28,20 +28,20 @@ describe('claims hold, or throw their numbers', () => {
   }
 });
 
-test('differences are found wherever they are', () => {
+test('differences are found at every position', () => {
   assert.equal(firstDifference([1, [2, { a: -0 }]], [1, [2, { a: -0 }]]), null);
   assert.deepEqual(firstDifference([1], [1, 2]), { path: '.length', got: 1, expected: 2 });
   assert.deepEqual(firstDifference([1], { 0: 1 }), { path: '', got: [1], expected: { 0: 1 } });
   assert.deepEqual(firstDifference(null, {}), { path: '', got: null, expected: {} });
 });
 
-test('the relative difference is that of the largest entry; what is not finite must be the same', () => {
+test('the relative difference is that of the largest entry; entries that are not finite must be equal', () => {
   assert.equal(relativeDifference([1, 9], [1, 10]), 0.1);
   assert.equal(relativeDifference([Infinity, 10], [Infinity, 10]), 0);
   for (const [got, expected] of [[[Number.NaN], [1]], [[1], [Number.NaN]], [[Infinity], [-Infinity]], [[1], [1, 2]]]) assert.equal(relativeDifference(got, expected), Infinity);
 });
 
-test('a check on each engine is two, told apart by title and id; two of one name are refused', () => {
+test('a check on each engine is two checks with distinct titles and ids; two checks of one name are refused', () => {
   const checks = numbered({ id: 'g', checks: [...onEach('It’s so', () => undefined), ...onCpu('alone', () => undefined)] });
   assert.deepEqual(checks.map(({ id, title, engine }) => [id, title, engine]), [
     ['g/it-s-so-gpu', 'It’s so, on the GPU', 'gpu'], ['g/it-s-so-cpu', 'It’s so, on the CPU', 'cpu'], ['g/alone', 'alone', 'cpu'],
@@ -55,7 +55,7 @@ const OUTCOMES = [
   { id: 'g/c', group: 'g', title: 'c', status: 'failed', ms: 2345, notes: [], failure: { claim: 'a number', expected: '2', got: '1', error: 1, allowed: 0.5, because: 'half a unit', stack: 'at c' } },
 ];
 
-test('what is skipped never counts as passed', () => {
+test('a skipped check never counts as passed', () => {
   assert.deepEqual(counts(OUTCOMES), { passed: 1, failed: 1, skipped: 1 });
   assert.equal(countsInWords(OUTCOMES, 5), '1 passed, 1 failed, 1 skipped, 2 not run');
   assert.equal(countsInWords([]), '0 passed, 0 failed');

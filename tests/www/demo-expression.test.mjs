@@ -1,14 +1,14 @@
-// Models typed as text: what they mean, what is wrong with them and where, and that both ways of computing them agree with formulas written by hand.
+// Models typed as text: their meaning, their errors with positions, and the agreement of both evaluations with formulas in JavaScript.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { residua } from './residua.mjs';
 const { ExpressionError, parseExpression } = await import('../../www/demos/curve-fitting/expression.js');
 const { V } = residua;
 
-/** The number of a text without parameters, at x: a parameter of value 0 is added, since a model must have one. */
+/** The value of a text without parameters, at x: a parameter of value 0 is added, because a model must have one. */
 const valueOf = (text, x = 0) => parseExpression(`(${text}) + zero`).evaluate(x, [0]);
 
-test('operators bind as in mathematics: powers before signs, signs before products, products before sums', () => {
+test('operators have the mathematical precedence: powers, signs, products, sums', () => {
   const cases = [
     ['1 + 2 * 3', 7], ['(1 + 2) * 3', 9], ['8 - 3 - 2', 3], ['16 / 4 / 2', 2], ['2 * 3 ^ 2', 18], ['2 ^ 3 ^ 2', 512], ['-3 ^ 2', -9], ['(-3) ^ 2', 9], ['2 ^ -1', 0.5],
     ['2 ^ -1 ^ 2', 0.5], ['2 * -3', -6], ['--3', 3], ['+3 - -4', 7], ['2 - -x', 5, 3], ['10 / 5 * 2', 4], ['-x ^ 2 + 1', -8, 3],
@@ -16,7 +16,7 @@ test('operators bind as in mathematics: powers before signs, signs before produc
   for (const [text, expected, x] of cases) assert.equal(valueOf(text, x), expected, text);
 });
 
-test('numbers, names and operators are read as they are written on keyboards and on paper', () => {
+test('numbers, names and operators are read in keyboard and typographic notation', () => {
   const cases = [['1.5e2', 150], ['.5', 0.5], ['2.', 2], ['1E-2', 0.01], ['2 ** 3', 8], ['6 ÷ 3 × 2 · 1 − 1', 3], ['pi', Math.PI], ['π', Math.PI], ['ln(exp(2))', 2], ['log10(1000)', Math.log10(1000)], ['max(1, min(5, 3))', 3]];
   for (const [text, expected] of cases) assert.equal(valueOf(text), expected, text);
   const { parameters } = parseExpression('y = amplitude_1 * exp(-x / τ) + e + amplitude_1');
@@ -25,7 +25,7 @@ test('numbers, names and operators are read as they are written on keyboards and
   assert.deepEqual(parseExpression('y + x').parameters, ['y']);
 });
 
-test('what is wrong is told with its place', () => {
+test('errors have their position', () => {
   const cases = [
     ['', 0, /there is no model/], ['   ', 0, /there is no model/], ['y =', 3, /a value is due/],
     ['a +', 3, /ends where a value is due, after "\+"/], ['a * * b', 4, /a value is due after "\*", not "\*"/], ['/ a', 0, /a value is due at the start, not "\/"/],
@@ -48,14 +48,14 @@ test('what is wrong is told with its place', () => {
   }
 });
 
-test('no name of JavaScript\'s own is more than a name', () => {
+test("names of JavaScript's globals are ordinary names", () => {
   for (const name of ['constructor', '__proto__', 'toString', 'globalThis', 'eval']) {
     assert.deepEqual(parseExpression(`${name} * x`).parameters, [name]);
     assert.throws(() => parseExpression(`${name}(x)`), /there is no function/);
   }
 });
 
-test('with numbers and with Values it is the formula written by hand', () => {
+test('evaluation with numbers and with Values agrees with the formula in JavaScript', () => {
   const formulas = [
     ['a * exp(-b * x) + c', (x, [a, b, c]) => a * Math.exp(-b * x) + c],
     ['a * exp(-((x - b) / c)^2 / 2)', (x, [a, b, c]) => a * Math.exp(-(((x - b) / c) ** 2) / 2)],
@@ -69,18 +69,18 @@ test('with numbers and with Values it is the formula written by hand', () => {
   for (const [text, formula] of formulas) {
     const { parameters, evaluate, build } = parseExpression(text);
     for (const [x, ...abc] of [[0.7, 1.3, 0.4, 2.1], [3.2, 5.5, 1.7, -0.6], [8, 0.25, 2.5, 4]]) {
-      // Parameters stand in the order in which the text has them.
+      // Parameters have the order of their first occurrence in the text.
       const values = parameters.map((name) => abc['abc'.indexOf(name)]);
       const expected = formula(x, abc);
       const close = (value, what) => assert.ok(Math.abs(value - expected) <= 1e-14 * (Math.abs(expected) + 10), `${text} at ${x}, ${what}: ${value} for ${expected}`);
       close(evaluate(x, values), 'numbers');
-      // A dozen roundings, and functions that the engine has of its own, to a few units in the last place each.
+      // A dozen roundings, and the engine's own functions to a few units in the last place each.
       close(build(V.C(x), values.map((value) => V.W(value))).data, 'Values');
     }
   }
 });
 
-test('a negative base has whole powers, and their derivative', () => {
+test('a negative base takes whole exponents, with the right derivative', () => {
   const { build } = parseExpression('a * (x - 5) ^ 3');
   assert.equal(build(V.C(2), [V.W(2)]).data, -54);
 });

@@ -1,4 +1,5 @@
-// The pose graph demonstration's model: made graphs tell the truth, drift as dead reckoning does, and unfold step by step to the known optimum.
+// The pose graph demonstration's model: generated graphs have the stated noise, drift by dead reckoning, and reach the known optimum step
+// by step.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { hasData, readData } from '../shared-data.mjs';
@@ -8,12 +9,12 @@ const { motions, quaternionOfFrame } = await import('../../www/demos/pose-graph/
 const { seededNoise } = await import('../../www/problems/seeded-noise.js');
 const { classOf, LIMITS, sortByClass } = await import('../../www/demos/pose-graph/residual-classes.js');
 const { Unfolding } = await import('../../www/demos/pose-graph/model.js');
-const { told } = await import('../../www/demos/pose-graph/telling.js');
+const { statusText } = await import('../../www/demos/pose-graph/status-text.js');
 const { parseG2o, poseGraphProblem } = await import('../../www/problems/pose-graph.js');
 
 const { levenbergMarquardt } = residua;
 
-/** Graphs small enough for a test of seconds; the sphere's has the default's drift. */
+/** Graphs small enough for a test of seconds; that of the sphere has the default's drift. */
 const SMALL = {
   sphere: sphereGraph({ poses: 200, lap: 20, radius: 8 }),
   torus: torusGraph({ poses: 240, lap: 20, radius: 10, tube: 4 }),
@@ -29,7 +30,7 @@ function distanceFromTruth({ dimension, truth }, positions) {
 /** ½ Σ eᵀΩe with the parameters at given poses. */
 const costAt = (graph, { positions, rotations }) => onCpu(poseGraphProblem({ ...graph, positions, rotations }).problem, async (functions) => (await functions.evaluateCostWithGradient()).value);
 
-/** Steps until the unfolding says that it is done. */
+/** Runs steps to the end of the optimisation. */
 async function unfold(unfolding, most = 100) {
   const course = [];
   while (!unfolding.done && course.length < most) course.push(await unfolding.step());
@@ -45,7 +46,7 @@ async function unfolded(graph, options) {
   return { unfolding, course, positions };
 }
 
-test('the noise has mean 0 and standard deviation 1, repeats with its seed, and refuses a seed at which it would stand still', () => {
+test('the noise has mean 0 and standard deviation 1, repeats with its seed, and refuses a seed that makes the generator constant', () => {
   const draw = (seed) => {
     const { normal } = seededNoise(seed);
     return Array.from({ length: 20_000 }, normal);
@@ -59,7 +60,7 @@ test('the noise has mean 0 and standard deviation 1, repeats with its seed, and 
   assert.throws(() => seededNoise(0), RangeError);
 });
 
-test('seen from one pose and gone to from there, the other pose is reached, in space and in the plane', () => {
+test('a pose composed with the relative pose of another gives that other pose, in space and in the plane', () => {
   const { normal } = seededNoise(4);
   const vector = () => [normal(), normal(), normal()];
   for (let trial = 0; trial < 5; trial++) {
@@ -84,30 +85,30 @@ for (const [name, graph] of Object.entries(SMALL)) {
   const { dimension } = graph;
   const counts = { poses: graph.positions.length / dimension, edges: graph.edges.length / 2 };
 
-  test(`${name}: at the truth the cost is what the noise alone makes, half a chi-squared`, async () => {
+  test(`${name}: at the truth the cost is that of the noise, half a chi-squared`, async () => {
     const freedom = (dimension === 3 ? 6 : 3) * counts.edges;
     const cost = await costAt(graph, graph.truth);
-    // Mean freedom, variance twice that; four standard deviations are missed by chance once in 16,000 graphs, and this one never changes.
+    // Mean freedom, variance twice that; four standard deviations are exceeded once in 16,000 graphs, and this one is fixed.
     assert.ok(Math.abs(2 * cost - freedom) < 4 * Math.sqrt(2 * freedom), `${2 * cost} for ${freedom}`);
   });
 
-  test(`${name}: the start is dead reckoning: odometry costs nothing there, and it has drifted`, async () => {
+  test(`${name}: the start is dead reckoning: the cost of odometry is 0 there, and it has drifted`, async () => {
     const { odometry, closures } = edgeGroups(graph);
     assert.equal(odometry.length, counts.poses - 1);
     assert.ok(closures.length > counts.poses / 6, `${closures.length} closures`);
     const alone = poseGraphProblem(graph, { odometry: { edges: odometry } }).problem;
-    // Residuals of rounding, 1e-13 at most over a standard deviation of 0.01, squared, over 1,800 numbers.
+    // Residuals of rounding, at most 1e-13 over a standard deviation of 0.01, squared, over 1,800 numbers.
     await onCpu(alone, async (functions) => assert.ok((await functions.evaluateCostWithGradient()).value < 1e-16));
     assert.ok(distanceFromTruth(graph, graph.positions) > 5 * graph.dimension * 0.03);
   });
 
-  test(`${name}: it unfolds one step at a time to the cost that one long solve finds, as low as chance has it`, async () => {
+  test(`${name}: single steps reach the cost of one long solve, within the distribution of the noise`, async () => {
     const { unfolding, course, positions } = await unfolded(graph);
     assert.ok(unfolding.done && course.length > 2 && course.every(({ iteration }, k) => iteration === k + 1));
-    // Accepted steps lower the cost, others leave it.
+    // Accepted steps lower the cost, others keep it.
     course.forEach(({ cost, accepted }, k) => assert.ok(k === 0 || (accepted ? cost < course[k - 1].cost : cost === course[k - 1].cost), `step ${k}`));
     const long = await onCpu(poseGraphProblem(graph).problem, (functions) => levenbergMarquardt(functions, { costTolerance: 1e-12, gradientTolerance: 0 }));
-    // Unfolding ends when a step gains less than 1e-6; with steps that converge as fast as these, what is left is less than that.
+    // The optimisation ends when a step gains less than 1e-6; with fast convergence the rest is less than that.
     assert.ok(Math.abs(unfolding.cost / long.finalCost - 1) < 1e-6, `${unfolding.cost}, ${long.finalCost}`);
     assert.ok(Math.abs(2 * unfolding.cost - unfolding.freedom) < 4 * Math.sqrt(2 * unfolding.freedom), `${2 * unfolding.cost} for ${unfolding.freedom}`);
     const [before, after] = [distanceFromTruth(graph, graph.positions), distanceFromTruth(graph, positions)];
@@ -115,7 +116,7 @@ for (const [name, graph] of Object.entries(SMALL)) {
   });
 }
 
-test('loop closures are sorted by how far they are off, each with its ends, and wrong ones come last once the graph is unfolded', async () => {
+test('loop closures are sorted by residual, each with its ends, and wrong ones are last after the optimisation', async () => {
   assert.deepEqual([0, 2.9, 3, 299, 300, 1e9, NaN].map(classOf), [0, 0, 1, 2, 3, 4, 4]);
   const graph = withOutliers(SMALL.city, 5);
   const unfolding = new Unfolding(graph, { loss: 'cauchy' });
@@ -128,7 +129,8 @@ test('loop closures are sorted by how far they are off, each with its ends, and 
   unfolding.dispose();
   assert.equal(counts.length, LIMITS.length + 1);
   assert.equal(counts.reduce((a, b) => a + b), closures.length);
-  // Noise of three numbers has a mean square above 3 once in two hundred edges; what is wrong by blocks of a city is hundreds of standard deviations off.
+  // Noise of three numbers has a mean square above 3 once in two hundred edges; wrong closures across blocks of the city are hundreds of
+  // standard deviations off.
   assert.ok(counts[0] > 0.95 * (closures.length - 5) && counts[4] === 5, `${counts}`);
   const pairs = (list) => Array.from({ length: list.length / 2 }, (_, k) => `${list[2 * k]} ${list[2 * k + 1]}`);
   assert.deepEqual(pairs(index).slice(-5).sort(), pairs(ends).slice(-5).sort());
@@ -136,7 +138,7 @@ test('loop closures are sorted by how far they are off, each with its ends, and 
   assert.deepEqual(sortByClass(new Float64Array(), undefined, ends, index), [0, 0, 0, 0, 0]);
 });
 
-test('with wrong loop closures the squared loss tears the graph apart, and Cauchy\'s ends about as near the truth as without them', async () => {
+test("with wrong loop closures the squared loss destroys the graph, and Cauchy's ends about as near the truth as without them", async () => {
   for (const [name, graph] of Object.entries({ sphere: SMALL.sphere, city: SMALL.city })) {
     const wrong = withOutliers(graph, 10);
     assert.equal(wrong.edges.length, graph.edges.length + 20);
@@ -144,13 +146,14 @@ test('with wrong loop closures the squared loss tears the graph apart, and Cauch
     const squared = distanceFromTruth(graph, (await unfolded(wrong)).positions);
     const robust = distanceFromTruth(graph, (await unfolded(wrong, { loss: 'cauchy' })).positions);
     console.log(`${name}: from the truth ${clean.toFixed(3)} without wrong edges; with them ${squared.toFixed(3)} squared, ${robust.toFixed(3)} Cauchy`);
-    // A loss that bends from three standard deviations on loses little of what good edges know: half as much again leaves room for the wrong ones' pull.
+    // A loss with a scale of three standard deviations loses little information of correct edges; half as much again allows for the effect
+    // of the wrong ones.
     assert.ok(robust < 1.5 * clean, `${name}: ${robust} for ${clean}`);
     assert.ok(squared > 3 * clean, `${name}: ${squared} for ${clean}`);
   }
 });
 
-test('a loss chosen on the way takes effect without compiling again, and restarting goes back to the start', async () => {
+test('a change of the loss takes effect without compiling again, and a restart returns to the start', async () => {
   const graph = withOutliers(SMALL.city, 10);
   const unfolding = new Unfolding(graph);
   await unfolding.compile({ backend: 'cpu' });
@@ -167,7 +170,7 @@ test('a loss chosen on the way takes effect without compiling again, and restart
   unfolding.dispose();
 });
 
-test('what is said of a graph has no figure that is none, and counts one as one', () => {
+test('the status text has no undefined number, and uses the singular for one', () => {
   const usual = { name: null, poses: 2500, moves: 2499, closures: 1, iteration: 3, startCost: 5e6, cost: 100, freedom: 200, squared: true, termination: null };
   const cases = [
     [{}, '2,500 poses, 2,499 moves, 1 loop closure. Step 3: cost 100.000, χ² a degree of freedom 1.00.'],
@@ -177,32 +180,32 @@ test('what is said of a graph has no figure that is none, and counts one as one'
     [{ iteration: 0, name: 'a.g2o' }, /^a\.g2o: .*closure\. Dead reckoning costs 5\.000e\+6\.$/],
     [{ iteration: 0, startCost: Infinity }, /closure\. What dead reckoning costs is larger than numbers go\.$/],
     [{ cost: Infinity }, /Step 3: the cost is larger than numbers go\.$/],
-    // One move between two poses, and none more.
+    // One odometry edge between two poses, and no more.
     [{ poses: 2, moves: 1, closures: 0, freedom: 0, cost: 0, iteration: 1, termination: 'gradient-tolerance' },
       '2 poses, 1 move, 0 loop closures. Step 1: cost 0.00000. Unfolded: there is no measurement more than it takes, so all of them hold.'],
     [{ poses: 9, moves: 1, closures: 0, freedom: -42, cost: 1e-9, termination: 'cost-tolerance' }, /cost 1\.00000e-9\. Unfolded: there is no measurement more/],
   ];
   for (const [figures, words] of cases) {
-    const said = told({ ...usual, ...figures });
+    const said = statusText({ ...usual, ...figures });
     if (typeof words === 'string') assert.equal(said, words);
     else assert.match(said, words);
     assert.doesNotMatch(said, /NaN|Infinity|1 moves/);
   }
 });
 
-test('from where the cost is no number no step is taken, and that ends it', async () => {
+test('with a cost that is not finite no step is taken, and the optimisation ends', async () => {
   const { unfolding, course, positions } = await unfolded(parseG2o('VERTEX_SE2 0 0 0 0\nVERTEX_SE2 1 1e200 0 0\nEDGE_SE2 0 1 1 0 0 1 0 0 1 0 1\n'));
   assert.deepEqual([course.length, unfolding.done, unfolding.termination, unfolding.iteration], [1, true, 'non-finite', 0]);
   assert.deepEqual([...positions], [0, 0, 1e200, 0]);
 });
 
-test('what can’t be compiled leaves the functions of before, and what can gives them back to be disposed of', async () => {
+test('a failed compile keeps the previous functions, and a successful one returns them for disposal', async () => {
   const unfolding = new Unfolding(SMALL.city);
   assert.equal(await unfolding.compile({ backend: 'cpu' }), null);
   const { functions } = unfolding;
   await assert.rejects(unfolding.compile({ backend: 'cpu', signal: AbortSignal.abort() }), { code: 'aborted' });
   assert.equal(unfolding.functions, functions);
-  // Still alive.
+  // Still usable.
   assert.ok((await unfolding.step()).accepted);
   assert.equal(await unfolding.compile({ backend: 'cpu' }), functions);
   assert.notEqual(unfolding.functions, functions);
@@ -210,10 +213,10 @@ test('what can’t be compiled leaves the functions of before, and what can give
   unfolding.dispose();
 });
 
-test('sphere2500 unfolds to its optimum from the start of the file', async (t) => {
+test('sphere2500 reaches its optimum from the start of the file', async (t) => {
   if (!hasData(t, 'pose-graphs/sphere2500.g2o')) return;
   const { unfolding, course } = await unfolded(parseG2o(readData('pose-graphs/sphere2500.g2o')));
   console.log(`sphere2500: ${course.length} steps, cost ${unfolding.cost}`);
-  // The optimum to nine digits is in tests/truth/sphere2500.test.mjs; the last step gained less than 1e-6.
+  // The optimum to nine digits is in tests/truth/sphere2500.long.test.mjs; the last step gained less than 1e-6.
   assert.ok(Math.abs(unfolding.cost / 675.607849 - 1) < 1e-6, `${unfolding.cost}`);
 });

@@ -1,4 +1,4 @@
-// The demos' models, and the meshes that are made for them.
+// The demos' models, and the meshes that are generated for them.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { meshTopology } from '../../www/mesh/topology.js';
@@ -12,7 +12,7 @@ const { creasingSphere } = await import('../../www/demos/developable/model.js');
 const { askedFor, DEMOS } = await import('../../www/demos/registry.js');
 const { difference } = await import('../../www/demos/comparison.js');
 
-test('an address that asks for a demo or an engine that there is none of is told so, and gets what it would without asking', () => {
+test('an address that names an unknown demo or engine gives the default and an error', () => {
   const asked = (query) => askedFor(new URLSearchParams(query));
   assert.deepEqual(asked(''), { id: undefined, backend: undefined, wrong: null });
   for (const { id } of DEMOS) assert.deepEqual(asked(`demo=${id}&backend=cpu`), { id, backend: 'cpu', wrong: null });
@@ -21,14 +21,14 @@ test('an address that asks for a demo or an engine that there is none of is told
   assert.match(wrong, /the demo "nonsense", .* as-rigid-as-possible, .*\. The address asks for the engine "banana", and there is none; it may be gpu, cpu\.$/);
 });
 
-test('the difference of the engines is told in two digits, written as people do', () => {
+test('the ratio of the engines is stated with two digits', () => {
   assert.equal(difference(1, 893), 'Here the GPU takes an iteration 890 times as fast as the CPU.');
   assert.equal(difference(12345.6, 1), 'Here the CPU takes an iteration 12,000 times as fast as the GPU.');
   assert.equal(difference(2, 3), 'Here the GPU takes an iteration 1.5 times as fast as the CPU.');
   assert.equal(difference(0, 3), 'Here an iteration takes less than the clock shows.');
 });
 
-/** Six times the volume that the faces enclose, positive where they are counterclockwise from outside. */
+/** Six times the enclosed volume, positive where faces are counterclockwise from outside. */
 function enclosed({ positions, triangles }) {
   const point = (v) => positions.subarray(3 * v, 3 * v + 3);
   let volume = 0;
@@ -39,8 +39,8 @@ function enclosed({ positions, triangles }) {
   return volume / 6;
 }
 
-test('the bar and the knot are closed, face outwards and enclose what their shapes do', () => {
-  // π r² (l − 2r) + 4/3 π r³ of the bar; π r² times the knot's length by Pappus, measured along its middle line.
+test('the bar and the knot are closed, face outwards and enclose the volume of their shapes', () => {
+  // π r² (l − 2r) + 4/3 π r³ for the bar; for the knot π r² times its length by Pappus, measured along its middle line.
   const radius = 0.25, length = 2;
   const bar = capsule({ around: 64, along: 80, radius, length });
   const whole = Math.PI * radius ** 2 * (length - 2 * radius) + (4 / 3) * Math.PI * radius ** 3;
@@ -55,7 +55,7 @@ test('the bar and the knot are closed, face outwards and enclose what their shap
   const point = (t) => [(0.55 + 0.25 * Math.cos(3 * t)) * Math.cos(2 * t), (0.55 + 0.25 * Math.cos(3 * t)) * Math.sin(2 * t), 0.32 * Math.sin(3 * t)];
   let line = 0;
   for (let k = 0; k < 1000; k++) line += Math.hypot(...point((2 * Math.PI * (k + 1)) / 1000).map((value, d) => value - point((2 * Math.PI * k) / 1000)[d]));
-  // The same miss, and the corners that 600 cross sections cut.
+  // The same error, and that of 600 cross sections.
   assert.ok(Math.abs(enclosed(knot) / (Math.PI * 0.17 ** 2 * line) - 1) < 0.01);
 });
 
@@ -71,11 +71,11 @@ async function relax(functions) {
   return cost;
 }
 
-test('handles that are turned together turn the whole bar with them, at no cost', async () => {
+test('handles that are rotated together rotate the whole bar, at cost 0', async () => {
   const mesh = capsule({ around: 8, along: 6 });
   const model = rigidModel(mesh);
   const ends = [0, mesh.positions.length / 3 - 1].map((vertex) => new Handle(mesh.positions, mesh.positions, vertex, 0.3));
-  // A quarter turn about x takes (0, y, 0) to (0, 0, y).
+  // A rotation by 90° about x maps (0, y, 0) to (0, 0, y).
   for (const handle of ends) {
     handle.turn([1, 0, 0], Math.PI / 2);
     handle.moveTo([handle.center[0], -handle.center[2], handle.center[1]]);
@@ -83,7 +83,7 @@ test('handles that are turned together turn the whole bar with them, at no cost'
   }
   model.handles.setData('goal', model.goals);
   await onCpu(model.problem, async (functions) => {
-    // A rigid motion is the minimum, 0; what is left is where the last solve stopped.
+    // A rigid motion is the minimum, 0; the difference is the tolerance of the last solve.
     assert.ok((await relax(functions)) < 1e-9);
     const found = model.vertices.values();
     for (let v = 0; v < found.length / 3; v++) {
@@ -93,7 +93,7 @@ test('handles that are turned together turn the whole bar with them, at no cost'
   });
 });
 
-test('a handle pulls its vertices to within a hundredth of its way, and one that is let go holds nothing', async () => {
+test('a handle pulls its vertices to within a hundredth of their way, and a removed one has no effect', async () => {
   const mesh = capsule({ around: 8, along: 6 }), top = mesh.positions.length / 3 - 1;
   const model = rigidModel(mesh);
   model.setGoal(0, mesh.positions.subarray(0, 3));
@@ -102,7 +102,7 @@ test('a handle pulls its vertices to within a hundredth of its way, and one that
   await onCpu(model.problem, async (functions) => {
     assert.ok((await relax(functions)) > 1e-4, 'bending costs');
     const [x, y] = model.vertices.values().subarray(3 * top);
-    // The pull is PULL² = 900 against edges of stiffness about 1, and the way is 0.67.
+    // The weight of the pull is PULL² = 900 against edges of stiffness about 1, and the distance is 0.67.
     assert.equal(PULL ** 2, 900);
     assert.ok(Math.hypot(x - 0.6, y - 0.7) < 0.01);
     model.setGoal(top, null);
@@ -114,7 +114,7 @@ test('a handle pulls its vertices to within a hundredth of its way, and one that
   });
 });
 
-test('the creasing sphere has the vertices of its subdivisions and loses cost', async () => {
+test('the developable sphere has the vertices of its subdivisions and its cost decreases', async () => {
   for (const [subdivisions, count] of [[1, 42], [2, 162]]) {
     const { positions, problem, vertices } = creasingSphere(subdivisions);
     assert.equal(positions.length, 3 * count);

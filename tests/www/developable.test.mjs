@@ -1,5 +1,5 @@
-// The developability energy, recorded by the package and evaluated by the facade tests' own evaluator of tapes, so that the formula is tested apart from
-// both engines, in double precision and with every operation rounded to single.
+// The developability energy, recorded by the package and evaluated by the facade tests' evaluator of tapes, so that the formula is tested
+// independently of both engines, in double precision and with every operation rounded to single.
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { register } from 'node:module';
@@ -30,7 +30,7 @@ const subtract = (a, b) => a.map((coordinate, d) => coordinate - b[d]);
 const cross = (a, b) => [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]];
 const dot = (a, b) => a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
 
-/** λ_min(Σ θ N Nᵀ) as the paper writes it, in world coordinates. */
+/** λ_min(Σ θ N Nᵀ) as in the paper, in world coordinates. */
 function byDefinition([center, ...ring], faces) {
   const sum = [[0, 0, 0], [0, 0, 0], [0, 0, 0]];
   for (const [b, c] of faces) {
@@ -42,7 +42,7 @@ function byDefinition([center, ...ring], faces) {
   return jacobiEigen(sum).values[0];
 }
 
-/** The stars of the perturbed icosphere of 2,562 vertices: some of all places and both valences. */
+/** The stars of the perturbed icosphere of 2,562 vertices: samples of all regions and both valences. */
 function sphereStars() {
   const { positions, triangles } = icosphere(4);
   const moved = perturb(positions);
@@ -75,13 +75,13 @@ test('in single precision a fine mesh keeps its energy and its gradient', () => 
     worstGradient = Math.max(worstGradient, ...double.gradient.map((entry, i) => Math.abs(single.gradient[i] - entry) / largest));
   }
   console.log(`f32 against f64: value ${worstValue.toExponential(1)}, gradient ${worstGradient.toExponential(1)}`);
-  // Edges are a fourteenth of the coordinates and the normals tilt by a thirtieth, so that 2⁻²⁴ grows up to a hundredfold. Summed in world coordinates the
-  // eigenvalue, a thousandth of the matrix, would be off by 2⁻²⁴ of the matrix, which is more.
+  // Edges are a fourteenth of the coordinates and the normals tilt by a thirtieth, which amplifies 2⁻²⁴ up to a hundredfold. Summed in
+  // world coordinates the eigenvalue, a thousandth of the matrix, would have an error of 2⁻²⁴ of the matrix, which is more.
   assert.ok(worstValue < 1e-5);
   assert.ok(worstGradient < 1e-5);
 });
 
-test('its gradient is that of central differences, although the frame is held', () => {
+test('its gradient agrees with central differences, although the frame is constant for differentiation', () => {
   for (const points of sphereStars().slice(2, 5)) {
     const x = points.flat();
     const tape = starTape(points, closed(points.length - 1));
@@ -89,13 +89,13 @@ test('its gradient is that of central differences, although the frame is held', 
     const largest = Math.max(...exact.map(Math.abs));
     exact.forEach((entry, i) => {
       const at = (step) => evaluate(tape, x.map((coordinate, k) => (k === i ? coordinate + step : coordinate)));
-      // Truncation falls with the square of the step and is 3e-7 at 1e-6; there rounding, 1e-16/1e-6, is still below it.
+      // The truncation error decreases with the square of the step and is 3e-7 at 1e-6, where rounding, 1e-16/1e-6, is still below it.
       assert.ok(Math.abs((at(1e-6) - at(-1e-6)) / 2e-6 - entry) < 1e-6 * largest);
     });
   }
 });
 
-test('what is developable has no energy: flat stars, folds, single faces', () => {
+test('developable stars have no energy: flat stars, folds, single faces', () => {
   const around = (count, height) => Array.from({ length: count }, (_, i) => {
     const angle = (2 * Math.PI * i) / count;
     return [Math.cos(angle), Math.sin(angle), height(Math.cos(angle))];
@@ -111,7 +111,7 @@ test('what is developable has no energy: flat stars, folds, single faces', () =>
   assert.ok(Math.abs(evaluate(starTape(open, [[0, 1], [1, 2]]), open.flat())) < 1e-15, 'two faces');
 });
 
-test('a corner of a cube has the energy π/2, whichever way it is turned', () => {
+test('the corner of a cube has the energy π/2 in every orientation', () => {
   for (const corner of [[[1, 0, 0], [0, 1, 0], [0, 0, 1]], [[0, 0, -1], [0, 1, 0], [1, 0, 0]], [[-1, 0, 0], [0, -1, 0], [0, 0, 1]]]) {
     const points = [[0, 0, 0], ...corner];
     // Three right angles with perpendicular normals: Σ θ N Nᵀ = π/2 · I.
@@ -119,7 +119,7 @@ test('a corner of a cube has the energy π/2, whichever way it is turned', () =>
   }
 });
 
-test('a mesh has one energy for each vertex and each edge, and the edges are at rest at first', () => {
+test('a mesh has one energy for each vertex and each edge, and the edges have energy 0 at the start', () => {
   const { positions, triangles } = icosphere(1);
   const topology = meshTopology(positions.length / 3, triangles);
   const { params, energies } = developableEnergies({ positions }, topology);
@@ -127,9 +127,9 @@ test('a mesh has one energy for each vertex and each edge, and the edges are at 
   assert.equal(energies(params).length, 42 + 120);
   assert.equal(edgeLengths(positions, topology.edges).length, 120);
   const edgesOnly = tapeOf(params, (values) => V.sum(energies(values).slice(42)));
-  // Each of 120 squared differences of rounding.
+  // The sum of 120 squared rounding errors.
   assert.ok(evaluate(edgesOnly, positions) < 1e-28);
-  // Twice the size is (2 − 1)² an edge.
+  // At twice the size the energy is (2 − 1)² per edge.
   assert.ok(Math.abs(evaluate(edgesOnly, positions.map((coordinate) => 2 * coordinate)) - 120) < 1e-10);
 });
 

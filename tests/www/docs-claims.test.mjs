@@ -1,4 +1,4 @@
-// What a page of the documentation claims its code to print, and how that is compared with what it prints.
+// The claimed output of code in the documentation, and its comparison with the actual output.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { blocksOf, holds, programsOf, withClaims } from '../../xtask/docs/programs.mjs';
@@ -34,19 +34,19 @@ const page = [
   '```sh', 'npm install residua', '```', '', '```js', "import { V } from 'residua';", '```', '',
 ].join('\n');
 
-test('a block that imports begins a program, one that does not goes on with it', () => {
+test('a block that imports begins a program, and one that does not continues it', () => {
   const programs = programsOf(page);
   assert.deepEqual(programs.map(({ language, line }) => [language, line]), [['ts', 4], ['js', 19]]);
   assert.deepEqual(programs[0].source.split('\n').flatMap((line, at) => (line === '' ? [] : [at + 1])), [4, 5, 11]);
 });
 
-test('a claim is what its line prints, at its line in the page', () => {
+test('a claim is the output of its line, at its line in the page', () => {
   const [{ source, claims }] = programsOf(page);
   assert.deepEqual(claims, [{ line: 11, words: '1' }]);
   assert.match(withClaims(source), /^claim\(11, x\.data\);$/m);
 });
 
-test('a claim that could not be checked is refused', () => {
+test('a claim that cannot be checked is refused', () => {
   assert.throws(() => programsOf("```ts\nimport 'residua';\nx.data; // → 1\n```"), /line 3/);
 });
 
@@ -56,7 +56,7 @@ test('a block of unknown kind, a block that is not closed and a program without 
   assert.throws(() => programsOf('```ts\nconst x = 1;\n```'), /imports nothing/);
 });
 
-test('a claim may be the block of text below it, and every such block is one', () => {
+test('a claim may be the block of text below it, and every such block is a claim', () => {
   const program = "```ts\nimport 'residua';\nconsole.log(x); // → below\n```\n";
   assert.deepEqual(programsOf(`${program}\n\`\`\`text\na\nb\n\`\`\``)[0].claims, [{ line: 3, words: 'a\nb' }]);
   assert.throws(() => programsOf(program), /no block of text below/);

@@ -1,4 +1,4 @@
-// Every block of code in the documentation and in the READMEs holds against the package's types.
+// Every code block of the documentation and of the READMEs type-checks against the package.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
@@ -29,7 +29,7 @@ test('every program type-checks, strictly and with the libraries checked', async
         written.push(file);
       }
     }
-    // three's own types name those of WebXR.
+    // The types of three refer to those of WebXR.
     const compilerOptions = {
       strict: true, skipLibCheck: false, noUncheckedIndexedAccess: false, checkJs: true, allowJs: true, noEmit: true, target: 'es2022', lib: ['es2022', 'dom', 'dom.iterable', 'esnext.disposable'],
       module: 'esnext', moduleResolution: 'bundler', types: ['webxr'], preserveSymlinks: true,

@@ -1,4 +1,4 @@
-// Springs and as-rigid-as-possible deformation: counts, what has no energy, and weights by hand.
+// Springs and as-rigid-as-possible deformation: counts, states of energy 0, and weights in closed form.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { icosphere } from '../../www/mesh/icosphere.js';
@@ -20,7 +20,7 @@ test('a grid has (side − 1)(3 side − 1) springs to the right, down and acros
   }
 });
 
-test('scattered positions fill the cube evenly, the same for the same seed', () => {
+test('scattered positions fill the cube evenly, and are the same for the same seed', () => {
   const positions = scatteredPositions(10000, 10, 5);
   assert.deepEqual(scatteredPositions(10000, 10, 5), positions);
   assert.notDeepEqual(scatteredPositions(10000, 10, 6), positions);
@@ -32,25 +32,25 @@ test('scattered positions fill the cube evenly, the same for the same seed', () 
   }
 });
 
-test('a spring pulls with its length minus its rest length', async () => {
+test('the residual of a spring is its length minus its rest length', async () => {
   const { problem } = springsProblem([0, 0, 0, 3, 4, 0, 3, 4, 12], Uint32Array.of(0, 1, 0, 2), [4, 15]);
   assert.deepEqual([...await onCpu(problem, (functions) => functions.evaluate())], [1, -2]);
   assert.equal(springGrid(71).problem.numResiduals, 14840);
 });
 
-test('cotangent weights are those of the angles across the edge', () => {
-  // Two right-angled halves of a unit square: 45° across its sides, 90° across the diagonal.
+test('cotangent weights are those of the angles opposite to the edge', () => {
+  // Two right-angled halves of a unit square: 45° opposite to its sides, 90° opposite to the diagonal.
   const positions = Float64Array.of(0, 0, 0, 1, 0, 0, 1, 1, 0, 0, 1, 0);
   const triangles = Uint32Array.of(0, 1, 2, 0, 2, 3);
   const { edges } = meshTopology(4, triangles);
   const weights = cotangentWeights(positions, triangles, edges);
   const at = (a, b) => weights[Array.from({ length: edges.length / 2 }, (_, e) => e).find((e) => edges[2 * e] === a && edges[2 * e + 1] === b)];
   for (const [a, b] of [[0, 1], [1, 2], [2, 3], [0, 3]]) assert.ok(Math.abs(at(a, b) - 0.5) < 1e-15, `${a}, ${b}`);
-  // Its cotangents are 0, and it keeps the least weight there is.
+  // Its cotangents are 0, so it has the least weight.
   assert.equal(at(0, 2), 1e-3);
 });
 
-test('a rigid motion of mesh and rotations has no energy, and a stretched one has', async () => {
+test('a rigid motion of mesh and rotations has energy 0, and a stretched mesh does not', async () => {
   const mesh = icosphere(1);
   const topology = meshTopology(mesh.positions.length / 3, mesh.triangles);
   const { problem, vertices, rotations } = rigidProblem(mesh, topology, { vertices: [0], targets: [[...mesh.positions.subarray(0, 3)]] });
@@ -61,7 +61,7 @@ test('a rigid motion of mesh and rotations has no energy, and a stretched one ha
   });
   await onCpu(problem, async (functions) => {
     const cost = async () => (await functions.evaluateCostWithGradient()).value;
-    // At rest, nothing.
+    // At rest the energy is 0.
     assert.equal(functions.numResiduals, 3 * 240);
     assert.equal(await cost(), 0);
     vertices.set(turned);

@@ -1,4 +1,4 @@
-// The meshes of the pages: spheres, displacements, and who is next to whom.
+// The meshes of the pages: spheres, displacements, and topology.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { boundingSphere, intoUnitSphere, outOfUnitSphere } from '../../www/mesh/bounding-sphere.js';
@@ -10,13 +10,13 @@ const starOf = (stars, vertex) => {
   const i = stars.vertices.indexOf(vertex);
   return i < 0 ? undefined : Array.from(stars.indices.subarray(stars.offsets[i], stars.offsets[i + 1]));
 };
-/** A ring has no first entry: this turns it so that the smallest leads. */
+/** A ring has no first entry: it is rotated so that the smallest is first. */
 const turned = (ring) => {
   const start = ring.indexOf(Math.min(...ring));
   return [...ring.slice(start), ...ring.slice(0, start)];
 };
 
-test('an icosphere of n cuts has 10·4ⁿ + 2 vertices on the unit sphere and faces that look outwards', () => {
+test('an icosphere of n subdivisions has 10·4ⁿ + 2 vertices on the unit sphere and faces that face outwards', () => {
   for (const n of [0, 1, 2, 4]) {
     const { positions, triangles } = icosphere(n);
     assert.equal(positions.length / 3, 10 * 4 ** n + 2);
@@ -33,11 +33,11 @@ test('an icosphere of n cuts has 10·4ⁿ + 2 vertices on the unit sphere and fa
   }
 });
 
-test('a number of cuts that makes no sphere is refused by name', () => {
+test('an invalid number of subdivisions is named in the message', () => {
   for (const bad of [-1, 1.5, NaN, 9, '4']) assert.throws(() => icosphere(bad), { name: 'RangeError', message: /subdivisions is/ });
 });
 
-test('a displacement is the same each time, within its amplitude, and spread over it', () => {
+test('a displacement is the same each time, within its amplitude, and spread over its range', () => {
   const zeros = new Float64Array(3000);
   const moved = perturb(zeros, 1e-3);
   assert.deepEqual(perturb(zeros, 1e-3), moved);
@@ -50,7 +50,7 @@ test('a displacement is the same each time, within its amplitude, and spread ove
   assert.throws(() => perturb(zeros, 1e-3, 0), RangeError);
 });
 
-test('positions go into the unit sphere and come back', () => {
+test('positions are scaled to the unit sphere and back', () => {
   const positions = Float64Array.of(1000, 2000, 3000, 1002, 2000, 3000, 1000, 2004, 3000);
   const sphere = boundingSphere(positions);
   assert.deepEqual(sphere.center, [1001, 2002, 3000]);
@@ -62,7 +62,7 @@ test('positions go into the unit sphere and come back', () => {
   assert.equal(boundingSphere(Float64Array.of(5, 5, 5)).radius, 1);
 });
 
-test('every vertex of a closed mesh has its neighbours in order around it, and each edge stands once', () => {
+test('every vertex of a closed mesh has its neighbours in order, and each edge occurs once', () => {
   const { positions, triangles } = icosphere(2);
   const { edges, interior, boundary, irregular, boundaryEdgeCount, nonManifoldEdgeCount } = meshTopology(positions.length / 3, triangles);
   assert.equal(interior.vertices.length, 162);
@@ -79,7 +79,7 @@ test('every vertex of a closed mesh has its neighbours in order around it, and e
   assert.equal(rings.filter((length) => length === 5).length, 12);
 });
 
-test('each kind of vertex is told apart', () => {
+test('each kind of vertex is recognised', () => {
   const cases = [
     { name: 'one triangle', vertices: 3, faces: [0, 1, 2], boundary: { 0: [1, 2], 1: [2, 0], 2: [0, 1] }, edges: 3, open: 3 },
     { name: 'a fan around 0 with a boundary', vertices: 5, faces: [0, 3, 4, 0, 1, 2, 0, 2, 3], boundary: { 0: [1, 2, 3, 4] }, edges: 7, open: 5 },

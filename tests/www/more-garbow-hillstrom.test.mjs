@@ -1,10 +1,12 @@
-// The problems of Moré, Garbow and Hillstrom against figures of the paper: dimensions and minima.
+// The problems of Moré, Garbow and Hillstrom compared with the paper: dimensions and minima.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { jacobianError, onCpu, residua } from './residua.mjs';
 const { problems, testProblem } = await import('../../www/problems/more-garbow-hillstrom.js');
 
-/** Number in the paper: unknowns, residuals, and the sum of squares at the standard start, worked out by hand from the formulas where that is short. */
+/**
+ * Number in the paper: unknowns, residuals, and the sum of squares at the standard start, computed from the formulas where that is short.
+ */
 const FIGURES = {
   1: [2, 2, 24.2], 2: [2, 2, 400.5], 4: [2, 3, 999998000003], 5: [2, 3, 14.203125], 6: [2, 10], 7: [3, 3, 2500], 8: [3, 15], 9: [3, 15], 10: [3, 16],
   12: [3, 10], 13: [4, 4, 215], 14: [4, 6, 19192], 15: [4, 11], 16: [4, 20], 17: [5, 33], 18: [6, 13], 19: [11, 65], 20: [6, 31, 30],
@@ -24,9 +26,9 @@ test('every problem has the unknowns, the residuals and the start of the paper',
   }
 });
 
-test('every derivative is that of differences', async () => {
+test('every derivative agrees with differences', async () => {
   for (const definition of problems) {
-    // Away from 0, where a relative step would be none.
+    // Not at 0, where a relative step would be 0.
     const x = definition.start.map((value, i) => (value === 0 ? 0.1 * (i + 1) : value));
     const error = await onCpu(testProblem(definition).problem, (functions) => jacobianError(functions, x));
     // Differences keep two thirds of 16 digits, and lose some where terms cancel.
@@ -39,7 +41,7 @@ test('the minima of the paper are minima: L-BFGS ends at one of them from the st
     const { finalCost } = await onCpu(testProblem(definition).problem, (functions) =>
       residua.lbfgs(functions, { objective: 'least-squares', maxIterations: 5000, costTolerance: 0, gradientTolerance: 0, parameterTolerance: 0 }));
     const found = 2 * finalCost;
-    // Twelve digits are typed; where the minimum is 0, rounding of the terms leaves less than this.
+    // The paper's values have twelve digits; where the minimum is 0, rounding of the terms is below this.
     const near = definition.minima.some((minimum) => (minimum === 0 ? found < 1e-20 : Math.abs(found / minimum - 1) < 1e-7));
     assert.ok(near, `${definition.name}: ${found}, not one of ${definition.minima}`);
   }

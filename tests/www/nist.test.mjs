@@ -1,4 +1,4 @@
-// NIST's files and models: what is read, what is refused, and that each model is the certified one.
+// NIST's files and models: reading, errors, and the agreement of each model with its certified values.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { hasData, listData, readData } from '../shared-data.mjs';
@@ -30,11 +30,11 @@ test('a file gives starts, certified coefficients, sum of squares and observatio
   assert.deepEqual([[...y], predictors.map((column) => [...column])], [[10.07, -1], [[77.6, 114.9]]]);
 });
 
-test('what is broken is refused with its line', () => {
+test('an invalid file is refused with its line', () => {
   const cases = [
     { name: 'no name', text: 'b1 = 1 2 3 4\n', line: 1, message: /Dataset Name/ },
     { name: 'a word for a number', text: FILE.replace('0.0001', 'small'), line: 7, message: /"small" is not a decimal number/ },
-    { name: 'a coefficient left out', text: FILE.replace('b1', 'b0'), line: 6, message: /b0 stands where b1 is due/ },
+    { name: 'a coefficient left out', text: FILE.replace('b1', 'b0'), line: 6, message: /b0 is where b1 is expected/ },
     { name: 'no certified value', text: FILE.replace('7.2668688436E-06', ''), line: 7, message: /this one has 3 numbers/ },
     { name: 'no sum of squares', text: FILE.replace('Residual Sum', 'Sum'), line: 14, message: /without a residual sum of squares/ },
     { name: 'an observation without its predictor', text: FILE.replace('114.9', ''), line: 13, message: /takes 2 numbers, this one has 1/ },
@@ -58,7 +58,7 @@ test('matching digits are those of the worst coefficient, from 0 to 11', () => {
   for (const [computed, certified, digits] of cases) assert.ok(Math.abs(matchingDigits(computed, certified) - digits) < 1e-6, `${computed} for ${certified}`);
 });
 
-test('at the certified coefficients each model has the certified sum of squares, and its derivatives are those of differences', async (t) => {
+test('at the certified coefficients each model has the certified sum of squares, and its derivatives agree with differences', async (t) => {
   if (!hasData(t, 'nist')) return;
   const files = listData('nist', '.dat');
   assert.deepEqual(files.map((file) => file.replace('.dat', '')).sort(), Object.keys(models).sort());
@@ -66,7 +66,7 @@ test('at the certified coefficients each model has the certified sum of squares,
     const dataset = parseNist(readData(`nist/${file}`));
     await onCpu(nistProblem(dataset, dataset.certified).problem, async (functions) => {
       const { value } = await functions.evaluateCostWithGradient();
-      // Eleven digits are printed; at a minimum the coefficients' own rounding changes the sum in the second order only.
+      // Eleven digits are printed; at a minimum the rounding of coefficients changes the sum in second order only.
       assert.ok(Math.abs(2 * value / dataset.sumOfSquares - 1) < 6e-11, `${file}: ${2 * value}`);
       for (const x of [dataset.certified, ...dataset.starts]) {
         // Differences keep two thirds of 16 digits, and lose some where terms cancel.

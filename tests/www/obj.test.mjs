@@ -1,4 +1,4 @@
-// OBJ files: what is read, what is mended and told, what is refused and where.
+// OBJ files: reading, repairs with notes, and errors with lines.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { icosphere } from '../../www/mesh/icosphere.js';
@@ -6,7 +6,7 @@ import { ObjError, parseObj, writeObj } from '../../www/mesh/obj.js';
 
 const SQUARE = 'v 0 0 0\nv 1 0 0\nv 1 1 0\nv 0 1 0\n';
 
-test('a mesh that is written and read again is the same to the last bit', () => {
+test('a mesh that is written and read is equal to the last bit', () => {
   const mesh = icosphere(2);
   const { positions, triangles, notes } = parseObj(writeObj(mesh, 'a comment\nof two lines'));
   assert.deepEqual(positions, mesh.positions);
@@ -14,7 +14,7 @@ test('a mesh that is written and read again is the same to the last bit', () => 
   assert.deepEqual(notes, []);
 });
 
-test('every way to write a triangle is read', () => {
+test('every notation of a triangle is read', () => {
   const cases = {
     plain: 'f 1 2 3',
     'with texture numbers': 'f 1/5 2/6 3/7',
@@ -32,13 +32,13 @@ test('every way to write a triangle is read', () => {
   }
 });
 
-test('numbers are read in every decimal notation, and a face may stand above its vertices', () => {
+test('numbers are read in every decimal notation, and a face may precede its vertices', () => {
   const { positions, triangles } = parseObj('f 1 2 3\nv +1 -.5 2.\nv 1e1 1E-2 0.25 1.0\nv 0 0 0 0.5 0.5 0.5\n');
   assert.deepEqual([...positions], [1, -0.5, 2, 10, 0.01, 0.25, 0, 0, 0]);
   assert.deepEqual([...triangles], [0, 1, 2]);
 });
 
-test('what can be mended is mended and told', () => {
+test('repairs are made and listed in the notes', () => {
   const cases = [
     { name: 'a quad', text: `${SQUARE}f 1 2 3 4\n`, triangles: [0, 1, 2, 0, 2, 3], note: /1 face with more than three corners was cut .*line 5/ },
     { name: 'a dangling vertex', text: `v 9 9 9\n${SQUARE}f 2 3 4\n`, triangles: [0, 1, 2], vertices: 3, note: /2 vertices that no face uses were left out/ },
@@ -55,12 +55,12 @@ test('what can be mended is mended and told', () => {
   }
 });
 
-test('a triangle as large as single precision holds has its area', () => {
+test('a triangle at the limit of single precision has its area', () => {
   const { positions, notes } = parseObj('v 0 0 0\nv 3e38 0 0\nv 0 3e38 0\nf 1 2 3\n');
   assert.deepEqual([[...positions], notes], [[0, 0, 0, 3e38, 0, 0, 0, 3e38, 0], []]);
 });
 
-test('what is broken is refused with its line, what it is and what it should be', () => {
+test('an invalid file is refused with its line, the error and the expected content', () => {
   const cases = [
     { name: 'a word for a number', text: 'v 0 0 0\nv 1 zero 0\n', line: 2, message: /coordinate y .* "zero"/ },
     { name: 'a number that is not finite', text: 'v 0 0 1e999\n', line: 1, message: /"1e999"/ },

@@ -1,4 +1,4 @@
-// Pose graphs: what is read from .g2o, and the residual against rotation matrices.
+// Pose graphs: reading of .g2o files, and the residual compared with rotation matrices.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { randomNumbers } from '../facade/reference.mjs';
@@ -14,7 +14,7 @@ VERTEX_SE3:QUAT 3 0 0 0 0 0 0 1
 FIX 3
 `;
 
-test('poses, measurements and fixed poses are read, quaternions turned to w, x, y, z and made unit', () => {
+test('poses, measurements and fixed poses are read, with quaternions as w, x, y, z of unit length', () => {
   const graph = parseG2o(FILE.replaceAll('\n', '\r\n'));
   assert.deepEqual([...graph.positions], [1, 2, 3, 0, 0, 0]);
   assert.deepEqual([...graph.rotations], [0.8, 0, 0, 0.6, 1, 0, 0, 0]);
@@ -25,21 +25,21 @@ test('poses, measurements and fixed poses are read, quaternions turned to w, x, 
   assert.deepEqual([...graph.squareRoots], [2, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 3, 0, 3]);
 });
 
-test('what is broken is refused with its line', () => {
+test('an invalid file is refused with its line', () => {
   const cases = [
     { name: 'a landmark', text: 'VERTEX_XY 0 1 2\n', line: 1, message: /"VERTEX_XY" is not understood; it takes VERTEX_SE3:QUAT, .* and FIX/ },
     { name: 'a planar pose among those in space', text: `${FILE}VERTEX_SE2 0 1 2 3\n`, line: 6, message: /in 2 dimensions, and VERTEX_SE3:QUAT in line 2 is in 3/ },
-    { name: 'a pose from itself', text: FILE.replace('QUAT 7 3', 'QUAT 7 7'), line: 3, message: /pose 7 from itself/ },
+    { name: 'a pose from itself', text: FILE.replace('QUAT 7 3', 'QUAT 7 7'), line: 3, message: /pose 7 relative to itself/ },
     { name: 'an empty file', text: '# nothing\n', line: 2, message: /ends with no pose/ },
     { name: 'poses alone', text: 'VERTEX_SE2 0 0 0 0\nVERTEX_SE2 1 0 0 0\n', line: 3, message: /ends with no measurement/ },
     { name: 'a line cut short', text: FILE.slice(0, FILE.indexOf(' 9 0 9')), line: 3, message: /takes 30 words, this one has 2\d/ },
     { name: 'a fixed pose that is not there', text: FILE.replace('FIX 3', 'FIX 3 8'), line: 5, message: /there is no pose 8/ },
     { name: 'a number left out', text: FILE.replace(' 0.8', ''), line: 2, message: /takes 8 words, this one has 7/ },
     { name: 'a word for a number', text: FILE.replace('0.8', 'one'), line: 2, message: /"one" is not a decimal number/ },
-    { name: 'a number that is none in double precision', text: FILE.replace('7 1 2 3', '7 1 -1e999 3'), line: 2, message: /"-1e999" is larger than numbers here go/ },
-    { name: 'such a number in a measurement', text: FILE.replace('9 0 0 9 0 9', '9 0 0 9 0 1e309'), line: 3, message: /"1e309" is larger/ },
-    { name: 'a quaternion without a length', text: FILE.replace('0 0 0.6 0.8', '0 0 1.5e308 1.5e308'), line: 2, message: /the quaternion is too long/ },
-    { name: 'a pose twice', text: FILE.replace('QUAT 3 ', 'QUAT 7 '), line: 4, message: /pose 7 is there already/ },
+    { name: 'a number that is none in double precision', text: FILE.replace('7 1 2 3', '7 1 -1e999 3'), line: 2, message: /"-1e999" is above the largest number, 1\.8e308/ },
+    { name: 'such a number in a measurement', text: FILE.replace('9 0 0 9 0 9', '9 0 0 9 0 1e309'), line: 3, message: /"1e309" is above the largest number, 1\.8e308/ },
+    { name: 'a quaternion without a length', text: FILE.replace('0 0 0.6 0.8', '0 0 1.5e308 1.5e308'), line: 2, message: /the norm of the quaternion is above the largest number/ },
+    { name: 'a pose twice', text: FILE.replace('QUAT 3 ', 'QUAT 7 '), line: 4, message: /pose 7 is defined a second time/ },
     { name: 'a pose that is not there', text: FILE.replace('QUAT 7 3', 'QUAT 7 5'), line: 3, message: /there is no pose 5/ },
     { name: 'no rotation', text: FILE.replace('0 0 0.6 0.8', '0 0 0 0'), line: 2, message: /the quaternion is 0/ },
     { name: 'an information matrix that is none', text: FILE.replace('9 0 0 9', '9 9 0 9'), line: 3, message: /not positive definite: pivot 5 is 0/ },
@@ -67,16 +67,16 @@ VERTEX_SE2 1 -1 0.5 3
 EDGE_SE2 0 1 1.5 -0.5 -2.9 4 0.5 0.25 9 0.125 16
 `;
 
-test('poses in the plane are read: two numbers a position, the heading, and six of the information matrix', () => {
+test('poses in the plane are read: two numbers per position, the heading, and six of the information matrix', () => {
   const graph = parseG2o(PLANAR);
   assert.equal(graph.dimension, 2);
   assert.deepEqual([[...graph.positions], [...graph.rotations]], [[1, 2, -1, 0.5], [0.5, 3]]);
   assert.deepEqual([[...graph.measuredPositions], [...graph.measuredRotations]], [[1.5, -0.5], [-2.9]]);
-  // Cholesky by hand: the first row of Lᵀ is the matrix' over its pivot's root.
+  // Cholesky in closed form: the first row of Lᵀ is that of the matrix over the root of its pivot.
   assert.deepEqual([...graph.squareRoots].slice(0, 3), [2, 0.25, 0.125]);
 });
 
-test('what is written is read back as it was', () => {
+test('a written graph is read back unchanged', () => {
   for (const text of [FILE, PLANAR]) {
     const graph = parseG2o(text), again = parseG2o(writeG2o(graph));
     assert.deepEqual(Object.keys(again), Object.keys(graph));
@@ -88,10 +88,10 @@ test('what is written is read back as it was', () => {
   }
 });
 
-test('the squared residual of an edge in the plane is eᵀΩe, with the turn taken the short way round', async () => {
+test('the squared residual of an edge in the plane is eᵀΩe, with the angle wrapped', async () => {
   const { value } = await onCpu(poseGraphProblem(parseG2o(PLANAR)).problem, (functions) => functions.evaluateCostWithGradient());
   const [c, s] = [Math.cos(0.5), Math.sin(0.5)];
-  // Pose 1 from pose 0 is (−2, −1.5), turned back by 0.5.
+  // Pose 1 relative to pose 0 is (−2, −1.5), rotated back by 0.5.
   const e = [-2 * c - 1.5 * s - 1.5, 2 * s - 1.5 * c + 0.5, 3 - 0.5 + 2.9 - 2 * Math.PI];
   const information = [[4, 0.5, 0.25], [0.5, 9, 0.125], [0.25, 0.125, 16]];
   const expected = matrixTimes(information, e).reduce((sum, value, k) => sum + value * e[k], 0) / 2;
@@ -155,6 +155,6 @@ test('sphere2500 has 2,500 poses and 4,949 measurements, and the cost of its sta
   const graph = parseG2o(readData('pose-graphs/sphere2500.g2o'));
   assert.deepEqual([graph.positions.length / 3, graph.edges.length / 2, graph.fixed], [2500, 4949, []]);
   const { value } = await onCpu(poseGraphProblem(graph).problem, (functions) => functions.evaluateCostWithGradient());
-  // By a program of its own in Python, with NumPy.
+  // Computed by a separate program in Python with NumPy.
   assert.ok(Math.abs(value / 1292302.995442148 - 1) < 1e-12, `${value}`);
 });

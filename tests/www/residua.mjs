@@ -1,4 +1,5 @@
-// The built package in Node, with its CPU engine, for tests of page code that solves: the pages' import map, and the module read from its file.
+// The built package in Node with its CPU engine, for tests of page code that solves: the pages' import map, and the module read from its
+// file.
 import { readFileSync } from 'node:fs';
 import { register } from 'node:module';
 
@@ -20,9 +21,9 @@ export async function onCpu(problem, use) {
 }
 
 /**
- * The largest difference between the Jacobian and central differences of the residuals, relative to the column's largest entry, or to the residual over the
- * parameter where that is more, since its rounding is what differences see. Each parameter is moved by a part of itself, which suits coefficients of very
- * different sizes.
+ * The largest difference between the Jacobian and central differences of the residuals, relative to the column's largest entry, or to the
+ * residual over the parameter where that is larger, because the residual's rounding limits the differences. Each parameter is changed by a
+ * fraction of itself, which suits coefficients of very different sizes.
  * @param {readonly number[] | Float64Array} x none of them 0
  */
 export async function jacobianError(functions, x) {

@@ -1,10 +1,10 @@
-// The sketch's drawing tools: what presses and releases make, at one pixel a millimetre.
+// The sketch's drawing tools: the results of presses and releases, at one pixel per millimetre.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 const { makeTool } = await import('../../www/demos/sketch/tools.js');
 const { emptySketch } = await import('../../www/demos/sketch/sketch.js');
 
-/** A sheet with a tool; click and drag at places, a point within 5 mm being hit. */
+/** A sheet with a tool; clicks and drags at positions, with hit testing within 5 mm. */
 function sheetWith(name) {
   const sheet = { sketch: emptySketch(), scale: 1, edit: (change) => change(sheet.sketch) };
   const tool = makeTool(name, sheet);
@@ -18,10 +18,10 @@ function sheetWith(name) {
 
 const counts = ({ sketch }) => [sketch.points.length, sketch.curves.length, sketch.constraints.map(({ kind }) => kind).join(' ')];
 
-test('clicks make a chain of lines that share their points; a second click on the last place ends it', () => {
+test('clicks make a chain of lines that share their points; a second click at the last place ends it', () => {
   const sheet = sheetWith('line');
   sheet.click(0, 0);
-  // Nine millimetres off level over 200: the release is where the pointer is, not where the end was moved to.
+  // Nine millimetres off horizontal over 200: the release is at the pointer's position, not at the line's adjusted end.
   sheet.click(200, 9);
   assert.deepEqual(counts(sheet), [2, 1, 'horizontal']);
   assert.equal(sheet.sketch.points[1].y, 0);
@@ -33,7 +33,7 @@ test('clicks make a chain of lines that share their points; a second click on th
   assert.deepEqual(counts(sheet), [3, 2, 'horizontal']);
 });
 
-test('a press and a release apart make a line, and a line that ends on a point ends the chain', () => {
+test('a press and a release at different places make a line, and a line that ends at a point ends the chain', () => {
   const sheet = sheetWith('line');
   sheet.drag([0, 0], [60, 80]);
   assert.deepEqual(counts(sheet), [2, 1, '']);
@@ -44,7 +44,7 @@ test('a press and a release apart make a line, and a line that ends on a point e
   assert.equal(sheet.tool.idle, true);
 });
 
-test('an arc goes counter-clockwise, whichever end was clicked first, and both ends lie on it', () => {
+test('an arc runs counter-clockwise for either order of clicks, and both ends are on it', () => {
   for (const [first, second] of [[[50, 0], [0, 40]], [[0, 50], [40, 0]]]) {
     const sheet = sheetWith('arc');
     sheet.click(0, 0);
@@ -57,7 +57,7 @@ test('an arc goes counter-clockwise, whichever end was clicked first, and both e
   }
 });
 
-test('a click on a curve makes a point that lies on it', () => {
+test('a click on a curve makes a point on it', () => {
   const sheet = sheetWith('circle');
   sheet.click(0, 0);
   sheet.click(30, 0);

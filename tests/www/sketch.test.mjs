@@ -1,4 +1,4 @@
-// The sketch: what each constraint makes of points that don't obey it, how many ways sketches can still move, and which constraints are told to be too many.
+// The sketch: the effect of each constraint on points that violate it, degrees of freedom, and redundant and contradictory constraints.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { residua } from './residua.mjs';
@@ -8,7 +8,7 @@ const { giveBack, setPulls, sketchProblem, SOLVE, takeOver } = await import('../
 const { dependentRows, diagnose } = await import('../../www/demos/sketch/diagnosis.js');
 const { EXAMPLES } = await import('../../www/demos/sketch/examples.js');
 
-/** Solves, the way the page does; the sketch takes the result. */
+/** Solves as the page does; the sketch gets the result. */
 async function solved(sketch, { wanted = {}, use = () => {} } = {}) {
   const model = sketchProblem(sketch);
   const functions = await residua.GpuCompiledFunctions.compile(model.problem, { backend: 'cpu' });
@@ -25,7 +25,7 @@ async function solved(sketch, { wanted = {}, use = () => {} } = {}) {
   }
 }
 
-/** A crooked quadrilateral with an arc, a circle and a stray point. */
+/** An irregular quadrilateral with an arc, a circle and a separate point. */
 function crooked() {
   const sketch = emptySketch();
   const [p, q, r, s] = [[0, 0], [41, 3], [38, 29], [-4, 33]].map(([x, y]) => addPoint(sketch, x, y));
@@ -37,7 +37,7 @@ function crooked() {
   return { sketch, points: [p, q, r, s], lines, circle, center, arc, arcPoints: [other, start, end], stray: addPoint(sketch, -20, 8) };
 }
 
-// Millimetres, or millimetres a radian at 50 mm: the last solve has nothing but the constraints and ends where doubles do.
+// Millimetres, or millimetres per radian at 50 mm: the last solve has only the constraints and converges to double precision.
 const TOLERANCE = 1e-9;
 const at = (sketch, id) => pointOf(sketch, id);
 const apart = (a, b) => Math.hypot(a.x - b.x, a.y - b.y);
@@ -80,13 +80,13 @@ for (const [kind, of, error, value] of cases) {
     assert.ok(Math.abs(error(sketch, ids)) > 1e-2 || kind === 'fixed', 'it does not hold before');
     addConstraint(sketch, kind, ids, value);
     const { of: stored } = sketch.constraints[0];
-    // Pulled, so that what is fixed has something to withstand.
+    // With a pull, so that a fixed point has a force against it.
     const { diagnosis } = await solved(sketch, { wanted: { points: new Map([[drawing.stray, [-25, 3]], [drawing.points[0], [2, 3]]]) } });
     assert.ok(Math.abs(error(sketch, stored)) < TOLERANCE, `${error(sketch, stored)}`);
-    // An arc's ends stay at its radius.
+    // An arc's ends are at its radius.
     const [center, start, end] = drawing.arcPoints.map((id) => at(sketch, id));
     for (const place of [start, end]) assert.ok(Math.abs(apart(center, place) - curveOf(sketch, drawing.arc).radius) < TOLERANCE);
-    // 9 points, a circle's radius, an arc's less its two conditions; each constraint takes as many as it has equations.
+    // 9 points, a circle's radius, an arc's minus its two conditions; each constraint removes as many as it has equations.
     const equations = kind === 'fixed' || kind === 'midpoint' || (kind === 'coincident' && names === 'P and P') ? 2 : 1;
     assert.equal(diagnosis.degreesOfFreedom, 18 + 1 - 1 - equations);
     assert.equal(diagnosis.redundant.length + diagnosis.conflicting.size, 0);
@@ -100,7 +100,7 @@ function rectangle() {
   return { sketch, corners, sides };
 }
 
-test('a free rectangle has 8 ways to move, and loses them as it is told more', async () => {
+test('a free rectangle has 8 degrees of freedom, and each constraint removes its own', async () => {
   const { sketch, corners, sides: [bottom, right, top, left] } = rectangle();
   const freedom = async () => (await solved(sketch)).diagnosis;
   assert.equal((await freedom()).degreesOfFreedom, 8);
@@ -141,11 +141,11 @@ test('two lengths of one line contradict each other, and others do not', async (
   assert.deepEqual(diagnosis.conflicting, new Set([long, short]));
   assert.deepEqual(diagnosis.broken, new Set([long, short]));
   assert.equal(diagnosis.redundant.length, 0);
-  // Least squares: halfway.
+  // Least squares: the mean.
   assert.ok(Math.abs(measure(sketch, 'distance', [bottom]) - 55) < 1e-6);
 });
 
-test('a triangle whose sides can’t meet contradicts itself in all three', async () => {
+test('a triangle whose sides cannot meet is contradictory in all three', async () => {
   const sketch = emptySketch();
   const [a, b, c] = [[0, 0], [30, 0], [10, 12]].map(([x, y]) => addPoint(sketch, x, y));
   const sides = [[a, b], [b, c], [c, a]].map(([p, q]) => addLine(sketch, p, q));
@@ -154,7 +154,7 @@ test('a triangle whose sides can’t meet contradicts itself in all three', asyn
   assert.deepEqual(diagnosis.conflicting, new Set(lengths));
 });
 
-test('a four-bar linkage has one way to move, and a dragged crank keeps every length', async () => {
+test('a four-bar linkage has one degree of freedom, and a dragged crank keeps every length', async () => {
   const sketch = EXAMPLES['four-bar linkage']();
   const { diagnosis } = await solved(sketch);
   assert.equal(diagnosis.degreesOfFreedom, 1);
@@ -167,7 +167,7 @@ test('a four-bar linkage has one way to move, and a dragged crank keeps every le
   }
 });
 
-test('a drag moves what it names and leaves the rest', async () => {
+test('a drag moves only what it names', async () => {
   const { sketch, points: [p], stray } = crooked();
   const before = copyOf(sketch);
   await solved(sketch, { wanted: { points: new Map([[stray, [-30, -5]]]) } });
@@ -204,13 +204,13 @@ test('dimensions change without compiling', async () => {
   });
 });
 
-test('a dependent row is found with the rows that make it', () => {
+test('a dependent row is found with the rows of its combination', () => {
   const rows = [[1, 0, 2], [0, 1, 1], [2, -3, 1], [0, 0, 1]].map((row) => Float64Array.from(row));
   assert.deepEqual(dependentRows(rows), [{ row: 2, of: [0, 1] }]);
   assert.deepEqual(dependentRows([Float64Array.of(0, 0)]), [{ row: 0, of: [] }]);
 });
 
-test('a selection is offered what suits it', () => {
+test('a selection is offered the constraints that apply', () => {
   const { sketch, lines, circle, points, stray } = crooked();
   const offered = (ids) => Object.keys(CONSTRAINTS).filter((kind) => constraintsFor(sketch, kind, ids).length > 0);
   assert.deepEqual(offered([lines[0]]), ['horizontal', 'vertical', 'distance']);
@@ -221,7 +221,7 @@ test('a selection is offered what suits it', () => {
   assert.deepEqual(offered([]), []);
 });
 
-test('what is taken out takes along what stands on it', () => {
+test('removing an object removes what depends on it', () => {
   const { sketch, points, lines } = crooked();
   addConstraint(sketch, 'parallel', [lines[0], lines[2]]);
   const kept = addConstraint(sketch, 'equal', [lines[1], lines[2]]);
@@ -230,10 +230,10 @@ test('what is taken out takes along what stands on it', () => {
   assert.deepEqual(sketch.constraints.map(({ id }) => id), [kept]);
 });
 
-test('a file holds the whole sketch, and a broken one is refused with what is wrong', () => {
+test('a file holds the whole sketch, and an invalid one is refused with the reason', () => {
   for (const make of Object.values(EXAMPLES)) assert.deepEqual(readSketch(writeSketch(make())), make());
   const point = { id: 1, x: 0, y: 0 };
-  // Two points in one place are given the distance that they are at.
+  // A distance of two points at one place is created with the value 0.
   const together = { points: [point, { ...point, id: 2 }], curves: [], constraints: [] };
   addConstraint(together, 'distance', [1, 2]);
   assert.deepEqual(readSketch(writeSketch(together)), together);

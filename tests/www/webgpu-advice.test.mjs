@@ -1,4 +1,4 @@
-// Why WebGPU does not work, and what to do, by browser: from user agents as they are.
+// Why WebGPU does not work, and what to do, by browser: from real user agent strings.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { advice, browserOf } from '../../www/webgpu-advice.js';
@@ -48,5 +48,5 @@ describe('each kind of trouble has its reason and its steps', () => {
       assert.match(found.steps.join('\n'), step);
     });
   }
-  test('a cause that nobody knows is a mistake', () => assert.throws(() => advice('other', AGENTS.chromeOnLinux), /other/));
+  test('an unknown cause throws', () => assert.throws(() => advice('other', AGENTS.chromeOnLinux), /other/));
 });

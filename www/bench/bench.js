@@ -1,12 +1,12 @@
 /**
- * The page of benchmarks: what to run, tables and plots as figures come, and all of them as JSON.
+ * The page of benchmarks: a form, tables and plots of the measurements as they arrive, and all of them as JSON.
  *
- * `?auto` runs by itself, tells progress to `/log` and POSTs what came of it to `/result`. `only=name,name` chooses benchmarks, `sizes=12,100` sizes,
- * `reps=9` samples, `budget=2500` milliseconds for each contender at each size, `contenders=words,words` those whose names hold one of the words (the
- * reference always runs). Further parameters belong to single benchmarks.
+ * `?auto` runs all at once, sends progress to `/log` and POSTs the results to `/result`. `only=name,name` selects benchmarks,
+ * `sizes=12,100` sizes, `reps=9` samples, `budget=2500` milliseconds for each contender at each size, `contenders=words,words` those whose
+ * names contain one of the words (the reference always runs). Further parameters belong to single benchmarks.
  *
- * The JSON: `{ page, date, userAgent, cores, query, webgpu, results }`, `results` by benchmark `{ title, unit, contenders, rows, error }`, rows as runner.js or
- * the benchmark's module has them; times are milliseconds. Sizes that are none give no results and an `error` beside them.
+ * The JSON: `{ page, date, userAgent, cores, query, webgpu, results }`, with `results` by benchmark `{ title, unit, contenders, rows, error
+ * }` and rows as runner.js or the benchmark's module returns them; times are milliseconds. Invalid sizes give no results and an `error`.
  */
 import { GpuContext } from 'residua';
 import { showStatus, webGpuStatus } from '../webgpu-status.js';
@@ -26,7 +26,7 @@ function chosen() {
   return REGISTRY.filter((benchmark) => names.has(benchmark.name));
 }
 
-/** What the form says; the query has filled it in. */
+/** The values of the form, which the query has filled in. */
 function settingsFor(benchmark) {
   const form = new FormData(element('controls'));
   const asked = readSizes(String(form.get('sizes')));
@@ -40,7 +40,7 @@ function settingsFor(benchmark) {
   };
 }
 
-/** Where a benchmark's figures go. */
+/** The elements of a benchmark's results. */
 function place(benchmark) {
   const id = `rows-${benchmark.name}`;
   element(id)?.remove();
@@ -66,19 +66,19 @@ function plotOf(benchmark, rows) {
   return logLogPlot({ title: benchmark.title, xLabel: benchmark.unit, yLabel: 'milliseconds, least', series });
 }
 
-/** Lines of the log are few, so that sending them does not disturb what is measured. */
+/** The log has few lines, so that sending them does not disturb the measurements. */
 function progress(words, log = false) {
   element('progress').textContent = words;
   if (auto && log) fetch('/log', { method: 'POST', body: words });
 }
 
-/** `null` takes an earlier failure away. */
+/** `null` removes an earlier failure. */
 function fail(words) {
   element('failure').textContent = words ?? '';
   element('failure').hidden = words === null;
 }
 
-/** What is wrong with the sizes, told where they stand; null where nothing is. */
+/** The error in the sizes, shown beside their field; null where there is none. */
 function wrongSizes() {
   let wrong = null;
   try {
@@ -92,7 +92,7 @@ function wrongSizes() {
   return wrong;
 }
 
-/** One benchmark after another; what one throws is its result. */
+/** Runs one benchmark after another. An exception becomes its result. */
 async function run(benchmarks) {
   const results = {};
   for (const benchmark of benchmarks) {

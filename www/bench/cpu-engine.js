@@ -1,11 +1,12 @@
 /**
- * The CPU engine beside plain JavaScript with hand-written derivatives (plain/), job by job and turn by turn, in double precision. residua's times contain the whole
- * call of the public interface: x goes in, results come out, both times into the same arrays again and again, or, in the jobs that end in `-fresh`, into arrays that are made
- * for the call, as a page that keeps results has to.
+ * The CPU engine compared with plain JavaScript with hand-written derivatives (plain/), job by job and in turns, in double precision.
+ * residua's times contain the whole call of the public interface: x is passed in and results are returned, in both cases in reused arrays;
+ * in the jobs that end in `-fresh`, in arrays that are allocated for the call.
  *
- * Springs on a grid are cheap, hinges that bend are dense arithmetic, the fit of a peak takes an exponential a sample.
+ * Springs on a grid are cheap, bending hinges are dense arithmetic, and the fit of a peak has an exponential per sample.
  *
- * Sizes count residuals, about. Parameters: `problems`, `jobs`, `steps` and `cg` (of Levenberg-Marquardt, and of conjugate gradients in each of them).
+ * Sizes are approximate numbers of residuals. Parameters: `problems`, `jobs`, `steps` and `cg` (steps of Levenberg-Marquardt, and
+ * iterations of conjugate gradients in each).
  */
 import { GpuCompiledFunctions, levenbergMarquardt, Problem } from 'residua';
 import { gridEdges, scatteredPositions, springsProblem } from '../problems/springs.js';
@@ -24,14 +25,14 @@ export const sizes = [1_000, 10_000, 100_000, 1_000_000];
 const withoutTests = (steps, cg) => ({ maxIterations: steps, costTolerance: 0, gradientTolerance: 0, parameterTolerance: 0, linearTolerance: 0, maxLinearIterations: cg });
 const sparseLevenbergMarquardt = (functions, x, steps, cg) => plainLevenbergMarquardt(functions, x, withoutTests(steps, cg)).finalCost;
 
-/** Three springs a vertex. */
+/** Three springs per vertex. */
 function springs(residuals) {
   const side = Math.max(2, Math.round(Math.sqrt(residuals / 3)));
   const [x, edges] = [Float64Array.from(scatteredPositions(side * side)), gridEdges(side)];
   return { x, plain: plainSprings(edges, 1), ...springsProblem(x, edges, 1), minimise: sparseLevenbergMarquardt };
 }
 
-/** A wavy grid of triangles; each diagonal and each inner side is a hinge, three a vertex. */
+/** A wavy grid of triangles; each diagonal and each inner side is a hinge, three per vertex. */
 function bending(residuals) {
   const side = Math.max(3, Math.round(Math.sqrt(residuals / 3)) + 1);
   const x = scatteredPositions(side * side, 0.3);
@@ -78,12 +79,12 @@ function peak(residuals) {
   return { x, plain: plainPeak(times, samples), problem, vertices: peaks, minimise: denseLevenbergMarquardt };
 }
 
-const PROBLEMS = { springs, bending, peak };
+export const problems = { springs, bending, peak };
 
 const gradientDifference = (sum, { value, gradient }, task) => Math.max(relative([sum], [value]), relative(task.gradient, gradient));
 const jacobianDifference = (_, { values, jacobian }, task) => Math.max(relative(task.values, values), relative(task.entries, jacobian.values));
 
-/** What both do, and what of it must agree. */
+/** The jobs, and the results that must agree. */
 const JOBS = {
   sum: {
     plain: ({ plain, x, gradient }) => plain.sumWithGradient(x, gradient),
@@ -123,7 +124,7 @@ const JOBS = {
       vertices.set(start);
       return levenbergMarquardt(functions, options);
     },
-    // Two solvers part ways by rounding; after a few steps they are about as far.
+    // Two solvers diverge by rounding; after a few steps the difference is about this.
     difference: (cost, result) => relative([cost], [result.finalCost]),
   },
 };
@@ -141,7 +142,7 @@ function relative(ours, theirs) {
 
 const median = (list) => list.toSorted((a, b) => a - b)[list.length >> 1];
 
-/** The clock's step in milliseconds: 0.005 to 0.1 in Chromium, 1 in Firefox. */
+/** The resolution of the clock in milliseconds: 0.005 to 0.1 in Chromium, 1 in Firefox. */
 function clockStep() {
   const next = (from) => {
     let now = performance.now();
@@ -152,7 +153,7 @@ function clockStep() {
   return next(began) - began;
 }
 
-/** Milliseconds of one call each, in turn, and of as many calls at a time as fill a millisecond and four steps of the clock. */
+/** Milliseconds of one call each, in turn. Calls are repeated to fill a millisecond and four ticks of the clock. */
 async function timeInTurn(task, job, reps) {
   const clock = async (work) => {
     const began = performance.now();
@@ -163,7 +164,7 @@ async function timeInTurn(task, job, reps) {
   let answer;
   const plain = () => (result = job.plain(task));
   const ours = async () => (answer = await job.ours(task));
-  // Both are compiled by their engines before they count.
+  // Runs that let the JavaScript and WebAssembly compilers optimise both.
   const patience = performance.now() + 300;
   let least = Infinity;
   for (let warm = 0; warm < 3 || performance.now() < patience; warm++) {
@@ -188,10 +189,10 @@ export async function run(parameters, report, progress, settings) {
   const [steps] = numbers(parameters, 'steps', [5]);
   const [cg] = numbers(parameters, 'cg', [10]);
   for (const size of settings.sizes) {
-    for (const problemName of chosen('problems', PROBLEMS)) {
+    for (const problemName of chosen('problems', problems)) {
       progress(`${title}: ${size.toLocaleString('en-US')} residuals, ${problemName}`, true);
       await new Promise((resolve) => setTimeout(resolve));
-      const { x, plain, problem, vertices, minimise } = PROBLEMS[problemName](size);
+      const { x, plain, problem, vertices, minimise } = problems[problemName](size);
       const functions = await GpuCompiledFunctions.compile(problem, { backend: 'cpu' });
       const task = {
         functions, plain, minimise, x, start: x.slice(), steps, cg, vertices,

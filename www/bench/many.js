@@ -1,16 +1,16 @@
-// Many small problems at once: fits of a peak (amplitude, centre, width, offset, slope) to noisy samples, on the GPU and, for
-// comparison, on the CPU in double precision.
-//
-// Parameters: `count`, `samples`, `noise`, `reps`; `cpu=0` leaves the CPU out.
+// Many small problems at once: fits of a peak (amplitude, centre, width, offset, slope) to noisy samples, on the GPU and, for comparison,
+// on the CPU in double precision.
+// 
+// Parameters: `count`, `samples`, `noise`, `reps`; `cpu=0` omits the CPU.
 import { Problem, solveMany } from 'residua';
 import { numbers } from './parameters.js';
 
 export const name = 'many';
-/** Runs only when asked for by name: the suite's own jobs hold much the same. */
+/** Runs only when selected by name: the suite's own jobs cover most of it. */
 export const onDemand = true;
 export const title = 'Many small problems: fits of a peak with five parameters, data uploaded and results read back';
 
-/** Numbers spread over [0, 1), the same in every run: a linear congruential generator. */
+/** Numbers in [0, 1), the same in every run: a linear congruential generator. */
 function generator(seed) {
   let state = seed >>> 0;
   return () => {
@@ -24,7 +24,7 @@ const peak = ([amplitude, centre, width, offset, slope], t) => {
   return amplitude * Math.exp(-z * z) + offset + slope * t;
 };
 
-/** Samples of `count` peaks at `times`, and starts read off them. */
+/** Samples of `count` peaks at `times`, and starts estimated from them. */
 export function makePeaks(count, times, noise, seed = 7) {
   const random = generator(seed);
   const between = (low, high) => low + (high - low) * random();
@@ -66,7 +66,7 @@ export function costsOf(x, samples, times) {
   });
 }
 
-/** How two solutions of the same fits differ: the largest distance between parameters, and the largest excess of cost over the other. */
+/** The differences of two solutions of the same fits: the largest distance between parameters, and the largest excess of cost. */
 function compare(gpu, cpu, samples, times) {
   const costs = costsOf(gpu.x, samples, times);
   let [largestDifference, largestExcess, others] = [0, 0, 0];
@@ -74,7 +74,7 @@ function compare(gpu, cpu, samples, times) {
     let difference = 0;
     for (let k = 5 * problem; k < 5 * problem + 5; k++) difference = Math.max(difference, Math.abs(gpu.x[k] - cpu.x[k]));
     const excess = (costs[problem] - cpu.cost[problem]) / cpu.cost[problem];
-    // Another minimum, not another rounding.
+    // Another minimum, not rounding.
     if (Math.abs(excess) > 1e-2) others++;
     else {
       largestDifference = Math.max(largestDifference, difference);
@@ -95,7 +95,7 @@ export async function run(parameters, report) {
   if (figures.cpu !== undefined) report({ backend: 'gpu against cpu', 'largest difference': largestDifference, 'largest excess of cost': largestExcess, 'in another minimum': others });
 }
 
-/** Fits `count` peaks on the GPU, as often as told, and with `cpu` once on the CPU; gives times, terminations and how the two differ. */
+/** Fits `count` peaks on the GPU `reps` times, and with `cpu` once on the CPU; returns times, terminations and differences. */
 export async function fit({ count = 100_000, samples: width = 25, noise = 0.02, cpu = 1, repetitions = 3, context } = {}) {
   const times = Float64Array.from({ length: width }, (_, i) => (2 * i) / (width - 1) - 1);
   const { samples, starts } = makePeaks(count, times, noise);

@@ -1,11 +1,11 @@
 /**
- * Time against size, both logarithmic, one line a contender, as an SVG that takes the page's colours and says in words what it shows. Takes series of
- * points; gives an element.
+ * Time against size on logarithmic axes, one line per contender, as an SVG in the page's colours with a text description. Takes series of
+ * points; returns an element.
  */
 
 const WIDTH = 720, HEIGHT = 380;
 const MARGIN = { left: 64, right: 16, top: 12, bottom: 44 };
-/** Told apart without colour, too. */
+/** Dashes, which distinguish series without colour. */
 const MARKS = ['circle', 'square', 'triangle', 'diamond', 'cross'];
 const DASHES = ['', '7 3', '2 3', '9 3 2 3'];
 const HUES = ['--gpu', '--cpu', '--good', '--warning', '--bad', '--text', '--quiet'];
@@ -41,7 +41,8 @@ function mark(kind, x, y) {
 }
 
 /**
- * @param {{ title: string, xLabel: string, yLabel: string, series: Map<string, { x: number, y: number }[]> }} what points; a time of 0, shorter than the clock tells (1 ms in Firefox), has no place on a logarithmic axis
+ * @param {{ title: string, xLabel: string, yLabel: string, series: Map<string, { x: number, y: number }[]> }} what points; a time of 0,
+ *   below the clock's resolution (1 ms in Firefox), is not drawn on a logarithmic axis
  * @returns {HTMLElement} a figure: the plot and its legend
  */
 export function logLogPlot({ title, xLabel, yLabel, series }) {

@@ -1,6 +1,6 @@
 /**
- * The suite. A benchmark is a job with contenders (runner.js), or a module that measures by itself: `name`, `title`, `run(query, tell, progress, settings)`,
- * which tells rows of figures as they come; with `onDemand` it runs only when asked for by name.
+ * The suite. A benchmark is a job with contenders (runner.js), or a module that measures by itself: `name`, `title`, `run(query, tell,
+ * progress, settings)`, which reports rows as they arrive; with `onDemand` it runs only when selected by name.
  */
 import * as cpuEngine from './cpu-engine.js';
 import * as autoChoice from './jobs/auto-choice.js';

@@ -1,39 +1,40 @@
 /**
- * Runs one job: for each size the contenders side by side, their samples interleaved, so that what disturbs the machine disturbs all of them alike. Takes
- * a job and settings; tells rows, each a plain object of figures (see `ROW`).
+ * Runs one job: for each size the contenders in turn, with interleaved samples, so that disturbances of the machine affect all of them
+ * alike. Takes a job and settings; reports rows, each a plain object (see `ROW`).
  *
- * A job has `name`, `title`, `unit` (what a size counts), `sizes`, `input(size)` which makes what all contenders get ({ size, residuals, ... }),
- * `tolerance` (by precision, how far a value may be from the reference's), and `contenders`, of which the first is the reference. A contender has
+ * A job has `name`, `title`, `unit` (what a size counts), `sizes`, `input(size)`, which returns the input of all contenders ({ size,
+ * residuals, ... }), `tolerance` (by precision, the allowed difference from the reference), and `contenders`, of which the first is the
+ * reference. A contender has
  *
- *   name, timing      `timing` says what is timed: wall time with what read-back, or GPU time and how
+ *   name, timing      `timing` describes the measurement: wall time with which read-back, or GPU time and its source
  *   precision         'f32' or 'f64'
- *   absent()          rejects with the reason why it is not here, if it is not
- *   cannot(input)     the reason why it does not do this size, or undefined
- *   growth            the power of the size that its time grows with, 1 by default
- *   prepare(input)    → { run, before, after, units, notes, dispose }: run() gives a value, or { value, gradient, against, notes }; before() is not timed,
- *                     nor is after(what run gave), which gives the value where there is one; a run does `units` of what the job is about. With `ownTime`
- *                     what run gives has `ms`, which counts in place of the wall time
+ *   absent()          rejects with the reason where the contender is not available
+ *   cannot(input)     the reason why it does not run this size, or undefined
+ *   growth            the power of the size with which its time grows, 1 by default
+ *   prepare(input)    → { run, before, after, units, notes, dispose }: run() returns a value, or { value, gradient, against, notes };
+ *                     before() is not timed, nor is after(result of run), which returns the value where there is one; a run does `units`
+ *                     units of the job. With `ownTime` the result of run has `ms`, which counts instead of the wall time
  *
- * No contender is begun that, going by its time at a smaller size, would take longer than the budget.
+ * A contender is not started if its time at a smaller size predicts more than the budget.
  */
 import { extrapolated, inWords, least, median, relativeDifference, vectorDifference } from './statistics.js';
 
-/** What stands in a row, in this order; `status` is 'measured', 'wrong', 'unchecked', 'skipped', 'unable' or 'failed'. */
+/** The columns of a row, in order; `status` is 'measured', 'wrong', 'unchecked', 'skipped', 'unable' or 'failed'. */
 export const ROW = ['contender', 'size', 'residuals', 'status', 'least, ms', 'median, ms', 'first, ms', 'reps', 'timing', 'precision', 'value', 'difference', 'gradient difference', 'prepare, ms', 'reason', 'notes'];
 
-/** A sample lasts at least so long, by repetition: clocks of pages tick every 0.1 ms, some every 0.005 ms. */
+/** The least duration of a sample, which repeats runs: clocks of pages tick every 0.1 ms, some every 0.005 ms. */
 const LEAST_SAMPLE_MS = 4;
 const MOST_RUNS = 10_000;
-/** Untimed runs before a sample take about so long. */
+/** The approximate duration of untimed runs before a sample. */
 const WAKING_MS = 1;
 const MOST_PREPARED_RUNS = 40;
-/** Sizes at which a contender whose time is unknown is tried first, unreported. */
+/** Sizes at which a contender of unknown time is tried first, without a row. */
 const TRIALS = [1_000, 10_000, 100_000];
 
-/** Lets the page draw, and hear its buttons. */
+/** Yields to the event loop, so that the page draws and handles input. */
 const breathe = () => new Promise((resolve) => setTimeout(resolve));
 
-/** One contender at one size: prepared, run once, and what that gave. */
+/** Prepares one contender at one size and runs it once. */
 async function begin(contender, input, now) {
   const began = now();
   const attempt = await contender.prepare(input);
@@ -51,13 +52,13 @@ async function begin(contender, input, now) {
   }
 }
 
-/** Milliseconds of one run, by as many as make a sample. */
+/** Milliseconds of one run, averaged over the runs of a sample. */
 async function sample({ run, before, after, ownTime = false }, shareMs, now, wake = false) {
   if (ownTime) return (await run()).ms;
   const least = Math.min(LEAST_SAMPLE_MS, shareMs);
   let [spent, runs] = [0, 0];
   if (before === undefined && after === undefined) {
-    // What ran before has left caches and a resting device behind: a millisecond of runs is not timed, so that nobody pays for his neighbour.
+    // The previous contender has changed the caches and the device's clock rate, so a millisecond of runs is not timed.
     const woken = wake ? now() + WAKING_MS : 0;
     while (now() < woken) {
       const result = run();
@@ -83,7 +84,7 @@ async function sample({ run, before, after, ownTime = false }, shareMs, now, wak
   return spent / runs;
 }
 
-/** How far a result is from the reference's, and whether that is further than rounding goes. */
+/** The difference of a result from the reference's, and whether it exceeds the tolerance. */
 export function judge(result, reference, limit) {
   if (reference === null) return { status: 'unchecked', reason: 'the reference did not run at this size' };
   const expected = reference[result.against ?? 'value'];
@@ -96,10 +97,11 @@ export function judge(result, reference, limit) {
 
 /**
  * @param {object} job
- * @param {{ sizes: number[], reps: number, budgetMs: number, contenders?: (name: string) => boolean, stopped?: () => boolean, now?: () => number }} settings
+ * @param {{ sizes: number[], reps: number, budgetMs: number, contenders?: (name: string) => boolean, stopped?: () => boolean, now?: () =>
+ *   number }} settings
  *   `now` is the clock, in milliseconds
- * @param {(row: object) => void} tell
- * @param {(words: string, log?: boolean) => void} progress to be shown; `log` where it is worth a line
+ * @param {(row: object) => void} tell called with each row
+ * @param {(words: string, log?: boolean) => void} progress called with text to show; `log` marks text for the log
  */
 export async function runJob(job, { now = () => performance.now(), ...others }, tell, progress = () => {}) {
   const settings = { now, ...others };
@@ -144,7 +146,7 @@ async function runSize({ job, settings, known, absent, tell, progress, contender
       try {
         await tryOut(job, contender, input, known, settings);
         const would = predicted(known.get(contender), contender, input.size);
-        // The reference is what the others are checked against: it may take longer.
+        // The reference may take longer, because the others are compared with it.
         if (would > settings.budgetMs * (contender === contenders[0] ? 8 : 1)) {
           row(contender, { status: 'skipped', reason: `would take about ${inWords(would)}` });
           continue;
@@ -180,12 +182,12 @@ async function runSize({ job, settings, known, absent, tell, progress, contender
   }
 }
 
-/** Keeps what a contender took, and how often it was prepared. */
+/** Stores the times of a contender, and how often it was prepared. */
 const note = (known, contender, times) => known.set(contender, { ...times, preparations: 1 + (known.get(contender)?.preparations ?? 0) });
 
 /**
- * What preparing, a first run and a later one would take. What a first run takes longer than a later one (shaders, caches) does not grow; nor does anything
- * below a thousand, where overhead is all there is, and preparing for the first time is no measure for the next.
+ * Predicts the times of preparing, of a first run and of a later one. The excess of a first run (shaders, caches) does not grow with the
+ * size. Below a size of 1,000 overhead dominates and nothing grows. The first preparation does not predict the next one.
  */
 function predicted(last, contender, size) {
   if (last === undefined) return 0;
@@ -194,8 +196,9 @@ function predicted(last, contender, size) {
 }
 
 /**
- * Times a contender at smaller sizes first, as far as the budget goes, where nothing says yet how long it takes, or what is known says that it takes too long
- * from far below, where overhead counts for more. Who was prepared once only is prepared again at that size: the first time had shaders to compile, which do not grow.
+ * Times a contender at smaller sizes first, within the budget, where its time is unknown, or where the prediction from a much smaller size,
+ * with more overhead, exceeds the budget. A contender that was prepared once is prepared again at that size, because the first time
+ * included shader compilation, which does not grow.
  */
 async function tryOut(job, contender, input, known, settings) {
   const tooLong = () => predicted(known.get(contender), contender, input.size) > settings.budgetMs;
@@ -211,7 +214,7 @@ async function tryOut(job, contender, input, known, settings) {
   }
 }
 
-/** Times a contender at a size, unreported; false where it can't do that. */
+/** Times a contender at a size, without a row; false where it cannot run that size. */
 async function tryAt(job, contender, size, known, settings) {
   const input = await job.input(size);
   try {
@@ -229,7 +232,7 @@ async function tryAt(job, contender, size, known, settings) {
   return true;
 }
 
-/** A sample of each in turn, until each has as many as asked for or has used up its time. */
+/** Takes one sample of each in turn, until each has the requested number or has used its time. */
 async function interleave(begun, settings, progress) {
   for (let round = 0; round < settings.reps; round++) {
     for (const one of begun) {
@@ -241,7 +244,7 @@ async function interleave(begun, settings, progress) {
       }
       try {
         const began = settings.now();
-        // Runs that are long wake what they need by themselves.
+        // Long runs need no warm-up.
         one.samples.push(await sample(one.attempt, one.shareMs, settings.now, one.firstMs < 10 * WAKING_MS));
         one.spent = (one.spent ?? 0) + settings.now() - began;
       } catch (error) {

@@ -1,6 +1,7 @@
 /**
- * Levenberg-Marquardt on a grid of springs of rest length 1: each vertex is joined to its right, lower and lower-right neighbour, and stands at random in
- * [0, 10)³. Every solve takes as many steps with as many iterations of conjugate gradients each, converges or not; its wall time is divided by its steps.
+ * Levenberg-Marquardt on a grid of springs of rest length 1: each vertex is connected to its right, lower and lower-right neighbour, and
+ * starts at a random position in [0, 10)³. Every solve runs the same number of steps with the same number of iterations of conjugate
+ * gradients each, whether it converges or not; its wall time is divided by its steps.
  *
  * Parameters: `sides` (vertices are their squares), `steps`, `cg`, `reps`, `backend`.
  */
@@ -9,7 +10,7 @@ import { numbers } from './parameters.js';
 import { scatteredPositions, springGrid } from '../problems/springs.js';
 
 export const name = 'springs-lm';
-/** Runs only when asked for by name: the suite's own jobs hold much the same. */
+/** Runs only when selected by name: the suite's own jobs cover most of it. */
 export const onDemand = true;
 export const title = 'Springs on a grid: one step of Levenberg-Marquardt';
 
@@ -32,10 +33,10 @@ export async function run(parameters, report) {
     const perStep = [];
     let first;
     let last;
-    // The first solve makes what later ones find made; it is told apart.
+    // The first solve creates resources that later ones reuse; it is reported separately.
     for (let rep = 0; rep <= reps; rep++) {
       vertices.set(positions);
-      // The new positions are on their way before the clock starts.
+      // The new positions are uploaded before the time is measured.
       await functions.evaluateCostWithGradient();
       const readbacks = context?.stats().readbacks ?? 0;
       const start = performance.now();

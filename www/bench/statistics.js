@@ -1,8 +1,8 @@
-/** Figures of repeated measurements, and what they say of the next. */
+/** Statistics of repeated measurements, and predictions from them. */
 
 export const least = (numbers) => numbers.reduce((a, b) => Math.min(a, b), Infinity);
 
-/** Of an even number, the mean of the two in the middle. */
+/** For an even number, the mean of the middle two. */
 export function median(numbers) {
   const sorted = Float64Array.from(numbers).sort();
   const middle = sorted.length >> 1;
@@ -29,19 +29,19 @@ export function vectorDifference(a, b) {
 }
 
 /**
- * The time of a run of size `to`, from one of another size: growing with the size's power `growth`, never falling. A time that overhead dominates is
- * overestimated, by the ratio of the sizes at most; so it is asked from one size to the next.
+ * The predicted time of a run of size `to` from that of another size: it grows with the size's power `growth`, and never decreases. A time
+ * that overhead dominates is overestimated, by at most the ratio of the sizes; so predictions go from one size to the next.
  */
 export const extrapolated = (ms, from, to, growth = 1) => ms * Math.max(1, to / from) ** growth;
 
-/** Milliseconds that 'auto' takes more than the better engine, and whether that is within a tenth or 0.2 ms; NaN where one is missing. */
+/** The excess of 'auto' over the better engine in milliseconds, and whether it is within a tenth or 0.2 ms; NaN where one is missing. */
 export function excess(gpu, cpu, auto) {
   const better = Math.min(gpu ?? Infinity, cpu ?? Infinity);
   const ms = auto - better;
   return { ms, share: ms / better, within: ms <= Math.max(0.2, 0.1 * better) };
 }
 
-/** Milliseconds in words, for people. */
+/** Milliseconds as text. */
 export function inWords(ms) {
   if (!Number.isFinite(ms)) return 'for ever';
   if (ms < 950) return `${Number(ms.toPrecision(2))} ms`;

@@ -1,8 +1,8 @@
-/** Rows of figures as a table that grows. */
+/** Rows of measurements as a table that grows. */
 
 const WORDS = new Set(['timing', 'reason', 'notes']);
 
-/** A figure for people: numbers with five digits, objects as `name: figure` lists. */
+/** A value as text: numbers with five digits, objects as `name: value` lists. */
 export function inWords(value) {
   if (value === undefined || value === null) return '';
   if (typeof value === 'number') {
@@ -13,13 +13,13 @@ export function inWords(value) {
   return String(value);
 }
 
-/** Columns that some row has, in the order in which they first come, or in `order` as far as that goes. */
+/** All columns of the rows, in order of first occurrence; those in `order` come first. */
 export function columnsOf(rows, order = []) {
   const present = new Set(rows.flatMap((row) => Object.keys(row).filter((column) => row[column] !== undefined)));
   return [...order.filter((column) => present.has(column)), ...[...present].filter((column) => !order.includes(column))];
 }
 
-/** Fills a table element anew. */
+/** Fills a table element. */
 export function fill(table, rows, order) {
   const columns = columnsOf(rows, order);
   const cell = (tag, text, properties = {}) => Object.assign(document.createElement(tag), { textContent: text, ...properties });

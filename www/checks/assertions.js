@@ -1,9 +1,9 @@
 /**
- * What a check may claim. Each claim holds or throws a `Disagreement` that has the numbers: what was claimed, what was expected, what was got, and where numbers may
- * differ, by how much they do, by how much they may, and why they may.
+ * The assertions of checks. A failed assertion throws a `Disagreement` with its numbers: the claim, the expected and the actual value; for
+ * numbers with a tolerance also the error, the allowed error and the reason of the tolerance.
  */
 
-/** A claim that does not hold. */
+/** A failed assertion. */
 export class Disagreement extends Error {
   /**
    * @param {{ claim: string, expected?: unknown, got?: unknown, error?: number, allowed?: number, because?: string }} facts
@@ -19,14 +19,14 @@ const disagree = (facts) => {
   throw new Disagreement(facts);
 };
 
-/** What JSON would lose. */
+/** Values that JSON cannot represent. */
 function legible(_, value) {
   if (typeof value === 'number' && (!Number.isFinite(value) || Object.is(value, -0))) return Object.is(value, -0) ? '-0' : String(value);
   if (value instanceof RegExp || value instanceof Error || typeof value === 'bigint') return String(value);
   return ArrayBuffer.isView(value) ? [...value] : value;
 }
 
-/** A value as a line of text, short enough to be read. */
+/** A value as one short line of text. */
 export function inWords(value, longest = 400) {
   const shown = legible('', value);
   const text = typeof shown === 'object' && shown !== null ? JSON.stringify(shown, legible) : String(shown);
@@ -35,7 +35,10 @@ export function inWords(value, longest = 400) {
 
 const isList = (value) => Array.isArray(value) || ArrayBuffer.isView(value);
 
-/** Where two plain values differ first, as a path with both sides; null where they are the same to the last bit. Lists of any kind are compared by their entries. */
+/**
+ * The path of the first difference of two plain values, with both sides; null where they are equal to the last bit. Lists of any type are
+ * compared by their entries.
+ */
 export function firstDifference(got, expected, path = '') {
   if (Object.is(got, expected)) return null;
   const objects = typeof got === 'object' && typeof expected === 'object' && got !== null && expected !== null;
@@ -56,7 +59,10 @@ export function firstDifference(got, expected, path = '') {
   return null;
 }
 
-/** The largest difference of two lists over the largest magnitude of the second; what is not finite must be the same in both, or it is infinite. */
+/**
+ * The largest difference of two lists relative to the largest magnitude of the second. Entries that are not finite must be equal in both,
+ * or the result is infinite.
+ */
 export function relativeDifference(got, expected) {
   if (got.length !== expected.length) return Infinity;
   let [largest, worst] = [0, 0];
@@ -70,32 +76,32 @@ export function relativeDifference(got, expected) {
 }
 
 export const claims = {
-  /** Something is true. */
+  /** Asserts that a condition is true. */
   ok(condition, claim) {
     if (!condition) disagree({ claim, expected: true, got: condition });
   },
-  /** The same value, to the last bit. */
+  /** Asserts that two values are equal to the last bit. */
   equal(got, expected, claim = 'the same value') {
     if (!Object.is(got, expected)) disagree({ claim, expected, got, ...(typeof got === 'number' && typeof expected === 'number' ? { error: Math.abs(got - expected), allowed: 0 } : {}) });
   },
   notEqual(got, other, claim = 'another value') {
     if (Object.is(got, other)) disagree({ claim, expected: `not ${inWords(other)}`, got });
   },
-  /** The same lists and plain objects, to the last bit. */
+  /** Asserts that lists and plain objects are equal to the last bit. */
   same(got, expected, claim = 'the same values') {
     const found = firstDifference(got, expected);
     if (found !== null) disagree({ claim: found.path === '' ? claim : `${claim}, at ${found.path.replace(/^\./, '')}`, expected: found.expected, got: found.got });
   },
-  /** A text that fits a pattern. */
+  /** Asserts that a text matches a pattern. */
   match(text, pattern, claim = 'a text that fits') {
     if (typeof text !== 'string' || !pattern.test(text)) disagree({ claim, expected: pattern, got: text });
   },
-  /** A number that differs by no more than it may. `because` is the reason of the tolerance. */
+  /** Asserts that a number differs by no more than `allowed`. `because` is the reason of the tolerance. */
   close(got, expected, { within, because }, claim = 'a number') {
     const error = Math.abs(got - expected);
     if (!(error <= within)) disagree({ claim, expected, got, error, allowed: within, because });
   },
-  /** An error, or another figure that is to be small, below its bound. */
+  /** Asserts that an error, or another number that should be small, is below its bound. */
   below(error, allowed, because, claim = 'a small error') {
     if (!(error < allowed)) disagree({ claim, expected: `less than ${allowed}`, got: error, error, allowed, because });
   },

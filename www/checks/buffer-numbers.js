@@ -1,4 +1,4 @@
-/** The numbers that stand in a GPUBuffer of f32, by way of a copy that can be mapped. */
+/** Reads the numbers of a GPUBuffer of f32, through a copy that can be mapped. */
 export async function bufferNumbers(device, buffer) {
   const staging = device.createBuffer({ size: buffer.size, usage: GPUBufferUsage.MAP_READ | GPUBufferUsage.COPY_DST });
   const encoder = device.createCommandEncoder();

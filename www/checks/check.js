@@ -1,22 +1,23 @@
 /**
- * What a check is given while it runs: its engine, claims (see assertions.js), and residua's objects, of which it disposes at the end, however that comes.
+ * The argument of a running check: its engine, assertions (see assertions.js), and residua's objects, which are disposed at the end in
+ * every case.
  */
 import { GpuCompiledFunctions, GpuContext } from 'residua';
 import { claims, inWords } from './assertions.js';
 
 export class Check {
-  /** Figures worth showing beside the outcome. */
+  /** Numbers that are shown beside the outcome. */
   notes = [];
   #cleanups = [];
 
   /** @param {'gpu' | 'cpu' | 'both' | 'none'} engine */
   constructor(engine) {
-    /** To be handed to compile() and the like; undefined where the check takes no engine or both. */
+    /** Passed to compile() and the like; undefined where the check takes no engine or both. */
     this.backend = engine === 'gpu' || engine === 'cpu' ? engine : undefined;
     Object.assign(this, claims);
   }
 
-  /** Done at the end of the check, the last one first. */
+  /** Run at the end of the check, in reverse order. */
   defer(cleanup) {
     this.#cleanups.push(cleanup);
   }
@@ -25,7 +26,7 @@ export class Check {
     this.notes.push(words.map((word) => inWords(word)).join(' '));
   }
 
-  /** GpuCompiledFunctions.compile, on the check's engine unless the options say another. */
+  /** GpuCompiledFunctions.compile, on the check's engine unless the options name another. */
   async compile(...what) {
     const last = what.at(-1);
     const given = typeof last === 'object' && last !== null && Object.getPrototypeOf(last) === Object.prototype ? what.pop() : {};
@@ -34,14 +35,14 @@ export class Check {
     return functions;
   }
 
-  /** A context of the check's own. */
+  /** A context of this check alone. */
   async context(options) {
     const context = await GpuContext.create(options);
     this.defer(() => context.dispose());
     return context;
   }
 
-  /** A device as an application has it. */
+  /** A device that an application would have. */
   async ownDevice(descriptor) {
     const adapter = await navigator.gpu.requestAdapter();
     const device = await adapter.requestDevice(descriptor);
@@ -49,7 +50,7 @@ export class Check {
     return device;
   }
 
-  /** What a promise, or something that is done, fails with; null when nothing is thrown. */
+  /** The error of a promise or of a function; null when nothing is thrown. */
   async failure(attempt) {
     try {
       await (typeof attempt === 'function' ? attempt() : attempt);
@@ -59,7 +60,7 @@ export class Check {
     }
   }
 
-  /** The same as `code: message`, and 'nothing was thrown'. */
+  /** That error as `code: message`, or 'nothing was thrown'. */
   async failureInWords(attempt) {
     const error = await this.failure(attempt);
     return error === null ? 'nothing was thrown' : `${error.code}: ${error.message}`;

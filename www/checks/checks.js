@@ -1,13 +1,14 @@
 /**
- * The page of checks: a list by group, runs of all or some, outcomes as they come, and a report to copy.
+ * The page of checks: a list by group, runs of all or some, outcomes as they arrive, and a report to copy.
  *
- * `?auto` runs by itself, tells each outcome to `../log` and POSTs the report to `../result`. `only=word,word` chooses checks whose id holds one of the words (an id is
- * `group/what-it-says`), `engine=gpu|cpu` those of one engine, `quick` leaves out the long ones. The report:
+ * `?auto` runs all at once, sends each outcome to `../log` and POSTs the report to `../result`. `only=word,word` selects checks whose id
+ * contains one of the words (an id is `group/what-it-says`), `engine=gpu|cpu` those of one engine, and `quick` omits the long ones. The
+ * report:
  *
  *   { page: 'checks', date, userAgent, query, webgpu, adapter, counts: { passed, failed, skipped }, outcomes }
  *
- * `adapter` is null without WebGPU; outcomes are as runner.js gives them. `window.residuaChecks` has `checks` (the list), `run(ids)` (some of them, by id; gives
- * outcomes), `report()` (the Markdown) and `done` (with `auto`, a promise of the JSON).
+ * `adapter` is null without WebGPU; outcomes are those of runner.js. `window.residuaChecks` has `checks` (the list), `run(ids)` (runs some
+ * of them, by id; resolves with outcomes), `report()` (the Markdown) and `done` (with `auto`, a promise of the JSON).
  */
 import { GpuContext } from 'residua';
 import { deviceFacts } from '../webgpu-device.js';
@@ -30,13 +31,13 @@ const status = await webGpuStatus(() => GpuContext.default());
 showStatus(element('status'), status);
 const adapter = status.context === null ? null : await navigator.gpu.requestAdapter();
 const facts = adapter === null ? null : deviceFacts(adapter);
-/** What checks can count on. Features are those of residua's own devices. */
+/** What checks can use here. Features are those of residua's own devices. */
 const here = { gpu: status.context === null ? status.headline : null, features: new Set(status.context?.device.features ?? []) };
 const date = new Date().toISOString();
 
 const report = () => markdownReport({ date, userAgent: navigator.userAgent, webgpu: status.sentences, facts, groups: REGISTRY }, known(), all.length);
 
-/** The checks that the form asks for. */
+/** The checks that the form selects. */
 function chosen(checks) {
   const engine = element('engine').value;
   const other = { gpu: 'cpu', cpu: 'gpu' }[engine];
@@ -66,7 +67,7 @@ function hear(told, state) {
   if (auto) fetch('../log', { method: 'POST', body: `${told.status} ${told.id} ${inMs(told.ms)}${told.failure === undefined ? '' : ` ${JSON.stringify(told.failure)}`}${told.notes.map((note) => `\n  ${note}`).join('')}` });
 }
 
-/** Runs checks, unless others are running; gives their outcomes. */
+/** Runs checks, unless others are running; resolves with their outcomes. */
 async function run(checks) {
   if (running || checks.length === 0) return [];
   [running, stopped] = [true, false];
@@ -101,7 +102,7 @@ element('copy').addEventListener('click', async () => {
     await navigator.clipboard.writeText(report());
     element('copied').textContent = 'Copied.';
   } catch {
-    // Without a clipboard (an insecure page, a refusal) the text is shown, selected.
+    // Where the clipboard is not available (an insecure page, a refusal), the text is shown and selected.
     element('report').closest('details').open = true;
     element('report').select();
     element('copied').textContent = 'The browser keeps its clipboard to itself: the report is selected below.';

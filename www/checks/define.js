@@ -1,23 +1,24 @@
 /**
- * How groups of checks are written. A group is `{ id, title, about, checks }`; a check `{ name, engine, needs, long, run }`, made by the functions here, each of which gives
- * a list to be spread.
+ * Definitions of checks. A group is `{ id, title, about, checks }`; a check is `{ name, engine, needs, long, run }`, made by the functions
+ * here, each of which returns a list to be spread.
  *
  *   name     the fact that it checks
- *   engine   'gpu' or 'cpu': `check.backend` while it runs; 'both' where one is compared with the other; 'none' where it is the same without any
- *   needs    features of the device beyond WebGPU itself, say 'timestamp-query'; where one is missing the check is skipped, and says so
- *   long     it may take more than some seconds
+ *   engine   'gpu' or 'cpu': `check.backend` while it runs; 'both' where one is compared with the other; 'none' where none is involved
+ *   needs    features of the device beyond WebGPU itself, for example 'timestamp-query'; where one is missing the check is
+ *            skipped, with that reason
+ *   long     whether it may take more than some seconds on a software adapter, or asserts a time; `cargo xtask test` runs it with `--all` alone
  *   run      `async (check) => …`, which throws where the fact does not hold; see check.js
  *
- * What needs the GPU and finds none is skipped: it has not passed.
+ * A check that needs the GPU is skipped where there is none; it does not count as passed.
  */
 
 const define = (engine) => (name, run, { needs = [], long = false } = {}) => [{ name, engine, needs, long, run }];
 
 export const onGpu = define('gpu');
 export const onCpu = define('cpu');
-/** Needs both engines at once. */
+/** A check that needs both engines. */
 export const gpuAgainstCpu = define('both');
-/** No engine takes part. */
+/** A check without an engine. */
 export const anywhere = define('none');
 /** The same check on one engine and on the other. */
 export const onEach = (name, run, options) => [...onGpu(name, run, options), ...onCpu(name, run, options)];
@@ -25,7 +26,7 @@ export const onEach = (name, run, options) => [...onGpu(name, run, options), ...
 const slug = (text) => text.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-').replaceAll(/^-|-$/g, '');
 const ENGINES = { gpu: ', on the GPU', cpu: ', on the CPU', both: '', none: '' };
 
-/** A group's checks with an `id` of their own and a `title` that tells them apart. */
+/** A group's checks, each with a unique `id` and a `title` with its engine. */
 export function numbered(group) {
   const seen = new Set();
   return group.checks.map((check) => {

@@ -1,6 +1,6 @@
 /**
- * Energies of a mesh on the GPU against the CPU. Takes a mesh (from an OBJ file, or the icosphere) and the name of an energy; claims that every kind of call agrees as the
- * package promises.
+ * Energies of a mesh on the GPU, compared with the CPU. Takes a mesh (from an OBJ file, or the icosphere) and the name of an energy; checks
+ * that every kind of call agrees within the tolerances of the package.
  */
 import { geometry, Problem } from 'residua';
 import { developableProblem, edgeLengths } from '../energies/developable.js';
@@ -17,7 +17,7 @@ const DERIVATIVES = 1e-4;
 const onEdges = (topology, problem, vertices, residual, data = {}) =>
   problem.residuals('edges', { inputs: { ends: vertices.at(topology.edges, 2), ...data }, residual });
 
-/** The two triangles at each inner edge: ends, then the opposite corners. */
+/** The two triangles at each inner edge: the edge's ends, then the opposite corners. */
 function hinges(triangles) {
   const opposite = new Map();
   for (let t = 0; t < triangles.length; t += 3) {
@@ -66,7 +66,7 @@ const ENERGIES = {
     const { interior } = topology;
     problem.residuals('defects', {
       inputs: { center: vertices.at(interior.vertices), star: vertices.star(interior.offsets, interior.indices) },
-      // Squared: the plain sum is 2πχ by Gauss and Bonnet, whose gradient is what rounding leaves of nothing.
+      // Squared: the plain sum is 2πχ by the Gauss-Bonnet theorem, so its gradient is 0 except for rounding.
       residual: ({ center, star }) => geometry.angleDefect(center, star).square(),
     });
   }),
@@ -85,7 +85,7 @@ export const energyNames = Object.keys(ENERGIES);
 /** @param {import('./check.js').Check} check @param {string} name one of `energyNames` @param {string | null} obj an OBJ file's text; null for the icosphere */
 export async function compareEngines(check, name, obj) {
   const mesh = obj === null ? icosphere(3) : parseObj(obj);
-  // Moved a little, so that nothing is flat or symmetric; then rounded, so that both engines see the same numbers.
+  // Displaced slightly, so that nothing is flat or symmetric; then rounded, so that both engines have the same numbers.
   const size = edgeLengths(mesh.positions, meshTopology(mesh.positions.length / 3, mesh.triangles).edges).reduce((a, b) => Math.max(a, b));
   const positions = perturb(mesh.positions, 0.02 * size).map(Math.fround);
   const topology = meshTopology(positions.length / 3, mesh.triangles);

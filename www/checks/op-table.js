@@ -1,9 +1,9 @@
 /**
- * What every operation means: its value and its partial derivatives in double precision, by JavaScript's own functions and by formulas, and where its operands are drawn
- * from. Where an operation has a kink, derivatives are the ones that residua promises there.
+ * The definition of every operation: its value and its partial derivatives in double precision, by JavaScript's functions and by formulas,
+ * and the domains of its operands. At kinks, derivatives are those that residua documents.
  *
- * A row is [name, build, domains, value, partials]; `build` takes V and Values, the others numbers. A domain is an interval; one of whole numbers has a step of 1, so that
- * ties and equal operands occur.
+ * A row is [name, build, domains, value, partials]; `build` takes V and Values, the others numbers. A domain is an interval; an integer
+ * domain has a step of 1, so that ties and equal operands occur.
  */
 
 const whole = (low, high) => [low, high, 1];
@@ -68,7 +68,7 @@ export const OPERATIONS = [
     (a, b) => 0.25 * Math.log1p(Math.exp(b - a)) + 0.75 * Math.log1p(Math.exp(a - b)), (a, b) => [sigmoid(a - b) - 0.25, sigmoid(b - a) - 0.75]],
 ];
 
-/** Numbers at which something is singular: [what, build over Values, operands, value, gradient]. All are exact in single precision. */
+/** Singular points: [description, build over Values, operands, value, gradient]. All numbers are exact in single precision. */
 export const SINGULAR = [
   ['|x| at 0 has slope 0', (V, x) => V.abs(x), [0], 0, [0]],
   ['√x at 0 has an infinite slope', (V, x) => V.sqrt(x), [0], 0, [Infinity]],

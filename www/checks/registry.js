@@ -1,4 +1,4 @@
-/** Every check that needs a page and the package alone, by group, in the order in which the page shows them and runs them. */
+/** All checks that need only a page and the package, by group, in the order in which the page shows and runs them. */
 import { numbered } from './define.js';
 import { group as badInput } from './groups/bad-input.js';
 import { group as calls } from './groups/calls.js';

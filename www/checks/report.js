@@ -1,32 +1,33 @@
-/** A run of checks as text that can be pasted into an issue. Takes what the page knows and the outcomes; gives Markdown. */
+/** A run of checks as text for an issue. Takes the facts of the page and the outcomes; returns Markdown. */
 
 const inMs = (ms) => (ms < 950 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(1)} s`);
 
-/** How many there are of each status. */
+/** The number of outcomes of each status. */
 export function counts(outcomes) {
   const count = (status) => outcomes.filter((outcome) => outcome.status === status).length;
   return { passed: count('passed'), failed: count('failed'), skipped: count('skipped') };
 }
 
-/** In words; a zero is left out, but for the failures. */
+/** In words; zeros are omitted, except for failures. */
 export function countsInWords(outcomes, total = outcomes.length) {
   const { passed, failed, skipped } = counts(outcomes);
   const left = total - outcomes.length;
   return [`${passed} passed`, `${failed} failed`, ...(skipped > 0 ? [`${skipped} skipped`] : []), ...(left > 0 ? [`${left} not run`] : [])].join(', ');
 }
 
-/** Text inside a cell or a line. */
+/** Text within a cell or a line. */
 const plain = (text) => String(text).replaceAll('|', '\\|').replaceAll(/\s*\n\s*/g, ' ');
 
-/** The numbers behind a failure, each with its name. */
+/** The numbers of a failure, each with its name. */
 export function numbersOf({ expected, got, error, allowed, because }) {
   return Object.entries({ expected, got, difference: error, allowed, because }).filter(([, value]) => value !== undefined).map(([name, value]) => [name, typeof value === 'number' ? String(Number(value.toPrecision(6))) : value]);
 }
 
 /**
- * @param {{ date: string, userAgent: string, webgpu: string[], facts: ReturnType<import('../webgpu-device.js').deviceFacts> | null, groups: { id: string, title: string }[] }} about
+ * @param {{ date: string, userAgent: string, webgpu: string[], facts: ReturnType<import('../webgpu-device.js').deviceFacts> | null, groups:
+ *   { id: string, title: string }[] }} about
  * @param {object[]} outcomes
- * @param {number} total how many checks there are
+ * @param {number} total the number of checks
  */
 export function markdownReport(about, outcomes, total) {
   const lines = [

@@ -1,18 +1,21 @@
 /**
- * Runs checks one after another. Takes checks as `numbered` gives them and what this browser has; gives an outcome for each:
+ * Runs checks one after another. Takes checks as `numbered` returns them and the features of this browser; returns an outcome for each:
  *
  *   { id, group, title, engine, status: 'passed' | 'failed' | 'skipped', ms, notes, reason?, failure? }
  *
- * `reason` says why a check was skipped; `failure` is `{ claim, expected?, got?, error?, allowed?, because?, stack? }`, texts and numbers alone, so that it can be sent and
- * shown. Whatever the page complains of while a check runs (an uncaught error, an error on the console) fails that check.
+ * `reason` is why a check was skipped; `failure` is `{ claim, expected?, got?, error?, allowed?, because?, stack? }`, which contains only
+ * texts and numbers, so that it can be sent and shown. An uncaught error or an error on the console while a check runs fails that check.
  */
 import { Check } from './check.js';
 import { Disagreement, inWords } from './assertions.js';
 
-/** A check that has not ended by then counts as failed. The longest refuses hundreds of buffers one by one on a software adapter. */
+/** A check that has not ended after this time fails. The longest check refuses hundreds of buffers one by one on a software adapter. */
 const LIMIT_MS = 10 * 60 * 1000;
 
-/** Why a check can't run here, or null. @param {{ gpu: string | null, features: Set<string> }} here `gpu` is null where WebGPU works, else the reason why not */
+/**
+ * Why a check cannot run here, or null. @param {{ gpu: string | null, features: Set<string> }} here `gpu` is null where WebGPU works, else
+ * the reason why not
+ */
 export function reasonToSkip(check, here) {
   if ((check.engine === 'gpu' || check.engine === 'both') && here.gpu !== null) return 'no WebGPU';
   const missing = check.needs.filter((feature) => !here.features.has(feature));
@@ -30,7 +33,7 @@ function describeFailure(error) {
   return { claim: `${code}${error?.message ?? error}`, stack: error?.stack };
 }
 
-/** Listens to what the page complains of; `stop` gives it back. */
+/** Records errors of the page; `stop` restores the previous handlers. */
 function complaints() {
   const heard = [];
   const onError = (event) => heard.push(`uncaught: ${event.message}`);
@@ -58,7 +61,7 @@ const after = (ms) => {
   return { promise, clear: () => clearTimeout(timer) };
 };
 
-/** One check. */
+/** Runs one check. */
 export async function runCheck(check, here, limitMs = LIMIT_MS) {
   const outcome = { id: check.id, group: check.group, title: check.title, engine: check.engine };
   const reason = reasonToSkip(check, here);
@@ -80,7 +83,7 @@ export async function runCheck(check, here, limitMs = LIMIT_MS) {
   } catch (error) {
     failure ??= describeFailure(error);
   }
-  // Rejections are told at the end of the turn in which they happen.
+  // Unhandled rejections are reported at the end of the turn in which they happen.
   await new Promise((resolve) => setTimeout(resolve));
   const heard = stop();
   if (failure === null && heard.length > 0) failure = { claim: 'the page has nothing to complain about', expected: 'silence', got: heard.join('\n') };
@@ -88,16 +91,16 @@ export async function runCheck(check, here, limitMs = LIMIT_MS) {
 }
 
 /**
- * Many checks, in their order.
- * @param {(event: { id: string, running: true } | object) => void} tell hears of a check when it begins, and its outcome
- * @param {() => boolean} stopped asked before each
+ * Runs several checks in order.
+ * @param {(event: { id: string, running: true } | object) => void} tell called when a check begins, and with its outcome
+ * @param {() => boolean} stopped called before each check
  */
 export async function runChecks(checks, here, tell, stopped = () => false) {
   const outcomes = [];
   for (const check of checks) {
     if (stopped()) break;
     tell({ id: check.id, running: true });
-    // The page draws in between.
+    // The page draws between checks.
     await new Promise((resolve) => setTimeout(resolve));
     const outcome = await runCheck(check, here);
     outcomes.push(outcome);

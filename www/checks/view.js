@@ -1,4 +1,7 @@
-/** The list of checks in the page: a section for each group, which unfolds to a row for each check. Takes groups and what is told of checks; gives elements that follow it. */
+/**
+ * The list of checks in the page: a section for each group, which unfolds to a row for each check. Takes groups and events of checks;
+ * updates its elements.
+ */
 import { countsInWords, inMs, numbersOf } from './report.js';
 
 const ENGINES = { gpu: 'GPU', cpu: 'CPU', both: 'GPU and CPU', none: '' };
@@ -9,7 +12,7 @@ const make = (tag, properties = {}, ...children) => {
   return element;
 };
 
-/** What stands below a row once it is known: the numbers of a failure, the reason of a skip, figures worth a look. */
+/** The details of an outcome: the numbers of a failure, the reason of a skip, and notes. */
 function behind({ status, reason, notes, failure }) {
   if (status === 'skipped') return [make('p', { textContent: `skipped: ${reason}` })];
   const parts = notes.map((note) => make('p', { textContent: note }));
@@ -76,12 +79,12 @@ export class ChecksView {
     }
   }
 
-  /** That a check runs, or its outcome. */
+  /** Shows that a check runs, or its outcome. */
   show(told) {
     this.#rows.get(told.id).show(told);
   }
 
-  /** How a group stands. One with a failure is unfolded. */
+  /** Shows the counts of a group. A group with a failure is unfolded. */
   count(groupId, outcomes) {
     const { counts, folded, total } = this.#groups.get(groupId);
     counts.textContent = countsInWords(outcomes, total);

@@ -1,12 +1,12 @@
 /**
- * A small plot of cost against iteration, the cost on a logarithmic scale. Takes series of points; draws into a canvas with the page's colours.
+ * A small plot of cost against iteration, with a logarithmic cost axis. Takes series of points; draws on a canvas in the page's colours.
  */
 
 const MARGIN = { left: 56, right: 12, top: 10, bottom: 30 };
-/** A range narrower than this factor is widened, so that a cost that hardly moves shows as a level line. */
+/** A range narrower than this factor is widened, so that a nearly constant cost is a level line. */
 const LEAST_RANGE = 1.5;
 
-/** Powers of ten within a range, with 1, 2, 5 or all whole multiples of them between where there is room. */
+/** Powers of ten within a range, with 1, 2, 5 or all integer multiples of them between where there is space. */
 function logarithmicTicks(low, high) {
   const decades = Math.log10(high / low);
   const ticks = [];
@@ -42,7 +42,7 @@ export class CostPlot {
     globalThis.matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => this.#request());
   }
 
-  /** Starts a series anew. `colour` names a CSS custom property; dashes tell series apart without it. */
+  /** Starts a new series. `colour` names a CSS custom property; dashes distinguish series without colour. */
   start(name, { colour, dash }) {
     this.#series.set(name, { colour, dash, costs: [] });
     this.#request();

@@ -1,6 +1,6 @@
 /**
- * The demonstration's page: choices, the picture, the plot and the table. What is solved and how stands in solve.js; `window.residuaDemo` lets a
- * program do what a visitor does.
+ * The demonstration's page: form, picture, plot and table. The solve is in solve.js; `window.residuaDemo` offers a program the actions of a
+ * visitor.
  */
 import { boundingSphere, intoUnitSphere, outOfUnitSphere } from '../mesh/bounding-sphere.js';
 import { icosphere } from '../mesh/icosphere.js';
@@ -19,27 +19,27 @@ const controls = element('controls');
 const viewer = new Viewer(element('viewer'), { label: 'The mesh as it is solved', onError: (message) => showFailure(`The picture could not be drawn: ${message}`) });
 const plot = new CostPlot(element('plot'));
 
-/** Loaded on first use, so that a package that is missing or broken is told on the page instead of leaving it dead. */
+/** Loaded on first use, so that the page can report a package that is missing or broken. */
 const solving = import('./solve.js');
 solving.catch(() => {});
 const openContext = async () => (await solving).GpuContext.default();
 
-/** The device that the viewer draws with; null while it paints on a 2-D canvas. */
+/** The device of the viewer; null while it draws on a 2-D canvas. */
 let context = null;
-/** The mesh in the picture, and the last run's before and after. */
+/** The displayed mesh, and the results before and after the last run. */
 let mesh = null;
 let lastRun = null;
 let running = null;
 
 // ---------------------------------------------------------------- meshes
 
-/** Moved off the exact sphere, on which rounding alone would pick the creases. */
+/** Displaced from the exact sphere, on which rounding alone would determine the creases. */
 function spherical(subdivisions) {
   const { positions, triangles } = icosphere(subdivisions);
   return { positions: perturb(positions), triangles, place: { center: [0, 0, 0], radius: 1 }, notes: [] };
 }
 
-/** Solved and drawn around the origin at size 1; `place` leads back. */
+/** Solved and drawn around the origin at size 1; `place` maps back. */
 function fromObj(text) {
   const { positions, triangles, notes } = parseObj(text);
   const place = boundingSphere(positions);
@@ -81,7 +81,7 @@ function addRun(figures, form) {
   for (const cell of cells) row.insertCell().textContent = cell;
 }
 
-/** Takes the device in use over into the viewer, says what there is, and watches over the device. */
+/** Sets the viewer's device, shows its status, and handles its loss. */
 async function findGpu() {
   const status = await webGpuStatus(openContext);
   context = status.context;
@@ -97,7 +97,7 @@ async function findGpu() {
 
 // ---------------------------------------------------------------- runs
 
-/** Solves for a mesh and shows the outcome; `live` also shows it on the way, which costs time. */
+/** Solves for a mesh and shows the result. `live` also shows intermediate states, which costs time. */
 async function solve(chosen, { backend, form, iterations, signal, onProgress, live }) {
   const { makeDevelopable } = await solving;
   if (backend === 'gpu' && context === null) await findGpu();
@@ -119,7 +119,7 @@ async function solve(chosen, { backend, form, iterations, signal, onProgress, li
         viewer.requestDraw();
       }
     },
-    // The viewer must have let go of the solver's buffer before it is destroyed.
+    // The viewer must release the solver's buffer before it is destroyed.
     onEnd: (positions) => viewer.setPositions(positions),
   });
   addRun(run.figures, form);
@@ -127,7 +127,7 @@ async function solve(chosen, { backend, form, iterations, signal, onProgress, li
   return { ...run, notes: [...chosen.notes, ...run.notes], obj: toObj(chosen, run.after) };
 }
 
-/** What Run does. */
+/** The action of Run. */
 async function runFromPage() {
   const choice = new FormData(controls);
   const iterations = element('iterations').valueAsNumber;
@@ -163,10 +163,10 @@ function setRunning(now) {
   run.disabled = now;
   stop.disabled = !now;
   for (const input of controls.querySelectorAll('select, input')) input.disabled = now;
-  // A disabled button loses the keyboard's place.
+  // A disabled button loses keyboard focus.
   if (focused === run && now) stop.focus();
   if (focused === stop && !now) run.focus();
-  // Assistive technology is told the outcome, not every iteration.
+  // Assistive technology announces the result, not every iteration.
   element('progress').setAttribute('aria-live', now ? 'off' : 'polite');
 }
 
@@ -189,7 +189,7 @@ async function chooseFile(file) {
   }
 }
 
-// ---------------------------------------------------------------- the page comes alive
+// ---------------------------------------------------------------- initialisation
 
 controls.addEventListener('submit', (event) => {
   event.preventDefault();
@@ -231,8 +231,9 @@ ready.catch(() => {});
 
 window.residuaDemo = {
   /**
-   * One run without drawing on the way. `onProgress` gets words while compiling and `{ iteration, cost }` while solving.
-   * @param {{ obj?: string | null, backend: 'gpu' | 'cpu', iterations?: number, form?: 'problem' | 'params', onProgress?: (now: string | { iteration: number, cost: number }) => void }} options
+   * One run without drawing in between. `onProgress` gets text while compiling and `{ iteration, cost }` while solving.
+   * @param {{ obj?: string | null, backend: 'gpu' | 'cpu', iterations?: number, form?: 'problem' | 'params', onProgress?: (now: string | {
+   *   iteration: number, cost: number }) => void }} options
    *   `obj`: the text of an OBJ file; without it the icosphere of 2,562 vertices
    */
   async run({ obj = null, backend, iterations = 200, form = 'problem', onProgress }) {
@@ -243,7 +244,7 @@ window.residuaDemo = {
     showNotes(run.notes);
     return { figures: run.figures, obj: run.obj, notes: run.notes };
   },
-  /** The last run's mesh as a PNG data URL, before or after. */
+  /** The mesh before or after the last run as a PNG data URL. */
   async render(which) {
     if (lastRun === null) throw new Error('render: there has been no run');
     if (which !== 'before' && which !== 'after') throw new Error(`render: which is ${JSON.stringify(which)}; it takes 'before' or 'after'`);

@@ -1,6 +1,6 @@
 /**
- * The demonstration's run: makes a mesh developable with residua and measures it. Takes a mesh and where and how to run; gives the positions, the
- * figures and the course of the cost. No page in it.
+ * The solve of the demonstration: makes a mesh developable with residua and measures the run. Takes a mesh and options; returns the
+ * positions, the measurements and the history of the cost. It does not use the page.
  */
 import { GpuCompiledFunctions, GpuContext, lbfgs } from 'residua';
 import { developableEnergies, developableProblem, edgeLengths } from '../energies/developable.js';
@@ -9,12 +9,12 @@ import { meshTopology } from '../mesh/topology.js';
 
 export { GpuContext };
 
-/** A mean cost per residual below this is rounding: there is nothing left to minimise. */
+/** A mean cost per residual below this is rounding, with nothing left to minimise. */
 const NOTHING_TO_DO = 1e-9;
-/** How far such a mesh is moved, as a part of its mean edge length. */
+/** The displacement of such a mesh, relative to its mean edge length. */
 const DISPLACEMENT = 0.02;
 
-/** How an adapter is called in the table. */
+/** The name of an adapter in the table. */
 export function adapterName({ vendor, architecture, description, isSoftware }) {
   const words = [vendor, architecture, description].filter((word) => word !== '');
   return `${words.length > 0 ? words.join(' ') : 'unnamed GPU'}${isSoftware ? ' (software)' : ''}`;
@@ -30,7 +30,7 @@ function compileEnergy(mesh, topology, restLengths, form, options) {
 }
 
 /**
- * Minimises the developability energy. All tolerances are off, so that every engine does the same number of iterations.
+ * Minimises the developability energy. All tolerances are 0, so that every engine runs the same number of iterations.
  *
  * @param {{ positions: Float64Array, triangles: Uint32Array }} mesh
  * @param {{
@@ -38,10 +38,9 @@ function compileEnergy(mesh, topology, restLengths, form, options) {
  *   onCompiling?: (done: number, total: number, stage: string) => void,
  *   onStart?: (start: { functions: GpuCompiledFunctions, positions: Float64Array }) => void,
  *   onIteration?: (summary: import('residua').IterationSummary) => void,
- *   onEnd?: (positions: Float64Array) => void,
- * }} options `onStart` is called between compiling and solving, with what is about to be solved; `onEnd`
- *   after solving, before the functions and with them their buffers go
- * @returns the figures, the positions before and after, the history, the termination, and notes to tell
+ *   onEnd?: (positions: Float64Array) => void, }} options `onStart` is called between compiling and solving; `onEnd` after solving, before
+ * the functions and their buffers are destroyed
+ * @returns the measurements, the positions before and after, the history, the termination, and notes
  */
 export async function makeDevelopable(mesh, { backend, form = 'problem', iterations = 200, signal, onCompiling, onStart, onIteration, onEnd }) {
   const notes = [];

@@ -1,6 +1,6 @@
 /**
- * What the engines took, side by side: milliseconds a step and an iteration (the middle of the last ones), iterations, cost. Takes figures as they come; fills the
- * table a few times a second and says the difference in words once both engines have run.
+ * The times of both engines: milliseconds per step and per iteration (the median of the last ones), iterations, cost. Takes measurements as
+ * they arrive; updates the table a few times a second, and states the ratio in words once both engines have run.
  */
 const LAST = 60;
 const FILL_EVERY_MS = 200;
@@ -9,7 +9,7 @@ const NAMES = { gpu: 'GPU', cpu: 'CPU' };
 const median = (values) => [...values].sort((a, b) => a - b)[values.length >> 1];
 const inDigits = (value) => (value === undefined || Number.isNaN(value) ? '–' : value === 0 ? '0' : Math.abs(value) >= 1e-3 && Math.abs(value) < 1e6 ? Number(value.toPrecision(4)).toLocaleString('en-US', { maximumSignificantDigits: 4 }) : value.toExponential(3));
 
-/** Which engine takes an iteration in less time, and how many times; of times that the clock shows as none it can't be said. */
+/** The engine with the shorter time per iteration, and the ratio; undefined for times below the clock's resolution. */
 export function difference(gpuMs, cpuMs) {
   if (Math.min(gpuMs, cpuMs) === 0) return 'Here an iteration takes less than the clock shows.';
   const [fast, slow, times] = gpuMs <= cpuMs ? ['GPU', 'CPU', cpuMs / gpuMs] : ['CPU', 'GPU', gpuMs / cpuMs];
@@ -49,7 +49,7 @@ export class Comparison {
     this.#request();
   }
 
-  /** The figures in the table. */
+  /** The numbers in the table. */
   figures() {
     return Object.fromEntries([...this.#engines].map(([name, { stepMs, iterationMs, iterations, cost }]) => [name, { stepMs: median(stepMs), iterationMs: median(iterationMs), iterations, cost }]));
   }

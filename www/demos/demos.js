@@ -1,6 +1,6 @@
 /**
- * The demos' page: the choice of a demo, its controls, what is told, and the ways by which pointer, keys and files reach it. `window.residuaDemos` does for a
- * program what a visitor does by hand.
+ * The demos' page: the choice of a demo, its controls, status texts, and pointer, keyboard and file input. `window.residuaDemos` offers a
+ * program the actions of a visitor.
  */
 import { takeFiles } from './files.js';
 import { Comparison } from './comparison.js';
@@ -16,7 +16,7 @@ const plots = new Plots({ cost: element('cost-plot'), frames: element('frame-plo
 const comparison = new Comparison({ body: element('comparison'), sentence: element('difference') });
 const sourceDialog = new SourceDialog(element('source-dialog'));
 
-/** What the last failure said; for programs. */
+/** The text of the last failure; for programs. */
 let failure = null;
 let said = '';
 let entry = null;
@@ -116,12 +116,12 @@ takeFiles({
 
 // ---------------------------------------------------------------- pointer and keys
 
-/** The pointer that a demo has taken. */
+/** The pointer that a demo has captured. */
 let taken = null;
-/** Where and when the pointer went down. */
+/** The position and time of the press. */
 let pressed = null;
 
-/** A hand that clicks is not quite still, and does not wait. */
+/** A click may move and take this much. */
 const STILL_PX = 4, CLICK_MS = 600;
 
 picture.addEventListener('pointerdown', async (event) => {
@@ -130,13 +130,13 @@ picture.addEventListener('pointerdown', async (event) => {
   const { pointer } = shell.demo ?? {};
   const answer = pointer?.down?.(event, shell.stage.pick(event)) ?? false;
   if (answer === false) return;
-  // The answer may take a moment (picking brings positions from the device); until then the camera must not move.
+  // The result may take a moment, because picking reads positions from the device; until then the camera must not move.
   taken = event.pointerId;
   shell.stage.controls.enabled = false;
   try {
     picture.setPointerCapture(event.pointerId);
   } catch {
-    // A program's event has no pointer behind it.
+    // A synthetic event has no pointer to capture.
   }
   if ((await answer) !== true && taken === event.pointerId) release();
 }, { capture: true });
@@ -174,13 +174,13 @@ picture.addEventListener('keydown', (event) => {
   } else if (event.key === '0') shell.stage.firstView();
 });
 
-// ---------------------------------------------------------------- the page comes alive
+// ---------------------------------------------------------------- initialisation
 
 const ready = (async () => {
   const { id, backend, wrong } = askedFor(new URLSearchParams(location.search));
   try {
     await shell.start();
-    // A software renderer is asked for by name: the CPU engine does the same work many times as fast.
+    // A software adapter is used only when it is requested by name: the CPU engine is many times as fast.
     const { context } = shell.stage;
     await open(id, backend ?? byId(id)?.engine ?? (context?.adapter.isSoftware ? 'cpu' : 'gpu'));
     if (wrong !== null) view.fail(wrong);
@@ -194,7 +194,7 @@ ready.catch((error) => console.error(error));
 window.residuaDemos = {
   /** Resolves when the page's demo is open. */
   ready,
-  /** The demo's own object, the stage and the shell, for whatever is not here. */
+  /** The demo's own object, the stage and the shell, for everything else. */
   get demo() {
     return shell.demo;
   },
@@ -205,16 +205,16 @@ window.residuaDemos = {
   pause: () => setPaused(true),
   goOn: () => setPaused(false),
   reset: () => shell.reset(),
-  /** Sets a choice of the panel, as the reader would, and waits for what follows from it. */
+  /** Sets a control of the panel, as the reader would, and waits for its effects. */
   async choose(property, value) {
     const controller = shell.stage.panel.controllersRecursive().find((candidate) => candidate.property === property);
     if (controller === undefined) throw new Error(`choose: the panel has no ${property}`);
     controller.setValue(value);
     await shell.between(async () => {});
   },
-  /** Hands the demo a file's text, as if it had been dropped. */
+  /** Passes a file's text to the demo, as if it had been dropped. */
   read: (text, name = 'file') => readText(text, name),
-  /** What the page tells, and the figures behind it. */
+  /** The page's status texts, with their numbers. */
   state() {
     return {
       id: entry?.id, backend: shell.stage.backend, frames: shell.frames, steps: shell.steps, losses: shell.losses, solving: shell.solving, said, failure,
@@ -222,7 +222,7 @@ window.residuaDemos = {
       drawsFromDevice: shell.stage.drawsFromDevice, renderer: shell.stage.renderer === null ? 'none' : shell.stage.renderer.backend.isWebGPUBackend === true ? 'webgpu' : 'webgl',
     };
   },
-  /** Resolves when nothing is left to solve, or after a number of steps more. */
+  /** Resolves when nothing is left to solve, or after a number of further steps. */
   async settled({ steps = Infinity, ms = 60000 } = {}) {
     const first = shell.steps, start = performance.now();
     while (shell.solving && shell.steps - first < steps) {

@@ -1,18 +1,19 @@
 /**
- * A three.js vertex attribute whose numbers are a solver's. On the GPU three binds the solver's own parameterBuffer in place of a buffer that it
- * would make: what it draws with stands in `renderer.backend.get(attribute).buffer`, read at every draw. Where the array does not begin at the buffer's first
- * byte, which three can't express, it is copied on the device before each frame. On the CPU, or without WebGPU, values() are uploaded after steps.
+ * A three.js vertex attribute with a solver's numbers. On the GPU three binds the solver's parameterBuffer instead of a buffer of its own:
+ * the buffer that it draws from is `renderer.backend.get(attribute).buffer`, read at every draw. Where the array does not begin at the
+ * buffer's first byte, which three cannot express, it is copied on the device before each frame. On the CPU, or without WebGPU, values()
+ * are uploaded after steps.
  *
- * Three would destroy whatever buffer it finds when the attribute goes, so it must be given one of its own before that: `release()`.
+ * Three destroys the attribute's buffer with the attribute, so `release()` must replace it by one of three's own before that.
  */
 export class DrawnNumbers {
   #attribute;
   #renderer;
-  /** What is shown; null when it is the attribute's own numbers. */
+  /** The source; null for the attribute's own numbers. */
   #parameters = null;
-  /** The solver's buffer that holds them; null on the CPU, and where three draws without WebGPU. */
+  /** The solver's buffer with the numbers; null on the CPU, and where three draws without WebGPU. */
   #source = null;
-  /** The buffer that three may destroy, of the present device; null until it is needed, and on WebGL. */
+  /** The buffer that three may destroy, of the current device; null until it is needed, and on WebGL. */
   #own = null;
 
   constructor(attribute, renderer) {
@@ -24,7 +25,7 @@ export class DrawnNumbers {
     return this.#source !== null;
   }
 
-  /** From now on shows these parameters of these functions. */
+  /** Shows these parameters of these functions from now on. */
   bind(functions, parameters) {
     if (parameters.count * parameters.dim !== this.#attribute.array.length) {
       throw new RangeError(`drawFrom: the attribute has ${this.#attribute.array.length} numbers, "${parameters.name}" has ${parameters.count * parameters.dim}`);
@@ -39,7 +40,7 @@ export class DrawnNumbers {
     this.#upload();
   }
 
-  /** Another renderer, of a new device or none: nothing of the old one may be touched. */
+  /** Sets another renderer, of a new device or none; resources of the old one are not touched. */
   move(renderer) {
     this.#renderer = renderer;
     this.#parameters = null;
@@ -47,14 +48,14 @@ export class DrawnNumbers {
     this.#own = null;
   }
 
-  /** After steps: uploads what the CPU has found. */
+  /** After steps: uploads the CPU's results. */
   refresh() {
     if (this.#parameters === null || this.#source !== null) return;
     this.#attribute.array.set(this.#parameters.values());
     this.#upload();
   }
 
-  /** Before a frame: copies on the device, where the buffer itself can't be bound. */
+  /** Before a frame: copies on the device, where the buffer itself cannot be bound. */
   beforeFrame() {
     if (this.#source === null || this.#parameters.offset === 0) return;
     const { device } = this.#renderer.backend;
@@ -63,7 +64,7 @@ export class DrawnNumbers {
     device.queue.submit([encoder.finish()]);
   }
 
-  /** Three draws the attribute's own numbers, from a buffer that is its own. */
+  /** Three draws the attribute's own numbers, from its own buffer. */
   release() {
     if (this.#parameters === null) return;
     this.#parameters = null;

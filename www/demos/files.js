@@ -1,6 +1,9 @@
-/** Files from the reader: dropped on the picture or chosen in the field. Takes what the demo accepts; gives their text, or a sentence on why not. */
+/**
+ * Files from the reader: dropped on the picture or selected in the field. Takes what the demo accepts; passes on their text, or a sentence
+ * with the reason for a refusal.
+ */
 
-/** A file is held several times over while it is read; text of this size is a mesh of about a million vertices. */
+/** Reading a file needs several times its size in memory; text of this size is a mesh of about a million vertices. */
 const LARGEST = 64e6;
 
 const inMegabytes = (bytes) => `${(bytes / 1e6).toLocaleString('en-US', { maximumFractionDigits: 1 })} MB`;
@@ -13,7 +16,7 @@ export function takeFiles({ zone, input, accepts, onText, onFailure }) {
     const wanted = accepts();
     if (wanted === null) return onFailure(`${file.name}: this demo takes no file.`);
     const largest = wanted.largest ?? LARGEST;
-    // By its size alone, before a byte is read.
+    // Refused by its size alone, before it is read.
     if (file.size > largest) return onFailure(`${file.name} has ${inMegabytes(file.size)}; this page takes files of up to ${inMegabytes(largest)}.`);
     try {
       await onText(await file.text(), file.name);
@@ -25,7 +28,7 @@ export function takeFiles({ zone, input, accepts, onText, onFailure }) {
   input.addEventListener('change', () => {
     const [file] = input.files;
     if (file !== undefined) take(file);
-    // The same file may be chosen again.
+    // The same file can be selected again.
     input.value = '';
   });
   zone.addEventListener('dragover', (event) => {

@@ -1,18 +1,18 @@
 /**
- * Points that a reader sees and takes hold of: small balls of a constant size in the picture, one of which may be chosen. Takes places; draws them, and finds
- * the one under the pointer.
+ * Handles: small balls of a constant size in the picture, one of which may be selected. Takes positions; draws them, and finds the one at
+ * the pointer.
  */
 import * as THREE from 'three/webgpu';
 
-/** Of the picture's height. */
+/** The radius relative to the picture's height. */
 const SIZE = 0.011;
-/** How near the pointer must come, in CSS pixels: a fingertip. */
+/** The radius of hit testing in CSS pixels: a fingertip. */
 const REACH = 18;
 
 export class Handles {
   #stage;
   #geometry = new THREE.IcosahedronGeometry(1, 3);
-  // On top of everything: a handle inside a fold can be taken, too.
+  // Drawn above everything, so that a handle inside a fold can be picked.
   #plain = new THREE.MeshBasicNodeMaterial({ depthTest: false, transparent: true, opacity: 0.9 });
   #chosen = new THREE.MeshBasicNodeMaterial({ depthTest: false, transparent: true, opacity: 0.9 });
   #balls = [];
@@ -28,7 +28,7 @@ export class Handles {
     });
   }
 
-  /** @param {readonly (readonly [number, number, number])[]} places; `chosen`, the index of the one that stands out, or −1 */
+  /** @param {readonly (readonly [number, number, number])[]} places; `chosen`, the index of the selected one, or −1 */
   show(places, chosen) {
     this.#places = places;
     while (this.#balls.length < places.length) {
@@ -53,7 +53,7 @@ export class Handles {
     for (const ball of this.#balls) ball.scale.setScalar(SIZE * height * (camera.isPerspectiveCamera ? ball.position.distanceTo(camera.position) : 1));
   }
 
-  /** The index of the handle under the pointer, the nearest to the eye, or −1. */
+  /** The index of the handle at the pointer, the nearest to the eye, or −1. */
   under(event) {
     const { camera, canvas } = this.#stage;
     const box = canvas.getBoundingClientRect();
@@ -70,7 +70,7 @@ export class Handles {
   }
 }
 
-/** Where a ray meets the plane through a point that faces the camera: what a dragged point moves in. */
+/** The intersection of a ray with the plane through a point that faces the camera; a dragged point moves in that plane. */
 export function inViewPlane(stage, raycaster, point) {
   const normal = stage.camera.getWorldDirection(new THREE.Vector3());
   const plane = new THREE.Plane().setFromNormalAndCoplanarPoint(normal, new THREE.Vector3(...point));

@@ -1,17 +1,17 @@
 /**
- * The live plots: cost against iteration, one line an engine, and the time between frames. Takes figures as they come; draws them with uPlot a few times a
- * second, in the page's colours.
+ * The live plots: cost against iteration, one line per engine, and the time between frames. Takes measurements as they arrive; draws them
+ * with uPlot a few times a second, in the page's colours.
  */
 import UPlot from 'uplot';
 
-/** Beyond this many points every second one goes: a plot has not more pixels. */
+/** Above this many points every second one is removed, because a plot does not have more pixels. */
 const MOST_POINTS = 4000;
 const FRAMES_SHOWN = 240;
 const REDRAW_EVERY_MS = 100;
 
 const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
-/** Axes whose colours follow the page's theme at each drawing. */
+/** Axes whose colours follow the page's theme at each draw. */
 const axis = (more = {}) => ({
   stroke: () => style('--quiet'),
   grid: { stroke: () => style('--line'), width: 1 },
@@ -32,7 +32,7 @@ export class Plots {
 
   /** @param {{ cost: HTMLElement, frames: HTMLElement }} elements */
   constructor({ cost, frames }) {
-    // At the right there is room for half of the last mark's number.
+    // Space at the right for half of the last tick's label.
     const common = { legend: { show: false }, cursor: { show: false }, padding: [8, 20, 8, 0] };
     this.#cost = new UPlot({
       ...common, ...this.#size(cost),
@@ -54,7 +54,7 @@ export class Plots {
     globalThis.matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => this.#request());
   }
 
-  /** So many iterations more, on this engine, and the cost after them. */
+  /** Adds an iteration of this engine, with the cost after it. */
   addCost(backend, iterations, cost) {
     this.#total += iterations;
     const shown = cost > 0 ? cost : null;
@@ -71,7 +71,7 @@ export class Plots {
     this.#request();
   }
 
-  /** The middle of the times between the last frames, in milliseconds; null before there are any. */
+  /** The median of the last frame times in milliseconds; null before there are any. */
   medianFrame() {
     if (this.#times.length === 0) return null;
     const sorted = [...this.#times].sort((a, b) => a - b);
@@ -100,7 +100,7 @@ export class Plots {
   }
 }
 
-/** Powers of ten within a range, five at most, with some multiples between where there is room. */
+/** Powers of ten within a range, five at most, with some multiples between where there is space. */
 function logarithmicTicks(low, high) {
   const decades = Math.log10(high / low), ticks = [];
   const step = Math.max(1, Math.ceil(decades / 5));
@@ -114,7 +114,7 @@ function logarithmicTicks(low, high) {
   return ticks;
 }
 
-/** A little more than the data take, and never so narrow that rounding fills the plot. */
+/** Slightly more than the data's range, and never so narrow that rounding fills the plot. */
 function logarithmicRange(low, high) {
   if (!(low > 0) || !(high > 0)) return [0.1, 10];
   const widen = Math.sqrt(Math.max(1.1, 1.5 / (high / low)));

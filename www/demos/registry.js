@@ -1,61 +1,67 @@
 /**
- * All demos, in the order in which they are offered, and what a demo is.
+ * The registry of demos, in the order of the page, and the interface of a demo.
  *
- * A demo is a folder `www/demos/ID/` with two modules: `model.js`, the residua Problem, which knows neither page nor picture and is tested in
- * Node; and `demo.js`, which exports `async function open(stage)`. It may be chosen by `demos/?demo=ID`, and its engine by `&backend=gpu|cpu`.
- * Files that several demos use stand beside this one (surface.js draws a mesh, handles.js points) or in www/mesh, www/problems, www/energies.
+ * A demo is a folder `www/demos/ID/` with two modules. `model.js` builds the residua Problem; it does not use the page and is tested in Node.
+ * `demo.js` exports `async function open(stage)`. `demos/?demo=ID` selects a demo, and `&backend=gpu|cpu` its engine. Modules that several
+ * demos use are in this folder (surface.js draws a mesh, handles.js points) or in www/mesh, www/problems, www/energies.
  *
- * **What a demo gets** (`stage`, the class Stage of stage.js; all fields may be read at any time, and some change after a device loss):
+ * **The argument of open()** (`stage`, the class Stage of stage.js; fields may be read at any time, and some change after a device loss):
  *
- * - `three`: the module three/webgpu (a demo may import 'three/webgpu' and 'three/tsl' itself); `scene`, `camera`, `controls` (OrbitControls), `renderer` (WebGPURenderer on the device of `context`, or three's
- *   WebGL2 fallback where there is none; it and `canvas` are new after a device loss, the scene stays).
- * - `context`: the GpuContext, null without WebGPU. `backend`: 'gpu' or 'cpu', the engine in use.
- * - `panel`: a lil-gui of the demo's own. Add controllers in open(); it is emptied when the demo is left.
- * - `drawFrom(attribute, functions, parameters)`: from now on the three BufferAttribute (Float32Array) shows the numbers of that ParameterArray as they are
- *   in `functions.parameterBuffer`, on the GPU, without a read-back; a later call with other functions takes its place. With functions on the CPU they are
- *   copied from `parameters.values()` after each step. Call it before disposing the functions that it was called with before. `attribute.array` is not
- *   kept up to date on the GPU.
- * - `letGo(attribute)`: three draws from its own buffer again (with the numbers of attribute.array). Before a geometry is disposed, and before functions are
- *   disposed without others in their place.
- * - `flat(height)`: a 2-D demo; an orthographic camera over the x-y plane that shows `height` units, turning off. `overlay`: an element above the
- *   canvas, as large, that lets pointers through, for SVG or text. `look({ center, radius })`: stands the camera so that a sphere is seen whole (also what key 0 gives).
- * - `appearance`: the colours of www/viewer/appearance.js for the page's theme; `onAppearance(callback)`: called at once and when they change.
- * - `wish(name, otherwise)`: what the page's address asks for, `?name=…`, for first choices; a number where `otherwise` is one. Check it.
- * - `redraw()`: draw once more. While steps are under way, every frame is drawn; else only after this, or when the camera moves.
+ * - `three`: the module three/webgpu (a demo may import 'three/webgpu' and 'three/tsl' itself); `scene`, `camera`, `controls` (OrbitControls),
+ *   `renderer` (WebGPURenderer on the device of `context`, or three's WebGL2 fallback where there is none). `renderer` and `canvas` are new
+ *   after a device loss, the scene stays.
+ * - `context`: the GpuContext, null without WebGPU. `backend`: 'gpu' or 'cpu', the current engine.
+ * - `panel`: a lil-gui of the demo. Controllers are added in open(); it is emptied when the demo is left.
+ * - `drawFrom(attribute, functions, parameters)`: from now on the three BufferAttribute (Float32Array) shows the numbers of that ParameterArray
+ *   in `functions.parameterBuffer`, on the GPU, without read-back; a later call with other functions replaces it. With functions on the CPU
+ *   they are copied from `parameters.values()` after each step. It must be called before the functions of the previous call are disposed.
+ *   `attribute.array` is not kept up to date on the GPU.
+ * - `letGo(attribute)`: three draws from its own buffer again (with the numbers of attribute.array). It must be called before a geometry is
+ *   disposed, and before functions are disposed without a replacement.
+ * - `flat(height)`: a 2-D demo; an orthographic camera over the x-y plane that shows `height` units, without rotation. `overlay`: an element of
+ *   the canvas's size above it, transparent to the pointer, for SVG or text. `look({ center, radius })`: sets the camera so that a sphere is
+ *   completely visible (also the action of key 0).
+ * - `appearance`: the colours of www/viewer/appearance.js for the page's theme; `onAppearance(callback)`: called at once and on changes.
+ * - `wish(name, otherwise)`: the value of `?name=…` in the page's address, or `otherwise`; a number where `otherwise` is one. It is unchecked.
+ * - `redraw()`: draws one frame. While steps are running every frame is drawn; else only after this call, or when the camera moves.
  * - `pick(event)`: a three Raycaster through the pointer.
- * - `plotCost(iteration, cost)`: `iteration` counts within the present step's solve, the shell counts on. So a solver's onIteration can be handed through,
- *   or it is called once a step with the result's figures: `plotCost(result.iterations, result.finalCost)`. Without it, no cost and no ms an iteration are told.
- * - `say(text)`: the line under the picture. `fail(error)`: what could not be done; the demo goes on.
- * - `wake()`: there is something to solve again (a handle was dragged). Cheap; call it at every event.
- * - `interruption()`: an AbortSignal for the step under way: it fires when the shell wants the engine back soon (switch, reset, leaving, pause). A step of more than
- *   some 100 ms hands it to its solver as `signal`; a result with termination 'aborted' is then nothing special.
- * - `between(work, { fresh })`: runs an async function while no step runs (the step under way is interrupted first), tells its error, and wakes; for whatever
- *   recompiles or resets, such as a control of the panel that changes the mesh. `fresh: true` when it is another problem: plots and figures start anew.
+ * - `plotCost(iteration, cost)`: `iteration` counts within the current step's solve; the shell adds the earlier ones. It can be passed to a
+ *   solver as onIteration, or called once per step with the result: `plotCost(result.iterations, result.finalCost)`. Without it the page shows
+ *   no cost and no time per iteration.
+ * - `say(text)`: sets the line under the picture. `fail(error)`: shows an error; the demo continues.
+ * - `wake()`: starts the steps again (for example after a drag). It is cheap and can be called at every event.
+ * - `interruption()`: an AbortSignal for the running step, which fires when the shell needs the engine (switch, reset, leaving, pause). A step of
+ *   more than about 100 ms passes it to its solver as `signal`; a result with termination 'aborted' is then normal.
+ * - `between(work, { fresh })`: runs an async function while no step runs (the running step is interrupted first), shows its error, and wakes;
+ *   for work that recompiles or resets, such as a control of the panel that changes the mesh. `fresh: true` for another problem: plots and
+ *   statistics start anew.
  * - `signal`: fires when the demo is left.
  *
- * **What it gives back**: an object with
+ * **The result of open()**: an object with
  *
- * - `async compile(backend)`: makes (again) the compiled functions for this engine, from the last known numbers, and calls drawFrom. Also called after
- *   a device loss, when the functions from before are dead (disposing them is harmless).
- * - `async step()`: one slice of solving; resolves with true while there is more to do, false to rest until wake(). With `readBack: false` on the GPU. One
- *   step takes about a frame, or longer if it hands on `interruption()` and the picture moves meanwhile.
- * - `async pace?()`: awaited before each step and not part of what is timed: for a demo that keeps time with the clock on the wall.
- * - `async remember?()`: brings the numbers from the device to the arrays (`functions.download()`), so that values() are the last known ones. The
- *   shell calls it between steps: now and then, when solving rests, before the engine changes, when the tab is hidden.
- * - `async reset?()`: back to the start; no step runs meanwhile.
- * - `frame?(seconds)`: before each drawn frame.
- * - `pointer?: { down(event, ray), move(event, ray), up(event, ray), click(event, ray) }`: `down` returns true (or a promise of it) when it takes the pointer, and
- *   then gets `move` and `up`, and the camera stands still. `click`: pressed and released in one place, whether taken or not (after `up`). `ray` is what pick() gives.
- * - `key?(event)`: true when it takes the key, which then does not move the camera. `keys?`: a sentence on keys and pointer for the reader.
- * - `files?: { accept, label, largest?, read(text, name) }`: dropped or chosen files as text; over `largest` bytes (64 MB by default) they are refused unread.
- * - `state()`: a plain object of figures, for tests: `await residuaDemos.state()` holds it as `demo`.
- * - `dispose()`: after letGo of everything (the shell does that).
+ * - `async compile(backend)`: compiles the functions for this engine, from the last known numbers, and calls drawFrom. Also called after a
+ *   device loss, when the previous functions are unusable (disposing them is safe).
+ * - `async step()`: one slice of solving; resolves with true while there is more to do, and with false to rest until wake(). With
+ *   `readBack: false` on the GPU. A step takes about a frame, or longer if it uses `interruption()` and the picture moves meanwhile.
+ * - `async pace?()`: awaited before each step and not timed: for a demo that follows real time.
+ * - `async remember?()`: reads the numbers from the device to the arrays (`functions.download()`), so that values() are up to date. The shell
+ *   calls it between steps: at intervals, when solving rests, before the engine changes, when the tab is hidden.
+ * - `async reset?()`: returns to the start; no step runs meanwhile.
+ * - `frame?(seconds)`: called before each drawn frame.
+ * - `pointer?: { down(event, ray), move(event, ray), up(event, ray), click(event, ray) }`: `down` returns true (or a promise of it) to capture the
+ *   pointer, and then gets `move` and `up`, while the camera does not move. `click`: pressed and released at one place, captured or not (after
+ *   `up`). `ray` is the result of pick().
+ * - `key?(event)`: returns true for a key that it handles, which then does not move the camera. `keys?`: a sentence on keys and pointer.
+ * - `files?: { accept, label, largest?, read(text, name) }`: dropped or selected files as text; files above `largest` bytes (64 MB by default)
+ *   are refused unread.
+ * - `state()`: a plain object for tests: `await residuaDemos.state()` has it as `demo`.
+ * - `dispose()`: frees everything, after letGo of all attributes (the shell calls it).
  *
- * The shell draws and solves in two loops, which rest while the tab is hidden; switches engines and tells the difference; plots; tells errors; asks for
- * a new device after a loss. `window.residuaDemos` is the same for programs: see demos.js.
+ * The shell draws and solves in two loops, which pause while the tab is hidden. It switches engines and shows their ratio, plots, shows errors,
+ * and requests a new device after a loss. `window.residuaDemos` offers the same to programs: see demos.js.
  */
 
-/** `engine`: the one that it begins with, where the address does not say. */
+/** `engine`: the initial engine, where the address does not name one. */
 /** @type {{ id: string, title: string, summary: string, source: string[], engine?: 'gpu' | 'cpu', load: () => Promise<{ open: (stage: import('./stage.js').Stage) => Promise<object> }> }[]} */
 export const DEMOS = [
   {
@@ -106,7 +112,8 @@ export const DEMOS = [
 const ENGINES = ['gpu', 'cpu'];
 
 /**
- * What an address asks for by `?demo=…&backend=…`: both undefined where it does not say, or asks for what there is none of, which `wrong` then tells.
+ * The demo and engine of an address, `?demo=…&backend=…`: undefined where it does not name them, or names unknown ones, which `wrong`
+ * reports.
  * @param {URLSearchParams} query
  */
 export function askedFor(query) {

@@ -1,20 +1,20 @@
 /**
- * The loops that a demo runs in: one draws at the display's rate, one solves step after step; both rest while the tab is hidden. Takes a stage and what is to be
- * told on the page (the `view`); gives the engine switch, pause, reset, and goes on after the device is lost. Whatever must not meet a step waits in the same
- * queue as steps do.
+ * The loops of a demo: one draws at the display's rate, one solves step after step; both pause while the tab is hidden. Takes a stage and a
+ * `view` for status texts. Implements the engine switch, pause, reset, and recovery after a lost device. Work that must not overlap with a
+ * step waits in the queue of the steps.
  */
 import { GpuContext } from 'residua';
 import { Stage } from './stage.js';
 
-/** So often, while it solves, the numbers are brought from the device: what a lost device costs at most. */
+/** The interval at which numbers are read back from the device during a solve; a lost device loses at most this much. */
 const REMEMBER_EVERY_MS = 5000;
-/** A demo's clock: a frame after a pause is no leap. */
+/** The upper bound of a frame's time: a pause must not make the demo jump. */
 const LONGEST_FRAME_S = 0.1;
 
-/** A software adapter draws with what it solves with: while it solves, so much time passes between frames. */
+/** A software adapter draws and solves on the same cores, so during a solve this time passes between frames. */
 const SOFTWARE_FRAME_MS = 250;
 
-/** Lets the page handle events, without the 4 ms that timers take at least. */
+/** Yields to the event loop without the delay of a timer, which is at least 4 ms. */
 const nextTurn = () =>
   new Promise((resolve) => {
     const channel = new MessageChannel();
@@ -29,7 +29,7 @@ export class Shell {
   stage;
   demo = null;
   paused = false;
-  /** Frames drawn and steps done since the page was opened. */
+  /** Frames drawn and steps run since the page was opened. */
   frames = 0;
   steps = 0;
   losses = 0;
@@ -45,14 +45,15 @@ export class Shell {
   #lastFrame = null;
   #remembered = 0;
   #iterationInStep = 0;
-  /** The engine that was asked for last; what the page shows as chosen. */
+  /** The engine that was requested last, which the page shows as selected. */
   #wanted = 'gpu';
-  /** The switch that waits or is under way. */
+  /** The pending or running switch. */
   #switching = null;
 
   /**
-   * @param {{ element: HTMLElement, panel: HTMLElement }} elements the stage's
-   * @param {object} view what the page shows: say, fail, engine(context, backend), iterations(backend, count, cost), step(backend, ms, iterations), frame(ms), clear()
+   * @param {{ element: HTMLElement, panel: HTMLElement }} elements the elements of the stage
+   * @param {object} view the page: say, fail, engine(context, backend), iterations(backend, count, cost), step(backend, ms, iterations),
+   *   frame(ms), clear()
    */
   constructor(elements, view) {
     this.#view = view;
@@ -71,12 +72,12 @@ export class Shell {
 
   // ---------------------------------------------------------------- the demo
 
-  /** Finds a device, once; without one the CPU computes. */
+  /** Requests a device, once; without one the CPU computes. */
   async start() {
     await this.#adopt(await this.#openContext());
   }
 
-  /** Leaves the demo that is open and opens another. */
+  /** Leaves the open demo and opens another. */
   async open(module, backend) {
     await this.leave();
     this.#leaving = new AbortController();
@@ -102,7 +103,10 @@ export class Shell {
     });
   }
 
-  /** The other engine, from the same numbers. Resolves when the engine asked for last is in use: of choices that come while one compiles, only the last is compiled. */
+  /**
+   * Switches to the other engine with the same numbers. Resolves when the engine that was requested last is in use: of requests that arrive
+   * while one compiles, only the last is compiled.
+   */
   useBackend(backend) {
     this.#wanted = backend;
     this.#view.engine(this.stage.context, backend);
@@ -120,7 +124,7 @@ export class Shell {
           await this.#compile(backend);
         } catch (error) {
           this.stage.backend = before;
-          // A failure of what nobody wants any more is nobody's.
+          // The failure of a switch that was replaced is not reported.
           if (this.#wanted !== backend) continue;
           this.#wanted = before;
           this.#view.engine(this.stage.context, before);
@@ -142,7 +146,7 @@ export class Shell {
     else this.wake();
   }
 
-  // ---------------------------------------------------------------- what the stage hands on
+  // ---------------------------------------------------------------- callbacks of the stage
 
   wake() {
     this.#awake = true;
@@ -185,7 +189,7 @@ export class Shell {
   }
 
   fail(error) {
-    // What an interrupted or a dead engine says is told by whoever interrupted it, or by the loss.
+    // Errors of an interrupted or lost engine are reported by the interruption or by the loss.
     if (error?.code === 'aborted' || error?.code === 'disposed' || error?.code === 'device-lost') return;
     console.error(error);
     this.#view.fail(error?.message ?? String(error));
@@ -219,7 +223,7 @@ export class Shell {
     }
   }
 
-  /** One step, and what the page tells of it. */
+  /** Runs one step and updates the status. */
   async step() {
     if (!this.#mayStep()) return;
     this.#woken = false;
@@ -231,7 +235,7 @@ export class Shell {
     try {
       more = await this.demo.step();
       this.steps++;
-      // Finding that there is nothing to do is not a step whose time says anything.
+      // A step that found nothing to do has no meaningful time.
       if (more || this.#iterationInStep > 0) this.#view.step(backend, performance.now() - start, this.#iterationInStep);
     } catch (error) {
       this.fail(error);
@@ -272,7 +276,7 @@ export class Shell {
     this.draw(ms / 1000);
   };
 
-  /** One frame, as after so many seconds. */
+  /** Draws one frame, this many seconds after the previous one. */
   draw(seconds) {
     this.#dirty = false;
     try {
@@ -289,7 +293,7 @@ export class Shell {
     this.#lastFrame = null;
     if (document.hidden) {
       this.#interrupter.abort();
-      // A device may be taken away from a page that nobody sees.
+      // A browser may take the device from a hidden page.
       this.#exclusive(() => this.#remember());
     } else if (this.#awake) this.wake();
   }
@@ -314,7 +318,7 @@ export class Shell {
       await this.stage.useContext(context);
       this.#drawable = true;
     } catch (error) {
-      // Told where the picture would be: other words may take the place of a failure's.
+      // Shown in place of the picture, because the status line is overwritten by other texts.
       const words = `There is no picture: neither WebGPU nor WebGL2 works here (${error.message ?? error}).`;
       this.stage.overlay.replaceChildren(Object.assign(document.createElement('p'), { className: 'no-picture', textContent: words }));
     }

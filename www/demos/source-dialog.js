@@ -1,4 +1,4 @@
-/** A demo's source, one click away: fetches its files as text and shows them. Takes the dialog of the page and the paths, seen from this folder. */
+/** The source of a demo: fetches its files as text and shows them in a dialog. Takes the dialog and the paths, relative to this folder. */
 export class SourceDialog {
   #dialog;
 

@@ -1,6 +1,7 @@
 /**
- * What a demo stands on: three.js's scene, camera and renderer on residua's own device, the overlay, the panel, and the ways to the shell. Takes the
- * page's elements; gives demos the fields that registry.js describes. The elements stay when the device, the renderer and with it the canvas are new.
+ * The environment of a demo: three.js's scene, camera and renderer on residua's device, the overlay, the panel, and the callbacks of the
+ * shell. Takes the page's elements; gives demos the fields that registry.js describes. The elements remain when the device, the renderer
+ * and the canvas are replaced.
  */
 import { GUI } from 'lil-gui';
 import * as THREE from 'three/webgpu';
@@ -8,10 +9,10 @@ import { OrbitControls } from 'three/addons/controls/OrbitControls.js';
 import { currentAppearance, onAppearanceChange } from '../viewer/appearance.js';
 import { DrawnNumbers } from './drawn-numbers.js';
 
-/** More device pixels a CSS pixel cost time and show nothing. */
+/** More device pixels per CSS pixel cost time without a visible difference. */
 const MAX_PIXEL_RATIO = 2;
 const FIRST_DIRECTION = [0.45, 0.35, 1];
-/** Of the sphere's radius: so much stays free around it. */
+/** Free margin around the sphere, relative to its radius. */
 const MARGIN = 1.15;
 
 export class Stage {
@@ -35,8 +36,8 @@ export class Stage {
   #raycaster = new THREE.Raycaster();
 
   /**
-   * @param {{ element: HTMLElement, panel: HTMLElement }} elements what the picture fills; where the panel stands
-   * @param {object} shell the ways that demos have to it: plotCost, say, fail, wake, interruption, between, signal
+   * @param {{ element: HTMLElement, panel: HTMLElement }} elements the element that the picture fills; the parent of the panel
+   * @param {object} shell the callbacks for demos: plotCost, say, fail, wake, interruption, between, signal
    */
   constructor({ element, panel }, shell) {
     this.#element = element;
@@ -59,8 +60,8 @@ export class Stage {
   }
 
   /**
-   * A renderer on the device of `context`, or with null on WebGL2; on a new canvas, which keeps its kind for life. Rejects where neither can be had: then there
-   * is no picture, and all else works.
+   * Creates a renderer on the device of `context`, or on WebGL2 with null, with a new canvas, because the context type of a canvas is
+   * fixed. Rejects where neither is available: then there is no picture, and all else works.
    */
   async useContext(context) {
     const old = this.renderer;
@@ -71,7 +72,7 @@ export class Stage {
     this.canvas.setAttribute('aria-hidden', 'true');
     this.#element.prepend(this.canvas);
     for (const numbers of this.#drawn.values()) numbers.move(null);
-    // What the old one holds went with its device; what it throws on its way out is of no consequence.
+    // The old renderer's resources are lost with its device, so its errors are ignored.
     try {
       await old?.dispose();
     } catch {}
@@ -117,7 +118,7 @@ export class Stage {
     this.firstView();
   }
 
-  /** The camera where it first stood. */
+  /** Resets the camera. */
   firstView() {
     const { center, radius } = this.#view;
     const direction = new THREE.Vector3(...(this.#flatHeight === null ? FIRST_DIRECTION : [0, 0, 1])).normalize();
@@ -138,7 +139,7 @@ export class Stage {
     this.redraw();
   }
 
-  /** Turns (or in 2-D moves) the camera and brings it nearer, as keys ask. */
+  /** Rotates the camera (in 2-D moves it) and zooms, for keys. */
   moveCamera({ left = 0, up = 0, nearer = 1 }) {
     const offset = this.camera.position.clone().sub(this.controls.target);
     if (this.#flatHeight === null) {
@@ -160,7 +161,7 @@ export class Stage {
     this.redraw();
   }
 
-  /** What the page's address asks for by this name, or what it is otherwise: `?subdivisions=5`. */
+  /** The value of this name in the page's address, or the default: `?subdivisions=5`. */
   wish(name, otherwise) {
     const asked = new URLSearchParams(location.search).get(name);
     if (asked === null) return otherwise;
@@ -206,23 +207,23 @@ export class Stage {
     return this.#shell.between(work, options);
   }
 
-  /** Whether all that is drawn of a solver's numbers comes from its own buffers. */
+  /** Whether everything that shows a solver's numbers is drawn from its buffers. */
   get drawsFromDevice() {
     return this.#drawn.size > 0 && [...this.#drawn.values()].every((numbers) => numbers.isOnDevice);
   }
 
-  /** The shell's: draws. */
+  /** For the shell: draws. */
   draw() {
     for (const numbers of this.#drawn.values()) numbers.beforeFrame();
     this.renderer.render(this.scene, this.camera);
   }
 
-  /** The shell's: after a step, for what is computed on the CPU. */
+  /** For the shell: after a step, for numbers that were computed on the CPU. */
   refresh() {
     for (const numbers of this.#drawn.values()) numbers.refresh();
   }
 
-  /** The shell's: an empty stage for the next demo. */
+  /** For the shell: an empty stage for the next demo. */
   clear() {
     for (const attribute of this.#drawn.keys()) this.letGo(attribute);
     this.panel?.destroy();

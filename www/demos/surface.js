@@ -1,12 +1,12 @@
 /**
- * A triangle mesh as demos show it: one flat shade a face, its normal that of the plane through neighbouring pixels' points (so that moving vertices
- * need no normals), the inside in a colour of its own. Takes the stage, positions and triangles; gives a three.js Mesh whose position attribute can be
- * drawn from a solver's buffer.
+ * A triangle mesh of the demos: one flat shade per face, with the normal of the plane through adjacent pixels' points, so that moving
+ * vertices need no normals; the inside has another colour. Takes the stage, positions and triangles; returns a three.js Mesh whose position
+ * attribute can be drawn from a solver's buffer.
  */
 import * as THREE from 'three/webgpu';
 import { float, frontFacing, normalFlat, select, uniform, vec3 } from 'three/tsl';
 
-/** In the camera's space, so that creases show from everywhere: from above, and a little from the left. */
+/** In the camera's space, so that creases are visible from every side: from above and slightly from the left. */
 const LIGHT = new THREE.Vector3(-0.35, 0.75, 0.6).normalize();
 
 /**
@@ -31,7 +31,7 @@ export function surface(stage, { positions, triangles }) {
   });
 
   const mesh = new THREE.Mesh(geometry, material);
-  // Its bounding sphere would be that of numbers that nobody has brought back.
+  // Its bounding sphere would be computed from numbers that were not read back.
   mesh.frustumCulled = false;
   stage.scene.add(mesh);
   return mesh;

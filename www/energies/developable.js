@@ -1,27 +1,27 @@
 /**
- * Developability of triangle meshes: the covariance energy of Stein, Grinspun and Crane ("Developability of Triangle Meshes", ACM Transactions on
- * Graphics 37(4), 2018). A surface is developable, bent from flat sheets without stretching, where the normals around each point lie on one great
- * circle. So for each vertex
+ * Developability of triangle meshes: the covariance energy of Stein, Grinspun and Crane ("Developability of Triangle Meshes", ACM
+ * Transactions on Graphics 37(4), 2018). A surface is developable, that is bent from flat sheets without stretching, where the normals
+ * around each point lie on one great circle. So for each vertex
  *
  *     λ_min( Σ_f θ_f N_f N_fᵀ )      over its faces f, θ_f the angle of f at the vertex, N_f the unit normal of f
  *
- * measures how far it is from that: it is 0 where the faces are flat or fold along one line. To this the energy adds for each edge
+ * measures the deviation: it is 0 where the faces are flat or fold along one line. To this the energy adds for each edge
  *
- *     (l / l₀ − 1)²                  l its length, l₀ its length in the mesh as given
+ *     (l / l₀ − 1)²                  l its length, l₀ its length in the given mesh
  *
- * so that triangles keep their size and shape and none collapses. What is minimised is the plain sum of all of them (L-BFGS with objective 'sum').
+ * so that triangles keep their size and shape. The objective is the plain sum of all terms (L-BFGS with objective 'sum').
  *
- * Takes a mesh and its topology (mesh/topology.js); gives the same energy in both forms that residua knows.
+ * Takes a mesh and its topology (mesh/topology.js); returns the energy as a Problem or in the params form.
  */
 import { Mat3, Problem, V, Vec3 } from 'residua';
 
 /**
  * λ_min of Σ θ N Nᵀ over the faces (center, b, c).
  *
- * In single precision this needs care: on a fine mesh the normals of one vertex are nearly the same, the two smaller eigenvalues are a thousandth of
- * the largest, and summed up in world coordinates their digits drown in it. Seen in a frame (t₁, t₂, n) with n along the mean normal, N has the small
- * components N·t₁ and N·t₂, whose products keep all of their digits; and eigenvalues are the same in any orthonormal frame. The derivative is too, so
- * the frame is held by stopGradient: no derivative of it has to be computed.
+ * On a fine mesh the normals of one vertex are nearly equal, and the two smaller eigenvalues are a thousandth of the largest. A sum in
+ * world coordinates would lose their digits in single precision. In a frame (t₁, t₂, n) with n along the mean normal, N has the small
+ * components N·t₁ and N·t₂, whose products keep all digits. Eigenvalues are the same in every orthonormal frame, and so are their
+ * derivatives, so the frame is under stopGradient and is not differentiated.
  *
  * @param {Vec3} center
  * @param {readonly (readonly [Vec3, Vec3])[]} faces the other two corners of each face
@@ -43,8 +43,9 @@ export function normalSpread(center, faces) {
 }
 
 /**
- * An orthonormal frame whose third axis has the direction of `axis`, constant for differentiation. The construction of Duff et al. ("Building an
- * Orthonormal Basis, Revisited", JCGT 6(1), 2017) has no direction in which it fails, and for axis = 0, where normals cancel, it still gives two axes.
+ * An orthonormal frame whose third axis has the direction of `axis`, constant for differentiation. The construction of Duff et al.
+ * ("Building an Orthonormal Basis, Revisited", JCGT 6(1), 2017) works for every direction; for axis = 0, where normals cancel, it still
+ * gives two axes.
  */
 function frameAlong(axis) {
   const n = new Vec3(V.stopGradient(axis.x), V.stopGradient(axis.y), V.stopGradient(axis.z)).normalized;
@@ -65,14 +66,14 @@ const closedFaces = (ring) => ring.map((b, i) => [b, ring[(i + 1) % ring.length]
 const openFaces = (ring) => ring.slice(1).map((c, i) => [ring[i], c]);
 const pairedFaces = (pairs) => Array.from({ length: pairs.length / 2 }, (_, i) => [pairs[2 * i], pairs[2 * i + 1]]);
 
-/** The three kinds of vertex, how the faces of each come from its star, and what its residuals are called. */
+/** The three kinds of vertex: how the faces follow from the star, and the name of the residuals. */
 const VERTEX_KINDS = [
   { name: 'developability', kind: 'interior', faces: closedFaces },
   { name: 'developability, boundary', kind: 'boundary', faces: openFaces },
   { name: 'developability, irregular', kind: 'irregular', faces: pairedFaces },
 ];
 
-/** One length an edge, in the units of the positions: the l₀ of all edges. */
+/** The l₀ of all edges, in the units of the positions. */
 export function edgeLengths(positions, edges) {
   return Float64Array.from({ length: edges.length / 2 }, (_, e) => {
     const a = 3 * edges[2 * e], b = 3 * edges[2 * e + 1];
@@ -81,7 +82,8 @@ export function edgeLengths(positions, edges) {
 }
 
 /**
- * The energy as a Problem: one residual function for each kind of vertex and one for the edges, over index arrays. This is the form for large meshes.
+ * The energy as a Problem: one residual function for each kind of vertex and one for the edges, over index arrays. Large meshes use this
+ * form.
  * @param {{ positions: Float64Array }} mesh
  * @param {ReturnType<typeof import('../mesh/topology.js').meshTopology>} topology
  * @param {Float64Array} restLengths l₀ of each edge of the topology, none of them 0
@@ -106,8 +108,8 @@ export function developableProblem({ positions }, topology, restLengths = edgeLe
 }
 
 /**
- * The same energy written out: three parameters a vertex, and a function that returns one scalar for each vertex and edge, in the order of the
- * problem form. residua finds the few expressions that they share.
+ * The same energy in the params form: three parameters per vertex, and a function that returns one scalar for each vertex and edge, in the
+ * order of the Problem. residua groups them into the few expressions that they share.
  * @returns {{ params: import('residua').Value[], energies: (params: import('residua').Value[]) => import('residua').Value[] }}
  */
 export function developableEnergies({ positions }, topology, restLengths = edgeLengths(positions, topology.edges)) {

@@ -1,9 +1,9 @@
 /**
- * Where a mesh is and how large: the sphere that a camera looks at, and that coordinates are measured from before they go into single precision, in
- * which a small mesh far from the origin has no digits left for its shape.
+ * The bounding sphere of a mesh. A camera is aimed at it, and positions are taken relative to it before they are rounded to f32, in which a
+ * small mesh far from the origin would lose its shape.
  */
 
-/** The middle of the positions' box, and the largest distance from it (1 for a single point). */
+/** The centre of the positions' bounding box, and the largest distance from it (1 for a single point). */
 export function boundingSphere(positions) {
   const low = [Infinity, Infinity, Infinity], high = [-Infinity, -Infinity, -Infinity];
   for (let i = 0; i < positions.length; i++) {
@@ -16,12 +16,12 @@ export function boundingSphere(positions) {
   return { center, radius: radius > 0 ? radius : 1 };
 }
 
-/** Positions as seen from a sphere: its center at 0, its radius 1. */
+/** Positions relative to a sphere: its centre is 0, its radius 1. */
 export function intoUnitSphere(positions, { center, radius }) {
   return positions.map((coordinate, i) => (coordinate - center[i % 3]) / radius);
 }
 
-/** The way back. */
+/** The inverse. */
 export function outOfUnitSphere(positions, { center, radius }) {
   return positions.map((coordinate, i) => center[i % 3] + radius * coordinate);
 }

@@ -1,7 +1,7 @@
 /**
- * Spheres of nearly equal triangles: an icosahedron whose faces are cut in four again and again, every vertex on the unit sphere.
- * Takes the number of cuts; gives a mesh, which in these pages is `{ positions: Float64Array, triangles: Uint32Array }`, three numbers
- * a vertex and three vertex numbers a face, counterclockwise seen from outside.
+ * Spheres of nearly equal triangles: an icosahedron whose faces are subdivided repeatedly, with every vertex on the unit sphere. Takes the
+ * number of subdivisions; returns a mesh, which in these pages is `{ positions: Float64Array, triangles: Uint32Array }`: three numbers per
+ * vertex and three vertex numbers per face, counterclockwise seen from outside.
  */
 
 const GOLDEN_RATIO = (1 + Math.sqrt(5)) / 2;
@@ -20,13 +20,13 @@ const ICOSAHEDRON_TRIANGLES = [
   [4, 9, 5], [2, 4, 11], [6, 2, 10], [8, 6, 7], [9, 8, 1],
 ];
 
-/** Beyond this a mesh no longer fits what a page can draw and solve: 8 cuts are 655,362 vertices. */
+/** The largest mesh that a page can draw and solve: 8 subdivisions are 655,362 vertices. */
 const MAX_SUBDIVISIONS = 8;
 
 /**
- * The unit icosphere of 10·4ⁿ + 2 vertices; n = 4 has 2,562. Only sums, products and square roots go into it, so every browser makes the
- * same numbers, bit for bit.
- * @param {number} subdivisions a whole number from 0 to 8; anything else is a RangeError
+ * The unit icosphere of 10·4ⁿ + 2 vertices; n = 4 has 2,562. It uses only sums, products and square roots, so every browser computes the
+ * same bits.
+ * @param {number} subdivisions a whole number from 0 to 8; anything else throws a RangeError
  */
 export function icosphere(subdivisions) {
   if (!Number.isInteger(subdivisions) || subdivisions < 0 || subdivisions > MAX_SUBDIVISIONS) {
@@ -45,7 +45,7 @@ export function icosphere(subdivisions) {
   let triangles = Uint32Array.from(ICOSAHEDRON_TRIANGLES.flat());
   for (let level = 0; level < subdivisions; level++) {
     const midpoints = new Map();
-    // vertexCount² stays below 2⁵³, so one number names an edge without collisions.
+    // vertexCount² is below 2⁵³, so the key of an edge is unique.
     const midpoint = (a, b) => {
       const edge = a < b ? a * vertexCount + b : b * vertexCount + a;
       let middle = midpoints.get(edge);

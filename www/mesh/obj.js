@@ -1,9 +1,9 @@
 /**
- * Wavefront OBJ, the part that describes a triangle mesh: reads `v` and `f`, writes the same. Texture coordinates, normals, groups and
- * materials are skipped. What is broken is an ObjError that names the line; what can be mended is mended and told in `notes`.
+ * Wavefront OBJ files of triangle meshes: reads `v` and `f` lines, and writes them. Texture coordinates, normals, groups and materials are
+ * skipped. An invalid file throws an ObjError with the line. Repairs are listed in `notes`.
  */
 
-/** A broken OBJ file; `line` counts from 1. */
+/** An invalid OBJ file; `line` counts from 1. */
 export class ObjError extends Error {
   constructor(line, message) {
     super(`OBJ line ${line}: ${message}`);
@@ -12,21 +12,21 @@ export class ObjError extends Error {
   }
 }
 
-/** What other programs write into an OBJ file and a triangle mesh has no use for. */
+/** Keywords of OBJ files that a triangle mesh does not need. */
 const SKIPPED = new Set([
   'vt', 'vn', 'vp', 'g', 'o', 's', 'l', 'p', 'mg', 'mtllib', 'usemtl', 'usemap', 'maplib', 'shadow_obj', 'trace_obj', 'bevel', 'c_interp', 'd_interp', 'lod',
 ]);
 
-/** Number() alone would take hexadecimal, empty words and "Infinity". */
+/** Number() also accepts hexadecimal, empty strings and "Infinity". */
 const DECIMAL = /^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/;
 const WHOLE = /^[+-]?\d+$/;
 
-/** At most so much of a bad word goes into a message. */
+/** The most characters of a bad word that a message quotes. */
 const quoted = (word) => `"${word.length > 24 ? `${word.slice(0, 24)}…` : word}"`;
 
 const counted = (count, one, many) => `${count.toLocaleString('en-US')} ${count === 1 ? one : many}`;
 
-/** Lines with their numbers; a backslash at the end continues a line, and the number is then that of its first part. */
+/** Lines with their numbers. A backslash at the end continues a line, which has the number of its first part. */
 function* logicalLines(text) {
   const lines = text.split(/\r\n|\n|\r/);
   for (let i = 0; i < lines.length; i++) {
@@ -46,13 +46,13 @@ function readVertex(words, line) {
     const value = DECIMAL.test(words[i]) ? Number(words[i]) : NaN;
     const wrong = (why) => new ObjError(line, `coordinate ${'xyz'[i - 1]} of the vertex is ${quoted(words[i])}, which is ${why}`);
     if (!Number.isFinite(value)) throw wrong('not a finite decimal number');
-    // The GPU's numbers; and what areas are computed from must have squares.
+    // Coordinates must be finite in f32, and so must their squares, from which areas are computed.
     if (!Number.isFinite(Math.fround(value))) throw wrong('larger than single precision holds, 3.4e38');
     return value;
   });
 }
 
-/** The vertex number, from 0, of one corner: "7", "7/1", "7//3" or "7/1/3"; negative numbers count back from the last vertex so far. */
+/** The vertex number, from 0, of one corner: "7", "7/1", "7//3" or "7/1/3". Negative numbers count back from the latest vertex. */
 function readCorner(word, line, verticesSoFar) {
   const parts = word.split('/');
   if (parts.length > 3 || !WHOLE.test(parts[0]) || parts.slice(1).some((part) => part !== '' && !WHOLE.test(part))) {
@@ -67,7 +67,7 @@ function readCorner(word, line, verticesSoFar) {
   return number - 1;
 }
 
-/** First readings of all lines: positions, and corners of triangles with the line that each came from. */
+/** Reads all lines: positions, and triangle corners with the line of each. */
 function readLines(text) {
   const positions = [], triangles = [], triangleLines = [];
   const polygons = { count: 0, line: 0 }, repeated = { count: 0, line: 0 }, unknown = { count: 0, line: 0, word: '' };
@@ -97,7 +97,7 @@ function readLines(text) {
   return { positions, triangles, triangleLines, polygons, repeated, unknown, lastLine };
 }
 
-/** Only now is the number of vertices known: a face may stand above the vertices that it uses. */
+/** The number of vertices is known only at the end: a face may precede its vertices. */
 function checkRange({ positions, triangles, triangleLines }) {
   const vertexCount = positions.length / 3;
   for (let corner = 0; corner < triangles.length; corner++) {
@@ -107,7 +107,7 @@ function checkRange({ positions, triangles, triangleLines }) {
   }
 }
 
-/** The mesh without the vertices that no face uses. They would be parameters that no energy holds. */
+/** Removes vertices that no face uses. They would be parameters without an energy. */
 function dropUnused(positions, triangles) {
   const renumbered = new Int32Array(positions.length / 3).fill(-1);
   for (const vertex of triangles) renumbered[vertex] = 0;
@@ -121,8 +121,8 @@ function dropUnused(positions, triangles) {
 }
 
 /**
- * Triangles that have no normal, in the single precision of a GPU: of those with two corners in one place not even the angles are defined, so they go;
- * those thinner than rounding can tell from a line (twice the area below 1e-7 of the longest edge squared) stay and are told.
+ * Removes triangles without a normal in f32. A triangle with two corners at one position has no angles, so it is removed. One that rounding
+ * cannot distinguish from a line (twice the area below 1e-7 of the longest edge squared) stays and is reported.
  */
 function sortOutFlattened({ positions, triangles, triangleLines }) {
   const collapsed = { count: 0, line: 0 }, flattened = { count: 0, line: 0 };
@@ -145,11 +145,11 @@ function sortOutFlattened({ positions, triangles, triangleLines }) {
 }
 
 /**
- * Reads a mesh. Polygons are cut into triangles from their first corner; faces with two corners in one vertex or one place, and vertices that no face
- * uses, are left out; each of these is told in `notes`, as are other faces without area, which stay.
+ * Reads a mesh. Polygons are cut into triangles from their first corner. Faces with two corners at one vertex or position, and vertices
+ * that no face uses, are removed. `notes` lists the removals, and other faces without area, which stay.
  * @param {string} text the file
  * @returns {{ positions: Float64Array, triangles: Uint32Array, notes: string[] }}
- * @throws {ObjError} for what is broken, by line, and for a file without a face
+ * @throws {ObjError} for an invalid line, and for a file without a face
  */
 export function parseObj(text) {
   const read = readLines(text);
@@ -174,7 +174,7 @@ export function parseObj(text) {
 }
 
 /**
- * The mesh as an OBJ file, each number in the fewest digits that give it back exactly.
+ * Writes a mesh as an OBJ file, each number with the fewest digits that restore it exactly.
  * @param {{ positions: ArrayLike<number>, triangles: ArrayLike<number> }} mesh
  * @param {string} [comment] written on the first lines
  */

@@ -1,11 +1,11 @@
 /**
- * Who is next to whom in a triangle mesh: for each vertex its neighbours in order around it, and every edge once. Takes the faces; gives flat
- * arrays in the shape that `ParameterArray.star` takes (offsets, then indices).
+ * The topology of a triangle mesh: the ordered neighbours of each vertex, and every edge once. Takes the faces; returns flat arrays in the
+ * form that `ParameterArray.star` takes (offsets, then indices).
  *
- * A corner of a face is a half-edge: corner h of face (v, b, c) at v goes out along b and comes back along c. The next corner around v is the one
- * that goes out along c. Where every corner has exactly one next the faces close into a ring; where one chain covers them all the vertex lies on a
- * boundary; whatever else there is (three faces on an edge, two fans that touch in a point, faces turned the other way) is irregular: its faces are
- * listed as pairs of neighbours.
+ * A corner of a face is a half-edge: corner h of face (v, b, c) at v leaves along b and returns along c. The next corner around v is the
+ * one that leaves along c. Where every corner has exactly one next, the faces form a ring. Where one chain contains them all, the vertex is
+ * on a boundary. Every other vertex (three faces on an edge, two fans that touch in a point, faces of opposite orientation) is irregular,
+ * and its faces are listed as pairs of neighbours.
  */
 
 /** Lists of varying length, filled one after another: vertices[i] has indices[offsets[i] .. offsets[i + 1]]. */
@@ -56,7 +56,7 @@ export function meshTopology(vertexCount, triangles) {
   const edges = [];
   let boundaryEdgeCount = 0, nonManifoldEdgeCount = 0;
 
-  // Scratch by neighbour, valid where `seenAt` holds the vertex at hand: no clearing between vertices, so the time is linear in the faces.
+  // Scratch arrays by neighbour, valid where `seenAt` is the current vertex. They need no clearing, so the time is linear in the faces.
   const seenAt = new Int32Array(vertexCount).fill(-1);
   const cornerOut = new Int32Array(vertexCount);
   const outCount = new Uint32Array(vertexCount), inCount = new Uint32Array(vertexCount);
@@ -106,7 +106,7 @@ export function meshTopology(vertexCount, triangles) {
   };
 }
 
-/** The neighbours from `first` on, face by face, until the ring closes or the boundary ends it. */
+/** The neighbours from `first` on, face by face, to the end of the ring or the boundary. */
 function walk(first, cornerOut, triangles) {
   const ring = [first];
   for (let at = first; cornerOut[at] >= 0;) {

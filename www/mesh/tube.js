@@ -1,9 +1,12 @@
 /**
- * Round bodies made of rings of vertices: a capsule (a bar with round ends) and a closed tube along a torus knot. Take the number of vertices around and
- * along; give meshes, faces counterclockwise seen from outside.
+ * Round bodies made of rings of vertices: a capsule (a bar with round ends) and a closed tube along a torus knot. Takes the number of
+ * vertices around and along; returns meshes with counterclockwise faces seen from outside.
  */
 
-/** Two triangles between neighbouring rings, `next` vertices further on; rings have `around` vertices, the first of the two begins at `first`. */
+/**
+ * Two triangles for each pair of adjacent rings of `around` vertices. `first` is the first ring's first vertex, and the other ring is
+ * `next` vertices further.
+ */
 function strip(triangles, around, first, second) {
   for (let k = 0; k < around; k++) {
     const l = (k + 1) % around;
@@ -12,8 +15,9 @@ function strip(triangles, around, first, second) {
 }
 
 /**
- * A bar along y with half spheres at its ends, centered at 0.
- * @param {{ around: number, along: number, radius?: number, length?: number }} shape vertices a ring, rings of the straight part; radius and whole length
+ * A bar along y with hemispherical ends, centred at 0.
+ * @param {{ around: number, along: number, radius?: number, length?: number }} shape vertices per ring, rings of the straight part; radius
+ *   and total length
  */
 export function capsule({ around, along, radius = 0.25, length = 2 }) {
   const half = length / 2 - radius, capRings = Math.max(2, Math.round(around / 4));
@@ -30,7 +34,7 @@ export function capsule({ around, along, radius = 0.25, length = 2 }) {
   const positions = [0, -half - radius, 0];
   rings.forEach(([across, height], ring) => {
     for (let k = 0; k < around; k++) {
-      // Every second ring is turned by half a step, so that triangles come nearer to equal sides.
+      // Every second ring is rotated by half a step, which makes the triangles more equilateral.
       const angle = (2 * Math.PI * (k + (ring % 2) / 2)) / around;
       positions.push(across * Math.sin(angle), height, across * Math.cos(angle));
     }
@@ -65,7 +69,7 @@ export function trefoilTube({ around, along, radius = 0.17 }) {
     const t = (2 * Math.PI * ring) / along, step = 1e-4;
     const center = point(t), before = point(t - step), after = point(t + step);
     const tangent = unit(after.map((value, d) => value - before[d]));
-    // The way to the torus's axis is never along the knot, and comes back to itself after a turn: a frame without a seam.
+    // The direction to the torus's axis is never parallel to the knot and is periodic, so the frame has no seam.
     const inward = [-center[0], -center[1], 0];
     const lean = dot(inward, tangent);
     const normal = unit(inward.map((value, d) => value - lean * tangent[d]));

@@ -1,24 +1,24 @@
 /**
- * As-rigid-as-possible deformation (Sorkine and Alexa, "As-Rigid-As-Possible Surface Modeling", Symposium on Geometry Processing 2007): a mesh follows a
- * few vertices that are held, and every other vertex with its edges turns and moves as if it were rigid. For each vertex i with rotation Rᵢ and each
- * neighbour j
+ * As-rigid-as-possible deformation (Sorkine and Alexa, "As-Rigid-As-Possible Surface Modeling", Symposium on Geometry Processing 2007): a
+ * mesh follows a few constant vertices, and every other vertex with its edges moves as if it were rigid. For each vertex i with rotation Rᵢ
+ * and each neighbour j
  *
- *     √wᵢⱼ ( (p′ᵢ − p′ⱼ) − Rᵢ(pᵢ − pⱼ) )       p the mesh at rest, p′ where it goes, w the cotangent weights
+ *     √wᵢⱼ ( (p′ᵢ − p′ⱼ) − Rᵢ(pᵢ − pⱼ) )       p the mesh at rest, p′ its deformation, w the cotangent weights
  *
- * The paper alternates between positions and rotations; here both are unknowns of one least-squares problem, rotations as quaternions: unit ones that move
- * on their manifold, or free ones that the residual makes unit, for solvers without manifolds. Handles are constant blocks. Takes a mesh and its handles;
- * gives the Problem.
+ * The paper alternates between positions and rotations. Here both are unknowns of one least-squares problem. Rotations are quaternions: on
+ * the manifold of unit quaternions, or free ones with a residual for unit length, for solvers without manifolds. Handles are constant
+ * blocks. Takes a mesh and its handles; returns the Problem.
  */
 import { Problem } from 'residua';
 
-/** Cotangents turn negative beyond a right angle, and a negative weight has no square root: such an edge still holds a little. */
+/** Cotangents are negative beyond a right angle, and a negative weight has no square root; such an edge keeps a small positive weight. */
 const LEAST_WEIGHT = 1e-3;
 
 /**
- * Half the sum of the cotangents of the angles that face each edge: w of Sorkine and Alexa.
+ * Half the sum of the cotangents of the angles opposite to each edge: w of Sorkine and Alexa.
  * @param {Float64Array} positions
  * @param {Uint32Array} triangles
- * @param {Uint32Array} edges two vertices an edge, the smaller first
+ * @param {Uint32Array} edges two vertices per edge, the smaller first
  */
 export function cotangentWeights(positions, triangles, edges) {
   const vertexCount = positions.length / 3;
@@ -38,10 +38,10 @@ export function cotangentWeights(positions, triangles, edges) {
 }
 
 /**
- * The instances of the residual: every edge from both of its ends, its side p_first − p_second at rest, and √w.
+ * The instances of the residual: every edge from both of its ends, with p_first − p_second at rest, and √w.
  * @param {Float64Array} positions at rest
- * @param {Uint32Array} edges two vertices an edge
- * @param {Float64Array} weights one an edge
+ * @param {Uint32Array} edges two vertices per edge
+ * @param {Float64Array} weights one per edge
  * @returns {{ ends: Uint32Array, sides: Float64Array, rootWeights: Float64Array }}
  */
 export function rigidInstances(positions, edges, weights) {
@@ -61,9 +61,10 @@ export function rigidInstances(positions, edges, weights) {
 /**
  * @param {{ positions: Float64Array, triangles: Uint32Array }} mesh at rest
  * @param {{ edges: Uint32Array }} topology of the mesh (mesh/topology.js)
- * @param {{ vertices: readonly number[], targets: readonly (readonly [number, number, number])[] }} handles which vertices are held, and where
+ * @param {{ vertices: readonly number[], targets: readonly (readonly [number, number, number])[] }} handles constant vertices and their
+ *   positions
  * @param {'unit-quaternion' | 'euclidean'} manifold of the rotations
- * @param {Float64Array} weights one an edge; by default cotangents
+ * @param {Float64Array} weights one per edge; by default cotangents
  */
 export function rigidProblem({ positions, triangles }, { edges }, handles, manifold = 'unit-quaternion', weights = cotangentWeights(positions, triangles, edges)) {
   const vertexCount = positions.length / 3;
@@ -86,7 +87,7 @@ export function rigidProblem({ positions, triangles }, { edges }, handles, manif
   return { problem, vertices, rotations };
 }
 
-/** The vertices nearest to the two ends of the mesh along a coordinate axis: `share` of all at each end. */
+/** The vertices nearest to the two ends of the mesh along a coordinate axis: the fraction `share` of all at each end. */
 export function endVertices(positions, axis, share = 0.05) {
   const order = Array.from({ length: positions.length / 3 }, (_, vertex) => vertex).sort((a, b) => positions[3 * a + axis] - positions[3 * b + axis] || a - b);
   const count = Math.max(1, Math.round(share * order.length));

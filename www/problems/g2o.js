@@ -1,11 +1,12 @@
 /**
- * Pose graphs as files: the .g2o format (R. Kümmerle et al., "g2o: A General Framework for Graph Optimization", ICRA 2011), in space (VERTEX_SE3:QUAT,
- * EDGE_SE3:QUAT) or in the plane (VERTEX_SE2, EDGE_SE2), with FIX. Takes the text; gives the graph as arrays of numbers, or the line that is wrong and why.
+ * Pose graphs as files: the .g2o format (R. Kümmerle et al., "g2o: A General Framework for Graph Optimization", ICRA 2011), in space
+ * (VERTEX_SE3:QUAT, EDGE_SE3:QUAT) or in the plane (VERTEX_SE2, EDGE_SE2), with FIX. Takes the text; returns the graph as arrays of
+ * numbers, or throws an error with the line and the reason.
  *
  * Quaternions are w, x, y, z here as everywhere in residua; the files have x, y, z, w.
  */
 
-/** A broken .g2o file; `line` counts from 1. */
+/** An invalid .g2o file; `line` counts from 1. */
 export class G2oError extends Error {
   constructor(line, message) {
     super(`g2o line ${line}: ${message}`);
@@ -14,30 +15,30 @@ export class G2oError extends Error {
   }
 }
 
-/** Number() alone would take hexadecimal, empty words and "Infinity". */
+/** Number() also accepts hexadecimal, empty strings and "Infinity". */
 const DECIMAL = /^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/;
 
-/** "1e999" is written as a number, and is none. */
+/** "1e999" has the form of a number and is infinite. */
 function readNumber(word, fail) {
   const value = DECIMAL.test(word) ? Number(word) : fail(`"${word}" is not a decimal number`);
-  return Number.isFinite(value) ? value : fail(`"${word}" is larger than numbers here go, 1.8e308`);
+  return Number.isFinite(value) ? value : fail(`"${word}" is above the largest number, 1.8e308`);
 }
 
 /**
- * Position and rotation from the numbers of one pose. Files round to six digits, so that a quaternion's length is not quite 1.
+ * Position and rotation from the numbers of one pose. Files round to six digits, so the norm of a quaternion is not exactly 1.
  * @type {Record<string, (numbers: number[], fail: (message: string) => never) => { position: number[], rotation: number[] }>}
  */
 const readPose = {
   space([x, y, z, qx, qy, qz, qw], fail) {
     const length = Math.hypot(qw, qx, qy, qz);
     if (!(length > 0)) fail('the quaternion is 0');
-    if (length === Infinity) fail('the quaternion is too long for its length to be a number');
+    if (length === Infinity) fail('the norm of the quaternion is above the largest number');
     return { position: [x, y, z], rotation: [qw / length, qx / length, qy / length, qz / length] };
   },
   plane: ([x, y, heading]) => ({ position: [x, y], rotation: [heading] }),
 };
 
-/** What each tag stands for: in how many dimensions, how many ids, how many numbers of a pose, and how many of an information matrix. */
+/** For each tag: the dimension, the number of ids, and the number of entries of a pose and of an information matrix. */
 const TAGS = new Map([
   ['VERTEX_SE3:QUAT', { dimension: 3, ids: 1, pose: 7, information: 0, read: readPose.space }],
   ['EDGE_SE3:QUAT', { dimension: 3, ids: 2, pose: 7, information: 21, read: readPose.space }],
@@ -74,12 +75,12 @@ export function squareRoot(upper, fail = (message) => { throw new RangeError(mes
 
 /**
  * @param {string} text
- * @returns {PoseGraph} poses count from 0 in the file's order, whatever their ids
+ * @returns {PoseGraph} poses count from 0 in the file's order, independent of their ids
  */
 export function parseG2o(text) {
   const numbers = new Map();
   const positions = [], rotations = [], fixedIds = [], edgeIds = [], measuredPositions = [], measuredRotations = [], squareRoots = [];
-  /** The first tag, which says in how many dimensions the file is. */
+  /** The first tag, which determines the dimension of the file. */
   let first = null;
   const lines = text.split(/\r\n|\n|\r/);
   lines.forEach((content, index) => {
@@ -99,12 +100,12 @@ export function parseG2o(text) {
     const values = words.slice(1 + tag.ids).map((word) => readNumber(word, fail));
     const { position, rotation } = tag.read(values, fail);
     if (tag.ids === 1) {
-      if (numbers.has(ids[0])) fail(`pose ${ids[0]} is there already`);
+      if (numbers.has(ids[0])) fail(`pose ${ids[0]} is defined a second time`);
       numbers.set(ids[0], numbers.size);
       positions.push(...position);
       rotations.push(...rotation);
     } else {
-      if (ids[0] === ids[1]) fail(`it measures pose ${ids[0]} from itself`);
+      if (ids[0] === ids[1]) fail(`it measures pose ${ids[0]} relative to itself`);
       edgeIds.push({ ids, fail });
       measuredPositions.push(...position);
       measuredRotations.push(...rotation);
@@ -112,7 +113,7 @@ export function parseG2o(text) {
     }
   });
   if (edgeIds.length === 0) throw new G2oError(lines.length, `the file ends with ${numbers.size === 0 ? 'no pose' : 'no measurement'} in it`);
-  // An edge may stand above its poses.
+  // An edge may precede its poses.
   const numbered = ({ ids, fail }) => ids.map((id) => numbers.get(id) ?? fail(`there is no pose ${id}`));
   return {
     dimension: first.dimension,
@@ -123,10 +124,10 @@ export function parseG2o(text) {
   };
 }
 
-/** How many numbers a square root has, by dimension, and of what order its matrix is. */
+/** The number of entries of a square root and the order of its matrix, by dimension. */
 const ORDER = { 2: 3, 3: 6 };
 
-/** The upper triangle of LLᵀ, row after row, from that of Lᵀ: squareRoot's inverse. */
+/** The upper triangle of LLᵀ, row after row, from that of Lᵀ: the inverse of squareRoot. */
 function squared(root, size) {
   const at = (i, j) => size * i - (i * (i - 1)) / 2 + (j - i);
   const upper = [];
@@ -141,7 +142,7 @@ function squared(root, size) {
 }
 
 /**
- * The text of a .g2o file: parseG2o's inverse, but for rounding.
+ * The text of a .g2o file: the inverse of parseG2o, except for rounding.
  * @param {PoseGraph} graph
  */
 export function writeG2o({ dimension, positions, rotations, fixed, edges, measuredPositions, measuredRotations, squareRoots }) {

@@ -1,6 +1,7 @@
 /**
- * Three energies of meshes as both engines are compared on them: each takes a mesh and gives a Problem whose numbers are single precision, so that both
- * start from the same ones. Developability's problem can also be had from a start that is moved by about one rounding, for ensembles: its way is chaotic.
+ * Three energies of meshes on which both engines are compared. Each takes a mesh and returns a Problem whose numbers are exact in single
+ * precision, so that both engines start from the same numbers. Developability also has starts that are displaced by about one rounding, for
+ * ensembles, because its iteration is chaotic.
  */
 import { GpuCompiledFunctions } from 'residua';
 import { developableProblem, edgeLengths } from '../energies/developable.js';
@@ -12,11 +13,14 @@ import { meshTopology } from '../mesh/topology.js';
 import { endVertices, rigidProblem } from './as-rigid-as-possible.js';
 import { springsProblem } from './springs.js';
 
-/** Half the spacing of single-precision numbers just below 1: where a mesh fills the unit sphere, the coordinates far out move by one number or not at all. */
+/**
+ * Half the spacing of f32 numbers just below 1: in a mesh that fills the unit sphere, the outer coordinates change by one f32 number or not
+ * at all.
+ */
 const ROUNDING = 2 ** -24;
 
 /**
- * The mesh as the demo has it: its own icosphere, or a file in the unit sphere.
+ * The mesh of the demo: its own icosphere, or a file scaled to the unit sphere.
  * @param {string | { subdivisions: number }} source the text of an .obj file, or an icosphere
  */
 export function unitMesh(source) {
@@ -26,7 +30,7 @@ export function unitMesh(source) {
   return { positions: unit, triangles, topology: meshTopology(unit.length / 3, triangles) };
 }
 
-/** The ends of the mesh along its longest axis, where they are. */
+/** The ends of the mesh along its longest axis, at their positions. */
 function ends(positions) {
   const coordinates = [0, 1, 2].map((d) => positions.filter((_, i) => i % 3 === d));
   const spans = coordinates.map((along) => along.reduce((a, b) => Math.max(a, b)) - along.reduce((a, b) => Math.min(a, b)));
@@ -34,7 +38,7 @@ function ends(positions) {
   return { axis, ...endVertices(positions, axis) };
 }
 
-/** As rigid as possible: one end is held, the other turned by an eighth of a circle about the long axis and pulled along it. */
+/** As rigid as possible: one end is constant; the other is rotated by 45° about the long axis and displaced along it. */
 export function twisted({ positions, triangles, topology }) {
   const { axis, low, high } = ends(positions);
   const [u, v] = [(axis + 1) % 3, (axis + 2) % 3];
@@ -48,7 +52,10 @@ export function twisted({ positions, triangles, topology }) {
   return rigidProblem({ positions, triangles }, topology, { vertices: [...low, ...high], targets }).problem;
 }
 
-/** Springs as long as the edges were, of a mesh stretched by half along its long axis and held at both ends; free springs on a mesh can all come to rest. */
+/**
+ * Springs with the edges' lengths, of a mesh stretched by half along its long axis and constant at both ends. Free springs on a mesh could
+ * all reach their rest lengths.
+ */
 export function stretched({ positions, topology }) {
   const { axis, low, high } = ends(positions);
   const longer = positions.map((value, i) => Math.fround(i % 3 === axis ? 1.5 * value : value));
@@ -58,9 +65,10 @@ export function stretched({ positions, topology }) {
 }
 
 /**
- * Developability from the start of the demo: a mesh that has no energy is moved a little first.
+ * Developability from the start of the demo: a mesh without any energy is displaced slightly first.
  * @param {ReturnType<typeof unitMesh>} mesh
- * @param {number} member of the ensemble; 0 is the start itself, each other one is moved by about one rounding of single precision
+ * @param {number} member index in the ensemble; 0 is the start itself, each other one is displaced by about one rounding of single
+ *   precision
  */
 export async function undeveloped({ positions, triangles, topology }, member = 0) {
   const restLengths = edgeLengths(positions, topology.edges);

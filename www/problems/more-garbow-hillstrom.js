@@ -1,9 +1,10 @@
 /**
- * Unconstrained least-squares problems after Moré, Garbow and Hillstrom, "Testing Unconstrained Optimization Software" (ACM Transactions on Mathematical
- * Software 7(1), 1981), typed from their formulas. The numbers are those of the paper's section 3; `start` is its standard start and `minima` are the sums of
- * squares that it gives, at the minima that a solver may reach from there. Where the paper leaves n or m open, the choice stands in the name.
+ * Unconstrained least-squares problems of Moré, Garbow and Hillstrom, "Testing Unconstrained Optimization Software" (ACM Transactions on
+ * Mathematical Software 7(1), 1981). Numbers are those of section 3 of the paper. `start` is its standard start; `minima` are the sums of
+ * squares that it gives for the minima that a solver may reach from there. Where n or m is free in the paper, the choice is in the name.
  *
- * All unknowns of a problem are one block, as in nist.js. A problem either has `residuals`, a list of expressions, or `data` with one residual an observation.
+ * All unknowns of a problem are one block, as in nist.js. A problem has either `residuals`, a list of expressions, or `data` with one
+ * residual per observation.
  */
 import { Problem, V } from 'residua';
 
@@ -20,7 +21,7 @@ export const problems = [
     residuals: ([x1, x2]) => [x2.sub(x1.square()).mul(10), V.sub(1, x1)],
   },
   {
-    // The other minimum, 0 at (5, 4), lies behind a ridge.
+    // The other minimum, 0 at (5, 4), is behind a ridge.
     number: 2, name: 'Freudenstein and Roth', start: [0.5, -2], minima: [0, 48.9842536792],
     residuals: ([x1, x2]) => [
       x1.sub(13).add(V.sub(5, x2).mul(x2).sub(2).mul(x2)),
@@ -40,7 +41,7 @@ export const problems = [
     residuals: ([x1, x2]) => range(10, (i) => V.sub(2 + 2 * (i + 1), V.exp(x1.mul(i + 1)).add(V.exp(x2.mul(i + 1))))),
   },
   {
-    // The angle is cut open where x1 = 0 and x2 < 0, away from the start, which atan2 would have on its cut.
+    // The branch cut is at x1 = 0 and x2 < 0, away from the start, which is on the cut of atan2.
     number: 7, name: 'Helical valley', start: [-1, 0, 0], minima: [0],
     residuals: ([x1, x2, x3]) => {
       const turns = V.atan(x2.div(x1)).div(2 * Math.PI).add(V.ifThenElse(x1.gt(0), 0, 0.5));
@@ -72,7 +73,7 @@ export const problems = [
     observation: ([x1, x2, x3], { t, y }) => x1.mul(V.exp(x2.div(t.add(x3)))).sub(y),
   },
   {
-    // Zero at (1, 10, 1), at (10, 1, −1), and wherever x1 = x2 and x3 = 0.
+    // The minimum 0 is at (1, 10, 1), at (10, 1, −1), and wherever x1 = x2 and x3 = 0.
     number: 12, name: 'Box three-dimensional, m = 10', start: [0, 10, 20], minima: [0],
     residuals: ([x1, x2, x3]) => range(10, (i) => {
       const t = (i + 1) / 10;
@@ -80,7 +81,7 @@ export const problems = [
     }),
   },
   {
-    // Singular at its minimum, the origin: convergence is linear.
+    // The Jacobian is singular at the minimum, the origin, so convergence is linear.
     number: 13, name: 'Powell singular', start: [3, -1, 0, 1], minima: [0],
     residuals: ([x1, x2, x3, x4]) => [
       x1.add(x2.mul(10)), x3.sub(x4).mul(Math.sqrt(5)), x2.sub(x3.mul(2)).square(), x1.sub(x4).square().mul(Math.sqrt(10)),
@@ -161,14 +162,14 @@ export const problems = [
     residuals: (x) => x.map((xi, i) => V.sub(3, xi.mul(2)).mul(xi).sub(x[i - 1] ?? 0).sub(x[i + 1]?.mul(2) ?? 0).add(1)),
   },
   {
-    // Its Jacobian has rank 1: a whole hyperplane of minima, m(m − 1)/(2(2m + 1)).
+    // The Jacobian has rank 1, so the minima are a hyperplane: m(m − 1)/(2(2m + 1)).
     number: 33, name: 'Linear, rank 1, n = 5, m = 10', start: [1, 1, 1, 1, 1], minima: [90 / 42],
     residuals: (x) => range(10, (i) => sum(x.map((xj, j) => xj.mul(j + 1))).mul(i + 1).sub(1)),
   },
   {
     number: 35, name: 'Chebyquad, n = 8', start: range(8, (i) => (i + 1) / 9), minima: [3.51687372568e-3],
     residuals: (x) => {
-      // T₀, T₁, … of 2x − 1, which maps [0, 1] to the polynomials' [−1, 1]; their mean against their integral.
+      // T₀, T₁, … of 2x − 1, which maps [0, 1] to [−1, 1]; their mean minus their integral.
       const shifted = x.map((xj) => xj.mul(2).sub(1));
       let before = shifted.map(() => V.C(1)), current = shifted;
       return range(8, (i) => {

@@ -1,13 +1,14 @@
 /**
- * Curve fits of the Statistical Reference Datasets of NIST (https://www.itl.nist.gov/div898/strd/nls/nls_main.shtml): observations whose least-squares
- * coefficients are certified to 11 digits, with two starts each. Takes the text of a .dat file; gives its numbers and the fit as a Problem. The models
- * stand here by name, typed from the formulas in the files' heads.
+ * Curve fits of the Statistical Reference Datasets of NIST (https://www.itl.nist.gov/div898/strd/nls/nls_main.shtml): observations whose
+ * least-squares coefficients are certified to 11 digits, with two starts each. Takes the text of a .dat file; returns its numbers, and the
+ * fit as a Problem. The models are listed by name, from the formulas in the files' headers.
  *
- * The coefficients are one block of a parameter array (`shared`), so that a solver with a block preconditioner sees their whole normal matrix.
+ * The coefficients are one block of a parameter array (`shared`), so that a solver with a block preconditioner has their whole normal
+ * matrix.
  */
 import { Problem, V } from 'residua';
 
-/** A broken .dat file; `line` counts from 1. */
+/** An invalid .dat file; `line` counts from 1. */
 export class NistError extends Error {
   constructor(line, message) {
     super(`NIST line ${line}: ${message}`);
@@ -22,7 +23,7 @@ const exponentialRise = ([b1, b2], [x]) => b1.mul(V.sub(1, V.exp(b2.mul(x).neg()
 
 const exponentialOverLine = ([b1, b2, b3], [x]) => V.exp(b1.mul(x).neg()).div(b2.add(b3.mul(x)));
 
-/** An exponential under two bell curves. */
+/** An exponential plus two Gaussians. */
 const twoPeaks = ([b1, b2, b3, b4, b5, b6, b7, b8], [x]) => {
   const bell = (height, center, width) => height.mul(V.exp(x.sub(center).square().div(width.square()).neg()));
   return b1.mul(V.exp(b2.mul(x).neg())).add(bell(b3, b4, b5)).add(bell(b6, b7, b8));
@@ -31,7 +32,7 @@ const twoPeaks = ([b1, b2, b3, b4, b5, b6, b7, b8], [x]) => {
 /** c₀ + c₁x + c₂x² + …, by Horner's rule. */
 const polynomial = (coefficients, x) => coefficients.reduceRight((value, coefficient) => V.add(coefficient, value.mul(x)), V.C(0));
 
-/** The predicted response by dataset, a function of the coefficients and the predictors. */
+/** The predicted response by dataset: a function of the coefficients and the predictors. */
 export const models = {
   BoxBOD: exponentialRise,
   Chwirut1: exponentialOverLine,
@@ -53,29 +54,30 @@ export const models = {
   Roszman1: ([b1, b2, b3, b4], [x]) => b1.sub(b2.mul(x)).sub(V.atan(b3.div(x.sub(b4))).div(Math.PI)),
 };
 
-/** Nelson's model is of the logarithm of what was observed. */
+/** Nelson's model is of the logarithm of the observations. */
 const responses = { Nelson: Math.log };
 
 // ---------------------------------------------------------------- the file format
 
-/** Number() alone would take hexadecimal, empty words and "Infinity". */
+/** Number() also accepts hexadecimal, empty strings and "Infinity". */
 const DECIMAL = /^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/;
 
 /**
- * Misprints that copies of the files have, by dataset and word. Roszman1's b1 is certified as 2.0196866396E-01; some copies have the same characters with
- * the first one's place lost. At the right number the model gives the certified sum of squares to all digits, at the other 50,000 times as much.
+ * Misprints in copies of the files, by dataset and word. Roszman1's b1 is certified as 2.0196866396E-01; some copies have
+ * 1.20196866396E-0. At the right number the model gives the certified sum of squares to all digits, at the other one 50,000 times as
+ * much.
  */
 const MISPRINTS = { Roszman1: { '1.20196866396E-0': '2.0196866396E-01' } };
 
 /**
- * Reads a .dat file: the rows `b1 = start1 start2 certified deviation`, the certified sum of squares, and below the last line that begins with `Data:` the
- * observations, response first.
+ * Reads a .dat file: the rows `b1 = start1 start2 certified deviation`, the certified sum of squares, and after the last line that begins
+ * with `Data:` the observations, response first.
  *
  * @param {string} text
  * @returns {{
  *   name: string, starts: [Float64Array, Float64Array], certified: Float64Array, deviations: Float64Array, sumOfSquares: number,
- *   y: Float64Array, predictors: Float64Array[],
- * }} `deviations` are the coefficients' standard deviations, `y` the response as the model has it, `predictors` one array for each
+ *   y: Float64Array, predictors: Float64Array[], }} `deviations` are the coefficients' standard deviations, `y` the response of the model,
+ * `predictors` one array for each
  */
 export function parseNist(text) {
   const lines = text.split(/\r\n|\n|\r/);
@@ -93,7 +95,7 @@ export function parseNist(text) {
     const row = /^\s*b(\d+)\s*=\s*(.*)$/.exec(line);
     if (row !== null) {
       const words = row[2].trim().split(/\s+/);
-      if (Number(row[1]) !== rows.length + 1) fail(index, `b${row[1]} stands where b${rows.length + 1} is due`);
+      if (Number(row[1]) !== rows.length + 1) fail(index, `b${row[1]} is where b${rows.length + 1} is expected`);
       if (words.length !== 4) fail(index, `a coefficient takes two starts, its certified value and its deviation, this one has ${words.length} numbers`);
       rows.push(words.map((word) => number(word, index)));
     }
@@ -125,7 +127,7 @@ export function parseNist(text) {
 }
 
 /**
- * The fit of a dataset from given coefficients: one residual an observation, model minus response.
+ * The fit of a dataset from given coefficients: one residual per observation, model minus response.
  * @param {ReturnType<typeof parseNist>} dataset
  * @param {Float64Array} start
  * @returns {{ problem: Problem, coefficients: import('residua').ParameterArray }}
@@ -143,10 +145,13 @@ export function nistProblem({ name, y, predictors }, start) {
   return { problem, coefficients };
 }
 
-/** Certified values have so many digits; no more can be found to agree. */
+/** The number of certified digits, an upper bound of the matching digits. */
 const CERTIFIED_DIGITS = 11;
 
-/** The least number of matching digits over all coefficients, log relative error as NIST defines it: −log₁₀ |computed − certified| / |certified|, from 0 to 11. */
+/**
+ * The least number of matching digits over all coefficients, the log relative error of NIST: −log₁₀ |computed − certified| / |certified|,
+ * from 0 to 11.
+ */
 export function matchingDigits(computed, certified) {
   return Array.from(certified, (value, i) => {
     const digits = -Math.log10(Math.abs(computed[i] - value) / Math.abs(value));

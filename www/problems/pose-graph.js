@@ -1,12 +1,13 @@
 /**
- * Pose graphs: where a vehicle was at each time, from measurements of one pose seen from another. Takes a graph (g2o.js); gives its maximum-likelihood
- * estimate as a Problem, with the residual of Ceres' examples pose_graph_3d and pose_graph_2d (https://github.com/ceres-solver/ceres-solver, examples/slam):
- * for an edge from pose i to pose j that measured position t̂ and, in space, rotation q̂ or, in the plane, heading θ̂
+ * Pose graphs: where a vehicle was at each time, from measurements of one pose relative to another. Takes a graph (g2o.js); returns its
+ * maximum-likelihood estimate as a Problem, with the residual of Ceres' examples pose_graph_3d and pose_graph_2d
+ * (https://github.com/ceres-solver/ceres-solver, examples/slam): for an edge from pose i to pose j that measured position t̂ and, in space,
+ * rotation q̂ or, in the plane, heading θ̂
  *
  *     e = ( Rᵢᵀ(tⱼ − tᵢ) − t̂ ,  2 vec(q̂⁻¹ qᵢ⁻¹ qⱼ) )      or      e = ( Rᵢᵀ(tⱼ − tᵢ) − t̂ ,  θⱼ − θᵢ − θ̂  within ±π ),
  *     r = Lᵀe with LLᵀ = Ω,  so that ‖r‖² = eᵀΩe
  *
- * The example in space multiplies by L, which is the same for the diagonal Ω that it is run with; here Ω counts in full.
+ * The example in space multiplies by L, which is the same for the diagonal Ω of its data; here Ω is used in full.
  */
 import { Problem, V, Vec2 } from 'residua';
 
@@ -18,7 +19,7 @@ function whiten(root, error) {
   return error.map((_, i) => error.slice(i).map((component) => component.mul(root[next++])).reduce((sum, term) => sum.add(term)));
 }
 
-/** The residual of one edge in space: six numbers, each a standard deviation long. */
+/** The residual of one edge in space: six numbers in units of standard deviations. */
 export function poseResidual({ at: [ti, tj], turned: [qi, qj], position, rotation, root }) {
   const back = qi.conjugate();
   const seen = back.rotate(tj.sub(ti)).sub(position);
@@ -26,22 +27,22 @@ export function poseResidual({ at: [ti, tj], turned: [qi, qj], position, rotatio
   return whiten(root, [...seen, turn.x, turn.y, turn.z]);
 }
 
-/** The residual of one edge in the plane: three numbers, each a standard deviation long. */
+/** The residual of one edge in the plane: three numbers in units of standard deviations. */
 export function planarPoseResidual({ at: [ti, tj], turned: [heading, other], position, rotation, root }) {
   const [c, s, way] = [V.cos(heading), V.sin(heading), tj.sub(ti)];
   const seen = new Vec2(way.x.mul(c).add(way.y.mul(s)), way.y.mul(c).sub(way.x.mul(s))).sub(position);
   const turn = other.sub(heading).sub(rotation);
-  // Rounding has derivative 0, which is the wrapped angle's wherever it has one.
+  // Rounding has derivative 0, as the wrapped angle has wherever it is differentiable.
   return whiten(root, [...seen, turn.sub(V.round(turn.div(2 * Math.PI)).mul(2 * Math.PI))]);
 }
 
-/** How many numbers stand for a position, a rotation and a square root, on what manifold rotations are, and which residual they have. */
+/** By dimension: the number of entries of a position, a rotation and a square root, the manifold of rotations, and the residual. */
 export const SHAPES = {
   2: { position: 2, rotation: 1, root: 6, manifold: 'angle', residual: planarPoseResidual },
   3: { position: 3, rotation: 4, root: 21, manifold: 'unit-quaternion', residual: poseResidual },
 };
 
-/** The blocks `which` of an array with `dim` numbers a block. */
+/** The blocks `which` of an array with `dim` numbers per block. */
 export function pick(values, dim, which) {
   const picked = new values.constructor(dim * which.length);
   which.forEach((block, k) => picked.set(values.subarray(dim * block, dim * (block + 1)), dim * k));
@@ -49,11 +50,11 @@ export function pick(values, dim, which) {
 }
 
 /**
- * The estimation problem of a graph: a block of positions and one of rotations a pose. Measurements leave all poses together free to move; pose 0, or those
- * that the file fixes, are constant.
+ * The estimation problem of a graph: one block of positions and one of rotations per pose. Measurements do not determine a common motion of
+ * all poses, so pose 0, or those that the file fixes, are constant.
  * @param {import('./g2o.js').PoseGraph} graph
- * @param {Record<string, { edges: readonly number[] | Uint32Array, loss?: import('residua').Loss }>} groups which edges make a residual block, by its
- *   name; without it all do, as "measurements"
+ * @param {Record<string, { edges: readonly number[] | Uint32Array, loss?: import('residua').Loss }>} groups the edges of each residual
+ *   block, by its name; by default all edges, as "measurements"
  */
 export function poseGraphProblem(graph, groups = { measurements: { edges: Uint32Array.from({ length: graph.edges.length / 2 }, (_, edge) => edge) } }) {
   const { dimension, positions, rotations, fixed, edges, measuredPositions, measuredRotations, squareRoots } = graph;

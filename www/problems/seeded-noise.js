@@ -1,4 +1,4 @@
-/** Numbers that look random and are the same everywhere: for measurements with seeded noise, and for the choice of wrong ones. */
+/** Pseudo-random numbers that are the same everywhere: for measurements with seeded noise, and for the choice of outliers. */
 
 /**
  * D. H. Lehmer's generator with the multiplier of Park and Miller ("Random Number Generators: Good Ones Are Hard to Find", 1988): products stay below 2⁵³.
@@ -12,13 +12,13 @@ export function seededNoise(seed) {
     state = (state * 48271) % 2147483647;
     return state / 2147483647;
   };
-  // Small seeds leave small first numbers.
+  // With small seeds the first numbers are small.
   for (let k = 0; k < 8; k++) uniform();
   return {
     uniform,
     /** A whole number from 0 to count − 1. */
     below: (count) => Math.floor(uniform() * count),
-    /** Of mean 0 and standard deviation 1, by Box and Muller's transform. */
+    /** Normal with mean 0 and standard deviation 1, by the Box-Muller transform. */
     normal: () => Math.sqrt(-2 * Math.log(uniform())) * Math.cos(2 * Math.PI * uniform()),
   };
 }

@@ -1,6 +1,6 @@
 /**
- * Springs: one residual each, its length minus its rest length. Takes positions and pairs of ends; gives the Problem. Also the grid of springs that solvers
- * are timed on.
+ * Springs: one residual each, its length minus its rest length. Takes positions and pairs of ends; returns the Problem. Also the grid of
+ * springs of the benchmarks.
  */
 import { Problem } from 'residua';
 
@@ -8,9 +8,9 @@ import { Problem } from 'residua';
 export const springResidual = (a, b, restLength) => a.distance(b).sub(restLength);
 
 /**
- * @param {Float64Array | Float32Array} positions three numbers a vertex
- * @param {Uint32Array} edges two vertices a spring
- * @param {Float64Array | number} restLengths one a spring, or one for all
+ * @param {Float64Array | Float32Array} positions three numbers per vertex
+ * @param {Uint32Array} edges two vertices per spring
+ * @param {Float64Array | number} restLengths one per spring, or one for all
  */
 export function springsProblem(positions, edges, restLengths) {
   const problem = new Problem();
@@ -28,9 +28,10 @@ export function springsProblem(positions, edges, restLengths) {
 }
 
 /**
- * A grid: each vertex is joined to its right, its lower and its lower right neighbour, (rows − 1)(3 columns − 1) + columns − rows springs in all.
+ * A grid: each vertex is connected to its right, its lower and its lower right neighbour, (rows − 1)(3 columns − 1) + columns − rows
+ * springs in total.
  * @param {number} rows
- * @param {number} columns vertices a row; by default the grid is square
+ * @param {number} columns vertices per row; by default the grid is square
  */
 export function gridEdges(rows, columns = rows) {
   const edges = new Uint32Array(2 * ((rows - 1) * (3 * columns - 1) + columns - rows));
@@ -50,7 +51,9 @@ export function gridEdges(rows, columns = rows) {
   return edges;
 }
 
-/** Positions uniform in [0, size)³, exact in single precision: D. H. Lehmer's generator with the multiplier of Park and Miller (1988), the same everywhere. */
+/**
+ * Positions uniform in [0, size)³, exact in single precision, from D. H. Lehmer's generator with the multiplier of Park and Miller (1988).
+ */
 export function scatteredPositions(count, size = 10, seed = 1) {
   let state = seed;
   return Float32Array.from({ length: 3 * count }, () => {

@@ -1,10 +1,10 @@
 /**
- * A camera that orbits a point, moved by pointer, wheel, two fingers and keyboard. Takes the sphere to look at; gives the matrix that projects the
- * world onto WebGPU's clip space (depth from 0 to 1), column after column.
+ * A camera that orbits a point, controlled by pointer, wheel, two fingers and keyboard. Takes the sphere to look at; returns the projection
+ * to WebGPU's clip space (depth from 0 to 1), column-major.
  */
 
 const FIELD_OF_VIEW = Math.PI / 6;
-/** Short of the poles, where "up" would have no direction. */
+/** Below the poles, where "up" has no direction. */
 const MAX_ELEVATION = Math.PI / 2 - 0.01;
 
 const subtract = (a, b) => [a[0] - b[0], a[1] - b[1], a[2] - b[2]];
@@ -25,7 +25,7 @@ export class OrbitCamera {
     this.reset();
   }
 
-  /** Back to the first view: a little from the right and from above. */
+  /** Resets to the initial view, slightly from the right and from above. */
   reset() {
     this.#azimuth = 0.6;
     this.#elevation = 0.35;
@@ -36,24 +36,24 @@ export class OrbitCamera {
     this.#sphere = sphere;
   }
 
-  /** Turns by angles in radians. */
+  /** Rotates by angles in radians. */
   turn(azimuth, elevation) {
     this.#azimuth += azimuth;
     this.#elevation = Math.min(MAX_ELEVATION, Math.max(-MAX_ELEVATION, this.#elevation + elevation));
   }
 
-  /** A factor above 1 comes closer. */
+  /** A factor above 1 moves closer. */
   zoomBy(factor) {
     this.#zoom = Math.min(20, Math.max(0.2, this.#zoom * factor));
   }
 
   /**
-   * What a picture of this aspect (width over height) needs: `viewProjection` (16 numbers, column-major), the eye, and the directions right, up and
-   * towards the eye in the world.
+   * The matrices of a picture with this aspect ratio (width over height): `viewProjection` (16 numbers, column-major), the eye, and the
+   * world directions right, up and towards the eye.
    */
   view(aspect) {
     const { center, radius } = this.#sphere;
-    // The sphere fits whichever side of the picture is shorter.
+    // The sphere fits the shorter side of the picture.
     const distance = (1.05 * radius) / Math.sin(FIELD_OF_VIEW / 2) / Math.min(1, aspect) / this.#zoom;
     const back = [Math.sin(this.#azimuth) * Math.cos(this.#elevation), Math.sin(this.#elevation), Math.cos(this.#azimuth) * Math.cos(this.#elevation)];
     const eye = center.map((coordinate, d) => coordinate + distance * back[d]);
@@ -64,7 +64,7 @@ export class OrbitCamera {
     const rows = [
       [...right.map((c) => (c * focal) / aspect), (-dot(right, eye) * focal) / aspect],
       [...up.map((c) => c * focal), -dot(up, eye) * focal],
-      // Along −back: distance z from the eye goes to far·(z − near)/(far − near) before the division by z.
+      // Along −back: distance z from the eye maps to far·(z − near)/(far − near) before the division by z.
       [...back.map((c) => (-c * far) / (far - near)), (far * (dot(back, eye) - near)) / (far - near)],
       [...back.map((c) => -c), dot(back, eye)],
     ];
@@ -74,8 +74,8 @@ export class OrbitCamera {
   }
 
   /**
-   * Lets `element` steer: drag to turn, wheel or two fingers to zoom, arrow keys, + and −, 0 to go back to the first view. It has to be focusable for
-   * the keys. `onChange` is called after each move.
+   * Makes `element` control the camera: drag to rotate, wheel or two fingers to zoom, arrow keys, + and −, 0 to reset. The element must be
+   * focusable for the keys. `onChange` is called after each change.
    */
   attach(element, onChange) {
     const pointers = new Map();
@@ -118,7 +118,9 @@ export class OrbitCamera {
   }
 }
 
-/** The direction from a point towards the light, for a camera's view: over the viewer's left shoulder, so that turning the mesh moves the shade. */
+/**
+ * The direction to the light for a camera's view: over the viewer's left shoulder, so that the shading changes when the mesh is rotated.
+ */
 export function lightDirection({ right, up, back }) {
   return normalized([0, 1, 2].map((d) => -0.45 * right[d] + 0.6 * up[d] + 0.66 * back[d]));
 }

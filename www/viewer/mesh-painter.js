@@ -1,6 +1,6 @@
 /**
- * Draws a triangle mesh on a 2-D canvas, for browsers without WebGPU: faces from the farthest to the nearest, the same view and shades as
- * MeshRenderer. Fit for tens of thousands of faces and pictures on request.
+ * Draws a triangle mesh on a 2-D canvas, for browsers without WebGPU: faces from the farthest to the nearest, with the view and shades of
+ * MeshRenderer. Suitable for tens of thousands of faces, drawn on request.
  */
 import { cross, dot, lightDirection, normalized, subtract } from './camera.js';
 import { pngDataUrl } from './mesh-renderer.js';
@@ -49,7 +49,7 @@ export class MeshPainter {
       context.lineTo(x[c], y[c]);
       context.closePath();
       context.fill();
-      // Antialiased fills leave a seam between neighbours; a stroke of the same shade covers it.
+      // Antialiased fills leave a seam between adjacent faces; a stroke of the same shade covers it.
       context.stroke();
     }
   }

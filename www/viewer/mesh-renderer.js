@@ -1,12 +1,12 @@
 /**
- * Draws a triangle mesh with WebGPU, one flat shade a face. Takes positions as numbers, or as a GPUBuffer of the same device with tightly packed f32
- * triples (usage VERTEX), such as the parameters of a running solve: then nothing leaves the GPU. Gives pictures: into a texture of the caller's, or
- * as a PNG without any canvas.
+ * Draws a triangle mesh with WebGPU, with one flat shade per face. Takes positions as numbers, or as a GPUBuffer of the same device with
+ * tightly packed f32 triples (usage VERTEX), such as the parameters of a running solve, which then stay on the GPU. Draws into a texture of
+ * the caller, or returns a PNG without a canvas.
  */
 import { lightDirection } from './camera.js';
 
-// The normal is that of the plane through the neighbouring pixels' points, so that a mesh needs neither normals nor split vertices. It is turned
-// towards the eye, and the inside of an open surface gets a colour of its own.
+// The normal is that of the plane through the adjacent pixels' points, so a mesh needs neither normals nor split vertices. It is oriented
+// towards the eye, and the inside of an open surface has another colour.
 const SHADER = /* wgsl */ `
 struct Picture {
   viewProjection: mat4x4f,
@@ -67,7 +67,7 @@ export class MeshRenderer {
     return this.#device;
   }
 
-  /** The faces, and positions to draw where no buffer is given. */
+  /** Sets the faces, and the positions that are drawn without a buffer. */
   setMesh({ positions, triangles }) {
     this.#ownPositions?.destroy();
     this.#triangles?.destroy();
@@ -76,7 +76,7 @@ export class MeshRenderer {
     this.#indexCount = triangles.length;
   }
 
-  /** New positions for the same faces. */
+  /** Sets new positions of the same faces. */
   setPositions(positions) {
     this.#device.queue.writeBuffer(this.#ownPositions, 0, Float32Array.from(positions));
   }
@@ -117,7 +117,7 @@ export class MeshRenderer {
     this.#device.queue.submit([encoder.finish()]);
   }
 
-  /** The picture as a PNG in a data URL, drawn aside: works in headless browsers, and whether or not a canvas shows. */
+  /** Returns the picture as a PNG in a data URL. It is drawn off-screen, so it works in headless browsers and without a visible canvas. */
   async toPng(width, height, camera, appearance) {
     const texture = this.#device.createTexture({ label: 'png', size: [width, height], format: 'rgba8unorm', usage: GPUTextureUsage.RENDER_ATTACHMENT | GPUTextureUsage.COPY_SRC });
     // Rows of a copied texture start at multiples of 256 bytes.
@@ -175,7 +175,7 @@ export class MeshRenderer {
     return pipeline;
   }
 
-  /** Multisampled colour and depth of the last size drawn in each format. */
+  /** Multisampled colour and depth textures of the latest size of each format. */
   #target(width, height, format) {
     let target = this.#targets.get(format);
     if (target === undefined || target.colour.width !== width || target.colour.height !== height) {

@@ -1,6 +1,6 @@
 /**
- * A mesh in a page: makes the canvas inside an element, keeps its size, its colours and the camera, and draws when something has changed. With a
- * device it draws by WebGPU, straight from a GPUBuffer where one is given; without, by the 2-D canvas.
+ * A mesh in a page: creates the canvas inside an element, maintains its size, its colours and the camera, and draws after changes. With a
+ * device it draws by WebGPU, directly from a GPUBuffer where one is given; without a device, on the 2-D canvas.
  */
 import { boundingSphere } from '../mesh/bounding-sphere.js';
 import { APPEARANCES, currentAppearance, onAppearanceChange } from './appearance.js';
@@ -8,7 +8,7 @@ import { OrbitCamera } from './camera.js';
 import { MeshPainter } from './mesh-painter.js';
 import { MeshRenderer } from './mesh-renderer.js';
 
-/** Pictures larger than two device pixels a CSS pixel cost time and show nothing more. */
+/** More than two device pixels per CSS pixel cost time without a visible difference. */
 const MAX_PIXEL_RATIO = 2;
 
 export class Viewer {
@@ -24,8 +24,9 @@ export class Viewer {
   #scheduled = false;
 
   /**
-   * @param {HTMLElement} element what the canvas fills
-   * @param {{ label: string, onError: (message: string) => void }} options the canvas's name for assistive technology; where failures to draw are told
+   * @param {HTMLElement} element the element that the canvas fills
+   * @param {{ label: string, onError: (message: string) => void }} options the canvas's name for assistive technology; a callback for
+   *   drawing failures
    */
   constructor(element, { label, onError }) {
     this.#element = element;
@@ -35,7 +36,9 @@ export class Viewer {
     onAppearanceChange(() => this.requestDraw());
   }
 
-  /** Draws with this device from now on, or by the 2-D canvas with null. A canvas keeps its kind for life, so there is a new one. */
+  /**
+   * Draws with this device from now on, or on the 2-D canvas with null. The context type of a canvas is fixed, so a new canvas is created.
+   */
   useDevice(device) {
     this.#drawing?.dispose();
     this.#canvas?.remove();
@@ -61,7 +64,7 @@ export class Viewer {
     this.requestDraw();
   }
 
-  /** Shows another mesh, whole and centred. */
+  /** Shows another mesh, centred and complete. */
   setMesh(mesh) {
     this.#mesh = mesh;
     this.#source = null;
@@ -70,7 +73,7 @@ export class Viewer {
     this.requestDraw();
   }
 
-  /** Other positions for the same faces; the camera stays. */
+  /** Sets other positions of the same faces; the camera stays. */
   setPositions(positions) {
     this.#mesh = { positions, triangles: this.#mesh.triangles };
     this.#source = null;
@@ -78,13 +81,13 @@ export class Viewer {
     this.requestDraw();
   }
 
-  /** Draws from a buffer of this viewer's device, as it is at each drawing, until other positions are set. */
+  /** Draws from a buffer of this viewer's device, as of each drawing, until other positions are set. */
   drawFrom(buffer) {
     this.#source = buffer;
     this.requestDraw();
   }
 
-  /** Draws at the next frame, once, however often it is called until then. */
+  /** Draws once in the next frame, however often it is called before. */
   requestDraw() {
     if (this.#scheduled || this.#drawing === null) return;
     this.#scheduled = true;
@@ -99,8 +102,8 @@ export class Viewer {
   }
 
   /**
-   * A picture of a mesh from where the camera first stands, in light colours whatever the page's, as a PNG data URL. `frame` is the mesh that the camera
-   * looks at, so that pictures of one mesh before and after compare.
+   * A picture of a mesh from the initial camera, in light colours on every page, as a PNG data URL. `frame` is the mesh that the camera
+   * looks at, so that pictures of a mesh before and after are comparable.
    */
   async toPng(mesh, { frame = mesh, width = 960, height = 720 } = {}) {
     const camera = new OrbitCamera();

@@ -21,7 +21,7 @@ const GROUPS = [
   { title: 'Background', pages: ['how-it-works', 'performance', 'precision', 'limits', 'troubleshooting', 'measurements'] },
 ];
 const REFERENCE = 'API reference';
-const ASSETS = ['docs/site/style.css', 'docs/site/site.js', 'docs/engines.svg'];
+const ASSETS = ['docs/site/style.css', 'docs/site/site.js', 'docs/measurements/engines.svg'];
 
 /** Pages that are made of a file elsewhere, under a title of their own. */
 const SOURCES = { measurements: { file: 'docs/performance.md', title: 'Measurements' } };

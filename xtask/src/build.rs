@@ -9,15 +9,14 @@ use crate::setup::Tools;
 use std::path::PathBuf;
 use std::{env, fs};
 
-/// What wasm-opt does. The lowest kilobyte of memory is the far end of the stack, which grows downwards: nothing has an address
-/// there. Constants of several bytes that a function has often go into a local last: what optimises would undo it.
-const PASSES: [&str; 6] =
-    ["--low-memory-unused", "--merge-similar-functions", "-Oz", "-Oz", "--const-hoisting", "--reorder-locals"];
+/// The passes of wasm-opt. The lowest kilobyte of memory is the far end of the stack, which grows downwards: nothing has an address there. A function
+/// with one caller is inlined only where it is small: repeated patterns of code compress better in separate functions (docs/decisions/0049).
+const PASSES: [&str; 3] = ["--low-memory-unused", "--one-caller-inline-max-function-size=20", "-O2"];
 
 /// Half of what is usual. The data lies after the stack, and addresses below 2²⁰ are written in three bytes.
 const STACK: &str = "-Clink-arg=-zstack-size=524288";
 
-/// No elimination of partial redundancies: it copies code to save a load on some of the ways to it. The loops in `loops` stay as they are but for
+/// No elimination of partial redundancies: it copies code to save a load on some of the ways to it. Inner loops stay as they are but for
 /// a load a row of a product.
 const REDUNDANCIES: &str = "-Cllvm-args=-enable-pre=false -enable-load-pre=false";
 
@@ -39,10 +38,9 @@ fn wasm(tools: &Tools) -> Outcome {
             ".cargo/config.toml",
             "package-lock.json",
             "src",
-            "loops",
+            "crates",
             "shaders",
             "build.rs",
-            "build",
         ],
         outputs: &["pkg-template/wasm"],
         circumstances: &format!("{compiler} {features:?} {flags} {PASSES:?}, short names"),

@@ -18,9 +18,9 @@ Installs the tools that are missing, and nothing that is already there:
   - Rust's target wasm32-unknown-unknown, clippy and rustfmt (rustup)
   - wasm-pack, and the wasm-bindgen of the version in Cargo.lock (cargo install)
   - the npm development tools of package-lock.json (npm ci)
-  - Chromium, ChromeDriver, Firefox and lavapipe, its Vulkan device without a GPU (apt-get, as root or through sudo)
-Node.js 20 or newer has to be there. CHROMIUM, CHROMEDRIVER and FIREFOX may name programs to use instead of those on the
-PATH, LAVAPIPE the file lvp_icd*.json that tells Vulkan of lavapipe.";
+  - Chromium, Firefox and lavapipe, its Vulkan device without a GPU (apt-get, as root or through sudo)
+Node.js 20 or newer has to be there. CHROMIUM and FIREFOX may name programs to use instead of those on the PATH,
+LAVAPIPE the file lvp_icd*.json that describes lavapipe to Vulkan.";
 
 const WASM_TARGET: &str = "wasm32-unknown-unknown";
 const OLDEST_NODE: u32 = 20;
@@ -31,14 +31,13 @@ const OLDEST_FIREFOX: u32 = 141;
 pub struct Tools {
     path: OsString,
     pub chromium: PathBuf,
-    pub chromedriver: PathBuf,
     pub firefox: PathBuf,
     /// The file that tells Vulkan of Mesa's device without a GPU.
     pub lavapipe: PathBuf,
 }
 
 /// The browsers that the tests run in.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Browser {
     Chromium,
     Firefox,
@@ -119,7 +118,6 @@ pub fn install() -> Outcome<Tools> {
     let not_found = || Failure("the browsers were installed and still are not to be found".to_owned());
     Ok(Tools {
         chromium: chromium(&path).ok_or_else(not_found)?,
-        chromedriver: chromedriver(&path).ok_or_else(not_found)?,
         firefox: firefox(&path).ok_or_else(not_found)?,
         lavapipe: lavapipe().ok_or_else(not_found)?,
         path: search_path(&folders)?,
@@ -243,10 +241,6 @@ fn chromium(path: &OsStr) -> Option<PathBuf> {
     env::var_os("CHROMIUM").map(PathBuf::from).or_else(|| find(&programs, path))
 }
 
-fn chromedriver(path: &OsStr) -> Option<PathBuf> {
-    env::var_os("CHROMEDRIVER").map(PathBuf::from).or_else(|| find(&["chromedriver"], path))
-}
-
 /// A Firefox that has WebGPU.
 fn firefox(path: &OsStr) -> Option<PathBuf> {
     let program = env::var_os("FIREFOX").map(PathBuf::from).or_else(|| find(&["firefox-esr", "firefox"], path))?;
@@ -272,7 +266,6 @@ fn lavapipe() -> Option<PathBuf> {
 fn missing_packages(path: &OsStr) -> Vec<&'static str> {
     let pieces = [
         (chromium(path).is_some(), "chromium"),
-        (chromedriver(path).is_some(), "chromium-driver"),
         (firefox(path).is_some(), "firefox-esr"),
         (lavapipe().is_some(), "mesa-vulkan-drivers"),
     ];
@@ -288,8 +281,8 @@ fn browsers(path: &OsStr) -> Outcome {
         let packages = packages.join(" ");
         Failure(format!(
             "browsers, or what they need: sudo apt-get install {packages}\n\
-             (where packages have other names: install Chromium with ChromeDriver, Firefox and Mesa's lavapipe in their way, \
-             and let CHROMIUM, CHROMEDRIVER, FIREFOX and LAVAPIPE, the file lvp_icd*.json, name those that are not found; \
+             (where packages have other names: install Chromium, Firefox and Mesa's lavapipe in their way, \
+             and let CHROMIUM, FIREFOX and LAVAPIPE, the file lvp_icd*.json, name those that are not found; \
              Firefox has WebGPU from {OLDEST_FIREFOX} on, which Debian brings as a security update)"
         ))
     };

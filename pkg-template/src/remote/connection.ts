@@ -1,39 +1,39 @@
-/** The page's end of the way to a worker: requests by number with their answers, and what is told meanwhile. */
+/** The page's end of the connection to a worker: sends requests and notices, and receives answers and reports. */
 
-import { ResiduaError, type ErrorCode } from '../errors.js';
-import type { Stopped } from '../stop.js';
-import type { Answer, Counts, Message, Notice, Request } from './protocol.js';
+import { ResiduaError, type ErrorCode } from '../arguments/errors.js';
+import type { CancellationToken } from '../module/cancellation.js';
+import type { Answer, ContextCounts, Message, Notice, Request } from './protocol.js';
 
-/** What a worker or a MessagePort has. */
+/** The part of a Worker or a MessagePort that is used. */
 export interface Port {
   postMessage(message: unknown, transfer: Transferable[]): void;
   onmessage: ((event: MessageEvent) => void) | null;
 }
 
-/** What goes with a request. */
-interface Companions {
+/** What belongs to a request and is not part of its message. */
+interface RequestHandlers {
   readonly transfer?: Transferable[];
-  /** Hears what the call tells on its way; true stops it. */
-  readonly hear?: ((...told: never[]) => unknown) | undefined;
-  readonly stopped?: Stopped | undefined;
-  /** Takes memory that the worker gives back. */
-  readonly takeBack?: (memory: ArrayBuffer) => void;
+  /** Called with each report of the call; a result of true cancels the call. */
+  readonly onReport?: ((...report: never[]) => unknown) | undefined;
+  readonly token?: CancellationToken | undefined;
+  /** Called with memory that the worker returns. */
+  readonly onMemory?: (memory: ArrayBuffer) => void;
 }
 
-interface Pending extends Companions {
+interface Pending extends RequestHandlers {
   resolve(value: unknown): void;
   reject(error: unknown): void;
 }
 
-/** A way to a worker. */
+/** A connection to a worker. */
 export class Connection {
-  /** Hears that the module there is dead. */
+  /** Called when the module in the worker has failed. */
   onFailure: (message: string) => void = () => {};
-  /** Hears that nothing goes this way any more. */
+  /** Called when the connection is closed. */
   onClose: () => void = () => {};
-  /** Hears what a context has counted. */
-  onCounts: (...counts: Counts) => void = () => {};
-  /** Hears that a context has lost its device. */
+  /** Called with new statistics of a context. */
+  onCounts: (...counts: ContextCounts) => void = () => {};
+  /** Called when the device of a context is lost. */
   onLoss: (context: number, loss: { reason: string; message: string }) => void = () => {};
   private readonly pending = new Map<number, Pending>();
   private calls = 0;
@@ -41,47 +41,47 @@ export class Connection {
   private end: ResiduaError | null = null;
 
   constructor(private readonly port: Port) {
-    port.onmessage = ({ data }: MessageEvent<Answer>) => this.hear(data);
+    port.onmessage = ({ data }: MessageEvent<Answer>) => this.receive(data);
   }
 
-  /** A number for a new object. */
+  /** Returns the number of a new object. */
   newObject(): number {
     return ++this.objects;
   }
 
-  /** Sends what is not answered. */
-  tell(notice: Notice, transfer: Transferable[] = []): void {
+  /** Sends a notice. Does nothing after the connection is closed. */
+  notify(notice: Notice, transfer: Transferable[] = []): void {
     if (this.end === null) this.port.postMessage(notice, transfer);
   }
 
-  /** Sends what is answered, and waits for it. */
-  request(request: Request, companions: Companions = {}): Promise<unknown> {
+  /** Sends a request. Resolves with the value of its answer. */
+  request(request: Request, handlers: RequestHandlers = {}): Promise<unknown> {
     const { end } = this;
     if (end !== null) return Promise.reject(end);
     const call = ++this.calls;
-    const { hear, stopped, transfer = [] } = companions;
-    const message: Message = { ...request, call, heard: hear !== undefined, stopped: stopped?.() === true };
-    const forget = stopped?.tell?.(() => this.tell({ do: 'stop', call }));
+    const { onReport, token, transfer = [] } = handlers;
+    const message: Message = { ...request, call, wantsReports: onReport !== undefined, isCancelled: token?.() === true };
+    const removeListener = token?.onCancel?.(() => this.notify({ do: 'cancel', call }));
     return new Promise((resolve, reject) => {
-      this.pending.set(call, { ...companions, resolve, reject });
-      // What can't be sent is told like every other failure.
+      this.pending.set(call, { ...handlers, resolve, reject });
+      // A message that cannot be cloned rejects like every other failure.
       try {
         this.port.postMessage(message, transfer);
       } catch (error) {
         this.pending.delete(call);
         reject(error);
       }
-    }).finally(forget);
+    }).finally(removeListener);
   }
 
-  /** The module there is dead: whoever listens is told, then nothing goes this way any more. */
+  /** Reports a failure of the module in the worker and closes the connection. */
   fail(message: string): void {
     if (this.end !== null) return;
     this.onFailure(message);
     this.close(new ResiduaError('internal', message));
   }
 
-  /** Nothing is sent or heard any more; what waits is rejected. */
+  /** Ends all communication and rejects pending requests with `reason`. */
   close(reason: ResiduaError): void {
     if (this.end !== null) return;
     this.end = reason;
@@ -91,10 +91,10 @@ export class Connection {
     this.pending.clear();
   }
 
-  private hear(answer: Answer): void {
+  private receive(answer: Answer): void {
     if ('failed' in answer) return this.fail(answer.failed);
     if ('lost' in answer) return this.onLoss(answer.lost, answer);
-    if ('told' in answer) return this.pass(answer.call, answer.told);
+    if ('reports' in answer) return this.deliver(answer.call, answer.reports);
     if (answer.counts !== undefined) this.onCounts(...answer.counts);
     if (!('call' in answer)) return;
     const pending = this.pending.get(answer.call);
@@ -104,18 +104,18 @@ export class Connection {
       pending?.reject(new ResiduaError(code as ErrorCode, message, wgsl === undefined ? {} : { wgsl }));
       return;
     }
-    if (answer.memory !== undefined) pending?.takeBack?.(answer.memory);
+    if (answer.memory !== undefined) pending?.onMemory?.(answer.memory);
     pending?.resolve(answer.value);
   }
 
-  /** Passes on what a call told, until its listener wants no more. */
-  private pass(call: number, told: readonly (readonly unknown[])[]): void {
-    for (const words of told) {
+  /** Passes reports to the call's listener until it returns true. */
+  private deliver(call: number, reports: readonly (readonly unknown[])[]): void {
+    for (const report of reports) {
       const pending = this.pending.get(call);
-      if (pending?.hear === undefined) return;
-      if (pending.hear(...(words as never[])) !== true) continue;
-      this.pending.set(call, { ...pending, hear: undefined });
-      this.tell({ do: 'stop', call });
+      if (pending?.onReport === undefined) return;
+      if (pending.onReport(...(report as never[])) !== true) continue;
+      this.pending.set(call, { ...pending, onReport: undefined });
+      this.notify({ do: 'cancel', call });
     }
   }
 }

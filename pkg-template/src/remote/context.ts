@@ -1,7 +1,7 @@
-/** The page's half of a GPU device in the worker. What it has counted is what the worker last told. */
+/** The page's side of a GPU device in the worker. Its statistics are those that the worker sent last. */
 
-import { invalidArgument } from '../errors.js';
-import type { RawContext, RawStats } from '../raw.js';
+import { invalidArgument } from '../arguments/errors.js';
+import type { RawContext, RawStats } from '../module/raw.js';
 import type { Connection } from './connection.js';
 import type { ContextFacts } from './protocol.js';
 
@@ -10,7 +10,7 @@ type Loss = { reason: string; message: string };
 /** A context whose device is in the worker. */
 export class RemoteContext implements RawContext {
   private counts: RawStats;
-  private isGone = false;
+  private isDeviceLost = false;
   private resolveLost: (loss: Loss) => void = () => {};
   private readonly loss = new Promise<Loss>((resolve) => {
     this.resolveLost = resolve;
@@ -24,7 +24,7 @@ export class RemoteContext implements RawContext {
     this.counts = facts.stats;
   }
 
-  /** Makes a device there. An application's own one is refused. */
+  /** Requests a device in the worker. Throws 'invalid-argument' for a device of the application. */
   static async create(
     connection: Connection,
     contexts: Map<number, RemoteContext>,
@@ -63,7 +63,7 @@ export class RemoteContext implements RawContext {
   }
 
   isLost(): boolean {
-    return this.isGone;
+    return this.isDeviceLost;
   }
 
   stats(): RawStats {
@@ -71,22 +71,22 @@ export class RemoteContext implements RawContext {
   }
 
   trim(): void {
-    this.connection.tell({ do: 'trim', context: this.number });
+    this.connection.notify({ do: 'trim', context: this.number });
   }
 
   dispose(): void {
-    this.connection.tell({ do: 'dispose', what: 'context', number: this.number });
+    this.connection.notify({ do: 'dispose', what: 'context', number: this.number });
   }
 
-  /** What the worker tells. */
-  count(stats: RawStats, isLost: boolean): void {
+  /** Stores statistics that the worker sent. */
+  update(stats: RawStats, isLost: boolean): void {
     this.counts = stats;
-    this.isGone ||= isLost;
+    this.isDeviceLost ||= isLost;
   }
 
-  /** The device is lost. */
+  /** Records the loss of the device. */
   lose({ reason, message }: Loss): void {
-    this.isGone = true;
+    this.isDeviceLost = true;
     this.resolveLost({ reason, message });
   }
 }

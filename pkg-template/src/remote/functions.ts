@@ -1,35 +1,35 @@
-/** The page's half of compiled functions in the worker. GPU objects stay there: where one would be given, null is. */
+/** The page's side of compiled functions in the worker. GPU objects stay in the worker: a method that would return one returns null. */
 
-import { ResiduaError } from '../errors.js';
-import { fillIfRoom } from '../lent.js';
-import type { RawContext, RawFunctions, RawLbfgsOptions, RawLevenbergMarquardtOptions, RawListener, RawProblem, RawSolveResult } from '../raw.js';
-import type { Stopped } from '../stop.js';
+import { ResiduaError } from '../arguments/errors.js';
+import type { CancellationToken } from '../module/cancellation.js';
+import type { RawContext, RawFunctions, RawLbfgsOptions, RawLevenbergMarquardtOptions, RawListener, RawProblem, RawSolveResult } from '../module/raw.js';
+import { copyIfSameLength } from '../module/result-arrays.js';
 import { buffersOf } from './buffers.js';
 import type { Connection } from './connection.js';
 import type { RemoteContext } from './context.js';
 import type { RemoteProblem } from './problem.js';
 import type { FunctionsCall, FunctionsChange, FunctionsFacts } from './protocol.js';
 
-/** Functions that nobody has disposed of or can reach any more are freed there, as the module does it on the page. */
-const dropped = /* @__PURE__ */ new FinalizationRegistry<() => void>((free) => free());
+/** Frees functions in the worker that were garbage-collected without dispose(), as the module does on the page. */
+const collected = /* @__PURE__ */ new FinalizationRegistry<() => void>((free) => free());
 
 type Point = Float64Array | Float32Array | undefined;
 type Gradient = { value: number; gradient: Float64Array };
 
-/** Functions that are compiled in the worker. */
+/** Functions that were compiled in the worker. */
 export class RemoteFunctions implements RawFunctions {
-  readonly givesArrays = true;
-  /** What a point was sent in, when it has come back. */
-  private spare: ArrayBuffer | undefined;
-  /** What a gradient came in, when its numbers have been taken. */
-  private used: ArrayBuffer | undefined;
+  readonly returnsArrays = true;
+  /** The memory of a point that the worker has returned. */
+  private pointMemory: ArrayBuffer | undefined;
+  /** The memory of a gradient whose numbers have been copied. */
+  private gradientMemory: ArrayBuffer | undefined;
 
   private constructor(
     private readonly connection: Connection,
     private readonly number: number,
     private readonly facts: FunctionsFacts,
   ) {
-    dropped.register(this, () => connection.tell({ do: 'dispose', what: 'functions', number }));
+    collected.register(this, () => connection.notify({ do: 'dispose', what: 'functions', number }));
   }
 
   static async compile(
@@ -38,18 +38,18 @@ export class RemoteFunctions implements RawFunctions {
     values: Float64Array,
     fillValues: (first: number, count: number) => void,
     context: RawContext | undefined,
-    choose: boolean,
+    measures: boolean,
     batchSize: number | undefined,
     onProgress: ((done: number, total: number, stage: string) => void) | undefined,
-    stopped: Stopped = () => false,
+    token: CancellationToken = () => false,
   ): Promise<RawFunctions> {
     const remote = problem as RemoteProblem;
-    await remote.send(values, fillValues, null, stopped);
-    if (stopped()) throw new ResiduaError('aborted', 'compiling was called off');
+    await remote.send(values, fillValues, null, token);
+    if (token()) throw new ResiduaError('aborted', 'compiling was aborted by its signal');
     const number = connection.newObject();
     const facts = await connection.request(
-      { do: 'compile', functions: number, problem: remote.number, context: (context as RemoteContext | undefined)?.number ?? null, choose, batchSize },
-      { hear: onProgress, stopped },
+      { do: 'compile', functions: number, problem: remote.number, context: (context as RemoteContext | undefined)?.number ?? null, measures, batchSize },
+      { onReport: onProgress, token },
     );
     return new RemoteFunctions(connection, number, facts as FunctionsFacts);
   }
@@ -98,8 +98,8 @@ export class RemoteFunctions implements RawFunctions {
     this.change('setBounds', lower, upper);
   }
 
-  setData(recipe: number, firstColumn: number, columns: Float64Array): void {
-    this.change('setData', recipe, firstColumn, columns);
+  setData(template: number, firstColumn: number, columns: Float64Array): void {
+    this.change('setData', template, firstColumn, columns);
   }
 
   setWeight(block: number, weight: number): void {
@@ -115,9 +115,9 @@ export class RemoteFunctions implements RawFunctions {
   }
 
   memory(): ArrayBuffer | undefined {
-    const { spare } = this;
-    this.spare = undefined;
-    return spare;
+    const { pointMemory } = this;
+    this.pointMemory = undefined;
+    return pointMemory;
   }
 
   evaluate(x?: Float64Array): Promise<Float64Array> {
@@ -142,7 +142,7 @@ export class RemoteFunctions implements RawFunctions {
 
   async evaluateJacobian(x: Float64Array | undefined, pattern: boolean, values?: Float64Array, entries?: Float64Array): ReturnType<RawFunctions['evaluateJacobian']> {
     const result = await this.call<Awaited<ReturnType<RawFunctions['evaluateJacobian']>>>('evaluateJacobian', x, pattern);
-    return { ...result, values: filled(values, result.values), entries: filled(entries, result.entries) };
+    return { ...result, values: copiedTo(values, result.values), entries: copiedTo(entries, result.entries) };
   }
 
   checkGradients(x?: Float64Array): ReturnType<RawFunctions['checkGradients']> {
@@ -157,11 +157,11 @@ export class RemoteFunctions implements RawFunctions {
     return this.call('rank', tolerance);
   }
 
-  levenbergMarquardt(options: RawLevenbergMarquardtOptions, onIteration: RawListener, aborted: Stopped): Promise<RawSolveResult> {
+  levenbergMarquardt(options: RawLevenbergMarquardtOptions, onIteration: RawListener, aborted: CancellationToken): Promise<RawSolveResult> {
     return this.solve('levenbergMarquardt', options, onIteration, aborted);
   }
 
-  lbfgs(options: RawLbfgsOptions, onIteration: RawListener, aborted: Stopped): Promise<RawSolveResult> {
+  lbfgs(options: RawLbfgsOptions, onIteration: RawListener, aborted: CancellationToken): Promise<RawSolveResult> {
     return this.solve('lbfgs', options, onIteration, aborted);
   }
 
@@ -178,41 +178,41 @@ export class RemoteFunctions implements RawFunctions {
   }
 
   dispose(): void {
-    this.connection.tell({ do: 'dispose', what: 'functions', number: this.number });
+    this.connection.notify({ do: 'dispose', what: 'functions', number: this.number });
   }
 
   private change(method: FunctionsChange, ...args: unknown[]): void {
-    this.connection.tell({ do: 'change', functions: this.number, method, args }, buffersOf(args));
+    this.connection.notify({ do: 'change', functions: this.number, method, args }, buffersOf(args));
   }
 
   private call<T>(method: FunctionsCall, ...args: unknown[]): Promise<T> {
     const transfer = buffersOf(args);
-    const memory = method.includes('Gradient') ? this.used : undefined;
-    this.used = undefined;
+    const memory = method.includes('Gradient') ? this.gradientMemory : undefined;
+    this.gradientMemory = undefined;
     if (memory !== undefined) transfer.push(memory);
-    const takeBack = (spare: ArrayBuffer): void => {
-      this.spare = spare;
+    const onMemory = (returned: ArrayBuffer): void => {
+      this.pointMemory = returned;
     };
     const request = { do: 'call', functions: this.number, method, args } as const;
-    return this.connection.request(memory === undefined ? request : { ...request, memory }, { transfer, takeBack }) as Promise<T>;
+    return this.connection.request(memory === undefined ? request : { ...request, memory }, { transfer, onMemory }) as Promise<T>;
   }
 
   private async gradient(method: FunctionsCall, x: Point, into: Float64Array | undefined): Promise<Gradient> {
     const result = await this.call<Gradient>(method, x);
     if (into === undefined) return result;
-    fillIfRoom(into, result.gradient);
-    this.used = result.gradient.buffer as ArrayBuffer;
+    copyIfSameLength(into, result.gradient);
+    this.gradientMemory = result.gradient.buffer as ArrayBuffer;
     return { value: result.value, gradient: into };
   }
 
-  private solve(method: FunctionsCall, options: object, onIteration: RawListener, stopped: Stopped): Promise<RawSolveResult> {
-    const hear = onIteration.isDeaf === true ? undefined : onIteration;
-    return this.connection.request({ do: 'call', functions: this.number, method, args: [options] }, { hear, stopped }) as Promise<RawSolveResult>;
+  private solve(method: FunctionsCall, options: object, onIteration: RawListener, token: CancellationToken): Promise<RawSolveResult> {
+    const onReport = onIteration.isDeaf === true ? undefined : onIteration;
+    return this.connection.request({ do: 'call', functions: this.number, method, args: [options] }, { onReport, token }) as Promise<RawSolveResult>;
   }
 }
 
-/** The numbers in an array that was given, or as they are. */
-function filled(into: Float64Array | undefined, numbers: Float64Array): Float64Array {
-  if (into !== undefined) fillIfRoom(into, numbers);
+/** Copies numbers to `into`, and returns that array; without one returns `numbers`. */
+function copiedTo(into: Float64Array | undefined, numbers: Float64Array): Float64Array {
+  if (into !== undefined) copyIfSameLength(into, numbers);
   return into ?? numbers;
 }

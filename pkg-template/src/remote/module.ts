@@ -1,15 +1,15 @@
-/** The module as the page sees it that runs in a worker: the same shape as the glue's exports (raw.ts), with everything sent there. */
+/** The WebAssembly module in a worker, with the interface of the glue (module/raw.ts). Every call becomes a message to the worker. */
 
-import { ResiduaError } from '../errors.js';
-import type { RawFunctions, RawModule, RawProblem } from '../raw.js';
+import { ResiduaError } from '../arguments/errors.js';
+import type { RawFunctions, RawModule, RawProblem } from '../module/raw.js';
 import { Connection, type Port } from './connection.js';
 import { RemoteContext } from './context.js';
 import { RemoteFunctions } from './functions.js';
-import { watchLifeline } from './lifeline.js';
+import { watchLivenessLock } from './liveness-lock.js';
 import { RemoteMany, RemoteProblem } from './problem.js';
-import type { Introduction } from './protocol.js';
+import type { WorkerFacts } from './protocol.js';
 
-/** The page's half of the module. */
+/** The page's side of the module. */
 export class RemoteModule implements RawModule {
   hasWebGpu = false;
   readonly connection: Connection;
@@ -17,7 +17,7 @@ export class RemoteModule implements RawModule {
 
   constructor(port: Port) {
     const connection = (this.connection = new Connection(port));
-    connection.onCounts = (context, counts, isLost) => this.contexts.get(context)?.count(counts, isLost);
+    connection.onCounts = (context, counts, isLost) => this.contexts.get(context)?.update(counts, isLost);
     connection.onLoss = (context, loss) => this.contexts.get(context)?.lose(loss);
     const { contexts } = this;
     this.RawProblem = class extends RemoteProblem {
@@ -48,9 +48,9 @@ export class RemoteModule implements RawModule {
   /** Loads the WebAssembly in the worker. */
   async default(options?: { module_or_path?: unknown }): Promise<void> {
     const { connection } = this;
-    const loaded = (await connection.request({ do: 'load', source: options?.module_or_path })) as Introduction;
+    const loaded = (await connection.request({ do: 'load', source: options?.module_or_path })) as WorkerFacts;
     this.hasWebGpu = loaded.hasWebGpu;
-    watchLifeline(loaded.lifeline, () => connection.fail('its worker is gone'));
+    watchLivenessLock(loaded.livenessLock, () => connection.fail('its worker has ended'));
   }
 
   evaluateExpression(): number {
@@ -61,7 +61,7 @@ export class RemoteModule implements RawModule {
     this.connection.onFailure = listener;
   }
 
-  /** A worker is not started again: its place is taken by another. */
+  /** Does nothing: after a failure, loading starts another worker. */
   restart(): void {}
 }
 

@@ -1,39 +1,40 @@
 /**
- * The page's half of a problem on its way to the worker: it notes how the problem is made, and sends what the problem is made of in pieces, with
- * turns for the page between them. Columns are computed here as they are sent, and handed over without a copy; so is a tape of the params form.
+ * The page's side of a problem that is sent to the worker. It stores the calls that build the problem, and sends tables, tape and start
+ * values in pieces. Between pieces it yields to the event loop. Columns are computed when they are sent. The buffers of columns, and of the
+ * tape of the params form, are transferred, not copied.
  */
 
-import type { RawContext, RawMany, RawManyResult, RawProblem, Tape, TapePieces } from '../raw.js';
-import type { Stopped } from '../stop.js';
+import type { CancellationToken } from '../module/cancellation.js';
+import type { RawContext, RawMany, RawManyResult, RawProblem, Tape, TapePieces } from '../module/raw.js';
 import { buffersOf } from './buffers.js';
 import type { Connection } from './connection.js';
 import type { RemoteContext } from './context.js';
-import { PIECE, type ManySetup, type Part, type Piece, type Step } from './protocol.js';
+import { PIECE, type BuildStep, type ManySetup, type Piece, type ProblemPiece } from './protocol.js';
 
-/** Milliseconds of work after which the page gets a turn: well within a frame. */
-const PATIENCE_MS = 4;
+/** Milliseconds of work after which the event loop gets a turn; a small part of a frame. */
+const SLICE_MS = 4;
 
-/** Bytes that go in one message at most, so that its memory is soon free on this side. */
+/** The most bytes in one message, so that their memory is soon free on the page. */
 const MESSAGE_BYTES = 1 << 23;
 
-type Reader<A> = (column: number, first: number, count: number) => A;
+type ColumnReader<A> = (column: number, first: number, count: number) => A;
 
-/** A problem that is made in the worker. */
+/** A problem that the worker builds. */
 export class RemoteProblem implements RawProblem {
-  readonly lasts = true;
+  readonly isReusable = true;
   readonly number: number;
-  private readonly steps: Step[] = [];
-  private readonly sources: (() => Iterable<Part>)[] = [];
+  private readonly steps: BuildStep[] = [];
+  private readonly sources: (() => Iterable<ProblemPiece>)[] = [];
   private arrays = 0;
   private blocks = 0;
-  private recipes = 0;
+  private templates = 0;
   private sent = false;
 
   constructor(private readonly connection: Connection) {
     this.number = connection.newObject();
   }
 
-  /** The params form; its tape is handed over. */
+  /** The params form. The buffers of its tape are transferred. */
   static ofTape(connection: Connection, paramCount: number, entries: TapePieces['entries'], constants: TapePieces['constants'], outputs: Uint32Array): RemoteProblem {
     const problem = new RemoteProblem(connection);
     problem.steps.push(['tape', paramCount, outputs]);
@@ -60,30 +61,33 @@ export class RemoteProblem implements RawProblem {
     instances: Uint32Array | undefined,
     rows: Uint32Array | undefined,
     slotArrays: Uint32Array,
-    readIndices: Reader<Uint32Array>,
+    readIndices: ColumnReader<Uint32Array>,
     dataColumns: number,
-    readData: Reader<Float64Array>,
+    readData: ColumnReader<Float64Array>,
     ...tape: [Tape['ops'], Tape['a'], Tape['b'], Tape['c'], Tape['constants'], Tape['outputs']]
   ): number {
-    const recipe = this.recipes++;
-    this.steps.push(['recipe', block, count, instances, rows, slotArrays, dataColumns, tape]);
+    const template = this.templates++;
+    this.steps.push(['template', block, count, instances, rows, slotArrays, dataColumns, tape]);
     this.sources.push(function* () {
       for (let slot = 0; slot < slotArrays.length; slot++) {
-        for (const piece of pieces(readIndices, slot, count)) yield { recipe, slot, piece };
+        for (const piece of columnPieces(readIndices, slot, count)) yield { template, slot, piece };
       }
       for (let column = 0; column < dataColumns; column++) {
-        for (const piece of pieces(readData, column, count)) yield { recipe, column, piece };
+        for (const piece of columnPieces(readData, column, count)) yield { template, column, piece };
       }
     });
-    return recipe;
+    return template;
   }
 
-  /** Sends it with its start, of which `fill` makes some numbers ready; a second time it is there already. Ends early when it shall stop. */
-  async send(values: Float64Array, fill: (first: number, count: number) => void, many: ManySetup | null, isStopped: Stopped): Promise<void> {
+  /**
+   * Sends the problem with its start values; `fill` writes the values of a range before they are sent. A second call sends nothing. Returns
+   * early when the token is cancelled.
+   */
+  async send(values: Float64Array, fill: (first: number, count: number) => void, many: ManySetup | null, token: CancellationToken): Promise<void> {
     if (this.sent) return;
     this.sent = true;
     const { number: problem, steps, connection } = this;
-    connection.tell({ do: 'problem', problem, steps, numParams: values.length, many }, many === null ? [] : buffersOf(many.settings.flat()));
+    connection.notify({ do: 'problem', problem, steps, numParams: values.length, many }, many === null ? [] : buffersOf(many.settings.flat()));
     this.sources.push(function* () {
       for (let first = 0; first < values.length; first += PIECE) {
         const count = Math.min(PIECE, values.length - first);
@@ -91,22 +95,22 @@ export class RemoteProblem implements RawProblem {
         yield { first, values: values.slice(first, first + count) };
       }
     });
-    let parts: Part[] = [];
+    let pieces: ProblemPiece[] = [];
     let bytes = 0;
     const flush = (): void => {
-      connection.tell({ do: 'parts', problem, parts }, parts.flatMap((part) => buffersOf(Object.values(part).flat())));
-      [parts, bytes] = [[], 0];
+      connection.notify({ do: 'pieces', problem, pieces }, pieces.flatMap((piece) => buffersOf(Object.values(piece).flat())));
+      [pieces, bytes] = [[], 0];
     };
     let began = performance.now();
     for (const source of this.sources.splice(0)) {
-      for (const part of source()) {
-        parts.push(part);
-        bytes += buffersOf(Object.values(part).flat()).reduce((sum, { byteLength }) => sum + byteLength, 0);
-        const isDue = performance.now() - began > PATIENCE_MS;
+      for (const piece of source()) {
+        pieces.push(piece);
+        bytes += buffersOf(Object.values(piece).flat()).reduce((sum, { byteLength }) => sum + byteLength, 0);
+        const isDue = performance.now() - began > SLICE_MS;
         if (bytes > MESSAGE_BYTES || isDue) flush();
         if (!isDue) continue;
         await nextTurn();
-        if (isStopped()) return;
+        if (token()) return;
         began = performance.now();
       }
     }
@@ -114,13 +118,13 @@ export class RemoteProblem implements RawProblem {
   }
 
   free(): void {
-    this.connection.tell({ do: 'dispose', what: 'problem', number: this.number });
+    this.connection.notify({ do: 'dispose', what: 'problem', number: this.number });
   }
 }
 
-/** Many problems that are solved in the worker. */
+/** Many problems that the worker solves. */
 export class RemoteMany implements RawMany {
-  readonly lasts = true;
+  readonly isReusable = true;
   private readonly settings: ManySetup['settings'][number][] = [];
 
   constructor(
@@ -141,23 +145,23 @@ export class RemoteMany implements RawMany {
     this.settings.push(['addParameters', first, length, values]);
   }
 
-  addData(recipe: number, firstColumn: number, sources: Uint32Array, length: number, values: Float64Array): void {
-    this.settings.push(['addData', recipe, firstColumn, sources, length, values]);
+  addData(template: number, firstColumn: number, sources: Uint32Array, length: number, values: Float64Array): void {
+    this.settings.push(['addData', template, firstColumn, sources, length, values]);
   }
 
   async solve(
     context: RawContext | undefined,
     options: Parameters<RawMany['solve']>[1],
     onProgress: ((done: number) => void) | undefined,
-    aborted: Stopped,
+    aborted: CancellationToken,
   ): Promise<RawManyResult> {
     const { constant, lower, upper, count, settings } = this;
-    // A solve that shall stop before it begins is told so by its request, as one that is under way.
+    // A cancelled solve is still sent: its request carries the cancellation, and the worker returns the result of a stopped solve.
     await this.problem.send(this.values, () => {}, { constant, lower, upper, count, settings }, () => false);
     const { number: problem } = this.problem;
     return (await this.connection.request(
       { do: 'solveMany', problem, context: (context as RemoteContext | undefined)?.number ?? null, options },
-      { hear: onProgress, stopped: aborted },
+      { onReport: onProgress, token: aborted },
     )) as RawManyResult;
   }
 
@@ -166,8 +170,8 @@ export class RemoteMany implements RawMany {
   }
 }
 
-/** The column in pieces; one of equal numbers, as of a shared block, is a number. */
-function* pieces<A extends Uint32Array | Float64Array>(read: Reader<A>, column: number, count: number): Generator<Piece<A>> {
+/** Yields a column in pieces. A piece of equal entries, as of a shared block, is sent as one number. */
+function* columnPieces<A extends Uint32Array | Float64Array>(read: ColumnReader<A>, column: number, count: number): Generator<Piece<A>> {
   for (let first = 0; first < count; first += PIECE) {
     const piece = read(column, first, Math.min(PIECE, count - first));
     const number = piece[0] as number;
@@ -175,7 +179,7 @@ function* pieces<A extends Uint32Array | Float64Array>(read: Reader<A>, column: 
   }
 }
 
-/** Lets the page draw and hear; a timer would wait for milliseconds. */
+/** Yields to the event loop. A message is used because a timer waits for milliseconds. */
 function nextTurn(): Promise<void> {
   return new Promise((resolve) => {
     const { port1, port2 } = new MessageChannel();

@@ -1,25 +1,25 @@
 /**
- * What crosses between the page and the worker: the calls of raw.ts as plain data.
+ * The messages between the page and the worker: the calls of module/raw.ts as plain data.
  *
- * Objects (contexts, problems, functions) live in the worker under numbers that the page gives out, so that the page can speak of one
- * before the worker has answered. Messages are handled in their order. A request is answered once, by its number; a notice never: what
- * goes wrong with one is the answer to the object's next request.
+ * Contexts, problems and functions live in the worker. The page assigns their numbers, so it can refer to an object before the worker has
+ * answered. Messages are handled in order. A request has one answer, with its number. A notice has none: an error that it causes is the
+ * answer to the next request for the same object.
  */
 
-import type { RawFunctions, RawStats } from '../raw.js';
+import type { RawFunctions, RawStats } from '../module/raw.js';
 
-/** Entries of a column piece; a slice of the page's time fills several. */
+/** Entries of a column piece. The page computes several of them between two turns of its event loop. */
 export const PIECE = 1 << 16;
 
-/** A piece of a column, or the number that all its entries are. */
+/** A piece of a column; a number if all its entries are equal to it. */
 export type Piece<A> = A | number;
 
-/** A step of making a problem again. */
-export type Step =
+/** One call that builds a problem, in order. */
+export type BuildStep =
   | readonly ['array', name: string, dim: number, count: number, manifold: string]
   | readonly ['block', name: string, instances: number, firstRow: number, rows: number]
   | readonly [
-      'recipe',
+      'template',
       block: number,
       count: number,
       instances: Uint32Array | undefined,
@@ -30,15 +30,15 @@ export type Step =
     ]
   | readonly ['tape', paramCount: number, outputs: Uint32Array];
 
-/** A part of what a problem is made of, in the order in which parts are read. */
-export type Part =
-  | { readonly recipe: number; readonly slot: number; readonly piece: Piece<Uint32Array> }
-  | { readonly recipe: number; readonly column: number; readonly piece: Piece<Float64Array> }
+/** A piece of a problem's tables, tape or start values. Pieces of one table are in reading order. */
+export type ProblemPiece =
+  | { readonly template: number; readonly slot: number; readonly piece: Piece<Uint32Array> }
+  | { readonly template: number; readonly column: number; readonly piece: Piece<Float64Array> }
   | { readonly entries: readonly [Uint8Array, Uint32Array, Uint32Array, Uint32Array | null] }
   | { readonly constants: Float64Array }
   | { readonly values: Float64Array; readonly first: number };
 
-/** What RawMany was told. */
+/** The calls that set up a RawMany. */
 export interface ManySetup {
   readonly constant: Uint8Array;
   readonly lower: Float64Array;
@@ -47,11 +47,11 @@ export interface ManySetup {
   readonly settings: readonly (
     | readonly ['setBlock', block: number, weight: number, kind: string, a: number, b: number, factor: number, enabled: boolean]
     | readonly ['addParameters', first: number, length: number, values: Float64Array]
-    | readonly ['addData', recipe: number, firstColumn: number, sources: Uint32Array, length: number, values: Float64Array]
+    | readonly ['addData', template: number, firstColumn: number, sources: Uint32Array, length: number, values: Float64Array]
   )[];
 }
 
-/** Calls on functions that are answered. */
+/** Methods of functions that have an answer. */
 export type FunctionsCall = Extract<
   keyof RawFunctions,
   | 'evaluate'
@@ -68,13 +68,13 @@ export type FunctionsCall = Extract<
   | 'download'
 >;
 
-/** Changes of functions. */
+/** Methods of functions that change their settings or numbers. */
 export type FunctionsChange = Extract<
   keyof RawFunctions,
   'setValuesAt' | 'setConstant' | 'setBounds' | 'setData' | 'setWeight' | 'setLoss' | 'setEnabled'
 >;
 
-/** What is answered. */
+/** A message that has an answer. */
 export type Request =
   | { readonly do: 'load'; readonly source: unknown }
   | { readonly do: 'isAvailable' }
@@ -84,46 +84,46 @@ export type Request =
       readonly functions: number;
       readonly problem: number;
       readonly context: number | null;
-      readonly choose: boolean;
+      readonly measures: boolean;
       readonly batchSize: number | undefined;
     }
   | { readonly do: 'call'; readonly functions: number; readonly method: FunctionsCall; readonly args: readonly unknown[]; readonly memory?: ArrayBuffer }
   | { readonly do: 'solveMany'; readonly problem: number; readonly context: number | null; readonly options: Record<string, number> };
 
-/** How a request is to be carried out. */
-export interface Manner {
-  /** Whether what it tells on the way is wanted. */
-  readonly heard: boolean;
-  /** There was a reason to stop before it was sent. */
-  readonly stopped: boolean;
+/** Options of a request. */
+export interface RequestOptions {
+  /** Whether the page takes reports of progress or iterations. */
+  readonly wantsReports: boolean;
+  /** Whether the call was cancelled before it was sent. */
+  readonly isCancelled: boolean;
 }
 
-/** What is not answered. */
+/** A message that has no answer. */
 export type Notice =
-  | { readonly do: 'stop'; readonly call: number }
-  | { readonly do: 'problem'; readonly problem: number; readonly steps: readonly Step[]; readonly numParams: number; readonly many: ManySetup | null }
-  | { readonly do: 'parts'; readonly problem: number; readonly parts: readonly Part[] }
+  | { readonly do: 'cancel'; readonly call: number }
+  | { readonly do: 'problem'; readonly problem: number; readonly steps: readonly BuildStep[]; readonly numParams: number; readonly many: ManySetup | null }
+  | { readonly do: 'pieces'; readonly problem: number; readonly pieces: readonly ProblemPiece[] }
   | { readonly do: 'change'; readonly functions: number; readonly method: FunctionsChange; readonly args: readonly unknown[] }
   | { readonly do: 'trim'; readonly context: number }
   | { readonly do: 'dispose'; readonly what: 'context' | 'functions' | 'problem'; readonly number: number };
 
-/** From the page. */
-export type Message = (Request & Manner & { readonly call: number }) | Notice;
+/** A message of the page. */
+export type Message = (Request & RequestOptions & { readonly call: number }) | Notice;
 
-/** What the worker says of itself when it has loaded the module. */
-export interface Introduction {
+/** The answer to 'load': facts of the worker. */
+export interface WorkerFacts {
   readonly hasWebGpu: boolean;
-  /** See lifeline.ts. */
-  readonly lifeline: string | null;
+  /** The name of the worker's liveness lock; see liveness-lock.ts. */
+  readonly livenessLock: string | null;
 }
 
-/** What is known of a context when it is made. */
+/** The answer to 'createContext'. */
 export interface ContextFacts {
   readonly adapter: { vendor: string; architecture: string; description: string; isSoftware: boolean };
   readonly stats: RawStats;
 }
 
-/** What is known of functions when they are compiled. */
+/** The answer to 'compile'. */
 export interface FunctionsFacts {
   readonly isOnGpu: boolean;
   readonly areGradientsOnCpu: boolean;
@@ -135,23 +135,23 @@ export interface FunctionsFacts {
   readonly compileTimes: Record<string, number>;
 }
 
-/** An error as data. */
-export interface Failure {
+/** A ResiduaError as data. */
+export interface ErrorData {
   readonly code: string;
   readonly message: string;
   readonly wgsl?: string;
 }
 
-/** What a context has counted, and whether its device is lost. */
-export type Counts = readonly [context: number, stats: RawStats, isLost: boolean];
+/** The statistics of a context, and whether its device is lost. */
+export type ContextCounts = readonly [context: number, stats: RawStats, isLost: boolean];
 
-/** From the worker. */
+/** A message of the worker. */
 export type Answer =
-  | { readonly call: number; readonly value: unknown; readonly memory?: ArrayBuffer; readonly counts?: Counts }
-  | { readonly call: number; readonly error: Failure; readonly counts?: Counts }
-  /** What a call told on the way: progress or iterations, each as the arguments of who listens. */
-  | { readonly call: number; readonly told: readonly (readonly unknown[])[] }
-  | { readonly counts: Counts }
+  | { readonly call: number; readonly value: unknown; readonly memory?: ArrayBuffer; readonly counts?: ContextCounts }
+  | { readonly call: number; readonly error: ErrorData; readonly counts?: ContextCounts }
+  /** Reports of a running call: progress or iterations, each as the arguments of the listener. */
+  | { readonly call: number; readonly reports: readonly (readonly unknown[])[] }
+  | { readonly counts: ContextCounts }
   | { readonly lost: number; readonly reason: string; readonly message: string }
-  /** The module is dead. */
+  /** The module has failed. */
   | { readonly failed: string };

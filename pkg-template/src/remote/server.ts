@@ -1,47 +1,47 @@
-/** The worker's end: holds the module's objects by their numbers, and does what the page asks. */
+/** The worker's end of the connection: keeps the module's objects by their numbers, and handles the page's messages. */
 
-import { ResiduaError } from '../errors.js';
-import { here, type Host, type Instance, type WasmSource } from '../loading.js';
-import type { RawContext, RawFunctions, RawListener } from '../raw.js';
+import { ResiduaError } from '../arguments/errors.js';
+import { here, type Host, type Instance, type WasmSource } from '../module/loading.js';
+import type { RawContext, RawFunctions, RawListener } from '../module/raw.js';
 import { buffersIn } from './buffers.js';
 import type { Port } from './connection.js';
-import type { Answer, ContextFacts, Counts, Failure, FunctionsFacts, Introduction, Manner, Message, Notice, Request } from './protocol.js';
-import { holdLifeline } from './lifeline.js';
-import { Received } from './received.js';
+import { holdLivenessLock } from './liveness-lock.js';
+import type { Answer, ContextCounts, ContextFacts, ErrorData, FunctionsFacts, Message, Notice, Request, RequestOptions, WorkerFacts } from './protocol.js';
+import { ReceivedProblem } from './received-problem.js';
 
-/** Compiled functions. */
-interface Held {
+/** Compiled functions and their state. */
+interface FunctionsEntry {
   readonly raw: RawFunctions;
-  /** The number of the context that they are on; null on the CPU. */
+  /** The number of their context; null on the CPU. */
   readonly context: number | null;
-  /** What went wrong with a change, for the next call to tell. */
+  /** The error of a change, with which the next call rejects. */
   failure: unknown;
 }
 
-/** A request that is being carried out. */
-interface Job {
-  /** Tells what happens on the way. */
-  readonly hear: ((...told: unknown[]) => boolean) | undefined;
-  readonly isStopped: () => boolean;
+/** The reports and the cancellation of a running request. */
+interface RunningRequest {
+  /** Sends a report; returns whether the call is cancelled. Undefined where the page takes no reports. */
+  readonly report: ((...report: unknown[]) => boolean) | undefined;
+  readonly isCancelled: () => boolean;
 }
 
-/** What comes of a request. */
-interface Outcome {
+/** The result of a request. */
+interface RequestResult {
   readonly value: unknown;
   readonly memory?: ArrayBuffer;
 }
 
-/** Serves the page at the other end of `port` with the module of a host. */
+/** Handles the messages of `port` with the module of a host. */
 export function serve(port: Port, host: Host = here): void {
   const server = new Server(port, host);
-  port.onmessage = ({ data }: MessageEvent<Message>) => server.hear(data);
+  port.onmessage = ({ data }: MessageEvent<Message>) => server.receive(data);
 }
 
 class Server {
   private readonly contexts = new Map<number, RawContext>();
-  private readonly problems = new Map<number, Received>();
-  private readonly functions = new Map<number, Held>();
-  /** The requests that are being carried out; true for those that shall stop. */
+  private readonly problems = new Map<number, ReceivedProblem>();
+  private readonly functions = new Map<number, FunctionsEntry>();
+  /** The running requests; true for those that are cancelled. */
   private readonly running = new Map<number, boolean>();
   private instance!: Instance;
 
@@ -50,67 +50,67 @@ class Server {
     private readonly host: Host,
   ) {}
 
-  hear(message: Message): void {
-    if ('call' in message && message.do !== 'stop') void this.answer(message);
-    else this.take(message as Notice);
+  receive(message: Message): void {
+    if ('call' in message && message.do !== 'cancel') void this.answer(message);
+    else this.handle(message as Notice);
   }
 
   private post(answer: Answer, transfer: Transferable[] = []): void {
     this.port.postMessage(answer, transfer);
   }
 
-  private async answer(request: Request & Manner & { call: number }): Promise<void> {
+  private async answer(request: Request & RequestOptions & { call: number }): Promise<void> {
     const { call } = request;
-    const told = new Told((words) => this.post({ call, told: words }));
-    this.running.set(call, request.stopped);
-    const isStopped = (): boolean => this.running.get(call) === true;
-    const hear = request.heard ? (...words: unknown[]) => (told.add(words), isStopped()) : undefined;
+    const batch = new ReportBatch((reports) => this.post({ call, reports }));
+    this.running.set(call, request.isCancelled);
+    const isCancelled = (): boolean => this.running.get(call) === true;
+    const report = request.wantsReports ? (...values: unknown[]) => (batch.add(values), isCancelled()) : undefined;
     let answer: Answer;
     try {
-      answer = { call, ...(await this.carryOut(request, { hear, isStopped })) };
+      answer = { call, ...(await this.run(request, { report, isCancelled })) };
     } catch (error) {
-      answer = { call, error: failureOf(error) };
+      answer = { call, error: errorData(error) };
     }
-    told.flush();
+    batch.flush();
     this.running.delete(call);
     const counts = this.countsFor(request);
     if (counts !== undefined) answer = { ...answer, counts };
-    const { value, memory } = answer as Partial<Outcome>;
+    const { value, memory } = answer as Partial<RequestResult>;
     try {
       this.post(answer, memory === undefined ? buffersIn(value) : [...buffersIn(value), memory]);
     } catch (error) {
-      // What can't cross must not leave the page waiting.
-      this.post({ call, error: failureOf(error) });
+      // An answer that cannot be cloned must still settle the page's call.
+      this.post({ call, error: errorData(error) });
     }
   }
 
-  private async carryOut(request: Request, job: Job): Promise<Outcome> {
+  private async run(request: Request, running: RunningRequest): Promise<RequestResult> {
     switch (request.do) {
       case 'load':
         await this.host.init((request.source as WasmSource | null) ?? undefined);
         this.instance = this.host.running();
         this.watch();
-        return { value: await this.introduction() };
+        return { value: await this.workerFacts() };
       case 'isAvailable':
         return { value: await this.instance.wait((module) => module.RawContext.isAvailable()) };
       case 'createContext':
         return { value: await this.createContext(request) };
       case 'compile':
-        return { value: await this.compile(request, job) };
+        return { value: await this.compile(request, running) };
       case 'solveMany': {
         const many = this.instance.call((module) => this.problem(request.problem).buildMany(module));
         const options = request.options as Parameters<typeof many.solve>[1];
-        const solving = () => many.solve(this.share(request.context), options, job.hear, job.isStopped);
-        return { value: await this.instance.wait(solving) };
+        const solve = () => many.solve(this.share(request.context), options, running.report, running.isCancelled);
+        return { value: await this.instance.wait(solve) };
       }
       case 'call':
-        return this.call(request, job);
+        return this.call(request, running);
     }
   }
 
-  private async introduction(): Promise<Introduction> {
+  private async workerFacts(): Promise<WorkerFacts> {
     const hasWebGpu = (globalThis as { navigator?: { gpu?: unknown } }).navigator?.gpu != null;
-    return { hasWebGpu, lifeline: await holdLifeline() };
+    return { hasWebGpu, livenessLock: await holdLivenessLock() };
   }
 
   private async createContext({ context, powerPreference, profile }: Extract<Request, { do: 'createContext' }>): Promise<ContextFacts> {
@@ -121,15 +121,15 @@ class Server {
     return { adapter: raw.adapter(), stats: raw.stats() };
   }
 
-  private async compile(request: Extract<Request, { do: 'compile' }>, { hear, isStopped }: Job): Promise<FunctionsFacts> {
+  private async compile(request: Extract<Request, { do: 'compile' }>, { report, isCancelled }: RunningRequest): Promise<FunctionsFacts> {
     const { instance } = this;
     const received = this.problem(request.problem);
     const problem = instance.call((module) => received.build(module));
-    const { choose, batchSize } = request;
-    // The numbers are all there already.
+    const { measures, batchSize } = request;
+    // The page has sent all start values before this request.
     const fill = (): void => {};
     const raw = await instance.wait((module) =>
-      module.RawFunctions.compile(problem, received.values, fill, this.share(request.context), choose, batchSize, hear, isStopped),
+      module.RawFunctions.compile(problem, received.values, fill, this.share(request.context), measures, batchSize, report, isCancelled),
     );
     return instance.call(() => {
       const isOnGpu = raw.isOnGpu();
@@ -147,11 +147,11 @@ class Server {
     });
   }
 
-  private async call({ functions, method, args, memory }: Extract<Request, { do: 'call' }>, job: Job): Promise<Outcome> {
-    const held = this.functions.get(functions);
-    if (held === undefined) throw new ResiduaError('disposed', 'the GpuCompiledFunctions was used after dispose()');
-    const { raw, failure } = held;
-    held.failure = null;
+  private async call({ functions, method, args, memory }: Extract<Request, { do: 'call' }>, running: RunningRequest): Promise<RequestResult> {
+    const entry = this.functions.get(functions);
+    if (entry === undefined) throw new ResiduaError('disposed', 'the GpuCompiledFunctions was used after dispose()');
+    const { raw, failure } = entry;
+    entry.failure = null;
     if (failure !== null) throw failure;
     const wait = <T>(work: () => Promise<T>): Promise<T> => this.instance.wait(work);
     const [first, second] = args;
@@ -161,15 +161,15 @@ class Server {
       case 'evaluateCostWithGradient': {
         const length = raw.numParams();
         const into = memory?.byteLength === 8 * length ? new Float64Array(memory) : new Float64Array(length);
-        return { value: await wait(() => raw[method](point, into)), ...givenBack(point) };
+        return { value: await wait(() => raw[method](point, into)), ...memoryOf(point) };
       }
       case 'evaluateSumWithGradientOnDevice':
       case 'evaluateCostWithGradientOnDevice': {
         const { value } = await wait(() => raw[method](point));
-        return { value: { value, gradient: null }, ...givenBack(point) };
+        return { value: { value, gradient: null }, ...memoryOf(point) };
       }
       case 'evaluateJacobian':
-        return { value: await wait(() => raw.evaluateJacobian(point, second === true)), ...givenBack(point) };
+        return { value: await wait(() => raw.evaluateJacobian(point, second === true)), ...memoryOf(point) };
       case 'evaluate':
       case 'checkGradients':
         return { value: await wait<unknown>(() => raw[method](point)) };
@@ -181,41 +181,41 @@ class Server {
         return { value: await wait(() => raw.download()) };
       case 'levenbergMarquardt':
       case 'lbfgs': {
-        const hear: RawListener = job.hear ?? (() => job.isStopped());
-        return { value: await wait(() => raw[method](first as never, hear, job.isStopped)) };
+        const listener: RawListener = running.report ?? (() => running.isCancelled());
+        return { value: await wait(() => raw[method](first as never, listener, running.isCancelled)) };
       }
     }
   }
 
-  private take(notice: Notice): void {
+  private handle(notice: Notice): void {
     switch (notice.do) {
-      case 'stop':
-        // A call that is over does not come back.
+      case 'cancel':
+        // The call may have ended before the notice arrived.
         if (this.running.has(notice.call)) this.running.set(notice.call, true);
         return;
       case 'problem':
-        this.problems.set(notice.problem, new Received(notice.steps, notice.numParams, notice.many));
+        this.problems.set(notice.problem, new ReceivedProblem(notice.steps, notice.numParams, notice.many));
         return;
-      case 'parts':
-        this.problems.get(notice.problem)?.add(notice.parts);
+      case 'pieces':
+        this.problems.get(notice.problem)?.add(notice.pieces);
         return;
       case 'change':
         return this.change(notice);
       case 'trim':
         this.instance.call(() => this.contexts.get(notice.context)?.trim());
-        return this.tellCounts(notice.context);
+        return this.postCounts(notice.context);
       case 'dispose':
         return this.dispose(notice.what, notice.number);
     }
   }
 
   private change({ functions, method, args }: Extract<Notice, { do: 'change' }>): void {
-    const held = this.functions.get(functions);
-    if (held === undefined) return;
+    const entry = this.functions.get(functions);
+    if (entry === undefined) return;
     try {
-      this.instance.call(() => (held.raw[method] as (...args: readonly unknown[]) => void)(...args));
+      this.instance.call(() => (entry.raw[method] as (...args: readonly unknown[]) => void)(...args));
     } catch (error) {
-      held.failure ??= error;
+      entry.failure ??= error;
     }
   }
 
@@ -224,22 +224,22 @@ class Server {
       this.problems.delete(number);
       return;
     }
-    const held = what === 'functions' ? this.functions.get(number) : undefined;
-    const raw = held?.raw ?? this.contexts.get(number);
+    const entry = what === 'functions' ? this.functions.get(number) : undefined;
+    const raw = entry?.raw ?? this.contexts.get(number);
     if (raw === undefined) return;
     this.functions.delete(number);
     this.instance.call(() => raw.dispose());
     if (what === 'context') this.contexts.delete(number);
-    else this.tellCounts(held?.context ?? null);
+    else this.postCounts(entry?.context ?? null);
   }
 
-  private problem(number: number): Received {
+  private problem(number: number): ReceivedProblem {
     const received = this.problems.get(number);
-    if (received === undefined) throw new ResiduaError('internal', `problem ${number} has not come`);
+    if (received === undefined) throw new ResiduaError('internal', `problem ${number} was not received`);
     return received;
   }
 
-  /** A handle of a context, for a compile or a solve, which takes it. */
+  /** Returns a handle of a context for a compile or a solve, which consumes it. */
   private share(number: number | null): RawContext | undefined {
     if (number === null) return undefined;
     const context = this.contexts.get(number);
@@ -247,55 +247,55 @@ class Server {
     return context.share();
   }
 
-  private countsFor(request: Request): Counts | undefined {
+  private countsFor(request: Request): ContextCounts | undefined {
     if (request.do === 'call') return this.counts(this.functions.get(request.functions)?.context ?? null);
     return request.do === 'compile' || request.do === 'solveMany' ? this.counts(request.context) : undefined;
   }
 
-  private counts(number: number | null): Counts | undefined {
+  private counts(number: number | null): ContextCounts | undefined {
     const context = number === null ? undefined : this.contexts.get(number);
     if (number === null || context === undefined || this.instance.failure !== null) return undefined;
     return this.instance.call(() => [number, context.stats(), context.isLost()]);
   }
 
-  private tellCounts(context: number | null): void {
+  private postCounts(context: number | null): void {
     const counts = this.counts(context);
     if (counts !== undefined) this.post({ counts });
   }
 
-  /** Tells of the module's death, whether or not a call waits. */
+  /** Posts a message when the module fails, whether or not a request is running. */
   private watch(): void {
     const { instance } = this;
-    void instance.wait(() => new Promise<never>(() => {})).catch(() => this.post({ failed: instance.lastWords }));
+    void instance.wait(() => new Promise<never>(() => {})).catch(() => this.post({ failed: instance.failureMessage }));
   }
 }
 
-/** What a call tells in one turn goes in one message. */
-class Told {
-  private words: unknown[][] = [];
+/** The pending reports of a call. Reports of one turn of the event loop are sent in one message. */
+class ReportBatch {
+  private reports: unknown[][] = [];
   private timer: ReturnType<typeof setTimeout> | undefined;
 
-  constructor(private readonly post: (words: readonly unknown[][]) => void) {}
+  constructor(private readonly post: (reports: readonly unknown[][]) => void) {}
 
-  add(words: unknown[]): void {
-    this.words.push(words);
+  add(report: unknown[]): void {
+    this.reports.push(report);
     this.timer ??= setTimeout(() => this.flush());
   }
 
   flush(): void {
     clearTimeout(this.timer);
     this.timer = undefined;
-    if (this.words.length > 0) this.post(this.words);
-    this.words = [];
+    if (this.reports.length > 0) this.post(this.reports);
+    this.reports = [];
   }
 }
 
-/** The memory of a point that has been used. */
-function givenBack(point: Float64Array | Float32Array | undefined): { memory?: ArrayBuffer } {
+/** Returns the memory of a point, which the page may use again. */
+function memoryOf(point: Float64Array | Float32Array | undefined): { memory?: ArrayBuffer } {
   return point === undefined ? {} : { memory: point.buffer as ArrayBuffer };
 }
 
-function failureOf(error: unknown): Failure {
+function errorData(error: unknown): ErrorData {
   if (!(error instanceof ResiduaError)) return { code: 'internal', message: error instanceof Error ? error.message : String(error) };
   const { code, message, wgsl } = error;
   return wgsl === undefined ? { code, message } : { code, message, wgsl };

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::error::{Error, Result};
+use residua_base::error::{Error, Result};
 
 use super::template::Template;
 

@@ -1,18 +1,19 @@
-//! Many small problems in f64: a range of them at a time, all that still run in one call of each kernel, and a small
-//! factorisation each.
+//! Many small problems on the host, in f64: a chunk of them at a time, all that still run in one call of each kernel, and a small
+//! factorisation each. The loop is that of [`crate::solve::levenberg_marquardt`]; every step runs over all problems of the chunk.
 
+use residua_base::list::Listed;
 use std::ops::Range;
 
-use crate::codegen::{Dispatch, View};
-use crate::cpu::Program;
-use crate::error::Result;
-use crate::list::Listed;
+use crate::eval::cpu::CpuEngine;
 use crate::solve::rules::{
-    Damping, INITIAL_GROWTH, MAX_DIAGONAL, MIN_DIAGONAL, NO_FLOOR, Progress, Rules, TrialFigures,
+    AcceptedStep, Damping, Gain, INITIAL_GROWTH, MAX_DIAGONAL, MIN_DIAGONAL, NO_FLOOR, Rules, TrialStep, damping_scale,
 };
 use crate::solve::summary::Termination;
 use crate::solve::vector::dot;
-use crate::turn::Turns;
+use residua_base::cooperative::Yielder;
+use residua_base::error::Result;
+use residua_codegen::{Dispatch, View};
+use residua_cpu::Program;
 
 use super::batch::{Batch, make_feasible};
 use super::kernels::{NormalLayout, PLACES, move_kernel, normal_kernel, reduction_kernel, settings_table};
@@ -52,19 +53,19 @@ pub async fn solve_many(
         layout,
         settings,
         bounds: template.bounds(),
-        epsilon: options.tolerances.epsilon(f64::EPSILON),
+        epsilon: options.tolerances.epsilon(CpuEngine::ARITHMETIC.epsilon()),
         residuals: template.residuals() as f64,
     };
 
     let mut solutions = ManySolutions::default();
-    let mut turns = Turns::new();
+    let mut yielder = Yielder::new();
     let mut first = 0;
     while first < batch.count {
         let problems = first..batch.count.min(first + at_a_time);
         let mut chunk = Chunk::new(&solver, batch, problems.clone());
         loop {
-            turns.take().await;
-            if audience.aborted() || !chunk.advance(&solver)? {
+            yielder.yield_if_due().await;
+            if audience.aborted() || !chunk.iterate(&solver)? {
                 break;
             }
         }
@@ -95,16 +96,33 @@ struct Problem {
     iterations: u32,
     damping: Damping,
     floor: f64,
+    /// Rounding noise of the cost.
     noise: f64,
     cost: f64,
-    /// ‖x‖
+    /// ‖x‖ of the blocks that are solved for.
     size: f64,
-    /// Which coordinates are held at a bound.
+    /// Which free coordinates are at a bound with the descent pointing outward.
     frozen: Vec<bool>,
-    /// Whether it has moved since it was linearised, and by which step: none, at the start.
-    moved: Option<Option<Progress>>,
+    /// ‖g‖∞ of the coordinates that are not frozen.
+    gradient_max_norm: f64,
+    arrival: Arrival,
     /// Whether the normal equations gave a step.
-    sound: bool,
+    has_step: bool,
+}
+
+/// How a problem came to its point, if it has not been linearised there.
+#[derive(Clone, Copy)]
+enum Arrival {
+    AtStart,
+    ByStep(AcceptedStep),
+    /// It has been linearised here.
+    None,
+}
+
+impl Arrival {
+    fn is_new(self) -> bool {
+        !matches!(self, Arrival::None)
+    }
 }
 
 /// Some problems with their tables.
@@ -114,8 +132,10 @@ struct Chunk {
     starts: Vec<f64>,
     x: Vec<f64>,
     trial: Vec<f64>,
+    /// δ
     step: Vec<f64>,
-    made: Vec<f64>,
+    /// δ̄
+    projected_step: Vec<f64>,
     normal: Vec<f64>,
     reduction: Vec<f64>,
     /// By group: data columns, and columns of places.
@@ -155,8 +175,9 @@ impl Chunk {
                 cost: f64::NAN,
                 size: 0.0,
                 frozen: vec![false; free],
-                moved: finite.then_some(None),
-                sound: false,
+                gradient_max_norm: 0.0,
+                arrival: if finite { Arrival::AtStart } else { Arrival::None },
+                has_step: false,
             });
         }
         let own = batch.read_data(problems);
@@ -180,7 +201,7 @@ impl Chunk {
             starts,
             x,
             step: vec![0.0; count * free],
-            made: vec![0.0; count * free],
+            projected_step: vec![0.0; count * free],
             normal: vec![0.0; count * normal],
             reduction: vec![0.0; count],
             data,
@@ -188,39 +209,47 @@ impl Chunk {
         }
     }
 
-    /// One iteration of every problem that runs. False when none does.
-    fn advance(&mut self, solver: &Solver) -> Result<bool> {
+    /// One iteration of every problem that runs. `false` when none does.
+    fn iterate(&mut self, solver: &Solver) -> Result<bool> {
         self.linearise(solver)?;
-        for position in 0..self.problems.len() {
-            self.propose(solver, position);
-        }
+        self.converge(solver);
+        self.solve(solver);
         let running: Vec<bool> = self.problems.iter().map(|problem| problem.end.is_none()).list();
         let runs = runs(&running);
         if runs.is_empty() {
             return Ok(false);
         }
-        self.try_steps(solver, &runs)?;
+        self.project(solver, &runs)?;
+        self.evaluate_trial(solver, &runs)?;
         for position in (0..running.len()).filter(|&position| running[position]) {
-            self.judge(solver, position);
+            let trial = self.predict(solver, position);
+            let gain = self.gain(solver, position, &trial);
+            let (damping, collapsed) = solver.rules.damping(self.problems[position].damping, gain);
+            self.problems[position].damping = damping;
+            self.problems[position].floor = gain.floor;
+            if gain.accepted {
+                self.accept(solver, position, &trial, gain.hidden);
+            } else {
+                self.reject(position, gain.end.or(collapsed));
+            }
         }
         Ok(true)
     }
 
-    /// The normal equations of those that have moved, and whether they have converged there.
+    /// The normal equations of the problems at new points, and what follows from them there.
     fn linearise(&mut self, solver: &Solver) -> Result<()> {
-        let moved: Vec<bool> = self.problems.iter().map(|problem| problem.moved.is_some()).list();
-        let runs = runs(&moved);
+        let is_new: Vec<bool> = self.problems.iter().map(|problem| problem.arrival.is_new()).list();
+        let runs = runs(&is_new);
         let width = solver.layout.numbers();
         for run in &runs {
             self.normal[run.start as usize * width..run.end as usize * width].fill(0.0);
         }
         self.run_groups(solver, &runs, false)?;
-        for position in (0..moved.len()).filter(|&position| moved[position]) {
+        for position in (0..is_new.len()).filter(|&position| is_new[position]) {
             let normal = &self.normal[position * width..(position + 1) * width];
             let numbers = solver.template.values.len();
             let x = &self.x[position * numbers..(position + 1) * numbers];
             let problem = &mut self.problems[position];
-            let moved = problem.moved.take().unwrap_or_default();
             problem.cost = normal[0];
             problem.size = parameter_norm(solver.template, x);
             if !normal.iter().all(|number| number.is_finite()) {
@@ -236,44 +265,54 @@ impl Chunk {
                 if !problem.frozen[free] {
                     gradient_max_norm = gradient_max_norm.max(slope.abs());
                 }
-                let scale = normal[solver.layout.curvature(free, free)].clamp(MIN_DIAGONAL, MAX_DIAGONAL);
+                let scale = normal[solver.layout.jtj(free, free)].clamp(MIN_DIAGONAL, MAX_DIAGONAL);
                 scaled_size += scale * number.powi(2);
             }
-            let tolerances = &solver.options.tolerances;
-            let converged = match moved {
-                None => solver.rules.convergence_at_start(gradient_max_norm, tolerances),
-                Some(progress) => {
-                    solver.rules.convergence(&Progress { gradient_max_norm, ..progress }, tolerances, solver.epsilon)
-                }
-            };
-            problem.end = converged;
+            problem.gradient_max_norm = gradient_max_norm;
             problem.noise = solver.rules.noise(problem.cost, scaled_size, solver.residuals, solver.epsilon);
         }
         Ok(())
     }
 
-    /// The step of a problem that runs, unless its iterations are used up.
-    fn propose(&mut self, solver: &Solver, position: usize) {
-        let problem = &mut self.problems[position];
-        if problem.end.is_some() {
-            return;
-        }
-        if problem.iterations >= solver.options.max_iterations {
-            problem.end = Some(Termination::MaxIterations);
-            return;
-        }
-        problem.iterations += 1;
-        let (free, width) = (solver.layout.free, solver.layout.numbers());
-        let normal = &self.normal[position * width..(position + 1) * width];
-        let step = &mut self.step[position * free..(position + 1) * free];
-        problem.sound = damped_step(solver.layout, normal, problem.damping.lambda, &problem.frozen, step);
-        if !problem.sound {
-            step.fill(0.0);
+    /// Ends the problems that have converged at new points.
+    fn converge(&mut self, solver: &Solver) {
+        let tolerances = &solver.options.tolerances;
+        for problem in &mut self.problems {
+            let arrival = std::mem::replace(&mut problem.arrival, Arrival::None);
+            let gradient_max_norm = problem.gradient_max_norm;
+            problem.end = problem.end.or_else(|| match arrival {
+                Arrival::None => None,
+                Arrival::AtStart => solver.rules.convergence_at_start(gradient_max_norm, tolerances),
+                Arrival::ByStep(step) => {
+                    solver.rules.convergence(&AcceptedStep { gradient_max_norm, ..step }, tolerances, solver.epsilon)
+                }
+            });
         }
     }
 
-    /// Moves the problems of some runs, and evaluates where they come.
-    fn try_steps(&mut self, solver: &Solver, runs: &[Range<u32>]) -> Result<()> {
+    /// Scales the damping and solves for the step of every problem that runs, unless its iterations are used up.
+    fn solve(&mut self, solver: &Solver) {
+        let (free, width) = (solver.layout.free, solver.layout.numbers());
+        for (position, problem) in self.problems.iter_mut().enumerate() {
+            if problem.end.is_some() {
+                continue;
+            }
+            if problem.iterations >= solver.options.max_iterations {
+                problem.end = Some(Termination::MaxIterations);
+                continue;
+            }
+            problem.iterations += 1;
+            let normal = &self.normal[position * width..(position + 1) * width];
+            let step = &mut self.step[position * free..(position + 1) * free];
+            problem.has_step = damped_step(solver.layout, normal, problem.damping.lambda, &problem.frozen, step);
+            if !problem.has_step {
+                step.fill(0.0);
+            }
+        }
+    }
+
+    /// Applies the steps of the problems of some runs: trial points, and the projected steps that lead there.
+    fn project(&mut self, solver: &Solver, runs: &[Range<u32>]) -> Result<()> {
         for run in runs {
             let dispatch = Dispatch { instances: run.clone(), stride: self.problems.len() as u32, first: 0, origin: 0 };
             let mut views = [
@@ -281,9 +320,16 @@ impl Chunk {
                 View::Read(&self.step),
                 View::Read(&solver.bounds),
                 View::Write(&mut self.trial),
-                View::Write(&mut self.made),
+                View::Write(&mut self.projected_step),
             ];
             solver.program.run(0, &mut views, &dispatch)?;
+        }
+        Ok(())
+    }
+
+    /// The reductions at the trial points of some runs.
+    fn evaluate_trial(&mut self, solver: &Solver, runs: &[Range<u32>]) -> Result<()> {
+        for run in runs {
             self.reduction[run.start as usize..run.end as usize].fill(0.0);
         }
         self.run_groups(solver, runs, true)
@@ -315,37 +361,45 @@ impl Chunk {
         Ok(())
     }
 
-    /// Whether a problem's step is taken, and what comes of it.
-    fn judge(&mut self, solver: &Solver, position: usize) {
-        let (free, width, numbers) = (solver.layout.free, solver.layout.numbers(), solver.template.values.len());
+    /// The numbers of a problem's trial step; NaN where there is no step.
+    fn predict(&self, solver: &Solver, position: usize) -> TrialStep {
+        let (free, width) = (solver.layout.free, solver.layout.numbers());
+        let problem = &self.problems[position];
+        let size = problem.size;
+        if !problem.has_step {
+            return TrialStep { change: f64::NAN, predicted: f64::NAN, step: f64::NAN, size };
+        }
         let normal = &self.normal[position * width..(position + 1) * width];
-        let made = &self.made[position * free..(position + 1) * free];
+        let projected = &self.projected_step[position * free..(position + 1) * free];
+        TrialStep {
+            change: self.reduction[position],
+            predicted: predicted_reduction(solver.layout, normal, projected),
+            step: dot(projected, projected).sqrt(),
+            size,
+        }
+    }
+
+    /// The verdict on a problem's trial step.
+    fn gain(&self, solver: &Solver, position: usize, trial: &TrialStep) -> Gain {
+        let Problem { noise, floor, .. } = self.problems[position];
+        solver.rules.gain(trial, noise, floor, solver.epsilon)
+    }
+
+    /// Moves a problem to its trial point.
+    fn accept(&mut self, solver: &Solver, position: usize, trial: &TrialStep, hidden: Option<f64>) {
+        let numbers = solver.template.values.len();
+        let place = position * numbers..(position + 1) * numbers;
+        self.x[place.clone()].copy_from_slice(&self.trial[place]);
         let problem = &mut self.problems[position];
-        let (mut predicted, mut change, mut length) = (f64::NAN, f64::NAN, f64::NAN);
-        if problem.sound {
-            predicted = predicted_reduction(solver.layout, normal, made);
-            length = dot(made, made).sqrt();
-            change = self.reduction[position];
-        }
-        let figures = TrialFigures { change, predicted, step: length, size: problem.size };
-        let gain = solver.rules.gain(&figures, problem.noise, problem.floor, solver.epsilon);
-        let (damping, collapsed) = solver.rules.damping(problem.damping, gain);
-        problem.damping = damping;
-        problem.floor = gain.floor;
-        if gain.accepted {
-            let place = position * numbers..(position + 1) * numbers;
-            self.x[place.clone()].copy_from_slice(&self.trial[place]);
-            problem.moved = Some(Some(Progress {
-                cost: problem.cost,
-                change,
-                gradient_max_norm: 0.0,
-                step: length,
-                size: problem.size,
-                hidden: gain.hidden,
-            }));
-        } else {
-            problem.end = gain.end.or(collapsed);
-        }
+        let TrialStep { change, step, size, .. } = *trial;
+        let cost = problem.cost;
+        problem.arrival =
+            Arrival::ByStep(AcceptedStep { cost, change, gradient_max_norm: f64::NAN, step, size, hidden });
+    }
+
+    /// Leaves a problem at its point; it may end there.
+    fn reject(&mut self, position: usize, end: Option<Termination>) {
+        self.problems[position].end = end;
     }
 
     fn finish(self, solutions: &mut ManySolutions) {
@@ -394,23 +448,24 @@ fn data_table(template: &Template, batch: &Batch, group: &Group, own: &[Vec<f64>
     table
 }
 
-/// −δᵀg − ½δᵀHδ
-fn predicted_reduction(layout: NormalLayout, normal: &[f64], made: &[f64]) -> f64 {
+/// −δ̄ᵀg − ½δ̄ᵀHδ̄
+fn predicted_reduction(layout: NormalLayout, normal: &[f64], step: &[f64]) -> f64 {
     let mut sum = 0.0;
     for row in 0..layout.free {
         let mut slope = 0.0;
         for other in 0..layout.free {
-            slope += normal[layout.curvature(row.min(other), row.max(other))] * made[other];
+            slope += normal[layout.jtj(row.min(other), row.max(other))] * step[other];
         }
-        sum += made[row] * (normal[layout.gradient(row)] + 0.5 * slope);
+        sum += step[row] * (normal[layout.gradient(row)] + 0.5 * slope);
     }
     -sum
 }
 
-/// (H + λD)δ = −g by Cholesky's factorisation, frozen coordinates left out. False, and no step, where a pivot is not positive.
+/// (H + λD) δ = −g by Cholesky factorisation, frozen coordinates left out; D is the present diagonal. `false`, and no step, where a pivot is
+/// not positive.
 fn damped_step(layout: NormalLayout, normal: &[f64], lambda: f64, frozen: &[bool], step: &mut [f64]) -> bool {
     let free = layout.free;
-    let mut factor = normal[layout.curvature(0, 0)..].to_vec();
+    let mut factor = normal[layout.jtj(0, 0)..].to_vec();
     let place = |row: usize, column: usize| column * (column + 1) / 2 + row;
     for column in 0..free {
         for row in 0..=column {
@@ -418,7 +473,7 @@ fn damped_step(layout: NormalLayout, normal: &[f64], lambda: f64, frozen: &[bool
             if frozen[column] || frozen[row] {
                 *entry = if row == column { 1.0 } else { 0.0 };
             } else if row == column {
-                *entry += lambda * entry.clamp(MIN_DIAGONAL, MAX_DIAGONAL);
+                *entry += lambda * damping_scale(*entry, 0.0);
             }
         }
     }

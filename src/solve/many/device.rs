@@ -1,12 +1,14 @@
 //! What goes to the device and comes back, as plain words: the tables of some problems, and their solutions. What runs the kernel
 //! is no matter here, so that it is tested without a device.
 
+use residua_base::list::Listed;
 use std::ops::Range;
 
-use crate::error::Result;
-use crate::list::Listed;
+use crate::eval::Arithmetic;
 use crate::solve::rules::{INITIAL_GROWTH, NO_FLOOR, Tolerances};
 use crate::solve::summary::Termination;
+use residua_base::error::Result;
+use residua_codegen::uniform;
 
 use super::batch::{Batch, make_feasible};
 use super::layout::Layout;
@@ -14,39 +16,30 @@ use super::program::{Program, program};
 use super::template::Template;
 use super::{ManyOptions, ManySolutions};
 
-/// Uniform of the kernel.
-#[derive(Clone, Copy, Debug, PartialEq)]
-#[repr(C)]
-pub struct SolveMany {
-    /// Problems.
-    pub count: u32,
-    /// Distance between the columns of a table.
-    pub stride: u32,
-    /// Iterations of a problem in this dispatch, at most.
-    pub turn: u32,
-    /// Iterations of a problem in all dispatches.
-    pub max_iterations: u32,
-    /// Bits of a NaN.
-    pub nan: u32,
-    /// 0, which no compiler knows to be 0.
-    pub zero: u32,
-    /// Distance from 1 to the next number, or 0 where precision shall be no reason to end.
-    pub epsilon: f32,
-    /// See [`Tolerances`].
-    pub cost_tolerance: f32,
-    /// See [`Tolerances`].
-    pub gradient_tolerance: f32,
-    /// See [`Tolerances`].
-    pub parameter_tolerance: f32,
-}
+/// What the device's kernels compute in.
+const ARITHMETIC: Arithmetic = Arithmetic::F32;
 
-impl SolveMany {
-    /// The words that the uniform buffer holds.
-    pub fn words(self) -> [u32; 10] {
-        let SolveMany { count, stride, turn, max_iterations, nan, zero, .. } = self;
-        let [epsilon, cost] = [self.epsilon.to_bits(), self.cost_tolerance.to_bits()];
-        let [gradient, parameter] = [self.gradient_tolerance.to_bits(), self.parameter_tolerance.to_bits()];
-        [count, stride, turn, max_iterations, nan, zero, epsilon, cost, gradient, parameter]
+uniform! {
+    /// Uniforms of the kernel.
+    pub struct SolveManyUniforms, "Uniforms" {
+        /// problems
+        count,
+        /// distance between the columns of a table
+        stride,
+        /// iterations of a problem in this dispatch, at most
+        turn,
+        /// iterations of a problem in all dispatches, at most
+        max_iterations,
+        /// bits of a NaN
+        nan,
+        /// distance from 1 to the next number; 0: precision is no reason to end
+        epsilon: f32,
+        /// see `Tolerances`
+        cost_tolerance: f32,
+        /// see `Tolerances`
+        gradient_tolerance: f32,
+        /// see `Tolerances`
+        parameter_tolerance: f32,
     }
 }
 
@@ -102,7 +95,7 @@ impl<'a> DeviceBatch<'a> {
         4 * u64::from(self.layout.varying).max(self.template.values.len() as u64).max(u64::from(STATE_COLUMNS))
     }
 
-    /// What is the same for all problems; never empty.
+    /// The numbers that are the same for all problems, and the zero of the guard.
     pub fn template_numbers(&self) -> Vec<f32> {
         let mut table: Vec<f32> = self.layout.shared_table(self.template).iter().map(|&number| number as f32).list();
         table.push(0.0);
@@ -141,16 +134,15 @@ impl<'a> DeviceBatch<'a> {
     }
 
     /// The uniform for some problems, of which each makes so many iterations at most.
-    pub fn uniform(&self, tables: &Tables, turn: u32) -> SolveMany {
+    pub fn uniform(&self, tables: &Tables, turn: u32) -> SolveManyUniforms {
         let Tolerances { cost, gradient, parameter } = self.options.tolerances;
-        SolveMany {
+        SolveManyUniforms {
             count: tables.problems.len() as u32,
             stride: tables.stride,
             turn,
             max_iterations: self.options.max_iterations,
-            nan: crate::codegen::wgsl::Dispatch::NAN,
-            zero: 0,
-            epsilon: self.options.tolerances.epsilon(f64::from(f32::EPSILON)) as f32,
+            nan: residua_codegen::wgsl::Dispatch::NAN,
+            epsilon: self.options.tolerances.epsilon(ARITHMETIC.epsilon()) as f32,
             cost_tolerance: cost as f32,
             gradient_tolerance: gradient as f32,
             parameter_tolerance: parameter as f32,

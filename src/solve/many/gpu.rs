@@ -1,11 +1,13 @@
 //! Many small problems on the device: so many at a time that a dispatch takes a fraction of a second, whatever the device.
 
-use crate::clock::now_ms;
-use crate::error::Result;
-use crate::gpu::{BindingKind, BufferRequest, CommandList, Context, PipelineRequest};
-use crate::turn::Turns;
+use crate::shader_source::binding_kinds;
+use residua_base::clock::now_ms;
+use residua_base::cooperative::Yielder;
+use residua_base::error::Result;
+use residua_gpu::{BindingKind, BufferRequest, CommandList, Context, PipelineRequest};
 
 use super::device::DeviceBatch;
+use super::program::resources;
 use super::{Audience, Batch, ManyOptions, ManySolutions, Template};
 
 /// Milliseconds that a dispatch shall take: the device draws in between.
@@ -17,16 +19,7 @@ const TURN: u32 = 32;
 /// Operations of the first dispatch, at 8 iterations a problem: a fraction of a second on the slowest device.
 const FIRST_OPERATIONS: u64 = 1 << 28;
 
-/// The bindings of the kernel.
-const LAYOUT: [BindingKind; 5] = [
-    BindingKind::StorageReadWrite,
-    BindingKind::StorageRead,
-    BindingKind::StorageRead,
-    BindingKind::StorageReadWrite,
-    BindingKind::Uniform,
-];
-
-/// The buffers that are bound there.
+/// The buffers that the kernel binds, by binding number.
 const NAMES: [&str; 5] = [
     "parameters of problems",
     "numbers of problems",
@@ -49,8 +42,9 @@ pub async fn solve_many(
     audience: &mut dyn Audience,
 ) -> Result<ManySolutions> {
     let device = DeviceBatch::new(template, batch, options)?;
+    let layout = binding_kinds(&resources());
     let request =
-        PipelineRequest { wgsl: device.program.wgsl.clone(), entry: "solve_many".to_owned(), layout: LAYOUT.to_vec() };
+        PipelineRequest { wgsl: device.program.wgsl.clone(), entry: "solve_many".to_owned(), layout: layout.clone() };
     let pipelines = context.pipelines(&[request], &mut |_, _| Ok(())).await?;
     let template_numbers = device.template_numbers();
 
@@ -61,7 +55,7 @@ pub async fn solve_many(
     // f64::clamp between bounds that are not constants brings the formatting of floats into the module: 20 KB.
     let mut at_a_time = ((FIRST_OPERATIONS / (8 * device.program.operations).max(1)) as f64).max(64.0).min(most);
     let mut solutions = ManySolutions::default();
-    let mut turns = Turns::new();
+    let mut yielder = Yielder::new();
     let mut first = 0;
     while first < batch.count {
         let problems = first..first.saturating_add(at_a_time as u32).min(batch.count);
@@ -75,11 +69,11 @@ pub async fn solve_many(
             bytemuck::cast_slice(&words),
         ];
         let mut list = CommandList::new();
-        let kernel = list.pipeline("solve_many", &LAYOUT);
+        let kernel = list.pipeline("solve_many", &layout);
         let (mut requests, mut bound) = (Vec::new(), Vec::new());
-        for ((name, content), kind) in NAMES.into_iter().zip(contents).zip(LAYOUT) {
+        for ((name, content), kind) in NAMES.into_iter().zip(contents).zip(&layout) {
             let bytes = content.len() as u64;
-            let of_kind = if kind == BindingKind::Uniform { BufferRequest::uniform } else { BufferRequest::storage };
+            let of_kind = if *kind == BindingKind::Uniform { BufferRequest::uniform } else { BufferRequest::storage };
             requests.push(of_kind(name, bytes));
             let buffer = list.buffer(name, bytes);
             bound.push(list.whole(buffer));
@@ -111,7 +105,7 @@ pub async fn solve_many(
         first = problems.end;
         audience.progress(first);
         at_a_time = (at_a_time * (DISPATCH_MS / longest.max(0.1)).clamp(0.25, 8.0)).max(64.0).min(most).floor();
-        turns.take().await;
+        yielder.yield_if_due().await;
     }
     Ok(solutions)
 }

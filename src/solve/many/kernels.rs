@@ -1,10 +1,10 @@
 //! The kernels of the CPU: what an instance of a group adds to its problem's sums, and how a problem moves. Instances of a group
 //! stand problem after problem.
 
-use crate::codegen::{Address, Buffer, Element, Kernel, Load, Store};
-use crate::error::Result;
-use crate::graph::{CheckedGraph, NodeId};
-use crate::list::Listed;
+use residua_base::error::Result;
+use residua_base::list::Listed;
+use residua_codegen::{Buffer, CheckedKernel, DType, Index, Kernel, Load, Output};
+use residua_ir::graph::{CheckedGraph, NodeId};
 
 use super::layout::settings;
 use super::moves::{MoveSource, moves};
@@ -19,12 +19,12 @@ const REDUCTION: u32 = 2;
 
 /// The buffers of a group's kernels, in their order.
 const BUFFERS: [Buffer; 6] = [
-    Buffer { name: "x", element: Element::Real, written: false },
-    Buffer { name: "trial", element: Element::Real, written: false },
-    Buffer { name: "data", element: Element::Real, written: false },
-    Buffer { name: "settings", element: Element::Real, written: false },
-    Buffer { name: "places", element: Element::Index, written: false },
-    Buffer { name: "sums", element: Element::Real, written: true },
+    Buffer { name: "x", dtype: DType::Real, written: false },
+    Buffer { name: "trial", dtype: DType::Real, written: false },
+    Buffer { name: "data", dtype: DType::Real, written: false },
+    Buffer { name: "settings", dtype: DType::Real, written: false },
+    Buffer { name: "places", dtype: DType::U32, written: false },
+    Buffer { name: "sums", dtype: DType::Real, written: true },
 ];
 const X: u32 = 0;
 const TRIAL: u32 = 1;
@@ -52,7 +52,7 @@ impl NormalLayout {
     }
 
     /// Place of an entry of JᵀJ, of which the row is not below the column.
-    pub fn curvature(self, row: usize, column: usize) -> usize {
+    pub fn jtj(self, row: usize, column: usize) -> usize {
         1 + self.free + column * (column + 1) / 2 + row
     }
 }
@@ -65,23 +65,23 @@ pub fn settings_table(template: &Template, group: &Group) -> Vec<f64> {
 }
 
 /// A group's kernel that adds to normal equations.
-pub fn normal_kernel(template: &Template, group: &Group) -> Result<Kernel> {
+pub fn normal_kernel(template: &Template, group: &Group) -> Result<CheckedKernel> {
     let terms = normal_terms(template, group)?;
     let layout = NormalLayout { free: template.free.len() };
     let mut sums = vec![(0, terms.cost)];
     for &(position, node) in &terms.gradient {
         sums.push((layout.gradient(position), node));
     }
-    for &(row, column, node) in &terms.curvature {
-        sums.push((layout.curvature(row, column), node));
+    for &(row, column, node) in &terms.jtj {
+        sums.push((layout.jtj(row, column), node));
     }
-    Ok(group_kernel("normal", template, group, terms.graph, &terms.inputs, &sums, NORMAL))
+    group_kernel("normal", template, group, terms.graph, &terms.inputs, &sums, NORMAL)
 }
 
 /// A group's kernel that adds to reductions.
-pub fn reduction_kernel(template: &Template, group: &Group) -> Result<Kernel> {
+pub fn reduction_kernel(template: &Template, group: &Group) -> Result<CheckedKernel> {
     let term = reduction_term(template, group, CLOSE_DOUBLE)?;
-    Ok(group_kernel("reduction", template, group, term.graph, &term.inputs, &[(0, term.reduction)], REDUCTION))
+    group_kernel("reduction", template, group, term.graph, &term.inputs, &[(0, term.reduction)], REDUCTION)
 }
 
 fn group_kernel(
@@ -92,80 +92,68 @@ fn group_kernel(
     inputs: &[Source],
     sums: &[(usize, NodeId)],
     place: u32,
-) -> Kernel {
+) -> Result<CheckedKernel> {
     let uniforms = template.model.batches[group.batch].class.uniforms;
     let load = |source: &Source| {
-        let of_problem = |buffer, component| Load::Read {
-            buffer,
-            address: Address::Indexed { indices: INDICES, column: PARAMETERS, component },
+        let of_problem = |component| Index::indexed(INDICES, PARAMETERS, component);
+        let (buffer, index) = match *source {
+            Source::Parameter(number) => (X, of_problem(number)),
+            Source::Trial(number) => (TRIAL, of_problem(number)),
+            Source::Data(column) => (DATA, Index::column(column)),
+            Source::Uniform(number) => (SETTINGS, Index::literal(number)),
+            Source::Weight => (SETTINGS, Index::literal(uniforms)),
+            Source::Scale(number) => (SETTINGS, Index::literal(uniforms + 1 + number)),
         };
-        let setting = |place| Load::Read { buffer: SETTINGS, address: Address::Fixed(place) };
-        match *source {
-            Source::Parameter(number) => of_problem(X, number),
-            Source::Trial(number) => of_problem(TRIAL, number),
-            Source::Data(column) => Load::Read { buffer: DATA, address: Address::Column(column) },
-            Source::Uniform(number) => setting(number),
-            Source::Weight => setting(uniforms),
-            Source::Scale(number) => setting(uniforms + 1 + number),
-        }
+        Load::read(buffer, index)
     };
-    let store = |&(component, node): &(usize, NodeId)| Store {
-        buffer: SUMS,
-        address: Address::Indexed { indices: INDICES, column: place, component: component as u32 },
-        node,
-        accumulate: true,
+    let sum = |&(component, node): &(usize, NodeId)| {
+        Output::accumulate(node, SUMS, Index::indexed(INDICES, place, component as u32))
     };
-    kernel(name, graph, BUFFERS.into(), inputs.iter().map(load).list(), sums.iter().map(store).list())
-}
-
-/// A kernel that is loads, a graph and stores.
-fn kernel(name: &str, graph: CheckedGraph, buffers: Vec<Buffer>, loads: Vec<Load>, stores: Vec<Store>) -> Kernel {
-    Kernel {
-        name: name.to_owned(),
-        header: Vec::new(),
-        graph,
-        buffers,
-        loads,
-        calls: Vec::new(),
-        stores,
-        total: None,
-        gated: false,
-        layers: None,
-        pinned: vec![],
-    }
+    let kernel = Kernel {
+        buffers: BUFFERS.into(),
+        loads: inputs.iter().map(load).list(),
+        outputs: sums.iter().map(sum).list(),
+        ..Kernel::new(name, graph)
+    };
+    kernel.check()
 }
 
 /// The buffers of the kernel that moves problems.
 const MOVE_BUFFERS: [Buffer; 5] = [
-    Buffer { name: "x", element: Element::Real, written: false },
-    Buffer { name: "step", element: Element::Real, written: false },
-    Buffer { name: "bounds", element: Element::Real, written: false },
-    Buffer { name: "trial", element: Element::Real, written: true },
-    Buffer { name: "made", element: Element::Real, written: true },
+    Buffer { name: "x", dtype: DType::Real, written: false },
+    Buffer { name: "step", dtype: DType::Real, written: false },
+    Buffer { name: "bounds", dtype: DType::Real, written: false },
+    Buffer { name: "trial", dtype: DType::Real, written: true },
+    Buffer { name: "projected_step", dtype: DType::Real, written: true },
 ];
 
 /// The kernel that moves problems; an instance a problem. Its buffers: x and the step (read), the bounds (read, lower and upper of
-/// each free coordinate), trial and the step made (written).
-pub fn move_kernel(template: &Template) -> Result<Kernel> {
+/// each free coordinate), trial and the projected step (written).
+pub fn move_kernel(template: &Template) -> Result<CheckedKernel> {
     let moves = moves(template)?;
     let (numbers, free) = (template.values.len() as u32, template.free.len() as u32);
-    let of_problem = |buffer, width, component| (buffer, Address::Interleaved { width, component });
     let load = |source: &MoveSource| {
-        let (buffer, address) = match *source {
-            MoveSource::Parameter(number) => of_problem(0, numbers, number),
-            MoveSource::Step(position) => of_problem(1, free, position as u32),
-            MoveSource::Lower(position) => (2, Address::Fixed(2 * position as u32)),
-            MoveSource::Upper(position) => (2, Address::Fixed(2 * position as u32 + 1)),
+        let (buffer, index) = match *source {
+            MoveSource::Parameter(number) => (0, Index::interleaved(numbers, number)),
+            MoveSource::Step(position) => (1, Index::interleaved(free, position as u32)),
+            MoveSource::Lower(position) => (2, Index::literal(2 * position as u32)),
+            MoveSource::Upper(position) => (2, Index::literal(2 * position as u32 + 1)),
         };
-        Load::Read { buffer, address }
+        Load::read(buffer, index)
     };
-    let mut stores = Vec::new();
-    let mut store = |(buffer, address), node| stores.push(Store { buffer, address, node, accumulate: false });
+    let mut outputs = Vec::new();
+    let mut store = |buffer, index, node| outputs.push(Output::store(node, buffer, index));
     for &(number, node) in &moves.trial {
-        store(of_problem(3, numbers, number), node);
+        store(3, Index::interleaved(numbers, number), node);
     }
-    for (position, &node) in (0..).zip(&moves.made) {
-        store(of_problem(4, free, position), node);
+    for (position, &node) in (0..).zip(&moves.projected_step) {
+        store(4, Index::interleaved(free, position), node);
     }
-    Ok(kernel("move", moves.graph, MOVE_BUFFERS.into(), moves.inputs.iter().map(load).list(), stores))
+    let kernel = Kernel {
+        buffers: MOVE_BUFFERS.into(),
+        loads: moves.inputs.iter().map(load).list(),
+        outputs,
+        ..Kernel::new("move", moves.graph)
+    };
+    kernel.check()
 }

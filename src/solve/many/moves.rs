@@ -1,9 +1,9 @@
 //! A step of a problem's parameters, as a graph: retraction on manifolds, projection on bounds.
 
-use crate::batch::Manifold;
-use crate::error::Result;
-use crate::graph::{CheckedGraph, Graph, InputId, NodeId, Op};
-use crate::manifolds;
+use crate::model::Manifold;
+use crate::model::manifolds;
+use residua_base::error::Result;
+use residua_ir::graph::{CheckedGraph, Graph, InputId, NodeId, Op};
 
 use super::template::Template;
 
@@ -29,8 +29,8 @@ pub struct Move {
     pub inputs: Vec<MoveSource>,
     /// The parameters that move, and where to.
     pub trial: Vec<(u32, NodeId)>,
-    /// The step that is really made, one number a free coordinate: shorter where a bound is in the way.
-    pub made: Vec<NodeId>,
+    /// The projected step, one number a free coordinate: shorter than the step where a bound is in the way.
+    pub projected_step: Vec<NodeId>,
 }
 
 /// The move of a template's free coordinates. A coordinate whose step is 0 stays as it is, bit for bit.
@@ -41,7 +41,7 @@ pub fn moves(template: &Template) -> Result<Move> {
         inputs.push(source);
         g.input(InputId(inputs.len() as u32 - 1))
     };
-    let (mut trial, mut made) = (Vec::new(), Vec::new());
+    let (mut trial, mut projected_step) = (Vec::new(), Vec::new());
     for block in &template.blocks {
         let numbers = block.first..block.first + block.dim;
         if block.manifold != Manifold::Euclidean {
@@ -55,7 +55,7 @@ pub fn moves(template: &Template) -> Result<Move> {
             for moved in numbers.zip(manifolds::retract(&mut g, block.manifold, &x, &step)) {
                 trial.push(moved);
             }
-            made.extend_from_slice(&step);
+            projected_step.extend_from_slice(&step);
             continue;
         }
         for number in numbers {
@@ -65,7 +65,7 @@ pub fn moves(template: &Template) -> Result<Move> {
             let moved = manifolds::retract(&mut g, Manifold::Euclidean, &[x], &[step])[0];
             if template.free[position].bounds.is_none() {
                 trial.push((number, moved));
-                made.push(step);
+                projected_step.push(step);
                 continue;
             }
             let (lower, upper) =
@@ -76,8 +76,8 @@ pub fn moves(template: &Template) -> Result<Move> {
             let stays = g.eq(step, zero);
             let projected = g.select(stays, x, projected);
             trial.push((number, projected));
-            made.push(g.sub(projected, x));
+            projected_step.push(g.sub(projected, x));
         }
     }
-    Ok(Move { graph: g.check(inputs.len() as u32)?, inputs, trial, made })
+    Ok(Move { graph: g.check(inputs.len() as u32)?, inputs, trial, projected_step })
 }

@@ -1,15 +1,16 @@
 //! The kernel of a template: `shaders/solve_many.wgsl`, and around it what is generated. Everything is unrolled over the free
 //! coordinates, since what is addressed at run time does not stay in registers.
 
-use crate::codegen::wgsl::source::shader;
-use crate::codegen::wgsl::{Binding, ProgramText, comment};
-use crate::error::{Error, ErrorCode, Result};
-use crate::graph::NodeId;
-use crate::list::Listed;
+use crate::shader_source::template;
 use crate::solve::rules::{MAX_DIAGONAL, MIN_DIAGONAL, Rules};
 use crate::solve::summary::Termination;
-use crate::text::join;
+use residua_base::error::{Error, ErrorCode, Result};
+use residua_base::list::Listed;
+use residua_codegen::template_parameters;
+use residua_codegen::wgsl::{Binding, ProgramText, Resource, comment};
+use residua_ir::graph::NodeId;
 
+use super::device::SolveManyUniforms;
 use super::layout::{Column, GroupLayout, Layout};
 use super::moves::{MoveSource, moves};
 use super::pattern::{Numbers, each, fill, filled};
@@ -46,8 +47,7 @@ pub fn program(template: &Template, layout: &Layout) -> Result<Program> {
     limit("free coordinates", template.free.len(), MOST_FREE)?;
     limit("parameters", template.values.len(), MOST_PARAMETERS)?;
     let mut writer = Writer::new(template, layout);
-    writer.program.push_shader(shader!("../../../shaders/solve_many.wgsl"));
-    writer.constants();
+    writer.declare();
     for function in Rules::new().functions().into_iter().take(4) {
         writer.program.push_function(function);
     }
@@ -63,6 +63,33 @@ pub fn program(template: &Template, layout: &Layout) -> Result<Program> {
     limit("operations", writer.written, MOST_OPERATIONS)?;
     let operations = writer.operations;
     Ok(Program { wgsl: writer.program.finish(), operations })
+}
+
+template_parameters! {
+    /// Parameters of `solve_many.wgsl`.
+    struct SolveManyTemplate {
+        /// Code of a termination.
+        non_finite: u32,
+        /// Code of a termination.
+        max_iterations: u32,
+        /// Residuals of a problem.
+        residuals: u32,
+    }
+}
+
+/// What the kernel binds, by binding number.
+pub fn resources() -> Vec<Resource> {
+    vec![
+        // A column for each, problem after problem.
+        Resource::read_write("parameters", "f32"),
+        // Columns of the numbers that differ from problem to problem.
+        Resource::read("problem_numbers", "f32"),
+        // The numbers that do not, and a zero.
+        Resource::read("template_numbers", "f32"),
+        // End, iterations, cost, λ, ν, floor.
+        Resource::read_write("state", "u32"),
+        Resource::uniform("dispatch", &SolveManyUniforms::STRUCTURE),
+    ]
 }
 
 struct Writer<'a> {
@@ -105,12 +132,16 @@ impl<'a> Writer<'a> {
         Writer { template, layout, program, text, operations: 0, written: 0, parameters, moving, free, pairs }
     }
 
-    fn constants(&mut self) {
-        let code = |termination: Termination| termination.code() as usize;
-        let numbers =
-            [code(Termination::NonFinite), code(Termination::MaxIterations), self.template.residuals() as usize];
-        let pattern = "\nconst NON_FINITE = $0.0;\nconst MAX_ITERATIONS = $1.0;\nconst RESIDUALS = $2.0;\n";
-        self.program.push(&filled(pattern, &numbers));
+    fn declare(&mut self) {
+        self.program.declare(&[&SolveManyUniforms::STRUCTURE], &resources());
+        // The last number of the shared table.
+        self.program.read_guard_from(&numbered("bitcast<u32>(template_numbers[$0u])", self.layout.shared));
+        let parameters = SolveManyTemplate {
+            non_finite: Termination::NonFinite.code() as u32,
+            max_iterations: Termination::MaxIterations.code() as u32,
+            residuals: self.template.residuals() as u32,
+        };
+        self.program.push_template(template!("solve_many"), &[], &parameters);
     }
 
     fn structures(&mut self) {
@@ -121,7 +152,7 @@ impl<'a> Writer<'a> {
         self.text += "}\n\nstruct Normal {\n    cost: vec2<f32>,\n";
         each(&mut self.text, "    g$0: vec2<f32>,\n", &self.free, "");
         each(&mut self.text, "    h$0_$1: f32,\n", &self.pairs, "");
-        self.text += "}\n\nstruct Moved {\n    trial: Parameters,\n    made: Step,\n}\n\n\
+        self.text += "}\n\nstruct Moved {\n    trial: Parameters,\n    projected: Step,\n}\n\n\
                  struct Solved {\n    step: Step,\n    sound: bool,\n}\n";
     }
 
@@ -131,7 +162,7 @@ impl<'a> Writer<'a> {
         let load = "parameters[$0u * dispatch.stride + problem]";
         each(&mut self.text, load, &self.parameters, ",\n        ");
         self.text += ",\n    );\n}\n\nfn store_parameters(problem: u32, x: Parameters) {\n";
-        each(&mut self.text, &join(&["    ", load, " = x.p$0;\n"], ""), &self.moving, "");
+        each(&mut self.text, &["    ", load, " = x.p$0;\n"].join(""), &self.moving, "");
         self.text += "}\n";
     }
 
@@ -152,7 +183,7 @@ impl<'a> Writer<'a> {
                         }
                         Column::Shared(k) => ["template_numbers[", &instance(layout.shared, k), "]"],
                     };
-                    ("data$0", column, join(&parts, ""))
+                    ("data$0", column, parts.join(""))
                 }
                 Source::Uniform(number) => ("uniform$0", number, shared(layout.uniforms + number)),
                 Source::Weight => ("weight", 0, shared(layout.settings)),
@@ -186,7 +217,7 @@ impl<'a> Writer<'a> {
                 sums.push(("        normal.g$0 = add_to(normal.g$0, ", ");\n", [position, 0]));
                 nodes.push(node);
             }
-            for &(row, column, node) in &terms.curvature {
+            for &(row, column, node) in &terms.jtj {
                 sums.push(("        normal.h$0_$1 += ", ";\n", [row, column]));
                 nodes.push(node);
             }
@@ -218,7 +249,7 @@ impl<'a> Writer<'a> {
             let taken = ["x", "trial", "problem", "sum", "i"];
             let (code, texts) = self.program.straight_line(term.graph.graph(), &bindings, &[term.reduction], &taken, 2);
             self.begin_group(group, &code);
-            self.text += &join(&["        sum = add_to(sum, ", &texts[0], ");\n    }\n"], "");
+            self.text += &format!("        sum = add_to(sum, {});\n    }}\n", texts[0]);
         }
         self.text += "    return sum.x + sum.y;\n}\n";
         Ok(())
@@ -243,10 +274,10 @@ impl<'a> Writer<'a> {
         };
         let bindings: Vec<Binding> = moves.inputs.iter().map(binding).list();
         let mut nodes: Vec<NodeId> = moves.trial.iter().map(|&(_, node)| node).list();
-        nodes.extend_from_slice(&moves.made);
-        let taken = ["x", "step", "trial", "made"];
+        nodes.extend_from_slice(&moves.projected_step);
+        let taken = ["x", "step", "trial", "projected_step"];
         let (code, texts) = self.program.straight_line(moves.graph.graph(), &bindings, &nodes, &taken, 1);
-        let (trial, made) = texts.split_at(moves.trial.len());
+        let (trial, projected_step) = texts.split_at(moves.trial.len());
         self.text += "\nfn moved_by(x: Parameters, step: Step) -> Moved {\n";
         self.text += &code;
         self.text += "    var trial = x;\n";
@@ -256,7 +287,7 @@ impl<'a> Writer<'a> {
             self.text += ";\n";
         }
         self.text += "    return Moved(trial, Step(";
-        self.text += &join(made, ", ");
+        self.text += &projected_step.join(", ");
         self.text += "));\n}\n";
         Ok(())
     }
@@ -289,7 +320,7 @@ impl<'a> Writer<'a> {
             None => free.to_owned(),
             Some(_) => {
                 let mask = filled(", (frozen & $0u) != 0u)", &[1 << position]);
-                join(&["select(", free, ", ", frozen, &mask], "")
+                ["select(", free, ", ", frozen, &mask].join("")
             }
         }
     }
@@ -305,18 +336,18 @@ impl<'a> Writer<'a> {
             fill(&mut self.text, &size, coordinate);
             self.text += ");\n";
         }
-        self.text += "    return norm;\n}\n\nfn step_norm(made: Step) -> f32 {\n    return sqrt(";
-        each(&mut self.text, "made.d$0 * made.d$0", &self.free, " + ");
+        self.text += "    return norm;\n}\n\nfn step_norm(step: Step) -> f32 {\n    return sqrt(";
+        each(&mut self.text, "step.d$0 * step.d$0", &self.free, " + ");
         self.text += ");\n}\n\nfn parameter_norm(x: Parameters) -> f32 {\n    return sqrt(";
         each(&mut self.text, "x.p$0 * x.p$0", &self.moving, " + ");
         self.text += ");\n}\n\nfn scaled_size(normal: Normal, x: Parameters) -> f32 {\n    return ";
-        each(&mut self.text, &join(&[&scale(), " * x.p$1 * x.p$1"], ""), &self.free, " + ");
-        self.text += ";\n}\n\nfn predicted_reduction(normal: Normal, made: Step) -> f32 {\n    var sum = 0.0;\n";
+        each(&mut self.text, &[&scale(), " * x.p$1 * x.p$1"].join(""), &self.free, " + ");
+        self.text += ";\n}\n\nfn predicted_reduction(normal: Normal, step: Step) -> f32 {\n    var sum = 0.0;\n";
         // −δᵀg − ½δᵀHδ
         for row in 0..self.free.len() {
-            fill(&mut self.text, "    sum += made.d$0 * (normal.g$0.x + 0.5 * (", &[row]);
+            fill(&mut self.text, "    sum += step.d$0 * (normal.g$0.x + 0.5 * (", &[row]);
             let slope = (0..self.free.len()).map(|other| [row.min(other), row.max(other), other]).list();
-            each(&mut self.text, "normal.h$0_$1 * made.d$2", &slope, " + ");
+            each(&mut self.text, "normal.h$0_$1 * step.d$2", &slope, " + ");
             self.text += "));\n";
         }
         self.text += "    return -sum;\n}\n";
@@ -327,7 +358,7 @@ impl<'a> Writer<'a> {
         let count = self.free.len();
         self.text += "\nfn damped_step(normal: Normal, damping: f32, frozen: u32) -> Solved {\n    \
                         var sound = true;\n";
-        let damped = join(&["normal.h$0_$0 + damping * ", &scale()], "");
+        let damped = ["normal.h$0_$0 + damping * ", &scale()].join("");
         for pair in &self.pairs {
             let [row, column, _] = *pair;
             let entry = if row < column {
@@ -350,7 +381,7 @@ impl<'a> Writer<'a> {
             least.as_str(),
             ") & is_finite(pivot$0);\n    let inverse$0 = 1.0 / pivot$0;\n",
         ];
-        let pivot = join(&pivot, "");
+        let pivot = pivot.join("");
         // Row i of L times the pivots is m; l = m / pivot.
         for pair in &self.pairs {
             let [row, column, _] = *pair;
@@ -385,10 +416,10 @@ fn numbered(pattern: &str, number: u32) -> String {
 
 /// The pattern of a clamped entry of the diagonal of JᵀJ.
 fn scale() -> String {
-    join(&["clamp(normal.h$0_$0, ", &float(MIN_DIAGONAL), ", ", &float(MAX_DIAGONAL), ")"], "")
+    ["clamp(normal.h$0_$0, ", &float(MIN_DIAGONAL), ", ", &float(MAX_DIAGONAL), ")"].join("")
 }
 
 /// A number as WGSL has it.
 fn float(number: f64) -> String {
-    crate::decimal::shortest_single(number as f32)
+    residua_base::decimal::shortest_single(number as f32)
 }

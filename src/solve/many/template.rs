@@ -4,10 +4,10 @@
 //! parameters (all samples of a curve, say) are a [`Group`]; a kernel loops over a group's instances, and addresses nothing
 //! by an index that it has to read.
 
-use crate::batch::{Manifold, Model, Rows};
-use crate::error::{Error, ErrorCode, Result};
-use crate::list::Listed;
-use crate::losses::LossKind;
+use crate::model::losses::LossKind;
+use crate::model::{Manifold, Model, Rows};
+use residua_base::error::{Error, ErrorCode, Result};
+use residua_base::list::Listed;
 
 /// More groups than this are no small problem.
 const MOST_GROUPS: usize = 256;
@@ -174,7 +174,7 @@ fn groups(model: &Model) -> Result<Vec<Group>> {
         }
         let of_batch = groups.len();
         for instance in 0..batch.count {
-            let place = |local: &crate::batch::Local| batch.column(local.column)[instance as usize] + local.component;
+            let place = |local: &crate::model::Local| batch.column(local.column)[instance as usize] + local.component;
             let parameters: Vec<u32> = batch.class.locals.iter().map(place).list();
             match groups[of_batch..].iter().position(|group| group.parameters == parameters) {
                 Some(position) => groups[of_batch + position].instances.push(instance),

@@ -1,14 +1,14 @@
 //! What one instance adds: to the normal equations of its problem, and to what a trial point brings.
-//! The former is what [`crate::batch::normal_equations`] says, of a loss that is known.
+//! The former is what [`crate::model::normal_equations`] says, of a loss that is known.
 
-use crate::autodiff;
-use crate::batch::Manifold;
-use crate::batch::normal_equations::{self, Column, sum};
-use crate::error::Result;
-use crate::graph::{CheckedGraph, Graph, InputId, NodeId};
-use crate::list::Listed;
-use crate::losses;
-use crate::manifolds;
+use crate::model::Manifold;
+use crate::model::losses;
+use crate::model::manifolds;
+use crate::model::normal_equations::{self, Column, sum};
+use residua_base::error::Result;
+use residua_base::list::Listed;
+use residua_ir::autodiff;
+use residua_ir::graph::{CheckedGraph, Graph, InputId, NodeId};
 
 use super::template::{Group, ParameterBlock, Template};
 
@@ -41,7 +41,7 @@ pub struct NormalTerms {
     /// Added to the gradient, by positions among the free coordinates.
     pub gradient: Vec<(usize, NodeId)>,
     /// Added to the upper triangle of JᵀJ: row, column not before it, node.
-    pub curvature: Vec<(usize, usize, NodeId)>,
+    pub jtj: Vec<(usize, usize, NodeId)>,
 }
 
 /// By how much the cost of an instance falls from the point to the trial point.
@@ -55,7 +55,7 @@ pub struct ReductionTerm {
     pub reduction: NodeId,
 }
 
-/// A group's graph while it is made.
+/// A group's graph under construction.
 struct Draft<'a> {
     template: &'a Template,
     group: &'a Group,
@@ -186,14 +186,14 @@ pub fn normal_terms(template: &Template, group: &Group) -> Result<NormalTerms> {
 
     let normal = normal_equations::terms(g, &residuals, &columns, Some(scale), bend);
     let mut gradient = normal.gradient;
-    let mut curvature: Vec<(usize, usize, NodeId)> =
+    let mut jtj: Vec<(usize, usize, NodeId)> =
         normal.curvature.iter().map(|&(a, b, node)| (a.min(b), a.max(b), node)).list();
 
     let mut wanted = vec![cost];
     for (_, node) in &gradient {
         wanted.push(*node);
     }
-    for (.., node) in &curvature {
+    for (.., node) in &jtj {
         wanted.push(*node);
     }
     let (graph, kept) = draft.graph.extract(&wanted);
@@ -201,11 +201,11 @@ pub fn normal_terms(template: &Template, group: &Group) -> Result<NormalTerms> {
     for ((_, node), kept) in gradient.iter_mut().zip(first) {
         *node = *kept;
     }
-    for ((.., node), kept) in curvature.iter_mut().zip(rest) {
+    for ((.., node), kept) in jtj.iter_mut().zip(rest) {
         *node = *kept;
     }
     let graph = graph.check(draft.inputs.len() as u32)?;
-    Ok(NormalTerms { graph, inputs: draft.inputs, cost: kept[0], gradient, curvature })
+    Ok(NormalTerms { graph, inputs: draft.inputs, cost: kept[0], gradient, jtj })
 }
 
 /// By how much the cost of an instance of a group falls: ½ w (ρ(s) − ρ(s′)) for r at the point and r′ at the trial point. Where s

@@ -1,20 +1,23 @@
 /**
- * What reading a gradient back takes when nothing computes it: one buffer copied into another that can be mapped, mapped, and copied out. While it waits, empty
- * command lists are submitted every 50 µs, as residua does: browsers notice finished work on a timer of milliseconds.
+ * The time of reading back a gradient without computing it: one buffer is copied into another that can be mapped, which is mapped and
+ * copied out. During the wait, empty command lists are submitted as often as residua does, because browsers detect finished work on a
+ * timer of milliseconds.
  */
 import { GpuContext } from 'residua';
 import { plainSprings } from '../plain/springs.js';
 
-const POKE_MS = 0.05;
+/** Milliseconds between empty submissions: a twentieth of the time waited, and at least 0.05. */
+const interval = (waited) => Math.max(0.05, 0.05 * waited);
 
-async function whilePoked(device, promise) {
+async function withEmptySubmissions(device, promise) {
   let waiting = true;
   const { port1, port2 } = new MessageChannel();
-  let last = performance.now();
+  const began = performance.now();
+  let last = began;
   port1.onmessage = () => {
     if (!waiting) return;
     const now = performance.now();
-    if (now - last > POKE_MS) {
+    if (now - last > interval(now - began)) {
       device.queue.submit([]);
       last = now;
     }
@@ -29,7 +32,7 @@ async function whilePoked(device, promise) {
   }
 }
 
-/** As many f32 numbers as the positions have; the gradient is put there once, so that what comes back can be compared. */
+/** As many f32 numbers as the positions have. The gradient is written once, so that the result can be compared. */
 export async function bareCopy({ positions, edges }) {
   const { device } = await GpuContext.default();
   const gradient = new Float64Array(positions.length);
@@ -43,7 +46,7 @@ export async function bareCopy({ positions, edges }) {
       const encoder = device.createCommandEncoder();
       encoder.copyBufferToBuffer(from, 0, to, 0, bytes);
       device.queue.submit([encoder.finish()]);
-      await whilePoked(device, to.mapAsync(GPUMapMode.READ));
+      await withEmptySubmissions(device, to.mapAsync(GPUMapMode.READ));
       const copy = new Float32Array(to.getMappedRange()).slice();
       to.unmap();
       return { value, gradient: copy };

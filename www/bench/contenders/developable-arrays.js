@@ -1,10 +1,12 @@
 /**
- * The developable energy (energies/developable.js) over whole arrays, as libraries without residuals want it: coordinates as arrays of their own, all faces of all vertices
- * in one list, vertices grouped by how many faces they have. What a library calls its operations is left to an array class of the contender's, with
+ * The developable energy (energies/developable.js) over whole arrays, for libraries without residuals: coordinates as separate arrays, all
+ * faces of all vertices in one list, vertices grouped by their number of faces. The operations of a library are passed as an array class of
+ * the contender with
  *
  *     add sub mul div (array or number), sqrt reciprocal acos cos, atan2(x), clipped(least, most), sign() of −1 and 1, 1 for 0
  *     exceeds(array) → mask, mask.choose(these, those)
- *     stopped() – held for differentiation, take(indices), reshaped(shape), perVertex() – [vertices, faces] → [vertices], repeated(faces), sum()
+ *     stopped() – constant for differentiation, take(indices), reshaped(shape)
+ *     perVertex() – [vertices, faces] → [vertices], repeated(faces), sum()
  */
 import { faceLists } from '../plain/developable.js';
 
@@ -12,7 +14,7 @@ const dot = (a, b) => a[0].mul(b[0]).add(a[1].mul(b[1])).add(a[2].mul(b[2]));
 const minus = (a, b) => a.map((coordinate, d) => coordinate.sub(b[d]));
 const cross = (a, b) => [0, 1, 2].map((d) => a[(d + 1) % 3].mul(b[(d + 2) % 3]).sub(a[(d + 2) % 3].mul(b[(d + 1) % 3])));
 
-/** Duff et al. 2017, as energies/developable.js has it. */
+/** Duff et al. 2017, as in energies/developable.js. */
 function frameAlong(axis) {
   const held = axis.map((coordinate) => coordinate.stopped());
   const length = dot(held, held).sqrt();
@@ -28,8 +30,9 @@ function frameAlong(axis) {
 }
 
 /**
- * Of [[a, b, c], [b, d, e], [c, e, f]]: vᵀAv with v its eigenvector, held, which keeps the digits that the closed form (Smith 1961) loses and has the
- * derivative v vᵀ. v is the longest cross product of two rows of A − λ, and computed again with λ = vᵀAv as often as is asked, since acos of shaders has few digits.
+ * The smallest eigenvalue of [[a, b, c], [b, d, e], [c, e, f]]: vᵀAv with the eigenvector v, constant for differentiation. It keeps the
+ * digits that the closed form (Smith 1961) loses, and has the derivative v vᵀ. v is the longest cross product of two rows of A − λ; it is
+ * computed again with λ = vᵀAv `refinements` times, because acos in shaders has few digits.
  */
 function smallestEigenvalue(entries, refinements) {
   const [a, b, c, d, e, f] = entries.map((entry) => entry.stopped());
@@ -46,7 +49,7 @@ function smallestEigenvalue(entries, refinements) {
 
 const rayleigh = ([a, b, c, d, e, f], v) => dot(v, [dot([a, b, c], v), dot([b, d, e], v), dot([c, e, f], v)]);
 
-/** The longest cross product of two rows of A − λ, made unit. */
+/** The longest cross product of two rows of A − λ, normalised. */
 function eigenvector([a, b, c, d, e, f], eigenvalue) {
   const rows = [[a.sub(eigenvalue), b, c], [b, d.sub(eigenvalue), e], [c, e, f.sub(eigenvalue)]];
   let [longest, size] = [null, null];
@@ -64,13 +67,13 @@ function eigenvector([a, b, c, d, e, f], eigenvalue) {
   return longest.map((coordinate) => coordinate.div(size.sqrt()));
 }
 
-/** Vertices by their number of faces, since arrays are rectangular: centres and both other corners of all their faces. */
+/** Vertices by their number of faces, because arrays are rectangular: centres and both other corners of all their faces. */
 export function facesByNumber(topology) {
   const lists = faceLists(topology);
   const groups = new Map();
   lists.centers.forEach((center, i) => {
     const faces = lists.offsets[i + 1] - lists.offsets[i];
-    // The matrix of two normals has the eigenvalue 0, whatever they are; in closed form its derivative would be 0 · ∞.
+    // The matrix of two normals always has the eigenvalue 0; its derivative in closed form would be 0 · ∞.
     if (faces < 3) return;
     if (!groups.has(faces)) groups.set(faces, { faces, centers: [], first: [], second: [] });
     const group = groups.get(faces);
@@ -84,8 +87,9 @@ export function facesByNumber(topology) {
 }
 
 /**
- * The energy as an array of one number. `at` are the three coordinates of all vertices, `lengths` the edges' rest lengths, `ends` the indices of their two ends, `groups`
- * what facesByNumber gives with `tables`, the indices of its centres and corners; `refinements` how often eigenvalues are computed again.
+ * The energy as an array of one number. `at` are the three coordinates of all vertices, `lengths` the edges' rest lengths, `ends` the
+ * indices of their two ends, `groups` the result of facesByNumber with `tables`, the indices of its centres and corners; `refinements` is
+ * the number of repetitions of the eigenvalue computation.
  */
 export function developableEnergy(at, lengths, ends, groups, refinements) {
   const side = minus(...ends.map((table) => at.map((coordinate) => coordinate.take(table))));

@@ -4,10 +4,10 @@ import { jaxOnGpu } from './jax.js';
 
 export const present = jaxOnGpu;
 
-/** More would help, but jax-js writes what is used several times several times, and its shader would double with each. */
+/** More would help, but jax-js duplicates code that is used several times, so its shader would double with each. */
 const REFINEMENTS = 1;
 
-/** An array that may be used any number of times: each use takes a reference of its own. */
+/** An array that can be used any number of times: each use takes a new reference. */
 class Shared {
   constructor(jax, array) {
     this.jax = jax;

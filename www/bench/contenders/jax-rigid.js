@@ -3,7 +3,7 @@ import { jaxOnGpu } from './jax.js';
 
 export const present = jaxOnGpu;
 
-/** Cost and gradient, jitted; both read back, the gradient of held vertices 0. */
+/** Cost and gradient, jitted; both read back. The gradient of constant vertices is 0. */
 export async function rigidGradient({ deformed, instances, size, handles }) {
   const jax = await jaxOnGpu();
   const { numpy: np } = jax;

@@ -1,14 +1,14 @@
-/** jax-js (npm @jax-js/jax) on WebGPU as a contender, in single precision. Its arrays are owned: each use but the last takes `.ref`. */
+/** jax-js (npm @jax-js/jax) on WebGPU as a contender, in single precision. Its arrays have owners: each use but the last needs `.ref`. */
 import { peer } from './peers.js';
 
 const POINTERS = 'unrestricted_pointer_parameters';
 
 let initialised;
 
-/** The library with its WebGPU device as the default one. */
+/** The library with its WebGPU device as the default device. */
 export function jaxOnGpu() {
   initialised ??= (async () => {
-    // Its gathers' gradients are added up by a function that takes a pointer into storage.
+    // The gradients of its gathers are added by a function that takes a pointer into storage.
     if (navigator.gpu !== undefined && !navigator.gpu.wgslLanguageFeatures.has(POINTERS)) throw new Error(`jax-js needs ${POINTERS}, which this browser's WGSL does not have`);
     const jax = await peer('jax');
     const devices = await jax.init('webgpu');
@@ -24,14 +24,17 @@ const indices = (jax, list) => jax.numpy.array(Int32Array.from(list), { dtype: j
 const firstEnds = (edges) => edges.filter((_, i) => i % 2 === 0);
 const secondEnds = (edges) => edges.filter((_, i) => i % 2 === 1);
 
-/** r of every spring, as residua's problem has it; rest lengths are a number, or an array of one each. */
+/** r of every spring, as in residua's problem; rest lengths are a number, or an array with one per spring. */
 const springResiduals = (jax) => (x, first, second, restLengths) => {
   const { numpy: np } = jax;
   const d = x.ref.slice(first, []).sub(x.slice(second, []));
   return np.sqrt(np.sum(d.ref.mul(d), 1)).sub(restLengths);
 };
 
-/** Value and gradient of a function of points and of arrays that stay, jitted: `evaluate(x)` gives both, `evaluateAt(points)` the value, the gradient left on the GPU. */
+/**
+ * Value and gradient of a function of points and of constant arrays, jitted: `evaluate(x)` returns both, `evaluateAt(points)` the value,
+ * with the gradient left on the GPU.
+ */
 function evaluator(jax, cost, held) {
   const valueAndGradient = jax.jit(jax.valueAndGrad(cost));
   const call = (x) => valueAndGradient(x, ...held.map((array) => array.ref));
@@ -88,7 +91,10 @@ export async function netEvaluator({ edges, restLengths, places, pull }) {
   return evaluator(jax, cost, [indices(jax, firstEnds(edges)), indices(jax, secondEnds(edges)), np.array(Float32Array.from(restLengths)), points(jax, places)]);
 }
 
-/** One Gauss-Newton step with the damping λ = 1e-3 of the identity and `iterations` of plain conjugate gradients; reads back the cost before it. */
+/**
+ * One Gauss-Newton step with the damping λ = 1e-3 of the identity and `iterations` of plain conjugate gradients; reads back the cost before
+ * it.
+ */
 export async function gaussNewtonStep({ positions, edges }, iterations) {
   const jax = await jaxOnGpu();
   const { numpy: np } = jax;
@@ -126,7 +132,7 @@ export async function gaussNewtonStep({ positions, edges }, iterations) {
   return {
     async run() {
       const [x, cost] = step(start.ref, first.ref, second.ref);
-      // The queue is in order: what is read back was submitted after the whole step.
+      // The queue is in order: the read-back follows the whole step.
       const [value] = await cost.data();
       x.dispose();
       return { value, against: 'start' };

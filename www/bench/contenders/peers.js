@@ -1,4 +1,7 @@
-/** Other libraries, bundled by `cargo xtask bench` into peers/ beside this folder's parent, each loaded when it is first asked for; absent ones say so. */
+/**
+ * Other libraries, bundled by `cargo xtask bench` into peers/ beside this folder's parent, and loaded on first use. Absent ones are
+ * reported.
+ */
 
 const loading = new Map();
 

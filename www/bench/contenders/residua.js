@@ -1,7 +1,7 @@
-/** residua as a contender: compiled once, disposed at the end; the CPU and, where there is none, not the GPU. */
+/** residua as a contender: compiled once, disposed at the end. The CPU contender always runs; the GPU contender needs a GPU. */
 import { GpuCompiledFunctions, GpuContext } from 'residua';
 
-/** Rejects with the reason when there is no GPU. */
+/** Rejects with the reason where there is no GPU. */
 export async function gpuPresent() {
   await GpuContext.default();
 }
@@ -9,15 +9,17 @@ export async function gpuPresent() {
 const ENGINES = {
   gpu: { label: 'residua GPU', precision: 'f32', absent: gpuPresent },
   cpu: { label: 'residua CPU', precision: 'f64' },
-  // Where the GPU does it, it is in single precision.
+  // Calls that the GPU runs are in single precision.
   auto: { label: 'residua auto', precision: 'f32' },
 };
 
 /**
  * A contender for a problem.
  * @param {'gpu' | 'cpu' | 'auto'} backend
- * @param {{ variant?: string, timing: string, absent?: () => Promise<void>, createContext?: () => Promise<GpuContext>, problem: (input: object) => object, attempt: (functions: GpuCompiledFunctions, made: object, input: object) => object, cannot?: (input: object) => string | undefined }} spec
- *   `problem` gives at least `{ problem }`; `attempt` gives what the runner takes (run, before, units, notes)
+ * @param {{ variant?: string, timing: string, absent?: () => Promise<void>, createContext?: () => Promise<GpuContext>, problem: (input:
+ *   object) => object, attempt: (functions: GpuCompiledFunctions, made: object, input: object) => object, cannot?: (input: object) =>
+ *   string | undefined }} spec
+ *   `problem` returns at least `{ problem }`; `attempt` returns what the runner takes (run, before, units, notes)
  */
 export function residua(backend, { variant, timing, problem, attempt, cannot, growth, absent = ENGINES[backend].absent, createContext }) {
   const { label, precision } = ENGINES[backend];
@@ -41,10 +43,10 @@ export function residua(backend, { variant, timing, problem, attempt, cannot, gr
   };
 }
 
-/** The same job on the GPU, the CPU, and wherever 'auto' takes it. */
+/** The same job on the GPU, on the CPU, and with 'auto'. */
 export const onEachBackend = (spec) => ['gpu', 'cpu', 'auto'].map((backend) => residua(backend, spec));
 
-/** Rejects where the package at hand has no call that leaves a gradient on the GPU, or there is no GPU. */
+/** Rejects where the package has no call that leaves a gradient on the GPU, or there is no GPU. */
 export async function gradientOnDevicePresent() {
   await gpuPresent();
   if (!('evaluateCostWithGradientOnDevice' in GpuCompiledFunctions.prototype)) throw new Error('this build has no call that leaves the gradient on the GPU');
@@ -60,7 +62,7 @@ export async function gpuTimesPresent() {
   if (!profile.hasGpuTimes) throw new Error("this device has no timestamps ('timestamp-query')");
 }
 
-/** Milliseconds of the GPU that kernels took since the last call, once the device has told all times; and how many dispatches that were. */
+/** The GPU's milliseconds of kernels since the last call, after the device has delivered all times; and the number of dispatches. */
 export function gpuClock(context) {
   let [msBefore, dispatchesBefore] = [0, 0];
   return async () => {

@@ -4,7 +4,9 @@ import { tfjsOnGpu } from './tfjs.js';
 
 const REFINEMENTS = 2;
 
-/** A tensor with the operations of the energy. TensorFlow.js has no stopGradient; an identity with a gradient of its own, zero, is one. */
+/**
+ * A tensor with the operations of the energy. TensorFlow.js has no stopGradient; an identity with a custom gradient of zero replaces it.
+ */
 class Chain {
   constructor(tf, tensor) {
     this.tf = tf;
@@ -30,9 +32,9 @@ class Chain {
   exceeds(b) { return this.compared('greater', b); }
   choose(these, those) { return this.call('where', these, those); }
   stopped() { return this.constant((x) => this.tf.clone(x)); }
-  /** Comparisons have no gradient there, not even zero. */
+  /** Comparisons have no gradient in TensorFlow.js, not even zero. */
   compared(name, b) { return this.constant((x, y) => this.tf[name](x, y), b); }
-  /** What an operation gives, held for differentiation. */
+  /** The result of an operation as a constant for differentiation. */
   constant(operation, ...rest) {
     const tensors = [this, ...rest].map(({ tensor }) => tensor);
     const held = this.tf.customGrad((...inputs) => {

@@ -1,7 +1,7 @@
 /** As-rigid-as-possible deformation for TensorFlow.js: tensors of points and of quaternions, the cost over all edges from both of their ends. */
 import { tfjsOnGpu } from './tfjs.js';
 
-/** Cost and gradient; both read back, the gradient of held vertices 0. */
+/** Cost and gradient; both read back. The gradient of constant vertices is 0. */
 export async function rigidGradient({ deformed, instances, size, handles }) {
   const tf = await tfjsOnGpu();
   const { ends, sides, rootWeights } = instances;

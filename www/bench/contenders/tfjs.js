@@ -17,7 +17,10 @@ export function tfjsOnGpu() {
 const points = (tf, x) => tf.tensor2d(Float32Array.from(x), [x.length / 3, 3]);
 const ends = (tf, edges, which) => tf.tensor1d(Int32Array.from(edges.filter((_, i) => i % 2 === which)), 'int32');
 
-/** Value and gradient of a function of points: `evaluate(x)` gives both, `evaluateAt(points)` the value, the gradient left on the GPU. */
+/**
+ * Value and gradient of a function of points: `evaluate(x)` returns both, `evaluateAt(points)` the value, with the gradient left on the
+ * GPU.
+ */
 function evaluator(tf, cost, held) {
   const valueAndGradient = tf.valueAndGrad(cost);
   const call = (x) => tf.tidy(() => valueAndGradient(x));
@@ -64,8 +67,8 @@ export async function netEvaluator({ edges, restLengths, places, pull }) {
 }
 
 /**
- * One Gauss-Newton step with the damping λ = 1e-3 of the identity and `iterations` of plain conjugate gradients; reads back the cost before it. It has no
- * forward derivatives, so products with J are written out with the springs' directions.
+ * One Gauss-Newton step with the damping λ = 1e-3 of the identity and `iterations` of plain conjugate gradients; reads back the cost before
+ * it. TensorFlow.js has no forward derivatives, so products with J are written with the springs' directions.
  */
 export async function gaussNewtonStep({ positions, edges, size: vertexCount }, iterations) {
   const tf = await tfjsOnGpu();

@@ -1,6 +1,6 @@
 /**
- * What `backend: 'auto'` takes, and whether that was right: for each job and size the GPU, the CPU and 'auto' side by side, and how much longer 'auto' takes
- * than the faster of the two. It is to be no more than 10 % or 0.2 ms.
+ * The choice of `backend: 'auto'`: for each job and size the times of the GPU, the CPU and 'auto', and the excess of 'auto' over the faster
+ * of the two. It should be at most 10 % or 0.2 ms.
  */
 import { runJob } from '../runner.js';
 import { SIZES } from '../sizes.js';
@@ -20,7 +20,7 @@ export const sizes = SIZES;
 const JOBS = [springGradient, gaussNewton, rigidGradient, developable, lmSolve, lbfgsSolve, fits];
 const ENGINES = ['residua GPU', 'residua CPU', 'residua auto'];
 
-/** `choices=name,name` takes some of the jobs. */
+/** `choices=name,name` selects jobs. */
 export async function run(query, tell, progress, settings) {
   const wanted = query.get('choices')?.split(',');
   for (const job of JOBS.filter(({ name }) => wanted === undefined || wanted.includes(name))) {

@@ -1,7 +1,7 @@
 /**
- * Compiling, recording and pipelines included: the problem form (index arrays), and the params form (one expression a residual, written out). Each compile on
- * the GPU has a context of its own, so that no pipeline is there already; what the browser itself keeps of shaders, it keeps. What is compiled is then
- * evaluated, which is not timed, and its cost compared.
+ * Compiling, with recording and pipelines: the problem form (index arrays) and the params form (one written expression per residual). Each
+ * compile on the GPU has a context of its own, so that no pipeline exists; the browser's own shader cache remains. The result is then
+ * evaluated, without timing, and its cost compared.
  */
 import { GpuCompiledFunctions, GpuContext, Vec3 } from 'residua';
 import { springResidual, springsProblem } from '../../problems/springs.js';
@@ -11,7 +11,7 @@ import { plainSprings } from '../plain/springs.js';
 import { SIZES } from '../sizes.js';
 import { SPRING_TOLERANCE, springMesh } from './spring-meshes.js';
 
-/** Beyond this the params form has more expressions than a page's memory. */
+/** Above this size the params form needs more memory for expressions than a page has. */
 const MOST_WRITTEN_OUT = 1_200_000;
 
 const FORMS = {

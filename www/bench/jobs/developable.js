@@ -13,7 +13,7 @@ const FULL = 'wall; positions given, value and whole gradient read back';
 
 function input(vertices) {
   const sheet = waveSheetWithTopology(vertices);
-  // Rest lengths that the mesh does not have, so that edges have a gradient, too.
+  // Rest lengths that differ from the mesh, so that edges have a gradient.
   const restLengths = edgeLengths(sheet.positions, sheet.topology.edges).map((length) => 1.1 * length);
   return { ...sheet, restLengths, residuals: sheet.size + restLengths.length };
 }
@@ -24,9 +24,9 @@ export const developable = {
   unit: 'vertices',
   sizes: SIZES,
   input,
-  // An eigenvector loses digits as the gap to the next eigenvalue closes, and acos in the plain loop's closed form half of them: among a million vertices
-  // there are gaps of a millionth. Single precision: what the project's own comparison of engines found on spheres, 5e-7 and 5e-6 (docs/performance.md), and
-  // twenty times that, since a sheet's gaps are smaller than a sphere's.
+  // An eigenvector loses digits as the gap to the next eigenvalue closes, and acos in the plain loop's closed form loses half of them;
+  // among a million vertices there are gaps of 1e-6. Single precision: the differences that the comparison of engines found on spheres,
+  // 5e-7 and 5e-6 (docs/performance.md), and twenty times that, because a sheet has smaller gaps than a sphere.
   tolerance: { f64: { value: 1e-10, gradient: 1e-6 }, f32: { value: 1e-5, gradient: 1e-4 } },
   contenders: [
     {

@@ -15,7 +15,7 @@ function input(count) {
   return { size: count, residuals: count * SAMPLES, times, ...makePeaks(count, times, NOISE) };
 }
 
-/** The median of the fits' costs: a few that end in another minimum do not move it. */
+/** The median of the fits' costs: a few fits that end in another minimum do not change it. */
 function typicalCost(costs) {
   return Float64Array.from(costs).sort()[costs.length >> 1];
 }
@@ -42,7 +42,8 @@ export const fits = {
   unit: 'fits',
   sizes: [12, 100, 1_000, 10_000, 100_000],
   input,
-  // The cost is flat at its minimum: where a fit stops within its tolerance of 1e-6, and what single precision loses of 25 squares, both stay below.
+  // The cost is flat at its minimum: both the effect of the tolerance of 1e-6 and the rounding of 25 squares in single precision are below
+  // this.
   tolerance: { f64: { value: 1e-5 }, f32: { value: 1e-3 } },
   contenders: [
     {

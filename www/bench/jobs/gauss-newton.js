@@ -1,7 +1,7 @@
 /**
- * One Gauss-Newton step on springs with ten iterations of conjugate gradients. The plain loop and residua damp by 1e-3·diag(JᵀJ), precondition by diagonal
- * blocks, and compute the cost after the step, so their costs agree; the peers damp by the identity and do not precondition, which is less work, and their
- * cost before the step is what is compared.
+ * One Gauss-Newton step on springs with ten iterations of conjugate gradients. The plain loop and residua damp by 1e-3·diag(JᵀJ),
+ * precondition with diagonal blocks, and compute the cost after the step, so their costs agree. The peers damp by the identity and do not
+ * precondition, which is less work; their cost before the step is compared.
  */
 import { levenbergMarquardt } from 'residua';
 import { springsProblem } from '../../problems/springs.js';
@@ -19,7 +19,7 @@ const WITHOUT_TESTS = { costTolerance: 0, gradientTolerance: 0, parameterToleran
 
 const attempt = (steps) => (functions, { vertices }, { positions }) => ({
   units: steps,
-  // The start is on the GPU before the clock starts.
+  // The start is uploaded before the time is measured.
   before: async () => {
     vertices.set(positions);
     await functions.evaluateCostWithGradient();
@@ -40,7 +40,8 @@ export const gaussNewton = {
   unit: 'vertices',
   sizes: SIZES,
   input: springMesh,
-  // Conjugate gradients multiply what rounds in the first iteration: springs at random are ill-conditioned, and ten iterations lose two digits.
+  // Conjugate gradients amplify the rounding of the first iteration: random springs are ill-conditioned, and ten iterations lose two
+  // digits.
   tolerance: { f64: { value: 1e-8 }, f32: { value: 100 * SPRING_TOLERANCE.f32.value } },
   contenders: [
     {

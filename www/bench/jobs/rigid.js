@@ -1,7 +1,7 @@
 /**
- * As-rigid-as-possible deformation of a wave sheet: the first column of vertices is held, the last is held where it is lifted and turned. Unknown are all other
- * vertices and a rotation for each; edges weigh the same. Once the cost with its gradient at a deformed state, once five steps of Levenberg-Marquardt with
- * twenty iterations of conjugate gradients each, from rest.
+ * As-rigid-as-possible deformation of a wave sheet: the first column of vertices is constant, and so is the last, lifted and rotated. The
+ * unknowns are all other vertices and a rotation for each; edges have equal weights. Two jobs: cost with gradient at a deformed state, and
+ * five steps of Levenberg-Marquardt with twenty iterations of conjugate gradients each, from rest.
  */
 import { levenbergMarquardt } from 'residua';
 import { rigidInstances, rigidProblem } from '../../problems/as-rigid-as-possible.js';
@@ -19,7 +19,7 @@ const STEPS = 5;
 const ITERATIONS = 20;
 const FIXED = { maxIterations: STEPS, costTolerance: 0, gradientTolerance: 0, parameterTolerance: 0, linearTolerance: 0, maxLinearIterations: ITERATIONS };
 
-function input(vertices) {
+export function deformation(vertices) {
   const sheet = waveSheetWithTopology(vertices);
   const { size, rows, columns, positions, topology } = sheet;
   const weights = new Float64Array(topology.edges.length / 2).fill(1);
@@ -28,17 +28,17 @@ function input(vertices) {
     const first = row * columns, last = first + columns - 1;
     held.push(first, last);
     targets.push([...positions.subarray(3 * first, 3 * first + 3)]);
-    // Turned by half a radian about the sheet's middle line, and lifted by a tenth of its width: exact in single precision.
+    // Rotated by half a radian about the sheet's middle line, and lifted by a tenth of its width; exact in single precision.
     const [x, y, z] = positions.subarray(3 * last, 3 * last + 3), middle = (rows - 1) / 2;
     const [cosine, sine] = [Math.cos(0.5), Math.sin(0.5)];
     targets.push([x, middle + cosine * (y - middle) - sine * z, sine * (y - middle) + cosine * z + columns / 10].map(Math.fround));
   }
-  // Numbers of all vertices, then all quaternions, at rest with the handles in place.
+  // The numbers of all vertices, then all quaternions, at rest with the handles at their targets.
   const start = new Float64Array(7 * size);
   start.set(positions);
   held.forEach((vertex, k) => start.set(targets[k], 3 * vertex));
   for (let vertex = 0; vertex < size; vertex++) start[3 * size + 4 * vertex] = 1;
-  // Somewhere else, with unit quaternions as single precision has them.
+  // A deformed state, with unit quaternions in single precision.
   const deformed = start.slice();
   for (let i = 0; i < 3 * size; i++) deformed[i] = Math.fround(deformed[i] + 0.2 * Math.sin(7 * i));
   for (let vertex = 0; vertex < size; vertex++) {
@@ -58,8 +58,8 @@ export const rigidGradient = {
   title: 'As-rigid-as-possible deformation: cost with gradient',
   unit: 'vertices',
   sizes: SIZES,
-  input,
-  // As for springs: differences of coordinates that single precision holds exactly, some fifty operations.
+  input: deformation,
+  // As for springs: differences of coordinates that are exact in single precision, and about fifty operations.
   tolerance: { f64: { value: 1e-10, gradient: 1e-10 }, f32: { value: 2e-5, gradient: 2e-5 } },
   contenders: [
     {
@@ -88,8 +88,9 @@ export const rigidSteps = {
   title: `As-rigid-as-possible deformation: ${STEPS} steps of Levenberg-Marquardt with ${ITERATIONS} iterations of conjugate gradients each`,
   unit: 'vertices',
   sizes: SIZES,
-  input,
-  // Steps that are not solved to the end part ways by what rounds in their first iterations; their costs differ less, being sums over the whole sheet.
+  input: deformation,
+  // Steps with inexact linear solves diverge by the rounding of their first iterations. Their costs differ less, because they are sums over
+  // the whole sheet.
   tolerance: { f64: { value: 1e-6 }, f32: { value: 1e-2 } },
   contenders: [
     {

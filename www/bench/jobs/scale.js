@@ -1,7 +1,7 @@
 /**
- * How far it goes: springs on a grid of ten million vertices (`sizes` chooses others) on one backend (`backend=gpu`): compile, evaluate, ten steps of
- * Levenberg-Marquardt with ten iterations of conjugate gradients each, and how much GPU memory that took at its peak, by residual. By itself it has no
- * contenders: nobody else does this in a page.
+ * The largest problem: springs on a grid of ten million vertices (`sizes` selects others) on one backend (`backend=gpu`). Measures
+ * compiling, an evaluation, ten steps of Levenberg-Marquardt with ten iterations of conjugate gradients each, and the peak of GPU memory
+ * per residual. It has no contenders, because no other library runs this in a page.
  */
 import { GpuCompiledFunctions, GpuContext, levenbergMarquardt } from 'residua';
 import { springsProblem } from '../../problems/springs.js';
@@ -11,7 +11,7 @@ export const name = 'scale';
 export const title = 'Ten million vertices: compile, evaluate, ten steps of Levenberg-Marquardt';
 export const unit = 'vertices';
 export const sizes = [10_000_000];
-/** Runs only when asked for by name. */
+/** Runs only when selected by name. */
 export const onDemand = true;
 
 const STEPS = 10;

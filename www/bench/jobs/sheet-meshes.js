@@ -1,6 +1,6 @@
 /**
- * The sheet that mesh jobs are about: a grid nearest to a size, spacing 1, with a wave so short that neighbouring normals differ, and noise, so that nothing
- * is flat or symmetric. Positions are exact in single precision.
+ * The sheet of the mesh jobs: the grid nearest to a size, with spacing 1, a short wave so that adjacent normals differ, and noise so that
+ * nothing is flat or symmetric. Positions are exact in single precision.
  */
 import { meshTopology } from '../../mesh/topology.js';
 import { gridNearest } from '../sizes.js';
@@ -14,7 +14,7 @@ function noise(seed) {
   };
 }
 
-/** Two triangles a cell, counterclockwise seen from above. */
+/** Two triangles per cell, counterclockwise seen from above. */
 export function gridTriangles(rows, columns) {
   const triangles = new Uint32Array(6 * (rows - 1) * (columns - 1));
   let filled = 0;
@@ -42,7 +42,7 @@ export function waveSheet(vertices) {
   return { size: rows * columns, rows, columns, positions: Float64Array.from(positions), triangles: gridTriangles(rows, columns) };
 }
 
-/** The sheet with who is next to whom. */
+/** The sheet with its topology. */
 export function waveSheetWithTopology(vertices) {
   const sheet = waveSheet(vertices);
   return { ...sheet, topology: meshTopology(sheet.size, sheet.triangles) };

@@ -1,6 +1,7 @@
 /**
- * Whole solves: a net of springs whose rest lengths are those of a wave sheet, each vertex pulled to a noisy place; it starts where it is pulled. The pull
- * leaves one minimum, well determined at every size. All contenders stop by the same tests, or are told so; which one ended a solve stands in the notes.
+ * Complete solves: a net of springs whose rest lengths are those of a wave sheet, with each vertex attached to a noisy position, which is
+ * its start. The attachment gives one well-determined minimum at every size. All contenders have the same stopping tests, or get them as
+ * options; the notes say which test ended a solve.
  */
 import { lbfgs, levenbergMarquardt } from 'residua';
 import { edgeLengths } from '../../energies/developable.js';
@@ -57,7 +58,7 @@ const onResidua = (solver, options) => onEachBackend({
 
 /** Steps shrink by a constant factor near the minimum, so a change of 1e-6 leaves a few times that. */
 const TOLERANCE = { f64: { value: 1e-5 }, f32: { value: 1e-4 } };
-/** Numbers of a dense Jacobian of doubles. */
+/** The entries of a dense Jacobian of doubles. */
 const MOST_ENTRIES = 1 << 20;
 
 export const lmSolve = {
@@ -88,7 +89,10 @@ export const lmSolve = {
   ],
 };
 
-/** ml-levenberg-marquardt fits curves: here the samples are the springs' lengths, and then the coordinates times the pull. */
+/**
+ * ml-levenberg-marquardt fits curves: here the samples are the springs' lengths, followed by the coordinates times the weight of the
+ * attachment.
+ */
 async function curveOfNet(mesh) {
   const { levenbergMarquardt: fit } = await peer('ml-levenberg-marquardt');
   const { edges, restLengths, places, pull, residuals } = mesh;
@@ -118,12 +122,12 @@ async function curveOfNet(mesh) {
   };
 }
 
-/** The plain L-BFGS over what another library evaluates. */
+/** The plain L-BFGS over the evaluation of another library. */
 const hosted = (name, library, absent) => ({
   name, precision: 'f32', timing: 'wall; its value and gradient, the minimiser of the plain loop', absent,
   async prepare(mesh) {
     const cost = await library.netEvaluator(mesh);
-    // In single precision a step's relative length says no more than 1e-6.
+    // In single precision the relative length of a step is accurate to 1e-6.
     return { run: () => plainLbfgs(cost.evaluate, mesh.positions, { ...TESTS, parameterTolerance: 1e-6 }), after: told, dispose: cost.dispose };
   },
 });
@@ -134,7 +138,7 @@ export const lbfgsSolve = {
   unit: 'vertices',
   sizes: SIZES,
   input,
-  // A change of 1e-6 in one iteration may still leave a hundred times that.
+  // A change of 1e-6 in one iteration may leave a hundred times that.
   tolerance: { f64: { value: 1e-3 }, f32: { value: 1e-3 } },
   contenders: [
     {

@@ -11,7 +11,7 @@ import { SIZES } from '../sizes.js';
 import { SPRING_TOLERANCE, springMesh } from './spring-meshes.js';
 
 const FULL = 'wall; positions given, value and whole gradient read back';
-/** How many evaluations stand between two looks at the GPU's clock, which may tick every 0.1 ms. */
+/** The number of evaluations between two reads of the GPU's clock, which may tick every 0.1 ms. */
 const TIMED = 20;
 const problem = ({ positions, edges }) => springsProblem(positions, edges, 1);
 const BACK = 'wall; positions stay on the GPU, value and whole gradient read back into';
@@ -71,7 +71,10 @@ export const springGradient = {
   ],
 };
 
-/** The same by the GPU's clock, in a context of its own: a page that holds several devices has each wait for the others, so this is no contender of the job above. */
+/**
+ * The same by the GPU's clock, in a context of its own. In a page with several devices each waits for the others, so this is not a
+ * contender of the job above.
+ */
 export const springGradientGpuTime = {
   name: 'spring-gradient-gpu-time',
   title: 'Spring energy with gradient: time of the GPU',

@@ -1,4 +1,4 @@
-/** The springs that several jobs are about: a grid nearest to a size, vertices scattered at random in [0, 10)³, rest length 1. */
+/** The springs of several jobs: the grid nearest to a size, vertices at random positions in [0, 10)³, rest length 1. */
 import { gridEdges, scatteredPositions } from '../../problems/springs.js';
 import { gridNearest } from '../sizes.js';
 
@@ -11,7 +11,8 @@ export function springMesh(vertices) {
 }
 
 /**
- * How far a cost, and a gradient by its largest entry, may be from the plain loop's. Double precision: sums of 3 million terms in another order. Single: a
- * length of up to 17 rounds at 1e-6, r = l − 1 keeps that, and gradients add a few of them; twenty times that.
+ * The tolerances of the cost, and of the gradient by its largest entry, relative to the plain loop. Double precision: sums of 3 million
+ * terms in another order. Single: a length of up to 17 rounds at 1e-6, r = l − 1 keeps that, and gradients add a few of them; twenty times
+ * that.
  */
 export const SPRING_TOLERANCE = { f64: { value: 1e-10, gradient: 1e-10 }, f32: { value: 2e-5, gradient: 2e-5 } };

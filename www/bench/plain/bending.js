@@ -1,10 +1,11 @@
 /**
- * Bending by hand: residual 1 − n̂₁·n̂₂ of the two triangles (a, b, c) and (b, a, d) at an edge, its derivatives by the chain rule backwards.
+ * Bending in plain JavaScript: residual 1 − n̂₁·n̂₂ of the two triangles (a, b, c) and (b, a, d) at an edge, its derivatives by the reverse
+ * chain rule.
  */
 export function plainBending(hinges) {
   const count = hinges.length / 4;
   const corners = hinges.map((vertex) => 3 * vertex);
-  // Columns ascend within a row: which of the row's four blocks of entries each corner's is.
+  // Columns ascend within a row: the position of each corner among the row's four blocks of entries.
   const slots = new Uint8Array(4 * count);
   for (let i = 0; i < count; i++) {
     for (let k = 0; k < 4; k++) {

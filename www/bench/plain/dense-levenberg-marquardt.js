@@ -1,5 +1,6 @@
 /**
- * Levenberg-Marquardt by hand for few parameters: takes `steps` steps with the damping of Nielsen, converged or not, and moves x; gives what the last cost is.
+ * Levenberg-Marquardt in plain JavaScript for few parameters: takes `steps` steps with the damping of Nielsen, whether it converges or not,
+ * and updates x; returns the last cost.
  */
 
 /** The damping of K. Madsen, H. B. Nielsen and O. Tingleff (2004), section 3.2. */
@@ -19,7 +20,7 @@ class Damping {
 }
 
 /**
- * Few parameters: normal equations, formed in the loop over residuals, and their Cholesky factor.
+ * Normal equations, formed in the loop over residuals, and their Cholesky factor.
  * @param functions one of this folder's with normalEquations and cost
  */
 export function denseLevenbergMarquardt(functions, x, steps) {

@@ -1,7 +1,7 @@
 /**
- * The developable energy of energies/developable.js in plain JavaScript with derivatives by hand, in double precision. For a vertex with faces (center, b, c),
- * p = b − center, q = c − center, u = p × q, N = u/|u|, θ = atan2(|u|, p·q): λ, the smallest eigenvalue of Σ θ N Nᵀ, has the derivative vᵀ d(Σ θ N Nᵀ) v with
- * v its unit eigenvector. For an edge (l/l₀ − 1)².
+ * The developable energy of energies/developable.js in plain JavaScript with hand-written derivatives, in double precision. For a vertex
+ * with faces (center, b, c), p = b − center, q = c − center, u = p × q, N = u/|u|, θ = atan2(|u|, p·q): λ, the smallest eigenvalue of Σ θ N
+ * Nᵀ, has the derivative vᵀ d(Σ θ N Nᵀ) v with v its unit eigenvector. For an edge (l/l₀ − 1)².
  */
 export class PlainDevelopable {
   /**
@@ -14,7 +14,7 @@ export class PlainDevelopable {
     Object.assign(this, { centers, offsets, corners, edges: topology.edges, restLengths });
     this.gradient = new Float64Array(3 * vertexCount);
     const most = offsets.reduce((most, offset, i) => (i === 0 ? 0 : Math.max(most, offset - offsets[i - 1])), 0);
-    // Of the faces at hand: u, N, then |u| and p·q, and θ.
+    // For the faces of the current vertex: u, N, then |u| and p·q, and θ.
     this.scratch = new Float64Array(9 * most);
     this.eigen = new Float64Array(4);
   }
@@ -65,7 +65,7 @@ export class PlainDevelopable {
       const along = vx * nx + vy * ny + vz * nz;
       const square = size * size + inner * inner;
       const byAngle = square > 0 ? (along * along) / square : 0;
-      // By N: 2 θ (v·N) v without its part along N, over |u|; by |u| through θ: (p·q)/(|u|² + (p·q)²), along N.
+      // By N: 2 θ (v·N) v without its component along N, over |u|; by |u| through θ: (p·q)/(|u|² + (p·q)²), along N.
       const by = size > 0 ? (2 * angle * along) / size : 0, normal = byAngle * inner - by * along;
       const gx = by * vx + normal * nx, gy = by * vy + normal * ny, gz = by * vz + normal * nz;
       const byInner = -byAngle * size;
@@ -139,9 +139,9 @@ export function faceLists({ interior, boundary, irregular }) {
 }
 
 /**
- * The smallest eigenvalue of [[a, b, c], [b, d, e], [c, e, f]] and its unit eigenvector, into `out` (λ, then v). O. K. Smith, "Eigenvalues of a symmetric 3 × 3
- * matrix" (Communications of the ACM 4(4), 1961); v is the longest cross product of two rows of A − λ, and λ = vᵀAv, which keeps more digits. Where the
- * eigenvalue repeats v is 0.
+ * The smallest eigenvalue of [[a, b, c], [b, d, e], [c, e, f]] and its unit eigenvector, written to `out` (λ, then v). O. K. Smith,
+ * "Eigenvalues of a symmetric 3 × 3 matrix" (Communications of the ACM 4(4), 1961); v is the longest cross product of two rows of A − λ,
+ * and λ = vᵀAv, which keeps more digits. Where the eigenvalue is repeated v is 0.
  */
 export function smallestEigenpair(a, b, c, d, e, f, out) {
   const mean = (a + d + f) / 3;
@@ -160,9 +160,10 @@ export function smallestEigenpair(a, b, c, d, e, f, out) {
   const x3 = D * F - e * e, y3 = e * c - b * F, z3 = b * e - D * c;
   const s1 = x1 * x1 + y1 * y1 + z1 * z1, s2 = x2 * x2 + y2 * y2 + z2 * z2, s3 = x3 * x3 + y3 * y3 + z3 * z3;
   const longest = Math.max(s1, s2, s3);
-  // The products go with the gap to the next eigenvalue, and near a double one acos keeps half of the digits: below this they are rounding alone.
+  // The products are proportional to the gap to the next eigenvalue, and near a double one acos keeps half of the digits: below this they
+  // are only rounding.
   if (!(longest > 1e-14 * spread ** 4)) {
-    // Half of what the largest one leaves of the trace.
+    // Half of the trace minus the largest one.
     out[0] = mean - spread * Math.cos(angle);
     return;
   }

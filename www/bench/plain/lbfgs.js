@@ -1,7 +1,7 @@
 /**
- * L-BFGS over a function that gives value and gradient, in double precision: J. Nocedal and S. J. Wright, Numerical Optimization (2nd ed., 2006), algorithms
- * 7.4 and 7.5, with a line search that halves and doubles its bracket until both Wolfe conditions hold. For the plain loop and for libraries that only
- * evaluate; its tests of convergence are residua's.
+ * L-BFGS over a function that returns value and gradient, in double precision: J. Nocedal and S. J. Wright, Numerical Optimization (2nd
+ * ed., 2006), algorithms 7.4 and 7.5, with a line search that halves and doubles its bracket until both Wolfe conditions hold. For the
+ * plain loop and for libraries that only evaluate; its convergence tests are residua's.
  */
 
 function dot(a, b) {
@@ -39,9 +39,11 @@ function direction(gradient, pairs, d) {
 }
 
 /**
- * @param {(x: Float64Array) => { value: number, gradient: ArrayLike<number> } | Promise<{ value: number, gradient: ArrayLike<number> }>} evaluate
- * @param {Float64Array} start left as it is
- * @returns {Promise<{ x: Float64Array, initialCost: number, finalCost: number, iterations: number, evaluations: number, termination: string }>}
+ * @param {(x: Float64Array) => { value: number, gradient: ArrayLike<number> } | Promise<{ value: number, gradient: ArrayLike<number> }>}
+ *   evaluate
+ * @param {Float64Array} start not modified
+ * @returns {Promise<{ x: Float64Array, initialCost: number, finalCost: number, iterations: number, evaluations: number, termination: string
+ *   }>}
  */
 export async function lbfgs(evaluate, start, options = {}) {
   const { maxIterations = 100, costTolerance = 1e-6, gradientTolerance = 1e-6, parameterTolerance = 1e-8, historySize = 10, maxLineSearchSteps = 20, c1 = 1e-4, c2 = 0.9 } = options;
@@ -68,7 +70,7 @@ export async function lbfgs(evaluate, start, options = {}) {
       direction(gradient, pairs, d);
       slope = dot(gradient, d);
     }
-    // Without a history the gradient has no scale of its own.
+    // Without history pairs the gradient has no scale.
     let step = pairs.length === 0 ? Math.min(1, 1 / Math.sqrt(-slope)) : 1;
     let [low, high] = [0, Infinity];
     let taken = null;

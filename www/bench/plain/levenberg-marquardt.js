@@ -1,11 +1,13 @@
 /**
- * Levenberg-Marquardt in plain JavaScript, in double precision, with conjugate gradients preconditioned by the diagonal blocks of JᵀJ; for models whose
- * tangent space is blocks of three. Its rules (trust region, forcing, convergence) are residua's, so that both take the same steps and end alike: those of
- * Nielsen, "Damping parameter in Marquardt's method" (1999), forcing terms of Eisenstat and Walker, "Choosing the Forcing Terms in an Inexact Newton Method" (1996).
+ * Levenberg-Marquardt in plain JavaScript, in double precision, with conjugate gradients preconditioned by the diagonal blocks of JᵀJ, for
+ * models whose tangent space consists of blocks of three. Its rules (trust region, forcing, convergence) are residua's, so that both take
+ * the same steps and end alike: those of Nielsen, "Damping parameter in Marquardt's method" (1999), forcing terms of Eisenstat and Walker,
+ * "Choosing the Forcing Terms in an Inexact Newton Method" (1996).
  *
- * A model has `cost(x)`; `linearise(x, gradient, blocks)`, which gives the cost and adds Jᵀr and the lower halves of the diagonal blocks of JᵀJ (xx, xy, yy,
- * xz, yz, zz); and `product(p, image)`, which adds JᵀJp and gives ‖Jp‖². Where its numbers are not vertices of three coordinates it says `blocks` (how many)
- * and has `retract(x, step, out)`; `frozen`, if it has one, is 1 for each tangent coordinate that must not move.
+ * A model has `cost(x)`; `linearise(x, gradient, blocks)`, which returns the cost and adds Jᵀr and the lower halves of the diagonal blocks
+ * of JᵀJ (xx, xy, yy, xz, yz, zz); and `product(p, jtjp)`, which adds JᵀJp and returns ‖Jp‖². A model whose parameters are not vertices of
+ * three coordinates has `blocks` (their number) and `retract(x, step, out)`. `frozen`, if present, is 1 for each constant tangent
+ * coordinate.
  */
 
 const LEAST_GAIN = 1e-3;
@@ -24,7 +26,7 @@ function maxNorm(a) {
   return most;
 }
 
-/** The inverses of the damped diagonal blocks, stored alike. */
+/** The inverses of the damped diagonal blocks, in the same layout. */
 function invertBlocks(diagonal, damping, frozen, inverse) {
   for (let block = 0; block < diagonal.length / 6; block++) {
     const at = 6 * block, k = 3 * block;
@@ -46,7 +48,7 @@ function invertBlocks(diagonal, damping, frozen, inverse) {
   }
 }
 
-/** z = M⁻¹r; rᵀz. */
+/** z = M⁻¹r; returns rᵀz. */
 function precondition(inverse, r, z) {
   let sum = 0;
   for (let block = 0; block < inverse.length / 6; block++) {
@@ -63,18 +65,18 @@ function precondition(inverse, r, z) {
   return sum;
 }
 
-/** The vectors of a run, made once for as many tangent coordinates as there are. */
+/** The vectors of a run, allocated once for a number of tangent coordinates. */
 export function workspace(n) {
   const vector = () => new Float64Array(n);
   return {
-    gradient: vector(), scale: vector(), damping: vector(), step: vector(), residual: vector(), preconditioned: vector(), direction: vector(), image: vector(),
+    gradient: vector(), scale: vector(), damping: vector(), step: vector(), residual: vector(), preconditioned: vector(), direction: vector(), jtjp: vector(),
     diagonal: new Float64Array(2 * n), inverse: new Float64Array(2 * n),
   };
 }
 
-/** (JᵀJ + damping) step = −gradient; the number of iterations. */
+/** (JᵀJ + damping) step = −gradient; returns the number of iterations. */
 function conjugateGradients(model, space, tolerance, maxIterations) {
-  const { gradient, damping, step, residual, preconditioned, direction, image, diagonal, inverse } = space;
+  const { gradient, damping, step, residual, preconditioned, direction, jtjp, diagonal, inverse } = space;
   const { frozen } = model;
   invertBlocks(diagonal, damping, frozen, inverse);
   step.fill(0);
@@ -84,13 +86,13 @@ function conjugateGradients(model, space, tolerance, maxIterations) {
   const enough = tolerance * tolerance * size;
   for (let iteration = 0; iteration < maxIterations; iteration++) {
     if (!(size > 0)) return iteration;
-    image.fill(0);
-    let curvature = model.product(direction, image);
+    jtjp.fill(0);
+    let curvature = model.product(direction, jtjp);
     for (let i = 0; i < direction.length; i++) curvature += damping[i] * direction[i] * direction[i];
     const alpha = size / curvature;
     for (let i = 0; i < step.length; i++) {
       step[i] += alpha * direction[i];
-      residual[i] -= alpha * (image[i] + damping[i] * direction[i]);
+      residual[i] -= alpha * (jtjp[i] + damping[i] * direction[i]);
     }
     if (frozen !== undefined) for (let i = 0; i < step.length; i++) if (frozen[i]) residual[i] = 0;
     const next = precondition(inverse, residual, preconditioned);
@@ -103,13 +105,14 @@ function conjugateGradients(model, space, tolerance, maxIterations) {
 }
 
 /**
- * Minimises from `x`, which is left as it is. A tolerance of 0 switches its test off.
- * @returns {{ x: Float64Array, initialCost: number, finalCost: number, iterations: number, linearIterations: number, termination: string, costs: number[] }}
- *   costs: after each iteration, taken or not
+ * Minimises from `x`, which is not modified. A tolerance of 0 disables its test.
+ * @returns {{ x: Float64Array, initialCost: number, finalCost: number, iterations: number, linearIterations: number, termination: string,
+ *   costs: number[] }}
+ *   costs: after each iteration, accepted or not
  */
 export function levenbergMarquardt(model, x, options = {}, space = workspace(3 * (model.blocks ?? x.length / 3))) {
   const { maxIterations = 100, costTolerance = 1e-6, gradientTolerance = 1e-6, parameterTolerance = 1e-8, initialDamping = 1e-3, maxLinearIterations = 100, linearTolerance = 0.1 } = options;
-  const { gradient, scale, damping, step, diagonal, image } = space;
+  const { gradient, scale, damping, step, diagonal, jtjp } = space;
   scale.fill(0);
   const { frozen } = model;
   let point = Float64Array.from(x), trial = new Float64Array(x.length);
@@ -141,9 +144,9 @@ export function levenbergMarquardt(model, x, options = {}, space = workspace(3 *
     if (model.retract === undefined) for (let i = 0; i < step.length; i++) trial[i] = point[i] + step[i];
     else model.retract(point, step, trial);
     const trialCost = model.cost(trial);
-    image.fill(0);
-    const promised = -dot(gradient, step) - model.product(step, image) / 2;
-    const gain = (cost - trialCost) / promised;
+    jtjp.fill(0);
+    const predicted = -dot(gradient, step) - model.product(step, jtjp) / 2;
+    const gain = (cost - trialCost) / predicted;
     const accepted = gain > LEAST_GAIN;
     lambda = accepted ? Math.max(lambda * Math.max(1 / 3, 1 - (2 * gain - 1) ** 3), 1e-16) : lambda * growth;
     growth = accepted ? 2 : 2 * growth;

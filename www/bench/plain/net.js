@@ -1,14 +1,14 @@
 /**
- * A net in plain JavaScript with derivatives by hand, in double precision: springs with a rest length each, and every vertex pulled to a place of its own,
- * w (x − p). Takes both; gives cost with gradient, and the model that plain/levenberg-marquardt.js minimises.
+ * A net in plain JavaScript with hand-written derivatives, in double precision: springs with a rest length each, and every vertex attached
+ * to a place, w (x − p). Takes both; returns cost with gradient, and the model that plain/levenberg-marquardt.js minimises.
  */
 import { plainSprings } from './springs.js';
 
 export class PlainNet {
   /**
-   * @param {Uint32Array} edges two vertices a spring
-   * @param {Float64Array} restLengths one a spring
-   * @param {Float64Array} places three numbers a vertex
+   * @param {Uint32Array} edges two vertices per spring
+   * @param {Float64Array} restLengths one per spring
+   * @param {Float64Array} places three numbers per vertex
    * @param {number} pull w
    */
   constructor(edges, restLengths, places, pull) {
@@ -17,7 +17,7 @@ export class PlainNet {
     this.places = places;
     this.square = pull * pull;
     this.gradient = new Float64Array(places.length);
-    // Products with J are those of springs, whatever their rest lengths.
+    // Products with J are those of springs and do not depend on rest lengths.
     this.springs = plainSprings(edges, 0);
     this.ofSprings = new Float64Array(places.length);
   }
@@ -83,13 +83,13 @@ export class PlainNet {
     return cost;
   }
 
-  /** Adds JᵀJp to `image`; gives ‖Jp‖². */
-  product(p, image) {
+  /** Adds JᵀJp to `jtjp`; returns ‖Jp‖². */
+  product(p, jtjp) {
     const { square } = this;
-    let curvature = this.springs.product(p, image);
+    let curvature = this.springs.product(p, jtjp);
     for (let i = 0; i < p.length; i++) {
       curvature += square * p[i] * p[i];
-      image[i] += square * p[i];
+      jtjp[i] += square * p[i];
     }
     return curvature;
   }

@@ -1,4 +1,4 @@
-/** The fit of a peak by hand: residual A exp(−((t − c)/w)²) + o + s t − y, five parameters for all samples. */
+/** The fit of a peak in plain JavaScript: residual A exp(−((t − c)/w)²) + o + s t − y, five parameters for all samples. */
 export function plainPeak(times, samples) {
   const count = times.length;
   return {

@@ -1,11 +1,11 @@
 /**
- * Fits of a peak (amplitude, centre, width, offset, slope) to samples, one after another, by Levenberg-Marquardt in plain JavaScript with derivatives by hand
- * and a Cholesky factorisation of five by five, in double precision; its rules are those of plain/levenberg-marquardt.js.
+ * Fits of a peak (amplitude, centre, width, offset, slope) to samples, one after another, by Levenberg-Marquardt in plain JavaScript with
+ * hand-written derivatives and a 5×5 Cholesky factorisation, in double precision; its rules are those of plain/levenberg-marquardt.js.
  */
 const N = 5;
 
 export class PlainPeaks {
-  /** @param {Float64Array} times where the samples of each peak are taken */
+  /** @param {Float64Array} times the times of each peak's samples */
   constructor(times) {
     this.times = times;
     this.normal = new Float64Array(N * N);
@@ -15,7 +15,7 @@ export class PlainPeaks {
     this.trial = new Float64Array(N);
   }
 
-  /** Fits all peaks from `starts`; gives parameters, costs and iterations. */
+  /** Fits all peaks from `starts`; returns parameters, costs and iterations. */
   fit(samples, starts, { maxIterations = 100, costTolerance = 1e-6, gradientTolerance = 1e-6, parameterTolerance = 1e-8 } = {}) {
     const count = starts.length / N, width = this.times.length;
     const x = Float64Array.from(starts), cost = new Float64Array(count);
@@ -120,7 +120,7 @@ export class PlainPeaks {
     return sum / 2;
   }
 
-  /** (JᵀJ + λ diag) step = −gradient; whether that is positive definite. */
+  /** (JᵀJ + λ diag) step = −gradient; returns whether the matrix is positive definite. */
   #solve(lambda) {
     const { normal, factor, gradient, step } = this;
     for (let k = 0; k < N; k++) {

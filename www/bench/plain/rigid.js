@@ -1,7 +1,8 @@
 /**
- * As-rigid-as-possible deformation in plain JavaScript with derivatives by hand, in double precision: the residuals of problems/as-rigid-as-possible.js,
- * w ((a − b) − R s) for each edge from both of its ends, R the rotation of the first end's quaternion. Takes the same arrays; gives cost and gradient, and
- * the model that plain/levenberg-marquardt.js minimises, its blocks the vertices and then the rotations.
+ * As-rigid-as-possible deformation in plain JavaScript with hand-written derivatives, in double precision: the residuals of
+ * problems/as-rigid-as-possible.js, w ((a − b) − R s) for each edge from both of its ends, R the rotation of the first end's quaternion.
+ * Takes the same arrays; returns cost and gradient, and the model that plain/levenberg-marquardt.js minimises, whose blocks are the
+ * vertices and then the rotations.
  *
  * Numbers are 3 for each vertex, then 4 (w, x, y, z) for each rotation.
  */
@@ -9,7 +10,7 @@ export class PlainRigid {
   /**
    * @param {{ ends: Uint32Array, sides: Float64Array, rootWeights: Float64Array }} instances two vertices, three numbers and one of each
    * @param {number} vertexCount
-   * @param {readonly number[]} held vertices that must not move
+   * @param {readonly number[]} held constant vertices
    */
   constructor({ ends, sides, rootWeights }, vertexCount, held = []) {
     this.ends = ends;
@@ -25,7 +26,7 @@ export class PlainRigid {
     this.turned = null;
   }
 
-  /** ½ Σ r² with its gradient by all seven numbers a vertex, 0 for held ones: `this.gradient`. */
+  /** ½ Σ r² with its gradient by all seven numbers per vertex, 0 for constant ones: `this.gradient`. */
   costWithGradient(x) {
     const { ends, sides, rootWeights, count, vertexCount, gradient, held } = this;
     gradient.fill(0);
@@ -77,7 +78,7 @@ export class PlainRigid {
     return sum / 2;
   }
 
-  /** The cost; adds Jᵀr and the lower halves of the diagonal blocks of JᵀJ, by vertices and by the rotation vectors that turn from the left; keeps R s. */
+  /** The cost; adds Jᵀr and the lower halves of the diagonal blocks of JᵀJ, by vertices and by left rotation vectors; stores R s. */
   linearise(x, gradient, diagonal) {
     const { ends, sides, rootWeights, count, vertexCount } = this;
     this.turned ??= new Float64Array(3 * count);
@@ -124,8 +125,8 @@ export class PlainRigid {
     return sum / 2;
   }
 
-  /** Adds JᵀJp to `image`; gives ‖Jp‖². */
-  product(p, image) {
+  /** Adds JᵀJp to `jtjp`; returns ‖Jp‖². */
+  product(p, jtjp) {
     const { ends, rootWeights, count, vertexCount, turned } = this;
     let curvature = 0;
     for (let i = 0; i < count; i++) {
@@ -135,20 +136,20 @@ export class PlainRigid {
       const dx = p[v], dy = p[v + 1], dz = p[v + 2];
       const ux = p[a] - p[b] - (dy * pz - dz * py), uy = p[a + 1] - p[b + 1] - (dz * px - dx * pz), uz = p[a + 2] - p[b + 2] - (dx * py - dy * px);
       curvature += square * (ux * ux + uy * uy + uz * uz);
-      image[a] += square * ux;
-      image[a + 1] += square * uy;
-      image[a + 2] += square * uz;
-      image[b] -= square * ux;
-      image[b + 1] -= square * uy;
-      image[b + 2] -= square * uz;
-      image[v] += square * (uy * pz - uz * py);
-      image[v + 1] += square * (uz * px - ux * pz);
-      image[v + 2] += square * (ux * py - uy * px);
+      jtjp[a] += square * ux;
+      jtjp[a + 1] += square * uy;
+      jtjp[a + 2] += square * uz;
+      jtjp[b] -= square * ux;
+      jtjp[b + 1] -= square * uy;
+      jtjp[b + 2] -= square * uz;
+      jtjp[v] += square * (uy * pz - uz * py);
+      jtjp[v + 1] += square * (uz * px - ux * pz);
+      jtjp[v + 2] += square * (ux * py - uy * px);
     }
     return curvature;
   }
 
-  /** Vertices are moved, quaternions turned from the left by the rotation vector. */
+  /** Steps are added to vertices; quaternions are multiplied from the left by the step's rotation. */
   retract(x, step, out) {
     const vectors = 3 * this.vertexCount;
     for (let i = 0; i < vectors; i++) out[i] = x[i] + step[i];

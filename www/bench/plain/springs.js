@@ -1,11 +1,11 @@
 /**
- * Springs by hand: residual |a − b| − L, its derivatives written out, loops over typed arrays that allocate nothing.
+ * Springs in plain JavaScript: residual |a − b| − L, hand-written derivatives, loops over typed arrays without allocation.
  *
- * J has one unit vector a spring: the columns of b are the negatives of those of a.
+ * J has one unit vector per spring: the columns of b are the negatives of those of a.
  */
 export function plainSprings(edges, restLength) {
   const count = edges.length / 2;
-  // First coordinates of the ends, so that no loop multiplies.
+  // Offsets of the ends' first coordinates, so that no loop multiplies.
   const ends = edges.map((vertex) => 3 * vertex);
   const directions = new Float64Array(3 * count);
   const residuals = new Float64Array(count);
@@ -94,7 +94,7 @@ export function plainSprings(edges, restLength) {
       return 0.5 * sum;
     },
 
-    /** Keeps the directions, adds Jᵀr to `gradient` and the lower halves of the diagonal blocks of JᵀJ, six numbers each, to `blocks`. */
+    /** Stores the directions, adds Jᵀr to `gradient` and the lower halves of the diagonal blocks of JᵀJ, six numbers each, to `blocks`. */
     linearise(x, gradient, blocks) {
       let sum = 0;
       for (let i = 0; i < count; i++) {
@@ -137,8 +137,8 @@ export function plainSprings(edges, restLength) {
       return 0.5 * sum;
     },
 
-    /** Adds JᵀJp to `image`; gives ‖Jp‖². */
-    product(p, image) {
+    /** Adds JᵀJp to `jtjp`; returns ‖Jp‖². */
+    product(p, jtjp) {
       let square = 0;
       for (let i = 0; i < count; i++) {
         const a = ends[2 * i];
@@ -148,12 +148,12 @@ export function plainSprings(edges, restLength) {
         const jz = directions[3 * i + 2];
         const along = jx * (p[a] - p[b]) + jy * (p[a + 1] - p[b + 1]) + jz * (p[a + 2] - p[b + 2]);
         square += along * along;
-        image[a] += along * jx;
-        image[a + 1] += along * jy;
-        image[a + 2] += along * jz;
-        image[b] -= along * jx;
-        image[b + 1] -= along * jy;
-        image[b + 2] -= along * jz;
+        jtjp[a] += along * jx;
+        jtjp[a + 1] += along * jy;
+        jtjp[a + 2] += along * jz;
+        jtjp[b] -= along * jx;
+        jtjp[b + 1] -= along * jy;
+        jtjp[b + 2] -= along * jz;
       }
       return square;
     },

@@ -1,8 +1,8 @@
-/** Every wrong argument throws or rejects with a ResiduaError, with its code and a message that names what is wrong. */
+/** Every wrong argument throws or rejects with a ResiduaError with its code and a message that names the argument. */
 import { GpuCompiledFunctions, lbfgs, Problem, ResiduaError, V } from 'residua';
 import { anywhere, onCpu } from '../define.js';
 
-/** A problem of three numbers, for a residual to be added. */
+/** A problem of three numbers, to which a residual is added. */
 const three = (values = [1, 2, 3]) => {
   const problem = new Problem();
   return { problem, x: problem.parameters('x', { dim: 1, values }) };
@@ -14,7 +14,7 @@ const compiled = (check, residual, values) => {
   return check.compile(problem, { backend: 'cpu' });
 };
 
-/** What is done, the code it fails with, and what the message says. */
+/** The action, its error code, and the message. */
 const REFUSALS = [
   ['an index out of range', 'invalid-argument', [/x|inputs/, /7/, /3/], () => {
     const { problem, x } = three();
@@ -63,7 +63,7 @@ const REFUSALS = [
 export const group = {
   id: 'bad-input',
   title: 'Wrong arguments',
-  about: 'Each is refused with a code, and a message that names the argument, what it got and what it takes.',
+  about: 'Each is refused with a code and a message with the argument, what it got and what it takes.',
   checks: [
     ...REFUSALS.flatMap(([name, code, words, attempt]) =>
       anywhere(`${name} is '${code}'`, async (check) => {
@@ -74,7 +74,7 @@ export const group = {
         for (const word of words) check.match(error.message, word);
       })),
 
-    ...onCpu('an object stays usable after a call that was refused', async (check) => {
+    ...onCpu('an object stays usable after a refused call', async (check) => {
       const functions = await compiled(check, ({ x }) => x.mul(2));
       await functions.evaluate([1]).catch(() => undefined);
       check.same(await functions.evaluate(), [2, 4, 6]);

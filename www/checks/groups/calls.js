@@ -1,4 +1,4 @@
-/** Calls that overlap, calls after the end, and what remains on the device afterwards. */
+/** Overlapping calls, calls after dispose, and the memory that remains on the device. */
 import { GpuContext, lbfgs, Problem, V } from 'residua';
 import { onCpu, onEach, onGpu } from '../define.js';
 
@@ -18,10 +18,10 @@ const outcome = (promise) => promise.then(() => 'fulfilled', (error) => error.co
 
 export const group = {
   id: 'calls',
-  title: 'Calls that overlap, and calls after the end',
-  about: 'Calls on one object queue in order; what is set meanwhile counts for the next one; dispose() and signals are heard at any time.',
+  title: 'Overlapping calls, and calls after dispose',
+  about: 'Calls on one object queue in order; changes during a call apply to the next one; dispose() and signals take effect at any time.',
   checks: [
-    ...onEach('two calls at once on one object both answer, each with its own point', async (check) => {
+    ...onEach('two simultaneous calls on one object both resolve, each with its own point', async (check) => {
       const { functions } = await doubles(check);
       const point = new Float64Array(1000).fill(3);
       const first = functions.evaluate(point);
@@ -30,7 +30,7 @@ export const group = {
       check.same([all[0][0], all[0][999], all[1][0], all[1][999], all[2].value, all[2].gradient[500]], [6, 6, 10, 10, 2000, 2]);
     }),
 
-    ...onEach('a set during a call applies to the next one', async (check) => {
+    ...onEach('a change during a call applies to the next call', async (check) => {
       const { x, functions } = await doubles(check);
       const running = functions.evaluate();
       x.setAt(7, [4]);
@@ -38,11 +38,11 @@ export const group = {
       check.same([(await running)[7], (await next)[7], (await next)[8]], [2, 8, 2]);
     }),
 
-    ...onEach('dispose during a call rejects it with disposed, and so does every later call', async (check) => {
+    ...onEach("dispose during a call rejects it with 'disposed', and so does every later call", async (check) => {
       const { functions } = await doubles(check);
       const pending = [outcome(functions.evaluate()), outcome(lbfgs(functions))];
       functions.dispose();
-      functions.dispose(); // again is harmless
+      functions.dispose(); // a second call has no effect
       pending.push(outcome(functions.evaluate()), outcome(functions.evaluateJacobian()));
       check.same(await Promise.all(pending), ['disposed', 'disposed', 'disposed', 'disposed']);
     }),
@@ -54,7 +54,7 @@ export const group = {
       check.same([result.termination, values[0]], ['aborted', 18]);
     }),
 
-    ...onCpu('a solve on the CPU lets the page live: a signal or dispose() from outside ends it', async (check) => {
+    ...onCpu('a solve on the CPU yields to the event loop: a signal or dispose() ends it', async (check) => {
       const params = Array.from({ length: 2000 }, (_, i) => V.W(i % 2 === 0 ? -1.2 : 1));
       const rosenbrock = (x) => x.slice(0, -1).map((a, i) => x[i + 1].sub(a.square()).square().mul(100).add(a.sub(1).square()));
       const forever = { maxIterations: 1e7, costTolerance: 0, gradientTolerance: 0, parameterTolerance: 0, historySize: 1 };
@@ -73,7 +73,7 @@ export const group = {
       check.ok(iterations - atEnd <= 1, `${iterations - atEnd} iterations after dispose()`);
     }),
 
-    ...onGpu('kernels() can be read during a call, and setData before the first call of a data buffer is not lost', async (check) => {
+    ...onGpu('kernels() can be read during a call, and setData before the first call of dataBuffer takes effect', async (check) => {
       const problem = new Problem();
       const a = problem.parameters('a', { dim: 1, values: [5, 6, 7] });
       const block = problem.residuals('r', { inputs: { a: a.at([0, 1, 2]), d: problem.data([0, 1, 2]) }, residual: ({ a, d }) => a.sub(d) });

@@ -1,13 +1,13 @@
-/** Covariance and rank, on both engines: they are computed in double precision either way. */
+/** Covariance and rank on both engines; they are computed in double precision in both cases. */
 import { covariance, Problem, rank } from 'residua';
 import { onEach } from '../define.js';
 
 export const group = {
   id: 'covariance',
   title: 'Covariance and rank',
-  about: 'What the data say of the parameters, and which of them nothing determines.',
+  about: 'The covariance of the parameters, and the directions that the residuals do not determine.',
   checks: [
-    ...onEach('the covariance of a line is that of its normal equations', async (check) => {
+    ...onEach('the covariance of a line equals that of its normal equations', async (check) => {
       const problem = new Problem();
       const line = problem.parameters('line', { dim: 2, values: [1, 2] });
       problem.residuals('points', {
@@ -21,7 +21,7 @@ export const group = {
       });
     }),
 
-    ...onEach('a chain of 2,500 points may be moved as a whole until one of them is held', async (check) => {
+    ...onEach('a chain of 2,500 points has free translations until one point is constant', async (check) => {
       const count = 2500;
       const problem = new Problem();
       const points = problem.parameters('points', { dim: 2, values: new Float64Array(2 * count) });

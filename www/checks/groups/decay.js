@@ -1,4 +1,4 @@
-/** The problem of the checks of Levenberg-Marquardt: a decaying curve through points on it. */
+/** The problem of the Levenberg-Marquardt checks: a decaying curve through points on it. */
 import { Problem, V } from 'residua';
 
 /** Points of y = 2 exp(−1.5 x), and a curve a exp(b x) to fit. */
@@ -13,7 +13,7 @@ export function decay(values = [1, -1]) {
   return { problem, curve, block };
 }
 
-/** How far its solution may be from 2 and −1.5. */
+/** The tolerance of its solution, 2 and −1.5. */
 export const within = {
   gpu: { within: 1e-5, because: 'gradientTolerance, 1e-6, over the least eigenvalue of JᵀJ, 1.7; in f32 forty residuals of size 1 leave the gradient uncertain by some 1e-6.' },
   cpu: { within: 1e-6, because: 'gradientTolerance, 1e-6, over the least eigenvalue of JᵀJ, 1.7.' },

@@ -1,9 +1,9 @@
-/** The device: how it is described and counted, an application's own one, and what a loss does. */
+/** The device: its description and counters, a device of the application, and the effects of a loss. */
 import { GpuCompiledFunctions, GpuContext, Problem, V } from 'residua';
 import { onGpu } from '../define.js';
 import { bufferNumbers } from '../buffer-numbers.js';
 
-/** x² at 3 by `auto`, which with a threshold of 0 takes the GPU for however little work. */
+/** x² at 3 with `auto`, which takes the GPU for any work with a threshold of 0. */
 async function square(options) {
   const functions = await GpuCompiledFunctions.compile([V.W(3)], ([x]) => x.square(), { fallbackThreshold: 0, ...options });
   const [value] = await functions.evaluate();
@@ -15,9 +15,9 @@ async function square(options) {
 export const group = {
   id: 'device',
   title: 'The device',
-  about: 'Described and counted; shared with an application; lost and found again.',
+  about: 'Description and counters, a device of the application, and loss.',
   checks: [
-    ...onGpu('the device is described and its use counted', async (check) => {
+    ...onGpu('the device is described and its use is counted', async (check) => {
       check.equal(await GpuContext.isAvailable(), true);
       const context = await GpuContext.default();
       const before = context.stats();
@@ -28,23 +28,23 @@ export const group = {
       for (const count of ['dispatches', 'readbacks']) check.ok(after[count] > before[count], `${count}: ${before[count]}, then ${after[count]}`);
     }),
 
-    ...onGpu('auto takes the GPU when there is one, and gives no reason', async (check) => {
+    ...onGpu('auto takes the GPU where there is one, without a reason', async (check) => {
       check.same(await square(), { backend: 'gpu', fallbackReason: null, value: 9 });
     }),
 
-    ...onGpu('an application can bring its own device', async (check) => {
+    ...onGpu('an application can pass its own device', async (check) => {
       const device = await check.ownDevice();
       const context = await GpuContext.create({ device });
       const { value } = await square({ backend: 'gpu', context });
       context.dispose();
-      // The application keeps owning it: a buffer can still be made.
+      // The application keeps owning it: a buffer can still be created.
       device.pushErrorScope('validation');
       device.createBuffer({ size: 16, usage: GPUBufferUsage.STORAGE }).destroy();
       const alive = (await device.popErrorScope()) === null;
       check.same([context.device === device, value, alive], [true, 9, true]);
     }),
 
-    ...onGpu('two contexts at once keep their buffers and figures apart', async (check) => {
+    ...onGpu('two contexts have separate buffers and counters', async (check) => {
       const contexts = [await check.context(), await check.context()];
       const functions = [];
       for (const [k, context] of contexts.entries()) functions.push(await check.compile([V.W(2 + k)], ([x]) => x.square(), { context }));
@@ -54,7 +54,7 @@ export const group = {
       check.same(contexts.map((context) => context.stats().readbacks), [2, 2], 'read-backs');
     }),
 
-    ...onGpu('parameterBuffer holds the parameters as a vertex buffer takes them, and after a solve its solution', async (check) => {
+    ...onGpu('parameterBuffer holds the parameters in the layout of a vertex buffer, and after a solve its solution', async (check) => {
       const context = await check.context();
       const problem = new Problem();
       const first = problem.parameters('first', { dim: 3, values: [1, 2, 3, 4, 5, 6] });
@@ -72,7 +72,7 @@ export const group = {
       check.close(found[0], 9, { within: 1e-5, because: 'a linear problem; Levenberg’s damping leaves a thousandth of a thousandth after two steps' }, 'the first coordinate');
     }),
 
-    ...onGpu('a lost device is reported, refuses what stands on it, and the next default context is a new one', async (check) => {
+    ...onGpu('a lost device is reported, its objects reject calls, and the next default context is a new one', async (check) => {
       const context = await GpuContext.default();
       const functions = await check.compile([V.W(3)], ([x]) => x.square());
       context.device.destroy();

@@ -5,6 +5,6 @@ import { compareEngines, energyNames } from '../mesh-comparison.js';
 export const group = {
   id: 'energies',
   title: 'Mesh energies',
-  about: 'Residuals, costs, gradients and Jacobians of what geometry processing minimises: the GPU against the CPU.',
+  about: 'Residuals, costs, gradients and Jacobians of energies of geometry processing: the GPU against the CPU.',
   checks: energyNames.flatMap((name) => gpuAgainstCpu(`GPU and CPU agree on the energy of a mesh: ${name}, icosphere`, (check) => compareEngines(check, name, null))),
 };

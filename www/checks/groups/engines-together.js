@@ -1,4 +1,7 @@
-/** What one engine begins and the other ends, which linear solver does it, and a device that goes away on the way. */
+/**
+ * Both engines in one solve: work that one begins and the other completes, the choice of the linear solver, and a device that is lost on
+ * the way.
+ */
 import { GpuContext, levenbergMarquardt, loss, Problem, V } from 'residua';
 import { anywhere, gpuAgainstCpu, onGpu } from '../define.js';
 import { decay, within } from './decay.js';
@@ -6,9 +9,9 @@ import { decay, within } from './decay.js';
 export const group = {
   id: 'engines-together',
   title: 'Solvers and engines',
-  about: 'Options that fit one engine alone, solves that pass from the GPU to the CPU, and what does not go together.',
+  about: 'Options of one engine alone, solves that move from the GPU to the CPU, and incompatible settings.',
   checks: [
-    ...gpuAgainstCpu('the linear solver can be asked for on the CPU, and the report says which it was', async (check) => {
+    ...gpuAgainstCpu('the CPU takes a requested linear solver, and the report names it', async (check) => {
       const { problem, curve } = decay();
       const functions = await check.compile(problem, { backend: 'cpu' });
       const words = { auto: 'dense QR', 'dense-qr': 'dense-qr', 'sparse-cholesky': 'sparse-cholesky', pcg: 'pcg' };
@@ -26,7 +29,7 @@ export const group = {
       }
     }),
 
-    ...anywhere('bounds, manifolds and constants that do not go together are refused, and so is a loss without a scale', async (check) => {
+    ...anywhere('incompatible bounds, manifolds and constants are refused, and so is a loss without a scale', async (check) => {
       const array = (dim) => new Problem().parameters('q', { dim, values: new Float64Array(dim).fill(1) });
       const tries = [
         () => { const q = array(4); q.setManifold('unit-quaternion'); q.setBounds({ lower: 0 }); },
@@ -37,7 +40,7 @@ export const group = {
       for (const attempt of tries) check.equal((await check.failure(attempt))?.code, 'invalid-argument', String(attempt));
     }),
 
-    ...onGpu('a device that is lost during a solve rejects with device-lost, and a new context solves again', async (check) => {
+    ...onGpu("a solve on a device that is lost rejects with 'device-lost', and a new context solves again", async (check) => {
       const { problem, curve } = decay();
       const context = await GpuContext.create();
       const functions = await check.compile(problem, { context });
@@ -52,7 +55,7 @@ export const group = {
       check.close(again.x[0], 2, within.gpu, again.message);
     }),
 
-    ...gpuAgainstCpu("with backend: 'auto' the CPU goes on where single precision ends, and the message says so", async (check) => {
+    ...gpuAgainstCpu("with backend: 'auto' the CPU continues at the limit of single precision, and the message says so", async (check) => {
       const { problem, curve } = decay();
       const functions = await check.compile(problem, { fallbackThreshold: 0 });
       check.equal(functions.backend, 'gpu', functions.fallbackReason ?? 'the engine');
@@ -68,7 +71,7 @@ export const group = {
       check.same(heard, [...heard.keys()], 'in order');
     }),
 
-    ...onGpu('residuals that are long sums are solved beside the GPU', async (check) => {
+    ...onGpu('residuals that are long sums are solved on the CPU while device buffers stay valid', async (check) => {
       const params = Array.from({ length: 50 }, (_, i) => V.W(1 + i / 50));
       // Each near 1, their sum 40: 50 residuals of one term and one of fifty.
       const functions = await check.compile(params, (p) => [...p.map((x) => x.sub(1)), V.sum(p.map((x) => V.square(x))).sub(40)]);

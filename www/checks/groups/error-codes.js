@@ -1,8 +1,11 @@
-/** Error codes that need more than a wrong argument: each is provoked, and its message says what is the matter. Others stand where they belong. */
+/**
+ * Error codes that need more than a wrong argument: each is provoked, and its message is checked. Other codes are checked in the groups of
+ * their topics.
+ */
 import { GpuCompiledFunctions, GpuContext, ResiduaError, V } from 'residua';
 import { anywhere, onGpu } from '../define.js';
 
-/** What a module says in a frame of its own, where nothing is loaded yet. */
+/** The error of a module in a new frame, where nothing is loaded. */
 function inFreshPage(check, code) {
   return new Promise((resolve, reject) => {
     const frame = document.createElement('iframe');
@@ -36,9 +39,9 @@ async function withoutWebGpu(gpu, work) {
 export const group = {
   id: 'error-codes',
   title: 'Error codes',
-  about: 'Each failure has a code that programs can go by and a message that people can.',
+  about: 'Each failure has a code for programs and a message for people.',
   checks: [
-    ...anywhere("asking for a composed value before init() is 'not-initialized'", async (check) => {
+    ...anywhere("reading a composed value before init() is 'not-initialized'", async (check) => {
       const heard = await inFreshPage(check, async ({ ResiduaError, V }) => {
         try {
           return { value: V.W(2).square().sin().data };
@@ -51,7 +54,7 @@ export const group = {
       check.match(heard.message, /init\(\)/);
     }),
 
-    ...anywhere("a browser without navigator.gpu is 'gpu-unavailable', and isAvailable() says so", async (check) => {
+    ...anywhere("a browser without navigator.gpu is 'gpu-unavailable', and isAvailable() is false", async (check) => {
       await withoutWebGpu(undefined, async () => {
         check.equal(await GpuContext.isAvailable(), false);
         const error = await check.failure(GpuContext.create());
@@ -61,13 +64,13 @@ export const group = {
       });
     }),
 
-    ...anywhere("a browser without an adapter is 'gpu-unavailable', and so is one whose adapter gives no device", async (check) => {
+    ...anywhere("a browser without an adapter is 'gpu-unavailable', and so is one whose adapter has no device", async (check) => {
       await withoutWebGpu({ requestAdapter: async () => null }, async () => check.match(await check.failureInWords(GpuContext.create()), /^gpu-unavailable: .*adapter/));
       const adapter = { limits: {}, features: new Set(), requestDevice: async () => { throw new Error('limit too high'); } };
       await withoutWebGpu({ requestAdapter: async () => adapter }, async () => check.match(await check.failureInWords(GpuContext.create()), /^gpu-unavailable: .*no device.*limit too high/));
     }),
 
-    ...onGpu("a kernel that the device does not compile is 'shader-compilation', with the kernel and the compiler's words", async (check) => {
+    ...onGpu("a kernel that the device does not compile is 'shader-compilation', with the kernel and the compiler's message", async (check) => {
       const device = await check.ownDevice();
       const { createShaderModule } = GPUDevice.prototype;
       device.createShaderModule = (descriptor) => createShaderModule.call(device, { ...descriptor, code: `${descriptor.code}\nfn broken( { nonsense }` });
@@ -78,7 +81,7 @@ export const group = {
       check.ok(error.message.length > 30, `the compiler's words: ${error.message}`);
     }),
 
-    ...onGpu("a device that fails within itself is 'internal'", async (check) => {
+    ...onGpu("an internal error of the device is 'internal'", async (check) => {
       const device = await check.ownDevice();
       const { popErrorScope, pushErrorScope } = GPUDevice.prototype;
       const scopes = [];

@@ -1,10 +1,10 @@
-/** Every operation on both engines: values and derivatives against references in double precision. */
+/** Every operation on both engines: values and derivatives compared with references in double precision. */
 import { Problem, V } from 'residua';
 import { relativeDifference } from '../assertions.js';
 import { onEach } from '../define.js';
 import { OPERATIONS, SINGULAR } from '../op-table.js';
 
-/** Instances of an operation: more than a workgroup. */
+/** The number of instances of an operation, more than a workgroup. */
 const COUNT = 200;
 
 const LIMITS = {
@@ -12,7 +12,10 @@ const LIMITS = {
   cpu: { values: 1e-13, derivatives: 1e-12, because: 'some dozens of roundings of double precision, 1.1e-16 each, relative to the largest entry' },
 };
 
-/** Numbers spread evenly over a domain, the same in every run: multiples of an irrational number, one for each operand. They are rounded to single precision. */
+/**
+ * Numbers that fill a domain evenly, the same in every run: multiples of an irrational number, one for each operand, rounded to single
+ * precision.
+ */
 const IRRATIONAL = [0.618033988749895, 0.754877666246693, 0.569840290998053];
 function operands(domains) {
   return domains.map(([low, high, step], k) => Float64Array.from({ length: COUNT }, (_, i) => {
@@ -21,7 +24,7 @@ function operands(domains) {
   }));
 }
 
-/** One residual for each instance, over a parameter of its own for each operand. */
+/** One residual for each instance, over one parameter for each operand. */
 function problemOf(build, columns) {
   const problem = new Problem();
   const count = columns[0].length;
@@ -52,7 +55,7 @@ async function checkOperation(check, [name, build, domains, value, partials]) {
   const expected = Float64Array.from({ length: COUNT }, (_, i) => value(...at(i)));
   const derivatives = Float64Array.from({ length: COUNT * columns.length }, (_, e) => partials(...at(Math.floor(e / columns.length)))[e % columns.length]);
   const { because, ...limits } = LIMITS[check.backend];
-  // Values with derivatives and without come from kernels of their own, which a device's compiler may fuse differently.
+  // Values with and without derivatives are computed by different kernels, in which a device's compiler may fuse operations differently.
   const figures = [
     ['values', relativeDifference(values, expected)], ['values', relativeDifference(await functions.evaluate(), expected)],
     ['derivatives', relativeDifference(partialsOf(jacobian, columns), derivatives)],
@@ -66,14 +69,14 @@ export const group = {
   title: 'Operations and their derivatives',
   about: 'Each operation at 200 points of its domain: value and partial derivatives against formulas in double precision.',
   checks: [
-    ...OPERATIONS.flatMap((operation) => onEach(`${operation[0]}: values and derivatives are those of its definition`, (check) => checkOperation(check, operation))),
+    ...OPERATIONS.flatMap((operation) => onEach(`${operation[0]}: values and derivatives agree with its definition`, (check) => checkOperation(check, operation))),
     ...SINGULAR.flatMap(([name, build, point, value, gradient]) =>
       onEach(name, async (check) => {
         const columns = point.map((number) => [number]);
         const functions = await check.compile(problemOf(build, columns));
         const { values, jacobian } = await functions.evaluateJacobian();
         check.equal(values[0], value, 'the value');
-        // Zeros may come with a sign.
+        // Zeros may have either sign.
         if (gradient !== null) check.same([...partialsOf(jacobian, columns)].map((partial) => partial + 0), gradient, 'the gradient');
       })),
   ],

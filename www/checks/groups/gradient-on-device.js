@@ -1,9 +1,9 @@
-/** Gradients that stay on the GPU, as an application finds them there. */
+/** Gradients that stay on the GPU, as an application reads them there. */
 import { GpuContext, levenbergMarquardt, Problem } from 'residua';
 import { onCpu, onEach, onGpu } from '../define.js';
 import { bufferNumbers } from '../buffer-numbers.js';
 
-/** A chain of springs between 50 points, pulled straight and too long. */
+/** A straight chain of stretched springs between 50 points. */
 async function chain(check) {
   const problem = new Problem();
   const values = Float64Array.from({ length: 150 }, (_, k) => (k % 3 === 0 ? k / 2 : (k % 7) / 8));
@@ -18,7 +18,7 @@ export const group = {
   title: 'Gradients left on the GPU',
   about: 'The same numbers as those that are read back, in one buffer for the object’s life.',
   checks: [
-    ...onGpu('a gradient left on the GPU is the gradient that is read back, in one buffer for the object’s life, tightly packed', async (check) => {
+    ...onGpu('a gradient left on the GPU equals the one that is read back, in one buffer for the object’s life, tightly packed', async (check) => {
       const { functions, points, values } = await chain(check);
       let buffer = null;
       for (const objective of ['Sum', 'Cost']) {
@@ -40,7 +40,7 @@ export const group = {
       check.equal(moved.value, cost, 'what is set applies to the next call');
     }),
 
-    ...onGpu('a gradient left on the GPU is taken where a solve without read-back has left the parameters', async (check) => {
+    ...onGpu('a gradient left on the GPU is evaluated at the parameters of a solve without read-back', async (check) => {
       const { functions } = await chain(check);
       const before = (await functions.evaluateCostWithGradientOnDevice()).value;
       await levenbergMarquardt(functions, { maxIterations: 12, readBack: false });
@@ -51,7 +51,7 @@ export const group = {
       check.equal(left, after);
     }),
 
-    ...onGpu('a gradient left on the GPU has zeros for what is constant', async (check) => {
+    ...onGpu('a gradient left on the GPU has zeros for constant numbers', async (check) => {
       const { functions, points } = await chain(check);
       points.setConstant([3, 4]);
       points.setConstant([10], true, [1]);
@@ -63,7 +63,7 @@ export const group = {
       check.notEqual(numbers[30], 0);
     }),
 
-    ...onEach('a gradient read into an array of the caller’s is the fresh one', async (check) => {
+    ...onEach('a gradient in an array of the caller equals the one in a fresh array', async (check) => {
       const { functions } = await chain(check);
       const into = new Float64Array(150).fill(7);
       const { gradient } = await functions.evaluateCostWithGradient(undefined, into);
@@ -72,10 +72,11 @@ export const group = {
       check.same(into, fresh.gradient);
     }),
 
-    ...onEach('an array whose memory goes away during the call is refused, and the functions go on', async (check) => {
+    ...onEach('an array that is transferred during the call is refused, and the functions stay usable', async (check) => {
       const { functions } = await chain(check);
       const fresh = await functions.evaluateCostWithGradient();
-      // So many turns after the call its array goes: before the engine begins, while it computes and, on the CPU, after all is done.
+      // The number of turns after the call at which its array is transferred: before the engine begins, while it computes and, on the CPU,
+      // after the end.
       for (let turns = 0; turns < 12; turns++) {
         const into = new Float64Array(150);
         let written = false;
@@ -90,12 +91,12 @@ export const group = {
         if (turns === 0 || check.backend === 'gpu') check.ok(early && error !== null, `refused after ${turns} turns`);
         if (error === null) continue;
         check.equal(error.code, 'invalid-argument', error.message);
-        check.match(error.message, /evaluateCostWithGradient: into: .*went away during the call/);
+        check.match(error.message, /evaluateCostWithGradient: into: got an array that was transferred or resized during the call/);
       }
       check.same((await functions.evaluateCostWithGradient()).gradient, fresh.gradient);
     }),
 
-    ...onCpu('a gradient left on the device is null on the CPU, and the value is there', async (check) => {
+    ...onCpu('a gradient left on the device is null on the CPU, and the value is computed', async (check) => {
       const { functions } = await chain(check);
       const left = await functions.evaluateCostWithGradientOnDevice();
       const { value } = await functions.evaluateCostWithGradient();

@@ -2,7 +2,7 @@
 import { GpuCompiledFunctions, V, Vec3 } from 'residua';
 import { gpuAgainstCpu, onCpu, onEach, onGpu } from '../define.js';
 
-/** Milliseconds of compiling `count` springs between points of their own, recording included: the best of `rounds`. */
+/** Milliseconds of compiling `count` springs between distinct points, recording included: the minimum of `rounds`. */
 async function compileSprings(count, rounds) {
   const params = Array.from({ length: 6 * count }, (_, i) => V.W(Math.sin(i)));
   let best = Infinity, kernels = 0;
@@ -32,7 +32,7 @@ export const group = {
   title: 'Grouping by topology',
   about: 'Residuals whose expressions are equal up to their parameters and constants share one kernel.',
   checks: [
-    ...onEach('residuals over params are grouped by topology and stand in the order they were returned', async (check) => {
+    ...onEach('residuals over params are grouped by topology and keep the order in which they were returned', async (check) => {
       const params = Array.from({ length: 40 }, (_, i) => V.W(i / 8));
       const functions = await check.compile(params, (p) => p.slice(1).flatMap((b, i) => [V.clamp(V.sub(b, p[i]), 0, i / 4), V.mul(V.C(i), V.square(b))]));
       const values = await functions.evaluate();
@@ -45,7 +45,7 @@ export const group = {
       if (check.backend === 'gpu') for (const { wgsl } of functions.kernels()) check.match(wgsl, /@compute/);
     }),
 
-    ...onCpu('5,000 residuals over 30,000 params compile in under 100 ms beside pipelines, and the time grows linearly', async (check) => {
+    ...onCpu('5,000 residuals over 30,000 params compile in under 100 ms, pipelines excluded, and the time grows linearly', async (check) => {
       const times = [];
       for (const [count, rounds] of [[5_000, 5], [50_000, 3], [500_000, 1]]) {
         const { best, kernels } = await compileSprings(count, rounds);
@@ -81,7 +81,7 @@ export const group = {
       check.equal(gradient[1], 300);
     }),
 
-    ...gpuAgainstCpu('what has too many topologies for the GPU goes to the CPU, and says why', async (check) => {
+    ...gpuAgainstCpu('a problem with too many topologies for the GPU runs on the CPU, with the reason', async (check) => {
       const powers = ([x]) => {
         const residuals = [];
         for (let n = 0; n < 100; n++) residuals.push(Array.from({ length: n + 1 }).reduce((value) => value.sin(), x));

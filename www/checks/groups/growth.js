@@ -1,4 +1,4 @@
-/** What the device holds after many calls: what it held before. */
+/** The memory of the device after many calls equals that before. */
 import { GpuContext, lbfgs, levenbergMarquardt, Problem } from 'residua';
 import { onGpu } from '../define.js';
 
@@ -15,10 +15,10 @@ function doubles() {
 
 export const group = {
   id: 'growth',
-  title: 'No growth',
-  about: 'Thousands of calls leave buffers, bytes and pipelines on the device as they were.',
+  title: 'No leaks',
+  about: 'Thousands of calls do not increase the number of buffers, bytes and pipelines on the device.',
   checks: [
-    ...onGpu('after 1,000 rounds of compile, evaluate and dispose the device holds what it held before', async (check) => {
+    ...onGpu("after 1,000 rounds of compile, evaluate and dispose the device's memory is unchanged", async (check) => {
       const { GpuCompiledFunctions } = await import('residua');
       const context = await GpuContext.default();
       const round = async () => {
@@ -36,7 +36,7 @@ export const group = {
       check.ok(last.pipelineCacheHits > first.pipelineCacheHits, 'the cache is asked');
     }, { long: true }),
 
-    ...onGpu('after 1,000 evaluations of each kind the device holds what it held after the first', async (check) => {
+    ...onGpu("after 1,000 evaluations of each kind the device's memory is that after the first", async (check) => {
       const context = await check.context();
       const { problem, x } = doubles();
       const functions = await check.compile(problem, { context });
@@ -54,7 +54,7 @@ export const group = {
       check.equal(last.readbacks, first.readbacks + 3000, 'every result was read back');
     }, { long: true }),
 
-    ...onGpu('after 20 solves by each method the device holds what it held after the first', async (check) => {
+    ...onGpu("after 20 solves by each method the device's memory is that after the first", async (check) => {
       const context = await check.context();
       const { problem, x } = doubles();
       const functions = await check.compile(problem, { context });

@@ -1,4 +1,4 @@
-/** The Jacobian as a matrix: its pattern, what is in it and what is not. */
+/** The Jacobian as a matrix: its pattern and its entries. */
 import { loss, Problem } from 'residua';
 import { gpuAgainstCpu, onEach } from '../define.js';
 
@@ -22,11 +22,11 @@ export const group = {
   title: 'The Jacobian',
   about: 'Compressed rows: the same pattern for every x, each entry once, raw numbers without loss and weight.',
   checks: [
-    ...onEach('columns ascend, each entry stands once, and the pattern is the same for every x', async (check) => {
+    ...onEach('columns ascend, each entry occurs once, and the pattern is the same for every x', async (check) => {
       const { problem, count } = ring();
       const functions = await check.compile(problem);
       const first = (await functions.evaluateJacobian()).jacobian;
-      // All points in one place: every distance is 0, and so are its derivatives.
+      // All points at one position: every distance is 0, and so are its derivatives.
       const collapsed = (await functions.evaluateJacobian(new Float64Array(3 * count + 1))).jacobian;
       check.same([first.rows, first.cols], [count, 3 * count + 1]);
       check.equal(first.rowOffsets[count], first.values.length, 'entries');
@@ -39,7 +39,7 @@ export const group = {
       check.ok(collapsed.values.every((value) => value + 0 === 0), 'at one place all derivatives are 0');
     }),
 
-    ...onEach('rows and columns are where the dense matrix has them', async (check) => {
+    ...onEach('rows and columns are at their positions in the dense matrix', async (check) => {
       const { problem, count } = ring();
       const functions = await check.compile(problem);
       const { jacobian } = await functions.evaluateJacobian();
@@ -68,7 +68,7 @@ export const group = {
       check.ok(free.values.some((value, e) => constant.has(free.colIndices[e]) && value !== 0), `something was held, of ${count} points`);
     }),
 
-    ...onEach('residuals and Jacobian are raw: loss and weight are in the cost alone', async (check) => {
+    ...onEach('residuals and Jacobian are without loss and weight, which are in the cost alone', async (check) => {
       const { problem, block } = ring();
       const functions = await check.compile(problem);
       const plain = await functions.evaluateJacobian();
@@ -95,7 +95,7 @@ export const group = {
       }
     }),
 
-    ...onEach('derivatives are those of central differences', async (check) => {
+    ...onEach('derivatives agree with central differences', async (check) => {
       const { problem } = ring();
       const functions = await check.compile(problem);
       const { maxRelativeError, residual, parameter } = await functions.checkGradients();
@@ -105,7 +105,7 @@ export const group = {
       check.below(maxRelativeError, allowed, because, `residual ${residual} by parameter ${parameter}`);
     }),
 
-    ...gpuAgainstCpu('the GPU’s pattern is the CPU’s', async (check) => {
+    ...gpuAgainstCpu('the GPU’s pattern equals the CPU’s', async (check) => {
       const [gpu, cpu] = await Promise.all(['gpu', 'cpu'].map(async (backend) => (await (await check.compile(ring().problem, { backend })).evaluateJacobian()).jacobian));
       check.same([gpu.rows, gpu.cols, gpu.rowOffsets, gpu.colIndices], [cpu.rows, cpu.cols, cpu.rowOffsets, cpu.colIndices]);
     }),

@@ -1,9 +1,9 @@
-/** Levenberg-Marquardt: what a problem may have, what a run tells, and what goes wrong on the way. */
+/** Levenberg-Marquardt: features of problems, reports of a run, and failures on the way. */
 import { levenbergMarquardt, NonlinearLeastSquares, Problem, solve, V, Vec3 } from 'residua';
 import { anywhere, onCpu, onEach, onGpu } from '../define.js';
 import { decay, within } from './decay.js';
 
-/** Nine points in a chain that sags, held at its ends in x and by a floor, and two turns that bring a vector to another. */
+/** Nine points in a sagging chain, bounded at its ends in x and by a floor, and two rotations that map a vector to another. */
 function heldChain() {
   const problem = new Problem();
   const points = problem.parameters('points', { dim: 2, values: Float64Array.from({ length: 18 }, (_, i) => (i % 2 === 0 ? i / 2 : 0)) });
@@ -25,9 +25,9 @@ function heldChain() {
 export const group = {
   id: 'levenberg-marquardt',
   title: 'Levenberg-Marquardt',
-  about: 'A curve is found; constants, bounds and manifolds hold; trouble is a status with a message; a run repeats to the last bit.',
+  about: 'Curve fits; constants, bounds and manifolds; statuses of numerical failures; runs that repeat to the last bit.',
   checks: [
-    ...onEach('an exponential is found, and the run is told as a table', async (check) => {
+    ...onEach('an exponential is found, and the run is reported as a table', async (check) => {
       const { problem, curve } = decay();
       const functions = await check.compile(problem);
       const heard = [];
@@ -48,7 +48,7 @@ export const group = {
       }
     }),
 
-    ...onEach('a second solve begins where the first ended, and what is set in between counts', async (check) => {
+    ...onEach('a second solve starts at the result of the first, with the changes made in between', async (check) => {
       const { problem, curve, block } = decay();
       const functions = await check.compile(problem);
       const first = await levenbergMarquardt(functions, { maxIterations: 2 });
@@ -64,7 +64,7 @@ export const group = {
       check.equal(weighted.initialCost, 4 * third.initialCost, 'a weight of 4 is exact');
     }),
 
-    ...onEach('with readBack: false the numbers stay there until download()', async (check) => {
+    ...onEach('with readBack: false the numbers stay on the engine until download()', async (check) => {
       const { problem, curve } = decay();
       const functions = await check.compile(problem);
       const { x } = await levenbergMarquardt(functions, { readBack: false });
@@ -76,7 +76,7 @@ export const group = {
       check.close(downloaded[0], 2, within[check.backend], 'factor');
     }),
 
-    ...onGpu('blocks that are set while the rest is on the device alone are brought in by themselves: solves go on from there, and read back nothing but their state', async (check) => {
+    ...onGpu('blocks that are set while the others are on the device alone are uploaded: the next solve continues from there, and reads back only its state', async (check) => {
       const context = await check.context();
       const { problem, points, turns } = heldChain();
       const functions = await check.compile(problem, { context });
@@ -103,11 +103,12 @@ export const group = {
       check.ok(bounded.includes('1 starting value was out of bounds'), bounded);
       check.ok(start[2] !== found[2], 'the points in between have moved');
       check.same([...found.slice(0, 2), ...found.slice(16, 17)], [0.5, 0.5, x[16]], 'what is held');
-      // One minimum, found by solves that end where the cost changes by less than its own rounding, 2⁻²⁴, whose root the point is known to.
+      // One minimum, found by solves that end where the cost changes by less than its own rounding, 2⁻²⁴; the point is accurate to the root
+      // of that.
       found.forEach((number, i) => check.close(number, x[i], { within: 1e-3, because: 'the root of single precision’s rounding of the cost, 2⁻²⁴, and a chain as soft as its links' }, `number ${i}`));
     }),
 
-    ...onEach('constants keep every bit, bounds hold, and a violated start is projected and told', async (check) => {
+    ...onEach('constants keep every bit, bounds hold, and a start outside of its bounds is projected, with a message', async (check) => {
       const { problem, curve } = decay([1.75, -1]);
       const functions = await check.compile(problem);
       curve.setConstant([0], true, [0]);
@@ -123,7 +124,7 @@ export const group = {
       check.match(bounded.message, /^1 starting value was out of bounds and was moved to the nearest bound\. /);
     }),
 
-    ...onEach('blocks on manifolds stay there, and a start off its manifold is normalised and told', async (check) => {
+    ...onEach('blocks on manifolds stay there, and a start off its manifold is normalised, with a message', async (check) => {
       const problem = new Problem();
       const rotation = problem.parameters('rotation', { dim: 4, values: [2, 0.1, -0.2, 0.3] });
       rotation.setManifold('unit-quaternion');
@@ -131,7 +132,7 @@ export const group = {
       heading.setManifold('angle');
       const normal = problem.parameters('normal', { dim: 3, values: [0, 0, 1] });
       normal.setManifold('unit-vector');
-      // The quarter turn about z; an angle beyond π; the direction (2, −1, 2)/3.
+      // A rotation by 90° about z; an angle beyond π; the direction (2, −1, 2)/3.
       const points = [1, 0, 0, 0, 1, 0, 0, 0, 1, 1, 2, 3];
       const turned = [0, 1, 0, -1, 0, 0, 0, 0, 1, -2, 1, 3];
       problem.residuals('turns', {
@@ -153,7 +154,7 @@ export const group = {
       check.close(Math.hypot(w, x, y, z), 1, { within: check.backend === 'gpu' ? 5e-7 : 1e-15, because: 'A normalisation in the arithmetic of the backend at each step.' }, 'length');
     }),
 
-    ...onEach('NaN at a trial refuses the step and raises damping; NaN at the start names its place', async (check) => {
+    ...onEach('NaN at a trial point rejects the step and raises the damping; NaN at the start is reported with its place', async (check) => {
       const problem = new Problem();
       const p = problem.parameters('p', { dim: 1, values: [0.5] });
       // log(x) + 3: the Gauss-Newton step from 0.5 leads below 0.
@@ -169,14 +170,14 @@ export const group = {
       check.match(error, /^non-finite: residual 0 \(block 'logarithm', instance 0, residual 0 of 1\) is NaN at the start/);
     }),
 
-    ...onEach('a singular system, a column of zeros and a flat cost end well', async (check) => {
+    ...onEach('a singular system, a column of zeros and a flat cost end with a status', async (check) => {
       const solved = async (residual) => {
         const problem = new Problem();
         const p = problem.parameters('p', { dim: 3, values: [0, 0, 7] });
         problem.residuals('r', { inputs: { p: p.shared() }, residual });
         return levenbergMarquardt(await check.compile(problem));
       };
-      // x and y only as their sum, z not at all.
+      // x and y occur only as their sum, z not at all.
       const singular = await solved(({ p }) => [V.sub(V.add(p.x, p.y), 4), V.mul(0.5, V.add(p.x, p.y))]);
       const flat = await solved(({ p }) => V.add(1, V.mul(0, p.x)));
       check.ok(singular.success, singular.message);
@@ -187,7 +188,7 @@ export const group = {
       check.same(flat.x, [0, 0, 7]);
     }),
 
-    ...onEach('blocks that no residual touches are named', async (check) => {
+    ...onEach('blocks that no residual uses are named', async (check) => {
       const problem = new Problem();
       const vertices = problem.parameters('vertices', { dim: 2, values: new Float64Array(40) });
       problem.residuals('pins', { inputs: { v: vertices.at(Array.from({ length: 17 }, (_, i) => i)) }, residual: ({ v }) => [v.x.sub(1), v.y] });
@@ -210,7 +211,7 @@ export const group = {
       check.same(await run(), first);
     }),
 
-    ...onEach('the caller, the signal and the clock end a run, and the best point so far is kept', async (check) => {
+    ...onEach('the caller, the signal and the time limit end a run, and the best point so far is kept', async (check) => {
       const { problem, curve } = decay();
       const functions = await check.compile(problem);
       const run = (options) => {
@@ -220,7 +221,7 @@ export const group = {
       const stopped = await run({ onIteration: ({ iteration }) => iteration >= 2 });
       const controller = new AbortController();
       const aborted = await run({ signal: controller.signal, onIteration: ({ iteration }) => void (iteration === 1 && controller.abort()) });
-      // Clocks of pages may tell whole milliseconds alone, in which the run would be over: it waits for the clock to move.
+      // Clocks of pages may have a resolution of 1 ms, longer than the run, so the check waits until the clock changes.
       const nextTick = () => { const now = performance.now(); while (performance.now() === now); };
       const late = await run({ maxTimeMs: 1e-3, onIteration: nextTick });
       const results = [stopped, aborted, late];
@@ -228,7 +229,7 @@ export const group = {
       for (const result of results) check.ok(result.finalCost <= result.initialCost, result.message);
     }),
 
-    ...onCpu('the CPU solver hands the page its turns', async (check) => {
+    ...onCpu('the CPU solver yields to the event loop', async (check) => {
       const n = 60;
       const problem = new Problem();
       const grid = problem.parameters('grid', { dim: 3, values: Float64Array.from({ length: 3 * n * n }, (_, i) => Math.sin(i * 12.9898) * 5) });
@@ -245,7 +246,7 @@ export const group = {
       check.ok(turns > 5, `${turns} turns in ten iterations`);
     }),
 
-    ...anywhere('solve() takes Levenberg-Marquardt', async (check) => {
+    ...anywhere('solve() uses Levenberg-Marquardt', async (check) => {
       const { problem, curve } = decay();
       const result = await solve(problem);
       check.match(result.report(), /Levenberg-Marquardt/);

@@ -18,7 +18,7 @@ const LOSSES = [
 const COUNT = 150;
 const WEIGHT = 2;
 
-/** Residuals (x, x·y) of points around the origin: two outputs an instance, whose loss takes them together. */
+/** Residuals (x, x·y) of points around the origin: two outputs per instance, which enter the loss together. */
 function problemOf(robust) {
   const problem = new Problem();
   const values = Float64Array.from({ length: 2 * COUNT }, (_, i) => Math.fround(3 * Math.sin(1.3 * i + 0.5)));
@@ -61,15 +61,15 @@ async function agrees(check, functions, rho, values, name) {
 export const group = {
   id: 'losses',
   title: 'Robust losses',
-  about: 'Cost ½ Σ weight·ρ(‖r‖²) and its gradient against the formulas of each loss.',
+  about: 'Cost ½ Σ weight·ρ(‖r‖²) and its gradient compared with the formulas of each loss.',
   checks: [
     ...LOSSES.flatMap(([name, make, rho]) =>
-      onEach(`${name}: cost and gradient are those of its formula`, async (check) => {
+      onEach(`${name}: cost and gradient agree with its formula`, async (check) => {
         const { problem, values } = problemOf(make());
         await agrees(check, await check.compile(problem), rho, values, name);
       })),
 
-    ...onEach('changing a loss, a weight or whether a block counts recompiles nothing', async (check) => {
+    ...onEach('changing a loss, a weight or whether a block is enabled does not recompile', async (check) => {
       const { problem, block, values } = problemOf(loss.squared());
       const functions = await check.compile(problem);
       const texts = JSON.stringify(functions.kernels());

@@ -1,11 +1,11 @@
-/** L-BFGS along manifolds: answers that are known, and those of Levenberg-Marquardt. */
+/** L-BFGS along manifolds, compared with known results and with those of Levenberg-Marquardt. */
 import { lbfgs, levenbergMarquardt, Problem, V, Vec3 } from 'residua';
 import { onCpu, onEach } from '../define.js';
 
-/** Numbers in (−1, 1) that look like chance, the same everywhere. */
+/** Pseudo-random numbers in (−1, 1), the same everywhere. */
 const scattered = (count, seed) => Array.from({ length: count }, (_, i) => Math.sin((i + 1) * 12.9898 + seed * 78.233));
 const unit = (v) => v.map((x) => x / Math.hypot(...v));
-/** Hamilton's product. */
+/** The Hamilton product. */
 const product = ([w, x, y, z], [s, t, u, v]) => [w * s - x * t - y * u - z * v, w * t + x * s + y * v - z * u, w * u - x * v + y * s + z * t, w * v + x * u - y * t + z * s];
 
 /** Solves by both methods from the same start; or by L-BFGS alone. */
@@ -27,9 +27,9 @@ async function both(check, { problem, block }, options, others = true) {
 const lengths = (x, dim) => Array.from({ length: x.length / dim }, (_, k) => Math.hypot(...x.slice(k * dim, (k + 1) * dim)));
 const farthest = (a, b) => a.reduce((most, value, i) => Math.max(most, Math.abs(value - b[i])), 0);
 
-/** Single precision has 1.2e-7 between numbers around 1. */
+/** The spacing of f32 numbers near 1 is 1.2e-7. */
 const roundingOf = (backend) => (backend === 'gpu' ? 2 ** -23 : 2 ** -52);
-/** What the cost's rounding lets be seen of a gradient, √ε of a curvature of some 10. */
+/** The accuracy of a gradient that the cost's rounding allows: √ε with a curvature of about 10. */
 const toleranceOf = (backend) => (backend === 'gpu' ? 3e-4 : 1e-8);
 
 function onManifold(check, x, dim) {
@@ -39,11 +39,11 @@ function onManifold(check, x, dim) {
 export const group = {
   id: 'manifolds',
   title: 'Manifolds',
-  about: 'Unit quaternions, unit vectors and angles stay what they are on the way of L-BFGS, and end where Levenberg-Marquardt does.',
+  about: 'Unit quaternions, unit vectors and angles stay on their manifolds during L-BFGS, and converge to the result of Levenberg-Marquardt.',
   checks: [
     ...onEach('L-BFGS averages rotations as Levenberg-Marquardt does', async (check) => {
       const [rounding, gradientTolerance] = [roundingOf(check.backend), toleranceOf(check.backend)];
-      // Seven rotations, each the mean of six that stand around it in pairs.
+      // Seven rotations, each the mean of six that surround it in pairs.
       const problem = new Problem();
       const means = Array.from({ length: 7 }, (_, k) => unit(scattered(4, 10 + k)));
       const around = means.flatMap((mean, k) => Array.from({ length: 6 }, (_, n) => {
@@ -52,7 +52,7 @@ export const group = {
       }));
       const block = problem.parameters('rotations', { dim: 4, values: means.flatMap((mean, k) => unit(mean.map((x, i) => x + 0.5 * scattered(4, k)[i]))) });
       block.setManifold('unit-quaternion');
-      // The frame that a rotation makes of three axes, against that of the measured one.
+      // The axes of a rotation, compared with the measured ones.
       const axes = [[1, 0, 0], [0, 1, 0], [0, 0, 1]];
       const turned = ([w, x, y, z], v) => product(product([w, x, y, z], [0, ...v]), [w, -x, -y, -z]).slice(1);
       problem.residuals('measured', {
@@ -68,16 +68,16 @@ export const group = {
       const because = 'The curvature is 48 (six frames of three axes, halves of angles): the gradient’s tolerance over it, and roundings.';
       const bound = gradientTolerance / 10 + 20 * rounding;
       check.below(farthest(lbfgs.x, means.flat()), bound, because, 'distance from the means');
-      // Levenberg-Marquardt judges steps by the cost. Where the cost's rounding ends it before its gradient is small enough, which the last bits of
-      // a browser's sines decide, it has come as near as that rounding shows: ½·48·δ² of it.
+      // Levenberg-Marquardt judges steps by the cost. Where the cost's rounding ends it before the gradient is below its tolerance, which
+      // depends on the last bits of a browser's sines, the distance to the minimum is bounded by that rounding: ½·48·δ² of the cost.
       const seen = lm.termination === 'precision-limit' ? Math.sqrt((2 * rounding * lm.finalCost) / 48) : bound;
       check.below(farthest(lbfgs.x, lm.x), bound + seen, `${because} Or, where rounding ends Levenberg-Marquardt, what the cost shows: ½·48·δ².`, `distance from Levenberg-Marquardt’s: ${lm.message}`);
       check.below(Math.abs(lbfgs.finalCost / lm.finalCost - 1), 10 * rounding, 'roundings of sums of a few terms', `costs ${lbfgs.finalCost} and ${lm.finalCost}`);
     }),
 
-    ...onEach('a sum over unit vectors falls to the least eigenvalue, a constant one stays, and plain numbers move with them', async (check) => {
+    ...onEach('a sum over unit vectors reaches the least eigenvalue, a constant one stays, and Euclidean numbers move with them', async (check) => {
       const [rounding, gradientTolerance] = [roundingOf(check.backend), toleranceOf(check.backend)];
-      // A = R diag(1, 2, 3) R with a reflection R: xᵀAx/2 is least at ± the first column of R.
+      // A = R diag(1, 2, 3) R with a reflection R: the minimum of xᵀAx/2 is at ± the first column of R.
       const w = unit(scattered(3, 3));
       const reflected = (x) => { const along = 2 * (x[0] * w[0] + x[1] * w[1] + x[2] * w[2]); return x.map((value, i) => value - along * w[i]); };
       const columns = [0, 1, 2].map((k) => reflected([0, 1, 2].map((i) => Number(i === k))));
@@ -104,7 +104,7 @@ export const group = {
       check.below(Math.abs(lbfgs.x[15] - 2), gradientTolerance, 'the gradient’s tolerance over a curvature of 2', 'the plain number, less 2');
     }),
 
-    ...onEach('angles wrap on their way', async (check) => {
+    ...onEach('angles wrap', async (check) => {
       const [rounding, gradientTolerance] = [roundingOf(check.backend), toleranceOf(check.backend)];
       const problem = new Problem();
       const block = problem.parameters('angles', { dim: 1, values: [2, 3.1, -3, -1] });
@@ -128,7 +128,7 @@ export const group = {
         const problem = new Problem();
         const block = problem.parameters('points', { dim: 3, values: Array.from({ length: 40 }, (_, k) => unit(scattered(3, k))).flat() });
         block.setManifold('unit-vector');
-        // Points on a sphere that are joined in a ring by springs.
+        // Points on a sphere, connected in a ring by springs.
         problem.residuals('springs', {
           inputs: { ends: block.at(Array.from({ length: 40 }, (_, k) => [k, (k + 1) % 40]).flat(), 2) },
           residual: ({ ends: [a, b] }) => a.distance(b).sub(0.2),
@@ -140,7 +140,7 @@ export const group = {
       check.ok(first.iterations === 25 && first.finalCost < 0.2 * first.costs[0], `25 iterations, and less than a fifth of the cost is left: ${first.costs}`);
     }),
 
-    ...onCpu('a block without a direction is refused', async (check) => {
+    ...onCpu('a block without a nearest point on its manifold is refused', async (check) => {
       const problem = new Problem();
       const block = problem.parameters('directions', { dim: 2, values: [0, 0] });
       block.setManifold('unit-vector');

@@ -1,9 +1,11 @@
-/** What does not fit: work larger than a binding is split, and work for which the device has no room fails and leaves everything as it was. */
+/**
+ * Work beyond the memory limits: work larger than a binding is split; work for which the device has no memory fails and changes nothing.
+ */
 import { GpuCompiledFunctions, lbfgs, levenbergMarquardt, Problem } from 'residua';
 import { onGpu } from '../define.js';
 
 const SIDE = 15;
-/** Springs on a grid; their vertices also want to be where all springs are at rest, so that there is one minimum. */
+/** Springs on a grid. Each vertex is also attached to its position at rest, so that there is one minimum. */
 function springs() {
   const rest = Float64Array.from({ length: 3 * SIDE * SIDE }, (_, i) => [Math.floor((i / 3) % SIDE), Math.floor(i / 3 / SIDE), 0][i % 3]);
   const positions = rest.map((coordinate, i) => coordinate + 0.3 * Math.sin(7 * i));
@@ -63,7 +65,7 @@ async function minimum(context) {
   return finalCost;
 }
 
-/** A device of an application that seems to have other limits. */
+/** A device of an application that reports other limits. */
 async function limitedDevice(check, others) {
   const device = await check.ownDevice();
   const limits = {};
@@ -80,8 +82,8 @@ function difference(check, got, expected) {
 }
 
 /**
- * A device that has no room for any buffer beyond those allowed, and says so as a real one would: to the innermost scope of that kind. `room` holds how many are
- * `allowed`, how many are `alive`, and whether the first that was refused was for a result to come back to.
+ * A device that refuses buffers beyond a number, and reports it as a real one does: to the innermost error scope of that kind. `room` holds
+ * how many are `allowed`, how many are `alive`, and whether the first that was refused was for read-back.
  */
 async function crampedDevice(check) {
   const device = await check.ownDevice();
@@ -106,12 +108,12 @@ async function crampedDevice(check) {
   return { device, room };
 }
 
-/** Refuses each buffer of each call in turn. Gives how many refusals each call met, and what was not as it should be. */
+/** Refuses each buffer of each call in turn. Returns the number of refusals of each call, and the violations. */
 async function starveAll(check) {
   const { device, room } = await crampedDevice(check);
   const context = await check.context({ device });
   const refusals = {}, complaints = [];
-  /** What is alive once unused buffers are given back. */
+  /** The live buffers after unused ones are freed. */
   const figures = () => {
     context.trim();
     const { buffers, bufferBytes } = context.stats();
@@ -119,8 +121,8 @@ async function starveAll(check) {
     return bufferBytes;
   };
   /**
-   * Refuses the first buffer of a call, then the second, and so on until it has what it needs. A call that fails leaves no more than there was before. Only
-   * when a buffer is refused to which a result would have come back do tables of the functions stay for the next call.
+   * Refuses the first buffer of a call, then the second, and so on until the call succeeds. A call that fails leaves no more buffers than
+   * before. Only when a buffer for read-back is refused may tables of the functions stay for the next call.
    */
   const starve = async (name, call, expected) => {
     refusals[name] = 0;
@@ -182,13 +184,13 @@ async function starveAll(check) {
 
 export const group = {
   id: 'memory',
-  title: 'What does not fit',
-  about: 'Work beyond a limit is split or refused by the limit’s name; an allocation that is refused costs nothing but the call.',
+  title: 'Memory limits',
+  about: 'Work beyond a limit is split or refused with the limit’s name; a failed allocation fails only its call.',
   checks: [
-    ...onGpu('tables larger than one binding are split, and every call gives what it gives in one piece', async (check) => {
+    ...onGpu('tables larger than one binding are split, and every call gives the same result as without splitting', async (check) => {
       const plain = await check.context({ device: await check.ownDevice() });
       const whole = await allResults(plain);
-      // Some 1,200 instances with 13 columns of 4 bytes are 62 kB; 675 parameters, five vectors of them side by side, 14 kB.
+      // About 1,200 instances with 13 columns of 4 bytes are 62 kB; five vectors of 675 parameters, 14 kB.
       const small = await check.context({ device: await limitedDevice(check, { maxStorageBufferBindingSize: 16384, maxBufferSize: 65536 }) });
       const before = [plain.stats().dispatches, small.stats().dispatches];
       const split = await allResults(small);
@@ -203,13 +205,14 @@ export const group = {
         check.below(difference(check, split[name], whole[name]), 1e-4, 'Four steps through another order of sums: single precision’s rounding of the cost, 2⁻²⁴, of which the point’s is the root.', name);
       }
       check.below(Math.abs(split.lbfgs[0] / whole.lbfgs[0] - 1), 1e-5, 'Four steps, after which a hundredth of the cost is left: far above its rounding.', 'the cost of lbfgs');
-      // Levenberg-Marquardt's is below that after four steps, so that nothing can be said of its digits. It goes on to the minimum, which is 0.
+      // The cost of Levenberg-Marquardt is below that after four steps, so its digits cannot be compared. It continues to the minimum,
+      // which is 0.
       for (const [name, context] of [['in one piece', plain], ['split', small]]) {
         check.below(await minimum(context), 1e-9, '½ Σ r² of 1,900 residuals that are what single precision leaves of coordinates up to 14, 8 · 2⁻²³', `the cost after eight steps, ${name}`);
       }
     }, { long: true }),
 
-    ...onGpu('parameters that one binding does not cover are refused by the name of the limit', async (check) => {
+    ...onGpu('parameters that do not fit into one binding are refused with the name of the limit', async (check) => {
       const context = await check.context({ device: await limitedDevice(check, { maxStorageBufferBindingSize: 2048 }) });
       const refusal = await check.failure(check.compile(springs().problem, { context }));
       check.equal(refusal?.code, 'limit-exceeded');
@@ -217,7 +220,7 @@ export const group = {
       check.equal(context.stats().buffers, 0, 'buffers');
     }),
 
-    ...onGpu('whichever buffer the device refuses, the call fails with out-of-memory, nothing is lost, and the next one works', async (check) => {
+    ...onGpu("for each buffer that the device refuses, the call fails with 'out-of-memory', no memory leaks, and the next call succeeds", async (check) => {
       const { refusals, complaints } = await starveAll(check);
       check.same(complaints, []);
       for (const name of ['compile', 'evaluate', 'jacobian', 'levenbergMarquardt']) check.ok(refusals[name] > 0, `${name} was refused at least once`);

@@ -1,13 +1,16 @@
 /**
- * An application's own device: residua solves on it, and the application's own render pipeline draws from the parameters' buffer. What was drawn is read back pixel by
- * pixel.
+ * A device of the application: residua solves on it, and the application's render pipeline draws from the parameters' buffer. The picture
+ * is read back and compared pixel by pixel.
  */
 import { GpuContext, levenbergMarquardt, Problem } from 'residua';
 import { onGpu } from '../define.js';
 
-const SIZE = 64; // 256 bytes a row, which is what a copy from a texture asks for
+const SIZE = 64; // 256 bytes per row, the alignment of a copy from a texture
 
-/** An application's pipeline that draws white points from a vertex buffer; gives a function that draws and tells the white pixels as `x,y`. */
+/**
+ * An application's pipeline that draws white points from a vertex buffer. Returns a function that draws and returns the white pixels as
+ * `x,y`.
+ */
 function painter(device, count) {
   const module = device.createShaderModule({
     code: `
@@ -41,16 +44,16 @@ function painter(device, count) {
 export const group = {
   id: 'own-device',
   title: 'Drawing on the application’s own device',
-  about: 'The application’s render pipeline binds parameterBuffer as it is; the pixels say what stood there.',
+  about: 'The application’s render pipeline binds parameterBuffer directly; the pixels show its content.',
   checks: [
-    ...onGpu("an application's render pipeline draws the parameters from parameterBuffer, before and after a solve without read-back", async (check) => {
+    ...onGpu('a render pipeline of the application draws the parameters from parameterBuffer, before and after a solve without read-back', async (check) => {
       const device = await check.ownDevice({ label: "the application's" });
       const complaints = [];
       device.addEventListener('uncapturederror', (event) => complaints.push(event.error.message));
       const context = await GpuContext.create({ device });
 
-      // Points that start in the picture's upper half, one in every second pixel of every second row, and are drawn to a place mirrored into the lower
-      // half. Two arrays, so that the points begin at an offset.
+      // Points that start in the picture's upper half, one in every second pixel of every second row, and are attached to the mirrored
+      // position in the lower half. Two arrays, so that the points begin at an offset.
       const columns = SIZE / 2;
       const rows = SIZE / 4;
       const clip = (pixel) => ((pixel + 0.5) / SIZE) * 2 - 1;
@@ -79,7 +82,7 @@ export const group = {
 
       functions.dispose();
       context.dispose();
-      // The device stays the application's: it draws on, from a buffer of its own.
+      // The application still owns the device: it draws from a buffer of its own.
       const own = device.createBuffer({ size: 8 * points.count, usage: GPUBufferUsage.VERTEX | GPUBufferUsage.COPY_DST });
       device.queue.writeBuffer(own, 0, new Float32Array(coordinates(pixels)));
       const later = await draw(own, 0);

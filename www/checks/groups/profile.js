@@ -1,4 +1,4 @@
-/** What a context that is created with `profile: true` tells of its time. */
+/** The times of a context that was created with `profile: true`. */
 import { lbfgs, levenbergMarquardt, Problem, solveMany } from 'residua';
 import { onGpu } from '../define.js';
 
@@ -11,25 +11,25 @@ function chain(check, count, context) {
   return check.compile(problem, { context });
 }
 
-/** The figures once the device has told all times that it was asked for. */
+/** The profile after the device has delivered all requested times. */
 async function settled(context) {
   for (let turn = 0; turn < 500; turn++) {
     const stats = context.stats();
     if (Object.values(stats.profile.kernels).every(({ dispatches, timed }) => timed === dispatches)) return stats;
     await new Promise((resolve) => setTimeout(resolve, 10));
   }
-  throw new Error(`times did not come: ${JSON.stringify(context.stats())}`);
+  throw new Error(`no times were delivered: ${JSON.stringify(context.stats())}`);
 }
 
-/** Clocks of the device. */
+/** The clocks of the device. */
 const TIMED = { needs: ['timestamp-query'] };
 
 export const group = {
   id: 'profile',
-  title: 'Where the time goes',
-  about: 'stats().profile counts stages and kernels, and times them where the device has clocks.',
+  title: 'Profile',
+  about: 'stats().profile counts stages and kernels, and times them where the device has timestamps.',
   checks: [
-    ...onGpu('a profiled context tells times by stage and kernel, whose sums lie within the calls', async (check) => {
+    ...onGpu('a profiled context has times by stage and kernel, whose sums are within the duration of the calls', async (check) => {
       const began = performance.now();
       const context = await check.context({ profile: true });
       const functions = await chain(check, 500, context);
@@ -50,7 +50,7 @@ export const group = {
       const kernels = Object.values(profile.kernels);
       check.equal(kernels.reduce((sum, { dispatches }) => sum + dispatches, 0), stats.dispatches);
       check.ok(kernels.every(({ dispatches, timed, gpuMs }) => timed === dispatches && Number.isFinite(gpuMs) && gpuMs >= 0), `every kernel is timed: ${JSON.stringify(kernels)}`);
-      // Timestamps are rounded to 0.1 ms, and passes follow one another: at most one tick is added by each submission.
+      // Timestamps are rounded to 0.1 ms, and passes are consecutive: each submission adds at most one tick.
       const gpuMs = kernels.reduce((sum, kernel) => sum + kernel.gpuMs, 0);
       check.ok(gpuMs > 0 && gpuMs <= wall + 0.1 * stats.submits, `${gpuMs} ms on the GPU in ${wall}`);
       const { compile, encode, readBack } = profile;
@@ -60,7 +60,7 @@ export const group = {
       check.ok(compile.ms + encode.ms <= wall, `${compile.ms} + ${encode.ms} ms in ${wall}`);
     }, TIMED),
 
-    ...onGpu('what a profile tells is a copy that later work leaves alone', async (check) => {
+    ...onGpu('a profile is a copy that later work does not change', async (check) => {
       const context = await check.context({ profile: true });
       const functions = await chain(check, 10, context);
       await functions.evaluate();
@@ -78,11 +78,11 @@ export const group = {
       for (let i = 0; i < 200; i++) await functions.evaluateCostWithGradient();
       const last = await settled(context);
       check.equal(last.readbacks, first.readbacks + 200);
-      // A call may return before its times are read: then results and timestamps of the next one need buffers of their own.
+      // A call may return before its times are read. Results and timestamps of the next one then need other buffers.
       check.ok(last.buffers <= first.buffers + 3, `${first.buffers} buffers, then ${last.buffers}`);
     }, TIMED),
 
-    ...onGpu('many problems at once are one kernel that is counted by its name', async (check) => {
+    ...onGpu('many problems at once are one kernel with its own name', async (check) => {
       const context = await check.context({ profile: true });
       const template = new Problem();
       const x = template.parameters('x', { dim: 1, values: [1] });

@@ -1,4 +1,4 @@
-/** Many small problems at once: fits of peaks on both engines, and what may be wrong with one problem or all. */
+/** Many small problems at once: fits of peaks on both engines, and errors of one problem or all. */
 import { loss, Problem, solveMany } from 'residua';
 import { gpuAgainstCpu, onEach } from '../define.js';
 
@@ -18,7 +18,7 @@ export const group = {
   title: 'Many small problems at once',
   about: 'Thousands of fits in one kernel, each with its own data, start and end.',
   checks: [
-    ...gpuAgainstCpu('two thousand fits of a peak are on the GPU what they are on the CPU, and the same when run again', async (check) => {
+    ...gpuAgainstCpu('two thousand fits of a peak on the GPU agree with the CPU, and repeat to the last bit', async (check) => {
       const { fit } = await import('../../bench/many.js');
       const figures = await fit({ count: 2000, repetitions: 2 });
       check.equal(figures.repeatable, true, 'bitwise repeatable');
@@ -29,9 +29,9 @@ export const group = {
         'difference of parameters',
       );
       check.below(figures.largestExcess, 1e-6, 'A cost is flat at its minimum: the square of that, over a cost of 0.003.', 'difference of costs');
-    }, { long: true }),
+    }),
 
-    ...onEach('count 0 gives nothing, count 1 what a solve gives', async (check) => {
+    ...onEach('count 0 gives nothing, count 1 the result of a solve', async (check) => {
       const { template, line } = lineTemplate([0, 1, 2, 3], [1, 3, 5, 7]);
       const none = await solveMany(template, { count: 0 }, { backend: check.backend });
       const one = await solveMany(template, { count: 1 }, { backend: check.backend });
@@ -43,7 +43,7 @@ export const group = {
       check.same(line.values(), [0, 0], 'the template stays as it is');
     }),
 
-    ...onEach('bounds, constants, losses and manifolds are those of the template, data and starts those of the problem', async (check) => {
+    ...onEach('bounds, constants, losses and manifolds are those of the template, data and starts those of each problem', async (check) => {
       const template = new Problem();
       const scale = template.parameters('scale', { dim: 2, values: [1, 5] });
       const rotation = template.parameters('rotation', { dim: 4, values: [1, 0, 0, 0] });
@@ -56,7 +56,7 @@ export const group = {
         residual: ({ q, s, from, to }) => q.rotate(from).mul(s.x).sub(to),
         loss: loss.cauchy(10),
       });
-      // Turned by 1 about z; the second twice as large, which its bound forbids.
+      // A rotation by 1 about z; the second one is twice as large, which its bound forbids.
       const [c, s] = [Math.cos(1), Math.sin(1)];
       const turned = [c, s, 0, -s, c, 0, 0, 0, 1];
       const { x, termination } = await solveMany(
@@ -73,7 +73,7 @@ export const group = {
       check.close(second[5], Math.sin(0.5), tolerance, 'turned');
     }),
 
-    ...onEach('a problem with a NaN, or a singular one, does not concern the others', async (check) => {
+    ...onEach('a problem with a NaN, or a singular one, does not affect the others', async (check) => {
       const { template } = lineTemplate([0, 1, 2], [1, 3, 5]);
       const xs = [0, 1, 2, 0, 1, 2, 0, 0, 0, 0, 1, 2];
       const ys = [1, 3, 5, 1, Number.NaN, 5, 1, 1, 4, 1, 3, 5];
@@ -95,7 +95,7 @@ export const group = {
       check.ok(converged <= 2, `${converged} converged, at most 2`);
     }),
 
-    ...onEach('an abort and an exception of onProgress end it', async (check) => {
+    ...onEach('an abort and an exception of onProgress end the solve', async (check) => {
       const template = new Problem();
       const p = template.parameters('p', { dim: 1, values: [3] });
       template.residuals('r', { inputs: { p: p.shared() }, residual: ({ p }) => p.sub(1) });
@@ -110,7 +110,7 @@ export const group = {
       );
     }),
 
-    ...gpuAgainstCpu('what does not fit solveMany is named', async (check) => {
+    ...gpuAgainstCpu('a wrong argument of solveMany is named', async (check) => {
       const line = new Problem();
       const p = line.parameters('line', { dim: 2, values: [0, 0] });
       line.residuals('points', { inputs: { p: p.shared(), y: line.data([1, 3]) }, residual: ({ p, y }) => p.x.add(p.y).sub(y) });

@@ -1,4 +1,4 @@
-/** From an expression to its minimum. */
+/** Solves from an expression to its minimum. */
 import { lbfgs, loss, Problem, solve, V } from 'residua';
 import { anywhere, gpuAgainstCpu, onEach } from '../define.js';
 import { relativeDifference } from '../assertions.js';
@@ -10,7 +10,7 @@ const within = (backend) => ({
 
 async function springRing(check, backend) {
   const problem = new Problem();
-  // Values that single precision holds exactly, so that both backends start from the same numbers.
+  // Values that are exact in single precision, so that both backends start from the same numbers.
   const values = Float32Array.from({ length: 300 }, (_, i) => Math.sin(i * 1.7));
   const points = problem.parameters('points', { dim: 3, values });
   const ring = Uint32Array.from({ length: 200 }, (_, i) => (i % 2 === 0 ? i / 2 : ((i + 1) / 2) % 100));
@@ -30,7 +30,7 @@ async function springRing(check, backend) {
 export const group = {
   id: 'solve',
   title: 'From an expression to its minimum',
-  about: 'Fits whose answers are known, by L-BFGS and by the one-liner, and the derivatives that they go by.',
+  about: 'Fits with known results, by L-BFGS and by solve(), and their derivatives.',
   checks: [
     ...onEach('a line through points is the least-squares line', async (check) => {
       const xs = Array.from({ length: 101 }, (_, i) => i / 50 - 1);
@@ -56,7 +56,7 @@ export const group = {
       check.match(solved.report(), /\d/);
     }),
 
-    ...onEach('a solve stops when onIteration says so, keeping the best point so far', async (check) => {
+    ...onEach('a solve stops when onIteration returns true, and keeps the best point so far', async (check) => {
       const rosenbrock = ([x, y]) => [V.square(V.sub(1, x)), V.mul(100, V.square(V.sub(y, V.square(x))))];
       const functions = await check.compile([V.W(-1.2), V.W(1)], rosenbrock);
       const stopped = await lbfgs(functions, { onIteration: ({ iteration }) => iteration >= 3 });
@@ -67,7 +67,7 @@ export const group = {
       for (const coordinate of finished.x) check.close(coordinate, 1, tolerance, 'Rosenbrock');
     }),
 
-    ...gpuAgainstCpu('gradient and Jacobian of the GPU are those of the CPU', async (check) => {
+    ...gpuAgainstCpu('gradient and Jacobian of the GPU equal those of the CPU', async (check) => {
       const [gpu, cpu] = [await springRing(check, 'gpu'), await springRing(check, 'cpu')];
       check.same(gpu.pattern, cpu.pattern, 'the pattern of the Jacobian');
       const because = 'the package’s promise for single precision, relative to the largest entry';
@@ -81,7 +81,7 @@ export const group = {
       check.below(cpu.error, 1e-6, 'Central differences in double precision leave about the cube root of its rounding, squared.', 'gradient check');
     }),
 
-    ...anywhere('solve() compiles, minimises the least-squares cost and leaves nothing behind', async (check) => {
+    ...anywhere('solve() compiles, minimises the least-squares cost and frees all memory', async (check) => {
       const problem = new Problem();
       const point = problem.parameters('point', { dim: 2, values: [3, -4] });
       problem.residuals('offsets', { inputs: { p: point.shared() }, residual: ({ p }) => [p.x.sub(1), p.y.add(2).mul(3)] });

@@ -1,6 +1,6 @@
 /**
- * As-rigid-as-possible dragging: a few iterations of Levenberg-Marquardt a step, from where the last step ended, while handles are moved. On the GPU a drag
- * writes the goals of the handle's vertices to the device, and nothing comes back but the cost.
+ * As-rigid-as-possible dragging: a few iterations of Levenberg-Marquardt per step, from the result of the last step, while handles are
+ * moved. On the GPU a drag writes the goals of the handle's vertices to the device, and only the cost is read back.
  */
 import { GpuCompiledFunctions, levenbergMarquardt } from 'residua';
 import { boundingSphere, intoUnitSphere } from '../../mesh/bounding-sphere.js';
@@ -23,19 +23,22 @@ const MESHES = {
 };
 const STANDARD = 'bar, 1,226 vertices';
 
-/** Two iterations, since the first of a solve is done in passing: its linear system is solved loosely. */
+/** Two iterations, because the linear system of a solve's first iteration is solved inexactly. */
 const STEP = { maxIterations: 2, costTolerance: 0, gradientTolerance: 0, parameterTolerance: 0 };
 /**
- * Iterations of conjugate gradients in one of Levenberg-Marquardt. While the reader drags there are so few that the surface moves at every frame, as far as the least
- * number allows; each brings it less near to rest, which it comes to when the hand holds still.
+ * Iterations of conjugate gradients per iteration of Levenberg-Marquardt. During a drag they are few, so that the surface moves in every
+ * frame if the least number permits. Fewer iterations bring the surface less close to rest; it converges when the pointer stops.
  */
 const LINEAR = { least: 25, usual: 100, most: 400, aimMs: 14, dragMs: 300 };
 const DAMPING = { first: 1e-4, least: 1e-6, most: 1e3 };
-/** A step that gains less than this part of the cost moves nothing that is seen; after so many in a row it rests (a single one may be a refused step). */
+/**
+ * A step with a smaller relative decrease of the cost has no visible effect. After this many in a row the solver rests; a single one may be
+ * a rejected step.
+ */
 const HARDLY = 1e-4, ENOUGH_OF_THEM = 6;
-/** A cost as of rounding alone: the mesh is at rest. */
+/** A cost of rounding alone: the mesh is at rest. */
 const NOTHING = 1e-9;
-/** What an arrow key moves the chosen handle by, and a bracket key turns it by. */
+/** The distance by which an arrow key moves the selected handle, and the angle by which a bracket key rotates it. */
 const KEY_STEP = 0.03, KEY_ANGLE = Math.PI / 24;
 
 /** @param {import('../stage.js').Stage} stage */
@@ -47,9 +50,9 @@ export async function open(stage) {
   let handles = [], chosen = -1;
   let linear = LINEAR.usual, changedAt = 0;
   let damping = DAMPING.first, quiet = 0, cost = NaN, iterations = 0;
-  /** Nothing has pulled at the mesh yet, or since the start. */
+  /** Whether nothing has pulled the mesh yet, or since the start. */
   let untouched = true;
-  /** The drag under way: which handle, and from where to where the pointer has it. */
+  /** The current drag: the handle, and its start and target. */
   let drag = null;
 
   // ---------------------------------------------------------------- meshes
@@ -77,7 +80,7 @@ export async function open(stage) {
     untouched = true;
   }
 
-  /** One end is held, the other waits to be dragged. */
+  /** One end is held, the other is a handle for dragging. */
   function firstHandles() {
     const { positions } = rest;
     const last = (sign) => {
@@ -98,7 +101,7 @@ export async function open(stage) {
     markers.show(handles.map(({ center }) => center), chosen);
   }
 
-  /** Tells the model, and on the device only what has changed. */
+  /** Updates the model, and on the device only the changed goals. */
   function setGoals(handle, held = true) {
     handle.vertices.forEach((vertex, k) => {
       model.setGoal(vertex, held ? handle.goal(k) : null);
@@ -123,7 +126,7 @@ export async function open(stage) {
     untouched = false;
     chosen = handles.length > 0 ? Math.min(index, handles.length - 1) : -1;
     setGoals(gone, false);
-    // A vertex may belong to another handle too.
+    // A vertex may also belong to another handle.
     for (const handle of handles) setGoals(handle);
   }
 
@@ -133,7 +136,7 @@ export async function open(stage) {
     setGoals(handles[index]);
   }
 
-  /** The vertex under a ray, by the positions as they are: the one moment at which they are brought from the device. */
+  /** The vertex at a ray, by the current positions; only this reads them from the device. */
   async function vertexUnder(raycaster) {
     await functions.download();
     const { geometry } = surfaceMesh, now = model.vertices.values();
@@ -226,7 +229,7 @@ export async function open(stage) {
         const asAimed = (linear * LINEAR.aimMs * result.iterations) / result.computationTime;
         linear = Math.min(most, Math.max(LINEAR.least, Math.sqrt(linear * asAimed)));
       }
-      // The next step goes on with the trust that this one has found.
+      // The next step continues with the damping of this one.
       damping = Math.min(DAMPING.most, Math.max(DAMPING.least, result.history.at(-1)?.damping ?? damping));
       iterations += result.iterations;
       cost = result.finalCost;

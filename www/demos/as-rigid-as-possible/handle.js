@@ -1,18 +1,18 @@
 /**
- * A handle: the vertices near a picked one, which it moves and turns together. Takes the mesh at rest, the picked vertex, a radius, and where the vertices are now;
- * gives their goals.
+ * A handle: the vertices near a picked one, which it moves and rotates together. Takes the mesh at rest, the picked vertex, a radius, and
+ * the current positions; returns the vertices' goals.
  */
 export class Handle {
   /** Vertex numbers. */
   vertices;
-  /** Where the handle is. */
+  /** The position of the handle. */
   center;
-  /** How its vertices stand around it, three numbers each. */
+  /** The offsets of its vertices, three numbers each. */
   #arms;
 
   /**
-   * @param {Float64Array} rest positions at rest, by which nearness is judged
-   * @param {Float64Array} now positions as they are
+   * @param {Float64Array} rest positions at rest, which determine the distances
+   * @param {Float64Array} now current positions
    */
   constructor(rest, now, vertex, radius) {
     const [x, y, z] = rest.subarray(3 * vertex, 3 * vertex + 3);
@@ -29,7 +29,7 @@ export class Handle {
     this.center = [...place];
   }
 
-  /** Turns it about a unit axis through its center, by Rodrigues' formula. */
+  /** Rotates it about a unit axis through its center, by Rodrigues' formula. */
   turn([x, y, z], angle) {
     const c = Math.cos(angle), s = Math.sin(angle), arms = this.#arms;
     for (let i = 0; i < arms.length; i += 3) {
@@ -41,7 +41,7 @@ export class Handle {
     }
   }
 
-  /** Where its k-th vertex should be. */
+  /** The target of its k-th vertex. */
   goal(k) {
     return [0, 1, 2].map((d) => this.center[d] + this.#arms[3 * k + d]);
   }

@@ -1,23 +1,23 @@
 /**
- * As-rigid-as-possible deformation for dragging (the residual of www/problems/as-rigid-as-possible.js). What a reader drags changes many times a second, and
- * which vertices it is changes too, so handles are data: every vertex has a goal and a pull, 0 for all but the handles',
+ * As-rigid-as-possible deformation for dragging (the residual of www/problems/as-rigid-as-possible.js). The dragged vertices and their
+ * targets change many times a second, so handles are data: every vertex has a goal and a pull, 0 except for the handles',
  *
  *     pull ( p′ᵢ − goalᵢ )
  *
- * and on the device a few words of a buffer are written for a handle that has moved. A pull gives way a little where constants would tear. Rotations are free
- * quaternions that the residual makes unit, which saves the way through tangent spaces. Takes a mesh; gives the Problem and its parts.
+ * and on the device a moved handle needs writes of a few words. A pull yields slightly where constants would distort the surface. Rotations
+ * are free quaternions with a residual for unit length, which avoids tangent spaces. Takes a mesh; returns the Problem and its parts.
  */
 import { Problem } from 'residua';
 import { meshTopology } from '../../mesh/topology.js';
 import { cotangentWeights, rigidInstances } from '../../problems/as-rigid-as-possible.js';
 
 /**
- * The weight of a handle's residual, where a vertex's own are of size √w ≈ 1: a handle then stays within a thousandth of what pulls at it, and
- * a preconditioner that knows its block makes nothing of it.
+ * The weight of a handle's residual, where a vertex's own are of size √w ≈ 1. A handle then stays within a thousandth of its target, and a
+ * block preconditioner removes the ill-conditioning.
  */
 export const PULL = 30;
 
-/** Numbers a vertex in `goals`: where it should be, and how it is pulled. */
+/** Numbers per vertex in `goals`: the target and the weight of the pull. */
 export const GOAL = 4;
 
 /**
@@ -43,19 +43,19 @@ export function rigidModel({ positions, triangles }) {
   const goals = new Float64Array(GOAL * vertexCount);
   const handles = problem.residuals('handles', {
     inputs: { vertex: vertices.at(Uint32Array.from({ length: vertexCount }, (_, vertex) => vertex)), goal: problem.data(goals, GOAL) },
-    // A goal's four numbers are x, y, z and the pull, which a block of four calls w, x, y, z.
+    // A goal's four numbers are x, y, z and the pull, which are w, x, y, z in a block of four.
     residual: ({ vertex, goal: { w: x, x: y, y: z, z: pull } }) => [vertex.x.sub(x).mul(pull), vertex.y.sub(y).mul(pull), vertex.z.sub(z).mul(pull)],
   });
   return {
     problem, vertices, rotations, handles, goals, edges,
-    /** Back to rest, held by nothing. */
+    /** Resets to rest without pulls. */
     reset() {
       vertices.set(positions);
       rotations.set(identities);
       goals.fill(0);
       handles.setData('goal', goals);
     },
-    /** Pulls a vertex to a place, or with null leaves it alone: in `goals`, which the caller hands on. */
+    /** Sets the target of a vertex, or with null removes its pull: in `goals`, which the caller uploads. */
     setGoal(vertex, place) {
       goals.set(place === null ? [0, 0, 0, 0] : [...place, PULL], GOAL * vertex);
     },

@@ -1,6 +1,6 @@
 /**
- * A cloth that hangs, swings and flutters: each time step is a few steps of Levenberg-Marquardt. On the GPU the targets of a step are written into the problem's
- * data, and positions and normals drawn, without leaving the device; the clock on the wall says when the next step is due.
+ * A cloth that hangs, swings and flutters: each time step is a few steps of Levenberg-Marquardt. On the GPU the targets of a step are
+ * written to the problem's data, and positions and normals are drawn, without leaving the device. Steps follow real time.
  */
 import { GpuCompiledFunctions, levenbergMarquardt } from 'residua';
 import { fabric } from './fabric.js';
@@ -11,13 +11,16 @@ import { nearestVertex, PredictionOnDevice } from './prediction-on-device.js';
 
 const SIZES = Object.fromEntries([24, 32, 48, 64, 100, 144, 200, 316, 500, 700, 1000].map((side) => [`${side} × ${side}: ${(side * side).toLocaleString('en-US')}`, side]));
 const FIRST_SIDE = { gpu: 100, cpu: 32 };
-/** Of a step; a fine cloth passes a pull on by one vertex in an iteration of conjugate gradients, so it is given more, up to what a frame has time for. */
+/**
+ * Iterations of a step. Conjugate gradients propagate a force by one vertex per iteration, so a fine cloth gets more, within a frame's
+ * time.
+ */
 const LINEAR_ITERATIONS = { least: 40, most: 60 };
-/** It rests when nothing has moved by more than this in a step, metres, for so many steps. */
+/** The cloth is at rest when no vertex has moved by more than this in a step, in metres, for this many steps. */
 const AT_REST = { metres: 2e-6, steps: 60 };
-/** Behind by more than this, the clock is set anew. */
+/** When the simulation is behind by more than this, its clock is reset. */
 const LATEST_MS = 100;
-/** Milliseconds that a step may take uninterrupted. */
+/** Milliseconds that a step may run without interruption. */
 const LONG_MS = 200;
 /** A press that moved by less, in pixels, is a click. */
 const CLICK = 5;
@@ -32,19 +35,19 @@ export async function open(stage) {
     'step, ms': 0, iterations: 0, 'stretch, N/m': 0, 'bending, µN m': 0, 'mass, g/m²': 1000 * STUFF.density,
   };
   let grid, cloth, drawn, previous, target, grip;
-  /** For each vertex what is asked of it; and the pins with their places, for people. */
+  /** The state of each vertex; and the pins with their positions, for display. */
   let asked, pins = [];
-  /** The functions, and on the device what predicts and what gives normals; all null where nothing is compiled. */
+  /** The functions, and on the device the kernels of prediction and normals; all null where nothing is compiled. */
   let functions = null, onDevice = null, normals = null;
   let lastStep, lastMs = 0, time = 0, due = 0, steps = 0, cost = NaN, quiet = 0;
-  /** The vertex that the pointer has: { vertex, at, pin (that it was part of), moved, plane }. */
+  /** The dragged vertex: { vertex, at, pin (to which it belonged), moved, plane }. */
   let held = null;
 
   const stuff = () => ({ ...STUFF, stretch: choices['stretch, N/m'], shear: 0.2 * choices['stretch, N/m'], bending: 1e-6 * choices['bending, µN m'], density: choices['mass, g/m²'] / 1000 });
   const step = () => choices['step, ms'] / 1000;
   const applyStuff = () => setStuff(cloth, grid, stuff(), step());
 
-  /** Stuff and steps for this many vertices. */
+  /** Material and time step for this many vertices. */
   function suit() {
     const { stretch, bending, step: seconds, iterations } = suited(choices.side);
     Object.assign(choices, { 'step, ms': 1000 * seconds, iterations, 'stretch, N/m': stretch, 'bending, µN m': 1e6 * bending });
@@ -76,7 +79,7 @@ export async function open(stage) {
     functions = onDevice = normals = null;
   }
 
-  /** Functions for an engine, with what the device does beside them; nothing is left of what fails. */
+  /** Compiles functions for an engine, with the kernels on the device; a failure frees everything. */
   async function makeEngine(backend) {
     const count = grid.count.toLocaleString('en-US');
     stage.say(`Compiling the springs of ${count} vertices…`);
@@ -116,7 +119,7 @@ export async function open(stage) {
 
   const showPins = () => drawn.showPins(pins.map(({ at }) => at));
 
-  /** Vertices nearer than a twentieth of the cloth share a mark. */
+  /** Vertices within a twentieth of the cloth share a mark. */
   function inPatch(a, b) {
     const reach = 0.05 * (Math.max(grid.rows, grid.columns) - 1);
     return Math.abs(Math.floor(a / grid.columns) - Math.floor(b / grid.columns)) <= reach && Math.abs((a % grid.columns) - (b % grid.columns)) <= reach;
@@ -133,7 +136,7 @@ export async function open(stage) {
     return found;
   }
 
-  /** Takes the pins near a vertex out; gives them. */
+  /** Removes the pins near a vertex and returns them. */
   function unpin(vertex) {
     const around = new Set(patch(vertex));
     const out = pins.filter(({ vertices }) => vertices.some((other) => around.has(other)));
@@ -170,7 +173,7 @@ export async function open(stage) {
 
   const demo = {
     async compile(backend) {
-      // Where pins are is the other engine's to know: here they are where the vertices are.
+      // The targets of pins are on the other engine; here they are the current positions.
       asked.forEach((pin, vertex) => (asked[vertex] = pin === FREE ? FREE : PIN_HERE));
       const made = await makeEngine(backend);
       const before = [functions, onDevice, normals];
@@ -184,12 +187,12 @@ export async function open(stage) {
           return written;
         },
       });
-      // Until here the picture was drawn from these.
+      // Until here the picture was drawn from these buffers.
       for (const part of before) part?.dispose();
       due = 0;
       stage.say(`${grid.count.toLocaleString('en-US')} vertices, ${functions.numResiduals.toLocaleString('en-US')} residuals in ${functions.kernelCount} kernels. Drag the cloth; a click pins it or lets it go.`);
     },
-    /** The clock on the wall: a step each `step` seconds, none before its time. */
+    /** Real time: one step every `step` seconds, none earlier. */
     async pace() {
       const now = performance.now();
       if (now - due > LATEST_MS) due = now;
@@ -197,7 +200,7 @@ export async function open(stage) {
       due += 1000 * step();
     },
     async step() {
-      // A size that can't be compiled, which has been told.
+      // A size that cannot be compiled; the error has been shown.
       if (functions === null) return false;
       const now = conditions();
       if (onDevice === null) predictOnCpu(now);
@@ -206,7 +209,7 @@ export async function open(stage) {
       const result = await levenbergMarquardt(functions, {
         ...stepOptions(grid, stuff(), now.step, { iterations: choices.iterations, linearIterations: Math.round(Math.min(most, Math.max(least, 0.6 * choices.side))) }),
         readBack: functions.backend === 'cpu', linearSolver: 'pcg',
-        // A step that is cut short loses its speed, so short ones are waited for.
+        // An interrupted step loses its speed, so short steps are not interrupted.
         ...(lastMs > LONG_MS ? { signal: stage.interruption() } : {}),
       });
       lastMs = result.computationTime;
@@ -264,7 +267,7 @@ export async function open(stage) {
       up() {
         if (held === null) return;
         if (held.plane === null) {
-          // It was let go before it was known what was taken.
+          // The pointer was released before the picked vertex was known.
           held.up = true;
           return;
         }

@@ -1,6 +1,6 @@
 /**
- * The cloth as it is drawn: a checked fabric, soft under two lights, with pins. Takes the stage and the grid; gives a three.js mesh whose positions and normals may be
- * drawn from buffers on the device, and marks for pins.
+ * The drawn cloth: a checked fabric under two lights, with marks at pins. Takes the stage and the grid; returns a three.js mesh whose
+ * positions and normals can be drawn from buffers on the device.
  */
 import * as THREE from 'three/webgpu';
 import { abs, float, fract, fwidth, mix, smoothstep, uniform, uv, vec2 } from 'three/tsl';
@@ -13,7 +13,7 @@ const COLOURS = {
 const CHECKS = 9;
 const MOST_PINS = 500;
 
-/** Two triangles a square of the grid, seen from where its normals point. */
+/** Two triangles per square of the grid, counterclockwise seen from the side of its normals. */
 export function gridTriangles({ rows, columns }) {
   const triangles = new Uint32Array(6 * (rows - 1) * (columns - 1));
   let filled = 0;
@@ -27,7 +27,7 @@ export function gridTriangles({ rows, columns }) {
   return triangles;
 }
 
-/** 1 inside a stripe around the middle of each unit of `coordinate`, its edges as wide as a pixel. */
+/** 1 inside a stripe around the middle of each unit of `coordinate`, with edges one pixel wide. */
 function stripe(coordinate, width) {
   const distance = abs(fract(coordinate).sub(0.5));
   const soft = fwidth(coordinate).mul(0.75).max(1e-4);
@@ -87,7 +87,7 @@ export function fabric(stage, grid, positions) {
 
   return {
     mesh, positions: geometry.attributes.position, normals: geometry.attributes.normal,
-    /** Marks at these places, the first of very many. */
+    /** Draws marks at these places, up to a maximum. */
     showPins(places) {
       const shown = places.slice(0, MOST_PINS);
       const matrix = new THREE.Matrix4();
@@ -96,7 +96,7 @@ export function fabric(stage, grid, positions) {
       pins.instanceMatrix.needsUpdate = true;
       stage.redraw();
     },
-    /** After letGo of its attributes. */
+    /** To be called after letGo of its attributes. */
     dispose() {
       left = true;
       group.removeFromParent();

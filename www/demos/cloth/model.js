@@ -1,38 +1,41 @@
 /**
- * A hanging cloth: a grid of vertices joined by springs, and one implicit step of its motion as a least-squares problem. Takes the numbers of vertices and
- * the stuff; gives the Problem, whose minimum is where the cloth is a step later.
+ * A hanging cloth: a grid of vertices connected by springs, and one implicit time step as a least-squares problem. Takes the numbers of
+ * vertices and the material; returns the Problem, whose minimum is the position one step later.
  *
- * Backward Euler is a minimisation (Martin et al., Example-Based Elastic Materials, 2011, section 5): with x̂ = x + h v + h² M⁻¹ f, where each vertex would go
- * without springs, the next positions minimise
+ * Backward Euler is a minimisation (Martin et al., Example-Based Elastic Materials, 2011, section 5): with x̂ = x + h v + h² M⁻¹ f, the
+ * positions without springs, the next positions minimise
  *
- *     m / 2h² Σ ‖xᵢ − x̂ᵢ‖²  +  k/2 Σ (|d| − L)²  +  b/2 Σ ‖xᵢ₋₁ − 2xᵢ + xᵢ₊₁‖²        d from one end of a spring to the other, L its rest length
+ *     m / 2h² Σ ‖xᵢ − x̂ᵢ‖²  +  k/2 Σ (|d| − L)²  +  b/2 Σ ‖xᵢ₋₁ − 2xᵢ + xᵢ₊₁‖²        d from one end of a spring to the other, L its rest
+ *     length
  *
- * so that a step of any length is stable: it can't end higher than it began. x̂ is a data input, which prediction.js or prediction-on-device.js computes, so
- * that on the GPU a step moves no positions to or from the device.
+ * so a step of any length is stable: the objective never increases. x̂ is a data input, which prediction.js or prediction-on-device.js
+ * computes, so that on the GPU a step transfers no positions.
  */
 import { Problem, V } from 'residua';
 
-/** The stuff, in metres, kilograms, seconds and newtons: a light cotton. */
+/** The material, in metres, kilograms, seconds and newtons: a light cotton. */
 export const STUFF = Object.freeze({
   /** Mass of a square metre. */
   density: 0.2,
-  /** Of a spring along the grid, N/m. A strip of any width stretches by half its weight over this, whatever the number of vertices. */
+  /**
+   * Stiffness of a spring along the grid, N/m. A strip of any width stretches by half its weight over this, for every number of vertices.
+   */
   stretch: 200,
-  /** Of a spring along a diagonal, N/m. */
+  /** Stiffness of a diagonal spring, N/m. */
   shear: 40,
-  /** Newton metres: a square metre of curvature κ costs half of this times κ². */
+  /** Bending stiffness in newton metres: a square metre of curvature κ has the energy κ²/2 times this. */
   bending: 2e-5,
   gravity: 9.81,
 });
 
-/** How stiffly a vertex follows the pointer, and stays where it is pinned, N/m. */
+/** The stiffness of the attachment to the pointer and to pins, N/m. */
 const HOLD = 1000, PIN = 20000;
 
 /**
- * A spring's residual, a vector along it with |r|² = (|d| − L)². The Gauss-Newton model of |d| − L alone has no stiffness across the spring, where a taut one has
- * 1 − L/|d| of what it has along; vertices of a fine cloth are so light that steps without it overshoot a thousandfold. So a term is added that is always 0
- * and whose derivative is not: JᵀJ becomes Newton's matrix, of which only what is negative is left out (Choi and Ko, Stable but Responsive Cloth, 2002), and
- * Jᵀr stays the gradient.
+ * A spring's residual, a vector along it with |r|² = (|d| − L)². The Gauss-Newton model of |d| − L alone has no stiffness across the
+ * spring, where a taut one has 1 − L/|d| of that along it. The vertices of a fine cloth are so light that steps without it overshoot a
+ * thousandfold. So a term is added that is always 0 and whose derivative is not: JᵀJ becomes Newton's matrix without its negative part
+ * (Choi and Ko, Stable but Responsive Cloth, 2002), and Jᵀr remains the gradient.
  */
 export function springResidual(a, b, restLength) {
   const d = b.sub(a);
@@ -44,10 +47,10 @@ export function springResidual(a, b, restLength) {
   return along.map((direction, axis) => direction.mul(length.sub(restLength)).add(across.mul(motion[axis].sub(direction.mul(alongPart)))));
 }
 
-/** How three neighbours in a row lie off a straight, even line. */
+/** The second difference of three neighbours in a row. */
 export const bendingResidual = (a, b, c) => a.add(c).sub(b.mul(2));
 
-/** For every place where they fit: `count` vertices, each `down` rows and `across` columns from the one before. */
+/** All runs in the grid of `count` vertices, each `down` rows and `across` columns from the previous one. */
 function runs({ rows, columns }, down, across, count) {
   const [reachDown, reachAcross] = [down * (count - 1), across * (count - 1)];
   const [first, end] = [Math.max(0, -reachAcross), columns - Math.max(0, reachAcross)];
@@ -85,16 +88,17 @@ export function clothGrid(rows, columns = rows, width = 2) {
 }
 
 /**
- * What suits a cloth of side × side vertices: stuff and step that single precision can carry, and iterations that a frame has time for. A position near 1 m is rounded by 6e-8 m;
- * times the stiffness that is a force, which must stay below a vertex's weight, and the weight falls with the square of the side: so a finer cloth is softer.
- * And inertia must not be so weak beside springs that conjugate gradients find nothing but the noise in a frame's time: so its steps are shorter.
+ * Material and step for a cloth of side × side vertices, within the limits of single precision and of a frame's iterations. A position near
+ * 1 m is rounded by 6e-8 m; times the stiffness this is a force that must stay below a vertex's weight, which decreases with the square of
+ * the side, so a finer cloth is softer. Inertia must be large enough relative to springs for conjugate gradients to converge within a
+ * frame, so a finer cloth has shorter steps.
  */
 export function suited(side) {
   const coarse = Math.min(1, 320 / side);
   return { stretch: STUFF.stretch * coarse, bending: STUFF.bending * coarse ** 2, step: side <= 320 ? 1 / 60 : 1 / 120, iterations: side <= 128 ? 2 : 1 };
 }
 
-/** Where the cloth begins: spread out level, its first row along x at the origin, the others behind it along −z. */
+/** The initial positions: level, with the first row along x at the origin and the others behind it along −z. */
 export function spreadOut({ rows, columns, spacing, width }) {
   const positions = new Float64Array(3 * rows * columns);
   for (let row = 0, at = 0; row < rows; row++) {
@@ -106,7 +110,7 @@ export function spreadOut({ rows, columns, spacing, width }) {
   return positions;
 }
 
-/** How cloths may be pinned. A corner is a patch: a single vertex of a fine grid would hold by two springs. */
+/** The ways of pinning a cloth. A corner is a patch, because a single vertex of a fine grid would be held by two springs. */
 export const PINNINGS = Object.freeze({ 'two corners': twoCorners, 'four corners': fourCorners, 'upper edge': upperEdge, 'three rings': rings, none: () => [] });
 
 function near(grid, corners) {
@@ -135,7 +139,7 @@ function rings(grid) {
 /**
  * The problem of one step.
  * @param {ReturnType<typeof clothGrid>} grid
- * @param {Float64Array} positions where the vertices are
+ * @param {Float64Array} positions the current positions
  */
 export function clothProblem(grid, positions) {
   const problem = new Problem();
@@ -143,7 +147,7 @@ export function clothProblem(grid, positions) {
   const inertia = problem.residuals('inertia', {
     inputs: {
       x: vertices.at(runs(grid, 0, 0, 1)), target: problem.data(positions, 3),
-      // 1, and more where it is pinned or held.
+      // 1, and more where a vertex is pinned or dragged.
       grip: problem.data(new Float64Array(grid.count).fill(1)),
     },
     residual: ({ x, target, grip }) => x.sub(target).mul(grip),
@@ -168,25 +172,25 @@ export function clothProblem(grid, positions) {
 /** Mass of a vertex, kg. */
 export const vertexMass = ({ spacing }, { density }) => density * spacing * spacing;
 
-/** Sets the weights of a problem of clothProblem for a stuff and a time step. Nothing recompiles. */
+/** Sets the weights of a problem of clothProblem for a material and a time step, without recompiling. */
 export function setStuff({ inertia, stretch, shear, bending }, grid, stuff, step) {
   inertia.setWeight(vertexMass(grid, stuff) / step ** 2);
   stretch?.setWeight(stuff.stretch);
   shear?.setWeight(stuff.shear);
-  // κ is the second difference over spacing², and a vertex has spacing² of the area.
+  // κ is the second difference over spacing², and a vertex has the area spacing².
   bending?.setWeight(stuff.bending / grid.spacing ** 2);
 }
 
-/** The factors of the residuals of vertices that are held and pinned, against 1 of others. */
+/** The factors of the residuals of dragged and pinned vertices, relative to 1 of others. */
 export function grips(grid, stuff, step) {
   const inertia = vertexMass(grid, stuff) / step ** 2;
   return { holdGrip: Math.sqrt(1 + HOLD / inertia), pinGrip: Math.sqrt(1 + PIN / inertia) };
 }
 
 /**
- * Options of Levenberg-Marquardt for a step. Its damping would hold the cloth back as honey would, so it begins far below inertia, and is there for
- * the rare step that does not go down.
- * @param {number} linearIterations of conjugate gradients at most: a pull travels by one vertex in each
+ * Options of Levenberg-Marquardt for a step. Damping acts like friction, so it begins far below inertia and grows only in steps that do not
+ * decrease the objective.
+ * @param {number} linearIterations maximum iterations of conjugate gradients; each propagates a force by one vertex
  */
 export function stepOptions(grid, stuff, step, { iterations, linearIterations, linearTolerance = 0.02 }) {
   const stiffest = 6 * stuff.stretch + 4 * stuff.shear;

@@ -1,6 +1,6 @@
 /**
- * The normals of a grid of vertices, for drawing: across the way from the left neighbour to the right one and from the upper to the lower. Takes positions, where
- * the solver has them; gives normals in a buffer on the GPU, or in an array for the CPU.
+ * The normals of a grid of vertices, for drawing: the cross product of the differences between the left and right and the upper and lower
+ * neighbours. Takes positions in the solver's buffer; returns normals in a buffer on the GPU, or in an array for the CPU.
  */
 const WORKGROUP = 256;
 
@@ -29,7 +29,7 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
   for (var axis = 0u; axis < 3u; axis++) { normals[3u * vertex + axis] = n[axis]; }
 }`;
 
-/** Writes the normals of `x` into `normals`. */
+/** Writes the normals of `x` to `normals`. */
 export function writeNormals({ rows, columns }, x, normals) {
   for (let row = 0, at = 0; row < rows; row++) {
     for (let column = 0; column < columns; column++, at += 3) {
@@ -48,7 +48,7 @@ export function writeNormals({ rows, columns }, x, normals) {
 
 /** The normals of one cloth on one device. */
 export class NormalsOnDevice {
-  /** Three f32 a vertex. */
+  /** Three f32 per vertex. */
   buffer;
   #device;
   #grid;
@@ -76,7 +76,7 @@ export class NormalsOnDevice {
     });
   }
 
-  /** Submits their computation, for the frame that is about to be drawn. */
+  /** Submits their computation for the next frame. */
   run() {
     const encoder = this.#device.createCommandEncoder({ label: 'cloth: normals' });
     const pass = encoder.beginComputePass();

@@ -1,9 +1,11 @@
 /**
- * prediction.js as a compute shader, for the GPU engine: reads the positions where the solver keeps them (parameterBuffer), keeps those of the step before in a
- * buffer of its own, and writes x̂ and the grip straight into the data inputs of the step's problem. Nothing is read back; a step uploads 80 bytes.
+ * prediction.js as a compute shader for the GPU engine. It reads the positions in the solver's buffer (parameterBuffer), keeps those of the
+ * previous step in its own buffer, and writes x̂ and the weights directly to the data inputs of the step's problem. Nothing is read back; a
+ * step uploads 80 bytes.
  *
- * A second entry point finds the vertex that is nearest a ray, so that picking one of a million costs a read-back of 8 bytes. It works in two passes over a key,
- * since WGSL has no atomics on floats: the bits of a positive float order as it does, so their minimum is the nearest's; then whoever has it says who he is.
+ * A second entry point finds the vertex nearest to a ray, so that picking one of a million reads back 8 bytes. It runs in two passes over a
+ * key, because WGSL has no atomics on floats: the bits of positive floats have the order of the floats, so their minimum belongs to the
+ * nearest vertex; the second pass writes the index of the vertex with that key.
  */
 import { FREE, PIN_HERE, PINNED } from './prediction.js';
 
@@ -49,7 +51,7 @@ fn predict(@builtin(global_invocation_id) id: vec3u) {
   let before = vec3f(previous[3u * vertex], previous[3u * vertex + 1u], previous[3u * vertex + 2u]);
   var v = now.keep * (p - before) / now.lastStep;
   v.y -= now.step * now.gravity;
-  // At an edge the vertex itself takes the place of its neighbour, which halves the area as it should.
+  // At an edge the vertex itself replaces its neighbour, which gives half the area.
   let right = position(select(vertex, vertex + 1u, column + 1u < now.columns));
   let left = position(select(vertex, vertex - 1u, column > 0u));
   let down = position(select(vertex, vertex + now.columns, row + 1u < now.rows));
@@ -68,7 +70,7 @@ fn predict(@builtin(global_invocation_id) id: vec3u) {
   let next = select(select(p + now.step * v, p, pin == PIN_HERE), now.heldAt, held);
   for (var axis = 0u; axis < 3u; axis++) {
     previous[3u * vertex + axis] = p[axis];
-    // What is pinned already keeps its target.
+    // A pinned vertex keeps its target.
     if (held || pin != PINNED) { target_[3u * vertex + axis] = next[axis]; }
   }
   if (pin == PIN_HERE) { pins[vertex] = PINNED; }
@@ -81,7 +83,7 @@ struct Ray { origin: vec3f, count: u32, direction: vec3f, padding: f32 }
 @group(0) @binding(1) var<storage, read> x: array<f32>;
 @group(0) @binding(2) var<storage, read_write> nearest: array<atomic<u32>, 2>;
 
-// The tangent of the angle off the ray, and a little of the distance: of two layers behind the pointer the front one.
+// The tangent of the angle to the ray, plus a small multiple of the distance, so that the front one of two layers is nearer.
 fn key(vertex: u32) -> u32 {
   let way = vec3f(x[3u * vertex], x[3u * vertex + 1u], x[3u * vertex + 2u]) - ray.origin;
   let along = dot(way, ray.direction);
@@ -99,7 +101,7 @@ fn whose(@builtin(global_invocation_id) id: vec3u) {
   if (id.x < ray.count && key(id.x) == atomicLoad(&nearest[0])) { atomicMin(&nearest[1], id.x); }
 }`;
 
-/** The same order as key() in WGSL has, for the CPU. */
+/** The order of key() in WGSL, for the CPU. */
 export function nearestVertex(x, { origin, direction }) {
   let best = -1, least = Infinity;
   for (let at = 0; at < x.length; at += 3) {
@@ -132,8 +134,9 @@ export class PredictionOnDevice {
   /**
    * @param {GPUDevice} device
    * @param {{ rows: number, columns: number, spacing: number }} grid
-   * @param {{ positions: GPUBuffer, target: GPUBuffer, grip: GPUBuffer }} buffers the solver's: parameterBuffer, and the data inputs of the inertia
-   * @param {Float64Array} previous positions a step ago
+   * @param {{ positions: GPUBuffer, target: GPUBuffer, grip: GPUBuffer }} buffers the solver's: parameterBuffer, and the data inputs of the
+   *   inertia
+   * @param {Float64Array} previous positions of the previous step
    * @param {Uint32Array} pins FREE, PINNED or PIN_HERE, for each vertex
    */
   static async create(device, grid, buffers, previous, pins) {
@@ -182,7 +185,7 @@ export class PredictionOnDevice {
     this.#device.queue.submit([encoder.finish()]);
   }
 
-  /** The vertex nearest a ray; resolves with -1 if all lie behind it. */
+  /** The vertex nearest to a ray; resolves with -1 if all are behind it. */
   async pick({ origin, direction }) {
     const { queue } = this.#device;
     const ray = new Float32Array(8);
@@ -202,7 +205,7 @@ export class PredictionOnDevice {
     return key >= 0x7f000000 ? -1 : vertex;
   }
 
-  /** The positions a step ago, for when another engine goes on. */
+  /** Reads the positions of the previous step, for another engine. */
   async previous() {
     const size = this.#previous.size;
     const copy = this.#device.createBuffer({ label: 'cloth: previous positions read', size, usage: GPUBufferUsage.MAP_READ | GPUBufferUsage.COPY_DST });
@@ -217,18 +220,18 @@ export class PredictionOnDevice {
     }
   }
 
-  /** Sets the positions of a step ago, and so the speeds. */
+  /** Sets the positions of the previous step, and so the speeds. */
   setPrevious(positions) {
     this.#device.queue.writeBuffer(this.#previous, 0, Float32Array.from(positions));
   }
 
-  /** FREE, PINNED or PIN_HERE for these vertices. */
+  /** Sets FREE, PINNED or PIN_HERE for these vertices. */
   setPins(vertices, pin) {
     const value = Uint32Array.of(pin);
     for (const vertex of vertices) this.#device.queue.writeBuffer(this.#pins, 4 * vertex, value);
   }
 
-  /** Where a vertex is. */
+  /** Reads the position of a vertex. */
   async positionOf(vertex) {
     const place = this.#device.createBuffer({ label: 'cloth: place', size: 12, usage: GPUBufferUsage.MAP_READ | GPUBufferUsage.COPY_DST });
     const encoder = this.#device.createCommandEncoder({ label: 'cloth: place' });

@@ -1,22 +1,24 @@
 /**
- * Where the vertices of a cloth would go in a time step if nothing joined them: x̂ = x + h v + h² (gravity + wind), which the step's problem takes as its target.
- * Here in JavaScript, for the CPU engine; prediction-on-device.js has the same for the GPU, in the same order of operations.
+ * The positions of a cloth's vertices after a time step without springs: x̂ = x + h v + h² (gravity + wind), which is the target of the
+ * step's problem. This is the JavaScript version for the CPU engine; prediction-on-device.js has the same for the GPU, in the same order of
+ * operations.
  *
- * Wind is what a plate feels: a vertex with area A (a vector along the normal, from its neighbours) that air meets at speed u is pushed along the normal
- * by ½ρ C |uₙ| uₙ |A|. It is taken implicitly, so that no gust makes a light cloth faster than the air.
+ * Wind is the drag of a plate: a vertex with area A (a vector along the normal, from its neighbours) with air at relative speed u has the
+ * force ½ρ C |uₙ| uₙ |A| along the normal. It is implicit, so that no gust makes a light cloth faster than the air.
  */
 
-/** ½ρ C, kg/m³: air at 20 °C, and the drag coefficient 1.3 of a plate across the stream. */
+/** ½ρ C, kg/m³: air at 20 °C, and the drag coefficient 1.3 of a plate across the flow. */
 export const AIR = 0.5 * 1.2 * 1.3;
 
-/** What a prediction takes beside the positions: speeds in m/s, seconds, metres. */
+/** The conditions of a prediction: speeds in m/s, seconds, metres. */
 export const CALM = Object.freeze({ step: 1 / 60, lastStep: 1 / 60, gravity: 9.81, density: 0.2, air: AIR, damping: 0.3, wind: [0, 0, 0], gusts: 0, time: 0, held: -1, heldAt: [0, 0, 0], holdGrip: 1, pinGrip: 1 });
 
-/** What is asked of a vertex: nothing, to stay where it is told to, to stay where it is now. */
+/** The states of a vertex: free, pinned at its target, to be pinned at its current position. */
 export const FREE = 0, PINNED = 1, PIN_HERE = 2;
 
 /**
- * Gusts: the wind at a place and time, as a factor and as a swerve. Waves that travel with incommensurable lengths never look alike twice.
+ * Gusts: the wind at a place and time, as a factor and a sideways component. They are waves of incommensurable lengths, so the pattern does
+ * not repeat.
  * @returns {[number, number]}
  */
 export function gust(x, y, z, time, gusts) {
@@ -26,10 +28,11 @@ export function gust(x, y, z, time, gusts) {
 }
 
 /**
- * Writes x̂ into `target`, how strongly each vertex is drawn to it into `grip` (1, and more for what is pinned or held), and x into `previous`. Pins are targets, not
- * constants: so nothing about them ever has to be brought from the device.
+ * Writes x̂ to `target`, the weight of each vertex's inertia to `grip` (1, and more for pinned or dragged vertices), and x to `previous`.
+ * Pins are targets, not constants, so they never have to be read from the device.
  * @param {{ rows: number, columns: number, spacing: number }} grid
- * @param {{ x: Float64Array, previous: Float64Array, target: Float64Array, grip: Float64Array, pins: Uint32Array }} numbers positions now, one step ago, wanted; FREE, PINNED or
+ * @param {{ x: Float64Array, previous: Float64Array, target: Float64Array, grip: Float64Array, pins: Uint32Array }} numbers current
+ *   positions, those one step ago, targets; FREE, PINNED or
  *   PIN_HERE, which becomes PINNED
  * @param {typeof CALM} conditions
  */
@@ -41,7 +44,7 @@ export function predict({ rows, columns, spacing }, { x, previous, target, grip,
     for (let column = 0; column < columns; column++, at += 3) {
       let vx = (keep * (x[at] - previous[at])) / lastStep, vy = (keep * (x[at + 1] - previous[at + 1])) / lastStep, vz = (keep * (x[at + 2] - previous[at + 2])) / lastStep;
       vy -= step * gravity;
-      // Neighbours; at an edge the vertex itself, which halves the area as it should.
+      // Neighbours; at an edge the vertex itself, which gives half the area.
       const left = column > 0 ? at - 3 : at, right = column + 1 < columns ? at + 3 : at;
       const up = row > 0 ? at - 3 * columns : at, down = row + 1 < rows ? at + 3 * columns : at;
       const ax = x[right] - x[left], ay = x[right + 1] - x[left + 1], az = x[right + 2] - x[left + 2];
@@ -63,7 +66,7 @@ export function predict({ rows, columns, spacing }, { x, previous, target, grip,
       previous[at + 2] = x[at + 2];
       const vertex = at / 3, pinned = pins[vertex] !== FREE;
       grip[vertex] = pinned ? pinGrip : 1;
-      // What is pinned already keeps its target.
+      // A pinned vertex keeps its target.
       if (pins[vertex] !== PINNED) {
         const free = pinned ? 0 : step;
         target[at] = x[at] + free * vx;

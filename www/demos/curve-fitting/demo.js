@@ -1,6 +1,6 @@
 /**
- * The curve fitting demonstration: points that are clicked and dragged, a model that is chosen or typed, the fit that follows; and a hundred thousand fits at
- * once, one a pixel. The plot stands in the overlay, as lines of text and of SVG; what is solved is in model.js and lifetimes.js.
+ * The curve fitting demonstration: points that are clicked and dragged, a model that is selected or typed, and its fit; and a hundred
+ * thousand fits at once, one per pixel. The plot is in the overlay, as text and SVG; the problems are in model.js and lifetimes.js.
  */
 import { parseExpression } from './expression.js';
 import { ModelForm } from './form.js';
@@ -13,7 +13,7 @@ import { CurvePlot } from './plot.js';
 const TYPED = 'typed';
 const LOSS_NAMES = { 'squared (none)': 'squared', Huber: 'huber', 'soft L1': 'softL1', Cauchy: 'cauchy', Tukey: 'tukey' };
 const VIEWS = { 'the curve': 'curve', 'lifetimes as fitted': 'found', 'true lifetimes': 'true', photons: 'photons' };
-/** A point that is let go this far outside the axes is meant to go. */
+/** A point that is released this far outside the axes is removed. */
 const THROWN_AWAY = 0.06;
 
 const inWords = (value) => value.toLocaleString('en-US', { maximumFractionDigits: 0 });
@@ -32,7 +32,7 @@ export async function open(stage) {
   let selected = -1, dragging = false;
   /** Whether the points are the reader's own, which no example may replace. */
   let own = false;
-  /** A fit that waits to be compiled; newer wishes take its place. */
+  /** A fit that waits to be compiled; a newer one replaces it. */
   let wanted = null;
 
   // ---------------------------------------------------------------- the model and its points
@@ -44,7 +44,7 @@ export async function open(stage) {
     form.showModel(expression, starts);
   }
 
-  /** Compiles the present model for the present points, from these parameters. */
+  /** Compiles the current model for the current points, from these parameters. */
   function rebuild({ parameters = starts, search = false, fresh = true } = {}) {
     const waiting = wanted !== null;
     wanted = { model: expression, parameters, search };
@@ -55,7 +55,7 @@ export async function open(stage) {
       if (points.length === 0) return;
       if (searched) {
         const found = await searchStarts(model, points, [from]);
-        // Meanwhile another may have been typed, which waits for its turn.
+        // Another model may have been typed in the meantime; it waits in the queue.
         if (model !== expression) return;
         if (found !== null) starts = found.parameters;
         form.showStarts(starts);
@@ -76,10 +76,10 @@ export async function open(stage) {
     await fit.compile({ backend, context: stage.context ?? undefined, signal: stage.signal });
   }
 
-  /** After points were moved, added or taken away. */
+  /** Updates the fit after points were moved, added or removed. */
   function pointsChanged({ framed = false } = {}) {
     own = true;
-    // What is left of the residuals is of other points until the next step.
+    // The residuals are those of other points until the next step.
     show();
     if (framed) plot.frame();
     if (points.length === 0) {
@@ -158,7 +158,7 @@ export async function open(stage) {
     else fitPixels();
   }
 
-  /** The decay of a pixel, as points of its own. */
+  /** The decay of a pixel as points. */
   function showDecay(pixel) {
     const samples = stack.times.length;
     points = Array.from(stack.times, (x, i) => ({ x, y: stack.counts[samples * pixel + i] }));
@@ -172,13 +172,13 @@ export async function open(stage) {
     rebuild();
   }
 
-  // ---------------------------------------------------------------- what the shell calls
+  // ---------------------------------------------------------------- interface of the shell
 
   const demo = {
     compile,
 
     async step() {
-      // What was said of the image stays while it is looked at.
+      // The status of the image stays while it is shown.
       if (fit?.functions == null || points.length === 0 || !map.hidden) return false;
       let result = null;
       try {
@@ -304,7 +304,7 @@ export async function open(stage) {
   });
   const form = new ModelForm(panel.$children, {
     model(next) {
-      // What had a name keeps its number.
+      // A parameter of the same name keeps its number.
       const known = new Map(expression.parameters.map((name, k) => [name, fit?.model === expression ? fit.parameters[k] : starts[k]]));
       expression = next;
       starts = next.parameters.map((name) => known.get(name) ?? 1);

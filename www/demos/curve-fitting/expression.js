@@ -1,7 +1,8 @@
 /**
- * Models typed as text, such as `a * exp(-b * x) + c`: x is the variable, every other name that is no function or constant is a parameter. Takes the text;
- * gives its parameters and two ways to compute it, with numbers for drawing and with residua's Values for solving, or an error that says where it is wrong.
- * A recursive descent over tokens, and no eval, so that it works where a page may not make code from text.
+ * Models typed as text, such as `a * exp(-b * x) + c`: x is the variable, and every other name that is not a function or constant is a
+ * parameter. Takes the text; returns its parameters and two evaluations, with numbers for drawing and with residua's Values for solving, or
+ * throws an error with its position. It is a recursive-descent parser without eval, so that it works under a strict content security
+ * policy.
  *
  *     expression = term { ("+" | "-") term }
  *     term       = factor { ("*" | "/") factor }
@@ -11,7 +12,7 @@
  */
 import { V } from 'residua';
 
-/** A model that is not understood; `position` and `length` say which of its characters. */
+/** An invalid model; `position` and `length` are those of the characters in error. */
 export class ExpressionError extends Error {
   constructor(message, position, length = 1) {
     super(message);
@@ -34,17 +35,17 @@ export const FUNCTIONS = new Map(Object.entries({
   min: { arity: 2, number: Math.min, value: V.min }, max: { arity: 2, number: Math.max, value: V.max },
 }));
 
-/** `e` is left to be a parameter, the fifth of a polynomial; exp(1) says the number. */
+/** `e` is a parameter, the fifth of a polynomial; exp(1) is the number. */
 const CONSTANTS = new Map([['pi', Math.PI], ['π', Math.PI]]);
 
-/** What keyboards and papers write for the same operator. */
+/** Typographic variants of the operators. */
 const SAME = new Map([['**', '^'], ['×', '*'], ['·', '*'], ['÷', '/'], ['−', '-']]);
 
 const LONGEST = 1000, DEEPEST = 100, MOST_PARAMETERS = 12;
 
 const TOKEN = /\s*(?:(?<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)|(?<name>[\p{L}_][\p{L}\p{N}_]*)|(?<operator>\*\*|[-+*/^(),×·÷−]))/uy;
 
-/** A start such as "y =", which says nothing. */
+/** A prefix such as "y =", which is ignored. */
 const RESULT = /^\s*(?:y|f\s*\(\s*x\s*\))\s*=/;
 
 function tokenize(text) {
@@ -101,7 +102,7 @@ class Parser {
     return this.missingOperator();
   }
 
-  /** Two values side by side. */
+  /** Two adjacent values. */
   missingOperator() {
     const before = this.tokens[this.next - 1];
     this.fail(`an operator is missing between "${before.text}" and "${this.token.text}"${this.token.kind === 'operator' || before.kind === 'operator' ? '' : `: ${before.text} * ${this.token.text}, perhaps`}`);
@@ -192,11 +193,11 @@ const NUMBERS = {
 };
 const VALUES = {
   '+': V.add, '-': V.sub, '*': V.mul, '/': V.div,
-  // A whole number as the exponent is repeated multiplication, which a negative base can have too.
+  // A whole number as exponent is repeated multiplication, which is valid for a negative base.
   '^': (a, b) => (typeof b === 'number' ? V.pow(a, b) : V.powValue(a, b)),
 };
 
-/** The number of a tree. */
+/** Evaluates a tree with numbers. */
 function numberOf(tree, x, parameters) {
   switch (tree.kind) {
     case 'number': return tree.value;
@@ -208,7 +209,7 @@ function numberOf(tree, x, parameters) {
   }
 }
 
-/** The Value of a tree; parts without parameter and variable stay numbers. */
+/** Builds the Value of a tree; parts without parameter and variable stay numbers. */
 function valueOf(tree, x, parameters) {
   const constant = (operands) => operands.every((operand) => typeof operand === 'number');
   switch (tree.kind) {
@@ -235,8 +236,8 @@ function valueOf(tree, x, parameters) {
  * @returns {{
  *   text: string, parameters: string[],
  *   evaluate: (x: number, parameters: ArrayLike<number>) => number,
- *   build: (x: import('residua').Scalar, parameters: readonly import('residua').Value[]) => import('residua').Scalar,
- * }} parameters by name, in the order in which they first stand in the text
+ *   build: (x: import('residua').Scalar, parameters: readonly import('residua').Value[]) => import('residua').Scalar, }} parameters by
+ *   name, in the order of their first occurrence in the text
  */
 export function parseExpression(text) {
   if (text.trim() === '') throw new ExpressionError('there is no model; a * exp(-b * x) + c is one', 0, Math.max(1, text.length));

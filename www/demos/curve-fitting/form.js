@@ -1,6 +1,6 @@
 /**
- * The model as text with its parameters: a field that says where the text is wrong, and a table of starts, which can be edited, estimates with standard errors,
- * and boxes that hold a parameter at its number. Takes the element to stand in; calls back when a reader changes something.
+ * The form of the model: a text field that shows errors with their position, and a table of starts, which can be edited, estimates with
+ * standard errors, and checkboxes that make a parameter constant. Takes the parent element; calls back when a reader changes something.
  */
 import { ExpressionError, parseExpression } from './expression.js';
 
@@ -10,7 +10,7 @@ const make = (tag, properties = {}, ...children) => {
   return element;
 };
 
-/** As many digits as the error leaves, two of its own. */
+/** As many digits as are significant, two of them uncertain. */
 export function withError(value, error) {
   if (!Number.isFinite(value)) return String(value);
   if (!(error > 0) || !Number.isFinite(error)) return Number(value.toPrecision(6)).toString();
@@ -45,12 +45,12 @@ export class ModelForm {
     const form = make('form', { className: 'model-form' }, make('label', { htmlFor: 'model-text', textContent: 'Model, y =' }), this.#input, this.#message, make('div', { className: 'parameters' }, table), this.#note);
     form.addEventListener('submit', (event) => event.preventDefault());
     this.#input.addEventListener('input', () => this.#read());
-    // Keys typed here are no shortcuts of the page's.
+    // Keys typed here must not trigger shortcuts of the page.
     form.addEventListener('keydown', (event) => event.stopPropagation());
     parent.append(form);
   }
 
-  /** Reads the text; a broken one changes nothing but the message. */
+  /** Parses the text; an invalid text changes only the message. */
   #read() {
     try {
       const expression = parseExpression(this.#input.value);
@@ -74,12 +74,12 @@ export class ModelForm {
     );
   }
 
-  /** What the field says is wrong, or ''. */
+  /** The error message of the field, or ''. */
   get message() {
     return this.#message.textContent;
   }
 
-  /** Another model, from elsewhere than the field. */
+  /** Sets another model from outside the field. */
   showModel({ text, parameters }, starts) {
     if (this.#input.value !== text) {
       this.#input.value = text;

@@ -1,7 +1,7 @@
 /**
- * The picture of a hundred thousand fits: the map of lifetimes, true or found, or the photons themselves, with the scale of its colours and what the fits took on
- * each engine. Takes the stage's overlay; the map is painted from arrays, since that is what solveMany gives: each fit's numbers live in a GPU thread and
- * leave it for an array of results, there is no buffer to draw from.
+ * The picture of a hundred thousand fits: the map of lifetimes, true or fitted, or of the photons, with the colour scale and the times of
+ * both engines. Takes the stage's overlay. The map is drawn from arrays, because solveMany returns arrays and has no buffer of results on
+ * the device.
  */
 import { colourOf, LIFETIMES, paintCounts, paintLifetimes } from './lifetimes.js';
 
@@ -60,7 +60,7 @@ export class LifetimeMap {
     this.#canvas.setAttribute('aria-label', `${name}, ${width} by ${height} pixels; the figures are in the table below it`);
   }
 
-  /** What an engine took, and how far it is from the truth. */
+  /** The time of an engine, and its error relative to the truth. */
   tell({ backend, milliseconds, fitsPerSecond }, { median, ninetyFive, deviations }) {
     this.#figures.set(backend, [backend.toUpperCase(), `${inWords(milliseconds)} ms`, inWords(Number(fitsPerSecond.toPrecision(3))), percent(median), percent(ninetyFive), deviations.toFixed(3)]);
     this.#rows.replaceChildren();
@@ -71,11 +71,11 @@ export class LifetimeMap {
     }
   }
 
-  /** Which pixel is under a pointer, −1 where none is. */
+  /** The pixel at a pointer position, or −1. */
   pixelAt({ clientX, clientY }) {
     const box = this.#canvas.getBoundingClientRect();
     const { width, height } = this.#canvas;
-    // The image keeps its shape in the middle of its box.
+    // The image keeps its aspect ratio in the centre of its box.
     const scale = Math.min(box.width / width, box.height / height);
     const column = Math.floor((clientX - box.left - box.width / 2) / scale + width / 2), row = Math.floor((clientY - box.top - box.height / 2) / scale + height / 2);
     return column >= 0 && column < width && row >= 0 && row < height ? row * width + column : -1;

@@ -1,22 +1,23 @@
 /**
- * A hundred thousand fits at once: fluorescence lifetimes of an image, pixel by pixel. A stack of images is made with seeded photon noise from cells whose
- * lifetimes are known; each pixel's decay is fitted by solveMany; the lifetimes make an image, and the known ones tell how far it is from what the noise
- * alone allows.
+ * A hundred thousand fits at once: fluorescence lifetimes of an image, pixel by pixel. A stack of images with seeded photon noise is
+ * generated from cells of known lifetimes. solveMany fits the decay of each pixel, and the lifetimes form an image. Their errors are
+ * compared with the least deviation that the noise allows.
  *
- * A pixel's counts at the times t are a·exp(−k·t) + b, its lifetime is 1/k. Counts have the variance of their mean; 2√(n + ⅜) has variance 1 whatever the
- * mean (F. J. Anscombe, "The transformation of Poisson, binomial and negative-binomial data", Biometrika 35, 1948), so that is what is compared.
+ * A pixel's counts at the times t are a·exp(−k·t) + b, its lifetime is 1/k. The variance of a count is its mean; 2√(n + ⅜) has variance 1
+ * for every mean (F. J. Anscombe, "The transformation of Poisson, binomial and negative-binomial data", Biometrika 35, 1948), so the
+ * residual compares these.
  */
 import { Problem, solveMany, V } from 'residua';
 import { seededNoise } from '../../problems/seeded-noise.js';
 
-/** Sizes to choose from, by their number of pixels. */
+/** Available sizes, by their number of pixels. */
 export const SIZES = {
   '1,000': { width: 40, height: 25 }, '10,000': { width: 125, height: 80 }, '100,000': { width: 400, height: 250 }, '400,000': { width: 800, height: 500 },
 };
-/** Samples of a decay, and the time of the last in nanoseconds. */
+/** Samples of a decay, and the time of the last one in nanoseconds. */
 const SAMPLES = 24, LAST_TIME = 12;
 const CELLS = 26;
-/** The range that the picture shows, in nanoseconds. */
+/** The displayed range, in nanoseconds. */
 export const LIFETIMES = { least: 0.5, most: 4 };
 
 const smoothstep = (from, to, x) => {
@@ -73,14 +74,14 @@ export function makeStack({ width, height } = SIZES['100,000'], seed = 41) {
     const [a, k, b] = truth.subarray(3 * pixel, 3 * pixel + 3);
     for (let i = 0; i < SAMPLES; i++) {
       const mean = a * Math.exp(-k * times[i]) + b;
-      // Photons come one by one; from eight on, a normal number is close to their count.
+      // A Poisson number; from a mean of eight on, a normal number approximates it.
       counts[SAMPLES * pixel + i] = Math.max(0, Math.round(mean + Math.sqrt(mean) * noise.normal()));
     }
   }
   return { width, height, times, counts, truth };
 }
 
-/** Starts read off each decay: its tail is the background, its area over its height the lifetime. */
+/** Starts estimated from each decay: the background from its tail, the lifetime from its area over its height. */
 export function readStarts({ times, counts }) {
   const samples = times.length, tail = samples >> 2, spacing = times[1] - times[0];
   const starts = new Float64Array((3 * counts.length) / samples);
@@ -96,7 +97,7 @@ export function readStarts({ times, counts }) {
 
 const stabilised = (count) => V.max(count, 0).add(0.375).sqrt().mul(2);
 
-/** One pixel's fit: the template that all share. */
+/** The fit of one pixel: the template of all. */
 export function lifetimeTemplate(times) {
   const template = new Problem();
   const decay = template.parameters('decay', { dim: 3, values: [100, 0.5, 1] });
@@ -107,7 +108,7 @@ export function lifetimeTemplate(times) {
   return template;
 }
 
-/** Fits every pixel. `options` are solveMany's: backend, context, onProgress, signal. */
+/** Fits every pixel. `options` are those of solveMany: backend, context, onProgress, signal. */
 export async function fitStack(stack, options = {}) {
   const count = stack.width * stack.height;
   const began = performance.now();
@@ -120,7 +121,10 @@ export async function fitStack(stack, options = {}) {
   };
 }
 
-/** Standard deviation of a pixel's lifetime that photon noise alone leaves at best (Cramér and Rao): from the Fisher information Σ ∇m ∇mᵀ / m, m the mean count. */
+/**
+ * The least standard deviation of a pixel's lifetime that photon noise allows (Cramér and Rao): from the Fisher information Σ ∇m ∇mᵀ / m, m
+ * the mean count.
+ */
 export function leastDeviation(times, [a, k, b]) {
   let [aa, ak, ab, kk, kb, bb] = [0, 0, 0, 0, 0, 0];
   for (const t of times) {
@@ -133,18 +137,18 @@ export function leastDeviation(times, [a, k, b]) {
     bb += 1 / mean;
   }
   const determinant = aa * (kk * bb - kb * kb) - ak * (ak * bb - kb * ab) + ab * (ak * kb - kk * ab);
-  // The rate's variance is its cofactor over the determinant; a lifetime 1/k varies 1/k² times as much.
+  // The variance of the rate is its cofactor over the determinant; that of the lifetime 1/k is 1/k⁴ times as large.
   return Math.sqrt((aa * bb - ab * ab) / determinant) / (k * k);
 }
 
-/** How far the lifetimes are from the true ones: in parts of these, and in least deviations. */
+/** The errors of the lifetimes relative to the true ones, and in units of the least deviation. */
 export function compareWithTruth({ times, truth }, lifetimes) {
   const relative = [], standardised = [];
   let bias = 0, lost = 0;
   lifetimes.forEach((lifetime, pixel) => {
     const own = truth.subarray(3 * pixel, 3 * pixel + 3), expected = 1 / own[1];
     const z = (lifetime - expected) / leastDeviation(times, own);
-    // A pixel whose fit went astray has no lifetime; the spread of the others is told without it.
+    // A pixel whose fit failed has no lifetime; the statistics omit it.
     if (!(Math.abs(z) < 20)) {
       lost++;
       return;
@@ -162,7 +166,8 @@ export function compareWithTruth({ times, truth }, lifetimes) {
 }
 
 /**
- * Colours of rising brightness that also stay apart in grey: D. A. Green's "cubehelix" (Bulletin of the Astronomical Society of India 39, 2011).
+ * Colours of increasing brightness that are also distinct in grey: D. A. Green's "cubehelix" (Bulletin of the Astronomical Society of India
+ * 39, 2011).
  * @param {number} share 0 to 1
  * @returns {[number, number, number]} 0 to 255
  */
@@ -174,7 +179,7 @@ export function colourOf(share) {
   return [channel(-0.14861, 1.78277), channel(-0.29227, -0.90649), channel(1.97294, 0)];
 }
 
-/** Lifetimes as pixels, red, green, blue and opacity; those without one are grey. */
+/** Lifetimes as pixels, red, green, blue and opacity; pixels without a lifetime are grey. */
 export function paintLifetimes(lifetimes) {
   const pixels = new Uint8ClampedArray(4 * lifetimes.length);
   const { least, most } = LIFETIMES;
@@ -185,7 +190,7 @@ export function paintLifetimes(lifetimes) {
   return pixels;
 }
 
-/** The images of a stack as one: all photons of each pixel, grey. */
+/** The sum of a stack's images: all photons of each pixel, grey. */
 export function paintCounts({ times, counts }) {
   const samples = times.length;
   const sums = Float64Array.from({ length: counts.length / samples }, (_, pixel) => counts.subarray(samples * pixel, samples * (pixel + 1)).reduce((a, b) => a + b));

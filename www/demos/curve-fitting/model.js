@@ -1,11 +1,11 @@
 /**
- * A curve fit: points, a typed model, a robust loss. Takes them; gives the fit as compiled functions that outlive a dragged point, the parameters with their
- * standard errors, and a search among many starts for models whose start nobody knows.
+ * A curve fit: points, a typed model, a robust loss. Returns the fit as compiled functions that remain valid when points move, the
+ * parameters with their standard errors, and a search from many starts for models without a known start.
  */
 import { covariance, GpuCompiledFunctions, levenbergMarquardt, loss, Problem, ResiduaError, solveMany, V } from 'residua';
 import { seededNoise } from '../../problems/seeded-noise.js';
 
-/** The losses to choose from; `scale` is in the units of y. */
+/** The available losses; `scale` is in the units of y. */
 export const LOSSES = {
   squared: () => loss.squared(),
   huber: (scale) => loss.huber(scale),
@@ -14,13 +14,13 @@ export const LOSSES = {
   tukey: (scale) => loss.tukey(scale),
 };
 
-/** Points are added without compiling again until there are more than these; then twice as many. */
+/** The initial capacity for points; beyond it the problem is compiled again with twice as many. */
 const LEAST_CAPACITY = 32;
 
-/** A block of one number is a Value, of two to four a vector, of more a list. */
+/** A block of one number is a Value, of two to four a vector, of more an array. */
 const listed = (block, dim) => (dim === 1 ? [block] : [...block]);
 
-/** A problem of `count` observations, whose numbers a batch or setData gives. */
+/** A problem of `count` observations, whose numbers are set by a batch or setData. */
 function curveProblem({ parameters, build }, values, { x, y, weight }, chosenLoss) {
   const dim = parameters.length;
   const problem = new Problem();
@@ -37,7 +37,7 @@ export class CurveFit {
   /**
    * @param {ReturnType<typeof import('./expression.js').parseExpression>} model
    * @param {readonly { x: number, y: number }[]} points at least one
-   * @param {readonly number[]} start one number a parameter
+   * @param {readonly number[]} start one number per parameter
    * @param {{ loss?: keyof typeof LOSSES, scale?: number }} options
    */
   constructor(model, points, start, { loss: kind = 'squared', scale = 1 } = {}) {
@@ -59,17 +59,17 @@ export class CurveFit {
     this.coefficients.set(values);
   }
 
-  /** Observations less parameters that are free. */
+  /** Observations minus free parameters. */
   get freedom() {
     return this.points.length - (this.model.parameters.length - this.held.size);
   }
 
-  /** Whether so many points fit without compiling again. */
+  /** Whether this many points fit without recompiling. */
   holds(points) {
     return points.length > 0 && points.length <= this.capacity;
   }
 
-  /** What is over of the capacity repeats the first point with weight 0: anything else might be where the model has no value. */
+  /** Unused capacity repeats the first point with weight 0, because the model may have no value at another point. */
   #columns() {
     const { points, capacity } = this;
     const column = (read) => Float64Array.from({ length: capacity }, (_, k) => read(points[k] ?? points[0], k < points.length));
@@ -92,7 +92,7 @@ export class CurveFit {
     this.block.setLoss(LOSSES[kind](scale));
   }
 
-  /** Holds a parameter at its number, or lets it go. */
+  /** Makes a parameter constant, or free again. */
   hold(index, held) {
     this.coefficients.setConstant([0], held, [index]);
     if (held) this.held.add(index);
@@ -101,15 +101,17 @@ export class CurveFit {
 
   /** Solves from the current parameters. */
   async solve(options = {}) {
-    // A fit that follows the pointer should end where another from the same points would: tolerances near what the arithmetic gives.
+    // The fit during a drag should equal one from other starts, so the tolerances are near the rounding error.
     const tolerances = this.functions.backend === 'cpu' ? { costTolerance: 1e-12, gradientTolerance: 1e-10 } : { costTolerance: 1e-7 };
     this.result = await levenbergMarquardt(this.functions, { maxIterations: 200, ...tolerances, ...options });
     return this.result;
   }
 
   /**
-   * Estimates with standard errors: the square roots of the diagonal of s² (JᵀJ)⁻¹, with s² = 2 · cost / freedom. Where there are none, `reason` says why.
-   * @returns {Promise<{ rows: { name: string, value: number, error: number | null, held: boolean }[], deviation: number | null, reason: string | null }>}
+   * Estimates with standard errors: the square roots of the diagonal of s² (JᵀJ)⁻¹, with s² = 2 · cost / freedom. Where they do not exist,
+   * `reason` is the reason.
+   * @returns {Promise<{ rows: { name: string, value: number, error: number | null, held: boolean }[], deviation: number | null, reason:
+   *   string | null }>}
    */
   async estimates() {
     const values = this.parameters;
@@ -130,7 +132,7 @@ export class CurveFit {
     }
   }
 
-  /** y less the model's value, at each point. */
+  /** y minus the model's value, at each point. */
   residuals() {
     const values = this.parameters;
     return this.points.map(({ x, y }) => y - this.model.evaluate(x, values));
@@ -143,10 +145,11 @@ export class CurveFit {
 }
 
 /**
- * Fits from many starts at once and gives the parameters of the best. Sizes are spread evenly over magnitudes around 1 and around those of the data, either sign.
+ * Fits from many starts at once and returns the parameters of the best fit. The magnitudes of starts are distributed evenly on a
+ * logarithmic scale around 1 and around those of the data, with either sign.
  * @param {ReturnType<typeof import('./expression.js').parseExpression>} model
  * @param {readonly { x: number, y: number }[]} points
- * @param {readonly (readonly number[])[]} given starts to try too
+ * @param {readonly (readonly number[])[]} given further starts
  */
 export async function searchStarts(model, points, given = [], { count = 400, seed = 31, signal } = {}) {
   const { uniform } = seededNoise(seed);
@@ -161,7 +164,7 @@ export async function searchStarts(model, points, given = [], { count = 400, see
   const usable = found.filter(({ parameters, cost }) => Number.isFinite(cost) && parameters.every(Number.isFinite));
   if (usable.length === 0) return null;
   const least = Math.min(...usable.map(({ cost }) => cost));
-  // Waves that agree at every point cost the same: of equals, the one of the smallest numbers is meant.
+  // Waves that agree at every point have the same cost; the one with the smallest parameters is chosen.
   const length = ({ parameters }) => Math.hypot(...parameters);
   const best = usable.filter(({ cost }) => cost <= least * (1 + 1e-6) + 1e-12).reduce((a, b) => (length(b) < length(a) ? b : a));
   return { ...best, tried: count, milliseconds: result.computationTime };

@@ -1,10 +1,10 @@
 /**
- * Models to choose from: each a text as a visitor could type it, example points, and a start read off the points. A start need not be good, only on the right
- * side of the hills.
+ * Models to select from: each with a text that a visitor could type, example points, and a start estimated from the points. A start need
+ * only be in the basin of the best minimum.
  */
 import { seededNoise } from '../../problems/seeded-noise.js';
 
-/** What starts are read from: the points in order of x, and the extent of both coordinates. */
+/** The data of a start: the points in order of x, and the range of both coordinates. */
 function survey(points) {
   const sorted = points.toSorted((a, b) => a.x - b.x);
   const ys = sorted.map(({ y }) => y);
@@ -13,7 +13,7 @@ function survey(points) {
   return { sorted, low, high, first, last, width: last.x - first.x || 1, mean: ys.reduce((a, b) => a + b, 0) / ys.length };
 }
 
-/** The point farthest from the line through both ends, with its height above it: a peak, or a dip. */
+/** The point farthest from the line through both ends, with its height above it: a peak or a dip. */
 function peak(points) {
   const { sorted, first, last, width } = survey(points);
   const base = (x) => first.y + ((last.y - first.y) * (x - first.x)) / width;
@@ -21,7 +21,7 @@ function peak(points) {
   return { at: top.x, height: top.y - base(top.x) || 1, base: base(top.x), width };
 }
 
-/** The angular frequency of a wave, from how often it crosses its mean. */
+/** The angular frequency of a wave, from the number of crossings of its mean. */
 function frequency(points) {
   const { sorted, mean, width } = survey(points);
   const crossings = sorted.slice(1).filter(({ y }, k) => (y - mean) * (sorted[k].y - mean) < 0).length;
@@ -84,7 +84,7 @@ export const MODELS = [
 ];
 
 /**
- * Points around a model's own curve, always the same.
+ * Points around the model's curve, with fixed noise.
  * @param {(typeof MODELS)[number]} model
  * @param {{ evaluate: (x: number, parameters: number[]) => number }} expression its text, parsed
  */

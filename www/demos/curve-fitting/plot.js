@@ -1,14 +1,14 @@
 /**
- * The picture of a fit: points with the curve through them, and below what is left, the residuals. Takes the element to fill, points and a curve; tells where
- * in the data a pointer is, and which point is under it.
+ * The plot of a fit: points with the curve, and the residuals below. Takes the element to fill, points and a curve; maps pointer positions
+ * to data and to points.
  */
 import { extentOf, ticks } from './ticks.js';
 
 const SVG = 'http://www.w3.org/2000/svg';
 const MARGIN = { left: 46, right: 14, top: 14, bottom: 26 };
-/** Of the height, for residuals; and the gap above them. */
+/** Fractions of the height: the residuals' axes, and the gap above them. */
 const RESIDUALS = 0.24, GAP = 30;
-/** A finger is broader than a mouse's pointer. */
+/** A finger needs a larger radius than a mouse. */
 const REACH = { touch: 24, mouse: 12, pen: 14 };
 const CURVE_SAMPLES = 400;
 
@@ -43,13 +43,13 @@ export class CurvePlot {
     this.#svg.style.display = hidden ? 'none' : '';
   }
 
-  /** Shows what there is; `show` names what has changed. */
+  /** Shows the data; `show` names what has changed. */
   show(changes) {
     Object.assign(this.#shown, changes);
     this.draw();
   }
 
-  /** Makes room for all points. While one is dragged the axes stand still. */
+  /** Fits the axes to all points. During a drag the axes do not change. */
   frame() {
     const { points } = this.#shown;
     this.#view = { x: extentOf(points.map(({ x }) => x)), y: extentOf(points.map(({ y }) => y), 0.18) };
@@ -79,7 +79,7 @@ export class CurvePlot {
     };
   }
 
-  /** Where a pointer's event is in the data, and whether it is within the upper axes. */
+  /** The data coordinates of a pointer event, and whether it is within the upper axes. */
   place({ clientX, clientY }) {
     const box = this.#element.getBoundingClientRect();
     const { layout, backX, backY } = this.#scales();
@@ -87,14 +87,14 @@ export class CurvePlot {
     return { x: backX(px), y: backY(py), inside: px >= layout.left && px <= layout.right && py >= layout.top - 6 && py <= layout.bottom + 6 };
   }
 
-  /** The client coordinates of a place in the data. */
+  /** The client coordinates of a point in data coordinates. */
   clientPlace(point) {
     const box = this.#element.getBoundingClientRect();
     const { x, y } = this.#scales();
     return { clientX: box.left + x(point.x), clientY: box.top + y(point.y) };
   }
 
-  /** Which point is under a pointer, −1 where none is. */
+  /** The point at a pointer position, or −1. */
   hit(event) {
     const box = this.#element.getBoundingClientRect();
     const { x, y } = this.#scales();
@@ -152,7 +152,7 @@ export class CurvePlot {
     for (let k = 0; k <= CURVE_SAMPLES; k++) {
       const at = x0 + ((x1 - x0) * k) / CURVE_SAMPLES, value = curve(at);
       const pixel = y(value);
-      // Where it has no value, or one far outside, it is broken off.
+      // The curve is interrupted where it has no value, or one far outside the axes.
       const seen = Number.isFinite(pixel) && pixel > -layout.height && pixel < 2 * layout.height;
       if (seen) path += `${drawing ? 'L' : 'M'}${x(at).toFixed(1)} ${pixel.toFixed(1)}`;
       drawing = seen;

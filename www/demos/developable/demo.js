@@ -1,15 +1,15 @@
 /**
- * The developable icosphere: L-BFGS in long slices, each with a history of its own, while the picture is drawn from the buffer that holds the last
- * accepted point.
+ * The developable icosphere: L-BFGS in long slices, each with its own history pairs, while the picture is drawn from the buffer with the
+ * last accepted point.
  */
 import { GpuCompiledFunctions, lbfgs } from 'residua';
 import { surface } from '../surface.js';
 import { creasingSphere } from './model.js';
 
 const SUBDIVISIONS = { '1: 42 vertices': 1, '2: 162': 2, '3: 642': 3, '4: 2,562': 4, '5: 10,242': 5, '6: 40,962': 6, '7: 163,842': 7 };
-/** What a slice may take: a new one forgets the history, so it is long where the picture shows what happens meanwhile. */
+/** The duration of a slice: a new one has no history, so it is long where the picture is updated meanwhile. */
 const SLICE = { gpu: { maxIterations: 1000, maxTimeMs: 4000 }, cpu: { maxIterations: 25, maxTimeMs: 500 } };
-/** So many iterations that lower the cost by less than this part of it change nothing that is seen. */
+/** This many iterations with a smaller relative decrease of the cost have no visible effect. */
 const JUDGED_EVERY = 1000, HARDLY = 1e-4;
 const ALL_TOLERANCES_OFF = { costTolerance: 0, gradientTolerance: 0, parameterTolerance: 0 };
 

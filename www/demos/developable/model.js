@@ -1,5 +1,6 @@
 /**
- * An icosphere and its developability energy (www/energies/developable.js). Takes the number of subdivisions; gives the mesh and the Problem.
+ * An icosphere and its developability energy (www/energies/developable.js). Takes the number of subdivisions; returns the mesh and the
+ * Problem.
  */
 import { developableProblem } from '../../energies/developable.js';
 import { icosphere } from '../../mesh/icosphere.js';
@@ -7,7 +8,7 @@ import { perturb } from '../../mesh/perturb.js';
 import { meshTopology } from '../../mesh/topology.js';
 
 /**
- * Vertices are moved a little off the exact sphere, on which rounding alone would choose where it creases.
+ * Vertices are displaced slightly from the exact sphere, on which rounding alone would determine the creases.
  * @param {number} subdivisions 1 to 7: 42 to 163,842 vertices
  */
 export function creasingSphere(subdivisions) {

@@ -1,24 +1,24 @@
 /**
- * The pose graph demonstration: a made graph or a dropped .g2o file unfolds, one step of Levenberg-Marquardt after another at a pace that can be watched; between
- * steps the picture glides.
+ * The pose graph demonstration: a generated graph or a dropped .g2o file is optimised one step of Levenberg-Marquardt at a time, slowly
+ * enough to be watched; the picture is animated between steps.
  */
 import { parseG2o, writeG2o } from '../../problems/pose-graph.js';
 import { cityGraph, sphereGraph, torusGraph, withOutliers } from './graphs.js';
 import { Legend } from './legend.js';
 import { Unfolding } from './model.js';
 import { GraphPicture } from './picture.js';
-import { told } from './telling.js';
+import { statusText } from './status-text.js';
 
 const MADE = { 'a sphere': sphereGraph, 'a torus': torusGraph, 'a city, in the plane': cityGraph };
 const FILE = 'the file';
 const LOSS_NAMES = { 'squared (none)': 'squared', Huber: 'huber', Cauchy: 'cauchy', Tukey: 'tukey' };
 
-/** The start is worth a look before it goes. */
+/** The start is shown for a moment first. */
 const SECONDS_AT_START = 1.2;
 
 const inWords = (count) => count.toLocaleString('en-US');
 
-/** Centre and radius of what holds nearly all positions: a few that have strayed do not count. */
+/** Centre and radius of nearly all positions; a few outliers do not count. */
 function extent({ dimension }, positions) {
   const count = positions.length / dimension;
   const center = [0, 1, 2].map((d) => {
@@ -33,29 +33,32 @@ function extent({ dimension }, positions) {
 /** @param {import('../stage.js').Stage} stage */
 export async function open(stage) {
   const choices = { graph: 'a sphere', poses: 2500, 'wrong closures': 0, loss: 'squared', 'scale, σ': 3, 'steps a second': 2, 'no waiting': false, vehicles: 0.45, 'the truth': false };
-  /** The graph that was dropped, with its name. */
+  /** The dropped graph, with its name. */
   let file = null;
   let graph = null, unfolding = null, picture = null;
-  /** The choices that this graph came from, and its file. */
+  /** The options that produced this graph, and its file. */
   let shown = null;
   let counts = [], total = 0, startCost = NaN;
-  /** Whether the start's residuals are known. */
+  /** Whether the residuals of the start are known. */
   let begun = false;
   /** Seconds until the next step. */
   let wait = 0;
-  /** What the picture shows from and goes to, while a step glides; and where the camera was put last, since a reader's own view is left alone. */
+  /**
+   * The start and end of the animation during a step; and the camera's last automatic position, because a view that the reader has chosen
+   * is kept.
+   */
   let view = { from: null, to: null }, viewed = null;
-  /** Whether the device knows newer poses than the arrays. */
+  /** Whether the device has newer poses than the arrays. */
   let stale = false;
   const legend = new Legend(stage.overlay);
 
-  /** The graph that is chosen, not yet compiled. */
+  /** The selected graph, not yet compiled. */
   function chosen() {
     const made = choices.graph === FILE ? file.graph : MADE[choices.graph]({ poses: choices.poses });
     return new Unfolding(withOutliers(made, choices['wrong closures']), { loss: choices.loss, scale: choices['scale, σ'] });
   }
 
-  /** From now on it is this one that is drawn and solved. */
+  /** From here on this graph is drawn and solved. */
   function take(next, drawn) {
     discard();
     [unfolding, picture] = [next, drawn];
@@ -78,13 +81,13 @@ export async function open(stage) {
     stage.redraw();
   }
 
-  /** Follows the graph as it shrinks or grows, unless the reader has turned the camera. */
+  /** Follows the graph as it shrinks or grows, unless the reader has moved the camera. */
   function follow(share) {
     if (viewed !== null && !viewed.equals(stage.camera.position)) return;
     const { from, to } = view;
     stage.look({ center: from.center.map((c, d) => c + share * (to.center[d] - c)), radius: from.radius + share * (to.radius - from.radius) });
     if (graph.dimension === 2) {
-      // A plane is best seen from above.
+      // A planar graph is shown from above.
       const { camera, controls } = stage;
       camera.position.set(0, 0, camera.position.distanceTo(controls.target)).add(controls.target);
       controls.update();
@@ -96,7 +99,10 @@ export async function open(stage) {
     view = { from: from ?? next, to: next };
   }
 
-  /** A new graph, from the panel or a file; the old one goes when the new one is compiled, and stays, with its choices, where that fails. */
+  /**
+   * Loads a new graph, from the panel or a file. The old one is replaced when the new one is compiled; where that fails it stays, with its
+   * options.
+   */
   const change = () =>
     stage.between(async () => {
       let next = null, drawn = null;
@@ -141,7 +147,7 @@ export async function open(stage) {
 
   function tell() {
     const { poses, measurements, groups, iteration, cost, freedom, done, termination } = unfolding;
-    stage.say(told({
+    stage.say(statusText({
       name: choices.graph === FILE ? file.name : null, poses, moves: groups.odometry.length, closures: measurements - groups.odometry.length,
       iteration, startCost, cost, freedom, squared: choices.loss === 'squared', termination: done ? termination : null,
     }));
@@ -160,7 +166,7 @@ export async function open(stage) {
   const demo = {
     async compile(backend) {
       const old = await compile(unfolding, backend);
-      // What draws must let go of the old buffer before it is destroyed.
+      // Attributes must be detached from the old buffer before it is destroyed.
       picture.drawFrom(unfolding.functions);
       old?.dispose();
       begun = false;
@@ -178,7 +184,7 @@ export async function open(stage) {
         tell();
         wait = 1 / choices['steps a second'];
       }
-      // Without a picture there are no frames to wake it.
+      // Without a picture no frames wake the loop.
       if ((choices['no waiting'] || stage.renderer === null) && !unfolding.done) {
         picture.phase = 1;
         return true;
@@ -186,7 +192,7 @@ export async function open(stage) {
       await demo.remember();
       goTo(extent(graph, unfolding.positions.values()));
       stage.redraw();
-      // The frames that glide to where it led wake it for the next step.
+      // The frames of the animation wake the loop for the next step.
       return false;
     },
 
@@ -216,7 +222,7 @@ export async function open(stage) {
     files: {
       accept: '.g2o', label: 'A .g2o file of yours (or drop it on the picture)',
       async read(text, name) {
-        // Nothing changes if it is broken.
+        // An invalid file changes nothing.
         file = { graph: parseG2o(text), name };
         choices.graph = FILE;
         await change();
@@ -224,7 +230,7 @@ export async function open(stage) {
       },
     },
 
-    /** The graph with its poses as they are now, as the text of a .g2o file. */
+    /** The graph with the current poses, as the text of a .g2o file. */
     async text() {
       await demo.remember();
       return writeG2o({ ...graph, positions: unfolding.positions.values(), rotations: unfolding.rotations.values() });
@@ -232,7 +238,7 @@ export async function open(stage) {
 
     state: () => ({
       graph: choices.graph, poses: unfolding.poses, measurements: unfolding.measurements, iteration: unfolding.iteration, cost: unfolding.cost, startCost,
-      // Known here too, not to the device alone.
+      // Brings the poses from the device to the arrays.
       done: unfolding.done && !stale,
       termination: unfolding.termination, freedom: unfolding.freedom, classes: counts, positions: () => unfolding.positions.values(),
     }),

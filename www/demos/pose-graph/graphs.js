@@ -1,6 +1,7 @@
 /**
- * Pose graphs that are made, not measured: a vehicle that winds around a sphere or a torus, and one in a city of square blocks. The truth is known; what the
- * vehicle measures has seeded noise, and the start is dead reckoning, odometry upon odometry, which drifts. Gives graphs as g2o.js does, with the truth.
+ * Generated pose graphs: a vehicle on a path around a sphere or a torus, and one in a city of square blocks. The truth is known.
+ * Measurements have seeded noise, and the start is dead reckoning from odometry, which drifts. Returns graphs as g2o.js does, with the
+ * truth.
  */
 import { motions, quaternionOfFrame } from './rigid-motion.js';
 import { seededNoise } from '../../problems/seeded-noise.js';
@@ -11,7 +12,7 @@ const NOISE = { sphere: { position: 0.08, rotation: 0.02 }, torus: { position: 0
 const cross = ([a, b, c], [x, y, z]) => [b * z - c * y, c * x - a * z, a * y - b * x];
 const unit = (v) => v.map((component) => component / Math.hypot(...v));
 
-/** Poses along a path: heading where it goes, upright on what it lies on. */
+/** Poses along a path, with the heading along the path and upright on the surface. */
 function posesOn(count, place, normal) {
   return Array.from({ length: count }, (_, k) => {
     const [before, after] = [place(k - 0.01), place(k + 0.01)];
@@ -21,24 +22,24 @@ function posesOn(count, place, normal) {
   });
 }
 
-/** The upper triangle of a diagonal matrix' root, row after row: the inverses of the standard deviations. */
+/** The upper triangle of the root of a diagonal matrix, row after row: the inverses of the standard deviations. */
 function diagonalRoot(dimension, { position, rotation }) {
   const deviations = dimension === 3 ? [position, position, position, rotation, rotation, rotation] : [position, position, rotation];
   return deviations.flatMap((deviation, row) => deviations.slice(row).map((_, k) => (k === 0 ? 1 / deviation : 0)));
 }
 
-/** Where the odometry alone leads: edge k must join pose k to pose k + 1. */
+/** The poses from odometry alone: edge k must connect pose k and pose k + 1. */
 function deadReckoning(motion, first, steps) {
   const poses = [first];
   for (const step of steps) poses.push(motion.compose(poses.at(-1), step));
   return poses;
 }
 
-/** What of a list of poses goes into arrays. */
+/** The arrays of a list of poses. */
 const flat = (poses, key) => Float64Array.from(poses.flatMap((pose) => pose[key]));
 
 /**
- * Measures a true path: from each pose to the next, and from pose to pose where `closures` says so.
+ * Measures a true path: from each pose to the next, and between the pairs in `closures`.
  * @param {2 | 3} dimension
  * @param {{ position: number[], rotation: number[] }[]} truth
  * @param {[number, number][]} closures
@@ -65,7 +66,7 @@ function measure(dimension, truth, closures, noise, seed) {
   };
 }
 
-/** Laps of `lap` poses from pole to pole of a sphere; each pose also sees the one below it, a lap before. */
+/** Laps of `lap` poses from pole to pole of a sphere; each pose also measures the one below it, a lap earlier. */
 export function sphereGraph({ poses = 2500, lap = 50, radius = 50, noise = NOISE.sphere, seed = 11 } = {}) {
   const angles = (k) => [Math.PI * ((k + 0.5 * lap) / (poses + lap) - 0.5), (2 * Math.PI * k) / lap];
   const outward = (k) => {
@@ -76,7 +77,7 @@ export function sphereGraph({ poses = 2500, lap = 50, radius = 50, noise = NOISE
   return measure(3, truth, lapClosures(poses, lap), noise, seed);
 }
 
-/** Laps of `lap` poses around the tube of a torus, once along it; the last laps also see the first, where the ring closes. */
+/** Laps of `lap` poses around the tube of a torus, once along it; the last laps also measure the first, where the ring closes. */
 export function torusGraph({ poses = 2500, lap = 50, radius = 40, tube = 18, noise = NOISE.torus, seed = 12 } = {}) {
   const frame = (k) => {
     const along = (2 * Math.PI * k) / poses, around = (2 * Math.PI * k) / lap;
@@ -95,8 +96,8 @@ export function torusGraph({ poses = 2500, lap = 50, radius = 40, tube = 18, noi
 const lapClosures = (poses, lap) => Array.from({ length: Math.max(0, poses - lap) }, (_, k) => [k, k + lap]);
 
 /**
- * A drive through a city of square blocks, a step of length 1 at a time, turning at corners by chance; a pose sees the latest of the earlier ones at the same
- * place, and the one before in the same street, if `chance` has it.
+ * A drive through a city of square blocks in steps of length 1 with random turns at corners. A pose measures the latest earlier one at the
+ * same place, and the previous one in the same street, each with probability `chance`.
  */
 export function cityGraph({ poses = 2500, block = 4, blocks = 9, chance = 0.5, noise = NOISE.city, seed = 13 } = {}) {
   const random = seededNoise(seed);
@@ -124,7 +125,7 @@ export function cityGraph({ poses = 2500, block = 4, blocks = 9, chance = 0.5, n
   return measure(2, truth, closures, noise, seed + 1);
 }
 
-/** Which edges are odometry, from a pose to the next, and which close loops. */
+/** Separates odometry edges, from a pose to the next, from loop closures. */
 export function edgeGroups({ edges }) {
   const odometry = [], closures = [];
   for (let edge = 0; edge < edges.length / 2; edge++) (edges[2 * edge + 1] - edges[2 * edge] === 1 ? odometry : closures).push(edge);
@@ -132,10 +133,10 @@ export function edgeGroups({ edges }) {
 }
 
 /**
- * The graph with wrong loop closures behind the others: measurements, as certain of themselves as the first closure is, that claim one place was seen from
- * another when it was a third.
+ * The graph with wrong loop closures after the others: measurements with the information matrix of the first closure, which claim that one
+ * place was seen from another when it was a third.
  * @param {import('../../problems/g2o.js').PoseGraph} graph
- * @param {number} count how many
+ * @param {number} count the number of wrong closures
  */
 export function withOutliers(graph, count, seed = 14) {
   if (count === 0) return graph;
@@ -147,10 +148,10 @@ export function withOutliers(graph, count, seed = 14) {
   const wrong = { edges: [], measuredPositions: [], measuredRotations: [], squareRoots: [] };
   while (wrong.edges.length < 2 * count) {
     const [a, b] = [random.below(poses), random.below(poses)];
-    // Neighbours would pass for odometry.
+    // Adjacent poses would be classified as odometry.
     if (Math.abs(a - b) < 2) continue;
     wrong.edges.push(Math.min(a, b), Math.max(a, b));
-    // As it would be seen from the same place: nearly no distance, any heading.
+    // The measurement of the same place: nearly no distance, any heading.
     for (let d = 0; d < dimension; d++) wrong.measuredPositions.push(random.normal());
     const heading = 2 * Math.PI * random.uniform();
     wrong.measuredRotations.push(...(turns === 1 ? [heading] : [Math.cos(heading / 2), 0, 0, Math.sin(heading / 2)]));

@@ -1,4 +1,4 @@
-/** What the colours of loop closures mean, with how many there are of each: a small table over the picture. */
+/** The legend of loop closures: their colours with the number of each, in a small table over the picture. */
 import { CLASS_COLOURS } from './picture.js';
 import { LIMITS } from './residual-classes.js';
 
@@ -10,7 +10,7 @@ export class Legend {
   #swatches = [];
   #counts = [];
 
-  /** @param {HTMLElement} overlay the stage's, which is emptied when the demo is left */
+  /** @param {HTMLElement} overlay the overlay of the stage, which is emptied when the demo is left */
   constructor(overlay) {
     const box = make('div', { className: 'closure-classes' }), table = box.appendChild(make('table'));
     table.append(make('caption', { textContent: 'Loop closures' }));

@@ -1,12 +1,13 @@
 /**
- * A pose graph as it unfolds: Levenberg-Marquardt, one step at a time, so that a page can draw between steps. Takes a graph and a robust loss for its loop
- * closures; gives compiled functions whose parameters are the poses, and what each step did. Odometry keeps the squared loss: it is never wrong by much.
+ * Incremental optimisation of a pose graph: one step of Levenberg-Marquardt at a time, so that a page can draw between steps. Takes a graph
+ * and a robust loss for its loop closures; returns compiled functions whose parameters are the poses, and the result of each step. Odometry
+ * keeps the squared loss, because its errors are small.
  */
 import { GpuCompiledFunctions, levenbergMarquardt, loss } from 'residua';
 import { poseGraphProblem, SHAPES } from '../../problems/pose-graph.js';
 import { edgeGroups } from './graphs.js';
 
-/** The losses to choose from; `scale` is in standard deviations of a measurement. */
+/** The available losses; `scale` is in standard deviations of a measurement. */
 export const LOSSES = {
   squared: () => loss.squared(),
   huber: (scale) => loss.huber(scale),
@@ -14,12 +15,12 @@ export const LOSSES = {
   tukey: (scale) => loss.tukey(scale),
 };
 
-/** Terminations after which a further step would not be one. */
+/** Terminations after which a further step changes nothing. */
 const STOPPED = new Set(['max-iterations', 'max-time', 'aborted']);
 
 /**
- * Poses hang together in long chains, along which conjugate gradients carry news by one edge an iteration: the default's hundred leave them bent. On the CPU
- * the automatic choice factorises, and these say nothing.
+ * Poses form long chains, along which conjugate gradients propagate information by one edge per iteration; the default of a hundred
+ * iterations is not enough. On the CPU the automatic choice factorises, and these options have no effect.
  */
 const LINEAR_SOLVER = { maxLinearIterations: 1000, linearTolerance: 0.01 };
 
@@ -52,7 +53,7 @@ export class Unfolding {
     return this.graph.edges.length / 2;
   }
 
-  /** Degrees of freedom: at the optimum of a graph without wrong edges, twice the cost is about this, give or take √(2 · this). */
+  /** Degrees of freedom: at the optimum of a graph without wrong edges, twice the cost is about this, ± √(2 · this). */
   get freedom() {
     const { fixed } = this.graph;
     const perPose = this.graph.dimension === 3 ? 6 : 3;
@@ -60,8 +61,8 @@ export class Unfolding {
   }
 
   /**
-   * Compiles, and goes on from where the parameters are; what can't be compiled changes nothing. Gives the functions of before, null at first: whoever draws from
-   * them disposes of them when he does no more.
+   * Compiles, and continues from the current parameters; a failure changes nothing. Returns the previous functions, null at first. The
+   * caller disposes of them when it no longer draws from them.
    */
   async compile(options) {
     const before = this.functions;
@@ -70,14 +71,14 @@ export class Unfolding {
     return before;
   }
 
-  /** Starts over from the graph's own start. */
+  /** Resets the poses to the graph's start. */
   restart() {
     this.positions.set(this.graph.positions);
     this.rotations.set(this.graph.rotations);
     this.forget();
   }
 
-  /** Takes another loss from the next step on, with nothing recompiled. */
+  /** Sets another loss from the next step on, without recompiling. */
   setLoss(kind, scale) {
     this.kind = kind;
     this.scale = scale;
@@ -96,7 +97,10 @@ export class Unfolding {
     this.termination = null;
   }
 
-  /** One step of Levenberg-Marquardt; on the GPU the poses stay there. From where the cost is no number there is none, and it is done. */
+  /**
+   * Runs one step of Levenberg-Marquardt; on the GPU the poses stay on the device. With a cost that is not finite no step is possible, and
+   * the optimisation ends.
+   */
   async step(signal) {
     let result;
     try {
@@ -122,7 +126,7 @@ export class Unfolding {
     };
   }
 
-  /** Carries the damping over to the next call: Nielsen's rule, as the solver itself has it within a call. */
+  /** Keeps the damping for the next call: Nielsen's rule, which the solver applies within a call. */
   #adapt({ iteration, accepted, damping, gainRatio }) {
     if (iteration === 0 || !(damping > 0)) return;
     if (accepted) {

@@ -1,6 +1,6 @@
 /**
- * Numbers of a solver that glide in the picture from where they were before a step to where they are after it. Takes a parameter array; gives two
- * three.js attributes of the same shape: `now`, drawn straight from the solver's buffer, and `before`, a copy of it that was made on the device.
+ * Animates numbers of a solver in the picture, from their values before a step to those after it. Takes a parameter array; returns two
+ * three.js attributes of the same shape: `now`, drawn directly from the solver's buffer, and `before`, a copy that is made on the device.
  */
 
 export class MovingNumbers {
@@ -11,7 +11,7 @@ export class MovingNumbers {
   /**
    * @param {import('../stage.js').Stage} stage
    * @param {typeof import('three/webgpu').BufferAttribute} Attribute by vertex or by instance
-   * @param {ArrayLike<number>} values where they start
+   * @param {ArrayLike<number>} values the start
    */
   constructor(stage, Attribute, values, dim) {
     this.#stage = stage;
@@ -25,13 +25,13 @@ export class MovingNumbers {
     this.#stage.drawFrom(this.now, functions, parameters);
   }
 
-  /** `before` becomes what `now` is. */
+  /** Copies `now` to `before`. */
   keep() {
     const { backend } = this.#stage.renderer;
     const source = this.#functions.parameterBuffer;
     const target = backend.isWebGPUBackend === true ? backend.get(this.before).buffer : undefined;
     if (source === null || target === undefined) {
-      // The arrays are up to date only on the CPU; on the GPU a picture that was never drawn has nothing to glide from.
+      // The arrays are up to date only on the CPU. On the GPU, a picture that was never drawn needs no animation.
       this.before.array.set(this.#parameters.values());
       this.before.needsUpdate = true;
       return;

@@ -1,13 +1,14 @@
 /**
- * A pose graph as a picture: the path as a thin line, loop closures coloured by how badly they agree with the poses, and at each pose a small vehicle that shows
- * where it heads. Takes the stage and an Unfolding; everything that moves is drawn from the solver's buffer, lines by an index buffer over its positions.
+ * The picture of a pose graph: the path as a thin line, loop closures coloured by their residuals, and a small vehicle at each pose that
+ * shows its heading. Takes the stage and an Unfolding. Everything that moves is drawn from the solver's buffer, lines by an index buffer
+ * over its positions.
  */
 import * as THREE from 'three/webgpu';
 import { attribute, cross, float, mix, smoothstep, uniform, vec3 } from 'three/tsl';
 import { MovingNumbers } from './moving-numbers.js';
 import { LIMITS, sortByClass } from './residual-classes.js';
 
-/** From agreement to contradiction, on a light and on a dark page: sRGB. */
+/** From small to large residuals, on a light and on a dark page: sRGB. */
 export const CLASS_COLOURS = {
   light: ['#1f8a70', '#8a9a1b', '#d08a00', '#d4511e', '#b0123b'],
   dark: ['#43c59e', '#b9cf4a', '#ffc145', '#ff7f50', '#ff4d7d'],
@@ -16,13 +17,13 @@ const PATH_COLOUR = { light: '#7d8aa3', dark: '#5f6f8c' };
 const TRUTH_COLOUR = { light: '#c3c9d4', dark: '#39424f' };
 const VEHICLE_COLOUR = { light: '#2459a8', dark: '#8ab8ff' };
 
-/** A flat-bottomed dart of length 1 along x, its back notched; the top is lighter than the sides. */
+/** A flat-bottomed dart of length 1 along x with a notched back; the top is lighter than the sides. */
 const DART = {
   points: [[0.6, 0, 0], [-0.4, 0.3, 0], [-0.22, 0, 0], [-0.4, -0.3, 0], [-0.25, 0, 0.22]],
   faces: [[0, 1, 4, 1], [0, 4, 3, 0.8], [1, 2, 4, 0.65], [3, 4, 2, 0.55], [0, 2, 1, 0.45], [0, 3, 2, 0.45]],
 };
 
-/** The length of a typical step, which is what a vehicle should be as long as. */
+/** The length of a typical step, which is the length of a vehicle. */
 function stepLength({ dimension, measuredPositions }) {
   const lengths = [];
   for (let edge = 0; edge < measuredPositions.length; edge += dimension) lengths.push(Math.hypot(...measuredPositions.subarray(edge, edge + dimension)));
@@ -63,12 +64,12 @@ export class GraphPicture {
     this.appear(stage.appearance);
   }
 
-  /** A point of the plane or of space as space's. */
+  /** A point of the plane or of space as a point of space. */
   #inSpace(node) {
     return this.#unfolding.graph.dimension === 3 ? node : vec3(node, 0);
   }
 
-  /** Between a step and the next everything glides, slower at both ends. */
+  /** Eases the animation between two steps. */
   #gliding(now, before, type) {
     return mix(attribute(before, type), attribute(now, type), smoothstep(0, 1, this.#phase));
   }
@@ -78,13 +79,13 @@ export class GraphPicture {
     return material;
   }
 
-  /** Takes the colours of a page's theme. */
+  /** Sets the colours of a page's theme. */
   appear({ background }) {
     for (const take of this.#themed) take(background[0] < 0.5 ? 'dark' : 'light');
   }
 
   #add(object) {
-    // Its bounding sphere would be that of numbers that nobody has brought back, and sorting asks for one.
+    // Its bounding sphere would be computed from numbers that were not read back, and sorting needs one.
     object.frustumCulled = false;
     object.geometry.boundingSphere = new THREE.Sphere();
     this.#stage.scene.add(object);
@@ -141,9 +142,9 @@ export class GraphPicture {
     this.vehicleSize = 1;
   }
 
-  /** By the quaternion w, x, y, z between before and now: v + 2 u × (u × v + w v). */
+  /** Rotation by the quaternion w, x, y, z between before and now: v + 2 u × (u × v + w v). */
   #turnedInSpace(v) {
-    // Neighbouring quaternions may stand for the same turn with either sign.
+    // Adjacent quaternions may represent the same rotation with either sign.
     const [now, before] = [attribute('turn', 'vec4'), attribute('turnBefore', 'vec4')];
     const near = before.mul(now.dot(before).lessThan(0).select(float(-1), float(1)));
     const q = mix(near, now, smoothstep(0, 1, this.#phase)).normalize();
@@ -164,7 +165,7 @@ export class GraphPicture {
     this.truth.visible = false;
   }
 
-  /** 1 is as long as a typical step. */
+  /** 1 is the length of a typical step. */
   set vehicleSize(factor) {
     this.#size.value = factor * this.step;
     this.vehicles.visible = factor > 0;
@@ -178,7 +179,7 @@ export class GraphPicture {
     this.phase = 1;
   }
 
-  /** Before a step: from here on it glides. */
+  /** Before a step: the start of the animation. */
   keep() {
     for (const numbers of [this.places, this.instancedPlaces, this.turns]) numbers.keep();
     this.phase = 0;
@@ -193,7 +194,7 @@ export class GraphPicture {
     this.#phase.value = Math.min(1, Math.max(0, value));
   }
 
-  /** Colours the loop closures by their residuals; gives how many are in each class. */
+  /** Colours the loop closures by their residuals; returns the number in each class. */
   colour(residuals) {
     const counts = sortByClass(residuals, this.#unfolding.blocks.closures, this.#ends, this.#index.subarray(2 * this.#pathEdges));
     this.lines.geometry.index.needsUpdate = true;

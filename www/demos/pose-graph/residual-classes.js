@@ -1,12 +1,13 @@
 /**
- * How well each loop closure agrees with the poses, in classes that a picture can colour. Takes raw residuals, whitened by the information matrices, so that an
- * edge's ‖r‖² over its numbers is about 1 where only noise is left; gives the closures sorted by class, ready for an index buffer that draws each class at once.
+ * Classes of loop closures by their residuals, for colouring. Takes raw residuals, whitened by the information matrices, so that ‖r‖² over
+ * the number of its entries is about 1 where only noise remains. Returns the closures sorted by class, ready for an index buffer that draws
+ * one class at a time.
  */
 
-/** Upper ends of the classes, in ‖r‖² over the numbers of a residual; beyond the last is a class too. */
+/** Upper bounds of the classes, in ‖r‖² over the number of entries of a residual; a last class is above them. */
 export const LIMITS = [3, 30, 300, 3000];
 
-/** Which class a mean square belongs to. */
+/** The class of a mean square. */
 export function classOf(meanSquare) {
   const found = LIMITS.findIndex((limit) => meanSquare < limit);
   return found < 0 ? LIMITS.length : found;
@@ -15,8 +16,9 @@ export function classOf(meanSquare) {
 /**
  * A counting sort of edges by class.
  * @param {Float64Array} residuals of all residual blocks
- * @param {{ offset: number, numResiduals: number, count: number } | undefined} block whose edges they are; undefined when there are none
- * @param {Uint32Array} ends 2 pose numbers an edge, in the order of the block's instances
+ * @param {{ offset: number, numResiduals: number, count: number } | undefined} block the edges' residual block; undefined when there are
+ *   none
+ * @param {Uint32Array} ends 2 pose numbers per edge, in the order of the block's instances
  * @param {Uint32Array} index filled with the ends, class after class
  * @returns {number[]} edges in each class
  */

@@ -1,9 +1,9 @@
 /**
- * Poses in numbers: composing, looking from one to another, in space (position and quaternion w, x, y, z) and in the plane (position and heading). What makes
- * graphs needs it; what solves them has its own in expressions.
+ * Composition and relative poses in numbers, in space (position and quaternion w, x, y, z) and in the plane (position and heading). The
+ * generator of graphs uses it; the residuals have their own expressions.
  */
 
-/** Hamilton's product. */
+/** The Hamilton product. */
 export function quaternionTimes([aw, ax, ay, az], [bw, bx, by, bz]) {
   return [
     aw * bw - ax * bx - ay * by - az * bz,
@@ -22,11 +22,11 @@ const unit = (v) => {
   return v.map((component) => component / length);
 };
 
-/** The quaternion of the frame whose first and third axes are given, unit and orthogonal, and whose second is their product. */
+/** The quaternion of the frame with the given first and third axes, unit and orthogonal; the second is their product. */
 export function quaternionOfFrame(forward, up) {
   const left = [up[1] * forward[2] - up[2] * forward[1], up[2] * forward[0] - up[0] * forward[2], up[0] * forward[1] - up[1] * forward[0]];
   const [xx, yx, zx] = forward, [xy, yy, zy] = left, [xz, yz, zz] = up;
-  // Squares of the components, four times each: the largest is the one to divide by (S. W. Shepperd, "Quaternion from Rotation Matrix", 1978).
+  // Four times the squares of the components. The largest one is the divisor (S. W. Shepperd, "Quaternion from Rotation Matrix", 1978).
   const squares = [1 + xx + yy + zz, 1 + xx - yy - zz, 1 - xx + yy - zz, 1 - xx - yy + zz];
   const largest = squares.indexOf(Math.max(...squares));
   const rows = [
@@ -45,12 +45,12 @@ export const motions = {
       position: rotate(a.rotation, b.position).map((component, d) => component + a.position[d]),
       rotation: unit(quaternionTimes(a.rotation, b.rotation)),
     }),
-    /** b as it is seen from a. */
+    /** b relative to a. */
     between: (a, b) => ({
       position: rotate(conjugate(a.rotation), b.position.map((component, d) => component - a.position[d])),
       rotation: quaternionTimes(conjugate(a.rotation), b.rotation),
     }),
-    /** Turned further by a small rotation vector. */
+    /** The pose rotated by a small rotation vector. */
     turned: (rotation, vector) => unit(quaternionTimes(rotation, [1, ...vector.map((component) => component / 2)])),
     turns: 3,
   },

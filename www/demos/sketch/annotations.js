@@ -1,6 +1,6 @@
 /**
- * Where the signs and dimensions of a sketch stand in its picture. Takes a sketch and the way from millimetres to pixels; gives for each constraint the lines to draw,
- * the text and its place, in pixels with y down.
+ * The positions of a sketch's signs and dimensions in the picture. Takes a sketch and the map from millimetres to pixels; returns for each
+ * constraint its lines, text and position, in pixels with y down.
  */
 import { anglePoints, CONSTRAINTS, constraintOf, curveOf, pointOf } from './sketch.js';
 
@@ -18,10 +18,10 @@ const left = ([x, y]) => [-y, x];
 const dot = ([a, b], [c, d]) => a * c + b * d;
 const text = ([x, y]) => `${x.toFixed(1)} ${y.toFixed(1)}`;
 
-/** Lengths to a hundredth, angles to a tenth, no more digits than it takes. */
+/** Lengths to a hundredth, angles to a tenth, without trailing zeros. */
 export const inDigits = (value, unitName) => String(Number(value.toFixed(unitName === '°' ? 1 : 2)));
 
-/** An arrow's head at `at`, pointing along `direction`. */
+/** An arrow head at `at` with direction `direction`. */
 function head(at, direction) {
   const back = plus(at, direction, -ARROW), side = left(direction);
   return `M${text(plus(back, side, 0.38 * ARROW))}L${text(at)}L${text(plus(back, side, -0.38 * ARROW))}`;
@@ -40,7 +40,7 @@ function between(a, b, side, gap) {
 /**
  * @param {ReturnType<typeof import('./sketch.js').emptySketch>} sketch
  * @param {(point: { x: number, y: number }) => [number, number]} toPixels
- * @param {number} scale pixels a millimetre
+ * @param {number} scale pixels per millimetre
  * @returns {{ id: number, sign?: string, label?: string, at: [number, number], path?: string, help?: string }[]}
  */
 export function annotations(sketch, toPixels, scale) {
@@ -58,21 +58,21 @@ export function annotations(sketch, toPixels, scale) {
   const isLine = (id) => curveOf(sketch, id)?.kind === 'line';
   const isRound = (id) => curveOf(sketch, id) !== undefined && !isLine(id);
 
-  /** The direction from its centre to the middle of an arc, in pixels; of a circle `otherwise`. */
+  /** The direction from the centre to the middle of an arc, in pixels; `otherwise` for a circle. */
   function middleOf({ kind, center: c, start, end }, otherwise) {
     if (kind !== 'arc') return otherwise;
     const [s, e] = [start, end].map((point) => minus(place(point), place(c))).map(([x, y]) => Math.atan2(-y, x));
     return -(s + ((((e - s) % (2 * Math.PI)) + 2 * Math.PI) % (2 * Math.PI)) / 2);
   }
 
-  /** How many signs stand beside a thing so far. */
+  /** The number of signs beside an object so far. */
   const beside = new Map();
   const stack = (key) => {
     const count = beside.get(key) ?? 0;
     beside.set(key, count + 1);
     return count;
   };
-  /** On the inner side of a line, from its middle on; dimensions stand on the outer one. */
+  /** On the inner side of a line, from its middle on; dimensions are on the outer side. */
   const byLine = (line) => {
     const [a, b] = ends(line);
     const along = unit(minus(b, a)), count = stack(line);
@@ -110,7 +110,7 @@ export function annotations(sketch, toPixels, scale) {
     return plus(a, along, dot(minus(p, a), along));
   }
 
-  /** The arc of an angle, around where the lines meet. */
+  /** The arc of an angle, around the intersection of the lines. */
   function angle(of) {
     const [a, b, c, d] = anglePoints(sketch, of).map(place);
     const u = unit(minus(b, a)), v = unit(minus(d, c));
@@ -137,7 +137,7 @@ export function annotations(sketch, toPixels, scale) {
     const { id, kind, of } = constraint;
     const { sign, unit: unitName } = CONSTRAINTS[kind];
     if (unitName !== undefined) return [dimension(constraint)];
-    // One sign beside each of two lines or circles; else one where the thing is.
+    // One sign beside each of two lines or circles; otherwise one at the object.
     if (kind === 'parallel' || kind === 'equal') return of.map((other) => ({ id, sign, at: by(other) }));
     if (kind === 'perpendicular') return [{ id, sign, at: byLine(of[0]) }];
     if ((kind === 'horizontal' || kind === 'vertical') && of.length === 2) return [{ id, sign, at: plus(middle(place(of[0]), place(of[1])), [0, -2]), help: `M${text(place(of[0]))}L${text(place(of[1]))}` }];
@@ -145,7 +145,7 @@ export function annotations(sketch, toPixels, scale) {
     return [{ id, sign, at: by(of[0]) }];
   });
 
-  /** A little inside the round one, where it touches. */
+  /** Slightly inside the round curve, at the point of tangency. */
   function touching(of) {
     const round = curveOf(sketch, of.at(-1)), c = place(round.center);
     const towards = isLine(of[0]) ? foot(c, ends(of[0])) : place(curveOf(sketch, of[0]).center);
@@ -153,5 +153,5 @@ export function annotations(sketch, toPixels, scale) {
   }
 }
 
-/** The ids of curves and points that a constraint is about, for showing them with it. */
+/** The ids of a constraint's curves and points, for highlighting. */
 export const about = (sketch, id) => constraintOf(sketch, id)?.of ?? [];

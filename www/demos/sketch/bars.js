@@ -1,6 +1,6 @@
 /**
- * What stands around the sheet: the tools, the constraints that suit the selection, how free the sketch is, and the list of all constraints with their values. Takes the
- * overlay, the panel and what buttons do; shows what it is told.
+ * The user interface around the sheet: the tools, the constraints that apply to the selection, the degrees of freedom, and the list of all
+ * constraints with their values. Takes the overlay, the panel and callbacks of the buttons; shows the given state.
  */
 import { inDigits } from './annotations.js';
 import { CONSTRAINTS, constraintsFor, nameOf } from './sketch.js';
@@ -30,7 +30,7 @@ function bar(className, label) {
   const made = Object.assign(document.createElement('div'), { className: `sketch-tools ${className}` });
   made.setAttribute('role', 'toolbar');
   made.setAttribute('aria-label', label);
-  // The camera's controls would take the pointer, and the click with it.
+  // The camera's controls would capture the pointer, and the click with it.
   for (const kind of ['pointerdown', 'wheel', 'keydown']) made.addEventListener(kind, (event) => event.stopPropagation());
   return made;
 }
@@ -112,7 +112,7 @@ export class Bars {
   }
 }
 
-/** How free a sketch is, in words. */
+/** The degrees of freedom of a sketch, in words. */
 export function freedomOf(sketch, diagnosis) {
   if (sketch.points.length === 0) return { text: 'Empty sheet: choose a tool, then click', state: '' };
   if (diagnosis === null) return { text: 'Solving…', state: '' };

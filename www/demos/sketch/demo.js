@@ -1,7 +1,7 @@
 /**
- * A sketch with constraints that are solved while it is dragged. A drag is two solves: in the first the pointer pulls weakly and all else stays weakly where it is, in the
- * second the constraints alone bring the sketch to where they hold to the last digit. At rest it is diagnosed. An edit compiles anew, which takes some
- * milliseconds.
+ * A sketch with constraints that are solved during a drag. A drag has two solves: in the first the pointer attracts the point weakly and
+ * all else is weakly attracted to its position; in the second the constraints alone are solved to the last digit. At rest the sketch is
+ * diagnosed. An edit compiles again, which takes some milliseconds.
  */
 import { GpuCompiledFunctions, levenbergMarquardt } from 'residua';
 import { Bars, freedomOf, TOOLS } from './bars.js';
@@ -12,13 +12,13 @@ import { addConstraint, constraintOf, constraintsFor, CONSTRAINTS, copyOf, curve
 import { makeTool } from './tools.js';
 import { canBeDragged, SheetView } from './view.js';
 
-/** Iterations of a drag's first solve: the next one goes on from where it ended. */
+/** Iterations of a drag's first solve; the next one continues from its result. */
 const PULL_ITERATIONS = { cpu: 15, gpu: 4 };
-/** Millimetres: a sketch that moves less in a step has arrived. */
+/** Millimetres: a sketch that moves less in a step has converged. */
 const ARRIVED = 1e-3;
-/** Pixels around the sketch: for tools, dimensions and what is told. */
+/** Pixels around the sketch: for tools, dimensions and status. */
 const TAKEN = { left: 105, right: 60, top: 110, bottom: 90 };
-/** The same on a phone: the larger the sketch, the further its signs stand apart. */
+/** The same on a phone, where signs need more space relative to the sketch. */
 const TAKEN_OF_NARROW = { left: 84, right: 44, top: 110, bottom: 70 }, NARROW = 480;
 /** A press that moves less, in pixels, is a click. */
 const CLICK = 4;
@@ -31,10 +31,10 @@ export async function open(stage) {
   let sketch = EXAMPLES[choices.example]();
   let past = [], future = [];
   let model = null, functions = null, diagnosis = null;
-  /** An edit that is not compiled yet: what is solved meanwhile is of the sketch before. */
+  /** An edit that is not compiled yet; until then solves are of the previous sketch. */
   let stale = false, edits = 0;
   let selection = new Set(), hovered = null, toolName = 'select', tool = null;
-  /** What is dragged: { id, from, before (the sketch then), to, moved }. */
+  /** The drag: { id, from, before (the sketch then), to, moved }. */
   let drag = null;
   let solveMs = NaN, compileMs = NaN, diagnoseMs = NaN, shown = false;
 
@@ -63,7 +63,7 @@ export async function open(stage) {
 
   // -------------------------------------------------------------- edits
 
-  /** Changes the sketch; compiles what it has become. */
+  /** Changes the sketch and compiles it. */
   function edit(change) {
     past.push(copyOf(sketch));
     future = [];
@@ -112,7 +112,7 @@ export async function open(stage) {
     if (CONSTRAINTS[kind].unit !== undefined && lists.length === 1) askValue(made);
   }
 
-  /** A dimension's new value, from a text; what is no number, or none that it takes, is left as it was. */
+  /** Sets a dimension from a text; an invalid text changes nothing. */
   function setValue(id, text) {
     const value = Number(String(text).trim().replace(',', '.'));
     const constraint = constraintOf(sketch, id);
@@ -127,7 +127,7 @@ export async function open(stage) {
     changed();
   }
 
-  /** An input where the dimension stands. */
+  /** An input at the position of the dimension. */
   function askValue(id) {
     drawSheet();
     const at = view.labelOf(id);
@@ -150,7 +150,7 @@ export async function open(stage) {
     input.addEventListener('pointerdown', (event) => event.stopPropagation());
     input.addEventListener('blur', () => end(true));
     sheetElement.append(input);
-    // The press that asked for it takes the focus yet.
+    // The press that opened the input takes the focus afterwards.
     setTimeout(() => input.select());
   }
 
@@ -174,7 +174,7 @@ export async function open(stage) {
     changed();
   }
 
-  /** An event's place in pixels and millimetres, and what is there. */
+  /** The position of an event in pixels and millimetres, and the object there. */
   function where(event, { ray }, options = {}) {
     const box = sheetElement.getBoundingClientRect();
     const at = [event.clientX - box.left, event.clientY - box.top];
@@ -182,7 +182,7 @@ export async function open(stage) {
     return { at, place: { x: ray.origin.x, y: ray.origin.y }, hit: view.find(sketch, at, { touch: event.pointerType === 'touch', only, ...options }) };
   }
 
-  /** What a drag pulls, and where to. */
+  /** The pulls of a drag. */
   function wanted({ id, before, from, to }) {
     const [dx, dy] = [to.x - from.x, to.y - from.y];
     const curve = curveOf(sketch, id);
@@ -203,7 +203,7 @@ export async function open(stage) {
     changed();
   }
 
-  /** Moves what is selected by the keys; one undo for each press. */
+  /** Moves the selection by the keys, with one undo per press. */
   function nudge(dx, dy) {
     const ids = new Set([...selection].filter((id) => canBeDragged(sketch, id)).flatMap((id) => pointsOf(sketch, id)));
     if (ids.size === 0 || stale) return false;
@@ -235,7 +235,7 @@ export async function open(stage) {
         const compiled = await GpuCompiledFunctions.compile(made.problem, { backend, context: stage.context ?? undefined, signal: stage.signal });
         [model, functions] = [made, compiled];
       }
-      // An edit meanwhile will compile again.
+      // A later edit compiles again.
       if (compiling === edits) stale = false;
       before?.dispose();
       compileMs = performance.now() - start;
@@ -245,7 +245,7 @@ export async function open(stage) {
       if (stale || model === null) return false;
       const [solving, edited, start] = [model, sketch, performance.now()];
       const options = { ...(functions.backend === 'gpu' ? SOLVE_ON_GPU : SOLVE), signal: stage.interruption() };
-      // Without a pull all stays where it is as well as it may: a new constraint moves what it must.
+      // Without a drag everything is attracted to its position: a new constraint moves as little as possible.
       const pulled = drag?.moved === true ? wanted(drag) : nudged ?? {};
       nudged = null;
       const old = solving.points.values();
@@ -287,7 +287,7 @@ export async function open(stage) {
           changed();
           return true;
         }
-        // A press beside everything moves the sheet.
+        // A press on empty space pans the sheet.
         if (here.hit === null) return false;
         drag = { id: here.hit, from: here.place, to: here.place, at: here.at, before: copyOf(sketch), moved: false, pressed: performance.now() };
         return true;
@@ -360,7 +360,7 @@ export async function open(stage) {
     dispose: () => functions?.dispose(),
   };
 
-  /** What is over- or under-constrained, in a sentence. */
+  /** The over- or under-constrained state in a sentence. */
   function tell() {
     const { redundant, conflicting, degreesOfFreedom } = diagnosis;
     const names = (ids) => [...ids].map((id) => nameOf(sketch, id)).join('; ');
@@ -377,7 +377,7 @@ export async function open(stage) {
     shown = true;
   }
 
-  /** The sheet so near that the sketch is seen whole beside the tools. */
+  /** Zooms so that the whole sketch is visible beside the tools. */
   function fit() {
     const places = [...sketch.points.map(({ x, y }) => [x, y, 0]), ...sketch.curves.filter(({ kind }) => kind !== 'line').map(({ center, radius }) => [pointOf(sketch, center).x, pointOf(sketch, center).y, radius])];
     const [left, low, right, high] = places.length === 0 ? [-60, -40, 60, 40] : [

@@ -1,25 +1,29 @@
 /**
- * What is wrong with a sketch, or missing: how many ways it can still move and what moves, which constraints say nothing new, and which contradict others. Takes
- * compiled functions of sketchProblem at a solved position; gives ids.
+ * The diagnosis of a sketch: its degrees of freedom and the points that can move, redundant constraints, and contradictory ones. Takes
+ * compiled functions of sketchProblem at a solved position; returns ids.
  *
- * What moves is the null space of the Jacobian: the package's rank(). What says nothing new is a row that is a combination of those before it, which names the others;
- * if they don't all hold, they contradict each other. Where a least-squares solution is no solution, Jᵀr = 0 with r ≠ 0 is such a combination, so there always is one.
+ * The possible motions are the null space of the Jacobian: the package's rank(). A redundant constraint is a row that is a combination of
+ * earlier rows, which are named with it; if not all of them hold, they contradict each other. At a least-squares solution with r ≠ 0, Jᵀr =
+ * 0 is such a combination, so there always is one.
  */
 import { rank } from 'residua';
 import { setPulls } from './model.js';
 
-/** Of a row's length: less than this off the span of others is none. Solved positions are good to about 1e-8 of the sketch's size. */
+/**
+ * Relative to a row's norm: a smaller distance from the span of others counts as 0. Solved positions are accurate to about 1e-8 of the
+ * sketch's size.
+ */
 const DEPENDENT = 1e-6;
-/** Millimetres: a constraint that is off by more does not hold. In single precision a sketch of 100 mm is solved to about 1e-4. */
+/** Millimetres: a constraint with a larger residual does not hold. In single precision a sketch of 100 mm is solved to about 1e-4. */
 export const HOLDS = 1e-3;
 
 /**
- * Which rows of a matrix are combinations of rows before them, by Gram and Schmidt, done twice as rounding asks (Giraud et al. 2005).
+ * The rows of a matrix that are combinations of earlier rows, by Gram-Schmidt, repeated once for rounding (Giraud et al. 2005).
  * @param {Float64Array[]} rows
- * @returns {{ row: number, of: number[] }[]} a dependent row, and those that it is a combination of
+ * @returns {{ row: number, of: number[] }[]} a dependent row, and the rows of its combination
  */
 export function dependentRows(rows, tolerance = DEPENDENT) {
-  // Orthonormal directions, each as the combination of rows that makes it.
+  // Orthonormal directions, each with its combination of rows.
   const basis = [];
   const found = [];
   rows.forEach((row, index) => {
@@ -36,7 +40,7 @@ export function dependentRows(rows, tolerance = DEPENDENT) {
     }
     const left = Math.hypot(...rest);
     if (left <= tolerance * length || length === 0) {
-      // A row counts by how long its part is.
+      // A row counts by the norm of its contribution.
       const of = [...recipe].filter(([other, factor]) => other !== index && Math.abs(factor) * Math.hypot(...rows[other]) > 1e-4 * length).map(([other]) => other);
       found.push({ row: index, of });
       return;
@@ -48,9 +52,11 @@ export function dependentRows(rows, tolerance = DEPENDENT) {
 
 /**
  * @param {import('residua').GpuCompiledFunctions} functions
- * @param {ReturnType<typeof import('./model.js').sketchProblem>} model what they were compiled from; its pulls are left resting
- * @returns {Promise<{ degreesOfFreedom: number, moving: Set<number>, redundant: { constraint: number, with: number[] }[], conflicting: Set<number>, broken: Set<number> }>}
- *   ids: `moving` has points and round curves whose radius may change; `with` constraints and curves; `broken` the constraints that don't hold
+ * @param {ReturnType<typeof import('./model.js').sketchProblem>} model the source of the functions; its pulls are left at rest
+ * @returns {Promise<{ degreesOfFreedom: number, moving: Set<number>, redundant: { constraint: number, with: number[] }[], conflicting:
+ *   Set<number>, broken: Set<number> }>}
+ *   ids: `moving` has points and round curves whose radius may change; `with` constraints and curves; `broken` the constraints that do not
+ *   hold
  */
 export async function diagnose(functions, model) {
   setPulls(model, null);
@@ -59,7 +65,7 @@ export async function diagnose(functions, model) {
   const byPlace = new Map([[points.name, [...pointAt.keys()]], [radii?.name, [...radiusAt.keys()]]]);
   const moving = new Set(free.flat().filter(({ value }) => Math.abs(value) > 1e-6).map(({ array, block }) => byPlace.get(array)[block]));
 
-  // The arcs' own first, then constraints by age: of two that say the same the younger one is redundant.
+  // The defining residuals of arcs first, then constraints by age: of two equivalent ones the newer is redundant.
   const ordered = [...owners].sort((a, b) => (a.constraint ?? -1) - (b.constraint ?? -1));
   const dense = jacobian.toDense();
   const rows = ordered.flatMap(({ row, rows: count }, owner) => Array.from({ length: count }, (_, k) => ({ owner, row: row + k })));

@@ -1,4 +1,6 @@
-/** Sketches to begin with: a bracket, a four-bar linkage, a slot, a triangle, and nothing. Each is made by the same edits as by hand. */
+/**
+ * Example sketches: a bracket, a four-bar linkage, a slot, a triangle, and an empty one. Each is made by the edits of the user interface.
+ */
 import { addArc, addCircle, addConstraint, addLine, addPoint, emptySketch } from './sketch.js';
 
 /** A closed chain of lines through points. */
@@ -35,7 +37,7 @@ function fourBar() {
   addConstraint(sketch, 'distance', [crank], 35);
   addConstraint(sketch, 'distance', [coupler], 95);
   addConstraint(sketch, 'distance', [rocker], 70);
-  // A tracing point that the coupler carries.
+  // A tracing point on the coupler.
   const tip = addPoint(sketch, 0, 75);
   const toA = addLine(sketch, a, tip), toB = addLine(sketch, b, tip);
   addConstraint(sketch, 'distance', [toA], 80);
@@ -67,7 +69,7 @@ function overConstrained() {
   addConstraint(sketch, 'distance', [ab], 100);
   addConstraint(sketch, 'equal', [ab, bc]);
   addConstraint(sketch, 'equal', [bc, ca]);
-  // What three equal sides say already, and what they contradict.
+  // A redundant and a contradictory constraint in an equilateral triangle.
   addConstraint(sketch, 'angle', [ab, ca], 60);
   addConstraint(sketch, 'angle', [ab, bc], 70);
   return sketch;

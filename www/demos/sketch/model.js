@@ -1,22 +1,20 @@
 /**
- * A sketch as a least-squares problem: each constraint is a residual in millimetres that is 0 where it holds. Takes a sketch; gives the Problem, which residuals are whose,
- * and a pull for each point, by which the sketch follows the pointer and else stays where it is.
+ * A sketch as a least-squares problem: each constraint is a residual in millimetres that is 0 where the constraint holds. Takes a sketch;
+ * returns the Problem, the owner of each residual, and a pull for each point, which attracts it to the pointer or to its current position.
  *
- * Dimensions and directions change without compiling, since they are data; constraints that come or go compile anew.
+ * Dimensions and directions are data, so they change without compiling. Adding or removing constraints compiles again.
  */
 import { Problem, V } from 'residua';
 import { anglePoints, curveOf, kindOf, pointOf, pointsOf, sharedEnds } from './sketch.js';
 
-/** What a radian counts, in millimetres: about the size of a sketch's parts. */
+/** The weight of a radian in millimetres: about the size of a sketch's parts. */
 const RADIAN = 50;
 
 const unit = (a, b) => b.sub(a).normalized;
-/** Of p from the line through a and b, positive on its left. */
+/** The signed distance of p from the line through a and b, positive on its left. */
 const offLine = (p, a, b) => unit(a, b).cross(p.sub(a));
 
-/**
- * The residual functions: how many points, radii and data of an instance they take, and how many residuals they give.
- */
+/** The residual functions: the numbers of points, radii and data of an instance, and the number of residuals. */
 const RESIDUALS = {
   coincident: { points: 2, gives: 2, residual: ([p, q]) => p.sub(q) },
   horizontal: { points: 2, gives: 1, residual: ([a, b]) => b.y.sub(a.y) },
@@ -28,17 +26,17 @@ const RESIDUALS = {
   perpendicular: { points: 4, gives: 1, residual: ([a, b, c, d]) => unit(a, b).dot(unit(c, d)).mul(RADIAN) },
   equalLength: { points: 4, gives: 1, residual: ([a, b, c, d]) => a.distance(b).sub(c.distance(d)) },
   equalRadius: { radii: 2, gives: 1, residual: (_, [r, s]) => r.sub(s) },
-  /** Of a line and a circle, whose centre is on its left or right: it stays there. */
+  /** For a line and a circle whose centre is on its left or right; the side does not change. */
   tangentLine: { points: 3, radii: 1, data: 1, gives: 1, residual: ([c, a, b], [r], [side]) => offLine(c, a, b).mul(side).sub(r) },
-  /** Where a line ends on the arc, the distance would say no more than that it does, to first order; the angle says it. */
+  /** Where a line ends on the arc, the distance is satisfied to first order without tangency; the angle is not. */
   tangentLineAt: { points: 4, gives: 1, residual: ([p, c, a, b]) => unit(p, c).dot(unit(a, b)).mul(RADIAN) },
-  /** Signs +, + touch from outside, others from inside. */
+  /** With signs +, + the curves touch from outside, otherwise from inside. */
   tangentCircles: { points: 2, radii: 2, data: 2, gives: 1, residual: ([c, d], [r, s], [signR, signS]) => c.distance(d).sub(r.mul(signR)).sub(s.mul(signS)) },
   tangentCirclesAt: { points: 3, gives: 1, residual: ([p, c, d]) => unit(p, c).cross(unit(p, d)).mul(RADIAN) },
   distance: { points: 2, data: 1, gives: 1, residual: ([p, q], _, [value]) => p.distance(q).sub(value) },
   lineDistance: { points: 3, data: 2, gives: 1, residual: ([p, a, b], _, [value, side]) => offLine(p, a, b).mul(side).sub(value) },
   radius: { radii: 1, data: 1, gives: 1, residual: (_, [r], [value]) => r.sub(value) },
-  /** The difference of two angles in (−180°, 180°], so that it does not matter how often they turn. */
+  /** The difference of two angles in (−180°, 180°], so that full turns have no effect. */
   angle: {
     points: 4, data: 2, gives: 1,
     residual([a, b, c, d], _, [cos, sin]) {
@@ -48,13 +46,13 @@ const RESIDUALS = {
     },
   },
   fixed: { points: 1, data: 2, gives: 2, residual: ([p], _, [x, y]) => [p.x.sub(x), p.y.sub(y)] },
-  /** What makes an arc one: both ends at its radius. */
+  /** The defining residual of an arc: both ends are at its radius. */
   arc: { points: 3, radii: 1, gives: 2, residual: ([c, a, b], [r]) => [a.distance(c).sub(r), b.distance(c).sub(r)] },
 };
 
 const sign = (value) => (value < 0 ? -1 : 1);
 
-/** Which residual function a constraint is, over which points and radii (ids), with what data. */
+/** The residual function of a constraint, its points and radii (ids), and its data. */
 function termOf(sketch, { kind, of, value }) {
   const places = of.flatMap((id) => (kindOf(sketch, id) === 'circle' || kindOf(sketch, id) === 'arc' ? [] : pointsOf(sketch, id)));
   const rounds = of.map((id) => curveOf(sketch, id)).filter((curve) => curve !== undefined && curve.kind !== 'line');
@@ -96,14 +94,14 @@ function termOf(sketch, { kind, of, value }) {
   }
 }
 
-/** Only curves that are round have radii. */
+/** Only round curves have radii. */
 const rounds = (sketch) => sketch.curves.filter(({ kind }) => kind !== 'line');
 
 /**
- * @param {ReturnType<typeof import('./sketch.js').emptySketch>} sketch with a point at least
- * @returns {{ problem: Problem, points, radii, pulls, owners: { constraint: number | null, curve: number | null, row: number, rows: number }[], setValues(sketch): void }}
- *   radii is null where nothing is round; `owners` says whose residuals stand where: a constraint's, or those that make an arc one, which
- *   belong to the curve
+ * @param {ReturnType<typeof import('./sketch.js').emptySketch>} sketch with at least one point
+ * @returns {{ problem: Problem, points, radii, pulls, owners: { constraint: number | null, curve: number | null, row: number, rows: number
+ *   }[], setValues(sketch): void }}
+ *   radii is null without round curves; `owners` maps residuals to constraints, or to the curve for the defining residuals of an arc
  */
 export function sketchProblem(sketch) {
   const problem = new Problem();
@@ -128,7 +126,7 @@ export function sketchProblem(sketch) {
     instances.forEach(({ constraint, curve }, k) => owners.push({ constraint, curve, row: block.offset + k * gives, rows: gives }));
     if (data > 0) withData.push({ block, constraints: instances.map(({ constraint }) => constraint) });
   }
-  // A pull for each number: how strongly, and where to.
+  // A pull for each number: its weight and target.
   const pulls = [{ array: points, dim: 2 }, ...(radii === null ? [] : [{ array: radii, dim: 1 }])].map(({ array, dim }) => ({
     array, dim,
     block: problem.residuals(`pull on ${array.name}`, {
@@ -138,7 +136,7 @@ export function sketchProblem(sketch) {
   }));
   return {
     problem, points, radii, pulls, owners, pointAt, radiusAt,
-    /** Takes over the values of dimensions, and on which side things lie. */
+    /** Updates the values of dimensions and the sides of tangencies. */
     setValues(changed) {
       for (const { block, constraints } of withData) {
         block.setData('v', constraints.flatMap((id) => termOf(changed, changed.constraints.find((constraint) => constraint.id === id)).data));
@@ -147,7 +145,7 @@ export function sketchProblem(sketch) {
   };
 }
 
-/** Writes what was solved into the sketch. */
+/** Writes the solved numbers to the sketch. */
 export function takeOver(sketch, { points, radii }) {
   const xy = points.values();
   sketch.points.forEach((point, k) => Object.assign(point, { x: xy[2 * k], y: xy[2 * k + 1] }));
@@ -155,18 +153,21 @@ export function takeOver(sketch, { points, radii }) {
   rounds(sketch).forEach((curve, k) => Object.assign(curve, { radius: lengths[k] }));
 }
 
-/** Hands the sketch's numbers to the problem. */
+/** Writes the sketch's numbers to the problem. */
 export function giveBack(sketch, { points, radii }) {
   points.set(sketch.points.flatMap(({ x, y }) => [x, y]));
   radii?.set(rounds(sketch).map(({ radius }) => radius));
 }
 
-/** Of a pull, against 1 of a constraint: how it gives way to them; of all others, which stay where they are as far as they may. */
+/**
+ * Weights of pulls, relative to 1 of a constraint: of the dragged point, which must yield to constraints, and of all others, which keep
+ * their positions where possible.
+ */
 const PULL = 0.01, STAY = 0.0005;
 
 /**
- * Everything stays where it is but what is named, which is pulled.
- * @param {{ points?: Map<number, [number, number]>, radii?: Map<number, number> }} wanted by id; nothing: all pulls rest
+ * Attracts everything to its current position, except the named points and radii, which are attracted to their targets.
+ * @param {{ points?: Map<number, [number, number]>, radii?: Map<number, number> }} wanted by id; without it all pulls keep positions
  */
 export function setPulls({ pulls, points, radii, pointAt, radiusAt }, wanted) {
   for (const { block, array, dim } of pulls) {
@@ -183,7 +184,7 @@ export function setPulls({ pulls, points, radii, pointAt, radiusAt }, wanted) {
   }
 }
 
-/** Options of Levenberg-Marquardt for a sketch: so little damping leaves the weak pulls their way. */
+/** Options of Levenberg-Marquardt for a sketch: damping must be small relative to the weak pulls. */
 export const SOLVE = Object.freeze({ maxIterations: 40, initialDamping: 1e-9, costTolerance: 1e-12, gradientTolerance: 1e-13, parameterTolerance: 1e-13 });
-/** In single precision there is less to be found, and each iteration is a trip to the device and back. */
+/** Single precision cannot reach smaller tolerances, and each iteration is a round trip to the device. */
 export const SOLVE_ON_GPU = Object.freeze({ maxIterations: 8, initialDamping: 1e-7, costTolerance: 1e-5, gradientTolerance: 1e-5, parameterTolerance: 1e-6 });

@@ -1,17 +1,19 @@
 /**
- * A sketch in the plane as plain data, which is also what its files hold: points, curves over them, constraints over both. Takes edits; gives what may be asked of a
- * selection, names for people, and a checked sketch of a file's text. Knows nothing of solving or drawing. Lengths are millimetres, angles degrees; y is up.
+ * A sketch in the plane as plain data, which is also the file format: points, curves over them, constraints over both. Takes edits; returns
+ * the constraints that apply to a selection, names for people, and a checked sketch of a file's text. It contains no solving or drawing.
+ * Lengths are millimetres, angles degrees; y is up.
  *
  *     { points: [{ id, x, y }],
  *       curves: [{ id, kind: 'line', a, b } | { id, kind: 'circle', center, radius } | { id, kind: 'arc', center, start, end, radius }],
  *       constraints: [{ id, kind, of: [ids], value? }] }
  *
- * Ids are whole numbers, no two alike, and so are the points of a curve. Coordinates, lengths and radii are at most a kilometre. An arc goes counter-clockwise from start to end; its radius follows from them but for what the solver is told.
+ * Ids are distinct whole numbers, and the points of a curve are distinct. Coordinates, lengths and radii are at most a kilometre. An arc
+ * runs counter-clockwise from start to end; its radius is the distance of these from its centre, up to the solver's tolerance.
  */
 
 /**
- * The constraints: what a selection must be made of ('round' is a circle or an arc), the key, whether they have a value. `each`: of several things one constraint
- * each; else pairs, one after another.
+ * The constraints: the required selection ('round' is a circle or an arc), the key, whether they have a value. `each`: one constraint for
+ * each of several objects; else one for each consecutive pair.
  */
 export const CONSTRAINTS = Object.freeze({
   coincident: { title: 'Coincident', sign: '•', key: 'c', takes: ['point point', 'point line', 'point round'] },
@@ -31,7 +33,7 @@ export const CONSTRAINTS = Object.freeze({
 const CURVES = { line: ['a', 'b'], circle: ['center'], arc: ['center', 'start', 'end'] };
 const LETTERS = { point: 'P', line: 'L', circle: 'C', arc: 'A' };
 
-/** Millimetres: a kilometre, at which single precision still tells 0.06 mm apart. */
+/** Millimetres: a kilometre, where the spacing of single precision is 0.06 mm. */
 export const LARGEST = 1e6;
 
 export const emptySketch = () => ({ points: [], curves: [], constraints: [] });
@@ -46,26 +48,26 @@ export const pointOf = (sketch, id) => sketch.points.find((point) => point.id ==
 export const curveOf = (sketch, id) => sketch.curves.find((curve) => curve.id === id);
 export const constraintOf = (sketch, id) => sketch.constraints.find((constraint) => constraint.id === id);
 
-/** 'point', 'line', 'circle', 'arc' or 'constraint'; undefined for what is not there. */
+/** 'point', 'line', 'circle', 'arc' or 'constraint'; undefined for an unknown id. */
 export function kindOf(sketch, id) {
   if (pointOf(sketch, id) !== undefined) return 'point';
   return curveOf(sketch, id)?.kind ?? (constraintOf(sketch, id) === undefined ? undefined : 'constraint');
 }
 
-/** Ids of the points that something stands on. */
+/** Ids of the points of a curve or constraint. */
 export function pointsOf(sketch, id) {
   const curve = curveOf(sketch, id);
   return curve === undefined ? (pointOf(sketch, id) === undefined ? [] : [id]) : CURVES[curve.kind].map((end) => curve[end]);
 }
 
-/** 'L3', or of a constraint 'Distance of L3'. */
+/** 'L3', or for a constraint 'Distance of L3'. */
 export function nameOf(sketch, id) {
   const constraint = constraintOf(sketch, id);
   if (constraint === undefined) return `${LETTERS[kindOf(sketch, id)] ?? '?'}${id}`;
   return `${CONSTRAINTS[constraint.kind].title} ${constraint.of.map((other) => nameOf(sketch, other)).join(', ')}`;
 }
 
-// ---------------------------------------------------------------- edits; each changes the sketch and gives the id of what is new
+// ---------------------------------------------------------------- edits; each changes the sketch and returns the id of a new object
 
 export function addPoint(sketch, x, y) {
   const id = nextId(sketch);
@@ -101,7 +103,7 @@ export function addConstraint(sketch, kind, of, value) {
   return id;
 }
 
-/** Takes things out, with whatever stands on them. */
+/** Removes objects with everything that depends on them. */
 export function remove(sketch, ids) {
   const gone = new Set(ids);
   sketch.points = sketch.points.filter(({ id }) => !gone.has(id));
@@ -110,9 +112,9 @@ export function remove(sketch, ids) {
   sketch.constraints = sketch.constraints.filter(({ id, of }) => !gone.has(id) && of.every((other) => left.has(other)));
 }
 
-// ---------------------------------------------------------------- what may be asked of a selection
+// ---------------------------------------------------------------- queries of a selection
 
-/** 'line round': its kinds, points first, then lines, then what is round. */
+/** 'line round': its kinds, points first, then lines, then round curves. */
 const ORDER = ['point', 'line', 'round'];
 const role = (sketch, id) => {
   const kind = kindOf(sketch, id);
@@ -121,9 +123,7 @@ const role = (sketch, id) => {
 const inOrder = (sketch, ids) => [...ids].sort((a, b) => ORDER.indexOf(role(sketch, a)) - ORDER.indexOf(role(sketch, b)));
 const patternOf = (sketch, ids) => inOrder(sketch, ids).map((id) => role(sketch, id)).join(' ');
 
-/**
- * The constraints of a kind that a selection would get: lists of ids, each what one is `of`. Empty where the kind does not suit.
- */
+/** The constraints of a kind for a selection: lists of ids, one list for each constraint. Empty where the kind does not apply. */
 export function constraintsFor(sketch, kind, selection) {
   const { takes, each = false } = CONSTRAINTS[kind];
   const ids = inOrder(sketch, selection);
@@ -134,7 +134,7 @@ export function constraintsFor(sketch, kind, selection) {
   return found.length > 0 && found.every(suits) ? found : [];
 }
 
-/** The point where two curves end both: the same, or two that are coincident, the first one's first. Undefined if there is none. */
+/** The common end point of two curves: the same point, or two that are coincident, the first one's first. Undefined if there is none. */
 export function sharedEnds(sketch, [first, second]) {
   const ends = (id) => {
     const curve = curveOf(sketch, id);
@@ -144,14 +144,14 @@ export function sharedEnds(sketch, [first, second]) {
   return ends(first).flatMap((p) => ends(second).filter((q) => joined(p, q)).map((q) => [p, q]))[0];
 }
 
-/** The ends of two lines between which an angle is: from where they meet outward, if they do. */
+/** The ends of two lines that enclose an angle: from their common point outward, if there is one. */
 export function anglePoints(sketch, [first, second]) {
   const [u, v] = [first, second].map((id) => curveOf(sketch, id));
   const [p, q] = sharedEnds(sketch, [first, second]) ?? [u.a, v.a];
   return [p, p === u.a ? u.b : u.a, q, q === v.a ? v.b : v.a];
 }
 
-/** What a dimension of this kind says now; null for constraints without a value. */
+/** The current value of a dimension of this kind; null for constraints without a value. */
 export function measure(sketch, kind, of) {
   const places = (kind === 'angle' ? anglePoints(sketch, of) : of.flatMap((id) => pointsOf(sketch, id))).map((id) => pointOf(sketch, id));
   if (kind === 'radius') return curveOf(sketch, of[0]).radius;
@@ -170,7 +170,7 @@ export function measure(sketch, kind, of) {
 
 const inThousands = (value) => value.toLocaleString('en-US');
 
-/** A sketch from a file's text; throws an Error that says what is wrong with it. */
+/** A sketch from a file's text. Throws an Error with the reason for an invalid one. */
 export function readSketch(text) {
   let read;
   try {
@@ -194,7 +194,7 @@ export function readSketch(text) {
     return Math.abs(value) <= most ? value : fail(`${what} is ${value}; it takes at most ${inThousands(most)} either way`);
   };
   const radius = (value, what) => (number(value, what, LARGEST) > 0 ? value : fail(`${what} is ${value}; it takes more than 0`));
-  /** 0 is what two points in one place have, when they are given the distance that they are at. */
+  /** 0 is valid for a distance: two points at one place have it. */
   const distance = (value, what) => (number(value, what, LARGEST) >= 0 ? value : fail(`${what} is ${value}; it takes none below 0`));
   const dimensions = { radius, distance, angle: (value, what) => number(value, what, 360) };
   const different = (ids, what) => (new Set(ids).size === ids.length ? ids : fail(`${what} has ${ids.find((id, k) => ids.indexOf(id) < k)} twice`));

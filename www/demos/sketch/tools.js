@@ -1,22 +1,23 @@
 /**
- * The drawing tools, as small machines that are told of presses, moves and releases, in millimetres. Takes the sheet (what is there, edits); gives what it would add as a
- * preview. A press and a release in different places are two clicks, so that lines can be dragged out on a phone.
+ * The drawing tools as small state machines with presses, moves and releases in millimetres as input. Takes the sheet (its content, edits);
+ * returns a preview of the addition. A press and a release at different places count as two clicks, so that lines can be dragged on a
+ * phone.
  */
 import { addArc, addCircle, addConstraint, addLine, addPoint, curveOf, kindOf, pointOf } from './sketch.js';
 
-/** A line this near level or upright, in radians, is made so. */
+/** A line within this angle of horizontal or vertical, in radians, is made so. */
 const STRAIGHTEN = 0.06;
-/** Of a second click, pixels: nearer to the first it is none. */
+/** The least distance of a second click in pixels; a nearer one is ignored. */
 const APART = 8;
 
-/** Where a click lands: a point that is there, or a place, perhaps on a curve. */
+/** The target of a click: an existing point, or a position, possibly on a curve. */
 function landing(sheet, { place, hit }) {
   const kind = hit === null ? undefined : kindOf(sheet.sketch, hit);
   if (kind === 'point') return { point: hit, place: pointOf(sheet.sketch, hit) };
   return { point: null, on: kind === undefined || kind === 'constraint' ? null : hit, place };
 }
 
-/** The point of a landing; made in `sketch` if it is not there. */
+/** The point of a target; created in `sketch` if it does not exist. */
 function settle(sketch, at) {
   if (at.point !== null) return at.point;
   at.point = addPoint(sketch, at.place.x, at.place.y);
@@ -35,7 +36,7 @@ const SIGNS = { horizontal: '―', vertical: '|' };
 
 /** @returns {{ click(where), move(where), preview(): object | null, idle: boolean }} */
 export function makeTool(name, sheet) {
-  /** Landings so far. */
+  /** The targets so far. */
   let clicked = [];
   let now = null;
   const needed = { point: 1, line: 2, circle: 2, arc: 3 }[name];
@@ -60,7 +61,7 @@ export function makeTool(name, sheet) {
       const line = addLine(sketch, settle(sketch, from), settle(sketch, to));
       if (kind !== null) addConstraint(sketch, kind, [line]);
     });
-    // On to the next line, unless this one ended where something was.
+    // Continues with the next line, unless this one ended at an existing point.
     if (!closes) clicked = [{ point: to.point, on: null, place: to.place }];
   }
 
@@ -75,7 +76,7 @@ export function makeTool(name, sheet) {
   }
 
   const apart = (a, b) => Math.hypot(a.x - b.x, a.y - b.y) * sheet.scale > APART;
-  /** Where the pointer went down: a line's end may have been moved from there, to make it level. */
+  /** The position of the press: a line's end may have been moved from there, to make it horizontal or vertical. */
   let pressed = null;
 
   return {
@@ -86,14 +87,14 @@ export function makeTool(name, sheet) {
       pressed = where.place;
       const at = landing(sheet, where), last = clicked.at(-1);
       if (last !== undefined && ((at.point !== null && at.point === last.point) || !apart(at.place, last.place))) {
-        // A second click on the same place ends a chain of lines.
+        // A second click at the same place ends a chain of lines.
         if (name === 'line') clicked = [];
         return;
       }
       clicked.push(at);
       if (clicked.length === needed) finish();
     },
-    /** The end of a press that began with click(): elsewhere it is the next click. */
+    /** The release of a press that began with click(): at another place it is the next click. */
     release(where) {
       if (clicked.length > 0 && pressed !== null && apart(where.place, pressed)) this.click(where);
       pressed = null;

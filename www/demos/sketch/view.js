@@ -1,6 +1,6 @@
 /**
- * The sheet: a sketch as an SVG picture, and what is under the pointer. Takes the overlay's element; draws what it is given, colours by what moves: blue can still move,
- * the text's colour is determined, amber is said twice, red is contradictory.
+ * The sheet: a sketch as an SVG picture, and hit testing. Takes the overlay's element; draws the given state. Colours show freedom: blue
+ * can move, the text's colour is determined, amber is redundant, red is contradictory.
  */
 import { about, annotations } from './annotations.js';
 import { curveOf, pointOf } from './sketch.js';
@@ -13,7 +13,7 @@ function svg(name, attributes = {}, ...children) {
   return element;
 }
 
-/** How near the pointer must be, pixels. */
+/** The radius of hit testing in pixels. */
 const NEAR = { point: 11, sign: 10, curve: 8 };
 
 export class SheetView {
@@ -28,7 +28,7 @@ export class SheetView {
     overlay.append(this.svg);
   }
 
-  /** The way from millimetres to pixels, from the stage's camera. */
+  /** The map from millimetres to pixels, from the stage's camera. */
   follow(camera, element) {
     this.width = Math.max(1, element.clientWidth);
     this.height = Math.max(1, element.clientHeight);
@@ -44,7 +44,7 @@ export class SheetView {
    * @param {Awaited<ReturnType<typeof import('./diagnosis.js').diagnose>> | null} shown.diagnosis
    * @param {Set<number>} shown.selection
    * @param {number | null} shown.hovered
-   * @param {{ kind: string, from: object, to: object, start?: object, sign?: string } | null} shown.preview what the tool would add
+   * @param {{ kind: string, from: object, to: object, start?: object, sign?: string } | null} shown.preview the addition of the tool
    */
   draw({ sketch, diagnosis, selection, hovered, preview }) {
     const { toPixels } = this;
@@ -77,7 +77,7 @@ export class SheetView {
     this.svg.replaceChildren(...Object.entries(groups).map(([name, children]) => svg('g', { class: name }, ...children)));
   }
 
-  /** The id of what is at a place in pixels, points first; null for nothing. `only` says what counts. */
+  /** The id of the object at a position in pixels, points first; null for none. `only` selects the objects that count. */
   find(sketch, [x, y], { touch = false, except = new Set(), only = () => true } = {}) {
     const wider = touch ? 1.7 : 1;
     let best = null, least = Infinity;
@@ -95,7 +95,7 @@ export class SheetView {
     return best;
   }
 
-  /** Where a dimension's text stands, pixels. */
+  /** The position of a dimension's text in pixels. */
   labelOf(id) {
     return this.#signs.find((sign) => sign.id === id)?.at ?? null;
   }
@@ -145,7 +145,7 @@ export class SheetView {
     return drawn;
   }
 
-  /** Squares of 1, 2 or 5 times a power of ten millimetres, 18 pixels or wider; every fifth line stronger. */
+  /** Squares of 1, 2 or 5 times a power of ten millimetres, at least 18 pixels wide; every fifth line is stronger. */
   #grid() {
     const power = 10 ** Math.floor(Math.log10(18 / this.scale));
     const every = [1, 2, 5, 10].map((factor) => factor * power).find((size) => size * this.scale >= 18);
@@ -164,5 +164,5 @@ export class SheetView {
   }
 }
 
-/** Of things under the pointer, those that a drag can move. */
+/** Of the objects at the pointer, those that a drag can move. */
 export const canBeDragged = (sketch, id) => pointOf(sketch, id) !== undefined || curveOf(sketch, id) !== undefined;

@@ -1,0 +1,10 @@
+//! What every crate of residua needs: the error type with its stable codes, the clock, numbers as text, and cooperative
+//! scheduling of long work.
+
+pub mod clock;
+pub mod cooperative;
+pub mod decimal;
+pub mod error;
+pub mod list;
+
+pub use error::{Error, ErrorCode, Result};

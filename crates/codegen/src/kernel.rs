@@ -1,0 +1,260 @@
+//! The kernel IR: a graph over instances with its memory traffic.
+//!
+//! A [`Kernel`] says what is computed (a [`CheckedGraph`]), over what (a [`Space`]), where the graph's inputs come from ([`Load`]), and
+//! what becomes of which nodes ([`Epilogue`]). It knows buffers by position and elements by [`Index`], and nothing of their meaning.
+//! [`Kernel::check`] makes a [`CheckedKernel`](crate::CheckedKernel) of it, which is what back ends take.
+
+use std::rc::Rc;
+
+use residua_ir::graph::{CheckedGraph, NodeId};
+
+use crate::Index;
+
+/// A graph over instances with its memory traffic.
+#[derive(Clone, Debug)]
+pub struct Kernel {
+    /// Entry point in camelCase, unique within its class of kernels: `gradient`, `values`.
+    pub name: String,
+    /// What it computes, for the reader of the generated text; one comment line each.
+    pub header: Vec<String>,
+    /// What it runs over.
+    pub space: Space,
+    /// When it runs.
+    pub guard: Guard,
+    /// What is computed.
+    pub graph: CheckedGraph,
+    /// The buffers, in binding order.
+    pub buffers: Vec<Buffer>,
+    /// Where each input of the graph comes from, by [`residua_ir::graph::InputId`].
+    pub loads: Vec<Load>,
+    /// The functions that [`Load::Call`] refers to.
+    pub calls: Vec<Call>,
+    /// What becomes of nodes, in order.
+    pub outputs: Vec<Output>,
+}
+
+/// What a kernel runs over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Space {
+    /// All instances of a dispatch.
+    Instances,
+    /// All instances, once for each layer; [`Variable::Layer`](crate::Variable::Layer) makes them differ. Of a device alone; the kernel
+    /// then has a gate, and every output is reduced.
+    Layers {
+        /// How many.
+        count: u32,
+    },
+    /// The entries of one list of each owner, an entry an instance, see [`RecomputeKernel`](crate::RecomputeKernel). Of a device alone.
+    Entries {
+        /// Numbers an owner has.
+        width: u32,
+    },
+}
+
+/// When a kernel runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Guard {
+    /// Always.
+    None,
+    /// On a device: where the first word of the buffer `gate` is not 0, so that the device itself decides which kernels of a list run.
+    /// The word after it is 0 in every run. On the host the caller decides.
+    Gate,
+}
+
+/// One buffer of a kernel: an array of one element type.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Buffer {
+    /// Its name in the generated text.
+    pub name: &'static str,
+    /// What its elements are.
+    pub dtype: DType,
+    /// Whether the kernel writes it.
+    pub written: bool,
+}
+
+/// Element type of a buffer. A load converts an element to a number of the engine's arithmetic, a store converts back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum DType {
+    /// A number of the engine's arithmetic: f32 on a device, f64 on the host.
+    Real,
+    /// An unsigned 32-bit integer, such as an index. It can be read, and not written.
+    U32,
+}
+
+impl DType {
+    /// Bytes of an element on the host, as a power of two.
+    pub fn host_shift(self) -> u32 {
+        match self {
+            DType::Real => 3,
+            DType::U32 => 2,
+        }
+    }
+}
+
+/// A element in a buffer, for each instance.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Element {
+    /// Position in [`Kernel::buffers`].
+    pub buffer: u32,
+    /// Where in it.
+    pub index: Index,
+}
+
+/// Where an input of the graph comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Load {
+    /// Read from a buffer.
+    Read(Element),
+    /// Result of a call; every argument's id is smaller than the id of the input's node.
+    Call {
+        /// Position in [`Kernel::calls`].
+        call: u32,
+        /// Which of its results.
+        result: u32,
+    },
+}
+
+/// A node, and what becomes of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Output {
+    /// The node.
+    pub node: NodeId,
+    /// What becomes of it.
+    pub epilogue: Epilogue,
+}
+
+/// What becomes of a node in every instance.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Epilogue {
+    /// It is written to an element.
+    Store(Element),
+    /// It is added to an element, instance after instance. On a device, of [`Space::Entries`] alone, and to numbers of the owner.
+    Accumulate(Element),
+    /// It is summed over all instances: partial sums of workgroups on a device, the result of the call on the host.
+    Reduce,
+}
+
+impl Load {
+    /// Reads an element.
+    pub fn read(buffer: u32, index: Index) -> Load {
+        Load::Read(Element { buffer, index })
+    }
+}
+
+impl Output {
+    /// A node that is written to an element.
+    pub fn store(node: NodeId, buffer: u32, index: Index) -> Output {
+        Output { node, epilogue: Epilogue::Store(Element { buffer, index }) }
+    }
+
+    /// A node that is added to an element.
+    pub fn accumulate(node: NodeId, buffer: u32, index: Index) -> Output {
+        Output { node, epilogue: Epilogue::Accumulate(Element { buffer, index }) }
+    }
+
+    /// A node that is summed over all instances.
+    pub fn reduce(node: NodeId) -> Output {
+        Output { node, epilogue: Epilogue::Reduce }
+    }
+
+    /// The element that is written.
+    pub fn element(&self) -> Option<&Element> {
+        match &self.epilogue {
+            Epilogue::Store(element) | Epilogue::Accumulate(element) => Some(element),
+            Epilogue::Reduce => None,
+        }
+    }
+
+    /// Whether it adds to what stands there.
+    pub fn accumulates(&self) -> bool {
+        matches!(self.epilogue, Epilogue::Accumulate(_))
+    }
+}
+
+/// A function of some nodes, called once an instance.
+#[derive(Clone, Debug)]
+pub struct Call {
+    /// Its definition.
+    pub function: Rc<Function>,
+    /// Selects the case; the same for all instances.
+    pub selector: NodeId,
+    /// Its arguments.
+    pub arguments: Vec<NodeId>,
+}
+
+/// A function with cases, of which a selector chooses one at run time, so that changing it recompiles nothing.
+#[derive(Clone, Debug)]
+pub struct Function {
+    /// Its name in the generated text.
+    pub name: &'static str,
+    /// Names of its parameters, which are the inputs 0, 1, … of each case's graph.
+    pub parameters: &'static [&'static str],
+    /// How many results it has: 1 to 4.
+    pub results: usize,
+    /// Case `k` serves the selector `k`; a selector beyond the last is served by the first.
+    pub cases: Vec<Case>,
+}
+
+/// One case of a [`Function`].
+#[derive(Clone, Debug)]
+pub struct Case {
+    /// For the reader.
+    pub name: &'static str,
+    /// What is computed.
+    pub graph: CheckedGraph,
+    /// As many as the function has results.
+    pub results: Vec<NodeId>,
+}
+
+impl Kernel {
+    /// A kernel over instances that reads and writes nothing yet.
+    pub fn new(name: &str, graph: CheckedGraph) -> Kernel {
+        Kernel {
+            name: name.to_owned(),
+            header: Vec::new(),
+            space: Space::Instances,
+            guard: Guard::None,
+            graph,
+            buffers: Vec::new(),
+            loads: Vec::new(),
+            calls: Vec::new(),
+            outputs: Vec::new(),
+        }
+    }
+
+    /// Every element that is read or written.
+    pub fn elements(&self) -> impl Iterator<Item = &Element> {
+        let read = self.loads.iter().filter_map(|load| match load {
+            Load::Read(element) => Some(element),
+            Load::Call { .. } => None,
+        });
+        read.chain(self.outputs.iter().filter_map(Output::element))
+    }
+
+    /// The nodes that are summed over all instances, in order.
+    pub fn reduced(&self) -> impl Iterator<Item = NodeId> {
+        let is_reduced = |output: &&Output| output.epilogue == Epilogue::Reduce;
+        self.outputs.iter().filter(is_reduced).map(|output| output.node)
+    }
+
+    /// Whether a node is summed over all instances.
+    pub fn has_total(&self) -> bool {
+        self.reduced().next().is_some()
+    }
+
+    /// Reads some columns of index buffers, given by buffer and column, at the first instance of a call: all instances have the same
+    /// numbers there. What such an index leads to is read once on the host, and sums there are kept in locals.
+    pub fn share_columns(&mut self, is_shared: &dyn Fn(u32, u32) -> bool) {
+        let read = self.loads.iter_mut().filter_map(|load| match load {
+            Load::Read(element) => Some(element),
+            Load::Call { .. } => None,
+        });
+        let written = self.outputs.iter_mut().filter_map(|output| match &mut output.epilogue {
+            Epilogue::Store(element) | Epilogue::Accumulate(element) => Some(element),
+            Epilogue::Reduce => None,
+        });
+        for element in read.chain(written) {
+            element.index = element.index.sharing(is_shared);
+        }
+    }
+}

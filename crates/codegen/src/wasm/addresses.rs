@@ -1,0 +1,510 @@
+//! Addresses in memory: what is the same for all instances is computed before the loop, what several accesses share once an
+//! instance. Neighbouring components behind a loaded index are read and written two at a time.
+
+use residua_base::list::Listed;
+use rustc_hash::FxHashMap;
+
+use super::encoding::{Instruction, MemArg, ValType};
+use super::expression::Expression;
+use super::frame;
+use super::locals::Width;
+use crate::{Constant, DType, Element, Index, Kernel, Term, Variable};
+use residua_ir::graph::{Node, NodeId};
+
+/// An integer that has a local of its own: a byte address, or a part of one.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Figure {
+    /// A word of the frame.
+    Word(u32),
+    /// The address in a buffer of the sum of some terms of constants, less `position` times the origin of positions.
+    Base { buffer: u32, terms: Vec<Term>, position: u32 },
+    /// The instance times 2^shift.
+    Scaled(u32),
+    /// The address in a buffer of the base and a multiple of the instance.
+    Strided { buffer: u32, terms: Vec<Term> },
+    /// A loaded index, if it leads out of no buffer.
+    Loaded { buffer: u32, index: Index, lane: u8 },
+    /// The address in a buffer of the element that a loaded index names.
+    Named { buffer: u32, by: u32, index: Index, lane: u8 },
+    /// The least loaded index that leads out of a buffer.
+    Limit { buffer: u32, index: Index },
+}
+
+impl Figure {
+    /// Whether it depends on what is loaded for one instance. The others that vary are relative to the local of the instance.
+    fn is_of_one_instance(&self) -> bool {
+        matches!(self, Figure::Loaded { .. } | Figure::Named { .. })
+    }
+}
+
+/// Where the numbers of a pair of instances stand.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Spacing {
+    /// Next to each other.
+    Beside,
+    /// In one element.
+    Same,
+    /// In two places.
+    Apart,
+}
+
+/// The part of an index that differs between instances.
+enum Varying<'a> {
+    /// None.
+    Nothing,
+    /// The instance.
+    Instance,
+    /// A multiple of the instance, or of its position.
+    Multiple { factor: u32, is_position: bool },
+    /// A loaded index.
+    Loaded(u32, &'a Index),
+}
+
+impl Varying<'_> {
+    /// Of an index such as the check for the host lets pass: at most one term varies.
+    fn of(index: &Index) -> Varying<'_> {
+        let varying =
+            index.terms().iter().find_map(|term| term.variable.as_ref().map(|variable| (term.factor, variable)));
+        match varying {
+            None | Some((_, Variable::Layer | Variable::Owner)) => Varying::Nothing,
+            // The first instance is the local's while shared columns are read.
+            Some((1, Variable::Instance | Variable::FirstInstance)) => Varying::Instance,
+            Some((factor, Variable::Instance | Variable::FirstInstance)) => {
+                Varying::Multiple { factor, is_position: false }
+            }
+            Some((factor, Variable::Position)) => Varying::Multiple { factor, is_position: true },
+            Some((_, Variable::Loaded { buffer, index })) => Varying::Loaded(*buffer, index),
+        }
+    }
+}
+
+/// The addresses of a kernel's function.
+pub(super) struct Addresses<'k> {
+    /// Code that runs once, before the loop.
+    pub prologue: Vec<u8>,
+    /// The local that holds the instance (the first of a pair).
+    pub instance: u32,
+    /// How many instances after it the round's first is.
+    ahead: u32,
+    /// The node of each input.
+    pub inputs: Vec<Option<NodeId>>,
+    figures: FxHashMap<Figure, u32>,
+    /// Those of the instance.
+    varying: Vec<Figure>,
+    kernel: &'k Kernel,
+}
+
+impl<'k> Addresses<'k> {
+    /// No address yet.
+    pub fn new(kernel: &'k Kernel, instance: u32) -> Addresses<'k> {
+        let graph = kernel.graph.graph();
+        let mut inputs = vec![None; kernel.loads.len()];
+        for id in graph.ids() {
+            if let Node::Input(input) = graph.node(id) {
+                inputs[input.0 as usize] = Some(id);
+            }
+        }
+        Addresses {
+            prologue: Vec::new(),
+            instance,
+            ahead: 0,
+            inputs,
+            figures: FxHashMap::default(),
+            varying: Vec::new(),
+            kernel,
+        }
+    }
+
+    /// Reads the columns of indices that all instances share, before the loop, while the local of the instance holds the first one.
+    pub fn read_shared(&mut self, to: &mut Expression) {
+        for element in self.kernel.elements() {
+            if let Varying::Loaded(by, index) = Varying::of(&element.index)
+                && index.is_same()
+            {
+                self.named(to, element.buffer, by, index, 0);
+            }
+        }
+        // The instances of the loop have others.
+        self.figures.remove(&Figure::Scaled(DType::U32.host_shift()));
+        self.varying.clear();
+    }
+
+    /// Goes to a round of the loop: its first instance is so many after the local's.
+    pub fn go_to(&mut self, ahead: u32) {
+        self.ahead = ahead;
+        self.forget(Figure::is_of_one_instance);
+    }
+
+    /// Forgets what code that is not run before has computed.
+    pub fn start_over(&mut self) {
+        self.forget(|_| true);
+    }
+
+    fn forget(&mut self, which: impl Fn(&Figure) -> bool) {
+        for figure in std::mem::take(&mut self.varying) {
+            match which(&figure) {
+                true => _ = self.figures.remove(&figure),
+                false => self.varying.push(figure),
+            }
+        }
+    }
+
+    /// Pushes an element from memory as a number, one for each instance at a time.
+    pub fn load(&mut self, to: &mut Expression, element: &Element) {
+        let spacing = spacing(&element.index);
+        match (self.dtype(element.buffer), to.width, spacing) {
+            (DType::U32, Width::Single, _) => self.load_integer(to, element, 0),
+            (DType::U32, Width::Pair, _) => {
+                self.load_integer(to, element, 0);
+                to.write(Instruction::F64x2Splat);
+                if spacing != Spacing::Same {
+                    self.load_integer(to, element, 1);
+                    to.write(Instruction::F64x2ReplaceLane(1));
+                }
+            }
+            (DType::Real, Width::Single, _) => {
+                let at = self.push(to, element, 0);
+                to.write(Instruction::F64Load(at));
+            }
+            (DType::Real, Width::Pair, Spacing::Beside) => {
+                let at = self.push(to, element, 0);
+                to.write(Instruction::V128Load(at));
+            }
+            (DType::Real, Width::Pair, Spacing::Same) => {
+                let at = self.push(to, element, 0);
+                to.write(Instruction::V128Load64Splat(at));
+            }
+            (DType::Real, Width::Pair, Spacing::Apart) => {
+                let second = self.push(to, element, 1);
+                let first = self.push(to, element, 0);
+                to.write(Instruction::V128Load64Zero(first));
+                to.write(Instruction::V128Load64Lane { memarg: second, lane: 1 });
+            }
+        }
+    }
+
+    fn load_integer(&mut self, to: &mut Expression, element: &Element, lane: u8) {
+        let at = self.push(to, element, lane);
+        to.write(Instruction::I32Load(at));
+        to.write(Instruction::F64ConvertI32U);
+    }
+
+    /// Reads a component and the next one of what an index names, in [`Width::Pair`], and leaves them to two nodes.
+    pub fn load_two(&mut self, to: &mut Expression, element: &Element, nodes: [NodeId; 2]) {
+        let halves = [to.borrow(), to.borrow()];
+        for (lane, half) in (0..).zip(halves) {
+            let at = self.push(to, element, lane);
+            to.write(Instruction::V128Load(at));
+            to.write(Instruction::LocalSet(half));
+        }
+        for (lane, node) in (0..).zip(nodes) {
+            for half in halves {
+                to.write(Instruction::LocalGet(half));
+            }
+            to.write(Instruction::Shuffle([lane, 2 + lane]));
+            to.assign(node);
+        }
+        halves.into_iter().for_each(|half| to.give_back(half));
+    }
+
+    /// Writes one lane of two nodes' values to a component and the next one of what an index names, in [`Width::Pair`].
+    pub fn store_two(&mut self, to: &mut Expression, element: &Element, nodes: [NodeId; 2], lane: u8) {
+        let at = self.push(to, element, lane);
+        to.take_lane_of_two(nodes, lane);
+        to.write(Instruction::V128Store(at));
+    }
+
+    /// Adds one lane of two nodes' values to such components.
+    pub fn accumulate_two(&mut self, to: &mut Expression, element: &Element, nodes: [NodeId; 2], lane: u8) {
+        self.push(to, element, lane);
+        let at = self.push(to, element, lane);
+        to.write(Instruction::V128Load(at));
+        to.add_lane_of_two(nodes, lane);
+        to.write(Instruction::V128Store(at));
+    }
+
+    /// Writes a node's value to memory, as one of its uses; where both instances write to one element, the second stays.
+    pub fn store(&mut self, to: &mut Expression, element: &Element, node: NodeId) {
+        match (to.width, spacing(&element.index)) {
+            (Width::Pair, Spacing::Beside) => {
+                let at = self.push(to, element, 0);
+                to.take(node);
+                to.write(Instruction::V128Store(at));
+            }
+            _ => {
+                for lane in 0..to.width.lanes() {
+                    let at = self.push(to, element, lane);
+                    to.take_lane(node, lane);
+                    to.write(Instruction::F64Store(at));
+                }
+            }
+        }
+    }
+
+    /// Adds one lane of a node's value to what stands in memory; the use is counted with the last lane.
+    pub fn accumulate(&mut self, to: &mut Expression, element: &Element, node: NodeId, lane: u8) {
+        self.push(to, element, lane);
+        let at = self.push(to, element, lane);
+        to.write(Instruction::F64Load(at));
+        to.add_lane(node, lane);
+        to.write(Instruction::F64Store(at));
+    }
+
+    /// Adds the sum of both lanes of a local to an element that is the same for all instances, after the loop.
+    pub fn add(&mut self, to: &mut Expression, element: &Element, local: u32) {
+        self.push(to, element, 0);
+        let at = self.push(to, element, 0);
+        to.write(Instruction::F64Load(at));
+        to.write(Instruction::LocalGet(local));
+        if to.width == Width::Pair {
+            to.write(Instruction::F64x2ExtractLane(0));
+            to.write(Instruction::LocalGet(local));
+            to.write(Instruction::F64x2ExtractLane(1));
+            to.write(Instruction::F64Add);
+        }
+        to.write(Instruction::F64Add);
+        to.write(Instruction::F64Store(at));
+    }
+
+    fn dtype(&self, buffer: u32) -> DType {
+        self.kernel.buffers[buffer as usize].dtype
+    }
+
+    /// Pushes what the address of a lane's element is relative to, and gives the rest.
+    fn push(&mut self, to: &mut Expression, element: &Element, lane: u8) -> MemArg {
+        let Element { buffer, index } = element;
+        let shift = self.dtype(*buffer).host_shift();
+        let lane_number = self.ahead + u32::from(lane);
+        let elements = match Varying::of(index) {
+            Varying::Nothing => {
+                let base = self.base(to, *buffer, index, 0);
+                to.write(Instruction::LocalGet(base));
+                0
+            }
+            Varying::Instance => {
+                let base = self.base(to, *buffer, index, 0);
+                let scaled = self.scaled(to, shift);
+                to.write(Instruction::LocalGet(base));
+                to.write(Instruction::LocalGet(scaled));
+                to.write(Instruction::I32Add);
+                lane_number
+            }
+            Varying::Multiple { factor, is_position } => {
+                let base = self.base(to, *buffer, index, if is_position { factor } else { 0 });
+                let local = self.strided(to, *buffer, index, factor, base);
+                to.write(Instruction::LocalGet(local));
+                lane_number * factor
+            }
+            Varying::Loaded(by, index) => {
+                let local = self.named(to, *buffer, by, index, lane);
+                to.write(Instruction::LocalGet(local));
+                0
+            }
+        };
+        at((elements + index.offset()) << shift, shift)
+    }
+
+    /// The local of a word of the frame.
+    pub fn word(&mut self, to: &mut Expression, word: u32) -> u32 {
+        let figure = Figure::Word(word);
+        if let Some(local) = self.figures.get(&figure) {
+            return *local;
+        }
+        let code = [Instruction::LocalGet(frame::PARAMETER), Instruction::I32Load(at(word << 2, 2))];
+        self.fixed(to, figure, &code)
+    }
+
+    /// The local of an address that is the same for all instances: that of the terms without a variable.
+    fn base(&mut self, to: &mut Expression, buffer: u32, index: &Index, position: u32) -> u32 {
+        let terms: Vec<Term> = index.terms().iter().filter(|term| term.variable.is_none()).cloned().list();
+        if terms.is_empty() && position == 0 {
+            return self.word(to, frame::pointer(buffer));
+        }
+        let figure = Figure::Base { buffer, terms, position };
+        if let Some(local) = self.figures.get(&figure) {
+            return *local;
+        }
+        let Figure::Base { terms, .. } = &figure else { unreachable!("it has just been made") };
+        let shift = self.dtype(buffer).host_shift();
+        // What this one is computed from comes first.
+        let words: Vec<u32> = terms.iter().map(|term| self.word(to, word_of(term.constant))).list();
+        let origin = (position != 0).then(|| self.word(to, frame::ORIGIN));
+        let pointer = self.word(to, frame::pointer(buffer));
+        let mut code = Vec::new();
+        if let ([term], None) = (terms.as_slice(), origin) {
+            code.extend([
+                Instruction::LocalGet(words[0]),
+                Instruction::I32Const((term.factor << shift) as i32),
+                Instruction::I32Mul,
+            ]);
+        } else {
+            for (number, (term, word)) in terms.iter().zip(words).enumerate() {
+                code.push(Instruction::LocalGet(word));
+                if term.factor != 1 {
+                    code.extend([Instruction::I32Const(term.factor as i32), Instruction::I32Mul]);
+                }
+                if number > 0 {
+                    code.push(Instruction::I32Add);
+                }
+            }
+            if terms.is_empty() {
+                code.push(Instruction::I32Const(0));
+            }
+            if let Some(origin) = origin {
+                code.extend([
+                    Instruction::LocalGet(origin),
+                    Instruction::I32Const(position as i32),
+                    Instruction::I32Mul,
+                    Instruction::I32Sub,
+                ]);
+            }
+            code.extend([Instruction::I32Const(shift as i32), Instruction::I32Shl]);
+        }
+        code.extend([Instruction::LocalGet(pointer), Instruction::I32Add]);
+        self.fixed(to, figure, &code)
+    }
+
+    /// The local of the least loaded index that leads out of a buffer. A length is above every literal, which the check of the dispatch
+    /// has seen to. The least difference counts.
+    fn limit(&mut self, to: &mut Expression, buffer: u32, index: &Index) -> u32 {
+        let figure = Figure::Limit { buffer, index: index.clone() };
+        if let Some(local) = self.figures.get(&figure) {
+            return *local;
+        }
+        let mut from: Vec<(u32, u32)> = Vec::new();
+        for element in self.kernel.elements() {
+            if element.index.as_loaded() == Some((buffer, index)) {
+                let (length, offset) = (self.word(to, frame::length(element.buffer)), element.index.offset());
+                match from.iter_mut().find(|known| known.0 == length) {
+                    Some(known) => known.1 = offset.max(known.1),
+                    None => from.push((length, offset)),
+                }
+            }
+        }
+        let local = to.locals.add(ValType::I32);
+        let mut code = Vec::new();
+        for (number, &(length, offset)) in from.iter().enumerate() {
+            let difference = [Instruction::LocalGet(length), Instruction::I32Const(offset as i32), Instruction::I32Sub];
+            if number == 0 {
+                code.extend(difference);
+                continue;
+            }
+            code.push(Instruction::LocalTee(local));
+            code.extend(difference.clone());
+            code.push(Instruction::LocalGet(local));
+            code.extend(difference);
+            code.extend([Instruction::I32LtU, Instruction::Select]);
+        }
+        self.set_fixed(local, figure, &code);
+        local
+    }
+
+    /// A local that is computed before the loop.
+    fn fixed(&mut self, to: &mut Expression, figure: Figure, code: &[Instruction]) -> u32 {
+        let local = to.locals.add(ValType::I32);
+        self.set_fixed(local, figure, code);
+        local
+    }
+
+    fn set_fixed(&mut self, local: u32, figure: Figure, code: &[Instruction]) {
+        code.iter().for_each(|instruction| instruction.encode(&mut self.prologue));
+        Instruction::LocalSet(local).encode(&mut self.prologue);
+        self.figures.insert(figure, local);
+    }
+
+    fn scaled(&mut self, to: &mut Expression, shift: u32) -> u32 {
+        let instance = self.instance;
+        self.varying(to, Figure::Scaled(shift), |to, _| {
+            to.write(Instruction::LocalGet(instance));
+            to.write(Instruction::I32Const(shift as i32));
+            to.write(Instruction::I32Shl);
+        })
+    }
+
+    fn strided(&mut self, to: &mut Expression, buffer: u32, index: &Index, factor: u32, base: u32) -> u32 {
+        let (instance, shift) = (self.instance, self.dtype(buffer).host_shift());
+        self.varying(to, Figure::Strided { buffer, terms: index.terms().to_vec() }, |to, _| {
+            to.write(Instruction::LocalGet(instance));
+            to.write(Instruction::I32Const((factor << shift) as i32));
+            to.write(Instruction::I32Mul);
+            to.write(Instruction::LocalGet(base));
+            to.write(Instruction::I32Add);
+        })
+    }
+
+    /// The local of the address of the element that an index names, without a literal.
+    fn named(&mut self, to: &mut Expression, buffer: u32, by: u32, index: &Index, lane: u8) -> u32 {
+        let lane = if index.is_same() { 0 } else { lane };
+        let (loaded, pointer) = (self.loaded(to, by, index, lane), self.word(to, frame::pointer(buffer)));
+        let shift = self.dtype(buffer).host_shift();
+        self.varying(to, Figure::Named { buffer, by, index: index.clone(), lane }, |to, _| {
+            to.write(Instruction::LocalGet(loaded));
+            to.write(Instruction::I32Const(shift as i32));
+            to.write(Instruction::I32Shl);
+            to.write(Instruction::LocalGet(pointer));
+            to.write(Instruction::I32Add);
+        })
+    }
+
+    /// The local of a loaded index; the code traps if that leads out of one of the buffers that it is for.
+    fn loaded(&mut self, to: &mut Expression, buffer: u32, index: &Index, lane: u8) -> u32 {
+        let figure = Figure::Loaded { buffer, index: index.clone(), lane };
+        if let Some(local) = self.figures.get(&figure) {
+            return *local;
+        }
+        let limit = self.limit(to, buffer, index);
+        let local = to.locals.add(ValType::I32);
+        let at = self.push(to, &Element { buffer, index: index.clone() }, lane);
+        to.write(Instruction::I32Load(at));
+        to.write(Instruction::LocalTee(local));
+        to.write(Instruction::LocalGet(limit));
+        to.write(Instruction::I32GeU);
+        to.write(Instruction::If);
+        to.write(Instruction::Unreachable);
+        to.write(Instruction::End);
+        to.write(Instruction::LocalGet(local));
+        self.set_varying(to, local, figure)
+    }
+
+    /// The local of a figure of the instance, computed where it is first needed; while that happens it is free for use.
+    fn varying(&mut self, to: &mut Expression, figure: Figure, compute: impl FnOnce(&mut Expression, u32)) -> u32 {
+        if let Some(local) = self.figures.get(&figure) {
+            return *local;
+        }
+        let local = to.locals.add(ValType::I32);
+        compute(to, local);
+        self.set_varying(to, local, figure)
+    }
+
+    fn set_varying(&mut self, to: &mut Expression, local: u32, figure: Figure) -> u32 {
+        to.write(Instruction::LocalSet(local));
+        self.varying.push(figure.clone());
+        self.figures.insert(figure, local);
+        local
+    }
+}
+
+/// Where the elements of a pair of instances stand.
+fn spacing(index: &Index) -> Spacing {
+    match Varying::of(index) {
+        Varying::Nothing => Spacing::Same,
+        Varying::Loaded(_, index) if index.is_same() => Spacing::Same,
+        Varying::Instance | Varying::Multiple { factor: 1, .. } => Spacing::Beside,
+        Varying::Multiple { .. } | Varying::Loaded(..) => Spacing::Apart,
+    }
+}
+
+/// The word of the frame that holds a constant of the dispatch.
+fn word_of(constant: Option<Constant>) -> u32 {
+    match constant {
+        Some(Constant::Stride) => frame::STRIDE,
+        Some(Constant::First) => frame::FIRST,
+        Some(Constant::Width) | None => {
+            unreachable!("a checked kernel has widths in lists alone, and no term of nothing")
+        }
+    }
+}
+
+fn at(offset: u32, align: u32) -> MemArg {
+    MemArg { offset, align }
+}

@@ -1,0 +1,134 @@
+//! A kernel's function of one width: the loop over instances.
+
+use super::addresses::Addresses;
+use super::encoding::{Function, Instruction, ValType};
+use super::expression::Expression;
+use super::frame;
+use super::functions::Functions;
+use super::locals::{Locals, Width};
+use super::round::{Sum, has_nothing_to_do};
+use super::rounds::{Rounds, unless_left};
+use crate::{CheckedKernel, Load};
+use residua_ir::graph::Node;
+
+/// The function that takes a frame, runs the instances that the width is for (all pairs; or the one that pairs leave), and
+/// gives the total, lane by lane.
+pub(super) fn function(kernel: &CheckedKernel, width: Width, functions: &Functions) -> Function {
+    let graph = kernel.graph.graph();
+    let mut locals = Locals::after(1);
+    let instance = locals.add(ValType::I32);
+    let total = locals.add(width.value());
+    let mut addresses = Addresses::new(kernel, instance);
+    let body = Expression::new(graph, kernel.uses().clone(), width, functions, locals);
+    let mut body = body.in_loop();
+
+    let (begin, end) = (addresses.word(&mut body, frame::BEGIN), addresses.word(&mut body, frame::END));
+    hoist(kernel, &mut body, &mut addresses);
+    let hoisted = std::mem::take(&mut body.code);
+    let mut sums: Vec<Sum> = Vec::new();
+    for (output, element) in
+        (0u32..).zip(&kernel.outputs).filter_map(|(number, output)| Some((number, output.element()?)))
+    {
+        if kernel.outputs[output as usize].accumulates() && element.index.is_same() {
+            sums.push(Sum { output, element, local: body.locals.add(width.value()) });
+        }
+    }
+    let state = body.state();
+    let rounds = Rounds::write(kernel, &mut body, &mut addresses, total, &sums);
+    // The loop once more, without calls of functions that have nothing to do: while there may be a call, nothing stays in a register.
+    let mut without_calls = None;
+    if rounds.count > 1 && may_have_nothing_to_do(kernel, &body) {
+        body.resume(state);
+        body.has_calls = false;
+        let selected = body.locals.add(ValType::I32);
+        without_calls = Some((selected, Rounds::write(kernel, &mut body, &mut addresses, total, &sums)));
+        for (number, call) in kernel.calls.iter().enumerate() {
+            body.push_uniform(call.selector);
+            body.write(Instruction::I32TruncSatF64U);
+            if number > 0 {
+                body.write(Instruction::LocalGet(selected));
+                body.write(Instruction::I32Or);
+            }
+            body.write(Instruction::LocalSet(selected));
+        }
+    }
+    let select = std::mem::take(&mut body.code);
+    for sum in &sums {
+        addresses.add(&mut body, sum.element, sum.local);
+    }
+    let Expression { locals, code: after, before, .. } = body;
+
+    let mut function = Function::new(locals.types());
+    function.raw(&addresses.prologue);
+    let first: &[Instruction] = match width {
+        Width::Pair => &[Instruction::LocalGet(begin)],
+        // end − (end − begin) mod 2
+        Width::Single => &[
+            Instruction::LocalGet(end),
+            Instruction::LocalGet(end),
+            Instruction::LocalGet(begin),
+            Instruction::I32Sub,
+            Instruction::I32Const(1),
+            Instruction::I32And,
+            Instruction::I32Sub,
+        ],
+    };
+    let (lanes, end_of_loop) = (i32::from(width.lanes()), (instance, end));
+    function.instructions(first);
+    function.instructions(&[Instruction::LocalSet(instance), Instruction::Block]);
+    unless_left(&mut function, end_of_loop, lanes);
+    function.raw(&before);
+    function.raw(&hoisted);
+    function.raw(&select);
+    match without_calls {
+        None => rounds.repeat(&mut function, end_of_loop, lanes),
+        Some((selected, without_calls)) => {
+            function.instructions(&[Instruction::LocalGet(selected), Instruction::If]);
+            rounds.repeat(&mut function, end_of_loop, lanes);
+            function.instruction(&Instruction::Else);
+            without_calls.repeat(&mut function, end_of_loop, lanes);
+            function.instruction(&Instruction::End);
+        }
+    }
+    function.raw(&after);
+    function.instructions(&[Instruction::End, Instruction::LocalGet(total), Instruction::End]);
+    function
+}
+
+/// Whether all calls are of functions whose first case does nothing, and for all instances the same cases.
+fn may_have_nothing_to_do(kernel: &CheckedKernel, body: &Expression) -> bool {
+    let mut calls = kernel.calls.iter();
+    !kernel.calls.is_empty() && calls.all(|call| has_nothing_to_do(&call.function) && body.is_computed(call.selector))
+}
+
+/// Computes before the loop what is the same for all instances: shared columns of indices, numbers in elements that all instances share,
+/// and nodes of these alone.
+fn hoist(kernel: &CheckedKernel, body: &mut Expression, addresses: &mut Addresses) {
+    addresses.read_shared(body);
+    let graph = body.graph;
+    let mut same = vec![false; graph.len()];
+    for id in graph.ids() {
+        match graph.node(id) {
+            Node::Literal(_) => same[id.index()] = true,
+            Node::Input(input) => {
+                if let Load::Read(element) = &kernel.loads[input.0 as usize]
+                    && body.uses(id) > 0
+                    && !kernel.buffers[element.buffer as usize].written
+                    && element.index.is_same()
+                {
+                    addresses.load(body, element);
+                    body.assign(id);
+                    body.keep(id);
+                    same[id.index()] = true;
+                }
+            }
+            Node::Apply(op, operands) => {
+                if body.uses(id) > 0 && operands[..op.arity()].iter().all(|operand| same[operand.index()]) {
+                    body.apply(id, op);
+                    body.keep(id);
+                    same[id.index()] = true;
+                }
+            }
+        }
+    }
+}

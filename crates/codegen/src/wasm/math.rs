@@ -1,0 +1,78 @@
+//! The ops that WebAssembly has no instruction for: generated modules import them from ours, one number at a time.
+//!
+//! Each is the reference evaluation itself, so that compiled and interpreted kernels agree to the last bit.
+
+use residua_ir::graph::{Op, evaluate};
+
+/// A function that a generated module imports from module `math` under the name of its op.
+#[derive(Clone, Copy, Debug)]
+pub enum MathFunction {
+    /// Of one number.
+    Unary(extern "C" fn(f64) -> f64),
+    /// Of two.
+    Binary(extern "C" fn(f64, f64) -> f64),
+}
+
+macro_rules! unary {
+    ($op:ident) => {{
+        extern "C" fn function(a: f64) -> f64 {
+            evaluate(Op::$op, &[a])
+        }
+        Some(MathFunction::Unary(function))
+    }};
+}
+
+macro_rules! binary {
+    ($op:ident) => {{
+        extern "C" fn function(a: f64, b: f64) -> f64 {
+            evaluate(Op::$op, &[a, b])
+        }
+        Some(MathFunction::Binary(function))
+    }};
+}
+
+/// The function that computes an op, or `None` where instructions do.
+pub fn math_function(op: Op) -> Option<MathFunction> {
+    match op {
+        Op::Log => unary!(Log),
+        Op::Sin => unary!(Sin),
+        Op::Cos => unary!(Cos),
+        Op::Tan => unary!(Tan),
+        Op::Asin => unary!(Asin),
+        Op::Acos => unary!(Acos),
+        Op::Atan => unary!(Atan),
+        Op::Sinh => unary!(Sinh),
+        Op::Cosh => unary!(Cosh),
+        Op::Tanh => unary!(Tanh),
+        Op::Softplus => unary!(Softplus),
+        Op::Pow => binary!(Pow),
+        Op::Mod => binary!(Mod),
+        Op::Atan2 => binary!(Atan2),
+        Op::Neg
+        | Op::Abs
+        | Op::Sign
+        | Op::Exp
+        | Op::Sigmoid
+        | Op::Sqrt
+        | Op::Norm
+        | Op::InverseNorm
+        | Op::Floor
+        | Op::Ceil
+        | Op::Round
+        | Op::StopGradient
+        | Op::Add
+        | Op::Sub
+        | Op::Mul
+        | Op::Div
+        | Op::Min
+        | Op::Max
+        | Op::Eq
+        | Op::Ne
+        | Op::Lt
+        | Op::Le
+        | Op::Gt
+        | Op::Ge
+        | Op::GuardedMul
+        | Op::Select => None,
+    }
+}

@@ -1,0 +1,116 @@
+//! Kernels as a WebAssembly module in f64.
+//!
+//! [`module`] takes kernels and gives the bytes of a module that imports the memory of ours (`env.memory`) and the functions
+//! of [`math_function`] (`math.sin` …), and exports one function for each kernel, named by its position (`0`, `1`, …). It
+//! takes the address of a [`frame()`] and gives the kernel's total. Whoever calls it has put the frame and the buffers into that
+//! memory and let [`super::Dispatch::check`] see them; an index that leads out of its buffer traps.
+//!
+//! Within, a kernel is a loop over pairs of instances in the lanes of `v128`, several pairs at a time where the code is short, and the same
+//! code once more for the instance that may be left. The order of all that rounding depends on is the one that [`super::interpret`] describes.
+
+use residua_base::list::Listed;
+use std::rc::Rc;
+
+use self::encoding::{Instruction, Sections, ValType};
+use self::functions::Functions;
+use self::locals::Width;
+use crate::CheckedKernel;
+use residua_base::error::Result;
+use residua_ir::graph::{Node, Op};
+
+mod addresses;
+mod encoding;
+mod exponential;
+mod expression;
+mod formula;
+mod frame;
+mod function;
+mod functions;
+mod kernel;
+mod locals;
+mod math;
+mod round;
+mod rounds;
+mod sign;
+mod sine;
+#[cfg(all(test, not(target_arch = "wasm32")))]
+mod tests;
+
+pub use frame::frame;
+pub use math::{MathFunction, math_function};
+
+/// The bytes of a module with a function for each kernel, in a memory that has [the exponential's table](residua_ir::graph::exponential::powers) at an address. An
+/// error says that the host cannot run a kernel.
+pub fn module(kernels: &[CheckedKernel], powers: u32) -> Result<Vec<u8>> {
+    kernels.iter().try_for_each(CheckedKernel::check_for_host)?;
+    let mut sections = Sections::default();
+    sections.import_memory("env", "memory");
+
+    // Imports come before all functions of the module's own.
+    let mut functions = Functions { powers, ..Functions::default() };
+    for op in imported(kernels) {
+        let function = sections.import_function("math", op.name(), vec![ValType::F64; op.arity()], vec![ValType::F64]);
+        functions.math.insert(op, function);
+    }
+    for call in kernels.iter().flat_map(|kernel| &kernel.calls) {
+        for width in [Width::Pair, Width::Single] {
+            let key = (Rc::as_ptr(&call.function), width);
+            if !functions.calls.contains_key(&key) {
+                let mut parameters = vec![width.value(); call.function.parameters.len()];
+                parameters.push(ValType::I32);
+                let results = vec![width.value(); call.function.results];
+                let body = function::function(&call.function, width, &functions);
+                let position = sections.add(parameters, results, &body);
+                functions.calls.insert(key, position);
+            }
+        }
+    }
+    for (position, kernel) in kernels.iter().enumerate() {
+        let mut of_width = |width: Width| {
+            let body = kernel::function(kernel, width, &functions);
+            sections.add(vec![ValType::I32], vec![width.value()], &body)
+        };
+        let (pairs, single) = (of_width(Width::Pair), of_width(Width::Single));
+        let whole = sections.add(vec![ValType::I32], vec![ValType::F64], &whole(pairs, single));
+        sections.export(&position.to_string(), whole);
+    }
+    functions.numbers.take().into_iter().for_each(|bits| sections.add_global(f64::from_bits(bits)));
+    Ok(sections.finish())
+}
+
+/// The ops that some kernel, or a case of a function it calls, imports; in the order of the op table.
+fn imported(kernels: &[CheckedKernel]) -> Vec<Op> {
+    let graphs = kernels.iter().flat_map(|kernel| {
+        let cases = kernel.calls.iter().flat_map(|call| &call.function.cases).map(|case| &case.graph);
+        cases.chain([&kernel.graph])
+    });
+    let mut used = Vec::new();
+    for node in graphs.flat_map(|graph| graph.graph().nodes()) {
+        if let Node::Apply(op, _) = node
+            && !used.contains(op)
+        {
+            used.push(*op);
+        }
+    }
+    Op::ALL.iter().copied().filter(|op| used.contains(op) && math_function(*op).is_some()).list()
+}
+
+/// All pairs, then the instance that may be left: an even one, so its total belongs to lane 0.
+fn whole(pairs: u32, single: u32) -> encoding::Function {
+    const TOTAL: u32 = 1;
+    let mut function = encoding::Function::new(&[ValType::V128]);
+    function.instructions(&[
+        Instruction::LocalGet(frame::PARAMETER),
+        Instruction::Call(pairs),
+        Instruction::LocalTee(TOTAL),
+        Instruction::F64x2ExtractLane(0),
+        Instruction::LocalGet(frame::PARAMETER),
+        Instruction::Call(single),
+        Instruction::F64Add,
+        Instruction::LocalGet(TOTAL),
+        Instruction::F64x2ExtractLane(1),
+        Instruction::F64Add,
+        Instruction::End,
+    ]);
+    function
+}

@@ -1,0 +1,428 @@
+//! Generated modules run by an interpreter of WebAssembly, against [`interpret`].
+
+#![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
+
+use std::ops::Range;
+use std::rc::Rc;
+
+use wasmi::{Caller, Config, Engine, Linker, Memory, MemoryType, Module, Store as Runtime};
+
+use super::{MathFunction, frame, math_function, module};
+use crate::{
+    Buffer, Call, Case, CheckedKernel, DType, Dispatch, Function, Index, Kernel, Load, Output, View, interpret,
+};
+use residua_ir::graph::{CheckedGraph, Graph, InputId, NodeId, Op, exponential};
+
+/// Where the exponential's table stands.
+const POWERS: u32 = 4096;
+
+/// A buffer's contents.
+#[derive(Clone, Debug, PartialEq)]
+enum Contents {
+    Reals(Vec<f64>),
+    Indices(Vec<u32>),
+}
+
+impl Contents {
+    fn bytes(&self) -> Vec<u8> {
+        match self {
+            Contents::Reals(numbers) => numbers.iter().flat_map(|number| number.to_le_bytes()).collect(),
+            Contents::Indices(indices) => indices.iter().flat_map(|index| index.to_le_bytes()).collect(),
+        }
+    }
+}
+
+/// Runs a kernel as the generated module's first function, in a memory where the buffers stand one after another, at
+/// addresses that are not aligned for vectors.
+fn run_compiled(kernel: &CheckedKernel, buffers: &mut [Contents], dispatch: &Dispatch) -> Result<f64, String> {
+    let bytes = module(std::slice::from_ref(kernel), POWERS).unwrap();
+    let mut config = Config::default();
+    config.wasm_simd(true);
+    let engine = Engine::new(&config);
+    let module = Module::new(&engine, &bytes[..]).expect("the module is valid");
+    let mut runtime = Runtime::new(&engine, ());
+    let memory = Memory::new(&mut runtime, MemoryType::new(8, None)).unwrap();
+
+    let powers: Vec<f64> = exponential::powers().into_iter().flatten().collect();
+    memory.write(&mut runtime, POWERS as usize, &Contents::Reals(powers).bytes()).unwrap();
+    let mut next = 16384;
+    let mut places = Vec::new();
+    for buffer in buffers.iter() {
+        let bytes = buffer.bytes();
+        memory.write(&mut runtime, next, &bytes).unwrap();
+        let elements = match buffer {
+            Contents::Reals(numbers) => numbers.len(),
+            Contents::Indices(indices) => indices.len(),
+        };
+        places.push((next as u32, elements as u32));
+        next += bytes.len().next_multiple_of(8) + 8;
+    }
+    let words = frame(dispatch, places.iter().copied());
+    memory.write(&mut runtime, 64, &Contents::Indices(words).bytes()).unwrap();
+
+    let mut linker = Linker::new(&engine);
+    linker.define("env", "memory", memory).unwrap();
+    for op in Op::ALL {
+        match math_function(*op) {
+            Some(MathFunction::Unary(function)) => {
+                linker.func_wrap("math", op.name(), move |_: Caller<()>, a: f64| function(a)).unwrap();
+            }
+            Some(MathFunction::Binary(function)) => {
+                linker.func_wrap("math", op.name(), move |_: Caller<()>, a: f64, b: f64| function(a, b)).unwrap();
+            }
+            None => {}
+        }
+    }
+    let instance = linker.instantiate_and_start(&mut runtime, &module).expect("the imports are those it asks for");
+    let function = instance.get_typed_func::<i32, f64>(&runtime, "0").expect("the kernel is exported");
+    let total = function.call(&mut runtime, 64).map_err(|trap| trap.to_string());
+
+    for (buffer, (place, _)) in buffers.iter_mut().zip(&places) {
+        if let Contents::Reals(numbers) = buffer {
+            for (position, number) in numbers.iter_mut().enumerate() {
+                let mut bytes = [0; 8];
+                memory.read(&runtime, *place as usize + 8 * position, &mut bytes).unwrap();
+                *number = f64::from_le_bytes(bytes);
+            }
+        }
+    }
+    total
+}
+
+fn run_interpreted(kernel: &CheckedKernel, buffers: &mut [Contents], dispatch: &Dispatch) -> Result<f64, String> {
+    let mut views: Vec<View> = buffers
+        .iter_mut()
+        .zip(&kernel.buffers)
+        .map(|(contents, buffer)| match contents {
+            Contents::Reals(numbers) => match buffer.written {
+                true => View::Write(numbers),
+                false => View::Read(numbers),
+            },
+            Contents::Indices(indices) => View::Index(indices),
+        })
+        .collect();
+    interpret::run(kernel, &mut views, dispatch).map_err(|error| error.message.clone())
+}
+
+/// Equal to the last bit, since both forms do the same operations in the same order; but a NaN is a NaN, and the sign of a
+/// zero that `min` or `max` chose from 0 and −0 is not fixed.
+fn same(a: f64, b: f64) -> bool {
+    a == b || (a.is_nan() && b.is_nan())
+}
+
+fn assert_same(compiled: &[Contents], interpreted: &[Contents], about: &str) {
+    for (compiled, interpreted) in compiled.iter().zip(interpreted) {
+        if let (Contents::Reals(compiled), Contents::Reals(interpreted)) = (compiled, interpreted) {
+            for (position, (a, b)) in compiled.iter().zip(interpreted).enumerate() {
+                assert!(same(*a, *b), "{about}: {a} compiled, {b} interpreted, at {position}");
+            }
+        }
+    }
+}
+
+/// A repeatable sequence of numbers (Knuth's MMIX multiplier; the high bits).
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        ((self.0 >> 33) % bound as u64) as usize
+    }
+
+    fn between(&mut self, (low, high): (f64, f64)) -> f64 {
+        low + (high - low) * self.below(1 << 30) as f64 / f64::from(1 << 30)
+    }
+}
+
+fn real(name: &'static str, written: bool) -> Buffer {
+    Buffer { name, dtype: DType::Real, written }
+}
+
+fn indices(name: &'static str) -> Buffer {
+    Buffer { name, dtype: DType::U32, written: false }
+}
+
+fn kernel(graph: CheckedGraph, buffers: Vec<Buffer>, loads: Vec<Load>, outputs: Vec<Output>) -> CheckedKernel {
+    Kernel { buffers, loads, outputs, ..Kernel::new("test", graph) }.check().unwrap()
+}
+
+#[test]
+fn every_op_computes_what_the_reference_does() {
+    const SPECIAL: [f64; 14] = [
+        0.0,
+        -0.0,
+        1.0,
+        -1.0,
+        0.5,
+        -0.5,
+        2.5,
+        0.49999999999999994,
+        4503599627370497.0,
+        1e300,
+        -1e-310,
+        f64::INFINITY,
+        f64::NEG_INFINITY,
+        f64::NAN,
+    ];
+    let mut random = Random(1);
+    for op in Op::ALL {
+        let arity = op.arity();
+        let mut points: Vec<Vec<f64>> =
+            (0..101).map(|_| op.domain().iter().map(|domain| random.between(*domain)).collect()).collect();
+        for number in 0..SPECIAL.len().pow(arity as u32) {
+            let digit = |place: usize| SPECIAL[number / SPECIAL.len().pow(place as u32) % SPECIAL.len()];
+            points.push((0..arity).map(digit).collect());
+        }
+        if arity == 1 {
+            // From where exponentials vanish to where they are infinite.
+            points.extend((-760..720).map(|k| vec![0.99 * f64::from(k)]));
+        }
+
+        let mut graph = Graph::new();
+        let operands: Vec<NodeId> = (0..arity).map(|operand| graph.input(InputId(operand as u32))).collect();
+        let node = graph.apply_raw(*op, &operands);
+        let loads = (0..arity as u32).map(|column| Load::read(0, Index::column(column))).collect();
+        let store = Output::store(node, 1, Index::column(0));
+        let buffers = vec![real("operands", false), real("results", true)];
+        let kernel = kernel(graph.check(arity as u32).unwrap(), buffers, loads, vec![store]);
+
+        let columns = (0..arity).flat_map(|operand| points.iter().map(move |point| point[operand])).collect();
+        let count = points.len() as u32;
+        let dispatch = Dispatch { instances: 0..count, stride: count, first: 0, origin: 0 };
+        let mut compiled = [Contents::Reals(columns), Contents::Reals(vec![7.0; points.len()])];
+        run_compiled(&kernel, &mut compiled, &dispatch).unwrap();
+        let Contents::Reals(results) = &compiled[1] else { unreachable!() };
+        for (point, result) in points.iter().zip(results) {
+            let expected = residua_ir::graph::evaluate(*op, point);
+            let bits_agree = expected.is_nan() || result.to_bits() == expected.to_bits();
+            assert!(same(*result, expected) && bits_agree, "{}{point:?} is {result}, not {expected}", op.name());
+        }
+    }
+}
+
+#[test]
+fn exponentials_of_negatives_are_the_references_to_the_last_bit() {
+    let mut numbers: Vec<f64> = (-720..760).map(|k| 0.99 * f64::from(k)).collect();
+    numbers.extend([0.0, -0.0, 1e-17, 746.0, -709.782712893384, f64::INFINITY, f64::NEG_INFINITY, f64::NAN]);
+    let mut graph = Graph::new();
+    let a = graph.input(InputId(0));
+    let negative = graph.apply_raw(Op::Neg, &[a]);
+    let node = graph.apply_raw(Op::Exp, &[negative]);
+    let loads = vec![Load::read(0, Index::column(0))];
+    let store = Output::store(node, 1, Index::column(0));
+    let kernel = kernel(graph.check(1).unwrap(), vec![real("a", false), real("results", true)], loads, vec![store]);
+    let count = numbers.len() as u32;
+    let mut buffers = [Contents::Reals(numbers.clone()), Contents::Reals(vec![7.0; numbers.len()])];
+    run_compiled(&kernel, &mut buffers, &Dispatch { instances: 0..count, stride: count, first: 0, origin: 0 }).unwrap();
+    let Contents::Reals(results) = &buffers[1] else { unreachable!() };
+    for (a, result) in numbers.iter().zip(results) {
+        let expected = exponential::exp(-a);
+        assert!(
+            result.to_bits() == expected.to_bits() || a.is_nan() && result.is_nan(),
+            "e^-{a} is {expected}, not {result}"
+        );
+    }
+}
+
+/// Two cases of two results, with an imported function in the second. The first may have nothing to do.
+fn function(idle: bool) -> Function {
+    let case = |name, swapped: bool| {
+        let mut graph = Graph::new();
+        let [a, b] = [0, 1].map(|input| graph.input(InputId(input)));
+        let product = graph.apply_raw(Op::Mul, &[a, b]);
+        let angle = graph.apply_raw(Op::Sin, &[product]);
+        let results = match (swapped, idle) {
+            (true, _) => vec![angle, a],
+            (false, false) => vec![b, product],
+            (false, true) => vec![b, graph.literal(0.5)],
+        };
+        Case { name, graph: graph.check(2).unwrap(), results }
+    };
+    Function { name: "f", parameters: &["a", "b"], results: 2, cases: vec![case("first", false), case("second", true)] }
+}
+
+/// A kernel of many random operations whose inputs and outputs use every kind of place, with a call and a total; and
+/// buffers for it. All instances may share columns of indices; where none is, it reads what it writes, so that rounds are not interleaved.
+fn random_kernel(
+    random: &mut Random,
+    operations: usize,
+    all: u32,
+    first: u32,
+    shared: &[u32],
+) -> (CheckedKernel, Vec<Contents>) {
+    const BLOCKS: u32 = 5;
+    let parameter = |column, component| Index::indexed(3, column, component);
+    let loads = vec![
+        Load::read(0, parameter(0, 0)),
+        Load::read(0, parameter(0, 2)),
+        Load::read(0, parameter(1, 1)),
+        Load::read(1, Index::column(0)),
+        Load::read(1, Index::column(3)),
+        Load::read(2, Index::literal(1)),
+        Load::read(4, Index::interleaved(3, 2)),
+        Load::read(4, Index::interleaved(1, 1)),
+        Load::read(2, Index::literal(0)),
+        Load::Call { call: 0, result: 0 },
+        Load::Call { call: 0, result: 1 },
+        // One that may be read from where the kernel also writes.
+        match shared {
+            [] => Load::read(7, Index::column(1)),
+            _ => Load::read(1, Index::column(2)),
+        },
+        // Beside others in memory.
+        Load::read(0, parameter(0, 1)),
+        Load::read(0, parameter(1, 0)),
+        // Indices as numbers: of an instance, and of all.
+        Load::read(3, Index::column(1)),
+        Load::read(3, Index::literal(2)),
+    ];
+    let mut graph = Graph::new();
+    let mut nodes: Vec<NodeId> = (0..8).map(|input| graph.input(InputId(input))).collect();
+    nodes.extend([11, 12, 13, 14, 15].map(|input| graph.input(InputId(input))));
+    nodes.push(graph.literal(0.75));
+    let selector = graph.input(InputId(8));
+    let mut calls = vec![];
+    for operation in 0..operations {
+        if operation == operations / 2 {
+            let arguments = vec![nodes[random.below(nodes.len())], nodes[random.below(nodes.len())]];
+            calls.push(Call { function: Rc::new(function(random.below(2) == 0)), selector, arguments });
+            nodes.extend([9, 10].map(|input| graph.input(InputId(input))));
+        }
+        let op = Op::ALL[random.below(Op::ALL.len())];
+        let operands: Vec<NodeId> = (0..op.arity()).map(|_| nodes[random.below(nodes.len())]).collect();
+        nodes.push(graph.apply_raw(op, &operands));
+    }
+    let mut any = || nodes[nodes.len() - 1 - random.below(nodes.len() / 2)];
+    let mut store = |buffer, index, accumulate| {
+        let written = if accumulate { Output::accumulate } else { Output::store };
+        written(any(), buffer, index)
+    };
+    let mut outputs = vec![
+        store(5, Index::interleaved(2, 0), false),
+        store(5, Index::interleaved(2, 1), false),
+        store(6, parameter(0, 0), true),
+        store(6, parameter(0, 1), true),
+        store(6, parameter(0, 2), true),
+        store(6, parameter(1, 2), true),
+        store(6, parameter(1, 1), true),
+        store(7, Index::column(0), false),
+        store(7, Index::column(1), false),
+        store(8, Index::literal(2), true),
+        store(8, Index::literal(0), false),
+        store(8, parameter(1, 3), false),
+        store(10, parameter(1, 0), false),
+        store(10, parameter(1, 1), false),
+        store(9, Index::column(1), false),
+        store(9, Index::column(0), false),
+    ];
+    outputs.push(Output::reduce(any()));
+    let mut kernel = Kernel {
+        buffers: vec![
+            real("parameters", false),
+            real("data", false),
+            real("uniforms", false),
+            indices("blocks"),
+            real("seeds", false),
+            real("values", true),
+            real("gradient", true),
+            real("state", true),
+            real("sums", true),
+            real("partials", true),
+            real("entries", true),
+        ],
+        loads,
+        calls,
+        outputs,
+        ..Kernel::new("random", graph.check(16).unwrap())
+    };
+    kernel.share_columns(&|buffer, column| buffer == 3 && shared.contains(&column));
+
+    let mut reals = |count: u32| Contents::Reals((0..count).map(|_| random.between((-2.0, 2.0))).collect());
+    let mut buffers = vec![
+        reals(3 * BLOCKS),
+        reals(4 * all),
+        reals(2),
+        Contents::Indices(vec![]),
+        reals(first + 3 * all),
+        reals(first + 2 * all),
+        reals(3 * BLOCKS),
+        reals(2 * all),
+        reals(3 * BLOCKS + 1),
+        reals(2 * all),
+        reals(3 * BLOCKS),
+    ];
+    // Few blocks for many instances, so that neighbours collide.
+    let mut blocks: Vec<u32> = (0..2 * all).map(|_| 3 * random.below(BLOCKS as usize) as u32).collect();
+    for column in shared {
+        let start = (column * all) as usize;
+        let same = blocks[start];
+        blocks[start..start + all as usize].fill(same);
+    }
+    buffers[3] = Contents::Indices(blocks);
+    if let Contents::Reals(uniforms) = &mut buffers[2] {
+        uniforms[0] = random.below(4) as f64 - 1.0;
+    }
+    (kernel.check().unwrap(), buffers)
+}
+
+#[test]
+fn whole_kernels_do_what_their_interpretation_does() {
+    let mut random = Random(2);
+    let (mut finite, mut written) = (0, 0);
+    let ranges = [0..7, 0..8, 0..1, 0..0, 1..8, 2..7, 3..3, 7..8, 0..40, 1..40, 3..38];
+    for (round, instances) in ranges.into_iter().cycle().take(160).enumerate() {
+        let shared = [&[][..], &[0], &[1], &[0, 1]][round % 4];
+        let (kernel, buffers) = random_kernel(&mut random, 5 + round / 2, 40, 3, shared);
+        let origin = [0, instances.start][round / 11 % 2];
+        let dispatch = Dispatch { instances: instances.clone(), stride: 40, first: 3, origin };
+        let (mut compiled, mut interpreted) = (buffers.clone(), buffers.clone());
+        let total = run_compiled(&kernel, &mut compiled, &dispatch).unwrap();
+        let expected = run_interpreted(&kernel, &mut interpreted, &dispatch).unwrap();
+        let about = format!("round {round}, instances {instances:?}");
+        assert!(same(total, expected), "{about}: total {total} compiled, {expected} interpreted");
+        assert_same(&compiled, &interpreted, &about);
+        for (before, after) in buffers.iter().zip(&compiled) {
+            if let (Contents::Reals(before), Contents::Reals(after)) = (before, after) {
+                let changed = before.iter().zip(after).filter(|(before, after)| before != after);
+                written += changed.clone().count();
+                finite += changed.filter(|(_, after)| after.is_finite()).count();
+            }
+        }
+    }
+    assert!(2 * finite > written && written > 1000, "{finite} of {written} numbers are finite: too few to tell much");
+}
+
+#[test]
+fn thousands_of_operations_make_one_kernel() {
+    let (kernel, buffers) = random_kernel(&mut Random(3), 8000, 3, 0, &[]);
+    let dispatch = Dispatch { instances: 0..3, stride: 3, first: 0, origin: 0 };
+    let (mut compiled, mut interpreted) = (buffers.clone(), buffers);
+    run_compiled(&kernel, &mut compiled, &dispatch).unwrap();
+    run_interpreted(&kernel, &mut interpreted, &dispatch).unwrap();
+    assert_same(&compiled, &interpreted, "8,000 operations");
+}
+
+/// x₀ read by index, and stored.
+fn gather() -> CheckedKernel {
+    let mut graph = Graph::new();
+    let node = graph.input(InputId(0));
+    let index = Index::indexed(1, 0, 2);
+    let store = Output::store(node, 2, Index::column(0));
+    let buffers = vec![real("parameters", false), indices("blocks"), real("values", true)];
+    kernel(graph.check(1).unwrap(), buffers, vec![Load::read(0, index)], vec![store])
+}
+
+#[test]
+fn an_index_beyond_its_buffer_stops_the_kernel() {
+    let run = |blocks: [u32; 3], instances: Range<u32>| {
+        let mut buffers =
+            [Contents::Reals(vec![1.0; 6]), Contents::Indices(blocks.into()), Contents::Reals(vec![0.0; 3])];
+        run_compiled(&gather(), &mut buffers, &Dispatch { instances, stride: 3, first: 0, origin: 0 })
+    };
+    assert_eq!(run([0, 3, 3], 0..3), Ok(0.0));
+    for blocks in [[4, 0, 0], [0, 4, 0], [0, 0, 4], [0, 0, u32::MAX], [u32::MAX - 1, 0, 0]] {
+        let trap = run(blocks, 0..3).unwrap_err();
+        assert!(trap.contains("unreachable"), "{blocks:?}: {trap}");
+    }
+    assert_eq!(run([0, 0, 4], 0..2), Ok(0.0), "an index that no instance reads is nobody's concern");
+}

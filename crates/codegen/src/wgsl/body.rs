@@ -1,0 +1,386 @@
+//! The straight-line code of a graph: one `let` per operation, each written just before its first use, so that few values
+//! are alive at a time. Dead nodes are never reached.
+
+use residua_base::list::Listed;
+use rustc_hash::{FxHashMap, FxHashSet};
+use vecmap::VecMap;
+
+use crate::wgsl::import::{Imports, function_names};
+use crate::wgsl::inputs::{Binding, Inputs};
+use crate::wgsl::writer::Writer;
+use crate::wgsl::{literal, operation};
+use crate::{Constant, DType, Element, Index, Kernel, Load, Term, Variable};
+use residua_ir::graph::{Graph, InputId, Node, NodeId, Op};
+
+/// The text that denotes a node that is written.
+fn text_of(written: &[Option<String>], node: NodeId) -> &str {
+    written[node.index()].as_deref().expect("what a node needs is written before it")
+}
+
+/// Names in use within one function or visible there.
+#[derive(Clone, Debug)]
+pub(super) struct Names {
+    used: FxHashSet<String>,
+    values: u32,
+}
+
+impl Names {
+    /// No values yet; the given names and those of the imported functions are taken.
+    pub fn with_reserved<'a>(reserved: impl IntoIterator<Item = &'a str>) -> Names {
+        let mut names = Names { used: FxHashSet::default(), values: 0 };
+        for name in reserved {
+            names.take(name);
+        }
+        for name in function_names() {
+            names.take(name);
+        }
+        names
+    }
+
+    /// Takes a name; false if it is taken.
+    fn take(&mut self, name: &str) -> bool {
+        self.used.insert(name.to_owned())
+    }
+
+    /// The given name, or one like it that is free.
+    pub fn fresh(&mut self, base: String) -> String {
+        let mut name = base.clone();
+        let mut copies = 1;
+        while !self.take(&name) {
+            copies += 1;
+            name = format!("{base}_again{copies}");
+        }
+        name
+    }
+
+    /// The next of v0, v1, …
+    fn value(&mut self) -> String {
+        let name = format!("v{}", self.values);
+        self.values += 1;
+        self.fresh(name)
+    }
+}
+
+/// Writes the code of one graph.
+pub(super) struct Body<'a> {
+    graph: &'a Graph,
+    inputs: Inputs<'a>,
+    imports: &'a mut Imports,
+    names: Names,
+    writer: Writer,
+    /// In a part of a fused kernel, the buffer that is a function there, see [`super::fused`].
+    pub part: Option<&'static str>,
+    /// The operand text of every node written so far.
+    written: Vec<Option<String>>,
+    /// Names of the elements that have been read.
+    reads: FxHashMap<Element, String>,
+    /// Names of calls, by position.
+    calls: VecMap<u32, String>,
+    /// Angles whose sine and cosine are both wanted, and the name of the pair once it is written.
+    pairs: VecMap<NodeId, Option<String>>,
+}
+
+impl<'a> Body<'a> {
+    /// An empty body within so many blocks.
+    pub fn new(
+        graph: &'a Graph,
+        inputs: Inputs<'a>,
+        imports: &'a mut Imports,
+        names: Names,
+        depth: usize,
+        roots: &[NodeId],
+    ) -> Body<'a> {
+        let mut body = Body {
+            graph,
+            inputs,
+            imports,
+            names,
+            writer: Writer::at_depth(depth),
+            part: None,
+            written: vec![None; graph.len()],
+            reads: FxHashMap::default(),
+            calls: VecMap::new(),
+            pairs: VecMap::new(),
+        };
+        body.pairs = body.angles_of_pairs(roots);
+        body
+    }
+
+    /// One line of code.
+    pub fn line(&mut self, line: &str) {
+        self.writer.line(line);
+    }
+
+    /// The return of results, as one value of their type.
+    pub fn return_results(&mut self, results: &[NodeId], result_type: &str) {
+        let texts: Vec<String> = results.iter().map(|node| self.require(*node)).list();
+        match texts.as_slice() {
+            [single] => self.line(&format!("return {single};")),
+            several => self.line(&format!("return {result_type}({});", several.join(", "))),
+        }
+    }
+
+    /// A call of an imported function, as an expression.
+    pub fn import(&mut self, function: &'static str, operands: &[&str]) -> String {
+        self.imports.call(function, operands)
+    }
+
+    /// What has been written.
+    pub fn finish(self) -> String {
+        self.writer.finish()
+    }
+
+    /// Writes what a node needs that is not written yet; returns the text that denotes the node.
+    pub fn require(&mut self, root: NodeId) -> String {
+        let mut pending = vec![(root, false)];
+        while let Some((node, operands_written)) = pending.pop() {
+            if self.written[node.index()].is_some() {
+                continue;
+            }
+            if operands_written {
+                let text = self.write(node);
+                self.written[node.index()] = Some(text);
+            } else {
+                pending.push((node, true));
+                pending.extend(self.dependencies(node).into_iter().rev().map(|operand| (operand, false)));
+            }
+        }
+        text_of(&self.written, root).to_owned()
+    }
+
+    /// Writes a node of a schedule, unless it is a comparison: what takes it may need its outcome and not its value.
+    pub fn compute(&mut self, node: NodeId) {
+        if self.comparison(node).is_none() {
+            self.require(node);
+        }
+    }
+
+    /// An element of a buffer, as an expression.
+    pub fn expression(&mut self, kernel: &Kernel, element: &Element) -> String {
+        let name = kernel.buffers[element.buffer as usize].name;
+        let mut sum: Vec<String> = Vec::new();
+        if self.part.is_some() && element.index.as_column().is_some() {
+            sum.push(format!("part.first_{name}"));
+        }
+        sum.extend(element.index.terms().iter().map(|term| self.term(kernel, term)));
+        let offset = element.index.offset();
+        if offset != 0 || sum.is_empty() {
+            sum.push(format!("{offset}u"));
+        }
+        let index = sum.join(" + ");
+        if self.part == Some(name) { format!("{name}_at({index})") } else { format!("{name}[{index}]") }
+    }
+
+    /// A term of an index: a literal stands before constants and after variables.
+    fn term(&mut self, kernel: &Kernel, term: &Term) -> String {
+        let Term { variable, constant, factor } = term;
+        let mut product = Vec::new();
+        if let Some(variable) = variable {
+            product.push(match variable {
+                Variable::Loaded { buffer, index } => {
+                    self.read(kernel, &Element { buffer: *buffer, index: index.as_ref().clone() })
+                }
+                // Positions count from the first instance on a device.
+                Variable::Instance | Variable::Position => "instance".to_owned(),
+                Variable::Layer => "layer".to_owned(),
+                Variable::Owner => "owner".to_owned(),
+                Variable::FirstInstance => unreachable!("the check for devices refuses the first instance"),
+            });
+        }
+        if *factor != 1 || (variable.is_none() && constant.is_none()) {
+            product.push(format!("{factor}u"));
+        }
+        if let Some(constant) = constant {
+            let structure = if self.part.is_some() { "part" } else { "dispatch" };
+            let member = match constant {
+                Constant::Stride => "stride",
+                Constant::First => "first",
+                Constant::Width => "width",
+            };
+            product.push(format!("{structure}.{member}"));
+        }
+        product.join(" * ")
+    }
+
+    /// An element that has been read already has this name.
+    pub fn bind(&mut self, element: Element, name: String) {
+        self.reads.insert(element, name);
+    }
+
+    /// The name of an element, read on first use.
+    fn read(&mut self, kernel: &Kernel, element: &Element) -> String {
+        if let Some(name) = self.reads.get(element) {
+            return name.clone();
+        }
+        let expression = self.expression(kernel, element);
+        let stem = kernel.buffers[element.buffer as usize].name;
+        let name = self.names.fresh(format!("{stem}_{}", label(&element.index)));
+        self.line(&format!("let {name} = {expression};"));
+        self.reads.insert(element.clone(), name.clone());
+        name
+    }
+
+    /// The nodes that must be written before a node, in the order in which they are.
+    fn dependencies(&self, node: NodeId) -> Vec<NodeId> {
+        match (self.graph.node(node), self.inputs) {
+            (Node::Input(InputId(input)), Inputs::Loads(kernel)) => match &kernel.loads[input as usize] {
+                Load::Read(_) => Vec::new(),
+                Load::Call { call, .. } => {
+                    let call = &kernel.calls[*call as usize];
+                    std::iter::once(call.selector).chain(call.arguments.iter().copied()).list()
+                }
+            },
+            (Node::Apply(Op::Select, [condition, then, otherwise]), _) => match self.comparison(condition) {
+                Some((_, [a, b])) => vec![a, b, then, otherwise],
+                None => vec![condition, then, otherwise],
+            },
+            (node, _) => node.operands().to_vec(),
+        }
+    }
+
+    /// The comparison that a node is, if it is one.
+    fn comparison(&self, node: NodeId) -> Option<(Op, [NodeId; 2])> {
+        match self.graph.node(node) {
+            Node::Apply(op, [a, b, _]) if operation::is_comparison(op) => Some((op, [a, b])),
+            Node::Apply(..) | Node::Literal(_) | Node::Input(_) => None,
+        }
+    }
+
+    /// Writes a node whose dependencies are written; returns the text that denotes it.
+    fn write(&mut self, node: NodeId) -> String {
+        match self.graph.node(node) {
+            Node::Literal(bits) => literal::text(f64::from_bits(bits), self.imports),
+            Node::Input(InputId(input)) => match self.inputs {
+                Inputs::Parameters(parameters) => parameters[input as usize].to_owned(),
+                Inputs::Bound(bindings) => {
+                    let Binding { name, expression } = &bindings[input as usize];
+                    let name = self.names.fresh(name.clone());
+                    self.line(&format!("let {name} = {expression};"));
+                    name
+                }
+                Inputs::Loads(kernel) => match &kernel.loads[input as usize] {
+                    Load::Read(element) => self.read_number(kernel, element),
+                    Load::Call { call, result } => self.call(kernel, *call, *result),
+                },
+            },
+            Node::Apply(op, operands) => self.apply(op, &operands[..op.arity()]),
+        }
+    }
+
+    fn read_number(&mut self, kernel: &Kernel, element: &Element) -> String {
+        let name = self.read(kernel, element);
+        match kernel.buffers[element.buffer as usize].dtype {
+            DType::Real => name,
+            DType::U32 => format!("f32({name})"),
+        }
+    }
+
+    fn call(&mut self, kernel: &Kernel, position: u32, result: u32) -> String {
+        let call = &kernel.calls[position as usize];
+        if !self.calls.contains_key(&position) {
+            let mut operands = vec![match self.graph.literal_value(call.selector) {
+                Some(selector) => format!("{}u", selector as u32),
+                None => format!("u32({})", text_of(&self.written, call.selector)),
+            }];
+            operands.extend(call.arguments.iter().map(|argument| text_of(&self.written, *argument).to_owned()));
+            let name = self.names.fresh(format!("{}_{position}", call.function.name));
+            self.line(&format!("let {name} = {}({});", call.function.name, operands.join(", ")));
+            self.calls.insert(position, name);
+        }
+        let name = self.calls.get(&position).expect("the call has just been written");
+        match call.function.results {
+            1 => name.clone(),
+            _ => format!("{name}.{}", ["x", "y", "z", "w"][result as usize]),
+        }
+    }
+
+    fn apply(&mut self, op: Op, operands: &[NodeId]) -> String {
+        match op {
+            Op::StopGradient => return text_of(&self.written, operands[0]).to_owned(),
+            Op::Sin | Op::Cos if self.pairs.contains_key(&operands[0]) => {
+                let pair = self.pair(operands[0]);
+                return format!("{pair}.{}", if op == Op::Sin { "x" } else { "y" });
+            }
+            _ => {}
+        }
+        let mut texts: Vec<String> = Vec::with_capacity(operands.len());
+        let mut rest = operands;
+        if op == Op::Select {
+            texts.push(self.condition(operands[0]));
+            rest = &operands[1..];
+        }
+        texts.extend(rest.iter().map(|operand| text_of(&self.written, *operand).to_owned()));
+        if let Some(value) = self.graph.literal_value(operands[0])
+            && operands.iter().all(|operand| self.graph.literal_value(*operand).is_some())
+            && op != Op::Select
+        {
+            texts[0] = literal::opaque(value, self.imports);
+        }
+        let texts: Vec<&str> = texts.iter().map(String::as_str).list();
+        let expression = operation::expression(op, &texts, self.imports);
+        let name = self.names.value();
+        self.line(&format!("let {name} = {expression};"));
+        name
+    }
+
+    fn condition(&mut self, node: NodeId) -> String {
+        match self.comparison(node) {
+            Some((op, [a, b])) => {
+                operation::comparison(op, text_of(&self.written, a), text_of(&self.written, b), self.imports)
+            }
+            None => format!("!({} == 0.0)", text_of(&self.written, node)),
+        }
+    }
+
+    /// The name of the sine and cosine of an angle, written on first use.
+    fn pair(&mut self, angle: NodeId) -> String {
+        if let Some(Some(name)) = self.pairs.get(&angle) {
+            return name.clone();
+        }
+        let name = self.names.value();
+        let call = self.imports.call("sine_cosine", &[text_of(&self.written, angle)]);
+        self.line(&format!("let {name} = {call};"));
+        self.pairs.insert(angle, Some(name.clone()));
+        name
+    }
+
+    /// The angles of which both sine and cosine are reached from the roots: one range reduction serves both.
+    fn angles_of_pairs(&self, roots: &[NodeId]) -> VecMap<NodeId, Option<String>> {
+        let mut reached = vec![false; self.graph.len()];
+        let mut pending = roots.to_vec();
+        let mut wanted = vec![[false; 2]; self.graph.len()];
+        while let Some(node) = pending.pop() {
+            if std::mem::replace(&mut reached[node.index()], true) {
+                continue;
+            }
+            pending.extend(self.dependencies(node));
+            match self.graph.node(node) {
+                Node::Apply(Op::Sin, [angle, ..]) => wanted[angle.index()][0] = true,
+                Node::Apply(Op::Cos, [angle, ..]) => wanted[angle.index()][1] = true,
+                Node::Apply(..) | Node::Literal(_) | Node::Input(_) => {}
+            }
+        }
+        let mut pairs = VecMap::new();
+        for angle in self.graph.ids().filter(|angle| wanted[angle.index()] == [true; 2]) {
+            pairs.insert(angle, None);
+        }
+        pairs
+    }
+}
+
+/// What tells the reads of a buffer apart, for the reader of the text: column, component, or both of a loaded index.
+fn label(index: &Index) -> String {
+    let factor_of = |constant| {
+        let of_constant = |term: &&Term| term.variable.is_none() && term.constant == Some(constant);
+        index.terms().iter().find(of_constant).map_or(0, |term| term.factor)
+    };
+    let variable = index.terms().iter().find_map(|term| term.variable.as_ref());
+    let offset = index.offset();
+    match variable {
+        None => format!("at_{offset}"),
+        Some(Variable::Layer) => format!("from_{offset}"),
+        Some(Variable::Instance | Variable::FirstInstance) => format!("{}", factor_of(Constant::Stride)),
+        Some(Variable::Position | Variable::Owner) => format!("{offset}"),
+        Some(Variable::Loaded { index: by, .. }) => format!("{}_{}", label(by), factor_of(Constant::Width) + offset),
+    }
+}

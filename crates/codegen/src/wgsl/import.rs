@@ -1,0 +1,219 @@
+//! The library of shader functions, `shaders/common`, and what a module imports of it.
+//!
+//! A template names what it needs by `#import`, generated code by the functions that it calls; the module has each file once, after its
+//! own text. Files that make a NaN read `dispatch.nan`, a member of the module's uniform `dispatch`. Files that guard a rounding or make
+//! an infinity call `guard_zero() -> u32`, which returns a zero that no compiler knows. The module defines it: see
+//! [`Imports::read_guard_from`].
+
+use std::rc::Rc;
+
+use super::template::{Template, Value};
+
+/// A file of `shaders/common`.
+struct Library {
+    template: Template<'static>,
+    /// What it defines: a native test compares with the text.
+    functions: &'static [&'static str],
+}
+
+/// Declares the library from one line per file.
+macro_rules! library {
+    ($($name:literal [$($function:literal),*];)+) => {
+        const LIBRARY: &[Library] = &[$(Library {
+            template: Template {
+                name: $name,
+                source: include_str!(concat!(env!("OUT_DIR"), "/shaders/", $name, ".wgsl")),
+            },
+            functions: &[$($function),*],
+        }),+];
+    };
+}
+
+library! {
+    "nonfinite" ["is_nan", "is_finite"];
+    "not_a_number" ["not_a_number"];
+    "infinity" ["infinity"];
+    "guard" ["rounded"];
+    "double_single" ["exact_sum", "exact_sum_of_any", "exact_product", "sum_of_pairs"];
+    "compensated" ["with_addend", "compensated_sum"];
+    "pair_arithmetic" ["product_of_pairs", "quotient_of_pairs"];
+    "workgroup_sums" ["put_addend", "add_over_workgroup", "add_columns", "total_of"];
+    "workgroup_largest" ["largest_over_workgroup"];
+    "power_of_two" ["times_power_of_two"];
+    "reduced_angle" ["ReducedAngle", "reduced_angle"];
+    "sine_cosine" ["sine_cosine", "sine", "cosine"];
+    "tangent" ["tangent"];
+    "arc_sine" ["arc_sine_series", "arc_sine", "arc_cosine"];
+    "arc_tangent" ["arc_tangent_series", "arc_tangent", "arc_tangent_of"];
+    "exponential" ["exponential_series", "exponential_scaled", "exponential"];
+    "logarithm" ["logarithm_series", "logarithm_exponent", "logarithm_mantissa", "logarithm"];
+    "power" ["logarithm_in_two", "power_of_positive", "power"];
+    "hyperbolic_sine" ["hyperbolic_sine"];
+    "hyperbolic_cosine" ["hyperbolic_cosine"];
+    "hyperbolic_tangent" ["hyperbolic_tangent"];
+    "sigmoid" ["sigmoid"];
+    "softplus" ["softplus"];
+    "remainder" ["remainder"];
+    "rounding" ["nearest_integer"];
+    "sign" ["sign_of"];
+    "extremum" ["minimum", "maximum"];
+    "root" ["square_root", "vector_norm", "inverse_norm"];
+    "guarded_product" ["guarded_product"];
+}
+
+/// The function of the guard's zero. Its text depends on the module, so it is imported by name and has no file.
+const GUARD_ZERO: &str = "guard_zero";
+
+fn library(name: &str) -> Option<Template<'static>> {
+    LIBRARY.iter().map(|file| file.template).find(|template| template.name == name)
+}
+
+/// The names that imported files may define, which generated values must not hide.
+pub(super) fn function_names() -> impl Iterator<Item = &'static str> {
+    LIBRARY.iter().flat_map(|file| file.functions.iter().copied()).chain([GUARD_ZERO])
+}
+
+/// What the files that a template imports are expanded with.
+#[derive(Debug, Default)]
+pub(super) struct Scope {
+    /// Files beside those of the library.
+    pub files: &'static [Template<'static>],
+    /// The template's parameters.
+    pub values: Vec<(&'static str, Value)>,
+}
+
+impl Scope {
+    /// A file that is included or imported by its name.
+    pub fn file(&self, name: &str) -> Option<Template<'static>> {
+        self.files.iter().copied().find(|file| file.name == name).or_else(|| library(name))
+    }
+}
+
+/// The files that a module imports, collected while its text is written.
+#[derive(Debug, Default)]
+pub(super) struct Imports {
+    /// Names, and what their files are expanded with.
+    files: Vec<(String, Rc<Scope>)>,
+    /// What `guard_zero` returns.
+    guard: Option<String>,
+}
+
+impl Imports {
+    /// Sets what `guard_zero` returns: an expression of a `u32` that is zero in every run and unknown to compilers. It reads a storage
+    /// buffer, since lavapipe compiles the contents of uniform buffers into its shaders.
+    pub fn read_guard_from(&mut self, expression: &str) {
+        self.guard = Some(expression.to_owned());
+    }
+
+    /// A call of the guard's zero.
+    pub fn guard_zero(&mut self) -> String {
+        self.import(GUARD_ZERO, &Rc::default());
+        format!("{GUARD_ZERO}()")
+    }
+
+    /// A call of a function of the library.
+    pub fn call(&mut self, function: &str, arguments: &[&str]) -> String {
+        let file = LIBRARY
+            .iter()
+            .find(|file| file.functions.contains(&function))
+            .expect("a native test emits every function that the op table calls");
+        self.import(file.template.name, &Rc::default());
+        format!("{function}({})", arguments.join(", "))
+    }
+
+    /// A file by its name.
+    pub fn import(&mut self, name: &str, scope: &Rc<Scope>) {
+        if !self.files.iter().any(|(known, _)| known == name) {
+            self.files.push((name.to_owned(), scope.clone()));
+        }
+    }
+
+    /// The imported texts, with what they import in turn, each once.
+    ///
+    /// # Panics
+    /// If a template imports a file that does not exist, or one that its parameters do not fit. Native tests expand every template.
+    pub fn text(mut self) -> String {
+        let mut text = String::new();
+        let mut next = 0;
+        while let Some((name, scope)) = self.files.get(next).cloned() {
+            if name == GUARD_ZERO {
+                let guard = self.guard.as_deref().expect("a native test expands every module that guards roundings");
+                append(&format!("fn {GUARD_ZERO}() -> u32 {{\n    return {guard};\n}}\n"), &mut text);
+            } else {
+                let template = scope.file(&name).unwrap_or_else(|| panic!("no shader file is called {name}"));
+                self.push(template, &scope, &mut text);
+            }
+            next += 1;
+        }
+        if text.is_empty() { text } else { format!("\n{text}") }
+    }
+
+    /// Expands a template into `text` and notes what it imports.
+    pub fn push(&mut self, template: Template<'static>, scope: &Rc<Scope>, text: &mut String) {
+        let expansion = template.expand_values(&scope.values, &|name| scope.file(name));
+        let expansion = expansion.unwrap_or_else(|error| panic!("{error}"));
+        expansion.imports.iter().for_each(|name| self.import(name, scope));
+        append(&expansion.text, text);
+    }
+}
+
+/// Appends definitions after an empty line.
+fn append(definitions: &str, text: &mut String) {
+    if !text.is_empty() {
+        text.push('\n');
+    }
+    text.push_str(definitions);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::ProgramText;
+    use super::*;
+
+    crate::template_parameters! {
+        struct Sums {
+            most_sums: u32,
+        }
+    }
+
+    fn composed(template: Template<'static>) -> String {
+        let mut program = ProgramText::new();
+        program.read_guard_from("state[1]");
+        program.push_template(template, &[], &Sums { most_sums: 3 });
+        program.finish()
+    }
+
+    /// The names of the functions and structures that a text defines.
+    fn definitions(text: &str) -> Vec<&str> {
+        text.lines()
+            .filter_map(|line| line.strip_prefix("fn ").or(line.strip_prefix("struct ")))
+            .filter_map(|line| line.split(|c: char| !c.is_alphanumeric() && c != '_').next())
+            .collect()
+    }
+
+    #[test]
+    fn the_library_lists_what_each_file_defines() {
+        for file in LIBRARY {
+            assert_eq!(definitions(file.template.source), file.functions, "{}.wgsl", file.template.name);
+        }
+    }
+
+    #[test]
+    fn an_import_stands_once_however_often_it_is_named() {
+        let source = "#import power\n#import sigmoid\n#import power\nfn f() {}\n";
+        let text = composed(Template { name: "sample", source });
+        assert!(text.starts_with("fn f() {}\n\n"));
+        for function in ["power", "sigmoid", "exponential", "is_nan", "rounded", GUARD_ZERO] {
+            assert_eq!(text.matches(&format!("fn {function}(")).count(), 1, "{function}");
+        }
+        assert!(!text.contains("#import"));
+    }
+
+    #[test]
+    fn every_file_composes() {
+        for file in LIBRARY {
+            let last = file.functions.last().unwrap();
+            assert!(composed(file.template).contains(&format!("fn {last}(")));
+        }
+    }
+}

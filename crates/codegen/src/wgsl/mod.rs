@@ -1,0 +1,42 @@
+//! Kernels as WGSL in f32.
+//!
+//! Generated kernels are emitted by a writer: functions that append declarations, statements and blocks. Hand-written shaders are
+//! templates, the files of `shaders/`. Text is meant to be read: a header, named values, one line an operation, and below the entry point the
+//! functions of `shaders/common` that it calls.
+//!
+//! | module | what |
+//! |---|---|
+//! | `declaration` | resource variables and uniform structures, declared once for Rust and WGSL |
+//! | `kernel`, `recompute`, `fused` | entry points of the three kinds of generated kernels |
+//! | `instance`, `body` | straight-line code of an instance and of a graph |
+//! | `function` | functions that are defined as graphs |
+//! | `guard` | which kernels need a zero that compilers do not know |
+//! | `template` | the preprocessor of hand-written shaders |
+//! | `import`, `program` | the shader library, and modules of templates and generated functions |
+
+mod body;
+mod declaration;
+mod function;
+mod fused;
+mod guard;
+mod import;
+mod inputs;
+mod instance;
+mod kernel;
+mod literal;
+mod operation;
+mod program;
+mod recompute;
+mod template;
+mod workgroup_sum;
+mod writer;
+
+pub use declaration::{Access, Member, Resource, Structure, Word, declare_resources};
+pub use fused::{FUSED_WORKGROUP_SIZE, FusedKernel, FusedPart};
+pub use guard::reads_zero;
+pub use inputs::Binding;
+pub use kernel::{Dispatch, WORKGROUP_SIZE, kernel_resources, write};
+pub use program::ProgramText;
+pub use recompute::{RecomputeDispatch, recompute_resources, write_recompute};
+pub use template::{Expansion, NoParameters, Parameters, Template, Value};
+pub use writer::comment;

@@ -1,0 +1,93 @@
+//! A module under construction: declarations, templates, functions and straight-line code that are generated from graphs, and every
+//! file of the library that any of them imports, once.
+
+use residua_base::list::Listed;
+use std::rc::Rc;
+
+use super::body::{Body, Names};
+use super::declaration::{Resource, Structure, declare_resources};
+use super::function::{write_function, write_plain_function};
+use super::import::{Imports, Scope};
+use super::inputs::{Binding, Inputs};
+use super::template::{Parameters, Template};
+use crate::Function;
+use residua_ir::graph::{Graph, NodeId};
+
+/// A program under construction.
+#[derive(Debug, Default)]
+pub struct ProgramText {
+    imports: Imports,
+    text: String,
+}
+
+impl ProgramText {
+    /// An empty program.
+    pub fn new() -> ProgramText {
+        ProgramText::default()
+    }
+
+    /// Adds text as it is.
+    pub fn push(&mut self, text: &str) {
+        self.text.push_str(text);
+    }
+
+    /// Declares uniform structures and resources; a resource's binding number is its position.
+    pub fn declare(&mut self, structures: &[&Structure], resources: &[Resource]) {
+        for structure in structures {
+            self.text += &structure.declaration();
+            self.text.push('\n');
+        }
+        self.text += &declare_resources(resources);
+    }
+
+    /// Sets what `guard_zero()` returns, which imported functions call: an expression of a `u32` in a storage buffer that is zero in
+    /// every run.
+    pub fn read_guard_from(&mut self, expression: &str) {
+        self.imports.read_guard_from(expression);
+    }
+
+    /// Adds a template. `files` are those that it may import and include beside the library; the parameters hold for all of them.
+    ///
+    /// # Panics
+    /// If the template does not expand; the message names the file and the line. Native tests expand every template.
+    pub fn push_template(
+        &mut self,
+        template: Template<'static>,
+        files: &'static [Template<'static>],
+        parameters: &dyn Parameters,
+    ) {
+        let scope = Rc::new(Scope { files, values: parameters.values() });
+        self.imports.push(template, &scope, &mut self.text);
+    }
+
+    /// Adds a function that is defined as a graph: `fn name(parameters…) -> f32`, or a vector of its results; one of several cases
+    /// takes the selector, a `u32`, first.
+    pub fn push_function(&mut self, function: &Function) {
+        let text = match function.cases.as_slice() {
+            [_] => write_plain_function(function, &mut self.imports),
+            _ => write_function(function, &mut self.imports),
+        };
+        self.push(&text);
+    }
+
+    /// The code of some nodes of a graph, to stand in a function of the program, and the texts that denote them there. `inputs`
+    /// says what each input of the graph is; `taken` are names visible there that generated values must not hide.
+    pub fn straight_line(
+        &mut self,
+        graph: &Graph,
+        inputs: &[Binding],
+        nodes: &[NodeId],
+        taken: &[&str],
+        indent: usize,
+    ) -> (String, Vec<String>) {
+        let names = Names::with_reserved(taken.iter().copied().chain(["dispatch"]));
+        let mut body = Body::new(graph, Inputs::Bound(inputs), &mut self.imports, names, indent, nodes);
+        let texts = nodes.iter().map(|node| body.require(*node)).list();
+        (body.finish(), texts)
+    }
+
+    /// The whole program.
+    pub fn finish(self) -> String {
+        self.text + &self.imports.text()
+    }
+}

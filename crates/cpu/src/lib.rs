@@ -1,0 +1,89 @@
+//! The CPU engine: kernels in f64, as WebAssembly generated at run time that works on our own memory.
+//!
+//! A [`Program`] takes kernels and runs them over views of buffers. In a page it compiles them into a module of their own;
+//! where that is refused (a Content-Security-Policy without 'wasm-unsafe-eval', an engine without SIMD) and outside of
+//! WebAssembly, the reference evaluation serves, with the same results, and the program says why.
+
+#[cfg(target_arch = "wasm32")]
+use std::pin::Pin;
+
+use residua_base::error::{Error, Result};
+use residua_codegen::memory::{Dispatch, View};
+use residua_codegen::{CheckedKernel, interpret};
+#[cfg(target_arch = "wasm32")]
+use residua_ir::graph::exponential;
+
+#[cfg(target_arch = "wasm32")]
+mod module;
+
+/// Kernels, ready to run.
+pub struct Program {
+    kernels: Vec<CheckedKernel>,
+    engine: Engine,
+}
+
+/// What runs the kernels.
+enum Engine {
+    /// Generated code.
+    #[cfg(target_arch = "wasm32")]
+    Compiled(module::Module),
+    /// The reference evaluation, for the reason given.
+    Interpreted(String),
+}
+
+impl Program {
+    /// Compiles kernels, or arranges for their interpretation where generated code is refused. An error says that a kernel's
+    /// plan is unsound.
+    #[cfg(target_arch = "wasm32")]
+    pub async fn compile(kernels: Vec<CheckedKernel>) -> Result<Program> {
+        // In a box, so that our module holds the states of this work once, whoever waits for it.
+        let instantiated: Pin<Box<dyn Future<Output = Result<Program>>>> = Box::pin(async {
+            let bytes = residua_codegen::wasm::module(&kernels, exponential::address() as u32)?;
+            match module::Module::instantiate(&bytes, kernels.len()).await {
+                Ok(module) => Ok(Program { kernels, engine: Engine::Compiled(module) }),
+                Err(reason) => Program::interpreted(kernels, &reason),
+            }
+        });
+        instantiated.await
+    }
+
+    /// Arranges for the interpretation of kernels, as there is nothing to run generated code outside of WebAssembly. An error
+    /// says that a kernel's plan is unsound.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub async fn compile(kernels: Vec<CheckedKernel>) -> Result<Program> {
+        Program::interpreted(kernels, "this build is not WebAssembly")
+    }
+
+    /// A program that runs by the reference evaluation, for a reason to be remembered.
+    pub fn interpreted(kernels: Vec<CheckedKernel>, reason: &str) -> Result<Program> {
+        Ok(Program { kernels, engine: Engine::Interpreted(reason.into()) })
+    }
+
+    /// Why the kernels are interpreted; `None` when they run as compiled code.
+    pub fn interpreted_because(&self) -> Option<&str> {
+        match &self.engine {
+            #[cfg(target_arch = "wasm32")]
+            Engine::Compiled(_) => None,
+            Engine::Interpreted(reason) => Some(reason),
+        }
+    }
+
+    /// Runs a kernel, by its position, over the instances of a dispatch; gives the sum of its [`Kernel::total`] over them, 0 if
+    /// it has none. Views that do not fit the kernel's plan, and indices that lead out of a buffer, are errors.
+    pub fn run(&self, kernel: usize, views: &mut [View], dispatch: &Dispatch) -> Result<f64> {
+        let Some(plan) = self.kernels.get(kernel) else {
+            return Err(Error::internal(format!("kernel {kernel} of a program of {}", self.kernels.len())));
+        };
+        match &self.engine {
+            #[cfg(target_arch = "wasm32")]
+            Engine::Compiled(module) => {
+                dispatch.check(plan, views)?;
+                module.run(kernel, views, dispatch).map_err(|trap| {
+                    let unexpected = || Error::internal(format!("kernel '{}' stopped: {trap}", plan.name));
+                    dispatch.check_indices(plan, views).err().unwrap_or_else(unexpected)
+                })
+            }
+            Engine::Interpreted(_) => interpret::run(plan, views, dispatch),
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! A generated module in a page: instantiated on our memory, called with the address of a frame in it.
+
+use js_sys::{Function, Object, Reflect, Uint8Array, WebAssembly};
+use residua_base::list::Listed;
+use wasm_bindgen::{JsCast, JsValue};
+use wasm_bindgen_futures::JsFuture;
+
+use residua_codegen::memory::{Dispatch, View};
+use residua_codegen::wasm::{MathFunction, frame, math_function};
+use residua_ir::graph::Op;
+
+/// Fewer bytes are compiled at once, which takes less time than waiting for another thread to do it. Every browser allows that for so few.
+const AT_ONCE: usize = 4096;
+
+/// The functions of an instantiated module, one for each kernel.
+pub(super) struct Module {
+    kernels: Vec<Function>,
+}
+
+impl Module {
+    /// Compiles and instantiates the bytes of a module of so many kernels. The error is the engine's, in words.
+    pub async fn instantiate(bytes: &[u8], kernels: usize) -> Result<Module, String> {
+        let imports = imports().map_err(words)?;
+        let exports: JsValue = if bytes.len() < AT_ONCE {
+            let at_once = || {
+                let module = WebAssembly::Module::new(&Uint8Array::from(bytes))?;
+                Ok(WebAssembly::Instance::new(&module, &imports)?.exports().into())
+            };
+            at_once().map_err(words)?
+        } else {
+            // The promise's first, synchronous part copies the bytes.
+            let source = JsFuture::from(WebAssembly::instantiate_buffer(bytes, &imports)).await.map_err(words)?;
+            let exports = || Reflect::get(&Reflect::get(&source, &"instance".into())?, &"exports".into());
+            exports().map_err(words)?
+        };
+        let kernel = |position: usize| Reflect::get(&exports, &position.to_string().into())?.dyn_into::<Function>();
+        Ok(Module { kernels: (0..kernels).map(kernel).list_or_error().map_err(words)? })
+    }
+
+    /// Runs a kernel over views that [`Dispatch::check`] has seen. The error is the engine's, in words: a trap.
+    pub fn run(&self, kernel: usize, views: &mut [View], dispatch: &Dispatch) -> Result<f64, String> {
+        let buffers = views.iter_mut().map(|view| {
+            let address = match view {
+                View::Read(numbers) => numbers.as_ptr().expose_provenance(),
+                View::Write(numbers) => numbers.as_mut_ptr().expose_provenance(),
+                View::Index(indices) => indices.as_ptr().expose_provenance(),
+            };
+            (address as u32, view.len() as u32)
+        });
+        let words_of_frame = frame(dispatch, buffers);
+        let address = words_of_frame.as_ptr().expose_provenance() as u32;
+        let total = self.kernels[kernel].call1(&JsValue::UNDEFINED, &address.into()).map_err(words)?;
+        total.as_f64().ok_or_else(|| "a kernel gave no number".into())
+    }
+}
+
+/// Our memory, and the functions that no instruction computes. They are taken from the function table, which hands out the
+/// functions of WebAssembly themselves, so that the generated module calls ours without JavaScript in between.
+fn imports() -> Result<Object, JsValue> {
+    let table: WebAssembly::Table = wasm_bindgen::function_table().dyn_into()?;
+    let math = Object::new();
+    let of_page = Reflect::get(&js_sys::global(), &"Math".into())?;
+    for op in Op::ALL {
+        // Where ours would call the page's, the engine calls that at once, and knows it.
+        let function = Reflect::get(&of_page, &op.name().into())?;
+        if math_function(*op).is_some() && function.is_function() {
+            Reflect::set(&math, &op.name().into(), &function)?;
+            continue;
+        }
+        let address = match math_function(*op) {
+            Some(MathFunction::Unary(function)) => function as usize,
+            Some(MathFunction::Binary(function)) => function as usize,
+            None => continue,
+        };
+        Reflect::set(&math, &op.name().into(), &table.get(address as u32)?.into())?;
+    }
+    let env = Object::new();
+    Reflect::set(&env, &"memory".into(), &wasm_bindgen::memory())?;
+    let imports = Object::new();
+    Reflect::set(&imports, &"env".into(), &env)?;
+    Reflect::set(&imports, &"math".into(), &math)?;
+    Ok(imports)
+}
+
+/// What JavaScript says went wrong.
+fn words(error: JsValue) -> String {
+    match error.dyn_ref::<js_sys::Error>() {
+        Some(error) => format!("{}: {}", error.name(), error.message()),
+        None => format!("{error:?}"),
+    }
+}

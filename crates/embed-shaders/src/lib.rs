@@ -1,0 +1,57 @@
+//! The build script of a crate with WGSL files.
+//!
+//! [`embed`] copies the `.wgsl` files of a folder into `OUT_DIR/shaders` without comments, which only readers of the sources need. Lines
+//! keep their numbers, which messages about a template name. The crate includes a copy by `include_str!(concat!(env!("OUT_DIR"), "/shaders/name.wgsl"))`.
+
+use std::path::{Path, PathBuf};
+use std::{env, fs, io};
+
+/// Copies the `.wgsl` files of `folder`, relative to the crate's own folder, with their relative paths. The build script runs again
+/// when the folder changes.
+pub fn embed(folder: &str) -> io::Result<()> {
+    let variable =
+        |name| env::var_os(name).map(PathBuf::from).ok_or_else(|| io::Error::other(format!("{name} is not set")));
+    let from = variable("CARGO_MANIFEST_DIR")?.join(folder);
+    println!("cargo::rerun-if-changed={}", from.display());
+    copy_folder(&from, &variable("OUT_DIR")?.join("shaders"))
+}
+
+fn copy_folder(from: &Path, to: &Path) -> io::Result<()> {
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from)? {
+        let path = entry?.path();
+        let Some(name) = path.file_name() else { continue };
+        if path.is_dir() {
+            copy_folder(&path, &to.join(name))?;
+        } else if path.extension().is_some_and(|extension| extension == "wgsl") {
+            fs::write(to.join(name), without_comments(&fs::read_to_string(&path)?))?;
+        }
+    }
+    Ok(())
+}
+
+/// The text with empty comments, so that a line of nothing but a comment is not an empty line, and without those after code. WGSL has no
+/// string literals, and the files use line comments alone.
+pub fn without_comments(source: &str) -> String {
+    let code = |line: &str| match line.split_once("//") {
+        Some((before, _)) if before.trim().is_empty() => "//\n".to_owned(),
+        Some((before, _)) => format!("{}\n", before.trim_end()),
+        None => format!("{line}\n"),
+    };
+    source.lines().map(code).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::without_comments;
+
+    #[test]
+    fn comments_are_removed_and_lines_keep_their_numbers() {
+        let source =
+            "// head\nfn f(a: f32) -> f32 { // says\n    let b = a / 2.0;\n\n    // why\n    return b; // what\n}\n";
+        assert_eq!(
+            without_comments(source),
+            "//\nfn f(a: f32) -> f32 {\n    let b = a / 2.0;\n\n//\n    return b;\n}\n"
+        );
+    }
+}

@@ -1,0 +1,286 @@
+//! Compute pipelines, each compiled once a context.
+//!
+//! A pipeline is known by its text, entry point and layout. The browser compiles it off the main thread
+//! (`createComputePipelineAsync` on the raw device), several at a time; wgpu's synchronous creation of the same then finds it
+//! in the browser's cache.
+
+use residua_base::list::Listed;
+use std::rc::Rc;
+
+use js_sys::{Array, Promise};
+use wasm_bindgen::prelude::*;
+use wasm_bindgen_futures::JsFuture;
+
+use super::commands::BindingKind;
+use super::context::Context;
+use super::plan::check_layout;
+use super::raw::{self, RawShaderModule, get, get_text, object};
+use super::scope::Verdict;
+use residua_base::cooperative::Yielder;
+use residua_base::{Error, ErrorCode, Result};
+use vecmap::VecMap;
+
+/// A compiled kernel. Clones mean the same one.
+#[derive(Clone)]
+pub struct Pipeline(Rc<Compiled>);
+
+struct Compiled {
+    pipeline: wgpu::ComputePipeline,
+    group_layout: wgpu::BindGroupLayout,
+    layout: Vec<BindingKind>,
+    device: wgpu::Device,
+}
+
+/// A kernel to compile.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct PipelineRequest {
+    /// The WGSL text.
+    pub wgsl: String,
+    /// Its entry point.
+    pub entry: String,
+    /// Its bindings, numbered from 0, all in group 0.
+    pub layout: Vec<BindingKind>,
+}
+
+/// More pipelines than this are kept only while somebody uses them.
+const MOST_KEPT: usize = 1024;
+
+/// The pipelines of a context.
+#[derive(Default)]
+pub struct PipelineCache {
+    known: Vec<(PipelineRequest, Pipeline)>,
+    compiled: u64,
+    hits: u64,
+}
+
+impl PipelineCache {
+    /// How many were compiled.
+    pub fn compiled(&self) -> u64 {
+        self.compiled
+    }
+
+    /// How many were asked for and there already.
+    pub fn hits(&self) -> u64 {
+        self.hits
+    }
+
+    fn find(&mut self, request: &PipelineRequest) -> Option<Pipeline> {
+        let pipeline = self.known.iter().find(|(known, _)| known == request)?.1.clone();
+        self.hits += 1;
+        Some(pipeline)
+    }
+
+    fn enter(&mut self, request: &PipelineRequest, pipeline: &Pipeline) {
+        self.compiled += 1;
+        if self.known.len() >= MOST_KEPT {
+            self.known.retain(|(_, pipeline)| Rc::strong_count(&pipeline.0) > 1);
+        }
+        self.known.push((request.clone(), pipeline.clone()));
+    }
+}
+
+impl Pipeline {
+    /// Its bindings.
+    pub fn layout(&self) -> &[BindingKind] {
+        &self.0.layout
+    }
+
+    pub(super) fn wgpu(&self) -> &wgpu::ComputePipeline {
+        &self.0.pipeline
+    }
+
+    pub(super) fn group_layout(&self) -> &wgpu::BindGroupLayout {
+        &self.0.group_layout
+    }
+
+    pub(super) fn is_of(&self, context: &Context) -> bool {
+        self.0.device == context.0.device
+    }
+}
+
+/// A kernel that the browser is compiling.
+struct Compiling<'a> {
+    request: &'a PipelineRequest,
+    module: RawShaderModule,
+    pipeline: JsFuture,
+    verdict: Verdict,
+}
+
+/// A pipeline that wgpu has asked for, and what the browser compiled before: kept until it is there, so that it is found.
+struct Created {
+    pipeline: Pipeline,
+    verdict: Verdict,
+    _warm: (RawShaderModule, Result<JsValue, JsValue>),
+}
+
+impl Context {
+    /// Pipelines for these kernels, in order. Those not yet known are compiled at the same time. `progress` hears how many are
+    /// done of how many, and ends the wait by an error. Fails with [`ErrorCode::ShaderCompilation`], the compiler's words and
+    /// the text.
+    ///
+    /// A wait for the device's word takes milliseconds, however many words are waited for: so everything is asked for before
+    /// anything is waited for, first of the browser's compilation, then of wgpu's.
+    pub async fn pipelines(
+        &self,
+        requests: &[PipelineRequest],
+        progress: &mut dyn FnMut(usize, usize) -> Result<()>,
+    ) -> Result<Vec<Pipeline>> {
+        self.check()?;
+        let mut waiting = self.compiling();
+        let mut known: VecMap<&PipelineRequest, Pipeline> = VecMap::default();
+        let mut compiling: Vec<Compiling> = Vec::new();
+        for request in requests {
+            check_layout(&request.entry, &request.layout, self.limits())?;
+            if known.contains_key(&request) || compiling.iter().any(|other| other.request == request) {
+                continue;
+            }
+            let found = self.0.pipelines.borrow_mut().find(request);
+            match found {
+                Some(pipeline) => {
+                    known.insert(request, pipeline);
+                }
+                None => compiling.push(self.compile(request)?),
+            }
+        }
+        let (total, new) = (known.len() + compiling.len(), compiling.len());
+        progress(known.len(), total)?;
+        let mut yielder = Yielder::new();
+        let mut creating = Vec::new();
+        for one in compiling {
+            let request = one.request;
+            creating.push((request, self.create_warm(one).await?));
+            progress(known.len() + creating.len(), total)?;
+            yielder.yield_if_due().await;
+        }
+        for (request, created) in creating {
+            let Created { pipeline, verdict, .. } = created;
+            match verdict.wait(self).await? {
+                None => {}
+                Some((ErrorCode::OutOfMemory, message)) => return Err(Error::new(ErrorCode::OutOfMemory, message)),
+                Some((_, message)) => return Err(refused(request, message)),
+            }
+            self.0.pipelines.borrow_mut().enter(request, &pipeline);
+            known.insert(request, pipeline);
+        }
+        waiting.pipelines = new;
+        Ok(requests.iter().filter_map(|request| known.get(&request)).cloned().list())
+    }
+
+    /// Starts the browser's compilation.
+    fn compile<'a>(&self, request: &'a PipelineRequest) -> Result<Compiling<'a>> {
+        let device = &self.0.raw;
+        let (started, verdict) = self.scoped(|| -> Result<(RawShaderModule, Promise), JsValue> {
+            let module = device.create_shader_module(&object(&[("code", request.wgsl.as_str().into())]))?;
+            let entries: Array =
+                request.layout.iter().enumerate().map(|(binding, &kind)| entry(binding, kind)).collect();
+            let group = device.create_bind_group_layout(&object(&[("entries", entries.into())]))?;
+            let layout = device.create_pipeline_layout(&object(&[("bindGroupLayouts", Array::of1(&group).into())]))?;
+            let compute = object(&[("module", module.clone().into()), ("entryPoint", request.entry.as_str().into())]);
+            let descriptor = object(&[("layout", layout), ("compute", compute.into())]);
+            let pipeline = device.create_compute_pipeline_async(&descriptor)?;
+            Ok((module, pipeline))
+        });
+        let (module, pipeline) = started.map_err(|thrown| refused(request, raw::words(&thrown)))?;
+        Ok(Compiling { request, module, pipeline: JsFuture::from(pipeline), verdict })
+    }
+
+    /// Waits for the browser's compilation, and has wgpu create the same.
+    async fn create_warm(&self, compiling: Compiling<'_>) -> Result<Created> {
+        let Compiling { request, module, pipeline, verdict } = compiling;
+        let warm = self.unless_lost(pipeline).await?;
+        // The module's own errors are in its compilation info, with their places.
+        let scopes = verdict.wait(self).await?;
+        let failure = match (&warm, scopes) {
+            (Ok(_), None) => None,
+            (_, Some((ErrorCode::OutOfMemory, message))) => Some(Error::new(ErrorCode::OutOfMemory, message)),
+            (Err(thrown), _) => Some(refused(request, self.complaints(&module, &raw::words(thrown)).await?)),
+            (Ok(_), Some((_, message))) => Some(refused(request, self.complaints(&module, &message).await?)),
+        };
+        if let Some(failure) = failure {
+            return Err(if warm.is_err() { self.explain(failure).await } else { failure });
+        }
+        let (pipeline, verdict) = self.scoped(|| self.create_pipeline(request));
+        Ok(Created { pipeline, verdict, _warm: (module, warm) })
+    }
+
+    fn create_pipeline(&self, request: &PipelineRequest) -> Pipeline {
+        let device = &self.0.device;
+        let entries: Vec<wgpu::BindGroupLayoutEntry> = (0_u32..)
+            .zip(&request.layout)
+            .map(|(binding, kind)| wgpu::BindGroupLayoutEntry {
+                binding,
+                visibility: wgpu::ShaderStages::COMPUTE,
+                ty: wgpu::BindingType::Buffer {
+                    ty: match kind {
+                        BindingKind::StorageRead => wgpu::BufferBindingType::Storage { read_only: true },
+                        BindingKind::StorageReadWrite => wgpu::BufferBindingType::Storage { read_only: false },
+                        BindingKind::Uniform => wgpu::BufferBindingType::Uniform,
+                    },
+                    has_dynamic_offset: false,
+                    min_binding_size: None,
+                },
+                count: None,
+            })
+            .list();
+        let group_layout =
+            device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor { label: None, entries: &entries });
+        let layout = device.create_pipeline_layout(&wgpu::PipelineLayoutDescriptor {
+            label: None,
+            bind_group_layouts: &[Some(&group_layout)],
+            immediate_size: 0,
+        });
+        let module = device.create_shader_module(wgpu::ShaderModuleDescriptor {
+            label: None,
+            source: wgpu::ShaderSource::Wgsl(request.wgsl.as_str().into()),
+        });
+        let pipeline = device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
+            label: Some(&request.entry),
+            layout: Some(&layout),
+            module: &module,
+            entry_point: Some(&request.entry),
+            compilation_options: wgpu::PipelineCompilationOptions::default(),
+            cache: None,
+        });
+        Pipeline(Rc::new(Compiled { pipeline, group_layout, layout: request.layout.clone(), device: device.clone() }))
+    }
+
+    /// The compiler's errors with their lines, or `otherwise` when it has none.
+    async fn complaints(&self, module: &RawShaderModule, otherwise: &str) -> Result<String> {
+        let info = match module.get_compilation_info() {
+            Ok(info) => self.unless_lost(JsFuture::from(info)).await?,
+            Err(thrown) => Err(thrown),
+        };
+        let messages = info.map(|info| get(&info, "messages")).unwrap_or_default();
+        let complaints: Vec<String> = Array::from(&messages)
+            .iter()
+            .filter(|message| get_text(message, "type") == "error")
+            .map(|message| {
+                let figure = |name| get(&message, name).as_f64().unwrap_or_default() as u32;
+                let (line, column) = (figure("lineNum"), figure("linePos"));
+                format!("line {line}, column {column}: {}", get_text(&message, "message"))
+            })
+            .list();
+        Ok(if complaints.is_empty() { otherwise.to_owned() } else { complaints.join("; ") })
+    }
+}
+
+/// An entry of the layout as the raw device takes it.
+fn entry(binding: usize, kind: BindingKind) -> JsValue {
+    let kind = match kind {
+        BindingKind::StorageRead => "read-only-storage",
+        BindingKind::StorageReadWrite => "storage",
+        BindingKind::Uniform => "uniform",
+    };
+    let buffer = object(&[("type", kind.into())]);
+    object(&[
+        ("binding", (binding as u32).into()),
+        ("visibility", raw::STAGE_COMPUTE.into()),
+        ("buffer", buffer.into()),
+    ])
+    .into()
+}
+
+fn refused(request: &PipelineRequest, words: String) -> Error {
+    let message = format!("the kernel '{}' does not compile: {words}", request.entry);
+    Error::shader_compilation(message, request.wgsl.clone())
+}

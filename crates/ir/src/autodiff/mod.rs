@@ -1,0 +1,184 @@
+//! Derivatives as expressions: graph → graph.
+//!
+//! [`gradient`] takes outputs with seeds and gives, as nodes of the same graph, the sums of seeds times partials: reverse mode,
+//! one rule per op (rules.rs). The forward nodes are reused where a derivative is made of them, and equal subexpressions are
+//! shared by the graph itself. [`jacobian`] is a gradient per output; [`sparsity`] says which of its entries can differ from 0.
+//!
+//! Only a path that does not exist annihilates: a partial without one is `None`, and any other zero is multiplied like every
+//! number, but for adjoints that came through a selection, whose zeros absorb what the branch not taken makes of them.
+
+use crate::graph::{Graph, InputId, Node, NodeId};
+use residua_base::list::Listed;
+
+mod rules;
+#[cfg(test)]
+mod rules_test;
+
+use rules::{Passage, PullBack, passage};
+
+/// For each input in `wrt` the node of Σ seed · ∂output/∂input over the `(output, seed)` pairs; `None` where no output depends
+/// on it.
+pub fn gradient(graph: &mut Graph, seeds: &[(NodeId, NodeId)], wrt: &[InputId]) -> Vec<Option<NodeId>> {
+    let active = active_nodes(graph, wrt);
+    sweep(graph, &active, seeds, wrt)
+}
+
+/// For each output the row of its partials with respect to `wrt`; `None` where it does not depend on the input.
+pub fn jacobian(graph: &mut Graph, outputs: &[NodeId], wrt: &[InputId]) -> Vec<Vec<Option<NodeId>>> {
+    let active = active_nodes(graph, wrt);
+    let one = graph.literal(1.0);
+    outputs.iter().map(|output| sweep(graph, &active, &[(*output, one)], wrt)).list()
+}
+
+/// Which entries of the [`jacobian`] are not `None`, without making it.
+pub fn sparsity(graph: &Graph, outputs: &[NodeId], wrt: &[InputId]) -> Vec<Vec<bool>> {
+    let words = wrt.len().div_ceil(64);
+    let bit = |column: usize| (column / 64, 1u64 << (column % 64));
+    // Node after node, `words` words each: the inputs that it depends on.
+    let mut dependencies = vec![0u64; graph.len() * words];
+    for (position, node) in graph.nodes().iter().enumerate() {
+        let (before, from) = dependencies.split_at_mut(position * words);
+        let own = &mut from[..words];
+        match node {
+            Node::Literal(_) => {}
+            Node::Input(input) => {
+                for column in (0..wrt.len()).filter(|column| wrt[*column] == *input) {
+                    let (word, mask) = bit(column);
+                    own[word] |= mask;
+                }
+            }
+            Node::Apply(op, _) => {
+                for (place, operand) in node.operands().iter().enumerate() {
+                    if passage(*op, place) != Passage::Closed {
+                        let operand = &before[operand.index() * words..][..words];
+                        own.iter_mut().zip(operand).for_each(|(own, operand)| *own |= operand);
+                    }
+                }
+            }
+        }
+    }
+    let row = |output: &NodeId| {
+        let set = &dependencies[output.index() * words..][..words];
+        (0..wrt.len())
+            .map(|column| {
+                let (word, mask) = bit(column);
+                set[word] & mask != 0
+            })
+            .list()
+    };
+    outputs.iter().map(row).list()
+}
+
+/// Whether each node of the graph has a derivative with respect to any input in `wrt`.
+fn active_nodes(graph: &Graph, wrt: &[InputId]) -> Vec<bool> {
+    let mut wanted = vec![false; wrt.iter().map(|input| input.0 as usize + 1).max().unwrap_or_default()];
+    for input in wrt {
+        wanted[input.0 as usize] = true;
+    }
+    let mut active = vec![false; graph.len()];
+    for (position, node) in graph.nodes().iter().enumerate() {
+        active[position] = match node {
+            Node::Literal(_) => false,
+            Node::Input(input) => wanted.get(input.0 as usize) == Some(&true),
+            Node::Apply(op, _) => node
+                .operands()
+                .iter()
+                .enumerate()
+                .any(|(place, operand)| active[operand.index()] && passage(*op, place) != Passage::Closed),
+        };
+    }
+    active
+}
+
+/// What has come down to a node so far: `node` where `under` holds, else 0.
+///
+/// Keeping the selection aside leaves the products below it plain, and one selection stands where the derivative comes out.
+#[derive(Clone, Copy)]
+struct Adjoint {
+    node: NodeId,
+    /// Whether `node` is 0 where selections that are no longer kept aside have made it so.
+    guarded: bool,
+    under: Option<Selection>,
+}
+
+/// Where a condition is not 0 or, if not `taken`, where it is 0.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Selection {
+    condition: NodeId,
+    taken: bool,
+}
+
+impl Adjoint {
+    /// The same with the selection in its node.
+    fn settled(self, graph: &mut Graph) -> Adjoint {
+        let Some(Selection { condition, taken }) = self.under else { return self };
+        let zero = graph.literal(0.0);
+        let [one, other] = if taken { [self.node, zero] } else { [zero, self.node] };
+        Adjoint { node: graph.select(condition, one, other), guarded: true, under: None }
+    }
+
+    /// The same where the selection holds too.
+    fn selected(self, graph: &mut Graph, selection: Selection) -> Adjoint {
+        let inner = if self.under == Some(selection) { self } else { self.settled(graph) };
+        Adjoint { under: Some(selection), ..inner }
+    }
+
+    /// The sum. Where an unguarded term takes part the node is used whatever is selected, and a NaN there is the expression's.
+    fn plus(self, graph: &mut Graph, other: Adjoint) -> Adjoint {
+        let (a, b) =
+            if self.under == other.under { (self, other) } else { (self.settled(graph), other.settled(graph)) };
+        Adjoint { node: graph.add(a.node, b.node), guarded: a.guarded && b.guarded, under: a.under }
+    }
+}
+
+fn sweep(graph: &mut Graph, active: &[bool], seeds: &[(NodeId, NodeId)], wrt: &[InputId]) -> Vec<Option<NodeId>> {
+    let end = seeds.iter().map(|(output, _)| output.index() + 1).max().unwrap_or(0);
+    let mut adjoints: Vec<Option<Adjoint>> = vec![None; end];
+    // An output that is newer than the marks of activity can only be a literal 1 made beside them.
+    let is_active = |id: NodeId| active.get(id.index()).copied().unwrap_or(false);
+    for (output, seed) in seeds.iter().filter(|(output, _)| is_active(*output)) {
+        accumulate(graph, &mut adjoints[output.index()], Adjoint { node: *seed, guarded: false, under: None });
+    }
+
+    let inputs = wrt.iter().map(|input| input.0 as usize + 1).max().unwrap_or_default();
+    let mut by_input: Vec<Option<NodeId>> = vec![None; inputs];
+    for result in graph.ids().rev().skip(graph.len() - end) {
+        let Some(adjoint) = adjoints[result.index()] else { continue };
+        match graph.node(result) {
+            Node::Literal(_) => {}
+            Node::Input(input) => {
+                if let Some(derivative) = by_input.get_mut(input.0 as usize) {
+                    *derivative = Some(adjoint.settled(graph).node);
+                }
+            }
+            Node::Apply(op, operands) => {
+                for place in 0..op.arity() {
+                    let passage = passage(op, place);
+                    if passage == Passage::Closed || !is_active(operands[place]) {
+                        continue;
+                    }
+                    let mut rule =
+                        PullBack { graph, operands, result, adjoint: adjoint.node, guarded: adjoint.guarded };
+                    let Some(node) = rule.pull_back(op, place) else { continue };
+                    let share = Adjoint { node, ..adjoint };
+                    let share = match passage {
+                        Passage::Closed | Passage::Open => share,
+                        Passage::Guarded => Adjoint { guarded: true, ..share },
+                        Passage::Selected { taken } => {
+                            share.selected(graph, Selection { condition: operands[0], taken })
+                        }
+                    };
+                    accumulate(graph, &mut adjoints[operands[place].index()], share);
+                }
+            }
+        }
+    }
+    wrt.iter().map(|input| by_input[input.0 as usize]).list()
+}
+
+fn accumulate(graph: &mut Graph, sum: &mut Option<Adjoint>, term: Adjoint) {
+    *sum = Some(match *sum {
+        None => term,
+        Some(sum) => sum.plus(graph, term),
+    });
+}

@@ -1,0 +1,172 @@
+//! Which solver suits a problem, and why.
+
+use super::cholesky::{Analysis, SparseCholesky, too_large};
+use super::{DenseQr, LinearSolver, Pcg};
+use residua_base::error::Result;
+
+/// The solvers of linear systems.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Householder QR of the dense, stacked matrix.
+    DenseQr,
+    /// Cholesky factorisation of the sparse normal equations.
+    SparseCholesky,
+    /// Preconditioned conjugate gradients.
+    Pcg,
+}
+
+impl Kind {
+    /// As the public contract and the report call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::DenseQr => "dense-qr",
+            Kind::SparseCholesky => "sparse-cholesky",
+            Kind::Pcg => "pcg",
+        }
+    }
+}
+
+/// So few parameters are always taken as dense: QR costs nothing then, and is the most accurate.
+const FEW_PARAMETERS: usize = 64;
+/// So few are taken as dense if J is rather full.
+const DENSE_PARAMETERS: usize = 200;
+/// That is what rather full means: this part of J's entries is there.
+const DENSE_FILL: f64 = 0.3;
+/// QR does about 2·rows·cols² operations; with this many rows·cols² it takes about half a second a step, and the normal equations less.
+const MOST_QR_WORK: f64 = 2e8;
+/// A factor of this many numbers takes 240 MB.
+const MOST_FACTOR: f64 = 2e7;
+/// A factorisation of this many multiplications takes some four seconds: 2·10⁸ took 0.14 s in Chromium's engine.
+const MOST_MULTIPLICATIONS: f64 = 5e9;
+
+/// A factorisation of fewer multiplications takes some three milliseconds: not worth a trial.
+const LEAST_TRIED: f64 = 4e6;
+/// Nor is one that takes no longer than so many iterations of conjugate gradients.
+const LEAST_ITERATIONS: f64 = 64.0;
+/// Multiplications that an iteration does, in the time that they take, for each parameter beside two for each entry of J.
+const ITERATION_VECTORS: f64 = 13.0;
+/// A multiplication of a factorisation takes as long as so many of an iteration: 0.7 and 1.9 a nanosecond in Chromium, springs on grids.
+const FACTOR_PACE: f64 = 3.0;
+
+/// A solver, and why it.
+pub struct Choice {
+    /// What solves.
+    pub solver: LinearSolver,
+    /// For the report.
+    pub why: String,
+    /// Conjugate gradients may be faster than `solver`, and nothing but their convergence says whether they are.
+    pub trial: Option<Trial>,
+}
+
+/// Conjugate gradients before a factorisation. With so many iterations at most no more is lost than a factorisation takes, once; what is gained
+/// has no bound: a net of 10,000 vertices takes 12 to 16 iterations a system where its factor takes as long as 950.
+pub struct Trial {
+    /// So many iterations take as long as a factorisation.
+    pub iterations: usize,
+    /// For the report.
+    pub why: String,
+}
+
+/// Chooses for a pattern of `cols` columns.
+pub fn choose(cols: usize, row_offsets: &[u32], col_indices: &[u32]) -> Result<Choice> {
+    let plain = |solver, why| Ok(Choice { solver, why, trial: None });
+    let rows = row_offsets.len().saturating_sub(1);
+    let fill = col_indices.len() as f64 / (rows as f64 * cols as f64).max(1.0);
+    let start = format!("{} parameters, J {} % filled", grouped(cols as u64), percent(fill));
+    let small = cols <= FEW_PARAMETERS || (cols <= DENSE_PARAMETERS && fill >= DENSE_FILL);
+    if small && rows as f64 * (cols as f64).powi(2) <= MOST_QR_WORK {
+        return plain(LinearSolver::DenseQr(DenseQr::new()), format!("dense QR: {start}"));
+    }
+    if let Some(why) = too_large(cols, row_offsets) {
+        return plain(LinearSolver::Pcg(Pcg::new()), format!("conjugate gradients: {start}, {why}"));
+    }
+    let analysis = Analysis::new(cols, row_offsets, col_indices)?;
+    let length = analysis.factor_len();
+    if let Some(why) = too_costly(length, analysis.multiplications()) {
+        return plain(LinearSolver::Pcg(Pcg::new()), format!("conjugate gradients: {start}, {why}"));
+    }
+    let trial = worth_a_trial(cols, col_indices.len(), analysis.multiplications()).map(|iterations| Trial {
+        iterations,
+        why: format!(
+            "conjugate gradients: {start}, while they take at most {} iterations, which a Cholesky factor of {} numbers would be worth",
+            grouped(iterations as u64),
+            grouped(length)
+        ),
+    });
+    let solver = LinearSolver::SparseCholesky(Box::new(SparseCholesky::new(analysis)?));
+    Ok(Choice { solver, why: format!("sparse Cholesky: {start}, the factor has {} numbers", grouped(length)), trial })
+}
+
+/// How many iterations of conjugate gradients take as long as a factorisation of so many multiplications, if those are worth a trial.
+fn worth_a_trial(cols: usize, entries: usize, multiplications: f64) -> Option<usize> {
+    let iterations = FACTOR_PACE * multiplications / (2.0 * entries as f64 + ITERATION_VECTORS * cols as f64);
+    (multiplications >= LEAST_TRIED && iterations >= LEAST_ITERATIONS).then_some(iterations as usize)
+}
+
+/// Why a factor of so many numbers, made by so many multiplications, is not for a page, if it is not.
+fn too_costly(length: u64, multiplications: f64) -> Option<String> {
+    (length as f64 > MOST_FACTOR || multiplications > MOST_MULTIPLICATIONS)
+        .then(|| format!("a Cholesky factor would have {} numbers", grouped(length)))
+}
+
+/// Makes the solver of a kind that the user asked for.
+pub fn make(kind: Kind, cols: usize, row_offsets: &[u32], col_indices: &[u32]) -> Result<LinearSolver> {
+    Ok(match kind {
+        Kind::DenseQr => LinearSolver::DenseQr(DenseQr::new()),
+        Kind::Pcg => LinearSolver::Pcg(Pcg::new()),
+        Kind::SparseCholesky => {
+            let analysis = Analysis::new(cols, row_offsets, col_indices)?;
+            LinearSolver::SparseCholesky(Box::new(SparseCholesky::new(analysis)?))
+        }
+    })
+}
+
+/// With a comma every three digits.
+pub(super) fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (k, digit) in digits.chars().enumerate() {
+        if k > 0 && (digits.len() - k).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// A part of one in percent: whole numbers from 10 on, else two digits after the point.
+fn percent(part: f64) -> String {
+    let hundredths = (part * 1e4).round() as u64;
+    if hundredths >= 1000 {
+        return ((hundredths + 50) / 100).to_string();
+    }
+    format!("{}.{:02}", hundredths / 100, hundredths % 100)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_factor_may_be_too_large_or_take_too_long() {
+        let says = |length| Some(format!("a Cholesky factor would have {length} numbers"));
+        assert_eq!(too_costly(1_500_000, 2e8), None);
+        assert_eq!(too_costly(30_000_000, 2e8), says("30,000,000"));
+        assert_eq!(too_costly(15_000_000, 1e10), says("15,000,000"));
+    }
+
+    #[test]
+    fn conjugate_gradients_are_tried_before_long_factorisations_of_sparse_matrices() {
+        // Nets of springs with 1,024 and 10,000 vertices; a matrix that is nearly full; few parameters.
+        assert_eq!(worth_a_trial(3_072, 26_900, 5.32e6), Some(170));
+        assert_eq!(worth_a_trial(30_000, 269_000, 2.95e8), Some(953));
+        assert_eq!(worth_a_trial(500, 500_000, 2e7), None);
+        assert_eq!(worth_a_trial(300, 2_000, 1e6), None);
+    }
+
+    #[test]
+    fn numbers_are_grouped_and_parts_are_in_percent() {
+        assert_eq!([0, 999, 1000, 7_500_000].map(grouped), ["0", "999", "1,000", "7,500,000"]);
+        assert_eq!([0.0, 0.0003, 0.0999, 0.1, 0.456, 1.0].map(percent), ["0.00", "0.03", "9.99", "10", "46", "100"]);
+    }
+}

@@ -1,0 +1,268 @@
+//! Conjugate gradients on (J̃ᵀJ̃ + diag(d)) δ = −J̃ᵀr̃ without ever forming J̃ᵀJ̃, preconditioned by the inverses of its diagonal blocks
+//! (Golub and Van Loan, Matrix Computations, 4th ed., algorithm 11.5.1).
+
+use crate::loops::{advance, dot, inverse_len, invert_threes, normal_product, redirect, subtract};
+
+use super::{SparseMatrix, System, Trouble};
+use residua_base::error::Result;
+
+/// The diagonal blocks of the preconditioner: ranges of coordinates, ascending, that do not overlap. Coordinates of no block are left as
+/// they are.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Blocks {
+    /// First coordinate and number of coordinates of each block.
+    pub ranges: Vec<(usize, usize)>,
+}
+
+/// The number of iterations, or why there is no step.
+pub type Solved = std::result::Result<usize, Trouble>;
+
+/// When conjugate gradients stop.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PcgOptions {
+    /// η: they stop when rᵀM⁻¹r ≤ η² times what it was at the start; 0 runs all iterations.
+    pub tolerance: f64,
+    /// They stop after so many iterations.
+    pub max_iterations: usize,
+}
+
+/// What multiplies by J̃ᵀJ̃.
+pub trait Products {
+    /// Adds J̃ᵀJ̃p to `image`; gives ‖J̃p‖².
+    fn product(&mut self, p: &[f64], image: &mut [f64]) -> Result<f64>;
+}
+
+impl Products for SparseMatrix<'_> {
+    fn product(&mut self, p: &[f64], image: &mut [f64]) -> Result<f64> {
+        Ok(normal_product(self.row_offsets, self.col_indices, self.values, p, image))
+    }
+}
+
+/// A system of which J̃ is known by its products alone.
+#[derive(Clone, Copy, Debug)]
+pub struct Normal<'a> {
+    /// J̃ᵀr̃.
+    pub gradient: &'a [f64],
+    /// The diagonal blocks of J̃ᵀJ̃, one after another, row after row, of which the lower halves count.
+    pub curvature: &'a [f64],
+    /// See [`System`].
+    pub damping: &'a [f64],
+    /// See [`System`].
+    pub frozen: &'a [bool],
+}
+
+/// Preconditioned conjugate gradients.
+#[derive(Clone, Debug, Default)]
+pub struct Pcg {
+    /// The inverses of the blocks, block after block, as [`advance`] takes them.
+    inverses: Vec<f64>,
+    residual: Vec<f64>,
+    direction: Vec<f64>,
+    /// (A + diag(d)) p, and between a step and the next direction M⁻¹r.
+    image: Vec<f64>,
+    /// rᵀM⁻¹r, and when that is small enough.
+    size: f64,
+    enough: f64,
+    iterations: usize,
+    /// Σ dⱼpⱼ² of the direction.
+    damped_square: f64,
+    some_frozen: bool,
+}
+
+impl Pcg {
+    /// A solver; it takes its memory when it first solves.
+    pub fn new() -> Pcg {
+        Pcg::default()
+    }
+
+    /// Solves into `step`, from 0; says how many iterations that took.
+    pub fn solve(&mut self, system: &System, blocks: &Blocks, options: PcgOptions, step: &mut [f64]) -> Solved {
+        let mut gradient = vec![0.0; system.jacobian.cols];
+        system.jacobian.add_transposed_times(system.residuals, &mut gradient);
+        let curvature = diagonal_blocks(system, blocks);
+        let System { mut jacobian, damping, frozen, .. } = *system;
+        let normal = Normal { gradient: &gradient, curvature: &curvature, damping, frozen };
+        self.begin(&normal, blocks, options, step);
+        loop {
+            // Products with a matrix that is there do not fail.
+            let done = self.iterate(&normal, blocks, options, &mut jacobian, step);
+            if let Some(outcome) = done.map_err(|_| Trouble::NonFinite)? {
+                return outcome;
+            }
+        }
+    }
+
+    /// Begins a system.
+    pub fn begin(&mut self, normal: &Normal, blocks: &Blocks, options: PcgOptions, step: &mut [f64]) {
+        let n = normal.gradient.len();
+        step.fill(0.0);
+        self.some_frozen = normal.frozen.contains(&true);
+        self.invert_blocks(normal, blocks);
+        for vector in [&mut self.residual, &mut self.image, &mut self.direction] {
+            vector.clear();
+            vector.resize(n, 0.0);
+        }
+        subtract(1.0, normal.gradient, &mut self.residual);
+        if self.some_frozen {
+            zero_frozen(&mut self.residual, normal.frozen);
+        }
+        self.size = advance(0.0, &blocks.ranges, &self.inverses, &mut self.image, &mut self.residual);
+        self.damped_square = redirect(0.0, 0.0, normal.damping, &mut self.image, &mut self.direction, step);
+        self.enough = options.tolerance * options.tolerance * self.size;
+        self.iterations = 0;
+    }
+
+    /// One iteration. When it is over it says how many there were, or what the trouble is.
+    pub fn iterate(
+        &mut self,
+        normal: &Normal,
+        blocks: &Blocks,
+        options: PcgOptions,
+        products: &mut dyn Products,
+        step: &mut [f64],
+    ) -> Result<Option<Solved>> {
+        if self.size == 0.0 || self.iterations >= options.max_iterations {
+            return Ok(Some(Ok(self.iterations)));
+        }
+        // pᵀAp as a sum of squares: it is positive wherever p is not 0. Of the image, the damping's part is there.
+        let curvature = products.product(&self.direction, &mut self.image)? + self.damped_square;
+        if curvature == 0.0 && self.iterations > 0 {
+            // What is left of the residual is so little that its square vanishes: there is nothing to be gained any more.
+            return Ok(Some(Ok(self.iterations)));
+        }
+        if !(curvature > 0.0 && curvature.is_finite() && self.size.is_finite()) {
+            return Ok(Some(Err(Trouble::NotPositiveDefinite)));
+        }
+        // Where δ is 0 the direction is, too, and the residual is to stay so.
+        if self.some_frozen {
+            zero_frozen(&mut self.image, normal.frozen);
+        }
+        let alpha = self.size / curvature;
+        let next = advance(alpha, &blocks.ranges, &self.inverses, &mut self.image, &mut self.residual);
+        self.iterations += 1;
+        if next <= self.enough || self.iterations >= options.max_iterations {
+            subtract(-alpha, &self.direction, step);
+            return Ok(Some(Ok(self.iterations)));
+        }
+        let beta = next / self.size;
+        self.damped_square = redirect(alpha, beta, normal.damping, &mut self.image, &mut self.direction, step);
+        self.size = next;
+        Ok(None)
+    }
+
+    /// The inverses of the damped diagonal blocks; of a block that is not positive definite, those of its diagonal, or 1.
+    fn invert_blocks(&mut self, normal: &Normal, blocks: &Blocks) {
+        let ranges = blocks.ranges.as_slice();
+        self.inverses.clear();
+        self.inverses.resize(ranges.iter().map(|(_, count)| inverse_len(*count)).sum(), 0.0);
+        let (mut number, mut from, mut to) = (0, 0, 0);
+        let (mut block, mut inverse) = (Vec::new(), Vec::new());
+        loop {
+            if !self.some_frozen {
+                let (curvature, inverses) = (&normal.curvature[from..], &mut self.inverses[to..]);
+                let done = invert_threes(&ranges[number..], curvature, normal.damping, inverses);
+                (number, from, to) = (number + done, from + 9 * done, to + 6 * done);
+            }
+            let Some(&(first, count)) = ranges.get(number) else { return };
+            let (next_from, next_to) = (from + count * count, to + inverse_len(count));
+            block.clear();
+            block.extend_from_slice(&normal.curvature[from..next_from]);
+            let frozen = |k: usize| normal.frozen[first + k];
+            for i in 0..count {
+                for j in 0..i {
+                    if frozen(i) || frozen(j) {
+                        block[i * count + j] = 0.0;
+                    }
+                }
+                let diagonal = &mut block[i * count + i];
+                *diagonal = if frozen(i) { 1.0 } else { *diagonal + normal.damping[first + i] };
+            }
+            inverse.clear();
+            inverse.resize(count * count, 0.0);
+            for k in 0..count {
+                let diagonal = block[k * count + k];
+                inverse[k * count + k] = if diagonal > 0.0 { 1.0 / diagonal } else { 1.0 };
+            }
+            if cholesky(&mut block, count) {
+                invert(&block, count, &mut inverse);
+            }
+            let is_half = inverse_len(count) < count * count;
+            let kept = (0..count).flat_map(|i| (0..if is_half { i + 1 } else { count }).map(move |j| i * count + j));
+            for (entry, place) in self.inverses[to..next_to].iter_mut().zip(kept) {
+                *entry = inverse[place];
+            }
+            (number, from, to) = (number + 1, next_from, next_to);
+        }
+    }
+}
+
+/// Zeros at frozen coordinates.
+fn zero_frozen(vector: &mut [f64], frozen: &[bool]) {
+    vector.iter_mut().zip(frozen).filter(|(_, frozen)| **frozen).for_each(|(number, _)| *number = 0.0);
+}
+
+/// The diagonal blocks of J̃ᵀJ̃, as [`Normal`] has them.
+fn diagonal_blocks(system: &System, blocks: &Blocks) -> Vec<f64> {
+    let mut starts = Vec::with_capacity(blocks.ranges.len());
+    let mut block_of = vec![u32::MAX; system.jacobian.cols];
+    let mut total = 0;
+    for (block, &(first, count)) in blocks.ranges.iter().enumerate() {
+        starts.push(total);
+        block_of[first..first + count].fill(block as u32);
+        total += count * count;
+    }
+    let mut curvature = vec![0.0; total];
+    for row in 0..system.jacobian.rows() {
+        for (i, a) in system.jacobian.row(row) {
+            let block = block_of[i];
+            if block == u32::MAX {
+                continue;
+            }
+            let (first, count) = blocks.ranges[block as usize];
+            let target = &mut curvature[starts[block as usize]..];
+            for (j, b) in system.jacobian.row(row) {
+                if block_of[j] == block && j <= i {
+                    target[(i - first) * count + (j - first)] += a * b;
+                }
+            }
+        }
+    }
+    curvature
+}
+
+/// The inverse, in full, of a matrix from its Cholesky factor.
+fn invert(factor: &[f64], n: usize, inverse: &mut [f64]) {
+    for column in 0..n {
+        let x = &mut inverse[column * n..column * n + n];
+        x.fill(0.0);
+        x[column] = 1.0;
+        for i in column..n {
+            let known = dot(&factor[i * n + column..i * n + i], &x[column..i]);
+            x[i] = (x[i] - known) / factor[i * n + i];
+        }
+        for i in (0..n).rev() {
+            x[i] /= factor[i * n + i];
+            let value = x[i];
+            for (x, entry) in x[..i].iter_mut().zip(&factor[i * n..]) {
+                *x -= entry * value;
+            }
+        }
+    }
+}
+
+/// The Cholesky factor of a small dense matrix, row after row, in the place of its lower half. `false` if a pivot is not positive.
+pub(super) fn cholesky(a: &mut [f64], n: usize) -> bool {
+    for i in 0..n {
+        let (above, row) = a.split_at_mut(i * n);
+        for j in 0..i {
+            let known = dot(&above[j * n..j * n + j], &row[..j]);
+            row[j] = (row[j] - known) / above[j * n + j];
+        }
+        let pivot = row[i] - dot(&row[..i], &row[..i]);
+        if !(pivot > 0.0 && pivot.is_finite()) {
+            return false;
+        }
+        row[i] = pivot.sqrt();
+    }
+    true
+}

@@ -1,0 +1,50 @@
+/**
+ * The input of a compile, as the compiled functions use it: the parameters' current numbers, the changes since the previous call, and
+ * the place to which a solve writes its result. There are two kinds: a problem (problem-compile-input.ts) and a list of params
+ * (params-compile-input.ts).
+ */
+
+import type { RawFunctions, RawModule, RawProblem } from '../module/raw.js';
+import type { ParameterBlocks, ValueEdit } from '../problem/parameter-array.js';
+
+/** Changes since the previous call: numbers, and all other changes as commands in their order. */
+export interface Edits {
+  readonly values: readonly ValueEdit[];
+  readonly commands: readonly ((raw: RawFunctions) => void)[];
+}
+
+/** Writes a solve's result to the arrays or params, except to numbers that were set after the call. */
+export type WriteBack = (x: Float64Array) => void;
+
+/** The input of a compile. */
+export interface CompileInput {
+  /** Number of parameters. */
+  readonly numParams: number;
+  /** Number of residuals. */
+  readonly numResiduals: number;
+  /** Number of residuals, where a residual that is a long sum counts about as often as it has terms. The engine is chosen by it. */
+  readonly workload: number;
+  /** The parameter arrays, in order; null for params. */
+  readonly arrays: readonly ParameterBlocks[] | null;
+  /**
+   * The parameters' numbers at the start of the compile, as far as `takeStart` has read them. A number that has changed since then may
+   * be the new one; `takeEdits` reports the change in any case.
+   */
+  readonly startValues: Float64Array;
+  /** Milliseconds that recording took, if it was part of the compile; else null. */
+  readonly recordingTime: number | null;
+  /** Reads `count` numbers into `startValues`, from `first` on. */
+  takeStart(first: number, count: number): void;
+  /** Builds the problem. It is called again if the first engine cannot compile it. */
+  build(module: RawModule): RawProblem;
+  /** Frees the recording. To be called when the compile has ended. */
+  release(): void;
+  /** Returns the changes since its previous call, or since the compile began. */
+  takeEdits(): Edits;
+  /** Returns the write-back of a call. To be called at the time of the call, after `takeEdits`. */
+  writeBack(): WriteBack;
+  /** Enables `dataBuffer()` of the residual blocks; `read` calls into the module. */
+  attach(read: (work: (raw: RawFunctions) => GPUBuffer | null) => GPUBuffer | null): void;
+  /** Reverts `attach`. */
+  detach(): void;
+}

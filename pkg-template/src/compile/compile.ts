@@ -1,0 +1,184 @@
+/** Compiling: chooses the engine, builds the recorded problem in the module and compiles it there. */
+
+import { describe, invalidArgument, ResiduaError } from '../arguments/errors.js';
+import { checkOptions, checkWholeNumber } from '../arguments/numeric-arguments.js';
+import { Cancellation, checkSignal } from '../module/cancellation.js';
+import type { Host, Instance } from '../module/loading.js';
+import type { RawFunctions, RawProblem } from '../module/raw.js';
+import type { CompileInput } from './compile-input.js';
+import type { GpuContext } from './context.js';
+import { checkEngineOptions, chooseEngine, handleOf, runOnEngine, type EngineChoice } from './engine-choice.js';
+
+/** Options of a compile. */
+export interface CompileOptions {
+  /** 'auto' (default) takes the GPU when there is one and the work is large enough, else the CPU. 'gpu' rejects without a GPU. */
+  backend?: 'auto' | 'gpu' | 'cpu';
+  /** The device; by default the shared one. */
+  context?: GpuContext;
+  /** The most instances in one dispatch; by default what the device's limits allow. */
+  batchSize?: number;
+  /**
+   * Under this many residuals 'auto' takes the CPU, and from it on the GPU for every call. A residual that is a long sum counts as often as
+   * it has terms. By default the choice follows from a measurement of this device and of the problem's kernels: calls that are faster on the
+   * CPU run there, and `backend` is 'cpu' only where that is every call.
+   */
+  fallbackThreshold?: number;
+  /** Called while compiling, about ten times a second at most. */
+  onProgress?: (done: number, total: number, stage: string) => void;
+  /** Ends compiling with 'aborted'. */
+  signal?: AbortSignal;
+}
+
+/** The result of a compile. */
+export interface Compiled {
+  readonly instance: Instance;
+  readonly raw: RawFunctions;
+  readonly backend: 'gpu' | 'cpu';
+  /** Whether `backend` was 'auto'. */
+  readonly isAuto: boolean;
+  readonly fallbackReason: string | null;
+}
+
+/** One CPU core evaluates fewer residuals than this before a GPU responds, so no GPU is requested. */
+const FEW_RESIDUALS = 100;
+
+/** Least time between two calls of onProgress. */
+const PROGRESS_INTERVAL_MS = 100;
+
+/** Compiles an input on a host. Rejects with 'invalid-argument' for wrong options and with 'aborted' when the signal fires. */
+export async function compileFunctions(host: Host, input: CompileInput, options: CompileOptions): Promise<Compiled> {
+  checkCompileOptions(host, options);
+  const { signal } = options;
+  const aborted = () => new ResiduaError('aborted', 'compiling was aborted by its signal');
+  if (signal?.aborted === true) throw aborted();
+  const work = compileNow(host, input, options);
+  if (signal === undefined) return work;
+  return new Promise<Compiled>((resolve, reject) => {
+    const onAbort = () => reject(aborted());
+    signal.addEventListener('abort', onAbort, { once: true });
+    work
+      .then((compiled) => {
+        // After an abort the promise is already rejected, so functions that were compiled all the same are freed.
+        if (signal.aborted) compiled.instance.call(() => compiled.raw.dispose());
+        else resolve(compiled);
+      })
+      .catch(reject)
+      .finally(() => signal.removeEventListener('abort', onAbort));
+  });
+}
+
+async function compileNow(host: Host, input: CompileInput, options: CompileOptions): Promise<Compiled> {
+  const instance = await host.ready();
+  const choice = await chooseEngine(instance, input.workload, options, FEW_RESIDUALS);
+  const measures = (options.backend ?? 'auto') === 'auto' && options.fallbackThreshold === undefined;
+  const build = new ProblemBuild(instance, input);
+  try {
+    if (measures && choice.context?.adapter.isSoftware === true) {
+      const reason = 'the GPU is emulated in software, which is slower than the CPU';
+      return await compileOn(instance, { context: null, fallbackReason: reason }, build, options, false);
+    }
+    return await runOnEngine(choice, options.backend, (engine) => compileOn(instance, engine, build, options, measures && engine.context !== null));
+  } finally {
+    build.release();
+  }
+}
+
+/** Builds the raw problem of an input, once for each engine that is tried. */
+class ProblemBuild {
+  private reusable: RawProblem | null = null;
+
+  constructor(
+    private readonly instance: Instance,
+    readonly input: CompileInput,
+  ) {}
+
+  problem(): RawProblem {
+    const problem = this.reusable ?? this.instance.call((module) => this.input.build(module));
+    if (problem.isReusable === true) this.reusable = problem;
+    return problem;
+  }
+
+  release(): void {
+    this.reusable?.free();
+    this.input.release();
+  }
+}
+
+/** Compiles on one engine. With `measures` the module compares the CPU with the GPU, and may choose the CPU. */
+async function compileOn(
+  instance: Instance,
+  { context, fallbackReason }: EngineChoice,
+  build: ProblemBuild,
+  options: CompileOptions,
+  measures: boolean,
+): Promise<Compiled> {
+  const handle = handleOf(context, instance);
+  const cancellation = new Cancellation(options.signal);
+  const progress = new Progress(options.onProgress, cancellation);
+  const problem = build.problem();
+  const { input } = build;
+  let raw: RawFunctions;
+  try {
+    raw = await instance.wait((module) =>
+      module.RawFunctions.compile(
+        problem,
+        input.startValues,
+        (first, count) => input.takeStart(first, count),
+        handle?.share(),
+        measures,
+        options.batchSize,
+        options.onProgress === undefined ? undefined : progress.report,
+        cancellation.token,
+      ),
+    );
+  } catch (error) {
+    if (progress.error !== null) throw progress.error.thrown;
+    throw error;
+  } finally {
+    cancellation.end();
+  }
+  if (progress.error !== null) {
+    instance.call(() => raw.dispose());
+    throw progress.error.thrown;
+  }
+  const isAuto = (options.backend ?? 'auto') === 'auto';
+  const backend = instance.call(() => raw.isOnGpu()) ? 'gpu' : 'cpu';
+  const reason = context !== null && backend === 'cpu' ? `the CPU is faster for every call; ${instance.call(() => raw.choice())}` : fallbackReason;
+  return { instance, raw, backend, isAuto, fallbackReason: reason };
+}
+
+/** Limits the rate of progress reports. An exception of the listener cancels the compile. */
+class Progress {
+  /** The exception of the listener. */
+  error: { thrown: unknown } | null = null;
+  private last = -Infinity;
+
+  constructor(
+    private readonly listener: CompileOptions['onProgress'],
+    private readonly cancellation: Cancellation,
+  ) {}
+
+  readonly report = (done: number, total: number, stage: string): void => {
+    const now = performance.now();
+    if (this.error !== null || now - this.last < PROGRESS_INTERVAL_MS) return;
+    this.last = now;
+    try {
+      this.listener?.(done, total, stage);
+    } catch (thrown) {
+      this.error = { thrown };
+      this.cancellation.cancel();
+    }
+  };
+}
+
+function checkCompileOptions(host: Host, options: CompileOptions): void {
+  checkOptions('compile: options', options);
+  checkEngineOptions(host, 'compile', options);
+  const { batchSize, fallbackThreshold, onProgress, signal } = options;
+  if (batchSize !== undefined) checkWholeNumber('compile: batchSize', batchSize, 1);
+  if (fallbackThreshold !== undefined && !(typeof fallbackThreshold === 'number' && fallbackThreshold >= 0)) {
+    throw invalidArgument('compile: fallbackThreshold', describe(fallbackThreshold), 'a number of residuals, at least 0');
+  }
+  if (onProgress !== undefined && typeof onProgress !== 'function') throw invalidArgument('compile: onProgress', describe(onProgress), 'a function');
+  checkSignal('compile: signal', signal);
+}

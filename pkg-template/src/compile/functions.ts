@@ -1,0 +1,385 @@
+/** Compiled functions: residuals, sums, costs and their derivatives, on the GPU or the CPU. */
+
+import { describe, invalidArgument } from '../arguments/errors.js';
+import { copyNumbersInto, copyNumbersOfLength, type Numbers } from '../arguments/numeric-arguments.js';
+import type { Scalar, Value } from '../expressions/value.js';
+import { here, type Host, type Instance } from '../module/loading.js';
+import type { RawFunctions, RawPoint, RawSolveResult } from '../module/raw.js';
+import { ResultArrays } from '../module/result-arrays.js';
+import type { ParameterBlocks } from '../problem/parameter-array.js';
+import { Problem } from '../problem/problem.js';
+import { compileFunctions, type Compiled, type CompileOptions } from './compile.js';
+import type { CompileInput, Edits, WriteBack } from './compile-input.js';
+import { CompressedRows, type CsrMatrix, type Pattern } from './csr-matrix.js';
+import { makeDisposable } from './dispose.js';
+import { recordParams } from './params-compile-input.js';
+import { ProblemCompileInput } from './problem-compile-input.js';
+import { CallQueue } from './queue.js';
+
+/** The value of an objective, with its gradient on the device. */
+export interface GradientOnDevice {
+  /** The objective's value, read back. */
+  readonly value: number;
+  /** numParams f32 numbers on the GPU; null on the CPU. */
+  readonly gradient: GPUBuffer | null;
+}
+
+/**
+ * Compiled residual functions.
+ *
+ * `x` holds numParams numbers: all parameters, constant ones included, arrays in order of creation. By default it is the parameters'
+ * current numbers; a call with `x` does not change them. Residuals are ordered by block, then by instance, then by output; in the params
+ * form they have the order in which `fn` returned them, and squared loss. Residuals and Jacobian are without loss and weight. The sum is Σ
+ * weight·f; the cost is ½ Σ weight·ρ(‖r‖²) over instances, with r an instance's outputs, as in Ceres. Gradients and columns of the Jacobian
+ * are with respect to the numbers themselves, not to the tangent of a manifold. Those of constant blocks are explicit zeros. Bounds have no
+ * effect. NaN and infinities are returned unchanged.
+ *
+ * Calls on one object queue in order. A change before a call applies to it, a later change to the next call. Returned arrays are fresh. All
+ * calls reject with 'disposed' after `dispose()`, with 'device-lost' when the device is lost, and with 'invalid-argument' when `x` has
+ * another length or a number that is not finite.
+ */
+export class GpuCompiledFunctions {
+  /** The engine that computes. */
+  readonly backend: 'gpu' | 'cpu';
+  /** @internal Whether the work may move to the CPU at a limit of the GPU, which is so with backend 'auto'. */
+  readonly canMoveToCpu: boolean;
+  /** Why 'auto' took the CPU; null on the GPU and where the CPU was requested. */
+  readonly fallbackReason: string | null;
+  /** Number of parameters, constant ones included. */
+  readonly numParams: number;
+  /** Number of residuals. */
+  readonly numResiduals: number;
+  /** Number of compiled kernels: one for each topology. */
+  readonly kernelCount: number;
+  /**
+   * Wall times of the compile's stages in milliseconds: `record` (params form), `group`, `tables`, `pipelines`; where 'auto' measures, also
+   * `choice` (the CPU and the device) and `trial` (the problem's kernels on them).
+   */
+  readonly compileTimes: Readonly<Record<string, number>>;
+
+  /** The same as dispose(), for `using`. */
+  declare readonly [Symbol.dispose]: () => void;
+
+  private readonly queue = new CallQueue('the GpuCompiledFunctions');
+  private readonly instance: Instance;
+  private readonly handle: RawFunctions;
+  /** Whether gradients that are read back are computed in double precision, on the CPU. */
+  private readonly gradientsOnCpu: boolean;
+  /** The pattern of the Jacobian, after the first call. */
+  private pattern: Pattern | null = null;
+  /** Memory for the point of the next call. To fill existing memory is faster than to allocate it. */
+  private spare: Float32Array | Float64Array | null = null;
+  /** Whether a running call uses the module's own memory for a point. */
+  private isPointPlaceUsed = false;
+
+  private constructor(
+    private readonly input: CompileInput,
+    compiled: Compiled,
+  ) {
+    const { instance, raw } = compiled;
+    this.instance = instance;
+    this.handle = raw;
+    this.backend = compiled.backend;
+    this.gradientsOnCpu = instance.call(() => raw.areGradientsOnCpu());
+    this.canMoveToCpu = compiled.isAuto;
+    this.fallbackReason = compiled.fallbackReason;
+    this.numParams = input.numParams;
+    this.numResiduals = input.numResiduals;
+    this.kernelCount = instance.call(() => raw.kernelCount());
+    const times = instance.call(() => raw.compileTimes());
+    this.compileTimes = Object.freeze(input.recordingTime === null ? { ...times } : { record: input.recordingTime, ...times });
+    input.attach((work) => this.read(work));
+  }
+
+  /**
+   * Records `fn` once over `params`, groups its outputs by topology and compiles one kernel per group. Later changes of a param's `data`
+   * apply to the next call, and a solve writes its result to the params. A parameter that is not among them is a constant.
+   */
+  static compile(
+    params: readonly Value[],
+    fn: (params: Value[]) => Scalar | readonly Scalar[],
+    options?: CompileOptions,
+  ): Promise<GpuCompiledFunctions>;
+  /** Compiles a problem in its current state; arrays and residuals that are added later are not part of it. */
+  static compile(problem: Problem, options?: CompileOptions): Promise<GpuCompiledFunctions>;
+  static compile(what: readonly Value[] | Problem, fnOrOptions?: unknown, options?: CompileOptions): Promise<GpuCompiledFunctions> {
+    return GpuCompiledFunctions.compileOn(here, what, fnOrOptions, options);
+  }
+
+  /** @internal Returns this class for functions on a host. */
+  static on(host: Host): typeof GpuCompiledFunctions {
+    let subclass = host === here ? GpuCompiledFunctions : subclasses.get(host);
+    if (subclass === undefined) {
+      subclass = class extends GpuCompiledFunctions {
+        static override compile(what: readonly Value[] | Problem, fnOrOptions?: unknown, options?: CompileOptions): Promise<GpuCompiledFunctions> {
+          return GpuCompiledFunctions.compileOn(host, what, fnOrOptions, options);
+        }
+      };
+      Object.defineProperty(subclass, 'name', { value: GpuCompiledFunctions.name });
+      subclasses.set(host, subclass);
+    }
+    return subclass;
+  }
+
+  private static async compileOn(
+    host: Host,
+    what: readonly Value[] | Problem,
+    fnOrOptions: unknown,
+    options: CompileOptions | undefined,
+  ): Promise<GpuCompiledFunctions> {
+    const isProblem = what instanceof Problem;
+    const input = isProblem ? new ProblemCompileInput(what) : recordParams(what, fnOrOptions);
+    const compiled = await compileFunctions(host, input, (isProblem ? (fnOrOptions as CompileOptions | undefined) : options) ?? {});
+    return new (GpuCompiledFunctions.on(host))(input, compiled);
+  }
+
+  /** Whether dispose() was called. @internal */
+  get isDisposed(): boolean {
+    return this.queue.isDisposed;
+  }
+
+  /** Calls `listener` when dispose() is called. Returns a function that removes the listener. @internal */
+  whenDisposed(listener: () => void): () => void {
+    return this.queue.whenDisposed(listener);
+  }
+
+  /** The problem's arrays, in order; null for the params form. @internal */
+  get parameterArrays(): readonly ParameterBlocks[] | null {
+    return this.input.arrays;
+  }
+
+  /** Residuals per kernel. */
+  get kernelReuseFactor(): number {
+    return this.numResiduals / this.kernelCount;
+  }
+
+  /** Returns the generated shaders, one for each kernel and entry point. */
+  kernels(): { name: string; instances: number; wgsl: string }[] {
+    return this.read((handle) => handle.kernels());
+  }
+
+  /** Returns the residuals (numResiduals). */
+  async evaluate(x?: Numbers): Promise<Float64Array> {
+    const point = this.point('evaluate', x);
+    return this.call((handle) => handle.evaluate(point));
+  }
+
+  /**
+   * Σ weight·f and its gradient (numParams), for energies that are minimised directly.
+   *
+   * `into`, a Float64Array of numParams numbers, is filled with the gradient and returned in place of a fresh array; for millions of
+   * numbers this saves the allocation, which takes longer than the rest of the call. It is written when the call ends, and must not be used
+   * before. Rejects with 'invalid-argument' for anything but a Float64Array of that length, and if its buffer is transferred or resized
+   * during the call.
+   */
+  evaluateSumWithGradient(x?: Numbers, into?: Float64Array): Promise<{ value: number; gradient: Float64Array }> {
+    return this.withGradient('evaluateSumWithGradient', x, into);
+  }
+
+  /** The least-squares cost ½ Σ weight·ρ(‖r‖²) and its gradient (numParams). `into` is as in evaluateSumWithGradient. */
+  evaluateCostWithGradient(x?: Numbers, into?: Float64Array): Promise<{ value: number; gradient: Float64Array }> {
+    return this.withGradient('evaluateCostWithGradient', x, into);
+  }
+
+  /**
+   * As evaluateSumWithGradient, with the gradient left on the GPU. Only the value is read back. Without `x` nothing is uploaded; the
+   * parameters of `parameterBuffer` are used.
+   *
+   * `gradient` is the same buffer for every call, with the layout of `parameterBuffer`: f32, tightly packed (a Vec3 takes 12 bytes), a
+   * ParameterArray's entries from byte 4 × offset on; usage STORAGE | VERTEX | COPY_SRC. The functions own it and destroy it with
+   * themselves. It may be copied from or bound, and must not be written or destroyed. Only the next ...OnDevice call of the same functions
+   * overwrites it. On the CPU it is null; `value` is computed all the same.
+   */
+  async evaluateSumWithGradientOnDevice(x?: Numbers): Promise<GradientOnDevice> {
+    return this.callAt('evaluateSumWithGradientOnDevice', x, this.backend === 'cpu', (handle, point) => handle.evaluateSumWithGradientOnDevice(point));
+  }
+
+  /**
+   * As evaluateCostWithGradient, with the gradient left on the GPU, in the same buffer as that of evaluateSumWithGradientOnDevice; see
+   * there.
+   */
+  async evaluateCostWithGradientOnDevice(x?: Numbers): Promise<GradientOnDevice> {
+    return this.callAt('evaluateCostWithGradientOnDevice', x, this.backend === 'cpu', (handle, point) => handle.evaluateCostWithGradientOnDevice(point));
+  }
+
+  /**
+   * Residuals and ∂r/∂x, numResiduals × numParams. The pattern is the same for every x, with each (row, column) once.
+   *
+   * `into`, an earlier result of the same functions, is filled and returned in place of fresh arrays. It is written when the call ends, and
+   * must not be used before. Rejects with 'invalid-argument' for anything else, and if its buffers are transferred or resized during the
+   * call.
+   */
+  async evaluateJacobian(x?: Numbers, into?: { values: Float64Array; jacobian: CsrMatrix }): Promise<{ values: Float64Array; jacobian: CsrMatrix }> {
+    if (into !== undefined) this.checkResult(into);
+    const arrays = into === undefined ? ([] as const) : ([into.values, into.jacobian.values] as const);
+    const results = new ResultArrays('evaluateJacobian: into', arrays);
+    const { values, entries, rowOffsets, colIndices } = await this.callAt('evaluateJacobian', x, true, (handle, point) => {
+      results.check();
+      return handle.evaluateJacobian(point, this.pattern === null, ...arrays);
+    });
+    results.check();
+    if (rowOffsets !== undefined && colIndices !== undefined) this.pattern ??= { rowOffsets, colIndices };
+    return into ?? { values, jacobian: new CompressedRows(this.numResiduals, this.numParams, this.pattern as Pattern, entries) };
+  }
+
+  /**
+   * The largest relative difference between the derivatives and central differences in double precision, with its residual and parameter.
+   */
+  async checkGradients(x?: Numbers): Promise<{ maxRelativeError: number; residual: number; parameter: number }> {
+    const point = this.point('checkGradients', x);
+    return this.call((handle) => handle.checkGradients(point));
+  }
+
+  /**
+   * The current parameters on the GPU; null on the CPU. It is the same buffer for the object's life: f32, tightly packed (a Vec3 takes 12
+   * bytes), a ParameterArray from byte 4 × offset on; usage STORAGE | VERTEX | COPY_SRC. During a solve it holds the last accepted point.
+   * It may be copied from or bound, and must not be written or destroyed.
+   */
+  get parameterBuffer(): GPUBuffer | null {
+    return this.read((handle) => handle.parameterBuffer() ?? null);
+  }
+
+  /**
+   * Reads the parameters back after a solve with readBack: false. Writes them to the arrays or params and returns all of them (numParams).
+   */
+  async download(): Promise<Float64Array> {
+    const { edits, writeBack } = this.beginCall();
+    return this.queue.run(async () => {
+      this.apply(edits);
+      const x = await this.instance.wait(() => this.handle.download());
+      if (!this.queue.isDisposed) writeBack(x);
+      return x;
+    });
+  }
+
+  /** Frees all memory. Pending calls reject with 'disposed'. A second call does nothing. */
+  dispose(): void {
+    this.queue.dispose(() => {
+      this.input.detach();
+      if (this.instance.failure === null) this.instance.call(() => this.handle.dispose());
+    });
+  }
+
+  /** @internal Runs a solver. With `readBack` its result is written to the arrays or params. */
+  async solveWith(solver: (handle: RawFunctions) => Promise<RawSolveResult>, readBack: boolean): Promise<RawSolveResult> {
+    const { edits, writeBack } = this.beginCall();
+    return this.queue.run(async () => {
+      this.apply(edits);
+      const result = await this.instance.wait(() => solver(this.handle));
+      if (readBack && !this.queue.isDisposed) writeBack(result.x);
+      return result;
+    });
+  }
+
+  /** @internal Runs a call that changes no parameters. */
+  callWith<T>(work: (handle: RawFunctions) => Promise<T>): Promise<T> {
+    return this.call(work);
+  }
+
+  private beginCall(): { edits: Edits; writeBack: WriteBack } {
+    this.queue.check();
+    const edits = this.input.takeEdits();
+    return { edits, writeBack: this.input.writeBack() };
+  }
+
+  private call<T>(work: (handle: RawFunctions) => Promise<T>): Promise<T> {
+    this.queue.check();
+    const edits = this.input.takeEdits();
+    return this.queue.run(async () => {
+      this.apply(edits);
+      return this.instance.wait(() => work(this.handle));
+    });
+  }
+
+  private apply({ values, commands }: Edits): void {
+    for (const command of commands) this.instance.call(() => command(this.handle));
+    if (values.length === 0) return;
+    const numbers = new Float64Array(values.reduce((total, edit) => total + edit.numbers.length, 0));
+    let end = 0;
+    for (const edit of values) {
+      numbers.set(edit.numbers, end);
+      end += edit.numbers.length;
+    }
+    const starts = Uint32Array.from(values, ({ offset }) => offset);
+    const lengths = Uint32Array.from(values, ({ numbers: { length } }) => length);
+    this.instance.call(() => this.handle.setValuesAt(starts, lengths, numbers));
+  }
+
+  private point(method: string, x: Numbers | undefined): Float64Array | undefined {
+    this.queue.check();
+    return x === undefined ? undefined : copyNumbersOfLength(`${method}: x`, x, this.numParams, 'one for each parameter');
+  }
+
+  /** Computes a gradient into `into`, or into an array that is allocated when the call runs. */
+  private async withGradient(
+    method: 'evaluateSumWithGradient' | 'evaluateCostWithGradient',
+    x: Numbers | undefined,
+    into: Float64Array | undefined,
+  ): Promise<{ value: number; gradient: Float64Array }> {
+    if (into !== undefined && !(into instanceof Float64Array && into.length === this.numParams)) {
+      const got = (into as unknown) instanceof Float64Array ? `${into.length} numbers` : describe(into);
+      throw invalidArgument(`${method}: into`, got, `a Float64Array of ${this.numParams} numbers, one for each parameter`);
+    }
+    const results = new ResultArrays(`${method}: into`, into === undefined ? [] : [into]);
+    const result = await this.callAt(method, x, this.gradientsOnCpu, (handle, point) => {
+      results.check();
+      const fresh = into === undefined && handle.returnsArrays !== true;
+      return handle[method](point, fresh ? new Float64Array(this.numParams) : into);
+    });
+    results.check();
+    return result;
+  }
+
+  /** Throws 'invalid-argument' unless `into` can be a result of evaluateJacobian. */
+  private checkResult(into: { values: Float64Array; jacobian: CsrMatrix }): void {
+    const [values, entries]: unknown[] = [into?.values, into?.jacobian?.values];
+    const fits = (array: unknown, length: number | undefined) => array instanceof Float64Array && array.length === length;
+    if (!fits(values, this.numResiduals) || !fits(entries, this.pattern?.colIndices.length)) {
+      throw invalidArgument('evaluateJacobian: into', describe(into), 'an earlier result of evaluateJacobian of the same functions');
+    }
+  }
+
+  /** Runs a call at a point, which is passed in the engine's precision. */
+  private async callAt<T>(
+    method: string,
+    x: Numbers | undefined,
+    onCpu: boolean,
+    work: (handle: RawFunctions, point: RawPoint) => Promise<T>,
+  ): Promise<T> {
+    this.queue.check();
+    if (x === undefined) return this.call((handle) => work(handle, undefined));
+    const meaning = 'one for each parameter';
+    const place = onCpu && !this.isPointPlaceUsed ? this.instance.call(() => this.handle.pointPlace?.()) : undefined;
+    if (place !== undefined) {
+      // A getter of `x` may make another call, which then uses memory of its own.
+      this.isPointPlaceUsed = true;
+      try {
+        copyNumbersInto(`${method}: x`, x, place, meaning, () => this.instance.call(() => this.handle.isPointFinite?.() === true));
+        return await this.call((handle) => work(handle, null));
+      } finally {
+        this.isPointPlaceUsed = false;
+      }
+    }
+    const ArrayType = onCpu ? Float64Array : Float32Array;
+    const returned = this.handle.memory?.();
+    if (returned?.byteLength === this.numParams * ArrayType.BYTES_PER_ELEMENT) this.spare = new ArrayType(returned);
+    const into = this.spare instanceof ArrayType ? this.spare : new ArrayType(this.numParams);
+    this.spare = null;
+    const point = copyNumbersInto(`${method}: x`, x, into, meaning);
+    try {
+      return await this.call((handle) => work(handle, point));
+    } finally {
+      // The buffer of a point that was sent to a worker is detached.
+      if (point.length > 0) this.spare = point;
+    }
+  }
+
+  private read<T>(work: (handle: RawFunctions) => T): T {
+    this.queue.check();
+    return this.instance.call(() => work(this.handle));
+  }
+}
+
+makeDisposable(GpuCompiledFunctions);
+
+const subclasses = /* @__PURE__ */ new WeakMap<Host, typeof GpuCompiledFunctions>();

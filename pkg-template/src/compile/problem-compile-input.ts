@@ -1,0 +1,181 @@
+/** A problem as the input of a compile. */
+
+import { latestChange } from '../arguments/change-counter.js';
+import { invalidArgument } from '../arguments/errors.js';
+import type { RawFunctions, RawModule, RawProblem } from '../module/raw.js';
+import { dataColumns, dataReader, dataSources, indexReader } from '../problem/instance-tables.js';
+import type { ParameterBlocks } from '../problem/parameter-array.js';
+import type { Problem } from '../problem/problem.js';
+import type { BlockData, ResidualInstances } from '../problem/residual-block.js';
+import type { CompileInput, Edits, WriteBack } from './compile-input.js';
+
+/** A problem as the input of a compile. */
+export class ProblemCompileInput implements CompileInput {
+  readonly numParams: number;
+  readonly numResiduals: number;
+  readonly workload: number;
+  readonly startValues: Float64Array;
+  readonly recordingTime = null;
+  readonly arrays: readonly ParameterBlocks[];
+  private readonly blocks: readonly ResidualInstances[];
+  private readonly blockIds = new Map<ResidualInstances, number>();
+  private readonly templateIds = new Map<ResidualInstances, number[]>();
+  private readonly finders = new Map<ResidualInstances, (input: string) => GPUBuffer | null>();
+  private seen: number;
+  private firstEdits = true;
+  private startData: readonly ReadonlyMap<string, Float64Array>[];
+
+  constructor(problem: Problem) {
+    if (problem.numParameters === 0) throw invalidArgument('compile: problem', 'a problem without parameters', 'at least one array of parameters');
+    if (problem.numResiduals === 0) throw invalidArgument('compile: problem', 'a problem without residuals', 'at least one residual');
+    this.numParams = problem.numParameters;
+    this.numResiduals = problem.numResiduals;
+    this.workload = problem.numResiduals;
+    this.arrays = [...problem.arrays];
+    this.blocks = [...problem.blocks];
+    this.startValues = new Float64Array(this.numParams);
+    this.seen = latestChange();
+    this.startData = this.blocks.map((block) => new Map([...block.data].map(([key, { values }]) => [key, values])));
+    for (const array of this.arrays) array.compiled = true;
+  }
+
+  takeStart(first: number, count: number): void {
+    for (const array of this.arrays) array.copyValues(this.startValues, first, count);
+  }
+
+  build(module: RawModule): RawProblem {
+    const raw = new module.RawProblem();
+    try {
+      this.addTo(raw);
+    } catch (error) {
+      raw.free();
+      throw error;
+    }
+    return raw;
+  }
+
+  release(): void {
+    this.startData = [];
+  }
+
+  private addTo(raw: RawProblem): void {
+    const arrayIds = new Map<object, number>();
+    for (const array of this.arrays) arrayIds.set(array, raw.addArray(array.name, array.dim, array.count, array.manifold));
+    this.blocks.forEach((block, position) => {
+      const id = raw.addBlock(block.name, block.count, block.offset, block.numResiduals);
+      const templateIds = block.templates.map((template) => {
+        const { tape, instances, rows } = template;
+        const data = [...block.data].map(([key, { input }]) => {
+          return [input, this.startData[position]?.get(key) as Float64Array, template.firstColumns.get(key) as number] as const;
+        });
+        return raw.addRecipe(
+          id,
+          template.count,
+          instances ?? undefined,
+          rows ?? undefined,
+          Uint32Array.from(template.slotArrays, (array) => arrayIds.get(array) as number),
+          indexReader(block.inputs, template),
+          template.dataColumns,
+          dataReader(data, template),
+          tape.ops,
+          tape.a,
+          tape.b,
+          tape.c,
+          tape.constants,
+          tape.outputs,
+        );
+      });
+      this.blockIds.set(block, id);
+      this.templateIds.set(block, templateIds);
+    });
+  }
+
+  takeEdits(): Edits {
+    const since = this.seen;
+    this.seen = latestChange();
+    // The build contains the numbers and data of its start, but no mask, bounds, weight, loss or enabled flag.
+    const settingsSince = this.firstEdits ? 0 : since;
+    this.firstEdits = false;
+    const commands: ((raw: RawFunctions) => void)[] = [];
+    if (this.arrays.some((array) => array.constantChange > settingsSince)) {
+      const mask = new Uint8Array(this.numParams);
+      for (const { constant, offset } of this.arrays) if (constant !== null) mask.set(constant, offset);
+      commands.push((raw) => raw.setConstant(mask));
+    }
+    if (this.arrays.some((array) => array.boundsChange > settingsSince)) {
+      const lower = new Float64Array(this.numParams).fill(-Infinity);
+      const upper = new Float64Array(this.numParams).fill(Infinity);
+      for (const { bounds, offset } of this.arrays) {
+        if (bounds === null) continue;
+        lower.set(bounds.lower, offset);
+        upper.set(bounds.upper, offset);
+      }
+      commands.push((raw) => raw.setBounds(lower, upper));
+    }
+    for (const block of this.blocks) {
+      for (const [key, { input, values, change }] of block.data) {
+        if (change <= since) continue;
+        commands.push((raw) => {
+          block.templates.forEach((template, number) => {
+            const id = this.templateIds.get(block)?.[number] as number;
+            raw.setData(id, template.firstColumns.get(key) as number, dataColumns(input, values, template));
+          });
+        });
+      }
+      if (block.settingsChange <= settingsSince) continue;
+      const { weight, enabled, loss } = block;
+      commands.push((raw) => {
+        const id = this.blockIds.get(block) as number;
+        raw.setWeight(id, weight);
+        raw.setLoss(id, loss.kind, loss.a, loss.b, loss.factor);
+        raw.setEnabled(id, enabled);
+      });
+    }
+    return { values: this.arrays.flatMap((array) => array.editsSince(since, this)), commands };
+  }
+
+  writeBack(): WriteBack {
+    const called = this.seen;
+    return (x) => {
+      for (const array of this.arrays) array.writeBack(x, called, this);
+    };
+  }
+
+  attach(read: (work: (raw: RawFunctions) => GPUBuffer | null) => GPUBuffer | null): void {
+    for (const block of this.blocks) {
+      const made = new Map<string, GPUBuffer | null>();
+      const find = (input: string): GPUBuffer | null => {
+        let buffer = made.get(input);
+        if (buffer === undefined) made.set(input, (buffer = read((raw) => this.makeBuffer(raw, block, input))));
+        return buffer;
+      };
+      this.finders.set(block, find);
+      block.bufferFinders.push(find);
+    }
+  }
+
+  detach(): void {
+    for (const [block, find] of this.finders) {
+      const position = block.bufferFinders.indexOf(find);
+      if (position >= 0) block.bufferFinders.splice(position, 1);
+    }
+  }
+
+  private makeBuffer(raw: RawFunctions, block: ResidualInstances, key: string): GPUBuffer | null {
+    const { input, values } = block.data.get(key) as BlockData;
+    const parts = block.templates.map((template) => dataSources(input, template));
+    const sources = new Uint32Array(parts.reduce((total, part) => total + part.length, 0));
+    let end = 0;
+    for (const part of parts) {
+      sources.set(part, end);
+      end += part.length;
+    }
+    return raw.dataBuffer(
+      values,
+      Uint32Array.from(this.templateIds.get(block) ?? []),
+      Uint32Array.from(block.templates, ({ firstColumns }) => firstColumns.get(key) as number),
+      Uint32Array.from(parts, (part) => part.length),
+      sources,
+    );
+  }
+}

@@ -1,0 +1,91 @@
+/** 3×3 matrices of expressions. */
+
+import { describe, invalidArgument } from '../arguments/errors.js';
+import { textOnly } from './primitive.js';
+import { smallestEigenvalue } from './symmetric-eigenvalue.js';
+import { toValue, type Scalar, type Value } from './value.js';
+import { checkVec3, Vec3 } from './vec3.js';
+
+/** A 3×3 matrix. Operators never mutate. */
+export class Mat3 {
+  /** @internal The rows. */
+  readonly rows: readonly [Vec3, Vec3, Vec3];
+
+  private constructor(a: Vec3, b: Vec3, c: Vec3) {
+    this.rows = [a, b, c];
+  }
+
+  /** The matrix with these rows. */
+  static fromRows(a: Vec3, b: Vec3, c: Vec3): Mat3 {
+    checkVec3('Mat3.fromRows: a', a);
+    checkVec3('Mat3.fromRows: b', b);
+    checkVec3('Mat3.fromRows: c', c);
+    return new Mat3(a, b, c);
+  }
+  /** a bᵀ */
+  static outer(a: Vec3, b: Vec3): Mat3 {
+    checkVec3('Mat3.outer: a', a);
+    checkVec3('Mat3.outer: b', b);
+    return new Mat3(b.mul(a.x), b.mul(a.y), b.mul(a.z));
+  }
+
+  /** this + b */
+  add(b: Mat3): Mat3 {
+    checkMat3('Mat3.add: b', b);
+    const [x, y, z] = this.rows;
+    return new Mat3(x.add(b.rows[0]), y.add(b.rows[1]), z.add(b.rows[2]));
+  }
+  /** Scaled by s. */
+  mul(s: Scalar): Mat3 {
+    const factor = toValue('Mat3.mul: s', s);
+    const [x, y, z] = this.rows;
+    return new Mat3(x.mul(factor), y.mul(factor), z.mul(factor));
+  }
+  /** The product with a column vector. */
+  mulVec(v: Vec3): Vec3 {
+    checkVec3('Mat3.mulVec: v', v);
+    const [x, y, z] = this.rows;
+    return new Vec3(x.dot(v), y.dot(v), z.dot(v));
+  }
+  /** The matrix product this · b. */
+  matmul(b: Mat3): Mat3 {
+    checkMat3('Mat3.matmul: b', b);
+    const [x, y, z] = b.transpose().rows;
+    const [p, q, r] = this.rows;
+    const row = (a: Vec3) => new Vec3(a.dot(x), a.dot(y), a.dot(z));
+    return new Mat3(row(p), row(q), row(r));
+  }
+  /** The transpose. */
+  transpose(): Mat3 {
+    const [a, b, c] = this.rows;
+    return new Mat3(new Vec3(a.x, b.x, c.x), new Vec3(a.y, b.y, c.y), new Vec3(a.z, b.z, c.z));
+  }
+  /** The determinant. */
+  get determinant(): Value {
+    const [a, b, c] = this.rows;
+    return a.dot(b.cross(c));
+  }
+  /** The sum of the diagonal. */
+  get trace(): Value {
+    const [a, b, c] = this.rows;
+    return a.x.add(b.y).add(c.z);
+  }
+  /**
+   * The smallest eigenvalue of a symmetric matrix, in closed form. Its derivative is v vᵀ of the unit eigenvector v, and 0 where the
+   * eigenvalue is repeated. For a matrix that is not symmetric the result has no meaning.
+   */
+  get smallestEigenvalue(): Value {
+    return smallestEigenvalue(this.rows);
+  }
+  /**
+   * Conversion by JavaScript: text in a template literal. As a number, in JavaScript's operators and comparisons, it throws
+   * 'invalid-graph'.
+   */
+  [Symbol.toPrimitive](hint: string): string {
+    return textOnly(hint, 'a Mat3');
+  }
+}
+
+function checkMat3(argument: string, value: unknown): asserts value is Mat3 {
+  if (!(value instanceof Mat3)) throw invalidArgument(argument, describe(value), 'a Mat3');
+}

@@ -1,0 +1,249 @@
+/**
+ * Loads the WebAssembly module and detects its failure. A host is the place where the module runs: the calling thread (`here`) or a worker
+ * (worker.ts).
+ *
+ * A trap in WebAssembly cannot be unwound, so it leaves the module's state undefined. The instance that trapped is marked as failed:
+ * pending calls reject with 'internal', further calls are refused, and the next `init()` starts a new instance.
+ */
+
+import { describe, ResiduaError, type ErrorCode } from '../arguments/errors.js';
+import { loadGlue, type RawModule } from './raw.js';
+
+/** The source of the .wasm where it is not beside the module, for bundlers and CDNs that move it. */
+export type WasmSource = string | URL | Response | Promise<Response> | BufferSource | WebAssembly.Module;
+
+/** A running instance of the module, until it fails. */
+export class Instance {
+  /** Why the instance can no longer be used; null while it can. */
+  failure: ResiduaError | null = null;
+  /** The module's own message of its failure. */
+  failureMessage = '';
+  private readonly waiting = new Set<(failure: ResiduaError) => void>();
+
+  constructor(
+    readonly module: RawModule,
+    /** The host on which it runs. */
+    readonly host: Host,
+  ) {}
+
+  /** Calls the module. Exceptions of the module become ResiduaErrors. */
+  call<T>(work: (module: RawModule) => T): T {
+    if (this.failure !== null) throw this.failure;
+    try {
+      return work(this.module);
+    } catch (error) {
+      throw this.translate(error);
+    }
+  }
+
+  /** Calls the module and waits for a promise that it returns. Rejects at once if the module fails meanwhile. */
+  async wait<T>(work: (module: RawModule) => Promise<T> | T): Promise<T> {
+    const promise = this.call(work);
+    if (!(promise instanceof Promise)) return promise;
+    let listener: ((failure: ResiduaError) => void) | undefined;
+    const failing = new Promise<never>((_, reject) => {
+      listener = reject;
+      this.waiting.add(reject);
+    });
+    try {
+      return await Promise.race([promise, failing]);
+    } catch (error) {
+      throw this.translate(error);
+    } finally {
+      if (listener !== undefined) this.waiting.delete(listener);
+    }
+  }
+
+  /** Marks the instance as failed, and rejects pending calls. */
+  fail(message: string, cause?: unknown): ResiduaError {
+    this.failureMessage ||= message;
+    const words = `residua failed: ${message}. This is a bug of residua; all objects made so far are unusable, and init() starts a new instance`;
+    return this.end(new ResiduaError('internal', words, { cause }));
+  }
+
+  /** Refuses all further calls with `reason`, and rejects pending calls. */
+  end(reason: ResiduaError): ResiduaError {
+    if (this.failure === null) {
+      this.failure = reason;
+      for (const reject of this.waiting) reject(reason);
+      this.waiting.clear();
+    }
+    return this.failure;
+  }
+
+  private translate(error: unknown): ResiduaError {
+    if (error instanceof ResiduaError) return error;
+    if (this.failure !== null) return this.failure;
+    const { code, message, wgsl } = (error ?? {}) as { code?: unknown; message?: unknown; wgsl?: unknown };
+    const text = typeof message === 'string' ? message : String(error);
+    if (isTrap(error)) return this.fail(text, error);
+    if (typeof code === 'string' && isErrorCode(code)) {
+      return new ResiduaError(code, text, { cause: error, ...(typeof wgsl === 'string' ? { wgsl } : {}) });
+    }
+    return new ResiduaError('internal', text, { cause: error });
+  }
+}
+
+/** Whether an error is a trap or a stack overflow inside the module. */
+function isTrap(error: unknown): boolean {
+  if (error instanceof WebAssembly.RuntimeError) return true;
+  return error instanceof Error && /call stack|too much recursion/i.test(error.message);
+}
+
+const ERROR_CODES: Record<ErrorCode, true> = {
+  'not-initialized': true,
+  'gpu-unavailable': true,
+  'device-lost': true,
+  'out-of-memory': true,
+  'limit-exceeded': true,
+  'shader-compilation': true,
+  'invalid-argument': true,
+  'invalid-graph': true,
+  'non-finite': true,
+  disposed: true,
+  aborted: true,
+  internal: true,
+};
+
+function isErrorCode(code: string): code is ErrorCode {
+  return Object.hasOwn(ERROR_CODES, code);
+}
+
+/** A place where the module runs. The module is loaded when it is first needed. */
+export class Host {
+  private current: Instance | null = null;
+  private loading: Promise<void> | null = null;
+  /** The reason of the latest end of an instance; each end has an error of its own. */
+  private lastEnd: ResiduaError | null = null;
+
+  /** @param load resolves with a running module; `failed` is the previous one on this host, if it has failed */
+  constructor(private readonly load: (source: WasmSource | undefined, failed: RawModule | null) => Promise<RawModule>) {}
+
+  /** Loads the module once, and again after a failure. */
+  init(source?: WasmSource): Promise<void> {
+    if (this.loading !== null && this.isLoaded) return this.loading;
+    const { lastEnd } = this;
+    const attempt = this.load(source, this.current?.module ?? null).then((module) => {
+      this.checkEnd(lastEnd);
+      this.start(module, attempt);
+    });
+    this.loading = attempt;
+    attempt.catch(() => {
+      if (this.loading === attempt) this.loading = null;
+    });
+    return attempt;
+  }
+
+  /** Returns the running instance, and loads it first where needed. */
+  async ready(): Promise<Instance> {
+    if (this.current !== null && this.current.failure !== null) throw this.current.failure;
+    const { lastEnd } = this;
+    await this.init();
+    // A call that was made before an end must not run on the instance that is loaded after it.
+    this.checkEnd(lastEnd);
+    return this.running();
+  }
+
+  /** Returns the running instance. Throws 'not-initialized' where there is none. */
+  running(): Instance {
+    if (this.current === null) {
+      throw new ResiduaError('not-initialized', 'the WebAssembly module is not loaded yet; await init() first');
+    }
+    if (this.current.failure !== null) throw this.current.failure;
+    return this.current;
+  }
+
+  /** Whether an instance is the running one and has not failed. */
+  isRunning(instance: Instance): boolean {
+    return instance === this.current && instance.failure === null;
+  }
+
+  /** Makes `module` the running one, as init() does. */
+  start(module: RawModule, loading = Promise.resolve()): Instance {
+    const instance = new Instance(module, this);
+    module.onPanic((message) => instance.fail(message));
+    this.current = instance;
+    this.loading = loading;
+    return instance;
+  }
+
+  /** Whether the module is loaded or being loaded. */
+  get isLoaded(): boolean {
+    return this.loading !== null && this.current?.failure == null;
+  }
+
+  /** Ends the running instance with `reason`. The next call that needs the module loads it again. */
+  end(reason: ResiduaError): void {
+    this.lastEnd = reason;
+    this.current?.end(reason);
+    this.current = null;
+    this.loading = null;
+  }
+
+  /** Throws the reason of an end that is later than `last`. */
+  private checkEnd(last: ResiduaError | null): void {
+    if (this.lastEnd !== null && this.lastEnd !== last) throw this.lastEnd;
+  }
+}
+
+/** The calling thread. */
+export const here: Host = /* @__PURE__ */ new Host(load);
+
+/**
+ * Loads the WebAssembly module once; later calls return the same promise. After an 'internal' failure it starts a new instance. Importing
+ * the package does no work, so it is safe on a server. Asynchronous calls load the module themselves; init() is needed only to give its
+ * source, or to load it early. Rejects with 'not-initialized' where the module cannot be loaded, and may then be called again.
+ *
+ * @param source the source of the .wasm; by default the file beside the package's glue, which bundlers find too
+ */
+export function init(source?: WasmSource): Promise<void> {
+  return here.init(source);
+}
+
+/** Makes `module` the running one on the calling thread, as init() does. */
+export function start(module: RawModule): Instance {
+  return here.start(module);
+}
+
+async function load(source: WasmSource | undefined, failed: RawModule | null): Promise<RawModule> {
+  if (failed !== null) {
+    failed.restart();
+    return failed;
+  }
+  try {
+    const glue = await loadGlue();
+    const input = await bytesOf(source);
+    await glue.default(input === undefined ? undefined : { module_or_path: input });
+    return glue;
+  } catch (error) {
+    if (error instanceof ResiduaError) throw error;
+    const origin = source === undefined ? 'beside the package' : describe(source);
+    throw notLoaded(`from ${origin}: ${error instanceof Error ? error.message : String(error)}`, error);
+  }
+}
+
+/** Returns the error for a module that could not be loaded. */
+export function notLoaded(why: string, cause?: unknown): ResiduaError {
+  return new ResiduaError('not-initialized', `the WebAssembly module could not be loaded ${why}`, { cause });
+}
+
+/** Node's fetch does not read files, so in Node the bytes are read from disk. Everywhere else the glue fetches them. */
+async function bytesOf(source: WasmSource | undefined): Promise<unknown> {
+  // Bundlers follow `new URL(…, import.meta.url)`. It occurs in the glue, and must not occur a second time here.
+  const module = import.meta.url;
+  const url = source === undefined ? new URL('../../wasm/residua_bg.wasm', module) : typeof source === 'string' ? parseUrl(source) : source;
+  if (!(url instanceof URL) || url.protocol !== 'file:' || !('process' in globalThis)) return source;
+  const fileSystem = 'node:fs/promises';
+  const { readFile } = (await import(/* @vite-ignore */ /* webpackIgnore: true */ fileSystem)) as {
+    readFile(path: URL): Promise<Uint8Array<ArrayBuffer>>;
+  };
+  return readFile(url);
+}
+
+function parseUrl(text: string): URL | undefined {
+  try {
+    return new URL(text);
+  } catch {
+    return undefined; // A relative URL: the glue's fetch resolves it against the page.
+  }
+}

@@ -1,0 +1,370 @@
+/**
+ * The boundary to the WebAssembly module: the interfaces of the exports of src/js, and the call that imports the glue.
+ *
+ * The proxy of a module in a worker (remote/) has the same interfaces; members that it alone has are marked.
+ *
+ * The interfaces are written by hand, because the generated declarations have `any` for most results. The compiler checks that every name
+ * here is exported there. The glue is imported when it is first needed, so importing the package does no work.
+ */
+
+import type { CancellationToken } from './cancellation.js';
+
+/** A tape: one entry per position, operands before the operations that use them. All arrays are trimmed. */
+export interface Tape {
+  /** Codes of expressions/op-codes.ts. */
+  readonly ops: Uint8Array;
+  /** First operand: a tape position; for a leaf its position in `constants`, or its number. */
+  readonly a: Uint32Array;
+  /** Second operand. */
+  readonly b: Uint32Array;
+  /** Third operand. */
+  readonly c: Uint32Array;
+  /** The numbers of literals and constants. */
+  readonly constants: Float64Array;
+  /** The tape positions of the outputs. */
+  readonly outputs: Uint32Array;
+}
+
+/** A long tape in consecutive pieces. Positions are those of the whole tape. */
+export interface TapePieces {
+  /** Codes, first, second and third operands of some entries; null where no entry has a third. */
+  readonly entries: readonly (readonly [ops: Uint8Array, a: Uint32Array, b: Uint32Array, c: Uint32Array | null])[];
+  /** The numbers of literals and constants. */
+  readonly constants: readonly Float64Array[];
+  /** The tape positions of the outputs. */
+  readonly outputs: Uint32Array;
+}
+
+/** A problem for a compile, which consumes it. */
+export interface RawProblem {
+  /**
+   * In a worker alone: a compile does not consume the problem, and `free` frees it. Its buffers are transferred, so it cannot be built
+   * twice.
+   */
+  readonly isReusable?: boolean;
+  addArray(name: string, dim: number, count: number, manifold: string): number;
+  addBlock(name: string, instances: number, firstRow: number, rows: number): number;
+  /**
+   * `instances` are those of the block, undefined for 0, 1, 2, …. `rows` are the instances' first residuals, counted from the block's
+   * first; undefined if they are consecutive. The tables are read during the compile, a piece of a column at a time; each result is copied
+   * before the next read.
+   */
+  addRecipe(
+    block: number,
+    count: number,
+    instances: Uint32Array | undefined,
+    rows: Uint32Array | undefined,
+    slotArrays: Uint32Array,
+    readIndices: (slot: number, first: number, count: number) => Uint32Array,
+    dataColumns: number,
+    readData: (column: number, first: number, count: number) => Float64Array,
+    ops: Uint8Array,
+    a: Uint32Array,
+    b: Uint32Array,
+    c: Uint32Array,
+    constants: Float64Array,
+    outputs: Uint32Array,
+  ): number;
+  free(): void;
+}
+
+/** The counters of a device. */
+export interface RawStats {
+  buffers: number;
+  bufferBytes: number;
+  peakBufferBytes: number;
+  pipelines: number;
+  pipelineCacheHits: number;
+  dispatches: number;
+  submits: number;
+  readbacks: number;
+  profile?: RawProfile;
+}
+
+/** The times of a device. */
+export interface RawProfile {
+  compile: { count: number; ms: number };
+  encode: { count: number; ms: number };
+  readBack: { count: number; ms: number };
+  hasGpuTimes: boolean;
+  kernels: Record<string, { dispatches: number; timed?: number; gpuMs?: number }>;
+}
+
+/** A GPU device. */
+export interface RawContext {
+  /** Returns another handle of the same device for a compile, which consumes it. */
+  share(): RawContext;
+  /** Null in a worker. */
+  device(): GPUDevice | null;
+  adapter(): { vendor: string; architecture: string; description: string; isSoftware: boolean };
+  lost(): Promise<{ reason: string; message: string }>;
+  isLost(): boolean;
+  stats(): RawStats;
+  trim(): void;
+  dispose(): void;
+}
+
+/** One iteration of a solver. */
+export interface RawIteration {
+  iteration: number;
+  cost: number;
+  costChange: number;
+  gradientMaxNorm: number;
+  stepNorm: number;
+  accepted: boolean;
+  damping?: number;
+  gainRatio?: number;
+  linearIterations?: number;
+  stepSize?: number;
+  elapsedMs: number;
+}
+
+/** The result of a solver. */
+export interface RawSolveResult {
+  success: boolean;
+  termination: string;
+  message: string;
+  iterations: number;
+  functionEvaluations: number;
+  initialCost: number;
+  finalCost: number;
+  computationTime: number;
+  x: Float64Array;
+  history: RawIteration[];
+  reportText: string;
+}
+
+/** Options of Levenberg-Marquardt, all present. */
+export interface RawLevenbergMarquardtOptions {
+  maxIterations: number;
+  maxTimeMs: number;
+  costTolerance: number;
+  gradientTolerance: number;
+  parameterTolerance: number;
+  linearSolver: string;
+  initialDamping: number;
+  maxLinearIterations: number;
+  linearTolerance: number;
+  /** 0 or 1: whether the parameters are read back from the device. */
+  readBack: number;
+  /** 0 or 1: whether the CPU may continue at the limit of the device's precision. */
+  takeOver: number;
+}
+
+/** Options of L-BFGS, all present. Flags are 0 or 1; no time limit is Infinity. */
+export interface RawLbfgsOptions {
+  maxIterations: number;
+  maxTimeMs: number;
+  costTolerance: number;
+  gradientTolerance: number;
+  parameterTolerance: number;
+  historySize: number;
+  maxLineSearchSteps: number;
+  c1: number;
+  c2: number;
+  leastSquares: number;
+  readBack: number;
+}
+
+/** The point of an evaluation: undefined for the current parameters, null for the numbers in `pointPlace`, or an array. */
+export type RawPoint = Float64Array | Float32Array | null | undefined;
+
+/** Called after each iteration. A result of true ends the solve. */
+export interface RawListener {
+  (summary: RawIteration): boolean;
+  /** Whether a call has no effect, so that it can be omitted. */
+  readonly isDeaf?: boolean;
+}
+
+/** Compiled functions. One call at a time; setters between calls. On the CPU a call may return its result instead of a promise. */
+export interface RawFunctions {
+  /** In a worker alone: results are new arrays, so `into` is not needed. */
+  readonly returnsArrays?: boolean;
+  /** In a worker alone: the buffers of points are transferred. Returns the buffer of an earlier point, for the next one. */
+  memory?(): ArrayBuffer | undefined;
+  isOnGpu(): boolean;
+  areGradientsOnCpu(): boolean;
+  choice(): string;
+  numParams(): number;
+  numResiduals(): number;
+  kernelCount(): number;
+  kernels(): { name: string; instances: number; wgsl: string }[];
+  compileTimes(): Record<string, number>;
+  setValuesAt(starts: Uint32Array, lengths: Uint32Array, numbers: Float64Array): void;
+  setConstant(mask: Uint8Array): void;
+  setBounds(lower: Float64Array, upper: Float64Array): void;
+  setData(recipe: number, firstColumn: number, columns: Float64Array): void;
+  setWeight(block: number, weight: number): void;
+  setLoss(block: number, kind: string, a: number, b: number, factor: number): void;
+  setEnabled(block: number, enabled: boolean): void;
+  evaluate(x?: Float64Array): Promise<Float64Array>;
+  /** Not in a worker: memory of the module for the point of the next call. It must be filled at once; the call's point is then null. */
+  pointPlace?(): Float64Array;
+  /** Whether all numbers in that memory are finite. */
+  isPointFinite?(): boolean;
+  /** Points of gradients are f32 on the GPU and f64 on the CPU. The gradient is `into`, filled. */
+  evaluateSumWithGradient(x: RawPoint, into: Float64Array | undefined): Promise<{ value: number; gradient: Float64Array }>;
+  evaluateCostWithGradient(x: RawPoint, into: Float64Array | undefined): Promise<{ value: number; gradient: Float64Array }>;
+  evaluateSumWithGradientOnDevice(x: RawPoint): Promise<{ value: number; gradient: GPUBuffer | null }>;
+  evaluateCostWithGradientOnDevice(x: RawPoint): Promise<{ value: number; gradient: GPUBuffer | null }>;
+  /**
+   * With `pattern` the result has the pattern, which is the same at every call. Numbers are written to `values` and `entries`, or to new
+   * arrays.
+   */
+  evaluateJacobian(
+    x: RawPoint,
+    pattern: boolean,
+    values?: Float64Array,
+    entries?: Float64Array,
+  ): Promise<{
+    values: Float64Array;
+    entries: Float64Array;
+    rowOffsets?: Uint32Array;
+    colIndices?: Uint32Array;
+  }>;
+  checkGradients(x?: Float64Array): Promise<{ maxRelativeError: number; residual: number; parameter: number }>;
+  /** The covariance of the blocks that begin at these parameters, row after row. */
+  covariance(blocks?: Uint32Array): Promise<Float64Array>;
+  /** Free direction k has the entries offsets[k] .. offsets[k + 1] of parameters and values. */
+  rank(tolerance: number): Promise<{
+    rank: number;
+    columns: number;
+    offsets: Uint32Array;
+    parameters: Uint32Array;
+    values: Float64Array;
+  }>;
+  levenbergMarquardt(
+    options: RawLevenbergMarquardtOptions,
+    onIteration: RawListener,
+    aborted: CancellationToken,
+  ): Promise<RawSolveResult>;
+  lbfgs(
+    options: RawLbfgsOptions,
+    onIteration: RawListener,
+    aborted: CancellationToken,
+  ): Promise<RawSolveResult>;
+  parameterBuffer(): GPUBuffer | null | undefined;
+  /**
+   * Returns a buffer that holds `numbers` and from which later calls read data; null on the CPU. Template `recipes[k]` reads its columns
+   * from `firstColumns[k]` on: `lengths[k]` numbers, column after column, at the positions in the buffer given by `sources`.
+   */
+  dataBuffer(
+    numbers: Float64Array,
+    recipes: Uint32Array,
+    firstColumns: Uint32Array,
+    lengths: Uint32Array,
+    sources: Uint32Array,
+  ): GPUBuffer | null;
+  download(): Promise<Float64Array>;
+  dispose(): void;
+}
+
+/** The result of a solve of many problems, problem after problem. */
+export interface RawManyResult {
+  x: Float64Array;
+  cost: Float64Array;
+  iterations: Uint32Array;
+  /** Positions in `terminations`. */
+  termination: Uint8Array;
+  terminations: string[];
+  converged: number;
+  computationTime: number;
+}
+
+/** A template problem and its batch for a solve, which consumes them. */
+export interface RawMany {
+  /** As of RawProblem. */
+  readonly isReusable?: boolean;
+  setBlock(block: number, weight: number, kind: string, a: number, b: number, factor: number, enabled: boolean): void;
+  addParameters(first: number, length: number, values: Float64Array): void;
+  addData(recipe: number, firstColumn: number, sources: Uint32Array, length: number, values: Float64Array): void;
+  solve(
+    context: RawContext | undefined,
+    options: {
+      maxIterations: number;
+      costTolerance: number;
+      gradientTolerance: number;
+      parameterTolerance: number;
+      initialDamping: number;
+    },
+    onProgress: ((done: number) => void) | undefined,
+    aborted: CancellationToken,
+  ): Promise<RawManyResult>;
+  free(): void;
+}
+
+/** The exports of the glue. */
+export interface RawModule {
+  /** In a worker alone: whether `navigator.gpu` exists. */
+  readonly hasWebGpu?: boolean;
+  /** Fetches and starts the WebAssembly module; without a source, the file beside the glue. */
+  default(options?: { module_or_path?: unknown }): Promise<unknown>;
+  RawProblem: {
+    new (): RawProblem;
+    /** The tape is read during the compile. */
+    fromTape(paramCount: number, entries: TapePieces['entries'], constants: TapePieces['constants'], outputs: Uint32Array): RawProblem;
+  };
+  RawContext: {
+    create(powerPreference: string | undefined, device: GPUDevice | undefined, profile: boolean): Promise<RawContext>;
+    isAvailable(): Promise<boolean>;
+  };
+  RawFunctions: {
+    /**
+     * Calls `fillValues(first, count)` before it reads that range of `values`. With `measures` it compares the CPU with the device, and may
+     * choose the CPU.
+     */
+    compile(
+      problem: RawProblem,
+      values: Float64Array,
+      fillValues: (first: number, count: number) => void,
+      context: RawContext | undefined,
+      measures: boolean,
+      batchSize: number | undefined,
+      onProgress: ((done: number, total: number, stage: string) => void) | undefined,
+      aborted: CancellationToken | undefined,
+    ): Promise<RawFunctions>;
+  };
+  RawMany: {
+    new (
+      problem: RawProblem,
+      values: Float64Array,
+      constant: Uint8Array,
+      lower: Float64Array,
+      upper: Float64Array,
+      count: number,
+    ): RawMany;
+  };
+  /** Returns the value of a tape position in double precision. */
+  evaluateExpression(
+    ops: Uint8Array,
+    a: Uint32Array,
+    b: Uint32Array,
+    c: Uint32Array,
+    constants: Float64Array,
+    parameters: Float64Array,
+    output: number,
+  ): number;
+  /** Calls `listener` from the panic hook. The panic traps afterwards, and the module never settles its pending promises. */
+  onPanic(listener: (message: string) => void): void;
+  /** After a trap: the next call runs on a new instance of the same module. Objects of the old instance are invalid. */
+  restart(): void;
+}
+
+/** Imports the glue. Its default export fetches the WebAssembly module. */
+export async function loadGlue(): Promise<RawModule> {
+  const glue: ExportedNames = await import('../../wasm/residua.js');
+  return glue as unknown as RawModule;
+}
+
+/** A class that has the methods of T, except optional ones. */
+interface ClassOf<T> {
+  readonly prototype: { readonly [Name in keyof T as undefined extends T[Name] ? never : Name]: unknown };
+}
+
+/** The names of the boundary, without the types that the generated declarations do not have. */
+interface ExportedNames extends Record<Exclude<keyof RawModule, 'hasWebGpu' | 'RawProblem' | 'RawContext' | 'RawFunctions' | 'RawMany'>, unknown> {
+  readonly RawProblem: ClassOf<RawProblem> & Record<keyof RawModule['RawProblem'], unknown>;
+  readonly RawContext: ClassOf<RawContext> & Record<keyof RawModule['RawContext'], unknown>;
+  readonly RawFunctions: ClassOf<RawFunctions> & Record<keyof RawModule['RawFunctions'], unknown>;
+  readonly RawMany: ClassOf<RawMany>;
+}

@@ -1,0 +1,100 @@
+/** The inputs of residual functions: which blocks and which data each instance takes. */
+
+/** One input of a residual function, per instance. Made by ParameterArray.at, .shared and .star, Problem.data and .dataStar. */
+export interface Input<T> {
+  /** Holds the type alone; the property does not exist at run time. */
+  readonly __block?: T;
+}
+
+/** The part of a parameter array that inputs use. */
+export interface ParameterBlockArray {
+  /** The problem of the array. */
+  readonly owner: object;
+  /** Numbers per block. */
+  readonly dim: number;
+}
+
+/**
+ * `width` blocks per instance, instance after instance. With `single` the residual function gets the block itself, else an array of blocks.
+ */
+export class AtInput {
+  constructor(
+    readonly array: ParameterBlockArray,
+    readonly indices: Uint32Array,
+    readonly width: number,
+    readonly single: boolean,
+  ) {}
+}
+
+/** One block for all instances. */
+export class SharedInput {
+  constructor(
+    readonly array: ParameterBlockArray,
+    readonly index: number,
+  ) {}
+}
+
+/** The blocks indices[offsets[i] .. offsets[i + 1]] for instance i. */
+export class StarInput {
+  constructor(
+    readonly array: ParameterBlockArray,
+    readonly offsets: Uint32Array,
+    readonly indices: Uint32Array,
+  ) {}
+}
+
+/** `dim` numbers per instance. */
+export class DataInput {
+  constructor(
+    readonly owner: object,
+    readonly dim: number,
+    readonly values: Float64Array,
+  ) {}
+}
+
+/** `dim` numbers for each entry offsets[i] .. offsets[i + 1] of instance i. */
+export class DataStarInput {
+  constructor(
+    readonly owner: object,
+    readonly dim: number,
+    readonly offsets: Uint32Array,
+    readonly values: Float64Array,
+  ) {}
+}
+
+/** Any input. */
+export type AnyInput = AtInput | SharedInput | StarInput | DataInput | DataStarInput;
+
+/** Whether `value` is an input. */
+export function isInput(value: unknown): value is AnyInput {
+  return (
+    value instanceof AtInput ||
+    value instanceof SharedInput ||
+    value instanceof StarInput ||
+    value instanceof DataInput ||
+    value instanceof DataStarInput
+  );
+}
+
+/** Returns the number of instances of an input; null for a shared one, which takes any number. */
+export function instanceCount(input: AnyInput): number | null {
+  if (input instanceof SharedInput) return null;
+  if (input instanceof AtInput) return input.indices.length / input.width;
+  if (input instanceof DataInput) return input.values.length / input.dim;
+  return input.offsets.length - 1;
+}
+
+/** Returns the problem of an input. */
+export function ownerOf(input: AnyInput): object {
+  return input instanceof DataInput || input instanceof DataStarInput ? input.owner : input.array.owner;
+}
+
+/** Returns the offsets of a star or dataStar; null for other inputs. */
+export function offsetsOf(input: AnyInput): Uint32Array | null {
+  return input instanceof StarInput || input instanceof DataStarInput ? input.offsets : null;
+}
+
+/** Returns the length of an instance's star. */
+export function starLength(offsets: Uint32Array, instance: number): number {
+  return (offsets[instance + 1] as number) - (offsets[instance] as number);
+}

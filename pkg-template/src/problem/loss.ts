@@ -1,0 +1,62 @@
+/**
+ * Robust losses of least squares: ρ(s) of s = ‖r‖², r an instance's outputs, as in Ceres. The cost is ½ Σ weight·ρ(s). The formulas are in
+ * the crate; this module has their names and parameters.
+ */
+
+import { describe, invalidArgument } from '../arguments/errors.js';
+import { checkFinite } from '../arguments/numeric-arguments.js';
+
+/** A robust loss. Made by the functions of `loss`. */
+export type Loss = { readonly kind: string };
+
+/** A loss with its parameters. */
+export class RobustLoss {
+  constructor(
+    readonly kind: 'squared' | 'huber' | 'softL1' | 'cauchy' | 'arctan' | 'tukey' | 'tolerant',
+    readonly a: number,
+    readonly b: number,
+    readonly factor: number,
+  ) {
+    Object.freeze(this);
+  }
+}
+
+/** The robust losses. A scale is the residual's norm at which a loss starts to deviate from s, in the residual's unit. */
+export const loss = {
+  /** ρ(s) = s: plain least squares, the default. */
+  squared: (): Loss => new RobustLoss('squared', 0, 0, 1),
+  /** s for ‖r‖ ≤ delta, linear in ‖r‖ beyond. */
+  huber: (delta: number): Loss => new RobustLoss('huber', positive('loss.huber: delta', delta), 0, 1),
+  /** 2 scale² (√(1 + s/scale²) − 1): a smooth Huber. */
+  softL1: (scale: number): Loss => new RobustLoss('softL1', positive('loss.softL1: scale', scale), 0, 1),
+  /** scale² log(1 + s/scale²) */
+  cauchy: (scale: number): Loss => new RobustLoss('cauchy', positive('loss.cauchy: scale', scale), 0, 1),
+  /** scale atan(s/scale); bounded. */
+  arctan: (scale: number): Loss => new RobustLoss('arctan', positive('loss.arctan: scale', scale), 0, 1),
+  /** Tukey's biweight: constant beyond ‖r‖ = scale. */
+  tukey: (scale: number): Loss => new RobustLoss('tukey', positive('loss.tukey: scale', scale), 0, 1),
+  /** Nearly 0 up to s = a, then linear in s, with a transition of width b. */
+  tolerant: (a: number, b: number): Loss =>
+    new RobustLoss('tolerant', nonNegative('loss.tolerant: a', a), positive('loss.tolerant: b', b), 1),
+  /** factor · ρ(s) of another loss. */
+  scaled: (inner: Loss, factor: number): Loss => {
+    const { kind, a, b, factor: before } = checkLoss('loss.scaled: inner', inner);
+    return new RobustLoss(kind, a, b, before * nonNegative('loss.scaled: factor', factor));
+  },
+} as const;
+
+/** Returns the loss with its parameters. Throws 'invalid-argument' for anything else. */
+export function checkLoss(argument: string, value: unknown): RobustLoss {
+  if (!(value instanceof RobustLoss)) throw invalidArgument(argument, describe(value), 'a loss made by the functions of `loss`');
+  return value;
+}
+
+function positive(argument: string, value: number): number {
+  if (typeof value !== 'number' || !(value > 0 && value < Infinity)) throw invalidArgument(argument, describe(value), 'a finite number above 0');
+  return value;
+}
+
+function nonNegative(argument: string, value: number): number {
+  checkFinite(argument, value, 0);
+  return value;
+}

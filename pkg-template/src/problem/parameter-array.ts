@@ -1,0 +1,261 @@
+/** Arrays of parameter blocks: their numbers, the mask of constant numbers, bounds and manifold. */
+
+import { nextChange } from '../arguments/change-counter.js';
+import { describe, invalidArgument } from '../arguments/errors.js';
+import {
+  checkOptions,
+  checkWholeNumber,
+  copyBounds,
+  copyIndices,
+  copyNumbersOfLength,
+  copyOffsets,
+  type Indices,
+  type Numbers,
+} from '../arguments/numeric-arguments.js';
+import type { Block, Tuple } from '../expressions/block.js';
+import { AtInput, SharedInput, StarInput, type Input, type ParameterBlockArray } from './inputs.js';
+
+/** The set on which a block lies: 'unit-quaternion' takes blocks of 4, 'unit-vector' of at least 2, 'angle' (radians) of 1. */
+export type Manifold = 'euclidean' | 'unit-quaternion' | 'unit-vector' | 'angle';
+
+/** `count` blocks of `dim` numbers each. Made by Problem.parameters. */
+// With `any` as the default, a plain `ParameterArray` accepts an array of any dimension; no other type argument does.
+export interface ParameterArray<D extends number = any> {
+  /** Its name, unique in the problem. */
+  readonly name: string;
+  /** Number of blocks. */
+  readonly count: number;
+  /** Numbers per block. */
+  readonly dim: D;
+  /** The position of its first number among all parameters. */
+  readonly offset: number;
+  /** One block per instance. */
+  at(indices: Indices): Input<Block<D>>;
+  /** `n` blocks per instance; `indices` holds instance after instance. */
+  at<N extends number>(indices: Indices, n: N): Input<Tuple<Block<D>, N>>;
+  /** The same block for every instance, for example a shared scale or a curve's coefficients. Block 0 by default. */
+  shared(index?: number): Input<Block<D>>;
+  /**
+   * A varying number of blocks per instance (one-rings, tracks): instance i takes indices[offsets[i] .. offsets[i + 1]]. Offsets ascend
+   * from 0 to the number of indices. The residual function runs once for each length that occurs; with several stars, once for each
+   * combination of lengths.
+   */
+  star(offsets: Indices, indices: Indices): Input<Block<D>[]>;
+  /**
+   * Makes blocks constant, or variable again: all their coordinates or the given ones. Constant numbers keep every bit during a solve.
+   * Takes effect at the next call, without recompiling.
+   */
+  setConstant(indices: Indices, constant?: boolean, coordinates?: Indices): void;
+  /**
+   * Sets box bounds, one number or one per coordinate, of the given blocks or of all. −Infinity removes a lower bound, Infinity an upper
+   * one. Throws 'invalid-argument' for an array with a manifold. Takes effect at the next call.
+   */
+  setBounds(bounds: { lower?: Numbers | number; upper?: Numbers | number }, indices?: Indices): void;
+  /** Sets the manifold. Throws 'invalid-argument' after compiling. */
+  setManifold(manifold: Manifold): void;
+  /** Returns a copy of the numbers, block after block (count × dim), as of the last solve, download or set. */
+  values(): Float64Array;
+  /** Sets the numbers of all blocks (count × dim), from the next call on. */
+  set(values: Numbers): void;
+  /** Sets the numbers of one block (dim), from the next call on. */
+  setAt(index: number, values: Numbers): void;
+}
+
+/** New numbers, from `offset` among all parameters on. */
+export interface ValueEdit {
+  readonly offset: number;
+  readonly numbers: Float64Array;
+}
+
+/** The implementation of ParameterArray. */
+export class ParameterBlocks implements ParameterArray<number>, ParameterBlockArray {
+  readonly count: number;
+  /** The manifold of its blocks. */
+  manifold: Manifold = 'euclidean';
+  /** Whether the problem was compiled, after which the manifold cannot change. */
+  compiled = false;
+  /** 1 for a number that is constant; null while there is none. */
+  constant: Uint8Array | null = null;
+  /** Number of the latest change of `constant`. */
+  constantChange = 0;
+  /** Lower and upper bound of every number; null while there is none. */
+  bounds: { lower: Float64Array; upper: Float64Array } | null = null;
+  /** Number of the latest change of `bounds`. */
+  boundsChange = 0;
+
+  private allChange = 0;
+  private blockChange = 0;
+  private blockChanges: Float64Array | null = null;
+  private writeChange = 0;
+  private writer: object | null = null;
+
+  constructor(
+    readonly owner: object,
+    readonly name: string,
+    readonly dim: number,
+    readonly offset: number,
+    private readonly numbers: Float64Array,
+  ) {
+    this.count = numbers.length / dim;
+  }
+
+  at(indices: Indices): Input<Block<number>>;
+  at<N extends number>(indices: Indices, n: N): Input<Tuple<Block<number>, N>>;
+  at(indices: Indices, n?: number): Input<unknown> {
+    const argument = `${this.name}.at`;
+    if (n !== undefined) checkWholeNumber(`${argument}: n`, n, 1);
+    const width = n ?? 1;
+    const copy = copyIndices(`${argument}: indices`, indices, this.count, `blocks of "${this.name}"`);
+    if (copy.length % width !== 0) throw invalidArgument(`${argument}: indices`, `${copy.length} indices`, `a multiple of n, ${width}`);
+    return new AtInput(this, copy, width, n === undefined) as Input<unknown>;
+  }
+
+  shared(index = 0): Input<Block<number>> {
+    checkWholeNumber(`${this.name}.shared: index`, index, 0, this.count - 1);
+    return new SharedInput(this, index) as Input<Block<number>>;
+  }
+
+  star(offsets: Indices, indices: Indices): Input<Block<number>[]> {
+    const argument = `${this.name}.star`;
+    const copy = copyIndices(`${argument}: indices`, indices, this.count, `blocks of "${this.name}"`);
+    return new StarInput(this, copyOffsets(`${argument}: offsets`, offsets, copy.length, 'indices'), copy) as Input<Block<number>[]>;
+  }
+
+  setConstant(indices: Indices, constant = true, coordinates?: Indices): void {
+    const argument = `${this.name}.setConstant`;
+    const blocks = copyIndices(`${argument}: indices`, indices, this.count, `blocks of "${this.name}"`);
+    if (typeof constant !== 'boolean') throw invalidArgument(`${argument}: constant`, describe(constant), 'true or false');
+    const named = coordinates === undefined ? null : copyIndices(`${argument}: coordinates`, coordinates, this.dim, 'coordinates of a block');
+    if (named !== null && this.manifold !== 'euclidean' && new Set(named).size < this.dim) {
+      const got = `some coordinates of blocks on the manifold '${this.manifold}'`;
+      throw invalidArgument(`${argument}: coordinates`, got, 'all of them, or none named: such blocks are constant as wholes');
+    }
+    const mask = (this.constant ??= new Uint8Array(this.numbers.length));
+    for (const block of blocks) {
+      const first = block * this.dim;
+      if (named === null) mask.fill(Number(constant), first, first + this.dim);
+      else for (const coordinate of named) mask[first + coordinate] = Number(constant);
+    }
+    this.constantChange = nextChange();
+  }
+
+  setBounds(bounds: { lower?: Numbers | number; upper?: Numbers | number }, indices?: Indices): void {
+    const argument = `${this.name}.setBounds`;
+    checkOptions(`${argument}: bounds`, bounds);
+    if (bounds.lower === undefined && bounds.upper === undefined) {
+      throw invalidArgument(`${argument}: bounds`, 'neither lower nor upper', 'at least one of them');
+    }
+    if (this.manifold !== 'euclidean') {
+      throw invalidArgument(argument, `bounds for "${this.name}", which has the manifold '${this.manifold}'`, 'arrays without a manifold');
+    }
+    const lower = this.perCoordinate(`${argument}: lower`, bounds.lower, -Infinity);
+    const upper = this.perCoordinate(`${argument}: upper`, bounds.upper, Infinity);
+    const blocks = indices === undefined ? null : copyIndices(`${argument}: indices`, indices, this.count, `blocks of "${this.name}"`);
+    const size = this.numbers.length;
+    const next = {
+      lower: this.bounds?.lower.slice() ?? new Float64Array(size).fill(-Infinity),
+      upper: this.bounds?.upper.slice() ?? new Float64Array(size).fill(Infinity),
+    };
+    const blockCount = blocks === null ? this.count : blocks.length;
+    for (let i = 0; i < blockCount; i++) {
+      const block = blocks === null ? i : (blocks[i] as number);
+      for (let coordinate = 0; coordinate < this.dim; coordinate++) {
+        const position = block * this.dim + coordinate;
+        if (lower !== null) next.lower[position] = lower[coordinate] as number;
+        if (upper !== null) next.upper[position] = upper[coordinate] as number;
+        if ((next.lower[position] as number) > (next.upper[position] as number)) {
+          throw invalidArgument(
+            argument,
+            `the lower bound ${next.lower[position]} above the upper bound ${next.upper[position]} at block ${block}, coordinate ${coordinate}`,
+            'a lower bound that is not above the upper one',
+          );
+        }
+      }
+    }
+    this.bounds = next;
+    this.boundsChange = nextChange();
+  }
+
+  setManifold(manifold: Manifold): void {
+    const argument = `${this.name}.setManifold: manifold`;
+    if (this.compiled) throw invalidArgument(argument, `${describe(manifold)} after compiling`, 'effect before the problem is compiled');
+    const takes = MANIFOLD_DIMS.get(manifold);
+    if (takes === undefined) throw invalidArgument(argument, describe(manifold), `one of '${[...MANIFOLD_DIMS.keys()].join("', '")}'`);
+    if (!takes(this.dim)) throw invalidArgument(argument, `'${manifold}' for blocks of ${this.dim}`, 'the dimension that its manifold has');
+    if (this.bounds !== null && manifold !== 'euclidean') {
+      throw invalidArgument(argument, `'${manifold}' for "${this.name}", which has bounds`, 'arrays without bounds');
+    }
+    this.manifold = manifold;
+  }
+
+  values(): Float64Array {
+    return this.numbers.slice();
+  }
+
+  /** Copies the array's numbers among parameters `first` to `first + count` to their positions in `target`. */
+  copyValues(target: Float64Array, first: number, count: number): void {
+    const start = Math.max(first - this.offset, 0);
+    const end = Math.min(first + count - this.offset, this.numbers.length);
+    if (start < end) target.set(this.numbers.subarray(start, end), this.offset + start);
+  }
+
+  set(values: Numbers): void {
+    this.numbers.set(copyNumbersOfLength(`${this.name}.set: values`, values, this.numbers.length, `${this.count} blocks of ${this.dim}`));
+    this.allChange = nextChange();
+  }
+
+  setAt(index: number, values: Numbers): void {
+    checkWholeNumber(`${this.name}.setAt: index`, index, 0, this.count - 1);
+    this.numbers.set(copyNumbersOfLength(`${this.name}.setAt: values`, values, this.dim, 'one block'), index * this.dim);
+    this.blockChange = nextChange();
+    this.blockChanges ??= new Float64Array(this.count);
+    this.blockChanges[index] = this.blockChange;
+  }
+
+  /**
+   * Returns the changes after change `since` that `reader` does not have: numbers that were set, and numbers that another writer wrote
+   * back.
+   */
+  editsSince(since: number, reader: object): ValueEdit[] {
+    if (this.allChange > since || (this.writeChange > since && this.writer !== reader)) {
+      return [{ offset: this.offset, numbers: this.numbers.slice() }];
+    }
+    const changes = this.blockChanges;
+    if (changes === null || this.blockChange <= since) return [];
+    const edits: ValueEdit[] = [];
+    for (let block = 0; block < this.count; block++) {
+      if ((changes[block] as number) <= since) continue;
+      const first = block * this.dim;
+      edits.push({ offset: this.offset + first, numbers: this.numbers.slice(first, first + this.dim) });
+    }
+    return edits;
+  }
+
+  /** Writes the result `x` of a solve that was called at change `since`. Numbers that were set after that call stay. */
+  writeBack(x: Float64Array, since: number, writer: object): void {
+    if (this.allChange > since) return;
+    const changes = this.blockChange > since ? this.blockChanges : null;
+    if (changes === null) this.numbers.set(x.subarray(this.offset, this.offset + this.numbers.length));
+    else {
+      for (let block = 0; block < this.count; block++) {
+        if ((changes[block] as number) > since) continue;
+        const first = block * this.dim;
+        this.numbers.set(x.subarray(this.offset + first, this.offset + first + this.dim), first);
+      }
+    }
+    this.writeChange = nextChange();
+    this.writer = writer;
+  }
+
+  private perCoordinate(argument: string, bound: Numbers | number | undefined, none: number): Float64Array | null {
+    if (bound === undefined) return null;
+    return copyBounds(argument, typeof bound === 'number' ? new Float64Array(this.dim).fill(bound) : bound, this.dim, none);
+  }
+}
+
+const MANIFOLD_DIMS: ReadonlyMap<Manifold, (dim: number) => boolean> = new Map<Manifold, (dim: number) => boolean>([
+  ['euclidean', () => true],
+  ['unit-quaternion', (dim) => dim === 4],
+  ['unit-vector', (dim) => dim >= 2],
+  ['angle', (dim) => dim === 1],
+]);

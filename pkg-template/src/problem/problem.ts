@@ -1,0 +1,123 @@
+/** Problems: many instances of few residual functions over arrays of parameter blocks. */
+
+import { describe, invalidArgument, ResiduaError } from '../arguments/errors.js';
+import { checkName, checkOptions, checkWholeNumber, copyNumbers, copyOffsets, type Indices, type Numbers } from '../arguments/numeric-arguments.js';
+import type { Block, Output } from '../expressions/block.js';
+import { agreedInstances, checkInputs, checkStarData } from './block-inputs.js';
+import { DataInput, DataStarInput, type Input } from './inputs.js';
+import type { Loss } from './loss.js';
+import { ParameterBlocks, type ParameterArray } from './parameter-array.js';
+import { ResidualInstances, type ResidualBlock } from './residual-block.js';
+import { makeTemplates } from './residual-template.js';
+
+/** The tables hold 32-bit indices. */
+const MOST_ENTRIES = 2 ** 32 - 1;
+
+/**
+ * A nonlinear problem: arrays of parameter blocks, and residual blocks that define how instances of few residual functions depend on them.
+ * `GpuCompiledFunctions.compile` compiles it, any number of times.
+ */
+export class Problem {
+  /** @internal In order of creation. */
+  readonly arrays: ParameterBlocks[] = [];
+  /** @internal In order of creation. */
+  readonly blocks: ResidualInstances[] = [];
+
+  /**
+   * Adds an array of parameter blocks of `dim` numbers each. `values` are their start, block after block; its length is a positive multiple
+   * of dim. Throws 'invalid-argument' for a name that is taken, a dim that is not a whole number from 1, or numbers that are not finite.
+   */
+  parameters<D extends number>(name: string, spec: { dim: D; values: Numbers }): ParameterArray<D> {
+    checkName('parameters: name', name);
+    if (this.arrays.some((array) => array.name === name)) throw invalidArgument('parameters: name', `"${name}" a second time`, 'a different name for each array');
+    const argument = `parameters "${name}"`;
+    checkOptions(`${argument}: spec`, spec);
+    const { dim } = spec;
+    checkWholeNumber(`${argument}: dim`, dim, 1);
+    const values = copyNumbers(`${argument}: values`, spec.values);
+    if (values.length === 0 || values.length % dim !== 0) {
+      throw invalidArgument(`${argument}: values`, `${values.length} numbers`, `a positive multiple of dim, ${dim}`);
+    }
+    const offset = this.numParameters;
+    checkSize('parameters', offset + values.length);
+    const array = new ParameterBlocks(this, name, dim, offset, values);
+    this.arrays.push(array);
+    return array as unknown as ParameterArray<D>;
+  }
+
+  /** Per-instance numbers that are not solved for: `dim` per instance (1 by default), instance after instance. */
+  data<D extends number = 1>(values: Numbers, dim?: D): Input<Block<D>> {
+    const width = dim ?? 1;
+    checkWholeNumber('data: dim', width, 1);
+    const copy = copyNumbers('data: values', values);
+    if (copy.length % width !== 0) throw invalidArgument('data: values', `${copy.length} numbers`, `a multiple of dim, ${width}`);
+    return new DataInput(this, width, copy) as Input<Block<D>>;
+  }
+
+  /**
+   * Numbers for stars, for example cotangent weights: `dim` of them (1 by default) for each entry of a star with the same offsets, entry
+   * after entry. A block takes them together with such a star.
+   */
+  dataStar<D extends number = 1>(offsets: Indices, values: Numbers, dim?: D): Input<Block<D>[]> {
+    const width = dim ?? 1;
+    checkWholeNumber('dataStar: dim', width, 1);
+    const copy = copyNumbers('dataStar: values', values);
+    if (copy.length % width !== 0) throw invalidArgument('dataStar: values', `${copy.length} numbers`, `a multiple of dim, ${width}`);
+    const entries = copyOffsets('dataStar: offsets', offsets, copy.length / width, width === 1 ? 'values' : `values / ${width}`);
+    return new DataStarInput(this, width, entries, copy) as Input<Block<D>[]>;
+  }
+
+  /**
+   * Adds one residual per instance and output of `residual`. The call runs `residual` to record its expression: once, or once for each
+   * combination of star lengths. With only shared inputs there is one instance; with no instances, `residual` is not called.
+   *
+   * Throws 'invalid-argument' when the name is taken, the inputs disagree on the number of instances or belong to another problem, or a
+   * dataStar has the offsets of no star of the block; 'invalid-graph' when `residual` returns anything but Values, vectors, numbers or an
+   * array of these.
+   */
+  residuals<I extends Record<string, Input<unknown>>>(
+    name: string,
+    spec: {
+      /** The inputs of each instance, by the names under which `residual` gets them. */
+      inputs: I;
+      /** Maps one instance's blocks and data to its residuals. */
+      residual: (inputs: { [K in keyof I]: I[K] extends Input<infer T> ? T : never }) => Output;
+      /** The robust loss; squared by default. */
+      loss?: Loss;
+      /** Weight in sums and costs; 1 by default. */
+      weight?: number;
+    },
+  ): ResidualBlock {
+    checkName('residuals: name', name);
+    if (this.blocks.some((block) => block.name === name)) throw invalidArgument('residuals: name', `"${name}" a second time`, 'a different name for each block');
+    checkOptions(`residuals "${name}": spec`, spec);
+    const inputs = checkInputs(name, spec.inputs, this);
+    if (typeof spec.residual !== 'function') throw invalidArgument(`residuals "${name}": residual`, describe(spec.residual), 'a function');
+    const count = agreedInstances(name, inputs);
+    checkStarData(name, inputs);
+    const { templates, residuals } = makeTemplates(name, inputs, count, spec.residual as (inputs: never) => unknown);
+    const offset = this.numResiduals;
+    checkSize('residuals', offset + residuals);
+    const block = new ResidualInstances(name, count, offset, residuals, templates, inputs);
+    if (spec.loss !== undefined) block.setLoss(spec.loss);
+    if (spec.weight !== undefined) block.setWeight(spec.weight);
+    this.blocks.push(block);
+    return block;
+  }
+
+  /** Number of parameters in all arrays, constant ones included. */
+  get numParameters(): number {
+    const last = this.arrays.at(-1);
+    return last === undefined ? 0 : last.offset + last.count * last.dim;
+  }
+
+  /** Number of residuals of all blocks. */
+  get numResiduals(): number {
+    const last = this.blocks.at(-1);
+    return last === undefined ? 0 : last.offset + last.numResiduals;
+  }
+}
+
+function checkSize(what: string, size: number): void {
+  if (size > MOST_ENTRIES) throw new ResiduaError('limit-exceeded', `a problem holds at most ${MOST_ENTRIES} ${what}; this would make ${size}`);
+}

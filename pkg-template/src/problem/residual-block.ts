@@ -1,0 +1,113 @@
+/** Residual blocks: many instances of one residual function, and the settings that can change without recompiling. */
+
+import { nextChange } from '../arguments/change-counter.js';
+import { describe, invalidArgument } from '../arguments/errors.js';
+import { checkFinite, copyNumbersOfLength, type Numbers } from '../arguments/numeric-arguments.js';
+import type { NamedInputs } from './block-inputs.js';
+import { DataInput, DataStarInput } from './inputs.js';
+import { checkLoss, loss, type Loss, type RobustLoss } from './loss.js';
+import type { ResidualTemplate } from './residual-template.js';
+
+/** Many instances of one residual function. No change here recompiles; changes take effect at the next call. Made by Problem.residuals. */
+export interface ResidualBlock {
+  /** Its name, unique in the problem. */
+  readonly name: string;
+  /** Number of instances. */
+  readonly count: number;
+  /** The position of its first residual among all residuals. Its residuals are in order of instances, then of outputs. */
+  readonly offset: number;
+  /** Number of residuals of all its instances. */
+  readonly numResiduals: number;
+  /** Sets the numbers of a data input, as many as it was made with. Throws 'invalid-argument' for an unknown input or another length. */
+  setData(input: string, values: Numbers): void;
+  /**
+   * Returns the f32 GPU buffer of a data input, to be written by copy or compute between calls: the input's numbers in the order in which
+   * they were given. The first call creates it, later calls return the same buffer. Null on the CPU, before compiling and after the
+   * functions are disposed; with several compiled functions it belongs to the latest.
+   */
+  dataBuffer(input: string): GPUBuffer | null;
+  /** Sets the weight of the block in sums and costs, finite and at least 0; 1 by default. */
+  setWeight(weight: number): void;
+  /** Sets the robust loss; `loss.squared()` by default. */
+  setLoss(loss: Loss): void;
+  /** Sets whether the block contributes to sums and costs; true by default. */
+  setEnabled(enabled: boolean): void;
+}
+
+/** The current numbers of a data input. */
+export interface BlockData {
+  readonly input: DataInput | DataStarInput;
+  /** Replaced by every change, never modified. */
+  values: Float64Array;
+  /** Number of its latest change. */
+  change: number;
+}
+
+/** The implementation of ResidualBlock. */
+export class ResidualInstances implements ResidualBlock {
+  /** The data inputs by name. */
+  readonly data: ReadonlyMap<string, BlockData>;
+  /** The weight in sums and costs. */
+  weight = 1;
+  /** The robust loss. */
+  loss: RobustLoss = loss.squared() as RobustLoss;
+  /** Whether the block contributes. */
+  enabled = true;
+  /** Number of the latest change of weight, loss or enabled. */
+  settingsChange = 0;
+  /** One function for each of the compiled functions, the latest last: returns the GPU buffer of a data input. */
+  readonly bufferFinders: ((input: string) => GPUBuffer | null)[] = [];
+
+  constructor(
+    readonly name: string,
+    readonly count: number,
+    readonly offset: number,
+    readonly numResiduals: number,
+    readonly templates: readonly ResidualTemplate[],
+    readonly inputs: NamedInputs,
+  ) {
+    const data = new Map<string, BlockData>();
+    for (const [key, input] of inputs) {
+      if (input instanceof DataInput || input instanceof DataStarInput) data.set(key, { input, values: input.values, change: 0 });
+    }
+    this.data = data;
+  }
+
+  setData(input: string, values: Numbers): void {
+    const argument = `${this.name}.setData`;
+    const data = this.find(`${argument}: input`, input);
+    data.values = copyNumbersOfLength(`${argument}: values`, values, data.values.length, `as many as "${input}" was made with`);
+    data.change = nextChange();
+  }
+
+  dataBuffer(input: string): GPUBuffer | null {
+    this.find(`${this.name}.dataBuffer: input`, input);
+    return this.bufferFinders.at(-1)?.(input) ?? null;
+  }
+
+  setWeight(weight: number): void {
+    checkFinite(`${this.name}.setWeight: weight`, weight, 0);
+    this.weight = weight;
+    this.settingsChange = nextChange();
+  }
+
+  setLoss(value: Loss): void {
+    this.loss = checkLoss(`${this.name}.setLoss: loss`, value);
+    this.settingsChange = nextChange();
+  }
+
+  setEnabled(enabled: boolean): void {
+    if (typeof enabled !== 'boolean') throw invalidArgument(`${this.name}.setEnabled: enabled`, describe(enabled), 'true or false');
+    this.enabled = enabled;
+    this.settingsChange = nextChange();
+  }
+
+  private find(argument: string, input: string): BlockData {
+    const data = this.data.get(input);
+    if (data === undefined) {
+      const names = [...this.data.keys()].map((name) => `"${name}"`).join(', ');
+      throw invalidArgument(argument, describe(input), names === '' ? 'nothing: the block has no data input' : `a data input: ${names}`);
+    }
+    return data;
+  }
+}

@@ -1,0 +1,50 @@
+/** L-BFGS with a weak Wolfe line search, along manifolds for blocks that have one. */
+
+import { describe, invalidArgument } from '../arguments/errors.js';
+import { checkFinite, checkWholeNumber } from '../arguments/numeric-arguments.js';
+import type { GpuCompiledFunctions } from '../compile/functions.js';
+import { checkFunctions, runSolver, stoppingTests, type SolveOptions, type SolveResult } from './solve-options.js';
+
+/** Options of L-BFGS. */
+export interface LbfgsOptions extends SolveOptions {
+  /** Number of history pairs; 10 by default. */
+  historySize?: number;
+  /** Maximum number of evaluations in one line search; 20 by default. */
+  maxLineSearchSteps?: number;
+  /** Constant of the sufficient-decrease condition, 0 < c1 < 0.5; 1e-4 by default. */
+  c1?: number;
+  /** Constant of the curvature condition, c1 < c2 < 1; 0.9 by default. */
+  c2?: number;
+  /** 'sum' minimises Σ weight·f, 'least-squares' ½ Σ weight·ρ(‖r‖²). Default 'sum'. */
+  objective?: 'sum' | 'least-squares';
+}
+
+/**
+ * Minimises Σ weight·f, or the least-squares cost, from the current parameters, and writes the best point back to them. Blocks on manifolds
+ * stay on them; the history is in tangent coordinates. Rejects with 'non-finite' where the start is not finite, with 'device-lost', with
+ * 'disposed', with 'invalid-argument' for options out of range and for blocks without a nearest point on their manifold, and with any
+ * exception of `onIteration`, which ends the solve.
+ */
+export async function lbfgs(functions: GpuCompiledFunctions, options: LbfgsOptions = {}): Promise<SolveResult> {
+  checkFunctions('lbfgs', functions);
+  const tests = stoppingTests('lbfgs', options, functions.backend);
+  const { historySize = 10, maxLineSearchSteps = 20, c1 = 1e-4, c2 = 0.9, objective = 'sum' } = options;
+  checkWholeNumber('lbfgs: historySize', historySize, 1);
+  checkWholeNumber('lbfgs: maxLineSearchSteps', maxLineSearchSteps, 1);
+  checkFinite('lbfgs: c1', c1);
+  checkFinite('lbfgs: c2', c2);
+  // With c1 ≥ ½ the line search would reject the exact minimiser of a parabola.
+  if (!(0 < c1 && c1 < 0.5)) throw invalidArgument('lbfgs: c1', describe(c1), 'a number above 0 and below 0.5');
+  if (!(c1 < c2 && c2 < 1)) throw invalidArgument('lbfgs: c2', describe(c2), `a number above c1, here ${c1}, and below 1`);
+  if (objective !== 'sum' && objective !== 'least-squares') throw invalidArgument('lbfgs: objective', describe(objective), "'sum' or 'least-squares'");
+  const raw = {
+    ...tests,
+    historySize,
+    maxLineSearchSteps,
+    c1,
+    c2,
+    leastSquares: Number(objective === 'least-squares'),
+    readBack: Number(options.readBack ?? true),
+  };
+  return runSolver(functions, options, (handle, onIteration, aborted) => handle.lbfgs(raw, onIteration, aborted));
+}

@@ -1,0 +1,66 @@
+/** Levenberg-Marquardt: nonlinear least squares. */
+
+import { describe, invalidArgument } from '../arguments/errors.js';
+import { checkFinite, checkWholeNumber } from '../arguments/numeric-arguments.js';
+import type { GpuCompiledFunctions } from '../compile/functions.js';
+import { checkFunctions, runSolver, stoppingTests, type SolveOptions, type SolveResult } from './solve-options.js';
+
+/** The solver of a step's linear system. */
+export type LinearSolver = 'auto' | 'pcg' | 'sparse-cholesky' | 'dense-qr';
+
+/** Options of Levenberg-Marquardt. */
+export interface LevenbergMarquardtOptions extends SolveOptions {
+  /**
+   * 'auto' (default) chooses by size and sparsity; the report states the choice and its reason. Functions on the GPU take 'auto' or 'pcg';
+   * anything else is 'invalid-argument'.
+   */
+  linearSolver?: LinearSolver;
+  /** The initial λ of the damping λ·D, where D is the largest diagonal of JᵀJ so far, clamped to [1e-6, 1e32]; 1e-3 by default. */
+  initialDamping?: number;
+  /** Maximum number of iterations of conjugate gradients in one step; 100 by default. */
+  maxLinearIterations?: number;
+  /** The upper bound of the forcing term, at least 0 and below 1; with 0 every step runs maxLinearIterations. 0.1 by default. */
+  linearTolerance?: number;
+}
+
+const LINEAR_SOLVERS: readonly LinearSolver[] = ['auto', 'pcg', 'sparse-cholesky', 'dense-qr'];
+
+/**
+ * Minimises ½ Σ weight·ρ(‖r(x)‖²) from the current parameters, and writes the best point back to them. `maxIterations` includes rejected
+ * steps. Rejects with 'non-finite' where the start is not finite, with 'device-lost', with 'disposed', with 'invalid-argument' for options
+ * out of range, and with any exception of `onIteration`, which ends the solve.
+ */
+export async function levenbergMarquardt(
+  functions: GpuCompiledFunctions,
+  options: LevenbergMarquardtOptions = {},
+): Promise<SolveResult> {
+  checkFunctions('levenbergMarquardt', functions);
+  const tests = stoppingTests('levenbergMarquardt', options, functions.backend);
+  const { linearSolver = 'auto', initialDamping = 1e-3, maxLinearIterations = 100, linearTolerance = 0.1 } = options;
+  if (!LINEAR_SOLVERS.includes(linearSolver)) {
+    throw invalidArgument('levenbergMarquardt: linearSolver', describe(linearSolver), `one of '${LINEAR_SOLVERS.join("', '")}'`);
+  }
+  if (functions.backend === 'gpu' && linearSolver !== 'auto' && linearSolver !== 'pcg') {
+    throw invalidArgument('levenbergMarquardt: linearSolver', describe(linearSolver), "'auto' or 'pcg' with functions on the GPU");
+  }
+  checkFinite('levenbergMarquardt: initialDamping', initialDamping, 0);
+  checkWholeNumber('levenbergMarquardt: maxLinearIterations', maxLinearIterations, 1);
+  checkFinite('levenbergMarquardt: linearTolerance', linearTolerance, 0);
+  if (linearTolerance >= 1) throw invalidArgument('levenbergMarquardt: linearTolerance', describe(linearTolerance), 'a number of at least 0 and below 1');
+  const raw = {
+    ...tests,
+    linearSolver,
+    initialDamping,
+    maxLinearIterations,
+    linearTolerance,
+    readBack: Number(options.readBack ?? true),
+    takeOver: Number(functions.canMoveToCpu),
+  };
+  return runSolver(functions, options, (handle, onIteration, aborted) => handle.levenbergMarquardt(raw, onIteration, aborted));
+}
+
+/** The solver under the name of ScalarAutograd. */
+export const NonlinearLeastSquares: {
+  /** The same as {@link levenbergMarquardt}. */
+  solve(functions: GpuCompiledFunctions, options?: LevenbergMarquardtOptions): Promise<SolveResult>;
+} = Object.freeze({ solve: levenbergMarquardt });

@@ -1,0 +1,255 @@
+/** Many small problems of one shape, solved in one call, for example a curve fit per pixel. */
+
+import { describe, invalidArgument } from '../arguments/errors.js';
+import { checkFinite, checkOptions, checkWholeNumber, copyAnyNumbers, type Numbers } from '../arguments/numeric-arguments.js';
+import type { GpuContext } from '../compile/context.js';
+import { checkEngineOptions, chooseEngine, handleOf, runOnEngine, type EngineChoice } from '../compile/engine-choice.js';
+import { ProblemCompileInput } from '../compile/problem-compile-input.js';
+import { Cancellation, checkSignal } from '../module/cancellation.js';
+import { here, type Host, type Instance } from '../module/loading.js';
+import type { RawMany, RawModule } from '../module/raw.js';
+import { dataSources } from '../problem/instance-tables.js';
+import { Problem } from '../problem/problem.js';
+import type { ResidualInstances } from '../problem/residual-block.js';
+import type { Termination } from './solve-options.js';
+
+/** The differences between the problems. Everything that is not named here is the template's. */
+export interface ManyBatch {
+  /** Number of problems. */
+  count: number;
+  /** Start values by the name of a parameter array: problem after problem, each like the array's values (count × their number). */
+  parameters?: Readonly<Record<string, Numbers>>;
+  /**
+   * Data by the names of a residual block and of its input: problem after problem, each with the numbers of the input in their original
+   * order (count × their number).
+   */
+  data?: Readonly<Record<string, Readonly<Record<string, Numbers>>>>;
+}
+
+/** Options of solveMany(). The stopping tests are those of `levenbergMarquardt`, for each problem separately; 0 disables a test. */
+export interface ManyOptions {
+  /** 'auto' (default) takes the GPU when there is one, the work is large enough and a problem is small enough, else the CPU. */
+  backend?: 'auto' | 'gpu' | 'cpu';
+  /** The device; by default the shared one. */
+  context?: GpuContext;
+  /** Maximum number of iterations of a problem, rejected steps included; 100 by default. */
+  maxIterations?: number;
+  /** Relative change of the cost; 1e-6 by default. */
+  costTolerance?: number;
+  /** Largest entry of the gradient; 1e-6 by default. */
+  gradientTolerance?: number;
+  /** Relative length of a step; by default 1e-8 on the CPU, 1e-6 on the GPU. */
+  parameterTolerance?: number;
+  /** λ of λ·diag(JᵀJ), the diagonal clamped to [1e-6, 1e32]; 1e-3 by default. */
+  initialDamping?: number;
+  /** Called from time to time with the number of finished problems. */
+  onProgress?: (done: number, total: number) => void;
+  /** Ends the solve. Unfinished problems end with 'aborted', at their best point so far. */
+  signal?: AbortSignal;
+}
+
+/** The results, in the order of the problems. */
+export interface ManyResult {
+  /** All parameters: problem after problem, each array after array (count × numParameters). The template's numbers do not change. */
+  x: Float64Array;
+  /** ½ Σ weight·ρ(‖r‖²) of each problem; NaN where the start is not finite, or the problem was not started. */
+  cost: Float64Array;
+  /** Number of iterations of each problem. */
+  iterations: Uint32Array;
+  /** Why each problem ended. A start that is not finite ends that problem alone, with 'non-finite'. */
+  termination: Termination[];
+  /** Number of problems that converged. */
+  converged: number;
+  /** The engine that solved them. */
+  backend: 'gpu' | 'cpu';
+  /** Why 'auto' took the CPU; else null. */
+  fallbackReason: string | null;
+  /** Milliseconds. */
+  computationTime: number;
+}
+
+/** With fewer residuals in total the CPU is faster: it takes about 0.4 µs per residual, and a round trip to the GPU takes milliseconds. */
+const FEWEST_RESIDUALS = 20_000;
+
+/**
+ * Solves `batch.count` independent problems of the shape of `template` by Levenberg-Marquardt. They share its residual blocks with losses
+ * and weights, its constants, bounds and manifolds, as of the call; `batch` holds the differences. On the GPU one thread solves each
+ * problem in f32, with all iterations in one dispatch; on the CPU in f64.
+ *
+ * On the GPU a problem has at most 16 numbers that are not constant and 64 parameters. Larger problems reject with 'limit-exceeded', or run
+ * on the CPU with backend 'auto'. Rejects with 'invalid-argument' for names that the template does not have and for wrong lengths, with the
+ * array or block in the message, and with 'device-lost'.
+ */
+export function solveMany(template: Problem, batch: ManyBatch, options: ManyOptions = {}): Promise<ManyResult> {
+  return solveManyOn(here, template, batch, options);
+}
+
+/** solveMany() on a host. */
+export async function solveManyOn(host: Host, template: Problem, batch: ManyBatch, options: ManyOptions): Promise<ManyResult> {
+  const job = new Job(host, template, batch, options);
+  const instance = await host.ready();
+  const choice = await chooseEngine(instance, job.workload, options, FEWEST_RESIDUALS);
+  try {
+    return await runOnEngine(choice, options.backend, (engine) => job.run(instance, engine));
+  } finally {
+    job.release();
+  }
+}
+
+/** One call, with copies of all its arguments. */
+class Job {
+  readonly workload: number;
+  private readonly input: ProblemCompileInput;
+  private readonly count: number;
+  private constant = new Uint8Array();
+  private lower = new Float64Array();
+  private upper = new Float64Array();
+  private readonly settings: ((many: RawMany) => void)[] = [];
+  private reusable: RawMany | null = null;
+
+  constructor(
+    host: Host,
+    template: Problem,
+    batch: ManyBatch,
+    private readonly options: ManyOptions,
+  ) {
+    if (!(template instanceof Problem)) throw invalidArgument('solveMany: template', describe(template), 'a Problem');
+    checkOptions('solveMany: batch', batch);
+    checkManyOptions(host, options);
+    checkWholeNumber('solveMany: batch.count', batch.count, 0);
+    this.count = batch.count;
+    this.input = new ProblemCompileInput(template);
+    this.workload = this.count * this.input.numResiduals;
+    this.takeSettings(template);
+    this.takeParameters(template, batch.parameters);
+    this.takeData(template, batch.data);
+  }
+
+  async run(instance: Instance, { context, fallbackReason }: EngineChoice): Promise<ManyResult> {
+    const handle = handleOf(context, instance);
+    const backend = context === null ? 'cpu' : 'gpu';
+    const { signal, onProgress } = this.options;
+    const { maxIterations = 100, costTolerance = 1e-6, gradientTolerance = 1e-6, initialDamping = 1e-3 } = this.options;
+    const { parameterTolerance = backend === 'cpu' ? 1e-8 : 1e-6 } = this.options;
+    let failure: { thrown: unknown } | null = null;
+    const cancellation = new Cancellation(signal);
+    const listen = (done: number): void => {
+      try {
+        if (failure === null) onProgress?.(done, this.count);
+      } catch (thrown) {
+        // An exception must not pass through the module. It ends the solve and is thrown afterwards.
+        failure = { thrown };
+        cancellation.cancel();
+      }
+    };
+    const many = this.reusable ?? instance.call((module) => this.build(module));
+    if (many.isReusable === true) this.reusable = many;
+    const raw = await instance
+      .wait(() =>
+        many.solve(
+          handle?.share(),
+          { maxIterations, costTolerance, gradientTolerance, parameterTolerance, initialDamping },
+          onProgress === undefined ? undefined : listen,
+          cancellation.token,
+        ),
+      )
+      .finally(() => cancellation.end());
+    const thrownByListener = failure as { thrown: unknown } | null;
+    if (thrownByListener !== null) throw thrownByListener.thrown;
+    const { x, cost, iterations, terminations, converged, computationTime } = raw;
+    const termination = Array.from(raw.termination, (code) => terminations[code] as Termination);
+    return { x, cost, iterations, termination, converged, backend, fallbackReason, computationTime };
+  }
+
+  /** Frees the raw problem. To be called when the call has ended. */
+  release(): void {
+    this.reusable?.free();
+  }
+
+  private build(module: RawModule): RawMany {
+    const { constant, lower, upper, count } = this;
+    this.input.takeStart(0, this.input.numParams);
+    const raw = new module.RawMany(this.input.build(module), this.input.startValues, constant, lower, upper, count);
+    for (const set of this.settings) set(raw);
+    return raw;
+  }
+
+  /** Copies constants, bounds, weights and losses. */
+  private takeSettings(template: Problem): void {
+    const { numParams } = this.input;
+    this.constant = new Uint8Array(numParams);
+    this.lower = new Float64Array(numParams).fill(-Infinity);
+    this.upper = new Float64Array(numParams).fill(Infinity);
+    for (const { constant, bounds, offset } of template.arrays) {
+      if (constant !== null) this.constant.set(constant, offset);
+      if (bounds === null) continue;
+      this.lower.set(bounds.lower, offset);
+      this.upper.set(bounds.upper, offset);
+    }
+    template.blocks.forEach(({ weight, enabled, loss: { kind, a, b, factor } }, block) => {
+      this.settings.push((many) => many.setBlock(block, weight, kind, a, b, factor, enabled));
+    });
+  }
+
+  private takeParameters(template: Problem, parameters: ManyBatch['parameters'] = {}): void {
+    checkOptions('solveMany: batch.parameters', parameters);
+    for (const [name, values] of Object.entries(parameters)) {
+      const array = find(`solveMany: batch.parameters.${name}`, 'parameter array', template.arrays, name);
+      const { offset } = array;
+      const length = array.count * array.dim;
+      const copy = copyAnyNumbers(`solveMany: batch.parameters.${name}`, values, this.count * length, `${this.count} problems × ${length} numbers of "${name}"`);
+      this.settings.push((many) => many.addParameters(offset, length, copy));
+    }
+  }
+
+  private takeData(template: Problem, data: ManyBatch['data'] = {}): void {
+    checkOptions('solveMany: batch.data', data);
+    for (const [name, inputs] of Object.entries(data)) {
+      const argument = `solveMany: batch.data.${name}`;
+      const block = find(argument, 'residual block', template.blocks, name);
+      checkOptions(argument, inputs);
+      for (const [key, values] of Object.entries(inputs)) this.takeInput(template, block, key, values);
+    }
+  }
+
+  private takeInput(template: Problem, block: ResidualInstances, key: string, values: Numbers): void {
+    const argument = `solveMany: batch.data.${block.name}.${key}`;
+    const data = block.data.get(key);
+    if (data === undefined) throw invalidArgument(argument, 'no data input of that name', namesOf('data input', [...block.data.keys()]));
+    const { input } = data;
+    const { length } = data.values;
+    const copy = copyAnyNumbers(argument, values, this.count * length, `${this.count} problems × ${length} numbers of "${key}"`);
+    let id = 0;
+    for (const other of template.blocks) {
+      if (other === block) break;
+      id += other.templates.length;
+    }
+    for (const residualTemplate of block.templates) {
+      const number = id++;
+      const firstColumn = residualTemplate.firstColumns.get(key) as number;
+      const sources = dataSources(input, residualTemplate);
+      this.settings.push((many) => many.addData(number, firstColumn, sources, length, copy));
+    }
+  }
+}
+
+function find<T extends { readonly name: string }>(argument: string, what: string, list: readonly T[], name: string): T {
+  const found = list.find((item) => item.name === name);
+  if (found === undefined) throw invalidArgument(argument, `no ${what} of that name`, namesOf(what, list.map((item) => item.name)));
+  return found;
+}
+
+function namesOf(what: string, names: readonly string[]): string {
+  return names.length === 0 ? `none: the template has no ${what}` : `one of "${names.join('", "')}"`;
+}
+
+function checkManyOptions(host: Host, options: ManyOptions): void {
+  checkOptions('solveMany: options', options);
+  checkEngineOptions(host, 'solveMany', options);
+  const { maxIterations, costTolerance, gradientTolerance, parameterTolerance, initialDamping, onProgress, signal } = options;
+  if (maxIterations !== undefined) checkWholeNumber('solveMany: maxIterations', maxIterations, 0);
+  const settings = { costTolerance, gradientTolerance, parameterTolerance, initialDamping };
+  for (const [name, setting] of Object.entries(settings)) if (setting !== undefined) checkFinite(`solveMany: ${name}`, setting, 0);
+  if (onProgress !== undefined && typeof onProgress !== 'function') throw invalidArgument('solveMany: onProgress', describe(onProgress), 'a function');
+  checkSignal('solveMany: signal', signal);
+}

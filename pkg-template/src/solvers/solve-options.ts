@@ -1,0 +1,195 @@
+/** Options, stopping tests and results that all solvers share. */
+
+
+import { describe, invalidArgument } from '../arguments/errors.js';
+import { checkFinite, checkOptions, checkWholeNumber } from '../arguments/numeric-arguments.js';
+import { GpuCompiledFunctions } from '../compile/functions.js';
+import { Cancellation, checkSignal, type CancellationToken } from '../module/cancellation.js';
+import type { RawFunctions, RawIteration, RawListener, RawSolveResult } from '../module/raw.js';
+
+/** Why a solver ended. An abort, or true from onIteration, gives 'aborted'. */
+export type Termination =
+  /** Converged: the change of the cost, the gradient or the step is within its tolerance. */
+  | 'cost-tolerance'
+  | 'gradient-tolerance'
+  | 'parameter-tolerance'
+  /** Stopped; the best point so far is kept. */
+  | 'max-iterations'
+  | 'max-time'
+  | 'aborted'
+  /** No further progress in this precision; the best point so far is kept. */
+  | 'precision-limit'
+  /** Failed to continue; the best point so far is kept. */
+  | 'line-search-failed'
+  | 'trust-region-collapsed'
+  | 'non-finite';
+
+/** One iteration of a solver. */
+export interface IterationSummary {
+  /** From 0, which is the start. */
+  iteration: number;
+  /** The objective at the current point. */
+  cost: number;
+  /** The decrease of the objective. */
+  costChange: number;
+  /** The largest magnitude of the gradient's entries. */
+  gradientMaxNorm: number;
+  /** The norm of the step. */
+  stepNorm: number;
+  /** Whether the step was accepted. */
+  accepted: boolean;
+  /** λ, with Levenberg-Marquardt. */
+  damping?: number;
+  /** Actual over predicted reduction, with Levenberg-Marquardt. */
+  gainRatio?: number;
+  /** Iterations of the linear solver, where it is iterative. */
+  linearIterations?: number;
+  /** Factor of the search direction, with a line search. */
+  stepSize?: number;
+  /** Milliseconds since the solve began. */
+  elapsedMs: number;
+}
+
+/** The result of a solve. */
+export interface SolveResult {
+  /** Whether the solver converged. */
+  success: boolean;
+  /** Why the solve ended. */
+  termination: Termination;
+  /** The reason as text. */
+  message: string;
+  /** Number of steps, rejected ones included. */
+  iterations: number;
+  /** Number of evaluations of the objective. */
+  functionEvaluations: number;
+  /** The objective at the start. */
+  initialCost: number;
+  /** The objective at the end. */
+  finalCost: number;
+  /** Duration in milliseconds. */
+  computationTime: number;
+  /** All parameters, array after array in order of creation; also written back to the arrays or params. Empty with readBack: false. */
+  x: Float64Array;
+  /** All iterations. */
+  history: IterationSummary[];
+  /** Returns a table of the run in the format of Ceres. */
+  report(): string;
+}
+
+/** Options of all solvers. A tolerance of 0 disables its test. */
+export interface SolveOptions {
+  /** Maximum number of iterations, rejected steps included; a whole number from 0, 100 by default. */
+  maxIterations?: number;
+  /** Maximum time in milliseconds, above 0; none by default. */
+  maxTimeMs?: number;
+  /** Relative change of the cost by a step at which the solve ends; 1e-6 by default. */
+  costTolerance?: number;
+  /** Largest magnitude of the gradient's entries at which the solve ends; 1e-6 by default. */
+  gradientTolerance?: number;
+  /** Norm of a step, relative to that of the parameters, at which the solve ends; by default 1e-8 on the CPU, 1e-6 on the GPU. */
+  parameterTolerance?: number;
+  /** Ends the solve with 'aborted' and the best point so far. */
+  signal?: AbortSignal;
+  /**
+   * Called when an iteration's results arrive, without delaying the GPU; true ends the solve. The result is read at once: if the listener
+   * returns a promise, the solve ends and rejects with 'invalid-argument'.
+   */
+  onIteration?: (summary: IterationSummary) => boolean | void;
+  /** false leaves the parameters on the GPU: x is empty, and values() is unchanged until download(). Default true. */
+  readBack?: boolean;
+  /** Prints each iteration and the outcome to the console; false by default. */
+  verbose?: boolean;
+}
+
+/** The stopping tests, all present. */
+export interface StoppingTests {
+  maxIterations: number;
+  maxTimeMs: number;
+  costTolerance: number;
+  gradientTolerance: number;
+  parameterTolerance: number;
+}
+
+/** Throws 'invalid-argument' unless `functions` are compiled functions. */
+export function checkFunctions(solver: string, functions: unknown): asserts functions is GpuCompiledFunctions {
+  if (!(functions instanceof GpuCompiledFunctions)) throw invalidArgument(`${solver}: functions`, describe(functions), 'GpuCompiledFunctions');
+}
+
+/** Checks the options of all solvers and returns the stopping tests with their defaults. Throws 'invalid-argument'. */
+export function stoppingTests(solver: string, options: SolveOptions, backend: 'gpu' | 'cpu'): StoppingTests {
+  checkOptions(`${solver}: options`, options);
+  const { maxIterations = 100, maxTimeMs = Infinity, costTolerance = 1e-6, gradientTolerance = 1e-6 } = options;
+  const { parameterTolerance = backend === 'cpu' ? 1e-8 : 1e-6, onIteration, readBack, verbose } = options;
+  checkWholeNumber(`${solver}: maxIterations`, maxIterations, 0);
+  if (typeof maxTimeMs !== 'number' || !(maxTimeMs > 0)) throw invalidArgument(`${solver}: maxTimeMs`, describe(maxTimeMs), 'milliseconds, above 0');
+  checkFinite(`${solver}: costTolerance`, costTolerance, 0);
+  checkFinite(`${solver}: gradientTolerance`, gradientTolerance, 0);
+  checkFinite(`${solver}: parameterTolerance`, parameterTolerance, 0);
+  checkSignal(`${solver}: signal`, options.signal);
+  if (onIteration !== undefined && typeof onIteration !== 'function') throw invalidArgument(`${solver}: onIteration`, describe(onIteration), 'a function');
+  for (const [name, flag] of [['readBack', readBack], ['verbose', verbose]] as const) {
+    if (flag !== undefined && typeof flag !== 'boolean') throw invalidArgument(`${solver}: ${name}`, describe(flag), 'true or false');
+  }
+  return { maxIterations, maxTimeMs, costTolerance, gradientTolerance, parameterTolerance };
+}
+
+/** Runs a solver of the module with the options of all solvers, and converts its result. */
+export async function runSolver(
+  functions: GpuCompiledFunctions,
+  options: SolveOptions,
+  solver: (
+    handle: RawFunctions,
+    onIteration: RawListener,
+    aborted: CancellationToken,
+  ) => Promise<RawSolveResult>,
+): Promise<SolveResult> {
+  const { signal, onIteration, verbose = false, readBack = true } = options;
+  let failure: { thrown: unknown } | null = null;
+  const hear = (summary: RawIteration): boolean => {
+    if (failure !== null || functions.isDisposed) return true;
+    if (verbose) console.log(iterationLine(summary));
+    try {
+      const answer: unknown = onIteration?.({ ...summary });
+      refusePromise(answer);
+      return answer === true;
+    } catch (thrown) {
+      // An exception must not pass through the module. It ends the solve and is thrown afterwards.
+      failure = { thrown };
+      return true;
+    }
+  };
+  const listen: RawListener = Object.assign(hear, { isDeaf: onIteration === undefined && !verbose });
+  const cancellation = new Cancellation(signal);
+  // A solve of functions that are disposed is cancelled.
+  const forget = functions.whenDisposed(cancellation.cancel);
+  const raw = await functions
+    .solveWith((handle) => solver(handle, listen, cancellation.token), readBack)
+    .finally(() => {
+      cancellation.end();
+      forget();
+    });
+  const thrownByListener = failure as { thrown: unknown } | null;
+  if (thrownByListener !== null) throw thrownByListener.thrown;
+  const { reportText, ...result } = raw;
+  if (verbose) console.log(result.message);
+  return {
+    ...result,
+    termination: result.termination as Termination,
+    x: readBack ? result.x : new Float64Array(0),
+    report: () => reportText,
+  };
+}
+
+/** Throws 'invalid-argument' if a listener returns a promise: nothing awaits it, so an async listener could never end a solve. */
+function refusePromise(answer: unknown): void {
+  const promise = answer as PromiseLike<unknown> | null | undefined;
+  if (typeof promise !== 'object' || promise === null || typeof promise.then !== 'function') return;
+  // A rejection of that promise must not be reported a second time.
+  Promise.resolve(promise).catch(() => {});
+  throw invalidArgument('what onIteration returned', describe(promise), 'true or nothing, at once: it may not be an async function');
+}
+
+function iterationLine({ iteration, cost, costChange, gradientMaxNorm, stepNorm }: RawIteration): string {
+  const column = (number: number) => number.toExponential(4).padStart(12);
+  return `${String(iteration).padStart(5)}  cost ${column(cost)}  change ${column(costChange)}  |gradient| ${column(gradientMaxNorm)}  |step| ${column(stepNorm)}`;
+}

@@ -1,0 +1,41 @@
+/** Compiling, solving and disposing in one call. */
+
+import { describe, invalidArgument } from '../arguments/errors.js';
+import { checkOptions } from '../arguments/numeric-arguments.js';
+import type { CompileOptions } from '../compile/compile.js';
+import { GpuCompiledFunctions } from '../compile/functions.js';
+import { here, type Host } from '../module/loading.js';
+import { Problem } from '../problem/problem.js';
+import { lbfgs, type LbfgsOptions } from './lbfgs.js';
+import { levenbergMarquardt, type LevenbergMarquardtOptions } from './levenberg-marquardt.js';
+import type { SolveResult } from './solve-options.js';
+
+/**
+ * Compiles a problem, minimises its least-squares cost ½ Σ weight·ρ(‖r‖²), or with L-BFGS what `objective` names, and frees all memory. The
+ * result is written back to the problem's parameter arrays, so `readBack: false` rejects with 'invalid-argument'. `method` is the solver, 'lm'
+ * (default) or 'lbfgs'.
+ *
+ * Rejects with the errors of compiling and of the solver.
+ */
+export function solve(
+  problem: Problem,
+  options: CompileOptions & ((LevenbergMarquardtOptions & { method?: 'lm' }) | (LbfgsOptions & { method: 'lbfgs' })) = {},
+): Promise<SolveResult> {
+  return solveOn(here, problem, options);
+}
+
+/** solve() on a host. */
+export async function solveOn(host: Host, problem: Problem, options: NonNullable<Parameters<typeof solve>[1]>): Promise<SolveResult> {
+  if (!(problem instanceof Problem)) throw invalidArgument('solve: problem', describe(problem), 'a Problem');
+  checkOptions('solve: options', options);
+  const { method, readBack } = options;
+  if (method !== undefined && method !== 'lm' && method !== 'lbfgs') throw invalidArgument('solve: method', describe(method), "'lm' or 'lbfgs'");
+  if (readBack === false) throw invalidArgument('solve: readBack', 'false', 'true: the functions are disposed when solve() returns');
+  const functions = await GpuCompiledFunctions.on(host).compile(problem, options);
+  try {
+    if (options.method === 'lbfgs') return await lbfgs(functions, { ...options, objective: options.objective ?? 'least-squares' });
+    return await levenbergMarquardt(functions, options);
+  } finally {
+    functions.dispose();
+  }
+}

@@ -1,0 +1,362 @@
+//! The CPU engine of a model: f64, and the model's own tables as the kernels' memory.
+//!
+//! Kernels are made when an entry is first used, all batches in one program.
+
+use residua_base::list::Listed;
+use std::ops::Range;
+use std::pin::Pin;
+
+use crate::model::access_plan::{AccessPlan, Entry, Role, Target};
+use crate::model::pattern::Pattern;
+use crate::model::scatter::Scatter;
+use crate::model::{Batch, Local, Model, Rows};
+use residua_base::error::{Error, Result};
+use residua_codegen::memory::{Dispatch, View};
+use residua_cpu::Program;
+use vecmap::VecMap;
+
+use super::titles::title;
+use super::{Arithmetic, Evaluation, Objective};
+
+/// Evaluates a model in f64.
+#[derive(Default)]
+pub struct CpuEngine {
+    compiled: VecMap<Entry, Compiled>,
+    /// Kernels that write into a sparse matrix.
+    scattered: VecMap<Entry, Compiled>,
+}
+
+/// One entry's kernels, a plan for each batch.
+struct Compiled {
+    program: Program,
+    plans: Vec<AccessPlan>,
+    /// For each batch its way into a sparse matrix, if there is one.
+    scatters: Vec<Scatter>,
+    /// For each batch the pieces in which that is filled, if not as a whole.
+    pieces: Vec<Vec<Piece>>,
+}
+
+/// Instances whose entries stand side by side in a sparse matrix; places are relative to the first.
+struct Piece {
+    instances: Range<u32>,
+    entries: Range<usize>,
+}
+
+/// Entries of a piece, about: they stay in a processor's nearer caches until they are copied out.
+const PIECE: usize = 32_768;
+
+/// Bytes of a line of a processor's caches.
+const LINE: usize = 64;
+
+impl Compiled {
+    async fn new(plans: Vec<AccessPlan>, scatters: Vec<Scatter>) -> Result<Compiled> {
+        let program = Program::compile(plans.iter().map(|plan| plan.kernel.clone()).list()).await?;
+        Ok(Compiled { program, plans, scatters, pieces: Vec::new() })
+    }
+
+    /// Whether several numbers may go to one place, which begins at 0 then.
+    fn accumulates(&self) -> bool {
+        self.scatters.iter().any(|scatter| scatter.accumulate)
+    }
+}
+
+/// Something that takes time, whatever it is.
+pub type Work<'a, T> = Pin<Box<dyn Future<Output = Result<T>> + 'a>>;
+
+/// What of a linearisation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// Residuals.
+    Residuals,
+    /// Entries of the matrix, in the order of its pattern.
+    Entries,
+}
+
+/// Takes some numbers of a part, which begin at a place.
+pub type Give<'a> = &'a mut dyn FnMut(Part, usize, &mut [f64]);
+
+/// For each batch pairs of an output and what it is differentiated by.
+pub(crate) type Partials = Vec<Vec<(u32, Local)>>;
+
+/// The numbers that a call reads and writes beside the model's tables.
+#[derive(Default)]
+pub(crate) struct Memory<'a> {
+    pub x: &'a [f64],
+    pub seeds: &'a [f64],
+    pub residuals: &'a mut [f64],
+    pub gradient: &'a mut [f64],
+    pub partials: &'a mut [f64],
+    pub local: &'a mut [f64],
+    pub places: &'a [u32],
+    pub curvature: &'a mut [f64],
+    /// Instances to run, if not all; residuals and partials are theirs alone.
+    pub instances: Option<Range<u32>>,
+}
+
+impl CpuEngine {
+    /// What its kernels compute in.
+    pub const ARITHMETIC: Arithmetic = Arithmetic::F64;
+
+    /// An engine that has compiled nothing yet.
+    pub fn new() -> CpuEngine {
+        CpuEngine::default()
+    }
+
+    /// Compiles the kernels of an entry, if that has not been done. In a box, so that the module holds its states once.
+    pub fn prepare<'a>(&'a mut self, model: &'a Model, entry: Entry) -> Work<'a, ()> {
+        Box::pin(self.compile(model, entry))
+    }
+
+    async fn compile(&mut self, model: &Model, entry: Entry) -> Result<()> {
+        if self.compiled.contains_key(&entry) {
+            return Ok(());
+        }
+        let plans = model
+            .batches
+            .iter()
+            .map(|batch| {
+                AccessPlan::new(&batch.class, batch.rows, entry, Target::Cpu, &title(model, batch))?.for_batch(batch)
+            })
+            .list_or_error()?;
+        self.compiled.insert(entry, Compiled::new(plans, Vec::new()).await?);
+        Ok(())
+    }
+
+    /// Compiles the kernels of an entry that write into the matrix of a pattern, if that has not been done: there is one pattern for
+    /// each entry.
+    pub(crate) async fn prepare_scattered(
+        &mut self,
+        model: &Model,
+        entry: Entry,
+        partials: &Partials,
+        pattern: &Pattern,
+    ) -> Result<()> {
+        if self.scattered.contains_key(&entry) {
+            return Ok(());
+        }
+        let accumulate = pattern.places.iter().map(Vec::len).sum::<usize>() > pattern.col_indices.len();
+        let in_rows = |batch: &Batch| matches!(batch.rows, Rows::From(_));
+        let in_pieces = entry == Entry::Jacobian && !accumulate && model.batches.iter().all(in_rows);
+        let (mut plans, mut scatters, mut pieces) = (Vec::new(), Vec::new(), Vec::new());
+        for ((batch, partials), places) in model.batches.iter().zip(partials).zip(&pattern.places) {
+            let first_entry = || pattern.row_offsets[batch.row(0) as usize];
+            let in_turn = (in_pieces && batch.count > 0).then(first_entry);
+            let mut scatter = Scatter::new(partials, places, batch.count as usize, accumulate, in_turn);
+            if in_pieces {
+                pieces.push(cut(batch, &mut scatter));
+            }
+            let plan = AccessPlan::scattered(&batch.class, batch.rows, entry, &title(model, batch), &scatter)?;
+            plans.push(plan.for_batch(batch)?);
+            scatters.push(scatter);
+        }
+        self.scattered.insert(entry, Compiled { pieces, ..Compiled::new(plans, scatters).await? });
+        Ok(())
+    }
+
+    /// Why generated code was refused here, if it was.
+    pub fn interpreted_because(&self) -> Option<&str> {
+        self.compiled
+            .values()
+            .chain(self.scattered.values())
+            .find_map(|compiled| compiled.program.interpreted_because())
+    }
+
+    pub(crate) async fn values(&mut self, model: &Model, x: &[f64]) -> Result<Vec<f64>> {
+        let mut residuals = vec![0.0; model.num_residuals as usize];
+        for batch in 0..model.batches.len() {
+            let memory = Memory { x, residuals: &mut residuals, ..Memory::default() };
+            self.run(model, batch, Entry::Values, memory).await?;
+        }
+        Ok(residuals)
+    }
+
+    pub(crate) async fn gradient(
+        &mut self,
+        model: &Model,
+        objective: Objective,
+        x: &[f64],
+        seeds: Option<&[f64]>,
+    ) -> Result<Evaluation> {
+        let mut evaluation = Evaluation { cost: 0.0, gradient: vec![0.0; model.num_params as usize] };
+        for (number, batch) in model.batches.iter().enumerate() {
+            if !model.blocks[batch.block as usize].enabled {
+                continue;
+            }
+            let seeded = seeds.filter(|_| batch.has_addends());
+            let entry = match (objective, seeded) {
+                (_, Some(_)) => Entry::SeededGradient,
+                (Objective::Sum, None) => Entry::SumGradient,
+                (Objective::LeastSquares, None) => Entry::CostGradient,
+            };
+            let memory = Memory {
+                x,
+                seeds: seeded.unwrap_or_default(),
+                gradient: &mut evaluation.gradient,
+                ..Memory::default()
+            };
+            let total = self.run(model, number, entry, memory).await?;
+            if seeded.is_none() {
+                evaluation.cost += total;
+            }
+        }
+        Ok(evaluation)
+    }
+
+    /// Adds gradients of a part of each batch's instances to `gradient`, for the time that it takes.
+    #[cfg(target_arch = "wasm32")]
+    pub(crate) async fn try_gradient(
+        &mut self,
+        model: &Model,
+        x: &[f64],
+        gradient: &mut [f64],
+        part: f64,
+    ) -> Result<()> {
+        for (number, batch) in model.batches.iter().enumerate() {
+            let instances = Some(0..batch.count.min((part * f64::from(batch.count)).ceil() as u32));
+            let memory = Memory { x, gradient: &mut *gradient, instances, ..Memory::default() };
+            self.run(model, number, Entry::SumGradient, memory).await?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn partial_columns(&self, model: &Model) -> Result<Vec<Vec<(u32, u32)>>> {
+        model
+            .batches
+            .iter()
+            .map(|batch| Ok(AccessPlan::new(&batch.class, batch.rows, Entry::Jacobian, Target::Cpu, "")?.partials))
+            .list_or_error()
+    }
+
+    /// Gives all residuals and the Jacobian in the order of its pattern, piece by piece with where it begins. `memory` is for them.
+    pub(crate) async fn jacobian(
+        &mut self,
+        model: &Model,
+        partials: &Partials,
+        pattern: &Pattern,
+        x: &[f64],
+        memory: &mut Vec<f64>,
+        give: Give<'_>,
+    ) -> Result<()> {
+        self.prepare_scattered(model, Entry::Jacobian, partials, pattern).await?;
+        let pieces = self.scattered.get(&Entry::Jacobian).map_or(&[][..], |compiled| &compiled.pieces);
+        if pieces.is_empty() {
+            let mut residuals = vec![0.0; model.num_residuals as usize];
+            self.begin_matrix(Entry::Jacobian, pattern, memory);
+            for number in 0..model.batches.len() {
+                let memory = Memory { x, residuals: &mut residuals, partials: memory, ..Memory::default() };
+                self.run_scattered(model, number, Entry::Jacobian, memory)?;
+            }
+            give(Part::Residuals, 0, &mut residuals);
+            give(Part::Entries, 0, memory);
+            return Ok(());
+        }
+        for (number, (batch, pieces)) in model.batches.iter().zip(pieces).enumerate() {
+            let outputs = batch.class.outputs.len();
+            for Piece { instances, entries } in pieces {
+                let length = entries.len() + outputs * instances.len();
+                memory.resize(memory.len().max(length + LINE / size_of::<f64>()), 0.0);
+                // Entries first, on a line of the caches: of vectors that are written nearly none crosses to the next.
+                let first = memory.as_ptr().align_offset(LINE);
+                let (partials, residuals) = memory[first..first + length].split_at_mut(entries.len());
+                let instances_alone = Some(instances.clone());
+                let memory = Memory { x, residuals, partials, instances: instances_alone, ..Memory::default() };
+                self.run_scattered(model, number, Entry::Jacobian, memory)?;
+                give(Part::Residuals, batch.row(instances.start as usize) as usize, residuals);
+                give(Part::Entries, entries.start, partials);
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes room for a matrix that the kernels of an entry are to fill: with zeros, where they add to it.
+    pub(crate) fn begin_matrix(&self, entry: Entry, pattern: &Pattern, entries: &mut Vec<f64>) {
+        entries.resize(pattern.col_indices.len(), 0.0);
+        if self.scattered.get(&entry).is_some_and(Compiled::accumulates) {
+            entries.fill(0.0);
+        }
+    }
+
+    pub(crate) async fn run(&mut self, model: &Model, number: usize, entry: Entry, memory: Memory<'_>) -> Result<f64> {
+        self.prepare(model, entry).await?;
+        self.run_prepared(model, number, entry, memory)
+    }
+
+    /// Runs a kernel that [`CpuEngine::prepare`] has compiled.
+    pub(crate) fn run_prepared(&self, model: &Model, number: usize, entry: Entry, memory: Memory) -> Result<f64> {
+        run(self.compiled.get(&entry), model, number, entry, memory)
+    }
+
+    /// Runs a kernel that [`CpuEngine::prepare_scattered`] has compiled.
+    pub(crate) fn run_scattered(&self, model: &Model, number: usize, entry: Entry, memory: Memory) -> Result<f64> {
+        let compiled = self.scattered.get(&entry);
+        let places = compiled.map_or(&[][..], |compiled| &compiled.scatters[number].places);
+        run(compiled, model, number, entry, Memory { places, ..memory })
+    }
+}
+
+/// Cuts the instances of a batch, whose entries stand in turn, into pieces, and makes their places relative.
+fn cut(batch: &Batch, scatter: &mut Scatter) -> Vec<Piece> {
+    let (first, width) = (scatter.in_turn.unwrap_or_default(), scatter.width());
+    // An even number, so that pairs of instances stay pairs.
+    let size = (PIECE as u32 / width.max(1)).max(2) & !1;
+    let mut pieces = Vec::new();
+    for start in (0..batch.count).step_by(size as usize) {
+        let end = batch.count.min(start + size);
+        let [from, to] = [start, end].map(|instance| first + instance * width);
+        for places in scatter.places.chunks_exact_mut(batch.count as usize) {
+            places[start as usize..end as usize].iter_mut().for_each(|place| *place -= from);
+        }
+        pieces.push(Piece { instances: start..end, entries: from as usize..to as usize });
+    }
+    pieces
+}
+
+/// Runs an entry's kernel for a batch; gives its total.
+fn run(compiled: Option<&Compiled>, model: &Model, number: usize, entry: Entry, memory: Memory) -> Result<f64> {
+    let compiled = compiled.ok_or_else(|| Error::internal("a kernel was not compiled before it ran"))?;
+    let batch = &model.batches[number];
+    let uniforms = uniform_table(model, batch);
+    let Memory { x, seeds, residuals, gradient, partials, local, places, curvature, instances } = memory;
+    let (mut residuals, mut gradient, mut partials) = (Some(residuals), Some(gradient), Some(partials));
+    let (mut local, mut curvature) = (Some(local), Some(curvature));
+    let twice = || Error::internal("a kernel has two buffers of one role");
+    let mut views = Vec::new();
+    for role in &compiled.plans[number].roles {
+        views.push(match role {
+            Role::Parameters => View::Read(x),
+            Role::Indices => View::Index(&batch.indices),
+            Role::Data => View::Read(&batch.data),
+            Role::Uniforms => View::Read(&uniforms),
+            Role::Seeds => View::Read(seeds),
+            Role::Residuals => View::Write(residuals.take().ok_or_else(twice)?),
+            Role::Gradient => View::Write(gradient.take().ok_or_else(twice)?),
+            Role::Partials => View::Write(partials.take().ok_or_else(twice)?),
+            Role::Places => View::Index(places),
+            Role::Curvature => View::Write(curvature.take().ok_or_else(twice)?),
+            Role::Vector => View::Read(x),
+            Role::Local => match (entry, local.take().ok_or_else(twice)?) {
+                (Entry::Trial, local) => View::Read(local),
+                (_, local) => View::Write(local),
+            },
+            Role::AddendValues | Role::LocalGradient | Role::Steps | Role::Others => {
+                return Err(Error::internal("a kernel of the GPU's on the CPU"));
+            }
+        });
+    }
+    let (first, origin) = match (batch.rows, &instances) {
+        (_, Some(instances)) => (0, instances.start),
+        (Rows::From(first), None) => (first, 0),
+        (Rows::Column(_) | Rows::Addends(_), None) => (0, 0),
+    };
+    let instances = instances.unwrap_or(0..batch.count);
+    let dispatch = Dispatch { instances, stride: batch.count, first, origin };
+    compiled.program.run(number, &mut views, &dispatch)
+}
+
+/// The uniform table of a batch: the head, then the numbers on which all its instances agree.
+pub(crate) fn uniform_table(model: &Model, batch: &Batch) -> Vec<f64> {
+    let block = &model.blocks[batch.block as usize];
+    let loss = &block.loss;
+    let head = [block.weight, f64::from(loss.kind as u8), loss.a, loss.b, loss.factor];
+    head.into_iter().chain(batch.uniforms.iter().copied()).list()
+}

@@ -1,0 +1,208 @@
+//! The buffers of the GPU engine, made when a recording first declares them, and kept as the model has them.
+
+use residua_base::list::Listed;
+use std::ops::Range;
+
+use rustc_hash::FxHashMap;
+
+use crate::gauss_newton::device::fused;
+use crate::model::Model;
+use crate::model::access_plan::Entry;
+use crate::model::incidence::joint::join;
+use residua_base::cooperative::Slices;
+use residua_base::error::{Error, Result};
+use residua_gpu::{Buffer, BufferRequest};
+
+use super::super::layout::{Content, Memory, single_precision};
+use super::super::lists::ListMemory;
+use super::super::record::Kernels;
+use super::GpuEngine;
+
+/// The buffers that were made so far.
+#[derive(Default)]
+pub(super) struct Buffers {
+    all: Vec<Buffer>,
+    /// Positions, by [`Memory::key`].
+    positions: FxHashMap<u64, u32>,
+}
+
+impl Buffers {
+    pub(super) fn get(&self, memory: &Memory) -> Option<&Buffer> {
+        self.positions.get(&memory.key()).map(|position| &self.all[*position as usize])
+    }
+
+    pub(super) fn insert(&mut self, memory: Memory, buffer: Buffer) {
+        self.positions.insert(memory.key(), self.all.len() as u32);
+        self.all.push(buffer);
+    }
+}
+
+impl GpuEngine {
+    /// What stands on the device beside the tables and depends on which blocks take part: lists over all local tables, made when there
+    /// are none yet and a solve is better off with them, and sums of which some may not be written any more.
+    pub(super) async fn refresh_joint(&mut self, model: &Model) -> Result<()> {
+        if !std::mem::replace(&mut self.joint_is_stale, false) {
+            return Ok(());
+        }
+        let plans = &self.plans;
+        let kernel = |batch: usize| Some((plans.number(batch), &plans.plan(batch, Entry::Product).ok()?.kernel));
+        match self.layout.joint.take() {
+            Some(mut joint) => {
+                joint.refresh(model, &self.layout, &kernel);
+                for (memory, words) in [(Memory::JointLists, joint.lists()[0]), (Memory::JointFigures, joint.figures())]
+                {
+                    if let Some(buffer) = self.buffers.get(&memory) {
+                        self.context.write(buffer, 0, bytemuck::cast_slice(words))?;
+                    }
+                }
+                self.layout.joint = Some(joint);
+            }
+            None if fused::is_wanted(model, &self.layout) => {
+                let chunks: Vec<_> = self.layout.chunks.iter().map(|chunk| (chunk.batch, chunk.range.clone())).list();
+                let numbers = fused::numbers_of_blocks(model);
+                if let Some(lists) = join(model, &chunks, &numbers, &Slices::without_progress()).await? {
+                    self.layout.joint = fused::Joint::new(model, &self.layout, lists, &kernel);
+                }
+            }
+            None => {}
+        }
+        for memory in [Memory::CostSums, Memory::ProductSums] {
+            if let Some(buffer) = self.buffers.get(&memory) {
+                let zeros = vec![0; self.layout.bytes(memory) as usize];
+                self.context.write(buffer, 0, &zeros)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The buffer that recordings declare as `memory`.
+    pub async fn buffer(&mut self, model: &Model, memory: Memory) -> Result<Buffer> {
+        self.table(model, memory).await
+    }
+
+    /// Makes those buffers that are not there yet, with what stands in them from the start.
+    pub(super) async fn allocate(&mut self, model: &Model, memory: &[Memory], slices: &Slices<'_>) -> Result<()> {
+        self.allocate_with(model, memory, Vec::new(), slices).await?;
+        Ok(())
+    }
+
+    /// The same together with buffers of the caller's, which it gives: all or none, so that work for which the device has no room
+    /// leaves nothing behind.
+    pub async fn allocate_beside(
+        &mut self,
+        model: &Model,
+        memory: &[Memory],
+        requests: Vec<BufferRequest>,
+    ) -> Result<Vec<Buffer>> {
+        self.allocate_with(model, memory, requests, &Slices::without_progress()).await
+    }
+
+    async fn allocate_with(
+        &mut self,
+        model: &Model,
+        memory: &[Memory],
+        mut requests: Vec<BufferRequest>,
+        slices: &Slices<'_>,
+    ) -> Result<Vec<Buffer>> {
+        let own = requests.len();
+        let mut new: Vec<Memory> = Vec::new();
+        for &memory in memory {
+            if self.buffers.get(&memory).is_some() || new.contains(&memory) {
+                continue;
+            }
+            new.push(memory);
+            let (name, bytes) = (memory.name(), self.layout.bytes(memory).max(16));
+            requests.push(match memory {
+                Memory::Figures | Memory::JointFigures => BufferRequest::uniform(name, bytes),
+                Memory::Lists(ListMemory::Left) => BufferRequest::storage(name, bytes).exported(),
+                _ => BufferRequest::storage(name, bytes).zeroed(),
+            });
+        }
+        if requests.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut buffers = self.context.allocate(&requests).await?;
+        let theirs = buffers.split_off(own);
+        for (&memory, buffer) in new.iter().zip(&theirs) {
+            self.layout.make_content(model, memory, slices).await?;
+            if let Some(content) = self.layout.content(model, memory) {
+                self.write_in_slices(buffer, &content, slices).await?;
+                self.layout.forget_content(memory);
+            }
+        }
+        for (memory, buffer) in new.into_iter().zip(theirs) {
+            self.buffers.insert(memory, buffer);
+        }
+        Ok(buffers)
+    }
+
+    /// Writes a buffer from its start.
+    pub(super) async fn write_in_slices(
+        &self,
+        buffer: &Buffer,
+        content: &Content<'_>,
+        slices: &Slices<'_>,
+    ) -> Result<()> {
+        let mut offset = 0;
+        let mut write = |bytes: &[u8]| {
+            self.context.write(buffer, offset, bytes)?;
+            offset += bytes.len() as u64;
+            Ok(())
+        };
+        match content {
+            Content::Words(parts) => {
+                for words in parts {
+                    slices.for_each(words.len(), 1, &mut |range| write(bytemuck::cast_slice(&words[range]))).await?;
+                }
+            }
+            Content::Numbers(parts) => {
+                for numbers in parts {
+                    let mut convert =
+                        |range: Range<usize>| write(bytemuck::cast_slice(&single_precision(numbers[range].iter())));
+                    slices.for_each(numbers.len(), 1, &mut convert).await?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A buffer, which is made if it is not there yet.
+    pub(super) async fn table(&mut self, model: &Model, memory: Memory) -> Result<Buffer> {
+        self.allocate(model, &[memory], &Slices::without_progress()).await?;
+        self.buffers.get(&memory).cloned().ok_or_else(|| Error::internal("a buffer was made and is not there"))
+    }
+
+    pub(super) fn upload_stale_data(&mut self, model: &Model) -> Result<()> {
+        for (number, chunk) in self.layout.chunks.iter().enumerate() {
+            if !self.stale_data[chunk.batch] {
+                continue;
+            }
+            if let Some(buffer) = self.buffers.get(&Memory::Data(number)) {
+                self.context.write(buffer, 0, bytemuck::cast_slice(&self.layout.data_table(model, number)))?;
+            }
+        }
+        self.stale_data.fill(false);
+        Ok(())
+    }
+
+    /// The uniform tables as the model has them.
+    pub(super) async fn upload_uniforms(&mut self, model: &Model) -> Result<()> {
+        let tables = self.layout.uniform_tables(model);
+        if self.uniforms.as_ref() != Some(&tables) {
+            let buffer = self.table(model, Memory::Uniforms).await?;
+            self.context.write(&buffer, 0, bytemuck::cast_slice(&tables))?;
+            self.uniforms = Some(tables);
+        }
+        Ok(())
+    }
+
+    /// Which parameters are constant, if that has changed since it was last asked.
+    pub(super) async fn upload_held(&mut self, model: &Model, constant: &[bool]) -> Result<()> {
+        if std::mem::replace(&mut self.held_is_stale, false) {
+            let buffer = self.table(model, Memory::Lists(ListMemory::Held)).await?;
+            let held: Vec<u32> = constant.iter().map(|&held| u32::from(held)).list();
+            self.context.write(&buffer, 0, bytemuck::cast_slice(&held))?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,241 @@
+//! The GPU engine of a model: every instance a thread.
+//!
+//! What lies where is [`super::layout`]'s, what is done [`super::record`]'s; this module makes the buffers and pipelines that
+//! a recording declares, when it is first needed, and runs it.
+
+use residua_base::list::Listed;
+use std::ops::Range;
+
+use wasm_bindgen::JsValue;
+
+use crate::gauss_newton::device::record::Normal;
+use crate::model::Model;
+use crate::model::access_plan::Entry;
+use residua_base::cooperative::Slices;
+use residua_base::error::{Error, ErrorCode, Result};
+use residua_gpu::{Buffer, BufferRequest, CommandList, Context, Pipeline, Prepared};
+use vecmap::VecMap;
+
+mod beside;
+mod calls;
+mod data;
+mod gradient;
+mod memory;
+mod programs;
+
+use calls::Call;
+use data::SharedData;
+pub use data::{DataPart, NewSharedData};
+pub use gradient::DeviceGradient;
+use memory::Buffers;
+
+use super::cpu::CpuEngine;
+use super::layout::{Layout, Memory, single_precision};
+use super::lists::ListMemory;
+use super::objective::Descent;
+use super::plans::Plans;
+use super::record::{Kernels, Program, Recording};
+use super::texts::kernel_numbers;
+use super::{Arithmetic, Objective};
+
+/// A kernel of more operations than this takes browsers too long to compile: 10,000 took 5 s on SwiftShader, 20,000 lost the
+/// device.
+const MOST_OPERATIONS: usize = 8_000;
+
+/// More kernels than this in one compile are a sign that grouping found little to group.
+const MOST_KERNELS: usize = 64;
+
+/// Evaluates a model on a device.
+pub struct GpuEngine {
+    context: Context,
+    layout: Layout,
+    plans: Plans,
+    /// Evaluates what is too much, or takes too long to compile, for the device, and solves in f64 where f32 does not suffice.
+    fallback: Option<CpuEngine>,
+    buffers: Buffers,
+    pipelines: VecMap<Program, Pipeline>,
+    prepared: VecMap<Call, (Recording, Prepared)>,
+    /// Batches whose data table has changed since it was last uploaded.
+    stale_data: Vec<bool>,
+    /// The uniform tables as they were last uploaded.
+    uniforms: Option<Vec<f32>>,
+    /// Which parameters are constant has changed since the device was told.
+    held_is_stale: bool,
+    /// What is recorded over all chunks at once is yet to be made, or was made for other blocks than now take part.
+    joint_is_stale: bool,
+    /// Data that the application writes on the device.
+    shared_data: Vec<SharedData>,
+    /// What the application sees of the parameters; evaluations never write it.
+    published: Buffer,
+    recordings_version: u64,
+}
+
+impl GpuEngine {
+    /// Lays the model out on the device. Fails with `limit-exceeded` for what cannot be split to fit.
+    pub async fn new(context: Context, model: &Model, batch_size: Option<u32>) -> Result<GpuEngine> {
+        GpuEngine::new_in_slices(context, model, batch_size, &Slices::without_progress()).await
+    }
+
+    /// The same, in slices.
+    pub async fn new_in_slices(
+        context: Context,
+        model: &Model,
+        batch_size: Option<u32>,
+        slices: &Slices<'_>,
+    ) -> Result<GpuEngine> {
+        let (numbers, kernels) = kernel_numbers(model);
+        if kernels > MOST_KERNELS {
+            return Err(Error::new(
+                ErrorCode::LimitExceeded,
+                format!("the residuals have {kernels} topologies; the GPU engine takes at most {MOST_KERNELS}"),
+            ));
+        }
+        let mut plans = Plans::new(numbers, kernels);
+        plans.make_in_slices(model, &[Entry::CostGradient], slices).await?;
+        check_sizes(model, &plans)?;
+        plans.make_in_slices(model, &[Entry::Jacobian], slices).await?;
+        let partials = (0..model.batches.len())
+            .map(|batch| Ok(plans.plan(batch, Entry::Jacobian)?.partials.len()))
+            .list_or_error()?;
+        let layout = Layout::new_in_slices(model, &partials, context.limits(), batch_size, slices).await?;
+        // A binding takes 16 bytes at least.
+        let parameters =
+            BufferRequest::storage("parameters, published", layout.bytes(Memory::Parameters).max(16)).exported();
+        let published = data::single(context.allocate(&[parameters]).await?.pop())?;
+        let mut buffers = Buffers::default();
+        buffers.insert(Memory::Lists(ListMemory::Point), published.clone());
+        Ok(GpuEngine {
+            context,
+            layout,
+            plans,
+            fallback: None,
+            buffers,
+            pipelines: VecMap::default(),
+            prepared: VecMap::default(),
+            stale_data: vec![false; model.batches.len()],
+            uniforms: None,
+            held_is_stale: true,
+            joint_is_stale: true,
+            shared_data: Vec::new(),
+            published,
+            recordings_version: 0,
+        })
+    }
+
+    /// Makes ready for recordings of [`Normal`]: kernels planned, tables and weights on the device as the model has them.
+    pub async fn refresh(&mut self, model: &Model) -> Result<()> {
+        for entry in [Entry::Linearise, Entry::LineariseRows, Entry::Product, Entry::Image, Entry::Trial] {
+            self.plans.make(model, entry)?;
+        }
+        self.refresh_joint(model).await?;
+        self.upload_tables(model).await
+    }
+
+    async fn upload_tables(&mut self, model: &Model) -> Result<()> {
+        self.upload_stale_data(model)?;
+        self.upload_uniforms(model).await?;
+        for spread in self.spread_shared_data()? {
+            spread.finish().await?;
+        }
+        Ok(())
+    }
+
+    /// What records the normal equations, once [`GpuEngine::refresh`] has been called.
+    pub fn normal<'a>(&'a self, model: &'a Model) -> Normal<'a, Plans> {
+        Normal { model, layout: &self.layout, kernels: &self.plans, limits: self.context.limits() }
+    }
+
+    /// Makes ready for recordings of [`Descent`]: kernels planned, tables and weights on the device as the model has them.
+    pub async fn refresh_objective(&mut self, model: &Model, objective: Objective) -> Result<()> {
+        for entry in Descent::<Plans>::entries(objective) {
+            self.plans.make(model, entry)?;
+        }
+        self.plans.make_lists(model, &self.layout, Descent::<Plans>::entries(objective)[0])?;
+        self.upload_tables(model).await
+    }
+
+    /// What records an objective, once [`GpuEngine::refresh_objective`] has been called.
+    pub fn descent<'a>(&'a self, model: &'a Model, objective: Objective) -> Descent<'a, Plans> {
+        Descent { model, layout: &self.layout, kernels: &self.plans, limits: self.context.limits(), objective }
+    }
+
+    /// The device.
+    pub fn context(&self) -> &Context {
+        &self.context
+    }
+
+    /// The buffer that the application sees, for solvers to write their accepted points to.
+    pub fn published(&self) -> &Buffer {
+        &self.published
+    }
+
+    /// A number that changes whenever earlier recordings no longer hold.
+    pub fn recordings_version(&self) -> u64 {
+        self.recordings_version
+    }
+
+    /// The parameters that the application sees.
+    pub(super) async fn published_values(&self) -> Result<Vec<f32>> {
+        let mut list = CommandList::new();
+        let parameters = list.buffer("parameters, published", self.layout.bytes(Memory::Parameters));
+        let download = list.download(list.whole(parameters));
+        let prepared = self.context.prepare(&list, std::slice::from_ref(&self.published), &[]).await?;
+        Ok(prepared.run(&[]).await?.reals(download).to_vec())
+    }
+
+    /// The adapter's name, for reports.
+    pub fn adapter_name(&self) -> String {
+        let adapter = self.context.adapter();
+        format!("{} {} {}", adapter.vendor, adapter.architecture, adapter.description).trim_ascii().to_owned()
+    }
+
+    /// The buffer that the application may bind: the parameters as last published.
+    pub fn published_buffer(&self) -> JsValue {
+        self.published.raw_buffer()
+    }
+
+    /// Writes the parameters where the application sees them.
+    pub fn publish_at(&self, first: usize, x: &[f64]) -> Result<()> {
+        self.context.write(&self.published, 4 * first as u64, bytemuck::cast_slice(&single_precision(x.iter())))
+    }
+
+    /// What its kernels compute in.
+    pub fn arithmetic(&self) -> Arithmetic {
+        Arithmetic::F32
+    }
+
+    /// Columns of a batch's data table have changed.
+    pub(super) fn data_changed(&mut self, model: &Model, batch: usize, columns: Range<u32>) -> Result<()> {
+        self.stale_data[batch] = true;
+        self.overwrite_shared_data(model, batch, &columns)
+    }
+
+    /// Which parameters are constant may have changed.
+    pub(super) fn constant_changed(&mut self) {
+        self.held_is_stale = true;
+    }
+
+    /// A block's part in the whole may have changed: what is recorded depends on it.
+    pub(super) fn enabled_changed(&mut self) {
+        self.prepared.retain(|call, _| !matches!(call, Call::Gradient(..)));
+        self.recordings_version += 1;
+        self.joint_is_stale = true;
+    }
+}
+
+/// Refuses residuals that would make kernels too large to compile. The gradient's is the largest that every call needs.
+fn check_sizes(model: &Model, plans: &Plans) -> Result<()> {
+    for (number, batch) in model.batches.iter().enumerate() {
+        let operations = plans.plan(number, Entry::CostGradient)?.kernel.graph.graph().len();
+        if operations > MOST_OPERATIONS {
+            let name = model.residual_name(batch.row(0));
+            return Err(Error::new(
+                ErrorCode::LimitExceeded,
+                format!(
+                    "the kernel of {name} would have {operations} operations; the GPU engine takes at most {MOST_OPERATIONS}"
+                ),
+            ));
+        }
+    }
+    Ok(())
+}

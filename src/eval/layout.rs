@@ -1,0 +1,390 @@
+//! Where everything of a model lies on a device: which buffers, how long, and what stands in them from the start.
+//!
+//! Plain arithmetic over the model and the device's limits, so it is tested without one. A batch whose tables are larger than a
+//! binding is split into chunks, each with tables of its own; all chunks share the memory for local gradients and for
+//! partials, since they run one after another.
+
+use residua_base::list::Listed;
+use std::ops::Range;
+
+use crate::eval::shaders::{GatherUniforms, ReduceSumUniforms};
+use crate::gauss_newton::device::fused::Joint;
+use crate::gauss_newton::device::record::Shape;
+use crate::model::access_plan::Target;
+use crate::model::chunks::{ChunkLimits, chunk_ranges, slice_columns};
+use crate::model::incidence::{Destination, Pass, Source, gather_passes_in_slices};
+use crate::model::least_squares::LocalTable;
+use crate::model::line::STEPS;
+use crate::model::{Batch, Model, Rows};
+use residua_base::cooperative::{Slices, run_synchronously};
+use residua_base::error::{Error, ErrorCode, Result};
+use residua_codegen::wgsl::{Dispatch, WORKGROUP_SIZE};
+use residua_gpu::Limits;
+
+mod content;
+mod memory;
+
+pub use content::Content;
+pub use memory::Memory;
+
+use super::cpu::uniform_table;
+use super::lists::Lists;
+
+/// Bytes between the uniforms of one buffer: every WebGPU device takes offsets of this alignment.
+pub const ALIGNMENT: u64 = 256;
+
+/// Instances of a batch that run in one dispatch.
+#[derive(Clone, Debug)]
+pub struct Chunk {
+    /// Position of the batch.
+    pub batch: usize,
+    /// Which of its instances.
+    pub range: Range<usize>,
+    /// How their local gradients are gathered.
+    pub passes: Vec<GatherShape>,
+    /// First partial sum, as a position in [`Memory::PartialSums`].
+    pub first_sum: u64,
+    /// Part of the residuals that the kernel binds, in numbers: from here to the end of the chunk's.
+    pub residuals: Range<u64>,
+    /// Position of its figures, and of those of its passes after it, in units of [`ALIGNMENT`].
+    pub figures: u64,
+}
+
+/// Workgroups a layer of a line kernel has at most: one workgroup sums what all of them bring.
+const MOST_LINE_WORKGROUPS: u64 = 512;
+
+impl Chunk {
+    /// Workgroups of the line kernels, in each layer.
+    pub fn line_workgroups(&self) -> u64 {
+        (self.range.len() as u64).div_ceil(WORKGROUP_SIZE.into()).min(MOST_LINE_WORKGROUPS)
+    }
+
+    /// Numbers of their partial sums in [`Memory::LineSums`]: a pair for each step of each workgroup, and the step of a pair follows from
+    /// its place.
+    pub fn line_sums(&self) -> u64 {
+        2 * u64::from(STEPS) * self.line_workgroups().next_multiple_of(ALIGNMENT / 8)
+    }
+}
+
+/// A gather pass without its tables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GatherShape {
+    /// Numbers of a block.
+    pub dim: u32,
+    /// Where it reads.
+    pub source: Source,
+    /// Where it writes.
+    pub destination: Destination,
+    /// Sums.
+    pub rows: u32,
+    /// What is summed.
+    pub entries: u32,
+    /// Workgroups it takes.
+    pub workgroups: u32,
+}
+
+impl GatherShape {
+    pub(crate) fn of(pass: &Pass) -> GatherShape {
+        let (rows, dim) = (pass.rows() as u32, pass.dim);
+        GatherShape {
+            dim,
+            source: pass.source,
+            destination: pass.destination,
+            rows,
+            entries: pass.entries.len() as u32,
+            workgroups: (rows * dim).div_ceil(WORKGROUP_SIZE),
+        }
+    }
+
+    /// Its figures over local tables with columns of `stride` numbers; with `add`, what stands at the destination stays.
+    pub(crate) fn figures(&self, stride: u32, add: bool) -> GatherUniforms {
+        let component_stride = match self.source {
+            Source::Local => stride,
+            Source::Scratch(_) => 1,
+        };
+        GatherUniforms { rows: self.rows, dim: self.dim, component_stride, add: u32::from(add) }
+    }
+}
+
+/// Where everything lies.
+#[derive(Clone, Debug)]
+pub struct Layout {
+    /// The chunks of all batches, in order.
+    pub chunks: Vec<Chunk>,
+    /// For each batch where its uniform table starts, in bytes, and its length in numbers.
+    pub uniforms: Vec<(u64, u64)>,
+    /// Position of the reduction's figures, in units of [`ALIGNMENT`].
+    pub reduce_figures: u64,
+    num_sums: u64,
+    num_params: u64,
+    num_residuals: u64,
+    local_gradient: u64,
+    scratch: [u64; 2],
+    partials: u64,
+    ignored_sums: u64,
+    figures: Vec<u32>,
+    figure_words: u64,
+    uniform_bytes: u64,
+    tables: Vec<Vec<Pass>>,
+    index_columns: Vec<u64>,
+    data_columns: Vec<u64>,
+    outputs: Vec<u64>,
+    local_columns: Vec<u64>,
+    /// Where each chunk's index table and local table start among all, in numbers, and the end of the last; none where one binding
+    /// cannot cover them all.
+    together: Option<[Vec<u64>; 2]>,
+    /// Bytes that a binding may cover.
+    pub(crate) most_bound: u64,
+    /// How all chunks are gathered at once, if they are.
+    pub joint: Option<Joint>,
+    /// How the normal equations of least squares lie.
+    pub normal: Shape,
+    /// How sums over lists lie.
+    pub lists: Lists,
+}
+
+impl Layout {
+    /// Lays a model out, all at once. See [`Layout::new_in_slices`].
+    pub fn new(model: &Model, partials: &[usize], limits: &Limits, batch_size: Option<u32>) -> Result<Layout> {
+        run_synchronously(Layout::new_in_slices(model, partials, limits, batch_size, &Slices::unlimited()))
+    }
+
+    /// Lays a model out. `partials` are the columns of local partials that each batch has.
+    pub async fn new_in_slices(
+        model: &Model,
+        partials: &[usize],
+        limits: &Limits,
+        batch_size: Option<u32>,
+        slices: &Slices<'_>,
+    ) -> Result<Layout> {
+        let binding_bytes = limits.max_storage_buffer_binding_size.min(limits.max_buffer_size);
+        for (what, numbers) in [("parameters", model.num_params), ("residuals", model.num_residuals)] {
+            let bytes = 4 * u64::from(numbers);
+            let most = if what == "parameters" { binding_bytes } else { limits.max_buffer_size };
+            if bytes > most {
+                let name = if what == "parameters" { "maxStorageBufferBindingSize" } else { "maxBufferSize" };
+                return Err(Error::new(
+                    ErrorCode::LimitExceeded,
+                    format!("{numbers} {what} take {bytes} bytes; the device's {name} is {most}"),
+                ));
+            }
+        }
+        let mut layout = Layout {
+            chunks: Vec::new(),
+            uniforms: Vec::new(),
+            reduce_figures: 0,
+            num_sums: 0,
+            num_params: model.num_params.into(),
+            num_residuals: model.num_residuals.into(),
+            local_gradient: 0,
+            scratch: [0; 2],
+            partials: 0,
+            ignored_sums: 0,
+            figures: Vec::new(),
+            figure_words: 0,
+            uniform_bytes: 0,
+            tables: Vec::new(),
+            index_columns: Vec::new(),
+            data_columns: Vec::new(),
+            outputs: Vec::new(),
+            local_columns: Vec::new(),
+            together: None,
+            most_bound: binding_bytes,
+            joint: None,
+            normal: Shape::default(),
+            lists: Lists::default(),
+        };
+        let chunk_limits = ChunkLimits { binding_bytes, instances: batch_size };
+        for (number, batch) in model.batches.iter().enumerate() {
+            let length = uniform_table(model, batch).len() as u64;
+            layout.uniforms.push((layout.uniform_bytes, length));
+            layout.uniform_bytes += (4 * length).next_multiple_of(ALIGNMENT);
+            layout.index_columns.push((batch.indices.len() / (batch.count as usize).max(1)) as u64);
+            layout.data_columns.push(batch.class.data.into());
+            layout.outputs.push(batch.class.outputs.len() as u64);
+            layout.local_columns.push(LocalTable::of(&batch.class).columns(Target::Gpu).into());
+            let ranges = chunk_ranges(batch, partials[number], chunk_limits)?;
+            let (batches, chunks) = (model.batches.len() as f64, ranges.len() as f64);
+            for (chunk, range) in ranges.into_iter().enumerate() {
+                let done = |chunk: usize| (number as f64 + chunk as f64 / chunks) / batches;
+                slices.set_part(done(chunk), done(chunk + 1));
+                layout.add_chunk(model, number, range, partials[number], slices).await?;
+            }
+        }
+        layout.together = layout.put_together();
+        let reduction = layout.reduction().words();
+        layout.reduce_figures = layout.add_figures(&reduction);
+        layout.normal = Shape::new(model, &mut layout);
+        layout.lists = Lists::new(model, &mut layout, limits, slices).await?;
+        layout.figure_words = layout.figures.len() as u64;
+        Ok(layout)
+    }
+
+    /// How the partial sums of all chunks are summed: to pairs of a number and its error.
+    pub fn reduction(&self) -> ReduceSumUniforms {
+        ReduceSumUniforms { count: self.num_sums as u32, width: 1, input_first: 0, output_first: 0 }
+    }
+
+    async fn add_chunk(
+        &mut self,
+        model: &Model,
+        number: usize,
+        range: Range<usize>,
+        partials: usize,
+        slices: &Slices<'_>,
+    ) -> Result<()> {
+        let batch = &model.batches[number];
+        let count = range.len() as u64;
+        let numbers: u64 = batch.class.block_dims.iter().map(|&dim| u64::from(dim)).sum();
+        self.local_gradient = self.local_gradient.max(numbers * count);
+        self.partials = self.partials.max(partials as u64 * count);
+        let groups = count.div_ceil(WORKGROUP_SIZE.into());
+        self.ignored_sums = self.ignored_sums.max(groups);
+        let first_sum = self.num_sums;
+        self.num_sums += groups.next_multiple_of(ALIGNMENT / 4);
+
+        // Residuals that stand together are bound from the last aligned place before them, so that there may be more of them
+        // than one binding covers.
+        let (residuals, first) = match batch.rows {
+            Rows::From(first) => {
+                let outputs = batch.class.outputs.len() as u64;
+                let start = u64::from(first) + range.start as u64 * outputs;
+                let bound = start / (ALIGNMENT / 4) * (ALIGNMENT / 4);
+                (bound..start + count * outputs, (start - bound) as u32)
+            }
+            Rows::Column(_) | Rows::Addends(_) => (0..self.num_residuals, 0),
+        };
+        let stride = range.len() as u32;
+        let figures = self.add_figures(&Dispatch::new(stride, stride, first).words());
+
+        let passes = gather_passes_in_slices(batch, range.clone(), model.num_params, slices).await?;
+        let shapes: Vec<GatherShape> = passes.iter().map(GatherShape::of).list();
+        for (pass, shape) in passes.iter().zip(&shapes) {
+            if let Destination::Scratch(which) = pass.destination {
+                let length = &mut self.scratch[which as usize];
+                *length = (*length).max(pass.scratch_len() as u64);
+            }
+            self.add_figures(&shape.figures(stride, pass.destination == Destination::Gradient).words());
+        }
+        self.tables.push(passes);
+        self.chunks.push(Chunk { batch: number, range, passes: shapes, first_sum, residuals, figures });
+        Ok(())
+    }
+
+    /// Adds the figures of a dispatch; gives their position in units of [`ALIGNMENT`].
+    pub(crate) fn add_figures(&mut self, words: &[u32]) -> u64 {
+        let position = 4 * self.figures.len() as u64 / ALIGNMENT;
+        self.figures.extend(words);
+        self.figures.resize(self.figures.len().next_multiple_of(ALIGNMENT as usize / 4), 0);
+        position
+    }
+
+    /// How many partial sums there are, those of all chunks.
+    pub(crate) fn num_sums(&self) -> u64 {
+        self.num_sums
+    }
+
+    /// The gather passes of a chunk, before their tables are given away.
+    pub(crate) fn passes(&self, chunk: usize) -> &[Pass] {
+        &self.tables[chunk]
+    }
+
+    /// The targets of a gather pass.
+    pub(crate) fn targets(&self, chunk: usize, pass: usize) -> &[u32] {
+        &self.tables[chunk][pass].targets
+    }
+
+    /// Bytes of a buffer.
+    pub fn bytes(&self, memory: Memory) -> u64 {
+        let of_chunk = |chunk: usize, columns: &[u64]| {
+            let chunk = &self.chunks[chunk];
+            columns[chunk.batch] * chunk.range.len() as u64
+        };
+        let pass = |chunk: usize, pass: usize| self.chunks[chunk].passes[pass];
+        4 * match memory {
+            Memory::Parameters | Memory::Gradient => self.num_params,
+            Memory::Residuals | Memory::Seeds => self.num_residuals,
+            Memory::Indices(chunk) => of_chunk(chunk, &self.index_columns),
+            Memory::Data(chunk) => of_chunk(chunk, &self.data_columns),
+            Memory::Addends(chunk) => of_chunk(chunk, &self.outputs),
+            Memory::Uniforms => self.uniform_bytes / 4,
+            Memory::Figures => self.figure_words,
+            Memory::PartialSums => self.num_sums,
+            Memory::CostSums | Memory::ProductSums => self.normal.num_sums(),
+            Memory::AllIndices => self.together.as_ref().map_or(0, |[starts, _]| starts[self.chunks.len()]),
+            Memory::AllLocal => self.together.as_ref().map_or(0, |[_, starts]| starts[self.chunks.len()]),
+            Memory::JointLists => self.joint.as_ref().map_or(0, Joint::list_words),
+            Memory::JointFigures => self.joint.as_ref().map_or(0, Joint::figure_words),
+            Memory::IgnoredSums => self.ignored_sums,
+            Memory::Sums => 2 * u64::from(self.reduction().workgroups()),
+            Memory::Curvature => self.normal.curvature_len(self.num_params),
+            Memory::CurvatureLow if self.normal.pairs => self.normal.curvature_len(self.num_params),
+            Memory::CurvatureLow => 0,
+            Memory::CurvatureScratch(which) => self.normal.scratch_len(which),
+            Memory::JointScratch(which) => self.joint.as_ref().map_or(0, |joint| joint.scratch(which)),
+            Memory::LineSums => self.chunks.iter().map(Chunk::line_sums).sum(),
+            Memory::LocalGradient => self.local_gradient,
+            Memory::Scratch(which) => self.scratch[which as usize],
+            Memory::Partials => self.partials,
+            Memory::GuardZero => 1,
+            Memory::Local(chunk) => of_chunk(chunk, &self.local_columns),
+            Memory::GatherOffsets(chunk, number) => u64::from(pass(chunk, number).rows) + 1,
+            Memory::GatherEntries(chunk, number) => pass(chunk, number).entries.into(),
+            Memory::GatherTargets(chunk, number) => pass(chunk, number).rows.into(),
+            Memory::Lists(memory) => self.lists.len(memory, self.num_params),
+        }
+    }
+
+    /// Where the tables of chunks start, if one binding covers all of a kind. Before the local tables stand zeros.
+    fn put_together(&self) -> Option<[Vec<u64>; 2]> {
+        let mut starts = [vec![0], vec![ALIGNMENT / 4]];
+        for number in 0..self.chunks.len() {
+            for (starts, memory) in starts.iter_mut().zip([Memory::Indices(number), Memory::Local(number)]) {
+                let end = starts[number] + (self.bytes(memory) / 4).next_multiple_of(ALIGNMENT / 4);
+                starts.push(end);
+            }
+        }
+        starts.iter().all(|starts| 4 * starts[self.chunks.len()] <= self.most_bound).then_some(starts)
+    }
+
+    /// Whether one binding covers the local tables of all chunks.
+    pub(crate) fn are_together(&self) -> bool {
+        self.together.is_some()
+    }
+
+    /// The buffer in which a table stands, and where in it, in bytes: with its like of other chunks where one binding covers them all.
+    pub fn home(&self, memory: Memory) -> (Memory, u64) {
+        match (memory, &self.together) {
+            (Memory::Indices(chunk), Some([starts, _])) => (Memory::AllIndices, 4 * starts[chunk]),
+            (Memory::Local(chunk), Some([_, starts])) => (Memory::AllLocal, 4 * starts[chunk]),
+            _ => (memory, 0),
+        }
+    }
+
+    /// The batch of a chunk, and which of its instances.
+    fn of_chunk<'a>(&self, model: &'a Model, chunk: usize) -> (&'a Batch, Range<usize>) {
+        let Chunk { batch, range, .. } = &self.chunks[chunk];
+        (&model.batches[*batch], range.clone())
+    }
+
+    /// A chunk's data table.
+    pub fn data_table(&self, model: &Model, chunk: usize) -> Vec<f32> {
+        let (batch, range) = self.of_chunk(model, chunk);
+        single_precision(slice_columns(&batch.data, batch.count as usize, range).iter())
+    }
+
+    /// The uniform tables of all batches, each from a multiple of [`ALIGNMENT`] on.
+    pub fn uniform_tables(&self, model: &Model) -> Vec<f32> {
+        let mut tables = Vec::with_capacity(self.uniform_bytes as usize / 4);
+        for batch in &model.batches {
+            tables.extend(single_precision(uniform_table(model, batch).iter()));
+            tables.resize(tables.len().next_multiple_of(ALIGNMENT as usize / 4), 0.0);
+        }
+        tables
+    }
+}
+
+/// Numbers as the device takes them.
+pub fn single_precision<'a>(numbers: impl Iterator<Item = &'a f64>) -> Vec<f32> {
+    numbers.map(|&number| number as f32).list()
+}

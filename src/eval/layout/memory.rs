@@ -1,0 +1,155 @@
+//! The buffers of a model on a device, by what they hold.
+
+use super::super::lists::ListMemory;
+
+/// A buffer, by what it holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Memory {
+    /// All parameters.
+    Parameters,
+    /// The gradient of all parameters.
+    Gradient,
+    /// All residuals.
+    Residuals,
+    /// A number for each residual.
+    Seeds,
+    /// A chunk's index table.
+    Indices(usize),
+    /// A chunk's data table.
+    Data(usize),
+    /// The values of a chunk's addends.
+    Addends(usize),
+    /// The uniform tables of all batches, each from a multiple of [`super::ALIGNMENT`] on.
+    Uniforms,
+    /// The figures of every dispatch, each from a multiple of [`super::ALIGNMENT`] on.
+    Figures,
+    /// The partial sums of all chunks, each chunk's from a multiple of [`super::ALIGNMENT`] on.
+    PartialSums,
+    /// Partial sums that nobody asked for.
+    IgnoredSums,
+    /// The partial sums, summed to fewer.
+    Sums,
+    /// The local gradients of the chunk that runs.
+    LocalGradient,
+    /// Sums of segments.
+    Scratch(u32),
+    /// Local partials of the chunk that runs.
+    Partials,
+    /// The local table of a chunk, see [`crate::model::least_squares::LocalTable`].
+    Local(usize),
+    /// The index tables of all chunks, see [`super::Layout::home`].
+    AllIndices,
+    /// The local tables of all chunks.
+    AllLocal,
+    /// Lists of entries over all local tables, see [`crate::gauss_newton::device::fused::Joint`].
+    JointLists,
+    /// The figures of dispatches over all chunks.
+    JointFigures,
+    /// Sums of segments over all local tables.
+    JointScratch(u32),
+    /// Partial sums of the least-squares cost, or of its reduction, laid out as [`crate::gauss_newton::device::record::Shape`] says.
+    CostSums,
+    /// Partial sums of ‖J̃p‖², laid out likewise.
+    ProductSums,
+    /// The diagonal blocks of J̃ᵀJ̃, see [`crate::gauss_newton::device::record::Shape`].
+    Curvature,
+    /// The errors of its sums.
+    CurvatureLow,
+    /// Sums of segments of the curvature.
+    CurvatureScratch(u32),
+    /// Partial sums along a line, see [`super::Chunk::line_workgroups`].
+    LineSums,
+    /// Offsets of a gather pass: chunk, pass.
+    GatherOffsets(usize, usize),
+    /// Entries of a gather pass.
+    GatherEntries(usize, usize),
+    /// Targets of a gather pass.
+    GatherTargets(usize, usize),
+    /// A word that is zero in every run, for guards against rearranged sums.
+    GuardZero,
+    /// Of sums over lists, and of gradients that stay on the device.
+    Lists(ListMemory),
+}
+
+impl Memory {
+    /// Tells buffers apart. There are fewer than 2²⁹ chunks and passes of a chunk: each takes a byte of the device at least.
+    pub fn key(self) -> u64 {
+        let (kind, chunk, pass) = match self {
+            Memory::Parameters => (0, 0, 0),
+            Memory::Gradient => (1, 0, 0),
+            Memory::Residuals => (2, 0, 0),
+            Memory::Seeds => (3, 0, 0),
+            Memory::Indices(chunk) => (4, chunk, 0),
+            Memory::Data(chunk) => (5, chunk, 0),
+            Memory::Addends(chunk) => (6, chunk, 0),
+            Memory::Uniforms => (7, 0, 0),
+            Memory::Figures => (8, 0, 0),
+            Memory::PartialSums => (9, 0, 0),
+            Memory::IgnoredSums => (10, 0, 0),
+            Memory::Sums => (11, 0, 0),
+            Memory::LocalGradient => (12, 0, 0),
+            Memory::Scratch(which) => (13, which as usize, 0),
+            Memory::Partials => (14, 0, 0),
+            Memory::GatherOffsets(chunk, pass) => (15, chunk, pass),
+            Memory::GatherEntries(chunk, pass) => (16, chunk, pass),
+            Memory::GatherTargets(chunk, pass) => (17, chunk, pass),
+            Memory::Local(chunk) => (18, chunk, 0),
+            Memory::CostSums => (19, 0, 0),
+            Memory::ProductSums => (21, 0, 0),
+            Memory::Curvature => (23, 0, 0),
+            Memory::CurvatureLow => (24, 0, 0),
+            Memory::CurvatureScratch(which) => (25, which as usize, 0),
+            Memory::LineSums => (26, 0, 0),
+            Memory::AllIndices => (27, 0, 0),
+            Memory::AllLocal => (28, 0, 0),
+            Memory::JointLists => (29, 0, 0),
+            Memory::JointFigures => (30, 0, 0),
+            Memory::JointScratch(which) => (31, which as usize, 0),
+            Memory::GuardZero => (33, 0, 0),
+            Memory::Lists(memory) => memory.key(),
+        };
+        kind << 58 | (chunk as u64) << 29 | pass as u64
+    }
+
+    /// As messages name it.
+    pub fn name(self) -> String {
+        let (words, chunk) = match self {
+            Memory::Parameters => ("parameters", None),
+            Memory::Gradient => ("gradient", None),
+            Memory::Residuals => ("residuals", None),
+            Memory::Seeds => ("seeds", None),
+            Memory::Indices(chunk) => ("indices", Some(chunk)),
+            Memory::Data(chunk) => ("data", Some(chunk)),
+            Memory::Addends(chunk) => ("addends", Some(chunk)),
+            Memory::Uniforms => ("uniform tables", None),
+            Memory::Figures => ("figures of dispatches", None),
+            Memory::PartialSums => ("partial sums", None),
+            Memory::IgnoredSums => ("ignored sums", None),
+            Memory::Sums => ("sums", None),
+            Memory::LocalGradient => ("local gradients", None),
+            Memory::Scratch(_) => ("sums of segments", None),
+            Memory::Partials => ("local partials", None),
+            Memory::GatherOffsets(chunk, _) => ("offsets of a gather", Some(chunk)),
+            Memory::GatherEntries(chunk, _) => ("entries of a gather", Some(chunk)),
+            Memory::GatherTargets(chunk, _) => ("targets of a gather", Some(chunk)),
+            Memory::Local(chunk) => ("local table", Some(chunk)),
+            Memory::CostSums => ("sums of the cost", None),
+            Memory::ProductSums => ("sums of a product", None),
+            Memory::Curvature => ("curvature", None),
+            Memory::CurvatureLow => ("errors of the curvature", None),
+            Memory::CurvatureScratch(_) => ("sums of segments of the curvature", None),
+            Memory::LineSums => ("sums along a line", None),
+            Memory::AllIndices => ("index tables", None),
+            Memory::AllLocal => ("local tables", None),
+            Memory::JointLists => ("entries of blocks", None),
+            Memory::JointFigures => ("figures of all chunks", None),
+            Memory::JointScratch(_) => ("sums of segments of all chunks", None),
+            Memory::GuardZero => ("zero of guards", None),
+            Memory::Lists(memory) => memory.name(),
+        };
+        match chunk {
+            None => words.to_owned(),
+            Some(chunk) => format!("{words} of chunk {chunk}"),
+        }
+    }
+}

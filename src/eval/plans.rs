@@ -1,0 +1,101 @@
+//! The plans of a model's kernels on the GPU, made when an entry is first needed, one for all batches that share a kernel.
+
+use crate::model::Model;
+use crate::model::access_plan::{AccessPlan, Entry};
+use crate::model::recompute::{RecomputePlan, slots_by_dim};
+use residua_base::cooperative::Slices;
+use residua_base::error::{Error, Result};
+use vecmap::VecMap;
+
+use super::layout::Layout;
+use super::record::Kernels;
+use super::texts::anonymous_kernel;
+
+/// The plans of those kernels that were needed so far.
+pub struct Plans {
+    /// For each batch the number of its kernel.
+    numbers: Vec<usize>,
+    /// For each kernel a batch that has it.
+    representatives: Vec<usize>,
+    made: VecMap<(usize, Entry), AccessPlan>,
+    lists: VecMap<(usize, Entry), Vec<RecomputePlan>>,
+}
+
+impl Plans {
+    /// No plans yet, for batches with these kernels out of `count`.
+    pub fn new(numbers: Vec<usize>, count: usize) -> Plans {
+        let mut representatives = vec![0; count];
+        for (batch, &number) in numbers.iter().enumerate().rev() {
+            representatives[number] = batch;
+        }
+        Plans { numbers, representatives, made: VecMap::default(), lists: VecMap::default() }
+    }
+
+    /// Makes the plans of an entry that are not there yet.
+    pub fn make(&mut self, model: &Model, entry: Entry) -> Result<()> {
+        (0..self.representatives.len()).try_for_each(|number| self.make_one(model, number, entry))
+    }
+
+    /// The same for several entries, in slices: differentiating a long kernel takes some milliseconds.
+    pub async fn make_in_slices(&mut self, model: &Model, entries: &[Entry], slices: &Slices<'_>) -> Result<()> {
+        for &entry in entries {
+            for number in 0..self.representatives.len() {
+                self.make_one(model, number, entry)?;
+                slices.checkpoint(0.0).await?;
+            }
+        }
+        Ok(())
+    }
+
+    fn make_one(&mut self, model: &Model, number: usize, entry: Entry) -> Result<()> {
+        if !self.made.contains_key(&(number, entry)) {
+            let batch = &model.batches[self.representatives[number]];
+            self.made.insert((number, entry), anonymous_kernel(batch, entry)?);
+        }
+        Ok(())
+    }
+
+    /// Makes the sums over lists of an entry that are not there yet, of those kernels that run over lists.
+    pub fn make_lists(&mut self, model: &Model, layout: &Layout, entry: Entry) -> Result<()> {
+        for (chunk, lists) in layout.chunks.iter().zip(&layout.lists.of_chunks) {
+            let number = self.numbers[chunk.batch];
+            if lists.is_none() || self.lists.contains_key(&(number, entry)) {
+                continue;
+            }
+            let class = &model.batches[chunk.batch].class;
+            let mut plans = Vec::new();
+            for slots in slots_by_dim(class) {
+                let mut plan = RecomputePlan::new(class, entry, &slots, "")?;
+                plan.kernel.clear_header();
+                plans.push(plan);
+            }
+            self.lists.insert((number, entry), plans);
+        }
+        Ok(())
+    }
+
+    /// The sum over lists of a kernel by its number.
+    pub fn lists_of_kernel(&self, number: usize, entry: Entry, size: usize) -> Result<&RecomputePlan> {
+        let plan = self.lists.get(&(number, entry)).and_then(|plans| plans.get(size));
+        plan.ok_or_else(|| Error::internal("a sum over lists is recorded before its plan is made"))
+    }
+
+    /// The plan of a kernel by its number.
+    pub fn of_kernel(&self, number: usize, entry: Entry) -> Result<&AccessPlan> {
+        self.made.get(&(number, entry)).ok_or_else(|| Error::internal("a kernel is recorded before its plan is made"))
+    }
+}
+
+impl Kernels for Plans {
+    fn number(&self, batch: usize) -> usize {
+        self.numbers[batch]
+    }
+
+    fn plan(&self, batch: usize, entry: Entry) -> Result<&AccessPlan> {
+        self.of_kernel(self.numbers[batch], entry)
+    }
+
+    fn lists(&self, batch: usize, entry: Entry, size: usize) -> Result<&RecomputePlan> {
+        self.lists_of_kernel(self.numbers[batch], entry, size)
+    }
+}

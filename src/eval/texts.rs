@@ -1,0 +1,117 @@
+//! The generated shaders of a model, for the reader.
+
+use residua_base::list::Listed;
+use std::hash::{Hash, Hasher};
+use std::rc::Rc;
+
+use rustc_hash::FxHasher;
+
+use crate::model::access_plan::{AccessPlan, Entry, Target};
+use crate::model::recompute::{RecomputePlan, pays, slots_by_dim};
+use crate::model::{Batch, Class, Model, Rows};
+use residua_base::error::Result;
+use residua_codegen::wgsl;
+
+use super::titles::title;
+
+/// The shaders of one kernel.
+pub struct KernelText {
+    /// Whose residuals it computes.
+    pub name: String,
+    /// Instances that share it.
+    pub instances: u32,
+    /// For each entry point its name and text.
+    pub entries: Vec<(String, String)>,
+}
+
+/// The kernel of a batch on the GPU without its header, so that its text depends on nothing but what it computes, and
+/// equal kernels are compiled once.
+pub fn anonymous_kernel(batch: &Batch, entry: Entry) -> Result<crate::model::access_plan::AccessPlan> {
+    let mut plan = AccessPlan::new(&batch.class, batch.rows, entry, Target::Gpu, "")?;
+    plan.kernel.clear_header();
+    Ok(plan)
+}
+
+/// For each batch the number of its kernel, and how many kernels there are. Batches share one when their classes are equal in
+/// everything that any entry's text depends on.
+pub fn kernel_numbers(model: &Model) -> (Vec<usize>, usize) {
+    let mut hashes: Vec<u64> = Vec::new();
+    let mut numbers: Vec<usize> = Vec::with_capacity(model.batches.len());
+    let mut representatives: Vec<usize> = Vec::new();
+    for (position, batch) in model.batches.iter().enumerate() {
+        let mut hasher = FxHasher::default();
+        (batch.class.graph.graph().nodes(), &batch.class.outputs).hash(&mut hasher);
+        let hash = hasher.finish();
+        let same = |&number: &usize| {
+            let other = &model.batches[representatives[number]];
+            hashes[number] == hash && other.class.has_kernels_of(&batch.class) && same_rows(other.rows, batch.rows)
+        };
+        let number = match (0..hashes.len()).find(same) {
+            Some(number) => number,
+            None => {
+                hashes.push(hash);
+                representatives.push(position);
+                representatives.len() - 1
+            }
+        };
+        numbers.push(number);
+    }
+    (numbers, representatives.len())
+}
+
+/// Whether kernels address rows in the same way. Where they start is no matter of their text.
+fn same_rows(a: Rows, b: Rows) -> bool {
+    match (a, b) {
+        (Rows::From(_), Rows::From(_)) => true,
+        (Rows::Column(a), Rows::Column(b)) | (Rows::Addends(a), Rows::Addends(b)) => a == b,
+        (Rows::From(_) | Rows::Column(_) | Rows::Addends(_), _) => false,
+    }
+}
+
+/// What the text of a kernel needs: plain data that no call changes.
+pub struct KernelSource {
+    class: Rc<Class>,
+    rows: Rows,
+    name: String,
+    instances: u32,
+}
+
+/// The kernels of a model.
+pub fn kernel_sources(model: &Model) -> Vec<KernelSource> {
+    let (numbers, count) = kernel_numbers(model);
+    let mut sources: Vec<Option<KernelSource>> = (0..count).map(|_| None).list();
+    for (batch, number) in model.batches.iter().zip(numbers) {
+        match &mut sources[number] {
+            Some(source) => source.instances += batch.count,
+            none => {
+                *none = Some(KernelSource {
+                    class: batch.class.clone(),
+                    rows: batch.rows,
+                    name: title(model, batch),
+                    instances: batch.count,
+                });
+            }
+        }
+    }
+    sources.into_iter().flatten().list()
+}
+
+impl KernelSource {
+    /// Its shaders, one per entry point.
+    pub fn texts(&self) -> Result<KernelText> {
+        let mut entries = Vec::new();
+        for entry in Entry::ALL {
+            let kernel = AccessPlan::new(&self.class, self.rows, entry, Target::Gpu, &self.name)?.kernel;
+            entries.push((kernel.name.clone(), wgsl::write(&kernel)?));
+        }
+        if pays(&self.class)? {
+            for entry in [Entry::SumGradient, Entry::CostGradient] {
+                for slots in slots_by_dim(&self.class) {
+                    let kernel = RecomputePlan::new(&self.class, entry, &slots, &self.name)?.kernel;
+                    entries.push((kernel.name().to_owned(), wgsl::write_recompute(&kernel)));
+                }
+            }
+        }
+        Ok(KernelText { name: self.name.clone(), instances: self.instances, entries })
+    }
+}

@@ -1,0 +1,4 @@
+//! The Gauss-Newton model on a device, as recordings.
+
+pub mod fused;
+pub mod record;

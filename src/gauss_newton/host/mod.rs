@@ -1,0 +1,94 @@
+//! The Gauss-Newton model on the host, in f64, in one of three forms:
+//!
+//! | form | file | what a linearisation gives | what a step needs |
+//! |---|---|---|---|
+//! | rows | [`linearisation`] | r̃, and J̃ in compressed rows | a factorisation of J̃, or products with its rows |
+//! | products | [`products`] | J̃ᵀr̃ and the diagonal blocks of J̃ᵀJ̃; J̃ stays in local tables | J̃ᵀJ̃p by kernels |
+//! | sums | [`normal_equations`] | J̃ᵀr̃ and all of J̃ᵀJ̃, for few parameters that all instances share | nothing more |
+//!
+//! [`HostModel`] keeps what one linearisation leaves for the next: the local tables, the pattern of J̃, the residuals of the sums. It takes
+//! the compiled functions at every call, and always the same ones.
+
+use residua_base::error::Result;
+use residua_linalg::{Blocks, Products};
+
+use crate::eval::Functions;
+use crate::model::pattern::Pattern;
+
+mod linearisation;
+mod local_tables;
+mod model;
+mod normal_equations;
+mod products;
+
+use linearisation::Rows;
+use local_tables::LocalTables;
+pub use model::{LeastSquares, Normal};
+use normal_equations::Sums;
+use products::MatrixFree;
+
+#[cfg(test)]
+mod linearisation_tests;
+#[cfg(test)]
+pub(crate) mod normal_equations_tests;
+
+/// The Gauss-Newton model of compiled functions on the host, with what it keeps between linearisations.
+#[derive(Default)]
+pub struct HostModel {
+    tables: LocalTables,
+    rows: Rows,
+    products: MatrixFree,
+    sums: Sums,
+}
+
+impl HostModel {
+    /// The pattern of J̃. Its columns are parameters; those of a block on a manifold stand for tangent coordinates.
+    pub fn pattern(&mut self, functions: &mut Functions) -> Result<&Pattern> {
+        self.rows.pattern(functions)
+    }
+
+    /// r̃ and J̃ at a point.
+    pub async fn linearise(&mut self, functions: &mut Functions, x: &[f64]) -> Result<LeastSquares> {
+        self.rows.linearise(functions, &mut self.tables, x).await
+    }
+
+    /// The least-squares cost at the last linearised point minus that at `x`: positive where the cost falls, NaN where it is not defined.
+    pub async fn reduction(&mut self, functions: &mut Functions, x: &[f64]) -> Result<f64> {
+        self.rows.reduction(functions, &mut self.tables, x).await
+    }
+
+    /// Compiles what products need, for the tangent coordinates of these blocks; `false` where the model needs its matrix.
+    pub async fn prepare_products(&mut self, functions: &mut Functions, blocks: &Blocks) -> Result<bool> {
+        self.products.prepare(functions, blocks).await
+    }
+
+    /// J̃ᵀr̃ and the diagonal blocks of J̃ᵀJ̃ at a point, after [`HostModel::prepare_products`].
+    pub fn linearise_for_products(&mut self, functions: &mut Functions, x: &[f64]) -> Result<LeastSquares> {
+        self.products.linearise(functions, &mut self.tables, x)
+    }
+
+    /// ‖J̃p‖² where the model was last made for products.
+    pub fn squared_jvp(&mut self, functions: &mut Functions, p: &[f64]) -> Result<f64> {
+        products::squared_jvp(functions, &mut self.tables, p)
+    }
+
+    /// J̃ᵀJ̃ as an operator, where the model was last made for products.
+    pub fn jtj<'a>(&'a mut self, functions: &'a mut Functions) -> impl Products + 'a {
+        products::JtJ { functions, tables: &mut self.tables }
+    }
+
+    /// Compiles what sums need; `false` where the problem has none.
+    pub async fn prepare_sums(&mut self, functions: &mut Functions) -> Result<bool> {
+        self.sums.prepare(functions).await
+    }
+
+    /// J̃ᵀr̃ and J̃ᵀJ̃ at a point, after [`HostModel::prepare_sums`].
+    pub fn linearise_as_sums(&mut self, functions: &mut Functions, x: &[f64]) -> Result<LeastSquares> {
+        self.sums.linearise(functions, x)
+    }
+
+    /// [`HostModel::reduction`] where the model was last made as sums.
+    pub fn reduction_of_sums(&mut self, functions: &mut Functions, x: &[f64]) -> Result<f64> {
+        self.sums.reduction(functions, x)
+    }
+}

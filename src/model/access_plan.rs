@@ -1,0 +1,154 @@
+//! Access plans: from a [`Class`] of residuals to the kernels that either engine runs.
+//!
+//! One class gives these kernels, all with common subexpressions shared between residuals and derivatives:
+//!
+//! | entry | reads beside the tables | gives |
+//! |---|---|---|
+//! | `values` | | residuals |
+//! | `sumGradient` | | Σ weight·f and its gradient |
+//! | `costGradient` | the loss | ½ Σ weight·ρ(‖r‖²) and its gradient |
+//! | `seededGradient` | a number for each residual | Σ seed·f and its gradient |
+//! | `jacobian` | | residuals and local partials |
+//!
+//! and more for nonlinear least squares, [`super::least_squares`] and [`super::normal_equations`], and for line searches, [`super::line`].
+//!
+//! On the CPU instances follow one another and add straight into the gradient. On the GPU they write *local* gradients, a
+//! column for each local parameter, which [`super::incidence`] gathers.
+
+use residua_base::error::Result;
+use residua_base::list::Listed;
+use residua_codegen::{CheckedKernel, Load, Space};
+use residua_ir::autodiff;
+use residua_ir::graph::Op;
+
+use super::batch::{Batch, Rows};
+use super::class::Class;
+use super::entries::Entries;
+pub use super::entry_point::Entry;
+use super::line;
+use super::planner::Planner;
+pub use super::planner::{Target, UNIFORM_HEAD};
+pub use super::role::Role;
+use super::scatter::Scatter;
+
+/// A kernel with the meaning of its buffers.
+#[derive(Clone, Debug)]
+pub struct AccessPlan {
+    /// The kernel.
+    pub kernel: CheckedKernel,
+    /// For each of its buffers what it is.
+    pub roles: Vec<Role>,
+    /// For each column of partials its output and, of [`Entry::Jacobian`], its local parameter; of [`Entry::Linearise`],
+    /// its [`Class::gradient_column`].
+    pub partials: Vec<(u32, u32)>,
+}
+
+impl AccessPlan {
+    /// The plan of a class for an entry and an engine. `title` says in the generated text whose residuals these are.
+    pub fn new(class: &Class, rows: Rows, entry: Entry, target: Target, title: &str) -> Result<AccessPlan> {
+        make(class, rows, entry, target, title, None)
+    }
+
+    /// The same for the host, with partials and what goes with them written to where a scatter says: of [`Entry::Jacobian`] or
+    /// [`Entry::Linearise`]. Only the residuals of the latter go into the local table.
+    pub fn scattered(class: &Class, rows: Rows, entry: Entry, title: &str, scatter: &Scatter) -> Result<AccessPlan> {
+        make(class, rows, entry, Target::Cpu, title, Some(scatter))
+    }
+
+    /// The plan with the columns of the index table in which all instances of a batch agree read once for all. For the host alone.
+    pub fn for_batch(self, batch: &Batch) -> Result<AccessPlan> {
+        let agree = |column: u32| batch.column(column).windows(2).all(|pair| pair[0] == pair[1]);
+        let columns = (batch.indices.len() / (batch.count as usize).max(1)) as u32;
+        let shared = (0..columns).map(agree).list();
+        let is_index_table = |buffer: u32| self.roles[buffer as usize] == Role::Indices;
+        let mut kernel = self.kernel.into_kernel();
+        kernel.share_columns(&|buffer, column| is_index_table(buffer) && shared.get(column as usize) == Some(&true));
+        Ok(AccessPlan { kernel: kernel.check()?, ..self })
+    }
+}
+
+fn make<'a>(
+    class: &'a Class,
+    rows: Rows,
+    entry: Entry,
+    target: Target,
+    title: &str,
+    scatter: Option<&'a Scatter>,
+) -> Result<AccessPlan> {
+    let mut planner = match entry {
+        Entry::Product | Entry::Image | Entry::Normal => Planner::bare(class, rows),
+        _ => Planner::new(class, rows),
+    };
+    planner.scatter = scatter;
+    let mut partials = Vec::new();
+    let total = match entry {
+        Entry::Values => {
+            planner.store_values(target);
+            None
+        }
+        Entry::Jacobian => {
+            planner.store_values(target);
+            let locals = planner.local_inputs();
+            let rows = autodiff::jacobian(&mut planner.graph, &class.outputs, &locals);
+            for (output, row) in rows.into_iter().enumerate() {
+                for (local, partial) in row.into_iter().enumerate() {
+                    let Some(node) = partial else { continue };
+                    let column = partials.len() as u32;
+                    planner.store_partial(partials.len(), node, Role::Partials, column);
+                    partials.push((output as u32, local as u32));
+                }
+            }
+            None
+        }
+        Entry::SumGradient | Entry::SumDescent | Entry::CostGradient | Entry::CostDescent => {
+            let (total, seeds) = planner.objective(matches!(entry, Entry::SumGradient | Entry::SumDescent));
+            planner.store_gradient(&seeds, target);
+            Some(total)
+        }
+        Entry::SumLine | Entry::CostLine => {
+            let direction = planner.go_along();
+            let (total, seeds) = planner.objective(entry == Entry::SumLine);
+            planner.space = Space::Layers { count: line::STEPS };
+            planner.totals = vec![total, planner.slope(&seeds, &direction)];
+            None
+        }
+        Entry::SeededGradient => {
+            let buffer = planner.buffer(Role::Seeds);
+            let mut seeds = Vec::new();
+            let mut terms = Vec::new();
+            for (number, &output) in class.outputs.iter().enumerate() {
+                let index = planner.row_index(number as u32);
+                let seed = planner.load(Load::read(buffer, index));
+                seeds.push((output, seed));
+                terms.push(planner.graph.apply(Op::Mul, &[seed, output]));
+            }
+            let total = planner.sum(terms);
+            planner.store_gradient(&seeds, target);
+            Some(total)
+        }
+        Entry::Linearise | Entry::LineariseRows => {
+            let mut entries = Entries::default();
+            let cost = planner.linearise(target, entry == Entry::LineariseRows, &mut entries);
+            partials = entries.places;
+            Some(cost)
+        }
+        Entry::Product | Entry::Image | Entry::Normal => {
+            let mut entries = Entries::default();
+            Planner::new(class, rows).linearise(target, false, &mut entries);
+            match entry {
+                Entry::Image => Some(planner.image(&entries, target)),
+                Entry::Product => Some(planner.normal_product(&entries, target)),
+                _ => {
+                    planner.normal_equations(&entries);
+                    None
+                }
+            }
+        }
+        Entry::Trial => Some(planner.reduction()),
+        Entry::SquaredSums => Some(planner.shared_sums(false)),
+        Entry::RobustSums => Some(planner.shared_sums(true)),
+    };
+    planner.totals.extend(total);
+    let (kernel, roles) = planner.into_kernel(entry, title)?;
+    Ok(AccessPlan { kernel: kernel.check()?, roles, partials })
+}

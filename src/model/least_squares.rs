@@ -1,0 +1,410 @@
+//! The kernels of nonlinear least squares: a linearisation that stays, its products, and what a trial point brings.
+//!
+//! With weight w, loss ρ and an instance's residuals r, s = ‖r‖², the cost is Σ ½ w ρ(s). Its Gauss-Newton model at a point is
+//! ½ ‖r̃ + J̃δ‖², with r̃ and J̃ corrected by B. Triggs et al., "Bundle Adjustment: A Modern Synthesis" (2000), section 4.3, as
+//! Ceres Solver does it (corrector.cc): the second derivative of the loss counts only where it is positive, since elsewhere it
+//! would make the model indefinite. J̃ has *tangent* columns: for a block on a manifold those of [`crate::model::manifolds`], in the
+//! first places of the block's columns, and for any other block its coordinates.
+//!
+//! | entry | reads | gives |
+//! |---|---|---|
+//! | `linearise` | a point | its cost; into the *local table* J̃ᵀr̃, r and J̃ (on the CPU r, J̃ and r̃) |
+//! | `lineariseRows` | a point | the same for one residual an instance, but r̃, in the first column, in place of J̃ᵀr̃; of a mirrored class not the second block's J̃ |
+//! | `image` | a vector p, the local table | ‖J̃p‖²; into the first columns of the local table J̃p |
+//! | `product` | the same | ‖J̃p‖²; into the local table J̃ᵀJ̃p |
+//! | `normal` | the local table | on the CPU: J̃ᵀr̃ and the diagonal blocks of J̃ᵀJ̃ |
+//! | `trial` | another point, the local table | cost there minus cost at the linearised point, negated: the reduction |
+//!
+//! Entries of J̃ that are the negatives of others (the two ends of an edge) are read once. On the CPU products and gradients add
+//! straight into vectors of all parameters; where a matrix in compressed rows is wanted, a [`super::scatter::Scatter`] brings J̃
+//! there instead, and r̃ to all others.
+//!
+//! The local table of a batch has columns as long as the batch (or the chunk of it), in the order of [`LocalTable`]. Its first
+//! columns are gathered by [`super::incidence`] as local gradients are.
+
+use crate::model::manifolds;
+use residua_base::list::Listed;
+use residua_codegen::{Element, Index, Load};
+use residua_ir::autodiff;
+use residua_ir::graph::{InputId, NodeId, Op};
+
+use super::batch::{Manifold, Rows};
+use super::class::{Class, Losses};
+use super::entries::Entries;
+use super::planner::{Planner, Target};
+use super::role::Role;
+
+/// Columns of a local table: first one for each number of the instance's blocks (J̃ᵀr̃ or J̃ᵀJ̃p), then the residuals, then J̃
+/// row by row, each row as wide as the blocks, and on the CPU the corrected residuals.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LocalTable {
+    /// Numbers in the instance's blocks.
+    pub width: u32,
+    /// Residuals an instance has.
+    pub outputs: u32,
+}
+
+impl LocalTable {
+    /// The local table of a class.
+    pub fn of(class: &Class) -> LocalTable {
+        LocalTable { width: class.block_dims.iter().sum(), outputs: class.outputs.len() as u32 }
+    }
+
+    /// Column of a residual.
+    pub fn residual(self, output: u32) -> u32 {
+        self.width + output
+    }
+
+    /// Column of an entry of J̃; `place` is a [`Class::gradient_column`].
+    pub fn partial(self, output: u32, place: u32) -> u32 {
+        self.width + self.outputs + output * self.width + place
+    }
+
+    /// Column of a corrected residual. CPU alone.
+    pub fn corrected(self, output: u32) -> u32 {
+        self.partial(self.outputs, 0) + output
+    }
+
+    /// Columns that it has for an engine.
+    pub fn columns(self, target: Target) -> u32 {
+        match target {
+            Target::Gpu => self.corrected(0),
+            Target::Cpu => self.corrected(self.outputs),
+        }
+    }
+}
+
+/// The places of a block slot's numbers: first column of the local gradient, and how many.
+fn slots(class: &Class) -> Vec<(u32, u32)> {
+    let mut first = 0;
+    class
+        .block_dims
+        .iter()
+        .map(|&dim| {
+            first += dim;
+            (first - dim, dim)
+        })
+        .list()
+}
+
+impl Planner<'_> {
+    pub(super) fn load_local(&mut self, column: u32) -> NodeId {
+        let buffer = self.buffer(Role::Local);
+        self.load(Load::read(buffer, Index::column(column)))
+    }
+
+    fn store_local(&mut self, column: u32, node: NodeId) {
+        self.store(Role::Local, Index::column(column), node);
+    }
+
+    /// Rows of ∂r/∂x in tangent coordinates, by [`Class::gradient_column`]; `None` where it is zero whatever the point.
+    pub(super) fn tangent_jacobian(&mut self) -> Vec<Vec<Option<NodeId>>> {
+        let class = self.class;
+        let locals = self.local_inputs();
+        let slots = slots(class);
+        let width = LocalTable::of(class).width as usize;
+        let partials = autodiff::jacobian(&mut self.graph, &class.outputs, &locals);
+        let mut rows = Vec::with_capacity(partials.len());
+        for partials in partials {
+            let mut row = vec![None; width];
+            let mut coordinates = vec![None; width];
+            for (local, partial) in partials.into_iter().enumerate() {
+                let place = class.gradient_column(local) as usize;
+                row[place] = partial;
+                coordinates[place] = Some(InputId(local as u32));
+            }
+            for (&(first, dim), &manifold) in slots.iter().zip(&class.manifolds) {
+                let places = first as usize..(first + dim) as usize;
+                if matches!(manifold, Manifold::Euclidean | Manifold::Angle)
+                    || row[places.clone()].iter().all(Option::is_none)
+                {
+                    continue;
+                }
+                let block: Vec<NodeId> =
+                    coordinates[places.clone()].iter().flatten().map(|&input| self.graph.input(input)).list();
+                let tangent = manifolds::tangent_partials(&mut self.graph, manifold, &block, &row[places.clone()]);
+                row[places.clone()].fill(None);
+                for (place, partial) in places.zip(tangent) {
+                    row[place] = partial;
+                }
+            }
+            rows.push(row);
+        }
+        rows
+    }
+
+    /// Stores the linearisation, or only its rows; gives the cost.
+    pub(super) fn linearise(&mut self, target: Target, rows_alone: bool, partials: &mut Entries) -> NodeId {
+        let class = self.class;
+        let table = LocalTable::of(class);
+        let outputs = class.outputs.clone();
+        let rows = self.tangent_jacobian();
+        let zero = self.graph.literal(0.0);
+        if matches!(self.rows, Rows::Addends(_)) {
+            // The residual is only known when its addends are added up: what depends on it is left to the caller.
+            for (output, row) in (0u32..).zip(&rows) {
+                let r = outputs[output as usize];
+                match self.scatter {
+                    None => self.store_local(table.residual(output), r),
+                    Some(_) => self.store_residual(output, r, true),
+                }
+                self.store_partials(table, output, row, target, partials);
+            }
+            return zero;
+        }
+        let (one, half) = (self.graph.literal(1.0), self.graph.literal(0.5));
+        let s = self.squared_norm(&outputs);
+        let [rho, slope] = self.loss(s);
+        let weight = self.scaled_weight();
+        let squared_scale = self.product_of(weight, slope);
+        let scale = self.apply(Op::Sqrt, &[squared_scale]);
+
+        // α is the root of ½α² − α − s ρ″/ρ′ = 0 that goes to 0 with s.
+        let bend = (class.losses != Losses::Squared).then(|| self.bend(s));
+        let curved = bend.map(|bend| {
+            let (convex, away) = (self.apply(Op::Lt, &[zero, bend]), self.apply(Op::Lt, &[zero, s]));
+            let bends = self.product_of(convex, away);
+            let relative = self.apply(Op::Div, &[bend, slope]);
+            let product = self.product_of(s, relative);
+            let twice = self.apply(Op::Add, &[product, product]);
+            let discriminant = self.apply(Op::Add, &[one, twice]);
+            let root = self.apply(Op::Sqrt, &[discriminant]);
+            (bends, self.apply(Op::Select, &[bends, root, one]))
+        });
+        // 1 − α = √D
+        let root = curved.map_or(one, |(_, root)| root);
+
+        let residual_scale = self.apply(Op::Div, &[scale, root]);
+        let columns: Vec<Option<NodeId>> = (0..table.width as usize)
+            .map(|place| {
+                let terms: Vec<NodeId> = rows
+                    .iter()
+                    .zip(&outputs)
+                    .filter_map(|(row, &r)| Some((row[place]?, r)))
+                    .map(|(partial, r)| self.product_of(r, partial))
+                    .list();
+                (!terms.is_empty()).then(|| self.sum(terms))
+            })
+            .list();
+        if target == Target::Gpu && !rows_alone {
+            // Every column is written, since a gather reads whole blocks.
+            for (place, column) in (0u32..).zip(&columns) {
+                let entry = column.map_or(zero, |column| self.product_of(squared_scale, column));
+                self.store_local(place, entry);
+            }
+        }
+        for (output, row) in (0u32..).zip(&rows) {
+            let r = outputs[output as usize];
+            self.store_local(table.residual(output), r);
+            let corrected: Vec<Option<NodeId>> = if let (2.., Some((bends, _))) = (outputs.len(), curved) {
+                let alpha = self.apply(Op::Sub, &[one, root]);
+                let share = self.apply(Op::Div, &[alpha, s]);
+                let share = self.apply(Op::Select, &[bends, share, zero]);
+                let share = self.product_of(share, r);
+                row.iter()
+                    .zip(&columns)
+                    .map(|(partial, column)| {
+                        let correction = self.product_of(share, (*column)?);
+                        // Where the residual does not depend on a coordinate, its row gets an entry from the correction alone.
+                        let partial = partial.unwrap_or(zero);
+                        let difference = self.apply(Op::Sub, &[partial, correction]);
+                        Some(self.product_of(scale, difference))
+                    })
+                    .list()
+            } else {
+                // r·rᵀJ = s J
+                let scale = self.product_of(scale, root);
+                row.iter().map(|partial| partial.map(|partial| self.product_of(scale, partial))).list()
+            };
+            self.store_partials(table, output, &corrected, target, partials);
+            if target == Target::Cpu {
+                let corrected = self.product_of(residual_scale, r);
+                match self.scatter {
+                    None => self.store_local(table.corrected(output), corrected),
+                    Some(_) => self.store_residual(output, corrected, false),
+                }
+            } else if rows_alone {
+                let corrected = self.product_of(residual_scale, r);
+                self.store_local(output, corrected);
+            }
+        }
+        if rows_alone && partials.are_mirrored(class) {
+            let second = table.partial(0, class.block_dims[0]);
+            let column = |element: &Element| element.index.as_column();
+            self.writes.retain(|write| write.element().and_then(column).is_none_or(|column| column < second));
+        }
+        let half_weight = self.product_of(half, weight);
+        self.product_of(half_weight, rho)
+    }
+
+    /// Columns that are zero whatever the point are not written: they are so from the start. Nor are, on the CPU, negatives of others:
+    /// nobody reads them.
+    fn store_partials(
+        &mut self,
+        table: LocalTable,
+        output: u32,
+        row: &[Option<NodeId>],
+        target: Target,
+        partials: &mut Entries,
+    ) {
+        for (place, partial) in (0u32..).zip(row) {
+            let Some(node) = *partial else { continue };
+            let number = partials.places.len();
+            partials.push((output, place), node, &self.graph);
+            if target == Target::Gpu || self.scatter.is_some() || partials.negatives[number].is_none() {
+                self.store_partial(number, node, Role::Local, table.partial(output, place));
+            }
+        }
+    }
+
+    fn store_residual(&mut self, output: u32, node: NodeId, accumulate: bool) {
+        let index = self.row_index(output);
+        self.write(Role::Residuals, index, node, accumulate);
+    }
+
+    /// J̃'s entries, read from the local table.
+    fn read_entries(&mut self, entries: &Entries) -> Vec<NodeId> {
+        let table = LocalTable::of(self.class);
+        let mut read: Vec<NodeId> = Vec::with_capacity(entries.places.len());
+        for (&(output, place), negative) in entries.places.iter().zip(&entries.negatives) {
+            read.push(match negative {
+                Some(other) => self.apply(Op::Neg, &[read[*other as usize]]),
+                None => self.load_local(table.partial(output, place)),
+            });
+        }
+        read
+    }
+
+    /// Adds to a number of the instance's blocks in a vector of all parameters.
+    fn add_to_vector(&mut self, column: u32, component: u32, terms: Vec<NodeId>) {
+        let node = self.sum(terms);
+        let index = Index::indexed(self.buffer(Role::Indices), column, component);
+        self.write(Role::Gradient, index, node, true);
+    }
+
+    /// Adds up J̃ᵀr̃ and the diagonal blocks of J̃ᵀJ̃, each as wide as its block's tangent.
+    pub(super) fn normal_equations(&mut self, entries: &Entries) {
+        let class = self.class;
+        let table = LocalTable::of(class);
+        let read = self.read_entries(entries);
+        let residuals: Vec<NodeId> = (0..table.outputs).map(|output| self.load_local(table.corrected(output))).list();
+        // For each number of the blocks its entries, by output.
+        let mut columns: Vec<Vec<(u32, NodeId)>> = vec![Vec::new(); table.width as usize];
+        for (&(output, place), entry) in entries.places.iter().zip(read) {
+            columns[place as usize].push((output, entry));
+        }
+        let slots = slots(class);
+        for (column, &(first, dim)) in (0u32..).zip(&slots) {
+            for component in 0..dim {
+                let of_column = &columns[(first + component) as usize];
+                if !of_column.is_empty() {
+                    let terms = of_column
+                        .iter()
+                        .map(|&(output, entry)| self.product_of(entry, residuals[output as usize]))
+                        .list();
+                    self.add_to_vector(column, component, terms);
+                }
+            }
+        }
+        for (column, (&(first, dim), manifold)) in (0u32..).zip(slots.iter().zip(&class.manifolds)) {
+            let width = manifold.tangent_dim(dim);
+            for i in 0..width {
+                for j in 0..=i {
+                    let (of_i, of_j) = (&columns[(first + i) as usize], &columns[(first + j) as usize]);
+                    let mut terms = Vec::new();
+                    for &(output, a) in of_i {
+                        for &(_, b) in of_j.iter().filter(|(of, _)| *of == output) {
+                            terms.push(self.product_of(a, b));
+                        }
+                    }
+                    if !terms.is_empty() {
+                        let node = self.sum(terms);
+                        let index = Index::indexed(self.buffer(Role::Places), column, i * width + j);
+                        self.write(Role::Curvature, index, node, true);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The numbers of the blocks: column of the index table, and component.
+    fn coordinates(&self) -> Vec<(u32, u32)> {
+        let mut coordinates = Vec::new();
+        for (column, &(_, dim)) in (0u32..).zip(&slots(self.class)) {
+            for component in 0..dim {
+                coordinates.push((column, component));
+            }
+        }
+        coordinates
+    }
+
+    /// J̃'s entries, read from the local table, and J̃p.
+    fn image_of(&mut self, entries: &Entries) -> (Vec<NodeId>, Vec<NodeId>) {
+        let class = self.class;
+        let table = LocalTable::of(class);
+        let vector = self.coordinates();
+        let mut loaded: Vec<Option<NodeId>> = vec![None; vector.len()];
+        let mut products: Vec<Vec<NodeId>> = vec![Vec::new(); class.outputs.len()];
+        let mut read: Vec<NodeId> = Vec::with_capacity(entries.places.len());
+        for (&(output, place), negative) in entries.places.iter().zip(&entries.negatives) {
+            let entry = match negative {
+                Some(other) => self.apply(Op::Neg, &[read[*other as usize]]),
+                None => self.load_local(table.partial(output, place)),
+            };
+            let p = match loaded[place as usize] {
+                Some(node) => node,
+                None => {
+                    let (column, component) = vector[place as usize];
+                    let (buffer, indices) = (self.buffer(Role::Vector), self.buffer(Role::Indices));
+                    let index = Index::indexed(indices, column, component);
+                    *loaded[place as usize].insert(self.load(Load::read(buffer, index)))
+                }
+            };
+            let product = self.product_of(entry, p);
+            products[output as usize].push(product);
+            read.push(entry);
+        }
+        let image = products.into_iter().map(|terms| self.sum(terms)).list();
+        (read, image)
+    }
+
+    /// Stores J̃p, on the GPU; gives ‖J̃p‖².
+    pub(super) fn image(&mut self, entries: &Entries, target: Target) -> NodeId {
+        let (_, image) = self.image_of(entries);
+        if target == Target::Cpu {
+            return self.squared_norm(&image);
+        }
+        for (output, &number) in (0u32..).zip(&image) {
+            self.store_local(output, number);
+        }
+        self.squared_norm(&image)
+    }
+
+    /// Stores J̃ᵀJ̃p, on the CPU adds it to a vector; gives ‖J̃p‖².
+    pub(super) fn normal_product(&mut self, entries: &Entries, target: Target) -> NodeId {
+        let table = LocalTable::of(self.class);
+        let (read, image) = self.image_of(entries);
+        let mut columns: Vec<Vec<NodeId>> = vec![Vec::new(); table.width as usize];
+        for (&(output, place), entry) in entries.places.iter().zip(read) {
+            let product = self.product_of(entry, image[output as usize]);
+            columns[place as usize].push(product);
+        }
+        let coordinates = self.coordinates();
+        for ((place, terms), (column, component)) in (0u32..).zip(columns).zip(coordinates) {
+            if target == Target::Gpu {
+                let entry = self.sum(terms);
+                self.store_local(place, entry);
+            } else if !terms.is_empty() {
+                self.add_to_vector(column, component, terms);
+            }
+        }
+        self.squared_norm(&image)
+    }
+}
+
+/// Whether each instance of a class has two blocks, and each entry of J̃ for the second is the negative of the first's.
+pub fn is_mirrored(class: &Class) -> bool {
+    let mut entries = Entries::default();
+    Planner::new(class, Rows::From(0)).linearise(Target::Gpu, false, &mut entries);
+    entries.are_mirrored(class)
+}

@@ -1,0 +1,238 @@
+//! Steps along manifolds: x ⊞ δ as a graph, and the kernel that takes such a step for all blocks of an array.
+
+use super::basis::Frame;
+use super::{Manifold, dot};
+use residua_base::error::Result;
+use residua_base::list::Listed;
+use residua_codegen::{Buffer, CheckedKernel, DType, Guard, Index, Kernel, Load, Output};
+use residua_ir::graph::{Graph, InputId, NodeId, Op};
+
+/// The buffers of [`retraction_kernel`], in binding order; all have the layout of x.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum RetractionBuffer {
+    /// The point, read.
+    X = 0,
+    /// The step δ, read.
+    Step = 1,
+    /// Lower bounds, −∞ or a huge negative number where there are none, read.
+    Lower = 2,
+    /// Upper bounds, read.
+    Upper = 3,
+    /// x ⊞ δ, within the bounds, written.
+    Trial = 4,
+    /// The step that was made, written.
+    Made = 5,
+}
+
+/// x ⊞ δ for the numbers x of a block and its tangent coordinates δ. Where δ is 0 it is x, bit for bit; a result on a sphere is
+/// normalised, so that the length does not drift however many steps are made.
+pub fn retract(g: &mut Graph, manifold: Manifold, x: &[NodeId], delta: &[NodeId]) -> Vec<NodeId> {
+    assert_eq!(delta.len(), manifold.tangent_dim(x.len() as u32) as usize, "one number a tangent coordinate");
+    match manifold {
+        Manifold::Euclidean => {
+            let sums: Vec<NodeId> = x.iter().zip(delta).map(|(&x, &d)| g.add(x, d)).list();
+            sums.into_iter().zip(x).zip(delta).map(|((sum, &x), &d)| unless_zero(g, d, sum, x)).list()
+        }
+        Manifold::Angle => {
+            let sums = x.iter().zip(delta).map(|(&x, &d)| {
+                let sum = g.add(x, d);
+                let wrapped = wrap(g, sum);
+                unless_zero(g, d, wrapped, x)
+            });
+            sums.list()
+        }
+        Manifold::UnitQuaternion => {
+            let Turn { squared, cosine, sine_ratio } = Turn::of(g, delta);
+            let [a, b, c] = [0, 1, 2].map(|i| g.mul(sine_ratio, delta[i]));
+            // The Hamilton product of (cos, a, b, c) and x.
+            let rows = [
+                [(cosine, 0, 1.0), (a, 1, -1.0), (b, 2, -1.0), (c, 3, -1.0)],
+                [(cosine, 1, 1.0), (a, 0, 1.0), (b, 3, 1.0), (c, 2, -1.0)],
+                [(cosine, 2, 1.0), (a, 3, -1.0), (b, 0, 1.0), (c, 1, 1.0)],
+                [(cosine, 3, 1.0), (a, 2, 1.0), (b, 1, -1.0), (c, 0, 1.0)],
+            ];
+            let turned: Vec<NodeId> = rows
+                .iter()
+                .map(|terms| {
+                    let [first, rest @ ..] = terms;
+                    let mut sum = g.mul(first.0, x[first.1]);
+                    for &(factor, source, sign) in rest {
+                        let product = g.mul(factor, x[source]);
+                        sum = if sign < 0.0 { g.sub(sum, product) } else { g.add(sum, product) };
+                    }
+                    sum
+                })
+                .list();
+            normalised_unless_zero(g, squared, &turned, x)
+        }
+        Manifold::UnitVector => {
+            let Turn { squared, cosine, sine_ratio } = Turn::of(g, delta);
+            let Frame { head, share, sign } = Frame::of(g, x);
+            let along = dot(g, &head, delta);
+            let factor = g.mul(along, share);
+            // Bδ, number by number.
+            let mut tangent: Vec<NodeId> = (0..head.len())
+                .map(|i| {
+                    let product = g.mul(head[i], factor);
+                    g.sub(delta[i], product)
+                })
+                .list();
+            let turned = g.mul(sign, along);
+            tangent.push(g.neg(turned));
+            let moved: Vec<NodeId> = x
+                .iter()
+                .zip(&tangent)
+                .map(|(&x, &t)| {
+                    let (kept, added) = (g.mul(cosine, x), g.mul(sine_ratio, t));
+                    g.add(kept, added)
+                })
+                .list();
+            normalised_unless_zero(g, squared, &moved, x)
+        }
+    }
+}
+
+/// ‖δ‖², cos ‖δ‖ and sin ‖δ‖/‖δ‖.
+struct Turn {
+    squared: NodeId,
+    cosine: NodeId,
+    sine_ratio: NodeId,
+}
+
+impl Turn {
+    fn of(g: &mut Graph, delta: &[NodeId]) -> Turn {
+        let squared = dot(g, delta, delta);
+        let length = g.sqrt(squared);
+        let (sine, inverse) = (g.sin(length), g.inverse_norm(squared));
+        Turn { squared, cosine: g.cos(length), sine_ratio: g.mul(sine, inverse) }
+    }
+}
+
+/// `moved`, but `x` where the step is 0. A NaN step is none.
+fn unless_zero(g: &mut Graph, step: NodeId, moved: NodeId, x: NodeId) -> NodeId {
+    let zero = g.literal(0.0);
+    let stays = g.eq(step, zero);
+    g.select(stays, x, moved)
+}
+
+fn normalised_unless_zero(g: &mut Graph, squared: NodeId, moved: &[NodeId], x: &[NodeId]) -> Vec<NodeId> {
+    let length_squared = dot(g, moved, moved);
+    let scale = g.inverse_norm(length_squared);
+    moved
+        .iter()
+        .zip(x)
+        .map(|(&moved, &x)| {
+            let scaled = g.mul(moved, scale);
+            unless_zero(g, squared, scaled, x)
+        })
+        .list()
+}
+
+/// The angle in (−π, π] that differs by whole turns. Halves round up, so that −π goes to π.
+fn wrap(g: &mut Graph, angle: NodeId) -> NodeId {
+    let turn = g.literal(std::f64::consts::TAU);
+    let share = g.div(angle, turn);
+    let back = g.neg(share);
+    let turns = g.round(back);
+    let shift = g.mul(turn, turns);
+    g.add(angle, shift)
+}
+
+/// The kernel that makes a step with all blocks of an array, an instance a block; where the array begins is the dispatch's `first`.
+///
+/// Its buffers are those of [`RetractionBuffer`]. Euclidean blocks are projected on their bounds, and the step made is the one
+/// after the projection; on other manifolds there are no bounds, and the step made is δ. A coordinate whose step is 0 stays as it
+/// is, bounds or not: so do constants. Without bounds (`bounded` false) the buffers of bounds are not read.
+pub fn retraction_kernel(manifold: Manifold, dim: u32, bounded: bool) -> Result<CheckedKernel> {
+    let (tangents, n) = (manifold.tangent_dim(dim) as usize, dim as usize);
+    let projects = bounded && manifold == Manifold::Euclidean;
+    let [of_x, of_step, of_lower, of_upper] =
+        [RetractionBuffer::X, RetractionBuffer::Step, RetractionBuffer::Lower, RetractionBuffer::Upper]
+            .map(|buffer| buffer as u32);
+    let reads = [(of_x, dim), (of_step, tangents as u32), (of_lower, dim), (of_upper, dim)];
+    let mut blocks = BlockKernel::new(dim, &reads[..if projects { 4 } else { 2 }]);
+    let (x, rest) = blocks.inputs.split_at(n);
+    let (delta, bounds) = rest.split_at(tangents);
+    let g = &mut blocks.graph;
+    let (trial, made) = if projects {
+        let (lower, upper) = bounds.split_at(n);
+        let (mut trial, mut made) = (Vec::new(), Vec::new());
+        for i in 0..n {
+            let sum = g.add(x[i], delta[i]);
+            let raised = g.apply(Op::Max, &[sum, lower[i]]);
+            let projected = g.apply(Op::Min, &[raised, upper[i]]);
+            let point = unless_zero(g, delta[i], projected, x[i]);
+            trial.push(point);
+            made.push(g.sub(point, x[i]));
+        }
+        (trial, made)
+    } else {
+        let trial = retract(g, manifold, x, delta);
+        let mut made = delta.to_vec();
+        made.resize(n, g.literal(0.0));
+        (trial, made)
+    };
+    blocks.writing(
+        "retract",
+        format!("Steps of blocks of {dim} on the manifold '{}'.", manifold.name()),
+        &[("x", false), ("step", false), ("lower", false), ("upper", false), ("trial", true), ("made", true)],
+        &[(RetractionBuffer::Trial as u32, &trial), (RetractionBuffer::Made as u32, &made)],
+    )
+}
+
+/// A kernel over blocks of an array, in the making: an instance a block, which reads its numbers of some vectors and writes those of others.
+pub(super) struct BlockKernel {
+    dim: u32,
+    loads: Vec<Load>,
+    /// What is computed.
+    pub graph: Graph,
+    /// What is read, vector after vector.
+    pub inputs: Vec<NodeId>,
+}
+
+impl BlockKernel {
+    /// Reads of each buffer so many numbers of a block of `dim`.
+    pub fn new(dim: u32, reads: &[(u32, u32)]) -> BlockKernel {
+        let (mut graph, mut inputs, mut loads) = (Graph::new(), Vec::new(), Vec::new());
+        for &(buffer, numbers) in reads {
+            for component in 0..numbers {
+                inputs.push(graph.input(InputId(loads.len() as u32)));
+                loads.push(Load::read(buffer, Index::interleaved(dim, component)));
+            }
+        }
+        BlockKernel { dim, loads, graph, inputs }
+    }
+
+    /// Writes all numbers of a block to each of some buffers, which have names and may be written to or not.
+    pub fn writing(
+        self,
+        name: &str,
+        header: String,
+        buffers: &[(&'static str, bool)],
+        writes: &[(u32, &[NodeId])],
+    ) -> Result<CheckedKernel> {
+        let mut kept = Vec::new();
+        for (_, nodes) in writes {
+            kept.extend_from_slice(nodes);
+        }
+        let (graph, kept) = self.graph.extract(&kept);
+        let mut kept = kept.into_iter();
+        let mut outputs = Vec::new();
+        for &(buffer, nodes) in writes {
+            for (component, node) in (0..nodes.len() as u32).zip(&mut kept) {
+                outputs.push(Output::store(node, buffer, Index::interleaved(self.dim, component)));
+            }
+        }
+        let buffer = |&(name, written)| Buffer { name, dtype: DType::Real, written };
+        let kernel = Kernel {
+            header: vec![header],
+            guard: Guard::Gate,
+            buffers: buffers.iter().map(buffer).list(),
+            loads: self.loads,
+            outputs,
+            ..Kernel::new(name, graph.check(self.inputs.len() as u32)?)
+        };
+        kernel.check()
+    }
+}

@@ -1,0 +1,43 @@
+//! WHICH instances share a kernel.
+//!
+//! In comes what was recorded: a [`Tape`] with one expression a residual (the params form), or [`ResidualTemplate`]s, each one
+//! expression with index and data tables for its instances (the problem form). Out goes a [`Model`]: [`Batch`]es of
+//! instances that share one [`Class`] of residual expression, with their tables in structure-of-arrays form, from which
+//! [`access_plan`] makes the kernels of either engine, [`incidence`] the transposed tables that gather gradients without atomics,
+//! [`recompute`] the kernels that need none, and [`pattern`] the sparsity of the Jacobian.
+//!
+//! Everything here costs time linear in the nodes of the tape and the entries of the tables.
+
+pub mod access_plan;
+mod batch;
+pub mod chunks;
+mod class;
+pub mod entries;
+mod entry_point;
+mod group;
+pub mod incidence;
+pub mod least_squares;
+pub mod line;
+pub mod losses;
+pub mod manifolds;
+pub mod normal_equations;
+mod objective;
+pub mod pattern;
+mod planner;
+pub mod recompute;
+mod reduction;
+mod residual_template;
+mod role;
+pub mod scatter;
+mod signature;
+mod sums;
+mod tape;
+
+pub use batch::{ArrayInfo, Batch, BlockInfo, Manifold, Model, Rows};
+pub use class::{Class, Local, Losses};
+pub use group::{group_tape, group_tape_in_slices};
+pub use residual_template::{Expression, ResidualTemplate, Tables};
+pub use tape::{Leaf, Room, Tape, TapeNode};
+
+#[cfg(test)]
+pub(crate) mod tests;

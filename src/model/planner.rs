@@ -1,0 +1,259 @@
+//! Collects what a kernel of a class reads, computes and writes.
+//!
+//! A [`Planner`] starts from the graph of a [`Class`]; the modules of least squares, line search, normal equations and reductions add what
+//! their kernels compute. Buffers are bound in the order in which they are first used.
+
+use residua_base::error::Result;
+use residua_base::list::Listed;
+use residua_codegen::{Buffer, Call, Guard, Index, Kernel, Load, Output, Space};
+use residua_ir::autodiff;
+use residua_ir::graph::{Graph, InputId, NodeId, Op};
+
+use super::batch::Rows;
+use super::class::Class;
+use super::entry_point::Entry;
+use super::role::Role;
+use super::scatter::Scatter;
+
+/// Numbers at the head of every uniform table: weight, then the loss's kind, a, b and factor.
+pub const UNIFORM_HEAD: usize = 5;
+
+/// For which engine a plan is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Target {
+    /// One thread an instance; nothing is accumulated.
+    Gpu,
+    /// Instance after instance.
+    Cpu,
+}
+
+/// Collects a kernel's buffers as they are first used.
+pub(super) struct Planner<'a> {
+    pub(super) class: &'a Class,
+    pub(super) rows: Rows,
+    pub(super) scatter: Option<&'a Scatter>,
+    pub(super) graph: Graph,
+    /// The residuals, as nodes of the graph.
+    pub(super) outputs: Vec<NodeId>,
+    buffers: Vec<Buffer>,
+    roles: Vec<Role>,
+    loads: Vec<Load>,
+    pub(super) calls: Vec<Call>,
+    /// What is written.
+    pub(super) writes: Vec<Output>,
+    /// What is summed over all instances.
+    pub(super) totals: Vec<NodeId>,
+    pub(super) space: Space,
+}
+
+impl<'a> Planner<'a> {
+    /// A planner that has read nothing.
+    pub(super) fn bare(class: &'a Class, rows: Rows) -> Planner<'a> {
+        Planner {
+            class,
+            rows,
+            scatter: None,
+            graph: Graph::new(),
+            outputs: class.outputs.clone(),
+            buffers: Vec::new(),
+            roles: Vec::new(),
+            loads: Vec::new(),
+            calls: Vec::new(),
+            writes: Vec::new(),
+            totals: Vec::new(),
+            space: Space::Instances,
+        }
+    }
+
+    /// A planner with the class's graph, and loads for its inputs.
+    pub(super) fn new(class: &'a Class, rows: Rows) -> Planner<'a> {
+        let mut planner = Planner { graph: class.graph.graph().clone(), ..Planner::bare(class, rows) };
+        if !class.locals.is_empty() {
+            let parameters = planner.buffer(Role::Parameters);
+            let indices = planner.buffer(Role::Indices);
+            planner.loads.extend(class.locals.iter().map(|local| {
+                let index = Index::indexed(indices, local.column, local.component);
+                Load::read(parameters, index)
+            }));
+        }
+        if class.data > 0 {
+            let buffer = planner.buffer(Role::Data);
+            let column = |column| Load::read(buffer, Index::column(column));
+            planner.loads.extend((0..class.data).map(column));
+        }
+        if class.uniforms > 0 {
+            let buffer = planner.buffer(Role::Uniforms);
+            let uniform = |number| Load::read(buffer, Index::literal(UNIFORM_HEAD as u32 + number));
+            planner.loads.extend((0..class.uniforms).map(uniform));
+        }
+        planner
+    }
+
+    /// Position of the buffer of a role, which is added if it is new.
+    pub(super) fn buffer(&mut self, role: Role) -> u32 {
+        if let Some(position) = self.roles.iter().position(|&known| known == role) {
+            return position as u32;
+        }
+        let (name, dtype) = role.declaration();
+        self.roles.push(role);
+        self.buffers.push(Buffer { name, dtype, written: false });
+        self.roles.len() as u32 - 1
+    }
+
+    /// A new input of the graph, read as told.
+    pub(super) fn load(&mut self, load: Load) -> NodeId {
+        self.loads.push(load);
+        self.graph.input(InputId(self.loads.len() as u32 - 1))
+    }
+
+    /// A number of the uniform table's head.
+    pub(super) fn uniform(&mut self, position: u32) -> NodeId {
+        let buffer = self.buffer(Role::Uniforms);
+        self.load_once(Load::read(buffer, Index::literal(position)))
+    }
+
+    /// The input that is read as told, new or not.
+    pub(super) fn load_once(&mut self, load: Load) -> NodeId {
+        match self.loads.iter().position(|known| *known == load) {
+            Some(input) => self.graph.input(InputId(input as u32)),
+            None => self.load(load),
+        }
+    }
+
+    pub(super) fn apply(&mut self, op: Op, operands: &[NodeId]) -> NodeId {
+        self.graph.apply(op, operands)
+    }
+
+    pub(super) fn product_of(&mut self, a: NodeId, b: NodeId) -> NodeId {
+        self.apply(Op::Mul, &[a, b])
+    }
+
+    /// Σ xᵢ².
+    pub(super) fn squared_norm(&mut self, numbers: &[NodeId]) -> NodeId {
+        let squares = numbers.iter().map(|&number| self.product_of(number, number)).list();
+        self.sum(squares)
+    }
+
+    pub(super) fn sum(&mut self, terms: Vec<NodeId>) -> NodeId {
+        let sum = terms.into_iter().reduce(|sum, term| self.graph.apply(Op::Add, &[sum, term]));
+        sum.unwrap_or_else(|| self.graph.literal(0.0))
+    }
+
+    pub(super) fn local_inputs(&self) -> Vec<InputId> {
+        (0..self.class.locals.len() as u32).map(InputId).list()
+    }
+
+    /// Stores a partial, by its number, where the scatter says, else in a column.
+    pub(super) fn store_partial(&mut self, number: usize, node: NodeId, role: Role, column: u32) {
+        let Some(scatter) = self.scatter else { return self.store(role, Index::column(column), node) };
+        let (column, component) = scatter.columns[number];
+        let index = match column {
+            Some(column) => Index::indexed(self.buffer(Role::Places), column, component),
+            None => Index::interleaved(scatter.width(), component),
+        };
+        self.write(Role::Partials, index, node, scatter.accumulate);
+    }
+
+    /// Stores a node.
+    pub(super) fn store(&mut self, role: Role, index: Index, node: NodeId) {
+        self.write(role, index, node, false);
+    }
+
+    /// Stores a node, or adds it to what stands at the place.
+    pub(super) fn write(&mut self, role: Role, index: Index, node: NodeId, accumulate: bool) {
+        let buffer = self.buffer(role);
+        let written = if accumulate { Output::accumulate } else { Output::store };
+        self.writes.push(written(node, buffer, index));
+    }
+
+    /// Where a residual of the instance stands among all.
+    pub(super) fn row_index(&mut self, output: u32) -> Index {
+        match self.rows {
+            Rows::From(_) => Index::interleaved(self.class.outputs.len() as u32, output),
+            Rows::Column(column) | Rows::Addends(column) => Index::indexed(self.buffer(Role::Indices), column, output),
+        }
+    }
+
+    /// Stores the residuals.
+    pub(super) fn store_values(&mut self, target: Target) {
+        let addends = matches!(self.rows, Rows::Addends(_));
+        for (number, &node) in self.class.outputs.iter().enumerate() {
+            let number = number as u32;
+            if addends && target == Target::Gpu {
+                self.store(Role::AddendValues, Index::column(number), node);
+            } else {
+                let index = self.row_index(number);
+                self.write(Role::Residuals, index, node, addends);
+            }
+        }
+    }
+
+    /// Stores the gradient of an objective, given by its derivatives by residuals.
+    pub(super) fn store_gradient(&mut self, seeds: &[(NodeId, NodeId)], target: Target) {
+        let locals = self.local_inputs();
+        let gradient = autodiff::gradient(&mut self.graph, seeds, &locals);
+        for (local, partial) in gradient.into_iter().enumerate() {
+            match target {
+                Target::Gpu => {
+                    // Every column is written, since a gather reads whole blocks.
+                    let node = partial.unwrap_or_else(|| self.graph.literal(0.0));
+                    self.store(Role::LocalGradient, Index::column(self.class.gradient_column(local)), node);
+                }
+                Target::Cpu => {
+                    let Some(node) = partial else { continue };
+                    let place = self.class.locals[local];
+                    let index = Index::indexed(self.buffer(Role::Indices), place.column, place.component);
+                    self.write(Role::Gradient, index, node, true);
+                }
+            }
+        }
+    }
+
+    /// The kernel, unchecked, and the roles of its buffers.
+    pub(super) fn into_kernel(mut self, entry: Entry, title: &str) -> Result<(Kernel, Vec<Role>)> {
+        let mut outputs = self.writes;
+        outputs.extend(self.totals.into_iter().map(Output::reduce));
+        // What is kept, in one list, so that the nodes can be renumbered together.
+        let mut kept: Vec<NodeId> = outputs.iter().map(|output| output.node).list();
+        for call in &self.calls {
+            kept.push(call.selector);
+            kept.extend(&call.arguments);
+        }
+        let (graph, kept) = self.graph.extract(&kept);
+        let mut kept = kept.into_iter();
+        let mut next = || kept.next().expect("one node is kept for each that was asked for");
+        for output in &mut outputs {
+            output.node = next();
+        }
+        for call in &mut self.calls {
+            call.selector = next();
+            call.arguments = call.arguments.iter().map(|_| next()).list();
+        }
+        for element in outputs.iter().filter_map(Output::element) {
+            self.buffers[element.buffer as usize].written = true;
+        }
+        let header = vec![
+            format!("{}: {title}.", entry.description()),
+            format!(
+                "{} residual(s) an instance, {} local parameter(s) in {} block(s), {} data, {} uniform(s).",
+                self.class.outputs.len(),
+                self.class.locals.len(),
+                self.class.block_dims.len(),
+                self.class.data,
+                self.class.uniforms
+            ),
+        ];
+        let kernel = Kernel {
+            name: entry.name().to_owned(),
+            header,
+            space: self.space,
+            guard: if entry.is_gated() { Guard::Gate } else { Guard::None },
+            graph: graph.check(self.loads.len() as u32)?,
+            buffers: self.buffers,
+            loads: self.loads,
+            calls: self.calls,
+            outputs,
+        };
+        Ok((kernel, self.roles))
+    }
+}

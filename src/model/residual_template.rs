@@ -1,0 +1,203 @@
+//! The problem form: one recorded expression with index and data tables for its instances.
+
+use residua_base::list::Listed;
+use std::rc::Rc;
+
+use residua_base::error::{Error, Result};
+use residua_ir::graph::{Graph, InputId, NodeId};
+
+use super::batch::{ArrayInfo, Batch, Rows};
+use super::class::{Class, Local, Losses};
+use super::signature::fold_numbers;
+use super::tape::{Tape, TapeNode};
+
+/// One expression and its instances, as the boundary hands them over. Tables are column after column.
+#[derive(Clone, Debug)]
+pub struct ResidualTemplate {
+    /// Position of the residual block.
+    pub block: u32,
+    /// Which instances of the block these are.
+    pub instances: Vec<u32>,
+    /// Each one's first residual.
+    pub rows: Vec<u32>,
+    /// For each block slot its parameter array.
+    pub slots: Vec<u32>,
+    /// For each slot a column of block indices.
+    pub indices: Vec<u32>,
+    /// Columns of `data`.
+    pub data_columns: u32,
+    /// Data, column after column.
+    pub data: Vec<f64>,
+    /// The expression: parameters are numbered over the slots' components, data by column.
+    pub tape: Tape,
+}
+
+impl ResidualTemplate {
+    /// How many local parameters the slots have.
+    pub fn parameter_count(slots: &[u32], arrays: &[ArrayInfo]) -> Result<u32> {
+        slots.iter().try_fold(0u32, |sum, &slot| {
+            let array = arrays.get(slot as usize).ok_or_else(|| {
+                Error::invalid_argument(format!("a block slot names parameter array {slot} of {}", arrays.len()))
+            })?;
+            sum.checked_add(array.dim)
+                .ok_or_else(|| Error::invalid_argument("the block slots have more than 2³² parameters"))
+        })
+    }
+
+    /// The batch of this template.
+    pub fn into_batch(self, arrays: &[ArrayInfo]) -> Result<Batch> {
+        let ResidualTemplate { block, instances, rows, slots, mut indices, data_columns, data, tape } = self;
+        let count = instances.len();
+        if indices.len() != slots.len() * count || data.len() != data_columns as usize * count || rows.len() != count {
+            return Err(Error::invalid_argument(format!(
+                "the tables of a residual block with {count} instances hold {} indices for {} slots, {} numbers for \
+                 {data_columns} data columns and {} rows",
+                indices.len(),
+                slots.len(),
+                data.len(),
+                rows.len()
+            )));
+        }
+        for (column, &slot) in slots.iter().enumerate() {
+            arrays[slot as usize].to_addresses(0, &mut indices[column * count..(column + 1) * count])?;
+        }
+        let width = tape.outputs().len() as u32;
+        let contiguous = rows.windows(2).all(|pair| pair[1] == pair[0].wrapping_add(width));
+        let rows = match rows.first() {
+            Some(&first) if contiguous => Rows::From(first),
+            _ => {
+                indices.extend_from_slice(&rows);
+                Rows::Column(slots.len() as u32)
+            }
+        };
+        let in_order = instances.iter().enumerate().all(|(position, &instance)| position as u32 == instance);
+        let instances = (!in_order).then_some(instances);
+        let tables = Tables { block, count: count as u32, indices, data, rows, instances };
+        Expression { slots, data_columns, tape }.batch_of(tables, arrays)
+    }
+}
+
+/// The expression of a template.
+#[derive(Clone, Debug)]
+pub struct Expression {
+    /// For each block slot its parameter array.
+    pub slots: Vec<u32>,
+    /// Data scalars that an instance has.
+    pub data_columns: u32,
+    /// The expression: parameters are numbered over the slots' components, data by column.
+    pub tape: Tape,
+}
+
+/// The tables of a template as a batch has them, see [`Batch`].
+#[derive(Clone, Debug)]
+pub struct Tables {
+    /// Position of the residual block.
+    pub block: u32,
+    /// Instances.
+    pub count: u32,
+    /// Columns of addresses, and of rows if they are not contiguous.
+    pub indices: Vec<u32>,
+    /// Columns of data.
+    pub data: Vec<f64>,
+    /// Where the residuals stand.
+    pub rows: Rows,
+    /// Numbers within the residual block, if they are not 0, 1, 2, … .
+    pub instances: Option<Vec<u32>>,
+}
+
+impl ArrayInfo {
+    /// Makes addresses of the block indices of some instances, of which the first has the number `first`.
+    pub fn to_addresses(&self, first: usize, indices: &mut [u32]) -> Result<()> {
+        let (count, offset, dim) = (self.count, self.offset, self.dim);
+        for (instance, index) in indices.iter_mut().enumerate() {
+            if *index >= count {
+                return Err(Error::invalid_argument(format!(
+                    "instance {} takes block {index} of parameter array '{}', which has {count}",
+                    first + instance,
+                    self.name
+                )));
+            }
+            *index = offset + *index * dim;
+        }
+        Ok(())
+    }
+}
+
+impl Expression {
+    /// The batch of instances with these tables.
+    pub fn batch_of(self, tables: Tables, arrays: &[ArrayInfo]) -> Result<Batch> {
+        let Expression { slots, data_columns, mut tape } = self;
+        let mut locals = Vec::new();
+        let (mut block_dims, mut manifolds) = (Vec::new(), Vec::new());
+        for (column, &slot) in slots.iter().enumerate() {
+            let array = &arrays[slot as usize];
+            block_dims.push(array.dim);
+            manifolds.push(array.manifold);
+            locals.extend((0..array.dim).map(|component| Local { column: column as u32, component }));
+        }
+        fold_numbers(&mut tape);
+        let (graph, outputs, uniforms) = record_graph(&tape, locals.len() as u32, data_columns);
+        let (graph, outputs) = graph.extract(&outputs);
+        let inputs = locals.len() as u32 + data_columns + uniforms.len() as u32;
+        let Tables { block, count, indices, data, rows, instances } = tables;
+        Ok(Batch {
+            class: Rc::new(Class {
+                graph: graph.check(inputs)?,
+                outputs,
+                locals,
+                block_dims,
+                manifolds,
+                data: data_columns,
+                uniforms: uniforms.len() as u32,
+                losses: Losses::Any,
+            }),
+            count,
+            block,
+            indices,
+            data,
+            uniforms,
+            rows,
+            instances,
+        })
+    }
+}
+
+/// The expressions of a tape as a simplified graph; constants become uniforms in the order in which they are met.
+fn record_graph(tape: &Tape, parameters: u32, data_columns: u32) -> (Graph, Vec<NodeId>, Vec<f64>) {
+    let mut needed = vec![false; tape.len()];
+    for &output in tape.outputs() {
+        needed[output as usize] = true;
+    }
+    for position in (0..tape.len() as u32).rev() {
+        if let (true, TapeNode::Apply(op, operands)) = (needed[position as usize], tape.node(position)) {
+            for &operand in &operands[..op.arity()] {
+                needed[operand as usize] = true;
+            }
+        }
+    }
+    let mut graph = Graph::new();
+    let mut uniforms = Vec::new();
+    let mut built: Vec<Option<NodeId>> = vec![None; tape.len()];
+    let node_of = |built: &[Option<NodeId>], position: u32| {
+        built[position as usize].expect("a tape's operands and outputs stand before their users")
+    };
+    for position in (0..tape.len() as u32).filter(|&position| needed[position as usize]) {
+        let node = match tape.node(position) {
+            TapeNode::Literal(value) => graph.literal(value),
+            TapeNode::Constant(value) => {
+                uniforms.push(value);
+                graph.input(InputId(parameters + data_columns + uniforms.len() as u32 - 1))
+            }
+            TapeNode::Parameter(parameter) => graph.input(InputId(parameter)),
+            TapeNode::Data(number) => graph.input(InputId(parameters + number)),
+            TapeNode::Apply(op, operands) => {
+                let operands: Vec<NodeId> =
+                    operands[..op.arity()].iter().map(|&operand| node_of(&built, operand)).list();
+                graph.apply(op, &operands)
+            }
+        };
+        built[position as usize] = Some(node);
+    }
+    let outputs = tape.outputs().iter().map(|&output| node_of(&built, output)).list();
+    (graph, outputs, uniforms)
+}

@@ -1,0 +1,65 @@
+//! What the buffers of a plan's kernel are, and what generated text calls them.
+
+use residua_codegen::DType;
+
+/// What a buffer of the kernel is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Role {
+    /// All parameters.
+    Parameters,
+    /// The batch's index table.
+    Indices,
+    /// For each entry of an owner's lists where the instance's other blocks stand, and which instance it is, see
+    /// [`super::lists`]. GPU alone.
+    Others,
+    /// The batch's data table.
+    Data,
+    /// The batch's uniform table.
+    Uniforms,
+    /// A number for each residual of the model, read; where sums of a model are made, of the batch, a column for each output.
+    Seeds,
+    /// All residuals of the model; where sums of a model are made, those of the batch, a column for each output.
+    Residuals,
+    /// The values of addends: a column for each output. GPU alone.
+    AddendValues,
+    /// Local gradients: a column for each local parameter, in the order of [`Class::gradient_column`]. GPU alone.
+    LocalGradient,
+    /// The gradient of all parameters. On the GPU of sums over lists alone.
+    Gradient,
+    /// Local partials: a column for each of [`AccessPlan::partials`], or with a [`Scatter`] the entries of a sparse matrix.
+    Partials,
+    /// Where a [`Scatter`] writes, or the instance's blocks of curvature begin. CPU alone.
+    Places,
+    /// The diagonal blocks of J̃ᵀJ̃, of which the lower halves count, or [`super::normal_equations::SharedSums`]. CPU alone.
+    Curvature,
+    /// The local table, [`super::least_squares::LocalTable`].
+    Local,
+    /// A number for each parameter: what a product is taken of.
+    Vector,
+    /// The steps along the direction, from [`super::line::FIRST_STEP`] on, after the gate.
+    Steps,
+}
+
+impl Role {
+    /// Its name in generated text, and what it holds.
+    pub(crate) fn declaration(self) -> (&'static str, DType) {
+        match self {
+            Role::Parameters => ("x", DType::Real),
+            Role::Indices => ("indices", DType::U32),
+            Role::Others => ("others", DType::U32),
+            Role::Data => ("data", DType::Real),
+            Role::Uniforms => ("uniforms", DType::Real),
+            Role::Seeds => ("seeds", DType::Real),
+            Role::Residuals => ("residuals", DType::Real),
+            Role::AddendValues => ("addends", DType::Real),
+            Role::LocalGradient => ("local_gradient", DType::Real),
+            Role::Gradient => ("gradient", DType::Real),
+            Role::Partials => ("partials_of_residuals", DType::Real),
+            Role::Places => ("places", DType::U32),
+            Role::Curvature => ("curvature", DType::Real),
+            Role::Local => ("local", DType::Real),
+            Role::Vector => ("p", DType::Real),
+            Role::Steps => ("steps", DType::Real),
+        }
+    }
+}

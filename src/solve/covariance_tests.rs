@@ -1,0 +1,165 @@
+//! Covariance and rank of models whose answers are known.
+
+use crate::eval::cpu::CpuEngine;
+use crate::eval::tests::{block_on, functions};
+use crate::eval::{Engine, Functions};
+use crate::gauss_newton::host::HostModel;
+use crate::model::losses::LossParameters;
+use crate::model::tests::Recorder;
+use crate::model::{ArrayInfo, BlockInfo, Manifold, Model, ResidualTemplate};
+use crate::solve::{covariance, rank};
+use residua_base::error::ErrorCode;
+use residua_ir::graph::Op;
+use residua_linalg::null_space::TOLERANCE;
+
+fn close(got: &[f64], expected: &[f64], tolerance: f64) {
+    assert_eq!(got.len(), expected.len());
+    for (k, (got, expected)) in got.iter().zip(expected).enumerate() {
+        assert!((got - expected).abs() <= tolerance, "number {k}: {got}, not {expected}");
+    }
+}
+
+/// a·x + b − y at x = 0, 1, 2.
+fn line() -> Functions {
+    let mut r = Recorder::default();
+    let (a, b) = (r.parameter(0), r.parameter(1));
+    let outputs = [0.0, 1.0, 2.0]
+        .map(|x| {
+            let x = r.constant(x);
+            let product = r.apply(Op::Mul, &[a, x]);
+            r.apply(Op::Add, &[product, b])
+        })
+        .to_vec();
+    functions(r, outputs, &[1.0, 2.0])
+}
+
+#[test]
+fn the_covariance_of_a_line_is_the_inverse_of_its_normal_matrix() {
+    let mut f = line();
+    // JᵀJ = [5 3; 3 3], and its inverse by hand.
+    let expected = [0.5, -0.5, -0.5, 5.0 / 6.0];
+    // Rounding of numbers near 1 in a problem of condition 10.
+    close(&block_on(covariance(&mut f, &mut HostModel::default(), None)).unwrap(), &expected, 1e-14);
+    close(&block_on(covariance(&mut f, &mut HostModel::default(), Some(&[1]))).unwrap(), &expected[3..], 1e-14);
+    let turned = [expected[3], expected[2], expected[1], expected[0]];
+    close(&block_on(covariance(&mut f, &mut HostModel::default(), Some(&[1, 0]))).unwrap(), &turned, 1e-14);
+    f.set_weight(0, 4.0).unwrap();
+    close(&block_on(covariance(&mut f, &mut HostModel::default(), None)).unwrap(), &expected.map(|v| v / 4.0), 1e-14);
+    f.set_constant(vec![true, false]).unwrap();
+    close(&block_on(covariance(&mut f, &mut HostModel::default(), None)).unwrap(), &[0.0, 0.0, 0.0, 1.0 / 12.0], 1e-14);
+}
+
+/// Differences of neighbours in a chain of `count` parameters, of which no residual takes the last.
+fn chain(count: u32) -> Functions {
+    let mut r = Recorder::default();
+    let params: Vec<u32> = (0..count).map(|number| r.parameter(number)).collect();
+    let outputs = params[..count as usize - 1].windows(2).map(|pair| r.apply(Op::Sub, pair)).collect();
+    functions(r, outputs, &vec![1.0; count as usize])
+}
+
+#[test]
+fn a_chain_of_differences_leaves_its_translation_and_an_unused_parameter_undetermined() {
+    // 5 parameters are taken as dense, 500 as sparse.
+    for count in [5u32, 500] {
+        let mut f = chain(count);
+        let found = block_on(rank(&mut f, &mut HostModel::default(), TOLERANCE)).unwrap();
+        assert_eq!((found.columns, found.rank), (count as usize, count as usize - 2));
+        assert_eq!(found.free[0], [(count - 1, 1.0)]);
+        assert_eq!(found.free[1].len(), count as usize - 1);
+        for &(_, value) in &found.free[1] {
+            assert!((value - 1.0).abs() < 1e-11, "count steps of rounding: {value}");
+        }
+        let error = block_on(covariance(&mut f, &mut HostModel::default(), Some(&[0]))).unwrap_err();
+        assert_eq!(error.code, ErrorCode::InvalidArgument);
+        let says = format!("rank {} of {count}, and the residuals do not determine parameter {}", count - 2, count - 1);
+        assert!(error.message.contains(&says), "{}", error.message);
+
+        let mut constant = vec![false; count as usize];
+        constant[0] = true;
+        constant[count as usize - 1] = true;
+        f.set_constant(constant).unwrap();
+        let found = block_on(rank(&mut f, &mut HostModel::default(), TOLERANCE)).unwrap();
+        assert_eq!((found.columns, found.rank, found.free.len()), (count as usize - 2, count as usize - 2, 0));
+        // A random walk: parameter k has variance k, and the covariance of two parameters is the variance of the earlier one.
+        let middle = count / 2;
+        let expected = [1.0, 1.0, 0.0, 1.0, f64::from(middle), 0.0, 0.0, 0.0, 0.0];
+        let got = block_on(covariance(&mut f, &mut HostModel::default(), Some(&[1, middle, count - 1]))).unwrap();
+        // The condition of the walk's JᵀJ is about count²/2, times 2⁻⁵², times the variance.
+        close(&got, &expected, 1e-15 * f64::from(count).powi(3).max(10.0));
+    }
+}
+
+#[test]
+fn blocks_without_a_covariance_are_refused() {
+    let mut f = line();
+    let error = block_on(covariance(&mut f, &mut HostModel::default(), Some(&[7]))).unwrap_err();
+    assert_eq!(
+        (error.code, error.message.as_str()),
+        (ErrorCode::InvalidArgument, "blocks: parameter 7 is not the first of a block")
+    );
+    f.set_values(vec![f64::MAX, f64::MAX]).unwrap();
+    assert_eq!(block_on(covariance(&mut f, &mut HostModel::default(), None)).unwrap_err().code, ErrorCode::NonFinite);
+    let mut f = chain(4_002);
+    let error = block_on(covariance(&mut f, &mut HostModel::default(), None)).unwrap_err();
+    assert_eq!(error.code, ErrorCode::LimitExceeded);
+    assert!(error.message.contains("4002 rows"), "{}", error.message);
+}
+
+/// Residuals q − target of a quaternion q, its numbers with the given weights.
+fn quaternion(q: [f64; 4], factors: [f64; 4]) -> Functions {
+    let mut r = Recorder::default();
+    let outputs: Vec<u32> = (0..4)
+        .map(|number| {
+            let (parameter, factor) = (r.parameter(number), r.constant(factors[number as usize]));
+            r.apply(Op::Mul, &[parameter, factor])
+        })
+        .collect();
+    let arrays =
+        vec![ArrayInfo { name: "turns".to_owned(), dim: 4, count: 1, offset: 0, manifold: Manifold::UnitQuaternion }];
+    let template = ResidualTemplate {
+        block: 0,
+        instances: vec![0],
+        rows: vec![0],
+        slots: vec![0],
+        indices: vec![0],
+        data_columns: 0,
+        data: vec![],
+        tape: r.tape(outputs, 4),
+    };
+    let batches = vec![template.into_batch(&arrays).unwrap()];
+    let block = BlockInfo {
+        name: "prior".to_owned(),
+        instances: 1,
+        first_row: 0,
+        rows: 4,
+        weight: 1.0,
+        loss: LossParameters::squared(),
+        enabled: true,
+    };
+    let model = Model { arrays, blocks: vec![block], batches, num_params: 4, num_residuals: 4 };
+    Functions::new(model, Engine::Cpu(CpuEngine::new()), q.to_vec()).unwrap()
+}
+
+#[test]
+fn the_covariance_of_a_quaternion_is_lifted_from_its_tangent_space() {
+    // B has orthonormal columns, so that J̃ = B gives the projection onto the tangent space, I − q qᵀ.
+    let q = [0.5, -0.5, 0.5, 0.5];
+    let expected: Vec<f64> = (0..16).map(|k| f64::from(u8::from(k / 4 == k % 4)) - q[k / 4] * q[k % 4]).collect();
+    let mut f = quaternion(q, [1.0; 4]);
+    close(&block_on(covariance(&mut f, &mut HostModel::default(), None)).unwrap(), &expected, 1e-15);
+    let found = block_on(rank(&mut f, &mut HostModel::default(), TOLERANCE)).unwrap();
+    assert_eq!((found.columns, found.rank), (3, 3));
+}
+
+#[test]
+fn an_undetermined_direction_of_a_quaternion_is_given_in_its_own_numbers() {
+    // The residuals take w and x alone, at w = 1. Rotations about y and z are undetermined and change y and z.
+    let found = block_on(rank(
+        &mut quaternion([1.0, 0.0, 0.0, 0.0], [1.0, 1.0, 0.0, 0.0]),
+        &mut HostModel::default(),
+        TOLERANCE,
+    ))
+    .unwrap();
+    assert_eq!((found.columns, found.rank), (3, 1));
+    assert_eq!(found.free, [[(2, 1.0)], [(3, 1.0)]]);
+}

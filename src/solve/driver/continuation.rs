@@ -1,0 +1,97 @@
+//! A solve that goes on in another stage, as one run: its iterations and times continue those of the stages before.
+
+use super::stages::{HandOver, Stage};
+use crate::eval::Place;
+use crate::solve::listener::Listener;
+use crate::solve::options::LevenbergMarquardtOptions;
+use crate::solve::solution::{Details, Solution};
+use crate::solve::summary::{IterationSummary, SolveSummary};
+use residua_base::list::Listed;
+
+/// The stages so far, as one run, and why they ended.
+pub(crate) struct Before {
+    pub solution: Solution,
+    pub stage: Stage,
+    pub reason: HandOver,
+}
+
+impl Before {
+    /// The iterations and the time that the options leave to the next stage.
+    pub(crate) fn rest(&self, options: &LevenbergMarquardtOptions) -> LevenbergMarquardtOptions {
+        let SolveSummary { iterations, elapsed_ms, .. } = self.solution.summary;
+        let mut rest = options.clone();
+        rest.solve.max_iterations = options.solve.max_iterations.saturating_sub(iterations);
+        rest.solve.max_time_ms = (options.solve.max_time_ms - elapsed_ms).max(f64::MIN_POSITIVE);
+        rest
+    }
+
+    /// One run of these stages and the next one.
+    pub(crate) fn join(self, next: Solution, stage: Stage) -> Solution {
+        let Before { solution: Solution { summary: before, details: details_before, .. }, stage: stage_before, reason } =
+            self;
+        let Solution { x, mut summary, details } = next;
+        let end = match reason {
+            HandOver::Ended(termination) => format!("'{}'", termination.as_str()),
+            HandOver::Stagnated => "conjugate gradients that stagnated".to_owned(),
+        };
+        summary.message = format!(
+            "The {} ended with {end} after {} iterations in {}, and the {} went on. {}",
+            processor(stage_before.place),
+            before.iterations,
+            stage_before.arithmetic.name(),
+            processor(stage.place),
+            summary.message
+        );
+        // The start of a stage is the end of the one before.
+        let rest = summary.history.iter().skip(1).map(|iteration| continued(iteration, &before));
+        summary.history = before.history.iter().copied().chain(rest).list();
+        summary.iterations += before.iterations;
+        summary.function_evaluations += before.function_evaluations;
+        summary.elapsed_ms += before.elapsed_ms;
+        summary.initial_cost = before.initial_cost;
+        let linear_solver = format!(
+            "{}; then on the {} {}",
+            details_before.linear_solver,
+            processor(stage.place),
+            details.linear_solver
+        );
+        let times = details_before.times.into_iter().chain(details.times).list();
+        Solution { x, summary, details: Details { linear_solver, times, untouched: details.untouched } }
+    }
+}
+
+fn processor(place: Place) -> &'static str {
+    match place {
+        Place::Host => "CPU",
+        Place::Device => "GPU",
+    }
+}
+
+fn continued(summary: &IterationSummary, before: &SolveSummary) -> IterationSummary {
+    IterationSummary {
+        iteration: summary.iteration + before.iterations,
+        elapsed_ms: summary.elapsed_ms + before.elapsed_ms,
+        ..*summary
+    }
+}
+
+/// A listener that receives the iterations of a stage as those of the whole run.
+pub(crate) struct Continued<'a> {
+    pub listener: &'a mut dyn Listener,
+    /// The stages before; none for the first.
+    pub before: Option<&'a SolveSummary>,
+}
+
+impl Listener for Continued<'_> {
+    fn iteration(&mut self, summary: &IterationSummary) -> bool {
+        match self.before {
+            None => self.listener.iteration(summary),
+            // The listener has received the start of this stage as the end of the one before.
+            Some(before) => summary.iteration > 0 && self.listener.iteration(&continued(summary, before)),
+        }
+    }
+
+    fn aborted(&mut self) -> bool {
+        self.listener.aborted()
+    }
+}

@@ -1,0 +1,61 @@
+//! The driver of Levenberg-Marquardt: runs a solve through its stages.
+
+use super::continuation::{Before, Continued};
+use super::stages::{Stage, first_stage, hand_over, stage_after};
+use super::stagnation::Stagnation;
+use crate::solve::listener::Listener;
+use crate::solve::options::LevenbergMarquardtOptions;
+use crate::solve::solution::Solution;
+use residua_base::error::Result;
+
+/// Solvers of one problem, which each begin at its current parameters and make their solution the current ones.
+pub(crate) trait Solvers {
+    /// In what the functions are evaluated.
+    fn stage(&self) -> Stage;
+    /// Whether residuals are long sums, which were split into addends.
+    fn has_long_sums(&self) -> bool;
+    /// Solves in one stage. Without `read_back` a solution of the device stays there.
+    async fn solve(
+        &mut self,
+        stage: Stage,
+        options: &LevenbergMarquardtOptions,
+        read_back: bool,
+        listener: &mut dyn Listener,
+    ) -> Result<Solution>;
+}
+
+/// What a caller asks of a solve beside the solver's options.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// Whether a solution on the device is copied to the host.
+    pub read_back: bool,
+    /// Whether a solve may go on in a more precise stage.
+    pub may_hand_over: bool,
+}
+
+/// Runs a solve through its stages, and returns them as one run.
+pub(crate) async fn solve<S: Solvers>(
+    solvers: &mut S,
+    options: &LevenbergMarquardtOptions,
+    request: Request,
+    listener: &mut dyn Listener,
+) -> Result<Solution> {
+    let mut stage = first_stage(solvers.stage(), solvers.has_long_sums());
+    let mut before: Option<Before> = None;
+    loop {
+        let next = if request.may_hand_over { stage_after(stage) } else { None };
+        let rest = before.as_ref().map_or_else(|| options.clone(), |before| before.rest(options));
+        let mut continued =
+            Continued { listener: &mut *listener, before: before.as_ref().map(|before| &before.solution.summary) };
+        let mut stagnation = Stagnation::new(&mut continued, &rest, next.is_some());
+        let solution = solvers.solve(stage, &rest, request.read_back, &mut stagnation).await?;
+        let reason = hand_over(solution.summary.termination, stagnation.has_occurred());
+        let solution = match before.take() {
+            Some(before) => before.join(solution, stage),
+            None => solution,
+        };
+        let Some((next, reason)) = next.zip(reason) else { return Ok(solution) };
+        before = Some(Before { solution, stage, reason });
+        stage = next;
+    }
+}

@@ -1,0 +1,75 @@
+//! The drivers of the solvers: in which place and arithmetic a solve runs, when it goes on in a more precise one, and how its stages make one
+//! run. Takes compiled functions at their current parameters, which become the solution.
+//!
+//! [`stages`] has the rules, [`least_squares`] the loop over them, [`stagnation`] the observer that ends a stage, [`continuation`] the join
+//! of two. They see solvers through the trait [`Solvers`], so that tests use fakes.
+
+mod continuation;
+mod descent;
+mod least_squares;
+mod stages;
+mod stagnation;
+#[cfg(test)]
+mod tests;
+
+pub use descent::minimise;
+pub use least_squares::Request;
+
+use crate::eval::Place;
+use crate::model::Batch;
+use crate::solve::levenberg_marquardt::host;
+use crate::solve::listener::Listener;
+use crate::solve::options::LevenbergMarquardtOptions;
+use crate::solve::session::Session;
+use crate::solve::solution::Solution;
+use least_squares::Solvers;
+use residua_base::error::Result;
+use stages::Stage;
+
+/// Minimises the least-squares cost of the functions by Levenberg-Marquardt from their current parameters, which become the solution. It runs
+/// where the functions are evaluated, and on the host where the device's arithmetic does not suffice and the request allows it.
+///
+/// # Errors
+/// `non-finite` naming the residual if the start is not finite; `invalid-argument` for a start that cannot be brought onto its manifold;
+/// `limit-exceeded` for a linear solver that was asked for and does not fit; what evaluations and the device fail with.
+pub async fn levenberg_marquardt(
+    session: &mut Session,
+    options: &LevenbergMarquardtOptions,
+    request: Request,
+    listener: &mut dyn Listener,
+) -> Result<Solution> {
+    least_squares::solve(session, options, request, listener).await
+}
+
+impl Solvers for Session {
+    fn stage(&self) -> Stage {
+        Stage { place: self.functions.place(), arithmetic: self.functions.arithmetic() }
+    }
+
+    fn has_long_sums(&self) -> bool {
+        self.functions.model().batches.iter().any(Batch::has_addends)
+    }
+
+    async fn solve(
+        &mut self,
+        stage: Stage,
+        options: &LevenbergMarquardtOptions,
+        read_back: bool,
+        listener: &mut dyn Listener,
+    ) -> Result<Solution> {
+        match stage.place {
+            Place::Host => host::minimise_least_squares(&mut self.functions, &mut self.host, options, listener).await,
+            #[cfg(target_arch = "wasm32")]
+            Place::Device => {
+                use crate::solve::levenberg_marquardt::device;
+                let resources = self.device.levenberg_marquardt();
+                device::minimise_on_device(&mut self.functions, resources, options, read_back, listener).await
+            }
+            #[cfg(not(target_arch = "wasm32"))]
+            Place::Device => {
+                let _ = read_back;
+                Err(residua_base::Error::internal("functions are on a device, of which there is none natively"))
+            }
+        }
+    }
+}

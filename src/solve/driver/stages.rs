@@ -1,0 +1,99 @@
+//! The stages of a least-squares solve, each in another place or arithmetic, and when it goes from one to the next.
+
+use crate::eval::{Arithmetic, Place};
+use crate::solve::summary::Termination;
+
+/// Where a part of a solve runs, and in what its evaluations are computed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Stage {
+    pub place: Place,
+    pub arithmetic: Arithmetic,
+}
+
+/// The last stage: nothing is more precise.
+pub(crate) const HOST: Stage = Stage { place: Place::Host, arithmetic: Arithmetic::F64 };
+
+/// The first stage for functions that are evaluated in `of_functions`. The solver of the device linearises instance by instance, so
+/// residuals that are long sums, which are known when all their addends are, are solved on the host.
+pub(crate) fn first_stage(of_functions: Stage, has_long_sums: bool) -> Stage {
+    match of_functions.place {
+        Place::Host => HOST,
+        Place::Device if has_long_sums => HOST,
+        Place::Device => of_functions,
+    }
+}
+
+/// The next more precise stage.
+pub(crate) fn stage_after(stage: Stage) -> Option<Stage> {
+    match (stage.place, stage.arithmetic) {
+        (Place::Device, Arithmetic::F32 | Arithmetic::F64) => Some(HOST),
+        (Place::Host, Arithmetic::F32 | Arithmetic::F64) => None,
+    }
+}
+
+/// Why a solve goes on to the next stage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum HandOver {
+    /// It ended for want of digits.
+    Ended(Termination),
+    /// Its conjugate gradients stagnated.
+    Stagnated,
+}
+
+/// Whether a stage that ended so hands over. `has_stagnated`: it was stopped because its conjugate gradients stagnated.
+pub(crate) fn hand_over(termination: Termination, has_stagnated: bool) -> Option<HandOver> {
+    match termination {
+        Termination::PrecisionLimit | Termination::TrustRegionCollapsed | Termination::NonFinite => {
+            Some(HandOver::Ended(termination))
+        }
+        Termination::Aborted => has_stagnated.then_some(HandOver::Stagnated),
+        Termination::CostTolerance
+        | Termination::GradientTolerance
+        | Termination::ParameterTolerance
+        | Termination::MaxIterations
+        | Termination::MaxTime
+        | Termination::LineSearchFailed => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DEVICE: Stage = Stage { place: Place::Device, arithmetic: Arithmetic::F32 };
+
+    #[test]
+    fn a_solve_begins_where_the_functions_are_unless_long_sums_need_the_host() {
+        for (functions, has_long_sums, expected) in
+            [(HOST, false, HOST), (HOST, true, HOST), (DEVICE, false, DEVICE), (DEVICE, true, HOST)]
+        {
+            assert_eq!(first_stage(functions, has_long_sums), expected, "{functions:?} {has_long_sums}");
+        }
+    }
+
+    #[test]
+    fn the_host_in_f64_follows_the_device_and_is_the_last_stage() {
+        assert_eq!(stage_after(DEVICE), Some(HOST));
+        assert_eq!(stage_after(HOST), None);
+    }
+
+    #[test]
+    fn want_of_digits_and_stagnation_hand_over_and_nothing_else_does() {
+        let ended = |termination| Some(HandOver::Ended(termination));
+        for (termination, has_stagnated, expected) in [
+            (Termination::PrecisionLimit, false, ended(Termination::PrecisionLimit)),
+            (Termination::TrustRegionCollapsed, false, ended(Termination::TrustRegionCollapsed)),
+            (Termination::NonFinite, false, ended(Termination::NonFinite)),
+            (Termination::Aborted, true, Some(HandOver::Stagnated)),
+            (Termination::Aborted, false, None),
+            (Termination::MaxIterations, true, None),
+            (Termination::MaxTime, false, None),
+            (Termination::CostTolerance, true, None),
+            (Termination::GradientTolerance, false, None),
+            (Termination::ParameterTolerance, false, None),
+            (Termination::LineSearchFailed, false, None),
+        ] {
+            assert_eq!(hand_over(termination, has_stagnated), expected, "{termination:?} {has_stagnated}");
+        }
+    }
+}

@@ -1,0 +1,356 @@
+//! The stages of a solve over fake solvers, whose runs are scripts.
+
+use std::collections::VecDeque;
+
+use super::least_squares::{Request, Solvers, solve};
+use super::stages::{HOST, Stage};
+use super::stagnation::Stagnation;
+use crate::eval::{Arithmetic, Place};
+use crate::solve::listener::Listener;
+use crate::solve::options::LevenbergMarquardtOptions;
+use crate::solve::solution::{Details, Solution};
+use crate::solve::summary::{IterationSummary, SolveSummary, Termination};
+use crate::solve::untouched::Untouched;
+use residua_base::cooperative::run_synchronously;
+use residua_base::error::{Error, ErrorCode, Result};
+
+const DEVICE: Stage = Stage { place: Place::Device, arithmetic: Arithmetic::F32 };
+const MS_PER_ITERATION: f64 = 10.0;
+
+/// The run of a fake solver: its steps, and its end unless the listener ends it.
+type Script = (Vec<IterationSummary>, Result<Termination>);
+
+/// A run of so many fast steps.
+fn fast(steps: u32, end: Termination) -> Script {
+    ((1..=steps).map(|number| step(number, 500.0)).collect(), Ok(end))
+}
+
+/// A run of six steps that gain little, whose conjugate gradients are cut short.
+fn slow(end: Termination) -> Script {
+    ((1..=6).map(|number| step(number, 9.0)).collect(), Ok(end))
+}
+
+fn fails(code: ErrorCode) -> Script {
+    (Vec::new(), Err(Error::new(code, "refused")))
+}
+
+/// An accepted step from a cost of 1000 + `gain`, after 100 iterations of conjugate gradients.
+fn step(iteration: u32, gain: f64) -> IterationSummary {
+    IterationSummary {
+        iteration,
+        cost: 1000.0,
+        cost_change: gain,
+        gradient_max_norm: 1.0,
+        step_norm: 1.0,
+        accepted: true,
+        damping: None,
+        gain_ratio: None,
+        linear_iterations: Some(100),
+        step_size: None,
+        elapsed_ms: MS_PER_ITERATION * f64::from(iteration),
+    }
+}
+
+/// One run of a fake solver as it was asked for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Run {
+    stage: Stage,
+    max_iterations: u32,
+    max_time_ms: f64,
+    read_back: bool,
+}
+
+struct Fakes {
+    stage: Stage,
+    has_long_sums: bool,
+    scripts: VecDeque<Script>,
+    runs: Vec<Run>,
+}
+
+impl Solvers for Fakes {
+    fn stage(&self) -> Stage {
+        self.stage
+    }
+
+    fn has_long_sums(&self) -> bool {
+        self.has_long_sums
+    }
+
+    async fn solve(
+        &mut self,
+        stage: Stage,
+        options: &LevenbergMarquardtOptions,
+        read_back: bool,
+        listener: &mut dyn Listener,
+    ) -> Result<Solution> {
+        let number = self.runs.len() as f64;
+        let solve = &options.solve;
+        self.runs.push(Run { stage, max_iterations: solve.max_iterations, max_time_ms: solve.max_time_ms, read_back });
+        let (steps, end) = self.scripts.pop_front().expect("a run has a script");
+        let mut termination = end?;
+        let start = IterationSummary { linear_iterations: None, ..step(0, 0.0) };
+        let mut history = Vec::new();
+        for iteration in std::iter::once(start).chain(steps) {
+            history.push(iteration);
+            if listener.iteration(&iteration) {
+                termination = Termination::Aborted;
+                break;
+            }
+        }
+        let iterations = history.len() as u32 - 1;
+        let summary = SolveSummary {
+            termination,
+            message: format!("{}.", termination.as_str()),
+            iterations,
+            function_evaluations: 2 * iterations,
+            initial_cost: 2000.0 - number,
+            final_cost: 1000.0,
+            elapsed_ms: MS_PER_ITERATION * f64::from(iterations),
+            history,
+        };
+        let linear_solver = format!("solver {number}");
+        let times = vec![("setup", number)];
+        Ok(Solution {
+            x: vec![number],
+            summary,
+            details: Details { linear_solver, times, untouched: Untouched::default() },
+        })
+    }
+}
+
+/// Records the numbers of iterations, and stops at one.
+#[derive(Default)]
+struct Recording {
+    iterations: Vec<u32>,
+    stops_at: Option<u32>,
+}
+
+impl Listener for Recording {
+    fn iteration(&mut self, summary: &IterationSummary) -> bool {
+        self.iterations.push(summary.iteration);
+        self.stops_at == Some(summary.iteration)
+    }
+
+    fn aborted(&mut self) -> bool {
+        false
+    }
+}
+
+fn options() -> LevenbergMarquardtOptions {
+    let mut options = LevenbergMarquardtOptions::defaults(Arithmetic::F32);
+    (options.max_linear_iterations, options.linear_tolerance) = (100, 0.1);
+    (options.solve.max_iterations, options.solve.max_time_ms) = (50, 1000.0);
+    options
+}
+
+/// The runs that a solve of functions in `stage` asks for, and its outcome.
+fn run(
+    stage: Stage,
+    has_long_sums: bool,
+    scripts: Vec<Script>,
+    request: Request,
+    listener: &mut Recording,
+) -> (Vec<Run>, Result<Solution>) {
+    let mut fakes = Fakes { stage, has_long_sums, scripts: scripts.into(), runs: Vec::new() };
+    let outcome = run_synchronously(solve(&mut fakes, &options(), request, listener));
+    (fakes.runs, outcome)
+}
+
+const AUTO: Request = Request { read_back: true, may_hand_over: true };
+const GPU: Request = Request { read_back: true, may_hand_over: false };
+
+#[test]
+fn each_solve_runs_through_its_stages() {
+    let end = |termination| fast(3, termination);
+    let converged = || end(Termination::CostTolerance);
+    for (case, functions, long_sums, request, scripts, stages, termination) in [
+        (
+            "functions on the host",
+            HOST,
+            false,
+            AUTO,
+            vec![end(Termination::PrecisionLimit)],
+            vec![HOST],
+            Termination::PrecisionLimit,
+        ),
+        ("functions on the device", DEVICE, false, AUTO, vec![converged()], vec![DEVICE], Termination::CostTolerance),
+        ("long sums", DEVICE, true, GPU, vec![converged()], vec![HOST], Termination::CostTolerance),
+        (
+            "the precision limit with 'auto'",
+            DEVICE,
+            false,
+            AUTO,
+            vec![end(Termination::PrecisionLimit), converged()],
+            vec![DEVICE, HOST],
+            Termination::CostTolerance,
+        ),
+        (
+            "the precision limit with 'gpu'",
+            DEVICE,
+            false,
+            GPU,
+            vec![end(Termination::PrecisionLimit)],
+            vec![DEVICE],
+            Termination::PrecisionLimit,
+        ),
+        (
+            "a collapsed trust region",
+            DEVICE,
+            false,
+            AUTO,
+            vec![end(Termination::TrustRegionCollapsed), end(Termination::TrustRegionCollapsed)],
+            vec![DEVICE, HOST],
+            Termination::TrustRegionCollapsed,
+        ),
+        (
+            "NaN ahead",
+            DEVICE,
+            false,
+            AUTO,
+            vec![end(Termination::NonFinite), converged()],
+            vec![DEVICE, HOST],
+            Termination::CostTolerance,
+        ),
+        (
+            "stagnation with 'auto'",
+            DEVICE,
+            false,
+            AUTO,
+            vec![slow(Termination::MaxIterations), converged()],
+            vec![DEVICE, HOST],
+            Termination::CostTolerance,
+        ),
+        (
+            "stagnation with 'gpu'",
+            DEVICE,
+            false,
+            GPU,
+            vec![slow(Termination::MaxIterations)],
+            vec![DEVICE],
+            Termination::MaxIterations,
+        ),
+        (
+            "stagnation on the host",
+            DEVICE,
+            false,
+            AUTO,
+            vec![end(Termination::PrecisionLimit), slow(Termination::MaxIterations)],
+            vec![DEVICE, HOST],
+            Termination::MaxIterations,
+        ),
+        (
+            "the iteration limit",
+            DEVICE,
+            false,
+            AUTO,
+            vec![end(Termination::MaxIterations)],
+            vec![DEVICE],
+            Termination::MaxIterations,
+        ),
+    ] {
+        let (runs, outcome) = run(functions, long_sums, scripts, request, &mut Recording::default());
+        assert_eq!(runs.iter().map(|run| run.stage).collect::<Vec<_>>(), stages, "{case}");
+        let solution = outcome.unwrap();
+        assert_eq!(solution.summary.termination, termination, "{case}");
+        assert_eq!(solution.x, [stages.len() as f64 - 1.0], "{case}: the last stage's solution");
+    }
+}
+
+#[test]
+fn a_caller_who_stops_a_stage_stops_the_solve() {
+    for (scripts, stops_at) in
+        [(vec![fast(3, Termination::PrecisionLimit)], 2), (vec![slow(Termination::MaxIterations)], 5)]
+    {
+        let mut listener = Recording { stops_at: Some(stops_at), ..Recording::default() };
+        let (runs, outcome) = run(DEVICE, false, scripts, AUTO, &mut listener);
+        assert_eq!(runs.len(), 1);
+        assert_eq!(outcome.unwrap().summary.termination, Termination::Aborted);
+    }
+}
+
+#[test]
+fn an_error_ends_the_solve_in_whichever_stage() {
+    for (scripts, stages) in [
+        (vec![fails(ErrorCode::DeviceLost)], 1),
+        (vec![fast(3, Termination::PrecisionLimit), fails(ErrorCode::DeviceLost)], 2),
+    ] {
+        let (runs, outcome) = run(DEVICE, false, scripts, AUTO, &mut Recording::default());
+        assert_eq!((runs.len(), outcome.unwrap_err().code), (stages, ErrorCode::DeviceLost));
+    }
+}
+
+#[test]
+fn a_later_stage_has_the_iterations_and_the_time_that_are_left() {
+    for read_back in [true, false] {
+        let scripts = vec![fast(7, Termination::PrecisionLimit), fast(2, Termination::CostTolerance)];
+        let request = Request { read_back, ..AUTO };
+        let (runs, _) = run(DEVICE, false, scripts, request, &mut Recording::default());
+        let expected = [
+            Run { stage: DEVICE, max_iterations: 50, max_time_ms: 1000.0, read_back },
+            Run { stage: HOST, max_iterations: 43, max_time_ms: 930.0, read_back },
+        ];
+        assert_eq!(runs, expected);
+    }
+    let scripts = vec![fast(120, Termination::PrecisionLimit), fast(0, Termination::MaxTime)];
+    let (runs, _) = run(DEVICE, false, scripts, AUTO, &mut Recording::default());
+    assert_eq!(runs[1].max_iterations, 0);
+    assert!(runs[1].max_time_ms > 0.0, "options take positive times");
+}
+
+#[test]
+fn stages_make_one_run() {
+    let mut listener = Recording::default();
+    let scripts = vec![fast(4, Termination::PrecisionLimit), fast(3, Termination::GradientTolerance)];
+    let (_, outcome) = run(DEVICE, false, scripts, AUTO, &mut listener);
+    let Solution { summary, details, .. } = outcome.unwrap();
+    assert_eq!(listener.iterations, [0, 1, 2, 3, 4, 5, 6, 7], "each iteration once, in order");
+    assert_eq!(summary.history.iter().map(|iteration| iteration.iteration).collect::<Vec<_>>(), listener.iterations);
+    let times: Vec<f64> = summary.history.iter().map(|iteration| iteration.elapsed_ms).collect();
+    assert_eq!(times, [0.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0]);
+    assert_eq!((summary.iterations, summary.function_evaluations, summary.elapsed_ms), (7, 14, 70.0));
+    assert_eq!((summary.initial_cost, summary.final_cost), (2000.0, 1000.0));
+    assert_eq!(
+        summary.message,
+        "The GPU ended with 'precision-limit' after 4 iterations in single precision, and the CPU went on. gradient-tolerance."
+    );
+    assert_eq!(details.linear_solver, "solver 0; then on the CPU solver 1");
+    assert_eq!(details.times, [("setup", 0.0), ("setup", 1.0)]);
+
+    let scripts = vec![slow(Termination::MaxIterations), fast(1, Termination::CostTolerance)];
+    let (_, outcome) = run(DEVICE, false, scripts, AUTO, &mut Recording::default());
+    let message = outcome.unwrap().summary.message;
+    assert!(
+        message.starts_with("The GPU ended with conjugate gradients that stagnated after 5 iterations"),
+        "{message}"
+    );
+}
+
+#[test]
+fn five_steps_of_little_gain_with_conjugate_gradients_cut_short_are_stagnation() {
+    let options = options();
+    let all = LevenbergMarquardtOptions { linear_tolerance: 0.0, ..options.clone() };
+    let slow = |iteration: u32| step(iteration, 9.0);
+    let ends =
+        |steps: &[IterationSummary], options: &LevenbergMarquardtOptions, watches: bool, stops_at: Option<u32>| {
+            let mut listener = Recording { stops_at, ..Recording::default() };
+            let mut stagnation = Stagnation::new(&mut listener, options, watches);
+            let stopped = steps.iter().any(|step| stagnation.iteration(step));
+            (stopped, stagnation.has_occurred())
+        };
+    let five: Vec<_> = (1..=5).map(slow).collect();
+    assert_eq!(ends(&five, &options, true, None), (true, true));
+    assert_eq!(ends(&five[1..], &options, true, None), (false, false), "four are too few");
+    assert_eq!(ends(&five, &options, false, None), (false, false), "nothing is watched");
+    assert_eq!(ends(&five, &all, true, None), (false, false), "with a tolerance of 0 every step runs to the limit");
+    assert_eq!(ends(&five, &options, true, Some(5)), (true, false), "the caller's stop is no stagnation");
+    for other in
+        [IterationSummary { cost_change: 11.0, ..slow(3) }, IterationSummary { linear_iterations: Some(99), ..slow(3) }]
+    {
+        let mut steps = five.clone();
+        steps[2] = other;
+        assert_eq!(ends(&steps, &options, true, None), (false, false), "a useful step begins the count anew");
+    }
+    let mut refused = five.clone();
+    refused.insert(2, IterationSummary { accepted: false, ..slow(9) });
+    assert_eq!(ends(&refused, &options, true, None), (true, true), "refused steps do not count");
+}

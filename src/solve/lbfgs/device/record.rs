@@ -1,0 +1,309 @@
+//! The command lists of L-BFGS on the device. It takes the objective's recorder and the shape of a run, and gives the lists with the buffers
+//! and pipelines that they need; nothing here touches a device.
+
+use super::shaders::{Kernel, LbfgsUniforms};
+use super::state::{self, Places};
+use crate::eval::declare::{Declare, Sums};
+use crate::eval::layout::{ALIGNMENT, Memory};
+use crate::eval::objective::Descent;
+use crate::eval::record::{self, Kernels};
+use crate::model::ArrayInfo;
+use crate::model::line::{FIRST_STEP, STEPS};
+use crate::model::manifolds::{InPlace, Manifold, in_place_kernel};
+use crate::shader_source::binding_kinds;
+use crate::solve::manifold_map::arrays_on_manifolds;
+use residua_base::error::Result;
+use residua_codegen::wgsl::{self, Dispatch, WORKGROUP_SIZE};
+use residua_gpu::{BindingKind, BufferId, CommandList, DownloadId, PipelineId, Slice};
+use vecmap::VecMap;
+
+/// Workgroups of a layer at most, since one workgroup adds up the partial sums of all.
+const MOST_WORKGROUPS: u32 = 256;
+
+/// Coordinates per thread at least, so that the sums pay for the barriers of their workgroup.
+const LEAST_COORDINATES: u32 = 8;
+
+/// Threads of a workgroup.
+const THREADS: u32 = 256;
+
+/// A buffer, by its content.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum BufferKind {
+    /// A buffer of the compiled functions.
+    Functions(Memory),
+    /// The state block: [`state`].
+    State,
+    /// The current point, in the buffer that the application sees.
+    Point,
+    /// The gradient at the point, the direction, and the lowest point.
+    Vectors,
+    /// Lower and upper bound of each parameter; if some are on manifolds, then a flag for each parameter, and a number that is not used.
+    Bounds,
+    /// s and y of each pair of the history.
+    History,
+    /// Partial sums.
+    Partials,
+    /// Uniforms: those of the solver's kernels, then those of the kernels for each array on a manifold.
+    Uniforms,
+}
+
+/// A pipeline, by its kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Program {
+    /// A kernel of the compiled functions.
+    Functions(record::Program),
+    /// A kernel of the solver.
+    Own(Kernel),
+    /// A kernel for blocks on a manifold, of so many numbers each.
+    InPlace(InPlace, Manifold, u32),
+}
+
+impl Program {
+    /// WGSL, entry point and bindings for a run of a shape; `None` for the functions, which compile their own.
+    pub fn request(self, shape: Shape) -> Result<Option<(String, String, Vec<BindingKind>)>> {
+        Ok(match self {
+            Program::Functions(_) => None,
+            Program::Own(kernel) => Some((kernel.wgsl(shape.places()), kernel.name().to_owned(), kernel.layout())),
+            Program::InPlace(what, manifold, dim) => {
+                let kernel = in_place_kernel(what, manifold, dim)?;
+                let layout = binding_kinds(&wgsl::kernel_resources(&kernel));
+                Some((wgsl::write(&kernel)?, kernel.name.clone(), layout))
+            }
+        })
+    }
+}
+
+/// The sizes that the lists and buffers of a run depend on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// Parameters.
+    pub count: u32,
+    /// Pairs of the history at most.
+    pub capacity: u32,
+    /// Whether any parameter is constant or has bounds.
+    pub constrained: bool,
+    /// Arrays on manifolds.
+    pub manifold_arrays: u32,
+}
+
+impl Shape {
+    /// Positions in the state block.
+    pub fn places(self) -> Places {
+        Places::new(self.capacity as usize)
+    }
+
+    /// Offset of the lowest point in [`BufferKind::Vectors`], in bytes.
+    pub fn lowest(self) -> u64 {
+        4 * state::LOWEST as u64 * self.stride()
+    }
+
+    fn stride(self) -> u64 {
+        u64::from(self.count.next_multiple_of(64))
+    }
+
+    fn groups(self) -> u32 {
+        self.count.div_ceil(THREADS * LEAST_COORDINATES).clamp(1, MOST_WORKGROUPS)
+    }
+
+    /// Size in bytes of a buffer of the solver; 0 for those of the functions.
+    pub fn bytes(self, kind: BufferKind) -> u64 {
+        4 * match kind {
+            BufferKind::Functions(_) => 0,
+            BufferKind::State => self.places().words() as u64,
+            BufferKind::Point => self.count.into(),
+            BufferKind::Vectors => 3 * self.stride(),
+            BufferKind::Bounds if self.manifold_arrays > 0 => 4 * u64::from(self.count),
+            BufferKind::Bounds if self.constrained => 2 * u64::from(self.count),
+            BufferKind::Bounds => 4,
+            BufferKind::History => 2 * u64::from(self.capacity) * self.stride(),
+            BufferKind::Partials => 2 * self.places().sections() as u64 * u64::from(self.groups()),
+            BufferKind::Uniforms => ALIGNMENT / 4 * u64::from(1 + self.manifold_arrays),
+        }
+    }
+
+    /// Uniforms of the solver's kernels; `sums`: those of the objective.
+    fn uniforms(self, sums: Sums) -> LbfgsUniforms {
+        LbfgsUniforms {
+            count: self.count,
+            threads: self.groups() * THREADS,
+            groups: self.groups(),
+            stride: self.stride() as u32,
+            constrained: self.constrained.into(),
+            on_manifolds: (self.manifold_arrays > 0).into(),
+            costs: sums.count,
+            width: sums.width,
+            nan: Dispatch::NAN,
+        }
+    }
+}
+
+/// A command list with its buffers and pipelines in the order of their declaration.
+#[derive(Debug, Default)]
+pub struct Segment {
+    /// The commands.
+    pub list: CommandList,
+    /// The buffers.
+    pub buffers: Vec<BufferKind>,
+    /// The pipelines.
+    pub programs: Vec<Program>,
+}
+
+/// The command lists of a run.
+#[derive(Debug)]
+pub struct Recording {
+    /// The first list of a batch.
+    pub begin: Segment,
+    /// One round.
+    pub round: Segment,
+    /// The last list of a batch: the download of the state.
+    pub read: Segment,
+    /// The first [`state::READ`] numbers of the state.
+    pub state: DownloadId,
+    /// The content of [`BufferKind::Uniforms`].
+    pub uniforms: Vec<u32>,
+}
+
+/// Records a run.
+pub fn record<K: Kernels>(descent: &Descent<K>, shape: Shape) -> Result<Recording> {
+    let mut writer = Writer { shape, segment: Segment::default(), declared: Vec::new(), pipelines: VecMap::default() };
+    descent.begin(&mut writer);
+    let begin = writer.finish();
+    let mut uniforms = shape.uniforms(writer.round(descent)?).words().to_vec();
+    for array in arrays_on_manifolds(&descent.model.arrays) {
+        uniforms.resize(uniforms.len().next_multiple_of(ALIGNMENT as usize / 4), 0);
+        uniforms.extend(Dispatch::new(array.count, array.count, array.offset).words());
+    }
+    let round = writer.finish();
+    let part = writer.buffer(BufferKind::State).part(0, 4 * state::READ as u64);
+    let state = writer.list().download(part);
+    Ok(Recording { begin, round, read: writer.finish(), state, uniforms })
+}
+
+struct Writer {
+    shape: Shape,
+    segment: Segment,
+    declared: Vec<BufferId>,
+    pipelines: VecMap<Program, PipelineId>,
+}
+
+impl Declare for Writer {
+    fn list(&mut self) -> &mut CommandList {
+        &mut self.segment.list
+    }
+
+    fn memory(&mut self, memory: Memory, bytes: u64) -> Slice {
+        self.declare(BufferKind::Functions(memory), bytes)
+    }
+
+    fn program(&mut self, program: record::Program, name: &str, layout: &[BindingKind]) -> PipelineId {
+        self.pipeline(Program::Functions(program), name, layout)
+    }
+}
+
+impl Writer {
+    /// Records one round, and returns the sums of the objective.
+    fn round<K: Kernels>(&mut self, descent: &Descent<K>) -> Result<Sums> {
+        let numbers = 4 * u64::from(self.shape.count);
+        let (trial, gradient) = (self.memory(Memory::Parameters, numbers), self.memory(Memory::Gradient, numbers));
+        let [state, point, vectors, bounds, history, partials] = [
+            BufferKind::State,
+            BufferKind::Point,
+            BufferKind::Vectors,
+            BufferKind::Bounds,
+            BufferKind::History,
+            BufferKind::Partials,
+        ]
+        .map(|kind| self.buffer(kind));
+        let groups = self.shape.groups();
+        let direction = vectors.part(4 * state::DIRECTION as u64 * self.shape.stride(), numbers);
+        let line = state.part(4 * state::LINE as u64, 4 * u64::from(FIRST_STEP + STEPS));
+        // The path along a manifold is curved, so its steps are tried one at a time.
+        if self.shape.manifold_arrays == 0 {
+            let sums = descent.along(self, point, direction, line)?;
+            self.run(Kernel::Walk, &[state, sums], [1, 1]);
+        }
+        self.run(Kernel::Place, &[state, point, vectors, bounds, partials, trial, gradient], [groups, 1]);
+        let gate = state.part(4 * state::EVALUATES as u64, 8);
+        self.on_manifolds(descent, InPlace::Turn, [point, trial, gate])?;
+        let sums = descent.evaluate(self, trial, gradient, gate)?;
+        self.on_manifolds(descent, InPlace::TangentGradient, [trial, gradient, gate])?;
+        let slices = [state, point, vectors, bounds, trial, gradient, history, partials];
+        self.run(Kernel::Measure, &slices, [groups, 1 + self.shape.capacity]);
+        self.run(Kernel::Decide, &[state, partials, sums.slice], [1, 1]);
+        self.run(Kernel::Advance, &slices, [groups, 1]);
+        Ok(sums)
+    }
+
+    /// Dispatches the kernel of each array on a manifold. It reads the point and writes over `replaced`.
+    fn on_manifolds<K: Kernels>(
+        &mut self,
+        descent: &Descent<K>,
+        what: InPlace,
+        [point, replaced, gate]: [Slice; 3],
+    ) -> Result<()> {
+        for (number, array) in arrays_on_manifolds(&descent.model.arrays).enumerate() {
+            let &ArrayInfo { manifold, dim, count, .. } = array;
+            let uniforms = self.buffer(BufferKind::Uniforms).part((1 + number as u64) * ALIGNMENT, ALIGNMENT);
+            let layout = binding_kinds(&wgsl::kernel_resources(&in_place_kernel(what, manifold, dim)?));
+            let pipeline = self.pipeline(Program::InPlace(what, manifold, dim), "in place", &layout);
+            let groups = descent.limits.split_workgroups(u64::from(count).div_ceil(WORKGROUP_SIZE.into()))?;
+            self.segment.list.dispatch(pipeline, &[point, replaced, gate, uniforms], groups);
+        }
+        Ok(())
+    }
+
+    fn run(&mut self, kernel: Kernel, bindings: &[Slice], workgroups: [u32; 2]) {
+        let mut bindings = bindings.to_vec();
+        bindings.push(self.buffer(BufferKind::Uniforms).part(0, ALIGNMENT));
+        let pipeline = self.pipeline(Program::Own(kernel), kernel.name(), &kernel.layout());
+        self.segment.list.dispatch(pipeline, &bindings, workgroups);
+    }
+
+    fn buffer(&mut self, kind: BufferKind) -> Slice {
+        self.declare(kind, self.shape.bytes(kind))
+    }
+
+    fn declare(&mut self, kind: BufferKind, bytes: u64) -> Slice {
+        let position = self.segment.buffers.iter().position(|known| *known == kind).unwrap_or_else(|| {
+            self.declared.push(self.segment.list.buffer(format!("{kind:?}"), bytes));
+            self.segment.buffers.push(kind);
+            self.segment.buffers.len() - 1
+        });
+        self.segment.list.whole(self.declared[position])
+    }
+
+    fn pipeline(&mut self, program: Program, name: &str, layout: &[BindingKind]) -> PipelineId {
+        if let Some(pipeline) = self.pipelines.get(&program) {
+            return *pipeline;
+        }
+        let pipeline = self.segment.list.pipeline(name, layout);
+        self.segment.programs.push(program);
+        self.pipelines.insert(program, pipeline);
+        pipeline
+    }
+
+    fn finish(&mut self) -> Segment {
+        self.declared.clear();
+        self.pipelines = VecMap::default();
+        std::mem::take(&mut self.segment)
+    }
+}
+
+#[cfg(all(test, not(target_arch = "wasm32")))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kernels_in_place_bind_the_point_what_they_overwrite_the_gate_and_their_uniform() {
+        use BindingKind::{StorageRead, StorageReadWrite, Uniform};
+        let shape = Shape { count: 12, capacity: 3, constrained: false, manifold_arrays: 1 };
+        for (manifold, dim) in [(Manifold::UnitQuaternion, 4), (Manifold::UnitVector, 3), (Manifold::Angle, 1)] {
+            for what in [InPlace::Turn, InPlace::TangentGradient] {
+                let (text, entry, layout) = Program::InPlace(what, manifold, dim).request(shape).unwrap().unwrap();
+                assert_eq!(layout, [StorageRead, StorageReadWrite, StorageRead, Uniform], "{entry}");
+                let module = residua_portable::validated(&text);
+                assert_eq!(module.entry_points[0].name, entry);
+            }
+        }
+    }
+}

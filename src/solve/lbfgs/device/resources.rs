@@ -1,0 +1,205 @@
+//! The device resources of L-BFGS: buffers, and command lists bound to them. Later solves of the same shape use them again.
+
+use super::record::{self, BufferKind, Program, Recording, Segment, Shape};
+use super::state::initial;
+use crate::eval::Objective;
+use crate::eval::gpu::GpuEngine;
+use crate::eval::layout::single_precision;
+use crate::model::Model;
+use crate::solve::manifold_map::ManifoldMap;
+use crate::solve::options::LbfgsOptions;
+use crate::solve::start::Start;
+use residua_base::error::{Error, Result};
+use residua_base::list::Listed;
+use residua_gpu::{Buffer, BufferRequest, CommandList, DownloadId, PipelineRequest, Prepared, Submission};
+
+/// Buffers and bound command lists for runs of one shape and objective.
+pub struct SolverResources {
+    /// [`GpuEngine::recordings_version`] when the lists were recorded.
+    recordings_version: u64,
+    shape: Shape,
+    objective: Objective,
+    buffers: Vec<(BufferKind, Buffer)>,
+    begin: Prepared,
+    round: Prepared,
+    read: Prepared,
+    state: DownloadId,
+    uniforms: Vec<u32>,
+}
+
+impl SolverResources {
+    /// Resources for an objective of a model.
+    ///
+    /// # Errors
+    /// `out-of-memory` where the buffers do not fit; what compiling pipelines fails with.
+    pub async fn new(
+        engine: &mut GpuEngine,
+        model: &Model,
+        shape: Shape,
+        objective: Objective,
+    ) -> Result<SolverResources> {
+        let recording = record::record(&engine.descent(model, objective), shape)?;
+        let own = [
+            BufferKind::State,
+            BufferKind::Vectors,
+            BufferKind::Bounds,
+            BufferKind::History,
+            BufferKind::Partials,
+            BufferKind::Uniforms,
+        ];
+        let requests: Vec<BufferRequest> = own
+            .iter()
+            .map(|&kind| {
+                let (name, bytes) = (format!("L-BFGS: {kind:?}"), shape.bytes(kind).max(16));
+                match kind {
+                    BufferKind::Uniforms => BufferRequest::uniform(name, bytes),
+                    _ => BufferRequest::storage(name, bytes),
+                }
+            })
+            .list();
+        let Recording { begin, round, read, state, uniforms } = recording;
+        let mut of_functions = Vec::new();
+        for kind in begin.buffers.iter().chain(&round.buffers).chain(&read.buffers) {
+            if let BufferKind::Functions(memory) = *kind {
+                of_functions.push(memory);
+            }
+        }
+        let allocated = engine.allocate_beside(model, &of_functions, requests).await?;
+        let mut buffers: Vec<(BufferKind, Buffer)> = own.into_iter().zip(allocated).list();
+        buffers.push((BufferKind::Point, engine.published().clone()));
+        compile(engine, shape, [&begin, &round, &read]).await?;
+        let begin = bind(engine, model, shape, &buffers, &begin).await?;
+        let round = bind(engine, model, shape, &buffers, &round).await?;
+        let read = bind(engine, model, shape, &buffers, &read).await?;
+        let recordings_version = engine.recordings_version();
+        Ok(SolverResources { recordings_version, shape, objective, buffers, begin, round, read, state, uniforms })
+    }
+
+    /// Whether the resources are for runs of this shape and objective on the present recordings.
+    pub fn fit(&self, engine: &GpuEngine, shape: Shape, objective: Objective) -> bool {
+        (self.recordings_version, self.shape, self.objective) == (engine.recordings_version(), shape, objective)
+    }
+
+    /// Writes the start, the initial state, uniforms and bounds.
+    pub fn upload(
+        &self,
+        engine: &GpuEngine,
+        start: &Start,
+        manifolds: Option<&ManifoldMap>,
+        options: &LbfgsOptions,
+    ) -> Result<()> {
+        let Start { point, feasible, .. } = start;
+        let context = engine.context();
+        let write = |kind, numbers: &[f32]| context.write(self.buffer(kind)?, 0, bytemuck::cast_slice(numbers));
+        write(BufferKind::Point, &single_precision(point.iter()))?;
+        write(BufferKind::State, &initial(options, engine.arithmetic(), self.shape.places()))?;
+        context.write(self.buffer(BufferKind::Uniforms)?, 0, bytemuck::cast_slice(&self.uniforms))?;
+        if self.shape.constrained || manifolds.is_some() {
+            // No bound is the largest number, and a lower bound above the upper one marks a constant.
+            let finite = |bound: f64| (bound as f32).clamp(-f32::MAX, f32::MAX);
+            let mut bounds = Vec::new();
+            for i in 0..point.len() {
+                let (lower, upper) = feasible.bounds_of(i);
+                bounds.extend(if feasible.is_constant(i) { [1.0, -1.0] } else { [finite(lower), finite(upper)] });
+            }
+            if let Some(manifolds) = manifolds {
+                for i in 0..point.len() {
+                    bounds.extend([if manifolds.contains(i) { 1.0 } else { 0.0 }, 0.0]);
+                }
+            }
+            write(BufferKind::Bounds, &bounds)?;
+        }
+        Ok(())
+    }
+
+    /// Submits a batch of so many rounds, and the read-back of the state after it.
+    pub fn submit(&self, engine: &GpuEngine, rounds: u32) -> Result<Submission> {
+        let mut lists = vec![&self.begin];
+        lists.extend(std::iter::repeat_n(&self.round, rounds as usize));
+        lists.push(&self.read);
+        engine.context().submit_in_turn(&lists)
+    }
+
+    /// The state block after a batch.
+    pub async fn finish(&self, submission: Submission) -> Result<Vec<f32>> {
+        Ok(submission.finish().await?.reals(self.state).to_vec())
+    }
+
+    /// Copies the lowest point to the point that the application sees.
+    pub async fn restore_lowest(&self, engine: &GpuEngine) -> Result<()> {
+        let mut list = CommandList::new();
+        let [vectors, point] =
+            [BufferKind::Vectors, BufferKind::Point].map(|kind| list.buffer("", self.shape.bytes(kind)));
+        let from = list.whole(vectors).part(self.shape.lowest(), self.shape.bytes(BufferKind::Point));
+        list.copy(from, point, 0);
+        let buffers = [self.buffer(BufferKind::Vectors)?.clone(), self.buffer(BufferKind::Point)?.clone()];
+        engine.context().prepare(&list, &buffers, &[]).await?.run(&[]).await?;
+        Ok(())
+    }
+
+    fn buffer(&self, kind: BufferKind) -> Result<&Buffer> {
+        let found = self.buffers.iter().find(|(known, _)| *known == kind);
+        found.map(|(_, buffer)| buffer).ok_or_else(|| Error::internal("a buffer of L-BFGS is missing"))
+    }
+}
+
+/// Compiles the pipelines of all segments at the same time, so that [`bind`] finds them compiled.
+async fn compile(engine: &mut GpuEngine, shape: Shape, segments: [&Segment; 3]) -> Result<()> {
+    let (mut programs, mut requests) = (Vec::new(), Vec::new());
+    for segment in segments {
+        for &program in &segment.programs {
+            match (program, program.request(shape)?) {
+                (_, Some((wgsl, entry, layout))) => requests.push(PipelineRequest { wgsl, entry, layout }),
+                (Program::Functions(program), None) => programs.push(program),
+                (Program::Own(_) | Program::InPlace(..), None) => {}
+            }
+        }
+    }
+    engine.pipelines_with(&programs, &requests).await?;
+    Ok(())
+}
+
+/// Binds a list to its buffers and pipelines, which are made where they are missing.
+async fn bind(
+    engine: &mut GpuEngine,
+    model: &Model,
+    shape: Shape,
+    buffers: &[(BufferKind, Buffer)],
+    segment: &Segment,
+) -> Result<Prepared> {
+    let mut bound = Vec::new();
+    for &kind in &segment.buffers {
+        let known = buffers.iter().find(|(known, _)| *known == kind).map(|(_, buffer)| buffer.clone());
+        bound.push(match (known, kind) {
+            (Some(buffer), _) => buffer,
+            (None, BufferKind::Functions(memory)) => engine.buffer(model, memory).await?,
+            (None, _) => return Err(Error::internal("a buffer of L-BFGS is missing")),
+        });
+    }
+    let mut of_functions = Vec::new();
+    let mut own = Vec::new();
+    for &program in &segment.programs {
+        match program.request(shape)? {
+            Some((wgsl, entry, layout)) => own.push(PipelineRequest { wgsl, entry, layout }),
+            None => of_functions.extend(match program {
+                Program::Functions(program) => Some(program),
+                Program::Own(_) | Program::InPlace(..) => None,
+            }),
+        }
+    }
+    let mut of_functions = engine.pipelines(&of_functions).await?.into_iter();
+    let mut own = engine.context().pipelines(&own, &mut |_, _| Ok(())).await?.into_iter();
+    let absent = || Error::internal("a pipeline of L-BFGS is missing");
+    let pipelines = segment
+        .programs
+        .iter()
+        .map(|program| {
+            let pipeline = match program {
+                Program::Functions(_) => of_functions.next(),
+                Program::Own(_) | Program::InPlace(..) => own.next(),
+            };
+            pipeline.ok_or_else(absent)
+        })
+        .list_or_error()?;
+    engine.context().prepare(&segment.list, &bound, &pipelines).await
+}

@@ -1,0 +1,166 @@
+//! The kernels of L-BFGS: templates of `shaders/limited_memory` with the rules that they decide by, what they bind, and their uniforms.
+
+use super::state::Places;
+use crate::shader_source::{binding_kinds, template};
+use crate::solve::lbfgs::rules::{convergence, history, line_search as line_rule};
+use residua_codegen::wgsl::{ProgramText, Resource, Template};
+use residua_codegen::{template_parameters, uniform};
+use residua_gpu::BindingKind;
+
+/// A kernel of L-BFGS.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kernel {
+    /// What several steps along the direction lead to.
+    Walk,
+    /// A trial point.
+    Place,
+    /// What is to be known of it.
+    Measure,
+    /// What becomes of it.
+    Decide,
+    /// A step that is taken.
+    Advance,
+}
+
+impl Kernel {
+    /// All of them.
+    pub const ALL: [Kernel; 5] = [Kernel::Walk, Kernel::Place, Kernel::Measure, Kernel::Decide, Kernel::Advance];
+
+    /// Entry point.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kernel::Walk => "walk",
+            Kernel::Place => "place",
+            Kernel::Measure => "measure",
+            Kernel::Decide => "decide",
+            Kernel::Advance => "advance",
+        }
+    }
+
+    /// What it binds, by binding number.
+    pub fn resources(self) -> Vec<Resource> {
+        let (read, write) = (Resource::read, Resource::read_write);
+        let (state, pair) = ("state", "vec2<f32>");
+        // Lower and upper bound of each parameter; if some are on manifolds, after them whether each is.
+        let bounds = || read("bounds", pair);
+        let mut resources = match self {
+            // The sums are of cost and slope, step after step.
+            Kernel::Walk => vec![write(state, "f32"), read("sums", pair)],
+            Kernel::Place => vec![
+                write(state, "f32"),
+                read("point", "f32"),
+                write("vectors", "f32"),
+                bounds(),
+                read("partials", pair),
+                write("trial", "f32"),
+                write("gradient", "f32"),
+            ],
+            Kernel::Measure => vec![
+                read(state, "f32"),
+                read("point", "f32"),
+                read("vectors", "f32"),
+                bounds(),
+                read("trial", "f32"),
+                read("gradient", "f32"),
+                read("history", "f32"),
+                write("partials", pair),
+            ],
+            Kernel::Decide => vec![write(state, "f32"), read("partials", pair), read("costs", "f32")],
+            Kernel::Advance => vec![
+                read(state, "f32"),
+                write("point", "f32"),
+                write("vectors", "f32"),
+                bounds(),
+                read("trial", "f32"),
+                read("gradient", "f32"),
+                write("history", "f32"),
+                write("partials", pair),
+            ],
+        };
+        resources.push(Resource::uniform("dispatch", &LbfgsUniforms::STRUCTURE));
+        resources
+    }
+
+    /// The layout of its bind group.
+    pub fn layout(self) -> Vec<BindingKind> {
+        binding_kinds(&self.resources())
+    }
+
+    /// The text, for a history as long as `places` has it.
+    pub fn wgsl(self, places: Places) -> String {
+        let template = match self {
+            Kernel::Walk => template!("limited_memory/walk"),
+            Kernel::Place => template!("limited_memory/place"),
+            Kernel::Measure => template!("limited_memory/measure"),
+            Kernel::Decide => template!("limited_memory/decide"),
+            Kernel::Advance => template!("limited_memory/advance"),
+        };
+        let mut rules = match self {
+            Kernel::Place => vec![history::descends()],
+            Kernel::Decide => vec![convergence::progress(), convergence::ending(), history::pair()],
+            Kernel::Walk | Kernel::Measure | Kernel::Advance => Vec::new(),
+        };
+        if matches!(self, Kernel::Walk | Kernel::Decide) {
+            rules.extend([line_rule::verdict(), line_rule::bracket(), line_rule::doubt(), line_rule::outcome()]);
+        }
+        let mut program = ProgramText::new();
+        program.declare(&[&LbfgsUniforms::STRUCTURE], &self.resources());
+        program.read_guard_from("bitcast<u32>(state[GUARD])");
+        program.push_template(template, FILES, &LbfgsTemplate { most_sums: 4, words: places.declarations() });
+        rules.iter().for_each(|rule| program.push_function(rule));
+        program.finish()
+    }
+}
+
+/// The files that the templates import.
+const FILES: &[Template] =
+    &[template!("limited_memory/state"), template!("limited_memory/coordinates"), template!("limited_memory/search")];
+
+template_parameters! {
+    /// Parameters of the templates of `shaders/limited_memory`.
+    struct LbfgsTemplate {
+        /// Sums over a workgroup at a time.
+        most_sums: u32,
+        /// Names of words, sections, vectors and outcomes.
+        words: String,
+    }
+}
+
+uniform! {
+    /// Uniforms of every kernel; each uses its part.
+    pub struct LbfgsUniforms, "Uniforms" {
+        /// parameters
+        count,
+        /// threads of all workgroups of a layer
+        threads,
+        /// workgroups of a layer: partial sums of a section
+        groups,
+        /// distance of vectors that share a buffer
+        stride,
+        /// 1: there are constants or bounds
+        constrained,
+        /// 1: there are blocks on manifolds
+        on_manifolds,
+        /// sums of the objective
+        costs,
+        /// 1: they are numbers, 2: pairs of a number and its error
+        width,
+        /// bits of a NaN
+        nan,
+    }
+}
+
+#[cfg(all(test, not(target_arch = "wasm32")))]
+mod tests {
+    use super::*;
+    use crate::shader_source::tests::check_module;
+
+    #[test]
+    fn every_kernel_is_valid_and_binds_what_it_declares() {
+        for capacity in [1, 10, 128] {
+            for kernel in Kernel::ALL {
+                check_module(&kernel.wgsl(Places::new(capacity)), kernel.name(), &kernel.layout());
+            }
+        }
+    }
+}

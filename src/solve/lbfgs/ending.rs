@@ -1,0 +1,100 @@
+//! Why a run of L-BFGS ended: the termination and the sentence, without its full stop, for each result of the [`rules`](super::rules);
+//! for host and device.
+
+use super::rules::convergence::{self as convergence_rule, PATIENCE};
+use super::rules::line_search as line_rule;
+use crate::eval::Arithmetic;
+use crate::solve::ending;
+use crate::solve::options::SolveOptions;
+use crate::solve::summary::{IterationSummary, Termination};
+
+/// The ending that a result of [`convergence_rule::ending`] stands for; `None` to go on. `last`: the iteration that was tested; `size`:
+/// Euclidean norm of the coordinates that are not constant.
+pub fn of_convergence(
+    result: f64,
+    options: &SolveOptions,
+    arithmetic: Arithmetic,
+    last: &IterationSummary,
+    size: f64,
+) -> Option<(Termination, String)> {
+    Some(match result {
+        convergence_rule::GRADIENT => (Termination::GradientTolerance, ending::gradient_tolerance(options, last)),
+        convergence_rule::COST => (Termination::CostTolerance, ending::cost_tolerance(options, last)),
+        convergence_rule::PARAMETER => {
+            (Termination::ParameterTolerance, ending::parameter_tolerance(options, last, size))
+        }
+        convergence_rule::PRECISION => {
+            let precision = arithmetic.name();
+            let message = format!(
+                "{PATIENCE} iterations lowered the cost by no more than its rounding error in {precision}, and did not halve the gradient"
+            );
+            (Termination::PrecisionLimit, message)
+        }
+        convergence_rule::ITERATIONS => (Termination::MaxIterations, ending::iteration_limit(options)),
+        _ => return None,
+    })
+}
+
+/// The ending of a run that was stopped from outside.
+pub fn stopped(termination: Termination, options: &SolveOptions) -> (Termination, String) {
+    let message = match termination {
+        Termination::Aborted => ending::STOPPED_BY_CALLER.to_owned(),
+        Termination::MaxTime => ending::time_limit(options),
+        other => format!("Stopped: {}", other.as_str()),
+    };
+    (termination, message)
+}
+
+/// The ending of a run whose squared gradient norm underflows.
+pub fn gradient_underflow(arithmetic: Arithmetic) -> (Termination, String) {
+    (Termination::PrecisionLimit, format!("The gradient is too small to square in {}", arithmetic.name()))
+}
+
+/// Why a line search found no step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// The remaining steps change the cost by less than its rounding error.
+    Precision,
+    /// Every trial was NaN or infinite.
+    NonFinite,
+    /// At ever shorter steps the cost rises in proportion to the step, where its derivative is negative.
+    Contradiction,
+    /// The search made as many trials as allowed.
+    Exhausted,
+}
+
+impl Failure {
+    /// The failure that a result of [`line_rule::outcome`] stands for.
+    pub fn of(outcome: f64) -> Failure {
+        match outcome {
+            line_rule::NON_FINITE => Failure::NonFinite,
+            line_rule::CONTRADICTION => Failure::Contradiction,
+            line_rule::EXHAUSTED => Failure::Exhausted,
+            _ => Failure::Precision,
+        }
+    }
+
+    /// The ending of a run whose search along the gradient failed. `trials`: the most that a search may make.
+    pub fn ending(self, trials: u32, arithmetic: Arithmetic) -> (Termination, String) {
+        let tried = "along the gradient";
+        match self {
+            Failure::Precision => (
+                Termination::PrecisionLimit,
+                format!("Steps {tried} change the cost by no more than its rounding error in {}", arithmetic.name()),
+            ),
+            Failure::NonFinite => {
+                (Termination::NonFinite, format!("All {trials} trial steps {tried} gave NaN or infinity"))
+            }
+            Failure::Contradiction => (
+                Termination::LineSearchFailed,
+                format!("The cost rises {tried} where its derivative says that it falls"),
+            ),
+            Failure::Exhausted => (
+                Termination::LineSearchFailed,
+                format!(
+                    "None of {trials} trial steps {tried}, as many as maxLineSearchSteps allows, lowered the cost enough"
+                ),
+            ),
+        }
+    }
+}

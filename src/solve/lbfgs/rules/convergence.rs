@@ -1,0 +1,103 @@
+//! Convergence of L-BFGS: whether an accepted iteration is the last.
+
+use std::rc::Rc;
+
+use crate::solve::scalar::function;
+use residua_codegen::Function;
+
+/// The run continues.
+pub const GO_ON: f64 = 0.0;
+/// Converged: the gradient met its tolerance.
+pub const GRADIENT: f64 = 1.0;
+/// Converged: the last change of the cost met its tolerance.
+pub const COST: f64 = 2.0;
+/// Converged: the last step met its tolerance.
+pub const PARAMETER: f64 = 3.0;
+/// Rounding errors hide further progress.
+pub const PRECISION: f64 = 4.0;
+/// The run made as many iterations as allowed.
+pub const ITERATIONS: f64 = 5.0;
+
+/// Iterations without visible progress after which the run ends with [`PRECISION`]. A few of them are no sign of it, since the cost need not
+/// fall in every iteration.
+pub const PATIENCE: u32 = 10;
+
+/// (Whether the iteration made visible progress, iterations since the last one that did).
+///
+/// Progress is a cost below the least one so far by more than the noise, or at most half the least gradient norm so far; the start, iteration
+/// 0, counts as progress. `fall`: least cost − cost; `idle`: iterations since the last progress, before this one.
+pub fn progress() -> Rc<Function> {
+    let parameters = &["iteration", "fall", "noise", "gradient", "least_gradient", "idle"];
+    function("progress", parameters, |f, [iteration, fall, noise, gradient, least_gradient, idle]| {
+        let (zero, one, half) = (f.number(0.0), f.number(1.0), f.number(0.5));
+        let first = f.is(iteration, 0.0);
+        let lower = f.less(noise, fall);
+        let half_of_least = f.times(half, least_gradient);
+        let flatter = f.at_most(gradient, half_of_least);
+        let either = f.or(lower, flatter);
+        let better = f.or(first, either);
+        let more = f.plus(idle, one);
+        [better, f.choose(better, zero, more)]
+    })
+}
+
+/// Whether and why the run ends with an accepted iteration, from [`GO_ON`] to [`ITERATIONS`].
+///
+/// The tests are those of Ceres Solver: ‖g‖∞ ≤ `gradient_tolerance`; |change| ≤ `cost_tolerance`·|before|; step ≤ `parameter_tolerance`·(size +
+/// `parameter_tolerance`). A cost or parameter tolerance of 0 switches its test off. `change`: cost before − cost after; `before`: cost before;
+/// `step`: ‖s‖; `size`: norm of the coordinates that are not constant.
+pub fn ending() -> Rc<Function> {
+    let parameters = &[
+        "iteration",
+        "change",
+        "before",
+        "gradient",
+        "step",
+        "size",
+        "idle",
+        "cost_tolerance",
+        "gradient_tolerance",
+        "parameter_tolerance",
+        "max_iterations",
+    ];
+    function(
+        "ending",
+        parameters,
+        |f,
+         [
+            iteration,
+            change,
+            before,
+            gradient,
+            step,
+            size,
+            idle,
+            cost_tolerance,
+            gradient_tolerance,
+            parameter_tolerance,
+            max_iterations,
+        ]| {
+            let (zero, patience) = (f.number(0.0), f.number(f64::from(PATIENCE)));
+            let out = f.at_most(max_iterations, iteration);
+            let idle = f.at_most(patience, idle);
+            let [cost, parameter] = [(change, before, cost_tolerance, false), (step, size, parameter_tolerance, true)]
+                .map(|(what, scale, tolerance, widened)| {
+                    let what = f.magnitude(what);
+                    let scale = f.magnitude(scale);
+                    let scale = if widened { f.plus(scale, tolerance) } else { scale };
+                    let most = f.times(tolerance, scale);
+                    let terms = [f.less(zero, tolerance), f.less(zero, iteration)];
+                    let within = f.at_most(what, most);
+                    terms.into_iter().fold(within, |all, term| f.and(all, term))
+                });
+            let flat = f.at_most(gradient, gradient_tolerance);
+            let reasons =
+                [(out, ITERATIONS), (idle, PRECISION), (parameter, PARAMETER), (cost, COST), (flat, GRADIENT)];
+            let go_on = f.number(GO_ON);
+            [reasons.into_iter().fold(go_on, |other, (holds, reason)| {
+                let reason = f.number(reason);
+                f.choose(holds, reason, other)
+            })]
+        },
+    )
+}

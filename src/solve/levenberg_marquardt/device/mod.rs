@@ -1,0 +1,17 @@
+//! Levenberg-Marquardt that lives on the device: parameters, steps, cost, damping and the end of the solve are in its buffers, and the
+//! host only submits work and reads, a batch late, what became of it.
+//!
+//! [`record`] says what is submitted, [`state`] what is known on the device and how it is read, [`shape`] how the vectors are divided
+//! among workgroups, [`shaders`] what the kernels' texts are, [`schedule`] how much is submitted at a time. All that is plain data
+//! and runs without a device; `run` is the host's side of a solve.
+
+pub mod record;
+#[cfg(target_arch = "wasm32")]
+mod run;
+pub mod schedule;
+pub mod shaders;
+pub mod shape;
+pub mod state;
+
+#[cfg(target_arch = "wasm32")]
+pub use run::{SolverResources, minimise_on_device};

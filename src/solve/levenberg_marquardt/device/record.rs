@@ -1,0 +1,445 @@
+//! What a solve on the device consists of, as command lists that are made once and submitted in any number: the *head* of a step
+//! (linearise, begin, look at the convergence, settle where the point is), an *iteration* of conjugate gradients, and the *tail* (make the step, try it,
+//! decide). Gates in the state block decide on the device which of their kernels do anything, so the host may submit any
+//! sequence of iterations, tails and heads that is long enough: how long never changes a number.
+
+use super::shaders::{JtjProduct, Kernel, SUM_SECTIONS, SolverUniforms, VECTORS};
+use super::shape::{Group, MOST_WORKGROUPS, Preconditioner, Shape, THREADS};
+use super::state;
+use crate::eval::declare::{Declare, Sums};
+use crate::eval::layout::{ALIGNMENT, Memory};
+use crate::eval::record::{self, Kernels};
+use crate::gauss_newton::device::fused::{self, Joint};
+use crate::gauss_newton::device::record::Normal;
+use crate::model::manifolds::{Manifold, retraction_kernel};
+use crate::shader_source::binding_kinds;
+use residua_base::error::Result;
+use residua_codegen::wgsl::{self, Dispatch, WORKGROUP_SIZE};
+use residua_gpu::{BindingKind, BufferId, CommandList, PipelineId, Slice};
+use vecmap::VecMap;
+
+mod products;
+
+/// Numbers that a thread moves where each moves by itself, if their count allows.
+const NUMBERS_A_THREAD: u32 = 4;
+
+/// A buffer, by what it holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Place {
+    /// A buffer of the functions'.
+    Functions(Memory),
+    /// The state block.
+    State,
+    /// The point: what the application sees.
+    Point,
+    /// The trial point, which is also where functions are linearised.
+    Trial,
+    /// The projected step.
+    ProjectedStep,
+    /// The gradient.
+    Gradient,
+    /// JᵀJp
+    Product,
+    /// [`VECTORS`]
+    Vectors,
+    /// Partial sums, and the factors of blocks.
+    Sums,
+    /// Parts of ‖Jp‖², where products of all residuals are one dispatch.
+    JvpSquares,
+    /// Lower bounds, upper bounds, and which coordinates are constant.
+    Bounds,
+    /// The uniforms of all dispatches of the solver's own.
+    Uniforms,
+}
+
+/// A pipeline, by what it computes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Program {
+    /// One of the functions'.
+    Functions(record::Program),
+    /// One of the solver's own.
+    Own(Kernel),
+    /// Steps of blocks.
+    Retract(Manifold, u32),
+}
+
+/// A command list with the buffers and pipelines that it declares, in their order.
+#[derive(Debug, Default)]
+pub struct Segment {
+    /// What is to be done.
+    pub list: CommandList,
+    /// Its buffers.
+    pub places: Vec<Place>,
+    /// Its pipelines.
+    pub programs: Vec<Program>,
+}
+
+/// Everything a solve submits.
+#[derive(Debug)]
+pub struct Recording {
+    /// Linearises, begins a step, and looks whether there is to be one.
+    pub head: Segment,
+    /// One iteration of conjugate gradients.
+    pub iteration: Segment,
+    /// Makes the step and decides.
+    pub tail: Segment,
+    /// What stands in [`Place::Uniforms`].
+    pub uniforms: Vec<u32>,
+    shape: Shape,
+    constrained: bool,
+    /// The kernels of all products that run in [`Kernel::Products`].
+    fused_kernels: String,
+}
+
+impl Recording {
+    /// Records the solve of a model. `constrained`: there are bounds or constants.
+    pub fn new<K: Kernels>(normal: &Normal<K>, constrained: bool) -> Result<Recording> {
+        let shape = Shape::new(&normal.model.arrays, normal.model.num_params);
+        // A slot for each dispatch that is not the functions': three a group, a retraction an array, and five more, some of which one model has.
+        let slots = 3 * shape.groups.len() + normal.model.arrays.len() + 5;
+        let mut writer = Writer::new(&shape, constrained, slots as u64 * ALIGNMENT);
+        let head = writer.head(normal)?;
+        let iteration = writer.iteration(normal)?;
+        let tail = writer.tail(normal)?;
+        let (mut uniforms, fused_kernels) = (writer.uniforms, writer.fused_kernels);
+        uniforms.resize(slots * ALIGNMENT as usize / 4, 0);
+        Ok(Recording { head, iteration, tail, uniforms, shape, constrained, fused_kernels })
+    }
+
+    /// Bytes of a buffer of the solver's own.
+    pub fn bytes(&self, place: Place) -> u64 {
+        bytes(&self.shape, 4 * self.uniforms.len() as u64, place)
+    }
+
+    /// Numbers between the parts of [`Place::Bounds`].
+    pub fn stride(&self) -> u32 {
+        self.shape.stride()
+    }
+
+    /// The text, entry point and bindings of a pipeline of the solver's own.
+    pub fn program(&self, program: Program) -> Result<Option<(String, String, Vec<BindingKind>)>> {
+        Ok(match program {
+            Program::Functions(_) => None,
+            Program::Own(kernel) => {
+                let text = kernel.wgsl(self.constrained, &self.fused_kernels);
+                Some((text, kernel.name().to_owned(), kernel.layout(self.constrained)))
+            }
+            Program::Retract(manifold, dim) => {
+                let kernel = retraction_kernel(manifold, dim, self.constrained)?;
+                let bindings = binding_kinds(&wgsl::kernel_resources(&kernel));
+                Some((wgsl::write(&kernel)?, kernel.name.clone(), bindings))
+            }
+        })
+    }
+}
+
+fn bytes(shape: &Shape, uniforms: u64, place: Place) -> u64 {
+    let (numbers, stride) = (u64::from(shape.numbers), u64::from(shape.stride()));
+    4 * match place {
+        Place::Uniforms => uniforms / 4,
+        Place::Functions(_) => 0,
+        Place::State => state::WORDS.into(),
+        Place::Point | Place::Trial | Place::ProjectedStep | Place::Gradient | Place::Product => numbers,
+        Place::Vectors => VECTORS.len() as u64 * stride,
+        Place::Sums => 2 * (u64::from(SUM_SECTIONS * shape.workgroups) + u64::from(shape.factors)),
+        Place::JvpSquares => fused::MOST_SUMS,
+        Place::Bounds => 3 * stride,
+    }
+}
+
+/// Writes segments.
+struct Writer<'a> {
+    shape: &'a Shape,
+    constrained: bool,
+    uniforms: Vec<u32>,
+    uniform_bytes: u64,
+    segment: Segment,
+    buffers: Vec<BufferId>,
+    pipelines: VecMap<Program, PipelineId>,
+    fused_kernels: String,
+}
+
+impl Declare for Writer<'_> {
+    fn list(&mut self) -> &mut CommandList {
+        &mut self.segment.list
+    }
+
+    fn memory(&mut self, memory: Memory, bytes: u64) -> Slice {
+        self.declare(Place::Functions(memory), bytes)
+    }
+
+    fn program(&mut self, program: record::Program, name: &str, layout: &[BindingKind]) -> PipelineId {
+        self.pipeline(Program::Functions(program), name, layout)
+    }
+}
+
+impl<'a> Writer<'a> {
+    fn new(shape: &'a Shape, constrained: bool, uniform_bytes: u64) -> Writer<'a> {
+        let (uniforms, buffers, pipelines) = (Vec::new(), Vec::new(), VecMap::default());
+        let (segment, fused_kernels) = (Segment::default(), String::new());
+        Writer { shape, constrained, uniforms, uniform_bytes, segment, buffers, pipelines, fused_kernels }
+    }
+
+    fn head<K: Kernels>(&mut self, normal: &Normal<K>) -> Result<Segment> {
+        let (trial, gradient, gate) =
+            (self.place(Place::Trial), self.place(Place::Gradient), self.gate(state::LINEARISE));
+        let costs = normal.linearise(self, trial, gradient, gate)?;
+        let block_diagonal = self.functions(normal, Memory::Curvature);
+        let strategy = self.jtj_product(normal);
+        for group in &self.shape.groups {
+            let mut bindings = vec![
+                self.place(Place::State),
+                gradient,
+                block_diagonal,
+                self.place(Place::Vectors),
+                self.place(Place::Sums),
+            ];
+            if group.shape.preconditioner == Preconditioner::Pairs {
+                bindings.push(self.functions(normal, Memory::CurvatureLow));
+            }
+            if self.constrained {
+                bindings.extend([trial, self.place(Place::Bounds)]);
+            }
+            let uniforms = self.of_group(group, normal.layout.normal.scale);
+            self.dispatch(Kernel::Begin(group.shape, strategy), bindings, uniforms, group.workgroups);
+        }
+        let bindings = vec![self.place(Place::State), costs.slice, self.place(Place::Sums)];
+        let uniforms = self.finishing(costs);
+        self.dispatch(Kernel::Converge, bindings, uniforms, 1);
+        let bindings = vec![self.place(Place::State), trial, self.place(Place::Point)];
+        self.dispatch_over(Kernel::Settle, bindings, self.shape.numbers);
+        Ok(self.finish())
+    }
+
+    fn iteration<K: Kernels>(&mut self, normal: &Normal<K>) -> Result<Segment> {
+        let (direction, product) = (self.vector(2), self.place(Place::Product));
+        let gate = self.gate(state::ITERATE);
+        let gathers = self.gathers(normal);
+        let strategy = self.jtj_product(normal);
+        let jvp = match (strategy, &gathers) {
+            (JtjProduct::Vector { forms_direction: true }, Some(gathers)) => self.multiply(normal, gathers),
+            (JtjProduct::LocalJvp, _) => normal.image(self, direction, gate)?,
+            (JtjProduct::LocalParts, _) => normal.product_parts(self, direction, gate)?,
+            (JtjProduct::FusedParts { forms_direction, .. }, _) => {
+                let jvp = if forms_direction {
+                    self.products(normal)?
+                } else {
+                    normal.product_parts(self, direction, gate)?
+                };
+                normal.gather_heavy(self, product, gate)?;
+                jvp
+            }
+            (JtjProduct::Vector { .. }, _) => normal.product(self, direction, product, gate)?,
+        };
+        let block_diagonal = self.functions(normal, Memory::Curvature);
+        // Rows of lists stand in the order of the blocks.
+        let mut row = normal.layout.joint.as_ref().map_or(0, Joint::first_row);
+        for group in &self.shape.groups {
+            let mut bindings = vec![self.place(Place::State)];
+            bindings.extend((strategy != JtjProduct::Vector { forms_direction: true }).then_some(jvp.slice));
+            match strategy {
+                JtjProduct::LocalParts | JtjProduct::LocalJvp => bindings.extend(
+                    [Memory::GatherOffsets(0, 0), Memory::GatherEntries(0, 0), Memory::Local(0)]
+                        .map(|memory| self.functions(normal, memory)),
+                ),
+                JtjProduct::Vector { .. } => bindings.push(product),
+                JtjProduct::FusedParts { heavy, .. } => {
+                    bindings.extend(heavy.then_some(product));
+                    bindings
+                        .extend([Memory::JointLists, Memory::AllLocal].map(|memory| self.functions(normal, memory)));
+                }
+            }
+            bindings.extend([block_diagonal, self.place(Place::Vectors), self.place(Place::Sums)]);
+            let uniforms = SolverUniforms {
+                count: jvp.count,
+                width: jvp.width,
+                local_stride: gathers.as_ref().map_or(0, |gathers| gathers.stride),
+                first_partial: gathers.as_ref().map_or(0, |gathers| gathers.first_partial),
+                row,
+                ..self.of_group(group, normal.layout.normal.scale)
+            };
+            self.dispatch(Kernel::Update(group.shape, strategy), bindings, uniforms, group.workgroups);
+            row += group.blocks;
+        }
+        if !strategy.forms_direction() {
+            // Four numbers a thread.
+            let bindings = vec![self.place(Place::State), self.place(Place::Sums), self.place(Place::Vectors)];
+            self.dispatch_over(Kernel::Direct, bindings, self.shape.stride() / 4);
+        }
+        Ok(self.finish())
+    }
+
+    fn functions<K: Kernels>(&mut self, normal: &Normal<K>, memory: Memory) -> Slice {
+        self.table(normal.layout, memory)
+    }
+
+    fn tail<K: Kernels>(&mut self, normal: &Normal<K>) -> Result<Segment> {
+        if self.jtj_product(normal).forms_direction() {
+            let bindings = vec![self.place(Place::State), self.place(Place::Sums), self.place(Place::Vectors)];
+            let uniforms = self.common();
+            self.dispatch(Kernel::Direct, bindings, uniforms, 1);
+        }
+        self.retract(normal)?;
+        let (trial, projected_step, gate) =
+            (self.place(Place::Trial), self.place(Place::ProjectedStep), self.gate(state::TRIAL));
+        let block_diagonal = self.functions(normal, Memory::Curvature);
+        for group in &self.shape.groups {
+            let bindings = vec![
+                self.place(Place::State),
+                self.place(Place::Gradient),
+                block_diagonal,
+                self.place(Place::Vectors),
+                self.place(Place::Point),
+                projected_step,
+                self.place(Place::Sums),
+            ];
+            let uniforms = self.of_group(group, normal.layout.normal.scale);
+            self.dispatch(Kernel::Measure(group.shape), bindings, uniforms, group.workgroups);
+        }
+        // A step that bounds have cut is not the one that was solved for: its jvp is computed.
+        let jvp = if self.constrained { Some(normal.image(self, projected_step, gate)?) } else { None };
+        let reduction = normal.trial(self, trial, gate)?;
+        let mut bindings = vec![self.place(Place::State), reduction.slice, self.place(Place::Sums)];
+        let mut uniforms = self.finishing(reduction);
+        if let Some(jvp) = jvp {
+            bindings.push(jvp.slice);
+            uniforms = SolverUniforms { jvp_count: jvp.count, jvp_width: jvp.width, ..uniforms };
+        }
+        self.dispatch(Kernel::Decide, bindings, uniforms, 1);
+        Ok(self.finish())
+    }
+
+    /// The trial point and the projected step, array by array, neighbours of one kind together.
+    fn retract<K: Kernels>(&mut self, normal: &Normal<K>) -> Result<()> {
+        let mut arrays: Vec<(Manifold, u32, u32, u32)> = Vec::new();
+        for array in normal.model.arrays.iter().filter(|array| array.dim > 0 && array.count > 0) {
+            // Where every number moves by itself, its block does not matter.
+            let (dim, blocks) = match array.manifold {
+                Manifold::Euclidean => (1, array.count * array.dim),
+                Manifold::UnitQuaternion | Manifold::UnitVector | Manifold::Angle => (array.dim, array.count),
+            };
+            match arrays.last_mut() {
+                Some((kind, width, first, count))
+                    if (*kind, *width, *first + *width * *count) == (array.manifold, dim, array.offset) =>
+                {
+                    *count += blocks;
+                }
+                _ => arrays.push((array.manifold, dim, array.offset, blocks)),
+            }
+        }
+        for (manifold, mut dim, first, mut count) in arrays {
+            if manifold == Manifold::Euclidean && count % NUMBERS_A_THREAD == 0 {
+                (dim, count) = (NUMBERS_A_THREAD, count / NUMBERS_A_THREAD);
+            }
+            let gate = self.gate(state::TRIAL);
+            let (lower, upper) = if self.constrained {
+                let (bounds, stride) = (self.place(Place::Bounds), 4 * u64::from(self.shape.stride()));
+                (bounds.part(0, stride), bounds.part(stride, stride))
+            } else {
+                // Not read.
+                (gate, gate)
+            };
+            let bindings = [
+                self.place(Place::Point),
+                self.vector(3),
+                lower,
+                upper,
+                self.place(Place::Trial),
+                self.place(Place::ProjectedStep),
+                gate,
+                self.uniform(&Dispatch::new(count, count, first).words()),
+            ];
+            let kernel = retraction_kernel(manifold, dim, self.constrained)?;
+            let layout = binding_kinds(&wgsl::kernel_resources(&kernel));
+            let pipeline = self.pipeline(Program::Retract(manifold, dim), "retract", &layout);
+            let groups = normal.limits.split_workgroups(u64::from(count).div_ceil(WORKGROUP_SIZE.into()))?;
+            self.segment.list.dispatch(pipeline, &bindings, groups);
+        }
+        Ok(())
+    }
+
+    fn of_group(&self, group: &Group, scale: u32) -> SolverUniforms {
+        SolverUniforms {
+            blocks: group.blocks,
+            threads: group.workgroups * THREADS,
+            first: group.first,
+            scale,
+            group: group.first_workgroup,
+            factors: group.factors,
+            ..self.common()
+        }
+    }
+
+    fn finishing(&self, sums: Sums) -> SolverUniforms {
+        SolverUniforms { count: sums.count, width: sums.width, ..self.common() }
+    }
+
+    fn common(&self) -> SolverUniforms {
+        SolverUniforms::new(self.shape.workgroups, self.shape.stride())
+    }
+
+    /// Runs a kernel with a thread, or a turn of one, for each of so many.
+    fn dispatch_over(&mut self, kernel: Kernel, bindings: Vec<Slice>, count: u32) {
+        let workgroups = count.div_ceil(THREADS).min(MOST_WORKGROUPS);
+        let uniforms = SolverUniforms { blocks: count, threads: workgroups * THREADS, ..self.common() };
+        self.dispatch(kernel, bindings, uniforms, workgroups);
+    }
+
+    fn dispatch(&mut self, kernel: Kernel, mut bindings: Vec<Slice>, uniforms: SolverUniforms, workgroups: u32) {
+        bindings.push(self.uniform(&uniforms.words()));
+        let program = Program::Own(kernel);
+        let pipeline = match self.pipelines.get(&program) {
+            Some(pipeline) => *pipeline,
+            None => {
+                let layout = kernel.layout(self.constrained);
+                self.pipeline(program, kernel.name(), &layout)
+            }
+        };
+        self.segment.list.dispatch(pipeline, &bindings, [workgroups, 1]);
+    }
+
+    fn uniform(&mut self, words: &[u32]) -> Slice {
+        let first = 4 * self.uniforms.len() as u64;
+        self.uniforms.extend(words);
+        self.uniforms.resize(self.uniforms.len().next_multiple_of(ALIGNMENT as usize / 4), 0);
+        self.place(Place::Uniforms).part(first, ALIGNMENT)
+    }
+
+    fn gate(&mut self, word: u32) -> Slice {
+        self.place(Place::State).part(4 * u64::from(word), 16)
+    }
+
+    fn vector(&mut self, number: u64) -> Slice {
+        let stride = 4 * u64::from(self.shape.stride());
+        self.place(Place::Vectors).part(number * stride, 4 * u64::from(self.shape.numbers))
+    }
+
+    fn place(&mut self, place: Place) -> Slice {
+        self.declare(place, bytes(self.shape, self.uniform_bytes, place))
+    }
+
+    fn declare(&mut self, place: Place, bytes: u64) -> Slice {
+        let position = self.segment.places.iter().position(|known| *known == place).unwrap_or_else(|| {
+            self.buffers.push(self.segment.list.buffer(format!("{place:?}"), bytes));
+            self.segment.places.push(place);
+            self.buffers.len() - 1
+        });
+        self.segment.list.whole(self.buffers[position])
+    }
+
+    fn pipeline(&mut self, program: Program, name: &str, layout: &[BindingKind]) -> PipelineId {
+        if let Some(pipeline) = self.pipelines.get(&program) {
+            return *pipeline;
+        }
+        let pipeline = self.segment.list.pipeline(name, layout);
+        self.segment.programs.push(program);
+        self.pipelines.insert(program, pipeline);
+        pipeline
+    }
+
+    fn finish(&mut self) -> Segment {
+        self.buffers.clear();
+        self.pipelines = VecMap::default();
+        std::mem::take(&mut self.segment)
+    }
+}

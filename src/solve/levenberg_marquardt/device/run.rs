@@ -1,0 +1,415 @@
+//! The host's side of a solve on the device: it submits batches of work, one ahead of what it has read, and tells what came of them.
+
+use residua_base::list::Listed;
+use std::collections::VecDeque;
+
+use super::record::{Place, Program, Recording};
+use super::schedule::{Batch, Schedule};
+use super::state::{Settings, State, WORDS};
+use crate::eval::gpu::GpuEngine;
+use crate::eval::layout::Memory;
+use crate::eval::{Arithmetic, Functions};
+use crate::model::Manifold;
+use crate::solve::levenberg_marquardt::ending::Ending;
+use crate::solve::listener::Listener;
+use crate::solve::options::LevenbergMarquardtOptions;
+use crate::solve::rules::Tolerances;
+use crate::solve::solution::{Details, Solution};
+use crate::solve::start::{Changes, Start};
+use crate::solve::summary::{IterationSummary, SolveSummary, Termination};
+use crate::solve::untouched::Untouched;
+use crate::solve::write_back::{Left, write_back};
+use residua_base::clock::now_ms;
+use residua_base::error::{Error, Result};
+use residua_gpu::{Buffer, BufferRequest, CommandList, DownloadId, Pipeline, PipelineRequest, Prepared, Submission};
+use vecmap::VecMap;
+
+/// Batches on their way at a time.
+const IN_FLIGHT: usize = 2;
+
+/// What a solve makes on the device and the next one finds there.
+pub struct SolverResources {
+    /// [`GpuEngine::recordings_version`] when they were recorded.
+    recordings_version: u64,
+    constrained: bool,
+    /// The trial point set to the point.
+    start: Prepared,
+    head: Prepared,
+    iteration: Prepared,
+    tail: Prepared,
+    /// Reads the state.
+    read: Prepared,
+    state_download: DownloadId,
+    /// Where constants and bounds are written, and which of [`Functions::limits_version`] have been.
+    limits: Option<Buffer>,
+    limits_version: Option<u64>,
+    state: Buffer,
+    stride: usize,
+    untouched: Option<Untouched>,
+    /// That of the last solve.
+    schedule: Option<Schedule>,
+}
+
+/// A solve while it runs.
+struct Run<'a> {
+    options: &'a LevenbergMarquardtOptions,
+    arithmetic: Arithmetic,
+    began: f64,
+    history: Vec<IterationSummary>,
+    /// ‖x‖ before the last step.
+    size: f64,
+}
+
+/// Minimises the least-squares cost of functions on the device by Levenberg-Marquardt from their current parameters, which become the
+/// solution. `kept`: the resources of the last solve, and then of this one. Without `read_back` the parameters stay on the device, and the
+/// solution's `x` is empty.
+///
+/// # Errors
+/// `non-finite` naming the residual if the start is not finite; `invalid-argument` for a start that cannot be brought onto its manifold;
+/// `device-lost`; what the device refuses.
+pub async fn minimise_on_device(
+    functions: &mut Functions,
+    kept: &mut Option<SolverResources>,
+    options: &LevenbergMarquardtOptions,
+    read_back: bool,
+    listener: &mut dyn Listener,
+) -> Result<Solution> {
+    let began = now_ms();
+    let constrained = functions.is_constrained();
+    let curved = functions.model().arrays.iter().any(|array| array.manifold != Manifold::Euclidean);
+    let mut resources = SolverResources::of(functions, kept, constrained).await?;
+    // Where nothing holds the parameters, the start is where they are: on the device already.
+    let preamble = if constrained || curved { resources.bring_in(functions).await? } else { String::new() };
+    let setup = now_ms() - began;
+    let mut run = Run { options, arithmetic: functions.arithmetic(), began, history: Vec::new(), size: 0.0 };
+    let mut schedule = resources.schedule_for(options);
+    let outcome = run.through(functions, &resources, &mut schedule, listener).await;
+    resources.schedule = Some(schedule);
+    let summary = outcome.map(|end| run.summary(end, &preamble));
+    let untouched = resources.untouched(functions);
+    if summary.is_ok() {
+        *kept = Some(resources);
+    }
+    let (x, mut summary) = write_back(functions, run.arithmetic, summary, || Left::Device { read_back }).await?;
+    if untouched.count > 0 {
+        summary.message = format!("{} {}", summary.message, untouched.sentence());
+    }
+    let linear_solver = "pcg: on the device".to_owned();
+    Ok(Solution { x, summary, details: Details { linear_solver, times: vec![("setup", setup)], untouched } })
+}
+
+/// The engine and its model.
+fn engine(functions: &mut Functions) -> Result<(&mut GpuEngine, &crate::model::Model)> {
+    functions.on_device().ok_or_else(|| Error::internal("a solve on the device without functions there"))
+}
+
+impl SolverResources {
+    /// What an earlier solve has left, or new.
+    async fn of(
+        functions: &mut Functions,
+        kept: &mut Option<SolverResources>,
+        constrained: bool,
+    ) -> Result<SolverResources> {
+        let (engine, model) = engine(functions)?;
+        engine.refresh(model).await?;
+        let recordings_version = engine.recordings_version();
+        let fits = |resources: &SolverResources| {
+            (resources.recordings_version, resources.constrained) == (recordings_version, constrained)
+        };
+        if let Some(resources) = kept.take().filter(fits) {
+            return Ok(resources);
+        }
+        let recording = Recording::new(&engine.normal(model), constrained)?;
+        let mut buffers: VecMap<Place, Buffer> = VecMap::default();
+        buffers.insert(Place::Point, engine.published().clone());
+        let own = [
+            Place::State,
+            Place::Trial,
+            Place::ProjectedStep,
+            Place::Gradient,
+            Place::Product,
+            Place::Vectors,
+            Place::Sums,
+            Place::JvpSquares,
+            Place::Bounds,
+            Place::Uniforms,
+        ];
+        let wanted: Vec<Place> = own.into_iter().filter(|place| constrained || *place != Place::Bounds).list();
+        let requests: Vec<BufferRequest> = wanted
+            .iter()
+            .map(|&place| {
+                let (name, bytes) = (format!("{place:?}"), recording.bytes(place).max(16));
+                match place {
+                    Place::Uniforms => BufferRequest::uniform(name, bytes),
+                    _ => BufferRequest::storage(name, bytes).zeroed(),
+                }
+            })
+            .list();
+        let context = engine.context().clone();
+        let pipelines = pipelines(engine, &recording).await?;
+        let memory = |place: &Place| match place {
+            Place::Functions(memory) => Some(*memory),
+            _ => None,
+        };
+        let segments = [&recording.head, &recording.iteration, &recording.tail];
+        let theirs: Vec<Memory> = segments.iter().flat_map(|segment| segment.places.iter().filter_map(memory)).list();
+        for (place, buffer) in wanted.into_iter().zip(engine.allocate_beside(model, &theirs, requests).await?) {
+            buffers.insert(place, buffer);
+        }
+        let of = |place: Place| -> Result<Buffer> {
+            buffers.get(&place).cloned().ok_or_else(|| Error::internal("a buffer of a solve was not made"))
+        };
+        context.write(&of(Place::Uniforms)?, 0, bytemuck::cast_slice(&recording.uniforms))?;
+        let mut prepared = Vec::new();
+        for segment in segments {
+            let mut of_segment = Vec::new();
+            for &place in &segment.places {
+                of_segment.push(match place {
+                    Place::Functions(memory) => engine.buffer(model, memory).await?,
+                    place => of(place)?,
+                });
+            }
+            let programs: Vec<Pipeline> =
+                segment.programs.iter().filter_map(|program| pipelines.get(program)).cloned().list();
+            prepared.push(context.prepare(&segment.list, &of_segment, &programs).await?);
+        }
+        let (Some(tail), Some(iteration), Some(head)) = (prepared.pop(), prepared.pop(), prepared.pop()) else {
+            return Err(Error::internal("a solve has three segments"));
+        };
+
+        let mut list = CommandList::new();
+        let (point, trial) =
+            (list.buffer("point", recording.bytes(Place::Point)), list.buffer("trial", recording.bytes(Place::Trial)));
+        list.copy(list.whole(point), trial, 0);
+        let start = context.prepare(&list, &[of(Place::Point)?, of(Place::Trial)?], &[]).await?;
+        let mut list = CommandList::new();
+        let state = list.buffer("state", 4 * u64::from(WORDS));
+        let state_download = list.download(list.whole(state));
+        let state = of(Place::State)?;
+        let read = context.prepare(&list, std::slice::from_ref(&state), &[]).await?;
+        Ok(SolverResources {
+            recordings_version,
+            constrained,
+            start,
+            head,
+            iteration,
+            tail,
+            read,
+            state_download,
+            limits: buffers.get(&Place::Bounds).cloned(),
+            limits_version: None,
+            state,
+            stride: recording.stride() as usize,
+            untouched: None,
+            schedule: None,
+        })
+    }
+
+    fn schedule_for(&mut self, options: &LevenbergMarquardtOptions) -> Schedule {
+        let (most_linear, runs_all) = (options.max_linear_iterations, options.linear_tolerance == 0.0);
+        match self.schedule.take() {
+            Some(schedule) => schedule.again(most_linear, runs_all),
+            None => Schedule::new(most_linear, runs_all),
+        }
+    }
+
+    /// Brings the start onto its manifolds and within its bounds, and these to the device; says what was moved.
+    async fn bring_in(&mut self, functions: &mut Functions) -> Result<String> {
+        let version = Some(functions.limits_version());
+        // What a solve has left on the device is where it may be: only what was set since has to be brought there.
+        if self.limits_version == version
+            && let Some(changes) = Changes::since_solve(functions, functions.arithmetic())?
+        {
+            for (first, numbers) in &changes.places {
+                functions.engine().publish_at(*first, numbers)?;
+            }
+            return Ok(changes.preamble);
+        }
+        functions.bring_values().await?;
+        let start = Start::of(functions, functions.arithmetic())?;
+        functions.engine().publish(&start.point)?;
+        if let Some(limits) = &self.limits {
+            self.write_limits(functions, &start, limits)?;
+        }
+        self.limits_version = version;
+        Ok(start.preamble)
+    }
+
+    /// Bounds and constants, as they are now.
+    fn write_limits(&self, functions: &mut Functions, start: &Start, limits: &Buffer) -> Result<()> {
+        let mut numbers = vec![0.0_f32; 3 * self.stride];
+        for i in 0..start.point.len() {
+            numbers[i] = start.feasible.project(i, f64::NEG_INFINITY) as f32;
+            numbers[self.stride + i] = start.feasible.project(i, f64::INFINITY) as f32;
+            numbers[2 * self.stride + i] = f32::from(u8::from(start.feasible.is_constant(i)));
+        }
+        let (engine, _) = engine(functions)?;
+        engine.context().write(limits, 0, bytemuck::cast_slice(&numbers))
+    }
+
+    /// The blocks that no residual touches. Looking for them takes a while, so they are looked for once, unless constants may change.
+    fn untouched(&mut self, functions: &Functions) -> Untouched {
+        if self.constrained {
+            return Untouched::of(functions.model(), functions.constant());
+        }
+        self.untouched.get_or_insert_with(|| Untouched::of(functions.model(), functions.constant())).clone()
+    }
+
+    /// Submits a batch.
+    async fn submit(&self, functions: &mut Functions, batch: Batch, first: bool) -> Result<Submission> {
+        let (engine, _) = engine(functions)?;
+        let context = engine.context().clone();
+        let mut pieces: Vec<&Prepared> = Vec::new();
+        if first {
+            pieces.extend([&self.start, &self.head]);
+        }
+        for unit in 0..batch.units {
+            if unit > 0 && unit % batch.at_a_time == 0 {
+                context.submit_in_turn(&std::mem::take(&mut pieces))?.finish().await?;
+            }
+            pieces.extend(std::iter::repeat_n(&self.iteration, batch.iterations as usize));
+            pieces.extend([&self.tail, &self.head]);
+        }
+        pieces.push(&self.read);
+        context.submit_in_turn(&pieces)
+    }
+}
+
+/// The pipelines of all segments.
+async fn pipelines(engine: &mut GpuEngine, recording: &Recording) -> Result<VecMap<Program, Pipeline>> {
+    let mut programs: Vec<Program> = Vec::new();
+    for segment in [&recording.head, &recording.iteration, &recording.tail] {
+        for &program in &segment.programs {
+            if !programs.contains(&program) {
+                programs.push(program);
+            }
+        }
+    }
+    let of_functions = |program: &Program| match program {
+        Program::Functions(program) => Some(*program),
+        Program::Own(_) | Program::Retract(..) => None,
+    };
+    let theirs: Vec<_> = programs.iter().filter_map(of_functions).list();
+    let (mut own, mut requests) = (Vec::new(), Vec::new());
+    for &program in &programs {
+        if let Some((wgsl, entry, layout)) = recording.program(program)? {
+            own.push(program);
+            requests.push(PipelineRequest { wgsl, entry, layout });
+        }
+    }
+    let mut found: VecMap<Program, Pipeline> = VecMap::default();
+    let (of_functions, of_solver) = engine.pipelines_with(&theirs, &requests).await?;
+    for (program, pipeline) in theirs.into_iter().zip(of_functions) {
+        found.insert(Program::Functions(program), pipeline);
+    }
+    for (program, pipeline) in own.into_iter().zip(of_solver) {
+        found.insert(program, pipeline);
+    }
+    Ok(found)
+}
+
+/// A batch on its way.
+struct Underway {
+    submission: Submission,
+    batch: Batch,
+}
+
+impl Run<'_> {
+    /// Submits and reads until the end.
+    async fn through(
+        &mut self,
+        functions: &mut Functions,
+        resources: &SolverResources,
+        schedule: &mut Schedule,
+        listener: &mut dyn Listener,
+    ) -> Result<Termination> {
+        let options = self.options;
+        let solve = &options.solve;
+        let settings = Settings {
+            max_iterations: solve.max_iterations,
+            max_linear_iterations: options.max_linear_iterations,
+            linear_tolerance: options.linear_tolerance,
+            tolerances: Tolerances {
+                cost: solve.cost_tolerance,
+                gradient: solve.gradient_tolerance,
+                parameter: solve.parameter_tolerance,
+            },
+            initial_damping: options.initial_damping,
+            arithmetic: self.arithmetic,
+            residuals: functions.model().num_residuals,
+        };
+        {
+            let (engine, _) = engine(functions)?;
+            engine.context().write(&resources.state, 0, bytemuck::cast_slice(&settings.words()))?;
+        }
+        let mut underway: VecDeque<Underway> = VecDeque::new();
+        let mut submitted = false;
+        let mut stopped = None;
+        let mut last_read = now_ms();
+        loop {
+            while stopped.is_none() && underway.len() < IN_FLIGHT {
+                let steps_underway: u32 = underway.iter().map(|one| schedule.steps_of(one.batch)).sum();
+                let known = self.history.last().map_or(0, |last| last.iteration);
+                let done = known + steps_underway;
+                let left = solve.max_iterations.saturating_sub(done);
+                if left == 0 && submitted && !underway.is_empty() {
+                    break;
+                }
+                let batch = schedule.next(done, left);
+                let submission = resources.submit(functions, batch, !submitted).await?;
+                submitted = true;
+                underway.push_back(Underway { submission, batch });
+            }
+            let Some(Underway { submission, batch }) = underway.pop_front() else { break };
+            let downloads = submission.finish().await?;
+            let now = now_ms();
+            let state = State::new(downloads.words(resources.state_download));
+            let mut longest = 0;
+            for number in self.history.len() as u32..state.recorded() {
+                let iteration = state.record(number, now - self.began);
+                if state.failed_at_start() {
+                    return Ok(Termination::NonFinite);
+                }
+                longest = longest.max(iteration.linear_iterations.unwrap_or(0));
+                self.history.push(iteration);
+                self.size = state.size();
+                if listener.iteration(&iteration) {
+                    stopped.get_or_insert(Termination::Aborted);
+                }
+            }
+            schedule.observe(batch, now - last_read, longest);
+            last_read = now;
+            if let Some(termination) = state.termination() {
+                return Ok(termination);
+            }
+            if listener.aborted() {
+                stopped.get_or_insert(Termination::Aborted);
+            }
+            if now - self.began >= solve.max_time_ms {
+                stopped.get_or_insert(Termination::MaxTime);
+            }
+        }
+        stopped.ok_or_else(|| Error::internal("a solve on the device has neither ended nor been stopped"))
+    }
+
+    fn summary(&self, termination: Termination, preamble: &str) -> SolveSummary {
+        let cost = self.history.last().map_or(f64::NAN, |last| last.cost);
+        let message = self.history.last().map_or_else(String::new, |last| {
+            let ending = Ending { options: &self.options.solve, last, size: self.size };
+            ending.message(termination, self.arithmetic)
+        });
+        let accepted = self.history.iter().skip(1).filter(|iteration| iteration.accepted).count() as u32;
+        let iterations = self.history.len().saturating_sub(1) as u32;
+        SolveSummary {
+            termination,
+            message: format!("{preamble}{message}."),
+            iterations,
+            // The model at the start and after each step taken, and the cost of each trial.
+            function_evaluations: 1 + accepted + iterations,
+            initial_cost: self.history.first().map_or(f64::NAN, |first| first.cost),
+            final_cost: cost,
+            elapsed_ms: now_ms() - self.began,
+            history: self.history.clone(),
+        }
+    }
+}

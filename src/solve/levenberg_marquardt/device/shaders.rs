@@ -1,0 +1,416 @@
+//! The kernels of a solve: templates of `shaders/levenberg_marquardt`, what they bind, and their uniforms.
+//!
+//! Blocks are small and all of one shape, so the templates unroll what is done to each of their coordinates, which then stay in
+//! registers.
+
+use super::shape::{BlockShape, Preconditioner};
+use super::state;
+use crate::shader_source::{binding_kinds, template};
+use crate::solve::rules::{MAX_DIAGONAL, MIN_DIAGONAL, Rules};
+use residua_base::decimal::shortest_single;
+use residua_codegen::wgsl::{Dispatch, ProgramText, Resource, Template};
+use residua_codegen::{template_parameters, uniform};
+use residua_gpu::BindingKind;
+
+/// How an update reads the product JᵀJp.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum JtjProduct {
+    /// From a vector.
+    Vector {
+        /// Whether the direction is formed by the kernels that read it.
+        forms_direction: bool,
+    },
+    /// From the parts that instances have left in their local table, by the lists of a gather.
+    LocalParts,
+    /// From the numbers of Jp that instances with one residual have left in their local table, times their columns of J.
+    LocalJvp,
+    /// From the parts that instances have left in all local tables, by lists over all of them.
+    FusedParts {
+        /// Whether there are blocks with very many entries: their product is in a vector.
+        heavy: bool,
+        /// Whether the direction is formed by the kernels that read it.
+        forms_direction: bool,
+    },
+}
+
+impl JtjProduct {
+    /// Whether the direction is formed by the kernels that read it.
+    pub fn forms_direction(self) -> bool {
+        matches!(
+            self,
+            JtjProduct::Vector { forms_direction: true } | JtjProduct::FusedParts { forms_direction: true, .. }
+        )
+    }
+
+    /// Whether the sums of ‖Jp‖² are in a buffer of their own, and not among the partial sums.
+    fn has_jvp_squares(self) -> bool {
+        self != JtjProduct::Vector { forms_direction: true }
+    }
+
+    fn reads_vector(self) -> bool {
+        matches!(self, JtjProduct::Vector { .. } | JtjProduct::FusedParts { heavy: true, .. })
+    }
+
+    fn reads_lists(self) -> bool {
+        matches!(self, JtjProduct::FusedParts { .. })
+    }
+
+    fn reads_entries(self) -> bool {
+        matches!(self, JtjProduct::LocalParts | JtjProduct::LocalJvp)
+    }
+}
+
+/// A kernel of a solve.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kernel {
+    /// A step begins, in a group of blocks, before products of that kind.
+    Begin(BlockShape, JtjProduct),
+    /// Cost, gradient and convergence at the linearised point.
+    Converge,
+    /// The product of an iteration of conjugate gradients, for a class that is mirrored.
+    Multiply(BlockShape),
+    /// The parts of the product of an iteration, of all residuals.
+    Products,
+    /// An iteration of conjugate gradients after its product, in a group of blocks.
+    Update(BlockShape, JtjProduct),
+    /// The next direction.
+    Direct,
+    /// The predicted reduction of a step, in a group of blocks.
+    Measure(BlockShape),
+    /// Whether a step is taken.
+    Decide,
+    /// An accepted trial point becomes the point.
+    Settle,
+}
+
+/// The sections of the partial sums, in the order in which they stand.
+const SECTIONS: [&str; 12] = [
+    "RZ_SUMS",
+    "ZDZ_SUMS",
+    "ZDP_SUMS",
+    "SQUARES_SUMS",
+    "LARGEST_SUMS",
+    "DESCENT_SUMS",
+    "REST_SUMS",
+    "STEP_SUMS",
+    "SIZE_SUMS",
+    "SCALED_SUMS",
+    "JVP_SUMS",
+    "FACTORS",
+];
+
+/// The vectors that share a buffer: r, z, p, δ and D, the largest diagonals of JᵀJ so far.
+pub const VECTORS: [&str; 5] = ["RESIDUAL", "PRECONDITIONED", "DIRECTION", "DELTA", "SCALE"];
+
+/// Sections of partial sums; after them stand the factors.
+pub const SUM_SECTIONS: u32 = SECTIONS.len() as u32 - 1;
+
+uniform! {
+    /// Uniforms of every kernel of a solve; each uses its part.
+    pub struct SolverUniforms, "Uniforms" {
+        /// blocks, or what there is a thread for
+        blocks,
+        /// threads of all workgroups
+        threads,
+        /// where the first block's first number stands in a vector
+        first,
+        /// numbers of the block diagonal for each parameter
+        scale,
+        /// number of the first workgroup among those of all groups
+        group,
+        /// workgroups of all groups
+        groups,
+        /// numbers or pairs whose sum the kernel finishes
+        count,
+        /// 1: numbers, 2: pairs
+        width,
+        /// numbers or pairs of the sum of ‖Jδ‖²
+        jvp_count,
+        /// 1: numbers, 2: pairs
+        jvp_width,
+        /// distance of the vectors that share a buffer
+        stride,
+        /// where the first block's factors stand, in pairs
+        factors,
+        /// distance of the columns of a local table
+        local_stride,
+        /// where its first column of J stands
+        first_partial,
+        /// where the first block's offset stands in lists over all local tables
+        row,
+        /// bits of a NaN
+        nan,
+    }
+}
+
+impl SolverUniforms {
+    /// With the words that do not depend on a dispatch.
+    pub fn new(groups: u32, stride: u32) -> SolverUniforms {
+        SolverUniforms { groups, stride, nan: Dispatch::NAN, ..SolverUniforms::default() }
+    }
+}
+
+template_parameters! {
+    /// Parameters of the templates of `shaders/levenberg_marquardt`; each uses its part.
+    struct SolverTemplate {
+        /// There are constants or bounds.
+        constrained: bool,
+        /// Blocks are factored in pairs of f32.
+        pairs: bool,
+        /// The kernel is the one that begins a step.
+        begins: bool,
+        /// See [`JtjProduct::forms_direction`].
+        forms_direction: bool,
+        /// See [`JtjProduct`].
+        jvp_squares: bool,
+        /// See [`JtjProduct`].
+        vector: bool,
+        /// See [`JtjProduct`].
+        lists: bool,
+        /// See [`JtjProduct`].
+        entries: bool,
+        /// Entries are numbers of Jp.
+        weighted: bool,
+        /// Numbers of a block.
+        dim: u32,
+        /// Tangent coordinates of a block.
+        tangent: u32,
+        /// Sums over a workgroup at a time.
+        most_sums: u32,
+        /// The least number on the diagonal of D.
+        least_scale: String,
+        /// The largest number on the diagonal of D.
+        most_scale: String,
+        /// Names of words, sections and vectors.
+        words: String,
+        /// The kernels of all products.
+        fused_kernels: String,
+    }
+}
+
+/// The files that the templates import and include.
+const FILES: &[Template] = &[
+    template!("levenberg_marquardt/state"),
+    template!("levenberg_marquardt/set_number"),
+    template!("levenberg_marquardt/block_shape"),
+    template!("levenberg_marquardt/damped_block"),
+    template!("levenberg_marquardt/factor_block"),
+    template!("levenberg_marquardt/solve_block"),
+    template!("levenberg_marquardt/preconditioned_residual"),
+    template!("levenberg_marquardt/block_product"),
+    template!("levenberg_marquardt/next_direction"),
+];
+
+impl Kernel {
+    /// Entry point.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kernel::Begin(..) => "begin",
+            Kernel::Converge => "converge",
+            Kernel::Multiply(_) => "multiply",
+            Kernel::Products => "products",
+            Kernel::Update(..) => "update",
+            Kernel::Direct => "direct",
+            Kernel::Measure(_) => "measure",
+            Kernel::Decide => "decide",
+            Kernel::Settle => "settle",
+        }
+    }
+
+    /// What it binds, by binding number.
+    pub fn resources(self, constrained: bool) -> Vec<Resource> {
+        let (read, write) = (Resource::read, Resource::read_write);
+        let block_diagonal = || read("block_diagonal", "f32");
+        let (sums, pair) = ("sums", "vec2<f32>");
+        let mut resources = match self {
+            Kernel::Begin(shape, _) => {
+                let mut resources = vec![
+                    read("state", "u32"),
+                    read("gradient", "f32"),
+                    write("block_diagonal", "f32"),
+                    write("vectors", "f32"),
+                    write(sums, pair),
+                ];
+                if shape.preconditioner == Preconditioner::Pairs {
+                    // The errors of the block diagonal.
+                    resources.push(read("low", "f32"));
+                }
+                if constrained {
+                    // The linearised point; lower bounds, upper bounds, whether constant.
+                    resources.extend([read("trial", "f32"), read("bounds", "f32")]);
+                }
+                resources
+            }
+            Kernel::Converge => vec![write("state", "u32"), read("costs", "f32"), read(sums, pair)],
+            Kernel::Multiply(_) => vec![
+                write("state", "u32"),
+                // Where the first and the second blocks of instances start.
+                read("indices", "u32"),
+                // Where each block's first entry stands, and the end of the last block's.
+                read("offsets", "u32"),
+                read("entries", "u32"),
+                read("local", "f32"),
+                read("vectors", "f32"),
+                write("product", "f32"),
+                write(sums, pair),
+            ],
+            Kernel::Products => vec![
+                write("state", "u32"),
+                // The index tables and the local tables of all instances.
+                read("indices", "u32"),
+                write("local", "f32"),
+                read("vectors", "f32"),
+                read(sums, pair),
+                // Parts of ‖Jp‖².
+                write("jvp_squares", "f32"),
+                Resource::uniform_of("table", "Parts"),
+            ],
+            Kernel::Update(_, product) => {
+                let mut resources = vec![write("state", "u32")];
+                // Parts of ‖Jp‖².
+                resources.extend(product.has_jvp_squares().then(|| read("jvp_squares", "f32")));
+                resources.extend(product.reads_vector().then(|| read("product", "f32")));
+                if product.reads_entries() {
+                    resources.extend([read("offsets", "u32"), read("entries", "u32"), read("local", "f32")]);
+                }
+                if product.reads_lists() {
+                    // See `gauss_newton::device::fused`.
+                    resources.extend([read("lists", "u32"), read("local", "f32")]);
+                }
+                resources.extend([block_diagonal(), write("vectors", "f32"), write(sums, pair)]);
+                resources
+            }
+            Kernel::Direct => vec![write("state", "u32"), read(sums, pair), write("vectors", "vec4<f32>")],
+            Kernel::Measure(_) => vec![
+                read("state", "u32"),
+                read("gradient", "f32"),
+                block_diagonal(),
+                write("vectors", "f32"),
+                read("point", "f32"),
+                read("projected_step", "f32"),
+                write(sums, pair),
+            ],
+            Kernel::Decide => {
+                // Parts of the reduction of the cost.
+                let mut resources = vec![write("state", "u32"), read("reductions", "f32"), read(sums, pair)];
+                // Parts of ‖Jδ‖².
+                resources.extend(constrained.then(|| read("jvp_squares", "f32")));
+                resources
+            }
+            Kernel::Settle => vec![read("state", "u32"), write("trial", "f32"), write("point", "f32")],
+        };
+        resources.push(Resource::uniform("dispatch", &SolverUniforms::STRUCTURE));
+        resources
+    }
+
+    /// The layout of its bind group.
+    pub fn layout(self, constrained: bool) -> Vec<BindingKind> {
+        binding_kinds(&self.resources(constrained))
+    }
+
+    /// The text; `fused_kernels` are those of [`Kernel::Products`].
+    pub fn wgsl(self, constrained: bool, fused_kernels: &str) -> String {
+        let template = match self {
+            Kernel::Begin(..) => template!("levenberg_marquardt/begin"),
+            Kernel::Converge => template!("levenberg_marquardt/converge"),
+            Kernel::Multiply(_) => template!("levenberg_marquardt/multiply"),
+            Kernel::Products => template!("levenberg_marquardt/products"),
+            Kernel::Update(..) => template!("levenberg_marquardt/update"),
+            Kernel::Direct => template!("levenberg_marquardt/direct"),
+            Kernel::Measure(_) => template!("levenberg_marquardt/measure"),
+            Kernel::Decide => template!("levenberg_marquardt/decide"),
+            Kernel::Settle => template!("levenberg_marquardt/settle"),
+        };
+        let mut program = ProgramText::new();
+        program.declare(&[&SolverUniforms::STRUCTURE], &self.resources(constrained));
+        program.read_guard_from("state[GUARD]");
+        program.push_template(template, FILES, &self.parameters(constrained, fused_kernels));
+        if matches!(self, Kernel::Converge | Kernel::Decide) {
+            Rules::new().functions().into_iter().for_each(|rule| program.push_function(rule));
+        }
+        program.finish()
+    }
+
+    fn parameters(self, constrained: bool, fused_kernels: &str) -> SolverTemplate {
+        let (shape, product) = match self {
+            Kernel::Begin(shape, product) | Kernel::Update(shape, product) => (Some(shape), Some(product)),
+            Kernel::Multiply(shape) | Kernel::Measure(shape) => (Some(shape), None),
+            Kernel::Converge | Kernel::Products | Kernel::Direct | Kernel::Decide | Kernel::Settle => (None, None),
+        };
+        let is = |property: fn(JtjProduct) -> bool| product.is_some_and(property);
+        SolverTemplate {
+            constrained,
+            pairs: shape.is_some_and(|shape| shape.preconditioner == Preconditioner::Pairs),
+            begins: matches!(self, Kernel::Begin(..)),
+            forms_direction: is(JtjProduct::forms_direction),
+            jvp_squares: is(JtjProduct::has_jvp_squares),
+            vector: is(JtjProduct::reads_vector),
+            lists: is(JtjProduct::reads_lists),
+            entries: is(JtjProduct::reads_entries),
+            weighted: product == Some(JtjProduct::LocalJvp),
+            dim: shape.map_or(0, |shape| shape.dim),
+            tangent: shape.map_or(0, |shape| shape.tangent),
+            most_sums: match self {
+                Kernel::Begin(..)
+                | Kernel::Multiply(_)
+                | Kernel::Products
+                | Kernel::Update(..)
+                | Kernel::Direct
+                | Kernel::Settle => 3,
+                Kernel::Converge => 4,
+                Kernel::Measure(_) => 5,
+                Kernel::Decide => 6 + u32::from(constrained),
+            },
+            least_scale: shortest_single(MIN_DIAGONAL as f32),
+            most_scale: shortest_single(MAX_DIAGONAL as f32),
+            words: words(),
+            fused_kernels: fused_kernels.to_owned(),
+        }
+    }
+}
+
+/// Constants with the names of the state's words, the sections of the partial sums and the vectors.
+fn words() -> String {
+    let mut text = state::declarations();
+    for names in [&SECTIONS[..], &VECTORS] {
+        for (position, name) in names.iter().enumerate() {
+            text += &format!("const {name} = {position}u;\n");
+        }
+    }
+    text
+}
+
+#[cfg(all(test, not(target_arch = "wasm32")))]
+mod tests {
+    use super::*;
+    use crate::shader_source::tests::check_module;
+
+    /// Every kernel for every kind of product, of blocks as large as they get.
+    fn kernels() -> Vec<Kernel> {
+        let mut kernels = vec![Kernel::Converge, Kernel::Direct, Kernel::Decide, Kernel::Settle];
+        let mut products = vec![JtjProduct::LocalParts, JtjProduct::LocalJvp];
+        for forms_direction in [false, true] {
+            products.push(JtjProduct::Vector { forms_direction });
+            products.extend([false, true].map(|heavy| JtjProduct::FusedParts { heavy, forms_direction }));
+        }
+        for (dim, tangent) in [(1, 1), (2, 2), (3, 3), (4, 3), (7, 7), (10, 10)] {
+            for preconditioner in [Preconditioner::Single, Preconditioner::Pairs] {
+                let shape = BlockShape { dim, tangent, preconditioner };
+                kernels.extend([Kernel::Multiply(shape), Kernel::Measure(shape)]);
+                for &product in &products {
+                    kernels.extend([Kernel::Begin(shape, product), Kernel::Update(shape, product)]);
+                }
+            }
+        }
+        kernels
+    }
+
+    #[test]
+    fn every_kernel_is_valid_and_binds_what_it_declares() {
+        for kernel in kernels() {
+            for constrained in [false, true] {
+                check_module(&kernel.wgsl(constrained, ""), kernel.name(), &kernel.layout(constrained));
+            }
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! The linear system of a step, solved in slices, so that a page lives meanwhile: an iteration of conjugate gradients at a time where the
+//! model has no matrix, and some part of a sparse factorisation. A model of sums in one block has its system at hand.
+
+use crate::gauss_newton::host::LeastSquares;
+use residua_base::error::Result;
+use residua_linalg::system::finite;
+use residua_linalg::{
+    Blocks, LinearSolver, Normal, PcgOptions, Products, Solved, SparseMatrix, System, Trouble, normal_equations,
+};
+
+/// So many multiplications of a factorisation before the caller is asked whether to go on: some milliseconds.
+const SLICE: f64 = 5e6;
+
+/// Conjugate gradients in place of a factorisation are solved to this tolerance at least, so that steps are as good as its own for what a run
+/// makes of them: with the tolerance of those that stand alone, stiff problems creep, and end where they seem to have converged.
+const TRIAL_TOLERANCE: f64 = 1e-3;
+
+/// The linear systems of a run: the pattern of J̃ and what solves on it.
+pub struct LinearSystems {
+    /// Compressed rows of J̃.
+    pub row_offsets: Vec<u32>,
+    /// The column of each entry.
+    pub col_indices: Vec<u32>,
+    /// The blocks of parameters, for preconditioning.
+    pub blocks: Blocks,
+    /// The solver.
+    pub solver: LinearSolver,
+    /// Conjugate gradients that take so many iterations are to make way for a factorisation.
+    pub trial: Option<usize>,
+}
+
+/// The damped system (J̃ᵀJ̃ + diag(λD)) δ = −J̃ᵀr̃ of a step; δ is 0 at frozen coordinates.
+#[derive(Clone, Copy)]
+pub(super) struct DampedSystem<'a> {
+    pub(super) model: &'a LeastSquares,
+    /// λD.
+    pub(super) damping: &'a [f64],
+    pub(super) frozen: &'a [bool],
+}
+
+impl LinearSystems {
+    /// Computes one slice of the solution; gives the result when the system is solved or turns out to have no solution. `begins` at the
+    /// first slice of a system. `products` multiply where the model has no matrix.
+    pub(super) fn advance(
+        &mut self,
+        system: DampedSystem,
+        options: PcgOptions,
+        begins: bool,
+        products: &mut dyn Products,
+        step: &mut [f64],
+    ) -> Result<Option<Solved>> {
+        let LinearSystems { row_offsets, col_indices, blocks, solver, trial } = self;
+        let most = options.max_iterations;
+        let options = match *trial {
+            Some(iterations) => {
+                PcgOptions { tolerance: options.tolerance.min(TRIAL_TOLERANCE), max_iterations: most.min(iterations) }
+            }
+            None => options,
+        };
+        let DampedSystem { model, damping, frozen } = system;
+        if let Some(model) = &model.normal {
+            let normal = Normal { gradient: &model.gradient, curvature: &model.curvature, damping, frozen };
+            let LinearSolver::Pcg(pcg) = solver else {
+                let solved = normal_equations::solve(&normal, model.residuals, step).map(|()| 1);
+                return Ok(Some(finite(solved, step)));
+            };
+            if begins {
+                pcg.begin(&normal, blocks, options, step);
+            }
+            let solved = pcg.iterate(&normal, blocks, options, products, step)?;
+            return Ok(solved.map(|solved| match solved {
+                Ok(iterations) if trial.is_some() && iterations >= options.max_iterations => Err(Trouble::TooSlow),
+                solved => finite(solved, step),
+            }));
+        }
+        let system = System {
+            jacobian: jacobian(step.len(), row_offsets, col_indices, &model.entries),
+            residuals: &model.residuals,
+            damping,
+            frozen,
+        };
+        let LinearSolver::SparseCholesky(cholesky) = solver else {
+            return Ok(Some(solver.solve(&system, blocks, options, step)));
+        };
+        if begins {
+            cholesky.begin(&system.jacobian, damping, frozen);
+        }
+        let Some(factorised) = cholesky.advance(SLICE) else { return Ok(None) };
+        Ok(Some(factorised.and_then(|()| {
+            system.right_side(step);
+            cholesky.factorisation().solve(step);
+            finite(Ok(1), step)
+        })))
+    }
+}
+
+/// J̃ of such a pattern with these entries.
+pub(super) fn jacobian<'a>(
+    cols: usize,
+    row_offsets: &'a [u32],
+    col_indices: &'a [u32],
+    values: &'a [f64],
+) -> SparseMatrix<'a> {
+    SparseMatrix { cols, row_offsets, col_indices, values }
+}

@@ -1,0 +1,439 @@
+//! The loop of Levenberg-Marquardt on the host as a state machine. [`LevenbergMarquardt::next`] takes what it last asked for, and answers
+//! with the next thing to compute, a finished iteration or the end. It awaits nothing, so that its decisions are tested with small fakes.
+//!
+//! The steps are those of [`crate::solve::levenberg_marquardt`], in its order; damping and verdicts are [`super::strategy`]'s.
+
+use crate::gauss_newton::host::LeastSquares;
+use crate::solve::ending;
+use crate::solve::feasible::FeasibleSet;
+use crate::solve::levenberg_marquardt::ending::Ending;
+use crate::solve::options::LevenbergMarquardtOptions;
+use crate::solve::rules::{AcceptedStep, Gain, TrialStep};
+use crate::solve::start::Start;
+use crate::solve::summary::{IterationSummary, SolveSummary, Termination};
+use crate::solve::vector::{dot, max_norm, norm};
+use residua_base::clock::now_ms;
+use residua_base::error::Result;
+use residua_linalg::loops::{add_squares, all_finite, diagonals};
+use residua_linalg::{LinearSolver, PcgOptions, Products, Trouble};
+
+use super::ARITHMETIC;
+use super::linear_system::{DampedSystem, LinearSystems, jacobian};
+use super::phase::{Pending, Phase, Trial};
+use super::retraction::Retraction;
+use super::strategy::{Linearised, Strategy};
+
+/// What [`LevenbergMarquardt::next`] asks for or reports.
+#[derive(Clone, Copy, Debug)]
+pub enum Request<'a> {
+    /// The Gauss-Newton model at this point, as [`Answer::Model`].
+    Linearise(&'a [f64]),
+    /// The solution of a linear system: [`LevenbergMarquardt::solve`], until it gives the answer.
+    Solve,
+    /// ‖J̃δ̄‖² of this projected step, as [`Answer::SquaredJvp`]. Asked for where the model has no matrix.
+    SquaredJvp(&'a [f64]),
+    /// The cost where the model was last made minus that at this point, as [`Answer::Reduction`].
+    EvaluateTrial(&'a [f64]),
+    /// Nothing: an iteration is done, and [`LevenbergMarquardt::point`] is where it ended.
+    Iteration(IterationSummary),
+    /// Nothing: the run is over, and [`LevenbergMarquardt::point`] is the best point.
+    Finished(&'a SolveSummary),
+}
+
+/// The answer to a [`Request`].
+#[derive(Clone, Debug)]
+pub enum Answer {
+    /// To [`Request::Linearise`].
+    Model(LeastSquares),
+    /// To [`Request::Solve`]: the iterations of the linear solver; `None` if there is no step.
+    Solved(Option<u32>),
+    /// To [`Request::Solve`]: the model's sums do not give a step that is good enough, or its products not soon enough. The model is asked
+    /// for again, in rows, after [`LevenbergMarquardt::use_rows`].
+    RowsNeeded,
+    /// To [`Request::SquaredJvp`].
+    SquaredJvp(f64),
+    /// To [`Request::EvaluateTrial`].
+    Reduction(f64),
+}
+
+/// A run of Levenberg-Marquardt.
+pub struct LevenbergMarquardt {
+    options: LevenbergMarquardtOptions,
+    strategy: Strategy,
+    feasible: FeasibleSet,
+    retraction: Retraction,
+    systems: LinearSystems,
+    /// x and x′.
+    point: Vec<f64>,
+    trial: Vec<f64>,
+    /// δ and δ̄.
+    step: Vec<f64>,
+    projected_step: Vec<f64>,
+    /// The model at the point.
+    model: LeastSquares,
+    /// How many residuals there are.
+    residuals: f64,
+    /// g = J̃ᵀr̃, and the diagonal of J̃ᵀJ̃.
+    gradient: Vec<f64>,
+    diagonal: Vec<f64>,
+    frozen: Vec<bool>,
+    /// g with zeros at frozen coordinates.
+    free_gradient: Vec<f64>,
+    /// ‖x‖ of the coordinates that are not constant.
+    size: f64,
+    /// Whether the forcing term is yet to be chosen at the point.
+    is_new_point: bool,
+    phase: Phase,
+    /// Why the run ends at the next call.
+    ending: Option<(Termination, String)>,
+    /// The beginning of the message: how the start was changed.
+    preamble: String,
+    summary: SolveSummary,
+    linear_ms: f64,
+}
+
+impl LevenbergMarquardt {
+    /// A run from a start.
+    pub fn new(
+        start: Start,
+        systems: LinearSystems,
+        retraction: Retraction,
+        options: &LevenbergMarquardtOptions,
+    ) -> LevenbergMarquardt {
+        let Start { point, feasible, preamble } = start;
+        let n = point.len();
+        LevenbergMarquardt {
+            options: options.clone(),
+            strategy: Strategy::new(n, options),
+            feasible,
+            retraction,
+            systems,
+            trial: point.clone(),
+            point,
+            step: vec![0.0; n],
+            projected_step: vec![0.0; n],
+            model: LeastSquares { cost: f64::NAN, residuals: Vec::new(), entries: Vec::new(), normal: None },
+            residuals: 0.0,
+            gradient: vec![0.0; n],
+            diagonal: vec![0.0; n],
+            frozen: vec![false; n],
+            free_gradient: Vec::new(),
+            size: 0.0,
+            is_new_point: true,
+            phase: Phase::Start,
+            ending: None,
+            preamble,
+            summary: SolveSummary {
+                termination: Termination::MaxIterations,
+                message: String::new(),
+                iterations: 0,
+                function_evaluations: 0,
+                initial_cost: f64::NAN,
+                final_cost: f64::NAN,
+                elapsed_ms: 0.0,
+                history: Vec::new(),
+            },
+            linear_ms: 0.0,
+        }
+    }
+
+    /// Continues with the answer to the last request; without one the same is asked for again. `elapsed_ms`: milliseconds since the solve
+    /// began.
+    pub fn next(&mut self, elapsed_ms: f64, answer: Option<Answer>) -> Result<Request<'_>> {
+        if !matches!(self.phase, Phase::Finished) {
+            self.summary.elapsed_ms = elapsed_ms;
+        }
+        Ok(match self.advance(answer)? {
+            Pending::LineariseAtPoint => Request::Linearise(&self.point),
+            Pending::LineariseAtTrial => Request::Linearise(&self.trial),
+            Pending::Solve => Request::Solve,
+            Pending::SquaredJvp => Request::SquaredJvp(&self.projected_step),
+            Pending::EvaluateTrial => Request::EvaluateTrial(&self.trial),
+            Pending::Iteration(iteration) => Request::Iteration(iteration),
+            Pending::Finished => Request::Finished(&self.summary),
+        })
+    }
+
+    /// Ends the run when the present iteration is done, unless it has converged by then; at the earliest after the start.
+    pub fn stop(&mut self, termination: Termination) {
+        self.ending.get_or_insert((termination, ending::STOPPED_BY_CALLER.to_owned()));
+    }
+
+    /// Where the last iteration ended: the best point so far, since every accepted step lowers the cost as far as rounding shows.
+    pub fn point(&self) -> &[f64] {
+        &self.point
+    }
+
+    /// From now on models have rows, and these are their systems.
+    pub fn use_rows(&mut self, systems: LinearSystems) {
+        self.systems = systems;
+    }
+
+    /// Milliseconds spent on linear systems.
+    pub fn linear_ms(&self) -> f64 {
+        self.linear_ms
+    }
+
+    /// The loop: each phase, and the step that follows its answer.
+    fn advance(&mut self, answer: Option<Answer>) -> Result<Pending> {
+        Ok(match (self.phase, answer) {
+            (Phase::Start, Some(Answer::Model(model))) => self.start(model),
+            (Phase::Ready, _) => self.scale_damping(),
+            (Phase::Solving(_), Some(Answer::Solved(iterations))) => return self.project(iterations),
+            (Phase::Predicting(trial), Some(Answer::SquaredJvp(square))) => self.predict(trial, square),
+            (Phase::EvaluatingTrial(trial), Some(Answer::Reduction(change))) => self.judge(Trial { change, ..trial }),
+            (Phase::Accepting(trial), Some(Answer::Model(model))) => self.accept(trial, model),
+            (Phase::Restoring(trial), Some(Answer::Model(model))) => {
+                self.model = model;
+                self.reject(trial)
+            }
+            (Phase::Solving(_), Some(Answer::RowsNeeded)) => {
+                self.phase = Phase::Refining;
+                Pending::LineariseAtPoint
+            }
+            (Phase::Refining, Some(Answer::Model(model))) => {
+                self.linearise(model);
+                self.phase = Phase::Solving(false);
+                Pending::Solve
+            }
+            // Without an answer the request is repeated.
+            (Phase::Start | Phase::Restoring(_) | Phase::Refining, _) => Pending::LineariseAtPoint,
+            (Phase::Solving(_), _) => Pending::Solve,
+            (Phase::Predicting(_), _) => Pending::SquaredJvp,
+            (Phase::EvaluatingTrial(_), _) => Pending::EvaluateTrial,
+            (Phase::Accepting(_), _) => Pending::LineariseAtTrial,
+            (Phase::Finished, _) => Pending::Finished,
+        })
+    }
+
+    /// Linearises the start; it has converged if its gradient is small.
+    fn start(&mut self, model: LeastSquares) -> Pending {
+        self.summary.function_evaluations += 1;
+        self.summary.initial_cost = model.cost;
+        if !self.linearise(model) {
+            self.ending = Some((Termination::NonFinite, "The start is not finite".to_owned()));
+            return self.finish();
+        }
+        let end = self.strategy.converge_at_start(self.gradient_max_norm());
+        let start = Trial { predicted: f64::NAN, change: 0.0, step_norm: 0.0, linear_iterations: None };
+        self.record(start, self.strategy.lambda(), None, true, end)
+    }
+
+    /// Takes the model at the point, and computes gradient, diagonal, frozen coordinates and ‖x‖ from it. `false` if any of it is not
+    /// finite.
+    fn linearise(&mut self, model: LeastSquares) -> bool {
+        self.model = model;
+        self.diagonal.fill(0.0);
+        let LinearSystems { row_offsets, col_indices, blocks, .. } = &self.systems;
+        if let Some(normal) = &self.model.normal {
+            self.residuals = normal.residuals as f64;
+            self.gradient.copy_from_slice(&normal.gradient);
+            diagonals(&blocks.ranges, &normal.curvature, &mut self.diagonal);
+            if self.feasible.is_constrained() {
+                let constant = |(k, _): &(usize, &mut f64)| self.feasible.is_constant(*k);
+                self.diagonal.iter_mut().enumerate().filter(constant).for_each(|(_, entry)| *entry = 0.0);
+            }
+        } else {
+            self.residuals = self.model.residuals.len() as f64;
+            self.gradient.fill(0.0);
+            let jacobian = jacobian(self.point.len(), row_offsets, col_indices, &self.model.entries);
+            jacobian.add_transposed_times(&self.model.residuals, &mut self.gradient);
+            add_squares(col_indices, &self.model.entries, &mut self.diagonal);
+        }
+        self.feasible.freeze(&self.point, &self.gradient, &mut self.frozen);
+        let zero = |(entry, _): (&mut f64, &bool)| *entry = 0.0;
+        self.free_gradient.clone_from(&self.gradient);
+        self.free_gradient.iter_mut().zip(&self.frozen).filter(|(_, frozen)| **frozen).for_each(zero);
+        self.size = self.feasible.norm_of_free(&self.point);
+        self.is_new_point = true;
+        self.model.is_finite() && all_finite(&self.gradient)
+    }
+
+    /// Ends the run if it is to end here; otherwise scales the damping and chooses the forcing term for the next system.
+    fn scale_damping(&mut self) -> Pending {
+        if self.ending.is_none() && self.summary.elapsed_ms >= self.options.solve.max_time_ms {
+            self.ending = Some((Termination::MaxTime, ending::time_limit(&self.options.solve)));
+        }
+        if self.ending.is_some() {
+            return self.finish();
+        }
+        if std::mem::take(&mut self.is_new_point) {
+            self.strategy.choose_forcing(norm(&self.free_gradient));
+        }
+        self.strategy.scale_damping(&self.diagonal, &self.frozen);
+        self.phase = Phase::Solving(false);
+        Pending::Solve
+    }
+
+    /// Computes one slice of the solution of [`Request::Solve`]; gives the answer when the system is solved or turns out to have no solution.
+    /// Where the model has no matrix, `products` multiply.
+    pub fn solve(&mut self, products: &mut dyn Products) -> Result<Option<Answer>> {
+        let began = now_ms();
+        let begins = matches!(std::mem::replace(&mut self.phase, Phase::Solving(true)), Phase::Solving(false));
+        let damping = self.strategy.scaled_damping();
+        let system = DampedSystem { model: &self.model, damping, frozen: &self.frozen };
+        let max_iterations = self.options.max_linear_iterations as usize;
+        let options = PcgOptions { tolerance: self.strategy.forcing(), max_iterations };
+        let solved = self.systems.advance(system, options, begins, products, &mut self.step);
+        self.linear_ms += now_ms() - began;
+        Ok(solved?.map(|solved| match solved {
+            Err(Trouble::IllConditioned | Trouble::TooSlow) => Answer::RowsNeeded,
+            solved => Answer::Solved(solved.ok().map(|iterations| iterations as u32)),
+        }))
+    }
+
+    /// Applies the step of the linear system: the trial point, and the projected step that leads there.
+    fn project(&mut self, linear_iterations: Option<u32>) -> Result<Pending> {
+        let Some(linear_iterations) = linear_iterations else {
+            let no_step = Trial { predicted: f64::NAN, change: f64::NAN, step_norm: 0.0, linear_iterations: None };
+            return Ok(self.reject(no_step));
+        };
+        self.retraction.make(&self.point, &self.step, &mut self.trial, &mut self.projected_step)?;
+        // A step too short to move anything has a reduction of 0, or NaN if longer steps met NaN: that is the reason for the end then.
+        let last = self.summary.history.last();
+        let change =
+            last.filter(|last| !last.accepted && last.cost_change.is_nan()).map_or(0.0, |last| last.cost_change);
+        let trial = Trial {
+            predicted: f64::NAN,
+            change,
+            step_norm: norm(&self.projected_step),
+            linear_iterations: Some(linear_iterations),
+        };
+        let LinearSystems { row_offsets, col_indices, solver, .. } = &self.systems;
+        if let Some(normal) = &self.model.normal {
+            if let LinearSolver::Pcg(_) = solver {
+                self.phase = Phase::Predicting(trial);
+                return Ok(Pending::SquaredJvp);
+            }
+            let square = quadratic_form(&normal.curvature, &self.projected_step);
+            return Ok(self.predict(trial, square));
+        }
+        let jacobian = jacobian(self.point.len(), row_offsets, col_indices, &self.model.entries);
+        let mut jvp = vec![0.0; jacobian.rows()];
+        jacobian.times(&self.projected_step, &mut jvp);
+        let square = dot(&jvp, &jvp);
+        Ok(self.predict(trial, square))
+    }
+
+    /// The predicted reduction ½‖r̃‖² − ½‖r̃ + J̃δ̄‖² = −δ̄ᵀg − ½‖J̃δ̄‖², from `square` = ‖J̃δ̄‖².
+    fn predict(&mut self, trial: Trial, square: f64) -> Pending {
+        let trial = Trial { predicted: -dot(&self.projected_step, &self.gradient) - 0.5 * square, ..trial };
+        if self.trial == self.point {
+            return self.reject(trial);
+        }
+        self.phase = Phase::EvaluatingTrial(trial);
+        Pending::EvaluateTrial
+    }
+
+    /// Accepts the trial point, subject to its model, or rejects it.
+    fn judge(&mut self, trial: Trial) -> Pending {
+        self.summary.function_evaluations += 1;
+        if !self.gain(trial).accepted {
+            return self.reject(trial);
+        }
+        self.phase = Phase::Accepting(trial);
+        Pending::LineariseAtTrial
+    }
+
+    fn gain(&self, trial: Trial) -> Gain {
+        let linearised = Linearised {
+            cost: self.model.cost,
+            residuals: self.residuals,
+            point: &self.point,
+            diagonal: &self.diagonal,
+        };
+        let Trial { change, predicted, step_norm: step, .. } = trial;
+        self.strategy.gain(linearised, &TrialStep { change, predicted, step, size: self.size })
+    }
+
+    /// Moves to the trial point, unless its derivatives are not finite.
+    fn accept(&mut self, trial: Trial, model: LeastSquares) -> Pending {
+        if !model.is_finite() {
+            self.phase = Phase::Restoring(Trial { change: f64::NAN, ..trial });
+            return Pending::LineariseAtPoint;
+        }
+        let (gain, cost, size) = (self.gain(trial), self.model.cost, self.size);
+        std::mem::swap(&mut self.point, &mut self.trial);
+        self.linearise(model);
+        let converged = self.strategy.converge(&AcceptedStep {
+            cost,
+            change: trial.change,
+            gradient_max_norm: self.gradient_max_norm(),
+            step: trial.step_norm,
+            size,
+            hidden: gain.hidden,
+        });
+        self.conclude(trial, gain, converged)
+    }
+
+    /// Stays at the point and raises the damping.
+    fn reject(&mut self, trial: Trial) -> Pending {
+        let gain = self.strategy.rejection(self.gain(trial));
+        // A system without a solution gave no step that could show that nothing is left to gain.
+        let end = gain.end.filter(|_| trial.linear_iterations.is_some());
+        self.conclude(trial, Gain { end, ..gain }, None)
+    }
+
+    fn conclude(&mut self, trial: Trial, gain: Gain, converged: Option<Termination>) -> Pending {
+        let lambda = self.strategy.lambda();
+        let collapsed = self.strategy.update_damping(gain);
+        self.record(trial, lambda, Some(gain.ratio), gain.accepted, converged.or(gain.end).or(collapsed))
+    }
+
+    /// Reports an iteration, and decides whether the run ends with it.
+    fn record(
+        &mut self,
+        trial: Trial,
+        lambda: f64,
+        gain_ratio: Option<f64>,
+        accepted: bool,
+        end: Option<Termination>,
+    ) -> Pending {
+        let iteration = IterationSummary {
+            iteration: self.summary.history.len() as u32,
+            cost: self.model.cost,
+            cost_change: trial.change,
+            gradient_max_norm: self.gradient_max_norm(),
+            step_norm: trial.step_norm,
+            accepted,
+            damping: Some(lambda),
+            gain_ratio,
+            linear_iterations: trial.linear_iterations,
+            step_size: None,
+            elapsed_ms: self.summary.elapsed_ms,
+        };
+        self.summary.iterations = iteration.iteration;
+        self.summary.history.push(iteration);
+        self.phase = Phase::Ready;
+        let limit = self.options.solve.max_iterations;
+        let end = end.or((iteration.iteration >= limit).then_some(Termination::MaxIterations));
+        if let Some(termination) = end {
+            let ending = Ending { options: &self.options.solve, last: &iteration, size: self.size };
+            self.ending = Some((termination, ending.message(termination, ARITHMETIC)));
+        }
+        Pending::Iteration(iteration)
+    }
+
+    fn finish(&mut self) -> Pending {
+        if let Some((termination, message)) = self.ending.take() {
+            self.summary.termination = termination;
+            self.summary.message = format!("{}{message}.", self.preamble);
+        }
+        self.summary.final_cost = self.model.cost;
+        self.phase = Phase::Finished;
+        Pending::Finished
+    }
+
+    fn gradient_max_norm(&self) -> f64 {
+        max_norm(&self.free_gradient)
+    }
+}
+
+/// xᵀAx of a symmetric matrix, of which the lower half counts.
+fn quadratic_form(a: &[f64], x: &[f64]) -> f64 {
+    let mut form = 0.0;
+    for (i, row) in a.chunks_exact(x.len().max(1)).enumerate() {
+        form += x[i] * (2.0 * dot(&row[..i], &x[..i]) + row[i] * x[i]);
+    }
+    form
+}

@@ -1,0 +1,23 @@
+//! Levenberg-Marquardt on the host, in f64.
+
+mod linear_system;
+mod minimizer;
+mod phase;
+mod resources;
+pub mod retraction;
+mod run;
+mod solve_path;
+mod strategy;
+#[cfg(test)]
+mod tests;
+
+pub use linear_system::LinearSystems;
+pub use minimizer::{Answer, LevenbergMarquardt, Request};
+pub use resources::SolverResources;
+pub use run::minimise_least_squares;
+
+use crate::eval::Arithmetic;
+use crate::eval::cpu::CpuEngine;
+
+/// What the solver on the host computes in, wherever its functions are.
+const ARITHMETIC: Arithmetic = CpuEngine::ARITHMETIC;

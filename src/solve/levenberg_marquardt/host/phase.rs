@@ -1,0 +1,50 @@
+//! What a run of Levenberg-Marquardt waits for, and what it carries from one answer to the next.
+
+#[cfg(doc)]
+use super::minimizer::Request;
+use crate::solve::summary::IterationSummary;
+
+/// A step whose verdict is due.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Trial {
+    /// The predicted reduction; NaN where there is no step.
+    pub(super) predicted: f64,
+    /// The reduction.
+    pub(super) change: f64,
+    /// ‖δ̄‖
+    pub(super) step_norm: f64,
+    pub(super) linear_iterations: Option<u32>,
+}
+
+/// What a run waits for.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Phase {
+    /// The model at the start.
+    Start,
+    /// The next step.
+    Ready,
+    /// The solution of the linear system; whether it has begun.
+    Solving(bool),
+    /// The model at the point in rows, since its sums or products do not give a step.
+    Refining,
+    /// ‖J̃δ̄‖²
+    Predicting(Trial),
+    /// The reduction at the trial point.
+    EvaluatingTrial(Trial),
+    /// The model at the trial point, which is to be accepted.
+    Accepting(Trial),
+    /// The model at the point again: at the trial point it was not finite.
+    Restoring(Trial),
+    Finished,
+}
+
+/// A [`Request`] before it borrows from the run.
+pub(super) enum Pending {
+    LineariseAtPoint,
+    LineariseAtTrial,
+    Solve,
+    SquaredJvp,
+    EvaluateTrial,
+    Iteration(IterationSummary),
+    Finished,
+}

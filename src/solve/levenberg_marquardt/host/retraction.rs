@@ -1,0 +1,70 @@
+//! Steps of all parameters at once on the CPU: the kernels of [`crate::model::manifolds`], an array after the other.
+
+use residua_base::list::Listed;
+use std::rc::Rc;
+
+use crate::model::ArrayInfo;
+use crate::model::manifolds::{Manifold, retraction_kernel};
+use residua_base::error::Result;
+use residua_codegen::memory::{Dispatch, View};
+use residua_cpu::Program;
+
+/// Makes steps.
+pub struct Retraction {
+    program: Rc<Program>,
+    /// Kernel, first number and blocks of each array.
+    arrays: Vec<(usize, u32, u32)>,
+    lower: Vec<f64>,
+    upper: Vec<f64>,
+}
+
+impl Retraction {
+    /// For parameters in these arrays, with bounds on all of them. What is compiled is kept for the next of the same arrays.
+    pub async fn new(
+        arrays: &[ArrayInfo],
+        lower: Vec<f64>,
+        upper: Vec<f64>,
+        kept: &mut Option<Rc<Program>>,
+    ) -> Result<Retraction> {
+        let mut shapes: Vec<(Manifold, u32)> = Vec::new();
+        let mut places = Vec::new();
+        for array in arrays {
+            // Where every number moves by itself, its block does not matter.
+            let (dim, count) = match array.manifold {
+                Manifold::Euclidean => (1, array.count * array.dim),
+                Manifold::UnitQuaternion | Manifold::UnitVector | Manifold::Angle => (array.dim, array.count),
+            };
+            let shape = (array.manifold, dim);
+            let kernel = shapes.iter().position(|known| *known == shape).unwrap_or_else(|| {
+                shapes.push(shape);
+                shapes.len() - 1
+            });
+            places.push((kernel, array.offset, count));
+        }
+        let program = match kept {
+            Some(program) => program.clone(),
+            None => {
+                let of_shape = |(manifold, dim)| retraction_kernel(manifold, dim, true);
+                let kernels = shapes.into_iter().map(of_shape).list_or_error()?;
+                kept.insert(Rc::new(Program::compile(kernels).await?)).clone()
+            }
+        };
+        Ok(Retraction { program, arrays: places, lower, upper })
+    }
+
+    /// The trial point x ⊞ δ within the bounds, and the step that was really made.
+    pub fn make(&self, x: &[f64], step: &[f64], trial: &mut [f64], made: &mut [f64]) -> Result<()> {
+        for &(kernel, first, count) in &self.arrays {
+            let mut views = [
+                View::Read(x),
+                View::Read(step),
+                View::Read(&self.lower),
+                View::Read(&self.upper),
+                View::Write(trial),
+                View::Write(made),
+            ];
+            self.program.run(kernel, &mut views, &Dispatch { instances: 0..count, stride: count, first, origin: 0 })?;
+        }
+        Ok(())
+    }
+}

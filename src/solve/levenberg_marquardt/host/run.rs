@@ -1,0 +1,124 @@
+//! Levenberg-Marquardt over compiled functions, on the CPU in f64: evaluates what the solver asks for, passes on what it tells, and writes
+//! the solution back. Functions on a GPU have an engine in f64 beside them, so they can be solved here too.
+
+use super::ARITHMETIC;
+use super::minimizer::{Answer, LevenbergMarquardt, Request};
+use super::resources::SolverResources;
+use super::retraction::Retraction;
+use super::solve_path::SolvePath;
+use crate::eval::Functions;
+use crate::gauss_newton::host::HostModel;
+use crate::solve::listener::Listener;
+use crate::solve::options::LevenbergMarquardtOptions;
+use crate::solve::solution::{Details, Solution};
+use crate::solve::start::Start;
+use crate::solve::summary::{SolveSummary, Termination};
+use crate::solve::untouched::Untouched;
+use crate::solve::write_back::{Left, write_back};
+use residua_base::clock::now_ms;
+use residua_base::cooperative::Yielder;
+use residua_base::error::Result;
+
+/// Milliseconds by stage.
+#[derive(Clone, Copy, Debug, Default)]
+struct Stages {
+    setup: f64,
+    model: f64,
+    trials: f64,
+}
+
+/// Minimises the least-squares cost of the functions by Levenberg-Marquardt from their current parameters, which become the solution.
+///
+/// # Errors
+/// `non-finite` naming the residual if the start is not finite; `invalid-argument` for a start that cannot be brought onto its manifold;
+/// `limit-exceeded` for a linear solver that was asked for and does not fit; what evaluations fail with.
+pub async fn minimise_least_squares(
+    functions: &mut Functions,
+    resources: &mut SolverResources,
+    options: &LevenbergMarquardtOptions,
+    listener: &mut dyn Listener,
+) -> Result<Solution> {
+    let began = now_ms();
+    functions.bring_values().await?;
+    functions.bring_shared_data().await?;
+    let start = Start::of(functions, ARITHMETIC)?;
+    let untouched = Untouched::of(functions.model(), functions.constant());
+    let n = start.point.len();
+    let (lower, upper) = match functions.bounds() {
+        Some((lower, upper)) => (lower.to_vec(), upper.to_vec()),
+        None => (vec![f64::NEG_INFINITY; n], vec![f64::INFINITY; n]),
+    };
+    let SolverResources { model, retraction } = resources;
+    let retraction = Retraction::new(&functions.model().arrays, lower, upper, retraction).await?;
+    let (mut path, systems) = SolvePath::of(functions, model, options.linear_solver).await?;
+    let mut solver = LevenbergMarquardt::new(start, systems, retraction, options);
+    let mut stages = Stages { setup: now_ms() - began, ..Stages::default() };
+    let outcome = run(functions, model, &mut solver, &mut path, listener, began, &mut stages).await;
+    let (x, mut summary) = write_back(functions, ARITHMETIC, outcome, || Left::Host(solver.point().to_vec())).await?;
+    if untouched.count > 0 {
+        summary.message = format!("{} {}", summary.message, untouched.sentence());
+    }
+    let times = vec![
+        ("setup", stages.setup),
+        ("residual+Jacobian", stages.model),
+        ("linear solver", solver.linear_ms()),
+        ("trials", stages.trials),
+    ];
+    Ok(Solution { x, summary, details: Details { linear_solver: path.linear_solver, times, untouched } })
+}
+
+/// Computes what the minimizer asks for until it is done.
+async fn run(
+    functions: &mut Functions,
+    model: &mut HostModel,
+    minimizer: &mut LevenbergMarquardt,
+    path: &mut SolvePath,
+    listener: &mut dyn Listener,
+    began: f64,
+    stages: &mut Stages,
+) -> Result<SolveSummary> {
+    let mut answer = None;
+    let mut yielder = Yielder::new();
+    loop {
+        yielder.yield_if_due().await;
+        if listener.aborted() {
+            minimizer.stop(Termination::Aborted);
+        }
+        let request = minimizer.next(now_ms() - began, answer.take())?;
+        let asked = now_ms();
+        match request {
+            Request::Linearise(x) => {
+                match path.linearise(functions, model, x).await? {
+                    Some(linearised) => answer = Some(Answer::Model(linearised)),
+                    // The same is asked for again.
+                    None => minimizer.use_rows(path.take_rows(functions, model)?),
+                }
+                stages.model += now_ms() - asked;
+            }
+            Request::Solve => {
+                answer = minimizer.solve(&mut model.jtj(functions))?;
+                while answer.is_none() {
+                    yielder.yield_if_due().await;
+                    answer = minimizer.solve(&mut model.jtj(functions))?;
+                }
+                if matches!(answer, Some(Answer::RowsNeeded)) {
+                    minimizer.use_rows(path.take_rows(functions, model)?);
+                }
+            }
+            Request::SquaredJvp(step) => answer = Some(Answer::SquaredJvp(model.squared_jvp(functions, step)?)),
+            Request::EvaluateTrial(x) => {
+                answer = Some(Answer::Reduction(path.reduction(functions, model, x).await?));
+                stages.trials += now_ms() - asked;
+            }
+            Request::Iteration(iteration) => {
+                if iteration.accepted {
+                    functions.engine().publish(minimizer.point())?;
+                }
+                if listener.iteration(&iteration) {
+                    minimizer.stop(Termination::Aborted);
+                }
+            }
+            Request::Finished(summary) => return Ok(summary.clone()),
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! The strategy of a run: the damping λ and its scale D, the forcing term of the linear solver, and the verdict on a trial step. It applies
+//! [`crate::solve::rules`] to the numbers of the loop and keeps what they carry from one step to the next.
+
+use crate::solve::options::LevenbergMarquardtOptions;
+use crate::solve::rules::{self, AcceptedStep, Damping, Gain, Rules, Tolerances, TrialStep};
+use crate::solve::summary::Termination;
+use residua_linalg::loops::clamped_weighted_square;
+
+use super::ARITHMETIC;
+
+/// λ, D and the forcing term of a run.
+pub(super) struct Strategy {
+    rules: Rules,
+    tolerances: Tolerances,
+    damping: Damping,
+    /// D: the largest diagonal entry so far of each coordinate that was free.
+    scale: Vec<f64>,
+    /// λD of the present system.
+    scaled_damping: Vec<f64>,
+    /// Predicted reductions of steps that rounding hides are less than half of this.
+    floor: f64,
+    /// η of the present point, and its ceiling.
+    forcing: f64,
+    forcing_ceiling: f64,
+    /// ‖g‖ where η was chosen.
+    gradient_norm: f64,
+}
+
+/// The numbers of the linearised point that the verdict takes.
+#[derive(Clone, Copy)]
+pub(super) struct Linearised<'a> {
+    pub(super) cost: f64,
+    /// How many residuals there are.
+    pub(super) residuals: f64,
+    /// x, and the diagonal of J̃ᵀJ̃.
+    pub(super) point: &'a [f64],
+    pub(super) diagonal: &'a [f64],
+}
+
+impl Strategy {
+    /// The strategy at the start of a run over `n` coordinates.
+    pub(super) fn new(n: usize, options: &LevenbergMarquardtOptions) -> Strategy {
+        let solve = &options.solve;
+        Strategy {
+            rules: Rules::new(),
+            tolerances: Tolerances {
+                cost: solve.cost_tolerance,
+                gradient: solve.gradient_tolerance,
+                parameter: solve.parameter_tolerance,
+            },
+            damping: Damping { lambda: options.initial_damping.max(rules::MIN_DAMPING), growth: rules::INITIAL_GROWTH },
+            scale: vec![0.0; n],
+            scaled_damping: Vec::new(),
+            floor: rules::NO_FLOOR,
+            forcing: options.linear_tolerance,
+            forcing_ceiling: options.linear_tolerance,
+            gradient_norm: 0.0,
+        }
+    }
+
+    /// λ.
+    pub(super) fn lambda(&self) -> f64 {
+        self.damping.lambda
+    }
+
+    /// λD, after [`Strategy::scale_damping`].
+    pub(super) fn scaled_damping(&self) -> &[f64] {
+        &self.scaled_damping
+    }
+
+    /// η, the share of its residual that the linear solver may leave.
+    pub(super) fn forcing(&self) -> f64 {
+        self.forcing
+    }
+
+    /// Raises D to the diagonal of J̃ᵀJ̃ of the coordinates that are not frozen, and computes λD.
+    pub(super) fn scale_damping(&mut self, diagonal: &[f64], frozen: &[bool]) {
+        rules::rescale(self.damping.lambda, diagonal, frozen, &mut self.scale, &mut self.scaled_damping);
+    }
+
+    /// Chooses η at a new point, of which this is ‖g‖ of the coordinates that are not frozen.
+    pub(super) fn choose_forcing(&mut self, gradient_norm: f64) {
+        self.forcing = self.rules.forcing(gradient_norm, self.gradient_norm, self.forcing, self.forcing_ceiling);
+        self.gradient_norm = gradient_norm;
+    }
+
+    /// The verdict on a trial step from a linearised point.
+    pub(super) fn gain(&self, linearised: Linearised, trial: &TrialStep) -> Gain {
+        let epsilon = self.epsilon();
+        let Linearised { cost, residuals, point, diagonal } = linearised;
+        let scaled_size = clamped_weighted_square(diagonal, point, rules::MIN_DIAGONAL, rules::MAX_DIAGONAL);
+        let noise = self.rules.noise(cost, scaled_size, residuals, epsilon);
+        self.rules.gain(trial, noise, self.floor, epsilon)
+    }
+
+    /// Applies a verdict to λ; gives the end if the trust region has collapsed.
+    pub(super) fn update_damping(&mut self, gain: Gain) -> Option<Termination> {
+        let (damping, collapsed) = self.rules.damping(self.damping, gain);
+        self.damping = damping;
+        self.floor = gain.floor;
+        collapsed
+    }
+
+    /// The verdict that rejects a trial step instead of `gain`.
+    pub(super) fn rejection(&self, gain: Gain) -> Gain {
+        Gain { accepted: false, hidden: None, floor: self.floor, ..gain }
+    }
+
+    /// The end that the start meets.
+    pub(super) fn converge_at_start(&self, gradient_max_norm: f64) -> Option<Termination> {
+        self.rules.convergence_at_start(gradient_max_norm, &self.tolerances)
+    }
+
+    /// The end that an accepted step meets.
+    pub(super) fn converge(&self, step: &AcceptedStep) -> Option<Termination> {
+        self.rules.convergence(step, &self.tolerances, self.epsilon())
+    }
+
+    fn epsilon(&self) -> f64 {
+        self.tolerances.epsilon(ARITHMETIC.epsilon())
+    }
+}

@@ -1,0 +1,145 @@
+//! Levenberg-Marquardt over small fakes that check one decision each, and over compiled functions.
+
+mod compiled;
+mod fakes;
+mod sums;
+
+use super::minimizer::{Answer, LevenbergMarquardt, Request};
+use super::retraction::Retraction;
+use super::*;
+use crate::eval::Arithmetic;
+use crate::eval::tests::block_on;
+use crate::gauss_newton::host::LeastSquares;
+use crate::model::{ArrayInfo, Manifold};
+use crate::solve::start::Start;
+use crate::solve::{FeasibleSet, IterationSummary, LevenbergMarquardtOptions, SolveSummary, Termination};
+use residua_base::error::Result;
+use residua_linalg::{Blocks, DenseQr, LinearSolver, Pcg, Products};
+
+/// Residuals and the dense rows of their Jacobian at a point.
+type Residuals<'a> = &'a dyn Fn(&[f64]) -> (Vec<f64>, Vec<Vec<f64>>);
+
+/// A problem over a fake.
+struct Fake<'a> {
+    residuals: Residuals<'a>,
+    start: Vec<f64>,
+    constant: Vec<u8>,
+    bounds: (Vec<f64>, Vec<f64>),
+    manifold: Manifold,
+    options: LevenbergMarquardtOptions,
+    /// Conjugate gradients with a block-Jacobi preconditioner, and the coordinates of its blocks; dense QR without.
+    pcg_blocks: Option<usize>,
+}
+
+impl<'a> Fake<'a> {
+    fn new(residuals: Residuals<'a>, start: &[f64]) -> Fake<'a> {
+        Fake {
+            residuals,
+            start: start.to_vec(),
+            constant: Vec::new(),
+            bounds: (vec![f64::NEG_INFINITY; start.len()], vec![f64::INFINITY; start.len()]),
+            manifold: Manifold::Euclidean,
+            options: LevenbergMarquardtOptions::defaults(Arithmetic::F64),
+            pcg_blocks: None,
+        }
+    }
+}
+
+/// A finished run.
+struct Run {
+    summary: SolveSummary,
+    point: Vec<f64>,
+    /// The points that were linearised, and the trial points.
+    linearised: Vec<Vec<f64>>,
+    tried: Vec<Vec<f64>>,
+}
+
+fn cost(residuals: &[f64]) -> f64 {
+    0.5 * residuals.iter().map(|r| r * r).sum::<f64>()
+}
+
+/// Runs a fake; `on_iteration` may stop the run.
+fn run_with(fake: &Fake, mut on_iteration: impl FnMut(&IterationSummary, &mut bool)) -> Run {
+    let n = fake.start.len();
+    let (first, _) = (fake.residuals)(&fake.start);
+    let rows = first.len() as u32;
+    let array = ArrayInfo { name: String::new(), dim: n as u32, count: 1, offset: 0, manifold: fake.manifold };
+    let tangents = fake.manifold.tangent_dim(n as u32);
+    let tangents_per_block = fake.pcg_blocks.unwrap_or(tangents as usize);
+    let solver = match fake.pcg_blocks {
+        Some(_) => LinearSolver::Pcg(Pcg::new()),
+        None => LinearSolver::DenseQr(DenseQr::new()),
+    };
+    let systems = LinearSystems {
+        row_offsets: (0..=rows).map(|row| row * tangents).collect(),
+        col_indices: (0..rows).flat_map(|_| 0..tangents).collect(),
+        blocks: Blocks {
+            ranges: (0..tangents as usize)
+                .step_by(tangents_per_block)
+                .map(|first| (first, tangents_per_block))
+                .collect(),
+        },
+        solver,
+        trial: None,
+    };
+    let (lower, upper) = fake.bounds.clone();
+    let feasible = FeasibleSet::new(n, &fake.constant, &lower, &upper, Arithmetic::F64).unwrap();
+    let retraction = block_on(Retraction::new(&[array], lower, upper, &mut None)).unwrap();
+    let start = Start { point: fake.start.clone(), feasible, preamble: String::new() };
+    let mut solver = LevenbergMarquardt::new(start, systems, retraction, &fake.options);
+    let (mut linearised, mut tried, mut answer, mut clock) = (Vec::new(), Vec::new(), None, 0.0);
+    let summary = loop {
+        clock += 1.0;
+        let mut stop = false;
+        match solver.next(clock, answer.take()).unwrap() {
+            Request::Linearise(x) => {
+                let (residuals, rows) = (fake.residuals)(x);
+                linearised.push(x.to_vec());
+                let constant = |column: usize| fake.constant.get(column).is_some_and(|&flag| flag != 0);
+                let entries = rows.iter().flat_map(|row| {
+                    row.iter().enumerate().map(|(column, &entry)| if constant(column) { 0.0 } else { entry })
+                });
+                let entries = entries.collect();
+                answer = Some(Answer::Model(LeastSquares { cost: cost(&residuals), residuals, entries, normal: None }));
+            }
+            Request::Solve => answer = solver.solve(&mut NoProducts).unwrap(),
+            Request::SquaredJvp(_) => unreachable!("the model has a matrix"),
+            Request::EvaluateTrial(x) => {
+                tried.push(x.to_vec());
+                let before = cost(&(fake.residuals)(linearised.last().unwrap()).0);
+                answer = Some(Answer::Reduction(before - cost(&(fake.residuals)(x).0)));
+            }
+            Request::Iteration(iteration) => on_iteration(&iteration, &mut stop),
+            Request::Finished(summary) => break summary.clone(),
+        }
+        if stop {
+            solver.stop(Termination::Aborted);
+        }
+    };
+    assert_eq!(summary.function_evaluations as usize, 1 + tried.len());
+    assert_eq!(summary.history.len().saturating_sub(1), summary.iterations as usize, "rejected steps count");
+    Run { summary, point: solver.point().to_vec(), linearised, tried }
+}
+
+/// No products: models of fakes have their matrix.
+struct NoProducts;
+
+impl Products for NoProducts {
+    fn product(&mut self, _: &[f64], _: &mut [f64]) -> Result<f64> {
+        unreachable!("the model has a matrix")
+    }
+}
+
+fn run(fake: &Fake) -> Run {
+    run_with(fake, |_, _| {})
+}
+
+fn distance(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max)
+}
+
+/// Moré, Garbow and Hillstrom, "Testing unconstrained optimization software" (ACM TOMS 7, 1981), problem 1.
+fn rosenbrock(x: &[f64]) -> (Vec<f64>, Vec<Vec<f64>>) {
+    let residuals = vec![10.0 * (x[1] - x[0] * x[0]), 1.0 - x[0]];
+    (residuals, vec![vec![-20.0 * x[0], 10.0], vec![-1.0, 0.0]])
+}

@@ -1,0 +1,250 @@
+//! Whole solves on compiled functions.
+
+use super::*;
+use crate::eval::Functions;
+use crate::eval::tests::functions;
+use crate::model::losses::LossParameters;
+use crate::model::tests::Recorder;
+use crate::solve::{Listener, Solution};
+use residua_base::error::ErrorCode;
+use residua_ir::graph::Op;
+use residua_linalg::Kind;
+
+/// Hears all iterations.
+#[derive(Default)]
+struct Heard(Vec<IterationSummary>);
+
+impl Listener for Heard {
+    fn iteration(&mut self, summary: &IterationSummary) -> bool {
+        self.0.push(*summary);
+        false
+    }
+
+    fn aborted(&mut self) -> bool {
+        false
+    }
+}
+
+fn options() -> LevenbergMarquardtOptions {
+    LevenbergMarquardtOptions::defaults(Arithmetic::F64)
+}
+
+fn solve(functions: &mut Functions, options: &LevenbergMarquardtOptions) -> Solution {
+    block_on(minimise_least_squares(functions, &mut SolverResources::default(), options, &mut Heard::default()))
+        .unwrap()
+}
+
+/// 10(y − x²), 1 − x, and a third parameter that nothing needs.
+fn valley(start: &[f64]) -> Functions {
+    let mut r = Recorder::default();
+    let (x, y) = (r.parameter(0), r.parameter(1));
+    let (ten, one) = (r.constant(10.0), r.constant(1.0));
+    let square = r.square(x);
+    let difference = r.apply(Op::Sub, &[y, square]);
+    let outputs = vec![r.apply(Op::Mul, &[ten, difference]), r.apply(Op::Sub, &[one, x])];
+    functions(r, outputs, start)
+}
+
+#[test]
+fn all_linear_solvers_find_the_same_minimum_and_say_what_they_are() {
+    for (kind, words) in [
+        (None, "dense QR: 2 parameters"),
+        (Some(Kind::DenseQr), "dense-qr: as linearSolver says"),
+        (Some(Kind::SparseCholesky), "sparse-cholesky: as linearSolver says"),
+        (Some(Kind::Pcg), "pcg: as linearSolver says"),
+    ] {
+        let mut functions = valley(&[-1.2, 1.0]);
+        let mut options = LevenbergMarquardtOptions { linear_solver: kind, ..options() };
+        options.solve.cost_tolerance = 0.0;
+        let solution = solve(&mut functions, &options);
+        assert!(solution.summary.success(), "{}", solution.summary.message);
+        // gradientTolerance 1e-6 over 0.45², the smallest eigenvalue of JᵀJ.
+        assert!(distance(&solution.x, &[1.0, 1.0]) < 5e-6, "{:?}", solution.x);
+        assert!(solution.details.linear_solver.starts_with(words), "{}", solution.details.linear_solver);
+        assert_eq!(functions.values(), solution.x, "the solution becomes the current parameters");
+    }
+}
+
+#[test]
+fn a_second_solve_begins_where_the_first_ended() {
+    let mut functions = valley(&[-1.2, 1.0]);
+    let mut options = options();
+    options.solve.max_iterations = 5;
+    let first = solve(&mut functions, &options);
+    let second = solve(&mut functions, &options);
+    assert_eq!(second.summary.initial_cost, first.summary.final_cost);
+    assert!(second.summary.final_cost < first.summary.final_cost);
+}
+
+#[test]
+fn parameters_that_no_residual_touches_are_named_unless_they_are_constant() {
+    let mut functions = valley(&[0.0; 7]);
+    let solution = solve(&mut functions, &options());
+    let message = &solution.summary.message;
+    let words = "parameter 2, parameter 3, parameter 4 and 2 more are touched by no residual.";
+    assert!(message.ends_with(words), "{message}");
+    assert_eq!(solution.details.untouched.count, 5);
+    functions.set_constant(vec![false, false, true, true, true, true, false]).unwrap();
+    let message = solve(&mut functions, &options()).summary.message;
+    assert!(message.ends_with(". parameter 6 is touched by no residual."), "{message}");
+    functions.set_constant(vec![true, true, true, true, true, true, true]).unwrap();
+    let solution = solve(&mut functions, &options());
+    assert_eq!(solution.summary.message, "Converged: the gradient is zero.");
+}
+
+#[test]
+fn a_violated_start_is_projected_and_the_message_says_so() {
+    let mut functions = valley(&[-1.2, 1.0]);
+    functions.set_bounds(vec![0.0, -9.0], vec![0.5, 9.0]).unwrap();
+    let solution = solve(&mut functions, &options());
+    let words = "1 starting value was out of bounds and was moved to the nearest bound. Converged";
+    assert!(solution.summary.message.starts_with(words), "{}", solution.summary.message);
+    // At x = ½ the best y is ¼; costTolerance 1e-6 of a cost of ⅛, over a Hessian of 100.
+    assert_eq!(solution.x[0], 0.5);
+    assert!((solution.x[1] - 0.25).abs() < 1e-4, "{:?}", solution.x);
+}
+
+#[test]
+fn a_start_that_is_not_finite_names_its_place() {
+    let mut r = Recorder::default();
+    let (x, y) = (r.parameter(0), r.parameter(1));
+    let outputs = vec![r.apply(Op::Add, &[x, y]), r.apply(Op::Sqrt, &[y])];
+    let mut with_nan = functions(r, outputs, &[1.0, -1.0]);
+    let solve = |functions: &mut Functions| {
+        block_on(minimise_least_squares(functions, &mut SolverResources::default(), &options(), &mut Heard::default()))
+            .unwrap_err()
+    };
+    let error = solve(&mut with_nan);
+    assert_eq!(error.code, ErrorCode::NonFinite);
+    assert!(error.message.starts_with("residual 1 is NaN at the start"), "{}", error.message);
+    with_nan.set_values(vec![f64::INFINITY, 1.0]).unwrap();
+    let error = solve(&mut with_nan);
+    assert!(error.message.starts_with("parameter 0 is inf at the start"), "{}", error.message);
+}
+
+#[test]
+fn robust_losses_leave_outliers_aside() {
+    let mut r = Recorder::default();
+    let x = r.parameter(0);
+    let data = [1.0, 1.1, 0.9, 1.0, 50.0];
+    let outputs = data
+        .iter()
+        .map(|&datum| {
+            let datum = r.constant(datum);
+            r.apply(Op::Sub, &[x, datum])
+        })
+        .collect();
+    let mut functions = functions(r, outputs, &[10.0]);
+    let plain = solve(&mut functions, &options());
+    assert!((plain.x[0] - 10.8).abs() < 1e-6, "the mean: {:?}", plain.x);
+    for (kind, scale, within) in [("huber", 0.5, 0.15), ("cauchy", 0.5, 0.05), ("tukey", 20.0, 0.05)] {
+        functions.set_values(vec![3.0]).unwrap();
+        functions.set_loss(0, LossParameters::new(kind, scale, 1.0, 1.0).unwrap()).unwrap();
+        let robust = solve(&mut functions, &options());
+        assert!(robust.summary.success(), "{kind}: {}", robust.summary.message);
+        // Huber's outlier pulls with its scale: 0.5 over four residuals; of the others next to nothing is left.
+        assert!((robust.x[0] - 1.0).abs() < within, "{kind}: {:?}", robust.x);
+    }
+}
+
+#[test]
+fn a_solve_is_bitwise_the_same_twice_but_for_its_times() {
+    let history = || {
+        let solution = solve(&mut valley(&[-1.2, 1.0]), &options());
+        let timeless = |iteration: &IterationSummary| IterationSummary { elapsed_ms: 0.0, ..*iteration };
+        solution.summary.history.iter().map(timeless).collect::<Vec<_>>()
+    };
+    let (first, second) = (history(), history());
+    assert!(first.len() > 5);
+    assert_eq!(first, second, "no figure of this run is NaN");
+}
+
+#[test]
+fn sizes_count_what_is_free_and_takes_part() {
+    use crate::eval::Sizes;
+    let mut functions = valley(&[0.0; 4]);
+    let mut constant = vec![false; 4];
+    let size = |blocks, residuals| Sizes {
+        parameter_blocks: blocks,
+        parameters: blocks,
+        effective_parameters: blocks,
+        residual_blocks: residuals,
+        residuals,
+    };
+    assert_eq!(functions.sizes(), [size(4, 2); 2]);
+    // 1 − x depends on x alone.
+    constant[0] = true;
+    functions.set_constant(constant).unwrap();
+    assert_eq!(functions.sizes(), [size(4, 2), size(3, 1)]);
+    functions.set_enabled(0, false).unwrap();
+    assert_eq!(functions.sizes(), [size(4, 2), size(3, 0)]);
+}
+
+/// Differences along the sides of a square grid, which are to be those of a wave, and numbers that are to be 0, which weigh `pull`.
+fn sheet(side: usize, pull: f64) -> Functions {
+    let mut r = Recorder::default();
+    let pull = r.constant(pull);
+    let u = (0..side * side).map(|k| r.parameter(k as u32)).collect::<Vec<_>>();
+    let mut outputs: Vec<_> = u.iter().map(|&u| r.apply(Op::Mul, &[pull, u])).collect();
+    for k in 0..side * side {
+        let (row, column) = (k / side, k % side);
+        for neighbour in [(column + 1 < side).then_some(k + 1), (row + 1 < side).then_some(k + side)].iter().flatten() {
+            let wave = r.constant((0.3 * k as f64).sin());
+            let difference = r.apply(Op::Sub, &[u[*neighbour], u[k]]);
+            outputs.push(r.apply(Op::Sub, &[difference, wave]));
+        }
+    }
+    functions(r, outputs, &vec![0.0; side * side])
+}
+
+#[test]
+fn conjugate_gradients_make_way_for_a_factorisation_that_is_faster() {
+    let words = "sparse Cholesky: 8,100 parameters";
+    for (pull, begins, ends) in [
+        (1.0, "conjugate gradients: 8,100 parameters, J 0.02 % filled, while they take at most ", "would be worth"),
+        // A condition of some 10⁷: more iterations than the hundred that are allowed.
+        (1e-3, words, ", since conjugate gradients took as long"),
+    ] {
+        let solution = solve(&mut sheet(90, pull), &options());
+        let said = &solution.details.linear_solver;
+        assert!(said.starts_with(begins) && said.ends_with(ends), "{said}");
+        let direct = LevenbergMarquardtOptions { linear_solver: Some(Kind::SparseCholesky), ..options() };
+        let exact = solve(&mut sheet(90, pull), &direct);
+        // Both stop when a step gains less than costTolerance, a millionth; the cost is quadratic, and a step leaves a thousandth of its error.
+        let (cost, expected) = (solution.summary.final_cost, exact.summary.final_cost);
+        assert!((cost / expected - 1.0).abs() < 1e-6, "{cost} {expected}");
+        let iterations = [&solution, &exact].map(|solution| solution.summary.iterations);
+        assert!(iterations[0] <= iterations[1] + 1, "{iterations:?}");
+    }
+}
+
+/// A polynomial of degree 15 through samples of a wave on [0, 100]: its normal equations are singular in this arithmetic once little damping is left.
+fn polynomial() -> Functions {
+    let mut r = Recorder::default();
+    let coefficients: Vec<_> = (0..16).map(|k| r.parameter(k)).collect();
+    let mut outputs = Vec::new();
+    for sample in 0..1000 {
+        let at = (f64::from(sample) + 0.5) / 10.0;
+        let (t, wave) = (r.constant(at), r.constant((5.0 * (at / 50.0 - 1.0)).sin()));
+        let mut value = coefficients[15];
+        for &coefficient in coefficients[..15].iter().rev() {
+            let product = r.apply(Op::Mul, &[value, t]);
+            value = r.apply(Op::Add, &[product, coefficient]);
+        }
+        outputs.push(r.apply(Op::Sub, &[value, wave]));
+    }
+    functions(r, outputs, &[0.0; 16])
+}
+
+#[test]
+fn a_system_without_a_solution_raises_the_damping_and_ends_nothing() {
+    let mut options = LevenbergMarquardtOptions { linear_solver: Some(Kind::SparseCholesky), ..options() };
+    options.solve.max_iterations = 60;
+    let summary = solve(&mut polynomial(), &options).summary;
+    // The first line is the start, which has no system.
+    let singular = summary.history[1..].iter().find(|iteration| iteration.linear_iterations.is_none());
+    let singular = singular.expect("no system was singular").iteration;
+    assert_ne!(summary.termination, Termination::NonFinite, "{}", summary.message);
+    let after = &summary.history[singular as usize + 1..];
+    assert!(after.iter().any(|iteration| iteration.accepted), "{singular}: {after:?}");
+}

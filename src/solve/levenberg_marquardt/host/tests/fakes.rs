@@ -1,0 +1,285 @@
+//! One decision of the loop each, over residuals of a few lines.
+
+use super::*;
+use crate::solve::options::SolveOptions;
+
+const NAN: f64 = f64::NAN;
+
+/// A preconditioner block of both coordinates of a problem.
+const BOTH: usize = 2;
+
+/// No tolerance: the run uses its iterations up.
+fn without_tolerances(max_iterations: u32) -> SolveOptions {
+    SolveOptions {
+        max_iterations,
+        cost_tolerance: 0.0,
+        gradient_tolerance: 0.0,
+        parameter_tolerance: 0.0,
+        ..SolveOptions::defaults(Arithmetic::F64)
+    }
+}
+
+#[test]
+fn rosenbrock_is_solved_by_each_way_of_solving_systems() {
+    for pcg_blocks in [None, Some(BOTH)] {
+        let mut fake = Fake { pcg_blocks, ..Fake::new(&rosenbrock, &[-1.2, 1.0]) };
+        fake.options.solve = SolveOptions { gradient_tolerance: 1e-12, ..without_tolerances(100) };
+        let run = run(&fake);
+        assert_eq!(run.summary.termination, Termination::GradientTolerance, "{}", run.summary.message);
+        // J at the minimum has a singular value of 0.45: a gradient of 1e-12 is an error of 5e-12 at most.
+        assert!(distance(&run.point, &[1.0, 1.0]) < 5e-12, "{:?}", run.point);
+        assert!(run.summary.history.windows(2).all(|two| two[1].cost <= two[0].cost), "the cost never rises");
+        let rejected = run.summary.history.iter().filter(|iteration| !iteration.accepted).count();
+        assert_eq!(run.linearised.len() + rejected, run.summary.history.len(), "a model for each accepted point");
+    }
+}
+
+#[test]
+fn a_step_that_meets_nan_is_rejected_and_damping_grows_by_two_then_four() {
+    // The first steps lead beyond 2, where the residual is NaN.
+    let wall = |x: &[f64]| {
+        let r = if x[0] > 2.0 { NAN } else { x[0] - 10.0 };
+        (vec![r], vec![vec![1.0]])
+    };
+    let mut fake = Fake::new(&wall, &[0.0]);
+    fake.options.solve = without_tolerances(12);
+    let run = run(&fake);
+    let history = &run.summary.history;
+    assert!(!history[1].accepted && !history[2].accepted && history[1].gain_ratio.unwrap().is_nan());
+    assert_eq!(history[1].damping, Some(1e-3));
+    assert_eq!(history[2].damping, Some(2e-3));
+    assert_eq!(history[3].damping, Some(8e-3));
+    assert_eq!(history[1].cost, 50.0);
+    assert!(history.last().unwrap().cost < 50.0 && run.point[0] <= 2.0, "short steps are accepted again");
+}
+
+#[test]
+fn nothing_but_nan_ahead_is_non_finite_and_keeps_the_start() {
+    let alone = |x: &[f64]| (vec![if x[0] == 3.0 { 1.0 } else { NAN }], vec![vec![1.0]]);
+    let run = run(&Fake::new(&alone, &[3.0]));
+    assert_eq!(run.summary.termination, Termination::NonFinite, "{}", run.summary.message);
+    assert_eq!((run.point[0], run.summary.final_cost), (3.0, 0.5));
+    assert!(!run.summary.failed_at_start());
+}
+
+#[test]
+fn a_derivative_that_is_nan_at_the_trial_point_rejects_the_step() {
+    let kink = |x: &[f64]| (vec![x[0]], vec![vec![if x[0] < 0.5 { NAN } else { 1.0 }]]);
+    let mut fake = Fake::new(&kink, &[1.0]);
+    fake.options.solve = without_tolerances(6);
+    let run = run(&fake);
+    let first = run.summary.history[1];
+    assert!(!first.accepted && first.cost_change.is_nan(), "{first:?}");
+    assert_eq!(run.linearised[2], [1.0], "the model of the point is made again");
+    assert!(run.point[0] >= 0.5 && run.summary.final_cost < 0.5, "{:?}", run.point);
+}
+
+#[test]
+fn a_start_that_is_not_finite_ends_the_run_before_any_step() {
+    for (residual, derivative) in [(NAN, 1.0), (f64::INFINITY, 1.0), (1.0, NAN), (1e200, 1.0)] {
+        let run = run(&Fake::new(&|_: &[f64]| (vec![residual], vec![vec![derivative]]), &[0.0]));
+        assert!(run.summary.failed_at_start(), "{residual}, {derivative}: {}", run.summary.message);
+        assert!(run.tried.is_empty());
+    }
+}
+
+#[test]
+fn a_column_of_zeros_leaves_its_coordinate_and_moves_the_others() {
+    for pcg_blocks in [None, Some(BOTH)] {
+        let flat = |x: &[f64]| (vec![x[0] - 3.0], vec![vec![1.0, 0.0]]);
+        let run = run(&Fake { pcg_blocks, ..Fake::new(&flat, &[0.0, 7.0]) });
+        assert!(run.summary.success(), "{}", run.summary.message);
+        // The default gradientTolerance, and a Hessian of 1.
+        assert!((run.point[0] - 3.0).abs() <= 1e-6);
+        assert_eq!(run.point[1], 7.0);
+    }
+}
+
+#[test]
+fn dependent_columns_share_the_step() {
+    for pcg_blocks in [None, Some(BOTH)] {
+        let sum = |x: &[f64]| (vec![x[0] + x[1] - 4.0; 2], vec![vec![1.0, 1.0]; 2]);
+        let run = run(&Fake { pcg_blocks, ..Fake::new(&sum, &[0.0, 0.0]) });
+        assert!(run.summary.success(), "{}", run.summary.message);
+        // As above, with a Hessian of 4 along the only direction that counts.
+        assert!((run.point[0] + run.point[1] - 4.0).abs() <= 1e-6);
+        assert!((run.point[0] - run.point[1]).abs() < 1e-12, "damping alone decides the difference: {:?}", run.point);
+    }
+}
+
+#[test]
+fn a_flat_cost_has_converged_at_the_start() {
+    let run = run(&Fake::new(&|_: &[f64]| (vec![2.0], vec![vec![0.0]]), &[5.0]));
+    assert_eq!(run.summary.termination, Termination::GradientTolerance);
+    assert_eq!(run.summary.message, "Converged: the gradient is zero.");
+    assert_eq!((run.summary.iterations, run.point[0]), (0, 5.0));
+}
+
+#[test]
+fn a_wrong_gradient_ends_with_a_collapsed_trust_region() {
+    // By its derivative the cost falls to the right; it falls nowhere.
+    let wrong = |x: &[f64]| (vec![1.0 + x[0].abs()], vec![vec![-1.0]]);
+    let mut fake = Fake::new(&wrong, &[0.0]);
+    fake.options.solve = without_tolerances(100);
+    let run = run(&fake);
+    assert_eq!(run.summary.termination, Termination::TrustRegionCollapsed, "{}", run.summary.message);
+    assert_eq!(run.point, [0.0]);
+}
+
+#[test]
+fn hidden_steps_are_accepted_while_their_predicted_reductions_halve_and_then_precision_is_the_limit() {
+    // The cost is 1e16: the reduction by a step of 1 at a slope of 1 is below its rounding.
+    let hidden = |x: &[f64]| (vec![1.4e8, x[0]], vec![vec![0.0], vec![1.0]]);
+    let mut fake = Fake::new(&hidden, &[1.0]);
+    fake.options.solve = SolveOptions { gradient_tolerance: 1e-9, ..without_tolerances(100) };
+    let seen = run(&fake);
+    assert_eq!(seen.summary.termination, Termination::GradientTolerance, "{}", seen.summary.message);
+    // Here the predicted reduction stays the same.
+    let constant = |_: &[f64]| (vec![1.4e8, 1.0], vec![vec![0.0], vec![1.0]]);
+    let stuck = run(&Fake { residuals: &constant, ..fake });
+    assert_eq!(stuck.summary.termination, Termination::PrecisionLimit, "{}", stuck.summary.message);
+    assert_eq!(stuck.summary.iterations, 2, "one hidden step is accepted");
+}
+
+#[test]
+fn a_step_is_projected_on_bounds_and_its_projection_is_judged() {
+    let coupled = |x: &[f64]| (vec![x[0] + 0.5 * x[1] - 3.0, x[1] - x[0] - 1.0], vec![vec![1.0, 0.5], vec![-1.0, 1.0]]);
+    for pcg_blocks in [None, Some(BOTH)] {
+        let mut fake = Fake { pcg_blocks, ..Fake::new(&coupled, &[0.0, 0.0]) };
+        fake.bounds = (vec![-1.0, 0.0], vec![1.0, 10.0]);
+        fake.options.solve = SolveOptions { gradient_tolerance: 1e-10, ..without_tolerances(50) };
+        let run = run(&fake);
+        assert_eq!(run.summary.termination, Termination::GradientTolerance, "{}", run.summary.message);
+        // At x = 1 the best y is where 0.5(0.5y − 2) + (y − 2) = 0.
+        assert_eq!(run.point[0], 1.0, "a bound is reached exactly");
+        assert!((run.point[1] - 2.4).abs() < 1e-9, "gradientTolerance over a Hessian of 1.25: {:?}", run.point);
+    }
+}
+
+#[test]
+fn constants_keep_every_bit() {
+    let start = [0.1 + 0.2, -1.0];
+    let mut fake = Fake::new(&rosenbrock, &start);
+    fake.constant = vec![1, 0];
+    fake.bounds = (vec![5.0, -9.0], vec![6.0, 9.0]);
+    let run = run(&fake);
+    assert!(run.summary.success());
+    assert_eq!(run.point[0].to_bits(), start[0].to_bits(), "bounds do not move a constant");
+    // gradientTolerance over a Hessian of 100.
+    assert!((run.point[1] - start[0] * start[0]).abs() <= 1e-8);
+}
+
+#[test]
+fn on_a_sphere_the_nearest_direction_is_found_and_the_length_kept() {
+    let target = [2.0, -1.0, 2.0];
+    // Partials with respect to the tangent coordinates: −target times the basis.
+    let residuals = |x: &[f64]| {
+        let mut g = residua_ir::graph::Graph::new();
+        let point: Vec<_> = (0..3).map(|i| g.input(residua_ir::graph::InputId(i))).collect();
+        let rows: Vec<Vec<_>> = (0..3)
+            .map(|row| {
+                let unit: Vec<_> = (0..3).map(|i| (i == row).then(|| g.literal(1.0))).collect();
+                crate::model::manifolds::tangent_partials(&mut g, Manifold::UnitVector, &point, &unit)
+            })
+            .collect();
+        let values = g.check(3).unwrap().evaluate(x);
+        let row =
+            |row: &Vec<Option<residua_ir::graph::NodeId>>| row.iter().map(|n| values[n.unwrap().index()]).collect();
+        ((0..3).map(|i| x[i] - target[i]).collect(), rows.iter().map(row).collect())
+    };
+    let mut fake = Fake { manifold: Manifold::UnitVector, ..Fake::new(&residuals, &[0.0, 0.0, -1.0]) };
+    fake.options.solve.cost_tolerance = 0.0;
+    let run = run(&fake);
+    assert!(run.summary.success(), "{}", run.summary.message);
+    // gradientTolerance 1e-6 over a Hessian of |target| = 3.
+    assert!(distance(&run.point, &target.map(|t| t / 3.0)) < 1e-6, "{:?}", run.point);
+    let length = run.point.iter().map(|x| x * x).sum::<f64>();
+    assert!((length - 1.0).abs() < 1e-15, "normalised at each step: {length}");
+}
+
+#[test]
+fn without_tolerances_all_iterations_are_made() {
+    let linear = |x: &[f64]| (vec![x[0] - 1.0, 2.0], vec![vec![1.0], vec![1.0]]);
+    let mut fake = Fake::new(&linear, &[3.0]);
+    fake.options.solve = without_tolerances(9);
+    let run = run(&fake);
+    assert_eq!((run.summary.termination, run.summary.iterations), (Termination::MaxIterations, 9));
+}
+
+#[test]
+fn limits_and_the_caller_end_a_run_and_the_best_point_is_kept() {
+    let mut fake = Fake::new(&rosenbrock, &[-1.2, 1.0]);
+    fake.options.solve.max_iterations = 0;
+    let none = run(&fake);
+    assert_eq!((none.summary.termination, none.summary.history.len()), (Termination::MaxIterations, 1));
+    assert_eq!(none.point, [-1.2, 1.0]);
+
+    fake.options.solve.max_iterations = 100;
+    fake.options.solve.max_time_ms = 20.0;
+    let late = run(&fake);
+    assert_eq!(late.summary.termination, Termination::MaxTime);
+    assert!(late.summary.message.contains("maxTimeMs, 20"), "{}", late.summary.message);
+
+    fake.options.solve.max_time_ms = f64::INFINITY;
+    let stopped = run_with(&fake, |iteration, stop| *stop = iteration.iteration == 3);
+    assert_eq!((stopped.summary.termination, stopped.summary.iterations), (Termination::Aborted, 3));
+    assert_eq!(stopped.summary.final_cost, stopped.summary.history[3].cost);
+    assert!(stopped.summary.final_cost < stopped.summary.initial_cost);
+}
+
+#[test]
+fn a_run_repeats_bit_for_bit() {
+    for pcg_blocks in [None, Some(BOTH)] {
+        let fake = Fake { pcg_blocks, ..Fake::new(&rosenbrock, &[-1.2, 1.0]) };
+        assert_eq!(run(&fake).summary, run(&fake).summary, "the clock of these tests repeats, too");
+    }
+}
+
+#[test]
+fn conjugate_gradients_stop_at_the_forcing_term_or_their_limit_and_report_their_iterations() {
+    let diagonal: Vec<f64> = (0..40).map(|i| 1.0 + f64::from(i)).collect();
+    let residuals = |x: &[f64]| {
+        // A ring couples neighbours, so that a diagonal preconditioner does not solve it at once.
+        let r: Vec<f64> = (0..40).map(|i| diagonal[i] * x[i] - x[(i + 1) % 40] - 1.0).collect();
+        let row = |i: usize| {
+            let mut row = vec![0.0; 40];
+            row[i] += diagonal[i];
+            row[(i + 1) % 40] -= 1.0;
+            row
+        };
+        (r, (0..40).map(row).collect())
+    };
+    let iterations = |block: usize, tolerance: f64, most: u32| {
+        let mut fake = Fake { pcg_blocks: Some(block), ..Fake::new(&residuals, &[0.0; 40]) };
+        fake.options.linear_tolerance = tolerance;
+        fake.options.max_linear_iterations = most;
+        fake.options.solve = without_tolerances(1);
+        run(&fake).summary.history[1].linear_iterations.unwrap()
+    };
+    assert_eq!(iterations(40, 0.1, 100), 1, "one block is the whole system");
+    let [loose, tight] = [0.1, 1e-6].map(|tolerance| iterations(1, tolerance, 100));
+    assert!(1 < loose && loose < tight && tight < 40, "{loose} {tight}");
+    for most in [1, tight - 1, tight] {
+        assert_eq!(iterations(1, 1e-6, most), most);
+    }
+    assert_eq!(iterations(1, 0.0, 7), 7, "without a tolerance all are made");
+}
+
+#[test]
+fn damping_is_scaled_by_the_largest_diagonal_so_far() {
+    // r = x³ gets flat on its way to 0: the diagonal of JᵀJ, 9x⁴, falls at each step.
+    let cubic = |x: &[f64]| (vec![x[0].powi(3)], vec![vec![3.0 * x[0] * x[0]]]);
+    let mut fake = Fake::new(&cubic, &[2.0]);
+    fake.options.solve = without_tolerances(4);
+    fake.options.initial_damping = 0.5;
+    let run = run(&fake);
+    let largest = 9.0 * 16.0;
+    for (step, pair) in run.summary.history[1..].iter().zip(run.linearised.windows(2)) {
+        let (x, slope) = (pair[0][0], 3.0 * pair[0][0].powi(2));
+        let expected = x - slope * x.powi(3) / (slope * slope + step.damping.unwrap() * largest);
+        assert!(step.accepted);
+        // A dozen operations.
+        assert!((pair[1][0] - expected).abs() < 1e-14, "{} {expected}", pair[1][0]);
+    }
+    assert_eq!(run.linearised.len(), 5);
+}

@@ -1,0 +1,26 @@
+//! The result of a solve.
+
+use super::summary::SolveSummary;
+use super::untouched::Untouched;
+
+/// The result of a solve.
+#[derive(Clone, Debug)]
+pub struct Solution {
+    /// All parameters at the best point; empty if they stay on the device.
+    pub x: Vec<f64>,
+    /// The run.
+    pub summary: SolveSummary,
+    /// Details for the report.
+    pub details: Details,
+}
+
+/// Details of a solve that its report shows. All may be empty.
+#[derive(Clone, Debug, Default)]
+pub struct Details {
+    /// The linear solver, and the reason of its choice.
+    pub linear_solver: String,
+    /// Milliseconds by stage of the solve.
+    pub times: Vec<(&'static str, f64)>,
+    /// Blocks that no residual touches.
+    pub untouched: Untouched,
+}

@@ -1,0 +1,82 @@
+// The packed tarball in Node: imported on a server, where it does no work; used on the CPU; and on a GPU with the `webgpu` package as navigator.gpu.
+import assert from 'node:assert/strict';
+import { existsSync, realpathSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { pathToFileURL } from 'node:url';
+import { makeProject, root } from '../consumers/project.mjs';
+
+let project;
+before(async () => void (project = await makeProject('bundled')));
+after(() => project?.remove());
+
+/** Runs a module in the project; gives what it prints, parsed. */
+async function node(name, text, env) {
+  await writeFile(join(project.folder, name), text);
+  return JSON.parse(await project.run(process.execPath, [name], env));
+}
+
+test('a server that renders pages can import the package: no work is done, nothing is fetched or left running', async () => {
+  const found = await node('server.mjs', `
+    const before = process.memoryUsage().external;
+    globalThis.fetch = () => { throw new Error('fetched on import'); };
+    const residua = await import('residua');
+    // Values are made without the module, as a component does while it renders.
+    const { V } = residua;
+    const sum = V.add(V.W(1), 2);
+    console.log(JSON.stringify({ init: typeof residua.init, grown: process.memoryUsage().external - before, requiresGrad: sum.requiresGrad }));
+  `);
+  assert.equal(found.init, 'function');
+  assert.equal(found.requiresGrad, true);
+  // The module alone has 0.7 MB, and its memory starts beyond that.
+  assert.ok(found.grown < 500_000, `importing took ${found.grown} bytes`);
+});
+
+test('without navigator.gpu everything runs on the CPU, and says why', async () => {
+  const found = await node('cpu.mjs', `
+    import { GpuCompiledFunctions, GpuContext, Problem, V, solve } from 'residua';
+    const functions = await GpuCompiledFunctions.compile([V.W(3)], ([x]) => x.square());
+    const { value, gradient } = await functions.evaluateSumWithGradient();
+    const problem = new Problem();
+    const x = problem.parameters('x', { dim: 1, values: [1] });
+    problem.residuals('root', { inputs: { x: x.at([0]) }, residual: ({ x }) => x.square().sub(2) });
+    const { success } = await solve(problem);
+    const refused = await GpuCompiledFunctions.compile([V.W(3)], ([x]) => x, { backend: 'gpu' }).catch((error) => error.code);
+    console.log(JSON.stringify({
+      available: await GpuContext.isAvailable(), backend: functions.backend, reason: functions.fallbackReason, value, gradient: gradient[0], success, root: x.values()[0], refused,
+    }));
+  `);
+  assert.deepEqual({ ...found, reason: undefined, root: undefined }, {
+    available: false, backend: 'cpu', reason: undefined, value: 9, gradient: 6, success: true, root: undefined, refused: 'gpu-unavailable',
+  });
+  assert.match(found.reason, /navigator\.gpu/);
+  // The solve ends where the cost, the square of the distance to 0, changes by 1e-6 of itself: quadratic convergence is far beyond 1e-6 then.
+  assert.ok(Math.abs(found.root - Math.SQRT2) < 1e-6, `root ${found.root}`);
+});
+
+/** Where Chromium keeps the description of SwiftShader for Vulkan; `webgpu` would find no adapter on a machine without a graphics card. */
+function swiftShader() {
+  const chromium = process.env.CHROMIUM ?? '/usr/bin/chromium';
+  const folders = [dirname(existsSync(chromium) ? realpathSync(chromium) : chromium), '/usr/lib/chromium', '/usr/lib/chromium-browser', '/opt/google/chrome'];
+  return folders.map((folder) => join(folder, 'vk_swiftshader_icd.json')).find(existsSync);
+}
+
+test('with the webgpu package as navigator.gpu it runs on the GPU', async () => {
+  const software = process.env.RESIDUA_ADAPTER === 'hardware' ? undefined : swiftShader();
+  const webgpu = pathToFileURL(join(root, 'node_modules/webgpu/index.js')).href;
+  const found = await node('gpu.mjs', `
+    import { create, globals } from ${JSON.stringify(webgpu)};
+    Object.assign(globalThis, globals);
+    Object.defineProperty(globalThis, 'navigator', { value: { gpu: create([]) }, configurable: true });
+    const residua = await import('residua');
+    const { use } = await import('./use.js');
+    const used = await use(residua);
+    console.log(JSON.stringify({ available: await residua.GpuContext.isAvailable(), ...used }));
+    // Dawn's threads would keep the process alive.
+    process.exit(0);
+  `, software === undefined ? {} : { VK_ICD_FILENAMES: software, VK_DRIVER_FILES: software });
+  assert.equal(found.available, true);
+  assert.deepEqual(found.costs, ['gpu', 'cpu'].map((backend) => ({ backend, value: 42, gradient: [-18, -16] })));
+  assert.ok(found.fit.success);
+});

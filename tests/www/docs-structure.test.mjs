@@ -1,0 +1,76 @@
+// The project's own documents: their length, the form of decision records and of measurements, and that links lead to files.
+import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
+import { readFile, readdir } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+
+const root = fileURLToPath(new URL('../../', import.meta.url));
+const read = (name) => readFile(join(root, name), 'utf8');
+const lineCount = (text) => text.trimEnd().split('\n').length;
+
+/** Documents that a reader takes in at once, and the most lines that each may have. */
+const MOST_LINES = [
+  ['ARCHITECTURE.md', 150],
+  ['docs/performance.md', 150],
+];
+for (const [name, most] of MOST_LINES) {
+  test(`${name} has at most ${most} lines`, async () => {
+    const lines = lineCount(await read(name));
+    assert.ok(lines <= most, `${lines} lines`);
+  });
+}
+
+const SECTIONS = ['Context', 'Decision', 'Evidence', 'Consequence'];
+const records = (await readdir(join(root, 'docs/decisions'))).filter((name) => name !== 'README.md').sort();
+
+test('decision records are numbered without gaps', () => {
+  assert.ok(records.length > 0);
+  assert.deepEqual(records.map((name) => name.slice(0, 4)), records.map((_, i) => String(i + 1).padStart(4, '0')));
+});
+
+for (const name of records) {
+  test(`the decision record ${name} has one page, a status, its four sections and a line of the index`, async () => {
+    const [text, index] = [await read(`docs/decisions/${name}`), await read('docs/decisions/README.md')];
+    const [, number, title] = /^# (\d{4})\. (.+)\n/.exec(text) ?? assert.fail('it does not begin with "# NNNN. Title"');
+    assert.equal(number, name.slice(0, 4));
+    assert.ok(lineCount(text) <= 80, `${lineCount(text)} lines`);
+    assert.match(text, /^Status: /m);
+    assert.deepEqual([...text.matchAll(/^## (.+)$/gm)].map(([, heading]) => heading), SECTIONS);
+    assert.ok(index.includes(`| [${number}](${name}) | ${title} | `), 'the index lacks it, or has another title');
+  });
+}
+
+test('the index of decisions lists nothing else', async () => {
+  const listed = [...(await read('docs/decisions/README.md')).matchAll(/^\| \[\d{4}\]\(([^)]+)\)/gm)].map(([, name]) => name);
+  assert.deepEqual(listed, records);
+});
+
+const isFigure = (cell) => cell === null || typeof cell === 'number' || typeof cell === 'string'
+  || (Array.isArray(cell) ? cell.every(isFigure) : typeof cell === 'object' && Object.values(cell).every(isFigure));
+
+const measurements = (await readdir(join(root, 'docs/measurements'))).filter((name) => name.endsWith('.json') && name !== 'engines.json');
+for (const name of measurements) {
+  test(`the measurements ${name} have a topic, a machine and tables with a figure for each column`, async () => {
+    const { topic, machine, tables } = JSON.parse(await read(`docs/measurements/${name}`));
+    for (const words of [topic, machine]) assert.ok(typeof words === 'string' && words !== '');
+    assert.ok(tables.length > 0);
+    for (const { title, columns, rows } of tables) {
+      assert.ok(title !== '' && columns.length > 1 && rows.length > 0, title);
+      for (const row of rows) assert.ok(row.length === columns.length && row.every(isFigure), `${title}: ${JSON.stringify(row)}`);
+    }
+  });
+}
+
+test('links between documents lead to files', async () => {
+  const folders = ['docs', 'docs/decisions', 'docs/measurements'];
+  const files = ['README.md', 'ARCHITECTURE.md'];
+  for (const folder of folders) files.push(...(await readdir(join(root, folder))).filter((name) => name.endsWith('.md')).map((name) => `${folder}/${name}`));
+  const links = [];
+  for (const file of files) {
+    for (const [, href] of (await read(file)).matchAll(/\]\(([^)\s#]+)[^)]*\)/g)) if (!/^[a-z]+:/.test(href)) links.push([file, href]);
+  }
+  assert.ok(links.length > records.length, `${links.length} links were found`);
+  assert.deepEqual(links.filter(([file, href]) => !existsSync(join(root, dirname(file), href))), []);
+});
