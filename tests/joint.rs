@@ -10,18 +10,18 @@ use residua::eval::layout::Layout;
 use residua::eval::plans::Plans;
 use residua::eval::record::Kernels;
 use residua::eval::texts::kernel_numbers;
-use residua::gauss_newton::device::fused::{Joint, is_wanted, numbers_of_blocks};
+use residua::gauss_newton::device::fused::{FusedLayout, is_wanted, numbers_of_blocks};
 use residua::gauss_newton::device::record::Normal;
 use residua::model::Model;
 use residua::model::access_plan::Entry;
-use residua::model::incidence::joint::{MOST_LIGHT, join};
+use residua::model::incidence::fused::{MOST_LIGHT, fused_incidence};
 use residua::solve::levenberg_marquardt::device::record::{Recording, Segment};
 use residua_base::cooperative::{Slices, run_synchronously};
 use residua_gpu::plan::{Encoded, Step};
 use residua_gpu::{BindingKind, Limits, Plan};
 use residua_portable::{assert_guard_reads_storage, validated};
 
-/// The model laid out, in chunks of so many instances, with joint lists where they are wanted.
+/// The model laid out, in chunks of so many instances, with fused lists where they are wanted.
 fn laid_out(model: &Model, limits: &Limits, batch_size: Option<u32>) -> (Layout, Plans) {
     let (numbers, count) = kernel_numbers(model);
     let mut plans = Plans::new(numbers, count);
@@ -31,10 +31,11 @@ fn laid_out(model: &Model, limits: &Limits, batch_size: Option<u32>) -> (Layout,
     let mut layout = Layout::new(model, &vec![6; model.batches.len()], limits, batch_size).unwrap();
     if is_wanted(model, &layout) {
         let chunks: Vec<_> = layout.chunks.iter().map(|chunk| (chunk.batch, chunk.range.clone())).collect();
-        let lists =
-            run_synchronously(join(model, &chunks, &numbers_of_blocks(model), &Slices::unlimited())).unwrap().unwrap();
+        let lists = run_synchronously(fused_incidence(model, &chunks, &numbers_of_blocks(model), &Slices::unlimited()))
+            .unwrap()
+            .unwrap();
         let kernel = |batch: usize| Some((plans.number(batch), &plans.plan(batch, Entry::Product).unwrap().kernel));
-        layout.joint = Joint::new(model, &layout, lists, &kernel);
+        layout.fused = FusedLayout::new(model, &layout, lists, &kernel);
     }
     (layout, plans)
 }
@@ -63,10 +64,10 @@ fn an_iteration_over_all_residuals_is_one_dispatch_and_one_for_each_kind_of_bloc
     {
         model.blocks.iter_mut().enumerate().for_each(|(block, info)| info.enabled = disabled != Some(block));
         let (layout, plans) = laid_out(&model, &limits, batch_size);
-        let joint = layout.joint.as_ref().unwrap();
-        assert!(joint.together.is_some());
+        let fused = layout.fused.as_ref().unwrap();
+        assert!(fused.together.is_some());
         // The curve has 90 entries: segments of 32, and their sum.
-        assert_eq!(joint.heavy.len(), 2);
+        assert_eq!(fused.heavy.len(), 2);
         let normal = Normal { model: &model, layout: &layout, kernels: &plans, limits: &limits };
         let recording = Recording::new(&normal, constrained).unwrap();
         // Products, two levels for the curve, and an update of vertices, of poses and of the curve.
@@ -98,7 +99,8 @@ fn lists_hold_every_entry_of_every_block_once_and_leave_out_none_but_the_longest
         let (layout, _) = laid_out(&model, &Limits::default(), batch_size);
         let chunks: Vec<_> = layout.chunks.iter().map(|chunk| (chunk.batch, chunk.range.clone())).collect();
         let numbers = numbers_of_blocks(&model);
-        let lists = run_synchronously(join(&model, &chunks, &numbers, &Slices::unlimited())).unwrap().unwrap();
+        let lists =
+            run_synchronously(fused_incidence(&model, &chunks, &numbers, &Slices::unlimited())).unwrap().unwrap();
         let blocks: u32 = model.arrays.iter().map(|array| array.count).sum();
         assert_eq!(lists.offsets.len() as u32, blocks + 1);
         // 100 springs with two ends, 24 turns of a vertex by a pose; 90 samples of the curve are too many for a list.
@@ -139,7 +141,7 @@ fn springs_alone_are_multiplied_block_by_block_without_joint_lists() {
     (model.num_params, model.num_residuals) = (3 * mixture::VERTICES, 100);
     let limits = Limits::default();
     let (layout, plans) = laid_out(&model, &limits, None);
-    assert!(layout.joint.is_none());
+    assert!(layout.fused.is_none());
     let normal = Normal { model: &model, layout: &layout, kernels: &plans, limits: &limits };
     let recording = Recording::new(&normal, false).unwrap();
     assert_eq!(dispatches(&recording.iteration, &limits), 2);

@@ -103,11 +103,11 @@ async fn compare(losses: [(&str, f64); 3], batch_size: Option<u32>, disabled: Op
     let (mut g, mut q, mut square) = (vec![0.0; PARAMETERS], vec![0.0; PARAMETERS], 0.0);
     let mut normal = vec![vec![0.0; PARAMETERS]; PARAMETERS];
     for (number, residual) in expected.residuals.iter().enumerate() {
-        let image: f64 = row(number).map(|(column, entry)| entry * p[column]).sum();
-        square += image * image;
+        let jvp: f64 = row(number).map(|(column, entry)| entry * p[column]).sum();
+        square += jvp * jvp;
         for (column, entry) in row(number) {
             g[column] += entry * residual;
-            q[column] += entry * image;
+            q[column] += entry * jvp;
             for (other, second) in row(number) {
                 normal[column][other] += entry * second;
             }
@@ -136,14 +136,14 @@ async fn compare(losses: [(&str, f64); 3], batch_size: Option<u32>, disabled: Op
         sums(&mut lists, norm);
         // Of blocks with many entries the parts are still there.
         recorded.gather_heavy(&mut lists, heavy, gate).unwrap();
-        let image = recorded.image(&mut lists, vector, gate).unwrap();
-        sums(&mut lists, image);
+        let jvp = recorded.jvp(&mut lists, vector, gate).unwrap();
+        sums(&mut lists, jvp);
         let reduction = recorded.trial(&mut lists, to, gate).unwrap();
         sums(&mut lists, reduction);
     }
     let scale = engine_scale(&lists);
-    let high = curvature(&mut lists, Memory::Curvature);
-    let low = curvature(&mut lists, Memory::CurvatureLow);
+    let high = curvature(&mut lists, Memory::BlockDiagonal);
+    let low = curvature(&mut lists, Memory::BlockDiagonalLow);
     let vectors = [gradient, product, high, low, heavy].map(|slice| lists.list.download(slice));
     let mut buffers = Vec::new();
     for (memory, bytes, _) in &lists.memory {
@@ -168,7 +168,7 @@ async fn compare(losses: [(&str, f64); 3], batch_size: Option<u32>, disabled: Op
     let reduction = host.reduction(&mut cpu, &other).await.unwrap();
     for round in downloads.chunks_exact(4) {
         let expected = [expected.cost, square, square, reduction];
-        for ((what, download), expected) in ["cost", "product", "image", "reduction"].iter().zip(round).zip(expected) {
+        for ((what, download), expected) in ["cost", "product", "jvp", "reduction"].iter().zip(round).zip(expected) {
             close(what, &[total(*download)], &[expected]);
         }
     }
@@ -198,6 +198,6 @@ async fn compare(losses: [(&str, f64); 3], batch_size: Option<u32>, disabled: Op
 
 /// Numbers of curvature for each parameter.
 fn engine_scale(lists: &Lists) -> usize {
-    let (_, bytes, _) = lists.memory.iter().find(|(known, ..)| *known == Some(Memory::Curvature)).unwrap();
+    let (_, bytes, _) = lists.memory.iter().find(|(known, ..)| *known == Some(Memory::BlockDiagonal)).unwrap();
     *bytes as usize / 4 / PARAMETERS
 }

@@ -87,15 +87,15 @@ fn point() -> Vec<f64> {
 }
 
 /// Weight, a loss with slopes of its own (Cauchy's), and the numbers on which instances agree.
-fn uniforms(batch: &Batch) -> Vec<f64> {
-    [0.75, 3.0, 0.5, 0.0, 1.25].into_iter().chain(batch.uniforms.iter().copied()).collect()
+fn batch_constants(batch: &Batch) -> Vec<f64> {
+    [0.75, 3.0, 0.5, 0.0, 1.25].into_iter().chain(batch.batch_constants.iter().copied()).collect()
 }
 
 /// The objective and its gradient in f64.
 fn reference(batch: &Batch, entry: Entry) -> (f64, Vec<f64>) {
     use residua::model::access_plan::{AccessPlan, Target};
     let plan = AccessPlan::new(&batch.class, batch.rows, entry, Target::Cpu, "").unwrap();
-    let (x, uniforms) = (point(), uniforms(batch));
+    let (x, batch_constants) = (point(), batch_constants(batch));
     let mut gradient = vec![0.0; PARAMETERS as usize];
     let mut written = Some(gradient.as_mut_slice());
     let mut views: Vec<View> = plan
@@ -105,7 +105,7 @@ fn reference(batch: &Batch, entry: Entry) -> (f64, Vec<f64>) {
             Role::Parameters => View::Read(&x),
             Role::Indices => View::Index(&batch.indices),
             Role::Data => View::Read(&batch.data),
-            Role::Uniforms => View::Read(&uniforms),
+            Role::BatchConstants => View::Read(&batch_constants),
             Role::Gradient => View::Write(written.take().unwrap()),
             other => panic!("{other:?}"),
         })
@@ -145,7 +145,7 @@ fn listed(batch: &Batch, range: std::ops::Range<usize>, entry: Entry, add: u32, 
                 Role::Parameters => words(&point()),
                 Role::Others => others.clone(),
                 Role::Data => words(&columns(&batch.data)),
-                Role::Uniforms => words(&uniforms(batch)),
+                Role::BatchConstants => words(&batch_constants(batch)),
                 Role::Gradient => gradient.clone(),
                 other => panic!("{other:?}"),
             })

@@ -178,12 +178,7 @@ fn every_operation_that_is_needed_comes_once_and_after_its_operands() {
         for entry in Entry::ALL {
             let of_gpu_alone = matches!(
                 entry,
-                Entry::Product
-                    | Entry::Image
-                    | Entry::SumDescent
-                    | Entry::CostDescent
-                    | Entry::SumLine
-                    | Entry::CostLine
+                Entry::Product | Entry::Jvp | Entry::SumDescent | Entry::CostDescent | Entry::SumLine | Entry::CostLine
             );
             let targets: &[Target] = if of_gpu_alone { &[Target::Gpu] } else { &[Target::Gpu, Target::Cpu] };
             for target in targets {

@@ -100,7 +100,7 @@ fn add_differences(
         for column in 0..class.data as usize {
             inputs[first_data + column] = batch.data[column * count + instance];
         }
-        inputs[first_data + class.data as usize..].copy_from_slice(&batch.uniforms);
+        inputs[first_data + class.data as usize..].copy_from_slice(&batch.batch_constants);
         for of_local in order.chunk_by(|a, b| a >> 32 == b >> 32) {
             let local = (of_local[0] >> 32) as usize;
             let at = inputs[local];

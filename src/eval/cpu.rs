@@ -88,7 +88,7 @@ pub(crate) struct Memory<'a> {
     pub partials: &'a mut [f64],
     pub local: &'a mut [f64],
     pub places: &'a [u32],
-    pub curvature: &'a mut [f64],
+    pub jtj_blocks: &'a mut [f64],
     /// Instances to run, if not all; residuals and partials are theirs alone.
     pub instances: Option<Range<u32>>,
 }
@@ -315,10 +315,10 @@ fn cut(batch: &Batch, scatter: &mut Scatter) -> Vec<Piece> {
 fn run(compiled: Option<&Compiled>, model: &Model, number: usize, entry: Entry, memory: Memory) -> Result<f64> {
     let compiled = compiled.ok_or_else(|| Error::internal("a kernel was not compiled before it ran"))?;
     let batch = &model.batches[number];
-    let uniforms = uniform_table(model, batch);
-    let Memory { x, seeds, residuals, gradient, partials, local, places, curvature, instances } = memory;
+    let batch_constants = batch_constants(model, batch);
+    let Memory { x, seeds, residuals, gradient, partials, local, places, jtj_blocks, instances } = memory;
     let (mut residuals, mut gradient, mut partials) = (Some(residuals), Some(gradient), Some(partials));
-    let (mut local, mut curvature) = (Some(local), Some(curvature));
+    let (mut local, mut jtj_blocks) = (Some(local), Some(jtj_blocks));
     let twice = || Error::internal("a kernel has two buffers of one role");
     let mut views = Vec::new();
     for role in &compiled.plans[number].roles {
@@ -326,13 +326,13 @@ fn run(compiled: Option<&Compiled>, model: &Model, number: usize, entry: Entry, 
             Role::Parameters => View::Read(x),
             Role::Indices => View::Index(&batch.indices),
             Role::Data => View::Read(&batch.data),
-            Role::Uniforms => View::Read(&uniforms),
+            Role::BatchConstants => View::Read(&batch_constants),
             Role::Seeds => View::Read(seeds),
             Role::Residuals => View::Write(residuals.take().ok_or_else(twice)?),
             Role::Gradient => View::Write(gradient.take().ok_or_else(twice)?),
             Role::Partials => View::Write(partials.take().ok_or_else(twice)?),
             Role::Places => View::Index(places),
-            Role::Curvature => View::Write(curvature.take().ok_or_else(twice)?),
+            Role::JtjBlocks => View::Write(jtj_blocks.take().ok_or_else(twice)?),
             Role::Vector => View::Read(x),
             Role::Local => match (entry, local.take().ok_or_else(twice)?) {
                 (Entry::Trial, local) => View::Read(local),
@@ -354,9 +354,9 @@ fn run(compiled: Option<&Compiled>, model: &Model, number: usize, entry: Entry, 
 }
 
 /// The uniform table of a batch: the head, then the numbers on which all its instances agree.
-pub(crate) fn uniform_table(model: &Model, batch: &Batch) -> Vec<f64> {
+pub(crate) fn batch_constants(model: &Model, batch: &Batch) -> Vec<f64> {
     let block = &model.blocks[batch.block as usize];
     let loss = &block.loss;
     let head = [block.weight, f64::from(loss.kind as u8), loss.a, loss.b, loss.factor];
-    head.into_iter().chain(batch.uniforms.iter().copied()).list()
+    head.into_iter().chain(batch.batch_constants.iter().copied()).list()
 }

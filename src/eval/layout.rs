@@ -8,7 +8,7 @@ use residua_base::list::Listed;
 use std::ops::Range;
 
 use crate::eval::shaders::{GatherUniforms, ReduceSumUniforms};
-use crate::gauss_newton::device::fused::Joint;
+use crate::gauss_newton::device::fused::FusedLayout;
 use crate::gauss_newton::device::record::Shape;
 use crate::model::access_plan::Target;
 use crate::model::chunks::{ChunkLimits, chunk_ranges, slice_columns};
@@ -27,7 +27,7 @@ mod memory;
 pub use content::Content;
 pub use memory::Memory;
 
-use super::cpu::uniform_table;
+use super::cpu::batch_constants;
 use super::lists::Lists;
 
 /// Bytes between the uniforms of one buffer: every WebGPU device takes offsets of this alignment.
@@ -46,8 +46,8 @@ pub struct Chunk {
     pub first_sum: u64,
     /// Part of the residuals that the kernel binds, in numbers: from here to the end of the chunk's.
     pub residuals: Range<u64>,
-    /// Position of its figures, and of those of its passes after it, in units of [`ALIGNMENT`].
-    pub figures: u64,
+    /// Position of its uniforms, and of those of its passes after it, in units of [`ALIGNMENT`].
+    pub uniforms: u64,
 }
 
 /// Workgroups a layer of a line kernel has at most: one workgroup sums what all of them bring.
@@ -96,8 +96,8 @@ impl GatherShape {
         }
     }
 
-    /// Its figures over local tables with columns of `stride` numbers; with `add`, what stands at the destination stays.
-    pub(crate) fn figures(&self, stride: u32, add: bool) -> GatherUniforms {
+    /// Its uniforms over local tables with columns of `stride` numbers; with `add`, what stands at the destination stays.
+    pub(crate) fn uniforms(&self, stride: u32, add: bool) -> GatherUniforms {
         let component_stride = match self.source {
             Source::Local => stride,
             Source::Scratch(_) => 1,
@@ -111,10 +111,10 @@ impl GatherShape {
 pub struct Layout {
     /// The chunks of all batches, in order.
     pub chunks: Vec<Chunk>,
-    /// For each batch where its uniform table starts, in bytes, and its length in numbers.
-    pub uniforms: Vec<(u64, u64)>,
-    /// Position of the reduction's figures, in units of [`ALIGNMENT`].
-    pub reduce_figures: u64,
+    /// For each batch where its constants start, in bytes, and its length in numbers.
+    pub batch_constants: Vec<(u64, u64)>,
+    /// Position of the reduction's uniforms, in units of [`ALIGNMENT`].
+    pub reduce_uniforms: u64,
     num_sums: u64,
     num_params: u64,
     num_residuals: u64,
@@ -122,9 +122,9 @@ pub struct Layout {
     scratch: [u64; 2],
     partials: u64,
     ignored_sums: u64,
-    figures: Vec<u32>,
-    figure_words: u64,
-    uniform_bytes: u64,
+    uniforms: Vec<u32>,
+    uniform_words: u64,
+    batch_constant_bytes: u64,
     tables: Vec<Vec<Pass>>,
     index_columns: Vec<u64>,
     data_columns: Vec<u64>,
@@ -136,7 +136,7 @@ pub struct Layout {
     /// Bytes that a binding may cover.
     pub(crate) most_bound: u64,
     /// How all chunks are gathered at once, if they are.
-    pub joint: Option<Joint>,
+    pub fused: Option<FusedLayout>,
     /// How the normal equations of least squares lie.
     pub normal: Shape,
     /// How sums over lists lie.
@@ -171,8 +171,8 @@ impl Layout {
         }
         let mut layout = Layout {
             chunks: Vec::new(),
-            uniforms: Vec::new(),
-            reduce_figures: 0,
+            batch_constants: Vec::new(),
+            reduce_uniforms: 0,
             num_sums: 0,
             num_params: model.num_params.into(),
             num_residuals: model.num_residuals.into(),
@@ -180,9 +180,9 @@ impl Layout {
             scratch: [0; 2],
             partials: 0,
             ignored_sums: 0,
-            figures: Vec::new(),
-            figure_words: 0,
-            uniform_bytes: 0,
+            uniforms: Vec::new(),
+            uniform_words: 0,
+            batch_constant_bytes: 0,
             tables: Vec::new(),
             index_columns: Vec::new(),
             data_columns: Vec::new(),
@@ -190,15 +190,15 @@ impl Layout {
             local_columns: Vec::new(),
             together: None,
             most_bound: binding_bytes,
-            joint: None,
+            fused: None,
             normal: Shape::default(),
             lists: Lists::default(),
         };
         let chunk_limits = ChunkLimits { binding_bytes, instances: batch_size };
         for (number, batch) in model.batches.iter().enumerate() {
-            let length = uniform_table(model, batch).len() as u64;
-            layout.uniforms.push((layout.uniform_bytes, length));
-            layout.uniform_bytes += (4 * length).next_multiple_of(ALIGNMENT);
+            let length = batch_constants(model, batch).len() as u64;
+            layout.batch_constants.push((layout.batch_constant_bytes, length));
+            layout.batch_constant_bytes += (4 * length).next_multiple_of(ALIGNMENT);
             layout.index_columns.push((batch.indices.len() / (batch.count as usize).max(1)) as u64);
             layout.data_columns.push(batch.class.data.into());
             layout.outputs.push(batch.class.outputs.len() as u64);
@@ -213,10 +213,10 @@ impl Layout {
         }
         layout.together = layout.put_together();
         let reduction = layout.reduction().words();
-        layout.reduce_figures = layout.add_figures(&reduction);
+        layout.reduce_uniforms = layout.add_uniforms(&reduction);
         layout.normal = Shape::new(model, &mut layout);
         layout.lists = Lists::new(model, &mut layout, limits, slices).await?;
-        layout.figure_words = layout.figures.len() as u64;
+        layout.uniform_words = layout.uniforms.len() as u64;
         Ok(layout)
     }
 
@@ -255,7 +255,7 @@ impl Layout {
             Rows::Column(_) | Rows::Addends(_) => (0..self.num_residuals, 0),
         };
         let stride = range.len() as u32;
-        let figures = self.add_figures(&Dispatch::new(stride, stride, first).words());
+        let uniforms = self.add_uniforms(&Dispatch::new(stride, stride, first).words());
 
         let passes = gather_passes_in_slices(batch, range.clone(), model.num_params, slices).await?;
         let shapes: Vec<GatherShape> = passes.iter().map(GatherShape::of).list();
@@ -264,18 +264,18 @@ impl Layout {
                 let length = &mut self.scratch[which as usize];
                 *length = (*length).max(pass.scratch_len() as u64);
             }
-            self.add_figures(&shape.figures(stride, pass.destination == Destination::Gradient).words());
+            self.add_uniforms(&shape.uniforms(stride, pass.destination == Destination::Gradient).words());
         }
         self.tables.push(passes);
-        self.chunks.push(Chunk { batch: number, range, passes: shapes, first_sum, residuals, figures });
+        self.chunks.push(Chunk { batch: number, range, passes: shapes, first_sum, residuals, uniforms });
         Ok(())
     }
 
-    /// Adds the figures of a dispatch; gives their position in units of [`ALIGNMENT`].
-    pub(crate) fn add_figures(&mut self, words: &[u32]) -> u64 {
-        let position = 4 * self.figures.len() as u64 / ALIGNMENT;
-        self.figures.extend(words);
-        self.figures.resize(self.figures.len().next_multiple_of(ALIGNMENT as usize / 4), 0);
+    /// Adds the uniforms of a dispatch; gives their position in units of [`ALIGNMENT`].
+    pub(crate) fn add_uniforms(&mut self, words: &[u32]) -> u64 {
+        let position = 4 * self.uniforms.len() as u64 / ALIGNMENT;
+        self.uniforms.extend(words);
+        self.uniforms.resize(self.uniforms.len().next_multiple_of(ALIGNMENT as usize / 4), 0);
         position
     }
 
@@ -307,21 +307,21 @@ impl Layout {
             Memory::Indices(chunk) => of_chunk(chunk, &self.index_columns),
             Memory::Data(chunk) => of_chunk(chunk, &self.data_columns),
             Memory::Addends(chunk) => of_chunk(chunk, &self.outputs),
-            Memory::Uniforms => self.uniform_bytes / 4,
-            Memory::Figures => self.figure_words,
+            Memory::BatchConstants => self.batch_constant_bytes / 4,
+            Memory::Uniforms => self.uniform_words,
             Memory::PartialSums => self.num_sums,
             Memory::CostSums | Memory::ProductSums => self.normal.num_sums(),
             Memory::AllIndices => self.together.as_ref().map_or(0, |[starts, _]| starts[self.chunks.len()]),
             Memory::AllLocal => self.together.as_ref().map_or(0, |[_, starts]| starts[self.chunks.len()]),
-            Memory::JointLists => self.joint.as_ref().map_or(0, Joint::list_words),
-            Memory::JointFigures => self.joint.as_ref().map_or(0, Joint::figure_words),
+            Memory::FusedLists => self.fused.as_ref().map_or(0, FusedLayout::list_words),
+            Memory::FusedUniforms => self.fused.as_ref().map_or(0, FusedLayout::uniform_words),
             Memory::IgnoredSums => self.ignored_sums,
             Memory::Sums => 2 * u64::from(self.reduction().workgroups()),
-            Memory::Curvature => self.normal.curvature_len(self.num_params),
-            Memory::CurvatureLow if self.normal.pairs => self.normal.curvature_len(self.num_params),
-            Memory::CurvatureLow => 0,
-            Memory::CurvatureScratch(which) => self.normal.scratch_len(which),
-            Memory::JointScratch(which) => self.joint.as_ref().map_or(0, |joint| joint.scratch(which)),
+            Memory::BlockDiagonal => self.normal.block_diagonal_len(self.num_params),
+            Memory::BlockDiagonalLow if self.normal.pairs => self.normal.block_diagonal_len(self.num_params),
+            Memory::BlockDiagonalLow => 0,
+            Memory::BlockDiagonalScratch(which) => self.normal.scratch_len(which),
+            Memory::FusedScratch(which) => self.fused.as_ref().map_or(0, |fused| fused.scratch(which)),
             Memory::LineSums => self.chunks.iter().map(Chunk::line_sums).sum(),
             Memory::LocalGradient => self.local_gradient,
             Memory::Scratch(which) => self.scratch[which as usize],
@@ -370,14 +370,14 @@ impl Layout {
     /// A chunk's data table.
     pub fn data_table(&self, model: &Model, chunk: usize) -> Vec<f32> {
         let (batch, range) = self.of_chunk(model, chunk);
-        single_precision(slice_columns(&batch.data, batch.count as usize, range).iter())
+        to_f32(slice_columns(&batch.data, batch.count as usize, range).iter())
     }
 
-    /// The uniform tables of all batches, each from a multiple of [`ALIGNMENT`] on.
-    pub fn uniform_tables(&self, model: &Model) -> Vec<f32> {
-        let mut tables = Vec::with_capacity(self.uniform_bytes as usize / 4);
+    /// The constants of all batches, each from a multiple of [`ALIGNMENT`] on.
+    pub fn batch_constants(&self, model: &Model) -> Vec<f32> {
+        let mut tables = Vec::with_capacity(self.batch_constant_bytes as usize / 4);
         for batch in &model.batches {
-            tables.extend(single_precision(uniform_table(model, batch).iter()));
+            tables.extend(to_f32(batch_constants(model, batch).iter()));
             tables.resize(tables.len().next_multiple_of(ALIGNMENT as usize / 4), 0.0);
         }
         tables
@@ -385,6 +385,6 @@ impl Layout {
 }
 
 /// Numbers as the device takes them.
-pub fn single_precision<'a>(numbers: impl Iterator<Item = &'a f64>) -> Vec<f32> {
+pub fn to_f32<'a>(numbers: impl Iterator<Item = &'a f64>) -> Vec<f32> {
     numbers.map(|&number| number as f32).list()
 }

@@ -39,7 +39,7 @@ pub enum ListMemory {
     /// The gradient that the application sees.
     Left,
     /// For each parameter 1 where it is constant.
-    Held,
+    FixedMask,
 }
 
 impl ListMemory {
@@ -52,7 +52,7 @@ impl ListMemory {
             ListMemory::Totals => (43, 0, 0),
             ListMemory::Point => (44, 0, 0),
             ListMemory::Left => (45, 0, 0),
-            ListMemory::Held => (46, 0, 0),
+            ListMemory::FixedMask => (46, 0, 0),
         }
     }
 
@@ -65,7 +65,7 @@ impl ListMemory {
             ListMemory::Totals => ("totals of sums over lists", None),
             ListMemory::Point => ("parameters, published", None),
             ListMemory::Left => ("gradient, published", None),
-            ListMemory::Held => ("constant parameters", None),
+            ListMemory::FixedMask => ("fixed mask", None),
         }
     }
 }
@@ -77,14 +77,14 @@ pub struct ChunkLists {
     pub shapes: Vec<ListShape>,
     /// Where its partial sums start in [`ListMemory::Sums`].
     pub first_sum: u64,
-    /// Position of the figures of each shape, first to write over and then to add, in units of [`ALIGNMENT`].
-    figures: u64,
+    /// Position of the uniforms of each shape, first to write over and then to add, in units of [`ALIGNMENT`].
+    uniforms: u64,
 }
 
 impl ChunkLists {
-    /// Position of the figures of a shape.
-    pub fn figures(&self, shape: usize, add: bool) -> u64 {
-        self.figures + 2 * shape as u64 + u64::from(add)
+    /// Position of the uniforms of a shape.
+    pub fn uniforms(&self, shape: usize, add: bool) -> u64 {
+        self.uniforms + 2 * shape as u64 + u64::from(add)
     }
 
     /// The shape whose dispatch sums the objective too, and how many partial sums it gives.
@@ -106,15 +106,15 @@ pub struct Lists {
     pub of_chunks: Vec<Option<ChunkLists>>,
     /// Partial sums of all.
     pub sums: u64,
-    /// Position of the reduction's figures.
-    pub reduce_figures: u64,
-    /// Position of the figures of the shader that sets what is constant to zero.
-    pub hold_figures: u64,
+    /// Position of the reduction's uniforms.
+    pub reduce_uniforms: u64,
+    /// Position of the uniforms of the shader that sets what is constant to zero.
+    pub fixed_mask_uniforms: u64,
     made: Vec<(ListMemory, Vec<u32>)>,
 }
 
 impl Lists {
-    /// Lays them out, adding figures to the layout's.
+    /// Lays them out, adding uniforms to the layout's.
     pub(super) async fn new(model: &Model, layout: &mut Layout, limits: &Limits, slices: &Slices<'_>) -> Result<Lists> {
         let mut lists = Lists::default();
         let most = limits.max_storage_buffer_binding_size.min(limits.max_buffer_size) / 4;
@@ -141,21 +141,21 @@ impl Lists {
                 continue;
             };
             let width = layout.chunks[number].range.len() as u32;
-            let mut figures = None;
+            let mut uniforms = None;
             for shape in &shapes {
                 let ListShape { first, owners, entries, .. } = *shape;
                 for add in [0, 1] {
                     let dispatch = RecomputeDispatch::new(owners, entries, first, width, add);
-                    let position = layout.add_figures(&dispatch.words());
-                    figures.get_or_insert(position);
+                    let position = layout.add_uniforms(&dispatch.words());
+                    uniforms.get_or_insert(position);
                 }
             }
-            let of_chunk = ChunkLists { shapes, first_sum: lists.sums, figures: figures.unwrap_or_default() };
+            let of_chunk = ChunkLists { shapes, first_sum: lists.sums, uniforms: uniforms.unwrap_or_default() };
             lists.sums += of_chunk.counted().1.next_multiple_of(ALIGNMENT / 4);
             lists.of_chunks.push(Some(of_chunk));
         }
-        lists.reduce_figures = layout.add_figures(&lists.reduction().words());
-        lists.hold_figures = layout.add_figures(&[model.num_params]);
+        lists.reduce_uniforms = layout.add_uniforms(&lists.reduction().words());
+        lists.fixed_mask_uniforms = layout.add_uniforms(&[model.num_params]);
         Ok(lists)
     }
 
@@ -180,7 +180,7 @@ impl Lists {
             ListMemory::Others(chunk, shape) => self.shape(chunk, shape).map_or(0, ListShape::others),
             ListMemory::Sums => self.sums,
             ListMemory::Totals => 2 * u64::from(self.reduction().workgroups()),
-            ListMemory::Point | ListMemory::Left | ListMemory::Held => parameters,
+            ListMemory::Point | ListMemory::Left | ListMemory::FixedMask => parameters,
         }
     }
 

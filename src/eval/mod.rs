@@ -107,7 +107,7 @@ pub struct Functions {
     /// What of `values` has been set since then, and is published: it is current too. `None` once that is in too many places to look at each.
     set_since: Option<Vec<Range<usize>>>,
     /// Counts changes of constants and bounds.
-    limits_version: u64,
+    constraints_version: u64,
     has_constants: bool,
     has_bounds: bool,
     constant: Vec<bool>,
@@ -138,7 +138,7 @@ impl Functions {
             values,
             ahead: false,
             set_since: None,
-            limits_version: 0,
+            constraints_version: 0,
             has_constants: false,
             has_bounds: false,
             constant,
@@ -235,7 +235,7 @@ impl Functions {
     pub fn set_constant(&mut self, constant: Vec<bool>) -> Result<()> {
         self.expect_parameters(constant.len())?;
         self.has_constants = constant.contains(&true);
-        self.limits_version += 1;
+        self.constraints_version += 1;
         self.constant = constant;
         self.sizes = None;
         self.engine.constant_changed();
@@ -263,13 +263,13 @@ impl Functions {
         self.expect_parameters(upper.len())?;
         self.has_bounds = lower.iter().chain(&upper).any(|bound| bound.is_finite());
         self.bounds = Some((lower, upper));
-        self.limits_version += 1;
+        self.constraints_version += 1;
         Ok(())
     }
 
     /// Another number after each change of the constants or the bounds.
-    pub fn limits_version(&self) -> u64 {
-        self.limits_version
+    pub fn constraints_version(&self) -> u64 {
+        self.constraints_version
     }
 
     /// Gives the instances of a batch new data: columns from `first_column` on, column after column.

@@ -88,7 +88,7 @@ impl<K: Kernels> Descent<'_, K> {
                 Role::Parameters => at,
                 Role::Indices => self.memory(d, Memory::Indices(number)),
                 Role::Data => self.memory(d, Memory::Data(number)),
-                Role::Uniforms => self.uniforms(d, chunk),
+                Role::BatchConstants => self.batch_constants(d, chunk),
                 Role::LocalGradient => self.memory(d, Memory::LocalGradient),
                 Role::Vector => direction,
                 Role::Steps => steps,
@@ -99,13 +99,13 @@ impl<K: Kernels> Descent<'_, K> {
                 | Role::Gradient
                 | Role::Partials
                 | Role::Places
-                | Role::Curvature
+                | Role::JtjBlocks
                 | Role::Local => {
                     return Err(Error::internal("a gradient's kernel does something else"));
                 }
             });
         }
-        bindings.extend([sums, gate, self.figures(d, chunk.figures)]);
+        bindings.extend([sums, gate, self.uniforms(d, chunk.uniforms)]);
         let program = Program::Kernel(self.kernels.number(chunk.batch), entry);
         let name = kernel_name(self.model, chunk.batch, entry);
         let pipeline = d.program(program, &name, &kernel_layout(plan));
@@ -153,7 +153,7 @@ impl<K: Kernels> Descent<'_, K> {
                     Role::Gradient => gradient,
                     Role::Others => self.memory(d, Memory::Lists(ListMemory::Others(number, shape))),
                     Role::Data => self.memory(d, Memory::Data(number)),
-                    Role::Uniforms => self.uniforms(d, chunk),
+                    Role::BatchConstants => self.batch_constants(d, chunk),
                     Role::Indices
                     | Role::Seeds
                     | Role::Residuals
@@ -161,7 +161,7 @@ impl<K: Kernels> Descent<'_, K> {
                     | Role::LocalGradient
                     | Role::Partials
                     | Role::Places
-                    | Role::Curvature
+                    | Role::JtjBlocks
                     | Role::Local
                     | Role::Vector
                     | Role::Steps => return Err(Error::internal("a sum over lists takes what lists have not")),
@@ -172,7 +172,7 @@ impl<K: Kernels> Descent<'_, K> {
             if plan.kernel.has_total() {
                 bindings.push(self.memory(d, Memory::PartialSums).part(4 * chunk.first_sum, 4 * groups));
             }
-            bindings.extend([gate, self.figures(d, lists.figures(shape, true))]);
+            bindings.extend([gate, self.uniforms(d, lists.uniforms(shape, true))]);
             let program = Program::Lists(self.kernels.number(chunk.batch), entry, shape);
             let pipeline = d.program(program, &kernel_name(self.model, chunk.batch, entry), &list_layout(plan));
             d.list().dispatch(pipeline, &bindings, self.limits.split_workgroups(groups)?);
@@ -180,9 +180,9 @@ impl<K: Kernels> Descent<'_, K> {
         Ok(())
     }
 
-    fn uniforms(&self, d: &mut dyn Declare, chunk: &Chunk) -> Slice {
-        let (start, length) = self.layout.uniforms[chunk.batch];
-        self.memory(d, Memory::Uniforms).part(start, 4 * length)
+    fn batch_constants(&self, d: &mut dyn Declare, chunk: &Chunk) -> Slice {
+        let (start, length) = self.layout.batch_constants[chunk.batch];
+        self.memory(d, Memory::BatchConstants).part(start, 4 * length)
     }
 
     fn gather(&self, d: &mut dyn Declare, number: usize, gradient: Slice, gate: Slice) -> Result<()> {
@@ -201,7 +201,7 @@ impl<K: Kernels> Descent<'_, K> {
                     Destination::Scratch(which) => self.memory(d, Memory::Scratch(which)),
                 },
                 gate,
-                self.figures(d, chunk.figures + 1 + position as u64),
+                self.uniforms(d, chunk.uniforms + 1 + position as u64),
             ];
             let pipeline = d.shader(Shader::Gather { fused: false, gated: true });
             d.list().dispatch(pipeline, &bindings, self.limits.split_workgroups(pass.workgroups.into())?);
@@ -216,7 +216,8 @@ impl<K: Kernels> Descent<'_, K> {
         }
         let totals = self.memory(d, Memory::Sums);
         let groups = self.layout.reduction().workgroups();
-        let bindings = [slice, totals, self.memory(d, Memory::GuardZero), self.figures(d, self.layout.reduce_figures)];
+        let bindings =
+            [slice, totals, self.memory(d, Memory::GuardZero), self.uniforms(d, self.layout.reduce_uniforms)];
         let pipeline = d.shader(Shader::ReduceSum);
         d.list().dispatch(pipeline, &bindings, self.limits.split_workgroups(groups.into())?);
         Ok(Sums { slice: totals, count: groups, width: 2 })
@@ -226,7 +227,7 @@ impl<K: Kernels> Descent<'_, K> {
         d.table(self.layout, memory)
     }
 
-    fn figures(&self, d: &mut dyn Declare, position: u64) -> Slice {
-        self.memory(d, Memory::Figures).part(position * ALIGNMENT, ALIGNMENT)
+    fn uniforms(&self, d: &mut dyn Declare, position: u64) -> Slice {
+        self.memory(d, Memory::Uniforms).part(position * ALIGNMENT, ALIGNMENT)
     }
 }

@@ -30,9 +30,9 @@ impl Functions {
             let (of_long_sums, of_rows) = self.seeds_of_long_sums(&point).await?;
             (value, seeds) = (of_long_sums, Some(of_rows));
         }
-        let held = self.has_constants.then_some(self.constant.as_slice());
+        let fixed = self.has_constants.then_some(self.constant.as_slice());
         let Engine::Gpu(engine) = &mut self.engine else { return Ok(None) };
-        let mut gradient = engine.device_gradient(&self.model, objective, x, seeds.as_deref(), held, into).await?;
+        let mut gradient = engine.device_gradient(&self.model, objective, x, seeds.as_deref(), fixed, into).await?;
         gradient.value += value;
         Ok(Some(gradient))
     }

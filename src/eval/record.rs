@@ -57,7 +57,7 @@ pub trait Kernels {
     /// The sum over lists of a batch's kernel, for blocks of one size.
     fn lists(&self, batch: usize, entry: Entry, size: usize) -> Result<&RecomputePlan>;
     /// The kernels of batches in one.
-    fn joint(&self, batches: &[usize], entry: Entry) -> Result<FusedKernel<'_>> {
+    fn fused(&self, batches: &[usize], entry: Entry) -> Result<FusedKernel<'_>> {
         let kernels = batches.iter().map(|&batch| Ok(&self.plan(batch, entry)?.kernel)).list_or_error()?;
         FusedKernel::of(kernels).ok_or_else(|| Error::internal("kernels that cannot be together are"))
     }
@@ -165,8 +165,8 @@ impl<'a, K: Kernels> Recorder<'a, K> {
         Some(self.list.upload_argument(x))
     }
 
-    pub(super) fn figures(&mut self, position: u64) -> Slice {
-        self.whole(Memory::Figures).part(position * ALIGNMENT, ALIGNMENT)
+    pub(super) fn uniforms(&mut self, position: u64) -> Slice {
+        self.whole(Memory::Uniforms).part(position * ALIGNMENT, ALIGNMENT)
     }
 
     pub(super) fn run_kernel(&mut self, number: usize, entry: Entry) -> Result<()> {
@@ -187,7 +187,7 @@ impl<'a, K: Kernels> Recorder<'a, K> {
         if reads_zero(&plan.kernel) {
             bindings.push(self.whole(Memory::GuardZero));
         }
-        bindings.push(self.figures(chunk.figures));
+        bindings.push(self.uniforms(chunk.uniforms));
         let layout = kernel_layout(plan);
         let name = kernel_name(self.model, chunk.batch, entry);
         let pipeline = self.pipeline(Program::Kernel(kernels.number(chunk.batch), entry), &name, &layout);
@@ -200,9 +200,9 @@ impl<'a, K: Kernels> Recorder<'a, K> {
             Role::Parameters => self.whole(self.point),
             Role::Indices => self.whole(Memory::Indices(number)),
             Role::Data => self.whole(Memory::Data(number)),
-            Role::Uniforms => {
-                let (start, length) = self.layout.uniforms[chunk.batch];
-                self.whole(Memory::Uniforms).part(start, 4 * length)
+            Role::BatchConstants => {
+                let (start, length) = self.layout.batch_constants[chunk.batch];
+                self.whole(Memory::BatchConstants).part(start, 4 * length)
             }
             Role::Seeds => self.whole(Memory::Seeds),
             Role::Residuals => {
@@ -213,7 +213,7 @@ impl<'a, K: Kernels> Recorder<'a, K> {
             Role::LocalGradient => self.whole(Memory::LocalGradient),
             Role::Gradient => self.whole(self.gradient),
             Role::Partials => self.whole(Memory::Partials),
-            Role::Others | Role::Local | Role::Vector | Role::Steps | Role::Places | Role::Curvature => {
+            Role::Others | Role::Local | Role::Vector | Role::Steps | Role::Places | Role::JtjBlocks => {
                 return Err(Error::internal("a solver's kernel is evaluated"));
             }
         })
@@ -236,7 +236,7 @@ impl<'a, K: Kernels> Recorder<'a, K> {
                     Destination::Gradient => self.whole(self.gradient),
                     Destination::Scratch(which) => self.whole(Memory::Scratch(which)),
                 },
-                self.figures(chunk.figures + 1 + position as u64),
+                self.uniforms(chunk.uniforms + 1 + position as u64),
             ];
             let groups = u64::from(pass.workgroups);
             self.list.dispatch(pipeline, &bindings, self.limits.split_workgroups(groups)?);
@@ -245,9 +245,9 @@ impl<'a, K: Kernels> Recorder<'a, K> {
     }
 
     pub(super) fn reduce(&mut self) -> Result<()> {
-        let figures = self.figures(self.layout.reduce_figures);
+        let uniforms = self.uniforms(self.layout.reduce_uniforms);
         let bindings =
-            [self.whole(Memory::PartialSums), self.whole(Memory::Sums), self.whole(Memory::GuardZero), figures];
+            [self.whole(Memory::PartialSums), self.whole(Memory::Sums), self.whole(Memory::GuardZero), uniforms];
         let groups = u64::from(self.layout.reduction().workgroups());
         let pipeline = self.shader(Shader::ReduceSum);
         self.list.dispatch(pipeline, &bindings, self.limits.split_workgroups(groups)?);

@@ -39,7 +39,7 @@ pub struct GradientCall {
     /// The gradient stays on the device, where the application sees it.
     pub stays: bool,
     /// Some parameters are constant: their entries are zeros.
-    pub held: bool,
+    pub fixed: bool,
 }
 
 /// What happens to the chunks' parts of the gradient.
@@ -108,8 +108,8 @@ pub fn record_gradient(
             }
         }
     }
-    if call.held {
-        recorder.hold(gradient)?;
+    if call.fixed {
+        recorder.zero_fixed(gradient)?;
     }
     let mut downloads = Vec::new();
     if gathers {
@@ -178,7 +178,7 @@ impl<K: Kernels> Recorder<'_, K> {
             for role in &plan.roles {
                 bindings.push(match role {
                     Role::Others => self.whole(Memory::Lists(ListMemory::Others(number, shape))),
-                    Role::Parameters | Role::Data | Role::Uniforms | Role::Gradient => {
+                    Role::Parameters | Role::Data | Role::BatchConstants | Role::Gradient => {
                         self.bind(*role, number, chunk)?
                     }
                     Role::Indices
@@ -188,7 +188,7 @@ impl<K: Kernels> Recorder<'_, K> {
                     | Role::LocalGradient
                     | Role::Partials
                     | Role::Places
-                    | Role::Curvature
+                    | Role::JtjBlocks
                     | Role::Local
                     | Role::Vector
                     | Role::Steps => return Err(Error::internal("a sum over lists takes what lists have not")),
@@ -200,7 +200,7 @@ impl<K: Kernels> Recorder<'_, K> {
                 let sums = self.whole(Memory::Lists(ListMemory::Sums));
                 bindings.push(sums.part(4 * lists.first_sum, 4 * groups));
             }
-            bindings.push(self.figures(lists.figures(shape, add)));
+            bindings.push(self.uniforms(lists.uniforms(shape, add)));
             let program = Program::Lists(kernels.number(chunk.batch), entry, shape);
             let pipeline = self.pipeline(program, &kernel_name(self.model, chunk.batch, entry), &list_layout(plan));
             self.list.dispatch(pipeline, &bindings, self.limits.split_workgroups(groups)?);
@@ -216,7 +216,7 @@ impl<K: Kernels> Recorder<'_, K> {
             return Ok(sums);
         }
         let totals = self.whole(Memory::Lists(ListMemory::Totals));
-        let bindings = [sums, totals, self.whole(Memory::GuardZero), self.figures(lists.reduce_figures)];
+        let bindings = [sums, totals, self.whole(Memory::GuardZero), self.uniforms(lists.reduce_uniforms)];
         let pipeline = self.shader(Shader::ReduceSum);
         let groups = u64::from(lists.reduction().workgroups());
         self.list.dispatch(pipeline, &bindings, self.limits.split_workgroups(groups)?);
@@ -224,9 +224,9 @@ impl<K: Kernels> Recorder<'_, K> {
     }
 
     /// Sets what is constant to zero.
-    fn hold(&mut self, gradient: Slice) -> Result<()> {
-        let held = self.whole(Memory::Lists(ListMemory::Held));
-        let bindings = [held, gradient, self.figures(self.layout.lists.hold_figures)];
+    fn zero_fixed(&mut self, gradient: Slice) -> Result<()> {
+        let fixed = self.whole(Memory::Lists(ListMemory::FixedMask));
+        let bindings = [fixed, gradient, self.uniforms(self.layout.lists.fixed_mask_uniforms)];
         let pipeline = self.shader(Shader::FixedMask);
         let groups = u64::from(self.model.num_params).div_ceil(64);
         self.list.dispatch(pipeline, &bindings, self.limits.split_workgroups(groups)?);

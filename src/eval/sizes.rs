@@ -26,10 +26,10 @@ impl Sizes {
             let tangents = array.manifold.tangent_dim(array.dim) as usize;
             for block in 0..array.count as usize {
                 let first = array.offset as usize + block * dim;
-                let held = constant[first..first + dim].iter().filter(|held| **held).count();
+                let fixed = constant[first..first + dim].iter().filter(|fixed| **fixed).count();
                 whole.add_block(dim, tangents);
-                if held < dim {
-                    reduced.add_block(dim - held, tangents.saturating_sub(held));
+                if fixed < dim {
+                    reduced.add_block(dim - fixed, tangents.saturating_sub(fixed));
                 }
             }
         }

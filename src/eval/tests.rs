@@ -281,7 +281,7 @@ fn two_kinds(with_long_sum: bool) -> Model {
 
 /// A gradient that comes back.
 fn gradient_call(objective: Objective, seeded: bool) -> record_gradient::GradientCall {
-    record_gradient::GradientCall { objective, seeded, at: record_gradient::Point::Brought, stays: false, held: false }
+    record_gradient::GradientCall { objective, seeded, at: record_gradient::Point::Brought, stays: false, fixed: false }
 }
 
 #[test]
@@ -367,7 +367,7 @@ fn recordings_keep_to_small_limits_and_run_every_instance_once() {
         for sums in [
             normal.linearise(&mut list, x, g, gate).unwrap(),
             normal.product(&mut list, p, q, gate).unwrap(),
-            normal.image(&mut list, p, gate).unwrap(),
+            normal.jvp(&mut list, p, gate).unwrap(),
             normal.trial(&mut list, x, gate).unwrap(),
         ] {
             assert!(sums.count <= 1024 && u64::from(sums.count * sums.width) * 4 <= sums.slice.size);
@@ -395,8 +395,8 @@ fn recordings_keep_to_small_limits_and_run_every_instance_once() {
 fn what_differs_in_derivatives_alone_is_another_kernel() {
     let mut r = Recorder::default();
     let (x, y) = (r.parameter(0), r.parameter(1));
-    let held = r.apply(Op::StopGradient, &[y]);
-    let outputs = vec![r.square(x), r.apply(Op::Mul, &[y, held])];
+    let fixed = r.apply(Op::StopGradient, &[y]);
+    let outputs = vec![r.square(x), r.apply(Op::Mul, &[y, fixed])];
     let f = functions(r, outputs, &[2.0, 3.0]);
     assert_eq!(texts::kernel_numbers(f.model()), (vec![0, 1], 2));
 }

@@ -90,7 +90,7 @@ impl Point {
     }
 
     /// The numbers for a device.
-    pub(super) fn in_single_precision(&self) -> Option<Float32Array> {
+    pub(super) fn to_f32_array(&self) -> Option<Float32Array> {
         match self {
             Point::Current => None,
             Point::Given(x) => match x.dyn_ref::<Float32Array>() {
@@ -110,7 +110,7 @@ pub(super) async fn gradient(
 ) -> Result<JsValue> {
     // Where data is shared the device computes all the same, and the point is converted here.
     let on_device = if functions.place() == Place::Device {
-        functions.evaluate_on_device(objective, point.in_single_precision().as_ref(), into.as_ref()).await?
+        functions.evaluate_on_device(objective, point.to_f32_array().as_ref(), into.as_ref()).await?
     } else {
         None
     };

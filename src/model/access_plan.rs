@@ -76,7 +76,7 @@ fn make<'a>(
     scatter: Option<&'a Scatter>,
 ) -> Result<AccessPlan> {
     let mut planner = match entry {
-        Entry::Product | Entry::Image | Entry::Normal => Planner::bare(class, rows),
+        Entry::Product | Entry::Jvp | Entry::Normal => Planner::bare(class, rows),
         _ => Planner::new(class, rows),
     };
     planner.scatter = scatter;
@@ -132,11 +132,11 @@ fn make<'a>(
             partials = entries.places;
             Some(cost)
         }
-        Entry::Product | Entry::Image | Entry::Normal => {
+        Entry::Product | Entry::Jvp | Entry::Normal => {
             let mut entries = Entries::default();
             Planner::new(class, rows).linearise(target, false, &mut entries);
             match entry {
-                Entry::Image => Some(planner.image(&entries, target)),
+                Entry::Jvp => Some(planner.jvp(&entries, target)),
                 Entry::Product => Some(planner.normal_product(&entries, target)),
                 _ => {
                     planner.normal_equations(&entries);

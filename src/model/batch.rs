@@ -66,7 +66,7 @@ pub struct Batch {
     /// Columns of data.
     pub data: Vec<f64>,
     /// The numbers on which all instances agree.
-    pub uniforms: Vec<f64>,
+    pub batch_constants: Vec<f64>,
     /// Where their residuals stand.
     pub rows: Rows,
     /// Their numbers within the residual block; none if they are 0, 1, 2, … .

@@ -22,9 +22,9 @@ pub enum Losses {
     Squared,
 }
 
-/// One residual expression over local parameters, data and uniforms.
+/// One residual expression over local parameters, data and batch constants.
 ///
-/// The inputs of the graph are numbered: local parameters `0..locals.len()`, then `data` data scalars, then `uniforms`
+/// The inputs of the graph are numbered: local parameters `0..locals.len()`, then `data` data scalars, then `batch_constants`
 /// numbers on which all instances agree.
 #[derive(Clone, Debug)]
 pub struct Class {
@@ -41,7 +41,7 @@ pub struct Class {
     /// Data scalars an instance has.
     pub data: u32,
     /// Numbers on which all instances agree.
-    pub uniforms: u32,
+    pub batch_constants: u32,
     /// The losses that there may be.
     pub losses: Losses,
 }
@@ -55,9 +55,10 @@ impl Class {
 
     /// Whether the kernels of two classes have the same texts.
     pub fn has_kernels_of(&self, other: &Class) -> bool {
-        let Class { graph, outputs, locals, block_dims, manifolds, data, uniforms, losses } = self;
-        let tables = (&other.outputs, &other.locals, &other.block_dims, &other.manifolds, &other.data, &other.uniforms);
-        (outputs, locals, block_dims, manifolds, data, uniforms) == tables
+        let Class { graph, outputs, locals, block_dims, manifolds, data, batch_constants, losses } = self;
+        let tables =
+            (&other.outputs, &other.locals, &other.block_dims, &other.manifolds, &other.data, &other.batch_constants);
+        (outputs, locals, block_dims, manifolds, data, batch_constants) == tables
             && *losses == other.losses
             && graph.graph().nodes() == other.graph.graph().nodes()
     }

@@ -54,7 +54,7 @@ fn run_plan(plan: &AccessPlan, local: &[f64]) -> (f64, Written) {
     let indices: Vec<u32> = (0..64).collect();
     let content = |role: &Role| match role {
         // Weight, loss with its scales, and factor.
-        Role::Uniforms => vec![3.0, 0.0, 1.0, 1.0, 0.5],
+        Role::BatchConstants => vec![3.0, 0.0, 1.0, 1.0, 0.5],
         Role::Local => local.to_vec(),
         _ => numbers(),
     };
@@ -90,7 +90,7 @@ fn kernels_of_residuals_without_losses_compute_what_others_do_for_the_squared_on
         // A product, or a sum of them, is one with what was linearised before.
         let [mut expected, mut found] = [&any, &squared].map(|class| {
             let local = match entry {
-                Entry::Product | Entry::Image | Entry::Normal => {
+                Entry::Product | Entry::Jvp | Entry::Normal => {
                     let linearised = run(class, rows, Entry::Linearise, target, &numbers()).1;
                     linearised.into_iter().find(|(role, _)| *role == Role::Local).unwrap().1
                 }

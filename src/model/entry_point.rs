@@ -21,10 +21,10 @@ pub enum Entry {
     /// A product with the model's matrix. GPU alone.
     Product,
     /// A product with the model's Jacobian. GPU alone.
-    Image,
+    Jvp,
     /// By how much the least-squares cost falls from the linearised point to another.
     Trial,
-    /// Gradient and curvature of the model. CPU alone.
+    /// Gradient and JᵀJ of the model. CPU alone.
     Normal,
     /// The least-squares cost, its fall, and all sums of the model of instances that share their blocks, for the squared loss. CPU alone.
     SquaredSums,
@@ -51,7 +51,7 @@ impl Entry {
         Entry::Linearise,
         Entry::LineariseRows,
         Entry::Product,
-        Entry::Image,
+        Entry::Jvp,
         Entry::Trial,
         Entry::SumDescent,
         Entry::CostDescent,
@@ -70,7 +70,7 @@ impl Entry {
             Entry::Linearise => "linearise",
             Entry::LineariseRows => "lineariseRows",
             Entry::Product => "product",
-            Entry::Image => "image",
+            Entry::Jvp => "jvp",
             Entry::Trial => "trial",
             Entry::Normal => "normal",
             Entry::SquaredSums => "squaredSums",
@@ -95,9 +95,9 @@ impl Entry {
             Entry::Linearise => "Least-squares cost and its Gauss-Newton model",
             Entry::LineariseRows => "Least-squares cost and the rows of its Gauss-Newton model",
             Entry::Product => "Product with the matrix of the Gauss-Newton model",
-            Entry::Image => "Product with the Jacobian of the Gauss-Newton model",
+            Entry::Jvp => "Product with the Jacobian of the Gauss-Newton model",
             Entry::Trial => "Reduction of the least-squares cost",
-            Entry::Normal => "Gradient and curvature of the Gauss-Newton model",
+            Entry::Normal => "Gradient and JᵀJ of the Gauss-Newton model",
             Entry::SquaredSums | Entry::RobustSums => "Sums of the Gauss-Newton model",
         }
     }
@@ -116,7 +116,7 @@ impl Entry {
             Entry::Linearise
             | Entry::LineariseRows
             | Entry::Product
-            | Entry::Image
+            | Entry::Jvp
             | Entry::Trial
             | Entry::SumDescent
             | Entry::CostDescent

@@ -211,7 +211,7 @@ async fn finish(found: Found, block: u32, losses: Losses, slices: &Slices<'_>) -
 
     // Constants on which all instances agree go into the uniform table, the others become columns of data.
     let mut constant_inputs = Vec::with_capacity(constants_each);
-    let (mut data, mut uniforms) = (Vec::new(), Vec::new());
+    let (mut data, mut batch_constants) = (Vec::new(), Vec::new());
     let mut data_columns = 0;
     for constant in 0..constants_each {
         let first = constants[constant];
@@ -227,8 +227,8 @@ async fn finish(found: Found, block: u32, losses: Losses, slices: &Slices<'_>) -
             })
             .await?;
         if !varies {
-            constant_inputs.push((false, uniforms.len() as u32));
-            uniforms.push(first);
+            constant_inputs.push((false, batch_constants.len() as u32));
+            batch_constants.push(first);
             continue;
         }
         constant_inputs.push((true, data_columns));
@@ -268,7 +268,7 @@ async fn finish(found: Found, block: u32, losses: Losses, slices: &Slices<'_>) -
         if addends { Rows::Addends(column) } else { Rows::Column(column) }
     };
     let count = u32::try_from(count).map_err(|_| Error::internal("more than 2³² instances on one tape"))?;
-    let uniform_count = uniforms.len() as u32;
+    let uniform_count = batch_constants.len() as u32;
     Ok(Batch {
         class: Rc::new(Class {
             graph: graph.check(parameters + data_columns + uniform_count)?,
@@ -277,14 +277,14 @@ async fn finish(found: Found, block: u32, losses: Losses, slices: &Slices<'_>) -
             manifolds: vec![Manifold::Euclidean; block_dims.len()],
             block_dims,
             data: data_columns,
-            uniforms: uniform_count,
+            batch_constants: uniform_count,
             losses,
         }),
         count,
         block,
         indices,
         data,
-        uniforms,
+        batch_constants,
         rows,
         instances: None,
     })

@@ -13,7 +13,7 @@ use residua_base::error::{Error, Result};
 
 use super::batch::Batch;
 
-pub mod joint;
+pub mod fused;
 
 /// The most entries that one thread sums.
 pub const SEGMENT: usize = 32;

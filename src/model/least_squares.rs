@@ -10,7 +10,7 @@
 //! |---|---|---|
 //! | `linearise` | a point | its cost; into the *local table* J̃ᵀr̃, r and J̃ (on the CPU r, J̃ and r̃) |
 //! | `lineariseRows` | a point | the same for one residual an instance, but r̃, in the first column, in place of J̃ᵀr̃; of a mirrored class not the second block's J̃ |
-//! | `image` | a vector p, the local table | ‖J̃p‖²; into the first columns of the local table J̃p |
+//! | `jvp` | a vector p, the local table | ‖J̃p‖²; into the first columns of the local table J̃p |
 //! | `product` | the same | ‖J̃p‖²; into the local table J̃ᵀJ̃p |
 //! | `normal` | the local table | on the CPU: J̃ᵀr̃ and the diagonal blocks of J̃ᵀJ̃ |
 //! | `trial` | another point, the local table | cost there minus cost at the linearised point, negated: the reduction |
@@ -320,7 +320,7 @@ impl Planner<'_> {
                     if !terms.is_empty() {
                         let node = self.sum(terms);
                         let index = Index::indexed(self.buffer(Role::Places), column, i * width + j);
-                        self.write(Role::Curvature, index, node, true);
+                        self.write(Role::JtjBlocks, index, node, true);
                     }
                 }
             }
@@ -339,7 +339,7 @@ impl Planner<'_> {
     }
 
     /// J̃'s entries, read from the local table, and J̃p.
-    fn image_of(&mut self, entries: &Entries) -> (Vec<NodeId>, Vec<NodeId>) {
+    fn jvp_of(&mut self, entries: &Entries) -> (Vec<NodeId>, Vec<NodeId>) {
         let class = self.class;
         let table = LocalTable::of(class);
         let vector = self.coordinates();
@@ -364,29 +364,29 @@ impl Planner<'_> {
             products[output as usize].push(product);
             read.push(entry);
         }
-        let image = products.into_iter().map(|terms| self.sum(terms)).list();
-        (read, image)
+        let jvp = products.into_iter().map(|terms| self.sum(terms)).list();
+        (read, jvp)
     }
 
     /// Stores J̃p, on the GPU; gives ‖J̃p‖².
-    pub(super) fn image(&mut self, entries: &Entries, target: Target) -> NodeId {
-        let (_, image) = self.image_of(entries);
+    pub(super) fn jvp(&mut self, entries: &Entries, target: Target) -> NodeId {
+        let (_, jvp) = self.jvp_of(entries);
         if target == Target::Cpu {
-            return self.squared_norm(&image);
+            return self.squared_norm(&jvp);
         }
-        for (output, &number) in (0u32..).zip(&image) {
+        for (output, &number) in (0u32..).zip(&jvp) {
             self.store_local(output, number);
         }
-        self.squared_norm(&image)
+        self.squared_norm(&jvp)
     }
 
     /// Stores J̃ᵀJ̃p, on the CPU adds it to a vector; gives ‖J̃p‖².
     pub(super) fn normal_product(&mut self, entries: &Entries, target: Target) -> NodeId {
         let table = LocalTable::of(self.class);
-        let (read, image) = self.image_of(entries);
+        let (read, jvp) = self.jvp_of(entries);
         let mut columns: Vec<Vec<NodeId>> = vec![Vec::new(); table.width as usize];
         for (&(output, place), entry) in entries.places.iter().zip(read) {
-            let product = self.product_of(entry, image[output as usize]);
+            let product = self.product_of(entry, jvp[output as usize]);
             columns[place as usize].push(product);
         }
         let coordinates = self.coordinates();
@@ -398,7 +398,7 @@ impl Planner<'_> {
                 self.add_to_vector(column, component, terms);
             }
         }
-        self.squared_norm(&image)
+        self.squared_norm(&jvp)
     }
 }
 

@@ -96,7 +96,7 @@ mod tests {
 
     /// The objective or the slope (0 or 1) of a plan for x and p of two numbers, and weight 3.
     fn total(plan: &AccessPlan, number: usize, batch: &Batch, [x, p]: [[f64; 2]; 2], step: f64) -> f64 {
-        let (steps, uniforms) = ([1.0, 0.0, step], [3.0, 0.0, 0.0, 0.0, 1.0]);
+        let (steps, batch_constants) = ([1.0, 0.0, step], [3.0, 0.0, 0.0, 0.0, 1.0]);
         let mut views: Vec<View> = plan
             .roles
             .iter()
@@ -105,7 +105,7 @@ mod tests {
                 Role::Vector => View::Read(&p),
                 Role::Steps => View::Read(&steps),
                 Role::Indices => View::Index(&batch.indices),
-                Role::Uniforms => View::Read(&uniforms),
+                Role::BatchConstants => View::Read(&batch_constants),
                 other => panic!("{other:?}"),
             })
             .list();

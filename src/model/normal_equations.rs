@@ -32,8 +32,8 @@ pub type Column = Vec<Option<NodeId>>;
 pub struct Terms {
     /// To the gradient, by the columns' positions.
     pub gradient: Vec<(usize, NodeId)>,
-    /// To the curvature: position of a column, of another one that is not before it, node.
-    pub curvature: Vec<(usize, usize, NodeId)>,
+    /// To J̃ᵀJ̃: position of a column, of another one that is not before it, node.
+    pub jtj: Vec<(usize, usize, NodeId)>,
 }
 
 /// What residuals with these columns of ∂r/∂x add, where `scale` is w ρ′ (none for 1) and `bend` 2 w max(ρ″, 0) (none for 0).
@@ -50,8 +50,8 @@ pub fn terms(
         Some(factor) => column.iter().map(|entry| entry.map(|entry| g.mul(factor, entry))).list(),
         None => column.clone(),
     };
-    // For the curvature, of one residual both in one.
-    let (curvature, apart) = match (bend, residuals) {
+    // For J̃ᵀJ̃, of one residual both in one.
+    let (jtj, apart) = match (bend, residuals) {
         (Some(bend), &[r]) => {
             let square = g.mul(r, r);
             let share = g.mul(bend, square);
@@ -68,7 +68,7 @@ pub fn terms(
             terms.gradient.push((*position, node));
         }
         slopes.push(apart.and_then(|_| product_sum(g, column, &wide)));
-        scaled.push(if curvature == scale { by_scale } else { times(g, column, curvature) });
+        scaled.push(if jtj == scale { by_scale } else { times(g, column, jtj) });
     }
     for second in 0..columns.len() {
         for first in 0..=second {
@@ -79,7 +79,7 @@ pub fn terms(
                 node = Some(node.map_or(share, |node| g.add(node, share)));
             }
             if let Some(node) = node {
-                terms.curvature.push((columns[first].0, columns[second].0, node));
+                terms.jtj.push((columns[first].0, columns[second].0, node));
             }
         }
     }
@@ -123,7 +123,7 @@ impl SharedSums {
 
     /// How many numbers.
     pub fn numbers(self) -> usize {
-        self.curvature(self.width, 0)
+        self.jtj(self.width, 0)
     }
 
     /// Place of an entry of J̃ᵀr̃.
@@ -132,7 +132,7 @@ impl SharedSums {
     }
 
     /// Place of an entry of J̃ᵀJ̃, of which the column is not after the row.
-    pub fn curvature(self, row: usize, column: usize) -> usize {
+    pub fn jtj(self, row: usize, column: usize) -> usize {
         1 + self.width + row * (row + 1) / 2 + column
     }
 }
@@ -169,9 +169,9 @@ impl Planner<'_> {
         let terms = terms(&mut self.graph, &residuals, &columns, scale, bend);
         let layout = SharedSums::of(self.class);
         let gradient = terms.gradient.iter().map(|&(place, node)| (layout.gradient(place), node));
-        let curvature = terms.curvature.iter().map(|&(column, row, node)| (layout.curvature(row, column), node));
-        for (place, node) in [(0, rho)].into_iter().chain(gradient).chain(curvature) {
-            self.write(Role::Curvature, Index::literal(place as u32), node, true);
+        let jtj = terms.jtj.iter().map(|&(column, row, node)| (layout.jtj(row, column), node));
+        for (place, node) in [(0, rho)].into_iter().chain(gradient).chain(jtj) {
+            self.write(Role::JtjBlocks, Index::literal(place as u32), node, true);
         }
         let difference = self.difference_of_squares(&before, &residuals);
         if any_loss { self.fall_of_loss(difference, &before, &residuals) } else { difference }

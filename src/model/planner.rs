@@ -81,10 +81,10 @@ impl<'a> Planner<'a> {
             let column = |column| Load::read(buffer, Index::column(column));
             planner.loads.extend((0..class.data).map(column));
         }
-        if class.uniforms > 0 {
-            let buffer = planner.buffer(Role::Uniforms);
+        if class.batch_constants > 0 {
+            let buffer = planner.buffer(Role::BatchConstants);
             let uniform = |number| Load::read(buffer, Index::literal(UNIFORM_HEAD as u32 + number));
-            planner.loads.extend((0..class.uniforms).map(uniform));
+            planner.loads.extend((0..class.batch_constants).map(uniform));
         }
         planner
     }
@@ -108,7 +108,7 @@ impl<'a> Planner<'a> {
 
     /// A number of the uniform table's head.
     pub(super) fn uniform(&mut self, position: u32) -> NodeId {
-        let buffer = self.buffer(Role::Uniforms);
+        let buffer = self.buffer(Role::BatchConstants);
         self.load_once(Load::read(buffer, Index::literal(position)))
     }
 
@@ -240,7 +240,7 @@ impl<'a> Planner<'a> {
                 self.class.locals.len(),
                 self.class.block_dims.len(),
                 self.class.data,
-                self.class.uniforms
+                self.class.batch_constants
             ),
         ];
         let kernel = Kernel {

@@ -91,7 +91,7 @@ fn recompute_kernel(class: &Class, entry: Entry, slots: &Slots, title: &str) -> 
         | Entry::SquaredSums
         | Entry::RobustSums
         | Entry::Product
-        | Entry::Image
+        | Entry::Jvp
         | Entry::Trial
         | Entry::SumLine
         | Entry::CostLine => return Err(Error::internal("what is not a gradient has no lists")),
@@ -117,10 +117,10 @@ fn recompute_kernel(class: &Class, entry: Entry, slots: &Slots, title: &str) -> 
             let index = Index::column_of_other(of, others, columns(class) - 1);
             planner.load(Load::read(buffer, index));
         }
-        let uniforms = planner.buffer(Role::Uniforms);
-        for number in 0..class.uniforms {
+        let batch_constants = planner.buffer(Role::BatchConstants);
+        for number in 0..class.batch_constants {
             let index = Index::literal(UNIFORM_HEAD as u32 + number);
-            planner.load(Load::read(uniforms, index));
+            planner.load(Load::read(batch_constants, index));
         }
         let (total, seeds) = planner.objective(is_sum);
         let own: Vec<(InputId, u32)> = (0u32..)

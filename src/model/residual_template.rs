@@ -136,9 +136,9 @@ impl Expression {
             locals.extend((0..array.dim).map(|component| Local { column: column as u32, component }));
         }
         fold_numbers(&mut tape);
-        let (graph, outputs, uniforms) = record_graph(&tape, locals.len() as u32, data_columns);
+        let (graph, outputs, batch_constants) = record_graph(&tape, locals.len() as u32, data_columns);
         let (graph, outputs) = graph.extract(&outputs);
-        let inputs = locals.len() as u32 + data_columns + uniforms.len() as u32;
+        let inputs = locals.len() as u32 + data_columns + batch_constants.len() as u32;
         let Tables { block, count, indices, data, rows, instances } = tables;
         Ok(Batch {
             class: Rc::new(Class {
@@ -148,21 +148,21 @@ impl Expression {
                 block_dims,
                 manifolds,
                 data: data_columns,
-                uniforms: uniforms.len() as u32,
+                batch_constants: batch_constants.len() as u32,
                 losses: Losses::Any,
             }),
             count,
             block,
             indices,
             data,
-            uniforms,
+            batch_constants,
             rows,
             instances,
         })
     }
 }
 
-/// The expressions of a tape as a simplified graph; constants become uniforms in the order in which they are met.
+/// The expressions of a tape as a simplified graph; constants become batch constants in the order in which they are met.
 fn record_graph(tape: &Tape, parameters: u32, data_columns: u32) -> (Graph, Vec<NodeId>, Vec<f64>) {
     let mut needed = vec![false; tape.len()];
     for &output in tape.outputs() {
@@ -176,7 +176,7 @@ fn record_graph(tape: &Tape, parameters: u32, data_columns: u32) -> (Graph, Vec<
         }
     }
     let mut graph = Graph::new();
-    let mut uniforms = Vec::new();
+    let mut batch_constants = Vec::new();
     let mut built: Vec<Option<NodeId>> = vec![None; tape.len()];
     let node_of = |built: &[Option<NodeId>], position: u32| {
         built[position as usize].expect("a tape's operands and outputs stand before their users")
@@ -185,8 +185,8 @@ fn record_graph(tape: &Tape, parameters: u32, data_columns: u32) -> (Graph, Vec<
         let node = match tape.node(position) {
             TapeNode::Literal(value) => graph.literal(value),
             TapeNode::Constant(value) => {
-                uniforms.push(value);
-                graph.input(InputId(parameters + data_columns + uniforms.len() as u32 - 1))
+                batch_constants.push(value);
+                graph.input(InputId(parameters + data_columns + batch_constants.len() as u32 - 1))
             }
             TapeNode::Parameter(parameter) => graph.input(InputId(parameter)),
             TapeNode::Data(number) => graph.input(InputId(parameters + number)),
@@ -199,5 +199,5 @@ fn record_graph(tape: &Tape, parameters: u32, data_columns: u32) -> (Graph, Vec<
         built[position as usize] = Some(node);
     }
     let outputs = tape.outputs().iter().map(|&output| node_of(&built, output)).list();
-    (graph, outputs, uniforms)
+    (graph, outputs, batch_constants)
 }

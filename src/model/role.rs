@@ -15,7 +15,7 @@ pub enum Role {
     /// The batch's data table.
     Data,
     /// The batch's uniform table.
-    Uniforms,
+    BatchConstants,
     /// A number for each residual of the model, read; where sums of a model are made, of the batch, a column for each output.
     Seeds,
     /// All residuals of the model; where sums of a model are made, those of the batch, a column for each output.
@@ -28,10 +28,10 @@ pub enum Role {
     Gradient,
     /// Local partials: a column for each of [`AccessPlan::partials`], or with a [`Scatter`] the entries of a sparse matrix.
     Partials,
-    /// Where a [`Scatter`] writes, or the instance's blocks of curvature begin. CPU alone.
+    /// Where a [`Scatter`] writes, or the instance's blocks of J̃ᵀJ̃ begin. CPU alone.
     Places,
     /// The diagonal blocks of J̃ᵀJ̃, of which the lower halves count, or [`super::normal_equations::SharedSums`]. CPU alone.
-    Curvature,
+    JtjBlocks,
     /// The local table, [`super::least_squares::LocalTable`].
     Local,
     /// A number for each parameter: what a product is taken of.
@@ -48,7 +48,7 @@ impl Role {
             Role::Indices => ("indices", DType::U32),
             Role::Others => ("others", DType::U32),
             Role::Data => ("data", DType::Real),
-            Role::Uniforms => ("uniforms", DType::Real),
+            Role::BatchConstants => ("batch_constants", DType::Real),
             Role::Seeds => ("seeds", DType::Real),
             Role::Residuals => ("residuals", DType::Real),
             Role::AddendValues => ("addends", DType::Real),
@@ -56,7 +56,7 @@ impl Role {
             Role::Gradient => ("gradient", DType::Real),
             Role::Partials => ("partials_of_residuals", DType::Real),
             Role::Places => ("places", DType::U32),
-            Role::Curvature => ("curvature", DType::Real),
+            Role::JtjBlocks => ("jtj_blocks", DType::Real),
             Role::Local => ("local", DType::Real),
             Role::Vector => ("p", DType::Real),
             Role::Steps => ("steps", DType::Real),

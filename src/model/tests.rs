@@ -221,7 +221,7 @@ fn a_mean_carries_its_factor_to_the_addends() {
     let mean = r.apply(Op::Mul, &[sum, factor]);
     let batches = group(r, vec![mean], 40);
     assert_eq!(counts(&batches), [40]);
-    assert_eq!(batches[0].uniforms, [1.0 / 40.0]);
+    assert_eq!(batches[0].batch_constants, [1.0 / 40.0]);
 }
 
 #[test]
@@ -391,7 +391,7 @@ fn batches_are_the_same_whatever_the_slice() {
         for (batch, expected) in batches.iter().zip(&whole) {
             assert!(batch.class.has_kernels_of(&expected.class), "slices of {slice}");
             let tables =
-                |batch: &Batch| (batch.indices.clone(), batch.data.clone(), batch.uniforms.clone(), batch.rows);
+                |batch: &Batch| (batch.indices.clone(), batch.data.clone(), batch.batch_constants.clone(), batch.rows);
             assert_eq!(tables(batch), tables(expected), "slices of {slice}");
         }
     }

@@ -13,7 +13,7 @@ struct Dispatch {
 
 @group(0) @binding(0) var<storage, read> x: array<f32>;
 @group(0) @binding(1) var<storage, read> others: array<u32>;
-@group(0) @binding(2) var<storage, read> uniforms: array<f32>;
+@group(0) @binding(2) var<storage, read> batch_constants: array<f32>;
 @group(0) @binding(3) var<storage, read_write> gradient: array<f32>;
 @group(0) @binding(4) var<storage, read> offsets: array<u32>;
 @group(0) @binding(5) var<storage, read_write> partials: array<f32>;
@@ -49,7 +49,7 @@ fn sumGradientByBlockOf3(
             let others_0 = others[instance];
             let x_0_0 = x[others_0];
             let v0 = own_x_0 - x_0_0;
-            let uniforms_at_0 = uniforms[0u];
+            let batch_constants_at_0 = batch_constants[0u];
             let x_0_2 = x[others_0 + 2u];
             let v1 = own_x_2 - x_0_2;
             let v2 = v1 * v1;
@@ -60,7 +60,7 @@ fn sumGradientByBlockOf3(
             let v6 = v3 + v5;
             let v7 = v2 + v6;
             let v8 = inverse_norm(v7);
-            let v9 = uniforms_at_0 * v8;
+            let v9 = batch_constants_at_0 * v8;
             let v10 = v0 * v9;
             sum_0 = with_addend(sum_0, v10);
             let v11 = v4 * v9;
@@ -68,9 +68,9 @@ fn sumGradientByBlockOf3(
             let v12 = v1 * v9;
             sum_2 = with_addend(sum_2, v12);
             let v13 = vector_norm(v7);
-            let uniforms_at_5 = uniforms[5u];
-            let v14 = v13 - uniforms_at_5;
-            let v15 = v14 * uniforms_at_0;
+            let batch_constants_at_5 = batch_constants[5u];
+            let v14 = v13 - batch_constants_at_5;
+            let v15 = v14 * batch_constants_at_0;
             total += v15;
         }
         let end_1 = offsets[owner * 2u + 2u];
@@ -78,7 +78,7 @@ fn sumGradientByBlockOf3(
             let others_0 = others[instance];
             let x_0_0 = x[others_0];
             let v0 = x_0_0 - own_x_0;
-            let uniforms_at_0 = uniforms[0u];
+            let batch_constants_at_0 = batch_constants[0u];
             let x_0_2 = x[others_0 + 2u];
             let v1 = x_0_2 - own_x_2;
             let v2 = v1 * v1;
@@ -89,7 +89,7 @@ fn sumGradientByBlockOf3(
             let v6 = v3 + v5;
             let v7 = v2 + v6;
             let v8 = inverse_norm(v7);
-            let v9 = uniforms_at_0 * v8;
+            let v9 = batch_constants_at_0 * v8;
             let v10 = v0 * v9;
             let v11 = -v10;
             sum_0 = with_addend(sum_0, v11);

@@ -93,13 +93,13 @@ pub fn rows_product(row_offsets: &[u32], col_indices: &[u32], values: &[f64], x:
     }
 }
 
-/// Adds Aᵀw to `image` for a matrix in compressed rows.
+/// Adds Aᵀw to `target` for a matrix in compressed rows.
 #[inline(never)]
-pub fn transposed_product(row_offsets: &[u32], col_indices: &[u32], values: &[f64], w: &[f64], image: &mut [f64]) {
+pub fn transposed_product(row_offsets: &[u32], col_indices: &[u32], values: &[f64], w: &[f64], target: &mut [f64]) {
     for (ends, w) in row_offsets.windows(2).zip(w) {
         let range = ends[0] as usize..ends[1] as usize;
         for (&column, value) in col_indices[range.clone()].iter().zip(&values[range]) {
-            image[column as usize] += value * w;
+            target[column as usize] += value * w;
         }
     }
 }
@@ -140,10 +140,10 @@ fn invert_3(a: &[f64; 9], damping: &[f64; 3]) -> Option<[f64; 6]> {
 }
 
 /// Inverts damped diagonal blocks of three coordinates, up to the first block that has another number of them or is not positive definite; says
-/// how many. A block is its first coordinate and how many it has; `curvature` has them in full, one after another.
+/// how many. A block is its first coordinate and how many it has; `jtj_blocks` has them in full, one after another.
 #[inline(never)]
-pub fn invert_threes(blocks: &[(usize, usize)], curvature: &[f64], damping: &[f64], inverses: &mut [f64]) -> usize {
-    let of_blocks = blocks.iter().zip(curvature.as_chunks::<9>().0).zip(inverses.as_chunks_mut::<6>().0);
+pub fn invert_threes(blocks: &[(usize, usize)], jtj_blocks: &[f64], damping: &[f64], inverses: &mut [f64]) -> usize {
+    let of_blocks = blocks.iter().zip(jtj_blocks.as_chunks::<9>().0).zip(inverses.as_chunks_mut::<6>().0);
     let mut done = 0;
     for ((&(first, count), block), inverse) in of_blocks {
         let Some((damping, _)) = damping[first..].split_first_chunk::<3>() else { break };
@@ -164,7 +164,7 @@ pub fn advance(
     alpha: f64,
     blocks: &[(usize, usize)],
     inverses: &[f64],
-    image: &mut [f64],
+    product: &mut [f64],
     residual: &mut [f64],
 ) -> f64 {
     let mut parts = [0.0; 3];
@@ -172,11 +172,11 @@ pub fn advance(
     let mut covered = 0;
     let (mut rest, mut blocks) = (inverses, blocks);
     while let Some(&(first, count)) = blocks.first() {
-        outside += move_along(alpha, &mut image[covered..first], &mut residual[covered..first]);
+        outside += move_along(alpha, &mut product[covered..first], &mut residual[covered..first]);
         let threes =
             blocks.iter().zip((first..).step_by(3)).take_while(|(block, start)| **block == (*start, 3)).count();
         covered = first + if threes > 0 { 3 * threes } else { count };
-        let (z, r) = (&mut image[first..covered], &mut residual[first..covered]);
+        let (z, r) = (&mut product[first..covered], &mut residual[first..covered]);
         if threes > 0 {
             let (own, others) = rest.split_at(6 * threes);
             advance_threes(alpha, own, z, r, &mut parts);
@@ -191,14 +191,14 @@ pub fn advance(
         parts[0] += dot(r, z);
         (rest, blocks) = (others, &blocks[1..]);
     }
-    outside += move_along(alpha, &mut image[covered..], &mut residual[covered..]);
+    outside += move_along(alpha, &mut product[covered..], &mut residual[covered..]);
     parts[0] + parts[1] + parts[2] + outside
 }
 
 /// Blocks of three, with the lower halves of their inverses; adds rᵀz to its parts.
 #[inline(always)]
-fn advance_threes(alpha: f64, inverses: &[f64], image: &mut [f64], residual: &mut [f64], parts: &mut [f64; 3]) {
-    let vectors = image.as_chunks_mut::<3>().0.iter_mut().zip(residual.as_chunks_mut::<3>().0);
+fn advance_threes(alpha: f64, inverses: &[f64], product: &mut [f64], residual: &mut [f64], parts: &mut [f64; 3]) {
+    let vectors = product.as_chunks_mut::<3>().0.iter_mut().zip(residual.as_chunks_mut::<3>().0);
     for ((z, r), [xx, yx, yy, zx, zy, zz]) in vectors.zip(inverses.as_chunks::<6>().0) {
         for k in 0..3 {
             r[k] -= alpha * z[k];
@@ -211,9 +211,9 @@ fn advance_threes(alpha: f64, inverses: &[f64], image: &mut [f64], residual: &mu
 }
 
 /// The same without preconditioning; gives rᵀr.
-fn move_along(alpha: f64, image: &mut [f64], residual: &mut [f64]) -> f64 {
+fn move_along(alpha: f64, product: &mut [f64], residual: &mut [f64]) -> f64 {
     let mut square = 0.0;
-    for (z, r) in image.iter_mut().zip(residual) {
+    for (z, r) in product.iter_mut().zip(residual) {
         *r -= alpha * *z;
         *z = *r;
         square += *r * *r;
@@ -300,9 +300,9 @@ pub fn diagonals(blocks: &[(usize, usize)], numbers: &[f64], diagonal: &mut [f64
     }
 }
 
-/// Adds AᵀAp to `image` for a matrix in compressed rows; gives ‖Ap‖².
+/// Adds AᵀAp to `product` for a matrix in compressed rows; gives ‖Ap‖².
 #[inline(never)]
-pub fn normal_product(row_offsets: &[u32], col_indices: &[u32], values: &[f64], p: &[f64], image: &mut [f64]) -> f64 {
+pub fn normal_product(row_offsets: &[u32], col_indices: &[u32], values: &[f64], p: &[f64], product: &mut [f64]) -> f64 {
     let mut square = 0.0;
     for ends in row_offsets.windows(2) {
         let range = ends[0] as usize..ends[1] as usize;
@@ -313,7 +313,7 @@ pub fn normal_product(row_offsets: &[u32], col_indices: &[u32], values: &[f64], 
         }
         square += along * along;
         for (&column, value) in columns.iter().zip(values) {
-            image[column as usize] += value * along;
+            product[column as usize] += value * along;
         }
     }
     square
@@ -373,10 +373,10 @@ mod tests {
         let (a, damping) = ([3.5, 9.0, 9.0, 1.0, 3.0, 9.0, -1.0, 0.5, 1.75], [0.5, 0.0, 0.25]);
         let full = |i: usize, j: usize| a[3 * i.max(j) + i.min(j)] + if i == j { damping[i] } else { 0.0 };
         let blocks = [(3, 3), (0, 3), (6, 1)];
-        let curvature = [a, a, [1.0; 9]].concat();
+        let jtj_blocks = [a, a, [1.0; 9]].concat();
         let mut inverses = [0.0; 18];
         let of_blocks = [[0.5, 0.0, 0.25]; 3].concat();
-        assert_eq!(invert_threes(&blocks, &curvature, &of_blocks, &mut inverses), 2);
+        assert_eq!(invert_threes(&blocks, &jtj_blocks, &of_blocks, &mut inverses), 2);
         assert_eq!((&inverses[..6], &inverses[12..]), (&inverses[6..12], &[0.0; 6][..]));
         let inverse = |i: usize, j: usize| inverses[i.max(j) * (i.max(j) + 1) / 2 + i.min(j)];
         for i in 0..3 {
@@ -399,12 +399,12 @@ mod tests {
         let inverses = [vec![2.0], lower.to_vec(), lower.to_vec(), vec![1.0, 0.5, 0.5, 2.0]].concat();
         // r − 2 Ap is 7 1 1 2 3 4 1 2 3 5 6 8; all numbers are exact.
         let r = [7.0, 1.0, 1.0, 2.0, 3.0, 4.0, 1.0, 2.0, 3.0, 5.0, 6.0, 8.0];
-        let mut image: Vec<f64> = (0..r.len()).map(|k| k as f64).collect();
-        let mut residual: Vec<f64> = r.iter().zip(&image).map(|(r, image)| r + 2.0 * image).collect();
-        let product = advance(2.0, &blocks, &inverses, &mut image, &mut residual);
+        let mut product: Vec<f64> = (0..r.len()).map(|k| k as f64).collect();
+        let mut residual: Vec<f64> = r.iter().zip(&product).map(|(r, product)| r + 2.0 * product).collect();
+        let squared = advance(2.0, &blocks, &inverses, &mut product, &mut residual);
         let z = [7.0, 2.0, 2.0, 9.0, 14.0, 8.0, 5.0, 9.0, 3.0, 8.0, 14.5, 8.0];
-        assert_eq!((image.as_slice(), residual.as_slice()), (&z[..], &r[..]));
-        assert_eq!(product, r.iter().zip(&z).map(|(r, z)| r * z).sum());
+        assert_eq!((product.as_slice(), residual.as_slice()), (&z[..], &r[..]));
+        assert_eq!(squared, r.iter().zip(&z).map(|(r, z)| r * z).sum());
     }
 
     #[test]
@@ -423,15 +423,15 @@ mod tests {
     fn products_with_compressed_rows_are_those_with_the_matrix() {
         // [1 0 2; 0 0 0; 0 3 -1]
         let (offsets, columns, values) = ([0, 2, 2, 4], [0, 2, 1, 2], [1.0, 2.0, 3.0, -1.0]);
-        let mut image = [1.0, 0.0, 0.0];
-        assert_eq!(normal_product(&offsets, &columns, &values, &[1.0, 2.0, 3.0], &mut image), 49.0 + 9.0);
-        assert_eq!(image, [1.0 + 7.0, 9.0, 14.0 - 3.0]);
-        let (mut along, mut image) = ([9.0; 3], [1.0, 0.0, 0.0]);
+        let mut product = [1.0, 0.0, 0.0];
+        assert_eq!(normal_product(&offsets, &columns, &values, &[1.0, 2.0, 3.0], &mut product), 49.0 + 9.0);
+        assert_eq!(product, [1.0 + 7.0, 9.0, 14.0 - 3.0]);
+        let (mut along, mut product) = ([9.0; 3], [1.0, 0.0, 0.0]);
         rows_product(&offsets, &columns, &values, &[1.0, 2.0, 3.0], &mut along);
-        transposed_product(&offsets, &columns, &values, &along, &mut image);
+        transposed_product(&offsets, &columns, &values, &along, &mut product);
         let mut squares = [1.0; 3];
         add_squares(&columns, &values, &mut squares);
         assert_eq!(squares, [2.0, 10.0, 6.0]);
-        assert_eq!((along, image), ([7.0, 0.0, 3.0], [1.0 + 7.0, 9.0, 14.0 - 3.0]));
+        assert_eq!((along, product), ([7.0, 0.0, 3.0], [1.0 + 7.0, 9.0, 14.0 - 3.0]));
     }
 }

@@ -50,11 +50,11 @@ proptest! {
         subtract(alpha, &y, &mut difference);
         prop_assert_eq!(&difference, &(0..n).map(|k| x[k] - alpha * y[k]).collect::<Vec<_>>());
 
-        let (mut image, mut direction, mut step) = (z.clone(), x.clone(), y.clone());
-        let square = redirect(alpha, beta, &d, &mut image, &mut direction, &mut step);
+        let (mut product, mut direction, mut step) = (z.clone(), x.clone(), y.clone());
+        let square = redirect(alpha, beta, &d, &mut product, &mut direction, &mut step);
         prop_assert_eq!(&step, &(0..n).map(|k| y[k] + alpha * x[k]).collect::<Vec<_>>());
         prop_assert_eq!(&direction, &(0..n).map(|k| z[k] + beta * x[k]).collect::<Vec<_>>());
-        prop_assert_eq!(&image, &(0..n).map(|k| d[k] * direction[k]).collect::<Vec<_>>());
+        prop_assert_eq!(&product, &(0..n).map(|k| d[k] * direction[k]).collect::<Vec<_>>());
         prop_assert_eq!(square, sum(&|k| d[k] * direction[k] * direction[k]));
     }
 
@@ -117,7 +117,7 @@ proptest! {
         alpha in whole(),
     ) {
         let (vectors, entries) = numbers;
-        let (image, residual) = vectors.split_at(vectors.len() / 2);
+        let (product, residual) = vectors.split_at(vectors.len() / 2);
         // Symmetric blocks: of three coordinates their lower half is stored, else all.
         let entry = |block: usize, i: usize, j: usize| entries[16 * block + 4 * i.max(j) + i.min(j)];
         let mut inverses = Vec::new();
@@ -128,14 +128,14 @@ proptest! {
             }
             prop_assert_eq!(inverses.len(), blocks[..=block].iter().map(|(_, width)| inverse_len(*width)).sum::<usize>());
         }
-        let r: Vec<f64> = residual.iter().zip(image).map(|(r, image)| r - alpha * image).collect();
+        let r: Vec<f64> = residual.iter().zip(product).map(|(r, product)| r - alpha * product).collect();
         let mut z = r.clone();
         for (block, &(first, width)) in blocks.iter().enumerate() {
             for i in 0..width {
                 z[first + i] = (0..width).map(|j| entry(block, i, j) * r[first + j]).sum();
             }
         }
-        let (mut found, mut moved) = (image.to_vec(), residual.to_vec());
+        let (mut found, mut moved) = (product.to_vec(), residual.to_vec());
         let product = advance(alpha, &blocks, &inverses, &mut found, &mut moved);
         prop_assert_eq!(&moved, &r);
         prop_assert_eq!(&found, &z);

@@ -37,7 +37,7 @@ const SQUARES: std::ops::Range<f64> = 1e-250..1e250;
 /// [`Trouble::IllConditioned`] where that would not be as good as it has to be.
 pub fn solve(normal: &Normal, rows: usize, step: &mut [f64]) -> Result<(), Trouble> {
     let n = step.len();
-    let mut factor = Factor { n, entries: normal.curvature.to_vec(), scales: Vec::with_capacity(n) };
+    let mut factor = Factor { n, entries: normal.jtj_blocks.to_vec(), scales: Vec::with_capacity(n) };
     for (i, number) in step.iter_mut().enumerate() {
         factor.entries[i * n + i] += normal.damping[i];
         *number = -normal.gradient[i];
@@ -153,14 +153,14 @@ mod tests {
 
     /// J̃ᵀJ̃, its lower half, and J̃ᵀr̃.
     fn sums(values: &[f64], residuals: &[f64], cols: usize) -> (Vec<f64>, Vec<f64>) {
-        let (mut curvature, mut gradient) = (vec![0.0; cols * cols], vec![0.0; cols]);
+        let (mut jtj_blocks, mut gradient) = (vec![0.0; cols * cols], vec![0.0; cols]);
         for (row, r) in values.chunks_exact(cols).zip(residuals) {
             for i in 0..cols {
                 gradient[i] += row[i] * r;
-                (0..=i).for_each(|j| curvature[i * cols + j] += row[i] * row[j]);
+                (0..=i).for_each(|j| jtj_blocks[i * cols + j] += row[i] * row[j]);
             }
         }
-        (curvature, gradient)
+        (jtj_blocks, gradient)
     }
 
     /// The step by reflections of the rows, in which nothing is squared.
@@ -175,9 +175,9 @@ mod tests {
     }
 
     /// ‖a − b‖/‖b‖ where columns have unit length.
-    fn error(a: &[f64], b: &[f64], curvature: &[f64]) -> f64 {
+    fn error(a: &[f64], b: &[f64], jtj_blocks: &[f64]) -> f64 {
         let n = a.len();
-        let size = |x: &dyn Fn(usize) -> f64| (0..n).map(|k| x(k).powi(2) * curvature[k * n + k]).sum::<f64>().sqrt();
+        let size = |x: &dyn Fn(usize) -> f64| (0..n).map(|k| x(k).powi(2) * jtj_blocks[k * n + k]).sum::<f64>().sqrt();
         size(&|k| a[k] - b[k]) / size(&|k| b[k])
     }
 
@@ -187,15 +187,16 @@ mod tests {
         for cols in 1..=MOST_COLUMNS {
             for (end, damping) in [(-1.0, 0.0), (0.0, 0.0), (0.5, 0.0), (0.9, 0.0), (0.99, 0.0), (0.0, 1e-3)] {
                 let (values, residuals) = fit(cols, [end, 1.0]);
-                let (curvature, gradient) = sums(&values, &residuals, cols);
-                let damping: Vec<f64> = (0..cols).map(|k| damping * curvature[k * cols + k]).collect();
+                let (jtj_blocks, gradient) = sums(&values, &residuals, cols);
+                let damping: Vec<f64> = (0..cols).map(|k| damping * jtj_blocks[k * cols + k]).collect();
                 let frozen = vec![false; cols];
-                let normal = Normal { gradient: &gradient, curvature: &curvature, damping: &damping, frozen: &frozen };
+                let normal =
+                    Normal { gradient: &gradient, jtj_blocks: &jtj_blocks, damping: &damping, frozen: &frozen };
                 let mut step = vec![0.0; cols];
                 match solve(&normal, ROWS, &mut step) {
                     Ok(()) => {
                         taken += 1;
-                        worst = worst.max(error(&step, &by_rows(&values, &residuals, &damping, &frozen), &curvature));
+                        worst = worst.max(error(&step, &by_rows(&values, &residuals, &damping, &frozen), &jtj_blocks));
                     }
                     Err(trouble) => {
                         refused += 1;
@@ -213,15 +214,15 @@ mod tests {
     fn frozen_coordinates_stay_and_a_column_of_zeros_takes_its_damping() {
         let (mut values, residuals) = fit(4, [-1.0, 1.0]);
         values.chunks_exact_mut(4).for_each(|row| row[2] = 0.0);
-        let (curvature, gradient) = sums(&values, &residuals, 4);
+        let (jtj_blocks, gradient) = sums(&values, &residuals, 4);
         let (damping, frozen) = ([1e-9; 4], [false, true, false, false]);
-        let normal = Normal { gradient: &gradient, curvature: &curvature, damping: &damping, frozen: &frozen };
+        let normal = Normal { gradient: &gradient, jtj_blocks: &jtj_blocks, damping: &damping, frozen: &frozen };
         let mut step = [9.0; 4];
         solve(&normal, ROWS, &mut step).unwrap();
         assert_eq!((step[1], step[2]), (0.0, 0.0));
         let expected = by_rows(&values, &residuals, &damping, &frozen);
         // A condition below 10, and √N roundings.
-        assert!(error(&step, &expected, &curvature) < 1e-12, "{step:?} {expected:?}");
+        assert!(error(&step, &expected, &jtj_blocks) < 1e-12, "{step:?} {expected:?}");
         let all = Normal { frozen: &[true; 4], ..normal };
         assert_eq!(solve(&all, ROWS, &mut step), Ok(()));
         assert_eq!(step, [0.0; 4]);
@@ -229,9 +230,9 @@ mod tests {
 
     #[test]
     fn what_has_no_digits_is_refused() {
-        let refused = |curvature: [f64; 4], damping: f64| {
+        let refused = |jtj_blocks: [f64; 4], damping: f64| {
             let normal =
-                Normal { gradient: &[1.0; 2], curvature: &curvature, damping: &[damping; 2], frozen: &[false; 2] };
+                Normal { gradient: &[1.0; 2], jtj_blocks: &jtj_blocks, damping: &[damping; 2], frozen: &[false; 2] };
             solve(&normal, 600, &mut [0.0; 2]) == Err(Trouble::IllConditioned)
         };
         assert!(!refused([1.0, 0.0, 0.5, 1.0], 0.0));

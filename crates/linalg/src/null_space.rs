@@ -170,14 +170,14 @@ fn sparse_basis(
     let mut basis = Vec::new();
     for &k in &unsure {
         let mut vector = unit(matrix.cols, k);
-        let (mut image, mut correction) = (vec![0.0; matrix.rows()], vec![0.0; matrix.cols]);
+        let (mut jvp, mut correction) = (vec![0.0; matrix.rows()], vec![0.0; matrix.cols]);
         let mut distance = f64::INFINITY;
         // The first pass solves the normal equations, the others correct what squaring lost.
         for _ in 0..4 {
-            matrix.times(&vector, &mut image);
-            distance = image.iter().map(|v| v * v).sum::<f64>().sqrt();
+            matrix.times(&vector, &mut jvp);
+            distance = jvp.iter().map(|v| v * v).sum::<f64>().sqrt();
             correction.fill(0.0);
-            matrix.add_transposed_times(&image, &mut correction);
+            matrix.add_transposed_times(&jvp, &mut correction);
             correction
                 .iter_mut()
                 .zip(&independent)

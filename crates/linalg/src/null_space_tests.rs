@@ -3,10 +3,10 @@
 use super::null_space::{TOLERANCE, null_space};
 use super::tests::{Owned, grid, random};
 
-fn image(matrix: &Owned, vector: &[f64]) -> f64 {
-    let mut image = vec![0.0; matrix.row_offsets.len() - 1];
-    matrix.view().times(vector, &mut image);
-    image.iter().fold(0.0f64, |most, v| most.max(v.abs()))
+fn jvp(matrix: &Owned, vector: &[f64]) -> f64 {
+    let mut jvp = vec![0.0; matrix.row_offsets.len() - 1];
+    matrix.view().times(vector, &mut jvp);
+    jvp.iter().fold(0.0f64, |most, v| most.max(v.abs()))
 }
 
 /// `chains` chains of `length` numbers, of which only differences of neighbours are known: one direction a chain is free.
@@ -43,7 +43,7 @@ fn rank_and_free_directions_are_found_in_matrices_small_and_large() {
             assert_eq!(inverse.is_some(), free == 0, "{name}, {length}");
             for vector in &space.basis {
                 // The largest number is 1, and entries have magnitudes about 1: sums of 1000 steps of rounding.
-                assert!(image(&matrix, vector) < 1e-11, "{name}, {length}: {}", image(&matrix, vector));
+                assert!(jvp(&matrix, vector) < 1e-11, "{name}, {length}: {}", jvp(&matrix, vector));
                 assert!(vector.iter().all(|v| v.abs() <= 1.0) && vector.contains(&1.0));
             }
         }
@@ -92,10 +92,10 @@ fn the_inverse_is_that_of_the_normal_equations() {
             x[k] = 1.0;
             inverse.apply(&mut x);
             assert_eq!(x[3], 0.0);
-            let mut image = vec![0.0; matrix.row_offsets.len() - 1];
-            matrix.view().times(&x, &mut image);
+            let mut jvp = vec![0.0; matrix.row_offsets.len() - 1];
+            matrix.view().times(&x, &mut jvp);
             let mut product = vec![0.0; matrix.cols];
-            matrix.view().add_transposed_times(&image, &mut product);
+            matrix.view().add_transposed_times(&jvp, &mut product);
             for (j, value) in product.iter().enumerate().filter(|(j, _)| *j != 3) {
                 // The condition of JᵀJ is about 10 here.
                 assert!((value - f64::from(u8::from(j == k && k != 3))).abs() < 1e-12, "{side}: {k} {j} {value}");

@@ -28,13 +28,13 @@ pub struct PcgOptions {
 
 /// What multiplies by J̃ᵀJ̃.
 pub trait Products {
-    /// Adds J̃ᵀJ̃p to `image`; gives ‖J̃p‖².
-    fn product(&mut self, p: &[f64], image: &mut [f64]) -> Result<f64>;
+    /// Adds J̃ᵀJ̃p to `product`; gives ‖J̃p‖².
+    fn product(&mut self, p: &[f64], product: &mut [f64]) -> Result<f64>;
 }
 
 impl Products for SparseMatrix<'_> {
-    fn product(&mut self, p: &[f64], image: &mut [f64]) -> Result<f64> {
-        Ok(normal_product(self.row_offsets, self.col_indices, self.values, p, image))
+    fn product(&mut self, p: &[f64], product: &mut [f64]) -> Result<f64> {
+        Ok(normal_product(self.row_offsets, self.col_indices, self.values, p, product))
     }
 }
 
@@ -44,7 +44,7 @@ pub struct Normal<'a> {
     /// J̃ᵀr̃.
     pub gradient: &'a [f64],
     /// The diagonal blocks of J̃ᵀJ̃, one after another, row after row, of which the lower halves count.
-    pub curvature: &'a [f64],
+    pub jtj_blocks: &'a [f64],
     /// See [`System`].
     pub damping: &'a [f64],
     /// See [`System`].
@@ -59,7 +59,7 @@ pub struct Pcg {
     residual: Vec<f64>,
     direction: Vec<f64>,
     /// (A + diag(d)) p, and between a step and the next direction M⁻¹r.
-    image: Vec<f64>,
+    product: Vec<f64>,
     /// rᵀM⁻¹r, and when that is small enough.
     size: f64,
     enough: f64,
@@ -79,9 +79,9 @@ impl Pcg {
     pub fn solve(&mut self, system: &System, blocks: &Blocks, options: PcgOptions, step: &mut [f64]) -> Solved {
         let mut gradient = vec![0.0; system.jacobian.cols];
         system.jacobian.add_transposed_times(system.residuals, &mut gradient);
-        let curvature = diagonal_blocks(system, blocks);
+        let jtj_blocks = diagonal_blocks(system, blocks);
         let System { mut jacobian, damping, frozen, .. } = *system;
-        let normal = Normal { gradient: &gradient, curvature: &curvature, damping, frozen };
+        let normal = Normal { gradient: &gradient, jtj_blocks: &jtj_blocks, damping, frozen };
         self.begin(&normal, blocks, options, step);
         loop {
             // Products with a matrix that is there do not fail.
@@ -98,7 +98,7 @@ impl Pcg {
         step.fill(0.0);
         self.some_frozen = normal.frozen.contains(&true);
         self.invert_blocks(normal, blocks);
-        for vector in [&mut self.residual, &mut self.image, &mut self.direction] {
+        for vector in [&mut self.residual, &mut self.product, &mut self.direction] {
             vector.clear();
             vector.resize(n, 0.0);
         }
@@ -106,8 +106,8 @@ impl Pcg {
         if self.some_frozen {
             zero_frozen(&mut self.residual, normal.frozen);
         }
-        self.size = advance(0.0, &blocks.ranges, &self.inverses, &mut self.image, &mut self.residual);
-        self.damped_square = redirect(0.0, 0.0, normal.damping, &mut self.image, &mut self.direction, step);
+        self.size = advance(0.0, &blocks.ranges, &self.inverses, &mut self.product, &mut self.residual);
+        self.damped_square = redirect(0.0, 0.0, normal.damping, &mut self.product, &mut self.direction, step);
         self.enough = options.tolerance * options.tolerance * self.size;
         self.iterations = 0;
     }
@@ -124,8 +124,8 @@ impl Pcg {
         if self.size == 0.0 || self.iterations >= options.max_iterations {
             return Ok(Some(Ok(self.iterations)));
         }
-        // pᵀAp as a sum of squares: it is positive wherever p is not 0. Of the image, the damping's part is there.
-        let curvature = products.product(&self.direction, &mut self.image)? + self.damped_square;
+        // pᵀAp as a sum of squares: it is positive wherever p is not 0. Of the product, the damping's part is there.
+        let curvature = products.product(&self.direction, &mut self.product)? + self.damped_square;
         if curvature == 0.0 && self.iterations > 0 {
             // What is left of the residual is so little that its square vanishes: there is nothing to be gained any more.
             return Ok(Some(Ok(self.iterations)));
@@ -135,17 +135,17 @@ impl Pcg {
         }
         // Where δ is 0 the direction is, too, and the residual is to stay so.
         if self.some_frozen {
-            zero_frozen(&mut self.image, normal.frozen);
+            zero_frozen(&mut self.product, normal.frozen);
         }
         let alpha = self.size / curvature;
-        let next = advance(alpha, &blocks.ranges, &self.inverses, &mut self.image, &mut self.residual);
+        let next = advance(alpha, &blocks.ranges, &self.inverses, &mut self.product, &mut self.residual);
         self.iterations += 1;
         if next <= self.enough || self.iterations >= options.max_iterations {
             subtract(-alpha, &self.direction, step);
             return Ok(Some(Ok(self.iterations)));
         }
         let beta = next / self.size;
-        self.damped_square = redirect(alpha, beta, normal.damping, &mut self.image, &mut self.direction, step);
+        self.damped_square = redirect(alpha, beta, normal.damping, &mut self.product, &mut self.direction, step);
         self.size = next;
         Ok(None)
     }
@@ -159,14 +159,14 @@ impl Pcg {
         let (mut block, mut inverse) = (Vec::new(), Vec::new());
         loop {
             if !self.some_frozen {
-                let (curvature, inverses) = (&normal.curvature[from..], &mut self.inverses[to..]);
-                let done = invert_threes(&ranges[number..], curvature, normal.damping, inverses);
+                let (jtj_blocks, inverses) = (&normal.jtj_blocks[from..], &mut self.inverses[to..]);
+                let done = invert_threes(&ranges[number..], jtj_blocks, normal.damping, inverses);
                 (number, from, to) = (number + done, from + 9 * done, to + 6 * done);
             }
             let Some(&(first, count)) = ranges.get(number) else { return };
             let (next_from, next_to) = (from + count * count, to + inverse_len(count));
             block.clear();
-            block.extend_from_slice(&normal.curvature[from..next_from]);
+            block.extend_from_slice(&normal.jtj_blocks[from..next_from]);
             let frozen = |k: usize| normal.frozen[first + k];
             for i in 0..count {
                 for j in 0..i {
@@ -211,7 +211,7 @@ fn diagonal_blocks(system: &System, blocks: &Blocks) -> Vec<f64> {
         block_of[first..first + count].fill(block as u32);
         total += count * count;
     }
-    let mut curvature = vec![0.0; total];
+    let mut jtj_blocks = vec![0.0; total];
     for row in 0..system.jacobian.rows() {
         for (i, a) in system.jacobian.row(row) {
             let block = block_of[i];
@@ -219,7 +219,7 @@ fn diagonal_blocks(system: &System, blocks: &Blocks) -> Vec<f64> {
                 continue;
             }
             let (first, count) = blocks.ranges[block as usize];
-            let target = &mut curvature[starts[block as usize]..];
+            let target = &mut jtj_blocks[starts[block as usize]..];
             for (j, b) in system.jacobian.row(row) {
                 if block_of[j] == block && j <= i {
                     target[(i - first) * count + (j - first)] += a * b;
@@ -227,7 +227,7 @@ fn diagonal_blocks(system: &System, blocks: &Blocks) -> Vec<f64> {
             }
         }
     }
-    curvature
+    jtj_blocks
 }
 
 /// The inverse, in full, of a matrix from its Cholesky factor.

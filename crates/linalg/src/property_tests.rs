@@ -93,12 +93,12 @@ const KINDS: [Kind; 3] = [Kind::DenseQr, Kind::SparseCholesky, Kind::Pcg];
 
 /// ½‖J̃δ + r̃‖² + ½ Σ dⱼδⱼ².
 fn model(problem: &Problem, step: &[f64]) -> f64 {
-    let mut image = problem.residuals.clone();
-    let mut product = vec![0.0; image.len()];
+    let mut jvp = problem.residuals.clone();
+    let mut product = vec![0.0; jvp.len()];
     problem.jacobian.view().times(step, &mut product);
-    image.iter_mut().zip(product).for_each(|(image, product)| *image += product);
+    jvp.iter_mut().zip(product).for_each(|(jvp, product)| *jvp += product);
     let damped = problem.damping.iter().zip(step).map(|(d, step)| d * step * step);
-    0.5 * (image.iter().map(|r| r * r).sum::<f64>() + damped.sum::<f64>())
+    0.5 * (jvp.iter().map(|r| r * r).sum::<f64>() + damped.sum::<f64>())
 }
 
 proptest! {
@@ -206,16 +206,16 @@ proptest! {
         let jacobian = Owned::dense(&rows.iter().map(|row| &row[..cols]).collect::<Vec<_>>());
         let sum = |i: usize, j: usize| rows.iter().map(|row| row[i] * row[j]).sum::<f64>();
         // Numbers above the diagonal do not count.
-        let curvature: Vec<f64> = (0..cols * cols).map(|k| if k / cols >= k % cols { sum(k / cols, k % cols) } else { f64::NAN }).collect();
+        let jtj_blocks: Vec<f64> = (0..cols * cols).map(|k| if k / cols >= k % cols { sum(k / cols, k % cols) } else { f64::NAN }).collect();
         let gradient: Vec<f64> = (0..cols).map(|i| sum(i, cols)).collect();
-        let normal = Normal { gradient: &gradient, curvature: &curvature, damping: &damping, frozen: &frozen };
+        let normal = Normal { gradient: &gradient, jtj_blocks: &jtj_blocks, damping: &damping, frozen: &frozen };
         let mut step = vec![f64::NAN; cols];
         let solved = normal_equations::solve(&normal, 512, &mut step);
         let system = System { jacobian: jacobian.view(), residuals: &residuals, damping: &damping, frozen: &frozen };
         let mut by_rows = vec![0.0; cols];
         match (solved, DenseQr::new().solve(&system, &mut by_rows)) {
             (Ok(()), Ok(())) => {
-                let length = |k: usize| (curvature[k * cols + k] + damping[k]).sqrt();
+                let length = |k: usize| (jtj_blocks[k * cols + k] + damping[k]).sqrt();
                 let size = |x: &dyn Fn(usize) -> f64| (0..cols).map(|k| (length(k) * x(k)).powi(2)).sum::<f64>().sqrt();
                 let (error, expected) = (size(&|k| step[k] - by_rows[k]), size(&|k| by_rows[k]));
                 prop_assert!(error <= 1e-6 * expected, "{step:?}, by rows {by_rows:?}");
@@ -314,10 +314,10 @@ fn check_null_space(rows: &[Vec<i64>], frozen: &[bool], count: usize) -> Result<
     prop_assert_eq!(space.basis.len(), space.columns - rank);
     prop_assert_eq!(inverse.is_some(), space.basis.is_empty());
 
-    let mut image = vec![0.0; matrix.view().rows()];
+    let mut jvp = vec![0.0; matrix.view().rows()];
     for vector in &space.basis {
-        matrix.view().times(vector, &mut image);
-        prop_assert!(image.iter().all(|image| image.abs() < 1e-9), "{vector:?} goes to {image:?}");
+        matrix.view().times(vector, &mut jvp);
+        prop_assert!(jvp.iter().all(|jvp| jvp.abs() < 1e-9), "{vector:?} goes to {jvp:?}");
         prop_assert!(vector.contains(&1.0) && vector.iter().all(|v| v.abs() <= 1.0), "{vector:?}");
         prop_assert!(vector.iter().zip(&all_frozen).all(|(v, &frozen)| !frozen || *v == 0.0), "{vector:?}");
     }
@@ -343,9 +343,9 @@ fn check_null_space(rows: &[Vec<i64>], frozen: &[bool], count: usize) -> Result<
         let mut x = vec![0.0; matrix.cols];
         x[k] = 1.0;
         inverse.apply(&mut x);
-        matrix.view().times(&x, &mut image);
+        matrix.view().times(&x, &mut jvp);
         let mut product = vec![0.0; matrix.cols];
-        matrix.view().add_transposed_times(&image, &mut product);
+        matrix.view().add_transposed_times(&jvp, &mut product);
         let largest = x.iter().fold(0.0f64, |largest, x| largest.max(x.abs()));
         for (j, product) in product.iter().enumerate() {
             if all_frozen[j] {

@@ -11,7 +11,7 @@ use residua_base::error::{Error, Result};
 use residua_gpu::{Binding, Buffer, DownloadId, Pipeline, Prepared, Submission};
 
 use super::super::cpu::{Give, Part, Partials};
-use super::super::layout::{Content, single_precision};
+use super::super::layout::{Content, to_f32};
 use super::super::record::{Kernels, Recording, record_partials, record_values};
 use super::super::record_gradient::{GradientCall, Point, record_gradient};
 use super::super::{Evaluation, Objective};
@@ -44,7 +44,7 @@ impl GpuEngine {
         progress: &mut dyn FnMut(usize, usize) -> Result<()>,
     ) -> Result<()> {
         let calls = [Objective::Sum, Objective::LeastSquares].map(|objective| {
-            Call::Gradient(GradientCall { objective, seeded: false, at: Point::Current, stays: false, held: false })
+            Call::Gradient(GradientCall { objective, seeded: false, at: Point::Current, stays: false, fixed: false })
         });
         // How far it is, the pipelines tell.
         slices.set_part(0.0, 0.0);
@@ -95,7 +95,7 @@ impl GpuEngine {
         seeds: Option<&[f64]>,
     ) -> Result<Evaluation> {
         let seeded = seeds.is_some();
-        let call = Call::Gradient(GradientCall { objective, seeded, at: Point::Brought, stays: false, held: false });
+        let call = Call::Gradient(GradientCall { objective, seeded, at: Point::Brought, stays: false, fixed: false });
         let mut downloads = self.run(model, call, Some(x), seeds).await?;
         let gradient = downloads.pop().ok_or_else(|| Error::internal("a gradient did not come back"))?;
         Ok(Evaluation { cost: downloads.iter().flatten().sum(), gradient })
@@ -214,13 +214,13 @@ impl GpuEngine {
             self.prepared.insert(call, (recording, prepared));
         }
         self.upload_stale_data(model)?;
-        self.upload_uniforms(model).await?;
+        self.upload_batch_constants(model).await?;
         let (recording, prepared) =
             self.prepared.get(&call).ok_or_else(|| Error::internal("a call was not prepared before it ran"))?;
         let mut arguments: Vec<Vec<f32>> = Vec::new();
         for (argument, numbers) in [(recording.x, x), (recording.seeds, seeds)] {
             if argument.is_some() {
-                arguments.push(single_precision(numbers.unwrap_or_default().iter()));
+                arguments.push(to_f32(numbers.unwrap_or_default().iter()));
             }
         }
         let arguments: Vec<&[u8]> = arguments.iter().map(|numbers| bytemuck::cast_slice(numbers)).list();

@@ -13,7 +13,7 @@ use residua_base::error::{Error, Result};
 use residua_gpu::plan::binding_size;
 use residua_gpu::{Allocation, Buffer, BufferRequest, CommandList, Context, PipelineRequest, Prepared, Submission};
 
-use super::super::layout::{ALIGNMENT, Memory, single_precision};
+use super::super::layout::{ALIGNMENT, Memory, to_f32};
 use super::GpuEngine;
 
 /// Columns of a batch's data table that come from the application's buffer.
@@ -68,7 +68,7 @@ impl SharedData {
                 let (table, bytes) = (Memory::Data(number), engine.layout.bytes(Memory::Data(number)));
                 let requests = [
                     BufferRequest::storage("sources of data", 4 * sources.len() as u64),
-                    BufferRequest::uniform("figures of a spread", ALIGNMENT),
+                    BufferRequest::uniform("uniforms of a spread", ALIGNMENT),
                 ];
                 let mut made = context.allocate(&requests).await?.into_iter();
                 let (of_sources, uniform) = (single(made.next())?, single(made.next())?);
@@ -77,7 +77,7 @@ impl SharedData {
                 let ids = [
                     list.buffer("sources of data", 4 * sources.len() as u64),
                     list.buffer("data", bytes),
-                    list.buffer("figures of a spread", ALIGNMENT),
+                    list.buffer("uniforms of a spread", ALIGNMENT),
                 ];
                 let bindings = [list.whole(ids[0]), list.whole(numbers), list.whole(ids[1]), list.whole(ids[2])];
                 let groups = (sources.len() as u64).div_ceil(64);
@@ -140,7 +140,7 @@ impl NewSharedData {
         let bytes = binding_size(4 * numbers.len() as u64);
         let allocation =
             context.allocate_now(&BufferRequest::storage("data of the application's", bytes).exported())?;
-        let numbers = single_precision(numbers.iter());
+        let numbers = to_f32(numbers.iter());
         context.write(allocation.buffer(), 0, bytemuck::cast_slice(&numbers))?;
         Ok(NewSharedData { allocation, numbers, parts })
     }

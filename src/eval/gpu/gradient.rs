@@ -23,7 +23,7 @@ pub struct DeviceGradient {
 
 impl GpuEngine {
     /// An objective and its gradient, at a point of as many numbers as there are parameters, or at the parameters that the
-    /// application sees. Parameters for which `held` says so have zeros in it. The gradient goes into an array of its length, or
+    /// application sees. Parameters for which `fixed` says so have zeros in it. The gradient goes into an array of its length, or
     /// without one stays on the device.
     pub(in crate::eval) async fn device_gradient(
         &mut self,
@@ -31,11 +31,11 @@ impl GpuEngine {
         objective: Objective,
         point: Option<&Float32Array>,
         seeds: Option<&[f64]>,
-        held: Option<&[bool]>,
+        fixed: Option<&[bool]>,
         into: Option<&Float64Array>,
     ) -> Result<DeviceGradient> {
-        if let Some(constant) = held {
-            self.upload_held(model, constant).await?;
+        if let Some(constant) = fixed {
+            self.upload_fixed_mask(model, constant).await?;
         }
         let at = match point {
             None => Point::Current,
@@ -45,8 +45,8 @@ impl GpuEngine {
                 Point::Resident
             }
         };
-        let (seeded, held) = (seeds.is_some(), held.is_some());
-        let call = GradientCall { objective, seeded, at, stays: into.is_none(), held };
+        let (seeded, fixed) = (seeds.is_some(), fixed.is_some());
+        let call = GradientCall { objective, seeded, at, stays: into.is_none(), fixed };
         let Launched { submission, spreads, mut downloads } =
             self.launch(model, Call::Gradient(call), None, seeds).await?;
         let read = into.and_then(|_| downloads.pop());

@@ -8,12 +8,12 @@ use rustc_hash::FxHashMap;
 use crate::gauss_newton::device::fused;
 use crate::model::Model;
 use crate::model::access_plan::Entry;
-use crate::model::incidence::joint::join;
+use crate::model::incidence::fused::fused_incidence;
 use residua_base::cooperative::Slices;
 use residua_base::error::{Error, Result};
 use residua_gpu::{Buffer, BufferRequest};
 
-use super::super::layout::{Content, Memory, single_precision};
+use super::super::layout::{Content, Memory, to_f32};
 use super::super::lists::ListMemory;
 use super::super::record::Kernels;
 use super::GpuEngine;
@@ -40,28 +40,29 @@ impl Buffers {
 impl GpuEngine {
     /// What stands on the device beside the tables and depends on which blocks take part: lists over all local tables, made when there
     /// are none yet and a solve is better off with them, and sums of which some may not be written any more.
-    pub(super) async fn refresh_joint(&mut self, model: &Model) -> Result<()> {
-        if !std::mem::replace(&mut self.joint_is_stale, false) {
+    pub(super) async fn refresh_fused(&mut self, model: &Model) -> Result<()> {
+        if !std::mem::replace(&mut self.fused_is_stale, false) {
             return Ok(());
         }
         let plans = &self.plans;
         let kernel = |batch: usize| Some((plans.number(batch), &plans.plan(batch, Entry::Product).ok()?.kernel));
-        match self.layout.joint.take() {
-            Some(mut joint) => {
-                joint.refresh(model, &self.layout, &kernel);
-                for (memory, words) in [(Memory::JointLists, joint.lists()[0]), (Memory::JointFigures, joint.figures())]
+        match self.layout.fused.take() {
+            Some(mut fused) => {
+                fused.refresh(model, &self.layout, &kernel);
+                for (memory, words) in
+                    [(Memory::FusedLists, fused.lists()[0]), (Memory::FusedUniforms, fused.uniforms())]
                 {
                     if let Some(buffer) = self.buffers.get(&memory) {
                         self.context.write(buffer, 0, bytemuck::cast_slice(words))?;
                     }
                 }
-                self.layout.joint = Some(joint);
+                self.layout.fused = Some(fused);
             }
             None if fused::is_wanted(model, &self.layout) => {
                 let chunks: Vec<_> = self.layout.chunks.iter().map(|chunk| (chunk.batch, chunk.range.clone())).list();
                 let numbers = fused::numbers_of_blocks(model);
-                if let Some(lists) = join(model, &chunks, &numbers, &Slices::without_progress()).await? {
-                    self.layout.joint = fused::Joint::new(model, &self.layout, lists, &kernel);
+                if let Some(lists) = fused_incidence(model, &chunks, &numbers, &Slices::without_progress()).await? {
+                    self.layout.fused = fused::FusedLayout::new(model, &self.layout, lists, &kernel);
                 }
             }
             None => {}
@@ -113,7 +114,7 @@ impl GpuEngine {
             new.push(memory);
             let (name, bytes) = (memory.name(), self.layout.bytes(memory).max(16));
             requests.push(match memory {
-                Memory::Figures | Memory::JointFigures => BufferRequest::uniform(name, bytes),
+                Memory::Uniforms | Memory::FusedUniforms => BufferRequest::uniform(name, bytes),
                 Memory::Lists(ListMemory::Left) => BufferRequest::storage(name, bytes).exported(),
                 _ => BufferRequest::storage(name, bytes).zeroed(),
             });
@@ -157,8 +158,7 @@ impl GpuEngine {
             }
             Content::Numbers(parts) => {
                 for numbers in parts {
-                    let mut convert =
-                        |range: Range<usize>| write(bytemuck::cast_slice(&single_precision(numbers[range].iter())));
+                    let mut convert = |range: Range<usize>| write(bytemuck::cast_slice(&to_f32(numbers[range].iter())));
                     slices.for_each(numbers.len(), 1, &mut convert).await?;
                 }
             }
@@ -185,23 +185,23 @@ impl GpuEngine {
         Ok(())
     }
 
-    /// The uniform tables as the model has them.
-    pub(super) async fn upload_uniforms(&mut self, model: &Model) -> Result<()> {
-        let tables = self.layout.uniform_tables(model);
-        if self.uniforms.as_ref() != Some(&tables) {
-            let buffer = self.table(model, Memory::Uniforms).await?;
+    /// The constants of all batches as the model has them.
+    pub(super) async fn upload_batch_constants(&mut self, model: &Model) -> Result<()> {
+        let tables = self.layout.batch_constants(model);
+        if self.batch_constants.as_ref() != Some(&tables) {
+            let buffer = self.table(model, Memory::BatchConstants).await?;
             self.context.write(&buffer, 0, bytemuck::cast_slice(&tables))?;
-            self.uniforms = Some(tables);
+            self.batch_constants = Some(tables);
         }
         Ok(())
     }
 
     /// Which parameters are constant, if that has changed since it was last asked.
-    pub(super) async fn upload_held(&mut self, model: &Model, constant: &[bool]) -> Result<()> {
-        if std::mem::replace(&mut self.held_is_stale, false) {
-            let buffer = self.table(model, Memory::Lists(ListMemory::Held)).await?;
-            let held: Vec<u32> = constant.iter().map(|&held| u32::from(held)).list();
-            self.context.write(&buffer, 0, bytemuck::cast_slice(&held))?;
+    pub(super) async fn upload_fixed_mask(&mut self, model: &Model, constant: &[bool]) -> Result<()> {
+        if std::mem::replace(&mut self.fixed_mask_is_stale, false) {
+            let buffer = self.table(model, Memory::Lists(ListMemory::FixedMask)).await?;
+            let fixed: Vec<u32> = constant.iter().map(|&fixed| u32::from(fixed)).list();
+            self.context.write(&buffer, 0, bytemuck::cast_slice(&fixed))?;
         }
         Ok(())
     }

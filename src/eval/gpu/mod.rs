@@ -30,7 +30,7 @@ pub use gradient::DeviceGradient;
 use memory::Buffers;
 
 use super::cpu::CpuEngine;
-use super::layout::{Layout, Memory, single_precision};
+use super::layout::{Layout, Memory, to_f32};
 use super::lists::ListMemory;
 use super::objective::Descent;
 use super::plans::Plans;
@@ -57,12 +57,12 @@ pub struct GpuEngine {
     prepared: VecMap<Call, (Recording, Prepared)>,
     /// Batches whose data table has changed since it was last uploaded.
     stale_data: Vec<bool>,
-    /// The uniform tables as they were last uploaded.
-    uniforms: Option<Vec<f32>>,
+    /// The constants as they were last uploaded.
+    batch_constants: Option<Vec<f32>>,
     /// Which parameters are constant has changed since the device was told.
-    held_is_stale: bool,
+    fixed_mask_is_stale: bool,
     /// What is recorded over all chunks at once is yet to be made, or was made for other blocks than now take part.
-    joint_is_stale: bool,
+    fused_is_stale: bool,
     /// Data that the application writes on the device.
     shared_data: Vec<SharedData>,
     /// What the application sees of the parameters; evaluations never write it.
@@ -113,9 +113,9 @@ impl GpuEngine {
             pipelines: VecMap::default(),
             prepared: VecMap::default(),
             stale_data: vec![false; model.batches.len()],
-            uniforms: None,
-            held_is_stale: true,
-            joint_is_stale: true,
+            batch_constants: None,
+            fixed_mask_is_stale: true,
+            fused_is_stale: true,
             shared_data: Vec::new(),
             published,
             recordings_version: 0,
@@ -124,16 +124,16 @@ impl GpuEngine {
 
     /// Makes ready for recordings of [`Normal`]: kernels planned, tables and weights on the device as the model has them.
     pub async fn refresh(&mut self, model: &Model) -> Result<()> {
-        for entry in [Entry::Linearise, Entry::LineariseRows, Entry::Product, Entry::Image, Entry::Trial] {
+        for entry in [Entry::Linearise, Entry::LineariseRows, Entry::Product, Entry::Jvp, Entry::Trial] {
             self.plans.make(model, entry)?;
         }
-        self.refresh_joint(model).await?;
+        self.refresh_fused(model).await?;
         self.upload_tables(model).await
     }
 
     async fn upload_tables(&mut self, model: &Model) -> Result<()> {
         self.upload_stale_data(model)?;
-        self.upload_uniforms(model).await?;
+        self.upload_batch_constants(model).await?;
         for spread in self.spread_shared_data()? {
             spread.finish().await?;
         }
@@ -196,7 +196,7 @@ impl GpuEngine {
 
     /// Writes the parameters where the application sees them.
     pub fn publish_at(&self, first: usize, x: &[f64]) -> Result<()> {
-        self.context.write(&self.published, 4 * first as u64, bytemuck::cast_slice(&single_precision(x.iter())))
+        self.context.write(&self.published, 4 * first as u64, bytemuck::cast_slice(&to_f32(x.iter())))
     }
 
     /// What its kernels compute in.
@@ -212,14 +212,14 @@ impl GpuEngine {
 
     /// Which parameters are constant may have changed.
     pub(super) fn constant_changed(&mut self) {
-        self.held_is_stale = true;
+        self.fixed_mask_is_stale = true;
     }
 
     /// A block's part in the whole may have changed: what is recorded depends on it.
     pub(super) fn enabled_changed(&mut self) {
         self.prepared.retain(|call, _| !matches!(call, Call::Gradient(..)));
         self.recordings_version += 1;
-        self.joint_is_stale = true;
+        self.fused_is_stale = true;
     }
 }
 

@@ -41,8 +41,8 @@ impl Layout {
                 }
                 Content::Words(parts)
             }
-            Memory::JointLists => Content::Words(self.joint.as_ref()?.lists().to_vec()),
-            Memory::JointFigures => Content::Words(vec![self.joint.as_ref()?.figures()]),
+            Memory::FusedLists => Content::Words(self.fused.as_ref()?.lists().to_vec()),
+            Memory::FusedUniforms => Content::Words(vec![self.fused.as_ref()?.uniforms()]),
             Memory::Indices(chunk) => {
                 let (batch, range) = self.of_chunk(model, chunk);
                 Content::Words(columns_of(&batch.indices, batch.count as usize, range))
@@ -51,7 +51,7 @@ impl Layout {
                 let (batch, range) = self.of_chunk(model, chunk);
                 Content::Numbers(columns_of(&batch.data, batch.count as usize, range))
             }
-            Memory::Figures => Content::Words(vec![&self.figures]),
+            Memory::Uniforms => Content::Words(vec![&self.uniforms]),
             Memory::GatherOffsets(chunk, pass) => Content::Words(vec![&self.tables[chunk][pass].offsets]),
             Memory::GatherEntries(chunk, pass) => Content::Words(vec![&self.tables[chunk][pass].entries]),
             Memory::GatherTargets(chunk, pass) => Content::Words(vec![&self.tables[chunk][pass].targets]),
@@ -61,7 +61,7 @@ impl Layout {
             | Memory::Residuals
             | Memory::Seeds
             | Memory::Addends(_)
-            | Memory::Uniforms
+            | Memory::BatchConstants
             | Memory::PartialSums
             | Memory::IgnoredSums
             | Memory::Sums
@@ -70,12 +70,12 @@ impl Layout {
             | Memory::Partials
             | Memory::Local(_)
             | Memory::AllLocal
-            | Memory::JointScratch(_)
+            | Memory::FusedScratch(_)
             | Memory::CostSums
             | Memory::ProductSums
-            | Memory::Curvature
-            | Memory::CurvatureLow
-            | Memory::CurvatureScratch(_)
+            | Memory::BlockDiagonal
+            | Memory::BlockDiagonalLow
+            | Memory::BlockDiagonalScratch(_)
             | Memory::LineSums
             | Memory::GuardZero => return None,
         })
@@ -87,9 +87,9 @@ impl Layout {
             Memory::GatherOffsets(chunk, pass) => self.tables[chunk][pass].offsets = Vec::new(),
             Memory::GatherEntries(chunk, pass) => self.tables[chunk][pass].entries = Vec::new(),
             Memory::GatherTargets(chunk, pass) => self.tables[chunk][pass].targets = Vec::new(),
-            Memory::JointLists => {
-                if let Some(joint) = &mut self.joint {
-                    joint.forget_tables();
+            Memory::FusedLists => {
+                if let Some(fused) = &mut self.fused {
+                    fused.forget_tables();
                 }
             }
             Memory::Lists(memory) => self.lists.forget_content(memory),

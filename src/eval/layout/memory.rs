@@ -19,10 +19,10 @@ pub enum Memory {
     Data(usize),
     /// The values of a chunk's addends.
     Addends(usize),
-    /// The uniform tables of all batches, each from a multiple of [`super::ALIGNMENT`] on.
+    /// The constants of all batches, each from a multiple of [`super::ALIGNMENT`] on.
+    BatchConstants,
+    /// The uniforms of every dispatch, each from a multiple of [`super::ALIGNMENT`] on.
     Uniforms,
-    /// The figures of every dispatch, each from a multiple of [`super::ALIGNMENT`] on.
-    Figures,
     /// The partial sums of all chunks, each chunk's from a multiple of [`super::ALIGNMENT`] on.
     PartialSums,
     /// Partial sums that nobody asked for.
@@ -41,22 +41,22 @@ pub enum Memory {
     AllIndices,
     /// The local tables of all chunks.
     AllLocal,
-    /// Lists of entries over all local tables, see [`crate::gauss_newton::device::fused::Joint`].
-    JointLists,
-    /// The figures of dispatches over all chunks.
-    JointFigures,
+    /// Lists of entries over all local tables, see [`crate::gauss_newton::device::fused::FusedLayout`].
+    FusedLists,
+    /// The uniforms of dispatches over all chunks.
+    FusedUniforms,
     /// Sums of segments over all local tables.
-    JointScratch(u32),
+    FusedScratch(u32),
     /// Partial sums of the least-squares cost, or of its reduction, laid out as [`crate::gauss_newton::device::record::Shape`] says.
     CostSums,
     /// Partial sums of ‖J̃p‖², laid out likewise.
     ProductSums,
     /// The diagonal blocks of J̃ᵀJ̃, see [`crate::gauss_newton::device::record::Shape`].
-    Curvature,
+    BlockDiagonal,
     /// The errors of its sums.
-    CurvatureLow,
-    /// Sums of segments of the curvature.
-    CurvatureScratch(u32),
+    BlockDiagonalLow,
+    /// Sums of segments of the block diagonal.
+    BlockDiagonalScratch(u32),
     /// Partial sums along a line, see [`super::Chunk::line_workgroups`].
     LineSums,
     /// Offsets of a gather pass: chunk, pass.
@@ -82,8 +82,8 @@ impl Memory {
             Memory::Indices(chunk) => (4, chunk, 0),
             Memory::Data(chunk) => (5, chunk, 0),
             Memory::Addends(chunk) => (6, chunk, 0),
-            Memory::Uniforms => (7, 0, 0),
-            Memory::Figures => (8, 0, 0),
+            Memory::BatchConstants => (7, 0, 0),
+            Memory::Uniforms => (8, 0, 0),
             Memory::PartialSums => (9, 0, 0),
             Memory::IgnoredSums => (10, 0, 0),
             Memory::Sums => (11, 0, 0),
@@ -96,15 +96,15 @@ impl Memory {
             Memory::Local(chunk) => (18, chunk, 0),
             Memory::CostSums => (19, 0, 0),
             Memory::ProductSums => (21, 0, 0),
-            Memory::Curvature => (23, 0, 0),
-            Memory::CurvatureLow => (24, 0, 0),
-            Memory::CurvatureScratch(which) => (25, which as usize, 0),
+            Memory::BlockDiagonal => (23, 0, 0),
+            Memory::BlockDiagonalLow => (24, 0, 0),
+            Memory::BlockDiagonalScratch(which) => (25, which as usize, 0),
             Memory::LineSums => (26, 0, 0),
             Memory::AllIndices => (27, 0, 0),
             Memory::AllLocal => (28, 0, 0),
-            Memory::JointLists => (29, 0, 0),
-            Memory::JointFigures => (30, 0, 0),
-            Memory::JointScratch(which) => (31, which as usize, 0),
+            Memory::FusedLists => (29, 0, 0),
+            Memory::FusedUniforms => (30, 0, 0),
+            Memory::FusedScratch(which) => (31, which as usize, 0),
             Memory::GuardZero => (33, 0, 0),
             Memory::Lists(memory) => memory.key(),
         };
@@ -121,8 +121,8 @@ impl Memory {
             Memory::Indices(chunk) => ("indices", Some(chunk)),
             Memory::Data(chunk) => ("data", Some(chunk)),
             Memory::Addends(chunk) => ("addends", Some(chunk)),
-            Memory::Uniforms => ("uniform tables", None),
-            Memory::Figures => ("figures of dispatches", None),
+            Memory::BatchConstants => ("batch constants", None),
+            Memory::Uniforms => ("uniforms of dispatches", None),
             Memory::PartialSums => ("partial sums", None),
             Memory::IgnoredSums => ("ignored sums", None),
             Memory::Sums => ("sums", None),
@@ -135,15 +135,15 @@ impl Memory {
             Memory::Local(chunk) => ("local table", Some(chunk)),
             Memory::CostSums => ("sums of the cost", None),
             Memory::ProductSums => ("sums of a product", None),
-            Memory::Curvature => ("curvature", None),
-            Memory::CurvatureLow => ("errors of the curvature", None),
-            Memory::CurvatureScratch(_) => ("sums of segments of the curvature", None),
+            Memory::BlockDiagonal => ("block diagonal", None),
+            Memory::BlockDiagonalLow => ("errors of the block diagonal", None),
+            Memory::BlockDiagonalScratch(_) => ("sums of segments of the block diagonal", None),
             Memory::LineSums => ("sums along a line", None),
             Memory::AllIndices => ("index tables", None),
             Memory::AllLocal => ("local tables", None),
-            Memory::JointLists => ("entries of blocks", None),
-            Memory::JointFigures => ("figures of all chunks", None),
-            Memory::JointScratch(_) => ("sums of segments of all chunks", None),
+            Memory::FusedLists => ("entries of blocks", None),
+            Memory::FusedUniforms => ("uniforms of all chunks", None),
+            Memory::FusedScratch(_) => ("sums of segments of all chunks", None),
             Memory::GuardZero => ("zero of guards", None),
             Memory::Lists(memory) => memory.name(),
         };

@@ -1,5 +1,5 @@
 //! How the blocks of parameters are gathered from the local tables of all chunks at once, where one binding covers these: tables and
-//! figures for the device.
+//! uniforms for the device.
 //!
 //! A step of conjugate gradients costs little more than its dispatches where problems are small, so what belongs to a block is summed by
 //! whoever needs it, over all residuals, in place of a gather for each chunk. Takes the layout of a model, and makes its *lists* when the
@@ -14,12 +14,12 @@
 //! | | tables of passes for blocks with very many entries, each from a multiple of [`ALIGNMENT`] on |
 //!
 //! The slots of residuals that take no part lead to zeros, which stand before all local tables. So what is enabled changes slots and
-//! figures, and nothing else.
+//! uniforms, and nothing else.
 
 use crate::eval::shaders::{AssembleFusedUniforms, BlockDiagonalUniforms};
 use crate::model::Model;
 use crate::model::access_plan::Role;
-use crate::model::incidence::joint::{JointIncidence, Slot};
+use crate::model::incidence::fused::{FusedIncidence, Slot};
 use crate::model::incidence::{Destination, Pass, Source};
 use crate::model::least_squares::LocalTable;
 use residua_base::list::Listed;
@@ -32,7 +32,7 @@ use crate::eval::layout::{ALIGNMENT, Chunk, GatherShape, Layout, Memory};
 /// Words of a slot, and of the head.
 const SLOT: usize = 8;
 
-/// Words between figures.
+/// Words between uniforms.
 const STEP: usize = ALIGNMENT as usize / 4;
 
 /// More chunks than these are multiplied by a dispatch each.
@@ -47,12 +47,12 @@ const MOST_WORKGROUPS: u64 = 1024;
 /// Partial sums of such a dispatch, at most.
 pub const MOST_SUMS: u64 = MOST_WORKGROUPS + MOST_PARTS as u64;
 
-/// Neighbouring arrays whose blocks have as many numbers, and keep the errors of their curvature or not.
+/// Neighbouring arrays whose blocks have as many numbers, and keep the errors of their block diagonal or not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockRows {
     /// Numbers of a block.
     pub dim: u32,
-    /// Whether curvature has errors.
+    /// Whether the block diagonal has errors.
     pub pairs: bool,
     /// Blocks.
     pub rows: u32,
@@ -69,10 +69,10 @@ pub struct HeavyPass {
     pub shape: GatherShape,
     /// Where its offsets, entries and targets stand among the lists, and their length, in words.
     pub tables: [(u64, u64); 3],
-    /// Position of its figures and of its curvature's, in units of [`ALIGNMENT`].
-    pub figures: [u64; 2],
-    /// Workgroups of its curvature.
-    pub curvature_workgroups: u32,
+    /// Position of its uniforms and of its block diagonal's, in units of [`ALIGNMENT`].
+    pub uniforms: [u64; 2],
+    /// Workgroups of its block diagonal.
+    pub block_diagonal_workgroups: u32,
 }
 
 /// Kernels for all chunks in one dispatch.
@@ -86,7 +86,7 @@ pub struct Together {
 
 /// Lists of entries over all local tables, and who goes through them.
 #[derive(Clone, Debug)]
-pub struct Joint {
+pub struct FusedLayout {
     slots: Vec<Slot>,
     instance_bits: u32,
     /// Arrays, neighbours together.
@@ -99,26 +99,26 @@ pub struct Joint {
     /// What follows the head, until it is on the device.
     tables: Vec<u32>,
     words: u64,
-    figures: Vec<u32>,
+    uniforms: Vec<u32>,
     scratch: [u64; 2],
 }
 
-impl Joint {
+impl FusedLayout {
     /// Takes lists for the device, if their tables fit a binding. `kernel` gives the number of a batch's kernel, and the kernel of its
     /// products.
     pub fn new<'a>(
         model: &Model,
         layout: &Layout,
-        incidence: JointIncidence,
+        incidence: FusedIncidence,
         kernel: &dyn Fn(usize) -> Option<(usize, &'a CheckedKernel)>,
-    ) -> Option<Joint> {
-        let JointIncidence { instance_bits, slots, offsets, entries, heavy } = incidence;
+    ) -> Option<FusedLayout> {
+        let FusedIncidence { instance_bits, slots, offsets, entries, heavy } = incidence;
         let head = SLOT * (1 + slots.len());
         let first_entry = (head + offsets.len()) as u32;
         let mut tables = offsets;
         tables.iter_mut().for_each(|offset| *offset += first_entry);
         tables.extend(entries);
-        let mut joint = Joint {
+        let mut fused = FusedLayout {
             slots,
             instance_bits,
             arrays: arrays(model, head as u32),
@@ -127,15 +127,15 @@ impl Joint {
             head: Vec::new(),
             tables,
             words: 0,
-            figures: Vec::new(),
+            uniforms: Vec::new(),
             scratch: [0; 2],
         };
         for pass in heavy {
-            joint.add_heavy(pass, head);
+            fused.add_heavy(pass, head);
         }
-        joint.words = (head + joint.tables.len()) as u64;
-        joint.refresh(model, layout, kernel);
-        (4 * joint.words <= layout.most_bound).then_some(joint)
+        fused.words = (head + fused.tables.len()) as u64;
+        fused.refresh(model, layout, kernel);
+        (4 * fused.words <= layout.most_bound).then_some(fused)
     }
 
     fn add_heavy(&mut self, pass: Pass, head: usize) {
@@ -152,10 +152,10 @@ impl Joint {
             let length = &mut self.scratch[which as usize];
             *length = (*length).max(numbers);
         }
-        self.heavy.push(HeavyPass { shape, tables: starts, figures: [0; 2], curvature_workgroups: 0 });
+        self.heavy.push(HeavyPass { shape, tables: starts, uniforms: [0; 2], block_diagonal_workgroups: 0 });
     }
 
-    /// Makes slots and figures for what is enabled now.
+    /// Makes slots and uniforms for what is enabled now.
     pub fn refresh<'a>(
         &mut self,
         model: &Model,
@@ -178,16 +178,16 @@ impl Joint {
             self.head.resize(end, 0);
         }
 
-        self.figures.clear();
+        self.uniforms.clear();
         let scale = layout.normal.scale;
         for position in 0..self.arrays.len() {
             let BlockRows { rows, first, offsets, .. } = self.arrays[position];
-            self.add_figures(&AssembleFusedUniforms { rows, offsets, first, scale }.words());
+            self.add_uniforms(&AssembleFusedUniforms { rows, offsets, first, scale }.words());
         }
         for position in 0..self.heavy.len() {
             let HeavyPass { shape, .. } = self.heavy[position];
             let to_result = shape.destination == Destination::Gradient;
-            let curvature = BlockDiagonalUniforms {
+            let block_diagonal = BlockDiagonalUniforms {
                 rows: shape.rows,
                 dim: shape.dim,
                 numbers: triangle(shape.dim),
@@ -200,14 +200,15 @@ impl Joint {
                 add: 0,
                 pairs: u32::from(self.arrays.iter().any(|array| array.dim == shape.dim && array.pairs)),
             };
-            let figures = [self.add_figures(&shape.figures(0, false).words()), self.add_figures(&curvature.words())];
+            let uniforms =
+                [self.add_uniforms(&shape.uniforms(0, false).words()), self.add_uniforms(&block_diagonal.words())];
             let pass = &mut self.heavy[position];
-            (pass.figures, pass.curvature_workgroups) = (figures, curvature.workgroups());
+            (pass.uniforms, pass.block_diagonal_workgroups) = (uniforms, block_diagonal.workgroups());
         }
         self.put_together(layout, &enabled, kernel);
     }
 
-    /// The parts of a dispatch over all chunks: each gets workgroups by its share of all instances. Its figures are the last ones.
+    /// The parts of a dispatch over all chunks: each gets workgroups by its share of all instances. Its uniforms are the last ones.
     fn put_together<'a>(
         &mut self,
         layout: &Layout,
@@ -236,7 +237,7 @@ impl Joint {
             let (count, stride) = (if takes_part { chunk.range.len() as u32 } else { 0 }, chunk.range.len() as u32);
             parts.push(FusedPart { kernel: known as u32, count, stride, groups: groups as u32 });
         }
-        let Some(joint) = FusedKernel::of(kernels).filter(|joint| joint.operations() <= MOST_OPERATIONS) else {
+        let Some(fused) = FusedKernel::of(kernels).filter(|fused| fused.operations() <= MOST_OPERATIONS) else {
             return;
         };
         let first = |part: usize, name: &str| {
@@ -244,22 +245,22 @@ impl Joint {
             let memory = if is_local { Memory::Local(part) } else { Memory::Indices(part) };
             (layout.home(memory).1 / 4) as u32
         };
-        let words = joint.words(&parts, &first);
+        let words = fused.words(&parts, &first);
         self.together = Some(Together { batches, groups: parts.iter().map(|part| u64::from(part.groups)).sum() });
-        self.add_figures(&words);
+        self.add_uniforms(&words);
     }
 
-    fn add_figures(&mut self, words: &[u32]) -> u64 {
-        let position = self.figures.len() / STEP;
-        self.figures.extend(words);
-        self.figures.resize(self.figures.len().next_multiple_of(STEP), 0);
+    fn add_uniforms(&mut self, words: &[u32]) -> u64 {
+        let position = self.uniforms.len() / STEP;
+        self.uniforms.extend(words);
+        self.uniforms.resize(self.uniforms.len().next_multiple_of(STEP), 0);
         position as u64
     }
 
-    /// Where the figures of the dispatch over all chunks stand, and their length, in bytes.
-    pub fn product_figures(&self) -> (u64, u64) {
+    /// Where the uniforms of the dispatch over all chunks stand, and their length, in bytes.
+    pub fn product_uniforms(&self) -> (u64, u64) {
         let start = self.arrays.len() + 2 * self.heavy.len();
-        (ALIGNMENT * start as u64, 4 * (self.figures.len() - start * STEP) as u64)
+        (ALIGNMENT * start as u64, 4 * (self.uniforms.len() - start * STEP) as u64)
     }
 
     /// Where the first block's offset stands in the lists.
@@ -272,9 +273,9 @@ impl Joint {
         self.words
     }
 
-    /// Words of the figures.
-    pub fn figure_words(&self) -> u64 {
-        self.figures.len() as u64
+    /// Words of the uniforms.
+    pub fn uniform_words(&self) -> u64 {
+        self.uniforms.len() as u64
     }
 
     /// Numbers of a scratch memory.
@@ -287,9 +288,9 @@ impl Joint {
         [&self.head, &self.tables]
     }
 
-    /// The figures.
-    pub fn figures(&self) -> &[u32] {
-        &self.figures
+    /// The uniforms.
+    pub fn uniforms(&self) -> &[u32] {
+        &self.uniforms
     }
 
     /// The lists are on the device.
@@ -326,7 +327,7 @@ fn arrays(model: &Model, head: u32) -> Vec<BlockRows> {
     arrays
 }
 
-/// Of how many numbers the blocks of each array are, for [`crate::model::incidence::joint::join`].
+/// Of how many numbers the blocks of each array are, for [`crate::model::incidence::fused::fused_incidence`].
 pub fn numbers_of_blocks(model: &Model) -> Vec<u32> {
     model.arrays.iter().map(block_numbers).list()
 }

@@ -2,10 +2,10 @@
 //! be built into a solver's own lists.
 //!
 //! A solver brings vectors in the layout of the parameters; what stays here are the local tables, gathered to the gradient
-//! g = J̃ᵀr̃, to the product q = J̃ᵀJ̃p, and to the *curvature*: the diagonal blocks of J̃ᵀJ̃, one for each parameter block, from
+//! g = J̃ᵀr̃, to the product q = J̃ᵀJ̃p, and to the *block diagonal*: the diagonal blocks of J̃ᵀJ̃, one for each parameter block, from
 //! which a preconditioner is made. Every kernel has a gate, so that the device decides what runs. Nothing here touches a device.
 //!
-//! Where the layout has a [`super::fused::Joint`], all local tables are gathered at once (`fused`): gradient and curvature by one dispatch for each
+//! Where the layout has a [`super::fused::FusedLayout`], all local tables are gathered at once (`fused`): gradient and the block diagonal by one dispatch for each
 //! kind of blocks, products by whoever takes the parts. Where it has none, each chunk's are gathered one after the other and added to what
 //! stands there, which is cleared first; a model of a single chunk writes over it.
 
@@ -25,14 +25,14 @@ use crate::eval::titles::kernel_name;
 
 mod fused;
 
-/// A larger block's curvature is its diagonal alone.
+/// A larger block's block diagonal is its diagonal alone.
 pub(crate) const MOST_NUMBERS: u32 = 10;
 
-/// Arrays of fewer blocks have curvature in pairs of a number and its error: many residuals meet in such a block, and its
+/// Arrays of fewer blocks have the block diagonal in pairs of a number and its error: many residuals meet in such a block, and its
 /// conditioning is that of the problem.
 pub const FEW_BLOCKS: u32 = 1024;
 
-/// Blocks of more numbers have their gradient and their curvature gathered apart: a thread's registers are few.
+/// Blocks of more numbers have their gradient and their block diagonal gathered apart: a thread's registers are few.
 pub(crate) const MOST_TOGETHER: u32 = 4;
 
 /// Workgroups of a kernel, at most: they fill a large GPU, and the partial sums of all kernels are left to the kernel that needs them.
@@ -44,32 +44,32 @@ const MOST_SUMS: u64 = 2 * MOST_WORKGROUPS;
 /// See [`MOST_SUMS`].
 const LEAST_WORKGROUPS: u64 = 256;
 
-/// How the curvature lies: `scale` numbers for each parameter. A block of n numbers, of which the first is parameter `a`, has
+/// How the block diagonal lies: `scale` numbers for each parameter. A block of n numbers, of which the first is parameter `a`, has
 /// the n(n+1)/2 numbers of its lower triangle, row by row, from `scale · a` on.
 #[derive(Clone, Debug, Default)]
 pub struct Shape {
     /// Numbers for each parameter.
     pub scale: u32,
-    /// Whether any array has its curvature in pairs; the errors then stand in [`Memory::CurvatureLow`] as the numbers do in
-    /// [`Memory::Curvature`].
+    /// Whether any array has its block diagonal in pairs; the errors then stand in [`Memory::BlockDiagonalLow`] as the numbers do in
+    /// [`Memory::BlockDiagonal`].
     pub pairs: bool,
     /// No two passes write one row, so that each may write over what stands there.
     disjoint: bool,
     /// For each chunk its passes.
     passes: Vec<Vec<PassShape>>,
     scratch: [u64; 2],
-    clear_figures: u64,
+    clear_uniforms: u64,
     /// For each chunk its first partial sum, and how many it has.
     sums: Vec<(u64, u64)>,
 }
 
-/// Figures of a gather pass that writes over, and of its curvature's, adding and not; in units of [`ALIGNMENT`].
+/// Uniforms of a gather pass that writes over, and of its block diagonal's, adding and not; in units of [`ALIGNMENT`].
 #[derive(Clone, Copy, Debug)]
 struct PassShape {
     gather: u64,
-    curvature: [u64; 2],
-    curvature_workgroups: u32,
-    /// Figures of both in one, where that serves.
+    block_diagonal: [u64; 2],
+    block_diagonal_workgroups: u32,
+    /// Uniforms of both in one, where that serves.
     assemble: Option<u64>,
 }
 
@@ -84,7 +84,7 @@ pub(crate) fn triangle(numbers: u32) -> u32 {
 }
 
 impl Shape {
-    /// Lays the normal equations out, adding figures to the layout's.
+    /// Lays the normal equations out, adding uniforms to the layout's.
     pub(crate) fn new(model: &Model, layout: &mut Layout) -> Shape {
         let blocks = model.arrays.iter().map(block_numbers);
         let mut shape = Shape {
@@ -119,7 +119,7 @@ impl Shape {
                     let length = &mut shape.scratch[which as usize];
                     *length = (*length).max(2 * u64::from(numbers) * u64::from(pass.rows));
                 }
-                let curvature = BlockDiagonalUniforms {
+                let block_diagonal = BlockDiagonalUniforms {
                     rows: pass.rows,
                     dim,
                     numbers,
@@ -137,18 +137,18 @@ impl Shape {
                     rows: pass.rows,
                     stride,
                     outputs: table.outputs,
-                    first_partial: curvature.first_partial,
-                    row_stride: curvature.row_stride,
+                    first_partial: block_diagonal.first_partial,
+                    row_stride: block_diagonal.row_stride,
                     scale: shape.scale,
                 };
                 shapes.push(PassShape {
-                    assemble: together.then(|| layout.add_figures(&assemble.words())),
-                    gather: layout.add_figures(&pass.figures(stride, false).words()),
-                    curvature: [
-                        layout.add_figures(&curvature.words()),
-                        layout.add_figures(&BlockDiagonalUniforms { add: 1, ..curvature }.words()),
+                    assemble: together.then(|| layout.add_uniforms(&assemble.words())),
+                    gather: layout.add_uniforms(&pass.uniforms(stride, false).words()),
+                    block_diagonal: [
+                        layout.add_uniforms(&block_diagonal.words()),
+                        layout.add_uniforms(&BlockDiagonalUniforms { add: 1, ..block_diagonal }.words()),
                     ],
-                    curvature_workgroups: curvature.workgroups(),
+                    block_diagonal_workgroups: block_diagonal.workgroups(),
                 });
                 if to_result && shape.disjoint && !alike {
                     for &target in layout.targets(number, position) {
@@ -160,14 +160,14 @@ impl Shape {
             }
             shape.passes.push(shapes);
         }
-        let lengths = [model.num_params.into(), shape.curvature_len(model.num_params.into())];
-        let figures = lengths.map(|length| layout.add_figures(&[length as u32]));
-        shape.clear_figures = figures[0];
+        let lengths = [model.num_params.into(), shape.block_diagonal_len(model.num_params.into())];
+        let uniforms = lengths.map(|length| layout.add_uniforms(&[length as u32]));
+        shape.clear_uniforms = uniforms[0];
         shape
     }
 
-    /// Numbers of the curvature.
-    pub(crate) fn curvature_len(&self, parameters: u64) -> u64 {
+    /// Numbers of the block diagonal.
+    pub(crate) fn block_diagonal_len(&self, parameters: u64) -> u64 {
         u64::from(self.scale) * parameters
     }
 
@@ -182,11 +182,11 @@ impl Shape {
     }
 }
 
-/// Which of the buffers that recordings clear; their order is that of their figures.
+/// Which of the buffers that recordings clear; their order is that of their uniforms.
 #[derive(Clone, Copy)]
 enum Cleared {
     Vector,
-    Curvature,
+    BlockDiagonal,
 }
 
 /// Records the normal equations of a model.
@@ -195,28 +195,28 @@ pub struct Normal<'a, K> {
     pub model: &'a Model,
     /// Where it lies.
     pub layout: &'a Layout,
-    /// Its kernels, those of [`Entry::Linearise`], [`Entry::Product`], [`Entry::Image`] and [`Entry::Trial`].
+    /// Its kernels, those of [`Entry::Linearise`], [`Entry::Product`], [`Entry::Jvp`] and [`Entry::Trial`].
     pub kernels: &'a K,
     /// The device's limits.
     pub limits: &'a Limits,
 }
 
 impl<K: Kernels> Normal<'_, K> {
-    /// Linearises at a point. The gradient goes to `gradient`, the curvature to [`Memory::Curvature`]; gives the sums of the
+    /// Linearises at a point. The gradient goes to `gradient`, the block diagonal to [`Memory::BlockDiagonal`]; gives the sums of the
     /// cost.
     pub fn linearise(&self, d: &mut dyn Declare, at: Slice, gradient: Slice, gate: Slice) -> Result<Sums> {
-        if let Some(joint) = &self.layout.joint {
+        if let Some(fused) = &self.layout.fused {
             self.run(d, Entry::Linearise, Memory::CostSums, at, gate)?;
-            self.assemble_all(d, joint, gradient, gate)?;
+            self.assemble_all(d, fused, gradient, gate)?;
             return Ok(self.sums(d, Memory::CostSums));
         }
-        let curvature = self.memory(d, Memory::Curvature);
+        let block_diagonal = self.memory(d, Memory::BlockDiagonal);
         if !self.overwrites() {
             self.clear(d, Cleared::Vector, gradient, gate)?;
-            self.clear(d, Cleared::Curvature, curvature, gate)?;
+            self.clear(d, Cleared::BlockDiagonal, block_diagonal, gate)?;
             if self.layout.normal.pairs {
-                let low = self.memory(d, Memory::CurvatureLow);
-                self.clear(d, Cleared::Curvature, low, gate)?;
+                let low = self.memory(d, Memory::BlockDiagonalLow);
+                self.clear(d, Cleared::BlockDiagonal, low, gate)?;
             }
         }
         let rows_alone =
@@ -245,8 +245,8 @@ impl<K: Kernels> Normal<'_, K> {
     }
 
     /// J̃p, left in the first columns of the local tables; gives the sums of ‖J̃p‖².
-    pub fn image(&self, d: &mut dyn Declare, p: Slice, gate: Slice) -> Result<Sums> {
-        self.run(d, Entry::Image, Memory::ProductSums, p, gate)?;
+    pub fn jvp(&self, d: &mut dyn Declare, p: Slice, gate: Slice) -> Result<Sums> {
+        self.run(d, Entry::Jvp, Memory::ProductSums, p, gate)?;
         Ok(self.sums(d, Memory::ProductSums))
     }
 
@@ -266,8 +266,8 @@ impl<K: Kernels> Normal<'_, K> {
         d.table(self.layout, memory)
     }
 
-    fn figures(&self, d: &mut dyn Declare, position: u64) -> Slice {
-        self.memory(d, Memory::Figures).part(position * ALIGNMENT, ALIGNMENT)
+    fn uniforms(&self, d: &mut dyn Declare, position: u64) -> Slice {
+        self.memory(d, Memory::Uniforms).part(position * ALIGNMENT, ALIGNMENT)
     }
 
     /// The chunks of blocks that take part.
@@ -294,9 +294,9 @@ impl<K: Kernels> Normal<'_, K> {
                 Role::Parameters | Role::Vector => vector,
                 Role::Indices => self.memory(d, Memory::Indices(number)),
                 Role::Data => self.memory(d, Memory::Data(number)),
-                Role::Uniforms => {
-                    let (start, length) = self.layout.uniforms[chunk.batch];
-                    self.memory(d, Memory::Uniforms).part(start, 4 * length)
+                Role::BatchConstants => {
+                    let (start, length) = self.layout.batch_constants[chunk.batch];
+                    self.memory(d, Memory::BatchConstants).part(start, 4 * length)
                 }
                 Role::Local => self.memory(d, Memory::Local(number)),
                 Role::Others
@@ -307,7 +307,7 @@ impl<K: Kernels> Normal<'_, K> {
                 | Role::Gradient
                 | Role::Partials
                 | Role::Places
-                | Role::Curvature
+                | Role::JtjBlocks
                 | Role::Steps => return Err(Error::internal("a kernel of the normal equations evaluates")),
             });
         }
@@ -322,7 +322,7 @@ impl<K: Kernels> Normal<'_, K> {
             let (first, groups) = self.layout.normal.sums[number];
             bindings.push(sums.part(4 * first, 4 * groups));
             bindings.push(gate);
-            bindings.push(self.figures(d, chunk.figures));
+            bindings.push(self.uniforms(d, chunk.uniforms));
             let program = Program::Kernel(self.kernels.number(chunk.batch), entry);
             let name = kernel_name(self.model, chunk.batch, entry);
             let pipeline = d.program(program, &name, &kernel_layout(self.kernels.plan(chunk.batch, entry)?));
@@ -343,17 +343,17 @@ impl<K: Kernels> Normal<'_, K> {
                 Destination::Gradient => to,
                 Destination::Scratch(which) => self.memory(d, Memory::Scratch(which)),
             };
-            let adding = chunk.figures + 1 + position as u64;
-            let figures = if self.overwrites() { shape.gather } else { adding };
+            let adding = chunk.uniforms + 1 + position as u64;
+            let uniforms = if self.overwrites() { shape.gather } else { adding };
             let mut bindings = self.tables(d, number, position).to_vec();
-            bindings.extend([self.memory(d, source), destination, gate, self.figures(d, figures)]);
+            bindings.extend([self.memory(d, source), destination, gate, self.uniforms(d, uniforms)]);
             let pipeline = d.shader(Shader::Gather { fused: false, gated: true });
             d.list().dispatch(pipeline, &bindings, self.limits.split_workgroups(pass.workgroups.into())?);
         }
         Ok(())
     }
 
-    /// What the local table of a chunk with a single pass holds of an image, or of r̃ where gradient and curvature are gathered in one:
+    /// What the local table of a chunk with a single pass holds of a product J̃p, or of r̃ where gradient and block diagonal are gathered in one:
     /// with one residual an instance, a number each is less to write and to read than one for each of its parameters.
     pub fn parts(&self, number: usize) -> Parts {
         let Chunk { batch, passes, .. } = &self.layout.chunks[number];
@@ -365,20 +365,20 @@ impl<K: Kernels> Normal<'_, K> {
         }
     }
 
-    /// The figures of a gather of both gradient and curvature of a chunk, if its only pass allows that. There is only one chunk then.
+    /// The uniforms of a gather of both gradient and block diagonal of a chunk, if its only pass allows that. There is only one chunk then.
     fn assembles(&self, number: usize) -> Option<u64> {
         let [shape] = &self.layout.normal.passes[number][..] else { return None };
         shape.assemble.filter(|_| self.overwrites())
     }
 
-    /// Gathers gradient and curvature of a chunk in one, if that goes.
+    /// Gathers gradient and block diagonal of a chunk in one, if that goes.
     fn assemble(&self, d: &mut dyn Declare, number: usize, gradient: Slice, gate: Slice) -> Result<bool> {
-        let (Some(figures), [pass]) = (self.assembles(number), &self.layout.chunks[number].passes[..]) else {
+        let (Some(uniforms), [pass]) = (self.assembles(number), &self.layout.chunks[number].passes[..]) else {
             return Ok(false);
         };
         let mut bindings = self.tables(d, number, 0).to_vec();
-        let memory = [Memory::Local(number), Memory::Curvature].map(|memory| self.memory(d, memory));
-        bindings.extend([memory[0], gradient, memory[1], gate, self.figures(d, figures)]);
+        let memory = [Memory::Local(number), Memory::BlockDiagonal].map(|memory| self.memory(d, memory));
+        bindings.extend([memory[0], gradient, memory[1], gate, self.uniforms(d, uniforms)]);
         let pipeline = d.shader(Shader::Assemble { dim: pass.dim, parts: self.parts(number) });
         let groups = u64::from(pass.rows.div_ceil(WORKGROUP_SIZE));
         d.list().dispatch(pipeline, &bindings, self.limits.split_workgroups(groups)?);
@@ -388,7 +388,7 @@ impl<K: Kernels> Normal<'_, K> {
     fn gather_curvature(&self, d: &mut dyn Declare, number: usize, gate: Slice) -> Result<()> {
         let chunk = &self.layout.chunks[number];
         let shapes = &self.layout.normal.passes[number];
-        let scratch = |which: u32| Memory::CurvatureScratch(which);
+        let scratch = |which: u32| Memory::BlockDiagonalScratch(which);
         for (position, (pass, shape)) in chunk.passes.iter().zip(shapes).enumerate() {
             let GatherShape { source, destination, .. } = *pass;
             let source = match source {
@@ -396,20 +396,20 @@ impl<K: Kernels> Normal<'_, K> {
                 Source::Scratch(which) => scratch(which),
             };
             let destination = match destination {
-                Destination::Gradient => Memory::Curvature,
+                Destination::Gradient => Memory::BlockDiagonal,
                 Destination::Scratch(which) => scratch(which),
             };
-            let figures = shape.curvature[usize::from(!self.overwrites())];
+            let uniforms = shape.block_diagonal[usize::from(!self.overwrites())];
             let mut bindings = self.tables(d, number, position).to_vec();
             bindings.extend([
                 self.memory(d, source),
                 self.memory(d, destination),
-                self.memory(d, Memory::CurvatureLow),
+                self.memory(d, Memory::BlockDiagonalLow),
                 gate,
-                self.figures(d, figures),
+                self.uniforms(d, uniforms),
             ]);
             let pipeline = d.shader(Shader::BlockDiagonal { fused: false });
-            let groups = self.limits.split_workgroups(shape.curvature_workgroups.into())?;
+            let groups = self.limits.split_workgroups(shape.block_diagonal_workgroups.into())?;
             d.list().dispatch(pipeline, &bindings, groups);
         }
         Ok(())
@@ -421,10 +421,10 @@ impl<K: Kernels> Normal<'_, K> {
     }
 
     fn clear(&self, d: &mut dyn Declare, what: Cleared, slice: Slice, gate: Slice) -> Result<()> {
-        let figures = self.figures(d, self.layout.normal.clear_figures + what as u64);
+        let uniforms = self.uniforms(d, self.layout.normal.clear_uniforms + what as u64);
         let pipeline = d.shader(Shader::Clear);
         let groups = (slice.size / 4).div_ceil(64);
-        d.list().dispatch(pipeline, &[slice, gate, figures], self.limits.split_workgroups(groups)?);
+        d.list().dispatch(pipeline, &[slice, gate, uniforms], self.limits.split_workgroups(groups)?);
         Ok(())
     }
 

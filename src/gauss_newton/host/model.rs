@@ -23,14 +23,14 @@ pub struct Normal {
     /// J̃ᵀr̃.
     pub gradient: Vec<f64>,
     /// The diagonal blocks of J̃ᵀJ̃, in the order of [`residua_linalg::Normal`].
-    pub curvature: Vec<f64>,
+    pub jtj_blocks: Vec<f64>,
 }
 
 impl LeastSquares {
     /// Whether all of it is finite. Without a matrix the sums over it decide.
     pub fn is_finite(&self) -> bool {
         let numbers = match &self.normal {
-            Some(normal) => [&normal.gradient, &normal.curvature],
+            Some(normal) => [&normal.gradient, &normal.jtj_blocks],
             None => [&self.residuals, &self.entries],
         };
         self.cost.is_finite() && numbers.into_iter().all(|numbers| all_finite(numbers))

@@ -79,8 +79,8 @@ impl Sums {
         for column in (0..constant.len()).filter(|&column| constant[column]) {
             totals.clear(column);
         }
-        let Totals { cost, reduction, gradient, curvature } = totals;
-        let normal = Some(Normal { residuals: model.num_residuals as usize, gradient, curvature });
+        let Totals { cost, reduction, gradient, jtj_blocks } = totals;
+        let normal = Some(Normal { residuals: model.num_residuals as usize, gradient, jtj_blocks });
         Ok((reduction, LeastSquares { cost, residuals: Vec::new(), entries: Vec::new(), normal }))
     }
 
@@ -97,7 +97,7 @@ impl Sums {
                 residuals.resize(length, 0.0);
             }
             let (seeds, residuals) = (before[number].as_slice(), after[number].as_mut_slice());
-            let memory = Memory { x, seeds, residuals, curvature: &mut of_batch, ..Memory::default() };
+            let memory = Memory { x, seeds, residuals, jtj_blocks: &mut of_batch, ..Memory::default() };
             let fall = engine.run_prepared(model, number, entry, memory)?;
             let block = &model.blocks[batch.block as usize];
             totals.add(batch, &of_batch, fall, block.weight * block.loss.factor);
@@ -127,12 +127,12 @@ struct Totals {
     reduction: f64,
     gradient: Vec<f64>,
     /// Row after row, of which the lower half counts.
-    curvature: Vec<f64>,
+    jtj_blocks: Vec<f64>,
 }
 
 impl Totals {
     fn new(n: usize) -> Totals {
-        Totals { cost: 0.0, reduction: 0.0, gradient: vec![0.0; n], curvature: vec![0.0; n * n] }
+        Totals { cost: 0.0, reduction: 0.0, gradient: vec![0.0; n], jtj_blocks: vec![0.0; n * n] }
     }
 
     /// Adds those of a batch, each to its parameters, times a weight.
@@ -148,10 +148,10 @@ impl Totals {
         for (row, &i) in parameters.iter().enumerate() {
             self.gradient[i as usize] += weight * sums[layout.gradient(row)];
             for (column, &j) in parameters[..=row].iter().enumerate() {
-                let product = weight * sums[layout.curvature(row, column)];
+                let product = weight * sums[layout.jtj(row, column)];
                 // A parameter that an instance has twice has the sum of both columns, of which the square has the product twice.
                 let times = if i == j && row != column { 2.0 } else { 1.0 };
-                self.curvature[i.max(j) as usize * n + i.min(j) as usize] += times * product;
+                self.jtj_blocks[i.max(j) as usize * n + i.min(j) as usize] += times * product;
             }
         }
     }
@@ -161,8 +161,8 @@ impl Totals {
         let n = self.gradient.len();
         self.gradient[parameter] = 0.0;
         for other in 0..n {
-            self.curvature[parameter * n + other] = 0.0;
-            self.curvature[other * n + parameter] = 0.0;
+            self.jtj_blocks[parameter * n + other] = 0.0;
+            self.jtj_blocks[other * n + parameter] = 0.0;
         }
     }
 }

@@ -108,18 +108,18 @@ fn moved(by: f64) -> Vec<f64> {
 
 /// J̃ᵀr̃ and J̃ᵀJ̃ of a model with rows, the upper half of the latter left at 0.
 fn sums_of_rows(model: &LeastSquares, pattern: &Pattern, n: usize) -> (Vec<f64>, Vec<f64>) {
-    let (mut gradient, mut curvature) = (vec![0.0; n], vec![0.0; n * n]);
+    let (mut gradient, mut jtj_blocks) = (vec![0.0; n], vec![0.0; n * n]);
     for (row, r) in model.residuals.iter().enumerate() {
         let entries = pattern.row_offsets[row] as usize..pattern.row_offsets[row + 1] as usize;
         for a in entries.clone() {
             let i = pattern.col_indices[a] as usize;
             gradient[i] += model.entries[a] * r;
             for b in entries.clone().filter(|&b| pattern.col_indices[b] as usize <= i) {
-                curvature[i * n + pattern.col_indices[b] as usize] += model.entries[a] * model.entries[b];
+                jtj_blocks[i * n + pattern.col_indices[b] as usize] += model.entries[a] * model.entries[b];
             }
         }
     }
-    (gradient, curvature)
+    (gradient, jtj_blocks)
 }
 
 /// Functions with their model.
@@ -152,19 +152,19 @@ fn assert_same_as_rows(functions: Functions, about: &str) {
     assert!(f.prepare(), "{about}");
     let (x, n) = (moved(0.0), START.len());
     let rows = block_on(f.host.linearise(&mut f.functions, &x)).unwrap();
-    let (gradient, curvature) = sums_of_rows(&rows, f.host.pattern(&mut f.functions).unwrap(), n);
+    let (gradient, jtj_blocks) = sums_of_rows(&rows, f.host.pattern(&mut f.functions).unwrap(), n);
     let sums = f.linearise_as_sums(&x);
     let normal = sums.normal.as_ref().unwrap();
     assert_eq!(normal.residuals, 4 * INSTANCES as usize);
     // Sums of 1,204 terms, added in another order.
     let rounding = 1e-13;
     assert!((sums.cost - rows.cost).abs() <= rounding * rows.cost, "{about}");
-    let length = |i: usize| curvature[i * n + i].sqrt();
+    let length = |i: usize| jtj_blocks[i * n + i].sqrt();
     for i in 0..n {
         let bound = rounding * length(i) * (2.0 * rows.cost).sqrt();
         assert!((normal.gradient[i] - gradient[i]).abs() <= bound, "{about}: gradient {i}");
         for j in 0..=i {
-            let difference = (normal.curvature[i * n + j] - curvature[i * n + j]).abs();
+            let difference = (normal.jtj_blocks[i * n + j] - jtj_blocks[i * n + j]).abs();
             assert!(difference <= rounding * length(i) * length(j), "{about}: entry {i}, {j} by {difference}");
         }
     }

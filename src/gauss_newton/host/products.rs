@@ -53,7 +53,7 @@ impl MatrixFree {
             }
             places.push(of_batch);
         }
-        for entry in [Entry::Linearise, Entry::Normal, Entry::Product, Entry::Image, Entry::Trial] {
+        for entry in [Entry::Linearise, Entry::Normal, Entry::Product, Entry::Jvp, Entry::Trial] {
             engine.prepare(model, entry).await?;
         }
         (self.places, self.len) = (places, total as usize);
@@ -70,22 +70,22 @@ impl MatrixFree {
         functions.expect_parameters(x.len())?;
         let OnHost { model, engine, constant } = functions.on_host();
         let mut gradient = vec![0.0; model.num_params as usize];
-        let mut curvature = vec![0.0; self.len];
+        let mut jtj_blocks = vec![0.0; self.len];
         let mut cost = 0.0;
         let columns = |class: &Class| LocalTable::of(class).columns(Target::Cpu);
         for (number, table) in tables.with_columns(model, columns) {
             let memory = Memory { x, local: table, ..Memory::default() };
             cost += engine.run_prepared(model, number, Entry::Linearise, memory)?;
             let places = self.places[number].as_slice();
-            let (gradient, curvature) = (gradient.as_mut_slice(), curvature.as_mut_slice());
-            let memory = Memory { gradient, curvature, places, local: table, ..Memory::default() };
+            let (gradient, jtj_blocks) = (gradient.as_mut_slice(), jtj_blocks.as_mut_slice());
+            let memory = Memory { gradient, jtj_blocks, places, local: table, ..Memory::default() };
             engine.run_prepared(model, number, Entry::Normal, memory)?;
         }
         if let Some(constant) = constant {
             let entries = gradient.iter_mut().zip(constant);
             entries.filter(|(_, constant)| **constant).for_each(|(entry, _)| *entry = 0.0);
         }
-        let normal = Some(Normal { residuals: model.num_residuals as usize, gradient, curvature });
+        let normal = Some(Normal { residuals: model.num_residuals as usize, gradient, jtj_blocks });
         Ok(LeastSquares { cost, residuals: Vec::new(), entries: Vec::new(), normal })
     }
 }
@@ -93,7 +93,7 @@ impl MatrixFree {
 /// ‖J̃p‖² with J̃ as the local tables hold it.
 pub(super) fn squared_jvp(functions: &mut Functions, tables: &mut LocalTables, p: &[f64]) -> Result<f64> {
     let OnHost { model, engine, .. } = functions.on_host();
-    multiply(engine, model, tables, Entry::Image, p, &mut [])
+    multiply(engine, model, tables, Entry::Jvp, p, &mut [])
 }
 
 /// J̃ᵀJ̃ with J̃ as the local tables hold it.
@@ -103,9 +103,9 @@ pub(super) struct JtJ<'a> {
 }
 
 impl Products for JtJ<'_> {
-    fn product(&mut self, p: &[f64], image: &mut [f64]) -> Result<f64> {
+    fn product(&mut self, p: &[f64], product: &mut [f64]) -> Result<f64> {
         let OnHost { model, engine, .. } = self.functions.on_host();
-        multiply(engine, model, self.tables, Entry::Product, p, image)
+        multiply(engine, model, self.tables, Entry::Product, p, product)
     }
 }
 
@@ -116,11 +116,11 @@ fn multiply(
     tables: &mut LocalTables,
     entry: Entry,
     p: &[f64],
-    image: &mut [f64],
+    product: &mut [f64],
 ) -> Result<f64> {
     let mut square = 0.0;
     for (number, table) in tables.of_enabled(model) {
-        let memory = Memory { x: p, gradient: &mut *image, local: table, ..Memory::default() };
+        let memory = Memory { x: p, gradient: &mut *product, local: table, ..Memory::default() };
         square += engine.run_prepared(model, number, entry, memory)?;
     }
     Ok(square)

@@ -22,7 +22,7 @@ pub enum RetractionBuffer {
     /// x ⊞ δ, within the bounds, written.
     Trial = 4,
     /// The step that was made, written.
-    Made = 5,
+    ProjectedStep = 5,
 }
 
 /// x ⊞ δ for the numbers x of a block and its tangent coordinates δ. Where δ is 0 it is x, bit for bit; a result on a sphere is
@@ -177,7 +177,7 @@ pub fn retraction_kernel(manifold: Manifold, dim: u32, bounded: bool) -> Result<
         "retract",
         format!("Steps of blocks of {dim} on the manifold '{}'.", manifold.name()),
         &[("x", false), ("step", false), ("lower", false), ("upper", false), ("trial", true), ("made", true)],
-        &[(RetractionBuffer::Trial as u32, &trial), (RetractionBuffer::Made as u32, &made)],
+        &[(RetractionBuffer::Trial as u32, &trial), (RetractionBuffer::ProjectedStep as u32, &made)],
     )
 }
 

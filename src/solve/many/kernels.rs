@@ -57,9 +57,9 @@ impl NormalLayout {
     }
 }
 
-/// The uniforms of a group, then weight × factor and the loss's scales.
+/// The batch constants of a group, then weight × factor and the loss's scales.
 pub fn settings_table(template: &Template, group: &Group) -> Vec<f64> {
-    let mut table = template.model.batches[group.batch].uniforms.clone();
+    let mut table = template.model.batches[group.batch].batch_constants.clone();
     table.extend_from_slice(&settings(template, group));
     table
 }
@@ -93,16 +93,16 @@ fn group_kernel(
     sums: &[(usize, NodeId)],
     place: u32,
 ) -> Result<CheckedKernel> {
-    let uniforms = template.model.batches[group.batch].class.uniforms;
+    let batch_constants = template.model.batches[group.batch].class.batch_constants;
     let load = |source: &Source| {
         let of_problem = |component| Index::indexed(INDICES, PARAMETERS, component);
         let (buffer, index) = match *source {
             Source::Parameter(number) => (X, of_problem(number)),
             Source::Trial(number) => (TRIAL, of_problem(number)),
             Source::Data(column) => (DATA, Index::column(column)),
-            Source::Uniform(number) => (SETTINGS, Index::literal(number)),
-            Source::Weight => (SETTINGS, Index::literal(uniforms)),
-            Source::Scale(number) => (SETTINGS, Index::literal(uniforms + 1 + number)),
+            Source::Constant(number) => (SETTINGS, Index::literal(number)),
+            Source::Weight => (SETTINGS, Index::literal(batch_constants)),
+            Source::Scale(number) => (SETTINGS, Index::literal(batch_constants + 1 + number)),
         };
         Load::read(buffer, index)
     };

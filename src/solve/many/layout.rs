@@ -24,8 +24,8 @@ pub struct GroupLayout {
     pub varying: (u32, u32),
     /// First of its numbers in the shared table, and how many an instance has.
     pub shared: (u32, u32),
-    /// Where in the shared table the class's uniforms begin.
-    pub uniforms: u32,
+    /// Where in the shared table the class's batch constants begin.
+    pub batch_constants: u32,
     /// Where in the shared table weight × factor and the loss's scales stand.
     pub settings: u32,
 }
@@ -62,9 +62,15 @@ impl Layout {
                     common += 1;
                 }
             }
-            let uniforms = shared + common * count;
-            let settings = uniforms + class.uniforms;
-            groups.push(GroupLayout { columns, varying: (varying, own), shared: (shared, common), uniforms, settings });
+            let batch_constants = shared + common * count;
+            let settings = batch_constants + class.batch_constants;
+            groups.push(GroupLayout {
+                columns,
+                varying: (varying, own),
+                shared: (shared, common),
+                batch_constants,
+                settings,
+            });
             varying += own * count;
             shared = settings + 3;
         }
@@ -84,7 +90,8 @@ impl Layout {
                         batch.data[column * batch.count as usize + instance as usize];
                 }
             }
-            table[layout.uniforms as usize..][..batch.uniforms.len()].copy_from_slice(&batch.uniforms);
+            table[layout.batch_constants as usize..][..batch.batch_constants.len()]
+                .copy_from_slice(&batch.batch_constants);
             table[layout.settings as usize..][..3].copy_from_slice(&settings(template, group));
         }
         table[self.bounds as usize..].copy_from_slice(&template.bounds());

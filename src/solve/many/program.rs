@@ -185,7 +185,7 @@ impl<'a> Writer<'a> {
                     };
                     ("data$0", column, parts.join(""))
                 }
-                Source::Uniform(number) => ("uniform$0", number, shared(layout.uniforms + number)),
+                Source::Constant(number) => ("constant$0", number, shared(layout.batch_constants + number)),
                 Source::Weight => ("weight", 0, shared(layout.settings)),
                 Source::Scale(number) => ("scale$0", number, shared(layout.settings + 1 + number)),
             };

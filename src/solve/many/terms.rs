@@ -22,7 +22,7 @@ pub enum Source {
     /// A data scalar of the instance.
     Data(u32),
     /// A number on which all instances of the class agree.
-    Uniform(u32),
+    Constant(u32),
     /// Weight times the loss's factor.
     Weight,
     /// The loss's scales, a and b.
@@ -86,8 +86,8 @@ impl<'a> Draft<'a> {
         for column in 0..class.data {
             inputs.push(self.input(Source::Data(column)));
         }
-        for number in 0..class.uniforms {
-            inputs.push(self.input(Source::Uniform(number)));
+        for number in 0..class.batch_constants {
+            inputs.push(self.input(Source::Constant(number)));
         }
         self.graph.substitute(class.graph.graph(), &inputs, &class.outputs)
     }
@@ -186,8 +186,7 @@ pub fn normal_terms(template: &Template, group: &Group) -> Result<NormalTerms> {
 
     let normal = normal_equations::terms(g, &residuals, &columns, Some(scale), bend);
     let mut gradient = normal.gradient;
-    let mut jtj: Vec<(usize, usize, NodeId)> =
-        normal.curvature.iter().map(|&(a, b, node)| (a.min(b), a.max(b), node)).list();
+    let mut jtj: Vec<(usize, usize, NodeId)> = normal.jtj.iter().map(|&(a, b, node)| (a.min(b), a.max(b), node)).list();
 
     let mut wanted = vec![cost];
     for (_, node) in &gradient {

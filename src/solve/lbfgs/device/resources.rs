@@ -4,7 +4,7 @@ use super::record::{self, BufferKind, Program, Recording, Segment, Shape};
 use super::state::initial;
 use crate::eval::Objective;
 use crate::eval::gpu::GpuEngine;
-use crate::eval::layout::single_precision;
+use crate::eval::layout::to_f32;
 use crate::model::Model;
 use crate::solve::manifold_map::ManifoldMap;
 use crate::solve::options::LbfgsOptions;
@@ -91,7 +91,7 @@ impl SolverResources {
         let Start { point, feasible, .. } = start;
         let context = engine.context();
         let write = |kind, numbers: &[f32]| context.write(self.buffer(kind)?, 0, bytemuck::cast_slice(numbers));
-        write(BufferKind::Point, &single_precision(point.iter()))?;
+        write(BufferKind::Point, &to_f32(point.iter()))?;
         write(BufferKind::State, &initial(options, engine.arithmetic(), self.shape.places()))?;
         context.write(self.buffer(BufferKind::Uniforms)?, 0, bytemuck::cast_slice(&self.uniforms))?;
         if self.shape.constrained || manifolds.is_some() {

@@ -9,7 +9,7 @@ use super::state;
 use crate::eval::declare::{Declare, Sums};
 use crate::eval::layout::{ALIGNMENT, Memory};
 use crate::eval::record::{self, Kernels};
-use crate::gauss_newton::device::fused::{self, Joint};
+use crate::gauss_newton::device::fused::{self, FusedLayout};
 use crate::gauss_newton::device::record::Normal;
 use crate::model::manifolds::{Manifold, retraction_kernel};
 use crate::shader_source::binding_kinds;
@@ -184,7 +184,7 @@ impl<'a> Writer<'a> {
         let (trial, gradient, gate) =
             (self.place(Place::Trial), self.place(Place::Gradient), self.gate(state::LINEARISE));
         let costs = normal.linearise(self, trial, gradient, gate)?;
-        let block_diagonal = self.functions(normal, Memory::Curvature);
+        let block_diagonal = self.functions(normal, Memory::BlockDiagonal);
         let strategy = self.jtj_product(normal);
         for group in &self.shape.groups {
             let mut bindings = vec![
@@ -195,7 +195,7 @@ impl<'a> Writer<'a> {
                 self.place(Place::Sums),
             ];
             if group.shape.preconditioner == Preconditioner::Pairs {
-                bindings.push(self.functions(normal, Memory::CurvatureLow));
+                bindings.push(self.functions(normal, Memory::BlockDiagonalLow));
             }
             if self.constrained {
                 bindings.extend([trial, self.place(Place::Bounds)]);
@@ -218,7 +218,7 @@ impl<'a> Writer<'a> {
         let strategy = self.jtj_product(normal);
         let jvp = match (strategy, &gathers) {
             (JtjProduct::Vector { forms_direction: true }, Some(gathers)) => self.multiply(normal, gathers),
-            (JtjProduct::LocalJvp, _) => normal.image(self, direction, gate)?,
+            (JtjProduct::LocalJvp, _) => normal.jvp(self, direction, gate)?,
             (JtjProduct::LocalParts, _) => normal.product_parts(self, direction, gate)?,
             (JtjProduct::FusedParts { forms_direction, .. }, _) => {
                 let jvp = if forms_direction {
@@ -231,9 +231,9 @@ impl<'a> Writer<'a> {
             }
             (JtjProduct::Vector { .. }, _) => normal.product(self, direction, product, gate)?,
         };
-        let block_diagonal = self.functions(normal, Memory::Curvature);
+        let block_diagonal = self.functions(normal, Memory::BlockDiagonal);
         // Rows of lists stand in the order of the blocks.
-        let mut row = normal.layout.joint.as_ref().map_or(0, Joint::first_row);
+        let mut row = normal.layout.fused.as_ref().map_or(0, FusedLayout::first_row);
         for group in &self.shape.groups {
             let mut bindings = vec![self.place(Place::State)];
             bindings.extend((strategy != JtjProduct::Vector { forms_direction: true }).then_some(jvp.slice));
@@ -246,7 +246,7 @@ impl<'a> Writer<'a> {
                 JtjProduct::FusedParts { heavy, .. } => {
                     bindings.extend(heavy.then_some(product));
                     bindings
-                        .extend([Memory::JointLists, Memory::AllLocal].map(|memory| self.functions(normal, memory)));
+                        .extend([Memory::FusedLists, Memory::AllLocal].map(|memory| self.functions(normal, memory)));
                 }
             }
             bindings.extend([block_diagonal, self.place(Place::Vectors), self.place(Place::Sums)]);
@@ -282,7 +282,7 @@ impl<'a> Writer<'a> {
         self.retract(normal)?;
         let (trial, projected_step, gate) =
             (self.place(Place::Trial), self.place(Place::ProjectedStep), self.gate(state::TRIAL));
-        let block_diagonal = self.functions(normal, Memory::Curvature);
+        let block_diagonal = self.functions(normal, Memory::BlockDiagonal);
         for group in &self.shape.groups {
             let bindings = vec![
                 self.place(Place::State),
@@ -297,7 +297,7 @@ impl<'a> Writer<'a> {
             self.dispatch(Kernel::Measure(group.shape), bindings, uniforms, group.workgroups);
         }
         // A step that bounds have cut is not the one that was solved for: its jvp is computed.
-        let jvp = if self.constrained { Some(normal.image(self, projected_step, gate)?) } else { None };
+        let jvp = if self.constrained { Some(normal.jvp(self, projected_step, gate)?) } else { None };
         let reduction = normal.trial(self, trial, gate)?;
         let mut bindings = vec![self.place(Place::State), reduction.slice, self.place(Place::Sums)];
         let mut uniforms = self.finishing(reduction);

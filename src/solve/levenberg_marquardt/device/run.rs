@@ -40,9 +40,9 @@ pub struct SolverResources {
     /// Reads the state.
     read: Prepared,
     state_download: DownloadId,
-    /// Where constants and bounds are written, and which of [`Functions::limits_version`] have been.
+    /// Where constants and bounds are written, and which of [`Functions::constraints_version`] have been.
     limits: Option<Buffer>,
-    limits_version: Option<u64>,
+    constraints_version: Option<u64>,
     state: Buffer,
     stride: usize,
     untouched: Option<Untouched>,
@@ -197,7 +197,7 @@ impl SolverResources {
             read,
             state_download,
             limits: buffers.get(&Place::Bounds).cloned(),
-            limits_version: None,
+            constraints_version: None,
             state,
             stride: recording.stride() as usize,
             untouched: None,
@@ -215,9 +215,9 @@ impl SolverResources {
 
     /// Brings the start onto its manifolds and within its bounds, and these to the device; says what was moved.
     async fn bring_in(&mut self, functions: &mut Functions) -> Result<String> {
-        let version = Some(functions.limits_version());
+        let version = Some(functions.constraints_version());
         // What a solve has left on the device is where it may be: only what was set since has to be brought there.
-        if self.limits_version == version
+        if self.constraints_version == version
             && let Some(changes) = Changes::since_solve(functions, functions.arithmetic())?
         {
             for (first, numbers) in &changes.places {
@@ -229,14 +229,14 @@ impl SolverResources {
         let start = Start::of(functions, functions.arithmetic())?;
         functions.engine().publish(&start.point)?;
         if let Some(limits) = &self.limits {
-            self.write_limits(functions, &start, limits)?;
+            self.write_constraints(functions, &start, limits)?;
         }
-        self.limits_version = version;
+        self.constraints_version = version;
         Ok(start.preamble)
     }
 
     /// Bounds and constants, as they are now.
-    fn write_limits(&self, functions: &mut Functions, start: &Start, limits: &Buffer) -> Result<()> {
+    fn write_constraints(&self, functions: &mut Functions, start: &Start, limits: &Buffer) -> Result<()> {
         let mut numbers = vec![0.0_f32; 3 * self.stride];
         for i in 0..start.point.len() {
             numbers[i] = start.feasible.project(i, f64::NEG_INFINITY) as f32;

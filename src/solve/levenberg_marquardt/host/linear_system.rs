@@ -59,7 +59,7 @@ impl LinearSystems {
         };
         let DampedSystem { model, damping, frozen } = system;
         if let Some(model) = &model.normal {
-            let normal = Normal { gradient: &model.gradient, curvature: &model.curvature, damping, frozen };
+            let normal = Normal { gradient: &model.gradient, jtj_blocks: &model.jtj_blocks, damping, frozen };
             let LinearSolver::Pcg(pcg) = solver else {
                 let solved = normal_equations::solve(&normal, model.residuals, step).map(|()| 1);
                 return Ok(Some(finite(solved, step)));

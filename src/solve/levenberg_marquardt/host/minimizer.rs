@@ -228,7 +228,7 @@ impl LevenbergMarquardt {
         if let Some(normal) = &self.model.normal {
             self.residuals = normal.residuals as f64;
             self.gradient.copy_from_slice(&normal.gradient);
-            diagonals(&blocks.ranges, &normal.curvature, &mut self.diagonal);
+            diagonals(&blocks.ranges, &normal.jtj_blocks, &mut self.diagonal);
             if self.feasible.is_constrained() {
                 let constant = |(k, _): &(usize, &mut f64)| self.feasible.is_constant(*k);
                 self.diagonal.iter_mut().enumerate().filter(constant).for_each(|(_, entry)| *entry = 0.0);
@@ -305,7 +305,7 @@ impl LevenbergMarquardt {
                 self.phase = Phase::Predicting(trial);
                 return Ok(Pending::SquaredJvp);
             }
-            let square = quadratic_form(&normal.curvature, &self.projected_step);
+            let square = quadratic_form(&normal.jtj_blocks, &self.projected_step);
             return Ok(self.predict(trial, square));
         }
         let jacobian = jacobian(self.point.len(), row_offsets, col_indices, &self.model.entries);

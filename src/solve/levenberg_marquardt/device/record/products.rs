@@ -24,9 +24,9 @@ pub(super) struct Gathers {
 impl Writer<'_> {
     /// How an update finds the product.
     pub(super) fn jtj_product<K: Kernels>(&self, normal: &Normal<K>) -> JtjProduct {
-        match (&normal.layout.joint, self.gathers(normal)) {
-            (Some(joint), _) => {
-                JtjProduct::FusedParts { heavy: !joint.heavy.is_empty(), forms_direction: joint.together.is_some() }
+        match (&normal.layout.fused, self.gathers(normal)) {
+            (Some(fused), _) => {
+                JtjProduct::FusedParts { heavy: !fused.heavy.is_empty(), forms_direction: fused.together.is_some() }
             }
             (None, Some(gathers)) => gathers.strategy,
             (None, None) => JtjProduct::Vector { forms_direction: false },

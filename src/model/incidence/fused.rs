@@ -27,7 +27,7 @@ pub struct Slot {
 
 /// Lists of entries by block.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct JointIncidence {
+pub struct FusedIncidence {
     /// How many low bits of an entry are its instance; those above are its slot.
     pub instance_bits: u32,
     /// The slots of all chunks.
@@ -45,12 +45,12 @@ pub type Chunks<'a> = &'a [(usize, Range<usize>)];
 
 /// Makes the lists of a model whose arrays have blocks of so many numbers; none if 32 bits don't suffice for an entry, or residuals take
 /// parts of blocks.
-pub async fn join(
+pub async fn fused_incidence(
     model: &Model,
     chunks: Chunks<'_>,
     numbers: &[u32],
     slices: &Slices<'_>,
-) -> Result<Option<JointIncidence>> {
+) -> Result<Option<FusedIncidence>> {
     let Some((slots, sources)) = slots_of(model, chunks, numbers) else { return Ok(None) };
     let longest = chunks.iter().map(|(_, range)| range.len()).max().unwrap_or(0) as u64;
     let instance_bits = u64::BITS - longest.saturating_sub(1).leading_zeros();
@@ -99,7 +99,7 @@ pub async fn join(
     }
     let passes = heavy_passes(&heavy, &entries[light..], slices).await?;
     entries.truncate(light);
-    Ok(Some(JointIncidence { instance_bits, slots, offsets, entries, heavy: passes }))
+    Ok(Some(FusedIncidence { instance_bits, slots, offsets, entries, heavy: passes }))
 }
 
 /// Addresses of blocks, and which number of the block is meant.
