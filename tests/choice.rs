@@ -8,13 +8,12 @@ mod recorder;
 
 use std::pin::pin;
 
-use recorder::Recorder;
+use recorder::{Recorder, model as model_of};
 use residua::eval::choice::{Extent, Measured};
 use residua::eval::cpu::CpuEngine;
 use residua::eval::gpu::GpuEngine;
 use residua::eval::{Choice, Engine, Functions, Job, Objective, Place, trial};
-use residua::model::losses::LossParameters;
-use residua::model::{ArrayInfo, BlockInfo, Manifold, Model, ResidualTemplate};
+use residua::model::Model;
 use residua::solve::{Arithmetic, DeviceResources, IterationSummary, LbfgsOptions, Listener, Termination, minimise};
 use residua_gpu::{Context, Speed};
 use residua_ir::graph::Op;
@@ -32,33 +31,8 @@ fn model() -> Model {
     let difference = r.apply(Op::Sub, &[square, ends[1]]);
     let third = r.constant(1.0 / 3.0);
     let residual = r.apply(Op::Sub, &[difference, third]);
-    let instances = COUNT - 1;
-    let array = ArrayInfo { name: "x".into(), dim: 1, count: COUNT, offset: 0, manifold: Manifold::Euclidean };
-    let template = ResidualTemplate {
-        block: 0,
-        instances: (0..instances).collect(),
-        rows: (0..instances).collect(),
-        slots: vec![0, 0],
-        indices: (0..instances).chain(1..COUNT).collect(),
-        data_columns: 0,
-        data: Vec::new(),
-        tape: r.tape(vec![residual], 2, 0),
-    };
-    Model {
-        batches: vec![template.into_batch(std::slice::from_ref(&array)).unwrap()],
-        arrays: vec![array],
-        blocks: vec![BlockInfo {
-            name: "r".into(),
-            instances,
-            first_row: 0,
-            rows: instances,
-            weight: 1.0,
-            loss: LossParameters::squared(),
-            enabled: true,
-        }],
-        num_params: COUNT,
-        num_residuals: instances,
-    }
+    let ends = (0..COUNT - 1).chain(1..COUNT).collect();
+    model_of(1, COUNT, "euclidean", vec![0, 0], ends, Vec::new(), r.tape(vec![residual], 2, 0))
 }
 
 fn start() -> Vec<f64> {

@@ -9,7 +9,7 @@ use recorder::{Recorder, model};
 use residua::eval::cpu::CpuEngine;
 use residua::eval::gpu::GpuEngine;
 use residua::eval::{Engine, Functions, Objective};
-use residua::model::{Manifold, Model};
+use residua::model::Model;
 use residua::solve::{DeviceResources, IterationSummary, LbfgsOptions, Listener, Solution, Termination, minimise};
 use residua_base::error::ErrorCode;
 use residua_gpu::Context;
@@ -29,7 +29,7 @@ fn rosenbrock(count: u32) -> Model {
     let one = r.constant(1.0);
     let second = r.apply(Op::Sub, &[one, x]);
     let tape = r.tape(vec![first, second], 2, 0);
-    model(1, count, Manifold::Euclidean, vec![0; 2], (0..count - 1).chain(1..count).collect(), Vec::new(), tape)
+    model(1, count, "euclidean", vec![0; 2], (0..count - 1).chain(1..count).collect(), Vec::new(), tape)
 }
 
 /// A chain of springs of rest length 1 in three dimensions.
@@ -40,7 +40,7 @@ fn springs(count: u32) -> Model {
     let rest = r.constant(1.0);
     let residual = r.apply(Op::Sub, &[length, rest]);
     let tape = r.tape(vec![residual], 6, 0);
-    model(3, count, Manifold::Euclidean, vec![0; 2], (0..count - 1).chain(1..count).collect(), Vec::new(), tape)
+    model(3, count, "euclidean", vec![0; 2], (0..count - 1).chain(1..count).collect(), Vec::new(), tape)
 }
 
 /// xᵢ − ln xᵢ: NaN below 0, least at 1.
@@ -50,7 +50,7 @@ fn logarithms(count: u32) -> Model {
     let logarithm = r.apply(Op::Log, &[x]);
     let residual = r.apply(Op::Sub, &[x, logarithm]);
     let tape = r.tape(vec![residual], 1, 0);
-    model(1, count, Manifold::Euclidean, vec![0; 1], (0..count).collect(), Vec::new(), tape)
+    model(1, count, "euclidean", vec![0; 1], (0..count).collect(), Vec::new(), tape)
 }
 
 /// A small multiplicative congruential generator (Lehmer; Park and Miller 1988): the same numbers every run.

@@ -6,12 +6,12 @@
 mod recorder;
 
 use js_sys::{Float32Array, Float64Array};
-use recorder::Recorder;
+use recorder::{Recorder, compiled, problem};
 use residua::eval::cpu::CpuEngine;
 use residua::eval::gpu::GpuEngine;
 use residua::eval::{Engine, Functions, Objective};
 use residua::model::losses::LossParameters;
-use residua::model::{ArrayInfo, BlockInfo, Manifold, Model, ResidualTemplate, Tape};
+use residua::model::{Model, Tape};
 use residua_gpu::Context;
 use residua_ir::graph::Op;
 use wasm_bindgen::JsCast;
@@ -60,52 +60,24 @@ fn shared() -> Tape {
 }
 
 fn model() -> Model {
-    let array =
-        |name: &str, dim, count, offset, manifold| ArrayInfo { name: name.to_owned(), dim, count, offset, manifold };
-    let arrays = vec![
-        array("vertices", 3, VERTICES, 0, Manifold::Euclidean),
-        array("poses", 4, POSES, 3 * VERTICES, Manifold::UnitQuaternion),
-        array("curve", 2, 1, 3 * VERTICES + 4 * POSES, Manifold::Euclidean),
-    ];
+    let mut input = problem(&[
+        ("vertices", 3, VERTICES, "euclidean"),
+        ("poses", 4, POSES, "unit-quaternion"),
+        ("curve", 2, 1, "euclidean"),
+    ]);
     let (springs, turns, samples) = (9_000u32, 8_400u32, VERTICES);
     let ends = (0..springs).map(|i| i % VERTICES).chain((0..springs).map(|i| (i * 7 + 1 + i / VERTICES) % VERTICES));
     let turned_by = (0..turns).map(|i| i % POSES).chain((0..turns).map(|i| (i * 3) % VERTICES));
     let sampled = std::iter::repeat_n(0, samples as usize).chain(0..samples);
-    let (mut blocks, mut batches, mut row) = (Vec::new(), Vec::new(), 0);
-    for (name, slots, indices, tape) in [
-        ("springs", vec![0, 0], ends.collect::<Vec<u32>>(), spring()),
-        ("turns", vec![1, 0], turned_by.collect(), turned()),
-        ("samples", vec![2, 0], sampled.collect(), shared()),
-    ] {
-        let instances = indices.len() as u32 / 2;
-        let outputs = tape.outputs().len() as u32;
-        let data: Vec<f64> = if name == "springs" { vec![1.25; instances as usize] } else { Vec::new() };
-        let rows = (0..instances).map(|i| row + i * outputs).collect();
-        let data_columns = u32::from(!data.is_empty());
-        let block = blocks.len() as u32;
-        blocks.push(BlockInfo {
-            name: name.to_owned(),
-            instances,
-            first_row: row,
-            rows: instances * outputs,
-            weight: 0.5 + f64::from(block),
-            loss: LossParameters::squared(),
-            enabled: true,
-        });
-        row += instances * outputs;
-        let template = ResidualTemplate {
-            block,
-            instances: (0..instances).collect(),
-            rows,
-            slots,
-            indices,
-            data_columns,
-            data,
-            tape,
-        };
-        batches.push(template.into_batch(&arrays).unwrap());
+    let lengths = vec![1.25; springs as usize];
+    input.add_residuals("springs", vec![0, 0], ends.collect(), lengths, spring()).unwrap();
+    input.add_residuals("turns", vec![1, 0], turned_by.collect(), Vec::new(), turned()).unwrap();
+    input.add_residuals("samples", vec![2, 0], sampled.collect(), Vec::new(), shared()).unwrap();
+    let mut model = compiled(input);
+    for (block, weight) in model.blocks.iter_mut().zip([0.5, 1.5, 2.5]) {
+        block.weight = weight;
     }
-    Model { arrays, blocks, batches, num_params: PARAMETERS, num_residuals: row }
+    model
 }
 
 /// Numbers in [−2, 2), the same in every run: multiples of an irrational number, rounded to f32.

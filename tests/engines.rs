@@ -9,12 +9,12 @@
 
 mod recorder;
 
-use recorder::Recorder;
+use recorder::{Recorder, compiled, params_model, problem, with_any_loss};
 use residua::eval::cpu::CpuEngine;
 use residua::eval::gpu::GpuEngine;
 use residua::eval::{Engine, Functions, Objective};
 use residua::model::losses::LossParameters;
-use residua::model::{ArrayInfo, BlockInfo, Leaf, Losses, Manifold, Model, ResidualTemplate, Tape, group_tape};
+use residua::model::{Leaf, Model, Tape};
 use residua_gpu::Context;
 use residua_ir::graph::Op;
 use wasm_bindgen_test::{console_log, wasm_bindgen_test, wasm_bindgen_test_configure};
@@ -32,31 +32,6 @@ impl Random {
         self.0 = self.0 * 48_271 % 0x7fff_ffff;
         let unit = self.0 as f64 / 0x7fff_ffff as f64;
         f64::from((low + (high - low) * unit) as f32)
-    }
-}
-
-fn model(tape: Tape, params: u32) -> Model {
-    let rows = tape.outputs().len() as u32;
-    Model {
-        arrays: vec![ArrayInfo {
-            name: String::new(),
-            dim: 1,
-            count: params,
-            offset: 0,
-            manifold: Manifold::Euclidean,
-        }],
-        blocks: vec![BlockInfo {
-            name: String::new(),
-            instances: rows,
-            first_row: 0,
-            rows,
-            weight: 1.0,
-            loss: LossParameters::squared(),
-            enabled: true,
-        }],
-        batches: group_tape(tape, params, 0, 0, Losses::Any).unwrap(),
-        num_params: params,
-        num_residuals: rows,
     }
 }
 
@@ -141,7 +116,7 @@ async fn every_op_agrees_over_its_domain() {
         let mut random = Random(12_345 + op as u64);
         let instances = 512;
         let x: Vec<f64> = (0..instances).flat_map(|_| op.domain()).map(|&domain| random.uniform(domain)).collect();
-        let model = model(op_tape(op, instances), x.len() as u32);
+        let model = params_model(op_tape(op, instances), x.len() as u32);
         let gpu = GpuEngine::new(context.clone(), &model, None).await.unwrap();
         let mut gpu = Functions::new(model.clone(), Engine::Gpu(Box::new(gpu)), x.clone()).unwrap();
         let mut cpu = Functions::new(model, Engine::Cpu(CpuEngine::new()), x).unwrap();
@@ -167,7 +142,7 @@ async fn every_loss_agrees() {
         let mut random = Random(99);
         (0..512).map(|_| random.uniform((-5.0, 5.0))).collect()
     };
-    let model = model(op_tape(Op::Neg, 512), 512);
+    let model = with_any_loss(params_model(op_tape(Op::Neg, 512), 512));
     let (mut gpu, mut cpu) = both(model, &x, None).await;
     for (kind, a, b) in [
         ("squared", 0.0, 0.0),
@@ -192,7 +167,7 @@ async fn every_loss_agrees() {
 async fn a_batch_split_into_chunks_gives_what_the_whole_gives() {
     let mut random = Random(7);
     let x: Vec<f64> = (0..2000).map(|_| random.uniform((0.5, 2.0))).collect();
-    let model = model(op_tape(Op::Div, 1000), 2000);
+    let model = params_model(op_tape(Op::Div, 1000), 2000);
     let (mut whole, mut cpu) = both(model.clone(), &x, None).await;
     let (mut split, _) = both(model, &x, Some(64)).await;
     let d = compare(&mut split, &mut cpu, Objective::Sum).await;
@@ -204,7 +179,7 @@ async fn a_batch_split_into_chunks_gives_what_the_whole_gives() {
 async fn results_repeat_to_the_bit() {
     let mut random = Random(3);
     let x: Vec<f64> = (0..4096).map(|_| random.uniform((-2.0, 2.0))).collect();
-    let (mut gpu, _) = both(model(op_tape(Op::Sin, 4096), 4096), &x, None).await;
+    let (mut gpu, _) = both(params_model(op_tape(Op::Sin, 4096), 4096), &x, None).await;
     let first = gpu.evaluate_with_gradient(Objective::LeastSquares, None).await.unwrap();
     for _ in 0..5 {
         let again = gpu.evaluate_with_gradient(Objective::LeastSquares, None).await.unwrap();
@@ -217,30 +192,11 @@ async fn more_than_four_million_instances_take_a_second_dimension_of_workgroups(
     // 65,535 workgroups of 64 are 4,194,240 instances.
     let count = 4_200_000u32;
     let parameters = 1000;
-    let array = ArrayInfo { name: "x".to_owned(), dim: 1, count: parameters, offset: 0, manifold: Manifold::Euclidean };
-    let template = ResidualTemplate {
-        block: 0,
-        instances: (0..count).collect(),
-        rows: (0..count).collect(),
-        slots: vec![0],
-        indices: (0..count).map(|instance| instance % parameters).collect(),
-        data_columns: 0,
-        data: Vec::new(),
-        tape: Tape::new(
-            vec![Leaf::Parameter as u8, Op::Neg as u8],
-            [vec![0, 0], vec![0, 0], vec![0, 0]],
-            Vec::new(),
-            vec![1],
-            1,
-            0,
-        )
-        .unwrap(),
-    };
-    let mut model = model(op_tape(Op::Neg, 1), parameters);
-    model.batches = vec![template.into_batch(std::slice::from_ref(&array)).unwrap()];
-    model.arrays = vec![array];
-    model.blocks[0].rows = count;
-    model.num_residuals = count;
+    let mut r = Recorder::default();
+    let x = r.parameter(0);
+    let negative = r.apply(Op::Neg, &[x]);
+    let indices = (0..count).map(|instance| instance % parameters).collect();
+    let model = recorder::model(1, parameters, "euclidean", vec![0], indices, Vec::new(), r.tape(vec![negative], 1, 0));
     let x: Vec<f64> = (0..parameters).map(f64::from).collect();
     let gpu = GpuEngine::new(context().await, &model, None).await.unwrap();
     let mut gpu = Functions::new(model, Engine::Gpu(Box::new(gpu)), x).unwrap();
@@ -304,7 +260,7 @@ async fn residuals_of_many_kinds_agree_whole_and_in_chunks() {
     let (tape, parameters) = mixed_tape();
     let mut random = Random(11);
     let x: Vec<f64> = (0..parameters).map(|_| random.uniform((-1.0, 1.0))).collect();
-    let model = model(tape, parameters);
+    let model = with_any_loss(params_model(tape, parameters));
     assert!(model.batches.len() >= 5 && model.batches.iter().any(|batch| batch.has_addends()));
     for batch_size in [None, Some(7)] {
         let (mut gpu, mut cpu) = both(model.clone(), &x, batch_size).await;
@@ -332,10 +288,7 @@ async fn residuals_of_many_kinds_agree_whole_and_in_chunks() {
 /// Two blocks of the same formula over arrays of dimension 2 and 3, of which it leaves coordinates out; then one with three
 /// outputs and two columns of data, whose rows start at an odd place.
 fn problem_model() -> Model {
-    let arrays = vec![
-        ArrayInfo { name: "a".to_owned(), dim: 2, count: 60, offset: 0, manifold: Manifold::Euclidean },
-        ArrayInfo { name: "b".to_owned(), dim: 3, count: 60, offset: 120, manifold: Manifold::Euclidean },
-    ];
+    let mut input = problem(&[("a", 2, 60, "euclidean"), ("b", 3, 60, "euclidean")]);
     let difference = |dim: u32| {
         let mut r = Recorder::default();
         let (p, q) = (r.parameter(0), r.parameter(dim));
@@ -351,29 +304,15 @@ fn problem_model() -> Model {
         r.tape(outputs, 3, 2)
     };
     let pairs = |count: u32| (0..count).chain((0..count).map(move |i| (i + 1) % count)).collect::<Vec<u32>>();
-    let templates = [
-        (0, 59, 0, 1, vec![0, 0], pairs(59), 0, vec![], difference(2)),
-        (1, 60, 59, 1, vec![1, 1], pairs(60), 0, vec![], difference(3)),
-        (2, 60, 119, 3, vec![1], (0..60).rev().collect(), 2, (0..120).map(|i| f64::from(i) / 16.0).collect(), products),
-    ];
-    let mut blocks = Vec::new();
-    let mut batches = Vec::new();
-    for (block, count, first_row, outputs, slots, indices, data_columns, data, tape) in templates {
-        blocks.push(BlockInfo {
-            name: format!("block {block}"),
-            instances: count,
-            first_row,
-            rows: count * outputs,
-            weight: 1.0 + f64::from(block),
-            loss: LossParameters::squared(),
-            enabled: true,
-        });
-        let rows = (0..count).map(|instance| first_row + instance * outputs).collect();
-        let template =
-            ResidualTemplate { block, instances: (0..count).collect(), rows, slots, indices, data_columns, data, tape };
-        batches.push(template.into_batch(&arrays).unwrap());
+    let data = (0..120).map(|i| f64::from(i) / 16.0).collect();
+    input.add_residuals("block 0", vec![0, 0], pairs(59), Vec::new(), difference(2)).unwrap();
+    input.add_residuals("block 1", vec![1, 1], pairs(60), Vec::new(), difference(3)).unwrap();
+    input.add_residuals("block 2", vec![1], (0..60).rev().collect(), data, products).unwrap();
+    let mut model = compiled(input);
+    for (block, weight) in model.blocks.iter_mut().zip([1.0, 2.0, 3.0]) {
+        block.weight = weight;
     }
-    Model { arrays, blocks, batches, num_params: 300, num_residuals: 299 }
+    model
 }
 
 #[wasm_bindgen_test]

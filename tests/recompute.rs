@@ -6,11 +6,11 @@
 mod interpreter;
 mod recorder;
 
-use recorder::Recorder;
+use recorder::{Recorder, compiled, problem};
 use residua::model::access_plan::{Entry, Role};
 use residua::model::incidence::gather_passes;
 use residua::model::recompute::{self, ListShape, ListTables, RecomputePlan};
-use residua::model::{ArrayInfo, Batch, Manifold, ResidualTemplate, Tape};
+use residua::model::{Batch, Tape};
 use residua_base::cooperative::{Slices, run_synchronously};
 use residua_codegen::wgsl::{self, RecomputeDispatch};
 use residua_codegen::{Dispatch, View, interpret};
@@ -43,25 +43,10 @@ fn turned() -> Tape {
     r.tape(vec![first, second], 10, 0)
 }
 
-fn arrays() -> Vec<ArrayInfo> {
-    let array = |name: &str, dim, count, offset| ArrayInfo {
-        name: name.to_owned(),
-        dim,
-        count,
-        offset,
-        manifold: Manifold::Euclidean,
-    };
-    vec![array("vertices", 3, VERTICES, 0), array("poses", 4, POSES, 3 * VERTICES)]
-}
-
 fn batch(slots: Vec<u32>, indices: Vec<u32>, data: Vec<f64>, tape: Tape) -> Batch {
-    let count = (indices.len() / slots.len()) as u32;
-    let data_columns = data.len() as u32 / count;
-    let outputs = tape.outputs().len() as u32;
-    let rows = (0..count).map(|instance| instance * outputs).collect();
-    let template =
-        ResidualTemplate { block: 0, instances: (0..count).collect(), rows, slots, indices, data_columns, data, tape };
-    template.into_batch(&arrays()).unwrap()
+    let mut input = problem(&[("vertices", 3, VERTICES, "euclidean"), ("poses", 4, POSES, "euclidean")]);
+    input.add_residuals("r", slots, indices, data, tape).unwrap();
+    compiled(input).batches.remove(0)
 }
 
 /// Both ends of springs, of which vertex 7 has twenty and vertex 9 none.

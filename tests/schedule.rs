@@ -5,9 +5,9 @@
 mod kernels;
 mod recorder;
 
-use recorder::Recorder;
+use recorder::{Recorder, params_model};
 use residua::model::access_plan::{AccessPlan, Entry, Target};
-use residua::model::{Class, Losses, Rows, Tape, group_tape};
+use residua::model::{Class, Rows, Tape};
 use residua_codegen::{CheckedKernel, Epilogue, Index, Kernel, Load, Output, Step};
 use residua_ir::graph::{Node, NodeId, Op};
 
@@ -130,7 +130,7 @@ fn class(text: &str) -> Class {
         }
     }
     let tape = Tape::new(ops, operands, constants, outputs, parameters, 0).unwrap();
-    let batches = group_tape(tape, parameters, 0, 0, Losses::Any).unwrap();
+    let batches = params_model(tape, parameters).batches;
     assert_eq!(batches.len(), 1);
     Class::clone(&batches[0].class)
 }
@@ -157,7 +157,7 @@ fn distances() -> Class {
     let sum = terms.into_iter().reduce(|sum, term| r.apply(Op::Add, &[sum, term])).unwrap();
     // A sum alone would be taken apart.
     let whole = r.apply(Op::Abs, &[sum]);
-    let batches = group_tape(r.tape(vec![whole], 60, 0), 60, 0, 0, Losses::Any).unwrap();
+    let batches = params_model(r.tape(vec![whole], 60, 0), 60).batches;
     let mut class = Class::clone(&batches[0].class);
     class.outputs = class.graph.graph().node(class.outputs[0]).operands().to_vec();
     class

@@ -4,15 +4,17 @@
 
 mod interpreter;
 mod many;
+mod recorder;
 
 use interpreter::validated;
 use many::{Draft, Random, noisy_peaks, numbers, on_cpu, on_device, options, peaks, samples_batch};
-use residua::model::Manifold;
+use recorder::Recorder;
 use residua::model::losses::{LossKind, LossParameters};
 use residua::solve::Termination;
 use residua::solve::many::device::DeviceBatch;
 use residua::solve::many::{Batch, ManySolutions, Template};
 use residua_base::error::ErrorCode;
+use residua_ir::graph::Op;
 use residua_portable::assert_guard_reads_storage;
 
 fn finite(solutions: &ManySolutions) -> bool {
@@ -96,7 +98,7 @@ fn no_problems_are_no_work() {
 /// y = a + b·t over shared times: two arrays of one number.
 fn lines() -> Draft {
     let mut draft = Draft::default();
-    draft.array(1, Manifold::Euclidean, &[0.0, 0.0]);
+    draft.array(1, "euclidean", &[0.0, 0.0]);
     draft.block(
         &[(0, &[0, 0, 0]), (0, &[1, 1, 1])],
         &[&[0.0, 1.0, 2.0], &[1.0, 3.0, 5.0]],
@@ -158,20 +160,19 @@ fn one_bad_problem_does_not_concern_the_others() {
 /// Rotates three axes; another array of one angle that both should give, and one block twice in an instance.
 fn rotations() -> Draft {
     let mut draft = Draft::default();
-    draft.array(4, Manifold::UnitQuaternion, &[1.0, 0.0, 0.0, 0.0]);
-    draft.array(1, Manifold::Angle, &[3.0]);
-    draft.array(3, Manifold::UnitVector, &[0.6, 0.8, 0.0]);
+    draft.array(4, "unit-quaternion", &[1.0, 0.0, 0.0, 0.0]);
+    draft.array(1, "angle", &[3.0]);
+    draft.array(3, "unit-vector", &[0.6, 0.8, 0.0]);
     let axes: [&[f64]; 6] =
         [&[1.0, 0.0, 0.0], &[0.0, 1.0, 0.0], &[0.0, 0.0, 1.0], &[0.0, -1.0, 0.0], &[1.0, 0.0, 0.0], &[0.0, 0.0, 1.0]];
     draft.block(&[(0, &[0; 3])], &axes, LossParameters::squared(), |g, q, data| {
         // v + 2w(u × v) + 2u × (u × v)
-        let cross =
-            |g: &mut residua_ir::graph::Graph, a: &[residua_ir::graph::NodeId], b: &[residua_ir::graph::NodeId]| {
-                [(1, 2), (2, 0), (0, 1)].map(|(i, j)| {
-                    let (first, second) = (g.mul(a[i], b[j]), g.mul(a[j], b[i]));
-                    g.sub(first, second)
-                })
-            };
+        let cross = |g: &mut Recorder, a: &[u32], b: &[u32]| {
+            [(1, 2), (2, 0), (0, 1)].map(|(i, j)| {
+                let (first, second) = (g.mul(a[i], b[j]), g.mul(a[j], b[i]));
+                g.sub(first, second)
+            })
+        };
         let once = cross(g, &q[1..4], &data[..3]);
         let twice = cross(g, &q[1..4], &once);
         (0..3)
@@ -185,9 +186,9 @@ fn rotations() -> Draft {
             .collect()
     });
     draft.block(&[(1, &[0]), (1, &[0])], &[&[-3.0]], LossParameters::squared(), |g, p, data| {
-        let sine = g.sin(p[0]);
-        let cosine = g.cos(p[1]);
-        let (target_sine, target_cosine) = (g.sin(data[0]), g.cos(data[0]));
+        let sine = g.apply(Op::Sin, &[p[0]]);
+        let cosine = g.apply(Op::Cos, &[p[1]]);
+        let (target_sine, target_cosine) = (g.apply(Op::Sin, &[data[0]]), g.apply(Op::Cos, &[data[0]]));
         vec![g.sub(sine, target_sine), g.sub(cosine, target_cosine)]
     });
     draft.block(&[(2, &[0])], &[&[0.0], &[0.0], &[1.0]], LossParameters::squared(), |g, v, data| {
@@ -220,7 +221,7 @@ fn blocks_move_on_their_manifolds() {
 /// `free` numbers, each drawn to a target of its own and to its neighbour: every instance over other parameters.
 fn chain(free: u32) -> Draft {
     let mut draft = Draft::default();
-    draft.array(1, Manifold::Euclidean, &vec![0.0; free as usize]);
+    draft.array(1, "euclidean", &vec![0.0; free as usize]);
     let all: Vec<u32> = (0..free).collect();
     let next: Vec<u32> = all.iter().map(|number| (number + 1) % free).collect();
     let targets: Vec<f64> = all.iter().map(|&number| f64::from(number)).collect();

@@ -1,35 +1,23 @@
 //! Compiled functions on the CPU engine, natively (where kernels are interpreted).
 
 use super::*;
-use crate::model::tests::Recorder;
-use crate::model::{ArrayInfo, BlockInfo, Losses, Manifold, group_tape};
+use crate::model::tests::{Recorder, params_model, with_any_loss};
 pub(crate) use residua_base::cooperative::run_synchronously as block_on;
 use residua_ir::graph::Op;
 
 pub(crate) fn functions(recorder: Recorder, outputs: Vec<u32>, x: &[f64]) -> Functions {
-    let (rows, params) = (outputs.len() as u32, x.len() as u32);
-    let batches = group_tape(recorder.tape(outputs, params), params, 0, 0, Losses::Any).unwrap();
-    let model = Model {
-        arrays: vec![ArrayInfo {
-            name: String::new(),
-            dim: 1,
-            count: params,
-            offset: 0,
-            manifold: Manifold::Euclidean,
-        }],
-        blocks: vec![BlockInfo {
-            name: String::new(),
-            instances: rows,
-            first_row: 0,
-            rows,
-            weight: 1.0,
-            loss: LossParameters::squared(),
-            enabled: true,
-        }],
-        batches,
-        num_params: params,
-        num_residuals: rows,
-    };
+    let params = x.len() as u32;
+    on_cpu(params_model(recorder.tape(outputs, params), params), x)
+}
+
+/// The same with kernels for any loss.
+pub(crate) fn functions_with_losses(recorder: Recorder, outputs: Vec<u32>, x: &[f64]) -> Functions {
+    let params = x.len() as u32;
+    on_cpu(with_any_loss(params_model(recorder.tape(outputs, params), params)), x)
+}
+
+/// Functions of a model at a point.
+pub(crate) fn on_cpu(model: Model, x: &[f64]) -> Functions {
     Functions::new(model, Engine::Cpu(cpu::CpuEngine::new()), x.to_vec()).unwrap()
 }
 
@@ -43,7 +31,7 @@ fn three() -> Functions {
     let second = r.square(y);
     let sine = r.apply(Op::Sin, &[x]);
     let third = r.apply(Op::Sub, &[sine, one]);
-    functions(r, vec![first, second, third], &[2.0, 3.0])
+    functions_with_losses(r, vec![first, second, third], &[2.0, 3.0])
 }
 
 #[test]

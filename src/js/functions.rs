@@ -68,7 +68,7 @@ async fn compile(
     let listener = |done| progress.tell(done);
     progress.enter(0).await?;
     let slices = Slices::new(&listener);
-    let model = problem.into_model(&slices).await?;
+    let model = problem.into_input().into_model(&slices).await?;
     slices.set_part(1.0, 1.0);
     let values = read_numbers(&values, &fill_values, &slices).await?;
     progress.leave();

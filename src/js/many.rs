@@ -143,7 +143,7 @@ async fn solve(
     callbacks: &mut Callbacks,
 ) -> Result<ManySolutions> {
     let RawMany { problem, values, constant, lower, upper, settings, batch } = many;
-    let mut model = problem.into_model(&Slices::without_progress()).await?;
+    let mut model = problem.into_input().into_model(&Slices::without_progress()).await?;
     for Setting { block, weight, loss, enabled } in settings {
         let Some(info) = model.blocks.get_mut(block as usize) else {
             return Err(Error::internal("settings of a residual block that there is not"));

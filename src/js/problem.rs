@@ -1,35 +1,25 @@
 //! Problems on their way in: recorded expressions, tables, names.
 //!
-//! What is large stays where JavaScript has it until it is compiled, and is then read a piece at a time, so that the page lives
+//! What is large stays where JavaScript has it until it is compiled, and is then read a piece at a time, so that the page can draw
 //! meanwhile.
 
 use js_sys::{Array, Float64Array, Function, Uint8Array, Uint32Array};
 use wasm_bindgen::prelude::*;
 
-use crate::model::losses::LossParameters;
-use crate::model::{
-    ArrayInfo, Batch, BlockInfo, Expression, Losses, Manifold, Model, ResidualTemplate, Rows, Tables, Tape,
-    group_tape_in_slices,
-};
+use crate::model::{CompileInput, Expression, InstanceList, Room, TableSource, Tape, TapeSource};
 use residua_base::cooperative::Slices;
-use residua_base::error::{Error, ErrorCode, Result};
+use residua_base::error::{Error, Result};
 
 use super::error::to_js;
 
 /// What is to be compiled.
 #[wasm_bindgen]
-pub struct RawProblem {
-    arrays: Vec<ArrayInfo>,
-    blocks: Vec<BlockInfo>,
-    form: Form,
-    num_params: u32,
-}
+pub struct RawProblem(CompileInput);
 
-enum Form {
-    /// One tape, one expression a residual.
-    Params(Pieces),
-    /// One expression for each combination of star lengths of each residual block.
-    Problem(Vec<PendingTemplate>),
+impl RawProblem {
+    pub(super) fn into_input(self) -> CompileInput {
+        self.0
+    }
 }
 
 /// A tape in pieces.
@@ -40,19 +30,16 @@ struct Pieces {
     outputs: Uint32Array,
 }
 
-/// A residual template of which the tables have not been read.
-struct PendingTemplate {
-    block: u32,
-    count: u32,
+/// Tables that JavaScript reads.
+struct Tables {
     instances: Option<Uint32Array>,
     rows: Option<Uint32Array>,
-    expression: Expression,
     read_indices: Function,
     read_data: Function,
 }
 
-fn item<T: JsCast>(of: &Array, position: u32) -> T {
-    of.get(position).unchecked_into()
+fn item<T: JsCast>(of: &Array, position: usize) -> T {
+    of.get(position as u32).unchecked_into()
 }
 
 /// Numbers from JavaScript, read in slices; `fill(first, count)` is called before some of them are read.
@@ -70,176 +57,94 @@ pub(super) async fn read_numbers(numbers: &Float64Array, fill: &Function, slices
     Ok(list)
 }
 
-/// Appends words from JavaScript to a list.
-fn append(list: &mut Vec<u32>, words: &Uint32Array) {
-    let start = list.len();
-    list.resize(start + words.length() as usize, 0);
-    words.copy_to(&mut list[start..]);
-}
-
 impl Pieces {
-    async fn read(self, parameters: u32, slices: &Slices<'_>) -> Result<Tape> {
-        let Pieces { entries, constants, outputs } = self;
-        let numbers = |piece: u32| item::<Float64Array>(&constants, piece);
-        let of_entries = |piece: u32| item::<Array>(&entries, piece);
-        let ops = |piece: u32| item::<Uint8Array>(&of_entries(piece), 0);
-        let entry_count = (0..entries.length()).map(|piece| ops(piece).length() as usize).sum();
-        let constant_count = (0..constants.length()).map(|piece| numbers(piece).length() as usize).sum();
-        let mut tape = Tape::over(parameters, [entry_count, constant_count]);
-        slices.set_part(0.0, 0.2);
-        for piece in 0..constants.length() {
-            let numbers = numbers(piece);
-            tape.append_constants(numbers.length() as usize, &mut |room| numbers.copy_to(room));
-            slices.checkpoint(0.0).await?;
-        }
-        for piece in 0..entries.length() {
-            let (ops, columns) = (ops(piece), of_entries(piece));
-            let ternary = !columns.get(3).is_null();
-            tape.append(ops.length() as usize, ternary, &mut |room| {
-                ops.copy_to(room.ops);
-                for (column, place) in room.operands.into_iter().enumerate() {
-                    if column < 2 || ternary {
-                        item::<Uint32Array>(&columns, column as u32 + 1).copy_to(place);
-                    }
-                }
-            })?;
-            slices.checkpoint(f64::from(piece + 1) / f64::from(entries.length())).await?;
-        }
-        slices
-            .for_each(outputs.length() as usize, 1, &mut |range| {
-                let part = outputs.subarray(range.start as u32, range.end as u32);
-                tape.append_outputs(range.len(), &mut |room| part.copy_to(room))
-            })
-            .await?;
-        Ok(tape)
+    fn piece(&self, piece: usize) -> Array {
+        item(&self.entries, piece)
+    }
+
+    fn is_ternary(&self, piece: usize) -> bool {
+        !self.piece(piece).get(3).is_null()
     }
 }
 
-impl PendingTemplate {
-    /// The columns of a table that `read(column, first, count)` gives piece by piece; `take` takes a piece of a column, which
-    /// begins at an instance.
-    async fn read(
-        &self,
-        read: &Function,
-        columns: u32,
-        slices: &Slices<'_>,
-        take: &mut dyn FnMut(u32, usize, JsValue) -> Result<()>,
-    ) -> Result<()> {
-        for column in 0..columns {
-            slices
-                .for_each(self.count as usize, 2, &mut |range| {
-                    let arguments = [column, range.start as u32, range.len() as u32].map(JsValue::from);
-                    let [column_value, first, count] = &arguments;
-                    let piece = read
-                        .call3(&JsValue::NULL, column_value, first, count)
-                        .map_err(|_| Error::internal("a table could not be read"))?;
-                    take(column, range.start, piece)
-                })
-                .await?;
+impl TapeSource for Pieces {
+    fn entry_pieces(&self) -> Vec<(usize, bool)> {
+        let length = |piece| item::<Uint8Array>(&self.piece(piece), 0).length() as usize;
+        (0..self.entries.length() as usize).map(|piece| (length(piece), self.is_ternary(piece))).collect()
+    }
+
+    fn read_entries(&self, piece: usize, room: Room<'_>) {
+        let columns = self.piece(piece);
+        item::<Uint8Array>(&columns, 0).copy_to(room.ops);
+        let operands = if self.is_ternary(piece) { 3 } else { 2 };
+        for (column, into) in room.operands.into_iter().enumerate().take(operands) {
+            item::<Uint32Array>(&columns, column + 1).copy_to(into);
         }
+    }
+
+    fn constant_pieces(&self) -> Vec<usize> {
+        let length = |piece| item::<Float64Array>(&self.constants, piece).length() as usize;
+        (0..self.constants.length() as usize).map(length).collect()
+    }
+
+    fn read_constants(&self, piece: usize, into: &mut [f64]) {
+        item::<Float64Array>(&self.constants, piece).copy_to(into);
+    }
+
+    fn outputs(&self) -> usize {
+        self.outputs.length() as usize
+    }
+
+    fn read_outputs(&self, first: usize, into: &mut [u32]) {
+        self.outputs.subarray(first as u32, (first + into.len()) as u32).copy_to(into);
+    }
+}
+
+/// Calls `read(column, first, count)`.
+fn read_piece(read: &Function, column: u32, first: usize, count: usize) -> Result<JsValue> {
+    let [column, first, count] = [column, first as u32, count as u32].map(JsValue::from);
+    read.call3(&JsValue::NULL, &column, &first, &count).map_err(|_| Error::internal("a table could not be read"))
+}
+
+fn check_length(length: u32, expected: usize) -> Result<()> {
+    if length as usize == expected { Ok(()) } else { Err(Error::internal("a table is not as long as it should be")) }
+}
+
+impl Tables {
+    fn list(&self, list: InstanceList) -> Option<&Uint32Array> {
+        match list {
+            InstanceList::Instances => self.instances.as_ref(),
+            InstanceList::Rows => self.rows.as_ref(),
+        }
+    }
+}
+
+impl TableSource for Tables {
+    fn read_indices(&self, slot: u32, first: usize, into: &mut [u32]) -> Result<()> {
+        let piece: Uint32Array = read_piece(&self.read_indices, slot, first, into.len())?.unchecked_into();
+        check_length(piece.length(), into.len())?;
+        piece.copy_to(into);
         Ok(())
     }
 
-    /// Appends a list that JavaScript has, of as many words as there are instances, each below `limit`, plus a number each.
-    async fn read_words(
-        &self,
-        words: &Uint32Array,
-        (plus, limit): (u32, u32),
-        list: &mut Vec<u32>,
-        slices: &Slices<'_>,
-    ) -> Result<()> {
-        if words.length() != self.count {
-            return Err(Error::internal("a residual template has other numbers of rows or instances than it says"));
-        }
-        slices
-            .for_each(words.length() as usize, 1, &mut |range| {
-                let start = list.len();
-                append(list, &words.subarray(range.start as u32, range.end as u32));
-                for word in &mut list[start..] {
-                    if *word >= limit {
-                        return Err(Error::internal("a residual template has rows or instances beyond its block's"));
-                    }
-                    *word += plus;
-                }
-                Ok(())
-            })
-            .await
+    fn read_data(&self, column: u32, first: usize, into: &mut [f64]) -> Result<()> {
+        let piece: Float64Array = read_piece(&self.read_data, column, first, into.len())?.unchecked_into();
+        check_length(piece.length(), into.len())?;
+        piece.copy_to(into);
+        Ok(())
     }
 
-    async fn into_batch(self, arrays: &[ArrayInfo], block: &BlockInfo, slices: &Slices<'_>) -> Result<Batch> {
-        let outputs = self.expression.tape.outputs().len() as u32;
-        let (slots, count) = (&self.expression.slots, self.count as usize);
-        let columns = slots.len() + usize::from(self.rows.is_some());
-        let mut indices: Vec<u32> = Vec::with_capacity(columns * count);
-        self.read(&self.read_indices, slots.len() as u32, slices, &mut |column, first, piece| {
-            let start = indices.len();
-            append(&mut indices, piece.unchecked_ref());
-            arrays[slots[column as usize] as usize].to_addresses(first, &mut indices[start..])
-        })
-        .await?;
-        let data_columns = self.expression.data_columns;
-        let mut data = Vec::with_capacity(data_columns as usize * count);
-        self.read(&self.read_data, data_columns, slices, &mut |_, _, piece| {
-            let (start, piece) = (data.len(), piece.unchecked_into::<Float64Array>());
-            data.resize(start + piece.length() as usize, 0.0);
-            piece.copy_to(&mut data[start..]);
-            Ok(())
-        })
-        .await?;
-        if indices.len() != slots.len() * count || data.len() != data_columns as usize * count {
-            return Err(Error::internal("a table is not as long as it should be"));
-        }
-        let rows = match &self.rows {
-            None if u64::from(self.count) * u64::from(outputs) > u64::from(block.rows) => {
-                return Err(Error::internal("a residual template has more residuals than its block"));
-            }
-            None => Rows::From(block.first_row),
-            Some(rows) => {
-                let limit = (block.rows + 1).saturating_sub(outputs);
-                self.read_words(rows, (block.first_row, limit), &mut indices, slices).await?;
-                Rows::Column(slots.len() as u32)
-            }
-        };
-        let instances = match &self.instances {
-            None => None,
-            Some(instances) => {
-                let mut list = Vec::with_capacity(count);
-                self.read_words(instances, (0, block.instances), &mut list, slices).await?;
-                Some(list)
-            }
-        };
-        let tables = Tables { block: self.block, count: self.count, indices, data, rows, instances };
-        self.expression.batch_of(tables, arrays)
+    fn length(&self, list: InstanceList) -> Option<usize> {
+        self.list(list).map(|words| words.length() as usize)
     }
-}
 
-impl RawProblem {
-    /// Reads and groups what was recorded.
-    pub(super) async fn into_model(self, slices: &Slices<'_>) -> Result<Model> {
-        let RawProblem { arrays, blocks, form, num_params } = self;
-        let num_residuals = blocks.iter().map(|block| block.rows).sum();
-        let batches = match form {
-            Form::Params(pieces) => {
-                let tape = pieces.read(num_params, slices).await?;
-                group_tape_in_slices(tape, num_params, 0, 0, Losses::Squared, slices).await?
-            }
-            Form::Problem(sources) => {
-                let count = sources.len() as f64;
-                let mut batches = Vec::new();
-                for (number, source) in sources.into_iter().enumerate() {
-                    slices.set_part(number as f64 / count, (number + 1) as f64 / count);
-                    let block = &blocks[source.block as usize];
-                    batches.push(source.into_batch(&arrays, block, slices).await?);
-                }
-                batches
-            }
-        };
-        Ok(Model { arrays, blocks, batches, num_params, num_residuals })
+    fn read_list(&self, list: InstanceList, first: usize, into: &mut [u32]) -> Result<()> {
+        let Some(words) = self.list(list) else { return check_length(0, into.len()) };
+        let words = words.subarray(first as u32, (first + into.len()) as u32);
+        check_length(words.length(), into.len())?;
+        words.copy_to(into);
+        Ok(())
     }
-}
-
-fn block_info(name: String, instances: u32, first_row: u32, rows: u32) -> BlockInfo {
-    BlockInfo { name, instances, first_row, rows, weight: 1.0, loss: LossParameters::squared(), enabled: true }
 }
 
 #[wasm_bindgen]
@@ -248,7 +153,7 @@ impl RawProblem {
     #[wasm_bindgen(constructor)]
     #[allow(clippy::new_without_default)]
     pub fn new() -> RawProblem {
-        RawProblem { arrays: Vec::new(), blocks: Vec::new(), form: Form::Problem(Vec::new()), num_params: 0 }
+        RawProblem(CompileInput::problem())
     }
 
     /// The params form: `paramCount` scalar parameters, and the tape's outputs as residuals. `entries` are pieces `[ops, a, b, c]`
@@ -256,47 +161,19 @@ impl RawProblem {
     /// compiled.
     #[wasm_bindgen(js_name = fromTape)]
     pub fn from_tape(param_count: u32, entries: Array, constants: Array, outputs: Uint32Array) -> RawProblem {
-        let rows = outputs.length();
-        RawProblem {
-            arrays: vec![ArrayInfo {
-                name: String::new(),
-                dim: 1,
-                count: param_count,
-                offset: 0,
-                manifold: Manifold::Euclidean,
-            }],
-            blocks: vec![block_info(String::new(), rows, 0, rows)],
-            form: Form::Params(Pieces { entries, constants, outputs }),
-            num_params: param_count,
-        }
+        RawProblem(CompileInput::params(param_count, Box::new(Pieces { entries, constants, outputs })))
     }
 
     /// Adds a parameter array and gives its number.
     #[wasm_bindgen(js_name = addArray)]
-    pub fn add_array(&mut self, name: String, dim: u32, count: u32, manifold: &str) -> Result<u32, JsValue> {
-        let Some(manifold) = Manifold::from_name(manifold) else {
-            return Err(to_js(Error::invalid_argument(format!(
-                "parameter array '{name}' has manifold '{manifold}'; it takes 'euclidean', 'unit-quaternion', \
-                 'unit-vector' or 'angle'"
-            ))));
-        };
-        let offset = self.num_params;
-        let end = count.checked_mul(dim).and_then(|numbers| numbers.checked_add(offset));
-        self.num_params = end.ok_or_else(|| {
-            to_js(Error::new(
-                ErrorCode::LimitExceeded,
-                format!("with parameter array '{name}' the problem has more than {} parameters", u32::MAX),
-            ))
-        })?;
-        self.arrays.push(ArrayInfo { name, dim, count, offset, manifold });
-        Ok(self.arrays.len() as u32 - 1)
+    pub fn add_array(&mut self, name: &str, dim: u32, count: u32, manifold: &str) -> Result<u32, JsValue> {
+        self.0.add_array(name, dim, count, manifold).map_err(to_js)
     }
 
     /// Adds a residual block and gives its number.
     #[wasm_bindgen(js_name = addBlock)]
-    pub fn add_block(&mut self, name: String, instances: u32, first_row: u32, rows: u32) -> u32 {
-        self.blocks.push(block_info(name, instances, first_row, rows));
-        self.blocks.len() as u32 - 1
+    pub fn add_block(&mut self, name: &str, instances: u32, first_row: u32, rows: u32) -> u32 {
+        self.0.add_block(name, instances, first_row, rows)
     }
 
     /// Adds an expression with `count` instances to a residual block and gives its number. `rows` says for each
@@ -322,31 +199,13 @@ impl RawProblem {
         constants: Vec<f64>,
         outputs: Vec<u32>,
     ) -> Result<u32, JsValue> {
-        self.push_template(block, |arrays| {
-            let parameters = ResidualTemplate::parameter_count(&slots, arrays)?;
+        let make = || {
+            let parameters = self.0.parameter_count(&slots)?;
             let tape = Tape::new(ops, [a, b, c], constants, outputs, parameters, data_columns)?;
             let expression = Expression { slots, data_columns, tape };
-            Ok(PendingTemplate { block, count, instances, rows, expression, read_indices, read_data })
-        })
-        .map_err(to_js)
-    }
-}
-
-impl RawProblem {
-    fn push_template(&mut self, block: u32, make: impl FnOnce(&[ArrayInfo]) -> Result<PendingTemplate>) -> Result<u32> {
-        if block as usize >= self.blocks.len() {
-            return Err(Error::internal(format!(
-                "a residual template for residual block {block} of {}",
-                self.blocks.len()
-            )));
-        }
-        let template = make(&self.arrays)?;
-        match &mut self.form {
-            Form::Problem(templates) => {
-                templates.push(template);
-                Ok(templates.len() as u32 - 1)
-            }
-            Form::Params(_) => Err(Error::internal("a residual template was added to a problem in the params form")),
-        }
+            let tables = Tables { instances, rows, read_indices, read_data };
+            self.0.add_template(block, count, expression, Box::new(tables))
+        };
+        make().map_err(to_js)
     }
 }

@@ -1,8 +1,7 @@
 use super::super::Rows;
 use super::*;
 use crate::model::access_plan::{AccessPlan, Entry, Role, Target};
-use crate::model::tests::Recorder;
-use crate::model::{ArrayInfo, ResidualTemplate};
+use crate::model::tests::{Recorder, pair_model};
 use residua_codegen::{Dispatch, Epilogue, View, interpret};
 use residua_ir::graph::Op;
 
@@ -12,18 +11,7 @@ fn classes() -> [(Class, Rows); 2] {
     let (a, b) = (r.parameter(0), r.parameter(1));
     let square = r.square(a);
     let outputs = vec![r.apply(Op::Mul, &[square, b]), r.apply(Op::Sub, &[a, b])];
-    let template = ResidualTemplate {
-        block: 0,
-        instances: vec![0],
-        rows: vec![0],
-        slots: vec![0, 0],
-        indices: vec![0, 1],
-        data_columns: 0,
-        data: Vec::new(),
-        tape: r.tape(outputs, 2),
-    };
-    let array = ArrayInfo { name: "x".into(), dim: 1, count: 2, offset: 0, manifold: Manifold::Euclidean };
-    let batch = template.into_batch(&[array]).unwrap();
+    let batch = pair_model(r.tape(outputs, 2)).batches.remove(0);
     assert_eq!(batch.class.losses, Losses::Any, "a loss may be set for any block of a problem");
     [Losses::Any, Losses::Squared].map(|losses| (Class { losses, ..Class::clone(&batch.class) }, batch.rows))
 }

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use rustc_hash::FxHashMap;
 
-use residua_base::cooperative::{Slices, run_synchronously};
+use residua_base::cooperative::Slices;
 use residua_base::error::{Error, Result};
 use residua_ir::graph::InputId;
 
@@ -38,25 +38,12 @@ struct Classes {
     last: usize,
 }
 
-/// Groups the outputs of a tape by topology, all at once. See [`group_tape_in_slices`].
-pub fn group_tape(tape: Tape, parameters: u32, block: u32, first_row: u32, losses: Losses) -> Result<Vec<Batch>> {
-    run_synchronously(group_tape_in_slices(tape, parameters, block, first_row, losses, &Slices::unlimited()))
-}
-
 /// How much longer an entry, an expression or a parameter takes than a copy.
 const ENTRY_WEIGHT: usize = 4;
 const EXPRESSION_WEIGHT: usize = 32;
 
-/// Groups the outputs of a tape by topology. Output `k` is residual `first_row + k` of residual block `block`, which may be given
-/// one of `losses`.
-pub async fn group_tape_in_slices(
-    mut tape: Tape,
-    parameters: u32,
-    block: u32,
-    first_row: u32,
-    losses: Losses,
-    slices: &Slices<'_>,
-) -> Result<Vec<Batch>> {
+/// Groups the outputs of a tape by topology. Output `k` is residual `k` of the one residual block, which has the squared loss.
+pub(super) async fn group_tape(mut tape: Tape, parameters: u32, slices: &Slices<'_>) -> Result<Vec<Batch>> {
     let mut analysis = TapeAnalysis::with_capacity(tape.len());
     slices.set_part(0.2, 0.5);
     slices
@@ -95,7 +82,7 @@ pub async fn group_tape_in_slices(
                 is_long_sum = sums.find(&tape, tracer.uses(), output);
                 if !is_long_sum {
                     tracer.trace(output, None);
-                    classes.add(&tracer, first_row + next as u32, false);
+                    classes.add(&tracer, next as u32, false);
                     next += 1;
                 }
             }
@@ -107,7 +94,7 @@ pub async fn group_tape_in_slices(
                     let mut tracer = Tracer::new(&tape, &mut analysis);
                     for &(addend, scale) in &sums.addends[range] {
                         tracer.trace(addend, scaled.then_some(scale));
-                        classes.add(&tracer, first_row + next as u32, true);
+                        classes.add(&tracer, next as u32, true);
                     }
                     Ok(())
                 })
@@ -123,7 +110,7 @@ pub async fn group_tape_in_slices(
     let mut batches = Vec::new();
     for (number, found) in classes.found.into_iter().enumerate() {
         slices.set_part(0.9 + 0.1 * number as f64 / count, 0.9 + 0.1 * (number + 1) as f64 / count);
-        batches.push(finish(found, block, losses, slices).await?);
+        batches.push(finish(found, slices).await?);
     }
     Ok(batches)
 }
@@ -189,7 +176,7 @@ fn are_equal(a: &[u32], b: &[u32]) -> bool {
 }
 
 /// The batch of a class. Takes its tables apart: column after column in place of instance after instance.
-async fn finish(found: Found, block: u32, losses: Losses, slices: &Slices<'_>) -> Result<Batch> {
+async fn finish(found: Found, slices: &Slices<'_>) -> Result<Batch> {
     let count = found.rows.len();
     let Found { tokens, addends, parameters_each: each, constants_each, parameters, constants, rows, .. } = found;
     let together = neighbours(&parameters, each, count, slices).await?;
@@ -278,10 +265,10 @@ async fn finish(found: Found, block: u32, losses: Losses, slices: &Slices<'_>) -
             block_dims,
             data: data_columns,
             batch_constants: uniform_count,
-            losses,
+            losses: Losses::Squared,
         }),
         count,
-        block,
+        block: 0,
         indices,
         data,
         batch_constants,

@@ -62,9 +62,9 @@ impl Planner<'_> {
 #[cfg(not(target_arch = "wasm32"))]
 mod tests {
     use super::*;
+    use crate::model::Batch;
     use crate::model::access_plan::{AccessPlan, Entry, Target};
-    use crate::model::tests::Recorder;
-    use crate::model::{Batch, Losses, group_tape};
+    use crate::model::tests::{Recorder, pair_model, params_model};
     use residua_codegen::{Dispatch, Epilogue, View, interpret, wgsl};
 
     /// One instance of a² b and of a − b.
@@ -73,25 +73,7 @@ mod tests {
         let (a, b) = (r.parameter(0), r.parameter(1));
         let square = r.square(a);
         let outputs = vec![r.apply(Op::Mul, &[square, b]), r.apply(Op::Sub, &[a, b])];
-        let tape = r.tape(outputs, 2);
-        let template = crate::model::ResidualTemplate {
-            block: 0,
-            instances: vec![0],
-            rows: vec![0],
-            slots: vec![0, 0],
-            indices: vec![0, 1],
-            data_columns: 0,
-            data: Vec::new(),
-            tape,
-        };
-        let array = crate::model::ArrayInfo {
-            name: "x".into(),
-            dim: 1,
-            count: 2,
-            offset: 0,
-            manifold: crate::model::Manifold::Euclidean,
-        };
-        template.into_batch(&[array]).unwrap()
+        pair_model(r.tape(outputs, 2)).batches.remove(0)
     }
 
     /// The objective or the slope (0 or 1) of a plan for x and p of two numbers, and weight 3.
@@ -145,7 +127,7 @@ mod tests {
         let mut r = Recorder::default();
         let x = r.parameter(0);
         let root = r.apply(Op::Sqrt, &[x]);
-        let batches = group_tape(r.tape(vec![root], 1), 1, 0, 0, Losses::Any).unwrap();
+        let batches = params_model(r.tape(vec![root], 1), 1).batches;
         let plan = AccessPlan::new(&batches[0].class, batches[0].rows, Entry::SumLine, Target::Gpu, "").unwrap();
         let slope = total(&plan, 1, &batches[0], [[0.0; 2]; 2], 1.0);
         assert_eq!(slope, 0.0, "and not 0 times the root's infinite slope");

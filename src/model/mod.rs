@@ -1,7 +1,7 @@
 //! WHICH instances share a kernel.
 //!
-//! In comes what was recorded: a [`Tape`] with one expression a residual (the params form), or [`ResidualTemplate`]s, each one
-//! expression with index and data tables for its instances (the problem form). Out goes a [`Model`]: [`Batch`]es of
+//! In comes a [`CompileInput`]: a [`Tape`] with one expression a residual (the params form), or templates, each one
+//! [`Expression`] with index and data tables for its instances (the problem form). Out goes a [`Model`]: [`Batch`]es of
 //! instances that share one [`Class`] of residual expression, with their tables in structure-of-arrays form, from which
 //! [`access_plan`] makes the kernels of either engine, [`incidence`] the transposed tables that gather gradients without atomics,
 //! [`recompute`] the kernels that need none, and [`pattern`] the sparsity of the Jacobian.
@@ -12,6 +12,7 @@ pub mod access_plan;
 mod batch;
 pub mod chunks;
 mod class;
+mod compile_input;
 pub mod entries;
 mod entry_point;
 mod group;
@@ -20,6 +21,7 @@ pub mod least_squares;
 pub mod line;
 pub mod losses;
 pub mod manifolds;
+mod memory_source;
 pub mod normal_equations;
 mod objective;
 pub mod pattern;
@@ -35,8 +37,9 @@ mod tape;
 
 pub use batch::{ArrayInfo, Batch, BlockInfo, Manifold, Model, Rows};
 pub use class::{Class, Local, Losses};
-pub use group::{group_tape, group_tape_in_slices};
-pub use residual_template::{Expression, ResidualTemplate, Tables};
+pub use compile_input::{CompileInput, InstanceList, TableSource, TapeSource};
+pub use memory_source::MemoryTables;
+pub use residual_template::Expression;
 pub use tape::{Leaf, Room, Tape, TapeNode};
 
 #[cfg(test)]

@@ -53,8 +53,34 @@ impl Recorder {
     }
 }
 
+/// The model of an input, read in one slice.
+pub(crate) fn compiled(input: CompileInput) -> Model {
+    run_synchronously(input.into_model(&Slices::unlimited())).unwrap()
+}
+
+/// The model of the params form.
+pub(crate) fn params_model(tape: Tape, parameters: u32) -> Model {
+    compiled(CompileInput::params(parameters, Box::new(tape)))
+}
+
+/// The model with kernels for any loss. Production has such kernels in the problem form alone, which has no long sums.
+pub(crate) fn with_any_loss(mut model: Model) -> Model {
+    for batch in &mut model.batches {
+        batch.class = std::rc::Rc::new(Class { losses: Losses::Any, ..Class::clone(&batch.class) });
+    }
+    model
+}
+
+/// The model of one instance whose two slots take blocks 0 and 1 of an array of single numbers.
+pub(crate) fn pair_model(tape: Tape) -> Model {
+    let mut input = CompileInput::problem();
+    input.add_array("x", 1, 2, "euclidean").unwrap();
+    input.add_residuals("r", vec![0, 0], vec![0, 1], Vec::new(), tape).unwrap();
+    compiled(input)
+}
+
 fn group(recorder: Recorder, outputs: Vec<u32>, parameters: u32) -> Vec<Batch> {
-    group_tape(recorder.tape(outputs, parameters), parameters, 0, 0, Losses::Any).unwrap()
+    params_model(recorder.tape(outputs, parameters), parameters).batches
 }
 
 fn counts(batches: &[Batch]) -> Vec<u32> {
@@ -381,7 +407,8 @@ fn batches_are_the_same_whatever_the_slice() {
     let in_slices = |slice: usize| {
         let (recorder, outputs, parameters) = of_several_kinds();
         let tape = recorder.tape(outputs, parameters);
-        run_synchronously(group_tape_in_slices(tape, parameters, 0, 0, Losses::Any, &Slices::of_length(slice))).unwrap()
+        let input = CompileInput::params(parameters, Box::new(tape));
+        run_synchronously(input.into_model(&Slices::of_length(slice))).unwrap().batches
     };
     let whole = in_slices(usize::MAX);
     assert_eq!(counts(&whole), [10, 9, 1, 39], "springs, squares, the sum's first term and its others");

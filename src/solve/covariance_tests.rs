@@ -1,12 +1,10 @@
 //! Covariance and rank of models whose answers are known.
 
-use crate::eval::cpu::CpuEngine;
-use crate::eval::tests::{block_on, functions};
-use crate::eval::{Engine, Functions};
+use crate::eval::Functions;
+use crate::eval::tests::{block_on, functions, on_cpu};
 use crate::gauss_newton::host::HostModel;
-use crate::model::losses::LossParameters;
-use crate::model::tests::Recorder;
-use crate::model::{ArrayInfo, BlockInfo, Manifold, Model, ResidualTemplate};
+use crate::model::CompileInput;
+use crate::model::tests::{Recorder, compiled};
 use crate::solve::{covariance, rank};
 use residua_base::error::ErrorCode;
 use residua_ir::graph::Op;
@@ -114,30 +112,10 @@ fn quaternion(q: [f64; 4], factors: [f64; 4]) -> Functions {
             r.apply(Op::Mul, &[parameter, factor])
         })
         .collect();
-    let arrays =
-        vec![ArrayInfo { name: "turns".to_owned(), dim: 4, count: 1, offset: 0, manifold: Manifold::UnitQuaternion }];
-    let template = ResidualTemplate {
-        block: 0,
-        instances: vec![0],
-        rows: vec![0],
-        slots: vec![0],
-        indices: vec![0],
-        data_columns: 0,
-        data: vec![],
-        tape: r.tape(outputs, 4),
-    };
-    let batches = vec![template.into_batch(&arrays).unwrap()];
-    let block = BlockInfo {
-        name: "prior".to_owned(),
-        instances: 1,
-        first_row: 0,
-        rows: 4,
-        weight: 1.0,
-        loss: LossParameters::squared(),
-        enabled: true,
-    };
-    let model = Model { arrays, blocks: vec![block], batches, num_params: 4, num_residuals: 4 };
-    Functions::new(model, Engine::Cpu(CpuEngine::new()), q.to_vec()).unwrap()
+    let mut input = CompileInput::problem();
+    input.add_array("turns", 4, 1, "unit-quaternion").unwrap();
+    input.add_residuals("prior", vec![0], vec![0], Vec::new(), r.tape(outputs, 4)).unwrap();
+    on_cpu(compiled(input), &q)
 }
 
 #[test]

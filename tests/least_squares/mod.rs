@@ -2,11 +2,10 @@
 // What fails here fails the test, which is what unwrap() says.
 #![allow(clippy::unwrap_used)]
 
-use residua::model::losses::LossParameters;
-use residua::model::{ArrayInfo, BlockInfo, Manifold, Model, ResidualTemplate};
+use residua::model::Model;
 use residua_ir::graph::Op;
 
-use crate::recorder::{Recorder, model};
+use crate::recorder::{Recorder, compiled, model, problem};
 
 /// A small multiplicative congruential generator (Lehmer; Park and Miller 1988): the same numbers every run.
 pub struct Random(pub u64);
@@ -30,7 +29,7 @@ pub fn rosenbrock() -> Model {
     let one = r.constant(1.0);
     let second = r.apply(Op::Sub, &[one, x]);
     let tape = r.tape(vec![first, second], 2, 0);
-    model(2, 1, Manifold::Euclidean, vec![0], vec![0], Vec::new(), tape)
+    model(2, 1, "euclidean", vec![0], vec![0], Vec::new(), tape)
 }
 
 /// Springs of rest length 1 on a grid: each vertex with its right, lower and lower-right neighbour.
@@ -53,7 +52,7 @@ pub fn springs(side: u32) -> Model {
     let residual = r.apply(Op::Sub, &[length, rest]);
     let tape = r.tape(vec![residual], 6, 0);
     let indices = from.into_iter().chain(to).collect();
-    model(3, side * side, Manifold::Euclidean, vec![0, 0], indices, Vec::new(), tape)
+    model(3, side * side, "euclidean", vec![0, 0], indices, Vec::new(), tape)
 }
 
 /// So many numbers between 0 and 10.
@@ -77,7 +76,7 @@ pub fn curve(samples: u32) -> Model {
     let times: Vec<f64> = (0..samples).map(|i| 0.05 * f64::from(i)).collect();
     let values = times.iter().map(|t| 2.0 * (-1.3 * t).exp() + 0.5 + 0.01 * (7.0 * t).sin());
     let data = times.iter().copied().chain(values).map(|number| f64::from(number as f32)).collect();
-    model(3, 1, Manifold::Euclidean, vec![0], vec![0; samples as usize], data, tape)
+    model(3, 1, "euclidean", vec![0], vec![0; samples as usize], data, tape)
 }
 
 /// Quaternions whose numbers are to be those of another, times what is given.
@@ -98,7 +97,7 @@ pub fn quaternions(count: u32) -> (Model, Vec<f64>) {
     }
     let x = (0..count).flat_map(|_| [1.0, 0.0, 0.0, 0.0]).collect();
     let indices = (0..count).collect();
-    (model(4, count, Manifold::UnitQuaternion, vec![0], indices, columns.concat(), tape), x)
+    (model(4, count, "unit-quaternion", vec![0], indices, columns.concat(), tape), x)
 }
 
 /// Σ dₖxₖ + x₀²/10 at blocks of twelve numbers, with twenty sets of factors d each, which is to be what it is at x = `wanted`.
@@ -132,7 +131,7 @@ pub fn twelve_numbers(wanted: &[f64]) -> Model {
         columns[NUMBERS as usize].push(f64::from(value as f32));
     }
     let indices = (0..EACH * count).map(|instance| instance / EACH).collect();
-    model(NUMBERS, count, Manifold::Euclidean, vec![0], indices, columns.concat(), tape)
+    model(NUMBERS, count, "euclidean", vec![0], indices, columns.concat(), tape)
 }
 
 /// Factors that many share, and pairs of numbers of which each belongs to one: a·b₀ − y₀, c + b₁ + b₁³ − y₁, b₀ − b₁ − y₂.
@@ -155,28 +154,10 @@ pub fn shared(pairs: u32) -> Model {
         })
         .collect();
     let tape = r.tape(outputs, 4, 3);
-    let array = |name: &str, count, offset| ArrayInfo {
-        name: name.to_owned(),
-        dim: 2,
-        count,
-        offset,
-        manifold: Manifold::Euclidean,
-    };
-    let arrays = vec![array("factors", SHARED, 0), array("pairs", pairs, 2 * SHARED)];
     let mut random = Random(23);
-    let template = ResidualTemplate {
-        block: 0,
-        instances: (0..pairs).collect(),
-        rows: (0..pairs).map(|instance| 3 * instance).collect(),
-        slots: vec![0, 1],
-        indices: (0..pairs).map(|i| i % SHARED).chain(0..pairs).collect(),
-        data_columns: 3,
-        data: (0..3 * pairs).map(|_| random.uniform(0.5, 2.0)).collect(),
-        tape,
-    };
-    let batches = vec![template.into_batch(&arrays).unwrap()];
-    let loss = LossParameters::squared();
-    let (rows, name) = (3 * pairs, "r".to_owned());
-    let block = BlockInfo { name, instances: pairs, first_row: 0, rows, weight: 1.0, loss, enabled: true };
-    Model { arrays, blocks: vec![block], batches, num_params: 2 * (SHARED + pairs), num_residuals: rows }
+    let mut input = problem(&[("factors", 2, SHARED, "euclidean"), ("pairs", 2, pairs, "euclidean")]);
+    let indices = (0..pairs).map(|i| i % SHARED).chain(0..pairs).collect();
+    let data = (0..3 * pairs).map(|_| random.uniform(0.5, 2.0)).collect();
+    input.add_residuals("r", vec![0, 1], indices, data, tape).unwrap();
+    compiled(input)
 }

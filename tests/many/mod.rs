@@ -3,17 +3,16 @@
 #![allow(dead_code, reason = "each test binary uses its own part")]
 #![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
-use std::rc::Rc;
-
 use residua::model::losses::LossParameters;
-use residua::model::{ArrayInfo, Batch as Instances, BlockInfo, Class, Local, Losses, Manifold, Model, Rows};
+use residua::model::{Model, Tape};
 use residua::solve::many::device::DeviceBatch;
 use residua::solve::many::{Audience, Batch, ManyOptions, ManySolutions, Template, Varying, cpu};
 use residua::solve::rules::Tolerances;
 pub use residua_base::cooperative::run_synchronously as block_on;
-use residua_ir::graph::{Graph, InputId, NodeId};
+use residua_ir::graph::Op;
 
 use super::interpreter;
+use super::recorder::{Recorder, compiled, problem};
 
 /// Hears nothing and never stops.
 pub struct Silent;
@@ -25,20 +24,27 @@ impl Audience for Silent {
     }
 }
 
-/// A template while it is put together: arrays of parameters, then residual blocks over them.
+/// A residual block of a draft.
+struct Block {
+    slots: Vec<u32>,
+    indices: Vec<u32>,
+    data: Vec<f64>,
+    tape: Tape,
+    loss: LossParameters,
+}
+
+/// A template under construction: arrays of parameters, then residual blocks over them.
 #[derive(Default)]
 pub struct Draft {
-    pub arrays: Vec<ArrayInfo>,
-    pub blocks: Vec<BlockInfo>,
-    pub batches: Vec<Instances>,
+    /// Dimension, count and manifold.
+    arrays: Vec<(u32, u32, &'static str)>,
+    blocks: Vec<Block>,
     pub values: Vec<f64>,
 }
 
 impl Draft {
-    pub fn array(&mut self, dim: u32, manifold: Manifold, values: &[f64]) {
-        let offset = self.values.len() as u32;
-        let count = values.len() as u32 / dim;
-        self.arrays.push(ArrayInfo { name: format!("array{offset}"), dim, count, offset, manifold });
+    pub fn array(&mut self, dim: u32, manifold: &'static str, values: &[f64]) {
+        self.arrays.push((dim, values.len() as u32 / dim, manifold));
         self.values.extend_from_slice(values);
     }
 
@@ -48,56 +54,39 @@ impl Draft {
         slots: &[(usize, &[u32])],
         data: &[&[f64]],
         loss: LossParameters,
-        residuals: impl FnOnce(&mut Graph, &[NodeId], &[NodeId]) -> Vec<NodeId>,
+        residuals: impl FnOnce(&mut Recorder, &[u32], &[u32]) -> Vec<u32>,
     ) {
-        let count = slots[0].1.len() as u32;
-        let (mut locals, mut dims, mut manifolds, mut indices) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        for (column, (array, blocks)) in (0..).zip(slots) {
-            let array = &self.arrays[*array];
-            locals.extend((0..array.dim).map(|component| Local { column, component }));
-            dims.push(array.dim);
-            manifolds.push(array.manifold);
-            indices.extend(blocks.iter().map(|block| array.offset + block * array.dim));
-        }
-        let mut graph = Graph::new();
-        let mut inputs: Vec<NodeId> =
-            (0..(locals.len() + data.len()) as u32).map(|k| graph.input(InputId(k))).collect();
-        let of_data = inputs.split_off(locals.len());
-        let outputs = residuals(&mut graph, &inputs, &of_data);
-        let (graph, outputs) = graph.extract(&outputs);
-        let rows = count * outputs.len() as u32;
-        let first_row = self.blocks.iter().map(|block| block.rows).sum();
-        self.batches.push(Instances {
-            class: Rc::new(Class {
-                graph: graph.check((locals.len() + data.len()) as u32).unwrap(),
-                outputs,
-                locals,
-                block_dims: dims,
-                manifolds,
-                data: data.len() as u32,
-                batch_constants: 0,
-                losses: Losses::Any,
-            }),
-            count,
-            block: self.blocks.len() as u32,
-            indices,
+        let parameters = slots.iter().map(|&(array, _)| self.arrays[array].0).sum();
+        let mut recorder = Recorder::default();
+        let inputs: Vec<u32> = (0..parameters).map(|number| recorder.parameter(number)).collect();
+        let of_data: Vec<u32> = (0..data.len() as u32).map(|column| recorder.data(column)).collect();
+        let outputs = residuals(&mut recorder, &inputs, &of_data);
+        self.blocks.push(Block {
+            slots: slots.iter().map(|&(array, _)| array as u32).collect(),
+            indices: slots.iter().flat_map(|(_, blocks)| blocks.iter().copied()).collect(),
             data: data.concat(),
-            batch_constants: Vec::new(),
-            rows: Rows::From(first_row),
-            instances: None,
+            tape: recorder.tape(outputs, parameters, data.len() as u32),
+            loss,
         });
-        let name = format!("block {}", self.blocks.len());
-        self.blocks.push(BlockInfo { name, instances: count, first_row, rows, weight: 1.0, loss, enabled: true });
     }
 
     pub fn model(&self) -> Model {
-        Model {
-            arrays: self.arrays.clone(),
-            blocks: self.blocks.clone(),
-            batches: self.batches.clone(),
-            num_params: self.values.len() as u32,
-            num_residuals: self.blocks.iter().map(|block| block.rows).sum(),
+        let names: Vec<String> = (0..self.arrays.len()).map(|array| format!("array{array}")).collect();
+        let arrays: Vec<_> = names
+            .iter()
+            .zip(&self.arrays)
+            .map(|(name, &(dim, count, manifold))| (name.as_str(), dim, count, manifold))
+            .collect();
+        let mut input = problem(&arrays);
+        for (number, Block { slots, indices, data, tape, .. }) in self.blocks.iter().enumerate() {
+            let name = format!("block {number}");
+            input.add_residuals(&name, slots.clone(), indices.clone(), data.clone(), tape.clone()).unwrap();
         }
+        let mut model = compiled(input);
+        for (info, block) in model.blocks.iter_mut().zip(&self.blocks) {
+            info.loss = block.loss;
+        }
+        model
     }
 
     pub fn template(&self) -> Template {
@@ -120,15 +109,15 @@ pub fn peak(p: &[f64], t: f64) -> f64 {
 /// One fit: 5 parameters that all samples share; data columns t and y.
 pub fn peaks(loss: LossParameters) -> Draft {
     let mut draft = Draft::default();
-    draft.array(5, Manifold::Euclidean, &[1.0, 0.0, 0.4, 0.0, 0.0]);
+    draft.array(5, "euclidean", &[1.0, 0.0, 0.4, 0.0, 0.0]);
     let t: Vec<f64> = (0..SAMPLES).map(time).collect();
     let y: Vec<f64> = (0..SAMPLES).map(|sample| peak(&[2.0, 0.1, 0.3, 0.5, 0.2], time(sample))).collect();
     draft.block(&[(0, &[0; SAMPLES])], &[&t, &y], loss, |g, p, data| {
         let offset = g.sub(data[0], p[1]);
         let z = g.div(offset, p[2]);
         let square = g.mul(z, z);
-        let negative = g.neg(square);
-        let bell = g.exp(negative);
+        let negative = g.apply(Op::Neg, &[square]);
+        let bell = g.apply(Op::Exp, &[negative]);
         let bell = g.mul(p[0], bell);
         let line = g.mul(p[4], data[0]);
         let sum = g.add(bell, p[3]);

@@ -4,10 +4,10 @@
 #![allow(dead_code, clippy::unwrap_used)]
 
 use residua::model::losses::LossParameters;
-use residua::model::{ArrayInfo, BlockInfo, Manifold, Model, ResidualTemplate, Tape};
+use residua::model::{Model, Tape};
 use residua_ir::graph::Op;
 
-use crate::recorder::Recorder;
+use crate::recorder::{Recorder, compiled, problem};
 
 /// Vertices, the first blocks.
 pub const VERTICES: u32 = 40;
@@ -15,15 +15,6 @@ pub const VERTICES: u32 = 40;
 pub const POSES: u32 = 6;
 /// Numbers of all blocks; the last two are the curve's.
 pub const PARAMETERS: usize = (3 * VERTICES + 4 * POSES + 2) as usize;
-
-fn array(name: &str, dim: u32, count: u32, offset: u32, manifold: Manifold) -> ArrayInfo {
-    ArrayInfo { name: name.to_owned(), dim, count, offset, manifold }
-}
-
-fn block(name: &str, instances: u32, first_row: u32, rows: u32, loss: (&str, f64)) -> BlockInfo {
-    let loss = LossParameters::new(loss.0, loss.1, 1.0, 1.3).unwrap();
-    BlockInfo { name: name.to_owned(), instances, first_row, rows, weight: 0.7, loss, enabled: true }
-}
 
 /// |a − b| − length.
 fn spring() -> Tape {
@@ -64,42 +55,26 @@ fn decay() -> Tape {
 
 /// The model with losses of springs, turns and samples.
 pub fn model(losses: [(&str, f64); 3]) -> Model {
-    let arrays = vec![
-        array("vertices", 3, VERTICES, 0, Manifold::Euclidean),
-        array("poses", 4, POSES, 3 * VERTICES, Manifold::UnitQuaternion),
-        array("curve", 2, 1, 3 * VERTICES + 4 * POSES, Manifold::Euclidean),
-    ];
+    let mut input = problem(&[
+        ("vertices", 3, VERTICES, "euclidean"),
+        ("poses", 4, POSES, "unit-quaternion"),
+        ("curve", 2, 1, "euclidean"),
+    ]);
     let (springs, turns, samples) = (100u32, 24u32, 90u32);
-    let template = |block: u32, rows: Vec<u32>, slots: Vec<u32>, indices: Vec<u32>, data: Vec<f64>, tape: Tape| {
-        let count = rows.len() as u32;
-        let data_columns = data.len() as u32 / count;
-        let template =
-            ResidualTemplate { block, instances: (0..count).collect(), rows, slots, indices, data_columns, data, tape };
-        template.into_batch(&arrays).unwrap()
-    };
     let ends = (0..springs).map(|i| i % VERTICES).chain((0..springs).map(|i| (i * 7 + 1) % VERTICES)).collect();
     let turned_by = (0..turns).map(|i| i % POSES).chain((0..turns).map(|i| (i * 5) % VERTICES)).collect();
     let times = (0..samples).map(|i| f64::from((0.05 * f64::from(i)) as f32));
     let values = (0..samples).map(|i| f64::from((2.0 - 0.02 * f64::from(i)) as f32));
-    let batches = vec![
-        template(0, (0..springs).collect(), vec![0, 0], ends, vec![1.0; springs as usize], spring()),
-        template(1, (0..turns).map(|i| springs + 3 * i).collect(), vec![1, 0], turned_by, Vec::new(), turned()),
-        template(
-            2,
-            (0..samples).map(|i| springs + 3 * turns + i).collect(),
-            vec![2],
-            vec![0; samples as usize],
-            times.chain(values).collect(),
-            decay(),
-        ),
-    ];
-    let blocks = vec![
-        block("springs", springs, 0, springs, losses[0]),
-        block("turns", turns, springs, 3 * turns, losses[1]),
-        block("samples", samples, springs + 3 * turns, samples, losses[2]),
-    ];
-    let num_residuals = springs + 3 * turns + samples;
-    Model { arrays, blocks, batches, num_params: PARAMETERS as u32, num_residuals }
+    input.add_residuals("springs", vec![0, 0], ends, vec![1.0; springs as usize], spring()).unwrap();
+    input.add_residuals("turns", vec![1, 0], turned_by, Vec::new(), turned()).unwrap();
+    let curve = vec![0; samples as usize];
+    input.add_residuals("samples", vec![2], curve, times.chain(values).collect(), decay()).unwrap();
+    let mut model = compiled(input);
+    for (block, (kind, scale)) in model.blocks.iter_mut().zip(losses) {
+        block.loss = LossParameters::new(kind, scale, 1.0, 1.3).unwrap();
+        block.weight = 0.7;
+    }
+    model
 }
 
 /// A point of blocks on their manifolds, in f32.

@@ -2,8 +2,10 @@
 // Not every test file needs every leaf.
 #![allow(dead_code, clippy::unwrap_used)]
 
-use residua::model::losses::LossParameters;
-use residua::model::{ArrayInfo, BlockInfo, Leaf, Manifold, Model, ResidualTemplate, Tape};
+use std::rc::Rc;
+
+use residua::model::{Class, CompileInput, Leaf, Losses, Model, Tape};
+use residua_base::cooperative::{Slices, run_synchronously};
 use residua_ir::graph::Op;
 
 /// A tape under construction: operands are positions of earlier entries.
@@ -44,6 +46,22 @@ impl Recorder {
         self.entry(op as u8, operands)
     }
 
+    pub fn add(&mut self, a: u32, b: u32) -> u32 {
+        self.apply(Op::Add, &[a, b])
+    }
+
+    pub fn sub(&mut self, a: u32, b: u32) -> u32 {
+        self.apply(Op::Sub, &[a, b])
+    }
+
+    pub fn mul(&mut self, a: u32, b: u32) -> u32 {
+        self.apply(Op::Mul, &[a, b])
+    }
+
+    pub fn div(&mut self, a: u32, b: u32) -> u32 {
+        self.apply(Op::Div, &[a, b])
+    }
+
     /// The square of the distance between two points, parameters 0 to 2 and 3 to 5.
     pub fn squared_distance(&mut self) -> u32 {
         let ends: Vec<u32> = (0..6).map(|number| self.parameter(number)).collect();
@@ -67,28 +85,40 @@ impl Recorder {
 pub fn model(
     dim: u32,
     count: u32,
-    manifold: Manifold,
+    manifold: &str,
     slots: Vec<u32>,
     indices: Vec<u32>,
     data: Vec<f64>,
     tape: Tape,
 ) -> Model {
-    let array = ArrayInfo { name: "x".to_owned(), dim, count, offset: 0, manifold };
-    let instances = (indices.len() / slots.len()) as u32;
-    let outputs = tape.outputs().len() as u32;
-    let rows = instances * outputs;
-    let template = ResidualTemplate {
-        block: 0,
-        instances: (0..instances).collect(),
-        rows: (0..instances).map(|instance| instance * outputs).collect(),
-        slots,
-        indices,
-        data_columns: data.len() as u32 / instances,
-        data,
-        tape,
-    };
-    let batches = vec![template.into_batch(std::slice::from_ref(&array)).unwrap()];
-    let loss = LossParameters::squared();
-    let block = BlockInfo { name: "r".to_owned(), instances, first_row: 0, rows, weight: 1.0, loss, enabled: true };
-    Model { arrays: vec![array], blocks: vec![block], batches, num_params: dim * count, num_residuals: rows }
+    let mut input = problem(&[("x", dim, count, manifold)]);
+    input.add_residuals("r", slots, indices, data, tape).unwrap();
+    compiled(input)
+}
+
+/// A problem of these parameter arrays, each with its name, dimension, count and manifold.
+pub fn problem(arrays: &[(&str, u32, u32, &str)]) -> CompileInput {
+    let mut input = CompileInput::problem();
+    for &(name, dim, count, manifold) in arrays {
+        input.add_array(name, dim, count, manifold).unwrap();
+    }
+    input
+}
+
+/// The model of an input, read in one slice.
+pub fn compiled(input: CompileInput) -> Model {
+    run_synchronously(input.into_model(&Slices::unlimited())).unwrap()
+}
+
+/// The model with kernels for any loss. Production has such kernels in the problem form alone, which has no long sums.
+pub fn with_any_loss(mut model: Model) -> Model {
+    for batch in &mut model.batches {
+        batch.class = Rc::new(Class { losses: Losses::Any, ..Class::clone(&batch.class) });
+    }
+    model
+}
+
+/// The model of the params form.
+pub fn params_model(tape: Tape, params: u32) -> Model {
+    compiled(CompileInput::params(params, Box::new(tape)))
 }

@@ -1,7 +1,7 @@
 //! The Gauss-Newton model against the cost that it models.
 
 use super::HostModel;
-use crate::eval::tests::{block_on, functions};
+use crate::eval::tests::{block_on, functions_with_losses};
 use crate::eval::{Functions, Objective};
 use crate::model::losses::LossParameters;
 use crate::model::tests::Recorder;
@@ -29,7 +29,7 @@ fn model(with_long_sum: bool) -> Functions {
             .collect();
         outputs.push(terms.into_iter().reduce(|a, b| r.apply(Op::Add, &[a, b])).unwrap());
     }
-    functions(r, outputs, &[2.0, 3.0])
+    functions_with_losses(r, outputs, &[2.0, 3.0])
 }
 
 fn losses() -> Vec<LossParameters> {
@@ -99,7 +99,7 @@ fn a_loss_that_bends_up_enters_the_model() {
     let mut r = Recorder::default();
     let x = r.parameter(0);
     let twice = r.apply(Op::Add, &[x, x]);
-    let (mut f, mut host) = (functions(r, vec![twice], &[1.0]), HostModel::default());
+    let (mut f, mut host) = (functions_with_losses(r, vec![twice], &[1.0]), HostModel::default());
     f.set_loss(0, LossParameters::new("tolerant", 1.0, 0.5, 1.0).unwrap()).unwrap();
     let (mut entries, mut bends) = (Vec::new(), Vec::new());
     for x in [0.3, 0.5, 0.8] {

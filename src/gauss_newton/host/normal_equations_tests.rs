@@ -1,13 +1,12 @@
 //! Models of sums against models of rows.
 
 use super::{HostModel, LeastSquares};
-use crate::eval::cpu::CpuEngine;
-use crate::eval::tests::block_on;
-use crate::eval::{Engine, Functions};
+use crate::eval::Functions;
+use crate::eval::tests::{block_on, on_cpu};
+use crate::model::CompileInput;
 use crate::model::losses::LossParameters;
 use crate::model::pattern::Pattern;
-use crate::model::tests::Recorder;
-use crate::model::{ArrayInfo, BlockInfo, Manifold, Model, ResidualTemplate};
+use crate::model::tests::{Recorder, compiled};
 use residua_ir::graph::Op;
 
 /// Instances of each residual block.
@@ -16,28 +15,17 @@ const INSTANCES: u32 = 301;
 /// A quaternion, two blocks of three, an angle: eleven parameters that all instances of a block share. The first block has two residuals,
 /// the second has a block twice, the third shares with both.
 pub(crate) fn shared_by_blocks() -> Functions {
-    let array =
-        |name: &str, dim, count, offset, manifold| ArrayInfo { name: name.into(), dim, count, offset, manifold };
-    let arrays = vec![
-        array("turn", 4, 1, 0, Manifold::UnitQuaternion),
-        array("shift", 3, 2, 4, Manifold::Euclidean),
-        array("angle", 1, 1, 10, Manifold::Angle),
-    ];
+    let mut input = CompileInput::problem();
+    for (name, dim, count, manifold) in
+        [("turn", 4, 1, "unit-quaternion"), ("shift", 3, 2, "euclidean"), ("angle", 1, 1, "angle")]
+    {
+        input.add_array(name, dim, count, manifold).unwrap();
+    }
     let t: Vec<f64> = (0..INSTANCES).map(|i| f64::from(i) / f64::from(INSTANCES)).collect();
-    let template = |block: u32, first_row: u32, outputs: u32, slots: Vec<u32>, blocks: [u32; 2], r: Recorder, nodes| {
-        let parameters = ResidualTemplate::parameter_count(&slots, &arrays).unwrap();
-        let column = |block: u32| vec![block; INSTANCES as usize];
-        let template = ResidualTemplate {
-            block,
-            instances: (0..INSTANCES).collect(),
-            rows: (0..INSTANCES).map(|i| first_row + outputs * i).collect(),
-            indices: (0..slots.len()).flat_map(|slot| column(blocks[slot])).collect(),
-            slots,
-            data_columns: 1,
-            data: t.clone(),
-            tape: r.tape_with_data(nodes, parameters, 1),
-        };
-        template.into_batch(&arrays).unwrap()
+    let mut add = |slots: Vec<u32>, blocks: [u32; 2], r: Recorder, nodes| {
+        let parameters = input.parameter_count(&slots).unwrap();
+        let indices = blocks.iter().flat_map(|&block| vec![block; INSTANCES as usize]).collect();
+        input.add_residuals("", slots, indices, t.clone(), r.tape_with_data(nodes, parameters, 1)).unwrap();
     };
 
     // The quaternion's numbers are 0 to 3, those of a block of three follow.
@@ -56,7 +44,7 @@ pub(crate) fn shared_by_blocks() -> Functions {
         let sum = r.apply(Op::Add, &[a, b]);
         r.apply(Op::Sub, &[sum, s[2]])
     };
-    let turned = template(0, 0, 2, vec![0, 1], [0, 0], r, vec![first, second]);
+    add(vec![0, 1], [0, 0], r, vec![first, second]);
 
     let mut r = Recorder::default();
     let (a, b, t) = ([0, 1, 2].map(|k| r.parameter(k)), [3, 4, 5].map(|k| r.parameter(k)), r.data(0));
@@ -67,7 +55,7 @@ pub(crate) fn shared_by_blocks() -> Functions {
     };
     let rest = r.apply(Op::Sub, &[b[2], t]);
     let sum = r.apply(Op::Add, &[decay, rest]);
-    let twice = template(1, 2 * INSTANCES, 1, vec![1, 1], [1, 1], r, vec![sum]);
+    add(vec![1, 1], [1, 1], r, vec![sum]);
 
     let mut r = Recorder::default();
     let (s, angle, t) = ([0, 1, 2].map(|k| r.parameter(k)), r.parameter(3), r.data(0));
@@ -77,25 +65,9 @@ pub(crate) fn shared_by_blocks() -> Functions {
         r.apply(Op::Cos, &[phase])
     };
     let height = r.apply(Op::Mul, &[phase, s[0]]);
-    let waves = template(2, 3 * INSTANCES, 1, vec![1, 2], [1, 0], r, vec![height]);
+    add(vec![1, 2], [1, 0], r, vec![height]);
 
-    let block = |first_row: u32, outputs: u32| BlockInfo {
-        name: String::new(),
-        instances: INSTANCES,
-        first_row,
-        rows: outputs * INSTANCES,
-        weight: 1.0,
-        loss: LossParameters::squared(),
-        enabled: true,
-    };
-    let model = Model {
-        arrays: arrays.clone(),
-        blocks: vec![block(0, 2), block(2 * INSTANCES, 1), block(3 * INSTANCES, 1)],
-        batches: vec![turned, twice, waves],
-        num_params: 11,
-        num_residuals: 4 * INSTANCES,
-    };
-    Functions::new(model, Engine::Cpu(CpuEngine::new()), START.to_vec()).unwrap()
+    on_cpu(compiled(input), &START)
 }
 
 /// A unit quaternion first.

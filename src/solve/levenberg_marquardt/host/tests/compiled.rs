@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::eval::Functions;
-use crate::eval::tests::functions;
+use crate::eval::tests::{functions, functions_with_losses};
 use crate::model::losses::LossParameters;
 use crate::model::tests::Recorder;
 use crate::solve::{Listener, Solution};
@@ -134,7 +134,7 @@ fn robust_losses_leave_outliers_aside() {
             r.apply(Op::Sub, &[x, datum])
         })
         .collect();
-    let mut functions = functions(r, outputs, &[10.0]);
+    let mut functions = functions_with_losses(r, outputs, &[10.0]);
     let plain = solve(&mut functions, &options());
     assert!((plain.x[0] - 10.8).abs() < 1e-6, "the mean: {:?}", plain.x);
     for (kind, scale, within) in [("huber", 0.5, 0.15), ("cauchy", 0.5, 0.05), ("tukey", 20.0, 0.05)] {

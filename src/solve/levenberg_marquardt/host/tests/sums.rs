@@ -3,7 +3,7 @@
 
 use super::*;
 use crate::eval::Functions;
-use crate::eval::tests::functions;
+use crate::eval::tests::{functions, functions_with_losses};
 use crate::gauss_newton::host::normal_equations_tests::shared_by_blocks;
 use crate::model::losses::LossParameters;
 use crate::model::tests::Recorder;
@@ -68,7 +68,7 @@ impl Fit {
             })
             .collect();
         let count = start.len();
-        let mut functions = functions(r, outputs, &start);
+        let mut functions = functions_with_losses(r, outputs, &start);
         functions.set_constant((0..count).map(|k| k >= free).collect()).unwrap();
         functions
     }
