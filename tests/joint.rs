@@ -3,14 +3,16 @@
 // What fails here fails the test, which is what unwrap() says.
 #![allow(clippy::unwrap_used)]
 
+mod least_squares;
 mod mixture;
 mod recorder;
 
+use least_squares::{Edge, grid};
 use residua::eval::layout::Layout;
 use residua::eval::plans::Plans;
 use residua::eval::record::Kernels;
 use residua::eval::texts::kernel_numbers;
-use residua::gauss_newton::device::fused::{FusedLayout, is_wanted, numbers_of_blocks};
+use residua::gauss_newton::device::fused::{FUSED_BELOW, FusedLayout, is_wanted, numbers_of_blocks};
 use residua::gauss_newton::device::record::Normal;
 use residua::model::Model;
 use residua::model::access_plan::Entry;
@@ -133,16 +135,24 @@ fn lists_hold_every_entry_of_every_block_once_and_leave_out_none_but_the_longest
 }
 
 #[test]
-fn springs_alone_are_multiplied_block_by_block_without_joint_lists() {
-    let mut model = mixture::model([("squared", 1.0); 3]);
-    model.arrays.truncate(1);
-    model.batches.truncate(1);
-    model.blocks.truncate(1);
-    (model.num_params, model.num_residuals) = (3 * mixture::VERTICES, 100);
+fn one_kind_of_residuals_is_fused_unless_it_has_very_many_instances() {
     let limits = Limits::default();
-    let (layout, plans) = laid_out(&model, &limits, None);
-    assert!(layout.fused.is_none());
-    let normal = Normal { model: &model, layout: &layout, kernels: &plans, limits: &limits };
-    let recording = Recording::new(&normal, false).unwrap();
-    assert_eq!(dispatches(&recording.iteration, &limits), 2);
+    for (edge, side) in
+        [Edge::Spring, Edge::Uneven, Edge::Differences].into_iter().flat_map(|edge| [(edge, 40), (edge, 184)])
+    {
+        let model = grid(side, edge);
+        let is_fused = (model.batches[0].count as usize) < FUSED_BELOW;
+        assert_eq!(is_fused, side == 40);
+        let (layout, plans) = laid_out(&model, &limits, None);
+        assert_eq!(layout.fused.is_some(), is_fused, "{edge:?} {side}");
+        let normal = Normal { model: &model, layout: &layout, kernels: &plans, limits: &limits };
+        let recording = Recording::new(&normal, false).unwrap();
+        // Products and update; or product, update and direction.
+        assert_eq!(dispatches(&recording.iteration, &limits), if is_fused { 2 } else { 3 });
+        for program in &recording.iteration.programs {
+            if let Some((text, ..)) = recording.program(*program).unwrap() {
+                assert_guard_reads_storage(&validated(&text));
+            }
+        }
+    }
 }

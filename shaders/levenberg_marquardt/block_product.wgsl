@@ -46,7 +46,17 @@ for (var k = offsets[block]; k < end; k += 4u) {
     #for m in 0..4
     let entry{m} = entries[min(k + {m}u, end - 1u)];
     #endfor
-    #if WEIGHTED
+    #if MIRRORED
+    #for m in 0..4
+    let second{m} = entry{m} >= dispatch.local_stride;
+    let instance{m} = select(entry{m}, entry{m} - DIM * dispatch.local_stride, second{m});
+    let place{m} = instance{m} + dispatch.first_partial;
+    #endfor
+    #for m in 0..4
+    let jvp{m} = local[instance{m}];
+    let factor{m} = select(jvp{m}, -jvp{m}, second{m});
+    #endfor
+    #else if WEIGHTED
     #for m in 0..4
     let place{m} = entry{m} + dispatch.first_partial;
     #endfor

@@ -130,10 +130,6 @@ fn update(
 }
 
 fn part_of_jvp(k: u32) -> vec2<f32> {
-    #if JVP_SQUARES
     let low = select(0.0, jvp_squares[2u * k + 1u], dispatch.width == 2u);
     return select(vec2<f32>(), vec2<f32>(jvp_squares[dispatch.width * k], low), k < dispatch.count);
-    #else
-    return select(vec2<f32>(), sums[JVP_SUMS * dispatch.groups + k], k < dispatch.count);
-    #endif
 }

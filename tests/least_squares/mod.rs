@@ -1,6 +1,6 @@
 //! Least-squares problems with different shapes of parameters, for the solvers.
-// What fails here fails the test, which is what unwrap() says.
-#![allow(clippy::unwrap_used)]
+// Not every test file needs every problem.
+#![allow(dead_code, clippy::unwrap_used)]
 
 use residua::model::Model;
 use residua_ir::graph::Op;
@@ -32,8 +32,53 @@ pub fn rosenbrock() -> Model {
     model(2, 1, "euclidean", vec![0], vec![0], Vec::new(), tape)
 }
 
-/// Springs of rest length 1 on a grid: each vertex with its right, lower and lower-right neighbour.
+/// Springs of rest length 1 on a grid.
 pub fn springs(side: u32) -> Model {
+    grid(side, Edge::Spring)
+}
+
+/// A residual function of two points a and b.
+#[derive(Clone, Copy, Debug)]
+pub enum Edge {
+    /// |a − b| − 1: one residual, whose derivatives by b are the negatives of those by a.
+    Spring,
+    /// Σ (aₖ − bₖ²/10) − 1: one residual, whose derivatives by b are others than those by a.
+    Uneven,
+    /// aₖ − bₖ − aₖbₖ/10: three residuals.
+    Differences,
+}
+
+impl Edge {
+    fn record(self, r: &mut Recorder) -> Vec<u32> {
+        if let Edge::Spring = self {
+            let squared = r.squared_distance();
+            let (length, rest) = (r.apply(Op::Sqrt, &[squared]), r.constant(1.0));
+            return vec![r.apply(Op::Sub, &[length, rest])];
+        }
+        let ends: Vec<u32> = (0..6).map(|number| r.parameter(number)).collect();
+        let tenth = r.constant(0.1);
+        let mut terms = Vec::new();
+        for k in 0..3 {
+            let (a, b) = (ends[k], ends[k + 3]);
+            let (first, factor) = match self {
+                Edge::Differences => (r.apply(Op::Sub, &[a, b]), a),
+                Edge::Spring | Edge::Uneven => (a, b),
+            };
+            let product = r.apply(Op::Mul, &[factor, b]);
+            let small = r.apply(Op::Mul, &[tenth, product]);
+            terms.push(r.apply(Op::Sub, &[first, small]));
+        }
+        if let Edge::Differences = self {
+            return terms;
+        }
+        let sum = r.apply(Op::Add, &[terms[0], terms[1]]);
+        let (sum, one) = (r.apply(Op::Add, &[sum, terms[2]]), r.constant(1.0));
+        vec![r.apply(Op::Sub, &[sum, one])]
+    }
+}
+
+/// Residuals of the edges of a grid: each vertex with its right, lower and lower-right neighbour.
+pub fn grid(side: u32, edge: Edge) -> Model {
     let (mut from, mut to) = (Vec::new(), Vec::new());
     for i in 0..side {
         for j in 0..side {
@@ -46,11 +91,8 @@ pub fn springs(side: u32) -> Model {
         }
     }
     let mut r = Recorder::default();
-    let squared = r.squared_distance();
-    let length = r.apply(Op::Sqrt, &[squared]);
-    let rest = r.constant(1.0);
-    let residual = r.apply(Op::Sub, &[length, rest]);
-    let tape = r.tape(vec![residual], 6, 0);
+    let outputs = edge.record(&mut r);
+    let tape = r.tape(outputs, 6, 0);
     let indices = from.into_iter().chain(to).collect();
     model(3, side * side, "euclidean", vec![0, 0], indices, Vec::new(), tape)
 }

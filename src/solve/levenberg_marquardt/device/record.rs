@@ -216,11 +216,10 @@ impl<'a> Writer<'a> {
         let gate = self.gate(state::ITERATE);
         let gathers = self.gathers(normal);
         let strategy = self.jtj_product(normal);
-        let jvp = match (strategy, &gathers) {
-            (JtjProduct::Vector { forms_direction: true }, Some(gathers)) => self.multiply(normal, gathers),
-            (JtjProduct::LocalJvp, _) => normal.jvp(self, direction, gate)?,
-            (JtjProduct::LocalParts, _) => normal.product_parts(self, direction, gate)?,
-            (JtjProduct::FusedParts { forms_direction, .. }, _) => {
+        let jvp = match strategy {
+            JtjProduct::LocalJvp { .. } => normal.jvp(self, direction, gate)?,
+            JtjProduct::LocalParts => normal.product_parts(self, direction, gate)?,
+            JtjProduct::FusedParts { forms_direction, .. } => {
                 let jvp = if forms_direction {
                     self.products(normal)?
                 } else {
@@ -229,20 +228,19 @@ impl<'a> Writer<'a> {
                 normal.gather_heavy(self, product, gate)?;
                 jvp
             }
-            (JtjProduct::Vector { .. }, _) => normal.product(self, direction, product, gate)?,
+            JtjProduct::Vector => normal.product(self, direction, product, gate)?,
         };
         let block_diagonal = self.functions(normal, Memory::BlockDiagonal);
         // Rows of lists stand in the order of the blocks.
         let mut row = normal.layout.fused.as_ref().map_or(0, FusedLayout::first_row);
         for group in &self.shape.groups {
-            let mut bindings = vec![self.place(Place::State)];
-            bindings.extend((strategy != JtjProduct::Vector { forms_direction: true }).then_some(jvp.slice));
+            let mut bindings = vec![self.place(Place::State), jvp.slice];
             match strategy {
-                JtjProduct::LocalParts | JtjProduct::LocalJvp => bindings.extend(
+                JtjProduct::LocalParts | JtjProduct::LocalJvp { .. } => bindings.extend(
                     [Memory::GatherOffsets(0, 0), Memory::GatherEntries(0, 0), Memory::Local(0)]
                         .map(|memory| self.functions(normal, memory)),
                 ),
-                JtjProduct::Vector { .. } => bindings.push(product),
+                JtjProduct::Vector => bindings.push(product),
                 JtjProduct::FusedParts { heavy, .. } => {
                     bindings.extend(heavy.then_some(product));
                     bindings

@@ -16,14 +16,14 @@ use residua_gpu::BindingKind;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum JtjProduct {
     /// From a vector.
-    Vector {
-        /// Whether the direction is formed by the kernels that read it.
-        forms_direction: bool,
-    },
+    Vector,
     /// From the parts that instances have left in their local table, by the lists of a gather.
     LocalParts,
     /// From the numbers of Jp that instances with one residual have left in their local table, times their columns of J.
-    LocalJvp,
+    LocalJvp {
+        /// Whether an instance has two blocks, and the second's columns are the negatives of the first's and not there.
+        mirrored: bool,
+    },
     /// From the parts that instances have left in all local tables, by lists over all of them.
     FusedParts {
         /// Whether there are blocks with very many entries: their product is in a vector.
@@ -36,19 +36,11 @@ pub enum JtjProduct {
 impl JtjProduct {
     /// Whether the direction is formed by the kernels that read it.
     pub fn forms_direction(self) -> bool {
-        matches!(
-            self,
-            JtjProduct::Vector { forms_direction: true } | JtjProduct::FusedParts { forms_direction: true, .. }
-        )
-    }
-
-    /// Whether the sums of ‖Jp‖² are in a buffer of their own, and not among the partial sums.
-    fn has_jvp_squares(self) -> bool {
-        self != JtjProduct::Vector { forms_direction: true }
+        matches!(self, JtjProduct::FusedParts { forms_direction: true, .. })
     }
 
     fn reads_vector(self) -> bool {
-        matches!(self, JtjProduct::Vector { .. } | JtjProduct::FusedParts { heavy: true, .. })
+        matches!(self, JtjProduct::Vector | JtjProduct::FusedParts { heavy: true, .. })
     }
 
     fn reads_lists(self) -> bool {
@@ -56,7 +48,7 @@ impl JtjProduct {
     }
 
     fn reads_entries(self) -> bool {
-        matches!(self, JtjProduct::LocalParts | JtjProduct::LocalJvp)
+        matches!(self, JtjProduct::LocalParts | JtjProduct::LocalJvp { .. })
     }
 }
 
@@ -67,9 +59,7 @@ pub enum Kernel {
     Begin(BlockShape, JtjProduct),
     /// Cost, gradient and convergence at the linearised point.
     Converge,
-    /// The product of an iteration of conjugate gradients, for a class that is mirrored.
-    Multiply(BlockShape),
-    /// The parts of the product of an iteration, of all residuals.
+    /// The parts of the product of an iteration of conjugate gradients, of all residuals.
     Products,
     /// An iteration of conjugate gradients after its product, in a group of blocks.
     Update(BlockShape, JtjProduct),
@@ -84,7 +74,7 @@ pub enum Kernel {
 }
 
 /// The sections of the partial sums, in the order in which they stand.
-const SECTIONS: [&str; 12] = [
+const SECTIONS: [&str; 11] = [
     "RZ_SUMS",
     "ZDZ_SUMS",
     "ZDP_SUMS",
@@ -95,7 +85,6 @@ const SECTIONS: [&str; 12] = [
     "STEP_SUMS",
     "SIZE_SUMS",
     "SCALED_SUMS",
-    "JVP_SUMS",
     "FACTORS",
 ];
 
@@ -162,8 +151,6 @@ template_parameters! {
         /// See [`JtjProduct::forms_direction`].
         forms_direction: bool,
         /// See [`JtjProduct`].
-        jvp_squares: bool,
-        /// See [`JtjProduct`].
         vector: bool,
         /// See [`JtjProduct`].
         lists: bool,
@@ -171,6 +158,8 @@ template_parameters! {
         entries: bool,
         /// Entries are numbers of Jp.
         weighted: bool,
+        /// See [`JtjProduct::LocalJvp`].
+        mirrored: bool,
         /// Numbers of a block.
         dim: u32,
         /// Tangent coordinates of a block.
@@ -207,7 +196,6 @@ impl Kernel {
         match self {
             Kernel::Begin(..) => "begin",
             Kernel::Converge => "converge",
-            Kernel::Multiply(_) => "multiply",
             Kernel::Products => "products",
             Kernel::Update(..) => "update",
             Kernel::Direct => "direct",
@@ -242,18 +230,6 @@ impl Kernel {
                 resources
             }
             Kernel::Converge => vec![write("state", "u32"), read("costs", "f32"), read(sums, pair)],
-            Kernel::Multiply(_) => vec![
-                write("state", "u32"),
-                // Where the first and the second blocks of instances start.
-                read("indices", "u32"),
-                // Where each block's first entry stands, and the end of the last block's.
-                read("offsets", "u32"),
-                read("entries", "u32"),
-                read("local", "f32"),
-                read("vectors", "f32"),
-                write("product", "f32"),
-                write(sums, pair),
-            ],
             Kernel::Products => vec![
                 write("state", "u32"),
                 // The index tables and the local tables of all instances.
@@ -266,11 +242,11 @@ impl Kernel {
                 Resource::uniform_of("table", "Parts"),
             ],
             Kernel::Update(_, product) => {
-                let mut resources = vec![write("state", "u32")];
-                // Parts of ‖Jp‖².
-                resources.extend(product.has_jvp_squares().then(|| read("jvp_squares", "f32")));
+                // `jvp_squares`: parts of ‖Jp‖².
+                let mut resources = vec![write("state", "u32"), read("jvp_squares", "f32")];
                 resources.extend(product.reads_vector().then(|| read("product", "f32")));
                 if product.reads_entries() {
+                    // Where each block's first entry stands, and the end of the last block's.
                     resources.extend([read("offsets", "u32"), read("entries", "u32"), read("local", "f32")]);
                 }
                 if product.reads_lists() {
@@ -313,7 +289,6 @@ impl Kernel {
         let template = match self {
             Kernel::Begin(..) => template!("levenberg_marquardt/begin"),
             Kernel::Converge => template!("levenberg_marquardt/converge"),
-            Kernel::Multiply(_) => template!("levenberg_marquardt/multiply"),
             Kernel::Products => template!("levenberg_marquardt/products"),
             Kernel::Update(..) => template!("levenberg_marquardt/update"),
             Kernel::Direct => template!("levenberg_marquardt/direct"),
@@ -334,7 +309,7 @@ impl Kernel {
     fn parameters(self, constrained: bool, fused_kernels: &str) -> SolverTemplate {
         let (shape, product) = match self {
             Kernel::Begin(shape, product) | Kernel::Update(shape, product) => (Some(shape), Some(product)),
-            Kernel::Multiply(shape) | Kernel::Measure(shape) => (Some(shape), None),
+            Kernel::Measure(shape) => (Some(shape), None),
             Kernel::Converge | Kernel::Products | Kernel::Direct | Kernel::Decide | Kernel::Settle => (None, None),
         };
         let is = |property: fn(JtjProduct) -> bool| product.is_some_and(property);
@@ -343,20 +318,15 @@ impl Kernel {
             pairs: shape.is_some_and(|shape| shape.preconditioner == Preconditioner::Pairs),
             begins: matches!(self, Kernel::Begin(..)),
             forms_direction: is(JtjProduct::forms_direction),
-            jvp_squares: is(JtjProduct::has_jvp_squares),
             vector: is(JtjProduct::reads_vector),
             lists: is(JtjProduct::reads_lists),
             entries: is(JtjProduct::reads_entries),
-            weighted: product == Some(JtjProduct::LocalJvp),
+            weighted: product == Some(JtjProduct::LocalJvp { mirrored: false }),
+            mirrored: product == Some(JtjProduct::LocalJvp { mirrored: true }),
             dim: shape.map_or(0, |shape| shape.dim),
             tangent: shape.map_or(0, |shape| shape.tangent),
             most_sums: match self {
-                Kernel::Begin(..)
-                | Kernel::Multiply(_)
-                | Kernel::Products
-                | Kernel::Update(..)
-                | Kernel::Direct
-                | Kernel::Settle => 3,
+                Kernel::Begin(..) | Kernel::Products | Kernel::Update(..) | Kernel::Direct | Kernel::Settle => 3,
                 Kernel::Converge => 4,
                 Kernel::Measure(_) => 5,
                 Kernel::Decide => 6 + u32::from(constrained),
@@ -388,15 +358,15 @@ mod tests {
     /// Every kernel for every kind of product, of blocks as large as they get.
     fn kernels() -> Vec<Kernel> {
         let mut kernels = vec![Kernel::Converge, Kernel::Direct, Kernel::Decide, Kernel::Settle];
-        let mut products = vec![JtjProduct::LocalParts, JtjProduct::LocalJvp];
+        let mut products = vec![JtjProduct::Vector, JtjProduct::LocalParts];
         for forms_direction in [false, true] {
-            products.push(JtjProduct::Vector { forms_direction });
+            products.push(JtjProduct::LocalJvp { mirrored: forms_direction });
             products.extend([false, true].map(|heavy| JtjProduct::FusedParts { heavy, forms_direction }));
         }
         for (dim, tangent) in [(1, 1), (2, 2), (3, 3), (4, 3), (7, 7), (10, 10)] {
             for preconditioner in [Preconditioner::Single, Preconditioner::Pairs] {
                 let shape = BlockShape { dim, tangent, preconditioner };
-                kernels.extend([Kernel::Multiply(shape), Kernel::Measure(shape)]);
+                kernels.push(Kernel::Measure(shape));
                 for &product in &products {
                     kernels.extend([Kernel::Begin(shape, product), Kernel::Update(shape, product)]);
                 }

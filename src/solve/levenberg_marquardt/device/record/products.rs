@@ -1,7 +1,6 @@
 //! The product JᵀJp of an iteration of conjugate gradients: which of the ways to it a model allows, and those that the solver goes by itself.
 
-use super::super::shaders::{JtjProduct, Kernel, SolverUniforms};
-use super::super::shape::Group;
+use super::super::shaders::{JtjProduct, Kernel};
 use super::{Place, Writer};
 use crate::eval::declare::Sums;
 use crate::eval::layout::Memory;
@@ -16,7 +15,6 @@ use residua_base::error::{Error, Result};
 /// How blocks gather the product, and where they find its parts.
 pub(super) struct Gathers {
     pub strategy: JtjProduct,
-    group: Group,
     pub stride: u32,
     pub first_partial: u32,
 }
@@ -29,22 +27,8 @@ impl Writer<'_> {
                 JtjProduct::FusedParts { heavy: !fused.heavy.is_empty(), forms_direction: fused.together.is_some() }
             }
             (None, Some(gathers)) => gathers.strategy,
-            (None, None) => JtjProduct::Vector { forms_direction: false },
+            (None, None) => JtjProduct::Vector,
         }
-    }
-
-    /// The product of the direction that is yet to be formed; gives the sums of ‖Jp‖², which stand among the others.
-    pub(super) fn multiply<K: Kernels>(&mut self, normal: &Normal<K>, gathers: &Gathers) -> Sums {
-        let tables = [Memory::Indices(0), Memory::GatherOffsets(0, 0), Memory::GatherEntries(0, 0), Memory::Local(0)];
-        let group = &gathers.group;
-        let sums = self.place(Place::Sums);
-        let mut bindings = vec![self.place(Place::State)];
-        bindings.extend(tables.map(|memory| self.functions(normal, memory)));
-        bindings.extend([self.place(Place::Vectors), self.place(Place::Product), sums]);
-        let (local_stride, first_partial) = (gathers.stride, gathers.first_partial);
-        let uniforms = SolverUniforms { local_stride, first_partial, ..self.of_group(group, 0) };
-        self.dispatch(Kernel::Multiply(group.shape), bindings, uniforms, group.workgroups);
-        Sums { slice: sums, count: group.workgroups, width: 1 }
     }
 
     /// The parts of the product of the direction that is yet to be formed, of all residuals in one dispatch; gives the sums of ‖Jp‖².
@@ -76,10 +60,10 @@ impl Writer<'_> {
         // With one residual an instance, its number of Jp is less to write and to read than a number for each of its parameters.
         let strategy = match normal.parts(0) {
             Parts::Whole => JtjProduct::LocalParts,
-            Parts::Weighted => JtjProduct::LocalJvp,
-            Parts::Mirrored => JtjProduct::Vector { forms_direction: true },
+            Parts::Weighted => JtjProduct::LocalJvp { mirrored: false },
+            Parts::Mirrored => JtjProduct::LocalJvp { mirrored: true },
         };
         let first_partial = table.partial(0, 0) * stride;
-        (light && enabled && all).then_some(Gathers { strategy, group: *group, stride, first_partial })
+        (light && enabled && all).then_some(Gathers { strategy, stride, first_partial })
     }
 }
