@@ -168,6 +168,15 @@ impl Functions {
         self.choice = Some(choice);
     }
 
+    /// The parameters' buffer that the application sees; null on the host.
+    #[cfg(target_arch = "wasm32")]
+    pub fn parameter_buffer(&self) -> wasm_bindgen::JsValue {
+        match &self.engine {
+            Engine::Gpu(engine) | Engine::HostCall(engine) => engine.published_buffer(),
+            Engine::Cpu(_) => wasm_bindgen::JsValue::NULL,
+        }
+    }
+
     /// What was chosen, if anything was.
     pub fn choice(&self) -> Option<&Choice> {
         self.choice.as_ref()

@@ -1,10 +1,10 @@
-//! Errors on their way to JavaScript.
+//! Errors on their way to JavaScript and back.
 
 use wasm_bindgen::JsValue;
 
-use residua_base::error::Error;
+use residua_base::error::{Error, ErrorCode};
 
-use super::value::set;
+use super::value::{set, text};
 
 /// An `Error` object with the properties that the facade reads.
 pub(super) fn to_js(error: Error) -> JsValue {
@@ -14,4 +14,11 @@ pub(super) fn to_js(error: Error) -> JsValue {
         set(&object, "wgsl", wgsl.as_str());
     }
     object.into()
+}
+
+/// The error of what JavaScript has thrown: a `ResiduaError` keeps its code.
+pub(super) fn from_js(thrown: &JsValue) -> Error {
+    let code = text(thrown, "code").and_then(|code| ErrorCode::from_name(&code)).unwrap_or(ErrorCode::Internal);
+    let message = text(thrown, "message").unwrap_or_else(|| format!("{thrown:?}"));
+    Error::new(code, message)
 }

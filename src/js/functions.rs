@@ -1,7 +1,7 @@
 //! Compiled functions.
 
 use residua_base::list::Listed;
-use std::cell::{RefCell, RefMut};
+use std::cell::RefCell;
 use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
@@ -9,39 +9,34 @@ use std::rc::Rc;
 use js_sys::{Array, Float64Array, Object, Promise, WebAssembly};
 use wasm_bindgen::prelude::*;
 
+use crate::compile::progress::{Progress, Stage};
+use crate::compile::{self, Compiled, backend};
 use crate::eval::choice::Job;
 use crate::eval::gpu::{DataPart, NewSharedData};
 use crate::eval::texts::{KernelSource, kernel_sources};
-use crate::eval::{Engine, Functions, Objective};
+use crate::eval::{Functions, Objective};
 use crate::model::losses::LossParameters;
 use crate::solve::Session;
-use residua_base::error::{Error, ErrorCode, Result};
+use crate::solve::driver::Occupancy;
+use crate::solve::session::Call;
+use residua_base::error::{Error, Result};
 use residua_gpu::Context;
 
 use residua_base::cooperative::Slices;
 
-use super::compile::{Progress, Target, make_engine};
-use super::context::RawContext;
+use super::compile::{Callbacks, engine_request};
 use super::error::to_js;
 use super::evaluate::{Point, gradient, jacobian};
 use super::problem::{RawProblem, read_numbers};
 use super::value::{promise, result_or_promise, set};
 
-/// Where the functions are between calls.
-enum State {
-    Idle(Box<Session>),
-    /// A call has taken them and will put them back.
-    Busy,
-    Disposed,
-}
-
 /// A call on the functions, which gives them back with its result.
-type Call = Box<dyn FnOnce(Box<Session>) -> Pin<Box<dyn Future<Output = (Box<Session>, Result<JsValue, JsValue>)>>>>;
+type Work = Box<dyn FnOnce(Box<Session>) -> Pin<Box<dyn Future<Output = (Box<Session>, Result<JsValue, JsValue>)>>>>;
 
 /// A handle on compiled functions. The facade queues calls, so that there is one at a time.
 #[wasm_bindgen]
 pub struct RawFunctions {
-    state: Rc<RefCell<State>>,
+    session: Occupancy<Box<Session>>,
     num_params: u32,
     num_residuals: u32,
     kernel_sources: Vec<KernelSource>,
@@ -49,9 +44,7 @@ pub struct RawFunctions {
     parameter_buffer: JsValue,
     /// The device, if they are on one.
     context: Option<Context>,
-    /// The figures by which an engine was chosen, if it was.
-    choice: String,
-    /// That was chosen for them.
+    fallback_reason: Option<String>,
     gradients_on_cpu: bool,
     /// Buffers that the application was given and the next call will take over.
     new_data: Rc<RefCell<Vec<NewSharedData>>>,
@@ -62,44 +55,33 @@ pub struct RawFunctions {
 async fn compile(
     problem: RawProblem,
     (values, fill_values): (Float64Array, js_sys::Function),
-    target: Target,
-    progress: Progress,
+    engine: JsValue,
+    batch_size: Option<u32>,
+    callbacks: Callbacks,
 ) -> Result<RawFunctions> {
+    let (request, mut page) = engine_request(&engine)?;
+    let progress = Progress::new(&callbacks);
+    let assignment = backend::choose(&request, &mut page).await?;
     let listener = |done| progress.tell(done);
-    progress.enter(0).await?;
+    progress.enter(Stage::Group).await?;
     let slices = Slices::new(&listener);
     let model = problem.into_input().into_model(&slices).await?;
     slices.set_part(1.0, 1.0);
     let values = read_numbers(&values, &fill_values, &slices).await?;
     progress.leave();
-    progress.enter(1).await?;
-    slices.set_part(0.0, 0.0);
-    let context = target.context.clone();
-    let (engine, choice) = make_engine(&model, &values, target, &progress, &slices).await?;
-    let (parameter_buffer, context) = match &engine {
-        Engine::Gpu(engine) => (engine.published_buffer(), context),
-        Engine::Cpu(_) | Engine::HostCall(_) => (JsValue::NULL, None),
-    };
-    progress.leave();
-    progress.tell(1.0)?;
-    let kernel_sources = kernel_sources(&model);
-    let (num_params, num_residuals) = (model.num_params, model.num_residuals);
-    let mut functions = Functions::at_published(model, engine, values)?;
-    let words = choice.as_ref().map_or_else(String::new, |choice| choice.sentence());
-    let gradients_on_cpu = choice.as_ref().is_some_and(|choice| choice.is_on_cpu(Job::Gradient));
-    if let Some(choice) = choice {
-        functions.choose(choice);
-    }
+    let compiled = compile::compile(model, values, assignment, batch_size, &progress, &slices).await?;
+    let Compiled { functions, context, fallback_reason, gradients_on_host } = compiled;
+    let model = functions.model();
     Ok(RawFunctions {
-        state: Rc::new(RefCell::new(State::Idle(Box::new(Session::new(functions))))),
-        num_params,
-        num_residuals,
-        kernel_sources,
-        compile_times: progress.times.take(),
-        parameter_buffer,
+        num_params: model.num_params,
+        num_residuals: model.num_residuals,
+        kernel_sources: kernel_sources(model),
+        compile_times: progress.into_times(),
+        parameter_buffer: functions.parameter_buffer(),
         context,
-        choice: words,
-        gradients_on_cpu,
+        fallback_reason,
+        gradients_on_cpu: gradients_on_host,
+        session: Occupancy::new(Box::new(Session::new(functions))),
         new_data: Rc::default(),
         place: Rc::default(),
     })
@@ -124,38 +106,10 @@ impl RawFunctions {
         self.call_boxed(Some(job), Box::new(|session| Box::pin(call(session))))
     }
 
-    fn call_boxed(&self, job: Option<Job>, call: Call) -> Promise {
-        let (state, new_data) = (self.state.clone(), self.new_data.clone());
-        let work = async move {
-            let taken = std::mem::replace(&mut *state.borrow_mut(), State::Busy);
-            let mut session = match taken {
-                State::Idle(session) => session,
-                State::Busy => return Err(to_js(Error::internal("a second call began before the first had ended"))),
-                State::Disposed => {
-                    *state.borrow_mut() = State::Disposed;
-                    return Err(to_js(Error::new(ErrorCode::Disposed, "the compiled functions are disposed")));
-                }
-            };
-            let new = new_data.take();
-            let mut taken_over = Ok(());
-            for new in new {
-                taken_over = taken_over.and(session.functions.share_data(new).await);
-            }
-            if let (Ok(()), Some(job)) = (&taken_over, job) {
-                taken_over = session.functions.enter(job).await;
-            }
-            let (mut session, result) = match taken_over {
-                Ok(()) => call(session).await,
-                Err(error) => (session, Err(to_js(error))),
-            };
-            session.functions.leave();
-            let mut state = state.borrow_mut();
-            if matches!(*state, State::Busy) {
-                *state = State::Idle(session);
-            }
-            result
-        };
-        if self.context.is_none() { result_or_promise(work) } else { promise(work) }
+    fn call_boxed(&self, job: Option<Job>, work: Work) -> Promise {
+        let (session, new_data) = (self.session.clone(), self.new_data.clone());
+        let call = async move { session.call(|| Call { new_data: new_data.take(), job }, to_js, work).await };
+        if self.context.is_none() { result_or_promise(call) } else { promise(call) }
     }
 
     /// Milliseconds of compiling, by stage.
@@ -175,18 +129,7 @@ impl RawFunctions {
 
     /// Works on the functions at once.
     fn with<T>(&self, work: impl FnOnce(&mut Functions) -> Result<T>) -> Result<T, JsValue> {
-        self.idle().and_then(|mut functions| work(&mut functions)).map_err(to_js)
-    }
-
-    fn idle(&self) -> Result<RefMut<'_, Functions>> {
-        RefMut::filter_map(self.state.borrow_mut(), |state| match state {
-            State::Idle(session) => Some(&mut session.functions),
-            State::Busy | State::Disposed => None,
-        })
-        .map_err(|state| match *state {
-            State::Disposed => Error::new(ErrorCode::Disposed, "the compiled functions are disposed"),
-            State::Idle(_) | State::Busy => Error::internal("changed while a call was running"),
-        })
+        self.session.change(|session| work(&mut session.functions)).map_err(to_js)
     }
 
     /// `{ value, gradient }`; the gradient is `into`, or without it a buffer on the device, null where there is none.
@@ -206,24 +149,21 @@ impl RawFunctions {
 
 #[wasm_bindgen]
 impl RawFunctions {
-    /// Compiles a problem: for the GPU of a context, or without one for the CPU. `choose`: for the GPU, the CPU or both, whichever is
-    /// faster for which call. Its start, `values`, is read meanwhile, some
-    /// numbers at a time, before which `fillValues(first, count)` is called.
-    #[allow(clippy::too_many_arguments)]
+    /// Compiles a problem on the engine that is chosen by `engine`, `{ backend, workload, fewest, fallbackThreshold, requestContext }`. Its
+    /// start, `values`, is read meanwhile, some numbers at a time, before which `fillValues(first, count)` is called.
     pub fn compile(
         problem: RawProblem,
         values: Float64Array,
         fill_values: js_sys::Function,
-        context: Option<RawContext>,
-        choose: bool,
+        engine: JsValue,
         batch_size: Option<u32>,
         on_progress: Option<js_sys::Function>,
         aborted: Option<js_sys::Function>,
     ) -> Promise {
-        let target = Target { context: context.map(|context| context.context()), choose, batch_size };
-        let progress = Progress::new(on_progress, aborted);
+        let callbacks = Callbacks { report: on_progress, aborted };
         promise(async move {
-            compile(problem, (values, fill_values), target, progress).await.map(JsValue::from).map_err(to_js)
+            let compiled = compile(problem, (values, fill_values), engine, batch_size, callbacks).await;
+            compiled.map(JsValue::from).map_err(to_js)
         })
     }
 
@@ -236,12 +176,13 @@ impl RawFunctions {
     /// Whether gradients that are read back are computed on the CPU.
     #[wasm_bindgen(js_name = areGradientsOnCpu)]
     pub fn are_gradients_on_cpu(&self) -> bool {
-        self.context.is_none() || self.gradients_on_cpu
+        self.gradients_on_cpu
     }
 
-    /// The figures by which an engine was chosen, in words; empty if none was.
-    pub fn choice(&self) -> String {
-        self.choice.clone()
+    /// Why 'auto' took the CPU; undefined if it did not.
+    #[wasm_bindgen(js_name = fallbackReason)]
+    pub fn fallback_reason(&self) -> Option<String> {
+        self.fallback_reason.clone()
     }
 
     /// All parameters, constants included.
@@ -462,7 +403,7 @@ impl RawFunctions {
 
     /// Frees everything; a call that is running frees it when it ends.
     pub fn dispose(&self) {
-        *self.state.borrow_mut() = State::Disposed;
+        self.session.dispose();
         self.new_data.borrow_mut().clear();
     }
 }

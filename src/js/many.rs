@@ -4,15 +4,17 @@ use js_sys::{Array, Float64Array, Function, Object, Promise, Uint8Array, Uint32A
 use residua_base::list::Listed;
 use wasm_bindgen::prelude::*;
 
+use crate::compile::backend;
+use crate::eval::Place;
 use crate::model::losses::LossParameters;
 use crate::solve::many::{Audience, Batch, ManyOptions, ManySolutions, Template, Varying, cpu, gpu};
-use crate::solve::rules::Tolerances;
 use crate::solve::summary::Termination;
 use residua_base::clock::now_ms;
 use residua_base::cooperative::Slices;
 use residua_base::error::{Error, Result};
+use residua_gpu::Context;
 
-use super::context::RawContext;
+use super::compile::engine_request;
 use super::error::to_js;
 use super::problem::RawProblem;
 use super::value::{number, promise, set};
@@ -94,23 +96,16 @@ impl RawMany {
         self.batch.data.push(Varying { batch, first_column, sources, length, numbers });
     }
 
-    /// Solves on the device of a context, or without one on the CPU. Resolves with
-    /// `{ x, cost, iterations, termination, converged, computationTime }`, where `termination` holds codes of `terminations`.
-    pub fn solve(
-        self,
-        context: Option<RawContext>,
-        options: JsValue,
-        on_progress: Option<Function>,
-        aborted: Function,
-    ) -> Promise {
-        let context = context.map(|context| context.context());
+    /// Solves on the engine that is chosen by `engine`, see `RawFunctions.compile`. Resolves with
+    /// `{ x, cost, iterations, termination, converged, computationTime, backend, fallbackReason }`, where `termination` holds codes of
+    /// `terminations`.
+    pub fn solve(self, engine: JsValue, options: JsValue, on_progress: Option<Function>, aborted: Function) -> Promise {
         promise(async move {
-            let began = now_ms();
             let mut callbacks = Callbacks { on_progress, aborted, thrown: None };
-            let solved = solve(self, context, &options, &mut callbacks).await;
+            let solved = solve(self, &engine, &options, &mut callbacks).await;
             match callbacks.thrown {
                 Some(thrown) => Err(thrown),
-                None => solved.map(|solutions| solutions_to_js(&solutions, now_ms() - began)).map_err(to_js),
+                None => solved.map_err(to_js),
             }
         })
     }
@@ -136,13 +131,11 @@ impl Audience for Callbacks {
     }
 }
 
-async fn solve(
-    many: RawMany,
-    context: Option<residua_gpu::Context>,
-    options: &JsValue,
-    callbacks: &mut Callbacks,
-) -> Result<ManySolutions> {
+async fn solve(many: RawMany, engine: &JsValue, options: &JsValue, callbacks: &mut Callbacks) -> Result<JsValue> {
     let RawMany { problem, values, constant, lower, upper, settings, batch } = many;
+    let (request, mut page) = engine_request(engine)?;
+    let assignment = backend::choose(&request, &mut page).await?;
+    let began = now_ms();
     let mut model = problem.into_input().into_model(&Slices::without_progress()).await?;
     for Setting { block, weight, loss, enabled } in settings {
         let Some(info) = model.blocks.get_mut(block as usize) else {
@@ -151,23 +144,27 @@ async fn solve(
         (info.weight, info.loss, info.enabled) = (weight, loss, enabled);
     }
     let template = Template::new(model, values, &constant, Some((&lower, &upper)))?;
-    let read = |name: &str| Ok(number(options, name)?.unwrap_or_default());
-    let options = ManyOptions {
-        max_iterations: read("maxIterations")? as u32,
-        tolerances: Tolerances {
-            cost: read("costTolerance")?,
-            gradient: read("gradientTolerance")?,
-            parameter: read("parameterTolerance")?,
-        },
-        initial_damping: read("initialDamping")?,
-    };
-    match context {
-        None => cpu::solve_many(&template, &batch, &options, callbacks).await,
-        Some(context) => gpu::solve_many(&context, &template, &batch, &options, callbacks).await,
-    }
+    let read = |name: &str| number(options, name).ok().flatten();
+    let (solved, fallback_reason) = assignment
+        .run(async |device: Option<&Context>| match device {
+            None => {
+                let options = ManyOptions::from_numbers(Place::Host, &read);
+                Ok((cpu::solve_many(&template, &batch, &options, callbacks).await?, "cpu"))
+            }
+            Some(context) => {
+                let options = ManyOptions::from_numbers(Place::Device, &read);
+                Ok((gpu::solve_many(context, &template, &batch, &options, callbacks).await?, "gpu"))
+            }
+        })
+        .await?;
+    let (solutions, backend) = solved;
+    let object = solutions_to_js(&solutions, now_ms() - began);
+    set(&object, "backend", backend);
+    set(&object, "fallbackReason", fallback_reason.map_or(JsValue::NULL, JsValue::from));
+    Ok(object.into())
 }
 
-fn solutions_to_js(solutions: &ManySolutions, elapsed: f64) -> JsValue {
+fn solutions_to_js(solutions: &ManySolutions, elapsed: f64) -> Object {
     let object = Object::new();
     let (mut codes, mut converged) = (Vec::with_capacity(solutions.termination.len()), 0);
     for end in &solutions.termination {
@@ -185,5 +182,5 @@ fn solutions_to_js(solutions: &ManySolutions, elapsed: f64) -> JsValue {
     set(&object, "terminations", names);
     set(&object, "converged", converged);
     set(&object, "computationTime", elapsed);
-    object.into()
+    object
 }

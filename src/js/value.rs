@@ -63,7 +63,7 @@ pub(super) fn is_truthy(object: &JsValue, name: &str) -> bool {
     property(object, name).is_ok_and(|value| value.is_truthy())
 }
 
-fn property(object: &JsValue, name: &str) -> Result<JsValue> {
+pub(super) fn property(object: &JsValue, name: &str) -> Result<JsValue> {
     if object.is_undefined() || object.is_null() {
         return Ok(JsValue::UNDEFINED);
     }

@@ -6,7 +6,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { runInNewContext } from 'node:vm';
-import { GpuCompiledFunctions, GpuContext, init, lbfgs, levenbergMarquardt, NonlinearLeastSquares, Problem, solve, V } from '../../pkg-template/dist/index.js';
+import { GpuCompiledFunctions, GpuContext, init, lbfgs, levenbergMarquardt, NonlinearLeastSquares, Problem, solve, solveMany, V } from '../../pkg-template/dist/index.js';
 import { compiled } from './compiled.mjs';
 import { deferred, install, residuaError, settle } from './fake-module.mjs';
 
@@ -324,7 +324,7 @@ test('solve() uses Levenberg-Marquardt by default', async () => {
 });
 
 test('lbfgs passes all options to the module', async () => {
-  const { functions, raw } = await compiled();
+  const { functions, raw } = await compiled({ backend: 'cpu' });
   await lbfgs(functions, { maxIterations: 7, c2: 0.5, objective: 'least-squares' });
   assert.deepEqual(raw.options, {
     maxIterations: 7, maxTimeMs: Infinity, costTolerance: 1e-6, gradientTolerance: 1e-6, parameterTolerance: 1e-8,
@@ -332,51 +332,59 @@ test('lbfgs passes all options to the module', async () => {
   });
 });
 
-test('auto takes the CPU below the threshold and reports both numbers', async () => {
-  const { functions, raw } = await compiled({ fallbackThreshold: 1234 });
-  assert.equal(functions.backend, 'cpu');
-  assert.match(functions.fallbackReason, /residuals: 2, .* 1234/);
-  assert.equal(raw.context, undefined);
+test('the module chooses the engine by what the caller asks for, and by the same request in compile and solveMany', async () => {
+  const residuals = ([x]) => Array.from({ length: 100 }, (_, i) => x.mul(i));
+  const template = () => {
+    const problem = new Problem();
+    const x = problem.parameters('x', { dim: 1, values: [1] });
+    problem.residuals('r', { inputs: { x: x.at([0]), y: problem.data([1]) }, residual: ({ x, y }) => x.sub(y) });
+    return problem;
+  };
+  for (const [options, reason, expected] of [
+    [{}, null, { backend: 'gpu', fallbackReason: null }],
+    [{}, 'a reason of the module', { backend: 'cpu', fallbackReason: 'a reason of the module' }],
+    [{ backend: 'auto' }, null, { backend: 'gpu', fallbackReason: null }],
+    [{ backend: 'gpu' }, 'a reason of the module', { backend: 'gpu', fallbackReason: null }],
+    [{ backend: 'cpu' }, null, { backend: 'cpu', fallbackReason: null }],
+  ]) {
+    const fake = Object.assign(install(), { reason });
+    const { backend, fallbackReason } = await GpuCompiledFunctions.compile([V.W(1)], residuals, options);
+    const many = await solveMany(template(), { count: 300 }, options);
+    const words = JSON.stringify(options);
+    assert.deepEqual({ backend, fallbackReason }, expected, words);
+    assert.deepEqual({ backend: many.backend, fallbackReason: many.fallbackReason }, expected, words);
+    const [compiling, solving] = [fake.compiled[0].engine, fake.solvedMany[0].engine];
+    const plain = ({ requestContext, ...rest }) => (assert.equal(typeof requestContext, 'function'), rest);
+    const asked = { backend: options.backend ?? 'auto', fallbackThreshold: undefined };
+    assert.deepEqual(plain(compiling), { ...asked, workload: 100, fewest: 100 }, words);
+    assert.deepEqual(plain(solving), { ...asked, workload: 300, fewest: 20_000 }, words);
+    assert.equal(fake.contexts.length, expected.backend === 'gpu' ? 1 : 0, 'the shared context, requested when it is needed');
+  }
 });
 
-test('auto takes the GPU from the threshold on, and without a GPU the CPU with the reason', async () => {
-  const { functions, fake, raw } = await compiled({ fallbackThreshold: 2 });
-  assert.equal(functions.backend, 'gpu');
-  assert.equal(functions.fallbackReason, null);
-  assert.equal(raw.context, fake.contexts[0]);
+test('the threshold of the caller reaches the module', async () => {
+  const { raw } = await compiled({ fallbackThreshold: 1234 });
+  assert.deepEqual([raw.engine.fallbackThreshold, raw.engine.workload], [1234, 2]);
+});
 
+test('the context of the caller is the one that is used, and its errors are those of the call', async () => {
+  const fake = install();
+  const context = await GpuContext.create();
+  const functions = await GpuCompiledFunctions.compile([V.W(1)], ([x]) => x, { context });
+  assert.equal(functions.backend, 'gpu');
+  assert.equal(fake.compiled[0].context, fake.contexts[0]);
+  context.dispose();
+  for (const backend of ['auto', 'gpu']) {
+    await assert.rejects(GpuCompiledFunctions.compile([V.W(1)], ([x]) => x, { context, backend }), residuaError('disposed'));
+  }
+});
+
+test('auto without a GPU takes the CPU with the reason, gpu rejects', async () => {
   install({ gpu: false });
-  const onCpu = await GpuCompiledFunctions.compile([V.W(1)], ([x]) => x, { fallbackThreshold: 0 });
+  const onCpu = await GpuCompiledFunctions.compile([V.W(1)], ([x]) => x);
   assert.equal(onCpu.backend, 'cpu');
   assert.match(onCpu.fallbackReason, /navigator\.gpu/);
   await assert.rejects(GpuCompiledFunctions.compile([V.W(1)], ([x]) => x, { backend: 'gpu' }), residuaError('gpu-unavailable', /navigator\.gpu/));
-  const asked = await GpuCompiledFunctions.compile([V.W(1)], ([x]) => x, { backend: 'cpu' });
-  assert.deepEqual([asked.backend, asked.fallbackReason], ['cpu', null]);
-});
-
-test('without a threshold the module chooses, if there is a GPU and at least 100 residuals', async () => {
-  const residuals = ([x]) => Array.from({ length: 100 }, (_, i) => x.mul(i));
-  const compile = (options) => GpuCompiledFunctions.compile([V.W(1)], residuals, options);
-  for (const [settings, options, expected] of [
-    [{}, {}, { backend: 'gpu', choose: true, reason: null }],
-    [{ choosesCpu: true }, {}, { backend: 'cpu', choose: true, reason: /CPU is faster for every call; gradient 1 and 2/ }],
-    [{ software: true }, {}, { backend: 'cpu', choose: false, reason: /in software/ }],
-    [{ software: true }, { fallbackThreshold: 100 }, { backend: 'gpu', choose: false, reason: null }],
-    [{ software: true }, { backend: 'gpu' }, { backend: 'gpu', choose: false, reason: null }],
-    [{ choosesCpu: true }, { fallbackThreshold: 101 }, { backend: 'cpu', choose: false, reason: /residuals: 100, .* 101/ }],
-    [{}, { backend: 'cpu' }, { backend: 'cpu', choose: false, reason: null }],
-  ]) {
-    const fake = Object.assign(install(), settings);
-    const { backend, fallbackReason } = await compile(options);
-    const words = `${JSON.stringify(settings)}, ${JSON.stringify(options)}`;
-    assert.deepEqual([backend, fake.compiled[0].choose], [expected.backend, expected.choose], words);
-    if (expected.reason === null) assert.equal(fallbackReason, null, words);
-    else assert.match(fallbackReason, expected.reason, words);
-  }
-  Object.assign(install(), { choosesCpu: false });
-  const few = await GpuCompiledFunctions.compile([V.W(1)], ([x]) => Array.from({ length: 99 }, (_, i) => x.mul(i)));
-  assert.equal(few.backend, 'cpu');
-  assert.match(few.fallbackReason, /residuals: 99, .* 100/);
 });
 
 test('the default context is shared, and a new one after a loss or dispose', async () => {

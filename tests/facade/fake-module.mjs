@@ -4,7 +4,19 @@ import { start } from '../../pkg-template/dist/module/loading.js';
 
 /** Installs a new fake module and returns its controls. */
 export function install({ gpu = true } = {}) {
-  const fake = { problems: [], compiled: [], contexts: [], restarts: 0, panic: null, gpu, software: false, choosesCpu: false, stats: {} };
+  const fake = { problems: [], compiled: [], solvedMany: [], contexts: [], restarts: 0, panic: null, gpu, reason: null, stats: {} };
+
+  /** The engine's context, as requested from the facade: undefined for 'cpu', and for 'auto' with a reason or without a GPU. */
+  async function contextOf(engine) {
+    if (engine.backend === 'cpu') return { context: undefined, reason: undefined };
+    if (engine.backend === 'auto' && fake.reason !== null) return { context: undefined, reason: fake.reason };
+    try {
+      return { context: await engine.requestContext(), reason: undefined };
+    } catch (error) {
+      if (engine.backend !== 'auto' || error.code !== 'gpu-unavailable') throw error;
+      return { context: undefined, reason: error.message };
+    }
+  }
 
   class RawProblem {
     static fromTape(paramCount, entries, constants, outputs) {
@@ -65,7 +77,7 @@ export function install({ gpu = true } = {}) {
       return { fake: 'device' };
     }
     adapter() {
-      return { vendor: 'fake', architecture: '', description: '', isSoftware: fake.software };
+      return { vendor: 'fake', architecture: '', description: '', isSoftware: false };
     }
     lost() {
       return this.loss.promise;
@@ -94,12 +106,12 @@ export function install({ gpu = true } = {}) {
       this.problem = problem;
       this.x = values.slice();
     }
-    static async compile(problem, values, fillValues, context, choose, batchSize, onProgress, aborted) {
+    static async compile(problem, values, fillValues, engine, batchSize, onProgress, aborted) {
+      const { context, reason } = await contextOf(engine);
       await fake.compileHold?.(onProgress, aborted);
       fillValues(0, values.length);
       const functions = new RawFunctions(problem, values);
-      functions.context = choose && fake.choosesCpu ? undefined : context;
-      functions.choose = choose;
+      Object.assign(functions, { context, reason, engine });
       fake.compiled.push(functions);
       return functions;
     }
@@ -121,7 +133,7 @@ export function install({ gpu = true } = {}) {
     }
     isOnGpu = () => this.context !== undefined;
     areGradientsOnCpu = () => this.context === undefined;
-    choice = () => 'gradient 1 and 2';
+    fallbackReason = () => this.reason;
     numParams = () => this.x.length;
     numResiduals = () => this.x.length;
     kernelCount = () => 1;
@@ -199,8 +211,27 @@ export function install({ gpu = true } = {}) {
     }
   }
 
+  class RawMany {
+    constructor(problem, values, constant, lower, upper, count) {
+      Object.assign(this, { values, count });
+    }
+    setBlock() {}
+    addParameters() {}
+    addData() {}
+    async solve(engine, options) {
+      const { context, reason } = await contextOf(engine);
+      fake.solvedMany.push({ engine, options, context });
+      const { values, count } = this;
+      return {
+        x: new Float64Array(values.length * count), cost: new Float64Array(count), iterations: new Uint32Array(count), termination: new Uint8Array(count),
+        terminations: ['cost-tolerance'], converged: count, computationTime: 1, backend: context === undefined ? 'cpu' : 'gpu', fallbackReason: reason ?? null,
+      };
+    }
+  }
+
   fake.module = {
     default: async () => {},
+    RawMany,
     RawProblem,
     RawContext,
     RawFunctions,

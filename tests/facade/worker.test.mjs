@@ -4,6 +4,7 @@ import { afterEach, test } from 'node:test';
 import { GpuCompiledFunctions, levenbergMarquardt, lbfgs, Problem, ResiduaError, V } from '../../pkg-template/dist/index.js';
 import { deferred, install, residuaError, settle } from './fake-module.mjs';
 import { compiledThere, joined } from './through-a-worker.mjs';
+import { solveManyOn } from '../../pkg-template/dist/solvers/solve-many.js';
 
 let close = () => {};
 afterEach(() => close());
@@ -301,19 +302,42 @@ test('a problem arrives in the worker as it would on the page', async () => {
   assert.deepEqual(there, plain);
 });
 
-test('the buffers of a tape are transferred, and a second engine can use the tape', async () => {
+test('the buffers of a tape are transferred, and the problem is freed when the compile has ended', async () => {
   const { fake, sent, GpuCompiledFunctions } = await watched(joined());
-  let attempts = 0;
-  fake.compileHold = async () => {
-    attempts += 1;
-    if (attempts === 1) throw Object.assign(new Error('too large'), { code: 'limit-exceeded' });
-  };
-  const params = [V.W(2), V.W(3)];
-  const functions = await GpuCompiledFunctions.compile(params, ([a, b]) => [a.mul(b), a.sub(5)], { fallbackThreshold: 0 });
-  assert.deepEqual([functions.backend, functions.fallbackReason, attempts], ['cpu', 'too large', 2]);
-  assert.deepEqual(fake.problems[1].tape, fake.problems[0].tape);
+  const compile = (params) => GpuCompiledFunctions.compile(params, ([a, b]) => [a.mul(b), a.sub(5)], { fallbackThreshold: 0 });
+  const functions = await compile([V.W(2), V.W(3)]);
+  assert.equal(functions.backend, 'gpu');
   assert.equal(fake.problems[0].tape.ops.length, 5);
   const tapes = sent.flatMap(({ pieces = [] }) => pieces).filter(({ entries }) => entries !== undefined);
   assert.deepEqual(tapes.map(({ entries: [ops] }) => ops.length), [0], 'detached, and sent once');
-  assert.deepEqual(sent.filter((message) => message.do === 'dispose').map(({ what }) => what), ['problem']);
+  const freed = () => sent.filter((message) => message.do === 'dispose').map(({ what }) => what);
+  assert.deepEqual(freed(), ['problem']);
+  fake.compileHold = async () => {
+    throw Object.assign(new Error('too large'), { code: 'limit-exceeded' });
+  };
+  await assert.rejects(compile([V.W(2), V.W(3)]), residuaError('limit-exceeded', /too large/));
+  assert.deepEqual(freed(), ['problem', 'problem']);
+});
+
+test('the page gives the context that a compile or a solve in the worker asks for, and its refusal is theirs', async () => {
+  const { fake, sent, host, GpuCompiledFunctions, GpuContext } = await watched(joined());
+  const context = await GpuContext.create();
+  const functions = await GpuCompiledFunctions.compile([V.W(1)], ([x]) => x, { context });
+  assert.equal(functions.backend, 'gpu');
+  assert.equal(fake.compiled[0].context, fake.contexts[0]);
+  const problem = new Problem();
+  const x = problem.parameters('x', { dim: 1, values: [1] });
+  problem.residuals('r', { inputs: { x: x.at([0]) }, residual: ({ x }) => x });
+  const { backend } = await solveManyOn(host, problem, { count: 2 }, { context });
+  assert.equal(backend, 'gpu');
+  assert.equal(fake.solvedMany[0].context, fake.contexts[0]);
+  assert.equal(sent.filter((message) => message.do === 'context').length, 2);
+  const onCpu = await GpuCompiledFunctions.compile([V.W(1)], ([x]) => x, { context, backend: 'cpu' });
+  assert.equal(onCpu.backend, 'cpu');
+  assert.equal(sent.filter((message) => message.do === 'context').length, 2, 'nothing is asked for the CPU');
+  fake.gpu = false;
+  const reason = (await GpuCompiledFunctions.compile([V.W(1)], ([x]) => x)).fallbackReason;
+  assert.match(reason, /navigator\.gpu/);
+  context.dispose();
+  await assert.rejects(GpuCompiledFunctions.compile([V.W(1)], ([x]) => x, { context }), residuaError('disposed'));
 });

@@ -69,6 +69,27 @@ pub enum ErrorCode {
 }
 
 impl ErrorCode {
+    /// All codes.
+    pub const ALL: [ErrorCode; 12] = [
+        ErrorCode::NotInitialized,
+        ErrorCode::GpuUnavailable,
+        ErrorCode::DeviceLost,
+        ErrorCode::OutOfMemory,
+        ErrorCode::LimitExceeded,
+        ErrorCode::ShaderCompilation,
+        ErrorCode::InvalidArgument,
+        ErrorCode::InvalidGraph,
+        ErrorCode::NonFinite,
+        ErrorCode::Disposed,
+        ErrorCode::Aborted,
+        ErrorCode::Internal,
+    ];
+
+    /// The code that JavaScript sees under this name.
+    pub fn from_name(name: &str) -> Option<ErrorCode> {
+        ErrorCode::ALL.into_iter().find(|code| code.as_str() == name)
+    }
+
     /// The code as JavaScript sees it.
     pub fn as_str(self) -> &'static str {
         match self {

@@ -35,7 +35,7 @@ export interface CompileInput {
   readonly recordingTime: number | null;
   /** Reads `count` numbers into `startValues`, from `first` on. */
   takeStart(first: number, count: number): void;
-  /** Builds the problem. It is called again if the first engine cannot compile it. */
+  /** Builds the problem. */
   build(module: RawModule): RawProblem;
   /** Frees the recording. To be called when the compile has ended. */
   release(): void;

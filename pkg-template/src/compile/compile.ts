@@ -1,13 +1,13 @@
-/** Compiling: chooses the engine, builds the recorded problem in the module and compiles it there. */
+/** Compiling: builds the recorded problem in the module and compiles it there, on the engine that the module chooses. */
 
 import { describe, invalidArgument, ResiduaError } from '../arguments/errors.js';
 import { checkOptions, checkWholeNumber } from '../arguments/numeric-arguments.js';
 import { Cancellation, checkSignal } from '../module/cancellation.js';
 import type { Host, Instance } from '../module/loading.js';
-import type { RawFunctions, RawProblem } from '../module/raw.js';
+import type { RawFunctions } from '../module/raw.js';
 import type { CompileInput } from './compile-input.js';
 import type { GpuContext } from './context.js';
-import { checkEngineOptions, chooseEngine, handleOf, runOnEngine, type EngineChoice } from './engine-choice.js';
+import { checkEngineOptions, engineRequest } from './engine-choice.js';
 
 /** Options of a compile. */
 export interface CompileOptions {
@@ -69,63 +69,18 @@ export async function compileFunctions(host: Host, input: CompileInput, options:
 
 async function compileNow(host: Host, input: CompileInput, options: CompileOptions): Promise<Compiled> {
   const instance = await host.ready();
-  const choice = await chooseEngine(instance, input.workload, options, FEW_RESIDUALS);
-  const measures = (options.backend ?? 'auto') === 'auto' && options.fallbackThreshold === undefined;
-  const build = new ProblemBuild(instance, input);
-  try {
-    if (measures && choice.context?.adapter.isSoftware === true) {
-      const reason = 'the GPU is emulated in software, which is slower than the CPU';
-      return await compileOn(instance, { context: null, fallbackReason: reason }, build, options, false);
-    }
-    return await runOnEngine(choice, options.backend, (engine) => compileOn(instance, engine, build, options, measures && engine.context !== null));
-  } finally {
-    build.release();
-  }
-}
-
-/** Builds the raw problem of an input, once for each engine that is tried. */
-class ProblemBuild {
-  private reusable: RawProblem | null = null;
-
-  constructor(
-    private readonly instance: Instance,
-    readonly input: CompileInput,
-  ) {}
-
-  problem(): RawProblem {
-    const problem = this.reusable ?? this.instance.call((module) => this.input.build(module));
-    if (problem.isReusable === true) this.reusable = problem;
-    return problem;
-  }
-
-  release(): void {
-    this.reusable?.free();
-    this.input.release();
-  }
-}
-
-/** Compiles on one engine. With `measures` the module compares the CPU with the GPU, and may choose the CPU. */
-async function compileOn(
-  instance: Instance,
-  { context, fallbackReason }: EngineChoice,
-  build: ProblemBuild,
-  options: CompileOptions,
-  measures: boolean,
-): Promise<Compiled> {
-  const handle = handleOf(context, instance);
   const cancellation = new Cancellation(options.signal);
   const progress = new Progress(options.onProgress, cancellation);
-  const problem = build.problem();
-  const { input } = build;
   let raw: RawFunctions;
   try {
+    const engine = engineRequest(instance, input.workload, options, FEW_RESIDUALS);
+    const problem = instance.call((module) => input.build(module));
     raw = await instance.wait((module) =>
       module.RawFunctions.compile(
         problem,
         input.startValues,
         (first, count) => input.takeStart(first, count),
-        handle?.share(),
-        measures,
+        engine,
         options.batchSize,
         options.onProgress === undefined ? undefined : progress.report,
         cancellation.token,
@@ -136,15 +91,14 @@ async function compileOn(
     throw error;
   } finally {
     cancellation.end();
+    input.release();
   }
   if (progress.error !== null) {
     instance.call(() => raw.dispose());
     throw progress.error.thrown;
   }
   const isAuto = (options.backend ?? 'auto') === 'auto';
-  const backend = instance.call(() => raw.isOnGpu()) ? 'gpu' : 'cpu';
-  const reason = context !== null && backend === 'cpu' ? `the CPU is faster for every call; ${instance.call(() => raw.choice())}` : fallbackReason;
-  return { instance, raw, backend, isAuto, fallbackReason: reason };
+  return instance.call(() => ({ instance, raw, backend: raw.isOnGpu() ? 'gpu' : 'cpu', isAuto, fallbackReason: raw.fallbackReason() ?? null }));
 }
 
 /** Limits the rate of progress reports. An exception of the listener cancels the compile. */

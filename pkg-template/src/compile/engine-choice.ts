@@ -1,8 +1,8 @@
-/** The choice of the engine of a compile or a solve: the CPU, or the GPU of a context. */
+/** The options that choose the engine of a compile or a solve: the CPU, or the GPU of a context. The module chooses. */
 
 import { describe, invalidArgument, ResiduaError } from '../arguments/errors.js';
 import type { Host, Instance } from '../module/loading.js';
-import type { RawContext } from '../module/raw.js';
+import type { RawContext, RawEngineRequest } from '../module/raw.js';
 import { GpuContext } from './context.js';
 
 /** The options that choose an engine. */
@@ -13,57 +13,21 @@ export interface EngineOptions {
   readonly fallbackThreshold?: number;
 }
 
-/** A chosen engine: the GPU of `context`, or the CPU where that is null. */
-export interface EngineChoice {
-  readonly context: GpuContext | null;
-  /** Why 'auto' takes the CPU; null on the GPU and where the CPU was requested. */
-  readonly fallbackReason: string | null;
-}
-
-/** Chooses the engine for `workload` residuals. `fewest` is the default of `fallbackThreshold`. Rejects with 'gpu-unavailable' for 'gpu' alone. */
-export async function chooseEngine({ host, module }: Instance, workload: number, options: EngineOptions, fewest: number): Promise<EngineChoice> {
-  const backend = options.backend ?? 'auto';
-  if (backend === 'cpu') return { context: null, fallbackReason: null };
-  if (backend === 'gpu') return { context: options.context ?? (await GpuContext.on(host).default()), fallbackReason: null };
-  // Where WebGPU is absent, that is the reported reason for any workload; the check costs nothing.
-  const hasWebGpu = module.hasWebGpu ?? (globalThis as { navigator?: { gpu?: unknown } }).navigator?.gpu != null;
-  const threshold = options.fallbackThreshold ?? fewest;
-  const small = workload < threshold;
-  try {
-    const context = small && hasWebGpu ? null : (options.context ?? (await GpuContext.on(host).default()));
-    if (!small) return { context, fallbackReason: null };
-  } catch (error) {
-    if (!(error instanceof ResiduaError) || error.code !== 'gpu-unavailable') throw error;
-    return { context: null, fallbackReason: error.message };
-  }
-  return {
-    context: null,
-    fallbackReason: `residuals: ${workload}, fewer than the fallback threshold of ${threshold} below which the CPU is faster than the GPU`,
+/** Returns the request of an engine for `workload` residuals. `fewest` is the default of `fallbackThreshold`. */
+export function engineRequest(instance: Instance, workload: number, options: EngineOptions, fewest: number): RawEngineRequest {
+  const { backend = 'auto', fallbackThreshold, context } = options;
+  const requestContext = async (): Promise<RawContext> => {
+    const handle = handleOf(context ?? (await GpuContext.on(instance.host).default()), instance);
+    return instance.call(() => handle.share());
   };
+  return { backend, workload, fewest, fallbackThreshold, requestContext };
 }
 
-/** Runs `work` on the chosen engine. With 'auto', work that exceeds a limit of the GPU is run again on the CPU. */
-export async function runOnEngine<T>(
-  choice: EngineChoice,
-  backend: 'auto' | 'gpu' | 'cpu' | undefined,
-  work: (choice: EngineChoice) => Promise<T>,
-): Promise<T> {
-  try {
-    return await work(choice);
-  } catch (error) {
-    const isTooLarge = error instanceof ResiduaError && error.code === 'limit-exceeded';
-    if (!isTooLarge || choice.context === null || (backend ?? 'auto') !== 'auto') throw error;
-    return await work({ context: null, fallbackReason: error.message });
-  }
-}
-
-/** Returns the handle of a context; undefined for the CPU. Throws 'disposed' for a context of another instance of the module. */
-export function handleOf(context: GpuContext | null, instance: Instance): RawContext | undefined {
-  const handle = context?.raw();
-  if (handle !== undefined && handle.instance !== instance) {
-    throw new ResiduaError('disposed', 'the GpuContext belongs to an instance of residua that has failed; create a new one');
-  }
-  return handle?.handle;
+/** Returns the handle of a context. Throws 'disposed' for a context of another instance of the module. */
+function handleOf(context: GpuContext, instance: Instance): RawContext {
+  const raw = context.raw();
+  if (raw.instance === instance) return raw.handle;
+  throw new ResiduaError('disposed', 'the GpuContext belongs to an instance of residua that has failed; create a new one');
 }
 
 /** Checks `backend` and `context` of a call on a host. `call` names the function in messages. Throws 'invalid-argument'. */

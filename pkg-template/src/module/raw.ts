@@ -37,11 +37,6 @@ export interface TapePieces {
 
 /** A problem for a compile, which consumes it. */
 export interface RawProblem {
-  /**
-   * In a worker alone: a compile does not consume the problem, and `free` frees it. Its buffers are transferred, so it cannot be built
-   * twice.
-   */
-  readonly isReusable?: boolean;
   addArray(name: string, dim: number, count: number, manifold: string): number;
   addBlock(name: string, instances: number, firstRow: number, rows: number): number;
   /**
@@ -102,6 +97,19 @@ export interface RawContext {
   stats(): RawStats;
   trim(): void;
   dispose(): void;
+}
+
+/** The engine that a compile or a solve asks for. The module chooses the engine. */
+export interface RawEngineRequest {
+  readonly backend: 'auto' | 'gpu' | 'cpu';
+  /** Number of residuals, where a residual that is a long sum counts about as often as it has terms. */
+  readonly workload: number;
+  /** The default of `fallbackThreshold`. */
+  readonly fewest: number;
+  /** Under this many residuals 'auto' takes the CPU. */
+  readonly fallbackThreshold: number | undefined;
+  /** Resolves with a context, which the module consumes. Called at most once, if a device is needed. */
+  requestContext(): Promise<RawContext>;
 }
 
 /** One iteration of a solver. */
@@ -184,7 +192,8 @@ export interface RawFunctions {
   memory?(): ArrayBuffer | undefined;
   isOnGpu(): boolean;
   areGradientsOnCpu(): boolean;
-  choice(): string;
+  /** Why 'auto' took the CPU. */
+  fallbackReason(): string | undefined;
   numParams(): number;
   numResiduals(): number;
   kernelCount(): number;
@@ -269,34 +278,36 @@ export interface RawManyResult {
   terminations: string[];
   converged: number;
   computationTime: number;
+  backend: 'gpu' | 'cpu';
+  /** Why 'auto' took the CPU. */
+  fallbackReason: string | null;
 }
 
 /** A template problem and its batch for a solve, which consumes them. */
 export interface RawMany {
-  /** As of RawProblem. */
-  readonly isReusable?: boolean;
   setBlock(block: number, weight: number, kind: string, a: number, b: number, factor: number, enabled: boolean): void;
   addParameters(first: number, length: number, values: Float64Array): void;
   addData(recipe: number, firstColumn: number, sources: Uint32Array, length: number, values: Float64Array): void;
   solve(
-    context: RawContext | undefined,
-    options: {
-      maxIterations: number;
-      costTolerance: number;
-      gradientTolerance: number;
-      parameterTolerance: number;
-      initialDamping: number;
-    },
+    engine: RawEngineRequest,
+    options: RawManyOptions,
     onProgress: ((done: number) => void) | undefined,
     aborted: CancellationToken,
   ): Promise<RawManyResult>;
-  free(): void;
+}
+
+/** Options of a solve of many problems. */
+export interface RawManyOptions {
+  maxIterations: number;
+  costTolerance: number;
+  gradientTolerance: number;
+  /** By default that of the engine. */
+  parameterTolerance: number | undefined;
+  initialDamping: number;
 }
 
 /** The exports of the glue. */
 export interface RawModule {
-  /** In a worker alone: whether `navigator.gpu` exists. */
-  readonly hasWebGpu?: boolean;
   /** Fetches and starts the WebAssembly module; without a source, the file beside the glue. */
   default(options?: { module_or_path?: unknown }): Promise<unknown>;
   RawProblem: {
@@ -309,16 +320,12 @@ export interface RawModule {
     isAvailable(): Promise<boolean>;
   };
   RawFunctions: {
-    /**
-     * Calls `fillValues(first, count)` before it reads that range of `values`. With `measures` it compares the CPU with the device, and may
-     * choose the CPU.
-     */
+    /** Calls `fillValues(first, count)` before it reads that range of `values`. */
     compile(
       problem: RawProblem,
       values: Float64Array,
       fillValues: (first: number, count: number) => void,
-      context: RawContext | undefined,
-      measures: boolean,
+      engine: RawEngineRequest,
       batchSize: number | undefined,
       onProgress: ((done: number, total: number, stage: string) => void) | undefined,
       aborted: CancellationToken | undefined,
@@ -362,7 +369,7 @@ interface ClassOf<T> {
 }
 
 /** The names of the boundary, without the types that the generated declarations do not have. */
-interface ExportedNames extends Record<Exclude<keyof RawModule, 'hasWebGpu' | 'RawProblem' | 'RawContext' | 'RawFunctions' | 'RawMany'>, unknown> {
+interface ExportedNames extends Record<Exclude<keyof RawModule, 'RawProblem' | 'RawContext' | 'RawFunctions' | 'RawMany'>, unknown> {
   readonly RawProblem: ClassOf<RawProblem> & Record<keyof RawModule['RawProblem'], unknown>;
   readonly RawContext: ClassOf<RawContext> & Record<keyof RawModule['RawContext'], unknown>;
   readonly RawFunctions: ClassOf<RawFunctions> & Record<keyof RawModule['RawFunctions'], unknown>;

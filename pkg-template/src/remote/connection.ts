@@ -1,7 +1,8 @@
 /** The page's end of the connection to a worker: sends requests and notices, and receives answers and reports. */
 
-import { ResiduaError, type ErrorCode } from '../arguments/errors.js';
+import { ResiduaError } from '../arguments/errors.js';
 import type { CancellationToken } from '../module/cancellation.js';
+import { errorData, errorOf } from './error-data.js';
 import type { Answer, ContextCounts, Message, Notice, Request } from './protocol.js';
 
 /** The part of a Worker or a MessagePort that is used. */
@@ -16,6 +17,8 @@ interface RequestHandlers {
   /** Called with each report of the call; a result of true cancels the call. */
   readonly onReport?: ((...report: never[]) => unknown) | undefined;
   readonly token?: CancellationToken | undefined;
+  /** Resolves with the number of a context, if the call asks for one. */
+  readonly requestContext?: () => Promise<number>;
   /** Called with memory that the worker returns. */
   readonly onMemory?: (memory: ArrayBuffer) => void;
 }
@@ -95,17 +98,27 @@ export class Connection {
     if ('failed' in answer) return this.fail(answer.failed);
     if ('lost' in answer) return this.onLoss(answer.lost, answer);
     if ('reports' in answer) return this.deliver(answer.call, answer.reports);
+    if ('asks' in answer) return void this.giveContext(answer.call);
     if (answer.counts !== undefined) this.onCounts(...answer.counts);
     if (!('call' in answer)) return;
     const pending = this.pending.get(answer.call);
     this.pending.delete(answer.call);
     if ('error' in answer) {
-      const { code, message, wgsl } = answer.error;
-      pending?.reject(new ResiduaError(code as ErrorCode, message, wgsl === undefined ? {} : { wgsl }));
+      pending?.reject(errorOf(answer.error));
       return;
     }
     if (answer.memory !== undefined) pending?.onMemory?.(answer.memory);
     pending?.resolve(answer.value);
+  }
+
+  private async giveContext(call: number): Promise<void> {
+    const request = this.pending.get(call)?.requestContext;
+    try {
+      if (request === undefined) throw new ResiduaError('internal', 'the call has no context to give');
+      this.notify({ do: 'context', call, context: await request() });
+    } catch (error) {
+      this.notify({ do: 'context', call, context: errorData(error) });
+    }
   }
 
   /** Passes reports to the call's listener until it returns true. */

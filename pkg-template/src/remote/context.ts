@@ -1,9 +1,9 @@
 /** The page's side of a GPU device in the worker. Its statistics are those that the worker sent last. */
 
 import { invalidArgument } from '../arguments/errors.js';
-import type { RawContext, RawStats } from '../module/raw.js';
+import type { RawContext, RawEngineRequest, RawStats } from '../module/raw.js';
 import type { Connection } from './connection.js';
-import type { ContextFacts } from './protocol.js';
+import type { ContextFacts, EngineData } from './protocol.js';
 
 type Loss = { reason: string; message: string };
 
@@ -89,4 +89,14 @@ export class RemoteContext implements RawContext {
     this.isDeviceLost = true;
     this.resolveLost({ reason, message });
   }
+}
+
+/** Returns the part of a request that is sent to the worker. */
+export function engineData({ backend, workload, fewest, fallbackThreshold }: RawEngineRequest): EngineData {
+  return { backend, workload, fewest, fallbackThreshold };
+}
+
+/** Returns the number of the context of a request. */
+export async function contextNumber(engine: RawEngineRequest): Promise<number> {
+  return ((await engine.requestContext()) as RemoteContext).number;
 }

@@ -2,11 +2,11 @@
 
 import { ResiduaError } from '../arguments/errors.js';
 import type { CancellationToken } from '../module/cancellation.js';
-import type { RawContext, RawFunctions, RawLbfgsOptions, RawLevenbergMarquardtOptions, RawListener, RawProblem, RawSolveResult } from '../module/raw.js';
+import type { RawEngineRequest, RawFunctions, RawLbfgsOptions, RawLevenbergMarquardtOptions, RawListener, RawProblem, RawSolveResult } from '../module/raw.js';
 import { copyIfSameLength } from '../module/result-arrays.js';
 import { buffersOf } from './buffers.js';
 import type { Connection } from './connection.js';
-import type { RemoteContext } from './context.js';
+import { contextNumber, engineData } from './context.js';
 import type { RemoteProblem } from './problem.js';
 import type { FunctionsCall, FunctionsChange, FunctionsFacts } from './protocol.js';
 
@@ -37,21 +37,24 @@ export class RemoteFunctions implements RawFunctions {
     problem: RawProblem,
     values: Float64Array,
     fillValues: (first: number, count: number) => void,
-    context: RawContext | undefined,
-    measures: boolean,
+    engine: RawEngineRequest,
     batchSize: number | undefined,
     onProgress: ((done: number, total: number, stage: string) => void) | undefined,
     token: CancellationToken = () => false,
   ): Promise<RawFunctions> {
     const remote = problem as RemoteProblem;
-    await remote.send(values, fillValues, null, token);
-    if (token()) throw new ResiduaError('aborted', 'compiling was aborted by its signal');
-    const number = connection.newObject();
-    const facts = await connection.request(
-      { do: 'compile', functions: number, problem: remote.number, context: (context as RemoteContext | undefined)?.number ?? null, measures, batchSize },
-      { onReport: onProgress, token },
-    );
-    return new RemoteFunctions(connection, number, facts as FunctionsFacts);
+    try {
+      await remote.send(values, fillValues, null, token);
+      if (token()) throw new ResiduaError('aborted', 'compiling was aborted by its signal');
+      const number = connection.newObject();
+      const facts = await connection.request(
+        { do: 'compile', functions: number, problem: remote.number, engine: engineData(engine), batchSize },
+        { onReport: onProgress, token, requestContext: () => contextNumber(engine) },
+      );
+      return new RemoteFunctions(connection, number, facts as FunctionsFacts);
+    } finally {
+      remote.free();
+    }
   }
 
   isOnGpu(): boolean {
@@ -62,8 +65,8 @@ export class RemoteFunctions implements RawFunctions {
     return this.facts.areGradientsOnCpu;
   }
 
-  choice(): string {
-    return this.facts.choice;
+  fallbackReason(): string | undefined {
+    return this.facts.fallbackReason;
   }
 
   numParams(): number {

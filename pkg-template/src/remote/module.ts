@@ -11,7 +11,6 @@ import type { WorkerFacts } from './protocol.js';
 
 /** The page's side of the module. */
 export class RemoteModule implements RawModule {
-  hasWebGpu = false;
   readonly connection: Connection;
   private readonly contexts = new Map<number, RemoteContext>();
 
@@ -49,7 +48,6 @@ export class RemoteModule implements RawModule {
   async default(options?: { module_or_path?: unknown }): Promise<void> {
     const { connection } = this;
     const loaded = (await connection.request({ do: 'load', source: options?.module_or_path })) as WorkerFacts;
-    this.hasWebGpu = loaded.hasWebGpu;
     watchLivenessLock(loaded.livenessLock, () => connection.fail('its worker has ended'));
   }
 

@@ -5,10 +5,10 @@
  */
 
 import type { CancellationToken } from '../module/cancellation.js';
-import type { RawContext, RawMany, RawManyResult, RawProblem, Tape, TapePieces } from '../module/raw.js';
+import type { RawEngineRequest, RawMany, RawManyOptions, RawManyResult, RawProblem, Tape, TapePieces } from '../module/raw.js';
 import { buffersOf } from './buffers.js';
 import type { Connection } from './connection.js';
-import type { RemoteContext } from './context.js';
+import { contextNumber, engineData } from './context.js';
 import { PIECE, type BuildStep, type ManySetup, type Piece, type ProblemPiece } from './protocol.js';
 
 /** Milliseconds of work after which the event loop gets a turn; a small part of a frame. */
@@ -21,14 +21,12 @@ type ColumnReader<A> = (column: number, first: number, count: number) => A;
 
 /** A problem that the worker builds. */
 export class RemoteProblem implements RawProblem {
-  readonly isReusable = true;
   readonly number: number;
   private readonly steps: BuildStep[] = [];
   private readonly sources: (() => Iterable<ProblemPiece>)[] = [];
   private arrays = 0;
   private blocks = 0;
   private templates = 0;
-  private sent = false;
 
   constructor(private readonly connection: Connection) {
     this.number = connection.newObject();
@@ -80,12 +78,10 @@ export class RemoteProblem implements RawProblem {
   }
 
   /**
-   * Sends the problem with its start values; `fill` writes the values of a range before they are sent. A second call sends nothing. Returns
-   * early when the token is cancelled.
+   * Sends the problem with its start values; `fill` writes the values of a range before they are sent. Returns early when the token is
+   * cancelled.
    */
   async send(values: Float64Array, fill: (first: number, count: number) => void, many: ManySetup | null, token: CancellationToken): Promise<void> {
-    if (this.sent) return;
-    this.sent = true;
     const { number: problem, steps, connection } = this;
     connection.notify({ do: 'problem', problem, steps, numParams: values.length, many }, many === null ? [] : buffersOf(many.settings.flat()));
     this.sources.push(function* () {
@@ -124,7 +120,6 @@ export class RemoteProblem implements RawProblem {
 
 /** Many problems that the worker solves. */
 export class RemoteMany implements RawMany {
-  readonly isReusable = true;
   private readonly settings: ManySetup['settings'][number][] = [];
 
   constructor(
@@ -150,23 +145,23 @@ export class RemoteMany implements RawMany {
   }
 
   async solve(
-    context: RawContext | undefined,
-    options: Parameters<RawMany['solve']>[1],
+    engine: RawEngineRequest,
+    options: RawManyOptions,
     onProgress: ((done: number) => void) | undefined,
     aborted: CancellationToken,
   ): Promise<RawManyResult> {
     const { constant, lower, upper, count, settings } = this;
     // A cancelled solve is still sent: its request carries the cancellation, and the worker returns the result of a stopped solve.
-    await this.problem.send(this.values, () => {}, { constant, lower, upper, count, settings }, () => false);
-    const { number: problem } = this.problem;
-    return (await this.connection.request(
-      { do: 'solveMany', problem, context: (context as RemoteContext | undefined)?.number ?? null, options },
-      { onReport: onProgress, token: aborted },
-    )) as RawManyResult;
-  }
-
-  free(): void {
-    this.problem.free();
+    try {
+      await this.problem.send(this.values, () => {}, { constant, lower, upper, count, settings }, () => false);
+      const { number: problem } = this.problem;
+      return (await this.connection.request(
+        { do: 'solveMany', problem, engine: engineData(engine), options },
+        { onReport: onProgress, token: aborted, requestContext: () => contextNumber(engine) },
+      )) as RawManyResult;
+    } finally {
+      this.problem.free();
+    }
   }
 }
 

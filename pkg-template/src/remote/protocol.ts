@@ -6,7 +6,7 @@
  * answer to the next request for the same object.
  */
 
-import type { RawFunctions, RawStats } from '../module/raw.js';
+import type { RawEngineRequest, RawFunctions, RawManyOptions, RawStats } from '../module/raw.js';
 
 /** Entries of a column piece. The page computes several of them between two turns of its event loop. */
 export const PIECE = 1 << 16;
@@ -74,6 +74,9 @@ export type FunctionsChange = Extract<
   'setValuesAt' | 'setConstant' | 'setBounds' | 'setData' | 'setWeight' | 'setLoss' | 'setEnabled'
 >;
 
+/** The engine that is asked for. The worker asks for a context if it needs one. */
+export type EngineData = Omit<RawEngineRequest, 'requestContext'>;
+
 /** A message that has an answer. */
 export type Request =
   | { readonly do: 'load'; readonly source: unknown }
@@ -83,12 +86,11 @@ export type Request =
       readonly do: 'compile';
       readonly functions: number;
       readonly problem: number;
-      readonly context: number | null;
-      readonly measures: boolean;
+      readonly engine: EngineData;
       readonly batchSize: number | undefined;
     }
   | { readonly do: 'call'; readonly functions: number; readonly method: FunctionsCall; readonly args: readonly unknown[]; readonly memory?: ArrayBuffer }
-  | { readonly do: 'solveMany'; readonly problem: number; readonly context: number | null; readonly options: Record<string, number> };
+  | { readonly do: 'solveMany'; readonly problem: number; readonly engine: EngineData; readonly options: RawManyOptions };
 
 /** Options of a request. */
 export interface RequestOptions {
@@ -101,6 +103,8 @@ export interface RequestOptions {
 /** A message that has no answer. */
 export type Notice =
   | { readonly do: 'cancel'; readonly call: number }
+  /** The context that a running call asked for, or why there is none. */
+  | { readonly do: 'context'; readonly call: number; readonly context: number | ErrorData }
   | { readonly do: 'problem'; readonly problem: number; readonly steps: readonly BuildStep[]; readonly numParams: number; readonly many: ManySetup | null }
   | { readonly do: 'pieces'; readonly problem: number; readonly pieces: readonly ProblemPiece[] }
   | { readonly do: 'change'; readonly functions: number; readonly method: FunctionsChange; readonly args: readonly unknown[] }
@@ -112,7 +116,6 @@ export type Message = (Request & RequestOptions & { readonly call: number }) | N
 
 /** The answer to 'load': facts of the worker. */
 export interface WorkerFacts {
-  readonly hasWebGpu: boolean;
   /** The name of the worker's liveness lock; see liveness-lock.ts. */
   readonly livenessLock: string | null;
 }
@@ -127,7 +130,7 @@ export interface ContextFacts {
 export interface FunctionsFacts {
   readonly isOnGpu: boolean;
   readonly areGradientsOnCpu: boolean;
-  readonly choice: string;
+  readonly fallbackReason: string | undefined;
   readonly numParams: number;
   readonly numResiduals: number;
   readonly kernelCount: number;
@@ -151,6 +154,8 @@ export type Answer =
   | { readonly call: number; readonly error: ErrorData; readonly counts?: ContextCounts }
   /** Reports of a running call: progress or iterations, each as the arguments of the listener. */
   | { readonly call: number; readonly reports: readonly (readonly unknown[])[] }
+  /** A running call asks for a context. */
+  | { readonly call: number; readonly asks: 'context' }
   | { readonly counts: ContextCounts }
   | { readonly lost: number; readonly reason: string; readonly message: string }
   /** The module has failed. */

@@ -1,4 +1,4 @@
-/** The worker's side of a problem that the page sends: stores its pieces, and builds the problem for each engine that is tried. */
+/** The worker's side of a problem that the page sends: stores its pieces, and builds the problem. */
 
 import type { RawMany, RawModule, RawProblem } from '../module/raw.js';
 import { PIECE, type BuildStep, type ManySetup, type Piece, type ProblemPiece } from './protocol.js';

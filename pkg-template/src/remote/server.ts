@@ -2,11 +2,12 @@
 
 import { ResiduaError } from '../arguments/errors.js';
 import { here, type Host, type Instance, type WasmSource } from '../module/loading.js';
-import type { RawContext, RawFunctions, RawListener } from '../module/raw.js';
+import type { RawContext, RawEngineRequest, RawFunctions, RawListener } from '../module/raw.js';
 import { buffersIn } from './buffers.js';
 import type { Port } from './connection.js';
 import { holdLivenessLock } from './liveness-lock.js';
-import type { Answer, ContextCounts, ContextFacts, ErrorData, FunctionsFacts, Message, Notice, Request, RequestOptions, WorkerFacts } from './protocol.js';
+import { errorData, errorOf } from './error-data.js';
+import type { Answer, ContextCounts, ContextFacts, EngineData, FunctionsFacts, Message, Notice, Request, RequestOptions, WorkerFacts } from './protocol.js';
 import { ReceivedProblem } from './received-problem.js';
 
 /** Compiled functions and their state. */
@@ -18,8 +19,11 @@ interface FunctionsEntry {
   failure: unknown;
 }
 
-/** The reports and the cancellation of a running request. */
+/** The reports, the cancellation and the context of a running request. */
 interface RunningRequest {
+  readonly call: number;
+  /** The number of the context that the page has given; null before, and on the CPU. */
+  context: number | null;
   /** Sends a report; returns whether the call is cancelled. Undefined where the page takes no reports. */
   readonly report: ((...report: unknown[]) => boolean) | undefined;
   readonly isCancelled: () => boolean;
@@ -41,6 +45,8 @@ class Server {
   private readonly contexts = new Map<number, RawContext>();
   private readonly problems = new Map<number, ReceivedProblem>();
   private readonly functions = new Map<number, FunctionsEntry>();
+  /** The running requests that wait for a context of the page. */
+  private readonly asking = new Map<number, (answer: Extract<Notice, { do: 'context' }>) => void>();
   /** The running requests; true for those that are cancelled. */
   private readonly running = new Map<number, boolean>();
   private instance!: Instance;
@@ -51,8 +57,8 @@ class Server {
   ) {}
 
   receive(message: Message): void {
-    if ('call' in message && message.do !== 'cancel') void this.answer(message);
-    else this.handle(message as Notice);
+    if ('wantsReports' in message) void this.answer(message);
+    else this.handle(message);
   }
 
   private post(answer: Answer, transfer: Transferable[] = []): void {
@@ -65,15 +71,16 @@ class Server {
     this.running.set(call, request.isCancelled);
     const isCancelled = (): boolean => this.running.get(call) === true;
     const report = request.wantsReports ? (...values: unknown[]) => (batch.add(values), isCancelled()) : undefined;
+    const running: RunningRequest = { call, context: null, report, isCancelled };
     let answer: Answer;
     try {
-      answer = { call, ...(await this.run(request, { report, isCancelled })) };
+      answer = { call, ...(await this.run(request, running)) };
     } catch (error) {
       answer = { call, error: errorData(error) };
     }
     batch.flush();
     this.running.delete(call);
-    const counts = this.countsFor(request);
+    const counts = this.countsFor(request, running);
     if (counts !== undefined) answer = { ...answer, counts };
     const { value, memory } = answer as Partial<RequestResult>;
     try {
@@ -99,8 +106,7 @@ class Server {
         return { value: await this.compile(request, running) };
       case 'solveMany': {
         const many = this.instance.call((module) => this.problem(request.problem).buildMany(module));
-        const options = request.options as Parameters<typeof many.solve>[1];
-        const solve = () => many.solve(this.share(request.context), options, running.report, running.isCancelled);
+        const solve = () => many.solve(this.engine(request.engine, running), request.options, running.report, running.isCancelled);
         return { value: await this.instance.wait(solve) };
       }
       case 'call':
@@ -109,8 +115,7 @@ class Server {
   }
 
   private async workerFacts(): Promise<WorkerFacts> {
-    const hasWebGpu = (globalThis as { navigator?: { gpu?: unknown } }).navigator?.gpu != null;
-    return { hasWebGpu, livenessLock: await holdLivenessLock() };
+    return { livenessLock: await holdLivenessLock() };
   }
 
   private async createContext({ context, powerPreference, profile }: Extract<Request, { do: 'createContext' }>): Promise<ContextFacts> {
@@ -121,23 +126,23 @@ class Server {
     return { adapter: raw.adapter(), stats: raw.stats() };
   }
 
-  private async compile(request: Extract<Request, { do: 'compile' }>, { report, isCancelled }: RunningRequest): Promise<FunctionsFacts> {
+  private async compile(request: Extract<Request, { do: 'compile' }>, running: RunningRequest): Promise<FunctionsFacts> {
     const { instance } = this;
     const received = this.problem(request.problem);
     const problem = instance.call((module) => received.build(module));
-    const { measures, batchSize } = request;
+    const engine = this.engine(request.engine, running);
     // The page has sent all start values before this request.
     const fill = (): void => {};
     const raw = await instance.wait((module) =>
-      module.RawFunctions.compile(problem, received.values, fill, this.share(request.context), measures, batchSize, report, isCancelled),
+      module.RawFunctions.compile(problem, received.values, fill, engine, request.batchSize, running.report, running.isCancelled),
     );
     return instance.call(() => {
       const isOnGpu = raw.isOnGpu();
-      this.functions.set(request.functions, { raw, context: isOnGpu ? request.context : null, failure: null });
+      this.functions.set(request.functions, { raw, context: isOnGpu ? running.context : null, failure: null });
       return {
         isOnGpu,
         areGradientsOnCpu: raw.areGradientsOnCpu(),
-        choice: raw.choice(),
+        fallbackReason: raw.fallbackReason(),
         numParams: raw.numParams(),
         numResiduals: raw.numResiduals(),
         kernelCount: raw.kernelCount(),
@@ -193,6 +198,8 @@ class Server {
         // The call may have ended before the notice arrived.
         if (this.running.has(notice.call)) this.running.set(notice.call, true);
         return;
+      case 'context':
+        return this.asking.get(notice.call)?.(notice);
       case 'problem':
         this.problems.set(notice.problem, new ReceivedProblem(notice.steps, notice.numParams, notice.many));
         return;
@@ -239,17 +246,26 @@ class Server {
     return received;
   }
 
-  /** Returns a handle of a context for a compile or a solve, which consumes it. */
-  private share(number: number | null): RawContext | undefined {
-    if (number === null) return undefined;
-    const context = this.contexts.get(number);
-    if (context === undefined) throw new ResiduaError('disposed', 'the GpuContext was used after dispose()');
-    return context.share();
+  /** Returns the engine that a running request asks for. The page gives the context. */
+  private engine(data: EngineData, running: RunningRequest): RawEngineRequest {
+    const requestContext = async (): Promise<RawContext> => {
+      const { call } = running;
+      const { context } = await new Promise<Extract<Notice, { do: 'context' }>>((resolve) => {
+        this.asking.set(call, resolve);
+        this.post({ call, asks: 'context' });
+      }).finally(() => this.asking.delete(call));
+      if (typeof context !== 'number') throw errorOf(context);
+      const raw = this.contexts.get(context);
+      if (raw === undefined) throw new ResiduaError('disposed', 'the GpuContext was used after dispose()');
+      running.context = context;
+      return this.instance.call(() => raw.share());
+    };
+    return { ...data, requestContext };
   }
 
-  private countsFor(request: Request): ContextCounts | undefined {
+  private countsFor(request: Request, { context }: RunningRequest): ContextCounts | undefined {
     if (request.do === 'call') return this.counts(this.functions.get(request.functions)?.context ?? null);
-    return request.do === 'compile' || request.do === 'solveMany' ? this.counts(request.context) : undefined;
+    return this.counts(context);
   }
 
   private counts(number: number | null): ContextCounts | undefined {
@@ -293,10 +309,4 @@ class ReportBatch {
 /** Returns the memory of a point, which the page may use again. */
 function memoryOf(point: Float64Array | Float32Array | undefined): { memory?: ArrayBuffer } {
   return point === undefined ? {} : { memory: point.buffer as ArrayBuffer };
-}
-
-function errorData(error: unknown): ErrorData {
-  if (!(error instanceof ResiduaError)) return { code: 'internal', message: error instanceof Error ? error.message : String(error) };
-  const { code, message, wgsl } = error;
-  return wgsl === undefined ? { code, message } : { code, message, wgsl };
 }

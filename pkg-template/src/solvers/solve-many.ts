@@ -3,7 +3,7 @@
 import { describe, invalidArgument } from '../arguments/errors.js';
 import { checkFinite, checkOptions, checkWholeNumber, copyAnyNumbers, type Numbers } from '../arguments/numeric-arguments.js';
 import type { GpuContext } from '../compile/context.js';
-import { checkEngineOptions, chooseEngine, handleOf, runOnEngine, type EngineChoice } from '../compile/engine-choice.js';
+import { checkEngineOptions, engineRequest } from '../compile/engine-choice.js';
 import { ProblemCompileInput } from '../compile/problem-compile-input.js';
 import { Cancellation, checkSignal } from '../module/cancellation.js';
 import { here, type Host, type Instance } from '../module/loading.js';
@@ -87,25 +87,18 @@ export function solveMany(template: Problem, batch: ManyBatch, options: ManyOpti
 /** solveMany() on a host. */
 export async function solveManyOn(host: Host, template: Problem, batch: ManyBatch, options: ManyOptions): Promise<ManyResult> {
   const job = new Job(host, template, batch, options);
-  const instance = await host.ready();
-  const choice = await chooseEngine(instance, job.workload, options, FEWEST_RESIDUALS);
-  try {
-    return await runOnEngine(choice, options.backend, (engine) => job.run(instance, engine));
-  } finally {
-    job.release();
-  }
+  return job.run(await host.ready());
 }
 
 /** One call, with copies of all its arguments. */
 class Job {
-  readonly workload: number;
+  private readonly workload: number;
   private readonly input: ProblemCompileInput;
   private readonly count: number;
   private constant = new Uint8Array();
   private lower = new Float64Array();
   private upper = new Float64Array();
   private readonly settings: ((many: RawMany) => void)[] = [];
-  private reusable: RawMany | null = null;
 
   constructor(
     host: Host,
@@ -125,12 +118,9 @@ class Job {
     this.takeData(template, batch.data);
   }
 
-  async run(instance: Instance, { context, fallbackReason }: EngineChoice): Promise<ManyResult> {
-    const handle = handleOf(context, instance);
-    const backend = context === null ? 'cpu' : 'gpu';
-    const { signal, onProgress } = this.options;
+  async run(instance: Instance): Promise<ManyResult> {
+    const { signal, onProgress, parameterTolerance } = this.options;
     const { maxIterations = 100, costTolerance = 1e-6, gradientTolerance = 1e-6, initialDamping = 1e-3 } = this.options;
-    const { parameterTolerance = backend === 'cpu' ? 1e-8 : 1e-6 } = this.options;
     let failure: { thrown: unknown } | null = null;
     const cancellation = new Cancellation(signal);
     const listen = (done: number): void => {
@@ -142,12 +132,12 @@ class Job {
         cancellation.cancel();
       }
     };
-    const many = this.reusable ?? instance.call((module) => this.build(module));
-    if (many.isReusable === true) this.reusable = many;
+    const engine = engineRequest(instance, this.workload, this.options, FEWEST_RESIDUALS);
+    const many = instance.call((module) => this.build(module));
     const raw = await instance
       .wait(() =>
         many.solve(
-          handle?.share(),
+          engine,
           { maxIterations, costTolerance, gradientTolerance, parameterTolerance, initialDamping },
           onProgress === undefined ? undefined : listen,
           cancellation.token,
@@ -156,14 +146,9 @@ class Job {
       .finally(() => cancellation.end());
     const thrownByListener = failure as { thrown: unknown } | null;
     if (thrownByListener !== null) throw thrownByListener.thrown;
-    const { x, cost, iterations, terminations, converged, computationTime } = raw;
+    const { x, cost, iterations, terminations, converged, backend, fallbackReason, computationTime } = raw;
     const termination = Array.from(raw.termination, (code) => terminations[code] as Termination);
     return { x, cost, iterations, termination, converged, backend, fallbackReason, computationTime };
-  }
-
-  /** Frees the raw problem. To be called when the call has ended. */
-  release(): void {
-    this.reusable?.free();
   }
 
   private build(module: RawModule): RawMany {

@@ -2,11 +2,12 @@
 //! run. Takes compiled functions at their current parameters, which become the solution.
 //!
 //! [`stages`] has the rules, [`least_squares`] the loop over them, [`stagnation`] the observer that ends a stage, [`continuation`] the join
-//! of two. They see solvers through the trait [`Solvers`], so that tests use fakes.
+//! of two. [`occupancy`] lets one call at a time run on compiled functions. They see solvers through the trait [`Solvers`], so that tests use fakes.
 
 mod continuation;
 mod descent;
 mod least_squares;
+mod occupancy;
 mod stages;
 mod stagnation;
 #[cfg(test)]
@@ -14,6 +15,7 @@ mod tests;
 
 pub use descent::minimise;
 pub use least_squares::Request;
+pub use occupancy::{Callable, Occupancy};
 
 use crate::eval::Place;
 use crate::model::Batch;

@@ -51,6 +51,7 @@ pub use template::Template;
 
 use super::rules::Tolerances;
 use super::summary::Termination;
+use crate::eval::Place;
 
 /// What a solver of many problems may be told.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -61,6 +62,26 @@ pub struct ManyOptions {
     pub tolerances: Tolerances,
     /// λ at the start.
     pub initial_damping: f64,
+}
+
+impl ManyOptions {
+    /// Options by their public names. The default of `parameterTolerance` depends on where the problems are solved: f32 shows no shorter step
+    /// than 1e-6.
+    pub fn from_numbers(place: Place, read: &dyn Fn(&str) -> Option<f64>) -> ManyOptions {
+        let parameter = match place {
+            Place::Host => 1e-8,
+            Place::Device => 1e-6,
+        };
+        ManyOptions {
+            max_iterations: read("maxIterations").unwrap_or_default() as u32,
+            tolerances: Tolerances {
+                cost: read("costTolerance").unwrap_or_default(),
+                gradient: read("gradientTolerance").unwrap_or_default(),
+                parameter: read("parameterTolerance").unwrap_or(parameter),
+            },
+            initial_damping: read("initialDamping").unwrap_or_default(),
+        }
+    }
 }
 
 /// What came of the problems, in their order.
