@@ -2,7 +2,7 @@
 #![cfg(target_arch = "wasm32")]
 #![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
-use residua_codegen::memory::{Dispatch, View};
+use residua_codegen::memory::{InstanceRange, View};
 use residua_codegen::{Buffer, DType, Index, Kernel, Load, Output};
 use residua_cpu::Program;
 use residua_ir::autodiff::gradient;
@@ -84,7 +84,7 @@ impl Chain {
         let springs = self.lengths.len() as u32;
         let mut views =
             [View::Read(&self.parameters), View::Read(&self.lengths), View::Index(&self.ends), View::Write(gradient)];
-        program.run(0, &mut views, &Dispatch { instances: 0..springs, stride: springs, first: 0, origin: 0 })
+        program.run(0, &mut views, &InstanceRange { instances: 0..springs, stride: springs, first: 0, origin: 0 })
     }
 }
 
@@ -111,7 +111,7 @@ async fn every_op_is_compiled_to_what_the_interpretation_computes() {
     let results = both(kernel_of(Op::ALL)).await.map(|program| {
         let mut results = vec![0.0; Op::ALL.len() * COUNT as usize];
         let mut views = [View::Read(&operands), View::Write(&mut results)];
-        program.run(0, &mut views, &Dispatch { instances: 0..COUNT, stride: COUNT, first: 0, origin: 0 }).unwrap();
+        program.run(0, &mut views, &InstanceRange { instances: 0..COUNT, stride: COUNT, first: 0, origin: 0 }).unwrap();
         results
     });
     for (op, [compiled, interpreted]) in Op::ALL.iter().zip(columns(&results, COUNT as usize)) {
@@ -220,7 +220,7 @@ async fn the_time_of_an_imported_function_is_printed_beside_a_loop_by_hand() {
     let [compiled, _] = both(kernel_of(&[Op::Sin])).await;
     let operands: Vec<f64> = (0..3 * COUNT).map(|number| f64::from(number) * 0.001).collect();
     let mut results = vec![0.0; COUNT as usize];
-    let dispatch = Dispatch { instances: 0..COUNT, stride: COUNT, first: 0, origin: 0 };
+    let dispatch = InstanceRange { instances: 0..COUNT, stride: COUNT, first: 0, origin: 0 };
     let mut times = vec![];
     for by_hand in [true, false, true, false] {
         let start = js_sys::Date::now();

@@ -8,8 +8,8 @@ mod mixture;
 mod recorder;
 
 use least_squares::{Edge, grid};
+use residua::eval::access_plan_cache::AccessPlanCache;
 use residua::eval::layout::Layout;
-use residua::eval::plans::Plans;
 use residua::eval::record::Kernels;
 use residua::eval::texts::kernel_numbers;
 use residua::gauss_newton::device::fused::{FUSED_BELOW, FusedLayout, is_wanted, numbers_of_blocks};
@@ -19,14 +19,14 @@ use residua::model::access_plan::Entry;
 use residua::model::incidence::fused::{MOST_LIGHT, fused_incidence};
 use residua::solve::levenberg_marquardt::device::record::{Recording, Segment};
 use residua_base::cooperative::{Slices, run_synchronously};
-use residua_gpu::plan::{Encoded, Step};
-use residua_gpu::{BindingKind, Limits, Plan};
+use residua_gpu::submission::{Encoded, Step};
+use residua_gpu::{BindingKind, Limits, Submissions};
 use residua_portable::{assert_guard_reads_storage, validated};
 
 /// The model laid out, in chunks of so many instances, with fused lists where they are wanted.
-fn laid_out(model: &Model, limits: &Limits, batch_size: Option<u32>) -> (Layout, Plans) {
+fn laid_out(model: &Model, limits: &Limits, batch_size: Option<u32>) -> (Layout, AccessPlanCache) {
     let (numbers, count) = kernel_numbers(model);
-    let mut plans = Plans::new(numbers, count);
+    let mut plans = AccessPlanCache::new(numbers, count);
     for entry in Entry::ALL {
         plans.make(model, entry).unwrap();
     }
@@ -44,7 +44,7 @@ fn laid_out(model: &Model, limits: &Limits, batch_size: Option<u32>) -> (Layout,
 
 /// Checks a segment's bindings against the limits; gives its dispatches.
 fn dispatches(segment: &Segment, limits: &Limits) -> usize {
-    let plan = Plan::new(&segment.list, limits).unwrap();
+    let plan = Submissions::new(&segment.list, limits).unwrap();
     let passes = plan.steps.iter().flat_map(|step| match step {
         Step::Submit(parts) => parts.as_slice(),
         Step::Write { .. } => &[],

@@ -13,7 +13,7 @@ use residua::model::recompute::{self, ListShape, ListTables, RecomputePlan};
 use residua::model::{Batch, Tape};
 use residua_base::cooperative::{Slices, run_synchronously};
 use residua_codegen::wgsl::{self, RecomputeDispatch};
-use residua_codegen::{Dispatch, View, interpret};
+use residua_codegen::{InstanceRange, View, interpret};
 use residua_ir::graph::Op;
 
 const VERTICES: u32 = 70;
@@ -95,7 +95,7 @@ fn reference(batch: &Batch, entry: Entry) -> (f64, Vec<f64>) {
             other => panic!("{other:?}"),
         })
         .collect();
-    let dispatch = Dispatch { instances: 0..batch.count, stride: batch.count, first: 0, origin: 0 };
+    let dispatch = InstanceRange { instances: 0..batch.count, stride: batch.count, first: 0, origin: 0 };
     let total = interpret::run(&plan.kernel, &mut views, &dispatch).unwrap();
     (total, gradient)
 }

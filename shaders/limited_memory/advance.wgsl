@@ -8,7 +8,7 @@ fn advance(
     @builtin(workgroup_id) workgroup: vec3<u32>,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    if state[TAKEN] == 0.0 {
+    if state[ACCEPTED] == 0.0 {
         return;
     }
     let lowest = state[STORE_LOWEST] != 0.0;
@@ -26,7 +26,7 @@ fn advance(
         }
         if kept >= 0.0 {
             let place = 2u * u32(kept) * dispatch.stride + i;
-            history[place] = tangent_step(i, x, t, state[TAKEN_STEP]);
+            history[place] = tangent_step(i, x, t, state[ACCEPTED_STEP]);
             history[place + dispatch.stride] = select(h - g, 0.0, stays(i, x, g));
         }
         point[i] = t;

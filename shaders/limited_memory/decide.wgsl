@@ -16,7 +16,7 @@ fn decide(@builtin(local_invocation_index) lane: u32) {
     if lane == 0u {
         phase = select(state[PHASE], DONE, state[EVALUATES] == 0.0);
         last = u32(state[COUNT]);
-        state[TAKEN] = 0.0;
+        state[ACCEPTED] = 0.0;
     }
     let now = workgroupUniformLoad(&phase);
     if now == DONE {
@@ -105,10 +105,10 @@ fn found(mark: u32) -> bool {
 }
 
 fn judge(now: f32) {
-    let wild = found(WILD_GRADIENT) || !is_finite(state[TRIAL_COST]) || !is_finite(total(QQ)) || !is_finite(total(SIZE));
+    let non_finite = found(NON_FINITE_GRADIENT) || !is_finite(state[TRIAL_COST]) || !is_finite(total(QQ)) || !is_finite(total(SIZE));
     if now == START {
         state[EVALUATIONS] = 1.0;
-        if wild {
+        if non_finite {
             end(END_START);
             return;
         }
@@ -129,18 +129,18 @@ fn judge(now: f32) {
     }
     let rise = difference(TRIAL_COST, COST);
     let slope = total(SLOPE);
-    var verdict = WILD;
-    if !found(WILD_POINT) && !found(MOVED) {
-        verdict = UNSEEN;
-    } else if !found(WILD_POINT) {
+    var verdict = NON_FINITE_TRIAL;
+    if !found(NON_FINITE_POINT) && !found(MOVED) {
+        verdict = UNMOVED;
+    } else if !found(NON_FINITE_POINT) {
         // A forced step was judged before.
         state[EVALUATIONS] += 1.0 - state[FORCED];
-        if !wild && is_finite(slope) && is_finite(total(PREDICTED)) {
+        if !non_finite && is_finite(slope) && is_finite(total(PREDICTED)) {
             verdict = judged(rise, slope, total(PREDICTED), found(BENT));
         }
     }
     if state[FORCED] != 0.0 {
-        if verdict != WILD {
+        if verdict != NON_FINITE_TRIAL {
             take(rise);
             return;
         }
@@ -155,9 +155,9 @@ fn judge(now: f32) {
     }
     state[REACH] = sqrt(total(SS)) / state[STEP];
     let outcome = follow(verdict, rise, slope);
-    if outcome == TAKE_TRIAL {
+    if outcome == ACCEPT_TRIAL {
         take(rise);
-    } else if outcome == GO_ON {
+    } else if outcome == CONTINUE {
         offer(verdict);
     }
 }
@@ -193,8 +193,8 @@ fn take(rise: f32) {
             state[KEPT] = -1.0;
         }
     }
-    state[TAKEN] = 1.0;
-    state[TAKEN_STEP] = state[STEP];
+    state[ACCEPTED] = 1.0;
+    state[ACCEPTED_STEP] = state[STEP];
     state[ITERATION] += 1.0;
     put(COST, pair_at(TRIAL_COST));
     state[GRADIENT_NORM] = sqrt(total(QQ));

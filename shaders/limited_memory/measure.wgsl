@@ -95,7 +95,7 @@ fn own(group: u32, lane: u32) {
         let on_manifold = is_on_manifold(i);
         let h = select(gradient[i], 0.0, fixed);
         let stood = stays(i, x, g);
-        found |= select(0u, WILD_POINT, !is_finite(t)) | select(0u, WILD_GRADIENT, !is_finite(h));
+        found |= select(0u, NON_FINITE_POINT, !is_finite(t)) | select(0u, NON_FINITE_GRADIENT, !is_finite(h));
         found |= select(0u, MOVED, t != x) | select(0u, TURNED, stood != stays(i, t, h));
         largest = max(largest, bitcast<u32>(abs(now.z)));
         if !fixed {

@@ -31,27 +31,30 @@ fn judged(rise: f32, slope: f32, predicted: f32, bent: bool) -> f32 {
     );
 }
 
-// How the search goes on after a verdict on the trial of its step. The caller takes the trial if the outcome is TAKE_TRIAL.
+// How the search goes on after a verdict on the trial of its step. The caller takes the trial if the outcome is ACCEPT_TRIAL.
 fn follow(verdict: f32, rise: f32, slope: f32) -> f32 {
     let step = state[STEP];
     state[TRIALS] += 1.0;
-    let doubt = line_doubt(verdict, rise, slope, state[NOISE], step, state[DOUBT], state[DOUBT + 1u], state[DOUBT + 2u]);
-    state[DOUBT] = doubt.x;
-    state[DOUBT + 1u] = doubt.y;
-    state[DOUBT + 2u] = doubt.z;
+    let contradictions = line_contradictions(
+        verdict, rise, slope, state[NOISE], step,
+        state[CONTRADICTIONS], state[CONTRADICTIONS + 1u], state[CONTRADICTIONS + 2u]
+    );
+    state[CONTRADICTIONS] = contradictions.x;
+    state[CONTRADICTIONS + 1u] = contradictions.y;
+    state[CONTRADICTIONS + 2u] = contradictions.z;
     let bracket = line_bracket(verdict, state[LOWER], state[UPPER], step);
     state[LOWER] = bracket.x;
     state[UPPER] = bracket.y;
     let outcome = line_outcome(
-        verdict, rise, slope, bracket.x, bracket.y, step, state[TRIALS], state[MAX_TRIALS], state[FINITE], doubt.x,
+        verdict, rise, slope, bracket.x, bracket.y, step, state[TRIALS], state[MAX_TRIALS], state[FINITE], contradictions.x,
         state[TURNED_SLOPE], state[NOISE], headroom(), state[RESOLUTION]
     );
-    if outcome == TAKE_TRIAL {
+    if outcome == ACCEPT_TRIAL {
         return outcome;
     }
-    if outcome == GO_ON {
+    if outcome == CONTINUE {
         state[STEP] = bracket.z;
-    } else if outcome == TAKE_LOWER {
+    } else if outcome == ACCEPT_LOWER {
         state[STEP] = bracket.x;
         state[FORCED] = 1.0;
     } else if state[COUNT] > 0.0 {
@@ -74,11 +77,11 @@ fn offer(last: f32) {
     let visible = state[STEP] * state[REACH] > 4.0 * state[RESOLUTION] * state[SIZE_NOW];
     state[LINE] = select(0.0, 1.0, straight && visible);
     // The steps are numbered as the nodes of a heap: the digits below the first say what the verdicts before it are.
-    let above = select(LONG, WILD, last == WILD);
+    let above = select(TOO_LONG, NON_FINITE_TRIAL, last == NON_FINITE_TRIAL);
     for (var k = 0u; k < MOST_STEPS; k++) {
         var bracket = vec3<f32>(state[LOWER], state[UPPER], state[STEP]);
         for (var digit = firstLeadingBit(k + 1u); digit > 0u; digit--) {
-            let verdict = select(above, SHORT, (((k + 1u) >> (digit - 1u)) & 1u) != 0u);
+            let verdict = select(above, TOO_SHORT, (((k + 1u) >> (digit - 1u)) & 1u) != 0u);
             bracket = line_bracket(verdict, bracket.x, bracket.y, bracket.z);
         }
         state[STEPS + k] = bracket.z;
@@ -100,7 +103,7 @@ fn set_out() {
     state[TRIALS] = 0.0;
     state[FINITE] = 0.0;
     state[CROOKED] = 0.0;
-    state[DOUBT] = 0.0;
-    state[DOUBT + 1u] = 0.0;
-    state[DOUBT + 2u] = 0.0;
+    state[CONTRADICTIONS] = 0.0;
+    state[CONTRADICTIONS + 1u] = 0.0;
+    state[CONTRADICTIONS + 2u] = 0.0;
 }

@@ -52,8 +52,8 @@ fn place_of(step: f32) -> u32 {
 
 fn go() {
     state[LINE] = 0.0;
-    var verdict = LONG;
-    var outcome = GO_ON;
+    var verdict = TOO_LONG;
+    var outcome = CONTINUE;
     for (var place = place_of(state[STEP]); place < MOST_STEPS; place = place_of(state[STEP])) {
         var total = vec4<f32>();
         for (var k = place; k < SUMMING; k += MOST_STEPS) {
@@ -61,18 +61,18 @@ fn go() {
         }
         let rise = sum_of_pairs(total.xy, -pair_at(COST)).x;
         state[EVALUATIONS] += 1.0;
-        verdict = WILD;
+        verdict = NON_FINITE_TRIAL;
         if is_finite(total.x) && is_finite(total.z) {
             verdict = judged(rise, total.z, state[STEP] * state[TURNED_SLOPE], false);
         }
         outcome = follow(verdict, rise, total.z);
-        if outcome != GO_ON {
+        if outcome != CONTINUE {
             break;
         }
     }
-    if outcome == TAKE_TRIAL {
+    if outcome == ACCEPT_TRIAL {
         state[FORCED] = 1.0;
-    } else if outcome == GO_ON {
+    } else if outcome == CONTINUE {
         offer(verdict);
     }
 }

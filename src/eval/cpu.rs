@@ -11,7 +11,7 @@ use crate::model::pattern::Pattern;
 use crate::model::scatter::Scatter;
 use crate::model::{Batch, Local, Model, Rows};
 use residua_base::error::{Error, Result};
-use residua_codegen::memory::{Dispatch, View};
+use residua_codegen::memory::{InstanceRange, View};
 use residua_cpu::Program;
 use vecmap::VecMap;
 
@@ -349,7 +349,7 @@ fn run(compiled: Option<&Compiled>, model: &Model, number: usize, entry: Entry, 
         (Rows::Column(_) | Rows::Addends(_), None) => (0, 0),
     };
     let instances = instances.unwrap_or(0..batch.count);
-    let dispatch = Dispatch { instances, stride: batch.count, first, origin };
+    let dispatch = InstanceRange { instances, stride: batch.count, first, origin };
     compiled.program.run(number, &mut views, &dispatch)
 }
 

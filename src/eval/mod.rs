@@ -18,6 +18,7 @@ use crate::model::{Batch, Losses, Model, Rows};
 use residua_base::decimal;
 use residua_base::error::{Error, ErrorCode, Result};
 
+pub mod access_plan_cache;
 mod arithmetic;
 pub mod check;
 pub mod choice;
@@ -32,7 +33,6 @@ pub mod lists;
 pub mod objective;
 #[cfg(target_arch = "wasm32")]
 mod on_device;
-pub mod plans;
 pub mod record;
 pub mod record_gradient;
 pub mod shaders;

@@ -274,14 +274,14 @@ fn gradient_call(objective: Objective, seeded: bool) -> record_gradient::Gradien
 
 #[test]
 fn recordings_keep_to_small_limits_and_run_every_instance_once() {
-    use residua_gpu::plan::{Encoded, Step};
-    use residua_gpu::{Limits, Plan};
+    use residua_gpu::submission::{Encoded, Step};
+    use residua_gpu::{Limits, Submissions};
 
     // The long sum's seeds bind all residuals at once, so it goes with the large limit alone.
     for (binding, with_long_sum) in [(1 << 15, false), (1 << 27, true)] {
         let model = two_kinds(with_long_sum);
         let (numbers, count) = texts::kernel_numbers(&model);
-        let mut plans = plans::Plans::new(numbers, count);
+        let mut plans = access_plan_cache::AccessPlanCache::new(numbers, count);
         for entry in crate::model::access_plan::Entry::ALL {
             plans.make(&model, entry).unwrap();
         }
@@ -315,7 +315,7 @@ fn recordings_keep_to_small_limits_and_run_every_instance_once() {
         ];
         for recording in recordings {
             // Checks every binding against the limits, alignments and aliasing.
-            let plan = Plan::new(&recording.list, &limits).unwrap();
+            let plan = Submissions::new(&recording.list, &limits).unwrap();
             let dispatches = plan.steps.iter().flat_map(|step| match step {
                 Step::Submit(parts) => parts.as_slice(),
                 Step::Write { .. } => &[],
@@ -332,14 +332,20 @@ fn recordings_keep_to_small_limits_and_run_every_instance_once() {
     for binding in [1 << 16, 1 << 27] {
         let model = two_kinds(false);
         let (numbers, count) = texts::kernel_numbers(&model);
-        let mut plans = plans::Plans::new(numbers, count);
+        let mut plans = access_plan_cache::AccessPlanCache::new(numbers, count);
         for entry in crate::model::access_plan::Entry::ALL {
             plans.make(&model, entry).unwrap();
         }
         let limits = Limits { max_storage_buffer_binding_size: binding, ..Limits::default() };
         let layout = layout::Layout::new(&model, &[2, 1], &limits, None).unwrap();
         for objective in [Objective::Sum, Objective::LeastSquares] {
-            plans.make_lists(&model, &layout, objective::Descent::<plans::Plans>::entries(objective)[0]).unwrap();
+            plans
+                .make_lists(
+                    &model,
+                    &layout,
+                    objective::Descent::<access_plan_cache::AccessPlanCache>::entries(objective)[0],
+                )
+                .unwrap();
         }
         let normal = crate::gauss_newton::device::record::Normal {
             model: &model,
@@ -369,7 +375,7 @@ fn recordings_keep_to_small_limits_and_run_every_instance_once() {
             let steps = list.list.whole(steps);
             descent.along(&mut list, x, p, steps).unwrap();
         }
-        let plan = Plan::new(&list.list, &limits).unwrap();
+        let plan = Submissions::new(&list.list, &limits).unwrap();
         assert!(
             matches!(plan.steps.as_slice(), [Step::Submit(parts)] if matches!(parts.as_slice(), [Encoded::Pass(_)]))
         );

@@ -2,7 +2,7 @@ use super::super::Rows;
 use super::*;
 use crate::model::access_plan::{AccessPlan, Entry, Role, Target};
 use crate::model::tests::{Recorder, pair_model};
-use residua_codegen::{Dispatch, Epilogue, View, interpret};
+use residua_codegen::{Epilogue, InstanceRange, View, interpret};
 use residua_ir::graph::Op;
 
 /// Two residuals an instance, a² b and a − b, with any loss, and with the squared one alone.
@@ -55,8 +55,9 @@ fn run_plan(plan: &AccessPlan, local: &[f64]) -> (f64, Written) {
             _ => View::Read(buffer),
         });
     }
-    let total = interpret::run(&plan.kernel, &mut views, &Dispatch { instances: 0..1, stride: 1, first: 0, origin: 0 })
-        .unwrap();
+    let total =
+        interpret::run(&plan.kernel, &mut views, &InstanceRange { instances: 0..1, stride: 1, first: 0, origin: 0 })
+            .unwrap();
     let is_written =
         |role| plan.roles.iter().zip(&plan.kernel.buffers).any(|(known, buffer)| *known == role && buffer.written);
     buffers.retain(|(role, _)| is_written(*role));

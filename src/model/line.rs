@@ -65,7 +65,7 @@ mod tests {
     use crate::model::Batch;
     use crate::model::access_plan::{AccessPlan, Entry, Target};
     use crate::model::tests::{Recorder, pair_model, params_model};
-    use residua_codegen::{Dispatch, Epilogue, View, interpret, wgsl};
+    use residua_codegen::{Epilogue, InstanceRange, View, interpret, wgsl};
 
     /// One instance of a² b and of a − b.
     fn batch() -> Batch {
@@ -97,7 +97,7 @@ mod tests {
         interpret::run(
             &kernel.check().unwrap(),
             &mut views,
-            &Dispatch { instances: 0..1, stride: 1, first: 0, origin: 0 },
+            &InstanceRange { instances: 0..1, stride: 1, first: 0, origin: 0 },
         )
         .unwrap()
     }

@@ -12,7 +12,7 @@
 use crate::model::ArrayInfo;
 use crate::model::manifolds::{InPlace, Manifold, in_place_kernel};
 use residua_base::error::Result;
-use residua_codegen::memory::{Dispatch, View};
+use residua_codegen::memory::{InstanceRange, View};
 use residua_cpu::Program;
 
 /// The manifold map of a model's parameters: compiled kernels, and the blocks that they apply to.
@@ -81,7 +81,7 @@ impl ManifoldMap {
     fn run(&self, what: InPlace, x: &[f64], replaced: &mut [f64]) -> Result<()> {
         for &(shape, first, count) in &self.arrays {
             let mut views = [View::Read(x), View::Write(replaced)];
-            let dispatch = Dispatch { instances: 0..count, stride: count, first, origin: 0 };
+            let dispatch = InstanceRange { instances: 0..count, stride: count, first, origin: 0 };
             self.program.run(2 * shape + what as usize, &mut views, &dispatch)?;
         }
         Ok(())

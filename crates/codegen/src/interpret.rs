@@ -11,14 +11,14 @@
 //! - What is accumulated in an element that is the same for all instances is kept in two such sums as well, of all instances but the last of
 //!   an odd number. The two are added to what stands there before the last instance's value is.
 
-use super::memory::{Dispatch, View, index_out_of_range};
+use super::memory::{InstanceRange, View, index_out_of_range};
 use super::{Call, CheckedKernel, Element, Function, Load, Output};
 use residua_base::error::{Error, Result};
 use residua_base::list::Listed;
 use residua_ir::graph::{self, Node, NodeId};
 
 /// Runs the instances of a dispatch and gives the total, the sum of the node that is reduced; 0 if there is none.
-pub fn run(kernel: &CheckedKernel, views: &mut [View], dispatch: &Dispatch) -> Result<f64> {
+pub fn run(kernel: &CheckedKernel, views: &mut [View], dispatch: &InstanceRange) -> Result<f64> {
     kernel.check_for_host()?;
     dispatch.check(kernel, views)?;
     let graph = kernel.graph.graph();
@@ -99,7 +99,7 @@ type Write<'a> = (&'a Output, &'a Element);
 fn locate(
     kernel: &CheckedKernel,
     views: &[View],
-    dispatch: &Dispatch,
+    dispatch: &InstanceRange,
     element: &Element,
     instance: u32,
 ) -> Result<usize> {
@@ -186,8 +186,8 @@ mod tests {
         }
     }
 
-    fn dispatch() -> Dispatch {
-        Dispatch { instances: 0..2, stride: 2, first: 1, origin: 0 }
+    fn dispatch() -> InstanceRange {
+        InstanceRange { instances: 0..2, stride: 2, first: 1, origin: 0 }
     }
 
     #[test]

@@ -22,6 +22,6 @@ pub mod wgsl;
 pub use check::CheckedKernel;
 pub use index::{Constant, Index, Term, Variable};
 pub use kernel::{Buffer, Call, Case, DType, Element, Epilogue, Function, Guard, Kernel, Load, Output, Space};
-pub use memory::{Dispatch, View};
+pub use memory::{InstanceRange, View};
 pub use recompute::{CheckedRecompute, RecomputeKernel};
 pub use schedule::Step;

@@ -1,6 +1,6 @@
 //! The memory that a kernel runs over on the CPU: views of buffers, and which instances to run.
 //!
-//! [`Dispatch::check`] compares a kernel's plan with the views that a call brings, once per call and at a cost that does not
+//! [`InstanceRange::check`] compares a kernel's plan with the views that a call brings, once per call and at a cost that does not
 //! depend on the number of instances. A checked call touches memory outside the views in one way alone: by a number in an index
 //! buffer. Back ends check those numbers as they read them.
 
@@ -38,7 +38,7 @@ impl View<'_> {
 
 /// Which instances a call runs, and the figures that addresses depend on.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Dispatch {
+pub struct InstanceRange {
     /// The instances; may be part of all.
     pub instances: Range<u32>,
     /// Distance between the columns of a structure of arrays: at least the number of all instances.
@@ -49,7 +49,7 @@ pub struct Dispatch {
     pub origin: u32,
 }
 
-impl Dispatch {
+impl InstanceRange {
     /// Checks that the views are those of the kernel's buffers, and long enough for every element that is not found by a loaded index.
     pub fn check(&self, kernel: &CheckedKernel, views: &[View]) -> Result<()> {
         let wrong = |what: String| Err(Error::internal(format!("a call of kernel '{}': {what}", kernel.name)));

@@ -8,7 +8,7 @@
 use std::pin::Pin;
 
 use residua_base::error::{Error, Result};
-use residua_codegen::memory::{Dispatch, View};
+use residua_codegen::memory::{InstanceRange, View};
 use residua_codegen::{CheckedKernel, interpret};
 #[cfg(target_arch = "wasm32")]
 use residua_ir::graph::exponential;
@@ -70,7 +70,7 @@ impl Program {
 
     /// Runs a kernel, by its position, over the instances of a dispatch; gives the sum of its [`Kernel::total`] over them, 0 if
     /// it has none. Views that do not fit the kernel's plan, and indices that lead out of a buffer, are errors.
-    pub fn run(&self, kernel: usize, views: &mut [View], dispatch: &Dispatch) -> Result<f64> {
+    pub fn run(&self, kernel: usize, views: &mut [View], dispatch: &InstanceRange) -> Result<f64> {
         let Some(plan) = self.kernels.get(kernel) else {
             return Err(Error::internal(format!("kernel {kernel} of a program of {}", self.kernels.len())));
         };

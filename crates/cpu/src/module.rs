@@ -5,7 +5,7 @@ use residua_base::list::Listed;
 use wasm_bindgen::{JsCast, JsValue};
 use wasm_bindgen_futures::JsFuture;
 
-use residua_codegen::memory::{Dispatch, View};
+use residua_codegen::memory::{InstanceRange, View};
 use residua_codegen::wasm::{MathFunction, frame, math_function};
 use residua_ir::graph::Op;
 
@@ -37,8 +37,8 @@ impl Module {
         Ok(Module { kernels: (0..kernels).map(kernel).list_or_error().map_err(words)? })
     }
 
-    /// Runs a kernel over views that [`Dispatch::check`] has seen. The error is the engine's, in words: a trap.
-    pub fn run(&self, kernel: usize, views: &mut [View], dispatch: &Dispatch) -> Result<f64, String> {
+    /// Runs a kernel over views that [`InstanceRange::check`] has seen. The error is the engine's, in words: a trap.
+    pub fn run(&self, kernel: usize, views: &mut [View], dispatch: &InstanceRange) -> Result<f64, String> {
         let buffers = views.iter_mut().map(|view| {
             let address = match view {
                 View::Read(numbers) => numbers.as_ptr().expose_provenance(),

@@ -10,7 +10,7 @@ use wgpu::BufferUsages;
 use super::context::{Context, Shared};
 use super::pool::{Class, Entry, capacity};
 use super::raw::{self, RawBuffer};
-use super::scope::Verdict;
+use super::scope::PendingErrors;
 use residua_base::{Error, ErrorCode, Result};
 
 /// A buffer of a [`Context`]. Clones mean the same one.
@@ -102,7 +102,7 @@ impl Drop for Owned {
 #[must_use = "whether the device had room is only known once it is confirmed"]
 pub struct Allocation {
     buffer: Buffer,
-    verdict: Verdict,
+    pending_errors: PendingErrors,
     reusable: bool,
     what: String,
 }
@@ -115,8 +115,8 @@ impl Allocation {
 
     /// Waits for the device's word.
     pub async fn confirm(self, context: &Context) -> Result<Buffer> {
-        let Allocation { buffer, verdict, reusable, what } = self;
-        context.judge(&what, verdict).await?;
+        let Allocation { buffer, pending_errors, reusable, what } = self;
+        context.check_errors(&what, pending_errors).await?;
         buffer.set_reusable(reusable);
         context.0.pool.borrow_mut().confirm();
         Ok(buffer)
@@ -142,7 +142,7 @@ impl Context {
     }
 
     async fn try_allocate(&self, requests: &[BufferRequest]) -> Result<Vec<Buffer>> {
-        let (allocated, verdict) = self.scoped(|| {
+        let (allocated, pending_errors) = self.scoped(|| {
             let mut new = Vec::new();
             let buffers: Vec<Buffer> = requests
                 .iter()
@@ -164,7 +164,7 @@ impl Context {
         // Until the device has agreed, none of the new buffers may reach the pool.
         let bytes: u64 = requests.iter().map(|request| request.size).sum();
         let names: Vec<&str> = requests.iter().map(|request| request.name.as_str()).list();
-        self.judge(&format!("{bytes} bytes for {}", names.join(", ")), verdict).await?;
+        self.check_errors(&format!("{bytes} bytes for {}", names.join(", ")), pending_errors).await?;
         for (buffer, reusable) in new {
             buffer.set_reusable(reusable);
         }
@@ -176,10 +176,10 @@ impl Context {
     pub fn allocate_now(&self, request: &BufferRequest) -> Result<Allocation> {
         self.check()?;
         self.limits().check_buffer_size(&request.name, request.size)?;
-        let ((buffer, _), verdict) = self.scoped(|| self.buffer(request));
+        let ((buffer, _), pending_errors) = self.scoped(|| self.buffer(request));
         let reusable = buffer.0.reusable.replace(false);
         let what = format!("{} bytes for {}", request.size, request.name);
-        Ok(Allocation { buffer, verdict, reusable, what })
+        Ok(Allocation { buffer, pending_errors, reusable, what })
     }
 
     /// New buffers are zero (WebGPU says so); those of the pool are cleared by a command.

@@ -1,6 +1,6 @@
 //! Work for the device, written down: a plain list of uploads, dispatches, copies, clears and downloads over buffers and
 //! pipelines that are only declared. Nothing here touches a device, so whoever records work is tested without one;
-//! [`Plan`](super::plan::Plan) checks a list, and a device's context binds it to real buffers and runs it, as often as wanted.
+//! [`Submissions`](super::submission::Submissions) checks a list, and a device's context binds it to real buffers and runs it, as often as wanted.
 //! (The idea is vello's `Recording`.)
 
 /// How a kernel sees one of its bindings.

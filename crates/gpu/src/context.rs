@@ -21,7 +21,7 @@ use super::pool::Pool;
 use super::profile::Profile;
 use super::raw::{self, RawDevice, get_text, object};
 use super::request::{self, Adapter};
-use super::scope::{Verdict, scoped};
+use super::scope::{PendingErrors, scoped};
 use super::speed::Speed;
 use super::times::Times;
 use residua_base::{Error, ErrorCode, Result};
@@ -301,13 +301,13 @@ impl Context {
     }
 
     /// Does some calls on the device within error scopes.
-    pub(super) fn scoped<T>(&self, calls: impl FnOnce() -> T) -> (T, Verdict) {
+    pub(super) fn scoped<T>(&self, calls: impl FnOnce() -> T) -> (T, PendingErrors) {
         scoped(&self.0.raw, calls)
     }
 
-    /// Waits for a verdict. `what` says what was being done.
-    pub(super) async fn judge(&self, what: &str, verdict: Verdict) -> Result<()> {
-        match verdict.wait(self).await? {
+    /// Waits for the errors of a scope. `what` says what was being done.
+    pub(super) async fn check_errors(&self, what: &str, pending_errors: PendingErrors) -> Result<()> {
+        match pending_errors.wait(self).await? {
             None => Ok(()),
             Some((code, message)) => Err(Error::new(code, format!("{what}: {message}"))),
         }

@@ -1,6 +1,6 @@
 //! The device: buffers, pipelines, recorded work and its results, over wgpu's browser backend.
 //!
-//! Work on the GPU is recorded as plain data, a [`CommandList`], and [`Plan`] checks it against the [`Limits`]; neither needs a device. A
+//! Work on the GPU is recorded as plain data, a [`CommandList`], and [`Submissions`] checks it against the [`Limits`]; neither needs a device. A
 //! `Context` creates `Buffer`s and `Pipeline`s on a device, binds a list to them (`Prepared`) and runs it; its results are the downloads.
 //! This crate handles bytes and bindings, and no shader of a domain.
 //!
@@ -21,8 +21,8 @@
 pub mod commands;
 pub mod completion;
 pub mod limits;
-pub mod plan;
 pub mod pool;
+pub mod submission;
 
 pub mod speed;
 pub mod times;
@@ -46,8 +46,8 @@ mod scope;
 
 pub use commands::{ArgumentId, BindingKind, BufferId, CommandList, DownloadId, PipelineId, Slice};
 pub use limits::Limits;
-pub use plan::Plan;
 pub use speed::Speed;
+pub use submission::Submissions;
 pub use times::{KernelTimes, Stage, Times};
 
 #[cfg(target_arch = "wasm32")]

@@ -13,9 +13,9 @@ use wasm_bindgen_futures::JsFuture;
 
 use super::commands::BindingKind;
 use super::context::Context;
-use super::plan::check_layout;
 use super::raw::{self, RawShaderModule, get, get_text, object};
-use super::scope::Verdict;
+use super::scope::PendingErrors;
+use super::submission::check_layout;
 use residua_base::cooperative::Yielder;
 use residua_base::{Error, ErrorCode, Result};
 use vecmap::VecMap;
@@ -103,13 +103,13 @@ struct Compiling<'a> {
     request: &'a PipelineRequest,
     module: RawShaderModule,
     pipeline: JsFuture,
-    verdict: Verdict,
+    pending_errors: PendingErrors,
 }
 
 /// A pipeline that wgpu has asked for, and what the browser compiled before: kept until it is there, so that it is found.
 struct Created {
     pipeline: Pipeline,
-    verdict: Verdict,
+    pending_errors: PendingErrors,
     _warm: (RawShaderModule, Result<JsValue, JsValue>),
 }
 
@@ -153,8 +153,8 @@ impl Context {
             yielder.yield_if_due().await;
         }
         for (request, created) in creating {
-            let Created { pipeline, verdict, .. } = created;
-            match verdict.wait(self).await? {
+            let Created { pipeline, pending_errors, .. } = created;
+            match pending_errors.wait(self).await? {
                 None => {}
                 Some((ErrorCode::OutOfMemory, message)) => return Err(Error::new(ErrorCode::OutOfMemory, message)),
                 Some((_, message)) => return Err(refused(request, message)),
@@ -169,7 +169,7 @@ impl Context {
     /// Starts the browser's compilation.
     fn compile<'a>(&self, request: &'a PipelineRequest) -> Result<Compiling<'a>> {
         let device = &self.0.raw;
-        let (started, verdict) = self.scoped(|| -> Result<(RawShaderModule, Promise), JsValue> {
+        let (started, pending_errors) = self.scoped(|| -> Result<(RawShaderModule, Promise), JsValue> {
             let module = device.create_shader_module(&object(&[("code", request.wgsl.as_str().into())]))?;
             let entries: Array =
                 request.layout.iter().enumerate().map(|(binding, &kind)| entry(binding, kind)).collect();
@@ -181,15 +181,15 @@ impl Context {
             Ok((module, pipeline))
         });
         let (module, pipeline) = started.map_err(|thrown| refused(request, raw::words(&thrown)))?;
-        Ok(Compiling { request, module, pipeline: JsFuture::from(pipeline), verdict })
+        Ok(Compiling { request, module, pipeline: JsFuture::from(pipeline), pending_errors })
     }
 
     /// Waits for the browser's compilation, and has wgpu create the same.
     async fn create_warm(&self, compiling: Compiling<'_>) -> Result<Created> {
-        let Compiling { request, module, pipeline, verdict } = compiling;
+        let Compiling { request, module, pipeline, pending_errors } = compiling;
         let warm = self.unless_lost(pipeline).await?;
         // The module's own errors are in its compilation info, with their places.
-        let scopes = verdict.wait(self).await?;
+        let scopes = pending_errors.wait(self).await?;
         let failure = match (&warm, scopes) {
             (Ok(_), None) => None,
             (_, Some((ErrorCode::OutOfMemory, message))) => Some(Error::new(ErrorCode::OutOfMemory, message)),
@@ -199,8 +199,8 @@ impl Context {
         if let Some(failure) = failure {
             return Err(if warm.is_err() { self.explain(failure).await } else { failure });
         }
-        let (pipeline, verdict) = self.scoped(|| self.create_pipeline(request));
-        Ok(Created { pipeline, verdict, _warm: (module, warm) })
+        let (pipeline, pending_errors) = self.scoped(|| self.create_pipeline(request));
+        Ok(Created { pipeline, pending_errors, _warm: (module, warm) })
     }
 
     fn create_pipeline(&self, request: &PipelineRequest) -> Pipeline {

@@ -211,47 +211,47 @@ pub async fn hand_over(device: &RawDevice) -> Result<(wgpu::Device, wgpu::Queue)
 /// Does something synchronous while `navigator.gpu`, as wgpu finds it, is `gpu`.
 fn showing<T>(gpu: &Object, look: impl FnOnce() -> T) -> Result<T> {
     let global: Object = js_sys::global();
-    let mut shadows = Vec::new();
+    let mut replaced = Vec::new();
     let window = get(&global, "Window");
     let worker = get(&global, "WorkerGlobalScope");
     let mut navigator = get(&global, "navigator");
     let mut ready = true;
     if window.is_undefined() && worker.is_undefined() {
-        ready &= shadow(&mut shadows, &global, "Window", &Object::new());
+        ready &= replace_property(&mut replaced, &global, "Window", &Object::new());
     }
     if navigator.is_object() {
-        ready &= shadow(&mut shadows, navigator.unchecked_ref(), "gpu", gpu);
+        ready &= replace_property(&mut replaced, navigator.unchecked_ref(), "gpu", gpu);
     } else {
         navigator = object(&[("gpu", gpu.into())]).into();
-        ready &= shadow(&mut shadows, &global, "navigator", navigator.unchecked_ref());
+        ready &= replace_property(&mut replaced, &global, "navigator", navigator.unchecked_ref());
     }
     let result = ready.then(look);
-    for shadow in shadows.into_iter().rev() {
-        shadow.lift();
+    for property in replaced.into_iter().rev() {
+        property.restore();
     }
     result.ok_or_else(|| Error::internal("navigator.gpu is fixed, so that the device could not be taken over"))
 }
 
 /// A property put before another of the same name, to be taken away again.
-struct Shadow {
+struct ReplacedProperty {
     of: Object,
     name: JsValue,
     before: JsValue,
 }
 
-fn shadow(shadows: &mut Vec<Shadow>, of: &Object, name: &str, value: &Object) -> bool {
+fn replace_property(replaced: &mut Vec<ReplacedProperty>, of: &Object, name: &str, value: &Object) -> bool {
     let name = JsValue::from_str(name);
     let before = Reflect::get_own_property_descriptor(of, &name).unwrap_or(JsValue::UNDEFINED);
     let descriptor = object(&[("value", value.into()), ("configurable", true.into()), ("writable", true.into())]);
     let done = Reflect::define_property(of, &name, &descriptor).unwrap_or(false);
     if done {
-        shadows.push(Shadow { of: of.clone(), name, before });
+        replaced.push(ReplacedProperty { of: of.clone(), name, before });
     }
     done
 }
 
-impl Shadow {
-    fn lift(self) {
+impl ReplacedProperty {
+    fn restore(self) {
         // What could be defined as configurable can be defined again, and deleted.
         let _ = match self.before.dyn_ref::<Object>() {
             Some(before) => Reflect::define_property(&self.of, &self.name, before),

@@ -8,21 +8,21 @@ use super::buffer::Buffer;
 use super::commands::{ArgumentId, BindingKind, CommandList, DownloadId, Slice, Source};
 use super::context::{Context, Counters};
 use super::pipeline::Pipeline;
-use super::plan::{Dispatch, Encoded, Plan, Step, binding_size};
 use super::profile::Stamps;
 use super::raw::{self, MAP_READ, RawBuffer};
-use super::scope::Verdict;
+use super::scope::PendingErrors;
+use super::submission::{Encoded, EncodedDispatch, Step, Submissions, binding_size};
 use super::times::KernelNumber;
 use residua_base::{Error, Result};
 
 /// What the device has still to say of a list that was bound.
 #[must_use = "an error of the device is lost with it"]
-pub struct Binding(Verdict);
+pub struct Binding(PendingErrors);
 
 /// A [`CommandList`] on its device. Its bind groups are made once, however often it runs.
 pub struct Prepared {
     context: Context,
-    plan: Plan,
+    submissions: Submissions,
     buffers: Vec<Buffer>,
     pipelines: Vec<Pipeline>,
     bind_groups: Vec<wgpu::BindGroup>,
@@ -36,7 +36,7 @@ pub struct Prepared {
 #[must_use = "errors of the device and results are lost with their submission"]
 pub struct Submission {
     context: Context,
-    verdict: Verdict,
+    pending_errors: PendingErrors,
     staging: Option<(Buffer, JsFuture)>,
     places: Vec<u64>,
 }
@@ -70,22 +70,22 @@ impl Context {
     }
 
     /// Waits until a list is known to be bound.
-    pub async fn bound(&self, Binding(verdict): Binding) -> Result<()> {
-        self.judge("binding buffers", verdict).await
+    pub async fn bound(&self, Binding(pending_errors): Binding) -> Result<()> {
+        self.check_errors("binding buffers", pending_errors).await
     }
 
     /// The same as [`Context::prepare`] without the wait for the device's word, so that several lists can be waited for at the same time.
     pub fn bind(&self, list: &CommandList, buffers: &[Buffer], pipelines: &[Pipeline]) -> Result<(Prepared, Binding)> {
         self.check()?;
         check_resources(self, list, buffers, pipelines)?;
-        let plan = Plan::new(list, self.limits())?;
+        let submissions = Submissions::new(list, self.limits())?;
         let mut places = vec![0];
-        for &size in &plan.downloads {
+        for &size in &submissions.downloads {
             places.push(places[places.len() - 1] + size);
         }
         self.limits().check_buffer_size("reading back", places[places.len() - 1])?;
-        let (bind_groups, verdict) = self.scoped(|| {
-            let groups = plan.bind_groups.iter().map(|group| {
+        let (bind_groups, pending_errors) = self.scoped(|| {
+            let groups = submissions.bind_groups.iter().map(|group| {
                 let pipeline = &pipelines[group.pipeline.0 as usize];
                 self.bind_group(pipeline, &group.bindings, buffers)
             });
@@ -95,8 +95,9 @@ impl Context {
         let (buffers, pipelines) = (buffers.to_vec(), pipelines.to_vec());
         let names = list.pipelines.iter().map(|pipeline| pipeline.name.as_str());
         let kernels = self.0.profile.as_ref().map_or_else(Vec::new, |profile| profile.kernels(names));
-        let prepared = Prepared { context: self.clone(), plan, buffers, pipelines, bind_groups, places, kernels };
-        Ok((prepared, Binding(verdict)))
+        let prepared =
+            Prepared { context: self.clone(), submissions, buffers, pipelines, bind_groups, places, kernels };
+        Ok((prepared, Binding(pending_errors)))
     }
 
     fn bind_group(&self, pipeline: &Pipeline, bindings: &[Slice], buffers: &[Buffer]) -> wgpu::BindGroup {
@@ -139,11 +140,11 @@ fn check_resources(context: &Context, list: &CommandList, buffers: &[Buffer], pi
 impl Prepared {
     /// Hands the work to the device and returns at once. `arguments` are the bytes of each [`ArgumentId`], in order.
     pub fn submit(&self, arguments: &[&[u8]]) -> Result<Submission> {
-        let Prepared { context, plan, .. } = self;
+        let Prepared { context, submissions, .. } = self;
         context.check()?;
-        plan.check_arguments(arguments.iter().map(|argument| argument.len()))?;
+        submissions.check_arguments(arguments.iter().map(|argument| argument.len()))?;
         context.submit(self, |staging| {
-            for step in &plan.steps {
+            for step in &submissions.steps {
                 match step {
                     Step::Write { to, source } => {
                         let data = match source {
@@ -173,14 +174,14 @@ impl Context {
         let Some((last, rest)) = pieces.split_last() else {
             return Err(Error::internal("no work is submitted"));
         };
-        let writes = |piece: &&Prepared| piece.plan.steps.iter().any(|step| matches!(step, Step::Write { .. }));
+        let writes = |piece: &&Prepared| piece.submissions.steps.iter().any(|step| matches!(step, Step::Write { .. }));
         if pieces.iter().any(writes) || rest.iter().any(|piece| piece.places.len() > 1) {
             return Err(Error::internal(
                 "work that writes, or brings something back, is submitted in turn with other work",
             ));
         }
         self.submit(last, |staging| {
-            let steps = pieces.iter().flat_map(|piece| piece.plan.steps.iter().map(move |step| (*piece, step)));
+            let steps = pieces.iter().flat_map(|piece| piece.submissions.steps.iter().map(move |step| (*piece, step)));
             let parts = steps.flat_map(|(piece, step)| {
                 let parts: &[Encoded] = match step {
                     Step::Submit(parts) => parts,
@@ -196,7 +197,7 @@ impl Context {
     fn submit(&self, of: &Prepared, calls: impl FnOnce(Option<&Buffer>)) -> Result<Submission> {
         let size = of.places[of.places.len() - 1];
         let began = self.0.profile.as_ref().map(|_| raw::now());
-        let (mapped, verdict) = self.scoped(|| {
+        let (mapped, pending_errors) = self.scoped(|| {
             let staging = (size > 0).then(|| self.staging(size));
             calls(staging.as_ref());
             staging.map(|staging| {
@@ -206,7 +207,7 @@ impl Context {
         });
         self.enter(began, |times, ms| times.encode.add(1, ms));
         let staging = mapped.transpose().map_err(|thrown| Error::internal(raw::words(&thrown)))?;
-        Ok(Submission { context: self.clone(), verdict, staging, places: of.places.clone() })
+        Ok(Submission { context: self.clone(), pending_errors, staging, places: of.places.clone() })
     }
 
     /// One command buffer.
@@ -243,7 +244,7 @@ impl Context {
                 }
                 Encoded::Clear { what } => encoder.clear_buffer(wgpu_buffer(what), what.offset, Some(what.size)),
                 Encoded::Download { from, to } => {
-                    let staging = staging.expect("a plan with downloads of some bytes has a staging buffer");
+                    let staging = staging.expect("a list with downloads of some bytes has a staging buffer");
                     let place = piece.places[to.index()];
                     encoder.copy_buffer_to_buffer(wgpu_buffer(from), from.offset, staging.wgpu(), place, from.size);
                 }
@@ -257,7 +258,7 @@ impl Context {
         }
     }
 
-    fn encode_dispatches(&self, pass: &mut wgpu::ComputePass, piece: &Prepared, dispatches: &[Dispatch]) {
+    fn encode_dispatches(&self, pass: &mut wgpu::ComputePass, piece: &Prepared, dispatches: &[EncodedDispatch]) {
         let mut current = None;
         for dispatch in dispatches {
             if current != Some(dispatch.pipeline) {
@@ -287,16 +288,16 @@ impl Submission {
 
     /// As [`Submission::finish`], with the results where the browser has them; none without downloads.
     pub async fn finish_mapped(self) -> Result<Option<Mapped>> {
-        let Submission { context, verdict, staging, places } = self;
+        let Submission { context, pending_errors, staging, places } = self;
         let Some((staging, mapping)) = staging else {
-            context.judge("running kernels", verdict).await?;
+            context.check_errors("running kernels", pending_errors).await?;
             return Ok(None);
         };
         let began = context.0.profile.as_ref().map(|_| raw::now());
         let wait = context.0.completion.wait();
         let mapped = context.unless_lost(mapping).await?;
         // An error of the device explains why a mapping failed, and not the other way round.
-        context.judge("running kernels", verdict).await?;
+        context.check_errors("running kernels", pending_errors).await?;
         drop(wait);
         if let Err(thrown) = mapped {
             return Err(context.explain(Error::internal(format!("reading back: {}", raw::words(&thrown)))).await);

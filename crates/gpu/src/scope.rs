@@ -1,4 +1,4 @@
-//! Error scopes: what the device says about a few calls, as a [`Verdict`] that comes later.
+//! Error scopes: the errors of a few calls on the device, as [`PendingErrors`] that are awaited later.
 //!
 //! Scopes of all three kinds are pushed on the raw device, since wgpu panics on a `GPUInternalError`. They are popped in the
 //! same turn of the event loop, so that scopes of different tasks, or of the application, never interleave.
@@ -14,11 +14,11 @@ const KINDS: [(&str, ErrorCode); 3] =
     [("validation", ErrorCode::Internal), ("internal", ErrorCode::Internal), ("out-of-memory", ErrorCode::OutOfMemory)];
 
 /// What the device will say.
-#[must_use = "an error of the device is lost with its verdict"]
-pub struct Verdict(Vec<(ErrorCode, JsFuture)>);
+#[must_use = "an error of the device is lost if they are not awaited"]
+pub struct PendingErrors(Vec<(ErrorCode, JsFuture)>);
 
 /// Does some calls on the device within error scopes.
-pub fn scoped<T>(device: &RawDevice, calls: impl FnOnce() -> T) -> (T, Verdict) {
+pub fn scoped<T>(device: &RawDevice, calls: impl FnOnce() -> T) -> (T, PendingErrors) {
     open(device);
     let result = calls();
     (result, close(device))
@@ -32,16 +32,16 @@ fn open(device: &RawDevice) {
 }
 
 #[inline(never)]
-fn close(device: &RawDevice) -> Verdict {
-    let mut verdict = Verdict(Vec::new());
+fn close(device: &RawDevice) -> PendingErrors {
+    let mut pending_errors = PendingErrors(Vec::new());
     for (_, code) in KINDS.iter().rev() {
-        verdict.0.push((*code, JsFuture::from(device.pop_error_scope())));
+        pending_errors.0.push((*code, JsFuture::from(device.pop_error_scope())));
     }
-    verdict
+    pending_errors
 }
 
-impl Verdict {
-    /// Waits for the verdict: nothing, or the first error in the device's words. Fails when the device is lost meanwhile.
+impl PendingErrors {
+    /// Waits for them: nothing, or the first error in the device's words. Fails when the device is lost meanwhile.
     pub async fn wait(self, context: &Context) -> Result<Option<(ErrorCode, String)>> {
         let mut first = None;
         for (code, popped) in self.0 {

@@ -46,7 +46,7 @@ const DISPATCHES: u32 = 65;
 
 /// What a measurement runs.
 #[cfg(target_arch = "wasm32")]
-struct Rig {
+struct Workload {
     /// One small dispatch, and [`DISPATCHES`] of them.
     touching: [Prepared; 2],
     /// Numbers to the device and back.
@@ -62,13 +62,13 @@ impl Context {
             meanwhile.await;
             return Ok(speed);
         }
-        let (rig, ()) = join(pin!(self.rig()), meanwhile).await;
-        let speed = rig?.measure().await?;
+        let (workload, ()) = join(pin!(self.workload()), meanwhile).await;
+        let speed = workload?.measure().await?;
         self.0.speed.set(Some(speed));
         Ok(speed)
     }
 
-    async fn rig(&self) -> Result<Rig> {
+    async fn workload(&self) -> Result<Workload> {
         const LAYOUT: [BindingKind; 1] = [BindingKind::StorageReadWrite];
         let wgsl = "@group(0) @binding(0) var<storage, read_write> x: array<f32>;
 @compute @workgroup_size(64) fn touch(@builtin(global_invocation_id) id: vec3u) { x[id.x] = x[id.x] + 1.0; }
@@ -98,14 +98,14 @@ impl Context {
         for binding in [first, second, third] {
             self.bound(binding).await?;
         }
-        Ok(Rig { touching: [one, many], moving, moved })
+        Ok(Workload { touching: [one, many], moving, moved })
     }
 }
 
 #[cfg(target_arch = "wasm32")]
-impl Rig {
+impl Workload {
     async fn measure(&self) -> Result<Speed> {
-        let Rig { touching: [one, many], moving, moved } = self;
+        let Workload { touching: [one, many], moving, moved } = self;
         let numbers = vec![1.0_f64; NUMBERS as usize];
         let enough = TICKS * tick_ms();
         let all = least(enough, async || {

@@ -48,7 +48,7 @@ impl GpuEngine {
         });
         // How far it is, the pipelines tell.
         slices.set_part(0.0, 0.0);
-        self.plans.make_in_slices(model, &[Entry::SumGradient, Entry::Values], slices).await?;
+        self.access_plans.make_in_slices(model, &[Entry::SumGradient, Entry::Values], slices).await?;
         let mut recordings = Vec::new();
         let (mut programs, mut memory) = (Vec::new(), Vec::new());
         // The longest first: texts are read one after the other, and compiled at the same time.
@@ -103,7 +103,7 @@ impl GpuEngine {
 
     pub(in crate::eval) fn partial_columns(&mut self, model: &Model) -> Result<Vec<Vec<(u32, u32)>>> {
         (0..model.batches.len())
-            .map(|batch| Ok(self.plans.plan(batch, Entry::Jacobian)?.partials.clone()))
+            .map(|batch| Ok(self.access_plans.plan(batch, Entry::Jacobian)?.partials.clone()))
             .list_or_error()
     }
 
@@ -236,16 +236,16 @@ impl GpuEngine {
             Call::Partials => vec![Entry::Jacobian],
         };
         for entry in entries {
-            self.plans.make(model, entry)?;
+            self.access_plans.make(model, entry)?;
             if matches!(entry, Entry::SumGradient | Entry::CostGradient) {
-                self.plans.make_lists(model, &self.layout, entry)?;
+                self.access_plans.make_lists(model, &self.layout, entry)?;
             }
         }
         let (layout, limits) = (&self.layout, self.context.limits());
         match call {
-            Call::Gradient(call) => record_gradient(model, layout, &self.plans, limits, call),
-            Call::Values => record_values(model, layout, &self.plans, limits),
-            Call::Partials => record_partials(model, layout, &self.plans, limits),
+            Call::Gradient(call) => record_gradient(model, layout, &self.access_plans, limits, call),
+            Call::Values => record_values(model, layout, &self.access_plans, limits),
+            Call::Partials => record_partials(model, layout, &self.access_plans, limits),
         }
     }
 
@@ -253,7 +253,7 @@ impl GpuEngine {
     fn partials_are_too_large(&self, model: &Model) -> Result<bool> {
         let mut bytes = 4 * u64::from(model.num_residuals);
         for (number, batch) in model.batches.iter().enumerate() {
-            let plan = self.plans.plan(number, Entry::Jacobian)?;
+            let plan = self.access_plans.plan(number, Entry::Jacobian)?;
             if plan.kernel.graph.graph().len() > MOST_OPERATIONS {
                 return Ok(true);
             }

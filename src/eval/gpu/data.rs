@@ -10,7 +10,7 @@ use crate::eval::shaders::{Shader, SpreadUniforms};
 use crate::model::Model;
 use crate::model::chunks::slice_columns;
 use residua_base::error::{Error, Result};
-use residua_gpu::plan::binding_size;
+use residua_gpu::submission::binding_size;
 use residua_gpu::{Allocation, Buffer, BufferRequest, CommandList, Context, PipelineRequest, Prepared, Submission};
 
 use super::super::layout::{ALIGNMENT, Memory, to_f32};

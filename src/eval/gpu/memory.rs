@@ -44,7 +44,7 @@ impl GpuEngine {
         if !std::mem::replace(&mut self.fused_is_stale, false) {
             return Ok(());
         }
-        let plans = &self.plans;
+        let plans = &self.access_plans;
         let kernel = |batch: usize| Some((plans.number(batch), &plans.plan(batch, Entry::Product).ok()?.kernel));
         match self.layout.fused.take() {
             Some(mut fused) => {
@@ -89,7 +89,7 @@ impl GpuEngine {
 
     /// The same together with buffers of the caller's, which it gives: all or none, so that work for which the device has no room
     /// leaves nothing behind.
-    pub async fn allocate_beside(
+    pub async fn allocate_for_solver(
         &mut self,
         model: &Model,
         memory: &[Memory],

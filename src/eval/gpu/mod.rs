@@ -16,8 +16,8 @@ use residua_base::error::{Error, ErrorCode, Result};
 use residua_gpu::{Buffer, BufferRequest, CommandList, Context, Pipeline, Prepared};
 use vecmap::VecMap;
 
-mod beside;
 mod calls;
+mod cpu_fallback;
 mod data;
 mod gradient;
 mod memory;
@@ -29,11 +29,11 @@ pub use data::{DataPart, NewSharedData};
 pub use gradient::DeviceGradient;
 use memory::Buffers;
 
+use super::access_plan_cache::AccessPlanCache;
 use super::cpu::CpuEngine;
 use super::layout::{Layout, Memory, to_f32};
 use super::lists::ListMemory;
 use super::objective::Descent;
-use super::plans::Plans;
 use super::record::{Kernels, Program, Recording};
 use super::texts::kernel_numbers;
 use super::{Arithmetic, Objective};
@@ -49,7 +49,8 @@ const MOST_KERNELS: usize = 64;
 pub struct GpuEngine {
     context: Context,
     layout: Layout,
-    plans: Plans,
+    arithmetic: Arithmetic,
+    access_plans: AccessPlanCache,
     /// Evaluates what is too much, or takes too long to compile, for the device, and solves in f64 where f32 does not suffice.
     fallback: Option<CpuEngine>,
     buffers: Buffers,
@@ -59,7 +60,7 @@ pub struct GpuEngine {
     stale_data: Vec<bool>,
     /// The constants as they were last uploaded.
     batch_constants: Option<Vec<f32>>,
-    /// Which parameters are constant has changed since the device was told.
+    /// Which parameters are constant has changed since the mask was uploaded.
     fixed_mask_is_stale: bool,
     /// What is recorded over all chunks at once is yet to be made, or was made for other blocks than now take part.
     fused_is_stale: bool,
@@ -90,7 +91,7 @@ impl GpuEngine {
                 format!("the residuals have {kernels} topologies; the GPU engine takes at most {MOST_KERNELS}"),
             ));
         }
-        let mut plans = Plans::new(numbers, kernels);
+        let mut plans = AccessPlanCache::new(numbers, kernels);
         plans.make_in_slices(model, &[Entry::CostGradient], slices).await?;
         check_sizes(model, &plans)?;
         plans.make_in_slices(model, &[Entry::Jacobian], slices).await?;
@@ -107,7 +108,8 @@ impl GpuEngine {
         Ok(GpuEngine {
             context,
             layout,
-            plans,
+            access_plans: plans,
+            arithmetic: Arithmetic::F32,
             fallback: None,
             buffers,
             pipelines: VecMap::default(),
@@ -125,7 +127,7 @@ impl GpuEngine {
     /// Makes ready for recordings of [`Normal`]: kernels planned, tables and weights on the device as the model has them.
     pub async fn refresh(&mut self, model: &Model) -> Result<()> {
         for entry in [Entry::Linearise, Entry::LineariseRows, Entry::Product, Entry::Jvp, Entry::Trial] {
-            self.plans.make(model, entry)?;
+            self.access_plans.make(model, entry)?;
         }
         self.refresh_fused(model).await?;
         self.upload_tables(model).await
@@ -141,22 +143,22 @@ impl GpuEngine {
     }
 
     /// What records the normal equations, once [`GpuEngine::refresh`] has been called.
-    pub fn normal<'a>(&'a self, model: &'a Model) -> Normal<'a, Plans> {
-        Normal { model, layout: &self.layout, kernels: &self.plans, limits: self.context.limits() }
+    pub fn normal<'a>(&'a self, model: &'a Model) -> Normal<'a, AccessPlanCache> {
+        Normal { model, layout: &self.layout, kernels: &self.access_plans, limits: self.context.limits() }
     }
 
     /// Makes ready for recordings of [`Descent`]: kernels planned, tables and weights on the device as the model has them.
     pub async fn refresh_objective(&mut self, model: &Model, objective: Objective) -> Result<()> {
-        for entry in Descent::<Plans>::entries(objective) {
-            self.plans.make(model, entry)?;
+        for entry in Descent::<AccessPlanCache>::entries(objective) {
+            self.access_plans.make(model, entry)?;
         }
-        self.plans.make_lists(model, &self.layout, Descent::<Plans>::entries(objective)[0])?;
+        self.access_plans.make_lists(model, &self.layout, Descent::<AccessPlanCache>::entries(objective)[0])?;
         self.upload_tables(model).await
     }
 
     /// What records an objective, once [`GpuEngine::refresh_objective`] has been called.
-    pub fn descent<'a>(&'a self, model: &'a Model, objective: Objective) -> Descent<'a, Plans> {
-        Descent { model, layout: &self.layout, kernels: &self.plans, limits: self.context.limits(), objective }
+    pub fn descent<'a>(&'a self, model: &'a Model, objective: Objective) -> Descent<'a, AccessPlanCache> {
+        Descent { model, layout: &self.layout, kernels: &self.access_plans, limits: self.context.limits(), objective }
     }
 
     /// The device.
@@ -201,7 +203,7 @@ impl GpuEngine {
 
     /// What its kernels compute in.
     pub fn arithmetic(&self) -> Arithmetic {
-        Arithmetic::F32
+        self.arithmetic
     }
 
     /// Columns of a batch's data table have changed.
@@ -224,7 +226,7 @@ impl GpuEngine {
 }
 
 /// Refuses residuals that would make kernels too large to compile. The gradient's is the largest that every call needs.
-fn check_sizes(model: &Model, plans: &Plans) -> Result<()> {
+fn check_sizes(model: &Model, plans: &AccessPlanCache) -> Result<()> {
     for (number, batch) in model.batches.iter().enumerate() {
         let operations = plans.plan(number, Entry::CostGradient)?.kernel.graph.graph().len();
         if operations > MOST_OPERATIONS {

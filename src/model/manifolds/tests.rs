@@ -1,7 +1,7 @@
 //! What is promised of every manifold, at blocks of all sizes that occur.
 
 use super::*;
-use residua_codegen::{Dispatch, View, interpret};
+use residua_codegen::{InstanceRange, View, interpret};
 #[cfg(not(target_arch = "wasm32"))]
 use residua_codegen::{wasm, wgsl};
 use residua_ir::graph::{Graph, InputId};
@@ -209,7 +209,7 @@ fn the_kernel_projects_on_bounds_and_tells_the_step_that_was_made() {
         View::Write(&mut trial),
         View::Write(&mut made),
     ];
-    interpret::run(&kernel, &mut views, &Dispatch { instances: 0..2, stride: 2, first: 1, origin: 0 }).unwrap();
+    interpret::run(&kernel, &mut views, &InstanceRange { instances: 0..2, stride: 2, first: 1, origin: 0 }).unwrap();
     assert_eq!(trial, [-1.0, 3.0, 1.5, 5.0, 4.0], "what does not move is not projected");
     assert_eq!(made, [-1.0, 2.0, -0.5, 0.0, -1.0]);
 }
@@ -235,7 +235,8 @@ fn kernels_of_all_manifolds_are_written_for_both_engines() {
             View::Write(&mut trial),
             View::Write(&mut made),
         ];
-        interpret::run(&kernel, &mut views, &Dispatch { instances: 0..1, stride: 1, first: 0, origin: 0 }).unwrap();
+        interpret::run(&kernel, &mut views, &InstanceRange { instances: 0..1, stride: 1, first: 0, origin: 0 })
+            .unwrap();
         let tangents = tangent_dim(manifold, x.len() as u32) as usize;
         assert_eq!(trial, moved(manifold, &x, &delta[..tangents]));
         assert!(made[tangents..].iter().all(|&left_over| left_over == 0.0));

@@ -12,7 +12,7 @@ use crate::solve::summary::Termination;
 use crate::solve::vector::dot;
 use residua_base::cooperative::Yielder;
 use residua_base::error::Result;
-use residua_codegen::{Dispatch, View};
+use residua_codegen::{InstanceRange, View};
 use residua_cpu::Program;
 
 use super::batch::{Batch, make_feasible};
@@ -314,7 +314,8 @@ impl Chunk {
     /// Applies the steps of the problems of some runs: trial points, and the projected steps that lead there.
     fn project(&mut self, solver: &Solver, runs: &[Range<u32>]) -> Result<()> {
         for run in runs {
-            let dispatch = Dispatch { instances: run.clone(), stride: self.problems.len() as u32, first: 0, origin: 0 };
+            let dispatch =
+                InstanceRange { instances: run.clone(), stride: self.problems.len() as u32, first: 0, origin: 0 };
             let mut views = [
                 View::Read(&self.x),
                 View::Read(&self.step),
@@ -340,7 +341,7 @@ impl Chunk {
         for (number, group) in solver.template.groups.iter().enumerate() {
             let instances = group.instances.len() as u32;
             for run in runs {
-                let dispatch = Dispatch {
+                let dispatch = InstanceRange {
                     instances: run.start * instances..run.end * instances,
                     stride: self.problems.len() as u32 * instances,
                     first: 0,

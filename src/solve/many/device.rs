@@ -16,9 +16,6 @@ use super::program::{Program, program};
 use super::template::Template;
 use super::{ManyOptions, ManySolutions};
 
-/// What the device's kernels compute in.
-const ARITHMETIC: Arithmetic = Arithmetic::F32;
-
 uniform! {
     /// Uniforms of the kernel.
     pub struct SolveManyUniforms, "Uniforms" {
@@ -52,6 +49,8 @@ pub struct DeviceBatch<'a> {
     batch: &'a Batch<'a>,
     options: &'a ManyOptions,
     layout: Layout,
+    /// What the kernel computes in.
+    arithmetic: Arithmetic,
     /// The kernel.
     pub program: Program,
 }
@@ -87,7 +86,7 @@ impl<'a> DeviceBatch<'a> {
         batch.check(template)?;
         let layout = Layout::new(template, batch);
         let program = program(template, &layout)?;
-        Ok(DeviceBatch { template, batch, options, layout, program })
+        Ok(DeviceBatch { template, batch, options, layout, arithmetic: Arithmetic::F32, program })
     }
 
     /// The largest table's bytes for a problem.
@@ -142,7 +141,7 @@ impl<'a> DeviceBatch<'a> {
             turn,
             max_iterations: self.options.max_iterations,
             nan: residua_codegen::wgsl::Dispatch::NAN,
-            epsilon: self.options.tolerances.epsilon(ARITHMETIC.epsilon()) as f32,
+            epsilon: self.options.tolerances.epsilon(self.arithmetic.epsilon()) as f32,
             cost_tolerance: cost as f32,
             gradient_tolerance: gradient as f32,
             parameter_tolerance: parameter as f32,

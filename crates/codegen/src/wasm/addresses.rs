@@ -13,7 +13,7 @@ use residua_ir::graph::{Node, NodeId};
 
 /// An integer that has a local of its own: a byte address, or a part of one.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-enum Figure {
+enum AddressValue {
     /// A word of the frame.
     Word(u32),
     /// The address in a buffer of the sum of some terms of constants, less `position` times the origin of positions.
@@ -30,10 +30,10 @@ enum Figure {
     Limit { buffer: u32, index: Index },
 }
 
-impl Figure {
+impl AddressValue {
     /// Whether it depends on what is loaded for one instance. The others that vary are relative to the local of the instance.
     fn is_of_one_instance(&self) -> bool {
-        matches!(self, Figure::Loaded { .. } | Figure::Named { .. })
+        matches!(self, AddressValue::Loaded { .. } | AddressValue::Named { .. })
     }
 }
 
@@ -41,7 +41,7 @@ impl Figure {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Spacing {
     /// Next to each other.
-    Beside,
+    Adjacent,
     /// In one element.
     Same,
     /// In two places.
@@ -88,9 +88,9 @@ pub(super) struct Addresses<'k> {
     ahead: u32,
     /// The node of each input.
     pub inputs: Vec<Option<NodeId>>,
-    figures: FxHashMap<Figure, u32>,
+    computed: FxHashMap<AddressValue, u32>,
     /// Those of the instance.
-    varying: Vec<Figure>,
+    varying: Vec<AddressValue>,
     kernel: &'k Kernel,
 }
 
@@ -109,7 +109,7 @@ impl<'k> Addresses<'k> {
             instance,
             ahead: 0,
             inputs,
-            figures: FxHashMap::default(),
+            computed: FxHashMap::default(),
             varying: Vec::new(),
             kernel,
         }
@@ -125,14 +125,14 @@ impl<'k> Addresses<'k> {
             }
         }
         // The instances of the loop have others.
-        self.figures.remove(&Figure::Scaled(DType::U32.host_shift()));
+        self.computed.remove(&AddressValue::Scaled(DType::U32.host_shift()));
         self.varying.clear();
     }
 
     /// Goes to a round of the loop: its first instance is so many after the local's.
     pub fn go_to(&mut self, ahead: u32) {
         self.ahead = ahead;
-        self.forget(Figure::is_of_one_instance);
+        self.forget(AddressValue::is_of_one_instance);
     }
 
     /// Forgets what code that is not run before has computed.
@@ -140,11 +140,11 @@ impl<'k> Addresses<'k> {
         self.forget(|_| true);
     }
 
-    fn forget(&mut self, which: impl Fn(&Figure) -> bool) {
-        for figure in std::mem::take(&mut self.varying) {
-            match which(&figure) {
-                true => _ = self.figures.remove(&figure),
-                false => self.varying.push(figure),
+    fn forget(&mut self, which: impl Fn(&AddressValue) -> bool) {
+        for value in std::mem::take(&mut self.varying) {
+            match which(&value) {
+                true => _ = self.computed.remove(&value),
+                false => self.varying.push(value),
             }
         }
     }
@@ -166,7 +166,7 @@ impl<'k> Addresses<'k> {
                 let at = self.push(to, element, 0);
                 to.write(Instruction::F64Load(at));
             }
-            (DType::Real, Width::Pair, Spacing::Beside) => {
+            (DType::Real, Width::Pair, Spacing::Adjacent) => {
                 let at = self.push(to, element, 0);
                 to.write(Instruction::V128Load(at));
             }
@@ -226,7 +226,7 @@ impl<'k> Addresses<'k> {
     /// Writes a node's value to memory, as one of its uses; where both instances write to one element, the second stays.
     pub fn store(&mut self, to: &mut Expression, element: &Element, node: NodeId) {
         match (to.width, spacing(&element.index)) {
-            (Width::Pair, Spacing::Beside) => {
+            (Width::Pair, Spacing::Adjacent) => {
                 let at = self.push(to, element, 0);
                 to.take(node);
                 to.write(Instruction::V128Store(at));
@@ -306,12 +306,12 @@ impl<'k> Addresses<'k> {
 
     /// The local of a word of the frame.
     pub fn word(&mut self, to: &mut Expression, word: u32) -> u32 {
-        let figure = Figure::Word(word);
-        if let Some(local) = self.figures.get(&figure) {
+        let value = AddressValue::Word(word);
+        if let Some(local) = self.computed.get(&value) {
             return *local;
         }
         let code = [Instruction::LocalGet(frame::PARAMETER), Instruction::I32Load(at(word << 2, 2))];
-        self.fixed(to, figure, &code)
+        self.fixed(to, value, &code)
     }
 
     /// The local of an address that is the same for all instances: that of the terms without a variable.
@@ -320,11 +320,11 @@ impl<'k> Addresses<'k> {
         if terms.is_empty() && position == 0 {
             return self.word(to, frame::pointer(buffer));
         }
-        let figure = Figure::Base { buffer, terms, position };
-        if let Some(local) = self.figures.get(&figure) {
+        let value = AddressValue::Base { buffer, terms, position };
+        if let Some(local) = self.computed.get(&value) {
             return *local;
         }
-        let Figure::Base { terms, .. } = &figure else { unreachable!("it has just been made") };
+        let AddressValue::Base { terms, .. } = &value else { unreachable!("it has just been made") };
         let shift = self.dtype(buffer).host_shift();
         // What this one is computed from comes first.
         let words: Vec<u32> = terms.iter().map(|term| self.word(to, word_of(term.constant))).list();
@@ -361,14 +361,14 @@ impl<'k> Addresses<'k> {
             code.extend([Instruction::I32Const(shift as i32), Instruction::I32Shl]);
         }
         code.extend([Instruction::LocalGet(pointer), Instruction::I32Add]);
-        self.fixed(to, figure, &code)
+        self.fixed(to, value, &code)
     }
 
     /// The local of the least loaded index that leads out of a buffer. A length is above every literal, which the check of the dispatch
     /// has seen to. The least difference counts.
     fn limit(&mut self, to: &mut Expression, buffer: u32, index: &Index) -> u32 {
-        let figure = Figure::Limit { buffer, index: index.clone() };
-        if let Some(local) = self.figures.get(&figure) {
+        let value = AddressValue::Limit { buffer, index: index.clone() };
+        if let Some(local) = self.computed.get(&value) {
             return *local;
         }
         let mut from: Vec<(u32, u32)> = Vec::new();
@@ -395,26 +395,26 @@ impl<'k> Addresses<'k> {
             code.extend(difference);
             code.extend([Instruction::I32LtU, Instruction::Select]);
         }
-        self.set_fixed(local, figure, &code);
+        self.set_fixed(local, value, &code);
         local
     }
 
     /// A local that is computed before the loop.
-    fn fixed(&mut self, to: &mut Expression, figure: Figure, code: &[Instruction]) -> u32 {
+    fn fixed(&mut self, to: &mut Expression, value: AddressValue, code: &[Instruction]) -> u32 {
         let local = to.locals.add(ValType::I32);
-        self.set_fixed(local, figure, code);
+        self.set_fixed(local, value, code);
         local
     }
 
-    fn set_fixed(&mut self, local: u32, figure: Figure, code: &[Instruction]) {
+    fn set_fixed(&mut self, local: u32, value: AddressValue, code: &[Instruction]) {
         code.iter().for_each(|instruction| instruction.encode(&mut self.prologue));
         Instruction::LocalSet(local).encode(&mut self.prologue);
-        self.figures.insert(figure, local);
+        self.computed.insert(value, local);
     }
 
     fn scaled(&mut self, to: &mut Expression, shift: u32) -> u32 {
         let instance = self.instance;
-        self.varying(to, Figure::Scaled(shift), |to, _| {
+        self.varying(to, AddressValue::Scaled(shift), |to, _| {
             to.write(Instruction::LocalGet(instance));
             to.write(Instruction::I32Const(shift as i32));
             to.write(Instruction::I32Shl);
@@ -423,7 +423,7 @@ impl<'k> Addresses<'k> {
 
     fn strided(&mut self, to: &mut Expression, buffer: u32, index: &Index, factor: u32, base: u32) -> u32 {
         let (instance, shift) = (self.instance, self.dtype(buffer).host_shift());
-        self.varying(to, Figure::Strided { buffer, terms: index.terms().to_vec() }, |to, _| {
+        self.varying(to, AddressValue::Strided { buffer, terms: index.terms().to_vec() }, |to, _| {
             to.write(Instruction::LocalGet(instance));
             to.write(Instruction::I32Const((factor << shift) as i32));
             to.write(Instruction::I32Mul);
@@ -437,7 +437,7 @@ impl<'k> Addresses<'k> {
         let lane = if index.is_same() { 0 } else { lane };
         let (loaded, pointer) = (self.loaded(to, by, index, lane), self.word(to, frame::pointer(buffer)));
         let shift = self.dtype(buffer).host_shift();
-        self.varying(to, Figure::Named { buffer, by, index: index.clone(), lane }, |to, _| {
+        self.varying(to, AddressValue::Named { buffer, by, index: index.clone(), lane }, |to, _| {
             to.write(Instruction::LocalGet(loaded));
             to.write(Instruction::I32Const(shift as i32));
             to.write(Instruction::I32Shl);
@@ -448,8 +448,8 @@ impl<'k> Addresses<'k> {
 
     /// The local of a loaded index; the code traps if that leads out of one of the buffers that it is for.
     fn loaded(&mut self, to: &mut Expression, buffer: u32, index: &Index, lane: u8) -> u32 {
-        let figure = Figure::Loaded { buffer, index: index.clone(), lane };
-        if let Some(local) = self.figures.get(&figure) {
+        let value = AddressValue::Loaded { buffer, index: index.clone(), lane };
+        if let Some(local) = self.computed.get(&value) {
             return *local;
         }
         let limit = self.limit(to, buffer, index);
@@ -463,23 +463,23 @@ impl<'k> Addresses<'k> {
         to.write(Instruction::Unreachable);
         to.write(Instruction::End);
         to.write(Instruction::LocalGet(local));
-        self.set_varying(to, local, figure)
+        self.set_varying(to, local, value)
     }
 
-    /// The local of a figure of the instance, computed where it is first needed; while that happens it is free for use.
-    fn varying(&mut self, to: &mut Expression, figure: Figure, compute: impl FnOnce(&mut Expression, u32)) -> u32 {
-        if let Some(local) = self.figures.get(&figure) {
+    /// The local of a value of the instance, computed where it is first needed; while that happens it is free for use.
+    fn varying(&mut self, to: &mut Expression, value: AddressValue, compute: impl FnOnce(&mut Expression, u32)) -> u32 {
+        if let Some(local) = self.computed.get(&value) {
             return *local;
         }
         let local = to.locals.add(ValType::I32);
         compute(to, local);
-        self.set_varying(to, local, figure)
+        self.set_varying(to, local, value)
     }
 
-    fn set_varying(&mut self, to: &mut Expression, local: u32, figure: Figure) -> u32 {
+    fn set_varying(&mut self, to: &mut Expression, local: u32, value: AddressValue) -> u32 {
         to.write(Instruction::LocalSet(local));
-        self.varying.push(figure.clone());
-        self.figures.insert(figure, local);
+        self.varying.push(value.clone());
+        self.computed.insert(value, local);
         local
     }
 }
@@ -489,7 +489,7 @@ fn spacing(index: &Index) -> Spacing {
     match Varying::of(index) {
         Varying::Nothing => Spacing::Same,
         Varying::Loaded(_, index) if index.is_same() => Spacing::Same,
-        Varying::Instance | Varying::Multiple { factor: 1, .. } => Spacing::Beside,
+        Varying::Instance | Varying::Multiple { factor: 1, .. } => Spacing::Adjacent,
         Varying::Multiple { .. } | Varying::Loaded(..) => Spacing::Apart,
     }
 }

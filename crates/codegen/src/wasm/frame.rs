@@ -1,6 +1,6 @@
 //! What a generated function is called with: the address of a frame of 32-bit words.
 
-use crate::Dispatch;
+use crate::InstanceRange;
 
 /// The parameter that holds the frame's address.
 pub(super) const PARAMETER: u32 = 0;
@@ -8,11 +8,11 @@ pub(super) const PARAMETER: u32 = 0;
 pub(super) const BEGIN: u32 = 0;
 /// The instance after the last.
 pub(super) const END: u32 = 1;
-/// [`Dispatch::stride`]
+/// [`InstanceRange::stride`]
 pub(super) const STRIDE: u32 = 2;
-/// [`Dispatch::first`]
+/// [`InstanceRange::first`]
 pub(super) const FIRST: u32 = 3;
-/// [`Dispatch::origin`]
+/// [`InstanceRange::origin`]
 pub(super) const ORIGIN: u32 = 4;
 
 /// Word that holds the address of a buffer.
@@ -26,8 +26,8 @@ pub(super) fn length(buffer: u32) -> u32 {
 }
 
 /// The frame of a call, from the address and the number of elements of each buffer.
-pub fn frame(dispatch: &Dispatch, buffers: impl IntoIterator<Item = (u32, u32)>) -> Vec<u32> {
-    let Dispatch { instances, stride, first, origin } = dispatch;
+pub fn frame(dispatch: &InstanceRange, buffers: impl IntoIterator<Item = (u32, u32)>) -> Vec<u32> {
+    let InstanceRange { instances, stride, first, origin } = dispatch;
     let mut words = vec![instances.start, instances.end, *stride, *first, *origin];
     for (pointer, length) in buffers {
         words.extend([pointer, length]);

@@ -66,7 +66,7 @@ pub(super) fn write_round(
                     continue;
                 }
                 // One that has another beside it waits for that.
-                match waiting.iter().position(|other| are_beside(other.element, store.element)) {
+                match waiting.iter().position(|other| are_adjacent(other.element, store.element)) {
                     Some(other) => {
                         let other = waiting.swap_remove(other);
                         let is_even = store.element.index.offset().is_multiple_of(2);
@@ -75,7 +75,7 @@ pub(super) fn write_round(
                         (0..body.width.lanes()).for_each(|lane| addresses.store_two(body, even.element, nodes, lane));
                     }
                     None if body.width == Width::Pair
-                        && early.iter().any(|other| are_beside(other.element, store.element)) =>
+                        && early.iter().any(|other| are_adjacent(other.element, store.element)) =>
                     {
                         waiting.push(store);
                     }
@@ -167,7 +167,7 @@ fn next_component(index: &Index) -> Option<Index> {
 }
 
 /// Whether two elements are neighbouring components of an interleaved instance, an even one and the next.
-fn are_beside(one: &Element, other: &Element) -> bool {
+fn are_adjacent(one: &Element, other: &Element) -> bool {
     one.buffer == other.buffer
         && one.index.as_interleaved().is_some()
         && one.index.terms() == other.index.terms()

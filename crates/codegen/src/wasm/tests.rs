@@ -9,7 +9,7 @@ use wasmi::{Caller, Config, Engine, Linker, Memory, MemoryType, Module, Store as
 
 use super::{MathFunction, frame, math_function, module};
 use crate::{
-    Buffer, Call, Case, CheckedKernel, DType, Dispatch, Function, Index, Kernel, Load, Output, View, interpret,
+    Buffer, Call, Case, CheckedKernel, DType, Function, Index, InstanceRange, Kernel, Load, Output, View, interpret,
 };
 use residua_ir::graph::{CheckedGraph, Graph, InputId, NodeId, Op, exponential};
 
@@ -34,7 +34,7 @@ impl Contents {
 
 /// Runs a kernel as the generated module's first function, in a memory where the buffers stand one after another, at
 /// addresses that are not aligned for vectors.
-fn run_compiled(kernel: &CheckedKernel, buffers: &mut [Contents], dispatch: &Dispatch) -> Result<f64, String> {
+fn run_compiled(kernel: &CheckedKernel, buffers: &mut [Contents], dispatch: &InstanceRange) -> Result<f64, String> {
     let bytes = module(std::slice::from_ref(kernel), POWERS).unwrap();
     let mut config = Config::default();
     config.wasm_simd(true);
@@ -89,7 +89,7 @@ fn run_compiled(kernel: &CheckedKernel, buffers: &mut [Contents], dispatch: &Dis
     total
 }
 
-fn run_interpreted(kernel: &CheckedKernel, buffers: &mut [Contents], dispatch: &Dispatch) -> Result<f64, String> {
+fn run_interpreted(kernel: &CheckedKernel, buffers: &mut [Contents], dispatch: &InstanceRange) -> Result<f64, String> {
     let mut views: Vec<View> = buffers
         .iter_mut()
         .zip(&kernel.buffers)
@@ -188,7 +188,7 @@ fn every_op_computes_what_the_reference_does() {
 
         let columns = (0..arity).flat_map(|operand| points.iter().map(move |point| point[operand])).collect();
         let count = points.len() as u32;
-        let dispatch = Dispatch { instances: 0..count, stride: count, first: 0, origin: 0 };
+        let dispatch = InstanceRange { instances: 0..count, stride: count, first: 0, origin: 0 };
         let mut compiled = [Contents::Reals(columns), Contents::Reals(vec![7.0; points.len()])];
         run_compiled(&kernel, &mut compiled, &dispatch).unwrap();
         let Contents::Reals(results) = &compiled[1] else { unreachable!() };
@@ -213,7 +213,8 @@ fn exponentials_of_negatives_are_the_references_to_the_last_bit() {
     let kernel = kernel(graph.check(1).unwrap(), vec![real("a", false), real("results", true)], loads, vec![store]);
     let count = numbers.len() as u32;
     let mut buffers = [Contents::Reals(numbers.clone()), Contents::Reals(vec![7.0; numbers.len()])];
-    run_compiled(&kernel, &mut buffers, &Dispatch { instances: 0..count, stride: count, first: 0, origin: 0 }).unwrap();
+    run_compiled(&kernel, &mut buffers, &InstanceRange { instances: 0..count, stride: count, first: 0, origin: 0 })
+        .unwrap();
     let Contents::Reals(results) = &buffers[1] else { unreachable!() };
     for (a, result) in numbers.iter().zip(results) {
         let expected = exponential::exp(-a);
@@ -374,7 +375,7 @@ fn whole_kernels_do_what_their_interpretation_does() {
         let shared = [&[][..], &[0], &[1], &[0, 1]][round % 4];
         let (kernel, buffers) = random_kernel(&mut random, 5 + round / 2, 40, 3, shared);
         let origin = [0, instances.start][round / 11 % 2];
-        let dispatch = Dispatch { instances: instances.clone(), stride: 40, first: 3, origin };
+        let dispatch = InstanceRange { instances: instances.clone(), stride: 40, first: 3, origin };
         let (mut compiled, mut interpreted) = (buffers.clone(), buffers.clone());
         let total = run_compiled(&kernel, &mut compiled, &dispatch).unwrap();
         let expected = run_interpreted(&kernel, &mut interpreted, &dispatch).unwrap();
@@ -395,7 +396,7 @@ fn whole_kernels_do_what_their_interpretation_does() {
 #[test]
 fn thousands_of_operations_make_one_kernel() {
     let (kernel, buffers) = random_kernel(&mut Random(3), 8000, 3, 0, &[]);
-    let dispatch = Dispatch { instances: 0..3, stride: 3, first: 0, origin: 0 };
+    let dispatch = InstanceRange { instances: 0..3, stride: 3, first: 0, origin: 0 };
     let (mut compiled, mut interpreted) = (buffers.clone(), buffers);
     run_compiled(&kernel, &mut compiled, &dispatch).unwrap();
     run_interpreted(&kernel, &mut interpreted, &dispatch).unwrap();
@@ -417,7 +418,7 @@ fn an_index_beyond_its_buffer_stops_the_kernel() {
     let run = |blocks: [u32; 3], instances: Range<u32>| {
         let mut buffers =
             [Contents::Reals(vec![1.0; 6]), Contents::Indices(blocks.into()), Contents::Reals(vec![0.0; 3])];
-        run_compiled(&gather(), &mut buffers, &Dispatch { instances, stride: 3, first: 0, origin: 0 })
+        run_compiled(&gather(), &mut buffers, &InstanceRange { instances, stride: 3, first: 0, origin: 0 })
     };
     assert_eq!(run([0, 3, 3], 0..3), Ok(0.0));
     for blocks in [[4, 0, 0], [0, 4, 0], [0, 0, 4], [0, 0, u32::MAX], [u32::MAX - 1, 0, 0]] {

@@ -64,7 +64,7 @@ impl SolverResources {
                 of_functions.push(memory);
             }
         }
-        let allocated = engine.allocate_beside(model, &of_functions, requests).await?;
+        let allocated = engine.allocate_for_solver(model, &of_functions, requests).await?;
         let mut buffers: Vec<(BufferKind, Buffer)> = own.into_iter().zip(allocated).list();
         buffers.push((BufferKind::Point, engine.published().clone()));
         compile(engine, shape, [&begin, &round, &read]).await?;

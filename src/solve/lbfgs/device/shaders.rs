@@ -101,7 +101,12 @@ impl Kernel {
             Kernel::Walk | Kernel::Measure | Kernel::Advance => Vec::new(),
         };
         if matches!(self, Kernel::Walk | Kernel::Decide) {
-            rules.extend([line_rule::verdict(), line_rule::bracket(), line_rule::doubt(), line_rule::outcome()]);
+            rules.extend([
+                line_rule::verdict(),
+                line_rule::bracket(),
+                line_rule::contradictions(),
+                line_rule::outcome(),
+            ]);
         }
         let mut program = ProgramText::new();
         program.declare(&[&LbfgsUniforms::STRUCTURE], &self.resources());

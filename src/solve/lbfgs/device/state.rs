@@ -44,7 +44,7 @@ words! { STATE:
     UPPER = 14,
     TRIALS = 15,
     FINITE = 16,
-    DOUBT = 17,
+    CONTRADICTIONS = 17,
     /// Whether the next trial is taken whatever it brings.
     FORCED = 20,
     /// Whether the direction is new, and not yet judged.
@@ -62,7 +62,7 @@ words! { STATE:
     NEXT = 28,
     /// Of the last decision: whether the trial becomes the point, which slot takes its pair (−1: none), and whether the old point is the
     /// lowest.
-    TAKEN = 29,
+    ACCEPTED = 29,
     KEPT = 30,
     STORE_LOWEST = 31,
     /// Progress, as `rules::convergence` has it.
@@ -83,7 +83,7 @@ words! { STATE:
     /// [`START`], searching or [`DONE`].
     PHASE = 43,
     /// Of the last step taken, how far along the direction it went.
-    TAKEN_STEP = 44,
+    ACCEPTED_STEP = 44,
     // What the run was told.
     C1 = 48,
     C2 = 49,
@@ -126,8 +126,8 @@ words! { COUNTS:
     LOWEST = 2,
     // What is found of a trial.
     MOVED = 1,
-    WILD_POINT = 2,
-    WILD_GRADIENT = 4,
+    NON_FINITE_POINT = 2,
+    NON_FINITE_GRADIENT = 4,
     BENT = 8,
     TURNED = 16,
 }
@@ -213,13 +213,13 @@ impl Places {
             ("END_SMALL", END_SMALL),
             ("END_SEARCH", END_SEARCH),
             ("CAPACITY", self.capacity as f32),
-            ("LONG", line_rule::LONG as f32),
-            ("SHORT", line_rule::SHORT as f32),
-            ("WILD", line_rule::WILD as f32),
-            ("UNSEEN", line_rule::UNSEEN as f32),
-            ("GO_ON", line_rule::GO_ON as f32),
-            ("TAKE_TRIAL", line_rule::TAKE_TRIAL as f32),
-            ("TAKE_LOWER", line_rule::TAKE_LOWER as f32),
+            ("TOO_LONG", line_rule::TOO_LONG as f32),
+            ("TOO_SHORT", line_rule::TOO_SHORT as f32),
+            ("NON_FINITE_TRIAL", line_rule::NON_FINITE_TRIAL as f32),
+            ("UNMOVED", line_rule::UNMOVED as f32),
+            ("CONTINUE", line_rule::CONTINUE as f32),
+            ("ACCEPT_TRIAL", line_rule::ACCEPT_TRIAL as f32),
+            ("ACCEPT_LOWER", line_rule::ACCEPT_LOWER as f32),
             ("PRECISION", line_rule::PRECISION as f32),
             ("EXHAUSTED", line_rule::EXHAUSTED as f32),
             ("ROUNDINGS", line_rule::ROUNDINGS as f32),

@@ -88,8 +88,8 @@ pub struct LineSearch {
     lower: f64,
     upper: f64,
     seen_finite: bool,
-    /// Results of [`line_rule::doubt`].
-    doubt: [f64; 3],
+    /// Results of [`line_rule::contradictions`].
+    contradictions: [f64; 3],
 }
 
 /// The functions of [`line_rule`], shared by the searches of a run.
@@ -97,7 +97,7 @@ pub struct LineSearch {
 pub struct Rule {
     verdict: Rc<Function>,
     bracket: Rc<Function>,
-    doubt: Rc<Function>,
+    contradictions: Rc<Function>,
     outcome: Rc<Function>,
 }
 
@@ -107,7 +107,7 @@ impl Rule {
         Rc::new(Rule {
             verdict: line_rule::verdict(),
             bracket: line_rule::bracket(),
-            doubt: line_rule::doubt(),
+            contradictions: line_rule::contradictions(),
             outcome: line_rule::outcome(),
         })
     }
@@ -126,7 +126,7 @@ impl LineSearch {
             lower: 0.0,
             upper: 0.0,
             seen_finite: false,
-            doubt: [0.0; 3],
+            contradictions: [0.0; 3],
         }
     }
 
@@ -147,8 +147,8 @@ impl LineSearch {
         let (step, headroom) = (self.step, ceiling - before);
         self.trials += 1;
         let (verdict, rise, slope) = match trial {
-            Trial::Unmoved => (line_rule::UNSEEN, 0.0, 0.0),
-            Trial::NonFinite => (line_rule::WILD, 0.0, 0.0),
+            Trial::Unmoved => (line_rule::UNMOVED, 0.0, 0.0),
+            Trial::NonFinite => (line_rule::NON_FINITE_TRIAL, 0.0, 0.0),
             Trial::Finite { cost, slope, predicted, bent } => {
                 self.seen_finite = true;
                 let (rise, bent) = (cost - before, f64::from(u8::from(bent)));
@@ -157,9 +157,9 @@ impl LineSearch {
                 (verdict, rise, slope)
             }
         };
-        let [contradictions, risen_step, risen_secant] = self.doubt;
+        let [contradictions, risen_step, risen_secant] = self.contradictions;
         let figures = [verdict, rise, slope, noise, step, contradictions, risen_step, risen_secant];
-        self.doubt = evaluate(&self.rule.doubt, &figures);
+        self.contradictions = evaluate(&self.rule.contradictions, &figures);
         [self.lower, self.upper, self.step] = evaluate(&self.rule.bracket, &[verdict, self.lower, self.upper, step]);
         let [outcome] = evaluate(
             &self.rule.outcome,
@@ -173,20 +173,20 @@ impl LineSearch {
                 f64::from(self.trials),
                 f64::from(max_trials),
                 f64::from(u8::from(self.seen_finite)),
-                self.doubt[0],
+                self.contradictions[0],
                 slope0,
                 noise,
                 headroom,
                 resolution,
             ],
         );
-        let store = verdict == line_rule::TAKE || verdict == line_rule::SHORT;
+        let store = verdict == line_rule::ACCEPTABLE || verdict == line_rule::TOO_SHORT;
         if store {
             self.stored = step;
         }
         let then = match outcome {
-            line_rule::GO_ON => Next::Try(self.step),
-            line_rule::TAKE_TRIAL | line_rule::TAKE_LOWER => Next::Accept,
+            line_rule::CONTINUE => Next::Try(self.step),
+            line_rule::ACCEPT_TRIAL | line_rule::ACCEPT_LOWER => Next::Accept,
             other => Next::Fail(Failure::of(other)),
         };
         Decision { store, then }
@@ -305,11 +305,11 @@ mod tests {
         let rule = Rule::new();
         // Verdicts, and the steps that follow them from 1.
         let cases: [(&[f64], &[f64]); 5] = [
-            (&[line_rule::LONG, line_rule::LONG, line_rule::LONG], &[0.5, 0.25, 0.25 / 64.0]),
-            (&[line_rule::LONG, line_rule::SHORT, line_rule::SHORT], &[0.5, 0.75, 0.875]),
-            (&[line_rule::SHORT, line_rule::SHORT, line_rule::LONG], &[4.0, 16.0, 10.0]),
-            (&[line_rule::WILD, line_rule::SHORT], &[0.25, 0.625]),
-            (&[line_rule::UNSEEN, line_rule::LONG], &[16.0, 8.0]),
+            (&[line_rule::TOO_LONG, line_rule::TOO_LONG, line_rule::TOO_LONG], &[0.5, 0.25, 0.25 / 64.0]),
+            (&[line_rule::TOO_LONG, line_rule::TOO_SHORT, line_rule::TOO_SHORT], &[0.5, 0.75, 0.875]),
+            (&[line_rule::TOO_SHORT, line_rule::TOO_SHORT, line_rule::TOO_LONG], &[4.0, 16.0, 10.0]),
+            (&[line_rule::NON_FINITE_TRIAL, line_rule::TOO_SHORT], &[0.25, 0.625]),
+            (&[line_rule::UNMOVED, line_rule::TOO_LONG], &[16.0, 8.0]),
         ];
         for (verdicts, steps) in cases {
             let (mut lower, mut upper, mut step) = (0.0, 0.0, 1.0);

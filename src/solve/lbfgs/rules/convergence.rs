@@ -6,7 +6,7 @@ use crate::solve::scalar::function;
 use residua_codegen::Function;
 
 /// The run continues.
-pub const GO_ON: f64 = 0.0;
+pub const CONTINUE: f64 = 0.0;
 /// Converged: the gradient met its tolerance.
 pub const GRADIENT: f64 = 1.0;
 /// Converged: the last change of the cost met its tolerance.
@@ -41,7 +41,7 @@ pub fn progress() -> Rc<Function> {
     })
 }
 
-/// Whether and why the run ends with an accepted iteration, from [`GO_ON`] to [`ITERATIONS`].
+/// Whether and why the run ends with an accepted iteration, from [`CONTINUE`] to [`ITERATIONS`].
 ///
 /// The tests are those of Ceres Solver: ‖g‖∞ ≤ `gradient_tolerance`; |change| ≤ `cost_tolerance`·|before|; step ≤ `parameter_tolerance`·(size +
 /// `parameter_tolerance`). A cost or parameter tolerance of 0 switches its test off. `change`: cost before − cost after; `before`: cost before;
@@ -93,7 +93,7 @@ pub fn ending() -> Rc<Function> {
             let flat = f.at_most(gradient, gradient_tolerance);
             let reasons =
                 [(out, ITERATIONS), (idle, PRECISION), (parameter, PARAMETER), (cost, COST), (flat, GRADIENT)];
-            let go_on = f.number(GO_ON);
+            let go_on = f.number(CONTINUE);
             [reasons.into_iter().fold(go_on, |other, (holds, reason)| {
                 let reason = f.number(reason);
                 f.choose(holds, reason, other)

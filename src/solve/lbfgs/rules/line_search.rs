@@ -26,22 +26,22 @@ use crate::solve::scalar::{Formula, Scalar, function};
 use residua_codegen::Function;
 
 /// Verdict: the trial satisfies both conditions.
-pub const TAKE: f64 = 0.0;
+pub const ACCEPTABLE: f64 = 0.0;
 /// Verdict: the step is too long; it does not satisfy A.
-pub const LONG: f64 = 1.0;
+pub const TOO_LONG: f64 = 1.0;
 /// Verdict: the step is too short; it satisfies A, but not W.
-pub const SHORT: f64 = 2.0;
+pub const TOO_SHORT: f64 = 2.0;
 /// Verdict: the trial point, rounded, is the point where the search began.
-pub const UNSEEN: f64 = 3.0;
+pub const UNMOVED: f64 = 3.0;
 /// Verdict: the trial is NaN or infinite.
-pub const WILD: f64 = 4.0;
+pub const NON_FINITE_TRIAL: f64 = 4.0;
 
 /// Outcome: another trial follows.
-pub const GO_ON: f64 = 0.0;
+pub const CONTINUE: f64 = 0.0;
 /// Outcome: the search ends with the trial just judged.
-pub const TAKE_TRIAL: f64 = 1.0;
+pub const ACCEPT_TRIAL: f64 = 1.0;
 /// Outcome: the search ends with the lower end of its bracket.
-pub const TAKE_LOWER: f64 = 2.0;
+pub const ACCEPT_LOWER: f64 = 2.0;
 /// Outcome: the remaining steps change the cost by less than its rounding error.
 pub const PRECISION: f64 = 3.0;
 /// Outcome: every trial was NaN or infinite.
@@ -68,9 +68,9 @@ const SHORT_UPPER_END: f64 = 0.25;
 const FAST_REDUCTION: f64 = 1.0 / 64.0;
 
 /// Factor to the next step after one whose trial point is where the search began.
-const GROWTH_UNSEEN: f64 = 16.0;
+const GROWTH_UNMOVED: f64 = 16.0;
 
-/// The verdict on a finite trial: [`TAKE`], [`LONG`] or [`SHORT`].
+/// The verdict on a finite trial: [`ACCEPTABLE`], [`TOO_LONG`] or [`TOO_SHORT`].
 ///
 /// `rise`: φ(t) − φ(0); `slope`: φ′(t); `predicted`: the gradient at the start times the projected displacement; `bent`: whether bounds bend
 /// the path; `slope0`: φ′(0); `noise`: rounding error of a cost; `headroom`: the largest rise of a trial whose decrease is below the noise.
@@ -93,7 +93,7 @@ pub fn verdict() -> Rc<Function> {
         let remaining = f.times(c2, slope0);
         let flat = f.at_most(remaining, slope);
         let flat = f.or(bent, flat);
-        let (take, long, short) = (f.number(TAKE), f.number(LONG), f.number(SHORT));
+        let (take, long, short) = (f.number(ACCEPTABLE), f.number(TOO_LONG), f.number(TOO_SHORT));
         let of_enough = f.choose(flat, take, short);
         [f.choose(enough, of_enough, long)]
     })
@@ -111,8 +111,9 @@ fn within_noise(f: &mut Formula, rise: Scalar, noise: Scalar, headroom: Scalar) 
 pub fn bracket() -> Rc<Function> {
     function("line_bracket", &["verdict", "lower", "upper", "step"], |f, [verdict, lower, upper, step]| {
         let (zero, half, quarter) = (f.number(0.0), f.number(0.5), f.number(0.25));
-        let [long, short, unseen, wild] = [LONG, SHORT, UNSEEN, WILD].map(|value| f.is(verdict, value));
-        let above = f.or(long, wild);
+        let [long, short, unmoved, non_finite] =
+            [TOO_LONG, TOO_SHORT, UNMOVED, NON_FINITE_TRIAL].map(|value| f.is(verdict, value));
+        let above = f.or(long, non_finite);
         let lower = f.choose(short, step, lower);
         let upper = f.choose(above, step, upper);
         let (short_upper_end, fast_reduction) = (f.number(SHORT_UPPER_END), f.number(FAST_REDUCTION));
@@ -120,12 +121,12 @@ pub fn bracket() -> Rc<Function> {
         let is_short = f.at_most(upper, short_upper_end);
         let fast = f.and(unbounded, is_short);
         let share = f.choose(fast, fast_reduction, half);
-        let share = f.choose(wild, quarter, share);
+        let share = f.choose(non_finite, quarter, share);
         let width = f.minus(upper, lower);
         let part = f.times(share, width);
         let inside = f.plus(lower, part);
-        let (growth, growth_unseen) = (f.number(GROWTH), f.number(GROWTH_UNSEEN));
-        let factor = f.choose(unseen, growth_unseen, growth);
+        let (growth, growth_unmoved) = (f.number(GROWTH), f.number(GROWTH_UNMOVED));
+        let factor = f.choose(unmoved, growth_unmoved, growth);
         let beyond = f.times(factor, step);
         let bounded = f.less(zero, upper);
         [lower, upper, f.choose(bounded, inside, beyond)]
@@ -134,10 +135,10 @@ pub fn bracket() -> Rc<Function> {
 
 /// How far trials contradict the derivative: (contradictions in a row, step and secant slope of the last trial that rose although its slope
 /// is negative). A trial counts if its step is at most half of that one's and its secant slope is about the same.
-pub fn doubt() -> Rc<Function> {
+pub fn contradictions() -> Rc<Function> {
     let parameters = &["verdict", "rise", "slope", "noise", "step", "contradictions", "risen_step", "risen_secant"];
     function(
-        "line_doubt",
+        "line_contradictions",
         parameters,
         |f, [verdict, rise, slope, noise, step, contradictions, risen_step, risen_secant]| {
             let (zero, one, half) = (f.number(0.0), f.number(1.0), f.number(0.5));
@@ -157,8 +158,8 @@ pub fn doubt() -> Rc<Function> {
             // A trial without a cost changes nothing, nor does any trial after the last needed one.
             let enough = f.number(CONTRADICTIONS);
             let settled = f.at_most(enough, contradictions);
-            let unseen = f.number(UNSEEN);
-            let silent = f.at_most(unseen, verdict);
+            let unmoved = f.number(UNMOVED);
+            let silent = f.at_most(unmoved, verdict);
             let kept = f.or(settled, silent);
             let old = [contradictions, risen_step, risen_secant];
             [0, 1, 2].map(|k| f.choose(kept, old[k], new[k]))
@@ -166,7 +167,7 @@ pub fn doubt() -> Rc<Function> {
     )
 }
 
-/// The outcome after a trial, from [`GO_ON`] to [`EXHAUSTED`].
+/// The outcome after a trial, from [`CONTINUE`] to [`EXHAUSTED`].
 ///
 /// `lower`, `upper`: the bracket after the trial; `step`: its step; `trials`: their number with it; `finite`: whether any trial was finite;
 /// `resolution`: the distance from 1 to the next number.
@@ -207,7 +208,7 @@ pub fn outcome() -> Rc<Function> {
             headroom,
             resolution,
         ]| {
-            let (zero, go_on) = (f.number(0.0), f.number(GO_ON));
+            let (zero, go_on) = (f.number(0.0), f.number(CONTINUE));
             let bounded = f.less(zero, upper);
             let started = f.less(zero, lower);
             let spent = f.at_most(max_trials, trials);
@@ -220,9 +221,9 @@ pub fn outcome() -> Rc<Function> {
             let visible = f.times(roundings, noise);
             let invisible = f.at_most(predicted_reduction, visible);
             let hidden = f.and(bounded, invisible);
-            let (exhausted, wild) = (f.number(EXHAUSTED), f.number(NON_FINITE));
+            let (exhausted, non_finite) = (f.number(EXHAUSTED), f.number(NON_FINITE));
             let of_finite = f.choose(hidden, precision, exhausted);
-            let of_spent = f.choose(finite, of_finite, wild);
+            let of_spent = f.choose(finite, of_finite, non_finite);
             let reason = f.choose(spent, of_spent, go_on);
 
             // The bracket has hardly a number between its ends.
@@ -239,30 +240,30 @@ pub fn outcome() -> Rc<Function> {
             let tiny = f.at_most(predicted_reduction, noise);
             let falls = f.less(slope, zero);
             let within = within_noise(f, rise, noise, headroom);
-            let unseen = f.number(UNSEEN);
-            let has_cost = f.less(verdict, unseen);
+            let unmoved = f.number(UNMOVED);
+            let has_cost = f.less(verdict, unmoved);
             let apart = f.not(within);
             let fresh = f.not(started);
             let noisy = [tiny, falls, apart, fresh].into_iter().fold(has_cost, |all, term| f.and(all, term));
             let reason = f.choose(noisy, precision, reason);
 
             // A step that does not move the point ends the search, except before any other trial.
-            let is_unseen = f.is(verdict, UNSEEN);
+            let is_unmoved = f.is(verdict, UNMOVED);
             let known = f.or(bounded, started);
             let over = f.or(known, spent);
-            let of_unseen = f.choose(over, precision, go_on);
-            let reason = f.choose(is_unseen, of_unseen, reason);
+            let of_unmoved = f.choose(over, precision, go_on);
+            let reason = f.choose(is_unmoved, of_unmoved, reason);
 
             let enough = f.number(CONTRADICTIONS);
             let contradicted = f.at_most(enough, contradictions);
             let contradiction = f.number(CONTRADICTION);
             let reason = f.choose(contradicted, contradiction, reason);
 
-            let (take_lower, take_trial) = (f.number(TAKE_LOWER), f.number(TAKE_TRIAL));
+            let (take_lower, take_trial) = (f.number(ACCEPT_LOWER), f.number(ACCEPT_TRIAL));
             let end = f.choose(started, take_lower, reason);
-            let ends = f.is(reason, GO_ON);
+            let ends = f.is(reason, CONTINUE);
             let on = f.choose(ends, go_on, end);
-            let taken = f.is(verdict, TAKE);
+            let taken = f.is(verdict, ACCEPTABLE);
             [f.choose(taken, take_trial, on)]
         },
     )

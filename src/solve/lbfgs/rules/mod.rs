@@ -5,7 +5,7 @@
 //! | direction | [`history::descends`] | whether the quasi-Newton direction points downhill beyond rounding |
 //! | line search | [`line_search::verdict`] | whether a trial step is taken, too long or too short |
 //! | | [`line_search::bracket`] | the bracket after a trial, and the next step |
-//! | | [`line_search::doubt`] | how many trials in a row contradict the derivative |
+//! | | [`line_search::contradictions`] | how many trials in a row contradict the derivative |
 //! | | [`line_search::outcome`] | whether the search goes on, and how it ends |
 //! | history update | [`history::pair`] | whether a pair is kept, its ρ and its γ |
 //! | convergence | [`convergence::progress`] | iterations since the last visible progress |

@@ -153,7 +153,7 @@ impl SolverResources {
         };
         let segments = [&recording.head, &recording.iteration, &recording.tail];
         let theirs: Vec<Memory> = segments.iter().flat_map(|segment| segment.places.iter().filter_map(memory)).list();
-        for (place, buffer) in wanted.into_iter().zip(engine.allocate_beside(model, &theirs, requests).await?) {
+        for (place, buffer) in wanted.into_iter().zip(engine.allocate_for_solver(model, &theirs, requests).await?) {
             buffers.insert(place, buffer);
         }
         let of = |place: Place| -> Result<Buffer> {

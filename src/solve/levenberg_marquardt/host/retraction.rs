@@ -6,7 +6,7 @@ use std::rc::Rc;
 use crate::model::ArrayInfo;
 use crate::model::manifolds::{Manifold, retraction_kernel};
 use residua_base::error::Result;
-use residua_codegen::memory::{Dispatch, View};
+use residua_codegen::memory::{InstanceRange, View};
 use residua_cpu::Program;
 
 /// Makes steps.
@@ -63,7 +63,11 @@ impl Retraction {
                 View::Write(trial),
                 View::Write(made),
             ];
-            self.program.run(kernel, &mut views, &Dispatch { instances: 0..count, stride: count, first, origin: 0 })?;
+            self.program.run(
+                kernel,
+                &mut views,
+                &InstanceRange { instances: 0..count, stride: count, first, origin: 0 },
+            )?;
         }
         Ok(())
     }

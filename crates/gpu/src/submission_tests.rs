@@ -1,18 +1,18 @@
-//! Plans, run on a device that is a few vectors of bytes.
+//! Submissions, run on a device that is a few vectors of bytes.
 
 use super::*;
 use residua_base::ErrorCode;
 
 /// Runs a plan on host memory. A kernel of this device adds 1 to every word of its first binding and writes to its last.
-fn run(plan: &Plan, buffers: &mut [Vec<u8>], arguments: &[&[u8]]) -> Vec<Vec<u8>> {
+fn run(submissions: &Submissions, buffers: &mut [Vec<u8>], arguments: &[&[u8]]) -> Vec<Vec<u8>> {
     fn bytes(buffers: &[Vec<u8>], slice: Slice) -> Vec<u8> {
         buffers[slice.buffer.0 as usize][slice.offset as usize..][..slice.size as usize].to_vec()
     }
     fn write(buffers: &mut [Vec<u8>], slice: Slice, data: &[u8]) {
         buffers[slice.buffer.0 as usize][slice.offset as usize..][..slice.size as usize].copy_from_slice(data);
     }
-    let mut downloads = vec![Vec::new(); plan.downloads.len()];
-    for step in &plan.steps {
+    let mut downloads = vec![Vec::new(); submissions.downloads.len()];
+    for step in &submissions.steps {
         let parts = match step {
             Step::Write { to, source: Source::Data(data) } => {
                 write(buffers, *to, data);
@@ -28,7 +28,7 @@ fn run(plan: &Plan, buffers: &mut [Vec<u8>], arguments: &[&[u8]]) -> Vec<Vec<u8>
             match part {
                 Encoded::Pass(dispatches) => {
                     for dispatch in dispatches {
-                        let bindings = &plan.bind_groups[dispatch.bind_group as usize].bindings;
+                        let bindings = &submissions.bind_groups[dispatch.bind_group as usize].bindings;
                         let data = bytes(buffers, bindings[0]).iter().map(|byte| byte + 1).collect::<Vec<u8>>();
                         write(buffers, bindings[bindings.len() - 1], &data);
                     }
@@ -66,13 +66,13 @@ fn commands_take_effect_in_order() {
     list.clear(whole_a.part(4, 4));
     let (cleared, copied) = (list.download(whole_a), list.download(whole_b));
 
-    let plan = Plan::new(&list, &Limits::default()).unwrap();
+    let submissions = Submissions::new(&list, &Limits::default()).unwrap();
     let mut buffers = vec![vec![0; 8], vec![0; 8]];
     for start in [10, 20] {
         let input = [start; 8];
         let mut arguments: [&[u8]; 1] = [&[]];
         arguments[argument.index()] = &input;
-        let results = run(&plan, &mut buffers, &arguments);
+        let results = run(&submissions, &mut buffers, &arguments);
         assert_eq!(results[twice.index()], [start + 2; 8]);
         assert_eq!(results[cleared.index()], [9, 9, 9, 9, 0, 0, 0, 0]);
         let first = start + 1;
@@ -94,9 +94,9 @@ fn consecutive_dispatches_share_a_pass_and_equal_bindings_a_bind_group() {
     list.dispatch(increment, &[a, b], [0, 1]);
     list.dispatch(increment, &[a, b], [2, 1]);
 
-    let plan = Plan::new(&list, &Limits::default()).unwrap();
-    assert_eq!(plan.bind_groups.len(), 2);
-    let [Step::Submit(parts)] = &plan.steps[..] else { panic!("one submission: {:?}", plan.steps) };
+    let submissions = Submissions::new(&list, &Limits::default()).unwrap();
+    assert_eq!(submissions.bind_groups.len(), 2);
+    let [Step::Submit(parts)] = &submissions.steps[..] else { panic!("one submission: {:?}", submissions.steps) };
     let [Encoded::Pass(first), Encoded::Clear { .. }, Encoded::Pass(second)] = &parts[..] else {
         panic!("pass, clear, pass: {parts:?}")
     };
@@ -154,7 +154,7 @@ fn what_a_browser_would_refuse_is_refused_by_name() {
         let (large, small) = (list.buffer("large", 4096), list.buffer("small", 64));
         let (large, small) = (list.whole(large), list.whole(small));
         record(&mut list, large, small);
-        let error = Plan::new(&list, &small_limits()).expect_err(case);
+        let error = Submissions::new(&list, &small_limits()).expect_err(case);
         assert_eq!(error.code, code, "{case}: {error}");
         for word in words {
             assert!(error.message.contains(word), "{case}: {word} in {error}");
@@ -171,7 +171,7 @@ fn disjoint_parts_of_a_buffer_may_both_be_written_or_both_be_read() {
         let whole = list.whole(buffer);
         let f = list.pipeline("f", &[kind, kind]);
         list.dispatch(f, &[whole.part(0, 256), whole.part(256, 256)], [1, 1]);
-        assert!(Plan::new(&list, &small_limits()).is_ok());
+        assert!(Submissions::new(&list, &small_limits()).is_ok());
     }
 }
 
@@ -180,10 +180,10 @@ fn arguments_of_another_number_or_length_are_refused() {
     let mut list = CommandList::new();
     let buffer = list.buffer("buffer", 8);
     list.upload_argument(list.whole(buffer));
-    let plan = Plan::new(&list, &Limits::default()).unwrap();
-    assert!(plan.check_arguments([8].into_iter()).is_ok());
+    let submissions = Submissions::new(&list, &Limits::default()).unwrap();
+    assert!(submissions.check_arguments([8].into_iter()).is_ok());
     for sizes in [&[][..], &[4], &[8, 8]] {
-        assert!(plan.check_arguments(sizes.iter().copied()).is_err(), "{sizes:?}");
+        assert!(submissions.check_arguments(sizes.iter().copied()).is_err(), "{sizes:?}");
     }
 }
 
@@ -197,7 +197,7 @@ fn nothing_to_do_makes_no_step() {
     list.clear(whole);
     list.dispatch(f, &[whole], [0, 1]);
     list.download(whole);
-    assert_eq!(Plan::new(&list, &Limits::default()).unwrap().steps, []);
+    assert_eq!(Submissions::new(&list, &Limits::default()).unwrap().steps, []);
 }
 
 #[test]

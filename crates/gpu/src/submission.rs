@@ -10,7 +10,7 @@ use residua_base::{Error, Result};
 
 /// A checked [`CommandList`], ready to be bound to buffers.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Plan {
+pub struct Submissions {
     /// In order.
     pub steps: Vec<Step>,
     /// The bind groups that the dispatches use; each is made once.
@@ -48,7 +48,7 @@ pub enum Step {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Encoded {
     /// A compute pass.
-    Pass(Vec<Dispatch>),
+    Pass(Vec<EncodedDispatch>),
     /// A copy within the device.
     Copy {
         /// Where from.
@@ -72,19 +72,19 @@ pub enum Encoded {
 
 /// A kernel run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Dispatch {
+pub struct EncodedDispatch {
     /// Which.
     pub pipeline: PipelineId,
-    /// Position in [`Plan::bind_groups`].
+    /// Position in [`Submissions::bind_groups`].
     pub bind_group: u32,
     /// In x and y.
     pub workgroups: [u32; 2],
 }
 
-impl Plan {
+impl Submissions {
     /// Checks a list against a device's limits and plans its execution.
-    pub fn new(list: &CommandList, limits: &Limits) -> Result<Plan> {
-        let mut plan = Plan {
+    pub fn new(list: &CommandList, limits: &Limits) -> Result<Submissions> {
+        let mut submissions = Submissions {
             steps: Vec::new(),
             bind_groups: Vec::new(),
             arguments: list.arguments.clone(),
@@ -100,7 +100,7 @@ impl Plan {
                         return Err(Error::internal(format!("an upload of {} bytes into {}", data.len(), to.size)));
                     }
                     if to.size > 0 {
-                        plan.steps.push(Step::Write { to: *to, source: source.clone() });
+                        submissions.steps.push(Step::Write { to: *to, source: source.clone() });
                     }
                 }
                 Command::Dispatch { pipeline, bindings, workgroups } => {
@@ -109,12 +109,12 @@ impl Plan {
                         continue;
                     }
                     let group = BindGroup { pipeline: *pipeline, bindings: bindings.clone() };
-                    let known = plan.bind_groups.iter().position(|known| *known == group);
+                    let known = submissions.bind_groups.iter().position(|known| *known == group);
                     let bind_group = known.unwrap_or_else(|| {
-                        plan.bind_groups.push(group);
-                        plan.bind_groups.len() - 1
+                        submissions.bind_groups.push(group);
+                        submissions.bind_groups.len() - 1
                     }) as u32;
-                    plan.dispatch(Dispatch { pipeline: *pipeline, bind_group, workgroups: *workgroups });
+                    submissions.dispatch(EncodedDispatch { pipeline: *pipeline, bind_group, workgroups: *workgroups });
                 }
                 Command::Copy { from, to } => {
                     check_slice(list, "a copy", *from)?;
@@ -123,24 +123,24 @@ impl Plan {
                         return Err(Error::internal(format!("a copy within {}", name(list, from.buffer))));
                     }
                     if from.size > 0 {
-                        plan.encode(Encoded::Copy { from: *from, to: *to });
+                        submissions.encode(Encoded::Copy { from: *from, to: *to });
                     }
                 }
                 Command::Clear { what } => {
                     check_slice(list, "a clear", *what)?;
                     if what.size > 0 {
-                        plan.encode(Encoded::Clear { what: *what });
+                        submissions.encode(Encoded::Clear { what: *what });
                     }
                 }
                 Command::Download { from, to } => {
                     check_slice(list, "a download", *from)?;
                     if from.size > 0 {
-                        plan.encode(Encoded::Download { from: *from, to: *to });
+                        submissions.encode(Encoded::Download { from: *from, to: *to });
                     }
                 }
             }
         }
-        Ok(plan)
+        Ok(submissions)
     }
 
     /// Adds to the submission that is being filled, or starts one.
@@ -152,7 +152,7 @@ impl Plan {
     }
 
     /// Adds to the pass that is being filled, or starts one. Dispatches of one pass see each other's writes, in order.
-    fn dispatch(&mut self, dispatch: Dispatch) {
+    fn dispatch(&mut self, dispatch: EncodedDispatch) {
         if let Some(Step::Submit(parts)) = self.steps.last_mut()
             && let Some(Encoded::Pass(pass)) = parts.last_mut()
         {
@@ -263,5 +263,5 @@ pub fn check_layout(what: &str, layout: &[BindingKind], limits: &Limits) -> Resu
 }
 
 #[cfg(test)]
-#[path = "plan_tests.rs"]
+#[path = "submission_tests.rs"]
 mod tests;

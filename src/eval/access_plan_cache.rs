@@ -12,7 +12,7 @@ use super::record::Kernels;
 use super::texts::anonymous_kernel;
 
 /// The plans of those kernels that were needed so far.
-pub struct Plans {
+pub struct AccessPlanCache {
     /// For each batch the number of its kernel.
     numbers: Vec<usize>,
     /// For each kernel a batch that has it.
@@ -21,14 +21,14 @@ pub struct Plans {
     lists: VecMap<(usize, Entry), Vec<RecomputePlan>>,
 }
 
-impl Plans {
+impl AccessPlanCache {
     /// No plans yet, for batches with these kernels out of `count`.
-    pub fn new(numbers: Vec<usize>, count: usize) -> Plans {
+    pub fn new(numbers: Vec<usize>, count: usize) -> AccessPlanCache {
         let mut representatives = vec![0; count];
         for (batch, &number) in numbers.iter().enumerate().rev() {
             representatives[number] = batch;
         }
-        Plans { numbers, representatives, made: VecMap::default(), lists: VecMap::default() }
+        AccessPlanCache { numbers, representatives, made: VecMap::default(), lists: VecMap::default() }
     }
 
     /// Makes the plans of an entry that are not there yet.
@@ -86,7 +86,7 @@ impl Plans {
     }
 }
 
-impl Kernels for Plans {
+impl Kernels for AccessPlanCache {
     fn number(&self, batch: usize) -> usize {
         self.numbers[batch]
     }
