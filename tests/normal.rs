@@ -11,9 +11,10 @@ use residua::eval::cpu::CpuEngine;
 use residua::eval::declare::{Declare, Sums};
 use residua::eval::gpu::GpuEngine;
 use residua::eval::layout::Memory;
+use residua::eval::layout::normal_equations::block_numbers;
 use residua::eval::record::Program;
 use residua::eval::{Engine, Functions};
-use residua::gauss_newton::device::record::block_numbers;
+use residua::gauss_newton::device::record::Normal;
 use residua::gauss_newton::host::HostModel;
 use residua_gpu::{BindingKind, BufferRequest, CommandList, Context, DownloadId, PipelineId, Slice};
 use wasm_bindgen_test::{console_log, wasm_bindgen_test, wasm_bindgen_test_configure};
@@ -121,7 +122,7 @@ async fn compare(losses: [(&str, f64); 3], batch_size: Option<u32>, disabled: Op
     let [at, to, vector, gradient, product, heavy] =
         ["x", "x'", "p", "g", "q", "q of the curve"].map(|name| lists.own(name, PARAMETERS));
     let gate = lists.own("gate", 4);
-    let recorded = engine.normal(&model);
+    let recorded = Normal::of(&engine, &model);
     let curvature =
         |lists: &mut Lists, memory| lists.memory.iter().find(|(known, ..)| *known == Some(memory)).unwrap().2;
     let mut downloads: Vec<DownloadId> = Vec::new();

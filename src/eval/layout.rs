@@ -8,8 +8,6 @@ use residua_base::list::Listed;
 use std::ops::Range;
 
 use crate::eval::shaders::{GatherUniforms, ReduceSumUniforms};
-use crate::gauss_newton::device::fused::FusedLayout;
-use crate::gauss_newton::device::record::Shape;
 use crate::model::access_plan::Target;
 use crate::model::chunks::{ChunkLimits, chunk_ranges, slice_columns};
 use crate::model::incidence::{Destination, Pass, Source, gather_passes_in_slices};
@@ -22,13 +20,18 @@ use residua_codegen::wgsl::{Dispatch, WORKGROUP_SIZE};
 use residua_gpu::Limits;
 
 mod content;
+pub mod fused;
+pub mod lists;
 mod memory;
+pub mod normal_equations;
 
 pub use content::Content;
 pub use memory::Memory;
 
 use super::cpu::batch_constants;
-use super::lists::Lists;
+use fused::FusedLayout;
+use lists::Lists;
+use normal_equations::NormalLayout;
 
 /// Bytes between the uniforms of one buffer: every WebGPU device takes offsets of this alignment.
 pub const ALIGNMENT: u64 = 256;
@@ -138,7 +141,7 @@ pub struct Layout {
     /// How all chunks are gathered at once, if they are.
     pub fused: Option<FusedLayout>,
     /// How the normal equations of least squares lie.
-    pub normal: Shape,
+    pub normal: NormalLayout,
     /// How sums over lists lie.
     pub lists: Lists,
 }
@@ -191,7 +194,7 @@ impl Layout {
             together: None,
             most_bound: binding_bytes,
             fused: None,
-            normal: Shape::default(),
+            normal: NormalLayout::default(),
             lists: Lists::default(),
         };
         let chunk_limits = ChunkLimits { binding_bytes, instances: batch_size };
@@ -214,7 +217,7 @@ impl Layout {
         layout.together = layout.put_together();
         let reduction = layout.reduction().words();
         layout.reduce_uniforms = layout.add_uniforms(&reduction);
-        layout.normal = Shape::new(model, &mut layout);
+        layout.normal = NormalLayout::new(model, &mut layout);
         layout.lists = Lists::new(model, &mut layout, limits, slices).await?;
         layout.uniform_words = layout.uniforms.len() as u64;
         Ok(layout)

@@ -29,7 +29,6 @@ mod engine;
 #[cfg(target_arch = "wasm32")]
 pub mod gpu;
 pub mod layout;
-pub mod lists;
 pub mod objective;
 #[cfg(target_arch = "wasm32")]
 mod on_device;

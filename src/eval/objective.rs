@@ -10,8 +10,8 @@ use residua_gpu::{Limits, Slice};
 
 use super::Objective;
 use super::declare::{Declare, Sums};
+use super::layout::lists::{ChunkLists, ListMemory};
 use super::layout::{ALIGNMENT, Chunk, Layout, Memory};
-use super::lists::{ChunkLists, ListMemory};
 use super::record::{Kernels, Program, kernel_layout, list_layout};
 use super::shaders::Shader;
 use super::titles::kernel_name;

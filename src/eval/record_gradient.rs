@@ -10,8 +10,8 @@ use residua_base::list::Listed;
 use residua_gpu::{Limits, Slice};
 
 use super::Objective;
+use super::layout::lists::{ChunkLists, ListMemory};
 use super::layout::{Chunk, Layout, Memory};
-use super::lists::{ChunkLists, ListMemory};
 use super::record::{Kernels, Program, Recorder, Recording, list_layout};
 use super::shaders::Shader;
 use super::titles::kernel_name;

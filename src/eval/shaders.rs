@@ -117,7 +117,7 @@ impl Shader {
                 read("targets", "u32"),
             ]
         };
-        // See `gauss_newton::device::fused`.
+        // See `eval::layout::fused`.
         let lists = || read("lists", "u32");
         // Where its first word is 0, the kernel does nothing.
         let gate = || read("gate", "u32");
@@ -353,7 +353,7 @@ uniform! {
 #[cfg(all(test, not(target_arch = "wasm32")))]
 mod tests {
     use super::*;
-    use crate::gauss_newton::device::record::{MOST_NUMBERS, MOST_TOGETHER};
+    use crate::eval::layout::normal_equations::{MOST_NUMBERS, MOST_TOGETHER};
     use crate::shader_source::tests::check_module;
 
     fn all() -> Vec<Shader> {

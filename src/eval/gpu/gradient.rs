@@ -8,7 +8,7 @@ use residua_base::error::Result;
 
 use super::super::Objective;
 use super::super::layout::Memory;
-use super::super::lists::ListMemory;
+use super::super::layout::lists::ListMemory;
 use super::super::record_gradient::{GradientCall, Point};
 use super::GpuEngine;
 use super::calls::{Call, Launched};

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use rustc_hash::FxHashMap;
 
-use crate::gauss_newton::device::fused;
+use super::super::layout::fused;
 use crate::model::Model;
 use crate::model::access_plan::Entry;
 use crate::model::incidence::fused::fused_incidence;
@@ -13,8 +13,8 @@ use residua_base::cooperative::Slices;
 use residua_base::error::{Error, Result};
 use residua_gpu::{Buffer, BufferRequest};
 
+use super::super::layout::lists::ListMemory;
 use super::super::layout::{Content, Memory, to_f32};
-use super::super::lists::ListMemory;
 use super::super::record::Kernels;
 use super::GpuEngine;
 

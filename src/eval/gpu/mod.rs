@@ -8,7 +8,6 @@ use std::ops::Range;
 
 use wasm_bindgen::JsValue;
 
-use crate::gauss_newton::device::record::Normal;
 use crate::model::Model;
 use crate::model::access_plan::Entry;
 use residua_base::cooperative::Slices;
@@ -31,8 +30,8 @@ use memory::Buffers;
 
 use super::access_plan_cache::AccessPlanCache;
 use super::cpu::CpuEngine;
+use super::layout::lists::ListMemory;
 use super::layout::{Layout, Memory, to_f32};
-use super::lists::ListMemory;
 use super::objective::Descent;
 use super::record::{Kernels, Program, Recording};
 use super::texts::kernel_numbers;
@@ -124,7 +123,7 @@ impl GpuEngine {
         })
     }
 
-    /// Makes ready for recordings of [`Normal`]: kernels planned, tables and weights on the device as the model has them.
+    /// Makes ready for recordings of the normal equations: kernels planned, tables and weights on the device as the model has them.
     pub async fn refresh(&mut self, model: &Model) -> Result<()> {
         for entry in [Entry::Linearise, Entry::LineariseRows, Entry::Product, Entry::Jvp, Entry::Trial] {
             self.access_plans.make(model, entry)?;
@@ -142,9 +141,14 @@ impl GpuEngine {
         Ok(())
     }
 
-    /// What records the normal equations, once [`GpuEngine::refresh`] has been called.
-    pub fn normal<'a>(&'a self, model: &'a Model) -> Normal<'a, AccessPlanCache> {
-        Normal { model, layout: &self.layout, kernels: &self.access_plans, limits: self.context.limits() }
+    /// The layout of the model on the device.
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// The access plans made so far.
+    pub fn access_plans(&self) -> &AccessPlanCache {
+        &self.access_plans
     }
 
     /// Makes ready for recordings of [`Descent`]: kernels planned, tables and weights on the device as the model has them.

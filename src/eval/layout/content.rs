@@ -6,7 +6,7 @@ use crate::model::chunks::columns_of;
 use residua_base::cooperative::Slices;
 use residua_base::error::Result;
 
-use super::super::lists::ListMemory;
+use super::lists::ListMemory;
 use super::{ALIGNMENT, Layout, Memory};
 
 /// What stands in a buffer from the start: parts that follow one another.

@@ -1,6 +1,6 @@
 //! The buffers of a model on a device, by what they hold.
 
-use super::super::lists::ListMemory;
+use super::lists::ListMemory;
 
 /// A buffer, by what it holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -41,17 +41,17 @@ pub enum Memory {
     AllIndices,
     /// The local tables of all chunks.
     AllLocal,
-    /// Lists of entries over all local tables, see [`crate::gauss_newton::device::fused::FusedLayout`].
+    /// Lists of entries over all local tables, see [`super::fused::FusedLayout`].
     FusedLists,
     /// The uniforms of dispatches over all chunks.
     FusedUniforms,
     /// Sums of segments over all local tables.
     FusedScratch(u32),
-    /// Partial sums of the least-squares cost, or of its reduction, laid out as [`crate::gauss_newton::device::record::Shape`] says.
+    /// Partial sums of the least-squares cost, or of its reduction, laid out as [`super::normal_equations::NormalLayout`] says.
     CostSums,
     /// Partial sums of ‖J̃p‖², laid out likewise.
     ProductSums,
-    /// The diagonal blocks of J̃ᵀJ̃, see [`crate::gauss_newton::device::record::Shape`].
+    /// The diagonal blocks of J̃ᵀJ̃, see [`super::normal_equations::NormalLayout`].
     BlockDiagonal,
     /// The errors of its sums.
     BlockDiagonalLow,

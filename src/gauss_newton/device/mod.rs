@@ -1,4 +1,3 @@
 //! The Gauss-Newton model on a device, as recordings.
 
-pub mod fused;
 pub mod record;

@@ -8,37 +8,12 @@ use crate::eval::Arithmetic;
 use crate::solve::rules::{INITIAL_GROWTH, NO_FLOOR, Tolerances};
 use crate::solve::summary::Termination;
 use residua_base::error::Result;
-use residua_codegen::uniform;
 
 use super::batch::{Batch, make_feasible};
 use super::layout::Layout;
-use super::program::{Program, program};
+use super::program::{Program, SolveManyUniforms, program};
 use super::template::Template;
 use super::{ManyOptions, ManySolutions};
-
-uniform! {
-    /// Uniforms of the kernel.
-    pub struct SolveManyUniforms, "Uniforms" {
-        /// problems
-        count,
-        /// distance between the columns of a table
-        stride,
-        /// iterations of a problem in this dispatch, at most
-        turn,
-        /// iterations of a problem in all dispatches, at most
-        max_iterations,
-        /// bits of a NaN
-        nan,
-        /// distance from 1 to the next number; 0: precision is no reason to end
-        epsilon: f32,
-        /// see `Tolerances`
-        cost_tolerance: f32,
-        /// see `Tolerances`
-        gradient_tolerance: f32,
-        /// see `Tolerances`
-        parameter_tolerance: f32,
-    }
-}
 
 /// Columns of the state table: end, iterations, cost, λ, ν, floor.
 pub const STATE_COLUMNS: u32 = 6;

@@ -6,11 +6,10 @@ use crate::solve::rules::{MAX_DIAGONAL, MIN_DIAGONAL, Rules};
 use crate::solve::summary::Termination;
 use residua_base::error::{Error, ErrorCode, Result};
 use residua_base::list::Listed;
-use residua_codegen::template_parameters;
 use residua_codegen::wgsl::{Binding, ProgramText, Resource, comment};
+use residua_codegen::{template_parameters, uniform};
 use residua_ir::graph::NodeId;
 
-use super::device::SolveManyUniforms;
 use super::layout::{Column, GroupLayout, Layout};
 use super::moves::{MoveSource, moves};
 use super::pattern::{Numbers, each, fill, filled};
@@ -25,6 +24,30 @@ const MOST_PARAMETERS: usize = 64;
 
 /// Operations of all groups' terms: as many as a kernel of residuals may have.
 const MOST_OPERATIONS: usize = 8_000;
+
+uniform! {
+    /// Uniforms of the kernel.
+    pub struct SolveManyUniforms, "Uniforms" {
+        /// problems
+        count,
+        /// distance between the columns of a table
+        stride,
+        /// iterations of a problem in this dispatch, at most
+        turn,
+        /// iterations of a problem in all dispatches, at most
+        max_iterations,
+        /// bits of a NaN
+        nan,
+        /// distance from 1 to the next number; 0: precision is no reason to end
+        epsilon: f32,
+        /// see `Tolerances`
+        cost_tolerance: f32,
+        /// see `Tolerances`
+        gradient_tolerance: f32,
+        /// see `Tolerances`
+        parameter_tolerance: f32,
+    }
+}
 
 /// A generated program and what it does.
 #[derive(Clone, Debug)]

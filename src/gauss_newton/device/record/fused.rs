@@ -7,9 +7,9 @@ use residua_base::error::Result;
 use residua_codegen::wgsl::{FusedKernel, WORKGROUP_SIZE};
 use residua_gpu::Slice;
 
-use super::super::fused::{FusedLayout, HeavyPass};
 use super::Normal;
 use crate::eval::declare::Declare;
+use crate::eval::layout::fused::{FusedLayout, HeavyPass};
 use crate::eval::layout::{ALIGNMENT, Memory};
 use crate::eval::record::Kernels;
 use crate::eval::shaders::Shader;

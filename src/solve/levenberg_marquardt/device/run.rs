@@ -9,6 +9,7 @@ use super::state::{Settings, State, WORDS};
 use crate::eval::gpu::GpuEngine;
 use crate::eval::layout::Memory;
 use crate::eval::{Arithmetic, Functions};
+use crate::gauss_newton::device::record::Normal;
 use crate::model::Manifold;
 use crate::solve::levenberg_marquardt::ending::Ending;
 use crate::solve::listener::Listener;
@@ -119,7 +120,7 @@ impl SolverResources {
         if let Some(resources) = kept.take().filter(fits) {
             return Ok(resources);
         }
-        let recording = Recording::new(&engine.normal(model), constrained)?;
+        let recording = Recording::new(&Normal::of(engine, model), constrained)?;
         let mut buffers: VecMap<Place, Buffer> = VecMap::default();
         buffers.insert(Place::Point, engine.published().clone());
         let own = [

@@ -250,7 +250,7 @@ impl Kernel {
                     resources.extend([read("offsets", "u32"), read("entries", "u32"), read("local", "f32")]);
                 }
                 if product.reads_lists() {
-                    // See `gauss_newton::device::fused`.
+                    // See `eval::layout::fused`.
                     resources.extend([read("lists", "u32"), read("local", "f32")]);
                 }
                 resources.extend([block_diagonal(), write("vectors", "f32"), write(sums, pair)]);

@@ -1,7 +1,7 @@
 //! How the parameters' blocks lie, as the vector kernels need to know it: groups of blocks of one shape, and how many workgroups each
 //! gets, so that the partial sums of all are few enough for every workgroup of the next kernel to finish them.
 
-use crate::gauss_newton::device::record::{FEW_BLOCKS, block_numbers};
+use crate::eval::layout::normal_equations::{FEW_BLOCKS, block_numbers};
 use crate::model::ArrayInfo;
 
 /// Threads of a workgroup of these kernels.

@@ -26,8 +26,8 @@ use residua_base::list::Listed;
 use residua_codegen::CheckedKernel;
 use residua_codegen::wgsl::{FUSED_WORKGROUP_SIZE, FusedKernel, FusedPart};
 
-use super::record::{FEW_BLOCKS, block_numbers, triangle};
-use crate::eval::layout::{ALIGNMENT, Chunk, GatherShape, Layout, Memory};
+use super::normal_equations::{FEW_BLOCKS, block_numbers, triangle};
+use super::{ALIGNMENT, Chunk, GatherShape, Layout, Memory};
 
 /// A model of a single chunk is fused if it has fewer instances. Measured on an NVIDIA H100, time of a solve with fused lists against one without:
 /// 0.99 at 15,000 springs, 0.91 at 10,000 bending residuals, 0.93 at 15,000 differences; but 1.07 at 750,000 differences, 1.27 at 1,000,000 bending

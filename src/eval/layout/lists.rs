@@ -11,7 +11,7 @@ use residua_base::error::Result;
 use residua_codegen::wgsl::{RecomputeDispatch, WORKGROUP_SIZE};
 use residua_gpu::Limits;
 
-use super::layout::{ALIGNMENT, Layout};
+use super::{ALIGNMENT, Layout};
 
 /// Workgroups of a dispatch, at most: they fill a large GPU, and the host adds what each of them brings.
 const MOST_WORKGROUPS: u64 = 4096;
