@@ -11,7 +11,7 @@ use super::Functions;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GradientCheck {
     /// |derivative − difference| over the larger of the two magnitudes and the largest derivative of the same residual. An
-    /// entry that is small beside its neighbours is held to their scale, since differences know it no better.
+    /// entry that is small relative to its neighbours is compared at their scale, since differences resolve no more.
     pub max_relative_error: f64,
     /// Residual where it stands.
     pub residual: u32,

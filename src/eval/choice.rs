@@ -107,13 +107,13 @@ const LINEAR_ITERATIONS: f64 = 10.0;
 const PASS: f64 = 0.83e-6;
 /// Passes over the parameters in an iteration of L-BFGS on the CPU with its history of 10: two loops of 20, and line search and tests.
 const DESCENT_PASSES: f64 = 55.0;
-/// Passes over an entry of J that a product with J or Jᵀ is worth, where kernels multiply: from 0.6 to 1.4, by what the caches hold.
+/// Passes over an entry of J that a product with J or Jᵀ costs, where kernels multiply: from 0.6 to 1.4, by what the caches hold.
 const ENTRY_PASSES: f64 = 1.0;
 /// Passes over the parameters in an iteration of conjugate gradients.
 const LINEAR_PASSES: f64 = 6.0;
 /// A solve goes to the CPU only if it takes so many times as long on the GPU: less than estimates err by.
 const HANDICAP: f64 = 1.2;
-/// A dispatch of Levenberg-Marquardt is worth so many of the smallest, which is a kernel of one workgroup that waits for the one before.
+/// A dispatch of Levenberg-Marquardt costs as much as so many of the smallest, which is a kernel of one workgroup that waits for the one before.
 const LINEAR_DISPATCH: f64 = 2.4;
 /// One of L-BFGS: it reduces all numbers, or is one workgroup that waits for memory again and again; and solves are read back some times.
 const DESCENT_DISPATCH: f64 = 5.0;

@@ -10,9 +10,9 @@ use super::shaders::Shader;
 pub trait Declare {
     /// The list.
     fn list(&mut self) -> &mut CommandList;
-    /// A buffer, declared when it is first asked for.
+    /// A buffer, declared at first use.
     fn memory(&mut self, memory: Memory, bytes: u64) -> Slice;
-    /// A pipeline, declared when it is first asked for.
+    /// A pipeline, declared at first use.
     fn program(&mut self, program: Program, name: &str, layout: &[BindingKind]) -> PipelineId;
     /// The pipeline of a hand-written shader.
     fn shader(&mut self, shader: Shader) -> PipelineId {
@@ -25,7 +25,7 @@ pub trait Declare {
     }
 }
 
-/// Numbers of which the total is wanted.
+/// Numbers whose total is needed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sums {
     /// Where they stand.

@@ -192,7 +192,7 @@ impl Engine {
         }
     }
 
-    /// The parameters that the application sees on the device; none on the CPU.
+    /// The parameters that the application can read on the device; none on the CPU.
     pub async fn published_values(&mut self) -> Result<Vec<f32>> {
         match self {
             Engine::Cpu(_) => Ok(Vec::new()),

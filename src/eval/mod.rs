@@ -167,7 +167,7 @@ impl Functions {
         self.choice = Some(choice);
     }
 
-    /// The parameters' buffer that the application sees; null on the host.
+    /// The parameters' buffer that the application can read; null on the host.
     #[cfg(target_arch = "wasm32")]
     pub fn parameter_buffer(&self) -> wasm_bindgen::JsValue {
         match &self.engine {
@@ -265,7 +265,7 @@ impl Functions {
         self.bounds.as_ref().map(|(lower, upper)| (lower.as_slice(), upper.as_slice()))
     }
 
-    /// Sets box bounds, infinite where there are none. Solvers hold to them; evaluations do not know them.
+    /// Sets box bounds, infinite where there are none. Solvers respect them; evaluations ignore them.
     pub fn set_bounds(&mut self, lower: Vec<f64>, upper: Vec<f64>) -> Result<()> {
         self.expect_parameters(lower.len())?;
         self.expect_parameters(upper.len())?;

@@ -44,7 +44,7 @@ pub struct Recording {
     pub x: Option<ArgumentId>,
     /// A number for each residual, in f32.
     pub seeds: Option<ArgumentId>,
-    /// What comes back, in the order in which it was asked for.
+    /// The results, in the order of the requests.
     pub downloads: Vec<DownloadId>,
 }
 

@@ -19,7 +19,7 @@ use super::titles::kernel_name;
 /// Where a gradient is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Point {
-    /// At the current parameters, as the application sees them.
+    /// At the current parameters, as the application reads them.
     Current,
     /// At those that stand in [`Memory::Parameters`].
     Resident,
@@ -36,7 +36,7 @@ pub struct GradientCall {
     pub seeded: bool,
     /// Where it is taken.
     pub at: Point,
-    /// The gradient stays on the device, where the application sees it.
+    /// The gradient stays on the device, where the application can read it.
     pub stays: bool,
     /// Some parameters are constant: their entries are zeros.
     pub fixed: bool,

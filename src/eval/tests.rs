@@ -152,7 +152,7 @@ fn a_long_sum_is_one_residual_in_values_cost_and_jacobian() {
 #[test]
 fn right_derivatives_pass_the_check() {
     let check = block_on(three().check_gradients(None)).unwrap();
-    // Central differences with a step of 6e-6 know a smooth function's derivative to about 1e-10.
+    // Central differences with a step of 6e-6 give a smooth function's derivative to about 1e-10.
     assert!(check.max_relative_error < 1e-8, "{check:?}");
 }
 

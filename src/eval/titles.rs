@@ -10,7 +10,7 @@ pub fn title(model: &Model, batch: &Batch) -> String {
     if batch.has_addends() { format!("{name}, addends of longer sums") } else { name.to_owned() }
 }
 
-/// What a batch's kernel is called where its times are told: as among the texts of the kernels.
+/// What a batch's kernel is called where its times are reported: as among the texts of the kernels.
 pub fn kernel_name(model: &Model, batch: usize, entry: Entry) -> String {
     format!("{} {}", title(model, &model.batches[batch]), entry.name())
 }

@@ -1,4 +1,4 @@
-//! Trying a model's kernels on both engines, to know which suits it. Takes the model at its start; gives milliseconds.
+//! Trying a model's kernels on both engines, to choose one. Takes the model at its start; gives milliseconds.
 
 use std::pin::pin;
 
@@ -19,7 +19,7 @@ use super::engine::Engine;
 const ENOUGH_MS: f64 = 1.0;
 const TICKS: f64 = 4.0;
 
-/// More runs in a row are not asked for, however short they are.
+/// The most runs in a row, however short they are.
 const MOST_RUNS: u32 = 1 << 10;
 
 /// What takes longer than this once is not tried again.
@@ -31,7 +31,7 @@ const MOST_TRIED: f64 = 65_536.0;
 /// Milliseconds of a gradient by an engine, at the values, which a device has already; when what is done once is done: code gets faster as it runs.
 pub async fn gradient_ms(engine: &mut Engine, model: &Model, values: &[f64]) -> Result<f64> {
     let began = now_ms();
-    // Made anew by each call, which is told apart, since it does not depend on the part that is tried.
+    // Made anew by each call, which is timed separately, since it does not depend on the part that is tried.
     let (mut gradient, part) = match engine {
         Engine::Cpu(_) => {
             let instances: f64 = model.batches.iter().map(|batch| f64::from(batch.count)).sum();

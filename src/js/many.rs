@@ -7,7 +7,7 @@ use wasm_bindgen::prelude::*;
 use crate::compile::backend;
 use crate::eval::Place;
 use crate::model::losses::LossParameters;
-use crate::solve::many::{Audience, Batch, ManyOptions, ManySolutions, Template, Varying, cpu, gpu};
+use crate::solve::many::{Batch, ManyListener, ManyOptions, ManySolutions, Template, Varying, cpu, gpu};
 use crate::solve::summary::Termination;
 use residua_base::clock::now_ms;
 use residua_base::cooperative::Slices;
@@ -117,7 +117,7 @@ struct Callbacks {
     thrown: Option<JsValue>,
 }
 
-impl Audience for Callbacks {
+impl ManyListener for Callbacks {
     fn progress(&mut self, done: u32) {
         if let Some(listener) = &self.on_progress
             && let Err(thrown) = listener.call1(&JsValue::NULL, &done.into())

@@ -88,7 +88,7 @@ fn kernels_of_residuals_without_losses_compute_what_others_do_for_the_squared_on
             run(class, rows, entry, target, &local)
         });
         if target == Target::Cpu {
-            // What nobody reads is not written to its table, and which entries these are may differ.
+            // What is not read is not written to its table, and which entries these are may differ.
             for (_, written, _) in [&mut expected, &mut found] {
                 written.retain(|(role, _)| *role != Role::Local);
             }

@@ -16,7 +16,7 @@
 //! | `trial` | another point, the local table | cost there minus cost at the linearised point, negated: the reduction |
 //!
 //! Entries of J̃ that are the negatives of others (the two ends of an edge) are read once. On the CPU products and gradients add
-//! straight into vectors of all parameters; where a matrix in compressed rows is wanted, a [`super::scatter::Scatter`] brings J̃
+//! straight into vectors of all parameters; where a matrix in compressed rows is needed, a [`super::scatter::Scatter`] brings J̃
 //! there instead, and r̃ to all others.
 //!
 //! The local table of a batch has columns as long as the batch (or the chunk of it), in the order of [`LocalTable`]. Its first

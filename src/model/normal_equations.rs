@@ -10,10 +10,10 @@
 //!
 //! The root that Ceres takes for its corrected Jacobian drops out of J̃ᵀJ̃. Of one residual, v vᵀ is s JᵀJ.
 //!
-//! [`terms`] says that for whoever adds up: the kernels of many small problems, and on the CPU those of a batch whose instances share all their
+//! [`terms`] defines the sums for two users: the kernels of many small problems, and on the CPU those of a batch whose instances share all their
 //! blocks, so that its sums are a few numbers, [`SharedSums`], kept in locals. The latter take their residuals at the point where the model
 //! was made last, too, and give by how much the cost has fallen: a trial point is judged by the pass that makes its model. They come in two
-//! forms: for the squared loss, which has nothing to compute, and for all losses, of which the uniform table chooses one. The weight, and
+//! forms: for the squared loss, which has nothing to compute, and for all losses, of which the batch constants choose one. The weight, and
 //! the loss's factor, are the caller's.
 
 use residua_base::list::Listed;

@@ -100,7 +100,7 @@ impl<'a> Planner<'a> {
         self.roles.len() as u32 - 1
     }
 
-    /// A new input of the graph, read as told.
+    /// A new input of the graph with the given load.
     pub(super) fn load(&mut self, load: Load) -> NodeId {
         self.loads.push(load);
         self.graph.input(InputId(self.loads.len() as u32 - 1))
@@ -112,7 +112,7 @@ impl<'a> Planner<'a> {
         self.load_once(Load::read(buffer, Index::literal(position)))
     }
 
-    /// The input that is read as told, new or not.
+    /// The input with the given load, new or not.
     pub(super) fn load_once(&mut self, load: Load) -> NodeId {
         match self.loads.iter().position(|known| *known == load) {
             Some(input) => self.graph.input(InputId(input as u32)),
@@ -235,7 +235,7 @@ impl<'a> Planner<'a> {
         let header = vec![
             format!("{}: {title}.", entry.description()),
             format!(
-                "{} residual(s) an instance, {} local parameter(s) in {} block(s), {} data, {} uniform(s).",
+                "{} residual(s) an instance, {} local parameter(s) in {} block(s), {} data, {} batch constant(s).",
                 self.class.outputs.len(),
                 self.class.locals.len(),
                 self.class.block_dims.len(),

@@ -25,7 +25,7 @@ use super::incidence::{Destination, Pass, Source};
 use super::planner::{Planner, UNIFORM_HEAD};
 use super::role::Role;
 
-/// How many operations a byte of traffic is worth: GPUs do some ten in the time that their memory takes for one.
+/// How many operations take as long as a byte of traffic: GPUs do some ten in the time that their memory takes for one.
 const OPERATIONS_A_BYTE: u32 = 8;
 
 /// Operations that the kernels of a block may have in all: more take too many registers.

@@ -1,5 +1,5 @@
 //! By how much the least-squares cost of an instance falls, without the cancellation that a difference of costs has: near a minimum this is all that
-//! tells a good step from a bad one.
+//! distinguishes a step that reduces the cost.
 
 use residua_base::list::Listed;
 use residua_ir::graph::{NodeId, Op};

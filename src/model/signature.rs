@@ -91,7 +91,7 @@ impl TapeAnalysis {
         }
     }
 
-    /// Goes on to the next `count` entries, whose numbers it folds.
+    /// Continues with the next `count` entries, whose numbers it folds.
     pub fn extend(&mut self, tape: &mut Tape, count: usize) {
         let start = self.hashes.len();
         let end = start + count;
@@ -142,7 +142,7 @@ impl TapeAnalysis {
         }
     }
 
-    /// An expression that is asked for uses its entry.
+    /// A requested expression uses its entry.
     pub fn ask_for(&mut self, output: u32) {
         let uses = &mut self.uses[output as usize];
         *uses = (*uses + 1).min(2);

@@ -125,7 +125,7 @@ impl Tape {
         self.check_entries(start)
     }
 
-    /// Appends positions of expressions that are asked for, which `fill` writes.
+    /// Appends positions of requested expressions, which `fill` writes.
     pub fn append_outputs(&mut self, count: usize, fill: &mut dyn FnMut(&mut [u32])) -> Result<()> {
         let start = self.outputs.len();
         self.outputs.resize(start + count, 0);
@@ -219,7 +219,7 @@ impl Tape {
         self.ops.is_empty()
     }
 
-    /// Positions of the expressions that were asked for.
+    /// Positions of the requested expressions.
     pub fn outputs(&self) -> &[u32] {
         &self.outputs
     }

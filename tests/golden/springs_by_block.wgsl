@@ -1,5 +1,5 @@
 // Weighted sum of the residuals and its gradient: springs.
-// 1 residual(s) an instance, 6 local parameter(s) in 2 block(s), 0 data, 1 uniform(s).
+// 1 residual(s) an instance, 6 local parameter(s) in 2 block(s), 0 data, 1 batch constant(s).
 // Summed by block of 3 number(s): one list for each of 2 slot(s).
 
 struct Dispatch {

@@ -6,7 +6,7 @@
 use residua::model::losses::LossParameters;
 use residua::model::{Model, Tape};
 use residua::solve::many::device::DeviceBatch;
-use residua::solve::many::{Audience, Batch, ManyOptions, ManySolutions, Template, Varying, cpu};
+use residua::solve::many::{Batch, ManyListener, ManyOptions, ManySolutions, Template, Varying, cpu};
 use residua::solve::rules::Tolerances;
 pub use residua_base::cooperative::run_synchronously as block_on;
 use residua_ir::graph::Op;
@@ -17,7 +17,7 @@ use super::recorder::{Recorder, compiled, problem};
 /// Hears nothing and never stops.
 pub struct Silent;
 
-impl Audience for Silent {
+impl ManyListener for Silent {
     fn progress(&mut self, _: u32) {}
     fn aborted(&mut self) -> bool {
         false

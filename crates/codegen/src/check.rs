@@ -2,7 +2,7 @@
 //!
 //! Kernels are made by this project, never by its users, so what [`Kernel::check`] refuses is a bug; the message names the part that is
 //! wrong. A [`CheckedKernel`] is the proof of the check, and the only form of a kernel that back ends take. What one engine alone cannot
-//! do is refused when it is asked to.
+//! do is refused by the checker.
 
 use residua_base::list::Listed;
 use std::cell::OnceCell;

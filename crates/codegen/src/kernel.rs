@@ -1,7 +1,7 @@
 //! The kernel IR: a graph over instances with its memory traffic.
 //!
 //! A [`Kernel`] says what is computed (a [`CheckedGraph`]), over what (a [`Space`]), where the graph's inputs come from ([`Load`]), and
-//! what becomes of which nodes ([`Epilogue`]). It knows buffers by position and elements by [`Index`], and nothing of their meaning.
+//! what becomes of which nodes ([`Epilogue`]). Buffers are identified by position and elements by [`Index`]; their meaning is the caller's.
 //! [`Kernel::check`] makes a [`CheckedKernel`](crate::CheckedKernel) of it, which is what back ends take.
 
 use std::rc::Rc;

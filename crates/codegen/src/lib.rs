@@ -6,7 +6,7 @@
 //!
 //! There are two back ends: [`wgsl`] writes a compute shader in f32, one thread an instance; [`wasm`] writes a WebAssembly module in
 //! f64, two instances at a time. [`interpret`] runs a kernel by the reference evaluation, for machines that refuse generated code and
-//! for tests. The crate knows nothing of what is computed: the callers make the kernels.
+//! for tests. The crate is independent of what is computed: the callers make the kernels.
 
 mod check;
 mod index;

@@ -9,7 +9,7 @@ use std::ops::Range;
 use crate::{CheckedKernel, Constant, DType, Index, Variable};
 use residua_base::error::{Error, Result};
 
-/// A buffer as a call on the CPU sees it.
+/// A buffer as a call on the CPU accesses it.
 #[derive(Debug)]
 pub enum View<'a> {
     /// Numbers that the kernel only reads.

@@ -64,7 +64,7 @@ pub(crate) fn schedule(kernel: &Kernel) -> Vec<Step> {
     steps
 }
 
-/// For each output whether it may be written as soon as its node is computed: it adds to a sum that memory sees after all instances, or it
+/// For each output whether it may be written as soon as its node is computed: it adds to a sum that is stored after all instances, or it
 /// is a store that no load can see, and no other write goes to the same place.
 fn early_writes(kernel: &Kernel) -> Vec<bool> {
     // Where a buffer's elements are all in columns, or all components of instances, each column as a number; else none.

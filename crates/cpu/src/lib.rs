@@ -36,7 +36,7 @@ impl Program {
     /// plan is unsound.
     #[cfg(target_arch = "wasm32")]
     pub async fn compile(kernels: Vec<CheckedKernel>) -> Result<Program> {
-        // In a box, so that our module holds the states of this work once, whoever waits for it.
+        // In a box, so that our module holds the states of this work once.
         let instantiated: Pin<Box<dyn Future<Output = Result<Program>>>> = Box::pin(async {
             let bytes = residua_codegen::wasm::module(&kernels, exponential::address() as u32)?;
             match module::Module::instantiate(&bytes, kernels.len()).await {

@@ -54,7 +54,7 @@ impl Module {
     }
 }
 
-/// Our memory, and the functions that no instruction computes. They are taken from the function table, which hands out the
+/// Our memory, and the functions that no instruction computes. They are taken from the function table, which gives the
 /// functions of WebAssembly themselves, so that the generated module calls ours without JavaScript in between.
 fn imports() -> Result<Object, JsValue> {
     let table: WebAssembly::Table = wasm_bindgen::function_table().dyn_into()?;

@@ -59,7 +59,7 @@ impl BufferRequest {
         BufferRequest { zeroed: true, ..self }
     }
 
-    /// For hands outside this crate, which may bind it as vertices too: exactly as large as it says, new, and never used for
+    /// For code outside this crate, which may bind it as vertices too: of exactly the requested size, new, and never used for
     /// anything else afterwards.
     #[must_use]
     pub fn exported(self) -> BufferRequest {
@@ -68,7 +68,7 @@ impl BufferRequest {
 }
 
 impl Buffer {
-    /// Bytes that were asked for.
+    /// Requested bytes.
     pub fn size(&self) -> u64 {
         self.0.size
     }
@@ -133,7 +133,7 @@ impl Context {
         let first = self.try_allocate(requests).await;
         match first {
             Err(error) if error.code == ErrorCode::OutOfMemory => {
-                // The memory may be there, held by buffers that nobody uses.
+                // The memory may be there, in unused buffers.
                 self.trim();
                 self.try_allocate(requests).await
             }
@@ -200,7 +200,7 @@ impl Context {
         }
     }
 
-    /// A buffer of the pool, or a new one, of which only an error scope around this knows whether the device had room for it.
+    /// A buffer of the pool, or a new one, for which an error scope around this call reports whether the device had room.
     fn buffer(&self, request: &BufferRequest) -> (Buffer, bool) {
         let largest = self.limits().max_buffer_size;
         let capacity =

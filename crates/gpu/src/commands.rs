@@ -1,9 +1,9 @@
 //! Work for the device, written down: a plain list of uploads, dispatches, copies, clears and downloads over buffers and
-//! pipelines that are only declared. Nothing here touches a device, so whoever records work is tested without one;
-//! [`Submissions`](super::submission::Submissions) checks a list, and a device's context binds it to real buffers and runs it, as often as wanted.
+//! pipelines that are only declared. Nothing here touches a device, so code that records work is tested without one;
+//! [`Submissions`](super::submission::Submissions) checks a list, and a device's context binds it to real buffers and runs it any number of times.
 //! (The idea is vello's `Recording`.)
 
-/// How a kernel sees one of its bindings.
+/// How a kernel accesses one of its bindings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BindingKind {
     /// `var<storage, read>`

@@ -54,7 +54,7 @@ pub(super) struct Shared {
     pub pipelines: RefCell<PipelineCache>,
     pub counters: Counters,
     pub completion: CompletionLoop,
-    /// Where the time goes, if that was asked for.
+    /// Times of kernels, if profiling was requested.
     pub profile: Option<Profile>,
     /// How fast the device answers, once that was measured.
     pub speed: Cell<Option<Speed>>,
@@ -94,7 +94,7 @@ pub struct Stats {
     pub peak_buffer_bytes: u64,
     /// Pipelines compiled.
     pub pipelines: u64,
-    /// Pipelines asked for that were there already.
+    /// Requested pipelines that existed already.
     pub pipeline_cache_hits: u64,
     /// Kernels run.
     pub dispatches: u64,
@@ -231,7 +231,7 @@ impl Context {
         self.0.profile.as_ref().map(Profile::times)
     }
 
-    /// Destroys the buffers that nobody uses.
+    /// Destroys unused buffers.
     pub fn trim(&self) {
         let unused = self.0.pool.borrow_mut().trim();
         unused.iter().for_each(wgpu::Buffer::destroy);
@@ -349,7 +349,7 @@ impl Shared {
         self.wake_all();
     }
 
-    /// A buffer is not used any more. It may serve again only if it is of the pool and the device still lives.
+    /// A buffer is not used any more. It is reused only if it is of the pool and the device is not lost.
     pub fn release(&self, entry: super::pool::Entry, reusable: bool) {
         let destroyed = {
             let mut pool = self.pool.borrow_mut();
@@ -385,7 +385,7 @@ async fn watch(lost: Promise, shared: Weak<Shared>, resolve: Function) {
     resolve.call1(&JsValue::UNDEFINED, &info).expect("resolving a promise throws nothing");
 }
 
-/// A place among those that a loss wakes.
+/// A waker in the list of those that a loss of the device calls.
 struct Waiting<'a> {
     shared: &'a Shared,
     place: u64,

@@ -14,7 +14,7 @@
 //! list.dispatch(values, &[list.whole(x), list.whole(r)], limits.split_workgroups(groups)?);
 //! let residuals = list.download(list.whole(r));
 //! let prepared = context.prepare(&list, &buffers, &kernels).await?;
-//! let results = prepared.run(&[bytes_of_x]).await?;      // as often as wanted
+//! let results = prepared.run(&[bytes_of_x]).await?;      // any number of times
 //! results.reals(residuals)
 //! ```
 

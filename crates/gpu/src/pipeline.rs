@@ -59,7 +59,7 @@ impl PipelineCache {
         self.compiled
     }
 
-    /// How many were asked for and there already.
+    /// How many requested pipelines existed already.
     pub fn hits(&self) -> u64 {
         self.hits
     }
@@ -106,7 +106,7 @@ struct Compiling<'a> {
     pending_errors: PendingErrors,
 }
 
-/// A pipeline that wgpu has asked for, and what the browser compiled before: kept until it is there, so that it is found.
+/// A pipeline that wgpu has requested, and the module that the browser compiled before: kept until then, so that the cache is hit.
 struct Created {
     pipeline: Pipeline,
     pending_errors: PendingErrors,
@@ -114,11 +114,11 @@ struct Created {
 }
 
 impl Context {
-    /// Pipelines for these kernels, in order. Those not yet known are compiled at the same time. `progress` hears how many are
+    /// Pipelines for these kernels, in order. Those not yet known are compiled at the same time. `progress` is called with how many are
     /// done of how many, and ends the wait by an error. Fails with [`ErrorCode::ShaderCompilation`], the compiler's words and
     /// the text.
     ///
-    /// A wait for the device's word takes milliseconds, however many words are waited for: so everything is asked for before
+    /// A wait for the device takes milliseconds, for one answer or many: so everything is requested before
     /// anything is waited for, first of the browser's compilation, then of wgpu's.
     pub async fn pipelines(
         &self,

@@ -2,7 +2,7 @@
 //!
 //! The device writes timestamps at the ends of passes alone, so each dispatch gets a pass of its own; that is what it costs, some
 //! microseconds each. Timestamps go to query sets, which are resolved by the command buffer that they time and read when the device is
-//! done with it; nobody waits for that. Sets serve again, and there are at most [`MOST_SETS`]: what is submitted while all of them are
+//! done with it; no caller waits for that. Sets serve again, and there are at most [`MOST_SETS`]: what is submitted while all of them are
 //! on their way is counted and not timed.
 
 use std::cell::{Cell, RefCell};
@@ -81,7 +81,7 @@ impl Profile {
         numbers
     }
 
-    /// Destroys the query sets that nobody uses.
+    /// Destroys unused query sets.
     pub fn dispose(&self) {
         let idle = self.idle.take();
         self.made.set(self.made.get() - idle.len() as u32);

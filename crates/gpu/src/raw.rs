@@ -1,6 +1,6 @@
 //! The few parts of the WebGPU interface that are called by name and not through wgpu: error scopes of all three kinds,
 //! asynchronous pipelines, mapping, loss. Objects are taken as they come (an application's device may belong to another
-//! window, or to Node's `webgpu` package), so nothing is asked for its class.
+//! window, or to Node's `webgpu` package), so no class is tested.
 
 use js_sys::{Function, Object, Promise, Reflect};
 use wasm_bindgen::prelude::*;

@@ -1,6 +1,6 @@
-//! Getting a device: the adapter asked for, the limits and features requested from it, and the hand-over to wgpu.
+//! Getting a device: the adapter requested, the limits and features requested from it, and the hand-over to wgpu.
 //!
-//! wgpu takes a device only from an adapter that it asked for itself, and finds `navigator.gpu` in a window or a worker only.
+//! wgpu takes a device only from an adapter that it requested itself, and finds `navigator.gpu` in a window or a worker only.
 //! It is therefore shown a `navigator.gpu` of ours for the one synchronous moment in which it looks, whose adapter answers
 //! with the device that is already there. That serves an application's own device as well, and Node.
 
@@ -172,7 +172,7 @@ pub fn limits(device: &RawDevice) -> Limits {
     }
 }
 
-/// What is known of a device's adapter. `requested` is the adapter where we asked for it; older browsers tell it alone.
+/// Information on a device's adapter. `requested` is the adapter where this crate requested it; older browsers have no other source.
 pub fn adapter(device: &RawDevice, requested: Option<&RawAdapter>) -> Adapter {
     let requested: JsValue = requested.map_or(JsValue::UNDEFINED, |adapter| adapter.into());
     let mut info = get(device, "adapterInfo");
@@ -189,7 +189,7 @@ pub fn adapter(device: &RawDevice, requested: Option<&RawAdapter>) -> Adapter {
     Adapter { vendor, architecture, description, is_software: told || named }
 }
 
-/// Hands a device to wgpu.
+/// Passes a device to wgpu.
 pub async fn hand_over(device: &RawDevice) -> Result<(wgpu::Device, wgpu::Queue)> {
     let failed =
         |error: &dyn std::fmt::Display| Error::internal(format!("the device could not be taken over: {error}"));

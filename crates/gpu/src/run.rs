@@ -1,4 +1,4 @@
-//! Running recorded work: a [`CommandList`] bound to buffers and pipelines, submitted as often as wanted, and what comes back.
+//! Running recorded work: a [`CommandList`] bound to buffers and pipelines, submitted any number of times, and its results.
 
 use residua_base::list::Listed;
 use wasm_bindgen::JsCast;
@@ -138,7 +138,7 @@ fn check_resources(context: &Context, list: &CommandList, buffers: &[Buffer], pi
 }
 
 impl Prepared {
-    /// Hands the work to the device and returns at once. `arguments` are the bytes of each [`ArgumentId`], in order.
+    /// Submits the work and returns at once. `arguments` are the bytes of each [`ArgumentId`], in order.
     pub fn submit(&self, arguments: &[&[u8]]) -> Result<Submission> {
         let Prepared { context, submissions, .. } = self;
         context.check()?;
@@ -167,7 +167,7 @@ impl Prepared {
 }
 
 impl Context {
-    /// Hands several pieces of work to the device as one command buffer, one after the other, any of them as often as it is
+    /// Submits several pieces of work as one command buffer, one after the other, any of them as often as it is
     /// named; dispatches that follow each other share a pass. None of them may write data. The results are those of the last.
     pub fn submit_in_turn(&self, pieces: &[&Prepared]) -> Result<Submission> {
         self.check()?;
@@ -193,7 +193,7 @@ impl Context {
         })
     }
 
-    /// Does the calls that submit work, and asks for the results that `of` has.
+    /// Does the calls that submit work, and maps the results that `of` has.
     fn submit(&self, of: &Prepared, calls: impl FnOnce(Option<&Buffer>)) -> Result<Submission> {
         let size = of.places[of.places.len() - 1];
         let began = self.0.profile.as_ref().map(|_| raw::now());
@@ -318,7 +318,7 @@ impl Submission {
     }
 }
 
-/// Results in the browser's memory, for as long as this lives.
+/// Results in the browser's memory, until this is dropped.
 pub struct Mapped {
     staging: Buffer,
     raw: RawBuffer,

@@ -1,4 +1,4 @@
-//! How fast a device answers. Measured when it is first asked for, in a few milliseconds (some tens with a clock of whole ones), and kept for as long as the context lives.
+//! How fast a device answers. Measured at the first request, in a few milliseconds (some tens with a clock of whole ones), and kept until the context is disposed.
 //!
 //! Every figure is the least of several, so that a machine that is busy with something else in between does not count.
 

@@ -48,7 +48,7 @@ pub struct Times {
     pub encode: Stage,
     /// Waiting for results and copying them, the device's work included. Counts read-backs.
     pub read_back: Stage,
-    /// The device tells times.
+    /// The device measures times.
     pub has_gpu_times: bool,
     kernels: Vec<KernelTimes>,
     /// Waits for pipelines that have not ended, and when the first of them began.
@@ -90,7 +90,7 @@ impl Times {
         self.kernels[kernel.0 as usize].dispatches += 1;
     }
 
-    /// The device has told when the dispatches of `kernels` began and ended: `words` has for each two 64-bit counts of
+    /// The device has reported when the dispatches of `kernels` began and ended: `words` has for each two 64-bit counts of
     /// nanoseconds, lower halves first.
     pub fn timed(&mut self, kernels: &[KernelNumber], words: &[u32]) {
         let stamps: Vec<u64> = words.chunks_exact(2).map(|half| u64::from(half[0]) | u64::from(half[1]) << 32).list();

@@ -91,7 +91,7 @@ proptest! {
         let (raw, simplified) = (raw.check(INPUTS).unwrap(), simplified.check(INPUTS).unwrap());
         for point in points {
             let (expected, found) = (raw.evaluate(&point), simplified.evaluate(&point));
-            // Signs of zero are not promised, and a division would turn them into signs of infinity.
+            // Signs of zero are unspecified, and a division would turn them into signs of infinity.
             if expected.iter().chain(&found).any(is_negative_zero) {
                 continue;
             }
@@ -109,7 +109,7 @@ proptest! {
     }
 }
 
-/// Cases with numbers at which nothing is promised are left out, and do not count.
+/// Cases with numbers at which results are unspecified are left out, and do not count.
 fn with_exceptions() -> ProptestConfig {
     ProptestConfig { max_global_rejects: 1_000_000, ..ProptestConfig::default() }
 }

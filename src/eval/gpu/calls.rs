@@ -1,4 +1,4 @@
-//! The calls of the GPU engine: each a recording, made and bound once, and run as often as it is asked for.
+//! The calls of the GPU engine: each a recording, made and bound once, and run at every call.
 
 use residua_base::list::Listed;
 use std::pin::pin;
@@ -35,7 +35,7 @@ pub(super) struct Launched {
 
 impl GpuEngine {
     /// Makes everything that calls of the common kinds need, so that the first one does not wait for it, and publishes the parameters.
-    /// `progress` hears how many pipelines of how many are there. Tables are uploaded while the browser compiles.
+    /// `progress` is called with the number of pipelines that are ready and the number of all. Tables are uploaded while the browser compiles.
     pub async fn prepare(
         &mut self,
         model: &Model,
@@ -197,7 +197,7 @@ impl GpuEngine {
         Ok(downloads.iter().map(wide).list())
     }
 
-    /// Hands a call to the device. Arguments are what its recording asks for.
+    /// Submits a call. Arguments are those that its recording declares.
     pub(super) async fn launch(
         &mut self,
         model: &Model,

@@ -196,7 +196,7 @@ impl GpuEngine {
         Ok(())
     }
 
-    /// Which parameters are constant, if that has changed since it was last asked.
+    /// Uploads which parameters are constant, if that has changed since the last upload.
     pub(super) async fn upload_fixed_mask(&mut self, model: &Model, constant: &[bool]) -> Result<()> {
         if std::mem::replace(&mut self.fixed_mask_is_stale, false) {
             let buffer = self.table(model, Memory::Lists(ListMemory::FixedMask)).await?;

@@ -65,7 +65,7 @@ pub struct GpuEngine {
     fused_is_stale: bool,
     /// Data that the application writes on the device.
     shared_data: Vec<SharedData>,
-    /// What the application sees of the parameters; evaluations never write it.
+    /// The parameters that the application can read; evaluations never write it.
     published: Buffer,
     recordings_version: u64,
 }
@@ -170,7 +170,7 @@ impl GpuEngine {
         &self.context
     }
 
-    /// The buffer that the application sees, for solvers to write their accepted points to.
+    /// The buffer that the application reads, for solvers to write their accepted points to.
     pub fn published(&self) -> &Buffer {
         &self.published
     }
@@ -180,7 +180,7 @@ impl GpuEngine {
         self.recordings_version
     }
 
-    /// The parameters that the application sees.
+    /// The parameters that the application can read.
     pub(super) async fn published_values(&self) -> Result<Vec<f32>> {
         let mut list = CommandList::new();
         let parameters = list.buffer("parameters, published", self.layout.bytes(Memory::Parameters));
@@ -200,7 +200,7 @@ impl GpuEngine {
         self.published.raw_buffer()
     }
 
-    /// Writes the parameters where the application sees them.
+    /// Writes the parameters to the buffer that the application reads.
     pub fn publish_at(&self, first: usize, x: &[f64]) -> Result<()> {
         self.context.write(&self.published, 4 * first as u64, bytemuck::cast_slice(&to_f32(x.iter())))
     }

@@ -18,7 +18,7 @@ pub enum Content<'a> {
 }
 
 impl Layout {
-    /// Makes what stands in a buffer from the start, where that is made only when it is asked for.
+    /// Makes what stands in a buffer from the start, where that is made at first use.
     pub async fn make_content(&mut self, model: &Model, memory: Memory, slices: &Slices<'_>) -> Result<()> {
         let Memory::Lists(memory) = memory else { return Ok(()) };
         let (ListMemory::Offsets(chunk, _) | ListMemory::Others(chunk, _)) = memory else { return Ok(()) };

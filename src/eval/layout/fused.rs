@@ -2,8 +2,8 @@
 //! uniforms for the device.
 //!
 //! A step of conjugate gradients costs little more than its dispatches where problems are small, so what belongs to a block is summed by
-//! whoever needs it, over all residuals, in place of a gather for each chunk. Takes the layout of a model, and makes its *lists* when the
-//! first solve asks for them:
+//! the kernel that needs it, over all residuals, in place of a gather for each chunk. Takes the layout of a model, and makes its *lists* when the
+//! first solve needs them:
 //!
 //! | words | what |
 //! |---|---|

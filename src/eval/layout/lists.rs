@@ -1,7 +1,7 @@
 //! How the sums over lists of [`crate::model::recompute`] lie on a device, and the buffers of gradients that stay there.
 //!
 //! A chunk of a large batch whose class is short, and whose blocks have few entries, has lists beside its gather passes; the tables are made
-//! when a recording first asks for them.
+//! when a recording first needs them.
 
 use crate::eval::shaders::ReduceSumUniforms;
 use crate::model::recompute::{self, ListShape, ListTables};
@@ -34,16 +34,16 @@ pub enum ListMemory {
     Sums,
     /// The same, summed to fewer.
     Totals,
-    /// The current parameters, as the application sees them.
+    /// The current parameters, as the application reads them.
     Point,
-    /// The gradient that the application sees.
+    /// The gradient that the application can read.
     Left,
     /// For each parameter 1 where it is constant.
     FixedMask,
 }
 
 impl ListMemory {
-    /// Tells buffers apart: a kind from 40 on, and two numbers.
+    /// Identifies a buffer: a kind from 40 on, and two numbers.
     pub(super) fn key(self) -> (u64, usize, usize) {
         match self {
             ListMemory::Offsets(chunk, shape) => (40, chunk, shape),

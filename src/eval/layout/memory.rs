@@ -25,7 +25,7 @@ pub enum Memory {
     Uniforms,
     /// The partial sums of all chunks, each chunk's from a multiple of [`super::ALIGNMENT`] on.
     PartialSums,
-    /// Partial sums that nobody asked for.
+    /// Partial sums that are not used.
     IgnoredSums,
     /// The partial sums, summed to fewer.
     Sums,
@@ -72,7 +72,7 @@ pub enum Memory {
 }
 
 impl Memory {
-    /// Tells buffers apart. There are fewer than 2²⁹ chunks and passes of a chunk: each takes a byte of the device at least.
+    /// Identifies a buffer. There are fewer than 2²⁹ chunks and passes of a chunk: each takes a byte of the device at least.
     pub fn key(self) -> u64 {
         let (kind, chunk, pass) = match self {
             Memory::Parameters => (0, 0, 0),

@@ -6,7 +6,7 @@
 //! which a preconditioner is made. Every kernel has a gate, so that the device decides what runs. Nothing here touches a device.
 //!
 //! Where the layout has a [`crate::eval::layout::fused::FusedLayout`], all local tables are gathered at once (`fused`): gradient and the block diagonal by one dispatch for each
-//! kind of blocks, products by whoever takes the parts. Where it has none, each chunk's are gathered one after the other and added to what
+//! kind of blocks, products by the kernel that reads the parts. Where it has none, each chunk's are gathered one after the other and added to what
 //! stands there, which is cleared first; a model of a single chunk writes over it.
 
 use crate::eval::shaders::{Parts, Shader};

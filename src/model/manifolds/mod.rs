@@ -26,7 +26,7 @@ pub use basis::tangent_partials;
 pub use descent::{InPlace, in_place_kernel};
 pub use retraction::{RetractionBuffer, retract, retraction_kernel};
 
-/// The space that a parameter block lives in.
+/// The space of a parameter block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Manifold {
     /// All of ℝⁿ.

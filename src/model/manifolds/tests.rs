@@ -1,4 +1,4 @@
-//! What is promised of every manifold, at blocks of all sizes that occur.
+//! Properties of every manifold, at blocks of all sizes that occur.
 
 use super::*;
 use residua_codegen::{InstanceRange, View, interpret};

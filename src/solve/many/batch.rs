@@ -42,7 +42,7 @@ impl Varying<'_> {
 }
 
 impl Batch<'_> {
-    /// Checks that the batch speaks of what the template has.
+    /// Checks that the batch names only what the template has.
     pub fn check(&self, template: &Template) -> Result<()> {
         let model = &template.model;
         for (first, length, _) in &self.parameters {

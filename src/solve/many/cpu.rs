@@ -19,7 +19,7 @@ use super::batch::{Batch, make_feasible};
 use super::kernels::{NormalLayout, PLACES, move_kernel, normal_kernel, reduction_kernel, settings_table};
 use super::layout::source_of;
 use super::template::{Group, Template};
-use super::{Audience, ManyOptions, ManySolutions};
+use super::{ManyListener, ManyOptions, ManySolutions};
 
 /// Numbers of tables that are worked on at a time: they stay in a core's cache.
 const NUMBERS_AT_A_TIME: usize = 1 << 16;
@@ -29,7 +29,7 @@ pub async fn solve_many(
     template: &Template,
     batch: &Batch<'_>,
     options: &ManyOptions,
-    audience: &mut dyn Audience,
+    audience: &mut dyn ManyListener,
 ) -> Result<ManySolutions> {
     batch.check(template)?;
     let layout = NormalLayout { free: template.free.len() };

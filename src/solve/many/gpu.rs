@@ -8,7 +8,7 @@ use residua_gpu::{BindingKind, BufferRequest, CommandList, Context, PipelineRequ
 
 use super::device::DeviceBatch;
 use super::program::resources;
-use super::{Audience, Batch, ManyOptions, ManySolutions, Template};
+use super::{Batch, ManyListener, ManyOptions, ManySolutions, Template};
 
 /// Milliseconds that a dispatch shall take: the device draws in between.
 const DISPATCH_MS: f64 = 100.0;
@@ -39,7 +39,7 @@ pub async fn solve_many(
     template: &Template,
     batch: &Batch<'_>,
     options: &ManyOptions,
-    audience: &mut dyn Audience,
+    audience: &mut dyn ManyListener,
 ) -> Result<ManySolutions> {
     let device = DeviceBatch::new(template, batch, options)?;
     let layout = binding_kinds(&resources());

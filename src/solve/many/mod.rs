@@ -53,7 +53,7 @@ use super::rules::Tolerances;
 use super::summary::Termination;
 use crate::eval::Place;
 
-/// What a solver of many problems may be told.
+/// Options of a solver of many problems.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ManyOptions {
     /// Iterations of each problem, at most; rejected steps count.
@@ -97,10 +97,10 @@ pub struct ManySolutions {
     pub termination: Vec<Termination>,
 }
 
-/// Who hears of the problems while they are solved.
-pub trait Audience {
+/// Receives progress while problems are solved.
+pub trait ManyListener {
     /// So many problems are done.
     fn progress(&mut self, done: u32);
-    /// Whether the caller wants to stop. Problems that were not begun end as they started.
+    /// Whether the caller requests a stop. Problems that were not begun end as they started.
     fn aborted(&mut self) -> bool;
 }

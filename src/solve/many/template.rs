@@ -32,7 +32,7 @@ pub struct ParameterBlock {
     pub first: u32,
     /// How many it has.
     pub dim: u32,
-    /// The space it lives in.
+    /// Its space.
     pub manifold: Manifold,
 }
 

@@ -53,7 +53,7 @@ const REST: &[Step] = &[
 ];
 
 impl Expression<'_> {
-    /// Pushes eᵃ, or e⁻ᵃ. Where the negative of what is asked for is at hand, its bounds and what it is multiplied with have their signs changed, which
+    /// Pushes eᵃ, or e⁻ᵃ. Where the negative of the argument is available, its bounds and what it is multiplied with have their signs changed, which
     /// changes no bit of the result.
     pub(super) fn exponential(&mut self, a: NodeId, of_negative: bool) {
         use Instruction as I;

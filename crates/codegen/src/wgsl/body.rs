@@ -76,7 +76,7 @@ pub(super) struct Body<'a> {
     reads: FxHashMap<Element, String>,
     /// Names of calls, by position.
     calls: VecMap<u32, String>,
-    /// Angles whose sine and cosine are both wanted, and the name of the pair once it is written.
+    /// Angles whose sine and cosine are both used, and the name of the pair once it is written.
     pairs: VecMap<NodeId, Option<String>>,
 }
 
@@ -368,7 +368,7 @@ impl<'a> Body<'a> {
     }
 }
 
-/// What tells the reads of a buffer apart, for the reader of the text: column, component, or both of a loaded index.
+/// What distinguishes the reads of a buffer in the text: column, component, or both of a loaded index.
 fn label(index: &Index) -> String {
     let factor_of = |constant| {
         let of_constant = |term: &&Term| term.variable.is_none() && term.constant == Some(constant);

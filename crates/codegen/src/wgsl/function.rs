@@ -12,7 +12,7 @@ pub(super) fn write_function(function: &Function, imports: &mut Imports) -> Stri
     writer.blank_line();
     writer.open(&signature(function, &["selector: u32".to_owned()]));
     writer.open("switch selector");
-    // The first case also serves selectors beyond the last, and WGSL wants its default somewhere: at the end.
+    // The first case also serves selectors beyond the last, and WGSL requires a default: it is at the end.
     let numbered = function.cases.iter().enumerate();
     for (selector, case) in numbered.clone().skip(1).chain(numbered.take(1)) {
         let label = if selector == 0 { "default".to_owned() } else { format!("case {selector}u") };

@@ -2,7 +2,7 @@
 //!
 //! A template names what it needs by `#import`, generated code by the functions that it calls; the module has each file once, after its
 //! own text. Files that make a NaN read `dispatch.nan`, a member of the module's uniform `dispatch`. Files that guard a rounding or make
-//! an infinity call `guard_zero() -> u32`, which returns a zero that no compiler knows. The module defines it: see
+//! an infinity call `guard_zero() -> u32`, which returns a zero that no compiler can derive. The module defines it: see
 //! [`Imports::read_guard_from`].
 
 use std::rc::Rc;

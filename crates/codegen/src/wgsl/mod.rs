@@ -10,7 +10,7 @@
 //! | `kernel`, `recompute`, `fused` | entry points of the three kinds of generated kernels |
 //! | `instance`, `body` | straight-line code of an instance and of a graph |
 //! | `function` | functions that are defined as graphs |
-//! | `guard` | which kernels need a zero that compilers do not know |
+//! | `guard` | which kernels need a zero that compilers cannot derive |
 //! | `template` | the preprocessor of hand-written shaders |
 //! | `import`, `program` | the shader library, and modules of templates and generated functions |
 

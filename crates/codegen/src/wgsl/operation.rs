@@ -66,7 +66,7 @@ pub(super) fn is_comparison(op: Op) -> bool {
 }
 
 /// A comparison as a `bool`. Compilers that assume there are no NaNs turn `a <= b` into `!(a > b)`, which is true for a NaN (seen on
-/// NVIDIA), so operands that can be one are asked by their bits. WGSL's `!=` is false for NaNs in Chromium, so `Ne` is the
+/// NVIDIA), so operands that can be one are tested by their bits. WGSL's `!=` is false for NaNs in Chromium, so `Ne` is the
 /// negation of `Eq`.
 pub(super) fn comparison(op: Op, a: &str, b: &str, imports: &mut Imports) -> String {
     let (_, symbol, holds_between_equals) =

@@ -92,7 +92,7 @@ fn active_nodes(graph: &Graph, wrt: &[InputId]) -> Vec<bool> {
 
 /// What has come down to a node so far: `node` where `under` holds, else 0.
 ///
-/// Keeping the selection aside leaves the products below it plain, and one selection stands where the derivative comes out.
+/// Keeping the selection aside leaves the products below it plain, and one selection is applied to the final derivative.
 #[derive(Clone, Copy)]
 struct Adjoint {
     node: NodeId,

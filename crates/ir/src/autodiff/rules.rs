@@ -5,7 +5,7 @@ use crate::graph::{Graph, NodeId, Op};
 /// How derivatives pass from an op to one of its operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Passage {
-    /// Not at all: the op is constant in that operand wherever it has a derivative, or is told to be.
+    /// Not at all: the op is constant in that operand wherever it has a derivative, or is declared so.
     Closed,
     /// By multiplication with a partial.
     Open,
@@ -220,7 +220,7 @@ impl PullBack<'_> {
             Op::GuardedMul if to_first => self.product(adjoint, b),
             Op::GuardedMul => self.graph.guarded_mul(a, adjoint),
             Op::Select if to_first => return None,
-            // Under the selection, which the passage tells.
+            // Under the selection that the passage names.
             Op::Select => adjoint,
             Op::Sign
             | Op::Floor

@@ -26,7 +26,7 @@ macro_rules! ops {
                 match self { $(Op::$name => $text,)+ }
             }
 
-            /// For each operand the interval from which tests draw it: where GPU and CPU are promised to agree.
+            /// For each operand the interval from which tests draw it: where GPU and CPU must agree.
             pub fn domain(self) -> &'static [(f64, f64)] {
                 match self { $(Op::$name => &[$(($low, $high)),+],)+ }
             }

@@ -1,4 +1,4 @@
-//! The smart constructor: [`Graph::apply`] makes the simplest node that has the value asked for.
+//! The smart constructor: [`Graph::apply`] makes the simplest node with the requested value.
 //!
 //! A rule stands here only if it changes no value beyond rounding and hides no NaN; so x·0, x − x and x/x stay as they are.
 //! Signs of zero are not kept, and (−∞)^½ becomes NaN. Rules look at an operand's own op at most, so that none walks a graph.
