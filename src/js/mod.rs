@@ -13,6 +13,7 @@ mod evaluate;
 mod expression;
 mod functions;
 mod many;
+mod memory;
 mod problem;
 mod solve;
 mod start;

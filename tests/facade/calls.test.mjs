@@ -470,6 +470,41 @@ test("a trap rejects running calls with 'internal' and refuses further calls, an
   await assert.rejects(functions.evaluate(), residuaError('disposed'));
 });
 
+test('a trap in a callback of the page rejects calls that would never settle, and init starts a new instance', async () => {
+  const { functions, raw, fake } = await compiled();
+  raw.hold = () => new Promise(() => {});
+  const calls = [functions.evaluate(), functions.evaluate(), lbfgs(functions)];
+  await settle();
+  fake.trap(new WebAssembly.RuntimeError('unreachable'));
+  for (const call of calls) await assert.rejects(call, residuaError('internal', /unreachable.*init\(\)/));
+  await assert.rejects(functions.evaluate(), residuaError('internal', /init\(\) starts a new instance/));
+  await init();
+  assert.equal(fake.restarts, 1);
+  assert.ok(await GpuCompiledFunctions.compile([V.W(1)], ([x]) => x));
+});
+
+test("a refused request for memory rejects with 'out-of-memory' and both figures", async () => {
+  for (const fail of [
+    (fake) => fake.trap(new WebAssembly.RuntimeError('unreachable')),
+    (fake) => fake.panic('memory allocation failed'),
+  ]) {
+    const { functions, raw, fake } = await compiled();
+    raw.hold = () => new Promise(() => {});
+    const call = functions.evaluate();
+    await settle();
+    fake.refusedBytes = 1_500_000_000;
+    fail(fake);
+    await assert.rejects(call, residuaError('out-of-memory', /1500000000 bytes were refused with 3000000000 of 4294967296 in use.*init\(\)/));
+    await assert.rejects(functions.evaluate(), residuaError('out-of-memory', /init\(\)/));
+  }
+  const { functions, raw, fake } = await compiled();
+  raw.hold = () => new Promise(() => {});
+  const call = functions.evaluate();
+  await settle();
+  fake.panic('capacity overflow');
+  await assert.rejects(call, residuaError('out-of-memory', /2147483648 bytes or more was requested with 3000000000 of 4294967296/));
+});
+
 test('a panic inside the module rejects calls that would never settle', async () => {
   const { functions, raw, fake } = await compiled();
   raw.hold = () => new Promise(() => {});

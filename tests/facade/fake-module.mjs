@@ -4,7 +4,7 @@ import { start } from '../../pkg-template/dist/module/loading.js';
 
 /** Installs a new fake module and returns its controls. */
 export function install({ gpu = true } = {}) {
-  const fake = { problems: [], compiled: [], solvedMany: [], contexts: [], restarts: 0, panic: null, gpu, reason: null, stats: {} };
+  const fake = { problems: [], compiled: [], solvedMany: [], contexts: [], restarts: 0, panic: null, trap: null, refusedBytes: 0, gpu, reason: null, stats: {} };
 
   /** The engine's context, as requested from the facade: undefined for 'cpu', and for 'auto' with a reason or without a GPU. */
   async function contextOf(engine) {
@@ -239,6 +239,11 @@ export function install({ gpu = true } = {}) {
     onPanic: (listener) => {
       fake.panic = listener;
     },
+    onTrap: (listener) => {
+      fake.trap = listener;
+    },
+    refusedBytes: () => fake.refusedBytes,
+    memoryBytes: () => 3_000_000_000,
     restart: () => {
       fake.restarts += 1;
     },

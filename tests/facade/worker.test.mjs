@@ -302,6 +302,20 @@ test('a problem arrives in the worker as it would on the page', async () => {
   assert.deepEqual(there, plain);
 });
 
+test("a worker that runs out of memory rejects pending and later calls with 'out-of-memory' and both figures", async () => {
+  const { fake, host, functions, raw, GpuCompiledFunctions } = await compiled();
+  raw.hold = () => new Promise(() => {});
+  const waiting = functions.evaluate();
+  await turns();
+  fake.refusedBytes = 1_500_000_000;
+  fake.trap(new WebAssembly.RuntimeError('unreachable'));
+  await assert.rejects(waiting, residuaError('out-of-memory', /^residua ran out of memory: 1500000000 bytes were refused with 3000000000 of .*init\(\)/));
+  await assert.rejects(functions.evaluate(), residuaError('out-of-memory'));
+  fake.refusedBytes = 0;
+  await host.init();
+  assert.ok(await GpuCompiledFunctions.compile([V.W(1)], ([x]) => x, { backend: 'cpu' }));
+});
+
 test('the buffers of a tape are transferred, and the problem is freed when the compile has ended', async () => {
   const { fake, sent, GpuCompiledFunctions } = await watched(joined());
   const compile = (params) => GpuCompiledFunctions.compile(params, ([a, b]) => [a.mul(b), a.sub(5)], { fallbackThreshold: 0 });

@@ -3,6 +3,7 @@
 
 use crate::command::{self, AtPath, Outcome, output};
 use crate::fingerprint::Step;
+use crate::guard;
 use crate::names;
 use crate::project;
 use crate::setup::Tools;
@@ -43,7 +44,7 @@ fn wasm(tools: &Tools) -> Outcome {
             "build.rs",
         ],
         outputs: &["pkg-template/wasm"],
-        circumstances: &format!("{compiler} {features:?} {flags} {PASSES:?}, short names"),
+        circumstances: &format!("{compiler} {features:?} {flags} {PASSES:?}, short names, guarded"),
     };
     step.unless_current(|| {
         let folder = project::root().join("pkg-template/wasm");
@@ -76,7 +77,10 @@ fn wasm(tools: &Tools) -> Outcome {
         )?;
         let glue = folder.join("residua.js");
         let (bytes, text) = names::shorten(&fs::read(&module).at(&module)?, &fs::read_to_string(&glue).at(&glue)?)?;
+        let declared = folder.join("residua.d.ts");
+        let (text, declarations) = guard::guard(&text, &fs::read_to_string(&declared).at(&declared)?)?;
         fs::write(&module, bytes).at(&module)?;
+        fs::write(&declared, declarations).at(&declared)?;
         fs::write(&glue, text).at(&glue)
     })
 }

@@ -10,6 +10,7 @@ mod command;
 mod demo;
 mod docs;
 mod fingerprint;
+mod guard;
 mod names;
 mod pack;
 mod project;

@@ -3,7 +3,8 @@
  * (worker.ts).
  *
  * A trap in WebAssembly cannot be unwound, so it leaves the module's state undefined. The instance that trapped is marked as failed:
- * pending calls reject with 'internal', further calls are refused, and the next `init()` starts a new instance.
+ * pending calls reject with 'internal' or 'out-of-memory', further calls are refused, and the next `init()` starts a new instance. A trap is
+ * seen where a call of an export throws, in the panic hook, and in callbacks of the page, which the glue guards (xtask/src/guard.rs).
  */
 
 import { describe, ResiduaError, type ErrorCode } from '../arguments/errors.js';
@@ -12,12 +13,17 @@ import { loadGlue, type RawModule } from './raw.js';
 /** The source of the .wasm where it is not beside the module, for bundlers and CDNs that move it. */
 export type WasmSource = string | URL | Response | Promise<Response> | BufferSource | WebAssembly.Module;
 
+/** Bytes that a module can address. */
+const MEMORY_LIMIT = 2 ** 32;
+
 /** A running instance of the module, until it fails. */
 export class Instance {
   /** Why the instance can no longer be used; null while it can. */
   failure: ResiduaError | null = null;
   /** The module's own message of its failure. */
   failureMessage = '';
+  /** The code of its failure. */
+  failureCode: ErrorCode = 'internal';
   private readonly waiting = new Set<(failure: ResiduaError) => void>();
 
   constructor(
@@ -54,11 +60,25 @@ export class Instance {
     }
   }
 
-  /** Marks the instance as failed, and rejects pending calls. */
-  fail(message: string, cause?: unknown): ResiduaError {
-    this.failureMessage ||= message;
-    const words = `residua failed: ${message}. This is a bug of residua; all objects made so far are unusable, and init() starts a new instance`;
-    return this.end(new ResiduaError('internal', words, { cause }));
+  /** Marks the instance as failed, and rejects pending calls. `code` is that of a failure in a worker, which is known there. */
+  fail(message: string, cause?: unknown, code?: ErrorCode): ResiduaError {
+    if (this.failure !== null) return this.failure;
+    const memory = code === undefined ? this.missingMemory(message) : code === 'out-of-memory' ? message : null;
+    this.failureMessage = memory ?? message;
+    this.failureCode = memory === null ? 'internal' : 'out-of-memory';
+    const next = 'all objects made so far are unusable, and init() starts a new instance';
+    const words = memory === null ? `residua failed: ${message}. This is a bug of residua; ${next}` : `residua ran out of memory: ${memory}; ${next}`;
+    return this.end(new ResiduaError(this.failureCode, words, { cause }));
+  }
+
+  /** Returns the figures of a refused request for memory if that is the reason of a failure, else null. */
+  private missingMemory(message: string): string | null {
+    const { module } = this;
+    // The module's state is undefined after a trap. These exports read two words.
+    const refused = module.refusedBytes?.() ?? 0;
+    const used = module.memoryBytes?.() ?? 0;
+    if (refused > 0) return `${refused} bytes were refused with ${used} of ${MEMORY_LIMIT} in use`;
+    return /capacity overflow/.test(message) ? `a table of ${2 ** 31} bytes or more was requested with ${used} of ${MEMORY_LIMIT} in use` : null;
   }
 
   /** Refuses all further calls with `reason`, and rejects pending calls. */
@@ -161,7 +181,8 @@ export class Host {
   /** Makes `module` the running one, as init() does. */
   start(module: RawModule, loading = Promise.resolve()): Instance {
     const instance = new Instance(module, this);
-    module.onPanic((message) => instance.fail(message));
+    module.onPanic((message, code) => void instance.fail(message, undefined, code));
+    module.onTrap?.((error) => void instance.fail(error instanceof Error ? error.message : String(error), error));
     this.current = instance;
     this.loading = loading;
     return instance;

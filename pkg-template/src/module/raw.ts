@@ -7,6 +7,7 @@
  * here is exported there. The glue is imported when it is first needed, so importing the package does no work.
  */
 
+import type { ErrorCode } from '../arguments/errors.js';
 import type { CancellationToken } from './cancellation.js';
 
 /** A tape: one entry per position, operands before the operations that use them. All arrays are trimmed. */
@@ -351,8 +352,17 @@ export interface RawModule {
     parameters: Float64Array,
     output: number,
   ): number;
-  /** Calls `listener` from the panic hook. The panic traps afterwards, and the module never settles its pending promises. */
-  onPanic(listener: (message: string) => void): void;
+  /**
+   * Calls `listener` from the panic hook. The panic traps afterwards, and the module never settles its pending promises. `code` is that of the
+   * failure in a worker.
+   */
+  onPanic(listener: (message: string, code?: ErrorCode) => void): void;
+  /** Not in a worker: calls `listener` with a trap in a callback of the page, which has no caller. */
+  onTrap?(listener: (error: unknown) => void): void;
+  /** Not in a worker: bytes of the latest request for memory, if it was refused; else 0. Safe after a trap. */
+  refusedBytes?(): number;
+  /** Not in a worker: bytes of the module's memory. Safe after a trap. */
+  memoryBytes?(): number;
   /** After a trap: the next call runs on a new instance of the same module. Objects of the old instance are invalid. */
   restart(): void;
 }

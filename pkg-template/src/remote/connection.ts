@@ -1,6 +1,6 @@
 /** The page's end of the connection to a worker: sends requests and notices, and receives answers and reports. */
 
-import { ResiduaError } from '../arguments/errors.js';
+import { ResiduaError, type ErrorCode } from '../arguments/errors.js';
 import type { CancellationToken } from '../module/cancellation.js';
 import { errorData, errorOf } from './error-data.js';
 import type { Answer, ContextCounts, Message, Notice, Request } from './protocol.js';
@@ -31,7 +31,7 @@ interface Pending extends RequestHandlers {
 /** A connection to a worker. */
 export class Connection {
   /** Called when the module in the worker has failed. */
-  onFailure: (message: string) => void = () => {};
+  onFailure: (message: string, code: ErrorCode) => void = () => {};
   /** Called when the connection is closed. */
   onClose: () => void = () => {};
   /** Called with new statistics of a context. */
@@ -78,10 +78,10 @@ export class Connection {
   }
 
   /** Reports a failure of the module in the worker and closes the connection. */
-  fail(message: string): void {
+  fail(message: string, code: ErrorCode = 'internal'): void {
     if (this.end !== null) return;
-    this.onFailure(message);
-    this.close(new ResiduaError('internal', message));
+    this.onFailure(message, code);
+    this.close(new ResiduaError(code, message));
   }
 
   /** Ends all communication and rejects pending requests with `reason`. */
@@ -95,7 +95,7 @@ export class Connection {
   }
 
   private receive(answer: Answer): void {
-    if ('failed' in answer) return this.fail(answer.failed);
+    if ('failed' in answer) return this.fail(answer.failed, answer.code as ErrorCode);
     if ('lost' in answer) return this.onLoss(answer.lost, answer);
     if ('reports' in answer) return this.deliver(answer.call, answer.reports);
     if ('asks' in answer) return void this.giveContext(answer.call);

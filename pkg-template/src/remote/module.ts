@@ -55,7 +55,7 @@ export class RemoteModule implements RawModule {
     throw new ResiduaError('not-initialized', 'expressions are evaluated on the page; await init() first');
   }
 
-  onPanic(listener: (message: string) => void): void {
+  onPanic(listener: Parameters<RawModule['onPanic']>[0]): void {
     this.connection.onFailure = listener;
   }
 

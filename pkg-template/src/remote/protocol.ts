@@ -159,4 +159,4 @@ export type Answer =
   | { readonly counts: ContextCounts }
   | { readonly lost: number; readonly reason: string; readonly message: string }
   /** The module has failed. */
-  | { readonly failed: string };
+  | { readonly failed: string; readonly code: string };

@@ -282,7 +282,7 @@ class Server {
   /** Posts a message when the module fails, whether or not a request is running. */
   private watch(): void {
     const { instance } = this;
-    void instance.wait(() => new Promise<never>(() => {})).catch(() => this.post({ failed: instance.failureMessage }));
+    void instance.wait(() => new Promise<never>(() => {})).catch(() => this.post({ failed: instance.failureMessage, code: instance.failureCode }));
   }
 }
 
