@@ -112,10 +112,10 @@ fn rust_flags() -> Outcome<String> {
 fn wasm_features(tools: &Tools) -> Outcome<Vec<String>> {
     let target = output(tools.command("rustc").args(["--print", "cfg", "--target", "wasm32-unknown-unknown"]))?;
     let features = target.lines().filter_map(|line| line.strip_prefix("target_feature=\"")?.strip_suffix('"'));
-    let mut flags = vec!["--mvp-features".to_owned()];
+    // The panels of residua-linalg-loops are compiled with SIMD, which the target does not have by itself.
+    let mut flags = vec!["--mvp-features".to_owned(), "--enable-simd".to_owned()];
     flags.extend(features.map(|feature| match feature {
         "nontrapping-fptoint" => "--enable-nontrapping-float-to-int".to_owned(),
-        "simd128" => "--enable-simd".to_owned(),
         other => format!("--enable-{other}"),
     }));
     Ok(flags)

@@ -1,7 +1,7 @@
 //! Which solver suits a problem, and why.
 
 use super::cholesky::{Analysis, SparseCholesky, too_large};
-use super::{DenseQr, LinearSolver, Pcg};
+use super::{Blocks, DenseQr, LinearSolver, Pcg};
 use residua_base::error::Result;
 
 /// The solvers of linear systems.
@@ -36,17 +36,17 @@ const DENSE_FILL: f64 = 0.3;
 const MOST_QR_WORK: f64 = 2e8;
 /// A factor of this many numbers takes 240 MB.
 const MOST_FACTOR: f64 = 2e7;
-/// A factorisation of this many multiplications takes some four seconds: 2·10⁸ took 0.14 s in Chromium's engine.
-const MOST_MULTIPLICATIONS: f64 = 5e9;
+/// A factorisation of this many multiplications takes some five seconds: 1.2·10⁹ took 0.6 s in Node.
+const MOST_MULTIPLICATIONS: f64 = 1e10;
 
 /// A factorisation of fewer multiplications takes some three milliseconds: not worth a trial.
 const LEAST_TRIED: f64 = 4e6;
 /// Nor is one that takes no longer than so many iterations of conjugate gradients.
-const LEAST_ITERATIONS: f64 = 64.0;
+const LEAST_ITERATIONS: f64 = 32.0;
 /// Multiplications that an iteration does, in the time that they take, for each parameter beside two for each entry of J.
 const ITERATION_VECTORS: f64 = 13.0;
-/// A multiplication of a factorisation takes as long as so many of an iteration: 0.7 and 1.9 a nanosecond in Chromium, springs on grids.
-const FACTOR_PACE: f64 = 3.0;
+/// A multiplication of a factorisation takes as long as so many of an iteration: both make about 2 a nanosecond, on springs and pose graphs.
+const FACTOR_PACE: f64 = 1.0;
 
 /// A solver, and why it.
 pub struct Choice {
@@ -60,6 +60,7 @@ pub struct Choice {
 
 /// Conjugate gradients before a factorisation. With so many iterations at most no more is lost than a factorisation takes, once; what is gained
 /// has no bound: a net of 10,000 vertices takes 12 to 16 iterations a system where its factor takes as long as 950.
+#[derive(Clone)]
 pub struct Trial {
     /// So many iterations take as long as a factorisation.
     pub iterations: usize,
@@ -68,7 +69,7 @@ pub struct Trial {
 }
 
 /// Chooses for a pattern of `cols` columns.
-pub fn choose(cols: usize, row_offsets: &[u32], col_indices: &[u32]) -> Result<Choice> {
+pub fn choose(cols: usize, row_offsets: &[u32], col_indices: &[u32], blocks: &Blocks) -> Result<Choice> {
     let plain = |solver, why| Ok(Choice { solver, why, trial: None });
     let rows = row_offsets.len().saturating_sub(1);
     let fill = col_indices.len() as f64 / (rows as f64 * cols as f64).max(1.0);
@@ -80,7 +81,7 @@ pub fn choose(cols: usize, row_offsets: &[u32], col_indices: &[u32]) -> Result<C
     if let Some(why) = too_large(cols, row_offsets) {
         return plain(LinearSolver::Pcg(Pcg::new()), format!("conjugate gradients: {start}, {why}"));
     }
-    let analysis = Analysis::new(cols, row_offsets, col_indices)?;
+    let analysis = Analysis::new(cols, row_offsets, col_indices, blocks)?;
     let length = analysis.factor_len();
     if let Some(why) = too_costly(length, analysis.multiplications()) {
         return plain(LinearSolver::Pcg(Pcg::new()), format!("conjugate gradients: {start}, {why}"));
@@ -110,12 +111,18 @@ fn too_costly(length: u64, multiplications: f64) -> Option<String> {
 }
 
 /// Makes the solver of a kind that the user asked for.
-pub fn make(kind: Kind, cols: usize, row_offsets: &[u32], col_indices: &[u32]) -> Result<LinearSolver> {
+pub fn make(
+    kind: Kind,
+    cols: usize,
+    row_offsets: &[u32],
+    col_indices: &[u32],
+    blocks: &Blocks,
+) -> Result<LinearSolver> {
     Ok(match kind {
         Kind::DenseQr => LinearSolver::DenseQr(DenseQr::new()),
         Kind::Pcg => LinearSolver::Pcg(Pcg::new()),
         Kind::SparseCholesky => {
-            let analysis = Analysis::new(cols, row_offsets, col_indices)?;
+            let analysis = Analysis::new(cols, row_offsets, col_indices, blocks)?;
             LinearSolver::SparseCholesky(Box::new(SparseCholesky::new(analysis)?))
         }
     })
@@ -152,14 +159,14 @@ mod tests {
         let says = |length| Some(format!("a Cholesky factor would have {length} numbers"));
         assert_eq!(too_costly(1_500_000, 2e8), None);
         assert_eq!(too_costly(30_000_000, 2e8), says("30,000,000"));
-        assert_eq!(too_costly(15_000_000, 1e10), says("15,000,000"));
+        assert_eq!(too_costly(15_000_000, 2e10), says("15,000,000"));
     }
 
     #[test]
     fn conjugate_gradients_are_tried_before_long_factorisations_of_sparse_matrices() {
         // Nets of springs with 1,024 and 10,000 vertices; a matrix that is nearly full; few parameters.
-        assert_eq!(worth_a_trial(3_072, 26_900, 5.32e6), Some(170));
-        assert_eq!(worth_a_trial(30_000, 269_000, 2.95e8), Some(953));
+        assert_eq!(worth_a_trial(3_072, 26_900, 5.32e6), Some(56));
+        assert_eq!(worth_a_trial(30_000, 269_000, 2.95e8), Some(317));
         assert_eq!(worth_a_trial(500, 500_000, 2e7), None);
         assert_eq!(worth_a_trial(300, 2_000, 1e6), None);
     }

@@ -1,35 +1,35 @@
-//! Sparse Cholesky factorisation of J̃ᵀJ̃ + diag(d): the ordering and the pattern once, the numbers at every step.
+//! Sparse Cholesky factorisation of J̃ᵀJ̃ + diag(d): the order and the supernodes once, the numbers at every step.
 //!
-//! The order is [`super::ordering`]'s. The pattern of the factor and its numbers come up-looking, row after row of the factor, by ways up
-//! the elimination tree (Davis, Direct Methods for Sparse Linear Systems, 2006, §4.1 to §4.7).
+//! The numbers come supernode after supernode. The panel of a supernode begins with the entries of the matrix and the updates of its children.
+//! Its columns are factorised, and the product of the rows below with themselves is subtracted from its own update matrix, which is added to
+//! the front of its parent (multifrontal; [`super::supernodes`]). An update matrix exists from the first child's update until it is added.
 
-use crate::loops::subtract_scattered;
+use crate::loops::panels::{Pivots, Product, TILE, add_scattered, factorise_strip, subtract_product};
+use crate::loops::{dot, subtract};
 use residua_base::list::Listed;
 
 use super::choice::grouped;
-use super::ordering;
-use super::sparse::Columns;
-use super::{SparseMatrix, System, Trouble};
+use super::normal_matrix::NormalMatrix;
+use super::supernodes::{Supernode, Supernodes};
+use super::{Blocks, SparseMatrix, System, Trouble};
 use residua_base::error::{Error, ErrorCode, Result};
-
-/// What the pattern of J̃ says of a Cholesky factorisation before it is made: the order of elimination and the size of the factor.
-pub struct Analysis {
-    columns: Columns,
-    /// `order[p]` is the column that is eliminated as number `p`; `place` is the inverse.
-    order: Vec<u32>,
-    place: Vec<u32>,
-    /// The upper half of J̃ᵀJ̃ in the new order, by columns, unsorted within them.
-    offsets: Vec<u32>,
-    indices: Vec<u32>,
-    tree: Vec<u32>,
-    /// How many entries each column of the factor has.
-    counts: Vec<u32>,
-}
 
 /// So many products may forming J̃ᵀJ̃ take: some seconds.
 const MOST_PRODUCTS: u64 = 1_000_000_000;
 /// So many entries may J̃ᵀJ̃ have, by the bound that is known before it is formed.
 const MOST_ENTRIES: u64 = 200_000_000;
+/// Columns of an update matrix that are computed between two questions whether to go on.
+const UPDATE_COLUMNS: usize = 32;
+/// What a supernode costs beside its multiplications, in these.
+const SUPERNODE_WORK: f64 = 300.0;
+/// What a number of the factor costs beside its multiplications, in these: it is cleared, loaded and added to.
+const NUMBER_WORK: f64 = 8.0;
+
+/// What the pattern of J̃ says of a Cholesky factorisation before it is made: J̃ᵀJ̃, the order of elimination and the size of the factor.
+pub struct Analysis {
+    matrix: NormalMatrix,
+    symbolic: Supernodes,
+}
 
 /// Why J̃ᵀJ̃ of this pattern is not formed, if it is too large for that: a residual of thousands of parameters makes it so.
 pub fn too_large(cols: usize, row_offsets: &[u32]) -> Option<String> {
@@ -46,171 +46,88 @@ pub fn too_large(cols: usize, row_offsets: &[u32]) -> Option<String> {
 }
 
 impl Analysis {
-    /// Orders the columns of a pattern and counts the entries of the factor.
-    pub fn new(cols: usize, row_offsets: &[u32], col_indices: &[u32]) -> Result<Analysis> {
+    /// Orders the columns of a pattern and finds the supernodes; `blocks` are those of the parameters.
+    pub fn new(cols: usize, row_offsets: &[u32], col_indices: &[u32], blocks: &Blocks) -> Result<Analysis> {
         if let Some(why) = too_large(cols, row_offsets) {
             return Err(Error::new(ErrorCode::LimitExceeded, why));
         }
-        let columns = Columns::of(cols, row_offsets, col_indices);
-        let (below_offsets, below) = lower_half(cols, row_offsets, col_indices, &columns);
-        let order = ordering::order(&below_offsets, &below);
-        let mut place = vec![0u32; cols];
-        for (position, &column) in (0..).zip(&order) {
-            place[column as usize] = position;
-        }
-        let (offsets, indices) = permuted_upper_half(&below_offsets, &below, &place);
-        let tree = elimination_tree(&offsets, &indices);
-        let mut counts = vec![1u32; cols];
-        each_row(&offsets, &indices, &tree, |_, columns| columns.iter().for_each(|&j| counts[j as usize] += 1));
-        Ok(Analysis { columns, order, place, offsets, indices, tree, counts })
+        let matrix = NormalMatrix::new(cols, row_offsets, col_indices, blocks);
+        let symbolic = Supernodes::new(&matrix, &[]);
+        Ok(Analysis { matrix, symbolic })
     }
 
-    /// How many numbers the factor has.
+    /// How many numbers the factor has: those that are not zero by its structure.
     pub fn factor_len(&self) -> u64 {
-        self.counts.iter().map(|&count| u64::from(count)).sum()
+        self.symbolic.entries
     }
 
-    /// How many multiplications a factorisation takes: half the sum of the squared lengths of the factor's columns.
+    /// How many multiplications a factorisation takes, with what stands for the other work on its numbers.
     pub fn multiplications(&self) -> f64 {
-        self.counts.iter().map(|&count| 0.5 * f64::from(count) * f64::from(count)).sum()
+        self.symbolic.multiplications() + NUMBER_WORK * self.symbolic.len as f64
     }
-}
 
-/// The strict lower half of JᵀJ by columns, rows ascending.
-fn lower_half(cols: usize, row_offsets: &[u32], col_indices: &[u32], columns: &Columns) -> (Vec<u32>, Vec<u32>) {
-    // Column `k` of the upper half is who shares a row with `k` and stands before it; filing `k` under each, `k` ascending, sorts.
-    let mut seen = vec![u32::MAX; cols];
-    let mut each_before = |visit: &mut dyn FnMut(usize, u32)| {
-        seen.fill(u32::MAX);
-        for k in 0..cols as u32 {
-            for (row, _) in columns.column(k as usize) {
-                for &j in &col_indices[row_offsets[row] as usize..row_offsets[row + 1] as usize] {
-                    if j < k && seen[j as usize] != k {
-                        seen[j as usize] = k;
-                        visit(j as usize, k);
-                    }
-                }
-            }
-        }
-    };
-    let mut offsets = vec![0u32; cols + 1];
-    each_before(&mut |j, _| offsets[j + 1] += 1);
-    for column in 0..cols {
-        offsets[column + 1] += offsets[column];
+    /// The columns in the order of their elimination.
+    pub fn order(&self) -> &[u32] {
+        &self.symbolic.order
     }
-    let mut next = offsets.clone();
-    let mut rows = vec![0u32; offsets[cols] as usize];
-    each_before(&mut |j, k| {
-        rows[next[j] as usize] = k;
-        next[j] += 1;
-    });
-    (offsets, rows)
-}
-
-/// The upper half with its diagonal, after columns and rows have gone to their new places.
-fn permuted_upper_half(below_offsets: &[u32], below: &[u32], place: &[u32]) -> (Vec<u32>, Vec<u32>) {
-    let cols = place.len();
-    let entries = || {
-        (0..cols).flat_map(|j| {
-            let others = below[below_offsets[j] as usize..below_offsets[j + 1] as usize].iter();
-            let p = place[j];
-            std::iter::once((p, p)).chain(others.map(move |&k| {
-                let q = place[k as usize];
-                (p.min(q), p.max(q))
-            }))
-        })
-    };
-    let mut offsets = vec![0u32; cols + 1];
-    for (_, column) in entries() {
-        offsets[column as usize + 1] += 1;
-    }
-    for column in 0..cols {
-        offsets[column + 1] += offsets[column];
-    }
-    let mut next = offsets.clone();
-    let mut indices = vec![0u32; offsets[cols] as usize];
-    for (row, column) in entries() {
-        let place = &mut next[column as usize];
-        indices[*place as usize] = row;
-        *place += 1;
-    }
-    (offsets, indices)
 }
 
 /// A factorisation L Lᵀ of the permuted J̃ᵀJ̃ + diag(d).
 pub struct SparseCholesky {
     analysis: Analysis,
-    /// Where each column of L begins, and the rows of its entries: its diagonal first, then ascending.
-    starts: Vec<u32>,
-    rows: Vec<u32>,
-    /// The numbers of the upper half of J̃ᵀJ̃ + diag(d), and of L.
-    upper: Vec<f64>,
+    /// The panels of L.
     factor: Vec<f64>,
-    /// A column of sums, zeros between calls.
-    sums: Vec<f64>,
+    damping: Vec<f64>,
+    frozen: Vec<bool>,
     elimination: Elimination,
 }
 
 /// How far a factorisation is.
 #[derive(Default)]
 struct Elimination {
-    /// The row of L that comes next.
-    next: usize,
-    /// How far each column of L has come; who was visited for which row; the columns that a row of L has entries in.
-    ends: Vec<u32>,
-    visited: Vec<u32>,
-    reach: Vec<u32>,
+    /// The supernode that is at work, and its stage.
+    node: usize,
+    stage: Stage,
+    /// The update matrices, by supernode.
+    updates: Vec<Vec<f64>>,
+    /// The update matrix of supernodes without children.
+    scratch: Vec<f64>,
     /// Columns that had no pivot.
     left_out: Vec<usize>,
 }
 
+/// What is next for a supernode.
+#[derive(Clone, Copy, Default)]
+enum Stage {
+    #[default]
+    Load,
+    /// Columns of the panel, from this one on.
+    Panel(usize),
+    /// Columns of the update matrix, from this one on.
+    Update(usize),
+    /// To its parent.
+    Add,
+}
+
 impl SparseCholesky {
-    /// Lays out the factor. 'out-of-memory' or 'limit-exceeded' if that is too much.
+    /// Lays out the factor. 'out-of-memory' if that is too much.
     pub fn new(analysis: Analysis) -> Result<SparseCholesky> {
-        let cols = analysis.order.len();
-        let Ok(length) = u32::try_from(analysis.factor_len()) else {
-            return Err(Error::new(
-                ErrorCode::LimitExceeded,
-                "the Cholesky factor has more entries than 32 bits can count",
-            ));
-        };
-        let mut starts = Vec::with_capacity(cols + 1);
-        let mut start = 0;
-        for count in &analysis.counts {
-            starts.push(start);
-            start += count;
-        }
-        starts.push(start);
-        let (mut rows, mut factor) = (Vec::new(), Vec::new());
-        let out_of_memory = |_| Error::new(ErrorCode::OutOfMemory, "there is no memory for the Cholesky factor");
-        rows.try_reserve_exact(length as usize).map_err(out_of_memory)?;
-        factor.try_reserve_exact(length as usize).map_err(out_of_memory)?;
-        rows.resize(length as usize, 0u32);
-        factor.resize(length as usize, 0.0);
-        let mut next = starts.clone();
-        let mut enter = |row: u32, column: u32| {
-            let place = &mut next[column as usize];
-            rows[*place as usize] = row;
-            *place += 1;
-        };
-        each_row(&analysis.offsets, &analysis.indices, &analysis.tree, |row, columns| {
-            columns.iter().for_each(|&column| enter(row, column));
-            enter(row, row);
-        });
-        let upper = vec![0.0; analysis.indices.len()];
+        let out_of_memory = || Error::new(ErrorCode::OutOfMemory, "there is no memory for the Cholesky factor");
+        let length = usize::try_from(analysis.symbolic.len).map_err(|_| out_of_memory())?;
+        let mut factor = Vec::new();
+        factor.try_reserve_exact(length).map_err(|_| out_of_memory())?;
+        factor.resize(length, 0.0);
         Ok(SparseCholesky {
             analysis,
-            starts,
-            rows,
-            upper,
             factor,
-            sums: vec![0.0; cols],
+            damping: Vec::new(),
+            frozen: Vec::new(),
             elimination: Elimination::default(),
         })
     }
 
-    /// How many numbers the factor has.
-    pub fn factor_len(&self) -> usize {
+    /// How many numbers are stored for the factor.
+    pub fn stored_len(&self) -> usize {
         self.factor.len()
     }
 
@@ -232,18 +149,29 @@ impl SparseCholesky {
     pub fn factorise_independent(&mut self, jacobian: &SparseMatrix, frozen: &[bool], least: f64) -> Vec<usize> {
         self.begin(jacobian, &vec![0.0; jacobian.cols], frozen);
         self.eliminate(least, f64::INFINITY);
-        std::mem::take(&mut self.elimination.left_out)
+        self.clear_rows_of_left_out();
+        let order = &self.analysis.symbolic.order;
+        std::mem::take(&mut self.elimination.left_out).iter().map(|&k| order[k] as usize).list()
     }
 
     /// The factor as the last call left it.
     pub fn factorisation(&self) -> Factorisation<'_> {
-        Factorisation { offsets: &self.starts, rows: &self.rows, values: &self.factor, order: &self.analysis.order }
+        Factorisation { symbolic: &self.analysis.symbolic, values: &self.factor }
     }
 
     /// Begins to factorise J̃ᵀJ̃ + diag(d), for [`SparseCholesky::advance`].
     pub fn begin(&mut self, jacobian: &SparseMatrix, damping: &[f64], frozen: &[bool]) {
-        self.form(jacobian, damping, frozen);
-        self.begin_elimination();
+        self.analysis.matrix.assemble(jacobian, frozen);
+        self.damping.clear();
+        self.damping.extend_from_slice(damping);
+        self.frozen.clear();
+        self.frozen.extend_from_slice(frozen);
+        self.factor.fill(0.0);
+        let elimination = &mut self.elimination;
+        (elimination.node, elimination.stage) = (0, Stage::Load);
+        elimination.left_out.clear();
+        elimination.updates.clear();
+        elimination.updates.resize(self.analysis.symbolic.nodes.len(), Vec::new());
     }
 
     /// Goes on for about so many multiplications; says when the factor is there, or that there is none.
@@ -254,69 +182,143 @@ impl SparseCholesky {
         Some(if self.elimination.left_out.is_empty() { Ok(()) } else { Err(Trouble::NotPositiveDefinite) })
     }
 
-    fn begin_elimination(&mut self) {
-        let cols = self.analysis.order.len();
-        let Elimination { next, ends, visited, reach, left_out } = &mut self.elimination;
-        *next = 0;
-        ends.clear();
-        ends.extend(self.starts[..cols].iter().map(|start| start + 1));
-        visited.clear();
-        visited.resize(cols, NONE);
-        reach.resize(cols, 0);
-        left_out.clear();
+    /// L on for so many multiplications; whether all of it is there. Columns whose pivot is not above `least` are noted, and left out of the
+    /// rest: their columns of L are those of the unit matrix. With 0 the first of them ends it.
+    fn eliminate(&mut self, least: f64, multiplications: f64) -> bool {
+        let mut work = 0.0;
+        while work < multiplications {
+            let Some(&node) = self.analysis.symbolic.nodes.get(self.elimination.node) else { return true };
+            let (stage, cost) = self.step(&node, least);
+            work += cost;
+            if least == 0.0 && !self.elimination.left_out.is_empty() {
+                self.elimination.node = usize::MAX;
+                self.elimination.updates.clear();
+                return true;
+            }
+            self.elimination.stage = stage;
+        }
+        self.elimination.node >= self.analysis.symbolic.nodes.len()
     }
 
-    /// L from the upper half, on for so many multiplications; whether all of it is there. Columns whose pivot is not above `least` are
-    /// noted, and left out of the rest: their rows and columns of L are those of the unit matrix. With 0 the first of them ends it.
-    fn eliminate(&mut self, least: f64, multiplications: f64) -> bool {
-        let Analysis { offsets, indices, tree, order, place, .. } = &self.analysis;
-        let Elimination { next, ends, visited, reach, left_out } = &mut self.elimination;
-        let (starts, rows) = (self.starts.as_slice(), self.rows.as_slice());
-        // Slices: a vector's index operator is a call of its own in a module that is optimised for size.
-        let (factor, x) = (self.factor.as_mut_slice(), self.sums.as_mut_slice());
-        let cols = tree.len();
-        let mut work = 0;
-        while *next < cols && (work as f64) < multiplications {
-            let k = *next;
-            *next += 1;
-            let range = offsets[k] as usize..offsets[k + 1] as usize;
-            let first = self::reach(tree, &indices[range.clone()], k, visited, reach);
-            for (&i, &value) in indices[range.clone()].iter().zip(&self.upper[range]) {
-                x[i as usize] = value;
+    /// One stage of a supernode, or a part of it; gives the next stage, and the work.
+    fn step(&mut self, node: &Supernode, least: f64) -> (Stage, f64) {
+        let (width, below, stride) = (node.width, node.below, node.stride());
+        let panel = &mut self.factor[node.panel..node.panel + width * stride];
+        match self.elimination.stage {
+            Stage::Load => {
+                load(&self.analysis, self.elimination.node, node, &self.damping, &self.frozen, panel);
+                (Stage::Panel(0), SUPERNODE_WORK)
             }
-            let mut pivot = std::mem::take(&mut x[k]);
-            for &j in &reach[first..] {
-                let j = j as usize;
-                let (start, end) = (starts[j] as usize, ends[j] as usize);
-                let entry = std::mem::take(&mut x[j]) / factor[start];
-                subtract_scattered(entry, &rows[start + 1..end], &factor[start + 1..end], x);
-                work += end - start;
-                pivot -= entry * entry;
-                factor[end] = entry;
-                ends[j] += 1;
+            Stage::Panel(column) => {
+                let count = TILE.min(width - column);
+                let (before, strip) = panel.split_at_mut(column * stride);
+                let strip = &mut strip[..count * stride];
+                if column > 0 {
+                    // Rows in whole tiles up to the last one; those above the diagonal do not count.
+                    let rows = (stride - column).next_multiple_of(TILE);
+                    let product = Product {
+                        rows,
+                        cols: count,
+                        depth: column,
+                        stride,
+                        panel_stride: stride,
+                        a: stride - rows,
+                        b: column,
+                        starts: false,
+                        lower: false,
+                    };
+                    subtract_product(&mut strip[stride - rows..], before, product);
+                }
+                if let Pivots::Without(missing) = factorise_strip(strip, stride, column, count, least) {
+                    let missing = (0..count).filter(|&k| missing[k]).map(|k| node.first + column + k);
+                    self.elimination.left_out.extend(missing);
+                }
+                let next = column + count;
+                let stage = if next < width { Stage::Panel(next) } else { Stage::Update(0) };
+                (stage, ((stride - column) * count * (column + 1)) as f64)
             }
-            if pivot > least && pivot.is_finite() {
-                factor[starts[k] as usize] = pivot.sqrt();
+            Stage::Update(column) if column < below => {
+                let Elimination { node: number, updates, scratch, .. } = &mut self.elimination;
+                let update_stride = node.update_stride();
+                let own = &mut updates[*number];
+                let starts = own.is_empty();
+                let update = if starts {
+                    if scratch.len() < update_stride * below {
+                        scratch.resize(update_stride * below, 0.0);
+                    }
+                    scratch
+                } else {
+                    own
+                };
+                let cols = UPDATE_COLUMNS.min(below - column);
+                let product = Product {
+                    rows: update_stride - column,
+                    cols,
+                    depth: width,
+                    stride: update_stride,
+                    panel_stride: stride,
+                    a: width + column,
+                    b: width + column,
+                    starts,
+                    lower: true,
+                };
+                subtract_product(&mut update[column * update_stride + column..], panel, product);
+                (Stage::Update(column + cols), ((below - column) * cols * width) as f64)
+            }
+            Stage::Update(_) if below > 0 => (Stage::Add, 0.0),
+            Stage::Update(_) => {
+                self.elimination.node += 1;
+                (Stage::Load, 0.0)
+            }
+            Stage::Add => {
+                self.add_to_parent(node);
+                self.elimination.node += 1;
+                (Stage::Load, 0.5 * (below * below) as f64)
+            }
+        }
+    }
+
+    /// Adds the update matrix of a supernode to the front of its parent.
+    fn add_to_parent(&mut self, node: &Supernode) {
+        let Elimination { node: number, updates, scratch, .. } = &mut self.elimination;
+        let symbolic = &self.analysis.symbolic;
+        let Some(parent) = symbolic.nodes.get(node.parent as usize) else { return };
+        let relative = &symbolic.relative[node.rows..node.rows + node.below];
+        let own = std::mem::take(&mut updates[*number]);
+        let update = if own.is_empty() { scratch } else { &own };
+        let (stride, update_stride) = (parent.stride(), parent.update_stride());
+        let of_parent = &mut updates[node.parent as usize];
+        for (column, &place) in relative.iter().enumerate() {
+            let start = column * node.update_stride() + column;
+            let (numbers, places, place) =
+                (&update[start..start + node.below - column], &relative[column..], place as usize);
+            if place < parent.width {
+                let target = &mut self.factor[parent.panel + place * stride..][..stride];
+                add_scattered(places, 0, numbers, target);
                 continue;
             }
-            left_out.push(order[k] as usize);
-            if least == 0.0 {
-                *next = cols;
+            if of_parent.is_empty() {
+                of_parent.resize(update_stride * parent.below, 0.0);
             }
-            for &j in &reach[first..] {
-                factor[ends[j as usize] as usize - 1] = 0.0;
+            let target = &mut of_parent[(place - parent.width) * update_stride..][..update_stride];
+            add_scattered(places, parent.width as u32, numbers, target);
+        }
+    }
+
+    /// Makes the rows of L that belong to columns without a pivot those of the unit matrix.
+    fn clear_rows_of_left_out(&mut self) {
+        let symbolic = &self.analysis.symbolic;
+        let mut is_left_out = vec![false; symbolic.order.len()];
+        self.elimination.left_out.iter().for_each(|&k| is_left_out[k] = true);
+        for node in &symbolic.nodes {
+            let own = node.first as u32..(node.first + node.width) as u32;
+            let below = symbolic.rows[node.rows..node.rows + node.below].iter().copied();
+            for (row, k) in own.chain(below).enumerate().filter(|(_, k)| is_left_out[*k as usize]) {
+                for column in (0..node.width).filter(|column| node.first + column < k as usize) {
+                    self.factor[node.panel + column * node.stride() + row] = 0.0;
+                }
             }
-            // So that whatever later rows divide by it is 0.
-            factor[starts[k] as usize] = f64::INFINITY;
         }
-        if *next < cols {
-            return false;
-        }
-        for &k in left_out.iter() {
-            factor[starts[place[k] as usize] as usize] = 1.0;
-        }
-        x.fill(0.0);
-        true
     }
 
     /// Solves into `step`.
@@ -325,140 +327,84 @@ impl SparseCholesky {
         self.factorise(&system.jacobian, system.damping, system.frozen)?.solve(step);
         Ok(())
     }
+}
 
-    /// The upper half of J̃ᵀJ̃ + diag(d).
-    fn form(&mut self, jacobian: &SparseMatrix, damping: &[f64], frozen: &[bool]) {
-        let Analysis { columns, order, place, offsets, indices, .. } = &self.analysis;
-        let (place, sums) = (place.as_slice(), self.sums.as_mut_slice());
-        for (q, &k) in order.iter().enumerate() {
-            let k = k as usize;
-            if !frozen[k] {
-                for (row, position) in columns.column(k) {
-                    let factor = jacobian.values[position];
-                    for (j, value) in jacobian.row(row) {
-                        sums[place[j] as usize] += factor * value;
-                    }
-                }
+/// Adds the entries of J̃ᵀJ̃ + diag(d) to a panel.
+fn load(analysis: &Analysis, number: usize, node: &Supernode, damping: &[f64], frozen: &[bool], panel: &mut [f64]) {
+    let Analysis { matrix, symbolic } = analysis;
+    let stride = node.stride();
+    let end = symbolic.nodes.get(number + 1).map_or(symbolic.loads.len(), |next| next.loads);
+    for load in &symbolic.loads[node.loads..end] {
+        let (rows, cols) = (load.rows as usize, load.cols as usize);
+        let start = matrix.starts[load.block as usize] as usize;
+        let values = &matrix.values[start..start + rows * cols];
+        let panel = &mut panel[load.column as usize * stride + load.row as usize..];
+        for column in 0..cols {
+            let target = &mut panel[column * stride..][..rows];
+            if load.is_transposed {
+                target
+                    .iter_mut()
+                    .zip(values[column..].iter().step_by(cols))
+                    .for_each(|(target, value)| *target += value);
+            } else {
+                target.iter_mut().zip(&values[column * rows..]).for_each(|(target, value)| *target += value);
             }
-            let range = offsets[q] as usize..offsets[q + 1] as usize;
-            for (target, &p) in self.upper[range.clone()].iter_mut().zip(&indices[range]) {
-                let sum = sums[p as usize];
-                *target = if p as usize == q {
-                    let pivot = sum + damping[k];
-                    if frozen[k] || pivot == 0.0 { 1.0 } else { pivot }
-                } else if frozen[order[p as usize] as usize] {
-                    0.0
-                } else {
-                    sum
-                };
-            }
-            if !frozen[k] {
-                for (row, _) in columns.column(k) {
-                    for &j in &jacobian.col_indices[jacobian.range(row)] {
-                        sums[place[j as usize] as usize] = 0.0;
-                    }
-                }
+        }
+        if load.row == load.column {
+            for (column, value) in values.iter().step_by(rows + 1).enumerate() {
+                let k = symbolic.order[node.first + load.column as usize + column] as usize;
+                let unit = frozen[k] || value + damping[k] == 0.0;
+                panel[column * stride + column] += if unit { 1.0 } else { damping[k] };
             }
         }
     }
-}
-
-/// No parent in the elimination tree, and nobody who visited.
-const NONE: u32 = u32::MAX;
-
-/// The elimination tree: above each column the first of those that its elimination changes (J. Liu, "The Role of Elimination Trees in Sparse
-/// Factorization", 1990). `offsets` and `indices` are the upper half.
-fn elimination_tree(offsets: &[u32], indices: &[u32]) -> Vec<u32> {
-    let cols = offsets.len() - 1;
-    let mut tree = vec![NONE; cols];
-    // The way up, without the steps that were taken before.
-    let mut shortcut = vec![NONE; cols];
-    for k in 0..cols {
-        for &entry in &indices[offsets[k] as usize..offsets[k + 1] as usize] {
-            let mut node = entry as usize;
-            while node < k {
-                let next = std::mem::replace(&mut shortcut[node], k as u32);
-                if next == NONE {
-                    tree[node] = k as u32;
-                    break;
-                }
-                node = next as usize;
-            }
-        }
-    }
-    tree
-}
-
-/// For each row of L, the columns in which it has entries beside the diagonal.
-fn each_row(offsets: &[u32], indices: &[u32], tree: &[u32], mut visit: impl FnMut(u32, &[u32])) {
-    let cols = tree.len();
-    let mut visited = vec![NONE; cols];
-    let mut columns = vec![0u32; cols];
-    for k in 0..cols {
-        let entries = &indices[offsets[k] as usize..offsets[k + 1] as usize];
-        let first = reach(tree, entries, k, &mut visited, &mut columns);
-        visit(k as u32, &columns[first..]);
-    }
-}
-
-/// The columns in which row `k` of L has entries, each after those that it depends on: `reach` from the position returned on. They are
-/// the ways up the elimination tree from where column `k` of the upper half has entries.
-fn reach(tree: &[u32], entries: &[u32], k: usize, visited: &mut [u32], reach: &mut [u32]) -> usize {
-    let mut top = reach.len();
-    visited[k] = k as u32;
-    for &entry in entries {
-        let mut node = entry as usize;
-        let mut length = 0;
-        while visited[node] != k as u32 {
-            visited[node] = k as u32;
-            reach[length] = node as u32;
-            length += 1;
-            node = tree[node] as usize;
-        }
-        // A way up goes in front of those found before, in its own order.
-        top -= length;
-        reach.copy_within(..length, top);
-    }
-    top
 }
 
 /// The factor of the last [`SparseCholesky::factorise`].
 pub struct Factorisation<'a> {
-    offsets: &'a [u32],
-    rows: &'a [u32],
+    symbolic: &'a Supernodes,
     values: &'a [f64],
-    order: &'a [u32],
 }
 
 impl Factorisation<'_> {
     /// Replaces the right side by the solution.
     pub fn solve(&self, x: &mut [f64]) {
-        let mut sorted: Vec<f64> = self.order.iter().map(|&k| x[k as usize]).list();
-        let y = sorted.as_mut_slice();
-        for k in 0..y.len() {
-            let (pivot, below) = self.column(k);
-            y[k] /= pivot;
-            let value = y[k];
-            if value != 0.0 {
-                for (row, entry) in below {
-                    y[row] -= entry * value;
+        let order = &self.symbolic.order;
+        let mut y: Vec<f64> = order.iter().map(|&k| x[k as usize]).list();
+        let mut below = Vec::new();
+        for node in &self.symbolic.nodes {
+            let (panel, rows) = self.parts(node);
+            let own = &mut y[node.first..node.first + node.width];
+            below.clear();
+            below.resize(node.below, 0.0);
+            for (k, column) in panel.chunks_exact(node.stride()).enumerate() {
+                own[k] /= column[k];
+                let value = own[k];
+                if value != 0.0 {
+                    subtract(value, &column[k + 1..node.width], &mut own[k + 1..]);
+                    subtract(value, &column[node.width..], &mut below);
                 }
             }
+            rows.iter().zip(&below).for_each(|(&row, below)| y[row as usize] += below);
         }
-        for k in (0..y.len()).rev() {
-            let (pivot, below) = self.column(k);
-            let known: f64 = below.map(|(row, entry)| entry * y[row]).sum();
-            y[k] = (y[k] - known) / pivot;
+        for node in self.symbolic.nodes.iter().rev() {
+            let (panel, rows) = self.parts(node);
+            below.clear();
+            below.extend(rows.iter().map(|&row| y[row as usize]));
+            let own = &mut y[node.first..node.first + node.width];
+            for (k, column) in panel.chunks_exact(node.stride()).enumerate().rev() {
+                let known = dot(&column[k + 1..node.width], &own[k + 1..]) + dot(&column[node.width..], &below);
+                own[k] = (own[k] - known) / column[k];
+            }
         }
-        for (value, &k) in sorted.iter().zip(self.order) {
+        for (value, &k) in y.iter().zip(order) {
             x[k as usize] = *value;
         }
     }
 
-    /// Lₖₖ and what stands below it.
-    fn column(&self, k: usize) -> (f64, impl Iterator<Item = (usize, f64)> + '_) {
-        let (start, end) = (self.offsets[k] as usize, self.offsets[k + 1] as usize);
-        let below = self.rows[start + 1..end].iter().zip(&self.values[start + 1..end]);
-        (self.values[start], below.map(|(&row, &value)| (row as usize, value)))
+    /// The panel of a supernode, and the rows below it.
+    fn parts(&self, node: &Supernode) -> (&[f64], &[u32]) {
+        let panel = &self.values[node.panel..node.panel + node.width * node.stride()];
+        (panel, &self.symbolic.rows[node.rows..node.rows + node.below])
     }
 }

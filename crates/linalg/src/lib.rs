@@ -10,11 +10,15 @@
 pub mod choice;
 pub mod cholesky;
 pub mod dense_qr;
+mod elimination_tree;
+mod layout;
 pub mod normal_equations;
+mod normal_matrix;
 pub mod null_space;
 mod ordering;
 pub mod pcg;
 pub mod sparse;
+mod supernodes;
 pub mod system;
 
 #[cfg(test)]

@@ -43,8 +43,9 @@ struct Quotient {
     previous: Vec<u32>,
 }
 
-/// The columns in the order of their elimination. `offsets` and `rows` are the strict lower half of the pattern by columns.
-pub fn order(offsets: &[u32], rows: &[u32]) -> Vec<u32> {
+/// The columns in the order of their elimination. `offsets` and `rows` are the strict lower half of the pattern by columns; a column of
+/// `weights` w stands for w columns of one pattern. The columns of `beginning` are eliminated before all others, in their order.
+pub fn order(offsets: &[u32], rows: &[u32], weights: &[u32], beginning: &[u32]) -> Vec<u32> {
     let count = offsets.len() - 1;
     let mut edges: Vec<Vec<u32>> = vec![Vec::new(); count];
     for column in 0..count {
@@ -54,9 +55,12 @@ pub fn order(offsets: &[u32], rows: &[u32]) -> Vec<u32> {
         }
     }
     let most = (DENSE * (count as f64).sqrt()).max(FEW_NEIGHBOURS) as usize;
+    let mut begins = vec![false; count];
+    beginning.iter().for_each(|&column| begins[column as usize] = true);
     let (last, others): (Vec<u32>, Vec<u32>) =
-        (0..count as u32).partition(|&column| edges[column as usize].len() > most);
-    let mut weight = vec![1; count];
+        (0..count as u32).partition(|&column| edges[column as usize].len() > most && !begins[column as usize]);
+    let mut weight = weights.to_vec();
+    let total: u32 = weights.iter().sum();
     for &column in &last {
         weight[column as usize] = 0;
     }
@@ -72,21 +76,30 @@ pub fn order(offsets: &[u32], rows: &[u32]) -> Vec<u32> {
         followers: vec![Vec::new(); count],
         mark: vec![0; count],
         stamp: 0,
-        first: vec![NONE; count + 1],
+        first: vec![NONE; total as usize + 1],
         next: vec![NONE; count],
         previous: vec![NONE; count],
     };
     for &column in &others {
-        let degree = graph.edges[column as usize].iter().filter(|&&other| graph.weight[other as usize] > 0).count();
-        graph.file(column, degree as u32);
+        let degree = graph.edges[column as usize].iter().map(|&other| graph.weight[other as usize]).sum();
+        graph.file(column, degree);
     }
     let mut order = Vec::with_capacity(count);
-    let (mut left, mut least) = (others.len() as u32, 0);
+    let mut left: u32 = others.iter().map(|&column| weights[column as usize]).sum();
+    let mut least = 0;
+    let mut beginning = beginning.iter();
     while left > 0 {
-        while graph.first[least] == NONE {
-            least += 1;
-        }
-        let pivot = graph.first[least];
+        let pivot = match beginning.next() {
+            // It was eliminated with another one.
+            Some(&column) if graph.weight[column as usize] == 0 => continue,
+            Some(&column) => column,
+            None => {
+                while graph.first[least] == NONE {
+                    least += 1;
+                }
+                graph.first[least]
+            }
+        };
         let start = order.len();
         graph.eliminate(pivot, left, &mut least);
         // Followers have followers in turn.
@@ -96,7 +109,7 @@ pub fn order(offsets: &[u32], rows: &[u32]) -> Vec<u32> {
             order.append(&mut graph.followers[order[position] as usize]);
             position += 1;
         }
-        left -= (order.len() - start) as u32;
+        left -= order[start..].iter().map(|&column| weights[column as usize]).sum::<u32>();
     }
     order.extend_from_slice(&last);
     order

@@ -90,7 +90,7 @@ fn the_factor_has_no_more_entries_than_with_the_ordering_of_faer() {
     ];
     for (name, count, edges) in table {
         let below = Below::of(count, &edges);
-        let order = order(&below.offsets, &below.rows);
+        let order = order(&below.offsets, &below.rows, &vec![1; count], &[]);
         let mut sorted = order.clone();
         sorted.sort_unstable();
         assert_eq!(sorted, (0..count as u32).collect::<Vec<u32>>(), "{name}");

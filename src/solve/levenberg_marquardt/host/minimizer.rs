@@ -169,6 +169,11 @@ impl LevenbergMarquardt {
         self.systems = systems;
     }
 
+    /// The linear systems, for the next run.
+    pub fn into_systems(self) -> LinearSystems {
+        self.systems
+    }
+
     /// Milliseconds spent on linear systems.
     pub fn linear_ms(&self) -> f64 {
         self.linear_ms

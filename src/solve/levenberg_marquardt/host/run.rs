@@ -48,9 +48,9 @@ pub async fn minimise_least_squares(
         Some((lower, upper)) => (lower.to_vec(), upper.to_vec()),
         None => (vec![f64::NEG_INFINITY; n], vec![f64::INFINITY; n]),
     };
-    let SolverResources { model, retraction } = resources;
+    let SolverResources { model, retraction, systems: kept } = resources;
     let retraction = Retraction::new(&functions.model().arrays, lower, upper, retraction).await?;
-    let (mut path, systems) = SolvePath::of(functions, model, options.linear_solver).await?;
+    let (mut path, systems) = SolvePath::of(functions, model, options.linear_solver, kept.take()).await?;
     let mut solver = LevenbergMarquardt::new(start, systems, retraction, options);
     let mut stages = Stages { setup: now_ms() - began, ..Stages::default() };
     let outcome = run(functions, model, &mut solver, &mut path, listener, began, &mut stages).await;
@@ -64,7 +64,9 @@ pub async fn minimise_least_squares(
         ("linear solver", solver.linear_ms()),
         ("trials", stages.trials),
     ];
-    Ok(Solution { x, summary, details: Details { linear_solver: path.linear_solver, times, untouched } })
+    let linear_solver = path.linear_solver.clone();
+    *kept = path.into_kept(solver.into_systems());
+    Ok(Solution { x, summary, details: Details { linear_solver, times, untouched } })
 }
 
 /// Computes what the minimizer asks for until it is done.

@@ -26,8 +26,25 @@ pub(super) struct SolvePath {
     kind: Option<Kind>,
     /// Which linear solver, and why, for the report.
     pub(super) linear_solver: String,
-    /// The systems of rows that are used if the ones that are tried first fail, and their words for the report.
-    reserve: Option<(LinearSystems, String)>,
+    /// The systems of rows where they are not in use: those that follow if the ones that are tried first fail.
+    reserve: Option<RowSystems>,
+    /// What was chosen for the rows that are in use.
+    chosen: Option<Chosen>,
+}
+
+/// Which linear solver rows have, for what was asked for.
+#[derive(Clone)]
+struct Chosen {
+    kind: Option<Kind>,
+    why: String,
+    trial: Option<Trial>,
+}
+
+/// Linear systems of rows. A session keeps them from solve to solve, since the pattern of J̃ stays: its order of elimination and the
+/// structure of a factor are computed once.
+pub struct RowSystems {
+    systems: LinearSystems,
+    chosen: Chosen,
 }
 
 impl SolvePath {
@@ -36,6 +53,7 @@ impl SolvePath {
         functions: &mut Functions,
         model: &mut HostModel,
         kind: Option<Kind>,
+        kept: Option<RowSystems>,
     ) -> Result<(SolvePath, LinearSystems)> {
         let n = functions.values().len();
         if matches!(kind, None | Some(Kind::DenseQr)) && model.prepare_sums(functions).await? {
@@ -44,28 +62,37 @@ impl SolvePath {
                 Some(kind) => format!("{}: as linearSolver says, by normal equations", kind.name()),
             };
             let systems = without_rows(Blocks { ranges: vec![(0, n)] }, LinearSolver::DenseQr(DenseQr::new()), None);
-            return Ok((SolvePath { form: Form::Sums, kind, linear_solver, reserve: None }, systems));
+            return Ok((SolvePath { form: Form::Sums, kind, linear_solver, reserve: kept, chosen: None }, systems));
         }
         // Where only products with J̃ are asked for, its pattern is never made.
         let blocks = blocks(functions.model());
         if kind == Some(Kind::Pcg) && model.prepare_products(functions, &blocks).await? {
-            let Choice { solver, why, .. } = solver_of(kind, n, &[], &[])?;
-            let systems = without_rows(blocks, solver, None);
-            return Ok((SolvePath { form: Form::Products, kind, linear_solver: why, reserve: None }, systems));
+            let systems = without_rows(blocks, LinearSolver::Pcg(Pcg::new()), None);
+            let linear_solver = as_asked(Kind::Pcg);
+            return Ok((SolvePath { form: Form::Products, kind, linear_solver, reserve: kept, chosen: None }, systems));
         }
-        let (systems, linear_solver, trial) = of_rows(functions, model, kind)?;
-        let by_products = kind.is_none() && (trial.is_some() || systems.solver.kind() == Kind::Pcg);
+        let rows = of_rows(functions, model, kind, kept)?;
+        let (linear_solver, trial) = (rows.chosen.why.clone(), rows.chosen.trial.clone());
+        let by_products = kind.is_none() && (trial.is_some() || rows.systems.solver.kind() == Kind::Pcg);
         if !(by_products && model.prepare_products(functions, &blocks).await?) {
-            return Ok((SolvePath { form: Form::Rows, kind, linear_solver, reserve: None }, systems));
+            let RowSystems { systems, chosen } = rows;
+            let chosen = Some(chosen);
+            return Ok((SolvePath { form: Form::Rows, kind, linear_solver, reserve: None, chosen }, systems));
         }
-        let pcg = |trial| without_rows(blocks, LinearSolver::Pcg(Pcg::new()), trial);
-        Ok(match trial {
-            None => (SolvePath { form: Form::Products, kind, linear_solver, reserve: None }, pcg(None)),
-            Some(Trial { iterations, why }) => {
-                let reserve = Some((systems, linear_solver));
-                (SolvePath { form: Form::Products, kind, linear_solver: why, reserve }, pcg(Some(iterations)))
-            }
-        })
+        let (linear_solver, iterations) = match trial {
+            None => (linear_solver, None),
+            Some(Trial { iterations, why }) => (why, Some(iterations)),
+        };
+        let path = SolvePath { form: Form::Products, kind, linear_solver, reserve: Some(rows), chosen: None };
+        Ok((path, without_rows(blocks, LinearSolver::Pcg(Pcg::new()), iterations)))
+    }
+
+    /// What the next solve of the session may use again, given the systems that this one ended with.
+    pub(super) fn into_kept(self, systems: LinearSystems) -> Option<RowSystems> {
+        match self.chosen {
+            Some(chosen) => Some(RowSystems { systems, chosen }),
+            None => self.reserve,
+        }
     }
 
     /// The model at a point; `None` where its sums overflow and [`SolvePath::take_rows`] is to follow: rows may not overflow there.
@@ -92,15 +119,14 @@ impl SolvePath {
 
     /// Changes to rows until the end of the run: what is ill-conditioned mostly stays so. Gives the systems of rows.
     pub(super) fn take_rows(&mut self, functions: &mut Functions, model: &mut HostModel) -> Result<LinearSystems> {
-        let (systems, linear_solver, since) = match self.reserve.take() {
-            Some((systems, linear_solver)) => (systems, linear_solver, "conjugate gradients took as long"),
-            None => {
-                let (systems, linear_solver, _) = of_rows(functions, model, self.kind)?;
-                (systems, linear_solver, "normal equations were ill-conditioned")
-            }
+        let since = match self.form {
+            Form::Products => "conjugate gradients took as long",
+            Form::Sums | Form::Rows => "normal equations were ill-conditioned",
         };
+        let RowSystems { systems, chosen } = of_rows(functions, model, self.kind, self.reserve.take())?;
         self.form = Form::Rows;
-        self.linear_solver = format!("{linear_solver}, since {since}");
+        self.linear_solver = format!("{}, since {since}", chosen.why);
+        self.chosen = Some(chosen);
         Ok(systems)
     }
 }
@@ -110,23 +136,32 @@ fn without_rows(blocks: Blocks, solver: LinearSolver, trial: Option<usize>) -> L
     LinearSystems { row_offsets: Vec::new(), col_indices: Vec::new(), blocks, solver, trial }
 }
 
-/// The linear systems of rows, what the report says of them, and what may be tried before.
+/// The linear systems of rows: those that were kept if they are what is asked for.
 fn of_rows(
     functions: &mut Functions,
     model: &mut HostModel,
     kind: Option<Kind>,
-) -> Result<(LinearSystems, String, Option<Trial>)> {
+    kept: Option<RowSystems>,
+) -> Result<RowSystems> {
+    if let Some(kept) = kept.filter(|kept| kept.chosen.kind == kind) {
+        return Ok(kept);
+    }
     let (n, blocks) = (functions.values().len(), blocks(functions.model()));
     let Pattern { row_offsets, col_indices, .. } = model.pattern(functions)?.without_places();
-    let Choice { solver, why, trial } = solver_of(kind, n, &row_offsets, &col_indices)?;
-    Ok((LinearSystems { row_offsets, col_indices, blocks, solver, trial: None }, why, trial))
+    let Choice { solver, why, trial } = match kind {
+        None => choice::choose(n, &row_offsets, &col_indices, &blocks)?,
+        Some(kind) => Choice {
+            solver: choice::make(kind, n, &row_offsets, &col_indices, &blocks)?,
+            why: as_asked(kind),
+            trial: None,
+        },
+    };
+    let systems = LinearSystems { row_offsets, col_indices, blocks, solver, trial: None };
+    Ok(RowSystems { systems, chosen: Chosen { kind, why, trial } })
 }
 
-/// The solver that the user asked for, or that suits a pattern of `n` columns.
-fn solver_of(kind: Option<Kind>, n: usize, row_offsets: &[u32], col_indices: &[u32]) -> Result<Choice> {
-    let Some(kind) = kind else { return choice::choose(n, row_offsets, col_indices) };
-    let solver = choice::make(kind, n, row_offsets, col_indices)?;
-    Ok(Choice { solver, why: format!("{}: as linearSolver says", kind.name()), trial: None })
+fn as_asked(kind: Kind) -> String {
+    format!("{}: as linearSolver says", kind.name())
 }
 
 /// The tangent coordinates of each block of parameters.

@@ -66,6 +66,26 @@ fn all_linear_solvers_find_the_same_minimum_and_say_what_they_are() {
 }
 
 #[test]
+fn a_session_keeps_the_linear_systems_of_rows_for_what_was_asked_for() {
+    let (mut functions, mut resources) = (valley(&[-1.2, 1.0]), SolverResources::default());
+    let mut run = |kind| {
+        functions.set_values(vec![-1.2, 1.0]).unwrap();
+        let options = LevenbergMarquardtOptions { linear_solver: kind, ..options() };
+        let solution =
+            block_on(minimise_least_squares(&mut functions, &mut resources, &options, &mut Heard::default())).unwrap();
+        assert!(resources.systems.is_some());
+        (solution.x, solution.details.linear_solver)
+    };
+    let first = run(Some(Kind::SparseCholesky));
+    assert_eq!(run(Some(Kind::SparseCholesky)), first);
+    // Conjugate gradients have products and no rows, and leave the systems as they are.
+    assert!(run(Some(Kind::Pcg)).1.starts_with("pcg"));
+    assert_eq!(run(Some(Kind::SparseCholesky)), first);
+    assert!(run(None).1.starts_with("dense QR"));
+    assert_eq!(run(Some(Kind::SparseCholesky)), first);
+}
+
+#[test]
 fn a_second_solve_begins_where_the_first_ended() {
     let mut functions = valley(&[-1.2, 1.0]);
     let mut options = options();

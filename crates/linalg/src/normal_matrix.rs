@@ -1,0 +1,198 @@
+//! J̃ᵀJ̃ as a symmetric matrix of blocks: its pattern once, its numbers for every J̃ of that pattern.
+//!
+//! Neighbouring rows of J̃ with entries in the same blocks are a group, which is multiplied as a small dense matrix.
+
+use crate::loops::panels::{Product, TILE, subtract_product};
+use residua_base::list::Listed;
+
+use super::layout::Layout;
+use super::sparse::Columns;
+use super::{Blocks, SparseMatrix};
+
+/// A group has so many rows at most.
+const MOST_ROWS: usize = 16;
+
+/// The lower half of J̃ᵀJ̃ by block columns, with the diagonal blocks.
+#[derive(Clone, Debug)]
+pub struct NormalMatrix {
+    /// The blocks.
+    pub layout: Layout,
+    /// Where the blocks of each block column begin: the diagonal one, then those below, ascending.
+    pub offsets: Vec<u32>,
+    /// The block row of each.
+    pub rows: Vec<u32>,
+    /// Where the numbers of each begin, column after column.
+    pub starts: Vec<u32>,
+    /// The numbers.
+    pub values: Vec<f64>,
+    groups: Groups,
+}
+
+/// Groups of rows.
+#[derive(Clone, Debug, Default)]
+struct Groups {
+    /// The first row of each group, and the number of rows.
+    first_rows: Vec<u32>,
+    /// Where the blocks of each group begin, and these, ascending.
+    offsets: Vec<u32>,
+    blocks: Vec<u32>,
+}
+
+impl Groups {
+    fn new(layout: &Layout, row_offsets: &[u32], col_indices: &[u32]) -> Groups {
+        let mut groups = Groups { first_rows: Vec::new(), offsets: vec![0], blocks: Vec::new() };
+        let mut of_row: Vec<u32> = Vec::new();
+        let mut start = 0;
+        for (row, ends) in row_offsets.windows(2).enumerate() {
+            of_row.clear();
+            for &column in &col_indices[ends[0] as usize..ends[1] as usize] {
+                let block = layout.block_of[column as usize];
+                if of_row.last() != Some(&block) {
+                    of_row.push(block);
+                }
+            }
+            of_row.sort_unstable();
+            of_row.dedup();
+            let is_same = groups.first_rows.last().is_some_and(|&first| row - (first as usize) < MOST_ROWS)
+                && groups.blocks[start..] == of_row[..];
+            if !is_same {
+                groups.first_rows.push(row as u32);
+                start = groups.blocks.len();
+                groups.blocks.extend_from_slice(&of_row);
+                groups.offsets.push(groups.blocks.len() as u32);
+            }
+        }
+        groups.first_rows.push(row_offsets.len().saturating_sub(1) as u32);
+        groups
+    }
+}
+
+impl NormalMatrix {
+    /// The pattern, where J̃ has this one; `given` are the blocks of the parameters.
+    pub fn new(cols: usize, row_offsets: &[u32], col_indices: &[u32], given: &Blocks) -> NormalMatrix {
+        let layout = Layout::new(cols, row_offsets, col_indices, given);
+        let groups = Groups::new(&layout, row_offsets, col_indices);
+        let columns = Columns::of(layout.len(), &groups.offsets, &groups.blocks);
+        let (offsets, rows) = lower_half(layout.len(), &groups.offsets, &groups.blocks, &columns);
+        let mut starts = Vec::with_capacity(rows.len());
+        let mut start = 0;
+        for (column, ends) in offsets.windows(2).enumerate() {
+            for &row in &rows[ends[0] as usize..ends[1] as usize] {
+                starts.push(start);
+                start += (layout.dim(column) * layout.dim(row as usize)) as u32;
+            }
+        }
+        NormalMatrix { layout, offsets, rows, starts, values: vec![0.0; start as usize], groups }
+    }
+
+    /// The stored blocks of a block column.
+    pub fn column(&self, column: usize) -> std::ops::Range<usize> {
+        self.offsets[column] as usize..self.offsets[column + 1] as usize
+    }
+
+    /// The numbers of J̃ᵀJ̃. Those of frozen columns are 0.
+    pub fn assemble(&mut self, jacobian: &SparseMatrix, frozen: &[bool]) {
+        self.values.fill(0.0);
+        let (mut local, mut strip, mut places) = (Vec::new(), Vec::new(), Vec::new());
+        for number in 0..self.groups.first_rows.len() - 1 {
+            self.add_group(number, jacobian, frozen, &mut local, &mut strip, &mut places);
+        }
+    }
+
+    fn add_group(
+        &mut self,
+        number: usize,
+        jacobian: &SparseMatrix,
+        frozen: &[bool],
+        local: &mut Vec<f64>,
+        strip: &mut Vec<f64>,
+        places: &mut Vec<u32>,
+    ) {
+        let NormalMatrix { layout, offsets, rows, starts, values, groups } = self;
+        let blocks = &groups.blocks[groups.offsets[number] as usize..groups.offsets[number + 1] as usize];
+        let of_group = groups.first_rows[number] as usize..groups.first_rows[number + 1] as usize;
+        // The rows of the group as columns of a panel, with the blocks one below the other.
+        places.clear();
+        let mut width = 0;
+        for &block in blocks {
+            places.push(width);
+            width += layout.dim(block as usize) as u32;
+        }
+        let width = width as usize;
+        let stride = width.next_multiple_of(TILE) + TILE;
+        local.clear();
+        local.resize(stride * of_group.len(), 0.0);
+        for (row, target) in of_group.clone().zip(local.chunks_exact_mut(stride)) {
+            let mut k = 0;
+            for (column, value) in jacobian.row(row) {
+                if frozen[column] {
+                    continue;
+                }
+                let block = layout.block_of[column];
+                if blocks[k] != block {
+                    k = blocks.partition_point(|&other| other < block);
+                }
+                target[places[k] as usize + column - layout.starts[block as usize] as usize] = value;
+            }
+        }
+        for (k, &block) in blocks.iter().enumerate() {
+            let (place, cols) = (places[k] as usize, layout.dim(block as usize));
+            let below = (width - place).next_multiple_of(TILE);
+            strip.clear();
+            strip.resize(below * cols, 0.0);
+            subtract_product(
+                strip,
+                local,
+                Product {
+                    rows: below,
+                    cols,
+                    depth: of_group.len(),
+                    stride: below,
+                    panel_stride: stride,
+                    a: place,
+                    b: place,
+                    starts: true,
+                    lower: false,
+                },
+            );
+            let (mut position, end) = (offsets[block as usize] as usize, offsets[block as usize + 1] as usize);
+            for (&other, &row) in blocks[k..].iter().zip(&places[k..]) {
+                if rows[position] != other {
+                    position += rows[position..end].partition_point(|&row| row < other);
+                }
+                let count = layout.dim(other as usize);
+                let target = &mut values[starts[position] as usize..][..count * cols];
+                let row = row as usize - place;
+                for (target, column) in target.chunks_exact_mut(count).zip(strip.chunks_exact(below)) {
+                    for (target, entry) in target.iter_mut().zip(&column[row..]) {
+                        *target -= entry;
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The lower half of the pattern of JᵀJ by columns with its diagonal, rows ascending.
+fn lower_half(cols: usize, row_offsets: &[u32], col_indices: &[u32], columns: &Columns) -> (Vec<u32>, Vec<u32>) {
+    let mut seen = vec![u32::MAX; cols];
+    let mut offsets = Vec::with_capacity(cols + 1);
+    let mut rows = Vec::new();
+    offsets.push(0);
+    for k in 0..cols as u32 {
+        let start = rows.len();
+        seen[k as usize] = k;
+        rows.push(k);
+        for (row, _) in columns.column(k as usize) {
+            for &j in &col_indices[row_offsets[row] as usize..row_offsets[row + 1] as usize] {
+                if j > k && seen[j as usize] != k {
+                    seen[j as usize] = k;
+                    rows.push(j);
+                }
+            }
+        }
+        rows[start..].sort_unstable();
+        offsets.push(rows.len() as u32);
+    }
+    (offsets, rows.into_iter().list())
+}
