@@ -78,15 +78,15 @@ impl LevenbergMarquardtOptions {
         linear_solver: Option<&str>,
     ) -> Result<LevenbergMarquardtOptions> {
         let defaults = LevenbergMarquardtOptions::defaults(arithmetic);
-        let kinds = [Kind::Pcg, Kind::SparseCholesky, Kind::DenseQr];
+        let kinds = [Kind::Pcg, Kind::SparseCholesky, Kind::DenseQr, Kind::SparseSchur, Kind::DenseSchur];
         let linear_solver = match linear_solver {
             None | Some("auto") => None,
             Some(name) => match kinds.into_iter().find(|kind| kind.name() == name) {
                 None => {
-                    let takes = "'auto', 'pcg', 'sparse-cholesky' or 'dense-qr'";
+                    let takes = "'auto', 'pcg', 'sparse-cholesky', 'dense-qr', 'sparse-schur' or 'dense-schur'";
                     return Err(refusal("linearSolver", &format!("'{name}'"), takes));
                 }
-                Some(Kind::SparseCholesky | Kind::DenseQr) if place == Place::Device => {
+                Some(kind) if kind != Kind::Pcg && place == Place::Device => {
                     let takes = "'auto' or 'pcg' with functions on the GPU";
                     return Err(refusal("linearSolver", &format!("'{name}'"), takes));
                 }

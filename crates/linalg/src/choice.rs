@@ -2,7 +2,7 @@
 
 use super::cholesky::{Analysis, SparseCholesky, too_large};
 use super::{Blocks, DenseQr, LinearSolver, Pcg};
-use residua_base::error::Result;
+use residua_base::error::{Error, ErrorCode, Result};
 
 /// The solvers of linear systems.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,6 +11,10 @@ pub enum Kind {
     DenseQr,
     /// Cholesky factorisation of the sparse normal equations.
     SparseCholesky,
+    /// The same with independent blocks eliminated first, and a sparse Schur complement.
+    SparseSchur,
+    /// The same with a dense Schur complement.
+    DenseSchur,
     /// Preconditioned conjugate gradients.
     Pcg,
 }
@@ -21,6 +25,8 @@ impl Kind {
         match self {
             Kind::DenseQr => "dense-qr",
             Kind::SparseCholesky => "sparse-cholesky",
+            Kind::SparseSchur => "sparse-schur",
+            Kind::DenseSchur => "dense-schur",
             Kind::Pcg => "pcg",
         }
     }
@@ -81,8 +87,14 @@ pub fn choose(cols: usize, row_offsets: &[u32], col_indices: &[u32], blocks: &Bl
     if let Some(why) = too_large(cols, row_offsets) {
         return plain(LinearSolver::Pcg(Pcg::new()), format!("conjugate gradients: {start}, {why}"));
     }
-    let analysis = Analysis::new(cols, row_offsets, col_indices, blocks)?;
+    let mut analysis = Analysis::new(cols, row_offsets, col_indices, blocks)?;
+    let mut name = "sparse Cholesky";
+    if analysis.has_small_complement() {
+        analysis = analysis.with_schur_complement(true);
+        name = "dense Schur complement";
+    }
     let length = analysis.factor_len();
+    let eliminated = analysis.eliminated().map_or_else(String::new, |eliminated| eliminated.in_words(cols));
     if let Some(why) = too_costly(length, analysis.multiplications()) {
         return plain(LinearSolver::Pcg(Pcg::new()), format!("conjugate gradients: {start}, {why}"));
     }
@@ -95,7 +107,11 @@ pub fn choose(cols: usize, row_offsets: &[u32], col_indices: &[u32], blocks: &Bl
         ),
     });
     let solver = LinearSolver::SparseCholesky(Box::new(SparseCholesky::new(analysis)?));
-    Ok(Choice { solver, why: format!("sparse Cholesky: {start}, the factor has {} numbers", grouped(length)), trial })
+    Ok(Choice {
+        solver,
+        why: format!("{name}: {start}{eliminated}, the factor has {} numbers", grouped(length)),
+        trial,
+    })
 }
 
 /// How many iterations of conjugate gradients take as long as a factorisation of so many multiplications, if those are worth a trial.
@@ -121,8 +137,22 @@ pub fn make(
     Ok(match kind {
         Kind::DenseQr => LinearSolver::DenseQr(DenseQr::new()),
         Kind::Pcg => LinearSolver::Pcg(Pcg::new()),
-        Kind::SparseCholesky => {
+        Kind::SparseCholesky | Kind::SparseSchur | Kind::DenseSchur => {
             let analysis = Analysis::new(cols, row_offsets, col_indices, blocks)?;
+            let analysis = match kind {
+                Kind::SparseCholesky => analysis,
+                _ => analysis.with_schur_complement(kind == Kind::DenseSchur),
+            };
+            if let (Kind::DenseSchur, true) = (kind, analysis.factor_len() as f64 > MOST_FACTOR) {
+                let length = grouped(analysis.factor_len());
+                return Err(Error::new(
+                    ErrorCode::LimitExceeded,
+                    format!(
+                        "the factor with a dense Schur complement would have {length} numbers, and at most {} are stored",
+                        grouped(MOST_FACTOR as u64)
+                    ),
+                ));
+            }
             LinearSolver::SparseCholesky(Box::new(SparseCholesky::new(analysis)?))
         }
     })

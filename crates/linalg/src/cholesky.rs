@@ -9,8 +9,9 @@ use crate::loops::{dot, subtract};
 use residua_base::list::Listed;
 
 use super::choice::grouped;
+use super::elimination_group::elimination_group;
 use super::normal_matrix::NormalMatrix;
-use super::supernodes::{Supernode, Supernodes};
+use super::supernodes::{Order, Supernode, Supernodes};
 use super::{Blocks, SparseMatrix, System, Trouble};
 use residua_base::error::{Error, ErrorCode, Result};
 
@@ -29,7 +30,31 @@ const NUMBER_WORK: f64 = 8.0;
 pub struct Analysis {
     matrix: NormalMatrix,
     symbolic: Supernodes,
+    eliminated: Option<Eliminated>,
 }
+
+/// The blocks that a Schur complement is without.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Eliminated {
+    /// How many blocks.
+    pub blocks: usize,
+    /// How many columns they have.
+    pub columns: usize,
+}
+
+impl Eliminated {
+    /// For the report, where there are so many columns in all.
+    pub fn in_words(self, cols: usize) -> String {
+        let Eliminated { blocks, columns } = self;
+        let rest = cols - columns;
+        format!(", {} independent blocks are eliminated and leave {}", grouped(blocks as u64), grouped(rest as u64))
+    }
+}
+
+/// A complement of so many columns is taken as dense.
+const DENSE_COMPLEMENT: usize = 1_000;
+/// Columns that are eliminated for each that is left, at least, where a Schur complement is chosen.
+const LEAST_ELIMINATED: usize = 4;
 
 /// Why J̃ᵀJ̃ of this pattern is not formed, if it is too large for that: a residual of thousands of parameters makes it so.
 pub fn too_large(cols: usize, row_offsets: &[u32]) -> Option<String> {
@@ -52,8 +77,33 @@ impl Analysis {
             return Err(Error::new(ErrorCode::LimitExceeded, why));
         }
         let matrix = NormalMatrix::new(cols, row_offsets, col_indices, blocks);
-        let symbolic = Supernodes::new(&matrix, &[]);
-        Ok(Analysis { matrix, symbolic })
+        let symbolic = Supernodes::new(&matrix, &Order::MinimumDegree);
+        Ok(Analysis { matrix, symbolic, eliminated: None })
+    }
+
+    /// The same with the elimination of independent blocks first: the factorisation computes the Schur complement of the others, and factorises
+    /// it, as a dense matrix or in an order of its own.
+    pub fn with_schur_complement(self, is_dense: bool) -> Analysis {
+        let Analysis { matrix, .. } = self;
+        let group = elimination_group(&matrix);
+        let columns = group.iter().map(|&block| matrix.layout.dim(block as usize)).sum();
+        let eliminated = Some(Eliminated { blocks: group.len(), columns });
+        let beginning = if is_dense { Order::BeforeDense(group) } else { Order::Before(group) };
+        let symbolic = Supernodes::new(&matrix, &beginning);
+        Analysis { matrix, symbolic, eliminated }
+    }
+
+    /// Whether independent blocks leave so few columns that their complement is taken as dense: points that few cameras see.
+    pub fn has_small_complement(&self) -> bool {
+        let layout = &self.matrix.layout;
+        let columns: usize = elimination_group(&self.matrix).iter().map(|&block| layout.dim(block as usize)).sum();
+        let rest = layout.block_of.len() - columns;
+        rest <= DENSE_COMPLEMENT && columns >= LEAST_ELIMINATED * rest
+    }
+
+    /// What is eliminated for a Schur complement.
+    pub fn eliminated(&self) -> Option<Eliminated> {
+        self.eliminated
     }
 
     /// How many numbers the factor has: those that are not zero by its structure.
@@ -331,7 +381,7 @@ impl SparseCholesky {
 
 /// Adds the entries of J̃ᵀJ̃ + diag(d) to a panel.
 fn load(analysis: &Analysis, number: usize, node: &Supernode, damping: &[f64], frozen: &[bool], panel: &mut [f64]) {
-    let Analysis { matrix, symbolic } = analysis;
+    let Analysis { matrix, symbolic, .. } = analysis;
     let stride = node.stride();
     let end = symbolic.nodes.get(number + 1).map_or(symbolic.loads.len(), |next| next.loads);
     for load in &symbolic.loads[node.loads..end] {

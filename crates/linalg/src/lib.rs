@@ -10,6 +10,7 @@
 pub mod choice;
 pub mod cholesky;
 pub mod dense_qr;
+mod elimination_group;
 mod elimination_tree;
 mod layout;
 pub mod normal_equations;

@@ -89,7 +89,7 @@ fn problem() -> impl Strategy<Value = Problem> {
     })
 }
 
-const KINDS: [Kind; 3] = [Kind::DenseQr, Kind::SparseCholesky, Kind::Pcg];
+const KINDS: [Kind; 5] = [Kind::DenseQr, Kind::SparseCholesky, Kind::SparseSchur, Kind::DenseSchur, Kind::Pcg];
 
 /// ½‖J̃δ + r̃‖² + ½ Σ dⱼδⱼ².
 fn model(problem: &Problem, step: &[f64]) -> f64 {

@@ -14,6 +14,17 @@ use super::elimination_tree::{NONE, elimination_tree, postorder};
 use super::normal_matrix::NormalMatrix;
 use super::ordering;
 
+/// In which order blocks are eliminated.
+#[derive(Clone, Debug)]
+pub enum Order {
+    /// By approximate minimum degree.
+    MinimumDegree,
+    /// These before the others, which follow by minimum degree.
+    Before(Vec<u32>),
+    /// These, and then the others in one dense supernode.
+    BeforeDense(Vec<u32>),
+}
+
 /// A block of the matrix that a panel begins with.
 #[derive(Clone, Copy, Debug)]
 pub struct Load {
@@ -113,21 +124,30 @@ impl Group {
 }
 
 impl Supernodes {
-    /// The supernodes of a matrix, of which the blocks of `beginning` are eliminated first.
-    pub fn new(matrix: &NormalMatrix, beginning: &[u32]) -> Supernodes {
+    /// The supernodes of a matrix.
+    pub fn new(matrix: &NormalMatrix, order: &Order) -> Supernodes {
         let blocks = matrix.layout.len();
-        let (offsets, rows) = strict_lower_half(matrix);
         let dims = matrix.layout.dims();
-        let order = ordering::order(&offsets, &rows, &dims, beginning);
-        let tree = tree_of(matrix, &inverse(&order));
-        let order = postorder(&tree).iter().map(|&k| order[k as usize]).list();
-        let place = inverse(&order);
-        let tree = tree_of(matrix, &place);
-        let entries = entries_by_column(matrix, &place);
-        let (structures, is_last) = structures(&entries, &tree);
-        let groups = groups(&structures, &is_last, |k| u64::from(dims[order[k] as usize]));
+        let (order, is_dense_from) = match order {
+            Order::MinimumDegree => (minimum_degree(matrix, &dims, &[]), None),
+            Order::Before(group) => (minimum_degree(matrix, &dims, group), None),
+            Order::BeforeDense(group) => {
+                let (order, count) = dense_last(matrix, group);
+                (order, Some(count))
+            }
+        };
+        let entries = entries_by_column(matrix, &inverse(&order));
+        let dim = |k: usize| u64::from(dims[order[k] as usize]);
+        let (structures, groups) = match is_dense_from {
+            Some(count) => dense_complement(&entries, count, blocks, dim),
+            None => {
+                let (structures, is_last) = structures(&entries, &tree_of(matrix, &inverse(&order)));
+                let groups = groups(&structures, &is_last, dim);
+                (structures, groups)
+            }
+        };
         let len = groups.iter().map(Group::entries).sum();
-        let groups = merge(groups, &structures);
+        let groups = if is_dense_from.is_some() { groups } else { merge(groups, &structures) };
 
         let mut starts = Vec::with_capacity(blocks + 1);
         let mut columns = Vec::with_capacity(matrix.layout.block_of.len());
@@ -225,6 +245,58 @@ impl Supernodes {
             }
         }
     }
+}
+
+/// The blocks in an order of minimum degree after those of `beginning`, with the descendants in the elimination tree directly before each.
+fn minimum_degree(matrix: &NormalMatrix, dims: &[u32], beginning: &[u32]) -> Vec<u32> {
+    let (offsets, rows) = strict_lower_half(matrix);
+    let order = ordering::order(&offsets, &rows, dims, beginning);
+    postorder(&tree_of(matrix, &inverse(&order))).iter().map(|&k| order[k as usize]).list()
+}
+
+/// Blocks without entries beside the diagonal, those of a group, and the others; and how many are not among the others.
+fn dense_last(matrix: &NormalMatrix, group: &[u32]) -> (Vec<u32>, usize) {
+    let count = matrix.layout.len();
+    let mut is_other = vec![false; count];
+    for column in 0..count {
+        for &row in &matrix.rows[matrix.column(column)][1..] {
+            is_other[column] = true;
+            is_other[row as usize] = true;
+        }
+    }
+    let mut order = (0..count as u32).filter(|&block| !is_other[block as usize]).list();
+    for &block in group {
+        is_other[block as usize] = false;
+        order.push(block);
+    }
+    let before = order.len();
+    order.extend((0..count as u32).filter(|&block| is_other[block as usize]));
+    (order, before)
+}
+
+/// A supernode for each of the first `count` blocks, which are independent, and one for all others.
+fn dense_complement(
+    entries: &Lists<Entry>,
+    count: usize,
+    blocks: usize,
+    dim: impl Fn(usize) -> u64,
+) -> (Vec<Vec<u32>>, Vec<Group>) {
+    let below_of = |column: usize| {
+        let rows = entries.of(column).iter().map(|entry| entry.row);
+        rows.filter(|&row| row as usize != column).list()
+    };
+    let mut structures: Vec<Vec<u32>> = (0..count).map(below_of).list();
+    structures.resize(blocks, Vec::new());
+    let mut groups = Vec::with_capacity(count + 1);
+    for (column, structure) in structures[..count].iter().enumerate() {
+        let below = structure.iter().map(|&row| dim(row as usize)).sum();
+        groups.push(Group { first: column, last: column, width: dim(column), below, zeros: 0 });
+    }
+    if count < blocks {
+        let width = (count..blocks).map(dim).sum();
+        groups.push(Group { first: count, last: blocks - 1, width, below: 0, zeros: 0 });
+    }
+    (structures, groups)
 }
 
 fn inverse(order: &[u32]) -> Vec<u32> {

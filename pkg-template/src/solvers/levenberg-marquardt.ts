@@ -6,7 +6,7 @@ import type { GpuCompiledFunctions } from '../compile/functions.js';
 import { checkFunctions, runSolver, stoppingTests, type SolveOptions, type SolveResult } from './solve-options.js';
 
 /** The solver of a step's linear system. */
-export type LinearSolver = 'auto' | 'pcg' | 'sparse-cholesky' | 'dense-qr';
+export type LinearSolver = 'auto' | 'pcg' | 'sparse-cholesky' | 'dense-qr' | 'sparse-schur' | 'dense-schur';
 
 /** Options of Levenberg-Marquardt. */
 export interface LevenbergMarquardtOptions extends SolveOptions {
@@ -23,7 +23,7 @@ export interface LevenbergMarquardtOptions extends SolveOptions {
   linearTolerance?: number;
 }
 
-const LINEAR_SOLVERS: readonly LinearSolver[] = ['auto', 'pcg', 'sparse-cholesky', 'dense-qr'];
+const LINEAR_SOLVERS: readonly LinearSolver[] = ['auto', 'pcg', 'sparse-cholesky', 'dense-qr', 'sparse-schur', 'dense-schur'];
 
 /**
  * Minimises ½ Σ weight·ρ(‖r(x)‖²) from the current parameters, and writes the best point back to them. `maxIterations` includes rejected
