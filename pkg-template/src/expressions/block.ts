@@ -1,12 +1,16 @@
 /** The types of a residual function's arguments and result. */
 
 import { describe, gotAndTakes, invalidArgument, invalidGraph } from '../arguments/errors.js';
+import { entryAt, refusePositions } from './positions.js';
 import { Value, type Scalar } from './value.js';
 import { Vec2 } from './vec2.js';
 import { Vec3 } from './vec3.js';
 import { Vec4 } from './vec4.js';
 
-/** A parameter block with `D` numbers: D = 1 Value, 2 Vec2, 3 Vec3, 4 Vec4 (order w, x, y, z), else an array of Values. */
+/**
+ * A parameter block with `D` numbers: D = 1 Value, 2 Vec2, 3 Vec3, 4 Vec4 (order w, x, y, z), else an array of Values. Each is a tuple:
+ * `p[0]`, `p.at(i)`, `p.length` and iteration give its numbers, and a position past the end throws 'invalid-argument'.
+ */
 export type Block<D extends number> = number extends D
   ? Value | Vec2 | Vec3 | Vec4 | Value[]
   : D extends 1
@@ -18,6 +22,22 @@ export type Block<D extends number> = number extends D
         : D extends 4
           ? Vec4
           : Value[];
+
+/** The array of a block of five numbers or more. */
+class BlockValues extends Array<Value> {
+  override at(index: number): Value {
+    return entryAt('a block', this, index);
+  }
+}
+
+// What map, slice and the like make of a block is a plain array.
+Object.defineProperty(BlockValues.prototype, 'constructor', { value: Array });
+refusePositions(BlockValues.prototype, 'a block', 0);
+
+/** Returns a block of any length as an array. Reading past its end throws 'invalid-argument'. */
+export function blockValues(values: Iterable<Value>): Value[] {
+  return BlockValues.from(values);
+}
 
 /** N of T; a tuple for N up to 4. */
 export type Tuple<T, N extends number> = N extends 1 ? [T] : N extends 2 ? [T, T] : N extends 3 ? [T, T, T] : N extends 4 ? [T, T, T, T] : T[];
@@ -37,7 +57,7 @@ export function makeBlock(dim: number, next: () => Value): Block<number> {
     case 4:
       return new Vec4(next(), next(), next(), next());
     default:
-      return Array.from({ length: dim }, next);
+      return blockValues(Array.from({ length: dim }, next));
   }
 }
 

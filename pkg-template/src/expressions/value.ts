@@ -8,6 +8,7 @@ import { describe, invalidArgument, invalidGraph } from '../arguments/errors.js'
 import { evaluateRecorded, evaluateTree } from './evaluate.js';
 import { Op, type OpCode } from './op-codes.js';
 import { operandName } from './operand-names.js';
+import { entryAt, refusePositions } from './positions.js';
 import { textOnly } from './primitive.js';
 import { activeRecording, arity, foreign, type ExpressionNode, type Recording } from './tape.js';
 
@@ -237,6 +238,22 @@ export class Value {
     return binary(Op.gte, this, b);
   }
 
+  /** This Value: a block of one number is a tuple too. */
+  get 0(): Value {
+    return this;
+  }
+  /** 1, as a tuple. */
+  get length(): 1 {
+    return 1;
+  }
+  /** This Value for position 0; a negative position counts from the end. Throws 'invalid-argument' for any other. */
+  at(index: number): Value {
+    return entryAt('a Value', this, index);
+  }
+  /** This Value alone. */
+  *[Symbol.iterator](): IterableIterator<Value> {
+    yield this;
+  }
   /**
    * Conversion by JavaScript: text in a template literal. As a number, in JavaScript's operators and comparisons, it throws
    * 'invalid-graph'.
@@ -245,6 +262,8 @@ export class Value {
     return textOnly(hint, this.label === undefined ? 'a Value' : `the Value "${this.label}"`);
   }
 }
+
+refusePositions(Value.prototype, 'a Value', 1);
 
 /** Whether an exponent is part of the formula: x² and x³ have other code than x^y. */
 function isStructuralExponent(exponent: Scalar): exponent is number {

@@ -2,6 +2,7 @@
 
 import { describe, invalidArgument } from '../arguments/errors.js';
 import { angleOf } from './angle.js';
+import { entryAt, refusePositions } from './positions.js';
 import { textOnly } from './primitive.js';
 import { inverseNorm, norm, squaredNorm } from './sums.js';
 import { checkNumber, checkScalar, constant, parameter, toValue, type Scalar, type Value } from './value.js';
@@ -94,6 +95,22 @@ export class Vec2 {
   get normalized(): Vec2 {
     return this.mul(inverseNorm(this.sqrMagnitude));
   }
+  /** x, by position. */
+  get 0(): Value {
+    return this.x;
+  }
+  /** y, by position. */
+  get 1(): Value {
+    return this.y;
+  }
+  /** The number of coordinates, 2. */
+  get length(): 2 {
+    return 2;
+  }
+  /** The coordinate at a position, from 0; a negative one counts from the end. Throws 'invalid-argument' outside. */
+  at(index: number): Value {
+    return entryAt('a Vec2', this, index);
+  }
   /** x, then y. */
   *[Symbol.iterator](): IterableIterator<Value> {
     yield this.x;
@@ -107,6 +124,8 @@ export class Vec2 {
     return textOnly(hint, 'a Vec2');
   }
 }
+
+refusePositions(Vec2.prototype, 'a Vec2', 2);
 
 function vec2Of(make: (value: number, label: undefined) => Value, x: number, y: number): Vec2 {
   checkNumber('Vec2: x', x);

@@ -2,6 +2,7 @@
 
 import { describe, invalidArgument } from '../arguments/errors.js';
 import { angleOf } from './angle.js';
+import { entryAt, refusePositions } from './positions.js';
 import { textOnly } from './primitive.js';
 import { inverseNorm, norm, squaredNorm } from './sums.js';
 import { checkNumber, checkScalar, constant, parameter, toValue, type Scalar, type Value } from './value.js';
@@ -108,6 +109,26 @@ export class Vec3 {
   get normalized(): Vec3 {
     return this.mul(inverseNorm(this.sqrMagnitude));
   }
+  /** x, by position. */
+  get 0(): Value {
+    return this.x;
+  }
+  /** y, by position. */
+  get 1(): Value {
+    return this.y;
+  }
+  /** z, by position. */
+  get 2(): Value {
+    return this.z;
+  }
+  /** The number of coordinates, 3. */
+  get length(): 3 {
+    return 3;
+  }
+  /** The coordinate at a position, from 0; a negative one counts from the end. Throws 'invalid-argument' outside. */
+  at(index: number): Value {
+    return entryAt('a Vec3', this, index);
+  }
   /** x, y, then z. */
   *[Symbol.iterator](): IterableIterator<Value> {
     yield this.x;
@@ -122,6 +143,8 @@ export class Vec3 {
     return textOnly(hint, 'a Vec3');
   }
 }
+
+refusePositions(Vec3.prototype, 'a Vec3', 3);
 
 function vec3Of(make: (value: number, label: undefined) => Value, x: number, y: number, z: number): Vec3 {
   checkNumber('Vec3: x', x);

@@ -1,6 +1,7 @@
 /** Vectors of four expressions, and quaternions. */
 
 import { describe, invalidArgument } from '../arguments/errors.js';
+import { entryAt, refusePositions } from './positions.js';
 import { textOnly } from './primitive.js';
 import { inverseNorm, norm, squaredNorm } from './sums.js';
 import { checkNumber, constant, literal, parameter, toValue, type Scalar, type Value } from './value.js';
@@ -98,6 +99,30 @@ export class Vec4 {
     const t = q.cross(v).mul(literal(2));
     return v.add(t.mul(this.w)).add(q.cross(t));
   }
+  /** w, by position. */
+  get 0(): Value {
+    return this.w;
+  }
+  /** x, by position. */
+  get 1(): Value {
+    return this.x;
+  }
+  /** y, by position. */
+  get 2(): Value {
+    return this.y;
+  }
+  /** z, by position. */
+  get 3(): Value {
+    return this.z;
+  }
+  /** The number of coordinates, 4. */
+  get length(): 4 {
+    return 4;
+  }
+  /** The coordinate at a position, from 0; a negative one counts from the end. Throws 'invalid-argument' outside. */
+  at(index: number): Value {
+    return entryAt('a Vec4', this, index);
+  }
   /** w, x, y, then z. */
   *[Symbol.iterator](): IterableIterator<Value> {
     yield this.w;
@@ -113,6 +138,8 @@ export class Vec4 {
     return textOnly(hint, 'a Vec4');
   }
 }
+
+refusePositions(Vec4.prototype, 'a Vec4', 4);
 
 function vec4Of(make: (value: number, label: undefined) => Value, w: number, x: number, y: number, z: number): Vec4 {
   checkNumber('Vec4: w', w);
