@@ -91,12 +91,13 @@ impl CompileInput {
     /// Adds a parameter array and returns its number.
     ///
     /// # Errors
-    /// `invalid-argument` for an unknown manifold, `limit-exceeded` for more than 2³² − 1 parameters.
+    /// `invalid-argument` for an unknown manifold or one of another dimension, `limit-exceeded` for more than 2³² − 1 parameters.
     pub fn add_array(&mut self, name: &str, dim: u32, count: u32, manifold: &str) -> Result<u32> {
-        let Some(manifold) = Manifold::from_name(manifold) else {
+        let known = Manifold::from_name(manifold).filter(|manifold| manifold.takes(dim));
+        let Some(manifold) = known else {
             return Err(Error::invalid_argument(format!(
-                "parameter array '{name}' has manifold '{manifold}'; it takes 'euclidean', 'unit-quaternion', \
-                 'unit-vector' or 'angle'"
+                "parameter array '{name}' has blocks of {dim} and manifold '{manifold}'; it takes 'euclidean', \
+                 'unit-quaternion', 'unit-vector', 'angle' or a product of these, of the dimension of the blocks"
             )));
         };
         let offset = self.num_params;

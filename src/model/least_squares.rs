@@ -28,7 +28,7 @@ use residua_codegen::{Element, Index, Load};
 use residua_ir::autodiff;
 use residua_ir::graph::{InputId, NodeId, Op};
 
-use super::batch::{Manifold, Rows};
+use super::batch::Rows;
 use super::class::{Class, Losses};
 use super::entries::Entries;
 use super::planner::{Planner, Target};
@@ -115,9 +115,7 @@ impl Planner<'_> {
             }
             for (&(first, dim), &manifold) in slots.iter().zip(&class.manifolds) {
                 let places = first as usize..(first + dim) as usize;
-                if matches!(manifold, Manifold::Euclidean | Manifold::Angle)
-                    || row[places.clone()].iter().all(Option::is_none)
-                {
+                if manifold.has_unit_basis() || row[places.clone()].iter().all(Option::is_none) {
                     continue;
                 }
                 let block: Vec<NodeId> =

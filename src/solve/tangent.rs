@@ -1,6 +1,6 @@
 //! Tangent bases B(x) of parameter blocks as numbers, and the map from tangent coordinates to the numbers of a block.
 
-use crate::model::manifolds::{Manifold, tangent_dim, tangent_partials};
+use crate::model::manifolds::{tangent_dim, tangent_partials};
 use crate::model::{ArrayInfo, Model};
 use residua_base::list::Listed;
 use residua_ir::graph::{CheckedGraph, Graph, InputId, NodeId};
@@ -30,19 +30,19 @@ pub struct ParameterBlock {
 impl<'a> TangentBases<'a> {
     /// The bases of a model's blocks.
     pub fn of(model: &'a Model) -> Result<TangentBases<'a>> {
-        let graphs = model.arrays.iter().map(|array| match array.manifold {
-            Manifold::Euclidean | Manifold::Angle => Ok(None),
-            Manifold::UnitQuaternion | Manifold::UnitVector => {
-                let mut g = Graph::new();
-                let x: Vec<NodeId> = (0..array.dim).map(|number| g.input(InputId(number))).list();
-                let one = g.literal(1.0);
-                let mut entries = Vec::new();
-                for row in 0..x.len() {
-                    let partials: Vec<_> = (0..x.len()).map(|column| (column == row).then_some(one)).list();
-                    entries.extend(tangent_partials(&mut g, array.manifold, &x, &partials));
-                }
-                Ok(Some((g.check(array.dim)?, entries)))
+        let graphs = model.arrays.iter().map(|array| {
+            if array.manifold.has_unit_basis() {
+                return Ok(None);
             }
+            let mut g = Graph::new();
+            let x: Vec<NodeId> = (0..array.dim).map(|number| g.input(InputId(number))).list();
+            let one = g.literal(1.0);
+            let mut entries = Vec::new();
+            for row in 0..x.len() {
+                let partials: Vec<_> = (0..x.len()).map(|column| (column == row).then_some(one)).list();
+                entries.extend(tangent_partials(&mut g, array.manifold, &x, &partials));
+            }
+            Ok(Some((g.check(array.dim)?, entries)))
         });
         Ok(TangentBases { arrays: &model.arrays, graphs: graphs.list_or_error()? })
     }

@@ -49,6 +49,15 @@ pub fn tangent_partials(
                 })
                 .list()
         }
+        Manifold::Product(product) => {
+            let (mut partials, mut first) = (Vec::with_capacity(tangents), 0);
+            for part in product.parts {
+                let places = first..first + part.dim as usize;
+                partials.extend(tangent_partials(g, part.manifold, &x[places.clone()], &row[places.clone()]));
+                first = places.end;
+            }
+            partials
+        }
     }
 }
 

@@ -11,6 +11,7 @@
 //! | unit quaternion (w, x, y, z) | 4 | 3 | (cos‖δ‖, δ sin‖δ‖/‖δ‖) · x, as Ceres' `QuaternionManifold` |
 //! | unit vector | n ≥ 2 | n − 1 | cos‖δ‖ x + sin‖δ‖/‖δ‖ Bδ, as Ceres' `SphereManifold` |
 //! | angle | 1 | 1 | x + δ, brought into (−π, π] |
+//! | product | Σ nᵢ | Σ tᵢ | each part by itself, parts and their tangent coordinates one after the other |
 //!
 //! δ = 0 gives x back, bit for bit. Vectors of a solver have the layout of x: a block's tangent coordinates are its first
 //! `tangent_dim` numbers, and what is left over is 0.
@@ -20,7 +21,10 @@ use residua_ir::graph::{Graph, NodeId};
 
 mod basis;
 mod descent;
+mod product;
 mod retraction;
+
+pub use product::{Part, Product};
 
 pub use basis::tangent_partials;
 pub use descent::{InPlace, in_place_kernel};
@@ -37,16 +41,39 @@ pub enum Manifold {
     UnitVector,
     /// Angles in radians, modulo 2π.
     Angle,
+    /// Parts one after the other, each on a manifold of its own.
+    Product(&'static Product),
 }
 
 impl Manifold {
-    /// All of them.
-    pub const ALL: [Manifold; 4] =
+    /// All of them but products.
+    pub const SIMPLE: [Manifold; 4] =
         [Manifold::Euclidean, Manifold::UnitQuaternion, Manifold::UnitVector, Manifold::Angle];
 
-    /// The manifold of a name of the public contract.
+    /// The manifold of a name of the public contract; of a product, that of [`Product::of`].
     pub fn from_name(name: &str) -> Option<Manifold> {
-        Manifold::ALL.into_iter().find(|manifold| manifold.name() == name)
+        let simple = Manifold::SIMPLE.into_iter().find(|manifold| manifold.name() == name);
+        simple.or_else(|| Product::of(name).map(Manifold::Product))
+    }
+
+    /// Whether blocks of `dim` numbers can lie on it.
+    pub fn takes(self, dim: u32) -> bool {
+        match self {
+            Manifold::Euclidean => true,
+            Manifold::UnitQuaternion => dim == 4,
+            Manifold::UnitVector => dim >= 2,
+            Manifold::Angle => dim == 1,
+            Manifold::Product(product) => dim == product.dim(),
+        }
+    }
+
+    /// Whether the tangent coordinates are the block's own numbers, so that B is the unit matrix.
+    pub fn has_unit_basis(self) -> bool {
+        match self {
+            Manifold::Euclidean | Manifold::Angle => true,
+            Manifold::UnitQuaternion | Manifold::UnitVector => false,
+            Manifold::Product(product) => product.parts.iter().all(|part| part.manifold.has_unit_basis()),
+        }
     }
 
     /// Its name in the public contract.
@@ -56,6 +83,7 @@ impl Manifold {
             Manifold::UnitQuaternion => "unit-quaternion",
             Manifold::UnitVector => "unit-vector",
             Manifold::Angle => "angle",
+            Manifold::Product(product) => product.name,
         }
     }
 
@@ -64,11 +92,13 @@ impl Manifold {
         match self {
             Manifold::Euclidean | Manifold::Angle => dim,
             Manifold::UnitQuaternion | Manifold::UnitVector => dim - 1,
+            Manifold::Product(product) => product.parts.iter().map(|part| part.manifold.tangent_dim(part.dim)).sum(),
         }
     }
 
     /// Brings a block onto the manifold: the nearest point of it. `None` if there is no nearest one (a vector of length 0, or one
-    /// that is not finite); else by how much the block's length was off, 0 where every block is on the manifold.
+    /// that is not finite); else by how much the block's length was off, 0 where every block is on the manifold. Of a product it is
+    /// the largest of its parts'.
     pub fn normalise(self, block: &mut [f64]) -> Option<f64> {
         match self {
             Manifold::Euclidean | Manifold::Angle => Some(0.0),
@@ -84,6 +114,16 @@ impl Manifold {
                     block.iter_mut().for_each(|x| *x /= length);
                 }
                 Some((length - 1.0).abs())
+            }
+            Manifold::Product(product) => {
+                let mut rest = block;
+                let mut largest = 0.0f64;
+                for part in product.parts {
+                    let (own, others) = rest.split_at_mut(part.dim as usize);
+                    largest = largest.max(part.manifold.normalise(own)?);
+                    rest = others;
+                }
+                Some(largest)
             }
         }
     }

@@ -90,6 +90,13 @@ pub fn retract(g: &mut Graph, manifold: Manifold, x: &[NodeId], delta: &[NodeId]
                 .list();
             normalised_unless_zero(g, squared, &moved, x)
         }
+        Manifold::Product(product) => {
+            let mut moved = Vec::with_capacity(x.len());
+            for (manifold, x, delta) in product.split(x, delta) {
+                moved.extend(retract(g, manifold, x, delta));
+            }
+            moved
+        }
     }
 }
 

@@ -28,6 +28,11 @@ fn points() -> Vec<(Manifold, Vec<f64>)> {
         (Manifold::UnitVector, unit(&[0.3, -1.2, 0.7, 2.0, -0.1])),
     ];
     points.extend([0.0, 1.0, pi, -3.0, 4.0 * pi + 0.5].map(|angle| (Manifold::Angle, vec![angle])));
+    let product = |name: &str| Manifold::from_name(name).unwrap();
+    points.push((product("unit-quaternion 4 × euclidean 3"), vec![-0.5, 0.5, -0.5, 0.5, 1e10, -0.0, -2.5]));
+    points.push((product("angle 1 × euclidean 2"), vec![2.0, 3.0, -4.0]));
+    points
+        .push((product("unit-vector 3 × angle 1 × unit-quaternion 4"), vec![0.0, 0.6, -0.8, 1.0, 0.0, 0.0, 1.0, 0.0]));
     points
 }
 
@@ -240,5 +245,42 @@ fn kernels_of_all_manifolds_are_written_for_both_engines() {
         let tangents = tangent_dim(manifold, x.len() as u32) as usize;
         assert_eq!(trial, moved(manifold, &x, &delta[..tangents]));
         assert!(made[tangents..].iter().all(|&left_over| left_over == 0.0));
+    }
+}
+
+#[test]
+fn a_product_does_to_each_part_what_its_manifold_does() {
+    let pose = Manifold::from_name("unit-quaternion 4 × euclidean 3").unwrap();
+    assert_eq!(pose, Manifold::from_name("unit-quaternion 4 × euclidean 3").unwrap());
+    assert_eq!((pose.tangent_dim(7), pose.takes(7), pose.takes(8)), (6, true, false));
+    let (rotation, translation) = ([0.5, 0.5, -0.5, 0.5], [3.0, -2.0, 7.0]);
+    let (turn, shift) = ([0.1, -0.2, 0.3], [1.0, 0.0, -1.0]);
+    let expected =
+        [moved(Manifold::UnitQuaternion, &rotation, &turn), moved(Manifold::Euclidean, &translation, &shift)].concat();
+    assert_eq!(moved(pose, &[&rotation[..], &translation].concat(), &[turn, shift].concat()), expected);
+    let mut far = [0.0, 0.0, 3.0, 4.0, 9.0, 9.0, 9.0];
+    assert_eq!(pose.normalise(&mut far), Some(4.0));
+    assert_eq!(far, [0.0, 0.0, 0.6, 0.8, 9.0, 9.0, 9.0]);
+    assert_eq!(pose.normalise(&mut [0.0, 0.0, 0.0, 0.0, 9.0, 9.0, 9.0]), None);
+    let flat = Manifold::from_name("angle 1 × euclidean 2").unwrap();
+    assert!(flat.has_unit_basis() && !pose.has_unit_basis());
+}
+
+#[test]
+fn names_that_are_no_products_give_none() {
+    for name in [
+        "",
+        "circle",
+        "euclidean 3",
+        "euclidean 3 ×",
+        "euclidean × euclidean 3",
+        "unit-quaternion 3 × euclidean 3",
+        "unit-vector 1 × euclidean 3",
+        "angle 2 × angle 1",
+        "euclidean 0 × angle 1",
+        "euclidean -1 × angle 1",
+        "euclidean 99999999 × angle 1",
+    ] {
+        assert_eq!(Manifold::from_name(name), None, "{name}");
     }
 }

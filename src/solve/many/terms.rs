@@ -1,7 +1,6 @@
 //! What one instance adds: to the normal equations of its problem, and to what a trial point brings.
 //! The former is what [`crate::model::normal_equations`] says, of a loss that is known.
 
-use crate::model::Manifold;
 use crate::model::losses;
 use crate::model::manifolds;
 use crate::model::normal_equations::{self, Column, sum};
@@ -153,7 +152,7 @@ impl<'a> Draft<'a> {
 
     /// A row of partials by a block's numbers, in the block's tangent coordinates.
     fn tangent_row(&mut self, block: &ParameterBlock, row: Vec<Option<NodeId>>) -> Vec<Option<NodeId>> {
-        if matches!(block.manifold, Manifold::Euclidean | Manifold::Angle) {
+        if block.manifold.has_unit_basis() {
             return row;
         }
         let numbers: Vec<NodeId> =

@@ -314,7 +314,7 @@ impl<'a> Writer<'a> {
             // Where every number moves by itself, its block does not matter.
             let (dim, blocks) = match array.manifold {
                 Manifold::Euclidean => (1, array.count * array.dim),
-                Manifold::UnitQuaternion | Manifold::UnitVector | Manifold::Angle => (array.dim, array.count),
+                _ => (array.dim, array.count),
             };
             match arrays.last_mut() {
                 Some((kind, width, first, count))

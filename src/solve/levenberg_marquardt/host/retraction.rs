@@ -32,7 +32,7 @@ impl Retraction {
             // Where every number moves by itself, its block does not matter.
             let (dim, count) = match array.manifold {
                 Manifold::Euclidean => (1, array.count * array.dim),
-                Manifold::UnitQuaternion | Manifold::UnitVector | Manifold::Angle => (array.dim, array.count),
+                _ => (array.dim, array.count),
             };
             let shape = (array.manifold, dim);
             let kernel = shapes.iter().position(|known| *known == shape).unwrap_or_else(|| {
