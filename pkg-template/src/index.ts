@@ -19,13 +19,18 @@ export { Vec2 } from './expressions/vec2.js';
 export { Vec3 } from './expressions/vec3.js';
 export { Vec4 } from './expressions/vec4.js';
 export { Mat3 } from './expressions/mat3.js';
+export { Rotation2 } from './expressions/rotation2.js';
+export { Rotation3 } from './expressions/rotation3.js';
+export { Pose2 } from './expressions/pose2.js';
+export { Pose3 } from './expressions/pose3.js';
 export { geometry } from './expressions/geometry.js';
 
 export { Problem } from './problem/problem.js';
 export type { Block, Output, Tuple } from './expressions/block.js';
 export type { Input } from './problem/inputs.js';
 export type { Indices, Numbers } from './arguments/numeric-arguments.js';
-export type { Manifold, ParameterArray } from './problem/parameter-array.js';
+export type { ParameterArray } from './problem/parameter-array.js';
+export { manifold, type Manifold, type ManifoldPart, type ProductManifold } from './problem/manifold.js';
 export type { ResidualBlock } from './problem/residual-block.js';
 export { loss, type Loss } from './problem/loss.js';
 

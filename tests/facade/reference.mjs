@@ -22,6 +22,7 @@ const RULES = {
   sin: [Math.sin, (a) => [Math.cos(a)]],
   acos: [Math.acos, (a) => [-1 / Math.sqrt(1 - a * a)]],
   stopGradient: [(a) => a, () => [0]],
+  round: [Math.round, () => [0]],
   add: [(a, b) => a + b, () => [1, 1]],
   sub: [(a, b) => a - b, () => [1, -1]],
   mul: [(a, b) => a * b, (a, b) => [b, a]],

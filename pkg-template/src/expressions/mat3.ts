@@ -8,7 +8,7 @@ import { checkVec3, Vec3 } from './vec3.js';
 
 /** A 3×3 matrix. Operators never mutate. */
 export class Mat3 {
-  /** @internal The rows. */
+  /** The rows. */
   readonly rows: readonly [Vec3, Vec3, Vec3];
 
   private constructor(a: Vec3, b: Vec3, c: Vec3) {
@@ -86,6 +86,7 @@ export class Mat3 {
   }
 }
 
-function checkMat3(argument: string, value: unknown): asserts value is Mat3 {
+/** Throws unless `value` is a Mat3. */
+export function checkMat3(argument: string, value: unknown): asserts value is Mat3 {
   if (!(value instanceof Mat3)) throw invalidArgument(argument, describe(value), 'a Mat3');
 }

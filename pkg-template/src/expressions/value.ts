@@ -380,6 +380,16 @@ export function checkScalars(argument: string, list: unknown): asserts list is r
   for (let i = 0; i < list.length; i++) if (!isScalar(list[i])) throw notScalar(`${argument}[${i}]`, list[i]);
 }
 
+/** Returns the `count` Values and numbers of a list or block. Throws unless it has as many. */
+export function checkScalarList(argument: string, list: unknown, count: number): Scalar[] {
+  const isIterable = typeof list === 'object' && list !== null && Symbol.iterator in list;
+  if (!isIterable) throw invalidArgument(argument, describe(list), `a list of ${count} Values and numbers`);
+  const scalars = [...(list as Iterable<unknown>)];
+  if (scalars.length !== count) throw invalidArgument(argument, `${scalars.length} entries`, `${count} Values and numbers`);
+  checkScalars(argument, scalars);
+  return scalars as Scalar[];
+}
+
 function isScalar(x: unknown): x is Scalar {
   return typeof x === 'number' ? x === x : x instanceof Value;
 }

@@ -133,6 +133,7 @@ function vec2Of(make: (value: number, label: undefined) => Value, x: number, y: 
   return new Vec2(make(x, undefined), make(y, undefined));
 }
 
-function checkVec2(argument: string, value: unknown): asserts value is Vec2 {
+/** Throws unless `value` is a Vec2. */
+export function checkVec2(argument: string, value: unknown): asserts value is Vec2 {
   if (!(value instanceof Vec2)) throw invalidArgument(argument, describe(value), 'a Vec2');
 }

@@ -149,6 +149,7 @@ function vec4Of(make: (value: number, label: undefined) => Value, w: number, x: 
   return new Vec4(make(w, undefined), make(x, undefined), make(y, undefined), make(z, undefined));
 }
 
-function checkVec4(argument: string, value: unknown): asserts value is Vec4 {
+/** Throws unless `value` is a Vec4. */
+export function checkVec4(argument: string, value: unknown): asserts value is Vec4 {
   if (!(value instanceof Vec4)) throw invalidArgument(argument, describe(value), 'a Vec4');
 }

@@ -1,5 +1,7 @@
 /** The inputs of residual functions: which blocks and which data each instance takes. */
 
+import type { Value } from '../expressions/value.js';
+
 /** One input of a residual function, per instance. Made by ParameterArray.at, .shared and .star, Problem.data and .dataStar. */
 export interface Input<T> {
   /** Holds the type alone; the property does not exist at run time. */
@@ -12,6 +14,8 @@ export interface ParameterBlockArray {
   readonly owner: object;
   /** Numbers per block. */
   readonly dim: number;
+  /** Returns what residual functions get for a block, made of Values of `next`. */
+  makeBlock(next: () => Value): unknown;
 }
 
 /**

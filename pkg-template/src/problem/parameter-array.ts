@@ -12,15 +12,19 @@ import {
   type Indices,
   type Numbers,
 } from '../arguments/numeric-arguments.js';
-import type { Block, Tuple } from '../expressions/block.js';
+import { makeBlock as makePlainBlock, type Block, type Tuple } from '../expressions/block.js';
+import type { Value } from '../expressions/value.js';
 import { AtInput, SharedInput, StarInput, type Input, type ParameterBlockArray } from './inputs.js';
+import { manifoldName, type Manifold, type ProductManifold } from './manifold.js';
 
-/** The set on which a block lies: 'unit-quaternion' takes blocks of 4, 'unit-vector' of at least 2, 'angle' (radians) of 1. */
-export type Manifold = 'euclidean' | 'unit-quaternion' | 'unit-vector' | 'angle';
+/** What residual functions get for a block of `D` numbers; anything for `any`. */
+export type BlockOf<D extends number> = 0 extends 1 & D ? any : Block<D>;
 
-/** `count` blocks of `dim` numbers each. Made by Problem.parameters. */
+/**
+ * `count` blocks of `dim` numbers each. Made by Problem.parameters, .rotations and .poses. `B` is what residual functions get for a block.
+ */
 // With `any` as the default, a plain `ParameterArray` accepts an array of any dimension; no other type argument does.
-export interface ParameterArray<D extends number = any> {
+export interface ParameterArray<D extends number = any, B = BlockOf<D>> {
   /** Its name, unique in the problem. */
   readonly name: string;
   /** Number of blocks. */
@@ -30,17 +34,17 @@ export interface ParameterArray<D extends number = any> {
   /** The position of its first number among all parameters. */
   readonly offset: number;
   /** One block per instance. */
-  at(indices: Indices): Input<Block<D>>;
+  at(indices: Indices): Input<B>;
   /** `n` blocks per instance; `indices` holds instance after instance. */
-  at<N extends number>(indices: Indices, n: N): Input<Tuple<Block<D>, N>>;
+  at<N extends number>(indices: Indices, n: N): Input<Tuple<B, N>>;
   /** The same block for every instance, for example a shared scale or a curve's coefficients. Block 0 by default. */
-  shared(index?: number): Input<Block<D>>;
+  shared(index?: number): Input<B>;
   /**
    * A varying number of blocks per instance (one-rings, tracks): instance i takes indices[offsets[i] .. offsets[i + 1]]. Offsets ascend
    * from 0 to the number of indices. The residual function runs once for each length that occurs; with several stars, once for each
    * combination of lengths.
    */
-  star(offsets: Indices, indices: Indices): Input<Block<D>[]>;
+  star(offsets: Indices, indices: Indices): Input<B[]>;
   /**
    * Makes blocks constant, or variable again: all their coordinates or the given ones. Constant numbers keep every bit during a solve.
    * Takes effect at the next call, without recompiling.
@@ -51,8 +55,8 @@ export interface ParameterArray<D extends number = any> {
    * one. Throws 'invalid-argument' for an array with a manifold. Takes effect at the next call.
    */
   setBounds(bounds: { lower?: Numbers | number; upper?: Numbers | number }, indices?: Indices): void;
-  /** Sets the manifold. Throws 'invalid-argument' after compiling. */
-  setManifold(manifold: Manifold): void;
+  /** Sets the manifold, or with manifold.product those of a block's parts. Throws 'invalid-argument' after compiling. */
+  setManifold(manifold: Manifold | ProductManifold): void;
   /** Returns a copy of the numbers, block after block (count × dim), as of the last solve, download or set. */
   values(): Float64Array;
   /** Sets the numbers of all blocks (count × dim), from the next call on. */
@@ -70,8 +74,8 @@ export interface ValueEdit {
 /** The implementation of ParameterArray. */
 export class ParameterBlocks implements ParameterArray<number>, ParameterBlockArray {
   readonly count: number;
-  /** The manifold of its blocks. */
-  manifold: Manifold = 'euclidean';
+  /** The name of its blocks' manifold. */
+  manifold = 'euclidean';
   /** Whether the problem was compiled, after which the manifold cannot change. */
   compiled = false;
   /** 1 for a number that is constant; null while there is none. */
@@ -95,6 +99,7 @@ export class ParameterBlocks implements ParameterArray<number>, ParameterBlockAr
     readonly dim: number,
     readonly offset: number,
     private readonly numbers: Float64Array,
+    readonly makeBlock: (next: () => Value) => unknown = (next) => makePlainBlock(dim, next),
   ) {
     this.count = numbers.length / dim;
   }
@@ -176,16 +181,14 @@ export class ParameterBlocks implements ParameterArray<number>, ParameterBlockAr
     this.boundsChange = nextChange();
   }
 
-  setManifold(manifold: Manifold): void {
+  setManifold(manifold: Manifold | ProductManifold): void {
     const argument = `${this.name}.setManifold: manifold`;
     if (this.compiled) throw invalidArgument(argument, `${describe(manifold)} after compiling`, 'effect before the problem is compiled');
-    const takes = MANIFOLD_DIMS.get(manifold);
-    if (takes === undefined) throw invalidArgument(argument, describe(manifold), `one of '${[...MANIFOLD_DIMS.keys()].join("', '")}'`);
-    if (!takes(this.dim)) throw invalidArgument(argument, `'${manifold}' for blocks of ${this.dim}`, 'the dimension that its manifold has');
-    if (this.bounds !== null && manifold !== 'euclidean') {
-      throw invalidArgument(argument, `'${manifold}' for "${this.name}", which has bounds`, 'arrays without bounds');
+    const name = manifoldName(argument, manifold, this.dim);
+    if (this.bounds !== null && name !== 'euclidean') {
+      throw invalidArgument(argument, `'${name}' for "${this.name}", which has bounds`, 'arrays without bounds');
     }
-    this.manifold = manifold;
+    this.manifold = name;
   }
 
   values(): Float64Array {
@@ -252,10 +255,3 @@ export class ParameterBlocks implements ParameterArray<number>, ParameterBlockAr
     return copyBounds(argument, typeof bound === 'number' ? new Float64Array(this.dim).fill(bound) : bound, this.dim, none);
   }
 }
-
-const MANIFOLD_DIMS: ReadonlyMap<Manifold, (dim: number) => boolean> = new Map<Manifold, (dim: number) => boolean>([
-  ['euclidean', () => true],
-  ['unit-quaternion', (dim) => dim === 4],
-  ['unit-vector', (dim) => dim >= 2],
-  ['angle', (dim) => dim === 1],
-]);

@@ -3,10 +3,15 @@
 import { describe, invalidArgument, ResiduaError } from '../arguments/errors.js';
 import { checkName, checkOptions, checkWholeNumber, copyNumbers, copyOffsets, type Indices, type Numbers } from '../arguments/numeric-arguments.js';
 import type { Block, Output } from '../expressions/block.js';
+import type { Pose2 } from '../expressions/pose2.js';
+import type { Pose3 } from '../expressions/pose3.js';
+import type { Rotation2 } from '../expressions/rotation2.js';
+import type { Rotation3 } from '../expressions/rotation3.js';
 import { agreedInstances, checkInputs, checkStarData } from './block-inputs.js';
 import { DataInput, DataStarInput, type Input } from './inputs.js';
 import type { Loss } from './loss.js';
 import { ParameterBlocks, type ParameterArray } from './parameter-array.js';
+import { blockKind, type BlockKind } from './poses.js';
 import { ResidualInstances, type ResidualBlock } from './residual-block.js';
 import { makeTemplates } from './residual-template.js';
 
@@ -28,21 +33,31 @@ export class Problem {
    * of dim. Throws 'invalid-argument' for a name that is taken, a dim that is not a whole number from 1, or numbers that are not finite.
    */
   parameters<D extends number>(name: string, spec: { dim: D; values: Numbers }): ParameterArray<D> {
-    checkName('parameters: name', name);
-    if (this.arrays.some((array) => array.name === name)) throw invalidArgument('parameters: name', `"${name}" a second time`, 'a different name for each array');
-    const argument = `parameters "${name}"`;
-    checkOptions(`${argument}: spec`, spec);
-    const { dim } = spec;
-    checkWholeNumber(`${argument}: dim`, dim, 1);
-    const values = copyNumbers(`${argument}: values`, spec.values);
-    if (values.length === 0 || values.length % dim !== 0) {
-      throw invalidArgument(`${argument}: values`, `${values.length} numbers`, `a positive multiple of dim, ${dim}`);
-    }
-    const offset = this.numParameters;
-    checkSize('parameters', offset + values.length);
-    const array = new ParameterBlocks(this, name, dim, offset, values);
-    this.arrays.push(array);
-    return array as unknown as ParameterArray<D>;
+    const argument = this.checkArray('parameters', name, spec);
+    checkWholeNumber(`${argument}: dim`, spec.dim, 1);
+    return this.addArray(argument, name, spec.dim, spec.values) as unknown as ParameterArray<D>;
+  }
+
+  /**
+   * Adds an array of rotations, which residual functions get as Rotation2 or Rotation3. With dim 2 a block is an angle in radians, with dim
+   * 3 a unit quaternion in the order w, x, y, z, each with its manifold. Throws as `parameters` does.
+   */
+  rotations(name: string, spec: { dim: 2; values: Numbers }): ParameterArray<1, Rotation2>;
+  rotations(name: string, spec: { dim: 3; values: Numbers }): ParameterArray<4, Rotation3>;
+  rotations(name: string, spec: { dim: 2 | 3; values: Numbers }): unknown {
+    const argument = this.checkArray('rotations', name, spec);
+    return this.addArray(argument, name, blockKind(argument, 'rotations', spec.dim), spec.values);
+  }
+
+  /**
+   * Adds an array of poses, which residual functions get as Pose2 or Pose3. With dim 2 a block has 3 numbers: angle in radians, x, y. With
+   * dim 3 it has 7: the unit quaternion w, x, y, z, then x, y, z. The manifold of each part is set. Throws as `parameters` does.
+   */
+  poses(name: string, spec: { dim: 2; values: Numbers }): ParameterArray<3, Pose2>;
+  poses(name: string, spec: { dim: 3; values: Numbers }): ParameterArray<7, Pose3>;
+  poses(name: string, spec: { dim: 2 | 3; values: Numbers }): unknown {
+    const argument = this.checkArray('poses', name, spec);
+    return this.addArray(argument, name, blockKind(argument, 'poses', spec.dim), spec.values);
   }
 
   /** Per-instance numbers that are not solved for: `dim` per instance (1 by default), instance after instance. */
@@ -103,6 +118,29 @@ export class Problem {
     if (spec.weight !== undefined) block.setWeight(spec.weight);
     this.blocks.push(block);
     return block;
+  }
+
+  private checkArray(method: string, name: unknown, spec: unknown): string {
+    checkName(`${method}: name`, name);
+    if (this.arrays.some((array) => array.name === name)) throw invalidArgument(`${method}: name`, `"${name}" a second time`, 'a different name for each array');
+    const argument = `${method} "${name}"`;
+    checkOptions(`${argument}: spec`, spec);
+    return argument;
+  }
+
+  private addArray(argument: string, name: string, blocks: number | BlockKind, numbers: Numbers): ParameterBlocks {
+    const kind = typeof blocks === 'number' ? null : blocks;
+    const dim = typeof blocks === 'number' ? blocks : blocks.dim;
+    const values = copyNumbers(`${argument}: values`, numbers);
+    if (values.length === 0 || values.length % dim !== 0) {
+      const of = kind === null ? `dim, ${dim}` : `${dim}, the numbers of a block`;
+      throw invalidArgument(`${argument}: values`, `${values.length} numbers`, `a positive multiple of ${of}`);
+    }
+    checkSize('parameters', this.numParameters + values.length);
+    const array = new ParameterBlocks(this, name, dim, this.numParameters, values, kind?.make);
+    if (kind !== null) array.setManifold(kind.manifold);
+    this.arrays.push(array);
+    return array;
   }
 
   /** Number of parameters in all arrays, constant ones included. */

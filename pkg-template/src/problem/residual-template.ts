@@ -122,7 +122,7 @@ function recordResidual(
   const nextDatum = () => Value.at(recording, recording.push(Op.data, columns++, 0, 0));
   const parameterBlock = (input: AtInput | SharedInput | StarInput) => {
     slotArrays.push(input.array);
-    return makeBlock(input.array.dim, nextParameter);
+    return input.array.makeBlock(nextParameter);
   };
   const argumentOf = (key: string, input: AnyInput): unknown => {
     if (input instanceof SharedInput) return parameterBlock(input);
