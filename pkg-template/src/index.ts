@@ -32,6 +32,7 @@ export type { Indices, Numbers } from './arguments/numeric-arguments.js';
 export type { ParameterArray } from './problem/parameter-array.js';
 export { manifold, type Manifold, type ManifoldPart, type ProductManifold } from './problem/manifold.js';
 export type { ResidualBlock } from './problem/residual-block.js';
+export { sqrtInformation } from './problem/sqrt-information.js';
 export { loss, type Loss } from './problem/loss.js';
 
 export { GpuCompiledFunctions, type GradientOnDevice } from './compile/functions.js';

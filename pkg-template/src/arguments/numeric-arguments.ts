@@ -168,8 +168,8 @@ export function checkName(argument: string, name: unknown): asserts name is stri
   if (typeof name !== 'string' || name === '') throw invalidArgument(argument, describe(name), 'a name that is not empty');
 }
 
-/** Throws unless `value` is an object that holds options. */
-export function checkOptions(argument: string, value: unknown): void {
+/** Throws unless `value` is an object that is not an array: a map by names of the caller. */
+export function checkObject(argument: string, value: unknown): void {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) throw invalidArgument(argument, describe(value), 'an object');
 }
 

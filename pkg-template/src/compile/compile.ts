@@ -1,7 +1,8 @@
 /** Compiling: builds the recorded problem in the module and compiles it there, on the engine that the module chooses. */
 
 import { describe, invalidArgument, ResiduaError } from '../arguments/errors.js';
-import { checkOptions, checkWholeNumber } from '../arguments/numeric-arguments.js';
+import { checkOptions, type OptionNames } from '../arguments/options.js';
+import { checkWholeNumber } from '../arguments/numeric-arguments.js';
 import { Cancellation, checkSignal } from '../module/cancellation.js';
 import type { Host, Instance } from '../module/loading.js';
 import type { RawFunctions } from '../module/raw.js';
@@ -28,6 +29,16 @@ export interface CompileOptions {
   /** Ends compiling with 'aborted'. */
   signal?: AbortSignal;
 }
+
+/** Their names. */
+export const COMPILE_OPTIONS: OptionNames<CompileOptions> = {
+  backend: true,
+  context: true,
+  batchSize: true,
+  fallbackThreshold: true,
+  onProgress: true,
+  signal: true,
+};
 
 /** The result of a compile. */
 export interface Compiled {
@@ -126,7 +137,7 @@ class Progress {
 }
 
 function checkCompileOptions(host: Host, options: CompileOptions): void {
-  checkOptions('compile: options', options);
+  checkOptions('compile: options', options, COMPILE_OPTIONS);
   checkEngineOptions(host, 'compile', options);
   const { batchSize, fallbackThreshold, onProgress, signal } = options;
   if (batchSize !== undefined) checkWholeNumber('compile: batchSize', batchSize, 1);

@@ -1,7 +1,7 @@
 /** The GPU device of compiled functions. */
 
 import { describe, invalidArgument, ResiduaError } from '../arguments/errors.js';
-import { checkOptions } from '../arguments/numeric-arguments.js';
+import { checkOptions, type OptionNames } from '../arguments/options.js';
 import { here, type Host, type Instance } from '../module/loading.js';
 import type { RawContext } from '../module/raw.js';
 import { makeDisposable } from './dispose.js';
@@ -18,6 +18,8 @@ export interface GpuContextOptions {
    */
   profile?: boolean;
 }
+
+const CONTEXT_OPTIONS: OptionNames<GpuContextOptions> = { powerPreference: true, device: true, profile: true };
 
 /** Count and time of one kind of operation. */
 export interface StageTimes {
@@ -155,7 +157,7 @@ export class GpuContext {
   }
 
   private static async make(host: Host, options: GpuContextOptions): Promise<GpuContext> {
-    checkOptions('GpuContext.create: options', options);
+    checkOptions('GpuContext.create: options', options, CONTEXT_OPTIONS);
     const { powerPreference, device, profile = false } = options;
     if (powerPreference !== undefined && powerPreference !== 'low-power' && powerPreference !== 'high-performance') {
       throw invalidArgument('GpuContext.create: powerPreference', describe(powerPreference), "'low-power' or 'high-performance'");

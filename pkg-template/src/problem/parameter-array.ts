@@ -2,8 +2,8 @@
 
 import { nextChange } from '../arguments/change-counter.js';
 import { describe, invalidArgument } from '../arguments/errors.js';
+import { checkOptions } from '../arguments/options.js';
 import {
-  checkOptions,
   checkWholeNumber,
   copyBounds,
   copyIndices,
@@ -146,7 +146,7 @@ export class ParameterBlocks implements ParameterArray<number>, ParameterBlockAr
 
   setBounds(bounds: { lower?: Numbers | number; upper?: Numbers | number }, indices?: Indices): void {
     const argument = `${this.name}.setBounds`;
-    checkOptions(`${argument}: bounds`, bounds);
+    checkOptions(`${argument}: bounds`, bounds, { lower: true, upper: true });
     if (bounds.lower === undefined && bounds.upper === undefined) {
       throw invalidArgument(`${argument}: bounds`, 'neither lower nor upper', 'at least one of them');
     }

@@ -1,19 +1,21 @@
 /** Problems: many instances of few residual functions over arrays of parameter blocks. */
 
 import { describe, invalidArgument, ResiduaError } from '../arguments/errors.js';
-import { checkName, checkOptions, checkWholeNumber, copyNumbers, copyOffsets, type Indices, type Numbers } from '../arguments/numeric-arguments.js';
+import { checkOptions } from '../arguments/options.js';
+import { checkName, checkWholeNumber, copyNumbers, copyOffsets, type Indices, type Numbers } from '../arguments/numeric-arguments.js';
 import type { Block, Output } from '../expressions/block.js';
 import type { Pose2 } from '../expressions/pose2.js';
 import type { Pose3 } from '../expressions/pose3.js';
 import type { Rotation2 } from '../expressions/rotation2.js';
 import type { Rotation3 } from '../expressions/rotation3.js';
-import { agreedInstances, checkInputs, checkStarData } from './block-inputs.js';
+import { agreedInstances, checkInputs, checkStarData, type NamedInputs } from './block-inputs.js';
 import { DataInput, DataStarInput, type Input } from './inputs.js';
 import type { Loss } from './loss.js';
 import { ParameterBlocks, type ParameterArray } from './parameter-array.js';
 import { blockKind, type BlockKind } from './poses.js';
 import { ResidualInstances, type ResidualBlock } from './residual-block.js';
 import { makeTemplates } from './residual-template.js';
+import { SQRT_INFORMATION, SqrtInformation } from './sqrt-information.js';
 
 /** The tables hold 32-bit indices. */
 const MOST_ENTRIES = 2 ** 32 - 1;
@@ -101,30 +103,45 @@ export class Problem {
       loss?: Loss;
       /** Weight in sums and costs; 1 by default. */
       weight?: number;
+      /**
+       * Square roots Λ of information matrices: with `n` outputs r, the residuals are Λr. n × n numbers row after row, or the upper triangle
+       * of an upper triangular Λ, for all instances or for each (instance after instance). Those of instances are a data input with this
+       * name, so setData('sqrtInformation', …) sets them. `sqrtInformation()` makes them of information matrices.
+       */
+      sqrtInformation?: Numbers;
     },
   ): ResidualBlock {
     checkName('residuals: name', name);
     if (this.blocks.some((block) => block.name === name)) throw invalidArgument('residuals: name', `"${name}" a second time`, 'a different name for each block');
-    checkOptions(`residuals "${name}": spec`, spec);
+    checkOptions(`residuals "${name}": spec`, spec, { inputs: true, residual: true, loss: true, weight: true, sqrtInformation: true });
     const inputs = checkInputs(name, spec.inputs, this);
     if (typeof spec.residual !== 'function') throw invalidArgument(`residuals "${name}": residual`, describe(spec.residual), 'a function');
     const count = agreedInstances(name, inputs);
     checkStarData(name, inputs);
-    const { templates, residuals } = makeTemplates(name, inputs, count, spec.residual as (inputs: never) => unknown);
+    const roots = this.rootsOf(name, inputs, count, spec.sqrtInformation);
+    const { templates, residuals } = makeTemplates(name, inputs, count, spec.residual as (inputs: never) => unknown, roots);
+    const allInputs: NamedInputs = roots?.input == null ? inputs : new Map([...inputs, [SQRT_INFORMATION, roots.input]]);
     const offset = this.numResiduals;
     checkSize('residuals', offset + residuals);
-    const block = new ResidualInstances(name, count, offset, residuals, templates, inputs);
+    const block = new ResidualInstances(name, count, offset, residuals, templates, allInputs);
     if (spec.loss !== undefined) block.setLoss(spec.loss);
     if (spec.weight !== undefined) block.setWeight(spec.weight);
     this.blocks.push(block);
     return block;
   }
 
+  private rootsOf(name: string, inputs: NamedInputs, count: number, values: Numbers | undefined): SqrtInformation | null {
+    if (values === undefined) return null;
+    const argument = `residuals "${name}": sqrtInformation`;
+    if (inputs.has(SQRT_INFORMATION)) throw invalidArgument(argument, 'an input of the same name', 'inputs with other names beside it');
+    return new SqrtInformation(argument, this, values, count);
+  }
+
   private checkArray(method: string, name: unknown, spec: unknown): string {
     checkName(`${method}: name`, name);
     if (this.arrays.some((array) => array.name === name)) throw invalidArgument(`${method}: name`, `"${name}" a second time`, 'a different name for each array');
     const argument = `${method} "${name}"`;
-    checkOptions(`${argument}: spec`, spec);
+    checkOptions(`${argument}: spec`, spec, { dim: true, values: true });
     return argument;
   }
 

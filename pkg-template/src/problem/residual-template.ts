@@ -10,6 +10,7 @@ import { Value } from '../expressions/value.js';
 import type { Tape } from '../module/raw.js';
 import type { NamedInputs } from './block-inputs.js';
 import { AtInput, DataInput, offsetsOf, SharedInput, starLength, StarInput, type AnyInput } from './inputs.js';
+import { SQRT_INFORMATION, type SqrtInformation } from './sqrt-information.js';
 
 /** A recorded residual function with its instances. */
 export interface ResidualTemplate {
@@ -35,9 +36,10 @@ export function makeTemplates(
   inputs: NamedInputs,
   count: number,
   residual: (inputs: never) => unknown,
+  sqrtInformation: SqrtInformation | null,
 ): { templates: ResidualTemplate[]; residuals: number } {
   const groups = groupByLengths(inputs, count);
-  const recorded = groups.map((instances) => ({ instances, ...recordResidual(name, inputs, instances?.[0] ?? 0, residual) }));
+  const recorded = groups.map((instances) => ({ instances, ...recordResidual(name, inputs, instances?.[0] ?? 0, residual, sqrtInformation) }));
   const outputsOfFirst = recorded[0]?.tape.outputs.length ?? 0;
   const uniform = recorded.every(({ tape }) => tape.outputs.length === outputsOfFirst);
   let residuals = count * outputsOfFirst;
@@ -112,6 +114,7 @@ function recordResidual(
   inputs: NamedInputs,
   instance: number,
   residual: (inputs: never) => unknown,
+  sqrtInformation: SqrtInformation | null,
 ): Pick<ResidualTemplate, 'tape' | 'slotArrays' | 'firstColumns' | 'dataColumns'> {
   const recording = new Recording('residual');
   const slotArrays: object[] = [];
@@ -137,7 +140,10 @@ function recordResidual(
   const outputs = record(recording, () => {
     const args = Object.fromEntries([...inputs].map(([key, input]) => [key, argumentOf(key, input)]));
     const scalars = scalarsOf(`residuals "${name}": what residual returned`, residual(args as never));
-    return recording.positions(scalars);
+    if (sqrtInformation === null) return recording.positions(scalars);
+    sqrtInformation.prepare(scalars.length);
+    if (sqrtInformation.input !== null) firstColumns.set(SQRT_INFORMATION, columns);
+    return recording.positions(sqrtInformation.apply(scalars, nextDatum));
   });
   return { tape: recording.finish(outputs), slotArrays, firstColumns, dataColumns: columns };
 }

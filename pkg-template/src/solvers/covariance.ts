@@ -1,7 +1,8 @@
 /** The covariance of the parameters of a fit. */
 
 import { describe, invalidArgument } from '../arguments/errors.js';
-import { checkOptions, checkWholeNumber } from '../arguments/numeric-arguments.js';
+import { checkOptions, type OptionNames } from '../arguments/options.js';
+import { checkWholeNumber } from '../arguments/numeric-arguments.js';
 import type { GpuCompiledFunctions } from '../compile/functions.js';
 import type { ParameterArray } from '../problem/parameter-array.js';
 import { checkFunctions } from './solve-options.js';
@@ -22,6 +23,8 @@ export interface CovarianceOptions {
    */
   blocks?: readonly (ParameterBlock | number)[];
 }
+
+const COVARIANCE_OPTIONS: OptionNames<CovarianceOptions> = { blocks: true };
 
 /** The covariance of parameter blocks, a symmetric matrix. */
 export interface Covariance {
@@ -50,7 +53,7 @@ export interface Covariance {
  */
 export async function covariance(functions: GpuCompiledFunctions, options: CovarianceOptions = {}): Promise<Covariance> {
   checkFunctions('covariance', functions);
-  checkOptions('covariance: options', options);
+  checkOptions('covariance: options', options, COVARIANCE_OPTIONS);
   const { blocks } = options;
   if (blocks !== undefined && !Array.isArray(blocks)) throw invalidArgument('covariance: blocks', describe(blocks), 'an array of blocks');
   const places = blocks === undefined ? allBlocks(functions) : blocks.map((block, position) => placeOf(functions, block, position));

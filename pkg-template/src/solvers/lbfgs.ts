@@ -1,9 +1,10 @@
 /** L-BFGS with a weak Wolfe line search, along manifolds for blocks that have one. */
 
 import { describe, invalidArgument } from '../arguments/errors.js';
+import type { OptionNames } from '../arguments/options.js';
 import { checkFinite, checkWholeNumber } from '../arguments/numeric-arguments.js';
 import type { GpuCompiledFunctions } from '../compile/functions.js';
-import { checkFunctions, runSolver, stoppingTests, type SolveOptions, type SolveResult } from './solve-options.js';
+import { checkFunctions, runSolver, SOLVE_OPTIONS, stoppingTests, type SolveOptions, type SolveResult } from './solve-options.js';
 
 /** Options of L-BFGS. */
 export interface LbfgsOptions extends SolveOptions {
@@ -19,6 +20,16 @@ export interface LbfgsOptions extends SolveOptions {
   objective?: 'sum' | 'least-squares';
 }
 
+/** Their names. */
+export const LBFGS_OPTIONS: OptionNames<LbfgsOptions> = {
+  ...SOLVE_OPTIONS,
+  historySize: true,
+  maxLineSearchSteps: true,
+  c1: true,
+  c2: true,
+  objective: true,
+};
+
 /**
  * Minimises Σ weight·f, or the least-squares cost, from the current parameters, and writes the best point back to them. Blocks on manifolds
  * stay on them; the history is in tangent coordinates. Rejects with 'non-finite' where the start is not finite, with 'device-lost', with
@@ -27,7 +38,7 @@ export interface LbfgsOptions extends SolveOptions {
  */
 export async function lbfgs(functions: GpuCompiledFunctions, options: LbfgsOptions = {}): Promise<SolveResult> {
   checkFunctions('lbfgs', functions);
-  const tests = stoppingTests('lbfgs', options, functions.backend);
+  const tests = stoppingTests('lbfgs', options, functions.backend, LBFGS_OPTIONS);
   const { historySize = 10, maxLineSearchSteps = 20, c1 = 1e-4, c2 = 0.9, objective = 'sum' } = options;
   checkWholeNumber('lbfgs: historySize', historySize, 1);
   checkWholeNumber('lbfgs: maxLineSearchSteps', maxLineSearchSteps, 1);

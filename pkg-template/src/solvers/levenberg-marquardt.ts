@@ -1,9 +1,10 @@
 /** Levenberg-Marquardt: nonlinear least squares. */
 
 import { describe, invalidArgument } from '../arguments/errors.js';
+import type { OptionNames } from '../arguments/options.js';
 import { checkFinite, checkWholeNumber } from '../arguments/numeric-arguments.js';
 import type { GpuCompiledFunctions } from '../compile/functions.js';
-import { checkFunctions, runSolver, stoppingTests, type SolveOptions, type SolveResult } from './solve-options.js';
+import { checkFunctions, runSolver, SOLVE_OPTIONS, stoppingTests, type SolveOptions, type SolveResult } from './solve-options.js';
 
 /** The solver of a step's linear system. */
 export type LinearSolver = 'auto' | 'pcg' | 'sparse-cholesky' | 'dense-qr' | 'sparse-schur' | 'dense-schur';
@@ -23,6 +24,15 @@ export interface LevenbergMarquardtOptions extends SolveOptions {
   linearTolerance?: number;
 }
 
+/** Their names. */
+export const LEVENBERG_MARQUARDT_OPTIONS: OptionNames<LevenbergMarquardtOptions> = {
+  ...SOLVE_OPTIONS,
+  linearSolver: true,
+  initialDamping: true,
+  maxLinearIterations: true,
+  linearTolerance: true,
+};
+
 const LINEAR_SOLVERS: readonly LinearSolver[] = ['auto', 'pcg', 'sparse-cholesky', 'dense-qr', 'sparse-schur', 'dense-schur'];
 
 /**
@@ -35,7 +45,7 @@ export async function levenbergMarquardt(
   options: LevenbergMarquardtOptions = {},
 ): Promise<SolveResult> {
   checkFunctions('levenbergMarquardt', functions);
-  const tests = stoppingTests('levenbergMarquardt', options, functions.backend);
+  const tests = stoppingTests('levenbergMarquardt', options, functions.backend, LEVENBERG_MARQUARDT_OPTIONS);
   const { linearSolver = 'auto', initialDamping = 1e-3, maxLinearIterations = 100, linearTolerance = 0.1 } = options;
   if (!LINEAR_SOLVERS.includes(linearSolver)) {
     throw invalidArgument('levenbergMarquardt: linearSolver', describe(linearSolver), `one of '${LINEAR_SOLVERS.join("', '")}'`);

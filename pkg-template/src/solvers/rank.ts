@@ -1,6 +1,7 @@
 /** The numerical rank of the Jacobian, and the directions that the residuals do not determine. */
 
-import { checkFinite, checkOptions } from '../arguments/numeric-arguments.js';
+import { checkFinite } from '../arguments/numeric-arguments.js';
+import { checkOptions } from '../arguments/options.js';
 import type { GpuCompiledFunctions } from '../compile/functions.js';
 import { checkFunctions } from './solve-options.js';
 
@@ -51,7 +52,7 @@ export interface RankResult {
  */
 export async function rank(functions: GpuCompiledFunctions, options: RankOptions = {}): Promise<RankResult> {
   checkFunctions('rank', functions);
-  checkOptions('rank: options', options);
+  checkOptions('rank: options', options, { tolerance: true });
   const { tolerance = 1e-10 } = options;
   checkFinite('rank: tolerance', tolerance, 1e-14);
   const found = await functions.callWith((handle) => handle.rank(tolerance));

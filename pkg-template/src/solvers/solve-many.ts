@@ -1,7 +1,8 @@
 /** Many small problems of one shape, solved in one call, for example a curve fit per pixel. */
 
 import { describe, invalidArgument } from '../arguments/errors.js';
-import { checkFinite, checkOptions, checkWholeNumber, copyAnyNumbers, type Numbers } from '../arguments/numeric-arguments.js';
+import { checkOptions, type OptionNames } from '../arguments/options.js';
+import { checkFinite, checkObject, checkWholeNumber, copyAnyNumbers, type Numbers } from '../arguments/numeric-arguments.js';
 import type { GpuContext } from '../compile/context.js';
 import { checkEngineOptions, engineRequest } from '../compile/engine-choice.js';
 import { ProblemCompileInput } from '../compile/problem-compile-input.js';
@@ -47,6 +48,20 @@ export interface ManyOptions {
   /** Ends the solve. Unfinished problems end with 'aborted', at their best point so far. */
   signal?: AbortSignal;
 }
+
+const BATCH: OptionNames<ManyBatch> = { count: true, parameters: true, data: true };
+
+const MANY_OPTIONS: OptionNames<ManyOptions> = {
+  backend: true,
+  context: true,
+  maxIterations: true,
+  costTolerance: true,
+  gradientTolerance: true,
+  parameterTolerance: true,
+  initialDamping: true,
+  onProgress: true,
+  signal: true,
+};
 
 /** The results, in the order of the problems. */
 export interface ManyResult {
@@ -107,7 +122,7 @@ class Job {
     private readonly options: ManyOptions,
   ) {
     if (!(template instanceof Problem)) throw invalidArgument('solveMany: template', describe(template), 'a Problem');
-    checkOptions('solveMany: batch', batch);
+    checkOptions('solveMany: batch', batch, BATCH);
     checkManyOptions(host, options);
     checkWholeNumber('solveMany: batch.count', batch.count, 0);
     this.count = batch.count;
@@ -177,7 +192,7 @@ class Job {
   }
 
   private takeParameters(template: Problem, parameters: ManyBatch['parameters'] = {}): void {
-    checkOptions('solveMany: batch.parameters', parameters);
+    checkObject('solveMany: batch.parameters', parameters);
     for (const [name, values] of Object.entries(parameters)) {
       const array = find(`solveMany: batch.parameters.${name}`, 'parameter array', template.arrays, name);
       const { offset } = array;
@@ -188,11 +203,11 @@ class Job {
   }
 
   private takeData(template: Problem, data: ManyBatch['data'] = {}): void {
-    checkOptions('solveMany: batch.data', data);
+    checkObject('solveMany: batch.data', data);
     for (const [name, inputs] of Object.entries(data)) {
       const argument = `solveMany: batch.data.${name}`;
       const block = find(argument, 'residual block', template.blocks, name);
-      checkOptions(argument, inputs);
+      checkObject(argument, inputs);
       for (const [key, values] of Object.entries(inputs)) this.takeInput(template, block, key, values);
     }
   }
@@ -229,7 +244,7 @@ function namesOf(what: string, names: readonly string[]): string {
 }
 
 function checkManyOptions(host: Host, options: ManyOptions): void {
-  checkOptions('solveMany: options', options);
+  checkOptions('solveMany: options', options, MANY_OPTIONS);
   checkEngineOptions(host, 'solveMany', options);
   const { maxIterations, costTolerance, gradientTolerance, parameterTolerance, initialDamping, onProgress, signal } = options;
   if (maxIterations !== undefined) checkWholeNumber('solveMany: maxIterations', maxIterations, 0);

@@ -2,7 +2,8 @@
 
 
 import { describe, invalidArgument } from '../arguments/errors.js';
-import { checkFinite, checkOptions, checkWholeNumber } from '../arguments/numeric-arguments.js';
+import { checkOptions, type OptionNames } from '../arguments/options.js';
+import { checkFinite, checkWholeNumber } from '../arguments/numeric-arguments.js';
 import { GpuCompiledFunctions } from '../compile/functions.js';
 import { Cancellation, checkSignal, type CancellationToken } from '../module/cancellation.js';
 import type { RawFunctions, RawIteration, RawListener, RawSolveResult } from '../module/raw.js';
@@ -101,6 +102,19 @@ export interface SolveOptions {
   verbose?: boolean;
 }
 
+/** Their names. */
+export const SOLVE_OPTIONS: OptionNames<SolveOptions> = {
+  maxIterations: true,
+  maxTimeMs: true,
+  costTolerance: true,
+  gradientTolerance: true,
+  parameterTolerance: true,
+  signal: true,
+  onIteration: true,
+  readBack: true,
+  verbose: true,
+};
+
 /** The stopping tests, all present. */
 export interface StoppingTests {
   maxIterations: number;
@@ -116,8 +130,13 @@ export function checkFunctions(solver: string, functions: unknown): asserts func
 }
 
 /** Checks the options of all solvers and returns the stopping tests with their defaults. Throws 'invalid-argument'. */
-export function stoppingTests(solver: string, options: SolveOptions, backend: 'gpu' | 'cpu'): StoppingTests {
-  checkOptions(`${solver}: options`, options);
+export function stoppingTests(
+  solver: string,
+  options: SolveOptions,
+  backend: 'gpu' | 'cpu',
+  names: OptionNames<SolveOptions>,
+): StoppingTests {
+  checkOptions(`${solver}: options`, options, names);
   const { maxIterations = 100, maxTimeMs = Infinity, costTolerance = 1e-6, gradientTolerance = 1e-6 } = options;
   const { parameterTolerance = backend === 'cpu' ? 1e-8 : 1e-6, onIteration, readBack, verbose } = options;
   checkWholeNumber(`${solver}: maxIterations`, maxIterations, 0);

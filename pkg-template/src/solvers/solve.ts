@@ -1,13 +1,13 @@
 /** Compiling, solving and disposing in one call. */
 
 import { describe, invalidArgument } from '../arguments/errors.js';
-import { checkOptions } from '../arguments/numeric-arguments.js';
-import type { CompileOptions } from '../compile/compile.js';
+import { checkOptions, pickOptions } from '../arguments/options.js';
+import { COMPILE_OPTIONS, type CompileOptions } from '../compile/compile.js';
 import { GpuCompiledFunctions } from '../compile/functions.js';
 import { here, type Host } from '../module/loading.js';
 import { Problem } from '../problem/problem.js';
-import { lbfgs, type LbfgsOptions } from './lbfgs.js';
-import { levenbergMarquardt, type LevenbergMarquardtOptions } from './levenberg-marquardt.js';
+import { lbfgs, LBFGS_OPTIONS, type LbfgsOptions } from './lbfgs.js';
+import { LEVENBERG_MARQUARDT_OPTIONS, levenbergMarquardt, type LevenbergMarquardtOptions } from './levenberg-marquardt.js';
 import type { SolveResult } from './solve-options.js';
 
 /**
@@ -27,14 +27,15 @@ export function solve(
 /** solve() on a host. */
 export async function solveOn(host: Host, problem: Problem, options: NonNullable<Parameters<typeof solve>[1]>): Promise<SolveResult> {
   if (!(problem instanceof Problem)) throw invalidArgument('solve: problem', describe(problem), 'a Problem');
-  checkOptions('solve: options', options);
+  const own = options?.method === 'lbfgs' ? LBFGS_OPTIONS : LEVENBERG_MARQUARDT_OPTIONS;
+  checkOptions('solve: options', options, { ...COMPILE_OPTIONS, ...own, method: true });
   const { method, readBack } = options;
   if (method !== undefined && method !== 'lm' && method !== 'lbfgs') throw invalidArgument('solve: method', describe(method), "'lm' or 'lbfgs'");
   if (readBack === false) throw invalidArgument('solve: readBack', 'false', 'true: the functions are disposed when solve() returns');
-  const functions = await GpuCompiledFunctions.on(host).compile(problem, options);
+  const functions = await GpuCompiledFunctions.on(host).compile(problem, pickOptions(options, COMPILE_OPTIONS));
   try {
-    if (options.method === 'lbfgs') return await lbfgs(functions, { ...options, objective: options.objective ?? 'least-squares' });
-    return await levenbergMarquardt(functions, options);
+    if (options.method === 'lbfgs') return await lbfgs(functions, { objective: 'least-squares', ...pickOptions(options, LBFGS_OPTIONS) });
+    return await levenbergMarquardt(functions, pickOptions(options, LEVENBERG_MARQUARDT_OPTIONS));
   } finally {
     functions.dispose();
   }

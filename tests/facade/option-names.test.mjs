@@ -1,0 +1,64 @@
+/** Unknown keys of options are refused, with the nearest name; solve() hands each call its own. */
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { covariance, GpuCompiledFunctions, GpuContext, lbfgs, levenbergMarquardt, Problem, rank, solve, solveMany } from '../../pkg-template/dist/index.js';
+import { compiled } from './compiled.mjs';
+import { install } from './fake-module.mjs';
+
+/** A problem of one parameter and one residual. */
+function problem() {
+  const made = new Problem();
+  const p = made.parameters('p', { dim: 1, values: [1] });
+  made.residuals('r', { inputs: { p: p.shared() }, residual: ({ p }) => p });
+  return { made, p };
+}
+
+const refused = (message) => (error) => error.code === 'invalid-argument' && (error.message === message || assert.fail(error.message));
+
+for (const [name, call, message] of [
+  ['compile', () => GpuCompiledFunctions.compile(problem().made, { backnd: 'cpu' }), "compile: options: got the unknown option \"backnd\"; did you mean 'backend'?"],
+  ['GpuContext.create', () => GpuContext.create({ powerpreference: 'low-power' }), "GpuContext.create: options: got the unknown option \"powerpreference\"; did you mean 'powerPreference'?"],
+  ['solve', () => solve(problem().made, { maxIter: 5 }), "solve: options: got the unknown option \"maxIter\"; did you mean 'maxIterations'?"],
+  ['solve with L-BFGS', () => solve(problem().made, { method: 'lbfgs', linearSolver: 'pcg' }), /^solve: options: got the unknown option "linearSolver"; takes '.*'historySize'/],
+  ['solveMany', () => solveMany(problem().made, { count: 1 }, { max_iterations: 5 }), "solveMany: options: got the unknown option \"max_iterations\"; did you mean 'maxIterations'?"],
+  ["solveMany's batch", () => solveMany(problem().made, { count: 1, params: {} }), "solveMany: batch: got the unknown option \"params\"; takes 'count', 'parameters', 'data'"],
+]) {
+  test(`${name} refuses an unknown option`, () => {
+    install();
+    return assert.rejects(call, typeof message === 'string' ? refused(message) : { code: 'invalid-argument', message });
+  });
+}
+
+test('calls on compiled functions refuse an unknown option', async () => {
+  const { functions } = await compiled();
+  for (const [call, message] of [
+    [levenbergMarquardt(functions, { maxIterations: 1, tolerance: 1 }), /^levenbergMarquardt: options: got the unknown option "tolerance"; did you mean 'costTolerance'\?$/],
+    [levenbergMarquardt(functions, { historySize: 1 }), /^levenbergMarquardt: options: got the unknown option "historySize"; takes '/],
+    [lbfgs(functions, { history: 1 }), /^lbfgs: options: got the unknown option "history"; did you mean 'historySize'\?$/],
+    [lbfgs(functions, { C1: 1e-3 }), /^lbfgs: options: got the unknown option "C1"; did you mean 'c1'\?$/],
+    [covariance(functions, { block: [] }), /^covariance: options: got the unknown option "block"; did you mean 'blocks'\?$/],
+    [rank(functions, { tol: 1e-8 }), /^rank: options: got the unknown option "tol"; did you mean 'tolerance'\?$/],
+  ]) {
+    await assert.rejects(call, { code: 'invalid-argument', message });
+  }
+});
+
+test('specifications of arrays, blocks and bounds refuse unknown names', () => {
+  const { made, p } = problem();
+  assert.throws(() => made.parameters('q', { dims: 1, dim: 1, values: [1] }), refused('parameters "q": spec: got the unknown option "dims"; did you mean \'dim\'?'));
+  assert.throws(
+    () => made.residuals('s', { inputs: { p: p.shared() }, residual: ({ p }) => p, weights: 2 }),
+    refused('residuals "s": spec: got the unknown option "weights"; did you mean \'weight\'?'),
+  );
+  assert.throws(() => p.setBounds({ lower: 0, uper: 1 }), refused('p.setBounds: bounds: got the unknown option "uper"; did you mean \'upper\'?'));
+});
+
+test('solve takes the options of compiling and of its solver, and hands each its own', async () => {
+  for (const [method, name] of [['lm', 'levenbergMarquardt'], ['lbfgs', 'lbfgs']]) {
+    const fake = install();
+    const stages = [];
+    await solve(problem().made, { method, backend: 'gpu', batchSize: 4, maxIterations: 7, onProgress: (...args) => stages.push(args), onIteration: () => {} });
+    assert.ok(fake.compiled[0].log.some(([called]) => called === name), name);
+  }
+});
