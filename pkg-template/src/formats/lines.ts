@@ -1,0 +1,48 @@
+/** Texts of numbers in lines: words, numbers, and errors with the line's number. */
+
+import { describe, ResiduaError, invalidArgument } from '../arguments/errors.js';
+
+/** Number() also accepts hexadecimal, empty strings and "Infinity". */
+const DECIMAL = /^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/;
+
+/** One line of a text. */
+export class Line {
+  constructor(
+    private readonly reader: string,
+    /** From 1. */
+    readonly number: number,
+    readonly words: readonly string[],
+  ) {}
+
+  /** Returns an 'invalid-argument' error with the line's number. */
+  error(got: string, takes: string): ResiduaError {
+    return invalidArgument(`${this.reader}: line ${this.number}`, got, takes);
+  }
+
+  /** Returns the finite number at a position. */
+  finite(position: number): number {
+    const word = this.words[position] ?? '';
+    const value = DECIMAL.test(word) ? Number(word) : Number.NaN;
+    if (!Number.isFinite(value)) throw this.error(describe(word), 'a finite decimal number');
+    return value;
+  }
+
+  /** Returns the whole number at a position, from 0 and below `limit`. */
+  whole(position: number, limit: number, what: string): number {
+    const word = this.words[position] ?? '';
+    const value = /^\d+$/.test(word) ? Number(word) : Number.NaN;
+    if (!(value < limit)) throw this.error(describe(word), `${what}, a whole number from 0 below ${limit}`);
+    return value;
+  }
+}
+
+/** Calls `read` for each line with words, but for comments, which begin with '#'. Returns the last line. */
+export function readLines(reader: string, text: unknown, read: (line: Line) => void): Line {
+  if (typeof text !== 'string') throw invalidArgument(`${reader}: text`, describe(text), 'the text of a file');
+  const lines = text.split(/\r\n|\n|\r/);
+  lines.forEach((content, index) => {
+    const words = content.trim().split(/\s+/);
+    if (words[0] !== '' && words[0]?.startsWith('#') !== true) read(new Line(reader, index + 1, words));
+  });
+  return new Line(reader, lines.length, []);
+}
