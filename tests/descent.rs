@@ -3,6 +3,7 @@
 // What fails here fails the test, which is what unwrap() says.
 #![allow(clippy::unwrap_used)]
 
+#[path = "models/recorder.rs"]
 mod recorder;
 
 use recorder::{Recorder, model};

@@ -3,8 +3,11 @@
 // What fails here fails the test, which is what unwrap() says.
 #![allow(clippy::unwrap_used)]
 
+#[path = "models/least_squares.rs"]
 mod least_squares;
+#[path = "models/mixture.rs"]
 mod mixture;
+#[path = "models/recorder.rs"]
 mod recorder;
 
 use least_squares::{Edge, Random, curve, grid, quaternions, rosenbrock, scattered, shared, springs, twelve_numbers};

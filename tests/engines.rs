@@ -7,6 +7,7 @@
 // What fails here fails the test, which is what unwrap() says.
 #![allow(clippy::unwrap_used)]
 
+#[path = "models/recorder.rs"]
 mod recorder;
 
 use recorder::{Recorder, compiled, params_model, problem, with_any_loss};

@@ -3,7 +3,9 @@
 // What fails here fails the test, which is what unwrap() says.
 #![allow(clippy::unwrap_used)]
 
+#[path = "models/mixture.rs"]
 mod mixture;
+#[path = "models/recorder.rs"]
 mod recorder;
 
 use mixture::{PARAMETERS, model, point};

@@ -1,17 +1,20 @@
 // Runs the crate's wasm-bindgen tests in the browser that RESIDUA_BROWSER chooses, for `cargo xtask test`. wasm-pack needs a WebDriver for it, which
 // Firefox's distributions don't bring; here wasm-bindgen's own runner serves its page (NO_HEADLESS), and the driver of the other tests opens it.
 //
-// Takes targets as cargo test does (`--lib`, `--test gpu`); prints what the page says, in libtest's words; ends with status 1 when a test has failed.
+// Takes targets as cargo test does, each in one argument (`--test wasm`); prints what the page says, in libtest's words, and the time of each test; ends with status 1 when a test
+// has failed. A test that is `#[ignore]`d runs where RESIDUA_TIER is not `change`.
 import { execFileSync, spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { launch, listen } from '../tests/browser.mjs';
 
-/** Software rendering takes minutes where a GPU takes seconds. */
-const LIMIT_MS = 600_000;
+/** A test that prints nothing for so long has hung: software rendering takes minutes where a GPU takes seconds. */
+const LIMIT_MS = 300_000;
 
-const build = ['test', '--target', 'wasm32-unknown-unknown', '--no-run', '--message-format', 'json-render-diagnostics', ...process.argv.slice(2)];
-const messages = execFileSync('cargo', build, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'], maxBuffer: 2 ** 28 }).trim().split('\n').map((line) => JSON.parse(line));
-const executables = messages.filter(({ executable }) => executable).map(({ executable, target }) => ({ executable, name: target.name }));
+const build = ['test', '--target', 'wasm32-unknown-unknown', '--no-run', '--message-format', 'json-render-diagnostics'];
+const executables = process.argv.slice(2).flatMap((target) => {
+  const messages = execFileSync('cargo', [...build, ...target.split(' ')], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'], maxBuffer: 2 ** 28 });
+  return messages.trim().split('\n').map((line) => JSON.parse(line)).filter(({ executable }) => executable).map(({ executable, target }) => ({ executable, name: target.name }));
+});
 
 const browser = await launch();
 try {
@@ -27,7 +30,8 @@ try {
 async function passes(executable) {
   // A port that is free; tests that don't say where they run, run in the page.
   const env = { ...process.env, NO_HEADLESS: '1', WASM_BINDGEN_TEST_ADDRESS: '127.0.0.1:0', WASM_BINDGEN_USE_BROWSER: '1' };
-  const runner = spawn('wasm-bindgen-test-runner', [executable, '--nocapture'], { env, stdio: ['ignore', 'pipe', 'inherit'] });
+  const tier = process.env.RESIDUA_TIER === 'change' ? [] : ['--include-ignored'];
+  const runner = spawn('wasm-bindgen-test-runner', [executable, '--nocapture', ...tier], { env, stdio: ['ignore', 'pipe', 'inherit'] });
   try {
     const address = await served(runner);
     if (address === undefined) return true;
@@ -35,11 +39,10 @@ async function passes(executable) {
     const complaints = [];
     listen(page, complaints);
     await page.goto(address);
-    const outcome = await ended(page);
-    console.log(outcome.text);
-    for (const words of outcome.passed ? [] : complaints) console.log(words);
+    const passed = await ended(page);
+    for (const words of passed ? [] : complaints) console.log(words);
     await page.close();
-    return outcome.passed;
+    return passed;
   } finally {
     runner.kill();
   }
@@ -57,14 +60,26 @@ async function served(runner) {
   throw new Error(`wasm-bindgen-test-runner serves nothing:\n${lines.join('\n')}`);
 }
 
-/** What the page says when its tests are over, or when it is given up. */
+/** Prints what the page says until its tests are over, or one hangs; whether all have passed. */
 async function ended(page) {
   const read = () => page.evaluate(() => document.getElementById('output')?.textContent ?? '');
-  const deadline = Date.now() + LIMIT_MS;
-  for (let text = ''; ; await new Promise((resolve) => setTimeout(resolve, 200))) {
-    text = await read();
-    const result = /^test result: (\w+)/m.exec(text);
-    if (result !== null) return { text, passed: result[1] === 'ok' };
-    if (Date.now() > deadline) return { text: `${text}\nthe tests did not end within ${LIMIT_MS / 1000} s`, passed: false };
+  let [printed, since] = [0, Date.now()];
+  for (;;) {
+    const lines = (await read()).split('\n');
+    for (; printed + 1 < lines.length; printed++) {
+      const seconds = (Date.now() - since) / 1000;
+      console.log(/^test .* \.\.\. \w+$/.test(lines[printed]) ? `${lines[printed]} (${seconds.toFixed(1)} s)` : lines[printed]);
+      since = Date.now();
+    }
+    const result = lines.map((line) => /^test result: (\w+)/.exec(line)).find((found) => found !== null);
+    if (result !== undefined) {
+      lines.slice(printed).forEach((line) => console.log(line));
+      return result[1] === 'ok';
+    }
+    if (Date.now() - since > LIMIT_MS) {
+      console.log(`${lines.slice(printed).join('\n')}\nno test ended within ${LIMIT_MS / 1000} s`);
+      return false;
+    }
+    await new Promise((resolve) => setTimeout(resolve, 50));
   }
 }

@@ -17,6 +17,8 @@ mod project;
 mod serve;
 mod setup;
 mod site;
+#[cfg(test)]
+mod structure;
 mod tally;
 mod test;
 

@@ -6,9 +6,9 @@
 
 mod lanes;
 mod process;
-mod runners;
+pub mod runners;
 
-use crate::command::{AtPath, Failure, Outcome};
+use crate::command::{Failure, Outcome};
 use crate::fingerprint;
 use crate::project;
 use crate::serve::Server;
@@ -17,10 +17,10 @@ use crate::tally::{Report, Tally};
 use lanes::{Job, Needs};
 use runners::{SCRIPT_RUNNERS, Tier};
 use std::collections::BTreeSet;
+use std::env;
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
-use std::{env, fs};
 
 const HELP: &str = "\
 cargo xtask test [--all] [--only NAME]... [--hardware]
@@ -30,6 +30,13 @@ status is 0 when nothing failed.
   --all        also long tests, tests that assert times, and everything in Firefox
   --only NAME  only the runners whose name contains NAME; may be given several times
   --hardware   browser tests on the GPU that is there; by default on software adapters, SwiftShader in Chromium and lavapipe in Firefox";
+
+/// Targets of cargo test whose tests run in a page.
+pub const WASM_TESTS: [&str; 2] = [
+    "--package residua --test choice --test cpu_program --test descent --test device_gradient --test device_solver --test engines --test gpu \
+     --test gpu_contexts --test gpu_worker --test normal --test profile",
+    "--package residua-base --lib",
+];
 
 /// Commands that run at the same time. Many wait for a browser's software device, which is a program of its own.
 const LANES: usize = 2;
@@ -122,13 +129,12 @@ impl Session<'_> {
         self.runner("native tests", Report::Libtest, Needs::Builds, || {
             cargo(&["test", "--workspace", "--no-fail-fast", "--", "--show-output"])
         });
-        let wasm_tests = wasm_test_targets()?;
         for (name, browser) in
             [("wasm tests in Chromium", Browser::Chromium), ("wasm tests in Firefox", Browser::Firefox)]
         {
             if self.tier == Tier::All || browser == Browser::Chromium {
                 let mut node = tools.browser_node(browser, self.hardware);
-                node.arg("xtask/wasm-tests.mjs").args(&wasm_tests);
+                node.arg("xtask/wasm-tests.mjs").args(WASM_TESTS).env("RESIDUA_TIER", self.tier.name());
                 self.runner(name, Report::Libtest, Needs::Builds, || node);
             }
         }
@@ -179,7 +185,7 @@ impl Session<'_> {
         let mut node = self.tools.browser_node(runner.browser.unwrap_or(Browser::Chromium), self.hardware);
         node.args(["--test", "--test-reporter=spec"]).arg(&file);
         node.env("RESIDUA_URL", &self.server.url);
-        node.env("RESIDUA_TIER", if self.tier == Tier::All { "all" } else { "change" });
+        node.env("RESIDUA_TIER", self.tier.name());
         let needs = if is_alone { Needs::PackageAlone } else { Needs::Package };
         let part = file.strip_prefix(project::root()).unwrap_or(&file).display().to_string();
         if self.results.iter().all(|result| result.name != runner.name) {
@@ -199,20 +205,6 @@ struct Script {
     runner: &'static runners::ScriptRunner,
     file: PathBuf,
     is_alone: bool,
-}
-
-/// The crate's targets with tests for the browser, as arguments of cargo test: the library, and those of `tests/*.rs`
-/// that use wasm-bindgen-test.
-fn wasm_test_targets() -> Outcome<Vec<String>> {
-    let mut targets = vec!["--lib".to_owned()];
-    for file in fingerprint::files(&project::root().join("tests"))? {
-        let is_test = file.extension().is_some_and(|extension| extension == "rs")
-            && fs::read_to_string(&file).at(&file)?.contains("wasm_bindgen_test");
-        if let (true, Some(name)) = (is_test, file.file_stem()) {
-            targets.extend(["--test".to_owned(), name.to_string_lossy().into_owned()]);
-        }
-    }
-    Ok(targets)
 }
 
 fn report(mut results: Vec<RunnerResult>, total: Duration) -> Outcome {

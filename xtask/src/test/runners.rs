@@ -22,6 +22,16 @@ pub enum Tier {
     All,
 }
 
+impl Tier {
+    /// The value of RESIDUA_TIER, by which a script leaves out its long tests.
+    pub fn name(self) -> &'static str {
+        match self {
+            Tier::Change => "change",
+            Tier::All => "all",
+        }
+    }
+}
+
 /// A folder of test scripts and what runs them: Node alone, or Node with a browser.
 pub struct ScriptRunner {
     pub name: &'static str,

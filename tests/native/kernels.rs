@@ -1,5 +1,4 @@
 //! Kernels built by hand, for the tests of the writer.
-#![allow(dead_code, reason = "each test binary uses its own part")]
 
 use std::rc::Rc;
 

@@ -1,11 +1,7 @@
 //! The text of generated kernels: valid WGSL for whatever a kernel may hold, and as readable as the golden texts.
-#![cfg(not(target_arch = "wasm32"))]
-#![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
-mod interpreter;
-mod kernels;
-
-use interpreter::validated;
+use crate::interpreter::validated;
+use crate::kernels;
 use residua::eval::shaders::{self, Parts, Shader};
 use residua_base::error::ErrorCode;
 use residua_codegen::{Epilogue, Guard, Index, Kernel, Load, Output, Space, wgsl};

@@ -1,12 +1,8 @@
 //! Gradients by sums over lists, interpreted in f32 as the device would run them, against the reference in f64: derivatives by
 //! central differences are others' business, so what is compared with is the CPU engine's gradient.
-#![cfg(not(target_arch = "wasm32"))]
-#![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
-mod interpreter;
-mod recorder;
-
-use recorder::{Recorder, compiled, problem};
+use crate::interpreter;
+use crate::recorder::{Recorder, compiled, problem};
 use residua::model::access_plan::{Entry, Role};
 use residua::model::incidence::gather_passes;
 use residua::model::recompute::{self, ListShape, ListTables, RecomputePlan};

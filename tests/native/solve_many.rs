@@ -1,14 +1,8 @@
 //! Many small problems, natively: the CPU's solver with interpreted kernels, and the device's kernel in the interpreter of shaders.
-#![cfg(not(target_arch = "wasm32"))]
-#![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
-mod interpreter;
-mod many;
-mod recorder;
-
-use interpreter::validated;
-use many::{Draft, Random, noisy_peaks, numbers, on_cpu, on_device, options, peaks, samples_batch};
-use recorder::Recorder;
+use crate::interpreter::validated;
+use crate::many::{Draft, Random, noisy_peaks, numbers, on_cpu, on_device, options, peaks, samples_batch};
+use crate::recorder::Recorder;
 use residua::model::losses::{LossKind, LossParameters};
 use residua::solve::Termination;
 use residua::solve::many::device::DeviceBatch;

@@ -1,8 +1,6 @@
 //! WGSL is written by templates and by a writer, and never searched, replaced or parsed after it is emitted: a scan of the sources.
-#![cfg(not(target_arch = "wasm32"))]
-#![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
-use std::path::{Path, PathBuf};
+use super::{rust_modules::is_test, sources};
 
 /// The preprocessor, which reads templates before anything is emitted.
 const PREPROCESSOR: [&str; 2] = ["crates/codegen/src/wgsl/template", "crates/embed-shaders"];
@@ -34,21 +32,6 @@ const SEARCHES: [&str; 12] = [
 /// What only WGSL has, in the strings that a search looks for.
 const MARKS: [&str; 6] = ["@group", "@compute", "@binding", "var<", "fn ", "struct "];
 
-/// The sources below a folder without tests, by their paths.
-fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        let name = path.file_name().unwrap().to_str().unwrap().to_owned();
-        if path.is_dir() {
-            if !matches!(name.as_str(), "tests" | "target") {
-                sources(&path, found);
-            }
-        } else if name.ends_with(".rs") && !name.ends_with("tests.rs") && !name.ends_with("_test.rs") {
-            found.push(path);
-        }
-    }
-}
-
 /// The lines of a source that search or replace text that may be WGSL.
 fn breaches(source: &str, emits: bool) -> Vec<&str> {
     let code = source.split("#[cfg(test)]").next().unwrap().split("#[cfg(all(test").next().unwrap();
@@ -79,20 +62,17 @@ fn arguments(after: &str) -> usize {
 
 #[test]
 fn no_emitted_text_is_searched_replaced_or_parsed() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let mut files = Vec::new();
-    sources(&root.join("src"), &mut files);
-    sources(&root.join("crates"), &mut files);
+    let mut files = sources("src", &[".rs"]);
+    files.extend(sources("crates", &[".rs"]));
+    files.retain(|(path, _)| !is_test(path));
     assert!(files.len() > 100, "{}", files.len());
     let mut emitters = 0;
-    for file in files {
-        let path = file.strip_prefix(root).unwrap();
+    for (path, source) in files {
         if PREPROCESSOR.iter().any(|part| path.starts_with(part)) {
             continue;
         }
         let emits = EMITTERS.iter().any(|emitter| path.starts_with(emitter));
         emitters += usize::from(emits);
-        let source = std::fs::read_to_string(&file).unwrap();
         assert_eq!(breaches(&source, emits), Vec::<&str>::new(), "{}", path.display());
     }
     assert!(emitters > 15, "{emitters}");

@@ -1,13 +1,7 @@
 //! What a solve on the device submits for a mixture of residuals, recorded without a device.
-#![cfg(not(target_arch = "wasm32"))]
-// What fails here fails the test, which is what unwrap() says.
-#![allow(clippy::unwrap_used)]
 
-mod least_squares;
-mod mixture;
-mod recorder;
-
-use least_squares::{Edge, grid};
+use crate::least_squares::{Edge, grid};
+use crate::mixture;
 use residua::eval::access_plan_cache::AccessPlanCache;
 use residua::eval::layout::Layout;
 use residua::eval::layout::fused::{FUSED_BELOW, FusedLayout, is_wanted, numbers_of_blocks};

@@ -1,11 +1,7 @@
 //! The order in which kernels compute: sound whatever the graph, and with few values alive.
-#![cfg(not(target_arch = "wasm32"))]
-#![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
-mod kernels;
-mod recorder;
-
-use recorder::{Recorder, params_model};
+use crate::kernels;
+use crate::recorder::{Recorder, params_model};
 use residua::model::access_plan::{AccessPlan, Entry, Target};
 use residua::model::{Class, Rows, Tape};
 use residua_codegen::{CheckedKernel, Epilogue, Index, Kernel, Load, Output, Step};
@@ -167,7 +163,7 @@ fn kernel(class: &Class, entry: Entry, target: Target) -> CheckedKernel {
     AccessPlan::new(class, Rows::From(0), entry, target, "").unwrap().kernel
 }
 
-const STAR: &str = include_str!("tapes/developable-12.txt");
+const STAR: &str = include_str!("../tapes/developable-12.txt");
 
 #[test]
 fn every_operation_that_is_needed_comes_once_and_after_its_operands() {
@@ -191,20 +187,25 @@ fn every_operation_that_is_needed_comes_once_and_after_its_operands() {
 #[test]
 fn fewer_values_are_alive_than_in_the_order_in_which_the_graph_was_made() {
     let (star, distances) = (class(STAR), distances());
-    // The vertex of valence 12 reads 39 coordinates; what its faces keep for the derivative, 18 values each, no order spares.
+    // The largest part of the values of the made order. All coordinates of the star are read, 39 of 86 values, and what its faces keep for the
+    // derivative, 18 values each, no order spares. A pair of points needs its six coordinates, so that the pairs one after the other need
+    // the 60 coordinates of 108 values; their derivatives keep no pair's intermediate values beyond the pair.
     let cases = [
-        ("star", &star, Entry::Values, 86, 60),
-        ("star", &star, Entry::SumGradient, 270, 264),
-        ("star", &star, Entry::CostGradient, 270, 264),
-        ("star", &star, Entry::Linearise, 270, 264),
-        ("distances", &distances, Entry::Values, 108, 60),
-        ("distances", &distances, Entry::SumGradient, 953, 529),
-        ("distances", &distances, Entry::Jacobian, 953, 502),
+        ("star", &star, Entry::Values, 0.75),
+        ("star", &star, Entry::SumGradient, 1.0),
+        ("star", &star, Entry::CostGradient, 1.0),
+        ("star", &star, Entry::Linearise, 1.0),
+        ("distances", &distances, Entry::Values, 0.6),
+        ("distances", &distances, Entry::SumGradient, 0.6),
+        ("distances", &distances, Entry::Jacobian, 0.6),
     ];
-    for (name, class, entry, made, scheduled) in cases {
+    for (name, class, entry, part) in cases {
         let kernel = kernel(class, entry, Target::Cpu);
         let [before, after] = [as_made(&kernel), computed(&kernel)].map(|order| peak(&kernel, &order));
-        assert!(before >= made && after <= scheduled, "{name} {entry:?}: {after} values alive at once for {before}");
+        assert!(
+            after as f64 <= part * before as f64,
+            "{name} {entry:?}: {after} values alive at once, {before} in the made order"
+        );
     }
 }
 

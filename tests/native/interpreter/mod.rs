@@ -1,6 +1,5 @@
 //! Runs compute shaders without a GPU: naga parses and validates them, and this interprets what naga made of them, in f32
 //! and one workgroup after another. The threads of a workgroup are threads of the machine, so that barriers are barriers.
-#![allow(dead_code, reason = "each test binary uses its own part")]
 
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};

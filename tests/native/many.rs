@@ -1,7 +1,5 @@
 //! Templates of many small problems, made by hand, and what runs them natively: the CPU's solver, whose kernels are interpreted,
 //! and the device's kernel in the interpreter of shaders.
-#![allow(dead_code, reason = "each test binary uses its own part")]
-#![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 use residua::model::losses::LossParameters;
 use residua::model::{Model, Tape};
@@ -11,8 +9,8 @@ use residua::solve::rules::Tolerances;
 pub use residua_base::cooperative::run_synchronously as block_on;
 use residua_ir::graph::Op;
 
-use super::interpreter;
 use super::recorder::{Recorder, compiled, problem};
+use crate::interpreter;
 
 /// Hears nothing and never stops.
 pub struct Silent;

@@ -1,11 +1,7 @@
 //! What generated kernels and static shaders compute, interpreted in f32 and compared with the reference evaluation in f64.
-#![cfg(not(target_arch = "wasm32"))]
-#![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
-mod interpreter;
-mod kernels;
-
-use interpreter::run;
+use crate::interpreter::run;
+use crate::kernels;
 use residua::eval::shaders::{AssembleFusedUniforms, GatherUniforms, ReduceSumUniforms, Shader};
 use residua_codegen::wgsl::{self, Dispatch};
 use residua_ir::graph::{Op, evaluate};
