@@ -294,6 +294,14 @@ impl<'a> Body<'a> {
         }
     }
 
+    /// The number that a node's text is: a stopped gradient has the text of its operand.
+    fn literal_of(&self, node: NodeId) -> Option<f64> {
+        match self.graph.node(node) {
+            Node::Apply(Op::StopGradient, [operand, ..]) => self.literal_of(operand),
+            _ => self.graph.literal_value(node),
+        }
+    }
+
     fn apply(&mut self, op: Op, operands: &[NodeId]) -> String {
         match op {
             Op::StopGradient => return text_of(&self.written, operands[0]).to_owned(),
@@ -310,8 +318,8 @@ impl<'a> Body<'a> {
             rest = &operands[1..];
         }
         texts.extend(rest.iter().map(|operand| text_of(&self.written, *operand).to_owned()));
-        if let Some(value) = self.graph.literal_value(operands[0])
-            && operands.iter().all(|operand| self.graph.literal_value(*operand).is_some())
+        if let Some(value) = self.literal_of(operands[0])
+            && operands.iter().all(|operand| self.literal_of(*operand).is_some())
             && op != Op::Select
         {
             texts[0] = literal::opaque(value, self.imports);
