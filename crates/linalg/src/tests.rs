@@ -1,6 +1,6 @@
 //! All solvers, against a reference that shares nothing with them: Gaussian elimination of the normal equations with complete pivoting.
 
-use super::cholesky::Analysis;
+use super::cholesky::{Analysis, too_large};
 use super::pcg::cholesky;
 use super::*;
 use residua_base::ErrorCode;
@@ -496,6 +496,9 @@ fn the_choice_goes_by_size_and_sparsity() {
             Kind::Pcg,
             "conjugate gradients: 20,000 parameters, J 100 % filled, JᵀJ would take 400,000,000 entries, and sparse Cholesky takes up to 200,000,000",
         ),
+        // Neither few parameters that are sparse nor a full matrix of more parameters is dense.
+        (grid(5, 3), Kind::SparseCholesky, "sparse Cholesky: 75 parameters, J 8.00 % filled"),
+        (full(2, 250), Kind::SparseCholesky, "sparse Cholesky: 250 parameters, J 100 % filled"),
         (Owned::new(0, &[]), Kind::DenseQr, "dense QR: 0 parameters, J 0.00 % filled"),
     ];
     for (jacobian, kind, reason) in table {
@@ -504,6 +507,16 @@ fn the_choice_goes_by_size_and_sparsity() {
         assert_eq!(solver.kind(), kind, "{why}");
         assert!(why.starts_with(reason), "{why}");
     }
+}
+
+#[test]
+fn a_pattern_at_the_limits_is_factorised() {
+    // Rows of 10,000 entries: 10⁸ products each, and as many entries of JᵀJ as products, or as 10,000 columns have.
+    let rows = |count: u32| (0..=count).map(|row| row * 10_000).collect::<Vec<_>>();
+    assert_eq!(too_large(20_000, &rows(2)), None);
+    assert_eq!(too_large(10_000, &rows(10)), None);
+    assert!(too_large(20_000, &rows(3)).is_some_and(|why| why.contains("300,000,000 entries")));
+    assert!(too_large(10_000, &rows(11)).is_some_and(|why| why.contains("1,100,000,000 products")));
 }
 
 #[test]
