@@ -4,13 +4,20 @@
 
 mod interpreter;
 mod kernels;
+#[path = "../models/least_squares.rs"]
+#[allow(dead_code, reason = "the tests in a page use the rest")]
+mod least_squares;
 mod many;
 #[path = "../models/mixture.rs"]
 mod mixture;
+mod random;
 #[path = "../models/recorder.rs"]
 mod recorder;
 
+mod grouping;
+mod hostile_input;
 mod joint;
+mod random_graphs;
 mod recompute;
 mod schedule;
 mod solve_many;

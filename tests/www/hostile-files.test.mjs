@@ -1,0 +1,63 @@
+// Files that are wrong in random ways: a parser reads them or throws its own error with a line, and ends soon. RESIDUA_CASES is the number of files of each kind.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { icosphere } from '../../www/mesh/icosphere.js';
+import { ObjError, parseObj, writeObj } from '../../www/mesh/obj.js';
+import { G2oError, parseG2o } from '../../www/problems/g2o.js';
+import { randomNumbers } from '../facade/reference.mjs';
+import './residua.mjs';
+const { NistError, parseNist } = await import('../../www/problems/nist.js');
+
+const CASES = Number(process.env.RESIDUA_CASES ?? 2000);
+
+const DIAGONAL = '4 0 0 0 0 0 4 0 0 0 0 4 0 0 0 9 0 0 9 0 9';
+const KINDS = [
+  { name: '.obj', parse: parseObj, Failure: ObjError, words: ['v', 'f', 'vt', 'usemtl', '1/2/3', '-1', '0', '\\'], file: `# a mesh\n${writeObj(icosphere(0))}f 1 2 3 4\n` },
+  {
+    name: '.g2o', parse: parseG2o, Failure: G2oError, words: ['VERTEX_SE2', 'EDGE_SE2', 'EDGE_SE3:QUAT', 'FIX', '#'],
+    file: `# poses\nVERTEX_SE3:QUAT 7 1 2 3 0 0 0.6 0.8\nVERTEX_SE3:QUAT 3 0 0 0 0 0 0 1\nEDGE_SE3:QUAT 7 3 1 0 0 0 0 0 2 ${DIAGONAL}\nFIX 3\n`,
+  },
+  {
+    name: '.dat', parse: parseNist, Failure: NistError, words: ['b1', 'b3', '=', 'Data:', 'Dataset Name:', 'Residual Sum of Squares:'],
+    file: 'NIST/ITL StRD\nDataset Name:  Misra1a           (Misra1a.dat)\n\nData:          1 Response Variable  (y = volume)\n\n  b1 =   500         250           2.5E+02  2.7E+00\n  b2 =     0.0001      .0005      -5.5E-04  7.2E-06\n\nResidual Sum of Squares:                    1.2E-01\n\nData:   y               x\n      10.07E0      77.6E0\n      -1        114.9\n',
+  },
+];
+const WORDS = ['', '1e309', '-1e309', 'NaN', 'Infinity', '1e-320', '-0', '9007199254740993', '4294967296', '0x10', '1,5', '.', '-', '\0', '\u2028', '\ufeff', '😀', '__proto__', 'constructor', 'x'.repeat(5000)];
+
+/** A file with some pieces removed, repeated, exchanged or replaced by a word. */
+function mutated(file, words, next) {
+  const below = (count) => Math.floor(next() * count);
+  for (let edits = 1 + below(4); edits > 0; edits--) {
+    const pieces = file.split(next() < 0.3 ? /(\n)/ : next() < 0.8 ? /([ \n])/ : '');
+    const place = below(pieces.length);
+    const choice = below(5);
+    if (choice === 0) pieces.splice(place, 1 + below(4));
+    else if (choice === 1) pieces.splice(place, 0, pieces[below(pieces.length)], '\n');
+    else if (choice === 2) pieces[place] = pieces[below(pieces.length)];
+    else if (choice === 3) pieces.length = place;
+    else pieces[place] = [...words, ...WORDS][below(words.length + WORDS.length)];
+    file = pieces.join('');
+  }
+  return file;
+}
+
+for (const { name, parse, Failure, words, file } of KINDS) {
+  test(`a ${name} file that is wrong in any way is read, or refused with a line`, () => {
+    parse(file.replace('f 1 2 3 4\n', ''));
+    const next = randomNumbers(11);
+    let refused = 0;
+    const lines = (text) => text.split(/\r\n|\n|\r/).length;
+    for (let number = 0; number < CASES; number++) {
+      const text = mutated(file, words, next);
+      try {
+        parse(text);
+      } catch (error) {
+        refused++;
+        assert.ok(error instanceof Failure, `${JSON.stringify(text.slice(0, 2000))}\n${error.stack}`);
+        assert.ok(Number.isInteger(error.line) && error.line >= 1 && error.line <= lines(text), `line ${error.line} of ${JSON.stringify(text.slice(0, 2000))}`);
+      }
+    }
+    // Edits of comments and of texts that are skipped change nothing.
+    assert.ok(refused > CASES / 4 && refused < CASES, `${refused} of ${CASES} were refused`);
+  });
+}
