@@ -22,7 +22,7 @@ fn record(r: &mut Recorder, shape: u8, parameters: [u32; 3], constant: f64) -> u
         2 => r.apply(Op::Atan2, &[a, b]),
         _ => r.apply(Op::Sin, &[a]),
     };
-    let outer = if shape / 4 % 2 == 0 { r.div(inner, c) } else { r.div(c, inner) };
+    let outer = if (shape / 4).is_multiple_of(2) { r.div(inner, c) } else { r.div(c, inner) };
     match shape / 8 % 3 {
         0 => r.apply(Op::Max, &[outer, number]),
         1 => r.apply(Op::Tanh, &[outer]),

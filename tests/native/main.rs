@@ -5,7 +5,6 @@
 mod interpreter;
 mod kernels;
 #[path = "../models/least_squares.rs"]
-#[allow(dead_code, reason = "the tests in a page use the rest")]
 mod least_squares;
 mod many;
 #[path = "../models/mixture.rs"]
