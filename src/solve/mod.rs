@@ -38,6 +38,7 @@ mod listener;
 pub mod manifold_map;
 pub mod many;
 pub mod options;
+pub mod precision;
 pub mod rank;
 pub mod report;
 pub mod rules;

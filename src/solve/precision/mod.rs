@@ -1,0 +1,120 @@
+//! The precision guard: how much of a solution that was found in f32 is rounding.
+//!
+//! The device reads rounded parameters and data, and rounds every operation. None of its own numbers shows what that costs: a solve of GPS
+//! ranges ends with a gradient of zero at a point that is metres off. So a sample of the instances ([`sample`]) is evaluated again in f64,
+//! with the caller's own numbers, and compared with the residuals of the device at the same point. Two figures come of it:
+//!
+//! - **loss**, the share of the final cost that rounding can explain. Rounding adds ½ Σ weight·ρ′·(Δr² + q²) to the cost: Δr is the difference
+//!   of the two residuals, and q their change when each parameter moves by its own rounding error, ε|x|/√12 in root mean square. The part of q
+//!   is at most the cost in f64: a point that solves the problem exactly has lost nothing.
+//! - **shift**, how far Δr moves the minimum: the least-squares solution of J δ = −Δr over the sample, relative to the parameter's scale, the
+//!   larger of |x| and its standard error with the others fixed. It is estimated for at most [`MOST_SHIFTED`] free parameters; a sample does not determine more.
+//!
+//! A solution with a loss above [`MOST_LOSS`] or a shift above [`MOST_SHIFT`] has not converged: the arithmetic cannot tell.
+
+mod probe;
+mod sample;
+mod shift;
+#[cfg(test)]
+mod tests;
+
+use crate::eval::Arithmetic;
+use crate::model::{Model, losses};
+use probe::Probe;
+use residua_base::error::Result;
+use sample::Sample;
+use shift::Rows;
+
+pub use shift::{MOST_SHIFTED, Shift};
+
+/// The largest share of the cost that rounding may explain in a solution that has converged.
+pub const MOST_LOSS: f64 = 1e-3;
+
+/// The largest shift of a parameter, relative to its scale, in a solution that has converged.
+pub const MOST_SHIFT: f64 = 1e-4;
+
+/// What rounding does to a solution.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PrecisionEstimate {
+    /// The share of the final cost that rounding can explain, from 0 to 1.
+    pub loss: f64,
+    /// The parameter that rounding moves furthest; none where it was not estimated.
+    pub shift: Option<Shift>,
+    /// Instances that were evaluated in f64.
+    pub instances: usize,
+}
+
+impl PrecisionEstimate {
+    /// Whether a solution with this estimate may count as converged.
+    pub fn suffices(&self) -> bool {
+        self.loss <= MOST_LOSS && self.shift.is_none_or(|shift| shift.relative <= MOST_SHIFT)
+    }
+
+    /// The estimate as a sentence with its full stop.
+    pub fn sentence(&self, model: &Model, arithmetic: Arithmetic) -> String {
+        let PrecisionEstimate { loss, shift, instances } = self;
+        let moved = shift.filter(|shift| shift.relative > MOST_SHIFT).map_or_else(String::new, |shift| {
+            let name = model.parameter_name(shift.parameter);
+            format!(", and moves {name} by {:.0e} of its scale", shift.relative)
+        });
+        let (arithmetic, evaluated) = (arithmetic.name(), if *instances == 1 { "instance" } else { "instances" });
+        format!(
+            "Rounding in {arithmetic} explains {loss:.0e} of the cost{moved}, by {instances} {evaluated} in double precision."
+        )
+    }
+}
+
+/// A point of a solve, and what was computed there.
+#[derive(Clone, Copy, Debug)]
+pub struct Evaluated<'a> {
+    /// All parameters: constant ones as the caller gave them.
+    pub x: &'a [f64],
+    /// Which parameters are constant.
+    pub constant: &'a [bool],
+    /// The residuals, as they were computed in `arithmetic`.
+    pub residuals: &'a [f64],
+    /// The cost, as it was computed in `arithmetic`.
+    pub cost: f64,
+    /// Rounds to the numbers of the computation.
+    pub arithmetic: Arithmetic,
+}
+
+/// Estimates what rounding does to a point at which a solve has ended. Batches whose residuals are long sums, or whose block takes no part,
+/// are left out.
+///
+/// # Errors
+/// `internal` if the derivatives of a residual are not a sound graph.
+pub fn estimate(model: &Model, point: &Evaluated) -> Result<PrecisionEstimate> {
+    let (mut cost, mut difference, mut observed, mut quantised) = (0.0, 0.0, 0.0, 0.0);
+    let mut instances = 0;
+    let mut rows = Rows::new(point.x, point.constant);
+    for batch in &model.batches {
+        let block = &model.blocks[batch.block as usize];
+        if !block.enabled || batch.has_addends() || batch.count == 0 {
+            continue;
+        }
+        let sample = Sample::of(batch, block.instances, point.x);
+        let mut probe = Probe::new(batch, point)?;
+        for (instance, represented) in sample.instances {
+            let found = probe.evaluate(instance);
+            let slope = |squared: f64| match block.loss.kind {
+                losses::LossKind::Squared => (block.loss.factor * squared, block.loss.factor),
+                _ => losses::evaluate(&block.loss, squared),
+            };
+            let (rho, rho_slope) = slope(found.squared);
+            let share = 0.5 * represented * block.weight;
+            cost += share * rho;
+            difference += share * (rho - slope(found.squared_as_computed).0);
+            observed += share * rho_slope * found.squared_difference;
+            quantised += share * rho_slope * found.squared_quantisation;
+            rows.add(&probe, (represented * block.weight * rho_slope).abs().sqrt());
+            instances += 1;
+        }
+    }
+    let explained = (observed + quantised.min(cost)).max(difference.abs());
+    let total = cost.max(point.cost);
+    // NaN: one of the two evaluations is not finite, and nothing can be said for the other.
+    let loss = if explained == 0.0 { 0.0 } else { (explained / total).min(1.0) };
+    let loss = if loss.is_nan() { 1.0 } else { loss };
+    Ok(PrecisionEstimate { loss, shift: rows.shift(model.num_residuals as usize, cost), instances })
+}

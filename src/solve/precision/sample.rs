@@ -1,0 +1,56 @@
+//! Which instances of a batch the precision guard evaluates: the same ones every time.
+
+use crate::model::Batch;
+use residua_base::list::Listed;
+
+/// Instances of a residual block that are sampled at equal distances, at least, if it has so many.
+const INSTANCES: u32 = 256;
+
+/// Instances of a batch that are sampled at equal distances, at least, however small its part of the block is.
+const LEAST: u32 = 8;
+
+/// Instances of a batch, each with the number of instances that it stands for.
+pub(super) struct Sample {
+    pub instances: Vec<(usize, f64)>,
+}
+
+impl Sample {
+    /// A sample of a batch, whose block has so many instances: some at equal distances, and for each data column and each block of
+    /// parameters the instance where its magnitude is largest.
+    pub(super) fn of(batch: &Batch, of_block: u32, x: &[f64]) -> Sample {
+        let count = batch.count;
+        let share = u64::from(INSTANCES) * u64::from(count) / u64::from(of_block.max(1));
+        let regular = u64::from(LEAST).max(share + 1).min(u64::from(count));
+        let represented = f64::from(count) / regular as f64;
+        let mut instances =
+            (0..regular).map(|number| ((number * u64::from(count) / regular) as usize, represented)).list();
+        if regular < u64::from(count) {
+            let mut extremes = extremes(batch, x);
+            extremes.sort_unstable();
+            extremes.dedup();
+            extremes.retain(|extreme| instances.binary_search_by_key(extreme, |&(instance, _)| instance).is_err());
+            instances.extend(extremes.into_iter().map(|instance| (instance, 1.0)));
+        }
+        Sample { instances }
+    }
+}
+
+/// The instances with the number of largest magnitude in each data column and in each block of parameters.
+fn extremes(batch: &Batch, x: &[f64]) -> Vec<usize> {
+    let data = batch.data.chunks_exact(batch.count as usize);
+    let of_data = data.map(|column| largest(column.iter().map(|number| number.abs())));
+    let of_parameters = batch.class.block_dims.iter().enumerate().map(|(column, &dim)| {
+        let magnitude = |&first: &u32| {
+            let block = &x[first as usize..(first + dim) as usize];
+            block.iter().fold(0.0, |largest: f64, number| largest.max(number.abs()))
+        };
+        largest(batch.column(column as u32).iter().map(magnitude))
+    });
+    of_data.chain(of_parameters).list()
+}
+
+/// The position of the largest number, the first of equal ones.
+fn largest(numbers: impl Iterator<Item = f64>) -> usize {
+    let first = (0, f64::NEG_INFINITY);
+    numbers.enumerate().fold(first, |best, number| if number.1 > best.1 { number } else { best }).0
+}

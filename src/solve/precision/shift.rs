@@ -1,0 +1,80 @@
+//! How far rounding moves the minimum.
+
+use super::probe::Probe;
+use residua_base::list::Listed;
+use residua_linalg::{DenseQr, SparseMatrix, System};
+
+/// The shift is estimated for at most so many free parameters: the work grows with their square, and a sample of residuals that each
+/// have parameters of their own determines none.
+pub const MOST_SHIFTED: usize = 64;
+
+/// How far rounding moves a parameter.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Shift {
+    /// Its number.
+    pub parameter: u32,
+    /// The distance, relative to the larger of its magnitude and its standard error with the other parameters fixed.
+    pub relative: f64,
+}
+
+/// Rows of the linear least-squares problem J δ = −Δr, if there are few enough free parameters.
+pub(super) struct Rows<'a> {
+    x: &'a [f64],
+    /// The free parameters; empty if there are too many.
+    free: Vec<usize>,
+    values: Vec<f64>,
+    differences: Vec<f64>,
+}
+
+impl<'a> Rows<'a> {
+    pub(super) fn new(x: &'a [f64], constant: &[bool]) -> Rows<'a> {
+        let mut free = (0..x.len()).filter(|&parameter| !constant[parameter]).take(MOST_SHIFTED + 1).list();
+        if free.len() > MOST_SHIFTED {
+            free.clear();
+        }
+        Rows { x, free, values: Vec::new(), differences: Vec::new() }
+    }
+
+    /// Adds the residuals of the last instance of a probe, each times a factor.
+    pub(super) fn add(&mut self, probe: &Probe, factor: f64) {
+        if self.free.is_empty() {
+            return;
+        }
+        for output in probe.outputs() {
+            let first = self.values.len();
+            self.values.resize(first + self.free.len(), 0.0);
+            for (parameter, partial) in probe.partials_of(output) {
+                if let Ok(column) = self.free.binary_search(&parameter) {
+                    self.values[first + column] += factor * partial;
+                }
+            }
+            self.differences.push(factor * probe.difference(output));
+        }
+    }
+
+    /// The parameter that moves furthest, in a problem with so many residuals and that cost in f64. None where the rows do not determine the
+    /// parameters.
+    pub(super) fn shift(&self, residuals: usize, cost: f64) -> Option<Shift> {
+        let (n, m) = (self.free.len(), self.differences.len());
+        if n == 0 || m < n {
+            return None;
+        }
+        let row_offsets = (0..=m).map(|row| (row * n) as u32).list();
+        let col_indices = (0..m * n).map(|entry| (entry % n) as u32).list();
+        let jacobian =
+            SparseMatrix { cols: n, row_offsets: &row_offsets, col_indices: &col_indices, values: &self.values };
+        let (damping, frozen) = (vec![0.0; n], vec![false; n]);
+        let system = System { jacobian, residuals: &self.differences, damping: &damping, frozen: &frozen };
+        let mut step = vec![0.0; n];
+        DenseQr::new().solve(&system, &mut step).ok()?;
+        let variance = 2.0 * cost / residuals.saturating_sub(n).max(1) as f64;
+        let moved = self.free.iter().zip(&step).enumerate().map(|(column, (&parameter, step))| {
+            let length = self.values.iter().skip(column).step_by(n).map(|value| value * value).sum::<f64>();
+            let scale = self.x[parameter].abs().max((variance / length).sqrt());
+            // A parameter that does not move, or that no sampled residual determines, has no shift.
+            let relative = if *step == 0.0 || length == 0.0 { 0.0 } else { step.abs() / scale };
+            Shift { parameter: parameter as u32, relative }
+        });
+        moved.reduce(|worst, shift| if shift.relative > worst.relative { shift } else { worst })
+    }
+}

@@ -1,0 +1,214 @@
+//! The precision guard on fits that lose digits in single precision, and on fits that do not.
+
+use super::*;
+use crate::eval::Functions;
+use crate::eval::tests::{block_on, functions};
+use crate::model::losses::LossParameters;
+use crate::model::tests::Recorder;
+use crate::solve::levenberg_marquardt::host;
+use crate::solve::{LevenbergMarquardtOptions, Listener, IterationSummary};
+use residua_ir::graph::{Node, Op};
+
+/// A listener that lets every solve run to its end.
+struct Silent;
+
+impl Listener for Silent {
+    fn iteration(&mut self, _: &IterationSummary) -> bool {
+        false
+    }
+
+    fn aborted(&mut self) -> bool {
+        false
+    }
+}
+
+/// All residuals, with parameters, data and every operation rounded to single precision: what a device computes.
+fn in_single_precision(model: &Model, x: &[f64]) -> Vec<f64> {
+    let round = |number: f64| Arithmetic::F32.quantise(number);
+    let mut residuals = vec![0.0; model.num_residuals as usize];
+    for batch in &model.batches {
+        let class = &batch.class;
+        for instance in 0..batch.count as usize {
+            let locals = class.locals.iter().map(|local| x[(batch.column(local.column)[instance] + local.component) as usize]);
+            let data = (0..class.data as usize).map(|column| batch.data[column * batch.count as usize + instance]);
+            let inputs: Vec<f64> = locals.chain(data).chain(batch.uniforms.iter().copied()).map(round).collect();
+            let mut nodes: Vec<f64> = Vec::new();
+            for node in class.graph.graph().nodes() {
+                nodes.push(round(match node {
+                    Node::Literal(bits) => f64::from_bits(*bits),
+                    Node::Input(input) => inputs[input.0 as usize],
+                    Node::Apply(op, operands) => {
+                        let operands = operands.map(|operand| nodes[operand.index()]);
+                        residua_ir::graph::evaluate(*op, &operands[..op.arity()])
+                    }
+                }));
+            }
+            for (output, node) in class.outputs.iter().enumerate() {
+                residuals[batch.row(instance) as usize + output] = nodes[node.index()];
+            }
+        }
+    }
+    residuals
+}
+
+/// The estimate at a point whose numbers are rounded to single precision.
+fn estimate_at(functions: &Functions, x: &[f64]) -> PrecisionEstimate {
+    let x: Vec<f64> = x.iter().map(|&number| Arithmetic::F32.quantise(number)).collect();
+    let residuals = in_single_precision(functions.model(), &x);
+    let cost = residuals.iter().map(|residual| 0.5 * residual * residual).sum();
+    let constant = functions.constant();
+    let point = Evaluated { x: &x, constant, residuals: &residuals, cost, arithmetic: Arithmetic::F32 };
+    estimate(functions.model(), &point).unwrap()
+}
+
+/// The least-squares solution in f64.
+fn minimum(functions: &mut Functions) -> Vec<f64> {
+    let options = LevenbergMarquardtOptions::defaults(Arithmetic::F64);
+    let mut resources = Default::default();
+    block_on(host::minimise_least_squares(functions, &mut resources, &options, &mut Silent)).unwrap().x
+}
+
+/// Residuals a + b·t − y.
+fn line(points: impl Iterator<Item = (f64, f64)>, start: [f64; 2]) -> Functions {
+    let mut r = Recorder::default();
+    let (a, b) = (r.parameter(0), r.parameter(1));
+    let outputs = points
+        .map(|(t, y)| {
+            let (t, y) = (r.constant(t), r.constant(y));
+            let product = r.apply(Op::Mul, &[b, t]);
+            let value = r.apply(Op::Add, &[a, product]);
+            r.apply(Op::Sub, &[value, y])
+        })
+        .collect();
+    functions(r, outputs, &start)
+}
+
+/// A number between −½ and ½ for each position, the same every time.
+fn noise(position: usize) -> f64 {
+    (position as f64 * 0.618_033_988_749_895).fract() - 0.5
+}
+
+#[test]
+fn a_line_through_ordinary_numbers_keeps_its_digits() {
+    let points = (0..1_000).map(|i| (f64::from(i) * 0.01, 2.0 + 0.5 * f64::from(i) * 0.01 + 0.1 * noise(i as usize)));
+    let mut functions = line(points, [0.0, 0.0]);
+    let solution = minimum(&mut functions);
+    let found = estimate_at(&functions, &solution);
+    // Rounding errors of 1e-7 beside residuals of 0.03 in root mean square: a share of their square, 1e-11, in f64's estimate of it.
+    assert!(found.loss < 1e-6 && found.suffices(), "{found:?}");
+    assert!(found.instances >= 256, "{found:?}");
+}
+
+#[test]
+fn unix_time_stamps_lose_the_slope() {
+    let time = |i: u32| 1.7e9 + f64::from(i);
+    let points = (0..1_000).map(|i| (time(i), 0.01 * (time(i) - 1.7e9) + 0.1 * noise(i as usize)));
+    let mut functions = line(points, [0.0, 0.0]);
+    // The exact solution: what is judged is the arithmetic, not the solver.
+    functions.set_values(vec![-0.01 * 1.7e9, 0.01]).unwrap();
+    let found = estimate_at(&functions, &[-0.01 * 1.7e9, 0.01]);
+    assert!(!found.suffices(), "{found:?}");
+    let text = found.sentence(functions.model(), Arithmetic::F32);
+    assert!(text.starts_with("Rounding in single precision explains "), "{text}");
+}
+
+/// Ranges from a receiver to satellites, with noise of some centimetres.
+fn ranges(receiver: [f64; 3]) -> Functions {
+    let mut r = Recorder::default();
+    let position = [0, 1, 2].map(|axis| r.parameter(axis));
+    let outputs = (0..8)
+        .map(|i| {
+            let angle = f64::from(i) * 0.7;
+            let satellite = [2.6e7 * angle.cos(), 2.6e7 * angle.sin() * 0.8, 2.6e7 * (0.3 + 0.05 * f64::from(i))];
+            let length = (0..3).map(|axis| (receiver[axis] - satellite[axis]).powi(2)).sum::<f64>().sqrt();
+            let squares = [0, 1, 2].map(|axis| {
+                let along = r.constant(satellite[axis]);
+                let difference = r.apply(Op::Sub, &[position[axis], along]);
+                r.square(difference)
+            });
+            let two = r.apply(Op::Add, &[squares[0], squares[1]]);
+            let three = r.apply(Op::Add, &[two, squares[2]]);
+            let distance = r.apply(Op::Sqrt, &[three]);
+            let measured = r.constant(length + 0.1 * noise(i as usize));
+            r.apply(Op::Sub, &[distance, measured])
+        })
+        .collect();
+    functions(r, outputs, &receiver)
+}
+
+#[test]
+fn ranges_to_satellites_are_rounding_alone() {
+    let receiver = [4.1e6, 6.2e5, 4.8e6];
+    let functions = ranges(receiver);
+    let found = estimate_at(&functions, &receiver);
+    assert!(found.loss > 0.5 && !found.suffices(), "{found:?}");
+}
+
+#[test]
+fn an_exact_solution_has_lost_nothing() {
+    let functions = line((0..10).map(|i| (f64::from(i), 1.0 + 2.0 * f64::from(i))), [0.0, 0.0]);
+    let found = estimate_at(&functions, &[1.0, 2.0]);
+    assert_eq!(found.loss, 0.0);
+    assert!(found.suffices(), "{found:?}");
+}
+
+#[test]
+fn residuals_that_are_no_numbers_in_single_precision_are_lost() {
+    // 1e30² overflows in single precision alone.
+    let mut r = Recorder::default();
+    let x = r.parameter(0);
+    let large = r.constant(1e30);
+    let product = r.apply(Op::Mul, &[x, large]);
+    let square = r.square(product);
+    let root = r.apply(Op::Sqrt, &[square]);
+    let small = r.constant(1e30);
+    let residual = r.apply(Op::Div, &[root, small]);
+    let functions = functions(r, vec![residual], &[2.0]);
+    let found = estimate_at(&functions, &[2.0]);
+    assert!(found.loss == 1.0 && !found.suffices(), "{found:?}");
+}
+
+#[test]
+fn the_instances_with_the_largest_data_are_in_every_sample() {
+    // One of 10,001 data is large enough to lose its last digits, at a position that regular samples leave out.
+    let datum = |i: usize| if i == 7_777 { 1e8 + 0.3 } else { noise(i) };
+    let mut r = Recorder::default();
+    let x = r.parameter(0);
+    let outputs = (0..10_001)
+        .map(|i| {
+            let y = r.constant(datum(i));
+            r.apply(Op::Sub, &[x, y])
+        })
+        .collect();
+    let functions = functions(r, outputs, &[0.0]);
+    let batch = &functions.model().batches[0];
+    let sample = Sample::of(batch, batch.count, &[0.0]);
+    let sampled = |instance: usize| sample.instances.iter().any(|&(sampled, _)| sampled == instance);
+    let largest = (0..10_001).max_by(|&a, &b| batch.data[a].abs().total_cmp(&batch.data[b].abs())).unwrap();
+    assert!(sampled(largest) && sample.instances.len() < 300, "{}", sample.instances.len());
+    let represented: f64 = sample.instances.iter().map(|(_, represented)| represented).sum();
+    // The regular ones stand for all; each extreme counts once more.
+    assert!((represented - 10_001.0 - 1.0).abs() < 2.0, "{represented}");
+}
+
+#[test]
+fn blocks_that_take_no_part_and_constant_parameters_lose_nothing() {
+    let receiver = [4.1e6, 6.2e5, 4.8e6];
+    let mut functions = ranges(receiver);
+    functions.set_enabled(0, false).unwrap();
+    let found = estimate_at(&functions, &receiver);
+    assert_eq!((found.loss, found.shift, found.instances), (0.0, None, 0));
+    // With constant parameters only the operations round, and nothing is moved.
+    functions.set_enabled(0, true).unwrap();
+    functions.set_constant(vec![true; 3]).unwrap();
+    assert_eq!(estimate_at(&functions, &receiver).shift, None);
+}
+
+#[test]
+fn robust_losses_weigh_what_rounding_changes() {
+    // Beyond its scale Tukey's loss is constant, and differences there change nothing.
+    let mut functions = line([(0.0, 0.0), (1.0, 16_777_217.0)].into_iter(), [0.0, 0.0]);
+    functions.set_loss(0, LossParameters::new("tukey", 1.0, 1.0, 1.0).unwrap()).unwrap();
+    let found = estimate_at(&functions, &[0.0, 0.5]);
+    assert!(found.loss < 1e-6, "{found:?}");
+}
