@@ -85,6 +85,8 @@ fn solution_to_js(solution: &Solution, report: String) -> JsValue {
     set(&object, "message", summary.message.as_str());
     set(&object, "iterations", summary.iterations);
     set(&object, "functionEvaluations", summary.function_evaluations);
+    set(&object, "arithmetic", solution.arithmetic.as_str());
+    set(&object, "precisionLoss", solution.precision.as_ref().map_or(0.0, |checked| checked.estimate.loss));
     set(&object, "initialCost", summary.initial_cost);
     set(&object, "finalCost", summary.final_cost);
     set(&object, "computationTime", summary.elapsed_ms);

@@ -3,6 +3,7 @@
 //! The first solve makes resources, and later ones find them: the Gauss-Newton model, compiled kernels, buffers and recordings. They belong
 //! to these functions alone, so that the session owns both and releases both together.
 
+use super::driver::CheckSchedule;
 #[cfg(target_arch = "wasm32")]
 use super::lbfgs;
 use super::levenberg_marquardt;
@@ -58,6 +59,8 @@ impl Session {
 /// The resources on the device of the solver that ran there last. Those of another solver are released, since their buffers are large.
 #[derive(Default)]
 pub struct DeviceResources {
+    /// Which solves are checked for their digits.
+    pub checks: CheckSchedule,
     #[cfg(target_arch = "wasm32")]
     lbfgs: Option<lbfgs::device::SolverResources>,
     #[cfg(target_arch = "wasm32")]

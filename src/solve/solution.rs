@@ -1,7 +1,9 @@
 //! The result of a solve.
 
+use super::precision::Checked;
 use super::summary::SolveSummary;
 use super::untouched::Untouched;
+use crate::eval::Arithmetic;
 
 /// The result of a solve.
 #[derive(Clone, Debug)]
@@ -10,6 +12,10 @@ pub struct Solution {
     pub x: Vec<f64>,
     /// The run.
     pub summary: SolveSummary,
+    /// What its last part was computed in.
+    pub arithmetic: Arithmetic,
+    /// What rounding does to it; none where it was not estimated.
+    pub precision: Option<Checked>,
     /// Details for the report.
     pub details: Details,
 }

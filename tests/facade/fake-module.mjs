@@ -196,7 +196,7 @@ export function install({ gpu = true } = {}) {
         for (let iteration = 0; !stopped && iteration < 3; iteration++) stopped = onIteration({ iteration, cost: 1 }) || aborted();
         this.x = this.x.map((value) => value + 100);
         return {
-          success: !stopped, termination: stopped ? 'aborted' : 'cost-tolerance', message: 'done', iterations: 3, functionEvaluations: 4,
+          success: !stopped, termination: stopped ? 'aborted' : 'cost-tolerance', message: 'done', iterations: 3, functionEvaluations: 4, arithmetic: 'f64', precisionLoss: 0,
           initialCost: 1, finalCost: 0, computationTime: 1, x: this.x.slice(), history: [], reportText: 'a table',
         };
       });

@@ -135,6 +135,8 @@ export interface RawSolveResult {
   message: string;
   iterations: number;
   functionEvaluations: number;
+  arithmetic: 'f32' | 'f64';
+  precisionLoss: number;
   initialCost: number;
   finalCost: number;
   computationTime: number;

@@ -27,15 +27,17 @@ impl Before {
 
     /// One run of these stages and the next one.
     pub(crate) fn join(self, next: Solution, stage: Stage) -> Solution {
-        let Before { solution: Solution { summary: before, details: details_before, .. }, stage: stage_before, reason } =
-            self;
-        let Solution { x, mut summary, details } = next;
+        let Before { solution, stage: stage_before, reason } = self;
+        let Solution { summary: before, precision: precision_before, details: details_before, .. } = solution;
+        let Solution { x, mut summary, arithmetic, precision, details } = next;
         let end = match reason {
             HandOver::Ended(termination) => format!("'{}'", termination.as_str()),
             HandOver::Stagnated => "conjugate gradients that stagnated".to_owned(),
         };
+        let lost = precision_before.filter(|checked| !checked.estimate.suffices());
+        let lost = lost.map_or_else(String::new, |checked| checked.sentence + " ");
         summary.message = format!(
-            "The {} ended with {end} after {} iterations in {}, and the {} went on. {}",
+            "The {} ended with {end} after {} iterations in {}, and the {} went on. {lost}{}",
             processor(stage_before.place),
             before.iterations,
             stage_before.arithmetic.name(),
@@ -56,7 +58,8 @@ impl Before {
             details.linear_solver
         );
         let times = details_before.times.into_iter().chain(details.times).list();
-        Solution { x, summary, details: Details { linear_solver, times, untouched: details.untouched } }
+        let details = Details { linear_solver, times, untouched: details.untouched };
+        Solution { x, summary, arithmetic, precision, details }
     }
 }
 

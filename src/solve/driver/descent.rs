@@ -3,6 +3,7 @@
 
 use std::rc::Rc;
 
+use super::guard::{check, is_checked, judge};
 use crate::eval::Functions;
 use crate::solve::lbfgs::host::{Lbfgs, run};
 use crate::solve::listener::Listener;
@@ -43,7 +44,12 @@ pub async fn minimise(
             write_back(functions, arithmetic, run, || Left::Host(solver.solution().to_vec())).await?
         }
     };
-    Ok(Solution { x, summary, details: Details::default() })
+    let mut solution = Solution { x, summary, arithmetic, precision: None, details: Details::default() };
+    if is_checked(arithmetic, solution.summary.termination) && resources.checks.is_due(read_back) {
+        let checked = check(functions, options.objective, solution.summary.final_cost).await?;
+        judge(&mut solution, checked);
+    }
+    Ok(solution)
 }
 
 /// The run on the device. `None` where the functions are not there, or the device does not take the problem.

@@ -1,10 +1,12 @@
 //! The driver of Levenberg-Marquardt: runs a solve through its stages.
 
 use super::continuation::{Before, Continued};
+use super::guard::{is_checked, judge};
 use super::stages::{Stage, first_stage, hand_over, stage_after};
 use super::stagnation::Stagnation;
 use crate::solve::listener::Listener;
 use crate::solve::options::LevenbergMarquardtOptions;
+use crate::solve::precision::Checked;
 use crate::solve::solution::Solution;
 use residua_base::error::Result;
 
@@ -14,6 +16,10 @@ pub(crate) trait Solvers {
     fn stage(&self) -> Stage;
     /// Whether residuals are long sums, which were split into addends.
     fn has_long_sums(&self) -> bool;
+    /// Whether the solve that has just ended is checked for its digits, if it has converged.
+    fn check_is_due(&mut self, read_back: bool) -> bool;
+    /// Estimates what rounding does to the solution, which has that cost.
+    async fn check(&mut self, cost: f64) -> Result<Checked>;
     /// Solves in one stage. Without `read_back` a solution of the device stays there.
     async fn solve(
         &mut self,
@@ -48,7 +54,11 @@ pub(crate) async fn solve<S: Solvers>(
         let mut continued =
             Continued { listener: &mut *listener, before: before.as_ref().map(|before| &before.solution.summary) };
         let mut stagnation = Stagnation::new(&mut continued, &rest, next.is_some());
-        let solution = solvers.solve(stage, &rest, request.read_back, &mut stagnation).await?;
+        let mut solution = solvers.solve(stage, &rest, request.read_back, &mut stagnation).await?;
+        if is_checked(stage.arithmetic, solution.summary.termination) && solvers.check_is_due(request.read_back) {
+            let checked = solvers.check(solution.summary.final_cost).await?;
+            judge(&mut solution, checked);
+        }
         let reason = hand_over(solution.summary.termination, stagnation.has_occurred());
         let solution = match before.take() {
             Some(before) => before.join(solution, stage),

@@ -1,11 +1,13 @@
 //! The drivers of the solvers: in which place and arithmetic a solve runs, when it goes on in a more precise one, and how its stages make one
 //! run. Takes compiled functions at their current parameters, which become the solution.
 //!
-//! [`stages`] has the rules, [`least_squares`] the loop over them, [`stagnation`] the observer that ends a stage, [`continuation`] the join
-//! of two. [`occupancy`] lets one call at a time run on compiled functions. They see solvers through the trait [`Solvers`], so that tests use fakes.
+//! [`stages`] has the rules, [`least_squares`] the loop over them, [`stagnation`] the observer that ends a stage, [`guard`] the check of its
+//! digits, [`continuation`] the join of two. [`occupancy`] lets one call at a time run on compiled functions. They see solvers through the trait
+//! [`Solvers`], so that tests use fakes.
 
 mod continuation;
 mod descent;
+mod guard;
 mod least_squares;
 mod occupancy;
 mod stages;
@@ -14,14 +16,16 @@ mod stagnation;
 mod tests;
 
 pub use descent::minimise;
+pub use guard::CheckSchedule;
 pub use least_squares::Request;
 pub use occupancy::{Callable, Occupancy};
 
-use crate::eval::Place;
+use crate::eval::{Objective, Place};
 use crate::model::Batch;
 use crate::solve::levenberg_marquardt::host;
 use crate::solve::listener::Listener;
 use crate::solve::options::LevenbergMarquardtOptions;
+use crate::solve::precision::Checked;
 use crate::solve::session::Session;
 use crate::solve::solution::Solution;
 use least_squares::Solvers;
@@ -50,6 +54,14 @@ impl Solvers for Session {
 
     fn has_long_sums(&self) -> bool {
         self.functions.model().batches.iter().any(Batch::has_addends)
+    }
+
+    fn check_is_due(&mut self, read_back: bool) -> bool {
+        self.device.checks.is_due(read_back)
+    }
+
+    async fn check(&mut self, cost: f64) -> Result<Checked> {
+        guard::check(&mut self.functions, Objective::LeastSquares, cost).await
     }
 
     async fn solve(

@@ -2,12 +2,14 @@
 
 use std::collections::VecDeque;
 
+use super::guard::CheckSchedule;
 use super::least_squares::{Request, Solvers, solve};
 use super::stages::{HOST, Stage};
 use super::stagnation::Stagnation;
 use crate::eval::{Arithmetic, Place};
 use crate::solve::listener::Listener;
 use crate::solve::options::LevenbergMarquardtOptions;
+use crate::solve::precision::{Checked, PrecisionEstimate};
 use crate::solve::solution::{Details, Solution};
 use crate::solve::summary::{IterationSummary, SolveSummary, Termination};
 use crate::solve::untouched::Untouched;
@@ -63,6 +65,9 @@ struct Run {
 struct Fakes {
     stage: Stage,
     has_long_sums: bool,
+    /// The loss that a check finds; no check is expected without one.
+    loss: Option<f64>,
+    checks: CheckSchedule,
     scripts: VecDeque<Script>,
     runs: Vec<Run>,
 }
@@ -74,6 +79,16 @@ impl Solvers for Fakes {
 
     fn has_long_sums(&self) -> bool {
         self.has_long_sums
+    }
+
+    fn check_is_due(&mut self, read_back: bool) -> bool {
+        self.loss.is_some() && self.checks.is_due(read_back)
+    }
+
+    async fn check(&mut self, _: f64) -> Result<Checked> {
+        let loss = self.loss.expect("a check has a loss");
+        let estimate = PrecisionEstimate { loss, shift: None, instances: 1 };
+        Ok(Checked { estimate, sentence: format!("Loss {loss}.") })
     }
 
     async fn solve(
@@ -113,6 +128,8 @@ impl Solvers for Fakes {
         Ok(Solution {
             x: vec![number],
             summary,
+            arithmetic: stage.arithmetic,
+            precision: None,
             details: Details { linear_solver, times, untouched: Untouched::default() },
         })
     }
@@ -151,8 +168,18 @@ fn run(
     request: Request,
     listener: &mut Recording,
 ) -> (Vec<Run>, Result<Solution>) {
-    let mut fakes = Fakes { stage, has_long_sums, scripts: scripts.into(), runs: Vec::new() };
+    let checks = CheckSchedule::default();
+    let mut fakes = Fakes { stage, has_long_sums, loss: None, checks, scripts: scripts.into(), runs: Vec::new() };
     let outcome = run_synchronously(solve(&mut fakes, &options(), request, listener));
+    (fakes.runs, outcome)
+}
+
+/// The same from functions on the device, where a check finds a loss.
+fn run_checked(loss: f64, scripts: Vec<Script>, request: Request) -> (Vec<Run>, Result<Solution>) {
+    let checks = CheckSchedule::default();
+    let (scripts, loss) = (scripts.into(), Some(loss));
+    let mut fakes = Fakes { stage: DEVICE, has_long_sums: false, loss, checks, scripts, runs: Vec::new() };
+    let outcome = run_synchronously(solve(&mut fakes, &options(), request, &mut Recording::default()));
     (fakes.runs, outcome)
 }
 
@@ -353,4 +380,37 @@ fn five_steps_of_little_gain_with_conjugate_gradients_cut_short_are_stagnation()
     let mut refused = five.clone();
     refused.insert(2, IterationSummary { accepted: false, ..slow(9) });
     assert_eq!(ends(&refused, &options, true, None), (true, true), "refused steps do not count");
+}
+
+#[test]
+fn a_solution_that_is_rounding_has_not_converged_and_auto_goes_on() {
+    let converged = || fast(3, Termination::CostTolerance);
+    let (runs, solution) = run_checked(0.5, vec![converged(), converged()], AUTO);
+    let solution = solution.unwrap();
+    assert_eq!(runs.iter().map(|run| run.stage).collect::<Vec<_>>(), [DEVICE, HOST]);
+    assert_eq!((solution.arithmetic, solution.precision), (Arithmetic::F64, None));
+    assert_eq!((solution.summary.termination, solution.summary.iterations), (Termination::CostTolerance, 6));
+    let message = solution.summary.message;
+    assert!(
+        message.contains("ended with 'precision-limit' after 3 iterations") && message.contains("Loss 0.5."),
+        "{message}"
+    );
+
+    let (runs, solution) = run_checked(0.5, vec![converged()], GPU);
+    let solution = solution.unwrap();
+    assert_eq!((runs.len(), solution.arithmetic), (1, Arithmetic::F32));
+    assert_eq!(solution.summary.termination, Termination::PrecisionLimit);
+    assert_eq!(solution.precision.map(|checked| checked.estimate.loss), Some(0.5));
+    assert_eq!(solution.summary.message, "cost-tolerance. Loss 0.5.");
+}
+
+#[test]
+fn a_solution_that_keeps_its_digits_stays_and_one_that_has_not_converged_is_not_checked() {
+    let (runs, solution) = run_checked(1e-6, vec![fast(3, Termination::CostTolerance)], AUTO);
+    let solution = solution.unwrap();
+    assert_eq!((runs.len(), solution.summary.termination), (1, Termination::CostTolerance));
+    assert_eq!(solution.precision.map(|checked| checked.estimate.loss), Some(1e-6));
+    let (_, solution) = run_checked(0.5, vec![fast(3, Termination::MaxIterations)], AUTO);
+    let solution = solution.unwrap();
+    assert_eq!((solution.summary.termination, solution.precision), (Termination::MaxIterations, None));
 }

@@ -10,19 +10,20 @@
 //! - **shift**, how far Δr moves the minimum: the least-squares solution of J δ = −Δr over the sample, relative to the parameter's scale, the
 //!   larger of |x| and its standard error with the others fixed. It is estimated for at most [`MOST_SHIFTED`] free parameters; a sample does not determine more.
 //!
+//! Of a sum of energies ([`sum`]) the loss is the difference of the two sums, relative to the sum itself, and there is no shift.
+//!
 //! A solution with a loss above [`MOST_LOSS`] or a shift above [`MOST_SHIFT`] has not converged: the arithmetic cannot tell.
 
 mod probe;
 mod sample;
 mod shift;
+mod sum;
 #[cfg(test)]
 mod tests;
 
-use crate::eval::Arithmetic;
+use crate::eval::{Arithmetic, Objective};
 use crate::model::{Model, losses};
-use probe::Probe;
 use residua_base::error::Result;
-use sample::Sample;
 use shift::Rows;
 
 pub use shift::{MOST_SHIFTED, Shift};
@@ -64,6 +65,15 @@ impl PrecisionEstimate {
     }
 }
 
+/// An estimate, and the sentence that it is for the user.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Checked {
+    /// The figures.
+    pub estimate: PrecisionEstimate,
+    /// [`PrecisionEstimate::sentence`].
+    pub sentence: String,
+}
+
 /// A point of a solve, and what was computed there.
 #[derive(Clone, Copy, Debug)]
 pub struct Evaluated<'a> {
@@ -84,37 +94,35 @@ pub struct Evaluated<'a> {
 ///
 /// # Errors
 /// `internal` if the derivatives of a residual are not a sound graph.
-pub fn estimate(model: &Model, point: &Evaluated) -> Result<PrecisionEstimate> {
-    let (mut cost, mut difference, mut observed, mut quantised) = (0.0, 0.0, 0.0, 0.0);
-    let mut instances = 0;
-    let mut rows = Rows::new(point.x, point.constant);
-    for batch in &model.batches {
-        let block = &model.blocks[batch.block as usize];
-        if !block.enabled || batch.has_addends() || batch.count == 0 {
-            continue;
-        }
-        let sample = Sample::of(batch, block.instances, point.x);
-        let mut probe = Probe::new(batch, point)?;
-        for (instance, represented) in sample.instances {
-            let found = probe.evaluate(instance);
-            let slope = |squared: f64| match block.loss.kind {
-                losses::LossKind::Squared => (block.loss.factor * squared, block.loss.factor),
-                _ => losses::evaluate(&block.loss, squared),
-            };
-            let (rho, rho_slope) = slope(found.squared);
-            let share = 0.5 * represented * block.weight;
-            cost += share * rho;
-            difference += share * (rho - slope(found.squared_as_computed).0);
-            observed += share * rho_slope * found.squared_difference;
-            quantised += share * rho_slope * found.squared_quantisation;
-            rows.add(&probe, (represented * block.weight * rho_slope).abs().sqrt());
-            instances += 1;
-        }
+pub fn estimate(model: &Model, objective: Objective, point: &Evaluated) -> Result<PrecisionEstimate> {
+    if objective == Objective::Sum {
+        return sum::estimate(model, point);
     }
+    let (mut cost, mut difference, mut observed, mut quantised) = (0.0, 0.0, 0.0, 0.0);
+    let mut rows = Rows::new(point.x, point.constant);
+    let instances = sample::each(model, point, |block, probe, found, represented| {
+        let slope = |squared: f64| match block.loss.kind {
+            losses::LossKind::Squared => (block.loss.factor * squared, block.loss.factor),
+            _ => losses::evaluate(&block.loss, squared),
+        };
+        let (rho, rho_slope) = slope(found.squared);
+        let share = 0.5 * represented * block.weight;
+        cost += share * rho;
+        difference += share * (rho - slope(found.squared_as_computed).0);
+        observed += share * rho_slope * found.squared_difference;
+        quantised += share * rho_slope * found.squared_quantisation;
+        rows.add(probe, (represented * block.weight * rho_slope).abs().sqrt());
+    })?;
     let explained = (observed + quantised.min(cost)).max(difference.abs());
-    let total = cost.max(point.cost);
-    // NaN: one of the two evaluations is not finite, and nothing can be said for the other.
-    let loss = if explained == 0.0 { 0.0 } else { (explained / total).min(1.0) };
-    let loss = if loss.is_nan() { 1.0 } else { loss };
+    let loss = share(explained, cost.max(point.cost));
     Ok(PrecisionEstimate { loss, shift: rows.shift(model.num_residuals as usize, cost), instances })
+}
+
+/// A part of a whole, from 0 to 1. 1 if either is not a number: one of the two evaluations is not finite, and nothing vouches for the other.
+fn share(part: f64, whole: f64) -> f64 {
+    if part == 0.0 {
+        return 0.0;
+    }
+    let share = part / whole;
+    if share.is_nan() { 1.0 } else { share.min(1.0) }
 }

@@ -95,7 +95,8 @@ impl<'a> Probe<'a> {
             .filter(|&(parameter, _)| !self.point.constant[parameter])
     }
 
-    fn residual(&self, output: usize) -> f64 {
+    /// A residual of the last instance, in f64.
+    pub(super) fn residual(&self, output: usize) -> f64 {
         self.nodes[self.batch.class.outputs[output].index()]
     }
 

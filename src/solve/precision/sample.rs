@@ -1,6 +1,9 @@
 //! Which instances of a batch the precision guard evaluates: the same ones every time.
 
-use crate::model::Batch;
+use super::Evaluated;
+use super::probe::{Found, Probe};
+use crate::model::{Batch, BlockInfo, Model};
+use residua_base::error::Result;
 use residua_base::list::Listed;
 
 /// Instances of a residual block that are sampled at equal distances, at least, if it has so many.
@@ -8,6 +11,32 @@ const INSTANCES: u32 = 256;
 
 /// Instances of a batch that are sampled at equal distances, at least, however small its part of the block is.
 const LEAST: u32 = 8;
+
+/// Evaluates the sampled instances of all blocks that take part, and calls a function with each and the number of instances that it stands for.
+/// Batches whose residuals are long sums are left out. Returns the number of evaluated instances.
+///
+/// # Errors
+/// `internal` if the derivatives of a residual are not a sound graph.
+pub(super) fn each(
+    model: &Model,
+    point: &Evaluated,
+    mut evaluated: impl FnMut(&BlockInfo, &Probe, Found, f64),
+) -> Result<usize> {
+    let mut instances = 0;
+    for batch in &model.batches {
+        let block = &model.blocks[batch.block as usize];
+        if !block.enabled || batch.has_addends() || batch.count == 0 {
+            continue;
+        }
+        let mut probe = Probe::new(batch, point)?;
+        for (instance, represented) in Sample::of(batch, block.instances, point.x).instances {
+            let found = probe.evaluate(instance);
+            evaluated(block, &probe, found, represented);
+            instances += 1;
+        }
+    }
+    Ok(instances)
+}
 
 /// Instances of a batch, each with the number of instances that it stands for.
 pub(super) struct Sample {

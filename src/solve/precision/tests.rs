@@ -1,12 +1,13 @@
 //! The precision guard on fits that lose digits in single precision, and on fits that do not.
 
+use super::sample::Sample;
 use super::*;
 use crate::eval::Functions;
 use crate::eval::tests::{block_on, functions};
 use crate::model::losses::LossParameters;
 use crate::model::tests::Recorder;
 use crate::solve::levenberg_marquardt::host;
-use crate::solve::{LevenbergMarquardtOptions, Listener, IterationSummary};
+use crate::solve::{IterationSummary, LevenbergMarquardtOptions, Listener};
 use residua_ir::graph::{Node, Op};
 
 /// A listener that lets every solve run to its end.
@@ -29,7 +30,8 @@ fn in_single_precision(model: &Model, x: &[f64]) -> Vec<f64> {
     for batch in &model.batches {
         let class = &batch.class;
         for instance in 0..batch.count as usize {
-            let locals = class.locals.iter().map(|local| x[(batch.column(local.column)[instance] + local.component) as usize]);
+            let locals =
+                class.locals.iter().map(|local| x[(batch.column(local.column)[instance] + local.component) as usize]);
             let data = (0..class.data as usize).map(|column| batch.data[column * batch.count as usize + instance]);
             let inputs: Vec<f64> = locals.chain(data).chain(batch.uniforms.iter().copied()).map(round).collect();
             let mut nodes: Vec<f64> = Vec::new();
@@ -58,7 +60,7 @@ fn estimate_at(functions: &Functions, x: &[f64]) -> PrecisionEstimate {
     let cost = residuals.iter().map(|residual| 0.5 * residual * residual).sum();
     let constant = functions.constant();
     let point = Evaluated { x: &x, constant, residuals: &residuals, cost, arithmetic: Arithmetic::F32 };
-    estimate(functions.model(), &point).unwrap()
+    estimate(functions.model(), Objective::LeastSquares, &point).unwrap()
 }
 
 /// The least-squares solution in f64.
@@ -202,6 +204,26 @@ fn blocks_that_take_no_part_and_constant_parameters_lose_nothing() {
     functions.set_enabled(0, true).unwrap();
     functions.set_constant(vec![true; 3]).unwrap();
     assert_eq!(estimate_at(&functions, &receiver).shift, None);
+}
+
+#[test]
+fn a_sum_loses_what_its_addends_lose() {
+    // (x − 1e4)² − 1e8 + 1 is 1 at 0, and 0 or 8 in single precision, where numbers of 1e8 are 8 apart.
+    let mut r = Recorder::default();
+    let x = r.parameter(0);
+    let (centre, offset) = (r.constant(1e4), r.constant(99_999_999.0));
+    let difference = r.apply(Op::Sub, &[x, centre]);
+    let square = r.square(difference);
+    let energy = r.apply(Op::Sub, &[square, offset]);
+    let functions = functions(r, vec![energy], &[0.0]);
+    let residuals = in_single_precision(functions.model(), &[0.0]);
+    let of = |residuals: &[f64]| {
+        let constant = functions.constant();
+        let point = Evaluated { x: &[0.0], constant, residuals, cost: residuals[0], arithmetic: Arithmetic::F32 };
+        estimate(functions.model(), Objective::Sum, &point).unwrap()
+    };
+    assert!(of(&residuals).loss > 0.5, "{residuals:?}");
+    assert_eq!(of(&[1.0]).loss, 0.0);
 }
 
 #[test]

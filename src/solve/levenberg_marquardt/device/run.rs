@@ -96,7 +96,8 @@ pub async fn minimise_on_device(
         summary.message = format!("{} {}", summary.message, untouched.sentence());
     }
     let linear_solver = "pcg: on the device".to_owned();
-    Ok(Solution { x, summary, details: Details { linear_solver, times: vec![("setup", setup)], untouched } })
+    let details = Details { linear_solver, times: vec![("setup", setup)], untouched };
+    Ok(Solution { x, summary, arithmetic: run.arithmetic, precision: None, details })
 }
 
 /// The engine and its model.

@@ -66,7 +66,8 @@ pub async fn minimise_least_squares(
     ];
     let linear_solver = path.linear_solver.clone();
     *kept = path.into_kept(solver.into_systems());
-    Ok(Solution { x, summary, details: Details { linear_solver, times, untouched } })
+    let details = Details { linear_solver, times, untouched };
+    Ok(Solution { x, summary, arithmetic: ARITHMETIC, precision: None, details })
 }
 
 /// Computes what the minimizer asks for until it is done.

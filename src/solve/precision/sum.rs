@@ -1,0 +1,18 @@
+//! The precision guard of a sum of energies, Σ weight·f.
+
+use super::{Evaluated, PrecisionEstimate, sample, share};
+use crate::model::Model;
+use residua_base::error::Result;
+
+/// Estimates which share of a sum rounding explains.
+pub(super) fn estimate(model: &Model, point: &Evaluated) -> Result<PrecisionEstimate> {
+    let (mut sum, mut difference) = (0.0, 0.0);
+    let instances = sample::each(model, point, |block, probe, _, represented| {
+        for output in probe.outputs() {
+            sum += represented * block.weight * probe.residual(output);
+            difference += represented * block.weight * probe.difference(output);
+        }
+    })?;
+    let loss = share(difference.abs(), sum.abs().max(point.cost.abs()));
+    Ok(PrecisionEstimate { loss, shift: None, instances })
+}
