@@ -55,11 +55,11 @@ impl<'a> Probe<'a> {
             self.inputs[local] = self.point.x[self.parameter(local)];
         }
         let (count, first_data) = (self.batch.count as usize, class.locals.len());
-        let first_uniform = first_data + class.data as usize;
-        for (column, input) in self.inputs[first_data..first_uniform].iter_mut().enumerate() {
+        let first_constant = first_data + class.data as usize;
+        for (column, input) in self.inputs[first_data..first_constant].iter_mut().enumerate() {
             *input = self.batch.data[column * count + instance];
         }
-        self.inputs[first_uniform..].copy_from_slice(&self.batch.uniforms);
+        self.inputs[first_constant..].copy_from_slice(&self.batch.batch_constants);
         self.graph.evaluate_into(&self.inputs, &mut self.nodes);
         let mut found =
             Found { squared: 0.0, squared_as_computed: 0.0, squared_difference: 0.0, squared_quantisation: 0.0 };

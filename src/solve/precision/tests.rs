@@ -33,7 +33,7 @@ fn in_single_precision(model: &Model, x: &[f64]) -> Vec<f64> {
             let locals =
                 class.locals.iter().map(|local| x[(batch.column(local.column)[instance] + local.component) as usize]);
             let data = (0..class.data as usize).map(|column| batch.data[column * batch.count as usize + instance]);
-            let inputs: Vec<f64> = locals.chain(data).chain(batch.uniforms.iter().copied()).map(round).collect();
+            let inputs: Vec<f64> = locals.chain(data).chain(batch.batch_constants.iter().copied()).map(round).collect();
             let mut nodes: Vec<f64> = Vec::new();
             for node in class.graph.graph().nodes() {
                 nodes.push(round(match node {
