@@ -18,7 +18,7 @@ const GROUPS = [
   { title: 'Start', pages: ['index'] },
   { title: 'Tutorial', pages: ['first-fit', 'mesh', 'robust-losses', 'constraints', 'poses', 'drawing', 'workers'] },
   { title: 'Moving to residua', pages: ['from-scalar-autograd', 'from-ml-levenberg-marquardt', 'from-ceres'] },
-  { title: 'Background', pages: ['how-it-works', 'performance', 'precision', 'limits', 'troubleshooting', 'measurements'] },
+  { title: 'Background', pages: ['how-it-works', 'performance', 'precision', 'how-sure', 'limits', 'troubleshooting', 'measurements'] },
 ];
 const REFERENCE = 'API reference';
 const ASSETS = ['docs/site/style.css', 'docs/site/site.js', 'docs/measurements/engines.svg'];
