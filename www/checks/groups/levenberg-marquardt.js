@@ -1,7 +1,7 @@
 /** Levenberg-Marquardt: features of problems, reports of a run, and failures on the way. */
 import { levenbergMarquardt, NonlinearLeastSquares, Problem, solve, V, Vec3 } from 'residua';
 import { anywhere, onCpu, onEach, onGpu } from '../define.js';
-import { decay, within } from './decay.js';
+import { decay, reached, within } from './decay.js';
 
 /** Nine points in a sagging chain, bounded at its ends in x and by a floor, and two rotations that map a vector to another. */
 function heldChain() {
@@ -22,6 +22,21 @@ function heldChain() {
   return { problem, points, turns };
 }
 
+/** Ranges from a receiver to satellites, right to some centimetres, and the receiver's position to find; metres. */
+function ranges() {
+  const satellites = [[15.6e6, 7.5e6, 20.1e6], [18.8e6, 2.7e6, 18.3e6], [17.6e6, 14.6e6, 13.5e6], [19.2e6, 0.6e6, 18.4e6], [-3e6, 20e6, 17e6], [2e6, -11e6, 24e6]];
+  const receiver = [4.1e6, 0.6e6, 4.8e6];
+  const noise = [0.03, -0.05, 0.02, 0.04, -0.04, 0.01];
+  const problem = new Problem();
+  const position = problem.parameters('position', { dim: 3, values: [6.4e6, 0, 0] });
+  const measured = satellites.map((satellite, i) => Math.hypot(...satellite.map((s, axis) => s - receiver[axis])) + noise[i]);
+  problem.residuals('ranges', {
+    inputs: { position: position.shared(), satellite: problem.data(satellites.flat(), 3), range: problem.data(measured) },
+    residual: ({ position, satellite, range }) => position.distance(satellite).sub(range),
+  });
+  return { problem, receiver };
+}
+
 export const group = {
   id: 'levenberg-marquardt',
   title: 'Levenberg-Marquardt',
@@ -32,7 +47,7 @@ export const group = {
       const functions = await check.compile(problem);
       const heard = [];
       const result = await NonlinearLeastSquares.solve(functions, { onIteration: (one) => void heard.push(one.iteration) });
-      check.ok(result.success, result.message);
+      reached(check, result);
       check.close(result.x[0], 2, within[check.backend], 'factor');
       check.close(result.x[1], -1.5, within[check.backend], 'rate');
       check.same(curve.values(), result.x, 'the values of the parameters');
@@ -188,6 +203,24 @@ export const group = {
       check.same(flat.x, [0, 0, 7]);
     }),
 
+    ...onEach('ranges to satellites converge where the arithmetic keeps their digits, and say so where it does not', async (check) => {
+      const { problem, receiver } = ranges();
+      const functions = await check.compile(problem);
+      const result = await levenbergMarquardt(functions);
+      const distance = Math.hypot(...result.x.map((x, axis) => x - receiver[axis]));
+      if (check.backend === 'cpu') {
+        check.ok(result.success && result.precisionLoss === 0, result.message);
+        check.ok(distance < 0.5, `${distance} m from the receiver`);
+        return;
+      }
+      // Neighbouring numbers of this size are half a metre to two metres apart in f32, and the ranges are right to centimetres.
+      check.equal(result.termination, 'precision-limit');
+      check.equal(result.success, false);
+      check.ok(result.precisionLoss > 1e-3, `${result.precisionLoss} of the cost is rounding`);
+      check.match(result.message, /Rounding in single precision explains/);
+      check.match(result.report(), /NO CONVERGENCE/);
+    }),
+
     ...onEach('blocks that no residual uses are named', async (check) => {
       const problem = new Problem();
       const vertices = problem.parameters('vertices', { dim: 2, values: new Float64Array(40) });
@@ -195,7 +228,7 @@ export const group = {
       const functions = await check.compile(problem);
       vertices.setConstant([18]);
       const result = await levenbergMarquardt(functions);
-      check.match(result.message, /vertices\[17\], vertices\[19\] are touched by no residual\.$/);
+      check.match(result.message, /vertices\[17\], vertices\[19\] are touched by no residual\./);
       check.match(result.report(), /vertices\[17\]/);
     }),
 
