@@ -23,6 +23,7 @@ mod tests;
 
 use crate::eval::{Arithmetic, Objective};
 use crate::model::{Model, losses};
+use residua_base::decimal::scientific;
 use residua_base::error::Result;
 use shift::Rows;
 
@@ -56,11 +57,12 @@ impl PrecisionEstimate {
         let PrecisionEstimate { loss, shift, instances } = self;
         let moved = shift.filter(|shift| shift.relative > MOST_SHIFT).map_or_else(String::new, |shift| {
             let name = model.parameter_name(shift.parameter);
-            format!(", and moves {name} by {:.0e} of its scale", shift.relative)
+            format!(", and moves {name} by {} of its scale", scientific(shift.relative, Some(0)))
         });
-        let (arithmetic, evaluated) = (arithmetic.name(), if *instances == 1 { "instance" } else { "instances" });
+        let (arithmetic, loss) = (arithmetic.name(), scientific(*loss, Some(0)));
+        let evaluated = if *instances == 1 { "instance" } else { "instances" };
         format!(
-            "Rounding in {arithmetic} explains {loss:.0e} of the cost{moved}, by {instances} {evaluated} in double precision."
+            "Rounding in {arithmetic} explains {loss} of the cost{moved}, by {instances} {evaluated} in double precision."
         )
     }
 }
