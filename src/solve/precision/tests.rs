@@ -3,7 +3,7 @@
 use super::sample::Sample;
 use super::*;
 use crate::eval::Functions;
-use crate::eval::tests::{block_on, functions};
+use crate::eval::tests::{block_on, functions, functions_with_losses};
 use crate::model::losses::LossParameters;
 use crate::model::tests::Recorder;
 use crate::solve::levenberg_marquardt::host;
@@ -82,7 +82,7 @@ fn line(points: impl Iterator<Item = (f64, f64)>, start: [f64; 2]) -> Functions 
             r.apply(Op::Sub, &[value, y])
         })
         .collect();
-    functions(r, outputs, &start)
+    functions_with_losses(r, outputs, &start)
 }
 
 /// A number between −½ and ½ for each position, the same every time.
