@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 const BETWEEN_FILES: &[&str] = &[
     "crates/codegen/src/wgsl/template: expand.rs, mod.rs, parse.rs",
     "crates/gpu/src: buffer.rs, context.rs, pipeline.rs, profile.rs, run.rs, scope.rs, speed.rs",
-    "crates/linalg/src: choice.rs, cholesky.rs, dense_qr.rs, layout.rs, normal_matrix.rs, pcg.rs, supernodes.rs, system.rs",
+    "crates/linalg/src: choice.rs, cholesky.rs, dense_qr.rs, elimination_group.rs, layout.rs, normal_matrix.rs, pcg.rs, supernodes.rs, system.rs",
     "src/eval/gpu: calls.rs, data.rs, memory.rs, mod.rs",
     "src/solve/levenberg_marquardt/host: minimizer.rs, phase.rs",
     "xtask/src: bench.rs, serve.rs, site.rs",
