@@ -3,7 +3,7 @@
 #import not_a_number
 // Levenberg-Marquardt on one small problem a thread, all iterations in one dispatch (or in several, which changes no number).
 // For a template are generated the structures Parameters, Step, Normal (the normal equations), Moved and Solved, the functions that
-// this one calls, and the rules lm_noise, lm_gain, lm_damping and lm_convergence.
+// this one calls, and the rules lm_noise, lm_cosine, lm_gain, lm_damping and lm_convergence.
 const NON_FINITE = {NON_FINITE}.0;
 const MAX_ITERATIONS = {MAX_ITERATIONS}.0;
 const RESIDUALS = {RESIDUALS}.0;
@@ -35,10 +35,11 @@ fn solve_many(
     var floor_of_predictions = bitcast<f32>(state[5u * dispatch.stride + problem]);
     let last = iterations + min(dispatch.turn, dispatch.max_iterations - iterations);
     var x = load_parameters(problem);
-    var size = parameter_norm(x);
 
     var normal: Normal;
     var cost = 0.0;
+    var cosine = 0.0;
+    var size = 0.0;
     var frozen = 0u;
     var moved_on = true;
     var noise = 0.0;
@@ -46,10 +47,12 @@ fn solve_many(
     var verdict = 1.0;
     var cost_before = 0.0;
     var change = 0.0;
-    var step_length = 0.0;
+    var predicted = 0.0;
+    var descent = 0.0;
+    var length = 0.0;
     var size_before = 0.0;
-    var cost_tolerance = 0.0;
-    var parameter_tolerance = 0.0;
+    // Whether a step led here that can show convergence.
+    var complete = 0.0;
     loop {
         if moved_on {
             moved_on = false;
@@ -60,8 +63,11 @@ fn solve_many(
                 break;
             }
             frozen = frozen_coordinates(x, normal);
-            let gradient = gradient_max_norm(normal, frozen);
-            end = lm_convergence(verdict, cost_before, change, floor_of_predictions, gradient, step_length, size_before, cost_tolerance, dispatch.gradient_tolerance, parameter_tolerance, dispatch.epsilon);
+            cosine = lm_cosine(scaled_gradient(normal, frozen), cost);
+            size = free_size(normal, x, frozen);
+            end = lm_convergence(
+                verdict, complete, cost_before, change, predicted, descent, cosine, length, size_before,
+                dispatch.cost_tolerance, dispatch.gradient_tolerance, dispatch.parameter_tolerance, dispatch.epsilon);
             noise = lm_noise(cost, scaled_size(normal, x), RESIDUALS, dispatch.epsilon);
         }
         if end != RUNNING {
@@ -77,16 +83,18 @@ fn solve_many(
 
         let solved = damped_step(normal, damping, frozen);
         change = not_a_number();
-        var predicted = change;
-        step_length = change;
+        predicted = change;
+        descent = change;
+        length = change;
         var moved: Moved;
         if solved.sound {
             moved = moved_by(x, solved.step);
-            predicted = predicted_reduction(normal, moved.projected);
-            step_length = step_norm(moved.projected);
+            descent = descent_along(normal, moved.projected);
+            predicted = descent - 0.5 * curvature_along(normal, moved.projected);
+            length = step_length(normal, moved.projected);
             change = reduction(problem, x, moved.trial);
         }
-        let gain = lm_gain(change, predicted, step_length, size, noise, floor_of_predictions, dispatch.epsilon);
+        let gain = lm_gain(change, predicted, descent, length, size, cost, cosine, noise, floor_of_predictions, dispatch.epsilon);
         let region = lm_damping(damping, growth, gain.x, gain.y);
         verdict = gain.y;
         floor_of_predictions = gain.z;
@@ -96,9 +104,7 @@ fn solve_many(
             x = moved.trial;
             cost_before = cost;
             size_before = size;
-            size = parameter_norm(x);
-            cost_tolerance = dispatch.cost_tolerance;
-            parameter_tolerance = dispatch.parameter_tolerance;
+            complete = 1.0;
             moved_on = true;
         } else if gain.w != RUNNING {
             end = gain.w;

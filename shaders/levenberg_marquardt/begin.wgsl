@@ -1,5 +1,5 @@
 #import workgroup_sums
-#import workgroup_largest
+#import levenberg_marquardt/largest_of_pairs
 #import levenberg_marquardt/state
 #import levenberg_marquardt/block_shape
 #if PAIRS
@@ -25,7 +25,8 @@ fn begin(
     var rz = vec2<f32>();
     var zdz = 0.0;
     var squares = 0.0;
-    var largest = 0u;
+    // Of |g|, and of |g|/√C.
+    var largest = vec2<u32>();
     for (var block = workgroup.x * THREADS + lane; block < dispatch.blocks; block += dispatch.threads) {
         let first = dispatch.first + block * DIM;
         let place = dispatch.scale * first;
@@ -66,21 +67,22 @@ fn begin(
         #endif
         #for k in 0..TANGENT
         zdz += z{k} * z{k} * d{k};
-        squares += r{k} * r{k};
-        largest = max(largest, bitcast<u32>(abs(r{k})));
+        let scaled{k} = select(0.0, abs(r{k}) * inverseSqrt(c{k}), c{k} > 0.0);
+        squares += scaled{k} * scaled{k};
+        largest = max(largest, vec2<u32>(bitcast<u32>(abs(r{k})), bitcast<u32>(scaled{k})));
         #endfor
     }
     put_addend(0u, lane, rz);
     put_addend(1u, lane, vec2<f32>(zdz, 0.0));
     put_addend(2u, lane, vec2<f32>(squares, 0.0));
     add_over_workgroup(lane, 3u);
-    let most = largest_over_workgroup(largest);
+    let most = largest_of_pairs(largest);
     if lane == 0u {
         let own = dispatch.group + workgroup.x;
         sums[RZ_SUMS * dispatch.groups + own] = total_of(0u);
         sums[ZDZ_SUMS * dispatch.groups + own] = total_of(1u);
         sums[SQUARES_SUMS * dispatch.groups + own] = total_of(2u);
-        sums[LARGEST_SUMS * dispatch.groups + own] = vec2<f32>(bitcast<f32>(most), 0.0);
+        sums[LARGEST_SUMS * dispatch.groups + own] = bitcast<vec2<f32>>(most);
     }
 }
 

@@ -1,8 +1,11 @@
-// Blocks of one shape, and the limits of the diagonal D of the damping λD.
+// Blocks of one shape.
 const DIM = {DIM}u;
 const TANGENT = {TANGENT}u;
-const LEAST_SCALE = {LEAST_SCALE};
-const MOST_SCALE = {MOST_SCALE};
+
+// λD of a coordinate; of a column of zeros no unit is known, and its step is 0 with any damping.
+fn damped(damping: f32, scale: f32) -> f32 {
+    return damping * select(1.0, scale, scale > 0.0);
+}
 
 // Place of a diagonal entry in the lower triangle.
 fn diagonal(k: u32) -> u32 {

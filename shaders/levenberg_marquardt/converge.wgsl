@@ -1,5 +1,5 @@
 #import workgroup_sums
-#import workgroup_largest
+#import levenberg_marquardt/largest_of_pairs
 #import nonfinite
 #import levenberg_marquardt/state
 #import levenberg_marquardt/set_number
@@ -21,16 +21,16 @@ fn converge(@builtin(local_invocation_index) lane: u32) {
     }
     put_addend(0u, lane, part);
     var parts = array<vec2<f32>, 3>();
-    var most = 0u;
+    var most = vec2<u32>();
     for (var k = lane; k < dispatch.groups; k += THREADS) {
         let rz = sums[RZ_SUMS * dispatch.groups + k];
         let zdz = sums[ZDZ_SUMS * dispatch.groups + k];
         let squares = sums[SQUARES_SUMS * dispatch.groups + k];
-        let largest = sums[LARGEST_SUMS * dispatch.groups + k].x;
+        let largest = sums[LARGEST_SUMS * dispatch.groups + k];
         parts[0] = sum_of_pairs(parts[0], rz);
         parts[1] = sum_of_pairs(parts[1], zdz);
         parts[2] = sum_of_pairs(parts[2], squares);
-        most = max(most, bitcast<u32>(largest));
+        most = max(most, bitcast<vec2<u32>>(largest));
     }
     put_addend(1u, lane, parts[0]);
     put_addend(2u, lane, parts[1]);
@@ -39,9 +39,9 @@ fn converge(@builtin(local_invocation_index) lane: u32) {
         return;
     }
     add_over_workgroup(lane, 4u);
-    most = largest_over_workgroup(most);
+    most = largest_of_pairs(most);
     if lane == 0u {
-        conclude(total_of(0u), total_of(1u).x, total_of(2u).x, sqrt(total_of(3u).x), bitcast<f32>(most));
+        conclude(total_of(0u), total_of(1u).x, total_of(2u).x, sqrt(total_of(3u).x), bitcast<vec2<f32>>(most));
     }
 }
 
@@ -50,7 +50,8 @@ fn part_of_cost(k: u32) -> vec2<f32> {
     return select(vec2<f32>(), vec2<f32>(costs[dispatch.width * k], low), k < dispatch.count);
 }
 
-fn conclude(cost: vec2<f32>, rz: f32, zdz: f32, norm: f32, largest: f32) {
+fn conclude(cost: vec2<f32>, rz: f32, zdz: f32, norm: f32, most: vec2<f32>) {
+    let largest = most.x;
     // The point is new, unless the last step was not taken, or could not be.
     let arrived = state[LINEARISE] != 0u && state[RESTORE] == 0u;
     let starts = state[STARTED] == 0u;
@@ -65,6 +66,8 @@ fn conclude(cost: vec2<f32>, rz: f32, zdz: f32, norm: f32, largest: f32) {
         set_number(COST, cost.x);
         set_number(COST_LOW, cost.y);
         set_number(LARGEST, largest);
+        let cosine = lm_cosine(most.y, cost.x);
+        set_number(COSINE, cosine);
         set_number(record + RECORD_COST, cost.x);
         set_number(record + RECORD_COST_LOW, cost.y);
         set_number(record + RECORD_LARGEST, largest);
@@ -72,12 +75,12 @@ fn conclude(cost: vec2<f32>, rz: f32, zdz: f32, norm: f32, largest: f32) {
             state[STARTED] = 1u;
             state[record + RECORD_ACCEPTED] = 1u;
             set_number(record + RECORD_DAMPING, number(DAMPING));
-            end = lm_convergence(1.0, 0.0, 0.0, 0.0, largest, 0.0, 0.0, 0.0, number(GRADIENT_TOLERANCE), 0.0, 0.0);
-        } else {
-            end = lm_convergence(
-                number(VERDICT), number(COST_BEFORE), number(CHANGE), number(FLOOR), largest, number(STEP_NORM), number(SIZE),
-                number(COST_TOLERANCE), number(GRADIENT_TOLERANCE), number(PARAMETER_TOLERANCE), number(EPSILON));
         }
+        // At the start there is no step that could show convergence, and COMPLETE is 0.
+        end = lm_convergence(
+            number(VERDICT), number(COMPLETE), number(COST_BEFORE), number(CHANGE), number(PREDICTED), number(DESCENT), cosine,
+            number(SCALED_STEP), number(SIZE), number(COST_TOLERANCE), number(GRADIENT_TOLERANCE), number(PARAMETER_TOLERANCE),
+            number(EPSILON));
         if end == 0.0 {
             end = number(ENDING);
         }

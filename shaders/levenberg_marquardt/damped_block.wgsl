@@ -15,7 +15,7 @@ if state[STARTED] == 0u {
 let kept{k} = vectors[SCALE * dispatch.stride + first + {k}u];
 #endfor
 #for k in 0..TANGENT
-let d{k} = max(clamp(c{k}, LEAST_SCALE, MOST_SCALE), kept{k});
+let d{k} = max(c{k}, kept{k});
 #endfor
 #for k in 0..TANGENT
 #if CONSTRAINED
@@ -32,9 +32,9 @@ factor_block(place, factors, damping);
 #else
 #for j in 0..TANGENT
 #if CONSTRAINED
-let a{j} = select(1.0, c{j} + damping * d{j}, free{j});
+let a{j} = select(1.0, c{j} + damped(damping, d{j}), free{j});
 #else
-let a{j} = c{j} + damping * d{j};
+let a{j} = c{j} + damped(damping, d{j});
 #endif
 // What rounding leaves of a pivot must stay positive.
 let v{j} = 1.0 / max(

@@ -16,12 +16,12 @@ fn decide(@builtin(local_invocation_index) lane: u32) {
         let descent = sums[DESCENT_SUMS * dispatch.groups + k];
         let rest = sums[REST_SUMS * dispatch.groups + k];
         let step = sums[STEP_SUMS * dispatch.groups + k];
-        let size = sums[SIZE_SUMS * dispatch.groups + k];
+        let scaled_step = sums[SCALED_STEP_SUMS * dispatch.groups + k];
         let scaled = sums[SCALED_SUMS * dispatch.groups + k];
         parts[0] = sum_of_pairs(parts[0], descent);
         parts[1] = sum_of_pairs(parts[1], rest);
         parts[2] = sum_of_pairs(parts[2], step);
-        parts[3] = sum_of_pairs(parts[3], size);
+        parts[3] = sum_of_pairs(parts[3], scaled_step);
         parts[4] = sum_of_pairs(parts[4], scaled);
     }
     put_addend(0u, lane, parts[0]);
@@ -57,7 +57,7 @@ fn decide(@builtin(local_invocation_index) lane: u32) {
         #else
         let predicted = 0.5 * (descent + total_of(1u).x);
         #endif
-        conclude(total_of(5u).x, predicted, sqrt(total_of(2u).x), sqrt(total_of(3u).x), total_of(4u).x);
+        conclude(total_of(5u).x, predicted, descent, sqrt(total_of(2u).x), sqrt(total_of(3u).x), total_of(4u).x);
     }
 }
 
@@ -73,7 +73,7 @@ fn part_of_jvp(k: u32) -> vec2<f32> {
 }
 #endif
 
-fn conclude(reduction: f32, predicted: f32, step: f32, size: f32, scaled_size: f32) {
+fn conclude(reduction: f32, predicted: f32, descent: f32, step: f32, scaled_step: f32, scaled_size: f32) {
     var change = reduction;
     // A step too short to move anything has no change of cost; where longer steps met NaN, the change stays NaN.
     if step == 0.0 && number(VERDICT) == 0.0 && is_nan(number(CHANGE)) {
@@ -83,7 +83,9 @@ fn conclude(reduction: f32, predicted: f32, step: f32, size: f32, scaled_size: f
     let epsilon = number(EPSILON);
     let noise = lm_noise(cost, scaled_size, number(RESIDUALS), epsilon);
     // Ratio, verdict, floor, end.
-    let gain = lm_gain(change, predicted, step, size, noise, number(FLOOR), epsilon);
+    let size = sqrt(scaled_size);
+    let gain = lm_gain(
+        change, predicted, descent, scaled_step, size, cost, number(COSINE), noise, number(FLOOR), epsilon);
     let accepted = gain.y != 0.0;
     let damping = number(DAMPING);
     let region = lm_damping(damping, number(GROWTH), gain.x, gain.y);
@@ -96,8 +98,13 @@ fn conclude(reduction: f32, predicted: f32, step: f32, size: f32, scaled_size: f
     set_number(VERDICT, gain.y);
     set_number(COST_BEFORE, cost);
     set_number(CHANGE, change);
-    set_number(STEP_NORM, step);
+    set_number(PREDICTED, predicted);
+    set_number(DESCENT, descent);
+    set_number(SCALED_STEP, scaled_step);
     set_number(SIZE, size);
+    // Conjugate gradients that were cut short leave no step that shows convergence.
+    let complete = number(RZ) <= number(RZ_TARGET) || number(LINEAR_TOLERANCE) == 0.0;
+    set_number(COMPLETE, select(0.0, 1.0, complete));
     let iteration = state[ITERATION] + 1u;
     state[ITERATION] = iteration;
     let record = record_of(iteration);

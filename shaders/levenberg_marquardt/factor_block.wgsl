@@ -10,7 +10,7 @@ fn factor_block(place: u32, factors: u32, damping: f32) {
             if first < 0.0 || second < 0.0 {
                 entry = vec2<f32>(select(0.0, 1.0, i == j), 0.0);
             } else if i == j {
-                entry = sum_of_pairs(entry, exact_product(damping, clamp(first, LEAST_SCALE, MOST_SCALE)));
+                entry = sum_of_pairs(entry, exact_product(damping, select(1.0, first, first > 0.0)));
             }
             let whole = entry.x;
             for (var k = 0u; k < j; k++) {

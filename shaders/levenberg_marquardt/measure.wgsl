@@ -1,7 +1,8 @@
 #import workgroup_sums
 #import levenberg_marquardt/state
 #import levenberg_marquardt/block_shape
-// The predicted reduction of the projected step δ: parts of -gᵀδ, of δᵀr + λδᵀDδ, of ‖δ‖², of ‖x‖² and of xᵀDx. After conjugate gradients
+// The predicted reduction of the projected step δ: parts of -gᵀδ, of δᵀr + λδᵀDδ, of ‖δ‖², of δᵀCδ and of xᵀCx
+// with C the diagonal of JᵀJ. After conjugate gradients
 // from 0, JᵀJδ = -g - r - λDδ, so that ‖Jδ‖² = -gᵀδ - (δᵀr + λδᵀDδ) without another product, if δ is the step that was solved for.
 @compute @workgroup_size(256)
 fn measure(
@@ -16,7 +17,7 @@ fn measure(
     var descent = 0.0;
     var rest = 0.0;
     var step = 0.0;
-    var size = 0.0;
+    var scaled_step = 0.0;
     var scaled = 0.0;
     for (var block = workgroup.x * THREADS + lane; block < dispatch.blocks; block += dispatch.threads) {
         let first = dispatch.first + block * DIM;
@@ -24,7 +25,8 @@ fn measure(
         #for k in 0..TANGENT
         let c{k} = block_diagonal[place + {k * (k + 3) / 2}u];
         // What is kept of the diagonal: the model is finite here, and stands until the next measurement.
-        let present{k} = clamp(c{k}, LEAST_SCALE, MOST_SCALE);
+        // Coordinates that must stay are no part of any length.
+        let present{k} = max(c{k}, 0.0);
         let d{k} = max(present{k}, vectors[SCALE * dispatch.stride + first + {k}u]);
         #endfor
         #for k in 0..TANGENT
@@ -36,19 +38,14 @@ fn measure(
         descent -= s{k} * gradient[first + {k}u];
         rest += s{k} * (vectors[RESIDUAL * dispatch.stride + first + {k}u] + damping * d{k} * s{k});
         step += s{k} * s{k};
-        // Coordinates that must stay are no part of the size.
-        size += select(x{k} * x{k}, 0.0, c{k} < 0.0);
+        scaled_step += s{k} * s{k} * present{k};
         scaled += x{k} * x{k} * present{k};
         #endfor
-        for (var k = TANGENT; k < DIM; k++) {
-            let x = point[first + k];
-            size += select(x * x, 0.0, block_diagonal[place] < 0.0);
-        }
     }
     put_addend(0u, lane, vec2<f32>(descent, 0.0));
     put_addend(1u, lane, vec2<f32>(rest, 0.0));
     put_addend(2u, lane, vec2<f32>(step, 0.0));
-    put_addend(3u, lane, vec2<f32>(size, 0.0));
+    put_addend(3u, lane, vec2<f32>(scaled_step, 0.0));
     put_addend(4u, lane, vec2<f32>(scaled, 0.0));
     add_over_workgroup(lane, 5u);
     if lane < 5u {

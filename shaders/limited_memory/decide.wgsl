@@ -216,9 +216,10 @@ fn take(rise: f32) {
     state[record + 5u] = state[STEP];
     state[record + 6u] = state[SIZE_NOW];
     state[record + 7u] = state[EVALUATIONS];
+    state[STEEPEST_GRADIENT] = max(state[STEEPEST_GRADIENT], largest);
     let reason = ending(
-        iteration, state[record + 2u], before, largest, state[record + 4u], state[SIZE_NOW], state[IDLE],
-        state[COST_TOLERANCE], state[GRADIENT_TOLERANCE], state[PARAMETER_TOLERANCE], state[MAX_ITERATIONS]
+        iteration, state[record + 2u], before, largest, state[STEEPEST_GRADIENT], state[record + 4u], state[SIZE_NOW], state[IDLE],
+        state[COST_TOLERANCE], state[GRADIENT_TOLERANCE], state[PARAMETER_TOLERANCE], state[MAX_ITERATIONS], state[RESOLUTION]
     );
     set_out();
     if reason != 0.0 {

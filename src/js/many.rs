@@ -5,7 +5,6 @@ use residua_base::list::Listed;
 use wasm_bindgen::prelude::*;
 
 use crate::compile::backend;
-use crate::eval::Place;
 use crate::model::losses::LossParameters;
 use crate::solve::many::{Batch, ManyListener, ManyOptions, ManySolutions, Template, Varying, cpu, gpu};
 use crate::solve::summary::Termination;
@@ -148,11 +147,11 @@ async fn solve(many: RawMany, engine: &JsValue, options: &JsValue, callbacks: &m
     let (solved, fallback_reason) = assignment
         .run(async |device: Option<&Context>| match device {
             None => {
-                let options = ManyOptions::from_numbers(Place::Host, &read);
+                let options = ManyOptions::from_numbers(&read);
                 Ok((cpu::solve_many(&template, &batch, &options, callbacks).await?, "cpu"))
             }
             Some(context) => {
-                let options = ManyOptions::from_numbers(Place::Device, &read);
+                let options = ManyOptions::from_numbers(&read);
                 Ok((gpu::solve_many(context, &template, &batch, &options, callbacks).await?, "gpu"))
             }
         })

@@ -1,7 +1,8 @@
 //! The sentences for why a run ended that both solvers share, with the numbers that decided it. None has a full stop.
 
-use super::options::SolveOptions;
+use super::options::{SolveOptions, least_tolerance};
 use super::summary::IterationSummary;
+use crate::eval::Arithmetic;
 use residua_base::decimal::{scientific, shortest};
 
 /// The caller stopped the run.
@@ -17,29 +18,32 @@ pub fn time_limit(options: &SolveOptions) -> String {
     format!("Stopped after maxTimeMs, {} milliseconds", shortest(options.max_time_ms))
 }
 
-/// The last iteration met the gradient tolerance.
-pub fn gradient_tolerance(options: &SolveOptions, last: &IterationSummary) -> String {
-    if last.gradient_max_norm == 0.0 {
+/// The last iteration met the gradient tolerance with this value of what it judges.
+pub fn gradient_tolerance(what: &str, value: f64, options: &SolveOptions, arithmetic: Arithmetic) -> String {
+    if value == 0.0 {
         "Converged: the gradient is zero".to_owned()
     } else {
-        within("the gradient's max norm", last.gradient_max_norm, "gradientTolerance", options.gradient_tolerance)
+        let least = least_tolerance(arithmetic);
+        within(what, value, "gradientTolerance", options.gradient_tolerance, least, arithmetic)
     }
 }
 
 /// The last iteration met the cost tolerance.
-pub fn cost_tolerance(options: &SolveOptions, last: &IterationSummary) -> String {
+pub fn cost_tolerance(options: &SolveOptions, last: &IterationSummary, arithmetic: Arithmetic) -> String {
     let before = (last.cost + last.cost_change).abs();
     let share = if before > 0.0 { last.cost_change.abs() / before } else { 0.0 };
-    within("the cost's relative change", share, "costTolerance", options.cost_tolerance)
+    within("the cost's relative reduction", share, "costTolerance", options.cost_tolerance, 0.0, arithmetic)
 }
 
-/// The last iteration met the parameter tolerance. `size`: Euclidean norm of the coordinates that are not constant.
-pub fn parameter_tolerance(options: &SolveOptions, last: &IterationSummary, size: f64) -> String {
-    let tolerance = options.parameter_tolerance;
-    within("the relative step", last.step_norm / (size + tolerance), "parameterTolerance", tolerance)
+/// The last iteration met the parameter tolerance with this relative step.
+pub fn parameter_tolerance(relative_step: f64, options: &SolveOptions, arithmetic: Arithmetic) -> String {
+    let least = least_tolerance(arithmetic);
+    within("the relative step", relative_step, "parameterTolerance", options.parameter_tolerance, least, arithmetic)
 }
 
-fn within(what: &str, value: f64, option: &str, tolerance: f64) -> String {
-    let [value, tolerance] = [value, tolerance].map(|number| scientific(number, Some(3)));
-    format!("Converged: {what} {value} is within {option} {tolerance}")
+fn within(what: &str, value: f64, option: &str, tolerance: f64, least: f64, arithmetic: Arithmetic) -> String {
+    let [value, shown, raised] = [value, tolerance, least].map(|number| scientific(number, Some(3)));
+    let counts =
+        if tolerance < least { format!(", which counts as {raised} in {}", arithmetic.name()) } else { String::new() };
+    format!("Converged: {what} {value} is within {option} {shown}{counts}")
 }

@@ -3,6 +3,7 @@
 //! Options are passed as numbers by their public names. The result is checked, so that the solvers need no checks. A tolerance of 0 switches
 //! its test off.
 
+use super::rules::ROUNDINGS;
 use crate::eval::{Arithmetic, Objective, Place};
 use residua_base::decimal;
 use residua_base::error::{Error, Result};
@@ -15,12 +16,17 @@ pub struct SolveOptions {
     pub max_iterations: u32,
     /// Milliseconds, at most; infinite.
     pub max_time_ms: f64,
-    /// Converged when a step changes the cost by at most this share of it; 1e-6.
+    /// Converged when a step lowers the cost by at most this share of it, and promised no more; 1e-8.
     pub cost_tolerance: f64,
-    /// Converged when no free coordinate's gradient exceeds this; 1e-6.
+    /// Converged when the gradient is so small beside the cost, in units of the problem; 1e-8. Each solver says how it measures that.
     pub gradient_tolerance: f64,
-    /// Converged when a step is at most this share of the free coordinates' norm; 1e-8, and 1e-6 where evaluations are in f32.
+    /// Converged when a step is at most this share of the parameters, in units of the problem; 1e-8.
     pub parameter_tolerance: f64,
+}
+
+/// What a tolerance of gradients and steps that is on and below this counts as: relative changes below it are rounding.
+pub fn least_tolerance(arithmetic: Arithmetic) -> f64 {
+    ROUNDINGS * arithmetic.epsilon()
 }
 
 /// Options of L-BFGS.
@@ -47,7 +53,7 @@ pub struct LevenbergMarquardtOptions {
     pub solve: SolveOptions,
     /// What solves the linear systems; `None` to choose by size and sparsity.
     pub linear_solver: Option<Kind>,
-    /// The first λ; 1e-3.
+    /// The first λ; 1e-4.
     pub initial_damping: f64,
     /// Iterations of conjugate gradients in a step, at most; 100.
     pub max_linear_iterations: u32,
@@ -61,7 +67,7 @@ impl LevenbergMarquardtOptions {
         LevenbergMarquardtOptions {
             solve: SolveOptions::defaults(arithmetic),
             linear_solver: None,
-            initial_damping: 1e-3,
+            initial_damping: 1e-4,
             max_linear_iterations: 100,
             linear_tolerance: 0.1,
         }
@@ -118,16 +124,13 @@ impl LevenbergMarquardtOptions {
 
 impl SolveOptions {
     /// The defaults of the public contract.
-    pub fn defaults(arithmetic: Arithmetic) -> SolveOptions {
+    pub fn defaults(_arithmetic: Arithmetic) -> SolveOptions {
         SolveOptions {
             max_iterations: 100,
             max_time_ms: f64::INFINITY,
-            cost_tolerance: 1e-6,
-            gradient_tolerance: 1e-6,
-            parameter_tolerance: match arithmetic {
-                Arithmetic::F32 => 1e-6,
-                Arithmetic::F64 => 1e-8,
-            },
+            cost_tolerance: 1e-8,
+            gradient_tolerance: 1e-8,
+            parameter_tolerance: 1e-8,
         }
     }
 
@@ -236,10 +239,11 @@ mod tests {
 
     #[test]
     fn nothing_given_gives_the_defaults_of_the_contract() {
-        for (arithmetic, parameter_tolerance) in [(Arithmetic::F64, 1e-8), (Arithmetic::F32, 1e-6)] {
+        for arithmetic in [Arithmetic::F64, Arithmetic::F32] {
             let options = LbfgsOptions::from_numbers(arithmetic, &|_| None).unwrap();
             assert_eq!(options, LbfgsOptions::defaults(arithmetic));
-            assert_eq!(options.solve.parameter_tolerance, parameter_tolerance);
+            let SolveOptions { cost_tolerance, gradient_tolerance, parameter_tolerance, .. } = options.solve;
+            assert_eq!([cost_tolerance, gradient_tolerance, parameter_tolerance], [1e-8; 3]);
         }
     }
 

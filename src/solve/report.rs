@@ -238,7 +238,7 @@ residua solver report
   Solver           L-BFGS, history 10
   Backend          cpu
   Linear solver    dense QR: it is small
-  Tolerances       cost off, gradient 1e-6, parameter 1e-8
+  Tolerances       cost off, gradient 1e-8, parameter 1e-8
 
                           Original     Reduced
   Parameter blocks               4           3

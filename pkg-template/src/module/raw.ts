@@ -304,8 +304,7 @@ export interface RawManyOptions {
   maxIterations: number;
   costTolerance: number;
   gradientTolerance: number;
-  /** By default that of the engine. */
-  parameterTolerance: number | undefined;
+  parameterTolerance: number;
   initialDamping: number;
 }
 

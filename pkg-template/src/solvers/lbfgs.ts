@@ -38,7 +38,7 @@ export const LBFGS_OPTIONS: OptionNames<LbfgsOptions> = {
  */
 export async function lbfgs(functions: GpuCompiledFunctions, options: LbfgsOptions = {}): Promise<SolveResult> {
   checkFunctions('lbfgs', functions);
-  const tests = stoppingTests('lbfgs', options, functions.backend, LBFGS_OPTIONS);
+  const tests = stoppingTests('lbfgs', options, LBFGS_OPTIONS);
   const { historySize = 10, maxLineSearchSteps = 20, c1 = 1e-4, c2 = 0.9, objective = 'sum' } = options;
   checkWholeNumber('lbfgs: historySize', historySize, 1);
   checkWholeNumber('lbfgs: maxLineSearchSteps', maxLineSearchSteps, 1);

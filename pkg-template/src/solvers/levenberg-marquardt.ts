@@ -16,7 +16,7 @@ export interface LevenbergMarquardtOptions extends SolveOptions {
    * anything else is 'invalid-argument'.
    */
   linearSolver?: LinearSolver;
-  /** The initial λ of the damping λ·D, where D is the largest diagonal of JᵀJ so far, clamped to [1e-6, 1e32]; 1e-3 by default. */
+  /** The initial λ of the damping λ·D, where D is the largest diagonal of JᵀJ so far; 1e-4 by default. */
   initialDamping?: number;
   /** Maximum number of iterations of conjugate gradients in one step; 100 by default. */
   maxLinearIterations?: number;
@@ -45,8 +45,8 @@ export async function levenbergMarquardt(
   options: LevenbergMarquardtOptions = {},
 ): Promise<SolveResult> {
   checkFunctions('levenbergMarquardt', functions);
-  const tests = stoppingTests('levenbergMarquardt', options, functions.backend, LEVENBERG_MARQUARDT_OPTIONS);
-  const { linearSolver = 'auto', initialDamping = 1e-3, maxLinearIterations = 100, linearTolerance = 0.1 } = options;
+  const tests = stoppingTests('levenbergMarquardt', options, LEVENBERG_MARQUARDT_OPTIONS);
+  const { linearSolver = 'auto', initialDamping = 1e-4, maxLinearIterations = 100, linearTolerance = 0.1 } = options;
   if (!LINEAR_SOLVERS.includes(linearSolver)) {
     throw invalidArgument('levenbergMarquardt: linearSolver', describe(linearSolver), `one of '${LINEAR_SOLVERS.join("', '")}'`);
   }

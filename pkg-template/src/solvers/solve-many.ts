@@ -35,13 +35,13 @@ export interface ManyOptions {
   context?: GpuContext;
   /** Maximum number of iterations of a problem, rejected steps included; 100 by default. */
   maxIterations?: number;
-  /** Relative change of the cost; 1e-6 by default. */
+  /** Share of the cost by which a step lowers it, and was predicted to lower it; 1e-8 by default. */
   costTolerance?: number;
-  /** Largest entry of the gradient; 1e-6 by default. */
+  /** Largest cosine between the residuals and a column of the Jacobian; 1e-8 by default. */
   gradientTolerance?: number;
-  /** Relative length of a step; by default 1e-8 on the CPU, 1e-6 on the GPU. */
+  /** Relative length of a step, in units of the Jacobian's columns; 1e-8 by default. */
   parameterTolerance?: number;
-  /** λ of λ·diag(JᵀJ), the diagonal clamped to [1e-6, 1e32]; 1e-3 by default. */
+  /** λ of λ·diag(JᵀJ); 1e-4 by default. */
   initialDamping?: number;
   /** Called from time to time with the number of finished problems. */
   onProgress?: (done: number, total: number) => void;
@@ -134,8 +134,8 @@ class Job {
   }
 
   async run(instance: Instance): Promise<ManyResult> {
-    const { signal, onProgress, parameterTolerance } = this.options;
-    const { maxIterations = 100, costTolerance = 1e-6, gradientTolerance = 1e-6, initialDamping = 1e-3 } = this.options;
+    const { signal, onProgress, parameterTolerance = 1e-8 } = this.options;
+    const { maxIterations = 100, costTolerance = 1e-8, gradientTolerance = 1e-8, initialDamping = 1e-4 } = this.options;
     let failure: { thrown: unknown } | null = null;
     const cancellation = new Cancellation(signal);
     const listen = (done: number): void => {

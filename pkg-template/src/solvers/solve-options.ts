@@ -85,17 +85,27 @@ export interface SolveResult {
   report(): string;
 }
 
-/** Options of all solvers. A tolerance of 0 disables its test. */
+/**
+ * Options of all solvers. The tolerances are of ratios: multiplying all residuals by a number, or a parameter's unit, changes no decision of
+ * Levenberg-Marquardt. A tolerance of 0 disables its test; one below what the arithmetic can tell counts as that (in single precision 5e-7 for
+ * gradients and steps, 2e-13 for the cost).
+ */
 export interface SolveOptions {
   /** Maximum number of iterations, rejected steps included; a whole number from 0, 100 by default. */
   maxIterations?: number;
   /** Maximum time in milliseconds, above 0; none by default. */
   maxTimeMs?: number;
-  /** Relative change of the cost by a step at which the solve ends; 1e-6 by default. */
+  /** Share of the cost by which a step lowers it, and was predicted to lower it, at which the solve ends; 1e-8 by default. */
   costTolerance?: number;
-  /** Largest magnitude of the gradient's entries at which the solve ends; 1e-6 by default. */
+  /**
+   * Levenberg-Marquardt: the largest cosine between the residuals and a column of the Jacobian at which the solve ends. L-BFGS: the gradient's
+   * largest entry, relative to the largest of the run. 1e-8 by default.
+   */
   gradientTolerance?: number;
-  /** Norm of a step, relative to that of the parameters, at which the solve ends; by default 1e-8 on the CPU, 1e-6 on the GPU. */
+  /**
+   * Length of a step relative to that of the parameters, at which the solve ends; with Levenberg-Marquardt in units of the Jacobian's columns.
+   * 1e-8 by default.
+   */
   parameterTolerance?: number;
   /** Ends the solve with 'aborted' and the best point so far. */
   signal?: AbortSignal;
@@ -141,12 +151,11 @@ export function checkFunctions(solver: string, functions: unknown): asserts func
 export function stoppingTests(
   solver: string,
   options: SolveOptions,
-  backend: 'gpu' | 'cpu',
   names: OptionNames<SolveOptions>,
 ): StoppingTests {
   checkOptions(`${solver}: options`, options, names);
-  const { maxIterations = 100, maxTimeMs = Infinity, costTolerance = 1e-6, gradientTolerance = 1e-6 } = options;
-  const { parameterTolerance = backend === 'cpu' ? 1e-8 : 1e-6, onIteration, readBack, verbose } = options;
+  const { maxIterations = 100, maxTimeMs = Infinity, costTolerance = 1e-8, gradientTolerance = 1e-8 } = options;
+  const { parameterTolerance = 1e-8, onIteration, readBack, verbose } = options;
   checkWholeNumber(`${solver}: maxIterations`, maxIterations, 0);
   if (typeof maxTimeMs !== 'number' || !(maxTimeMs > 0)) throw invalidArgument(`${solver}: maxTimeMs`, describe(maxTimeMs), 'milliseconds, above 0');
   checkFinite(`${solver}: costTolerance`, costTolerance, 0);

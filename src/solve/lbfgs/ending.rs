@@ -8,20 +8,26 @@ use crate::solve::ending;
 use crate::solve::options::SolveOptions;
 use crate::solve::summary::{IterationSummary, Termination};
 
-/// The ending that a result of [`convergence_rule::ending`] stands for; `None` to go on. `last`: the iteration that was tested; `size`:
-/// Euclidean norm of the coordinates that are not constant.
+/// The ending that a result of [`convergence_rule::ending`] stands for; `None` to go on. `last`: the iteration that was tested;
+/// `steepest`: the largest max norm of the gradient in the run; `size`: Euclidean norm of the coordinates that are not constant.
 pub fn of_convergence(
     result: f64,
     options: &SolveOptions,
     arithmetic: Arithmetic,
     last: &IterationSummary,
+    steepest: f64,
     size: f64,
 ) -> Option<(Termination, String)> {
     Some(match result {
-        convergence_rule::GRADIENT => (Termination::GradientTolerance, ending::gradient_tolerance(options, last)),
-        convergence_rule::COST => (Termination::CostTolerance, ending::cost_tolerance(options, last)),
+        convergence_rule::GRADIENT => {
+            let share = if last.gradient_max_norm > 0.0 { last.gradient_max_norm / steepest } else { 0.0 };
+            let what = "the gradient's max norm, relative to the largest of the run,";
+            let message = ending::gradient_tolerance(what, share, options, arithmetic);
+            (Termination::GradientTolerance, message)
+        }
+        convergence_rule::COST => (Termination::CostTolerance, ending::cost_tolerance(options, last, arithmetic)),
         convergence_rule::PARAMETER => {
-            (Termination::ParameterTolerance, ending::parameter_tolerance(options, last, size))
+            (Termination::ParameterTolerance, ending::parameter_tolerance(last.step_norm / size, options, arithmetic))
         }
         convergence_rule::PRECISION => {
             let precision = arithmetic.name();

@@ -11,29 +11,45 @@ use residua_base::decimal::scientific;
 pub struct Ending<'a> {
     /// The options of the solver.
     pub options: &'a SolveOptions,
+    /// What evaluations are computed in.
+    pub arithmetic: Arithmetic,
     /// The last iteration.
     pub last: &'a IterationSummary,
-    /// ‖x‖ of the coordinates that are not constant.
-    pub size: f64,
+    /// The gradient's cosine after it.
+    pub cosine: f64,
+    /// ‖√D δ̄‖ / ‖√D x‖ of its step.
+    pub relative_step: f64,
 }
 
 impl Ending<'_> {
     /// The sentence, without its full stop.
-    pub fn message(&self, termination: Termination, arithmetic: Arithmetic) -> String {
-        let Ending { options, last, size } = *self;
+    pub fn message(&self, termination: Termination) -> String {
+        let Ending { options, arithmetic, last, cosine, relative_step } = *self;
         match termination {
-            Termination::GradientTolerance => ending::gradient_tolerance(options, last),
-            Termination::CostTolerance => ending::cost_tolerance(options, last),
-            Termination::ParameterTolerance => ending::parameter_tolerance(options, last, size),
+            Termination::GradientTolerance => {
+                ending::gradient_tolerance("the gradient's largest cosine", cosine, options, arithmetic)
+            }
+            Termination::CostTolerance if last.accepted => ending::cost_tolerance(options, last, arithmetic),
+            Termination::CostTolerance => format!(
+                "Converged: no further progress is possible in {}, since the reduction of the cost that is left is below its rounding error",
+                arithmetic.name()
+            ),
+            Termination::ParameterTolerance => ending::parameter_tolerance(relative_step, options, arithmetic),
             Termination::MaxIterations => ending::iteration_limit(options),
             Termination::MaxTime => ending::time_limit(options),
             Termination::Aborted => ending::STOPPED_BY_CALLER.to_owned(),
-            Termination::PrecisionLimit => {
-                format!("Steps change the cost by no more than its rounding error in {}", arithmetic.name())
-            }
+            Termination::PrecisionLimit => format!(
+                "Steps change the cost by no more than its rounding error in {}, and the gradient's largest cosine is still {}",
+                arithmetic.name(),
+                scientific(cosine, Some(3))
+            ),
             Termination::TrustRegionCollapsed => {
                 let damping = last.damping.unwrap_or(f64::NAN);
-                format!("No step lowered the cost, however much it was damped, up to {}", scientific(damping, Some(1)))
+                format!(
+                    "No step lowered the cost, however short, though the derivatives say that it falls: the largest cosine is {} at a damping of {}",
+                    scientific(cosine, Some(3)),
+                    scientific(damping, Some(1))
+                )
             }
             Termination::NonFinite => "The cost, or a derivative, is NaN or infinite at every step ahead".to_owned(),
             Termination::LineSearchFailed => "The line search failed".to_owned(),

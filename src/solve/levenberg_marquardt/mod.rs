@@ -1,8 +1,8 @@
 //! Levenberg-Marquardt: minimises the least-squares cost F(x) = ½‖r̃(x)‖² within box bounds and along manifolds.
 //!
 //! K. Madsen, H. B. Nielsen and O. Tingleff, *Methods for Non-Linear Least Squares Problems* (2004), section 3.2, with the scaling of
-//! J. J. Moré (1978), the inexact steps of Eisenstat and Walker (1996), and the tests of convergence of Ceres Solver
-//! (trust_region_minimizer.cc, levenberg_marquardt_strategy.cc).
+//! J. J. Moré (1978), the inexact steps of Eisenstat and Walker (1996), and the tests of convergence of MINPACK on extended steps
+//! ([`super::rules`]).
 //!
 //! # The loop
 //!
@@ -12,9 +12,9 @@
 //!
 //! ```text
 //! loop {
-//!     linearise        cost F, gradient g = J̃ᵀr̃ and J̃ᵀJ̃ (or what stands for it) at x; frozen coordinates; ‖g‖∞ of the others
+//!     linearise        cost F, gradient g = J̃ᵀr̃ and J̃ᵀJ̃ (or what stands for it) at x; frozen coordinates; the cosine of the others
 //!     converge         end if the accepted step, or the start, meets a tolerance                            rule lm_convergence
-//!     scale damping    D ← max(D, clamp(diag J̃ᵀJ̃)); the forcing term η of an iterative solver                rule lm_forcing
+//!     scale damping    D ← max(D, diag J̃ᵀJ̃); the forcing term η of an iterative solver                rule lm_forcing
 //!     solve            (J̃ᵀJ̃ + λD) δ = −g, up to η
 //!     project          x′ = x ⊞ δ, clamped to the bounds; δ̄ is the step that leads there
 //!     predict          predicted reduction −δ̄ᵀg − ½‖J̃δ̄‖²

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use crate::eval::cpu::CpuEngine;
 use crate::solve::rules::{
-    AcceptedStep, Damping, Gain, INITIAL_GROWTH, MAX_DIAGONAL, MIN_DIAGONAL, NO_FLOOR, Rules, TrialStep, damping_scale,
+    AcceptedStep, Damping, Gain, INITIAL_GROWTH, NO_FLOOR, PointBefore, Rules, TrialStep, damped, damping_scale,
 };
 use crate::solve::summary::Termination;
 use crate::solve::vector::dot;
@@ -99,12 +99,12 @@ struct Problem {
     /// Rounding noise of the cost.
     noise: f64,
     cost: f64,
-    /// ‖x‖ of the blocks that are solved for.
+    /// ‖√D x‖ of the coordinates that are not frozen, with D the diagonal of J̃ᵀJ̃.
     size: f64,
     /// Which free coordinates are at a bound with the descent pointing outward.
     frozen: Vec<bool>,
-    /// ‖g‖∞ of the coordinates that are not frozen.
-    gradient_max_norm: f64,
+    /// The gradient's cosine.
+    cosine: f64,
     arrival: Arrival,
     /// Whether the normal equations gave a step.
     has_step: bool,
@@ -175,7 +175,7 @@ impl Chunk {
                 cost: f64::NAN,
                 size: 0.0,
                 frozen: vec![false; free],
-                gradient_max_norm: 0.0,
+                cosine: 0.0,
                 arrival: if finite { Arrival::AtStart } else { Arrival::None },
                 has_step: false,
             });
@@ -251,24 +251,26 @@ impl Chunk {
             let x = &self.x[position * numbers..(position + 1) * numbers];
             let problem = &mut self.problems[position];
             problem.cost = normal[0];
-            problem.size = parameter_norm(solver.template, x);
             if !normal.iter().all(|number| number.is_finite()) {
                 problem.end = Some(Termination::NonFinite);
                 continue;
             }
-            let (mut gradient_max_norm, mut scaled_size) = (0.0f64, 0.0);
+            let (mut largest, mut scaled_size, mut free_size) = (0.0f64, 0.0, 0.0);
             for (free, coordinate) in solver.template.free.iter().enumerate() {
                 let slope = normal[solver.layout.gradient(free)];
                 let number = x[coordinate.parameter as usize];
                 let outward = |(lower, upper)| (number <= lower && slope > 0.0) || (number >= upper && slope < 0.0);
                 problem.frozen[free] = coordinate.bounds.is_some_and(outward);
-                if !problem.frozen[free] {
-                    gradient_max_norm = gradient_max_norm.max(slope.abs());
+                let diagonal = normal[solver.layout.jtj(free, free)];
+                let square = diagonal * number.powi(2);
+                scaled_size += square;
+                if diagonal > 0.0 && !problem.frozen[free] {
+                    free_size += square;
+                    largest = largest.max(slope.abs() / diagonal.sqrt());
                 }
-                let scale = normal[solver.layout.jtj(free, free)].clamp(MIN_DIAGONAL, MAX_DIAGONAL);
-                scaled_size += scale * number.powi(2);
             }
-            problem.gradient_max_norm = gradient_max_norm;
+            problem.size = f64::sqrt(free_size);
+            problem.cosine = solver.rules.cosine(largest, problem.cost);
             problem.noise = solver.rules.noise(problem.cost, scaled_size, solver.residuals, solver.epsilon);
         }
         Ok(())
@@ -279,12 +281,12 @@ impl Chunk {
         let tolerances = &solver.options.tolerances;
         for problem in &mut self.problems {
             let arrival = std::mem::replace(&mut problem.arrival, Arrival::None);
-            let gradient_max_norm = problem.gradient_max_norm;
+            let cosine = problem.cosine;
             problem.end = problem.end.or_else(|| match arrival {
                 Arrival::None => None,
-                Arrival::AtStart => solver.rules.convergence_at_start(gradient_max_norm, tolerances),
+                Arrival::AtStart => solver.rules.convergence_at_start(cosine, tolerances, solver.epsilon),
                 Arrival::ByStep(step) => {
-                    solver.rules.convergence(&AcceptedStep { gradient_max_norm, ..step }, tolerances, solver.epsilon)
+                    solver.rules.convergence(&AcceptedStep { cosine, ..step }, tolerances, solver.epsilon)
                 }
             });
         }
@@ -367,35 +369,43 @@ impl Chunk {
         let (free, width) = (solver.layout.free, solver.layout.numbers());
         let problem = &self.problems[position];
         let size = problem.size;
+        let trial = TrialStep {
+            change: f64::NAN,
+            predicted: f64::NAN,
+            descent: f64::NAN,
+            step: f64::NAN,
+            size,
+            is_complete: true,
+        };
         if !problem.has_step {
-            return TrialStep { change: f64::NAN, predicted: f64::NAN, step: f64::NAN, size };
+            return trial;
         }
         let normal = &self.normal[position * width..(position + 1) * width];
         let projected = &self.projected_step[position * free..(position + 1) * free];
+        let [descent, square] = descent_and_square(solver.layout, normal, projected);
         TrialStep {
             change: self.reduction[position],
-            predicted: predicted_reduction(solver.layout, normal, projected),
-            step: dot(projected, projected).sqrt(),
-            size,
+            predicted: descent - 0.5 * square,
+            descent,
+            step: scaled_norm(solver.layout, normal, projected),
+            ..trial
         }
     }
 
     /// The verdict on a problem's trial step.
     fn gain(&self, solver: &Solver, position: usize, trial: &TrialStep) -> Gain {
-        let Problem { noise, floor, .. } = self.problems[position];
-        solver.rules.gain(trial, noise, floor, solver.epsilon)
+        let Problem { cost, noise, cosine, floor, .. } = self.problems[position];
+        solver.rules.gain(&PointBefore { cost, noise, cosine, floor }, trial, solver.epsilon)
     }
 
     /// Moves a problem to its trial point.
-    fn accept(&mut self, solver: &Solver, position: usize, trial: &TrialStep, hidden: Option<f64>) {
+    fn accept(&mut self, solver: &Solver, position: usize, trial: &TrialStep, is_hidden: bool) {
         let numbers = solver.template.values.len();
         let place = position * numbers..(position + 1) * numbers;
         self.x[place.clone()].copy_from_slice(&self.trial[place]);
         let problem = &mut self.problems[position];
-        let TrialStep { change, step, size, .. } = *trial;
         let cost = problem.cost;
-        problem.arrival =
-            Arrival::ByStep(AcceptedStep { cost, change, gradient_max_norm: f64::NAN, step, size, hidden });
+        problem.arrival = Arrival::ByStep(AcceptedStep { cost, cosine: f64::NAN, trial: *trial, is_hidden });
     }
 
     /// Leaves a problem at its point; it may end there.
@@ -415,17 +425,6 @@ impl Chunk {
             solutions.termination.push(end);
         }
     }
-}
-
-/// ‖x‖ of the blocks that are solved for.
-fn parameter_norm(template: &Template, x: &[f64]) -> f64 {
-    let mut sum = 0.0;
-    for block in &template.blocks {
-        for number in &x[block.first as usize..(block.first + block.dim) as usize] {
-            sum += number * number;
-        }
-    }
-    f64::sqrt(sum)
 }
 
 /// Data of a group's instances, column after column, problem after problem in each.
@@ -449,17 +448,24 @@ fn data_table(template: &Template, batch: &Batch, group: &Group, own: &[Vec<f64>
     table
 }
 
-/// −δ̄ᵀg − ½δ̄ᵀHδ̄
-fn predicted_reduction(layout: NormalLayout, normal: &[f64], step: &[f64]) -> f64 {
-    let mut sum = 0.0;
+/// −δ̄ᵀg, and ‖J̃δ̄‖² = δ̄ᵀHδ̄.
+fn descent_and_square(layout: NormalLayout, normal: &[f64], step: &[f64]) -> [f64; 2] {
+    let (mut descent, mut square) = (0.0, 0.0);
     for row in 0..layout.free {
         let mut slope = 0.0;
         for other in 0..layout.free {
             slope += normal[layout.jtj(row.min(other), row.max(other))] * step[other];
         }
-        sum += step[row] * (normal[layout.gradient(row)] + 0.5 * slope);
+        descent -= step[row] * normal[layout.gradient(row)];
+        square += step[row] * slope;
     }
-    -sum
+    [descent, square]
+}
+
+/// ‖√D δ̄‖ with D the diagonal of H.
+fn scaled_norm(layout: NormalLayout, normal: &[f64], step: &[f64]) -> f64 {
+    let terms = step.iter().enumerate().map(|(k, step)| normal[layout.jtj(k, k)] * step * step);
+    terms.sum::<f64>().sqrt()
 }
 
 /// (H + λD) δ = −g by Cholesky factorisation, frozen coordinates left out; D is the present diagonal. `false`, and no step, where a pivot is
@@ -474,7 +480,7 @@ fn damped_step(layout: NormalLayout, normal: &[f64], lambda: f64, frozen: &[bool
             if frozen[column] || frozen[row] {
                 *entry = if row == column { 1.0 } else { 0.0 };
             } else if row == column {
-                *entry += lambda * damping_scale(*entry, 0.0);
+                *entry += damped(lambda, damping_scale(*entry, 0.0));
             }
         }
     }

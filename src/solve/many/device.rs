@@ -98,7 +98,7 @@ impl<'a> DeviceBatch<'a> {
             set(2, f64::NAN);
             set(3, self.options.initial_damping);
             set(4, INITIAL_GROWTH);
-            set(5, NO_FLOOR);
+            set(5, NO_FLOOR.min(f32::MAX.into()));
         }
         let mut problem_numbers = self.layout.varying_table(self.template, self.batch, problems.clone(), stride);
         if problem_numbers.is_empty() {

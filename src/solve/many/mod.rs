@@ -51,7 +51,6 @@ pub use template::Template;
 
 use super::rules::Tolerances;
 use super::summary::Termination;
-use crate::eval::Place;
 
 /// Options of a solver of many problems.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -65,19 +64,14 @@ pub struct ManyOptions {
 }
 
 impl ManyOptions {
-    /// Options by their public names. The default of `parameterTolerance` depends on where the problems are solved: f32 shows no shorter step
-    /// than 1e-6.
-    pub fn from_numbers(place: Place, read: &dyn Fn(&str) -> Option<f64>) -> ManyOptions {
-        let parameter = match place {
-            Place::Host => 1e-8,
-            Place::Device => 1e-6,
-        };
+    /// Options by their public names. All are given: the facade knows the defaults, which do not depend on where the problems are solved.
+    pub fn from_numbers(read: &dyn Fn(&str) -> Option<f64>) -> ManyOptions {
         ManyOptions {
             max_iterations: read("maxIterations").unwrap_or_default() as u32,
             tolerances: Tolerances {
                 cost: read("costTolerance").unwrap_or_default(),
                 gradient: read("gradientTolerance").unwrap_or_default(),
-                parameter: read("parameterTolerance").unwrap_or(parameter),
+                parameter: read("parameterTolerance").unwrap_or_default(),
             },
             initial_damping: read("initialDamping").unwrap_or_default(),
         }

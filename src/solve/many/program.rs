@@ -2,7 +2,7 @@
 //! coordinates, since what is addressed at run time does not stay in registers.
 
 use crate::shader_source::template;
-use crate::solve::rules::{MAX_DIAGONAL, MIN_DIAGONAL, Rules};
+use crate::solve::rules::Rules;
 use crate::solve::summary::Termination;
 use residua_base::error::{Error, ErrorCode, Result};
 use residua_base::list::Listed;
@@ -71,7 +71,7 @@ pub fn program(template: &Template, layout: &Layout) -> Result<Program> {
     limit("parameters", template.values.len(), MOST_PARAMETERS)?;
     let mut writer = Writer::new(template, layout);
     writer.declare();
-    for function in Rules::new().functions().into_iter().take(4) {
+    for function in Rules::new().functions().into_iter().take(5) {
         writer.program.push_function(function);
     }
     writer.structures();
@@ -352,28 +352,40 @@ impl<'a> Writer<'a> {
         self.text += "\nfn is_sound(normal: Normal) -> bool {\n    return is_finite(normal.cost.x)";
         each(&mut self.text, "\n        & is_finite(normal.g$0.x + normal.g$0.y)", &self.free, "");
         each(&mut self.text, "\n        & is_finite(normal.h$0_$1)", &self.pairs, "");
-        self.text += ";\n}\n\nfn gradient_max_norm(normal: Normal, frozen: u32) -> f32 {\n    var norm = 0.0;\n";
+        self.text += ";\n}\n\n\
+            // The largest |g|/√D, in units of the columns.\n\
+            fn scaled_gradient(normal: Normal, frozen: u32) -> f32 {\n    var largest = 0.0;\n";
         for coordinate in &self.free {
-            let size = self.unless_frozen(coordinate[0], "abs(normal.g$0.x)", "0.0");
-            self.text += "    norm = max(norm, ";
+            let size = "select(0.0, abs(normal.g$0.x) * inverseSqrt(normal.h$0_$0), normal.h$0_$0 > 0.0)";
+            let size = self.unless_frozen(coordinate[0], size, "0.0");
+            self.text += "    largest = max(largest, ";
             fill(&mut self.text, &size, coordinate);
             self.text += ");\n";
         }
-        self.text += "    return norm;\n}\n\nfn step_norm(step: Step) -> f32 {\n    return sqrt(";
-        each(&mut self.text, "step.d$0 * step.d$0", &self.free, " + ");
-        self.text += ");\n}\n\nfn parameter_norm(x: Parameters) -> f32 {\n    return sqrt(";
-        each(&mut self.text, "x.p$0 * x.p$0", &self.moving, " + ");
+        self.text += "    return largest;\n}\n\nfn step_length(normal: Normal, step: Step) -> f32 {\n    return sqrt(";
+        each(&mut self.text, "normal.h$0_$0 * step.d$0 * step.d$0", &self.free, " + ");
+        self.text += ");\n}\n\nfn free_size(normal: Normal, x: Parameters, frozen: u32) -> f32 {\n    return sqrt(0.0";
+        for coordinate in &self.free {
+            let square = self.unless_frozen(coordinate[0], "normal.h$0_$0 * x.p$1 * x.p$1", "0.0");
+            self.text += " + ";
+            fill(&mut self.text, &square, coordinate);
+        }
         self.text += ");\n}\n\nfn scaled_size(normal: Normal, x: Parameters) -> f32 {\n    return ";
-        each(&mut self.text, &[&scale(), " * x.p$1 * x.p$1"].join(""), &self.free, " + ");
-        self.text += ";\n}\n\nfn predicted_reduction(normal: Normal, step: Step) -> f32 {\n    var sum = 0.0;\n";
-        // −δᵀg − ½δᵀHδ
+        each(&mut self.text, "normal.h$0_$0 * x.p$1 * x.p$1", &self.free, " + ");
+        self.text += ";\n}\n\n\
+            // −δᵀg\n\
+            fn descent_along(normal: Normal, step: Step) -> f32 {\n    return -(";
+        each(&mut self.text, "step.d$0 * normal.g$0.x", &self.free, " + ");
+        self.text += ");\n}\n\n\
+            // δᵀHδ\n\
+            fn curvature_along(normal: Normal, step: Step) -> f32 {\n    var sum = 0.0;\n";
         for row in 0..self.free.len() {
-            fill(&mut self.text, "    sum += step.d$0 * (normal.g$0.x + 0.5 * (", &[row]);
+            fill(&mut self.text, "    sum += step.d$0 * (", &[row]);
             let slope = (0..self.free.len()).map(|other| [row.min(other), row.max(other), other]).list();
             each(&mut self.text, "normal.h$0_$1 * step.d$2", &slope, " + ");
-            self.text += "));\n";
+            self.text += ");\n";
         }
-        self.text += "    return -sum;\n}\n";
+        self.text += "    return sum;\n}\n";
     }
 
     /// (H + λD)δ = −g by Cholesky's factorisation LDLᵀ, without roots. A pivot that is not positive is no step.
@@ -381,13 +393,14 @@ impl<'a> Writer<'a> {
         let count = self.free.len();
         self.text += "\nfn damped_step(normal: Normal, damping: f32, frozen: u32) -> Solved {\n    \
                         var sound = true;\n";
-        let damped = ["normal.h$0_$0 + damping * ", &scale()].join("");
+        // Of a column of zeros no unit is known.
+        let damped = "normal.h$0_$0 + damping * select(1.0, normal.h$0_$0, normal.h$0_$0 > 0.0)";
         for pair in &self.pairs {
             let [row, column, _] = *pair;
             let entry = if row < column {
                 self.unless_frozen(row, &self.unless_frozen(column, "normal.h$0_$1", "0.0"), "0.0")
             } else {
-                self.unless_frozen(row, &damped, "1.0")
+                self.unless_frozen(row, damped, "1.0")
             };
             fill(&mut self.text, "    let a$0_$1 = ", pair);
             fill(&mut self.text, &entry, pair);
@@ -435,11 +448,6 @@ impl<'a> Writer<'a> {
 /// A pattern with one number.
 fn numbered(pattern: &str, number: u32) -> String {
     filled(pattern, &[number as usize])
-}
-
-/// The pattern of a clamped entry of the diagonal of JᵀJ.
-fn scale() -> String {
-    ["clamp(normal.h$0_$0, ", &float(MIN_DIAGONAL), ", ", &float(MAX_DIAGONAL), ")"].join("")
 }
 
 /// A number as WGSL has it.

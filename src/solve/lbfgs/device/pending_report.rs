@@ -94,7 +94,8 @@ impl<'a> PendingReport<'a> {
             }
             (result, Some(last)) => {
                 let size = self.number(record(last.iteration as usize) + 6);
-                ending::of_convergence(result.into(), &self.options.solve, self.arithmetic, last, size)
+                let steepest = self.number(state::STEEPEST_GRADIENT);
+                ending::of_convergence(result.into(), &self.options.solve, self.arithmetic, last, steepest, size)
             }
         };
         on_device.unwrap_or_else(|| ending::stopped(self.stop.unwrap_or(Termination::Aborted), &self.options.solve))
@@ -203,7 +204,7 @@ mod tests {
                 convergence::GRADIENT as f32,
                 Termination::GradientTolerance,
                 current,
-                "Moved. Converged: the gradient's max norm 5",
+                "Moved. Converged: the gradient's max norm",
             ),
             (
                 convergence::ITERATIONS as f32,

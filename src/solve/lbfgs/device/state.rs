@@ -84,6 +84,8 @@ words! { STATE:
     PHASE = 43,
     /// Of the last step taken, how far along the direction it went.
     ACCEPTED_STEP = 44,
+    /// The largest gradient of the run.
+    STEEPEST_GRADIENT = 45,
     // What the run was told.
     C1 = 48,
     C2 = 49,

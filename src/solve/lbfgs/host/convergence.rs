@@ -21,7 +21,9 @@ pub struct Convergence {
     /// Cost and gradient's max norm of the last iteration that made visible progress.
     cost: f64,
     gradient_max_norm: f64,
-    /// Iterations since then.
+    /// The largest gradient's max norm so far.
+    steepest: f64,
+    /// Iterations since the last progress.
     idle: f64,
 }
 
@@ -29,7 +31,16 @@ impl Convergence {
     /// The test of a run with these options, over evaluations in this arithmetic.
     pub fn new(options: SolveOptions, arithmetic: Arithmetic) -> Convergence {
         let (progress, ending) = (rule::progress(), rule::ending());
-        Convergence { options, arithmetic, progress, ending, cost: 0.0, gradient_max_norm: 0.0, idle: 0.0 }
+        Convergence {
+            options,
+            arithmetic,
+            progress,
+            ending,
+            cost: 0.0,
+            gradient_max_norm: 0.0,
+            steepest: 0.0,
+            idle: 0.0,
+        }
     }
 
     /// Whether the run ends with this iteration, and the sentence that says why, without its full stop. `size`: Euclidean norm of the
@@ -43,6 +54,7 @@ impl Convergence {
             (self.cost, self.gradient_max_norm) = (cost, gradient_max_norm);
         }
         self.idle = idle;
+        self.steepest = self.steepest.max(gradient_max_norm);
         let SolveOptions { max_iterations, cost_tolerance, gradient_tolerance, parameter_tolerance, .. } = self.options;
         let before = cost + cost_change;
         let [result] = evaluate(
@@ -52,6 +64,7 @@ impl Convergence {
                 cost_change,
                 before,
                 gradient_max_norm,
+                self.steepest,
                 step_norm,
                 size,
                 idle,
@@ -59,9 +72,10 @@ impl Convergence {
                 gradient_tolerance,
                 parameter_tolerance,
                 f64::from(max_iterations),
+                self.arithmetic.epsilon(),
             ],
         );
-        ending::of_convergence(result, &self.options, self.arithmetic, last, size)
+        ending::of_convergence(result, &self.options, self.arithmetic, last, self.steepest, size)
     }
 }
 
@@ -93,6 +107,7 @@ mod tests {
 
     fn tested(options: &SolveOptions, last: &IterationSummary, size: f64) -> Option<Termination> {
         let mut convergence = Convergence::new(options.clone(), Arithmetic::F64);
+        convergence.steepest = 1.0;
         convergence.test(last, size, 0.0).map(|(termination, _)| termination)
     }
 
@@ -107,6 +122,7 @@ mod tests {
         let cost = SolveOptions { cost_tolerance: 1e-2, ..off.clone() };
         let gradient = SolveOptions { gradient_tolerance: 1e-2, ..off.clone() };
         let parameter = SolveOptions { parameter_tolerance: 1e-2, ..off.clone() };
+        // The largest gradient of the run is 1.
         let cases = [
             (&gradient, iteration(0, 1.0, 0.0, 0.01, 0.0), Some(Termination::GradientTolerance)),
             (&gradient, iteration(0, 1.0, 0.0, 0.011, 0.0), None),
@@ -116,6 +132,7 @@ mod tests {
             // Iteration 0 is the start, which has no change.
             (&cost, iteration(0, 98.0, 0.0, 1.0, 0.0), None),
             (&parameter, iteration(1, 1.0, 1.0, 1.0, 0.1), Some(Termination::ParameterTolerance)),
+            (&gradient, iteration(1, 1.0, 0.0, 1e-2, 0.0), Some(Termination::GradientTolerance)),
             (&parameter, iteration(1, 1.0, 1.0, 1.0, 0.11), None),
             (&off, iteration(1, 1.0, 0.0, 1e-300, 0.0), None),
             (&off, iteration(0, 1.0, 0.0, 0.0, 0.0), Some(Termination::GradientTolerance)),

@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use crate::solve::rules::ROUNDINGS;
 use crate::solve::scalar::function;
 use residua_codegen::Function;
 
@@ -43,15 +44,18 @@ pub fn progress() -> Rc<Function> {
 
 /// Whether and why the run ends with an accepted iteration, from [`CONTINUE`] to [`ITERATIONS`].
 ///
-/// The tests are those of Ceres Solver: ‖g‖∞ ≤ `gradient_tolerance`; |change| ≤ `cost_tolerance`·|before|; step ≤ `parameter_tolerance`·(size +
-/// `parameter_tolerance`). A cost or parameter tolerance of 0 switches its test off. `change`: cost before − cost after; `before`: cost before;
-/// `step`: ‖s‖; `size`: norm of the coordinates that are not constant.
+/// The tests take ratios, so that the unit of the cost and a common unit of the parameters change no decision: ‖g‖∞ ≤ `gradient_tolerance` ·
+/// `steepest`, the largest ‖g‖∞ of the run; |change| ≤ `cost_tolerance`·|before|; step ≤ `parameter_tolerance`·size. The gradient is compared
+/// with that of the run because f may have any offset, and x any origin, and a comparison with |f|/‖x‖ would depend on both. A tolerance of 0
+/// switches its test off; one below [`ROUNDINGS`] ε counts as that. A gradient of exactly 0 is convergence. `change`: cost before − cost after;
+/// `before`: cost before; `step`: ‖s‖; `size`: norm of the coordinates that are not constant.
 pub fn ending() -> Rc<Function> {
     let parameters = &[
         "iteration",
         "change",
         "before",
         "gradient",
+        "steepest",
         "step",
         "size",
         "idle",
@@ -59,6 +63,7 @@ pub fn ending() -> Rc<Function> {
         "gradient_tolerance",
         "parameter_tolerance",
         "max_iterations",
+        "epsilon",
     ];
     function(
         "ending",
@@ -69,6 +74,7 @@ pub fn ending() -> Rc<Function> {
             change,
             before,
             gradient,
+            steepest,
             step,
             size,
             idle,
@@ -76,21 +82,31 @@ pub fn ending() -> Rc<Function> {
             gradient_tolerance,
             parameter_tolerance,
             max_iterations,
+            epsilon,
         ]| {
             let (zero, patience) = (f.number(0.0), f.number(f64::from(PATIENCE)));
+            let roundings = f.number(ROUNDINGS);
+            let least = f.times(roundings, epsilon);
             let out = f.at_most(max_iterations, iteration);
             let idle = f.at_most(patience, idle);
-            let [cost, parameter] = [(change, before, cost_tolerance, false), (step, size, parameter_tolerance, true)]
-                .map(|(what, scale, tolerance, widened)| {
-                    let what = f.magnitude(what);
-                    let scale = f.magnitude(scale);
-                    let scale = if widened { f.plus(scale, tolerance) } else { scale };
-                    let most = f.times(tolerance, scale);
-                    let terms = [f.less(zero, tolerance), f.less(zero, iteration)];
-                    let within = f.at_most(what, most);
-                    terms.into_iter().fold(within, |all, term| f.and(all, term))
-                });
-            let flat = f.at_most(gradient, gradient_tolerance);
+            let follows = f.less(zero, iteration);
+            let [cost, parameter, flat] = [
+                (change, before, cost_tolerance, follows),
+                (step, size, parameter_tolerance, follows),
+                (gradient, steepest, gradient_tolerance, f.number(1.0)),
+            ]
+            .map(|(what, scale, tolerance, judged)| {
+                let (what, scale) = (f.magnitude(what), f.magnitude(scale));
+                let below = f.less(tolerance, least);
+                let raised = f.choose(below, least, tolerance);
+                let most = f.times(raised, scale);
+                let on = f.less(zero, tolerance);
+                let within = f.at_most(what, most);
+                let within = f.and(within, on);
+                f.and(within, judged)
+            });
+            let vanishes = f.is(gradient, 0.0);
+            let flat = f.or(flat, vanishes);
             let reasons =
                 [(out, ITERATIONS), (idle, PRECISION), (parameter, PARAMETER), (cost, COST), (flat, GRADIENT)];
             let go_on = f.number(CONTINUE);

@@ -57,8 +57,9 @@ struct Run<'a> {
     arithmetic: Arithmetic,
     began: f64,
     history: Vec<IterationSummary>,
-    /// ‖x‖ before the last step.
-    size: f64,
+    /// The gradient's cosine, and the last step relative to the point.
+    cosine: f64,
+    relative_step: f64,
 }
 
 /// Minimises the least-squares cost of functions on the device by Levenberg-Marquardt from their current parameters, which become the
@@ -82,7 +83,14 @@ pub async fn minimise_on_device(
     // Where nothing holds the parameters, the start is where they are: on the device already.
     let preamble = if constrained || curved { resources.bring_in(functions).await? } else { String::new() };
     let setup = now_ms() - began;
-    let mut run = Run { options, arithmetic: functions.arithmetic(), began, history: Vec::new(), size: 0.0 };
+    let mut run = Run {
+        options,
+        arithmetic: functions.arithmetic(),
+        began,
+        history: Vec::new(),
+        cosine: f64::NAN,
+        relative_step: f64::NAN,
+    };
     let mut schedule = resources.schedule_for(options);
     let outcome = run.through(functions, &resources, &mut schedule, listener).await;
     resources.schedule = Some(schedule);
@@ -374,7 +382,7 @@ impl Run<'_> {
                 }
                 longest = longest.max(iteration.linear_iterations.unwrap_or(0));
                 self.history.push(iteration);
-                self.size = state.size();
+                (self.cosine, self.relative_step) = (state.cosine(), state.relative_step());
                 if listener.iteration(&iteration) {
                     stopped.get_or_insert(Termination::Aborted);
                 }
@@ -397,8 +405,8 @@ impl Run<'_> {
     fn summary(&self, termination: Termination, preamble: &str) -> SolveSummary {
         let cost = self.history.last().map_or(f64::NAN, |last| last.cost);
         let message = self.history.last().map_or_else(String::new, |last| {
-            let ending = Ending { options: &self.options.solve, last, size: self.size };
-            ending.message(termination, self.arithmetic)
+            let Run { options, arithmetic, cosine, relative_step, .. } = *self;
+            Ending { options: &options.solve, arithmetic, last, cosine, relative_step }.message(termination)
         });
         let accepted = self.history.iter().skip(1).filter(|iteration| iteration.accepted).count() as u32;
         let iterations = self.history.len().saturating_sub(1) as u32;

@@ -6,8 +6,7 @@
 use super::shape::{BlockShape, Preconditioner};
 use super::state;
 use crate::shader_source::{binding_kinds, template};
-use crate::solve::rules::{MAX_DIAGONAL, MIN_DIAGONAL, Rules};
-use residua_base::decimal::shortest_single;
+use crate::solve::rules::Rules;
 use residua_codegen::wgsl::{Dispatch, ProgramText, Resource, Template};
 use residua_codegen::{template_parameters, uniform};
 use residua_gpu::BindingKind;
@@ -83,7 +82,7 @@ const SECTIONS: [&str; 11] = [
     "DESCENT_SUMS",
     "REST_SUMS",
     "STEP_SUMS",
-    "SIZE_SUMS",
+    "SCALED_STEP_SUMS",
     "SCALED_SUMS",
     "FACTORS",
 ];
@@ -166,10 +165,6 @@ template_parameters! {
         tangent: u32,
         /// Sums over a workgroup at a time.
         most_sums: u32,
-        /// The least number on the diagonal of D.
-        least_scale: String,
-        /// The largest number on the diagonal of D.
-        most_scale: String,
         /// Names of words, sections and vectors.
         words: String,
         /// The kernels of all products.
@@ -188,6 +183,7 @@ const FILES: &[Template] = &[
     template!("levenberg_marquardt/preconditioned_residual"),
     template!("levenberg_marquardt/block_product"),
     template!("levenberg_marquardt/next_direction"),
+    template!("levenberg_marquardt/largest_of_pairs"),
 ];
 
 impl Kernel {
@@ -331,8 +327,6 @@ impl Kernel {
                 Kernel::Measure(_) => 5,
                 Kernel::Decide => 6 + u32::from(constrained),
             },
-            least_scale: shortest_single(MIN_DIAGONAL as f32),
-            most_scale: shortest_single(MAX_DIAGONAL as f32),
             words: words(),
             fused_kernels: fused_kernels.to_owned(),
         }

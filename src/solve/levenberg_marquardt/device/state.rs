@@ -50,11 +50,10 @@ words! { STATE:
     COST_BEFORE = 12,
     /// By how much the last trial lowered it.
     CHANGE = 13,
-    /// ‖δ‖ of the last trial.
-    STEP_NORM = 14,
-    /// ‖x‖ before it.
+    /// ‖√C δ‖ of the last trial, and ‖√C x‖ before it, with C the diagonal of JᵀJ.
+    SCALED_STEP = 14,
     SIZE = 15,
-    /// max |g| and ‖g‖ of the coordinates that may move.
+    /// max |g| and ‖C^(−½)g‖ of the coordinates that may move.
     LARGEST = 16,
     NORM = 17,
     /// η
@@ -95,6 +94,13 @@ words! { STATE:
     RESIDUALS = 40,
     /// Whether a step begins.
     STEP = 42,
+    /// The gradient's cosine at the point.
+    COSINE = 43,
+    /// What the last trial promised, and −gᵀδ of it.
+    PREDICTED = 44,
+    DESCENT = 45,
+    /// Whether its linear system was solved as exactly as asked for.
+    COMPLETE = 46,
     /// The last iterations, each where its number modulo [`RING`] says.
     HISTORY = 192,
 }
@@ -149,7 +155,7 @@ impl Settings {
         for (word, number) in [
             (DAMPING, self.initial_damping.max(MIN_DAMPING)),
             (GROWTH, INITIAL_GROWTH),
-            (FLOOR, NO_FLOOR),
+            (FLOOR, NO_FLOOR.min(f32::MAX.into())),
             (LINEAR_TOLERANCE, self.linear_tolerance),
             (COST_TOLERANCE, self.tolerances.cost),
             (GRADIENT_TOLERANCE, self.tolerances.gradient),
@@ -198,9 +204,14 @@ impl<'a> State<'a> {
         self.iteration() + u32::from(!pending)
     }
 
-    /// ‖x‖ before the last trial.
-    pub fn size(self) -> f64 {
-        self.number(SIZE)
+    /// The gradient's cosine at the point.
+    pub fn cosine(self) -> f64 {
+        self.number(COSINE)
+    }
+
+    /// The length of the last trial relative to the point, in units of the columns of J̃.
+    pub fn relative_step(self) -> f64 {
+        self.number(SCALED_STEP) / self.number(SIZE)
     }
 
     /// The record of an iteration that is still in the ring.

@@ -79,8 +79,12 @@ pub struct LevenbergMarquardt {
     frozen: Vec<bool>,
     /// g with zeros at frozen coordinates.
     free_gradient: Vec<f64>,
-    /// ‖x‖ of the coordinates that are not constant.
-    size: f64,
+    /// Σ Dⱼxⱼ² with D the diagonal of J̃ᵀJ̃, and the same over the coordinates that are not frozen.
+    scaled_size: f64,
+    free_size: f64,
+    /// The gradient's cosine, and ‖D^(−½)g‖ of the coordinates that are not frozen.
+    cosine: f64,
+    scaled_gradient_norm: f64,
     /// Whether the forcing term is yet to be chosen at the point.
     is_new_point: bool,
     phase: Phase,
@@ -118,7 +122,10 @@ impl LevenbergMarquardt {
             diagonal: vec![0.0; n],
             frozen: vec![false; n],
             free_gradient: Vec::new(),
-            size: 0.0,
+            scaled_size: 0.0,
+            free_size: 0.0,
+            cosine: 0.0,
+            scaled_gradient_norm: 0.0,
             is_new_point: true,
             phase: Phase::Start,
             ending: None,
@@ -219,9 +226,8 @@ impl LevenbergMarquardt {
             self.ending = Some((Termination::NonFinite, "The start is not finite".to_owned()));
             return self.finish();
         }
-        let end = self.strategy.converge_at_start(self.gradient_max_norm());
-        let start = Trial { predicted: f64::NAN, change: 0.0, step_norm: 0.0, linear_iterations: None };
-        self.record(start, self.strategy.lambda(), None, true, end)
+        let end = self.strategy.converge_at_start(self.cosine);
+        self.record(Trial::without_step(0.0), self.strategy.lambda(), None, true, end)
     }
 
     /// Takes the model at the point, and computes gradient, diagonal, frozen coordinates and ‖x‖ from it. `false` if any of it is not
@@ -249,9 +255,34 @@ impl LevenbergMarquardt {
         let zero = |(entry, _): (&mut f64, &bool)| *entry = 0.0;
         self.free_gradient.clone_from(&self.gradient);
         self.free_gradient.iter_mut().zip(&self.frozen).filter(|(_, frozen)| **frozen).for_each(zero);
-        self.size = self.feasible.norm_of_free(&self.point);
+        self.measure();
         self.is_new_point = true;
         self.model.is_finite() && all_finite(&self.gradient)
+    }
+
+    /// The sizes of point and gradient in units of the columns of J̃.
+    fn measure(&mut self) {
+        (self.scaled_size, self.free_size, self.scaled_gradient_norm) = (0.0, 0.0, 0.0);
+        let mut largest = 0.0_f64;
+        for (k, &diagonal) in self.diagonal.iter().enumerate().filter(|(_, diagonal)| **diagonal > 0.0) {
+            let square = diagonal * self.point[k] * self.point[k];
+            self.scaled_size += square;
+            if !self.frozen[k] {
+                self.free_size += square;
+                let slope = self.gradient[k].abs() / diagonal.sqrt();
+                self.scaled_gradient_norm += slope * slope;
+                largest = largest.max(slope);
+            }
+        }
+        self.free_size = self.free_size.sqrt();
+        self.scaled_gradient_norm = self.scaled_gradient_norm.sqrt();
+        self.cosine = self.strategy.cosine(largest, self.model.cost);
+    }
+
+    /// ‖√D δ̄‖ of the projected step.
+    fn scaled_step(&self) -> f64 {
+        let terms = self.projected_step.iter().zip(&self.diagonal);
+        terms.map(|(step, diagonal)| diagonal * step * step).sum::<f64>().sqrt()
     }
 
     /// Ends the run if it is to end here; otherwise scales the damping and chooses the forcing term for the next system.
@@ -263,7 +294,7 @@ impl LevenbergMarquardt {
             return self.finish();
         }
         if std::mem::take(&mut self.is_new_point) {
-            self.strategy.choose_forcing(norm(&self.free_gradient));
+            self.strategy.choose_forcing(self.scaled_gradient_norm);
         }
         self.strategy.scale_damping(&self.diagonal, &self.frozen);
         self.phase = Phase::Solving(false);
@@ -290,8 +321,8 @@ impl LevenbergMarquardt {
     /// Applies the step of the linear system: the trial point, and the projected step that leads there.
     fn project(&mut self, linear_iterations: Option<u32>) -> Result<Pending> {
         let Some(linear_iterations) = linear_iterations else {
-            let no_step = Trial { predicted: f64::NAN, change: f64::NAN, step_norm: 0.0, linear_iterations: None };
-            return Ok(self.reject(no_step));
+            self.strategy.raise_least_damping();
+            return Ok(self.reject(Trial::without_step(f64::NAN)));
         };
         self.retraction.make(&self.point, &self.step, &mut self.trial, &mut self.projected_step)?;
         // A step too short to move anything has a reduction of 0, or NaN if longer steps met NaN: that is the reason for the end then.
@@ -299,10 +330,10 @@ impl LevenbergMarquardt {
         let change =
             last.filter(|last| !last.accepted && last.cost_change.is_nan()).map_or(0.0, |last| last.cost_change);
         let trial = Trial {
-            predicted: f64::NAN,
-            change,
             step_norm: norm(&self.projected_step),
+            scaled_step: self.scaled_step(),
             linear_iterations: Some(linear_iterations),
+            ..Trial::without_step(change)
         };
         let LinearSystems { row_offsets, col_indices, solver, .. } = &self.systems;
         if let Some(normal) = &self.model.normal {
@@ -322,7 +353,8 @@ impl LevenbergMarquardt {
 
     /// The predicted reduction ½‖r̃‖² − ½‖r̃ + J̃δ̄‖² = −δ̄ᵀg − ½‖J̃δ̄‖², from `square` = ‖J̃δ̄‖².
     fn predict(&mut self, trial: Trial, square: f64) -> Pending {
-        let trial = Trial { predicted: -dot(&self.projected_step, &self.gradient) - 0.5 * square, ..trial };
+        let descent = -dot(&self.projected_step, &self.gradient);
+        let trial = Trial { predicted: descent - 0.5 * square, descent, ..trial };
         if self.trial == self.point {
             return self.reject(trial);
         }
@@ -344,11 +376,20 @@ impl LevenbergMarquardt {
         let linearised = Linearised {
             cost: self.model.cost,
             residuals: self.residuals,
-            point: &self.point,
-            diagonal: &self.diagonal,
+            scaled_size: self.scaled_size,
+            cosine: self.cosine,
         };
-        let Trial { change, predicted, step_norm: step, .. } = trial;
-        self.strategy.gain(linearised, &TrialStep { change, predicted, step, size: self.size })
+        self.strategy.gain(linearised, &self.trial_step(trial))
+    }
+
+    fn trial_step(&self, trial: Trial) -> TrialStep {
+        let Trial { change, predicted, descent, scaled_step: step, linear_iterations, .. } = trial;
+        // Conjugate gradients that use all their iterations are cut short, unless they are told to use them.
+        let most = self.options.max_linear_iterations;
+        let is_cut = matches!(self.systems.solver, LinearSolver::Pcg(_))
+            && self.options.linear_tolerance > 0.0
+            && linear_iterations.is_some_and(|iterations| iterations >= most);
+        TrialStep { change, predicted, descent, step, size: self.free_size, is_complete: !is_cut }
     }
 
     /// Moves to the trial point, unless its derivatives are not finite.
@@ -357,17 +398,11 @@ impl LevenbergMarquardt {
             self.phase = Phase::Restoring(Trial { change: f64::NAN, ..trial });
             return Pending::LineariseAtPoint;
         }
-        let (gain, cost, size) = (self.gain(trial), self.model.cost, self.size);
+        let (gain, cost, step) = (self.gain(trial), self.model.cost, self.trial_step(trial));
         std::mem::swap(&mut self.point, &mut self.trial);
         self.linearise(model);
-        let converged = self.strategy.converge(&AcceptedStep {
-            cost,
-            change: trial.change,
-            gradient_max_norm: self.gradient_max_norm(),
-            step: trial.step_norm,
-            size,
-            hidden: gain.hidden,
-        });
+        let converged =
+            self.strategy.converge(&AcceptedStep { cost, cosine: self.cosine, trial: step, is_hidden: gain.hidden });
         self.conclude(trial, gain, converged)
     }
 
@@ -413,8 +448,14 @@ impl LevenbergMarquardt {
         let limit = self.options.solve.max_iterations;
         let end = end.or((iteration.iteration >= limit).then_some(Termination::MaxIterations));
         if let Some(termination) = end {
-            let ending = Ending { options: &self.options.solve, last: &iteration, size: self.size };
-            self.ending = Some((termination, ending.message(termination, ARITHMETIC)));
+            let ending = Ending {
+                options: &self.options.solve,
+                arithmetic: ARITHMETIC,
+                last: &iteration,
+                cosine: self.cosine,
+                relative_step: trial.scaled_step / self.free_size,
+            };
+            self.ending = Some((termination, ending.message(termination)));
         }
         Pending::Iteration(iteration)
     }

@@ -11,9 +11,27 @@ pub(super) struct Trial {
     pub(super) predicted: f64,
     /// The reduction.
     pub(super) change: f64,
-    /// ‖δ̄‖
+    /// −δ̄ᵀg
+    pub(super) descent: f64,
+    /// ‖δ̄‖, and ‖√D δ̄‖ with D the diagonal of J̃ᵀJ̃.
     pub(super) step_norm: f64,
+    pub(super) scaled_step: f64,
+    /// The iterations of the linear solver; `None` where there is no step.
     pub(super) linear_iterations: Option<u32>,
+}
+
+impl Trial {
+    /// No step, with this for its reduction.
+    pub(super) fn without_step(change: f64) -> Trial {
+        Trial {
+            predicted: f64::NAN,
+            change,
+            descent: f64::NAN,
+            step_norm: 0.0,
+            scaled_step: f64::NAN,
+            linear_iterations: None,
+        }
+    }
 }
 
 /// What a run waits for.

@@ -2,11 +2,13 @@
 //! [`crate::solve::rules`] to the numbers of the loop and keeps what they carry from one step to the next.
 
 use crate::solve::options::LevenbergMarquardtOptions;
-use crate::solve::rules::{self, AcceptedStep, Damping, Gain, Rules, Tolerances, TrialStep};
+use crate::solve::rules::{self, AcceptedStep, Damping, Gain, PointBefore, Rules, Tolerances, TrialStep};
 use crate::solve::summary::Termination;
-use residua_linalg::loops::clamped_weighted_square;
 
 use super::ARITHMETIC;
+
+/// λ stays above so many times one with which a linear system had no solution.
+const LEAST_SOLVABLE: f64 = 2.0;
 
 /// λ, D and the forcing term of a run.
 pub(super) struct Strategy {
@@ -22,19 +24,22 @@ pub(super) struct Strategy {
     /// η of the present point, and its ceiling.
     forcing: f64,
     forcing_ceiling: f64,
-    /// ‖g‖ where η was chosen.
+    /// ‖D^(−½)g‖ where η was chosen.
     gradient_norm: f64,
+    /// λ is not below this: with less, a linear system had no solution.
+    least_damping: f64,
 }
 
 /// The numbers of the linearised point that the verdict takes.
 #[derive(Clone, Copy)]
-pub(super) struct Linearised<'a> {
+pub(super) struct Linearised {
     pub(super) cost: f64,
     /// How many residuals there are.
     pub(super) residuals: f64,
-    /// x, and the diagonal of J̃ᵀJ̃.
-    pub(super) point: &'a [f64],
-    pub(super) diagonal: &'a [f64],
+    /// Σ Dⱼxⱼ² with D the diagonal of J̃ᵀJ̃.
+    pub(super) scaled_size: f64,
+    /// The gradient's cosine.
+    pub(super) cosine: f64,
 }
 
 impl Strategy {
@@ -55,6 +60,7 @@ impl Strategy {
             forcing: options.linear_tolerance,
             forcing_ceiling: options.linear_tolerance,
             gradient_norm: 0.0,
+            least_damping: rules::MIN_DAMPING,
         }
     }
 
@@ -78,37 +84,46 @@ impl Strategy {
         rules::rescale(self.damping.lambda, diagonal, frozen, &mut self.scale, &mut self.scaled_damping);
     }
 
-    /// Chooses η at a new point, of which this is ‖g‖ of the coordinates that are not frozen.
+    /// Chooses η at a new point, of which this is ‖D^(−½)g‖ of the coordinates that are not frozen.
     pub(super) fn choose_forcing(&mut self, gradient_norm: f64) {
         self.forcing = self.rules.forcing(gradient_norm, self.gradient_norm, self.forcing, self.forcing_ceiling);
         self.gradient_norm = gradient_norm;
     }
 
+    /// The gradient's cosine, from the largest |gⱼ|/√Dⱼ of the coordinates that are not frozen.
+    pub(super) fn cosine(&self, scaled_gradient: f64, cost: f64) -> f64 {
+        self.rules.cosine(scaled_gradient, cost)
+    }
+
     /// The verdict on a trial step from a linearised point.
     pub(super) fn gain(&self, linearised: Linearised, trial: &TrialStep) -> Gain {
         let epsilon = self.epsilon();
-        let Linearised { cost, residuals, point, diagonal } = linearised;
-        let scaled_size = clamped_weighted_square(diagonal, point, rules::MIN_DIAGONAL, rules::MAX_DIAGONAL);
+        let Linearised { cost, residuals, scaled_size, cosine } = linearised;
         let noise = self.rules.noise(cost, scaled_size, residuals, epsilon);
-        self.rules.gain(trial, noise, self.floor, epsilon)
+        self.rules.gain(&PointBefore { cost, noise, cosine, floor: self.floor }, trial, epsilon)
+    }
+
+    /// Keeps λ above the present one, with which a linear system had no solution.
+    pub(super) fn raise_least_damping(&mut self) {
+        self.least_damping = self.least_damping.max(LEAST_SOLVABLE * self.damping.lambda);
     }
 
     /// Applies a verdict to λ; gives the end if the trust region has collapsed.
     pub(super) fn update_damping(&mut self, gain: Gain) -> Option<Termination> {
         let (damping, collapsed) = self.rules.damping(self.damping, gain);
-        self.damping = damping;
+        self.damping = Damping { lambda: damping.lambda.max(self.least_damping), ..damping };
         self.floor = gain.floor;
         collapsed
     }
 
     /// The verdict that rejects a trial step instead of `gain`.
     pub(super) fn rejection(&self, gain: Gain) -> Gain {
-        Gain { accepted: false, hidden: None, floor: self.floor, ..gain }
+        Gain { accepted: false, hidden: false, floor: self.floor, ..gain }
     }
 
     /// The end that the start meets.
-    pub(super) fn converge_at_start(&self, gradient_max_norm: f64) -> Option<Termination> {
-        self.rules.convergence_at_start(gradient_max_norm, &self.tolerances)
+    pub(super) fn converge_at_start(&self, cosine: f64) -> Option<Termination> {
+        self.rules.convergence_at_start(cosine, &self.tolerances, self.epsilon())
     }
 
     /// The end that an accepted step meets.

@@ -1,8 +1,10 @@
 //! Levenberg-Marquardt over small fakes that check one decision each, and over compiled functions.
 
 mod compiled;
+mod dual;
 mod fakes;
 mod sums;
+mod units;
 
 use super::minimizer::{Answer, LevenbergMarquardt, Request};
 use super::retraction::Retraction;
@@ -20,6 +22,7 @@ use residua_linalg::{Blocks, DenseQr, LinearSolver, Pcg, Products};
 type Residuals<'a> = &'a dyn Fn(&[f64]) -> (Vec<f64>, Vec<Vec<f64>>);
 
 /// A problem over a fake.
+#[derive(Clone)]
 struct Fake<'a> {
     residuals: Residuals<'a>,
     start: Vec<f64>,

@@ -4,7 +4,7 @@ use super::*;
 
 fn bounded(objective: Objective, start: &[f64], constant: &[u8], lower: &[f64], upper: &[f64]) -> Run {
     let set = FeasibleSet::new(start.len(), constant, lower, upper, Arithmetic::F64).unwrap();
-    let options = until_gradient(1e-9, 300);
+    let options = until_norm(1e-9, objective, start, 300);
     let run = run(objective, solver(start, set.clone(), None, &options, Arithmetic::F64));
     for x in &run.evaluated {
         for (i, &value) in x.iter().enumerate() {

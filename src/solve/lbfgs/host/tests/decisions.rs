@@ -78,7 +78,8 @@ fn a_run_converges_beside_a_region_of_nan() {
             seen_nan.set(seen_nan.get() || x.iter().any(|x| *x < 0.0));
             logarithmic(x, gradient)
         };
-        let Run { summary, solution, .. } = minimise(&objective, &start, &until_gradient(1e-9, 100), Arithmetic::F64);
+        let Run { summary, solution, .. } =
+            minimise(&objective, &start, &until_norm(1e-9, objective, &start, 100), Arithmetic::F64);
         assert_eq!(summary.termination, Termination::GradientTolerance, "{start:?}: {}", summary.message);
         // Curvature 1 at the minimum.
         assert!(distance(&solution, &[1.0, 1.0]) < 2e-9);

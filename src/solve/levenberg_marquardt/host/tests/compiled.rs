@@ -260,6 +260,7 @@ fn polynomial() -> Functions {
 fn a_system_without_a_solution_raises_the_damping_and_ends_nothing() {
     let mut options = LevenbergMarquardtOptions { linear_solver: Some(Kind::SparseCholesky), ..options() };
     options.solve.max_iterations = 60;
+    options.initial_damping = 0.0;
     let summary = solve(&mut polynomial(), &options).summary;
     // The first line is the start, which has no system.
     let singular = summary.history[1..].iter().find(|iteration| iteration.linear_iterations.is_none());
@@ -267,4 +268,8 @@ fn a_system_without_a_solution_raises_the_damping_and_ends_nothing() {
     assert_ne!(summary.termination, Termination::NonFinite, "{}", summary.message);
     let after = &summary.history[singular as usize + 1..];
     assert!(after.iter().any(|iteration| iteration.accepted), "{singular}: {after:?}");
+    let insoluble = |iteration: &&IterationSummary| iteration.linear_iterations.is_none();
+    let largest =
+        summary.history[1..].iter().filter(insoluble).filter_map(|iteration| iteration.damping).fold(0.0, f64::max);
+    assert!(summary.history.last().unwrap().damping.unwrap() > largest, "damping stays above what had no solution");
 }

@@ -46,9 +46,9 @@ fn a_step_that_meets_nan_is_rejected_and_damping_grows_by_two_then_four() {
     let run = run(&fake);
     let history = &run.summary.history;
     assert!(!history[1].accepted && !history[2].accepted && history[1].gain_ratio.unwrap().is_nan());
-    assert_eq!(history[1].damping, Some(1e-3));
-    assert_eq!(history[2].damping, Some(2e-3));
-    assert_eq!(history[3].damping, Some(8e-3));
+    assert_eq!(history[1].damping, Some(1e-4));
+    assert_eq!(history[2].damping, Some(2e-4));
+    assert_eq!(history[3].damping, Some(8e-4));
     assert_eq!(history[1].cost, 50.0);
     assert!(history.last().unwrap().cost < 50.0 && run.point[0] <= 2.0, "short steps are accepted again");
 }
@@ -103,7 +103,8 @@ fn dependent_columns_share_the_step() {
         assert!(run.summary.success(), "{}", run.summary.message);
         // As above, with a Hessian of 4 along the only direction that counts.
         assert!((run.point[0] + run.point[1] - 4.0).abs() <= 1e-6);
-        assert!((run.point[0] - run.point[1]).abs() < 1e-12, "damping alone decides the difference: {:?}", run.point);
+        // Columns of one length, solved to the rounding of a system whose condition is 1/λ = 1e4.
+        assert!((run.point[0] - run.point[1]).abs() < 1e-11, "damping alone decides the difference: {:?}", run.point);
     }
 }
 
@@ -127,18 +128,28 @@ fn a_wrong_gradient_ends_with_a_collapsed_trust_region() {
 }
 
 #[test]
-fn hidden_steps_are_accepted_while_their_predicted_reductions_halve_and_then_precision_is_the_limit() {
+fn hidden_steps_are_accepted_while_their_predicted_reductions_halve_and_then_no_progress_is_possible() {
     // The cost is 1e16: the reduction by a step of 1 at a slope of 1 is below its rounding.
     let hidden = |x: &[f64]| (vec![1.4e8, x[0]], vec![vec![0.0], vec![1.0]]);
     let mut fake = Fake::new(&hidden, &[1.0]);
-    fake.options.solve = SolveOptions { gradient_tolerance: 1e-9, ..without_tolerances(100) };
+    // The cosine at the start is 7e-9.
+    fake.options.solve = SolveOptions { gradient_tolerance: 1e-15, ..without_tolerances(100) };
     let seen = run(&fake);
     assert_eq!(seen.summary.termination, Termination::GradientTolerance, "{}", seen.summary.message);
     // Here the predicted reduction stays the same.
     let constant = |_: &[f64]| (vec![1.4e8, 1.0], vec![vec![0.0], vec![1.0]]);
-    let stuck = run(&Fake { residuals: &constant, ..fake });
-    assert_eq!(stuck.summary.termination, Termination::PrecisionLimit, "{}", stuck.summary.message);
+    let stuck = run(&Fake { residuals: &constant, ..fake.clone() });
+    assert_eq!(stuck.summary.termination, Termination::CostTolerance, "{}", stuck.summary.message);
+    assert!(
+        stuck.summary.message.starts_with("Converged: no further progress is possible"),
+        "{}",
+        stuck.summary.message
+    );
     assert_eq!(stuck.summary.iterations, 2, "one hidden step is accepted");
+    // A cosine of 7e-5 says that there is more to gain, and a parameter of 1e16 that residuals are uncertain by some units.
+    let coarse = |_: &[f64]| (vec![1.4e8, 1e4], vec![vec![0.0], vec![1.0]]);
+    let cut = run(&Fake { residuals: &coarse, start: vec![1e16], ..fake });
+    assert_eq!(cut.summary.termination, Termination::PrecisionLimit, "{}", cut.summary.message);
 }
 
 #[test]
@@ -224,7 +235,7 @@ fn limits_and_the_caller_end_a_run_and_the_best_point_is_kept() {
     let stopped = run_with(&fake, |iteration, stop| *stop = iteration.iteration == 3);
     assert_eq!((stopped.summary.termination, stopped.summary.iterations), (Termination::Aborted, 3));
     assert_eq!(stopped.summary.final_cost, stopped.summary.history[3].cost);
-    assert!(stopped.summary.final_cost < stopped.summary.initial_cost);
+    assert!(stopped.summary.final_cost <= stopped.summary.initial_cost);
 }
 
 #[test]

@@ -197,10 +197,12 @@ fn losses_bounds_and_constants_make_no_difference() {
 
 #[test]
 fn blocks_on_manifolds_and_blocks_that_are_there_twice_are_solved() {
-    let sums = solve(&mut shared_by_blocks(), &options());
+    // With less damping the first steps lead to residuals whose minimum is degenerate, where every method of this kind creeps.
+    let options = LevenbergMarquardtOptions { initial_damping: 1e-3, ..options() };
+    let sums = solve(&mut shared_by_blocks(), &options);
     assert!(is_by_sums(&sums) && sums.summary.success(), "{}", sums.summary.message);
     // That solver takes rows whatever the problem.
-    let sparse = LevenbergMarquardtOptions { linear_solver: Some(Kind::SparseCholesky), ..options() };
+    let sparse = LevenbergMarquardtOptions { linear_solver: Some(Kind::SparseCholesky), ..options };
     let rows = solve(&mut shared_by_blocks(), &sparse);
     // What these residuals leave undetermined, damping alone decides, the same way in both.
     assert_same(&sums, &rows, 1e-6, "shared blocks");

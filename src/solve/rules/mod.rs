@@ -1,0 +1,280 @@
+//! The scalar rules of Levenberg-Marquardt, each once: graphs that hosts evaluate in f64 and that shaders contain as generated functions.
+//!
+//! | function | takes | gives |
+//! |---|---|---|
+//! | `lm_noise` | cost, Σ Dⱼxⱼ², number of residuals, ε | rounding noise of the cost |
+//! | `lm_cosine` | max |gⱼ|/√Dⱼ, cost | the gradient's cosine |
+//! | `lm_gain` | numbers of a trial step, the noise, the floor | gain ratio, verdict, floor, end |
+//! | `lm_damping` | λ, ν, gain ratio, verdict | λ, ν, end |
+//! | `lm_convergence` | numbers of an accepted step, tolerances | end |
+//! | `lm_forcing` | gradient norms, last forcing term, ceiling | forcing term η of the linear solver |
+//!
+//! An *end* is a number: 0 to continue, or [`Termination::code`]. Truths are 0 and 1. Any input may be infinite or NaN: NaN is never progress,
+//! and never convergence.
+//!
+//! # Units
+//!
+//! Every rule takes ratios of numbers of one unit, so that no decision depends on the unit of the residuals or of a parameter. Lengths of
+//! steps and points are ‖√D·‖ with D the diagonal of J̃ᵀJ̃: the column norms of J̃ give each parameter its unit.
+//!
+//! - The *cosine* is max |gⱼ| / (‖J̃ⱼ‖ √(2F)), the largest cosine between r̃ and a column of J̃ (MINPACK's gtol). With a robust loss √(2F)
+//!   stands for ‖r̃‖. Its square is the share of the cost that one parameter alone can still remove.
+//! - A damped step is short because of its damping. The tests therefore judge the *extended* step, which ends at the minimum of the model along
+//!   the same direction: t = −δ̄ᵀg / ‖J̃δ̄‖² times as long, with the predicted reduction −½ t δ̄ᵀg.
+//!
+//! # Rounding
+//!
+//! A *verdict* is 0 for a rejected step, 1 for a step that is accepted for its reduction, and 2 for a *hidden* step: its predicted reduction is
+//! within the noise, and it is accepted for that prediction. Near a minimum the gradient still shows the way when the cost does not. The
+//! predicted reduction of a hidden step must be at most half of the last hidden one's, the *floor*, so that there are few of them; and the cost
+//! tolerance judges the predicted reduction alone.
+//!
+//! A step that is rejected although it is hidden is the last: rounding shows no more progress. It is convergence where the residuals are
+//! rounding errors themselves, or where the extended step promises no more than noise and the cosine is at most [`SETTLED`], or no more than its
+//! own rounding, which is that of the cost relative to it, if that is at most [`MOST_NOISE`]. It is a collapse
+//! of the trust region where the cosine is above [`STEEP`], or the step is rejected although it is not hidden and too short for the
+//! arithmetic: derivatives and values do not agree. Otherwise it is the limit of precision.
+//!
+//! The trust region is that of H. B. Nielsen, *Damping parameter in Marquardt's method* (1999), also in K. Madsen, H. B. Nielsen and
+//! O. Tingleff, *Methods for Non-Linear Least Squares Problems* (2004), section 3.2; the tests of convergence are those of MINPACK
+//! (J. J. Moré, B. S. Garbow and K. E. Hillstrom, *User guide for MINPACK-1*, 1980, lmder), on extended steps.
+
+mod graphs;
+
+use super::summary::Termination;
+use residua_codegen::Function;
+
+/// Lower bound of λ: below it λ changes no digit of J̃ᵀJ̃ + λD.
+pub const MIN_DAMPING: f64 = 1e-16;
+/// λ above this is the end: Ceres' min_trust_region_radius, inverted.
+pub const MAX_DAMPING: f64 = 1e32;
+/// ν at the start and after each accepted step: the factor by which the next rejected step raises λ.
+pub const INITIAL_GROWTH: f64 = 2.0;
+/// A step is accepted if its gain ratio is above this: Ceres' min_relative_decrease.
+const LEAST_GAIN: f64 = 1e-3;
+/// A cost is uncertain by so many times the rounding of its residuals, taken as independent. A tolerance of the cosine
+/// or the step below as many times ε counts as that, one of the cost below the square of it.
+pub const ROUNDINGS: f64 = 4.0;
+/// The largest share of the floor that the predicted reduction of a hidden step may have.
+const LEAST_FALL: f64 = 0.5;
+/// The cosine up to which a run that rounding ends has converged.
+const SETTLED: f64 = 1e-6;
+/// The share of noise in a cost of which rounding leaves digits enough.
+const MOST_NOISE: f64 = 1e-3;
+/// The cosine above which a run without acceptable steps does not end for want of digits.
+const STEEP: f64 = 1e-2;
+/// The extended step of a settled run may promise so many times the noise.
+const NOISES: f64 = 16.0;
+/// The floor before any hidden step: no predicted reduction is above it.
+pub const NO_FLOOR: f64 = f64::MAX;
+
+/// The entry of D for a coordinate: its diagonal entry of J̃ᵀJ̃, not below `kept`.
+///
+/// `kept` is the largest entry so far. With the present diagonal alone, a column of J̃ that nearly vanishes on the way loses its damping, and the
+/// step is all in its direction (J. J. Moré, "The Levenberg-Marquardt algorithm: implementation and theory", in: Numerical Analysis,
+/// LNM 630, 1978, section 6). Many small problems keep nothing, as Ceres does: `kept` is 0 there.
+///
+/// A column of zeros has D = 0, and its coordinate a gradient of 0. [`damped`] makes its equation solvable.
+///
+/// Shaders compute it with `max`, and [`rescale`] for all coordinates at once.
+pub fn damping_scale(diagonal: f64, kept: f64) -> f64 {
+    diagonal.max(kept)
+}
+
+/// λD of a coordinate; λ where D is 0, since no unit is known there and the step is 0 with any damping.
+pub fn damped(lambda: f64, scale: f64) -> f64 {
+    if scale > 0.0 { lambda * scale } else { lambda }
+}
+
+/// Raises `scale`, at first 0, to [`damping_scale`] of the coordinates that are not frozen; gives [`damped`] of them in `damping`.
+pub fn rescale(lambda: f64, diagonal: &[f64], frozen: &[bool], scale: &mut [f64], damping: &mut Vec<f64>) {
+    damping.resize(scale.len(), 0.0);
+    residua_linalg::loops::rescale([0.0, f64::MAX], lambda, diagonal, frozen, scale, damping);
+    damping.iter_mut().zip(scale).filter(|(_, scale)| **scale == 0.0).for_each(|(damping, _)| *damping = lambda);
+}
+
+/// The rules, ready to be evaluated.
+#[derive(Clone, Debug)]
+pub struct Rules {
+    gain: Function,
+    damping: Function,
+    convergence: Function,
+    noise: Function,
+    cosine: Function,
+    forcing: Function,
+}
+
+/// The verdict on a trial step.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Gain {
+    /// Reduction over predicted reduction; NaN where the trial has no cost.
+    pub ratio: f64,
+    /// Whether the step is accepted.
+    pub accepted: bool,
+    /// Whether it is accepted as a hidden step.
+    pub hidden: bool,
+    /// The floor for the next trial.
+    pub floor: f64,
+    /// The end, if no later step can be accepted.
+    pub end: Option<Termination>,
+}
+
+/// The trust region.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Damping {
+    /// λ
+    pub lambda: f64,
+    /// ν
+    pub growth: f64,
+}
+
+/// The numbers of an accepted step that convergence is judged by.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct AcceptedStep {
+    /// Cost before the step.
+    pub cost: f64,
+    /// The gradient's cosine after the step.
+    pub cosine: f64,
+    /// The step.
+    pub trial: TrialStep,
+    /// Whether it was accepted as a hidden step.
+    pub is_hidden: bool,
+}
+
+/// The numbers of a trial step.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TrialStep {
+    /// The reduction: cost before minus cost at the trial point.
+    pub change: f64,
+    /// The predicted reduction.
+    pub predicted: f64,
+    /// −δ̄ᵀg
+    pub descent: f64,
+    /// ‖√D δ̄‖ of the projected step.
+    pub step: f64,
+    /// ‖√D x‖ of the coordinates that are not frozen.
+    pub size: f64,
+    /// Whether the linear system was solved as exactly as asked for.
+    pub is_complete: bool,
+}
+
+/// The numbers of the point that a trial step starts from.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PointBefore {
+    /// The cost, and its rounding noise.
+    pub cost: f64,
+    /// See [`Rules::noise`].
+    pub noise: f64,
+    /// The gradient's cosine.
+    pub cosine: f64,
+    /// The floor of hidden steps.
+    pub floor: f64,
+}
+
+/// The tolerances; 0 switches a test off.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Tolerances {
+    /// Of the cost's relative reduction, predicted and actual.
+    pub cost: f64,
+    /// Of the gradient's cosine.
+    pub gradient: f64,
+    /// Of the step's relative length, in units of the columns of J̃.
+    pub parameter: f64,
+}
+
+impl Tolerances {
+    /// The ε of the rules: the distance from 1 to the next number of the arithmetic, or 0 where no tolerance is set, since such a run uses
+    /// its iterations up.
+    pub fn epsilon(&self, of_arithmetic: f64) -> f64 {
+        let any = self.cost > 0.0 || self.gradient > 0.0 || self.parameter > 0.0;
+        if any { of_arithmetic } else { 0.0 }
+    }
+}
+
+impl Default for Rules {
+    fn default() -> Rules {
+        Rules::new()
+    }
+}
+
+impl Rules {
+    /// All of them.
+    pub fn new() -> Rules {
+        Rules {
+            gain: graphs::gain(),
+            damping: graphs::damping(),
+            convergence: graphs::convergence(),
+            noise: graphs::noise(),
+            cosine: graphs::cosine(),
+            forcing: graphs::forcing(),
+        }
+    }
+
+    /// As functions, for shaders.
+    pub fn functions(&self) -> [&Function; 6] {
+        [&self.noise, &self.cosine, &self.gain, &self.damping, &self.convergence, &self.forcing]
+    }
+
+    /// The largest difference of two costs near here that rounding explains: from the cost, Σ Dⱼxⱼ² with D the diagonal of J̃ᵀJ̃, the
+    /// number of residuals, and the distance ε from 1 to the next number. With ε = 0 there is no noise, and precision is no end.
+    pub fn noise(&self, cost: f64, scaled_size: f64, residuals: f64, epsilon: f64) -> f64 {
+        self.noise.evaluate(0, &[cost, scaled_size, residuals, epsilon])[0]
+    }
+
+    /// The largest cosine between r̃ and a column of J̃, from the largest |gⱼ|/√Dⱼ and the cost; 0 where the gradient is 0.
+    pub fn cosine(&self, scaled_gradient: f64, cost: f64) -> f64 {
+        self.cosine.evaluate(0, &[scaled_gradient, cost])[0]
+    }
+
+    /// The verdict on a trial step.
+    pub fn gain(&self, point: &PointBefore, trial: &TrialStep, epsilon: f64) -> Gain {
+        let PointBefore { cost, noise, cosine, floor } = *point;
+        let TrialStep { change, predicted, descent, step, size, .. } = *trial;
+        let arguments = [change, predicted, descent, step, size, cost, cosine, noise, floor, epsilon];
+        let results = self.gain.evaluate(0, &arguments);
+        Gain {
+            ratio: results[0],
+            accepted: results[1] != 0.0,
+            hidden: results[1] > 1.0,
+            floor: results[2],
+            end: Termination::from_code(results[3]),
+        }
+    }
+
+    /// The trust region after a verdict, and the end if it has collapsed.
+    pub fn damping(&self, damping: Damping, gain: Gain) -> (Damping, Option<Termination>) {
+        let verdict = u8::from(gain.accepted) + u8::from(gain.hidden);
+        let results = self.damping.evaluate(0, &[damping.lambda, damping.growth, gain.ratio, verdict.into()]);
+        (Damping { lambda: results[0], growth: results[1] }, Termination::from_code(results[2]))
+    }
+
+    /// The end that an accepted step meets.
+    pub fn convergence(&self, accepted: &AcceptedStep, tolerances: &Tolerances, epsilon: f64) -> Option<Termination> {
+        let AcceptedStep { cost, cosine, trial, is_hidden } = *accepted;
+        let TrialStep { change, predicted, descent, step, size, is_complete } = trial;
+        let verdict = 1.0 + f64::from(u8::from(is_hidden));
+        let complete = f64::from(u8::from(is_complete));
+        let Tolerances { cost: of_cost, gradient, parameter } = *tolerances;
+        let arguments = [
+            verdict, complete, cost, change, predicted, descent, cosine, step, size, of_cost, gradient, parameter,
+            epsilon,
+        ];
+        Termination::from_code(self.convergence.evaluate(0, &arguments)[0])
+    }
+
+    /// The end that the start meets: only its gradient is judged.
+    pub fn convergence_at_start(&self, cosine: f64, tolerances: &Tolerances, epsilon: f64) -> Option<Termination> {
+        let trial = TrialStep { change: 0.0, predicted: 0.0, descent: 0.0, step: 0.0, size: 0.0, is_complete: false };
+        let start = AcceptedStep { cost: 0.0, cosine, trial, is_hidden: false };
+        self.convergence(&start, tolerances, epsilon)
+    }
+
+    /// The share of its residual that the linear solver may leave. The norms are ‖D^(−½)g‖;
+    /// `previous_norm` is that of the last point, 0 at the start.
+    pub fn forcing(&self, gradient_norm: f64, previous_norm: f64, previous: f64, ceiling: f64) -> f64 {
+        self.forcing.evaluate(0, &[gradient_norm, previous_norm, previous, ceiling])[0]
+    }
+}
+
+#[cfg(test)]
+mod tests;
