@@ -2,8 +2,8 @@
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
-/** The one place that says where it is. */
-const folder = fileURLToPath(new URL('../../shared/data/', import.meta.url));
+/** The one place that says where it is; RESIDUA_DATA names another folder. */
+const folder = process.env.RESIDUA_DATA?.replace(/\/?$/, '/') ?? fileURLToPath(new URL('../../shared/data/', import.meta.url));
 
 /**
  * Whether a file or folder is there. When it is not, the test counts as skipped, and the line that `cargo xtask test` gathers says which and where it looked.

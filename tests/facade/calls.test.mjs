@@ -299,8 +299,8 @@ test("a promise from onIteration ends the solve with 'invalid-argument', and its
 
 test('levenbergMarquardt passes all options to the module, and whether the solve may move to the CPU', async () => {
   const complete = {
-    maxIterations: 100, maxTimeMs: Infinity, costTolerance: 1e-6, gradientTolerance: 1e-6, parameterTolerance: 1e-6, linearSolver: 'auto',
-    initialDamping: 1e-3, maxLinearIterations: 100, linearTolerance: 0.1, readBack: 1,
+    maxIterations: 100, maxTimeMs: Infinity, costTolerance: 1e-8, gradientTolerance: 1e-8, parameterTolerance: 1e-8, linearSolver: 'auto',
+    initialDamping: 1e-4, maxLinearIterations: 100, linearTolerance: 0.1, readBack: 1,
   };
   const chosen = await compiled({ fallbackThreshold: 0 });
   await levenbergMarquardt(chosen.functions);
@@ -327,7 +327,7 @@ test('lbfgs passes all options to the module', async () => {
   const { functions, raw } = await compiled({ backend: 'cpu' });
   await lbfgs(functions, { maxIterations: 7, c2: 0.5, objective: 'least-squares' });
   assert.deepEqual(raw.options, {
-    maxIterations: 7, maxTimeMs: Infinity, costTolerance: 1e-6, gradientTolerance: 1e-6, parameterTolerance: 1e-8,
+    maxIterations: 7, maxTimeMs: Infinity, costTolerance: 1e-8, gradientTolerance: 1e-8, parameterTolerance: 1e-8,
     historySize: 10, maxLineSearchSteps: 20, c1: 1e-4, c2: 0.5, leastSquares: 1, readBack: 1,
   });
 });

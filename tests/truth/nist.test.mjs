@@ -7,6 +7,8 @@ import { longTest } from '../tier.mjs';
 
 /** What must match in every coefficient. The CPU works with 16 digits, and least squares by the cost's change loses half of them at worst. */
 const CPU_DIGITS = 6, GPU_DIGITS = 4;
+/** What a success by default tolerances means: at most 1e-8 of the cost is left to gain, which is a ten-thousandth of a standard error. */
+const DEFAULT_DIGITS = 4;
 /** Runs that may miss the certified coefficients, each for a reason that does not depend on what the run computes. */
 const MAY_MISS = [
   // From (1, 1) the first step that reduces the cost takes b2 to 115, where exp(−b2 x) is 0 and the cost is flat.
@@ -32,7 +34,7 @@ async function defineFits() {
   const { GpuCompiledFunctions, levenbergMarquardt } = window.residua;
   const { matchingDigits, nistProblem, parseNist } = await import('/problems/nist.js');
   // The coefficients are one block, whose inverse the preconditioner is: conjugate gradients are there at once.
-  const options = { costTolerance: 1e-14, gradientTolerance: 1e-14, parameterTolerance: 1e-14, maxIterations: 1000, maxLinearIterations: 20 };
+  const options = { costTolerance: 1e-15, gradientTolerance: 1e-15, parameterTolerance: 1e-15, maxIterations: 1000, maxLinearIterations: 20 };
   const withoutTimes = ({ history }) => JSON.stringify(history, (key, value) => (key === 'elapsedMs' ? undefined : value));
 
   window.fit = async (text, backend) => {
@@ -50,12 +52,29 @@ async function defineFits() {
           name: dataset.name, backend: functions.backend, start: start + 1,
           // On the device they have nothing else.
           single: solved.x.every((value) => Math.fround(value) === value),
-          digits: matchingDigits(solved.x, dataset.certified), termination: solved.termination, iterations: solved.iterations,
+          digits: matchingDigits(solved.x, dataset.certified), termination: solved.termination, iterations: solved.iterations, success: solved.success,
           repeats: withoutTimes(solved) === withoutTimes(again) && solved.x.every((value, i) => value === again.x[i]),
         });
       }
     } finally {
       functions.dispose();
+    }
+    return runs;
+  };
+
+  /** `window.fitByDefault(text)`: the same on the CPU with default options. */
+  window.fitByDefault = async (text) => {
+    const dataset = parseNist(text);
+    const runs = [];
+    for (const start of [0, 1]) {
+      const { problem } = nistProblem(dataset, dataset.starts[start]);
+      const functions = await GpuCompiledFunctions.compile(problem, { backend: 'cpu' });
+      try {
+        const { x, success, termination, iterations } = await levenbergMarquardt(functions);
+        runs.push({ name: dataset.name, backend: 'cpu', start: start + 1, digits: matchingDigits(x, dataset.certified), success, termination, iterations });
+      } finally {
+        functions.dispose();
+      }
     }
     return runs;
   };
@@ -107,6 +126,17 @@ describe('the certified coefficients of NIST are found', () => {
     const runs = await runsOn('cpu');
     assert.deepEqual(misses(runs, CPU_DIGITS), []);
     assertRepeats(runs);
+    const failures = runs.filter(({ success }) => !success).map((run) => `${named(run)}: ${inWords(run)}`);
+    assert.deepEqual(runs.filter((run) => run.success === mayMiss(run)).map(named), [], `a run is a success if it finds the coefficients: ${failures}`);
+  });
+
+  test('NIST on the CPU with default options: no success with fewer than four digits, and all runs but those that may miss have as many', async (t) => {
+    if (!hasData(t, 'nist')) return;
+    const runs = [];
+    for (const file of listData('nist', '.dat')) runs.push(...await page.evaluate((text) => window.fitByDefault(text), readData(`nist/${file}`)));
+    assert.equal(runs.length, 34);
+    assert.deepEqual(runs.filter(({ success, digits }) => success && !(digits >= DEFAULT_DIGITS)).map((run) => `${named(run)}: ${inWords(run)}`), []);
+    assert.deepEqual(misses(runs, DEFAULT_DIGITS), []);
   });
 
   longTest('NIST on the GPU: four digits from both starts, but for the runs that may miss, and every run repeats bit by bit', async (t) => {
