@@ -2,6 +2,7 @@
 //!
 //! The rules see devices through the trait [`Devices`], so that tests use fakes.
 
+use residua_base::decimal;
 use residua_base::error::{ErrorCode, Result};
 
 /// What a caller asks for.
@@ -110,7 +111,7 @@ pub async fn choose<D: Devices>(request: &EngineRequest, devices: &mut D) -> Res
 
 /// A number as JavaScript writes it.
 fn number(number: f64) -> String {
-    if number == f64::INFINITY { "Infinity".to_owned() } else { number.to_string() }
+    if number == f64::INFINITY { "Infinity".to_owned() } else { decimal::shortest(number) }
 }
 
 impl<D> Assignment<D> {
