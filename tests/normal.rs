@@ -13,12 +13,13 @@ use residua::eval::cpu::CpuEngine;
 use residua::eval::declare::{Declare, Sums};
 use residua::eval::gpu::GpuEngine;
 use residua::eval::layout::Memory;
-use residua::eval::layout::normal_equations::block_numbers;
 use residua::eval::record::Program;
 use residua::eval::{Engine, Functions};
-use residua::gauss_newton::device::record::Normal;
+use residua::gauss_newton::device::blocks::block_numbers;
+use residua::gauss_newton::device::shaders::ModelShader;
+use residua::gauss_newton::device::{DeclareModel, DeviceModel, ModelBuffer};
 use residua::gauss_newton::host::HostModel;
-use residua_gpu::{BindingKind, BufferRequest, CommandList, Context, DownloadId, PipelineId, Slice};
+use residua_gpu::{BindingKind, BufferRequest, CommandList, Context, DownloadId, PipelineId, PipelineRequest, Slice};
 use wasm_bindgen_test::{console_log, wasm_bindgen_test, wasm_bindgen_test_configure};
 
 wasm_bindgen_test_configure!(run_in_browser);
@@ -30,8 +31,23 @@ const SINGLE: f64 = 2e-6;
 #[derive(Default)]
 struct Lists {
     list: CommandList,
-    memory: Vec<(Option<Memory>, u64, Slice)>,
-    programs: Vec<(Program, PipelineId)>,
+    buffers: Vec<(Place, u64, Slice)>,
+    kernels: Vec<(Kernel, PipelineId)>,
+}
+
+/// Whose buffer it is.
+#[derive(Clone, Copy, PartialEq)]
+enum Place {
+    Own,
+    Functions(Memory),
+    Model(ModelBuffer),
+}
+
+/// Whose kernel it is.
+#[derive(Clone, Copy, PartialEq)]
+enum Kernel {
+    Functions(Program),
+    Model(ModelShader),
 }
 
 impl Lists {
@@ -39,8 +55,27 @@ impl Lists {
         let bytes = 4 * numbers as u64;
         let buffer = self.list.buffer(name, bytes);
         let slice = self.list.whole(buffer);
-        self.memory.push((None, bytes, slice));
+        self.buffers.push((Place::Own, bytes, slice));
         slice
+    }
+
+    fn buffer(&mut self, place: Place, name: String, bytes: u64) -> Slice {
+        if let Some((.., slice)) = self.buffers.iter().find(|(known, ..)| *known == place) {
+            return *slice;
+        }
+        let buffer = self.list.buffer(name, bytes);
+        let slice = self.list.whole(buffer);
+        self.buffers.push((place, bytes, slice));
+        slice
+    }
+
+    fn kernel(&mut self, kernel: Kernel, name: &str, layout: &[BindingKind]) -> PipelineId {
+        if let Some((_, pipeline)) = self.kernels.iter().find(|(known, _)| *known == kernel) {
+            return *pipeline;
+        }
+        let pipeline = self.list.pipeline(name, layout);
+        self.kernels.push((kernel, pipeline));
+        pipeline
     }
 }
 
@@ -50,22 +85,21 @@ impl Declare for Lists {
     }
 
     fn memory(&mut self, memory: Memory, bytes: u64) -> Slice {
-        if let Some((.., slice)) = self.memory.iter().find(|(known, ..)| *known == Some(memory)) {
-            return *slice;
-        }
-        let buffer = self.list.buffer(memory.name(), bytes);
-        let slice = self.list.whole(buffer);
-        self.memory.push((Some(memory), bytes, slice));
-        slice
+        self.buffer(Place::Functions(memory), memory.name(), bytes)
     }
 
     fn program(&mut self, program: Program, name: &str, layout: &[BindingKind]) -> PipelineId {
-        if let Some((_, pipeline)) = self.programs.iter().find(|(known, _)| *known == program) {
-            return *pipeline;
-        }
-        let pipeline = self.list.pipeline(name, layout);
-        self.programs.push((program, pipeline));
-        pipeline
+        self.kernel(Kernel::Functions(program), name, layout)
+    }
+}
+
+impl DeclareModel for Lists {
+    fn model_buffer(&mut self, buffer: ModelBuffer, bytes: u64) -> Slice {
+        self.buffer(Place::Model(buffer), buffer.name(), bytes)
+    }
+
+    fn model_shader(&mut self, shader: ModelShader) -> PipelineId {
+        self.kernel(Kernel::Model(shader), shader.entry(), &shader.layout())
     }
 }
 
@@ -119,14 +153,17 @@ async fn compare(losses: [(&str, f64); 3], batch_size: Option<u32>, disabled: Op
 
     let context = Context::create(None, None).await.expect("a WebGPU device: these tests need one");
     let mut engine = GpuEngine::new(context.clone(), &model, batch_size).await.unwrap();
-    engine.refresh(&model).await.unwrap();
+    let mut gauss_newton = DeviceModel::new(&engine, &model);
+    gauss_newton.refresh(&mut engine, &model).await.unwrap();
     let mut lists = Lists::default();
     let [at, to, vector, gradient, product, heavy] =
         ["x", "x'", "p", "g", "q", "q of the curve"].map(|name| lists.own(name, PARAMETERS));
     let gate = lists.own("gate", 4);
-    let recorded = Normal::of(&engine, &model);
-    let curvature =
-        |lists: &mut Lists, memory| lists.memory.iter().find(|(known, ..)| *known == Some(memory)).unwrap().2;
+    let recorded = gauss_newton.recorder(&engine, &model);
+    let of_model = |lists: &Lists, buffer| {
+        let (.., slice) = lists.buffers.iter().find(|(known, ..)| *known == Place::Model(buffer)).unwrap();
+        *slice
+    };
     let mut downloads: Vec<DownloadId> = Vec::new();
     let mut sums = |lists: &mut Lists, sums: Sums| {
         downloads.push(lists.list.download(sums.slice));
@@ -145,18 +182,34 @@ async fn compare(losses: [(&str, f64); 3], batch_size: Option<u32>, disabled: Op
         sums(&mut lists, reduction);
     }
     let scale = engine_scale(&lists);
-    let high = curvature(&mut lists, Memory::BlockDiagonal);
-    let low = curvature(&mut lists, Memory::BlockDiagonalLow);
+    let high = of_model(&lists, ModelBuffer::BlockDiagonal);
+    let low = of_model(&lists, ModelBuffer::BlockDiagonalLow);
     let vectors = [gradient, product, high, low, heavy].map(|slice| lists.list.download(slice));
     let mut buffers = Vec::new();
-    for (memory, bytes, _) in &lists.memory {
-        buffers.push(match memory {
-            Some(memory) => engine.buffer(&model, *memory).await.unwrap(),
-            None => context.allocate(&[BufferRequest::storage("own", *bytes)]).await.unwrap().remove(0),
+    for &(place, bytes, _) in &lists.buffers {
+        buffers.push(match place {
+            Place::Functions(memory) => engine.buffer(&model, memory).await.unwrap(),
+            Place::Model(buffer) => {
+                for (missing, request) in gauss_newton.missing(&[buffer]) {
+                    let allocated = context.allocate(&[request]).await.unwrap().remove(0);
+                    gauss_newton.take(&engine, missing, allocated).await.unwrap();
+                }
+                gauss_newton.buffer(buffer).unwrap()
+            }
+            Place::Own => context.allocate(&[BufferRequest::storage("own", bytes)]).await.unwrap().remove(0),
         });
     }
-    let programs: Vec<Program> = lists.programs.iter().map(|(program, _)| *program).collect();
-    let pipelines = engine.pipelines(&programs).await.unwrap();
+    let mut pipelines = Vec::new();
+    for (kernel, _) in &lists.kernels {
+        pipelines.push(match kernel {
+            Kernel::Functions(program) => engine.pipelines(&[*program]).await.unwrap().remove(0),
+            Kernel::Model(shader) => {
+                let (wgsl, entry, layout) = (shader.wgsl(), shader.entry().to_owned(), shader.layout());
+                let request = PipelineRequest { wgsl, entry, layout };
+                context.pipelines(&[request], &mut |_, _| Ok(())).await.unwrap().remove(0)
+            }
+        });
+    }
     let single = |numbers: &[f64]| numbers.iter().map(|&number| number as f32).collect::<Vec<f32>>();
     let other: Vec<f64> = x.iter().map(|x| f64::from((0.98 * x + 0.01) as f32)).collect();
     for (buffer, numbers) in buffers.iter().zip([&x, &other, &p]) {
@@ -194,13 +247,14 @@ async fn compare(losses: [(&str, f64); 3], batch_size: Option<u32>, disabled: Op
                 }
             }
         }
-        close(&format!("curvature of {}", array.name), &got, &expected);
+        close(&format!("block diagonal of {}", array.name), &got, &expected);
     }
     context.dispose();
 }
 
-/// Numbers of curvature for each parameter.
+/// Numbers of the block diagonal for each parameter.
 fn engine_scale(lists: &Lists) -> usize {
-    let (_, bytes, _) = lists.memory.iter().find(|(known, ..)| *known == Some(Memory::BlockDiagonal)).unwrap();
+    let place = Place::Model(ModelBuffer::BlockDiagonal);
+    let (_, bytes, _) = lists.buffers.iter().find(|(known, ..)| *known == place).unwrap();
     *bytes as usize / 4 / PARAMETERS
 }

@@ -8,10 +8,8 @@ use residua_base::list::Listed;
 use std::ops::Range;
 
 use crate::eval::shaders::{GatherUniforms, ReduceSumUniforms};
-use crate::model::access_plan::Target;
 use crate::model::chunks::{ChunkLimits, chunk_ranges, slice_columns};
 use crate::model::incidence::{Destination, Pass, Source, gather_passes_in_slices};
-use crate::model::least_squares::LocalTable;
 use crate::model::line::STEPS;
 use crate::model::{Batch, Model, Rows};
 use residua_base::cooperative::{Slices, run_synchronously};
@@ -20,18 +18,14 @@ use residua_codegen::wgsl::{Dispatch, WORKGROUP_SIZE};
 use residua_gpu::Limits;
 
 mod content;
-pub mod fused;
 pub mod lists;
 mod memory;
-pub mod normal_equations;
 
 pub use content::Content;
 pub use memory::Memory;
 
 use super::cpu::batch_constants;
-use fused::FusedLayout;
 use lists::Lists;
-use normal_equations::NormalLayout;
 
 /// Bytes between the uniforms of one buffer: every WebGPU device takes offsets of this alignment.
 pub const ALIGNMENT: u64 = 256;
@@ -132,16 +126,12 @@ pub struct Layout {
     index_columns: Vec<u64>,
     data_columns: Vec<u64>,
     outputs: Vec<u64>,
-    local_columns: Vec<u64>,
-    /// Where each chunk's index table and local table start among all, in numbers, and the end of the last; none where one binding
-    /// cannot cover them all.
-    together: Option<[Vec<u64>; 2]>,
+    /// See [`starts_of_tables`].
+    index_starts: Option<Vec<u64>>,
+    /// No two gather passes write one row, so that each may write over what stands there.
+    pub(crate) rows_are_disjoint: bool,
     /// Bytes that a binding may cover.
     pub(crate) most_bound: u64,
-    /// How all chunks are gathered at once, if they are.
-    pub fused: Option<FusedLayout>,
-    /// How the normal equations of least squares lie.
-    pub normal: NormalLayout,
     /// How sums over lists lie.
     pub lists: Lists,
 }
@@ -190,11 +180,9 @@ impl Layout {
             index_columns: Vec::new(),
             data_columns: Vec::new(),
             outputs: Vec::new(),
-            local_columns: Vec::new(),
-            together: None,
+            index_starts: None,
+            rows_are_disjoint: false,
             most_bound: binding_bytes,
-            fused: None,
-            normal: NormalLayout::default(),
             lists: Lists::default(),
         };
         let chunk_limits = ChunkLimits { binding_bytes, instances: batch_size };
@@ -205,7 +193,6 @@ impl Layout {
             layout.index_columns.push((batch.indices.len() / (batch.count as usize).max(1)) as u64);
             layout.data_columns.push(batch.class.data.into());
             layout.outputs.push(batch.class.outputs.len() as u64);
-            layout.local_columns.push(LocalTable::of(&batch.class).columns(Target::Gpu).into());
             let ranges = chunk_ranges(batch, partials[number], chunk_limits)?;
             let (batches, chunks) = (model.batches.len() as f64, ranges.len() as f64);
             for (chunk, range) in ranges.into_iter().enumerate() {
@@ -214,10 +201,11 @@ impl Layout {
                 layout.add_chunk(model, number, range, partials[number], slices).await?;
             }
         }
-        layout.together = layout.put_together();
+        let lengths = (0..layout.chunks.len()).map(|chunk| layout.bytes(Memory::Indices(chunk)) / 4).list();
+        layout.index_starts = starts_of_tables(0, &lengths, layout.most_bound);
+        layout.rows_are_disjoint = layout.are_rows_disjoint();
         let reduction = layout.reduction().words();
         layout.reduce_uniforms = layout.add_uniforms(&reduction);
-        layout.normal = NormalLayout::new(model, &mut layout);
         layout.lists = Lists::new(model, &mut layout, limits, slices).await?;
         layout.uniform_words = layout.uniforms.len() as u64;
         Ok(layout)
@@ -292,9 +280,24 @@ impl Layout {
         &self.tables[chunk]
     }
 
-    /// The targets of a gather pass.
-    pub(crate) fn targets(&self, chunk: usize, pass: usize) -> &[u32] {
-        &self.tables[chunk][pass].targets
+    /// Whether no two gather passes write one row, before their tables are given away. It is so of one chunk at most.
+    fn are_rows_disjoint(&self) -> bool {
+        let [passes] = &self.tables[..] else { return false };
+        // Blocks of one dimension have no number in common, or they would have been taken apart.
+        if passes.windows(2).all(|pair| pair[0].dim == pair[1].dim) {
+            return true;
+        }
+        let mut written = vec![false; self.num_params as usize];
+        for pass in passes.iter().filter(|pass| pass.destination == Destination::Gradient) {
+            for &target in &pass.targets {
+                let places = &mut written[target as usize..(target + pass.dim) as usize];
+                if places.contains(&true) {
+                    return false;
+                }
+                places.fill(true);
+            }
+        }
+        true
     }
 
     /// Bytes of a buffer.
@@ -313,24 +316,14 @@ impl Layout {
             Memory::BatchConstants => self.batch_constant_bytes / 4,
             Memory::Uniforms => self.uniform_words,
             Memory::PartialSums => self.num_sums,
-            Memory::CostSums | Memory::ProductSums => self.normal.num_sums(),
-            Memory::AllIndices => self.together.as_ref().map_or(0, |[starts, _]| starts[self.chunks.len()]),
-            Memory::AllLocal => self.together.as_ref().map_or(0, |[_, starts]| starts[self.chunks.len()]),
-            Memory::FusedLists => self.fused.as_ref().map_or(0, FusedLayout::list_words),
-            Memory::FusedUniforms => self.fused.as_ref().map_or(0, FusedLayout::uniform_words),
+            Memory::AllIndices => self.index_starts.as_ref().map_or(0, |starts| starts[self.chunks.len()]),
             Memory::IgnoredSums => self.ignored_sums,
             Memory::Sums => 2 * u64::from(self.reduction().workgroups()),
-            Memory::BlockDiagonal => self.normal.block_diagonal_len(self.num_params),
-            Memory::BlockDiagonalLow if self.normal.pairs => self.normal.block_diagonal_len(self.num_params),
-            Memory::BlockDiagonalLow => 0,
-            Memory::BlockDiagonalScratch(which) => self.normal.scratch_len(which),
-            Memory::FusedScratch(which) => self.fused.as_ref().map_or(0, |fused| fused.scratch(which)),
             Memory::LineSums => self.chunks.iter().map(Chunk::line_sums).sum(),
             Memory::LocalGradient => self.local_gradient,
             Memory::Scratch(which) => self.scratch[which as usize],
             Memory::Partials => self.partials,
             Memory::GuardZero => 1,
-            Memory::Local(chunk) => of_chunk(chunk, &self.local_columns),
             Memory::GatherOffsets(chunk, number) => u64::from(pass(chunk, number).rows) + 1,
             Memory::GatherEntries(chunk, number) => pass(chunk, number).entries.into(),
             Memory::GatherTargets(chunk, number) => pass(chunk, number).rows.into(),
@@ -338,28 +331,15 @@ impl Layout {
         }
     }
 
-    /// Where the tables of chunks start, if one binding covers all of a kind. Before the local tables stand zeros.
-    fn put_together(&self) -> Option<[Vec<u64>; 2]> {
-        let mut starts = [vec![0], vec![ALIGNMENT / 4]];
-        for number in 0..self.chunks.len() {
-            for (starts, memory) in starts.iter_mut().zip([Memory::Indices(number), Memory::Local(number)]) {
-                let end = starts[number] + (self.bytes(memory) / 4).next_multiple_of(ALIGNMENT / 4);
-                starts.push(end);
-            }
-        }
-        starts.iter().all(|starts| 4 * starts[self.chunks.len()] <= self.most_bound).then_some(starts)
+    /// Where the index table of a chunk starts among all, in numbers, if one binding covers them all.
+    pub(crate) fn index_start(&self, chunk: usize) -> Option<u64> {
+        Some(self.index_starts.as_ref()?[chunk])
     }
 
-    /// Whether one binding covers the local tables of all chunks.
-    pub(crate) fn are_together(&self) -> bool {
-        self.together.is_some()
-    }
-
-    /// The buffer in which a table stands, and where in it, in bytes: with its like of other chunks where one binding covers them all.
+    /// The buffer in which a table stands, and where in it, in bytes: index tables stand in one buffer where one binding covers them all.
     pub fn home(&self, memory: Memory) -> (Memory, u64) {
-        match (memory, &self.together) {
-            (Memory::Indices(chunk), Some([starts, _])) => (Memory::AllIndices, 4 * starts[chunk]),
-            (Memory::Local(chunk), Some([_, starts])) => (Memory::AllLocal, 4 * starts[chunk]),
+        match (memory, &self.index_starts) {
+            (Memory::Indices(chunk), Some(starts)) => (Memory::AllIndices, 4 * starts[chunk]),
             _ => (memory, 0),
         }
     }
@@ -385,6 +365,18 @@ impl Layout {
         }
         tables
     }
+}
+
+/// Where tables start that stand one after another in one buffer, each from a multiple of [`ALIGNMENT`] on and the first at `first`, in numbers,
+/// and the end of the last; none where one binding cannot cover them all.
+pub(crate) fn starts_of_tables(first: u64, lengths: &[u64], most_bound: u64) -> Option<Vec<u64>> {
+    let mut starts = vec![first];
+    let mut end = first;
+    for length in lengths {
+        end += length.next_multiple_of(ALIGNMENT / 4);
+        starts.push(end);
+    }
+    (4 * end <= most_bound).then_some(starts)
 }
 
 /// Numbers as the device takes them.

@@ -1,4 +1,4 @@
-//! The hand-written kernels of evaluation and linearisation: templates of `shaders/`, what they bind, and their uniforms.
+//! The hand-written kernels of evaluation: templates of `shaders/`, what they bind, and their uniforms.
 //!
 //! Each has one entry point. All take 64 threads a workgroup, and a second dimension of workgroups where one does not suffice.
 
@@ -17,45 +17,18 @@ pub enum Shader {
         /// Whether it has a gate.
         gated: bool,
     },
-    /// Sums products of columns of J by the rows of a transposed incidence: one thread for each number of each block.
-    BlockDiagonal {
-        /// Whether entries are of many local tables, by way of `lists`.
-        fused: bool,
-    },
-    /// A gather and a block diagonal in one, for blocks of `dim` numbers that few entries touch: one thread a row, all sums in
-    /// registers, those of the gradient with compensation.
-    Assemble {
-        /// Numbers of a block.
-        dim: u32,
-        /// What stands where an entry points.
-        parts: Parts,
-    },
-    /// The same over entries of many local tables.
-    AssembleFused {
-        /// Numbers of a block.
-        dim: u32,
-        /// Whether the block diagonal has its errors.
-        pairs: bool,
-    },
     /// Sums numbers to pairs of a number and its error, one pair for [`ReduceSumUniforms::TERMS_PER_WORKGROUP`] terms.
     ReduceSum,
     /// Sets the entries of constant parameters to zero.
     FixedMask,
-    /// Sets numbers to zero.
-    Clear,
     /// Copies numbers of the application into a data table.
     SpreadData,
 }
 
-/// What stands where an entry of a gather points.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Parts {
-    /// The numbers that are summed, in columns.
-    Whole,
-    /// What of an instance is one number, in the first column: it counts times the entry's columns of J.
-    Weighted,
-    /// The same of instances with two blocks, where the second's columns are the first's with the other sign, and are not there.
-    Mirrored,
+/// The tables of a transposed incidence: where each row's first entry stands in `entries`, and the end of the last row's; where an entry's first
+/// component stands; where a row's first component goes.
+pub fn incidence_resources() -> Vec<Resource> {
+    ["offsets", "entries", "targets"].map(|name| Resource::read(name, "u32")).into()
 }
 
 template_parameters! {
@@ -66,40 +39,13 @@ template_parameters! {
     }
 }
 
-template_parameters! {
-    /// Parameters of `block_diagonal.wgsl`.
-    struct BlockDiagonalTemplate {
-        fused: bool,
-    }
-}
-
-template_parameters! {
-    /// Parameters of `assemble.wgsl`.
-    struct AssembleTemplate {
-        dim: u32,
-        weighted: bool,
-        mirrored: bool,
-    }
-}
-
-template_parameters! {
-    /// Parameters of `assemble_fused.wgsl`.
-    struct AssembleFusedTemplate {
-        dim: u32,
-        pairs: bool,
-    }
-}
-
 impl Shader {
     /// Its entry point.
     pub fn entry(self) -> &'static str {
         match self {
             Shader::Gather { .. } => "gather",
-            Shader::BlockDiagonal { .. } => "block_diagonal",
-            Shader::Assemble { .. } | Shader::AssembleFused { .. } => "assemble",
             Shader::ReduceSum => "reduce_sum",
             Shader::FixedMask => "fixed_mask",
-            Shader::Clear => "clear",
             Shader::SpreadData => "spread_data",
         }
     }
@@ -107,54 +53,19 @@ impl Shader {
     /// What it binds, by binding number.
     pub fn resources(self) -> Vec<Resource> {
         let (read, write) = (Resource::read, Resource::read_write);
-        let incidence = || {
-            vec![
-                // Where each row's first entry stands in `entries`, and the end of the last row's.
-                read("offsets", "u32"),
-                // Where an entry's first component stands.
-                read("entries", "u32"),
-                // Where a row's first component goes.
-                read("targets", "u32"),
-            ]
-        };
-        // See `eval::layout::fused`.
-        let lists = || read("lists", "u32");
-        // Where its first word is 0, the kernel does nothing.
-        let gate = || read("gate", "u32");
         let mut resources = match self {
             Shader::Gather { fused, gated } => {
-                let mut resources = incidence();
+                let mut resources = incidence_resources();
                 resources.extend([read("local", "f32"), write("result", "f32")]);
-                resources.extend(fused.then(lists));
-                resources.extend(gated.then(gate));
+                resources.extend(fused.then(|| read("lists", "u32")));
+                // Where its first word is 0, the kernel does nothing.
+                resources.extend(gated.then(|| read("gate", "u32")));
                 resources
             }
-            Shader::BlockDiagonal { fused } => {
-                let mut resources = incidence();
-                resources.extend([read("source", "f32"), write("result", "f32"), write("low", "f32")]);
-                resources.extend(fused.then(lists));
-                resources.push(gate());
-                resources
-            }
-            Shader::Assemble { .. } => {
-                let mut resources = incidence();
-                resources.extend([read("source", "f32"), write("result", "f32"), write("blocks", "f32"), gate()]);
-                resources
-            }
-            Shader::AssembleFused { .. } => vec![
-                lists(),
-                read("source", "f32"),
-                write("result", "f32"),
-                write("blocks", "f32"),
-                // The errors of `blocks`, where they are kept.
-                write("low", "f32"),
-                gate(),
-            ],
             // The last is the guard's word.
             Shader::ReduceSum => vec![read("input", "f32"), write("output", "f32"), read("guard", "u32")],
             // 1 where a parameter is constant.
             Shader::FixedMask => vec![read("fixed", "u32"), write("result", "f32")],
-            Shader::Clear => vec![write("result", "f32"), gate()],
             // Where in `numbers` each number of `data` comes from.
             Shader::SpreadData => vec![read("sources", "u32"), read("numbers", "f32"), write("data", "f32")],
         };
@@ -170,11 +81,8 @@ impl Shader {
     fn uniforms(self) -> Structure {
         match self {
             Shader::Gather { .. } => GatherUniforms::STRUCTURE,
-            Shader::BlockDiagonal { .. } => BlockDiagonalUniforms::STRUCTURE,
-            Shader::Assemble { .. } => AssembleUniforms::STRUCTURE,
-            Shader::AssembleFused { .. } => AssembleFusedUniforms::STRUCTURE,
             Shader::ReduceSum => ReduceSumUniforms::STRUCTURE,
-            Shader::FixedMask | Shader::Clear => CountUniforms::STRUCTURE,
+            Shader::FixedMask => CountUniforms::STRUCTURE,
             Shader::SpreadData => SpreadUniforms::STRUCTURE,
         }
     }
@@ -183,28 +91,17 @@ impl Shader {
     fn guard(self) -> Option<&'static str> {
         match self {
             // The first entry of the first row is the first of all.
-            Shader::Gather { .. } | Shader::BlockDiagonal { .. } | Shader::Assemble { .. } => Some("offsets[0]"),
-            // The head's padding.
-            Shader::AssembleFused { .. } => Some("lists[1]"),
+            Shader::Gather { .. } => Some("offsets[0]"),
             Shader::ReduceSum => Some("guard[0]"),
-            Shader::FixedMask | Shader::Clear | Shader::SpreadData => None,
+            Shader::FixedMask | Shader::SpreadData => None,
         }
     }
 
     fn template(self) -> (Template<'static>, Box<dyn Parameters>) {
         match self {
             Shader::Gather { fused, gated } => (template!("gather"), Box::new(GatherTemplate { fused, gated })),
-            Shader::BlockDiagonal { fused } => (template!("block_diagonal"), Box::new(BlockDiagonalTemplate { fused })),
-            Shader::Assemble { dim, parts } => {
-                let (weighted, mirrored) = (parts == Parts::Weighted, parts == Parts::Mirrored);
-                (template!("assemble"), Box::new(AssembleTemplate { dim, weighted, mirrored }))
-            }
-            Shader::AssembleFused { dim, pairs } => {
-                (template!("assemble_fused"), Box::new(AssembleFusedTemplate { dim, pairs }))
-            }
             Shader::ReduceSum => (template!("reduce_sum"), Box::new(NoParameters)),
             Shader::FixedMask => (template!("fixed_mask"), Box::new(NoParameters)),
-            Shader::Clear => (template!("clear"), Box::new(NoParameters)),
             Shader::SpreadData => (template!("spread_data"), Box::new(NoParameters)),
         }
     }
@@ -244,71 +141,6 @@ impl GatherUniforms {
 }
 
 uniform! {
-    /// Uniforms of [`Shader::BlockDiagonal`].
-    pub struct BlockDiagonalUniforms, "Uniforms" {
-        /// rows
-        rows,
-        /// columns of an entry
-        dim,
-        /// numbers of a row: those of a lower triangle, or of its diagonal
-        numbers,
-        /// rows of J of an entry; 0 where `source` is scratch
-        outputs,
-        /// where in `source` the first column of J starts
-        first_partial,
-        /// distance between the rows of J in `source`
-        row_stride,
-        /// distance between the columns of J in `source`
-        stride,
-        /// numbers in `result` for each parameter; 0 where the result is scratch
-        scale,
-        /// 1: add to what stands in `result`, 0: write over it
-        add,
-        /// 1: keep the errors of sums, in `low`
-        pairs,
-    }
-}
-
-impl BlockDiagonalUniforms {
-    /// How many workgroups it takes.
-    pub fn workgroups(self) -> u32 {
-        (self.rows * self.numbers).div_ceil(64)
-    }
-}
-
-uniform! {
-    /// Uniforms of [`Shader::Assemble`].
-    pub struct AssembleUniforms, "Uniforms" {
-        /// rows
-        rows,
-        /// distance between the columns of `source`
-        stride,
-        /// rows of J of an entry
-        outputs,
-        /// where in `source` the first column of J starts
-        first_partial,
-        /// distance between the rows of J in `source`
-        row_stride,
-        /// numbers in `blocks` for each parameter
-        scale,
-    }
-}
-
-uniform! {
-    /// Uniforms of [`Shader::AssembleFused`].
-    pub struct AssembleFusedUniforms, "Uniforms" {
-        /// blocks
-        rows,
-        /// where in `lists` the first block's offset stands
-        offsets,
-        /// where in `result` the first block stands
-        first,
-        /// numbers in `blocks` for each parameter
-        scale,
-    }
-}
-
-uniform! {
     /// Uniforms of [`Shader::ReduceSum`].
     pub struct ReduceSumUniforms, "Uniforms" {
         /// numbers or pairs to sum
@@ -333,7 +165,7 @@ impl ReduceSumUniforms {
 }
 
 uniform! {
-    /// Uniforms of [`Shader::FixedMask`] and [`Shader::Clear`].
+    /// Uniforms of [`Shader::FixedMask`], and of others that take a count alone.
     pub struct CountUniforms, "Uniforms" {
         /// numbers
         count,
@@ -353,21 +185,12 @@ uniform! {
 #[cfg(all(test, not(target_arch = "wasm32")))]
 mod tests {
     use super::*;
-    use crate::eval::layout::normal_equations::{MOST_NUMBERS, MOST_TOGETHER};
     use crate::shader_source::tests::check_module;
 
     fn all() -> Vec<Shader> {
-        let mut shaders = vec![Shader::ReduceSum, Shader::FixedMask, Shader::Clear, Shader::SpreadData];
+        let mut shaders = vec![Shader::ReduceSum, Shader::FixedMask, Shader::SpreadData];
         for fused in [false, true] {
             shaders.extend([true, false].map(|gated| Shader::Gather { fused, gated }));
-            shaders.push(Shader::BlockDiagonal { fused });
-        }
-        for dim in 1..=MOST_TOGETHER {
-            shaders
-                .extend([Parts::Whole, Parts::Weighted, Parts::Mirrored].map(|parts| Shader::Assemble { dim, parts }));
-        }
-        for dim in 1..=MOST_NUMBERS {
-            shaders.extend([false, true].map(|pairs| Shader::AssembleFused { dim, pairs }));
         }
         shaders
     }

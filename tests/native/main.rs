@@ -13,9 +13,9 @@ mod random;
 #[path = "../models/recorder.rs"]
 mod recorder;
 
+mod fused;
 mod grouping;
 mod hostile_input;
-mod joint;
 mod random_graphs;
 mod recompute;
 mod schedule;

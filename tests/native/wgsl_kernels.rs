@@ -2,7 +2,8 @@
 
 use crate::interpreter::validated;
 use crate::kernels;
-use residua::eval::shaders::{self, Parts, Shader};
+use residua::eval::shaders::{self, Shader};
+use residua::gauss_newton::device::shaders::{self as model_shaders, LocalEntries, ModelShader};
 use residua_base::error::ErrorCode;
 use residua_codegen::{Epilogue, Guard, Index, Kernel, Load, Output, Space, wgsl};
 use residua_ir::graph::Op;
@@ -119,19 +120,19 @@ fn uniforms_have_the_layout_of_their_rust_twins() {
     let kernel = wgsl::write(&kernels::spring().check().unwrap()).unwrap();
     let table: [(String, Layout); 6] = [
         (
-            Shader::AssembleFused { dim: 3, pairs: true }.wgsl(),
-            layout!(shaders::AssembleFusedUniforms, [rows, offsets, first, scale]),
+            ModelShader::AssembleFused { dim: 3, pairs: true }.wgsl(),
+            layout!(model_shaders::AssembleFusedUniforms, [rows, offsets, first, scale]),
         ),
         (
-            Shader::Assemble { dim: 3, parts: Parts::Whole }.wgsl(),
-            layout!(shaders::AssembleUniforms, [rows, stride, outputs, first_partial, row_stride, scale]),
+            ModelShader::Assemble { dim: 3, entries: LocalEntries::Parts }.wgsl(),
+            layout!(model_shaders::AssembleUniforms, [rows, stride, outputs, first_partial, row_stride, scale]),
         ),
         (kernel, layout!(wgsl::Dispatch, [count, stride, first, nan])),
         (Shader::ReduceSum.wgsl(), layout!(shaders::ReduceSumUniforms, [count, width, input_first, output_first])),
         (
-            Shader::BlockDiagonal { fused: false }.wgsl(),
+            ModelShader::BlockDiagonal { fused: false }.wgsl(),
             layout!(
-                shaders::BlockDiagonalUniforms,
+                model_shaders::BlockDiagonalUniforms,
                 [rows, dim, numbers, outputs, first_partial, row_stride, stride, scale, add, pairs]
             ),
         ),
@@ -150,19 +151,17 @@ fn uniforms_have_the_layout_of_their_rust_twins() {
 
 #[test]
 fn a_gate_is_the_last_storage_buffer_and_tested_first() {
-    let gated = [
-        Shader::Gather { fused: false, gated: true },
-        Shader::Gather { fused: true, gated: true },
-        Shader::BlockDiagonal { fused: false },
-        Shader::BlockDiagonal { fused: true },
-        Shader::Assemble { dim: 2, parts: Parts::Weighted },
-        Shader::AssembleFused { dim: 2, pairs: true },
-        Shader::Clear,
+    let gathers = [false, true].map(|fused| Shader::Gather { fused, gated: true });
+    let of_model = [
+        ModelShader::BlockDiagonal { fused: false },
+        ModelShader::BlockDiagonal { fused: true },
+        ModelShader::Assemble { dim: 2, entries: LocalEntries::Rows },
+        ModelShader::AssembleFused { dim: 2, pairs: true },
+        ModelShader::Clear,
     ];
-    for shader in gated {
-        let resources = shader.resources();
+    let gathers = gathers.map(|shader| (shader.resources(), shader.wgsl()));
+    for (resources, text) in gathers.into_iter().chain(of_model.map(|shader| (shader.resources(), shader.wgsl()))) {
         assert_eq!(resources[resources.len() - 2].name, "gate");
-        let text = shader.wgsl();
         let body = text.split_once("@compute").unwrap().1.split_once(") {").unwrap().1;
         assert!(body.trim_start().starts_with("if gate[0] == 0u {"), "{text}");
     }

@@ -5,17 +5,13 @@ use std::ops::Range;
 
 use rustc_hash::FxHashMap;
 
-use super::super::layout::fused;
 use crate::model::Model;
-use crate::model::access_plan::Entry;
-use crate::model::incidence::fused::fused_incidence;
 use residua_base::cooperative::Slices;
 use residua_base::error::{Error, Result};
 use residua_gpu::{Buffer, BufferRequest};
 
 use super::super::layout::lists::ListMemory;
 use super::super::layout::{Content, Memory, to_f32};
-use super::super::record::Kernels;
 use super::GpuEngine;
 
 /// The buffers that were made so far.
@@ -38,44 +34,6 @@ impl Buffers {
 }
 
 impl GpuEngine {
-    /// What stands on the device beside the tables and depends on which blocks take part: lists over all local tables, made when there
-    /// are none yet and a solve is better off with them, and sums of which some may not be written any more.
-    pub(super) async fn refresh_fused(&mut self, model: &Model) -> Result<()> {
-        if !std::mem::replace(&mut self.fused_is_stale, false) {
-            return Ok(());
-        }
-        let plans = &self.access_plans;
-        let kernel = |batch: usize| Some((plans.number(batch), &plans.plan(batch, Entry::Product).ok()?.kernel));
-        match self.layout.fused.take() {
-            Some(mut fused) => {
-                fused.refresh(model, &self.layout, &kernel);
-                for (memory, words) in
-                    [(Memory::FusedLists, fused.lists()[0]), (Memory::FusedUniforms, fused.uniforms())]
-                {
-                    if let Some(buffer) = self.buffers.get(&memory) {
-                        self.context.write(buffer, 0, bytemuck::cast_slice(words))?;
-                    }
-                }
-                self.layout.fused = Some(fused);
-            }
-            None if fused::is_wanted(model, &self.layout) => {
-                let chunks: Vec<_> = self.layout.chunks.iter().map(|chunk| (chunk.batch, chunk.range.clone())).list();
-                let numbers = fused::numbers_of_blocks(model);
-                if let Some(lists) = fused_incidence(model, &chunks, &numbers, &Slices::without_progress()).await? {
-                    self.layout.fused = fused::FusedLayout::new(model, &self.layout, lists, &kernel);
-                }
-            }
-            None => {}
-        }
-        for memory in [Memory::CostSums, Memory::ProductSums] {
-            if let Some(buffer) = self.buffers.get(&memory) {
-                let zeros = vec![0; self.layout.bytes(memory) as usize];
-                self.context.write(buffer, 0, &zeros)?;
-            }
-        }
-        Ok(())
-    }
-
     /// The buffer that recordings declare as `memory`.
     pub async fn buffer(&mut self, model: &Model, memory: Memory) -> Result<Buffer> {
         self.table(model, memory).await
@@ -114,7 +72,7 @@ impl GpuEngine {
             new.push(memory);
             let (name, bytes) = (memory.name(), self.layout.bytes(memory).max(16));
             requests.push(match memory {
-                Memory::Uniforms | Memory::FusedUniforms => BufferRequest::uniform(name, bytes),
+                Memory::Uniforms => BufferRequest::uniform(name, bytes),
                 Memory::Lists(ListMemory::Left) => BufferRequest::storage(name, bytes).exported(),
                 _ => BufferRequest::storage(name, bytes).zeroed(),
             });
@@ -135,6 +93,11 @@ impl GpuEngine {
             self.buffers.insert(memory, buffer);
         }
         Ok(buffers)
+    }
+
+    /// Writes a buffer of a solver's own from its start.
+    pub async fn write_content(&self, buffer: &Buffer, content: &Content<'_>) -> Result<()> {
+        self.write_in_slices(buffer, content, &Slices::without_progress()).await
     }
 
     /// Writes a buffer from its start.

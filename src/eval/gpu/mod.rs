@@ -61,8 +61,6 @@ pub struct GpuEngine {
     batch_constants: Option<Vec<f32>>,
     /// Which parameters are constant has changed since the mask was uploaded.
     fixed_mask_is_stale: bool,
-    /// What is recorded over all chunks at once is yet to be made, or was made for other blocks than now take part.
-    fused_is_stale: bool,
     /// Data that the application writes on the device.
     shared_data: Vec<SharedData>,
     /// The parameters that the application can read; evaluations never write it.
@@ -116,19 +114,17 @@ impl GpuEngine {
             stale_data: vec![false; model.batches.len()],
             batch_constants: None,
             fixed_mask_is_stale: true,
-            fused_is_stale: true,
             shared_data: Vec::new(),
             published,
             recordings_version: 0,
         })
     }
 
-    /// Makes ready for recordings of the normal equations: kernels planned, tables and weights on the device as the model has them.
-    pub async fn refresh(&mut self, model: &Model) -> Result<()> {
-        for entry in [Entry::Linearise, Entry::LineariseRows, Entry::Product, Entry::Jvp, Entry::Trial] {
+    /// Makes ready for recordings of kernels with these entries: they are planned, tables and weights are on the device as the model has them.
+    pub async fn refresh(&mut self, model: &Model, entries: &[Entry]) -> Result<()> {
+        for &entry in entries {
             self.access_plans.make(model, entry)?;
         }
-        self.refresh_fused(model).await?;
         self.upload_tables(model).await
     }
 
@@ -141,12 +137,12 @@ impl GpuEngine {
         Ok(())
     }
 
-    /// The layout of the model on the device.
+    /// Where the model lies.
     pub fn layout(&self) -> &Layout {
         &self.layout
     }
 
-    /// The access plans made so far.
+    /// The plans of the model's kernels.
     pub fn access_plans(&self) -> &AccessPlanCache {
         &self.access_plans
     }
@@ -225,7 +221,6 @@ impl GpuEngine {
     pub(super) fn enabled_changed(&mut self) {
         self.prepared.retain(|call, _| !matches!(call, Call::Gradient(..)));
         self.recordings_version += 1;
-        self.fused_is_stale = true;
     }
 }
 

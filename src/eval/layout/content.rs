@@ -41,8 +41,6 @@ impl Layout {
                 }
                 Content::Words(parts)
             }
-            Memory::FusedLists => Content::Words(self.fused.as_ref()?.lists().to_vec()),
-            Memory::FusedUniforms => Content::Words(vec![self.fused.as_ref()?.uniforms()]),
             Memory::Indices(chunk) => {
                 let (batch, range) = self.of_chunk(model, chunk);
                 Content::Words(columns_of(&batch.indices, batch.count as usize, range))
@@ -68,14 +66,6 @@ impl Layout {
             | Memory::LocalGradient
             | Memory::Scratch(_)
             | Memory::Partials
-            | Memory::Local(_)
-            | Memory::AllLocal
-            | Memory::FusedScratch(_)
-            | Memory::CostSums
-            | Memory::ProductSums
-            | Memory::BlockDiagonal
-            | Memory::BlockDiagonalLow
-            | Memory::BlockDiagonalScratch(_)
             | Memory::LineSums
             | Memory::GuardZero => return None,
         })
@@ -87,11 +77,6 @@ impl Layout {
             Memory::GatherOffsets(chunk, pass) => self.tables[chunk][pass].offsets = Vec::new(),
             Memory::GatherEntries(chunk, pass) => self.tables[chunk][pass].entries = Vec::new(),
             Memory::GatherTargets(chunk, pass) => self.tables[chunk][pass].targets = Vec::new(),
-            Memory::FusedLists => {
-                if let Some(fused) = &mut self.fused {
-                    fused.forget_tables();
-                }
-            }
             Memory::Lists(memory) => self.lists.forget_content(memory),
             _ => {}
         }

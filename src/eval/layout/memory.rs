@@ -35,28 +35,8 @@ pub enum Memory {
     Scratch(u32),
     /// Local partials of the chunk that runs.
     Partials,
-    /// The local table of a chunk, see [`crate::model::least_squares::LocalTable`].
-    Local(usize),
     /// The index tables of all chunks, see [`super::Layout::home`].
     AllIndices,
-    /// The local tables of all chunks.
-    AllLocal,
-    /// Lists of entries over all local tables, see [`super::fused::FusedLayout`].
-    FusedLists,
-    /// The uniforms of dispatches over all chunks.
-    FusedUniforms,
-    /// Sums of segments over all local tables.
-    FusedScratch(u32),
-    /// Partial sums of the least-squares cost, or of its reduction, laid out as [`super::normal_equations::NormalLayout`] says.
-    CostSums,
-    /// Partial sums of ‖J̃p‖², laid out likewise.
-    ProductSums,
-    /// The diagonal blocks of J̃ᵀJ̃, see [`super::normal_equations::NormalLayout`].
-    BlockDiagonal,
-    /// The errors of its sums.
-    BlockDiagonalLow,
-    /// Sums of segments of the block diagonal.
-    BlockDiagonalScratch(u32),
     /// Partial sums along a line, see [`super::Chunk::line_workgroups`].
     LineSums,
     /// Offsets of a gather pass: chunk, pass.
@@ -93,18 +73,8 @@ impl Memory {
             Memory::GatherOffsets(chunk, pass) => (15, chunk, pass),
             Memory::GatherEntries(chunk, pass) => (16, chunk, pass),
             Memory::GatherTargets(chunk, pass) => (17, chunk, pass),
-            Memory::Local(chunk) => (18, chunk, 0),
-            Memory::CostSums => (19, 0, 0),
-            Memory::ProductSums => (21, 0, 0),
-            Memory::BlockDiagonal => (23, 0, 0),
-            Memory::BlockDiagonalLow => (24, 0, 0),
-            Memory::BlockDiagonalScratch(which) => (25, which as usize, 0),
             Memory::LineSums => (26, 0, 0),
             Memory::AllIndices => (27, 0, 0),
-            Memory::AllLocal => (28, 0, 0),
-            Memory::FusedLists => (29, 0, 0),
-            Memory::FusedUniforms => (30, 0, 0),
-            Memory::FusedScratch(which) => (31, which as usize, 0),
             Memory::GuardZero => (33, 0, 0),
             Memory::Lists(memory) => memory.key(),
         };
@@ -132,18 +102,8 @@ impl Memory {
             Memory::GatherOffsets(chunk, _) => ("offsets of a gather", Some(chunk)),
             Memory::GatherEntries(chunk, _) => ("entries of a gather", Some(chunk)),
             Memory::GatherTargets(chunk, _) => ("targets of a gather", Some(chunk)),
-            Memory::Local(chunk) => ("local table", Some(chunk)),
-            Memory::CostSums => ("sums of the cost", None),
-            Memory::ProductSums => ("sums of a product", None),
-            Memory::BlockDiagonal => ("block diagonal", None),
-            Memory::BlockDiagonalLow => ("errors of the block diagonal", None),
-            Memory::BlockDiagonalScratch(_) => ("sums of segments of the block diagonal", None),
             Memory::LineSums => ("sums along a line", None),
             Memory::AllIndices => ("index tables", None),
-            Memory::AllLocal => ("local tables", None),
-            Memory::FusedLists => ("entries of blocks", None),
-            Memory::FusedUniforms => ("uniforms of all chunks", None),
-            Memory::FusedScratch(_) => ("sums of segments of all chunks", None),
             Memory::GuardZero => ("zero of guards", None),
             Memory::Lists(memory) => memory.name(),
         };

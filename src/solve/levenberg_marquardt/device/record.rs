@@ -3,22 +3,23 @@
 //! decide). Gates in the state block decide on the device which of their kernels do anything, so the host may submit any
 //! sequence of iterations, tails and heads that is long enough: how long never changes a number.
 
-use super::shaders::{JtjProduct, Kernel, SUM_SECTIONS, SolverUniforms, VECTORS};
+use super::shaders::{Kernel, SUM_SECTIONS, SolverUniforms, VECTORS};
 use super::shape::{Group, MOST_WORKGROUPS, Preconditioner, Shape, THREADS};
 use super::state;
 use crate::eval::declare::{Declare, Sums};
-use crate::eval::layout::fused::{self, FusedLayout};
 use crate::eval::layout::{ALIGNMENT, Memory};
 use crate::eval::record::{self, Kernels};
-use crate::gauss_newton::device::record::Normal;
+use crate::gauss_newton::device::fused_lists::{FusedLists, MOST_SUMS};
+use crate::gauss_newton::device::products::FusedProducts;
+use crate::gauss_newton::device::shaders::ModelShader;
+use crate::gauss_newton::device::{DeclareModel, JtjProduct, ModelBuffer, ModelRecorder};
+use crate::model::access_plan::Role;
 use crate::model::manifolds::{Manifold, retraction_kernel};
 use crate::shader_source::binding_kinds;
-use residua_base::error::Result;
+use residua_base::error::{Error, Result};
 use residua_codegen::wgsl::{self, Dispatch, WORKGROUP_SIZE};
 use residua_gpu::{BindingKind, BufferId, CommandList, PipelineId, Slice};
 use vecmap::VecMap;
-
-mod products;
 
 /// Numbers that a thread moves where each moves by itself, if their count allows.
 const NUMBERS_A_THREAD: u32 = 4;
@@ -28,6 +29,8 @@ const NUMBERS_A_THREAD: u32 = 4;
 pub enum Place {
     /// A buffer of the functions'.
     Functions(Memory),
+    /// A buffer of their Gauss-Newton model.
+    Model(ModelBuffer),
     /// The state block.
     State,
     /// The point: what the application sees.
@@ -57,6 +60,8 @@ pub enum Place {
 pub enum Program {
     /// One of the functions'.
     Functions(record::Program),
+    /// A hand-written one of their Gauss-Newton model.
+    Model(ModelShader),
     /// One of the solver's own.
     Own(Kernel),
     /// Steps of blocks.
@@ -93,14 +98,14 @@ pub struct Recording {
 
 impl Recording {
     /// Records the solve of a model. `constrained`: there are bounds or constants.
-    pub fn new<K: Kernels>(normal: &Normal<K>, constrained: bool) -> Result<Recording> {
-        let shape = Shape::new(&normal.model.arrays, normal.model.num_params);
+    pub fn new<K: Kernels>(model: &ModelRecorder<K>, constrained: bool) -> Result<Recording> {
+        let shape = Shape::new(&model.model.arrays, model.model.num_params);
         // A slot for each dispatch that is not the functions': three a group, a retraction an array, and five more, some of which one model has.
-        let slots = 3 * shape.groups.len() + normal.model.arrays.len() + 5;
+        let slots = 3 * shape.groups.len() + model.model.arrays.len() + 5;
         let mut writer = Writer::new(&shape, constrained, slots as u64 * ALIGNMENT);
-        let head = writer.head(normal)?;
-        let iteration = writer.iteration(normal)?;
-        let tail = writer.tail(normal)?;
+        let head = writer.head(model)?;
+        let iteration = writer.iteration(model)?;
+        let tail = writer.tail(model)?;
         let (mut uniforms, fused_kernels) = (writer.uniforms, writer.fused_kernels);
         uniforms.resize(slots * ALIGNMENT as usize / 4, 0);
         Ok(Recording { head, iteration, tail, uniforms, shape, constrained, fused_kernels })
@@ -120,6 +125,7 @@ impl Recording {
     pub fn program(&self, program: Program) -> Result<Option<(String, String, Vec<BindingKind>)>> {
         Ok(match program {
             Program::Functions(_) => None,
+            Program::Model(shader) => Some((shader.wgsl(), shader.entry().to_owned(), shader.layout())),
             Program::Own(kernel) => {
                 let text = kernel.wgsl(self.constrained, &self.fused_kernels);
                 Some((text, kernel.name().to_owned(), kernel.layout(self.constrained)))
@@ -137,12 +143,12 @@ fn bytes(shape: &Shape, uniforms: u64, place: Place) -> u64 {
     let (numbers, stride) = (u64::from(shape.numbers), u64::from(shape.stride()));
     4 * match place {
         Place::Uniforms => uniforms / 4,
-        Place::Functions(_) => 0,
+        Place::Functions(_) | Place::Model(_) => 0,
         Place::State => state::WORDS.into(),
         Place::Point | Place::Trial | Place::ProjectedStep | Place::Gradient | Place::Product => numbers,
         Place::Vectors => VECTORS.len() as u64 * stride,
         Place::Sums => 2 * (u64::from(SUM_SECTIONS * shape.workgroups) + u64::from(shape.factors)),
-        Place::JvpSquares => fused::MOST_SUMS,
+        Place::JvpSquares => MOST_SUMS,
         Place::Bounds => 3 * stride,
     }
 }
@@ -173,6 +179,16 @@ impl Declare for Writer<'_> {
     }
 }
 
+impl DeclareModel for Writer<'_> {
+    fn model_buffer(&mut self, buffer: ModelBuffer, bytes: u64) -> Slice {
+        self.declare(Place::Model(buffer), bytes)
+    }
+
+    fn model_shader(&mut self, shader: ModelShader) -> PipelineId {
+        self.pipeline(Program::Model(shader), shader.entry(), &shader.layout())
+    }
+}
+
 impl<'a> Writer<'a> {
     fn new(shape: &'a Shape, constrained: bool, uniform_bytes: u64) -> Writer<'a> {
         let (uniforms, buffers, pipelines) = (Vec::new(), Vec::new(), VecMap::default());
@@ -180,12 +196,12 @@ impl<'a> Writer<'a> {
         Writer { shape, constrained, uniforms, uniform_bytes, segment, buffers, pipelines, fused_kernels }
     }
 
-    fn head<K: Kernels>(&mut self, normal: &Normal<K>) -> Result<Segment> {
+    fn head<K: Kernels>(&mut self, model: &ModelRecorder<K>) -> Result<Segment> {
         let (trial, gradient, gate) =
             (self.place(Place::Trial), self.place(Place::Gradient), self.gate(state::LINEARISE));
-        let costs = normal.linearise(self, trial, gradient, gate)?;
-        let block_diagonal = self.functions(normal, Memory::BlockDiagonal);
-        let strategy = self.jtj_product(normal);
+        let costs = model.linearise(self, trial, gradient, gate)?;
+        let block_diagonal = self.model_table(model.layout, ModelBuffer::BlockDiagonal);
+        let strategy = model.jtj_product();
         for group in &self.shape.groups {
             let mut bindings = vec![
                 self.place(Place::State),
@@ -195,12 +211,12 @@ impl<'a> Writer<'a> {
                 self.place(Place::Sums),
             ];
             if group.shape.preconditioner == Preconditioner::Pairs {
-                bindings.push(self.functions(normal, Memory::BlockDiagonalLow));
+                bindings.push(self.model_table(model.layout, ModelBuffer::BlockDiagonalLow));
             }
             if self.constrained {
                 bindings.extend([trial, self.place(Place::Bounds)]);
             }
-            let uniforms = self.of_group(group, normal.layout.normal.scale);
+            let uniforms = self.of_group(group, model.layout.scale);
             self.dispatch(Kernel::Begin(group.shape, strategy), bindings, uniforms, group.workgroups);
         }
         let bindings = vec![self.place(Place::State), costs.slice, self.place(Place::Sums)];
@@ -211,50 +227,48 @@ impl<'a> Writer<'a> {
         Ok(self.finish())
     }
 
-    fn iteration<K: Kernels>(&mut self, normal: &Normal<K>) -> Result<Segment> {
+    fn iteration<K: Kernels>(&mut self, model: &ModelRecorder<K>) -> Result<Segment> {
         let (direction, product) = (self.vector(2), self.place(Place::Product));
         let gate = self.gate(state::ITERATE);
-        let gathers = self.gathers(normal);
-        let strategy = self.jtj_product(normal);
+        let strategy = model.jtj_product();
         let jvp = match strategy {
-            JtjProduct::LocalJvp { .. } => normal.jvp(self, direction, gate)?,
-            JtjProduct::LocalParts => normal.product_parts(self, direction, gate)?,
+            JtjProduct::LocalJvp { .. } => model.jvp(self, direction, gate)?,
+            JtjProduct::LocalParts => model.product_parts(self, direction, gate)?,
             JtjProduct::FusedParts { forms_direction, .. } => {
-                let jvp = if forms_direction {
-                    self.products(normal)?
-                } else {
-                    normal.product_parts(self, direction, gate)?
-                };
-                normal.gather_heavy(self, product, gate)?;
+                let jvp =
+                    if forms_direction { self.products(model)? } else { model.product_parts(self, direction, gate)? };
+                model.gather_heavy(self, product, gate)?;
                 jvp
             }
-            JtjProduct::Vector => normal.product(self, direction, product, gate)?,
+            JtjProduct::Vector => model.product(self, direction, product, gate)?,
         };
-        let block_diagonal = self.functions(normal, Memory::BlockDiagonal);
+        let block_diagonal = self.model_table(model.layout, ModelBuffer::BlockDiagonal);
+        let jacobian = model.jacobian_columns();
         // Rows of lists stand in the order of the blocks.
-        let mut row = normal.layout.fused.as_ref().map_or(0, FusedLayout::first_row);
+        let mut row = model.layout.fused.as_ref().map_or(0, FusedLists::first_row);
         for group in &self.shape.groups {
             let mut bindings = vec![self.place(Place::State), jvp.slice];
             match strategy {
-                JtjProduct::LocalParts | JtjProduct::LocalJvp { .. } => bindings.extend(
-                    [Memory::GatherOffsets(0, 0), Memory::GatherEntries(0, 0), Memory::Local(0)]
-                        .map(|memory| self.functions(normal, memory)),
-                ),
+                JtjProduct::LocalParts | JtjProduct::LocalJvp { .. } => {
+                    let lists = [Memory::GatherOffsets(0, 0), Memory::GatherEntries(0, 0)];
+                    bindings.extend(lists.map(|memory| self.table(model.evaluation, memory)));
+                    bindings.push(self.model_table(model.layout, ModelBuffer::Local(0)));
+                }
                 JtjProduct::Vector => bindings.push(product),
                 JtjProduct::FusedParts { heavy, .. } => {
                     bindings.extend(heavy.then_some(product));
-                    bindings
-                        .extend([Memory::FusedLists, Memory::AllLocal].map(|memory| self.functions(normal, memory)));
+                    let buffers = [ModelBuffer::FusedLists, ModelBuffer::AllLocal];
+                    bindings.extend(buffers.map(|buffer| self.model_table(model.layout, buffer)));
                 }
             }
             bindings.extend([block_diagonal, self.place(Place::Vectors), self.place(Place::Sums)]);
             let uniforms = SolverUniforms {
                 count: jvp.count,
                 width: jvp.width,
-                local_stride: gathers.as_ref().map_or(0, |gathers| gathers.stride),
-                first_partial: gathers.as_ref().map_or(0, |gathers| gathers.first_partial),
+                local_stride: jacobian.stride,
+                first_partial: jacobian.first,
                 row,
-                ..self.of_group(group, normal.layout.normal.scale)
+                ..self.of_group(group, model.layout.scale)
             };
             self.dispatch(Kernel::Update(group.shape, strategy), bindings, uniforms, group.workgroups);
             row += group.blocks;
@@ -267,20 +281,30 @@ impl<'a> Writer<'a> {
         Ok(self.finish())
     }
 
-    fn functions<K: Kernels>(&mut self, normal: &Normal<K>, memory: Memory) -> Slice {
-        self.table(normal.layout, memory)
+    /// The parts of the product of the direction that is yet to be formed, of all residuals in one dispatch; gives the sums of ‖Jp‖².
+    fn products<K: Kernels>(&mut self, model: &ModelRecorder<K>) -> Result<Sums> {
+        let absent = || Error::internal("products of several kernels that are not fused");
+        let FusedProducts { kernel, uniforms: parts, workgroups } = model.fused_products(self)?.ok_or_else(absent)?;
+        self.fused_kernels = kernel.declarations(model.evaluation.chunks.len(), Role::Vector.declaration().0);
+        let slice = self.place(Place::JvpSquares);
+        let mut bindings = vec![self.place(Place::State), self.table(model.evaluation, Memory::AllIndices)];
+        bindings.push(self.model_table(model.layout, ModelBuffer::AllLocal));
+        bindings.extend([self.place(Place::Vectors), self.place(Place::Sums), slice, parts]);
+        let uniforms = self.common();
+        self.dispatch(Kernel::Products, bindings, uniforms, workgroups);
+        Ok(Sums { slice, count: workgroups, width: 1 })
     }
 
-    fn tail<K: Kernels>(&mut self, normal: &Normal<K>) -> Result<Segment> {
-        if self.jtj_product(normal).forms_direction() {
+    fn tail<K: Kernels>(&mut self, model: &ModelRecorder<K>) -> Result<Segment> {
+        if model.jtj_product().forms_direction() {
             let bindings = vec![self.place(Place::State), self.place(Place::Sums), self.place(Place::Vectors)];
             let uniforms = self.common();
             self.dispatch(Kernel::Direct, bindings, uniforms, 1);
         }
-        self.retract(normal)?;
+        self.retract(model)?;
         let (trial, projected_step, gate) =
             (self.place(Place::Trial), self.place(Place::ProjectedStep), self.gate(state::TRIAL));
-        let block_diagonal = self.functions(normal, Memory::BlockDiagonal);
+        let block_diagonal = self.model_table(model.layout, ModelBuffer::BlockDiagonal);
         for group in &self.shape.groups {
             let bindings = vec![
                 self.place(Place::State),
@@ -291,12 +315,12 @@ impl<'a> Writer<'a> {
                 projected_step,
                 self.place(Place::Sums),
             ];
-            let uniforms = self.of_group(group, normal.layout.normal.scale);
+            let uniforms = self.of_group(group, model.layout.scale);
             self.dispatch(Kernel::Measure(group.shape), bindings, uniforms, group.workgroups);
         }
         // A step that bounds have cut is not the one that was solved for: its jvp is computed.
-        let jvp = if self.constrained { Some(normal.jvp(self, projected_step, gate)?) } else { None };
-        let reduction = normal.trial(self, trial, gate)?;
+        let jvp = if self.constrained { Some(model.jvp(self, projected_step, gate)?) } else { None };
+        let reduction = model.trial(self, trial, gate)?;
         let mut bindings = vec![self.place(Place::State), reduction.slice, self.place(Place::Sums)];
         let mut uniforms = self.finishing(reduction);
         if let Some(jvp) = jvp {
@@ -308,9 +332,9 @@ impl<'a> Writer<'a> {
     }
 
     /// The trial point and the projected step, array by array, neighbours of one kind together.
-    fn retract<K: Kernels>(&mut self, normal: &Normal<K>) -> Result<()> {
+    fn retract<K: Kernels>(&mut self, model: &ModelRecorder<K>) -> Result<()> {
         let mut arrays: Vec<(Manifold, u32, u32, u32)> = Vec::new();
-        for array in normal.model.arrays.iter().filter(|array| array.dim > 0 && array.count > 0) {
+        for array in model.model.arrays.iter().filter(|array| array.dim > 0 && array.count > 0) {
             // Where every number moves by itself, its block does not matter.
             let (dim, blocks) = match array.manifold {
                 Manifold::Euclidean => (1, array.count * array.dim),
@@ -350,7 +374,7 @@ impl<'a> Writer<'a> {
             let kernel = retraction_kernel(manifold, dim, self.constrained)?;
             let layout = binding_kinds(&wgsl::kernel_resources(&kernel));
             let pipeline = self.pipeline(Program::Retract(manifold, dim), "retract", &layout);
-            let groups = normal.limits.split_workgroups(u64::from(count).div_ceil(WORKGROUP_SIZE.into()))?;
+            let groups = model.limits.split_workgroups(u64::from(count).div_ceil(WORKGROUP_SIZE.into()))?;
             self.segment.list.dispatch(pipeline, &bindings, groups);
         }
         Ok(())

@@ -9,7 +9,7 @@ use super::state::{Settings, State, WORDS};
 use crate::eval::gpu::GpuEngine;
 use crate::eval::layout::Memory;
 use crate::eval::{Arithmetic, Functions};
-use crate::gauss_newton::device::record::Normal;
+use crate::gauss_newton::device::{DeviceModel, ModelBuffer};
 use crate::model::Manifold;
 use crate::solve::levenberg_marquardt::ending::Ending;
 use crate::solve::listener::Listener;
@@ -30,6 +30,8 @@ const IN_FLIGHT: usize = 2;
 
 /// What a solve makes on the device and the next one finds there.
 pub struct SolverResources {
+    /// The Gauss-Newton model, which outlives recordings.
+    gauss_newton: DeviceModel,
     /// [`GpuEngine::recordings_version`] when they were recorded.
     recordings_version: u64,
     constrained: bool,
@@ -121,15 +123,22 @@ impl SolverResources {
         constrained: bool,
     ) -> Result<SolverResources> {
         let (engine, model) = engine(functions)?;
-        engine.refresh(model).await?;
         let recordings_version = engine.recordings_version();
-        let fits = |resources: &SolverResources| {
-            (resources.recordings_version, resources.constrained) == (recordings_version, constrained)
+        let mut gauss_newton = match kept.take() {
+            Some(mut resources) => {
+                resources.gauss_newton.refresh(engine, model).await?;
+                if (resources.recordings_version, resources.constrained) == (recordings_version, constrained) {
+                    return Ok(resources);
+                }
+                resources.gauss_newton
+            }
+            None => {
+                let mut gauss_newton = DeviceModel::new(engine, model);
+                gauss_newton.refresh(engine, model).await?;
+                gauss_newton
+            }
         };
-        if let Some(resources) = kept.take().filter(fits) {
-            return Ok(resources);
-        }
-        let recording = Recording::new(&Normal::of(engine, model), constrained)?;
+        let recording = Recording::new(&gauss_newton.recorder(engine, model), constrained)?;
         let mut buffers: VecMap<Place, Buffer> = VecMap::default();
         buffers.insert(Place::Point, engine.published().clone());
         let own = [
@@ -145,7 +154,7 @@ impl SolverResources {
             Place::Uniforms,
         ];
         let wanted: Vec<Place> = own.into_iter().filter(|place| constrained || *place != Place::Bounds).list();
-        let requests: Vec<BufferRequest> = wanted
+        let mut requests: Vec<BufferRequest> = wanted
             .iter()
             .map(|&place| {
                 let (name, bytes) = (format!("{place:?}"), recording.bytes(place).max(16));
@@ -163,7 +172,19 @@ impl SolverResources {
         };
         let segments = [&recording.head, &recording.iteration, &recording.tail];
         let theirs: Vec<Memory> = segments.iter().flat_map(|segment| segment.places.iter().filter_map(memory)).list();
-        for (place, buffer) in wanted.into_iter().zip(engine.allocate_for_solver(model, &theirs, requests).await?) {
+        let of_model = |place: &Place| match place {
+            Place::Model(buffer) => Some(*buffer),
+            _ => None,
+        };
+        let of_model: Vec<ModelBuffer> =
+            segments.iter().flat_map(|segment| segment.places.iter().filter_map(of_model)).list();
+        let (of_model, missing): (Vec<_>, Vec<_>) = gauss_newton.missing(&of_model).into_iter().unzip();
+        requests.extend(missing);
+        let mut allocated = engine.allocate_for_solver(model, &theirs, requests).await?;
+        for (buffer, allocated) in of_model.into_iter().zip(allocated.split_off(wanted.len())) {
+            gauss_newton.take(engine, buffer, allocated).await?;
+        }
+        for (place, buffer) in wanted.into_iter().zip(allocated) {
             buffers.insert(place, buffer);
         }
         let of = |place: Place| -> Result<Buffer> {
@@ -176,6 +197,7 @@ impl SolverResources {
             for &place in &segment.places {
                 of_segment.push(match place {
                     Place::Functions(memory) => engine.buffer(model, memory).await?,
+                    Place::Model(buffer) => gauss_newton.buffer(buffer)?,
                     place => of(place)?,
                 });
             }
@@ -198,6 +220,7 @@ impl SolverResources {
         let state = of(Place::State)?;
         let read = context.prepare(&list, std::slice::from_ref(&state), &[]).await?;
         Ok(SolverResources {
+            gauss_newton,
             recordings_version,
             constrained,
             start,
@@ -297,7 +320,7 @@ async fn pipelines(engine: &mut GpuEngine, recording: &Recording) -> Result<VecM
     }
     let of_functions = |program: &Program| match program {
         Program::Functions(program) => Some(*program),
-        Program::Own(_) | Program::Retract(..) => None,
+        Program::Model(_) | Program::Own(_) | Program::Retract(..) => None,
     };
     let theirs: Vec<_> = programs.iter().filter_map(of_functions).list();
     let (mut own, mut requests) = (Vec::new(), Vec::new());

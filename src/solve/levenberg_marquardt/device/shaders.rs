@@ -5,51 +5,12 @@
 
 use super::shape::{BlockShape, Preconditioner};
 use super::state;
+use crate::gauss_newton::device::JtjProduct;
 use crate::shader_source::{binding_kinds, template};
 use crate::solve::rules::Rules;
 use residua_codegen::wgsl::{Dispatch, ProgramText, Resource, Template};
 use residua_codegen::{template_parameters, uniform};
 use residua_gpu::BindingKind;
-
-/// How an update reads the product JᵀJp.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum JtjProduct {
-    /// From a vector.
-    Vector,
-    /// From the parts that instances have left in their local table, by the lists of a gather.
-    LocalParts,
-    /// From the numbers of Jp that instances with one residual have left in their local table, times their columns of J.
-    LocalJvp {
-        /// Whether an instance has two blocks, and the second's columns are the negatives of the first's and not there.
-        mirrored: bool,
-    },
-    /// From the parts that instances have left in all local tables, by lists over all of them.
-    FusedParts {
-        /// Whether there are blocks with very many entries: their product is in a vector.
-        heavy: bool,
-        /// Whether the direction is formed by the kernels that read it.
-        forms_direction: bool,
-    },
-}
-
-impl JtjProduct {
-    /// Whether the direction is formed by the kernels that read it.
-    pub fn forms_direction(self) -> bool {
-        matches!(self, JtjProduct::FusedParts { forms_direction: true, .. })
-    }
-
-    fn reads_vector(self) -> bool {
-        matches!(self, JtjProduct::Vector | JtjProduct::FusedParts { heavy: true, .. })
-    }
-
-    fn reads_lists(self) -> bool {
-        matches!(self, JtjProduct::FusedParts { .. })
-    }
-
-    fn reads_entries(self) -> bool {
-        matches!(self, JtjProduct::LocalParts | JtjProduct::LocalJvp { .. })
-    }
-}
 
 /// A kernel of a solve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -246,7 +207,7 @@ impl Kernel {
                     resources.extend([read("offsets", "u32"), read("entries", "u32"), read("local", "f32")]);
                 }
                 if product.reads_lists() {
-                    // See `eval::layout::fused`.
+                    // See `gauss_newton::device::fused_lists`.
                     resources.extend([read("lists", "u32"), read("local", "f32")]);
                 }
                 resources.extend([block_diagonal(), write("vectors", "f32"), write(sums, pair)]);

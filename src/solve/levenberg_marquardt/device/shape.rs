@@ -1,7 +1,7 @@
 //! How the parameters' blocks lie, as the vector kernels need to know it: groups of blocks of one shape, and how many workgroups each
 //! gets, so that the partial sums of all are few enough for every workgroup of the next kernel to finish them.
 
-use crate::eval::layout::normal_equations::{FEW_BLOCKS, block_numbers};
+use crate::gauss_newton::device::blocks::{BlockKind, block_groups};
 use crate::model::ArrayInfo;
 
 /// Threads of a workgroup of these kernels.
@@ -61,12 +61,9 @@ pub struct Shape {
 }
 
 impl BlockShape {
-    /// The shape of an array's blocks; blocks of very many numbers are as many blocks of one.
-    pub fn of(array: &ArrayInfo) -> BlockShape {
-        let dim = block_numbers(array);
-        let tangent = if dim == array.dim { array.manifold.tangent_dim(dim) } else { dim };
-        let few = array.count < FEW_BLOCKS;
-        BlockShape { dim, tangent, preconditioner: if few { Preconditioner::Pairs } else { Preconditioner::Single } }
+    /// The shape of blocks of a kind.
+    fn of(BlockKind { dim, tangent, pairs }: BlockKind) -> BlockShape {
+        BlockShape { dim, tangent, preconditioner: if pairs { Preconditioner::Pairs } else { Preconditioner::Single } }
     }
 
     /// Numbers of the lower triangle of a block.
@@ -88,22 +85,10 @@ impl Shape {
     pub fn new(arrays: &[ArrayInfo], numbers: u32) -> Shape {
         let mut groups: Vec<Group> = Vec::new();
         let mut factors = 0;
-        for array in arrays.iter().filter(|array| array.count > 0 && array.dim > 0) {
-            let shape = BlockShape::of(array);
-            let blocks = array.count * (array.dim / shape.dim);
-            match groups.last_mut() {
-                Some(group) if group.shape == shape && group.first + group.blocks * shape.dim == array.offset => {
-                    group.blocks += blocks;
-                }
-                _ => groups.push(Group {
-                    shape,
-                    first: array.offset,
-                    blocks,
-                    factors,
-                    first_workgroup: 0,
-                    workgroups: 0,
-                }),
-            }
+        for blocks in block_groups(arrays) {
+            let shape = BlockShape::of(blocks.kind);
+            let (first, blocks) = (blocks.first, blocks.count);
+            groups.push(Group { shape, first, blocks, factors, first_workgroup: 0, workgroups: 0 });
             factors += blocks * shape.factor_pairs();
         }
         let mut workgroups = 0;

@@ -2,8 +2,8 @@
 //! uniforms for the device.
 //!
 //! A step of conjugate gradients costs little more than its dispatches where problems are small, so what belongs to a block is summed by
-//! the kernel that needs it, over all residuals, in place of a gather for each chunk. Takes the layout of a model, and makes its *lists* when the
-//! first solve needs them:
+//! whoever needs it, over all residuals, in place of a gather for each chunk. Takes the layout of a model, and makes its *lists* when the
+//! first solve asks for them:
 //!
 //! | words | what |
 //! |---|---|
@@ -16,18 +16,18 @@
 //! The slots of residuals that take no part lead to zeros, which stand before all local tables. So what is enabled changes slots and
 //! uniforms, and nothing else.
 
-use crate::eval::shaders::{AssembleFusedUniforms, BlockDiagonalUniforms};
 use crate::model::Model;
 use crate::model::access_plan::Role;
 use crate::model::incidence::fused::{FusedIncidence, Slot};
 use crate::model::incidence::{Destination, Pass, Source};
 use crate::model::least_squares::LocalTable;
-use residua_base::list::Listed;
 use residua_codegen::CheckedKernel;
 use residua_codegen::wgsl::{FUSED_WORKGROUP_SIZE, FusedKernel, FusedPart};
 
-use super::normal_equations::{FEW_BLOCKS, block_numbers, triangle};
-use super::{ALIGNMENT, Chunk, GatherShape, Layout, Memory};
+use super::blocks::{BlockGroup, block_groups, triangle};
+use super::local_tables::LocalTables;
+use super::shaders::{AssembleFusedUniforms, BlockDiagonalUniforms};
+use crate::eval::layout::{ALIGNMENT, Chunk, GatherShape, Layout};
 
 /// A model of a single chunk is fused if it has fewer instances. Measured on an NVIDIA H100, time of a solve with fused lists against one without:
 /// 0.99 at 15,000 springs, 0.91 at 10,000 bending residuals, 0.93 at 15,000 differences; but 1.07 at 750,000 differences, 1.27 at 1,000,000 bending
@@ -52,17 +52,11 @@ const MOST_WORKGROUPS: u64 = 1024;
 /// Partial sums of such a dispatch, at most.
 pub const MOST_SUMS: u64 = MOST_WORKGROUPS + MOST_PARTS as u64;
 
-/// Neighbouring arrays whose blocks have as many numbers, and keep the errors of their block diagonal or not.
+/// The blocks of a group and their lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct BlockRows {
-    /// Numbers of a block.
-    pub dim: u32,
-    /// Whether the block diagonal has errors.
-    pub pairs: bool,
-    /// Blocks.
-    pub rows: u32,
-    /// The first block's first parameter.
-    pub first: u32,
+pub struct GroupLists {
+    /// The blocks.
+    pub blocks: BlockGroup,
     /// Where the first block's offset stands in the lists.
     pub offsets: u32,
 }
@@ -89,13 +83,23 @@ pub struct Together {
     pub groups: u64,
 }
 
+/// Where the tables stand that lists lead through.
+#[derive(Clone, Copy)]
+pub struct Tables<'a> {
+    /// The index tables, and the chunks.
+    pub evaluation: &'a Layout,
+    /// The local tables.
+    pub local: &'a LocalTables,
+}
+
 /// Lists of entries over all local tables, and who goes through them.
 #[derive(Clone, Debug)]
-pub struct FusedLayout {
+pub struct FusedLists {
     slots: Vec<Slot>,
     instance_bits: u32,
-    /// Arrays, neighbours together.
-    pub arrays: Vec<BlockRows>,
+    scale: u32,
+    /// All blocks, in the order of the parameters.
+    pub groups: Vec<GroupLists>,
     /// Passes for blocks with very many entries, in order.
     pub heavy: Vec<HeavyPass>,
     /// How kernels of products run, if in one dispatch.
@@ -108,29 +112,37 @@ pub struct FusedLayout {
     scratch: [u64; 2],
 }
 
-impl FusedLayout {
-    /// Takes lists for the device, if their tables fit a binding. `kernel` gives the number of a batch's kernel, and the kernel of its
-    /// products.
+impl FusedLists {
+    /// Takes lists for the device, if their tables fit a binding. The block diagonal has `scale` numbers for each parameter. `kernel` gives the
+    /// number of a batch's kernel, and the kernel of its products.
     pub fn new<'a>(
         model: &Model,
-        layout: &Layout,
+        tables: Tables<'_>,
+        scale: u32,
         incidence: FusedIncidence,
         kernel: &dyn Fn(usize) -> Option<(usize, &'a CheckedKernel)>,
-    ) -> Option<FusedLayout> {
+    ) -> Option<FusedLists> {
         let FusedIncidence { instance_bits, slots, offsets, entries, heavy } = incidence;
         let head = SLOT * (1 + slots.len());
         let first_entry = (head + offsets.len()) as u32;
-        let mut tables = offsets;
-        tables.iter_mut().for_each(|offset| *offset += first_entry);
-        tables.extend(entries);
-        let mut fused = FusedLayout {
+        let mut words = offsets;
+        words.iter_mut().for_each(|offset| *offset += first_entry);
+        words.extend(entries);
+        let mut groups = Vec::new();
+        let mut offsets = head as u32;
+        for blocks in block_groups(&model.arrays) {
+            groups.push(GroupLists { blocks, offsets });
+            offsets += blocks.count;
+        }
+        let mut fused = FusedLists {
             slots,
             instance_bits,
-            arrays: arrays(model, head as u32),
+            scale,
+            groups,
             heavy: Vec::new(),
             together: None,
             head: Vec::new(),
-            tables,
+            tables: words,
             words: 0,
             uniforms: Vec::new(),
             scratch: [0; 2],
@@ -139,8 +151,8 @@ impl FusedLayout {
             fused.add_heavy(pass, head);
         }
         fused.words = (head + fused.tables.len()) as u64;
-        fused.refresh(model, layout, kernel);
-        (4 * fused.words <= layout.most_bound).then_some(fused)
+        fused.refresh(model, tables, kernel);
+        (4 * fused.words <= tables.evaluation.most_bound).then_some(fused)
     }
 
     fn add_heavy(&mut self, pass: Pass, head: usize) {
@@ -164,18 +176,20 @@ impl FusedLayout {
     pub fn refresh<'a>(
         &mut self,
         model: &Model,
-        layout: &Layout,
+        tables: Tables<'_>,
         kernel: &dyn Fn(usize) -> Option<(usize, &'a CheckedKernel)>,
     ) {
-        let enabled = |chunk: usize| model.blocks[model.batches[layout.chunks[chunk].batch].block as usize].enabled;
+        let chunks = &tables.evaluation.chunks;
+        let enabled = |chunk: usize| model.blocks[model.batches[chunks[chunk].batch].block as usize].enabled;
         self.head = vec![self.instance_bits];
         self.head.resize(SLOT, 0);
         for &Slot { chunk, column } in &self.slots {
             let end = self.head.len() + SLOT;
-            if enabled(chunk) {
-                let table = LocalTable::of(&model.batches[layout.chunks[chunk].batch].class);
-                let stride = layout.chunks[chunk].range.len() as u32;
-                let first = (layout.home(Memory::Local(chunk)).1 / 4) as u32;
+            if enabled(chunk)
+                && let Some(first) = tables.local.start(chunk)
+            {
+                let table = LocalTable::of(&model.batches[chunks[chunk].batch].class);
+                let (stride, first) = (chunks[chunk].range.len() as u32, first as u32);
                 let mask = (1 << self.instance_bits) - 1;
                 let partial = first + table.partial(0, column) * stride;
                 self.head.extend([first + column * stride, stride, mask, partial, table.width * stride, table.outputs]);
@@ -184,9 +198,9 @@ impl FusedLayout {
         }
 
         self.uniforms.clear();
-        let scale = layout.normal.scale;
-        for position in 0..self.arrays.len() {
-            let BlockRows { rows, first, offsets, .. } = self.arrays[position];
+        let scale = self.scale;
+        for position in 0..self.groups.len() {
+            let GroupLists { blocks: BlockGroup { count: rows, first, .. }, offsets } = self.groups[position];
             self.add_uniforms(&AssembleFusedUniforms { rows, offsets, first, scale }.words());
         }
         for position in 0..self.heavy.len() {
@@ -203,24 +217,30 @@ impl FusedLayout {
                 stride: 0,
                 scale: if to_result { scale } else { 0 },
                 add: 0,
-                pairs: u32::from(self.arrays.iter().any(|array| array.dim == shape.dim && array.pairs)),
+                pairs: u32::from(self.has_pairs(shape.dim)),
             };
             let uniforms =
                 [self.add_uniforms(&shape.uniforms(0, false).words()), self.add_uniforms(&block_diagonal.words())];
             let pass = &mut self.heavy[position];
             (pass.uniforms, pass.block_diagonal_workgroups) = (uniforms, block_diagonal.workgroups());
         }
-        self.put_together(layout, &enabled, kernel);
+        self.put_together(tables, &enabled, kernel);
+    }
+
+    /// Whether any blocks of so many numbers have errors.
+    fn has_pairs(&self, dim: u32) -> bool {
+        self.groups.iter().any(|group| group.blocks.kind.dim == dim && group.blocks.kind.pairs)
     }
 
     /// The parts of a dispatch over all chunks: each gets workgroups by its share of all instances. Its uniforms are the last ones.
     fn put_together<'a>(
         &mut self,
-        layout: &Layout,
+        tables: Tables<'_>,
         enabled: &dyn Fn(usize) -> bool,
         kernel: &dyn Fn(usize) -> Option<(usize, &'a CheckedKernel)>,
     ) {
         self.together = None;
+        let layout = tables.evaluation;
         if layout.chunks.len() > MOST_PARTS {
             return;
         }
@@ -247,8 +267,8 @@ impl FusedLayout {
         };
         let first = |part: usize, name: &str| {
             let is_local = name == Role::Local.declaration().0;
-            let memory = if is_local { Memory::Local(part) } else { Memory::Indices(part) };
-            (layout.home(memory).1 / 4) as u32
+            let start = if is_local { tables.local.start(part) } else { layout.index_start(part) };
+            start.unwrap_or_default() as u32
         };
         let words = fused.words(&parts, &first);
         self.together = Some(Together { batches, groups: parts.iter().map(|part| u64::from(part.groups)).sum() });
@@ -264,7 +284,7 @@ impl FusedLayout {
 
     /// Where the uniforms of the dispatch over all chunks stand, and their length, in bytes.
     pub fn product_uniforms(&self) -> (u64, u64) {
-        let start = self.arrays.len() + 2 * self.heavy.len();
+        let start = self.groups.len() + 2 * self.heavy.len();
         (ALIGNMENT * start as u64, 4 * (self.uniforms.len() - start * STEP) as u64)
     }
 
@@ -306,33 +326,19 @@ impl FusedLayout {
 
 /// Whether a model is solved with lists over all local tables: not where there is one chunk of [`FUSED_BELOW`] instances or more whose own lists have
 /// a row for each block, and few entries in each.
-pub fn is_wanted(model: &Model, layout: &Layout) -> bool {
-    let alone = |chunk: &Chunk| match (&chunk.passes[..], &arrays(model, 0)[..]) {
-        ([pass], [array]) => pass.source == Source::Local && (pass.dim, pass.rows) == (array.dim, array.rows),
-        _ => false,
-    };
-    layout.are_together() && !matches!(&layout.chunks[..], [chunk] if chunk.range.len() >= FUSED_BELOW && alone(chunk))
+pub fn is_wanted(model: &Model, evaluation: &Layout, local: &LocalTables) -> bool {
+    let large = |chunk: &Chunk| chunk.range.len() >= FUSED_BELOW && has_row_for_each_block(model, chunk);
+    let covered = local.start(0).is_some() && evaluation.index_start(0).is_some();
+    covered && !matches!(&evaluation.chunks[..], [chunk] if large(chunk))
 }
 
-/// Arrays in the order of the parameters, whose offsets follow a head of so many words.
-fn arrays(model: &Model, head: u32) -> Vec<BlockRows> {
-    let mut arrays: Vec<BlockRows> = Vec::new();
-    let mut offsets = head;
-    for array in model.arrays.iter().filter(|array| array.dim > 0 && array.count > 0) {
-        let (dim, pairs) = (block_numbers(array), array.count < FEW_BLOCKS);
-        let rows = array.count * (array.dim / dim);
-        match arrays.last_mut() {
-            Some(last) if (last.dim, last.pairs, last.first + last.rows * dim) == (dim, pairs, array.offset) => {
-                last.rows += rows;
-            }
-            _ => arrays.push(BlockRows { dim, pairs, rows, first: array.offset, offsets }),
+/// Whether the only gather pass of a chunk has a row for each block of the model, in the order of the blocks, which are all of one kind.
+pub fn has_row_for_each_block(model: &Model, chunk: &Chunk) -> bool {
+    match (&chunk.passes[..], &block_groups(&model.arrays)[..]) {
+        ([pass], [group]) => {
+            let light = pass.source == Source::Local && pass.destination == Destination::Gradient;
+            light && (pass.dim, pass.rows) == (group.kind.dim, group.count)
         }
-        offsets += rows;
+        _ => false,
     }
-    arrays
-}
-
-/// Of how many numbers the blocks of each array are, for [`crate::model::incidence::fused::fused_incidence`].
-pub fn numbers_of_blocks(model: &Model) -> Vec<u32> {
-    model.arrays.iter().map(block_numbers).list()
 }

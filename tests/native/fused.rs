@@ -4,10 +4,11 @@ use crate::least_squares::{Edge, grid};
 use crate::mixture;
 use residua::eval::access_plan_cache::AccessPlanCache;
 use residua::eval::layout::Layout;
-use residua::eval::layout::fused::{FUSED_BELOW, FusedLayout, is_wanted, numbers_of_blocks};
 use residua::eval::record::Kernels;
 use residua::eval::texts::kernel_numbers;
-use residua::gauss_newton::device::record::Normal;
+use residua::gauss_newton::device::blocks::numbers_of_blocks;
+use residua::gauss_newton::device::fused_lists::{FUSED_BELOW, FusedLists, Tables, is_wanted};
+use residua::gauss_newton::device::{JtjProduct, ModelLayout, ModelRecorder};
 use residua::model::Model;
 use residua::model::access_plan::Entry;
 use residua::model::incidence::fused::{MOST_LIGHT, fused_incidence};
@@ -17,23 +18,41 @@ use residua_gpu::submission::{Encoded, Step};
 use residua_gpu::{BindingKind, Limits, Submissions};
 use residua_portable::{assert_guard_reads_storage, validated};
 
+/// A model laid out, with the plans of its kernels.
+struct LaidOut<'a> {
+    model: &'a Model,
+    evaluation: Layout,
+    layout: ModelLayout,
+    plans: AccessPlanCache,
+    limits: Limits,
+}
+
+impl LaidOut<'_> {
+    fn recorder(&self) -> ModelRecorder<'_, AccessPlanCache> {
+        let LaidOut { model, evaluation, layout, plans, limits } = self;
+        ModelRecorder { model, evaluation, layout, kernels: plans, limits }
+    }
+}
+
 /// The model laid out, in chunks of so many instances, with fused lists where they are wanted.
-fn laid_out(model: &Model, limits: &Limits, batch_size: Option<u32>) -> (Layout, AccessPlanCache) {
+fn laid_out<'a>(model: &'a Model, limits: &Limits, batch_size: Option<u32>) -> LaidOut<'a> {
     let (numbers, count) = kernel_numbers(model);
     let mut plans = AccessPlanCache::new(numbers, count);
     for entry in Entry::ALL {
         plans.make(model, entry).unwrap();
     }
-    let mut layout = Layout::new(model, &vec![6; model.batches.len()], limits, batch_size).unwrap();
-    if is_wanted(model, &layout) {
-        let chunks: Vec<_> = layout.chunks.iter().map(|chunk| (chunk.batch, chunk.range.clone())).collect();
+    let evaluation = Layout::new(model, &vec![6; model.batches.len()], limits, batch_size).unwrap();
+    let mut layout = ModelLayout::new(model, &evaluation);
+    if is_wanted(model, &evaluation, &layout.local) {
+        let chunks: Vec<_> = evaluation.chunks.iter().map(|chunk| (chunk.batch, chunk.range.clone())).collect();
         let lists = run_synchronously(fused_incidence(model, &chunks, &numbers_of_blocks(model), &Slices::unlimited()))
             .unwrap()
             .unwrap();
         let kernel = |batch: usize| Some((plans.number(batch), &plans.plan(batch, Entry::Product).unwrap().kernel));
-        layout.fused = FusedLayout::new(model, &layout, lists, &kernel);
+        let tables = Tables { evaluation: &evaluation, local: &layout.local };
+        layout.fused = FusedLists::new(model, tables, layout.scale, lists, &kernel);
     }
-    (layout, plans)
+    LaidOut { model, evaluation, layout, plans, limits: *limits }
 }
 
 /// Checks a segment's bindings against the limits; gives its dispatches.
@@ -59,16 +78,16 @@ fn an_iteration_over_all_residuals_is_one_dispatch_and_one_for_each_kind_of_bloc
         [(None, None, false), (None, Some(1), true), (Some(37), None, true), (Some(37), Some(0), false)]
     {
         model.blocks.iter_mut().enumerate().for_each(|(block, info)| info.enabled = disabled != Some(block));
-        let (layout, plans) = laid_out(&model, &limits, batch_size);
-        let fused = layout.fused.as_ref().unwrap();
+        let laid_out = laid_out(&model, &limits, batch_size);
+        let fused = laid_out.layout.fused.as_ref().unwrap();
         assert!(fused.together.is_some());
         // The curve has 90 entries: segments of 32, and their sum.
         assert_eq!(fused.heavy.len(), 2);
-        let normal = Normal { model: &model, layout: &layout, kernels: &plans, limits: &limits };
-        let recording = Recording::new(&normal, constrained).unwrap();
+        let recording = Recording::new(&laid_out.recorder(), constrained).unwrap();
         // Products, two levels for the curve, and an update of vertices, of poses and of the curve.
         assert_eq!(dispatches(&recording.iteration, &limits), 6);
-        let chunks = layout
+        let chunks = laid_out
+            .evaluation
             .chunks
             .iter()
             .filter(|chunk| model.blocks[model.batches[chunk.batch].block as usize].enabled)
@@ -92,8 +111,9 @@ fn an_iteration_over_all_residuals_is_one_dispatch_and_one_for_each_kind_of_bloc
 fn lists_hold_every_entry_of_every_block_once_and_leave_out_none_but_the_longest() {
     let model = mixture::model([("squared", 1.0); 3]);
     for batch_size in [None, Some(37)] {
-        let (layout, _) = laid_out(&model, &Limits::default(), batch_size);
-        let chunks: Vec<_> = layout.chunks.iter().map(|chunk| (chunk.batch, chunk.range.clone())).collect();
+        let laid_out = laid_out(&model, &Limits::default(), batch_size);
+        let chunks: Vec<_> =
+            laid_out.evaluation.chunks.iter().map(|chunk| (chunk.batch, chunk.range.clone())).collect();
         let numbers = numbers_of_blocks(&model);
         let lists =
             run_synchronously(fused_incidence(&model, &chunks, &numbers, &Slices::unlimited())).unwrap().unwrap();
@@ -137,10 +157,15 @@ fn one_kind_of_residuals_is_fused_unless_it_has_very_many_instances() {
         let model = grid(side, edge);
         let is_fused = (model.batches[0].count as usize) < FUSED_BELOW;
         assert_eq!(is_fused, side == 40);
-        let (layout, plans) = laid_out(&model, &limits, None);
-        assert_eq!(layout.fused.is_some(), is_fused, "{edge:?} {side}");
-        let normal = Normal { model: &model, layout: &layout, kernels: &plans, limits: &limits };
-        let recording = Recording::new(&normal, false).unwrap();
+        let laid_out = laid_out(&model, &limits, None);
+        let expected = match edge {
+            _ if is_fused => JtjProduct::FusedParts { heavy: false, forms_direction: true },
+            Edge::Spring => JtjProduct::LocalJvp { mirrored: true },
+            Edge::Uneven => JtjProduct::LocalJvp { mirrored: false },
+            Edge::Differences => JtjProduct::LocalParts,
+        };
+        assert_eq!(laid_out.recorder().jtj_product(), expected, "{edge:?} {side}");
+        let recording = Recording::new(&laid_out.recorder(), false).unwrap();
         // Products and update; or product, update and direction.
         assert_eq!(dispatches(&recording.iteration, &limits), if is_fused { 2 } else { 3 });
         for program in &recording.iteration.programs {
@@ -149,4 +174,22 @@ fn one_kind_of_residuals_is_fused_unless_it_has_very_many_instances() {
             }
         }
     }
+}
+
+#[test]
+fn chunks_that_no_binding_covers_are_gathered_one_after_the_other() {
+    let limits = Limits { max_storage_buffer_binding_size: 1 << 21, ..Limits::default() };
+    let model = grid(184, Edge::Spring);
+    let laid_out = laid_out(&model, &limits, None);
+    let chunks = laid_out.evaluation.chunks.len();
+    assert!(chunks > 1 && laid_out.layout.fused.is_none());
+    assert_eq!(laid_out.recorder().jtj_product(), JtjProduct::Vector);
+    let recording = Recording::new(&laid_out.recorder(), true).unwrap();
+    // The vector is cleared; a kernel and a gather for each chunk; update and direction.
+    let passes: usize = laid_out.evaluation.chunks.iter().map(|chunk| chunk.passes.len()).sum();
+    assert_eq!(dispatches(&recording.iteration, &limits), 1 + chunks + passes + 2);
+    // Gradient and block diagonal are cleared; a kernel and two gathers for each chunk; begin, converge, settle.
+    assert_eq!(dispatches(&recording.head, &limits), 2 + chunks + 2 * passes + 3);
+    // Retract, measure, a jvp and a cost for each chunk, decide.
+    assert_eq!(dispatches(&recording.tail, &limits), 2 + 2 * chunks + 1);
 }
