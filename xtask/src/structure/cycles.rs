@@ -11,6 +11,7 @@ const BETWEEN_FILES: &[&str] = &[
     "crates/linalg/src: choice.rs, cholesky.rs, dense_qr.rs, elimination_group.rs, layout.rs, normal_matrix.rs, pcg.rs, supernodes.rs, system.rs",
     "src/eval/gpu: calls.rs, data.rs, memory.rs, mod.rs",
     "src/solve/levenberg_marquardt/host: minimizer.rs, phase.rs",
+    "src/solve/precision: mod.rs, probe.rs, sample.rs, shift.rs, sum.rs",
     "xtask/src: bench.rs, serve.rs, site.rs",
 ];
 
