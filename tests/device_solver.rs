@@ -108,6 +108,8 @@ async fn a_grid_of_springs_goes_the_way_of_the_cpu() {
         linear_tolerance: 0.0,
         max_linear_iterations: 10,
         linear_solver: Some(residua_linalg::Kind::Pcg),
+        // The bounds below are those of this damping.
+        initial_damping: 1e-3,
         ..options()
     };
     let mut steps = steps;

@@ -18,12 +18,17 @@ pub fn time_limit(options: &SolveOptions) -> String {
     format!("Stopped after maxTimeMs, {} milliseconds", shortest(options.max_time_ms))
 }
 
-/// The last iteration met the gradient tolerance with this value of what it judges.
-pub fn gradient_tolerance(what: &str, value: f64, options: &SolveOptions, arithmetic: Arithmetic) -> String {
+/// The last iteration met the gradient tolerance with this value of what it judges. `least`: what smaller tolerances count as.
+pub fn gradient_tolerance(
+    what: &str,
+    value: f64,
+    options: &SolveOptions,
+    least: f64,
+    arithmetic: Arithmetic,
+) -> String {
     if value == 0.0 {
         "Converged: the gradient is zero".to_owned()
     } else {
-        let least = least_tolerance(arithmetic);
         within(what, value, "gradientTolerance", options.gradient_tolerance, least, arithmetic)
     }
 }

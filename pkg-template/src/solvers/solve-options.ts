@@ -87,8 +87,8 @@ export interface SolveResult {
 
 /**
  * Options of all solvers. The tolerances are of ratios: multiplying all residuals by a number, or a parameter's unit, changes no decision of
- * Levenberg-Marquardt. A tolerance of 0 disables its test; one below what the arithmetic can tell counts as that (in single precision 5e-7 for
- * gradients and steps, 2e-13 for the cost).
+ * Levenberg-Marquardt. A tolerance of 0 disables its test; one below what the arithmetic can tell counts as that (with Levenberg-Marquardt in
+ * single precision 5e-7 for gradients and steps, 2e-13 for the cost).
  */
 export interface SolveOptions {
   /** Maximum number of iterations, rejected steps included; a whole number from 0, 100 by default. */

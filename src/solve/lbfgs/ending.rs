@@ -22,7 +22,7 @@ pub fn of_convergence(
         convergence_rule::GRADIENT => {
             let share = if last.gradient_max_norm > 0.0 { last.gradient_max_norm / steepest } else { 0.0 };
             let what = "the gradient's max norm, relative to the largest of the run,";
-            let message = ending::gradient_tolerance(what, share, options, arithmetic);
+            let message = ending::gradient_tolerance(what, share, options, 0.0, arithmetic);
             (Termination::GradientTolerance, message)
         }
         convergence_rule::COST => (Termination::CostTolerance, ending::cost_tolerance(options, last, arithmetic)),

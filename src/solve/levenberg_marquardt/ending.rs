@@ -2,7 +2,7 @@
 
 use crate::eval::Arithmetic;
 use crate::solve::ending;
-use crate::solve::options::SolveOptions;
+use crate::solve::options::{SolveOptions, least_tolerance};
 use crate::solve::summary::{IterationSummary, Termination};
 use residua_base::decimal::scientific;
 
@@ -27,7 +27,8 @@ impl Ending<'_> {
         let Ending { options, arithmetic, last, cosine, relative_step } = *self;
         match termination {
             Termination::GradientTolerance => {
-                ending::gradient_tolerance("the gradient's largest cosine", cosine, options, arithmetic)
+                let least = least_tolerance(arithmetic);
+                ending::gradient_tolerance("the gradient's largest cosine", cosine, options, least, arithmetic)
             }
             Termination::CostTolerance if last.accepted => ending::cost_tolerance(options, last, arithmetic),
             Termination::CostTolerance => format!(

@@ -47,7 +47,8 @@ pub fn progress() -> Rc<Function> {
 /// The tests take ratios, so that the unit of the cost and a common unit of the parameters change no decision: ‖g‖∞ ≤ `gradient_tolerance` ·
 /// `steepest`, the largest ‖g‖∞ of the run; |change| ≤ `cost_tolerance`·|before|; step ≤ `parameter_tolerance`·size. The gradient is compared
 /// with that of the run because f may have any offset, and x any origin, and a comparison with |f|/‖x‖ would depend on both. A tolerance of 0
-/// switches its test off; one below [`ROUNDINGS`] ε counts as that. A gradient of exactly 0 is convergence. `change`: cost before − cost after;
+/// switches its test off; one of the cost or the step below [`ROUNDINGS`] ε counts as that. The gradient's has no such limit, since the
+/// rounding of a gradient is not relative to the largest of the run. A gradient of exactly 0 is convergence. `change`: cost before − cost after;
 /// `before`: cost before; `step`: ‖s‖; `size`: norm of the coordinates that are not constant.
 pub fn ending() -> Rc<Function> {
     let parameters = &[
@@ -91,11 +92,11 @@ pub fn ending() -> Rc<Function> {
             let idle = f.at_most(patience, idle);
             let follows = f.less(zero, iteration);
             let [cost, parameter, flat] = [
-                (change, before, cost_tolerance, follows),
-                (step, size, parameter_tolerance, follows),
-                (gradient, steepest, gradient_tolerance, f.number(1.0)),
+                (change, before, cost_tolerance, least, follows),
+                (step, size, parameter_tolerance, least, follows),
+                (gradient, steepest, gradient_tolerance, zero, f.number(1.0)),
             ]
-            .map(|(what, scale, tolerance, judged)| {
+            .map(|(what, scale, tolerance, least, judged)| {
                 let (what, scale) = (f.magnitude(what), f.magnitude(scale));
                 let below = f.less(tolerance, least);
                 let raised = f.choose(below, least, tolerance);
