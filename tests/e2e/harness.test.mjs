@@ -310,7 +310,7 @@ test('both pages work from a sub-folder of any server', async () => {
   try {
     await visit(base, 'document.documentElement.dataset.ready === "yes"', async (page) => assert.match((await status(page)).text, /^WebGPU works here/));
     await visit(`${base}checks/`, 'window.residuaChecks !== undefined', async (page) => {
-      const id = 'jacobian/rows-and-columns-are-where-the-dense-matrix-has-them-cpu';
+      const id = 'jacobian/rows-and-columns-are-at-their-positions-in-the-dense-matrix-cpu';
       assert.deepEqual((await page.evaluate((id) => window.residuaChecks.run([id]), id)).map(({ status }) => status), ['passed']);
     });
   } finally {

@@ -5,7 +5,8 @@ import { icosphere } from '../../www/mesh/icosphere.js';
 import { ObjError, parseObj, writeObj } from '../../www/mesh/obj.js';
 import { G2oError, parseG2o } from '../../www/problems/g2o.js';
 import { randomNumbers } from '../facade/reference.mjs';
-import './residua.mjs';
+
+await import('./residua.mjs');
 const { NistError, parseNist } = await import('../../www/problems/nist.js');
 
 const CASES = Number(process.env.RESIDUA_CASES ?? 2000);

@@ -7,11 +7,11 @@ import { codeBlock } from './markdown.mjs';
 const PAGES = [
   {
     name: 'api-problems', title: 'Problems', words: 'Parameters, data, residual functions, losses and manifolds.',
-    exports: ['Problem', 'ParameterArray', 'ResidualBlock', 'loss', 'Loss', 'Manifold', 'Input', 'Block', 'Tuple', 'Output', 'Numbers', 'Indices'],
+    exports: ['Problem', 'ParameterArray', 'ResidualBlock', 'loss', 'Loss', 'manifold', 'Manifold', 'ManifoldPart', 'ProductManifold', 'sqrtInformation', 'Input', 'Block', 'Tuple', 'Output', 'Numbers', 'Indices'],
   },
   {
     name: 'api-expressions', title: 'Expressions', words: 'What residual functions are written in: scalars, vectors, matrices, and quantities of meshes.',
-    exports: ['V', 'Value', 'Scalar', 'Vec2', 'Vec3', 'Vec4', 'Mat3', 'geometry'],
+    exports: ['V', 'Value', 'Scalar', 'Vec2', 'Vec3', 'Vec4', 'Mat3', 'Rotation2', 'Rotation3', 'Pose2', 'Pose3', 'geometry'],
   },
   {
     name: 'api-functions', title: 'Compiled functions', words: 'Residuals, sums, costs and their derivatives, on the GPU or the CPU.',
@@ -24,6 +24,10 @@ const PAGES = [
       'NonlinearLeastSquares', 'solveMany', 'ManyBatch', 'ManyOptions', 'ManyResult', 'covariance', 'CovarianceOptions', 'Covariance', 'ParameterBlock', 'rank',
       'RankOptions', 'RankResult', 'DirectionEntry',
     ],
+  },
+  {
+    name: 'api-formats', title: 'File formats', words: 'Readers of pose graphs and bundle adjustments.',
+    exports: ['parseG2o', 'PoseGraph', 'parseBal', 'BundleAdjustment'],
   },
   {
     name: 'api-device', title: 'Device, loading, failures', words: 'The GPU device, the WebAssembly module, and the one type of error.',

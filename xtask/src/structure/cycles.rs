@@ -12,6 +12,7 @@ const BETWEEN_FILES: &[&str] = &[
     "src/eval/gpu: calls.rs, data.rs, memory.rs, mod.rs",
     "src/solve/levenberg_marquardt/host: minimizer.rs, phase.rs",
     "src/solve/precision: mod.rs, probe.rs, sample.rs, shift.rs, sum.rs",
+    "src/solve/rules: graphs.rs, mod.rs",
     "xtask/src: bench.rs, serve.rs, site.rs",
 ];
 

@@ -85,7 +85,7 @@ words! { STATE:
     /// Of the last step taken, how far along the direction it went.
     ACCEPTED_STEP = 44,
     /// The largest gradient of the run.
-    STEEPEST_GRADIENT = 45,
+    STEEPEST_GRADIENT = 46,
     // What the run was told.
     C1 = 48,
     C2 = 49,
@@ -258,4 +258,18 @@ pub fn initial(options: &LbfgsOptions, arithmetic: Arithmetic, places: Places) -
         state[word] = value;
     }
     state
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_word_of_the_state_has_a_place_of_its_own() {
+        for (position, (name, word)) in STATE.iter().enumerate() {
+            for (other, other_word) in &STATE[..position] {
+                assert_ne!(word, other_word, "{name} and {other}");
+            }
+        }
+    }
 }
