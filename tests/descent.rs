@@ -145,6 +145,7 @@ fn farthest(x: &[f64], expected: impl Fn(usize) -> f64) -> f64 {
 }
 
 #[wasm_bindgen_test]
+#[ignore = "long"]
 async fn rosenbrock_s_valley_is_walked_to_its_end_on_both_engines() {
     for count in [2, 20] {
         let start: Vec<f64> = (0..count).map(|i| if i % 2 == 0 { -1.25 } else { 1.0 }).collect();
@@ -182,6 +183,7 @@ async fn both_engines_take_the_same_steps_while_rounding_is_small() {
 }
 
 #[wasm_bindgen_test]
+#[ignore = "long"]
 async fn long_searches_try_the_same_steps_on_both_engines() {
     let (chain, far) = (Random::many(5, 300, 0.0, 10.0), [1.0 / 1024.0, 50.0]);
     // A slope that must nearly vanish takes many trials, steps that lead to NaN another few.
@@ -301,6 +303,7 @@ async fn without_tolerances_a_run_ends_at_the_floor_of_its_arithmetic() {
 }
 
 #[wasm_bindgen_test]
+#[ignore = "long"]
 async fn limits_and_callers_end_a_run_with_its_best_point() {
     let start = Random::many(5, 300, 0.0, 10.0);
     for mut functions in both(springs(100), &start).await {
@@ -354,6 +357,7 @@ async fn twenty_iterations_read_back_five_times_at_most_and_the_point_stays_on_t
 }
 
 #[wasm_bindgen_test]
+#[ignore = "long"]
 async fn a_run_repeats_bit_for_bit_on_a_device() {
     let context = context().await;
     let start = Random::many(5, 3000, 0.0, 10.0);
@@ -372,6 +376,7 @@ async fn a_run_repeats_bit_for_bit_on_a_device() {
 }
 
 #[wasm_bindgen_test]
+#[ignore = "long"]
 async fn several_hundred_thousand_parameters_are_solved_for_on_the_device() {
     let count = 70_000;
     let start = Random::many(77, 3 * count, 0.0, 10.0);

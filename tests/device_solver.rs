@@ -132,6 +132,7 @@ async fn a_grid_of_springs_goes_the_way_of_the_cpu() {
 }
 
 #[wasm_bindgen_test]
+#[ignore = "long"]
 async fn each_way_to_multiply_goes_the_way_of_the_cpu() {
     let context = context().await;
     let mut steps = LevenbergMarquardtOptions {
@@ -210,6 +211,7 @@ async fn quaternions_stay_on_their_sphere_and_arrive() {
 }
 
 #[wasm_bindgen_test]
+#[ignore = "long"]
 async fn blocks_of_more_than_ten_numbers_are_solved_for() {
     let context = context().await;
     // Few blocks are solved for in pairs, many in f32; each number is a block of its own for the preconditioner.
@@ -234,6 +236,7 @@ async fn blocks_of_more_than_ten_numbers_are_solved_for() {
 }
 
 #[wasm_bindgen_test]
+#[ignore = "long"]
 async fn bounds_on_several_arrays_hold_as_on_the_cpu() {
     let model = shared(1100);
     let numbers = model.num_params as usize;

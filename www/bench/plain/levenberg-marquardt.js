@@ -1,7 +1,7 @@
 /**
  * Levenberg-Marquardt in plain JavaScript, in double precision, with conjugate gradients preconditioned by the diagonal blocks of JᵀJ, for
- * models whose tangent space consists of blocks of three. Its rules (trust region, forcing, convergence) are residua's, so that both take
- * the same steps and end alike: those of Nielsen, "Damping parameter in Marquardt's method" (1999), forcing terms of Eisenstat and Walker,
+ * models whose tangent space consists of blocks of three. Its rules for steps (trust region, forcing) are residua's, so that both take
+ * the same steps: those of Nielsen, "Damping parameter in Marquardt's method" (1999), forcing terms of Eisenstat and Walker,
  * "Choosing the Forcing Terms in an Inexact Newton Method" (1996).
  *
  * A model has `cost(x)`; `linearise(x, gradient, blocks)`, which returns the cost and adds Jᵀr and the lower halves of the diagonal blocks
@@ -11,8 +11,6 @@
  */
 
 const LEAST_GAIN = 1e-3;
-const MIN_DIAGONAL = 1e-6;
-const MAX_DIAGONAL = 1e32;
 
 function dot(a, b) {
   let sum = 0;
@@ -111,7 +109,7 @@ function conjugateGradients(model, space, tolerance, maxIterations) {
  *   costs: after each iteration, accepted or not
  */
 export function levenbergMarquardt(model, x, options = {}, space = workspace(3 * (model.blocks ?? x.length / 3))) {
-  const { maxIterations = 100, costTolerance = 1e-6, gradientTolerance = 1e-6, parameterTolerance = 1e-8, initialDamping = 1e-3, maxLinearIterations = 100, linearTolerance = 0.1 } = options;
+  const { maxIterations = 100, costTolerance = 1e-6, gradientTolerance = 1e-6, parameterTolerance = 1e-8, initialDamping = 1e-4, maxLinearIterations = 100, linearTolerance = 0.1 } = options;
   const { gradient, scale, damping, step, diagonal, jtjp } = space;
   scale.fill(0);
   const { frozen } = model;
@@ -136,7 +134,7 @@ export function levenbergMarquardt(model, x, options = {}, space = workspace(3 *
       scale[i + 1] = largest(scale[i + 1], diagonal[at + 2]);
       scale[i + 2] = largest(scale[i + 2], diagonal[at + 5]);
     }
-    for (let i = 0; i < scale.length; i++) damping[i] = lambda * scale[i];
+    for (let i = 0; i < scale.length; i++) damping[i] = scale[i] === 0 ? lambda : lambda * scale[i];
     const norm = Math.sqrt(dot(gradient, gradient));
     forcing = forcingTerm(norm, previousNorm, forcing, linearTolerance);
     previousNorm = norm;
@@ -169,7 +167,7 @@ export function levenbergMarquardt(model, x, options = {}, space = workspace(3 *
   return end('max-iterations');
 }
 
-const largest = (kept, diagonal) => Math.max(kept, Math.min(Math.max(diagonal, MIN_DIAGONAL), MAX_DIAGONAL));
+const largest = (kept, diagonal) => Math.max(kept, diagonal);
 
 /** Eisenstat and Walker's second choice, with γ = 0.9 and their safeguard. */
 function forcingTerm(norm, previousNorm, previous, ceiling) {
