@@ -1,6 +1,6 @@
 //! Which solver suits a problem, and why.
 
-use super::cholesky::{Analysis, SparseCholesky, too_large};
+use super::cholesky::{Analysis, Complement, SparseCholesky, too_large};
 use super::{Blocks, DenseQr, LinearSolver, Pcg};
 use residua_base::error::{Error, ErrorCode, Result};
 
@@ -87,12 +87,8 @@ pub fn choose(cols: usize, row_offsets: &[u32], col_indices: &[u32], blocks: &Bl
     if let Some(why) = too_large(cols, row_offsets) {
         return plain(LinearSolver::Pcg(Pcg::new()), format!("conjugate gradients: {start}, {why}"));
     }
-    let mut analysis = Analysis::new(cols, row_offsets, col_indices, blocks)?;
-    let mut name = "sparse Cholesky";
-    if analysis.has_small_complement() {
-        analysis = analysis.with_schur_complement(true);
-        name = "dense Schur complement";
-    }
+    let analysis = Analysis::new(cols, row_offsets, col_indices, blocks, Complement::DenseIfSmall)?;
+    let name = if analysis.eliminated().is_some() { "dense Schur complement" } else { "sparse Cholesky" };
     let length = analysis.factor_len();
     let eliminated = analysis.eliminated().map_or_else(String::new, |eliminated| eliminated.in_words(cols));
     if let Some(why) = too_costly(length, analysis.multiplications()) {
@@ -138,11 +134,12 @@ pub fn make(
         Kind::DenseQr => LinearSolver::DenseQr(DenseQr::new()),
         Kind::Pcg => LinearSolver::Pcg(Pcg::new()),
         Kind::SparseCholesky | Kind::SparseSchur | Kind::DenseSchur => {
-            let analysis = Analysis::new(cols, row_offsets, col_indices, blocks)?;
-            let analysis = match kind {
-                Kind::SparseCholesky => analysis,
-                _ => analysis.with_schur_complement(kind == Kind::DenseSchur),
+            let complement = match kind {
+                Kind::SparseSchur => Complement::Sparse,
+                Kind::DenseSchur => Complement::Dense,
+                _ => Complement::None,
             };
+            let analysis = Analysis::new(cols, row_offsets, col_indices, blocks, complement)?;
             if let (Kind::DenseSchur, true) = (kind, analysis.factor_len() as f64 > MOST_FACTOR) {
                 let length = grouped(analysis.factor_len());
                 return Err(Error::new(
@@ -196,8 +193,8 @@ mod tests {
     #[test]
     fn solvers_have_the_names_of_the_contract() {
         assert_eq!(
-            [Kind::DenseQr, Kind::SparseCholesky, Kind::Pcg].map(Kind::name),
-            ["dense-qr", "sparse-cholesky", "pcg"]
+            [Kind::DenseQr, Kind::SparseCholesky, Kind::SparseSchur, Kind::DenseSchur, Kind::Pcg].map(Kind::name),
+            ["dense-qr", "sparse-cholesky", "sparse-schur", "dense-schur", "pcg"]
         );
     }
 

@@ -33,6 +33,19 @@ pub struct Analysis {
     eliminated: Option<Eliminated>,
 }
 
+/// Which Schur complement a factorisation computes: it eliminates independent blocks first, and then factorises the complement of the others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Complement {
+    /// None.
+    None,
+    /// In an order of its own.
+    Sparse,
+    /// As a dense matrix.
+    Dense,
+    /// As a dense matrix if the blocks leave few columns, as points that few cameras see; else none.
+    DenseIfSmall,
+}
+
 /// The blocks that a Schur complement is without.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Eliminated {
@@ -72,33 +85,33 @@ pub fn too_large(cols: usize, row_offsets: &[u32]) -> Option<String> {
 
 impl Analysis {
     /// Orders the columns of a pattern and finds the supernodes; `blocks` are those of the parameters.
-    pub fn new(cols: usize, row_offsets: &[u32], col_indices: &[u32], blocks: &Blocks) -> Result<Analysis> {
+    pub fn new(
+        cols: usize,
+        row_offsets: &[u32],
+        col_indices: &[u32],
+        blocks: &Blocks,
+        complement: Complement,
+    ) -> Result<Analysis> {
         if let Some(why) = too_large(cols, row_offsets) {
             return Err(Error::new(ErrorCode::LimitExceeded, why));
         }
         let matrix = NormalMatrix::new(cols, row_offsets, col_indices, blocks);
-        let symbolic = Supernodes::new(&matrix, &Order::MinimumDegree);
-        Ok(Analysis { matrix, symbolic, eliminated: None })
-    }
-
-    /// The same with the elimination of independent blocks first: the factorisation computes the Schur complement of the others, and factorises
-    /// it, as a dense matrix or in an order of its own.
-    pub fn with_schur_complement(self, is_dense: bool) -> Analysis {
-        let Analysis { matrix, .. } = self;
-        let group = elimination_group(&matrix);
-        let columns = group.iter().map(|&block| matrix.layout.dim(block as usize)).sum();
-        let eliminated = Some(Eliminated { blocks: group.len(), columns });
-        let beginning = if is_dense { Order::BeforeDense(group) } else { Order::Before(group) };
-        let symbolic = Supernodes::new(&matrix, &beginning);
-        Analysis { matrix, symbolic, eliminated }
-    }
-
-    /// Whether independent blocks leave so few columns that their complement is taken as dense: points that few cameras see.
-    pub fn has_small_complement(&self) -> bool {
-        let layout = &self.matrix.layout;
-        let columns: usize = elimination_group(&self.matrix).iter().map(|&block| layout.dim(block as usize)).sum();
-        let rest = layout.block_of.len() - columns;
-        rest <= DENSE_COMPLEMENT && columns >= LEAST_ELIMINATED * rest
+        let group = (complement != Complement::None).then(|| elimination_group(&matrix));
+        let columns_of = |group: &[u32]| group.iter().map(|&block| matrix.layout.dim(block as usize)).sum::<usize>();
+        let is_small = |group: &[u32]| {
+            let columns = columns_of(group);
+            let rest = cols - columns;
+            rest <= DENSE_COMPLEMENT && columns >= LEAST_ELIMINATED * rest
+        };
+        let group = group.filter(|group| complement != Complement::DenseIfSmall || is_small(group));
+        let eliminated = group.as_deref().map(|group| Eliminated { blocks: group.len(), columns: columns_of(group) });
+        let order = match group {
+            None => Order::MinimumDegree,
+            Some(group) if complement == Complement::Sparse => Order::Before(group),
+            Some(group) => Order::BeforeDense(group),
+        };
+        let symbolic = Supernodes::new(&matrix, &order);
+        Ok(Analysis { matrix, symbolic, eliminated })
     }
 
     /// What is eliminated for a Schur complement.

@@ -6,7 +6,7 @@
 //! pivots rounding could have made; their distances are too small for squares to tell, and come from J itself by corrected seminormal
 //! equations (Björck, 1987).
 
-use super::cholesky::{Analysis, SparseCholesky};
+use super::cholesky::{Analysis, Complement, SparseCholesky};
 use super::sparse::column_lengths;
 use super::{Blocks, DenseQr, SparseMatrix, System};
 use residua_base::error::{Error, ErrorCode, Result};
@@ -152,7 +152,8 @@ fn sparse_basis(
     let columns = matrix.col_indices.iter().map(|&column| column as usize);
     let scaled: Vec<f64> = matrix.values.iter().zip(columns).map(|(value, column)| value * lengths[column]).list();
     let matrix = SparseMatrix { values: &scaled, ..*matrix };
-    let analysis = Analysis::new(matrix.cols, matrix.row_offsets, matrix.col_indices, &Blocks::default())?;
+    let analysis =
+        Analysis::new(matrix.cols, matrix.row_offsets, matrix.col_indices, &Blocks::default(), Complement::None)?;
     let mut cholesky = Box::new(SparseCholesky::new(analysis)?);
     let unsure = cholesky.factorise_independent(&matrix, left_out, UNSURE_PIVOT);
     if unsure.len().saturating_mul(matrix.cols) > MOST_BASIS_NUMBERS {

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use residua_base::ErrorCode;
 
-use super::cholesky::Analysis;
+use super::cholesky::{Analysis, Complement};
 use super::null_space::TOLERANCE;
 use super::ordering_tests::Below;
 use super::tests::{Owned, reference};
@@ -181,7 +181,7 @@ proptest! {
     #[test]
     fn a_factorisation_in_slices_is_that_in_one_go(problem in problem(), slice in 1..40u32) {
         let Problem { jacobian, damping, frozen, .. } = &problem;
-        let analysis = || Analysis::new(jacobian.cols, &jacobian.row_offsets, &jacobian.col_indices, &problem.blocks).unwrap();
+        let analysis = || Analysis::new(jacobian.cols, &jacobian.row_offsets, &jacobian.col_indices, &problem.blocks, Complement::None).unwrap();
         let mut x = [vec![1.0; jacobian.cols], vec![1.0; jacobian.cols]];
         let mut at_once = SparseCholesky::new(analysis()).unwrap();
         at_once.factorise(&jacobian.view(), damping, frozen).unwrap().solve(&mut x[0]);
@@ -261,7 +261,7 @@ proptest! {
             .map(|&(a, b)| if a == b { vec![(a, 1.0)] } else { vec![(a.min(b), 1.0), (a.max(b), 1.0)] })
             .collect();
         let matrix = Owned::new(count, &rows);
-        let analysis = Analysis::new(count, &matrix.row_offsets, &matrix.col_indices, &Blocks::default()).unwrap();
+        let analysis = Analysis::new(count, &matrix.row_offsets, &matrix.col_indices, &Blocks::default(), Complement::None).unwrap();
         // Columns of the same rows are a block, so that the order is another one.
         prop_assert_eq!(analysis.factor_len(), (below.fill(analysis.order()) + count) as u64);
     }
@@ -403,7 +403,7 @@ proptest! {
         // One row: its square is above 10⁹ products, and as many entries.
         let offsets = [0, length];
         let columns: Vec<u32> = (0..length).collect();
-        let error = Analysis::new(length as usize, &offsets, &columns, &Blocks::default()).map(drop).unwrap_err();
+        let error = Analysis::new(length as usize, &offsets, &columns, &Blocks::default(), Complement::None).map(drop).unwrap_err();
         prop_assert_eq!(error.code, ErrorCode::LimitExceeded);
         let (count, most) = (choice::grouped(u64::from(length).pow(2)), choice::grouped(1_000_000_000));
         prop_assert!(error.message.contains(&count) && error.message.contains(&most), "{}", error.message);

@@ -1,6 +1,6 @@
 //! All solvers, against a reference that shares nothing with them: Gaussian elimination of the normal equations with complete pivoting.
 
-use super::cholesky::{Analysis, too_large};
+use super::cholesky::{Analysis, Complement, too_large};
 use super::pcg::cholesky;
 use super::*;
 use residua_base::ErrorCode;
@@ -241,7 +241,8 @@ fn qr_keeps_the_digits_that_normal_equations_lose() {
     DenseQr::new().solve(&system, &mut step).unwrap();
     // Condition 3e8 to 1e11 times 2⁻⁵³ is 1e-6 at worst.
     assert!(error(&step) < 1e-6, "{}", error(&step));
-    let analysis = Analysis::new(9, &jacobian.row_offsets, &jacobian.col_indices, &Blocks::default()).unwrap();
+    let analysis =
+        Analysis::new(9, &jacobian.row_offsets, &jacobian.col_indices, &Blocks::default(), Complement::None).unwrap();
     let outcome = SparseCholesky::new(analysis).unwrap().solve(&system, &mut step);
     assert!(outcome == Err(Trouble::NotPositiveDefinite) || error(&step) > 1e-4, "{}", error(&step));
 }
@@ -388,8 +389,14 @@ pub fn grid(side: usize, dim: usize) -> Owned {
 #[test]
 fn the_ordering_keeps_the_factor_of_a_grid_sparse() {
     let jacobian = grid(30, 3);
-    let analysis =
-        Analysis::new(jacobian.cols, &jacobian.row_offsets, &jacobian.col_indices, &Blocks::default()).unwrap();
+    let analysis = Analysis::new(
+        jacobian.cols,
+        &jacobian.row_offsets,
+        &jacobian.col_indices,
+        &Blocks::default(),
+        Complement::None,
+    )
+    .unwrap();
     let n = jacobian.cols as u64;
     // The natural order fills a band of 31 · 3 columns, 2700 · 93 numbers; nested dissection needs about 31/4 n log₂ n · 3 / …: less
     // than half of the band is what tells an ordering from none.
@@ -406,7 +413,9 @@ fn a_sparse_factorisation_solves_to_rounding() {
         let jacobian = grid(side, dim);
         let cols = jacobian.cols;
         let ranges = (0..cols).step_by(blocks).map(|first| (first, blocks.min(cols - first))).collect();
-        let analysis = Analysis::new(cols, &jacobian.row_offsets, &jacobian.col_indices, &Blocks { ranges }).unwrap();
+        let analysis =
+            Analysis::new(cols, &jacobian.row_offsets, &jacobian.col_indices, &Blocks { ranges }, Complement::None)
+                .unwrap();
         let (damping, frozen) = (vec![1e-3; cols], vec![false; cols]);
         let mut cholesky = SparseCholesky::new(analysis).unwrap();
         let b: Vec<f64> = std::iter::repeat_with(random(5)).take(cols).collect();
@@ -446,9 +455,8 @@ fn observations(cameras: usize, points: usize) -> (Owned, Blocks) {
 fn a_schur_complement_eliminates_the_points_and_gives_the_same_step() {
     let (jacobian, blocks) = observations(6, 60);
     let Owned { cols, row_offsets, col_indices, .. } = &jacobian;
-    let analysis = || Analysis::new(*cols, row_offsets, col_indices, &blocks).unwrap();
-    for is_dense in [false, true] {
-        let analysis = analysis().with_schur_complement(is_dense);
+    for complement in [Complement::Sparse, Complement::Dense, Complement::DenseIfSmall] {
+        let analysis = Analysis::new(*cols, row_offsets, col_indices, &blocks, complement).unwrap();
         let eliminated = analysis.eliminated().unwrap();
         assert_eq!((eliminated.blocks, eliminated.columns), (60, 180));
         assert!(analysis.order()[..180].iter().all(|&column| column >= 36), "points come before cameras");
