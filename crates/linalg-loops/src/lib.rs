@@ -248,31 +248,22 @@ pub fn redirect(alpha: f64, beta: f64, d: &[f64], z: &mut [f64], p: &mut [f64], 
     (parts[0] + parts[1]) + (parts[2] + parts[3])
 }
 
-/// Brings each scale up to the diagonal, brought between two bounds, but where it is frozen, and gives λ times the scales in `damping`.
+/// Brings each scale up to the diagonal, but where it is frozen, and gives λ times the scales in `damping`; λ itself where a scale is 0.
 #[inline(never)]
-pub fn rescale(
-    bounds: [f64; 2],
-    lambda: f64,
-    diagonal: &[f64],
-    frozen: &[bool],
-    scale: &mut [f64],
-    damping: &mut [f64],
-) {
+pub fn rescale(lambda: f64, diagonal: &[f64], frozen: &[bool], scale: &mut [f64], damping: &mut [f64]) {
     let of_coordinates = diagonal.iter().zip(frozen).zip(scale).zip(damping);
     for (((&diagonal, &frozen), scale), damping) in of_coordinates {
         if !frozen {
-            *scale = larger_scale(bounds, *scale, diagonal);
+            *scale = larger_scale(*scale, diagonal);
         }
-        *damping = lambda * *scale;
+        *damping = if *scale > 0.0 { lambda * *scale } else { lambda };
     }
 }
 
-/// The largest of a scale and a diagonal, brought between two bounds; NaN is no diagonal.
+/// The largest of a scale and a diagonal, which is finite even where that is infinite; NaN is no diagonal.
 #[inline(always)]
-fn larger_scale([least, most]: [f64; 2], scale: f64, diagonal: f64) -> f64 {
-    let diagonal = if diagonal < least { least } else { diagonal };
-    let diagonal = if diagonal > most { most } else { diagonal };
-    if diagonal > scale { diagonal } else { scale }
+fn larger_scale(scale: f64, diagonal: f64) -> f64 {
+    if diagonal > scale { diagonal.min(f64::MAX) } else { scale }
 }
 
 /// Marks so many places from each of the addresses on.
@@ -410,12 +401,13 @@ mod tests {
     }
 
     #[test]
-    fn scales_grow_to_the_diagonal_within_bounds() {
-        let diagonal = [0.5, 1e9, f64::NAN, 3.0, 3.0];
-        let frozen = [false, false, false, true, false];
-        let (mut scale, mut damping) = ([0.0, 1.0, 1.0, 1.0, 5.0], [0.0; 5]);
-        rescale([1.0, 1e3], 2.0, &diagonal, &frozen, &mut scale, &mut damping);
-        assert_eq!((scale, damping), ([1.0, 1e3, 1.0, 1.0, 5.0], [2.0, 2e3, 2.0, 2.0, 10.0]));
+    fn scales_grow_to_the_diagonal_and_a_scale_of_zero_is_damped_as_one() {
+        let diagonal = [0.25, f64::INFINITY, f64::NAN, 3.0, 3.0, 0.0];
+        let frozen = [false, false, false, true, false, false];
+        let (mut scale, mut damping) = ([0.0, 1.0, 1.0, 1.0, 5.0, 0.0], [0.0; 6]);
+        rescale(0.5, &diagonal, &frozen, &mut scale, &mut damping);
+        assert_eq!(scale, [0.25, f64::MAX, 1.0, 1.0, 5.0, 0.0]);
+        assert_eq!(damping, [0.125, 0.5 * f64::MAX, 0.5, 0.5, 2.5, 0.5]);
         let mut of_blocks = [0.0; 4];
         diagonals(&[(1, 2), (3, 1)], &[1.0, 2.0, 3.0, 4.0, 5.0], &mut of_blocks);
         assert_eq!(of_blocks, [0.0, 1.0, 4.0, 5.0]);

@@ -89,8 +89,7 @@ pub fn damped(lambda: f64, scale: f64) -> f64 {
 /// Raises `scale`, at first 0, to [`damping_scale`] of the coordinates that are not frozen; gives [`damped`] of them in `damping`.
 pub fn rescale(lambda: f64, diagonal: &[f64], frozen: &[bool], scale: &mut [f64], damping: &mut Vec<f64>) {
     damping.resize(scale.len(), 0.0);
-    residua_linalg::loops::rescale([0.0, f64::MAX], lambda, diagonal, frozen, scale, damping);
-    damping.iter_mut().zip(scale).filter(|(_, scale)| **scale == 0.0).for_each(|(damping, _)| *damping = lambda);
+    residua_linalg::loops::rescale(lambda, diagonal, frozen, scale, damping);
 }
 
 /// The rules, ready to be evaluated.
