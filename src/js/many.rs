@@ -143,17 +143,11 @@ async fn solve(many: RawMany, engine: &JsValue, options: &JsValue, callbacks: &m
         (info.weight, info.loss, info.enabled) = (weight, loss, enabled);
     }
     let template = Template::new(model, values, &constant, Some((&lower, &upper)))?;
-    let read = |name: &str| number(options, name).ok().flatten();
+    let options = ManyOptions::from_numbers(&|name: &str| number(options, name).ok().flatten());
     let (solved, fallback_reason) = assignment
         .run(async |device: Option<&Context>| match device {
-            None => {
-                let options = ManyOptions::from_numbers(&read);
-                Ok((cpu::solve_many(&template, &batch, &options, callbacks).await?, "cpu"))
-            }
-            Some(context) => {
-                let options = ManyOptions::from_numbers(&read);
-                Ok((gpu::solve_many(context, &template, &batch, &options, callbacks).await?, "gpu"))
-            }
+            None => Ok((cpu::solve_many(&template, &batch, &options, callbacks).await?, "cpu")),
+            Some(context) => Ok((gpu::solve_many(context, &template, &batch, &options, callbacks).await?, "gpu")),
         })
         .await?;
     let (solutions, backend) = solved;
