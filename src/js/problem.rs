@@ -170,6 +170,12 @@ impl RawProblem {
         self.0.add_array(name, dim, count, manifold).map_err(to_js)
     }
 
+    /// Puts an array's blocks into a group: a Schur complement eliminates those of the lowest.
+    #[wasm_bindgen(js_name = setElimination)]
+    pub fn set_elimination(&mut self, array: u32, group: u32) -> Result<(), JsValue> {
+        self.0.set_elimination(array, group).map_err(to_js)
+    }
+
     /// Adds a residual block and gives its number.
     #[wasm_bindgen(js_name = addBlock)]
     pub fn add_block(&mut self, name: &str, instances: u32, first_row: u32, rows: u32) -> u32 {

@@ -107,6 +107,8 @@ pub struct Model {
     pub num_params: u32,
     /// Residuals.
     pub num_residuals: u32,
+    /// The arrays that were named for elimination by a Schur complement, ascending; see [`Model::eliminated_arrays`].
+    pub eliminated: Vec<u32>,
 }
 
 impl Model {

@@ -9,6 +9,7 @@ use residua_base::cooperative::Slices;
 use residua_base::error::{Error, ErrorCode, Result};
 
 use super::batch::{ArrayInfo, Batch, BlockInfo, Manifold, Model, Rows};
+use super::elimination;
 use super::group::group_tape;
 use super::residual_template::{Expression, Tables};
 use super::tape::{Room, Tape};
@@ -19,6 +20,8 @@ pub struct CompileInput {
     blocks: Vec<BlockInfo>,
     form: Form,
     num_params: u32,
+    /// Arrays with their elimination groups, each array once.
+    groups: Vec<(u32, u32)>,
 }
 
 enum Form {
@@ -80,12 +83,13 @@ impl CompileInput {
         let array =
             ArrayInfo { name: String::new(), dim: 1, count: num_params, offset: 0, manifold: Manifold::Euclidean };
         let blocks = vec![block_info(String::new(), rows, 0, rows)];
-        CompileInput { arrays: vec![array], blocks, form: Form::Params(tape), num_params }
+        CompileInput { arrays: vec![array], blocks, form: Form::Params(tape), num_params, groups: Vec::new() }
     }
 
     /// The problem form, without arrays and blocks yet.
     pub fn problem() -> CompileInput {
-        CompileInput { arrays: Vec::new(), blocks: Vec::new(), form: Form::Problem(Vec::new()), num_params: 0 }
+        let form = Form::Problem(Vec::new());
+        CompileInput { arrays: Vec::new(), blocks: Vec::new(), form, num_params: 0, groups: Vec::new() }
     }
 
     /// Adds a parameter array and returns its number.
@@ -110,6 +114,19 @@ impl CompileInput {
         })?;
         self.arrays.push(ArrayInfo { name: name.to_owned(), dim, count, offset, manifold });
         Ok(self.arrays.len() as u32 - 1)
+    }
+
+    /// Puts an array's blocks into a group: a Schur complement eliminates those of the lowest.
+    ///
+    /// # Errors
+    /// `internal` for an array that does not exist.
+    pub fn set_elimination(&mut self, array: u32, group: u32) -> Result<()> {
+        if array as usize >= self.arrays.len() {
+            return Err(Error::internal(format!("an elimination group for array {array} of {}", self.arrays.len())));
+        }
+        self.groups.retain(|(other, _)| *other != array);
+        self.groups.push((array, group));
+        Ok(())
     }
 
     /// Number of residuals so far.
@@ -164,11 +181,12 @@ impl CompileInput {
     /// Reads and groups what was recorded.
     ///
     /// # Errors
-    /// `invalid-graph` for an unsound tape; `invalid-argument` for a block index past the end of its array; `internal` for tables that do
+    /// `invalid-graph` for an unsound tape; `invalid-argument` for a block index past the end of its array and for a lowest elimination group
+    /// of blocks that share residuals; `internal` for tables that do
     /// not fit their template; what the progress listener of `slices` returns.
     pub async fn into_model(self, slices: &Slices<'_>) -> Result<Model> {
         let num_residuals = self.num_residuals();
-        let CompileInput { arrays, blocks, form, num_params } = self;
+        let CompileInput { arrays, blocks, form, num_params, groups } = self;
         let batches = match form {
             Form::Params(source) => {
                 let tape = read_tape(source.as_ref(), num_params, slices).await?;
@@ -186,7 +204,10 @@ impl CompileInput {
                 batches
             }
         };
-        Ok(Model { arrays, blocks, batches, num_params, num_residuals })
+        let eliminated = elimination::lowest_group(&groups);
+        let model = Model { arrays, blocks, batches, num_params, num_residuals, eliminated };
+        elimination::check(&model)?;
+        Ok(model)
     }
 }
 

@@ -84,12 +84,13 @@ impl LevenbergMarquardtOptions {
         linear_solver: Option<&str>,
     ) -> Result<LevenbergMarquardtOptions> {
         let defaults = LevenbergMarquardtOptions::defaults(arithmetic);
-        let kinds = [Kind::Pcg, Kind::SparseCholesky, Kind::DenseQr, Kind::SparseSchur, Kind::DenseSchur];
+        let kinds =
+            [Kind::Pcg, Kind::SparseCholesky, Kind::DenseQr, Kind::SparseSchur, Kind::DenseSchur, Kind::IterativeSchur];
         let linear_solver = match linear_solver {
             None | Some("auto") => None,
             Some(name) => match kinds.into_iter().find(|kind| kind.name() == name) {
                 None => {
-                    let takes = "'auto', 'pcg', 'sparse-cholesky', 'dense-qr', 'sparse-schur' or 'dense-schur'";
+                    let takes = "'auto', 'pcg', 'sparse-cholesky', 'dense-qr', 'sparse-schur', 'dense-schur' or 'iterative-schur'";
                     return Err(refusal("linearSolver", &format!("'{name}'"), takes));
                 }
                 Some(kind) if kind != Kind::Pcg && place == Place::Device => {

@@ -36,6 +36,10 @@ export function install({ gpu = true } = {}) {
     addArray(...args) {
       return this.arrays.push(args) - 1;
     }
+    groups = [];
+    setElimination(...args) {
+      this.groups.push(args);
+    }
     addBlock(...args) {
       return this.blocks.push(args) - 1;
     }

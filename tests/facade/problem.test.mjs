@@ -17,6 +17,18 @@ async function tablesOf(problem) {
   return { functions, fake, arrays, blocks, templates: templates.map((args) => Object.fromEntries(args.map((arg, i) => [KEYS[i], plain(arg)]))) };
 }
 
+test('elimination groups are passed with the arrays', async () => {
+  const problem = new Problem();
+  const [cameras, points, others] = ['cameras', 'points', 'others'].map((name) => problem.parameters(name, { dim: 1, values: [1, 2] }));
+  problem.residuals('r', { inputs: { camera: cameras.at([0, 1]), point: points.at([1, 0]) }, residual: ({ camera, point }) => camera.sub(point) });
+  points.setElimination(0);
+  cameras.setElimination(4);
+  others.setElimination(2);
+  others.setElimination(null);
+  const { fake } = await tablesOf(problem);
+  assert.deepEqual(fake.problems[0].groups, [[0, 4], [1, 0]]);
+});
+
 test('at, shared and data become slots and columns, each slot for all instances', async () => {
   const problem = new Problem();
   const points = problem.parameters('points', { dim: 3, values: new Float64Array(12) });

@@ -57,6 +57,8 @@ const CASES = [
   ['bounds on a manifold', ({ q }) => { q.setManifold('angle'); q.setBounds({ lower: 0 }); }, /bounds for "q", which has the manifold 'angle'/],
   ['constant coordinates on a manifold', ({ p }) => { p.setManifold('unit-vector'); p.setConstant([0], true, [1]); }, /coordinates: got some coordinates of blocks on the manifold 'unit-vector'/],
   ['a manifold on bounds', ({ q }) => { q.setBounds({ lower: 0 }); q.setManifold('angle'); }, /'angle' for "q", which has bounds/],
+  ['an elimination group that is no number', ({ p }) => p.setElimination('first'), /p\.setElimination: group: got "first"; takes a whole number of at least 0/],
+  ['a negative elimination group', ({ p }) => p.setElimination(-1), /p\.setElimination: group: got -1/],
   // Inputs.
   ['an index out of range', ({ p }) => p.at([0, 1, 3]), /p\.at: indices\[2\]: got 3; takes a whole number from 0 below the number of blocks of "p", 3/],
   ['a negative index', ({ p }) => p.at(Int32Array.of(0, -1)), /indices\[1\]: got -1/],
@@ -275,11 +277,12 @@ test('a block that could not be added leaves the problem unchanged', () => {
   add({ q: q.shared() }, ({ q }) => q);
 });
 
-test('a manifold set after compiling is an invalid argument', async () => {
+test('a manifold and an elimination group set after compiling are invalid arguments', async () => {
   install();
   const { problem, q } = setUp();
   await GpuCompiledFunctions.compile(problem);
   assert.throws(() => q.setManifold('angle'), residuaError('invalid-argument', /"angle" after compiling/));
+  assert.throws(() => q.setElimination(1), residuaError('invalid-argument', /q\.setElimination: group: got 1 after compiling/));
 });
 
 test('a refused argument changes nothing', async () => {

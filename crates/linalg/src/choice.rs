@@ -15,6 +15,8 @@ pub enum Kind {
     SparseSchur,
     /// The same with a dense Schur complement.
     DenseSchur,
+    /// Conjugate gradients on the Schur complement, which is not formed.
+    IterativeSchur,
     /// Preconditioned conjugate gradients.
     Pcg,
 }
@@ -27,6 +29,7 @@ impl Kind {
             Kind::SparseCholesky => "sparse-cholesky",
             Kind::SparseSchur => "sparse-schur",
             Kind::DenseSchur => "dense-schur",
+            Kind::IterativeSchur => "iterative-schur",
             Kind::Pcg => "pcg",
         }
     }
@@ -133,6 +136,9 @@ pub fn make(
     Ok(match kind {
         Kind::DenseQr => LinearSolver::DenseQr(DenseQr::new()),
         Kind::Pcg => LinearSolver::Pcg(Pcg::new()),
+        Kind::IterativeSchur => {
+            return Err(Error::invalid_argument("linearSolver: 'iterative-schur' is not available on the CPU yet"));
+        }
         Kind::SparseCholesky | Kind::SparseSchur | Kind::DenseSchur => {
             let complement = match kind {
                 Kind::SparseSchur => Complement::Sparse,
@@ -193,8 +199,9 @@ mod tests {
     #[test]
     fn solvers_have_the_names_of_the_contract() {
         assert_eq!(
-            [Kind::DenseQr, Kind::SparseCholesky, Kind::SparseSchur, Kind::DenseSchur, Kind::Pcg].map(Kind::name),
-            ["dense-qr", "sparse-cholesky", "sparse-schur", "dense-schur", "pcg"]
+            [Kind::DenseQr, Kind::SparseCholesky, Kind::SparseSchur, Kind::DenseSchur, Kind::IterativeSchur, Kind::Pcg]
+                .map(Kind::name),
+            ["dense-qr", "sparse-cholesky", "sparse-schur", "dense-schur", "iterative-schur", "pcg"]
         );
     }
 

@@ -60,7 +60,11 @@ export class ProblemCompileInput implements CompileInput {
 
   private addTo(raw: RawProblem): void {
     const arrayIds = new Map<object, number>();
-    for (const array of this.arrays) arrayIds.set(array, raw.addArray(array.name, array.dim, array.count, array.manifold));
+    for (const array of this.arrays) {
+      const id = raw.addArray(array.name, array.dim, array.count, array.manifold);
+      arrayIds.set(array, id);
+      if (array.elimination !== null) raw.setElimination(id, array.elimination);
+    }
     this.blocks.forEach((block, position) => {
       const id = raw.addBlock(block.name, block.count, block.offset, block.numResiduals);
       const templateIds = block.templates.map((template) => {

@@ -39,6 +39,7 @@ export interface TapePieces {
 /** A problem for a compile, which consumes it. */
 export interface RawProblem {
   addArray(name: string, dim: number, count: number, manifold: string): number;
+  setElimination(array: number, group: number): void;
   addBlock(name: string, instances: number, firstRow: number, rows: number): number;
   /**
    * `instances` are those of the block, undefined for 0, 1, 2, …. `rows` are the instances' first residuals, counted from the block's

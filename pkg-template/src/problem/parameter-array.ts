@@ -57,6 +57,13 @@ export interface ParameterArray<D extends number = any, B = BlockOf<D>> {
   setBounds(bounds: { lower?: Numbers | number; upper?: Numbers | number }, indices?: Indices): void;
   /** Sets the manifold, or with manifold.product those of a block's parts. Throws 'invalid-argument' after compiling. */
   setManifold(manifold: Manifold | ProductManifold): void;
+  /**
+   * Puts the blocks into an elimination group, as Ceres' ParameterBlockOrdering does; null takes them out. The Schur complement eliminates
+   * the blocks of all arrays of the lowest group, and these must share no residual: compiling rejects with 'invalid-argument' if they do.
+   * Arrays of higher groups and of none stay in the complement. Without any group the solver finds independent blocks itself. Throws
+   * 'invalid-argument' after compiling.
+   */
+  setElimination(group: number | null): void;
   /** Returns a copy of the numbers, block after block (count × dim), as of the last solve, download or set. */
   values(): Float64Array;
   /** Sets the numbers of all blocks (count × dim), from the next call on. */
@@ -76,7 +83,9 @@ export class ParameterBlocks implements ParameterArray<number>, ParameterBlockAr
   readonly count: number;
   /** The name of its blocks' manifold. */
   manifold = 'euclidean';
-  /** Whether the problem was compiled, after which the manifold cannot change. */
+  /** Its elimination group; null while it has none. */
+  elimination: number | null = null;
+  /** Whether the problem was compiled, after which manifold and elimination group cannot change. */
   compiled = false;
   /** 1 for a number that is constant; null while there is none. */
   constant: Uint8Array | null = null;
@@ -189,6 +198,13 @@ export class ParameterBlocks implements ParameterArray<number>, ParameterBlockAr
       throw invalidArgument(argument, `'${name}' for "${this.name}", which has bounds`, 'arrays without bounds');
     }
     this.manifold = name;
+  }
+
+  setElimination(group: number | null): void {
+    const argument = `${this.name}.setElimination: group`;
+    if (this.compiled) throw invalidArgument(argument, `${describe(group)} after compiling`, 'effect before the problem is compiled');
+    if (group !== null) checkWholeNumber(argument, group, 0);
+    this.elimination = group;
   }
 
   values(): Float64Array {

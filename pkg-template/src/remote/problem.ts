@@ -48,6 +48,10 @@ export class RemoteProblem implements RawProblem {
     return this.arrays++;
   }
 
+  setElimination(array: number, group: number): void {
+    this.steps.push(['elimination', array, group]);
+  }
+
   addBlock(name: string, instances: number, firstRow: number, rows: number): number {
     this.steps.push(['block', name, instances, firstRow, rows]);
     return this.blocks++;

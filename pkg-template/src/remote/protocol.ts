@@ -17,6 +17,7 @@ export type Piece<A> = A | number;
 /** One call that builds a problem, in order. */
 export type BuildStep =
   | readonly ['array', name: string, dim: number, count: number, manifold: string]
+  | readonly ['elimination', array: number, group: number]
   | readonly ['block', name: string, instances: number, firstRow: number, rows: number]
   | readonly [
       'template',

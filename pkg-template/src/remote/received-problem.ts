@@ -43,6 +43,7 @@ export class ReceivedProblem {
       let templates = 0;
       for (const step of this.steps) {
         if (step[0] === 'array') problem.addArray(step[1], step[2], step[3], step[4]);
+        else if (step[0] === 'elimination') problem.setElimination(step[1], step[2]);
         else if (step[0] === 'block') problem.addBlock(step[1], step[2], step[3], step[4]);
         else if (step[0] === 'template') this.addTemplate(problem, templates++, step);
       }

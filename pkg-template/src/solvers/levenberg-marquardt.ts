@@ -7,7 +7,7 @@ import type { GpuCompiledFunctions } from '../compile/functions.js';
 import { checkFunctions, runSolver, SOLVE_OPTIONS, stoppingTests, type SolveOptions, type SolveResult } from './solve-options.js';
 
 /** The solver of a step's linear system. */
-export type LinearSolver = 'auto' | 'pcg' | 'sparse-cholesky' | 'dense-qr' | 'sparse-schur' | 'dense-schur';
+export type LinearSolver = 'auto' | 'pcg' | 'sparse-cholesky' | 'dense-qr' | 'sparse-schur' | 'dense-schur' | 'iterative-schur';
 
 /** Options of Levenberg-Marquardt. */
 export interface LevenbergMarquardtOptions extends SolveOptions {
@@ -33,7 +33,7 @@ export const LEVENBERG_MARQUARDT_OPTIONS: OptionNames<LevenbergMarquardtOptions>
   linearTolerance: true,
 };
 
-const LINEAR_SOLVERS: readonly LinearSolver[] = ['auto', 'pcg', 'sparse-cholesky', 'dense-qr', 'sparse-schur', 'dense-schur'];
+const LINEAR_SOLVERS: readonly LinearSolver[] = ['auto', 'pcg', 'sparse-cholesky', 'dense-qr', 'sparse-schur', 'dense-schur', 'iterative-schur'];
 
 /**
  * Minimises ½ Σ weight·ρ(‖r(x)‖²) from the current parameters, and writes the best point back to them. `maxIterations` includes rejected
