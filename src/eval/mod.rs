@@ -26,6 +26,7 @@ pub mod cpu;
 mod current;
 pub mod declare;
 mod engine;
+mod evaluation;
 #[cfg(target_arch = "wasm32")]
 pub mod gpu;
 pub mod layout;
@@ -45,34 +46,8 @@ pub use arithmetic::Arithmetic;
 pub use choice::{Choice, Job};
 pub use cpu::Part;
 pub use engine::{Engine, Place};
+pub use evaluation::{Evaluation, Linearisation, Objective};
 pub use sizes::Sizes;
-
-/// Which scalar of the residuals.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Objective {
-    /// Σ weight·f.
-    Sum,
-    /// ½ Σ weight·ρ(‖r‖²).
-    LeastSquares,
-}
-
-/// A scalar and its gradient with respect to all parameters.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Evaluation {
-    /// The scalar: what a solver calls the cost.
-    pub cost: f64,
-    /// One number for each parameter.
-    pub gradient: Vec<f64>,
-}
-
-/// Residuals and the values of the Jacobian, in the order of its [`Pattern`].
-#[derive(Clone, Debug, PartialEq)]
-pub struct Linearisation {
-    /// One number for each residual.
-    pub residuals: Vec<f64>,
-    /// One number for each entry of the pattern.
-    pub entries: Vec<f64>,
-}
 
 /// What the Jacobian's entries are.
 pub(crate) struct Differentiated {

@@ -15,15 +15,8 @@ use super::super::layout::{Content, to_f32};
 use super::super::record::{Kernels, Recording, record_partials, record_values};
 use super::super::record_gradient::{GradientCall, Point, record_gradient};
 use super::super::{Evaluation, Objective};
+use super::call::Call;
 use super::{GpuEngine, MOST_OPERATIONS};
-
-/// Which call a recording serves.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Call {
-    Gradient(GradientCall),
-    Values,
-    Partials,
-}
 
 /// A call on its way.
 pub(super) struct Launched {

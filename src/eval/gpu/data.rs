@@ -1,50 +1,39 @@
-//! Data that the application writes on the device: a buffer of its own in the order in which the application gave the numbers,
-//! from which every call copies into the tables that kernels read.
+//! Data that the application writes on the device, as the engine takes it over and reads it back.
 
-use residua_base::list::Listed;
 use std::ops::Range;
 
-use wasm_bindgen::JsValue;
-
-use crate::eval::shaders::{Shader, SpreadUniforms};
 use crate::model::Model;
 use crate::model::chunks::slice_columns;
-use residua_base::error::{Error, Result};
-use residua_gpu::submission::binding_size;
-use residua_gpu::{Allocation, Buffer, BufferRequest, CommandList, Context, PipelineRequest, Prepared, Submission};
+use residua_base::error::Result;
+use residua_base::list::Listed;
+use residua_gpu::{Buffer, BufferRequest, CommandList, PipelineRequest, Submission};
 
-use super::super::layout::{ALIGNMENT, Memory, to_f32};
+use super::super::layout::{ALIGNMENT, Memory};
+use super::super::shaders::{Shader, SpreadUniforms};
 use super::GpuEngine;
+use super::shared_data::{DataPart, NewSharedData, SharedData, check_parts, single};
 
-/// Columns of a batch's data table that come from the application's buffer.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DataPart {
-    /// Position of the batch.
-    pub batch: usize,
-    /// The first of the columns.
-    pub first_column: u32,
-    /// For each number of the columns, column after column, where in the buffer it comes from.
-    pub sources: Vec<u32>,
-}
+impl GpuEngine {
+    /// From now on takes data from this buffer.
+    pub(in crate::eval) async fn share_data(&mut self, model: &Model, new: NewSharedData) -> Result<()> {
+        let NewSharedData { allocation, numbers, parts } = new;
+        let length = numbers.len();
+        check_parts(model, length, &parts)?;
+        let buffer = allocation.confirm(&self.context).await?;
+        let shared = self.spreading(model, buffer, length, parts).await?;
+        self.shared_data.push(shared);
+        Ok(())
+    }
 
-/// A buffer that the application writes.
-pub(super) struct SharedData {
-    length: usize,
-    parts: Vec<DataPart>,
-    buffer: Buffer,
-    prepared: Prepared,
-}
-
-impl SharedData {
-    /// Takes a buffer of `length` numbers that already holds them.
-    async fn new(
-        engine: &mut GpuEngine,
+    /// Shared data whose buffer of `length` numbers already holds them.
+    async fn spreading(
+        &mut self,
         model: &Model,
         buffer: Buffer,
         length: usize,
         parts: Vec<DataPart>,
     ) -> Result<SharedData> {
-        let context = engine.context.clone();
+        let context = self.context.clone();
         let (entry, layout) = (Shader::SpreadData.entry(), Shader::SpreadData.layout());
         let request =
             PipelineRequest { wgsl: Shader::SpreadData.wgsl(), entry: entry.to_owned(), layout: layout.clone() };
@@ -56,8 +45,8 @@ impl SharedData {
         let mut buffers = vec![buffer.clone()];
         for part in &parts {
             let count = model.batches[part.batch].count as usize;
-            for number in 0..engine.layout.chunks.len() {
-                let chunk = &engine.layout.chunks[number];
+            for number in 0..self.layout.chunks.len() {
+                let chunk = &self.layout.chunks[number];
                 if chunk.batch != part.batch {
                     continue;
                 }
@@ -65,7 +54,7 @@ impl SharedData {
                 let spread_first = part.first_column * range.len() as u32;
                 let sources = slice_columns(&part.sources, count, range);
                 let spread = SpreadUniforms { count: sources.len() as u32, first: spread_first };
-                let (table, bytes) = (Memory::Data(number), engine.layout.bytes(Memory::Data(number)));
+                let (table, bytes) = (Memory::Data(number), self.layout.bytes(Memory::Data(number)));
                 let requests = [
                     BufferRequest::storage("sources of data", 4 * sources.len() as u64),
                     BufferRequest::uniform("uniforms of a spread", ALIGNMENT),
@@ -82,97 +71,11 @@ impl SharedData {
                 let bindings = [list.whole(ids[0]), list.whole(numbers), list.whole(ids[1]), list.whole(ids[2])];
                 let groups = (sources.len() as u64).div_ceil(64);
                 list.dispatch(kernel, &bindings, context.limits().split_workgroups(groups)?);
-                buffers.extend([of_sources, engine.table(model, table).await?, uniform]);
+                buffers.extend([of_sources, self.table(model, table).await?, uniform]);
             }
         }
         let prepared = context.prepare(&list, &buffers, &[pipeline]).await?;
         Ok(SharedData { length, parts, buffer, prepared })
-    }
-
-    /// Whether these columns of a batch come from here.
-    fn covers(&self, batch: usize, columns: &Range<u32>) -> bool {
-        self.parts.iter().any(|part| part.batch == batch && columns.contains(&part.first_column))
-    }
-
-    /// Fills the buffer with the numbers that the model has.
-    fn write(&self, context: &Context, model: &Model) -> Result<()> {
-        let mut numbers = vec![0.0f32; self.length];
-        for part in &self.parts {
-            let batch = &model.batches[part.batch];
-            let start = part.first_column as usize * batch.count as usize;
-            for (&source, &number) in part.sources.iter().zip(&batch.data[start..]) {
-                numbers[source as usize] = number as f32;
-            }
-        }
-        context.write(&self.buffer, 0, bytemuck::cast_slice(&numbers))
-    }
-
-    /// Brings the application's numbers into the model.
-    async fn read(&self, context: &Context, model: &mut Model) -> Result<()> {
-        let bytes = 4 * self.length as u64;
-        let mut list = CommandList::new();
-        let numbers = list.buffer("data of the application's", bytes);
-        let download = list.download(list.whole(numbers));
-        let prepared = context.prepare(&list, std::slice::from_ref(&self.buffer), &[]).await?;
-        let results = prepared.run(&[]).await?;
-        let numbers = results.reals(download);
-        for part in &self.parts {
-            let batch = &mut model.batches[part.batch];
-            let start = part.first_column as usize * batch.count as usize;
-            for (&source, number) in part.sources.iter().zip(&mut batch.data[start..]) {
-                *number = f64::from(numbers[source as usize]);
-            }
-        }
-        Ok(())
-    }
-}
-
-/// A buffer for the application to write, until an engine takes it over.
-pub struct NewSharedData {
-    allocation: Allocation,
-    numbers: Vec<f32>,
-    parts: Vec<DataPart>,
-}
-
-impl NewSharedData {
-    /// A buffer with these numbers, from which calls will take the parts named.
-    pub fn new(context: &Context, numbers: &[f64], parts: Vec<DataPart>) -> Result<NewSharedData> {
-        let bytes = binding_size(4 * numbers.len() as u64);
-        let allocation =
-            context.allocate_now(&BufferRequest::storage("data of the application's", bytes).exported())?;
-        let numbers = to_f32(numbers.iter());
-        context.write(allocation.buffer(), 0, bytemuck::cast_slice(&numbers))?;
-        Ok(NewSharedData { allocation, numbers, parts })
-    }
-
-    /// The host has new numbers for these columns of a batch: the application's buffer takes them.
-    pub fn overwrite(&mut self, context: &Context, batch: usize, first_column: u32, columns: &[f64]) -> Result<()> {
-        let is_same = |part: &&DataPart| part.batch == batch && part.first_column == first_column;
-        let Some(part) = self.parts.iter().find(is_same) else { return Ok(()) };
-        for (&source, &number) in part.sources.iter().zip(columns) {
-            if let Some(place) = self.numbers.get_mut(source as usize) {
-                *place = number as f32;
-            }
-        }
-        context.write(self.allocation.buffer(), 0, bytemuck::cast_slice(&self.numbers))
-    }
-
-    /// The `GPUBuffer`.
-    pub fn raw_buffer(&self) -> JsValue {
-        self.allocation.buffer().raw_buffer()
-    }
-}
-
-impl GpuEngine {
-    /// From now on takes data from this buffer.
-    pub(in crate::eval) async fn share_data(&mut self, model: &Model, new: NewSharedData) -> Result<()> {
-        let NewSharedData { allocation, numbers, parts } = new;
-        let length = numbers.len();
-        check_parts(model, length, &parts)?;
-        let buffer = allocation.confirm(&self.context).await?;
-        let shared = SharedData::new(self, model, buffer, length, parts).await?;
-        self.shared_data.push(shared);
-        Ok(())
     }
 
     /// Copies what the application may have written into the tables.
@@ -195,22 +98,4 @@ impl GpuEngine {
         }
         Ok(())
     }
-}
-
-fn check_parts(model: &Model, length: usize, parts: &[DataPart]) -> Result<()> {
-    for part in parts {
-        let table = model.batches.get(part.batch).map(|batch| (batch.data.len(), batch.count as usize));
-        let fits = table.is_some_and(|(numbers, count)| {
-            part.first_column as usize * count + part.sources.len() <= numbers
-                && part.sources.len().is_multiple_of(count.max(1))
-        });
-        if !fits || part.sources.iter().any(|&source| source as usize >= length) {
-            return Err(Error::internal(format!("a part of shared data does not fit batch {}", part.batch)));
-        }
-    }
-    Ok(())
-}
-
-pub(super) fn single<T>(made: Option<T>) -> Result<T> {
-    made.ok_or_else(|| Error::internal("the device made fewer things than were asked for"))
 }

@@ -11,7 +11,8 @@ use super::super::layout::Memory;
 use super::super::layout::lists::ListMemory;
 use super::super::record_gradient::{GradientCall, Point};
 use super::GpuEngine;
-use super::calls::{Call, Launched};
+use super::call::Call;
+use super::calls::Launched;
 
 /// An objective and its gradient.
 pub struct DeviceGradient {

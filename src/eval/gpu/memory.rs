@@ -3,8 +3,6 @@
 use residua_base::list::Listed;
 use std::ops::Range;
 
-use rustc_hash::FxHashMap;
-
 use crate::model::Model;
 use residua_base::cooperative::Slices;
 use residua_base::error::{Error, Result};
@@ -13,25 +11,6 @@ use residua_gpu::{Buffer, BufferRequest};
 use super::super::layout::lists::ListMemory;
 use super::super::layout::{Content, Memory, to_f32};
 use super::GpuEngine;
-
-/// The buffers that were made so far.
-#[derive(Default)]
-pub(super) struct Buffers {
-    all: Vec<Buffer>,
-    /// Positions, by [`Memory::key`].
-    positions: FxHashMap<u64, u32>,
-}
-
-impl Buffers {
-    pub(super) fn get(&self, memory: &Memory) -> Option<&Buffer> {
-        self.positions.get(&memory.key()).map(|position| &self.all[*position as usize])
-    }
-
-    pub(super) fn insert(&mut self, memory: Memory, buffer: Buffer) {
-        self.positions.insert(memory.key(), self.all.len() as u32);
-        self.all.push(buffer);
-    }
-}
 
 impl GpuEngine {
     /// The buffer that recordings declare as `memory`.

@@ -15,18 +15,21 @@ use residua_base::error::{Error, ErrorCode, Result};
 use residua_gpu::{Buffer, BufferRequest, CommandList, Context, Pipeline, Prepared};
 use vecmap::VecMap;
 
+mod buffers;
+mod call;
 mod calls;
 mod cpu_fallback;
 mod data;
 mod gradient;
 mod memory;
 mod programs;
+mod shared_data;
 
-use calls::Call;
-use data::SharedData;
-pub use data::{DataPart, NewSharedData};
+use buffers::Buffers;
+use call::Call;
 pub use gradient::DeviceGradient;
-use memory::Buffers;
+pub use shared_data::{DataPart, NewSharedData};
+use shared_data::{SharedData, single};
 
 use super::access_plan_cache::AccessPlanCache;
 use super::cpu::CpuEngine;
@@ -99,7 +102,7 @@ impl GpuEngine {
         // A binding takes 16 bytes at least.
         let parameters =
             BufferRequest::storage("parameters, published", layout.bytes(Memory::Parameters).max(16)).exported();
-        let published = data::single(context.allocate(&[parameters]).await?.pop())?;
+        let published = single(context.allocate(&[parameters]).await?.pop())?;
         let mut buffers = Buffers::default();
         buffers.insert(Memory::Lists(ListMemory::Point), published.clone());
         Ok(GpuEngine {

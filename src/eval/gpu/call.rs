@@ -1,0 +1,11 @@
+//! The calls that have recordings.
+
+use super::super::record_gradient::GradientCall;
+
+/// Which call a recording serves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Call {
+    Gradient(GradientCall),
+    Values,
+    Partials,
+}

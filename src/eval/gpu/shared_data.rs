@@ -1,0 +1,124 @@
+//! Data that the application writes on the device: a buffer of its own in the order in which the application gave the numbers,
+//! from which every call copies into the tables that kernels read.
+
+use std::ops::Range;
+
+use wasm_bindgen::JsValue;
+
+use crate::eval::layout::to_f32;
+use crate::model::Model;
+use residua_base::error::{Error, Result};
+use residua_gpu::submission::binding_size;
+use residua_gpu::{Allocation, Buffer, BufferRequest, CommandList, Context, Prepared};
+
+/// Columns of a batch's data table that come from the application's buffer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DataPart {
+    /// Position of the batch.
+    pub batch: usize,
+    /// The first of the columns.
+    pub first_column: u32,
+    /// For each number of the columns, column after column, where in the buffer it comes from.
+    pub sources: Vec<u32>,
+}
+
+/// A buffer that the application writes.
+pub(super) struct SharedData {
+    pub(super) length: usize,
+    pub(super) parts: Vec<DataPart>,
+    pub(super) buffer: Buffer,
+    pub(super) prepared: Prepared,
+}
+
+impl SharedData {
+    /// Whether these columns of a batch come from here.
+    pub(super) fn covers(&self, batch: usize, columns: &Range<u32>) -> bool {
+        self.parts.iter().any(|part| part.batch == batch && columns.contains(&part.first_column))
+    }
+
+    /// Fills the buffer with the numbers that the model has.
+    pub(super) fn write(&self, context: &Context, model: &Model) -> Result<()> {
+        let mut numbers = vec![0.0f32; self.length];
+        for part in &self.parts {
+            let batch = &model.batches[part.batch];
+            let start = part.first_column as usize * batch.count as usize;
+            for (&source, &number) in part.sources.iter().zip(&batch.data[start..]) {
+                numbers[source as usize] = number as f32;
+            }
+        }
+        context.write(&self.buffer, 0, bytemuck::cast_slice(&numbers))
+    }
+
+    /// Brings the application's numbers into the model.
+    pub(super) async fn read(&self, context: &Context, model: &mut Model) -> Result<()> {
+        let bytes = 4 * self.length as u64;
+        let mut list = CommandList::new();
+        let numbers = list.buffer("data of the application's", bytes);
+        let download = list.download(list.whole(numbers));
+        let prepared = context.prepare(&list, std::slice::from_ref(&self.buffer), &[]).await?;
+        let results = prepared.run(&[]).await?;
+        let numbers = results.reals(download);
+        for part in &self.parts {
+            let batch = &mut model.batches[part.batch];
+            let start = part.first_column as usize * batch.count as usize;
+            for (&source, number) in part.sources.iter().zip(&mut batch.data[start..]) {
+                *number = f64::from(numbers[source as usize]);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A buffer for the application to write, until an engine takes it over.
+pub struct NewSharedData {
+    pub(super) allocation: Allocation,
+    pub(super) numbers: Vec<f32>,
+    pub(super) parts: Vec<DataPart>,
+}
+
+impl NewSharedData {
+    /// A buffer with these numbers, from which calls will take the parts named.
+    pub fn new(context: &Context, numbers: &[f64], parts: Vec<DataPart>) -> Result<NewSharedData> {
+        let bytes = binding_size(4 * numbers.len() as u64);
+        let allocation =
+            context.allocate_now(&BufferRequest::storage("data of the application's", bytes).exported())?;
+        let numbers = to_f32(numbers.iter());
+        context.write(allocation.buffer(), 0, bytemuck::cast_slice(&numbers))?;
+        Ok(NewSharedData { allocation, numbers, parts })
+    }
+
+    /// The host has new numbers for these columns of a batch: the application's buffer takes them.
+    pub fn overwrite(&mut self, context: &Context, batch: usize, first_column: u32, columns: &[f64]) -> Result<()> {
+        let is_same = |part: &&DataPart| part.batch == batch && part.first_column == first_column;
+        let Some(part) = self.parts.iter().find(is_same) else { return Ok(()) };
+        for (&source, &number) in part.sources.iter().zip(columns) {
+            if let Some(place) = self.numbers.get_mut(source as usize) {
+                *place = number as f32;
+            }
+        }
+        context.write(self.allocation.buffer(), 0, bytemuck::cast_slice(&self.numbers))
+    }
+
+    /// The `GPUBuffer`.
+    pub fn raw_buffer(&self) -> JsValue {
+        self.allocation.buffer().raw_buffer()
+    }
+}
+
+pub(super) fn check_parts(model: &Model, length: usize, parts: &[DataPart]) -> Result<()> {
+    for part in parts {
+        let table = model.batches.get(part.batch).map(|batch| (batch.data.len(), batch.count as usize));
+        let fits = table.is_some_and(|(numbers, count)| {
+            part.first_column as usize * count + part.sources.len() <= numbers
+                && part.sources.len().is_multiple_of(count.max(1))
+        });
+        if !fits || part.sources.iter().any(|&source| source as usize >= length) {
+            return Err(Error::internal(format!("a part of shared data does not fit batch {}", part.batch)));
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn single<T>(made: Option<T>) -> Result<T> {
+    made.ok_or_else(|| Error::internal("the device made fewer things than were asked for"))
+}
