@@ -3,7 +3,29 @@
 use residua_base::error::{Error, Result};
 
 use super::parse::{Condition, Expression, Item, Loop, Piece, parse};
-use super::{Expansion, Template, Value};
+use super::source::{Expansion, Parameters, Template, Value};
+
+impl Template<'_> {
+    /// The template for some parameters. `file` finds a file that is included, by its name.
+    ///
+    /// # Errors
+    /// Directives and placeholders that are malformed, out of place or not closed, names without a value, numbers that no `u32` holds.
+    pub fn expand<'a>(
+        &'a self,
+        parameters: &dyn Parameters,
+        file: &dyn Fn(&str) -> Option<Template<'a>>,
+    ) -> Result<Expansion> {
+        self.expand_values(&parameters.values(), file)
+    }
+
+    pub(in crate::wgsl) fn expand_values<'a>(
+        &'a self,
+        values: &[(&'static str, Value)],
+        file: &dyn Fn(&str) -> Option<Template<'a>>,
+    ) -> Result<Expansion> {
+        expand(*self, values, file)
+    }
+}
 
 /// Files that include one another, at most.
 const MOST_INCLUDES: u32 = 8;

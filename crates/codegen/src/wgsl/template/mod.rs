@@ -20,62 +20,9 @@
 
 mod expand;
 mod parse;
+mod source;
 
-use residua_base::error::{Error, Result};
-
-/// A file of WGSL with directives.
-#[derive(Clone, Copy, Debug)]
-pub struct Template<'a> {
-    /// Its name in directives: the path of the file in its folder, without `.wgsl`.
-    pub name: &'a str,
-    /// Its text.
-    pub source: &'a str,
-}
-
-/// The value of a parameter.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Value {
-    /// For `#if`.
-    Flag(bool),
-    /// For placeholders and `#for`.
-    Number(u32),
-    /// For a placeholder.
-    Text(String),
-}
-
-impl From<bool> for Value {
-    fn from(flag: bool) -> Value {
-        Value::Flag(flag)
-    }
-}
-
-impl From<u32> for Value {
-    fn from(number: u32) -> Value {
-        Value::Number(number)
-    }
-}
-
-impl From<String> for Value {
-    fn from(text: String) -> Value {
-        Value::Text(text)
-    }
-}
-
-/// What templates are expanded with; made by [`template_parameters!`](crate::template_parameters).
-pub trait Parameters {
-    /// All values, by the names of the fields.
-    fn values(&self) -> Vec<(&'static str, Value)>;
-}
-
-/// For templates without parameters.
-#[derive(Clone, Copy, Debug)]
-pub struct NoParameters;
-
-impl Parameters for NoParameters {
-    fn values(&self) -> Vec<(&'static str, Value)> {
-        Vec::new()
-    }
-}
+pub use source::{Expansion, NoParameters, Parameters, Template, Value};
 
 /// Declares the parameters of a template: a structure of flags (`bool`), numbers (`u32`) and texts (`String`). The template has their
 /// names in capitals.
@@ -97,41 +44,6 @@ macro_rules! template_parameters {
             }
         }
     };
-}
-
-/// A template as it stands for its parameters.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Expansion {
-    /// The text.
-    pub text: String,
-    /// The names that it imports, in the order of their first directives.
-    pub imports: Vec<String>,
-}
-
-impl Template<'_> {
-    /// The template for some parameters. `file` finds a file that is included, by its name.
-    ///
-    /// # Errors
-    /// Directives and placeholders that are malformed, out of place or not closed, names without a value, numbers that no `u32` holds.
-    pub fn expand<'a>(
-        &'a self,
-        parameters: &dyn Parameters,
-        file: &dyn Fn(&str) -> Option<Template<'a>>,
-    ) -> Result<Expansion> {
-        self.expand_values(&parameters.values(), file)
-    }
-
-    pub(super) fn expand_values<'a>(
-        &'a self,
-        values: &[(&'static str, Value)],
-        file: &dyn Fn(&str) -> Option<Template<'a>>,
-    ) -> Result<Expansion> {
-        expand::expand(*self, values, file)
-    }
-
-    fn error(&self, line: u32, what: &str) -> Error {
-        Error::internal(format!("{}.wgsl, line {line}: {what}", self.name))
-    }
 }
 
 #[cfg(test)]

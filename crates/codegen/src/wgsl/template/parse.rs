@@ -2,7 +2,7 @@
 
 use residua_base::error::Result;
 
-use super::Template;
+use super::source::Template;
 
 /// Blocks, parentheses and negations within one another, at most.
 const MOST_LEVELS: u32 = 32;
