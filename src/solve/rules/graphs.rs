@@ -1,6 +1,6 @@
 //! The graphs of the rules.
 
-use super::{
+use super::constants::{
     INITIAL_GROWTH, LEAST_FALL, LEAST_GAIN, MAX_DAMPING, MIN_DAMPING, MOST_NOISE, NOISES, ROUNDINGS, SETTLED, STEEP,
 };
 use crate::solve::scalar;

@@ -30,43 +30,22 @@
 //! tolerance judges the predicted reduction alone.
 //!
 //! A step that is rejected although it is hidden is the last: rounding shows no more progress. It is convergence where the residuals are
-//! rounding errors themselves, or where the extended step promises no more than noise and the cosine is at most [`SETTLED`], or no more than its
-//! own rounding, which is that of the cost relative to it, if that is at most [`MOST_NOISE`]. It is a collapse
-//! of the trust region where the cosine is above [`STEEP`], or the step is rejected although it is not hidden and too short for the
+//! rounding errors themselves, or where the extended step promises no more than noise and the cosine is at most [`SETTLED`](constants::SETTLED), or no more than its
+//! own rounding, which is that of the cost relative to it, if that is at most [`MOST_NOISE`](constants::MOST_NOISE). It is a collapse
+//! of the trust region where the cosine is above [`STEEP`](constants::STEEP), or the step is rejected although it is not hidden and too short for the
 //! arithmetic: derivatives and values do not agree. Otherwise it is the limit of precision.
 //!
 //! The trust region is that of H. B. Nielsen, *Damping parameter in Marquardt's method* (1999), also in K. Madsen, H. B. Nielsen and
 //! O. Tingleff, *Methods for Non-Linear Least Squares Problems* (2004), section 3.2; the tests of convergence are those of MINPACK
 //! (J. J. Moré, B. S. Garbow and K. E. Hillstrom, *User guide for MINPACK-1*, 1980, lmder), on extended steps.
 
+mod constants;
 mod graphs;
+
+pub use constants::{INITIAL_GROWTH, MAX_DAMPING, MIN_DAMPING, NO_FLOOR, ROUNDINGS};
 
 use super::summary::Termination;
 use residua_codegen::Function;
-
-/// Lower bound of λ: below it λ changes no digit of J̃ᵀJ̃ + λD.
-pub const MIN_DAMPING: f64 = 1e-16;
-/// λ above this is the end: Ceres' min_trust_region_radius, inverted.
-pub const MAX_DAMPING: f64 = 1e32;
-/// ν at the start and after each accepted step: the factor by which the next rejected step raises λ.
-pub const INITIAL_GROWTH: f64 = 2.0;
-/// A step is accepted if its gain ratio is above this: Ceres' min_relative_decrease.
-const LEAST_GAIN: f64 = 1e-3;
-/// A cost is uncertain by so many times the rounding of its residuals, taken as independent. A tolerance of the cosine
-/// or the step below as many times ε counts as that, one of the cost below the square of it.
-pub const ROUNDINGS: f64 = 4.0;
-/// The largest share of the floor that the predicted reduction of a hidden step may have.
-const LEAST_FALL: f64 = 0.5;
-/// The cosine up to which a run that rounding ends has converged.
-const SETTLED: f64 = 1e-6;
-/// The share of noise in a cost of which rounding leaves digits enough.
-const MOST_NOISE: f64 = 1e-3;
-/// The cosine above which a run without acceptable steps does not end for want of digits.
-const STEEP: f64 = 1e-2;
-/// The extended step of a settled run may promise so many times the noise.
-const NOISES: f64 = 16.0;
-/// The floor before any hidden step: no predicted reduction is above it.
-pub const NO_FLOOR: f64 = f64::MAX;
 
 /// The entry of D for a coordinate: its diagonal entry of J̃ᵀJ̃, not below `kept`.
 ///

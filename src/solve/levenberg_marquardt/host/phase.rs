@@ -1,7 +1,5 @@
 //! What a run of Levenberg-Marquardt waits for, and what it carries from one answer to the next.
 
-#[cfg(doc)]
-use super::minimizer::Request;
 use crate::solve::summary::IterationSummary;
 
 /// A step whose verdict is due.
@@ -56,7 +54,7 @@ pub(super) enum Phase {
     Finished,
 }
 
-/// A [`Request`] before it borrows from the run.
+/// What a run asks for, before the request borrows from it.
 pub(super) enum Pending {
     LineariseAtPoint,
     LineariseAtTrial,

@@ -1,0 +1,25 @@
+//! The numbers of the rules.
+
+/// Lower bound of λ: below it λ changes no digit of J̃ᵀJ̃ + λD.
+pub const MIN_DAMPING: f64 = 1e-16;
+/// λ above this is the end: Ceres' min_trust_region_radius, inverted.
+pub const MAX_DAMPING: f64 = 1e32;
+/// ν at the start and after each accepted step: the factor by which the next rejected step raises λ.
+pub const INITIAL_GROWTH: f64 = 2.0;
+/// A step is accepted if its gain ratio is above this: Ceres' min_relative_decrease.
+pub(super) const LEAST_GAIN: f64 = 1e-3;
+/// A cost is uncertain by so many times the rounding of its residuals, taken as independent. A tolerance of the cosine
+/// or the step below as many times ε counts as that, one of the cost below the square of it.
+pub const ROUNDINGS: f64 = 4.0;
+/// The largest share of the floor that the predicted reduction of a hidden step may have.
+pub(super) const LEAST_FALL: f64 = 0.5;
+/// The cosine up to which a run that rounding ends has converged.
+pub(super) const SETTLED: f64 = 1e-6;
+/// The share of noise in a cost of which rounding leaves digits enough.
+pub(super) const MOST_NOISE: f64 = 1e-3;
+/// The cosine above which a run without acceptable steps does not end for want of digits.
+pub(super) const STEEP: f64 = 1e-2;
+/// The extended step of a settled run may promise so many times the noise.
+pub(super) const NOISES: f64 = 16.0;
+/// The floor before any hidden step: no predicted reduction is above it.
+pub const NO_FLOOR: f64 = f64::MAX;
