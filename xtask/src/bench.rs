@@ -5,7 +5,7 @@
 use crate::command::{self, AtPath, Failure, Outcome, announce};
 use crate::fingerprint::Step;
 use crate::pack;
-use crate::serve::Server;
+use crate::server::Server;
 use crate::setup::{self, Browser, Tools};
 use lexopt::ValueExt;
 use std::path::PathBuf;

@@ -4,7 +4,7 @@
 
 use crate::command::{Failure, Outcome, announce};
 use crate::pack;
-use crate::serve::Server;
+use crate::server::Server;
 use crate::setup::{self, Browser};
 use lexopt::ValueExt;
 use std::path::PathBuf;

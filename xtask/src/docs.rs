@@ -5,7 +5,7 @@
 
 use crate::command::{self, Outcome};
 use crate::pack;
-use crate::serve::Server;
+use crate::server::Server;
 use crate::setup;
 
 const HELP: &str = "\

@@ -15,6 +15,7 @@ mod names;
 mod pack;
 mod project;
 mod serve;
+mod server;
 mod setup;
 mod site;
 #[cfg(test)]

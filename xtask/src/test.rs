@@ -11,7 +11,7 @@ pub mod runners;
 use crate::command::{Failure, Outcome};
 use crate::fingerprint;
 use crate::project;
-use crate::serve::Server;
+use crate::server::Server;
 use crate::setup::{self, Browser, Tools};
 use crate::tally::{Report, Tally};
 use lanes::{Job, Needs};
