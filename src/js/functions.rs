@@ -17,8 +17,8 @@ use crate::eval::texts::{KernelSource, kernel_sources};
 use crate::eval::{Functions, Objective};
 use crate::model::losses::LossParameters;
 use crate::solve::Session;
+use crate::solve::driver::Call;
 use crate::solve::driver::Occupancy;
-use crate::solve::session::Call;
 use residua_base::error::{Error, Result};
 use residua_gpu::Context;
 

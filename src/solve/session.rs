@@ -19,35 +19,6 @@ pub struct Session {
     pub device: DeviceResources,
 }
 
-/// What a call on a session begins with: data that the application writes on the device from now on, and the kind of call if an engine was
-/// chosen by kinds.
-#[cfg(target_arch = "wasm32")]
-pub struct Call {
-    /// Data to take over.
-    pub new_data: Vec<crate::eval::gpu::NewSharedData>,
-    /// The kind of call.
-    pub job: Option<crate::eval::Job>,
-}
-
-#[cfg(target_arch = "wasm32")]
-impl super::driver::Callable for Box<Session> {
-    type Call = Call;
-
-    async fn begin(&mut self, Call { new_data, job }: Call) -> residua_base::Result<()> {
-        for new in new_data {
-            self.functions.share_data(new).await?;
-        }
-        match job {
-            Some(job) => self.functions.enter(job).await,
-            None => Ok(()),
-        }
-    }
-
-    fn end(&mut self) {
-        self.functions.leave();
-    }
-}
-
 impl Session {
     /// A session without resources yet.
     pub fn new(functions: Functions) -> Session {

@@ -5,6 +5,8 @@
 //! digits, [`continuation`] the join of two. [`occupancy`] lets one call at a time run on compiled functions. They see solvers through the trait
 //! [`Solvers`], so that tests use fakes.
 
+#[cfg(target_arch = "wasm32")]
+mod call;
 mod continuation;
 mod descent;
 mod guard;
@@ -15,6 +17,8 @@ mod stagnation;
 #[cfg(test)]
 mod tests;
 
+#[cfg(target_arch = "wasm32")]
+pub use call::Call;
 pub use descent::minimise;
 pub use guard::CheckSchedule;
 pub use least_squares::Request;

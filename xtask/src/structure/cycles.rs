@@ -6,21 +6,13 @@ use std::path::{Path, PathBuf};
 
 /// Cycles between files of one folder that stand: at most three in the repository.
 const BETWEEN_FILES: &[&str] = &[
-    "crates/codegen/src/wgsl/template: expand.rs, mod.rs, parse.rs",
     "crates/gpu/src: buffer.rs, context.rs, pipeline.rs, profile.rs, run.rs, scope.rs, speed.rs",
     "crates/linalg/src: choice.rs, cholesky.rs, dense_qr.rs, elimination_group.rs, layout.rs, normal_matrix.rs, pcg.rs, supernodes.rs, system.rs",
-    "src/eval/gpu: calls.rs, data.rs, memory.rs, mod.rs",
-    "src/solve/levenberg_marquardt/host: minimizer.rs, phase.rs",
     "src/solve/precision: mod.rs, probe.rs, sample.rs, shift.rs, sum.rs",
-    "src/solve/rules: graphs.rs, mod.rs",
-    "xtask/src: bench.rs, serve.rs, site.rs",
 ];
 
 /// Cycles with a folder that stand: there shall be none.
-const BETWEEN_FOLDERS: &[&str] = &[
-    "src/eval: access_plan_cache.rs, cpu.rs, declare.rs, gpu, layout, mod.rs, objective.rs, record.rs, record_gradient.rs",
-    "src/solve: driver, session.rs",
-];
+const BETWEEN_FOLDERS: &[&str] = &["src/solve: driver, session.rs"];
 
 type Graph = BTreeMap<PathBuf, BTreeSet<PathBuf>>;
 
