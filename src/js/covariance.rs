@@ -4,7 +4,7 @@ use js_sys::{Float64Array, Object, Promise, Uint32Array};
 use wasm_bindgen::prelude::*;
 
 use crate::solve::Session;
-use crate::solve::{Rank, covariance, rank};
+use crate::solve::{CovarianceOptions, Rank, covariance, rank};
 
 use super::error::to_js;
 use super::functions::RawFunctions;
@@ -13,10 +13,12 @@ use super::value::set;
 #[wasm_bindgen]
 impl RawFunctions {
     /// Resolves with the covariance of the blocks that begin at the given parameters, of all blocks if there are none: a square
-    /// matrix, row after row.
-    pub fn covariance(&self, blocks: Option<Vec<u32>>) -> Promise {
+    /// matrix, row after row. `absoluteSigma` and `robust` are those of the public options.
+    pub fn covariance(&self, blocks: Option<Vec<u32>>, absolute_sigma: bool, robust: Option<bool>) -> Promise {
+        let options = CovarianceOptions { absolute_sigma, robust };
         self.call(async move |mut session: Box<Session>| {
-            let result = covariance(&mut session.functions, &mut session.host.model, blocks.as_deref()).await;
+            let Session { functions, host, .. } = &mut *session;
+            let result = covariance(functions, &mut host.model, blocks.as_deref(), options).await;
             (session, result.map(|values| Float64Array::from(values.as_slice()).into()).map_err(to_js))
         })
     }

@@ -1,20 +1,38 @@
-//! The covariance of the parameters, to first order: (J̃ᵀJ̃)⁻¹.
+//! The covariance of the parameters, to first order, in one of three forms:
 //!
-//! It holds for residuals of variance 1. J̃ contains losses and weights as in the solvers ([`crate::model::least_squares`]), and there is no
-//! factor of the cost: the scaling of Ceres Solver (*Covariance Estimation*). For a block on a manifold with the tangent basis B it is
-//! B Cov Bᵀ in the block's own numbers, which has the rank of the tangent space.
+//! | form | formula | assumes |
+//! |---|---|---|
+//! | absolute | (J̃ᵀJ̃)⁻¹ | residuals of variance 1: the scaling of Ceres Solver (*Covariance Estimation*) |
+//! | scaled | 2·cost/(m − n) · (J̃ᵀJ̃)⁻¹ | residuals of one unknown variance: `curve_fit` of SciPy with its default `absolute_sigma=False` |
+//! | sandwich | m/(m − n) · A⁻¹BA⁻¹ | independent instances ([`super::sandwich`]) |
+//!
+//! J̃ contains losses and weights as in the solvers ([`crate::model::least_squares`]). m counts the residuals that take part, n the degrees of
+//! freedom that are not constant. For a block on a manifold with the tangent basis B it is B Cov Bᵀ in the block's own numbers, which has the
+//! rank of the tangent space.
 
 use crate::eval::Functions;
 use crate::gauss_newton::host::HostModel;
+use crate::model::Model;
+use crate::model::losses::LossKind;
 use residua_base::cooperative::Yielder;
 use residua_base::decimal;
 use residua_base::error::{Error, ErrorCode, Result};
 use residua_base::list::Listed;
-use residua_linalg::NullSpace;
 use residua_linalg::null_space::TOLERANCE;
+use residua_linalg::{Inverse, NullSpace};
 
-use super::rank::analyse;
+use super::rank::{Analysed, analyse, jacobian};
+use super::sandwich::{Sandwich, instances};
 use super::tangent::{ParameterBlock, TangentBases, lift};
+
+/// What the covariance assumes of the residuals.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CovarianceOptions {
+    /// Whether residuals have variance 1. Otherwise their variance is estimated.
+    pub absolute_sigma: bool,
+    /// Whether the sandwich estimate is taken; by default where a block that takes part has a robust loss.
+    pub robust: Option<bool>,
+}
 
 /// Rows of a covariance at most: 4,000² numbers are 128 MB.
 const MOST_ROWS: usize = 4_000;
@@ -25,9 +43,14 @@ const NAMED: usize = 3;
 /// square matrix, row after row, with one row for each number of the blocks in their order. Rows and columns of constant numbers are 0.
 ///
 /// # Errors
-/// `invalid-argument` if the covariance does not exist, naming undetermined parameters, or for a parameter that is not the first of a
-/// block; `limit-exceeded` for more than 4,000 rows; `non-finite` if a residual or derivative is not finite.
-pub async fn covariance(functions: &mut Functions, model: &mut HostModel, blocks: Option<&[u32]>) -> Result<Vec<f64>> {
+/// `invalid-argument` if the covariance does not exist, naming undetermined parameters, if an estimate needs more residuals than there are, or
+/// for a parameter that is not the first of a block; `limit-exceeded` for more than 4,000 rows; `non-finite` if a residual or derivative is not finite.
+pub async fn covariance(
+    functions: &mut Functions,
+    model: &mut HostModel,
+    blocks: Option<&[u32]>,
+    options: CovarianceOptions,
+) -> Result<Vec<f64>> {
     let chosen: Vec<ParameterBlock> = {
         let bases = TangentBases::of(functions.model())?;
         match blocks {
@@ -52,9 +75,21 @@ pub async fn covariance(functions: &mut Functions, model: &mut HostModel, blocks
         ));
     }
     let x = functions.values().to_vec();
-    let (space, inverse) = analyse(functions, model, &x, TOLERANCE).await?;
+    let Analysed { space, inverse, linearised } = analyse(functions, model, &x, TOLERANCE).await?;
     let Some(inverse) = inverse else {
         return Err(singular(functions, &space));
+    };
+    let robust = options.robust.unwrap_or_else(|| has_robust_loss(functions.model()));
+    let estimate = if robust {
+        let instances = instances(functions, &x).await?;
+        let matrix = jacobian(model.pattern(functions)?, x.len(), &linearised.entries);
+        let sandwich = Sandwich { matrix, residuals: &linearised.residuals, inverse: &inverse, instances };
+        Estimate::Sandwich(sandwich, per_degree_of_freedom(functions.model(), space.columns, true)?)
+    } else if options.absolute_sigma {
+        Estimate::Inverse(&inverse, 1.0)
+    } else {
+        let factor = per_degree_of_freedom(functions.model(), space.columns, false)?;
+        Estimate::Inverse(&inverse, 2.0 * linearised.cost * factor)
     };
     let bases = TangentBases::of(functions.model())?;
     let of_chosen: Vec<Option<Vec<f64>>> = chosen.iter().map(|&block| bases.basis(block, &x)).list();
@@ -67,7 +102,7 @@ pub async fn covariance(functions: &mut Functions, model: &mut HostModel, blocks
             yielder.yield_if_due().await;
             column.fill(0.0);
             column[block.first + tangent] = 1.0;
-            inverse.apply(&mut column);
+            estimate.apply(&mut column)?;
             let numbers = chosen.iter().zip(&of_chosen).flat_map(|(row_block, basis)| {
                 lift(basis.as_deref(), &column[row_block.first..row_block.first + row_block.tangent])
             });
@@ -92,6 +127,47 @@ pub async fn covariance(functions: &mut Functions, model: &mut HostModel, blocks
         }
     }
     Ok(result)
+}
+
+/// A covariance in tangent coordinates, as a product with a vector.
+enum Estimate<'a> {
+    Inverse(&'a Inverse, f64),
+    Sandwich(Sandwich<'a>, f64),
+}
+
+impl Estimate<'_> {
+    fn apply(&self, column: &mut [f64]) -> Result<()> {
+        let factor = match self {
+            Estimate::Inverse(inverse, factor) => {
+                inverse.apply(column);
+                factor
+            }
+            Estimate::Sandwich(sandwich, factor) => {
+                sandwich.apply(column)?;
+                factor
+            }
+        };
+        column.iter_mut().for_each(|value| *value *= factor);
+        Ok(())
+    }
+}
+
+fn has_robust_loss(model: &Model) -> bool {
+    model.blocks.iter().any(|block| block.enabled && block.loss.kind != LossKind::Squared)
+}
+
+/// 1/(m − n), or m/(m − n), for m residuals that take part and n degrees of freedom.
+fn per_degree_of_freedom(model: &Model, columns: usize, times_residuals: bool) -> Result<f64> {
+    let taking_part = model.blocks.iter().filter(|block| block.enabled && block.weight > 0.0);
+    let residuals: usize = taking_part.map(|block| block.rows as usize).sum();
+    if residuals <= columns {
+        return Err(Error::invalid_argument(format!(
+            "the variance of the residuals cannot be estimated: {residuals} residuals for {columns} degrees of freedom leave none over; \
+             absoluteSigma: true with robust: false assumes that the residuals have variance 1"
+        )));
+    }
+    let count = if times_residuals { residuals as f64 } else { 1.0 };
+    Ok(count / (residuals - columns) as f64)
 }
 
 /// The error for a singular J̃ᵀJ̃, which names undetermined parameters.

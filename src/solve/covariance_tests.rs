@@ -5,8 +5,8 @@ use crate::eval::tests::{block_on, functions, on_cpu};
 use crate::gauss_newton::host::HostModel;
 use crate::model::CompileInput;
 use crate::model::tests::{Recorder, compiled};
-use crate::solve::{covariance, rank};
-use residua_base::error::ErrorCode;
+use crate::solve::{CovarianceOptions, covariance, rank};
+use residua_base::error::{ErrorCode, Result};
 use residua_ir::graph::Op;
 use residua_linalg::null_space::TOLERANCE;
 
@@ -15,6 +15,12 @@ fn close(got: &[f64], expected: &[f64], tolerance: f64) {
     for (k, (got, expected)) in got.iter().zip(expected).enumerate() {
         assert!((got - expected).abs() <= tolerance, "number {k}: {got}, not {expected}");
     }
+}
+
+/// The covariance for residuals of variance 1.
+async fn absolute(f: &mut Functions, blocks: Option<&[u32]>) -> Result<Vec<f64>> {
+    let options = CovarianceOptions { absolute_sigma: true, robust: None };
+    covariance(f, &mut HostModel::default(), blocks, options).await
 }
 
 /// a·x + b − y at x = 0, 1, 2.
@@ -37,14 +43,49 @@ fn the_covariance_of_a_line_is_the_inverse_of_its_normal_matrix() {
     // JᵀJ = [5 3; 3 3], and its inverse by hand.
     let expected = [0.5, -0.5, -0.5, 5.0 / 6.0];
     // Rounding of numbers near 1 in a problem of condition 10.
-    close(&block_on(covariance(&mut f, &mut HostModel::default(), None)).unwrap(), &expected, 1e-14);
-    close(&block_on(covariance(&mut f, &mut HostModel::default(), Some(&[1]))).unwrap(), &expected[3..], 1e-14);
+    close(&block_on(absolute(&mut f, None)).unwrap(), &expected, 1e-14);
+    close(&block_on(absolute(&mut f, Some(&[1]))).unwrap(), &expected[3..], 1e-14);
     let turned = [expected[3], expected[2], expected[1], expected[0]];
-    close(&block_on(covariance(&mut f, &mut HostModel::default(), Some(&[1, 0]))).unwrap(), &turned, 1e-14);
+    close(&block_on(absolute(&mut f, Some(&[1, 0]))).unwrap(), &turned, 1e-14);
     f.set_weight(0, 4.0).unwrap();
-    close(&block_on(covariance(&mut f, &mut HostModel::default(), None)).unwrap(), &expected.map(|v| v / 4.0), 1e-14);
+    close(&block_on(absolute(&mut f, None)).unwrap(), &expected.map(|v| v / 4.0), 1e-14);
     f.set_constant(vec![true, false]).unwrap();
-    close(&block_on(covariance(&mut f, &mut HostModel::default(), None)).unwrap(), &[0.0, 0.0, 0.0, 1.0 / 12.0], 1e-14);
+    close(&block_on(absolute(&mut f, None)).unwrap(), &[0.0, 0.0, 0.0, 1.0 / 12.0], 1e-14);
+}
+
+#[test]
+fn the_covariance_is_scaled_by_the_reduced_chi_squared_unless_sigma_is_absolute() {
+    let mut f = line();
+    // Residuals 2, 3, 4 at a = 1, b = 2: 29 for one degree of freedom.
+    let scaled = CovarianceOptions::default();
+    let got = block_on(covariance(&mut f, &mut HostModel::default(), None, scaled)).unwrap();
+    close(&got, &[29.0 * 0.5, 29.0 * -0.5, 29.0 * -0.5, 29.0 * 5.0 / 6.0], 1e-12);
+    f.set_weight(0, 4.0).unwrap();
+    let weighted = block_on(covariance(&mut f, &mut HostModel::default(), None, scaled)).unwrap();
+    close(&weighted, &got, 1e-12);
+    f.set_constant(vec![true, false]).unwrap();
+    let got = block_on(covariance(&mut f, &mut HostModel::default(), None, scaled)).unwrap();
+    close(&got, &[0.0, 0.0, 0.0, 29.0 / 2.0 / 3.0], 1e-12);
+}
+
+#[test]
+fn a_variance_is_not_estimated_from_as_many_residuals_as_parameters() {
+    for robust in [None, Some(true)] {
+        let mut f = functions_of_differences();
+        let options = CovarianceOptions { absolute_sigma: false, robust };
+        let error = block_on(covariance(&mut f, &mut HostModel::default(), None, options)).unwrap_err();
+        assert_eq!(error.code, ErrorCode::InvalidArgument);
+        assert!(error.message.contains("2 residuals for 2 degrees of freedom"), "{}", error.message);
+        assert!(block_on(absolute(&mut f, None)).is_ok());
+    }
+}
+
+/// Two parameters and their sum and difference.
+fn functions_of_differences() -> Functions {
+    let mut r = Recorder::default();
+    let (a, b) = (r.parameter(0), r.parameter(1));
+    let outputs = [Op::Add, Op::Sub].map(|op| r.apply(op, &[a, b])).to_vec();
+    functions(r, outputs, &[1.0, 2.0])
 }
 
 /// Differences of neighbours in a chain of `count` parameters, of which no residual takes the last.
@@ -67,7 +108,7 @@ fn a_chain_of_differences_leaves_its_translation_and_an_unused_parameter_undeter
         for &(_, value) in &found.free[1] {
             assert!((value - 1.0).abs() < 1e-11, "count steps of rounding: {value}");
         }
-        let error = block_on(covariance(&mut f, &mut HostModel::default(), Some(&[0]))).unwrap_err();
+        let error = block_on(absolute(&mut f, Some(&[0]))).unwrap_err();
         assert_eq!(error.code, ErrorCode::InvalidArgument);
         let says = format!("rank {} of {count}, and the residuals do not determine parameter {}", count - 2, count - 1);
         assert!(error.message.contains(&says), "{}", error.message);
@@ -81,7 +122,7 @@ fn a_chain_of_differences_leaves_its_translation_and_an_unused_parameter_undeter
         // A random walk: parameter k has variance k, and the covariance of two parameters is the variance of the earlier one.
         let middle = count / 2;
         let expected = [1.0, 1.0, 0.0, 1.0, f64::from(middle), 0.0, 0.0, 0.0, 0.0];
-        let got = block_on(covariance(&mut f, &mut HostModel::default(), Some(&[1, middle, count - 1]))).unwrap();
+        let got = block_on(absolute(&mut f, Some(&[1, middle, count - 1]))).unwrap();
         // The condition of the walk's JᵀJ is about count²/2, times 2⁻⁵², times the variance.
         close(&got, &expected, 1e-15 * f64::from(count).powi(3).max(10.0));
     }
@@ -90,15 +131,15 @@ fn a_chain_of_differences_leaves_its_translation_and_an_unused_parameter_undeter
 #[test]
 fn blocks_without_a_covariance_are_refused() {
     let mut f = line();
-    let error = block_on(covariance(&mut f, &mut HostModel::default(), Some(&[7]))).unwrap_err();
+    let error = block_on(absolute(&mut f, Some(&[7]))).unwrap_err();
     assert_eq!(
         (error.code, error.message.as_str()),
         (ErrorCode::InvalidArgument, "blocks: parameter 7 is not the first of a block")
     );
     f.set_values(vec![f64::MAX, f64::MAX]).unwrap();
-    assert_eq!(block_on(covariance(&mut f, &mut HostModel::default(), None)).unwrap_err().code, ErrorCode::NonFinite);
+    assert_eq!(block_on(absolute(&mut f, None)).unwrap_err().code, ErrorCode::NonFinite);
     let mut f = chain(4_002);
-    let error = block_on(covariance(&mut f, &mut HostModel::default(), None)).unwrap_err();
+    let error = block_on(absolute(&mut f, None)).unwrap_err();
     assert_eq!(error.code, ErrorCode::LimitExceeded);
     assert!(error.message.contains("4002 rows"), "{}", error.message);
 }
@@ -124,7 +165,7 @@ fn the_covariance_of_a_quaternion_is_lifted_from_its_tangent_space() {
     let q = [0.5, -0.5, 0.5, 0.5];
     let expected: Vec<f64> = (0..16).map(|k| f64::from(u8::from(k / 4 == k % 4)) - q[k / 4] * q[k % 4]).collect();
     let mut f = quaternion(q, [1.0; 4]);
-    close(&block_on(covariance(&mut f, &mut HostModel::default(), None)).unwrap(), &expected, 1e-15);
+    close(&block_on(absolute(&mut f, None)).unwrap(), &expected, 1e-15);
     let found = block_on(rank(&mut f, &mut HostModel::default(), TOLERANCE)).unwrap();
     assert_eq!((found.columns, found.rank), (3, 3));
 }

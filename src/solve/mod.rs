@@ -42,6 +42,7 @@ pub mod precision;
 pub mod rank;
 pub mod report;
 pub mod rules;
+mod sandwich;
 pub mod scalar;
 pub mod session;
 mod solution;
@@ -54,9 +55,11 @@ mod write_back;
 
 #[cfg(test)]
 mod covariance_tests;
+#[cfg(test)]
+mod sandwich_tests;
 
 pub use crate::eval::{Arithmetic, Evaluation, Objective};
-pub use covariance::covariance;
+pub use covariance::{CovarianceOptions, covariance};
 pub use driver::minimise;
 pub use feasible::FeasibleSet;
 pub use lbfgs::host::{Lbfgs, Step};

@@ -1,7 +1,8 @@
 //! The numerical rank of J̃, the Jacobian of the solvers, and a basis of its null space in the numbers of the parameters.
 
 use crate::eval::Functions;
-use crate::gauss_newton::host::HostModel;
+use crate::gauss_newton::host::{HostModel, LeastSquares};
+use crate::model::pattern::Pattern;
 use residua_base::error::Result;
 use residua_base::list::Listed;
 use residua_linalg::{Inverse, NullSpace, SparseMatrix, null_space};
@@ -29,7 +30,7 @@ pub struct Rank {
 /// `non-finite` if a residual or derivative is not finite.
 pub async fn rank(functions: &mut Functions, model: &mut HostModel, tolerance: f64) -> Result<Rank> {
     let x = functions.values().to_vec();
-    let (NullSpace { columns, rank, basis }, _) = analyse(functions, model, &x, tolerance).await?;
+    let Analysed { space: NullSpace { columns, rank, basis }, .. } = analyse(functions, model, &x, tolerance).await?;
     let bases = TangentBases::of(functions.model())?;
     let lifted = |vector: &Vec<f64>| {
         let mut direction: Vec<(u32, f64)> = Vec::new();
@@ -47,13 +48,22 @@ pub async fn rank(functions: &mut Functions, model: &mut HostModel, tolerance: f
     Ok(Rank { columns, rank, free })
 }
 
-/// The null space of J̃ at `x`, and the inverse of J̃ᵀJ̃ if it exists.
+/// What J̃ at a point says.
+pub(super) struct Analysed {
+    pub space: NullSpace,
+    /// The inverse of J̃ᵀJ̃, if it exists.
+    pub inverse: Option<Inverse>,
+    /// r̃, J̃ and the cost.
+    pub linearised: LeastSquares,
+}
+
+/// Analyses J̃ at `x`.
 pub(super) async fn analyse(
     functions: &mut Functions,
     model: &mut HostModel,
     x: &[f64],
     tolerance: f64,
-) -> Result<(NullSpace, Option<Inverse>)> {
+) -> Result<Analysed> {
     let linearised = model.linearise(functions, x).await?;
     if !linearised.residuals.iter().chain(&linearised.entries).all(|value| value.is_finite()) {
         return Err(functions.non_finite_error(x).await?);
@@ -62,8 +72,13 @@ pub(super) async fn analyse(
     for block in TangentBases::of(functions.model())?.blocks() {
         frozen[block.first + block.tangent..block.first + block.dim].fill(true);
     }
-    let pattern = model.pattern(functions)?;
-    let (row_offsets, col_indices) = (&pattern.row_offsets, &pattern.col_indices);
-    let matrix = SparseMatrix { cols: x.len(), row_offsets, col_indices, values: &linearised.entries };
-    null_space(&matrix, &frozen, tolerance)
+    let matrix = jacobian(model.pattern(functions)?, x.len(), &linearised.entries);
+    let (space, inverse) = null_space(&matrix, &frozen, tolerance)?;
+    Ok(Analysed { space, inverse, linearised })
+}
+
+/// J̃ with these entries.
+pub(super) fn jacobian<'a>(pattern: &'a Pattern, cols: usize, values: &'a [f64]) -> SparseMatrix<'a> {
+    let Pattern { row_offsets, col_indices, .. } = pattern;
+    SparseMatrix { cols, row_offsets, col_indices, values }
 }

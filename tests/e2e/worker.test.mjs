@@ -76,7 +76,7 @@ before(async () => {
       // A software adapter takes seconds to compile a solver's kernels, for each problem anew.
       if (backend === 'cpu') found.params = result(await levenbergMarquardt(written));
       found.numbers = params.map(({ data }) => data);
-      const { values: variances } = await covariance(written, { blocks: [0, 5] });
+      const { values: variances } = await covariance(written, { blocks: [0, 5], absoluteSigma: true });
       found.covariance = variances;
       written.dispose();
 

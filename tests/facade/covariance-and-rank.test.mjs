@@ -50,6 +50,23 @@ test('params are blocks of one number', async () => {
   assert.deepEqual(raw.covarianceOf, [1]);
 });
 
+test('the estimate of the covariance is chosen by two options', async () => {
+  const { fake, functions, raw } = await ofParams();
+  fake.covariance = [5];
+  const table = [
+    [{}, [false, undefined]],
+    [{ absoluteSigma: true }, [true, undefined]],
+    [{ absoluteSigma: false, robust: true }, [false, true]],
+    [{ robust: false }, [false, false]],
+  ];
+  for (const [options, expected] of table) {
+    await covariance(functions, { blocks: [1], ...options });
+    assert.deepEqual(raw.covarianceEstimate, expected);
+  }
+  await assert.rejects(covariance(functions, { absoluteSigma: 1 }), residuaError('invalid-argument', /covariance: absoluteSigma: got 1; takes true or false/));
+  await assert.rejects(covariance(functions, { robust: 'HC1' }), residuaError('invalid-argument', /covariance: robust: got "HC1"; takes true or false/));
+});
+
 test('blocks of other functions are refused', async () => {
   const { points, functions } = await ofProblem();
   const other = new Problem().parameters('points', { dim: 2, values: [1, 2] });

@@ -180,8 +180,9 @@ export function install({ gpu = true } = {}) {
       const known = pattern ? { rowOffsets: Uint32Array.of(0, 2, 4), colIndices: Uint32Array.of(0, 1, 2, 3) } : {};
       return this.run('jacobian', () => ({ values: fill(values, 1), entries: fill(entries, 2), ...known }));
     }
-    covariance(blocks) {
+    covariance(blocks, ...estimate) {
       this.covarianceOf = blocks && Array.from(blocks);
+      this.covarianceEstimate = estimate;
       return this.run('covariance', () => Float64Array.from(fake.covariance));
     }
     rank(tolerance) {

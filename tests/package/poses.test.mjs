@@ -136,7 +136,7 @@ test('degrees of freedom, covariance and the report are those of the parts', asy
   const spread = async ({ problem }, blocks) => onCpu(problem, async (functions) => {
     const { report } = await levenbergMarquardt(functions, TIGHT);
     const { rank: found, degreesOfFreedom } = await rank(functions);
-    return { effective: /Effective parameters.*/.exec(report())?.[0], found, degreesOfFreedom, values: (await covariance(functions, { blocks })).values };
+    return { effective: /Effective parameters.*/.exec(report())?.[0], found, degreesOfFreedom, values: (await covariance(functions, { blocks, absoluteSigma: true })).values };
   });
   const whole = await spread(one, [{ array: one.poses, index: 5 }]);
   const parts = await spread(two, [{ array: two.rotations, index: 5 }, { array: two.translations, index: 5 }]);

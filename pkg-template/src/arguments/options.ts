@@ -17,6 +17,11 @@ export function checkOptions(argument: string, value: unknown, names: Readonly<R
   }
 }
 
+/** Throws 'invalid-argument' unless `value` is undefined, true or false. */
+export function checkFlag(argument: string, value: unknown): asserts value is boolean | undefined {
+  if (value !== undefined && typeof value !== 'boolean') throw invalidArgument(argument, describe(value), 'true or false');
+}
+
 /** Returns the options that are in `names`. */
 export function pickOptions<T extends object>(options: object, names: OptionNames<T>): T {
   return Object.fromEntries(Object.entries(options).filter(([key]) => Object.hasOwn(names, key))) as T;

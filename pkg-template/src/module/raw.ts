@@ -237,7 +237,7 @@ export interface RawFunctions {
   }>;
   checkGradients(x?: Float64Array): Promise<{ maxRelativeError: number; residual: number; parameter: number }>;
   /** The covariance of the blocks that begin at these parameters, row after row. */
-  covariance(blocks?: Uint32Array): Promise<Float64Array>;
+  covariance(blocks: Uint32Array | undefined, absoluteSigma: boolean, robust: boolean | undefined): Promise<Float64Array>;
   /** Free direction k has the entries offsets[k] .. offsets[k + 1] of parameters and values. */
   rank(tolerance: number): Promise<{
     rank: number;

@@ -152,8 +152,8 @@ export class RemoteFunctions implements RawFunctions {
     return this.call('checkGradients', x);
   }
 
-  covariance(blocks?: Uint32Array): Promise<Float64Array> {
-    return this.call('covariance', blocks);
+  covariance(...scope: Parameters<RawFunctions['covariance']>): Promise<Float64Array> {
+    return this.call('covariance', scope);
   }
 
   rank(tolerance: number): ReturnType<RawFunctions['rank']> {

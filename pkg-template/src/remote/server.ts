@@ -179,7 +179,7 @@ class Server {
       case 'checkGradients':
         return { value: await wait<unknown>(() => raw[method](point)) };
       case 'covariance':
-        return { value: await wait(() => raw.covariance(first as Uint32Array | undefined)) };
+        return { value: await wait(() => raw.covariance(...(first as Parameters<typeof raw.covariance>))) };
       case 'rank':
         return { value: await wait(() => raw.rank(first as number)) };
       case 'download':

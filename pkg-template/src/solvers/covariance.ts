@@ -1,7 +1,7 @@
 /** The covariance of the parameters of a fit. */
 
 import { describe, invalidArgument } from '../arguments/errors.js';
-import { checkOptions, type OptionNames } from '../arguments/options.js';
+import { checkFlag, checkOptions, type OptionNames } from '../arguments/options.js';
 import { checkWholeNumber } from '../arguments/numeric-arguments.js';
 import type { GpuCompiledFunctions } from '../compile/functions.js';
 import type { ParameterArray } from '../problem/parameter-array.js';
@@ -22,9 +22,20 @@ export interface CovarianceOptions {
    * given by its position.
    */
   blocks?: readonly (ParameterBlock | number)[];
+  /**
+   * What is known of the residuals. false (default): they have one unknown variance, which is estimated as 2 · cost / (m − n). true: they have
+   * variance 1, since each was divided by its standard deviation. The name is that of `absolute_sigma` of SciPy's `curve_fit`. Without effect
+   * on the sandwich estimate.
+   */
+  absoluteSigma?: boolean;
+  /**
+   * Whether to take the sandwich estimate. By default it is taken where a residual block that takes part has a robust loss. With the squared
+   * loss it allows that the variances of residuals differ.
+   */
+  robust?: boolean;
 }
 
-const COVARIANCE_OPTIONS: OptionNames<CovarianceOptions> = { blocks: true };
+const COVARIANCE_OPTIONS: OptionNames<CovarianceOptions> = { blocks: true, absoluteSigma: true, robust: true };
 
 /** The covariance of parameter blocks, a symmetric matrix. */
 export interface Covariance {
@@ -42,23 +53,32 @@ export interface Covariance {
 }
 
 /**
- * Computes the covariance (JᵀJ)⁻¹ of the parameters at their current numbers, in double precision on the CPU for functions of either
- * engine. J includes losses and weights, as in the solvers. Residuals are assumed to have variance 1, and nothing is scaled by the cost:
- * otherwise weight them, or multiply the result by 2 · cost / (residuals − parameters). A block on a manifold has the covariance of its
- * tangent space in its own numbers. Constant numbers have zeros. Bounds have no effect.
+ * Computes the covariance of the parameters at their current numbers, in double precision on the CPU for functions of either engine. With
+ * m residuals that take part and n degrees of freedom it is
+ *
+ * - 2 · cost / (m − n) · (JᵀJ)⁻¹ by default. J includes weights and losses, as in the solvers;
+ * - (JᵀJ)⁻¹ with `absoluteSigma: true`, as in Ceres;
+ * - m / (m − n) · A⁻¹BA⁻¹ where a loss is robust, or with `robust: true`: the sandwich estimate of an M-estimator (Huber 1981). For the
+ *   residuals r and the Jacobian J of an instance and s = ‖r‖², A = Σ weight · (ρ′(s) JᵀJ + 2ρ″(s) Jᵀr rᵀJ) and
+ *   B = Σ (weight · ρ′(s))² Jᵀr rᵀJ. Instances are assumed to be independent; the residuals of one need not be.
+ *
+ * A block on a manifold has the covariance of its tangent space in its own numbers. Constant numbers have zeros. Bounds have no effect.
  *
  * Rejects with 'invalid-argument' where a direction is undetermined, so that the covariance does not exist (the message names one; rank()
- * returns all), and for a block that is not one of these functions; with 'limit-exceeded' for blocks of more than 4,000 numbers in total;
- * with 'non-finite' where a residual or derivative is not finite.
+ * returns all), where a variance is to be estimated and m is not larger than n, where A is not positive definite, and for a block that is
+ * not one of these functions; with 'limit-exceeded' for blocks of more than 4,000 numbers in total; with 'non-finite' where a residual or
+ * derivative is not finite.
  */
 export async function covariance(functions: GpuCompiledFunctions, options: CovarianceOptions = {}): Promise<Covariance> {
   checkFunctions('covariance', functions);
   checkOptions('covariance: options', options, COVARIANCE_OPTIONS);
-  const { blocks } = options;
+  const { blocks, absoluteSigma = false, robust } = options;
+  checkFlag('covariance: absoluteSigma', absoluteSigma);
+  checkFlag('covariance: robust', robust);
   if (blocks !== undefined && !Array.isArray(blocks)) throw invalidArgument('covariance: blocks', describe(blocks), 'an array of blocks');
   const places = blocks === undefined ? allBlocks(functions) : blocks.map((block, position) => placeOf(functions, block, position));
   const firsts = Uint32Array.from(places, ({ first }) => first);
-  const values = await functions.callWith((handle) => handle.covariance(blocks === undefined ? undefined : firsts));
+  const values = await functions.callWith((handle) => handle.covariance(blocks === undefined ? undefined : firsts, absoluteSigma, robust));
   return new SquareMatrix(values, places.map(({ dim }) => dim));
 }
 

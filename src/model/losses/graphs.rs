@@ -25,6 +25,17 @@ pub fn evaluate_bend(loss: &LossParameters, s: f64) -> f64 {
     loss.factor * case.graph.evaluate(&[s, loss.a, loss.b])[case.results[0].index()]
 }
 
+/// factor · ρ′ and factor · ρ″ in f64, as a function of s. Its graphs are made once.
+pub fn derivatives(loss: &LossParameters) -> impl Fn(f64) -> [f64; 2] {
+    let LossParameters { kind, a, b, factor } = *loss;
+    let (first, second) = (case(kind), bend_case(kind));
+    move |s| {
+        let slope = first.graph.evaluate(&[s, a, b])[first.results[1].index()];
+        let bend = second.graph.evaluate(&[s, a, b])[second.results[0].index()];
+        [factor * slope, factor * bend]
+    }
+}
+
 /// factor · ρ(s) and factor · ρ′(s), in f64.
 pub fn evaluate(loss: &LossParameters, s: f64) -> (f64, f64) {
     let case = case(loss.kind);

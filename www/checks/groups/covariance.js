@@ -15,7 +15,7 @@ export const group = {
         residual: ({ line, x }) => line.x.mul(x).add(line.y),
       });
       const functions = await check.compile(problem);
-      const { values } = await covariance(functions, { blocks: [{ array: line, index: 0 }] });
+      const { values } = await covariance(functions, { blocks: [{ array: line, index: 0 }], absoluteSigma: true });
       [0.5, -0.5, -0.5, 5 / 6].forEach((expected, k) => {
         check.below(Math.abs(values[k] - expected), 1e-14, 'JᵀJ = [5 3; 3 3] inverted by hand; rounding of double precision in a problem of condition 10.', `entry ${k}: ${values[k]}, not ${expected}`);
       });
@@ -37,7 +37,7 @@ export const group = {
       const free = await check.failure(covariance(functions, { blocks }));
       points.setConstant([0]);
       const held = await rank(functions);
-      const found = await covariance(functions, { blocks });
+      const found = await covariance(functions, { blocks, absoluteSigma: true });
       check.same([loose.rank, loose.degreesOfFreedom, loose.free.length, loose.free[0].length], [4998, 5000, 2, 2500]);
       check.same(loose.free.flatMap((direction) => [...new Set(direction.map(({ array, coordinate }) => `${array} ${coordinate}`))]).sort(), ['points 0', 'points 1']);
       check.same([held.rank, held.degreesOfFreedom, held.free.length], [4998, 4998, 0]);

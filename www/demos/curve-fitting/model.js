@@ -108,8 +108,7 @@ export class CurveFit {
   }
 
   /**
-   * Estimates with standard errors: the square roots of the diagonal of s² (JᵀJ)⁻¹, with s² = 2 · cost / freedom. Where they do not exist,
-   * `reason` is the reason.
+   * Estimates with standard errors: the square roots of the diagonal of the covariance. Where they do not exist, `reason` is the reason.
    * @returns {Promise<{ rows: { name: string, value: number, error: number | null, held: boolean }[], deviation: number | null, reason:
    *   string | null }>}
    */
@@ -124,8 +123,7 @@ export class CurveFit {
     if (this.freedom <= 0) return describe(null, `${this.points.length} points cannot tell how far ${this.model.parameters.length - this.held.size} parameters may be wrong`);
     try {
       const { standardDeviations } = await covariance(this.functions);
-      const scale = Math.sqrt((2 * this.result.finalCost) / this.freedom);
-      return describe(standardDeviations.map((deviation) => deviation * scale), null);
+      return describe(standardDeviations, null);
     } catch (error) {
       if (!(error instanceof ResiduaError) || (error.code !== 'invalid-argument' && error.code !== 'non-finite')) throw error;
       return describe(null, error.code === 'non-finite' ? 'the model has no value at one of the points' : 'the points leave some of the parameters free to move');
