@@ -32,11 +32,7 @@ status is 0 when nothing failed.
   --hardware   browser tests on the GPU that is there; by default on software adapters, SwiftShader in Chromium and lavapipe in Firefox";
 
 /// Targets of cargo test whose tests run in a page.
-pub const WASM_TESTS: [&str; 2] = [
-    "--package residua --test choice --test cpu_program --test descent --test device_gradient --test device_solver --test engines --test gpu \
-     --test gpu_contexts --test gpu_worker --test normal --test profile",
-    "--package residua-base --lib",
-];
+pub const WASM_TESTS: [&str; 2] = ["--package residua --test wasm --test gpu_worker", "--package residua-base --lib"];
 
 /// Commands that run at the same time. Many wait for a browser's software device, which is a program of its own.
 const LANES: usize = 2;

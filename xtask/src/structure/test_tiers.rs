@@ -16,7 +16,8 @@ fn every_test_script_has_a_runner() {
     }
 }
 
-/// A file in `tests` is a binary of its own, which runs in a page; a file of tests/native that no `mod` names is never compiled.
+/// A file in `tests` is a binary of its own, which runs in a page; a file of tests/native or tests/wasm that no `mod` names is never
+/// compiled.
 #[test]
 fn every_file_of_rust_tests_is_part_of_a_binary_that_runs() {
     let files = sources("tests", &[".rs"]);
@@ -25,10 +26,12 @@ fn every_file_of_rust_tests_is_part_of_a_binary_that_runs() {
         let mut targets = WASM_TESTS.iter().flat_map(|target| target.split(' '));
         assert!(targets.any(|word| word == name), "{}: the wasm runner does not take it", path.display());
     }
-    let (_, main) = files.iter().find(|(path, _)| path == Path::new("tests/native/main.rs")).unwrap();
-    for (path, _) in files.iter().filter(|(path, _)| path.starts_with("tests/native")) {
-        let name = path.iter().nth(2).unwrap().to_str().unwrap().trim_end_matches(".rs");
-        assert!(name == "main" || main.contains(&format!("mod {name};")), "{}: no mod of main.rs", path.display());
+    for folder in ["tests/native", "tests/wasm"].map(Path::new) {
+        let (_, main) = files.iter().find(|(path, _)| *path == folder.join("main.rs")).unwrap();
+        for (path, _) in files.iter().filter(|(path, _)| path.starts_with(folder)) {
+            let name = path.iter().nth(2).unwrap().to_str().unwrap().trim_end_matches(".rs");
+            assert!(name == "main" || main.contains(&format!("mod {name};")), "{}: no mod of main.rs", path.display());
+        }
     }
     for (path, _) in files.iter().filter(|(path, _)| path.starts_with("tests/models")) {
         let name = format!("models/{}\"", path.file_name().unwrap().to_str().unwrap());

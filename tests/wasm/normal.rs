@@ -1,14 +1,6 @@
 //! The normal equations on the device against the Gauss-Newton model on the CPU, in a browser on a real WebGPU device.
-#![cfg(target_arch = "wasm32")]
-// What fails here fails the test, which is what unwrap() says.
-#![allow(clippy::unwrap_used)]
 
-#[path = "models/mixture.rs"]
-mod mixture;
-#[path = "models/recorder.rs"]
-mod recorder;
-
-use mixture::{PARAMETERS, model, point};
+use crate::mixture::{PARAMETERS, model, point};
 use residua::eval::cpu::CpuEngine;
 use residua::eval::declare::{Declare, Sums};
 use residua::eval::gpu::GpuEngine;
@@ -20,9 +12,7 @@ use residua::gauss_newton::device::shaders::ModelShader;
 use residua::gauss_newton::device::{DeclareModel, DeviceModel, ModelBuffer};
 use residua::gauss_newton::host::HostModel;
 use residua_gpu::{BindingKind, BufferRequest, CommandList, Context, DownloadId, PipelineId, PipelineRequest, Slice};
-use wasm_bindgen_test::{console_log, wasm_bindgen_test, wasm_bindgen_test_configure};
-
-wasm_bindgen_test_configure!(run_in_browser);
+use wasm_bindgen_test::{console_log, wasm_bindgen_test};
 
 /// Relative to the largest number: f32 residuals and partials, some tens of roundings deep.
 const SINGLE: f64 = 2e-6;

@@ -1,19 +1,13 @@
 //! Contexts on a real WebGPU device: whose device it is, how they are lost, disposed of and refused, and that they keep out of one
 //! another's way. Without a device these tests fail.
-#![cfg(target_arch = "wasm32")]
-#![allow(clippy::unwrap_used)]
 
-mod affine;
-
-use affine::{affine, allocate, bytes, call, check_affine, context, prepare};
+use crate::affine::{affine, allocate, bytes, call, check_affine, context, prepare};
 use js_sys::{Object, Promise, Reflect};
 use residua_base::ErrorCode;
 use residua_gpu::{BufferRequest, Context};
 use wasm_bindgen::prelude::*;
 use wasm_bindgen_futures::JsFuture;
-use wasm_bindgen_test::{wasm_bindgen_test, wasm_bindgen_test_configure};
-
-wasm_bindgen_test_configure!(run_in_browser);
+use wasm_bindgen_test::wasm_bindgen_test;
 
 #[wasm_bindgen_test]
 async fn a_device_lost_in_mid_flight_fails_everything_promptly_and_a_new_context_works() {
@@ -40,7 +34,7 @@ async fn a_device_lost_in_mid_flight_fails_everything_promptly_and_a_new_context
     drop(prepared);
     assert_eq!(context.stats().buffers, 0);
 
-    let next = affine::context().await;
+    let next = crate::affine::context().await;
     check_affine(&next).await;
     next.dispose();
 }

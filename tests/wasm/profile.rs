@@ -1,14 +1,10 @@
 //! Contexts that measure where their time goes, on a real WebGPU device. Without one these tests fail.
-#![cfg(target_arch = "wasm32")]
-#![allow(clippy::unwrap_used)]
 
 use js_sys::{Function, Object, Promise, Reflect};
 use residua_gpu::{BindingKind, BufferRequest, CommandList, Context, PipelineRequest, Prepared, Times};
 use wasm_bindgen::prelude::*;
 use wasm_bindgen_futures::JsFuture;
-use wasm_bindgen_test::{wasm_bindgen_test, wasm_bindgen_test_configure};
-
-wasm_bindgen_test_configure!(run_in_browser);
+use wasm_bindgen_test::wasm_bindgen_test;
 
 /// Timestamps are rounded to this many milliseconds where nothing else is asked for.
 const QUANTUM: f64 = 0.1;
@@ -183,5 +179,6 @@ async fn times_that_are_on_their_way_when_the_context_is_disposed_are_dropped() 
     context.dispose();
     drop(submission);
     sleep(50).await;
-    assert!(context.times().unwrap().kernels().iter().all(|kernel| kernel.timed.count <= kernel.dispatches));
+    // The context was disposed of before the device could answer.
+    assert_eq!(counts(&context.times().unwrap()), [("add", 3, 0), ("double", 1, 0)]);
 }

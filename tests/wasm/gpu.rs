@@ -1,21 +1,15 @@
 //! The device layer on a real WebGPU device: recorded work, buffers and pipelines. Without one these tests fail.
-#![cfg(target_arch = "wasm32")]
-#![allow(clippy::unwrap_used)]
-
-mod affine;
 
 use std::cell::Cell;
 use std::rc::Rc;
 
-use affine::{MAP, affine, allocate, bytes, call, check_affine, context, pipeline, prepare};
+use crate::affine::{MAP, affine, allocate, bytes, call, check_affine, context, pipeline, prepare};
 use js_sys::{Function, Object, Promise, Reflect};
 use residua_base::ErrorCode;
 use residua_gpu::{Buffer, BufferRequest, CommandList, PipelineRequest};
 use wasm_bindgen::prelude::*;
 use wasm_bindgen_futures::JsFuture;
-use wasm_bindgen_test::{wasm_bindgen_test, wasm_bindgen_test_configure};
-
-wasm_bindgen_test_configure!(run_in_browser);
+use wasm_bindgen_test::wasm_bindgen_test;
 
 #[wasm_bindgen_test]
 async fn a_recorded_kernel_computes_what_was_uploaded_and_runs_again_without_new_bind_groups() {

@@ -1,16 +1,9 @@
 //! Levenberg-Marquardt on the device against the same in f64 on the CPU, in a browser on a real WebGPU device.
-#![cfg(target_arch = "wasm32")]
-// What fails here fails the test, which is what unwrap() says.
-#![allow(clippy::unwrap_used)]
 
-#[path = "models/least_squares.rs"]
-mod least_squares;
-#[path = "models/mixture.rs"]
-mod mixture;
-#[path = "models/recorder.rs"]
-mod recorder;
-
-use least_squares::{Edge, Random, curve, grid, quaternions, rosenbrock, scattered, shared, springs, twelve_numbers};
+use crate::least_squares::{
+    Edge, Random, curve, grid, quaternions, rosenbrock, scattered, shared, springs, twelve_numbers,
+};
+use crate::mixture;
 use residua::eval::cpu::CpuEngine;
 use residua::eval::gpu::GpuEngine;
 use residua::eval::{Engine, Functions};
@@ -21,9 +14,7 @@ use residua::solve::{
     Arithmetic, IterationSummary, LevenbergMarquardtOptions, Listener, Solution, Termination, minimise_least_squares,
 };
 use residua_gpu::Context;
-use wasm_bindgen_test::{console_log, wasm_bindgen_test, wasm_bindgen_test_configure};
-
-wasm_bindgen_test_configure!(run_in_browser);
+use wasm_bindgen_test::{console_log, wasm_bindgen_test};
 
 async fn context() -> Context {
     Context::create(None, None).await.expect("a WebGPU device: these tests need one")
@@ -108,8 +99,8 @@ async fn a_grid_of_springs_goes_the_way_of_the_cpu() {
         linear_tolerance: 0.0,
         max_linear_iterations: 10,
         linear_solver: Some(residua_linalg::Kind::Pcg),
-        // The bounds below are those of this damping.
-        initial_damping: 1e-3,
+        // The grid has fewer springs than numbers. With little damping the first steps are much too long, and rounding grows with them.
+        initial_damping: 1.0,
         ..options()
     };
     let mut steps = steps;
@@ -123,10 +114,8 @@ async fn a_grid_of_springs_goes_the_way_of_the_cpu() {
     for (a, b) in device.summary.history.iter().zip(&host.summary.history) {
         console_log!("{} {} {}", a.iteration, a.cost, b.cost);
         assert_eq!(a.accepted, b.accepted);
-        // The first steps are much too long for the model, so that the rounding of f32 grows a thousandfold with each. The very first: the
-        // grid has fewer springs than numbers, so what rounding g to f32 leaves outside of the range of Jᵀ is divided by the damping of
-        // 1e-3; rounding nothing but g moves this cost by up to 4e-6 of it, rounding nothing but the sums of products by 6e-6.
-        let bound = [1e-8, 1e-5, 1e-3, 1e-2][a.iteration.min(3) as usize];
+        // Roundings of some thousand residuals, of their sums, and of six times ten iterations of conjugate gradients.
+        let bound = 1e-5;
         assert!((a.cost - b.cost).abs() <= bound * b.cost, "{}: {} {}", a.iteration, a.cost, b.cost);
     }
 }
@@ -333,7 +322,9 @@ async fn bounds_hold_and_constants_stay() {
     let mut kept = None;
     let solution = solve(&mut functions, &mut kept, &options()).await;
     assert_eq!(solution.x[1], 1.0);
-    assert!(solution.x[0].abs() > 0.9, "{:?}", solution.x);
+    // With y = 1 the derivative of the cost is (x − 1)(200x(x + 1) + 1); it is 107 in size at the start. In f32 it is known to some 1e-4.
+    let x = solution.x[0];
+    assert!(((x - 1.0) * (200.0 * x * (x + 1.0) + 1.0)).abs() < 1e-2, "{x}");
     functions.set_constant(vec![false, false]).unwrap();
     let solution = solve(&mut functions, &mut kept, &options()).await;
     assert!(solution.x.iter().all(|x| (x - 1.0).abs() < 1e-4), "freed: {:?}", solution.x);

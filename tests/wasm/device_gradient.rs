@@ -1,13 +1,7 @@
 //! Gradients by the device, over lists and gathered, against the CPU's in f64, in a browser on a real WebGPU device.
-#![cfg(target_arch = "wasm32")]
-// What fails here fails the test, which is what unwrap() says.
-#![allow(clippy::unwrap_used)]
 
-#[path = "models/recorder.rs"]
-mod recorder;
-
+use crate::recorder::{Recorder, compiled, problem};
 use js_sys::{Float32Array, Float64Array};
-use recorder::{Recorder, compiled, problem};
 use residua::eval::cpu::CpuEngine;
 use residua::eval::gpu::GpuEngine;
 use residua::eval::{Engine, Functions, Objective};
@@ -16,9 +10,7 @@ use residua::model::{Model, Tape};
 use residua_gpu::Context;
 use residua_ir::graph::Op;
 use wasm_bindgen::JsCast;
-use wasm_bindgen_test::{console_log, wasm_bindgen_test, wasm_bindgen_test_configure};
-
-wasm_bindgen_test_configure!(run_in_browser);
+use wasm_bindgen_test::{console_log, wasm_bindgen_test};
 
 /// The package's promise for values and derivatives, relative to the largest entry.
 const VALUES: f64 = 1e-5;

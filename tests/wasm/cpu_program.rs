@@ -1,15 +1,11 @@
 //! Kernels on the CPU in a page: as generated WebAssembly, against their interpretation.
-#![cfg(target_arch = "wasm32")]
-#![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 use residua_codegen::memory::{InstanceRange, View};
 use residua_codegen::{Buffer, DType, Index, Kernel, Load, Output};
 use residua_cpu::Program;
 use residua_ir::autodiff::gradient;
 use residua_ir::graph::{Graph, InputId, NodeId, Op, evaluate};
-use wasm_bindgen_test::{console_log, wasm_bindgen_test, wasm_bindgen_test_configure};
-
-wasm_bindgen_test_configure!(run_in_browser);
+use wasm_bindgen_test::{console_log, wasm_bindgen_test};
 
 fn buffer(name: &'static str, dtype: DType, written: bool) -> Buffer {
     Buffer { name, dtype, written }

@@ -3,14 +3,8 @@
 //! Inputs are drawn from each op's domain and rounded to f32, so that both engines see the same numbers. A difference is
 //! taken relative to the largest entry of what is compared. The bounds, 1e-5 for values and 1e-4 for derivatives, are the
 //! package's promise; what was measured is printed.
-#![cfg(target_arch = "wasm32")]
-// What fails here fails the test, which is what unwrap() says.
-#![allow(clippy::unwrap_used)]
 
-#[path = "models/recorder.rs"]
-mod recorder;
-
-use recorder::{Recorder, compiled, params_model, problem, with_any_loss};
+use crate::recorder::{Recorder, compiled, params_model, problem, with_any_loss};
 use residua::eval::cpu::CpuEngine;
 use residua::eval::gpu::GpuEngine;
 use residua::eval::{Engine, Functions, Objective};
@@ -18,9 +12,7 @@ use residua::model::losses::LossParameters;
 use residua::model::{Leaf, Model, Tape};
 use residua_gpu::Context;
 use residua_ir::graph::Op;
-use wasm_bindgen_test::{console_log, wasm_bindgen_test, wasm_bindgen_test_configure};
-
-wasm_bindgen_test_configure!(run_in_browser);
+use wasm_bindgen_test::{console_log, wasm_bindgen_test};
 
 const VALUES: f64 = 1e-5;
 const DERIVATIVES: f64 = 1e-4;
@@ -197,7 +189,8 @@ async fn more_than_four_million_instances_take_a_second_dimension_of_workgroups(
     let x = r.parameter(0);
     let negative = r.apply(Op::Neg, &[x]);
     let indices = (0..count).map(|instance| instance % parameters).collect();
-    let model = recorder::model(1, parameters, "euclidean", vec![0], indices, Vec::new(), r.tape(vec![negative], 1, 0));
+    let model =
+        crate::recorder::model(1, parameters, "euclidean", vec![0], indices, Vec::new(), r.tape(vec![negative], 1, 0));
     let x: Vec<f64> = (0..parameters).map(f64::from).collect();
     let gpu = GpuEngine::new(context().await, &model, None).await.unwrap();
     let mut gpu = Functions::new(model, Engine::Gpu(Box::new(gpu)), x).unwrap();

@@ -1,12 +1,6 @@
 //! L-BFGS on both engines, one body for either, in a browser on a real WebGPU device.
-#![cfg(target_arch = "wasm32")]
-// What fails here fails the test, which is what unwrap() says.
-#![allow(clippy::unwrap_used)]
 
-#[path = "models/recorder.rs"]
-mod recorder;
-
-use recorder::{Recorder, model};
+use crate::recorder::{Recorder, model};
 use residua::eval::cpu::CpuEngine;
 use residua::eval::gpu::GpuEngine;
 use residua::eval::{Engine, Functions, Objective};
@@ -15,9 +9,7 @@ use residua::solve::{DeviceResources, IterationSummary, LbfgsOptions, Listener, 
 use residua_base::error::ErrorCode;
 use residua_gpu::Context;
 use residua_ir::graph::Op;
-use wasm_bindgen_test::{console_log, wasm_bindgen_test, wasm_bindgen_test_configure};
-
-wasm_bindgen_test_configure!(run_in_browser);
+use wasm_bindgen_test::{console_log, wasm_bindgen_test};
 
 /// 10(xᵢ₊₁ − xᵢ²), 1 − xᵢ.
 fn rosenbrock(count: u32) -> Model {

@@ -1,15 +1,9 @@
 //! Functions with an engine on either side, in a browser on a real WebGPU device: which calls run where, and that nobody notices but by
 //! their digits.
-#![cfg(target_arch = "wasm32")]
-// What fails here fails the test, which is what unwrap() says.
-#![allow(clippy::unwrap_used)]
-
-#[path = "models/recorder.rs"]
-mod recorder;
 
 use std::pin::pin;
 
-use recorder::{Recorder, model as model_of};
+use crate::recorder::{Recorder, model as model_of};
 use residua::eval::choice::{Extent, Measured};
 use residua::eval::cpu::CpuEngine;
 use residua::eval::gpu::GpuEngine;
@@ -18,9 +12,7 @@ use residua::model::Model;
 use residua::solve::{Arithmetic, DeviceResources, IterationSummary, LbfgsOptions, Listener, Termination, minimise};
 use residua_gpu::{Context, Speed};
 use residua_ir::graph::Op;
-use wasm_bindgen_test::{wasm_bindgen_test, wasm_bindgen_test_configure};
-
-wasm_bindgen_test_configure!(run_in_browser);
+use wasm_bindgen_test::wasm_bindgen_test;
 
 const COUNT: u32 = 300;
 

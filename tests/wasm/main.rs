@@ -1,0 +1,24 @@
+//! The tests that need a browser's WebGPU, in one binary.
+#![cfg(target_arch = "wasm32")]
+#![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
+
+mod affine;
+#[path = "../models/least_squares.rs"]
+mod least_squares;
+#[path = "../models/mixture.rs"]
+mod mixture;
+#[path = "../models/recorder.rs"]
+mod recorder;
+
+mod choice;
+mod cpu_program;
+mod descent;
+mod device_gradient;
+mod device_solver;
+mod engines;
+mod gpu;
+mod gpu_contexts;
+mod normal;
+mod profile;
+
+wasm_bindgen_test::wasm_bindgen_test_configure!(run_in_browser);
