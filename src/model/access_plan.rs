@@ -89,13 +89,12 @@ fn make<'a>(
         Entry::Jacobian => {
             planner.store_values(target);
             let locals = planner.local_inputs();
-            let rows = autodiff::jacobian(&mut planner.graph, &class.outputs, &locals);
-            for (output, row) in rows.into_iter().enumerate() {
-                for (local, partial) in row.into_iter().enumerate() {
-                    let Some(node) = partial else { continue };
+            let rows = autodiff::sparse_jacobian(&mut planner.graph, &class.outputs, &locals);
+            for (output, row) in (0u32..).zip(rows) {
+                for (local, node) in row {
                     let column = partials.len() as u32;
                     planner.store_partial(partials.len(), node, Role::Partials, column);
-                    partials.push((output as u32, local as u32));
+                    partials.push((output, local.0));
                 }
             }
             None

@@ -5,6 +5,9 @@ use residua_ir::graph::{Graph, Node, NodeId, Op};
 
 use super::class::Class;
 
+/// An entry is compared with so many before it. Those that differ by their sign alone stand near each other, most of them in one row.
+const MOST_COMPARED: usize = 256;
+
 /// What J̃ is made of: its entries that are not zero whatever the point.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Entries {
@@ -17,9 +20,10 @@ pub struct Entries {
 
 impl Entries {
     pub(super) fn push(&mut self, place: (u32, u32), node: NodeId, graph: &Graph) {
-        let negative = self.nodes.iter().position(|&known| are_opposite(graph, known, node));
+        let first = self.nodes.len().saturating_sub(MOST_COMPARED);
+        let negative = self.nodes[first..].iter().position(|&known| are_opposite(graph, known, node));
         self.places.push(place);
-        self.negatives.push(negative.map(|position| position as u32));
+        self.negatives.push(negative.map(|position| (first + position) as u32));
         self.nodes.push(node);
     }
 

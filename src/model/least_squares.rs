@@ -3,7 +3,8 @@
 //! With weight w, loss ρ and an instance's residuals r, s = ‖r‖², the cost is Σ ½ w ρ(s). Its Gauss-Newton model at a point is
 //! ½ ‖r̃ + J̃δ‖², with r̃ and J̃ corrected by B. Triggs et al., "Bundle Adjustment: A Modern Synthesis" (2000), section 4.3, as
 //! Ceres Solver does it (corrector.cc): the second derivative of the loss counts only where it is positive, since elsewhere it
-//! would make the model indefinite. J̃ has *tangent* columns: for a block on a manifold those of [`crate::model::manifolds`], in the
+//! would make the model indefinite. Nor does it count where its correction would fill the rows of J̃ with more than [`MOST_FILL`] entries; the
+//! gradient and the cost do not change by that. J̃ has *tangent* columns: for a block on a manifold those of [`crate::model::manifolds`], in the
 //! first places of the block's columns, and for any other block its coordinates.
 //!
 //! | entry | reads | gives |
@@ -22,7 +23,7 @@
 //! The local table of a batch has columns as long as the batch (or the chunk of it), in the order of [`LocalTable`]. Its first
 //! columns are gathered by [`super::incidence`] as local gradients are.
 
-use crate::model::manifolds;
+use crate::model::manifolds::{self, Manifold};
 use residua_base::list::Listed;
 use residua_codegen::{Element, Index, Load};
 use residua_ir::autodiff;
@@ -74,6 +75,12 @@ impl LocalTable {
     }
 }
 
+/// Entries of a row of ∂r/∂x or J̃ by their [`Class::gradient_column`], ascending; the others are zero whatever the point.
+pub(super) type Row = Vec<(u32, NodeId)>;
+
+/// So many entries may the correction for a loss add to J̃ of an instance.
+const MOST_FILL: usize = 1024;
+
 /// The places of a block slot's numbers: first column of the local gradient, and how many.
 fn slots(class: &Class) -> Vec<(u32, u32)> {
     let mut first = 0;
@@ -97,38 +104,44 @@ impl Planner<'_> {
         self.store(Role::Local, Index::column(column), node);
     }
 
-    /// Rows of ∂r/∂x in tangent coordinates, by [`Class::gradient_column`]; `None` where it is zero whatever the point.
-    pub(super) fn tangent_jacobian(&mut self) -> Vec<Vec<Option<NodeId>>> {
+    /// Rows of ∂r/∂x in tangent coordinates: the entries that are not zero whatever the point, by [`Class::gradient_column`], ascending.
+    pub(super) fn tangent_jacobian(&mut self) -> Vec<Row> {
         let class = self.class;
         let locals = self.local_inputs();
         let slots = slots(class);
-        let width = LocalTable::of(class).width as usize;
-        let partials = autodiff::jacobian(&mut self.graph, &class.outputs, &locals);
+        let places = (0..class.locals.len()).map(|local| class.gradient_column(local)).list();
+        let partials = autodiff::sparse_jacobian(&mut self.graph, &class.outputs, &locals);
         let mut rows = Vec::with_capacity(partials.len());
         for partials in partials {
-            let mut row = vec![None; width];
-            let mut coordinates = vec![None; width];
-            for (local, partial) in partials.into_iter().enumerate() {
-                let place = class.gradient_column(local) as usize;
-                row[place] = partial;
-                coordinates[place] = Some(InputId(local as u32));
-            }
-            for (&(first, dim), &manifold) in slots.iter().zip(&class.manifolds) {
-                let places = first as usize..(first + dim) as usize;
-                if manifold.has_unit_basis() || row[places.clone()].iter().all(Option::is_none) {
-                    continue;
-                }
-                let block: Vec<NodeId> =
-                    coordinates[places.clone()].iter().flatten().map(|&input| self.graph.input(input)).list();
-                let tangent = manifolds::tangent_partials(&mut self.graph, manifold, &block, &row[places.clone()]);
-                row[places.clone()].fill(None);
-                for (place, partial) in places.zip(tangent) {
-                    row[place] = partial;
+            let mut row: Row = partials.into_iter().map(|(local, partial)| (places[local.0 as usize], partial)).list();
+            row.sort_unstable_by_key(|&(place, _)| place);
+            for (&slot, &manifold) in slots.iter().zip(&class.manifolds) {
+                if !manifold.has_unit_basis() {
+                    self.project_on_tangent(&mut row, slot, manifold, &places);
                 }
             }
             rows.push(row);
         }
         rows
+    }
+
+    /// Brings the entries of a block on a manifold into its tangent coordinates. `places` are those of the local parameters.
+    fn project_on_tangent(&mut self, row: &mut Row, (first, dim): (u32, u32), manifold: Manifold, places: &[u32]) {
+        let [start, end] = [first, first + dim].map(|limit| row.partition_point(|&(place, _)| place < limit));
+        if start == end {
+            return;
+        }
+        let mut partials = vec![None; dim as usize];
+        for &(place, partial) in &row[start..end] {
+            partials[(place - first) as usize] = Some(partial);
+        }
+        let mut inputs = vec![None; dim as usize];
+        for (local, place) in (0u32..).zip(places).filter(|(_, place)| (first..first + dim).contains(place)) {
+            inputs[(place - first) as usize] = Some(InputId(local));
+        }
+        let block: Vec<NodeId> = inputs.iter().flatten().map(|&input| self.graph.input(input)).list();
+        let tangent = manifolds::tangent_partials(&mut self.graph, manifold, &block, &partials);
+        row.splice(start..end, (first..).zip(tangent).filter_map(|(place, partial)| Some((place, partial?))));
     }
 
     /// Stores the linearisation, or only its rows; gives the cost.
@@ -158,7 +171,7 @@ impl Planner<'_> {
         let scale = self.apply(Op::Sqrt, &[squared_scale]);
 
         // α is the root of ½α² − α − s ρ″/ρ′ = 0 that goes to 0 with s.
-        let bend = (class.losses != Losses::Squared).then(|| self.bend(s));
+        let bend = (class.losses != Losses::Squared && !is_filled(table, &rows)).then(|| self.bend(s));
         let curved = bend.map(|bend| {
             let (convex, away) = (self.apply(Op::Lt, &[zero, bend]), self.apply(Op::Lt, &[zero, s]));
             let bends = self.product_of(convex, away);
@@ -173,17 +186,7 @@ impl Planner<'_> {
         let root = curved.map_or(one, |(_, root)| root);
 
         let residual_scale = self.apply(Op::Div, &[scale, root]);
-        let columns: Vec<Option<NodeId>> = (0..table.width as usize)
-            .map(|place| {
-                let terms: Vec<NodeId> = rows
-                    .iter()
-                    .zip(&outputs)
-                    .filter_map(|(row, &r)| Some((row[place]?, r)))
-                    .map(|(partial, r)| self.product_of(r, partial))
-                    .list();
-                (!terms.is_empty()).then(|| self.sum(terms))
-            })
-            .list();
+        let columns = self.products_with_residuals(table, &rows);
         if target == Target::Gpu && !rows_alone {
             // Every column is written, since a gather reads whole blocks.
             for (place, column) in (0u32..).zip(&columns) {
@@ -194,25 +197,26 @@ impl Planner<'_> {
         for (output, row) in (0u32..).zip(&rows) {
             let r = outputs[output as usize];
             self.store_local(table.residual(output), r);
-            let corrected: Vec<Option<NodeId>> = if let (2.., Some((bends, _))) = (outputs.len(), curved) {
+            let corrected: Row = if let (2.., Some((bends, _))) = (outputs.len(), curved) {
                 let alpha = self.apply(Op::Sub, &[one, root]);
                 let share = self.apply(Op::Div, &[alpha, s]);
                 let share = self.apply(Op::Select, &[bends, share, zero]);
                 let share = self.product_of(share, r);
-                row.iter()
+                let mut partials = row.iter().peekable();
+                (0u32..)
                     .zip(&columns)
-                    .map(|(partial, column)| {
+                    .filter_map(|(place, column)| {
                         let correction = self.product_of(share, (*column)?);
                         // Where the residual does not depend on a coordinate, its row gets an entry from the correction alone.
-                        let partial = partial.unwrap_or(zero);
+                        let partial = partials.next_if(|&&(of, _)| of == place).map_or(zero, |&(_, partial)| partial);
                         let difference = self.apply(Op::Sub, &[partial, correction]);
-                        Some(self.product_of(scale, difference))
+                        Some((place, self.product_of(scale, difference)))
                     })
                     .list()
             } else {
                 // r·rᵀJ = s J
                 let scale = self.product_of(scale, root);
-                row.iter().map(|partial| partial.map(|partial| self.product_of(scale, partial))).list()
+                row.iter().map(|&(place, partial)| (place, self.product_of(scale, partial))).list()
             };
             self.store_partials(table, output, &corrected, target, partials);
             if target == Target::Cpu {
@@ -235,18 +239,31 @@ impl Planner<'_> {
         self.product_of(half_weight, rho)
     }
 
+    /// Jᵀr, by [`Class::gradient_column`].
+    fn products_with_residuals(&mut self, table: LocalTable, rows: &[Row]) -> Vec<Option<NodeId>> {
+        let outputs = self.class.outputs.clone();
+        let mut columns: Vec<Vec<(NodeId, NodeId)>> = vec![Vec::new(); table.width as usize];
+        for (row, &r) in rows.iter().zip(&outputs) {
+            row.iter().for_each(|&(place, partial)| columns[place as usize].push((r, partial)));
+        }
+        let product = |column: Vec<(NodeId, NodeId)>| {
+            let terms = column.into_iter().map(|(r, partial)| self.product_of(r, partial)).list();
+            (!terms.is_empty()).then(|| self.sum(terms))
+        };
+        columns.into_iter().map(product).list()
+    }
+
     /// Columns that are zero whatever the point are not written: they are so from the start. Nor are, on the CPU, negatives of others:
     /// nobody reads them.
     fn store_partials(
         &mut self,
         table: LocalTable,
         output: u32,
-        row: &[Option<NodeId>],
+        row: &[(u32, NodeId)],
         target: Target,
         partials: &mut Entries,
     ) {
-        for (place, partial) in (0u32..).zip(row) {
-            let Some(node) = *partial else { continue };
+        for &(place, node) in row {
             let number = partials.places.len();
             partials.push((output, place), node, &self.graph);
             if target == Target::Gpu || self.scatter.is_some() || partials.negatives[number].is_none() {
@@ -398,6 +415,14 @@ impl Planner<'_> {
         }
         self.squared_norm(&jvp)
     }
+}
+
+/// Whether the correction for a loss, which makes rows of J̃ as full as all of them together, would add more entries than [`MOST_FILL`].
+fn is_filled(table: LocalTable, rows: &[Row]) -> bool {
+    let mut touched = vec![false; table.width as usize];
+    rows.iter().flatten().for_each(|&(place, _)| touched[place as usize] = true);
+    let full = rows.len() * touched.iter().filter(|&&touched| touched).count();
+    full - rows.iter().map(Vec::len).sum::<usize>() > MOST_FILL
 }
 
 /// Whether each instance of a class has two blocks, and each entry of J̃ for the second is the negative of the first's.

@@ -45,3 +45,5 @@ pub use tape::{Leaf, Room, Tape, TapeNode};
 
 #[cfg(test)]
 pub(crate) mod tests;
+#[cfg(test)]
+mod wide_tests;

@@ -149,13 +149,16 @@ impl Planner<'_> {
             self.store(Role::Residuals, index, node);
         }
         let rows = self.tangent_jacobian();
-        let mut columns = Vec::new();
+        let mut columns: Vec<(usize, Column)> = Vec::new();
         for place in 0..SharedSums::of(self.class).width {
-            let column: Column = rows.iter().map(|row| row[place]).list();
-            if column.iter().any(Option::is_some) {
-                columns.push((place, column));
+            columns.push((place, vec![None; rows.len()]));
+        }
+        for (output, row) in rows.iter().enumerate() {
+            for &(place, partial) in row {
+                columns[place as usize].1[output] = Some(partial);
             }
         }
+        columns.retain(|(_, column)| column.iter().any(Option::is_some));
         let s = self.squared_norm(&residuals);
         let (mut rho, mut scale, mut bend) = (s, None, None);
         if any_loss {

@@ -14,6 +14,9 @@ use residua_linalg::{Blocks, Products};
 use super::local_tables::LocalTables;
 use super::model::{LeastSquares, Normal};
 
+/// A kernel of diagonal blocks has so many products of entries at most: each is an instruction.
+const MOST_PRODUCTS: u64 = 1 << 17;
+
 /// Where the diagonal blocks of J̃ᵀJ̃ stand.
 #[derive(Default)]
 pub(super) struct MatrixFree {
@@ -25,11 +28,12 @@ pub(super) struct MatrixFree {
 
 impl MatrixFree {
     /// Compiles the kernels, for the tangent coordinates of these blocks. `false` where the model needs its matrix: for long sums, whose rows
-    /// are only known when their addends are added up, where an instance has a block twice, whose columns are sums, and where parameters
-    /// that are no block of the model are addressed as one.
+    /// are only known when their addends are added up, where an instance has a block twice, whose columns are sums, where the blocks are
+    /// not those of the model, and where the kernel of the diagonal blocks would be too long.
     pub(super) async fn prepare(&mut self, functions: &mut Functions, blocks: &Blocks) -> Result<bool> {
         let OnHost { model, engine, .. } = functions.on_host();
-        if model.batches.iter().any(|batch| batch.has_addends() || has_a_block_twice(batch)) {
+        let needs_rows = |batch: &Batch| batch.has_addends() || has_a_block_twice(batch) || is_long(&batch.class);
+        if model.batches.iter().any(needs_rows) {
             return Ok(false);
         }
         // Where each diagonal block begins, and how wide it is.
@@ -124,6 +128,12 @@ fn multiply(
         square += engine.run_prepared(model, number, entry, memory)?;
     }
     Ok(square)
+}
+
+/// Whether the kernel of the diagonal blocks may have more than [`MOST_PRODUCTS`].
+fn is_long(class: &Class) -> bool {
+    let squares: u64 = class.block_dims.iter().map(|&dim| u64::from(dim).pow(2)).sum();
+    squares * class.outputs.len() as u64 > MOST_PRODUCTS
 }
 
 fn has_a_block_twice(batch: &Batch) -> bool {

@@ -2,13 +2,14 @@
 //!
 //! [`gradient`] takes outputs with seeds and gives, as nodes of the same graph, the sums of seeds times partials: reverse mode,
 //! one rule per op (rules.rs). The forward nodes are reused where a derivative is made of them, and equal subexpressions are
-//! shared by the graph itself. [`jacobian`] is a gradient per output; [`sparsity`] says which of its entries can differ from 0.
+//! shared by the graph itself. [`jacobian`] is a gradient per output, [`sparse_jacobian`] the same without what is not there; [`sparsity`] says which of its entries can differ from 0.
 //!
 //! Only a path that does not exist annihilates: a partial without one is `None`, and any other zero is multiplied like every
 //! number, but for adjoints that came through a selection, whose zeros absorb what the branch not taken makes of them.
 
 use crate::graph::{Graph, InputId, Node, NodeId};
 use residua_base::list::Listed;
+use std::collections::BinaryHeap;
 
 mod rules;
 #[cfg(test)]
@@ -20,14 +21,32 @@ use rules::{Passage, PullBack, passage};
 /// on it.
 pub fn gradient(graph: &mut Graph, seeds: &[(NodeId, NodeId)], wrt: &[InputId]) -> Vec<Option<NodeId>> {
     let active = active_nodes(graph, wrt);
-    sweep(graph, &active, seeds, wrt)
+    let derivatives = Sweep::default().run(graph, &active, seeds);
+    in_order_of(wrt, &derivatives)
 }
 
 /// For each output the row of its partials with respect to `wrt`; `None` where it does not depend on the input.
 pub fn jacobian(graph: &mut Graph, outputs: &[NodeId], wrt: &[InputId]) -> Vec<Vec<Option<NodeId>>> {
+    let rows = sparse_jacobian(graph, outputs, wrt);
+    rows.iter().map(|row| in_order_of(wrt, row)).list()
+}
+
+/// For each output its partials with respect to the inputs in `wrt` that it depends on, ascending by input. Time and memory are of the nodes
+/// that the outputs depend on, however many outputs and inputs there are.
+pub fn sparse_jacobian(graph: &mut Graph, outputs: &[NodeId], wrt: &[InputId]) -> Vec<Vec<(InputId, NodeId)>> {
     let active = active_nodes(graph, wrt);
     let one = graph.literal(1.0);
-    outputs.iter().map(|output| sweep(graph, &active, &[(*output, one)], wrt)).list()
+    let mut sweep = Sweep::default();
+    outputs.iter().map(|output| sweep.run(graph, &active, &[(*output, one)])).list()
+}
+
+/// The derivatives by some inputs, given those that there are, ascending.
+fn in_order_of(wrt: &[InputId], derivatives: &[(InputId, NodeId)]) -> Vec<Option<NodeId>> {
+    let of_input = |input: &InputId| {
+        let place = derivatives.binary_search_by_key(&input.0, |(input, _)| input.0).ok()?;
+        Some(derivatives[place].1)
+    };
+    wrt.iter().map(of_input).list()
 }
 
 /// Which entries of the [`jacobian`] are not `None`, without making it.
@@ -131,54 +150,64 @@ impl Adjoint {
     }
 }
 
-fn sweep(graph: &mut Graph, active: &[bool], seeds: &[(NodeId, NodeId)], wrt: &[InputId]) -> Vec<Option<NodeId>> {
-    let end = seeds.iter().map(|(output, _)| output.index() + 1).max().unwrap_or(0);
-    let mut adjoints: Vec<Option<Adjoint>> = vec![None; end];
-    // An output that is newer than the marks of activity can only be a literal 1 made beside them.
-    let is_active = |id: NodeId| active.get(id.index()).copied().unwrap_or(false);
-    for (output, seed) in seeds.iter().filter(|(output, _)| is_active(*output)) {
-        accumulate(graph, &mut adjoints[output.index()], Adjoint { node: *seed, guarded: false, under: None });
-    }
+/// Reverse sweeps, which visit the nodes that the outputs depend on and no others.
+#[derive(Default)]
+struct Sweep {
+    /// What has come down to each node; none of it stays after a sweep.
+    adjoints: Vec<Option<Adjoint>>,
+    /// The nodes that something has come down to, the newest on top.
+    pending: BinaryHeap<NodeId>,
+}
 
-    let inputs = wrt.iter().map(|input| input.0 as usize + 1).max().unwrap_or_default();
-    let mut by_input: Vec<Option<NodeId>> = vec![None; inputs];
-    for result in graph.ids().rev().skip(graph.len() - end) {
-        let Some(adjoint) = adjoints[result.index()] else { continue };
-        match graph.node(result) {
-            Node::Literal(_) => {}
-            Node::Input(input) => {
-                if let Some(derivative) = by_input.get_mut(input.0 as usize) {
-                    *derivative = Some(adjoint.settled(graph).node);
-                }
-            }
-            Node::Apply(op, operands) => {
-                for place in 0..op.arity() {
-                    let passage = passage(op, place);
-                    if passage == Passage::Closed || !is_active(operands[place]) {
-                        continue;
-                    }
-                    let mut rule =
-                        PullBack { graph, operands, result, adjoint: adjoint.node, guarded: adjoint.guarded };
-                    let Some(node) = rule.pull_back(op, place) else { continue };
-                    let share = Adjoint { node, ..adjoint };
-                    let share = match passage {
-                        Passage::Closed | Passage::Open => share,
-                        Passage::Guarded => Adjoint { guarded: true, ..share },
-                        Passage::Selected { taken } => {
-                            share.selected(graph, Selection { condition: operands[0], taken })
+impl Sweep {
+    /// The derivatives by the active inputs that the outputs depend on, ascending.
+    fn run(&mut self, graph: &mut Graph, active: &[bool], seeds: &[(NodeId, NodeId)]) -> Vec<(InputId, NodeId)> {
+        // An output that is newer than the marks of activity can only be a literal 1 made beside them.
+        let is_active = |id: NodeId| active.get(id.index()).copied().unwrap_or(false);
+        self.adjoints.resize(self.adjoints.len().max(active.len()), None);
+        for (output, seed) in seeds.iter().filter(|(output, _)| is_active(*output)) {
+            self.add(graph, *output, Adjoint { node: *seed, guarded: false, under: None });
+        }
+        let mut derivatives: Vec<(InputId, NodeId)> = Vec::new();
+        while let Some(result) = self.pending.pop() {
+            let Some(adjoint) = self.adjoints[result.index()].take() else { continue };
+            match graph.node(result) {
+                Node::Literal(_) => {}
+                Node::Input(input) => derivatives.push((input, adjoint.settled(graph).node)),
+                Node::Apply(op, operands) => {
+                    for place in 0..op.arity() {
+                        let passage = passage(op, place);
+                        if passage == Passage::Closed || !is_active(operands[place]) {
+                            continue;
                         }
-                    };
-                    accumulate(graph, &mut adjoints[operands[place].index()], share);
+                        let mut rule =
+                            PullBack { graph, operands, result, adjoint: adjoint.node, guarded: adjoint.guarded };
+                        let Some(node) = rule.pull_back(op, place) else { continue };
+                        let share = Adjoint { node, ..adjoint };
+                        let share = match passage {
+                            Passage::Closed | Passage::Open => share,
+                            Passage::Guarded => Adjoint { guarded: true, ..share },
+                            Passage::Selected { taken } => {
+                                share.selected(graph, Selection { condition: operands[0], taken })
+                            }
+                        };
+                        self.add(graph, operands[place], share);
+                    }
                 }
             }
         }
+        derivatives.sort_unstable_by_key(|(input, _)| input.0);
+        derivatives
     }
-    wrt.iter().map(|input| by_input[input.0 as usize]).list()
-}
 
-fn accumulate(graph: &mut Graph, sum: &mut Option<Adjoint>, term: Adjoint) {
-    *sum = Some(match *sum {
-        None => term,
-        Some(sum) => sum.plus(graph, term),
-    });
+    fn add(&mut self, graph: &mut Graph, node: NodeId, term: Adjoint) {
+        let sum = &mut self.adjoints[node.index()];
+        *sum = Some(match *sum {
+            Some(sum) => sum.plus(graph, term),
+            None => {
+                self.pending.push(node);
+                term
+            }
+        });
+    }
 }

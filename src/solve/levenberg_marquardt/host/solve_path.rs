@@ -11,6 +11,9 @@ use residua_base::list::Listed;
 use residua_linalg::choice::{self, Choice, Trial};
 use residua_linalg::{Blocks, DenseQr, Kind, LinearSolver, Pcg};
 
+/// The diagonal blocks of a preconditioner have so many rows at most: an inverse takes the third power of them.
+const MOST_WIDE: usize = 64;
+
 /// The form of a model, as [`crate::gauss_newton::host`] lists them.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Form {
@@ -164,12 +167,15 @@ fn as_asked(kind: Kind) -> String {
     format!("{}: as linearSolver says", kind.name())
 }
 
-/// The tangent coordinates of each block of parameters.
+/// The tangent coordinates of each block of parameters, in pieces where there are more than [`MOST_WIDE`].
 fn blocks(model: &Model) -> Blocks {
     let of_array = |array: &crate::model::ArrayInfo| {
         let (offset, dim) = (array.offset as usize, array.dim as usize);
         let tangents = array.manifold.tangent_dim(array.dim) as usize;
-        (0..array.count as usize).map(move |block| (offset + block * dim, tangents))
+        (0..array.count as usize).flat_map(move |block| {
+            let pieces = (0..tangents).step_by(MOST_WIDE);
+            pieces.map(move |first| (offset + block * dim + first, MOST_WIDE.min(tangents - first)))
+        })
     };
     Blocks { ranges: model.arrays.iter().flat_map(of_array).list() }
 }

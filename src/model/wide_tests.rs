@@ -1,0 +1,102 @@
+//! Residuals over one block of very many numbers: kernels grow with the entries of J, not with outputs times parameters.
+
+use super::access_plan::{AccessPlan, Entry, Target};
+use super::losses::LossParameters;
+use super::tests::{Recorder, compiled};
+use super::*;
+use crate::eval::tests::{block_on, on_cpu};
+use crate::eval::{Arithmetic, Functions, Objective};
+use crate::gauss_newton::host::HostModel;
+use crate::solve::levenberg_marquardt::host::{self, SolverResources};
+use crate::solve::{IterationSummary, LevenbergMarquardtOptions, Listener};
+use residua_ir::graph::Op;
+
+/// One instance with the residuals xᵢ − (1 + i/dim), over one block of `dim` numbers.
+fn model(dim: u32) -> Model {
+    let mut r = Recorder::default();
+    let outputs = (0..dim)
+        .map(|number| {
+            let (x, d) = (r.parameter(number), r.data(number));
+            r.apply(Op::Sub, &[x, d])
+        })
+        .collect();
+    let mut input = CompileInput::problem();
+    input.add_array("x", dim, 1, "euclidean").unwrap();
+    let data = (0..dim).map(|number| 1.0 + f64::from(number) / f64::from(dim)).collect();
+    input.add_residuals("r", vec![0], vec![0], data, r.tape_with_data(outputs, dim, dim)).unwrap();
+    compiled(input)
+}
+
+#[test]
+fn kernels_of_a_wide_block_grow_with_the_entries_of_j() {
+    const DIM: usize = 6_500;
+    let model = model(DIM as u32);
+    let batch = &model.batches[0];
+    for target in [Target::Cpu, Target::Gpu] {
+        for entry in
+            [Entry::Values, Entry::CostGradient, Entry::Jacobian, Entry::Linearise, Entry::Product, Entry::Trial]
+        {
+            let plan = AccessPlan::new(&batch.class, batch.rows, entry, target, "").unwrap();
+            // A residual and its entry of J are some ten operations; outputs times parameters would be 6,500 for each.
+            assert!(plan.kernel.graph.graph().len() < 20 * DIM, "{}", entry.name());
+            assert!(plan.partials.len() <= DIM, "{}", entry.name());
+        }
+    }
+}
+
+#[test]
+fn the_correction_for_a_loss_is_left_out_where_it_fills_j_and_the_gradient_stays() {
+    // The one loss that is convex in s somewhere, for which J̃ is corrected.
+    let tolerant = LossParameters::new("tolerant", 1.0, 0.5, 1.0).unwrap();
+    for (dim, entries) in [(8, 8 * 8), (40, 40)] {
+        let mut functions = on_cpu(model(dim), &vec![0.7; dim as usize]);
+        functions.set_loss(0, tolerant).unwrap();
+        let mut of_host = HostModel::default();
+        let at = functions.values().to_vec();
+        let model = block_on(of_host.linearise(&mut functions, &at)).unwrap();
+        assert_eq!(model.entries.len(), entries);
+        let pattern = of_host.pattern(&mut functions).unwrap();
+        let mut gradient = vec![0.0; dim as usize];
+        for (row, ends) in pattern.row_offsets.windows(2).enumerate() {
+            for entry in ends[0] as usize..ends[1] as usize {
+                gradient[pattern.col_indices[entry] as usize] += model.entries[entry] * model.residuals[row];
+            }
+        }
+        let expected = block_on(functions.evaluate_with_gradient(Objective::LeastSquares, None)).unwrap();
+        assert!((model.cost - expected.cost).abs() <= 1e-14 * expected.cost);
+        for (found, expected) in gradient.iter().zip(expected.gradient) {
+            // Sums of at most 40 products, each rounded some ten times.
+            assert!((found - expected).abs() < 1e-13, "{found} {expected}");
+        }
+    }
+}
+
+/// A listener that lets every solve run to its end.
+struct Silent;
+
+impl Listener for Silent {
+    fn iteration(&mut self, _: &IterationSummary) -> bool {
+        false
+    }
+
+    fn aborted(&mut self) -> bool {
+        false
+    }
+}
+
+#[test]
+fn a_wide_block_is_solved_by_every_linear_solver_that_takes_it() {
+    for solver in [None, Some("pcg"), Some("sparse-cholesky")] {
+        let mut functions: Functions = on_cpu(model(1_500), &[0.0; 1_500]);
+        let place = functions.place();
+        let options = LevenbergMarquardtOptions::from_numbers(place, Arithmetic::F64, &|_: &str| None, solver).unwrap();
+        let mut resources = SolverResources::default();
+        let solved = block_on(host::minimise_least_squares(&mut functions, &mut resources, &options, &mut Silent));
+        let solution = solved.unwrap();
+        assert!(solution.summary.success(), "{solver:?}: {}", solution.summary.message);
+        for (number, x) in solution.x.iter().enumerate() {
+            // A run ends where the cost changes by 1e-8 of itself; x is off by the root of that at most, of residuals near 0 by far less.
+            assert!((x - 1.0 - number as f64 / 1_500.0).abs() < 1e-6, "{solver:?} {number}");
+        }
+    }
+}
