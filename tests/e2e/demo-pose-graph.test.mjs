@@ -114,7 +114,7 @@ test('a broken file is refused with its name and line, and the graph from before
     window.drop(text.replace('VERTEX_SE2 7 ', 'VERTEX_SE2 7 seven'), 'broken.g2o');
     return window.until(() => window.residuaDemos.state().failure !== null);
   });
-  assert.match(failure, /^broken\.g2o: g2o line 8: .*is not a decimal number/);
+  assert.match(failure, /^broken\.g2o: parseG2o: line 8: got "seven.*; takes a finite decimal number/);
   assert.deepEqual([demo.poses, demo.done], [80, true]);
 });
 
@@ -137,7 +137,7 @@ test('a file whose numbers are none, and a graph that can’t be built or compil
       const { graph } = residuaDemos.stage.panel.save().controllers;
       return { failure, graph, poses: demo.poses, cost: demo.cost, said: residuaDemos.state().said, after: residuaDemos.state().failure };
     }, broken);
-    assert.match(failure, broken === 'number' ? /^second\.g2o: g2o line 8: "1e999" is above/ : /no room/);
+    assert.match(failure, broken === 'number' ? /^second\.g2o: parseG2o: line 8: got "1e999"/ : /no room/);
     assert.match(state.said, /^small-city\.g2o: 80 poses/);
     assert.deepEqual([state.graph, state.poses, state.after], ['the file', 80, null]);
     // The same steps from the same start, to the same end.

@@ -3,7 +3,6 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { icosphere } from '../../www/mesh/icosphere.js';
 import { ObjError, parseObj, writeObj } from '../../www/mesh/obj.js';
-import { G2oError, parseG2o } from '../../www/problems/g2o.js';
 import { randomNumbers } from '../facade/reference.mjs';
 
 await import('./residua.mjs');
@@ -11,13 +10,8 @@ const { NistError, parseNist } = await import('../../www/problems/nist.js');
 
 const CASES = Number(process.env.RESIDUA_CASES ?? 2000);
 
-const DIAGONAL = '4 0 0 0 0 0 4 0 0 0 0 4 0 0 0 9 0 0 9 0 9';
 const KINDS = [
   { name: '.obj', parse: parseObj, Failure: ObjError, words: ['v', 'f', 'vt', 'usemtl', '1/2/3', '-1', '0', '\\'], file: `# a mesh\n${writeObj(icosphere(0))}f 1 2 3 4\n` },
-  {
-    name: '.g2o', parse: parseG2o, Failure: G2oError, words: ['VERTEX_SE2', 'EDGE_SE2', 'EDGE_SE3:QUAT', 'FIX', '#'],
-    file: `# poses\nVERTEX_SE3:QUAT 7 1 2 3 0 0 0.6 0.8\nVERTEX_SE3:QUAT 3 0 0 0 0 0 0 1\nEDGE_SE3:QUAT 7 3 1 0 0 0 0 0 2 ${DIAGONAL}\nFIX 3\n`,
-  },
   {
     name: '.dat', parse: parseNist, Failure: NistError, words: ['b1', 'b3', '=', 'Data:', 'Dataset Name:', 'Residual Sum of Squares:'],
     file: 'NIST/ITL StRD\nDataset Name:  Misra1a           (Misra1a.dat)\n\nData:          1 Response Variable  (y = volume)\n\n  b1 =   500         250           2.5E+02  2.7E+00\n  b2 =     0.0001      .0005      -5.5E-04  7.2E-06\n\nResidual Sum of Squares:                    1.2E-01\n\nData:   y               x\n      10.07E0      77.6E0\n      -1        114.9\n',
