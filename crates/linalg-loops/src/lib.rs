@@ -11,6 +11,7 @@ mod pair;
 pub mod panels;
 #[cfg(all(test, not(target_arch = "wasm32")))]
 mod property_tests;
+pub mod schur;
 
 /// Σ aᵢbᵢ.
 #[inline(never)]

@@ -1,7 +1,7 @@
 //! Which solver suits a problem, and why.
 
 use super::cholesky::{Analysis, Complement, SparseCholesky, too_large};
-use super::{Blocks, DenseQr, LinearSolver, Pcg};
+use super::{Blocks, DenseQr, IterativeSchur, LinearSolver, Pcg};
 use residua_base::error::{Error, ErrorCode, Result};
 
 /// The solvers of linear systems.
@@ -137,7 +137,7 @@ pub fn make(
         Kind::DenseQr => LinearSolver::DenseQr(DenseQr::new()),
         Kind::Pcg => LinearSolver::Pcg(Pcg::new()),
         Kind::IterativeSchur => {
-            return Err(Error::invalid_argument("linearSolver: 'iterative-schur' is not available on the CPU yet"));
+            LinearSolver::IterativeSchur(Box::new(IterativeSchur::new(cols, row_offsets, col_indices, blocks)?))
         }
         Kind::SparseCholesky | Kind::SparseSchur | Kind::DenseSchur => {
             let complement = match kind {

@@ -96,7 +96,7 @@ impl Analysis {
             return Err(Error::new(ErrorCode::LimitExceeded, why));
         }
         let matrix = NormalMatrix::new(cols, row_offsets, col_indices, blocks);
-        let group = (complement != Complement::None).then(|| elimination_group(&matrix));
+        let group = (complement != Complement::None).then(|| elimination_group(&matrix, &blocks.named));
         let columns_of = |group: &[u32]| group.iter().map(|&block| matrix.layout.dim(block as usize)).sum::<usize>();
         let is_small = |group: &[u32]| {
             let columns = columns_of(group);

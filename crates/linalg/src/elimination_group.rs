@@ -9,8 +9,8 @@ use super::normal_matrix::NormalMatrix;
 const MOST_COLUMNS: usize = 6;
 
 /// A maximal set of independent blocks with entries, ascending: blocks with fewest neighbours are taken first (as in Ceres Solver,
-/// parameter_block_ordering.cc).
-pub fn elimination_group(matrix: &NormalMatrix) -> Vec<u32> {
+/// parameter_block_ordering.cc). `named` are the columns that they are taken from, as ascending ranges; if there are none, all small blocks are.
+pub fn elimination_group(matrix: &NormalMatrix, named: &[(usize, usize)]) -> Vec<u32> {
     let count = matrix.layout.len();
     let mut neighbours: Vec<Vec<u32>> = vec![Vec::new(); count];
     for column in 0..count {
@@ -21,9 +21,8 @@ pub fn elimination_group(matrix: &NormalMatrix) -> Vec<u32> {
     }
     let mut order: Vec<u32> = Vec::with_capacity(count);
     order.extend(
-        (0..count as u32).filter(|&block| {
-            matrix.layout.dim(block as usize) <= MOST_COLUMNS && !neighbours[block as usize].is_empty()
-        }),
+        (0..count as u32)
+            .filter(|&block| is_candidate(matrix, named, block as usize) && !neighbours[block as usize].is_empty()),
     );
     order.sort_by_key(|&block| neighbours[block as usize].len());
     let mut is_taken = vec![false; count];
@@ -36,4 +35,13 @@ pub fn elimination_group(matrix: &NormalMatrix) -> Vec<u32> {
     }
     group.sort_unstable();
     group
+}
+
+/// Whether all columns of a block are named, or it is small where none are.
+fn is_candidate(matrix: &NormalMatrix, named: &[(usize, usize)], block: usize) -> bool {
+    let is_named = |column: usize| {
+        let after = named.partition_point(|(first, _)| *first <= column);
+        after > 0 && column < named[after - 1].0 + named[after - 1].1
+    };
+    if named.is_empty() { matrix.layout.dim(block) <= MOST_COLUMNS } else { matrix.layout.columns(block).all(is_named) }
 }

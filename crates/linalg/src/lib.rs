@@ -2,7 +2,7 @@
 //!
 //! Each solver finds the δ that minimises ‖J̃δ + r̃‖² + Σ dⱼδⱼ², which is (J̃ᵀJ̃ + diag(d)) δ = −J̃ᵀr̃, over the coordinates that are not
 //! frozen; δ is 0 at frozen ones. They differ in what they pay for it: [`DenseQr`] never squares the condition of J̃ and suits few
-//! parameters, of which [`normal_equations`] may do with less than rows; [`SparseCholesky`] works on the sparse J̃ᵀJ̃; [`Pcg`] needs memory for nothing but vectors. [`choose`] says which suits a
+//! parameters, of which [`normal_equations`] may do with less than rows; [`SparseCholesky`] works on the sparse J̃ᵀJ̃; [`IterativeSchur`] iterates on what is left of it without independent blocks; [`Pcg`] needs memory for nothing but vectors. [`choose`] says which suits a
 //! problem, and why.
 //!
 //! A system that cannot be solved in this arithmetic is a [`Trouble`] and no error: the damping may be raised, and it can.
@@ -12,6 +12,7 @@ pub mod cholesky;
 pub mod dense_qr;
 mod elimination_group;
 mod elimination_tree;
+pub mod iterative_schur;
 mod layout;
 pub mod normal_equations;
 mod normal_matrix;
@@ -29,6 +30,8 @@ mod ordering_tests;
 #[cfg(all(test, not(target_arch = "wasm32")))]
 mod property_tests;
 #[cfg(test)]
+mod schur_tests;
+#[cfg(test)]
 mod tests;
 
 pub use residua_linalg_loops as loops;
@@ -36,6 +39,7 @@ pub use residua_linalg_loops as loops;
 pub use choice::{Choice, Kind, choose};
 pub use cholesky::{Factorisation, SparseCholesky};
 pub use dense_qr::DenseQr;
+pub use iterative_schur::IterativeSchur;
 pub use null_space::{Inverse, NullSpace, null_space};
 pub use pcg::{Blocks, Normal, Pcg, PcgOptions, Products, Solved};
 pub use sparse::SparseMatrix;

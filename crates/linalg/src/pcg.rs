@@ -6,12 +6,21 @@ use crate::loops::{advance, dot, inverse_len, invert_threes, normal_product, red
 use super::{SparseMatrix, System, Trouble};
 use residua_base::error::Result;
 
-/// The diagonal blocks of the preconditioner: ranges of coordinates, ascending, that do not overlap. Coordinates of no block are left as
-/// they are.
+/// The blocks of coordinates, of which the preconditioner has the diagonal blocks: ranges, ascending, that do not overlap. Coordinates of no
+/// block are left as they are.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Blocks {
     /// First coordinate and number of coordinates of each block.
     pub ranges: Vec<(usize, usize)>,
+    /// The coordinates of those that were named for elimination by a Schur complement, in the same way; none to find them.
+    pub named: Vec<(usize, usize)>,
+}
+
+impl Blocks {
+    /// Blocks of which none was named.
+    pub fn of(ranges: Vec<(usize, usize)>) -> Blocks {
+        Blocks { ranges, named: Vec::new() }
+    }
 }
 
 /// The number of iterations, or why there is no step.

@@ -61,7 +61,7 @@ fn blocks(cols: usize, widths: &[usize]) -> Blocks {
         ranges.push((first, width.min(cols - first)));
         first += width;
     }
-    Blocks { ranges }
+    Blocks::of(ranges)
 }
 
 fn sparse(rows: usize, cols: usize) -> impl Strategy<Value = Owned> {
@@ -90,7 +90,8 @@ fn problem() -> impl Strategy<Value = Problem> {
     })
 }
 
-const KINDS: [Kind; 5] = [Kind::DenseQr, Kind::SparseCholesky, Kind::SparseSchur, Kind::DenseSchur, Kind::Pcg];
+const KINDS: [Kind; 6] =
+    [Kind::DenseQr, Kind::SparseCholesky, Kind::SparseSchur, Kind::DenseSchur, Kind::IterativeSchur, Kind::Pcg];
 
 /// ½‖J̃δ + r̃‖² + ½ Σ dⱼδⱼ².
 fn model(problem: &Problem, step: &[f64]) -> f64 {

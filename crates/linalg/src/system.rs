@@ -1,6 +1,6 @@
 //! The system that every solver here takes, and the solver as one type.
 
-use super::{Blocks, DenseQr, Kind, Pcg, PcgOptions, Solved, SparseCholesky, SparseMatrix};
+use super::{Blocks, DenseQr, IterativeSchur, Kind, Pcg, PcgOptions, Solved, SparseCholesky, SparseMatrix};
 
 /// Minimise ‖J̃δ + r̃‖² + Σ dⱼδⱼ² over the coordinates that are not frozen.
 #[derive(Clone, Copy, Debug)]
@@ -57,6 +57,8 @@ pub enum LinearSolver {
     DenseQr(DenseQr),
     /// [`SparseCholesky`].
     SparseCholesky(Box<SparseCholesky>),
+    /// [`IterativeSchur`].
+    IterativeSchur(Box<IterativeSchur>),
     /// [`Pcg`].
     Pcg(Pcg),
 }
@@ -67,11 +69,17 @@ impl LinearSolver {
         match self {
             LinearSolver::DenseQr(_) => Kind::DenseQr,
             LinearSolver::SparseCholesky(_) => Kind::SparseCholesky,
+            LinearSolver::IterativeSchur(_) => Kind::IterativeSchur,
             LinearSolver::Pcg(_) => Kind::Pcg,
         }
     }
 
-    /// Solves into `step`; says how many iterations that took, 1 for a direct solver. `options` and `blocks` are for [`Pcg`] alone.
+    /// Whether it solves up to a tolerance.
+    pub fn is_iterative(&self) -> bool {
+        matches!(self, LinearSolver::IterativeSchur(_) | LinearSolver::Pcg(_))
+    }
+
+    /// Solves into `step`; says how many iterations that took, 1 for a direct solver. `options` are for iterative ones, `blocks` for [`Pcg`].
     pub fn solve(
         &mut self,
         system: &System,
@@ -82,6 +90,7 @@ impl LinearSolver {
         let iterations = match self {
             LinearSolver::DenseQr(solver) => solver.solve(system, step).map(|()| 1),
             LinearSolver::SparseCholesky(solver) => solver.solve(system, step).map(|()| 1),
+            LinearSolver::IterativeSchur(solver) => solver.solve(system, options, step),
             LinearSolver::Pcg(solver) => solver.solve(system, blocks, options, step),
         }?;
         finite(Ok(iterations), step)

@@ -192,7 +192,9 @@ fn every_solver_gives_the_reference_s_step() {
         let expected = reference(&system);
         let scale = expected.iter().fold(0.0f64, |most, value| most.max(value.abs()));
         let Owned { cols, row_offsets, col_indices, .. } = &case.jacobian;
-        for kind in [Kind::DenseQr, Kind::SparseCholesky, Kind::SparseSchur, Kind::DenseSchur, Kind::Pcg] {
+        for kind in
+            [Kind::DenseQr, Kind::SparseCholesky, Kind::SparseSchur, Kind::DenseSchur, Kind::IterativeSchur, Kind::Pcg]
+        {
             let mut solver = choice::make(kind, *cols, row_offsets, col_indices, &Blocks::default()).unwrap();
             let is_schur = matches!(kind, Kind::SparseSchur | Kind::DenseSchur);
             assert_eq!(solver.kind(), if is_schur { Kind::SparseCholesky } else { kind });
@@ -201,7 +203,7 @@ fn every_solver_gives_the_reference_s_step() {
             let options = PcgOptions { tolerance: 1e-15, max_iterations: 1000 };
             let mut step = vec![f64::NAN; *cols];
             for _ in 0..2 {
-                solver.solve(&system, &Blocks { ranges: Clone::clone(&ranges) }, options, &mut step).unwrap();
+                solver.solve(&system, &Blocks::of(Clone::clone(&ranges)), options, &mut step).unwrap();
                 for k in 0..*cols {
                     // Small coordinates are compared beside what they do: beside the damped length of their column.
                     let error = (step[k] - expected[k]).abs();
@@ -318,7 +320,7 @@ fn what_is_not_finite_is_trouble_for_every_solver() {
                     damping: &[0.1; 2],
                     frozen: &[false; 2],
                 };
-                let blocks = Blocks { ranges: vec![(0, 2)] };
+                let blocks = Blocks::of(vec![(0, 2)]);
                 let options = PcgOptions { tolerance: 0.1, max_iterations: 10 };
                 assert!(solver.solve(&system, &blocks, options, &mut [0.0; 2]).is_err(), "{kind:?}, {bad}");
             }
@@ -332,7 +334,7 @@ fn conjugate_gradients_stop_where_they_are_told() {
     let residuals = vec![1.0; 200];
     let (damping, frozen) = (vec![0.01; 60], vec![false; 60]);
     let system = System { jacobian: jacobian.view(), residuals: &residuals, damping: &damping, frozen: &frozen };
-    let blocks = Blocks { ranges: (0..30).map(|block| (2 * block, 2)).collect() };
+    let blocks = Blocks::of((0..30).map(|block| (2 * block, 2)).collect());
     let run = |tolerance, max_iterations| {
         Pcg::new().solve(&system, &blocks, PcgOptions { tolerance, max_iterations }, &mut [0.0; 60]).unwrap()
     };
@@ -348,7 +350,7 @@ fn the_preconditioner_of_the_whole_matrix_ends_in_one_iteration() {
     let jacobian = scattered(50, 6, 4, 29);
     let residuals = vec![1.0; 50];
     let system = System { jacobian: jacobian.view(), residuals: &residuals, damping: &[0.1; 6], frozen: &[false; 6] };
-    let blocks = Blocks { ranges: vec![(0, 6)] };
+    let blocks = Blocks::of(vec![(0, 6)]);
     let options = PcgOptions { tolerance: 1e-10, max_iterations: 100 };
     assert_eq!(Pcg::new().solve(&system, &blocks, options, &mut [0.0; 6]), Ok(1));
 }
@@ -414,7 +416,7 @@ fn a_sparse_factorisation_solves_to_rounding() {
         let cols = jacobian.cols;
         let ranges = (0..cols).step_by(blocks).map(|first| (first, blocks.min(cols - first))).collect();
         let analysis =
-            Analysis::new(cols, &jacobian.row_offsets, &jacobian.col_indices, &Blocks { ranges }, Complement::None)
+            Analysis::new(cols, &jacobian.row_offsets, &jacobian.col_indices, &Blocks::of(ranges), Complement::None)
                 .unwrap();
         let (damping, frozen) = (vec![1e-3; cols], vec![false; cols]);
         let mut cholesky = SparseCholesky::new(analysis).unwrap();
@@ -430,57 +432,6 @@ fn a_sparse_factorisation_solves_to_rounding() {
         // factorisation is below 4 n (3 n + 1) roundings of the longest column n of L (Higham, theorem 10.4), and mostly some of them.
         let size = 8.0 * (dim * dim) as f64 * norm(&x) + norm(&b);
         assert!(norm(&residual) <= 30.0 * f64::EPSILON * size, "{side}, {dim}, {blocks}: {}", norm(&residual) / size);
-    }
-}
-
-/// Cameras of 6 coordinates that see points of 3, each in a row of two residuals.
-fn observations(cameras: usize, points: usize) -> (Owned, Blocks) {
-    let (mut next, mut place) = (random(41), random(43));
-    let mut rows = Vec::new();
-    for point in 0..points {
-        let first = ((0.5 * place() + 0.5) * cameras as f64) as usize % cameras;
-        for camera in [first, (first + 1) % cameras, (first + 3) % cameras] {
-            for _ in 0..2 {
-                let columns = (6 * camera..6 * camera + 6).chain(6 * cameras + 3 * point..6 * cameras + 3 * point + 3);
-                rows.push(columns.map(|column| (column, next())).collect::<Vec<_>>());
-            }
-        }
-    }
-    let cameras_first = (0..cameras).map(|camera| (6 * camera, 6));
-    let ranges = cameras_first.chain((0..points).map(|point| (6 * cameras + 3 * point, 3))).collect();
-    (Owned::new(6 * cameras + 3 * points, &rows), Blocks { ranges })
-}
-
-#[test]
-fn a_schur_complement_eliminates_the_points_and_gives_the_same_step() {
-    let (jacobian, blocks) = observations(6, 60);
-    let Owned { cols, row_offsets, col_indices, .. } = &jacobian;
-    for complement in [Complement::Sparse, Complement::Dense, Complement::DenseIfSmall] {
-        let analysis = Analysis::new(*cols, row_offsets, col_indices, &blocks, complement).unwrap();
-        let eliminated = analysis.eliminated().unwrap();
-        assert_eq!((eliminated.blocks, eliminated.columns), (60, 180));
-        assert!(analysis.order()[..180].iter().all(|&column| column >= 36), "points come before cameras");
-    }
-    let why = choose(*cols, row_offsets, col_indices, &blocks).unwrap().why;
-    assert!(
-        why.starts_with("dense Schur complement: 216 parameters") && why.contains("eliminated and leave 36"),
-        "{why}"
-    );
-    let (damping, mut frozen) = (vec![0.1; *cols], vec![false; *cols]);
-    (frozen[3], frozen[100]) = (true, true);
-    let residuals: Vec<f64> = std::iter::repeat_with(random(9)).take(row_offsets.len() - 1).collect();
-    let system = System { jacobian: jacobian.view(), residuals: &residuals, damping: &damping, frozen: &frozen };
-    let [expected, sparse, dense] = [Kind::DenseQr, Kind::SparseSchur, Kind::DenseSchur].map(|kind| {
-        let mut step = vec![0.0; *cols];
-        let options = PcgOptions { tolerance: 0.0, max_iterations: 1 };
-        let mut solver = choice::make(kind, *cols, row_offsets, col_indices, &blocks).unwrap();
-        solver.solve(&system, &blocks, options, &mut step).unwrap();
-        step
-    });
-    for k in 0..*cols {
-        // The condition of J̃ᵀJ̃ + diag(d) is some 10³: its rows have sums of some hundred squares, and the damping is 0.1.
-        let error = (sparse[k] - expected[k]).abs().max((dense[k] - expected[k]).abs());
-        assert!(error <= 1e-11, "coordinate {k}: {}, {}, {}", expected[k], sparse[k], dense[k]);
     }
 }
 

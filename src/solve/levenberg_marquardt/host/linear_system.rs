@@ -79,6 +79,12 @@ impl LinearSystems {
             damping,
             frozen,
         };
+        if let LinearSolver::IterativeSchur(schur) = solver {
+            if begins {
+                schur.begin(&system, options, step);
+            }
+            return Ok(schur.iterate(options, step)?.map(|solved| finite(solved, step)));
+        }
         let LinearSolver::SparseCholesky(cholesky) = solver else {
             return Ok(Some(solver.solve(&system, blocks, options, step)));
         };

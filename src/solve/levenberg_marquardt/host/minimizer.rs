@@ -386,7 +386,7 @@ impl LevenbergMarquardt {
         let Trial { change, predicted, descent, scaled_step: step, linear_iterations, .. } = trial;
         // Conjugate gradients that use all their iterations are cut short, unless they are told to use them.
         let most = self.options.max_linear_iterations;
-        let is_cut = matches!(self.systems.solver, LinearSolver::Pcg(_))
+        let is_cut = self.systems.solver.is_iterative()
             && self.options.linear_tolerance > 0.0
             && linear_iterations.is_some_and(|iterations| iterations >= most);
         TrialStep { change, predicted, descent, step, size: self.free_size, is_complete: !is_cut }

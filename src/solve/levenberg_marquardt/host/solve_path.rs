@@ -64,7 +64,7 @@ impl SolvePath {
                 None => format!("normal equations: {n} parameters, which all residuals share"),
                 Some(kind) => format!("{}: as linearSolver says, by normal equations", kind.name()),
             };
-            let systems = without_rows(Blocks { ranges: vec![(0, n)] }, LinearSolver::DenseQr(DenseQr::new()), None);
+            let systems = without_rows(Blocks::of(vec![(0, n)]), LinearSolver::DenseQr(DenseQr::new()), None);
             return Ok((SolvePath { form: Form::Sums, kind, linear_solver, reserve: kept, chosen: None }, systems));
         }
         // Where only products with J̃ are asked for, its pattern is never made.
@@ -167,7 +167,8 @@ fn as_asked(kind: Kind) -> String {
     format!("{}: as linearSolver says", kind.name())
 }
 
-/// The tangent coordinates of each block of parameters, in pieces where there are more than [`MOST_WIDE`].
+/// The tangent coordinates of each block of parameters, in pieces where there are more than [`MOST_WIDE`], and of those that were named for
+/// elimination.
 fn blocks(model: &Model) -> Blocks {
     let of_array = |array: &crate::model::ArrayInfo| {
         let (offset, dim) = (array.offset as usize, array.dim as usize);
@@ -177,5 +178,6 @@ fn blocks(model: &Model) -> Blocks {
             pieces.map(move |first| (offset + block * dim + first, MOST_WIDE.min(tangents - first)))
         })
     };
-    Blocks { ranges: model.arrays.iter().flat_map(of_array).list() }
+    let named = model.eliminated.iter().flat_map(|&array| of_array(&model.arrays[array as usize])).list();
+    Blocks { ranges: model.arrays.iter().flat_map(of_array).list(), named }
 }

@@ -76,12 +76,9 @@ fn run_with(fake: &Fake, mut on_iteration: impl FnMut(&IterationSummary, &mut bo
     let systems = LinearSystems {
         row_offsets: (0..=rows).map(|row| row * tangents).collect(),
         col_indices: (0..rows).flat_map(|_| 0..tangents).collect(),
-        blocks: Blocks {
-            ranges: (0..tangents as usize)
-                .step_by(tangents_per_block)
-                .map(|first| (first, tangents_per_block))
-                .collect(),
-        },
+        blocks: Blocks::of(
+            (0..tangents as usize).step_by(tangents_per_block).map(|first| (first, tangents_per_block)).collect(),
+        ),
         solver,
         trial: None,
     };
