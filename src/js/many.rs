@@ -5,7 +5,9 @@ use residua_base::list::Listed;
 use wasm_bindgen::prelude::*;
 
 use crate::compile::backend;
+use crate::eval::Arithmetic;
 use crate::model::losses::LossParameters;
+use crate::solve::many::guard::{Guarded, guard};
 use crate::solve::many::{Batch, ManyListener, ManyOptions, ManySolutions, Template, Varying, cpu, gpu};
 use crate::solve::summary::Termination;
 use residua_base::clock::now_ms;
@@ -96,8 +98,8 @@ impl RawMany {
     }
 
     /// Solves on the engine that is chosen by `engine`, see `RawFunctions.compile`. Resolves with
-    /// `{ x, cost, iterations, termination, converged, computationTime, backend, fallbackReason }`, where `termination` holds codes of
-    /// `terminations`.
+    /// `{ x, cost, iterations, termination, converged, computationTime, backend, arithmetic, precisionLoss, message, fallbackReason }`, where
+    /// `termination` holds codes of `terminations`.
     pub fn solve(self, engine: JsValue, options: JsValue, on_progress: Option<Function>, aborted: Function) -> Promise {
         promise(async move {
             let mut callbacks = Callbacks { on_progress, aborted, thrown: None };
@@ -144,15 +146,29 @@ async fn solve(many: RawMany, engine: &JsValue, options: &JsValue, callbacks: &m
     }
     let template = Template::new(model, values, &constant, Some((&lower, &upper)))?;
     let options = ManyOptions::from_numbers(&|name: &str| number(options, name).ok().flatten());
-    let (solved, fallback_reason) = assignment
+    let ((solutions, is_from_device), mut fallback_reason) = assignment
         .run(async |device: Option<&Context>| match device {
-            None => Ok((cpu::solve_many(&template, &batch, &options, callbacks).await?, "cpu")),
-            Some(context) => Ok((gpu::solve_many(context, &template, &batch, &options, callbacks).await?, "gpu")),
+            None => Ok((cpu::solve_many(&template, &batch, &options, callbacks).await?, false)),
+            Some(context) => Ok((gpu::solve_many(context, &template, &batch, &options, callbacks).await?, true)),
         })
         .await?;
-    let (solutions, backend) = solved;
-    let object = solutions_to_js(&solutions, now_ms() - began);
-    set(&object, "backend", backend);
+    let guarded = if is_from_device {
+        let may_hand_over = request.backend == backend::Backend::Auto;
+        guard(&template, &batch, &options, solutions, may_hand_over, callbacks).await?
+    } else {
+        Guarded { solutions, precision: None, is_from_host: true }
+    };
+    let sentence = guarded.precision.map(|precision| precision.sentence(Arithmetic::F32));
+    let message = guarded.message(sentence.as_deref());
+    if is_from_device && guarded.is_from_host {
+        fallback_reason = sentence;
+    }
+    let (engine, arithmetic) = if guarded.is_from_host { ("cpu", Arithmetic::F64) } else { ("gpu", Arithmetic::F32) };
+    let object = solutions_to_js(&guarded.solutions, now_ms() - began);
+    set(&object, "backend", engine);
+    set(&object, "arithmetic", arithmetic.as_str());
+    set(&object, "precisionLoss", guarded.loss());
+    set(&object, "message", message);
     set(&object, "fallbackReason", fallback_reason.map_or(JsValue::NULL, JsValue::from));
     Ok(object.into())
 }

@@ -353,6 +353,10 @@ test('the module chooses the engine by what the caller asks for, and by the same
     const words = JSON.stringify(options);
     assert.deepEqual({ backend, fallbackReason }, expected, words);
     assert.deepEqual({ backend: many.backend, fallbackReason: many.fallbackReason }, expected, words);
+    const [arithmetic, precisionLoss] = expected.backend === 'gpu' ? ['f32', 0.25] : ['f64', 0];
+    assert.deepEqual([many.arithmetic, many.precisionLoss, many.message], [arithmetic, precisionLoss, 'All converged.'], words);
+    assert.deepEqual(many.termination, Array(300).fill('cost-tolerance'), words);
+    assert.equal('terminations' in many, false, 'the codes stay inside');
     const [compiling, solving] = [fake.compiled[0].engine, fake.solvedMany[0].engine];
     const plain = ({ requestContext, ...rest }) => (assert.equal(typeof requestContext, 'function'), rest);
     const asked = { backend: options.backend ?? 'auto', fallbackThreshold: undefined };

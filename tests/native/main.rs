@@ -16,6 +16,7 @@ mod recorder;
 mod fused;
 mod grouping;
 mod hostile_input;
+mod many_guard;
 mod random_graphs;
 mod recompute;
 mod schedule;

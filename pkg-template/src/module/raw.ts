@@ -283,6 +283,9 @@ export interface RawManyResult {
   converged: number;
   computationTime: number;
   backend: 'gpu' | 'cpu';
+  arithmetic: 'f32' | 'f64';
+  precisionLoss: number;
+  message: string;
   /** Why 'auto' took the CPU. */
   fallbackReason: string | null;
 }

@@ -4,7 +4,7 @@
 //! what they differ: their starts, and numbers of some data inputs. On the GPU a thread solves a problem, with all its
 //! iterations inside the dispatch ([`program`] writes that kernel, `gpu` runs it); on the CPU ([`cpu`]) problems are instances
 //! of generated kernels in f64, which add straight into each one's normal equations. Both take the terms of the normal
-//! equations from the graphs of [`terms`], and decide by the rules of [`super::rules`].
+//! equations from the graphs of [`terms`], and decide by the rules of [`super::rules`]. [`guard`] checks what the GPU finds on a sample in f64.
 //!
 //! In TypeScript:
 //!
@@ -28,6 +28,9 @@
 //!   cost: Float64Array;          // ½ Σ weight·ρ(‖r‖²) of each
 //!   iterations: Uint32Array; termination: Termination[];
 //!   converged: number;           // how many
+//!   message: string;             // how many, and what rounding does to them
+//!   arithmetic: 'f32' | 'f64';   // of the solutions
+//!   precisionLoss: number;       // largest share of a problem's cost that rounding explains, by a sample; 0 in f64
 //!   backend: 'gpu' | 'cpu'; fallbackReason: string | null; computationTime: number;
 //! }
 //! function solveMany(template: Problem, batch: ManyBatch, options?: ManyOptions): Promise<ManyResult>;
@@ -38,6 +41,7 @@ pub mod cpu;
 pub mod device;
 #[cfg(target_arch = "wasm32")]
 pub mod gpu;
+pub mod guard;
 pub mod kernels;
 pub mod layout;
 pub mod moves;

@@ -95,6 +95,19 @@ export const group = {
       check.ok(converged <= 2, `${converged} converged, at most 2`);
     }),
 
+    ...gpuAgainstCpu('Unix time stamps are lost in f32, where no problem counts as converged, and kept in f64', async (check) => {
+      const [count, points] = [300, 40];
+      const xs = Array.from({ length: points }, (_, i) => 1.7e9 + 50 * i);
+      const { template } = lineTemplate(xs, xs);
+      const ys = Array.from({ length: count * points }, (_, i) => 0.5 * (i % points) + 0.2 * Math.sin(0.7 * i * i));
+      const solved = (backend) => solveMany(template, { count, data: { points: { y: ys } } }, { backend });
+      const [refused, ordinary] = [await solved('gpu'), await solved('cpu')];
+      check.same([refused.converged, refused.arithmetic], [0, 'f32'], refused.message);
+      check.ok(refused.termination.includes('precision-limit') && refused.precisionLoss > 1e-3, refused.message);
+      check.same([ordinary.arithmetic, ordinary.precisionLoss], ['f64', 0], ordinary.message);
+      check.close(ordinary.x[0], 0.01, { within: 2e-4, because: 'noise of 0.2 over 2,000 seconds' }, 'slope');
+    }),
+
     ...onEach('an abort and an exception of onProgress end the solve', async (check) => {
       const template = new Problem();
       const p = template.parameters('p', { dim: 1, values: [3] });

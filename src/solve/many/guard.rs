@@ -1,0 +1,293 @@
+//! The precision guard of many problems: how much of their solutions in f32 is rounding, by solving some of them again in f64.
+//!
+//! The device gives a cost and a point for each problem and nothing that shows what rounding costs. So a fixed sample of the problems is solved on
+//! the host with the caller's own numbers, from the points that the device has found: [`SAMPLE`] at equal distances, and for each input that
+//! differs from problem to problem the one with the largest number. A few iterations each confirm a sound point.
+//!
+//! - **loss** is the relative difference of a problem's two costs.
+//! - **shift** is the largest distance between the two points in a parameter, relative to its scale: the larger of its magnitude and its root
+//!   mean square over the sample. It counts where the costs differ by [`NO_LOSS`] or more: below, the point is as good as the other one.
+//!
+//! A problem with a loss above [`MOST_LOSS`], or above ten times the largest tolerance, or with a shift above [`MOST_SHIFT`] has lost digits. One
+//! such problem in the sample is enough: what happens to problems outside of it is not known.
+
+use std::ops::Range;
+
+use residua_base::cooperative::Yielder;
+use residua_base::decimal::scientific;
+use residua_base::error::Result;
+use residua_base::list::Listed;
+
+use super::batch::{Batch, Numbers, Varying};
+use super::template::Template;
+use super::{ManyListener, ManyOptions, ManySolutions, cpu};
+use crate::eval::Arithmetic;
+use crate::solve::precision::{MOST_LOSS, MOST_SHIFT};
+use crate::solve::summary::Termination;
+
+/// Problems that are sampled at equal distances, at least, if there are so many.
+const SAMPLE: u32 = 256;
+/// Relative differences of costs below this are no loss: sums of some hundred squares in f32 are right to 1e-5.
+const NO_LOSS: f64 = 1e-4;
+/// A point that met a tolerance leaves the cost within so many times that.
+const OF_TOLERANCE: f64 = 10.0;
+/// Numbers that are looked at between two questions whether to yield.
+const PIECE: usize = 1 << 16;
+
+/// What rounding does to the problems of a sample.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ManyPrecision {
+    /// The largest loss, from 0 to 1.
+    pub loss: f64,
+    /// The largest shift that counts.
+    pub shift: f64,
+    /// Problems that were solved again.
+    pub problems: u32,
+    /// Those of them that have lost digits.
+    pub lost: u32,
+}
+
+impl ManyPrecision {
+    /// Whether solutions with this estimate may count as converged.
+    pub fn suffices(&self) -> bool {
+        self.lost == 0
+    }
+
+    /// The estimate as a sentence with its full stop.
+    pub fn sentence(&self, arithmetic: Arithmetic) -> String {
+        let ManyPrecision { loss, shift, problems, lost } = *self;
+        let moved = match shift > MOST_SHIFT {
+            true => format!(" and moves a parameter by {} of its scale", scientific(shift, Some(0))),
+            false => String::new(),
+        };
+        format!(
+            "Rounding in {} explains up to {} of a problem's cost{moved}, by {problems} problems in double precision, of which {lost} \
+             have lost digits.",
+            arithmetic.name(),
+            scientific(loss, Some(0))
+        )
+    }
+}
+
+/// The solutions of a device after the guard.
+#[derive(Debug)]
+pub struct Guarded {
+    /// The solutions. Where the arithmetic does not suffice, those of the host, or with 'precision-limit' for what had converged.
+    pub solutions: ManySolutions,
+    /// The estimate; none where nothing had converged.
+    pub precision: Option<ManyPrecision>,
+    /// Whether the host has solved the problems again.
+    pub is_from_host: bool,
+}
+
+impl Guarded {
+    /// The loss of the solutions: 0 in f64.
+    pub fn loss(&self) -> f64 {
+        self.precision.filter(|_| !self.is_from_host).map_or(0.0, |precision| precision.loss)
+    }
+
+    /// How many problems have converged, and the sentence of the estimate.
+    pub fn message(&self, sentence: Option<&str>) -> String {
+        let ends = &self.solutions.termination;
+        let converged = ends.iter().filter(|end| end.converged()).count();
+        let sentence = sentence.map_or_else(String::new, |sentence| format!(" {sentence}"));
+        let again = match self.is_from_host && self.precision.is_some() {
+            true => " The CPU solved the problems again in double precision, from the solutions of the GPU.",
+            false => "",
+        };
+        format!("{converged} of {} problems converged.{sentence}{again}", ends.len())
+    }
+}
+
+/// Checks what a device has found. If its arithmetic does not suffice, the host goes on from there if it may.
+pub async fn guard(
+    template: &Template,
+    batch: &Batch<'_>,
+    options: &ManyOptions,
+    mut solutions: ManySolutions,
+    may_hand_over: bool,
+    audience: &mut dyn ManyListener,
+) -> Result<Guarded> {
+    let precision = if audience.aborted() { None } else { check(template, batch, options, &solutions).await? };
+    let is_lost = precision.is_some_and(|precision| !precision.suffices());
+    if is_lost && may_hand_over {
+        let before = std::mem::take(&mut solutions.iterations);
+        solutions = solve_again(template, batch, options, solutions.x, audience).await?;
+        solutions.iterations.iter_mut().zip(before).for_each(|(iterations, before)| *iterations += before);
+    } else if is_lost {
+        solutions
+            .termination
+            .iter_mut()
+            .filter(|end| end.converged())
+            .for_each(|end| *end = Termination::PrecisionLimit);
+    }
+    Ok(Guarded { solutions, precision, is_from_host: is_lost && may_hand_over })
+}
+
+/// Solves a sample of the problems that have converged in f64, from their solutions. None if none has converged.
+async fn check(
+    template: &Template,
+    batch: &Batch<'_>,
+    options: &ManyOptions,
+    solutions: &ManySolutions,
+) -> Result<Option<ManyPrecision>> {
+    let mut sample = sampled(template, batch).await;
+    sample.retain(|&problem| solutions.termination[problem as usize].converged());
+    if sample.is_empty() {
+        return Ok(None);
+    }
+    let exact = cpu::solve_many(template, &extract(template, batch, &sample, &solutions.x), options, &mut Deaf).await?;
+    Ok(Some(compare(template, options, &sample, solutions, &exact)))
+}
+
+/// Compares the problems of a sample with their solutions in f64.
+fn compare(
+    template: &Template,
+    options: &ManyOptions,
+    sample: &[u32],
+    computed: &ManySolutions,
+    exact: &ManySolutions,
+) -> ManyPrecision {
+    let numbers = template.values.len();
+    let tolerances = &options.tolerances;
+    let left = OF_TOLERANCE * tolerances.cost.max(tolerances.gradient).max(tolerances.parameter);
+    let scales = root_mean_squares(&exact.x, numbers);
+    let mut found = ManyPrecision { loss: 0.0, shift: 0.0, problems: sample.len() as u32, lost: 0 };
+    for (position, &problem) in sample.iter().enumerate() {
+        let loss = difference(computed.cost[problem as usize], exact.cost[position]);
+        let (of_computed, of_exact) = (problem as usize * numbers, position * numbers);
+        let shifts = template.blocks.iter().flat_map(|block| block.first..block.first + block.dim).map(|number| {
+            let number = number as usize;
+            let (before, after) = (computed.x[of_computed + number], exact.x[of_exact + number]);
+            let scale = scales[number].max(after.abs());
+            if before == after { 0.0 } else { (before - after).abs() / scale }
+        });
+        let shift = if loss < NO_LOSS.max(left) { 0.0 } else { shifts.fold(0.0, f64::max) };
+        found.loss = found.loss.max(loss);
+        found.shift = found.shift.max(shift);
+        found.lost += u32::from(loss > MOST_LOSS.max(left) || shift > MOST_SHIFT);
+    }
+    found
+}
+
+/// The relative difference of two costs; 1 if either is not a number.
+fn difference(a: f64, b: f64) -> f64 {
+    if a == b {
+        return 0.0;
+    }
+    let difference = (a - b).abs() / a.max(b);
+    if difference.is_nan() { 1.0 } else { difference.min(1.0) }
+}
+
+/// The root mean square of each number over some problems.
+fn root_mean_squares(x: &[f64], numbers: usize) -> Vec<f64> {
+    let count = (x.len() / numbers).max(1) as f64;
+    let mean = |number: usize| x.iter().skip(number).step_by(numbers).map(|x| x * x / count).sum::<f64>();
+    (0..numbers).map(|number| mean(number).sqrt()).list()
+}
+
+/// The problems of the sample, ascending.
+async fn sampled(template: &Template, batch: &Batch<'_>) -> Vec<u32> {
+    let count = batch.count;
+    let regular = count.min(SAMPLE);
+    let place = |number: u32| (u64::from(number) * u64::from(count) / u64::from(regular)) as u32;
+    let mut sample = (0..regular).map(place).list();
+    if regular < count {
+        let mut yielder = Yielder::new();
+        for (_, length, read) in &batch.parameters {
+            sample.push(largest(read, *length, count, &mut yielder).await);
+        }
+        let is_used = |varying: &&Varying| template.groups.iter().any(|group| group.batch == varying.batch);
+        for varying in batch.data.iter().filter(is_used) {
+            sample.push(largest(&varying.numbers, varying.length, count, &mut yielder).await);
+        }
+        sample.sort_unstable();
+        sample.dedup();
+    }
+    sample
+}
+
+/// The problem with the number of largest magnitude, of `length` each.
+async fn largest(read: &Numbers<'_>, length: usize, count: u32, yielder: &mut Yielder) -> u32 {
+    let (mut most, mut found) = (f64::NEG_INFINITY, 0);
+    let at_a_time = (PIECE / length.max(1)).max(1);
+    let mut piece = Vec::new();
+    for first in (0..count as usize).step_by(at_a_time) {
+        yielder.yield_if_due().await;
+        piece.resize(length * at_a_time.min(count as usize - first), 0.0);
+        read(first * length, &mut piece);
+        for (position, number) in piece.iter().enumerate().filter(|(_, number)| number.is_finite()) {
+            if number.abs() > most {
+                (most, found) = (number.abs(), (first + position / length) as u32);
+            }
+        }
+    }
+    found
+}
+
+/// A batch of some of the problems, which start at these points.
+fn extract(template: &Template, batch: &Batch, problems: &[u32], points: &[f64]) -> Batch<'static> {
+    let numbers = template.values.len();
+    let point = |&problem: &u32| &points[of_problem(problem, numbers)];
+    let starts: Vec<f64> = problems.iter().flat_map(point).copied().list();
+    let of_varying = |varying: &Varying| {
+        let mut own = vec![0.0; problems.len() * varying.length];
+        for (&problem, own) in problems.iter().zip(own.chunks_exact_mut(varying.length)) {
+            (varying.numbers)(problem as usize * varying.length, own);
+        }
+        let Varying { batch, first_column, length, .. } = *varying;
+        Varying { batch, first_column, sources: varying.sources.clone(), length, numbers: kept(own) }
+    };
+    Batch {
+        count: problems.len() as u32,
+        parameters: vec![(0, numbers, kept(starts))],
+        data: batch.data.iter().map(of_varying).list(),
+    }
+}
+
+fn of_problem(problem: u32, numbers: usize) -> Range<usize> {
+    problem as usize * numbers..(problem as usize + 1) * numbers
+}
+
+/// Numbers that are in memory.
+fn kept(numbers: Vec<f64>) -> Numbers<'static> {
+    Box::new(move |first, into| into.copy_from_slice(&numbers[first..first + into.len()]))
+}
+
+/// Solves all problems on the host, from these points.
+async fn solve_again(
+    template: &Template,
+    batch: &Batch<'_>,
+    options: &ManyOptions,
+    points: Vec<f64>,
+    audience: &mut dyn ManyListener,
+) -> Result<ManySolutions> {
+    let data = batch.data.iter().map(|varying| {
+        let Varying { batch, first_column, length, .. } = *varying;
+        let numbers: Numbers = Box::new(|first, into| (varying.numbers)(first, into));
+        Varying { batch, first_column, sources: varying.sources.clone(), length, numbers }
+    });
+    let parameters = vec![(0, template.values.len(), kept(points))];
+    let again = Batch { count: batch.count, parameters, data: data.list() };
+    cpu::solve_many(template, &again, options, &mut Quiet(audience)).await
+}
+
+/// A listener of the sample: it hears nothing and never stops.
+struct Deaf;
+
+impl ManyListener for Deaf {
+    fn progress(&mut self, _: u32) {}
+    fn aborted(&mut self) -> bool {
+        false
+    }
+}
+
+/// A listener of a second solve: all problems have been reported as done.
+struct Quiet<'a>(&'a mut dyn ManyListener);
+
+impl ManyListener for Quiet<'_> {
+    fn progress(&mut self, _: u32) {}
+    fn aborted(&mut self) -> bool {
+        self.0.aborted()
+    }
+}

@@ -1,0 +1,154 @@
+//! The precision guard of many small problems: which solutions in f32 it takes, and what follows where it does not.
+
+use crate::many::{Draft, Silent, block_on, noisy_peaks, numbers, on_cpu, on_device, options, peaks, samples_batch};
+use residua::model::losses::LossParameters;
+use residua::solve::Termination;
+use residua::solve::many::guard::{Guarded, guard};
+use residua::solve::many::{Batch, ManyListener, ManyOptions, ManySolutions, Template, Varying};
+use residua::solve::rules::Tolerances;
+
+/// The default tolerances of the package.
+fn defaults() -> ManyOptions {
+    ManyOptions { tolerances: Tolerances { cost: 1e-8, gradient: 1e-8, parameter: 1e-8 }, ..options() }
+}
+
+fn guarded(template: &Template, batch: &Batch, solutions: ManySolutions, may_hand_over: bool) -> Guarded {
+    block_on(guard(template, batch, &defaults(), solutions, may_hand_over, &mut Silent)).unwrap()
+}
+
+/// A line a + b·t through points whose t and y differ from problem to problem.
+fn lines(points: usize) -> Template {
+    let mut draft = Draft::default();
+    draft.array(2, "euclidean", &[0.0, 0.0]);
+    let zeros = vec![0.0; points];
+    draft.block(&[(0, &vec![0; points])], &[&zeros, &zeros], LossParameters::squared(), |g, p, data| {
+        let slope = g.mul(p[1], data[0]);
+        let value = g.add(p[0], slope);
+        vec![g.sub(value, data[1])]
+    });
+    draft.template()
+}
+
+/// So many lines through points that begin at `start`, fifty seconds apart, with slopes near 0.01 and noise.
+fn points<'a>(count: u32, points: usize, start: f64) -> Batch<'a> {
+    let noise = |number: usize| 0.2 * (number as f64 * number as f64 * 0.7).sin();
+    let (mut t, mut y) = (Vec::new(), Vec::new());
+    for number in 0..count as usize * points {
+        let since = 50.0 * (number % points) as f64;
+        t.push(start + since);
+        y.push(0.01 * since + noise(number));
+    }
+    let of = |first_column, values| Varying {
+        batch: 0,
+        first_column,
+        sources: (0..points as u32).collect(),
+        length: points,
+        numbers: numbers(values),
+    };
+    Batch { count, parameters: Vec::new(), data: vec![of(0, t), of(1, y)] }
+}
+
+#[test]
+fn ordinary_fits_of_the_device_keep_their_digits() {
+    let template = peaks(LossParameters::squared()).template();
+    let (_, samples) = noisy_peaks(12, 0.05);
+    let batch = samples_batch(12, samples, 1);
+    let device = on_device(&template, &batch, &defaults(), 40);
+    assert!(device.termination.iter().all(|end| end.converged()), "{:?}", device.termination);
+    let found = guarded(&template, &batch, device.clone(), true);
+    let precision = found.precision.unwrap();
+    assert!(precision.suffices() && precision.problems == 12, "{precision:?}");
+    // 25 squares in f32, as compared with the host elsewhere.
+    assert!(precision.loss < 2e-5, "{precision:?}");
+    assert_eq!((found.solutions, found.is_from_host), (device, false), "nothing changes");
+}
+
+#[test]
+fn unix_time_stamps_are_lost_on_the_device_and_solved_on_the_host() {
+    let (template, batch) = (lines(40), points(6, 40, 1.7e9));
+    let device = on_device(&template, &batch, &defaults(), 40);
+    assert!(device.termination.iter().any(|end| end.converged()), "the device cannot tell: {:?}", device.termination);
+
+    let refused = guarded(&template, &batch, device.clone(), false);
+    let precision = refused.precision.unwrap();
+    assert!(!precision.suffices() && precision.loss > 1e-3, "{precision:?}");
+    assert!(!refused.solutions.termination.iter().any(|end| end.converged()), "{:?}", refused.solutions.termination);
+    assert!(refused.solutions.termination.contains(&Termination::PrecisionLimit));
+    let text = precision.sentence(residua::eval::Arithmetic::F32);
+    assert!(text.starts_with("Rounding in single precision explains up to "), "{text}");
+
+    let continued = guarded(&template, &batch, device.clone(), true);
+    assert!(continued.is_from_host);
+    let exact = on_cpu(&template, &batch, &defaults());
+    for problem in 0..6 {
+        let (slope, expected) = (continued.solutions.x[2 * problem + 1], exact.x[2 * problem + 1]);
+        // The condition of a line over 2,000 seconds at 1.7e9 is 3e6, and its square, 1e13, stands in normal equations.
+        assert!((slope - expected).abs() < 1e-3 * expected.abs(), "{slope} {expected}");
+        assert!((expected - 0.01).abs() < 2e-4, "noise of 0.2 over 2,000 seconds: {expected}");
+        assert!(continued.solutions.iterations[problem] >= device.iterations[problem], "those of both");
+    }
+}
+
+/// What a device would give that loses nothing: solutions of the host, rounded.
+fn rounded(mut solutions: ManySolutions) -> ManySolutions {
+    let round = |number: &mut f64| *number = f64::from(*number as f32);
+    solutions.x.iter_mut().chain(&mut solutions.cost).for_each(round);
+    solutions
+}
+
+#[test]
+fn a_sample_has_256_problems_and_those_with_the_largest_numbers() {
+    let (template, count) = (lines(5), 2_000);
+    let mut batch = points(count, 5, 0.0);
+    let mut y = vec![0.0; 5 * count as usize];
+    (batch.data[1].numbers)(0, &mut y);
+    // The one problem with a large number, at a position that regular samples leave out.
+    y[5 * 1_230 + 1] = 1e6;
+    batch.data[1].numbers = numbers(y);
+    let sound = rounded(on_cpu(&template, &batch, &defaults()));
+    let precision = guarded(&template, &batch, sound.clone(), false).precision.unwrap();
+    assert!(precision.suffices(), "{precision:?}");
+    assert!(precision.problems == 257, "{precision:?}");
+    let mut lost = sound.clone();
+    lost.cost[1_230] *= 1.01;
+    let precision = guarded(&template, &batch, lost, false).precision.unwrap();
+    assert_eq!(precision.lost, 1, "{precision:?}");
+    // A cost that is right to 5e-4 at a point that is off.
+    let mut moved = sound.clone();
+    moved.x[2 * 1_230] *= 1.001;
+    moved.cost[1_230] *= 1.0005;
+    let precision = guarded(&template, &batch, moved, false).precision.unwrap();
+    assert!(precision.lost == 1 && precision.loss < 1e-3 && precision.shift > 1e-4, "{precision:?}");
+}
+
+#[test]
+fn loose_tolerances_are_no_loss() {
+    let template = peaks(LossParameters::squared()).template();
+    let (_, samples) = noisy_peaks(12, 0.05);
+    let batch = samples_batch(12, samples, 1);
+    let loose = ManyOptions { tolerances: Tolerances { cost: 1e-2, gradient: 1e-2, parameter: 1e-2 }, ..options() };
+    let device = on_device(&template, &batch, &loose, 40);
+    let found = block_on(guard(&template, &batch, &loose, device, false, &mut Silent)).unwrap();
+    assert!(found.precision.unwrap().suffices(), "{:?}", found.precision);
+}
+
+/// A caller who has aborted.
+struct Aborted;
+
+impl ManyListener for Aborted {
+    fn progress(&mut self, _: u32) {}
+    fn aborted(&mut self) -> bool {
+        true
+    }
+}
+
+#[test]
+fn nothing_is_checked_after_an_abort_or_without_a_converged_problem() {
+    let (template, batch) = (lines(3), points(2, 3, 0.0));
+    let mut solutions = on_cpu(&template, &batch, &defaults());
+    let found = block_on(guard(&template, &batch, &defaults(), solutions.clone(), true, &mut Aborted)).unwrap();
+    assert_eq!(found.precision, None);
+    solutions.termination.fill(Termination::MaxIterations);
+    assert_eq!(guarded(&template, &batch, solutions, true).precision, None);
+    assert_eq!(guarded(&template, &Batch::default(), ManySolutions::default(), true).precision, None);
+}
