@@ -366,6 +366,41 @@ test('the module chooses the engine by what the caller asks for, and by the same
   }
 });
 
+test('inputs that lose digits in f32 are named by a compile for the GPU, once, and not for the CPU', async () => {
+  const make = (times, lengths, start) => {
+    const problem = new Problem();
+    const line = problem.parameters('line', { dim: 2, values: start });
+    problem.residuals('fit', {
+      inputs: { line: line.at(Array.from(times, (_, i) => i % (start.length / 2))), t: problem.data(times), point: problem.data(lengths, 2) },
+      residual: ({ line, t, point }) => line.x.mul(t).add(line.y).sub(point.x).sub(point.y),
+    });
+    return problem;
+  };
+  const steps = Array.from({ length: 100 }, (_, i) => i);
+  const ordinary = steps.flatMap((i) => [i * 0.1, 3]);
+  const unix = steps.map((i) => 1.7e9 + 20 * i);
+  const warn = async (problem, backend) => {
+    install();
+    const functions = await GpuCompiledFunctions.compile(problem, { backend });
+    assert.ok(Object.isFrozen(functions.warnings));
+    return functions.warnings;
+  };
+  // Numbers of 1.7e9 are 128 apart in f32: rounding moves some of them by 60, of a range of 1,980.
+  const [message, ...others] = await warn(make(unix, ordinary, [0, 0]), 'gpu');
+  assert.match(message, /^data input "t" of residual block "fit" loses digits in f32: rounding moves its numbers by 0\.03 of their range\./);
+  assert.deepEqual(others, []);
+  assert.deepEqual(await warn(make(unix, ordinary, [0, 0]), 'cpu'), []);
+  assert.deepEqual(await warn(make(steps, ordinary, [0, 0]), 'gpu'), []);
+  // Each coordinate has a range of its own: the second is near 4e6 within 100 metres, the first is small.
+  const far = steps.flatMap((i) => [i, 4e6 + i + 0.3]);
+  assert.match((await warn(make(steps, far, [0, 0]), 'gpu')).join(), /data input "point" of residual block "fit".* by 0\.00[12] of/);
+  // Whole numbers that f32 holds lose nothing; nor do equal numbers, or those that differ by f64's own rounding.
+  assert.deepEqual(await warn(make(steps.map((i) => 16_000_000 + i), steps.flatMap((i) => [0.1, 0.3 + (i % 2) * 1e-16]), [0, 0]), 'gpu'), []);
+  assert.match((await warn(make(steps, ordinary, [1, 1e8 + 0.5, 2, 1e8 + 7]), 'gpu')).join(), /^parameter array "line" loses digits/);
+  install();
+  assert.deepEqual((await GpuCompiledFunctions.compile([V.W(1e9 + 1)], ([x]) => x, { backend: 'gpu' })).warnings, []);
+});
+
 test('the threshold of the caller reaches the module', async () => {
   const { raw } = await compiled({ fallbackThreshold: 1234 });
   assert.deepEqual([raw.engine.fallbackThreshold, raw.engine.workload], [1234, 2]);

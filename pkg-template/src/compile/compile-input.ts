@@ -37,6 +37,8 @@ export interface CompileInput {
   takeStart(first: number, count: number): void;
   /** Builds the problem. */
   build(module: RawModule): RawProblem;
+  /** Says which inputs lose digits in f32, a sentence each. To be called before `release`. */
+  lostDigits(): string[];
   /** Frees the recording. To be called when the compile has ended. */
   release(): void;
   /** Returns the changes since its previous call, or since the compile began. */

@@ -48,6 +48,8 @@ export interface Compiled {
   /** Whether `backend` was 'auto'. */
   readonly isAuto: boolean;
   readonly fallbackReason: string | null;
+  /** See `GpuCompiledFunctions.warnings`. */
+  readonly warnings: readonly string[];
 }
 
 /** One CPU core evaluates fewer residuals than this before a GPU responds, so no GPU is requested. */
@@ -83,6 +85,7 @@ async function compileNow(host: Host, input: CompileInput, options: CompileOptio
   const cancellation = new Cancellation(options.signal);
   const progress = new Progress(options.onProgress, cancellation);
   let raw: RawFunctions;
+  let warnings: readonly string[] = [];
   try {
     const engine = engineRequest(instance, input.workload, options, FEW_RESIDUALS);
     const problem = instance.call((module) => input.build(module));
@@ -97,6 +100,7 @@ async function compileNow(host: Host, input: CompileInput, options: CompileOptio
         cancellation.token,
       ),
     );
+    if (instance.call(() => raw.isOnGpu())) warnings = input.lostDigits();
   } catch (error) {
     if (progress.error !== null) throw progress.error.thrown;
     throw error;
@@ -109,7 +113,7 @@ async function compileNow(host: Host, input: CompileInput, options: CompileOptio
     throw progress.error.thrown;
   }
   const isAuto = (options.backend ?? 'auto') === 'auto';
-  return instance.call(() => ({ instance, raw, backend: raw.isOnGpu() ? 'gpu' : 'cpu', isAuto, fallbackReason: raw.fallbackReason() ?? null }));
+  return instance.call(() => ({ instance, raw, backend: raw.isOnGpu() ? 'gpu' : 'cpu', isAuto, fallbackReason: raw.fallbackReason() ?? null, warnings }));
 }
 
 /** Limits the rate of progress reports. An exception of the listener cancels the compile. */

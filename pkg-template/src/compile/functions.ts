@@ -45,6 +45,11 @@ export class GpuCompiledFunctions {
   readonly canMoveToCpu: boolean;
   /** Why 'auto' took the CPU; null on the GPU and where the CPU was requested. */
   readonly fallbackReason: string | null;
+  /**
+   * What the compile warns of, in sentences: on the GPU the inputs of a problem whose numbers lose digits in f32, time stamps in Unix
+   * seconds, say, with the residual block, the name of the input, and the share of its range that rounding takes. Empty on the CPU.
+   */
+  readonly warnings: readonly string[];
   /** Number of parameters, constant ones included. */
   readonly numParams: number;
   /** Number of residuals. */
@@ -83,6 +88,7 @@ export class GpuCompiledFunctions {
     this.gradientsOnCpu = instance.call(() => raw.areGradientsOnCpu());
     this.canMoveToCpu = compiled.isAuto;
     this.fallbackReason = compiled.fallbackReason;
+    this.warnings = Object.freeze([...compiled.warnings]);
     this.numParams = input.numParams;
     this.numResiduals = input.numResiduals;
     this.kernelCount = instance.call(() => raw.kernelCount());

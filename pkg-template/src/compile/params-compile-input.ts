@@ -49,6 +49,11 @@ export class ParamsCompileInput implements CompileInput {
     return module.RawProblem.fromTape(this.numParams, entries, constants, outputs);
   }
 
+  lostDigits(): string[] {
+    // Params have no arrays, and their data are constants of expressions: there is no range that digits are lost of.
+    return [];
+  }
+
   release(): void {
     this.tape = null;
   }

@@ -8,6 +8,7 @@ import type { ParameterBlocks } from '../problem/parameter-array.js';
 import type { Problem } from '../problem/problem.js';
 import type { BlockData, ResidualInstances } from '../problem/residual-block.js';
 import type { CompileInput, Edits, WriteBack } from './compile-input.js';
+import { lostDigits } from './lost-digits.js';
 
 /** A problem as the input of a compile. */
 export class ProblemCompileInput implements CompileInput {
@@ -52,6 +53,19 @@ export class ProblemCompileInput implements CompileInput {
       throw error;
     }
     return raw;
+  }
+
+  lostDigits(): string[] {
+    const ofArrays = this.arrays.flatMap(({ name, offset, count, dim }) => {
+      return lostDigits(`parameter array "${name}"`, this.startValues.subarray(offset, offset + count * dim), dim);
+    });
+    const ofData = this.blocks.flatMap((block, position) => {
+      const start = this.startData[position];
+      return [...block.data].flatMap(([key, { input, values }]) => {
+        return lostDigits(`data input "${key}" of residual block "${block.name}"`, start?.get(key) ?? values, input.dim);
+      });
+    });
+    return [...ofData, ...ofArrays];
   }
 
   release(): void {
