@@ -8,7 +8,7 @@
 #import levenberg_marquardt/solve_block
 #endif
 // A step begins: for each block r = -g, z = M⁻¹r, p = z (unless the kernels that read p form it), δ = 0, where M is the block of
-// JᵀJ + λD. A coordinate that must stay is marked by a negative number on the diagonal of its block of JᵀJ; its part of every vector is 0.
+// JᵀJ + λD. Before a Schur complement the eliminated blocks alone step at first: z of the others is 0. A coordinate that must stay is marked by a negative number on the diagonal of its block of JᵀJ; its part of every vector is 0.
 @compute @workgroup_size(256)
 fn begin(
     @builtin(workgroup_id) workgroup: vec3<u32>,
@@ -46,14 +46,21 @@ fn begin(
         #endfor
         #include levenberg_marquardt/preconditioned_residual
         #for k in 0..TANGENT
+        #if KEPT
+        let first_z{k} = 0.0;
+        #else
+        let first_z{k} = z{k};
+        #endif
+        #endfor
+        #for k in 0..TANGENT
         vectors[RESIDUAL * dispatch.stride + first + {k}u] = r{k};
         #endfor
         #for k in 0..TANGENT
-        vectors[PRECONDITIONED * dispatch.stride + first + {k}u] = z{k};
+        vectors[PRECONDITIONED * dispatch.stride + first + {k}u] = first_z{k};
         #endfor
         #if !FORMS_DIRECTION
         #for k in 0..TANGENT
-        vectors[DIRECTION * dispatch.stride + first + {k}u] = z{k};
+        vectors[DIRECTION * dispatch.stride + first + {k}u] = first_z{k};
         #endfor
         #endif
         #for k in 0..TANGENT
@@ -66,7 +73,7 @@ fn begin(
         rz.x += block_rz.x;
         #endif
         #for k in 0..TANGENT
-        zdz += z{k} * z{k} * d{k};
+        zdz += first_z{k} * first_z{k} * d{k};
         let scaled{k} = select(0.0, abs(r{k}) * inverseSqrt(c{k}), c{k} > 0.0);
         squares += scaled{k} * scaled{k};
         largest = max(largest, vec2<u32>(bitcast<u32>(abs(r{k})), bitcast<u32>(scaled{k})));

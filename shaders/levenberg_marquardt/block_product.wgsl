@@ -40,9 +40,9 @@ for (var k = lists[dispatch.row + block]; k < end; k += 4u) {
 #for k in 0..TANGENT
 var q{k} = 0.0;
 #endfor
-let end = offsets[block + 1u];
+let end = offsets[dispatch.row + block + 1u];
 // Four entries at a time, so that the latencies of their loads overlap.
-for (var k = offsets[block]; k < end; k += 4u) {
+for (var k = offsets[dispatch.row + block]; k < end; k += 4u) {
     #for m in 0..4
     let entry{m} = entries[min(k + {m}u, end - 1u)];
     #endfor

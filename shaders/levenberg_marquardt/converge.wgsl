@@ -107,7 +107,7 @@ fn conclude(cost: vec2<f32>, rz: f32, zdz: f32, norm: f32, most: vec2<f32>) {
     state[ITERATE_NOW] = 0u;
     set_number(RZ_TARGET, number(FORCING) * number(FORCING) * rz);
     set_number(PDP, zdz);
-    state[LINEAR] = 0u;
+    state[LINEAR] = state[FIRST_LINEAR];
     let solvable = rz > 0.0 && is_finite(rz);
     state[ITERATE] = select(0u, 1u, solvable);
     state[TRIAL] = select(1u, 0u, solvable);

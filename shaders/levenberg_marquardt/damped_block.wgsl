@@ -27,7 +27,7 @@ let free{k} = true;
 #if PAIRS
 let factors = FACTORS * dispatch.groups + dispatch.factors + block * {TANGENT * (TANGENT + 1) / 2}u;
 #if BEGINS
-factor_block(place, factors, damping);
+factor_block(place, first, factors, damping);
 #endif
 #else
 #for j in 0..TANGENT

@@ -116,7 +116,7 @@ fn conclude(reduction: f32, predicted: f32, descent: f32, step: f32, scaled_step
     state[record + RECORD_ACCEPTED] = select(0u, 1u, accepted);
     set_number(record + RECORD_DAMPING, damping);
     set_number(record + RECORD_GAIN, gain.x);
-    state[record + RECORD_LINEAR] = state[LINEAR];
+    state[record + RECORD_LINEAR] = select(state[LINEAR], 0u, state[LINEAR] == REDUCING);
 
     let end = select(region.z, gain.w, gain.w != 0.0);
     let goes_on = accepted || end == 0.0;

@@ -1,6 +1,6 @@
 // A = C + λD of a block as LDLᵀ, in pairs of a number and its error; pivots on the diagonal. The many residuals of a curve's few
 // coefficients, or of a camera, make blocks whose conditioning is that of the problem, and f32 does not suffice for them.
-fn factor_block(place: u32, factors: u32, damping: f32) {
+fn factor_block(place: u32, coordinate: u32, factors: u32, damping: f32) {
     for (var i = 0u; i < TANGENT; i++) {
         for (var j = 0u; j <= i; j++) {
             let at = i * (i + 1u) / 2u + j;
@@ -10,7 +10,8 @@ fn factor_block(place: u32, factors: u32, damping: f32) {
             if first < 0.0 || second < 0.0 {
                 entry = vec2<f32>(select(0.0, 1.0, i == j), 0.0);
             } else if i == j {
-                entry = sum_of_pairs(entry, exact_product(damping, select(1.0, first, first > 0.0)));
+                let scale = max(first, vectors[SCALE * dispatch.stride + coordinate + i]);
+                entry = sum_of_pairs(entry, exact_product(damping, select(1.0, scale, scale > 0.0)));
             }
             let whole = entry.x;
             for (var k = 0u; k < j; k++) {

@@ -1,5 +1,6 @@
 // After an update of conjugate gradients: whether they go on, and β = rᵀz / (rᵀz before) of the next direction p = z + βp. Every workgroup
-// computes it, and the first stores it. No word that is written is read, so that no workgroup waits for another.
+// computes it, and the first stores it. No word that is written is read, so that no workgroup waits for another. After the product that
+// leaves the residual of a Schur complement, conjugate gradients begin.
 var<workgroup> updated: u32;
 var<workgroup> going_on: u32;
 
@@ -29,15 +30,24 @@ fn next_direction(lane: u32, is_first: bool) -> vec2<f32> {
     }
     add_over_workgroup(lane, 3u);
     let rz = total_of(0u).x;
-    let beta = rz / number(RZ_BEFORE);
+    let begins = state[LINEAR_BEFORE] == REDUCING;
+    var beta = 0.0;
+    var goal = number(FORCING) * number(FORCING) * rz;
+    if !begins {
+        beta = rz / number(RZ_BEFORE);
+        goal = number(RZ_TARGET);
+    }
     // pᵀDp of the new p, from sums of the update: p itself is not read.
     let pdp = total_of(1u).x + beta * (2.0 * total_of(2u).x + beta * number(PDP_BEFORE));
     let linear = state[LINEAR_BEFORE] + 1u;
     if lane == 0u {
-        let goes_on = state[USABLE] != 0u && is_finite(rz) && rz > number(RZ_TARGET) && linear < state[MOST_LINEAR];
+        let goes_on = state[USABLE] != 0u && is_finite(rz) && rz > goal && linear < state[MOST_LINEAR];
         going_on = select(0u, 1u, goes_on);
         if is_first {
             set_number(RZ, rz);
+            if begins {
+                set_number(RZ_TARGET, goal);
+            }
             set_number(BETA, beta);
             set_number(PDP, max(pdp, 0.0));
             state[LINEAR] = linear;

@@ -8,7 +8,7 @@
 #import levenberg_marquardt/solve_block
 #endif
 // After the product q = JᵀJp of an iteration of conjugate gradients: δ += αp, r -= α(q + λDp), z = M⁻¹r, with
-// α = rᵀz / (‖Jp‖² + λpᵀDp). Leaves the sums rᵀz, zᵀDz and zᵀDp for the next direction.
+// α = rᵀz / (‖Jp‖² + λpᵀDp); 1 for the eliminated blocks' own step, which begins a Schur complement, and eliminated blocks have no z yet. Leaves the sums rᵀz, zᵀDz and zᵀDp for the next direction.
 var<workgroup> running: u32;
 
 @compute @workgroup_size(256)
@@ -42,16 +42,23 @@ fn update(
     let beta = number(BETA);
     #endif
     let rz_before = number(RZ);
+    let linear = state[LINEAR];
     // After the last iteration that is allowed z and p are not needed.
-    let goes_on = state[LINEAR] + 1u < state[MOST_LINEAR];
+    let goes_on = linear + 1u < state[MOST_LINEAR];
     let along_p = total_of(0u).x + damping * number(PDP);
+    #if REDUCED
+    let reduces = linear == REDUCING;
+    let usable = (along_p > 0.0 || reduces) && is_finite(along_p);
+    let alpha = select(0.0, select(rz_before / along_p, 1.0, reduces), usable);
+    #else
     let usable = along_p > 0.0 && is_finite(along_p);
     let alpha = select(0.0, rz_before / along_p, usable);
+    #endif
     workgroupBarrier();
     if lane == 0u && own == 0u {
         set_number(RZ_BEFORE, rz_before);
         set_number(PDP_BEFORE, number(PDP));
-        state[LINEAR_BEFORE] = state[LINEAR];
+        state[LINEAR_BEFORE] = linear;
         state[USABLE] = select(0u, 1u, usable && is_finite(alpha));
     }
 
@@ -68,16 +75,22 @@ fn update(
         var p{k} = vectors[PRECONDITIONED * dispatch.stride + first + {k}u];
         #endfor
         #for k in 0..TANGENT
+        #if REDUCED
+        let delta{k} = vectors[DELTA * dispatch.stride + first + {k}u];
+        #else
         var delta{k} = 0.0;
+        #endif
         #endfor
-        // The first direction of a step is z, and δ is 0 before it.
+        // The first direction of a step is z, and δ is 0 before it unless blocks are eliminated.
         if beta != 0.0 {
             #for k in 0..TANGENT
             p{k} += beta * vectors[DIRECTION * dispatch.stride + first + {k}u];
             #endfor
+            #if !REDUCED
             #for k in 0..TANGENT
             delta{k} = vectors[DELTA * dispatch.stride + first + {k}u];
             #endfor
+            #endif
         }
         if goes_on {
             #for k in 0..TANGENT
@@ -95,7 +108,15 @@ fn update(
         #for k in 0..TANGENT
         let r{k} = select(0.0, vectors[RESIDUAL * dispatch.stride + first + {k}u] - alpha * (q{k} + damping * d{k} * p{k}), free{k});
         #endfor
+        #if ELIMINATED
+        // The products for z are those of the kept blocks alone.
+        #for k in 0..TANGENT
+        let z{k} = 0.0;
+        #endfor
+        let block_rz = vec2<f32>();
+        #else
         #include levenberg_marquardt/preconditioned_residual
+        #endif
         #for k in 0..TANGENT
         vectors[DELTA * dispatch.stride + first + {k}u] = delta{k} + alpha * p{k};
         #endfor

@@ -93,8 +93,8 @@ impl LevenbergMarquardtOptions {
                     let takes = "'auto', 'pcg', 'sparse-cholesky', 'dense-qr', 'sparse-schur', 'dense-schur' or 'iterative-schur'";
                     return Err(refusal("linearSolver", &format!("'{name}'"), takes));
                 }
-                Some(kind) if kind != Kind::Pcg && place == Place::Device => {
-                    let takes = "'auto' or 'pcg' with functions on the GPU";
+                Some(kind) if !matches!(kind, Kind::Pcg | Kind::IterativeSchur) && place == Place::Device => {
+                    let takes = "'auto', 'pcg' or 'iterative-schur' with functions on the GPU";
                     return Err(refusal("linearSolver", &format!("'{name}'"), takes));
                 }
                 kind => kind,

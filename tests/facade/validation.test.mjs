@@ -240,7 +240,7 @@ for (const [name, act, code, message] of [
   ['x with NaN', async () => (await functionsOf()).evaluateJacobian([1, NaN]), 'invalid-argument', /evaluateJacobian: x\[1\]: got NaN/],
   ['Levenberg-Marquardt of something else', () => levenbergMarquardt({}), 'invalid-argument', /levenbergMarquardt: functions: got an object; takes GpuCompiledFunctions/],
   ['an unknown linear solver', async () => levenbergMarquardt(await functionsOf(), { linearSolver: 'lu' }), 'invalid-argument', /linearSolver: got "lu"; takes one of 'auto'/],
-  ['a direct solver on the GPU', async () => levenbergMarquardt(await functionsOf({ backend: 'gpu' }), { linearSolver: 'dense-qr' }), 'invalid-argument', /linearSolver: got "dense-qr"; takes 'auto' or 'pcg' with functions on the GPU/],
+  ['a direct solver on the GPU', async () => levenbergMarquardt(await functionsOf({ backend: 'gpu' }), { linearSolver: 'dense-qr' }), 'invalid-argument', /linearSolver: got "dense-qr"; takes one of 'auto', 'pcg', 'iterative-schur' with functions on the GPU/],
   ['a negative damping', async () => levenbergMarquardt(await functionsOf(), { initialDamping: -1 }), 'invalid-argument', /initialDamping: got -1/],
   ['no linear iterations', async () => levenbergMarquardt(await functionsOf(), { maxLinearIterations: 0 }), 'invalid-argument', /maxLinearIterations: got 0/],
   ['a linear tolerance of 1', async () => levenbergMarquardt(await functionsOf(), { linearTolerance: 1 }), 'invalid-argument', /linearTolerance: got 1/],

@@ -1,7 +1,7 @@
 //! What a solve on the device submits for a mixture of residuals, recorded without a device.
 
 use crate::least_squares::{Edge, grid};
-use crate::mixture;
+use crate::{landmarks, mixture};
 use residua::eval::access_plan_cache::AccessPlanCache;
 use residua::eval::layout::Layout;
 use residua::eval::record::Kernels;
@@ -12,6 +12,7 @@ use residua::gauss_newton::device::{JtjProduct, ModelLayout, ModelRecorder};
 use residua::model::Model;
 use residua::model::access_plan::Entry;
 use residua::model::incidence::fused::{MOST_LIGHT, fused_incidence};
+use residua::solve::levenberg_marquardt::device::elimination::Elimination;
 use residua::solve::levenberg_marquardt::device::record::{Recording, Segment};
 use residua_base::cooperative::{Slices, run_synchronously};
 use residua_gpu::submission::{Encoded, Step};
@@ -83,7 +84,7 @@ fn an_iteration_over_all_residuals_is_one_dispatch_and_one_for_each_kind_of_bloc
         assert!(fused.together.is_some());
         // The curve has 90 entries: segments of 32, and their sum.
         assert_eq!(fused.heavy.len(), 2);
-        let recording = Recording::new(&laid_out.recorder(), constrained).unwrap();
+        let recording = Recording::new(&laid_out.recorder(), constrained, None).unwrap();
         // Products, two levels for the curve, and an update of vertices, of poses and of the curve.
         assert_eq!(dispatches(&recording.iteration, &limits), 6);
         let chunks = laid_out
@@ -165,7 +166,7 @@ fn one_kind_of_residuals_is_fused_unless_it_has_very_many_instances() {
             Edge::Differences => JtjProduct::LocalParts,
         };
         assert_eq!(laid_out.recorder().jtj_product(), expected, "{edge:?} {side}");
-        let recording = Recording::new(&laid_out.recorder(), false).unwrap();
+        let recording = Recording::new(&laid_out.recorder(), false, None).unwrap();
         // Products and update; or product, update and direction.
         assert_eq!(dispatches(&recording.iteration, &limits), if is_fused { 2 } else { 3 });
         for program in &recording.iteration.programs {
@@ -184,7 +185,7 @@ fn chunks_that_no_binding_covers_are_gathered_one_after_the_other() {
     let chunks = laid_out.evaluation.chunks.len();
     assert!(chunks > 1 && laid_out.layout.fused.is_none());
     assert_eq!(laid_out.recorder().jtj_product(), JtjProduct::Vector);
-    let recording = Recording::new(&laid_out.recorder(), true).unwrap();
+    let recording = Recording::new(&laid_out.recorder(), true, None).unwrap();
     // The vector is cleared; a kernel and a gather for each chunk; update and direction.
     let passes: usize = laid_out.evaluation.chunks.iter().map(|chunk| chunk.passes.len()).sum();
     assert_eq!(dispatches(&recording.iteration, &limits), 1 + chunks + passes + 2);
@@ -192,4 +193,47 @@ fn chunks_that_no_binding_covers_are_gathered_one_after_the_other() {
     assert_eq!(dispatches(&recording.head, &limits), 2 + chunks + 2 * passes + 3);
     // Retract, measure, a jvp and a cost for each chunk, decide.
     assert_eq!(dispatches(&recording.tail, &limits), 2 + 2 * chunks + 1);
+}
+
+#[test]
+fn an_elimination_adds_the_product_for_the_others_and_a_substitution() {
+    let limits = Limits::default();
+    for (places, landmarks, has_heading) in [(8, 40, true), (8, 40, false), (5_000, 25_000, false)] {
+        let model = landmarks::model(places, landmarks, 5, has_heading);
+        let laid_out = laid_out(&model, &limits, None);
+        let elimination = Elimination::of(&model).unwrap();
+        assert_eq!(elimination.is_eliminated, [false, true]);
+        let [whole, reduced] = [None, Some(&elimination)]
+            .map(|elimination| Recording::new(&laid_out.recorder(), false, elimination).unwrap());
+        // Blocks of one kind are two groups if some of them are eliminated.
+        let groups = if has_heading { 2 } else { 1 };
+        let count = |recording: &Recording| dispatches(&recording.iteration, &limits);
+        assert_eq!(count(&reduced), count(&whole) + 2 + (2 - groups), "{places} {landmarks} {has_heading}");
+        assert_eq!(dispatches(&reduced.head, &limits), dispatches(&whole.head, &limits) + (2 - groups));
+        for program in reduced.iteration.programs.iter().chain(&reduced.head.programs) {
+            if let Some((text, _, layout)) = reduced.program(*program).unwrap() {
+                assert_guard_reads_storage(&validated(&text));
+                assert!(layout.iter().filter(|&&kind| kind != BindingKind::Uniform).count() <= 8);
+            }
+        }
+    }
+}
+
+#[test]
+fn only_small_blocks_that_leave_others_are_eliminated() {
+    use residua_base::error::ErrorCode;
+    use residua_linalg::Kind;
+    let eliminates = |model: &Model, solver| Elimination::for_solver(model, solver).map(|found| found.is_some());
+    let many = landmarks::model(8, 80, 5, true);
+    let few = landmarks::model(8, 12, 5, true);
+    for (model, by_itself) in [(&many, true), (&few, false)] {
+        assert_eq!(eliminates(model, None), Ok(by_itself));
+        assert_eq!(eliminates(model, Some(Kind::Pcg)), Ok(false));
+        assert_eq!(eliminates(model, Some(Kind::IterativeSchur)), Ok(true));
+    }
+    let springs = grid(10, Edge::Spring);
+    assert_eq!(eliminates(&springs, None), Ok(false));
+    let refusal = eliminates(&springs, Some(Kind::IterativeSchur)).unwrap_err();
+    assert_eq!(refusal.code, ErrorCode::InvalidArgument);
+    assert!(refusal.message.contains("takes 'auto' or 'pcg'"), "{}", refusal.message);
 }

@@ -4,6 +4,8 @@
 
 mod interpreter;
 mod kernels;
+#[path = "../models/landmarks.rs"]
+mod landmarks;
 #[path = "../models/least_squares.rs"]
 mod least_squares;
 mod many;

@@ -3,7 +3,7 @@
 use crate::least_squares::{
     Edge, Random, curve, grid, quaternions, rosenbrock, scattered, shared, springs, twelve_numbers,
 };
-use crate::mixture;
+use crate::{landmarks, mixture};
 use residua::eval::cpu::CpuEngine;
 use residua::eval::gpu::GpuEngine;
 use residua::eval::{Engine, Functions};
@@ -153,6 +153,44 @@ async fn each_way_to_multiply_goes_the_way_of_the_cpu() {
             assert!(
                 (a.cost - b.cost).abs() <= bound * b.cost,
                 "{edge:?} {side} {}: {} {}",
+                a.iteration,
+                a.cost,
+                b.cost
+            );
+        }
+    }
+}
+
+#[wasm_bindgen_test]
+#[ignore = "long"]
+async fn each_way_to_multiply_eliminates_as_the_cpu_does() {
+    let context = context().await;
+    let mut steps = LevenbergMarquardtOptions {
+        linear_tolerance: 1e-6,
+        linear_solver: Some(residua_linalg::Kind::IterativeSchur),
+        initial_damping: 0.1,
+        ..options()
+    };
+    steps.solve.max_iterations = 3;
+    let exactly = LevenbergMarquardtOptions { linear_solver: Some(residua_linalg::Kind::SparseSchur), ..steps.clone() };
+    // Fused lists, light and heavy, with places in pairs of f32 and not; the lists of one gather, where places and landmarks are blocks of one kind.
+    for (places, count, has_heading) in [(8, 60, true), (8, 60, false), (1_200, 2_000, true), (5_000, 25_000, false)] {
+        let model = landmarks::model(places, count, 5, has_heading);
+        let x = landmarks::start(&model);
+        let device = solve(&mut on_gpu(&context, model.clone(), &x).await, &mut None, &steps).await;
+        let mut heard = Heard::default();
+        let mut on_cpu = on_cpu(model, &x);
+        let host =
+            minimise_least_squares(&mut on_cpu, &mut SolverResources::default(), &exactly, &mut heard).await.unwrap();
+        assert!(device.details.linear_solver.starts_with("iterative-schur"), "{}", device.details.linear_solver);
+        assert_eq!(device.summary.history.len(), host.summary.history.len());
+        for (a, b) in device.summary.history.iter().zip(&host.summary.history) {
+            console_log!("{places} {count} {}: {} {}", a.iteration, a.cost, b.cost);
+            assert_eq!(a.accepted, b.accepted);
+            // Roundings of f32 residuals, and steps that are solved for to six digits.
+            assert!(
+                (a.cost - b.cost).abs() <= 2e-5 * b.cost,
+                "{places} {count} {}: {} {}",
                 a.iteration,
                 a.cost,
                 b.cost

@@ -3,6 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 mod affine;
+#[path = "../models/landmarks.rs"]
+mod landmarks;
 #[path = "../models/least_squares.rs"]
 mod least_squares;
 #[path = "../models/mixture.rs"]

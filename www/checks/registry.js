@@ -1,6 +1,7 @@
 /** All checks that need only a page and the package, by group, in the order in which the page shows and runs them. */
 import { numbered } from './define.js';
 import { group as badInput } from './groups/bad-input.js';
+import { group as bundleAdjustment } from './groups/bundle-adjustment.js';
 import { group as calls } from './groups/calls.js';
 import { group as covariance } from './groups/covariance.js';
 import { group as device } from './groups/device.js';
@@ -24,6 +25,6 @@ import { group as solveMany } from './groups/solve-many.js';
 import { group as solve } from './groups/solve.js';
 
 export const REGISTRY = [
-  device, ownDevice, expressions, losses, jacobian, grouping, readBack, gradientOnDevice, solve, levenbergMarquardt, knownMinima, enginesTogether, manifolds, solveMany, covariance, energies, calls, badInput,
+  device, ownDevice, expressions, losses, jacobian, grouping, readBack, gradientOnDevice, solve, levenbergMarquardt, bundleAdjustment, knownMinima, enginesTogether, manifolds, solveMany, covariance, energies, calls, badInput,
   errorCodes, profile, growth, memory,
 ].map((group) => ({ ...group, checks: numbered(group) }));

@@ -162,7 +162,7 @@ pub fn make(
 }
 
 /// With a comma every three digits.
-pub(super) fn grouped(number: u64) -> String {
+pub fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (k, digit) in digits.chars().enumerate() {

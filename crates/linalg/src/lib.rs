@@ -36,7 +36,7 @@ mod tests;
 
 pub use residua_linalg_loops as loops;
 
-pub use choice::{Choice, Kind, choose};
+pub use choice::{Choice, Kind, choose, grouped};
 pub use cholesky::{Factorisation, SparseCholesky};
 pub use dense_qr::DenseQr;
 pub use iterative_schur::IterativeSchur;

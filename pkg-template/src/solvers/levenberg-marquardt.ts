@@ -12,8 +12,8 @@ export type LinearSolver = 'auto' | 'pcg' | 'sparse-cholesky' | 'dense-qr' | 'sp
 /** Options of Levenberg-Marquardt. */
 export interface LevenbergMarquardtOptions extends SolveOptions {
   /**
-   * 'auto' (default) chooses by size and sparsity; the report states the choice and its reason. Functions on the GPU take 'auto' or 'pcg';
-   * anything else is 'invalid-argument'.
+   * 'auto' (default) chooses by size and sparsity; the report states the choice and its reason. Functions on the GPU take 'auto', 'pcg'
+   * or 'iterative-schur'; anything else is 'invalid-argument'.
    */
   linearSolver?: LinearSolver;
   /** The initial λ of the damping λ·D, where D is the largest diagonal of JᵀJ so far; 1e-4 by default. */
@@ -35,6 +35,8 @@ export const LEVENBERG_MARQUARDT_OPTIONS: OptionNames<LevenbergMarquardtOptions>
 
 const LINEAR_SOLVERS: readonly LinearSolver[] = ['auto', 'pcg', 'sparse-cholesky', 'dense-qr', 'sparse-schur', 'dense-schur', 'iterative-schur'];
 
+const ON_GPU: readonly LinearSolver[] = ['auto', 'pcg', 'iterative-schur'];
+
 /**
  * Minimises ½ Σ weight·ρ(‖r(x)‖²) from the current parameters, and writes the best point back to them. `maxIterations` includes rejected
  * steps. Rejects with 'non-finite' where the start is not finite, with 'device-lost', with 'disposed', with 'invalid-argument' for options
@@ -50,8 +52,8 @@ export async function levenbergMarquardt(
   if (!LINEAR_SOLVERS.includes(linearSolver)) {
     throw invalidArgument('levenbergMarquardt: linearSolver', describe(linearSolver), `one of '${LINEAR_SOLVERS.join("', '")}'`);
   }
-  if (functions.backend === 'gpu' && linearSolver !== 'auto' && linearSolver !== 'pcg') {
-    throw invalidArgument('levenbergMarquardt: linearSolver', describe(linearSolver), "'auto' or 'pcg' with functions on the GPU");
+  if (functions.backend === 'gpu' && !ON_GPU.includes(linearSolver)) {
+    throw invalidArgument('levenbergMarquardt: linearSolver', describe(linearSolver), `one of '${ON_GPU.join("', '")}' with functions on the GPU`);
   }
   checkFinite('levenbergMarquardt: initialDamping', initialDamping, 0);
   checkWholeNumber('levenbergMarquardt: maxLinearIterations', maxLinearIterations, 1);

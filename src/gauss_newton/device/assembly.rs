@@ -62,7 +62,7 @@ impl<K: Kernels> ModelRecorder<'_, K> {
             let groups = u64::from(blocks.count.div_ceil(WORKGROUP_SIZE));
             d.list().dispatch(pipeline, &bindings, self.limits.split_workgroups(groups)?);
         }
-        self.gather_heavy(d, gradient, gate)?;
+        self.gather_heavy(d, gradient, gate, &|_| true)?;
         for pass in &fused.heavy {
             let mut bindings = self.heavy_bindings(d, pass, block_diagonal);
             let is_fused = pass.shape.source == Source::Local;
@@ -76,11 +76,18 @@ impl<K: Kernels> ModelRecorder<'_, K> {
         Ok(())
     }
 
-    /// Sums the parts that local tables have of blocks with very many entries, and writes them over what stands in a vector.
-    pub fn gather_heavy(&self, d: &mut dyn DeclareModel, to: Slice, gate: Slice) -> Result<()> {
+    /// Sums the parts that local tables have of blocks with very many entries, and writes them over what stands in a vector: of blocks of the sizes
+    /// that are wanted.
+    pub fn gather_heavy(
+        &self,
+        d: &mut dyn DeclareModel,
+        to: Slice,
+        gate: Slice,
+        is_wanted: &dyn Fn(u32) -> bool,
+    ) -> Result<()> {
         let Some(fused) = &self.layout.fused else { return Ok(()) };
         let lists = self.buffer(d, ModelBuffer::FusedLists);
-        for pass in &fused.heavy {
+        for pass in fused.heavy.iter().filter(|pass| is_wanted(pass.shape.dim)) {
             let mut bindings = self.heavy_bindings(d, pass, to);
             let is_fused = pass.shape.source == Source::Local;
             bindings.extend(is_fused.then_some(lists));

@@ -3,20 +3,21 @@
 //! decide). Gates in the state block decide on the device which of their kernels do anything, so the host may submit any
 //! sequence of iterations, tails and heads that is long enough: how long never changes a number.
 
+mod products;
+
+use super::elimination::Elimination;
 use super::shaders::{Kernel, SUM_SECTIONS, SolverUniforms, VECTORS};
-use super::shape::{Group, MOST_WORKGROUPS, Preconditioner, Shape, THREADS};
+use super::shape::{Group, MOST_WORKGROUPS, Part, Preconditioner, Shape, THREADS};
 use super::state;
 use crate::eval::declare::{Declare, Sums};
 use crate::eval::layout::{ALIGNMENT, Memory};
 use crate::eval::record::{self, Kernels};
-use crate::gauss_newton::device::fused_lists::{FusedLists, MOST_SUMS};
-use crate::gauss_newton::device::products::FusedProducts;
+use crate::gauss_newton::device::fused_lists::MOST_SUMS;
 use crate::gauss_newton::device::shaders::ModelShader;
-use crate::gauss_newton::device::{DeclareModel, JtjProduct, ModelBuffer, ModelRecorder};
-use crate::model::access_plan::Role;
+use crate::gauss_newton::device::{DeclareModel, ModelBuffer, ModelRecorder};
 use crate::model::manifolds::{Manifold, retraction_kernel};
 use crate::shader_source::binding_kinds;
-use residua_base::error::{Error, Result};
+use residua_base::error::Result;
 use residua_codegen::wgsl::{self, Dispatch, WORKGROUP_SIZE};
 use residua_gpu::{BindingKind, BufferId, CommandList, PipelineId, Slice};
 use vecmap::VecMap;
@@ -98,10 +99,14 @@ pub struct Recording {
 
 impl Recording {
     /// Records the solve of a model. `constrained`: there are bounds or constants.
-    pub fn new<K: Kernels>(model: &ModelRecorder<K>, constrained: bool) -> Result<Recording> {
-        let shape = Shape::new(&model.model.arrays, model.model.num_params);
-        // A slot for each dispatch that is not the functions': three a group, a retraction an array, and five more, some of which one model has.
-        let slots = 3 * shape.groups.len() + model.model.arrays.len() + 5;
+    pub fn new<K: Kernels>(
+        model: &ModelRecorder<K>,
+        constrained: bool,
+        elimination: Option<&Elimination>,
+    ) -> Result<Recording> {
+        let shape = Shape::new(&model.model.arrays, model.model.num_params, elimination);
+        // A slot for each dispatch that is not the functions': four a group, a retraction an array, and five more, some of which one model has.
+        let slots = 4 * shape.groups.len() + model.model.arrays.len() + 5;
         let mut writer = Writer::new(&shape, constrained, slots as u64 * ALIGNMENT);
         let head = writer.head(model)?;
         let iteration = writer.iteration(model)?;
@@ -228,50 +233,20 @@ impl<'a> Writer<'a> {
     }
 
     fn iteration<K: Kernels>(&mut self, model: &ModelRecorder<K>) -> Result<Segment> {
-        let (direction, product) = (self.vector(2), self.place(Place::Product));
-        let gate = self.gate(state::ITERATE);
         let strategy = model.jtj_product();
-        let jvp = match strategy {
-            JtjProduct::LocalJvp { .. } => model.jvp(self, direction, gate)?,
-            JtjProduct::LocalParts => model.product_parts(self, direction, gate)?,
-            JtjProduct::FusedParts { forms_direction, .. } => {
-                let jvp =
-                    if forms_direction { self.products(model)? } else { model.product_parts(self, direction, gate)? };
-                model.gather_heavy(self, product, gate)?;
-                jvp
-            }
-            JtjProduct::Vector => model.product(self, direction, product, gate)?,
-        };
+        let jvp = self.product_of_direction(model)?;
         let block_diagonal = self.model_table(model.layout, ModelBuffer::BlockDiagonal);
-        let jacobian = model.jacobian_columns();
-        // Rows of lists stand in the order of the blocks.
-        let mut row = model.layout.fused.as_ref().map_or(0, FusedLists::first_row);
-        for group in &self.shape.groups {
+        let rows = self.rows(model);
+        for (group, row) in self.shape.groups.iter().zip(rows) {
             let mut bindings = vec![self.place(Place::State), jvp.slice];
-            match strategy {
-                JtjProduct::LocalParts | JtjProduct::LocalJvp { .. } => {
-                    let lists = [Memory::GatherOffsets(0, 0), Memory::GatherEntries(0, 0)];
-                    bindings.extend(lists.map(|memory| self.table(model.evaluation, memory)));
-                    bindings.push(self.model_table(model.layout, ModelBuffer::Local(0)));
-                }
-                JtjProduct::Vector => bindings.push(product),
-                JtjProduct::FusedParts { heavy, .. } => {
-                    bindings.extend(heavy.then_some(product));
-                    let buffers = [ModelBuffer::FusedLists, ModelBuffer::AllLocal];
-                    bindings.extend(buffers.map(|buffer| self.model_table(model.layout, buffer)));
-                }
-            }
+            bindings.extend(self.product_bindings(model, strategy));
             bindings.extend([block_diagonal, self.place(Place::Vectors), self.place(Place::Sums)]);
-            let uniforms = SolverUniforms {
-                count: jvp.count,
-                width: jvp.width,
-                local_stride: jacobian.stride,
-                first_partial: jacobian.first,
-                row,
-                ..self.of_group(group, model.layout.scale)
-            };
+            let uniforms =
+                SolverUniforms { count: jvp.count, width: jvp.width, ..self.product_uniforms(model, group, row) };
             self.dispatch(Kernel::Update(group.shape, strategy), bindings, uniforms, group.workgroups);
-            row += group.blocks;
+        }
+        if self.shape.groups.iter().any(|group| group.shape.part == Part::Eliminated) {
+            self.substitute(model)?;
         }
         if !strategy.forms_direction() {
             // Four numbers a thread.
@@ -279,20 +254,6 @@ impl<'a> Writer<'a> {
             self.dispatch_over(Kernel::Direct, bindings, self.shape.stride() / 4);
         }
         Ok(self.finish())
-    }
-
-    /// The parts of the product of the direction that is yet to be formed, of all residuals in one dispatch; gives the sums of ‖Jp‖².
-    fn products<K: Kernels>(&mut self, model: &ModelRecorder<K>) -> Result<Sums> {
-        let absent = || Error::internal("products of several kernels that are not fused");
-        let FusedProducts { kernel, uniforms: parts, workgroups } = model.fused_products(self)?.ok_or_else(absent)?;
-        self.fused_kernels = kernel.declarations(model.evaluation.chunks.len(), Role::Vector.declaration().0);
-        let slice = self.place(Place::JvpSquares);
-        let mut bindings = vec![self.place(Place::State), self.table(model.evaluation, Memory::AllIndices)];
-        bindings.push(self.model_table(model.layout, ModelBuffer::AllLocal));
-        bindings.extend([self.place(Place::Vectors), self.place(Place::Sums), slice, parts]);
-        let uniforms = self.common();
-        self.dispatch(Kernel::Products, bindings, uniforms, workgroups);
-        Ok(Sums { slice, count: workgroups, width: 1 })
     }
 
     fn tail<K: Kernels>(&mut self, model: &ModelRecorder<K>) -> Result<Segment> {

@@ -3,6 +3,7 @@
 use residua_base::list::Listed;
 use std::collections::VecDeque;
 
+use super::elimination::Elimination;
 use super::record::{Place, Program, Recording};
 use super::schedule::{Batch, Schedule};
 use super::state::{Settings, State, WORDS};
@@ -35,6 +36,8 @@ pub struct SolverResources {
     /// [`GpuEngine::recordings_version`] when they were recorded.
     recordings_version: u64,
     constrained: bool,
+    /// What is eliminated by a Schur complement.
+    elimination: Option<Elimination>,
     /// The trial point set to the point.
     start: Prepared,
     head: Prepared,
@@ -81,7 +84,9 @@ pub async fn minimise_on_device(
     let began = now_ms();
     let constrained = functions.is_constrained();
     let curved = functions.model().arrays.iter().any(|array| array.manifold != Manifold::Euclidean);
-    let mut resources = SolverResources::of(functions, kept, constrained).await?;
+    let elimination = Elimination::for_solver(functions.model(), options.linear_solver)?;
+    let linear_solver = elimination.as_ref().map_or_else(|| "pcg: on the device".to_owned(), Elimination::sentence);
+    let mut resources = SolverResources::of(functions, kept, constrained, elimination).await?;
     // Where nothing holds the parameters, the start is where they are: on the device already.
     let preamble = if constrained || curved { resources.bring_in(functions).await? } else { String::new() };
     let setup = now_ms() - began;
@@ -105,7 +110,6 @@ pub async fn minimise_on_device(
     if untouched.count > 0 {
         summary.message = format!("{} {}", summary.message, untouched.sentence());
     }
-    let linear_solver = "pcg: on the device".to_owned();
     let details = Details { linear_solver, times: vec![("setup", setup)], untouched };
     Ok(Solution { x, summary, arithmetic: run.arithmetic, precision: None, details })
 }
@@ -121,13 +125,16 @@ impl SolverResources {
         functions: &mut Functions,
         kept: &mut Option<SolverResources>,
         constrained: bool,
+        elimination: Option<Elimination>,
     ) -> Result<SolverResources> {
         let (engine, model) = engine(functions)?;
         let recordings_version = engine.recordings_version();
         let mut gauss_newton = match kept.take() {
             Some(mut resources) => {
                 resources.gauss_newton.refresh(engine, model).await?;
-                if (resources.recordings_version, resources.constrained) == (recordings_version, constrained) {
+                if (resources.recordings_version, resources.constrained) == (recordings_version, constrained)
+                    && resources.elimination == elimination
+                {
                     return Ok(resources);
                 }
                 resources.gauss_newton
@@ -138,7 +145,7 @@ impl SolverResources {
                 gauss_newton
             }
         };
-        let recording = Recording::new(&gauss_newton.recorder(engine, model), constrained)?;
+        let recording = Recording::new(&gauss_newton.recorder(engine, model), constrained, elimination.as_ref())?;
         let mut buffers: VecMap<Place, Buffer> = VecMap::default();
         buffers.insert(Place::Point, engine.published().clone());
         let own = [
@@ -223,6 +230,7 @@ impl SolverResources {
             gauss_newton,
             recordings_version,
             constrained,
+            elimination,
             start,
             head,
             iteration,
@@ -238,8 +246,14 @@ impl SolverResources {
         })
     }
 
+    /// Products of a step that are no iterations of conjugate gradients.
+    fn products_before(&self) -> u32 {
+        self.elimination.is_some().into()
+    }
+
     fn schedule_for(&mut self, options: &LevenbergMarquardtOptions) -> Schedule {
-        let (most_linear, runs_all) = (options.max_linear_iterations, options.linear_tolerance == 0.0);
+        let most_linear = options.max_linear_iterations.saturating_add(self.products_before());
+        let runs_all = options.linear_tolerance == 0.0;
         match self.schedule.take() {
             Some(schedule) => schedule.again(most_linear, runs_all),
             None => Schedule::new(most_linear, runs_all),
@@ -370,6 +384,7 @@ impl Run<'_> {
             initial_damping: options.initial_damping,
             arithmetic: self.arithmetic,
             residuals: functions.model().num_residuals,
+            reduces: resources.elimination.is_some(),
         };
         {
             let (engine, _) = engine(functions)?;
@@ -403,7 +418,8 @@ impl Run<'_> {
                 if state.failed_at_start() {
                     return Ok(Termination::NonFinite);
                 }
-                longest = longest.max(iteration.linear_iterations.unwrap_or(0));
+                let linear = iteration.linear_iterations.map(|linear| linear + resources.products_before());
+                longest = longest.max(linear.unwrap_or(0));
                 self.history.push(iteration);
                 (self.cosine, self.relative_step) = (state.cosine(), state.relative_step());
                 if listener.iteration(&iteration) {

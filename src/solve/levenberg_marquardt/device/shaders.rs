@@ -3,7 +3,7 @@
 //! Blocks are small and all of one shape, so the templates unroll what is done to each of their coordinates, which then stay in
 //! registers.
 
-use super::shape::{BlockShape, Preconditioner};
+use super::shape::{BlockShape, Part, Preconditioner};
 use super::state;
 use crate::gauss_newton::device::JtjProduct;
 use crate::shader_source::{binding_kinds, template};
@@ -23,6 +23,8 @@ pub enum Kernel {
     Products,
     /// An iteration of conjugate gradients after its product, in a group of blocks.
     Update(BlockShape, JtjProduct),
+    /// The preconditioned residual of a group of eliminated blocks.
+    Substitute(BlockShape, JtjProduct),
     /// The next direction.
     Direct,
     /// The predicted reduction of a step, in a group of blocks.
@@ -108,6 +110,12 @@ template_parameters! {
         pairs: bool,
         /// The kernel is the one that begins a step.
         begins: bool,
+        /// There is a Schur complement.
+        reduced: bool,
+        /// The blocks are in the Schur complement.
+        kept: bool,
+        /// The blocks are eliminated.
+        eliminated: bool,
         /// See [`JtjProduct::forms_direction`].
         forms_direction: bool,
         /// See [`JtjProduct`].
@@ -155,6 +163,7 @@ impl Kernel {
             Kernel::Converge => "converge",
             Kernel::Products => "products",
             Kernel::Update(..) => "update",
+            Kernel::Substitute(..) => "substitute",
             Kernel::Direct => "direct",
             Kernel::Measure(_) => "measure",
             Kernel::Decide => "decide",
@@ -198,9 +207,12 @@ impl Kernel {
                 write("jvp_squares", "f32"),
                 Resource::uniform_of("table", "Parts"),
             ],
-            Kernel::Update(_, product) => {
+            Kernel::Update(_, product) | Kernel::Substitute(_, product) => {
                 // `jvp_squares`: parts of ‖Jp‖².
-                let mut resources = vec![write("state", "u32"), read("jvp_squares", "f32")];
+                let mut resources = match self {
+                    Kernel::Update(..) => vec![write("state", "u32"), read("jvp_squares", "f32")],
+                    _ => vec![read("state", "u32")],
+                };
                 resources.extend(product.reads_vector().then(|| read("product", "f32")));
                 if product.reads_entries() {
                     // Where each block's first entry stands, and the end of the last block's.
@@ -248,6 +260,7 @@ impl Kernel {
             Kernel::Converge => template!("levenberg_marquardt/converge"),
             Kernel::Products => template!("levenberg_marquardt/products"),
             Kernel::Update(..) => template!("levenberg_marquardt/update"),
+            Kernel::Substitute(..) => template!("levenberg_marquardt/substitute"),
             Kernel::Direct => template!("levenberg_marquardt/direct"),
             Kernel::Measure(_) => template!("levenberg_marquardt/measure"),
             Kernel::Decide => template!("levenberg_marquardt/decide"),
@@ -265,7 +278,9 @@ impl Kernel {
 
     fn parameters(self, constrained: bool, fused_kernels: &str) -> SolverTemplate {
         let (shape, product) = match self {
-            Kernel::Begin(shape, product) | Kernel::Update(shape, product) => (Some(shape), Some(product)),
+            Kernel::Begin(shape, product) | Kernel::Update(shape, product) | Kernel::Substitute(shape, product) => {
+                (Some(shape), Some(product))
+            }
             Kernel::Measure(shape) => (Some(shape), None),
             Kernel::Converge | Kernel::Products | Kernel::Direct | Kernel::Decide | Kernel::Settle => (None, None),
         };
@@ -274,6 +289,9 @@ impl Kernel {
             constrained,
             pairs: shape.is_some_and(|shape| shape.preconditioner == Preconditioner::Pairs),
             begins: matches!(self, Kernel::Begin(..)),
+            reduced: shape.is_some_and(|shape| shape.part != Part::Whole),
+            kept: shape.is_some_and(|shape| shape.part == Part::Kept),
+            eliminated: shape.is_some_and(|shape| shape.part == Part::Eliminated),
             forms_direction: is(JtjProduct::forms_direction),
             vector: is(JtjProduct::reads_vector),
             lists: is(JtjProduct::reads_lists),
@@ -283,6 +301,7 @@ impl Kernel {
             dim: shape.map_or(0, |shape| shape.dim),
             tangent: shape.map_or(0, |shape| shape.tangent),
             most_sums: match self {
+                Kernel::Substitute(..) => 2,
                 Kernel::Begin(..) | Kernel::Products | Kernel::Update(..) | Kernel::Direct | Kernel::Settle => 3,
                 Kernel::Converge => 4,
                 Kernel::Measure(_) => 5,
@@ -320,10 +339,15 @@ mod tests {
         }
         for (dim, tangent) in [(1, 1), (2, 2), (3, 3), (4, 3), (7, 7), (10, 10)] {
             for preconditioner in [Preconditioner::Single, Preconditioner::Pairs] {
-                let shape = BlockShape { dim, tangent, preconditioner };
-                kernels.push(Kernel::Measure(shape));
-                for &product in &products {
-                    kernels.extend([Kernel::Begin(shape, product), Kernel::Update(shape, product)]);
+                for part in [Part::Whole, Part::Kept, Part::Eliminated] {
+                    let shape = BlockShape { dim, tangent, preconditioner, part };
+                    kernels.push(Kernel::Measure(shape));
+                    for &product in &products {
+                        kernels.extend([Kernel::Begin(shape, product), Kernel::Update(shape, product)]);
+                        if part == Part::Eliminated {
+                            kernels.push(Kernel::Substitute(shape, product));
+                        }
+                    }
                 }
             }
         }

@@ -1,6 +1,7 @@
 //! How the parameters' blocks lie, as the vector kernels need to know it: groups of blocks of one shape, and how many workgroups each
 //! gets, so that the partial sums of all are few enough for every workgroup of the next kernel to finish them.
 
+use super::elimination::Elimination;
 use crate::gauss_newton::device::blocks::{BlockKind, block_groups};
 use crate::model::ArrayInfo;
 
@@ -19,6 +20,17 @@ pub enum Preconditioner {
     Pairs,
 }
 
+/// What becomes of the blocks of a group in conjugate gradients.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Part {
+    /// All blocks are alike: there is no Schur complement.
+    Whole,
+    /// They are in the Schur complement.
+    Kept,
+    /// They are eliminated.
+    Eliminated,
+}
+
 /// What the text of a kernel over a group depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct BlockShape {
@@ -28,6 +40,8 @@ pub struct BlockShape {
     pub tangent: u32,
     /// How it is solved for.
     pub preconditioner: Preconditioner,
+    /// What becomes of it.
+    pub part: Part,
 }
 
 /// Neighbouring arrays of one shape.
@@ -62,8 +76,9 @@ pub struct Shape {
 
 impl BlockShape {
     /// The shape of blocks of a kind.
-    fn of(BlockKind { dim, tangent, pairs }: BlockKind) -> BlockShape {
-        BlockShape { dim, tangent, preconditioner: if pairs { Preconditioner::Pairs } else { Preconditioner::Single } }
+    fn of(BlockKind { dim, tangent, pairs }: BlockKind, part: Part) -> BlockShape {
+        let preconditioner = if pairs { Preconditioner::Pairs } else { Preconditioner::Single };
+        BlockShape { dim, tangent, preconditioner, part }
     }
 
     /// Numbers of the lower triangle of a block.
@@ -81,15 +96,24 @@ impl BlockShape {
 }
 
 impl Shape {
-    /// The groups of a model's arrays.
-    pub fn new(arrays: &[ArrayInfo], numbers: u32) -> Shape {
+    /// The groups of a model's arrays, some of which may be eliminated.
+    pub fn new(arrays: &[ArrayInfo], numbers: u32, elimination: Option<&Elimination>) -> Shape {
         let mut groups: Vec<Group> = Vec::new();
-        let mut factors = 0;
-        for blocks in block_groups(arrays) {
-            let shape = BlockShape::of(blocks.kind);
-            let (first, blocks) = (blocks.first, blocks.count);
-            groups.push(Group { shape, first, blocks, factors, first_workgroup: 0, workgroups: 0 });
-            factors += blocks * shape.factor_pairs();
+        let (mut factors, mut start) = (0, 0);
+        let part = |array: usize| match elimination {
+            None => Part::Whole,
+            Some(elimination) if elimination.is_eliminated[array] => Part::Eliminated,
+            Some(_) => Part::Kept,
+        };
+        while start < arrays.len() {
+            let same = (start..arrays.len()).take_while(|&array| part(array) == part(start)).count();
+            for blocks in block_groups(&arrays[start..start + same]) {
+                let shape = BlockShape::of(blocks.kind, part(start));
+                let (first, blocks) = (blocks.first, blocks.count);
+                groups.push(Group { shape, first, blocks, factors, first_workgroup: 0, workgroups: 0 });
+                factors += blocks * shape.factor_pairs();
+            }
+            start += same;
         }
         let mut workgroups = 0;
         let all_blocks: u64 = groups.iter().map(|group| u64::from(group.blocks)).sum();
@@ -137,7 +161,7 @@ mod tests {
             (7, 1, Euclidean),
             (40, 2, Euclidean),
         ]);
-        let shape = Shape::new(&arrays, numbers);
+        let shape = Shape::new(&arrays, numbers, None);
         let found: Vec<_> = shape
             .groups
             .iter()
@@ -161,7 +185,7 @@ mod tests {
             vec![(3, 2_000_000, Manifold::Euclidean), (9, 1, Manifold::Euclidean), (2, 500_000, Manifold::Euclidean)],
         ] {
             let (arrays, numbers) = arrays(&of);
-            let shape = Shape::new(&arrays, numbers);
+            let shape = Shape::new(&arrays, numbers, None);
             assert!(shape.workgroups <= MOST_WORKGROUPS, "{}", shape.workgroups);
             let mut next = 0;
             for group in &shape.groups {

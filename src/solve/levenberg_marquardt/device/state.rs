@@ -101,6 +101,8 @@ words! { STATE:
     DESCENT = 45,
     /// Whether its linear system was solved as exactly as asked for.
     COMPLETE = 46,
+    /// LINEAR when a step begins: 0, or [`REDUCING`].
+    FIRST_LINEAR = 47,
     /// The last iterations, each where its number modulo [`RING`] says.
     HISTORY = 192,
 }
@@ -120,6 +122,9 @@ words! { RECORDS:
 
 /// Iterations that the history holds: more than one batch makes.
 pub const RING: u32 = 64;
+
+/// Iterations before the product that leaves the residual of a Schur complement: one more is 0.
+pub const REDUCING: u32 = u32::MAX;
 
 /// Words of the whole block.
 pub const WORDS: u32 = HISTORY + RING * RECORD_WORDS;
@@ -141,6 +146,8 @@ pub struct Settings {
     pub arithmetic: Arithmetic,
     /// How many residuals there are.
     pub residuals: u32,
+    /// Whether blocks are eliminated by a Schur complement.
+    pub reduces: bool,
 }
 
 impl Settings {
@@ -152,6 +159,7 @@ impl Settings {
         put(STEP, 1);
         put(MOST_ITERATIONS, self.max_iterations);
         put(MOST_LINEAR, self.max_linear_iterations.max(1));
+        put(FIRST_LINEAR, if self.reduces { REDUCING } else { 0 });
         for (word, number) in [
             (DAMPING, self.initial_damping.max(MIN_DAMPING)),
             (GROWTH, INITIAL_GROWTH),
@@ -238,7 +246,7 @@ impl<'a> State<'a> {
 /// Constants with the words' names, for the shaders.
 pub fn declarations() -> String {
     let mut text = String::new();
-    for (name, word) in STATE.iter().chain(RECORDS).chain(&[("RING", RING)]) {
+    for (name, word) in STATE.iter().chain(RECORDS).chain(&[("RING", RING), ("REDUCING", REDUCING)]) {
         writeln!(text, "const {name} = {word}u;").expect("writing to a string can't fail");
     }
     for (name, termination) in [("NON_FINITE", Termination::NonFinite), ("MAX_ITERATIONS", Termination::MaxIterations)]
@@ -275,6 +283,7 @@ mod tests {
             initial_damping: 0.001,
             arithmetic: Arithmetic::F32,
             residuals: 5,
+            reduces: false,
         };
         let words = settings.words();
         let open: Vec<u32> =
