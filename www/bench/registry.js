@@ -3,6 +3,7 @@
  * progress, settings)`, which reports rows as they arrive; with `onDemand` it runs only when selected by name.
  */
 import * as cpuEngine from './cpu-engine.js';
+import * as bundleAdjustment from './bundle-adjustment.js';
 import * as autoChoice from './jobs/auto-choice.js';
 import { compile } from './jobs/compile.js';
 import { developable } from './jobs/developable.js';
@@ -15,4 +16,4 @@ import { springGradient, springGradientGpuTime } from './jobs/spring-gradient.js
 import * as many from './many.js';
 import * as springsLm from './springs-lm.js';
 
-export const REGISTRY = [springGradient, springGradientGpuTime, gaussNewton, rigidGradient, rigidSteps, developable, lmSolve, lbfgsSolve, compile, fits, cpuEngine, autoChoice, scale, springsLm, many];
+export const REGISTRY = [springGradient, springGradientGpuTime, gaussNewton, rigidGradient, rigidSteps, developable, lmSolve, lbfgsSolve, compile, fits, cpuEngine, autoChoice, scale, springsLm, many, bundleAdjustment];
