@@ -49,12 +49,8 @@ pub(super) fn of_graph(
 
 /// The results of a function of one case, in f64.
 pub fn evaluate<const M: usize>(function: &Function, arguments: &[f64]) -> [f64; M] {
-    let case = &function.cases[0];
-    let values = case.graph.evaluate(arguments);
     let mut results = [0.0; M];
-    for (result, node) in results.iter_mut().zip(&case.results) {
-        *result = values[node.index()];
-    }
+    function.evaluate_into(arguments, &mut results);
     results
 }
 

@@ -12,10 +12,13 @@
 //!   an odd number. The two are added to what stands there before the last instance's value is.
 
 use super::memory::{InstanceRange, View, index_out_of_range};
-use super::{Call, CheckedKernel, Element, Function, Load, Output};
+use super::{Call, Case, CheckedKernel, Element, Function, Load, Output};
 use residua_base::error::{Error, Result};
 use residua_base::list::Listed;
 use residua_ir::graph::{self, Node, NodeId};
+
+/// Functions of so many nodes are evaluated without memory of their own.
+const FEW_NODES: usize = 128;
 
 /// Runs the instances of a dispatch and gives the total, the sum of the node that is reduced; 0 if there is none.
 pub fn run(kernel: &CheckedKernel, views: &mut [View], dispatch: &InstanceRange) -> Result<f64> {
@@ -127,6 +130,26 @@ impl Function {
         let case = self.cases.get(selector).unwrap_or(&self.cases[0]);
         let nodes = case.graph.evaluate(&arguments[..case.graph.input_count() as usize]);
         case.results.iter().map(|result| nodes[result.index()]).list()
+    }
+
+    /// The results of the first case, of a small function, without memory of its own.
+    ///
+    /// # Panics
+    /// If there are fewer arguments than parameters.
+    pub fn evaluate_into(&self, arguments: &[f64], results: &mut [f64]) {
+        let Case { graph, results: nodes, .. } = &self.cases[0];
+        let (mut few, mut many) = ([0.0; FEW_NODES], Vec::new());
+        let values = match few.get_mut(..graph.graph().len()) {
+            Some(values) => values,
+            None => {
+                many.resize(graph.graph().len(), 0.0);
+                &mut many
+            }
+        };
+        graph.evaluate_into(arguments, values);
+        for (result, node) in results.iter_mut().zip(nodes) {
+            *result = values[node.index()];
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 
 use residua_base::list::Listed;
 use std::ops::Range;
+use std::rc::Rc;
 
 use crate::eval::cpu::CpuEngine;
 use crate::solve::rules::{
@@ -49,7 +50,7 @@ pub async fn solve_many(
         template,
         options,
         program: &program,
-        rules: Rules::new(),
+        rules: Rules::shared(),
         layout,
         settings,
         bounds: template.bounds(),
@@ -82,7 +83,7 @@ struct Solver<'a> {
     options: &'a ManyOptions,
     /// The move, then of each group normal equations and reduction.
     program: &'a Program,
-    rules: Rules,
+    rules: Rc<Rules>,
     layout: NormalLayout,
     settings: Vec<Vec<f64>>,
     bounds: Vec<f64>,

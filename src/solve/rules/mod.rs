@@ -44,6 +44,9 @@ mod graphs;
 
 pub use constants::{INITIAL_GROWTH, MAX_DAMPING, MIN_DAMPING, NO_FLOOR, ROUNDINGS};
 
+use std::rc::Rc;
+
+use super::scalar::evaluate;
 use super::summary::Termination;
 use residua_codegen::Function;
 
@@ -188,6 +191,14 @@ impl Rules {
         }
     }
 
+    /// All of them, made once: a small solve takes no longer than to make them.
+    pub fn shared() -> Rc<Rules> {
+        thread_local! {
+            static RULES: Rc<Rules> = Rc::new(Rules::new());
+        }
+        RULES.with(Rc::clone)
+    }
+
     /// As functions, for shaders.
     pub fn functions(&self) -> [&Function; 6] {
         [&self.noise, &self.cosine, &self.gain, &self.damping, &self.convergence, &self.forcing]
@@ -196,12 +207,12 @@ impl Rules {
     /// The largest difference of two costs near here that rounding explains: from the cost, Σ Dⱼxⱼ² with D the diagonal of J̃ᵀJ̃, the
     /// number of residuals, and the distance ε from 1 to the next number. With ε = 0 there is no noise, and precision is no end.
     pub fn noise(&self, cost: f64, scaled_size: f64, residuals: f64, epsilon: f64) -> f64 {
-        self.noise.evaluate(0, &[cost, scaled_size, residuals, epsilon])[0]
+        evaluate::<4>(&self.noise, &[cost, scaled_size, residuals, epsilon])[0]
     }
 
     /// The largest cosine between r̃ and a column of J̃, from the largest |gⱼ|/√Dⱼ and the cost; 0 where the gradient is 0.
     pub fn cosine(&self, scaled_gradient: f64, cost: f64) -> f64 {
-        self.cosine.evaluate(0, &[scaled_gradient, cost])[0]
+        evaluate::<4>(&self.cosine, &[scaled_gradient, cost])[0]
     }
 
     /// The verdict on a trial step.
@@ -209,7 +220,7 @@ impl Rules {
         let PointBefore { cost, noise, cosine, floor } = *point;
         let TrialStep { change, predicted, descent, step, size, .. } = *trial;
         let arguments = [change, predicted, descent, step, size, cost, cosine, noise, floor, epsilon];
-        let results = self.gain.evaluate(0, &arguments);
+        let results = evaluate::<4>(&self.gain, &arguments);
         Gain {
             ratio: results[0],
             accepted: results[1] != 0.0,
@@ -222,7 +233,7 @@ impl Rules {
     /// The trust region after a verdict, and the end if it has collapsed.
     pub fn damping(&self, damping: Damping, gain: Gain) -> (Damping, Option<Termination>) {
         let verdict = u8::from(gain.accepted) + u8::from(gain.hidden);
-        let results = self.damping.evaluate(0, &[damping.lambda, damping.growth, gain.ratio, verdict.into()]);
+        let results = evaluate::<4>(&self.damping, &[damping.lambda, damping.growth, gain.ratio, verdict.into()]);
         (Damping { lambda: results[0], growth: results[1] }, Termination::from_code(results[2]))
     }
 
@@ -237,7 +248,7 @@ impl Rules {
             verdict, complete, cost, change, predicted, descent, cosine, step, size, of_cost, gradient, parameter,
             epsilon,
         ];
-        Termination::from_code(self.convergence.evaluate(0, &arguments)[0])
+        Termination::from_code(evaluate::<4>(&self.convergence, &arguments)[0])
     }
 
     /// The end that the start meets: only its gradient is judged.
@@ -250,7 +261,7 @@ impl Rules {
     /// The share of its residual that the linear solver may leave. The norms are ‖D^(−½)g‖;
     /// `previous_norm` is that of the last point, 0 at the start.
     pub fn forcing(&self, gradient_norm: f64, previous_norm: f64, previous: f64, ceiling: f64) -> f64 {
-        self.forcing.evaluate(0, &[gradient_norm, previous_norm, previous, ceiling])[0]
+        evaluate::<4>(&self.forcing, &[gradient_norm, previous_norm, previous, ceiling])[0]
     }
 }
 

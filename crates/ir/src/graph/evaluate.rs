@@ -9,6 +9,11 @@ pub fn evaluate(op: Op, operands: &[f64]) -> f64 {
     let a = operands[0];
     let b = operands.get(1).copied().unwrap_or(a);
     let c = operands.get(2).copied().unwrap_or(a);
+    apply(op, a, b, c)
+}
+
+/// The same with three operands; an op of fewer ignores the others.
+fn apply(op: Op, a: f64, b: f64, c: f64) -> f64 {
     match op {
         Op::Neg => -a,
         Op::Abs => a.abs(),
@@ -119,14 +124,11 @@ impl CheckedGraph {
 
     /// The same, written to a slice of as many numbers as the graph has nodes.
     pub fn evaluate_into(&self, inputs: &[f64], values: &mut [f64]) {
-        for position in 0..self.graph().len() {
-            values[position] = match &self.graph().nodes()[position] {
+        for (position, node) in self.graph().nodes().iter().enumerate() {
+            values[position] = match node {
                 Node::Literal(bits) => f64::from_bits(*bits),
                 Node::Input(input) => inputs[input.0 as usize],
-                Node::Apply(op, [a, b, c]) => {
-                    let operands = [values[a.index()], values[b.index()], values[c.index()]];
-                    evaluate(*op, &operands[..op.arity()])
-                }
+                Node::Apply(op, [a, b, c]) => apply(*op, values[a.index()], values[b.index()], values[c.index()]),
             };
         }
     }

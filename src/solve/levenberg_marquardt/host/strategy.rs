@@ -1,6 +1,8 @@
 //! The strategy of a run: the damping λ and its scale D, the forcing term of the linear solver, and the verdict on a trial step. It applies
 //! [`crate::solve::rules`] to the numbers of the loop and keeps what they carry from one step to the next.
 
+use std::rc::Rc;
+
 use crate::solve::options::LevenbergMarquardtOptions;
 use crate::solve::rules::{self, AcceptedStep, Damping, Gain, PointBefore, Rules, Tolerances, TrialStep};
 use crate::solve::summary::Termination;
@@ -12,7 +14,7 @@ const LEAST_SOLVABLE: f64 = 2.0;
 
 /// λ, D and the forcing term of a run.
 pub(super) struct Strategy {
-    rules: Rules,
+    rules: Rc<Rules>,
     tolerances: Tolerances,
     damping: Damping,
     /// D: the largest diagonal entry so far of each coordinate that was free.
@@ -47,7 +49,7 @@ impl Strategy {
     pub(super) fn new(n: usize, options: &LevenbergMarquardtOptions) -> Strategy {
         let solve = &options.solve;
         Strategy {
-            rules: Rules::new(),
+            rules: Rules::shared(),
             tolerances: Tolerances {
                 cost: solve.cost_tolerance,
                 gradient: solve.gradient_tolerance,
