@@ -151,6 +151,23 @@ async fn an_index_beyond_its_buffer_is_an_error_and_the_program_stays_usable() {
 }
 
 #[wasm_bindgen_test]
+async fn every_call_of_another_shape_is_checked() {
+    let programs = both(springs()).await;
+    let mut chain = Chain::new(7);
+    let mut gradient = vec![0.0; chain.parameters.len()];
+    for program in &programs {
+        for _ in 0..2 {
+            assert!(chain.run(program, &mut gradient).is_ok());
+        }
+        let ends = chain.ends.pop().unwrap();
+        let refused = chain.run(program, &mut gradient).unwrap_err().message;
+        assert!(refused.contains("elements"), "{refused}");
+        chain.ends.push(ends);
+        assert!(chain.run(program, &mut gradient).is_ok());
+    }
+}
+
+#[wasm_bindgen_test]
 async fn a_program_outlives_the_growth_of_memory() {
     let [compiled, interpreted] = both(springs()).await;
     let chain = Chain::new(10);

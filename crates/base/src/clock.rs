@@ -1,25 +1,33 @@
 //! Wall time in milliseconds, from wherever this machine keeps it.
 
+#[cfg(target_arch = "wasm32")]
+mod page {
+    use js_sys::Reflect;
+    use wasm_bindgen::prelude::*;
+
+    #[wasm_bindgen]
+    extern "C" {
+        /// It exists in windows, workers and Node alike.
+        pub type Performance;
+        #[wasm_bindgen(method)]
+        pub fn now(this: &Performance) -> f64;
+    }
+
+    thread_local! {
+        pub static PERFORMANCE: Option<Performance> = {
+            let performance = Reflect::get(&js_sys::global(), &"performance".into()).ok();
+            let has_clock = |performance: &JsValue| {
+                Reflect::get(performance, &"now".into()).is_ok_and(|now| now.is_function())
+            };
+            performance.filter(has_clock).map(JsCast::unchecked_into)
+        };
+    }
+}
+
 /// Milliseconds since some fixed moment.
 #[cfg(target_arch = "wasm32")]
 pub fn now_ms() -> f64 {
-    use js_sys::{Function, Reflect};
-    use wasm_bindgen::{JsCast, JsValue};
-
-    thread_local! {
-        /// `performance` exists in windows, workers and Node alike, but has a type of its own only in the first two.
-        static CLOCK: Option<(JsValue, Function)> = {
-            let performance = Reflect::get(&js_sys::global(), &"performance".into()).ok();
-            performance.and_then(|performance| {
-                let now = Reflect::get(&performance, &"now".into()).ok()?.dyn_into().ok()?;
-                Some((performance, now))
-            })
-        };
-    }
-    CLOCK.with(|clock| match clock {
-        Some((performance, now)) => now.call0(performance).ok().and_then(|ms| ms.as_f64()).unwrap_or(0.0),
-        None => js_sys::Date::now(),
-    })
+    page::PERFORMANCE.with(|clock| clock.as_ref().map_or_else(js_sys::Date::now, page::Performance::now))
 }
 
 /// The clock's least step in milliseconds, 5 µs to a tenth in Chromium, 1 in Firefox: what is timed has to take several of them. Takes two steps' time.

@@ -5,6 +5,8 @@
 //! WebAssembly, the reference evaluation serves, with the same results, and the program says why.
 
 #[cfg(target_arch = "wasm32")]
+use std::cell::RefCell;
+#[cfg(target_arch = "wasm32")]
 use std::pin::Pin;
 
 use residua_base::error::{Error, Result};
@@ -22,11 +24,28 @@ pub struct Program {
     engine: Engine,
 }
 
+/// What [`InstanceRange::check`] looks at beside a kernel.
+#[cfg(target_arch = "wasm32")]
+fn shape<'a>(views: &'a [View], dispatch: &InstanceRange) -> impl Iterator<Item = u32> + 'a {
+    let InstanceRange { instances, stride, first, origin } = dispatch;
+    let kind = |view: &View| match view {
+        View::Read(_) => 0,
+        View::Write(_) => 1,
+        View::Index(_) => 2,
+    };
+    let numbers = [instances.start, instances.end, *stride, *first, *origin];
+    numbers.into_iter().chain(views.iter().flat_map(move |view| [kind(view), view.len() as u32]))
+}
+
 /// What runs the kernels.
 enum Engine {
     /// Generated code.
     #[cfg(target_arch = "wasm32")]
-    Compiled(module::Module),
+    Compiled {
+        module: module::Module,
+        /// For each kernel the shape of the last call that was checked: most calls have the same.
+        checked: Vec<RefCell<Vec<u32>>>,
+    },
     /// The reference evaluation, for the reason given.
     Interpreted(String),
 }
@@ -40,7 +59,10 @@ impl Program {
         let instantiated: Pin<Box<dyn Future<Output = Result<Program>>>> = Box::pin(async {
             let bytes = residua_codegen::wasm::module(&kernels, exponential::address() as u32)?;
             match module::Module::instantiate(&bytes, kernels.len()).await {
-                Ok(module) => Ok(Program { kernels, engine: Engine::Compiled(module) }),
+                Ok(module) => {
+                    let checked = vec![RefCell::default(); kernels.len()];
+                    Ok(Program { kernels, engine: Engine::Compiled { module, checked } })
+                }
                 Err(reason) => Program::interpreted(kernels, &reason),
             }
         });
@@ -63,7 +85,7 @@ impl Program {
     pub fn interpreted_because(&self) -> Option<&str> {
         match &self.engine {
             #[cfg(target_arch = "wasm32")]
-            Engine::Compiled(_) => None,
+            Engine::Compiled { .. } => None,
             Engine::Interpreted(reason) => Some(reason),
         }
     }
@@ -76,8 +98,14 @@ impl Program {
         };
         match &self.engine {
             #[cfg(target_arch = "wasm32")]
-            Engine::Compiled(module) => {
-                dispatch.check(plan, views)?;
+            Engine::Compiled { module, checked } => {
+                let mut checked = checked[kernel].borrow_mut();
+                if !shape(views, dispatch).eq(checked.iter().copied()) {
+                    dispatch.check(plan, views)?;
+                    checked.clear();
+                    checked.extend(shape(views, dispatch));
+                }
+                drop(checked);
                 module.run(kernel, views, dispatch).map_err(|trap| {
                     let unexpected = || Error::internal(format!("kernel '{}' stopped: {trap}", plan.name));
                     dispatch.check_indices(plan, views).err().unwrap_or_else(unexpected)

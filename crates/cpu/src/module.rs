@@ -1,16 +1,26 @@
 //! A generated module in a page: instantiated on our memory, called with the address of a frame in it.
 
+use std::cell::OnceCell;
+
 use js_sys::{Function, Object, Reflect, Uint8Array, WebAssembly};
 use residua_base::list::Listed;
-use wasm_bindgen::{JsCast, JsValue};
+use wasm_bindgen::prelude::*;
 use wasm_bindgen_futures::JsFuture;
 
 use residua_codegen::memory::{InstanceRange, View};
 use residua_codegen::wasm::{MathFunction, frame, math_function};
 use residua_ir::graph::Op;
 
-/// Fewer bytes are compiled at once, which takes less time than waiting for another thread to do it. Every browser allows that for so few.
-const AT_ONCE: usize = 4096;
+/// Fewer bytes are compiled at once, which takes less time than waiting for another thread to do it: at most a millisecond.
+const AT_ONCE: usize = 1 << 16;
+
+#[wasm_bindgen]
+extern "C" {
+    /// A function of a generated module. Numbers pass without values of JavaScript around them.
+    type Kernel;
+    #[wasm_bindgen(method, catch)]
+    fn call(this: &Kernel, receiver: &JsValue, frame: u32) -> Result<f64, JsValue>;
+}
 
 /// The functions of an instantiated module, one for each kernel.
 pub(super) struct Module {
@@ -20,18 +30,24 @@ pub(super) struct Module {
 impl Module {
     /// Compiles and instantiates the bytes of a module of so many kernels. The error is the engine's, in words.
     pub async fn instantiate(bytes: &[u8], kernels: usize) -> Result<Module, String> {
-        let imports = imports().map_err(words)?;
-        let exports: JsValue = if bytes.len() < AT_ONCE {
-            let at_once = || {
-                let module = WebAssembly::Module::new(&Uint8Array::from(bytes))?;
-                Ok(WebAssembly::Instance::new(&module, &imports)?.exports().into())
-            };
-            at_once().map_err(words)?
-        } else {
-            // The promise's first, synchronous part copies the bytes.
-            let source = JsFuture::from(WebAssembly::instantiate_buffer(bytes, &imports)).await.map_err(words)?;
-            let exports = || Reflect::get(&Reflect::get(&source, &"instance".into())?, &"exports".into());
-            exports().map_err(words)?
+        let imports = IMPORTS.with(|known| match known.get() {
+            Some(imports) => Ok(imports.clone()),
+            None => imports().map(|imports| known.get_or_init(|| imports).clone()),
+        });
+        let imports = imports.map_err(words)?;
+        let at_once = || -> Result<JsValue, JsValue> {
+            let module = WebAssembly::Module::new(&Uint8Array::from(bytes))?;
+            Ok(WebAssembly::Instance::new(&module, &imports)?.exports().into())
+        };
+        // A browser may refuse that on the page's thread, for 4096 bytes and more.
+        let exports = match (bytes.len() < AT_ONCE).then(at_once) {
+            Some(Ok(exports)) => exports,
+            Some(Err(_)) | None => {
+                // The promise's first, synchronous part copies the bytes.
+                let source = JsFuture::from(WebAssembly::instantiate_buffer(bytes, &imports)).await.map_err(words)?;
+                let exports = || Reflect::get(&Reflect::get(&source, &"instance".into())?, &"exports".into());
+                exports().map_err(words)?
+            }
         };
         let kernel = |position: usize| Reflect::get(&exports, &position.to_string().into())?.dyn_into::<Function>();
         Ok(Module { kernels: (0..kernels).map(kernel).list_or_error().map_err(words)? })
@@ -49,9 +65,12 @@ impl Module {
         });
         let words_of_frame = frame(dispatch, buffers);
         let address = words_of_frame.as_ptr().expose_provenance() as u32;
-        let total = self.kernels[kernel].call1(&JsValue::UNDEFINED, &address.into()).map_err(words)?;
-        total.as_f64().ok_or_else(|| "a kernel gave no number".into())
+        self.kernels[kernel].unchecked_ref::<Kernel>().call(&JsValue::UNDEFINED, address).map_err(words)
     }
+}
+
+thread_local! {
+    static IMPORTS: OnceCell<Object> = const { OnceCell::new() };
 }
 
 /// Our memory, and the functions that no instruction computes. They are taken from the function table, which gives the
