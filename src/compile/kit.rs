@@ -14,6 +14,9 @@ use super::backend::Assignment;
 use super::engine::{EngineKit, MadeEngine, make_engine};
 use super::progress::{Progress, Stage};
 
+/// Kernels of fewer nodes, over all classes, are compiled in about a millisecond.
+const FEW_NODES: usize = 512;
+
 /// The engines of a model at a point.
 struct Kit<'a> {
     model: &'a Model,
@@ -64,6 +67,10 @@ impl EngineKit for Kit<'_> {
 
     async fn compile_for_host(&mut self) -> Result<()> {
         let engine = self.on_host.get_or_insert_default();
+        // Few operations are compiled faster than anyone waits for: by the first call that needs them, which may be none.
+        if self.model.batches.iter().map(|batch| batch.class.graph.graph().len()).sum::<usize>() < FEW_NODES {
+            return Ok(());
+        }
         for entry in [Entry::SumGradient, Entry::CostGradient] {
             engine.prepare(self.model, entry).await?;
         }

@@ -3,6 +3,7 @@
 use std::cell::{Cell, RefCell};
 
 use residua_base::clock::now_ms;
+use residua_base::cooperative::Yielder;
 use residua_base::error::{Error, ErrorCode, Result};
 
 /// A stage of compiling.
@@ -50,6 +51,7 @@ pub struct Progress<'a> {
     stage: Cell<Stage>,
     /// The last reported figure. The listener receives no smaller one.
     most: Cell<f64>,
+    yielder: Cell<Yielder>,
 }
 
 impl<'a> Progress<'a> {
@@ -61,14 +63,16 @@ impl<'a> Progress<'a> {
             began: Cell::new(0.0),
             stage: Cell::new(Stage::Group),
             most: Cell::new(0.0),
+            yielder: Cell::default(),
         }
     }
 
     /// The next stage begins.
     pub async fn enter(&self, stage: Stage) -> Result<()> {
-        // The caller's signal can only fire while the page has a turn.
-        #[cfg(target_arch = "wasm32")]
-        residua_base::cooperative::yield_now().await;
+        // The caller's signal can only fire while the page has a turn; a small compile is through before that.
+        let mut yielder = self.yielder.take();
+        yielder.yield_if_due().await;
+        self.yielder.set(yielder);
         self.stage.set(stage);
         self.began.set(now_ms());
         self.tell(0.0)

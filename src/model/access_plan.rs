@@ -55,7 +55,7 @@ impl AccessPlan {
         make(class, rows, entry, Target::Cpu, title, Some(scatter))
     }
 
-    /// The plan with the columns of the index table in which all instances of a batch agree read once for all. For the host alone.
+    /// The plan with the columns of the index table in which all instances of a batch agree read once for all, and with code for as many as it has. For the host alone.
     pub fn for_batch(self, batch: &Batch) -> Result<AccessPlan> {
         let agree = |column: u32| batch.column(column).windows(2).all(|pair| pair[0] == pair[1]);
         let columns = (batch.indices.len() / (batch.count as usize).max(1)) as u32;
@@ -63,9 +63,13 @@ impl AccessPlan {
         let is_index_table = |buffer: u32| self.roles[buffer as usize] == Role::Indices;
         let mut kernel = self.kernel.into_kernel();
         kernel.share_columns(&|buffer, column| is_index_table(buffer) && shared.get(column as usize) == Some(&true));
+        kernel.has_few_instances = batch.count < FEW_INSTANCES;
         Ok(AccessPlan { kernel: kernel.check()?, ..self })
     }
 }
+
+/// A pass over fewer instances takes some microseconds, and to write its code for several at a time some hundred.
+const FEW_INSTANCES: u32 = 256;
 
 fn make<'a>(
     class: &'a Class,

@@ -253,6 +253,7 @@ impl<'a> Planner<'a> {
             loads: self.loads,
             calls: self.calls,
             outputs,
+            has_few_instances: false,
         };
         Ok((kernel, self.roles))
     }

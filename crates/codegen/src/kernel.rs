@@ -31,6 +31,8 @@ pub struct Kernel {
     pub calls: Vec<Call>,
     /// What becomes of nodes, in order.
     pub outputs: Vec<Output>,
+    /// Whether it runs over so few instances that code for several at a time takes longer to make than it saves. For the host alone.
+    pub has_few_instances: bool,
 }
 
 /// What a kernel runs over.
@@ -219,6 +221,7 @@ impl Kernel {
             loads: Vec::new(),
             calls: Vec::new(),
             outputs: Vec::new(),
+            has_few_instances: false,
         }
     }
 

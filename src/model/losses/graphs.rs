@@ -9,14 +9,23 @@ use residua_ir::graph::{Graph, InputId, NodeId};
 
 /// The function of (s, a, b) with results (ρ(s), ρ′(s)); its case `k` is the kind of number `k`. A NaN stays one.
 pub fn function() -> Rc<Function> {
-    let cases = LossKind::ALL.map(case).into();
-    Rc::new(Function { name: "loss", parameters: &["s", "a", "b"], results: 2, cases })
+    FUNCTIONS.with(|[function, _]| function.clone())
 }
 
 /// The function of (s, a, b) with the result ρ″(s), the derivative of [`function()`]'s second result.
 pub fn bend() -> Rc<Function> {
-    let cases = LossKind::ALL.map(bend_case).into();
-    Rc::new(Function { name: "loss_bend", parameters: &["s", "a", "b"], results: 1, cases })
+    FUNCTIONS.with(|[_, bend]| bend.clone())
+}
+
+thread_local! {
+    /// [`function()`] and [`bend()`], made once for all kernels.
+    static FUNCTIONS: [Rc<Function>; 2] = {
+        let parameters = &["s", "a", "b"];
+        let function = |name, results, cases: [Case; LossKind::ALL.len()]| {
+            Rc::new(Function { name, parameters, results, cases: cases.into() })
+        };
+        [function("loss", 2, LossKind::ALL.map(case)), function("loss_bend", 1, LossKind::ALL.map(bend_case))]
+    };
 }
 
 /// factor · ρ″(s), in f64.

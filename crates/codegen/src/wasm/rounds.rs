@@ -110,7 +110,7 @@ impl Rounds {
 fn side_by_side(kernel: &CheckedKernel, body: &Expression, length: usize) -> u32 {
     let reads_what_it_writes =
         |load: &Load| matches!(load, Load::Read(element) if kernel.buffers[element.buffer as usize].written);
-    if body.width == Width::Single || kernel.loads.iter().any(reads_what_it_writes) {
+    if body.width == Width::Single || kernel.has_few_instances || kernel.loads.iter().any(reads_what_it_writes) {
         return 1;
     }
     let finds_elements = kernel.elements().any(|element| element.index.loads().any(|(_, index)| !index.is_same()));

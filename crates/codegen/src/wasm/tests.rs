@@ -394,6 +394,22 @@ fn whole_kernels_do_what_their_interpretation_does() {
 }
 
 #[test]
+fn code_for_few_instances_is_shorter_and_computes_the_same() {
+    let (many, buffers) = random_kernel(&mut Random(4), 12, 40, 3, &[0, 1]);
+    let few = Kernel { has_few_instances: true, ..many.clone().into_kernel() }.check().unwrap();
+    let bytes = |kernel: &CheckedKernel| module(std::slice::from_ref(kernel), 0).unwrap().len();
+    assert!(3 * bytes(&few) < 2 * bytes(&many), "{} and {} bytes", bytes(&few), bytes(&many));
+    for instances in [0..0, 0..1, 3..38, 0..40] {
+        let dispatch = InstanceRange { instances: instances.clone(), stride: 40, first: 3, origin: 0 };
+        let (mut one, mut other) = (buffers.clone(), buffers.clone());
+        let totals =
+            [(&few, &mut one), (&many, &mut other)].map(|(kernel, buffers)| run_compiled(kernel, buffers, &dispatch));
+        assert!(same(totals[0].clone().unwrap(), totals[1].clone().unwrap()), "{instances:?}: {totals:?}");
+        assert_same(&one, &other, &format!("{instances:?}"));
+    }
+}
+
+#[test]
 fn thousands_of_operations_make_one_kernel() {
     let (kernel, buffers) = random_kernel(&mut Random(3), 8000, 3, 0, &[]);
     let dispatch = InstanceRange { instances: 0..3, stride: 3, first: 0, origin: 0 };
