@@ -1,6 +1,6 @@
 //! Solves on compiled functions.
 
-use js_sys::{Array, Float64Array, Function, Object, Promise};
+use js_sys::{Float64Array, Function, Object, Promise};
 use wasm_bindgen::prelude::*;
 
 use crate::eval::{Job, Objective};
@@ -77,6 +77,25 @@ fn iteration_to_js(summary: &IterationSummary) -> JsValue {
     object.into()
 }
 
+/// Iterations as rows of numbers, from which the facade makes objects: to make them here takes longer than a small solve.
+fn rows_of(history: &[IterationSummary]) -> Vec<f64> {
+    let mut rows = Vec::with_capacity(11 * history.len());
+    for summary in history {
+        let IterationSummary { iteration, cost, cost_change, gradient_max_norm, step_norm, accepted, .. } = *summary;
+        let IterationSummary { damping, gain_ratio, linear_iterations, step_size, elapsed_ms, .. } = *summary;
+        let figures = [damping, gain_ratio, linear_iterations.map(f64::from), step_size];
+        // Whether it was accepted, and which of the figures are there.
+        let mut flags = u8::from(accepted);
+        for (bit, figure) in (1..).zip(&figures) {
+            flags |= u8::from(figure.is_some()) << bit;
+        }
+        rows.extend([iteration.into(), cost, cost_change, gradient_max_norm, step_norm, flags.into()]);
+        rows.extend(figures.map(|figure| figure.unwrap_or(0.0)));
+        rows.push(elapsed_ms);
+    }
+    rows
+}
+
 fn solution_to_js(solution: &Solution, report: String) -> JsValue {
     let summary = &solution.summary;
     let object = Object::new();
@@ -91,7 +110,7 @@ fn solution_to_js(solution: &Solution, report: String) -> JsValue {
     set(&object, "finalCost", summary.final_cost);
     set(&object, "computationTime", summary.elapsed_ms);
     set(&object, "x", Float64Array::from(solution.x.as_slice()));
-    set(&object, "history", summary.history.iter().map(iteration_to_js).collect::<Array>());
+    set(&object, "history", Float64Array::from(rows_of(&summary.history).as_slice()));
     set(&object, "reportText", report);
     object.into()
 }

@@ -142,7 +142,11 @@ export interface RawSolveResult {
   finalCost: number;
   computationTime: number;
   x: Float64Array;
-  history: RawIteration[];
+  /**
+   * Rows of eleven numbers, one for each iteration: the entries of RawIteration in their order, where `accepted` is a number whose bits say
+   * whether the step was accepted and which of the optional entries are there.
+   */
+  history: ArrayLike<number>;
   reportText: string;
 }
 

@@ -206,14 +206,41 @@ export async function runSolver(
     });
   const thrownByListener = failure as { thrown: unknown } | null;
   if (thrownByListener !== null) throw thrownByListener.thrown;
-  const { reportText, ...result } = raw;
+  const { reportText, history, ...result } = raw;
   if (verbose) console.log(result.message);
   return {
     ...result,
     termination: result.termination as Termination,
     x: readBack ? result.x : new Float64Array(0),
+    history: iterationsOf(history),
     report: () => reportText,
   };
+}
+
+/** The optional entries of an iteration, in the order of their bits. */
+const OPTIONAL = ['damping', 'gainRatio', 'linearIterations', 'stepSize'] as const;
+
+/** The iterations of which these are the rows. */
+function iterationsOf(rows: ArrayLike<number>): IterationSummary[] {
+  const history: IterationSummary[] = [];
+  for (let at = 0; at < rows.length; at += 11) {
+    const entry = (column: number): number => rows[at + column] as number;
+    const flags = entry(5);
+    const summary: IterationSummary = {
+      iteration: entry(0),
+      cost: entry(1),
+      costChange: entry(2),
+      gradientMaxNorm: entry(3),
+      stepNorm: entry(4),
+      accepted: (flags & 1) !== 0,
+      elapsedMs: entry(10),
+    };
+    OPTIONAL.forEach((name, k) => {
+      if ((flags & (2 << k)) !== 0) summary[name] = entry(6 + k);
+    });
+    history.push(summary);
+  }
+  return history;
 }
 
 /** Throws 'invalid-argument' if a listener returns a promise: nothing awaits it, so an async listener could never end a solve. */
