@@ -8,6 +8,7 @@ use crate::compile::backend;
 use crate::eval::Arithmetic;
 use crate::model::losses::LossParameters;
 use crate::solve::many::guard::{Guarded, guard};
+use crate::solve::many::standard_errors::{requested, standard_errors};
 use crate::solve::many::{Batch, ManyListener, ManyOptions, ManySolutions, Template, Varying, cpu, gpu};
 use crate::solve::summary::Termination;
 use residua_base::clock::now_ms;
@@ -98,8 +99,8 @@ impl RawMany {
     }
 
     /// Solves on the engine that is chosen by `engine`, see `RawFunctions.compile`. Resolves with
-    /// `{ x, cost, iterations, termination, converged, computationTime, backend, arithmetic, precisionLoss, message, fallbackReason }`, where
-    /// `termination` holds codes of `terminations`.
+    /// `{ x, cost, standardErrors, iterations, termination, converged, computationTime, backend, arithmetic, precisionLoss, message,
+    /// fallbackReason }`, where `termination` holds codes of `terminations`.
     pub fn solve(self, engine: JsValue, options: JsValue, on_progress: Option<Function>, aborted: Function) -> Promise {
         promise(async move {
             let mut callbacks = Callbacks { on_progress, aborted, thrown: None };
@@ -145,7 +146,8 @@ async fn solve(many: RawMany, engine: &JsValue, options: &JsValue, callbacks: &m
         (info.weight, info.loss, info.enabled) = (weight, loss, enabled);
     }
     let template = Template::new(model, values, &constant, Some((&lower, &upper)))?;
-    let options = ManyOptions::from_numbers(&|name: &str| number(options, name).ok().flatten());
+    let read = |name: &str| number(options, name).ok().flatten();
+    let options = ManyOptions::from_numbers(&read);
     let ((solutions, is_from_device), mut fallback_reason) = assignment
         .run(async |device: Option<&Context>| match device {
             None => Ok((cpu::solve_many(&template, &batch, &options, callbacks).await?, false)),
@@ -164,7 +166,15 @@ async fn solve(many: RawMany, engine: &JsValue, options: &JsValue, callbacks: &m
         fallback_reason = sentence;
     }
     let (engine, arithmetic) = if guarded.is_from_host { ("cpu", Arithmetic::F64) } else { ("gpu", Arithmetic::F32) };
+    let errors = match requested(&read) {
+        None => JsValue::NULL,
+        Some(estimate) => {
+            let errors = standard_errors(&template, &batch, &guarded.solutions.x, estimate, callbacks).await?;
+            Float64Array::from(errors.as_slice()).into()
+        }
+    };
     let object = solutions_to_js(&guarded.solutions, now_ms() - began);
+    set(&object, "standardErrors", errors);
     set(&object, "backend", engine);
     set(&object, "arithmetic", arithmetic.as_str());
     set(&object, "precisionLoss", guarded.loss());

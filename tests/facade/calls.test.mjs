@@ -332,6 +332,29 @@ test('lbfgs passes all options to the module', async () => {
   });
 });
 
+test('solveMany hands over which standard errors are asked for', async () => {
+  const problem = new Problem();
+  const p = problem.parameters('p', { dim: 2, values: [0, 0] });
+  problem.residuals('r', { inputs: { p: p.shared() }, residual: ({ p }) => p });
+  const table = [
+    [{}, [0, 0, -1], null],
+    [{ standardErrors: false, absoluteSigma: true }, [0, 1, -1], null],
+    [{ standardErrors: true }, [1, 0, -1], 6],
+    [{ standardErrors: true, absoluteSigma: true, robust: false }, [1, 1, 0], 6],
+    [{ standardErrors: true, robust: true }, [1, 0, 1], 6],
+  ];
+  for (const [options, expected, length] of table) {
+    const fake = install();
+    const found = await solveMany(problem, { count: 3 }, { backend: 'cpu', ...options });
+    const { standardErrors, absoluteSigma, robust } = fake.solvedMany[0].options;
+    assert.deepEqual([standardErrors, absoluteSigma, robust], expected);
+    assert.equal(found.standardErrors?.length ?? null, length);
+  }
+  for (const name of ['standardErrors', 'absoluteSigma', 'robust']) {
+    await assert.rejects(solveMany(problem, { count: 3 }, { [name]: 1 }), residuaError('invalid-argument', new RegExp(`solveMany: ${name}: got 1; takes true or false`)));
+  }
+});
+
 test('the module chooses the engine by what the caller asks for, and by the same request in compile and solveMany', async () => {
   const residuals = ([x]) => Array.from({ length: 100 }, (_, i) => x.mul(i));
   const template = () => {

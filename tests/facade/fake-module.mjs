@@ -228,7 +228,7 @@ export function install({ gpu = true } = {}) {
       fake.solvedMany.push({ engine, options, context });
       const { values, count } = this;
       return {
-        x: new Float64Array(values.length * count), cost: new Float64Array(count), iterations: new Uint32Array(count), termination: new Uint8Array(count),
+        x: new Float64Array(values.length * count), cost: new Float64Array(count), standardErrors: options.standardErrors ? new Float64Array(values.length * count) : null, iterations: new Uint32Array(count), termination: new Uint8Array(count),
         terminations: ['cost-tolerance'], converged: count, computationTime: 1, backend: context === undefined ? 'cpu' : 'gpu', fallbackReason: reason ?? null,
         arithmetic: context === undefined ? 'f64' : 'f32', precisionLoss: context === undefined ? 0 : 0.25, message: 'All converged.',
       };

@@ -23,5 +23,6 @@ mod random_graphs;
 mod recompute;
 mod schedule;
 mod solve_many;
+mod standard_errors;
 mod wgsl_arithmetic;
 mod wgsl_kernels;

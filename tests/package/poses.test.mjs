@@ -150,19 +150,24 @@ test('solveMany takes poses', async () => {
   const problem = new Problem();
   const pose = problem.poses('pose', { dim: 3, values: [1, 0, 0, 0, 0, 0, 0] });
   const corners = [[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]];
-  problem.residuals('points', {
+  const points = problem.residuals('points', {
     inputs: { pose: pose.at([0, 0, 0, 0]), p: problem.data(corners.flat(), 3), seen: problem.data(new Float64Array(12), 3) },
     residual: ({ pose, p, seen }) => pose.act(p).sub(seen),
   });
   const truth = Array.from({ length: 20 }, () => near(Pose3.identity(), 1));
   const seen = truth.flatMap((pose) => corners.flatMap((corner) => numbers(pose.act(Vec3.C(...corner)))));
-  const { x, converged } = await solveMany(problem, { count: 20, data: { points: { seen } } }, { backend: 'cpu', costTolerance: 0, gradientTolerance: 0, parameterTolerance: 1e-10 });
+  const options = { backend: 'cpu', costTolerance: 0, gradientTolerance: 0, parameterTolerance: 1e-10, standardErrors: true, absoluteSigma: true };
+  const { x, converged, standardErrors } = await solveMany(problem, { count: 20, data: { points: { seen } } }, options);
   assert.equal(converged, 20);
   truth.forEach((pose, k) => {
     const found = Pose3.fromBlock(x.subarray(7 * k, 7 * k + 7));
     // The last step is below 1e-10, and convergence with residuals of 0 is quadratic.
     for (const value of pose.between(found).log()) assert.ok(Math.abs(value.data) < 1e-8, `problem ${k}: ${value.data}`);
   });
+  pose.set(x.subarray(7 * 11, 7 * 12));
+  points.setData('seen', seen.slice(12 * 11, 12 * 12));
+  const { standardDeviations } = await onCpu(problem, (functions) => covariance(functions, { absoluteSigma: true }));
+  assert.deepEqual(standardErrors.subarray(7 * 11, 7 * 12), standardDeviations);
 });
 
 test('products of manifolds are checked, for their parts and for the blocks that they are set on', async () => {

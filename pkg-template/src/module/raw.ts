@@ -280,6 +280,7 @@ export interface RawFunctions {
 export interface RawManyResult {
   x: Float64Array;
   cost: Float64Array;
+  standardErrors: Float64Array | null;
   iterations: Uint32Array;
   /** Positions in `terminations`. */
   termination: Uint8Array;
@@ -314,6 +315,10 @@ export interface RawManyOptions {
   gradientTolerance: number;
   parameterTolerance: number;
   initialDamping: number;
+  /** 1 or 0, as the next; `robust` is -1 where it is not given. */
+  standardErrors: number;
+  absoluteSigma: number;
+  robust: number;
 }
 
 /** The exports of the glue. */

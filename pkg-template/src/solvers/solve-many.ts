@@ -1,7 +1,7 @@
 /** Many small problems of one shape, solved in one call, for example a curve fit per pixel. */
 
 import { describe, invalidArgument } from '../arguments/errors.js';
-import { checkOptions, type OptionNames } from '../arguments/options.js';
+import { checkFlag, checkOptions, type OptionNames } from '../arguments/options.js';
 import { checkFinite, checkObject, checkWholeNumber, copyAnyNumbers, type Numbers } from '../arguments/numeric-arguments.js';
 import type { GpuContext } from '../compile/context.js';
 import { checkEngineOptions, engineRequest } from '../compile/engine-choice.js';
@@ -43,6 +43,15 @@ export interface ManyOptions {
   parameterTolerance?: number;
   /** λ of λ·diag(JᵀJ); 1e-4 by default. */
   initialDamping?: number;
+  /**
+   * Whether the result has standard errors; false by default. They are computed in f64 on the CPU whichever engine solved the problems, and take
+   * as long as some iterations of each there.
+   */
+  standardErrors?: boolean;
+  /** What is known of the residuals for standard errors, as in `covariance`: whether they have variance 1. false by default. */
+  absoluteSigma?: boolean;
+  /** Whether standard errors are those of the sandwich estimate, as in `covariance`. By default where a loss is robust. */
+  robust?: boolean;
   /** Called from time to time with the number of finished problems. */
   onProgress?: (done: number, total: number) => void;
   /** Ends the solve. Unfinished problems end with 'aborted', at their best point so far. */
@@ -59,6 +68,9 @@ const MANY_OPTIONS: OptionNames<ManyOptions> = {
   gradientTolerance: true,
   parameterTolerance: true,
   initialDamping: true,
+  standardErrors: true,
+  absoluteSigma: true,
+  robust: true,
   onProgress: true,
   signal: true,
 };
@@ -69,6 +81,12 @@ export interface ManyResult {
   x: Float64Array;
   /** ½ Σ weight·ρ(‖r‖²) of each problem; NaN where the start is not finite, or the problem was not started. */
   cost: Float64Array;
+  /**
+   * With the option `standardErrors` the standard error of each parameter, in the order of `x`: the `standardDeviations` that `covariance`
+   * has for each problem where it ended. 0 for constant numbers; NaN for the others of a problem whose residuals do not determine all of them, or
+   * are too few to estimate a variance. Otherwise null.
+   */
+  standardErrors: Float64Array | null;
   /** Number of iterations of each problem. */
   iterations: Uint32Array;
   /** Why each problem ended. A start that is not finite ends that problem alone, with 'non-finite'. */
@@ -157,13 +175,15 @@ class Job {
         cancellation.cancel();
       }
     };
+    const { standardErrors = false, absoluteSigma = false, robust } = this.options;
+    const estimate = { standardErrors: Number(standardErrors), absoluteSigma: Number(absoluteSigma), robust: robust === undefined ? -1 : Number(robust) };
     const engine = engineRequest(instance, this.workload, this.options, FEWEST_RESIDUALS);
     const many = instance.call((module) => this.build(module));
     const raw = await instance
       .wait(() =>
         many.solve(
           engine,
-          { maxIterations, costTolerance, gradientTolerance, parameterTolerance, initialDamping },
+          { maxIterations, costTolerance, gradientTolerance, parameterTolerance, initialDamping, ...estimate },
           onProgress === undefined ? undefined : listen,
           cancellation.token,
         ),
@@ -259,6 +279,7 @@ function checkManyOptions(host: Host, options: ManyOptions): void {
   if (maxIterations !== undefined) checkWholeNumber('solveMany: maxIterations', maxIterations, 0);
   const settings = { costTolerance, gradientTolerance, parameterTolerance, initialDamping };
   for (const [name, setting] of Object.entries(settings)) if (setting !== undefined) checkFinite(`solveMany: ${name}`, setting, 0);
+  for (const name of ['standardErrors', 'absoluteSigma', 'robust'] as const) checkFlag(`solveMany: ${name}`, options[name]);
   if (onProgress !== undefined && typeof onProgress !== 'function') throw invalidArgument('solveMany: onProgress', describe(onProgress), 'a function');
   checkSignal('solveMany: signal', signal);
 }

@@ -21,11 +21,13 @@
 //!   backend?: 'auto' | 'gpu' | 'cpu'; context?: GpuContext; signal?: AbortSignal;
 //!   maxIterations?: number; costTolerance?: number; gradientTolerance?: number; parameterTolerance?: number;
 //!   initialDamping?: number;
+//!   standardErrors?: boolean; absoluteSigma?: boolean; robust?: boolean;
 //!   onProgress?: (done: number, total: number) => void;
 //! }
 //! interface ManyResult {
 //!   x: Float64Array;             // count × numParameters, problem after problem
 //!   cost: Float64Array;          // ½ Σ weight·ρ(‖r‖²) of each
+//!   standardErrors: Float64Array | null; // as x
 //!   iterations: Uint32Array; termination: Termination[];
 //!   converged: number;           // how many
 //!   message: string;             // how many, and what rounding does to them
@@ -47,6 +49,7 @@ pub mod layout;
 pub mod moves;
 pub mod pattern;
 pub mod program;
+pub mod standard_errors;
 pub mod template;
 pub mod terms;
 

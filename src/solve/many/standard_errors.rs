@@ -1,0 +1,86 @@
+//! Standard errors of the solutions of many problems, in f64 on the host whichever engine solved them: the diagonal of each problem's
+//! [`covariance()`](mod@crate::solve::covariance), by the same code. The device's normal equations in f32 have too few digits to invert: of a
+//! line over time stamps nothing would be left.
+//!
+//! A problem costs about two iterations of its solve on the host.
+
+use super::ManyListener;
+use super::batch::Batch;
+use super::template::Template;
+use crate::eval::cpu::CpuEngine;
+use crate::eval::{Engine, Functions};
+use crate::gauss_newton::host::HostModel;
+use crate::model::Manifold;
+use crate::solve::{CovarianceOptions, covariance};
+use residua_base::cooperative::Yielder;
+use residua_base::error::{ErrorCode, Result};
+use residua_base::list::Listed;
+
+/// Problems whose data are read at a time.
+const AT_A_TIME: u32 = 64;
+
+/// Which standard errors the public options ask for, if any: `standardErrors`, `absoluteSigma` and `robust` as 1 or 0, `robust` below 0 where
+/// it is not given.
+pub fn requested(read: &dyn Fn(&str) -> Option<f64>) -> Option<CovarianceOptions> {
+    let flag = |name: &str| read(name).is_some_and(|value| value > 0.0);
+    let robust = read("robust").filter(|&value| value >= 0.0).map(|value| value > 0.0);
+    flag("standardErrors").then(|| CovarianceOptions { absolute_sigma: flag("absoluteSigma"), robust })
+}
+
+/// The standard error of each parameter at `x`, the parameters of each problem, problem after problem: 0 for constant ones. NaN for the others
+/// of a problem that has no covariance, and of all problems after the listener has aborted.
+pub async fn standard_errors(
+    template: &Template,
+    batch: &Batch<'_>,
+    x: &[f64],
+    options: CovarianceOptions,
+    listener: &mut dyn ManyListener,
+) -> Result<Vec<f64>> {
+    let constant = constant(template);
+    let missing: Vec<f64> = constant.iter().map(|&constant| if constant { 0.0 } else { f64::NAN }).list();
+    let engine = Engine::Cpu(CpuEngine::new());
+    let mut functions = Functions::new(template.model.clone(), engine, template.values.clone())?;
+    functions.set_constant(constant)?;
+    let mut host = HostModel::default();
+    let mut yielder = Yielder::new();
+    let mut errors = Vec::with_capacity(x.len());
+    let mut own = Vec::new();
+    for (problem, x) in (0..batch.count).zip(x.chunks_exact(missing.len())) {
+        yielder.yield_if_due().await;
+        let place = (problem % AT_A_TIME) as usize;
+        if place == 0 {
+            own = batch.read_data(problem..batch.count.min(problem + AT_A_TIME));
+        }
+        if listener.aborted() {
+            errors.extend_from_slice(&missing);
+            continue;
+        }
+        for (varying, own) in batch.data.iter().zip(&own) {
+            let own = &own[place * varying.length..][..varying.length];
+            let columns: Vec<f64> = varying.sources.iter().map(|&source| own[source as usize]).list();
+            functions.set_data(varying.batch, varying.first_column, &columns)?;
+        }
+        functions.set_values(x.to_vec())?;
+        match covariance(&mut functions, &mut host, None, options).await {
+            // Rounding may give a variance of 0 a small negative value.
+            Ok(matrix) => errors.extend(matrix.iter().step_by(x.len() + 1).map(|variance| variance.max(0.0).sqrt())),
+            Err(error) if matches!(error.code, ErrorCode::InvalidArgument | ErrorCode::NonFinite) => {
+                errors.extend_from_slice(&missing);
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(errors)
+}
+
+/// Which parameters no problem moves.
+fn constant(template: &Template) -> Vec<bool> {
+    let mut constant = vec![true; template.values.len()];
+    for block in &template.blocks {
+        for parameter in block.first..block.first + block.dim {
+            let moves = block.manifold != Manifold::Euclidean || template.free_position(parameter).is_some();
+            constant[parameter as usize] = !moves;
+        }
+    }
+    constant
+}
