@@ -247,15 +247,15 @@ impl RawFunctions {
         self.with(|functions| functions.set_bounds(lower, upper))
     }
 
-    /// Gives a recipe's instances new data: columns from `firstColumn` on, column after column.
+    /// Gives the instances of a residual template new data: columns from `firstColumn` on, column after column.
     #[wasm_bindgen(js_name = setData)]
-    pub fn set_data(&self, recipe: u32, first_column: u32, columns: Vec<f64>) -> Result<(), JsValue> {
+    pub fn set_data(&self, template: u32, first_column: u32, columns: Vec<f64>) -> Result<(), JsValue> {
         if let Some(context) = &self.context {
             for new in self.new_data.borrow_mut().iter_mut() {
-                new.overwrite(context, recipe as usize, first_column, &columns).map_err(to_js)?;
+                new.overwrite(context, template as usize, first_column, &columns).map_err(to_js)?;
             }
         }
-        self.with(|functions| functions.set_data(recipe as usize, first_column, &columns))
+        self.with(|functions| functions.set_data(template as usize, first_column, &columns))
     }
 
     /// Sets a block's weight.
@@ -365,13 +365,13 @@ impl RawFunctions {
     }
 
     /// A `GPUBuffer` for the application to write, that holds `numbers`; null on the CPU. Later calls take from it the columns from
-    /// `firstColumns[k]` on of recipe `recipes[k]`: `sources` says for each number of these columns, column after column and
-    /// recipe after recipe, where in the buffer it stands; `lengths[k]` of them are of recipe `k`.
+    /// `firstColumns[k]` on of residual template `templates[k]`: `sources` says for each number of these columns, column after column and
+    /// template after template, where in the buffer it stands; `lengths[k]` of them are of template `k`.
     #[wasm_bindgen(js_name = dataBuffer)]
     pub fn data_buffer(
         &self,
         numbers: Vec<f64>,
-        recipes: Vec<u32>,
+        templates: Vec<u32>,
         first_columns: Vec<u32>,
         lengths: Vec<u32>,
         sources: Vec<u32>,
@@ -379,12 +379,12 @@ impl RawFunctions {
         let Some(context) = &self.context else { return Ok(JsValue::NULL) };
         let mut rest = sources.as_slice();
         let mut parts = Vec::new();
-        for ((&recipe, &first_column), &length) in recipes.iter().zip(&first_columns).zip(&lengths) {
+        for ((&template, &first_column), &length) in templates.iter().zip(&first_columns).zip(&lengths) {
             let Some((own, others)) = rest.split_at_checked(length as usize) else {
                 return Err(to_js(Error::internal("the sources of shared data end too early")));
             };
             rest = others;
-            parts.push(DataPart { batch: recipe as usize, first_column, sources: own.to_vec() });
+            parts.push(DataPart { batch: template as usize, first_column, sources: own.to_vec() });
         }
         let new = NewSharedData::new(context, &numbers, parts).map_err(to_js)?;
         let buffer = new.raw_buffer();

@@ -90,11 +90,11 @@ impl RawMany {
         self.batch.parameters.push((first, length as usize, numbers(values)));
     }
 
-    /// Data of the problems, problem after problem, `length` numbers each, for the columns of a recipe from `firstColumn` on;
+    /// Data of the problems, problem after problem, `length` numbers each, for the columns of a residual template from `firstColumn` on;
     /// `sources` says for each number of these columns, column after column, where among a problem's it stands.
     #[wasm_bindgen(js_name = addData)]
-    pub fn add_data(&mut self, recipe: u32, first_column: u32, sources: Vec<u32>, length: u32, values: Float64Array) {
-        let (batch, length, numbers) = (recipe as usize, length as usize, numbers(values));
+    pub fn add_data(&mut self, template: u32, first_column: u32, sources: Vec<u32>, length: u32, values: Float64Array) {
+        let (batch, length, numbers) = (template as usize, length as usize, numbers(values));
         self.batch.data.push(Varying { batch, first_column, sources, length, numbers });
     }
 
@@ -169,7 +169,7 @@ async fn solve(many: RawMany, engine: &JsValue, options: &JsValue, callbacks: &m
     let errors = match requested(&read) {
         None => JsValue::NULL,
         Some(estimate) => {
-            let errors = standard_errors(&template, &batch, &guarded.solutions.x, estimate, callbacks).await?;
+            let errors = standard_errors(template, &batch, &guarded.solutions.x, estimate, callbacks).await?;
             Float64Array::from(errors.as_slice()).into()
         }
     };

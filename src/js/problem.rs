@@ -186,7 +186,7 @@ impl RawProblem {
     /// instance where its residuals begin, counted from the block's first, undefined if they follow one another; `instances` which of
     /// the block's they are, undefined for 0, 1, 2, … . The tables are read when the problem is compiled:
     /// `readIndices(slot, first, count)` gives block indices of some instances, `readData(column, first, count)` data.
-    #[wasm_bindgen(js_name = addRecipe)]
+    #[wasm_bindgen(js_name = addTemplate)]
     #[allow(clippy::too_many_arguments)]
     pub fn add_template(
         &mut self,

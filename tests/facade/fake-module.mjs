@@ -44,7 +44,7 @@ export function install({ gpu = true } = {}) {
       return this.blocks.push(args) - 1;
     }
     /** The tables are read at once, in pieces of two instances. */
-    addRecipe(block, count, instances, rows, slotArrays, readIndices, dataColumns, readData, ...tape) {
+    addTemplate(block, count, instances, rows, slotArrays, readIndices, dataColumns, readData, ...tape) {
       const read = (reader, columns) => {
         const table = [];
         for (let column = 0; column < columns; column++) {

@@ -15,7 +15,7 @@ const SCALED: CovarianceOptions = CovarianceOptions { absolute_sigma: false, rob
 const ABSOLUTE: CovarianceOptions = CovarianceOptions { absolute_sigma: true, robust: None };
 
 fn errors(template: &Template, batch: &Batch, x: &[f64], options: CovarianceOptions) -> Vec<f64> {
-    block_on(standard_errors(template, batch, x, options, &mut Silent)).unwrap()
+    block_on(standard_errors(template.clone(), batch, x, options, &mut Silent)).unwrap()
 }
 
 fn assert_close(got: &[f64], expected: &[f64], tolerance: f64) {
@@ -124,7 +124,7 @@ impl ManyListener for Aborting {
 fn an_abort_leaves_standard_errors_nan() {
     let template = decays().template();
     let batch = Batch { count: 2, parameters: vec![(0, 2, numbers(vec![1.0; 4]))], data: Vec::new() };
-    let got = block_on(standard_errors(&template, &batch, &[1.0; 4], SCALED, &mut Aborting)).unwrap();
+    let got = block_on(standard_errors(template, &batch, &[1.0; 4], SCALED, &mut Aborting)).unwrap();
     assert!(got.len() == 4 && got.iter().all(|error| error.is_nan()));
 }
 

@@ -35,7 +35,7 @@ test('a trap in a microtask rejects what is pending with both figures, leaves th
     problem.addArray('x', 1, 1, 'euclidean');
     problem.addBlock('r', count, 0, count);
     const zero = Uint32Array.of(0);
-    problem.addRecipe(0, count, undefined, undefined, zero, () => {}, 0, () => {}, Uint8Array.of(2), zero, zero, zero, new Float64Array(), zero);
+    problem.addTemplate(0, count, undefined, undefined, zero, () => {}, 0, () => {}, Uint8Array.of(2), zero, zero, zero, new Float64Array(), zero);
     const engine = { backend: 'cpu', workload: 1, fewest: 1, requestContext() {} };
     const trapping = ends(instance.wait(() => RawFunctions.compile(problem, new Float64Array(1), () => {}, engine)));
     const pending = ends(instance.wait(() => new Promise(() => {})));

@@ -86,7 +86,7 @@ export class ProblemCompileInput implements CompileInput {
         const data = [...block.data].map(([key, { input }]) => {
           return [input, this.startData[position]?.get(key) as Float64Array, template.firstColumns.get(key) as number] as const;
         });
-        return raw.addRecipe(
+        return raw.addTemplate(
           id,
           template.count,
           instances ?? undefined,

@@ -46,7 +46,7 @@ export interface RawProblem {
    * first; undefined if they are consecutive. The tables are read during the compile, a piece of a column at a time; each result is copied
    * before the next read.
    */
-  addRecipe(
+  addTemplate(
     block: number,
     count: number,
     instances: Uint32Array | undefined,
@@ -210,7 +210,7 @@ export interface RawFunctions {
   setValuesAt(starts: Uint32Array, lengths: Uint32Array, numbers: Float64Array): void;
   setConstant(mask: Uint8Array): void;
   setBounds(lower: Float64Array, upper: Float64Array): void;
-  setData(recipe: number, firstColumn: number, columns: Float64Array): void;
+  setData(template: number, firstColumn: number, columns: Float64Array): void;
   setWeight(block: number, weight: number): void;
   setLoss(block: number, kind: string, a: number, b: number, factor: number): void;
   setEnabled(block: number, enabled: boolean): void;
@@ -262,12 +262,12 @@ export interface RawFunctions {
   ): Promise<RawSolveResult>;
   parameterBuffer(): GPUBuffer | null | undefined;
   /**
-   * Returns a buffer that holds `numbers` and from which later calls read data; null on the CPU. Template `recipes[k]` reads its columns
+   * Returns a buffer that holds `numbers` and from which later calls read data; null on the CPU. Template `templates[k]` reads its columns
    * from `firstColumns[k]` on: `lengths[k]` numbers, column after column, at the positions in the buffer given by `sources`.
    */
   dataBuffer(
     numbers: Float64Array,
-    recipes: Uint32Array,
+    templates: Uint32Array,
     firstColumns: Uint32Array,
     lengths: Uint32Array,
     sources: Uint32Array,
@@ -299,7 +299,7 @@ export interface RawManyResult {
 export interface RawMany {
   setBlock(block: number, weight: number, kind: string, a: number, b: number, factor: number, enabled: boolean): void;
   addParameters(first: number, length: number, values: Float64Array): void;
-  addData(recipe: number, firstColumn: number, sources: Uint32Array, length: number, values: Float64Array): void;
+  addData(template: number, firstColumn: number, sources: Uint32Array, length: number, values: Float64Array): void;
   solve(
     engine: RawEngineRequest,
     options: RawManyOptions,

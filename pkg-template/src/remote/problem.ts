@@ -57,7 +57,7 @@ export class RemoteProblem implements RawProblem {
     return this.blocks++;
   }
 
-  addRecipe(
+  addTemplate(
     block: number,
     count: number,
     instances: Uint32Array | undefined,

@@ -70,7 +70,7 @@ export class ReceivedProblem {
     const [, block, count, instances, rows, slotArrays, dataColumns, tape] = step;
     const readIndices = columnReader(this.slots.get(template) ?? [], (length) => new Uint32Array(length));
     const readData = columnReader(this.columns.get(template) ?? [], (length) => new Float64Array(length));
-    problem.addRecipe(block, count, instances, rows, slotArrays, readIndices, dataColumns, readData, ...tape);
+    problem.addTemplate(block, count, instances, rows, slotArrays, readIndices, dataColumns, readData, ...tape);
   }
 }
 

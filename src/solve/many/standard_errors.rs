@@ -30,16 +30,16 @@ pub fn requested(read: &dyn Fn(&str) -> Option<f64>) -> Option<CovarianceOptions
 /// The standard error of each parameter at `x`, the parameters of each problem, problem after problem: 0 for constant ones. NaN for the others
 /// of a problem that has no covariance, and of all problems after the listener has aborted.
 pub async fn standard_errors(
-    template: &Template,
+    template: Template,
     batch: &Batch<'_>,
     x: &[f64],
     options: CovarianceOptions,
     listener: &mut dyn ManyListener,
 ) -> Result<Vec<f64>> {
-    let constant = constant(template);
+    let constant = constant(&template);
     let missing: Vec<f64> = constant.iter().map(|&constant| if constant { 0.0 } else { f64::NAN }).list();
     let engine = Engine::Cpu(CpuEngine::new());
-    let mut functions = Functions::new(template.model.clone(), engine, template.values.clone())?;
+    let mut functions = Functions::new(template.model, engine, template.values)?;
     functions.set_constant(constant)?;
     let mut host = HostModel::default();
     let mut yielder = Yielder::new();
