@@ -123,7 +123,7 @@ async fn solve_lbfgs(
 ) -> Result<JsValue> {
     let read = read_options(&options);
     let Session { functions, device, .. } = session;
-    let mut lbfgs = LbfgsOptions::from_numbers(functions.arithmetic(), &read)?;
+    let mut lbfgs = LbfgsOptions::from_numbers(&read)?;
     if is_set(read("leastSquares")) {
         lbfgs.objective = Objective::LeastSquares;
     }
@@ -141,9 +141,8 @@ async fn solve_levenberg_marquardt(
 ) -> Result<JsValue> {
     let read = read_options(&options);
     let linear_solver = text(&options, "linearSolver");
-    let Session { functions, .. } = &*session;
-    let (place, arithmetic) = (functions.place(), functions.arithmetic());
-    let options = LevenbergMarquardtOptions::from_numbers(place, arithmetic, &read, linear_solver.as_deref())?;
+    let place = session.functions.place();
+    let options = LevenbergMarquardtOptions::from_numbers(place, &read, linear_solver.as_deref())?;
     let request = Request { read_back: read("readBack") != Some(0.0), may_hand_over: is_set(read("takeOver")) };
     let solution = driver::levenberg_marquardt(session, &options, request, callbacks).await?;
     let text = report(&mut session.functions, "Levenberg-Marquardt", &options.solve, times, &solution);

@@ -5,7 +5,7 @@ use super::losses::LossParameters;
 use super::tests::{Recorder, compiled};
 use super::*;
 use crate::eval::tests::{block_on, on_cpu};
-use crate::eval::{Arithmetic, Functions, Objective};
+use crate::eval::{Functions, Objective};
 use crate::gauss_newton::host::HostModel;
 use crate::solve::levenberg_marquardt::host::{self, SolverResources};
 use crate::solve::{IterationSummary, LevenbergMarquardtOptions, Listener};
@@ -89,7 +89,7 @@ fn a_wide_block_is_solved_by_every_linear_solver_that_takes_it() {
     for solver in [None, Some("pcg"), Some("sparse-cholesky")] {
         let mut functions: Functions = on_cpu(model(1_500), &[0.0; 1_500]);
         let place = functions.place();
-        let options = LevenbergMarquardtOptions::from_numbers(place, Arithmetic::F64, &|_: &str| None, solver).unwrap();
+        let options = LevenbergMarquardtOptions::from_numbers(place, &|_: &str| None, solver).unwrap();
         let mut resources = SolverResources::default();
         let solved = block_on(host::minimise_least_squares(&mut functions, &mut resources, &options, &mut Silent));
         let solution = solved.unwrap();

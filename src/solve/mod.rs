@@ -7,7 +7,7 @@
 //! ```
 //! use residua::solve::{Arithmetic, Evaluation, FeasibleSet, Lbfgs, LbfgsOptions, Start, Step};
 //!
-//! let options = LbfgsOptions::defaults(Arithmetic::F64);
+//! let options = LbfgsOptions::defaults();
 //! let start = Start::new(vec![3.0, -4.0], FeasibleSet::unconstrained(2), Arithmetic::F64)?;
 //! let mut lbfgs = Lbfgs::new(start, None, &options, Arithmetic::F64)?;
 //! let mut evaluation = None;

@@ -63,9 +63,9 @@ pub struct LevenbergMarquardtOptions {
 
 impl LevenbergMarquardtOptions {
     /// The defaults of the public contract.
-    pub fn defaults(arithmetic: Arithmetic) -> LevenbergMarquardtOptions {
+    pub fn defaults() -> LevenbergMarquardtOptions {
         LevenbergMarquardtOptions {
-            solve: SolveOptions::defaults(arithmetic),
+            solve: SolveOptions::defaults(),
             linear_solver: None,
             initial_damping: 1e-4,
             max_linear_iterations: 100,
@@ -79,11 +79,10 @@ impl LevenbergMarquardtOptions {
     /// `invalid-argument` naming the option, what it got and what it takes.
     pub fn from_numbers(
         place: Place,
-        arithmetic: Arithmetic,
         number: &dyn Fn(&str) -> Option<f64>,
         linear_solver: Option<&str>,
     ) -> Result<LevenbergMarquardtOptions> {
-        let defaults = LevenbergMarquardtOptions::defaults(arithmetic);
+        let defaults = LevenbergMarquardtOptions::defaults();
         let kinds =
             [Kind::Pcg, Kind::SparseCholesky, Kind::DenseQr, Kind::SparseSchur, Kind::DenseSchur, Kind::IterativeSchur];
         let linear_solver = match linear_solver {
@@ -102,7 +101,7 @@ impl LevenbergMarquardtOptions {
         };
         let finite = |v: f64| v.is_finite() && v >= 0.0;
         Ok(LevenbergMarquardtOptions {
-            solve: SolveOptions::from_numbers(arithmetic, number)?,
+            solve: SolveOptions::from_numbers(number)?,
             linear_solver,
             initial_damping: in_range(
                 number,
@@ -125,7 +124,7 @@ impl LevenbergMarquardtOptions {
 
 impl SolveOptions {
     /// The defaults of the public contract.
-    pub fn defaults(_arithmetic: Arithmetic) -> SolveOptions {
+    pub fn defaults() -> SolveOptions {
         SolveOptions {
             max_iterations: 100,
             max_time_ms: f64::INFINITY,
@@ -139,8 +138,8 @@ impl SolveOptions {
     ///
     /// # Errors
     /// `invalid-argument` naming the option, what it got and what it takes.
-    pub fn from_numbers(arithmetic: Arithmetic, number: &dyn Fn(&str) -> Option<f64>) -> Result<SolveOptions> {
-        let defaults = SolveOptions::defaults(arithmetic);
+    pub fn from_numbers(number: &dyn Fn(&str) -> Option<f64>) -> Result<SolveOptions> {
+        let defaults = SolveOptions::defaults();
         Ok(SolveOptions {
             max_iterations: count(number, "maxIterations", 0, defaults.max_iterations)?,
             max_time_ms: in_range(
@@ -173,9 +172,9 @@ impl Objective {
 
 impl LbfgsOptions {
     /// The defaults of the public contract.
-    pub fn defaults(arithmetic: Arithmetic) -> LbfgsOptions {
+    pub fn defaults() -> LbfgsOptions {
         LbfgsOptions {
-            solve: SolveOptions::defaults(arithmetic),
+            solve: SolveOptions::defaults(),
             history_size: 10,
             max_line_search_steps: 20,
             c1: 1e-4,
@@ -188,13 +187,13 @@ impl LbfgsOptions {
     ///
     /// # Errors
     /// `invalid-argument` naming the option, what it got and what it takes.
-    pub fn from_numbers(arithmetic: Arithmetic, number: &dyn Fn(&str) -> Option<f64>) -> Result<LbfgsOptions> {
-        let defaults = LbfgsOptions::defaults(arithmetic);
+    pub fn from_numbers(number: &dyn Fn(&str) -> Option<f64>) -> Result<LbfgsOptions> {
+        let defaults = LbfgsOptions::defaults();
         // At c1 ≥ ½ a line search would refuse the exact minimiser of a parabola.
         let c1 = in_range(number, "c1", "a number above 0 and below 0.5", defaults.c1, |v| 0.0 < v && v < 0.5)?;
         let takes = format!("a number above c1, here {}, and below 1", decimal::shortest(c1));
         Ok(LbfgsOptions {
-            solve: SolveOptions::from_numbers(arithmetic, number)?,
+            solve: SolveOptions::from_numbers(number)?,
             history_size: count(number, "historySize", 1, defaults.history_size)?,
             max_line_search_steps: count(number, "maxLineSearchSteps", 1, defaults.max_line_search_steps)?,
             c1,
@@ -235,17 +234,15 @@ mod tests {
     use residua_base::error::ErrorCode;
 
     fn with(name: &'static str, value: f64) -> Result<LbfgsOptions> {
-        LbfgsOptions::from_numbers(Arithmetic::F64, &move |asked| (asked == name).then_some(value))
+        LbfgsOptions::from_numbers(&move |asked| (asked == name).then_some(value))
     }
 
     #[test]
     fn nothing_given_gives_the_defaults_of_the_contract() {
-        for arithmetic in [Arithmetic::F64, Arithmetic::F32] {
-            let options = LbfgsOptions::from_numbers(arithmetic, &|_| None).unwrap();
-            assert_eq!(options, LbfgsOptions::defaults(arithmetic));
-            let SolveOptions { cost_tolerance, gradient_tolerance, parameter_tolerance, .. } = options.solve;
-            assert_eq!([cost_tolerance, gradient_tolerance, parameter_tolerance], [1e-8; 3]);
-        }
+        let options = LbfgsOptions::from_numbers(&|_| None).unwrap();
+        assert_eq!(options, LbfgsOptions::defaults());
+        let SolveOptions { cost_tolerance, gradient_tolerance, parameter_tolerance, .. } = options.solve;
+        assert_eq!([cost_tolerance, gradient_tolerance, parameter_tolerance], [1e-8; 3]);
     }
 
     #[test]

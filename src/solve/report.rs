@@ -187,7 +187,6 @@ fn iterations(f: &mut Formatter<'_>, history: &[IterationSummary]) -> Result {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::eval::Arithmetic;
     use crate::solve::summary::Termination;
 
     fn iteration(iteration: u32, cost: f64, step_size: Option<f64>) -> IterationSummary {
@@ -218,7 +217,7 @@ mod tests {
             elapsed_ms: 5.0,
             history: vec![iteration(0, 3.0, None), iteration(1, 2.0, Some(0.25))],
         };
-        let options = SolveOptions { cost_tolerance: 0.0, ..SolveOptions::defaults(Arithmetic::F64) };
+        let options = SolveOptions { cost_tolerance: 0.0, ..SolveOptions::defaults() };
         let whole =
             Sizes { parameter_blocks: 4, parameters: 9, effective_parameters: 8, residual_blocks: 6, residuals: 12 };
         let report = Report {

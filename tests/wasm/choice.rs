@@ -87,7 +87,7 @@ async fn calls_that_are_sooner_on_the_cpu_have_its_digits_and_the_others_the_gpu
 #[wasm_bindgen_test]
 async fn a_solve_on_the_cpu_is_that_of_the_cpu_and_the_device_shows_where_it_ended() {
     let model = model();
-    let options = LbfgsOptions { objective: Objective::LeastSquares, ..LbfgsOptions::defaults(Arithmetic::F64) };
+    let options = LbfgsOptions { objective: Objective::LeastSquares, ..LbfgsOptions::defaults() };
     let mut cpu = Functions::new(model.clone(), Engine::Cpu(CpuEngine::new()), start()).unwrap();
     let expected = minimise(&mut cpu, &mut DeviceResources::default(), &options, true, &mut Silent).await.unwrap();
     let mut both = on_gpu(&model).await;
@@ -110,7 +110,7 @@ async fn parameters_that_a_solve_left_on_the_device_are_brought_before_the_cpu_e
     let model = model();
     let mut both = on_gpu(&model).await;
     both.choose(choice(1e5));
-    let options = LbfgsOptions { objective: Objective::LeastSquares, ..LbfgsOptions::defaults(Arithmetic::F64) };
+    let options = LbfgsOptions { objective: Objective::LeastSquares, ..LbfgsOptions::defaults() };
     minimise(&mut both, &mut DeviceResources::default(), &options, false, &mut Silent).await.unwrap();
     both.enter(Job::Values).await.unwrap();
     let residuals = both.evaluate(None).await.unwrap();

@@ -100,7 +100,7 @@ impl Listener for Heard {
 }
 
 fn options(functions: &Functions, max_iterations: u32, gradient_tolerance: f64) -> LbfgsOptions {
-    let mut options = LbfgsOptions::defaults(functions.arithmetic());
+    let mut options = LbfgsOptions::defaults();
     options.objective = Objective::LeastSquares;
     options.solve.max_iterations = max_iterations;
     (options.solve.cost_tolerance, options.solve.parameter_tolerance) = (0.0, 0.0);

@@ -47,7 +47,7 @@ impl Listener for Heard {
 }
 
 fn options() -> LevenbergMarquardtOptions {
-    LevenbergMarquardtOptions::defaults(Arithmetic::F32)
+    LevenbergMarquardtOptions::defaults()
 }
 
 /// The resources of device solves of the same functions.
@@ -205,7 +205,7 @@ async fn a_curve_is_fitted_as_on_the_cpu() {
     let start = [1.0, 1.0, 0.0];
     let device = solve(&mut on_gpu(&context().await, model.clone(), &start).await, &mut None, &options()).await;
     let mut heard = Heard::default();
-    let tight = LevenbergMarquardtOptions::defaults(Arithmetic::F64);
+    let tight = LevenbergMarquardtOptions::defaults();
     let host = minimise_least_squares(&mut on_cpu(model, &start), &mut SolverResources::default(), &tight, &mut heard)
         .await
         .unwrap();
@@ -279,7 +279,7 @@ async fn bounds_on_several_arrays_hold_as_on_the_cpu() {
     let device = solve(&mut functions, &mut None, &options()).await;
     let mut functions = on_cpu(model, &x);
     functions.set_bounds(lower.clone(), upper.clone()).unwrap();
-    let tight = LevenbergMarquardtOptions::defaults(Arithmetic::F64);
+    let tight = LevenbergMarquardtOptions::defaults();
     let host = minimise_least_squares(&mut functions, &mut SolverResources::default(), &tight, &mut Heard::default())
         .await
         .unwrap();

@@ -154,7 +154,7 @@ impl Listener for Recording {
 }
 
 fn options() -> LevenbergMarquardtOptions {
-    let mut options = LevenbergMarquardtOptions::defaults(Arithmetic::F32);
+    let mut options = LevenbergMarquardtOptions::defaults();
     (options.max_linear_iterations, options.linear_tolerance) = (100, 0.1);
     (options.solve.max_iterations, options.solve.max_time_ms) = (50, 1000.0);
     options

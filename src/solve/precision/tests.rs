@@ -65,7 +65,7 @@ fn estimate_at(functions: &Functions, x: &[f64]) -> PrecisionEstimate {
 
 /// The least-squares solution in f64.
 fn minimum(functions: &mut Functions) -> Vec<f64> {
-    let options = LevenbergMarquardtOptions::defaults(Arithmetic::F64);
+    let options = LevenbergMarquardtOptions::defaults();
     let mut resources = Default::default();
     block_on(host::minimise_least_squares(functions, &mut resources, &options, &mut Silent)).unwrap().x
 }

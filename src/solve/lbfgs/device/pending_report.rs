@@ -177,7 +177,7 @@ mod tests {
     }
 
     fn options() -> LbfgsOptions {
-        LbfgsOptions::defaults(Arithmetic::F32)
+        LbfgsOptions::defaults()
     }
 
     #[test]

@@ -117,7 +117,7 @@ mod tests {
             cost_tolerance: 0.0,
             gradient_tolerance: 0.0,
             parameter_tolerance: 0.0,
-            ..SolveOptions::defaults(Arithmetic::F64)
+            ..SolveOptions::defaults()
         };
         let cost = SolveOptions { cost_tolerance: 1e-2, ..off.clone() };
         let gradient = SolveOptions { gradient_tolerance: 1e-2, ..off.clone() };
@@ -145,8 +145,7 @@ mod tests {
 
     #[test]
     fn ten_iterations_within_the_noise_end_at_the_precision_limit_unless_the_gradient_halves() {
-        let options =
-            SolveOptions { cost_tolerance: 0.0, parameter_tolerance: 0.0, ..SolveOptions::defaults(Arithmetic::F64) };
+        let options = SolveOptions { cost_tolerance: 0.0, parameter_tolerance: 0.0, ..SolveOptions::defaults() };
         for (gradient_at_5, expected_end) in [(1.0, 10), (0.5, 15)] {
             let mut convergence = Convergence::new(options.clone(), Arithmetic::F32);
             let ended = (0..50).find(|&i| {

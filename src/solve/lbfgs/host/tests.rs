@@ -75,7 +75,7 @@ fn until_norm(norm: f64, objective: impl Fn(&[f64], &mut [f64]) -> f64, start: &
 
 /// Options without any tolerance but that of the gradient.
 fn until_gradient(tolerance: f64, max_iterations: u32) -> LbfgsOptions {
-    let mut options = LbfgsOptions::defaults(Arithmetic::F64);
+    let mut options = LbfgsOptions::defaults();
     options.solve = SolveOptions {
         max_iterations,
         cost_tolerance: 0.0,
@@ -163,7 +163,7 @@ fn known_minima_are_found() {
 #[test]
 fn the_default_tolerances_converge_on_every_function_with_a_smooth_minimum() {
     for case in small_cases() {
-        let mut options = LbfgsOptions::defaults(Arithmetic::F64);
+        let mut options = LbfgsOptions::defaults();
         options.solve.max_iterations = case.max_iterations;
         let Run { summary, .. } = minimise(&case.objective, &case.start, &options, Arithmetic::F64);
         assert!(summary.success(), "{}: {}", case.name, summary.message);

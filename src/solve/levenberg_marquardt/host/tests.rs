@@ -42,7 +42,7 @@ impl<'a> Fake<'a> {
             constant: Vec::new(),
             bounds: (vec![f64::NEG_INFINITY; start.len()], vec![f64::INFINITY; start.len()]),
             manifold: Manifold::Euclidean,
-            options: LevenbergMarquardtOptions::defaults(Arithmetic::F64),
+            options: LevenbergMarquardtOptions::defaults(),
             pcg_blocks: None,
         }
     }

@@ -67,7 +67,7 @@ fn constant_coordinates_are_unchanged_even_outside_bounds_and_f32() {
         gradient.copy_from_slice(&[f64::NAN, 2.0 * (x[1] - 2.0), 7.0]);
         (x[1] - 2.0).powi(2)
     };
-    let options = LbfgsOptions::defaults(Arithmetic::F32);
+    let options = LbfgsOptions::defaults();
     let Run { summary, solution, .. } = run(&with_nan, solver(&start, set, None, &options, Arithmetic::F32));
     assert!(summary.success(), "{}", summary.message);
     assert_eq!((solution[0], solution[2]), (0.1, 0.7));

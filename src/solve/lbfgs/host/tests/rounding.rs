@@ -67,7 +67,7 @@ fn noise_of_a_hundred_roundings_ends_at_the_precision_limit() {
 
 #[test]
 fn the_default_tolerances_converge_in_single_precision() {
-    let options = LbfgsOptions::defaults(Arithmetic::F32);
+    let options = LbfgsOptions::defaults();
     for offset in [0.0, 1000.0] {
         let Run { summary, .. } = minimise(&rosenbrock_f32(offset), &[-1.25, 1.0], &options, Arithmetic::F32);
         assert!(summary.success(), "{offset}: {}", summary.message);

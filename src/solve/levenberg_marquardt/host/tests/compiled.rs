@@ -26,7 +26,7 @@ impl Listener for Heard {
 }
 
 fn options() -> LevenbergMarquardtOptions {
-    LevenbergMarquardtOptions::defaults(Arithmetic::F64)
+    LevenbergMarquardtOptions::defaults()
 }
 
 fn solve(functions: &mut Functions, options: &LevenbergMarquardtOptions) -> Solution {

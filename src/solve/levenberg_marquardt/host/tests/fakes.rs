@@ -15,7 +15,7 @@ fn without_tolerances(max_iterations: u32) -> SolveOptions {
         cost_tolerance: 0.0,
         gradient_tolerance: 0.0,
         parameter_tolerance: 0.0,
-        ..SolveOptions::defaults(Arithmetic::F64)
+        ..SolveOptions::defaults()
     }
 }
 

@@ -30,7 +30,7 @@ impl Listener for Deaf {
 
 /// Tests so sharp that only convergence ends a run.
 fn options() -> LevenbergMarquardtOptions {
-    let mut options = LevenbergMarquardtOptions::defaults(Arithmetic::F64);
+    let mut options = LevenbergMarquardtOptions::defaults();
     options.solve.cost_tolerance = 1e-13;
     options.solve.gradient_tolerance = 1e-9;
     options.solve.parameter_tolerance = 1e-12;
