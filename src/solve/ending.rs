@@ -10,12 +10,12 @@ pub const STOPPED_BY_CALLER: &str = "Stopped by the caller";
 
 /// The run reached its iteration limit.
 pub fn iteration_limit(options: &SolveOptions) -> String {
-    format!("Stopped after maxIterations, {}", options.max_iterations)
+    format!("Stopped after maxIterations, {}", options.used.iterations.saturating_add(options.max_iterations))
 }
 
 /// The run reached its time limit.
 pub fn time_limit(options: &SolveOptions) -> String {
-    format!("Stopped after maxTimeMs, {} milliseconds", shortest(options.max_time_ms))
+    format!("Stopped after maxTimeMs, {} milliseconds", shortest(options.used.ms + options.max_time_ms))
 }
 
 /// The last iteration met the gradient tolerance with this value of what it judges. `least`: what smaller tolerances count as.

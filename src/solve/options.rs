@@ -22,6 +22,17 @@ pub struct SolveOptions {
     pub gradient_tolerance: f64,
     /// Converged when a step is at most this share of the parameters, in units of the problem; 1e-8.
     pub parameter_tolerance: f64,
+    /// What earlier stages of the same run have used of the two limits, which are told as they were for the whole run; 0.
+    pub used: Used,
+}
+
+/// Iterations and milliseconds of earlier stages of a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Used {
+    /// Iterations.
+    pub iterations: u32,
+    /// Milliseconds.
+    pub ms: f64,
 }
 
 /// What a tolerance of gradients and steps that is on and below this counts as: relative changes below it are rounding.
@@ -131,6 +142,7 @@ impl SolveOptions {
             cost_tolerance: 1e-8,
             gradient_tolerance: 1e-8,
             parameter_tolerance: 1e-8,
+            used: Used::default(),
         }
     }
 
@@ -152,6 +164,7 @@ impl SolveOptions {
             cost_tolerance: tolerance(number, "costTolerance", defaults.cost_tolerance)?,
             gradient_tolerance: tolerance(number, "gradientTolerance", defaults.gradient_tolerance)?,
             parameter_tolerance: tolerance(number, "parameterTolerance", defaults.parameter_tolerance)?,
+            used: defaults.used,
         })
     }
 }

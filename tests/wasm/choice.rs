@@ -9,7 +9,7 @@ use residua::eval::cpu::CpuEngine;
 use residua::eval::gpu::GpuEngine;
 use residua::eval::{Choice, Engine, Functions, Job, Objective, Place, trial};
 use residua::model::Model;
-use residua::solve::{Arithmetic, DeviceResources, IterationSummary, LbfgsOptions, Listener, Termination, minimise};
+use residua::solve::{DeviceResources, IterationSummary, LbfgsOptions, Listener, Termination, minimise};
 use residua_gpu::{Context, Speed};
 use residua_ir::graph::Op;
 use wasm_bindgen_test::wasm_bindgen_test;

@@ -99,7 +99,7 @@ impl Listener for Heard {
     }
 }
 
-fn options(functions: &Functions, max_iterations: u32, gradient_tolerance: f64) -> LbfgsOptions {
+fn options(max_iterations: u32, gradient_tolerance: f64) -> LbfgsOptions {
     let mut options = LbfgsOptions::defaults();
     options.objective = Objective::LeastSquares;
     options.solve.max_iterations = max_iterations;
@@ -143,7 +143,7 @@ async fn rosenbrock_s_valley_is_walked_to_its_end_on_both_engines() {
         let start: Vec<f64> = (0..count).map(|i| if i % 2 == 0 { -1.25 } else { 1.0 }).collect();
         let mut evaluations = Vec::new();
         for mut functions in both(rosenbrock(count), &start).await {
-            let options = options(&functions, 500, 1e-4);
+            let options = options(500, 1e-4);
             let solution = solved(&mut functions, &options).await;
             assert_eq!(solution.summary.termination, Termination::GradientTolerance);
             // The gradient over the least curvature, some 0.2; the cost of the chain has a second minimum near −1, not met here.
@@ -162,7 +162,7 @@ async fn both_engines_take_the_same_steps_while_rounding_is_small() {
     let start = Random::many(5, 300, 0.0, 10.0);
     let mut histories = Vec::new();
     for mut functions in both(springs(100), &start).await {
-        let options = options(&functions, 12, 0.0);
+        let options = options(12, 0.0);
         histories.push(solved(&mut functions, &options).await.summary.history);
     }
     for (gpu, cpu) in histories[0].iter().zip(&histories[1]) {
@@ -185,7 +185,7 @@ async fn long_searches_try_the_same_steps_on_both_engines() {
         let context = context().await;
         let cpu = Functions::new(model.clone(), Engine::Cpu(CpuEngine::new()), start.to_vec()).unwrap();
         for mut functions in [on_gpu(&context, model, start).await, cpu] {
-            let mut options = options(&functions, 6, 0.0);
+            let mut options = options(6, 0.0);
             options.c2 = c2;
             let before = context.stats().readbacks;
             let summary = solved(&mut functions, &options).await.summary;
@@ -205,7 +205,7 @@ async fn a_second_solve_finds_what_the_first_has_made() {
     let context = context().await;
     let start = Random::many(5, 300, 0.0, 10.0);
     let mut functions = on_gpu(&context, springs(100), &start).await;
-    let options = options(&functions, 12, 0.0);
+    let options = options(12, 0.0);
     let (mut found, mut resources) = (Vec::new(), DeviceResources::default());
     for _ in 0..2 {
         functions.set_values(start.clone()).unwrap();
@@ -232,7 +232,7 @@ async fn bounds_hold_and_constants_stay_to_the_last_bit() {
         lower[11] = 1.5;
         functions.set_bounds(lower, upper).unwrap();
         // The gradient at the start is 9.
-        let mut options = options(&functions, 100, 1e-6);
+        let mut options = options(100, 1e-6);
         options.objective = Objective::Sum;
         let solution = solved(&mut functions, &options).await;
         assert!(solution.summary.success());
@@ -248,7 +248,7 @@ async fn bounds_hold_and_constants_stay_to_the_last_bit() {
 async fn trials_that_are_nan_are_stepped_around() {
     for mut functions in both(logarithms(2), &[1.0 / 1024.0, 50.0]).await {
         // The gradient at the start is 1,023.
-        let mut options = options(&functions, 100, 2e-8);
+        let mut options = options(100, 2e-8);
         options.objective = Objective::Sum;
         let solution = solved(&mut functions, &options).await;
         assert_eq!(solution.summary.termination, Termination::GradientTolerance);
@@ -260,7 +260,7 @@ async fn trials_that_are_nan_are_stepped_around() {
 #[wasm_bindgen_test]
 async fn a_start_that_is_nan_is_named() {
     for mut functions in both(logarithms(3), &[1.0, -2.0, 1.0]).await {
-        let options = options(&functions, 100, 1e-5);
+        let options = options(100, 1e-5);
         let error = minimise(&mut functions, &mut DeviceResources::default(), &options, true, &mut Heard::new())
             .await
             .unwrap_err();
@@ -279,7 +279,7 @@ async fn a_start_that_is_nan_is_named() {
 async fn without_tolerances_a_run_ends_at_the_floor_of_its_arithmetic() {
     let start = Random::many(9, 60, 0.0, 3.0);
     for mut functions in both(springs(20), &start).await {
-        let options = options(&functions, 2000, 0.0);
+        let options = options(2000, 0.0);
         let solution = solved(&mut functions, &options).await;
         let termination = solution.summary.termination;
         let floor = [Termination::PrecisionLimit, Termination::GradientTolerance];
@@ -303,12 +303,12 @@ async fn limits_and_callers_end_a_run_with_its_best_point() {
         let initial = functions.evaluate_at(Objective::LeastSquares, &start).await.unwrap().cost;
         for (most, expected) in [(0, Termination::MaxIterations), (7, Termination::MaxIterations)] {
             functions.set_values(start.clone()).unwrap();
-            let options = options(&functions, most, 0.0);
+            let options = options(most, 0.0);
             let solution = solved_again(&mut functions, &mut resources, &options).await;
             assert_eq!((solution.summary.termination, solution.summary.iterations), (expected, most));
         }
         functions.set_values(start.clone()).unwrap();
-        let mut short = options(&functions, 10_000, 0.0);
+        let mut short = options(10_000, 0.0);
         short.solve.max_time_ms = 1e-3;
         let summary = solved_again(&mut functions, &mut resources, &short).await.summary;
         assert_eq!(summary.termination, Termination::MaxTime, "{}", summary.message);
@@ -316,7 +316,7 @@ async fn limits_and_callers_end_a_run_with_its_best_point() {
         assert!(summary.iterations <= 8 && summary.elapsed_ms >= 1e-3, "{}", summary.iterations);
         functions.set_values(start.clone()).unwrap();
         let mut heard = Heard { stop_at: 3, ..Heard::new() };
-        let options = options(&functions, 10_000, 0.0);
+        let options = options(10_000, 0.0);
         let solution = minimise(&mut functions, &mut resources, &options, true, &mut heard).await.unwrap();
         assert_eq!(solution.summary.termination, Termination::Aborted);
         // Two batches of at most a quarter of the ring each may be under way.
@@ -332,7 +332,7 @@ async fn twenty_iterations_read_back_five_times_at_most_and_the_point_stays_on_t
     let context = context().await;
     let start = Random::many(5, 3000, 0.0, 10.0);
     let mut functions = on_gpu(&context, springs(1000), &start).await;
-    let options = options(&functions, 20, 0.0);
+    let options = options(20, 0.0);
     let before = context.stats().readbacks;
     let mut heard = Heard::new();
     let solution =
@@ -356,7 +356,7 @@ async fn a_run_repeats_bit_for_bit_on_a_device() {
     let mut histories = Vec::new();
     for _ in 0..2 {
         let mut functions = on_gpu(&context, springs(1000), &start).await;
-        let options = options(&functions, 60, 0.0);
+        let options = options(60, 0.0);
         let solution = solved(&mut functions, &options).await;
         let figures =
             |i: &IterationSummary| [i.cost, i.cost_change, i.gradient_max_norm, i.step_norm].map(f64::to_bits);
@@ -373,7 +373,7 @@ async fn several_hundred_thousand_parameters_are_solved_for_on_the_device() {
     let count = 70_000;
     let start = Random::many(77, 3 * count, 0.0, 10.0);
     let [mut gpu, mut cpu] = both(springs(count as u32), &start).await;
-    let mut options = options(&gpu, 4, 0.0);
+    let mut options = options(4, 0.0);
     options.history_size = 2;
     let solution = solved(&mut gpu, &options).await;
     assert_eq!(solution.summary.termination, Termination::MaxIterations);

@@ -11,7 +11,7 @@ use residua::model::Model;
 use residua::solve::levenberg_marquardt::device::{self, minimise_on_device};
 use residua::solve::levenberg_marquardt::host::SolverResources;
 use residua::solve::{
-    Arithmetic, IterationSummary, LevenbergMarquardtOptions, Listener, Solution, Termination, minimise_least_squares,
+    IterationSummary, LevenbergMarquardtOptions, Listener, Solution, Termination, minimise_least_squares,
 };
 use residua_gpu::Context;
 use wasm_bindgen_test::{console_log, wasm_bindgen_test};

@@ -3,7 +3,7 @@
 use super::stages::{HandOver, Stage};
 use crate::eval::Place;
 use crate::solve::listener::Listener;
-use crate::solve::options::LevenbergMarquardtOptions;
+use crate::solve::options::{LevenbergMarquardtOptions, Used};
 use crate::solve::solution::{Details, Solution};
 use crate::solve::summary::{IterationSummary, SolveSummary};
 use residua_base::list::Listed;
@@ -22,6 +22,9 @@ impl Before {
         let mut rest = options.clone();
         rest.solve.max_iterations = options.solve.max_iterations.saturating_sub(iterations);
         rest.solve.max_time_ms = (options.solve.max_time_ms - elapsed_ms).max(f64::MIN_POSITIVE);
+        let solve = &options.solve;
+        rest.solve.used =
+            Used { iterations: solve.max_iterations.min(iterations), ms: solve.max_time_ms.min(elapsed_ms) };
         rest
     }
 
@@ -37,11 +40,14 @@ impl Before {
         let lost = precision_before.filter(|checked| !checked.estimate.suffices());
         let lost = lost.map_or_else(String::new, |checked| checked.sentence + " ");
         summary.message = format!(
-            "The {} ended with {end} after {} iterations in {}, and the {} went on. {lost}{}",
+            "The {} ended with {end} after {} iterations in {}, and the {} continued for {} in {}: {} iterations in all. {lost}{}",
             processor(stage_before.place),
             before.iterations,
             stage_before.arithmetic.name(),
             processor(stage.place),
+            summary.iterations,
+            stage.arithmetic.name(),
+            before.iterations + summary.iterations,
             summary.message
         );
         // The start of a stage is the end of the one before.

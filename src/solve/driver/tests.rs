@@ -7,6 +7,7 @@ use super::least_squares::{Request, Solvers, solve};
 use super::stages::{HOST, Stage};
 use super::stagnation::Stagnation;
 use crate::eval::{Arithmetic, Place};
+use crate::solve::ending::{iteration_limit, time_limit};
 use crate::solve::listener::Listener;
 use crate::solve::options::LevenbergMarquardtOptions;
 use crate::solve::precision::{Checked, PrecisionEstimate};
@@ -115,7 +116,11 @@ impl Solvers for Fakes {
         let iterations = history.len() as u32 - 1;
         let summary = SolveSummary {
             termination,
-            message: format!("{}.", termination.as_str()),
+            message: match termination {
+                Termination::MaxIterations => iteration_limit(solve),
+                Termination::MaxTime => time_limit(solve),
+                _ => format!("{}.", termination.as_str()),
+            },
             iterations,
             function_evaluations: 2 * iterations,
             initial_cost: 2000.0 - number,
@@ -325,6 +330,19 @@ fn a_later_stage_has_the_iterations_and_the_time_that_are_left() {
 }
 
 #[test]
+fn limits_are_told_for_the_whole_run() {
+    for (end, says) in [
+        (Termination::MaxIterations, "7 iterations in all. Stopped after maxIterations, 50"),
+        (Termination::MaxTime, "7 iterations in all. Stopped after maxTimeMs, 1000 milliseconds"),
+    ] {
+        let scripts = vec![fast(4, Termination::PrecisionLimit), fast(3, end)];
+        let (_, outcome) = run(DEVICE, false, scripts, AUTO, &mut Recording::default());
+        let message = outcome.unwrap().summary.message;
+        assert!(message.ends_with(says), "{message}");
+    }
+}
+
+#[test]
 fn stages_make_one_run() {
     let mut listener = Recording::default();
     let scripts = vec![fast(4, Termination::PrecisionLimit), fast(3, Termination::GradientTolerance)];
@@ -338,7 +356,8 @@ fn stages_make_one_run() {
     assert_eq!((summary.initial_cost, summary.final_cost), (2000.0, 1000.0));
     assert_eq!(
         summary.message,
-        "The GPU ended with 'precision-limit' after 4 iterations in single precision, and the CPU went on. gradient-tolerance."
+        "The GPU ended with 'precision-limit' after 4 iterations in single precision, and the CPU continued for 3 in double precision: \
+         7 iterations in all. gradient-tolerance."
     );
     assert_eq!(details.linear_solver, "solver 0; then on the CPU solver 1");
     assert_eq!(details.times, [("setup", 0.0), ("setup", 1.0)]);
