@@ -5,7 +5,7 @@
 use residua_base::decimal;
 use residua_base::error::{ErrorCode, Result};
 
-/// What a caller asks for.
+/// What a caller requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Backend {
     /// The device where it pays, else the host.
@@ -31,7 +31,7 @@ impl Backend {
 /// What the choice of an engine depends on, beside the devices.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct EngineRequest {
-    /// What the caller asks for.
+    /// What the caller requests.
     pub backend: Backend,
     /// Number of residuals. One that is a long sum counts as often as it has terms.
     pub workload: f64,

@@ -1,4 +1,4 @@
-//! The engine of a model, made in stages: where it was assigned, or where it turns out to be faster.
+//! The engine of a model, made in stages: where it was assigned, or where measurement shows it to be faster.
 //!
 //! [`make_engine`] sees engines through the trait [`EngineKit`], so that tests use fakes.
 

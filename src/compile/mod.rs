@@ -1,7 +1,7 @@
 //! Compiling: a recorded problem becomes functions on an engine.
 //!
 //! [`backend`] chooses the engine before anything is compiled, [`engine`] makes it and may choose again by measurements, [`progress`] reports
-//! the stages and hears whether the caller has cancelled.
+//! the stages and reads whether the caller has cancelled.
 
 pub mod backend;
 pub mod engine;

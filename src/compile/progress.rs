@@ -69,7 +69,7 @@ impl<'a> Progress<'a> {
 
     /// The next stage begins.
     pub async fn enter(&self, stage: Stage) -> Result<()> {
-        // The caller's signal can only fire while the page has a turn; a small compile is through before that.
+        // The caller's signal can only fire between tasks of the page; a small compile ends before that.
         let mut yielder = self.yielder.take();
         yielder.yield_if_due().await;
         self.yielder.set(yielder);

@@ -78,7 +78,7 @@ pub type Give<'a> = &'a mut dyn FnMut(Part, usize, &mut [f64]);
 /// For each batch pairs of an output and what it is differentiated by.
 pub(crate) type Partials = Vec<Vec<(u32, Local)>>;
 
-/// The numbers that a call reads and writes beside the model's tables.
+/// The numbers that a call reads and writes in addition to the model's tables.
 #[derive(Default)]
 pub(crate) struct Memory<'a> {
     pub x: &'a [f64],

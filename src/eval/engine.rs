@@ -150,7 +150,7 @@ impl Engine {
         }
     }
 
-    /// A block takes part that did not, or the other way round.
+    /// A block was enabled or disabled.
     pub fn enabled_changed(&mut self) {
         match self {
             Engine::Cpu(_) => {}

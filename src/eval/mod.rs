@@ -230,7 +230,7 @@ impl Functions {
         self.has_constants || self.has_bounds
     }
 
-    /// How large the problem is, whole and reduced to what is free and takes part.
+    /// How large the problem is, whole and reduced to free parameters and enabled blocks.
     pub fn sizes(&mut self) -> [Sizes; 2] {
         *self.sizes.get_or_insert_with(|| Sizes::of(&self.model, &self.constant))
     }

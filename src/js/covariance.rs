@@ -1,4 +1,4 @@
-//! What a fit is worth: covariance and rank of compiled functions.
+//! Covariance and rank of compiled functions.
 
 use js_sys::{Float64Array, Object, Promise, Uint32Array};
 use wasm_bindgen::prelude::*;

@@ -68,7 +68,7 @@ pub(super) enum Point {
     Current,
     /// At the numbers of an array.
     Given(Object),
-    /// At those in memory of ours, which the facade has filled.
+    /// At those in memory of the module, which the facade has filled.
     Placed(Rc<RefCell<Vec<f64>>>),
 }
 

@@ -276,7 +276,7 @@ impl RawFunctions {
         self.with(|functions| functions.set_enabled(block as usize, enabled))
     }
 
-    /// Memory of ours for the point of the next call, a number for each parameter: to be filled at once, in place of a copy on the way. It belongs
+    /// Memory of the module for the point of the next call, a number for each parameter: to be filled at once, in place of a copy on the way. It belongs
     /// to that call until it is through.
     #[wasm_bindgen(js_name = pointPlace)]
     pub fn point_place(&self) -> Float64Array {

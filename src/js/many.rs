@@ -66,7 +66,7 @@ impl RawMany {
         RawMany { problem, values, constant, lower, upper, settings: Vec::new(), batch }
     }
 
-    /// Sets a block's weight, its loss, and whether it takes part.
+    /// Sets a block's weight, its loss, and whether it is enabled.
     #[allow(clippy::too_many_arguments)]
     #[wasm_bindgen(js_name = setBlock)]
     pub fn set_block(

@@ -16,7 +16,7 @@ use super::value::{is_truthy, number, set, text};
 struct Callbacks {
     on_iteration: Function,
     aborted: Function,
-    /// Whether nobody listens behind `on_iteration`.
+    /// Whether `on_iteration` has no listener.
     is_deaf: bool,
     /// What a callback threw; it ends the solve and rejects it.
     thrown: Option<JsValue>,
@@ -176,7 +176,7 @@ impl RawFunctions {
     }
 
     /// Minimises by L-BFGS. `options`: numbers by their public names, and `leastSquares`, 0 or 1. `onIteration(summary)`
-    /// answers true to stop, `aborted()` whether the caller wants to. Resolves with the result, whose report is `reportText`.
+    /// answers true to stop, `aborted()` whether the caller has aborted. Resolves with the result, whose report is `reportText`.
     pub fn lbfgs(&self, options: JsValue, on_iteration: Function, aborted: Function) -> Promise {
         let times = self.times().to_vec();
         self.call_for(Job::Descent, async move |mut session: Box<Session>| {

@@ -8,15 +8,15 @@ thread_local! {
     static ON_PANIC: RefCell<Option<js_sys::Function>> = const { RefCell::new(None) };
 }
 
-/// A panic is a bug of ours that can't be unwound: its message goes to the console and to whoever asked by
-/// [`on_panic`], so that calls that will never end can be rejected.
+/// A panic is an error in this library that cannot be unwound. Its message goes to the console and to the listener of
+/// [`on_panic`], so that pending calls can be rejected.
 #[wasm_bindgen(start)]
 pub fn start() {
     std::panic::set_hook(Box::new(|info| {
         console_error_panic_hook::hook(info);
         let listener = ON_PANIC.with(|listener| listener.borrow_mut().take());
         if let Some(listener) = listener {
-            // The listener must not throw; there is nobody left to tell if it does.
+            // An exception of the listener has no receiver.
             let _ = listener.call1(&JsValue::NULL, &info.to_string().into());
         }
     }));

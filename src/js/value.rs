@@ -36,7 +36,7 @@ pub(super) fn result_or_promise(future: impl Future<Output = Result<JsValue, JsV
     match work.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(Ok(result)) => result.unchecked_into(),
         Poll::Ready(Err(error)) => Promise::reject(&error),
-        // The promise asks again, and is heard when the wait is over.
+        // The promise is polled again when the wait is over.
         Poll::Pending => future_to_promise(work),
     }
 }

@@ -37,7 +37,7 @@ pub struct BlockInfo {
     pub weight: f64,
     /// Its robust loss.
     pub loss: LossParameters,
-    /// Whether it takes part.
+    /// Whether it is enabled.
     pub enabled: bool,
 }
 

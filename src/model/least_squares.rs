@@ -254,7 +254,7 @@ impl Planner<'_> {
     }
 
     /// Columns that are zero whatever the point are not written: they are so from the start. Nor are, on the CPU, negatives of others:
-    /// nobody reads them.
+    /// they are not read.
     fn store_partials(
         &mut self,
         table: LocalTable,

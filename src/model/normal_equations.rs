@@ -12,7 +12,7 @@
 //!
 //! [`terms`] defines the sums for two users: the kernels of many small problems, and on the CPU those of a batch whose instances share all their
 //! blocks, so that its sums are a few numbers, [`SharedSums`], kept in locals. The latter take their residuals at the point where the model
-//! was made last, too, and give by how much the cost has fallen: a trial point is judged by the pass that makes its model. They come in two
+//! was made last, too, and give by how much the cost has fallen: a trial point's cost comes from the pass that makes its model. They come in two
 //! forms: for the squared loss, which has nothing to compute, and for all losses, of which the batch constants choose one. The weight, and
 //! the loss's factor, are the caller's.
 

@@ -1,6 +1,6 @@
 //! Topology signatures: when are two recorded expressions equal up to which parameters and constants stand at their leaves?
 //!
-//! [`Tracer::trace`] walks an expression in a canonical order and writes what it meets as a sequence of tokens: ops in
+//! [`Tracer::trace`] traverses an expression in a canonical order and writes it as a sequence of tokens: ops in
 //! preorder, parameters by the order of their first visit, each occurrence of a constant as a slot of its own, and a
 //! reference back where a node is met again. Two expressions share a kernel exactly when their tokens are equal. Operands of
 //! commutative ops are visited in the order of structural hashes that ignore what stands at the leaves, so that the order
@@ -73,7 +73,7 @@ pub(super) struct TapeAnalysis {
     hashes: Vec<u32>,
     /// How often each entry is used, counting up to 2: an inner sum that is used twice is computed once, not expanded.
     uses: Vec<u8>,
-    /// For each entry the walk that met it last, and its number there; kept where it is used more than once.
+    /// For each entry the last traversal that reached it, and its number there; kept where it is used more than once.
     met: Vec<(u32, u32)>,
     parameter_met: Vec<(u32, u32)>,
     walk: u32,

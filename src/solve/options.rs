@@ -16,9 +16,9 @@ pub struct SolveOptions {
     pub max_iterations: u32,
     /// Milliseconds, at most; infinite.
     pub max_time_ms: f64,
-    /// Converged when a step lowers the cost by at most this share of it, and promised no more; 1e-8.
+    /// Converged when a step lowers the cost by at most this share of it, and its predicted reduction is no larger; 1e-8.
     pub cost_tolerance: f64,
-    /// Converged when the gradient is so small beside the cost, in units of the problem; 1e-8. Each solver says how it measures that.
+    /// Converged when the gradient is so small relative to the cost, in units of the problem; 1e-8. Each solver says how it measures that.
     pub gradient_tolerance: f64,
     /// Converged when a step is at most this share of the parameters, in units of the problem; 1e-8.
     pub parameter_tolerance: f64,

@@ -43,7 +43,7 @@ impl<'a> Slices<'a> {
         }
     }
 
-    /// Slices that yield, and report to nobody.
+    /// Slices that yield and report no progress.
     pub fn without_progress() -> Slices<'static> {
         Slices::new(&|_| Ok(()))
     }
@@ -216,7 +216,7 @@ pub async fn yield_now() {
     });
     // It resolves and never rejects.
     let _ = JsFuture::from(message).await;
-    // An open port keeps Node alive.
+    // Node does not end while a port is open.
     let _ = method(&listening, "close").and_then(|close| close.call0(&listening));
 }
 

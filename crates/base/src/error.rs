@@ -52,7 +52,7 @@ pub enum ErrorCode {
     OutOfMemory,
     /// The work cannot be split to fit the limits.
     LimitExceeded,
-    /// The browser refused a generated kernel: a bug of ours.
+    /// The browser refused a generated kernel: an error in this library.
     ShaderCompilation,
     /// A wrong type, length, range or a NaN.
     InvalidArgument,
@@ -64,7 +64,7 @@ pub enum ErrorCode {
     Disposed,
     /// The caller's signal fired while compiling.
     Aborted,
-    /// A bug of ours.
+    /// An error in this library.
     Internal,
 }
 

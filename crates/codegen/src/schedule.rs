@@ -1,13 +1,13 @@
-//! In which order a kernel computes: so that few values are alive at a time, since each takes a register, and what finds none is
+//! The order in which a kernel computes. Few values are live at a time, since each takes a register, and a value without a register is
 //! written to memory and read again.
 //!
 //! Takes a [`Kernel`], gives the [`Step`]s of one instance. What is computed stays the same to the last bit: operations are put in
 //! another order, never made others. Reading an input is no step; back ends read it where it is first used.
 //!
-//! Finding the best order is NP-complete (R. Sethi, "Complete Register Allocation Problems", 1975), so this is a walk from the
-//! results to what they need, by two rules. Of the operands that are missing, the one that takes most registers comes first
+//! Finding the best order is NP-complete (R. Sethi, "Complete Register Allocation Problems", 1975), so this is a traversal from the
+//! results to their operands, by two rules. Of the operands that are missing, the one that takes most registers comes first
 //! (R. Sethi, J. D. Ullman, "The Generation of Optimal Code for Arithmetic Expressions", 1970). And a user whose operands are all
-//! there is computed at once if no more values are alive after it than before: sums swallow their addends as they come.
+//! there is computed at once if no more values are live after it than before, so that an addend is added as soon as it is computed.
 
 use crate::{Epilogue, Index, Kernel, Load, Output};
 use residua_base::list::Listed;
@@ -204,7 +204,7 @@ impl Demand {
         Demand { computed, operands, users, uses, registers }
     }
 
-    /// An order in which everything is computed, the last root first, and how many values are alive at once in it.
+    /// An order in which everything is computed, the last root first, and how many values are live at once in it.
     fn walk(&self, mut pending: Vec<NodeId>) -> (Vec<NodeId>, i32) {
         let mut progress = Progress {
             demand: self,
@@ -243,7 +243,7 @@ struct Progress<'a> {
     alive: Vec<bool>,
     /// Uses to come.
     uses: Vec<u32>,
-    /// Values alive, and the most that were.
+    /// Live values, and the largest number of them so far.
     count: i32,
     peak: i32,
 }
@@ -253,7 +253,7 @@ impl Progress<'_> {
         self.demand.computed[node.index()] && !self.alive[node.index()]
     }
 
-    /// By how much the number of values alive grows with a node.
+    /// By how much the number of live values grows with a node.
     fn growth(&self, node: NodeId) -> i32 {
         let of_operand =
             |operand: &NodeId| i32::from(!self.alive[operand.index()]) - i32::from(self.uses[operand.index()] == 1);

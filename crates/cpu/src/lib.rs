@@ -24,7 +24,7 @@ pub struct Program {
     engine: Engine,
 }
 
-/// What [`InstanceRange::check`] looks at beside a kernel.
+/// What [`InstanceRange::check`] checks in addition to a kernel.
 #[cfg(target_arch = "wasm32")]
 fn shape<'a>(views: &'a [View], dispatch: &InstanceRange) -> impl Iterator<Item = u32> + 'a {
     let InstanceRange { instances, stride, first, origin } = dispatch;

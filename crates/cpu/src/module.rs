@@ -74,7 +74,7 @@ thread_local! {
 }
 
 /// Our memory, and the functions that no instruction computes. They are taken from the function table, which gives the
-/// functions of WebAssembly themselves, so that the generated module calls ours without JavaScript in between.
+/// functions of WebAssembly themselves, so that the generated module calls the solver module without JavaScript in between.
 fn imports() -> Result<Object, JsValue> {
     let table: WebAssembly::Table = wasm_bindgen::function_table().dyn_into()?;
     let math = Object::new();

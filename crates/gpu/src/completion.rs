@@ -2,7 +2,7 @@
 //!
 //! Browsers check for finished GPU work when commands arrive at the queue, and otherwise on a timer: after about 3 ms in
 //! Chromium and 100 ms in Firefox. A page cannot request that check, so a loop of `MessageChannel` turns submits empty command
-//! lists while somebody waits. A round trip then takes 0.15 ms instead of 3.1 in Chromium on an H200, and 1 ms instead of 100
+//! lists while a read-back is awaited. A round trip then takes 0.15 ms instead of 3.1 in Chromium on an H200, and 1 ms instead of 100
 //! in Firefox.
 //!
 //! Each empty submission takes time in the GPU process of the browser. The interval between them therefore grows with the

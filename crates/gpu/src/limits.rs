@@ -3,7 +3,7 @@
 
 use residua_base::{Error, ErrorCode, Result};
 
-/// The limits that this crate's work meets. Sizes are bytes.
+/// The limits that apply to this crate's work. Sizes are bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Largest buffer.

@@ -42,7 +42,7 @@ pub struct PipelineRequest {
     pub layout: Vec<BindingKind>,
 }
 
-/// More pipelines than this are kept only while somebody uses them.
+/// More pipelines than this are kept only while they are in use.
 const MOST_KEPT: usize = 1024;
 
 /// The pipelines of a context.

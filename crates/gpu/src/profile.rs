@@ -24,7 +24,7 @@ const MOST_SETS: u32 = 16;
 /// Bytes of a set's timestamps; a multiple of the 256 to which resolved sets are aligned.
 const SET_BYTES: u64 = 16 * DISPATCHES as u64;
 
-/// What a profiled context has beside the others.
+/// What a profiled context has in addition.
 pub struct Profile {
     times: RefCell<Times>,
     idle: RefCell<Vec<wgpu::QuerySet>>,

@@ -1,8 +1,8 @@
 //! Getting a device: the adapter requested, the limits and features requested from it, and the hand-over to wgpu.
 //!
 //! wgpu takes a device only from an adapter that it requested itself, and finds `navigator.gpu` in a window or a worker only.
-//! It is therefore shown a `navigator.gpu` of ours for the one synchronous moment in which it looks, whose adapter answers
-//! with the device that is already there. That serves an application's own device as well, and Node.
+//! This module therefore replaces `navigator.gpu` during the one synchronous call in which wgpu reads it; the adapter there returns
+//! the device that already exists. That serves an application's own device as well, and Node.
 
 use js_sys::{Array, Object, Promise, Reflect};
 use residua_base::list::Listed;

@@ -48,7 +48,7 @@ const MOST_FACTOR: f64 = 2e7;
 /// A factorisation of this many multiplications takes some five seconds: 1.2·10⁹ took 0.6 s in Node.
 const MOST_MULTIPLICATIONS: f64 = 1e10;
 
-/// A factorisation of fewer multiplications takes some three milliseconds: not worth a trial.
+/// A factorisation of fewer multiplications takes some three milliseconds, less than a trial.
 const LEAST_TRIED: f64 = 4e6;
 /// Nor is one that takes no longer than so many iterations of conjugate gradients.
 const LEAST_ITERATIONS: f64 = 32.0;

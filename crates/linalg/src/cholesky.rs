@@ -21,9 +21,9 @@ const MOST_PRODUCTS: u64 = 1_000_000_000;
 const MOST_ENTRIES: u64 = 200_000_000;
 /// Columns of an update matrix that are computed between two questions whether to go on.
 const UPDATE_COLUMNS: usize = 32;
-/// What a supernode costs beside its multiplications, in these.
+/// The cost of a supernode in addition to its multiplications, in multiplications.
 const SUPERNODE_WORK: f64 = 300.0;
-/// What a number of the factor costs beside its multiplications, in these: it is cleared, loaded and added to.
+/// The cost of a number of the factor in addition to its multiplications, in multiplications: it is cleared, loaded and added to.
 const NUMBER_WORK: f64 = 8.0;
 
 /// What the pattern of J̃ says of a Cholesky factorisation before it is made: J̃ᵀJ̃, the order of elimination and the size of the factor.

@@ -3,7 +3,7 @@
 //! J̃ᵀJ̃ is never formed, so that a condition of 10⁸ costs 8 digits and not 16 (Björck, Numerical Methods for Least Squares Problems,
 //! 1996, §2.4). Rows come in panels: a panel is put below the triangle R of the rows before it, and Householder reflections
 //! (Golub and Van Loan, Matrix Computations, 4th ed., algorithm 5.1.1) make one triangle of both, so that memory is for a panel and R
-//! however many rows there are. Columns are scaled to unit length first, so that what is small is judged beside its own column.
+//! however many rows there are. Columns are scaled to unit length first, so that a small number is compared with its own column.
 //!
 //! Where all rows are of the same few parameters, [`super::normal_equations`] come first, and rows are for what they refuse.
 
@@ -27,7 +27,7 @@ pub struct DenseQr {
 const PANEL: usize = 4;
 /// See [`PANEL`].
 const LEAST_PANEL: usize = 64;
-/// The square of what is nothing beside a column's unit length: below, the reflector's inverse would overflow.
+/// The square of what is negligible relative to a column's unit length: below, the reflector's inverse would overflow.
 const NEGLIGIBLE: f64 = 1e-280;
 
 impl DenseQr {

@@ -8,7 +8,7 @@
 //!   condition's square times that of r̃, which is what the problem's sensitivity leaves them, reflections or not (Björck, Numerical Methods for
 //!   Least Squares Problems, 1996, §1.4). A relative error η of the steps moves that point nowhere. Near it an error e of the parameters becomes
 //!   (ϱ + η) e in place of ϱ e, where ϱ is what the Gauss-Newton model neglects: at η = 10⁻⁶ few fits take one step more.
-//! - What the model promises, −δᵀg − ½ δᵀJ̃ᵀJ̃δ, is true of any δ, an inexact one as well. Its relative error is that of the quadratic form along
+//! - The predicted reduction, −δᵀg − ½ δᵀJ̃ᵀJ̃δ, is true of any δ, an inexact one as well. Its relative error is that of the quadratic form along
 //!   δ, which the same figure bounds: at η = 10⁻⁶ the gain ratio has six digits, of which the rules ask for one.
 //!
 //! With columns brought to unit length (van der Sluis, Numerische Mathematik 14, 1969: no scaling has a much better condition) and N rows, the
@@ -20,13 +20,13 @@
 use super::pcg::Normal;
 use super::system::Trouble;
 
-/// Fewer rows are not worth the choice: reflections of so few take some tenths of a millisecond at most, and are the most accurate.
+/// For fewer rows there is no choice: reflections of so few take some tenths of a millisecond at most, and are the most accurate.
 pub const LEAST_ROWS: usize = 512;
 /// With more columns than this, sums of products take longer than the reading of rows that they spare.
 pub const MOST_COLUMNS: usize = 16;
 /// The relative error that a step may have.
 const MOST_ERROR: f64 = 1e-6;
-/// What is left of a unit column beside those before it, squared: below, rounding has most of it.
+/// The square of a unit column's distance from those before it. Below this, most of it is rounding.
 const LEAST_PIVOT: f64 = 1e-10;
 /// Squares of lengths between which none of their parts that count has overflowed or vanished.
 const SQUARES: std::ops::Range<f64> = 1e-250..1e250;

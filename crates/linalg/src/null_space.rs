@@ -12,8 +12,8 @@ use super::{Blocks, DenseQr, SparseMatrix, System};
 use residua_base::error::{Error, ErrorCode, Result};
 use residua_base::list::Listed;
 
-/// The distance below which a column counts as dependent, unless told otherwise. Rounding makes 10⁻¹⁴ or so of nothing; who is nearer
-/// than this has no digits to speak of.
+/// The distance below which a column counts as dependent by default. Rounding makes about 10⁻¹⁴ of 0, so that a distance below this
+/// has few correct digits.
 pub const TOLERANCE: f64 = 1e-10;
 
 /// So many columns are taken as dense: the pivoted QR takes some 10⁸ operations then.

@@ -1,4 +1,4 @@
-//! The CPU engine beside one on a device: for what the device does not take, and for calls that are sooner done there.
+//! The CPU engine of functions on a device: for what the device does not take, and for calls that are faster on the host.
 
 use super::{CpuEngine, GpuEngine};
 

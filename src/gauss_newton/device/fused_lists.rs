@@ -1,9 +1,9 @@
 //! How the blocks of parameters are gathered from the local tables of all chunks at once, where one binding covers these: tables and
 //! uniforms for the device.
 //!
-//! A step of conjugate gradients costs little more than its dispatches where problems are small, so what belongs to a block is summed by
-//! whoever needs it, over all residuals, in place of a gather for each chunk. Takes the layout of a model, and makes its *lists* when the
-//! first solve asks for them:
+//! A step of conjugate gradients costs little more than its dispatches where problems are small, so each kernel sums
+//! a block's entries itself, over all residuals, in place of a gather for each chunk. Takes the layout of a model, and makes its *lists* at
+//! the first solve that reads them:
 //!
 //! | words | what |
 //! |---|---|

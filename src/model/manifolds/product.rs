@@ -3,7 +3,7 @@
 use super::Manifold;
 use std::cell::RefCell;
 
-/// A product of at least two manifolds. Equal products are one object, which lives as long as the module.
+/// A product of at least two manifolds. Equal products are one object, which is kept as long as the module.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub struct Product {
     /// Its name in the public contract.

@@ -71,7 +71,7 @@ pub struct ManyOptions {
 }
 
 impl ManyOptions {
-    /// Options by their public names. All are given: the facade knows the defaults, which do not depend on where the problems are solved.
+    /// Options by their public names. All are given: the facade has the defaults, which do not depend on where the problems are solved.
     pub fn from_numbers(read: &dyn Fn(&str) -> Option<f64>) -> ManyOptions {
         ManyOptions {
             max_iterations: read("maxIterations").unwrap_or_default() as u32,

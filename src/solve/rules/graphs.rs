@@ -248,7 +248,7 @@ pub(super) fn convergence() -> Function {
             let vanishes = g.eq(cosine, zero);
             let flat = or(g, within, vanishes);
 
-            // What the best step along one coordinate promises: its length is that of the gradient's cosine times ‖r̃‖, its reduction the
+            // The predicted reduction of the best step along one coordinate: its length is that of the gradient's cosine times ‖r̃‖, its reduction the
             // square of that cosine times the cost.
             let square = g.mul(cosine, cosine);
             let of_coordinate = g.mul(square, cost);

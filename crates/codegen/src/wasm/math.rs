@@ -1,4 +1,4 @@
-//! The ops that WebAssembly has no instruction for: generated modules import them from ours, one number at a time.
+//! The ops that WebAssembly has no instruction for: generated modules import them from the solver module, one number at a time.
 //!
 //! Each is the reference evaluation itself, so that compiled and interpreted kernels agree to the last bit.
 

@@ -1,6 +1,6 @@
 //! Kernels as a WebAssembly module in f64.
 //!
-//! [`module`] takes kernels and gives the bytes of a module that imports the memory of ours (`env.memory`) and the functions
+//! [`module`] takes kernels and gives the bytes of a module that imports the solver module's memory (`env.memory`) and the functions
 //! of [`math_function`] (`math.sin` …), and exports one function for each kernel, named by its position (`0`, `1`, …). It
 //! takes the address of a [`frame()`] and gives the kernel's total. The caller has put the frame and the buffers into that
 //! memory and let [`super::InstanceRange::check`] see them; an index that leads out of its buffer traps.

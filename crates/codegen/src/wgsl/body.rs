@@ -1,5 +1,5 @@
 //! The straight-line code of a graph: one `let` per operation, each written just before its first use, so that few values
-//! are alive at a time. Dead nodes are never reached.
+//! are live at a time. Dead nodes are never reached.
 
 use residua_base::list::Listed;
 use rustc_hash::{FxHashMap, FxHashSet};

@@ -56,7 +56,7 @@ impl CompletionLoop {
         if let Some(channel) = &state.channel
             && !state.is_running.replace(true)
         {
-            // The port listens only while the loop runs: in Node a listening port keeps the process alive.
+            // The port has a listener only while the loop runs: Node does not end while a port has one.
             channel.listening.set_onmessage(Some(channel.turn.as_ref().unchecked_ref()));
             channel.sending.post_message(0);
         }

@@ -142,7 +142,7 @@ impl Adjoint {
         Adjoint { under: Some(selection), ..inner }
     }
 
-    /// The sum. Where an unguarded term takes part the node is used whatever is selected, and a NaN there is the expression's.
+    /// The sum. With an unguarded term the node is used whichever branch is selected, and a NaN there is the expression's.
     fn plus(self, graph: &mut Graph, other: Adjoint) -> Adjoint {
         let (a, b) =
             if self.under == other.under { (self, other) } else { (self.settled(graph), other.settled(graph)) };

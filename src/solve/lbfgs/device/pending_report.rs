@@ -28,7 +28,7 @@ impl<'a> PendingReport<'a> {
         PendingReport { options, arithmetic, preamble, history: Vec::new(), state: Vec::new(), stop: None, began }
     }
 
-    /// Stops the run from outside if the caller wants it or its time is over.
+    /// Stops the run if the caller has requested it or the time limit has passed.
     pub fn check_limits(&mut self, listener: &mut dyn Listener) {
         if self.stop.is_none() && listener.aborted() {
             self.stop = Some(Termination::Aborted);
@@ -138,7 +138,7 @@ mod tests {
     use super::*;
     use crate::solve::lbfgs::rules::{convergence, line_search};
 
-    /// Collects iterations, and stops after the last of those that it wants.
+    /// Collects iterations, and stops after the last one requested.
     struct Collector {
         costs: Vec<f64>,
         wanted: usize,

@@ -27,7 +27,7 @@ words! { STATE:
     ENDING = 45,
     /// Accepted steps; −1 before the start is evaluated.
     ITERATION = 2,
-    /// Trial points judged.
+    /// Trial points evaluated.
     EVALUATIONS = 3,
     /// The cost at the point, and the error of its rounding.
     COST = 4,
@@ -47,7 +47,7 @@ words! { STATE:
     CONTRADICTIONS = 17,
     /// Whether the next trial is taken whatever it brings.
     FORCED = 20,
-    /// Whether the direction is new, and not yet judged.
+    /// Whether the direction is new, and not yet tested.
     FRESH = 21,
     /// Whether it is the gradient's.
     STEEPEST = 22,
@@ -86,7 +86,7 @@ words! { STATE:
     ACCEPTED_STEP = 44,
     /// The largest gradient of the run.
     STEEPEST_GRADIENT = 46,
-    // What the run was told.
+    // The options of the run.
     C1 = 48,
     C2 = 49,
     MAX_TRIALS = 50,

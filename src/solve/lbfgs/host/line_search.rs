@@ -30,7 +30,7 @@ pub enum Trial {
 /// The decision on a trial.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Decision {
-    /// The trial just judged is the best so far, and the caller stores it, since the search may end with it.
+    /// The last trial is the best so far, and the caller stores it, since the search may end with it.
     pub store: bool,
     /// The next action.
     pub then: Next,

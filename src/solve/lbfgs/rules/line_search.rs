@@ -8,7 +8,7 @@
 //!
 //! A step without A becomes the upper end of the bracket, a step with A and without W the lower end, and the next step is the middle; while
 //! there is no upper end, it is a multiple of the last step. The next step depends on the verdicts and on no measured number, so the steps of
-//! a search form a fixed tree, and several of its nodes can be evaluated before the first is judged. Beyond the algorithm of the paper:
+//! a search form a fixed tree, and several of its nodes can be evaluated before the first one's outcome is known. Beyond the algorithm of the paper:
 //!
 //! - A trial that is NaN or infinite becomes the upper end, and the next step is at a quarter of the bracket.
 //! - Where costs differ by less than their rounding error, slopes decide: the approximate Wolfe conditions of W. Hager and H. Zhang, "A new
@@ -38,7 +38,7 @@ pub const NON_FINITE_TRIAL: f64 = 4.0;
 
 /// Outcome: another trial follows.
 pub const CONTINUE: f64 = 0.0;
-/// Outcome: the search ends with the trial just judged.
+/// Outcome: the search ends with the last trial.
 pub const ACCEPT_TRIAL: f64 = 1.0;
 /// Outcome: the search ends with the lower end of its bracket.
 pub const ACCEPT_LOWER: f64 = 2.0;

@@ -1,4 +1,4 @@
-//! Levenberg-Marquardt that lives on the device: parameters, steps, cost, damping and the end of the solve are in its buffers, and the
+//! Levenberg-Marquardt on the device: parameters, steps, cost, damping and the end of the solve are in its buffers, and the
 //! host only submits work and reads, a batch late, what became of it.
 //!
 //! [`record`] says what is submitted, [`state`] what is known on the device and how it is read, [`shape`] how the vectors are divided

@@ -41,7 +41,7 @@ words! { STATE:
     DAMPING = 7,
     /// ν
     GROWTH = 8,
-    /// What the next step that rounding hides must promise less than.
+    /// The upper bound of the predicted reduction of the next hidden step.
     FLOOR = 9,
     /// The cost at the point, and the error of its rounding.
     COST = 10,
@@ -82,7 +82,7 @@ words! { STATE:
     DAMPING_BEFORE = 30,
     GROWTH_BEFORE = 31,
     FLOOR_BEFORE = 39,
-    // What the solve was told.
+    // The options of the solve.
     MOST_ITERATIONS = 32,
     MOST_LINEAR = 33,
     LINEAR_TOLERANCE = 34,
@@ -96,7 +96,7 @@ words! { STATE:
     STEP = 42,
     /// The gradient's cosine at the point.
     COSINE = 43,
-    /// What the last trial promised, and −gᵀδ of it.
+    /// The predicted reduction of the last trial, and −gᵀδ of it.
     PREDICTED = 44,
     DESCENT = 45,
     /// Whether its linear system was solved as exactly as asked for.
@@ -129,7 +129,7 @@ pub const REDUCING: u32 = u32::MAX;
 /// Words of the whole block.
 pub const WORDS: u32 = HISTORY + RING * RECORD_WORDS;
 
-/// What a solve on the device is told.
+/// The options of a solve on the device.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Settings {
     /// Trial steps, at most.

@@ -1,4 +1,4 @@
-//! The linear system of a step, solved in slices, so that a page lives meanwhile: an iteration of conjugate gradients at a time where the
+//! The linear system of a step, solved in slices, so that the page stays responsive: an iteration of conjugate gradients at a time where the
 //! model has no matrix, and some part of a sparse factorisation. A model of sums in one block has its system at hand.
 
 use crate::gauss_newton::host::LeastSquares;

@@ -23,7 +23,7 @@ use super::phase::{Pending, Phase, Trial};
 use super::retraction::Retraction;
 use super::strategy::{Linearised, Strategy};
 
-/// What [`LevenbergMarquardt::next`] asks for or reports.
+/// What [`LevenbergMarquardt::next`] requests or reports.
 #[derive(Clone, Copy, Debug)]
 pub enum Request<'a> {
     /// The Gauss-Newton model at this point, as [`Answer::Model`].
@@ -384,7 +384,7 @@ impl LevenbergMarquardt {
 
     fn trial_step(&self, trial: Trial) -> TrialStep {
         let Trial { change, predicted, descent, scaled_step: step, linear_iterations, .. } = trial;
-        // Conjugate gradients that use all their iterations are cut short, unless they are told to use them.
+        // Conjugate gradients that use all their iterations are cut short, unless the options require all of them.
         let most = self.options.max_linear_iterations;
         let is_cut = self.systems.solver.is_iterative()
             && self.options.linear_tolerance > 0.0

@@ -1,4 +1,4 @@
-//! Levenberg-Marquardt over compiled functions, on the CPU in f64: evaluates what the solver asks for, passes on what it tells, and writes
+//! Levenberg-Marquardt over compiled functions, on the CPU in f64: evaluates what the solver requests, reports its iterations, and writes
 //! the solution back. Functions on a GPU have an engine in f64 beside them, so they can be solved here too.
 
 use super::ARITHMETIC;
@@ -70,7 +70,7 @@ pub async fn minimise_least_squares(
     Ok(Solution { x, summary, arithmetic: ARITHMETIC, precision: None, details })
 }
 
-/// Computes what the minimizer asks for until it is done.
+/// Computes what the minimizer requests until it has ended.
 async fn run(
     functions: &mut Functions,
     model: &mut HostModel,
