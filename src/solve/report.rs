@@ -27,6 +27,8 @@ pub struct Report<'a> {
     pub linear_solver: &'a str,
     /// Free blocks that are an input of no residual.
     pub untouched: &'a Untouched,
+    /// The rank of the Jacobian in a sentence; empty where nothing is to be said.
+    pub rank: &'a str,
     /// The options of the solver.
     pub options: &'a SolveOptions,
     /// Stages with their duration in milliseconds, those of compiling first. The report adds the solve as a whole.
@@ -58,6 +60,7 @@ pub fn report(
         kernels: kernel_numbers(functions.model()).1,
         linear_solver: &solution.details.linear_solver,
         untouched: &solution.details.untouched,
+        rank: &solution.details.rank,
         options,
         times: &times,
         summary: &solution.summary,
@@ -115,6 +118,9 @@ impl Report<'_> {
         }
         if self.untouched.count > 0 {
             writeln!(f, "  Under-determined: {}", self.untouched.sentence())?;
+        }
+        if !self.rank.is_empty() {
+            writeln!(f, "  Rank-deficient: {}", self.rank)?;
         }
         let shared = whole.residual_blocks as f64 / self.kernels.max(1) as f64;
         writeln!(f, "\n  {:<20} {:>11}", "Kernels", self.kernels)?;
@@ -227,6 +233,7 @@ mod tests {
             kernels: 2,
             linear_solver: "dense QR: it is small",
             untouched: &Untouched { names: vec!["p[4]".to_owned()], count: 1 },
+            rank: "The Jacobian has rank 5 of 6.",
             options: &options,
             times: &[("codegen", 1.5)],
             summary: &summary,
@@ -246,6 +253,7 @@ residua solver report
   Residual blocks                6           6
   Residuals                     12          12
   Under-determined: p[4] is touched by no residual.
+  Rank-deficient: The Jacobian has rank 5 of 6.
 
   Kernels                        2
   Blocks a kernel              3.0

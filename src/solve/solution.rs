@@ -29,4 +29,6 @@ pub struct Details {
     pub times: Vec<(&'static str, f64)>,
     /// Blocks that no residual touches.
     pub untouched: Untouched,
+    /// The rank of the Jacobian in a sentence, where it is less than the degrees of freedom.
+    pub rank: String,
 }

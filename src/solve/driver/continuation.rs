@@ -64,7 +64,7 @@ impl Before {
             details.linear_solver
         );
         let times = details_before.times.into_iter().chain(details.times).list();
-        let details = Details { linear_solver, times, untouched: details.untouched };
+        let details = Details { linear_solver, times, untouched: details.untouched, rank: details.rank };
         Solution { x, summary, arithmetic, precision, details }
     }
 }

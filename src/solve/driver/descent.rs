@@ -4,6 +4,7 @@
 use std::rc::Rc;
 
 use super::guard::{check, is_checked, judge};
+use super::remark::remark;
 use crate::eval::Functions;
 use crate::solve::lbfgs::host::{Lbfgs, run};
 use crate::solve::listener::Listener;
@@ -49,6 +50,7 @@ pub async fn minimise(
         let checked = check(functions, options.objective, solution.summary.final_cost).await?;
         judge(&mut solution, checked);
     }
+    remark(&mut solution, functions);
     Ok(solution)
 }
 

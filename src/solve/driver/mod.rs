@@ -12,6 +12,7 @@ mod descent;
 mod guard;
 mod least_squares;
 mod occupancy;
+mod remark;
 mod stages;
 mod stagnation;
 #[cfg(test)]
@@ -33,6 +34,7 @@ use crate::solve::precision::Checked;
 use crate::solve::session::Session;
 use crate::solve::solution::Solution;
 use least_squares::Solvers;
+use remark::remark;
 use residua_base::error::Result;
 use stages::Stage;
 
@@ -48,7 +50,9 @@ pub async fn levenberg_marquardt(
     request: Request,
     listener: &mut dyn Listener,
 ) -> Result<Solution> {
-    least_squares::solve(session, options, request, listener).await
+    let mut solution = least_squares::solve(session, options, request, listener).await?;
+    remark(&mut solution, &session.functions);
+    Ok(solution)
 }
 
 impl Solvers for Session {

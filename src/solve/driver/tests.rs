@@ -6,16 +6,21 @@ use super::guard::CheckSchedule;
 use super::least_squares::{Request, Solvers, solve};
 use super::stages::{HOST, Stage};
 use super::stagnation::Stagnation;
-use crate::eval::{Arithmetic, Place};
+use super::{levenberg_marquardt, minimise};
+use crate::eval::tests::functions;
+use crate::eval::{Arithmetic, Functions, Objective, Place};
+use crate::model::tests::Recorder;
 use crate::solve::ending::{iteration_limit, time_limit};
 use crate::solve::listener::Listener;
-use crate::solve::options::LevenbergMarquardtOptions;
+use crate::solve::options::{LbfgsOptions, LevenbergMarquardtOptions};
 use crate::solve::precision::{Checked, PrecisionEstimate};
+use crate::solve::session::{DeviceResources, Session};
 use crate::solve::solution::{Details, Solution};
 use crate::solve::summary::{IterationSummary, SolveSummary, Termination};
 use crate::solve::untouched::Untouched;
 use residua_base::cooperative::run_synchronously;
 use residua_base::error::{Error, ErrorCode, Result};
+use residua_ir::graph::Op;
 
 const DEVICE: Stage = Stage { place: Place::Device, arithmetic: Arithmetic::F32 };
 const MS_PER_ITERATION: f64 = 10.0;
@@ -135,7 +140,7 @@ impl Solvers for Fakes {
             summary,
             arithmetic: stage.arithmetic,
             precision: None,
-            details: Details { linear_solver, times, untouched: Untouched::default() },
+            details: Details { linear_solver, times, untouched: Untouched::default(), rank: String::new() },
         })
     }
 }
@@ -339,6 +344,41 @@ fn limits_are_told_for_the_whole_run() {
         let (_, outcome) = run(DEVICE, false, scripts, AUTO, &mut Recording::default());
         let message = outcome.unwrap().summary.message;
         assert!(message.ends_with(says), "{message}");
+    }
+}
+
+#[test]
+fn a_solve_of_nothing_says_so() {
+    let all_constant = |f: &mut Functions| f.set_constant(vec![true; 2]).unwrap();
+    let disabled = |f: &mut Functions| f.set_enabled(0, false).unwrap();
+    let without_weight = |f: &mut Functions| f.set_weight(0, 0.0).unwrap();
+    let table: [(fn(&mut Functions), &str); 4] = [
+        (all_constant, " All parameters are constant, so that nothing was solved for."),
+        (disabled, " No residual takes part: all blocks are disabled or have the weight 0."),
+        (without_weight, " No residual takes part: all blocks are disabled or have the weight 0."),
+        (|_| (), "."),
+    ];
+    for (set, says) in table {
+        let made = || {
+            let mut r = Recorder::default();
+            let (a, b) = (r.parameter(0), r.parameter(1));
+            let outputs = [Op::Add, Op::Sub].map(|op| r.apply(op, &[a, b])).to_vec();
+            let mut f = functions(r, outputs, &[1.0, 3.0]);
+            set(&mut f);
+            f
+        };
+        let mut session = Session::new(made());
+        let request = Request { read_back: true, may_hand_over: false };
+        let (options, mut listeners) = (options(), [Recording::default(), Recording::default()]);
+        let [first, second] = &mut listeners;
+        let by_least_squares = levenberg_marquardt(&mut session, &options, request, first);
+        let lbfgs = LbfgsOptions { objective: Objective::LeastSquares, ..LbfgsOptions::defaults() };
+        let (mut f, mut resources) = (made(), DeviceResources::default());
+        let by_descent = minimise(&mut f, &mut resources, &lbfgs, true, second);
+        for solution in [run_synchronously(by_least_squares), run_synchronously(by_descent)] {
+            let message = solution.unwrap().summary.message;
+            assert!(message.ends_with(says) && message.contains("nothing") == says.contains("nothing"), "{message}");
+        }
     }
 }
 

@@ -110,7 +110,7 @@ pub async fn minimise_on_device(
     if untouched.count > 0 {
         summary.message = format!("{} {}", summary.message, untouched.sentence());
     }
-    let details = Details { linear_solver, times: vec![("setup", setup)], untouched };
+    let details = Details { linear_solver, times: vec![("setup", setup)], untouched, rank: String::new() };
     Ok(Solution { x, summary, arithmetic: run.arithmetic, precision: None, details })
 }
 

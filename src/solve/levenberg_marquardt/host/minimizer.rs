@@ -18,6 +18,7 @@ use residua_linalg::loops::{add_squares, all_finite, diagonals};
 use residua_linalg::{LinearSolver, PcgOptions, Products, Trouble};
 
 use super::ARITHMETIC;
+use super::deficiency;
 use super::linear_system::{DampedSystem, LinearSystems, jacobian};
 use super::phase::{Pending, Phase, Trial};
 use super::retraction::Retraction;
@@ -174,6 +175,11 @@ impl LevenbergMarquardt {
     /// From now on models have rows, and these are their systems.
     pub fn use_rows(&mut self, systems: LinearSystems) {
         self.systems = systems;
+    }
+
+    /// Whether the residuals may leave a direction free at the point.
+    pub(super) fn may_lack_rank(&self) -> bool {
+        deficiency::is_suspected(&self.model, &self.systems, &self.frozen)
     }
 
     /// The linear systems, for the next run.

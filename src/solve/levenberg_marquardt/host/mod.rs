@@ -1,5 +1,6 @@
 //! Levenberg-Marquardt on the host, in f64.
 
+mod deficiency;
 mod linear_system;
 mod minimizer;
 mod phase;

@@ -2,6 +2,7 @@
 //! the solution back. Functions on a GPU have an engine in f64 beside them, so they can be solved here too.
 
 use super::ARITHMETIC;
+use super::deficiency;
 use super::minimizer::{Answer, LevenbergMarquardt, Request};
 use super::resources::SolverResources;
 use super::retraction::Retraction;
@@ -58,6 +59,13 @@ pub async fn minimise_least_squares(
     if untouched.count > 0 {
         summary.message = format!("{} {}", summary.message, untouched.sentence());
     }
+    let mut rank = String::new();
+    if summary.termination.converged() && solver.may_lack_rank() {
+        rank = deficiency::sentence(functions, model, untouched.count > 0).await?;
+        if !rank.is_empty() {
+            summary.message = format!("{} {rank}", summary.message);
+        }
+    }
     let times = vec![
         ("setup", stages.setup),
         ("residual+Jacobian", stages.model),
@@ -66,7 +74,7 @@ pub async fn minimise_least_squares(
     ];
     let linear_solver = path.linear_solver.clone();
     *kept = path.into_kept(solver.into_systems());
-    let details = Details { linear_solver, times, untouched };
+    let details = Details { linear_solver, times, untouched, rank };
     Ok(Solution { x, summary, arithmetic: ARITHMETIC, precision: None, details })
 }
 

@@ -1,6 +1,7 @@
 //! Levenberg-Marquardt over small fakes that check one decision each, and over compiled functions.
 
 mod compiled;
+mod deficiency;
 mod dual;
 mod fakes;
 mod sums;
