@@ -332,6 +332,24 @@ test('lbfgs passes all options to the module', async () => {
   });
 });
 
+test('residual blocks that were added after the compile are named in the message and the report of a solve', async () => {
+  const fake = install();
+  const problem = new Problem();
+  const p = problem.parameters('p', { dim: 1, values: [0] });
+  const add = (name) => problem.residuals(name, { inputs: { p: p.shared() }, residual: ({ p }) => p });
+  add('first');
+  const functions = await GpuCompiledFunctions.compile(problem, { backend: 'cpu' });
+  for (const solver of [levenbergMarquardt, lbfgs]) assert.equal((await solver(functions)).message, 'done');
+  add('late');
+  const one = "Residual block 'late' was added after the compile and took no part; compile again to include it.";
+  assert.equal((await levenbergMarquardt(functions)).message, `done ${one}`);
+  add('later');
+  const { message, report } = await lbfgs(functions);
+  assert.equal(message, "done Residual blocks 'late', 'later' were added after the compile and took no part; compile again to include them.");
+  assert.ok(report().endsWith(`${message.slice(5)}\n`), report());
+  assert.equal(fake.compiled.length, 1);
+});
+
 test('solveMany hands over which standard errors are asked for', async () => {
   const problem = new Problem();
   const p = problem.parameters('p', { dim: 2, values: [0, 0] });

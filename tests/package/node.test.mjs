@@ -55,6 +55,22 @@ test('without navigator.gpu everything runs on the CPU, and says why', async () 
   assert.ok(Math.abs(found.root - Math.SQRT2) < 1e-6, `root ${found.root}`);
 });
 
+test('a page in place of the .wasm, and a Node that is too old, are told as what they are', async () => {
+  const found = await node('wrong.mjs', `
+    import { init } from 'residua';
+    const why = (source) => init(source).then(() => 'loaded', ({ code, message }) => code + ': ' + message);
+    const page = await why(new TextEncoder().encode('<!doctype html><title>Not found</title>'));
+    const versions = process.versions;
+    Object.defineProperty(process, 'versions', { value: { ...versions, node: '18.20.4' } });
+    const old = await why();
+    Object.defineProperty(process, 'versions', { value: versions });
+    console.log(JSON.stringify({ page, old, then: await why() }));
+  `);
+  assert.match(found.page, /^not-initialized: .*What was loaded is not WebAssembly: many servers answer a wrong address with an HTML page\./);
+  assert.equal(found.old, 'not-initialized: the WebAssembly module could not be loaded in Node 18.20.4: residua needs Node 20 or newer');
+  assert.equal(found.then, 'loaded');
+});
+
 /** Where Chromium keeps the description of SwiftShader for Vulkan; `webgpu` would find no adapter on a machine without a graphics card. */
 function swiftShader() {
   const chromium = process.env.CHROMIUM ?? '/usr/bin/chromium';

@@ -43,6 +43,8 @@ export interface CompileInput {
   release(): void;
   /** Returns the changes since its previous call, or since the compile began. */
   takeEdits(): Edits;
+  /** Returns a sentence that names what was added after the compile and so takes no part; empty if nothing was. */
+  additions(): string;
   /** Returns the write-back of a call. To be called at the time of the call, after `takeEdits`. */
   writeBack(): WriteBack;
   /** Enables `dataBuffer()` of the residual blocks; `read` calls into the module. */

@@ -269,11 +269,13 @@ export class GpuCompiledFunctions {
   /** @internal Runs a solver. With `readBack` its result is written to the arrays or params. */
   async solveWith(solver: (handle: RawFunctions) => Promise<RawSolveResult>, readBack: boolean): Promise<RawSolveResult> {
     const { edits, writeBack } = this.beginCall();
+    const additions = this.input.additions();
     return this.queue.run(async () => {
       this.apply(edits);
       const result = await this.instance.wait(() => solver(this.handle));
       if (readBack && !this.queue.isDisposed) writeBack(result.x);
-      return result;
+      if (additions === '') return result;
+      return { ...result, message: `${result.message} ${additions}`, reportText: `${result.reportText}${additions}\n` };
     });
   }
 

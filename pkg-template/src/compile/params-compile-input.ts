@@ -58,6 +58,10 @@ export class ParamsCompileInput implements CompileInput {
     this.tape = null;
   }
 
+  additions(): string {
+    return '';
+  }
+
   takeEdits(): Edits {
     const since = this.seen;
     this.seen = latestChange();

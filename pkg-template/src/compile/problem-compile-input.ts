@@ -26,7 +26,7 @@ export class ProblemCompileInput implements CompileInput {
   private firstEdits = true;
   private startData: readonly ReadonlyMap<string, Float64Array>[];
 
-  constructor(problem: Problem) {
+  constructor(private readonly problem: Problem) {
     if (problem.numParameters === 0) throw invalidArgument('compile: problem', 'a problem without parameters', 'at least one array of parameters');
     if (problem.numResiduals === 0) throw invalidArgument('compile: problem', 'a problem without residuals', 'at least one residual');
     this.numParams = problem.numParameters;
@@ -106,6 +106,13 @@ export class ProblemCompileInput implements CompileInput {
       this.blockIds.set(block, id);
       this.templateIds.set(block, templateIds);
     });
+  }
+
+  additions(): string {
+    const later = this.problem.blocks.slice(this.blocks.length).map(({ name }) => `'${name}'`);
+    if (later.length === 0) return '';
+    const [residuals, were, them] = later.length === 1 ? ['Residual block', 'was', 'it'] : ['Residual blocks', 'were', 'them'];
+    return `${residuals} ${later.join(', ')} ${were} added after the compile and took no part; compile again to include ${them}.`;
   }
 
   takeEdits(): Edits {

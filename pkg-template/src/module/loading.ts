@@ -231,6 +231,7 @@ async function load(source: WasmSource | undefined, failed: RawModule | null): P
     failed.restart();
     return failed;
   }
+  checkNode();
   try {
     const glue = await loadGlue();
     const input = await bytesOf(source);
@@ -239,7 +240,28 @@ async function load(source: WasmSource | undefined, failed: RawModule | null): P
   } catch (error) {
     if (error instanceof ResiduaError) throw error;
     const origin = source === undefined ? 'beside the package' : describe(source);
-    throw notLoaded(`from ${origin}: ${error instanceof Error ? error.message : String(error)}`, error);
+    const reason = error instanceof Error ? error.message : String(error);
+    throw notLoaded(`from ${origin}: ${reason}${isNotWasm(error) ? `. ${NOT_WASM}` : ''}`, error);
+  }
+}
+
+const NOT_WASM =
+  'What was loaded is not WebAssembly: many servers answer a wrong address with an HTML page. Check where the .wasm is, and pass its address to init()';
+
+/** Whether the bytes of a module do not begin as WebAssembly does. Engines have a word of their own for that: "magic" in Chrome and Firefox. */
+function isNotWasm(error: unknown): boolean {
+  return error instanceof WebAssembly.CompileError && /magic|\\0asm/i.test(error.message);
+}
+
+/** The oldest version of Node that the package supports. */
+const OLDEST_NODE = 20;
+
+/** Throws 'not-initialized' in a Node that is too old. */
+function checkNode(): void {
+  const { process } = globalThis as { process?: { versions?: { node?: string } } };
+  const version = process?.versions?.node;
+  if (version !== undefined && Number.parseInt(version) < OLDEST_NODE) {
+    throw notLoaded(`in Node ${version}: residua needs Node ${OLDEST_NODE} or newer`);
   }
 }
 
