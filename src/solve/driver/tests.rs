@@ -347,12 +347,15 @@ fn limits_are_told_for_the_whole_run() {
     }
 }
 
+/// Changes functions before they are solved.
+type Change = fn(&mut Functions);
+
 #[test]
 fn a_solve_of_nothing_says_so() {
     let all_constant = |f: &mut Functions| f.set_constant(vec![true; 2]).unwrap();
     let disabled = |f: &mut Functions| f.set_enabled(0, false).unwrap();
     let without_weight = |f: &mut Functions| f.set_weight(0, 0.0).unwrap();
-    let table: [(fn(&mut Functions), &str); 4] = [
+    let table: [(Change, &str); 4] = [
         (all_constant, " All parameters are constant, so that nothing was solved for."),
         (disabled, " No residual takes part: all blocks are disabled or have the weight 0."),
         (without_weight, " No residual takes part: all blocks are disabled or have the weight 0."),
