@@ -51,6 +51,7 @@ pub mod summary;
 pub mod tangent;
 pub mod untouched;
 mod vector;
+mod words;
 mod write_back;
 
 #[cfg(test)]

@@ -9,16 +9,9 @@ use crate::eval::Arithmetic;
 use crate::model::line;
 use crate::solve::lbfgs::rules::line_search as line_rule;
 use crate::solve::options::LbfgsOptions;
+use crate::solve::words::words;
 
-/// Declares numbers by name and position, and all of them with their names.
-macro_rules! words {
-    ($all:ident: $($(#[$doc:meta])* $name:ident = $word:expr,)+) => {
-        $($(#[$doc])* pub const $name: usize = $word;)+
-        const $all: &[(&str, usize)] = &[$((stringify!($name), $name)),+];
-    };
-}
-
-words! { STATE:
+words! { pub usize, distinct STATE:
     /// The gate of what evaluates a trial point: whether there is one.
     EVALUATES = 0,
     /// Zero in every run: the word of the guard against rearranged sums, after the gate.
@@ -102,7 +95,7 @@ words! { STATE:
     RECORDS = 128,
 }
 
-words! { COUNTS:
+words! { pub usize, COUNTS:
     /// Numbers of a record: cost and its error, change, largest gradient, step, step size, size, evaluations.
     RECORD_WORDS = 8,
     /// Records before the first is written over: more than two batches of work make.
@@ -258,18 +251,4 @@ pub fn initial(options: &LbfgsOptions, arithmetic: Arithmetic, places: Places) -
         state[word] = value;
     }
     state
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_word_of_the_state_has_a_place_of_its_own() {
-        for (position, (name, word)) in STATE.iter().enumerate() {
-            for (other, other_word) in &STATE[..position] {
-                assert_ne!(word, other_word, "{name} and {other}");
-            }
-        }
-    }
 }
