@@ -555,7 +555,8 @@ test('a trap in a callback of the page rejects calls that would never settle, an
   raw.hold = () => new Promise(() => {});
   const calls = [functions.evaluate(), functions.evaluate(), lbfgs(functions)];
   await settle();
-  fake.trap(new WebAssembly.RuntimeError('unreachable'));
+  assert.equal(fake.trap(new Error('of a listener of the page')), false, 'thrown on');
+  assert.equal(fake.trap(new WebAssembly.RuntimeError('unreachable')), true);
   for (const call of calls) await assert.rejects(call, residuaError('internal', /unreachable.*init\(\)/));
   await assert.rejects(functions.evaluate(), residuaError('internal', /init\(\) starts a new instance/));
   await init();

@@ -1,5 +1,6 @@
 //! The glue's answer to traps. A trap in a callback of the page (a microtask, a message, a timer) has no caller that could catch it: Node would end,
-//! and promises of the module would stay pending. The glue gives such a trap to a listener instead.
+//! and promises of the module would stay pending. The glue asks a listener
+//! whether an error is a trap, and does not throw that.
 
 use crate::command::{Failure, Outcome};
 
@@ -10,10 +11,9 @@ const REPLACEMENTS: [(&str, &str); 2] = [
         } finally {",
         "            return f(a, state.b, ...args);
         } catch (error) {
-            if (!isTrap(error) || trapListener === null) throw error;
+            if (trapListener === null || !trapListener(error)) throw error;
             // Nothing of the instance may be called any more, so the closure is never freed.
             state.cnt = Infinity;
-            trapListener(error);
         } finally {",
     ),
     // Callbacks of an instance that has failed may still be called.
@@ -23,12 +23,8 @@ const REPLACEMENTS: [(&str, &str); 2] = [
 const LISTENER: &str = "
 let trapListener = null;
 
-function isTrap(error) {
-    return error instanceof WebAssembly.RuntimeError || (error instanceof Error && /call stack|too much recursion/i.test(error.message));
-}
-
 /**
- * Calls `listener` with a trap that happens in a callback of the page.
+ * Calls `listener` with an error that is thrown in a callback of the page. It returns whether the error is a trap; any other is thrown on.
  */
 export function onTrap(listener) {
     trapListener = listener;
@@ -37,9 +33,9 @@ export function onTrap(listener) {
 
 const DECLARATION: &str = "
 /**
- * Calls `listener` with a trap that happens in a callback of the page.
+ * Calls `listener` with an error that is thrown in a callback of the page. It returns whether the error is a trap; any other is thrown on.
  */
-export function onTrap(listener: (error: unknown) => void): void;
+export function onTrap(listener: (error: unknown) => boolean): void;
 ";
 
 /// Guards callbacks in the glue and declares the listener.
@@ -76,7 +72,7 @@ function makeMutClosure(arg0, arg1, f) {
     #[test]
     fn callbacks_are_guarded_and_the_listener_is_declared() {
         let (glue, declarations) = guard(GLUE, "export function other(): void;\n").unwrap();
-        assert!(glue.contains("trapListener(error);\n        } finally {") && !glue.contains("previous WASM"));
+        assert!(glue.contains("!trapListener(error)) throw error;") && !glue.contains("previous WASM"));
         assert!(glue.contains("export function onTrap(") && declarations.contains("onTrap("));
     }
 

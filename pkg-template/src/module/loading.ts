@@ -182,7 +182,11 @@ export class Host {
   start(module: RawModule, loading = Promise.resolve()): Instance {
     const instance = new Instance(module, this);
     module.onPanic((message, code) => void instance.fail(message, undefined, code));
-    module.onTrap?.((error) => void instance.fail(error instanceof Error ? error.message : String(error), error));
+    module.onTrap?.((error) => {
+      const trapped = isTrap(error);
+      if (trapped) instance.fail(error instanceof Error ? error.message : String(error), error);
+      return trapped;
+    });
     this.current = instance;
     this.loading = loading;
     return instance;

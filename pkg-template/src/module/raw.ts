@@ -371,8 +371,8 @@ export interface RawModule {
    * failure in a worker.
    */
   onPanic(listener: (message: string, code?: ErrorCode) => void): void;
-  /** Not in a worker: calls `listener` with a trap in a callback of the page, which has no caller. */
-  onTrap?(listener: (error: unknown) => void): void;
+  /** Not in a worker: calls `listener` with an error in a callback of the page, which has no caller. True says that it is a trap. */
+  onTrap?(listener: (error: unknown) => boolean): void;
   /** Not in a worker: bytes of the latest request for memory, if it was refused; else 0. Safe after a trap. */
   refusedBytes?(): number;
   /** Not in a worker: bytes of the module's memory. Safe after a trap. */
