@@ -6,9 +6,11 @@ use super::{rust_modules::is_test, sources};
 const PREPROCESSOR: [&str; 2] = ["crates/codegen/src/wgsl/template", "crates/embed-shaders"];
 
 /// Files that emit WGSL search no text at all.
-const EMITTERS: [&str; 5] = [
+const EMITTERS: [&str; 7] = [
     "crates/codegen/src/wgsl",
     "src/eval/shaders.rs",
+    "src/gauss_newton/device/shaders.rs",
+    "src/shader_source.rs",
     "src/solve/levenberg_marquardt/device/shaders.rs",
     "src/solve/lbfgs/device/shaders.rs",
     "src/solve/many/program.rs",
