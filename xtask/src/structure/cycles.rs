@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 /// Cycles between files of one folder that stand: at most three in the repository.
 const BETWEEN_FILES: &[&str] = &[
     "crates/gpu/src: buffer.rs, context.rs, pipeline.rs, profile.rs, run.rs, scope.rs, speed.rs",
-    "crates/linalg/src: choice.rs, cholesky.rs, dense_qr.rs, elimination_group.rs, layout.rs, normal_matrix.rs, pcg.rs, supernodes.rs, system.rs",
+    "crates/linalg/src: choice.rs, cholesky.rs, dense_qr.rs, elimination_group.rs, iterative_schur.rs, layout.rs, normal_matrix.rs, pcg.rs, supernodes.rs, system.rs",
     "src/solve/precision: mod.rs, probe.rs, sample.rs, shift.rs, sum.rs",
 ];
 
