@@ -1,7 +1,7 @@
 // residua/worker without a worker: the messages, their order, and how the page handles the answers.
 import assert from 'node:assert/strict';
 import { afterEach, test } from 'node:test';
-import { GpuCompiledFunctions, levenbergMarquardt, lbfgs, Problem, ResiduaError, V } from '../../pkg-template/dist/index.js';
+import { covariance, GpuCompiledFunctions, levenbergMarquardt, lbfgs, Problem, ResiduaError, V } from '../../pkg-template/dist/index.js';
 import { deferred, install, residuaError, settle } from './fake-module.mjs';
 import { compiledThere, joined } from './through-a-worker.mjs';
 import { solveManyOn } from '../../pkg-template/dist/solvers/solve-many.js';
@@ -354,4 +354,13 @@ test('the page gives the context that a compile or a solve in the worker asks fo
   assert.match(reason, /navigator\.gpu/);
   context.dispose();
   await assert.rejects(GpuCompiledFunctions.compile([V.W(1)], ([x]) => x, { context }), residuaError('disposed'));
+});
+
+test('the estimate of a covariance reaches the worker', async () => {
+  const { functions, fake, raw } = await compiled();
+  fake.covariance = Array.from({ length: 16 }, (_, k) => k);
+  assert.equal((await covariance(functions, { absoluteSigma: true, robust: false })).size, 4);
+  assert.deepEqual([raw.covarianceOf, ...raw.covarianceEstimate], [undefined, true, false]);
+  await covariance(functions);
+  assert.deepEqual(raw.covarianceEstimate, [false, undefined]);
 });
