@@ -66,7 +66,7 @@ pub struct LevenbergMarquardtOptions {
     pub linear_solver: Option<Kind>,
     /// The first λ; 1e-4.
     pub initial_damping: f64,
-    /// Iterations of conjugate gradients in a step, at most; 100.
+    /// Iterations of conjugate gradients in a step, at most; 500.
     pub max_linear_iterations: u32,
     /// The most of its residual that conjugate gradients may leave: the forcing term's ceiling; 0.1. At 0 all iterations are made.
     pub linear_tolerance: f64,
@@ -79,7 +79,7 @@ impl LevenbergMarquardtOptions {
             solve: SolveOptions::defaults(),
             linear_solver: None,
             initial_damping: 1e-4,
-            max_linear_iterations: 100,
+            max_linear_iterations: 500,
             linear_tolerance: 0.1,
         }
     }

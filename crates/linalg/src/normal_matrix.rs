@@ -28,6 +28,19 @@ pub struct NormalMatrix {
     groups: Groups,
 }
 
+/// What groups leave for the next one.
+#[derive(Default)]
+struct Scratch {
+    /// The rows of the group as columns of a panel, and a product of these.
+    local: Vec<f64>,
+    strip: Vec<f64>,
+    /// Where the blocks begin in `local`.
+    places: Vec<u32>,
+    /// For each block column, where a block was found last.
+    found: Vec<u32>,
+    is_any_frozen: bool,
+}
+
 /// Groups of rows.
 #[derive(Clone, Debug, Default)]
 struct Groups {
@@ -93,21 +106,15 @@ impl NormalMatrix {
     /// The numbers of J̃ᵀJ̃. Those of frozen columns are 0.
     pub fn assemble(&mut self, jacobian: &SparseMatrix, frozen: &[bool]) {
         self.values.fill(0.0);
-        let (mut local, mut strip, mut places) = (Vec::new(), Vec::new(), Vec::new());
+        let mut scratch = Scratch { is_any_frozen: frozen.contains(&true), ..Scratch::default() };
+        scratch.found.extend_from_slice(&self.offsets);
         for number in 0..self.groups.first_rows.len() - 1 {
-            self.add_group(number, jacobian, frozen, &mut local, &mut strip, &mut places);
+            self.add_group(number, jacobian, frozen, &mut scratch);
         }
     }
 
-    fn add_group(
-        &mut self,
-        number: usize,
-        jacobian: &SparseMatrix,
-        frozen: &[bool],
-        local: &mut Vec<f64>,
-        strip: &mut Vec<f64>,
-        places: &mut Vec<u32>,
-    ) {
+    fn add_group(&mut self, number: usize, jacobian: &SparseMatrix, frozen: &[bool], scratch: &mut Scratch) {
+        let Scratch { local, strip, places, found, is_any_frozen } = scratch;
         let NormalMatrix { layout, offsets, rows, starts, values, groups } = self;
         let blocks = &groups.blocks[groups.offsets[number] as usize..groups.offsets[number + 1] as usize];
         let of_group = groups.first_rows[number] as usize..groups.first_rows[number + 1] as usize;
@@ -120,9 +127,15 @@ impl NormalMatrix {
         }
         let width = width as usize;
         let stride = width.next_multiple_of(TILE) + TILE;
-        local.clear();
         local.resize(stride * of_group.len(), 0.0);
         for (row, target) in of_group.clone().zip(local.chunks_exact_mut(stride)) {
+            let of_row = jacobian.row_offsets[row] as usize..jacobian.row_offsets[row + 1] as usize;
+            if of_row.len() == width && !*is_any_frozen {
+                // All columns of all blocks, which ascend in both.
+                target[..width].copy_from_slice(&jacobian.values[of_row]);
+                continue;
+            }
+            target.fill(0.0);
             let mut k = 0;
             for (column, value) in jacobian.row(row) {
                 if frozen[column] {
@@ -138,8 +151,9 @@ impl NormalMatrix {
         for (k, &block) in blocks.iter().enumerate() {
             let (place, cols) = (places[k] as usize, layout.dim(block as usize));
             let below = (width - place).next_multiple_of(TILE);
-            strip.clear();
-            strip.resize(below * cols, 0.0);
+            if strip.len() < below * cols {
+                strip.resize(below * cols, 0.0);
+            }
             subtract_product(
                 strip,
                 local,
@@ -155,11 +169,19 @@ impl NormalMatrix {
                     lower: false,
                 },
             );
-            let (mut position, end) = (offsets[block as usize] as usize, offsets[block as usize + 1] as usize);
+            let of_column = offsets[block as usize] as usize..offsets[block as usize + 1] as usize;
             for (&other, &row) in blocks[k..].iter().zip(&places[k..]) {
-                if rows[position] != other {
-                    position += rows[position..end].partition_point(|&row| row < other);
-                }
+                let position = if other == block {
+                    of_column.start
+                } else {
+                    // Mostly what the previous group had or what is next to it, as where points are in order.
+                    let last = found[block as usize] as usize;
+                    let near = [last, last + 1].into_iter().find(|&near| near < of_column.end && rows[near] == other);
+                    let search = || of_column.start + rows[of_column.clone()].partition_point(|&row| row < other);
+                    let position = near.unwrap_or_else(search);
+                    found[block as usize] = position as u32;
+                    position
+                };
                 let count = layout.dim(other as usize);
                 let target = &mut values[starts[position] as usize..][..count * cols];
                 let row = row as usize - place;

@@ -84,7 +84,7 @@ async function solveOnce(make, options, report) {
   const ms = performance.now() - began;
   functions.dispose();
   if (report) console.log(result.report());
-  return { ms, compiled, cost: result.finalCost, iterations: result.iterations, termination: result.termination, linear: result.report().match(/Linear solver +(.*)/)?.[1] };
+  return { ms, compiled, cost: result.finalCost, iterations: result.iterations, linearIterations: result.history.reduce((sum, { linearIterations = 0 }) => sum + linearIterations, 0), termination: result.termination, linear: result.report().match(/Linear solver +(.*)/)?.[1] };
 }
 
 const { values, positionals: [folder] } = parseArgs({

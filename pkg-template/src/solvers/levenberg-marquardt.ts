@@ -18,7 +18,7 @@ export interface LevenbergMarquardtOptions extends SolveOptions {
   linearSolver?: LinearSolver;
   /** The initial λ of the damping λ·D, where D is the largest diagonal of JᵀJ so far; 1e-4 by default. */
   initialDamping?: number;
-  /** Maximum number of iterations of conjugate gradients in one step; 100 by default. */
+  /** Maximum number of iterations of conjugate gradients in one step; 500 by default. */
   maxLinearIterations?: number;
   /** The upper bound of the forcing term, at least 0 and below 1; with 0 every step runs maxLinearIterations. 0.1 by default. */
   linearTolerance?: number;
@@ -48,7 +48,7 @@ export async function levenbergMarquardt(
 ): Promise<SolveResult> {
   checkFunctions('levenbergMarquardt', functions);
   const tests = stoppingTests('levenbergMarquardt', options, LEVENBERG_MARQUARDT_OPTIONS);
-  const { linearSolver = 'auto', initialDamping = 1e-4, maxLinearIterations = 100, linearTolerance = 0.1 } = options;
+  const { linearSolver = 'auto', initialDamping = 1e-4, maxLinearIterations = 500, linearTolerance = 0.1 } = options;
   if (!LINEAR_SOLVERS.includes(linearSolver)) {
     throw invalidArgument('levenbergMarquardt: linearSolver', describe(linearSolver), `one of '${LINEAR_SOLVERS.join("', '")}'`);
   }

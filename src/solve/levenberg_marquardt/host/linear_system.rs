@@ -13,7 +13,7 @@ const SLICE: f64 = 5e6;
 
 /// Conjugate gradients in place of a factorisation are solved to this tolerance at least, so that steps are as good as its own for what a run
 /// makes of them: with the tolerance of those that stand alone, stiff problems creep, and end where they seem to have converged.
-const TRIAL_TOLERANCE: f64 = 1e-3;
+const TRIAL_TOLERANCE: f64 = 1e-2;
 
 /// The linear systems of a run: the pattern of J̃ and what solves on it.
 pub struct LinearSystems {

@@ -469,7 +469,7 @@ impl LevenbergMarquardt {
     fn finish(&mut self) -> Pending {
         if let Some((termination, message)) = self.ending.take() {
             self.summary.termination = termination;
-            self.summary.message = format!("{}{message}.", self.preamble);
+            self.summary.message = format!("{}{message}.{}", self.preamble, self.strategy.trouble());
         }
         self.summary.final_cost = self.model.cost;
         self.phase = Phase::Finished;

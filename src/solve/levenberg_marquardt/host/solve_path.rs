@@ -37,9 +37,9 @@ pub(super) struct SolvePath {
 
 /// Which linear solver rows have, for what was asked for.
 #[derive(Clone)]
-struct Chosen {
+pub(super) struct Chosen {
     kind: Option<Kind>,
-    why: String,
+    pub(super) why: String,
     trial: Option<Trial>,
 }
 
@@ -47,7 +47,7 @@ struct Chosen {
 /// structure of a factor are computed once.
 pub struct RowSystems {
     systems: LinearSystems,
-    chosen: Chosen,
+    pub(super) chosen: Chosen,
 }
 
 impl SolvePath {

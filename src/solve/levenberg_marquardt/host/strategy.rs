@@ -8,9 +8,13 @@ use crate::solve::rules::{self, AcceptedStep, Damping, Gain, PointBefore, Rules,
 use crate::solve::summary::Termination;
 
 use super::ARITHMETIC;
+use residua_base::decimal::scientific;
 
 /// λ stays above so many times one with which a linear system had no solution.
 const LEAST_SOLVABLE: f64 = 2.0;
+
+/// And above this: where a system of some thousand coordinates has no solution with less, its smallest pivots are rounding errors.
+const LEAST_AFTER_TROUBLE: f64 = 1e-12;
 
 /// λ, D and the forcing term of a run.
 pub(super) struct Strategy {
@@ -30,6 +34,8 @@ pub(super) struct Strategy {
     gradient_norm: f64,
     /// λ is not below this: with less, a linear system had no solution.
     least_damping: f64,
+    /// How many systems had none.
+    unsolved: u32,
 }
 
 /// The numbers of the linearised point that the verdict takes.
@@ -63,6 +69,7 @@ impl Strategy {
             forcing_ceiling: options.linear_tolerance,
             gradient_norm: 0.0,
             least_damping: rules::MIN_DAMPING,
+            unsolved: 0,
         }
     }
 
@@ -107,7 +114,21 @@ impl Strategy {
 
     /// Keeps λ above the present one, with which a linear system had no solution.
     pub(super) fn raise_least_damping(&mut self) {
-        self.least_damping = self.least_damping.max(LEAST_SOLVABLE * self.damping.lambda);
+        let least = (LEAST_SOLVABLE * self.damping.lambda).max(LEAST_AFTER_TROUBLE);
+        self.least_damping = self.least_damping.max(least);
+        self.unsolved += 1;
+    }
+
+    /// A sentence on systems without a solution, after a space; empty if there were none.
+    pub(super) fn trouble(&self) -> String {
+        if self.unsolved == 0 {
+            return String::new();
+        }
+        format!(
+            " Linear systems without a solution: {}. The damping was kept above {} for them; rank() finds directions that the residuals do not determine.",
+            self.unsolved,
+            scientific(self.least_damping, Some(1))
+        )
     }
 
     /// Applies a verdict to λ; gives the end if the trust region has collapsed.

@@ -86,6 +86,24 @@ fn a_session_keeps_the_linear_systems_of_rows_for_what_was_asked_for() {
 }
 
 #[test]
+fn a_second_solve_analyses_no_pattern() {
+    for kind in [Kind::SparseCholesky, Kind::SparseSchur, Kind::IterativeSchur] {
+        let (mut functions, mut resources) = (valley(&[-1.2, 1.0]), SolverResources::default());
+        let options = LevenbergMarquardtOptions { linear_solver: Some(kind), ..options() };
+        let mut run = |resources: &mut SolverResources| {
+            functions.set_values(vec![-1.2, 1.0]).unwrap();
+            let listener = &mut Heard::default();
+            block_on(minimise_least_squares(&mut functions, resources, &options, listener)).unwrap()
+        };
+        let first = run(&mut resources);
+        // Systems that are made anew have words of their own.
+        resources.systems.as_mut().unwrap().chosen.why = "kept".to_owned();
+        let second = run(&mut resources);
+        assert_eq!((second.details.linear_solver.as_str(), second.x), ("kept", first.x), "{kind:?}");
+    }
+}
+
+#[test]
 fn a_second_solve_begins_where_the_first_ended() {
     let mut functions = valley(&[-1.2, 1.0]);
     let mut options = options();
@@ -272,4 +290,61 @@ fn a_system_without_a_solution_raises_the_damping_and_ends_nothing() {
     let largest =
         summary.history[1..].iter().filter(insoluble).filter_map(|iteration| iteration.damping).fold(0.0, f64::max);
     assert!(summary.history.last().unwrap().damping.unwrap() > largest, "damping stays above what had no solution");
+}
+
+/// sinh of the differences of neighbours, of which each is 1: a common motion is free.
+fn free_chain(count: u32) -> Functions {
+    let mut r = Recorder::default();
+    let one = r.constant(1.0);
+    let outputs = (1..count)
+        .map(|k| {
+            let (before, after) = (r.parameter(k - 1), r.parameter(k));
+            let difference = r.apply(Op::Sub, &[after, before]);
+            let sinh = r.apply(Op::Sinh, &[difference]);
+            r.apply(Op::Sub, &[sinh, one])
+        })
+        .collect();
+    functions(r, outputs, &vec![0.0; count as usize])
+}
+
+#[test]
+fn damping_that_a_free_motion_needs_is_kept_and_reported() {
+    let mut functions = free_chain(200);
+    let mut options = LevenbergMarquardtOptions { linear_solver: Some(Kind::SparseCholesky), ..options() };
+    // So little damping that the last pivot is a rounding error.
+    options.initial_damping = 1e-18;
+    let SolveSummary { message, history, final_cost, .. } = solve(&mut functions, &options).summary;
+    assert!(final_cost < 1e-20, "{message}");
+    let unsolved = history.iter().filter(|iteration| iteration.linear_iterations.is_none()).count() - 1;
+    assert_eq!(unsolved, 1, "one system shows that the damping is too small: {history:?}");
+    let after =
+        history.iter().skip_while(|iteration| iteration.iteration == 0 || iteration.linear_iterations.is_none());
+    assert!(after.into_iter().all(|iteration| iteration.damping >= Some(1e-12)), "{history:?}");
+    let expected = "Linear systems without a solution: 1. The damping was kept above 1.0e-12 ";
+    assert!(message.contains(expected) && message.contains("rank()"), "{message}");
+    // A chain whose end is held has no free motion.
+    let mut constant = vec![false; 200];
+    constant[0] = true;
+    functions.set_constant(constant).unwrap();
+    functions.set_values(vec![0.0; 200]).unwrap();
+    let held = solve(&mut functions, &options).summary;
+    assert!(held.final_cost < 1e-20 && !held.message.contains("Linear systems"), "{}", held.message);
+}
+
+#[test]
+fn iterations_on_a_schur_complement_end_where_a_factorisation_does_and_say_when_they_are_cut_short() {
+    let solved = |kind, most: u32| {
+        let mut options = LevenbergMarquardtOptions { linear_solver: Some(kind), ..options() };
+        options.max_linear_iterations = most;
+        let mut functions = valley(&[-1.2, 1.0]);
+        solve(&mut functions, &options)
+    };
+    let solution = solved(Kind::IterativeSchur, 500);
+    assert!(solution.summary.success(), "{}", solution.summary.message);
+    assert!(distance(&solution.x, &solved(Kind::SparseCholesky, 500).x) < 1e-6, "{:?}", solution.x);
+    assert_eq!(solution.details.linear_solver, "iterative-schur: as linearSolver says");
+    assert!(
+        solution.summary.history[1..].iter().all(|iteration| iteration.linear_iterations <= Some(1)),
+        "one is left of two"
+    );
 }
