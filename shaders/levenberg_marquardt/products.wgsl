@@ -3,6 +3,7 @@
 #import levenberg_marquardt/state
 #import levenberg_marquardt/set_number
 #import levenberg_marquardt/next_direction
+#import levenberg_marquardt/direction_at
 // The parts of the product JᵀJp of all residuals, instance by instance, left in their local tables. The direction p = z + βp is formed
 // where it is read, by the β of the update before.
 struct Parts {
@@ -12,8 +13,6 @@ struct Parts {
     padding_3: u32,
     parts: array<Part, PARTS>,
 }
-
-var<private> beta: f32;
 
 @compute @workgroup_size(256)
 fn products(
@@ -38,15 +37,6 @@ fn products(
     if lane == 0u {
         jvp_squares[workgroup.x] = total_of(0u).x;
     }
-}
-
-fn p_at(place: u32) -> f32 {
-    var p = vectors[PRECONDITIONED * dispatch.stride + place];
-    // The first direction of a step is z.
-    if beta != 0.0 {
-        p += beta * vectors[DIRECTION * dispatch.stride + place];
-    }
-    return p;
 }
 
 {FUSED_KERNELS}

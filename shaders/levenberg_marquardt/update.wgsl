@@ -2,6 +2,7 @@
 #import nonfinite
 #import levenberg_marquardt/state
 #import levenberg_marquardt/set_number
+#import levenberg_marquardt/part_of_jvp
 #import levenberg_marquardt/block_shape
 #if PAIRS
 #import pair_arithmetic
@@ -16,51 +17,7 @@ fn update(
     @builtin(workgroup_id) workgroup: vec3<u32>,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    // No word that this kernel writes is one that it reads: the words that the next kernel needs are copied.
-    let own = dispatch.group + workgroup.x;
-    if lane == 0u {
-        running = state[ITERATE];
-        if own == 0u {
-            state[ITERATE_NOW] = running;
-        }
-    }
-    // All loads are issued before the gate is known, so that their latencies overlap.
-    var part = vec2<f32>();
-    for (var k = lane; k < dispatch.count; k += 4u * THREADS) {
-        let left = sum_of_pairs(part_of_jvp(k), part_of_jvp(k + THREADS));
-        let right = sum_of_pairs(part_of_jvp(k + 2u * THREADS), part_of_jvp(k + 3u * THREADS));
-        part = sum_of_pairs(part, sum_of_pairs(left, right));
-    }
-    put_addend(0u, lane, part);
-    if workgroupUniformLoad(&running) == 0u {
-        return;
-    }
-    add_over_workgroup(lane, 1u);
-    let damping = number(DAMPING);
-    #if FORMS_DIRECTION
-    // The product was that of a direction that is not stored yet.
-    let beta = number(BETA);
-    #endif
-    let rz_before = number(RZ);
-    let linear = state[LINEAR];
-    // After the last iteration that is allowed z and p are not needed.
-    let goes_on = linear + 1u < state[MOST_LINEAR];
-    let along_p = total_of(0u).x + damping * number(PDP);
-    #if REDUCED
-    let reduces = linear == REDUCING;
-    let usable = (along_p > 0.0 || reduces) && is_finite(along_p);
-    let alpha = select(0.0, select(rz_before / along_p, 1.0, reduces), usable);
-    #else
-    let usable = along_p > 0.0 && is_finite(along_p);
-    let alpha = select(0.0, rz_before / along_p, usable);
-    #endif
-    workgroupBarrier();
-    if lane == 0u && own == 0u {
-        set_number(RZ_BEFORE, rz_before);
-        set_number(PDP_BEFORE, number(PDP));
-        state[LINEAR_BEFORE] = linear;
-        state[USABLE] = select(0u, 1u, usable && is_finite(alpha));
-    }
+    #include levenberg_marquardt/step_length
 
     var rz = vec2<f32>();
     var zdz = 0.0;
@@ -148,9 +105,4 @@ fn update(
         sums[ZDZ_SUMS * dispatch.groups + own] = total_of(1u);
         sums[ZDP_SUMS * dispatch.groups + own] = total_of(2u);
     }
-}
-
-fn part_of_jvp(k: u32) -> vec2<f32> {
-    let low = select(0.0, jvp_squares[2u * k + 1u], dispatch.width == 2u);
-    return select(vec2<f32>(), vec2<f32>(jvp_squares[dispatch.width * k], low), k < dispatch.count);
 }

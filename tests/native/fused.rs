@@ -196,20 +196,28 @@ fn chunks_that_no_binding_covers_are_gathered_one_after_the_other() {
 }
 
 #[test]
-fn an_elimination_adds_the_product_for_the_others_and_a_substitution() {
+fn an_elimination_is_one_product_of_its_own_or_two_and_a_substitution() {
     let limits = Limits::default();
-    for (places, landmarks, has_heading) in [(8, 40, true), (8, 40, false), (5_000, 25_000, false)] {
+    for (places, landmarks, has_heading, of_whole, of_reduced) in [
+        // Products and an update of each kind of blocks; the product of the complement, an update and a step of the eliminated blocks.
+        (8, 40, true, 3, 3),
+        (8, 40, false, 2, 3),
+        // Two levels of places with many entries, which landmarks could have as well: two products, and all else for each.
+        (2, 60, false, 4, 9),
+        // Lists of one gather: product, update, direction; product, two updates, product, substitution, direction.
+        (5_000, 25_000, false, 3, 6),
+    ] {
         let model = landmarks::model(places, landmarks, 5, has_heading);
         let laid_out = laid_out(&model, &limits, None);
         let elimination = Elimination::of(&model).unwrap();
         assert_eq!(elimination.is_eliminated, [false, true]);
         let [whole, reduced] = [None, Some(&elimination)]
             .map(|elimination| Recording::new(&laid_out.recorder(), false, elimination).unwrap());
+        let count = |segment: &Segment| dispatches(segment, &limits);
+        let about = format!("{places} {landmarks} {has_heading}");
+        assert_eq!([&whole, &reduced].map(|recording| count(&recording.iteration)), [of_whole, of_reduced], "{about}");
         // Blocks of one kind are two groups if some of them are eliminated.
-        let groups = if has_heading { 2 } else { 1 };
-        let count = |recording: &Recording| dispatches(&recording.iteration, &limits);
-        assert_eq!(count(&reduced), count(&whole) + 2 + (2 - groups), "{places} {landmarks} {has_heading}");
-        assert_eq!(dispatches(&reduced.head, &limits), dispatches(&whole.head, &limits) + (2 - groups));
+        assert_eq!(count(&reduced.head), count(&whole.head) + usize::from(!has_heading), "{about}");
         for program in reduced.iteration.programs.iter().chain(&reduced.head.programs) {
             if let Some((text, _, layout)) = reduced.program(*program).unwrap() {
                 assert_guard_reads_storage(&validated(&text));

@@ -2,7 +2,7 @@
  * Bundle adjustment on one backend: compiling, and steps of Levenberg-Marquardt by each linear solver. Steps have the default forcing terms and no
  * tests of convergence, so that the same number of steps is made by all; the first solve, which makes resources, is reported separately.
  *
- * Parameters: `cameras`, `points`, `seenby` (observations a point), `steps`, `reps`, `solvers`, `backend`, `linear` (iterations of conjugate gradients a
+ * Parameters: `scene` (`road`, where conjugate gradients take long, or `object`), `cameras`, `points`, `seenby` (observations a point), `steps`, `reps`, `solvers`, `backend`, `linear` (iterations of conjugate gradients a
  * step, at most), `tolerance` (the forcing term's ceiling).
  */
 import { GpuCompiledFunctions, GpuContext, levenbergMarquardt } from 'residua';
@@ -41,7 +41,7 @@ async function steps(functions, { cameras, points }, bundle, options, reps) {
 
 export async function run(parameters, report, progress) {
   const one = (key, standard) => numbers(parameters, key, [standard])[0];
-  const size = { cameras: one('cameras', 1000), points: one('points', 200_000), seenBy: one('seenby', 5) };
+  const size = { cameras: one('cameras', 1000), points: one('points', 200_000), seenBy: one('seenby', 5), scene: parameters.get('scene') ?? 'road' };
   const backend = parameters.get('backend') ?? 'gpu';
   const solvers = parameters.get('solvers')?.split(',') ?? ['pcg', 'iterative-schur'];
   const [count, reps] = [one('steps', 10), one('reps', 5)];

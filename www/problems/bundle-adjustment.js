@@ -1,6 +1,5 @@
 /**
- * Bundle adjustments: cameras on a circular road look outwards at points beside it, and each point is seen by cameras that follow one another.
- * Camera blocks are those of the BAL data set (http://grail.cs.washington.edu/projects/bal): angle-axis vector and translation of the motion
+ * Made bundle adjustments, along a road or around an object. Camera blocks are those of the BAL data set (http://grail.cs.washington.edu/projects/bal): angle-axis vector and translation of the motion
  * into the camera's frame, focal length, and two coefficients of radial distortion; a camera looks along −z.
  */
 import { Problem, Rotation3, Vec2, Vec3 } from 'residua';
@@ -26,46 +25,80 @@ function image(camera, point) {
   return [scale * u, scale * v];
 }
 
-/**
- * A made adjustment: where everything is, and where a start has it.
- * @param {{ cameras: number, points: number, seenBy?: number, seed?: number, outliers?: number }} spec a point is seen by `seenBy` cameras;
- *   `outliers` is the share of observations that are wrong by up to 50 pixels
- */
-export function madeBundle({ cameras: count, points: pointCount, seenBy = 5, seed = 1, outliers = 0 }) {
-  const { uniform, normal, below } = seededNoise(seed);
+/** Cameras on a circular road look outwards at points beside it, and a point is seen by cameras that follow one another. */
+function road(count, seenBy, { uniform, normal, below }) {
   const circle = Math.max(count, LEAST_CIRCLE);
   const radius = circle / (2 * Math.PI);
+  const most = Math.max(1, Math.min(LONGEST_LEAP, Math.floor((count - 1) / seenBy)));
+  const firsts = circle === count ? count : count - most * (seenBy - 1);
+  const angleOf = (camera) => (2 * Math.PI * camera) / circle;
+  return {
+    camera(c) {
+      const angle = angleOf(c);
+      // −z is outwards.
+      return { centre: [radius * Math.cos(angle), 0.3 * normal(), radius * Math.sin(angle)], heading: angle + Math.PI / 2 };
+    },
+    seers() {
+      const seers = [below(firsts)];
+      while (seers.length < seenBy) seers.push((seers.at(-1) + 1 + below(most)) % count);
+      return seers;
+    },
+    point(seers) {
+      const angle = angleOf(seers[seenBy >> 1]);
+      const outwards = radius + 6 + 12 * uniform(), aside = 4 * (uniform() - 0.5), height = 6 * (uniform() - 0.5);
+      return [outwards * Math.cos(angle) - aside * Math.sin(angle), height, outwards * Math.sin(angle) + aside * Math.cos(angle)];
+    },
+  };
+}
+
+/** Cameras around an object look inwards, and a point is seen by any of them. */
+function object(count, seenBy, { uniform, normal, below }) {
+  return {
+    camera(c) {
+      const angle = (2 * Math.PI * c) / count;
+      return { centre: [10 * Math.cos(angle), normal(), 10 * Math.sin(angle)], heading: angle - Math.PI / 2 };
+    },
+    seers() {
+      const seers = new Set();
+      while (seers.size < seenBy) seers.add(below(count));
+      return [...seers];
+    },
+    point: () => [8 * (uniform() - 0.5), 6 * (uniform() - 0.5), 8 * (uniform() - 0.5)],
+  };
+}
+
+const SCENES = { road, object };
+
+/**
+ * A made adjustment: where everything is, and where a start has it.
+ * @param {{ cameras: number, points: number, seenBy?: number, seed?: number, outliers?: number, scene?: 'road' | 'object' }} spec a point is seen by
+ *   `seenBy` cameras; `outliers` is the share of observations that are wrong by some 50 pixels
+ */
+export function madeBundle({ cameras: count, points: pointCount, seenBy = 5, seed = 1, outliers = 0, scene = 'road' }) {
+  const noise = seededNoise(seed);
+  const { uniform, normal } = noise;
+  const made = SCENES[scene](count, seenBy, noise);
   const cameras = new Float64Array(9 * count);
-  const centres = [];
   for (let c = 0; c < count; c++) {
-    const angle = (2 * Math.PI * c) / circle;
-    const centre = [radius * Math.cos(angle), 0.3 * normal(), radius * Math.sin(angle)];
-    // Outwards is −z of the camera; angles are within ±π.
-    const heading = angle < Math.PI / 2 ? angle + Math.PI / 2 : angle - 1.5 * Math.PI;
-    const moved = rotated(heading, centre);
-    cameras.set([0, heading, 0, ...moved.map((number) => -number), FOCAL_LENGTH, -0.05, 0.01], 9 * c);
-    centres.push([centre, angle]);
+    const { centre, heading } = made.camera(c);
+    // Angles are within ±π.
+    const turn = heading > Math.PI ? heading - 2 * Math.PI : heading;
+    cameras.set([0, turn, 0, ...rotated(turn, centre).map((number) => -number), FOCAL_LENGTH, -0.05, 0.01], 9 * c);
   }
   const points = new Float64Array(3 * pointCount);
   const observations = pointCount * seenBy;
   const cameraIndices = new Uint32Array(observations), pointIndices = new Uint32Array(observations), images = new Float64Array(2 * observations);
-  const most = Math.max(1, Math.min(LONGEST_LEAP, Math.floor((count - 1) / seenBy)));
-  const firsts = circle === count ? count : count - most * (seenBy - 1);
   let next = 0;
   for (let p = 0; p < pointCount; p++) {
-    const seers = [below(firsts)];
-    while (seers.length < seenBy) seers.push((seers.at(-1) + 1 + below(most)) % count);
-    const [[x, , z], angle] = centres[seers[seenBy >> 1]];
-    const depth = 6 + 12 * uniform();
-    const aside = 4 * (uniform() - 0.5), height = 6 * (uniform() - 0.5);
-    const point = [x + depth * Math.cos(angle) - aside * Math.sin(angle), height, z + depth * Math.sin(angle) + aside * Math.cos(angle)];
+    const seers = made.seers();
+    const point = made.point(seers);
     points.set(point, 3 * p);
     for (const seer of seers) {
-      const noise = uniform() < outliers ? 50 : NOISE;
+      const spread = uniform() < outliers ? 50 : NOISE;
       const [u, v] = image(cameras.subarray(9 * seer, 9 * seer + 9), point);
       cameraIndices[next] = seer;
       pointIndices[next] = p;
-      images.set([u + noise * normal(), v + noise * normal()], 2 * next++);
+      images.set([u + spread * normal(), v + spread * normal()], 2 * next++);
     }
   }
   const scatter = [0.003, 0.003, 0.003, 0.03, 0.03, 0.03, 2, 0.002, 0.0005];

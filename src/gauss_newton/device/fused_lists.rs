@@ -8,7 +8,7 @@
 //! | words | what |
 //! |---|---|
 //! | 8 | how many low bits of an entry are its instance |
-//! | 8 for each slot | where its first column starts among the local tables, the columns' distance, the mask of an instance, where its first column of J̃ starts, the distance of J̃'s rows, how many |
+//! | 8 for each slot | where its first column starts among the local tables, the columns' distance, the mask of an instance, where its first column of J̃ starts, the distance of J̃'s rows, how many, where its instances' addresses of blocks start among all index tables |
 //! | blocks + 1 | where in these words each block's entries start |
 //! | | entries |
 //! | | tables of passes for blocks with very many entries, each from a multiple of [`ALIGNMENT`] on |
@@ -192,7 +192,9 @@ impl FusedLists {
                 let (stride, first) = (chunks[chunk].range.len() as u32, first as u32);
                 let mask = (1 << self.instance_bits) - 1;
                 let partial = first + table.partial(0, column) * stride;
-                self.head.extend([first + column * stride, stride, mask, partial, table.width * stride, table.outputs]);
+                let indices = tables.evaluation.index_start(chunk).unwrap_or_default() as u32;
+                let rows = [table.width * stride, table.outputs];
+                self.head.extend([first + column * stride, stride, mask, partial, rows[0], rows[1], indices]);
             }
             self.head.resize(end, 0);
         }

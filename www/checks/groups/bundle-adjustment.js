@@ -3,11 +3,17 @@ import { levenbergMarquardt, loss, Problem } from 'residua';
 import { bundleProblem, madeBundle } from '../../problems/bundle-adjustment.js';
 import { gpuAgainstCpu, onGpu } from '../define.js';
 
-/** A road with outliers; the first camera stays where it is. */
-function road(spec = {}) {
+/** A road with outliers; the first camera stays where it is. With `priors` cameras are held by springs, too, which no point is in. */
+function road({ priors = false, ...spec } = {}) {
   const bundle = madeBundle({ cameras: 12, points: 160, seenBy: 5, seed: 3, outliers: 0.05, ...spec });
   const made = bundleProblem(bundle, loss.huber(2));
   made.cameras.setConstant([0]);
+  if (priors) {
+    made.problem.residuals('priors', {
+      inputs: { camera: made.cameras.at(Uint32Array.from({ length: bundle.cameras.length / 9 }, (_, c) => c)), at: made.problem.data(bundle.cameras, 9) },
+      residual: ({ camera, at }) => [...camera].map((number, k) => number.sub(at[k]).mul(10)),
+    });
+  }
   return { ...made, bundle };
 }
 
@@ -23,8 +29,8 @@ export const group = {
   title: 'Bundle adjustment',
   about: 'Points are eliminated by a Schur complement that conjugate gradients never form.',
   checks: [
-    ...gpuAgainstCpu("'iterative-schur' on the GPU takes the steps of 'sparse-schur' on the CPU, with a loss and a camera that stays", async (check) => {
-      const [gpu, cpu] = [road(), road()];
+    ...[false, true].flatMap((priors) => gpuAgainstCpu(`'iterative-schur' on the GPU takes the steps of 'sparse-schur' on the CPU, with a loss${priors ? ', priors' : ''} and a camera that stays`, async (check) => {
+      const [gpu, cpu] = [road({ priors }), road({ priors })];
       const first = [...cpu.cameras.values().slice(0, 9)];
       const onGpu = await levenbergMarquardt(await check.compile(gpu.problem, { backend: 'gpu' }), { ...exactSteps(4), linearSolver: 'iterative-schur' });
       const onCpu = await levenbergMarquardt(await check.compile(cpu.problem, { backend: 'cpu' }), { ...exactSteps(4), linearSolver: 'sparse-schur' });
@@ -36,7 +42,7 @@ export const group = {
       check.ok(onCpu.finalCost < 0.5 * onCpu.initialCost, 'the cost falls');
       check.same(gpu.cameras.values().slice(0, 9), first, 'the camera that stays');
       check.ok(solverOf(onGpu).startsWith('iterative-schur: on the device, 160 independent blocks'), solverOf(onGpu));
-    }),
+    })),
 
     ...onGpu("'iterative-schur' takes fewer iterations than 'pcg', and repeats to the last bit", async (check) => {
       const { problem, cameras, points, bundle } = road();

@@ -2,9 +2,10 @@
 //! host only submits work and reads, a batch late, what became of it.
 //!
 //! [`record`] says what is submitted, [`state`] what is known on the device and how it is read, [`shape`] how the vectors are divided
-//! among workgroups, [`elimination`] which blocks a Schur complement eliminates, [`shaders`] what the kernels' texts are, [`schedule`] how much is submitted at a time. All that is plain data
+//! among workgroups, [`elimination`] which blocks a Schur complement eliminates, [`coupling`] whether one kernel multiplies by it, [`shaders`] what the kernels' texts are, [`schedule`] how much is submitted at a time. All that is plain data
 //! and runs without a device; `run` is the host's side of a solve.
 
+pub mod coupling;
 pub mod elimination;
 pub mod record;
 #[cfg(target_arch = "wasm32")]

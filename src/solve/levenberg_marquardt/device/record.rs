@@ -5,6 +5,7 @@
 
 mod products;
 
+use super::coupling::Coupling;
 use super::elimination::Elimination;
 use super::shaders::{Kernel, SUM_SECTIONS, SolverUniforms, VECTORS};
 use super::shape::{Group, MOST_WORKGROUPS, Part, Preconditioner, Shape, THREADS};
@@ -95,6 +96,7 @@ pub struct Recording {
     constrained: bool,
     /// The kernels of all products that run in [`Kernel::Products`].
     fused_kernels: String,
+    coupling: Coupling,
 }
 
 impl Recording {
@@ -107,13 +109,15 @@ impl Recording {
         let shape = Shape::new(&model.model.arrays, model.model.num_params, elimination);
         // A slot for each dispatch that is not the functions': four a group, a retraction an array, and five more, some of which one model has.
         let slots = 4 * shape.groups.len() + model.model.arrays.len() + 5;
-        let mut writer = Writer::new(&shape, constrained, slots as u64 * ALIGNMENT);
+        let coupling = Coupling::of(model, &shape, elimination);
+        let mut writer = Writer::new(&shape, constrained, coupling.is_some(), slots as u64 * ALIGNMENT);
         let head = writer.head(model)?;
         let iteration = writer.iteration(model)?;
         let tail = writer.tail(model)?;
         let (mut uniforms, fused_kernels) = (writer.uniforms, writer.fused_kernels);
         uniforms.resize(slots * ALIGNMENT as usize / 4, 0);
-        Ok(Recording { head, iteration, tail, uniforms, shape, constrained, fused_kernels })
+        let coupling = coupling.unwrap_or_default();
+        Ok(Recording { head, iteration, tail, uniforms, shape, constrained, fused_kernels, coupling })
     }
 
     /// Bytes of a buffer of the solver's own.
@@ -132,7 +136,7 @@ impl Recording {
             Program::Functions(_) => None,
             Program::Model(shader) => Some((shader.wgsl(), shader.entry().to_owned(), shader.layout())),
             Program::Own(kernel) => {
-                let text = kernel.wgsl(self.constrained, &self.fused_kernels);
+                let text = kernel.wgsl(self.constrained, &self.fused_kernels, &self.coupling);
                 Some((text, kernel.name().to_owned(), kernel.layout(self.constrained)))
             }
             Program::Retract(manifold, dim) => {
@@ -162,6 +166,8 @@ fn bytes(shape: &Shape, uniforms: u64, place: Place) -> u64 {
 struct Writer<'a> {
     shape: &'a Shape,
     constrained: bool,
+    /// Whether one kernel multiplies by a Schur complement.
+    is_coupled: bool,
     uniforms: Vec<u32>,
     uniform_bytes: u64,
     segment: Segment,
@@ -195,10 +201,10 @@ impl DeclareModel for Writer<'_> {
 }
 
 impl<'a> Writer<'a> {
-    fn new(shape: &'a Shape, constrained: bool, uniform_bytes: u64) -> Writer<'a> {
+    fn new(shape: &'a Shape, constrained: bool, is_coupled: bool, uniform_bytes: u64) -> Writer<'a> {
         let (uniforms, buffers, pipelines) = (Vec::new(), Vec::new(), VecMap::default());
         let (segment, fused_kernels) = (Segment::default(), String::new());
-        Writer { shape, constrained, uniforms, uniform_bytes, segment, buffers, pipelines, fused_kernels }
+        Writer { shape, constrained, is_coupled, uniforms, uniform_bytes, segment, buffers, pipelines, fused_kernels }
     }
 
     fn head<K: Kernels>(&mut self, model: &ModelRecorder<K>) -> Result<Segment> {
@@ -239,13 +245,20 @@ impl<'a> Writer<'a> {
         let rows = self.rows(model);
         for (group, row) in self.shape.groups.iter().zip(rows) {
             let mut bindings = vec![self.place(Place::State), jvp.slice];
-            bindings.extend(self.product_bindings(model, strategy));
-            bindings.extend([block_diagonal, self.place(Place::Vectors), self.place(Place::Sums)]);
             let uniforms =
                 SolverUniforms { count: jvp.count, width: jvp.width, ..self.product_uniforms(model, group, row) };
+            if self.is_coupled && group.shape.part == Part::Eliminated {
+                bindings.extend([self.place(Place::Vectors), self.place(Place::Sums)]);
+                let uniforms = SolverUniforms { blocks: group.blocks * group.shape.dim, ..uniforms };
+                self.dispatch(Kernel::Advance, bindings, uniforms, group.workgroups);
+                continue;
+            }
+            bindings.extend(self.product_bindings(model, strategy));
+            bindings.extend([block_diagonal, self.place(Place::Vectors), self.place(Place::Sums)]);
             self.dispatch(Kernel::Update(group.shape, strategy), bindings, uniforms, group.workgroups);
         }
-        if self.shape.groups.iter().any(|group| group.shape.part == Part::Eliminated) {
+        let eliminates = self.shape.groups.iter().any(|group| group.shape.part == Part::Eliminated);
+        if eliminates && !self.is_coupled {
             self.substitute(model)?;
         }
         if !strategy.forms_direction() {

@@ -3,6 +3,7 @@
 //! Blocks are small and all of one shape, so the templates unroll what is done to each of their coordinates, which then stay in
 //! registers.
 
+use super::coupling::Coupling;
 use super::shape::{BlockShape, Part, Preconditioner};
 use super::state;
 use crate::gauss_newton::device::JtjProduct;
@@ -25,6 +26,10 @@ pub enum Kernel {
     Update(BlockShape, JtjProduct),
     /// The preconditioned residual of a group of eliminated blocks.
     Substitute(BlockShape, JtjProduct),
+    /// The product of a Schur complement, of the instances of a group of eliminated blocks.
+    Complement(BlockShape),
+    /// The step of eliminated blocks, after that.
+    Advance,
     /// The next direction.
     Direct,
     /// The predicted reduction of a step, in a group of blocks.
@@ -138,6 +143,14 @@ template_parameters! {
         words: String,
         /// The kernels of all products.
         fused_kernels: String,
+        /// See [`Coupling`].
+        outputs: u32,
+        /// See [`Coupling`].
+        width: u32,
+        /// See [`Coupling`].
+        own: u32,
+        /// See [`Coupling`].
+        directions: String,
     }
 }
 
@@ -153,6 +166,10 @@ const FILES: &[Template] = &[
     template!("levenberg_marquardt/block_product"),
     template!("levenberg_marquardt/next_direction"),
     template!("levenberg_marquardt/largest_of_pairs"),
+    template!("levenberg_marquardt/direction_at"),
+    template!("levenberg_marquardt/entry_of_tile"),
+    template!("levenberg_marquardt/part_of_jvp"),
+    template!("levenberg_marquardt/step_length"),
 ];
 
 impl Kernel {
@@ -164,6 +181,8 @@ impl Kernel {
             Kernel::Products => "products",
             Kernel::Update(..) => "update",
             Kernel::Substitute(..) => "substitute",
+            Kernel::Complement(_) => "complement",
+            Kernel::Advance => "advance",
             Kernel::Direct => "direct",
             Kernel::Measure(_) => "measure",
             Kernel::Decide => "decide",
@@ -225,6 +244,22 @@ impl Kernel {
                 resources.extend([block_diagonal(), write("vectors", "f32"), write(sums, pair)]);
                 resources
             }
+            Kernel::Complement(_) => vec![
+                write("state", "u32"),
+                // See `gauss_newton::device::fused_lists`.
+                read("lists", "u32"),
+                // The index tables and the local tables of all instances.
+                read("indices", "u32"),
+                write("local", "f32"),
+                block_diagonal(),
+                write("vectors", "f32"),
+                read(sums, pair),
+                // Parts of ‖Jp‖².
+                write("jvp_squares", "f32"),
+            ],
+            Kernel::Advance => {
+                vec![write("state", "u32"), read("jvp_squares", "f32"), write("vectors", "f32"), write(sums, pair)]
+            }
             Kernel::Direct => vec![write("state", "u32"), read(sums, pair), write("vectors", "vec4<f32>")],
             Kernel::Measure(_) => vec![
                 read("state", "u32"),
@@ -253,14 +288,16 @@ impl Kernel {
         binding_kinds(&self.resources(constrained))
     }
 
-    /// The text; `fused_kernels` are those of [`Kernel::Products`].
-    pub fn wgsl(self, constrained: bool, fused_kernels: &str) -> String {
+    /// The text; `fused_kernels` are those of [`Kernel::Products`], `coupling` is that of [`Kernel::Complement`].
+    pub fn wgsl(self, constrained: bool, fused_kernels: &str, coupling: &Coupling) -> String {
         let template = match self {
             Kernel::Begin(..) => template!("levenberg_marquardt/begin"),
             Kernel::Converge => template!("levenberg_marquardt/converge"),
             Kernel::Products => template!("levenberg_marquardt/products"),
             Kernel::Update(..) => template!("levenberg_marquardt/update"),
             Kernel::Substitute(..) => template!("levenberg_marquardt/substitute"),
+            Kernel::Complement(_) => template!("levenberg_marquardt/complement"),
+            Kernel::Advance => template!("levenberg_marquardt/advance"),
             Kernel::Direct => template!("levenberg_marquardt/direct"),
             Kernel::Measure(_) => template!("levenberg_marquardt/measure"),
             Kernel::Decide => template!("levenberg_marquardt/decide"),
@@ -269,27 +306,32 @@ impl Kernel {
         let mut program = ProgramText::new();
         program.declare(&[&SolverUniforms::STRUCTURE], &self.resources(constrained));
         program.read_guard_from("state[GUARD]");
-        program.push_template(template, FILES, &self.parameters(constrained, fused_kernels));
+        program.push_template(template, FILES, &self.parameters(constrained, fused_kernels, coupling));
         if matches!(self, Kernel::Converge | Kernel::Decide) {
             Rules::new().functions().into_iter().for_each(|rule| program.push_function(rule));
         }
         program.finish()
     }
 
-    fn parameters(self, constrained: bool, fused_kernels: &str) -> SolverTemplate {
+    fn parameters(self, constrained: bool, fused_kernels: &str, coupling: &Coupling) -> SolverTemplate {
         let (shape, product) = match self {
             Kernel::Begin(shape, product) | Kernel::Update(shape, product) | Kernel::Substitute(shape, product) => {
                 (Some(shape), Some(product))
             }
-            Kernel::Measure(shape) => (Some(shape), None),
-            Kernel::Converge | Kernel::Products | Kernel::Direct | Kernel::Decide | Kernel::Settle => (None, None),
+            Kernel::Measure(shape) | Kernel::Complement(shape) => (Some(shape), None),
+            Kernel::Converge
+            | Kernel::Products
+            | Kernel::Advance
+            | Kernel::Direct
+            | Kernel::Decide
+            | Kernel::Settle => (None, None),
         };
         let is = |property: fn(JtjProduct) -> bool| product.is_some_and(property);
         SolverTemplate {
             constrained,
             pairs: shape.is_some_and(|shape| shape.preconditioner == Preconditioner::Pairs),
             begins: matches!(self, Kernel::Begin(..)),
-            reduced: shape.is_some_and(|shape| shape.part != Part::Whole),
+            reduced: self == Kernel::Advance || shape.is_some_and(|shape| shape.part != Part::Whole),
             kept: shape.is_some_and(|shape| shape.part == Part::Kept),
             eliminated: shape.is_some_and(|shape| shape.part == Part::Eliminated),
             forms_direction: is(JtjProduct::forms_direction),
@@ -302,13 +344,23 @@ impl Kernel {
             tangent: shape.map_or(0, |shape| shape.tangent),
             most_sums: match self {
                 Kernel::Substitute(..) => 2,
-                Kernel::Begin(..) | Kernel::Products | Kernel::Update(..) | Kernel::Direct | Kernel::Settle => 3,
+                Kernel::Begin(..)
+                | Kernel::Products
+                | Kernel::Update(..)
+                | Kernel::Complement(_)
+                | Kernel::Direct
+                | Kernel::Settle => 3,
+                Kernel::Advance => 1,
                 Kernel::Converge => 4,
                 Kernel::Measure(_) => 5,
                 Kernel::Decide => 6 + u32::from(constrained),
             },
             words: words(),
             fused_kernels: fused_kernels.to_owned(),
+            outputs: coupling.outputs,
+            width: coupling.width,
+            own: coupling.own,
+            directions: coupling.directions.clone(),
         }
     }
 }
@@ -326,12 +378,13 @@ fn words() -> String {
 
 #[cfg(all(test, not(target_arch = "wasm32")))]
 mod tests {
+    use super::super::coupling::MOST_COORDINATES;
     use super::*;
     use crate::shader_source::tests::check_module;
 
     /// Every kernel for every kind of product, of blocks as large as they get.
     fn kernels() -> Vec<Kernel> {
-        let mut kernels = vec![Kernel::Converge, Kernel::Direct, Kernel::Decide, Kernel::Settle];
+        let mut kernels = vec![Kernel::Converge, Kernel::Advance, Kernel::Direct, Kernel::Decide, Kernel::Settle];
         let mut products = vec![JtjProduct::Vector, JtjProduct::LocalParts];
         for forms_direction in [false, true] {
             products.push(JtjProduct::LocalJvp { mirrored: forms_direction });
@@ -342,6 +395,9 @@ mod tests {
                 for part in [Part::Whole, Part::Kept, Part::Eliminated] {
                     let shape = BlockShape { dim, tangent, preconditioner, part };
                     kernels.push(Kernel::Measure(shape));
+                    if part == Part::Eliminated && tangent <= MOST_COORDINATES {
+                        kernels.push(Kernel::Complement(shape));
+                    }
                     for &product in &products {
                         kernels.extend([Kernel::Begin(shape, product), Kernel::Update(shape, product)]);
                         if part == Part::Eliminated {
@@ -357,8 +413,18 @@ mod tests {
     #[test]
     fn every_kernel_is_valid_and_binds_what_it_declares() {
         for kernel in kernels() {
+            let coupling = match kernel {
+                // Each instance has a block of three numbers besides.
+                Kernel::Complement(BlockShape { dim, .. }) => Coupling {
+                    outputs: 2,
+                    width: dim + 3,
+                    own: 3,
+                    directions: "let p0 = p_at(indices[addresses]);\nlet p1 = p0;\nlet p2 = p0;".to_owned(),
+                },
+                _ => Coupling::default(),
+            };
             for constrained in [false, true] {
-                check_module(&kernel.wgsl(constrained, ""), kernel.name(), &kernel.layout(constrained));
+                check_module(&kernel.wgsl(constrained, "", &coupling), kernel.name(), &kernel.layout(constrained));
             }
         }
     }

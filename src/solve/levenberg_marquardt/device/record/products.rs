@@ -8,16 +8,25 @@ use crate::gauss_newton::device::fused_lists::FusedLists;
 use crate::gauss_newton::device::products::FusedProducts;
 use crate::gauss_newton::device::{DeclareModel, JtjProduct, ModelBuffer, ModelRecorder};
 use crate::model::access_plan::Role;
-use crate::solve::levenberg_marquardt::device::shape::{Group, Part};
+use crate::solve::levenberg_marquardt::device::shape::{Group, Part, THREADS};
 use crate::solve::levenberg_marquardt::device::state;
 use residua_base::error::{Error, Result};
 use residua_base::list::Listed;
 use residua_gpu::Slice;
 
+/// Eliminated blocks that a workgroup of [`Kernel::Complement`] takes at a time.
+const TILE: u32 = 64;
+
+/// Its workgroups, at most: they fill a large GPU, and the next kernel adds their sums.
+const MOST_TILES: u32 = 1024;
+
 impl Writer<'_> {
     /// The product of the direction, as far as it is made before the update; gives the sums of ‖Jp‖².
     pub(super) fn product_of_direction<K: Kernels>(&mut self, model: &ModelRecorder<K>) -> Result<Sums> {
         let (direction, product, gate) = (self.vector(2), self.place(Place::Product), self.gate(state::ITERATE));
+        if self.is_coupled {
+            return self.complement(model);
+        }
         if let JtjProduct::FusedParts { forms_direction: true, .. } = model.jtj_product() {
             let jvp = self.products(model)?;
             model.gather_heavy(self, product, gate, &|_| true)?;
@@ -44,6 +53,28 @@ impl Writer<'_> {
             }
             JtjProduct::Vector => model.product(self, vector, product, gate),
         }
+    }
+
+    /// The product of a Schur complement in one kernel; gives the sums of pᵀ(JᵀJ + λD)p but for λD of the kept blocks.
+    fn complement<K: Kernels>(&mut self, model: &ModelRecorder<K>) -> Result<Sums> {
+        let groups = self.shape.groups.iter().zip(self.rows(model));
+        let absent = || Error::internal("a Schur complement without eliminated blocks");
+        let is_eliminated = |(group, _): &(&Group, u32)| group.shape.part == Part::Eliminated;
+        let (group, row) = groups.into_iter().find(is_eliminated).ok_or_else(absent)?;
+        let slice = self.place(Place::JvpSquares);
+        let mut bindings = vec![self.place(Place::State)];
+        bindings.push(self.model_table(model.layout, ModelBuffer::FusedLists));
+        bindings.push(self.table(model.evaluation, Memory::AllIndices));
+        let tables = [ModelBuffer::AllLocal, ModelBuffer::BlockDiagonal];
+        bindings.extend(tables.map(|buffer| self.model_table(model.layout, buffer)));
+        bindings.extend([self.place(Place::Vectors), self.place(Place::Sums), slice]);
+        let workgroups = group.blocks.div_ceil(TILE).min(MOST_TILES);
+        let uniforms =
+            SolverUniforms { row, threads: workgroups * THREADS, ..self.of_group(group, model.layout.scale) };
+        self.dispatch(Kernel::Complement(group.shape), bindings, uniforms, workgroups);
+        let (product, gate, dim) = (self.place(Place::Product), self.gate(state::ITERATE), group.shape.dim);
+        model.gather_heavy(self, product, gate, &|size| size != dim)?;
+        Ok(Sums { slice, count: workgroups, width: 1 })
     }
 
     /// The preconditioned residual of eliminated blocks, from that of the others.
