@@ -3,14 +3,10 @@
 
 use residua_base::list::Listed;
 use std::ops::Range;
-use std::rc::Rc;
 
 use crate::eval::cpu::CpuEngine;
-use crate::solve::rules::{
-    AcceptedStep, Damping, Gain, INITIAL_GROWTH, NO_FLOOR, PointBefore, Rules, TrialStep, damped, damping_scale,
-};
+use crate::solve::rules::{AcceptedStep, Damping, Gain, INITIAL_GROWTH, NO_FLOOR, PointBefore, TrialStep};
 use crate::solve::summary::Termination;
-use crate::solve::vector::dot;
 use residua_base::cooperative::Yielder;
 use residua_base::error::Result;
 use residua_codegen::{InstanceRange, View};
@@ -19,11 +15,16 @@ use residua_cpu::Program;
 use super::batch::{Batch, make_feasible};
 use super::kernels::{NormalLayout, PLACES, move_kernel, normal_kernel, reduction_kernel, settings_table};
 use super::layout::source_of;
+use super::rule_tables::{Rule, RuleTable, rule_kernels};
+use super::step::{damped_step, descent_and_square, scaled_norm};
 use super::template::{Group, Template};
 use super::{ManyListener, ManyOptions, ManySolutions};
 
 /// Numbers of tables that are worked on at a time: they stay in a core's cache.
 const NUMBERS_AT_A_TIME: usize = 1 << 16;
+
+/// With fewer problems it takes longer to compile the rules than to interpret them.
+const MANY_PROBLEMS: u32 = 512;
 
 /// Solves the problems of a batch.
 pub async fn solve_many(
@@ -44,13 +45,17 @@ pub async fn solve_many(
         let columns = template.model.batches[group.batch].class.data as usize + PLACES;
         numbers += group.instances.len() * columns;
     }
+    let first_rule = (batch.count >= MANY_PROBLEMS).then_some(kernels.len());
+    if first_rule.is_some() {
+        kernels.extend(rule_kernels()?);
+    }
     let program = Program::compile(kernels).await?;
     let at_a_time = (NUMBERS_AT_A_TIME / numbers).clamp(1, 1024) as u32;
     let solver = Solver {
         template,
         options,
         program: &program,
-        rules: Rules::shared(),
+        first_rule,
         layout,
         settings,
         bounds: template.bounds(),
@@ -83,7 +88,8 @@ struct Solver<'a> {
     options: &'a ManyOptions,
     /// The move, then of each group normal equations and reduction.
     program: &'a Program,
-    rules: Rc<Rules>,
+    /// Position of the first kernel of a rule, if rules are compiled.
+    first_rule: Option<usize>,
     layout: NormalLayout,
     settings: Vec<Vec<f64>>,
     bounds: Vec<f64>,
@@ -142,6 +148,7 @@ struct Chunk {
     /// By group: data columns, and columns of places.
     data: Vec<Vec<f64>>,
     places: Vec<Vec<u32>>,
+    rules: RuleTable,
 }
 
 /// The runs of positions that are marked.
@@ -207,13 +214,14 @@ impl Chunk {
             reduction: vec![0.0; count],
             data,
             places,
+            rules: RuleTable::new(count),
         }
     }
 
     /// One iteration of every problem that runs. `false` when none does.
     fn iterate(&mut self, solver: &Solver) -> Result<bool> {
         self.linearise(solver)?;
-        self.converge(solver);
+        self.converge(solver)?;
         self.solve(solver);
         let running: Vec<bool> = self.problems.iter().map(|problem| problem.end.is_none()).list();
         let runs = runs(&running);
@@ -222,19 +230,39 @@ impl Chunk {
         }
         self.project(solver, &runs)?;
         self.evaluate_trial(solver, &runs)?;
+        self.judge(solver, &running)?;
+        Ok(true)
+    }
+
+    /// Accepts or rejects the trial steps of the problems that run.
+    fn judge(&mut self, solver: &Solver, running: &[bool]) -> Result<()> {
+        let mut trials = Vec::with_capacity(running.len());
         for position in (0..running.len()).filter(|&position| running[position]) {
             let trial = self.predict(solver, position);
-            let gain = self.gain(solver, position, &trial);
-            let (damping, collapsed) = solver.rules.damping(self.problems[position].damping, gain);
-            self.problems[position].damping = damping;
-            self.problems[position].floor = gain.floor;
+            let Problem { cost, noise, cosine, floor, .. } = self.problems[position];
+            let point = PointBefore { cost, noise, cosine, floor };
+            self.rules.push(&Gain::arguments(&point, &trial, solver.epsilon));
+            trials.push((position, trial));
+        }
+        self.rules.run(Rule::Gain, solver.program, solver.first_rule)?;
+        let gains = (0..trials.len()).map(|row| Gain::of(self.rules.result(row))).list();
+        self.rules.clear();
+        for ((position, _), gain) in trials.iter().zip(&gains) {
+            self.rules.push(&self.problems[*position].damping.arguments(*gain));
+        }
+        self.rules.run(Rule::Damping, solver.program, solver.first_rule)?;
+        for (row, ((position, trial), gain)) in trials.iter().zip(&gains).enumerate() {
+            let (damping, collapsed) = Damping::of(self.rules.result(row));
+            let problem = &mut self.problems[*position];
+            (problem.damping, problem.floor) = (damping, gain.floor);
             if gain.accepted {
-                self.accept(solver, position, &trial, gain.hidden);
+                self.accept(solver, *position, trial, gain.hidden);
             } else {
-                self.reject(position, gain.end.or(collapsed));
+                problem.end = gain.end.or(collapsed);
             }
         }
-        Ok(true)
+        self.rules.clear();
+        Ok(())
     }
 
     /// The normal equations of the problems at new points, and what follows from them there.
@@ -246,6 +274,7 @@ impl Chunk {
             self.normal[run.start as usize * width..run.end as usize * width].fill(0.0);
         }
         self.run_groups(solver, &runs, false)?;
+        let mut measured = Vec::with_capacity(is_new.len());
         for position in (0..is_new.len()).filter(|&position| is_new[position]) {
             let normal = &self.normal[position * width..(position + 1) * width];
             let numbers = solver.template.values.len();
@@ -271,26 +300,45 @@ impl Chunk {
                 }
             }
             problem.size = f64::sqrt(free_size);
-            problem.cosine = solver.rules.cosine(largest, problem.cost);
-            problem.noise = solver.rules.noise(problem.cost, scaled_size, solver.residuals, solver.epsilon);
+            self.rules.push(&[largest, problem.cost]);
+            measured.push((position, scaled_size));
         }
+        self.rules.run(Rule::Cosine, solver.program, solver.first_rule)?;
+        for (row, &(position, _)) in measured.iter().enumerate() {
+            [self.problems[position].cosine] = self.rules.result(row);
+        }
+        self.rules.clear();
+        for &(position, scaled_size) in &measured {
+            self.rules.push(&[self.problems[position].cost, scaled_size, solver.residuals, solver.epsilon]);
+        }
+        self.rules.run(Rule::Noise, solver.program, solver.first_rule)?;
+        for (row, &(position, _)) in measured.iter().enumerate() {
+            [self.problems[position].noise] = self.rules.result(row);
+        }
+        self.rules.clear();
         Ok(())
     }
 
     /// Ends the problems that have converged at new points.
-    fn converge(&mut self, solver: &Solver) {
-        let tolerances = &solver.options.tolerances;
-        for problem in &mut self.problems {
-            let arrival = std::mem::replace(&mut problem.arrival, Arrival::None);
-            let cosine = problem.cosine;
-            problem.end = problem.end.or_else(|| match arrival {
-                Arrival::None => None,
-                Arrival::AtStart => solver.rules.convergence_at_start(cosine, tolerances, solver.epsilon),
-                Arrival::ByStep(step) => {
-                    solver.rules.convergence(&AcceptedStep { cosine, ..step }, tolerances, solver.epsilon)
-                }
-            });
+    fn converge(&mut self, solver: &Solver) -> Result<()> {
+        let mut judged = Vec::with_capacity(self.problems.len());
+        for (position, problem) in self.problems.iter_mut().enumerate() {
+            let step = match std::mem::replace(&mut problem.arrival, Arrival::None) {
+                _ if problem.end.is_some() => continue,
+                Arrival::None => continue,
+                Arrival::AtStart => AcceptedStep::at_start(problem.cosine),
+                Arrival::ByStep(step) => AcceptedStep { cosine: problem.cosine, ..step },
+            };
+            self.rules.push(&step.arguments(&solver.options.tolerances, solver.epsilon));
+            judged.push(position);
         }
+        self.rules.run(Rule::Convergence, solver.program, solver.first_rule)?;
+        for (row, &position) in judged.iter().enumerate() {
+            let [end] = self.rules.result(row);
+            self.problems[position].end = Termination::from_code(end);
+        }
+        self.rules.clear();
+        Ok(())
     }
 
     /// Scales the damping and solves for the step of every problem that runs, unless its iterations are used up.
@@ -393,12 +441,6 @@ impl Chunk {
         }
     }
 
-    /// The verdict on a problem's trial step.
-    fn gain(&self, solver: &Solver, position: usize, trial: &TrialStep) -> Gain {
-        let Problem { cost, noise, cosine, floor, .. } = self.problems[position];
-        solver.rules.gain(&PointBefore { cost, noise, cosine, floor }, trial, solver.epsilon)
-    }
-
     /// Moves a problem to its trial point.
     fn accept(&mut self, solver: &Solver, position: usize, trial: &TrialStep, is_hidden: bool) {
         let numbers = solver.template.values.len();
@@ -407,11 +449,6 @@ impl Chunk {
         let problem = &mut self.problems[position];
         let cost = problem.cost;
         problem.arrival = Arrival::ByStep(AcceptedStep { cost, cosine: f64::NAN, trial: *trial, is_hidden });
-    }
-
-    /// Leaves a problem at its point; it may end there.
-    fn reject(&mut self, position: usize, end: Option<Termination>) {
-        self.problems[position].end = end;
     }
 
     fn finish(self, solutions: &mut ManySolutions) {
@@ -447,68 +484,4 @@ fn data_table(template: &Template, batch: &Batch, group: &Group, own: &[Vec<f64>
         }
     }
     table
-}
-
-/// −δ̄ᵀg, and ‖J̃δ̄‖² = δ̄ᵀHδ̄.
-fn descent_and_square(layout: NormalLayout, normal: &[f64], step: &[f64]) -> [f64; 2] {
-    let (mut descent, mut square) = (0.0, 0.0);
-    for row in 0..layout.free {
-        let mut slope = 0.0;
-        for other in 0..layout.free {
-            slope += normal[layout.jtj(row.min(other), row.max(other))] * step[other];
-        }
-        descent -= step[row] * normal[layout.gradient(row)];
-        square += step[row] * slope;
-    }
-    [descent, square]
-}
-
-/// ‖√D δ̄‖ with D the diagonal of H.
-fn scaled_norm(layout: NormalLayout, normal: &[f64], step: &[f64]) -> f64 {
-    let terms = step.iter().enumerate().map(|(k, step)| normal[layout.jtj(k, k)] * step * step);
-    terms.sum::<f64>().sqrt()
-}
-
-/// (H + λD) δ = −g by Cholesky factorisation, frozen coordinates left out; D is the present diagonal. `false`, and no step, where a pivot is
-/// not positive.
-fn damped_step(layout: NormalLayout, normal: &[f64], lambda: f64, frozen: &[bool], step: &mut [f64]) -> bool {
-    let free = layout.free;
-    let mut factor = normal[layout.jtj(0, 0)..].to_vec();
-    let place = |row: usize, column: usize| column * (column + 1) / 2 + row;
-    for column in 0..free {
-        for row in 0..=column {
-            let entry = &mut factor[place(row, column)];
-            if frozen[column] || frozen[row] {
-                *entry = if row == column { 1.0 } else { 0.0 };
-            } else if row == column {
-                *entry += damped(lambda, damping_scale(*entry, 0.0));
-            }
-        }
-    }
-    // H = UᵀU, column after column.
-    for column in 0..free {
-        for row in 0..=column {
-            let (a, b) = (&factor[place(0, row)..][..row], &factor[place(0, column)..][..row]);
-            let rest = factor[place(row, column)] - dot(a, b);
-            factor[place(row, column)] = if row < column {
-                rest / factor[place(row, row)]
-            } else if rest > 0.0 && rest.is_finite() {
-                rest.sqrt()
-            } else {
-                return false;
-            };
-        }
-    }
-    for row in 0..free {
-        let slope = if frozen[row] { 0.0 } else { -normal[layout.gradient(row)] };
-        step[row] = (slope - dot(&factor[place(0, row)..][..row], &step[..row])) / factor[place(row, row)];
-    }
-    for row in (0..free).rev() {
-        let mut dot = 0.0;
-        for k in row + 1..free {
-            dot += factor[place(row, k)] * step[k];
-        }
-        step[row] = (step[row] - dot) / factor[place(row, row)];
-    }
-    true
 }

@@ -49,7 +49,9 @@ pub mod layout;
 pub mod moves;
 pub mod pattern;
 pub mod program;
+mod rule_tables;
 pub mod standard_errors;
+mod step;
 pub mod template;
 pub mod terms;
 

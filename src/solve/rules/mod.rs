@@ -172,6 +172,52 @@ impl Tolerances {
     }
 }
 
+impl Gain {
+    /// What `lm_gain` takes.
+    pub fn arguments(point: &PointBefore, trial: &TrialStep, epsilon: f64) -> [f64; 10] {
+        let PointBefore { cost, noise, cosine, floor } = *point;
+        let TrialStep { change, predicted, descent, step, size, .. } = *trial;
+        [change, predicted, descent, step, size, cost, cosine, noise, floor, epsilon]
+    }
+
+    /// From what it gives.
+    pub fn of([ratio, verdict, floor, end]: [f64; 4]) -> Gain {
+        let end = Termination::from_code(end);
+        Gain { ratio, accepted: verdict != 0.0, hidden: verdict > 1.0, floor, end }
+    }
+}
+
+impl Damping {
+    /// What `lm_damping` takes.
+    pub fn arguments(self, gain: Gain) -> [f64; 4] {
+        let verdict = u8::from(gain.accepted) + u8::from(gain.hidden);
+        [self.lambda, self.growth, gain.ratio, verdict.into()]
+    }
+
+    /// From what it gives, with the end if the trust region has collapsed.
+    pub fn of([lambda, growth, end, _]: [f64; 4]) -> (Damping, Option<Termination>) {
+        (Damping { lambda, growth }, Termination::from_code(end))
+    }
+}
+
+impl AcceptedStep {
+    /// The start, of which only the gradient is judged.
+    pub fn at_start(cosine: f64) -> AcceptedStep {
+        let trial = TrialStep { change: 0.0, predicted: 0.0, descent: 0.0, step: 0.0, size: 0.0, is_complete: false };
+        AcceptedStep { cost: 0.0, cosine, trial, is_hidden: false }
+    }
+
+    /// What `lm_convergence` takes.
+    pub fn arguments(&self, tolerances: &Tolerances, epsilon: f64) -> [f64; 13] {
+        let AcceptedStep { cost, cosine, trial, is_hidden } = *self;
+        let TrialStep { change, predicted, descent, step, size, is_complete } = trial;
+        let verdict = 1.0 + f64::from(u8::from(is_hidden));
+        let complete = f64::from(u8::from(is_complete));
+        let Tolerances { cost: of_cost, gradient, parameter } = *tolerances;
+        [verdict, complete, cost, change, predicted, descent, cosine, step, size, of_cost, gradient, parameter, epsilon]
+    }
+}
+
 impl Default for Rules {
     fn default() -> Rules {
         Rules::new()
@@ -217,45 +263,22 @@ impl Rules {
 
     /// The verdict on a trial step.
     pub fn gain(&self, point: &PointBefore, trial: &TrialStep, epsilon: f64) -> Gain {
-        let PointBefore { cost, noise, cosine, floor } = *point;
-        let TrialStep { change, predicted, descent, step, size, .. } = *trial;
-        let arguments = [change, predicted, descent, step, size, cost, cosine, noise, floor, epsilon];
-        let results = evaluate::<4>(&self.gain, &arguments);
-        Gain {
-            ratio: results[0],
-            accepted: results[1] != 0.0,
-            hidden: results[1] > 1.0,
-            floor: results[2],
-            end: Termination::from_code(results[3]),
-        }
+        Gain::of(evaluate(&self.gain, &Gain::arguments(point, trial, epsilon)))
     }
 
     /// The trust region after a verdict, and the end if it has collapsed.
     pub fn damping(&self, damping: Damping, gain: Gain) -> (Damping, Option<Termination>) {
-        let verdict = u8::from(gain.accepted) + u8::from(gain.hidden);
-        let results = evaluate::<4>(&self.damping, &[damping.lambda, damping.growth, gain.ratio, verdict.into()]);
-        (Damping { lambda: results[0], growth: results[1] }, Termination::from_code(results[2]))
+        Damping::of(evaluate(&self.damping, &damping.arguments(gain)))
     }
 
     /// The end that an accepted step meets.
     pub fn convergence(&self, accepted: &AcceptedStep, tolerances: &Tolerances, epsilon: f64) -> Option<Termination> {
-        let AcceptedStep { cost, cosine, trial, is_hidden } = *accepted;
-        let TrialStep { change, predicted, descent, step, size, is_complete } = trial;
-        let verdict = 1.0 + f64::from(u8::from(is_hidden));
-        let complete = f64::from(u8::from(is_complete));
-        let Tolerances { cost: of_cost, gradient, parameter } = *tolerances;
-        let arguments = [
-            verdict, complete, cost, change, predicted, descent, cosine, step, size, of_cost, gradient, parameter,
-            epsilon,
-        ];
-        Termination::from_code(evaluate::<4>(&self.convergence, &arguments)[0])
+        Termination::from_code(evaluate::<4>(&self.convergence, &accepted.arguments(tolerances, epsilon))[0])
     }
 
     /// The end that the start meets: only its gradient is judged.
     pub fn convergence_at_start(&self, cosine: f64, tolerances: &Tolerances, epsilon: f64) -> Option<Termination> {
-        let trial = TrialStep { change: 0.0, predicted: 0.0, descent: 0.0, step: 0.0, size: 0.0, is_complete: false };
-        let start = AcceptedStep { cost: 0.0, cosine, trial, is_hidden: false };
-        self.convergence(&start, tolerances, epsilon)
+        self.convergence(&AcceptedStep::at_start(cosine), tolerances, epsilon)
     }
 
     /// The share of its residual that the linear solver may leave. The norms are ‖D^(−½)g‖;

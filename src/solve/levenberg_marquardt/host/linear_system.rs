@@ -85,6 +85,9 @@ impl LinearSystems {
             }
             return Ok(schur.iterate(options, step)?.map(|solved| finite(solved, step)));
         }
+        if matches!(solver, LinearSolver::DenseQr(_)) && normal_equations::solve_rows(&system, step) {
+            return Ok(Some(finite(Ok(1), step)));
+        }
         let LinearSolver::SparseCholesky(cholesky) = solver else {
             return Ok(Some(solver.solve(&system, blocks, options, step)));
         };
