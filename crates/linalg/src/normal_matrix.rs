@@ -151,24 +151,18 @@ impl NormalMatrix {
         for (k, &block) in blocks.iter().enumerate() {
             let (place, cols) = (places[k] as usize, layout.dim(block as usize));
             let below = (width - place).next_multiple_of(TILE);
-            if strip.len() < below * cols {
-                strip.resize(below * cols, 0.0);
+            // The product of one row with itself is written where it belongs.
+            let is_one = of_group.len() == 1;
+            if !is_one {
+                if strip.len() < below * cols {
+                    strip.resize(below * cols, 0.0);
+                }
+                let (depth, a, b) = (of_group.len(), place, place);
+                let (stride, panel_stride) = (below, stride);
+                let product =
+                    Product { rows: below, cols, depth, stride, panel_stride, a, b, starts: true, lower: false };
+                subtract_product(strip, local, product);
             }
-            subtract_product(
-                strip,
-                local,
-                Product {
-                    rows: below,
-                    cols,
-                    depth: of_group.len(),
-                    stride: below,
-                    panel_stride: stride,
-                    a: place,
-                    b: place,
-                    starts: true,
-                    lower: false,
-                },
-            );
             let of_column = offsets[block as usize] as usize..offsets[block as usize + 1] as usize;
             for (&other, &row) in blocks[k..].iter().zip(&places[k..]) {
                 let position = if other == block {
@@ -184,6 +178,13 @@ impl NormalMatrix {
                 };
                 let count = layout.dim(other as usize);
                 let target = &mut values[starts[position] as usize..][..count * cols];
+                if is_one {
+                    let numbers = &local[row as usize..][..count];
+                    for (target, factor) in target.chunks_exact_mut(count).zip(&local[place..]) {
+                        target.iter_mut().zip(numbers).for_each(|(target, number)| *target += number * factor);
+                    }
+                    continue;
+                }
                 let row = row as usize - place;
                 for (target, column) in target.chunks_exact_mut(count).zip(strip.chunks_exact(below)) {
                     for (target, entry) in target.iter_mut().zip(&column[row..]) {
