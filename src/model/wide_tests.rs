@@ -8,7 +8,7 @@ use crate::eval::tests::{block_on, on_cpu};
 use crate::eval::{Functions, Objective};
 use crate::gauss_newton::host::HostModel;
 use crate::solve::levenberg_marquardt::host::{self, SolverResources};
-use crate::solve::{IterationSummary, LevenbergMarquardtOptions, Listener};
+use crate::solve::{IterationSummary, LevenbergMarquardtOptions, Listener, Solution, Termination};
 use residua_ir::graph::Op;
 
 /// One instance with the residuals xᵢ − (1 + i/dim), over one block of `dim` numbers.
@@ -71,28 +71,43 @@ fn the_correction_for_a_loss_is_left_out_where_it_fills_j_and_the_gradient_stays
     }
 }
 
-/// A listener that lets every solve run to its end.
-struct Silent;
+/// A listener that aborts from the given question on.
+struct Asked(u32);
 
-impl Listener for Silent {
+impl Listener for Asked {
     fn iteration(&mut self, _: &IterationSummary) -> bool {
         false
     }
 
     fn aborted(&mut self) -> bool {
-        false
+        self.0 = self.0.saturating_sub(1);
+        self.0 == 0
     }
+}
+
+fn solved(dim: u32, solver: Option<&str>, max_time_ms: f64, listener: &mut Asked) -> Solution {
+    let mut functions: Functions = on_cpu(model(dim), &vec![0.0; dim as usize]);
+    let number = |name: &str| (name == "maxTimeMs").then_some(max_time_ms);
+    let options = LevenbergMarquardtOptions::from_numbers(functions.place(), &number, solver);
+    let (options, mut resources) = (options.unwrap(), SolverResources::default());
+    block_on(host::minimise_least_squares(&mut functions, &mut resources, &options, listener)).unwrap()
+}
+
+#[test]
+fn a_long_linear_system_ends_at_the_limit_of_time_and_at_an_abort() {
+    // One system by dense QR takes 10⁹ multiplications, some hundred milliseconds at least.
+    let late = solved(900, Some("dense-qr"), 50.0, &mut Asked(u32::MAX)).summary;
+    assert_eq!((late.termination, late.history.len()), (Termination::MaxTime, 1), "{}", late.message);
+    assert_eq!(late.message, "Stopped after maxTimeMs, 50 milliseconds.", "before the first step");
+    // Asked before the first request, before the linear system, and then between its slices.
+    let aborted = solved(400, Some("dense-qr"), f64::INFINITY, &mut Asked(10)).summary;
+    assert_eq!((aborted.termination, aborted.history.len()), (Termination::Aborted, 1), "{}", aborted.message);
 }
 
 #[test]
 fn a_wide_block_is_solved_by_every_linear_solver_that_takes_it() {
     for solver in [None, Some("pcg"), Some("sparse-cholesky")] {
-        let mut functions: Functions = on_cpu(model(1_500), &[0.0; 1_500]);
-        let place = functions.place();
-        let options = LevenbergMarquardtOptions::from_numbers(place, &|_: &str| None, solver).unwrap();
-        let mut resources = SolverResources::default();
-        let solved = block_on(host::minimise_least_squares(&mut functions, &mut resources, &options, &mut Silent));
-        let solution = solved.unwrap();
+        let solution = solved(1_500, solver, f64::INFINITY, &mut Asked(u32::MAX));
         assert!(solution.summary.success(), "{solver:?}: {}", solution.summary.message);
         for (number, x) in solution.x.iter().enumerate() {
             // A run ends where the cost changes by 1e-8 of itself; x is off by the root of that at most, of residuals near 0 by far less.

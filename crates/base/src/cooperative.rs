@@ -171,17 +171,21 @@ impl Yielder {
         }
     }
 
-    /// Yields if the interval has passed.
+    /// Yields if the interval has passed; whether it has. Natively it always has.
     #[cfg(not(target_arch = "wasm32"))]
-    pub async fn yield_if_due(&mut self) {}
+    pub async fn yield_if_due(&mut self) -> bool {
+        true
+    }
 
-    /// Yields if the interval has passed.
+    /// Yields if the interval has passed; whether it has.
     #[cfg(target_arch = "wasm32")]
-    pub async fn yield_if_due(&mut self) {
-        if self.is_due() {
+    pub async fn yield_if_due(&mut self) -> bool {
+        let is_due = self.is_due();
+        if is_due {
             yield_now().await;
             self.last = crate::clock::now_ms();
         }
+        is_due
     }
 
     #[cfg(target_arch = "wasm32")]

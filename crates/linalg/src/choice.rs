@@ -43,6 +43,8 @@ const DENSE_PARAMETERS: usize = 200;
 const DENSE_FILL: f64 = 0.3;
 /// QR does about 2·rows·cols² operations; with this many rows·cols² it takes about half a second a step, and the normal equations less.
 const MOST_QR_WORK: f64 = 2e8;
+/// Dense QR stores at most so many: 400 MB, for some 6,100 columns.
+const MOST_QR: u64 = 50_000_000;
 /// A factor of this many numbers takes 240 MB.
 const MOST_FACTOR: f64 = 2e7;
 /// A factorisation of this many multiplications takes some five seconds: 1.2·10⁹ took 0.6 s in Node.
@@ -139,7 +141,20 @@ pub fn make(
     blocks: &Blocks,
 ) -> Result<LinearSolver> {
     Ok(match kind {
-        Kind::DenseQr => LinearSolver::DenseQr(DenseQr::new()),
+        Kind::DenseQr => {
+            let length = DenseQr::stored_len(cols);
+            if length > MOST_QR {
+                return Err(Error::new(
+                    ErrorCode::LimitExceeded,
+                    format!(
+                        "dense QR would store {} numbers, and at most {} are stored",
+                        grouped(length),
+                        grouped(MOST_QR)
+                    ),
+                ));
+            }
+            LinearSolver::DenseQr(DenseQr::new())
+        }
         Kind::Pcg => LinearSolver::Pcg(Pcg::new()),
         Kind::IterativeSchur => {
             LinearSolver::IterativeSchur(Box::new(IterativeSchur::new(cols, row_offsets, col_indices, blocks)?))

@@ -16,10 +16,23 @@ use super::{System, Trouble};
 /// Least squares by Householder QR.
 #[derive(Clone, Debug, Default)]
 pub struct DenseQr {
+    /// How far the factorisation is.
+    progress: Progress,
     /// Column after column, `stride` numbers each: R on top, a panel below; the last column is the right side.
     stack: Vec<f64>,
     stride: usize,
     lengths: Vec<f64>,
+}
+
+/// How far a factorisation is.
+#[derive(Clone, Copy, Debug, Default)]
+struct Progress {
+    /// The next row of J̃, and behind those of the damping.
+    row: usize,
+    /// The rows of the stack that are filled.
+    filled: usize,
+    /// The next column whose reflection is due, if the panel is full or nothing more will come.
+    column: Option<usize>,
 }
 
 /// A panel has this many times as many rows as there are parameters, and at least [`LEAST_PANEL`]: the more, the less of the work goes
@@ -27,8 +40,15 @@ pub struct DenseQr {
 const PANEL: usize = 4;
 /// See [`PANEL`].
 const LEAST_PANEL: usize = 64;
+/// And at most so many: beyond, reflections of R are a small part of the work, and a panel of thousands of columns is memory.
+const MOST_PANEL: usize = 2048;
 /// The square of what is negligible relative to a column's unit length: below, the reflector's inverse would overflow.
 const NEGLIGIBLE: f64 = 1e-280;
+
+/// Rows of a panel beside so many columns.
+fn panel(cols: usize) -> usize {
+    (PANEL * cols).clamp(LEAST_PANEL, MOST_PANEL)
+}
 
 impl DenseQr {
     /// A solver; it takes its memory when it first solves.
@@ -55,31 +75,79 @@ impl DenseQr {
     }
 
     fn factorise(&mut self, system: &System) {
-        let (jacobian, n) = (&system.jacobian, system.jacobian.cols);
+        self.begin(system);
+        self.advance(system, f64::INFINITY);
+    }
+
+    /// How many numbers are stored for so many columns.
+    pub fn stored_len(cols: usize) -> u64 {
+        (cols + panel(cols)) as u64 * (cols as u64 + 1)
+    }
+
+    /// Begins a factorisation, for [`DenseQr::advance`].
+    pub fn begin(&mut self, system: &System) {
+        let n = system.jacobian.cols;
         self.scale(system);
-        let panel = (PANEL * n).max(LEAST_PANEL);
-        self.stride = n + panel;
+        self.stride = n + panel(n);
         self.stack.clear();
         self.stack.resize(self.stride * (n + 1), 0.0);
-        let stride = self.stride;
-        let mut filled = n;
-        for row in 0..jacobian.rows() {
-            if jacobian.range(row).is_empty() {
-                continue;
+        self.progress = Progress { row: 0, filled: n, column: None };
+    }
+
+    /// Goes on with the same system for about so many multiplications; whether the factor is there.
+    pub fn advance(&mut self, system: &System, multiplications: f64) -> bool {
+        let n = system.jacobian.cols;
+        let mut work = 0.0;
+        loop {
+            if self.progress.column.is_none() {
+                work += self.fill(system) as f64;
+                self.progress.column = Some(0);
             }
-            for (column, value) in jacobian.row(row) {
-                self.stack[column * stride + filled] += value * self.lengths[column];
+            let end = self.progress.filled;
+            while let Some(column) = self.progress.column.filter(|&column| column < n) {
+                if work >= multiplications {
+                    return false;
+                }
+                self.reflect(column, end, n);
+                work += 2.0 * (end - n) as f64 * (n - column) as f64;
+                self.progress.column = Some(column + 1);
             }
-            self.stack[n * stride + filled] = -system.residuals[row];
-            filled = self.advance(filled, n);
+            self.stack[n * self.stride + n..n * self.stride + end].fill(0.0);
+            (self.progress.filled, self.progress.column) = (n, None);
+            if self.progress.row >= system.jacobian.rows() + n {
+                return true;
+            }
         }
-        for (column, &damping) in system.damping.iter().enumerate() {
-            if damping > 0.0 && self.lengths[column] > 0.0 {
+    }
+
+    /// Fills the panel with the next rows, as far as there are any; gives the number of entries.
+    fn fill(&mut self, system: &System) -> usize {
+        let (jacobian, stride) = (&system.jacobian, self.stride);
+        let n = jacobian.cols;
+        let mut entries = 0;
+        while self.progress.row < jacobian.rows() + n && self.progress.filled < stride {
+            let (row, filled) = (self.progress.row, self.progress.filled);
+            self.progress.row += 1;
+            if row < jacobian.rows() {
+                if jacobian.range(row).is_empty() {
+                    continue;
+                }
+                entries += jacobian.range(row).len();
+                for (column, value) in jacobian.row(row) {
+                    self.stack[column * stride + filled] += value * self.lengths[column];
+                }
+                self.stack[n * stride + filled] = -system.residuals[row];
+            } else {
+                let column = row - jacobian.rows();
+                let damping = system.damping[column];
+                if damping <= 0.0 || self.lengths[column] <= 0.0 {
+                    continue;
+                }
                 self.stack[column * stride + filled] = damping.sqrt() * self.lengths[column];
-                filled = self.advance(filled, n);
             }
+            self.progress.filled += 1;
         }
-        self.triangularise(filled, n);
+        entries
     }
 
     /// The inverse lengths of the stacked columns; 0 where a column is frozen, or nothing but zeros.
@@ -95,50 +163,38 @@ impl DenseQr {
         );
     }
 
-    /// Goes to the next row, and to the top of the panel when it is full.
-    fn advance(&mut self, filled: usize, n: usize) -> usize {
-        if filled + 1 < self.stride {
-            return filled + 1;
-        }
-        self.triangularise(self.stride, n);
-        n
-    }
-
-    /// Makes one triangle of R and the panel's rows up to `end`, and clears the panel.
-    fn triangularise(&mut self, end: usize, n: usize) {
+    /// Reflects column `k` of R and the panel's rows up to `end` onto row `k`, and the columns behind with it. The panel's part of it becomes 0.
+    fn reflect(&mut self, k: usize, end: usize, n: usize) {
         let stride = self.stride;
-        let mut reflector = vec![0.0; end - n];
-        for k in 0..n {
-            let (before, after) = self.stack.split_at_mut((k + 1) * stride);
-            let column = &mut before[k * stride..];
-            let below = &mut column[n..end];
-            let tail = dot(below, below);
-            if tail < NEGLIGIBLE {
-                below.fill(0.0);
-                continue;
-            }
-            // R has zeros between row k and the panel, so that the reflection touches row k and the panel alone.
-            let head = column[k];
-            let norm = (head * head + tail).sqrt();
-            let alpha = if head > 0.0 { -norm } else { norm };
-            reflector.copy_from_slice(&column[n..end]);
-            let first = head - alpha;
-            let factor = -1.0 / (alpha * first);
-            column[k] = alpha;
-            column[n..end].fill(0.0);
-            for other in after.chunks_exact_mut(stride) {
-                let (top, panel) = other.split_at_mut(n);
-                let panel = &mut panel[..end - n];
-                let product = (first * top[k] + dot(&reflector, panel)) * factor;
-                top[k] -= product * first;
-                subtract(product, &reflector, panel);
-            }
+        let (before, after) = self.stack.split_at_mut((k + 1) * stride);
+        let column = &mut before[k * stride..];
+        let below = &mut column[n..end];
+        let tail = dot(below, below);
+        if tail < NEGLIGIBLE {
+            below.fill(0.0);
+            return;
         }
-        self.stack[n * stride + n..n * stride + end].fill(0.0);
+        // R has zeros between row k and the panel, so that the reflection touches row k and the panel alone.
+        let head = column[k];
+        let norm = (head * head + tail).sqrt();
+        let alpha = if head > 0.0 { -norm } else { norm };
+        let first = head - alpha;
+        let factor = -1.0 / (alpha * first);
+        column[k] = alpha;
+        let (_, reflector) = column.split_at_mut(n);
+        let reflector = &mut reflector[..end - n];
+        for other in after.chunks_exact_mut(stride) {
+            let (top, panel) = other.split_at_mut(n);
+            let panel = &mut panel[..end - n];
+            let product = (first * top[k] + dot(reflector, panel)) * factor;
+            top[k] -= product * first;
+            subtract(product, reflector, panel);
+        }
+        reflector.fill(0.0);
     }
 
     /// δ from R δ = Qᵀ(−r̃), and out of the scale of unit columns.
-    fn substitute(&self, n: usize, step: &mut [f64]) -> Result<(), Trouble> {
+    pub fn substitute(&self, n: usize, step: &mut [f64]) -> Result<(), Trouble> {
         step.fill(0.0);
         let stride = self.stride;
         let mut right: Vec<f64> = self.stack[n * stride..n * stride + n].to_vec();

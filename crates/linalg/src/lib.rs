@@ -32,6 +32,8 @@ mod property_tests;
 #[cfg(test)]
 mod schur_tests;
 #[cfg(test)]
+mod slices_tests;
+#[cfg(test)]
 mod tests;
 
 pub use residua_linalg_loops as loops;

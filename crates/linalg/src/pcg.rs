@@ -86,19 +86,42 @@ impl Pcg {
 
     /// Solves into `step`, from 0; says how many iterations that took.
     pub fn solve(&mut self, system: &System, blocks: &Blocks, options: PcgOptions, step: &mut [f64]) -> Solved {
+        self.begin_rows(system, blocks, options, step);
+        self.advance_rows(system, blocks, options, f64::INFINITY, step).unwrap_or(Err(Trouble::NonFinite))
+    }
+
+    /// Begins a system whose matrix is there, for [`Pcg::advance_rows`].
+    pub fn begin_rows(&mut self, system: &System, blocks: &Blocks, options: PcgOptions, step: &mut [f64]) {
         let mut gradient = vec![0.0; system.jacobian.cols];
         system.jacobian.add_transposed_times(system.residuals, &mut gradient);
         let jtj_blocks = diagonal_blocks(system, blocks);
+        let System { damping, frozen, .. } = *system;
+        self.begin(&Normal { gradient: &gradient, jtj_blocks: &jtj_blocks, damping, frozen }, blocks, options, step);
+    }
+
+    /// Goes on for about so many multiplications; says when it is over.
+    pub fn advance_rows(
+        &mut self,
+        system: &System,
+        blocks: &Blocks,
+        options: PcgOptions,
+        multiplications: f64,
+        step: &mut [f64],
+    ) -> Option<Solved> {
         let System { mut jacobian, damping, frozen, .. } = *system;
-        let normal = Normal { gradient: &gradient, jtj_blocks: &jtj_blocks, damping, frozen };
-        self.begin(&normal, blocks, options, step);
-        loop {
+        // Iterations take nothing of the gradient and the blocks but what [`Pcg::begin`] has made of them.
+        let normal = Normal { gradient: &[], jtj_blocks: &[], damping, frozen };
+        let each = (2 * jacobian.values.len() + jacobian.cols) as f64;
+        let mut work = 0.0;
+        while work < multiplications {
             // Products with a matrix that is there do not fail.
-            let done = self.iterate(&normal, blocks, options, &mut jacobian, step);
-            if let Some(outcome) = done.map_err(|_| Trouble::NonFinite)? {
-                return outcome;
+            match self.iterate(&normal, blocks, options, &mut jacobian, step) {
+                Ok(None) => work += each,
+                Ok(over) => return over,
+                Err(_) => return Some(Err(Trouble::NonFinite)),
             }
         }
+        None
     }
 
     /// Begins a system.
@@ -221,17 +244,23 @@ fn diagonal_blocks(system: &System, blocks: &Blocks) -> Vec<f64> {
         total += count * count;
     }
     let mut jtj_blocks = vec![0.0; total];
-    for row in 0..system.jacobian.rows() {
-        for (i, a) in system.jacobian.row(row) {
-            let block = block_of[i];
+    let jacobian = &system.jacobian;
+    for row in 0..jacobian.rows() {
+        let (columns, values) = (&jacobian.col_indices[jacobian.range(row)], &jacobian.values[jacobian.range(row)]);
+        let mut entry = 0;
+        // Columns ascend, so that those of a block follow each other.
+        for run in columns.chunk_by(|&a, &b| block_of[a as usize] == block_of[b as usize]) {
+            let values = &values[entry..entry + run.len()];
+            entry += run.len();
+            let block = block_of[run[0] as usize];
             if block == u32::MAX {
                 continue;
             }
             let (first, count) = blocks.ranges[block as usize];
             let target = &mut jtj_blocks[starts[block as usize]..];
-            for (j, b) in system.jacobian.row(row) {
-                if block_of[j] == block && j <= i {
-                    target[(i - first) * count + (j - first)] += a * b;
+            for (&i, a) in run.iter().zip(values) {
+                for (&j, b) in run.iter().zip(values).filter(|(j, _)| **j <= i) {
+                    target[(i as usize - first) * count + (j as usize - first)] += a * b;
                 }
             }
         }

@@ -26,7 +26,9 @@ pub async fn run(
     let mut yielder = Yielder::new();
     loop {
         match functions.place() {
-            Place::Host => yielder.yield_if_due().await,
+            Place::Host => {
+                yielder.yield_if_due().await;
+            }
             // Waiting for the device yields.
             Place::Device => {}
         }

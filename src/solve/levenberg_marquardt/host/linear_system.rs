@@ -1,5 +1,5 @@
-//! The linear system of a step, solved in slices, so that the page stays responsive: an iteration of conjugate gradients at a time where the
-//! model has no matrix, and some part of a sparse factorisation. A model of sums in one block has its system at hand.
+//! The linear system of a step, solved in slices, so that the page stays responsive and limits of time are kept: an iteration of conjugate
+//! gradients at a time where the model has no matrix, else some iterations, or some part of a factorisation. A model of sums in one block has its system at hand.
 
 use crate::gauss_newton::host::LeastSquares;
 use residua_base::error::Result;
@@ -79,27 +79,42 @@ impl LinearSystems {
             damping,
             frozen,
         };
-        if let LinearSolver::IterativeSchur(schur) = solver {
-            if begins {
-                schur.begin(&system, options, step);
+        let solved = match solver {
+            LinearSolver::IterativeSchur(schur) => {
+                if begins {
+                    schur.begin(&system, options, step);
+                }
+                schur.iterate(options, step)?
             }
-            return Ok(schur.iterate(options, step)?.map(|solved| finite(solved, step)));
-        }
-        if matches!(solver, LinearSolver::DenseQr(_)) && normal_equations::solve_rows(&system, step) {
-            return Ok(Some(finite(Ok(1), step)));
-        }
-        let LinearSolver::SparseCholesky(cholesky) = solver else {
-            return Ok(Some(solver.solve(&system, blocks, options, step)));
+            LinearSolver::Pcg(pcg) => {
+                if begins {
+                    pcg.begin_rows(&system, blocks, options, step);
+                }
+                pcg.advance_rows(&system, blocks, options, SLICE, step)
+            }
+            LinearSolver::DenseQr(qr) => {
+                if begins {
+                    if normal_equations::solve_rows(&system, step) {
+                        return Ok(Some(finite(Ok(1), step)));
+                    }
+                    qr.begin(&system);
+                }
+                qr.advance(&system, SLICE).then(|| qr.substitute(step.len(), step).map(|()| 1))
+            }
+            LinearSolver::SparseCholesky(cholesky) => {
+                if begins {
+                    cholesky.begin(&system.jacobian, damping, frozen);
+                }
+                cholesky.advance(SLICE).map(|factorised| {
+                    factorised.map(|()| {
+                        system.right_side(step);
+                        cholesky.factorisation().solve(step);
+                        1
+                    })
+                })
+            }
         };
-        if begins {
-            cholesky.begin(&system.jacobian, damping, frozen);
-        }
-        let Some(factorised) = cholesky.advance(SLICE) else { return Ok(None) };
-        Ok(Some(factorised.and_then(|()| {
-            system.right_side(step);
-            cholesky.factorisation().solve(step);
-            finite(Ok(1), step)
-        })))
+        Ok(solved.map(|solved| finite(solved, step)))
     }
 }
 

@@ -167,6 +167,21 @@ impl LevenbergMarquardt {
         self.ending.get_or_insert((termination, ending::STOPPED_BY_CALLER.to_owned()));
     }
 
+    /// Ends the run where the last iteration ended, since the linear system of the next one takes too long, or the caller aborts.
+    pub fn abandon_step(&mut self, termination: Termination) {
+        let why = match termination {
+            Termination::MaxTime => ending::time_limit(&self.options.solve),
+            _ => ending::STOPPED_BY_CALLER.to_owned(),
+        };
+        self.ending.get_or_insert((termination, why));
+        self.phase = Phase::Ready;
+    }
+
+    /// The limit of time.
+    pub fn max_time_ms(&self) -> f64 {
+        self.options.solve.max_time_ms
+    }
+
     /// Where the last iteration ended: the best point so far, since every accepted step lowers the cost as far as rounding shows.
     pub fn point(&self) -> &[f64] {
         &self.point

@@ -109,7 +109,12 @@ async fn run(
             Request::Solve => {
                 answer = minimizer.solve(&mut model.jtj(functions))?;
                 while answer.is_none() {
-                    yielder.yield_if_due().await;
+                    let yielded = yielder.yield_if_due().await;
+                    let is_late = now_ms() - began >= minimizer.max_time_ms();
+                    if is_late || (yielded && listener.aborted()) {
+                        minimizer.abandon_step(if is_late { Termination::MaxTime } else { Termination::Aborted });
+                        break;
+                    }
                     answer = minimizer.solve(&mut model.jtj(functions))?;
                 }
                 if matches!(answer, Some(Answer::RowsNeeded)) {

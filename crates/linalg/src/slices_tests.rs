@@ -1,0 +1,71 @@
+//! Systems that are solved in slices have the steps of those that are solved at once.
+
+use super::choice::make;
+use super::tests::{Owned, random};
+use super::*;
+use residua_base::error::ErrorCode;
+
+/// Rows of `cols` numbers, of which some are zeros.
+fn rows(rows: usize, cols: usize) -> Owned {
+    let mut next = random(7);
+    let row = |_| (0..cols).map(|_| next()).map(|number| if number > 0.5 { 0.0 } else { number }).collect::<Vec<f64>>();
+    let rows: Vec<Vec<f64>> = (0..rows).map(row).collect();
+    Owned::dense(&rows.iter().map(Vec::as_slice).collect::<Vec<_>>())
+}
+
+#[test]
+fn dense_qr_in_slices_gives_the_same_bits() {
+    // Panels that are not full, full, and several.
+    for (count, cols) in [(0, 3), (5, 3), (61, 3), (64, 3), (200, 40), (500, 12)] {
+        let jacobian = rows(count, cols);
+        let residuals: Vec<f64> = (0..count).map(|row| (row as f64).sin()).collect();
+        let (damping, mut frozen) = (vec![0.01; cols], vec![false; cols]);
+        frozen[1] = true;
+        let jacobian = SparseMatrix { cols, ..jacobian.view() };
+        let system = System { jacobian, residuals: &residuals, damping: &damping, frozen: &frozen };
+        let (mut at_once, mut in_slices) = (vec![0.0; cols], vec![0.0; cols]);
+        let whole = DenseQr::new().solve(&system, &mut at_once);
+        let mut qr = DenseQr::new();
+        let mut slices = 0;
+        // The second system of a solver, begun while the first is not done.
+        for most in [1, usize::MAX] {
+            qr.begin(&system);
+            slices = (1..=most).find(|_| qr.advance(&system, 1.0)).unwrap_or(most);
+        }
+        assert_eq!((qr.substitute(cols, &mut in_slices), in_slices), (whole, at_once), "{count} rows");
+        assert!(count == 0 || slices >= cols, "{slices} slices");
+    }
+}
+
+#[test]
+fn conjugate_gradients_in_slices_give_the_same_bits() {
+    let jacobian = rows(60, 30);
+    let residuals: Vec<f64> = (0..60).map(|row| f64::from(row).cos()).collect();
+    let (damping, frozen) = (vec![0.01; 30], vec![false; 30]);
+    let system = System { jacobian: jacobian.view(), residuals: &residuals, damping: &damping, frozen: &frozen };
+    let blocks = Blocks { ranges: vec![(0, 3), (3, 7), (12, 18)], ..Blocks::default() };
+    let options = PcgOptions { tolerance: 1e-10, max_iterations: 100 };
+    let (mut at_once, mut in_slices) = (vec![0.0; 30], vec![0.0; 30]);
+    let whole = Pcg::new().solve(&system, &blocks, options, &mut at_once);
+    let mut pcg = Pcg::new();
+    pcg.begin_rows(&system, &blocks, options, &mut in_slices);
+    let mut slices = 0;
+    let solved = loop {
+        slices += 1;
+        if let Some(solved) = pcg.advance_rows(&system, &blocks, options, 1.0, &mut in_slices) {
+            break solved;
+        }
+    };
+    assert_eq!((&solved, in_slices), (&whole, at_once));
+    assert_eq!(solved, Ok(slices), "an iteration a slice");
+}
+
+#[test]
+fn dense_qr_that_does_not_fit_is_refused_with_both_figures() {
+    let refused = |cols| make(Kind::DenseQr, cols, &[0], &[], &Blocks::default()).map(drop);
+    assert!(refused(6_000).is_ok());
+    // (6,500 + 2,048 rows of R and the panel) × 6,501 columns.
+    let error = refused(6_500).unwrap_err();
+    assert_eq!(error.code, ErrorCode::LimitExceeded);
+    assert_eq!(error.message, "dense QR would store 55,570,548 numbers, and at most 50,000,000 are stored");
+}
