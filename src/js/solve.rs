@@ -96,7 +96,8 @@ fn rows_of(history: &[IterationSummary]) -> Vec<f64> {
     rows
 }
 
-fn solution_to_js(solution: &Solution, report: String) -> JsValue {
+/// `check_is_due`: `checkDigits` is to be called when the result has been given.
+fn solution_to_js(solution: &Solution, report: String, check_is_due: bool) -> JsValue {
     let summary = &solution.summary;
     let object = Object::new();
     set(&object, "success", summary.success());
@@ -112,6 +113,7 @@ fn solution_to_js(solution: &Solution, report: String) -> JsValue {
     set(&object, "x", Float64Array::from(solution.x.as_slice()));
     set(&object, "history", Float64Array::from(rows_of(&summary.history).as_slice()));
     set(&object, "reportText", report);
+    set(&object, "checkIsDue", check_is_due);
     object.into()
 }
 
@@ -130,7 +132,7 @@ async fn solve_lbfgs(
     let solution = driver::minimise(functions, device, &lbfgs, read("readBack") != Some(0.0), callbacks).await?;
     let solver = format!("L-BFGS, history {}", lbfgs.history_size);
     let text = report(functions, &solver, &lbfgs.solve, times, &solution);
-    Ok(solution_to_js(&solution, text))
+    Ok(solution_to_js(&solution, text, device.checks.is_due()))
 }
 
 async fn solve_levenberg_marquardt(
@@ -146,7 +148,7 @@ async fn solve_levenberg_marquardt(
     let request = Request { read_back: read("readBack") != Some(0.0), may_hand_over: is_set(read("takeOver")) };
     let solution = driver::levenberg_marquardt(session, &options, request, callbacks).await?;
     let text = report(&mut session.functions, "Levenberg-Marquardt", &options.solve, times, &solution);
-    Ok(solution_to_js(&solution, text))
+    Ok(solution_to_js(&solution, text, session.device.checks.is_due()))
 }
 
 /// The options that are numbers. The facade has checked them, so that any other is as good as absent.
@@ -172,6 +174,15 @@ impl RawFunctions {
                 Some(thrown) => (session, Err(thrown)),
                 None => (session, result.map_err(super::error::to_js)),
             }
+        })
+    }
+
+    /// Estimates what rounding does to the solution of a solve whose check is due. A later result carries the finding.
+    #[wasm_bindgen(js_name = checkDigits)]
+    pub fn check_digits(&self) -> Promise {
+        self.call(async move |mut session: Box<Session>| {
+            let checked = driver::check_later(&mut session).await;
+            (session, checked.map(|()| JsValue::UNDEFINED).map_err(super::error::to_js))
         })
     }
 

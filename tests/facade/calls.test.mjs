@@ -407,6 +407,40 @@ test('the module chooses the engine by what the caller asks for, and by the same
   }
 });
 
+test('a solve whose check is due settles before the check, which precedes the next call', async () => {
+  let finish;
+  const fake = Object.assign(install(), { checkIsDue: true, digits: new Promise((resolve) => (finish = resolve)) });
+  const functions = await GpuCompiledFunctions.compile([V.W(1)], ([x]) => [x], { backend: 'gpu' });
+  // The check never ends here, and the solve does.
+  const result = await levenbergMarquardt(functions, { readBack: false });
+  assert.equal(result.termination, 'cost-tolerance');
+  assert.equal('checkIsDue' in result, false);
+  fake.checkIsDue = false;
+  let settled = false;
+  const next = levenbergMarquardt(functions, { readBack: false }).finally(() => (settled = true));
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  assert.equal(settled, false, 'the next solve waits for the check, whose finding it may carry');
+  finish();
+  await next;
+  assert.deepEqual(fake.compiled[0].log.flat().filter((name) => name === 'digits').length, 1);
+});
+
+test('a check of digits that fails is no unhandled rejection, and dispose during one frees the functions', async () => {
+  const fake = Object.assign(install(), { checkIsDue: true, digits: Promise.reject(new Error('lost')) });
+  const functions = await GpuCompiledFunctions.compile([V.W(1)], ([x]) => [x], { backend: 'gpu' });
+  await levenbergMarquardt(functions, { readBack: false });
+  await new Promise((resolve) => setTimeout(resolve, 5));
+  let finish;
+  fake.digits = new Promise((resolve) => (finish = resolve));
+  await levenbergMarquardt(functions, { readBack: false });
+  await new Promise((resolve) => setTimeout(resolve, 5));
+  functions.dispose();
+  assert.equal(fake.compiled[0].disposed, false, 'the check is running');
+  finish();
+  await new Promise((resolve) => setTimeout(resolve, 5));
+  assert.equal(fake.compiled[0].disposed, true);
+});
+
 test('inputs that lose digits in f32 are named by a compile for the GPU, once, and not for the CPU', async () => {
   const make = (times, lengths, start) => {
     const problem = new Problem();

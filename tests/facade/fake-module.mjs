@@ -201,7 +201,7 @@ export function install({ gpu = true } = {}) {
         for (let iteration = 0; !stopped && iteration < 3; iteration++) stopped = onIteration({ iteration, cost: 1 }) || aborted();
         this.x = this.x.map((value) => value + 100);
         return {
-          success: !stopped, termination: stopped ? 'aborted' : 'cost-tolerance', message: 'done', iterations: 3, functionEvaluations: 4, arithmetic: 'f64', precisionLoss: 0,
+          success: !stopped, termination: stopped ? 'aborted' : 'cost-tolerance', message: 'done', iterations: 3, functionEvaluations: 4, arithmetic: 'f64', precisionLoss: 0, checkIsDue: fake.checkIsDue ?? false,
           initialCost: 1, finalCost: 0, computationTime: 1, x: this.x.slice(), history: [], reportText: 'a table',
         };
       });
@@ -209,6 +209,9 @@ export function install({ gpu = true } = {}) {
     parameterBuffer = () => undefined;
     download() {
       return this.run('download', () => this.x.slice());
+    }
+    checkDigits() {
+      return this.run('digits', async () => void (await fake.digits));
     }
     dispose() {
       if (this.running > 0) throw new Error('freed during a call');

@@ -270,13 +270,16 @@ export class GpuCompiledFunctions {
   async solveWith(solver: (handle: RawFunctions) => Promise<RawSolveResult>, readBack: boolean): Promise<RawSolveResult> {
     const { edits, writeBack } = this.beginCall();
     const additions = this.input.additions();
-    return this.queue.run(async () => {
+    const result = await this.queue.run(async () => {
       this.apply(edits);
       const result = await this.instance.wait(() => solver(this.handle));
       if (readBack && !this.queue.isDisposed) writeBack(result.x);
       if (additions === '') return result;
       return { ...result, message: `${result.message} ${additions}`, reportText: `${result.reportText}${additions}\n` };
     });
+    // The caller has the result before the check ends. A failure of the check is that of the next call, or concerns nobody.
+    if (result.checkIsDue && !this.queue.isDisposed) this.queue.run(() => this.instance.wait(() => this.handle.checkDigits())).catch(() => {});
+    return result;
   }
 
   /** @internal Runs a call that changes no parameters. */

@@ -148,6 +148,8 @@ export interface RawSolveResult {
    */
   history: ArrayLike<number>;
   reportText: string;
+  /** Whether `checkDigits` is to be called when the result has been given. */
+  checkIsDue: boolean;
 }
 
 /** Options of Levenberg-Marquardt, all present. */
@@ -260,6 +262,8 @@ export interface RawFunctions {
     onIteration: RawListener,
     aborted: CancellationToken,
   ): Promise<RawSolveResult>;
+  /** Estimates what rounding does to the last solution. The result of a later solve has the finding. */
+  checkDigits(): Promise<void>;
   parameterBuffer(): GPUBuffer | null | undefined;
   /**
    * Returns a buffer that holds `numbers` and from which later calls read data; null on the CPU. Template `templates[k]` reads its columns

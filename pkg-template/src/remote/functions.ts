@@ -176,6 +176,10 @@ export class RemoteFunctions implements RawFunctions {
     return null;
   }
 
+  checkDigits(): Promise<void> {
+    return this.call('checkDigits');
+  }
+
   download(): Promise<Float64Array> {
     return this.call('download');
   }

@@ -67,6 +67,7 @@ export type FunctionsCall = Extract<
   | 'levenbergMarquardt'
   | 'lbfgs'
   | 'download'
+  | 'checkDigits'
 >;
 
 /** Methods of functions that change their settings or numbers. */

@@ -183,7 +183,8 @@ class Server {
       case 'rank':
         return { value: await wait(() => raw.rank(first as number)) };
       case 'download':
-        return { value: await wait(() => raw.download()) };
+      case 'checkDigits':
+        return { value: await wait<unknown>(() => raw[method]()) };
       case 'levenbergMarquardt':
       case 'lbfgs': {
         const listener: RawListener = running.report ?? (() => running.isCancelled());

@@ -63,8 +63,8 @@ export interface SolveResult {
   arithmetic: 'f32' | 'f64';
   /**
    * The share of the final cost that rounding can explain, from 0 to 1, estimated in f64 on a sample of instances; 0 where everything was f64. Above
-   * 1e-3 the run ends with 'precision-limit'. It is estimated where a solve on the GPU converges; with `readBack: false` at the first one and then at
-   * every 128th.
+   * 1e-3 the run ends with 'precision-limit'. It is estimated where a solve on the GPU converges; with `readBack: false` after the first one and then
+   * after every 128th, whose results do not wait for it: the estimate is in the result of the next solve that converges.
    */
   precisionLoss: number;
   /** Number of steps, rejected ones included. */
@@ -206,7 +206,7 @@ export async function runSolver(
     });
   const thrownByListener = failure as { thrown: unknown } | null;
   if (thrownByListener !== null) throw thrownByListener.thrown;
-  const { reportText, history, ...result } = raw;
+  const { reportText, history, checkIsDue: _, ...result } = raw;
   if (verbose) console.log(result.message);
   return {
     ...result,

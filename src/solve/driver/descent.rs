@@ -3,7 +3,7 @@
 
 use std::rc::Rc;
 
-use super::guard::{check, is_checked, judge};
+use super::guard::{Turn, check, is_checked, judge, judge_by_earlier};
 use super::remark::remark;
 use crate::eval::Functions;
 use crate::solve::lbfgs::host::{Lbfgs, run};
@@ -46,9 +46,12 @@ pub async fn minimise(
         }
     };
     let mut solution = Solution { x, summary, arithmetic, precision: None, details: Details::default() };
-    if is_checked(arithmetic, solution.summary.termination) && resources.checks.is_due(read_back) {
-        let checked = check(functions, options.objective, solution.summary.final_cost).await?;
-        judge(&mut solution, checked);
+    if is_checked(arithmetic, solution.summary.termination) {
+        let cost = solution.summary.final_cost;
+        match resources.checks.turn(read_back, options.objective, cost) {
+            Turn::Now => judge(&mut solution, check(functions, options.objective, cost).await?),
+            Turn::Later(found) => judge_by_earlier(&mut solution, found),
+        }
     }
     remark(&mut solution, functions);
     Ok(solution)

@@ -1,7 +1,7 @@
 //! The driver of Levenberg-Marquardt: runs a solve through its stages.
 
 use super::continuation::{Before, Continued};
-use super::guard::{is_checked, judge};
+use super::guard::{Turn, is_checked, judge, judge_by_earlier};
 use super::stages::{Stage, first_stage, hand_over, stage_after};
 use super::stagnation::Stagnation;
 use crate::solve::listener::Listener;
@@ -16,8 +16,8 @@ pub(crate) trait Solvers {
     fn stage(&self) -> Stage;
     /// Whether residuals are long sums, which were split into addends.
     fn has_long_sums(&self) -> bool;
-    /// Whether the solve that has just ended is checked for its digits, if it has converged.
-    fn check_is_due(&mut self, read_back: bool) -> bool;
+    /// When the solve that has just converged, at that cost, is checked for its digits.
+    fn turn_of_check(&mut self, read_back: bool, cost: f64) -> Turn;
     /// Estimates what rounding does to the solution, which has that cost.
     async fn check(&mut self, cost: f64) -> Result<Checked>;
     /// Solves in one stage. Without `read_back` a solution of the device stays there.
@@ -55,9 +55,12 @@ pub(crate) async fn solve<S: Solvers>(
             Continued { listener: &mut *listener, before: before.as_ref().map(|before| &before.solution.summary) };
         let mut stagnation = Stagnation::new(&mut continued, &rest, next.is_some());
         let mut solution = solvers.solve(stage, &rest, request.read_back, &mut stagnation).await?;
-        if is_checked(stage.arithmetic, solution.summary.termination) && solvers.check_is_due(request.read_back) {
-            let checked = solvers.check(solution.summary.final_cost).await?;
-            judge(&mut solution, checked);
+        if is_checked(stage.arithmetic, solution.summary.termination) {
+            let cost = solution.summary.final_cost;
+            match solvers.turn_of_check(request.read_back, cost) {
+                Turn::Now => judge(&mut solution, solvers.check(cost).await?),
+                Turn::Later(found) => judge_by_earlier(&mut solution, found),
+            }
         }
         let reason = hand_over(solution.summary.termination, stagnation.has_occurred());
         let solution = match before.take() {

@@ -21,7 +21,7 @@ mod tests;
 #[cfg(target_arch = "wasm32")]
 pub use call::Call;
 pub use descent::minimise;
-pub use guard::CheckSchedule;
+pub use guard::{CheckSchedule, check_later};
 pub use least_squares::Request;
 pub use occupancy::{Callable, Occupancy};
 
@@ -33,6 +33,7 @@ use crate::solve::options::LevenbergMarquardtOptions;
 use crate::solve::precision::Checked;
 use crate::solve::session::Session;
 use crate::solve::solution::Solution;
+use guard::Turn;
 use least_squares::Solvers;
 use remark::remark;
 use residua_base::error::Result;
@@ -64,8 +65,8 @@ impl Solvers for Session {
         self.functions.model().batches.iter().any(Batch::has_addends)
     }
 
-    fn check_is_due(&mut self, read_back: bool) -> bool {
-        self.device.checks.is_due(read_back)
+    fn turn_of_check(&mut self, read_back: bool, cost: f64) -> Turn {
+        self.device.checks.turn(read_back, Objective::LeastSquares, cost)
     }
 
     async fn check(&mut self, cost: f64) -> Result<Checked> {

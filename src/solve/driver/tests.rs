@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::guard::CheckSchedule;
+use super::guard::{CheckSchedule, Turn};
 use super::least_squares::{Request, Solvers, solve};
 use super::stages::{HOST, Stage};
 use super::stagnation::Stagnation;
@@ -87,8 +87,11 @@ impl Solvers for Fakes {
         self.has_long_sums
     }
 
-    fn check_is_due(&mut self, read_back: bool) -> bool {
-        self.loss.is_some() && self.checks.is_due(read_back)
+    fn turn_of_check(&mut self, read_back: bool, cost: f64) -> Turn {
+        match self.loss {
+            Some(_) => self.checks.turn(read_back, Objective::LeastSquares, cost),
+            None => Turn::Later(None),
+        }
     }
 
     async fn check(&mut self, _: f64) -> Result<Checked> {
@@ -475,4 +478,23 @@ fn a_solution_that_keeps_its_digits_stays_and_one_that_has_not_converged_is_not_
     let (_, solution) = run_checked(0.5, vec![fast(3, Termination::MaxIterations)], AUTO);
     let solution = solution.unwrap();
     assert_eq!((solution.summary.termination, solution.precision), (Termination::MaxIterations, None));
+}
+
+#[test]
+fn without_read_back_no_result_waits_for_a_check_and_a_later_one_carries_its_finding() {
+    let checks = CheckSchedule::default();
+    let scripts = (0..3).map(|_| fast(3, Termination::CostTolerance)).collect();
+    let mut fakes = Fakes { stage: DEVICE, has_long_sums: false, loss: Some(0.5), checks, scripts, runs: Vec::new() };
+    let request = Request { read_back: false, may_hand_over: false };
+    let next =
+        |fakes: &mut Fakes| run_synchronously(solve(fakes, &options(), request, &mut Recording::default())).unwrap();
+    let first = next(&mut fakes);
+    assert_eq!((first.summary.termination, first.precision), (Termination::CostTolerance, None));
+    assert!(fakes.checks.is_due());
+    let found = run_synchronously(fakes.check(1.0)).unwrap();
+    fakes.checks.keep(found);
+    let second = next(&mut fakes);
+    assert_eq!(second.summary.termination, Termination::PrecisionLimit);
+    assert_eq!(second.summary.message, "cost-tolerance. At an earlier solution: Loss 0.5.");
+    assert_eq!(next(&mut fakes).summary.termination, Termination::CostTolerance, "once");
 }
