@@ -1,5 +1,5 @@
 // The problems of problems.mjs, solved by Ceres Solver in one thread; its time covers the making of the problem and the solve.
-//   g++ -O2 -DNDEBUG -I/usr/include/eigen3 ceres.cpp -o ceres -lceres -lglog && ./ceres FILE [LINEAR_SOLVER]
+//   g++ -O2 -DNDEBUG -std=c++17 -I/usr/include/eigen3 ceres.cpp -o ceres -lceres -lglog && ./ceres FILE [LINEAR_SOLVER]
 #include <ceres/ceres.h>
 #include <ceres/rotation.h>
 

@@ -109,7 +109,7 @@ function conjugateGradients(model, space, tolerance, maxIterations) {
  *   costs: after each iteration, accepted or not
  */
 export function levenbergMarquardt(model, x, options = {}, space = workspace(3 * (model.blocks ?? x.length / 3))) {
-  const { maxIterations = 100, costTolerance = 1e-6, gradientTolerance = 1e-6, parameterTolerance = 1e-8, initialDamping = 1e-4, maxLinearIterations = 100, linearTolerance = 0.1 } = options;
+  const { maxIterations = 100, costTolerance = 1e-6, gradientTolerance = 1e-6, parameterTolerance = 1e-8, initialDamping = 1e-4, maxLinearIterations = 500, linearTolerance = 0.1 } = options;
   const { gradient, scale, damping, step, diagonal, jtjp } = space;
   scale.fill(0);
   const { frozen } = model;
