@@ -5,6 +5,7 @@ use wasm_bindgen::prelude::*;
 
 use crate::eval::{Job, Objective};
 use crate::solve::driver::{self, Request};
+use crate::solve::options::TrustRegion;
 use crate::solve::report::report;
 use crate::solve::{IterationSummary, LbfgsOptions, LevenbergMarquardtOptions, Listener, Session, Solution};
 use residua_base::error::Result;
@@ -142,12 +143,16 @@ async fn solve_levenberg_marquardt(
     callbacks: &mut Callbacks,
 ) -> Result<JsValue> {
     let read = read_options(&options);
-    let linear_solver = text(&options, "linearSolver");
+    let names = |name: &str| text(&options, name);
     let place = session.functions.place();
-    let options = LevenbergMarquardtOptions::from_numbers(place, &read, linear_solver.as_deref())?;
+    let solver = LevenbergMarquardtOptions::from_numbers(place, &read, &names)?;
     let request = Request { read_back: read("readBack") != Some(0.0), may_hand_over: is_set(read("takeOver")) };
-    let solution = driver::levenberg_marquardt(session, &options, request, callbacks).await?;
-    let text = report(&mut session.functions, "Levenberg-Marquardt", &options.solve, times, &solution);
+    let solution = driver::levenberg_marquardt(session, &solver, request, callbacks).await?;
+    let name = match solver.trust_region {
+        TrustRegion::LevenbergMarquardt => "Levenberg-Marquardt",
+        TrustRegion::Dogleg => "Levenberg-Marquardt with dogleg steps",
+    };
+    let text = report(&mut session.functions, name, &solver.solve, times, &solution);
     Ok(solution_to_js(&solution, text, session.device.checks.is_due()))
 }
 

@@ -57,6 +57,34 @@ pub struct LbfgsOptions {
     pub objective: Objective,
 }
 
+/// How steps are bounded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TrustRegion {
+    /// By damping.
+    LevenbergMarquardt,
+    /// By a radius, along Powell's path from the steepest descent to the Gauss-Newton step.
+    Dogleg,
+}
+
+impl TrustRegion {
+    /// The one of that public name.
+    ///
+    /// # Errors
+    /// `invalid-argument` for any other name, for a device, and for a linear solver that does not factorise.
+    fn from_name(name: Option<&str>, is_on_device: bool, linear_solver: Option<Kind>) -> Result<TrustRegion> {
+        let refused = |takes: &str| Err(refusal("trustRegion", &format!("'{}'", name.unwrap_or_default()), takes));
+        match (name, linear_solver) {
+            (None | Some("levenberg-marquardt"), _) => Ok(TrustRegion::LevenbergMarquardt),
+            (Some("dogleg"), _) if is_on_device => refused("'levenberg-marquardt' with backend 'gpu'"),
+            (Some("dogleg"), Some(Kind::Pcg | Kind::IterativeSchur)) => refused(
+                "'levenberg-marquardt' with a linear solver that iterates, since 'dogleg' uses exact steps again",
+            ),
+            (Some("dogleg"), _) => Ok(TrustRegion::Dogleg),
+            _ => refused("'levenberg-marquardt' or 'dogleg'"),
+        }
+    }
+}
+
 /// Options of Levenberg-Marquardt.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LevenbergMarquardtOptions {
@@ -64,6 +92,8 @@ pub struct LevenbergMarquardtOptions {
     pub solve: SolveOptions,
     /// What solves the linear systems; `None` to choose by size and sparsity.
     pub linear_solver: Option<Kind>,
+    /// How steps are bounded; by damping.
+    pub trust_region: TrustRegion,
     /// The first λ; 1e-4.
     pub initial_damping: f64,
     /// Iterations of conjugate gradients in a step, at most; 500.
@@ -78,25 +108,26 @@ impl LevenbergMarquardtOptions {
         LevenbergMarquardtOptions {
             solve: SolveOptions::defaults(),
             linear_solver: None,
+            trust_region: TrustRegion::LevenbergMarquardt,
             initial_damping: 1e-4,
             max_linear_iterations: 500,
             linear_tolerance: 0.1,
         }
     }
 
-    /// Options by their public names; `number` answers `None` for those not given. `linear_solver` is the name of one, or 'auto'.
+    /// Options by their public names; `number` and `text` answer `None` for those not given.
     ///
     /// # Errors
     /// `invalid-argument` naming the option, what it got and what it takes.
     pub fn from_numbers(
         place: Place,
         number: &dyn Fn(&str) -> Option<f64>,
-        linear_solver: Option<&str>,
+        text: &dyn Fn(&str) -> Option<String>,
     ) -> Result<LevenbergMarquardtOptions> {
         let defaults = LevenbergMarquardtOptions::defaults();
         let kinds =
             [Kind::Pcg, Kind::SparseCholesky, Kind::DenseQr, Kind::SparseSchur, Kind::DenseSchur, Kind::IterativeSchur];
-        let linear_solver = match linear_solver {
+        let linear_solver = match text("linearSolver").as_deref() {
             None | Some("auto") => None,
             Some(name) => match kinds.into_iter().find(|kind| kind.name() == name) {
                 None => {
@@ -111,9 +142,12 @@ impl LevenbergMarquardtOptions {
             },
         };
         let finite = |v: f64| v.is_finite() && v >= 0.0;
+        // A solve that may move to the host begins there.
+        let is_on_device = place == Place::Device && number("takeOver") != Some(1.0);
         Ok(LevenbergMarquardtOptions {
             solve: SolveOptions::from_numbers(number)?,
             linear_solver,
+            trust_region: TrustRegion::from_name(text("trustRegion").as_deref(), is_on_device, linear_solver)?,
             initial_damping: in_range(
                 number,
                 "initialDamping",
@@ -291,5 +325,39 @@ mod tests {
         }
         let message = Objective::from_name("max").unwrap_err().message.clone();
         assert_eq!(message, "option objective: got 'max', takes 'sum' or 'least-squares'");
+    }
+
+    #[test]
+    fn the_dogleg_takes_the_host_and_a_factorisation() {
+        let read = |place: Place, take_over: f64, solver: Option<&str>, region: &str| {
+            let number = move |name: &str| (name == "takeOver").then_some(take_over);
+            let text = |name: &str| match name {
+                "linearSolver" => solver.map(str::to_owned),
+                "trustRegion" => Some(region.to_owned()),
+                _ => None,
+            };
+            LevenbergMarquardtOptions::from_numbers(place, &number, &text)
+                .map(|options| options.trust_region)
+                .map_err(|error| error.message.clone())
+        };
+        for solver in [None, Some("auto"), Some("dense-qr"), Some("sparse-cholesky"), Some("dense-schur")] {
+            assert_eq!(read(Place::Host, 0.0, solver, "dogleg"), Ok(TrustRegion::Dogleg));
+        }
+        assert_eq!(read(Place::Device, 1.0, None, "dogleg"), Ok(TrustRegion::Dogleg), "the solve begins on the host");
+        assert_eq!(read(Place::Device, 0.0, None, "levenberg-marquardt"), Ok(TrustRegion::LevenbergMarquardt));
+        for (place, solver, region, takes) in [
+            (Place::Device, None, "dogleg", "'levenberg-marquardt' with backend 'gpu'"),
+            (Place::Host, Some("pcg"), "dogleg", "'levenberg-marquardt' with a linear solver that iterates"),
+            (
+                Place::Host,
+                Some("iterative-schur"),
+                "dogleg",
+                "'levenberg-marquardt' with a linear solver that iterates",
+            ),
+            (Place::Host, None, "ball", "'levenberg-marquardt' or 'dogleg'"),
+        ] {
+            let message = read(place, 0.0, solver, region).unwrap_err();
+            assert!(message.starts_with(&format!("option trustRegion: got '{region}', takes {takes}")), "{message}");
+        }
     }
 }

@@ -300,7 +300,7 @@ test("a promise from onIteration ends the solve with 'invalid-argument', and its
 test('levenbergMarquardt passes all options to the module, and whether the solve may move to the CPU', async () => {
   const complete = {
     maxIterations: 100, maxTimeMs: Infinity, costTolerance: 1e-8, gradientTolerance: 1e-8, parameterTolerance: 1e-8, linearSolver: 'auto',
-    initialDamping: 1e-4, maxLinearIterations: 500, linearTolerance: 0.1, readBack: 1,
+    trustRegion: 'levenberg-marquardt', initialDamping: 1e-4, maxLinearIterations: 500, linearTolerance: 0.1, readBack: 1,
   };
   const chosen = await compiled({ fallbackThreshold: 0 });
   await levenbergMarquardt(chosen.functions);
@@ -311,6 +311,10 @@ test('levenbergMarquardt passes all options to the module, and whether the solve
   const onCpu = await compiled({ backend: 'cpu' });
   await levenbergMarquardt(onCpu.functions, { linearSolver: 'dense-qr' });
   assert.equal(onCpu.raw.options.parameterTolerance, 1e-8);
+  await levenbergMarquardt(onCpu.functions, { trustRegion: 'dogleg', linearSolver: 'sparse-cholesky' });
+  assert.equal(onCpu.raw.options.trustRegion, 'dogleg');
+  await levenbergMarquardt(chosen.functions, { trustRegion: 'dogleg' });
+  assert.deepEqual([chosen.raw.options.trustRegion, chosen.raw.options.takeOver], ['dogleg', 1]);
 });
 
 test('solve() uses Levenberg-Marquardt by default', async () => {

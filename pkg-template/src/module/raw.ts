@@ -160,6 +160,7 @@ export interface RawLevenbergMarquardtOptions {
   gradientTolerance: number;
   parameterTolerance: number;
   linearSolver: string;
+  trustRegion: string;
   initialDamping: number;
   maxLinearIterations: number;
   linearTolerance: number;

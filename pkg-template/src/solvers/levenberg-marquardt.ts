@@ -9,6 +9,9 @@ import { checkFunctions, runSolver, SOLVE_OPTIONS, stoppingTests, type SolveOpti
 /** The solver of a step's linear system. */
 export type LinearSolver = 'auto' | 'pcg' | 'sparse-cholesky' | 'dense-qr' | 'sparse-schur' | 'dense-schur' | 'iterative-schur';
 
+/** How steps are bounded: by damping, or by a radius along Powell's dogleg path. */
+export type TrustRegion = 'levenberg-marquardt' | 'dogleg';
+
 /** Options of Levenberg-Marquardt. */
 export interface LevenbergMarquardtOptions extends SolveOptions {
   /**
@@ -16,7 +19,13 @@ export interface LevenbergMarquardtOptions extends SolveOptions {
    * or 'iterative-schur'; anything else is 'invalid-argument'.
    */
   linearSolver?: LinearSolver;
-  /** The initial λ of the damping λ·D, where D is the largest diagonal of JᵀJ so far; 1e-4 by default. */
+  /**
+   * How steps are bounded, 'levenberg-marquardt' by default. With 'dogleg' a rejected step is followed by a shorter one on the same path, without a
+   * new linear system. It runs on the CPU, where functions of `backend: 'auto'` are solved with it; with `backend: 'gpu'`, or 'pcg' or
+   * 'iterative-schur' as `linearSolver`, it is 'invalid-argument'. `initialDamping` does not apply; `damping` in the history is that with which a step along the gradient is as long as the radius.
+   */
+  trustRegion?: TrustRegion;
+  /** The initial λ of the damping λ·D, where D is the largest diagonal of JᵀJ so far, on the CPU less what all its entries have fallen since; 1e-4 by default. */
   initialDamping?: number;
   /** Maximum number of iterations of conjugate gradients in one step; 500 by default. */
   maxLinearIterations?: number;
@@ -28,11 +37,13 @@ export interface LevenbergMarquardtOptions extends SolveOptions {
 export const LEVENBERG_MARQUARDT_OPTIONS: OptionNames<LevenbergMarquardtOptions> = {
   ...SOLVE_OPTIONS,
   linearSolver: true,
+  trustRegion: true,
   initialDamping: true,
   maxLinearIterations: true,
   linearTolerance: true,
 };
 
+const TRUST_REGIONS: readonly TrustRegion[] = ['levenberg-marquardt', 'dogleg'];
 const LINEAR_SOLVERS: readonly LinearSolver[] = ['auto', 'pcg', 'sparse-cholesky', 'dense-qr', 'sparse-schur', 'dense-schur', 'iterative-schur'];
 
 const ON_GPU: readonly LinearSolver[] = ['auto', 'pcg', 'iterative-schur'];
@@ -48,13 +59,14 @@ export async function levenbergMarquardt(
 ): Promise<SolveResult> {
   checkFunctions('levenbergMarquardt', functions);
   const tests = stoppingTests('levenbergMarquardt', options, LEVENBERG_MARQUARDT_OPTIONS);
-  const { linearSolver = 'auto', initialDamping = 1e-4, maxLinearIterations = 500, linearTolerance = 0.1 } = options;
+  const { linearSolver = 'auto', trustRegion = 'levenberg-marquardt', initialDamping = 1e-4, maxLinearIterations = 500, linearTolerance = 0.1 } = options;
   if (!LINEAR_SOLVERS.includes(linearSolver)) {
     throw invalidArgument('levenbergMarquardt: linearSolver', describe(linearSolver), `one of '${LINEAR_SOLVERS.join("', '")}'`);
   }
   if (functions.backend === 'gpu' && !ON_GPU.includes(linearSolver)) {
     throw invalidArgument('levenbergMarquardt: linearSolver', describe(linearSolver), `one of '${ON_GPU.join("', '")}' with functions on the GPU`);
   }
+  checkTrustRegion(trustRegion, linearSolver, functions.backend === 'gpu' && !functions.canMoveToCpu);
   checkFinite('levenbergMarquardt: initialDamping', initialDamping, 0);
   checkWholeNumber('levenbergMarquardt: maxLinearIterations', maxLinearIterations, 1);
   checkFinite('levenbergMarquardt: linearTolerance', linearTolerance, 0);
@@ -62,6 +74,7 @@ export async function levenbergMarquardt(
   const raw = {
     ...tests,
     linearSolver,
+    trustRegion,
     initialDamping,
     maxLinearIterations,
     linearTolerance,
@@ -69,6 +82,16 @@ export async function levenbergMarquardt(
     takeOver: Number(functions.canMoveToCpu),
   };
   return runSolver(functions, options, (handle, onIteration, aborted) => handle.levenbergMarquardt(raw, onIteration, aborted));
+}
+
+function checkTrustRegion(trustRegion: TrustRegion, linearSolver: LinearSolver, isOnGpu: boolean): void {
+  const refused = (takes: string) => invalidArgument('levenbergMarquardt: trustRegion', describe(trustRegion), takes);
+  if (!TRUST_REGIONS.includes(trustRegion)) throw refused(`one of '${TRUST_REGIONS.join("', '")}'`);
+  if (trustRegion !== 'dogleg') return;
+  if (isOnGpu) throw refused("'levenberg-marquardt' with backend 'gpu'");
+  if (linearSolver === 'pcg' || linearSolver === 'iterative-schur') {
+    throw refused(`'levenberg-marquardt' with linearSolver '${linearSolver}', since 'dogleg' uses exact steps again`);
+  }
 }
 
 /** The solver under the name of ScalarAutograd. */

@@ -5,7 +5,7 @@ use super::guard::{Turn, is_checked, judge, judge_by_earlier};
 use super::stages::{Stage, first_stage, hand_over, stage_after};
 use super::stagnation::Stagnation;
 use crate::solve::listener::Listener;
-use crate::solve::options::LevenbergMarquardtOptions;
+use crate::solve::options::{LevenbergMarquardtOptions, TrustRegion};
 use crate::solve::precision::Checked;
 use crate::solve::solution::Solution;
 use residua_base::error::Result;
@@ -46,7 +46,9 @@ pub(crate) async fn solve<S: Solvers>(
     request: Request,
     listener: &mut dyn Listener,
 ) -> Result<Solution> {
-    let mut stage = first_stage(solvers.stage(), solvers.has_long_sums());
+    let is_dogleg = options.trust_region == TrustRegion::Dogleg;
+    let mut stage = first_stage(solvers.stage(), is_dogleg || solvers.has_long_sums());
+    let moved = stage != solvers.stage();
     let mut before: Option<Before> = None;
     loop {
         let next = if request.may_hand_over { stage_after(stage) } else { None };
@@ -67,8 +69,16 @@ pub(crate) async fn solve<S: Solvers>(
             Some(before) => before.join(solution, stage),
             None => solution,
         };
-        let Some((next, reason)) = next.zip(reason) else { return Ok(solution) };
+        let Some((next, reason)) = next.zip(reason) else { return Ok(finished(solution, is_dogleg && moved)) };
         before = Some(Before { solution, stage, reason });
         stage = next;
     }
+}
+
+/// The solution of a whole run, which says why it ran on the host.
+fn finished(mut solution: Solution, for_dogleg: bool) -> Solution {
+    if for_dogleg {
+        solution.details.linear_solver.push_str("; on the CPU, since trustRegion 'dogleg' does not run on the GPU");
+    }
+    solution
 }

@@ -14,11 +14,11 @@ pub(crate) struct Stage {
 pub(crate) const HOST: Stage = Stage { place: Place::Host, arithmetic: Arithmetic::F64 };
 
 /// The first stage for functions that are evaluated in `of_functions`. The solver of the device linearises instance by instance, so
-/// residuals that are long sums, which are known when all their addends are, are solved on the host.
-pub(crate) fn first_stage(of_functions: Stage, has_long_sums: bool) -> Stage {
+/// residuals that are long sums, which are known when all their addends are, are solved on the host, as are steps that it does not have.
+pub(crate) fn first_stage(of_functions: Stage, needs_host: bool) -> Stage {
     match of_functions.place {
         Place::Host => HOST,
-        Place::Device if has_long_sums => HOST,
+        Place::Device if needs_host => HOST,
         Place::Device => of_functions,
     }
 }

@@ -14,7 +14,7 @@
 //! loop {
 //!     linearise        cost F, gradient g = J̃ᵀr̃ and J̃ᵀJ̃ (or what stands for it) at x; frozen coordinates; the cosine of the others
 //!     converge         end if the accepted step, or the start, meets a tolerance                            rule lm_convergence
-//!     scale damping    D ← max(D, diag J̃ᵀJ̃); the forcing term η of an iterative solver                rule lm_forcing
+//!     scale damping    D ← max(sD, diag J̃ᵀJ̃); the forcing term η of an iterative solver                rule lm_forcing
 //!     solve            (J̃ᵀJ̃ + λD) δ = −g, up to η
 //!     project          x′ = x ⊞ δ, clamped to the bounds; δ̄ is the step that leads there
 //!     predict          predicted reduction −δ̄ᵀg − ½‖J̃δ̄‖²
@@ -27,6 +27,10 @@
 //!
 //! What cannot be computed is a rejected step and raises λ: a singular system, NaN at x′, derivatives at x′ that are not finite. The loop
 //! also ends at a limit of iterations or time, and when a rule finds that precision or the trust region is exhausted.
+//!
+//! With the dogleg (host alone, [`TrustRegion`](super::options::TrustRegion)) λ is as small as the linear solver allows, and the step is the point
+//! where Powell's path to δ leaves a ball of radius Δ (rules lm_dogleg, lm_radius). Accepting and rejecting change Δ. After a rejected step
+//! `solve` is left out, since the path is the same.
 //!
 //! # The four implementations
 //!
@@ -45,7 +49,8 @@
 //!
 //! The scalar rules exist once, as graphs in [`super::rules`]: hosts evaluate them in f64, and shaders contain them as generated functions.
 //! The loops differ on purpose in one parameter of the rules, `kept` of [`damping_scale`](super::rules::damping_scale): single solves keep the
-//! largest scale so far, many small problems keep 0 and so are scaled by the present diagonal of J̃ᵀJ̃.
+//! largest scale so far, on the host less what all coordinates have fallen since ([`lower`](super::rules::lower)); many small problems keep 0 and
+//! so are scaled by the present diagonal of J̃ᵀJ̃.
 
 pub mod device;
 pub mod ending;

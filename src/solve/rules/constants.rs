@@ -8,6 +8,8 @@ pub const MAX_DAMPING: f64 = 1e32;
 pub const INITIAL_GROWTH: f64 = 2.0;
 /// A step is accepted if its gain ratio is above this: Ceres' min_relative_decrease.
 pub(super) const LEAST_GAIN: f64 = 1e-3;
+/// A dogleg step whose gain ratio is above this shows that the trust region may be larger.
+pub(super) const GOOD_GAIN: f64 = 0.75;
 /// A cost is uncertain by so many times the rounding of its residuals, taken as independent. A tolerance of the cosine
 /// or the step below as many times ε counts as that, one of the cost below the square of it.
 pub const ROUNDINGS: f64 = 4.0;

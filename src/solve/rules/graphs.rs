@@ -1,7 +1,8 @@
 //! The graphs of the rules.
 
 use super::constants::{
-    INITIAL_GROWTH, LEAST_FALL, LEAST_GAIN, MAX_DAMPING, MIN_DAMPING, MOST_NOISE, NOISES, ROUNDINGS, SETTLED, STEEP,
+    GOOD_GAIN, INITIAL_GROWTH, LEAST_FALL, LEAST_GAIN, MAX_DAMPING, MIN_DAMPING, MOST_NOISE, NOISES, ROUNDINGS,
+    SETTLED, STEEP,
 };
 use crate::solve::scalar;
 use crate::solve::summary::Termination;
@@ -284,6 +285,71 @@ pub(super) fn convergence() -> Function {
             [g.select(flat, gradient, end)]
         },
     )
+}
+
+/// The Gauss-Newton step where it is within the radius; else a point of the line that leads to it from the Cauchy point a, where that is within
+/// the radius, else a shorter a. On the line a + t(b − a) of length Δ, t solves t²‖b − a‖² + 2t aᵀ(b − a) = Δ² − ‖a‖².
+pub(super) fn dogleg() -> Function {
+    let parameters = &["radius", "cauchy", "gauss_newton", "product"];
+    rule("lm_dogleg", parameters, |g, [radius, cauchy, gauss_newton, product]| {
+        let (zero, one) = (g.literal(0.0), g.literal(1.0));
+        let [radius_square, a_square, b_square] = [radius, cauchy, gauss_newton].map(|length| g.mul(length, length));
+        let along = g.sub(product, a_square);
+        let beyond = g.sub(b_square, product);
+        let square = g.sub(beyond, along);
+        let room = g.sub(radius_square, a_square);
+        let roots = g.mul(along, along);
+        let term = g.mul(square, room);
+        let roots = g.add(roots, term);
+        let root = g.sqrt(roots);
+        // Of the two forms of the root the one without a difference.
+        let sum = g.add(along, root);
+        let divisor = g.lt(zero, along);
+        let by_sum = g.div(room, sum);
+        let difference = g.sub(root, along);
+        let by_difference = g.div(difference, square);
+        let t = g.select(divisor, by_sum, by_difference);
+        let rest = g.sub(one, t);
+        let shortened = g.div(radius, cauchy);
+        let far = g.le(radius, cauchy);
+        let of_a = g.select(far, shortened, rest);
+        let of_b = g.select(far, zero, t);
+        let reached = g.le(gauss_newton, radius);
+        [g.select(reached, zero, of_a), g.select(reached, one, of_b)]
+    })
+}
+
+/// Three times a step that was as good as promised, half of one that was not. After a rejected step the minimum of the parabola through both
+/// costs and the slope, as in MINPACK, between a tenth and half of it.
+pub(super) fn radius() -> Function {
+    let parameters = &["radius", "length", "descent", "change", "ratio", "verdict"];
+    rule("lm_radius", parameters, |g, [radius, length, descent, change, ratio, verdict]| {
+        let (half, tenth, quarter, three) = (g.literal(0.5), g.literal(0.1), g.literal(0.25), g.literal(3.0));
+        let good = g.literal(GOOD_GAIN);
+        let good = g.lt(good, ratio);
+        // The ratio of a hidden step is one of rounding errors.
+        let one = g.literal(1.0);
+        let hidden = g.lt(one, verdict);
+        let good = or(g, good, hidden);
+        let poor = g.lt(ratio, quarter);
+        let longer = g.mul(three, length);
+        let longer = g.apply(Op::Max, &[radius, longer]);
+        let shorter = g.mul(half, length);
+        let kept = g.select(poor, shorter, radius);
+        let accepted = g.select(good, longer, kept);
+        let bend = g.sub(descent, change);
+        let minimum = g.div(descent, bend);
+        let minimum = g.mul(half, minimum);
+        // False of NaN.
+        let early = g.lt(minimum, tenth);
+        let late = g.lt(half, minimum);
+        let known = g.le(minimum, half);
+        let share = g.select(known, minimum, quarter);
+        let share = g.select(early, tenth, share);
+        let share = g.select(late, half, share);
+        let rejected = g.mul(share, length);
+        [g.select(verdict, accepted, rejected)]
+    })
 }
 
 /// Eisenstat and Walker, *Choosing the forcing terms in an inexact Newton method* (1996), choice 2 with γ = 0.9 and α = 2, and its

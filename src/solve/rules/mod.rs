@@ -7,6 +7,8 @@
 //! | `lm_gain` | numbers of a trial step, the noise, the floor | gain ratio, verdict, floor, end |
 //! | `lm_damping` | λ, ν, gain ratio, verdict | λ, ν, end |
 //! | `lm_convergence` | numbers of an accepted step, tolerances | end |
+//! | `lm_dogleg` | radius; lengths and product of Cauchy and Gauss-Newton step | their shares in the step |
+//! | `lm_radius` | radius, numbers of a trial step, gain ratio, verdict | radius |
 //! | `lm_forcing` | gradient norms, last forcing term, ceiling | forcing term η of the linear solver |
 //!
 //! An *end* is a number: 0 to continue, or [`Termination::code`]. Truths are 0 and 1. Any input may be infinite or NaN: NaN is never progress,
@@ -54,7 +56,8 @@ use residua_codegen::Function;
 ///
 /// `kept` is the largest entry so far. With the present diagonal alone, a column of J̃ that nearly vanishes on the way loses its damping, and the
 /// step is all in its direction (J. J. Moré, "The Levenberg-Marquardt algorithm: implementation and theory", in: Numerical Analysis,
-/// LNM 630, 1978, section 6). Many small problems keep nothing, as Ceres does: `kept` is 0 there.
+/// LNM 630, 1978, section 6). Many small problems keep nothing, as Ceres does: `kept` is 0 there. Single solves on the host keep it relative to the
+/// other coordinates ([`lower`]).
 ///
 /// A column of zeros has D = 0, and its coordinate a gradient of 0. [`damped`] makes its equation solvable.
 ///
@@ -66,6 +69,22 @@ pub fn damping_scale(diagonal: f64, kept: f64) -> f64 {
 /// λD of a coordinate; λ where D is 0, since no unit is known there and the step is 0 with any damping.
 pub fn damped(lambda: f64, scale: f64) -> f64 {
     if scale > 0.0 { lambda * scale } else { lambda }
+}
+
+/// Lowers `scale` by what the diagonal has fallen below it at every coordinate that is not frozen: by the largest ratio of both.
+///
+/// Residuals of a high power fall together with all their derivatives by many orders. Kept as it was, D would then be a damping that λ, which
+/// falls by no more than a factor a step, cannot make up for. A column that nearly vanishes alone still keeps its damping.
+pub fn lower(diagonal: &[f64], frozen: &[bool], scale: &mut [f64]) {
+    let mut common = 0.0_f64;
+    for ((&diagonal, &frozen), &scale) in diagonal.iter().zip(frozen).zip(scale.iter()) {
+        if !frozen && scale > 0.0 {
+            common = common.max(diagonal / scale);
+        }
+    }
+    if 0.0 < common && common < 1.0 {
+        scale.iter_mut().for_each(|scale| *scale *= common);
+    }
 }
 
 /// Raises `scale`, at first 0, to [`damping_scale`] of the coordinates that are not frozen; gives [`damped`] of them in `damping`.
@@ -83,6 +102,8 @@ pub struct Rules {
     noise: Function,
     cosine: Function,
     forcing: Function,
+    dogleg: Function,
+    radius: Function,
 }
 
 /// The verdict on a trial step.
@@ -234,6 +255,8 @@ impl Rules {
             noise: graphs::noise(),
             cosine: graphs::cosine(),
             forcing: graphs::forcing(),
+            dogleg: graphs::dogleg(),
+            radius: graphs::radius(),
         }
     }
 
@@ -245,7 +268,7 @@ impl Rules {
         RULES.with(Rc::clone)
     }
 
-    /// As functions, for shaders.
+    /// As functions, for shaders; the dogleg runs on the host alone.
     pub fn functions(&self) -> [&Function; 6] {
         [&self.noise, &self.cosine, &self.gain, &self.damping, &self.convergence, &self.forcing]
     }
@@ -279,6 +302,18 @@ impl Rules {
     /// The end that the start meets: only its gradient is judged.
     pub fn convergence_at_start(&self, cosine: f64, tolerances: &Tolerances, epsilon: f64) -> Option<Termination> {
         self.convergence(&AcceptedStep::at_start(cosine), tolerances, epsilon)
+    }
+
+    /// The shares of the Cauchy step and of the Gauss-Newton step in the step of the dogleg, from the radius, their lengths and their product.
+    pub fn dogleg(&self, radius: f64, cauchy: f64, gauss_newton: f64, product: f64) -> [f64; 2] {
+        let results = self.dogleg.evaluate(0, &[radius, cauchy, gauss_newton, product]);
+        [results[0], results[1]]
+    }
+
+    /// The radius after a verdict on a step of that length.
+    pub fn radius(&self, radius: f64, length: f64, descent: f64, change: f64, gain: Gain) -> f64 {
+        let verdict = u8::from(gain.accepted) + u8::from(gain.hidden);
+        self.radius.evaluate(0, &[radius, length, descent, change, gain.ratio, verdict.into()])[0]
     }
 
     /// The share of its residual that the linear solver may leave. The norms are ‖D^(−½)g‖;

@@ -307,3 +307,68 @@ let cosine = lm_cosine(state[4], state[8]);\n\
     assert_eq!(text.matches("fn is_nan(").count(), 1, "what the shader and the rules import stands once");
     residua_portable::validated(&text);
 }
+
+#[test]
+fn the_dogleg_ends_where_its_path_leaves_the_ball() {
+    let rules = Rules::new();
+    // Cauchy step (1, 0), Gauss-Newton step (2, 2).
+    let (cauchy, gauss_newton, product) = (1.0, 8.0_f64.sqrt(), 2.0);
+    for radius in [INF, 10.0, 8.0_f64.sqrt(), 2.5, 1.5, 1.0 + 1e-9, 1.0, 0.25, 1e-30] {
+        let [a, b] = rules.dogleg(radius, cauchy, gauss_newton, product);
+        let length = f64::hypot(a + 2.0 * b, 2.0 * b);
+        // A few operations, of numbers of some units.
+        let expected = radius.min(gauss_newton);
+        assert!((length - expected).abs() <= 8.0 * EPSILON * expected, "{radius}: {a} {b}");
+        let on_path = if radius < cauchy { b == 0.0 } else { (a + b - 1.0).abs() < 4.0 * EPSILON };
+        assert!(on_path, "{radius}: {a} {b}");
+    }
+    // A Gauss-Newton step shorter than the Cauchy step, and against it.
+    assert_eq!(rules.dogleg(3.0, 5.0, 2.0, -1.0), [0.0, 1.0]);
+    let [a, b] = rules.dogleg(1.5, 1.0, 3.0, -1.0);
+    let length = (a * a + 9.0 * b * b - 2.0 * a * b).sqrt();
+    assert!((length - 1.5).abs() < 8.0 * EPSILON, "{length}");
+    // Without a Cauchy point, a shorter Gauss-Newton step.
+    assert_eq!(rules.dogleg(1.0, 0.0, 4.0, 0.0), [0.75, 0.25]);
+}
+
+#[test]
+fn the_radius_follows_the_gain_and_shrinks_to_the_minimum_of_a_parabola() {
+    let rules = Rules::new();
+    let gain = |ratio: f64, accepted: bool, hidden: bool| Gain { ratio, accepted, hidden, floor: NO_FLOOR, end: None };
+    // radius, length, descent, change, ratio, accepted, hidden → radius
+    for (radius, length, descent, change, ratio, accepted, hidden, expected) in [
+        (2.0, 2.0, 1.0, 1.0, 0.9, true, false, 6.0),
+        (9.0, 2.0, 1.0, 1.0, 0.9, true, false, 9.0),
+        (INF, 2.0, 1.0, 1.0, 0.9, true, false, INF),
+        (2.0, 2.0, 1.0, 1.0, 0.5, true, false, 2.0),
+        (9.0, 2.0, 1.0, 1.0, 0.1, true, false, 1.0),
+        (2.0, 2.0, 1.0, 1.0, -3.0, true, true, 6.0),
+        // 1 − t + 2.5 t² has its minimum at 0.2.
+        (INF, 2.0, 1.0, -1.5, -1.0, false, false, 0.4),
+        (2.0, 2.0, 1.0, -1e9, -1.0, false, false, 0.2),
+        (2.0, 2.0, 1.0, 0.9, 1e-9, false, false, 1.0),
+        (2.0, 2.0, 1.0, 3.0, NAN, false, false, 0.2),
+        (2.0, 2.0, 1.0, NAN, NAN, false, false, 0.5),
+        (2.0, 2.0, 1.0, -INF, -INF, false, false, 0.2),
+    ] {
+        let found = rules.radius(radius, length, descent, change, gain(ratio, accepted, hidden));
+        let close = found == expected || (found - expected).abs() < 4.0 * EPSILON * expected;
+        assert!(close, "{radius} {length} {descent} {change} {ratio}: {found}, not {expected}");
+    }
+}
+
+#[test]
+fn the_scale_is_lowered_by_what_all_coordinates_have_fallen() {
+    for (diagonal, frozen, expected) in [
+        ([1.0, 1.0, 1.0], [false; 3], [2.0, 1.0, 0.0]),
+        ([4.0, 0.0, 1.0], [false; 3], [4.0, 2.0, 0.0]),
+        ([8.0, 0.0, 1.0], [false; 3], [4.0, 2.0, 0.0]),
+        ([4.0, 0.5, 1.0], [true, false, false], [1.0, 0.5, 0.0]),
+        ([0.0, 0.0, 1.0], [false; 3], [4.0, 2.0, 0.0]),
+        ([NAN, NAN, NAN], [false; 3], [4.0, 2.0, 0.0]),
+    ] {
+        let mut scale = [4.0, 2.0, 0.0];
+        lower(&diagonal, &frozen, &mut scale);
+        assert_eq!(scale, expected, "{diagonal:?} {frozen:?}");
+    }
+}

@@ -2,6 +2,7 @@
 //! gradients at a time where the model has no matrix, else some iterations, or some part of a factorisation. A model of sums in one block has its system at hand.
 
 use crate::gauss_newton::host::LeastSquares;
+use crate::solve::vector::dot;
 use residua_base::error::Result;
 use residua_linalg::system::finite;
 use residua_linalg::{
@@ -116,6 +117,31 @@ impl LinearSystems {
         };
         Ok(solved.map(|solved| finite(solved, step)))
     }
+}
+
+impl LinearSystems {
+    /// ‖J̃v‖² of a vector; `None` where the model has no matrix, and products give it.
+    pub(super) fn squared_jvp(&self, model: &LeastSquares, vector: &[f64]) -> Option<f64> {
+        match &model.normal {
+            Some(_) if matches!(self.solver, LinearSolver::Pcg(_)) => None,
+            Some(normal) => Some(quadratic_form(&normal.jtj_blocks, vector)),
+            None => {
+                let jacobian = jacobian(vector.len(), &self.row_offsets, &self.col_indices, &model.entries);
+                let mut jvp = vec![0.0; jacobian.rows()];
+                jacobian.times(vector, &mut jvp);
+                Some(dot(&jvp, &jvp))
+            }
+        }
+    }
+}
+
+/// xᵀAx of a symmetric matrix, of which the lower half counts.
+fn quadratic_form(a: &[f64], x: &[f64]) -> f64 {
+    let mut form = 0.0;
+    for (i, row) in a.chunks_exact(x.len().max(1)).enumerate() {
+        form += x[i] * (2.0 * dot(&row[..i], &x[..i]) + row[i] * x[i]);
+    }
+    form
 }
 
 /// J̃ of such a pattern with these entries.

@@ -15,47 +15,14 @@ use crate::solve::vector::{dot, max_norm, norm};
 use residua_base::clock::now_ms;
 use residua_base::error::Result;
 use residua_linalg::loops::{add_squares, all_finite, diagonals};
-use residua_linalg::{LinearSolver, PcgOptions, Products, Trouble};
+use residua_linalg::{PcgOptions, Products, Trouble};
 
 use super::ARITHMETIC;
 use super::deficiency;
 use super::linear_system::{DampedSystem, LinearSystems, jacobian};
-use super::phase::{Pending, Phase, Trial};
+use super::phase::{Answer, Pending, Phase, Request, Trial};
 use super::retraction::Retraction;
 use super::strategy::{Linearised, Strategy};
-
-/// What [`LevenbergMarquardt::next`] requests or reports.
-#[derive(Clone, Copy, Debug)]
-pub enum Request<'a> {
-    /// The Gauss-Newton model at this point, as [`Answer::Model`].
-    Linearise(&'a [f64]),
-    /// The solution of a linear system: [`LevenbergMarquardt::solve`], until it gives the answer.
-    Solve,
-    /// ‖J̃δ̄‖² of this projected step, as [`Answer::SquaredJvp`]. Asked for where the model has no matrix.
-    SquaredJvp(&'a [f64]),
-    /// The cost where the model was last made minus that at this point, as [`Answer::Reduction`].
-    EvaluateTrial(&'a [f64]),
-    /// Nothing: an iteration is done, and [`LevenbergMarquardt::point`] is where it ended.
-    Iteration(IterationSummary),
-    /// Nothing: the run is over, and [`LevenbergMarquardt::point`] is the best point.
-    Finished(&'a SolveSummary),
-}
-
-/// The answer to a [`Request`].
-#[derive(Clone, Debug)]
-pub enum Answer {
-    /// To [`Request::Linearise`].
-    Model(LeastSquares),
-    /// To [`Request::Solve`]: the iterations of the linear solver; `None` if there is no step.
-    Solved(Option<u32>),
-    /// To [`Request::Solve`]: the model's sums do not give a step that is good enough, or its products not soon enough. The model is asked
-    /// for again, in rows, after [`LevenbergMarquardt::use_rows`].
-    RowsNeeded,
-    /// To [`Request::SquaredJvp`].
-    SquaredJvp(f64),
-    /// To [`Request::EvaluateTrial`].
-    Reduction(f64),
-}
 
 /// A run of Levenberg-Marquardt.
 pub struct LevenbergMarquardt {
@@ -211,7 +178,7 @@ impl LevenbergMarquardt {
     fn advance(&mut self, answer: Option<Answer>) -> Result<Pending> {
         Ok(match (self.phase, answer) {
             (Phase::Start, Some(Answer::Model(model))) => self.start(model),
-            (Phase::Ready, _) => self.scale_damping(),
+            (Phase::Ready, _) => return self.scale_damping(),
             (Phase::Solving(_), Some(Answer::Solved(iterations))) => return self.project(iterations),
             (Phase::Predicting(trial), Some(Answer::SquaredJvp(square))) => self.predict(trial, square),
             (Phase::EvaluatingTrial(trial), Some(Answer::Reduction(change))) => self.judge(Trial { change, ..trial }),
@@ -307,19 +274,27 @@ impl LevenbergMarquardt {
     }
 
     /// Ends the run if it is to end here; otherwise scales the damping and chooses the forcing term for the next system.
-    fn scale_damping(&mut self) -> Pending {
+    fn scale_damping(&mut self) -> Result<Pending> {
         if self.ending.is_none() && self.summary.elapsed_ms >= self.options.solve.max_time_ms {
             self.ending = Some((Termination::MaxTime, ending::time_limit(&self.options.solve)));
         }
         if self.ending.is_some() {
-            return self.finish();
+            return Ok(self.finish());
         }
-        if std::mem::take(&mut self.is_new_point) {
+        let is_new_point = std::mem::take(&mut self.is_new_point);
+        if is_new_point {
             self.strategy.choose_forcing(self.scaled_gradient_norm);
         }
-        self.strategy.scale_damping(&self.diagonal, &self.frozen);
+        self.strategy.scale_damping(&self.diagonal, &self.frozen, is_new_point);
+        if let Some(dogleg) = &mut self.strategy.dogleg {
+            if is_new_point {
+                dogleg.enter_point(self.free_size);
+            } else if dogleg.has_path() {
+                return self.project(Some(0));
+            }
+        }
         self.phase = Phase::Solving(false);
-        Pending::Solve
+        Ok(Pending::Solve)
     }
 
     /// Computes one slice of the solution of [`Request::Solve`]; gives the answer when the system is solved or turns out to have no solution.
@@ -345,6 +320,7 @@ impl LevenbergMarquardt {
             self.strategy.raise_least_damping();
             return Ok(self.reject(Trial::without_step(f64::NAN)));
         };
+        self.shorten();
         self.retraction.make(&self.point, &self.step, &mut self.trial, &mut self.projected_step)?;
         // A step too short to move anything has a reduction of 0, or NaN if longer steps met NaN: that is the reason for the end then.
         let last = self.summary.history.last();
@@ -356,20 +332,25 @@ impl LevenbergMarquardt {
             linear_iterations: Some(linear_iterations),
             ..Trial::without_step(change)
         };
-        let LinearSystems { row_offsets, col_indices, solver, .. } = &self.systems;
-        if let Some(normal) = &self.model.normal {
-            if let LinearSolver::Pcg(_) = solver {
+        match self.systems.squared_jvp(&self.model, &self.projected_step) {
+            Some(square) => Ok(self.predict(trial, square)),
+            None => {
                 self.phase = Phase::Predicting(trial);
-                return Ok(Pending::SquaredJvp);
+                Ok(Pending::SquaredJvp)
             }
-            let square = quadratic_form(&normal.jtj_blocks, &self.projected_step);
-            return Ok(self.predict(trial, square));
         }
-        let jacobian = jacobian(self.point.len(), row_offsets, col_indices, &self.model.entries);
-        let mut jvp = vec![0.0; jacobian.rows()];
-        jacobian.times(&self.projected_step, &mut jvp);
-        let square = dot(&jvp, &jvp);
-        Ok(self.predict(trial, square))
+    }
+
+    /// Puts the step of the dogleg in the place of the Gauss-Newton step.
+    fn shorten(&mut self) {
+        let Strategy { dogleg: Some(dogleg), scale, rules, .. } = &mut self.strategy else { return };
+        if !dogleg.has_path() {
+            dogleg.begin_path(&self.step, &self.free_gradient, scale);
+            // Models of this trust region have a matrix; without a curvature the path has no Cauchy point.
+            let square = self.systems.squared_jvp(&self.model, dogleg.gradient_step());
+            dogleg.bend_path(square.unwrap_or(f64::NAN));
+        }
+        dogleg.step(rules, &mut self.step);
     }
 
     /// The predicted reduction ½‖r̃‖² − ½‖r̃ + J̃δ̄‖² = −δ̄ᵀg − ½‖J̃δ̄‖², from `square` = ‖J̃δ̄‖².
@@ -437,7 +418,7 @@ impl LevenbergMarquardt {
 
     fn conclude(&mut self, trial: Trial, gain: Gain, converged: Option<Termination>) -> Pending {
         let lambda = self.strategy.lambda();
-        let collapsed = self.strategy.update_damping(gain);
+        let collapsed = self.strategy.update(gain, &trial);
         self.record(trial, lambda, Some(gain.ratio), gain.accepted, converged.or(gain.end).or(collapsed))
     }
 
@@ -494,13 +475,4 @@ impl LevenbergMarquardt {
     fn gradient_max_norm(&self) -> f64 {
         max_norm(&self.free_gradient)
     }
-}
-
-/// xᵀAx of a symmetric matrix, of which the lower half counts.
-fn quadratic_form(a: &[f64], x: &[f64]) -> f64 {
-    let mut form = 0.0;
-    for (i, row) in a.chunks_exact(x.len().max(1)).enumerate() {
-        form += x[i] * (2.0 * dot(&row[..i], &x[..i]) + row[i] * x[i]);
-    }
-    form
 }

@@ -1,6 +1,7 @@
 //! Levenberg-Marquardt on the host, in f64.
 
 mod deficiency;
+mod dogleg;
 mod linear_system;
 mod minimizer;
 mod phase;
@@ -13,7 +14,8 @@ mod strategy;
 mod tests;
 
 pub use linear_system::LinearSystems;
-pub use minimizer::{Answer, LevenbergMarquardt, Request};
+pub use minimizer::LevenbergMarquardt;
+pub use phase::{Answer, Request};
 pub use resources::SolverResources;
 pub use run::minimise_least_squares;
 

@@ -1,6 +1,40 @@
 //! What a run of Levenberg-Marquardt waits for, and what it carries from one answer to the next.
 
-use crate::solve::summary::IterationSummary;
+use crate::gauss_newton::host::LeastSquares;
+use crate::solve::summary::{IterationSummary, SolveSummary};
+
+/// What [`super::LevenbergMarquardt::next`] asks for or reports.
+#[derive(Clone, Copy, Debug)]
+pub enum Request<'a> {
+    /// The Gauss-Newton model at this point, as [`Answer::Model`].
+    Linearise(&'a [f64]),
+    /// The solution of a linear system: [`super::LevenbergMarquardt::solve`], until it gives the answer.
+    Solve,
+    /// ‖J̃δ̄‖² of this projected step, as [`Answer::SquaredJvp`]. Asked for where the model has no matrix.
+    SquaredJvp(&'a [f64]),
+    /// The cost where the model was last made minus that at this point, as [`Answer::Reduction`].
+    EvaluateTrial(&'a [f64]),
+    /// Nothing: an iteration is done, and [`super::LevenbergMarquardt::point`] is where it ended.
+    Iteration(IterationSummary),
+    /// Nothing: the run is over, and [`super::LevenbergMarquardt::point`] is the best point.
+    Finished(&'a SolveSummary),
+}
+
+/// The answer to a [`Request`].
+#[derive(Clone, Debug)]
+pub enum Answer {
+    /// To [`Request::Linearise`].
+    Model(LeastSquares),
+    /// To [`Request::Solve`]: the iterations of the linear solver; `None` if there is no step.
+    Solved(Option<u32>),
+    /// To [`Request::Solve`]: the model's sums do not give a step that is good enough, or its products not soon enough. The model is asked
+    /// for again, in rows, after [`super::LevenbergMarquardt::use_rows`].
+    RowsNeeded,
+    /// To [`Request::SquaredJvp`].
+    SquaredJvp(f64),
+    /// To [`Request::EvaluateTrial`].
+    Reduction(f64),
+}
 
 /// A step whose verdict is due.
 #[derive(Clone, Copy, Debug)]

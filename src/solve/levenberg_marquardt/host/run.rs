@@ -3,7 +3,8 @@
 
 use super::ARITHMETIC;
 use super::deficiency;
-use super::minimizer::{Answer, LevenbergMarquardt, Request};
+use super::minimizer::LevenbergMarquardt;
+use super::phase::{Answer, Request};
 use super::resources::SolverResources;
 use super::retraction::Retraction;
 use super::solve_path::SolvePath;
@@ -51,7 +52,7 @@ pub async fn minimise_least_squares(
     };
     let SolverResources { model, retraction, systems: kept } = resources;
     let retraction = Retraction::new(&functions.model().arrays, lower, upper, retraction).await?;
-    let (mut path, systems) = SolvePath::of(functions, model, options.linear_solver, kept.take()).await?;
+    let (mut path, systems) = SolvePath::of(functions, model, options, kept.take()).await?;
     let mut solver = LevenbergMarquardt::new(start, systems, retraction, options);
     let mut stages = Stages { setup: now_ms() - began, ..Stages::default() };
     let outcome = run(functions, model, &mut solver, &mut path, listener, began, &mut stages).await;

@@ -6,6 +6,7 @@ use crate::eval::Functions;
 use crate::gauss_newton::host::{HostModel, LeastSquares};
 use crate::model::Model;
 use crate::model::pattern::Pattern;
+use crate::solve::options::{LevenbergMarquardtOptions, TrustRegion};
 use residua_base::error::Result;
 use residua_base::list::Listed;
 use residua_linalg::choice::{self, Choice, Trial};
@@ -55,9 +56,10 @@ impl SolvePath {
     pub(super) async fn of(
         functions: &mut Functions,
         model: &mut HostModel,
-        kind: Option<Kind>,
+        options: &LevenbergMarquardtOptions,
         kept: Option<RowSystems>,
     ) -> Result<(SolvePath, LinearSystems)> {
+        let kind = options.linear_solver;
         let n = functions.values().len();
         if matches!(kind, None | Some(Kind::DenseQr)) && model.prepare_sums(functions).await? {
             let linear_solver = match kind {
@@ -76,7 +78,9 @@ impl SolvePath {
         }
         let rows = of_rows(functions, model, kind, kept)?;
         let (linear_solver, trial) = (rows.chosen.why.clone(), rows.chosen.trial.clone());
-        let by_products = kind.is_none() && (trial.is_some() || rows.systems.solver.kind() == Kind::Pcg);
+        // The dogleg takes Gauss-Newton steps that are not cut short, and multiplies by J̃ itself.
+        let is_dogleg = options.trust_region == TrustRegion::Dogleg;
+        let by_products = kind.is_none() && !is_dogleg && (trial.is_some() || rows.systems.solver.kind() == Kind::Pcg);
         if !(by_products && model.prepare_products(functions, &blocks).await?) {
             let RowSystems { systems, chosen } = rows;
             let chosen = Some(chosen);

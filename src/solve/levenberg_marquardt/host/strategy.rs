@@ -3,12 +3,14 @@
 
 use std::rc::Rc;
 
-use crate::solve::options::LevenbergMarquardtOptions;
+use crate::solve::options::{LevenbergMarquardtOptions, TrustRegion};
 use crate::solve::rules::{self, AcceptedStep, Damping, Gain, PointBefore, Rules, Tolerances, TrialStep};
 use crate::solve::summary::Termination;
 
 use super::ARITHMETIC;
 use residua_base::decimal::scientific;
+use super::dogleg::Dogleg;
+use super::phase::Trial;
 
 /// λ stays above so many times one with which a linear system had no solution.
 const LEAST_SOLVABLE: f64 = 2.0;
@@ -18,11 +20,11 @@ const LEAST_AFTER_TROUBLE: f64 = 1e-12;
 
 /// λ, D and the forcing term of a run.
 pub(super) struct Strategy {
-    rules: Rc<Rules>,
+    pub(super) rules: Rc<Rules>,
     tolerances: Tolerances,
     damping: Damping,
-    /// D: the largest diagonal entry so far of each coordinate that was free.
-    scale: Vec<f64>,
+    /// D: the largest diagonal entry so far of each coordinate that was free, but for what all of them have fallen since.
+    pub(super) scale: Vec<f64>,
     /// λD of the present system.
     scaled_damping: Vec<f64>,
     /// Predicted reductions of steps that rounding hides are less than half of this.
@@ -36,6 +38,8 @@ pub(super) struct Strategy {
     least_damping: f64,
     /// How many systems had none.
     unsolved: u32,
+    /// The trust region of a radius, where it bounds steps. λ then only keeps systems solvable.
+    pub(super) dogleg: Option<Dogleg>,
 }
 
 /// The numbers of the linearised point that the verdict takes.
@@ -54,6 +58,9 @@ impl Strategy {
     /// The strategy at the start of a run over `n` coordinates.
     pub(super) fn new(n: usize, options: &LevenbergMarquardtOptions) -> Strategy {
         let solve = &options.solve;
+        let dogleg = (options.trust_region == TrustRegion::Dogleg).then(Dogleg::new);
+        let lambda =
+            if dogleg.is_some() { rules::MIN_DAMPING } else { options.initial_damping.max(rules::MIN_DAMPING) };
         Strategy {
             rules: Rules::shared(),
             tolerances: Tolerances {
@@ -61,7 +68,7 @@ impl Strategy {
                 gradient: solve.gradient_tolerance,
                 parameter: solve.parameter_tolerance,
             },
-            damping: Damping { lambda: options.initial_damping.max(rules::MIN_DAMPING), growth: rules::INITIAL_GROWTH },
+            damping: Damping { lambda, growth: rules::INITIAL_GROWTH },
             scale: vec![0.0; n],
             scaled_damping: Vec::new(),
             floor: rules::NO_FLOOR,
@@ -70,12 +77,13 @@ impl Strategy {
             gradient_norm: 0.0,
             least_damping: rules::MIN_DAMPING,
             unsolved: 0,
+            dogleg,
         }
     }
 
-    /// λ.
+    /// λ, or the damping that the radius stands for.
     pub(super) fn lambda(&self) -> f64 {
-        self.damping.lambda
+        self.dogleg.as_ref().map_or(self.damping.lambda, Dogleg::damping)
     }
 
     /// λD, after [`Strategy::scale_damping`].
@@ -88,9 +96,18 @@ impl Strategy {
         self.forcing
     }
 
-    /// Raises D to the diagonal of J̃ᵀJ̃ of the coordinates that are not frozen, and computes λD.
-    pub(super) fn scale_damping(&mut self, diagonal: &[f64], frozen: &[bool]) {
+    /// Raises D, relative to the others, to the diagonal of J̃ᵀJ̃ of the coordinates that are not frozen, and computes the damping of the system:
+    /// λD, or where a radius bounds steps, λ of the diagonal.
+    pub(super) fn scale_damping(&mut self, diagonal: &[f64], frozen: &[bool], is_new_point: bool) {
+        if is_new_point {
+            rules::lower(diagonal, frozen, &mut self.scale);
+        }
         rules::rescale(self.damping.lambda, diagonal, frozen, &mut self.scale, &mut self.scaled_damping);
+        if self.dogleg.is_some() {
+            let damped = |&diagonal: &f64| rules::damped(self.damping.lambda, diagonal);
+            self.scaled_damping.clear();
+            self.scaled_damping.extend(diagonal.iter().map(damped));
+        }
     }
 
     /// Chooses η at a new point, of which this is ‖D^(−½)g‖ of the coordinates that are not frozen.
@@ -131,11 +148,15 @@ impl Strategy {
         )
     }
 
-    /// Applies a verdict to λ; gives the end if the trust region has collapsed.
-    pub(super) fn update_damping(&mut self, gain: Gain) -> Option<Termination> {
+    /// Applies a verdict to the trust region; gives the end if it has collapsed.
+    pub(super) fn update(&mut self, gain: Gain, trial: &Trial) -> Option<Termination> {
+        self.floor = gain.floor;
+        let has_step = trial.linear_iterations.is_some();
+        if let Some(dogleg) = self.dogleg.as_mut().filter(|_| has_step) {
+            return dogleg.update(&self.rules, gain, trial);
+        }
         let (damping, collapsed) = self.rules.damping(self.damping, gain);
         self.damping = Damping { lambda: damping.lambda.max(self.least_damping), ..damping };
-        self.floor = gain.floor;
         collapsed
     }
 

@@ -2,12 +2,15 @@
 
 mod compiled;
 mod deficiency;
+mod dogleg;
 mod dual;
 mod fakes;
+mod more_garbow_hillstrom;
 mod sums;
 mod units;
 
-use super::minimizer::{Answer, LevenbergMarquardt, Request};
+use super::minimizer::LevenbergMarquardt;
+use super::phase::{Answer, Request};
 use super::retraction::Retraction;
 use super::*;
 use crate::eval::Arithmetic;

@@ -5,6 +5,7 @@ use crate::eval::Functions;
 use crate::eval::tests::{functions, functions_with_losses};
 use crate::model::losses::LossParameters;
 use crate::model::tests::Recorder;
+use crate::solve::options::TrustRegion;
 use crate::solve::{Listener, Solution};
 use residua_base::error::ErrorCode;
 use residua_ir::graph::Op;
@@ -254,6 +255,28 @@ fn conjugate_gradients_make_way_for_a_factorisation_that_is_faster() {
         let iterations = [&solution, &exact].map(|solution| solution.summary.iterations);
         assert!(iterations[0] <= iterations[1] + 1, "{iterations:?}");
     }
+}
+
+#[test]
+fn the_dogleg_takes_a_factorisation_and_no_trial() {
+    let dogleg =
+        |linear_solver| LevenbergMarquardtOptions { trust_region: TrustRegion::Dogleg, linear_solver, ..options() };
+    let solution = solve(&mut sheet(90, 1.0), &dogleg(None));
+    let said = &solution.details.linear_solver;
+    assert!(said.starts_with("sparse Cholesky: 8,100 parameters") && !said.contains("while they take"), "{said}");
+    // Linear residuals: the first step is the last that counts, and the second shows it.
+    assert!(solution.summary.success() && solution.summary.iterations <= 2, "{}", solution.summary.message);
+    for kind in [Kind::DenseQr, Kind::SparseCholesky] {
+        let solution = solve(&mut valley(&[-1.2, 1.0]), &dogleg(Some(kind)));
+        assert!(solution.summary.success(), "{}", solution.summary.message);
+        // parameterTolerance 1e-8, and quadratic convergence.
+        assert!(distance(&solution.x, &[1.0, 1.0]) < 1e-7, "{:?}", solution.x);
+    }
+    // In normal equations, and in rows once these are ill-conditioned.
+    let least = solve(&mut polynomial(), &LevenbergMarquardtOptions { linear_solver: None, ..options() });
+    let other = solve(&mut polynomial(), &dogleg(None));
+    // costTolerance 1e-8 of steps to the minimum.
+    assert!(other.summary.final_cost <= least.summary.final_cost * (1.0 + 1e-6), "{}", other.summary.message);
 }
 
 /// A polynomial of degree 15 through samples of a wave on [0, 100]: its normal equations are singular in this arithmetic once little damping is left.

@@ -276,21 +276,27 @@ fn conjugate_gradients_stop_at_the_forcing_term_or_their_limit_and_report_their_
     assert_eq!(iterations(1, 0.0, 7), 7, "without a tolerance all are made");
 }
 
+/// x³ and y − 1, or x³ alone: the diagonal of JᵀJ, 9x⁴ and 1, falls at each step, and at one coordinate of both alone.
 #[test]
-fn damping_is_scaled_by_the_largest_diagonal_so_far() {
-    // r = x³ gets flat on its way to 0: the diagonal of JᵀJ, 9x⁴, falls at each step.
-    let cubic = |x: &[f64]| (vec![x[0].powi(3)], vec![vec![3.0 * x[0] * x[0]]]);
-    let mut fake = Fake::new(&cubic, &[2.0]);
-    fake.options.solve = without_tolerances(4);
-    fake.options.initial_damping = 0.5;
-    let run = run(&fake);
-    let largest = 9.0 * 16.0;
-    for (step, pair) in run.summary.history[1..].iter().zip(run.linearised.windows(2)) {
-        let (x, slope) = (pair[0][0], 3.0 * pair[0][0].powi(2));
-        let expected = x - slope * x.powi(3) / (slope * slope + step.damping.unwrap() * largest);
-        assert!(step.accepted);
-        // A dozen operations.
-        assert!((pair[1][0] - expected).abs() < 1e-14, "{} {expected}", pair[1][0]);
+fn damping_is_scaled_by_the_largest_diagonal_so_far_relative_to_the_other_coordinates() {
+    let cubic = |x: &[f64]| (x[0].powi(3), 3.0 * x[0] * x[0]);
+    let alone = |x: &[f64]| (vec![cubic(x).0], vec![vec![cubic(x).1]]);
+    let pair = |x: &[f64]| (vec![cubic(x).0, x[1] - 1.0], vec![vec![cubic(x).1, 0.0], vec![0.0, 1.0]]);
+    let cases: [(Residuals, &[f64]); 2] = [(&alone, &[2.0]), (&pair, &[2.0, 0.0])];
+    for (residuals, start) in cases {
+        let mut fake = Fake::new(residuals, start);
+        fake.options.solve = without_tolerances(4);
+        fake.options.initial_damping = 0.5;
+        let run = run(&fake);
+        let largest = 9.0 * 16.0;
+        for (step, pair) in run.summary.history[1..].iter().zip(run.linearised.windows(2)) {
+            let (r, slope) = cubic(&pair[0]);
+            let scale = if start.len() == 1 { slope * slope } else { largest };
+            let expected = pair[0][0] - slope * r / (slope * slope + step.damping.unwrap() * scale);
+            assert!(step.accepted);
+            // A dozen operations.
+            assert!((pair[1][0] - expected).abs() < 1e-14, "{} {expected}", pair[1][0]);
+        }
+        assert_eq!(run.linearised.len(), 5);
     }
-    assert_eq!(run.linearised.len(), 5);
 }

@@ -1,0 +1,109 @@
+//! Powell's dogleg: the trust region is a ball ‖√D δ‖ ≤ Δ, and steps lie on a path of two lines, from the point over the minimum along the
+//! steepest descent, the Cauchy point, to the Gauss-Newton step (M. J. D. Powell, "A hybrid method for nonlinear equations", in: Numerical
+//! Methods for Nonlinear Algebraic Equations, 1970; J. Nocedal and S. J. Wright, *Numerical Optimization*, 2nd ed., section 4.1). Descent and
+//! lengths are in units of the columns of J̃.
+//!
+//! A rejected step makes the ball smaller. The next one lies on the same path, which needs no linear system.
+
+use crate::solve::rules::{Gain, MAX_DAMPING, Rules};
+use crate::solve::summary::Termination;
+
+use super::phase::Trial;
+
+/// Δ at the start, relative to ‖√D x‖: MINPACK's factor.
+const FIRST_RADIUS: f64 = 100.0;
+
+/// The radius, and the path at the present point.
+pub(super) struct Dogleg {
+    /// Δ; infinite until there is a length to compare with.
+    radius: f64,
+    /// The Gauss-Newton step; empty where the path is not known.
+    gauss_newton: Vec<f64>,
+    /// −D⁻¹g, and the multiple of it that is the Cauchy point.
+    gradient_step: Vec<f64>,
+    cauchy: f64,
+    /// √D-lengths of both, and their product.
+    gradient_length: f64,
+    gauss_newton_length: f64,
+    product: f64,
+    is_first: bool,
+}
+
+impl Dogleg {
+    /// Without a path.
+    pub(super) fn new() -> Dogleg {
+        Dogleg {
+            radius: f64::INFINITY,
+            gauss_newton: Vec::new(),
+            gradient_step: Vec::new(),
+            cauchy: 0.0,
+            gradient_length: 0.0,
+            gauss_newton_length: 0.0,
+            product: 0.0,
+            is_first: true,
+        }
+    }
+
+    /// Forgets the path, which was that of another point. `size`: ‖√D x‖ of the new one.
+    pub(super) fn enter_point(&mut self, size: f64) {
+        self.gauss_newton.clear();
+        if std::mem::take(&mut self.is_first) && size > 0.0 {
+            self.radius = FIRST_RADIUS * size;
+        }
+    }
+
+    /// Whether the path is that of the present point.
+    pub(super) fn has_path(&self) -> bool {
+        !self.gauss_newton.is_empty()
+    }
+
+    /// Takes the Gauss-Newton step, the gradient without frozen coordinates, and D.
+    pub(super) fn begin_path(&mut self, gauss_newton: &[f64], gradient: &[f64], scale: &[f64]) {
+        self.gauss_newton.clear();
+        self.gauss_newton.extend_from_slice(gauss_newton);
+        // A coordinate with D = 0 has a gradient of 0.
+        let steepest = |(&slope, &scale): (&f64, &f64)| if scale > 0.0 { -slope / scale } else { 0.0 };
+        self.gradient_step.clear();
+        self.gradient_step.extend(gradient.iter().zip(scale).map(steepest));
+        let product =
+            |a: &[f64], b: &[f64]| a.iter().zip(b).zip(scale).map(|((a, b), scale)| scale * a * b).sum::<f64>();
+        self.gradient_length = product(&self.gradient_step, &self.gradient_step).sqrt();
+        self.gauss_newton_length = product(gauss_newton, gauss_newton).sqrt();
+        self.product = product(&self.gradient_step, gauss_newton);
+    }
+
+    /// −D⁻¹g
+    pub(super) fn gradient_step(&self) -> &[f64] {
+        &self.gradient_step
+    }
+
+    /// Takes ‖J̃D⁻¹g‖².
+    pub(super) fn bend_path(&mut self, square: f64) {
+        let cauchy = self.gradient_length * self.gradient_length / square;
+        self.cauchy = if cauchy.is_finite() { cauchy } else { 0.0 };
+    }
+
+    /// The end of the path, or where it leaves the ball.
+    pub(super) fn step(&self, rules: &Rules, step: &mut [f64]) {
+        let cauchy_length = self.cauchy * self.gradient_length;
+        let product = self.cauchy * self.product;
+        let [of_cauchy, of_gauss_newton] = rules.dogleg(self.radius, cauchy_length, self.gauss_newton_length, product);
+        let of_gradient = of_cauchy * self.cauchy;
+        for ((step, gradient), gauss_newton) in step.iter_mut().zip(&self.gradient_step).zip(&self.gauss_newton) {
+            *step = of_gradient * gradient + of_gauss_newton * gauss_newton;
+        }
+    }
+
+    /// The damping with which a step along the gradient is as long as the radius.
+    pub(super) fn damping(&self) -> f64 {
+        self.gradient_length / self.radius
+    }
+
+    /// Applies a verdict to the radius; gives the end if the trust region has collapsed.
+    pub(super) fn update(&mut self, rules: &Rules, gain: Gain, trial: &Trial) -> Option<Termination> {
+        let length = self.radius.min(self.gauss_newton_length);
+        self.radius = rules.radius(self.radius, length, trial.descent, trial.change, gain);
+        // As with damping; false where the path is one of NaN.
+        (self.damping() > MAX_DAMPING).then_some(Termination::TrustRegionCollapsed)
+    }
+}
