@@ -88,7 +88,8 @@ impl Listener for Asked {
 fn solved(dim: u32, solver: Option<&str>, max_time_ms: f64, listener: &mut Asked) -> Solution {
     let mut functions: Functions = on_cpu(model(dim), &vec![0.0; dim as usize]);
     let number = |name: &str| (name == "maxTimeMs").then_some(max_time_ms);
-    let options = LevenbergMarquardtOptions::from_numbers(functions.place(), &number, solver);
+    let text = |name: &str| solver.filter(|_| name == "linearSolver").map(str::to_owned);
+    let options = LevenbergMarquardtOptions::from_numbers(functions.place(), &number, &text);
     let (options, mut resources) = (options.unwrap(), SolverResources::default());
     block_on(host::minimise_least_squares(&mut functions, &mut resources, &options, listener)).unwrap()
 }

@@ -8,6 +8,7 @@ use crate::solve::listener::Listener;
 use crate::solve::options::{LevenbergMarquardtOptions, TrustRegion};
 use crate::solve::precision::Checked;
 use crate::solve::solution::Solution;
+use crate::solve::summary::IterationSummary;
 use residua_base::error::Result;
 
 /// Solvers of one problem, which each begin at its current parameters and make their solution the current ones.
@@ -75,8 +76,17 @@ pub(crate) async fn solve<S: Solvers>(
     }
 }
 
-/// The solution of a whole run, which says why it ran on the host.
+/// The solution of a whole run, which says what its stages do not: trial points without a cost, and why it ran on the host.
 fn finished(mut solution: Solution, for_dogleg: bool) -> Solution {
+    let summary = &mut solution.summary;
+    let is_lost = |iteration: &&IterationSummary| {
+        !iteration.accepted && iteration.step_norm > 0.0 && !iteration.cost_change.is_finite()
+    };
+    let lost = summary.history.iter().filter(is_lost).count();
+    if lost > 0 {
+        let points = if lost == 1 { "1 trial point was" } else { &format!("{lost} trial points were") };
+        summary.message.push_str(&format!(" {points} not finite."));
+    }
     if for_dogleg {
         solution.details.linear_solver.push_str("; on the CPU, since trustRegion 'dogleg' does not run on the GPU");
     }

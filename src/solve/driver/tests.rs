@@ -1,5 +1,7 @@
 //! The stages of a solve over fake solvers, whose runs are scripts.
 
+mod whole_run;
+
 use std::collections::VecDeque;
 
 use super::guard::{CheckSchedule, Turn};

@@ -1,0 +1,34 @@
+//! What a driver says of a whole run.
+
+use super::*;
+use crate::solve::options::TrustRegion;
+
+#[test]
+fn the_dogleg_of_a_device_runs_on_the_host_and_the_report_says_so() {
+    let (checks, scripts) = (CheckSchedule::default(), [fast(3, Termination::CostTolerance)].into());
+    let mut fakes = Fakes { stage: DEVICE, has_long_sums: false, loss: None, checks, scripts, runs: Vec::new() };
+    let options = LevenbergMarquardtOptions { trust_region: TrustRegion::Dogleg, ..options() };
+    let solution = run_synchronously(solve(&mut fakes, &options, AUTO, &mut Recording::default())).unwrap();
+    assert_eq!(fakes.runs.iter().map(|run| run.stage).collect::<Vec<_>>(), [HOST]);
+    let said = solution.details.linear_solver;
+    assert_eq!(said, "solver 0; on the CPU, since trustRegion 'dogleg' does not run on the GPU");
+}
+
+#[test]
+fn the_message_counts_trial_points_that_were_not_finite() {
+    for (lost, words) in [
+        (0, "cost-tolerance."),
+        (1, "cost-tolerance. 1 trial point was not finite."),
+        (2, "cost-tolerance. 2 trial points were not finite."),
+    ] {
+        let (mut steps, end) = fast(5, Termination::CostTolerance);
+        for step in &mut steps[1..=lost] {
+            (step.accepted, step.cost_change) = (false, [f64::NAN, f64::NEG_INFINITY][step.iteration as usize % 2]);
+        }
+        // A step that was rejected for its cost, and one that moved nothing.
+        (steps[3].accepted, steps[3].cost_change) = (false, -1.0);
+        (steps[4].accepted, steps[4].cost_change, steps[4].step_norm) = (false, f64::NAN, 0.0);
+        let (_, solution) = run(HOST, false, vec![(steps, end)], AUTO, &mut Recording::default());
+        assert_eq!(solution.unwrap().summary.message, words);
+    }
+}
