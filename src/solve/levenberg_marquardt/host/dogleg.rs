@@ -19,6 +19,8 @@ pub(super) struct Dogleg {
     radius: f64,
     /// The Gauss-Newton step; empty where the path is not known.
     gauss_newton: Vec<f64>,
+    /// How many iterations of the linear solver it took.
+    linear_iterations: u32,
     /// −D⁻¹g, and the multiple of it that is the Cauchy point.
     gradient_step: Vec<f64>,
     cauchy: f64,
@@ -35,6 +37,7 @@ impl Dogleg {
         Dogleg {
             radius: f64::INFINITY,
             gauss_newton: Vec::new(),
+            linear_iterations: 0,
             gradient_step: Vec::new(),
             cauchy: 0.0,
             gradient_length: 0.0,
@@ -57,8 +60,14 @@ impl Dogleg {
         !self.gauss_newton.is_empty()
     }
 
-    /// Takes the Gauss-Newton step, the gradient without frozen coordinates, and D.
-    pub(super) fn begin_path(&mut self, gauss_newton: &[f64], gradient: &[f64], scale: &[f64]) {
+    /// The iterations of the linear solver on the path of the present point.
+    pub(super) fn linear_iterations(&self) -> Option<u32> {
+        self.has_path().then_some(self.linear_iterations)
+    }
+
+    /// Takes the Gauss-Newton step, after so many iterations of the linear solver, the gradient without frozen coordinates, and D.
+    pub(super) fn begin_path(&mut self, gauss_newton: &[f64], linear_iterations: u32, gradient: &[f64], scale: &[f64]) {
+        self.linear_iterations = linear_iterations;
         self.gauss_newton.clear();
         self.gauss_newton.extend_from_slice(gauss_newton);
         // A coordinate with D = 0 has a gradient of 0.

@@ -19,6 +19,7 @@ use residua_linalg::{PcgOptions, Products, Trouble};
 
 use super::ARITHMETIC;
 use super::deficiency;
+use super::dogleg::Dogleg;
 use super::linear_system::{DampedSystem, LinearSystems, jacobian};
 use super::phase::{Answer, Pending, Phase, Request, Trial};
 use super::retraction::Retraction;
@@ -320,7 +321,7 @@ impl LevenbergMarquardt {
             self.strategy.raise_least_damping();
             return Ok(self.reject(Trial::without_step(f64::NAN)));
         };
-        self.shorten();
+        self.shorten(linear_iterations);
         self.retraction.make(&self.point, &self.step, &mut self.trial, &mut self.projected_step)?;
         // A step too short to move anything has a reduction of 0, or NaN if longer steps met NaN: that is the reason for the end then.
         let last = self.summary.history.last();
@@ -342,10 +343,10 @@ impl LevenbergMarquardt {
     }
 
     /// Puts the step of the dogleg in the place of the Gauss-Newton step.
-    fn shorten(&mut self) {
+    fn shorten(&mut self, linear_iterations: u32) {
         let Strategy { dogleg: Some(dogleg), scale, rules, .. } = &mut self.strategy else { return };
         if !dogleg.has_path() {
-            dogleg.begin_path(&self.step, &self.free_gradient, scale);
+            dogleg.begin_path(&self.step, linear_iterations, &self.free_gradient, scale);
             // Models of this trust region have a matrix; without a curvature the path has no Cauchy point.
             let square = self.systems.squared_jvp(&self.model, dogleg.gradient_step());
             dogleg.bend_path(square.unwrap_or(f64::NAN));
@@ -388,6 +389,7 @@ impl LevenbergMarquardt {
         let Trial { change, predicted, descent, scaled_step: step, linear_iterations, .. } = trial;
         // Conjugate gradients that use all their iterations are cut short, unless the options require all of them.
         let most = self.options.max_linear_iterations;
+        let linear_iterations = self.strategy.dogleg.as_ref().map_or(linear_iterations, Dogleg::linear_iterations);
         let is_cut = self.systems.solver.is_iterative()
             && self.options.linear_tolerance > 0.0
             && linear_iterations.is_some_and(|iterations| iterations >= most);

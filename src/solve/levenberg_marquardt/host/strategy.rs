@@ -8,9 +8,9 @@ use crate::solve::rules::{self, AcceptedStep, Damping, Gain, PointBefore, Rules,
 use crate::solve::summary::Termination;
 
 use super::ARITHMETIC;
-use residua_base::decimal::scientific;
 use super::dogleg::Dogleg;
 use super::phase::Trial;
+use residua_base::decimal::scientific;
 
 /// λ stays above so many times one with which a linear system had no solution.
 const LEAST_SOLVABLE: f64 = 2.0;
