@@ -481,22 +481,3 @@ fn a_solution_that_keeps_its_digits_stays_and_one_that_has_not_converged_is_not_
     let solution = solution.unwrap();
     assert_eq!((solution.summary.termination, solution.precision), (Termination::MaxIterations, None));
 }
-
-#[test]
-fn without_read_back_no_result_waits_for_a_check_and_a_later_one_carries_its_finding() {
-    let checks = CheckSchedule::default();
-    let scripts = (0..3).map(|_| fast(3, Termination::CostTolerance)).collect();
-    let mut fakes = Fakes { stage: DEVICE, has_long_sums: false, loss: Some(0.5), checks, scripts, runs: Vec::new() };
-    let request = Request { read_back: false, may_hand_over: false };
-    let next =
-        |fakes: &mut Fakes| run_synchronously(solve(fakes, &options(), request, &mut Recording::default())).unwrap();
-    let first = next(&mut fakes);
-    assert_eq!((first.summary.termination, first.precision), (Termination::CostTolerance, None));
-    assert!(fakes.checks.is_due());
-    let found = run_synchronously(fakes.check(1.0)).unwrap();
-    fakes.checks.keep(found);
-    let second = next(&mut fakes);
-    assert_eq!(second.summary.termination, Termination::PrecisionLimit);
-    assert_eq!(second.summary.message, "cost-tolerance. At an earlier solution: Loss 0.5.");
-    assert_eq!(next(&mut fakes).summary.termination, Termination::CostTolerance, "once");
-}
