@@ -8,7 +8,7 @@ import { pathToFileURL } from 'node:url';
 const folder = process.env.RESIDUA_PACKAGE ? pathToFileURL(`${process.env.RESIDUA_PACKAGE}/`) : new URL('../../target/npm/residua/', import.meta.url);
 const entry = new URL('dist/index.js', folder).href;
 register(`data:text/javascript,${encodeURIComponent(`export const resolve = (name, context, next) => name === 'residua' ? { url: ${JSON.stringify(entry)}, shortCircuit: true } : next(name, context);`)}`);
-const { GpuCompiledFunctions, init, levenbergMarquardt, solveMany } = await import('residua');
+const { GpuCompiledFunctions, init, levenbergMarquardt } = await import('residua');
 await init(readFileSync(new URL('wasm/residua_bg.wasm', folder)));
 const { lmSolve } = await import('../../www/bench/jobs/solves.js');
 const { fits } = await import('../../www/bench/jobs/fits.js');

@@ -43,7 +43,7 @@ function spatialGraph(poses, pairs, [place, turn], seed) {
   }
   const xyzw = ([w, x, y, z]) => [x, y, z, w];
   const weights = [place, place, place, turn, turn, turn].map((sigma) => 1 / sigma ** 2);
-  const information = weights.flatMap((weight, k) => [weight, ...new Array(5 - k).fill(0)]);
+  const information = weights.flatMap((weight, k) => [weight, ...Array.from({ length: 5 - k }, () => 0)]);
   const lines = start.map(({ t, q }, k) => ['VERTEX_SE3:QUAT', k, ...t, ...xyzw(q)].join(' '));
   for (const { i, j, t, q } of [...chain, ...pairs.map(measure)]) lines.push(['EDGE_SE3:QUAT', i, j, ...t, ...xyzw(q), ...information].join(' '));
   return `${lines.join('\n')}\n`;
@@ -62,7 +62,7 @@ export function city(count = 3500) {
     let next = heading;
     if (corner && uniform() < 0.5) next += uniform() < 0.5 ? 1 : -1;
     const ahead = (way) => [x + Math.round(Math.cos((way * Math.PI) / 2)), y + Math.round(Math.sin((way * Math.PI) / 2))];
-    while (corner && Math.max(...ahead(next).map(Math.abs)) > 40) next += 1;
+    if (corner) while (Math.max(...ahead(next).map(Math.abs)) > 40) next += 1;
     const [nextX, nextY] = ahead(next);
     const number = poses.length;
     poses.push({ x: nextX, y: nextY, heading: next });
@@ -151,7 +151,7 @@ export function bundle(cameraCount, pointCount, perPoint) {
 
 const net = (rest, start, edges, constant) => {
   const count = rest.length / 3;
-  const triples = (values) => Array.from({ length: count }, (_, k) => [...values.slice(3 * k, 3 * k + 3)].join(' '));
+  const triples = (values) => Array.from({ length: count }, (_, k) => values.slice(3 * k, 3 * k + 3).join(' '));
   return [`${count} ${edges.length} ${constant.length}`, ...triples(rest), ...triples(start), ...edges.map((edge) => edge.join(' ')), ...constant, ''].join('\n');
 };
 

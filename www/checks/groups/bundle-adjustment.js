@@ -31,7 +31,7 @@ export const group = {
   checks: [
     ...[false, true].flatMap((priors) => gpuAgainstCpu(`'iterative-schur' on the GPU takes the steps of 'sparse-schur' on the CPU, with a loss${priors ? ', priors' : ''} and a camera that stays`, async (check) => {
       const [gpu, cpu] = [road({ priors }), road({ priors })];
-      const first = [...cpu.cameras.values().slice(0, 9)];
+      const first = cpu.cameras.values().slice(0, 9);
       const onGpu = await levenbergMarquardt(await check.compile(gpu.problem, { backend: 'gpu' }), { ...exactSteps(4), linearSolver: 'iterative-schur' });
       const onCpu = await levenbergMarquardt(await check.compile(cpu.problem, { backend: 'cpu' }), { ...exactSteps(4), linearSolver: 'sparse-schur' });
       check.equal(onGpu.history.length, onCpu.history.length);
