@@ -28,6 +28,7 @@
 //! Both solvers take [`options`], begin at a [`start`] within a [`feasible`] set, and return a [`summary`], of which [`report`] writes a
 //! table. [`covariance`](mod@covariance) and [`rank`](mod@rank) describe the solution.
 
+mod check_schedule;
 pub mod covariance;
 pub mod driver;
 pub mod ending;

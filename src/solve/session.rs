@@ -3,7 +3,7 @@
 //! The first solve makes resources, and later ones find them: the Gauss-Newton model, compiled kernels, buffers and recordings. They belong
 //! to these functions alone, so that the session owns both and releases both together.
 
-use super::driver::CheckSchedule;
+use super::check_schedule::CheckSchedule;
 #[cfg(target_arch = "wasm32")]
 use super::lbfgs;
 use super::levenberg_marquardt;

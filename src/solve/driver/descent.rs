@@ -3,9 +3,10 @@
 
 use std::rc::Rc;
 
-use super::guard::{Turn, check, is_checked, judge, judge_by_earlier};
+use super::guard::{check, is_checked, judge, judge_by_earlier};
 use super::remark::remark;
 use crate::eval::Functions;
+use crate::solve::check_schedule::CheckTime;
 use crate::solve::lbfgs::host::{Lbfgs, run};
 use crate::solve::listener::Listener;
 use crate::solve::manifold_map::ManifoldMap;
@@ -48,9 +49,9 @@ pub async fn minimise(
     let mut solution = Solution { x, summary, arithmetic, precision: None, details: Details::default() };
     if is_checked(arithmetic, solution.summary.termination) {
         let cost = solution.summary.final_cost;
-        match resources.checks.turn(read_back, options.objective, cost) {
-            Turn::Now => judge(&mut solution, check(functions, options.objective, cost).await?),
-            Turn::Later(found) => judge_by_earlier(&mut solution, found),
+        match resources.checks.time(read_back, options.objective, cost) {
+            CheckTime::Now => judge(&mut solution, check(functions, options.objective, cost).await?),
+            CheckTime::Later(found) => judge_by_earlier(&mut solution, found),
         }
     }
     remark(&mut solution, functions);

@@ -1,9 +1,10 @@
 //! The driver of Levenberg-Marquardt: runs a solve through its stages.
 
 use super::continuation::{Before, Continued};
-use super::guard::{Turn, is_checked, judge, judge_by_earlier};
+use super::guard::{is_checked, judge, judge_by_earlier};
 use super::stages::{Stage, first_stage, hand_over, stage_after};
 use super::stagnation::Stagnation;
+use crate::solve::check_schedule::CheckTime;
 use crate::solve::listener::Listener;
 use crate::solve::options::{LevenbergMarquardtOptions, TrustRegion};
 use crate::solve::precision::Checked;
@@ -18,7 +19,7 @@ pub(crate) trait Solvers {
     /// Whether residuals are long sums, which were split into addends.
     fn has_long_sums(&self) -> bool;
     /// When the solve that has just converged, at that cost, is checked for its digits.
-    fn turn_of_check(&mut self, read_back: bool, cost: f64) -> Turn;
+    fn check_time(&mut self, read_back: bool, cost: f64) -> CheckTime;
     /// Estimates what rounding does to the solution, which has that cost.
     async fn check(&mut self, cost: f64) -> Result<Checked>;
     /// Solves in one stage. Without `read_back` a solution of the device stays there.
@@ -60,9 +61,9 @@ pub(crate) async fn solve<S: Solvers>(
         let mut solution = solvers.solve(stage, &rest, request.read_back, &mut stagnation).await?;
         if is_checked(stage.arithmetic, solution.summary.termination) {
             let cost = solution.summary.final_cost;
-            match solvers.turn_of_check(request.read_back, cost) {
-                Turn::Now => judge(&mut solution, solvers.check(cost).await?),
-                Turn::Later(found) => judge_by_earlier(&mut solution, found),
+            match solvers.check_time(request.read_back, cost) {
+                CheckTime::Now => judge(&mut solution, solvers.check(cost).await?),
+                CheckTime::Later(found) => judge_by_earlier(&mut solution, found),
             }
         }
         let reason = hand_over(solution.summary.termination, stagnation.has_occurred());

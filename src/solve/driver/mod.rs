@@ -21,19 +21,19 @@ mod tests;
 #[cfg(target_arch = "wasm32")]
 pub use call::Call;
 pub use descent::minimise;
-pub use guard::{CheckSchedule, check_later};
+pub use guard::check_later;
 pub use least_squares::Request;
 pub use occupancy::{Callable, Occupancy};
 
 use crate::eval::{Objective, Place};
 use crate::model::Batch;
+use crate::solve::check_schedule::CheckTime;
 use crate::solve::levenberg_marquardt::host;
 use crate::solve::listener::Listener;
 use crate::solve::options::LevenbergMarquardtOptions;
 use crate::solve::precision::Checked;
 use crate::solve::session::Session;
 use crate::solve::solution::Solution;
-use guard::Turn;
 use least_squares::Solvers;
 use remark::remark;
 use residua_base::error::Result;
@@ -65,8 +65,8 @@ impl Solvers for Session {
         self.functions.model().batches.iter().any(Batch::has_addends)
     }
 
-    fn turn_of_check(&mut self, read_back: bool, cost: f64) -> Turn {
-        self.device.checks.turn(read_back, Objective::LeastSquares, cost)
+    fn check_time(&mut self, read_back: bool, cost: f64) -> CheckTime {
+        self.device.checks.time(read_back, Objective::LeastSquares, cost)
     }
 
     async fn check(&mut self, cost: f64) -> Result<Checked> {

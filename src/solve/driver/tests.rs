@@ -4,7 +4,6 @@ mod whole_run;
 
 use std::collections::VecDeque;
 
-use super::guard::{CheckSchedule, Turn};
 use super::least_squares::{Request, Solvers, solve};
 use super::stages::{HOST, Stage};
 use super::stagnation::Stagnation;
@@ -12,6 +11,7 @@ use super::{levenberg_marquardt, minimise};
 use crate::eval::tests::functions;
 use crate::eval::{Arithmetic, Functions, Objective, Place};
 use crate::model::tests::Recorder;
+use crate::solve::check_schedule::{CheckSchedule, CheckTime};
 use crate::solve::ending::{iteration_limit, time_limit};
 use crate::solve::listener::Listener;
 use crate::solve::options::{LbfgsOptions, LevenbergMarquardtOptions};
@@ -89,10 +89,10 @@ impl Solvers for Fakes {
         self.has_long_sums
     }
 
-    fn turn_of_check(&mut self, read_back: bool, cost: f64) -> Turn {
+    fn check_time(&mut self, read_back: bool, cost: f64) -> CheckTime {
         match self.loss {
-            Some(_) => self.checks.turn(read_back, Objective::LeastSquares, cost),
-            None => Turn::Later(None),
+            Some(_) => self.checks.time(read_back, Objective::LeastSquares, cost),
+            None => CheckTime::Later(None),
         }
     }
 

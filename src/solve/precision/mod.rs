@@ -14,6 +14,8 @@
 //!
 //! A solution with a loss above [`MOST_LOSS`] or a shift above [`MOST_SHIFT`] has not converged: the arithmetic cannot tell.
 
+mod finding;
+mod point;
 mod probe;
 mod sample;
 mod shift;
@@ -21,75 +23,15 @@ mod sum;
 #[cfg(test)]
 mod tests;
 
-use crate::eval::{Arithmetic, Objective};
+use crate::eval::Objective;
 use crate::model::{Model, losses};
-use residua_base::decimal::scientific;
+use point::share;
 use residua_base::error::Result;
 use shift::Rows;
 
+pub use finding::{Checked, MOST_LOSS, MOST_SHIFT, PrecisionEstimate};
+pub use point::Evaluated;
 pub use shift::{MOST_SHIFTED, Shift};
-
-/// The largest share of the cost that rounding may explain in a solution that has converged.
-pub const MOST_LOSS: f64 = 1e-3;
-
-/// The largest shift of a parameter, relative to its scale, in a solution that has converged.
-pub const MOST_SHIFT: f64 = 1e-4;
-
-/// What rounding does to a solution.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct PrecisionEstimate {
-    /// The share of the final cost that rounding can explain, from 0 to 1.
-    pub loss: f64,
-    /// The parameter that rounding moves furthest; none where it was not estimated.
-    pub shift: Option<Shift>,
-    /// Instances that were evaluated in f64.
-    pub instances: usize,
-}
-
-impl PrecisionEstimate {
-    /// Whether a solution with this estimate may count as converged.
-    pub fn suffices(&self) -> bool {
-        self.loss <= MOST_LOSS && self.shift.is_none_or(|shift| shift.relative <= MOST_SHIFT)
-    }
-
-    /// The estimate as a sentence with its full stop.
-    pub fn sentence(&self, model: &Model, arithmetic: Arithmetic) -> String {
-        let PrecisionEstimate { loss, shift, instances } = self;
-        let moved = shift.filter(|shift| shift.relative > MOST_SHIFT).map_or_else(String::new, |shift| {
-            let name = model.parameter_name(shift.parameter);
-            format!(", and moves {name} by {} of its scale", scientific(shift.relative, Some(0)))
-        });
-        let (arithmetic, loss) = (arithmetic.name(), scientific(*loss, Some(0)));
-        let evaluated = if *instances == 1 { "instance" } else { "instances" };
-        format!(
-            "Rounding in {arithmetic} explains {loss} of the cost{moved}, by {instances} {evaluated} in double precision."
-        )
-    }
-}
-
-/// An estimate, and the sentence that it is for the user.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Checked {
-    /// The figures.
-    pub estimate: PrecisionEstimate,
-    /// [`PrecisionEstimate::sentence`].
-    pub sentence: String,
-}
-
-/// A point of a solve, and what was computed there.
-#[derive(Clone, Copy, Debug)]
-pub struct Evaluated<'a> {
-    /// All parameters: constant ones as the caller gave them.
-    pub x: &'a [f64],
-    /// Which parameters are constant.
-    pub constant: &'a [bool],
-    /// The residuals, as they were computed in `arithmetic`.
-    pub residuals: &'a [f64],
-    /// The cost, as it was computed in `arithmetic`.
-    pub cost: f64,
-    /// Rounds to the numbers of the computation.
-    pub arithmetic: Arithmetic,
-}
 
 /// Estimates what rounding does to a point at which a solve has ended. Batches whose residuals are long sums, or whose block takes no part,
 /// are left out.
@@ -118,13 +60,4 @@ pub fn estimate(model: &Model, objective: Objective, point: &Evaluated) -> Resul
     let explained = (observed + quantised.min(cost)).max(difference.abs());
     let loss = share(explained, cost.max(point.cost));
     Ok(PrecisionEstimate { loss, shift: rows.shift(model.num_residuals as usize, cost), instances })
-}
-
-/// A part of a whole, from 0 to 1. 1 if either is not a number: one of the two evaluations is not finite, and nothing vouches for the other.
-fn share(part: f64, whole: f64) -> f64 {
-    if part == 0.0 {
-        return 0.0;
-    }
-    let share = part / whole;
-    if share.is_nan() { 1.0 } else { share.min(1.0) }
 }

@@ -1,6 +1,6 @@
 //! The evaluation of single instances of a batch in f64, with the reference evaluation of graphs.
 
-use super::Evaluated;
+use super::point::Evaluated;
 use crate::model::Batch;
 use residua_base::error::Result;
 use residua_base::list::Listed;

@@ -1,6 +1,6 @@
 //! Which instances of a batch the precision guard evaluates: the same ones every time.
 
-use super::Evaluated;
+use super::point::Evaluated;
 use super::probe::{Found, Probe};
 use crate::model::{Batch, BlockInfo, Model};
 use residua_base::error::Result;

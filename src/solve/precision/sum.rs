@@ -1,6 +1,8 @@
 //! The precision guard of a sum of energies, Σ weight·f.
 
-use super::{Evaluated, PrecisionEstimate, sample, share};
+use super::finding::PrecisionEstimate;
+use super::point::{Evaluated, share};
+use super::sample;
 use crate::model::Model;
 use residua_base::error::Result;
 

@@ -2,8 +2,8 @@
 
 use super::sample::Sample;
 use super::*;
-use crate::eval::Functions;
 use crate::eval::tests::{block_on, functions, functions_with_losses};
+use crate::eval::{Arithmetic, Functions};
 use crate::model::losses::LossParameters;
 use crate::model::tests::Recorder;
 use crate::solve::levenberg_marquardt::host;

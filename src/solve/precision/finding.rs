@@ -1,0 +1,53 @@
+//! What an estimate finds, and when a solution may count as converged.
+
+use super::shift::Shift;
+use crate::eval::Arithmetic;
+use crate::model::Model;
+use residua_base::decimal::scientific;
+
+/// The largest share of the cost that rounding may explain in a solution that has converged.
+pub const MOST_LOSS: f64 = 1e-3;
+
+/// The largest shift of a parameter, relative to its scale, in a solution that has converged.
+pub const MOST_SHIFT: f64 = 1e-4;
+
+/// What rounding does to a solution.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PrecisionEstimate {
+    /// The share of the final cost that rounding can explain, from 0 to 1.
+    pub loss: f64,
+    /// The parameter that rounding moves furthest; none where it was not estimated.
+    pub shift: Option<Shift>,
+    /// Instances that were evaluated in f64.
+    pub instances: usize,
+}
+
+impl PrecisionEstimate {
+    /// Whether a solution with this estimate may count as converged.
+    pub fn suffices(&self) -> bool {
+        self.loss <= MOST_LOSS && self.shift.is_none_or(|shift| shift.relative <= MOST_SHIFT)
+    }
+
+    /// The estimate as a sentence with its full stop.
+    pub fn sentence(&self, model: &Model, arithmetic: Arithmetic) -> String {
+        let PrecisionEstimate { loss, shift, instances } = self;
+        let moved = shift.filter(|shift| shift.relative > MOST_SHIFT).map_or_else(String::new, |shift| {
+            let name = model.parameter_name(shift.parameter);
+            format!(", and moves {name} by {} of its scale", scientific(shift.relative, Some(0)))
+        });
+        let (arithmetic, loss) = (arithmetic.name(), scientific(*loss, Some(0)));
+        let evaluated = if *instances == 1 { "instance" } else { "instances" };
+        format!(
+            "Rounding in {arithmetic} explains {loss} of the cost{moved}, by {instances} {evaluated} in double precision."
+        )
+    }
+}
+
+/// An estimate, and the sentence that it is for the user.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Checked {
+    /// The figures.
+    pub estimate: PrecisionEstimate,
+    /// [`PrecisionEstimate::sentence`].
+    pub sentence: String,
+}
