@@ -4,27 +4,7 @@
  */
 import { GpuCompiledFunctions, GpuContext, ResiduaError, V } from 'residua';
 import { anywhere, onGpu } from '../define.js';
-
-/** The error of a module in a new frame, where nothing is loaded. */
-function inFreshPage(check, code) {
-  return new Promise((resolve, reject) => {
-    const frame = document.createElement('iframe');
-    frame.hidden = true;
-    frame.title = 'a fresh page';
-    const hear = ({ source, data }) => {
-      if (source === frame.contentWindow) resolve(data);
-    };
-    addEventListener('message', hear);
-    check.defer(() => {
-      removeEventListener('message', hear);
-      frame.remove();
-    });
-    frame.addEventListener('error', () => reject(new Error('the frame did not load')));
-    frame.srcdoc = `<!doctype html><script type="module">import * as residua from ${JSON.stringify(import.meta.resolve('residua'))};
-      parent.postMessage(await (${code})(residua), '*');</script>`;
-    document.body.append(frame);
-  });
-}
+import { inFreshPage } from '../fresh-page.js';
 
 /** While `work` runs, this page has no navigator.gpu. */
 async function withoutWebGpu(gpu, work) {
@@ -42,7 +22,7 @@ export const group = {
   about: 'Each failure has a code for programs and a message for people.',
   checks: [
     ...anywhere("reading a composed value before init() is 'not-initialized'", async (check) => {
-      const heard = await inFreshPage(check, async ({ ResiduaError, V }) => {
+      const { answer: heard } = await inFreshPage(check, async ({ ResiduaError, V }) => {
         try {
           return { value: V.W(2).square().sin().data };
         } catch (error) {
