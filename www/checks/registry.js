@@ -23,8 +23,9 @@ import { group as profile } from './groups/profile.js';
 import { group as readBack } from './groups/read-back.js';
 import { group as solveMany } from './groups/solve-many.js';
 import { group as solve } from './groups/solve.js';
+import { group as traps } from './groups/traps.js';
 
 export const REGISTRY = [
   device, ownDevice, expressions, losses, jacobian, grouping, readBack, gradientOnDevice, solve, levenbergMarquardt, bundleAdjustment, knownMinima, enginesTogether, manifolds, solveMany, covariance, energies, calls, badInput,
-  errorCodes, profile, growth, memory,
+  errorCodes, traps, profile, growth, memory,
 ].map((group) => ({ ...group, checks: numbered(group) }));
