@@ -2,7 +2,7 @@
 #import levenberg_marquardt/state
 #import levenberg_marquardt/block_shape
 // The predicted reduction of the projected step δ: parts of -gᵀδ, of δᵀr + λδᵀDδ, of ‖δ‖², of δᵀCδ and of xᵀCx
-// with C the diagonal of JᵀJ. After conjugate gradients
+// with C the diagonal of JᵀJ and x the size of the point in each coordinate. After conjugate gradients
 // from 0, JᵀJδ = -g - r - λDδ, so that ‖Jδ‖² = -gᵀδ - (δᵀr + λδᵀDδ) without another product, if δ is the step that was solved for.
 @compute @workgroup_size(256)
 fn measure(
@@ -32,9 +32,9 @@ fn measure(
         #for k in 0..TANGENT
         vectors[SCALE * dispatch.stride + first + {k}u] = d{k};
         #endfor
+        {SIZES}
         #for k in 0..TANGENT
         let s{k} = projected_step[first + {k}u];
-        let x{k} = point[first + {k}u];
         descent -= s{k} * gradient[first + {k}u];
         rest += s{k} * (vectors[RESIDUAL * dispatch.stride + first + {k}u] + damping * d{k} * s{k});
         step += s{k} * s{k};

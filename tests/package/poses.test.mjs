@@ -190,3 +190,37 @@ test('products of manifolds are checked, for their parts and for the blocks that
   // The nearest point of the sphere to (3, 4, 0). The cost is 8 there, so it tells parameters apart to the root of its rounding.
   [0.6, 0.8, 0, 1, 2].forEach((x, i) => assert.ok(Math.abs(array.values()[i] - x) < 1e-7, `${array.values()}`));
 });
+
+test('the unit of lengths changes no decision on poses, whichever part of a block is first', async () => {
+  // Thirty points, turned by 5 radians about the third axis and moved, with deviations of 0.1.
+  const wave = (i) => Math.sin(i * i * 12.9898 + i);
+  const points = Array.from({ length: 30 }, (_, i) => [wave(i), wave(i + 50), wave(i + 90)]);
+  const [c, s] = [Math.cos(5), Math.sin(5)];
+  const seen = points.map(([x, y, z], i) => [c * x - s * y + 0.3 + 0.1 * wave(i + 7), s * x + c * y + 0.1 * wave(i + 8), z]);
+  const BLOCKS = {
+    rotationFirst: { values: [1, 0, 0, 0, 0, 0, 0], parts: ['unit-quaternion', 'euclidean 3'], pose: (T) => Pose3.fromBlock([...T]) },
+    translationFirst: { values: [0, 0, 0, 1, 0, 0, 0], parts: ['euclidean 3', 'unit-quaternion'], pose: ([x, y, z, ...q]) => Pose3.fromBlock([...q, x, y, z]) },
+  };
+  const problemIn = (unit, { values, parts, pose }) => {
+    const problem = new Problem();
+    const T = problem.parameters('T', { dim: 7, values });
+    T.setManifold(manifold.product(...parts));
+    const data = (rows) => problem.data(rows.flat().map((number) => number * unit), 3);
+    problem.residuals('r', { inputs: { T: T.shared(), f: data(points), g: data(seen) }, residual: ({ T, f, g }) => pose(T).act(f).sub(g) });
+    return problem;
+  };
+  for (const [name, block] of Object.entries(BLOCKS)) {
+    const runs = [];
+    const { finalCost } = await onCpu(problemIn(1, block), (functions) => levenbergMarquardt(functions, TIGHT));
+    for (const unit of [1, 1e-9, 1e9]) {
+      const one = await onCpu(problemIn(unit, block), (functions) => levenbergMarquardt(functions));
+      const many = await solveMany(problemIn(unit, block), { count: 1 }, { backend: 'cpu' });
+      runs.push({ termination: one.termination, iterations: one.iterations, of: many.iterations[0], costs: [one.finalCost, many.cost[0]].map((cost) => cost / unit ** 2) });
+    }
+    for (const { termination, iterations, of, costs } of runs) {
+      assert.deepEqual([termination, iterations, of], [runs[0].termination, runs[0].iterations, runs[0].of], name);
+      // The cost tolerance is 1e-8.
+      costs.forEach((cost) => assert.ok(Math.abs(cost - finalCost) < 1e-7 * finalCost, `${name}: ${cost}, ${finalCost}`));
+    }
+  }
+});

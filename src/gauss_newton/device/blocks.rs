@@ -2,6 +2,7 @@
 
 use residua_base::list::Listed;
 
+use crate::model::manifolds::Manifold;
 use crate::model::{ArrayInfo, Model};
 
 /// A larger block is as many blocks of one number: only the diagonal of its block of J̃ᵀJ̃ is kept.
@@ -38,6 +39,8 @@ pub struct BlockKind {
     pub tangent: u32,
     /// Whether its block of J̃ᵀJ̃ has errors.
     pub pairs: bool,
+    /// The space of a block, or of the larger block that a number is one of.
+    pub manifold: Manifold,
 }
 
 impl BlockKind {
@@ -45,7 +48,13 @@ impl BlockKind {
     pub fn of(array: &ArrayInfo) -> BlockKind {
         let dim = block_numbers(array);
         let tangent = if dim == array.dim { array.manifold.tangent_dim(dim) } else { dim };
-        BlockKind { dim, tangent, pairs: array.count < FEW_BLOCKS }
+        let manifold = match array.manifold {
+            Manifold::Angle => Manifold::Euclidean,
+            // All its numbers have one unit.
+            Manifold::UnitVector if dim < array.dim => Manifold::Euclidean,
+            manifold => manifold,
+        };
+        BlockKind { dim, tangent, pairs: array.count < FEW_BLOCKS, manifold }
     }
 }
 

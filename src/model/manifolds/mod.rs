@@ -23,12 +23,14 @@ mod basis;
 mod descent;
 mod product;
 mod retraction;
+mod size;
 
 pub use product::{Part, Product};
 
 pub use basis::tangent_partials;
 pub use descent::{InPlace, in_place_kernel};
 pub use retraction::{RetractionBuffer, retract, retraction_kernel};
+pub use size::CoordinateSize;
 
 /// The space of a parameter block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -284,3 +284,22 @@ fn names_that_are_no_products_give_none() {
         assert_eq!(Manifold::from_name(name), None, "{name}");
     }
 }
+
+#[test]
+fn the_size_in_a_coordinate_is_that_of_its_own_part() {
+    let numbers = |places: std::ops::Range<u32>| places.map(CoordinateSize::Number);
+    let sphere = |tangent: u32| vec![CoordinateSize::InverseSquare(tangent); tangent as usize];
+    assert_eq!(Manifold::Euclidean.coordinate_sizes(2), numbers(0..2).collect::<Vec<_>>());
+    assert_eq!(Manifold::UnitQuaternion.coordinate_sizes(4), sphere(3));
+    assert_eq!(Manifold::UnitVector.coordinate_sizes(6), sphere(5));
+    let sizes = |name: &str, dim: u32| Manifold::from_name(name).unwrap().coordinate_sizes(dim);
+    assert_eq!(
+        sizes("unit-quaternion 4 × euclidean 3", 7),
+        sphere(3).into_iter().chain(numbers(4..7)).collect::<Vec<_>>()
+    );
+    assert_eq!(sizes("euclidean 3 × unit-quaternion 4", 7), numbers(0..3).chain(sphere(3)).collect::<Vec<_>>());
+    let block = [0.6, 0.0, 0.8, 0.0, 5.0, -6.0, 7.0];
+    let squares: Vec<f64> =
+        sizes("unit-quaternion 4 × euclidean 3", 7).iter().map(|size| size.squared(&block)).collect();
+    assert_eq!(squares, [1.0 / 3.0, 1.0 / 3.0, 1.0 / 3.0, 25.0, 36.0, 49.0]);
+}

@@ -292,7 +292,7 @@ impl Chunk {
                 let outward = |(lower, upper)| (number <= lower && slope > 0.0) || (number >= upper && slope < 0.0);
                 problem.frozen[free] = coordinate.bounds.is_some_and(outward);
                 let diagonal = normal[solver.layout.jtj(free, free)];
-                let square = diagonal * number.powi(2);
+                let square = diagonal * coordinate.size.squared(x);
                 scaled_size += square;
                 if diagonal > 0.0 && !problem.frozen[free] {
                     free_size += square;

@@ -1,6 +1,7 @@
 //! The kernel of a template: `shaders/solve_many.wgsl`, and around it what is generated. Everything is unrolled over the free
 //! coordinates, since what is addressed at run time does not stay in registers.
 
+use crate::model::manifolds::CoordinateSize;
 use crate::shader_source::template;
 use crate::solve::rules::Rules;
 use crate::solve::summary::Termination;
@@ -348,6 +349,14 @@ impl<'a> Writer<'a> {
         }
     }
 
+    /// The pattern of the square of a point's size in a coordinate, in units of the column, and the numbers in it.
+    fn squared_size(&self, position: usize) -> (&'static str, [usize; 2]) {
+        match self.template.free[position].size {
+            CoordinateSize::Number(place) => ("normal.h$0_$0 * x.p$1 * x.p$1", [position, place as usize]),
+            CoordinateSize::InverseSquare(square) => ("normal.h$0_$0 / $1.0", [position, square as usize]),
+        }
+    }
+
     fn norms(&mut self) {
         self.text += "\nfn is_sound(normal: Normal) -> bool {\n    return is_finite(normal.cost.x)";
         each(&mut self.text, "\n        & is_finite(normal.g$0.x + normal.g$0.y)", &self.free, "");
@@ -366,12 +375,17 @@ impl<'a> Writer<'a> {
         each(&mut self.text, "normal.h$0_$0 * step.d$0 * step.d$0", &self.free, " + ");
         self.text += ");\n}\n\nfn free_size(normal: Normal, x: Parameters, frozen: u32) -> f32 {\n    return sqrt(0.0";
         for coordinate in &self.free {
-            let square = self.unless_frozen(coordinate[0], "normal.h$0_$0 * x.p$1 * x.p$1", "0.0");
+            let (square, numbers) = self.squared_size(coordinate[0]);
+            let square = self.unless_frozen(coordinate[0], square, "0.0");
             self.text += " + ";
-            fill(&mut self.text, &square, coordinate);
+            fill(&mut self.text, &square, &numbers);
         }
-        self.text += ");\n}\n\nfn scaled_size(normal: Normal, x: Parameters) -> f32 {\n    return ";
-        each(&mut self.text, "normal.h$0_$0 * x.p$1 * x.p$1", &self.free, " + ");
+        self.text += ");\n}\n\nfn scaled_size(normal: Normal, x: Parameters) -> f32 {\n    return 0.0";
+        for position in 0..self.free.len() {
+            let (square, numbers) = self.squared_size(position);
+            self.text += " + ";
+            fill(&mut self.text, square, &numbers);
+        }
         self.text += ";\n}\n\n\
             // −δᵀg\n\
             fn descent_along(normal: Normal, step: Step) -> f32 {\n    return -(";

@@ -5,6 +5,7 @@
 //! by an index that it has to read.
 
 use crate::model::losses::LossKind;
+use crate::model::manifolds::CoordinateSize;
 use crate::model::{Manifold, Model, Rows};
 use residua_base::error::{Error, ErrorCode, Result};
 use residua_base::list::Listed;
@@ -41,6 +42,8 @@ pub struct ParameterBlock {
 pub struct FreeCoordinate {
     /// Which parameter it is; on a manifold, its first numbers stand for the tangent coordinates.
     pub parameter: u32,
+    /// The size of a point in it, by the place of the number among all parameters.
+    pub size: CoordinateSize,
     /// Its bounds, if it has any.
     pub bounds: Option<(f64, f64)>,
 }
@@ -152,12 +155,17 @@ fn add_free(
         return;
     }
     let tangent = first..first + manifold.tangent_dim(dim);
-    for parameter in tangent.filter(|&parameter| !is_constant(parameter)) {
+    let sizes = manifold.coordinate_sizes(dim);
+    for (parameter, size) in tangent.zip(sizes).filter(|&(parameter, _)| !is_constant(parameter)) {
+        let size = match size {
+            CoordinateSize::Number(place) => CoordinateSize::Number(first + place),
+            size => size,
+        };
         let bounds = bounds
             .filter(|_| manifold == Manifold::Euclidean)
             .map(|(lower, upper)| (lower[parameter as usize], upper[parameter as usize]))
             .filter(|&(lower, upper)| lower > f64::NEG_INFINITY || upper < f64::INFINITY);
-        free.push(FreeCoordinate { parameter, bounds });
+        free.push(FreeCoordinate { parameter, size, bounds });
     }
 }
 

@@ -7,6 +7,7 @@ use super::coupling::Coupling;
 use super::shape::{BlockShape, Part, Preconditioner};
 use super::state;
 use crate::gauss_newton::device::JtjProduct;
+use crate::model::manifolds::CoordinateSize;
 use crate::shader_source::{binding_kinds, template};
 use crate::solve::rules::Rules;
 use residua_codegen::wgsl::{Dispatch, ProgramText, Resource, Template};
@@ -137,6 +138,8 @@ template_parameters! {
         dim: u32,
         /// Tangent coordinates of a block.
         tangent: u32,
+        /// The size of the point in each coordinate of a block, for [`Kernel::Measure`].
+        sizes: String,
         /// Sums over a workgroup at a time.
         most_sums: u32,
         /// Names of words, sections and vectors.
@@ -342,6 +345,7 @@ impl Kernel {
             mirrored: product == Some(JtjProduct::LocalJvp { mirrored: true }),
             dim: shape.map_or(0, |shape| shape.dim),
             tangent: shape.map_or(0, |shape| shape.tangent),
+            sizes: shape.filter(|_| matches!(self, Kernel::Measure(_))).map_or_else(String::new, sizes),
             most_sums: match self {
                 Kernel::Substitute(..) => 2,
                 Kernel::Begin(..)
@@ -365,6 +369,20 @@ impl Kernel {
     }
 }
 
+/// The size of the point in each coordinate of a block.
+fn sizes(shape: BlockShape) -> String {
+    let sizes = shape.coordinate_sizes();
+    let mut text = String::new();
+    for k in 0..shape.tangent {
+        text += &match sizes.as_ref().map(|sizes| sizes[k as usize]) {
+            Some(CoordinateSize::Number(place)) => format!("let x{k} = point[first + {place}u];\n"),
+            Some(CoordinateSize::InverseSquare(square)) => format!("let x{k} = inverseSqrt({square}.0);\n"),
+            None => format!("let x{k} = 0.0;\n"),
+        };
+    }
+    text
+}
+
 /// Constants with the names of the state's words, the sections of the partial sums and the vectors.
 fn words() -> String {
     let mut text = state::declarations();
@@ -380,6 +398,7 @@ fn words() -> String {
 mod tests {
     use super::super::coupling::MOST_COORDINATES;
     use super::*;
+    use crate::model::manifolds::Manifold;
     use crate::shader_source::tests::check_module;
 
     /// Every kernel for every kind of product, of blocks as large as they get.
@@ -390,10 +409,14 @@ mod tests {
             products.push(JtjProduct::LocalJvp { mirrored: forms_direction });
             products.extend([false, true].map(|heavy| JtjProduct::FusedParts { heavy, forms_direction }));
         }
-        for (dim, tangent) in [(1, 1), (2, 2), (3, 3), (4, 3), (7, 7), (10, 10)] {
+        let pose = Manifold::from_name("unit-quaternion 4 × euclidean 3").expect("a product");
+        let quaternion = Manifold::UnitQuaternion;
+        let kinds = [(4, 3, quaternion), (7, 6, pose), (1, 1, pose)].into_iter();
+        let kinds = kinds.chain([1, 2, 3, 7, 10].map(|dim| (dim, dim, Manifold::Euclidean)));
+        for (dim, tangent, manifold) in kinds {
             for preconditioner in [Preconditioner::Single, Preconditioner::Pairs] {
                 for part in [Part::Whole, Part::Kept, Part::Eliminated] {
-                    let shape = BlockShape { dim, tangent, preconditioner, part };
+                    let shape = BlockShape { dim, tangent, manifold, preconditioner, part };
                     kernels.push(Kernel::Measure(shape));
                     if part == Part::Eliminated && tangent <= MOST_COORDINATES {
                         kernels.push(Kernel::Complement(shape));

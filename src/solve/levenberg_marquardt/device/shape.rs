@@ -4,6 +4,7 @@
 use super::elimination::Elimination;
 use crate::gauss_newton::device::blocks::{BlockKind, block_groups};
 use crate::model::ArrayInfo;
+use crate::model::manifolds::{CoordinateSize, Manifold};
 
 /// Threads of a workgroup of these kernels.
 pub const THREADS: u32 = 256;
@@ -38,6 +39,8 @@ pub struct BlockShape {
     pub dim: u32,
     /// Tangent coordinates of a block.
     pub tangent: u32,
+    /// See [`BlockKind::manifold`].
+    pub manifold: Manifold,
     /// How it is solved for.
     pub preconditioner: Preconditioner,
     /// What becomes of it.
@@ -76,9 +79,15 @@ pub struct Shape {
 
 impl BlockShape {
     /// The shape of blocks of a kind.
-    fn of(BlockKind { dim, tangent, pairs }: BlockKind, part: Part) -> BlockShape {
+    fn of(BlockKind { dim, tangent, pairs, manifold }: BlockKind, part: Part) -> BlockShape {
         let preconditioner = if pairs { Preconditioner::Pairs } else { Preconditioner::Single };
-        BlockShape { dim, tangent, preconditioner, part }
+        BlockShape { dim, tangent, manifold, preconditioner, part }
+    }
+
+    /// The size of a point in each tangent coordinate. `None` for a number of a larger block on a manifold: it stands for no coordinate.
+    pub fn coordinate_sizes(self) -> Option<Vec<CoordinateSize>> {
+        let is_whole = self.manifold == Manifold::Euclidean || self.manifold.tangent_dim(self.dim) == self.tangent;
+        (is_whole && self.manifold.takes(self.dim)).then(|| self.manifold.coordinate_sizes(self.dim))
     }
 
     /// Numbers of the lower triangle of a block.

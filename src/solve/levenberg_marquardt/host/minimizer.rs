@@ -48,7 +48,7 @@ pub struct LevenbergMarquardt {
     frozen: Vec<bool>,
     /// g with zeros at frozen coordinates.
     free_gradient: Vec<f64>,
-    /// Σ Dⱼxⱼ² with D the diagonal of J̃ᵀJ̃, and the same over the coordinates that are not frozen.
+    /// Σ Dⱼxⱼ² with D the diagonal of J̃ᵀJ̃ and xⱼ the size of the point in a coordinate, and the same over those that are not frozen.
     scaled_size: f64,
     free_size: f64,
     /// The gradient's cosine, and ‖D^(−½)g‖ of the coordinates that are not frozen.
@@ -254,7 +254,7 @@ impl LevenbergMarquardt {
         (self.scaled_size, self.free_size, self.scaled_gradient_norm) = (0.0, 0.0, 0.0);
         let mut largest = 0.0_f64;
         for (k, &diagonal) in self.diagonal.iter().enumerate().filter(|(_, diagonal)| **diagonal > 0.0) {
-            let square = diagonal * self.point[k] * self.point[k];
+            let square = diagonal * self.retraction.squared_size(&self.point, k);
             self.scaled_size += square;
             if !self.frozen[k] {
                 self.free_size += square;

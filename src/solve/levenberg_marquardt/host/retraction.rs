@@ -4,7 +4,7 @@ use residua_base::list::Listed;
 use std::rc::Rc;
 
 use crate::model::ArrayInfo;
-use crate::model::manifolds::{Manifold, retraction_kernel};
+use crate::model::manifolds::{CoordinateSize, Manifold, retraction_kernel};
 use residua_base::error::Result;
 use residua_codegen::memory::{InstanceRange, View};
 use residua_cpu::Program;
@@ -16,6 +16,8 @@ pub struct Retraction {
     arrays: Vec<(usize, u32, u32)>,
     lower: Vec<f64>,
     upper: Vec<f64>,
+    /// For each coordinate its block's first number and its size; empty where all are those of the coordinate's own number.
+    sizes: Vec<(u32, CoordinateSize)>,
 }
 
 impl Retraction {
@@ -49,7 +51,15 @@ impl Retraction {
                 kept.insert(Rc::new(Program::compile(kernels).await?)).clone()
             }
         };
-        Ok(Retraction { program, arrays: places, lower, upper })
+        Ok(Retraction { program, arrays: places, lower, upper, sizes: sizes(arrays) })
+    }
+
+    /// The square of the size of x in a coordinate.
+    pub fn squared_size(&self, x: &[f64], coordinate: usize) -> f64 {
+        match self.sizes.get(coordinate) {
+            None => x[coordinate] * x[coordinate],
+            Some(&(first, size)) => size.squared(&x[first as usize..]),
+        }
     }
 
     /// The trial point x ⊞ δ within the bounds, and the step that was really made.
@@ -71,4 +81,21 @@ impl Retraction {
         }
         Ok(())
     }
+}
+
+fn sizes(arrays: &[ArrayInfo]) -> Vec<(u32, CoordinateSize)> {
+    if arrays.iter().all(|array| array.manifold.tangent_dim(array.dim) == array.dim) {
+        return Vec::new();
+    }
+    let mut sizes = Vec::new();
+    for array in arrays {
+        let of_block = array.manifold.coordinate_sizes(array.dim);
+        for block in 0..array.count {
+            let first = array.offset + block * array.dim;
+            sizes.extend(of_block.iter().map(|&size| (first, size)));
+            // What is left over of a block is no coordinate.
+            sizes.resize((first + array.dim) as usize, (first, CoordinateSize::Number(0)));
+        }
+    }
+    sizes
 }
