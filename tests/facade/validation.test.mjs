@@ -59,6 +59,7 @@ const CASES = [
   ['a manifold on bounds', ({ q }) => { q.setBounds({ lower: 0 }); q.setManifold('angle'); }, /'angle' for "q", which has bounds/],
   ['an elimination group that is no number', ({ p }) => p.setElimination('first'), /p\.setElimination: group: got "first"; takes a whole number of at least 0/],
   ['a negative elimination group', ({ p }) => p.setElimination(-1), /p\.setElimination: group: got -1/],
+  ['an elimination group that is too large', ({ p }) => p.setElimination(2 ** 32), /p\.setElimination: group: got 4294967296; takes a whole number from 0 to \d+$/],
   // Inputs.
   ['an index out of range', ({ p }) => p.at([0, 1, 3]), /p\.at: indices\[2\]: got 3; takes a whole number from 0 below the number of blocks of "p", 3/],
   ['a negative index', ({ p }) => p.at(Int32Array.of(0, -1)), /indices\[1\]: got -1/],

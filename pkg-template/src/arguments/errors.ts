@@ -8,7 +8,10 @@ export type ErrorCode =
   | 'gpu-unavailable'
   /** The GPU device was lost; the problem can be compiled again on a new context. */
   | 'device-lost'
-  /** An allocation failed; no memory was leaked. */
+  /**
+   * An allocation failed. On the GPU no memory was leaked. Where it was memory of the module, the message says so: all objects made so far are unusable then, and
+   * `init()` starts a new instance.
+   */
   | 'out-of-memory'
   /** The work cannot be split to fit the device's limits; the message names the limit and both figures. */
   | 'limit-exceeded'

@@ -151,7 +151,8 @@ export function copyOffsets(argument: string, offsets: unknown, entries: number,
 /** Throws unless `value` is a whole number of at least `least` (and at most `most`). */
 export function checkWholeNumber(argument: string, value: unknown, least: number, most = LARGEST_INDEX): asserts value is number {
   if (typeof value !== 'number' || !Number.isInteger(value) || value < least || value > most) {
-    const range = most === LARGEST_INDEX ? `of at least ${least}` : `from ${least} to ${most}`;
+    const isTooLarge = typeof value === 'number' && value > most;
+    const range = most === LARGEST_INDEX && !isTooLarge ? `of at least ${least}` : `from ${least} to ${most}`;
     throw invalidArgument(argument, describe(value), `a whole number ${range}`);
   }
 }
