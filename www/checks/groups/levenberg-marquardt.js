@@ -44,15 +44,16 @@ function ranges() {
  * How far blocks may be from the minimum of the check of manifolds where rounding in f32 ends its run at the damping λ: the run ends at a step
  * whose predicted reduction is at most the noise N of the cost, and a block's part of the prediction is at most the whole.
  *
- * - N = 4ε √(2F) √(Σ D x²/m), as the module takes it. F = 2 is the cost; m = 17 residuals; D are the squared columns of the Jacobian, in the
- *   order of the coordinates: 48, 60, 28 for the rotation, a turn by 2δ about each axis; 1 for the heading; 1, 1 for the normal.
+ * - N = 4ε √(2F) √(Σ D x²/m), as the module takes it. F = 2 is the cost; m = 17 residuals; D are the squared columns of the Jacobian:
+ *   48, 60, 28 for the rotation, a turn by 2δ about each axis; 1 for the heading; 1, 1 for the normal. x is the size of the point in a
+ *   coordinate: the heading itself, and on a sphere the root of the inverse of the number of coordinates.
  * - A damped step of g = H e, with H the curvature of the model, predicts at least ½ gᵀ(H + λD)⁻¹g.
  *   Rotation: H = 4(16 I − v vᵀ), v = (−2, 1, 3), has eigenvalues from 8 on, and D is at most 4.57 H: ½ · 8 e² ≤ (1 + 4.57 λ) N.
  *   Heading: H = D = 1: ½ e² ≤ (1 + λ) N.
  *   Normal: H = D = 1, and g = 3 e, since the residual, of length 2, bends the sphere's cost: ½ · 9 e² ≤ (1 + λ) N.
  */
 function hiddenErrors(damping) {
-  const size = 48 / 2 + (2 * Math.PI - 3.5) ** 2 + 4 / 9 + 1 / 9;
+  const size = (48 + 60 + 28) / 3 + (2 * Math.PI - 3.5) ** 2 + (1 + 1) / 2;
   const noise = 4 * 2 ** -23 * Math.sqrt(2 * 2) * Math.sqrt(size / 17);
   return { rotation: Math.sqrt(((1 + 4.57 * damping) * noise) / 4), heading: Math.sqrt(2 * (1 + damping) * noise), normal: Math.sqrt((2 / 9) * (1 + damping) * noise) };
 }
