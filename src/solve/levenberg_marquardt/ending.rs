@@ -47,7 +47,8 @@ impl Ending<'_> {
             Termination::TrustRegionCollapsed => {
                 let damping = last.damping.unwrap_or(f64::NAN);
                 format!(
-                    "No step lowered the cost, however short, though the derivatives say that it falls: the largest cosine is {} at a damping of {}",
+                    "No step that was tried at this point lowered the cost enough, the last of length {}, though the derivatives say that it falls: the largest cosine is {} at a damping of {}",
+                    scientific(last.step_norm, Some(1)),
                     scientific(cosine, Some(3)),
                     scientific(damping, Some(1))
                 )
