@@ -4,19 +4,31 @@
 //! lengths are in units of the columns of J̃.
 //!
 //! A rejected step makes the ball smaller. The next one lies on the same path, which needs no linear system.
+//!
+//! The first Δ is a multiple of the longer of ‖√D x‖ and the first Cauchy step. MINPACK's is one of ‖√D x‖ alone, which says nothing where the
+//! parameter that matters is 0 and the columns of the others nearly vanish: no step within such a ball changes the cost by more than its rounding.
+//! The Cauchy step is of the order of the residuals, also where J̃ is nearly singular and the Gauss-Newton step is not. ‖√D δ‖ has the unit of the
+//! residuals for every δ, so that neither length depends on the units of parameters.
+//!
+//! Where a column nearly vanishes, the path may be all but one of its coordinate, and the ball shrinks until it excludes the others as well. Before
+//! the run ends so, once, √D is raised to that with which a step as long as the coordinate itself counts as much as the rounding of the residuals,
+//! and the path begins anew. It is no rule for every start: a coordinate that is nearly 0 by rounding would be held there.
 
 use crate::solve::rules::{Gain, MAX_DAMPING, Rules};
 use crate::solve::summary::Termination;
 
 use super::phase::Trial;
 
-/// Δ at the start, relative to ‖√D x‖: MINPACK's factor.
+/// The first Δ, relative to the point and the first Cauchy step: MINPACK's factor for the point. Steps that are longer by as much are not cut, so
+/// that Δ need not grow first.
 const FIRST_RADIUS: f64 = 100.0;
 
 /// The radius, and the path at the present point.
 pub(super) struct Dogleg {
-    /// Δ; infinite until there is a length to compare with.
+    /// Δ; infinite before the first path.
     radius: f64,
+    /// ‖√D x‖
+    size: f64,
     /// The Gauss-Newton step; empty where the path is not known.
     gauss_newton: Vec<f64>,
     /// How many iterations of the linear solver it took.
@@ -29,6 +41,7 @@ pub(super) struct Dogleg {
     gauss_newton_length: f64,
     product: f64,
     is_first: bool,
+    is_rescaled: bool,
 }
 
 impl Dogleg {
@@ -36,6 +49,7 @@ impl Dogleg {
     pub(super) fn new() -> Dogleg {
         Dogleg {
             radius: f64::INFINITY,
+            size: 0.0,
             gauss_newton: Vec::new(),
             linear_iterations: 0,
             gradient_step: Vec::new(),
@@ -44,15 +58,36 @@ impl Dogleg {
             gauss_newton_length: 0.0,
             product: 0.0,
             is_first: true,
+            is_rescaled: false,
         }
     }
 
     /// Forgets the path, which was that of another point. `size`: ‖√D x‖ of the new one.
     pub(super) fn enter_point(&mut self, size: f64) {
         self.gauss_newton.clear();
-        if std::mem::take(&mut self.is_first) && size > 0.0 {
-            self.radius = FIRST_RADIUS * size;
+        self.size = size;
+    }
+
+    /// Begins anew with a D, where it is not 0, of which each coordinate of the point has at least this √D-length; `false` if that is not another
+    /// D, or was done before.
+    pub(super) fn begin_anew(&mut self, point: &[f64], least: f64, scale: &mut [f64]) -> bool {
+        if std::mem::replace(&mut self.is_rescaled, true) {
+            return false;
         }
+        let (mut is_other, mut square) = (false, 0.0);
+        for (scale, &x) in scale.iter_mut().zip(point).filter(|(scale, _)| **scale > 0.0) {
+            let raised = (least / x).powi(2);
+            if raised.is_finite() && raised > *scale {
+                *scale = raised;
+                is_other = true;
+            }
+            square += *scale * x * x;
+        }
+        if is_other {
+            self.enter_point(square.sqrt());
+            self.is_first = true;
+        }
+        is_other
     }
 
     /// Whether the path is that of the present point.
@@ -86,10 +121,15 @@ impl Dogleg {
         &self.gradient_step
     }
 
-    /// Takes ‖J̃D⁻¹g‖².
+    /// Takes ‖J̃D⁻¹g‖². The first Cauchy step decides the first Δ.
     pub(super) fn bend_path(&mut self, square: f64) {
         let cauchy = self.gradient_length * self.gradient_length / square;
         self.cauchy = if cauchy.is_finite() { cauchy } else { 0.0 };
+        // The larger of a number and NaN is the number.
+        let length = self.size.max(self.cauchy * self.gradient_length);
+        if std::mem::take(&mut self.is_first) && length > 0.0 {
+            self.radius = FIRST_RADIUS * length;
+        }
     }
 
     /// The end of the path, or where it leaves the ball.

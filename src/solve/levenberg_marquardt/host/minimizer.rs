@@ -415,6 +415,7 @@ impl LevenbergMarquardt {
         let gain = self.strategy.rejection(self.gain(trial));
         // A system without a solution gave no step that could show that nothing is left to gain.
         let end = gain.end.filter(|_| trial.linear_iterations.is_some());
+        let end = end.filter(|&end| !self.strategy.begins_anew(end, &self.point, self.model.cost));
         self.conclude(trial, Gain { end, ..gain }, None)
     }
 

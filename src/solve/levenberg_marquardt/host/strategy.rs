@@ -160,6 +160,13 @@ impl Strategy {
         collapsed
     }
 
+    /// Whether the dogleg begins anew at this point, of that cost, where it would end so.
+    pub(super) fn begins_anew(&mut self, end: Termination, point: &[f64], cost: f64) -> bool {
+        let is_lost = matches!(end, Termination::TrustRegionCollapsed | Termination::NonFinite);
+        let Some(dogleg) = self.dogleg.as_mut().filter(|_| is_lost) else { return false };
+        dogleg.begin_anew(point, ARITHMETIC.epsilon() * (2.0 * cost).sqrt(), &mut self.scale)
+    }
+
     /// The verdict that rejects a trial step instead of `gain`.
     pub(super) fn rejection(&self, gain: Gain) -> Gain {
         Gain { accepted: false, hidden: false, floor: self.floor, ..gain }

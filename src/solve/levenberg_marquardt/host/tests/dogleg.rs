@@ -1,5 +1,6 @@
 //! What the dogleg does otherwise than damping.
 
+use super::dual::{Dual, linearised};
 use super::*;
 use crate::solve::options::TrustRegion;
 
@@ -79,4 +80,59 @@ fn a_wrong_gradient_ends_with_a_collapsed_trust_region() {
     let run = run(&fake);
     assert_eq!(run.summary.termination, Termination::TrustRegionCollapsed, "{}", run.summary.message);
     assert_eq!(run.point, [0.0]);
+    // Other steps than those that were tried may exist.
+    assert!(
+        run.summary.message.starts_with("No step that was tried at this point lowered the cost"),
+        "{}",
+        run.summary.message
+    );
+}
+
+/// A run of at most so many iterations.
+fn run_within(most: u32, residuals: impl Fn(&[Dual]) -> Vec<Dual>, start: &[f64]) -> Run {
+    let residuals = |x: &[f64]| linearised(x, &residuals);
+    let mut fake = with_dogleg(&residuals, start);
+    fake.options.solve.max_iterations = most;
+    run(&fake)
+}
+
+#[test]
+fn a_parameter_that_starts_at_zero_moves_though_the_other_columns_nearly_vanish() {
+    let decay = |x: &[Dual]| vec![x[0].clone() - 1.0, (-(x[1].clone() * 5.0)).exp()];
+    // One step, and one that shows convergence.
+    let Run { summary, point, .. } = run_within(2, decay, &[0.0, 10.0]);
+    assert!(summary.success() && summary.final_cost < 1e-20, "{point:?} {}", summary.message);
+    for column in [1e-9, 1e-13, 1e-18, 1e-30] {
+        let residuals = |x: &[Dual]| vec![x[0].clone() - 1.0, x[1].clone() * column];
+        let Run { summary, point, .. } = run_within(2, residuals, &[0.0, 1.0]);
+        assert!(summary.success() && summary.final_cost < 1e-20, "{column}: {point:?} {}", summary.message);
+    }
+}
+
+/// A line and a decay at 50 times, of which the first is 1: the decay of the start, exp(−40t), is hidden by rounding.
+fn line_and_decay(c: &[Dual]) -> Vec<Dual> {
+    let at = |k: i32| {
+        let t = 1.0 + f64::from(k) / 50.0;
+        let y = 1.0 + 2.0 * t + (-0.5 * t).exp();
+        c[0].clone() + c[1].clone() * t + (-(c[2].clone() * t)).exp() - y
+    };
+    (0..50).map(at).collect()
+}
+
+#[test]
+fn a_column_that_vanishes_at_the_start_does_not_hold_the_others() {
+    let Run { summary, point, .. } = run_within(100, line_and_decay, &[0.0, 0.0, 40.0]);
+    // The best line alone leaves 4.9e-4.
+    assert!(summary.success() && summary.final_cost < 4e-4, "{point:?} {}", summary.message);
+}
+
+#[test]
+fn powells_badly_scaled_function_from_far_away_is_left_for_its_valley() {
+    let residuals = |x: &[Dual]| {
+        vec![x[0].clone() * x[1].clone() * 1e4 - 1.0, (-x[0].clone()).exp() + (-x[1].clone()).exp() - 1.0001]
+    };
+    let Run { summary, point, .. } = run_within(100, residuals, &[0.0, 100.0]);
+    // The valley x₀x₁ = 1e-4 has a cost of 5e-9 out there, and hardly any slope; the start has 0.5.
+    assert!(summary.final_cost < 6e-9, "{point:?} {}", summary.message);
+    assert_ne!(summary.termination, Termination::TrustRegionCollapsed, "{}", summary.message);
 }
