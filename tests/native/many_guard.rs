@@ -122,6 +122,21 @@ fn a_sample_has_256_problems_and_those_with_the_largest_numbers() {
 }
 
 #[test]
+fn the_sample_is_of_problems_that_have_converged() {
+    let (template, batch) = (lines(5), points(2_000, 5, 0.0));
+    let mut solutions = rounded(on_cpu(&template, &batch, &defaults()));
+    // Positions that regular samples of all problems leave out.
+    let few = [777, 1_501];
+    for (problem, end) in solutions.termination.iter_mut().enumerate().filter(|(problem, _)| !few.contains(problem)) {
+        assert!(end.converged(), "{problem}");
+        *end = Termination::MaxIterations;
+    }
+    solutions.cost[1_501] *= 1.01;
+    let precision = guarded(&template, &batch, solutions, false).precision.unwrap();
+    assert_eq!((precision.problems, precision.lost), (2, 1), "{precision:?}");
+}
+
+#[test]
 fn loose_tolerances_are_no_loss() {
     let template = peaks(LossParameters::squared()).template();
     let (_, samples) = noisy_peaks(12, 0.05);

@@ -1,7 +1,7 @@
 //! The precision guard of many problems: how much of their solutions in f32 is rounding, by solving some of them again in f64.
 //!
 //! The device gives a cost and a point for each problem and nothing that shows what rounding costs. So a fixed sample of the problems is solved on
-//! the host with the caller's own numbers, from the points that the device has found: [`SAMPLE`] at equal distances, and for each input that
+//! the host with the caller's own numbers, from the points that the device has found: of those that have converged [`SAMPLE`] at equal distances, and for each input that
 //! differs from problem to problem the one with the largest number. A few iterations each confirm a sound point.
 //!
 //! - **loss** is the relative difference of a problem's two costs.
@@ -26,7 +26,7 @@ use crate::solve::precision::{MOST_LOSS, MOST_SHIFT};
 use crate::solve::summary::Termination;
 
 /// Problems that are sampled at equal distances, at least, if there are so many.
-const SAMPLE: u32 = 256;
+const SAMPLE: usize = 256;
 /// Relative differences of costs below this are no loss: sums of some hundred squares in f32 are right to 1e-5.
 const NO_LOSS: f64 = 1e-4;
 /// A point that met a tolerance leaves the cost within so many times that.
@@ -131,8 +131,7 @@ async fn check(
     options: &ManyOptions,
     solutions: &ManySolutions,
 ) -> Result<Option<ManyPrecision>> {
-    let mut sample = sampled(template, batch).await;
-    sample.retain(|&problem| solutions.termination[problem as usize].converged());
+    let sample = sampled(template, batch, &solutions.termination).await;
     if sample.is_empty() {
         return Ok(None);
     }
@@ -186,20 +185,19 @@ fn root_mean_squares(x: &[f64], numbers: usize) -> Vec<f64> {
     (0..numbers).map(|number| mean(number).sqrt()).list()
 }
 
-/// The problems of the sample, ascending.
-async fn sampled(template: &Template, batch: &Batch<'_>) -> Vec<u32> {
-    let count = batch.count;
-    let regular = count.min(SAMPLE);
-    let place = |number: u32| (u64::from(number) * u64::from(count) / u64::from(regular)) as u32;
-    let mut sample = (0..regular).map(place).list();
-    if regular < count {
+/// The problems of the sample, ascending, of those that have converged.
+async fn sampled(template: &Template, batch: &Batch<'_>, ends: &[Termination]) -> Vec<u32> {
+    let converged = (0..batch.count).filter(|&problem| ends[problem as usize].converged()).list();
+    let regular = converged.len().min(SAMPLE);
+    let mut sample = (0..regular).map(|number| converged[number * converged.len() / regular]).list();
+    if regular < converged.len() {
         let mut yielder = Yielder::new();
         for (_, length, read) in &batch.parameters {
-            sample.push(largest(read, *length, count, &mut yielder).await);
+            sample.extend(largest(read, *length, ends, &mut yielder).await);
         }
         let is_used = |varying: &&Varying| template.groups.iter().any(|group| group.batch == varying.batch);
         for varying in batch.data.iter().filter(is_used) {
-            sample.push(largest(&varying.numbers, varying.length, count, &mut yielder).await);
+            sample.extend(largest(&varying.numbers, varying.length, ends, &mut yielder).await);
         }
         sample.sort_unstable();
         sample.dedup();
@@ -207,18 +205,19 @@ async fn sampled(template: &Template, batch: &Batch<'_>) -> Vec<u32> {
     sample
 }
 
-/// The problem with the number of largest magnitude, of `length` each.
-async fn largest(read: &Numbers<'_>, length: usize, count: u32, yielder: &mut Yielder) -> u32 {
-    let (mut most, mut found) = (f64::NEG_INFINITY, 0);
+/// The problem with the number of largest magnitude, of `length` each, among those that have converged.
+async fn largest(read: &Numbers<'_>, length: usize, ends: &[Termination], yielder: &mut Yielder) -> Option<u32> {
+    let (mut most, mut found) = (f64::NEG_INFINITY, None);
     let at_a_time = (PIECE / length.max(1)).max(1);
     let mut piece = Vec::new();
-    for first in (0..count as usize).step_by(at_a_time) {
+    for first in (0..ends.len()).step_by(at_a_time) {
         yielder.yield_if_due().await;
-        piece.resize(length * at_a_time.min(count as usize - first), 0.0);
+        piece.resize(length * at_a_time.min(ends.len() - first), 0.0);
         read(first * length, &mut piece);
         for (position, number) in piece.iter().enumerate().filter(|(_, number)| number.is_finite()) {
-            if number.abs() > most {
-                (most, found) = (number.abs(), (first + position / length) as u32);
+            let problem = first + position / length;
+            if number.abs() > most && ends[problem].converged() {
+                (most, found) = (number.abs(), Some(problem as u32));
             }
         }
     }
