@@ -1,5 +1,5 @@
 /** L-BFGS along manifolds, compared with known results and with those of Levenberg-Marquardt. */
-import { lbfgs, levenbergMarquardt, Problem, V, Vec3 } from 'residua';
+import { lbfgs, levenbergMarquardt, manifold, Pose3, Problem, V, Vec3 } from 'residua';
 import { onCpu, onEach } from '../define.js';
 
 /** Pseudo-random numbers in (−1, 1), the same everywhere. */
@@ -41,6 +41,31 @@ export const group = {
   title: 'Manifolds',
   about: 'Unit quaternions, unit vectors and angles stay on their manifolds during L-BFGS, and converge to the result of Levenberg-Marquardt.',
   checks: [
+    ...onEach('the unit of lengths changes no decision of Levenberg-Marquardt on poses, whichever part of a block is first', async (check) => {
+      const points = Array.from({ length: 30 }, (_, i) => scattered(3, i));
+      const seen = points.map(([x, y, z], i) => [0.3 - 0.8 * x - 0.6 * y + 0.1 * scattered(1, i + 40)[0], 0.6 * x - 0.8 * y, z]);
+      const blocks = [
+        { values: [1, 0, 0, 0, 0, 0, 0], parts: ['unit-quaternion', 'euclidean 3'], pose: (T) => Pose3.fromBlock([...T]) },
+        { values: [0, 0, 0, 1, 0, 0, 0], parts: ['euclidean 3', 'unit-quaternion'], pose: ([x, y, z, ...q]) => Pose3.fromBlock([...q, x, y, z]) },
+      ];
+      for (const { values, parts, pose } of blocks) {
+        const runs = [];
+        // A power of two, so that no rounding differs.
+        for (const unit of [1, 2 ** -20]) {
+          const problem = new Problem();
+          const T = problem.parameters('T', { dim: 7, values });
+          T.setManifold(manifold.product(...parts));
+          const data = (rows) => problem.data(rows.flat().map((number) => number * unit), 3);
+          problem.residuals('r', { inputs: { T: T.shared(), f: data(points), g: data(seen) }, residual: ({ T, f, g }) => pose(T).act(f).sub(g) });
+          const { termination, iterations, finalCost } = await levenbergMarquardt(await check.compile(problem));
+          runs.push({ termination, iterations, cost: finalCost / unit ** 2 });
+        }
+        check.equal(runs[1].iterations, runs[0].iterations, parts[0]);
+        check.equal(runs[1].termination, runs[0].termination, parts[0]);
+        check.close(runs[1].cost, runs[0].cost, { within: 1e-6 * runs[0].cost, because: 'the same numbers but for their exponents' }, 'the cost');
+      }
+    }),
+
     ...onEach('L-BFGS averages rotations as Levenberg-Marquardt does', async (check) => {
       const [rounding, gradientTolerance] = [roundingOf(check.backend), toleranceOf(check.backend)];
       // Seven rotations, each the mean of six that surround it in pairs.
