@@ -2,7 +2,7 @@
 // Firefox's distributions don't bring; here wasm-bindgen's own runner serves its page (NO_HEADLESS), and the driver of the other tests opens it.
 //
 // Takes targets as cargo test does, each in one argument (`--test wasm`); prints what the page says, in libtest's words, and the time of each test; ends with status 1 when a test
-// has failed. A test that is `#[ignore]`d runs where RESIDUA_TIER is not `change`.
+// has failed. A test that is `#[ignore]`d runs where RESIDUA_TIER is not `change`. RESIDUA_WASM_TESTS, where it is set, is a part of the names of the tests that run.
 import { execFileSync, spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { launch, listen } from '../tests/browser.mjs';
@@ -31,7 +31,8 @@ async function passes(executable) {
   // A port that is free; tests that don't say where they run, run in the page.
   const env = { ...process.env, NO_HEADLESS: '1', WASM_BINDGEN_TEST_ADDRESS: '127.0.0.1:0', WASM_BINDGEN_USE_BROWSER: '1' };
   const tier = process.env.RESIDUA_TIER === 'change' ? [] : ['--include-ignored'];
-  const runner = spawn('wasm-bindgen-test-runner', [executable, '--nocapture', ...tier], { env, stdio: ['ignore', 'pipe', 'inherit'] });
+  const filter = process.env.RESIDUA_WASM_TESTS === undefined ? [] : [process.env.RESIDUA_WASM_TESTS];
+  const runner = spawn('wasm-bindgen-test-runner', [executable, '--nocapture', ...tier, ...filter], { env, stdio: ['ignore', 'pipe', 'inherit'] });
   try {
     const address = await served(runner);
     if (address === undefined) return true;

@@ -29,7 +29,7 @@ fn run(class: &Class, rows: Rows, entry: Entry, target: Target, local: &[f64]) -
     for number in 0..plan.kernel.reduced().count().max(1) {
         let mut kernel = plan.kernel.clone().into_kernel();
         let total = kernel.reduced().nth(number);
-        kernel.outputs.retain(|output| output.epilogue != Epilogue::Reduce || Some(output.node) == total);
+        kernel.outputs.retain(|output| !matches!(output.epilogue, Epilogue::Reduce(_)) || Some(output.node) == total);
         let plan = AccessPlan { kernel: kernel.check().unwrap(), ..plan.clone() };
         let (total, buffers) = run_plan(&plan, local);
         totals.push(total);

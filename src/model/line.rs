@@ -93,7 +93,7 @@ mod tests {
             .list();
         let mut kernel = plan.kernel.clone().into_kernel();
         let node = kernel.reduced().nth(number);
-        kernel.outputs.retain(|output| output.epilogue == Epilogue::Reduce && Some(output.node) == node);
+        kernel.outputs.retain(|output| matches!(output.epilogue, Epilogue::Reduce(_)) && Some(output.node) == node);
         interpret::run(
             &kernel.check().unwrap(),
             &mut views,

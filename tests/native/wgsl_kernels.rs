@@ -90,7 +90,7 @@ fn kernels_that_contradict_themselves_are_refused() {
             kernel.space = Space::Layers { count: 3 };
         }),
         ("layers without a gate", |kernel| {
-            kernel.outputs.retain(|output| output.epilogue == Epilogue::Reduce);
+            kernel.outputs.retain(|output| matches!(output.epilogue, Epilogue::Reduce(_)));
             kernel.space = Space::Layers { count: 3 };
         }),
         ("three totals", |kernel| {

@@ -72,6 +72,9 @@ impl CheckedKernel {
         if matches!(self.space, Space::Entries { .. }) {
             return Err(self.refused("sums lists, which a device alone does"));
         }
+        if self.has_pairs() {
+            return Err(self.refused("has pairs, which a device alone computes"));
+        }
         if self.reduced().nth(1).is_some() {
             return Err(self.refused("has two totals, which a device alone gives"));
         }
@@ -181,7 +184,11 @@ impl Kernel {
         if element.buffer as usize >= self.buffers.len() {
             return Err(format!("is in buffer {} of {}", element.buffer, self.buffers.len()));
         }
-        self.check_index(&element.index)
+        if element.low.is_some() && self.buffers[element.buffer as usize].dtype != DType::Real {
+            return Err(format!("is a pair of {}, which holds indices", self.buffers[element.buffer as usize].name));
+        }
+        self.check_index(&element.index)?;
+        element.low.as_ref().map_or(Ok(()), |low| self.check_index(low))
     }
 
     fn check_index(&self, index: &Index) -> Result<(), String> {
@@ -194,7 +201,10 @@ impl Kernel {
                 Some(Constant::Width) if of_entries.is_none() => {
                     return Err("is in a table of other instances, without lists".into());
                 }
-                None | Some(Constant::Stride | Constant::First | Constant::Width) => {}
+                Some(Constant::Low(vector)) if vector >= Constant::MOST_VECTORS => {
+                    return Err(format!("is of a vector {vector}, of {}", Constant::MOST_VECTORS));
+                }
+                None | Some(Constant::Stride | Constant::First | Constant::Width | Constant::Low(_)) => {}
             }
             match &term.variable {
                 None => {}

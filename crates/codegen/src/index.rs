@@ -34,6 +34,8 @@ pub enum Constant {
     First,
     /// Distance between the columns of tables of other instances. Of [`Space::Entries`](crate::Space::Entries) alone.
     Width,
+    /// Distance from a number of a vector to its low part. The caller numbers its vectors from 0 to [`Constant::MOST_VECTORS`]. Of a device alone.
+    Low(u32),
 }
 
 /// A number that differs between the instances of a dispatch, or may do so.
@@ -56,6 +58,11 @@ pub enum Variable {
     Layer,
     /// The owner of the lists that are summed. Of [`Space::Entries`](crate::Space::Entries) alone.
     Owner,
+}
+
+impl Constant {
+    /// So many vectors at most have distances of their own.
+    pub const MOST_VECTORS: u32 = 2;
 }
 
 impl From<Variable> for Term {
@@ -136,6 +143,11 @@ impl Index {
     pub fn plus(mut self, offset: u32) -> Index {
         self.offset += offset;
         self
+    }
+
+    /// The index of the low part of a number of a vector, see [`Constant::Low`].
+    pub fn low(&self, vector: u32) -> Index {
+        Index::sum(self.terms.iter().cloned().chain([Constant::Low(vector).into()]), self.offset)
     }
 
     /// The same terms with another literal.

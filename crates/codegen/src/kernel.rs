@@ -93,13 +93,24 @@ impl DType {
     }
 }
 
-/// A element in a buffer, for each instance.
+/// In how many numbers a value is held on a device. The host has f64 for both.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Width {
+    /// One f32.
+    Single,
+    /// A *pair*: an f32, and in another what its rounding lost.
+    Pair,
+}
+
+/// An element in a buffer, for each instance.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Element {
     /// Position in [`Kernel::buffers`].
     pub buffer: u32,
     /// Where in it.
     pub index: Index,
+    /// Where in it the low part of a pair stands; none if the element is a single number. Of a device alone.
+    pub low: Option<Index>,
 }
 
 /// Where an input of the graph comes from.
@@ -133,37 +144,80 @@ pub enum Epilogue {
     /// It is added to an element, instance after instance. On a device, of [`Space::Entries`] alone, and to numbers of the owner.
     Accumulate(Element),
     /// It is summed over all instances: partial sums of workgroups on a device, the result of the call on the host.
-    Reduce,
+    Reduce(Width),
+}
+
+impl Element {
+    /// An element of one number.
+    pub fn single(buffer: u32, index: Index) -> Element {
+        Element { buffer, index, low: None }
+    }
+
+    /// An element that is a pair, and where its low part stands.
+    pub fn pair(buffer: u32, index: Index, low: Index) -> Element {
+        Element { buffer, index, low: Some(low) }
+    }
+
+    /// In how many numbers it is held.
+    pub fn width(&self) -> Width {
+        match self.low {
+            None => Width::Single,
+            Some(_) => Width::Pair,
+        }
+    }
 }
 
 impl Load {
-    /// Reads an element.
+    /// Reads an element of one number.
     pub fn read(buffer: u32, index: Index) -> Load {
-        Load::Read(Element { buffer, index })
+        Load::Read(Element::single(buffer, index))
+    }
+
+    /// Reads a pair.
+    pub fn read_pair(buffer: u32, index: Index, low: Index) -> Load {
+        Load::Read(Element::pair(buffer, index, low))
     }
 }
 
 impl Output {
     /// A node that is written to an element.
     pub fn store(node: NodeId, buffer: u32, index: Index) -> Output {
-        Output { node, epilogue: Epilogue::Store(Element { buffer, index }) }
+        Output { node, epilogue: Epilogue::Store(Element::single(buffer, index)) }
+    }
+
+    /// A node that is written to an element as a pair.
+    pub fn store_pair(node: NodeId, buffer: u32, index: Index, low: Index) -> Output {
+        Output { node, epilogue: Epilogue::Store(Element::pair(buffer, index, low)) }
     }
 
     /// A node that is added to an element.
     pub fn accumulate(node: NodeId, buffer: u32, index: Index) -> Output {
-        Output { node, epilogue: Epilogue::Accumulate(Element { buffer, index }) }
+        Output { node, epilogue: Epilogue::Accumulate(Element::single(buffer, index)) }
     }
 
     /// A node that is summed over all instances.
     pub fn reduce(node: NodeId) -> Output {
-        Output { node, epilogue: Epilogue::Reduce }
+        Output { node, epilogue: Epilogue::Reduce(Width::Single) }
+    }
+
+    /// A node that is summed over all instances in pairs.
+    pub fn reduce_pair(node: NodeId) -> Output {
+        Output { node, epilogue: Epilogue::Reduce(Width::Pair) }
+    }
+
+    /// In how many numbers it is wanted.
+    pub fn width(&self) -> Width {
+        match &self.epilogue {
+            Epilogue::Store(element) | Epilogue::Accumulate(element) => element.width(),
+            Epilogue::Reduce(width) => *width,
+        }
     }
 
     /// The element that is written.
     pub fn element(&self) -> Option<&Element> {
         match &self.epilogue {
             Epilogue::Store(element) | Epilogue::Accumulate(element) => Some(element),
-            Epilogue::Reduce => None,
+            Epilogue::Reduce(_) => None,
         }
     }
 
@@ -236,8 +290,18 @@ impl Kernel {
 
     /// The nodes that are summed over all instances, in order.
     pub fn reduced(&self) -> impl Iterator<Item = NodeId> {
-        let is_reduced = |output: &&Output| output.epilogue == Epilogue::Reduce;
-        self.outputs.iter().filter(is_reduced).map(|output| output.node)
+        self.totals().map(|output| output.node)
+    }
+
+    /// The outputs that are summed over all instances, in order.
+    pub fn totals(&self) -> impl Iterator<Item = &Output> {
+        self.outputs.iter().filter(|output| matches!(output.epilogue, Epilogue::Reduce(_)))
+    }
+
+    /// Whether it reads or gives any pair.
+    pub fn has_pairs(&self) -> bool {
+        self.elements().any(|element| element.low.is_some())
+            || self.outputs.iter().any(|output| output.width() == Width::Pair)
     }
 
     /// Whether a node is summed over all instances.
@@ -254,10 +318,11 @@ impl Kernel {
         });
         let written = self.outputs.iter_mut().filter_map(|output| match &mut output.epilogue {
             Epilogue::Store(element) | Epilogue::Accumulate(element) => Some(element),
-            Epilogue::Reduce => None,
+            Epilogue::Reduce(_) => None,
         });
         for element in read.chain(written) {
             element.index = element.index.sharing(is_shared);
+            element.low = element.low.as_ref().map(|low| low.sharing(is_shared));
         }
     }
 }

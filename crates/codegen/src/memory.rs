@@ -139,8 +139,8 @@ impl InstanceRange {
         match constant {
             Constant::Stride => self.stride.into(),
             Constant::First => self.first.into(),
-            // Of lists alone, which the host does not run.
-            Constant::Width => 0,
+            // Of lists and of pairs, which the host does not run.
+            Constant::Width | Constant::Low(_) => 0,
         }
     }
 

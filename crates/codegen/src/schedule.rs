@@ -88,7 +88,7 @@ fn early_writes(kernel: &Kernel) -> Vec<bool> {
         let may_be = match &output.epilogue {
             Epilogue::Store(element) => apart[element.buffer as usize],
             Epilogue::Accumulate(element) => element.index.is_same(),
-            Epilogue::Reduce => false,
+            Epilogue::Reduce(_) => false,
         };
         may_be && matches!(graph.node(output.node), Node::Apply(..))
     };

@@ -272,7 +272,7 @@ impl<'k> Addresses<'k> {
 
     /// Pushes what the address of a lane's element is relative to, and gives the rest.
     fn push(&mut self, to: &mut Expression, element: &Element, lane: u8) -> MemArg {
-        let Element { buffer, index } = element;
+        let Element { buffer, index, .. } = element;
         let shift = self.dtype(*buffer).host_shift();
         let lane_number = self.ahead + u32::from(lane);
         let elements = match Varying::of(index) {
@@ -454,7 +454,7 @@ impl<'k> Addresses<'k> {
         }
         let limit = self.limit(to, buffer, index);
         let local = to.locals.add(ValType::I32);
-        let at = self.push(to, &Element { buffer, index: index.clone() }, lane);
+        let at = self.push(to, &Element::single(buffer, index.clone()), lane);
         to.write(Instruction::I32Load(at));
         to.write(Instruction::LocalTee(local));
         to.write(Instruction::LocalGet(limit));
@@ -499,7 +499,7 @@ fn word_of(constant: Option<Constant>) -> u32 {
     match constant {
         Some(Constant::Stride) => frame::STRIDE,
         Some(Constant::First) => frame::FIRST,
-        Some(Constant::Width) | None => {
+        Some(Constant::Width | Constant::Low(_)) | None => {
             unreachable!("a checked kernel has widths in lists alone, and no term of nothing")
         }
     }

@@ -187,7 +187,7 @@ fn load(kernel: &Kernel, body: &mut Expression, addresses: &mut Addresses, node:
         {
             let component = element.index.offset();
             let pair = [component & !1, component | 1]
-                .map(|component| Element { buffer: element.buffer, index: element.index.with_offset(component) });
+                .map(|component| Element::single(element.buffer, element.index.with_offset(component)));
             let nodes = pair.each_ref().map(|element| unread(kernel, body, addresses, element));
             if let [Some(even), Some(odd)] = nodes
                 && (node == even || node == odd)

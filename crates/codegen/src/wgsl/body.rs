@@ -178,7 +178,7 @@ impl<'a> Body<'a> {
         if let Some(variable) = variable {
             product.push(match variable {
                 Variable::Loaded { buffer, index } => {
-                    self.read(kernel, &Element { buffer: *buffer, index: index.as_ref().clone() })
+                    self.read(kernel, &Element::single(*buffer, index.as_ref().clone()))
                 }
                 // Positions count from the first instance on a device.
                 Variable::Instance | Variable::Position => "instance".to_owned(),
@@ -196,6 +196,8 @@ impl<'a> Body<'a> {
                 Constant::Stride => "stride",
                 Constant::First => "first",
                 Constant::Width => "width",
+                Constant::Low(0) => "low_0",
+                Constant::Low(_) => "low_1",
             };
             product.push(format!("{structure}.{member}"));
         }

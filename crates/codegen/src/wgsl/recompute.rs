@@ -143,7 +143,7 @@ fn owners_numbers(kernel: &CheckedRecompute) -> Vec<(u32, u32)> {
         let graph = list.graph.graph();
         for id in list.uses().needed(graph) {
             if let Node::Input(input) = graph.node(id)
-                && let Load::Read(Element { buffer, index }) = &list.loads[input.0 as usize]
+                && let Load::Read(Element { buffer, index, .. }) = &list.loads[input.0 as usize]
                 && let Some((_, component)) = index.as_owned()
                 && !numbers.contains(&(*buffer, component))
             {
@@ -190,7 +190,7 @@ fn entry_code(
     let mut body = Body::new(list.graph.graph(), Inputs::Loads(list), imports, names, depth, &roots);
     for &(buffer, component) in of_owner {
         let index = Index::owned(kernel.width(), component);
-        body.bind(Element { buffer, index }, own_name(kernel, buffer, component));
+        body.bind(Element::single(buffer, index), own_name(kernel, buffer, component));
     }
     for output in &list.outputs {
         let value = body.require(output.node);
