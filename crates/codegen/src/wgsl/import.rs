@@ -3,7 +3,8 @@
 //! A template names what it needs by `#import`, generated code by the functions that it calls; the module has each file once, after its
 //! own text. Files that make a NaN read `dispatch.nan`, a member of the module's uniform `dispatch`. Files that guard a rounding or make
 //! an infinity call `guard_zero() -> u32`, which returns a zero that no compiler can derive. The module defines it: see
-//! [`Imports::read_guard_from`].
+//! [`Imports::read_guard_from`]. Files of pairs (numbers as an f32 and what its rounding lost) call `product_with_error`, of which there are
+//! two forms: see [`Imports::set_pair_form`].
 
 use std::rc::Rc;
 
@@ -59,10 +60,50 @@ library! {
     "extremum" ["minimum", "maximum"];
     "root" ["square_root", "vector_norm", "inverse_norm"];
     "guarded_product" ["guarded_product"];
+    "pair_product_fused" ["product_with_error"];
+    "pair_product_split" ["product_with_error"];
+    "pair_sum" ["pair_sum", "pair_difference"];
+    "pair_product" ["pair_product", "pair_square", "pair_scaled", "pair_of_product"];
+    "pair_quotient" ["pair_quotient"];
+    "pair_root" ["is_normal", "pair_square_root", "pair_norm", "pair_inverse_norm"];
+    "pair_series" ["pair_step"];
+    "pair_exponential" [
+        "pair_exponential_series", "pair_times_power_of_two", "pair_exponential_scaled", "pair_exponential"
+    ];
+    "pair_logarithm" ["pair_logarithm_series", "pair_logarithm_of_positive", "pair_logarithm"];
+    "pair_sine_cosine" ["pair_sine_cosine", "pair_sine", "pair_cosine"];
+    "pair_tangent" ["pair_tangent"];
+    "pair_arc_tangent" ["pair_corrected_angle", "pair_angle", "pair_arc_tangent_of", "pair_arc_tangent"];
+    "pair_arc_sine" ["pair_leg", "pair_arc_sine", "pair_arc_cosine"];
+    "pair_hyperbolic" [
+        "pair_hyperbolic_sine_series", "pair_hyperbolic_sine", "pair_hyperbolic_cosine", "pair_hyperbolic_tangent"
+    ];
+    "pair_sigmoid" ["pair_sigmoid"];
+    "pair_softplus" ["pair_softplus"];
+    "pair_power" ["is_odd", "pair_whole_power", "pair_power"];
+    "pair_remainder" ["pair_remainder"];
+    "pair_rounding" ["pair_floor", "pair_ceiling", "pair_nearest_integer"];
+    "pair_sign" ["pair_sign", "pair_size"];
+    "pair_order" ["pair_error", "pair_is_equal", "pair_is_less", "pair_is_at_most"];
+    "pair_extremum" ["pair_minimum", "pair_maximum"];
+    "pair_guarded_product" ["pair_guarded_product"];
 }
 
 /// The function of the guard's zero. Its text depends on the module, so it is imported by name and has no file.
 const GUARD_ZERO: &str = "guard_zero";
+
+/// The function of a product and its error. Which file defines it depends on the module, see [`PairForm`].
+const PRODUCT_WITH_ERROR: &str = "product_with_error";
+
+/// How kernels compute what the rounding of a product loses, of which the arithmetic of pairs is made. A device's property.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum PairForm {
+    /// By `fma`, on devices where it rounds once.
+    Fused,
+    /// By products of halves (Dekker 1971), on every device whose sums and products are rounded to nearest.
+    #[default]
+    Split,
+}
 
 fn library(name: &str) -> Option<Template<'static>> {
     LIBRARY.iter().map(|file| file.template).find(|template| template.name == name)
@@ -96,6 +137,8 @@ pub(super) struct Imports {
     files: Vec<(String, Rc<Scope>)>,
     /// What `guard_zero` returns.
     guard: Option<String>,
+    /// How `product_with_error` is written.
+    pair_form: PairForm,
 }
 
 impl Imports {
@@ -103,6 +146,11 @@ impl Imports {
     /// buffer, since lavapipe compiles the contents of uniform buffers into its shaders.
     pub fn read_guard_from(&mut self, expression: &str) {
         self.guard = Some(expression.to_owned());
+    }
+
+    /// Sets how errors of products are computed.
+    pub fn set_pair_form(&mut self, form: PairForm) {
+        self.pair_form = form;
     }
 
     /// A call of the guard's zero.
@@ -140,7 +188,12 @@ impl Imports {
                 let guard = self.guard.as_deref().expect("a native test expands every module that guards roundings");
                 append(&format!("fn {GUARD_ZERO}() -> u32 {{\n    return {guard};\n}}\n"), &mut text);
             } else {
-                let template = scope.file(&name).unwrap_or_else(|| panic!("no shader file is called {name}"));
+                let file = match (name.as_str(), self.pair_form) {
+                    (PRODUCT_WITH_ERROR, PairForm::Fused) => "pair_product_fused",
+                    (PRODUCT_WITH_ERROR, PairForm::Split) => "pair_product_split",
+                    (file, _) => file,
+                };
+                let template = scope.file(file).unwrap_or_else(|| panic!("no shader file is called {file}"));
                 self.push(template, &scope, &mut text);
             }
             next += 1;

@@ -7,11 +7,12 @@ use std::rc::Rc;
 use super::body::{Body, Names};
 use super::declaration::{Resource, Structure, declare_resources};
 use super::function::{write_function, write_plain_function};
-use super::import::{Imports, Scope};
+use super::import::{Imports, PairForm, Scope};
 use super::inputs::{Binding, Inputs};
+use super::pairs;
 use super::template::{Parameters, Template};
 use crate::Function;
-use residua_ir::graph::{Graph, NodeId};
+use residua_ir::graph::{Graph, NodeId, Op};
 
 /// A program under construction.
 #[derive(Debug, Default)]
@@ -44,6 +45,17 @@ impl ProgramText {
     /// every run.
     pub fn read_guard_from(&mut self, expression: &str) {
         self.imports.read_guard_from(expression);
+    }
+
+    /// Sets how imported functions of pairs compute errors of products.
+    pub fn set_pair_form(&mut self, form: PairForm) {
+        self.imports.set_pair_form(form);
+    }
+
+    /// The value of an op on pairs, `vec2<f32>`, as an expression; what it calls becomes part of the program. A selection takes its
+    /// condition as a `bool`.
+    pub fn pair_operation(&mut self, op: Op, operands: &[&str]) -> String {
+        pairs::expression(op, operands, &mut self.imports)
     }
 
     /// Adds a template. `files` are those that it may import and include beside the library; the parameters hold for all of them.
