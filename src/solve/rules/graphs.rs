@@ -145,6 +145,11 @@ pub(super) fn gain() -> Function {
         let converged = or(g, settled, exact);
         let steep = g.literal(STEEP);
         let steep = g.lt(steep, cosine);
+        // The fall that the best step along one coordinate promises.
+        let square = g.mul(cosine, cosine);
+        let of_coordinate = g.mul(square, cost);
+        let shown = g.lt(noise, of_coordinate);
+        let steep = and(g, steep, shown);
         let collapsed = or(g, steep, seen);
         let mut code = |termination: Termination| g.literal(termination.code());
         let codes = [

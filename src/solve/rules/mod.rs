@@ -34,8 +34,8 @@
 //! A step that is rejected although it is hidden is the last: rounding shows no more progress. It is convergence where the residuals are
 //! rounding errors themselves, or where the extended step promises no more than noise and the cosine is at most [`SETTLED`](constants::SETTLED), or no more than its
 //! own rounding, which is that of the cost relative to it, if that is at most [`MOST_NOISE`](constants::MOST_NOISE). It is a collapse
-//! of the trust region where the cosine is above [`STEEP`](constants::STEEP), or the step is rejected although it is not hidden and too short for the
-//! arithmetic: derivatives and values do not agree. Otherwise it is the limit of precision.
+//! of the trust region where the cosine is above [`STEEP`](constants::STEEP) and its square promises more than noise, or the step is rejected
+//! although it is not hidden and too short for the arithmetic: derivatives and values do not agree. Otherwise it is the limit of precision.
 //!
 //! The trust region is that of H. B. Nielsen, *Damping parameter in Marquardt's method* (1999), also in K. Madsen, H. B. Nielsen and
 //! O. Tingleff, *Methods for Non-Linear Least Squares Problems* (2004), section 3.2; the tests of convergence are those of MINPACK

@@ -93,7 +93,11 @@ fn a_rejected_step_ends_a_run_where_nothing_more_can_be_accepted_and_says_why() 
         ("the gradient is its rounding", PointBefore { cost: 1e4, ..at(2e-4) }, hidden, converged),
         ("the gradient is not that small", PointBefore { cost: 1e4, ..at(2.1e-4) }, hidden, limit),
         ("rounding leaves too few digits", at(2e-6), hidden, limit),
-        ("the gradient is large", at(2e-2), hidden, collapsed),
+        // The square of the cosine is the share of the cost that one coordinate promises.
+        ("the gradient promises more than noise", at(4.5e-2), hidden, collapsed),
+        ("the gradient promises no more than noise", at(4.4e-2), hidden, limit),
+        ("the gradient is large", PointBefore { cost: 1e6, ..at(1.1e-2) }, hidden, collapsed),
+        ("the gradient is not that large", PointBefore { cost: 1e6, ..at(1e-2) }, hidden, limit),
         ("a longer step may follow", at(1e-6), seen, None),
         ("the step is too short to move anything", at(1e-4), TrialStep { step: 10.0 * EPSILON, ..seen }, collapsed),
         ("a shorter step may follow", at(1e-4), TrialStep { step: 11.0 * EPSILON, ..seen }, None),
