@@ -8,5 +8,8 @@ fn fixed_mask(
     let position = (workgroup.x + workgroup.y * workgroups.x) * 64u + lane;
     if position < dispatch.count && fixed[position] != 0u {
         result[position] = 0.0;
+        #if PAIRS
+        result[position + dispatch.low] = 0.0;
+        #endif
     }
 }

@@ -30,10 +30,28 @@ fn gather(
         #else
         let place = entries[entry] + shift;
         #endif
+        #if PAIRS
+        #if FUSED
+        let low = place + lists[slot + 7u];
+        #else
+        let low = place + dispatch.local_low;
+        #endif
+        sum = sum_of_pairs(sum, vec2<f32>(local[place], local[low]));
+        #else
         sum = sum_of_pairs(sum, vec2<f32>(local[place], 0.0));
+        #endif
     }
+    #if PAIRS
+    let low = place + dispatch.result_low;
+    if dispatch.add != 0u {
+        sum = sum_of_pairs(sum, vec2<f32>(result[place], result[low]));
+    }
+    result[place] = sum.x;
+    result[low] = sum.y;
+    #else
     if dispatch.add != 0u {
         sum = sum_of_pairs(sum, vec2<f32>(result[place], 0.0));
     }
     result[place] = sum.x;
+    #endif
 }

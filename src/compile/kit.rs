@@ -8,6 +8,7 @@ use crate::model::Model;
 use crate::model::access_plan::Entry;
 use residua_base::cooperative::Slices;
 use residua_base::error::{Error, Result};
+use residua_codegen::Width;
 use residua_gpu::Context;
 
 use super::backend::Assignment;
@@ -21,6 +22,7 @@ const FEW_NODES: usize = 512;
 struct Kit<'a> {
     model: &'a Model,
     values: &'a [f64],
+    width: Width,
     batch_size: Option<u32>,
     slices: &'a Slices<'a>,
     on_host: Option<CpuEngine>,
@@ -44,7 +46,8 @@ impl EngineKit for Kit<'_> {
     }
 
     async fn lay_out(&mut self, device: &Context) -> Result<()> {
-        let engine = GpuEngine::new_in_slices(device.clone(), self.model, self.batch_size, self.slices).await?;
+        let engine =
+            GpuEngine::new_in_slices(device.clone(), self.model, self.width, self.batch_size, self.slices).await?;
         self.on_device = Some(Engine::Gpu(Box::new(engine)));
         Ok(())
     }
@@ -105,7 +108,7 @@ pub struct Compiled {
     pub gradients_on_host: bool,
 }
 
-/// Compiles a model for where it is assigned. The stage [`Stage::Tables`] begins and the last one ends here.
+/// Compiles a model for where it is assigned, on a device in numbers of this width. The stage [`Stage::Tables`] begins and the last one ends here.
 ///
 /// # Errors
 /// `limit-exceeded` for a model that does not fit a device that was asked for; those of the device and of the progress listener.
@@ -113,6 +116,7 @@ pub async fn compile(
     model: Model,
     values: Vec<f64>,
     assignment: Assignment<Context>,
+    width: Width,
     batch_size: Option<u32>,
     progress: &Progress<'_>,
     slices: &Slices<'_>,
@@ -124,7 +128,7 @@ pub async fn compile(
     let (made, fallback_reason) = assignment
         .run(async |device: Option<&Context>| {
             let (on_host, on_device) = (None, None);
-            let kit = Kit { model: &model, values: &values, batch_size, slices, on_host, on_device };
+            let kit = Kit { model: &model, values: &values, width, batch_size, slices, on_host, on_device };
             make_engine(kit, device, measures, progress).await
         })
         .await?;

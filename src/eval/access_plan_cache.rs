@@ -5,6 +5,7 @@ use crate::model::access_plan::{AccessPlan, Entry};
 use crate::model::recompute::{RecomputePlan, slots_by_dim};
 use residua_base::cooperative::Slices;
 use residua_base::error::{Error, Result};
+use residua_codegen::Width;
 use vecmap::VecMap;
 
 use super::layout::Layout;
@@ -15,6 +16,8 @@ use super::texts::anonymous_kernel;
 pub struct AccessPlanCache {
     /// For each batch the number of its kernel.
     numbers: Vec<usize>,
+    /// In how many numbers the functions are computed.
+    width: Width,
     /// For each kernel a batch that has it.
     representatives: Vec<usize>,
     made: VecMap<(usize, Entry), AccessPlan>,
@@ -22,13 +25,13 @@ pub struct AccessPlanCache {
 }
 
 impl AccessPlanCache {
-    /// No plans yet, for batches with these kernels out of `count`.
-    pub fn new(numbers: Vec<usize>, count: usize) -> AccessPlanCache {
+    /// No plans yet, for batches with these kernels out of `count`, computed in numbers of this width.
+    pub fn new(numbers: Vec<usize>, count: usize, width: Width) -> AccessPlanCache {
         let mut representatives = vec![0; count];
         for (batch, &number) in numbers.iter().enumerate().rev() {
             representatives[number] = batch;
         }
-        AccessPlanCache { numbers, representatives, made: VecMap::default(), lists: VecMap::default() }
+        AccessPlanCache { numbers, width, representatives, made: VecMap::default(), lists: VecMap::default() }
     }
 
     /// Makes the plans of an entry that are not there yet.
@@ -50,7 +53,7 @@ impl AccessPlanCache {
     fn make_one(&mut self, model: &Model, number: usize, entry: Entry) -> Result<()> {
         if !self.made.contains_key(&(number, entry)) {
             let batch = &model.batches[self.representatives[number]];
-            self.made.insert((number, entry), anonymous_kernel(batch, entry)?);
+            self.made.insert((number, entry), anonymous_kernel(batch, entry, self.width)?);
         }
         Ok(())
     }

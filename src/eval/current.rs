@@ -98,9 +98,10 @@ impl Functions {
             return Ok(());
         }
         let published = self.engine.published_values().await?;
+        let arithmetic = self.engine.device_arithmetic();
         for (value, published) in self.values.iter_mut().zip(published) {
-            if *value as f32 != published {
-                *value = published.into();
+            if arithmetic.quantise(*value) != published {
+                *value = published;
             }
         }
         self.ahead = false;

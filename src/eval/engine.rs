@@ -53,6 +53,15 @@ impl Engine {
         }
     }
 
+    /// In what calls on the device are computed, if there is one.
+    pub fn device_arithmetic(&self) -> Arithmetic {
+        match self {
+            Engine::Cpu(_) => CpuEngine::ARITHMETIC,
+            #[cfg(target_arch = "wasm32")]
+            Engine::Gpu(engine) | Engine::HostCall(engine) => engine.arithmetic(),
+        }
+    }
+
     /// The processor, the kernels' form and the arithmetic, for a report: "CPU, WebAssembly, f64".
     pub fn description(&self) -> String {
         let arithmetic = self.arithmetic().as_str();
@@ -193,7 +202,7 @@ impl Engine {
     }
 
     /// The parameters that the application can read on the device; none on the CPU.
-    pub async fn published_values(&mut self) -> Result<Vec<f32>> {
+    pub async fn published_values(&mut self) -> Result<Vec<f64>> {
         match self {
             Engine::Cpu(_) => Ok(Vec::new()),
             #[cfg(target_arch = "wasm32")]

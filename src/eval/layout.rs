@@ -7,13 +7,15 @@
 use residua_base::list::Listed;
 use std::ops::Range;
 
-use crate::eval::shaders::{GatherUniforms, ReduceSumUniforms};
+use crate::eval::pairs::{distance_to_low, table_len, to_table, vector_len};
+use crate::eval::shaders::{GatherUniforms, PairGatherUniforms, ReduceSumUniforms};
 use crate::model::chunks::{ChunkLimits, chunk_ranges, slice_columns};
 use crate::model::incidence::{Destination, Pass, Source, gather_passes_in_slices};
 use crate::model::line::STEPS;
 use crate::model::{Batch, Model, Rows};
 use residua_base::cooperative::{Slices, run_synchronously};
 use residua_base::error::{Error, ErrorCode, Result};
+use residua_codegen::Width;
 use residua_codegen::wgsl::{Dispatch, WORKGROUP_SIZE};
 use residua_gpu::Limits;
 
@@ -39,7 +41,7 @@ pub struct Chunk {
     pub range: Range<usize>,
     /// How their local gradients are gathered.
     pub passes: Vec<GatherShape>,
-    /// First partial sum, as a position in [`Memory::PartialSums`].
+    /// First partial sum, as a position in [`Memory::PartialSums`] in numbers, of which a pair has two.
     pub first_sum: u64,
     /// Part of the residuals that the kernel binds, in numbers: from here to the end of the chunk's.
     pub residuals: Range<u64>,
@@ -101,17 +103,59 @@ impl GatherShape {
         };
         GatherUniforms { rows: self.rows, dim: self.dim, component_stride, add: u32::from(add) }
     }
+
+    /// The same for pairs, of which the low parts stand at these distances in the source and in the destination.
+    pub(crate) fn pair_uniforms(
+        &self,
+        stride: u32,
+        add: bool,
+        [local_low, result_low]: [u64; 2],
+    ) -> PairGatherUniforms {
+        let GatherUniforms { rows, dim, component_stride, add } = self.uniforms(stride, add);
+        let [local_low, result_low] = [local_low as u32, result_low as u32];
+        PairGatherUniforms { rows, dim, component_stride, add, local_low, result_low }
+    }
+
+    /// Numbers that it writes into scratch memory, if it does.
+    fn scratch_len(&self) -> u64 {
+        u64::from(self.rows) * u64::from(self.dim)
+    }
+}
+
+/// For passes that follow one another the distances to low parts in what each of them reads and writes, where those in local tables and in
+/// the gradient are given.
+pub(crate) fn distances_of_passes(passes: &[GatherShape], local: u64, gradient: u64) -> Vec<[u64; 2]> {
+    let mut scratch = [0; 2];
+    let distances = |pass: &GatherShape| {
+        let source = match pass.source {
+            Source::Local => local,
+            Source::Scratch(which) => scratch[which as usize],
+        };
+        let destination = match pass.destination {
+            Destination::Gradient => gradient,
+            Destination::Scratch(which) => {
+                scratch[which as usize] = distance_to_low(pass.scratch_len());
+                scratch[which as usize]
+            }
+        };
+        [source, destination]
+    };
+    passes.iter().map(distances).list()
 }
 
 /// Where everything lies.
 #[derive(Clone, Debug)]
 pub struct Layout {
+    /// In how many numbers parameters, data, residuals and gradients are held.
+    pub width: Width,
     /// The chunks of all batches, in order.
     pub chunks: Vec<Chunk>,
     /// For each batch where its constants start, in bytes, and its length in numbers.
     pub batch_constants: Vec<(u64, u64)>,
     /// Position of the reduction's uniforms, in units of [`ALIGNMENT`].
     pub reduce_uniforms: u64,
+    /// The same, where the kernels that have run do not sum in pairs although others do.
+    pub single_reduce_uniforms: u64,
     num_sums: u64,
     num_params: u64,
     num_residuals: u64,
@@ -138,13 +182,20 @@ pub struct Layout {
 
 impl Layout {
     /// Lays a model out, all at once. See [`Layout::new_in_slices`].
-    pub fn new(model: &Model, partials: &[usize], limits: &Limits, batch_size: Option<u32>) -> Result<Layout> {
-        run_synchronously(Layout::new_in_slices(model, partials, limits, batch_size, &Slices::unlimited()))
+    pub fn new(
+        model: &Model,
+        width: Width,
+        partials: &[usize],
+        limits: &Limits,
+        batch_size: Option<u32>,
+    ) -> Result<Layout> {
+        run_synchronously(Layout::new_in_slices(model, width, partials, limits, batch_size, &Slices::unlimited()))
     }
 
     /// Lays a model out. `partials` are the columns of local partials that each batch has.
     pub async fn new_in_slices(
         model: &Model,
+        width: Width,
         partials: &[usize],
         limits: &Limits,
         batch_size: Option<u32>,
@@ -152,10 +203,12 @@ impl Layout {
     ) -> Result<Layout> {
         let binding_bytes = limits.max_storage_buffer_binding_size.min(limits.max_buffer_size);
         for (what, numbers) in [("parameters", model.num_params), ("residuals", model.num_residuals)] {
-            let bytes = 4 * u64::from(numbers);
-            let most = if what == "parameters" { binding_bytes } else { limits.max_buffer_size };
+            let bytes = 4 * vector_len(width, numbers.into());
+            // The low parts of a chunk's residuals are bound with the others.
+            let is_bound = what == "parameters" || width == Width::Pair;
+            let most = if is_bound { binding_bytes } else { limits.max_buffer_size };
             if bytes > most {
-                let name = if what == "parameters" { "maxStorageBufferBindingSize" } else { "maxBufferSize" };
+                let name = if is_bound { "maxStorageBufferBindingSize" } else { "maxBufferSize" };
                 return Err(Error::new(
                     ErrorCode::LimitExceeded,
                     format!("{numbers} {what} take {bytes} bytes; the device's {name} is {most}"),
@@ -163,9 +216,11 @@ impl Layout {
             }
         }
         let mut layout = Layout {
+            width,
             chunks: Vec::new(),
             batch_constants: Vec::new(),
             reduce_uniforms: 0,
+            single_reduce_uniforms: 0,
             num_sums: 0,
             num_params: model.num_params.into(),
             num_residuals: model.num_residuals.into(),
@@ -185,9 +240,9 @@ impl Layout {
             most_bound: binding_bytes,
             lists: Lists::default(),
         };
-        let chunk_limits = ChunkLimits { binding_bytes, instances: batch_size };
+        let chunk_limits = ChunkLimits { binding_bytes, instances: batch_size, width };
         for (number, batch) in model.batches.iter().enumerate() {
-            let length = batch_constants(model, batch).len() as u64;
+            let length = table_len(width, batch_constants(model, batch).len() as u64);
             layout.batch_constants.push((layout.batch_constant_bytes, length));
             layout.batch_constant_bytes += (4 * length).next_multiple_of(ALIGNMENT);
             layout.index_columns.push((batch.indices.len() / (batch.count as usize).max(1)) as u64);
@@ -204,16 +259,31 @@ impl Layout {
         let lengths = (0..layout.chunks.len()).map(|chunk| layout.bytes(Memory::Indices(chunk)) / 4).list();
         layout.index_starts = starts_of_tables(0, &lengths, layout.most_bound);
         layout.rows_are_disjoint = layout.are_rows_disjoint();
-        let reduction = layout.reduction().words();
+        let reduction = layout.reduction(width).words();
         layout.reduce_uniforms = layout.add_uniforms(&reduction);
+        layout.single_reduce_uniforms = layout.reduce_uniforms;
+        if width == Width::Pair {
+            let reduction = layout.reduction(Width::Single).words();
+            layout.single_reduce_uniforms = layout.add_uniforms(&reduction);
+        }
         layout.lists = Lists::new(model, &mut layout, limits, slices).await?;
         layout.uniform_words = layout.uniforms.len() as u64;
         Ok(layout)
     }
 
-    /// How the partial sums of all chunks are summed: to pairs of a number and its error.
-    pub fn reduction(&self) -> ReduceSumUniforms {
-        ReduceSumUniforms { count: self.num_sums as u32, width: 1, input_first: 0, output_first: 0 }
+    /// How the partial sums of all chunks, of this width, are summed: to pairs of a number and its error.
+    pub fn reduction(&self, width: Width) -> ReduceSumUniforms {
+        let numbers = table_len(width, 1);
+        let count = self.num_sums / numbers;
+        ReduceSumUniforms { count: count as u32, width: numbers as u32, input_first: 0, output_first: 0 }
+    }
+
+    /// Position of its uniforms.
+    pub fn uniforms_of_reduction(&self, width: Width) -> u64 {
+        match width {
+            Width::Single => self.single_reduce_uniforms,
+            Width::Pair => self.reduce_uniforms,
+        }
     }
 
     async fn add_chunk(
@@ -232,30 +302,45 @@ impl Layout {
         let groups = count.div_ceil(WORKGROUP_SIZE.into());
         self.ignored_sums = self.ignored_sums.max(groups);
         let first_sum = self.num_sums;
-        self.num_sums += groups.next_multiple_of(ALIGNMENT / 4);
+        self.num_sums += table_len(self.width, groups).next_multiple_of(ALIGNMENT / 4);
 
         // Residuals that stand together are bound from the last aligned place before them, so that there may be more of them
         // than one binding covers.
+        let all = 0..vector_len(self.width, self.num_residuals);
         let (residuals, first) = match batch.rows {
+            // Of pairs, the low parts are far from the others.
+            Rows::From(first) if self.width == Width::Pair => {
+                (all, first + (range.start * batch.class.outputs.len()) as u32)
+            }
             Rows::From(first) => {
                 let outputs = batch.class.outputs.len() as u64;
                 let start = u64::from(first) + range.start as u64 * outputs;
                 let bound = start / (ALIGNMENT / 4) * (ALIGNMENT / 4);
                 (bound..start + count * outputs, (start - bound) as u32)
             }
-            Rows::Column(_) | Rows::Addends(_) => (0..self.num_residuals, 0),
+            Rows::Column(_) | Rows::Addends(_) => (all, 0),
         };
         let stride = range.len() as u32;
-        let uniforms = self.add_uniforms(&Dispatch::new(stride, stride, first).words());
+        let mut words = Dispatch::new(stride, stride, first).words().to_vec();
+        let distances = [self.num_params, self.num_residuals].map(distance_to_low);
+        if self.width == Width::Pair {
+            words.extend(distances.map(|distance| distance as u32));
+        }
+        let uniforms = self.add_uniforms(&words);
 
         let passes = gather_passes_in_slices(batch, range.clone(), model.num_params, slices).await?;
         let shapes: Vec<GatherShape> = passes.iter().map(GatherShape::of).list();
-        for (pass, shape) in passes.iter().zip(&shapes) {
-            if let Destination::Scratch(which) = pass.destination {
+        let of_passes = distances_of_passes(&shapes, numbers * count, distances[0]);
+        for (shape, distances) in shapes.iter().zip(of_passes) {
+            if let Destination::Scratch(which) = shape.destination {
                 let length = &mut self.scratch[which as usize];
-                *length = (*length).max(pass.scratch_len() as u64);
+                *length = (*length).max(vector_len(self.width, shape.scratch_len()));
             }
-            self.add_uniforms(&shape.uniforms(stride, pass.destination == Destination::Gradient).words());
+            let add = shape.destination == Destination::Gradient;
+            match self.width {
+                Width::Single => self.add_uniforms(&shape.uniforms(stride, add).words()),
+                Width::Pair => self.add_uniforms(&shape.pair_uniforms(stride, add, distances).words()),
+            };
         }
         self.tables.push(passes);
         self.chunks.push(Chunk { batch: number, range, passes: shapes, first_sum, residuals, uniforms });
@@ -270,9 +355,9 @@ impl Layout {
         position
     }
 
-    /// How many partial sums there are, those of all chunks.
-    pub(crate) fn num_sums(&self) -> u64 {
-        self.num_sums
+    /// Numbers that are solved for.
+    pub fn num_params(&self) -> u64 {
+        self.num_params
     }
 
     /// The gather passes of a chunk, before their tables are given away.
@@ -307,27 +392,29 @@ impl Layout {
             columns[chunk.batch] * chunk.range.len() as u64
         };
         let pass = |chunk: usize, pass: usize| self.chunks[chunk].passes[pass];
+        let vector = |numbers| vector_len(self.width, numbers);
+        let table = |numbers| table_len(self.width, numbers);
         4 * match memory {
-            Memory::Parameters | Memory::Gradient => self.num_params,
-            Memory::Residuals | Memory::Seeds => self.num_residuals,
+            Memory::Parameters | Memory::Gradient => vector(self.num_params),
+            Memory::Residuals | Memory::Seeds => vector(self.num_residuals),
             Memory::Indices(chunk) => of_chunk(chunk, &self.index_columns),
-            Memory::Data(chunk) => of_chunk(chunk, &self.data_columns),
-            Memory::Addends(chunk) => of_chunk(chunk, &self.outputs),
+            Memory::Data(chunk) => table(of_chunk(chunk, &self.data_columns)),
+            Memory::Addends(chunk) => table(of_chunk(chunk, &self.outputs)),
             Memory::BatchConstants => self.batch_constant_bytes / 4,
             Memory::Uniforms => self.uniform_words,
             Memory::PartialSums => self.num_sums,
             Memory::AllIndices => self.index_starts.as_ref().map_or(0, |starts| starts[self.chunks.len()]),
-            Memory::IgnoredSums => self.ignored_sums,
-            Memory::Sums => 2 * u64::from(self.reduction().workgroups()),
+            Memory::IgnoredSums => table(self.ignored_sums),
+            Memory::Sums => 2 * u64::from(self.reduction(Width::Single).workgroups()),
             Memory::LineSums => self.chunks.iter().map(Chunk::line_sums).sum(),
-            Memory::LocalGradient => self.local_gradient,
+            Memory::LocalGradient => table(self.local_gradient),
             Memory::Scratch(which) => self.scratch[which as usize],
-            Memory::Partials => self.partials,
+            Memory::Partials => table(self.partials),
             Memory::GuardZero => 1,
             Memory::GatherOffsets(chunk, number) => u64::from(pass(chunk, number).rows) + 1,
             Memory::GatherEntries(chunk, number) => pass(chunk, number).entries.into(),
             Memory::GatherTargets(chunk, number) => pass(chunk, number).rows.into(),
-            Memory::Lists(memory) => self.lists.len(memory, self.num_params),
+            Memory::Lists(memory) => self.lists.len(memory, self.num_params, self.width),
         }
     }
 
@@ -353,14 +440,14 @@ impl Layout {
     /// A chunk's data table.
     pub fn data_table(&self, model: &Model, chunk: usize) -> Vec<f32> {
         let (batch, range) = self.of_chunk(model, chunk);
-        to_f32(slice_columns(&batch.data, batch.count as usize, range).iter())
+        to_table(self.width, &slice_columns(&batch.data, batch.count as usize, range))
     }
 
     /// The constants of all batches, each from a multiple of [`ALIGNMENT`] on.
     pub fn batch_constants(&self, model: &Model) -> Vec<f32> {
         let mut tables = Vec::with_capacity(self.batch_constant_bytes as usize / 4);
         for batch in &model.batches {
-            tables.extend(to_f32(batch_constants(model, batch).iter()));
+            tables.extend(to_table(self.width, &batch_constants(model, batch)));
             tables.resize(tables.len().next_multiple_of(ALIGNMENT as usize / 4), 0.0);
         }
         tables
@@ -377,9 +464,4 @@ pub(crate) fn starts_of_tables(first: u64, lengths: &[u64], most_bound: u64) -> 
         starts.push(end);
     }
     (4 * end <= most_bound).then_some(starts)
-}
-
-/// Numbers as the device takes them.
-pub fn to_f32<'a>(numbers: impl Iterator<Item = &'a f64>) -> Vec<f32> {
-    numbers.map(|&number| number as f32).list()
 }

@@ -5,6 +5,7 @@ use crate::model::access_plan::{Entry, Role};
 use crate::model::incidence::{Destination, Source};
 use crate::model::line::STEPS;
 use residua_base::error::{Error, Result};
+use residua_codegen::Width;
 use residua_codegen::wgsl::WORKGROUP_SIZE;
 use residua_gpu::{Limits, Slice};
 
@@ -12,12 +13,12 @@ use super::Objective;
 use super::declare::{Declare, Sums};
 use super::layout::lists::{ChunkLists, ListMemory};
 use super::layout::{ALIGNMENT, Chunk, Layout, Memory};
-use super::record::{Kernels, Program, kernel_layout, list_layout};
+use super::record::{Kernels, Program, kernel_layout, list_layout, sums_of};
 use super::shaders::Shader;
 use super::titles::kernel_name;
 
 /// Sums up to so many are left to the kernel that needs them.
-const MOST_SUMS: u64 = 1024;
+const MOST_SUMS: u32 = 1024;
 
 /// Records an objective of a model.
 pub struct Descent<'a, K> {
@@ -124,8 +125,10 @@ impl<K: Kernels> Descent<'_, K> {
                 self.sum_lists(d, number, lists, [at, gradient, gate])?;
             } else {
                 let groups = (chunk.range.len() as u64).div_ceil(WORKGROUP_SIZE.into());
-                let part = sums.part(4 * chunk.first_sum, 4 * groups);
-                self.run(d, number, Self::entries(self.objective)[0], [at, at, at, part, gate], groups)?;
+                let entry = Self::entries(self.objective)[0];
+                let numbers = sums_of(self.kernels.plan(chunk.batch, entry)?, groups);
+                let part = sums.part(4 * chunk.first_sum, 4 * numbers);
+                self.run(d, number, entry, [at, at, at, part, gate], groups)?;
                 self.gather(d, number, gradient, gate)?;
             }
         }
@@ -203,21 +206,29 @@ impl<K: Kernels> Descent<'_, K> {
                 gate,
                 self.uniforms(d, chunk.uniforms + 1 + position as u64),
             ];
-            let pipeline = d.shader(Shader::Gather { fused: false, gated: true });
+            let pairs = self.width() == Width::Pair;
+            let pipeline = d.shader(Shader::Gather { fused: false, gated: true, pairs });
             d.list().dispatch(pipeline, &bindings, self.limits.split_workgroups(pass.workgroups.into())?);
         }
         Ok(())
     }
 
+    /// In how many numbers its kernels compute.
+    fn width(&self) -> Width {
+        Self::entries(self.objective)[0].width(self.layout.width)
+    }
+
     fn sums(&self, d: &mut dyn Declare) -> Result<Sums> {
-        let (slice, count) = (self.memory(d, Memory::PartialSums), self.layout.num_sums());
+        let slice = self.memory(d, Memory::PartialSums);
+        let reduction = self.layout.reduction(self.width());
+        let (count, width) = (reduction.count, reduction.width);
         if count <= MOST_SUMS {
-            return Ok(Sums { slice, count: count as u32, width: 1 });
+            return Ok(Sums { slice, count, width });
         }
         let totals = self.memory(d, Memory::Sums);
-        let groups = self.layout.reduction().workgroups();
-        let bindings =
-            [slice, totals, self.memory(d, Memory::GuardZero), self.uniforms(d, self.layout.reduce_uniforms)];
+        let groups = reduction.workgroups();
+        let uniforms = self.uniforms(d, self.layout.uniforms_of_reduction(self.width()));
+        let bindings = [slice, totals, self.memory(d, Memory::GuardZero), uniforms];
         let pipeline = d.shader(Shader::ReduceSum);
         d.list().dispatch(pipeline, &bindings, self.limits.split_workgroups(groups.into())?);
         Ok(Sums { slice: totals, count: groups, width: 2 })

@@ -1,11 +1,11 @@
 //! Gradients by the device without a way through our memory: left there, or read straight into the caller's array.
 
 use js_sys::{Float32Array, Float64Array};
-use residua_base::list::Listed;
 
-use residua_base::error::Result;
+use residua_base::error::{Error, Result};
 
 use super::gpu::DeviceGradient;
+use super::pairs::{from_vector, vector_len};
 use super::{Engine, Functions, Objective};
 
 impl Functions {
@@ -17,15 +17,18 @@ impl Functions {
         x: Option<&Float32Array>,
         into: Option<&Float64Array>,
     ) -> Result<Option<DeviceGradient>> {
-        if !matches!(self.engine, Engine::Gpu(_)) {
-            return Ok(None);
-        }
-        if let Some(x) = x {
+        let Engine::Gpu(engine) = &self.engine else { return Ok(None) };
+        let width = engine.layout().width;
+        let parameters = self.model.num_params as usize;
+        if let Some(x) = x
+            && u64::from(x.length()) != vector_len(width, parameters as u64)
+        {
             self.expect_parameters(x.length() as usize)?;
+            return Err(Error::internal("a point of single precision where pairs are taken"));
         }
         let (mut value, mut seeds) = (0.0, None);
         if self.has_addends(objective) {
-            let x: Option<Vec<f64>> = x.map(|x| x.to_vec().into_iter().map(f64::from).list());
+            let x: Option<Vec<f64>> = x.map(|x| from_vector(width, &x.to_vec(), parameters));
             let point = self.point(x.as_deref()).await?;
             let (of_long_sums, of_rows) = self.seeds_of_long_sums(&point).await?;
             (value, seeds) = (of_long_sums, Some(of_rows));

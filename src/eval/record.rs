@@ -14,10 +14,12 @@ use crate::model::recompute::RecomputePlan;
 use crate::model::{Model, Rows};
 use crate::shader_source::binding_kinds;
 use residua_base::error::{Error, Result};
+use residua_codegen::Width;
 use residua_codegen::wgsl::{FusedKernel, WORKGROUP_SIZE, kernel_resources, reads_zero, recompute_resources};
 use residua_gpu::{ArgumentId, BindingKind, BufferId, CommandList, DownloadId, Limits, PipelineId, Slice};
 
 use super::layout::{ALIGNMENT, Chunk, Layout, Memory};
+use super::pairs::table_len;
 use super::titles::kernel_name;
 
 /// A pipeline, by what it computes.
@@ -40,9 +42,9 @@ pub struct Recording {
     pub memory: Vec<Memory>,
     /// The pipelines it declares.
     pub programs: Vec<Program>,
-    /// The parameters, in f32, where a run brings them.
+    /// The parameters, as the layout holds vectors, where a run brings them.
     pub x: Option<ArgumentId>,
-    /// A number for each residual, in f32.
+    /// A number for each residual, likewise.
     pub seeds: Option<ArgumentId>,
     /// The results, in the order of the requests.
     pub downloads: Vec<DownloadId>,
@@ -101,7 +103,8 @@ pub fn record_partials(model: &Model, layout: &Layout, kernels: &impl Kernels, l
         recorder.run_kernel(number, Entry::Jacobian)?;
         let columns = kernels.plan(chunk.batch, Entry::Jacobian)?.partials.len();
         if columns > 0 {
-            let part = recorder.whole(Memory::Partials).part(0, 4 * (columns * chunk.range.len()) as u64);
+            let numbers = table_len(layout.width, (columns * chunk.range.len()) as u64);
+            let part = recorder.whole(Memory::Partials).part(0, 4 * numbers);
             downloads.push(recorder.list.download(part));
         }
     }
@@ -182,7 +185,7 @@ impl<'a, K: Kernels> Recorder<'a, K> {
             let ignored = entry == Entry::SeededGradient;
             let memory = if ignored { Memory::IgnoredSums } else { Memory::PartialSums };
             let first = if ignored { 0 } else { chunk.first_sum };
-            bindings.push(self.whole(memory).part(4 * first, 4 * groups));
+            bindings.push(self.whole(memory).part(4 * first, 4 * sums_of(plan, groups)));
         }
         if reads_zero(&plan.kernel) {
             bindings.push(self.whole(Memory::GuardZero));
@@ -222,7 +225,8 @@ impl<'a, K: Kernels> Recorder<'a, K> {
     pub(super) fn gather(&mut self, number: usize) -> Result<()> {
         let layout = self.layout;
         let chunk = &layout.chunks[number];
-        let pipeline = self.shader(Shader::Gather { fused: false, gated: false });
+        let pairs = layout.width == Width::Pair;
+        let pipeline = self.shader(Shader::Gather { fused: false, gated: false, pairs });
         for (position, pass) in chunk.passes.iter().enumerate() {
             let bindings = [
                 self.whole(Memory::GatherOffsets(number, position)),
@@ -248,7 +252,7 @@ impl<'a, K: Kernels> Recorder<'a, K> {
         let uniforms = self.uniforms(self.layout.reduce_uniforms);
         let bindings =
             [self.whole(Memory::PartialSums), self.whole(Memory::Sums), self.whole(Memory::GuardZero), uniforms];
-        let groups = u64::from(self.layout.reduction().workgroups());
+        let groups = u64::from(self.layout.reduction(self.layout.width).workgroups());
         let pipeline = self.shader(Shader::ReduceSum);
         self.list.dispatch(pipeline, &bindings, self.limits.split_workgroups(groups)?);
         Ok(())
@@ -274,6 +278,11 @@ impl<'a, K: Kernels> Recorder<'a, K> {
     ) -> Recording {
         Recording { list: self.list, memory: self.memory, programs: self.programs, x, seeds, downloads }
     }
+}
+
+/// Numbers that the partial sums of so many workgroups take.
+pub(super) fn sums_of(plan: &AccessPlan, groups: u64) -> u64 {
+    plan.kernel.totals().map(|total| table_len(total.width(), groups)).sum()
 }
 
 /// Bindings of a generated kernel.

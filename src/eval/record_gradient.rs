@@ -7,6 +7,7 @@ use crate::model::Model;
 use crate::model::access_plan::{Entry, Role};
 use residua_base::error::{Error, Result};
 use residua_base::list::Listed;
+use residua_codegen::Width;
 use residua_gpu::{Limits, Slice};
 
 use super::Objective;
@@ -227,7 +228,7 @@ impl<K: Kernels> Recorder<'_, K> {
     fn zero_fixed(&mut self, gradient: Slice) -> Result<()> {
         let fixed = self.whole(Memory::Lists(ListMemory::FixedMask));
         let bindings = [fixed, gradient, self.uniforms(self.layout.lists.fixed_mask_uniforms)];
-        let pipeline = self.shader(Shader::FixedMask);
+        let pipeline = self.shader(Shader::FixedMask { pairs: self.layout.width == Width::Pair });
         let groups = u64::from(self.model.num_params).div_ceil(64);
         self.list.dispatch(pipeline, &bindings, self.limits.split_workgroups(groups)?);
         Ok(())

@@ -16,11 +16,16 @@ pub enum Shader {
         fused: bool,
         /// Whether it has a gate.
         gated: bool,
+        /// Whether what it reads and writes are pairs.
+        pairs: bool,
     },
     /// Sums numbers to pairs of a number and its error, one pair for [`ReduceSumUniforms::TERMS_PER_WORKGROUP`] terms.
     ReduceSum,
     /// Sets the entries of constant parameters to zero.
-    FixedMask,
+    FixedMask {
+        /// Whether they are pairs.
+        pairs: bool,
+    },
     /// Copies numbers of the application into a data table.
     SpreadData,
 }
@@ -36,6 +41,14 @@ template_parameters! {
     struct GatherTemplate {
         fused: bool,
         gated: bool,
+        pairs: bool,
+    }
+}
+
+template_parameters! {
+    /// Parameters of `fixed_mask.wgsl`.
+    struct FixedMaskTemplate {
+        pairs: bool,
     }
 }
 
@@ -45,7 +58,7 @@ impl Shader {
         match self {
             Shader::Gather { .. } => "gather",
             Shader::ReduceSum => "reduce_sum",
-            Shader::FixedMask => "fixed_mask",
+            Shader::FixedMask { .. } => "fixed_mask",
             Shader::SpreadData => "spread_data",
         }
     }
@@ -54,7 +67,7 @@ impl Shader {
     pub fn resources(self) -> Vec<Resource> {
         let (read, write) = (Resource::read, Resource::read_write);
         let mut resources = match self {
-            Shader::Gather { fused, gated } => {
+            Shader::Gather { fused, gated, .. } => {
                 let mut resources = incidence_resources();
                 resources.extend([read("local", "f32"), write("result", "f32")]);
                 resources.extend(fused.then(|| read("lists", "u32")));
@@ -65,7 +78,7 @@ impl Shader {
             // The last is the guard's word.
             Shader::ReduceSum => vec![read("input", "f32"), write("output", "f32"), read("guard", "u32")],
             // 1 where a parameter is constant.
-            Shader::FixedMask => vec![read("fixed", "u32"), write("result", "f32")],
+            Shader::FixedMask { .. } => vec![read("fixed", "u32"), write("result", "f32")],
             // Where in `numbers` each number of `data` comes from.
             Shader::SpreadData => vec![read("sources", "u32"), read("numbers", "f32"), write("data", "f32")],
         };
@@ -80,9 +93,11 @@ impl Shader {
 
     fn uniforms(self) -> Structure {
         match self {
-            Shader::Gather { .. } => GatherUniforms::STRUCTURE,
+            Shader::Gather { pairs: false, .. } => GatherUniforms::STRUCTURE,
+            Shader::Gather { pairs: true, .. } => PairGatherUniforms::STRUCTURE,
             Shader::ReduceSum => ReduceSumUniforms::STRUCTURE,
-            Shader::FixedMask => CountUniforms::STRUCTURE,
+            Shader::FixedMask { pairs: false } => CountUniforms::STRUCTURE,
+            Shader::FixedMask { pairs: true } => PairCountUniforms::STRUCTURE,
             Shader::SpreadData => SpreadUniforms::STRUCTURE,
         }
     }
@@ -93,15 +108,17 @@ impl Shader {
             // The first entry of the first row is the first of all.
             Shader::Gather { .. } => Some("offsets[0]"),
             Shader::ReduceSum => Some("guard[0]"),
-            Shader::FixedMask | Shader::SpreadData => None,
+            Shader::FixedMask { .. } | Shader::SpreadData => None,
         }
     }
 
     fn template(self) -> (Template<'static>, Box<dyn Parameters>) {
         match self {
-            Shader::Gather { fused, gated } => (template!("gather"), Box::new(GatherTemplate { fused, gated })),
+            Shader::Gather { fused, gated, pairs } => {
+                (template!("gather"), Box::new(GatherTemplate { fused, gated, pairs }))
+            }
             Shader::ReduceSum => (template!("reduce_sum"), Box::new(NoParameters)),
-            Shader::FixedMask => (template!("fixed_mask"), Box::new(NoParameters)),
+            Shader::FixedMask { pairs } => (template!("fixed_mask"), Box::new(FixedMaskTemplate { pairs })),
             Shader::SpreadData => (template!("spread_data"), Box::new(NoParameters)),
         }
     }
@@ -130,6 +147,24 @@ uniform! {
         component_stride,
         /// 1: add to what stands in `result`, 0: write over it
         add,
+    }
+}
+
+uniform! {
+    /// Uniforms of [`Shader::Gather`] of pairs: those of [`GatherUniforms`], and where low parts stand.
+    pub struct PairGatherUniforms, "Uniforms" {
+        /// rows
+        rows,
+        /// components of a row
+        dim,
+        /// distance between the components of an entry in `local`
+        component_stride,
+        /// 1: add to what stands in `result`, 0: write over it
+        add,
+        /// distance from a number of `local` to its low part
+        local_low,
+        /// distance from a number of `result` to its low part
+        result_low,
     }
 }
 
@@ -173,6 +208,16 @@ uniform! {
 }
 
 uniform! {
+    /// Uniforms of [`Shader::FixedMask`] of pairs.
+    pub struct PairCountUniforms, "Uniforms" {
+        /// numbers
+        count,
+        /// distance from a number to its low part
+        low,
+    }
+}
+
+uniform! {
     /// Uniforms of [`Shader::SpreadData`].
     pub struct SpreadUniforms, "Uniforms" {
         /// numbers to copy
@@ -188,9 +233,12 @@ mod tests {
     use crate::shader_source::tests::check_module;
 
     fn all() -> Vec<Shader> {
-        let mut shaders = vec![Shader::ReduceSum, Shader::FixedMask, Shader::SpreadData];
-        for fused in [false, true] {
-            shaders.extend([true, false].map(|gated| Shader::Gather { fused, gated }));
+        let mut shaders = vec![Shader::ReduceSum, Shader::SpreadData];
+        for pairs in [false, true] {
+            shaders.push(Shader::FixedMask { pairs });
+            for fused in [false, true] {
+                shaders.extend([true, false].map(|gated| Shader::Gather { fused, gated, pairs }));
+            }
         }
         shaders
     }

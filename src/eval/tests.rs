@@ -3,6 +3,7 @@
 use super::*;
 use crate::model::tests::{Recorder, params_model, with_any_loss};
 pub(crate) use residua_base::cooperative::run_synchronously as block_on;
+use residua_codegen::Width;
 use residua_ir::graph::Op;
 
 pub(crate) fn functions(recorder: Recorder, outputs: Vec<u32>, x: &[f64]) -> Functions {
@@ -278,10 +279,16 @@ fn recordings_keep_to_small_limits_and_run_every_instance_once() {
     use residua_gpu::{Limits, Submissions};
 
     // The long sum's seeds bind all residuals at once, so it goes with the large limit alone.
-    for (binding, with_long_sum) in [(1 << 15, false), (1 << 27, true)] {
+    for (width, binding, batch_size, with_long_sum) in [
+        (Width::Single, 1 << 15, None, false),
+        (Width::Single, 1 << 27, None, true),
+        // The residuals of pairs are bound at once.
+        (Width::Pair, 1 << 18, Some(1000), false),
+        (Width::Pair, 1 << 27, None, true),
+    ] {
         let model = two_kinds(with_long_sum);
         let (numbers, count) = texts::kernel_numbers(&model);
-        let mut plans = access_plan_cache::AccessPlanCache::new(numbers, count);
+        let mut plans = access_plan_cache::AccessPlanCache::new(numbers, count, width);
         for entry in crate::model::access_plan::Entry::ALL {
             plans.make(&model, entry).unwrap();
         }
@@ -290,14 +297,14 @@ fn recordings_keep_to_small_limits_and_run_every_instance_once() {
             .collect();
         let instances: u32 = model.batches.iter().map(|batch| batch.count).sum();
         let limits = Limits { max_storage_buffer_binding_size: binding, ..Limits::default() };
-        let layout = layout::Layout::new(&model, &partials, &limits, None).unwrap();
+        let layout = layout::Layout::new(&model, width, &partials, &limits, batch_size).unwrap();
         for entry in [crate::model::access_plan::Entry::SumGradient, crate::model::access_plan::Entry::CostGradient] {
             plans.make_lists(&model, &layout, entry).unwrap();
         }
         assert_eq!(layout.chunks.iter().map(|chunk| chunk.range.len() as u32).sum::<u32>(), instances);
-        assert!(
-            layout.lists.of_chunks.iter().any(Option::is_some) && layout.lists.of_chunks.iter().any(Option::is_none)
-        );
+        let have_lists = layout.lists.of_chunks.iter().filter(|lists| lists.is_some()).count();
+        assert_eq!(have_lists > 0, width == Width::Single);
+        assert!(have_lists < layout.chunks.len());
         assert_eq!(layout.chunks.len() > model.batches.len(), !with_long_sum, "{} chunks", layout.chunks.len());
         let recordings = [
             record_gradient::record_gradient(&model, &layout, &plans, &limits, gradient_call(Objective::Sum, false))
@@ -332,12 +339,12 @@ fn recordings_keep_to_small_limits_and_run_every_instance_once() {
     for binding in [1 << 16, 1 << 27] {
         let model = two_kinds(false);
         let (numbers, count) = texts::kernel_numbers(&model);
-        let mut plans = access_plan_cache::AccessPlanCache::new(numbers, count);
+        let mut plans = access_plan_cache::AccessPlanCache::new(numbers, count, Width::Single);
         for entry in crate::model::access_plan::Entry::ALL {
             plans.make(&model, entry).unwrap();
         }
         let limits = Limits { max_storage_buffer_binding_size: binding, ..Limits::default() };
-        let layout = layout::Layout::new(&model, &[2, 1], &limits, None).unwrap();
+        let layout = layout::Layout::new(&model, Width::Single, &[2, 1], &limits, None).unwrap();
         for objective in [Objective::Sum, Objective::LeastSquares] {
             plans
                 .make_lists(
@@ -367,7 +374,7 @@ fn recordings_keep_to_small_limits_and_run_every_instance_once() {
         );
     }
     let small = Limits { max_storage_buffer_binding_size: 1024, ..Limits::default() };
-    let refused = layout::Layout::new(&two_kinds(false), &[2, 1], &small, None);
+    let refused = layout::Layout::new(&two_kinds(false), Width::Single, &[2, 1], &small, None);
     assert_eq!(refused.unwrap_err().code, ErrorCode::LimitExceeded, "300 parameters take 1,200 bytes");
 }
 

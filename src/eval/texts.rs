@@ -10,7 +10,7 @@ use crate::model::access_plan::{AccessPlan, Entry, Target};
 use crate::model::recompute::{RecomputePlan, pays, slots_by_dim};
 use crate::model::{Batch, Class, Model, Rows};
 use residua_base::error::Result;
-use residua_codegen::wgsl;
+use residua_codegen::{Width, wgsl};
 
 use super::titles::title;
 
@@ -26,8 +26,8 @@ pub struct KernelText {
 
 /// The kernel of a batch on the GPU without its header, so that its text depends on nothing but what it computes, and
 /// equal kernels are compiled once.
-pub fn anonymous_kernel(batch: &Batch, entry: Entry) -> Result<crate::model::access_plan::AccessPlan> {
-    let mut plan = AccessPlan::new(&batch.class, batch.rows, entry, Target::Gpu, "")?;
+pub fn anonymous_kernel(batch: &Batch, entry: Entry, width: Width) -> Result<crate::model::access_plan::AccessPlan> {
+    let mut plan = AccessPlan::in_width(&batch.class, batch.rows, entry, width, "")?;
     plan.kernel.clear_header();
     Ok(plan)
 }

@@ -7,8 +7,10 @@ use js_sys::{Float32Array, Float64Array, Object, Uint32Array};
 use wasm_bindgen::prelude::*;
 
 use crate::eval::gpu::DeviceGradient;
-use crate::eval::{Evaluation, Functions, Objective, Part, Place};
+use crate::eval::pairs::to_vector;
+use crate::eval::{Arithmetic, Evaluation, Functions, Objective, Part, Place};
 use residua_base::error::Result;
+use residua_codegen::Width;
 
 use super::value::set;
 
@@ -89,8 +91,16 @@ impl Point {
         }
     }
 
-    /// The numbers for a device.
-    pub(super) fn to_f32_array(&self) -> Option<Float32Array> {
+    /// The numbers as a device takes them.
+    pub(super) fn on_device(&self, arithmetic: Arithmetic) -> Option<Float32Array> {
+        if arithmetic == Arithmetic::F32x2 {
+            let of = |numbers: &[f64]| Some(Float32Array::from(to_vector(Width::Pair, numbers).as_slice()));
+            return match self {
+                Point::Current => None,
+                Point::Given(x) => of(&Float64Array::new(x).to_vec()),
+                Point::Placed(place) => of(&place.borrow()),
+            };
+        }
         match self {
             Point::Current => None,
             Point::Given(x) => match x.dyn_ref::<Float32Array>() {
@@ -110,7 +120,8 @@ pub(super) async fn gradient(
 ) -> Result<JsValue> {
     // Where data is shared the device computes all the same, and the point is converted here.
     let on_device = if functions.place() == Place::Device {
-        functions.evaluate_on_device(objective, point.to_f32_array().as_ref(), into.as_ref()).await?
+        let x = point.on_device(functions.arithmetic());
+        functions.evaluate_on_device(objective, x.as_ref(), into.as_ref()).await?
     } else {
         None
     };

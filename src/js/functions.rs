@@ -20,6 +20,7 @@ use crate::solve::Session;
 use crate::solve::driver::Call;
 use crate::solve::driver::Occupancy;
 use residua_base::error::{Error, Result};
+use residua_codegen::Width;
 use residua_gpu::Context;
 
 use residua_base::cooperative::Slices;
@@ -69,7 +70,7 @@ async fn compile(
     slices.set_part(1.0, 1.0);
     let values = read_numbers(&values, &fill_values, &slices).await?;
     progress.leave();
-    let compiled = compile::compile(model, values, assignment, batch_size, &progress, &slices).await?;
+    let compiled = compile::compile(model, values, assignment, Width::Single, batch_size, &progress, &slices).await?;
     let Compiled { functions, context, fallback_reason, gradients_on_host } = compiled;
     let model = functions.model();
     Ok(RawFunctions {

@@ -17,7 +17,7 @@
 
 use residua_base::error::Result;
 use residua_base::list::Listed;
-use residua_codegen::{CheckedKernel, Load, Space};
+use residua_codegen::{CheckedKernel, Space, Width};
 use residua_ir::autodiff;
 use residua_ir::graph::Op;
 
@@ -27,7 +27,7 @@ use super::entries::Entries;
 pub use super::entry_point::Entry;
 use super::line;
 use super::planner::Planner;
-pub use super::planner::{Target, UNIFORM_HEAD};
+pub use super::planner::{Target, UNIFORM_HEAD, vectors};
 pub use super::role::Role;
 use super::scatter::Scatter;
 
@@ -46,13 +46,19 @@ pub struct AccessPlan {
 impl AccessPlan {
     /// The plan of a class for an entry and an engine. `title` says in the generated text whose residuals these are.
     pub fn new(class: &Class, rows: Rows, entry: Entry, target: Target, title: &str) -> Result<AccessPlan> {
-        make(class, rows, entry, target, title, None)
+        make(class, rows, entry, target, Width::Single, title, None)
+    }
+
+    /// The same for a device, of functions that are computed in numbers of this width. Those entries of which
+    /// [`Entry::width`] says so have pairs then.
+    pub fn in_width(class: &Class, rows: Rows, entry: Entry, width: Width, title: &str) -> Result<AccessPlan> {
+        make(class, rows, entry, Target::Gpu, entry.width(width), title, None)
     }
 
     /// The same for the host, with partials and what goes with them written to where a scatter says: of [`Entry::Jacobian`] or
     /// [`Entry::Linearise`]. Only the residuals of the latter go into the local table.
     pub fn scattered(class: &Class, rows: Rows, entry: Entry, title: &str, scatter: &Scatter) -> Result<AccessPlan> {
-        make(class, rows, entry, Target::Cpu, title, Some(scatter))
+        make(class, rows, entry, Target::Cpu, Width::Single, title, Some(scatter))
     }
 
     /// The plan with the columns of the index table in which all instances of a batch agree read once for all, and with code for as many as it has. For the host alone.
@@ -76,12 +82,13 @@ fn make<'a>(
     rows: Rows,
     entry: Entry,
     target: Target,
+    width: Width,
     title: &str,
     scatter: Option<&'a Scatter>,
 ) -> Result<AccessPlan> {
     let mut planner = match entry {
-        Entry::Product | Entry::Jvp | Entry::Normal => Planner::bare(class, rows),
-        _ => Planner::new(class, rows),
+        Entry::Product | Entry::Jvp | Entry::Normal => Planner::bare(class, rows, width),
+        _ => Planner::new(class, rows, width),
     };
     planner.scatter = scatter;
     let mut partials = Vec::new();
@@ -94,10 +101,14 @@ fn make<'a>(
             planner.store_values(target);
             let locals = planner.local_inputs();
             let rows = autodiff::sparse_jacobian(&mut planner.graph, &class.outputs, &locals);
+            let columns = rows.iter().map(Vec::len).sum::<usize>() as u32;
             for (output, row) in (0u32..).zip(rows) {
                 for (local, node) in row {
                     let column = partials.len() as u32;
-                    planner.store_partial(partials.len(), node, Role::Partials, column);
+                    match width {
+                        Width::Single => planner.store_partial(partials.len(), node, Role::Partials, column),
+                        Width::Pair => planner.store_in_table(Role::Partials, column, columns, node),
+                    }
                     partials.push((output, local.0));
                 }
             }
@@ -116,12 +127,10 @@ fn make<'a>(
             None
         }
         Entry::SeededGradient => {
-            let buffer = planner.buffer(Role::Seeds);
             let mut seeds = Vec::new();
             let mut terms = Vec::new();
             for (number, &output) in class.outputs.iter().enumerate() {
-                let index = planner.row_index(number as u32);
-                let seed = planner.load(Load::read(buffer, index));
+                let seed = planner.load_of_row(Role::Seeds, number as u32);
                 seeds.push((output, seed));
                 terms.push(planner.graph.apply(Op::Mul, &[seed, output]));
             }
@@ -137,7 +146,7 @@ fn make<'a>(
         }
         Entry::Product | Entry::Jvp | Entry::Normal => {
             let mut entries = Entries::default();
-            Planner::new(class, rows).linearise(target, false, &mut entries);
+            Planner::new(class, rows, width).linearise(target, false, &mut entries);
             match entry {
                 Entry::Jvp => Some(planner.jvp(&entries, target)),
                 Entry::Product => Some(planner.normal_product(&entries, target)),

@@ -8,6 +8,7 @@ use residua_base::error::{Error, ErrorCode, Result};
 use super::batch::Batch;
 use super::least_squares::LocalTable;
 use super::planner::Target;
+use residua_codegen::Width;
 
 /// The most that a chunk may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,6 +17,8 @@ pub struct ChunkLimits {
     pub binding_bytes: u64,
     /// Instances, if the user set a limit.
     pub instances: Option<u32>,
+    /// In how many numbers data, residuals and gradients are held.
+    pub width: Width,
 }
 
 /// The ranges of instances to which the limits split a batch of which each instance has `partials` local partials.
@@ -27,8 +30,13 @@ pub fn chunk_ranges(batch: &Batch, partials: usize, limits: ChunkLimits) -> Resu
     // Every table is columns of four bytes an instance; the widest decides. The gather's offsets have one entry more than
     // rows, so one instance is kept in reserve.
     let table = if batch.has_addends() { 0 } else { LocalTable::of(class).columns(Target::Gpu) as usize };
-    let widths = [index_columns, class.data as usize, locals, partials, class.outputs.len(), table];
-    let widest = widths.into_iter().max().unwrap_or(1);
+    // Of each pair, a low part: of the local table's, gradient and residuals are.
+    let (pairs, low) = match limits.width {
+        Width::Single => (1, 0),
+        Width::Pair => (2, locals + class.outputs.len()),
+    };
+    let widths = [class.data as usize, locals, partials, class.outputs.len()].map(|columns| pairs * columns);
+    let widest = widths.into_iter().chain([index_columns, table + low]).max().unwrap_or(1);
     // Residuals are bound from an aligned place before them: up to 256 bytes more.
     let binding_bytes = limits.binding_bytes.saturating_sub(256);
     let fitting = (binding_bytes / (4 * widest.max(1) as u64)).saturating_sub(1);

@@ -1,6 +1,8 @@
 //! The kernels that a class can have, by what they give: names and descriptions for generated texts, and which of them the device
 //! itself lets run.
 
+use residua_codegen::Width;
+
 /// Which kernel of a class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Entry {
@@ -99,6 +101,27 @@ impl Entry {
             Entry::Trial => "Reduction of the least-squares cost",
             Entry::Normal => "Gradient and JᵀJ of the Gauss-Newton model",
             Entry::SquaredSums | Entry::RobustSums => "Sums of the Gauss-Newton model",
+        }
+    }
+
+    /// In how many numbers its kernels hold points, residuals, gradients and totals, where functions are computed in numbers of this width.
+    pub fn width(self, of_functions: Width) -> Width {
+        match self {
+            Entry::Values | Entry::SumGradient | Entry::CostGradient | Entry::SeededGradient | Entry::Jacobian => {
+                of_functions
+            }
+            Entry::Linearise
+            | Entry::LineariseRows
+            | Entry::Product
+            | Entry::Jvp
+            | Entry::Trial
+            | Entry::Normal
+            | Entry::SquaredSums
+            | Entry::RobustSums
+            | Entry::SumDescent
+            | Entry::CostDescent
+            | Entry::SumLine
+            | Entry::CostLine => Width::Single,
         }
     }
 

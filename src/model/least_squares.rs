@@ -25,7 +25,7 @@
 
 use crate::model::manifolds::{self, Manifold};
 use residua_base::list::Listed;
-use residua_codegen::{Element, Index, Load};
+use residua_codegen::{Element, Index, Load, Width};
 use residua_ir::autodiff;
 use residua_ir::graph::{InputId, NodeId, Op};
 
@@ -428,6 +428,6 @@ fn is_filled(table: LocalTable, rows: &[Row]) -> bool {
 /// Whether each instance of a class has two blocks, and each entry of J̃ for the second is the negative of the first's.
 pub fn is_mirrored(class: &Class) -> bool {
     let mut entries = Entries::default();
-    Planner::new(class, Rows::From(0)).linearise(Target::Gpu, false, &mut entries);
+    Planner::new(class, Rows::From(0), Width::Single).linearise(Target::Gpu, false, &mut entries);
     entries.are_mirrored(class)
 }

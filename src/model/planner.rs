@@ -5,7 +5,7 @@
 
 use residua_base::error::Result;
 use residua_base::list::Listed;
-use residua_codegen::{Buffer, Call, Guard, Index, Kernel, Load, Output, Space};
+use residua_codegen::{Buffer, Call, Element, Epilogue, Guard, Index, Kernel, Load, Output, Space, Width};
 use residua_ir::autodiff;
 use residua_ir::graph::{Graph, InputId, NodeId, Op};
 
@@ -17,6 +17,14 @@ use super::scatter::Scatter;
 
 /// Numbers at the head of every uniform table: weight, then the loss's kind, a, b and factor.
 pub const UNIFORM_HEAD: usize = 5;
+
+/// The vectors whose distance to their low parts is a figure of the dispatch, see [`residua_codegen::Constant::Low`].
+pub mod vectors {
+    /// Over all parameters.
+    pub const PARAMETERS: u32 = 0;
+    /// Over all residuals.
+    pub const RESIDUALS: u32 = 1;
+}
 
 /// For which engine a plan is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -31,6 +39,8 @@ pub enum Target {
 pub(super) struct Planner<'a> {
     pub(super) class: &'a Class,
     pub(super) rows: Rows,
+    /// In how many numbers points, data, residuals, gradients and totals are held. Of a device alone.
+    pub(super) width: Width,
     pub(super) scatter: Option<&'a Scatter>,
     pub(super) graph: Graph,
     /// The residuals, as nodes of the graph.
@@ -48,10 +58,11 @@ pub(super) struct Planner<'a> {
 
 impl<'a> Planner<'a> {
     /// A planner that has read nothing.
-    pub(super) fn bare(class: &'a Class, rows: Rows) -> Planner<'a> {
+    pub(super) fn bare(class: &'a Class, rows: Rows, width: Width) -> Planner<'a> {
         Planner {
             class,
             rows,
+            width,
             scatter: None,
             graph: Graph::new(),
             outputs: class.outputs.clone(),
@@ -66,25 +77,27 @@ impl<'a> Planner<'a> {
     }
 
     /// A planner with the class's graph, and loads for its inputs.
-    pub(super) fn new(class: &'a Class, rows: Rows) -> Planner<'a> {
-        let mut planner = Planner { graph: class.graph.graph().clone(), ..Planner::bare(class, rows) };
+    pub(super) fn new(class: &'a Class, rows: Rows, width: Width) -> Planner<'a> {
+        let mut planner = Planner { graph: class.graph.graph().clone(), ..Planner::bare(class, rows, width) };
         if !class.locals.is_empty() {
             let parameters = planner.buffer(Role::Parameters);
             let indices = planner.buffer(Role::Indices);
-            planner.loads.extend(class.locals.iter().map(|local| {
+            for local in &class.locals {
                 let index = Index::indexed(indices, local.column, local.component);
-                Load::read(parameters, index)
-            }));
+                planner.loads.push(Load::Read(planner.in_vector(parameters, index, vectors::PARAMETERS)));
+            }
         }
         if class.data > 0 {
             let buffer = planner.buffer(Role::Data);
-            let column = |column| Load::read(buffer, Index::column(column));
-            planner.loads.extend((0..class.data).map(column));
+            for column in 0..class.data {
+                planner.loads.push(Load::Read(planner.in_table(buffer, column, class.data)));
+            }
         }
         if class.batch_constants > 0 {
             let buffer = planner.buffer(Role::BatchConstants);
-            let uniform = |number| Load::read(buffer, Index::literal(UNIFORM_HEAD as u32 + number));
-            planner.loads.extend((0..class.batch_constants).map(uniform));
+            for number in 0..class.batch_constants {
+                planner.loads.push(Load::Read(planner.batch_constant(buffer, UNIFORM_HEAD as u32 + number)));
+            }
         }
         planner
     }
@@ -100,6 +113,25 @@ impl<'a> Planner<'a> {
         self.roles.len() as u32 - 1
     }
 
+    /// A number of a vector.
+    pub(super) fn in_vector(&self, buffer: u32, index: Index, vector: u32) -> Element {
+        let low = (self.width == Width::Pair).then(|| index.low(vector));
+        Element { buffer, index, low }
+    }
+
+    /// A number of a table that has so many columns, after which the low parts of all follow.
+    pub(super) fn in_table(&self, buffer: u32, column: u32, columns: u32) -> Element {
+        let low = (self.width == Width::Pair).then(|| Index::column(columns + column));
+        Element { buffer, index: Index::column(column), low }
+    }
+
+    /// A number of the batch constants, of which the low parts follow all.
+    fn batch_constant(&self, buffer: u32, number: u32) -> Element {
+        let numbers = UNIFORM_HEAD as u32 + self.class.batch_constants;
+        let low = (self.width == Width::Pair).then(|| Index::literal(numbers + number));
+        Element { buffer, index: Index::literal(number), low }
+    }
+
     /// A new input of the graph with the given load.
     pub(super) fn load(&mut self, load: Load) -> NodeId {
         self.loads.push(load);
@@ -109,7 +141,7 @@ impl<'a> Planner<'a> {
     /// A number of the uniform table's head.
     pub(super) fn uniform(&mut self, position: u32) -> NodeId {
         let buffer = self.buffer(Role::BatchConstants);
-        self.load_once(Load::read(buffer, Index::literal(position)))
+        self.load_once(Load::Read(self.batch_constant(buffer, position)))
     }
 
     /// The input with the given load, new or not.
@@ -143,6 +175,13 @@ impl<'a> Planner<'a> {
         (0..self.class.locals.len() as u32).map(InputId).list()
     }
 
+    /// Stores a node in a table that has so many columns.
+    pub(super) fn store_in_table(&mut self, role: Role, column: u32, columns: u32, node: NodeId) {
+        let buffer = self.buffer(role);
+        let element = self.in_table(buffer, column, columns);
+        self.writes.push(Output { node, epilogue: Epilogue::Store(element) });
+    }
+
     /// Stores a partial, by its number, where the scatter says, else in a column.
     pub(super) fn store_partial(&mut self, number: usize, node: NodeId, role: Role, column: u32) {
         let Some(scatter) = self.scatter else { return self.store(role, Index::column(column), node) };
@@ -166,6 +205,20 @@ impl<'a> Planner<'a> {
         self.writes.push(written(node, buffer, index));
     }
 
+    /// A residual of the instance among all.
+    fn in_rows(&mut self, role: Role, output: u32) -> Element {
+        let index = self.row_index(output);
+        let buffer = self.buffer(role);
+        self.in_vector(buffer, index, vectors::RESIDUALS)
+    }
+
+    /// The input with a residual's number of a vector over all.
+    pub(super) fn load_of_row(&mut self, role: Role, output: u32) -> NodeId {
+        self.buffer(role);
+        let element = self.in_rows(role, output);
+        self.load(Load::Read(element))
+    }
+
     /// Where a residual of the instance stands among all.
     pub(super) fn row_index(&mut self, output: u32) -> Index {
         match self.rows {
@@ -180,10 +233,11 @@ impl<'a> Planner<'a> {
         for (number, &node) in self.class.outputs.iter().enumerate() {
             let number = number as u32;
             if addends && target == Target::Gpu {
-                self.store(Role::AddendValues, Index::column(number), node);
+                self.store_in_table(Role::AddendValues, number, self.class.outputs.len() as u32, node);
             } else {
-                let index = self.row_index(number);
-                self.write(Role::Residuals, index, node, addends);
+                let element = self.in_rows(Role::Residuals, number);
+                let written = if addends { Epilogue::Accumulate } else { Epilogue::Store };
+                self.writes.push(Output { node, epilogue: written(element) });
             }
         }
     }
@@ -192,12 +246,13 @@ impl<'a> Planner<'a> {
     pub(super) fn store_gradient(&mut self, seeds: &[(NodeId, NodeId)], target: Target) {
         let locals = self.local_inputs();
         let gradient = autodiff::gradient(&mut self.graph, seeds, &locals);
+        let columns = self.class.block_dims.iter().sum();
         for (local, partial) in gradient.into_iter().enumerate() {
             match target {
                 Target::Gpu => {
                     // Every column is written, since a gather reads whole blocks.
                     let node = partial.unwrap_or_else(|| self.graph.literal(0.0));
-                    self.store(Role::LocalGradient, Index::column(self.class.gradient_column(local)), node);
+                    self.store_in_table(Role::LocalGradient, self.class.gradient_column(local), columns, node);
                 }
                 Target::Cpu => {
                     let Some(node) = partial else { continue };
@@ -212,7 +267,8 @@ impl<'a> Planner<'a> {
     /// The kernel, unchecked, and the roles of its buffers.
     pub(super) fn into_kernel(mut self, entry: Entry, title: &str) -> Result<(Kernel, Vec<Role>)> {
         let mut outputs = self.writes;
-        outputs.extend(self.totals.into_iter().map(Output::reduce));
+        let width = self.width;
+        outputs.extend(self.totals.into_iter().map(|node| Output { node, epilogue: Epilogue::Reduce(width) }));
         // What is kept, in one list, so that the nodes can be renumbered together.
         let mut kept: Vec<NodeId> = outputs.iter().map(|output| output.node).list();
         for call in &self.calls {

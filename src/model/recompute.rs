@@ -14,7 +14,7 @@
 use residua_base::cooperative::Slices;
 use residua_base::error::{Error, Result};
 use residua_base::list::Listed;
-use residua_codegen::{CheckedRecompute, Guard, Index, Load, RecomputeKernel, Space};
+use residua_codegen::{CheckedRecompute, Guard, Index, Load, RecomputeKernel, Space, Width};
 use residua_ir::autodiff;
 use residua_ir::graph::InputId;
 
@@ -98,7 +98,7 @@ fn recompute_kernel(class: &Class, entry: Entry, slots: &Slots, title: &str) -> 
     };
     let (mut lists, mut roles) = (Vec::new(), Vec::new());
     for &slot in &slots.slots {
-        let mut planner = Planner::bare(class, Rows::From(0));
+        let mut planner = Planner::bare(class, Rows::From(0), Width::Single);
         planner.space = Space::Entries { width: slots.dim };
         planner.graph = class.graph.graph().clone();
         // Lists have the same buffers in the same order, whatever each of them reads.

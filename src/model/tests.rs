@@ -2,6 +2,7 @@
 
 use super::*;
 use residua_base::cooperative::{Slices, run_synchronously};
+use residua_codegen::Width;
 use residua_ir::graph::Op;
 
 /// Records expressions the way the facade does.
@@ -360,13 +361,14 @@ fn chunks_fit_the_binding_and_cover_the_batch() {
         })
         .collect();
     let batch = &group(r, outputs, 5000)[0];
-    let limits = chunks::ChunkLimits { binding_bytes: 1024, instances: None };
+    let limits = chunks::ChunkLimits { binding_bytes: 1024, instances: None, width: Width::Single };
     let ranges = chunks::chunk_ranges(batch, 2, limits).unwrap();
     assert_eq!(ranges.iter().map(|range| range.len()).sum::<usize>(), 1000);
     assert!(ranges.windows(2).all(|pair| pair[0].end == pair[1].start));
     assert!(ranges.iter().all(|range| range.len() * 2 * 4 <= 1024));
     assert!(chunks::chunk_ranges(batch, 2, chunks::ChunkLimits { instances: Some(300), ..limits }).unwrap().len() >= 8);
-    let refused = chunks::chunk_ranges(batch, 2, chunks::ChunkLimits { binding_bytes: 8, instances: None });
+    let refused =
+        chunks::chunk_ranges(batch, 2, chunks::ChunkLimits { binding_bytes: 8, instances: None, width: Width::Single });
     assert_eq!(refused.unwrap_err().code, residua_base::ErrorCode::LimitExceeded);
     assert_eq!(chunks::slice_columns(&[1, 2, 3, 4, 5, 6], 3, 1..3), [2, 3, 5, 6]);
 }

@@ -15,6 +15,7 @@ use residua::model::incidence::fused::{MOST_LIGHT, fused_incidence};
 use residua::solve::levenberg_marquardt::device::elimination::Elimination;
 use residua::solve::levenberg_marquardt::device::record::{Recording, Segment};
 use residua_base::cooperative::{Slices, run_synchronously};
+use residua_codegen::Width;
 use residua_gpu::submission::{Encoded, Step};
 use residua_gpu::{BindingKind, Limits, Submissions};
 use residua_portable::{assert_guard_reads_storage, validated};
@@ -38,11 +39,11 @@ impl LaidOut<'_> {
 /// The model laid out, in chunks of so many instances, with fused lists where they are wanted.
 fn laid_out<'a>(model: &'a Model, limits: &Limits, batch_size: Option<u32>) -> LaidOut<'a> {
     let (numbers, count) = kernel_numbers(model);
-    let mut plans = AccessPlanCache::new(numbers, count);
+    let mut plans = AccessPlanCache::new(numbers, count, Width::Single);
     for entry in Entry::ALL {
         plans.make(model, entry).unwrap();
     }
-    let evaluation = Layout::new(model, &vec![6; model.batches.len()], limits, batch_size).unwrap();
+    let evaluation = Layout::new(model, Width::Single, &vec![6; model.batches.len()], limits, batch_size).unwrap();
     let mut layout = ModelLayout::new(model, &evaluation);
     if is_wanted(model, &evaluation, &layout.local) {
         let chunks: Vec<_> = evaluation.chunks.iter().map(|chunk| (chunk.batch, chunk.range.clone())).collect();

@@ -208,7 +208,7 @@ fn an_infinite_term_makes_the_sum_infinite_and_not_undefined() {
 
 #[test]
 fn gathering_sums_the_entries_of_each_row_in_levels() {
-    let shader = Shader::Gather { fused: false, gated: false }.wgsl();
+    let shader = Shader::Gather { fused: false, gated: false, pairs: false }.wgsl();
     // Local gradients of 5 entries with 2 components, column after column. Row 0 is split into two segments of two entries,
     // which write to scratch; a second level gathers those; row 1 is empty, row 2 has one entry.
     let local = words([1.0, 2.0, 4.0, 8.0, 16.0, 10.0, 20.0, 40.0, 80.0, 160.0]);
@@ -249,7 +249,7 @@ fn entries_of_fused_lists_lead_to_the_tables_of_their_slots() {
     let figures = GatherUniforms { rows: 2, dim: 2, component_stride: 0, add: 0 };
     let mut buffers =
         [offsets.clone(), entries.clone(), vec![2, 0], words(TABLES), vec![0; 4], slots(), figures.words().to_vec()];
-    run(&Shader::Gather { fused: true, gated: false }.wgsl(), [1, 1], &mut buffers);
+    run(&Shader::Gather { fused: true, gated: false, pairs: false }.wgsl(), [1, 1], &mut buffers);
     assert_eq!(numbers(&buffers[4]), [1.0, 10.0, 4.25, 42.5]);
 
     // With columns of J where those of the gradient stand: its squares and products, row by row of the triangle.

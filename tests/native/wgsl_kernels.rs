@@ -137,7 +137,7 @@ fn uniforms_have_the_layout_of_their_rust_twins() {
             ),
         ),
         (
-            Shader::Gather { fused: false, gated: false }.wgsl(),
+            Shader::Gather { fused: false, gated: false, pairs: false }.wgsl(),
             layout!(shaders::GatherUniforms, [rows, dim, component_stride, add]),
         ),
     ];
@@ -151,7 +151,7 @@ fn uniforms_have_the_layout_of_their_rust_twins() {
 
 #[test]
 fn a_gate_is_the_last_storage_buffer_and_tested_first() {
-    let gathers = [false, true].map(|fused| Shader::Gather { fused, gated: true });
+    let gathers = [false, true].map(|fused| Shader::Gather { fused, gated: true, pairs: false });
     let of_model = [
         ModelShader::BlockDiagonal { fused: false },
         ModelShader::BlockDiagonal { fused: true },

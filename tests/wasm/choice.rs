@@ -10,6 +10,7 @@ use residua::eval::gpu::GpuEngine;
 use residua::eval::{Choice, Engine, Functions, Job, Objective, Place, trial};
 use residua::model::Model;
 use residua::solve::{DeviceResources, IterationSummary, LbfgsOptions, Listener, Termination, minimise};
+use residua_codegen::Width;
 use residua_gpu::{Context, Speed};
 use residua_ir::graph::Op;
 use wasm_bindgen_test::wasm_bindgen_test;
@@ -37,7 +38,7 @@ async fn context() -> Context {
 }
 
 async fn on_gpu(model: &Model) -> Functions {
-    let engine = GpuEngine::new(context().await, model, None).await.unwrap();
+    let engine = GpuEngine::new(context().await, model, Width::Single, None).await.unwrap();
     Functions::new(model.clone(), Engine::Gpu(Box::new(engine)), start()).unwrap()
 }
 
@@ -139,6 +140,6 @@ async fn a_devices_speed_is_measured_once_and_a_models_on_either_engine() {
     assert_eq!(measured.device, speed);
     assert!(measured.cpu_gradient_ms > 0.0, "{measured:?}");
     assert_eq!(measured.gpu_gradient_ms, None);
-    let mut gpu = Engine::Gpu(Box::new(GpuEngine::new(context, &model, None).await.unwrap()));
+    let mut gpu = Engine::Gpu(Box::new(GpuEngine::new(context, &model, Width::Single, None).await.unwrap()));
     assert!(trial::gradient_ms(&mut gpu, &model, &start()).await.unwrap() > 0.0);
 }

@@ -7,6 +7,7 @@ use residua::eval::{Engine, Functions, Objective};
 use residua::model::Model;
 use residua::solve::{DeviceResources, IterationSummary, LbfgsOptions, Listener, Solution, Termination, minimise};
 use residua_base::error::ErrorCode;
+use residua_codegen::Width;
 use residua_gpu::Context;
 use residua_ir::graph::Op;
 use wasm_bindgen_test::{console_log, wasm_bindgen_test};
@@ -66,7 +67,7 @@ async fn context() -> Context {
 }
 
 async fn on_gpu(context: &Context, model: Model, x: &[f64]) -> Functions {
-    let engine = GpuEngine::new(context.clone(), &model, None).await.unwrap();
+    let engine = GpuEngine::new(context.clone(), &model, Width::Single, None).await.unwrap();
     Functions::new(model, Engine::Gpu(Box::new(engine)), x.to_vec()).unwrap()
 }
 

@@ -7,6 +7,7 @@ use residua::eval::gpu::GpuEngine;
 use residua::eval::{Engine, Functions, Objective};
 use residua::model::losses::LossParameters;
 use residua::model::{Model, Tape};
+use residua_codegen::Width;
 use residua_gpu::Context;
 use residua_ir::graph::Op;
 use wasm_bindgen::JsCast;
@@ -82,7 +83,7 @@ fn point(shift: f64) -> Vec<f64> {
 
 async fn both(batch_size: Option<u32>) -> [Functions; 2] {
     let context = Context::create(None, None).await.expect("a WebGPU device: these tests need one");
-    let engine = GpuEngine::new(context, &model(), batch_size).await.unwrap();
+    let engine = GpuEngine::new(context, &model(), Width::Single, batch_size).await.unwrap();
     let gpu = Functions::new(model(), Engine::Gpu(Box::new(engine)), point(0.0)).unwrap();
     [gpu, Functions::new(model(), Engine::Cpu(CpuEngine::new()), point(0.0)).unwrap()]
 }

@@ -13,6 +13,7 @@ use residua::solve::levenberg_marquardt::host::SolverResources;
 use residua::solve::{
     IterationSummary, LevenbergMarquardtOptions, Listener, Solution, Termination, minimise_least_squares,
 };
+use residua_codegen::Width;
 use residua_gpu::Context;
 use wasm_bindgen_test::{console_log, wasm_bindgen_test};
 
@@ -21,7 +22,7 @@ async fn context() -> Context {
 }
 
 async fn on_gpu(context: &Context, model: Model, x: &[f64]) -> Functions {
-    let engine = GpuEngine::new(context.clone(), &model, None).await.unwrap();
+    let engine = GpuEngine::new(context.clone(), &model, Width::Single, None).await.unwrap();
     Functions::new(model, Engine::Gpu(Box::new(engine)), x.to_vec()).unwrap()
 }
 
@@ -311,7 +312,7 @@ async fn a_mixture_of_residuals_goes_the_way_of_the_cpu_whoever_takes_part_and_w
     let numbers = mixture::PARAMETERS;
     for batch_size in [None, Some(37)] {
         let model = mixture::model(losses);
-        let engine = GpuEngine::new(context.clone(), &model, batch_size).await.unwrap();
+        let engine = GpuEngine::new(context.clone(), &model, Width::Single, batch_size).await.unwrap();
         let mut device = Functions::new(model.clone(), Engine::Gpu(Box::new(engine)), x.clone()).unwrap();
         let (mut host, mut kept) = (on_cpu(model, &x), None);
         // The same functions solve again with another block disabled, with limits, and as at first.

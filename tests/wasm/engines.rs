@@ -10,6 +10,7 @@ use residua::eval::gpu::GpuEngine;
 use residua::eval::{Engine, Functions, Objective};
 use residua::model::losses::LossParameters;
 use residua::model::{Leaf, Model, Tape};
+use residua_codegen::Width;
 use residua_gpu::Context;
 use residua_ir::graph::Op;
 use wasm_bindgen_test::{console_log, wasm_bindgen_test};
@@ -54,7 +55,7 @@ async fn context() -> Context {
 }
 
 async fn both(model: Model, x: &[f64], batch_size: Option<u32>) -> (Functions, Functions) {
-    let gpu = GpuEngine::new(context().await, &model, batch_size).await.unwrap();
+    let gpu = GpuEngine::new(context().await, &model, Width::Single, batch_size).await.unwrap();
     let gpu = Functions::new(model.clone(), Engine::Gpu(Box::new(gpu)), x.to_vec()).unwrap();
     (gpu, Functions::new(model, Engine::Cpu(CpuEngine::new()), x.to_vec()).unwrap())
 }
@@ -110,7 +111,7 @@ async fn every_op_agrees_over_its_domain() {
         let instances = 512;
         let x: Vec<f64> = (0..instances).flat_map(|_| op.domain()).map(|&domain| random.uniform(domain)).collect();
         let model = params_model(op_tape(op, instances), x.len() as u32);
-        let gpu = GpuEngine::new(context.clone(), &model, None).await.unwrap();
+        let gpu = GpuEngine::new(context.clone(), &model, Width::Single, None).await.unwrap();
         let mut gpu = Functions::new(model.clone(), Engine::Gpu(Box::new(gpu)), x.clone()).unwrap();
         let mut cpu = Functions::new(model, Engine::Cpu(CpuEngine::new()), x).unwrap();
         let d = compare(&mut gpu, &mut cpu, Objective::Sum).await;
@@ -192,7 +193,7 @@ async fn more_than_four_million_instances_take_a_second_dimension_of_workgroups(
     let model =
         crate::recorder::model(1, parameters, "euclidean", vec![0], indices, Vec::new(), r.tape(vec![negative], 1, 0));
     let x: Vec<f64> = (0..parameters).map(f64::from).collect();
-    let gpu = GpuEngine::new(context().await, &model, None).await.unwrap();
+    let gpu = GpuEngine::new(context().await, &model, Width::Single, None).await.unwrap();
     let mut gpu = Functions::new(model, Engine::Gpu(Box::new(gpu)), x).unwrap();
     let residuals = gpu.evaluate(None).await.unwrap();
     assert_eq!(residuals.len(), count as usize);

@@ -11,6 +11,7 @@ use residua::gauss_newton::device::blocks::block_numbers;
 use residua::gauss_newton::device::shaders::ModelShader;
 use residua::gauss_newton::device::{DeclareModel, DeviceModel, ModelBuffer};
 use residua::gauss_newton::host::HostModel;
+use residua_codegen::Width;
 use residua_gpu::{BindingKind, BufferRequest, CommandList, Context, DownloadId, PipelineId, PipelineRequest, Slice};
 use wasm_bindgen_test::{console_log, wasm_bindgen_test};
 
@@ -142,7 +143,7 @@ async fn compare(losses: [(&str, f64); 3], batch_size: Option<u32>, disabled: Op
     }
 
     let context = Context::create(None, None).await.expect("a WebGPU device: these tests need one");
-    let mut engine = GpuEngine::new(context.clone(), &model, batch_size).await.unwrap();
+    let mut engine = GpuEngine::new(context.clone(), &model, Width::Single, batch_size).await.unwrap();
     let mut gauss_newton = DeviceModel::new(&engine, &model);
     gauss_newton.refresh(&mut engine, &model).await.unwrap();
     let mut lists = Lists::default();

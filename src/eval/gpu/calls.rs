@@ -8,10 +8,12 @@ use crate::model::pattern::Pattern;
 use crate::model::{Model, Rows};
 use residua_base::cooperative::{Slices, join};
 use residua_base::error::{Error, Result};
+use residua_codegen::Width;
 use residua_gpu::{Binding, Buffer, DownloadId, Pipeline, Prepared, Submission};
 
 use super::super::cpu::{Give, Part, Partials};
-use super::super::layout::{Content, to_f32};
+use super::super::layout::Content;
+use super::super::pairs::{from_table, from_vector, table_len, to_vector, vector_len};
 use super::super::record::{Kernels, Recording, record_partials, record_values};
 use super::super::record_gradient::{GradientCall, Point, record_gradient};
 use super::super::{Evaluation, Objective};
@@ -57,7 +59,10 @@ impl GpuEngine {
             let compiling = pin!(context.pipelines(&requests, progress));
             let uploading = pin!(async {
                 self.allocate(model, &memory, slices).await?;
-                self.write_in_slices(&self.published, &Content::Numbers(vec![x]), slices).await
+                match self.layout.width {
+                    Width::Single => self.write_in_slices(&self.published, &Content::Numbers(vec![x]), slices).await,
+                    Width::Pair => self.publish_at(0, x),
+                }
             });
             join(compiling, uploading).await
         };
@@ -91,7 +96,8 @@ impl GpuEngine {
         let call = Call::Gradient(GradientCall { objective, seeded, at: Point::Brought, stays: false, fixed: false });
         let mut downloads = self.run(model, call, Some(x), seeds).await?;
         let gradient = downloads.pop().ok_or_else(|| Error::internal("a gradient did not come back"))?;
-        Ok(Evaluation { cost: downloads.iter().flatten().sum(), gradient })
+        let cost = downloads.iter().flatten().copied().map(f64::from).sum();
+        Ok(Evaluation { cost, gradient: self.vector(&gradient) })
     }
 
     pub(in crate::eval) fn partial_columns(&mut self, model: &Model) -> Result<Vec<Vec<(u32, u32)>>> {
@@ -144,6 +150,7 @@ impl GpuEngine {
             }
             let values = next.next().ok_or_else(|| Error::internal("a chunk's partials did not come back"))?;
             let count = model.batches[chunk.batch].count as usize;
+            let values = from_table(self.layout.width, values);
             for (column, values) in values.chunks_exact(chunk.range.len()).enumerate() {
                 let start = column * count + chunk.range.start;
                 of_batches[chunk.batch][start..start + values.len()].copy_from_slice(values);
@@ -153,10 +160,11 @@ impl GpuEngine {
     }
 
     /// The residuals, from themselves and the addends of long sums.
-    fn assemble_values(&self, model: &Model, downloads: &[Vec<f64>]) -> Result<Vec<f64>> {
+    fn assemble_values(&self, model: &Model, downloads: &[Vec<f32>]) -> Result<Vec<f64>> {
+        let width = self.layout.width;
         let missing = || Error::internal("residuals did not come back");
         let mut downloads = downloads.iter();
-        let mut residuals = downloads.next().ok_or_else(missing)?.clone();
+        let mut residuals = from_vector(width, downloads.next().ok_or_else(missing)?, model.num_residuals as usize);
         for batch in &model.batches {
             if let Rows::Addends(column) = batch.rows {
                 batch.column(column).iter().for_each(|&row| residuals[row as usize] = 0.0);
@@ -165,7 +173,7 @@ impl GpuEngine {
         for chunk in &self.layout.chunks {
             let batch = &model.batches[chunk.batch];
             let Rows::Addends(column) = batch.rows else { continue };
-            let addends = downloads.next().ok_or_else(missing)?;
+            let addends = from_table(width, downloads.next().ok_or_else(missing)?);
             for (&row, addend) in batch.column(column)[chunk.range.clone()].iter().zip(addends) {
                 residuals[row as usize] += addend;
             }
@@ -179,15 +187,14 @@ impl GpuEngine {
         call: Call,
         x: Option<&[f64]>,
         seeds: Option<&[f64]>,
-    ) -> Result<Vec<Vec<f64>>> {
+    ) -> Result<Vec<Vec<f32>>> {
         let Launched { submission, spreads, downloads } = self.launch(model, call, x, seeds).await?;
         let results = submission.finish().await;
         for spread in spreads {
             spread.finish().await?;
         }
         let results = results?;
-        let wide = |&download| results.reals(download).iter().copied().map(f64::from).list();
-        Ok(downloads.iter().map(wide).list())
+        Ok(downloads.iter().map(|&download| results.reals(download).to_vec()).list())
     }
 
     /// Submits a call. Arguments are those that its recording declares.
@@ -213,7 +220,7 @@ impl GpuEngine {
         let mut arguments: Vec<Vec<f32>> = Vec::new();
         for (argument, numbers) in [(recording.x, x), (recording.seeds, seeds)] {
             if argument.is_some() {
-                arguments.push(to_f32(numbers.unwrap_or_default().iter()));
+                arguments.push(to_vector(self.layout.width, numbers.unwrap_or_default()));
             }
         }
         let arguments: Vec<&[u8]> = arguments.iter().map(|numbers| bytemuck::cast_slice(numbers)).list();
@@ -244,13 +251,14 @@ impl GpuEngine {
 
     /// Whether a kernel of partials is too long to compile, or all partials do not fit one read-back.
     fn partials_are_too_large(&self, model: &Model) -> Result<bool> {
-        let mut bytes = 4 * u64::from(model.num_residuals);
+        let width = self.layout.width;
+        let mut bytes = 4 * vector_len(width, model.num_residuals.into());
         for (number, batch) in model.batches.iter().enumerate() {
             let plan = self.access_plans.plan(number, Entry::Jacobian)?;
             if plan.kernel.graph.graph().len() > MOST_OPERATIONS {
                 return Ok(true);
             }
-            bytes += 4 * plan.partials.len() as u64 * u64::from(batch.count);
+            bytes += 4 * table_len(width, plan.partials.len() as u64 * u64::from(batch.count));
         }
         Ok(bytes > self.context.limits().max_buffer_size)
     }

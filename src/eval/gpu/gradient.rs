@@ -5,6 +5,7 @@ use wasm_bindgen::JsValue;
 
 use crate::model::Model;
 use residua_base::error::Result;
+use residua_codegen::Width;
 
 use super::super::Objective;
 use super::super::layout::Memory;
@@ -23,7 +24,7 @@ pub struct DeviceGradient {
 }
 
 impl GpuEngine {
-    /// An objective and its gradient, at a point of as many numbers as there are parameters, or at the parameters that the
+    /// An objective and its gradient, at a point as the device holds vectors, or at the parameters that the
     /// application sees. Parameters for which `fixed` says so have zeros in it. The gradient goes into an array of its length, or
     /// without one stays on the device.
     pub(in crate::eval) async fn device_gradient(
@@ -64,9 +65,13 @@ impl GpuEngine {
         let gradient = match (read, into, &mapped) {
             (Some(download), Some(array), Some(mapped)) => {
                 let numbers: Float32Array = mapped.reals(download);
+                let count = self.layout().num_params() as u32;
                 // Its memory may have been transferred or shrunk meanwhile; then writing would throw, and the facade says so.
-                if array.length() == numbers.length() && numbers.length() > 0 {
-                    array.set(&numbers, 0);
+                if array.length() == count && count > 0 {
+                    match self.layout().width {
+                        Width::Single => array.set(&numbers, 0),
+                        Width::Pair => array.copy_from(&self.vector(&numbers.to_vec())),
+                    }
                 }
                 array.into()
             }

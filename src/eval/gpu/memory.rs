@@ -9,7 +9,8 @@ use residua_base::error::{Error, Result};
 use residua_gpu::{Buffer, BufferRequest};
 
 use super::super::layout::lists::ListMemory;
-use super::super::layout::{Content, Memory, to_f32};
+use super::super::layout::{Content, Memory};
+use super::super::pairs::{low_parts, to_f32};
 use super::GpuEngine;
 
 impl GpuEngine {
@@ -98,11 +99,17 @@ impl GpuEngine {
                     slices.for_each(words.len(), 1, &mut |range| write(bytemuck::cast_slice(&words[range]))).await?;
                 }
             }
-            Content::Numbers(parts) => {
+            Content::Numbers(parts) | Content::Pairs(parts) => {
                 for numbers in parts {
                     let mut convert = |range: Range<usize>| write(bytemuck::cast_slice(&to_f32(numbers[range].iter())));
                     slices.for_each(numbers.len(), 1, &mut convert).await?;
                 }
+            }
+        }
+        if let Content::Pairs(parts) = content {
+            for numbers in parts {
+                let mut convert = |range: Range<usize>| write(bytemuck::cast_slice(&low_parts(numbers[range].iter())));
+                slices.for_each(numbers.len(), 1, &mut convert).await?;
             }
         }
         Ok(())

@@ -12,6 +12,7 @@ use crate::model::Model;
 use crate::model::access_plan::Entry;
 use residua_base::cooperative::Slices;
 use residua_base::error::{Error, ErrorCode, Result};
+use residua_codegen::Width;
 use residua_gpu::{Buffer, BufferRequest, CommandList, Context, Pipeline, Prepared};
 use vecmap::VecMap;
 
@@ -34,8 +35,9 @@ use shared_data::{SharedData, single};
 use super::access_plan_cache::AccessPlanCache;
 use super::cpu::CpuEngine;
 use super::layout::lists::ListMemory;
-use super::layout::{Layout, Memory, to_f32};
+use super::layout::{Layout, Memory};
 use super::objective::Descent;
+use super::pairs::{self, from_vector, low_parts, to_f32};
 use super::record::{Kernels, Program, Recording};
 use super::texts::kernel_numbers;
 use super::{Arithmetic, Objective};
@@ -51,7 +53,6 @@ const MOST_KERNELS: usize = 64;
 pub struct GpuEngine {
     context: Context,
     layout: Layout,
-    arithmetic: Arithmetic,
     access_plans: AccessPlanCache,
     /// Evaluates what is too much, or takes too long to compile, for the device, and solves in f64 where f32 does not suffice.
     fallback: Option<CpuEngine>,
@@ -73,14 +74,15 @@ pub struct GpuEngine {
 
 impl GpuEngine {
     /// Lays the model out on the device. Fails with `limit-exceeded` for what cannot be split to fit.
-    pub async fn new(context: Context, model: &Model, batch_size: Option<u32>) -> Result<GpuEngine> {
-        GpuEngine::new_in_slices(context, model, batch_size, &Slices::without_progress()).await
+    pub async fn new(context: Context, model: &Model, width: Width, batch_size: Option<u32>) -> Result<GpuEngine> {
+        GpuEngine::new_in_slices(context, model, width, batch_size, &Slices::without_progress()).await
     }
 
     /// The same, in slices.
     pub async fn new_in_slices(
         context: Context,
         model: &Model,
+        width: Width,
         batch_size: Option<u32>,
         slices: &Slices<'_>,
     ) -> Result<GpuEngine> {
@@ -91,14 +93,14 @@ impl GpuEngine {
                 format!("the residuals have {kernels} topologies; the GPU engine takes at most {MOST_KERNELS}"),
             ));
         }
-        let mut plans = AccessPlanCache::new(numbers, kernels);
+        let mut plans = AccessPlanCache::new(numbers, kernels, width);
         plans.make_in_slices(model, &[Entry::CostGradient], slices).await?;
         check_sizes(model, &plans)?;
         plans.make_in_slices(model, &[Entry::Jacobian], slices).await?;
         let partials = (0..model.batches.len())
             .map(|batch| Ok(plans.plan(batch, Entry::Jacobian)?.partials.len()))
             .list_or_error()?;
-        let layout = Layout::new_in_slices(model, &partials, context.limits(), batch_size, slices).await?;
+        let layout = Layout::new_in_slices(model, width, &partials, context.limits(), batch_size, slices).await?;
         // A binding takes 16 bytes at least.
         let parameters =
             BufferRequest::storage("parameters, published", layout.bytes(Memory::Parameters).max(16)).exported();
@@ -109,7 +111,6 @@ impl GpuEngine {
             context,
             layout,
             access_plans: plans,
-            arithmetic: Arithmetic::F32,
             fallback: None,
             buffers,
             pipelines: VecMap::default(),
@@ -180,12 +181,13 @@ impl GpuEngine {
     }
 
     /// The parameters that the application can read.
-    pub(super) async fn published_values(&self) -> Result<Vec<f32>> {
+    pub(super) async fn published_values(&self) -> Result<Vec<f64>> {
         let mut list = CommandList::new();
         let parameters = list.buffer("parameters, published", self.layout.bytes(Memory::Parameters));
         let download = list.download(list.whole(parameters));
         let prepared = self.context.prepare(&list, std::slice::from_ref(&self.published), &[]).await?;
-        Ok(prepared.run(&[]).await?.reals(download).to_vec())
+        let results = prepared.run(&[]).await?;
+        Ok(self.vector(results.reals(download)))
     }
 
     /// The adapter's name, for reports.
@@ -201,12 +203,26 @@ impl GpuEngine {
 
     /// Writes the parameters to the buffer that the application reads.
     pub fn publish_at(&self, first: usize, x: &[f64]) -> Result<()> {
-        self.context.write(&self.published, 4 * first as u64, bytemuck::cast_slice(&to_f32(x.iter())))
+        let bytes = 4 * first as u64;
+        self.context.write(&self.published, bytes, bytemuck::cast_slice(&to_f32(x.iter())))?;
+        if self.layout.width == Width::Pair {
+            let low = bytes + 4 * pairs::distance_to_low(self.layout.num_params());
+            self.context.write(&self.published, low, bytemuck::cast_slice(&low_parts(x.iter())))?;
+        }
+        Ok(())
+    }
+
+    /// The numbers of a vector over all parameters that came from the device.
+    pub(super) fn vector(&self, parts: &[f32]) -> Vec<f64> {
+        from_vector(self.layout.width, parts, self.layout.num_params() as usize)
     }
 
     /// What its kernels compute in.
     pub fn arithmetic(&self) -> Arithmetic {
-        self.arithmetic
+        match self.layout.width {
+            Width::Single => Arithmetic::F32,
+            Width::Pair => Arithmetic::F32x2,
+        }
     }
 
     /// Columns of a batch's data table have changed.

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use wasm_bindgen::JsValue;
 
-use crate::eval::layout::to_f32;
+use crate::eval::pairs::to_f32;
 use crate::model::Model;
 use residua_base::error::{Error, Result};
 use residua_gpu::submission::binding_size;

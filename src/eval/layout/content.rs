@@ -5,6 +5,7 @@ use crate::model::Model;
 use crate::model::chunks::columns_of;
 use residua_base::cooperative::Slices;
 use residua_base::error::Result;
+use residua_codegen::Width;
 
 use super::lists::ListMemory;
 use super::{ALIGNMENT, Layout, Memory};
@@ -15,6 +16,8 @@ pub enum Content<'a> {
     Words(Vec<&'a [u32]>),
     /// Numbers that the device takes in single precision.
     Numbers(Vec<&'a [f64]>),
+    /// Numbers that the device takes as pairs, the low parts after all others.
+    Pairs(Vec<&'a [f64]>),
 }
 
 impl Layout {
@@ -47,7 +50,11 @@ impl Layout {
             }
             Memory::Data(chunk) => {
                 let (batch, range) = self.of_chunk(model, chunk);
-                Content::Numbers(columns_of(&batch.data, batch.count as usize, range))
+                let columns = columns_of(&batch.data, batch.count as usize, range);
+                match self.width {
+                    Width::Single => Content::Numbers(columns),
+                    Width::Pair => Content::Pairs(columns),
+                }
             }
             Memory::Uniforms => Content::Words(vec![&self.uniforms]),
             Memory::GatherOffsets(chunk, pass) => Content::Words(vec![&self.tables[chunk][pass].offsets]),

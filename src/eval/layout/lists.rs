@@ -3,11 +3,13 @@
 //! A chunk of a large batch whose class is short, and whose blocks have few entries, has lists beside its gather passes; the tables are made
 //! when a recording first needs them.
 
-use crate::eval::shaders::ReduceSumUniforms;
+use crate::eval::pairs::{distance_to_low, vector_len};
+use crate::eval::shaders::{PairCountUniforms, ReduceSumUniforms};
 use crate::model::recompute::{self, ListShape, ListTables};
 use crate::model::{Batch, Model};
 use residua_base::cooperative::Slices;
 use residua_base::error::Result;
+use residua_codegen::Width;
 use residua_codegen::wgsl::{RecomputeDispatch, WORKGROUP_SIZE};
 use residua_gpu::Limits;
 
@@ -130,7 +132,8 @@ impl Lists {
                     it
                 }
             };
-            let shapes = if pays && batch.count >= LEAST_INSTANCES {
+            // The kernels of sums over lists hold no pairs.
+            let shapes = if pays && batch.count >= LEAST_INSTANCES && layout.width == Width::Single {
                 recompute::shapes(batch, layout.passes(number), slices).await?
             } else {
                 None
@@ -155,7 +158,8 @@ impl Lists {
             lists.of_chunks.push(Some(of_chunk));
         }
         lists.reduce_uniforms = layout.add_uniforms(&lists.reduction().words());
-        lists.fixed_mask_uniforms = layout.add_uniforms(&[model.num_params]);
+        let low = distance_to_low(model.num_params.into()) as u32;
+        lists.fixed_mask_uniforms = layout.add_uniforms(&PairCountUniforms { count: model.num_params, low }.words());
         Ok(lists)
     }
 
@@ -174,13 +178,14 @@ impl Lists {
     }
 
     /// Numbers of a buffer, of a model with so many parameters.
-    pub(super) fn len(&self, memory: ListMemory, parameters: u64) -> u64 {
+    pub(super) fn len(&self, memory: ListMemory, parameters: u64, width: Width) -> u64 {
         match memory {
             ListMemory::Offsets(chunk, shape) => self.shape(chunk, shape).map_or(0, ListShape::offsets),
             ListMemory::Others(chunk, shape) => self.shape(chunk, shape).map_or(0, ListShape::others),
             ListMemory::Sums => self.sums,
             ListMemory::Totals => 2 * u64::from(self.reduction().workgroups()),
-            ListMemory::Point | ListMemory::Left | ListMemory::FixedMask => parameters,
+            ListMemory::Point | ListMemory::Left => vector_len(width, parameters),
+            ListMemory::FixedMask => parameters,
         }
     }
 

@@ -92,7 +92,7 @@ impl<K: Kernels> ModelRecorder<'_, K> {
             let is_fused = pass.shape.source == Source::Local;
             bindings.extend(is_fused.then_some(lists));
             bindings.extend([gate, self.fused_uniforms(d, pass.uniforms[0])]);
-            let pipeline = d.shader(Shader::Gather { fused: is_fused, gated: true });
+            let pipeline = d.shader(Shader::Gather { fused: is_fused, gated: true, pairs: false });
             let groups = self.limits.split_workgroups(pass.shape.workgroups.into())?;
             d.list().dispatch(pipeline, &bindings, groups);
         }

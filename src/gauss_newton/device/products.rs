@@ -162,7 +162,7 @@ impl<K: Kernels> ModelRecorder<'_, K> {
             });
             let uniforms = self.uniforms(d, uniforms.gather[usize::from(!self.overwrites())]);
             bindings.extend([gate, uniforms]);
-            let pipeline = d.shader(Shader::Gather { fused: false, gated: true });
+            let pipeline = d.shader(Shader::Gather { fused: false, gated: true, pairs: false });
             d.list().dispatch(pipeline, &bindings, self.limits.split_workgroups(pass.workgroups.into())?);
         }
         Ok(())

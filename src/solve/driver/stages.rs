@@ -26,8 +26,8 @@ pub(crate) fn first_stage(of_functions: Stage, needs_host: bool) -> Stage {
 /// The next more precise stage.
 pub(crate) fn stage_after(stage: Stage) -> Option<Stage> {
     match (stage.place, stage.arithmetic) {
-        (Place::Device, Arithmetic::F32 | Arithmetic::F64) => Some(HOST),
-        (Place::Host, Arithmetic::F32 | Arithmetic::F64) => None,
+        (Place::Device, Arithmetic::F32 | Arithmetic::F32x2 | Arithmetic::F64) => Some(HOST),
+        (Place::Host, Arithmetic::F32 | Arithmetic::F32x2 | Arithmetic::F64) => None,
     }
 }
 

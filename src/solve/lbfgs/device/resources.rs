@@ -4,7 +4,7 @@ use super::record::{self, BufferKind, Program, Recording, Segment, Shape};
 use super::state::initial;
 use crate::eval::Objective;
 use crate::eval::gpu::GpuEngine;
-use crate::eval::layout::to_f32;
+use crate::eval::pairs::to_f32;
 use crate::model::Model;
 use crate::solve::manifold_map::ManifoldMap;
 use crate::solve::options::LbfgsOptions;
