@@ -102,13 +102,13 @@ impl KernelSource {
         let mut entries = Vec::new();
         for entry in Entry::ALL {
             let kernel = AccessPlan::new(&self.class, self.rows, entry, Target::Gpu, &self.name)?.kernel;
-            entries.push((kernel.name.clone(), wgsl::write(&kernel)?));
+            entries.push((kernel.name.clone(), wgsl::write(&kernel, wgsl::PairForm::Split)?));
         }
         if pays(&self.class)? {
             for entry in [Entry::SumGradient, Entry::CostGradient] {
                 for slots in slots_by_dim(&self.class) {
                     let kernel = RecomputePlan::new(&self.class, entry, &slots, &self.name)?.kernel;
-                    entries.push((kernel.name().to_owned(), wgsl::write_recompute(&kernel)));
+                    entries.push((kernel.name().to_owned(), wgsl::write_recompute(&kernel, wgsl::PairForm::Split)));
                 }
             }
         }

@@ -137,7 +137,7 @@ mod tests {
     fn a_layer_is_a_workgroup_beside_those_of_the_same_instances() {
         let batch = batch();
         let plan = AccessPlan::new(&batch.class, batch.rows, Entry::CostLine, Target::Gpu, "").unwrap();
-        let text = wgsl::write(&plan.kernel).unwrap();
+        let text = wgsl::write(&plan.kernel, wgsl::PairForm::Split).unwrap();
         residua_portable::validated(&text);
         for line in ["let start = group / 3u * 64u + lane;", "let layer = group % 3u;", "steps[layer + 2u]"] {
             assert!(text.contains(line), "{line} in\n{text}");

@@ -26,3 +26,4 @@ mod solve_many;
 mod standard_errors;
 mod wgsl_arithmetic;
 mod wgsl_kernels;
+mod wgsl_pairs;

@@ -76,7 +76,7 @@ proptest! {
             buffers.push(vec![0]);
         }
         buffers.push(Dispatch::new(count as u32, count as u32, 0).words().to_vec());
-        run(&wgsl::write(&kernel).unwrap(), [1, 1], &mut buffers);
+        run(&wgsl::write(&kernel, wgsl::PairForm::Split).unwrap(), [1, 1], &mut buffers);
         for (column, node) in nodes.iter().enumerate() {
             for (instance, values) in expected.iter().enumerate() {
                 let (found, expected) = (f32::from_bits(buffers[1][column * count + instance]), values[node.index()]);

@@ -115,7 +115,7 @@ fn listed(batch: &Batch, range: std::ops::Range<usize>, entry: Entry, add: u32, 
     let mut value = 0.0;
     for shape in &shapes {
         let plan = RecomputePlan::new(&batch.class, entry, &shape.slots, "").unwrap();
-        let text = wgsl::write_recompute(&plan.kernel);
+        let text = wgsl::write_recompute(&plan.kernel, wgsl::PairForm::Split);
         residua_portable::assert_guard_reads_storage(&residua_portable::validated(&text));
         let ListTables { offsets, others } =
             run_synchronously(recompute::tables(batch, range.clone(), shape, &Slices::unlimited())).unwrap();
@@ -216,7 +216,7 @@ fn the_text_of_springs_is_the_golden_one() {
     let (_, batch) = batches().remove(0);
     let slots = recompute::slots_by_dim(&batch.class).remove(0);
     let plan = RecomputePlan::new(&batch.class, Entry::SumGradient, &slots, "springs").unwrap();
-    let text = wgsl::write_recompute(&plan.kernel);
+    let text = wgsl::write_recompute(&plan.kernel, wgsl::PairForm::Split);
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/springs_by_block.wgsl");
     if std::env::var_os("RESIDUA_BLESS").is_some() {
         std::fs::write(&path, &text).unwrap();

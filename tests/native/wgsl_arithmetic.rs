@@ -25,7 +25,7 @@ fn fraction(position: usize, sequence: usize) -> f64 {
 fn results_of(op: Op, operands: &[Vec<f32>; 3]) -> Vec<f32> {
     let count = operands[0].len();
     let kernel = kernels::of_ops(&[op]).check().unwrap();
-    let text = wgsl::write(&kernel).unwrap();
+    let text = wgsl::write(&kernel, wgsl::PairForm::Split).unwrap();
     let mut buffers = vec![words(operands.iter().flatten().copied()), vec![0; count]];
     if wgsl::reads_zero(&kernel) {
         buffers.push(vec![0]);
@@ -138,7 +138,7 @@ fn a_kernel_of_springs_gives_gradients_and_its_energy() {
     let uniform = Dispatch::new(count, count, 0).words().to_vec();
     let mut buffers = [positions, slots, rests, vec![0; 6 * count as usize], vec![0; 3], uniform];
     // Two dimensions of workgroups, one workgroup more than there are instances for.
-    run(&wgsl::write(&kernels::spring().check().unwrap()).unwrap(), [2, 2], &mut buffers);
+    run(&wgsl::write(&kernels::spring().check().unwrap(), wgsl::PairForm::Split).unwrap(), [2, 2], &mut buffers);
     let local = numbers(&buffers[3]);
     for instance in 0..count as usize {
         let stretch = 5.0 - (instance as f32 + 1.0);
@@ -158,7 +158,7 @@ fn a_kernel_of_springs_gives_gradients_and_its_energy() {
 
 #[test]
 fn the_selector_of_a_call_chooses_the_case_and_the_first_serves_the_rest() {
-    let text = wgsl::write(&kernels::robust().check().unwrap()).unwrap();
+    let text = wgsl::write(&kernels::robust().check().unwrap(), wgsl::PairForm::Split).unwrap();
     // r = 5 − 2 = 3, weight 2, Huber's scale 2: the derivative is w·ρ′·r, the cost w·ρ/2.
     for (selector, derivative, cost) in [(0.0, 6.0, 9.0), (1.0, 4.0, 8.0), (7.0, 6.0, 9.0)] {
         let settings = words([selector, 2.0, 0.0, 2.0]);

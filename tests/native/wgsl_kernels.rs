@@ -10,7 +10,7 @@ use residua_ir::graph::Op;
 use residua_portable::breaches;
 
 fn validated_kernel(kernel: Kernel) -> naga::Module {
-    let module = validated(&wgsl::write(&kernel.check().unwrap()).unwrap());
+    let module = validated(&wgsl::write(&kernel.check().unwrap(), wgsl::PairForm::Split).unwrap());
     residua_portable::assert_guard_reads_storage(&module);
     module
 }
@@ -50,7 +50,11 @@ fn a_header_can_not_leave_its_comment() {
     let mut kernel = kernels::spring();
     kernel.header = vec!["name\nfn\u{2028}broken\u{85}(\r\0\u{b}\u{c}".to_owned()];
     validated_kernel(kernel.clone());
-    assert!(wgsl::write(&kernel.check().unwrap()).unwrap().starts_with("// name fn broken (    \n\n"));
+    assert!(
+        wgsl::write(&kernel.check().unwrap(), wgsl::PairForm::Split)
+            .unwrap()
+            .starts_with("// name fn broken (    \n\n")
+    );
 }
 
 #[test]
@@ -58,10 +62,10 @@ fn what_only_the_host_does_is_refused() {
     let mut kernel = kernels::spring();
     let Epilogue::Store(place) = kernel.outputs[0].epilogue.clone() else { panic!("a spring stores") };
     kernel.outputs[0].epilogue = Epilogue::Accumulate(place);
-    assert_eq!(wgsl::write(&kernel.check().unwrap()).unwrap_err().code, ErrorCode::Internal);
+    assert_eq!(wgsl::write(&kernel.check().unwrap(), wgsl::PairForm::Split).unwrap_err().code, ErrorCode::Internal);
     let mut kernel = kernels::spring();
     kernel.share_columns(&|buffer, column| (buffer, column) == (1, 0));
-    assert_eq!(wgsl::write(&kernel.check().unwrap()).unwrap_err().code, ErrorCode::Internal);
+    assert_eq!(wgsl::write(&kernel.check().unwrap(), wgsl::PairForm::Split).unwrap_err().code, ErrorCode::Internal);
 }
 
 #[test]
@@ -117,7 +121,7 @@ macro_rules! layout {
 
 #[test]
 fn uniforms_have_the_layout_of_their_rust_twins() {
-    let kernel = wgsl::write(&kernels::spring().check().unwrap()).unwrap();
+    let kernel = wgsl::write(&kernels::spring().check().unwrap(), wgsl::PairForm::Split).unwrap();
     let table: [(String, Layout); 6] = [
         (
             ModelShader::AssembleFused { dim: 3, pairs: true }.wgsl(),
@@ -220,7 +224,7 @@ fn texts_are_as_the_golden_ones() {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
     for (name, kernel) in [("spring", kernels::spring()), ("robust", kernels::robust()), ("curve", kernels::curve())] {
         let path = folder.join(format!("{name}.wgsl"));
-        let text = wgsl::write(&kernel.check().unwrap()).unwrap();
+        let text = wgsl::write(&kernel.check().unwrap(), wgsl::PairForm::Split).unwrap();
         if std::env::var_os("RESIDUA_BLESS").is_some() {
             std::fs::write(&path, &text).unwrap();
         }

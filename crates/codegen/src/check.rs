@@ -12,13 +12,20 @@ use residua_base::error::{Error, Result};
 use residua_ir::graph::{Node, NodeId};
 
 use crate::uses::Uses;
-use crate::{Call, Constant, DType, Element, Epilogue, Guard, Index, Kernel, Load, Output, Space, Step, Variable};
+use crate::width::Widths;
+use crate::{
+    Call, Constant, DType, Element, Epilogue, Guard, Index, Kernel, Load, Output, Space, Step, Variable, Width,
+};
+
+/// Operations in single numbers that an operation in pairs is, about.
+const OPERATIONS_OF_PAIR: usize = 24;
 
 /// A kernel that has been checked, with what the check has found out.
 #[derive(Clone, Debug)]
 pub struct CheckedKernel {
     kernel: Kernel,
     uses: Uses,
+    widths: Widths,
     steps: OnceCell<Vec<Step>>,
 }
 
@@ -49,6 +56,21 @@ impl CheckedKernel {
     /// For each node, how many operands, outputs and calls take it.
     pub(crate) fn uses(&self) -> &Uses {
         &self.uses
+    }
+
+    /// For each node, in how many numbers a device computes it.
+    pub(crate) fn widths(&self) -> &Widths {
+        &self.widths
+    }
+
+    /// Operations of a device's text, roughly: how long compilers take grows with it. An operation in pairs counts as those that it takes.
+    pub fn text_operations(&self) -> usize {
+        let graph = self.graph.graph();
+        let of_node = |id| match self.widths.of(id) {
+            Width::Single => 1,
+            Width::Pair => OPERATIONS_OF_PAIR,
+        };
+        graph.ids().map(of_node).sum()
     }
 
     /// Operations of an instance; an elementary function counts as those that it takes.
@@ -108,8 +130,8 @@ impl Kernel {
     /// as the space has, and that calls come after their arguments.
     pub fn check(self) -> Result<CheckedKernel> {
         self.find_breach().map_err(|what| Error::internal(format!("kernel '{}': {what}", self.name)))?;
-        let uses = Uses::of_kernel(&self);
-        Ok(CheckedKernel { kernel: self, uses, steps: OnceCell::new() })
+        let (uses, widths) = (Uses::of_kernel(&self), Widths::of_kernel(&self));
+        Ok(CheckedKernel { kernel: self, uses, widths, steps: OnceCell::new() })
     }
 
     fn find_breach(&self) -> Result<(), String> {

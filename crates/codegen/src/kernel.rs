@@ -6,7 +6,7 @@
 
 use std::rc::Rc;
 
-use residua_ir::graph::{CheckedGraph, NodeId};
+use residua_ir::graph::{CheckedGraph, InputId, Node, NodeId};
 
 use crate::Index;
 
@@ -262,6 +262,16 @@ pub struct Case {
     pub results: Vec<NodeId>,
 }
 
+impl Function {
+    /// The name of its definition in a width.
+    pub(crate) fn name_in(&self, width: Width) -> String {
+        match width {
+            Width::Single => self.name.to_owned(),
+            Width::Pair => format!("{}_of_pairs", self.name),
+        }
+    }
+}
+
 impl Kernel {
     /// A kernel over instances that reads and writes nothing yet.
     pub fn new(name: &str, graph: CheckedGraph) -> Kernel {
@@ -277,6 +287,15 @@ impl Kernel {
             outputs: Vec::new(),
             has_few_instances: false,
         }
+    }
+
+    /// The width in which a call is made: pairs, where any of its results is one.
+    pub(crate) fn width_of_call(&self, position: u32, width: impl Fn(NodeId) -> Width) -> Width {
+        let is_result =
+            |input: InputId| matches!(self.loads[input.0 as usize], Load::Call { call, .. } if call == position);
+        let graph = self.graph.graph();
+        let results = graph.ids().filter(|id| matches!(graph.node(*id), Node::Input(input) if is_result(input)));
+        results.map(width).max().unwrap_or(Width::Single)
     }
 
     /// Every element that is read or written.

@@ -18,6 +18,7 @@ mod schedule;
 mod uses;
 pub mod wasm;
 pub mod wgsl;
+mod width;
 
 pub use check::CheckedKernel;
 pub use index::{Constant, Index, Term, Variable};

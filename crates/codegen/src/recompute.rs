@@ -6,7 +6,7 @@
 
 use residua_base::error::{Error, Result};
 
-use crate::{Buffer, CheckedKernel, Guard, Kernel, Load, Output, Space};
+use crate::{Buffer, CheckedKernel, Constant, Element, Guard, Kernel, Load, Output, Space};
 
 /// One kernel for each list of an owner, and what their sums are written to.
 ///
@@ -36,6 +36,7 @@ impl RecomputeKernel {
         let result =
             lists.iter().flat_map(|list| &list.outputs).find_map(Output::element).map(|element| element.buffer);
         let result = result.ok_or_else(|| wrong("nothing is summed"))?;
+        let width_of_first = first.outputs.first().map(Output::width);
         for list in &lists {
             if list.buffers != first.buffers || list.space != first.space || list.guard != Guard::None {
                 return Err(wrong("lists differ in buffers or owners, or have gates of their own"));
@@ -46,6 +47,13 @@ impl RecomputeKernel {
             if list.outputs.iter().filter_map(Output::element).any(|element| element.buffer != result) {
                 return Err(wrong("sums are written to several buffers"));
             }
+            if list.outputs.iter().any(|output| Some(output.width()) != width_of_first) {
+                return Err(wrong("some sums are in pairs and others are not"));
+            }
+            let has_vector = |element: &Element| element.low.is_none() || vector_of(element).is_some();
+            if !list.elements().filter(|element| element.index.as_owned().is_some()).all(has_vector) {
+                return Err(wrong("a number of an owner has its low part elsewhere than in its vector"));
+            }
             let reads_result = |load: &Load| matches!(load, Load::Read(element) if element.buffer == result);
             if list.loads.iter().any(reads_result) {
                 return Err(wrong("sums are read"));
@@ -53,6 +61,12 @@ impl RecomputeKernel {
         }
         Ok(CheckedRecompute { name, header, guard, lists, width, result })
     }
+}
+
+/// The vector of an element whose low part stands where that of its vector does.
+pub(crate) fn vector_of(element: &Element) -> Option<u32> {
+    let low = element.low.as_ref()?;
+    (0..Constant::MOST_VECTORS).find(|vector| *low == element.index.low(*vector))
 }
 
 /// A per-block recompute kernel that [`RecomputeKernel::check`] has checked.
@@ -102,9 +116,19 @@ impl CheckedRecompute {
         self.result
     }
 
+    /// The vector that the owners' sums are, if they are in pairs, see [`Constant::Low`](crate::Constant::Low).
+    pub fn vector_of_result(&self) -> Option<u32> {
+        self.lists.iter().flat_map(|list| &list.outputs).filter_map(Output::element).find_map(vector_of)
+    }
+
     /// The buffers, in binding order.
     pub fn buffers(&self) -> &[Buffer] {
         &self.lists[0].buffers
+    }
+
+    /// Whether it reads or gives any pair.
+    pub fn has_pairs(&self) -> bool {
+        self.lists.iter().any(|list| list.has_pairs())
     }
 
     /// Whether a node is summed over all entries, beside the owners' sums.

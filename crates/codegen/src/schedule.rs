@@ -75,9 +75,11 @@ fn early_writes(kernel: &Kernel) -> Vec<bool> {
         let mut kind = None;
         let mut are_columns = true;
         for element in kernel.elements().filter(|element| element.buffer == number) {
-            match column(&element.index) {
-                Some((width, column)) if *kind.get_or_insert(width) == width => columns.push(u64::from(column)),
-                _ => are_columns = false,
+            for index in [Some(&element.index), element.low.as_ref()].into_iter().flatten() {
+                match column(index) {
+                    Some((width, column)) if *kind.get_or_insert(width) == width => columns.push(u64::from(column)),
+                    _ => are_columns = false,
+                }
             }
         }
         columns.sort_unstable();

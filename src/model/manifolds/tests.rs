@@ -224,7 +224,7 @@ fn the_kernel_projects_on_bounds_and_tells_the_step_that_was_made() {
 fn kernels_of_all_manifolds_are_written_for_both_engines() {
     for (manifold, x) in points() {
         let kernel = retraction_kernel(manifold, x.len() as u32, true).unwrap();
-        let text = wgsl::write(&kernel).unwrap();
+        let text = wgsl::write(&kernel, wgsl::PairForm::Split).unwrap();
         residua_portable::validated(&text);
         wasm::module(std::slice::from_ref(&kernel), 0).unwrap();
         let mut made = vec![0.0; x.len()];

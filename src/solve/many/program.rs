@@ -8,7 +8,7 @@ use crate::solve::summary::Termination;
 use residua_base::error::{Error, ErrorCode, Result};
 use residua_base::list::Listed;
 use residua_codegen::wgsl::{Binding, ProgramText, Resource, comment};
-use residua_codegen::{template_parameters, uniform};
+use residua_codegen::{Width, template_parameters, uniform};
 use residua_ir::graph::NodeId;
 
 use super::layout::{Column, GroupLayout, Layout};
@@ -213,7 +213,7 @@ impl<'a> Writer<'a> {
                 Source::Weight => ("weight", 0, shared(layout.settings)),
                 Source::Scale(number) => ("scale$0", number, shared(layout.settings + 1 + number)),
             };
-            Binding { name: numbered(name, number), expression }
+            Binding { name: numbered(name, number), expression, width: Width::Single }
         };
         inputs.iter().map(binding).list()
     }
@@ -247,7 +247,7 @@ impl<'a> Writer<'a> {
             }
             let bindings = self.bindings(layout, &terms.inputs);
             let taken = ["x", "problem", "normal", "i"];
-            let (code, texts) = self.program.straight_line(terms.graph.graph(), &bindings, &nodes, &taken, 2);
+            let (code, texts) = self.program.straight_line(terms.graph.graph(), &bindings, &singles(&nodes), &taken, 2);
             self.begin_group(group, &code);
             for ((before, after, numbers), addend) in sums.iter().zip(&texts) {
                 fill(&mut self.text, before, numbers);
@@ -271,7 +271,8 @@ impl<'a> Writer<'a> {
             self.count(group, term.graph.graph().len());
             let bindings = self.bindings(layout, &term.inputs);
             let taken = ["x", "trial", "problem", "sum", "i"];
-            let (code, texts) = self.program.straight_line(term.graph.graph(), &bindings, &[term.reduction], &taken, 2);
+            let nodes = [(term.reduction, Width::Single)];
+            let (code, texts) = self.program.straight_line(term.graph.graph(), &bindings, &nodes, &taken, 2);
             self.begin_group(group, &code);
             self.text += &format!("        sum = add_to(sum, {});\n    }}\n", texts[0]);
         }
@@ -294,13 +295,13 @@ impl<'a> Writer<'a> {
                 MoveSource::Lower(position) => ("lower$0", position, self.bound(position, false)),
                 MoveSource::Upper(position) => ("upper$0", position, self.bound(position, true)),
             };
-            Binding { name: filled(name, &[number]), expression }
+            Binding { name: filled(name, &[number]), expression, width: Width::Single }
         };
         let bindings: Vec<Binding> = moves.inputs.iter().map(binding).list();
         let mut nodes: Vec<NodeId> = moves.trial.iter().map(|&(_, node)| node).list();
         nodes.extend_from_slice(&moves.projected_step);
         let taken = ["x", "step", "trial", "projected_step"];
-        let (code, texts) = self.program.straight_line(moves.graph.graph(), &bindings, &nodes, &taken, 1);
+        let (code, texts) = self.program.straight_line(moves.graph.graph(), &bindings, &singles(&nodes), &taken, 1);
         let (trial, projected_step) = texts.split_at(moves.trial.len());
         self.text += "\nfn moved_by(x: Parameters, step: Step) -> Moved {\n";
         self.text += &code;
@@ -457,6 +458,11 @@ impl<'a> Writer<'a> {
         each(&mut self.text, "d$0", &self.free, ", ");
         self.text += "), sound);\n}\n";
     }
+}
+
+/// Nodes that are wanted in single numbers.
+fn singles(nodes: &[NodeId]) -> Vec<(NodeId, Width)> {
+    nodes.iter().map(|&node| (node, Width::Single)).list()
 }
 
 /// A pattern with one number.

@@ -43,6 +43,22 @@ impl Value {
         }
     }
 
+    /// The components of a vector, or a scalar itself.
+    pub fn into_scalars(self) -> Vec<Value> {
+        match self {
+            Composite(components) => components,
+            scalar => vec![scalar],
+        }
+    }
+
+    /// Reinterpreted as a kind of scalar, or of a vector's components.
+    pub fn reinterpreted(&self, kind: ScalarKind) -> Value {
+        match self {
+            Composite(components) => Composite(components.iter().map(|value| value.reinterpreted(kind)).collect()),
+            scalar => Value::of_bits(kind, scalar.bits()),
+        }
+    }
+
     pub fn truth(&self) -> bool {
         matches!(self, Bool(true))
     }
@@ -69,6 +85,7 @@ pub fn unary(op: UnaryOperator, value: &Value) -> Value {
         (UnaryOperator::Negate, F32(value)) => F32(-value),
         (UnaryOperator::Negate, I32(value)) => I32(value.wrapping_neg()),
         (UnaryOperator::LogicalNot, Bool(value)) => Bool(!value),
+        (op, Composite(components)) => Composite(components.iter().map(|value| unary(op, value)).collect()),
         other => panic!("no operation of these shaders: {other:?}"),
     }
 }
@@ -97,8 +114,13 @@ pub fn binary(op: BinaryOperator, left: &Value, right: &Value) -> Value {
             _ => Bool(compare(op, a, b)),
         },
         (I32(a), U32(b)) if op == B::ShiftRight => I32(a >> b),
+        // Vectors are combined by components, and with a scalar each of them.
+        (Composite(a), Composite(b)) => Composite(a.iter().zip(b).map(|(a, b)| binary(op, a, b)).collect()),
+        (Composite(a), scalar) => Composite(a.iter().map(|a| binary(op, a, scalar)).collect()),
+        (scalar, Composite(b)) => Composite(b.iter().map(|b| binary(op, scalar, b)).collect()),
         (I32(a), I32(b)) => match op {
             B::Add => I32(a.wrapping_add(*b)),
+            B::Subtract => I32(a.wrapping_sub(*b)),
             B::And => I32(a & b),
             _ => Bool(compare(op, a, b)),
         },
@@ -137,6 +159,13 @@ pub fn math(function: MathFunction, arguments: &[Value]) -> Value {
         (M::Max, [F32(a), F32(b)]) => F32(a.max(*b)),
         (M::Min, [U32(a), U32(b)]) => U32(*a.min(b)),
         (M::Clamp, [F32(x), F32(low), F32(high)]) => F32(x.max(*low).min(*high)),
+        (M::Fma, [F32(a), F32(b), F32(c)]) => F32(a.mul_add(*b, *c)),
+        (M::Clamp, [Composite(x), Composite(low), Composite(high)]) => {
+            let bounds = low.iter().zip(high);
+            let component =
+                |(x, (low, high)): (&Value, (&Value, &Value))| math(function, &[x.clone(), low.clone(), high.clone()]);
+            Composite(x.iter().zip(bounds).map(component).collect())
+        }
         (M::CountLeadingZeros, [U32(x)]) => U32(x.leading_zeros()),
         other => panic!("no function of these shaders: {other:?}"),
     }

@@ -242,8 +242,21 @@ impl Machine<'_> {
                 Value::of_literal(literal)
             }
             Expression::ZeroValue(ty) => self.zero(*ty),
-            Expression::Compose { components, .. } => {
-                Value::Composite(components.iter().map(|component| self.value(frame, *component)).collect())
+            Expression::Compose { components, ty } => {
+                let mut values: Vec<Value> = components.iter().map(|component| self.value(frame, *component)).collect();
+                // A vector may be composed of vectors.
+                if let TypeInner::Vector { .. } = self.module.types[*ty].inner {
+                    values = values.into_iter().flat_map(Value::into_scalars).collect();
+                }
+                Value::Composite(values)
+            }
+            Expression::Splat { size, value } => Value::Composite(vec![self.value(frame, *value); *size as usize]),
+            Expression::Swizzle { size, vector, pattern } => {
+                let vector = self.value(frame, *vector);
+                let chosen = &pattern[..*size as usize];
+                Value::Composite(
+                    chosen.iter().map(|component_of| component(&vector, *component_of as usize).clone()).collect(),
+                )
             }
             Expression::Access { base, index } => {
                 let index = self.value(frame, *index).bits() as usize;
@@ -279,7 +292,7 @@ impl Machine<'_> {
                 let value = self.value(frame, *expr);
                 match convert {
                     Some(_) => value.converted(*kind),
-                    None => Value::of_bits(*kind, value.bits()),
+                    None => value.reinterpreted(*kind),
                 }
             }
             other => panic!("no expression of these shaders: {other:?}"),

@@ -37,7 +37,11 @@ async fn compute(numbers: &[f32]) -> Result<Vec<f32>> {
     };
     let layout: Vec<BindingKind> =
         wgsl::kernel_resources(&kernel).iter().map(|resource| kind(resource.access)).collect();
-    let request = PipelineRequest { wgsl: wgsl::write(&kernel)?, entry: kernel.name.clone(), layout: layout.clone() };
+    let request = PipelineRequest {
+        wgsl: wgsl::write(&kernel, wgsl::PairForm::Split)?,
+        entry: kernel.name.clone(),
+        layout: layout.clone(),
+    };
     let pipelines = context.pipelines(&[request], &mut |_, _| Ok(())).await?;
 
     let (count, bytes) = (numbers.len() as u32, 4 * numbers.len() as u64);

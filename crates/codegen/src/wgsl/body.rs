@@ -7,14 +7,16 @@ use vecmap::VecMap;
 
 use crate::wgsl::import::{Imports, function_names};
 use crate::wgsl::inputs::{Binding, Inputs};
+use crate::wgsl::value::Value;
 use crate::wgsl::writer::Writer;
-use crate::wgsl::{literal, operation};
-use crate::{Constant, DType, Element, Index, Kernel, Load, Term, Variable};
+use crate::wgsl::{literal, operation, pairs};
+use crate::width::Widths;
+use crate::{Constant, DType, Element, Index, Kernel, Load, Term, Variable, Width};
 use residua_ir::graph::{Graph, InputId, Node, NodeId, Op};
 
-/// The text that denotes a node that is written.
-fn text_of(written: &[Option<String>], node: NodeId) -> &str {
-    written[node.index()].as_deref().expect("what a node needs is written before it")
+/// The value of a node that is written.
+fn value_of(written: &[Option<Value>], node: NodeId) -> &Value {
+    written[node.index()].as_ref().expect("what a node needs is written before it")
 }
 
 /// Names in use within one function or visible there.
@@ -70,18 +72,28 @@ pub(super) struct Body<'a> {
     writer: Writer,
     /// In a part of a fused kernel, the buffer that is a function there, see [`super::fused`].
     pub part: Option<&'static str>,
-    /// The operand text of every node written so far.
-    written: Vec<Option<String>>,
+    /// In how many numbers each node is computed.
+    widths: Widths,
+    /// The value of every node written so far.
+    written: Vec<Option<Value>>,
     /// Names of the elements that have been read.
     reads: FxHashMap<Element, String>,
     /// Names of calls, by position.
     calls: VecMap<u32, String>,
-    /// Angles whose sine and cosine are both used, and the name of the pair once it is written.
-    pairs: VecMap<NodeId, Option<String>>,
+    /// Angles whose sine and cosine are both used.
+    angles: VecMap<NodeId, Angle>,
+}
+
+/// An angle whose sine and cosine are both used.
+struct Angle {
+    /// In how many numbers they are computed.
+    width: Width,
+    /// The name of both, once they are written.
+    name: Option<String>,
 }
 
 impl<'a> Body<'a> {
-    /// An empty body within so many blocks.
+    /// An empty body within so many blocks, of nodes that are computed in single numbers.
     pub fn new(
         graph: &'a Graph,
         inputs: Inputs<'a>,
@@ -97,13 +109,29 @@ impl<'a> Body<'a> {
             names,
             writer: Writer::at_depth(depth),
             part: None,
+            widths: Widths::of_nodes(graph, std::iter::empty()),
             written: vec![None; graph.len()],
             reads: FxHashMap::default(),
             calls: VecMap::new(),
-            pairs: VecMap::new(),
+            angles: VecMap::new(),
         };
-        body.pairs = body.angles_of_pairs(roots);
+        body.angles = body.angles_of_pairs(roots);
         body
+    }
+
+    /// The same body of nodes that are computed in these widths.
+    pub fn in_widths(mut self, widths: Widths) -> Body<'a> {
+        for (angle, found) in self.angles.iter_mut() {
+            let takes_angle = |node: &NodeId| match self.graph.node(*node) {
+                Node::Apply(Op::Sin | Op::Cos, [of, ..]) => of == *angle && widths.of(*node) == Width::Pair,
+                Node::Apply(..) | Node::Literal(_) | Node::Input(_) => false,
+            };
+            if self.graph.ids().any(|node| takes_angle(&node)) {
+                found.width = Width::Pair;
+            }
+        }
+        self.widths = widths;
+        self
     }
 
     /// One line of code.
@@ -111,13 +139,18 @@ impl<'a> Body<'a> {
         self.writer.line(line);
     }
 
-    /// The return of results, as one value of their type.
-    pub fn return_results(&mut self, results: &[NodeId], result_type: &str) {
-        let texts: Vec<String> = results.iter().map(|node| self.require(*node)).list();
+    /// The return of results in a width, as one value of their type.
+    pub fn return_results(&mut self, results: &[NodeId], width: Width, result_type: &str) {
+        let texts: Vec<String> = results.iter().map(|node| self.require_in(*node, width)).list();
         match texts.as_slice() {
             [single] => self.line(&format!("return {single};")),
             several => self.line(&format!("return {result_type}({});", several.join(", "))),
         }
+    }
+
+    /// What the text imports.
+    pub(super) fn imports(&mut self) -> &mut Imports {
+        self.imports
     }
 
     /// A call of an imported function, as an expression.
@@ -130,22 +163,43 @@ impl<'a> Body<'a> {
         self.writer.finish()
     }
 
-    /// Writes what a node needs that is not written yet; returns the text that denotes the node.
+    /// Writes what a node needs that is not written yet; returns the text that denotes the node as a single number.
     pub fn require(&mut self, root: NodeId) -> String {
+        self.require_in(root, Width::Single)
+    }
+
+    /// The same in a width.
+    pub fn require_in(&mut self, root: NodeId, width: Width) -> String {
         let mut pending = vec![(root, false)];
         while let Some((node, operands_written)) = pending.pop() {
             if self.written[node.index()].is_some() {
                 continue;
             }
             if operands_written {
-                let text = self.write(node);
-                self.written[node.index()] = Some(text);
+                let value = self.write(node);
+                self.written[node.index()] = Some(value);
             } else {
                 pending.push((node, true));
                 pending.extend(self.dependencies(node).into_iter().rev().map(|operand| (operand, false)));
             }
         }
-        text_of(&self.written, root).to_owned()
+        match width {
+            Width::Single => self.single(root),
+            Width::Pair => self.pair(root),
+        }
+    }
+
+    /// The text of a node that is written, as a single number.
+    pub(super) fn single(&self, node: NodeId) -> String {
+        value_of(&self.written, node).single().into_owned()
+    }
+
+    /// The text of a node that is written, as a pair.
+    pub(super) fn pair(&mut self, node: NodeId) -> String {
+        match self.literal_of(node) {
+            Some(number) => pairs::literal(number, self.imports),
+            None => value_of(&self.written, node).pair().into_owned(),
+        }
     }
 
     /// Writes a node of a schedule, unless it is a comparison: what takes it may need its outcome and not its value.
@@ -155,15 +209,20 @@ impl<'a> Body<'a> {
         }
     }
 
-    /// An element of a buffer, as an expression.
+    /// An element of a buffer, or its high part, as an expression.
     pub fn expression(&mut self, kernel: &Kernel, element: &Element) -> String {
-        let name = kernel.buffers[element.buffer as usize].name;
+        self.place(kernel, element.buffer, &element.index)
+    }
+
+    /// A number of a buffer, as an expression.
+    pub fn place(&mut self, kernel: &Kernel, buffer: u32, index: &Index) -> String {
+        let name = kernel.buffers[buffer as usize].name;
         let mut sum: Vec<String> = Vec::new();
-        if self.part.is_some() && element.index.as_column().is_some() {
+        if self.part.is_some() && index.as_column().is_some() {
             sum.push(format!("part.first_{name}"));
         }
-        sum.extend(element.index.terms().iter().map(|term| self.term(kernel, term)));
-        let offset = element.index.offset();
+        sum.extend(index.terms().iter().map(|term| self.term(kernel, term)));
+        let offset = index.offset();
         if offset != 0 || sum.is_empty() {
             sum.push(format!("{offset}u"));
         }
@@ -214,7 +273,11 @@ impl<'a> Body<'a> {
         if let Some(name) = self.reads.get(element) {
             return name.clone();
         }
-        let expression = self.expression(kernel, element);
+        let mut expression = self.expression(kernel, element);
+        if let Some(low) = &element.low {
+            let low = self.place(kernel, element.buffer, low);
+            expression = format!("vec2<f32>({expression}, {low})");
+        }
         let stem = kernel.buffers[element.buffer as usize].name;
         let name = self.names.fresh(format!("{stem}_{}", label(&element.index)));
         self.line(&format!("let {name} = {expression};"));
@@ -248,78 +311,113 @@ impl<'a> Body<'a> {
         }
     }
 
-    /// Writes a node whose dependencies are written; returns the text that denotes it.
-    fn write(&mut self, node: NodeId) -> String {
+    /// Writes a node whose dependencies are written; returns its value.
+    fn write(&mut self, node: NodeId) -> Value {
+        let width = self.widths.of(node);
         match self.graph.node(node) {
-            Node::Literal(bits) => literal::text(f64::from_bits(bits), self.imports),
+            Node::Literal(bits) => Value::Single(literal::text(f64::from_bits(bits), self.imports)),
             Node::Input(InputId(input)) => match self.inputs {
-                Inputs::Parameters(parameters) => parameters[input as usize].to_owned(),
+                Inputs::Parameters { names, width } => Value::of_width(width, names[input as usize].to_owned()),
                 Inputs::Bound(bindings) => {
-                    let Binding { name, expression } = &bindings[input as usize];
+                    let Binding { name, expression, width } = &bindings[input as usize];
                     let name = self.names.fresh(name.clone());
                     self.line(&format!("let {name} = {expression};"));
-                    name
+                    Value::of_width(*width, name)
                 }
                 Inputs::Loads(kernel) => match &kernel.loads[input as usize] {
-                    Load::Read(element) => self.read_number(kernel, element),
+                    Load::Read(element) => self.read_number(kernel, element, width),
                     Load::Call { call, result } => self.call(kernel, *call, *result),
                 },
             },
-            Node::Apply(op, operands) => self.apply(op, &operands[..op.arity()]),
+            Node::Apply(op, operands) => self.apply(op, &operands[..op.arity()], width),
         }
     }
 
-    fn read_number(&mut self, kernel: &Kernel, element: &Element) -> String {
+    /// An element in a width: a single number is read of a pair where nothing takes its low part.
+    fn read_number(&mut self, kernel: &Kernel, element: &Element, width: Width) -> Value {
+        if width == Width::Single && element.width() == Width::Pair {
+            let high = Element::single(element.buffer, element.index.clone());
+            return Value::Single(self.read(kernel, &high));
+        }
         let name = self.read(kernel, element);
         match kernel.buffers[element.buffer as usize].dtype {
-            DType::Real => name,
-            DType::U32 => format!("f32({name})"),
+            DType::Real => Value::of_width(element.width(), name),
+            DType::U32 => Value::Single(format!("f32({name})")),
         }
     }
 
-    fn call(&mut self, kernel: &Kernel, position: u32, result: u32) -> String {
+    /// A result of a call, which is written in pairs where any of its results is a pair.
+    fn call(&mut self, kernel: &Kernel, position: u32, result: u32) -> Value {
         let call = &kernel.calls[position as usize];
+        let width = kernel.width_of_call(position, |node| self.widths.of(node));
         if !self.calls.contains_key(&position) {
             let mut operands = vec![match self.graph.literal_value(call.selector) {
                 Some(selector) => format!("{}u", selector as u32),
-                None => format!("u32({})", text_of(&self.written, call.selector)),
+                None => format!("u32({})", self.single(call.selector)),
             }];
-            operands.extend(call.arguments.iter().map(|argument| text_of(&self.written, *argument).to_owned()));
+            for &argument in &call.arguments {
+                operands.push(match width {
+                    Width::Single => self.single(argument),
+                    Width::Pair => self.pair(argument),
+                });
+            }
             let name = self.names.fresh(format!("{}_{position}", call.function.name));
-            self.line(&format!("let {name} = {}({});", call.function.name, operands.join(", ")));
+            let function = call.function.name_in(width);
+            self.line(&format!("let {name} = {function}({});", operands.join(", ")));
             self.calls.insert(position, name);
         }
         let name = self.calls.get(&position).expect("the call has just been written");
-        match call.function.results {
-            1 => name.clone(),
-            _ => format!("{name}.{}", ["x", "y", "z", "w"][result as usize]),
-        }
+        let text = match (call.function.results, width) {
+            (1, _) => name.clone(),
+            (_, Width::Single) => format!("{name}.{}", ["x", "y", "z", "w"][result as usize]),
+            (_, Width::Pair) => format!("{name}[{result}]"),
+        };
+        Value::of_width(width, text)
     }
 
     /// The number that a node's text is: a stopped gradient has the text of its operand.
-    fn literal_of(&self, node: NodeId) -> Option<f64> {
+    pub(super) fn literal_of(&self, node: NodeId) -> Option<f64> {
         match self.graph.node(node) {
             Node::Apply(Op::StopGradient, [operand, ..]) => self.literal_of(operand),
             _ => self.graph.literal_value(node),
         }
     }
 
-    fn apply(&mut self, op: Op, operands: &[NodeId]) -> String {
+    fn apply(&mut self, op: Op, operands: &[NodeId], width: Width) -> Value {
         match op {
-            Op::StopGradient => return text_of(&self.written, operands[0]).to_owned(),
-            Op::Sin | Op::Cos if self.pairs.contains_key(&operands[0]) => {
-                let pair = self.pair(operands[0]);
-                return format!("{pair}.{}", if op == Op::Sin { "x" } else { "y" });
+            Op::StopGradient => return value_of(&self.written, operands[0]).clone(),
+            Op::Sin | Op::Cos if self.angles.contains_key(&operands[0]) => {
+                return self.sine_or_cosine(op, operands[0]);
             }
             _ => {}
         }
+        let expression = match width {
+            Width::Single => self.operation(op, operands),
+            Width::Pair => match self.operation_in_pairs(op, operands) {
+                Value::Pair(expression) => expression,
+                // A comparison is 0 or 1.
+                Value::Single(expression) => return Value::Single(self.named(&expression)),
+            },
+        };
+        Value::of_width(width, self.named(&expression))
+    }
+
+    /// The name of a new value.
+    fn named(&mut self, expression: &str) -> String {
+        let name = self.names.value();
+        self.line(&format!("let {name} = {expression};"));
+        name
+    }
+
+    /// An operation on single numbers.
+    fn operation(&mut self, op: Op, operands: &[NodeId]) -> String {
         let mut texts: Vec<String> = Vec::with_capacity(operands.len());
         let mut rest = operands;
         if op == Op::Select {
             texts.push(self.condition(operands[0]));
             rest = &operands[1..];
         }
-        texts.extend(rest.iter().map(|operand| text_of(&self.written, *operand).to_owned()));
+        texts.extend(rest.iter().map(|operand| self.single(*operand)));
         if let Some(value) = self.literal_of(operands[0])
             && operands.iter().all(|operand| self.literal_of(*operand).is_some())
             && op != Op::Select
@@ -327,35 +425,51 @@ impl<'a> Body<'a> {
             texts[0] = literal::opaque(value, self.imports);
         }
         let texts: Vec<&str> = texts.iter().map(String::as_str).list();
-        let expression = operation::expression(op, &texts, self.imports);
-        let name = self.names.value();
-        self.line(&format!("let {name} = {expression};"));
-        name
+        operation::expression(op, &texts, self.imports)
     }
 
-    fn condition(&mut self, node: NodeId) -> String {
+    /// Whether a number is not 0, or whether a comparison holds.
+    pub(super) fn condition(&mut self, node: NodeId) -> String {
         match self.comparison(node) {
-            Some((op, [a, b])) => {
-                operation::comparison(op, text_of(&self.written, a), text_of(&self.written, b), self.imports)
+            Some((op, [a, b])) if self.widths.of(node) == Width::Pair => {
+                let [a, b] = [a, b].map(|operand| self.pair(operand));
+                pairs::comparison(op, &a, &b, self.imports)
             }
-            None => format!("!({} == 0.0)", text_of(&self.written, node)),
+            Some((op, [a, b])) => operation::comparison(op, &self.single(a), &self.single(b), self.imports),
+            None => format!("!({} == 0.0)", self.single(node)),
         }
     }
 
-    /// The name of the sine and cosine of an angle, written on first use.
-    fn pair(&mut self, angle: NodeId) -> String {
-        if let Some(Some(name)) = self.pairs.get(&angle) {
-            return name.clone();
-        }
-        let name = self.names.value();
-        let call = self.imports.call("sine_cosine", &[text_of(&self.written, angle)]);
-        self.line(&format!("let {name} = {call};"));
-        self.pairs.insert(angle, Some(name.clone()));
-        name
+    /// The sine or the cosine of an angle of which both are used. Both are written on first use.
+    fn sine_or_cosine(&mut self, op: Op, angle: NodeId) -> Value {
+        let width = self.angles.get(&angle).map_or(Width::Single, |known| known.width);
+        let known = self.angles.get(&angle).and_then(|known| known.name.clone());
+        let name = match known {
+            Some(name) => name,
+            None => {
+                let call = match width {
+                    Width::Single => self.imports.call("sine_cosine", &[&self.single(angle)]),
+                    Width::Pair => {
+                        let angle = self.pair(angle);
+                        pairs::sine_cosine(&angle, self.imports)
+                    }
+                };
+                let name = self.named(&call);
+                self.angles.insert(angle, Angle { width, name: Some(name.clone()) });
+                name
+            }
+        };
+        let part = match (width, op == Op::Sin) {
+            (Width::Single, true) => "x",
+            (Width::Single, false) => "y",
+            (Width::Pair, true) => "xy",
+            (Width::Pair, false) => "zw",
+        };
+        Value::of_width(width, format!("{name}.{part}"))
     }
 
     /// The angles of which both sine and cosine are reached from the roots: one range reduction serves both.
-    fn angles_of_pairs(&self, roots: &[NodeId]) -> VecMap<NodeId, Option<String>> {
+    fn angles_of_pairs(&self, roots: &[NodeId]) -> VecMap<NodeId, Angle> {
         let mut reached = vec![false; self.graph.len()];
         let mut pending = roots.to_vec();
         let mut wanted = vec![[false; 2]; self.graph.len()];
@@ -372,7 +486,7 @@ impl<'a> Body<'a> {
         }
         let mut pairs = VecMap::new();
         for angle in self.graph.ids().filter(|angle| wanted[angle.index()] == [true; 2]) {
-            pairs.insert(angle, None);
+            pairs.insert(angle, Angle { width: Width::Single, name: None });
         }
         pairs
     }

@@ -6,7 +6,7 @@
 //! the tables of all parts stand in it, and a part says where its own begin, in a uniform whose words [`FusedKernel::words`] gives.
 
 use super::import::Imports;
-use super::instance::InstanceCode;
+use super::instance::{InstanceCode, Total};
 use super::writer::Writer;
 use crate::{CheckedKernel, Guard, Space};
 use residua_ir::graph::{Node, Op};
@@ -46,7 +46,7 @@ impl<'a> FusedKernel<'a> {
                 Node::Literal(bits) => f64::from_bits(bits).is_finite(),
                 Node::Input(_) => true,
             };
-            let is_guarded = kernel.guard == Guard::Gate && kernel.space == Space::Instances;
+            let is_guarded = kernel.guard == Guard::Gate && kernel.space == Space::Instances && !kernel.has_pairs();
             let has_one_total = kernel.reduced().count() == 1;
             if !(is_guarded && has_one_total && kernel.calls.is_empty() && graph.ids().all(is_plain)) {
                 return None;
@@ -127,7 +127,7 @@ impl<'a> FusedKernel<'a> {
             writer.line("var total = 0.0;");
             let stride = format!("part.groups * {FUSED_WORKGROUP_SIZE}u");
             writer.open(&format!("for (var instance = start; instance < part.count; instance += {stride})"));
-            let code = InstanceCode { depth: writer.depth(), total: Some("+="), part: Some(formed) };
+            let code = InstanceCode { depth: writer.depth(), total: Some(Total::Add), part: Some(formed) };
             writer.append(&code.write(kernel, &mut imports));
             writer.close();
             writer.line("return total;");

@@ -7,14 +7,15 @@
 use residua_base::list::Listed;
 use std::rc::Rc;
 
-use super::declaration::{Resource, declare_resources};
+use super::declaration::{Resource, Structure, declare_resources};
 use super::function::write_function;
 use super::guard::{reads_zero, zero_of};
-use super::import::Imports;
-use super::instance::InstanceCode;
+use super::import::{Imports, PairForm};
+use super::instance::{InstanceCode, Total};
+use super::total::TotalType;
 use super::workgroup_sum;
 use super::writer::{Writer, comment};
-use crate::{Buffer, CheckedKernel, DType, Function, Guard, Space};
+use crate::{Buffer, CheckedKernel, Constant, DType, Function, Guard, Space, Width};
 use residua_base::error::Result;
 
 /// Threads a workgroup, which is also the number of instances that a partial sum covers.
@@ -44,13 +45,44 @@ impl Dispatch {
     }
 }
 
+crate::uniform! {
+    /// Uniform of a generated kernel that has pairs.
+    pub struct PairDispatch, "Dispatch" {
+        /// instances
+        count,
+        /// distance between the columns of a table
+        stride,
+        /// where instance 0 stands in an interleaved buffer
+        first,
+        /// bits of a NaN
+        nan,
+        /// distance from a number of vector 0 to its low part
+        low_0,
+        /// distance from a number of vector 1 to its low part
+        low_1,
+    }
+}
+
+impl PairDispatch {
+    /// A dispatch, with the distances to the low parts of vectors.
+    pub fn new(dispatch: Dispatch, lows: [u32; Constant::MOST_VECTORS as usize]) -> PairDispatch {
+        let Dispatch { count, stride, first, nan } = dispatch;
+        PairDispatch { count, stride, first, nan, low_0: lows[0], low_1: lows[1] }
+    }
+}
+
+/// The structure of a kernel's uniform.
+fn dispatch_structure(kernel: &CheckedKernel) -> Structure {
+    if kernel.has_pairs() { PairDispatch::STRUCTURE } else { Dispatch::STRUCTURE }
+}
+
 /// The resources of a kernel, by binding number: [`Kernel::buffers`]; if it has a total, `partials`, one partial sum a workgroup, or one
-/// for each layer of a workgroup's instances; if it has one, `gate`, two words of which the second is 0 in every run; where
-/// [`reads_zero`] says so, `zero`, a word that is 0 in every run; the uniform [`Dispatch`].
+/// for each layer of a workgroup's instances, where totals in pairs are two numbers each; if it has one, `gate`, two words of which the second is 0 in every run; where
+/// [`reads_zero`] says so, `zero`, a word that is 0 in every run; the uniform [`Dispatch`], or [`PairDispatch`] of a kernel that has pairs.
 pub fn kernel_resources(kernel: &CheckedKernel) -> Vec<Resource> {
     let mut resources: Vec<Resource> = kernel.buffers.iter().map(buffer_resource).list();
     if kernel.has_total() {
-        resources.push(Resource::array("partials", sum_type(kernel), true));
+        resources.push(Resource::array("partials", TotalType::of(kernel).name(), true));
     }
     if kernel.guard == Guard::Gate {
         resources.push(Resource::array("gate", "u32", false));
@@ -58,7 +90,7 @@ pub fn kernel_resources(kernel: &CheckedKernel) -> Vec<Resource> {
     if reads_zero(kernel) {
         resources.push(Resource::array("zero", "u32", false));
     }
-    resources.push(Resource::uniform("dispatch", &Dispatch::STRUCTURE));
+    resources.push(Resource::uniform("dispatch", &dispatch_structure(kernel)));
     resources
 }
 
@@ -71,21 +103,25 @@ pub(super) fn buffer_resource(buffer: &Buffer) -> Resource {
     Resource::array(buffer.name, element, buffer.written)
 }
 
-/// The kernel as a complete WGSL module. An internal error if it is one that the host alone can run.
-pub fn write(kernel: &CheckedKernel) -> Result<String> {
+/// The kernel as a complete WGSL module, on a device that has the errors of products by this form. An internal error if it is one that the host alone can
+/// run.
+pub fn write(kernel: &CheckedKernel, form: PairForm) -> Result<String> {
     kernel.check_for_device()?;
     let mut imports = Imports::default();
     imports.read_guard_from(zero_of(kernel));
+    imports.set_pair_form(form);
     let entry = entry_point(kernel, &mut imports);
-    let functions: Vec<String> =
-        distinct_functions(kernel).into_iter().map(|function| write_function(function, &mut imports)).list();
+    let mut functions = String::new();
+    for (function, width) in distinct_functions(kernel) {
+        functions += &write_function(function, width, &mut imports);
+    }
 
     let mut text = header(&kernel.header);
-    text += &Dispatch::STRUCTURE.declaration();
+    text += &dispatch_structure(kernel).declaration();
     text.push('\n');
     text += &declare_resources(&kernel_resources(kernel));
     text += &entry;
-    text += &functions.join("");
+    text += &functions;
     text += &imports.text();
     Ok(text)
 }
@@ -103,32 +139,17 @@ pub(super) fn header(lines: &[String]) -> String {
     text
 }
 
-/// The functions that the kernel calls, each once.
-fn distinct_functions(kernel: &CheckedKernel) -> Vec<&Function> {
-    let mut functions: Vec<&Function> = Vec::new();
-    for call in &kernel.calls {
+/// The functions that the kernel calls, each once in each width.
+pub(super) fn distinct_functions(kernel: &CheckedKernel) -> Vec<(&Function, Width)> {
+    let mut functions: Vec<(&Function, Width)> = Vec::new();
+    for (position, call) in (0u32..).zip(&kernel.calls) {
         let function = Rc::as_ref(&call.function);
-        if !functions.iter().any(|known| known.name == function.name) {
-            functions.push(function);
+        let width = kernel.width_of_call(position, |node| kernel.widths().of(node));
+        if !functions.iter().any(|(known, of)| known.name == function.name && *of == width) {
+            functions.push((function, width));
         }
     }
     functions
-}
-
-/// The type of a partial sum.
-fn sum_type(kernel: &CheckedKernel) -> &'static str {
-    match kernel.reduced().count() {
-        0 | 1 => "f32",
-        _ => "vec2<f32>",
-    }
-}
-
-/// The total of a thread before its first instance.
-fn zero_total(kernel: &CheckedKernel) -> &'static str {
-    match kernel.reduced().count() {
-        0 | 1 => "0.0",
-        _ => "vec2<f32>()",
-    }
 }
 
 /// The head of an entry point of so many threads.
@@ -150,8 +171,9 @@ pub(super) fn write_gate(writer: &mut Writer) {
 
 fn entry_point(kernel: &CheckedKernel, imports: &mut Imports) -> String {
     let mut writer = Writer::default();
+    let totals = TotalType::of(kernel);
     if kernel.has_total() {
-        workgroup_sum::declare(&mut writer, sum_type(kernel), WORKGROUP_SIZE);
+        workgroup_sum::declare(&mut writer, totals.name(), WORKGROUP_SIZE);
     }
     open_entry_point(&mut writer, &kernel.name, WORKGROUP_SIZE);
     match (kernel.has_total(), kernel.guard) {
@@ -167,12 +189,12 @@ fn entry_point(kernel: &CheckedKernel, imports: &mut Imports) -> String {
         }
         (true, Guard::None) => {
             writer.line(&format!("let instance = group * {WORKGROUP_SIZE}u + lane;"));
-            writer.line(&format!("var total = {};", zero_total(kernel)));
+            writer.line(&format!("var total = {};", totals.zero()));
             writer.open("if instance < dispatch.count");
-            let code = InstanceCode { depth: writer.depth(), total: Some("="), part: None };
+            let code = InstanceCode { depth: writer.depth(), total: Some(Total::Set), part: None };
             writer.append(&code.write(kernel, imports));
             writer.close();
-            workgroup_sum::write(&mut writer, "instance", WORKGROUP_SIZE);
+            workgroup_sum::write(&mut writer, "instance", WORKGROUP_SIZE, totals, imports);
         }
         (true, Guard::Gate) => strided_loop(kernel, &mut writer, imports),
     }
@@ -194,11 +216,12 @@ fn strided_loop(kernel: &CheckedKernel, writer: &mut Writer, imports: &mut Impor
     if let Space::Layers { count } = kernel.space {
         writer.line(&format!("let layer = group % {count}u;"));
     }
-    writer.line(&format!("var total = {}();", sum_type(kernel)));
+    let totals = TotalType::of(kernel);
+    writer.line(&format!("var total = {}();", totals.name()));
     writer.line(&format!("let threads = {groups} * {WORKGROUP_SIZE}u;"));
     writer.open("for (var instance = start; instance < dispatch.count; instance += threads)");
-    let code = InstanceCode { depth: writer.depth(), total: Some("+="), part: None };
+    let code = InstanceCode { depth: writer.depth(), total: Some(Total::Add), part: None };
     writer.append(&code.write(kernel, imports));
     writer.close();
-    workgroup_sum::write(writer, "start", WORKGROUP_SIZE);
+    workgroup_sum::write(writer, "start", WORKGROUP_SIZE, totals, imports);
 }

@@ -8,8 +8,9 @@
 //! |---|---|
 //! | `declaration` | resource variables and uniform structures, declared once for Rust and WGSL |
 //! | `kernel`, `recompute`, `fused` | entry points of the three kinds of generated kernels |
-//! | `instance`, `body` | straight-line code of an instance and of a graph |
+//! | `instance`, `body`, `pair_body` | straight-line code of an instance and of a graph, in single numbers and in pairs |
 //! | `operation`, `pairs` | each op as an expression, in f32 and in pairs |
+//! | `value`, `total` | texts of nodes and types of totals in either width |
 //! | `function` | functions that are defined as graphs |
 //! | `guard` | which kernels need a zero that compilers cannot derive |
 //! | `template` | the preprocessor of hand-written shaders |
@@ -26,11 +27,13 @@ mod instance;
 mod kernel;
 mod literal;
 mod operation;
-#[allow(dead_code, reason = "kernels in pairs are not written yet")]
+mod pair_body;
 mod pairs;
 mod program;
 mod recompute;
 mod template;
+mod total;
+mod value;
 mod workgroup_sum;
 mod writer;
 
@@ -39,8 +42,8 @@ pub use fused::{FUSED_WORKGROUP_SIZE, FusedKernel, FusedPart};
 pub use guard::reads_zero;
 pub use import::PairForm;
 pub use inputs::Binding;
-pub use kernel::{Dispatch, WORKGROUP_SIZE, kernel_resources, write};
+pub use kernel::{Dispatch, PairDispatch, WORKGROUP_SIZE, kernel_resources, write};
 pub use program::ProgramText;
-pub use recompute::{RecomputeDispatch, recompute_resources, write_recompute};
+pub use recompute::{PairRecomputeDispatch, RecomputeDispatch, recompute_resources, write_recompute};
 pub use template::{Expansion, NoParameters, Parameters, Template, Value};
 pub use writer::comment;

@@ -76,11 +76,6 @@ pub(super) fn sine_cosine(angle: &str, imports: &mut Imports) -> String {
     imports.call("pair_sine_cosine", &[angle])
 }
 
-/// Whether a pair is not 0, as a `bool`: the condition of a selection. A NaN is not 0.
-pub(super) fn condition(a: &str) -> String {
-    format!("!({a}.x == 0.0)")
-}
-
 /// A number as a pair: 48 bits and more of its 53.
 pub(super) fn literal(value: f64, imports: &mut Imports) -> String {
     let low = decimal::shortest_single(low_part(value));
@@ -152,7 +147,7 @@ mod tests {
     }
 
     fn apply(op: Op, [a, b, c]: [&str; 3], imports: &mut Imports) -> String {
-        let condition = condition(a);
+        let condition = format!("!({a}.x == 0.0)");
         let a = if op == Op::Select { &condition } else { a };
         expression(op, &[a, b, c][..op.arity()], imports)
     }

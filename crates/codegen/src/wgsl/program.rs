@@ -11,7 +11,8 @@ use super::import::{Imports, PairForm, Scope};
 use super::inputs::{Binding, Inputs};
 use super::pairs;
 use super::template::{Parameters, Template};
-use crate::Function;
+use crate::width::Widths;
+use crate::{Function, Width};
 use residua_ir::graph::{Graph, NodeId, Op};
 
 /// A program under construction.
@@ -75,26 +76,33 @@ impl ProgramText {
     /// Adds a function that is defined as a graph: `fn name(parameters…) -> f32`, or a vector of its results; one of several cases
     /// takes the selector, a `u32`, first.
     pub fn push_function(&mut self, function: &Function) {
+        self.push_function_in(function, Width::Single);
+    }
+
+    /// The same in a width. In pairs its name ends in `_of_pairs`, its parameters are `vec2<f32>`, and its result is one or an array of them.
+    pub fn push_function_in(&mut self, function: &Function, width: Width) {
         let text = match function.cases.as_slice() {
-            [_] => write_plain_function(function, &mut self.imports),
-            _ => write_function(function, &mut self.imports),
+            [_] => write_plain_function(function, width, &mut self.imports),
+            _ => write_function(function, width, &mut self.imports),
         };
         self.push(&text);
     }
 
-    /// The code of some nodes of a graph, to stand in a function of the program, and the texts that denote them there. `inputs`
-    /// says what each input of the graph is; `taken` are names visible there that generated values must not hide.
+    /// The code of some nodes of a graph, to stand in a function of the program, and the texts that denote them there, each in the width that is
+    /// wanted. `inputs` says what each input of the graph is; `taken` are names visible there that generated values must not hide.
     pub fn straight_line(
         &mut self,
         graph: &Graph,
         inputs: &[Binding],
-        nodes: &[NodeId],
+        nodes: &[(NodeId, Width)],
         taken: &[&str],
         indent: usize,
     ) -> (String, Vec<String>) {
         let names = Names::with_reserved(taken.iter().copied().chain(["dispatch"]));
-        let mut body = Body::new(graph, Inputs::Bound(inputs), &mut self.imports, names, indent, nodes);
-        let texts = nodes.iter().map(|node| body.require(*node)).list();
+        let roots: Vec<NodeId> = nodes.iter().map(|(node, _)| *node).list();
+        let body = Body::new(graph, Inputs::Bound(inputs), &mut self.imports, names, indent, &roots);
+        let mut body = body.in_widths(Widths::of_nodes(graph, nodes.iter().copied()));
+        let texts = nodes.iter().map(|(node, width)| body.require_in(*node, *width)).list();
         (body.finish(), texts)
     }
 

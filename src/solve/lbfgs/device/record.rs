@@ -67,7 +67,7 @@ impl Program {
             Program::InPlace(what, manifold, dim) => {
                 let kernel = in_place_kernel(what, manifold, dim)?;
                 let layout = binding_kinds(&wgsl::kernel_resources(&kernel));
-                Some((wgsl::write(&kernel)?, kernel.name.clone(), layout))
+                Some((wgsl::write(&kernel, wgsl::PairForm::Split)?, kernel.name.clone(), layout))
             }
         })
     }

@@ -142,7 +142,7 @@ impl Recording {
             Program::Retract(manifold, dim) => {
                 let kernel = retraction_kernel(manifold, dim, self.constrained)?;
                 let bindings = binding_kinds(&wgsl::kernel_resources(&kernel));
-                Some((wgsl::write(&kernel)?, kernel.name.clone(), bindings))
+                Some((wgsl::write(&kernel, wgsl::PairForm::Split)?, kernel.name.clone(), bindings))
             }
         })
     }

@@ -1,0 +1,116 @@
+//! In how many numbers a device computes each node: a backward pass over the graph.
+//!
+//! What an output wants as a pair is computed in pairs, with all that it depends on. The rest is computed in single numbers, of which an operand in pairs
+//! gives its high part. So a kernel whose residuals are pairs and whose Jacobian is single has no operation in pairs that the Jacobian alone needs.
+
+use residua_ir::graph::{Graph, InputId, Node, NodeId};
+
+use crate::{Call, Case, Kernel, Load, Width};
+
+/// For each node its width. That of a node that is not needed is single.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Widths(Vec<Width>);
+
+impl Widths {
+    /// The widths in a kernel, of which the positions have been checked.
+    pub fn of_kernel(kernel: &Kernel) -> Widths {
+        let roots = kernel.outputs.iter().map(|output| (output.node, output.width()));
+        Widths::from_roots(kernel.graph.graph(), roots, |input, widths| {
+            // A call takes its arguments in the width of its results; the selector is a whole number.
+            if let Load::Call { call, .. } = kernel.loads[input.0 as usize] {
+                let Call { arguments, .. } = &kernel.calls[call as usize];
+                arguments.iter().for_each(|argument| widths[argument.index()] = Width::Pair);
+            }
+        })
+    }
+
+    /// The widths in a case of a function whose results have this width.
+    pub fn of_case(case: &Case, width: Width) -> Widths {
+        Widths::of_nodes(case.graph.graph(), case.results.iter().map(|result| (*result, width)))
+    }
+
+    /// The widths in a graph without calls, from those of its roots.
+    pub fn of_nodes(graph: &Graph, roots: impl Iterator<Item = (NodeId, Width)>) -> Widths {
+        Widths::from_roots(graph, roots, |_, _| {})
+    }
+
+    /// `input` widens what an input in pairs depends on.
+    fn from_roots(
+        graph: &Graph,
+        roots: impl Iterator<Item = (NodeId, Width)>,
+        mut input: impl FnMut(InputId, &mut [Width]),
+    ) -> Widths {
+        let mut widths = vec![Width::Single; graph.len()];
+        for (node, width) in roots {
+            widths[node.index()] = widths[node.index()].max(width);
+        }
+        for id in graph.ids().rev() {
+            if widths[id.index()] == Width::Single {
+                continue;
+            }
+            match graph.node(id) {
+                Node::Literal(_) => {}
+                Node::Input(number) => input(number, &mut widths),
+                Node::Apply(op, operands) => {
+                    operands[..op.arity()].iter().for_each(|operand| widths[operand.index()] = Width::Pair);
+                }
+            }
+        }
+        Widths(widths)
+    }
+
+    /// The width of a node.
+    pub fn of(&self, node: NodeId) -> Width {
+        self.0[node.index()]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Buffer, DType, Index, Output};
+    use residua_ir::graph::Op;
+
+    fn buffer(name: &'static str, written: bool) -> Buffer {
+        Buffer { name, dtype: DType::Real, written }
+    }
+
+    #[test]
+    fn what_a_pair_depends_on_is_in_pairs_and_nothing_else() {
+        let mut graph = Graph::new();
+        let [a, b] = [0, 1].map(|input| graph.input(InputId(input)));
+        let product = graph.apply_raw(Op::Mul, &[a, a]);
+        let of_pairs = graph.apply_raw(Op::Sin, &[product]);
+        let single = graph.apply_raw(Op::Mul, &[product, b]);
+        let kernel = Kernel {
+            buffers: vec![buffer("x", false), buffer("y", true)],
+            loads: vec![Load::read_pair(0, Index::column(0), Index::column(2)), Load::read(0, Index::column(1))],
+            outputs: vec![
+                Output::store_pair(of_pairs, 1, Index::column(0), Index::column(2)),
+                Output::store(single, 1, Index::column(1)),
+            ],
+            ..Kernel::new("mixed", graph.check(2).expect("the graph is sound"))
+        };
+        let widths = Widths::of_kernel(&kernel);
+        let of = |nodes: &[NodeId]| nodes.iter().map(|node| widths.of(*node)).collect::<Vec<_>>();
+        assert_eq!(of(&[a, product, of_pairs]), [Width::Pair; 3]);
+        assert_eq!(of(&[b, single]), [Width::Single; 2]);
+    }
+
+    #[test]
+    fn a_total_in_pairs_widens_what_is_summed() {
+        let mut graph = Graph::new();
+        let a = graph.input(InputId(0));
+        let square = graph.apply_raw(Op::Mul, &[a, a]);
+        for (output, width) in [(Output::reduce(square), Width::Single), (Output::reduce_pair(square), Width::Pair)] {
+            let kernel = Kernel {
+                buffers: vec![buffer("x", false)],
+                loads: vec![Load::read(0, Index::column(0))],
+                outputs: vec![output],
+                ..Kernel::new("total", graph.clone().check(1).expect("the graph is sound"))
+            };
+            assert_eq!(Widths::of_kernel(&kernel).of(a), width);
+            assert_eq!(kernel.has_pairs(), width == Width::Pair);
+        }
+    }
+}
