@@ -1,11 +1,14 @@
 #import arc_tangent
+#import normal
 #import pair_product
-#import pair_root
 #import pair_sine_cosine
 #import pair_sum
 // An f32 near the angle of a point, corrected. The point, turned back by it, is at (along, across): an angle so small that it is its tangent.
+// One that is not small is of products that left f32's normal numbers.
 fn pair_corrected_angle(near: f32, across: f32, along: f32) -> vec2<f32> {
-    return exact_sum(near, select(0.0, across / along, is_normal(along)));
+    let correction = across / along;
+    let is_known = is_normal(along) & (abs(correction) < 1e-6 * abs(near));
+    return exact_sum(near, select(0.0, correction, is_known));
 }
 
 // The angle of the point (x, y), from an f32 near it.

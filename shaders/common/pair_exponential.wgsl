@@ -22,14 +22,14 @@ fn pair_times_power_of_two(a: vec2<f32>, power: i32) -> vec2<f32> {
 }
 
 // e^x * 2^power for a power of 0 or -1, where e^x alone may be beyond f32. ln 2 in three pieces, the first of 15 bits and the second of 16,
-// whose products with k are exact (Cody and Waite 1980). The error is some (4 + |x| / 2) 2^-48 relatively.
+// whose products with k are exact (Cody and Waite 1980). Within 2^-45 relatively.
 fn pair_exponential_scaled(x: vec2<f32>, power: i32) -> vec2<f32> {
     let largest = 88.72283 - 0.6931472 * f32(power);
     let bounded = clamp(x.x, -110.0, largest);
     let k = floor(bounded * 1.442695 + 0.5);
-    let head = rounded(bounded - k * 0.693145751953125);
-    let rest = exact_sum_of_any(head, -(k * 0.0000014285906));
-    let r = exact_sum(rest.x, rest.y + (x.y - k * 1.619851e-11));
+    let head = exact_sum_of_any(rounded(bounded - k * 0.693145751953125), x.y);
+    let rest = exact_sum_of_any(head.x, -(k * 0.0000014285906));
+    let r = exact_sum(rest.x, rest.y + (head.y - k * 1.619851e-11));
     let value = pair_times_power_of_two(pair_exponential_series(r), i32(k) + power);
     // Chosen and not branched: see the comparisons of generated code.
     let finite = select(select(value, vec2<f32>(infinity(), 0.0), x.x > largest), vec2<f32>(0.0, 0.0), x.x < -110.0);

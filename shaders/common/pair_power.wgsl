@@ -20,13 +20,13 @@ fn pair_whole_power(x: vec2<f32>, n: u32) -> vec2<f32> {
     return value;
 }
 
-// x^y as JavaScript's Math.pow: 1 for y = 0; a negative x takes whole y alone; NaN for |x| = 1 with an infinite y. By squaring for
+// x^y as JavaScript's Math.pow: 1 for y = 0 (or subnormal); a negative x takes whole y alone; NaN for |x| = 1 with an infinite y. By squaring for
 // whole y to 64, else as e^(y log x), within some (4 + |y log x|) 2^-48 relatively.
 fn pair_power(x: vec2<f32>, y: vec2<f32>) -> vec2<f32> {
     let size_bits = bitcast<u32>(x.x) & 0x7fffffffu;
     let is_negative = bitcast<u32>(x.x) >= 0x80000000u;
     let size = select(x, -x, is_negative);
-    if (bitcast<u32>(y.x) << 1u) == 0u {
+    if (bitcast<u32>(y.x) & 0x7fffffffu) < 0x00800000u {
         return vec2<f32>(1.0, 0.0);
     }
     if is_nan(x.x) | is_nan(y.x) {

@@ -1,16 +1,12 @@
+#import normal
 #import not_a_number
 #import pair_product
-// Whether x is finite and not 0 nor subnormal, by its exponent bits.
-fn is_normal(x: f32) -> bool {
-    return ((bitcast<u32>(x) + 0x00800000u) & 0x7f000000u) != 0u;
-}
-
 // Square root, by a step of Newton's method from the f32 root; NaN below 0.
 fn pair_square_root(a: vec2<f32>) -> vec2<f32> {
     let root = rounded(sqrt(a.x));
     let square = product_with_error(root, root);
     let rest = rounded(rounded(a.x - square.x) + (a.y - square.y));
-    let value = exact_sum(root, select(0.0, rest / (root + root), is_normal(root)));
+    let value = exact_sum(root, select(0.0, rest / (root + root), is_normal(square.x)));
     return select(value, vec2<f32>(not_a_number(), 0.0), a.x < 0.0);
 }
 

@@ -11,6 +11,8 @@ mod least_squares;
 mod many;
 #[path = "../models/mixture.rs"]
 mod mixture;
+#[path = "../models/pair_operations.rs"]
+mod pair_operations;
 mod random;
 #[path = "../models/recorder.rs"]
 mod recorder;
@@ -19,6 +21,7 @@ mod fused;
 mod grouping;
 mod hostile_input;
 mod many_guard;
+mod pairs;
 mod random_graphs;
 mod recompute;
 mod schedule;

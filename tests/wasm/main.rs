@@ -9,6 +9,8 @@ mod landmarks;
 mod least_squares;
 #[path = "../models/mixture.rs"]
 mod mixture;
+#[path = "../models/pair_operations.rs"]
+mod pair_operations;
 #[path = "../models/recorder.rs"]
 mod recorder;
 
@@ -21,6 +23,7 @@ mod engines;
 mod gpu;
 mod gpu_contexts;
 mod normal;
+mod pairs;
 mod profile;
 
 wasm_bindgen_test::wasm_bindgen_test_configure!(run_in_browser);

@@ -32,6 +32,7 @@ macro_rules! library {
 
 library! {
     "nonfinite" ["is_nan", "is_finite"];
+    "normal" ["is_normal"];
     "not_a_number" ["not_a_number"];
     "infinity" ["infinity"];
     "guard" ["rounded"];
@@ -65,7 +66,7 @@ library! {
     "pair_sum" ["pair_sum", "pair_difference"];
     "pair_product" ["pair_product", "pair_square", "pair_scaled", "pair_of_product"];
     "pair_quotient" ["pair_quotient"];
-    "pair_root" ["is_normal", "pair_square_root", "pair_norm", "pair_inverse_norm"];
+    "pair_root" ["pair_square_root", "pair_norm", "pair_inverse_norm"];
     "pair_series" ["pair_step"];
     "pair_exponential" [
         "pair_exponential_series", "pair_times_power_of_two", "pair_exponential_scaled", "pair_exponential"
