@@ -8,5 +8,9 @@ fn spread_data(
     let position = (workgroup.x + workgroup.y * workgroups.x) * 64u + lane;
     if position < dispatch.count {
         data[dispatch.first + position] = numbers[sources[position]];
+        #if PAIRS
+        // The application's numbers have no low parts.
+        data[dispatch.first + dispatch.low + position] = 0.0;
+        #endif
     }
 }

@@ -4,6 +4,7 @@
 
 use residua_base::decimal;
 use residua_base::error::{ErrorCode, Result};
+use residua_codegen::Width;
 
 /// What a caller requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +40,8 @@ pub struct EngineRequest {
     pub threshold: Option<f64>,
     /// The threshold if the caller names none.
     pub fewest: f64,
+    /// In how many numbers a device holds what it computes.
+    pub width: Width,
 }
 
 /// The devices that work may run on.
@@ -71,7 +74,7 @@ pub struct Assignment<D> {
 /// # Errors
 /// Those of the request of a device; `gpu-unavailable` only where the device was asked for.
 pub async fn choose<D: Devices>(request: &EngineRequest, devices: &mut D) -> Result<Assignment<D::Device>> {
-    let &EngineRequest { backend, workload, threshold, fewest } = request;
+    let &EngineRequest { backend, workload, threshold, fewest, .. } = request;
     let on_host = |reason| Assignment { backend, device: None, reason, measures: false };
     match backend {
         Backend::Host => return Ok(on_host(None)),
@@ -115,12 +118,14 @@ fn number(number: f64) -> String {
 }
 
 impl<D> Assignment<D> {
-    /// Runs work where it is assigned. With 'auto', work that exceeds a limit of the device runs again on the host. Returns its result and
-    /// why it ran on the host.
+    /// Runs work where it is assigned. With 'auto', work that exceeds a limit of the device, or whose arithmetic the device lacks, runs again on
+    /// the host. Returns its result and why it ran on the host.
     pub async fn run<T>(self, mut work: impl AsyncFnMut(Option<&D>) -> Result<T>) -> Result<(T, Option<String>)> {
         match work(self.device.as_ref()).await {
             Err(error)
-                if error.code == ErrorCode::LimitExceeded && self.device.is_some() && self.backend == Backend::Auto =>
+                if matches!(error.code, ErrorCode::LimitExceeded | ErrorCode::GpuUnavailable)
+                    && self.device.is_some()
+                    && self.backend == Backend::Auto =>
             {
                 let result = work(None).await?;
                 Ok((result, Some(error.message.clone())))

@@ -34,7 +34,7 @@ impl EngineKit for Kit<'_> {
     type Engine = Engine;
 
     fn extent(&self) -> Extent {
-        Extent::of(self.model)
+        Extent::of(self.model, self.width)
     }
 
     async fn measure(&mut self, device: &Context) -> Result<Measured> {

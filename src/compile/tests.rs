@@ -4,6 +4,7 @@ use std::cell::{Cell, RefCell};
 
 use residua_base::cooperative::run_synchronously as block_on;
 use residua_base::error::{Error, ErrorCode, Result};
+use residua_codegen::Width;
 use residua_gpu::Speed;
 
 use super::backend::{Assignment, Backend, Devices, EngineRequest, choose};
@@ -45,7 +46,7 @@ fn no_webgpu() -> Page {
 }
 
 fn request(backend: Backend, workload: f64, threshold: Option<f64>) -> EngineRequest {
-    EngineRequest { backend, workload, threshold, fewest: 100.0 }
+    EngineRequest { backend, workload, threshold, fewest: 100.0, width: Width::Single }
 }
 
 /// Whether the device is taken, and why not.
@@ -187,7 +188,7 @@ impl EngineKit for Kit {
 
     fn extent(&self) -> Extent {
         let residuals = self.residuals;
-        Extent { params: residuals, residuals, entries: 6.0 * residuals, batches: 1.0 }
+        Extent { params: residuals, residuals, entries: 6.0 * residuals, batches: 1.0, parts: 1.0 }
     }
 
     async fn measure(&mut self, (): &()) -> Result<Measured> {

@@ -11,6 +11,7 @@
 use crate::model::Model;
 use residua_base::decimal;
 use residua_base::list::Listed;
+use residua_codegen::Width;
 use residua_gpu::Speed;
 
 /// A kind of call.
@@ -55,17 +56,23 @@ pub struct Extent {
     pub entries: f64,
     /// Groups of instances, each a dispatch.
     pub batches: f64,
+    /// Numbers of single precision in which a device holds each that is moved.
+    pub parts: f64,
 }
 
 impl Extent {
-    /// Of a model.
-    pub fn of(model: &Model) -> Extent {
+    /// Of a model that a device computes in numbers of this width.
+    pub fn of(model: &Model, width: Width) -> Extent {
         let entries = |class: &crate::model::Class| (class.outputs.len() * class.locals.len()) as f64;
         Extent {
             params: model.num_params.into(),
             residuals: model.num_residuals.into(),
             entries: model.batches.iter().map(|batch| entries(&batch.class) * f64::from(batch.count)).sum(),
             batches: model.batches.len() as f64,
+            parts: match width {
+                Width::Single => 1.0,
+                Width::Pair => 2.0,
+            },
         }
     }
 }
@@ -152,9 +159,9 @@ impl Choice {
 }
 
 fn estimate(job: Job, extent: &Extent, measured: &Measured) -> Estimate {
-    let Extent { params, residuals, entries, batches } = *extent;
+    let Extent { params, residuals, entries, batches, parts } = *extent;
     let Measured { device, cpu_gradient_ms, gpu_gradient_ms } = *measured;
-    let moving = device.moving_ms * 1e-6;
+    let moving = parts * device.moving_ms * 1e-6;
     let least = device.round_trip_ms + params * moving;
     let gradient = gpu_gradient_ms.unwrap_or(least);
     // What the kernels take beyond what any call of several dispatches does.

@@ -8,7 +8,7 @@ const H200: Speed = Speed { round_trip_ms: 0.15, dispatch_ms: 0.0037, moving_ms:
 /// Springs on a grid of so many vertices: three numbers a vertex, nearly three springs, six entries each.
 fn springs(vertices: f64) -> Extent {
     let residuals = 3.0 * vertices - 4.0 * vertices.sqrt() + 1.0;
-    Extent { params: 3.0 * vertices, residuals, entries: 6.0 * residuals, batches: 1.0 }
+    Extent { params: 3.0 * vertices, residuals, entries: 6.0 * residuals, batches: 1.0, parts: 1.0 }
 }
 
 fn measured(device: Speed, cpu: f64, gpu: Option<f64>) -> Measured {
@@ -48,7 +48,8 @@ fn long_residuals_pay_on_the_gpu_where_they_outweigh_its_slow_start() {
         (10_242.0, 3.0, 2.87, 0.501, [false, false, false]),
         (163_842.0, 3.0, 51.3, 5.5, [false, false, false]),
     ] {
-        let extent = Extent { params: 3.0 * vertices, residuals: 4.0 * vertices, entries: 39.0 * vertices, batches };
+        let extent =
+            Extent { params: 3.0 * vertices, residuals: 4.0 * vertices, entries: 39.0 * vertices, batches, parts: 1.0 };
         let choice = Choice::new(&extent, &measured(H200, cpu, Some(gpu)));
         assert_eq!(on_cpu(&choice), expected, "{vertices} vertices: {choice:?}");
     }
@@ -70,7 +71,7 @@ fn a_device_that_cannot_win_is_known_before_its_kernels_are_compiled() {
 #[test]
 fn where_both_take_the_same_the_cpu_is_taken_for_its_digits() {
     let nothing = Speed { round_trip_ms: 0.0, dispatch_ms: 0.0, moving_ms: 0.0 };
-    let none = Extent { params: 0.0, residuals: 0.0, entries: 0.0, batches: 1.0 };
+    let none = Extent { params: 0.0, residuals: 0.0, entries: 0.0, batches: 1.0, parts: 1.0 };
     assert!(Choice::new(&none, &measured(nothing, 0.0, Some(0.0))).is_all_on_cpu());
 }
 

@@ -5,6 +5,7 @@ use std::ops::Range;
 use crate::model::Model;
 use crate::model::pattern::Pattern;
 use residua_base::error::Result;
+use residua_codegen::wgsl::PairForm;
 
 use super::cpu::{CpuEngine, Give, Partials};
 use super::{Arithmetic, Evaluation, Objective};
@@ -62,7 +63,16 @@ impl Engine {
         }
     }
 
-    /// The processor, the kernels' form and the arithmetic, for a report: "CPU, WebAssembly, f64".
+    /// How kernels in pairs take the error of a product; none where there is no device, or where it computes in single precision.
+    pub fn pair_form(&self) -> Option<PairForm> {
+        match self {
+            Engine::Cpu(_) => None,
+            #[cfg(target_arch = "wasm32")]
+            Engine::Gpu(engine) | Engine::HostCall(engine) => engine.pair_form(),
+        }
+    }
+
+    /// The processor, the kernels' form and the arithmetic, for a report: "CPU, WebAssembly, f64", "GPU, WGSL, f32x2 (fma): …".
     pub fn description(&self) -> String {
         let arithmetic = self.arithmetic().as_str();
         match self {
@@ -70,7 +80,14 @@ impl Engine {
             #[cfg(target_arch = "wasm32")]
             Engine::HostCall(engine) => on_cpu(arithmetic, engine.interpreted_because()),
             #[cfg(target_arch = "wasm32")]
-            Engine::Gpu(engine) => format!("GPU, WGSL, {arithmetic}: {}", engine.adapter_name()),
+            Engine::Gpu(engine) => {
+                let form = match engine.pair_form() {
+                    None => "",
+                    Some(PairForm::Fused) => " (fma)",
+                    Some(PairForm::Split) => " (split)",
+                };
+                format!("GPU, WGSL, {arithmetic}{form}: {}", engine.adapter_name())
+            }
         }
     }
 

@@ -16,7 +16,7 @@ use crate::model::{Batch, Model, Rows};
 use residua_base::cooperative::{Slices, run_synchronously};
 use residua_base::error::{Error, ErrorCode, Result};
 use residua_codegen::Width;
-use residua_codegen::wgsl::{Dispatch, WORKGROUP_SIZE};
+use residua_codegen::wgsl::{Dispatch, PairDispatch, WORKGROUP_SIZE};
 use residua_gpu::Limits;
 
 mod content;
@@ -321,12 +321,16 @@ impl Layout {
             Rows::Column(_) | Rows::Addends(_) => (all, 0),
         };
         let stride = range.len() as u32;
-        let mut words = Dispatch::new(stride, stride, first).words().to_vec();
+        let dispatch = Dispatch::new(stride, stride, first);
         let distances = [self.num_params, self.num_residuals].map(distance_to_low);
-        if self.width == Width::Pair {
-            words.extend(distances.map(|distance| distance as u32));
-        }
-        let uniforms = self.add_uniforms(&words);
+        let uniforms = match self.width {
+            Width::Single => self.add_uniforms(&dispatch.words()),
+            // Kernels without pairs take the words at its head.
+            Width::Pair => {
+                let lows = distances.map(|distance| distance as u32);
+                self.add_uniforms(&PairDispatch::new(dispatch, lows).words())
+            }
+        };
 
         let passes = gather_passes_in_slices(batch, range.clone(), model.num_params, slices).await?;
         let shapes: Vec<GatherShape> = passes.iter().map(GatherShape::of).list();

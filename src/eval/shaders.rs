@@ -27,7 +27,10 @@ pub enum Shader {
         pairs: bool,
     },
     /// Copies numbers of the application into a data table.
-    SpreadData,
+    SpreadData {
+        /// Whether the table is of pairs.
+        pairs: bool,
+    },
 }
 
 /// The tables of a transposed incidence: where each row's first entry stands in `entries`, and the end of the last row's; where an entry's first
@@ -46,8 +49,8 @@ template_parameters! {
 }
 
 template_parameters! {
-    /// Parameters of `fixed_mask.wgsl`.
-    struct FixedMaskTemplate {
+    /// Parameters of `fixed_mask.wgsl` and `spread_data.wgsl`.
+    struct PairsTemplate {
         pairs: bool,
     }
 }
@@ -59,7 +62,7 @@ impl Shader {
             Shader::Gather { .. } => "gather",
             Shader::ReduceSum => "reduce_sum",
             Shader::FixedMask { .. } => "fixed_mask",
-            Shader::SpreadData => "spread_data",
+            Shader::SpreadData { .. } => "spread_data",
         }
     }
 
@@ -80,7 +83,7 @@ impl Shader {
             // 1 where a parameter is constant.
             Shader::FixedMask { .. } => vec![read("fixed", "u32"), write("result", "f32")],
             // Where in `numbers` each number of `data` comes from.
-            Shader::SpreadData => vec![read("sources", "u32"), read("numbers", "f32"), write("data", "f32")],
+            Shader::SpreadData { .. } => vec![read("sources", "u32"), read("numbers", "f32"), write("data", "f32")],
         };
         resources.push(Resource::uniform("dispatch", &self.uniforms()));
         resources
@@ -98,7 +101,8 @@ impl Shader {
             Shader::ReduceSum => ReduceSumUniforms::STRUCTURE,
             Shader::FixedMask { pairs: false } => CountUniforms::STRUCTURE,
             Shader::FixedMask { pairs: true } => PairCountUniforms::STRUCTURE,
-            Shader::SpreadData => SpreadUniforms::STRUCTURE,
+            Shader::SpreadData { pairs: false } => SpreadUniforms::STRUCTURE,
+            Shader::SpreadData { pairs: true } => PairSpreadUniforms::STRUCTURE,
         }
     }
 
@@ -108,7 +112,7 @@ impl Shader {
             // The first entry of the first row is the first of all.
             Shader::Gather { .. } => Some("offsets[0]"),
             Shader::ReduceSum => Some("guard[0]"),
-            Shader::FixedMask { .. } | Shader::SpreadData => None,
+            Shader::FixedMask { .. } | Shader::SpreadData { .. } => None,
         }
     }
 
@@ -118,8 +122,8 @@ impl Shader {
                 (template!("gather"), Box::new(GatherTemplate { fused, gated, pairs }))
             }
             Shader::ReduceSum => (template!("reduce_sum"), Box::new(NoParameters)),
-            Shader::FixedMask { pairs } => (template!("fixed_mask"), Box::new(FixedMaskTemplate { pairs })),
-            Shader::SpreadData => (template!("spread_data"), Box::new(NoParameters)),
+            Shader::FixedMask { pairs } => (template!("fixed_mask"), Box::new(PairsTemplate { pairs })),
+            Shader::SpreadData { pairs } => (template!("spread_data"), Box::new(PairsTemplate { pairs })),
         }
     }
 
@@ -227,15 +231,27 @@ uniform! {
     }
 }
 
+uniform! {
+    /// Uniforms of [`Shader::SpreadData`] into a table of pairs.
+    pub struct PairSpreadUniforms, "Uniforms" {
+        /// numbers to copy
+        count,
+        /// where in `data` the first goes
+        first,
+        /// distance from a number of `data` to its low part
+        low,
+    }
+}
+
 #[cfg(all(test, not(target_arch = "wasm32")))]
 mod tests {
     use super::*;
     use crate::shader_source::tests::check_module;
 
     fn all() -> Vec<Shader> {
-        let mut shaders = vec![Shader::ReduceSum, Shader::SpreadData];
+        let mut shaders = vec![Shader::ReduceSum];
         for pairs in [false, true] {
-            shaders.push(Shader::FixedMask { pairs });
+            shaders.extend([Shader::FixedMask { pairs }, Shader::SpreadData { pairs }]);
             for fused in [false, true] {
                 shaders.extend([true, false].map(|gated| Shader::Gather { fused, gated, pairs }));
             }

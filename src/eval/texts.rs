@@ -6,11 +6,12 @@ use std::rc::Rc;
 
 use rustc_hash::FxHasher;
 
-use crate::model::access_plan::{AccessPlan, Entry, Target};
+use crate::model::access_plan::{AccessPlan, Entry};
 use crate::model::recompute::{RecomputePlan, pays, slots_by_dim};
 use crate::model::{Batch, Class, Model, Rows};
 use residua_base::error::Result;
-use residua_codegen::{Width, wgsl};
+use residua_codegen::Width;
+use residua_codegen::wgsl::{self, PairForm};
 
 use super::titles::title;
 
@@ -72,12 +73,14 @@ fn same_rows(a: Rows, b: Rows) -> bool {
 pub struct KernelSource {
     class: Rc<Class>,
     rows: Rows,
+    width: Width,
+    form: PairForm,
     name: String,
     instances: u32,
 }
 
-/// The kernels of a model.
-pub fn kernel_sources(model: &Model) -> Vec<KernelSource> {
+/// The kernels of a model that is computed in numbers of this width, of which pairs have products of this form.
+pub fn kernel_sources(model: &Model, width: Width, form: PairForm) -> Vec<KernelSource> {
     let (numbers, count) = kernel_numbers(model);
     let mut sources: Vec<Option<KernelSource>> = (0..count).map(|_| None).list();
     for (batch, number) in model.batches.iter().zip(numbers) {
@@ -87,6 +90,8 @@ pub fn kernel_sources(model: &Model) -> Vec<KernelSource> {
                 *none = Some(KernelSource {
                     class: batch.class.clone(),
                     rows: batch.rows,
+                    width,
+                    form,
                     name: title(model, batch),
                     instances: batch.count,
                 });
@@ -101,14 +106,15 @@ impl KernelSource {
     pub fn texts(&self) -> Result<KernelText> {
         let mut entries = Vec::new();
         for entry in Entry::ALL {
-            let kernel = AccessPlan::new(&self.class, self.rows, entry, Target::Gpu, &self.name)?.kernel;
-            entries.push((kernel.name.clone(), wgsl::write(&kernel, wgsl::PairForm::Split)?));
+            let kernel = AccessPlan::in_width(&self.class, self.rows, entry, self.width, &self.name)?.kernel;
+            entries.push((kernel.name.clone(), wgsl::write(&kernel, self.form)?));
         }
-        if pays(&self.class)? {
+        // The kernels of sums over lists hold no pairs.
+        if self.width == Width::Single && pays(&self.class)? {
             for entry in [Entry::SumGradient, Entry::CostGradient] {
                 for slots in slots_by_dim(&self.class) {
                     let kernel = RecomputePlan::new(&self.class, entry, &slots, &self.name)?.kernel;
-                    entries.push((kernel.name().to_owned(), wgsl::write_recompute(&kernel, wgsl::PairForm::Split)));
+                    entries.push((kernel.name().to_owned(), wgsl::write_recompute(&kernel, self.form)));
                 }
             }
         }

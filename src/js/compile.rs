@@ -7,7 +7,9 @@ use wasm_bindgen_futures::JsFuture;
 
 use crate::compile::backend::{Backend, Devices, EngineRequest};
 use crate::compile::progress::ProgressListener;
+use crate::eval::Arithmetic;
 use residua_base::error::{Error, ErrorCode, Result};
+use residua_codegen::Width;
 use residua_gpu::Context;
 
 use super::context::RawContext;
@@ -59,14 +61,16 @@ impl Devices for Page {
     }
 }
 
-/// The engine that is asked for, `{ backend, workload, fewest, fallbackThreshold, requestContext }`.
+/// The engine that is asked for, `{ backend, precision, workload, fewest, fallbackThreshold, requestContext }`.
 pub(super) fn engine_request(engine: &JsValue) -> Result<(EngineRequest, Page)> {
     let backend = text(engine, "backend").and_then(|name| Backend::from_name(&name));
+    let is_in_pairs = text(engine, "precision").is_some_and(|name| name == Arithmetic::F32x2.as_str());
     let request = EngineRequest {
         backend: backend.ok_or_else(|| Error::internal("a backend of an unknown name"))?,
         workload: number(engine, "workload")?.unwrap_or_default(),
         threshold: number(engine, "fallbackThreshold")?,
         fewest: number(engine, "fewest")?.unwrap_or_default(),
+        width: if is_in_pairs { Width::Pair } else { Width::Single },
     };
     let request_context = Reflect::get(engine, &"requestContext".into())
         .and_then(wasm_bindgen::JsCast::dyn_into)

@@ -20,7 +20,7 @@ use crate::solve::Session;
 use crate::solve::driver::Call;
 use crate::solve::driver::Occupancy;
 use residua_base::error::{Error, Result};
-use residua_codegen::Width;
+use residua_codegen::wgsl::PairForm;
 use residua_gpu::Context;
 
 use residua_base::cooperative::Slices;
@@ -46,6 +46,7 @@ pub struct RawFunctions {
     /// The device, if they are on one.
     context: Option<Context>,
     fallback_reason: Option<String>,
+    precision: &'static str,
     gradients_on_cpu: bool,
     /// Buffers that the application was given and the next call will take over.
     new_data: Rc<RefCell<Vec<NewSharedData>>>,
@@ -70,13 +71,14 @@ async fn compile(
     slices.set_part(1.0, 1.0);
     let values = read_numbers(&values, &fill_values, &slices).await?;
     progress.leave();
-    let compiled = compile::compile(model, values, assignment, Width::Single, batch_size, &progress, &slices).await?;
+    let compiled = compile::compile(model, values, assignment, request.width, batch_size, &progress, &slices).await?;
     let Compiled { functions, context, fallback_reason, gradients_on_host } = compiled;
     let model = functions.model();
     Ok(RawFunctions {
         num_params: model.num_params,
         num_residuals: model.num_residuals,
-        kernel_sources: kernel_sources(model),
+        kernel_sources: kernel_sources(model, request.width, functions.engine().pair_form().unwrap_or(PairForm::Split)),
+        precision: functions.engine().device_arithmetic().as_str(),
         compile_times: progress.into_times(),
         parameter_buffer: functions.parameter_buffer(),
         context,
@@ -134,7 +136,7 @@ impl RawFunctions {
     }
 
     /// `{ value, gradient }`; the gradient is `into`, or without it a buffer on the device, null where there is none.
-    /// `x` is a `Float32Array` for a device, and a `Float64Array` for the CPU, or null where it was put into [`RawFunctions::point_place`];
+    /// `x` is a `Float32Array` for a device in single precision, else a `Float64Array`, or null where it was put into [`RawFunctions::point_place`];
     /// `into` has as many numbers as there are parameters.
     fn gradient(&self, objective: Objective, x: JsValue, into: Option<Float64Array>) -> Promise {
         let stays = into.is_none();
@@ -150,8 +152,8 @@ impl RawFunctions {
 
 #[wasm_bindgen]
 impl RawFunctions {
-    /// Compiles a problem on the engine that is chosen by `engine`, `{ backend, workload, fewest, fallbackThreshold, requestContext }`. Its
-    /// start, `values`, is read meanwhile, some numbers at a time, before which `fillValues(first, count)` is called.
+    /// Compiles a problem on the engine that is chosen by `engine`, `{ backend, precision, workload, fewest, fallbackThreshold,
+    /// requestContext }`. Its start, `values`, is read meanwhile, some numbers at a time, before which `fillValues(first, count)` is called.
     pub fn compile(
         problem: RawProblem,
         values: Float64Array,
@@ -184,6 +186,11 @@ impl RawFunctions {
     #[wasm_bindgen(js_name = fallbackReason)]
     pub fn fallback_reason(&self) -> Option<String> {
         self.fallback_reason.clone()
+    }
+
+    /// What evaluations are computed in: 'f32', 'f32x2' or 'f64'.
+    pub fn precision(&self) -> String {
+        self.precision.to_owned()
     }
 
     /// All parameters, constants included.

@@ -9,18 +9,20 @@ import { GpuContext } from './context.js';
 export interface EngineOptions {
   readonly backend?: 'auto' | 'gpu' | 'cpu';
   readonly context?: GpuContext;
+  /** Arithmetic on the GPU. */
+  readonly precision?: 'f32' | 'f32x2';
   /** Under this many residuals 'auto' takes the CPU. */
   readonly fallbackThreshold?: number;
 }
 
 /** Returns the request of an engine for `workload` residuals. `fewest` is the default of `fallbackThreshold`. */
 export function engineRequest(instance: Instance, workload: number, options: EngineOptions, fewest: number): RawEngineRequest {
-  const { backend = 'auto', fallbackThreshold, context } = options;
+  const { backend = 'auto', precision = 'f32', fallbackThreshold, context } = options;
   const requestContext = async (): Promise<RawContext> => {
     const handle = handleOf(context ?? (await GpuContext.on(instance.host).default()), instance);
     return instance.call(() => handle.share());
   };
-  return { backend, workload, fewest, fallbackThreshold, requestContext };
+  return { backend, precision, workload, fewest, fallbackThreshold, requestContext };
 }
 
 /** Returns the handle of a context. Throws 'disposed' for a context of another instance of the module. */
@@ -30,10 +32,13 @@ function handleOf(context: GpuContext, instance: Instance): RawContext {
   throw new ResiduaError('disposed', 'the GpuContext belongs to an instance of residua that has failed; create a new one');
 }
 
-/** Checks `backend` and `context` of a call on a host. `call` names the function in messages. Throws 'invalid-argument'. */
-export function checkEngineOptions(host: Host, call: string, { backend, context }: EngineOptions): void {
+/** Checks `backend`, `precision` and `context` of a call on a host. `call` names the function in messages. Throws 'invalid-argument'. */
+export function checkEngineOptions(host: Host, call: string, { backend, precision, context }: EngineOptions): void {
   if (backend !== undefined && backend !== 'auto' && backend !== 'gpu' && backend !== 'cpu') {
     throw invalidArgument(`${call}: backend`, describe(backend), "'auto', 'gpu' or 'cpu'");
+  }
+  if (precision !== undefined && precision !== 'f32' && precision !== 'f32x2') {
+    throw invalidArgument(`${call}: precision`, describe(precision), "'f32' or 'f32x2'; 'f64' is what backend: 'cpu' computes in");
   }
   if (context === undefined) return;
   if (!(context instanceof GpuContext)) throw invalidArgument(`${call}: context`, describe(context), 'a GpuContext');

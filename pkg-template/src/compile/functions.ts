@@ -41,13 +41,15 @@ export interface GradientOnDevice {
 export class GpuCompiledFunctions {
   /** The engine that computes. */
   readonly backend: 'gpu' | 'cpu';
+  /** What evaluations are computed in: on the GPU 'f32' or 'f32x2', as the compile requested, on the CPU 'f64'. */
+  readonly precision: 'f32' | 'f32x2' | 'f64';
   /** @internal Whether the work may move to the CPU at a limit of the GPU, which is so with backend 'auto'. */
   readonly canMoveToCpu: boolean;
   /** Why 'auto' took the CPU; null on the GPU and where the CPU was requested. */
   readonly fallbackReason: string | null;
   /**
-   * What the compile warns of, in sentences: on the GPU the inputs of a problem whose numbers lose digits in f32, time stamps in Unix
-   * seconds, say, with the residual block, the name of the input, and the share of its range that rounding takes. Empty on the CPU.
+   * What the compile warns of, in sentences: in f32 the inputs of a problem whose numbers lose digits, time stamps in Unix seconds, say, with
+   * the residual block, the name of the input, and the share of its range that rounding takes. Empty in f32x2 and on the CPU.
    */
   readonly warnings: readonly string[];
   /** Number of parameters, constant ones included. */
@@ -85,6 +87,7 @@ export class GpuCompiledFunctions {
     this.instance = instance;
     this.handle = raw;
     this.backend = compiled.backend;
+    this.precision = instance.call(() => raw.precision());
     this.gradientsOnCpu = instance.call(() => raw.areGradientsOnCpu());
     this.canMoveToCpu = compiled.isAuto;
     this.fallbackReason = compiled.fallbackReason;
@@ -239,6 +242,7 @@ export class GpuCompiledFunctions {
   /**
    * The current parameters on the GPU; null on the CPU. It is the same buffer for the object's life: f32, tightly packed (a Vec3 takes 12
    * bytes), a ParameterArray from byte 4 × offset on; usage STORAGE | VERTEX | COPY_SRC. During a solve it holds the last accepted point.
+   * In 'f32x2' these are the numbers rounded to f32, and the buffer is longer at its end.
    * It may be copied from or bound, and must not be written or destroyed.
    */
   get parameterBuffer(): GPUBuffer | null {
@@ -371,7 +375,7 @@ export class GpuCompiledFunctions {
         this.isPointPlaceUsed = false;
       }
     }
-    const ArrayType = onCpu ? Float64Array : Float32Array;
+    const ArrayType = onCpu || this.precision === 'f32x2' ? Float64Array : Float32Array;
     const returned = this.handle.memory?.();
     if (returned?.byteLength === this.numParams * ArrayType.BYTES_PER_ELEMENT) this.spare = new ArrayType(returned);
     const into = this.spare instanceof ArrayType ? this.spare : new ArrayType(this.numParams);

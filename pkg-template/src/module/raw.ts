@@ -104,6 +104,8 @@ export interface RawContext {
 /** The engine that a compile or a solve asks for. The module chooses the engine. */
 export interface RawEngineRequest {
   readonly backend: 'auto' | 'gpu' | 'cpu';
+  /** Arithmetic on the GPU. */
+  readonly precision: 'f32' | 'f32x2';
   /** Number of residuals, where a residual that is a long sum counts about as often as it has terms. */
   readonly workload: number;
   /** The default of `fallbackThreshold`. */
@@ -205,6 +207,8 @@ export interface RawFunctions {
   areGradientsOnCpu(): boolean;
   /** Why 'auto' took the CPU. */
   fallbackReason(): string | undefined;
+  /** What evaluations are computed in. */
+  precision(): 'f32' | 'f32x2' | 'f64';
   numParams(): number;
   numResiduals(): number;
   kernelCount(): number;

@@ -92,8 +92,8 @@ export class RemoteContext implements RawContext {
 }
 
 /** Returns the part of a request that is sent to the worker. */
-export function engineData({ backend, workload, fewest, fallbackThreshold }: RawEngineRequest): EngineData {
-  return { backend, workload, fewest, fallbackThreshold };
+export function engineData({ backend, precision, workload, fewest, fallbackThreshold }: RawEngineRequest): EngineData {
+  return { backend, precision, workload, fewest, fallbackThreshold };
 }
 
 /** Returns the number of the context of a request. */

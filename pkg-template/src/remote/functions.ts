@@ -69,6 +69,10 @@ export class RemoteFunctions implements RawFunctions {
     return this.facts.fallbackReason;
   }
 
+  precision(): 'f32' | 'f32x2' | 'f64' {
+    return this.facts.precision;
+  }
+
   numParams(): number {
     return this.facts.numParams;
   }

@@ -133,6 +133,7 @@ export interface FunctionsFacts {
   readonly isOnGpu: boolean;
   readonly areGradientsOnCpu: boolean;
   readonly fallbackReason: string | undefined;
+  readonly precision: 'f32' | 'f32x2' | 'f64';
   readonly numParams: number;
   readonly numResiduals: number;
   readonly kernelCount: number;

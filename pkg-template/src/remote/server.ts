@@ -143,6 +143,7 @@ class Server {
         isOnGpu,
         areGradientsOnCpu: raw.areGradientsOnCpu(),
         fallbackReason: raw.fallbackReason(),
+        precision: raw.precision(),
         numParams: raw.numParams(),
         numResiduals: raw.numResiduals(),
         kernelCount: raw.kernelCount(),

@@ -6,10 +6,11 @@ use crate::model::Model;
 use crate::model::chunks::slice_columns;
 use residua_base::error::Result;
 use residua_base::list::Listed;
+use residua_codegen::Width;
 use residua_gpu::{Buffer, BufferRequest, CommandList, PipelineRequest, Submission};
 
 use super::super::layout::{ALIGNMENT, Memory};
-use super::super::shaders::{Shader, SpreadUniforms};
+use super::super::shaders::{PairSpreadUniforms, Shader};
 use super::GpuEngine;
 use super::shared_data::{DataPart, NewSharedData, SharedData, check_parts, single};
 
@@ -34,9 +35,9 @@ impl GpuEngine {
         parts: Vec<DataPart>,
     ) -> Result<SharedData> {
         let context = self.context.clone();
-        let (entry, layout) = (Shader::SpreadData.entry(), Shader::SpreadData.layout());
-        let request =
-            PipelineRequest { wgsl: Shader::SpreadData.wgsl(), entry: entry.to_owned(), layout: layout.clone() };
+        let shader = Shader::SpreadData { pairs: self.layout.width == Width::Pair };
+        let (entry, layout) = (shader.entry(), shader.layout());
+        let request = PipelineRequest { wgsl: shader.wgsl(), entry: entry.to_owned(), layout: layout.clone() };
         let pipeline = single(context.pipelines(&[request], &mut |_, _| Ok(())).await?.pop())?;
 
         let mut list = CommandList::new();
@@ -53,7 +54,8 @@ impl GpuEngine {
                 let range = chunk.range.clone();
                 let spread_first = part.first_column * range.len() as u32;
                 let sources = slice_columns(&part.sources, count, range);
-                let spread = SpreadUniforms { count: sources.len() as u32, first: spread_first };
+                let low = model.batches[part.batch].class.data * self.layout.chunks[number].range.len() as u32;
+                let spread = PairSpreadUniforms { count: sources.len() as u32, first: spread_first, low };
                 let (table, bytes) = (Memory::Data(number), self.layout.bytes(Memory::Data(number)));
                 let requests = [
                     BufferRequest::storage("sources of data", 4 * sources.len() as u64),

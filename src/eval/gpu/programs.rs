@@ -67,18 +67,15 @@ impl GpuEngine {
     fn pipeline_request(&self, program: Program) -> Result<PipelineRequest> {
         let request =
             |wgsl: String, entry: &str, layout: Vec<_>| PipelineRequest { wgsl, entry: entry.to_owned(), layout };
+        let form = self.pair_form.unwrap_or(wgsl::PairForm::Split);
         Ok(match program {
             Program::Kernel(number, entry) => {
                 let plan = self.access_plans.of_kernel(number, entry)?;
-                request(wgsl::write(&plan.kernel, wgsl::PairForm::Split)?, &plan.kernel.name, kernel_layout(plan))
+                request(wgsl::write(&plan.kernel, form)?, &plan.kernel.name, kernel_layout(plan))
             }
             Program::Lists(number, entry, size) => {
                 let plan = self.access_plans.lists_of_kernel(number, entry, size)?;
-                request(
-                    wgsl::write_recompute(&plan.kernel, wgsl::PairForm::Split),
-                    plan.kernel.name(),
-                    list_layout(plan),
-                )
+                request(wgsl::write_recompute(&plan.kernel, form), plan.kernel.name(), list_layout(plan))
             }
             Program::Shader(shader) => request(shader.wgsl(), shader.entry(), shader.layout()),
         })
