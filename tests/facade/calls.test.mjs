@@ -445,6 +445,24 @@ test('a check of digits that fails is no unhandled rejection, and dispose during
   assert.equal(fake.compiled[0].disposed, true);
 });
 
+test('the precision that is requested reaches the module, functions name theirs, and points keep their digits', async () => {
+  for (const [options, requested, precision, expected] of [
+    [{ backend: 'gpu' }, 'f32', 'f32', Math.fround(0.1)],
+    [{ backend: 'gpu', precision: 'f32' }, 'f32', 'f32', Math.fround(0.1)],
+    [{ backend: 'gpu', precision: 'f32x2' }, 'f32x2', 'f32x2', 0.1],
+    [{ backend: 'cpu', precision: 'f32x2' }, 'f32x2', 'f64', 0.1],
+  ]) {
+    const fake = install();
+    const functions = await GpuCompiledFunctions.compile([V.W(1)], ([x]) => x, options);
+    assert.equal(fake.compiled[0].engine.precision, requested);
+    assert.equal(functions.precision, precision);
+    let point;
+    fake.compiled[0].evaluateCostWithGradient = async (x, into) => ((point = x ?? fake.compiled[0].place), { value: 0, gradient: into });
+    await functions.evaluateCostWithGradient([0.1]);
+    assert.equal(point[0], expected, JSON.stringify(options));
+  }
+});
+
 test('inputs that lose digits in f32 are named by a compile for the GPU, once, and not for the CPU', async () => {
   const make = (times, lengths, start) => {
     const problem = new Problem();

@@ -138,6 +138,7 @@ export function install({ gpu = true } = {}) {
     isOnGpu = () => this.context !== undefined;
     areGradientsOnCpu = () => this.context === undefined;
     fallbackReason = () => this.reason;
+    precision = () => (this.context === undefined ? 'f64' : this.engine.precision);
     numParams = () => this.x.length;
     numResiduals = () => this.x.length;
     kernelCount = () => 1;

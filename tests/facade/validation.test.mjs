@@ -228,6 +228,7 @@ for (const [name, act, code, message] of [
   ['a function that returns no residuals', () => compile([V.W(1)], () => []), 'invalid-graph', /empty array; takes at least one Value/],
   ['a string among residuals', () => compile([V.W(1)], ([x]) => [x, 'x']), 'invalid-graph', /returned\[1\]: got "x"/],
   ['a NaN among residuals', () => compile([V.W(1)], ([x]) => [x, NaN]), 'invalid-argument', /returned\[1\]: got NaN/],
+  ['an unknown precision', () => compile([V.W(1)], sum, { precision: 'f64' }), 'invalid-argument', /precision: got "f64"; takes 'f32' or 'f32x2'/],
   ['an unknown backend', () => compile([V.W(1)], sum, { backend: 'webgl' }), 'invalid-argument', /backend: got "webgl"; takes 'auto', 'gpu' or 'cpu'/],
   ['a context that is none', () => compile([V.W(1)], sum, { context: {} }), 'invalid-argument', /context: got an object; takes a GpuContext/],
   ['a batch size of 0', () => compile([V.W(1)], sum, { batchSize: 0 }), 'invalid-argument', /batchSize: got 0/],

@@ -45,7 +45,7 @@ async fn on_gpu(model: &Model) -> Functions {
 /// By figures in which evaluations are sooner on the CPU, and L-BFGS too unless there are many parameters.
 fn choice(params: f64) -> Choice {
     let device = Speed { round_trip_ms: 1.0, dispatch_ms: 0.01, moving_ms: 1.0 };
-    let extent = Extent { params, residuals: 1e3, entries: 2e3, batches: 1.0 };
+    let extent = Extent { params, residuals: 1e3, entries: 2e3, batches: 1.0, parts: 1.0 };
     Choice::new(&extent, &Measured { device, cpu_gradient_ms: 0.01, gpu_gradient_ms: Some(1.1) })
 }
 

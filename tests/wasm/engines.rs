@@ -19,10 +19,10 @@ const VALUES: f64 = 1e-5;
 const DERIVATIVES: f64 = 1e-4;
 
 /// A small multiplicative congruential generator (Lehmer; Park and Miller 1988): the same numbers every run.
-struct Random(u64);
+pub struct Random(pub u64);
 
 impl Random {
-    fn uniform(&mut self, (low, high): (f64, f64)) -> f64 {
+    pub fn uniform(&mut self, (low, high): (f64, f64)) -> f64 {
         self.0 = self.0 * 48_271 % 0x7fff_ffff;
         let unit = self.0 as f64 / 0x7fff_ffff as f64;
         f64::from((low + (high - low) * unit) as f32)
@@ -30,7 +30,7 @@ impl Random {
 }
 
 /// `instances` residuals that each apply an op to parameters of their own.
-fn op_tape(op: Op, instances: u32) -> Tape {
+pub fn op_tape(op: Op, instances: u32) -> Tape {
     let arity = op.arity() as u32;
     let (mut ops, mut operands, mut outputs) = (Vec::new(), [const { Vec::new() }; 3], Vec::new());
     let mut push = |code: u8, entry: [u32; 3]| {
@@ -55,13 +55,18 @@ async fn context() -> Context {
 }
 
 async fn both(model: Model, x: &[f64], batch_size: Option<u32>) -> (Functions, Functions) {
-    let gpu = GpuEngine::new(context().await, &model, Width::Single, batch_size).await.unwrap();
+    both_in(Width::Single, model, x, batch_size).await
+}
+
+/// Functions on the GPU in numbers of a width, and on the CPU.
+pub async fn both_in(width: Width, model: Model, x: &[f64], batch_size: Option<u32>) -> (Functions, Functions) {
+    let gpu = GpuEngine::new(context().await, &model, width, batch_size).await.unwrap();
     let gpu = Functions::new(model.clone(), Engine::Gpu(Box::new(gpu)), x.to_vec()).unwrap();
     (gpu, Functions::new(model, Engine::Cpu(CpuEngine::new()), x.to_vec()).unwrap())
 }
 
 /// Largest difference over the largest magnitude; places where one is not finite must agree exactly.
-fn difference(got: &[f64], expected: &[f64]) -> f64 {
+pub fn difference(got: &[f64], expected: &[f64]) -> f64 {
     assert_eq!(got.len(), expected.len());
     let scale = expected.iter().filter(|e| e.is_finite()).fold(0.0f64, |scale, e| scale.max(e.abs()));
     let mut worst = 0.0f64;
@@ -75,14 +80,14 @@ fn difference(got: &[f64], expected: &[f64]) -> f64 {
     if worst == 0.0 { 0.0 } else { worst / scale }
 }
 
-struct Differences {
-    values: f64,
-    sum: f64,
-    gradient: f64,
-    jacobian: f64,
+pub struct Differences {
+    pub values: f64,
+    pub sum: f64,
+    pub gradient: f64,
+    pub jacobian: f64,
 }
 
-async fn compare(gpu: &mut Functions, cpu: &mut Functions, objective: Objective) -> Differences {
+pub async fn compare(gpu: &mut Functions, cpu: &mut Functions, objective: Objective) -> Differences {
     let values = difference(&gpu.evaluate(None).await.unwrap(), &cpu.evaluate(None).await.unwrap());
     let (on_gpu, on_cpu) = (
         gpu.evaluate_with_gradient(objective, None).await.unwrap(),
@@ -206,7 +211,7 @@ async fn more_than_four_million_instances_take_a_second_dimension_of_workgroups(
 
 /// Residuals of many kinds, mixed, so that rows of one kind do not stand together: with data, with a parameter that all share,
 /// with stopGradient beside the same without, and one that is a long sum.
-fn mixed_tape() -> (Tape, u32) {
+pub fn mixed_tape() -> (Tape, u32) {
     let parameters = 300;
     let mut r = Recorder::default();
     let mut outputs = Vec::new();
@@ -282,7 +287,7 @@ async fn residuals_of_many_kinds_agree_whole_and_in_chunks() {
 
 /// Two blocks of the same formula over arrays of dimension 2 and 3, of which it leaves coordinates out; then one with three
 /// outputs and two columns of data, whose rows start at an odd place.
-fn problem_model() -> Model {
+pub fn problem_model() -> Model {
     let mut input = problem(&[("a", 2, 60, "euclidean"), ("b", 3, 60, "euclidean")]);
     let difference = |dim: u32| {
         let mut r = Recorder::default();

@@ -23,6 +23,7 @@ mod engines;
 mod gpu;
 mod gpu_contexts;
 mod normal;
+mod pair_evaluations;
 mod pairs;
 mod profile;
 

@@ -25,6 +25,7 @@ mod cpu_fallback;
 mod data;
 mod gradient;
 mod memory;
+mod pair_check;
 mod programs;
 mod shared_data;
 

@@ -1,0 +1,33 @@
+//! The check of a model's kernels in pairs, see [`crate::eval::pair_check`], on the device.
+
+use residua_base::error::{Error, ErrorCode, Result};
+use residua_codegen::Width;
+
+use super::GpuEngine;
+use crate::eval::Objective;
+use crate::eval::pair_check::{Computed, Sample};
+use crate::model::Model;
+
+impl GpuEngine {
+    /// Tries the kernels of this engine, which is in pairs, at a point.
+    ///
+    /// # Errors
+    /// `gpu-unavailable` where what the device computes is less than pairs; the message names a residual.
+    pub async fn check_pairs(&self, model: &Model, x: &[f64]) -> Result<()> {
+        let sample = Sample::of(model, x);
+        let mut engine = GpuEngine::new(self.context.clone(), &sample.model, Width::Pair, None).await?;
+        let residuals = engine.values(&sample.model, &sample.x).await?;
+        let evaluation = engine.gradient(&sample.model, Objective::LeastSquares, &sample.x, None).await?;
+        let computed = Computed { residuals, gradient: evaluation.gradient };
+        match sample.find_fault(model, &computed)? {
+            None => Ok(()),
+            Some(fault) => Err(pairs_do_not_hold(&fault)),
+        }
+    }
+}
+
+/// The error of a device on which pairs do not hold, for this reason.
+pub(in crate::eval) fn pairs_do_not_hold(reason: &str) -> Error {
+    let message = format!("double-single arithmetic does not hold on this device: {reason}");
+    Error::new(ErrorCode::GpuUnavailable, message)
+}
