@@ -1,146 +1,17 @@
-//! Generated modules run by an interpreter of WebAssembly, against [`interpret`].
+//! Generated modules run by an interpreter of WebAssembly, against [`interpret`](crate::interpret).
 
 #![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 use std::ops::Range;
 use std::rc::Rc;
 
-use wasmi::{Caller, Config, Engine, Linker, Memory, MemoryType, Module, Store as Runtime};
-
-use super::{MathFunction, frame, math_function, module};
-use crate::{
-    Buffer, Call, Case, CheckedKernel, DType, Function, Index, InstanceRange, Kernel, Load, Output, View, interpret,
-};
+use self::machine::{Contents, Random, assert_same, indices, real, run_compiled, run_interpreted, same};
+use super::module;
+use crate::{Buffer, Call, Case, CheckedKernel, Function, Index, InstanceRange, Kernel, Load, Output};
 use residua_ir::graph::{CheckedGraph, Graph, InputId, NodeId, Op, exponential};
 
-/// Where the exponential's table stands.
-const POWERS: u32 = 4096;
-
-/// A buffer's contents.
-#[derive(Clone, Debug, PartialEq)]
-enum Contents {
-    Reals(Vec<f64>),
-    Indices(Vec<u32>),
-}
-
-impl Contents {
-    fn bytes(&self) -> Vec<u8> {
-        match self {
-            Contents::Reals(numbers) => numbers.iter().flat_map(|number| number.to_le_bytes()).collect(),
-            Contents::Indices(indices) => indices.iter().flat_map(|index| index.to_le_bytes()).collect(),
-        }
-    }
-}
-
-/// Runs a kernel as the generated module's first function, in a memory where the buffers stand one after another, at
-/// addresses that are not aligned for vectors.
-fn run_compiled(kernel: &CheckedKernel, buffers: &mut [Contents], dispatch: &InstanceRange) -> Result<f64, String> {
-    let bytes = module(std::slice::from_ref(kernel), POWERS).unwrap();
-    let mut config = Config::default();
-    config.wasm_simd(true);
-    let engine = Engine::new(&config);
-    let module = Module::new(&engine, &bytes[..]).expect("the module is valid");
-    let mut runtime = Runtime::new(&engine, ());
-    let memory = Memory::new(&mut runtime, MemoryType::new(8, None)).unwrap();
-
-    let powers: Vec<f64> = exponential::powers().into_iter().flatten().collect();
-    memory.write(&mut runtime, POWERS as usize, &Contents::Reals(powers).bytes()).unwrap();
-    let mut next = 16384;
-    let mut places = Vec::new();
-    for buffer in buffers.iter() {
-        let bytes = buffer.bytes();
-        memory.write(&mut runtime, next, &bytes).unwrap();
-        let elements = match buffer {
-            Contents::Reals(numbers) => numbers.len(),
-            Contents::Indices(indices) => indices.len(),
-        };
-        places.push((next as u32, elements as u32));
-        next += bytes.len().next_multiple_of(8) + 8;
-    }
-    let words = frame(dispatch, places.iter().copied());
-    memory.write(&mut runtime, 64, &Contents::Indices(words).bytes()).unwrap();
-
-    let mut linker = Linker::new(&engine);
-    linker.define("env", "memory", memory).unwrap();
-    for op in Op::ALL {
-        match math_function(*op) {
-            Some(MathFunction::Unary(function)) => {
-                linker.func_wrap("math", op.name(), move |_: Caller<()>, a: f64| function(a)).unwrap();
-            }
-            Some(MathFunction::Binary(function)) => {
-                linker.func_wrap("math", op.name(), move |_: Caller<()>, a: f64, b: f64| function(a, b)).unwrap();
-            }
-            None => {}
-        }
-    }
-    let instance = linker.instantiate_and_start(&mut runtime, &module).expect("the imports are those it asks for");
-    let function = instance.get_typed_func::<i32, f64>(&runtime, "0").expect("the kernel is exported");
-    let total = function.call(&mut runtime, 64).map_err(|trap| trap.to_string());
-
-    for (buffer, (place, _)) in buffers.iter_mut().zip(&places) {
-        if let Contents::Reals(numbers) = buffer {
-            for (position, number) in numbers.iter_mut().enumerate() {
-                let mut bytes = [0; 8];
-                memory.read(&runtime, *place as usize + 8 * position, &mut bytes).unwrap();
-                *number = f64::from_le_bytes(bytes);
-            }
-        }
-    }
-    total
-}
-
-fn run_interpreted(kernel: &CheckedKernel, buffers: &mut [Contents], dispatch: &InstanceRange) -> Result<f64, String> {
-    let mut views: Vec<View> = buffers
-        .iter_mut()
-        .zip(&kernel.buffers)
-        .map(|(contents, buffer)| match contents {
-            Contents::Reals(numbers) => match buffer.written {
-                true => View::Write(numbers),
-                false => View::Read(numbers),
-            },
-            Contents::Indices(indices) => View::Index(indices),
-        })
-        .collect();
-    interpret::run(kernel, &mut views, dispatch).map_err(|error| error.message.clone())
-}
-
-/// Equal to the last bit, since both forms do the same operations in the same order; but a NaN is a NaN, and the sign of a
-/// zero that `min` or `max` chose from 0 and −0 is not fixed.
-fn same(a: f64, b: f64) -> bool {
-    a == b || (a.is_nan() && b.is_nan())
-}
-
-fn assert_same(compiled: &[Contents], interpreted: &[Contents], about: &str) {
-    for (compiled, interpreted) in compiled.iter().zip(interpreted) {
-        if let (Contents::Reals(compiled), Contents::Reals(interpreted)) = (compiled, interpreted) {
-            for (position, (a, b)) in compiled.iter().zip(interpreted).enumerate() {
-                assert!(same(*a, *b), "{about}: {a} compiled, {b} interpreted, at {position}");
-            }
-        }
-    }
-}
-
-/// A repeatable sequence of numbers (Knuth's MMIX multiplier; the high bits).
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        ((self.0 >> 33) % bound as u64) as usize
-    }
-
-    fn between(&mut self, (low, high): (f64, f64)) -> f64 {
-        low + (high - low) * self.below(1 << 30) as f64 / f64::from(1 << 30)
-    }
-}
-
-fn real(name: &'static str, written: bool) -> Buffer {
-    Buffer { name, dtype: DType::Real, written }
-}
-
-fn indices(name: &'static str) -> Buffer {
-    Buffer { name, dtype: DType::U32, written: false }
-}
+mod machine;
+mod random_kernels;
 
 fn kernel(graph: CheckedGraph, buffers: Vec<Buffer>, loads: Vec<Load>, outputs: Vec<Output>) -> CheckedKernel {
     Kernel { buffers, loads, outputs, ..Kernel::new("test", graph) }.check().unwrap()
