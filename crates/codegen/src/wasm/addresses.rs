@@ -1,5 +1,5 @@
 //! Addresses in memory: what is the same for all instances is computed before the loop, what several accesses share once an
-//! instance. Neighbouring components behind a loaded index are read and written two at a time.
+//! instance.
 
 use residua_base::list::Listed;
 use rustc_hash::FxHashMap;
@@ -7,7 +7,6 @@ use rustc_hash::FxHashMap;
 use super::encoding::{Instruction, MemArg, ValType};
 use super::expression::Expression;
 use super::frame;
-use super::locals::Width;
 use crate::{Constant, DType, Element, Index, Kernel, Term, Variable};
 use residua_ir::graph::{Node, NodeId};
 
@@ -37,19 +36,8 @@ impl AddressValue {
     }
 }
 
-/// Where the numbers of a pair of instances stand.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Spacing {
-    /// Next to each other.
-    Adjacent,
-    /// In one element.
-    Same,
-    /// In two places.
-    Apart,
-}
-
 /// The part of an index that differs between instances.
-enum Varying<'a> {
+pub(super) enum Varying<'a> {
     /// None.
     Nothing,
     /// The instance.
@@ -62,7 +50,7 @@ enum Varying<'a> {
 
 impl Varying<'_> {
     /// Of an index such as the check for the host lets pass: at most one term varies.
-    fn of(index: &Index) -> Varying<'_> {
+    pub(super) fn of(index: &Index) -> Varying<'_> {
         let varying =
             index.terms().iter().find_map(|term| term.variable.as_ref().map(|variable| (term.factor, variable)));
         match varying {
@@ -149,129 +137,12 @@ impl<'k> Addresses<'k> {
         }
     }
 
-    /// Pushes an element from memory as a number, one for each instance at a time.
-    pub fn load(&mut self, to: &mut Expression, element: &Element) {
-        let spacing = spacing(&element.index);
-        match (self.dtype(element.buffer), to.width, spacing) {
-            (DType::U32, Width::Single, _) => self.load_integer(to, element, 0),
-            (DType::U32, Width::Pair, _) => {
-                self.load_integer(to, element, 0);
-                to.write(Instruction::F64x2Splat);
-                if spacing != Spacing::Same {
-                    self.load_integer(to, element, 1);
-                    to.write(Instruction::F64x2ReplaceLane(1));
-                }
-            }
-            (DType::Real, Width::Single, _) => {
-                let at = self.push(to, element, 0);
-                to.write(Instruction::F64Load(at));
-            }
-            (DType::Real, Width::Pair, Spacing::Adjacent) => {
-                let at = self.push(to, element, 0);
-                to.write(Instruction::V128Load(at));
-            }
-            (DType::Real, Width::Pair, Spacing::Same) => {
-                let at = self.push(to, element, 0);
-                to.write(Instruction::V128Load64Splat(at));
-            }
-            (DType::Real, Width::Pair, Spacing::Apart) => {
-                let second = self.push(to, element, 1);
-                let first = self.push(to, element, 0);
-                to.write(Instruction::V128Load64Zero(first));
-                to.write(Instruction::V128Load64Lane { memarg: second, lane: 1 });
-            }
-        }
-    }
-
-    fn load_integer(&mut self, to: &mut Expression, element: &Element, lane: u8) {
-        let at = self.push(to, element, lane);
-        to.write(Instruction::I32Load(at));
-        to.write(Instruction::F64ConvertI32U);
-    }
-
-    /// Reads a component and the next one of what an index names, in [`Width::Pair`], and leaves them to two nodes.
-    pub fn load_two(&mut self, to: &mut Expression, element: &Element, nodes: [NodeId; 2]) {
-        let halves = [to.borrow(), to.borrow()];
-        for (lane, half) in (0..).zip(halves) {
-            let at = self.push(to, element, lane);
-            to.write(Instruction::V128Load(at));
-            to.write(Instruction::LocalSet(half));
-        }
-        for (lane, node) in (0..).zip(nodes) {
-            for half in halves {
-                to.write(Instruction::LocalGet(half));
-            }
-            to.write(Instruction::Shuffle([lane, 2 + lane]));
-            to.assign(node);
-        }
-        halves.into_iter().for_each(|half| to.give_back(half));
-    }
-
-    /// Writes one lane of two nodes' values to a component and the next one of what an index names, in [`Width::Pair`].
-    pub fn store_two(&mut self, to: &mut Expression, element: &Element, nodes: [NodeId; 2], lane: u8) {
-        let at = self.push(to, element, lane);
-        to.take_lane_of_two(nodes, lane);
-        to.write(Instruction::V128Store(at));
-    }
-
-    /// Adds one lane of two nodes' values to such components.
-    pub fn accumulate_two(&mut self, to: &mut Expression, element: &Element, nodes: [NodeId; 2], lane: u8) {
-        self.push(to, element, lane);
-        let at = self.push(to, element, lane);
-        to.write(Instruction::V128Load(at));
-        to.add_lane_of_two(nodes, lane);
-        to.write(Instruction::V128Store(at));
-    }
-
-    /// Writes a node's value to memory, as one of its uses; where both instances write to one element, the second stays.
-    pub fn store(&mut self, to: &mut Expression, element: &Element, node: NodeId) {
-        match (to.width, spacing(&element.index)) {
-            (Width::Pair, Spacing::Adjacent) => {
-                let at = self.push(to, element, 0);
-                to.take(node);
-                to.write(Instruction::V128Store(at));
-            }
-            _ => {
-                for lane in 0..to.width.lanes() {
-                    let at = self.push(to, element, lane);
-                    to.take_lane(node, lane);
-                    to.write(Instruction::F64Store(at));
-                }
-            }
-        }
-    }
-
-    /// Adds one lane of a node's value to what stands in memory; the use is counted with the last lane.
-    pub fn accumulate(&mut self, to: &mut Expression, element: &Element, node: NodeId, lane: u8) {
-        self.push(to, element, lane);
-        let at = self.push(to, element, lane);
-        to.write(Instruction::F64Load(at));
-        to.add_lane(node, lane);
-        to.write(Instruction::F64Store(at));
-    }
-
-    /// Adds the sum of both lanes of a local to an element that is the same for all instances, after the loop.
-    pub fn add(&mut self, to: &mut Expression, element: &Element, local: u32) {
-        self.push(to, element, 0);
-        let at = self.push(to, element, 0);
-        to.write(Instruction::F64Load(at));
-        to.write(Instruction::LocalGet(local));
-        if to.width == Width::Pair {
-            to.write(Instruction::F64x2ExtractLane(0));
-            to.write(Instruction::LocalGet(local));
-            to.write(Instruction::F64x2ExtractLane(1));
-            to.write(Instruction::F64Add);
-        }
-        to.write(Instruction::F64Add);
-        to.write(Instruction::F64Store(at));
-    }
-
-    fn dtype(&self, buffer: u32) -> DType {
+    pub(super) fn dtype(&self, buffer: u32) -> DType {
         self.kernel.buffers[buffer as usize].dtype
     }
 
     /// Pushes what the address of a lane's element is relative to, and gives the rest.
-    fn push(&mut self, to: &mut Expression, element: &Element, lane: u8) -> MemArg {
+    pub(super) fn push(&mut self, to: &mut Expression, element: &Element, lane: u8) -> MemArg {
         let Element { buffer, index, .. } = element;
         let shift = self.dtype(*buffer).host_shift();
         let lane_number = self.ahead + u32::from(lane);
@@ -481,16 +352,6 @@ impl<'k> Addresses<'k> {
         self.varying.push(value.clone());
         self.computed.insert(value, local);
         local
-    }
-}
-
-/// Where the elements of a pair of instances stand.
-fn spacing(index: &Index) -> Spacing {
-    match Varying::of(index) {
-        Varying::Nothing => Spacing::Same,
-        Varying::Loaded(_, index) if index.is_same() => Spacing::Same,
-        Varying::Instance | Varying::Multiple { factor: 1, .. } => Spacing::Adjacent,
-        Varying::Multiple { .. } | Varying::Loaded(..) => Spacing::Apart,
     }
 }
 

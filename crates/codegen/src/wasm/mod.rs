@@ -18,6 +18,7 @@ use crate::CheckedKernel;
 use residua_base::error::Result;
 use residua_ir::graph::{Node, Op};
 
+mod accesses;
 mod addresses;
 mod encoding;
 mod exponential;
