@@ -1,6 +1,9 @@
 #import double_single
 #import nonfinite
 #import not_a_number
+#if PAIRS
+#import pair_order
+#endif
 // Levenberg-Marquardt on one small problem a thread, all iterations in one dispatch (or in several, which changes no number).
 // For a template are generated the structures Parameters, Step, Normal (the normal equations), Moved and Solved, the functions that
 // this one calls, and the rules lm_noise, lm_cosine, lm_gain, lm_damping and lm_convergence.
@@ -38,6 +41,9 @@ fn solve_many(
 
     var normal: Normal;
     var cost = 0.0;
+    #if PAIRS
+    var low_of_cost = 0.0;
+    #endif
     var cosine = 0.0;
     var size = 0.0;
     var frozen = 0u;
@@ -58,6 +64,9 @@ fn solve_many(
             moved_on = false;
             normal = linearise(problem, x);
             cost = normal.cost.x;
+            #if PAIRS
+            low_of_cost = pair_error(normal.cost);
+            #endif
             if !is_sound(normal) {
                 end = NON_FINITE;
                 break;
@@ -120,4 +129,7 @@ fn solve_many(
     state[3u * dispatch.stride + problem] = bitcast<u32>(damping);
     state[4u * dispatch.stride + problem] = bitcast<u32>(growth);
     state[5u * dispatch.stride + problem] = bitcast<u32>(floor_of_predictions);
+    #if PAIRS
+    state[6u * dispatch.stride + problem] = bitcast<u32>(low_of_cost);
+    #endif
 }

@@ -151,7 +151,7 @@ async fn solve(many: RawMany, engine: &JsValue, options: &JsValue, callbacks: &m
     let ((solutions, is_from_device), mut fallback_reason) = assignment
         .run(async |device: Option<&Context>| match device {
             None => Ok((cpu::solve_many(&template, &batch, &options, callbacks).await?, false)),
-            Some(context) => Ok((gpu::solve_many(context, &template, &batch, &options, callbacks).await?, true)),
+            Some(context) => Ok((gpu::solve_many(context, &template, &batch, &options, None, callbacks).await?, true)),
         })
         .await?;
     let guarded = if is_from_device {

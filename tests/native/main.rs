@@ -26,6 +26,7 @@ mod random_graphs;
 mod recompute;
 mod schedule;
 mod solve_many;
+mod solve_many_pairs;
 mod standard_errors;
 mod wgsl_arithmetic;
 mod wgsl_kernels;

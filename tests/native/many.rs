@@ -7,6 +7,7 @@ use residua::solve::many::device::DeviceBatch;
 use residua::solve::many::{Batch, ManyListener, ManyOptions, ManySolutions, Template, Varying, cpu};
 use residua::solve::rules::Tolerances;
 pub use residua_base::cooperative::run_synchronously as block_on;
+use residua_codegen::wgsl::PairForm;
 use residua_ir::graph::Op;
 
 use super::recorder::{Recorder, compiled, problem};
@@ -185,7 +186,18 @@ pub fn on_cpu(template: &Template, batch: &Batch, options: &ManyOptions) -> Many
 
 /// The device's kernel in the interpreter, in turns of so many iterations.
 pub fn on_device(template: &Template, batch: &Batch, options: &ManyOptions, turn: u32) -> ManySolutions {
-    let device = DeviceBatch::new(template, batch, options).unwrap();
+    on_device_in(template, batch, options, turn, None)
+}
+
+/// The same in f32, or in pairs with products of a form.
+pub fn on_device_in(
+    template: &Template,
+    batch: &Batch,
+    options: &ManyOptions,
+    turn: u32,
+    pairs: Option<PairForm>,
+) -> ManySolutions {
+    let device = DeviceBatch::new(template, batch, options, pairs).unwrap();
     let mut solutions = ManySolutions::default();
     let tables = device.tables(0..batch.count);
     let bits = |numbers: &[f32]| numbers.iter().map(|number| number.to_bits()).collect::<Vec<u32>>();

@@ -16,7 +16,7 @@ fn finite(solutions: &ManySolutions) -> bool {
 }
 
 /// The largest difference of parameters that both know, by magnitude: a peak of width −w is the same one.
-fn difference(a: &[f64], b: &[f64]) -> f64 {
+pub fn difference(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).fold(0.0, |worst: f64, (a, b)| worst.max((a.abs() - b.abs()).abs()))
 }
 
@@ -90,7 +90,7 @@ fn no_problems_are_no_work() {
 }
 
 /// y = a + b·t over shared times: two arrays of one number.
-fn lines() -> Draft {
+pub fn lines() -> Draft {
     let mut draft = Draft::default();
     draft.array(1, "euclidean", &[0.0, 0.0]);
     draft.block(
@@ -152,7 +152,7 @@ fn one_bad_problem_does_not_concern_the_others() {
 }
 
 /// Rotates three axes; another array of one angle that both should give, and one block twice in an instance.
-fn rotations() -> Draft {
+pub fn rotations() -> Draft {
     let mut draft = Draft::default();
     draft.array(4, "unit-quaternion", &[1.0, 0.0, 0.0, 0.0]);
     draft.array(1, "angle", &[3.0]);
@@ -213,7 +213,7 @@ fn blocks_move_on_their_manifolds() {
 }
 
 /// `free` numbers, each drawn to a target of its own and to its neighbour: every instance over other parameters.
-fn chain(free: u32) -> Draft {
+pub fn chain(free: u32) -> Draft {
     let mut draft = Draft::default();
     draft.array(1, "euclidean", &vec![0.0; free as usize]);
     let all: Vec<u32> = (0..free).collect();
@@ -244,18 +244,18 @@ fn every_size_of_kernel_is_valid_and_what_is_too_large_is_named() {
     let batch = Batch { count: 1, ..Batch::default() };
     for free in [1, 2, 5, 16] {
         let template = chain(free).template();
-        let module = validated(&DeviceBatch::new(&template, &batch, &options()).unwrap().program.wgsl);
+        let module = validated(&DeviceBatch::new(&template, &batch, &options(), None).unwrap().program.wgsl);
         assert_guard_reads_storage(&module);
     }
     for kind in LossKind::ALL {
         let template = peaks(LossParameters::new(kind.name(), 1.0, 1.0, 1.0).unwrap()).template();
         let module = validated(
-            &DeviceBatch::new(&template, &samples_batch(1, vec![0.0; 25], 1), &options()).unwrap().program.wgsl,
+            &DeviceBatch::new(&template, &samples_batch(1, vec![0.0; 25], 1), &options(), None).unwrap().program.wgsl,
         );
         assert_guard_reads_storage(&module);
     }
     let large = chain(17).template();
-    let error = DeviceBatch::new(&large, &batch, &options()).map(|_| ()).unwrap_err();
+    let error = DeviceBatch::new(&large, &batch, &options(), None).map(|_| ()).unwrap_err();
     assert_eq!(error.code, ErrorCode::LimitExceeded);
     assert_eq!(error.message, "solveMany: a problem has 17 free coordinates; the GPU takes at most 16");
     assert!(on_cpu(&large, &batch, &options()).termination[0].converged(), "and the CPU takes it");

@@ -13,12 +13,7 @@ use residua_ir::graph::{Node, NodeId};
 
 use crate::uses::Uses;
 use crate::width::Widths;
-use crate::{
-    Call, Constant, DType, Element, Epilogue, Guard, Index, Kernel, Load, Output, Space, Step, Variable, Width,
-};
-
-/// Operations in single numbers that an operation in pairs is, about.
-const OPERATIONS_OF_PAIR: usize = 24;
+use crate::{Call, Constant, DType, Element, Epilogue, Guard, Index, Kernel, Load, Output, Space, Step, Variable};
 
 /// A kernel that has been checked, with what the check has found out.
 #[derive(Clone, Debug)]
@@ -65,12 +60,7 @@ impl CheckedKernel {
 
     /// Operations of a device's text, roughly: how long compilers take grows with it. An operation in pairs counts as those that it takes.
     pub fn text_operations(&self) -> usize {
-        let graph = self.graph.graph();
-        let of_node = |id| match self.widths.of(id) {
-            Width::Single => 1,
-            Width::Pair => OPERATIONS_OF_PAIR,
-        };
-        graph.ids().map(of_node).sum()
+        self.widths.text_operations()
     }
 
     /// Operations of an instance; an elementary function counts as those that it takes.

@@ -26,3 +26,4 @@ pub use kernel::{Buffer, Call, Case, DType, Element, Epilogue, Function, Guard, 
 pub use memory::{InstanceRange, View};
 pub use recompute::{CheckedRecompute, RecomputeKernel};
 pub use schedule::Step;
+pub use width::OPERATIONS_OF_PAIR;

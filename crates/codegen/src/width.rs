@@ -7,6 +7,9 @@ use residua_ir::graph::{Graph, InputId, Node, NodeId};
 
 use crate::{Call, Case, Kernel, Load, Width};
 
+/// Operations in single numbers that an operation in pairs is, about.
+pub const OPERATIONS_OF_PAIR: usize = 24;
+
 /// For each node its width. That of a node that is not needed is single.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Widths(Vec<Width>);
@@ -57,6 +60,15 @@ impl Widths {
             }
         }
         Widths(widths)
+    }
+
+    /// Operations of a text in these widths, roughly.
+    pub fn text_operations(&self) -> usize {
+        let of_width = |width: &Width| match width {
+            Width::Single => 1,
+            Width::Pair => OPERATIONS_OF_PAIR,
+        };
+        self.0.iter().map(of_width).sum()
     }
 
     /// The width of a node.

@@ -5,9 +5,12 @@ use residua_base::list::Listed;
 use std::ops::Range;
 
 use crate::eval::Arithmetic;
+use crate::eval::pairs::split;
 use crate::solve::rules::{INITIAL_GROWTH, NO_FLOOR, Tolerances};
 use crate::solve::summary::Termination;
 use residua_base::error::Result;
+use residua_codegen::Width;
+use residua_codegen::wgsl::PairForm;
 
 use super::batch::{Batch, make_feasible};
 use super::layout::Layout;
@@ -15,8 +18,8 @@ use super::program::{Program, SolveManyUniforms, program};
 use super::template::Template;
 use super::{ManyOptions, ManySolutions};
 
-/// Columns of the state table: end, iterations, cost, λ, ν, floor.
-pub const STATE_COLUMNS: u32 = 6;
+/// Columns of the state table: end, iterations, cost, λ, ν, floor, and in pairs the low part of the cost.
+const STATE_COLUMNS: u32 = 6;
 
 /// A template with a batch, laid out for the device.
 pub struct DeviceBatch<'a> {
@@ -53,25 +56,49 @@ impl Tables {
 }
 
 impl<'a> DeviceBatch<'a> {
-    /// Lays out and writes the kernel.
+    /// Lays out and writes the kernel: in f32, or in pairs with products of this form.
     ///
     /// # Errors
     /// `limit-exceeded` for problems that are too large for a thread.
-    pub fn new(template: &'a Template, batch: &'a Batch<'a>, options: &'a ManyOptions) -> Result<DeviceBatch<'a>> {
+    pub fn new(
+        template: &'a Template,
+        batch: &'a Batch<'a>,
+        options: &'a ManyOptions,
+        pairs: Option<PairForm>,
+    ) -> Result<DeviceBatch<'a>> {
         batch.check(template)?;
         let layout = Layout::new(template, batch);
-        let program = program(template, &layout)?;
-        Ok(DeviceBatch { template, batch, options, layout, arithmetic: Arithmetic::F32, program })
+        let program = program(template, &layout, pairs)?;
+        let arithmetic = if pairs.is_some() { Arithmetic::F32x2 } else { Arithmetic::F32 };
+        Ok(DeviceBatch { template, batch, options, layout, arithmetic, program })
+    }
+
+    fn is_in_pairs(&self) -> bool {
+        self.arithmetic == Arithmetic::F32x2
+    }
+
+    /// Columns of a table of so many numbers.
+    fn columns(&self, numbers: usize) -> usize {
+        if self.is_in_pairs() { 2 * numbers } else { numbers }
+    }
+
+    fn state_columns(&self) -> u32 {
+        STATE_COLUMNS + u32::from(self.is_in_pairs())
     }
 
     /// The largest table's bytes for a problem.
     pub fn largest_column_bytes(&self) -> u64 {
-        4 * u64::from(self.layout.varying).max(self.template.values.len() as u64).max(u64::from(STATE_COLUMNS))
+        let tables = (self.layout.varying as usize).max(self.template.values.len());
+        4 * (self.columns(tables) as u64).max(u64::from(self.state_columns()))
     }
 
     /// The numbers that are the same for all problems, and the zero of the guard.
     pub fn template_numbers(&self) -> Vec<f32> {
-        let mut table: Vec<f32> = self.layout.shared_table(self.template).iter().map(|&number| number as f32).list();
+        let numbers = self.layout.shared_table(self.template);
+        let mut table: Vec<f32> = numbers.iter().map(|&number| number as f32).list();
+        if self.is_in_pairs() {
+            table.extend(numbers.iter().map(|&number| split(number)[1]));
+        }
         table.push(0.0);
         table
     }
@@ -82,8 +109,8 @@ impl<'a> DeviceBatch<'a> {
         let stride = (count as u32).next_multiple_of(64);
         let numbers = self.template.values.len();
         let starts = self.batch.starts(self.template, problems.clone());
-        let mut parameters = vec![0.0f32; numbers * stride as usize];
-        let mut state = vec![0u32; (STATE_COLUMNS * stride) as usize];
+        let mut parameters = vec![0.0f32; self.columns(numbers) * stride as usize];
+        let mut state = vec![0u32; (self.state_columns() * stride) as usize];
         let mut x = vec![0.0; numbers];
         for (problem, start) in starts.chunks_exact(numbers).enumerate() {
             x.copy_from_slice(start);
@@ -91,7 +118,11 @@ impl<'a> DeviceBatch<'a> {
                 state[problem] = Termination::NonFinite.code() as u32;
             }
             for (number, value) in x.iter().enumerate() {
-                parameters[number * stride as usize + problem] = *value as f32;
+                let [high, low] = split(*value);
+                parameters[number * stride as usize + problem] = high;
+                if self.is_in_pairs() {
+                    parameters[(numbers + number) * stride as usize + problem] = low;
+                }
             }
             let mut set =
                 |column: usize, number: f64| state[column * stride as usize + problem] = (number as f32).to_bits();
@@ -100,7 +131,8 @@ impl<'a> DeviceBatch<'a> {
             set(4, INITIAL_GROWTH);
             set(5, NO_FLOOR.min(f32::MAX.into()));
         }
-        let mut problem_numbers = self.layout.varying_table(self.template, self.batch, problems.clone(), stride);
+        let width = if self.is_in_pairs() { Width::Pair } else { Width::Single };
+        let mut problem_numbers = self.layout.varying_table(self.template, self.batch, problems.clone(), stride, width);
         if problem_numbers.is_empty() {
             problem_numbers.push(0.0);
         }
@@ -123,6 +155,19 @@ impl<'a> DeviceBatch<'a> {
         }
     }
 
+    /// A number that the kernel has at a bound is the bound.
+    fn restore_bounds(&self, x: &mut [f64]) {
+        for coordinate in &self.template.free {
+            let number = &mut x[coordinate.parameter as usize];
+            let (lower, upper) = coordinate.bounds.unwrap_or((f64::NEG_INFINITY, f64::INFINITY));
+            for bound in [lower, upper].into_iter().filter(|bound| bound.is_finite()) {
+                if *number == self.arithmetic.quantise(bound) {
+                    *number = bound;
+                }
+            }
+        }
+    }
+
     /// Appends what the kernel has left of some problems. A number that has not moved is as it was given, to the last bit.
     pub fn finish(&self, tables: &Tables, x: &[f32], state: &[u32], solutions: &mut ManySolutions) {
         let stride = tables.stride as usize;
@@ -137,15 +182,21 @@ impl<'a> DeviceBatch<'a> {
             if end != Termination::NonFinite || iterations > 0 {
                 make_feasible(self.template, own);
                 for (number, value) in own.iter_mut().enumerate() {
-                    let found = x[number * stride + problem];
-                    if found != *value as f32 {
-                        *value = f64::from(found);
+                    let mut found = f64::from(x[number * stride + problem]);
+                    if self.is_in_pairs() {
+                        found += f64::from(x[(numbers + number) * stride + problem]);
+                    }
+                    if found != self.arithmetic.quantise(*value) {
+                        *value = found;
                     }
                 }
-                // What f32 has rounded beyond a bound.
+                self.restore_bounds(own);
+                // What was rounded beyond a bound.
                 self.template.project(own);
             }
-            solutions.cost.push(f64::from(f32::from_bits(word(2))));
+            let number = |column: usize| f64::from(f32::from_bits(word(column)));
+            let low = if self.is_in_pairs() { number(STATE_COLUMNS as usize) } else { 0.0 };
+            solutions.cost.push(number(2) + low);
             solutions.iterations.push(iterations);
             solutions.termination.push(end);
         }

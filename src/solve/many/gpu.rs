@@ -4,6 +4,7 @@ use crate::shader_source::binding_kinds;
 use residua_base::clock::now_ms;
 use residua_base::cooperative::Yielder;
 use residua_base::error::Result;
+use residua_codegen::wgsl::PairForm;
 use residua_gpu::{BindingKind, BufferRequest, CommandList, Context, PipelineRequest};
 
 use super::device::DeviceBatch;
@@ -30,7 +31,7 @@ const NAMES: [&str; 5] = [
 const PARAMETERS: usize = 0;
 const STATE: usize = 3;
 
-/// Solves the problems of a batch on a device.
+/// Solves the problems of a batch on a device: in f32, or in pairs with products of this form.
 ///
 /// # Errors
 /// `limit-exceeded` for problems that are too large for a thread; what the device fails with.
@@ -39,9 +40,10 @@ pub async fn solve_many(
     template: &Template,
     batch: &Batch<'_>,
     options: &ManyOptions,
+    pairs: Option<PairForm>,
     audience: &mut dyn ManyListener,
 ) -> Result<ManySolutions> {
-    let device = DeviceBatch::new(template, batch, options)?;
+    let device = DeviceBatch::new(template, batch, options, pairs)?;
     let layout = binding_kinds(&resources());
     let request =
         PipelineRequest { wgsl: device.program.wgsl.clone(), entry: "solve_many".to_owned(), layout: layout.clone() };

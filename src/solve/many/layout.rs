@@ -3,6 +3,9 @@
 
 use std::ops::Range;
 
+use crate::eval::pairs::split;
+use residua_codegen::Width;
+
 use super::batch::Batch;
 use super::template::{Group, Template};
 
@@ -99,9 +102,18 @@ impl Layout {
     }
 
     /// What some problems have of their own, in columns of `stride`, problem after problem.
-    pub fn varying_table(&self, template: &Template, batch: &Batch, problems: Range<u32>, stride: u32) -> Vec<f32> {
+    /// In pairs the columns of the low parts follow.
+    pub fn varying_table(
+        &self,
+        template: &Template,
+        batch: &Batch,
+        problems: Range<u32>,
+        stride: u32,
+        width: Width,
+    ) -> Vec<f32> {
         let numbers = batch.read_data(problems);
-        let mut table = vec![0.0; self.varying as usize * stride as usize];
+        let low = self.varying as usize * stride as usize;
+        let mut table = vec![0.0; if width == Width::Pair { 2 * low } else { low }];
         for (group, layout) in template.groups.iter().zip(&self.groups) {
             for (column, place) in (0..).zip(&layout.columns) {
                 let (Column::Varying(k), Some((entry, sources))) = (*place, source_of(template, batch, group, column))
@@ -113,8 +125,12 @@ impl Layout {
                     let source = sources[instance as usize] as usize;
                     let row = (layout.varying.0 + i as u32 * layout.varying.1 + k) as usize * stride as usize;
                     let of_problems = numbers[entry].iter().skip(source).step_by(length);
-                    for (to, from) in table[row..row + stride as usize].iter_mut().zip(of_problems) {
-                        *to = *from as f32;
+                    for (place, number) in (row..row + stride as usize).zip(of_problems) {
+                        let [high, error] = split(*number);
+                        table[place] = high;
+                        if width == Width::Pair {
+                            table[low + place] = error;
+                        }
                     }
                 }
             }

@@ -52,8 +52,10 @@ pub mod program;
 mod rule_tables;
 pub mod standard_errors;
 mod step;
+mod sums;
 pub mod template;
 pub mod terms;
+mod unrolled;
 
 pub use batch::{Batch, Numbers, Varying};
 pub use template::Template;

@@ -325,6 +325,9 @@ impl Machine<'_> {
             TypeInner::Struct { members, .. } => {
                 Value::Composite(members.iter().map(|member| self.zero(member.ty)).collect())
             }
+            TypeInner::Array { base, size: naga::ArraySize::Constant(size), .. } => {
+                Value::Composite(vec![self.zero(*base); size.get() as usize])
+            }
             other => panic!("no variable of these shaders: {other:?}"),
         }
     }

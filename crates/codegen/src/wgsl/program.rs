@@ -106,6 +106,11 @@ impl ProgramText {
         (body.finish(), texts)
     }
 
+    /// Operations of such code, roughly: how long compilers take grows with it.
+    pub fn operations_of(graph: &Graph, nodes: &[(NodeId, Width)]) -> usize {
+        Widths::of_nodes(graph, nodes.iter().copied()).text_operations()
+    }
+
     /// The whole program.
     pub fn finish(self) -> String {
         self.text + &self.imports.text()
