@@ -32,9 +32,17 @@ fn assemble(
         #if WEIGHTED
         let weight = source[place % dispatch.stride];
         #else
+        #if WIDE
+        // The low parts stand after the rows of J.
+        let low = place + dispatch.first_partial + dispatch.outputs * dispatch.row_stride;
+        #for a in 0..DIM
+        sum_{a} = sum_of_pairs(sum_{a}, vec2<f32>(source[place + {a}u * dispatch.stride], source[low + {a}u * dispatch.stride]));
+        #endfor
+        #else
         #for a in 0..DIM
         sum_{a} = sum_of_pairs(sum_{a}, vec2<f32>(source[place + {a}u * dispatch.stride], 0.0));
         #endfor
+        #endif
         #endif
         #endif
         var partial = instance + dispatch.first_partial;

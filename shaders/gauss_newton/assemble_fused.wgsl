@@ -29,9 +29,16 @@ fn assemble(
         let instance = lists[k] & lists[slot + 2u];
         let place = lists[slot] + instance;
         let stride = lists[slot + 1u];
+        #if WIDE
+        let lower = place + lists[slot + 7u];
+        #for a in 0..DIM
+        sum_{a} = sum_of_pairs(sum_{a}, vec2<f32>(source[place + {a}u * stride], source[lower + {a}u * stride]));
+        #endfor
+        #else
         #for a in 0..DIM
         sum_{a} = sum_of_pairs(sum_{a}, vec2<f32>(source[place + {a}u * stride], 0.0));
         #endfor
+        #endif
         var partial = lists[slot + 3u] + instance;
         let outputs = lists[slot + 5u];
         for (var output = 0u; output < outputs; output++) {

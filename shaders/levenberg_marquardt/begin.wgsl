@@ -95,10 +95,26 @@ fn begin(
 
 #if CONSTRAINED
 // Whether a coordinate is constant, or at a bound with the descent pointing outward.
+#if WIDE
+fn stays(place: u32, g: f32) -> bool {
+    let x = vec2<f32>(trial[place], trial[dispatch.stride + place]);
+    let lower = vec2<f32>(bounds[place], bounds[dispatch.stride + place]);
+    let upper = vec2<f32>(bounds[2u * dispatch.stride + place], bounds[3u * dispatch.stride + place]);
+    return bounds[4u * dispatch.stride + place] != 0.0
+        || (is_at_most(x, lower) && g > 0.0)
+        || (is_at_most(upper, x) && g < 0.0);
+}
+
+// a <= b of pairs.
+fn is_at_most(a: vec2<f32>, b: vec2<f32>) -> bool {
+    return a.x < b.x || (a.x == b.x && a.y <= b.y);
+}
+#else
 fn stays(place: u32, g: f32) -> bool {
     let x = trial[place];
     return bounds[2u * dispatch.stride + place] != 0.0
         || (x <= bounds[place] && g > 0.0)
         || (x >= bounds[dispatch.stride + place] && g < 0.0);
 }
+#endif
 #endif

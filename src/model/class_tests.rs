@@ -1,8 +1,10 @@
 use super::super::Rows;
 use super::*;
 use crate::model::access_plan::{AccessPlan, Entry, Role, Target};
-use crate::model::tests::{Recorder, pair_model};
-use residua_codegen::{Epilogue, InstanceRange, View, interpret};
+use crate::model::compile_input::CompileInput;
+use crate::model::least_squares::LocalTable;
+use crate::model::tests::{Recorder, compiled, pair_model};
+use residua_codegen::{Epilogue, InstanceRange, Load, View, Width, interpret};
 use residua_ir::graph::Op;
 
 /// Two residuals an instance, a² b and a − b, with any loss, and with the squared one alone.
@@ -99,4 +101,69 @@ fn kernels_of_residuals_without_losses_compute_what_others_do_for_the_squared_on
         with_losses += expected.2;
     }
     assert!(with_losses > 0, "no kernel asks for a loss, so that this test compares nothing");
+}
+
+/// Two residuals of a unit vector (x, y, z), x² y − z and x z + y, with any loss.
+fn class_on_a_sphere() -> (Class, Rows) {
+    let mut r = Recorder::default();
+    let [x, y, z] = [0, 1, 2].map(|number| r.parameter(number));
+    let square = r.square(x);
+    let (first, second) = (r.apply(Op::Mul, &[square, y]), r.apply(Op::Mul, &[x, z]));
+    let outputs = vec![r.apply(Op::Sub, &[first, z]), r.apply(Op::Add, &[second, y])];
+    let mut input = CompileInput::problem();
+    input.add_array("v", 3, 1, "unit-vector").unwrap();
+    input.add_residuals("r", vec![0], vec![0], Vec::new(), r.tape(outputs, 3)).unwrap();
+    let batch = compiled(input).batches.remove(0);
+    (Class { losses: Losses::Any, ..Class::clone(&batch.class) }, batch.rows)
+}
+
+/// The plan in pairs, and the same with each pair a number, which the host can run.
+fn in_pairs(class: &Class, rows: Rows, entry: Entry) -> (AccessPlan, AccessPlan) {
+    let plan = AccessPlan::in_width(class, rows, entry, Width::Pair, "").unwrap();
+    let mut kernel = plan.kernel.clone().into_kernel();
+    for load in &mut kernel.loads {
+        if let Load::Read(element) = load {
+            element.low = None;
+        }
+    }
+    for output in &mut kernel.outputs {
+        match &mut output.epilogue {
+            Epilogue::Store(element) | Epilogue::Accumulate(element) => element.low = None,
+            Epilogue::Reduce(width) => *width = Width::Single,
+        }
+    }
+    let single = AccessPlan { kernel: kernel.check().unwrap(), ..plan.clone() };
+    (plan, single)
+}
+
+#[test]
+fn a_model_in_pairs_is_that_of_numbers_with_pairs_where_they_decide_where_steps_end() {
+    for (class, rows) in classes().into_iter().chain([class_on_a_sphere()]) {
+        let table = LocalTable::of(&class);
+        let sums = table.width + table.outputs;
+        assert_eq!(table.columns_on_device(Width::Pair), table.columns_on_device(Width::Single) + sums);
+        for entry in [Entry::Linearise, Entry::Trial] {
+            let expected = run_plan(&AccessPlan::new(&class, rows, entry, Target::Gpu, "").unwrap(), &numbers());
+            let (plan, single) = in_pairs(&class, rows, entry);
+            let found = run_plan(&single, &numbers());
+            // The gradient is that of another order of the same products, and some ten roundings.
+            let close = |a: f64, b: f64| (a - b).abs() <= 1e-14 * (1.0 + b.abs());
+            assert!(close(found.0, expected.0), "{entry:?}: {} is not {}", found.0, expected.0);
+            for (found, expected) in found.1.iter().zip(&expected.1) {
+                let pairs = found.1.iter().zip(&expected.1);
+                let apart = pairs.enumerate().find(|(_, (found, expected))| !close(**found, **expected));
+                assert_eq!(apart, None, "{entry:?}, {:?}", found.0);
+            }
+            assert!(plan.kernel.totals().all(|total| total.width() == Width::Pair), "{entry:?}");
+            for element in plan.kernel.outputs.iter().filter_map(|output| output.element()) {
+                let column = element.index.as_column().unwrap();
+                let low = (column < sums).then(|| table.low(column));
+                assert_eq!(element.low.as_ref().map(|low| low.as_column().unwrap()), low, "{entry:?}, column {column}");
+            }
+        }
+        for entry in [Entry::Product, Entry::Jvp, Entry::LineariseRows] {
+            let plan = AccessPlan::in_width(&class, rows, entry, Width::Pair, "").unwrap();
+            assert!(!plan.kernel.has_pairs(), "{entry:?}");
+        }
+    }
 }

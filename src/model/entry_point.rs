@@ -107,14 +107,16 @@ impl Entry {
     /// In how many numbers its kernels hold points, residuals, gradients and totals, where functions are computed in numbers of this width.
     pub fn width(self, of_functions: Width) -> Width {
         match self {
-            Entry::Values | Entry::SumGradient | Entry::CostGradient | Entry::SeededGradient | Entry::Jacobian => {
-                of_functions
-            }
-            Entry::Linearise
-            | Entry::LineariseRows
+            Entry::Values
+            | Entry::SumGradient
+            | Entry::CostGradient
+            | Entry::SeededGradient
+            | Entry::Jacobian
+            | Entry::Linearise
+            | Entry::Trial => of_functions,
+            Entry::LineariseRows
             | Entry::Product
             | Entry::Jvp
-            | Entry::Trial
             | Entry::Normal
             | Entry::SquaredSums
             | Entry::RobustSums

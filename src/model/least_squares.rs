@@ -20,12 +20,15 @@
 //! straight into vectors of all parameters; where a matrix in compressed rows is needed, a [`super::scatter::Scatter`] brings J̃
 //! there instead, and r̃ to all others.
 //!
+//! In pairs the cost, its reduction, r and J̃ᵀr̃ are pairs, and J̃ stays f32: it shapes the steps, and not where they end. J̃ᵀr̃ then comes of one reverse
+//! sweep from the residuals. Made of the rounded rows of J̃ it would be off by their rounding, and the minimum by as much times its condition.
+//!
 //! The local table of a batch has columns as long as the batch (or the chunk of it), in the order of [`LocalTable`]. Its first
 //! columns are gathered by [`super::incidence`] as local gradients are.
 
 use crate::model::manifolds::{self, Manifold};
 use residua_base::list::Listed;
-use residua_codegen::{Element, Index, Load, Width};
+use residua_codegen::{Element, Epilogue, Index, Load, Output, Width};
 use residua_ir::autodiff;
 use residua_ir::graph::{InputId, NodeId, Op};
 
@@ -36,7 +39,7 @@ use super::planner::{Planner, Target};
 use super::role::Role;
 
 /// Columns of a local table: first one for each number of the instance's blocks (J̃ᵀr̃ or J̃ᵀJ̃p), then the residuals, then J̃
-/// row by row, each row as wide as the blocks, and on the CPU the corrected residuals.
+/// row by row, each row as wide as the blocks, and on the CPU the corrected residuals, or on a device in pairs the low parts of J̃ᵀr̃ and r.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LocalTable {
     /// Numbers in the instance's blocks.
@@ -66,10 +69,23 @@ impl LocalTable {
         self.partial(self.outputs, 0) + output
     }
 
-    /// Columns that it has for an engine.
+    /// Column of the low part of a number of J̃ᵀr̃ or r, where these are pairs.
+    pub fn low(self, column: u32) -> u32 {
+        self.corrected(0) + column
+    }
+
+    /// Columns that it has on a device, where cost and gradient are held in numbers of this width.
+    pub fn columns_on_device(self, width: Width) -> u32 {
+        match width {
+            Width::Single => self.corrected(0),
+            Width::Pair => self.low(self.partial(0, 0)),
+        }
+    }
+
+    /// Columns that it has for an engine, without pairs.
     pub fn columns(self, target: Target) -> u32 {
         match target {
-            Target::Gpu => self.corrected(0),
+            Target::Gpu => self.columns_on_device(Width::Single),
             Target::Cpu => self.corrected(self.outputs),
         }
     }
@@ -104,25 +120,64 @@ impl Planner<'_> {
         self.store(Role::Local, Index::column(column), node);
     }
 
+    /// A number of J̃ᵀr̃ or r in the local table.
+    fn in_local(&mut self, column: u32) -> Element {
+        let low = (self.width == Width::Pair).then(|| Index::column(LocalTable::of(self.class).low(column)));
+        Element { buffer: self.buffer(Role::Local), index: Index::column(column), low }
+    }
+
+    /// A residual of the local table.
+    pub(super) fn load_residual(&mut self, output: u32) -> NodeId {
+        let element = self.in_local(LocalTable::of(self.class).residual(output));
+        self.load(Load::Read(element))
+    }
+
+    /// Stores a number of J̃ᵀr̃ or r.
+    fn store_sum(&mut self, column: u32, node: NodeId) {
+        let element = self.in_local(column);
+        self.writes.push(Output { node, epilogue: Epilogue::Store(element) });
+    }
+
     /// Rows of ∂r/∂x in tangent coordinates: the entries that are not zero whatever the point, by [`Class::gradient_column`], ascending.
     pub(super) fn tangent_jacobian(&mut self) -> Vec<Row> {
         let class = self.class;
         let locals = self.local_inputs();
-        let slots = slots(class);
-        let places = (0..class.locals.len()).map(|local| class.gradient_column(local)).list();
+        let places = self.places();
         let partials = autodiff::sparse_jacobian(&mut self.graph, &class.outputs, &locals);
         let mut rows = Vec::with_capacity(partials.len());
         for partials in partials {
-            let mut row: Row = partials.into_iter().map(|(local, partial)| (places[local.0 as usize], partial)).list();
-            row.sort_unstable_by_key(|&(place, _)| place);
-            for (&slot, &manifold) in slots.iter().zip(&class.manifolds) {
-                if !manifold.has_unit_basis() {
-                    self.project_on_tangent(&mut row, slot, manifold, &places);
-                }
-            }
-            rows.push(row);
+            let row = partials.into_iter().map(|(local, partial)| (places[local.0 as usize], partial)).list();
+            rows.push(self.tangent_row(row, &places));
         }
         rows
+    }
+
+    /// J̃ᵀr̃ in tangent coordinates by a sweep from the residuals, each times `scale`; by [`Class::gradient_column`], ascending.
+    fn tangent_gradient(&mut self, scale: NodeId) -> Row {
+        let class = self.class;
+        let seeds = class.outputs.iter().map(|&r| (r, self.product_of(scale, r))).list();
+        let locals = self.local_inputs();
+        let places = self.places();
+        let partials = autodiff::gradient(&mut self.graph, &seeds, &locals);
+        let row = places.iter().zip(partials).filter_map(|(&place, partial)| Some((place, partial?))).list();
+        self.tangent_row(row, &places)
+    }
+
+    /// The [`Class::gradient_column`] of each local parameter.
+    fn places(&self) -> Vec<u32> {
+        (0..self.class.locals.len()).map(|local| self.class.gradient_column(local)).list()
+    }
+
+    /// Partials by the numbers of the blocks, in their tangent coordinates. `places` are those of the local parameters.
+    fn tangent_row(&mut self, mut row: Row, places: &[u32]) -> Row {
+        let class = self.class;
+        row.sort_unstable_by_key(|&(place, _)| place);
+        for (&slot, &manifold) in slots(class).iter().zip(&class.manifolds) {
+            if !manifold.has_unit_basis() {
+                self.project_on_tangent(&mut row, slot, manifold, places);
+            }
+        }
+        row
     }
 
     /// Brings the entries of a block on a manifold into its tangent coordinates. `places` are those of the local parameters.
@@ -187,16 +242,26 @@ impl Planner<'_> {
 
         let residual_scale = self.apply(Op::Div, &[scale, root]);
         let columns = self.products_with_residuals(table, &rows);
-        if target == Target::Gpu && !rows_alone {
-            // Every column is written, since a gather reads whole blocks.
-            for (place, column) in (0u32..).zip(&columns) {
-                let entry = column.map_or(zero, |column| self.product_of(squared_scale, column));
-                self.store_local(place, entry);
+        // Every column of the gradient is written, since a gather reads whole blocks.
+        match (target, self.width) {
+            (Target::Gpu, Width::Single) if !rows_alone => {
+                for (place, column) in (0u32..).zip(&columns) {
+                    let entry = column.map_or(zero, |column| self.product_of(squared_scale, column));
+                    self.store_local(place, entry);
+                }
             }
+            (Target::Gpu, Width::Pair) => {
+                let mut entries = self.tangent_gradient(squared_scale).into_iter().peekable();
+                for place in 0..table.width {
+                    let entry = entries.next_if(|&(of, _)| of == place).map_or(zero, |(_, entry)| entry);
+                    self.store_sum(place, entry);
+                }
+            }
+            (Target::Gpu, Width::Single) | (Target::Cpu, _) => {}
         }
         for (output, row) in (0u32..).zip(&rows) {
             let r = outputs[output as usize];
-            self.store_local(table.residual(output), r);
+            self.store_sum(table.residual(output), r);
             let corrected: Row = if let (2.., Some((bends, _))) = (outputs.len(), curved) {
                 let alpha = self.apply(Op::Sub, &[one, root]);
                 let share = self.apply(Op::Div, &[alpha, s]);

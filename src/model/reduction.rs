@@ -4,7 +4,6 @@
 use residua_base::list::Listed;
 use residua_ir::graph::{NodeId, Op};
 
-use super::least_squares::LocalTable;
 use super::planner::Planner;
 
 /// Squared norms whose difference is below this share of them are close. The midpoint rule is then right to about
@@ -14,9 +13,8 @@ const CLOSE: f64 = 0.01;
 impl Planner<'_> {
     /// ½ w (ρ(s) − ρ(s′)) for r in the local table and r′ at the point.
     pub(super) fn reduction(&mut self) -> NodeId {
-        let table = LocalTable::of(self.class);
         let after = self.class.outputs.clone();
-        let before: Vec<NodeId> = (0..after.len() as u32).map(|output| self.load_local(table.residual(output))).list();
+        let before: Vec<NodeId> = (0..after.len() as u32).map(|output| self.load_residual(output)).list();
         let difference = self.difference_of_squares(&before, &after);
         let change = self.fall_of_loss(difference, &before, &after);
         let half = self.graph.literal(0.5);

@@ -12,6 +12,7 @@
 use crate::model::ArrayInfo;
 use crate::model::manifolds::{InPlace, Manifold, in_place_kernel};
 use residua_base::error::Result;
+use residua_codegen::Width;
 use residua_codegen::memory::{InstanceRange, View};
 use residua_cpu::Program;
 
@@ -57,7 +58,7 @@ impl ManifoldMap {
         let mut kernels = Vec::new();
         for (manifold, dim) in shapes {
             for what in [InPlace::Turn, InPlace::TangentGradient] {
-                kernels.push(in_place_kernel(what, manifold, dim)?);
+                kernels.push(in_place_kernel(what, manifold, dim, Width::Single)?);
             }
         }
         Ok(Some(ManifoldMap { program: Program::compile(kernels).await?, arrays: places, on_manifold }))

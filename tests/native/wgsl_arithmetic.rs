@@ -261,7 +261,7 @@ fn entries_of_fused_lists_lead_to_the_tables_of_their_slots() {
         let figures = AssembleFusedUniforms { rows: 2, offsets: first, first: 0, scale: 2 };
         let mut buffers =
             [lists.clone(), words(TABLES), vec![0; 4], vec![0; 8], vec![7; 8], vec![1], figures.words().to_vec()];
-        run(&ModelShader::AssembleFused { dim: 2, pairs }.wgsl(), [1, 1], &mut buffers);
+        run(&ModelShader::AssembleFused { dim: 2, pairs, wide: false }.wgsl(), [1, 1], &mut buffers);
         assert_eq!(numbers(&buffers[2]), [4.25, 42.5, 1.0, 10.0]);
         let blocks = [16.0 + 0.0625, 160.0 + 0.625, 1600.0 + 6.25, 0.0, 1.0, 10.0, 100.0, 0.0];
         assert_eq!(numbers(&buffers[3]), blocks);

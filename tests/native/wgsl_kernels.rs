@@ -124,11 +124,11 @@ fn uniforms_have_the_layout_of_their_rust_twins() {
     let kernel = wgsl::write(&kernels::spring().check().unwrap(), wgsl::PairForm::Split).unwrap();
     let table: [(String, Layout); 6] = [
         (
-            ModelShader::AssembleFused { dim: 3, pairs: true }.wgsl(),
+            ModelShader::AssembleFused { dim: 3, pairs: true, wide: false }.wgsl(),
             layout!(model_shaders::AssembleFusedUniforms, [rows, offsets, first, scale]),
         ),
         (
-            ModelShader::Assemble { dim: 3, entries: LocalEntries::Parts }.wgsl(),
+            ModelShader::Assemble { dim: 3, entries: LocalEntries::Parts, wide: false }.wgsl(),
             layout!(model_shaders::AssembleUniforms, [rows, stride, outputs, first_partial, row_stride, scale]),
         ),
         (kernel, layout!(wgsl::Dispatch, [count, stride, first, nan])),
@@ -159,8 +159,8 @@ fn a_gate_is_the_last_storage_buffer_and_tested_first() {
     let of_model = [
         ModelShader::BlockDiagonal { fused: false },
         ModelShader::BlockDiagonal { fused: true },
-        ModelShader::Assemble { dim: 2, entries: LocalEntries::Rows },
-        ModelShader::AssembleFused { dim: 2, pairs: true },
+        ModelShader::Assemble { dim: 2, entries: LocalEntries::Rows, wide: false },
+        ModelShader::AssembleFused { dim: 2, pairs: true, wide: false },
         ModelShader::Clear,
     ];
     let gathers = gathers.map(|shader| (shader.resources(), shader.wgsl()));

@@ -24,6 +24,7 @@ mod gpu;
 mod gpu_contexts;
 mod normal;
 mod pair_evaluations;
+mod pair_solver;
 mod pairs;
 mod profile;
 

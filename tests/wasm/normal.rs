@@ -166,7 +166,7 @@ async fn compare(losses: [(&str, f64); 3], batch_size: Option<u32>, disabled: Op
         let norm = recorded.product(&mut lists, vector, product, gate).unwrap();
         sums(&mut lists, norm);
         // Of blocks with many entries the parts are still there.
-        recorded.gather_heavy(&mut lists, heavy, gate, &|_| true).unwrap();
+        recorded.gather_heavy(&mut lists, heavy, Width::Single, gate, &|_| true).unwrap();
         let jvp = recorded.jvp(&mut lists, vector, gate).unwrap();
         sums(&mut lists, jvp);
         let reduction = recorded.trial(&mut lists, to, gate).unwrap();

@@ -6,6 +6,7 @@ use crate::eval::record::Kernels;
 use crate::eval::shaders::Shader;
 use crate::model::incidence::{Destination, Source};
 use residua_base::error::Result;
+use residua_codegen::Width;
 use residua_codegen::wgsl::WORKGROUP_SIZE;
 use residua_gpu::Slice;
 
@@ -13,7 +14,7 @@ use super::buffers::ModelBuffer;
 use super::declare::DeclareModel;
 use super::fused_lists::{FusedLists, GroupLists, HeavyPass};
 use super::model::ModelRecorder;
-use super::shaders::ModelShader;
+use super::shaders::{LocalEntries, ModelShader};
 
 impl<K: Kernels> ModelRecorder<'_, K> {
     /// The uniforms of a gather of both gradient and block diagonal of a chunk, if its only pass allows that. There is only one chunk then.
@@ -37,7 +38,9 @@ impl<K: Kernels> ModelRecorder<'_, K> {
         let [local, blocks] =
             [ModelBuffer::Local(number), ModelBuffer::BlockDiagonal].map(|buffer| self.buffer(d, buffer));
         bindings.extend([local, gradient, blocks, gate, self.uniforms(d, uniforms)]);
-        let pipeline = d.model_shader(ModelShader::Assemble { dim: pass.dim, entries: self.local_entries(number) });
+        let wide = self.is_wide();
+        let entries = if wide { LocalEntries::Parts } else { self.local_entries(number) };
+        let pipeline = d.model_shader(ModelShader::Assemble { dim: pass.dim, entries, wide });
         let groups = u64::from(pass.rows.div_ceil(WORKGROUP_SIZE));
         d.list().dispatch(pipeline, &bindings, self.limits.split_workgroups(groups)?);
         Ok(true)
@@ -57,12 +60,13 @@ impl<K: Kernels> ModelRecorder<'_, K> {
         for (number, GroupLists { blocks, .. }) in (0u64..).zip(&fused.groups) {
             let uniforms = self.fused_uniforms(d, number);
             let bindings = [lists, local, gradient, block_diagonal, low, gate, uniforms];
-            let shader = ModelShader::AssembleFused { dim: blocks.kind.dim, pairs: blocks.kind.pairs };
+            let shader =
+                ModelShader::AssembleFused { dim: blocks.kind.dim, pairs: blocks.kind.pairs, wide: self.is_wide() };
             let pipeline = d.model_shader(shader);
             let groups = u64::from(blocks.count.div_ceil(WORKGROUP_SIZE));
             d.list().dispatch(pipeline, &bindings, self.limits.split_workgroups(groups)?);
         }
-        self.gather_heavy(d, gradient, gate, &|_| true)?;
+        self.gather_heavy(d, gradient, self.layout.width, gate, &|_| true)?;
         for pass in &fused.heavy {
             let mut bindings = self.heavy_bindings(d, pass, block_diagonal);
             let is_fused = pass.shape.source == Source::Local;
@@ -77,11 +81,12 @@ impl<K: Kernels> ModelRecorder<'_, K> {
     }
 
     /// Sums the parts that local tables have of blocks with very many entries, and writes them over what stands in a vector: of blocks of the sizes
-    /// that are wanted.
+    /// that are wanted. `width` says in what the parts are: those of a gradient may be pairs, those of a product are f32.
     pub fn gather_heavy(
         &self,
         d: &mut dyn DeclareModel,
         to: Slice,
+        width: Width,
         gate: Slice,
         is_wanted: &dyn Fn(u32) -> bool,
     ) -> Result<()> {
@@ -92,7 +97,7 @@ impl<K: Kernels> ModelRecorder<'_, K> {
             let is_fused = pass.shape.source == Source::Local;
             bindings.extend(is_fused.then_some(lists));
             bindings.extend([gate, self.fused_uniforms(d, pass.uniforms[0])]);
-            let pipeline = d.shader(Shader::Gather { fused: is_fused, gated: true, pairs: false });
+            let pipeline = d.shader(Shader::Gather { fused: is_fused, gated: true, pairs: width == Width::Pair });
             let groups = self.limits.split_workgroups(pass.shape.workgroups.into())?;
             d.list().dispatch(pipeline, &bindings, groups);
         }

@@ -8,7 +8,7 @@
 //! | words | what |
 //! |---|---|
 //! | 8 | how many low bits of an entry are its instance |
-//! | 8 for each slot | where its first column starts among the local tables, the columns' distance, the mask of an instance, where its first column of J̃ starts, the distance of J̃'s rows, how many, where its instances' addresses of blocks start among all index tables |
+//! | 8 for each slot | where its first column starts among the local tables, the columns' distance, the mask of an instance, where its first column of J̃ starts, the distance of J̃'s rows, how many, where its instances' addresses of blocks start among all index tables, the distance to low parts |
 //! | blocks + 1 | where in these words each block's entries start |
 //! | | entries |
 //! | | tables of passes for blocks with very many entries, each from a multiple of [`ALIGNMENT`] on |
@@ -21,13 +21,15 @@ use crate::model::access_plan::Role;
 use crate::model::incidence::fused::{FusedIncidence, Slot};
 use crate::model::incidence::{Destination, Pass, Source};
 use crate::model::least_squares::LocalTable;
-use residua_codegen::CheckedKernel;
+use residua_base::list::Listed;
 use residua_codegen::wgsl::{FUSED_WORKGROUP_SIZE, FusedKernel, FusedPart};
+use residua_codegen::{CheckedKernel, Width};
 
 use super::blocks::{BlockGroup, block_groups, triangle};
 use super::local_tables::LocalTables;
 use super::shaders::{AssembleFusedUniforms, BlockDiagonalUniforms};
-use crate::eval::layout::{ALIGNMENT, Chunk, GatherShape, Layout};
+use crate::eval::layout::{ALIGNMENT, Chunk, GatherShape, Layout, distances_of_passes};
+use crate::eval::pairs::{distance_to_low, vector_len};
 
 /// A model of a single chunk is fused if it has fewer instances. Measured on an NVIDIA H100, time of a solve with fused lists against one without:
 /// 0.99 at 15,000 springs, 0.91 at 10,000 bending residuals, 0.93 at 15,000 differences; but 1.07 at 750,000 differences, 1.27 at 1,000,000 bending
@@ -165,7 +167,9 @@ impl FusedLists {
             *start = (place as u64, words.len() as u64);
         }
         if let Destination::Scratch(which) = shape.destination {
-            let numbers = 2 * u64::from(triangle(shape.dim)) * u64::from(shape.rows);
+            let rows = u64::from(shape.rows);
+            let numbers =
+                (2 * u64::from(triangle(shape.dim)) * rows).max(vector_len(Width::Pair, u64::from(shape.dim) * rows));
             let length = &mut self.scratch[which as usize];
             *length = (*length).max(numbers);
         }
@@ -194,7 +198,8 @@ impl FusedLists {
                 let partial = first + table.partial(0, column) * stride;
                 let indices = tables.evaluation.index_start(chunk).unwrap_or_default() as u32;
                 let rows = [table.width * stride, table.outputs];
-                self.head.extend([first + column * stride, stride, mask, partial, rows[0], rows[1], indices]);
+                let low = table.low(0) * stride;
+                self.head.extend([first + column * stride, stride, mask, partial, rows[0], rows[1], indices, low]);
             }
             self.head.resize(end, 0);
         }
@@ -205,6 +210,9 @@ impl FusedLists {
             let GroupLists { blocks: BlockGroup { count: rows, first, .. }, offsets } = self.groups[position];
             self.add_uniforms(&AssembleFusedUniforms { rows, offsets, first, scale }.words());
         }
+        let shapes = self.heavy.iter().map(|pass| pass.shape).list();
+        // Those in local tables are in the slots.
+        let distances = distances_of_passes(&shapes, 0, distance_to_low(model.num_params.into()));
         for position in 0..self.heavy.len() {
             let HeavyPass { shape, .. } = self.heavy[position];
             let to_result = shape.destination == Destination::Gradient;
@@ -221,8 +229,9 @@ impl FusedLists {
                 add: 0,
                 pairs: u32::from(self.has_pairs(shape.dim)),
             };
-            let uniforms =
-                [self.add_uniforms(&shape.uniforms(0, false).words()), self.add_uniforms(&block_diagonal.words())];
+            // Those of pairs begin with those of numbers.
+            let gather = shape.pair_uniforms(0, false, distances[position]);
+            let uniforms = [self.add_uniforms(&gather.words()), self.add_uniforms(&block_diagonal.words())];
             let pass = &mut self.heavy[position];
             (pass.uniforms, pass.block_diagonal_workgroups) = (uniforms, block_diagonal.workgroups());
         }

@@ -3,10 +3,12 @@
 //! Plain arithmetic over the model and the layout of its evaluation, whose chunks and gather passes it shares. The gather passes of a chunk
 //! serve its local table; where there are [`FusedLists`], these serve all local tables at once.
 
-use crate::eval::layout::{ALIGNMENT, Chunk, Layout};
+use crate::eval::layout::{ALIGNMENT, Chunk, Layout, distances_of_passes};
+use crate::eval::pairs::{distance_to_low, table_len, vector_len};
 use crate::model::incidence::{Destination, Source};
 use crate::model::least_squares::LocalTable;
 use crate::model::{ArrayInfo, Model};
+use residua_codegen::Width;
 use residua_codegen::wgsl::WORKGROUP_SIZE;
 
 use super::blocks::{FEW_BLOCKS, MOST_TOGETHER, block_numbers, triangle};
@@ -27,6 +29,8 @@ const LEAST_WORKGROUPS: u64 = 256;
 /// Where everything lies.
 #[derive(Clone, Debug)]
 pub struct ModelLayout {
+    /// In what points, costs and gradients are held. J̃ is f32 whatever it is.
+    pub width: Width,
     /// Numbers of the block diagonal for each parameter. A block of n numbers, of which the first is parameter `a`, has the n(n+1)/2 numbers of
     /// its lower triangle, row by row, from `scale · a` on.
     pub scale: u32,
@@ -67,6 +71,8 @@ pub enum Cleared {
     Vector,
     /// The block diagonal, or its errors.
     BlockDiagonal,
+    /// The gradient, with its low parts if it has them.
+    Gradient,
 }
 
 impl ModelLayout {
@@ -77,6 +83,7 @@ impl ModelLayout {
             triangle(numbers).div_ceil(numbers.max(1))
         };
         let mut layout = ModelLayout {
+            width: evaluation.width,
             scale: model.arrays.iter().map(scale).max().unwrap_or(1),
             pairs: model.arrays.iter().any(|array| array.count < FEW_BLOCKS),
             local: LocalTables::new(model, evaluation),
@@ -96,7 +103,8 @@ impl ModelLayout {
             layout.sums.push(((first + count).next_multiple_of(ALIGNMENT / 4), groups));
             layout.add_passes(model, chunk);
         }
-        let lengths = [layout.parameters, u64::from(layout.scale) * layout.parameters];
+        let gradient = vector_len(layout.width, layout.parameters);
+        let lengths = [layout.parameters, u64::from(layout.scale) * layout.parameters, gradient];
         layout.clear_uniforms = lengths.map(|length| layout.add_uniforms(&[length as u32]))[0];
         layout
     }
@@ -105,7 +113,12 @@ impl ModelLayout {
         let table = LocalTable::of(&model.batches[chunk.batch].class);
         let stride = chunk.range.len() as u32;
         let mut uniforms = Vec::new();
-        for pass in &chunk.passes {
+        let distances = distances_of_passes(
+            &chunk.passes,
+            u64::from(table.low(0)) * u64::from(stride),
+            distance_to_low(self.parameters),
+        );
+        for (pass, distances) in chunk.passes.iter().zip(distances) {
             let dim = pass.dim;
             let whole = model.arrays.iter().any(|array| array.dim == dim && block_numbers(array) == dim);
             let numbers = if whole { triangle(dim) } else { dim };
@@ -139,7 +152,9 @@ impl ModelLayout {
             };
             uniforms.push(PassUniforms {
                 assemble: together.then(|| self.add_uniforms(&assemble.words())),
-                gather: [false, to_result].map(|add| self.add_uniforms(&pass.uniforms(stride, add).words())),
+                // Those of pairs begin with those of numbers.
+                gather: [false, to_result]
+                    .map(|add| self.add_uniforms(&pass.pair_uniforms(stride, add, distances).words())),
                 block_diagonal: [0, 1]
                     .map(|add| self.add_uniforms(&BlockDiagonalUniforms { add, ..block_diagonal }.words())),
                 block_diagonal_workgroups: block_diagonal.workgroups(),
@@ -161,6 +176,11 @@ impl ModelLayout {
         self.clear_uniforms + what as u64
     }
 
+    /// Numbers of a partial sum: 2 of pairs.
+    pub fn sum_width(&self, buffer: ModelBuffer) -> u32 {
+        if buffer == ModelBuffer::CostSums { table_len(self.width, 1) as u32 } else { 1 }
+    }
+
     /// How many partial sums there are, those of all chunks.
     pub fn num_sums(&self) -> u64 {
         self.sums.last().map_or(0, |(first, count)| first + count)
@@ -177,7 +197,7 @@ impl ModelLayout {
             ModelBuffer::FusedLists => fused.map_or(0, FusedLists::list_words),
             ModelBuffer::FusedUniforms => fused.map_or(0, FusedLists::uniform_words),
             ModelBuffer::FusedScratch(which) => fused.map_or(0, |fused| fused.scratch(which)),
-            ModelBuffer::CostSums | ModelBuffer::ProductSums => self.num_sums(),
+            ModelBuffer::CostSums | ModelBuffer::ProductSums => u64::from(self.sum_width(buffer)) * self.num_sums(),
             ModelBuffer::BlockDiagonal => block_diagonal,
             ModelBuffer::BlockDiagonalLow => {
                 if self.pairs {

@@ -22,7 +22,7 @@ impl<K: Kernels> ModelRecorder<'_, K> {
             return Ok(self.sums(d, ModelBuffer::CostSums));
         }
         if !self.overwrites() {
-            self.clear(d, Cleared::Vector, gradient, gate)?;
+            self.clear(d, Cleared::Gradient, gradient, gate)?;
             let errors = self.layout.pairs.then_some(ModelBuffer::BlockDiagonalLow);
             for buffer in [Some(ModelBuffer::BlockDiagonal), errors].into_iter().flatten() {
                 let slice = self.buffer(d, buffer);
@@ -31,11 +31,13 @@ impl<K: Kernels> ModelRecorder<'_, K> {
         }
         let reads_rows =
             |number: usize| self.assembles(number).is_some() && self.local_entries(number) != LocalEntries::Parts;
-        let entry = if self.chunks().any(reads_rows) { Entry::LineariseRows } else { Entry::Linearise };
+        // Rows alone leave a gradient that is made of f32 rows, which pairs must not be.
+        let rows_alone = !self.is_wide() && self.chunks().any(reads_rows);
+        let entry = if rows_alone { Entry::LineariseRows } else { Entry::Linearise };
         self.run(d, entry, ModelBuffer::CostSums, at, gate)?;
         for number in self.chunks() {
             if !self.assemble(d, number, gradient, gate)? {
-                self.gather(d, number, gradient, gate)?;
+                self.gather(d, number, gradient, self.layout.width, gate)?;
                 self.gather_block_diagonal(d, number, gate)?;
             }
         }

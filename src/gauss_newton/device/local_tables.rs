@@ -6,7 +6,6 @@ use residua_base::list::Listed;
 use super::buffers::ModelBuffer;
 use crate::eval::layout::{ALIGNMENT, Layout, starts_of_tables};
 use crate::model::Model;
-use crate::model::access_plan::Target;
 use crate::model::least_squares::LocalTable;
 
 /// Where the local tables stand.
@@ -25,7 +24,7 @@ impl LocalTables {
             .chunks
             .iter()
             .map(|chunk| {
-                let columns = LocalTable::of(&model.batches[chunk.batch].class).columns(Target::Gpu);
+                let columns = LocalTable::of(&model.batches[chunk.batch].class).columns_on_device(evaluation.width);
                 u64::from(columns) * chunk.range.len() as u64
             })
             .list();

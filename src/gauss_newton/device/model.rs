@@ -8,6 +8,7 @@ use crate::eval::titles::kernel_name;
 use crate::model::Model;
 use crate::model::access_plan::{Entry, Role};
 use residua_base::error::{Error, Result};
+use residua_codegen::Width;
 use residua_gpu::{Limits, Slice};
 
 use super::buffers::ModelBuffer;
@@ -47,7 +48,13 @@ impl<K: Kernels> ModelRecorder<'_, K> {
 
     /// Sums that the next kernel finishes.
     pub(super) fn sums(&self, d: &mut dyn DeclareModel, sums: ModelBuffer) -> Sums {
-        Sums { slice: self.buffer(d, sums), count: self.layout.num_sums() as u32, width: 1 }
+        let width = self.layout.sum_width(sums);
+        Sums { slice: self.buffer(d, sums), count: self.layout.num_sums() as u32, width }
+    }
+
+    /// Whether points, costs and gradients are pairs.
+    pub(super) fn is_wide(&self) -> bool {
+        self.layout.width == Width::Pair
     }
 
     /// The chunks of blocks that take part.
@@ -79,13 +86,14 @@ impl<K: Kernels> ModelRecorder<'_, K> {
         vector: Slice,
         gate: Slice,
     ) -> Result<()> {
+        let bytes = 4 * u64::from(self.layout.sum_width(sums));
         let sums = self.buffer(d, sums);
         for number in self.chunks() {
             let chunk = &self.evaluation.chunks[number];
             let mut bindings = self.bindings(d, number, entry, vector)?;
             let (first, groups) = self.layout.sums[number];
             let uniforms = self.memory(d, Memory::Uniforms).part(chunk.uniforms * ALIGNMENT, ALIGNMENT);
-            bindings.extend([sums.part(4 * first, 4 * groups), gate, uniforms]);
+            bindings.extend([sums.part(bytes * first, bytes * groups), gate, uniforms]);
             let program = Program::Kernel(self.kernels.number(chunk.batch), entry);
             let name = kernel_name(self.model, chunk.batch, entry);
             let pipeline = d.program(program, &name, &kernel_layout(self.kernels.plan(chunk.batch, entry)?));

@@ -10,6 +10,7 @@ use crate::model::access_plan::Entry;
 use crate::model::incidence::{Destination, Source};
 use crate::model::least_squares::{LocalTable, is_mirrored};
 use residua_base::error::Result;
+use residua_codegen::Width;
 use residua_codegen::wgsl::FusedKernel;
 use residua_gpu::Slice;
 
@@ -132,7 +133,7 @@ impl<K: Kernels> ModelRecorder<'_, K> {
         }
         let sums = self.product_parts(d, p, gate)?;
         for number in self.chunks() {
-            self.gather(d, number, q, gate)?;
+            self.gather(d, number, q, Width::Single, gate)?;
         }
         Ok(sums)
     }
@@ -148,7 +149,14 @@ impl<K: Kernels> ModelRecorder<'_, K> {
     }
 
     /// Sums what the local table of a chunk has for each block.
-    pub(super) fn gather(&self, d: &mut dyn DeclareModel, number: usize, to: Slice, gate: Slice) -> Result<()> {
+    pub(super) fn gather(
+        &self,
+        d: &mut dyn DeclareModel,
+        number: usize,
+        to: Slice,
+        width: Width,
+        gate: Slice,
+    ) -> Result<()> {
         let chunk = &self.evaluation.chunks[number];
         for (position, (pass, uniforms)) in chunk.passes.iter().zip(&self.layout.passes[number]).enumerate() {
             let mut bindings = self.pass_tables(d, number, position).to_vec();
@@ -162,7 +170,7 @@ impl<K: Kernels> ModelRecorder<'_, K> {
             });
             let uniforms = self.uniforms(d, uniforms.gather[usize::from(!self.overwrites())]);
             bindings.extend([gate, uniforms]);
-            let pipeline = d.shader(Shader::Gather { fused: false, gated: true, pairs: false });
+            let pipeline = d.shader(Shader::Gather { fused: false, gated: true, pairs: width == Width::Pair });
             d.list().dispatch(pipeline, &bindings, self.limits.split_workgroups(pass.workgroups.into())?);
         }
         Ok(())

@@ -24,6 +24,8 @@ pub enum ModelShader {
         dim: u32,
         /// What stands where an entry points.
         entries: LocalEntries,
+        /// Whether the parts of the gradient are pairs.
+        wide: bool,
     },
     /// The same over the lists of all local tables.
     AssembleFused {
@@ -31,6 +33,8 @@ pub enum ModelShader {
         dim: u32,
         /// Whether the block diagonal has its errors.
         pairs: bool,
+        /// Whether the parts of the gradient are pairs.
+        wide: bool,
     },
     /// Sets numbers to zero.
     Clear,
@@ -60,6 +64,7 @@ template_parameters! {
         dim: u32,
         weighted: bool,
         mirrored: bool,
+        wide: bool,
     }
 }
 
@@ -68,6 +73,7 @@ template_parameters! {
     struct AssembleFusedTemplate {
         dim: u32,
         pairs: bool,
+        wide: bool,
     }
 }
 
@@ -142,12 +148,12 @@ impl ModelShader {
             ModelShader::BlockDiagonal { fused } => {
                 (template!("gauss_newton/block_diagonal"), Box::new(BlockDiagonalTemplate { fused }))
             }
-            ModelShader::Assemble { dim, entries } => {
+            ModelShader::Assemble { dim, entries, wide } => {
                 let (weighted, mirrored) = (entries == LocalEntries::Rows, entries == LocalEntries::MirroredRows);
-                (template!("gauss_newton/assemble"), Box::new(AssembleTemplate { dim, weighted, mirrored }))
+                (template!("gauss_newton/assemble"), Box::new(AssembleTemplate { dim, weighted, mirrored, wide }))
             }
-            ModelShader::AssembleFused { dim, pairs } => {
-                (template!("gauss_newton/assemble_fused"), Box::new(AssembleFusedTemplate { dim, pairs }))
+            ModelShader::AssembleFused { dim, pairs, wide } => {
+                (template!("gauss_newton/assemble_fused"), Box::new(AssembleFusedTemplate { dim, pairs, wide }))
             }
             ModelShader::Clear => (template!("gauss_newton/clear"), Box::new(NoParameters)),
         }
@@ -242,10 +248,13 @@ mod tests {
         shaders.extend([false, true].map(|fused| ModelShader::BlockDiagonal { fused }));
         for dim in 1..=MOST_TOGETHER {
             let all = [LocalEntries::Parts, LocalEntries::Rows, LocalEntries::MirroredRows];
-            shaders.extend(all.map(|entries| ModelShader::Assemble { dim, entries }));
+            shaders.extend(all.map(|entries| ModelShader::Assemble { dim, entries, wide: false }));
+            shaders.push(ModelShader::Assemble { dim, entries: LocalEntries::Parts, wide: true });
         }
         for dim in 1..=MOST_NUMBERS {
-            shaders.extend([false, true].map(|pairs| ModelShader::AssembleFused { dim, pairs }));
+            for wide in [false, true] {
+                shaders.extend([false, true].map(|pairs| ModelShader::AssembleFused { dim, pairs, wide }));
+            }
         }
         shaders
     }

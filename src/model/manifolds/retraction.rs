@@ -4,7 +4,7 @@ use super::basis::Frame;
 use super::{Manifold, dot};
 use residua_base::error::Result;
 use residua_base::list::Listed;
-use residua_codegen::{Buffer, CheckedKernel, DType, Guard, Index, Kernel, Load, Output};
+use residua_codegen::{Buffer, CheckedKernel, DType, Guard, Index, Kernel, Load, Output, Width};
 use residua_ir::graph::{Graph, InputId, NodeId, Op};
 
 /// The buffers of [`retraction_kernel`], in binding order; all have the layout of x.
@@ -23,6 +23,17 @@ pub enum RetractionBuffer {
     Trial = 4,
     /// The step that was made, written.
     ProjectedStep = 5,
+}
+
+/// Numbers of a block in a buffer.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Numbers {
+    /// The buffer.
+    pub buffer: u32,
+    /// How many.
+    pub count: u32,
+    /// In what they are held.
+    pub width: Width,
 }
 
 /// x ⊞ δ for the numbers x of a block and its tangent coordinates δ. Where δ is 0 it is x, bit for bit; a result on a sphere is
@@ -151,13 +162,18 @@ fn wrap(g: &mut Graph, angle: NodeId) -> NodeId {
 /// Its buffers are those of [`RetractionBuffer`]. Euclidean blocks are projected on their bounds, and the step made is the one
 /// after the projection; on other manifolds there are no bounds, and the step made is δ. A coordinate whose step is 0 stays as it
 /// is, bounds or not: so do constants. Without bounds (`bounded` false) the buffers of bounds are not read.
-pub fn retraction_kernel(manifold: Manifold, dim: u32, bounded: bool) -> Result<CheckedKernel> {
+///
+/// In pairs the points and the bounds are pairs, and δ is f32. The step made is a pair where it was projected: as a difference of rounded points it
+/// would have no digits. All low parts stand where the dispatch's `low_0` says.
+pub fn retraction_kernel(manifold: Manifold, dim: u32, bounded: bool, width: Width) -> Result<CheckedKernel> {
     let (tangents, n) = (manifold.tangent_dim(dim) as usize, dim as usize);
     let projects = bounded && manifold == Manifold::Euclidean;
     let [of_x, of_step, of_lower, of_upper] =
         [RetractionBuffer::X, RetractionBuffer::Step, RetractionBuffer::Lower, RetractionBuffer::Upper]
             .map(|buffer| buffer as u32);
-    let reads = [(of_x, dim), (of_step, tangents as u32), (of_lower, dim), (of_upper, dim)];
+    let step = Numbers { buffer: of_step, count: tangents as u32, width: Width::Single };
+    let point = |buffer| Numbers { buffer, count: dim, width };
+    let reads = [point(of_x), step, point(of_lower), point(of_upper)];
     let mut blocks = BlockKernel::new(dim, &reads[..if projects { 4 } else { 2 }]);
     let (x, rest) = blocks.inputs.split_at(n);
     let (delta, bounds) = rest.split_at(tangents);
@@ -184,7 +200,10 @@ pub fn retraction_kernel(manifold: Manifold, dim: u32, bounded: bool) -> Result<
         "retract",
         format!("Steps of blocks of {dim} on the manifold '{}'.", manifold.name()),
         &[("x", false), ("step", false), ("lower", false), ("upper", false), ("trial", true), ("made", true)],
-        &[(RetractionBuffer::Trial as u32, &trial), (RetractionBuffer::ProjectedStep as u32, &made)],
+        &[
+            (RetractionBuffer::Trial as u32, &trial, width),
+            (RetractionBuffer::ProjectedStep as u32, &made, if projects { width } else { Width::Single }),
+        ],
     )
 }
 
@@ -199,13 +218,17 @@ pub(super) struct BlockKernel {
 }
 
 impl BlockKernel {
-    /// Reads of each buffer so many numbers of a block of `dim`.
-    pub fn new(dim: u32, reads: &[(u32, u32)]) -> BlockKernel {
+    /// Reads numbers of a block of `dim`.
+    pub fn new(dim: u32, reads: &[Numbers]) -> BlockKernel {
         let (mut graph, mut inputs, mut loads) = (Graph::new(), Vec::new(), Vec::new());
-        for &(buffer, numbers) in reads {
-            for component in 0..numbers {
+        for &Numbers { buffer, count, width } in reads {
+            for component in 0..count {
+                let index = Index::interleaved(dim, component);
                 inputs.push(graph.input(InputId(loads.len() as u32)));
-                loads.push(Load::read(buffer, Index::interleaved(dim, component)));
+                loads.push(match width {
+                    Width::Single => Load::read(buffer, index),
+                    Width::Pair => Load::read_pair(buffer, index.clone(), index.low(0)),
+                });
             }
         }
         BlockKernel { dim, loads, graph, inputs }
@@ -217,18 +240,22 @@ impl BlockKernel {
         name: &str,
         header: String,
         buffers: &[(&'static str, bool)],
-        writes: &[(u32, &[NodeId])],
+        writes: &[(u32, &[NodeId], Width)],
     ) -> Result<CheckedKernel> {
         let mut kept = Vec::new();
-        for (_, nodes) in writes {
+        for (_, nodes, _) in writes {
             kept.extend_from_slice(nodes);
         }
         let (graph, kept) = self.graph.extract(&kept);
         let mut kept = kept.into_iter();
         let mut outputs = Vec::new();
-        for &(buffer, nodes) in writes {
+        for &(buffer, nodes, width) in writes {
             for (component, node) in (0..nodes.len() as u32).zip(&mut kept) {
-                outputs.push(Output::store(node, buffer, Index::interleaved(self.dim, component)));
+                let index = Index::interleaved(self.dim, component);
+                outputs.push(match width {
+                    Width::Single => Output::store(node, buffer, index),
+                    Width::Pair => Output::store_pair(node, buffer, index.clone(), index.low(0)),
+                });
             }
         }
         let buffer = |&(name, written)| Buffer { name, dtype: DType::Real, written };

@@ -1,7 +1,7 @@
 //! Properties of every manifold, at blocks of all sizes that occur.
 
 use super::*;
-use residua_codegen::{InstanceRange, View, interpret};
+use residua_codegen::{InstanceRange, View, Width, interpret};
 #[cfg(not(target_arch = "wasm32"))]
 use residua_codegen::{wasm, wgsl};
 use residua_ir::graph::{Graph, InputId};
@@ -201,7 +201,7 @@ fn normalising_goes_to_the_nearest_point_and_says_how_far_off_it_was() {
 
 #[test]
 fn the_kernel_projects_on_bounds_and_tells_the_step_that_was_made() {
-    let kernel = retraction_kernel(Manifold::Euclidean, 2, true).unwrap();
+    let kernel = retraction_kernel(Manifold::Euclidean, 2, true, Width::Single).unwrap();
     let x = [9.0, 1.0, 2.0, 5.0, 5.0];
     let delta = [9.0, 3.0, -0.5, 0.0, -9.0];
     let (lower, upper) = ([f64::NEG_INFINITY, 0.0, 0.0, 6.0, 4.0], [f64::INFINITY, 3.0, 3.0, 7.0, f64::INFINITY]);
@@ -223,10 +223,14 @@ fn the_kernel_projects_on_bounds_and_tells_the_step_that_was_made() {
 #[test]
 fn kernels_of_all_manifolds_are_written_for_both_engines() {
     for (manifold, x) in points() {
-        let kernel = retraction_kernel(manifold, x.len() as u32, true).unwrap();
+        let kernel = retraction_kernel(manifold, x.len() as u32, true, Width::Single).unwrap();
         let text = wgsl::write(&kernel, wgsl::PairForm::Split).unwrap();
         residua_portable::validated(&text);
         wasm::module(std::slice::from_ref(&kernel), 0).unwrap();
+        for bounded in [false, true] {
+            let pairs = retraction_kernel(manifold, x.len() as u32, bounded, Width::Pair).unwrap();
+            residua_portable::validated(&wgsl::write(&pairs, wgsl::PairForm::Split).unwrap());
+        }
         let mut made = vec![0.0; x.len()];
         let mut trial = vec![0.0; x.len()];
         let mut delta = step(manifold, x.len(), 0.5);

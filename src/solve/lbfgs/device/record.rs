@@ -13,6 +13,7 @@ use crate::model::manifolds::{InPlace, Manifold, in_place_kernel};
 use crate::shader_source::binding_kinds;
 use crate::solve::manifold_map::arrays_on_manifolds;
 use residua_base::error::Result;
+use residua_codegen::Width;
 use residua_codegen::wgsl::{self, Dispatch, WORKGROUP_SIZE};
 use residua_gpu::{BindingKind, BufferId, CommandList, DownloadId, PipelineId, Slice};
 use vecmap::VecMap;
@@ -65,7 +66,7 @@ impl Program {
             Program::Functions(_) => None,
             Program::Own(kernel) => Some((kernel.wgsl(shape.places()), kernel.name().to_owned(), kernel.layout())),
             Program::InPlace(what, manifold, dim) => {
-                let kernel = in_place_kernel(what, manifold, dim)?;
+                let kernel = in_place_kernel(what, manifold, dim, Width::Single)?;
                 let layout = binding_kinds(&wgsl::kernel_resources(&kernel));
                 Some((wgsl::write(&kernel, wgsl::PairForm::Split)?, kernel.name.clone(), layout))
             }
@@ -244,7 +245,7 @@ impl Writer {
         for (number, array) in arrays_on_manifolds(&descent.model.arrays).enumerate() {
             let &ArrayInfo { manifold, dim, count, .. } = array;
             let uniforms = self.buffer(BufferKind::Uniforms).part((1 + number as u64) * ALIGNMENT, ALIGNMENT);
-            let layout = binding_kinds(&wgsl::kernel_resources(&in_place_kernel(what, manifold, dim)?));
+            let layout = binding_kinds(&wgsl::kernel_resources(&in_place_kernel(what, manifold, dim, Width::Single)?));
             let pipeline = self.pipeline(Program::InPlace(what, manifold, dim), "in place", &layout);
             let groups = descent.limits.split_workgroups(u64::from(count).div_ceil(WORKGROUP_SIZE.into()))?;
             self.segment.list.dispatch(pipeline, &[point, replaced, gate, uniforms], groups);

@@ -7,11 +7,12 @@ mod products;
 
 use super::coupling::Coupling;
 use super::elimination::Elimination;
-use super::shaders::{Kernel, SUM_SECTIONS, SolverUniforms, VECTORS};
+use super::shaders::{Kernel, SUM_SECTIONS, Setting, SolverUniforms, VECTORS};
 use super::shape::{Group, MOST_WORKGROUPS, Part, Preconditioner, Shape, THREADS};
 use super::state;
 use crate::eval::declare::{Declare, Sums};
 use crate::eval::layout::{ALIGNMENT, Memory};
+use crate::eval::pairs::{table_len, vector_len};
 use crate::eval::record::{self, Kernels};
 use crate::gauss_newton::device::fused_lists::MOST_SUMS;
 use crate::gauss_newton::device::shaders::ModelShader;
@@ -19,7 +20,7 @@ use crate::gauss_newton::device::{DeclareModel, ModelBuffer, ModelRecorder};
 use crate::model::manifolds::{Manifold, retraction_kernel};
 use crate::shader_source::binding_kinds;
 use residua_base::error::Result;
-use residua_codegen::wgsl::{self, Dispatch, WORKGROUP_SIZE};
+use residua_codegen::wgsl::{self, Dispatch, PairForm, WORKGROUP_SIZE};
 use residua_gpu::{BindingKind, BufferId, CommandList, PipelineId, Slice};
 use vecmap::VecMap;
 
@@ -93,7 +94,7 @@ pub struct Recording {
     /// What stands in [`Place::Uniforms`].
     pub uniforms: Vec<u32>,
     shape: Shape,
-    constrained: bool,
+    setting: Setting,
     /// The kernels of all products that run in [`Kernel::Products`].
     fused_kernels: String,
     coupling: Coupling,
@@ -110,19 +111,20 @@ impl Recording {
         // A slot for each dispatch that is not the functions': four a group, a retraction an array, and five more, some of which one model has.
         let slots = 4 * shape.groups.len() + model.model.arrays.len() + 5;
         let coupling = Coupling::of(model, &shape, elimination);
-        let mut writer = Writer::new(&shape, constrained, coupling.is_some(), slots as u64 * ALIGNMENT);
+        let setting = Setting { constrained, width: model.layout.width };
+        let mut writer = Writer::new(&shape, setting, coupling.is_some(), slots as u64 * ALIGNMENT);
         let head = writer.head(model)?;
         let iteration = writer.iteration(model)?;
         let tail = writer.tail(model)?;
         let (mut uniforms, fused_kernels) = (writer.uniforms, writer.fused_kernels);
         uniforms.resize(slots * ALIGNMENT as usize / 4, 0);
         let coupling = coupling.unwrap_or_default();
-        Ok(Recording { head, iteration, tail, uniforms, shape, constrained, fused_kernels, coupling })
+        Ok(Recording { head, iteration, tail, uniforms, shape, setting, fused_kernels, coupling })
     }
 
     /// Bytes of a buffer of the solver's own.
     pub fn bytes(&self, place: Place) -> u64 {
-        bytes(&self.shape, 4 * self.uniforms.len() as u64, place)
+        bytes(&self.shape, self.setting, 4 * self.uniforms.len() as u64, place)
     }
 
     /// Numbers between the parts of [`Place::Bounds`].
@@ -130,42 +132,53 @@ impl Recording {
         self.shape.stride()
     }
 
-    /// The text, entry point and bindings of a pipeline of the solver's own.
-    pub fn program(&self, program: Program) -> Result<Option<(String, String, Vec<BindingKind>)>> {
+    /// The text, entry point and bindings of a pipeline of the solver's own, on a device that has the errors of products by this form.
+    pub fn program(&self, program: Program, form: PairForm) -> Result<Option<(String, String, Vec<BindingKind>)>> {
         Ok(match program {
             Program::Functions(_) => None,
             Program::Model(shader) => Some((shader.wgsl(), shader.entry().to_owned(), shader.layout())),
             Program::Own(kernel) => {
-                let text = kernel.wgsl(self.constrained, &self.fused_kernels, &self.coupling);
-                Some((text, kernel.name().to_owned(), kernel.layout(self.constrained)))
+                let text = kernel.wgsl(self.setting, &self.fused_kernels, &self.coupling);
+                Some((text, kernel.name().to_owned(), kernel.layout(self.setting.constrained)))
             }
             Program::Retract(manifold, dim) => {
-                let kernel = retraction_kernel(manifold, dim, self.constrained)?;
+                let Setting { constrained, width } = self.setting;
+                let kernel = retraction_kernel(manifold, dim, constrained, width)?;
                 let bindings = binding_kinds(&wgsl::kernel_resources(&kernel));
-                Some((wgsl::write(&kernel, wgsl::PairForm::Split)?, kernel.name.clone(), bindings))
+                Some((wgsl::write(&kernel, form)?, kernel.name.clone(), bindings))
             }
         })
     }
 }
 
-fn bytes(shape: &Shape, uniforms: u64, place: Place) -> u64 {
+fn bytes(shape: &Shape, Setting { constrained, width }: Setting, uniforms: u64, place: Place) -> u64 {
     let (numbers, stride) = (u64::from(shape.numbers), u64::from(shape.stride()));
     4 * match place {
         Place::Uniforms => uniforms / 4,
         Place::Functions(_) | Place::Model(_) => 0,
         Place::State => state::WORDS.into(),
-        Place::Point | Place::Trial | Place::ProjectedStep | Place::Gradient | Place::Product => numbers,
+        Place::Point | Place::Trial | Place::Gradient => vector_len(width, numbers),
+        // A step that was projected is a difference of points.
+        Place::ProjectedStep if constrained => vector_len(width, numbers),
+        Place::ProjectedStep | Place::Product => numbers,
         Place::Vectors => VECTORS.len() as u64 * stride,
         Place::Sums => 2 * (u64::from(SUM_SECTIONS * shape.workgroups) + u64::from(shape.factors)),
         Place::JvpSquares => MOST_SUMS,
-        Place::Bounds => 3 * stride,
+        Place::Bounds => (2 * table_len(width, 1) + 1) * stride,
     }
+}
+
+/// The uniforms of a generated kernel over blocks: those of pairs begin with those of numbers.
+fn of_dispatch(count: u32, first: u32, low: u32) -> Vec<u32> {
+    let mut words = Dispatch::new(count, count, first).words().to_vec();
+    words.extend([low, low]);
+    words
 }
 
 /// Writes segments.
 struct Writer<'a> {
     shape: &'a Shape,
-    constrained: bool,
+    setting: Setting,
     /// Whether one kernel multiplies by a Schur complement.
     is_coupled: bool,
     uniforms: Vec<u32>,
@@ -201,10 +214,10 @@ impl DeclareModel for Writer<'_> {
 }
 
 impl<'a> Writer<'a> {
-    fn new(shape: &'a Shape, constrained: bool, is_coupled: bool, uniform_bytes: u64) -> Writer<'a> {
+    fn new(shape: &'a Shape, setting: Setting, is_coupled: bool, uniform_bytes: u64) -> Writer<'a> {
         let (uniforms, buffers, pipelines) = (Vec::new(), Vec::new(), VecMap::default());
         let (segment, fused_kernels) = (Segment::default(), String::new());
-        Writer { shape, constrained, is_coupled, uniforms, uniform_bytes, segment, buffers, pipelines, fused_kernels }
+        Writer { shape, setting, is_coupled, uniforms, uniform_bytes, segment, buffers, pipelines, fused_kernels }
     }
 
     fn head<K: Kernels>(&mut self, model: &ModelRecorder<K>) -> Result<Segment> {
@@ -224,7 +237,7 @@ impl<'a> Writer<'a> {
             if group.shape.preconditioner == Preconditioner::Pairs {
                 bindings.push(self.model_table(model.layout, ModelBuffer::BlockDiagonalLow));
             }
-            if self.constrained {
+            if self.setting.constrained {
                 bindings.extend([trial, self.place(Place::Bounds)]);
             }
             let uniforms = self.of_group(group, model.layout.scale);
@@ -234,7 +247,8 @@ impl<'a> Writer<'a> {
         let uniforms = self.finishing(costs);
         self.dispatch(Kernel::Converge, bindings, uniforms, 1);
         let bindings = vec![self.place(Place::State), trial, self.place(Place::Point)];
-        self.dispatch_over(Kernel::Settle, bindings, self.shape.numbers);
+        let numbers = vector_len(self.setting.width, self.shape.numbers.into()) as u32;
+        self.dispatch_over(Kernel::Settle, bindings, numbers);
         Ok(self.finish())
     }
 
@@ -293,7 +307,7 @@ impl<'a> Writer<'a> {
             self.dispatch(Kernel::Measure(group.shape), bindings, uniforms, group.workgroups);
         }
         // A step that bounds have cut is not the one that was solved for: its jvp is computed.
-        let jvp = if self.constrained { Some(model.jvp(self, projected_step, gate)?) } else { None };
+        let jvp = if self.setting.constrained { Some(model.jvp(self, projected_step, gate)?) } else { None };
         let reduction = model.trial(self, trial, gate)?;
         let mut bindings = vec![self.place(Place::State), reduction.slice, self.place(Place::Sums)];
         let mut uniforms = self.finishing(reduction);
@@ -328,8 +342,10 @@ impl<'a> Writer<'a> {
                 (dim, count) = (NUMBERS_A_THREAD, count / NUMBERS_A_THREAD);
             }
             let gate = self.gate(state::TRIAL);
-            let (lower, upper) = if self.constrained {
-                let (bounds, stride) = (self.place(Place::Bounds), 4 * u64::from(self.shape.stride()));
+            let Setting { constrained, width } = self.setting;
+            let (lower, upper) = if constrained {
+                let stride = 4 * table_len(width, self.shape.stride().into());
+                let bounds = self.place(Place::Bounds);
                 (bounds.part(0, stride), bounds.part(stride, stride))
             } else {
                 // Not read.
@@ -343,9 +359,9 @@ impl<'a> Writer<'a> {
                 self.place(Place::Trial),
                 self.place(Place::ProjectedStep),
                 gate,
-                self.uniform(&Dispatch::new(count, count, first).words()),
+                self.uniform(&of_dispatch(count, first, self.shape.stride())),
             ];
-            let kernel = retraction_kernel(manifold, dim, self.constrained)?;
+            let kernel = retraction_kernel(manifold, dim, constrained, width)?;
             let layout = binding_kinds(&wgsl::kernel_resources(&kernel));
             let pipeline = self.pipeline(Program::Retract(manifold, dim), "retract", &layout);
             let groups = model.limits.split_workgroups(u64::from(count).div_ceil(WORKGROUP_SIZE.into()))?;
@@ -387,7 +403,7 @@ impl<'a> Writer<'a> {
         let pipeline = match self.pipelines.get(&program) {
             Some(pipeline) => *pipeline,
             None => {
-                let layout = kernel.layout(self.constrained);
+                let layout = kernel.layout(self.setting.constrained);
                 self.pipeline(program, kernel.name(), &layout)
             }
         };
@@ -411,7 +427,7 @@ impl<'a> Writer<'a> {
     }
 
     fn place(&mut self, place: Place) -> Slice {
-        self.declare(place, bytes(self.shape, self.uniform_bytes, place))
+        self.declare(place, bytes(self.shape, self.setting, self.uniform_bytes, place))
     }
 
     fn declare(&mut self, place: Place, bytes: u64) -> Slice {

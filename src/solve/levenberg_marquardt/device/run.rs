@@ -9,6 +9,7 @@ use super::schedule::{Batch, Schedule};
 use super::state::{Settings, State, WORDS};
 use crate::eval::gpu::GpuEngine;
 use crate::eval::layout::Memory;
+use crate::eval::pairs::{split, table_len};
 use crate::eval::{Arithmetic, Functions};
 use crate::gauss_newton::device::{DeviceModel, ModelBuffer};
 use crate::model::Manifold;
@@ -23,6 +24,7 @@ use crate::solve::untouched::Untouched;
 use crate::solve::write_back::{Left, write_back};
 use residua_base::clock::now_ms;
 use residua_base::error::{Error, Result};
+use residua_codegen::wgsl::PairForm;
 use residua_gpu::{Buffer, BufferRequest, CommandList, DownloadId, Pipeline, PipelineRequest, Prepared, Submission};
 use vecmap::VecMap;
 
@@ -284,13 +286,18 @@ impl SolverResources {
 
     /// Bounds and constants, as they are now.
     fn write_constraints(&self, functions: &mut Functions, start: &Start, limits: &Buffer) -> Result<()> {
-        let mut numbers = vec![0.0_f32; 3 * self.stride];
-        for i in 0..start.point.len() {
-            numbers[i] = start.feasible.project(i, f64::NEG_INFINITY) as f32;
-            numbers[self.stride + i] = start.feasible.project(i, f64::INFINITY) as f32;
-            numbers[2 * self.stride + i] = f32::from(u8::from(start.feasible.is_constant(i)));
-        }
         let (engine, _) = engine(functions)?;
+        let parts = table_len(engine.layout().width, 1) as usize;
+        let mut numbers = vec![0.0_f32; (2 * parts + 1) * self.stride];
+        for i in 0..start.point.len() {
+            for (bound, infinity) in [f64::NEG_INFINITY, f64::INFINITY].into_iter().enumerate() {
+                let number = split(start.feasible.project(i, infinity));
+                for (part, number) in number.into_iter().take(parts).enumerate() {
+                    numbers[(bound * parts + part) * self.stride + i] = number;
+                }
+            }
+            numbers[2 * parts * self.stride + i] = f32::from(u8::from(start.feasible.is_constant(i)));
+        }
         engine.context().write(limits, 0, bytemuck::cast_slice(&numbers))
     }
 
@@ -337,9 +344,10 @@ async fn pipelines(engine: &mut GpuEngine, recording: &Recording) -> Result<VecM
         Program::Model(_) | Program::Own(_) | Program::Retract(..) => None,
     };
     let theirs: Vec<_> = programs.iter().filter_map(of_functions).list();
+    let form = engine.pair_form().unwrap_or(PairForm::Split);
     let (mut own, mut requests) = (Vec::new(), Vec::new());
     for &program in &programs {
-        if let Some((wgsl, entry, layout)) = recording.program(program)? {
+        if let Some((wgsl, entry, layout)) = recording.program(program, form)? {
             own.push(program);
             requests.push(PipelineRequest { wgsl, entry, layout });
         }

@@ -11,7 +11,7 @@ use crate::model::manifolds::CoordinateSize;
 use crate::shader_source::{binding_kinds, template};
 use crate::solve::rules::Rules;
 use residua_codegen::wgsl::{Dispatch, ProgramText, Resource, Template};
-use residua_codegen::{template_parameters, uniform};
+use residua_codegen::{Width, template_parameters, uniform};
 use residua_gpu::BindingKind;
 
 /// A kernel of a solve.
@@ -107,11 +107,22 @@ impl SolverUniforms {
     }
 }
 
+/// What the texts of all kernels of a solve have in common.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Setting {
+    /// Whether there are constants or bounds.
+    pub constrained: bool,
+    /// In what points and bounds are held.
+    pub width: Width,
+}
+
 template_parameters! {
     /// Parameters of the templates of `shaders/levenberg_marquardt`; each uses its part.
     struct SolverTemplate {
         /// There are constants or bounds.
         constrained: bool,
+        /// Points and bounds are pairs.
+        wide: bool,
         /// Blocks are factored in pairs of f32.
         pairs: bool,
         /// The kernel is the one that begins a step.
@@ -292,7 +303,7 @@ impl Kernel {
     }
 
     /// The text; `fused_kernels` are those of [`Kernel::Products`], `coupling` is that of [`Kernel::Complement`].
-    pub fn wgsl(self, constrained: bool, fused_kernels: &str, coupling: &Coupling) -> String {
+    pub fn wgsl(self, setting: Setting, fused_kernels: &str, coupling: &Coupling) -> String {
         let template = match self {
             Kernel::Begin(..) => template!("levenberg_marquardt/begin"),
             Kernel::Converge => template!("levenberg_marquardt/converge"),
@@ -307,16 +318,21 @@ impl Kernel {
             Kernel::Settle => template!("levenberg_marquardt/settle"),
         };
         let mut program = ProgramText::new();
-        program.declare(&[&SolverUniforms::STRUCTURE], &self.resources(constrained));
+        program.declare(&[&SolverUniforms::STRUCTURE], &self.resources(setting.constrained));
         program.read_guard_from("state[GUARD]");
-        program.push_template(template, FILES, &self.parameters(constrained, fused_kernels, coupling));
+        program.push_template(template, FILES, &self.parameters(setting, fused_kernels, coupling));
         if matches!(self, Kernel::Converge | Kernel::Decide) {
             Rules::new().functions().into_iter().for_each(|rule| program.push_function(rule));
         }
         program.finish()
     }
 
-    fn parameters(self, constrained: bool, fused_kernels: &str, coupling: &Coupling) -> SolverTemplate {
+    fn parameters(
+        self,
+        Setting { constrained, width }: Setting,
+        fused_kernels: &str,
+        coupling: &Coupling,
+    ) -> SolverTemplate {
         let (shape, product) = match self {
             Kernel::Begin(shape, product) | Kernel::Update(shape, product) | Kernel::Substitute(shape, product) => {
                 (Some(shape), Some(product))
@@ -332,6 +348,7 @@ impl Kernel {
         let is = |property: fn(JtjProduct) -> bool| product.is_some_and(property);
         SolverTemplate {
             constrained,
+            wide: width == Width::Pair,
             pairs: shape.is_some_and(|shape| shape.preconditioner == Preconditioner::Pairs),
             begins: matches!(self, Kernel::Begin(..)),
             reduced: self == Kernel::Advance || shape.is_some_and(|shape| shape.part != Part::Whole),
@@ -446,8 +463,12 @@ mod tests {
                 },
                 _ => Coupling::default(),
             };
-            for constrained in [false, true] {
-                check_module(&kernel.wgsl(constrained, "", &coupling), kernel.name(), &kernel.layout(constrained));
+            let mut settings = vec![(false, Width::Single), (true, Width::Single)];
+            // The texts of the others are the same.
+            settings.extend(matches!(kernel, Kernel::Begin(..)).then_some((true, Width::Pair)));
+            for (constrained, width) in settings {
+                let text = kernel.wgsl(Setting { constrained, width }, "", &coupling);
+                check_module(&text, kernel.name(), &kernel.layout(constrained));
             }
         }
     }

@@ -6,6 +6,7 @@ use std::rc::Rc;
 use crate::model::ArrayInfo;
 use crate::model::manifolds::{CoordinateSize, Manifold, retraction_kernel};
 use residua_base::error::Result;
+use residua_codegen::Width;
 use residua_codegen::memory::{InstanceRange, View};
 use residua_cpu::Program;
 
@@ -46,7 +47,7 @@ impl Retraction {
         let program = match kept {
             Some(program) => program.clone(),
             None => {
-                let of_shape = |(manifold, dim)| retraction_kernel(manifold, dim, true);
+                let of_shape = |(manifold, dim)| retraction_kernel(manifold, dim, true, Width::Single);
                 let kernels = shapes.into_iter().map(of_shape).list_or_error()?;
                 kept.insert(Rc::new(Program::compile(kernels).await?)).clone()
             }

@@ -12,6 +12,7 @@ use crate::solve::levenberg_marquardt::device::shape::{Group, Part, THREADS};
 use crate::solve::levenberg_marquardt::device::state;
 use residua_base::error::{Error, Result};
 use residua_base::list::Listed;
+use residua_codegen::Width;
 use residua_gpu::Slice;
 
 /// Eliminated blocks that a workgroup of [`Kernel::Complement`] takes at a time.
@@ -29,7 +30,7 @@ impl Writer<'_> {
         }
         if let JtjProduct::FusedParts { forms_direction: true, .. } = model.jtj_product() {
             let jvp = self.products(model)?;
-            model.gather_heavy(self, product, gate, &|_| true)?;
+            model.gather_heavy(self, product, Width::Single, gate, &|_| true)?;
             return Ok(jvp);
         }
         self.multiply(model, direction, &|_| true)
@@ -48,7 +49,7 @@ impl Writer<'_> {
             JtjProduct::LocalParts => model.product_parts(self, vector, gate),
             JtjProduct::FusedParts { .. } => {
                 let jvp = model.product_parts(self, vector, gate)?;
-                model.gather_heavy(self, product, gate, is_wanted)?;
+                model.gather_heavy(self, product, Width::Single, gate, is_wanted)?;
                 Ok(jvp)
             }
             JtjProduct::Vector => model.product(self, vector, product, gate),
@@ -73,7 +74,7 @@ impl Writer<'_> {
             SolverUniforms { row, threads: workgroups * THREADS, ..self.of_group(group, model.layout.scale) };
         self.dispatch(Kernel::Complement(group.shape), bindings, uniforms, workgroups);
         let (product, gate, dim) = (self.place(Place::Product), self.gate(state::ITERATE), group.shape.dim);
-        model.gather_heavy(self, product, gate, &|size| size != dim)?;
+        model.gather_heavy(self, product, Width::Single, gate, &|size| size != dim)?;
         Ok(Sums { slice, count: workgroups, width: 1 })
     }
 
