@@ -25,7 +25,7 @@ pub(super) fn is_suspected(model: &LeastSquares, systems: &LinearSystems, frozen
     let n = frozen.len();
     let free: Vec<usize> = systems.blocks.ranges.iter().flat_map(|&(first, count)| first..first + count).list();
     let rows = systems.row_offsets.len();
-    if n == 0 || n * n * (n + rows) > MOST_WORK {
+    if n == 0 || n.saturating_mul(n).saturating_mul(n + rows) > MOST_WORK {
         return false;
     }
     let mut jtj = vec![0.0; n * n];
