@@ -384,3 +384,34 @@ async fn several_hundred_thousand_parameters_are_solved_for_on_the_device() {
     let cost = cpu.evaluate_at(Objective::LeastSquares, &solution.x).await.unwrap().cost;
     assert!((solution.summary.final_cost / cost - 1.0).abs() < 1e-5, "{cost}");
 }
+
+#[wasm_bindgen_test]
+async fn in_pairs_a_valley_is_followed_to_the_digits_of_the_cpu() {
+    const COUNT: u32 = 200;
+    let context = context().await;
+    let model = rosenbrock(COUNT);
+    let x: Vec<f64> = (0..COUNT).map(|i| if i % 2 == 0 { -1.2 } else { 1.0 }).collect();
+    let mut options = LbfgsOptions { objective: Objective::LeastSquares, ..LbfgsOptions::defaults() };
+    options.solve.max_iterations = 5000;
+    // Zero turns a tolerance off: the run goes on to what the arithmetic can tell.
+    (options.solve.cost_tolerance, options.solve.gradient_tolerance, options.solve.parameter_tolerance) =
+        (0.0, 1e-14, 0.0);
+    let engine = GpuEngine::new(context.clone(), &model, Width::Pair, None).await.unwrap();
+    let pairs = Functions::new(model.clone(), Engine::Gpu(Box::new(engine)), x.clone()).unwrap();
+    let single = on_gpu(&context, model.clone(), &x).await;
+    let host = Functions::new(model, Engine::Cpu(CpuEngine::new()), x.clone()).unwrap();
+    let mut found = Vec::new();
+    for mut functions in [pairs, single, host] {
+        let mut resources = DeviceResources::default();
+        let solution = minimise(&mut functions, &mut resources, &options, true, &mut Heard::new()).await.unwrap();
+        // The minimum is 0 at 1, 1, …, 1.
+        let error = solution.x.iter().fold(0.0, |error: f64, x| error.max((x - 1.0).abs()));
+        console_log!("{:?}: {} {error:e}", solution.arithmetic, solution.summary.message);
+        found.push((error, solution.summary.iterations));
+    }
+    let [(in_pairs, steps), (in_f32, _), (on_cpu, steps_on_cpu)] = found[..] else { panic!("three runs") };
+    // The condition of the valley is some 1e4 at most, of 48 bits.
+    assert!(in_pairs < 1e-12 && on_cpu < 1e-12, "{found:?}");
+    assert!(in_f32 > 1e-9, "the control: {found:?}");
+    assert!(f64::from(steps) <= 1.2 * f64::from(steps_on_cpu), "{found:?}");
+}

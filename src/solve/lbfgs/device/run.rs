@@ -16,6 +16,7 @@ use crate::solve::start::Start;
 use crate::solve::summary::SolveSummary;
 use residua_base::clock::now_ms;
 use residua_base::error::{Error, ErrorCode, Result};
+use residua_codegen::Width;
 use residua_gpu::Submission;
 
 /// The recursion has one thread for each vector of the history.
@@ -35,7 +36,7 @@ pub struct Run<'a> {
 
 impl<'a> Run<'a> {
     /// A run from `start`, with some blocks on `manifolds`; `began`: a time of [`now_ms`]. `None` where the device does not take the problem:
-    /// the cost of long sums needs the host, and so does a history that is too long.
+    /// the cost of long sums needs the host, so does a history that is too long, and so do points in pairs, which the kernels of a run have not.
     pub fn new(
         functions: &mut Functions,
         start: &'a Start,
@@ -44,7 +45,9 @@ impl<'a> Run<'a> {
         began: f64,
     ) -> Option<Run<'a>> {
         let (engine, model) = functions.on_device()?;
-        let needs_host = options.objective == Objective::LeastSquares && model.batches.iter().any(Batch::has_addends);
+        let is_wide = engine.layout().width == Width::Pair;
+        let needs_host =
+            is_wide || options.objective == Objective::LeastSquares && model.batches.iter().any(Batch::has_addends);
         let shape = Shape {
             count: model.num_params,
             capacity: options.history_size.min(options.solve.max_iterations.max(1)),
