@@ -37,6 +37,8 @@ pub mod pair_check;
 pub mod pairs;
 pub mod record;
 pub mod record_gradient;
+#[cfg(target_arch = "wasm32")]
+mod second_engine;
 pub mod shaders;
 mod sizes;
 pub mod texts;

@@ -7,7 +7,11 @@ use super::check_schedule::CheckSchedule;
 #[cfg(target_arch = "wasm32")]
 use super::lbfgs;
 use super::levenberg_marquardt;
+#[cfg(target_arch = "wasm32")]
+use crate::eval::Engine;
 use crate::eval::Functions;
+#[cfg(target_arch = "wasm32")]
+use residua_base::error::Result;
 
 /// Compiled functions with the resources of their solvers.
 pub struct Session {
@@ -17,13 +21,50 @@ pub struct Session {
     pub host: levenberg_marquardt::host::SolverResources,
     /// What solvers keep on the device.
     pub device: DeviceResources,
+    /// The functions' own engine, while a solve goes on in pairs.
+    #[cfg(target_arch = "wasm32")]
+    engine: Option<Engine>,
 }
 
 impl Session {
     /// A session without resources yet.
     pub fn new(functions: Functions) -> Session {
         let host = levenberg_marquardt::host::SolverResources::default();
-        Session { functions, host, device: DeviceResources::default() }
+        Session {
+            functions,
+            host,
+            device: DeviceResources::default(),
+            #[cfg(target_arch = "wasm32")]
+            engine: None,
+        }
+    }
+}
+
+#[cfg(target_arch = "wasm32")]
+impl Session {
+    /// Evaluates and solves in pairs on the device until [`Session::narrow`]; false where that cannot be had. The resources of solves in single
+    /// precision are released, since both would take much memory.
+    ///
+    /// # Errors
+    /// What the device fails with.
+    pub async fn widen(&mut self) -> Result<bool> {
+        if self.engine.is_none() {
+            self.engine = self.functions.widen().await?;
+            if self.engine.is_some() {
+                self.device.levenberg_marquardt = None;
+            }
+        }
+        Ok(self.engine.is_some())
+    }
+
+    /// Goes back to the functions' own engine.
+    ///
+    /// # Errors
+    /// What the device fails with.
+    pub async fn narrow(&mut self) -> Result<()> {
+        let Some(engine) = self.engine.take() else { return Ok(()) };
+        self.device.levenberg_marquardt = None;
+        self.functions.narrow(engine).await
     }
 }
 

@@ -8,11 +8,17 @@ use crate::solve::solution::{Details, Solution};
 use crate::solve::summary::{IterationSummary, SolveSummary};
 use residua_base::list::Listed;
 
-/// The stages so far, as one run, and why they ended.
-pub(crate) struct Before {
-    pub solution: Solution,
+/// A stage that has handed over.
+pub(crate) struct Passed {
     pub stage: Stage,
     pub reason: HandOver,
+    pub iterations: u32,
+}
+
+/// The stages so far, as one run. There is one at least.
+pub(crate) struct Before {
+    pub solution: Solution,
+    pub passed: Vec<Passed>,
 }
 
 impl Before {
@@ -28,22 +34,35 @@ impl Before {
         rest
     }
 
-    /// One run of these stages and the next one.
-    pub(crate) fn join(self, next: Solution, stage: Stage) -> Solution {
-        let Before { solution, stage: stage_before, reason } = self;
+    /// Why the last of them handed over.
+    pub(crate) fn reason(&self) -> Option<HandOver> {
+        self.passed.last().map(|passed| passed.reason)
+    }
+
+    /// One run of these stages and the next one, and the stages before that.
+    pub(crate) fn join(self, next: Solution, stage: Stage) -> (Solution, Vec<Passed>) {
+        let Before { solution, passed } = self;
         let Solution { summary: before, precision: precision_before, details: details_before, .. } = solution;
         let Solution { x, mut summary, arithmetic, precision, details } = next;
-        let end = match reason {
-            HandOver::Ended(termination) => format!("'{}'", termination.as_str()),
-            HandOver::Stagnated => "conjugate gradients that stagnated".to_owned(),
-        };
         let lost = precision_before.filter(|checked| !checked.estimate.suffices());
         let lost = lost.map_or_else(String::new, |checked| checked.sentence + " ");
+        let mut ended = String::new();
+        for (number, Passed { stage, reason, iterations }) in passed.iter().enumerate() {
+            let end = match reason {
+                HandOver::Ended(termination) => format!("'{}'", termination.as_str()),
+                HandOver::Stagnated => "conjugate gradients that stagnated".to_owned(),
+            };
+            let arithmetic = stage.arithmetic.name();
+            ended += &match number {
+                0 => format!(
+                    "The {} ended with {end} after {iterations} iterations in {arithmetic}, ",
+                    processor(stage.place)
+                ),
+                _ => format!("then with {end} after {iterations} in {arithmetic}, "),
+            };
+        }
         summary.message = format!(
-            "The {} ended with {end} after {} iterations in {}, and the {} continued for {} in {}: {} iterations in all. {lost}{}",
-            processor(stage_before.place),
-            before.iterations,
-            stage_before.arithmetic.name(),
+            "{ended}and the {} continued for {} in {}: {} iterations in all. {lost}{}",
             processor(stage.place),
             summary.iterations,
             stage.arithmetic.name(),
@@ -65,7 +84,7 @@ impl Before {
         );
         let times = details_before.times.into_iter().chain(details.times).list();
         let details = Details { linear_solver, times, untouched: details.untouched, rank: details.rank };
-        Solution { x, summary, arithmetic, precision, details }
+        (Solution { x, summary, arithmetic, precision, details }, passed)
     }
 }
 

@@ -1,8 +1,8 @@
 //! The driver of Levenberg-Marquardt: runs a solve through its stages.
 
-use super::continuation::{Before, Continued};
+use super::continuation::{Before, Continued, Passed};
 use super::guard::{is_checked, judge, judge_by_earlier};
-use super::stages::{Stage, first_stage, hand_over, stage_after};
+use super::stages::{HandOver, Stage, first_stage, hand_over, stage_after};
 use super::stagnation::Stagnation;
 use crate::solve::check_schedule::CheckTime;
 use crate::solve::listener::Listener;
@@ -10,7 +10,7 @@ use crate::solve::options::{LevenbergMarquardtOptions, TrustRegion};
 use crate::solve::precision::Checked;
 use crate::solve::solution::Solution;
 use crate::solve::summary::IterationSummary;
-use residua_base::error::Result;
+use residua_base::error::{ErrorCode, Result};
 
 /// Solvers of one problem, which each begin at its current parameters and make their solution the current ones.
 pub(crate) trait Solvers {
@@ -22,6 +22,10 @@ pub(crate) trait Solvers {
     fn check_time(&mut self, read_back: bool, cost: f64) -> CheckTime;
     /// Estimates what rounding does to the solution, which has that cost.
     async fn check(&mut self, cost: f64) -> Result<Checked>;
+    /// Makes ready for a stage that follows another; false where it cannot be had.
+    async fn enter(&mut self, stage: Stage) -> Result<bool>;
+    /// Goes back to the stage of the functions, if another was entered.
+    async fn leave(&mut self) -> Result<()>;
     /// Solves in one stage. Without `read_back` a solution of the device stays there.
     async fn solve(
         &mut self,
@@ -48,17 +52,38 @@ pub(crate) async fn solve<S: Solvers>(
     request: Request,
     listener: &mut dyn Listener,
 ) -> Result<Solution> {
+    let outcome = through(solvers, options, request, listener).await;
+    let left = solvers.leave().await;
+    let solution = outcome?;
+    left.map(|()| solution)
+}
+
+async fn through<S: Solvers>(
+    solvers: &mut S,
+    options: &LevenbergMarquardtOptions,
+    request: Request,
+    listener: &mut dyn Listener,
+) -> Result<Solution> {
     let is_dogleg = options.trust_region == TrustRegion::Dogleg;
     let mut stage = first_stage(solvers.stage(), is_dogleg || solvers.has_long_sums());
     let moved = stage != solvers.stage();
     let mut before: Option<Before> = None;
     loop {
-        let next = if request.may_hand_over { stage_after(stage) } else { None };
+        let watches = request.may_hand_over && stage_after(stage, HandOver::Stagnated).is_some();
         let rest = before.as_ref().map_or_else(|| options.clone(), |before| before.rest(options));
         let mut continued =
             Continued { listener: &mut *listener, before: before.as_ref().map(|before| &before.solution.summary) };
-        let mut stagnation = Stagnation::new(&mut continued, &rest, next.is_some());
-        let mut solution = solvers.solve(stage, &rest, request.read_back, &mut stagnation).await?;
+        let mut stagnation = Stagnation::new(&mut continued, &rest, watches);
+        let outcome = solvers.solve(stage, &rest, request.read_back, &mut stagnation).await;
+        let mut solution = match (outcome, before.as_ref().and_then(Before::reason)) {
+            // What a stage takes more of than there is, the next one may do without.
+            (Err(error), Some(reason)) if matches!(error.code, ErrorCode::LimitExceeded | ErrorCode::OutOfMemory) => {
+                let Some(next) = entered(solvers, stage_after(stage, reason), reason).await? else { return Err(error) };
+                stage = next;
+                continue;
+            }
+            (outcome, _) => outcome?,
+        };
         if is_checked(stage.arithmetic, solution.summary.termination) {
             let cost = solution.summary.final_cost;
             match solvers.check_time(request.read_back, cost) {
@@ -67,14 +92,32 @@ pub(crate) async fn solve<S: Solvers>(
             }
         }
         let reason = hand_over(solution.summary.termination, stagnation.has_occurred());
-        let solution = match before.take() {
+        let iterations = solution.summary.iterations;
+        let (solution, mut passed) = match before.take() {
             Some(before) => before.join(solution, stage),
-            None => solution,
+            None => (solution, Vec::new()),
         };
-        let Some((next, reason)) = next.zip(reason) else { return Ok(finished(solution, is_dogleg && moved)) };
-        before = Some(Before { solution, stage, reason });
+        let next = match reason.filter(|_| request.may_hand_over) {
+            Some(reason) => entered(solvers, stage_after(stage, reason), reason).await?.map(|next| (next, reason)),
+            None => None,
+        };
+        let Some((next, reason)) = next else { return Ok(finished(solution, is_dogleg && moved)) };
+        passed.push(Passed { stage, reason, iterations });
+        before = Some(Before { solution, passed });
         stage = next;
     }
+}
+
+/// The stage that is made ready: this one, or the first after it that can be had.
+async fn entered<S: Solvers>(solvers: &mut S, stage: Option<Stage>, reason: HandOver) -> Result<Option<Stage>> {
+    let mut next = stage;
+    while let Some(stage) = next {
+        if solvers.enter(stage).await? {
+            break;
+        }
+        next = stage_after(stage, reason);
+    }
+    Ok(next)
 }
 
 /// The solution of a whole run, which says what its stages do not: trial points without a cost, and why it ran on the host.

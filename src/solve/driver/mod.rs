@@ -37,6 +37,8 @@ use crate::solve::solution::Solution;
 use least_squares::Solvers;
 use remark::remark;
 use residua_base::error::Result;
+#[cfg(target_arch = "wasm32")]
+use stages::PAIRS;
 use stages::Stage;
 
 /// Minimises the least-squares cost of the functions by Levenberg-Marquardt from their current parameters, which become the solution. It runs
@@ -71,6 +73,23 @@ impl Solvers for Session {
 
     async fn check(&mut self, cost: f64) -> Result<Checked> {
         guard::check(&mut self.functions, Objective::LeastSquares, cost).await
+    }
+
+    async fn enter(&mut self, stage: Stage) -> Result<bool> {
+        match stage {
+            #[cfg(target_arch = "wasm32")]
+            PAIRS => self.widen().await,
+            _ => {
+                self.leave().await?;
+                Ok(true)
+            }
+        }
+    }
+
+    async fn leave(&mut self) -> Result<()> {
+        #[cfg(target_arch = "wasm32")]
+        self.narrow().await?;
+        Ok(())
     }
 
     async fn solve(

@@ -23,10 +23,18 @@ pub(crate) fn first_stage(of_functions: Stage, needs_host: bool) -> Stage {
     }
 }
 
-/// The next more precise stage.
-pub(crate) fn stage_after(stage: Stage) -> Option<Stage> {
+/// The device in pairs of single precision.
+pub(crate) const PAIRS: Stage = Stage { place: Place::Device, arithmetic: Arithmetic::F32x2 };
+
+/// The next more precise stage for a solve that hands over for this reason. Pairs have the range of single precision, and their conjugate gradients
+/// are in it, so that they help where digits are wanting and nowhere else.
+pub(crate) fn stage_after(stage: Stage, reason: HandOver) -> Option<Stage> {
     match (stage.place, stage.arithmetic) {
-        (Place::Device, Arithmetic::F32 | Arithmetic::F32x2 | Arithmetic::F64) => Some(HOST),
+        (Place::Device, Arithmetic::F32) => match reason {
+            HandOver::Ended(Termination::PrecisionLimit | Termination::TrustRegionCollapsed) => Some(PAIRS),
+            HandOver::Ended(_) | HandOver::Stagnated => Some(HOST),
+        },
+        (Place::Device, Arithmetic::F32x2 | Arithmetic::F64) => Some(HOST),
         (Place::Host, Arithmetic::F32 | Arithmetic::F32x2 | Arithmetic::F64) => None,
     }
 }
@@ -72,9 +80,17 @@ mod tests {
     }
 
     #[test]
-    fn the_host_in_f64_follows_the_device_and_is_the_last_stage() {
-        assert_eq!(stage_after(DEVICE), Some(HOST));
-        assert_eq!(stage_after(HOST), None);
+    fn pairs_follow_where_digits_are_wanting_and_the_host_in_f64_is_the_last_stage() {
+        for (reason, after_single) in [
+            (HandOver::Ended(Termination::PrecisionLimit), PAIRS),
+            (HandOver::Ended(Termination::TrustRegionCollapsed), PAIRS),
+            (HandOver::Ended(Termination::NonFinite), HOST),
+            (HandOver::Stagnated, HOST),
+        ] {
+            assert_eq!(stage_after(DEVICE, reason), Some(after_single), "{reason:?}");
+            assert_eq!(stage_after(PAIRS, reason), Some(HOST), "{reason:?}");
+            assert_eq!(stage_after(HOST, reason), None, "{reason:?}");
+        }
     }
 
     #[test]

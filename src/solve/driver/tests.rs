@@ -1,11 +1,12 @@
 //! The stages of a solve over fake solvers, whose runs are scripts.
 
+mod ladder;
 mod whole_run;
 
 use std::collections::VecDeque;
 
 use super::least_squares::{Request, Solvers, solve};
-use super::stages::{HOST, Stage};
+use super::stages::{HOST, PAIRS, Stage};
 use super::stagnation::Stagnation;
 use super::{levenberg_marquardt, minimise};
 use crate::eval::tests::functions;
@@ -78,6 +79,26 @@ struct Fakes {
     checks: CheckSchedule,
     scripts: VecDeque<Script>,
     runs: Vec<Run>,
+    /// Whether pairs can be had.
+    has_pairs: bool,
+    /// How often the functions' own stage was gone back to.
+    left: u32,
+}
+
+impl Fakes {
+    /// Solvers of functions in `stage` on a device without pairs.
+    fn new(stage: Stage, scripts: Vec<Script>) -> Fakes {
+        Fakes {
+            stage,
+            has_long_sums: false,
+            loss: None,
+            checks: CheckSchedule::default(),
+            scripts: scripts.into(),
+            runs: Vec::new(),
+            has_pairs: false,
+            left: 0,
+        }
+    }
 }
 
 impl Solvers for Fakes {
@@ -100,6 +121,15 @@ impl Solvers for Fakes {
         let loss = self.loss.expect("a check has a loss");
         let estimate = PrecisionEstimate { loss, shift: None, instances: 1 };
         Ok(Checked { estimate, sentence: format!("Loss {loss}.") })
+    }
+
+    async fn enter(&mut self, stage: Stage) -> Result<bool> {
+        Ok(stage != PAIRS || self.has_pairs)
+    }
+
+    async fn leave(&mut self) -> Result<()> {
+        self.left += 1;
+        Ok(())
     }
 
     async fn solve(
@@ -183,17 +213,15 @@ fn run(
     request: Request,
     listener: &mut Recording,
 ) -> (Vec<Run>, Result<Solution>) {
-    let checks = CheckSchedule::default();
-    let mut fakes = Fakes { stage, has_long_sums, loss: None, checks, scripts: scripts.into(), runs: Vec::new() };
+    let mut fakes = Fakes { has_long_sums, ..Fakes::new(stage, scripts) };
     let outcome = run_synchronously(solve(&mut fakes, &options(), request, listener));
+    assert_eq!(fakes.left, 1, "whatever the outcome");
     (fakes.runs, outcome)
 }
 
 /// The same from functions on the device, where a check finds a loss.
 fn run_checked(loss: f64, scripts: Vec<Script>, request: Request) -> (Vec<Run>, Result<Solution>) {
-    let checks = CheckSchedule::default();
-    let (scripts, loss) = (scripts.into(), Some(loss));
-    let mut fakes = Fakes { stage: DEVICE, has_long_sums: false, loss, checks, scripts, runs: Vec::new() };
+    let mut fakes = Fakes { loss: Some(loss), ..Fakes::new(DEVICE, scripts) };
     let outcome = run_synchronously(solve(&mut fakes, &options(), request, &mut Recording::default()));
     (fakes.runs, outcome)
 }

@@ -5,8 +5,7 @@ use crate::solve::options::TrustRegion;
 
 #[test]
 fn the_dogleg_of_a_device_runs_on_the_host_and_the_report_says_so() {
-    let (checks, scripts) = (CheckSchedule::default(), [fast(3, Termination::CostTolerance)].into());
-    let mut fakes = Fakes { stage: DEVICE, has_long_sums: false, loss: None, checks, scripts, runs: Vec::new() };
+    let mut fakes = Fakes::new(DEVICE, vec![fast(3, Termination::CostTolerance)]);
     let options = LevenbergMarquardtOptions { trust_region: TrustRegion::Dogleg, ..options() };
     let solution = run_synchronously(solve(&mut fakes, &options, AUTO, &mut Recording::default())).unwrap();
     assert_eq!(fakes.runs.iter().map(|run| run.stage).collect::<Vec<_>>(), [HOST]);
@@ -35,9 +34,8 @@ fn the_message_counts_trial_points_that_were_not_finite() {
 
 #[test]
 fn without_read_back_no_result_waits_for_a_check_and_a_later_one_carries_its_finding() {
-    let checks = CheckSchedule::default();
     let scripts = (0..3).map(|_| fast(3, Termination::CostTolerance)).collect();
-    let mut fakes = Fakes { stage: DEVICE, has_long_sums: false, loss: Some(0.5), checks, scripts, runs: Vec::new() };
+    let mut fakes = Fakes { loss: Some(0.5), ..Fakes::new(DEVICE, scripts) };
     let request = Request { read_back: false, may_hand_over: false };
     let next =
         |fakes: &mut Fakes| run_synchronously(solve(fakes, &options(), request, &mut Recording::default())).unwrap();

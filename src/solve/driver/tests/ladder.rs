@@ -1,0 +1,70 @@
+//! A solve that goes on in pairs on the device before the host is asked.
+
+use super::*;
+
+/// The stages of a solve of functions on a device that has pairs, and its outcome.
+fn run_with_pairs(functions: Stage, scripts: Vec<Script>, request: Request) -> (Vec<Run>, Result<Solution>) {
+    let mut fakes = Fakes { has_pairs: true, ..Fakes::new(functions, scripts) };
+    let outcome = run_synchronously(solve(&mut fakes, &options(), request, &mut Recording::default()));
+    assert_eq!(fakes.left, 1, "whatever the outcome");
+    (fakes.runs, outcome)
+}
+
+#[test]
+fn pairs_come_before_the_host_where_digits_are_wanting() {
+    let end = |termination| fast(3, termination);
+    let limit = || end(Termination::PrecisionLimit);
+    let converged = || end(Termination::CostTolerance);
+    let cases = [
+        ("the precision limit", DEVICE, AUTO, vec![limit(), converged()], vec![DEVICE, PAIRS]),
+        ("in pairs too", DEVICE, AUTO, vec![limit(), limit(), converged()], vec![DEVICE, PAIRS, HOST]),
+        ("of pairs that were asked for", PAIRS, AUTO, vec![limit(), converged()], vec![PAIRS, HOST]),
+        ("with 'gpu'", DEVICE, GPU, vec![limit()], vec![DEVICE]),
+        ("NaN ahead", DEVICE, AUTO, vec![end(Termination::NonFinite), converged()], vec![DEVICE, HOST]),
+        ("stagnation", DEVICE, AUTO, vec![slow(Termination::MaxIterations), converged()], vec![DEVICE, HOST]),
+        (
+            "stagnation in pairs",
+            DEVICE,
+            AUTO,
+            vec![limit(), slow(Termination::MaxIterations), converged()],
+            vec![DEVICE, PAIRS, HOST],
+        ),
+        (
+            "more memory than there is",
+            DEVICE,
+            AUTO,
+            vec![limit(), fails(ErrorCode::LimitExceeded), converged()],
+            vec![DEVICE, PAIRS, HOST],
+        ),
+    ];
+    for (case, functions, request, scripts, stages) in cases {
+        let (runs, outcome) = run_with_pairs(functions, scripts, request);
+        assert_eq!(runs.iter().map(|run| run.stage).collect::<Vec<_>>(), stages, "{case}");
+        assert_eq!(outcome.unwrap().x, [stages.len() as f64 - 1.0], "{case}: the last stage's solution");
+    }
+    let (runs, outcome) = run_with_pairs(DEVICE, vec![limit(), fails(ErrorCode::DeviceLost)], AUTO);
+    assert_eq!((runs.len(), outcome.unwrap_err().code), (2, ErrorCode::DeviceLost));
+}
+
+#[test]
+fn three_stages_are_one_run_of_which_the_message_names_each() {
+    let scripts = vec![
+        fast(3, Termination::PrecisionLimit),
+        fast(5, Termination::TrustRegionCollapsed),
+        fast(2, Termination::CostTolerance),
+    ];
+    let (runs, solution) = run_with_pairs(DEVICE, scripts, AUTO);
+    let Solution { summary, arithmetic, details, .. } = solution.unwrap();
+    assert_eq!(
+        summary.message,
+        "The GPU ended with 'precision-limit' after 3 iterations in single precision, then with 'trust-region-collapsed' after 5 in double-single \
+         precision, and the CPU continued for 2 in double precision: 10 iterations in all. cost-tolerance."
+    );
+    assert_eq!((summary.iterations, summary.history.len(), arithmetic), (10, 11, Arithmetic::F64));
+    assert_eq!(
+        summary.history.iter().map(|iteration| iteration.iteration).collect::<Vec<_>>(),
+        (0..=10).collect::<Vec<_>>()
+    );
+    assert_eq!(runs.iter().map(|run| run.max_iterations).collect::<Vec<_>>(), [50, 47, 42]);
+    assert_eq!(details.linear_solver, "solver 0; then on the GPU solver 1; then on the CPU solver 2");
+}
