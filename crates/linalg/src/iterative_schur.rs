@@ -27,9 +27,11 @@ pub struct IterativeSchur {
     factors: Vec<f64>,
     /// The numbers of W.
     weights: Vec<f64>,
-    /// L⁻¹ g′, and W p of a product.
+    /// L⁻¹ g′.
     image: Vec<f64>,
+    /// W p and S p of a product.
     product_image: Vec<f64>,
+    product: Vec<f64>,
     frozen: Vec<bool>,
     reduced: Reduced,
     pcg: Pcg,
@@ -99,6 +101,7 @@ impl IterativeSchur {
             weights: Vec::new(),
             image: Vec::new(),
             product_image: Vec::new(),
+            product: Vec::new(),
             frozen: Vec::new(),
             reduced: Reduced::default(),
             pcg: Pcg::new(),
@@ -131,7 +134,7 @@ impl IterativeSchur {
             blocks: &self.complement.matrix,
             values: &self.matrix.values,
             image: &mut self.product_image,
-            product: vec![0.0; self.complement.columns.len()],
+            product: &mut self.product,
         };
         let Reduced { gradient, diagonal_blocks, damping, frozen, step: reduced } = &mut self.reduced;
         let normal = Normal { gradient, jtj_blocks: diagonal_blocks, damping, frozen };
@@ -311,17 +314,19 @@ struct ComplementProducts<'a> {
     blocks: &'a [[u32; 5]],
     values: &'a [f64],
     image: &'a mut Vec<f64>,
-    product: Vec<f64>,
+    product: &'a mut Vec<f64>,
 }
 
 impl Products for ComplementProducts<'_> {
     fn product(&mut self, p: &[f64], product: &mut [f64]) -> Result<f64> {
         self.image.clear();
         self.image.resize(self.couplings.dims.iter().sum::<u32>() as usize, 0.0);
-        add_symmetric_product(self.blocks, self.values, p, &mut self.product);
-        couple(self.couplings, p, self.image, &mut self.product);
-        product.iter_mut().zip(&self.product).for_each(|(product, own)| *product += own);
-        Ok(dot(p, &self.product))
+        self.product.clear();
+        self.product.resize(p.len(), 0.0);
+        add_symmetric_product(self.blocks, self.values, p, self.product);
+        couple(self.couplings, p, self.image, self.product);
+        product.iter_mut().zip(&*self.product).for_each(|(product, own)| *product += own);
+        Ok(dot(p, self.product))
     }
 }
 
