@@ -8,6 +8,10 @@ use residua_base::decimal::{scientific, shortest};
 /// The caller stopped the run.
 pub const STOPPED_BY_CALLER: &str = "Stopped by the caller";
 
+/// What is added where a run has converged at a cost that is not a normal number, and residuals are not 0.
+pub const UNDERFLOW: &str = ". The cost underflows: squares of its residuals are below the smallest number of the arithmetic, and smaller residuals \
+                             are not told apart. Residuals in a smaller unit are larger numbers";
+
 /// The run reached its iteration limit.
 pub fn iteration_limit(options: &SolveOptions) -> String {
     format!("Stopped after maxIterations, {}", options.used.iterations.saturating_add(options.max_iterations))

@@ -453,14 +453,15 @@ impl LevenbergMarquardt {
         let limit = self.options.solve.max_iterations;
         let end = end.or((iteration.iteration >= limit).then_some(Termination::MaxIterations));
         if let Some(termination) = end {
-            let ending = Ending {
+            let sentence = Ending {
                 options: &self.options.solve,
                 arithmetic: ARITHMETIC,
                 last: &iteration,
                 cosine: self.cosine,
                 relative_step: trial.scaled_step / self.free_size,
             };
-            self.ending = Some((termination, ending.message(termination)));
+            let underflow = if termination.converged() && self.has_underflow() { ending::UNDERFLOW } else { "" };
+            self.ending = Some((termination, format!("{}{underflow}", sentence.message(termination))));
         }
         Pending::Iteration(iteration)
     }
@@ -473,6 +474,11 @@ impl LevenbergMarquardt {
         self.summary.final_cost = self.model.cost;
         self.phase = Phase::Finished;
         Pending::Finished
+    }
+
+    /// Whether residuals have been lost in their squares. Without a matrix the model does not have them.
+    fn has_underflow(&self) -> bool {
+        self.model.cost < f64::MIN_POSITIVE && self.model.residuals.iter().any(|residual| *residual != 0.0)
     }
 
     fn gradient_max_norm(&self) -> f64 {

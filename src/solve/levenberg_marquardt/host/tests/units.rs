@@ -134,3 +134,15 @@ fn a_decay_in_nanoamperes_moves_and_is_fitted() {
     // Residuals of zero: convergence is quadratic, and parameterTolerance 1e-8.
     assert!((run.point[0] / 3e-9 - 1.0).abs() < 1e-8 && (run.point[1] / 1.7 - 1.0).abs() < 1e-8, "{:?}", run.point);
 }
+
+#[test]
+fn a_cost_that_underflows_is_named_where_a_run_has_converged() {
+    for (unit, start, underflows) in
+        [(1e-170, 3.0, true), (1e-156, 3.0, true), (1e-100, 3.0, false), (1e-170, 1.0, false)]
+    {
+        let residuals = |x: &[f64]| linearised(x, |x| vec![(x[0].clone() - 1.0) * unit]);
+        let summary = run(&Fake::new(&residuals, &[start])).summary;
+        assert!(summary.success(), "{}", summary.message);
+        assert_eq!(summary.message.contains("The cost underflows"), underflows, "{unit}: {}", summary.message);
+    }
+}
