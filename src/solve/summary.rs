@@ -100,7 +100,7 @@ pub struct IterationSummary {
     pub damping: Option<f64>,
     /// Trust-region solvers: actual reduction / predicted reduction.
     pub gain_ratio: Option<f64>,
-    /// Trust-region solvers with an iterative linear solver: its iterations.
+    /// Trust-region solvers: iterations of the linear solver, 1 of one that factorises; `None` at the start and where the system had no solution.
     pub linear_iterations: Option<u32>,
     /// Line-search solvers: the accepted multiple of the direction.
     pub step_size: Option<f64>,

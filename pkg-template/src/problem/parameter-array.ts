@@ -55,7 +55,10 @@ export interface ParameterArray<D extends number = any, B = BlockOf<D>> {
    * one. Throws 'invalid-argument' for an array with a manifold. Takes effect at the next call.
    */
   setBounds(bounds: { lower?: Numbers | number; upper?: Numbers | number }, indices?: Indices): void;
-  /** Sets the manifold, or with manifold.product those of a block's parts. Throws 'invalid-argument' after compiling. */
+  /**
+   * Sets the manifold, or with manifold.product those of a block's parts. A solve begins with each block normalised onto it; constant blocks, and
+   * points that are evaluated, are used as they are, also quaternions and vectors of another length than 1. Throws 'invalid-argument' after compiling.
+   */
   setManifold(manifold: Manifold | ProductManifold): void;
   /**
    * Puts the blocks into an elimination group, as Ceres' ParameterBlockOrdering does; null takes them out. The Schur complement eliminates

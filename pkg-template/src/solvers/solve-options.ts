@@ -43,7 +43,7 @@ export interface IterationSummary {
   damping?: number;
   /** Actual over predicted reduction, with Levenberg-Marquardt. */
   gainRatio?: number;
-  /** Iterations of the linear solver, where it is iterative. */
+  /** Iterations of the linear solver: 1 of one that factorises, 0 of a shorter step along the last path of 'dogleg'. Absent at the start and where the system had no solution. */
   linearIterations?: number;
   /** Factor of the search direction, with a line search. */
   stepSize?: number;
