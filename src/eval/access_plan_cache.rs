@@ -68,7 +68,7 @@ impl AccessPlanCache {
             let class = &model.batches[chunk.batch].class;
             let mut plans = Vec::new();
             for slots in slots_by_dim(class) {
-                let mut plan = RecomputePlan::new(class, entry, &slots, "")?;
+                let mut plan = RecomputePlan::in_width(class, entry, self.width, &slots, "")?;
                 plan.kernel.clear_header();
                 plans.push(plan);
             }

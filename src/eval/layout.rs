@@ -322,19 +322,15 @@ impl Layout {
         };
         let stride = range.len() as u32;
         let dispatch = Dispatch::new(stride, stride, first);
-        let distances = [self.num_params, self.num_residuals].map(distance_to_low);
         let uniforms = match self.width {
             Width::Single => self.add_uniforms(&dispatch.words()),
             // Kernels without pairs take the words at its head.
-            Width::Pair => {
-                let lows = distances.map(|distance| distance as u32);
-                self.add_uniforms(&PairDispatch::new(dispatch, lows).words())
-            }
+            Width::Pair => self.add_uniforms(&PairDispatch::new(dispatch, self.distances_to_low()).words()),
         };
 
         let passes = gather_passes_in_slices(batch, range.clone(), model.num_params, slices).await?;
         let shapes: Vec<GatherShape> = passes.iter().map(GatherShape::of).list();
-        let of_passes = distances_of_passes(&shapes, numbers * count, distances[0]);
+        let of_passes = distances_of_passes(&shapes, numbers * count, distance_to_low(self.num_params));
         for (shape, distances) in shapes.iter().zip(of_passes) {
             if let Destination::Scratch(which) = shape.destination {
                 let length = &mut self.scratch[which as usize];
@@ -357,6 +353,11 @@ impl Layout {
         self.uniforms.extend(words);
         self.uniforms.resize(self.uniforms.len().next_multiple_of(ALIGNMENT as usize / 4), 0);
         position
+    }
+
+    /// For each of [`vectors`](crate::model::access_plan::vectors) the distance from a number to its low part.
+    pub(crate) fn distances_to_low(&self) -> [u32; 2] {
+        [self.num_params, self.num_residuals].map(|numbers| distance_to_low(numbers) as u32)
     }
 
     /// Numbers that are solved for.

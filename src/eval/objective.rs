@@ -13,7 +13,7 @@ use super::Objective;
 use super::declare::{Declare, Sums};
 use super::layout::lists::{ChunkLists, ListMemory};
 use super::layout::{ALIGNMENT, Chunk, Layout, Memory};
-use super::record::{Kernels, Program, kernel_layout, list_layout, sums_of};
+use super::record::{Kernels, Program, kernel_layout, list_layout, sums_of, sums_of_lists};
 use super::shaders::Shader;
 use super::titles::kernel_name;
 
@@ -126,7 +126,7 @@ impl<K: Kernels> Descent<'_, K> {
             } else {
                 let groups = (chunk.range.len() as u64).div_ceil(WORKGROUP_SIZE.into());
                 let entry = Self::entries(self.objective)[0];
-                let numbers = sums_of(self.kernels.plan(chunk.batch, entry)?, groups);
+                let numbers = sums_of(&self.kernels.plan(chunk.batch, entry)?.kernel, groups);
                 let part = sums.part(4 * chunk.first_sum, 4 * numbers);
                 self.run(d, number, entry, [at, at, at, part, gate], groups)?;
                 self.gather(d, number, gradient, gate)?;
@@ -173,7 +173,8 @@ impl<K: Kernels> Descent<'_, K> {
             bindings.push(self.memory(d, Memory::Lists(ListMemory::Offsets(number, shape))));
             let groups = lists.workgroups(shape).min(most);
             if plan.kernel.has_total() {
-                bindings.push(self.memory(d, Memory::PartialSums).part(4 * chunk.first_sum, 4 * groups));
+                let numbers = sums_of_lists(plan, groups);
+                bindings.push(self.memory(d, Memory::PartialSums).part(4 * chunk.first_sum, 4 * numbers));
             }
             bindings.extend([gate, self.uniforms(d, lists.uniforms(shape, true))]);
             let program = Program::Lists(self.kernels.number(chunk.batch), entry, shape);

@@ -14,8 +14,8 @@ use crate::model::recompute::RecomputePlan;
 use crate::model::{Model, Rows};
 use crate::shader_source::binding_kinds;
 use residua_base::error::{Error, Result};
-use residua_codegen::Width;
 use residua_codegen::wgsl::{FusedKernel, WORKGROUP_SIZE, kernel_resources, reads_zero, recompute_resources};
+use residua_codegen::{CheckedKernel, Width};
 use residua_gpu::{ArgumentId, BindingKind, BufferId, CommandList, DownloadId, Limits, PipelineId, Slice};
 
 use super::layout::{ALIGNMENT, Chunk, Layout, Memory};
@@ -185,7 +185,7 @@ impl<'a, K: Kernels> Recorder<'a, K> {
             let ignored = entry == Entry::SeededGradient;
             let memory = if ignored { Memory::IgnoredSums } else { Memory::PartialSums };
             let first = if ignored { 0 } else { chunk.first_sum };
-            bindings.push(self.whole(memory).part(4 * first, 4 * sums_of(plan, groups)));
+            bindings.push(self.whole(memory).part(4 * first, 4 * sums_of(&plan.kernel, groups)));
         }
         if reads_zero(&plan.kernel) {
             bindings.push(self.whole(Memory::GuardZero));
@@ -280,9 +280,14 @@ impl<'a, K: Kernels> Recorder<'a, K> {
     }
 }
 
-/// Numbers that the partial sums of so many workgroups take.
-pub(super) fn sums_of(plan: &AccessPlan, groups: u64) -> u64 {
-    plan.kernel.totals().map(|total| table_len(total.width(), groups)).sum()
+/// Numbers that the partial sums of so many workgroups of a kernel take.
+pub(super) fn sums_of(kernel: &CheckedKernel, groups: u64) -> u64 {
+    kernel.totals().map(|total| table_len(total.width(), groups)).sum()
+}
+
+/// The same of a kernel of sums over lists.
+pub(super) fn sums_of_lists(plan: &RecomputePlan, groups: u64) -> u64 {
+    plan.kernel.lists().iter().map(|list| sums_of(list, groups)).max().unwrap_or_default()
 }
 
 /// Bindings of a generated kernel.

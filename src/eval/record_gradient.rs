@@ -13,7 +13,7 @@ use residua_gpu::{Limits, Slice};
 use super::Objective;
 use super::layout::lists::{ChunkLists, ListMemory};
 use super::layout::{Chunk, Layout, Memory};
-use super::record::{Kernels, Program, Recorder, Recording, list_layout};
+use super::record::{Kernels, Program, Recorder, Recording, list_layout, sums_of_lists};
 use super::shaders::Shader;
 use super::titles::kernel_name;
 
@@ -199,7 +199,7 @@ impl<K: Kernels> Recorder<'_, K> {
             let groups = lists.workgroups(shape);
             if plan.kernel.has_total() {
                 let sums = self.whole(Memory::Lists(ListMemory::Sums));
-                bindings.push(sums.part(4 * lists.first_sum, 4 * groups));
+                bindings.push(sums.part(4 * lists.first_sum, 4 * sums_of_lists(plan, groups)));
             }
             bindings.push(self.uniforms(lists.uniforms(shape, add)));
             let program = Program::Lists(kernels.number(chunk.batch), entry, shape);

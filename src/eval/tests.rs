@@ -303,7 +303,7 @@ fn recordings_keep_to_small_limits_and_run_every_instance_once() {
         }
         assert_eq!(layout.chunks.iter().map(|chunk| chunk.range.len() as u32).sum::<u32>(), instances);
         let have_lists = layout.lists.of_chunks.iter().filter(|lists| lists.is_some()).count();
-        assert_eq!(have_lists > 0, width == Width::Single);
+        assert!(have_lists > 0);
         assert!(have_lists < layout.chunks.len());
         assert_eq!(layout.chunks.len() > model.batches.len(), !with_long_sum, "{} chunks", layout.chunks.len());
         let recordings = [

@@ -109,11 +109,10 @@ impl KernelSource {
             let kernel = AccessPlan::in_width(&self.class, self.rows, entry, self.width, &self.name)?.kernel;
             entries.push((kernel.name.clone(), wgsl::write(&kernel, self.form)?));
         }
-        // The kernels of sums over lists hold no pairs.
-        if self.width == Width::Single && pays(&self.class)? {
+        if pays(&self.class, self.width)? {
             for entry in [Entry::SumGradient, Entry::CostGradient] {
                 for slots in slots_by_dim(&self.class) {
-                    let kernel = RecomputePlan::new(&self.class, entry, &slots, &self.name)?.kernel;
+                    let kernel = RecomputePlan::in_width(&self.class, entry, self.width, &slots, &self.name)?.kernel;
                     entries.push((kernel.name().to_owned(), wgsl::write_recompute(&kernel, self.form)));
                 }
             }

@@ -126,7 +126,7 @@ impl<'a> Planner<'a> {
     }
 
     /// A number of the batch constants, of which the low parts follow all.
-    fn batch_constant(&self, buffer: u32, number: u32) -> Element {
+    pub(super) fn batch_constant(&self, buffer: u32, number: u32) -> Element {
         let numbers = UNIFORM_HEAD as u32 + self.class.batch_constants;
         let low = (self.width == Width::Pair).then(|| Index::literal(numbers + number));
         Element { buffer, index: Index::literal(number), low }

@@ -14,7 +14,7 @@
 use residua_base::cooperative::Slices;
 use residua_base::error::{Error, Result};
 use residua_base::list::Listed;
-use residua_codegen::{CheckedRecompute, Guard, Index, Load, RecomputeKernel, Space, Width};
+use residua_codegen::{CheckedRecompute, Element, Epilogue, Guard, Index, Load, Output, RecomputeKernel, Space, Width};
 use residua_ir::autodiff;
 use residua_ir::graph::InputId;
 
@@ -22,7 +22,7 @@ use super::batch::{Batch, Rows};
 use super::class::Class;
 use super::entry_point::Entry;
 use super::incidence::{Destination, Pass, Source};
-use super::planner::{Planner, UNIFORM_HEAD};
+use super::planner::{Planner, UNIFORM_HEAD, vectors};
 use super::role::Role;
 
 /// How many operations take as long as a byte of traffic: GPUs do some ten in the time that their memory takes for one.
@@ -67,7 +67,12 @@ impl RecomputePlan {
     /// The kernel that gives an objective's gradient by some slots of a class, and with those that have the first slot the objective. The
     /// entry is that of a gradient.
     pub fn new(class: &Class, entry: Entry, slots: &Slots, title: &str) -> Result<RecomputePlan> {
-        let (kernel, roles) = recompute_kernel(class, entry, slots, title)?;
+        RecomputePlan::in_width(class, entry, Width::Single, slots, title)
+    }
+
+    /// The same of functions that are computed in numbers of this width.
+    pub fn in_width(class: &Class, entry: Entry, width: Width, slots: &Slots, title: &str) -> Result<RecomputePlan> {
+        let (kernel, roles) = recompute_kernel(class, entry, entry.width(width), slots, title)?;
         Ok(RecomputePlan { kernel: kernel.check()?, roles })
     }
 }
@@ -78,7 +83,13 @@ fn columns(class: &Class) -> u32 {
 }
 
 /// The kernel of a [`RecomputePlan`], unchecked: where no residual depends on a slot, it sums nothing.
-fn recompute_kernel(class: &Class, entry: Entry, slots: &Slots, title: &str) -> Result<(RecomputeKernel, Vec<Role>)> {
+fn recompute_kernel(
+    class: &Class,
+    entry: Entry,
+    width: Width,
+    slots: &Slots,
+    title: &str,
+) -> Result<(RecomputeKernel, Vec<Role>)> {
     let is_sum = match entry {
         Entry::SumGradient | Entry::SumDescent => true,
         Entry::CostGradient | Entry::CostDescent => false,
@@ -98,7 +109,7 @@ fn recompute_kernel(class: &Class, entry: Entry, slots: &Slots, title: &str) -> 
     };
     let (mut lists, mut roles) = (Vec::new(), Vec::new());
     for &slot in &slots.slots {
-        let mut planner = Planner::bare(class, Rows::From(0), Width::Single);
+        let mut planner = Planner::bare(class, Rows::From(0), width);
         planner.space = Space::Entries { width: slots.dim };
         planner.graph = class.graph.graph().clone();
         // Lists have the same buffers in the same order, whatever each of them reads.
@@ -110,17 +121,18 @@ fn recompute_kernel(class: &Class, entry: Entry, slots: &Slots, title: &str) -> 
                 let column = local.column - u32::from(local.column > slot);
                 Index::indexed(others, column, local.component)
             };
-            planner.load(Load::read(x, index));
+            planner.load(Load::Read(planner.in_vector(x, index, vectors::PARAMETERS)));
         }
         for of in 0..class.data {
             let buffer = planner.buffer(Role::Data);
-            let index = Index::column_of_other(of, others, columns(class) - 1);
-            planner.load(Load::read(buffer, index));
+            let [index, low] = [of, class.data + of].map(|of| Index::column_of_other(of, others, columns(class) - 1));
+            let low = (width == Width::Pair).then_some(low);
+            planner.load(Load::Read(Element { buffer, index, low }));
         }
         let batch_constants = planner.buffer(Role::BatchConstants);
         for number in 0..class.batch_constants {
-            let index = Index::literal(UNIFORM_HEAD as u32 + number);
-            planner.load(Load::read(batch_constants, index));
+            let element = planner.batch_constant(batch_constants, UNIFORM_HEAD as u32 + number);
+            planner.load(Load::Read(element));
         }
         let (total, seeds) = planner.objective(is_sum);
         let own: Vec<(InputId, u32)> = (0u32..)
@@ -130,10 +142,11 @@ fn recompute_kernel(class: &Class, entry: Entry, slots: &Slots, title: &str) -> 
             .list();
         let inputs: Vec<InputId> = own.iter().map(|(input, _)| *input).list();
         let gradient = autodiff::gradient(&mut planner.graph, &seeds, &inputs);
-        planner.buffer(Role::Gradient);
+        let buffer = planner.buffer(Role::Gradient);
         for ((_, component), partial) in own.into_iter().zip(gradient) {
             let Some(node) = partial else { continue };
-            planner.write(Role::Gradient, Index::owned(slots.dim, component), node, true);
+            let element = planner.in_vector(buffer, Index::owned(slots.dim, component), vectors::PARAMETERS);
+            planner.writes.push(Output { node, epilogue: Epilogue::Accumulate(element) });
         }
         planner.totals.extend((slot == 0).then_some(total));
         let (kernel, of_list) = planner.into_kernel(entry, title)?;
@@ -153,15 +166,18 @@ fn recompute_kernel(class: &Class, entry: Entry, slots: &Slots, title: &str) -> 
     Ok((RecomputeKernel { name, header, guard, lists }, roles))
 }
 
-/// Whether computing an instance once for each of its blocks costs less than writing and reading its local gradient.
-pub fn pays(class: &Class) -> Result<bool> {
+/// An operation in pairs is so many: a sum of pairs has 18 with its guards, a product 12 or 30.
+const OPERATIONS_OF_A_PAIR: u32 = 16;
+
+/// Whether computing an instance once for each of its blocks costs less than writing and reading its local gradient, in numbers of this width.
+pub fn pays(class: &Class, width: Width) -> Result<bool> {
     let numbers: u32 = class.block_dims.iter().sum();
     if numbers == 0 {
         return Ok(false);
     }
     let (mut all, mut most) = (0, 0);
     for slots in slots_by_dim(class) {
-        let (kernel, _) = recompute_kernel(class, Entry::CostGradient, &slots, "")?;
+        let (kernel, _) = recompute_kernel(class, Entry::CostGradient, Width::Single, &slots, "")?;
         if !kernel.lists.iter().flat_map(|list| &list.outputs).any(|output| output.element().is_some()) {
             return Ok(false);
         }
@@ -173,9 +189,15 @@ pub fn pays(class: &Class) -> Result<bool> {
     }
     // A local gradient is written once and read once; an entry names the other blocks, where a gather's names itself.
     let blocks = class.block_dims.len() as u32;
-    let saved = 8 * numbers + 4 * blocks;
+    // A pair takes two registers, and its operations some more.
+    let (bytes, operations, registers) = match width {
+        Width::Single => (8, 1, 1),
+        Width::Pair => (16, OPERATIONS_OF_A_PAIR, 4),
+    };
+    let saved = bytes * numbers + 4 * blocks;
     let added = 4 * blocks * columns(class);
-    Ok(all <= MOST_OPERATIONS && all - most + OPERATIONS_A_BYTE * added <= OPERATIONS_A_BYTE * saved)
+    let again = operations * (all - most);
+    Ok(registers * all <= MOST_OPERATIONS && again + OPERATIONS_A_BYTE * added <= OPERATIONS_A_BYTE * saved)
 }
 
 /// The lists of a chunk's blocks of one size, without their tables.

@@ -9,7 +9,7 @@ use residua::model::recompute::{self, ListShape, ListTables, RecomputePlan};
 use residua::model::{Batch, Tape};
 use residua_base::cooperative::{Slices, run_synchronously};
 use residua_codegen::wgsl::{self, RecomputeDispatch};
-use residua_codegen::{InstanceRange, View, interpret};
+use residua_codegen::{InstanceRange, View, Width, interpret};
 use residua_ir::graph::Op;
 
 const VERTICES: u32 = 70;
@@ -189,7 +189,8 @@ fn ranges_of_instances_add_up() {
 #[test]
 fn short_residuals_pay_and_long_ones_do_not() {
     for (name, batch) in batches() {
-        assert!(recompute::pays(&batch.class).unwrap(), "{name}");
+        assert!(recompute::pays(&batch.class, Width::Single).unwrap(), "{name}");
+        assert!(recompute::pays(&batch.class, Width::Pair).unwrap(), "{name} in pairs");
     }
     let mut r = Recorder::default();
     let (a, b) = (r.parameter(0), r.parameter(3));
@@ -199,7 +200,7 @@ fn short_residuals_pay_and_long_ones_do_not() {
     }
     let tape = r.tape(vec![residual], 6, 0);
     let long = batch(vec![0, 0], ends(), Vec::new(), tape);
-    assert!(!recompute::pays(&long.class).unwrap());
+    assert!(!recompute::pays(&long.class, Width::Single).unwrap());
 }
 
 #[test]

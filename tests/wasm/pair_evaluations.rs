@@ -4,7 +4,7 @@
 //! precision the same comparison is off by more than [`CONTROL`], which each test sees once.
 
 use crate::engines::{Differences, Random, both_in, compare, difference, mixed_tape, op_tape, problem_model};
-use crate::recorder::{params_model, with_any_loss};
+use crate::recorder::{Recorder, compiled, params_model, problem, with_any_loss};
 use js_sys::{Float32Array, Float64Array};
 use residua::eval::pairs::to_vector;
 use residua::eval::{Arithmetic, Functions, Objective};
@@ -164,6 +164,47 @@ async fn gradients_on_the_device_are_those_that_come_back() {
             let left = gpu.evaluate_on_device(objective, point, None).await.unwrap().unwrap();
             assert_eq!(left.value, expected.cost);
             assert!(!left.gradient.is_null());
+        }
+    }
+}
+
+/// Springs around a ring of so many points in space, the first and the last of which are joined, each with a length of its own.
+fn springs(points: u32) -> Model {
+    let mut r = Recorder::default();
+    let mut squares = Vec::new();
+    for axis in 0..3 {
+        let (a, b) = (r.parameter(axis), r.parameter(3 + axis));
+        let difference = r.apply(Op::Sub, &[a, b]);
+        squares.push(r.apply(Op::Mul, &[difference, difference]));
+    }
+    let sum = squares.into_iter().reduce(|a, b| r.apply(Op::Add, &[a, b])).unwrap();
+    let (length, rest) = (r.apply(Op::Norm, &[sum]), r.data(0));
+    let residual = r.apply(Op::Sub, &[length, rest]);
+    let tape = r.tape(vec![residual], 6, 1);
+    let mut input = problem(&[("points", 3, points, "euclidean")]);
+    let ends = (0..points).chain((0..points).map(|point| (point + 1) % points)).collect();
+    input.add_residuals("springs", vec![0, 0], ends, numbers(31, points as usize, (0.5, 1.5)), tape).unwrap();
+    compiled(input)
+}
+
+#[wasm_bindgen_test]
+async fn sums_over_lists_agree_in_pairs_and_in_chunks() {
+    let model = springs(20_000);
+    let x = numbers(37, 60_000, (-1.0, 1.0));
+    for (width, batch_size) in [(Width::Pair, None), (Width::Pair, Some(9000)), (Width::Single, None)] {
+        let (mut gpu, mut cpu) = both_in(width, model.clone(), &x, batch_size).await;
+        let lists = &gpu.on_device().unwrap().0.layout().lists.of_chunks;
+        assert!(lists.iter().any(Option::is_some), "{width:?}, chunks of {batch_size:?}");
+        for objective in OBJECTIVES {
+            let [found, expected] = [
+                gpu.evaluate_with_gradient(objective, None).await.unwrap(),
+                cpu.evaluate_with_gradient(objective, None).await.unwrap(),
+            ];
+            let off = difference(&found.gradient, &expected.gradient);
+            let value = ((found.cost - expected.cost) / expected.cost).abs();
+            console_log!("springs, {width:?}, {objective:?}, {batch_size:?}: value {value:.1e}, gradient {off:.1e}");
+            assert_eq!(off < BOUND && value < BOUND, width == Width::Pair);
+            assert!(width == Width::Pair || off > CONTROL);
         }
     }
 }

@@ -200,7 +200,12 @@ impl Kernel {
             return Err(format!("is a pair of {}, which holds indices", self.buffers[element.buffer as usize].name));
         }
         self.check_index(&element.index)?;
-        element.low.as_ref().map_or(Ok(()), |low| self.check_index(low))
+        match &element.low {
+            // Where the number stands has been checked.
+            Some(_) if element.vector().is_some() => Ok(()),
+            Some(low) => self.check_index(low),
+            None => Ok(()),
+        }
     }
 
     fn check_index(&self, index: &Index) -> Result<(), String> {

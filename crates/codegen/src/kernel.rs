@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use residua_ir::graph::{CheckedGraph, InputId, Node, NodeId};
 
-use crate::Index;
+use crate::{Constant, Index};
 
 /// A graph over instances with its memory traffic.
 #[derive(Clone, Debug)]
@@ -156,6 +156,12 @@ impl Element {
     /// An element that is a pair, and where its low part stands.
     pub fn pair(buffer: u32, index: Index, low: Index) -> Element {
         Element { buffer, index, low: Some(low) }
+    }
+
+    /// The vector that it is a number of, if its low part stands where that of its vector does, see [`Constant::Low`].
+    pub(crate) fn vector(&self) -> Option<u32> {
+        let low = self.low.as_ref()?;
+        (0..Constant::MOST_VECTORS).find(|vector| *low == self.index.low(*vector))
     }
 
     /// In how many numbers it is held.

@@ -6,7 +6,7 @@
 
 use residua_base::error::{Error, Result};
 
-use crate::{Buffer, CheckedKernel, Constant, Element, Guard, Kernel, Load, Output, Space};
+use crate::{Buffer, CheckedKernel, Element, Guard, Kernel, Load, Output, Space};
 
 /// One kernel for each list of an owner, and what their sums are written to.
 ///
@@ -50,7 +50,7 @@ impl RecomputeKernel {
             if list.outputs.iter().any(|output| Some(output.width()) != width_of_first) {
                 return Err(wrong("some sums are in pairs and others are not"));
             }
-            let has_vector = |element: &Element| element.low.is_none() || vector_of(element).is_some();
+            let has_vector = |element: &Element| element.low.is_none() || element.vector().is_some();
             if !list.elements().filter(|element| element.index.as_owned().is_some()).all(has_vector) {
                 return Err(wrong("a number of an owner has its low part elsewhere than in its vector"));
             }
@@ -61,12 +61,6 @@ impl RecomputeKernel {
         }
         Ok(CheckedRecompute { name, header, guard, lists, width, result })
     }
-}
-
-/// The vector of an element whose low part stands where that of its vector does.
-pub(crate) fn vector_of(element: &Element) -> Option<u32> {
-    let low = element.low.as_ref()?;
-    (0..Constant::MOST_VECTORS).find(|vector| *low == element.index.low(*vector))
 }
 
 /// A per-block recompute kernel that [`RecomputeKernel::check`] has checked.
@@ -118,7 +112,7 @@ impl CheckedRecompute {
 
     /// The vector that the owners' sums are, if they are in pairs, see [`Constant::Low`](crate::Constant::Low).
     pub fn vector_of_result(&self) -> Option<u32> {
-        self.lists.iter().flat_map(|list| &list.outputs).filter_map(Output::element).find_map(vector_of)
+        self.lists.iter().flat_map(|list| &list.outputs).filter_map(Output::element).find_map(Element::vector)
     }
 
     /// The buffers, in binding order.

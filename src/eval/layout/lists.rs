@@ -3,14 +3,14 @@
 //! A chunk of a large batch whose class is short, and whose blocks have few entries, has lists beside its gather passes; the tables are made
 //! when a recording first needs them.
 
-use crate::eval::pairs::{distance_to_low, vector_len};
+use crate::eval::pairs::{distance_to_low, table_len, vector_len};
 use crate::eval::shaders::{PairCountUniforms, ReduceSumUniforms};
 use crate::model::recompute::{self, ListShape, ListTables};
 use crate::model::{Batch, Model};
 use residua_base::cooperative::Slices;
 use residua_base::error::Result;
 use residua_codegen::Width;
-use residua_codegen::wgsl::{RecomputeDispatch, WORKGROUP_SIZE};
+use residua_codegen::wgsl::{PairRecomputeDispatch, RecomputeDispatch, WORKGROUP_SIZE};
 use residua_gpu::Limits;
 
 use super::{ALIGNMENT, Layout};
@@ -22,7 +22,7 @@ const MOST_WORKGROUPS: u64 = 4096;
 /// twice as long to compile a kernel over lists.
 const LEAST_INSTANCES: u32 = 1 << 13;
 
-/// Partial sums up to so many are added by the host: reading them takes less than one more dispatch.
+/// Numbers of partial sums up to so many are added by the host: reading them takes less than one more dispatch.
 const MOST_SUMS: u64 = MOST_WORKGROUPS;
 
 /// A buffer of sums over lists, or of a gradient that stays on the device.
@@ -106,8 +106,10 @@ impl ChunkLists {
 pub struct Lists {
     /// For each chunk, its own if it has any.
     pub of_chunks: Vec<Option<ChunkLists>>,
-    /// Partial sums of all.
+    /// Numbers of the partial sums of all.
     pub sums: u64,
+    /// Numbers that a partial sum has.
+    sum_len: u64,
     /// Position of the reduction's uniforms.
     pub reduce_uniforms: u64,
     /// Position of the uniforms of the shader that sets what is constant to zero.
@@ -118,7 +120,7 @@ pub struct Lists {
 impl Lists {
     /// Lays them out, adding uniforms to the layout's.
     pub(super) async fn new(model: &Model, layout: &mut Layout, limits: &Limits, slices: &Slices<'_>) -> Result<Lists> {
-        let mut lists = Lists::default();
+        let mut lists = Lists { sum_len: table_len(layout.width, 1), ..Lists::default() };
         let most = limits.max_storage_buffer_binding_size.min(limits.max_buffer_size) / 4;
         let mut pays = None;
         for number in 0..layout.chunks.len() {
@@ -127,13 +129,12 @@ impl Lists {
             let pays = match pays {
                 Some((known, pays)) if known == position => pays,
                 _ => {
-                    let it = recompute::pays(&batch.class)?;
+                    let it = recompute::pays(&batch.class, layout.width)?;
                     pays = Some((position, it));
                     it
                 }
             };
-            // The kernels of sums over lists hold no pairs.
-            let shapes = if pays && batch.count >= LEAST_INSTANCES && layout.width == Width::Single {
+            let shapes = if pays && batch.count >= LEAST_INSTANCES {
                 recompute::shapes(batch, layout.passes(number), slices).await?
             } else {
                 None
@@ -149,12 +150,18 @@ impl Lists {
                 let ListShape { first, owners, entries, .. } = *shape;
                 for add in [0, 1] {
                     let dispatch = RecomputeDispatch::new(owners, entries, first, width, add);
-                    let position = layout.add_uniforms(&dispatch.words());
+                    let position = match layout.width {
+                        Width::Single => layout.add_uniforms(&dispatch.words()),
+                        Width::Pair => {
+                            let lows = layout.distances_to_low();
+                            layout.add_uniforms(&PairRecomputeDispatch::new(dispatch, lows).words())
+                        }
+                    };
                     uniforms.get_or_insert(position);
                 }
             }
             let of_chunk = ChunkLists { shapes, first_sum: lists.sums, uniforms: uniforms.unwrap_or_default() };
-            lists.sums += of_chunk.counted().1.next_multiple_of(ALIGNMENT / 4);
+            lists.sums += table_len(layout.width, of_chunk.counted().1).next_multiple_of(ALIGNMENT / 4);
             lists.of_chunks.push(Some(of_chunk));
         }
         lists.reduce_uniforms = layout.add_uniforms(&lists.reduction().words());
@@ -165,7 +172,8 @@ impl Lists {
 
     /// How the partial sums are summed, where they are too many for the host.
     pub fn reduction(&self) -> ReduceSumUniforms {
-        ReduceSumUniforms { count: self.sums as u32, width: 1, input_first: 0, output_first: 0 }
+        let count = self.sums / self.sum_len;
+        ReduceSumUniforms { count: count as u32, width: self.sum_len as u32, input_first: 0, output_first: 0 }
     }
 
     /// Whether the host adds the partial sums as they are.

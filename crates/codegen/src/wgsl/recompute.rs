@@ -14,7 +14,6 @@ use super::kernel::{
 use super::total::TotalType;
 use super::workgroup_sum;
 use super::writer::Writer;
-use crate::recompute::vector_of;
 use crate::{CheckedKernel, CheckedRecompute, Constant, Element, Guard, Index, Load, Width};
 use residua_base::list::Listed;
 use residua_ir::graph::{Node, NodeId};
@@ -229,7 +228,7 @@ fn owners_numbers(kernel: &CheckedRecompute) -> Vec<OwnNumber> {
                 && let Load::Read(element) = &list.loads[input.0 as usize]
                 && let Some((_, component)) = element.index.as_owned()
             {
-                let number = OwnNumber { buffer: element.buffer, component, vector: vector_of(element) };
+                let number = OwnNumber { buffer: element.buffer, component, vector: element.vector() };
                 if !numbers.contains(&number) {
                     numbers.push(number);
                 }
