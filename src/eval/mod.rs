@@ -33,6 +33,7 @@ pub mod layout;
 pub mod objective;
 #[cfg(target_arch = "wasm32")]
 mod on_device;
+pub mod pair_arithmetic;
 pub mod pair_check;
 pub mod pairs;
 pub mod record;

@@ -21,6 +21,7 @@ use super::pool::Pool;
 use super::profile::Profile;
 use super::raw::{self, RawDevice, get_text, object};
 use super::request::{self, Adapter};
+use super::rounding::Rounding;
 use super::scope::{PendingErrors, scoped};
 use super::speed::Speed;
 use super::times::Times;
@@ -58,6 +59,8 @@ pub(super) struct Shared {
     pub profile: Option<Profile>,
     /// How fast the device answers, once that was measured.
     pub speed: Cell<Option<Speed>>,
+    /// How the device rounds, once that was tested.
+    pub rounding: Cell<Option<Rounding>>,
 }
 
 /// Whether a context can be used.
@@ -167,6 +170,7 @@ impl Context {
             pipelines: RefCell::default(),
             counters: Counters::default(),
             speed: Cell::new(None),
+            rounding: Cell::new(None),
             profile: profile.then(|| Profile::new(&raw)),
             raw,
         });

@@ -24,6 +24,7 @@ pub mod limits;
 pub mod pool;
 pub mod submission;
 
+pub mod rounding;
 pub mod speed;
 pub mod times;
 
@@ -46,6 +47,7 @@ mod scope;
 
 pub use commands::{ArgumentId, BindingKind, BufferId, CommandList, DownloadId, PipelineId, Slice};
 pub use limits::Limits;
+pub use rounding::Rounding;
 pub use speed::Speed;
 pub use submission::Submissions;
 pub use times::{KernelTimes, Stage, Times};
