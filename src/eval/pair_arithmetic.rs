@@ -189,11 +189,14 @@ pub fn form_of(rounding: Rounding) -> Result<PairForm> {
     match rounding {
         Rounding::Fused => Ok(PairForm::Fused),
         Rounding::Separate => Ok(PairForm::Split),
-        Rounding::Unfit(reason) => {
-            let message = format!("double-single arithmetic does not hold on this device: {reason}");
-            Err(Error::new(ErrorCode::GpuUnavailable, message))
-        }
+        Rounding::Unfit(reason) => Err(pairs_do_not_hold(reason)),
     }
+}
+
+/// The error of a device on which pairs do not hold, for this reason.
+pub(in crate::eval) fn pairs_do_not_hold(reason: &str) -> Error {
+    let message = format!("double-single arithmetic does not hold on this device: {reason}");
+    Error::new(ErrorCode::GpuUnavailable, message)
 }
 
 #[cfg(target_arch = "wasm32")]
@@ -202,21 +205,22 @@ mod device {
     use residua_base::error::Result;
     use residua_base::list::Listed;
     use residua_codegen::wgsl::PairForm;
-    use residua_gpu::{BufferRequest, CommandList, Context, PipelineRequest};
+    use residua_gpu::{BufferRequest, CommandList, Context, PipelineRequest, Rounding};
 
     /// The form in which kernels in pairs are written for a device. Tested at the first request and kept until the context is disposed.
     ///
     /// # Errors
     /// `gpu-unavailable`, with the reason, where pairs do not hold in any form; those of the device.
     pub async fn pair_form(context: &Context) -> Result<PairForm> {
-        if context.rounding().is_none() {
-            test(context, &[PairForm::Fused, PairForm::Split]).await?;
-        }
-        form_of(context.rounding().expect("the test has just been made"))
+        let found = match context.rounding() {
+            Some(known) => known,
+            None => test(context, &[PairForm::Fused, PairForm::Split]).await?,
+        };
+        form_of(found)
     }
 
     /// Tests some forms, the preferred one first, and keeps for the context what holds.
-    pub async fn test(context: &Context, forms: &[PairForm]) -> Result<()> {
+    pub async fn test(context: &Context, forms: &[PairForm]) -> Result<Rounding> {
         let request = |form: &PairForm| PipelineRequest {
             wgsl: wgsl(*form),
             entry: "pair_arithmetic_test".to_owned(),
@@ -251,8 +255,9 @@ mod device {
         let results = context.prepare(&list, &buffers, &pipelines).await?.run(&[]).await?;
         let tried =
             forms.iter().zip(downloads).map(|(form, download)| (*form, results.reals(download).to_vec())).list();
-        context.set_rounding(rounding(&tried));
-        Ok(())
+        let found = rounding(&tried);
+        context.set_rounding(found);
+        Ok(found)
     }
 }
 

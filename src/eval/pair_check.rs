@@ -174,7 +174,8 @@ impl Bounded {
 
     /// What is not finite here says nothing.
     fn is_missed_by(&self, found: f64) -> bool {
-        self.number.is_finite() && self.bound.is_finite() && !((found - self.number).abs() <= self.bound)
+        let difference = (found - self.number).abs();
+        self.number.is_finite() && self.bound.is_finite() && (difference > self.bound || difference.is_nan())
     }
 }
 

@@ -230,6 +230,16 @@ impl Context {
         }
     }
 
+    /// How the device rounds, if that was tested.
+    pub fn rounding(&self) -> Option<Rounding> {
+        self.0.rounding.get()
+    }
+
+    /// Keeps how the device rounds.
+    pub fn set_rounding(&self, rounding: Rounding) {
+        self.0.rounding.set(Some(rounding));
+    }
+
     /// Where the time went so far, of a context that was created to be profiled. Times of the device come some turns after its results.
     pub fn times(&self) -> Option<Times> {
         self.0.profile.as_ref().map(Profile::times)

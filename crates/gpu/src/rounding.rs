@@ -10,16 +10,3 @@ pub enum Rounding {
     /// Neither. Says what is wrong.
     Unfit(&'static str),
 }
-
-#[cfg(target_arch = "wasm32")]
-impl super::Context {
-    /// What was found, if it was tested.
-    pub fn rounding(&self) -> Option<Rounding> {
-        self.0.rounding.get()
-    }
-
-    /// Keeps what was found.
-    pub fn set_rounding(&self, rounding: Rounding) {
-        self.0.rounding.set(Some(rounding));
-    }
-}

@@ -40,6 +40,7 @@ use super::cpu::CpuEngine;
 use super::layout::lists::ListMemory;
 use super::layout::{Layout, Memory};
 use super::objective::Descent;
+use super::pair_arithmetic::pair_form;
 use super::pairs::{self, from_vector, low_parts, to_f32};
 use super::record::{Kernels, Program, Recording};
 use super::texts::kernel_numbers;
@@ -97,7 +98,7 @@ impl GpuEngine {
     ) -> Result<GpuEngine> {
         let pair_form = match width {
             Width::Single => None,
-            Width::Pair => Some(PairForm::Split),
+            Width::Pair => Some(pair_form(&context).await?),
         };
         let (numbers, kernels) = kernel_numbers(model);
         if kernels > MOST_KERNELS {

@@ -1,10 +1,11 @@
 //! The check of a model's kernels in pairs, see [`crate::eval::pair_check`], on the device.
 
-use residua_base::error::{Error, ErrorCode, Result};
+use residua_base::error::Result;
 use residua_codegen::Width;
 
 use super::GpuEngine;
 use crate::eval::Objective;
+use crate::eval::pair_arithmetic::pairs_do_not_hold;
 use crate::eval::pair_check::{Computed, Sample};
 use crate::model::Model;
 
@@ -24,10 +25,4 @@ impl GpuEngine {
             Some(fault) => Err(pairs_do_not_hold(&fault)),
         }
     }
-}
-
-/// The error of a device on which pairs do not hold, for this reason.
-pub(in crate::eval) fn pairs_do_not_hold(reason: &str) -> Error {
-    let message = format!("double-single arithmetic does not hold on this device: {reason}");
-    Error::new(ErrorCode::GpuUnavailable, message)
 }
