@@ -7,6 +7,7 @@ use rustc_hash::FxHashMap;
 use super::encoding::{Instruction, MemArg, ValType};
 use super::expression::Expression;
 use super::frame;
+use super::locals::Locals;
 use crate::{Constant, DType, Element, Index, Kernel, Term, Variable};
 use residua_ir::graph::{Node, NodeId};
 
@@ -80,11 +81,23 @@ pub(super) struct Addresses<'k> {
     /// Those of the instance.
     varying: Vec<AddressValue>,
     kernel: &'k Kernel,
+    /// A local for addresses that are not kept, see [`is_run_once`].
+    passing: Option<u32>,
+}
+
+/// Operations of a kernel from which on it is long.
+const LONG: usize = 2_000;
+
+/// Whether all that a kernel does is done a few times, and is much: to keep what instances share saves nothing then, and to look for neighbours in
+/// memory takes longer than it saves. Engines refuse more than 50,000 locals, and their quick compilers take a time that grows with the square
+/// of their number.
+pub(super) fn is_run_once(kernel: &Kernel) -> bool {
+    kernel.has_few_instances && kernel.graph.graph().len() > LONG
 }
 
 impl<'k> Addresses<'k> {
     /// No address yet.
-    pub fn new(kernel: &'k Kernel, instance: u32) -> Addresses<'k> {
+    pub fn new(kernel: &'k Kernel, instance: u32, locals: &mut Locals) -> Addresses<'k> {
         let graph = kernel.graph.graph();
         let mut inputs = vec![None; kernel.loads.len()];
         for id in graph.ids() {
@@ -99,6 +112,7 @@ impl<'k> Addresses<'k> {
             inputs,
             computed: FxHashMap::default(),
             varying: Vec::new(),
+            passing: is_run_once(kernel).then(|| locals.add(ValType::I32)),
             kernel,
         }
     }
@@ -185,7 +199,7 @@ impl<'k> Addresses<'k> {
         self.fixed(to, value, &code)
     }
 
-    /// The local of an address that is the same for all instances: that of the terms without a variable.
+    /// The local of an address that is the same for all instances: that of the terms without a variable. It is for use at once.
     fn base(&mut self, to: &mut Expression, buffer: u32, index: &Index, position: u32) -> u32 {
         let terms: Vec<Term> = index.terms().iter().filter(|term| term.variable.is_none()).cloned().list();
         if terms.is_empty() && position == 0 {
@@ -232,6 +246,11 @@ impl<'k> Addresses<'k> {
             code.extend([Instruction::I32Const(shift as i32), Instruction::I32Shl]);
         }
         code.extend([Instruction::LocalGet(pointer), Instruction::I32Add]);
+        if let Some(local) = self.passing {
+            code.into_iter().for_each(|instruction| to.write(instruction));
+            to.write(Instruction::LocalSet(local));
+            return local;
+        }
         self.fixed(to, value, &code)
     }
 

@@ -1,6 +1,6 @@
 //! A kernel's function of one width: the loop over instances.
 
-use super::addresses::Addresses;
+use super::addresses::{Addresses, is_run_once};
 use super::encoding::{Function, Instruction, ValType};
 use super::expression::Expression;
 use super::frame;
@@ -18,7 +18,7 @@ pub(super) fn function(kernel: &CheckedKernel, width: Width, functions: &Functio
     let mut locals = Locals::after(1);
     let instance = locals.add(ValType::I32);
     let total = locals.add(width.value());
-    let mut addresses = Addresses::new(kernel, instance);
+    let mut addresses = Addresses::new(kernel, instance, &mut locals);
     let body = Expression::new(graph, kernel.uses().clone(), width, functions, locals);
     let mut body = body.in_loop();
 
@@ -105,6 +105,9 @@ fn may_have_nothing_to_do(kernel: &CheckedKernel, body: &Expression) -> bool {
 /// and nodes of these alone.
 fn hoist(kernel: &CheckedKernel, body: &mut Expression, addresses: &mut Addresses) {
     addresses.read_shared(body);
+    if is_run_once(kernel) {
+        return;
+    }
     let graph = body.graph;
     let mut same = vec![false; graph.len()];
     for id in graph.ids() {

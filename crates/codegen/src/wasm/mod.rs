@@ -96,17 +96,35 @@ fn imported(kernels: &[CheckedKernel]) -> Vec<Op> {
     Op::ALL.iter().copied().filter(|op| used.contains(op) && math_function(*op).is_some()).list()
 }
 
-/// All pairs, then the instance that may be left: an even one, so its total belongs to lane 0.
+/// All pairs, then the instance that may be left: an even one, so its total belongs to lane 0. What has no instances is not called, since
+/// engines compile a function at its first call.
 fn whole(pairs: u32, single: u32) -> encoding::Function {
     const TOTAL: u32 = 1;
-    let mut function = encoding::Function::new(&[ValType::V128]);
+    const LAST: u32 = 2;
+    let mut function = encoding::Function::new(&[ValType::V128, ValType::F64]);
+    let word = |word: u32| Instruction::I32Load(encoding::MemArg { offset: word << 2, align: 2 });
+    let count = [
+        Instruction::LocalGet(frame::PARAMETER),
+        word(frame::END),
+        Instruction::LocalGet(frame::PARAMETER),
+        word(frame::BEGIN),
+        Instruction::I32Sub,
+    ];
+    let call = |function, to| {
+        [Instruction::LocalGet(frame::PARAMETER), Instruction::Call(function), Instruction::LocalSet(to)]
+    };
+    function.instructions(&count);
+    function.instructions(&[Instruction::I32Const(2), Instruction::I32GeU, Instruction::If]);
+    function.instructions(&call(pairs, TOTAL));
+    function.instruction(&Instruction::End);
+    function.instructions(&count);
+    function.instructions(&[Instruction::I32Const(1), Instruction::I32And, Instruction::If]);
+    function.instructions(&call(single, LAST));
     function.instructions(&[
-        Instruction::LocalGet(frame::PARAMETER),
-        Instruction::Call(pairs),
-        Instruction::LocalTee(TOTAL),
+        Instruction::End,
+        Instruction::LocalGet(TOTAL),
         Instruction::F64x2ExtractLane(0),
-        Instruction::LocalGet(frame::PARAMETER),
-        Instruction::Call(single),
+        Instruction::LocalGet(LAST),
         Instruction::F64Add,
         Instruction::LocalGet(TOTAL),
         Instruction::F64x2ExtractLane(1),

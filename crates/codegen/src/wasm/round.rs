@@ -1,6 +1,6 @@
 //! One round of a kernel's loop: one instance, or a pair of them.
 
-use super::addresses::Addresses;
+use super::addresses::{Addresses, is_run_once};
 use super::encoding::Instruction;
 use super::expression::Expression;
 use super::locals::Width;
@@ -75,6 +75,7 @@ pub(super) fn write_round(
                         (0..body.width.lanes()).for_each(|lane| addresses.store_two(body, even.element, nodes, lane));
                     }
                     None if body.width == Width::Pair
+                        && !is_run_once(kernel)
                         && early.iter().any(|other| are_adjacent(other.element, store.element)) =>
                     {
                         waiting.push(store);
@@ -182,6 +183,7 @@ fn load(kernel: &Kernel, body: &mut Expression, addresses: &mut Addresses, node:
         && !body.is_computed(node)
     {
         if body.width == Width::Pair
+            && !is_run_once(kernel)
             && element.index.as_loaded().is_some()
             && kernel.buffers[element.buffer as usize].dtype == DType::Real
         {

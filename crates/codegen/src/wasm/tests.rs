@@ -282,12 +282,94 @@ fn code_for_few_instances_is_shorter_and_computes_the_same() {
 
 #[test]
 fn thousands_of_operations_make_one_kernel() {
-    let (kernel, buffers) = random_kernel(&mut Random(3), 8000, 3, 0, &[]);
-    let dispatch = InstanceRange { instances: 0..3, stride: 3, first: 0, origin: 0 };
-    let (mut compiled, mut interpreted) = (buffers.clone(), buffers);
-    run_compiled(&kernel, &mut compiled, &dispatch).unwrap();
-    run_interpreted(&kernel, &mut interpreted, &dispatch).unwrap();
-    assert_same(&compiled, &interpreted, "8,000 operations");
+    for has_few_instances in [false, true] {
+        let (kernel, buffers) = random_kernel(&mut Random(3), 8000, 3, 0, &[]);
+        let kernel = Kernel { has_few_instances, ..kernel.into_kernel() }.check().unwrap();
+        let dispatch = InstanceRange { instances: 0..3, stride: 3, first: 0, origin: 0 };
+        let (mut compiled, mut interpreted) = (buffers.clone(), buffers);
+        run_compiled(&kernel, &mut compiled, &dispatch).unwrap();
+        run_interpreted(&kernel, &mut interpreted, &dispatch).unwrap();
+        assert_same(&compiled, &interpreted, "8,000 operations");
+    }
+}
+
+/// The locals of each function of a module.
+fn locals(module: &[u8]) -> Vec<u32> {
+    fn number(bytes: &mut &[u8]) -> u32 {
+        let (mut number, mut shift) = (0, 0);
+        loop {
+            let byte = bytes[0];
+            *bytes = &bytes[1..];
+            number |= u32::from(byte & 127) << shift;
+            shift += 7;
+            if byte < 128 {
+                return number;
+            }
+        }
+    }
+    let mut rest = &module[8..];
+    let mut counts = Vec::new();
+    while let [section, bytes @ ..] = rest {
+        rest = bytes;
+        let length = number(&mut rest) as usize;
+        let mut bytes = &rest[..length];
+        rest = &rest[length..];
+        // The section of code.
+        if *section == 10 {
+            for _ in 0..number(&mut bytes) {
+                let length = number(&mut bytes) as usize;
+                let mut body = &bytes[..length];
+                bytes = &bytes[length..];
+                let groups = number(&mut body);
+                let mut count = 0;
+                for _ in 0..groups {
+                    count += number(&mut body);
+                    body = &body[1..];
+                }
+                counts.push(count);
+            }
+        }
+    }
+    counts
+}
+
+#[test]
+fn a_wide_block_of_one_instance_has_fewer_locals_than_engines_take() {
+    // A residual for each of as many parameters as a block has at most: xᵢ² − dᵢ.
+    const DIM: u32 = 6_500;
+    let mut graph = Graph::new();
+    let nodes: Vec<NodeId> = (0..DIM)
+        .map(|number| {
+            let [x, d] = [number, DIM + number].map(|input| graph.input(InputId(input)));
+            let square = graph.apply_raw(Op::Mul, &[x, x]);
+            graph.apply_raw(Op::Sub, &[square, d])
+        })
+        .collect();
+    let parameters = (0..DIM).map(|component| Load::read(0, Index::indexed(1, 0, component)));
+    let data = (0..DIM).map(|column| Load::read(2, Index::column(column)));
+    let buffers = vec![real("parameters", false), indices("blocks"), real("data", false), real("values", true)];
+    let outputs = (0..).zip(&nodes).map(|(column, node)| Output::store(*node, 3, Index::column(column))).collect();
+    let mut kernel = Kernel {
+        buffers,
+        loads: parameters.chain(data).collect(),
+        outputs,
+        has_few_instances: true,
+        ..Kernel::new("wide", graph.check(2 * DIM).unwrap())
+    };
+    kernel.share_columns(&|_, _| true);
+    let kernel = kernel.check().unwrap();
+    let most = locals(&module(std::slice::from_ref(&kernel), 0).unwrap()).into_iter().max();
+    // V8 refuses more than 50,000, and takes seconds for half of them.
+    assert!(most < Some(1_000), "{most:?}");
+    let mut compiled = [
+        Contents::Reals((0..DIM).map(f64::from).collect()),
+        Contents::Indices(vec![0]),
+        Contents::Reals(vec![0.5; DIM as usize]),
+        Contents::Reals(vec![7.0; DIM as usize]),
+    ];
+    run_compiled(&kernel, &mut compiled, &InstanceRange { instances: 0..1, stride: 1, first: 0, origin: 0 }).unwrap();
+    let expected = (0..DIM).map(|x| f64::from(x).powi(2) - 0.5).collect();
+    assert_eq!(compiled[3], Contents::Reals(expected));
 }
 
 /// x₀ read by index, and stored.
