@@ -4,16 +4,18 @@ use js_sys::{Array, Float64Array, Function, Object, Promise, Uint8Array, Uint32A
 use residua_base::list::Listed;
 use wasm_bindgen::prelude::*;
 
-use crate::compile::backend;
+use crate::compile::backend::{self, Backend};
 use crate::eval::Arithmetic;
+use crate::eval::pair_arithmetic::pair_form;
 use crate::model::losses::LossParameters;
-use crate::solve::many::guard::{Guarded, guard};
+use crate::solve::many::guard::{Guarded, PairSolver, guard};
 use crate::solve::many::standard_errors::{requested, standard_errors};
 use crate::solve::many::{Batch, ManyListener, ManyOptions, ManySolutions, Template, Varying, cpu, gpu};
 use crate::solve::summary::Termination;
 use residua_base::clock::now_ms;
 use residua_base::cooperative::Slices;
 use residua_base::error::{Error, Result};
+use residua_codegen::Width;
 use residua_gpu::Context;
 
 use super::compile::engine_request;
@@ -148,24 +150,27 @@ async fn solve(many: RawMany, engine: &JsValue, options: &JsValue, callbacks: &m
     let template = Template::new(model, values, &constant, Some((&lower, &upper)))?;
     let read = |name: &str| number(options, name).ok().flatten();
     let options = ManyOptions::from_numbers(&read);
-    let ((solutions, is_from_device), mut fallback_reason) = assignment
+    let may_hand_over = request.backend == Backend::Auto;
+    let (guarded, fallback_reason) = assignment
         .run(async |device: Option<&Context>| match device {
-            None => Ok((cpu::solve_many(&template, &batch, &options, callbacks).await?, false)),
-            Some(context) => Ok((gpu::solve_many(context, &template, &batch, &options, None, callbacks).await?, true)),
+            None => Ok(Guarded::of_host(cpu::solve_many(&template, &batch, &options, callbacks).await?)),
+            Some(context) => {
+                let mut pairs = InPairs { context, template: &template, options: &options };
+                let (arithmetic, solutions) = match request.width {
+                    Width::Single => {
+                        let solutions = gpu::solve_many(context, &template, &batch, &options, None, callbacks).await?;
+                        (Arithmetic::F32, solutions)
+                    }
+                    Width::Pair => (Arithmetic::F32x2, pairs.solve(&batch, callbacks).await?),
+                };
+                let pairs = may_hand_over.then_some(&mut pairs);
+                guard(&template, &batch, &options, solutions, arithmetic, pairs, callbacks).await
+            }
         })
         .await?;
-    let guarded = if is_from_device {
-        let may_hand_over = request.backend == backend::Backend::Auto;
-        guard(&template, &batch, &options, solutions, may_hand_over, callbacks).await?
-    } else {
-        Guarded { solutions, precision: None, is_from_host: true }
-    };
-    let sentence = guarded.precision.map(|precision| precision.sentence(Arithmetic::F32));
-    let message = guarded.message(sentence.as_deref());
-    if is_from_device && guarded.is_from_host {
-        fallback_reason = sentence;
-    }
-    let (engine, arithmetic) = if guarded.is_from_host { ("cpu", Arithmetic::F64) } else { ("gpu", Arithmetic::F32) };
+    let (message, arithmetic) = (guarded.message(), guarded.arithmetic);
+    let engine = if arithmetic == Arithmetic::F64 { "cpu" } else { "gpu" };
+    let fallback_reason = fallback_reason.or(guarded.reason());
     let errors = match requested(&read) {
         None => JsValue::NULL,
         Some(estimate) => {
@@ -181,6 +186,20 @@ async fn solve(many: RawMany, engine: &JsValue, options: &JsValue, callbacks: &m
     set(&object, "message", message);
     set(&object, "fallbackReason", fallback_reason.map_or(JsValue::NULL, JsValue::from));
     Ok(object.into())
+}
+
+/// Solves on a device in pairs.
+struct InPairs<'a> {
+    context: &'a Context,
+    template: &'a Template,
+    options: &'a ManyOptions,
+}
+
+impl PairSolver for InPairs<'_> {
+    async fn solve(&mut self, batch: &Batch<'_>, audience: &mut dyn ManyListener) -> Result<ManySolutions> {
+        let form = pair_form(self.context).await?;
+        gpu::solve_many(self.context, self.template, batch, self.options, Some(form), audience).await
+    }
 }
 
 fn solutions_to_js(solutions: &ManySolutions, elapsed: f64) -> Object {

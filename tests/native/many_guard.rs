@@ -1,19 +1,44 @@
 //! The precision guard of many small problems: which solutions in f32 it takes, and what follows where it does not.
 
-use crate::many::{Draft, Silent, block_on, noisy_peaks, numbers, on_cpu, on_device, options, peaks, samples_batch};
+use crate::many::{
+    Draft, Silent, block_on, noisy_peaks, numbers, on_cpu, on_device, on_device_in, options, peaks, samples_batch,
+};
+use residua::eval::Arithmetic;
 use residua::model::losses::LossParameters;
 use residua::solve::Termination;
-use residua::solve::many::guard::{Guarded, guard};
+use residua::solve::many::guard::{Guarded, PairSolver, guard};
 use residua::solve::many::{Batch, ManyListener, ManyOptions, ManySolutions, Template, Varying};
 use residua::solve::rules::Tolerances;
+use residua_base::error::{Error, ErrorCode, Result};
+use residua_codegen::wgsl::PairForm;
 
 /// The default tolerances of the package.
 fn defaults() -> ManyOptions {
     ManyOptions { tolerances: Tolerances { cost: 1e-8, gradient: 1e-8, parameter: 1e-8 }, ..options() }
 }
 
+/// A device without pairs.
+struct NoPairs;
+
+impl PairSolver for NoPairs {
+    async fn solve(&mut self, _: &Batch<'_>, _: &mut dyn ManyListener) -> Result<ManySolutions> {
+        Err(Error::new(ErrorCode::GpuUnavailable, "products are not rounded"))
+    }
+}
+
+/// The device's kernel in pairs, in the interpreter.
+struct InPairs<'a>(&'a Template);
+
+impl PairSolver for InPairs<'_> {
+    async fn solve(&mut self, batch: &Batch<'_>, _: &mut dyn ManyListener) -> Result<ManySolutions> {
+        Ok(on_device_in(self.0, batch, &defaults(), 40, Some(PairForm::Split)))
+    }
+}
+
 fn guarded(template: &Template, batch: &Batch, solutions: ManySolutions, may_hand_over: bool) -> Guarded {
-    block_on(guard(template, batch, &defaults(), solutions, may_hand_over, &mut Silent)).unwrap()
+    let mut none = NoPairs;
+    let pairs = may_hand_over.then_some(&mut none);
+    block_on(guard(template, batch, &defaults(), solutions, Arithmetic::F32, pairs, &mut Silent)).unwrap()
 }
 
 /// A line a + b·t through points whose t and y differ from problem to problem.
@@ -60,7 +85,7 @@ fn ordinary_fits_of_the_device_keep_their_digits() {
     assert!(precision.suffices() && precision.problems == 12, "{precision:?}");
     // 25 squares in f32, as compared with the host elsewhere.
     assert!(precision.loss < 2e-5, "{precision:?}");
-    assert_eq!((found.solutions, found.is_from_host), (device, false), "nothing changes");
+    assert_eq!((found.solutions, found.arithmetic), (device, Arithmetic::F32), "nothing changes");
 }
 
 #[test]
@@ -74,11 +99,18 @@ fn unix_time_stamps_are_lost_on_the_device_and_solved_on_the_host() {
     assert!(!precision.suffices() && precision.loss > 1e-3, "{precision:?}");
     assert!(!refused.solutions.termination.iter().any(|end| end.converged()), "{:?}", refused.solutions.termination);
     assert!(refused.solutions.termination.contains(&Termination::PrecisionLimit));
-    let text = precision.sentence(residua::eval::Arithmetic::F32);
+    let text = precision.sentence(Arithmetic::F32);
     assert!(text.starts_with("Rounding in single precision explains up to "), "{text}");
 
     let continued = guarded(&template, &batch, device.clone(), true);
-    assert!(continued.is_from_host);
+    assert_eq!(continued.arithmetic, Arithmetic::F64);
+    let reason = continued.reason().unwrap();
+    assert!(
+        reason.ends_with(
+            "The CPU solved the problems again in double precision, from the solutions in single precision."
+        ),
+        "{reason}"
+    );
     let exact = on_cpu(&template, &batch, &defaults());
     for problem in 0..6 {
         let (slope, expected) = (continued.solutions.x[2 * problem + 1], exact.x[2 * problem + 1]);
@@ -86,6 +118,27 @@ fn unix_time_stamps_are_lost_on_the_device_and_solved_on_the_host() {
         assert!((slope - expected).abs() < 1e-3 * expected.abs(), "{slope} {expected}");
         assert!((expected - 0.01).abs() < 2e-4, "noise of 0.2 over 2,000 seconds: {expected}");
         assert!(continued.solutions.iterations[problem] >= device.iterations[problem], "those of both");
+    }
+}
+
+#[test]
+fn what_single_precision_loses_the_device_solves_again_in_pairs() {
+    let (template, batch) = (lines(40), points(6, 40, 1.7e6));
+    let device = on_device(&template, &batch, &defaults(), 40);
+    let mut pairs = InPairs(&template);
+    let continued =
+        block_on(guard(&template, &batch, &defaults(), device, Arithmetic::F32, Some(&mut pairs), &mut Silent))
+            .unwrap();
+    assert_eq!(continued.arithmetic, Arithmetic::F32x2);
+    assert_eq!(continued.reason(), None, "the problems are solved on the device");
+    assert!(continued.precision.unwrap().suffices(), "{:?}", continued.precision);
+    let text = continued.message();
+    let again = "The GPU solved the problems again in double-single precision, from the solutions in single precision.";
+    assert!(text.contains(again) && text.starts_with("6 of 6 problems converged."), "{text}");
+    let exact = on_cpu(&template, &batch, &defaults());
+    for (found, expected) in continued.solutions.x.iter().zip(&exact.x) {
+        // The condition of a line over 2,000 seconds at 1.7e6 is 3e3.
+        assert!((found - expected).abs() < 1e-6 * expected.abs(), "{found} {expected}");
     }
 }
 
@@ -143,7 +196,8 @@ fn loose_tolerances_are_no_loss() {
     let batch = samples_batch(12, samples, 1);
     let loose = ManyOptions { tolerances: Tolerances { cost: 1e-2, gradient: 1e-2, parameter: 1e-2 }, ..options() };
     let device = on_device(&template, &batch, &loose, 40);
-    let found = block_on(guard(&template, &batch, &loose, device, false, &mut Silent)).unwrap();
+    let found =
+        block_on(guard(&template, &batch, &loose, device, Arithmetic::F32, None::<&mut NoPairs>, &mut Silent)).unwrap();
     assert!(found.precision.unwrap().suffices(), "{:?}", found.precision);
 }
 
@@ -161,7 +215,16 @@ impl ManyListener for Aborted {
 fn nothing_is_checked_after_an_abort_or_without_a_converged_problem() {
     let (template, batch) = (lines(3), points(2, 3, 0.0));
     let mut solutions = on_cpu(&template, &batch, &defaults());
-    let found = block_on(guard(&template, &batch, &defaults(), solutions.clone(), true, &mut Aborted)).unwrap();
+    let found = block_on(guard(
+        &template,
+        &batch,
+        &defaults(),
+        solutions.clone(),
+        Arithmetic::F32,
+        Some(&mut NoPairs),
+        &mut Aborted,
+    ))
+    .unwrap();
     assert_eq!(found.precision, None);
     solutions.termination.fill(Termination::MaxIterations);
     assert_eq!(guarded(&template, &batch, solutions, true).precision, None);

@@ -138,7 +138,7 @@ export interface RawSolveResult {
   message: string;
   iterations: number;
   functionEvaluations: number;
-  arithmetic: 'f32' | 'f64';
+  arithmetic: 'f32' | 'f32x2' | 'f64';
   precisionLoss: number;
   initialCost: number;
   finalCost: number;
@@ -297,7 +297,7 @@ export interface RawManyResult {
   converged: number;
   computationTime: number;
   backend: 'gpu' | 'cpu';
-  arithmetic: 'f32' | 'f64';
+  arithmetic: 'f32' | 'f32x2' | 'f64';
   precisionLoss: number;
   message: string;
   /** Why 'auto' took the CPU. */

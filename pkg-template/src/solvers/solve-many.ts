@@ -33,6 +33,11 @@ export interface ManyOptions {
   backend?: 'auto' | 'gpu' | 'cpu';
   /** The device; by default the shared one. */
   context?: GpuContext;
+  /**
+   * The arithmetic on the GPU: 'f32' (default), or 'f32x2' with some 14 digits, which takes a few times as long. With backend 'auto' and 'f32' the GPU goes
+   * on in 'f32x2' where 'f32' does not suffice. On the CPU everything is f64.
+   */
+  precision?: 'f32' | 'f32x2';
   /** Maximum number of iterations of a problem, rejected steps included; 100 by default. */
   maxIterations?: number;
   /** Share of the cost by which a step lowers it, and was predicted to lower it; 1e-8 by default. */
@@ -62,6 +67,7 @@ const BATCH: OptionNames<ManyBatch> = { count: true, parameters: true, data: tru
 
 const MANY_OPTIONS: OptionNames<ManyOptions> = {
   backend: true,
+  precision: true,
   context: true,
   maxIterations: true,
   costTolerance: true,
@@ -95,8 +101,8 @@ export interface ManyResult {
   converged: number;
   /** How many problems converged, and what rounding does to them. */
   message: string;
-  /** The arithmetic of the solutions. */
-  arithmetic: 'f32' | 'f64';
+  /** The arithmetic of the solutions; of some of them a higher one, if `message` says so. */
+  arithmetic: 'f32' | 'f32x2' | 'f64';
   /** The largest share of a problem's cost that rounding explains, by a sample of the problems; 0 in f64. */
   precisionLoss: number;
   /** The engine of the solutions. */
@@ -113,14 +119,16 @@ const FEWEST_RESIDUALS = 20_000;
 /**
  * Solves `batch.count` independent problems of the shape of `template` by Levenberg-Marquardt. They share its residual blocks with losses
  * and weights, its constants, bounds and manifolds, as of the call; `batch` holds the differences. On the GPU one thread solves each
- * problem in f32, with all iterations in one dispatch; on the CPU in f64.
+ * problem in f32 or f32x2, with all iterations in one dispatch; on the CPU in f64.
  *
  * What the GPU finds is checked: 256 problems and those with the largest numbers are solved again in f64, from their solutions. Where rounding
  * has changed a cost by more than 1e-3, or moved a parameter by more than 1e-4 of its scale, problems that converged end with
- * 'precision-limit', and with backend 'auto' the CPU solves all of them again from there.
+ * 'precision-limit', and with backend 'auto' all go on from there: in f32x2 on the GPU, and where that does not suffice in f64 on the CPU. With
+ * 'auto' problems that end with 'precision-limit' in f32 go on in f32x2.
  *
- * On the GPU a problem has at most 16 numbers that are not constant and 64 parameters. Larger problems reject with 'limit-exceeded', or run
- * on the CPU with backend 'auto'. Rejects with 'invalid-argument' for names that the template does not have and for wrong lengths, with the
+ * On the GPU a problem has at most 16 numbers that are not constant and 64 parameters, and in f32x2 residuals of some 300 operations in all. Larger
+ * problems reject with 'limit-exceeded', or run on the CPU with backend 'auto'. Rejects with 'gpu-unavailable' for precision 'f32x2' with backend 'gpu'
+ * where double-single arithmetic does not hold on the device. Rejects with 'invalid-argument' for names that the template does not have and for wrong lengths, with the
  * array or block in the message, and with 'device-lost'.
  */
 export function solveMany(template: Problem, batch: ManyBatch, options: ManyOptions = {}): Promise<ManyResult> {

@@ -60,7 +60,7 @@ export interface SolveResult {
   /** The reason as text. */
   message: string;
   /** The arithmetic that the run ended in. */
-  arithmetic: 'f32' | 'f64';
+  arithmetic: 'f32' | 'f32x2' | 'f64';
   /**
    * The share of the final cost that rounding can explain, from 0 to 1, estimated in f64 on a sample of instances; 0 where everything was f64. Above
    * 1e-3 the run ends with 'precision-limit'. It is estimated where a solve on the GPU converges; with `readBack: false` after the first one and then

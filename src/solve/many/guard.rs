@@ -15,7 +15,7 @@ use std::ops::Range;
 
 use residua_base::cooperative::Yielder;
 use residua_base::decimal::scientific;
-use residua_base::error::Result;
+use residua_base::error::{ErrorCode, Result};
 use residua_base::list::Listed;
 
 use super::batch::{Batch, Numbers, Varying};
@@ -69,59 +69,115 @@ impl ManyPrecision {
     }
 }
 
+/// Solves problems on a device in pairs, where its solutions in f32 have lost digits.
+#[allow(async_fn_in_trait, reason = "futures stay on one thread")]
+pub trait PairSolver {
+    /// Solves a batch.
+    ///
+    /// # Errors
+    /// `gpu-unavailable` and `limit-exceeded` where the device does not do this in pairs.
+    async fn solve(&mut self, batch: &Batch<'_>, audience: &mut dyn ManyListener) -> Result<ManySolutions>;
+}
+
 /// The solutions of a device after the guard.
 #[derive(Debug)]
 pub struct Guarded {
-    /// The solutions. Where the arithmetic does not suffice, those of the host, or with 'precision-limit' for what had converged.
+    /// The solutions. Where the arithmetic does not suffice and nothing goes on, with 'precision-limit' for what had converged.
     pub solutions: ManySolutions,
-    /// The estimate; none where nothing had converged.
+    /// The last estimate; none where nothing had converged.
     pub precision: Option<ManyPrecision>,
-    /// Whether the host has solved the problems again.
-    pub is_from_host: bool,
+    /// What the solutions are computed in.
+    pub arithmetic: Arithmetic,
+    /// What was said of each arithmetic that was checked, and where the problems were solved again, as sentences.
+    remarks: Vec<String>,
 }
 
 impl Guarded {
-    /// The loss of the solutions: 0 in f64.
-    pub fn loss(&self) -> f64 {
-        self.precision.filter(|_| !self.is_from_host).map_or(0.0, |precision| precision.loss)
+    /// Solutions of the host, which nothing checks.
+    pub fn of_host(solutions: ManySolutions) -> Guarded {
+        Guarded { solutions, precision: None, arithmetic: Arithmetic::F64, remarks: Vec::new() }
     }
 
-    /// How many problems have converged, and the sentence of the estimate.
-    pub fn message(&self, sentence: Option<&str>) -> String {
+    /// The loss of the solutions: 0 in f64.
+    pub fn loss(&self) -> f64 {
+        let is_checked = self.arithmetic != Arithmetic::F64;
+        self.precision.filter(|_| is_checked).map_or(0.0, |precision| precision.loss)
+    }
+
+    /// Why the host has solved again what the device had solved, if it has.
+    pub fn reason(&self) -> Option<String> {
+        (self.arithmetic == Arithmetic::F64 && !self.remarks.is_empty()).then(|| self.remarks.join(" "))
+    }
+
+    /// How many problems have converged, and what is said of the arithmetic.
+    pub fn message(&self) -> String {
         let ends = &self.solutions.termination;
         let converged = ends.iter().filter(|end| end.converged()).count();
-        let sentence = sentence.map_or_else(String::new, |sentence| format!(" {sentence}"));
-        let again = match self.is_from_host && self.precision.is_some() {
-            true => " The CPU solved the problems again in double precision, from the solutions of the GPU.",
-            false => "",
-        };
-        format!("{converged} of {} problems converged.{sentence}{again}", ends.len())
+        let mut sentences = vec![format!("{converged} of {} problems converged.", ends.len())];
+        sentences.extend(self.remarks.iter().cloned());
+        sentences.join(" ")
     }
 }
 
-/// Checks what a device has found. If its arithmetic does not suffice, the host goes on from there if it may.
+/// Checks what a device has found in an arithmetic. Where that does not suffice, all problems go on, else those that have ended with 'precision-limit': the
+/// device goes on in pairs, and where that does not suffice the host, if they may. Without pairs, problems at the limit stay as they are.
 pub async fn guard(
     template: &Template,
     batch: &Batch<'_>,
     options: &ManyOptions,
-    mut solutions: ManySolutions,
-    may_hand_over: bool,
+    solutions: ManySolutions,
+    arithmetic: Arithmetic,
+    mut pairs: Option<&mut impl PairSolver>,
     audience: &mut dyn ManyListener,
 ) -> Result<Guarded> {
-    let precision = if audience.aborted() { None } else { check(template, batch, options, &solutions).await? };
-    let is_lost = precision.is_some_and(|precision| !precision.suffices());
-    if is_lost && may_hand_over {
-        let before = std::mem::take(&mut solutions.iterations);
-        solutions = solve_again(template, batch, options, solutions.x, audience).await?;
-        solutions.iterations.iter_mut().zip(before).for_each(|(iterations, before)| *iterations += before);
-    } else if is_lost {
-        solutions
-            .termination
-            .iter_mut()
-            .filter(|end| end.converged())
-            .for_each(|end| *end = Termination::PrecisionLimit);
+    let mut guarded = Guarded { solutions, precision: None, arithmetic, remarks: Vec::new() };
+    loop {
+        if audience.aborted() {
+            return Ok(guarded);
+        }
+        guarded.precision = check(template, batch, options, &guarded.solutions).await?;
+        guarded.remarks.extend(guarded.precision.map(|precision| precision.sentence(guarded.arithmetic)));
+        let is_lost = guarded.precision.is_some_and(|precision| !precision.suffices());
+        let Some(pairs) = pairs.as_deref_mut() else {
+            let ends = guarded.solutions.termination.iter_mut().filter(|end| is_lost && end.converged());
+            ends.for_each(|end| *end = Termination::PrecisionLimit);
+            return Ok(guarded);
+        };
+        let ends = &guarded.solutions.termination;
+        let goes_on = |problem: &u32| is_lost || ends[*problem as usize] == Termination::PrecisionLimit;
+        let problems = (0..batch.count).filter(goes_on).list();
+        if problems.is_empty() {
+            return Ok(guarded);
+        }
+        let again = extract(template, batch, &problems, &guarded.solutions.x);
+        let in_pairs = match guarded.arithmetic {
+            Arithmetic::F32 => match pairs.solve(&again, &mut Quiet(audience)).await {
+                Ok(solutions) => Some(solutions),
+                Err(error) if matches!(error.code, ErrorCode::GpuUnavailable | ErrorCode::LimitExceeded) => None,
+                Err(error) => return Err(error),
+            },
+            Arithmetic::F32x2 | Arithmetic::F64 => None,
+        };
+        let (arithmetic, engine, found) = match in_pairs {
+            Some(found) => (Arithmetic::F32x2, "GPU", found),
+            None if !is_lost => return Ok(guarded),
+            None => (Arithmetic::F64, "CPU", cpu::solve_many(template, &again, options, &mut Quiet(audience)).await?),
+        };
+        guarded.solutions.replace(&problems, template.values.len(), found);
+        let which = match problems.len() == batch.count as usize {
+            true => "the problems".to_owned(),
+            false => format!("{} problems that ended with 'precision-limit'", problems.len()),
+        };
+        let (to, from) = (arithmetic.name(), guarded.arithmetic.name());
+        guarded.remarks.push(format!("The {engine} solved {which} again in {to}, from the solutions in {from}."));
+        if problems.len() < batch.count as usize {
+            return Ok(guarded);
+        }
+        guarded.arithmetic = arithmetic;
+        if arithmetic == Arithmetic::F64 {
+            return Ok(guarded);
+        }
     }
-    Ok(Guarded { solutions, precision, is_from_host: is_lost && may_hand_over })
 }
 
 /// Solves a sample of the problems that have converged in f64, from their solutions. None if none has converged.
@@ -251,24 +307,6 @@ fn of_problem(problem: u32, numbers: usize) -> Range<usize> {
 /// Numbers that are in memory.
 fn kept(numbers: Vec<f64>) -> Numbers<'static> {
     Box::new(move |first, into| into.copy_from_slice(&numbers[first..first + into.len()]))
-}
-
-/// Solves all problems on the host, from these points.
-async fn solve_again(
-    template: &Template,
-    batch: &Batch<'_>,
-    options: &ManyOptions,
-    points: Vec<f64>,
-    audience: &mut dyn ManyListener,
-) -> Result<ManySolutions> {
-    let data = batch.data.iter().map(|varying| {
-        let Varying { batch, first_column, length, .. } = *varying;
-        let numbers: Numbers = Box::new(|first, into| (varying.numbers)(first, into));
-        Varying { batch, first_column, sources: varying.sources.clone(), length, numbers }
-    });
-    let parameters = vec![(0, template.values.len(), kept(points))];
-    let again = Batch { count: batch.count, parameters, data: data.list() };
-    cpu::solve_many(template, &again, options, &mut Quiet(audience)).await
 }
 
 /// A listener of the sample: it hears nothing and never stops.

@@ -31,7 +31,7 @@
 //!   iterations: Uint32Array; termination: Termination[];
 //!   converged: number;           // how many
 //!   message: string;             // how many, and what rounding does to them
-//!   arithmetic: 'f32' | 'f64';   // of the solutions
+//!   arithmetic: 'f32' | 'f32x2' | 'f64';   // of the solutions
 //!   precisionLoss: number;       // largest share of a problem's cost that rounding explains, by a sample; 0 in f64
 //!   backend: 'gpu' | 'cpu'; fallbackReason: string | null; computationTime: number;
 //! }
@@ -100,6 +100,20 @@ pub struct ManySolutions {
     pub iterations: Vec<u32>,
     /// Why each ended.
     pub termination: Vec<Termination>,
+}
+
+impl ManySolutions {
+    /// Puts solutions of some problems, which went on from these, in their places. Iterations add up.
+    fn replace(&mut self, problems: &[u32], numbers: usize, found: ManySolutions) {
+        for (position, &problem) in problems.iter().enumerate() {
+            let problem = problem as usize;
+            let own = &found.x[position * numbers..(position + 1) * numbers];
+            self.x[problem * numbers..(problem + 1) * numbers].copy_from_slice(own);
+            self.cost[problem] = found.cost[position];
+            self.iterations[problem] += found.iterations[position];
+            self.termination[problem] = found.termination[position];
+        }
+    }
 }
 
 /// Receives progress while problems are solved.

@@ -108,6 +108,21 @@ export const group = {
       check.close(ordinary.x[0], 0.01, { within: 2e-4, because: 'noise of 0.2 over 2,000 seconds' }, 'slope');
     }),
 
+    ...gpuAgainstCpu('pairs keep the digits of time stamps that f32 loses, and say so', async (check) => {
+      const [count, points] = [300, 40];
+      const xs = Array.from({ length: points }, (_, i) => 1.7e6 + 50 * i);
+      const { template } = lineTemplate(xs, xs);
+      const ys = Array.from({ length: count * points }, (_, i) => 0.5 * (i % points) + 0.2 * Math.sin(0.7 * i * i));
+      const solved = (options) => solveMany(template, { count, data: { points: { y: ys } } }, options);
+      const [single, pairs, exact] = [await solved({ backend: 'gpu' }), await solved({ backend: 'gpu', precision: 'f32x2' }), await solved({ backend: 'cpu', precision: 'f32x2' })];
+      check.same([pairs.arithmetic, exact.arithmetic, pairs.converged], ['f32x2', 'f64', count], pairs.message);
+      const farthest = ({ x }) => x.reduce((most, value, i) => Math.max(most, Math.abs(value / exact.x[i] - 1)), 0);
+      check.below(farthest(pairs), 1e-6, 'the condition of the fit is 3e3, and its square times 2^-46 is 1e-7', 'relative distance to the numbers of the CPU');
+      check.ok(farthest(single) > 1e-4, `f32 is as good: ${farthest(single)}`);
+      const refused = await check.failure(solved({ backend: 'gpu', precision: 'f64' }));
+      check.equal(refused?.code, 'invalid-argument', 'precision f64');
+    }),
+
     ...onEach('an abort and an exception of onProgress end the solve', async (check) => {
       const template = new Problem();
       const p = template.parameters('p', { dim: 1, values: [3] });

@@ -1,0 +1,85 @@
+// NIST's Statistical Reference Datasets in double-single arithmetic on the GPU, by Levenberg-Marquardt and by solveMany(): digits that match the certified
+// ones, against those of the CPU in double precision.
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { launch, openBlankPage } from '../browser.mjs';
+import { hasData, listData, readData } from '../shared-data.mjs';
+import { longTest } from '../tier.mjs';
+
+/** Digits that every run must have, or one less than the CPU has; those of Lanczos3, whose normal matrix has a condition of 1e8; and of all on average. */
+const DIGITS = 9, OF_LANCZOS3 = 8, ON_AVERAGE = 10;
+/** From (1, 1) the first step that reduces the cost takes b2 of BoxBOD to 115, where the cost is flat. */
+const leadsElsewhere = ({ name, start }) => name === 'BoxBOD' && start === 1;
+
+let browser, page;
+before(async () => {
+  browser = await launch();
+  ({ page } = await openBlankPage(browser));
+  await page.evaluate(defineFits);
+});
+after(() => browser.close());
+
+/** In the page: `window.fit(text)` solves one dataset from both starts by both solvers, and on the CPU. */
+async function defineFits() {
+  const { GpuCompiledFunctions, levenbergMarquardt, solveMany } = window.residua;
+  const { matchingDigits, nistProblem, parseNist } = await import('/problems/nist.js');
+  const options = { costTolerance: 1e-15, gradientTolerance: 1e-15, parameterTolerance: 1e-15, maxIterations: 1000 };
+
+  async function minimise(problem, engine) {
+    const functions = await GpuCompiledFunctions.compile(problem, engine);
+    try {
+      return await levenbergMarquardt(functions, { ...options, maxLinearIterations: 20 });
+    } finally {
+      functions.dispose();
+    }
+  }
+
+  window.fit = async (text) => {
+    const dataset = parseNist(text);
+    const runs = [];
+    for (const start of [0, 1]) {
+      const made = () => nistProblem(dataset, dataset.starts[start]).problem;
+      const digits = (x) => matchingDigits(x, dataset.certified);
+      const reference = digits((await minimise(made(), { backend: 'cpu' })).x);
+      const solved = await minimise(made(), { backend: 'gpu', precision: 'f32x2' });
+      const many = await solveMany(made(), { count: 1 }, { ...options, backend: 'gpu', precision: 'f32x2' });
+      const run = { name: dataset.name, start: start + 1, reference };
+      runs.push({ ...run, solver: 'levenbergMarquardt', digits: digits(solved.x), end: `${solved.termination} ${solved.iterations}`, arithmetic: solved.arithmetic });
+      runs.push({ ...run, solver: 'solveMany', digits: digits(many.x), end: `${many.termination[0]} ${many.iterations[0]}`, arithmetic: many.arithmetic });
+    }
+    return runs;
+  };
+}
+
+async function runsOf(files) {
+  const runs = [];
+  for (const file of files) runs.push(...await page.evaluate((text) => window.fit(text), readData(`nist/${file}`)));
+  for (const { name, start, solver, digits, reference, end } of runs) {
+    console.log(`NIST ${`${name}, start ${start}, ${solver}`.padEnd(38)} ${digits.toFixed(1).padStart(4)} digits, ${reference.toFixed(1).padStart(4)} on the CPU, ${end}`);
+  }
+  return runs.filter((run) => !leadsElsewhere(run));
+}
+
+function assertDigits(runs) {
+  assert.deepEqual(runs.filter(({ arithmetic }) => arithmetic !== 'f32x2'), []);
+  const wanted = ({ name, reference }) => (name === 'Lanczos3' ? OF_LANCZOS3 : Math.min(DIGITS, reference - 1));
+  assert.deepEqual(runs.filter((run) => !(run.digits >= wanted(run))), []);
+}
+
+describe('the certified coefficients of NIST are found in pairs', () => {
+  test('of four datasets, one of them ill-conditioned', async (t) => {
+    if (!hasData(t, 'nist')) return;
+    const runs = await runsOf(['Misra1a.dat', 'Chwirut2.dat', 'Kirby2.dat', 'Lanczos3.dat']);
+    assert.equal(runs.length, 16);
+    assertDigits(runs);
+  });
+
+  longTest('of all datasets, with ten digits on average', async (t) => {
+    if (!hasData(t, 'nist')) return;
+    const runs = await runsOf(listData('nist', '.dat'));
+    assert.equal(runs.length, 66);
+    assertDigits(runs);
+    const mean = runs.reduce((sum, { digits }) => sum + digits, 0) / runs.length;
+    assert.ok(mean >= ON_AVERAGE, `${mean} digits on average`);
+  });
+});
