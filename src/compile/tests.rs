@@ -134,11 +134,13 @@ fn run(backend: Backend, code: ErrorCode) -> (Result<(u32, Option<String>)>, Vec
 }
 
 #[test]
-fn auto_runs_on_the_host_what_exceeds_a_limit_of_the_device() {
-    let (result, runs) = run(Backend::Auto, ErrorCode::LimitExceeded);
-    assert_eq!((result.unwrap(), runs), ((7, Some("the figures".to_owned())), vec![true, false]));
-    let (result, runs) = run(Backend::Device, ErrorCode::LimitExceeded);
-    assert_eq!((result.unwrap_err().code, runs), (ErrorCode::LimitExceeded, vec![true]));
+fn auto_runs_on_the_host_what_exceeds_a_limit_of_the_device_or_what_its_arithmetic_does_not_hold() {
+    for code in [ErrorCode::LimitExceeded, ErrorCode::GpuUnavailable] {
+        let (result, runs) = run(Backend::Auto, code);
+        assert_eq!((result.unwrap(), runs), ((7, Some("the figures".to_owned())), vec![true, false]));
+        let (result, runs) = run(Backend::Device, code);
+        assert_eq!((result.unwrap_err().code, runs), (code, vec![true]));
+    }
 }
 
 #[test]

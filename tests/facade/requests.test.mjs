@@ -115,7 +115,7 @@ test('the module chooses the engine by what the caller asks for, and by the same
     assert.equal('terminations' in many, false, 'the codes stay inside');
     const [compiling, solving] = [fake.compiled[0].engine, fake.solvedMany[0].engine];
     const plain = ({ requestContext, ...rest }) => (assert.equal(typeof requestContext, 'function'), rest);
-    const asked = { backend: options.backend ?? 'auto', fallbackThreshold: undefined };
+    const asked = { backend: options.backend ?? 'auto', precision: 'f32', fallbackThreshold: undefined };
     assert.deepEqual(plain(compiling), { ...asked, workload: 100, fewest: 100 }, words);
     assert.deepEqual(plain(solving), { ...asked, workload: 300, fewest: 20_000 }, words);
     assert.equal(fake.contexts.length, expected.backend === 'gpu' ? 1 : 0, 'the shared context, requested when it is needed');

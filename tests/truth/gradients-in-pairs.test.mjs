@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { launch, openBlankPage } from '../browser.mjs';
 import { hasData, listData, readData } from '../shared-data.mjs';
+import { longTest } from '../tier.mjs';
 
 /** The largest difference of two gradients, relative to the largest entry. Pairs have 48 bits, and a gradient is some hundred operations and a sum. */
 const BOUND = 1e-11;
@@ -94,7 +95,7 @@ describe('gradients in pairs', () => {
   test('springs on spot', async (t) => {
     if (hasData(t, mesh)) await holds('springs on spot', 'springs', mesh, 0, BOUND);
   });
-  test("NIST's curves at their second start", async (t) => {
+  longTest("NIST's curves at their second start", async (t) => {
     if (!hasData(t, 'nist')) return;
     for (const file of listData('nist', '.dat')) await holds(file, 'nist', `nist/${file}`, 0, BOUND);
   });

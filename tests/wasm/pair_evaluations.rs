@@ -6,6 +6,7 @@
 use crate::engines::{Differences, Random, both_in, compare, difference, mixed_tape, op_tape, problem_model};
 use crate::recorder::{Recorder, compiled, params_model, problem, with_any_loss};
 use js_sys::{Float32Array, Float64Array};
+use residua::eval::gpu::{DataPart, NewSharedData};
 use residua::eval::pairs::to_vector;
 use residua::eval::{Arithmetic, Functions, Objective};
 use residua::model::Model;
@@ -207,4 +208,21 @@ async fn sums_over_lists_agree_in_pairs_and_in_chunks() {
             assert!(width == Width::Pair || off > CONTROL);
         }
     }
+}
+
+#[wasm_bindgen_test]
+async fn data_that_the_application_writes_are_single_numbers() {
+    let model = springs(300);
+    let x = numbers(41, 900, (-1.0, 1.0));
+    let (mut gpu, mut cpu) = both_in(Width::Pair, model.clone(), &x, None).await;
+    let lengths = &model.batches[0].data;
+    let parts = vec![DataPart { batch: 0, first_column: 0, sources: (0..300).collect() }];
+    let context = gpu.on_device().unwrap().0.context().clone();
+    gpu.share_data(NewSharedData::new(&context, lengths, parts).unwrap()).await.unwrap();
+    let mut whole = compare(&mut gpu, &mut cpu, Objective::LeastSquares).await;
+    assert!(whole.gradient > CONTROL, "the CPU has all digits of the data");
+    let rounded: Vec<f64> = lengths.iter().map(|&length| f64::from(length as f32)).collect();
+    cpu.set_data(0, 0, &rounded).unwrap();
+    whole = compare(&mut gpu, &mut cpu, Objective::LeastSquares).await;
+    assert!(worst(&whole) < BOUND, "and the device what f32 holds");
 }
