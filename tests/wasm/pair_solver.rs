@@ -95,6 +95,7 @@ async fn a_curve_has_the_digits_of_the_cpu() {
 }
 
 #[wasm_bindgen_test]
+#[ignore = "long"]
 async fn quaternions_arrive_and_stay_on_their_sphere_to_48_bits() {
     let context = context().await;
     // Few blocks are solved for in pairs, many in f32.
@@ -141,6 +142,7 @@ async fn a_bound_that_is_no_f32_is_met_to_48_bits() {
 }
 
 #[wasm_bindgen_test]
+#[ignore = "long"]
 async fn landmarks_that_are_eliminated_have_the_digits_of_the_cpu() {
     let context = context().await;
     // Linear, so that what is compared is where steps end, and not which way they take.
@@ -177,6 +179,7 @@ async fn landmarks_that_are_eliminated_have_the_digits_of_the_cpu() {
 }
 
 #[wasm_bindgen_test]
+#[ignore = "long"]
 async fn losses_and_chunks_cost_what_they_do_on_the_cpu() {
     let context = context().await;
     let losses = [("cauchy", 0.8), ("tolerant", 0.5), ("huber", 0.3)];
