@@ -38,6 +38,23 @@ fn dense_qr_in_slices_gives_the_same_bits() {
 }
 
 #[test]
+fn a_slice_of_dense_qr_takes_about_as_many_multiplications_as_it_may() {
+    let (count, cols) = (200, 40);
+    let jacobian = rows(count, cols);
+    let (residuals, damping, frozen) = (vec![1.0; count], vec![0.01; cols], vec![false; cols]);
+    let system = System { jacobian: jacobian.view(), residuals: &residuals, damping: &damping, frozen: &frozen };
+    // A reflection of each column takes two for each row, those of the damping too, and for each column that is left.
+    let all = (2 * (count + cols) * (cols * (cols + 1) / 2)) as f64;
+    for expected in [5, 20] {
+        let mut qr = DenseQr::new();
+        qr.begin(&system);
+        let slices = (1..=1000).find(|_| qr.advance(&system, all / f64::from(expected))).unwrap();
+        // A slice ends after the reflection that reaches its limit.
+        assert!(2 * slices > expected && slices <= expected + 1, "{slices} slices, not {expected}");
+    }
+}
+
+#[test]
 fn conjugate_gradients_in_slices_give_the_same_bits() {
     let jacobian = rows(60, 30);
     let residuals: Vec<f64> = (0..60).map(|row| f64::from(row).cos()).collect();

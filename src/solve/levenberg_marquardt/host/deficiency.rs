@@ -112,3 +112,82 @@ pub(super) async fn sentence(
         if more { ", …" } else { "" }
     ))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gauss_newton::host::Normal;
+    use residua_linalg::{Blocks, DenseQr, LinearSolver};
+
+    /// Whether the model of such rows of J̃ is suspected, with the matrix itself and as J̃ᵀJ̃ in one block.
+    fn suspected(rows: &[Vec<f64>], frozen: &[bool]) -> [bool; 2] {
+        let n = frozen.len();
+        let systems = LinearSystems {
+            row_offsets: (0..=rows.len()).map(|row| (row * n) as u32).collect(),
+            col_indices: rows.iter().flat_map(|_| 0..n as u32).collect(),
+            blocks: Blocks { ranges: vec![(0, n)], ..Blocks::default() },
+            solver: LinearSolver::DenseQr(DenseQr::new()),
+            trial: None,
+        };
+        let product = |i: usize, j: usize| rows.iter().map(|row| row[i] * row[j]).sum();
+        let jtj_blocks = (0..n * n).map(|place| product(place / n, place % n)).collect();
+        let matrix = LeastSquares { cost: 0.0, residuals: vec![0.0; rows.len()], entries: rows.concat(), normal: None };
+        let normal = Some(Normal { residuals: rows.len(), gradient: vec![0.0; n], jtj_blocks });
+        let sums = LeastSquares { cost: 0.0, residuals: Vec::new(), entries: Vec::new(), normal };
+        [matrix, sums].map(|model| is_suspected(&model, &systems, frozen))
+    }
+
+    #[test]
+    fn only_what_may_lack_rank_is_suspected() {
+        let none = [false; 3];
+        // The squared distance of the second column from the first, of unit length, is 1e-8 and 1e-12.
+        let close = |offset: f64| vec![vec![1.0, 1.0, 0.0], vec![0.0, offset, 0.0], vec![0.0, 0.0, 2.0]];
+        let sum = [vec![1.0, 2.0, 3.0], vec![2.0, 1.0, 3.0], vec![0.0, 1.0, 1.0]];
+        let scaled = sum.clone().map(|row| vec![1e9 * row[0], 1e-9 * row[1], row[2]]);
+        let full = [vec![1.0, 2.0, 0.0], vec![0.0, 1.0, 0.0], vec![3.0, 1.0, 1.0], vec![0.0, 0.0, 5.0]];
+        let full_scaled = full.clone().map(|row| vec![1e9 * row[0], 1e-9 * row[1], row[2]]);
+        let zero = [vec![1.0, 0.0, 1.0], vec![1.0, 0.0, 2.0]];
+        for (rows, frozen, expected) in [
+            (&full[..], none, false),
+            (&full_scaled, none, false),
+            (&sum, none, true),
+            (&scaled, none, true),
+            (&sum, [true, false, false], false),
+            (&sum, [false, true, false], false),
+            (&sum, [false, false, true], false),
+            (&sum, [true; 3], false),
+            (&zero, none, true),
+            (&zero, [false, true, false], false),
+            (&close(1e-4), none, false),
+            (&close(1e-6), none, true),
+            (&close(1e-6), [false, false, true], true),
+            // Fewer rows than columns.
+            (&full[2..], none, true),
+        ] {
+            assert_eq!(suspected(rows, &frozen), [expected; 2], "{rows:?} {frozen:?}");
+        }
+    }
+
+    #[test]
+    fn nothing_is_suspected_beyond_the_work_that_a_step_takes() {
+        for (n, expected) in [(50, true), (60, false)] {
+            let rows: Vec<Vec<f64>> =
+                (1..=n).map(|row| (0..n).map(|column| f64::from(u8::from(column == row))).collect()).collect();
+            assert_eq!(suspected(&rows, &vec![false; n]), [expected; 2], "{n} columns, of which the first is zero");
+        }
+    }
+
+    #[test]
+    fn nothing_is_suspected_where_the_blocks_are_not_all_of_the_matrix() {
+        let systems = LinearSystems {
+            row_offsets: vec![0, 2],
+            col_indices: vec![0, 1],
+            blocks: Blocks { ranges: vec![(0, 1), (1, 1)], ..Blocks::default() },
+            solver: LinearSolver::DenseQr(DenseQr::new()),
+            trial: None,
+        };
+        let normal = Some(Normal { residuals: 1, gradient: vec![0.0; 2], jtj_blocks: vec![1.0, 0.0] });
+        let model = LeastSquares { cost: 0.0, residuals: Vec::new(), entries: Vec::new(), normal };
+        assert!(!is_suspected(&model, &systems, &[false; 2]));
+    }
+}
