@@ -8,7 +8,7 @@ use super::encoding::{Instruction, MemArg, ValType};
 use super::expression::Expression;
 use super::frame;
 use super::locals::Locals;
-use crate::{Constant, DType, Element, Index, Kernel, Term, Variable};
+use crate::{Constant, DType, Element, Index, Kernel, Output, Term, Variable};
 use residua_ir::graph::{Node, NodeId};
 
 /// An integer that has a local of its own: a byte address, or a part of one.
@@ -81,8 +81,17 @@ pub(super) struct Addresses<'k> {
     /// Those of the instance.
     varying: Vec<AddressValue>,
     kernel: &'k Kernel,
-    /// A local for addresses that are not kept, see [`is_run_once`].
-    passing: Option<u32>,
+    /// Locals for addresses that are not kept, see [`is_run_once`].
+    passing: Option<Passing>,
+}
+
+/// Locals for one address at a time.
+#[derive(Clone, Copy)]
+struct Passing {
+    base: u32,
+    limit: u32,
+    loaded: u32,
+    named: u32,
 }
 
 /// Operations of a kernel from which on it is long.
@@ -112,14 +121,21 @@ impl<'k> Addresses<'k> {
             inputs,
             computed: FxHashMap::default(),
             varying: Vec::new(),
-            passing: is_run_once(kernel).then(|| locals.add(ValType::I32)),
+            passing: is_run_once(kernel).then(|| {
+                let [base, limit, loaded, named] = [(); 4].map(|()| locals.add(ValType::I32));
+                Passing { base, limit, loaded, named }
+            }),
             kernel,
         }
     }
 
-    /// Reads the columns of indices that all instances share, before the loop, while the local of the instance holds the first one.
+    /// Reads the columns of indices that all instances share, before the loop, while the local of the instance holds the first one. Where
+    /// nothing is kept only those that the code after the loop takes, which has no instance.
     pub fn read_shared(&mut self, to: &mut Expression) {
-        for element in self.kernel.elements() {
+        let passing = self.passing.take();
+        let sums = self.kernel.outputs.iter().filter(|output| output.accumulates()).filter_map(Output::element);
+        let all = self.kernel.elements().filter(|_| passing.is_none());
+        for element in sums.chain(all) {
             if let Varying::Loaded(by, index) = Varying::of(&element.index)
                 && index.is_same()
             {
@@ -129,6 +145,7 @@ impl<'k> Addresses<'k> {
         // The instances of the loop have others.
         self.computed.remove(&AddressValue::Scaled(DType::U32.host_shift()));
         self.varying.clear();
+        self.passing = passing;
     }
 
     /// Goes to a round of the loop: its first instance is so many after the local's.
@@ -246,7 +263,7 @@ impl<'k> Addresses<'k> {
             code.extend([Instruction::I32Const(shift as i32), Instruction::I32Shl]);
         }
         code.extend([Instruction::LocalGet(pointer), Instruction::I32Add]);
-        if let Some(local) = self.passing {
+        if let Some(Passing { base: local, .. }) = self.passing {
             code.into_iter().for_each(|instruction| to.write(instruction));
             to.write(Instruction::LocalSet(local));
             return local;
@@ -271,7 +288,7 @@ impl<'k> Addresses<'k> {
                 }
             }
         }
-        let local = to.locals.add(ValType::I32);
+        let local = self.passing.map_or_else(|| to.locals.add(ValType::I32), |passing| passing.limit);
         let mut code = Vec::new();
         for (number, &(length, offset)) in from.iter().enumerate() {
             let difference = [Instruction::LocalGet(length), Instruction::I32Const(offset as i32), Instruction::I32Sub];
@@ -285,7 +302,12 @@ impl<'k> Addresses<'k> {
             code.extend(difference);
             code.extend([Instruction::I32LtU, Instruction::Select]);
         }
-        self.set_fixed(local, value, &code);
+        if self.passing.is_some() {
+            code.into_iter().for_each(|instruction| to.write(instruction));
+            to.write(Instruction::LocalSet(local));
+        } else {
+            self.set_fixed(local, value, &code);
+        }
         local
     }
 
@@ -325,15 +347,18 @@ impl<'k> Addresses<'k> {
     /// The local of the address of the element that an index names, without a literal.
     fn named(&mut self, to: &mut Expression, buffer: u32, by: u32, index: &Index, lane: u8) -> u32 {
         let lane = if index.is_same() { 0 } else { lane };
+        let value = AddressValue::Named { buffer, by, index: index.clone(), lane };
+        if let Some(local) = self.computed.get(&value) {
+            return *local;
+        }
         let (loaded, pointer) = (self.loaded(to, by, index, lane), self.word(to, frame::pointer(buffer)));
-        let shift = self.dtype(buffer).host_shift();
-        self.varying(to, AddressValue::Named { buffer, by, index: index.clone(), lane }, |to, _| {
-            to.write(Instruction::LocalGet(loaded));
-            to.write(Instruction::I32Const(shift as i32));
-            to.write(Instruction::I32Shl);
-            to.write(Instruction::LocalGet(pointer));
-            to.write(Instruction::I32Add);
-        })
+        let local = self.passing.map_or_else(|| to.locals.add(ValType::I32), |passing| passing.named);
+        to.write(Instruction::LocalGet(loaded));
+        to.write(Instruction::I32Const(self.dtype(buffer).host_shift() as i32));
+        to.write(Instruction::I32Shl);
+        to.write(Instruction::LocalGet(pointer));
+        to.write(Instruction::I32Add);
+        self.set_varying(to, local, value)
     }
 
     /// The local of a loaded index; the code traps if that leads out of one of the buffers that it is for.
@@ -343,7 +368,7 @@ impl<'k> Addresses<'k> {
             return *local;
         }
         let limit = self.limit(to, buffer, index);
-        let local = to.locals.add(ValType::I32);
+        let local = self.passing.map_or_else(|| to.locals.add(ValType::I32), |passing| passing.loaded);
         let at = self.push(to, &Element::single(buffer, index.clone()), lane);
         to.write(Instruction::I32Load(at));
         to.write(Instruction::LocalTee(local));
@@ -368,6 +393,13 @@ impl<'k> Addresses<'k> {
 
     fn set_varying(&mut self, to: &mut Expression, local: u32, value: AddressValue) -> u32 {
         to.write(Instruction::LocalSet(local));
+        // What a local held that is set anew.
+        let is_of_local = |known: &AddressValue| self.computed.get(known) == Some(&local);
+        if self.passing.is_some()
+            && let Some(place) = self.varying.iter().position(is_of_local)
+        {
+            self.computed.remove(&self.varying.swap_remove(place));
+        }
         self.varying.push(value.clone());
         self.computed.insert(value, local);
         local

@@ -282,8 +282,8 @@ fn code_for_few_instances_is_shorter_and_computes_the_same() {
 
 #[test]
 fn thousands_of_operations_make_one_kernel() {
-    for has_few_instances in [false, true] {
-        let (kernel, buffers) = random_kernel(&mut Random(3), 8000, 3, 0, &[]);
+    for (has_few_instances, shared) in [(false, &[][..]), (true, &[]), (true, &[0]), (true, &[0, 1])] {
+        let (kernel, buffers) = random_kernel(&mut Random(3), 8000, 3, 0, shared);
         let kernel = Kernel { has_few_instances, ..kernel.into_kernel() }.check().unwrap();
         let dispatch = InstanceRange { instances: 0..3, stride: 3, first: 0, origin: 0 };
         let (mut compiled, mut interpreted) = (buffers.clone(), buffers);
