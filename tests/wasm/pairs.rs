@@ -2,8 +2,11 @@
 
 use crate::affine::{allocate, bytes, context, pipeline};
 use crate::pair_operations::{Measure, agrees, bound, joined, kernel, operands, rounded, singular, words, worst};
+use crate::recorder::{Recorder, params_model};
+use residua::eval::gpu::GpuEngine;
 use residua::eval::pair_arithmetic::{pair_form, test};
 use residua_base::ErrorCode;
+use residua_codegen::Width;
 use residua_codegen::wgsl::{Dispatch, PairForm};
 use residua_gpu::{BindingKind, BufferRequest, CommandList, Context, PipelineRequest, Rounding};
 use residua_ir::graph::{Op, evaluate};
@@ -123,6 +126,13 @@ async fn a_form_that_does_not_hold_is_refused_in_words() {
             let error = pair_form(&context).await.unwrap_err();
             assert_eq!(error.code, ErrorCode::GpuUnavailable);
             assert!(error.message.starts_with("double-single arithmetic does not hold on this device: products are"));
+            // So are functions in pairs; those in single precision are not.
+            let mut recorder = Recorder::default();
+            let x = recorder.parameter(0);
+            let model = params_model(recorder.tape(vec![x], 1, 0), 1);
+            let refused = GpuEngine::new(context.clone(), &model, Width::Pair, None).await.err();
+            assert_eq!(refused, Some(error));
+            assert!(GpuEngine::new(context.clone(), &model, Width::Single, None).await.is_ok());
         }
         found => assert!(found == Rounding::Fused && !context.adapter().is_software, "{found:?}"),
     }
