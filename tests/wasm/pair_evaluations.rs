@@ -220,7 +220,8 @@ async fn data_that_the_application_writes_are_single_numbers() {
     let context = gpu.on_device().unwrap().0.context().clone();
     gpu.share_data(NewSharedData::new(&context, lengths, parts).unwrap()).await.unwrap();
     let mut whole = compare(&mut gpu, &mut cpu, Objective::LeastSquares).await;
-    assert!(whole.gradient > CONTROL, "the CPU has all digits of the data");
+    // The lengths are 1e-8 from numbers of single precision at most.
+    assert!(whole.gradient > 1e-9, "the CPU has all digits of the data");
     let rounded: Vec<f64> = lengths.iter().map(|&length| f64::from(length as f32)).collect();
     cpu.set_data(0, 0, &rounded).unwrap();
     whole = compare(&mut gpu, &mut cpu, Objective::LeastSquares).await;
