@@ -213,7 +213,7 @@ impl FusedLists {
         let shapes = self.heavy.iter().map(|pass| pass.shape).list();
         // Those in local tables are in the slots.
         let distances = distances_of_passes(&shapes, 0, distance_to_low(model.num_params.into()));
-        for position in 0..self.heavy.len() {
+        for (position, distances) in distances.into_iter().enumerate() {
             let HeavyPass { shape, .. } = self.heavy[position];
             let to_result = shape.destination == Destination::Gradient;
             let block_diagonal = BlockDiagonalUniforms {
@@ -230,7 +230,7 @@ impl FusedLists {
                 pairs: u32::from(self.has_pairs(shape.dim)),
             };
             // Those of pairs begin with those of numbers.
-            let gather = shape.pair_uniforms(0, false, distances[position]);
+            let gather = shape.pair_uniforms(0, false, distances);
             let uniforms = [self.add_uniforms(&gather.words()), self.add_uniforms(&block_diagonal.words())];
             let pass = &mut self.heavy[position];
             (pass.uniforms, pass.block_diagonal_workgroups) = (uniforms, block_diagonal.workgroups());
