@@ -81,6 +81,8 @@ pub(super) struct Addresses<'k> {
     /// Those of the instance.
     varying: Vec<AddressValue>,
     kernel: &'k Kernel,
+    /// Buffers and offsets of the elements behind each loaded index.
+    behind: FxHashMap<(u32, &'k Index), Vec<(u32, u32)>>,
     /// Locals for addresses that are not kept, see [`is_run_once`].
     passing: Option<Passing>,
 }
@@ -114,6 +116,12 @@ impl<'k> Addresses<'k> {
                 inputs[input.0 as usize] = Some(id);
             }
         }
+        let mut behind: FxHashMap<_, Vec<_>> = FxHashMap::default();
+        for element in kernel.elements() {
+            if let Some(loaded) = element.index.as_loaded() {
+                behind.entry(loaded).or_default().push((element.buffer, element.index.offset()));
+            }
+        }
         Addresses {
             prologue: Vec::new(),
             instance,
@@ -121,6 +129,7 @@ impl<'k> Addresses<'k> {
             inputs,
             computed: FxHashMap::default(),
             varying: Vec::new(),
+            behind,
             passing: is_run_once(kernel).then(|| {
                 let [base, limit, loaded, named] = [(); 4].map(|()| locals.add(ValType::I32));
                 Passing { base, limit, loaded, named }
@@ -279,13 +288,11 @@ impl<'k> Addresses<'k> {
             return *local;
         }
         let mut from: Vec<(u32, u32)> = Vec::new();
-        for element in self.kernel.elements() {
-            if element.index.as_loaded() == Some((buffer, index)) {
-                let (length, offset) = (self.word(to, frame::length(element.buffer)), element.index.offset());
-                match from.iter_mut().find(|known| known.0 == length) {
-                    Some(known) => known.1 = offset.max(known.1),
-                    None => from.push((length, offset)),
-                }
+        for (of, offset) in self.behind.get(&(buffer, index)).cloned().unwrap_or_default() {
+            let length = self.word(to, frame::length(of));
+            match from.iter_mut().find(|known| known.0 == length) {
+                Some(known) => known.1 = offset.max(known.1),
+                None => from.push((length, offset)),
             }
         }
         let local = self.passing.map_or_else(|| to.locals.add(ValType::I32), |passing| passing.limit);
