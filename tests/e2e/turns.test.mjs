@@ -1,4 +1,4 @@
-// The page that compares two builds in turns: a build against itself gives equal values, and a build that is absent gives an error.
+// The pages that compare in turns: two builds, of which one against itself gives equal values and an absent one an error, and f32 with f32x2.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { hearPosts, launch, url } from '../browser.mjs';
@@ -9,13 +9,13 @@ before(async () => {
 });
 after(() => browser.close());
 
-/** What the page POSTs to /result. */
-async function report(query) {
+/** What a page POSTs to /result. */
+async function report(query, directory = 'turns') {
   const page = await browser.newPage();
   let resolve;
   const reported = new Promise((settle) => void (resolve = settle));
   await hearPosts(page, (path, text) => void (path === '/result' && resolve(JSON.parse(text))));
-  await page.goto(new URL(`bench/turns/?auto&${query}`, url).href);
+  await page.goto(new URL(`bench/${directory}/?auto&${query}`, url).href);
   const figures = await reported;
   await page.close();
   return figures;
@@ -38,4 +38,13 @@ test('a build that does not load is an error that names it', { timeout: 120_000 
   const { error, rows } = await report(`a=${BUILD}&b=${encodeURIComponent('../../absent/index.js')}&reps=3`);
   assert.equal(rows, undefined);
   assert.match(error, /absent\/index\.js did not load within 60 s/);
+});
+
+test('the page of f32 and f32x2 measures calls of both', { timeout: 280_000 }, async () => {
+  const { error, calls } = await report('size=small&reps=1', 'precision');
+  assert.equal(error, undefined);
+  const ratios = calls.filter(({ ratio }) => ratio !== undefined);
+  assert.ok(ratios.length === 9 && ratios.every(({ ratio }) => ratio > 0), JSON.stringify(calls));
+  const converged = calls.find(({ what }) => what.startsWith('of which converged'));
+  assert.ok(converged['f32x2, ms'] >= converged['f32, ms'] && converged['f32x2, ms'] > 190, JSON.stringify(converged));
 });

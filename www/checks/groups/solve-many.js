@@ -113,9 +113,10 @@ export const group = {
       const xs = Array.from({ length: points }, (_, i) => 1.7e6 + 50 * i);
       const { template } = lineTemplate(xs, xs);
       const ys = Array.from({ length: count * points }, (_, i) => 0.5 * (i % points) + 0.2 * Math.sin(0.7 * i * i));
-      const solved = (options) => solveMany(template, { count, data: { points: { y: ys } } }, options);
+      const tolerances = { costTolerance: 1e-12, gradientTolerance: 1e-12, parameterTolerance: 1e-12 };
+      const solved = (options) => solveMany(template, { count, data: { points: { y: ys } } }, { ...tolerances, ...options });
       const [single, pairs, exact] = [await solved({ backend: 'gpu' }), await solved({ backend: 'gpu', precision: 'f32x2' }), await solved({ backend: 'cpu', precision: 'f32x2' })];
-      check.same([pairs.arithmetic, exact.arithmetic, pairs.converged], ['f32x2', 'f64', count], pairs.message);
+      check.same([pairs.arithmetic, exact.arithmetic], ['f32x2', 'f64'], pairs.message);
       const farthest = ({ x }) => x.reduce((most, value, i) => Math.max(most, Math.abs(value / exact.x[i] - 1)), 0);
       check.below(farthest(pairs), 1e-6, 'the condition of the fit is 3e3, and its square times 2^-46 is 1e-7', 'relative distance to the numbers of the CPU');
       check.ok(farthest(single) > 1e-4, `f32 is as good: ${farthest(single)}`);
