@@ -98,6 +98,22 @@ longTest('it unfolds on the GPU to the same cost and the same places', async () 
   assert.ok(cpu.drawn > 1000 && Math.abs(gpu.drawn / cpu.drawn - 1) < 0.02, `${gpu.drawn} and ${cpu.drawn} pixels`);
 });
 
+longTest('in pairs of f32 on the GPU it unfolds to the cost of the CPU with more digits, and the page names the arithmetic', async () => {
+  const pairs = await page.evaluate(async () => {
+    const { residuaDemos } = window;
+    await residuaDemos.choose('precision', 'f32x2');
+    await residuaDemos.reset();
+    const { demo, said, failure } = await window.until(() => residuaDemos.state().demo.done && residuaDemos.state().demo.iteration > 1);
+    return { ...demo, said, failure };
+  });
+  assert.deepEqual([pairs.precision, pairs.failure], ['f32x2', null]);
+  assert.match(pairs.said, /Step \d+ in f32x2: cost /);
+  console.log(`pose graph in pairs: cost ${pairs.cost}, CPU ${cpu.cost}`);
+  // Both end where a step gains less than 1e-8 of the cost, and the last steps converge fast, so that the rest is far less. In f32 rounding alone leaves some 1e-8.
+  assert.ok(Math.abs(pairs.cost / cpu.cost - 1) < 1e-10, `${pairs.cost}, ${cpu.cost}`);
+  await page.evaluate(() => window.residuaDemos.choose('precision', 'f32'));
+});
+
 test('a graph in the plane unfolds too, and what is saved is it', async () => {
   const city = await unfold('cityGraph', { poses: 80, blocks: 3 }, 'small-city.g2o');
   assert.equal(city.poses, 80);

@@ -205,6 +205,26 @@ longTest('on the GPU it is solved to what single precision has', async () => {
   // 60 mm in 24 bits are 4e-6 mm; the length has some ten roundings.
   assert.ok(Math.abs(apart(pointOf(now, line.a), pointOf(now, line.b)) - 60) < 1e-4);
   assert.deepEqual([now.freedom, now.conflicting.length, now.failure], [3, 0, null]);
+  assert.match(now.said, /Solved in f32 in /);
+});
+
+longTest('in pairs of f32 on the GPU it is solved to more digits, and the page names the arithmetic', async () => {
+  await page.evaluate(() => window.residuaDemos.choose('precision', 'f32x2'));
+  const { sketch } = await told();
+  const [constraint] = sketch.constraints;
+  await page.evaluate((id) => {
+    const input = document.getElementById(`value-${id}`);
+    input.value = '61.7';
+    input.dispatchEvent(new Event('change'));
+  }, constraint.id);
+  const now = await told();
+  assert.deepEqual([now.precision, now.freedom, now.failure], ['f32x2', 3, null]);
+  assert.match(now.said, /Solved in f32x2 in /);
+  const [line] = now.sketch.curves;
+  const off = Math.abs(apart(pointOf(now, line.a), pointOf(now, line.b)) - 61.7);
+  console.log(`sketch in pairs: ${off.toExponential(1)} mm off`);
+  // Steps end below 1e-10 of the sketch’s size, some 80 mm. A point in f32 is a multiple of 4e-6 mm.
+  assert.ok(off < 1e-8, `${off}`);
 });
 
 test('nothing was complained about', () => assert.deepEqual(complaints, []));

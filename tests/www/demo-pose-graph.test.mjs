@@ -171,18 +171,18 @@ test('a change of the loss takes effect without compiling again, and a restart r
 });
 
 test('the status text has no undefined number, and uses the singular for one', () => {
-  const usual = { name: null, poses: 2500, moves: 2499, closures: 1, iteration: 3, startCost: 5e6, cost: 100, freedom: 200, squared: true, termination: null };
+  const usual = { name: null, poses: 2500, moves: 2499, closures: 1, iteration: 3, startCost: 5e6, cost: 100, freedom: 200, squared: true, termination: null, precision: 'f64' };
   const cases = [
-    [{}, '2,500 poses, 2,499 moves, 1 loop closure. Step 3: cost 100.000, χ² a degree of freedom 1.00.'],
+    [{}, '2,500 poses, 2,499 moves, 1 loop closure. Step 3 in f64: cost 100.000, χ² a degree of freedom 1.00.'],
     [{ termination: 'cost-tolerance' }, /1\.00\. Unfolded; 1 would be noise alone\.$/],
     [{ termination: 'cost-tolerance', squared: false }, /cost 100\.000\. Unfolded, as far as this loss sees\.$/],
     [{ termination: 'stalled' }, /1\.00\. No further: stalled\.$/],
-    [{ iteration: 0, name: 'a.g2o' }, /^a\.g2o: .*closure\. Dead reckoning costs 5\.000e\+6\.$/],
-    [{ iteration: 0, startCost: Infinity }, /closure\. What dead reckoning costs is larger than numbers go\.$/],
-    [{ cost: Infinity }, /Step 3: the cost is larger than numbers go\.$/],
+    [{ iteration: 0, name: 'a.g2o', precision: 'f32x2' }, /^a\.g2o: .*closure\. Dead reckoning costs 5\.000e\+6, in f32x2\.$/],
+    [{ iteration: 0, startCost: Infinity }, /closure\. What dead reckoning costs is larger than numbers go, in f64\.$/],
+    [{ cost: Infinity }, /Step 3 in f64: the cost is larger than numbers go\.$/],
     // One odometry edge between two poses, and no more.
     [{ poses: 2, moves: 1, closures: 0, freedom: 0, cost: 0, iteration: 1, termination: 'gradient-tolerance' },
-      '2 poses, 1 move, 0 loop closures. Step 1: cost 0.00000. Unfolded: there is no measurement more than it takes, so all of them hold.'],
+      '2 poses, 1 move, 0 loop closures. Step 1 in f64: cost 0.00000. Unfolded: there is no measurement more than it takes, so all of them hold.'],
     [{ poses: 9, moves: 1, closures: 0, freedom: -42, cost: 1e-9, termination: 'cost-tolerance' }, /cost 1\.00000e-9\. Unfolded: there is no measurement more/],
   ];
   for (const [figures, words] of cases) {

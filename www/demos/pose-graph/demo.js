@@ -3,6 +3,7 @@
  * enough to be watched; the picture is animated between steps.
  */
 import { parseG2o, writeG2o } from '../../problems/pose-graph.js';
+import { Arithmetic } from '../arithmetic.js';
 import { cityGraph, sphereGraph, torusGraph, withOutliers } from './graphs.js';
 import { Legend } from './legend.js';
 import { Unfolding } from './model.js';
@@ -128,7 +129,7 @@ export async function open(stage) {
     const what = `Compiling ${inWords(next.measurements)} measurements`;
     stage.say(`${what}…`);
     return next.compile({
-      backend, context: stage.context ?? undefined, signal: stage.signal,
+      backend, precision: arithmetic.precision, context: stage.context ?? undefined, signal: stage.signal,
       onProgress: (done, most, name) => stage.say(`${what}: ${name}, ${done} of ${most}.`),
     });
   }
@@ -150,6 +151,7 @@ export async function open(stage) {
     stage.say(statusText({
       name: choices.graph === FILE ? file.name : null, poses, moves: groups.odometry.length, closures: measurements - groups.odometry.length,
       iteration, startCost, cost, freedom, squared: choices.loss === 'squared', termination: done ? termination : null,
+      precision: unfolding.functions.precision,
     }));
   }
 
@@ -170,6 +172,7 @@ export async function open(stage) {
       picture.drawFrom(unfolding.functions);
       old?.dispose();
       begun = false;
+      total = 0;
     },
 
     async step() {
@@ -240,7 +243,7 @@ export async function open(stage) {
       graph: choices.graph, poses: unfolding.poses, measurements: unfolding.measurements, iteration: unfolding.iteration, cost: unfolding.cost, startCost,
       // Brings the poses from the device to the arrays.
       done: unfolding.done && !stale,
-      termination: unfolding.termination, freedom: unfolding.freedom, classes: counts, positions: () => unfolding.positions.values(),
+      precision: unfolding.functions?.precision ?? null, termination: unfolding.termination, freedom: unfolding.freedom, classes: counts, positions: () => unfolding.positions.values(),
     }),
     dispose: discard,
   };
@@ -262,6 +265,10 @@ export async function open(stage) {
   panel.add(choices, 'wrong closures', 0, 200, 10).onFinishChange(change);
   panel.add(choices, 'loss', LOSS_NAMES).onChange(restate);
   panel.add(choices, 'scale, σ', 0.5, 20, 0.5).onFinishChange(restate);
+  const arithmetic = new Arithmetic(stage, async () => {
+    await demo.remember();
+    await demo.compile(stage.backend);
+  });
   panel.add(choices, 'steps a second', 0.25, 20, 0.25);
   panel.add(choices, 'no waiting').onChange(() => stage.wake());
   panel.add(choices, 'vehicles', 0, 3, 0.1).onChange(show);

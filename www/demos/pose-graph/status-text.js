@@ -15,16 +15,15 @@ function ending({ squared, freedom, termination }) {
 /**
  * @param {{
  *   name: string | null, poses: number, moves: number, closures: number, iteration: number, startCost: number, cost: number | null,
- *   freedom: number,
- *   squared: boolean, termination: string | null, }} figures `name` of a file; `freedom` degrees of freedom, possibly 0; `squared`: without
- *   a robust loss; `termination` at the end
+ *   freedom: number, squared: boolean, termination: string | null, precision: 'f32' | 'f32x2' | 'f64', }} figures `name` of a file; `freedom`
+ *   degrees of freedom, possibly 0; `squared`: without a robust loss; `termination` at the end; `precision` of the compiled functions
  */
 export function statusText(figures) {
-  const { name, poses, moves, closures, iteration, startCost, cost, freedom, squared, termination } = figures;
+  const { name, poses, moves, closures, iteration, startCost, cost, freedom, squared, termination, precision } = figures;
   const what = `${name === null ? '' : `${name}: `}${counted(poses, 'pose', 'poses')}, ${counted(moves, 'move', 'moves')}, ${counted(closures, 'loop closure', 'loop closures')}.`;
   const end = termination === null ? '' : ` ${ending(figures)}`;
-  if (iteration === 0) return `${what} ${Number.isFinite(startCost) ? `Dead reckoning costs ${startCost.toPrecision(4)}` : 'What dead reckoning costs is larger than numbers go'}.${end}`;
-  if (!Number.isFinite(cost)) return `${what} Step ${iteration}: the cost is larger than numbers go.${end}`;
+  if (iteration === 0) return `${what} ${Number.isFinite(startCost) ? `Dead reckoning costs ${startCost.toPrecision(4)}` : 'What dead reckoning costs is larger than numbers go'}, in ${precision}.${end}`;
+  if (!Number.isFinite(cost)) return `${what} Step ${iteration} in ${precision}: the cost is larger than numbers go.${end}`;
   const reduced = squared && freedom > 0 ? `, χ² a degree of freedom ${((2 * cost) / freedom).toPrecision(3)}` : '';
-  return `${what} Step ${iteration}: cost ${cost.toPrecision(6)}${reduced}.${end}`;
+  return `${what} Step ${iteration} in ${precision}: cost ${cost.toPrecision(6)}${reduced}.${end}`;
 }

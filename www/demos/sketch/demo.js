@@ -4,10 +4,11 @@
  * diagnosed. An edit compiles again, which takes some milliseconds.
  */
 import { GpuCompiledFunctions, levenbergMarquardt } from 'residua';
+import { Arithmetic } from '../arithmetic.js';
 import { Bars, freedomOf, TOOLS } from './bars.js';
 import { diagnose } from './diagnosis.js';
 import { EXAMPLES } from './examples.js';
-import { setPulls, sketchProblem, SOLVE, SOLVE_ON_GPU, takeOver } from './model.js';
+import { setPulls, sketchProblem, SOLVES, takeOver } from './model.js';
 import { addConstraint, constraintOf, constraintsFor, CONSTRAINTS, copyOf, curveOf, kindOf, LARGEST, nameOf, pointOf, pointsOf, readSketch, remove, writeSketch } from './sketch.js';
 import { makeTool } from './tools.js';
 import { canBeDragged, SheetView } from './view.js';
@@ -40,6 +41,7 @@ export async function open(stage) {
 
   const view = new SheetView(sheetElement);
   stage.panel.add(choices, 'example', Object.keys(EXAMPLES)).onChange(() => show(EXAMPLES[choices.example]()));
+  const arithmetic = new Arithmetic(stage, () => demo.compile(stage.backend));
   stage.panel.add({ save }, 'save').name('Save as a file');
   function save() {
     const link = Object.assign(document.createElement('a'), { href: URL.createObjectURL(new Blob([writeSketch(sketch)], { type: 'application/json' })), download: 'sketch.json' });
@@ -232,7 +234,7 @@ export async function open(stage) {
       if (sketch.points.length === 0) [model, functions, diagnosis] = [null, null, null];
       else {
         const made = sketchProblem(sketch);
-        const compiled = await GpuCompiledFunctions.compile(made.problem, { backend, context: stage.context ?? undefined, signal: stage.signal });
+        const compiled = await GpuCompiledFunctions.compile(made.problem, { backend, precision: arithmetic.precision, context: stage.context ?? undefined, signal: stage.signal });
         [model, functions] = [made, compiled];
       }
       // A later edit compiles again.
@@ -244,7 +246,7 @@ export async function open(stage) {
     async step() {
       if (stale || model === null) return false;
       const [solving, edited, start] = [model, sketch, performance.now()];
-      const options = { ...(functions.backend === 'gpu' ? SOLVE_ON_GPU : SOLVE), signal: stage.interruption() };
+      const options = { ...SOLVES[functions.precision], signal: stage.interruption() };
       // Without a drag everything is attracted to its position: a new constraint moves as little as possible.
       const pulled = drag?.moved === true ? wanted(drag) : nudged ?? {};
       nudged = null;
@@ -353,7 +355,7 @@ export async function open(stage) {
       },
     },
     state: () => ({
-      sketch: copyOf(sketch), selection: [...selection], tool: toolName, stale, dragging: drag?.moved === true, solveMs, compileMs, diagnoseMs,
+      sketch: copyOf(sketch), selection: [...selection], tool: toolName, stale, dragging: drag?.moved === true, solveMs, compileMs, diagnoseMs, precision: functions?.precision ?? null,
       freedom: diagnosis?.degreesOfFreedom ?? null, redundant: diagnosis?.redundant ?? [], conflicting: [...(diagnosis?.conflicting ?? [])], moving: [...(diagnosis?.moving ?? [])],
       told: freedomOf(sketch, diagnosis).text, canUndo: past.length > 0, pixels: (id) => view.toPixels(pointOf(sketch, id)),
     }),
@@ -364,7 +366,7 @@ export async function open(stage) {
   function tell() {
     const { redundant, conflicting, degreesOfFreedom } = diagnosis;
     const names = (ids) => [...ids].map((id) => nameOf(sketch, id)).join('; ');
-    const times = `Solved in ${solveMs.toFixed(1)} ms, compiled in ${compileMs.toFixed(0)} ms.`;
+    const times = `Solved in ${functions.precision} in ${solveMs.toFixed(1)} ms, compiled in ${compileMs.toFixed(0)} ms.`;
     if (conflicting.size > 0) stage.say(`These contradict each other: ${names(conflicting)}. Delete or change one of them. ${times}`);
     else if (redundant.length > 0) stage.say(`${redundant.map(({ constraint, with: others }) => `${nameOf(sketch, constraint)} follows from ${names(others) || 'nothing at all'}`).join('. ')}. ${times}`);
     else stage.say(`${degreesOfFreedom === 0 ? 'Nothing can move' : 'What is blue can still move'}. ${times}`);

@@ -187,4 +187,8 @@ export function setPulls({ pulls, points, radii, pointAt, radiusAt }, wanted) {
 /** Options of Levenberg-Marquardt for a sketch: damping must be small relative to the weak pulls. */
 export const SOLVE = Object.freeze({ maxIterations: 40, initialDamping: 1e-9, costTolerance: 1e-12, gradientTolerance: 1e-13, parameterTolerance: 1e-13 });
 /** Single precision cannot reach smaller tolerances, and each iteration is a round trip to the device. */
-export const SOLVE_ON_GPU = Object.freeze({ maxIterations: 8, initialDamping: 1e-7, costTolerance: 1e-5, gradientTolerance: 1e-5, parameterTolerance: 1e-6 });
+const SOLVE_ON_GPU = Object.freeze({ maxIterations: 8, initialDamping: 1e-7, costTolerance: 1e-5, gradientTolerance: 1e-5, parameterTolerance: 1e-6 });
+/** Residuals in pairs of f32 are exact enough for smaller ones. */
+const SOLVE_IN_PAIRS = Object.freeze({ ...SOLVE_ON_GPU, costTolerance: 1e-12, gradientTolerance: 1e-10, parameterTolerance: 1e-10 });
+/** The options for `functions.precision`. */
+export const SOLVES = Object.freeze({ f32: SOLVE_ON_GPU, f32x2: SOLVE_IN_PAIRS, f64: SOLVE });
