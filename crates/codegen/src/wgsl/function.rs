@@ -1,8 +1,9 @@
 //! Functions that are defined as graphs, as WGSL functions.
 
-use crate::wgsl::body::{Body, Names};
+use crate::wgsl::body::Body;
 use crate::wgsl::import::Imports;
 use crate::wgsl::inputs::Inputs;
+use crate::wgsl::names::Names;
 use crate::wgsl::writer::Writer;
 use crate::width::Widths;
 use crate::{Case, Function, Width};

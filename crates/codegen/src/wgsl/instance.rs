@@ -1,8 +1,9 @@
 //! The code of one instance of a kernel: its loads, values and stores, and what it adds to the total.
 
-use super::body::{Body, Names};
+use super::body::Body;
 use super::import::Imports;
 use super::inputs::Inputs;
+use super::names::Names;
 use super::total::TotalType;
 use crate::{CheckedKernel, Load, Step, Width};
 use residua_base::list::Listed;

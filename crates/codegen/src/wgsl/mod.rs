@@ -26,6 +26,7 @@ mod inputs;
 mod instance;
 mod kernel;
 mod literal;
+mod names;
 mod operation;
 mod pair_body;
 mod pairs;

@@ -124,7 +124,7 @@ fn is_power_of_two(value: f32) -> bool {
     value.is_normal() && value.to_bits().trailing_zeros() >= 23
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(target_arch = "wasm32")))]
 mod tests {
     use super::super::{Dispatch, PairForm, Resource, declare_resources};
     use super::*;

@@ -4,11 +4,12 @@
 use residua_base::list::Listed;
 use std::rc::Rc;
 
-use super::body::{Body, Names};
+use super::body::Body;
 use super::declaration::{Resource, Structure, declare_resources};
 use super::function::{write_function, write_plain_function};
 use super::import::{Imports, PairForm, Scope};
 use super::inputs::{Binding, Inputs};
+use super::names::Names;
 use super::pairs;
 use super::template::{Parameters, Template};
 use crate::width::Widths;

@@ -2,7 +2,7 @@
 //!
 //! Sums are compensated, in the order of the lists and of their entries, so that they repeat to the bit.
 
-use super::body::{Body, Names};
+use super::body::Body;
 use super::declaration::{Resource, Structure, declare_resources};
 use super::function::write_function;
 use super::import::{Imports, PairForm};
@@ -11,6 +11,7 @@ use super::instance::RESERVED;
 use super::kernel::{
     Dispatch, WORKGROUP_SIZE, buffer_resource, distinct_functions, header, open_entry_point, write_gate,
 };
+use super::names::Names;
 use super::total::TotalType;
 use super::workgroup_sum;
 use super::writer::Writer;
