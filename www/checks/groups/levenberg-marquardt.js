@@ -1,6 +1,6 @@
 /** Levenberg-Marquardt: features of problems, reports of a run, and failures on the way. */
 import { levenbergMarquardt, NonlinearLeastSquares, Problem, solve, V, Vec3 } from 'residua';
-import { anywhere, onCpu, onEach, onGpu } from '../define.js';
+import { anywhere, gpuAgainstCpu, onCpu, onEach, onGpu } from '../define.js';
 import { decay, reached, within } from './decay.js';
 
 /** Milliseconds of work after which the module yields to the event loop. */
@@ -242,6 +242,24 @@ export const group = {
       check.ok(result.precisionLoss > 1e-3, `${result.precisionLoss} of the cost is rounding`);
       check.match(result.message, /Rounding in single precision explains/);
       check.match(result.report(), /NO CONVERGENCE/);
+    }),
+
+    ...gpuAgainstCpu('ranges to satellites reach the digits of the CPU in pairs, and with \'auto\'', async (check) => {
+      const located = async (options) => solve(ranges().problem, options);
+      const exact = await located({ backend: 'cpu' });
+      const single = await located({ backend: 'gpu' });
+      const pairs = await located({ backend: 'gpu', precision: 'f32x2' });
+      const automatic = await located({ backend: 'auto', precision: 'f32x2' });
+      const metresOff = ({ x }) => Math.hypot(...x.map((coordinate, axis) => coordinate - exact.x[axis]));
+      check.same([exact.arithmetic, single.arithmetic, pairs.arithmetic], ['f64', 'f32', 'f32x2'], pairs.message);
+      check.equal(single.termination, 'precision-limit', single.message);
+      check.ok(metresOff(single) > 1e-3, `f32 is as good: ${metresOff(single)} m`);
+      check.note('metres from the CPU: f32', metresOff(single), 'f32x2', metresOff(pairs), 'auto', metresOff(automatic), 'cost', pairs.finalCost / exact.finalCost - 1);
+      for (const result of [pairs, automatic]) {
+        check.ok(result.success, result.message);
+        check.below(metresOff(result), 1e-3, 'pairs of 2.5e7 m are rounded by up to 3e-8 m; a millimetre is what positioning asks for', `metres off, ${result.arithmetic}`);
+        check.close(result.finalCost / exact.finalCost, 1, { within: 1e-6, because: 'data of 2.5e7 m are rounded by up to 3e-8 m, which is 1e-6 of residuals of 0.03 m' }, result.message);
+      }
     }),
 
     ...onEach('blocks that no residual uses are named', async (check) => {
