@@ -95,7 +95,7 @@ pub fn operands() -> Vec<[f32; 2]> {
     let mut words = Words(2_463_534_242);
     let mut operands = Vec::new();
     for thread in 0..THREADS {
-        let near_one = 1.0 + 2.0 * U * (thread / 4) as f32;
+        let near_one = 1.0 + 2.0 * U * (thread / 8) as f32;
         let any = words.number(60);
         let addends = match thread % 8 {
             // Ties: half a unit of the last place, of even numbers and of odd ones.

@@ -6,8 +6,10 @@ import { launch, openBlankPage } from '../browser.mjs';
 import { hasData, listData, readData } from '../shared-data.mjs';
 import { longTest } from '../tier.mjs';
 
-/** Digits that every run must have, or one less than the CPU has; those of Lanczos3, whose normal matrix has a condition of 1e8; and of all on average. */
-const DIGITS = 9, OF_LANCZOS3 = 8, ON_AVERAGE = 10;
+/** Digits that every run must have, or one less than the CPU has; those of Lanczos3, whose normal matrix has a condition of 1e8. */
+const DIGITS = 9, OF_LANCZOS3 = 8;
+/** The average may be below that of the CPU, about 10, by this: runs end anywhere within the rounding of their cost. */
+const BELOW_CPU = 0.1;
 /** From (1, 1) the first step that reduces the cost takes b2 of BoxBOD to 115, where the cost is flat. */
 const leadsElsewhere = ({ name, start }) => name === 'BoxBOD' && start === 1;
 
@@ -74,12 +76,13 @@ describe('the certified coefficients of NIST are found in pairs', () => {
     assertDigits(runs);
   });
 
-  longTest('of all datasets, with ten digits on average', async (t) => {
+  longTest('of all datasets, with as many digits on average as the CPU has', async (t) => {
     if (!hasData(t, 'nist')) return;
     const runs = await runsOf(listData('nist', '.dat'));
     assert.equal(runs.length, 66);
     assertDigits(runs);
-    const mean = runs.reduce((sum, { digits }) => sum + digits, 0) / runs.length;
-    assert.ok(mean >= ON_AVERAGE, `${mean} digits on average`);
+    const mean = (digitsOf) => runs.reduce((sum, run) => sum + digitsOf(run), 0) / runs.length;
+    const [found, exact] = [mean(({ digits }) => digits), mean(({ reference }) => reference)];
+    assert.ok(found >= exact - BELOW_CPU, `${found} digits on average, ${exact} on the CPU`);
   });
 });
