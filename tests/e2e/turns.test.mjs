@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { hearPosts, launch, url } from '../browser.mjs';
+import { longTest } from '../tier.mjs';
 
 let browser;
 before(async () => {
@@ -40,7 +41,7 @@ test('a build that does not load is an error that names it', { timeout: 120_000 
   assert.match(error, /absent\/index\.js did not load within 60 s/);
 });
 
-test('the page of f32 and f32x2 measures calls of both', { timeout: 280_000 }, async () => {
+longTest('the page of f32 and f32x2 measures calls of both', { timeout: 280_000 }, async () => {
   const { error, calls } = await report('size=small&reps=1', 'precision');
   assert.equal(error, undefined);
   const ratios = calls.filter(({ ratio }) => ratio !== undefined);

@@ -21,8 +21,8 @@ fn in_pairs(template: &Template, batch: &Batch, turn: u32) -> ManySolutions {
 #[test]
 fn exact_samples_give_the_peaks_back_to_eleven_digits() {
     let template = peaks(LossParameters::squared()).template();
-    let (truth, samples) = noisy_peaks(3, 0.0);
-    let batch = samples_batch(3, samples, 1);
+    let (truth, samples) = noisy_peaks(1, 0.0);
+    let batch = samples_batch(1, samples, 1);
     for form in FORMS {
         let device = on_device_in(&template, &batch, &options(), 40, Some(form));
         assert!(device.termination.iter().all(|end| end.converged()), "{:?}", device.termination);
@@ -34,11 +34,11 @@ fn exact_samples_give_the_peaks_back_to_eleven_digits() {
 
 #[test]
 fn noisy_fits_have_the_minimum_of_the_cpu_for_every_loss() {
-    let (_, samples) = noisy_peaks(2, 0.05);
+    let (_, samples) = noisy_peaks(1, 0.05);
     for kind in LossKind::ALL {
         let loss = LossParameters::new(kind.name(), 0.2, 0.3, 2.0).unwrap();
         let template = peaks(loss).template();
-        let batch = samples_batch(2, samples.clone(), 1);
+        let batch = samples_batch(1, samples.clone(), 1);
         let (cpu, device) = (on_cpu(&template, &batch, &options()), in_pairs(&template, &batch, 40));
         for (exact, found) in cpu.cost.iter().zip(&device.cost) {
             // 25 terms of 46 bits.
@@ -52,8 +52,8 @@ fn noisy_fits_have_the_minimum_of_the_cpu_for_every_loss() {
 #[test]
 fn how_often_a_dispatch_is_cut_changes_no_bit_in_pairs() {
     let template = peaks(LossParameters::squared()).template();
-    let (_, samples) = noisy_peaks(2, 0.05);
-    let batch = samples_batch(2, samples, 1);
+    let (_, samples) = noisy_peaks(1, 0.05);
+    let batch = samples_batch(1, samples, 1);
     assert_eq!(in_pairs(&template, &batch, 3), in_pairs(&template, &batch, 100));
 }
 

@@ -69,10 +69,10 @@ function assertDigits(runs) {
 }
 
 describe('the certified coefficients of NIST are found in pairs', () => {
-  test('of four datasets, one of them ill-conditioned', async (t) => {
+  test('of an ill-conditioned dataset', async (t) => {
     if (!hasData(t, 'nist')) return;
-    const runs = await runsOf(['Misra1a.dat', 'Chwirut2.dat', 'Kirby2.dat', 'Lanczos3.dat']);
-    assert.equal(runs.length, 16);
+    const runs = await runsOf(['Lanczos3.dat']);
+    assert.equal(runs.length, 4);
     assertDigits(runs);
   });
 
