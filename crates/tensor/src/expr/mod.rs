@@ -1,0 +1,224 @@
+//! The DAG of operations on tensors that a tape records.
+//!
+//! A node is an operation on earlier nodes, with an element type and a shape. Shapes hold [`Size`]s. Operations of the facade that are not
+//! here are compositions of these, which the facade records: a softmax is a maximum, a difference, an exponential, a sum and a quotient,
+//! and fusion makes one kernel of them.
+
+use std::rc::Rc;
+
+use residua_ir::graph::{CheckedGraph, NodeId as ScalarId};
+
+use crate::dtype::DType;
+use crate::size::Size;
+
+mod elementwise;
+
+pub use elementwise::{Elementwise, Takes};
+
+/// A node of an [`Expr`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct TensorId(pub u32);
+
+/// A DAG of operations on tensors; operands stand before their users.
+#[derive(Clone, Debug, Default)]
+pub struct Expr {
+    /// In the order of recording.
+    pub nodes: Vec<Tensor>,
+}
+
+/// An operation and what it gives.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tensor {
+    /// What it is.
+    pub op: Op,
+    /// What it takes.
+    pub operands: Vec<TensorId>,
+    /// Type of its elements.
+    pub dtype: DType,
+    /// Extent of each axis, the outermost first.
+    pub shape: Vec<Size>,
+}
+
+/// An operation on tensors. Axes count from the outermost.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Op {
+    /// Numbers in memory: a stored tensor or an input of the program, by its slot. C order, without gaps.
+    Input(u32),
+    /// One number everywhere, of the node's type.
+    Constant(f64),
+    /// A size as a number, everywhere.
+    Extent(Size),
+    /// The coordinate along an axis.
+    Iota(u32),
+    /// 32 random bits an element by Threefry 2×32-20. The operand is [seed low, seed high, run] of u32; the counter is the element's linear
+    /// index (whose top word is the run), the key is the seed with the stream added to its high word.
+    RandomBits(u32),
+    /// Elementwise on operands that broadcast to the node's shape as in NumPy.
+    Elementwise(Elementwise),
+    /// The same elements in the same order, in another shape.
+    Reshape,
+    /// Repeats axes of extent 1, and adds axes at the front, up to the node's shape.
+    Expand,
+    /// Axis k of the result is this axis of the operand.
+    Permute(Vec<u32>),
+    /// Element i of an axis is element start + i · step of the operand's.
+    Slice {
+        /// For each axis.
+        starts: Vec<Size>,
+        /// For each axis; negative goes backwards.
+        steps: Vec<i64>,
+    },
+    /// Element i of an axis is element i − before of the first operand's. Beyond its border it is what the mode says: for
+    /// [`Border::Constant`] the second operand, a scalar.
+    Pad {
+        /// For each axis.
+        before: Vec<Size>,
+        /// What stands beyond the border.
+        border: Border,
+    },
+    /// The operands after one another along an axis.
+    Concat(u32),
+    /// Overlapping pieces of an axis: element i of the axis and j of a new last axis is element i · step + j · dilation of the operand's.
+    Windows {
+        /// Which axis.
+        axis: u32,
+        /// Distance between pieces.
+        step: u32,
+        /// Distance within a piece.
+        dilation: u32,
+    },
+    /// Slices of an axis of the first operand by the second's integers: the shape is that of the first with the axis replaced by the shape of
+    /// the indices. A negative index counts from the end; one out of range reads 0.
+    Gather(u32),
+    /// The first operand's element whose coordinate along an axis is the second operand's element; both have one rank.
+    GatherElements(u32),
+    /// Over some axes, which go. Sorted.
+    Reduce(Reduction, Vec<u32>),
+    /// Of all elements of an axis up to each.
+    Scan {
+        /// What is accumulated.
+        reduction: Reduction,
+        /// Which axis.
+        axis: u32,
+        /// Whether it leaves out the element itself.
+        exclusive: bool,
+        /// Whether it goes from the end.
+        reverse: bool,
+    },
+    /// A reduction by a rule of the user over some axes, which go; the operands are the state of each element, and this is one number of the
+    /// last state.
+    Fold {
+        /// How states merge.
+        rule: Rc<Rule>,
+        /// Sorted.
+        axes: Vec<u32>,
+        /// Which number of the state.
+        result: u32,
+    },
+    /// The same of all elements of an axis up to each.
+    ScanBy {
+        /// How states merge.
+        rule: Rc<Rule>,
+        /// Which axis.
+        axis: u32,
+        /// Whether it leaves out the element itself.
+        exclusive: bool,
+        /// Whether it goes from the end.
+        reverse: bool,
+        /// Which number of the state.
+        result: u32,
+    },
+    /// [..., m, k] times [..., k, n] is [..., m, n]; leading axes broadcast. One operand may be f16 where the other is f32.
+    MatMul,
+    /// The first operand with elements of the third put at places along an axis that the second says. All have one rank; indices and source have
+    /// one shape.
+    Scatter(u32, Combine),
+    /// The first operand with slices of the third put at places along an axis that the second, a vector, says.
+    IndexPut(u32, Combine),
+    /// The derivative of the first operand, a scalar, by the second. [`crate::expr`] knows nothing of its meaning: differentiation replaces it
+    /// before anything else.
+    Gradient,
+}
+
+/// What stands beyond the border of a padded axis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Border {
+    /// A number.
+    Constant,
+    /// The nearest element.
+    Clamp,
+    /// The axis again.
+    Wrap,
+    /// The axis mirrored at its outermost elements, which do not repeat.
+    Mirror,
+}
+
+/// A reduction of the elements of some axes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Reduction {
+    /// Of nothing 0. Real sums are compensated.
+    Sum,
+    /// Of nothing 1.
+    Prod,
+    /// Of nothing the largest of the type; NaN if any is.
+    Min,
+    /// Of nothing the smallest of the type; NaN if any is.
+    Max,
+    /// Linear index within the reduced axes of the first smallest; a NaN is smallest. An i32.
+    ArgMin,
+    /// Linear index within the reduced axes of the first largest; a NaN is largest. An i32.
+    ArgMax,
+    /// Mean of (x − mean)², by Welford's and Chan's updates.
+    Variance,
+}
+
+/// How elements of several sources at one place combine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Combine {
+    /// The last one replaces.
+    Set,
+    /// Sum.
+    Add,
+    /// Product.
+    Mul,
+    /// Smallest.
+    Min,
+    /// Largest.
+    Max,
+}
+
+/// An associative rule on states of a few f32.
+#[derive(Clone, Debug)]
+pub struct Rule {
+    /// The state of nothing.
+    pub identity: Vec<f64>,
+    /// Its inputs are the numbers of the earlier state, then those of the later one.
+    pub merge: CheckedGraph,
+    /// The merged state.
+    pub results: Vec<ScalarId>,
+}
+
+impl PartialEq for Rule {
+    /// Two rules are one where they are the same object.
+    fn eq(&self, other: &Rule) -> bool {
+        std::ptr::eq(self, other)
+    }
+}
+
+impl Expr {
+    /// A node.
+    pub fn tensor(&self, id: TensorId) -> &Tensor {
+        &self.nodes[id.0 as usize]
+    }
+
+    /// Adds a node.
+    pub fn push(&mut self, tensor: Tensor) -> TensorId {
+        self.nodes.push(tensor);
+        TensorId(self.nodes.len() as u32 - 1)
+    }
+
+    /// The number of elements of a node.
+    pub fn count(&self, id: TensorId) -> Size {
+        Size::product(&self.tensor(id).shape)
+    }
+}

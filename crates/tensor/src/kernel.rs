@@ -1,0 +1,137 @@
+//! Kernels: what one dispatch computes, for both back ends.
+//!
+//! A kernel has an iteration space, whose points are its instances, and a [`Graph`](crate::scalar::Graph) that says what each point computes
+//! from its coordinates. Extents and strides are words of a uniform, so that a kernel serves other shapes; `1` and `0` are literals, so that
+//! contiguous and repeated operands show in the text.
+
+use std::rc::Rc;
+
+use crate::dtype::DType;
+use crate::expr::Rule;
+use crate::scalar::{Graph, Id};
+use crate::size::Size;
+
+/// What one dispatch computes.
+#[derive(Clone, Debug)]
+pub struct Kernel {
+    /// Entry point in snake_case, and its name in plans.
+    pub name: String,
+    /// The buffers, in binding order. The uniform is bound after them.
+    pub buffers: Vec<Buffer>,
+    /// The words of the uniform that [`crate::scalar::Node::Size`] and extents refer to. Words with equal sizes are one.
+    pub sizes: Vec<Size>,
+    /// What is computed.
+    pub graph: Graph,
+    /// Over what, and what becomes of it.
+    pub body: Body,
+}
+
+/// One buffer of a kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Buffer {
+    /// Type of its elements. Elements narrower than a word are packed into words, the first in the low bits.
+    pub dtype: DType,
+    /// Whether the kernel writes it. A kernel that reads and writes one buffer reads, at each point, only elements that the same point
+    /// writes.
+    pub written: bool,
+}
+
+/// An extent: a number or a word of the uniform.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Extent {
+    /// Always this number.
+    Known(u32),
+    /// A word of the uniform, by position in [`Kernel::sizes`].
+    Word(u32),
+}
+
+/// Over what a kernel runs.
+#[derive(Clone, Debug)]
+pub enum Body {
+    /// Each point by itself.
+    Elements(Elements),
+    /// Each row of points by itself, with reductions along the row.
+    Rows(Rows),
+}
+
+/// A kernel whose points are independent.
+#[derive(Clone, Debug)]
+pub struct Elements {
+    /// Extent of each axis, the outermost first; at least one axis.
+    pub space: Vec<Extent>,
+    /// What is written.
+    pub stores: Vec<Store>,
+}
+
+/// A value that is written to an element of a buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Store {
+    /// Position in [`Kernel::buffers`].
+    pub buffer: u32,
+    /// Which element: a u32 that is within the buffer. No two points write one element.
+    pub index: Id,
+    /// What: of the type that the buffer's elements have within kernels.
+    pub value: Id,
+}
+
+/// A kernel that reduces along rows. Coordinates 0 … count the outer axes, those after them the axes of the row.
+#[derive(Clone, Debug)]
+pub struct Rows {
+    /// Extents of the axes whose points each have a row; may be empty.
+    pub outer: Vec<Extent>,
+    /// Extents of the axes of a row; at least one.
+    pub row: Vec<Extent>,
+    /// Reductions along the row. The operands of one may depend on results of earlier ones.
+    pub folds: Vec<Fold>,
+    /// What is written for each point of the row, after all reductions.
+    pub elements: Vec<Store>,
+    /// What is written once a row; values and indices depend on outer coordinates and results alone.
+    pub results: Vec<Store>,
+}
+
+/// A reduction along a row.
+#[derive(Clone, Debug)]
+pub struct Fold {
+    /// What is accumulated.
+    pub combine: Combine,
+    /// What each point contributes: the operands of [`Combine::lift`], or the numbers of a state if `merges_states`.
+    pub operands: Vec<Id>,
+    /// Whether the points contribute states, which an earlier kernel wrote, and not elements.
+    pub merges_states: bool,
+    /// Whether its results are the numbers of the last state, for a later kernel to merge, and not the finished results.
+    pub keeps_state: bool,
+}
+
+/// What is accumulated along a row: states, with a rule that merges two of them, earlier points first.
+#[derive(Clone, Debug)]
+pub enum Combine {
+    /// Compensated sum of f32. State: (sum, error), both f32; merged by the exact sum of the two sums. Result: sum + error.
+    Sum,
+    /// Sum of integers that wraps; i32 or u32 by the operand.
+    IntSum,
+    /// Product of f32 or of integers that wraps.
+    Prod,
+    /// Smallest, of any type but bool; a NaN passes. Of bools the conjunction.
+    Min,
+    /// Largest, of any type but bool; a NaN passes. Of bools the disjunction.
+    Max,
+    /// First smallest. Operands: value (f32, i32 or u32), u32 position. State: (value, position). Result: the position as an i32. A NaN is
+    /// smaller than every number.
+    ArgMin,
+    /// First largest. A NaN is larger than every number.
+    ArgMax,
+    /// Variance of f32. State: (count, mean, sum of squares of differences), all f32. Result: the sum of squares over the count.
+    Variance,
+    /// A rule of the user on states of f32.
+    By(Rc<Rule>),
+}
+
+impl Kernel {
+    /// The value of an extent where the dims have these values.
+    pub fn extent(&self, extent: Extent, dims: &[u32]) -> u32 {
+        match extent {
+            Extent::Known(number) => number,
+            Extent::Word(word) => self.sizes[word as usize].at(dims) as u32,
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! The tensor module: recipes of array operations become kernels and a plan.
+//!
+//! ```text
+//! tape ─▶ expr (checked DAG) ─▶ grad ─▶ fuse (groups, lowered to scalar graphs) ─▶ kernel ─▶ wgsl, wasm
+//!                                                                                └─▶ plan (order, memory, uniforms)
+//! ```
+//!
+//! The facade (`pkg-template/src/tensor`) records operations and writes them on a tape. This crate reads the tape, differentiates, fuses
+//! operations into few kernels, writes each kernel as WGSL or WebAssembly, and gives a [`plan`](plan::Plan): which kernels run in which
+//! order, on which memory. The facade owns the device and runs the plan; nothing here touches a `GPUDevice`, so all of it is tested
+//! natively.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`dtype`], [`size`] | element types; extents, which may depend on sizes told at each run |
+//! | [`tape`] | how the facade hands a recipe over |
+//! | [`expr`] | the DAG of operations on tensors, its shape rules, its meaning in f64 |
+//! | [`scalar`] | typed expressions of one element: what kernels compute |
+//! | [`kernel`] | kernels: loops over an iteration space, with their loads, reductions and stores |
+//! | [`plan`] | the order of kernels and their memory |
+
+pub mod dtype;
+pub mod expr;
+pub mod kernel;
+pub mod plan;
+pub mod scalar;
+pub mod size;
+pub mod tape;

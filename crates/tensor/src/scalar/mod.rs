@@ -1,0 +1,238 @@
+//! Typed expressions of one element: what a kernel computes for each point of its iteration space.
+//!
+//! A [`Graph`] is a DAG with one type a node. Its leaves are numbers, coordinates of the iteration space, sizes of the dispatch, elements of
+//! buffers and results of reductions. Addresses are expressions too: views, borders and gathers are arithmetic on coordinates. Equal nodes are
+//! one node, and construction simplifies. Both back ends compute reals in f32 and integers in 32 bits that wrap, so that they give the same
+//! bits but for elementary functions.
+
+use residua_ir::graph::Op as Real;
+use rustc_hash::FxHashMap;
+
+use crate::dtype::DType;
+
+/// A node of a [`Graph`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Id(pub u32);
+
+impl Id {
+    /// Its position.
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// Type of a value within a kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Type {
+    /// A real number in f32.
+    F32,
+    /// A signed 32-bit integer.
+    I32,
+    /// An unsigned 32-bit integer.
+    U32,
+    /// A truth value.
+    Bool,
+}
+
+impl Type {
+    /// The type that an element of a tensor has within a kernel.
+    pub fn of(dtype: DType) -> Type {
+        match dtype {
+            DType::F32 | DType::F16 => Type::F32,
+            DType::I32 => Type::I32,
+            DType::U32 | DType::U8 => Type::U32,
+            DType::Bool => Type::Bool,
+        }
+    }
+}
+
+/// What a node is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Node {
+    /// A number by its bits: of an f32, an i32, a u32; 0 or 1 of a bool.
+    Literal(Type, u32),
+    /// A coordinate of the iteration space: a u32, the outermost axis first.
+    Coordinate(u32),
+    /// A word of the kernel's uniform: a u32, see [`crate::kernel::Kernel::sizes`].
+    Size(u32),
+    /// The element of a buffer at an index, a u32 that is within the buffer.
+    Load {
+        /// Position in [`crate::kernel::Kernel::buffers`].
+        buffer: u32,
+        /// Which element.
+        index: Id,
+    },
+    /// A result of a reduction of the kernel.
+    Folded {
+        /// Position in the kernel's list of reductions.
+        fold: u32,
+        /// Which of its results.
+        result: u32,
+    },
+    /// An operation; operands beyond its arity repeat the first.
+    Apply(Op, [Id; 3]),
+}
+
+/// An operation on values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Op {
+    /// An operation of the scalar expressions on f32. Comparisons, selections and `StopGradient` are not among them: those of this table
+    /// serve.
+    Real(Real),
+    /// The integer part of an f32.
+    Trunc,
+    /// a = b of one type; false with a NaN.
+    Eq,
+    /// a < b of one type that is no bool; false with a NaN.
+    Lt,
+    /// a ≤ b of one type that is no bool; false with a NaN.
+    Le,
+    /// b where the bool a holds, else c.
+    Select,
+    /// Sum of integers of one type; wraps.
+    IntAdd,
+    /// Difference of integers of one type; wraps.
+    IntSub,
+    /// Product of integers of one type; wraps.
+    IntMul,
+    /// Quotient of integers of one type toward zero; 0 where b is 0; wraps.
+    IntDiv,
+    /// Remainder of integers with the sign of a; 0 where b is 0.
+    IntRem,
+    /// Smaller of integers of one type.
+    IntMin,
+    /// Larger of integers of one type.
+    IntMax,
+    /// The high 32 bits of the product of two u32.
+    HighProduct,
+    /// Conjunction of bools, or bit by bit of integers.
+    And,
+    /// Disjunction of bools, or bit by bit of integers.
+    Or,
+    /// Exclusive or of bools, or bit by bit of integers.
+    Xor,
+    /// Negation of a bool, or bit by bit of an integer.
+    Not,
+    /// Shift to the left; b is a u32 and counts modulo 32.
+    Shl,
+    /// Shift to the right, which keeps the sign of an i32; b is a u32 and counts modulo 32.
+    Shr,
+    /// An integer as the nearest f32; a bool as 0 or 1.
+    ToF32,
+    /// An f32 toward zero, clamped, NaN as 0; a u32 by its bits; a bool as 0 or 1.
+    ToI32,
+    /// An f32 toward zero, clamped, NaN as 0; an i32 by its bits; a bool as 0 or 1.
+    ToU32,
+    /// The bits of an i32 or u32 as an f32.
+    BitsToF32,
+    /// The bits of an f32 as a u32.
+    BitsOfF32,
+}
+
+impl Op {
+    /// How many operands it takes.
+    pub fn arity(self) -> usize {
+        match self {
+            Op::Real(op) => op.arity(),
+            Op::Trunc | Op::Not | Op::ToF32 | Op::ToI32 | Op::ToU32 | Op::BitsToF32 | Op::BitsOfF32 => 1,
+            Op::Select => 3,
+            Op::Eq
+            | Op::Lt
+            | Op::Le
+            | Op::IntAdd
+            | Op::IntSub
+            | Op::IntMul
+            | Op::IntDiv
+            | Op::IntRem
+            | Op::IntMin
+            | Op::IntMax
+            | Op::HighProduct
+            | Op::And
+            | Op::Or
+            | Op::Xor
+            | Op::Shl
+            | Op::Shr => 2,
+        }
+    }
+
+    /// The type of its result, from the types of its operands.
+    pub fn result(self, operands: [Type; 3]) -> Type {
+        match self {
+            Op::Real(_) | Op::Trunc | Op::ToF32 | Op::BitsToF32 => Type::F32,
+            Op::Eq | Op::Lt | Op::Le => Type::Bool,
+            Op::Select => operands[1],
+            Op::IntAdd
+            | Op::IntSub
+            | Op::IntMul
+            | Op::IntDiv
+            | Op::IntRem
+            | Op::IntMin
+            | Op::IntMax
+            | Op::HighProduct
+            | Op::And
+            | Op::Or
+            | Op::Xor
+            | Op::Not
+            | Op::Shl
+            | Op::Shr => operands[0],
+            Op::ToI32 => Type::I32,
+            Op::ToU32 | Op::BitsOfF32 => Type::U32,
+        }
+    }
+}
+
+/// A DAG of typed values; operands stand before their users.
+#[derive(Clone, Debug, Default)]
+pub struct Graph {
+    nodes: Vec<Node>,
+    types: Vec<Type>,
+    known: FxHashMap<Node, Id>,
+}
+
+impl Graph {
+    /// What a node is.
+    pub fn node(&self, id: Id) -> Node {
+        self.nodes[id.index()]
+    }
+
+    /// The type of a node.
+    pub fn ty(&self, id: Id) -> Type {
+        self.types[id.index()]
+    }
+
+    /// How many nodes it has.
+    pub fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// Whether it has no node.
+    pub fn is_empty(&self) -> bool {
+        self.nodes.is_empty()
+    }
+
+    /// All nodes, operands first.
+    pub fn ids(&self) -> impl DoubleEndedIterator<Item = Id> + use<> {
+        (0..self.nodes.len() as u32).map(Id)
+    }
+
+    /// The operands of a node: those of an operation, the index of a load.
+    pub fn operands(&self, id: Id) -> Vec<Id> {
+        match self.node(id) {
+            Node::Apply(op, operands) => operands[..op.arity()].to_vec(),
+            Node::Load { index, .. } => vec![index],
+            Node::Literal(..) | Node::Coordinate(_) | Node::Size(_) | Node::Folded { .. } => Vec::new(),
+        }
+    }
+
+    /// Adds a node of a type, or finds the equal one.
+    pub(crate) fn intern(&mut self, node: Node, ty: Type) -> Id {
+        if let Some(id) = self.known.get(&node) {
+            return *id;
+        }
+        let id = Id(self.nodes.len() as u32);
+        self.nodes.push(node);
+        self.types.push(ty);
+        self.known.insert(node, id);
+        id
+    }
+}

@@ -1,0 +1,122 @@
+//! Sizes: numbers that may depend on the dims of a program, which are told at each run.
+
+use std::ops::{Add, Mul};
+
+/// A polynomial in the dims with integer coefficients: Σ coefficient · Π dims. Its terms are sorted by their dims and none is 0, so equal
+/// polynomials are equal values.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Size {
+    terms: Vec<Term>,
+}
+
+/// One term of a [`Size`].
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+struct Term {
+    /// Positions of the dims that it multiplies, sorted.
+    dims: Vec<u32>,
+    coefficient: i64,
+}
+
+impl Size {
+    /// A number.
+    pub fn constant(value: i64) -> Size {
+        Size::of(vec![Term { dims: Vec::new(), coefficient: value }])
+    }
+
+    /// The dim at a position of the program's list of dims.
+    pub fn dim(position: u32) -> Size {
+        Size::of(vec![Term { dims: vec![position], coefficient: 1 }])
+    }
+
+    fn of(mut terms: Vec<Term>) -> Size {
+        terms.sort();
+        let mut sum: Vec<Term> = Vec::new();
+        for term in terms {
+            match sum.last_mut() {
+                Some(last) if last.dims == term.dims => last.coefficient += term.coefficient,
+                Some(_) | None => sum.push(term),
+            }
+        }
+        sum.retain(|term| term.coefficient != 0);
+        Size { terms: sum }
+    }
+
+    /// The number that it is whatever the dims are.
+    pub fn known(&self) -> Option<i64> {
+        match self.terms.as_slice() {
+            [] => Some(0),
+            [Term { dims, coefficient }] if dims.is_empty() => Some(*coefficient),
+            _ => None,
+        }
+    }
+
+    /// Whether it is this number whatever the dims are.
+    pub fn is(&self, value: i64) -> bool {
+        self.known() == Some(value)
+    }
+
+    /// Its value where the dims have these values.
+    pub fn at(&self, dims: &[u32]) -> i64 {
+        let term = |term: &Term| {
+            term.dims.iter().fold(term.coefficient, |product, dim| product * i64::from(dims[*dim as usize]))
+        };
+        self.terms.iter().map(term).sum()
+    }
+
+    /// Whether every value is a multiple of a number.
+    pub fn is_multiple_of(&self, number: i64) -> bool {
+        self.terms.iter().all(|term| term.coefficient % number == 0)
+    }
+
+    /// The product of sizes.
+    pub fn product<'a>(sizes: impl IntoIterator<Item = &'a Size>) -> Size {
+        sizes.into_iter().fold(Size::constant(1), |product, size| &product * size)
+    }
+}
+
+impl From<i64> for Size {
+    fn from(value: i64) -> Size {
+        Size::constant(value)
+    }
+}
+
+impl Add for &Size {
+    type Output = Size;
+
+    fn add(self, other: &Size) -> Size {
+        Size::of(self.terms.iter().chain(&other.terms).cloned().collect())
+    }
+}
+
+impl Mul for &Size {
+    type Output = Size;
+
+    fn mul(self, other: &Size) -> Size {
+        let mut terms = Vec::new();
+        for a in &self.terms {
+            for b in &other.terms {
+                let mut dims = [a.dims.as_slice(), &b.dims].concat();
+                dims.sort_unstable();
+                terms.push(Term { dims, coefficient: a.coefficient * b.coefficient });
+            }
+        }
+        Size::of(terms)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_polynomials_are_equal_values() {
+        let (n, m) = (Size::dim(0), Size::dim(1));
+        let sum = &n + &Size::constant(2);
+        assert_eq!(&sum * &m, &(&m * &n) + &(&Size::constant(2) * &m));
+        assert_eq!(&n + &(&n * &Size::constant(-1)), Size::constant(0));
+        assert_eq!((&sum * &m).at(&[3, 5]), 25);
+        assert!((&n * &Size::constant(8)).is_multiple_of(4));
+        assert!(!sum.is_multiple_of(2));
+        assert_eq!(Size::product([&Size::constant(3), &Size::constant(4)]).known(), Some(12));
+    }
+}
