@@ -52,6 +52,10 @@ pub enum Body {
     Elements(Elements),
     /// Each row of points by itself, with reductions along the row.
     Rows(Rows),
+    /// Each row of points by itself, with the accumulation of all points up to each.
+    Scan(Scan),
+    /// Products of matrices.
+    Product(Product),
 }
 
 /// A kernel whose points are independent.
@@ -100,6 +104,60 @@ pub struct Fold {
     pub merges_states: bool,
     /// Whether its results are the numbers of the last state, for a later kernel to merge, and not the finished results.
     pub keeps_state: bool,
+}
+
+/// A kernel that accumulates along an axis. Coordinates 0 … count the outer axes, the one after them the place along the axis.
+#[derive(Clone, Debug)]
+pub struct Scan {
+    /// Extents of the axes whose points each have a row; may be empty.
+    pub outer: Vec<Extent>,
+    /// Extent of the axis.
+    pub length: Extent,
+    /// What is accumulated, and what each point contributes.
+    pub fold: Fold,
+    /// The state before the first point, which depends on outer coordinates alone; none for the identity.
+    pub initial: Option<Vec<Id>>,
+    /// Whether a point's result leaves out its own contribution.
+    pub exclusive: bool,
+    /// Whether it goes from the last point to the first. The place is that in memory nevertheless.
+    pub reverse: bool,
+    /// What is written for each point; results are `Folded` nodes of fold 0.
+    pub elements: Vec<Store>,
+}
+
+/// A batch of products of matrices, [`rows`, `depth`] times [`depth`, `columns`]. Coordinates 0 … count the axes of the batch, the three after
+/// them are the row, the column and the place along the depth.
+#[derive(Clone, Debug)]
+pub struct Product {
+    /// Extents of the axes of the batch; may be empty.
+    pub batch: Vec<Extent>,
+    /// Rows of the result.
+    pub rows: Extent,
+    /// Columns of the result.
+    pub columns: Extent,
+    /// Length of the sums.
+    pub depth: Extent,
+    /// The left factor at (batch, row, depth): a load, or a few operations on loads. f32, i32 or u32.
+    pub left: Id,
+    /// The right factor at (batch, depth, column), of the same type.
+    pub right: Id,
+    /// What is written for each (batch, row, column), where `Folded { fold: 0, result: 0 }` is the element of the product.
+    pub elements: Vec<Store>,
+    /// How it is tiled.
+    pub tile: Tile,
+}
+
+/// How a product is tiled. Sums go along the depth in order with every tile, so that the choice does not change results.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Tile {
+    /// 128 × 128 elements a workgroup.
+    Large,
+    /// 64 × 64.
+    Medium,
+    /// 32 × 32.
+    Small,
+    /// A few rows: a workgroup for some columns, lanes along the depth.
+    Vector,
 }
 
 /// What is accumulated along a row: states, with a rule that merges two of them, earlier points first.

@@ -10,6 +10,10 @@ use rustc_hash::FxHashMap;
 
 use crate::dtype::DType;
 
+mod affine;
+
+pub use affine::Access;
+
 /// A node of a [`Graph`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Id(pub u32);
