@@ -85,6 +85,9 @@ pub struct Rows {
     pub outer: Vec<Extent>,
     /// Extents of the axes of a row; at least one.
     pub row: Vec<Extent>,
+    /// Where this bool does not hold a point contributes nothing to the reductions and writes nothing: a row that is the last block of a
+    /// longer one. None: it holds everywhere.
+    pub valid: Option<Id>,
     /// Reductions along the row. The operands of one may depend on results of earlier ones.
     pub folds: Vec<Fold>,
     /// What is written for each point of the row, after all reductions.
@@ -113,6 +116,8 @@ pub struct Scan {
     pub outer: Vec<Extent>,
     /// Extent of the axis.
     pub length: Extent,
+    /// As that of [`Rows`].
+    pub valid: Option<Id>,
     /// What is accumulated, and what each point contributes.
     pub fold: Fold,
     /// The state before the first point, which depends on outer coordinates alone; none for the identity.
@@ -190,6 +195,15 @@ impl Kernel {
         match extent {
             Extent::Known(number) => number,
             Extent::Word(word) => self.sizes[word as usize].at(dims) as u32,
+        }
+    }
+
+    /// The value of an extent that does not depend on dims, in this kernel. The text of a kernel may depend on it only by choosing among few
+    /// schedules, so that other sizes find their pipeline.
+    pub fn known(&self, extent: Extent) -> Option<u32> {
+        match extent {
+            Extent::Known(number) => Some(number),
+            Extent::Word(word) => self.sizes[word as usize].known().and_then(|size| u32::try_from(size).ok()),
         }
     }
 }
