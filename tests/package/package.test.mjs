@@ -7,7 +7,7 @@ import { test } from 'node:test';
 import { promisify } from 'node:util';
 import { publint } from 'publint';
 import { formatMessage } from 'publint/utils';
-import { inWords, sizesOf, BROTLI_BUDGET } from '../../xtask/compressed-sizes.mjs';
+import { inWords, MODULES, sizesOf } from '../../xtask/compressed-sizes.mjs';
 import { root, tarball } from '../consumers/project.mjs';
 
 test('publint finds nothing', async () => {
@@ -21,13 +21,15 @@ test("attw finds the types that every resolution of ES modules needs", async () 
   const attw = join(root, 'node_modules/@arethetypeswrong/cli/dist/index.js');
   const { stdout } = await promisify(execFile)(process.execPath, [attw, await tarball(), '--profile', 'esm-only', '--format', 'json']).catch((error) => error);
   const { analysis, problems } = JSON.parse(stdout);
-  assert.deepEqual(Object.keys(analysis.entrypoints), ['.', './worker', './residua.wasm', './package.json']);
+  assert.deepEqual(Object.keys(analysis.entrypoints), ['.', './worker', './tensor', './residua.wasm', './residua-tensor.wasm', './package.json']);
   const kinds = Object.values(problems).flat().filter(({ kind, resolutionKind }) => kind !== 'CJSResolvesToESM' && !['node10', 'node16-cjs'].includes(resolutionKind));
   assert.deepEqual(kinds, []);
 });
 
-test('the solver module is within its budget of compressed bytes', () => {
-  const sizes = sizesOf(join(root, 'target/npm/residua/wasm/residua_bg.wasm'));
-  console.log(inWords(sizes));
-  assert.ok(sizes.brotli <= BROTLI_BUDGET, inWords(sizes));
-});
+for (const module of MODULES) {
+  test(`${module.file} is within its budget of compressed bytes`, () => {
+    const sizes = sizesOf(join(root, 'target/npm/residua', module.file));
+    console.log(inWords(module, sizes));
+    assert.ok(sizes.brotli <= module.budget, inWords(module, sizes));
+  });
+}

@@ -1,5 +1,5 @@
-//! From the sources to `pkg-template/wasm` and `pkg-template/dist`: wasm-pack, wasm-opt, TypeScript. Each stage runs
-//! only when something that it reads has changed.
+//! From the sources to `pkg-template/wasm` (the solvers), `pkg-template/wasm-tensor` (tensors) and `pkg-template/dist`: wasm-pack,
+//! wasm-opt, TypeScript. Each stage runs only when something that it reads has changed.
 
 use crate::command::{self, AtPath, Outcome, output};
 use crate::fingerprint::Step;
@@ -21,44 +21,84 @@ const STACK: &str = "-Clink-arg=-zstack-size=524288";
 /// a load a row of a product.
 const REDUNDANCIES: &str = "-Cllvm-args=-enable-pre=false -enable-load-pre=false";
 
+/// A WebAssembly module of the package.
+struct Module {
+    /// The folder of its crate in the repository.
+    source: &'static str,
+    /// The folder of `pkg-template` that it is written to.
+    folder: &'static str,
+    /// The name of its files.
+    name: &'static str,
+    /// What it is made of, beside [`SHARED_INPUTS`].
+    inputs: &'static [&'static str],
+    /// Whether the page calls closures of the module, so that its glue is guarded.
+    has_callbacks: bool,
+}
+
+/// What both modules are made of.
+const SHARED_INPUTS: [&str; 6] =
+    ["Cargo.toml", "Cargo.lock", ".cargo/config.toml", "package-lock.json", "crates/base", "crates/ir"];
+
+const SOLVERS: Module = Module {
+    source: ".",
+    folder: "wasm",
+    name: "residua",
+    inputs: &[
+        "src",
+        "crates/codegen",
+        "crates/cpu",
+        "crates/embed-shaders",
+        "crates/gpu",
+        "crates/linalg",
+        "crates/linalg-loops",
+        "shaders",
+        "build.rs",
+    ],
+    has_callbacks: true,
+};
+
+const TENSORS: Module = Module {
+    source: "crates/tensor",
+    folder: "wasm-tensor",
+    name: "residua_tensor",
+    inputs: &["crates/codegen", "crates/embed-shaders", "crates/tensor", "shaders/common"],
+    has_callbacks: false,
+};
+
 /// Builds what is not up to date.
 pub fn build(tools: &Tools) -> Outcome {
-    wasm(tools)?;
+    for module in [SOLVERS, TENSORS] {
+        wasm(tools, &module)?;
+    }
     typescript(tools)
 }
 
-fn wasm(tools: &Tools) -> Outcome {
+fn wasm(tools: &Tools, module: &Module) -> Outcome {
     let compiler = output(tools.command("rustc").arg("--version"))?;
     let features = wasm_features(tools)?;
     let flags = rust_flags()?;
+    let below = format!("pkg-template/{}", module.folder);
     let step = Step {
-        name: "wasm",
-        inputs: &[
-            "Cargo.toml",
-            "Cargo.lock",
-            ".cargo/config.toml",
-            "package-lock.json",
-            "src",
-            "crates",
-            "shaders",
-            "build.rs",
-        ],
-        outputs: &["pkg-template/wasm"],
+        name: module.folder,
+        inputs: &[&SHARED_INPUTS, module.inputs].concat(),
+        outputs: &[&below],
         circumstances: &format!("{compiler} {features:?} {flags} {PASSES:?}, short names, guarded"),
     };
     step.unless_current(|| {
-        let folder = project::root().join("pkg-template/wasm");
-        let module = folder.join("residua_bg.wasm");
+        let folder = project::root().join(&below);
+        let file = folder.join(format!("{}_bg.wasm", module.name));
         if folder.exists() {
             fs::remove_dir_all(&folder).at(&folder)?;
         }
         command::run(
-            "wasm-pack build",
+            &format!("wasm-pack build {}", module.source),
             tools
                 .command("wasm-pack")
                 .env("CARGO_ENCODED_RUSTFLAGS", &flags)
                 .args(["build", "--release", "--target", "web", "--mode", "no-install", "--no-pack"])
-                .args(["--out-dir", "pkg-template/wasm", "--out-name", "residua"]),
+                .arg("--out-dir")
+                .arg(&folder)
+                .args(["--out-name", module.name, module.source]),
         )?;
         // It says `*`, and npm would leave the whole folder out of the package.
         let ignore = folder.join(".gitignore");
@@ -69,17 +109,21 @@ fn wasm(tools: &Tools) -> Outcome {
             "wasm-opt",
             tools
                 .node(project::npm_script("binaryen/bin/wasm-opt"))
-                .arg(&module)
+                .arg(&file)
                 .args(PASSES)
                 .arg("--output")
-                .arg(&module)
+                .arg(&file)
                 .args(&features),
         )?;
-        let glue = folder.join("residua.js");
-        let (bytes, text) = names::shorten(&fs::read(&module).at(&module)?, &fs::read_to_string(&glue).at(&glue)?)?;
-        let declared = folder.join("residua.d.ts");
+        let glue = folder.join(format!("{}.js", module.name));
+        let (bytes, text) =
+            names::shorten(&fs::read(&file).at(&file)?, &fs::read_to_string(&glue).at(&glue)?, module.name)?;
+        fs::write(&file, bytes).at(&file)?;
+        if !module.has_callbacks {
+            return fs::write(&glue, guard::without_callbacks(text)?).at(&glue);
+        }
+        let declared = folder.join(format!("{}.d.ts", module.name));
         let (text, declarations) = guard::guard(&text, &fs::read_to_string(&declared).at(&declared)?)?;
-        fs::write(&module, bytes).at(&module)?;
         fs::write(&declared, declarations).at(&declared)?;
         fs::write(&glue, text).at(&glue)
     })
@@ -128,6 +172,7 @@ fn typescript(tools: &Tools) -> Outcome {
             "pkg-template/src",
             "pkg-template/tsconfig.json",
             "pkg-template/wasm/residua.d.ts",
+            "pkg-template/wasm-tensor/residua_tensor.d.ts",
             "package-lock.json",
         ],
         outputs: &["pkg-template/dist"],

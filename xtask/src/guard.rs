@@ -53,6 +53,14 @@ pub fn guard(glue: &str, declarations: &str) -> Outcome<(String, String)> {
     Ok((guarded + LISTENER, declarations.to_owned() + DECLARATION))
 }
 
+/// The glue of a module that the page calls and that gives it no closures: there are no callbacks to guard.
+pub fn without_callbacks(glue: String) -> Outcome<String> {
+    if glue.contains("makeMutClosure(") || glue.contains("makeClosure(") {
+        return Err(Failure("the glue has callbacks, which are not guarded in this module".to_owned()));
+    }
+    Ok(glue)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -74,6 +82,12 @@ function makeMutClosure(arg0, arg1, f) {
         let (glue, declarations) = guard(GLUE, "export function other(): void;\n").unwrap();
         assert!(glue.contains("!trapListener(error)) throw error;") && !glue.contains("previous WASM"));
         assert!(glue.contains("export function onTrap(") && declarations.contains("onTrap("));
+    }
+
+    #[test]
+    fn callbacks_of_a_module_without_a_guard_are_refused() {
+        assert!(without_callbacks("export function plan() {}".to_owned()).is_ok());
+        assert!(without_callbacks(GLUE.to_owned()).is_err());
     }
 
     #[test]

@@ -3,16 +3,16 @@
 
 use crate::command::{Failure, Outcome};
 
-/// The name under which the glue hands over all imports, and the one that replaces it.
-const GLUE: &str = "./residua_bg.js";
+/// What replaces the name under which the glue hands over all imports.
 const SHORT_GLUE: &str = "glue";
 
 /// The section that imports stand in, and the kind of import that is a function.
 const IMPORTS: u8 = 2;
 const FUNCTION: u8 = 0;
 
-/// Renames the imports of a module in it and in its glue.
-pub fn shorten(module: &[u8], glue: &str) -> Outcome<(Vec<u8>, String)> {
+/// Renames the imports of a module in it and in its glue. `name` is that of the glue's file.
+pub fn shorten(module: &[u8], glue: &str, name: &str) -> Outcome<(Vec<u8>, String)> {
+    let from = format!("./{name}_bg.js");
     let mut reader = Reader { bytes: module, position: 0 };
     let mut shortened = reader.take(8)?.to_vec();
     let mut glue = glue.to_owned();
@@ -21,15 +21,15 @@ pub fn shorten(module: &[u8], glue: &str) -> Outcome<(Vec<u8>, String)> {
         let content = reader.sized()?;
         shortened.push(id);
         if id == IMPORTS {
-            sized(&mut shortened, &imports(content, &mut glue)?);
+            sized(&mut shortened, &imports(content, &from, &mut glue)?);
         } else {
             sized(&mut shortened, content);
         }
     }
-    Ok((shortened, replace_once(&glue, &format!("\"{GLUE}\":"), &format!("\"{SHORT_GLUE}\":"))?))
+    Ok((shortened, replace_once(&glue, &format!("\"{from}\":"), &format!("\"{SHORT_GLUE}\":"))?))
 }
 
-fn imports(content: &[u8], glue: &mut String) -> Outcome<Vec<u8>> {
+fn imports(content: &[u8], expected: &str, glue: &mut String) -> Outcome<Vec<u8>> {
     let mut reader = Reader { bytes: content, position: 0 };
     let count = reader.number()?;
     let mut written = Vec::new();
@@ -37,9 +37,9 @@ fn imports(content: &[u8], glue: &mut String) -> Outcome<Vec<u8>> {
     for position in 0..count {
         let (from, name) = (reader.text()?, reader.text()?);
         let kind = reader.take(1)?[0];
-        if from != GLUE || kind != FUNCTION {
+        if from != expected || kind != FUNCTION {
             return Err(Failure(format!(
-                "the module imports {from} {name} of kind {kind}; its imports are functions of {GLUE}"
+                "the module imports {from} {name} of kind {kind}; its imports are functions of {expected}"
             )));
         }
         let signature = reader.number()?;
@@ -125,6 +125,8 @@ impl<'a> Reader<'a> {
 mod tests {
     use super::*;
 
+    const GLUE: &str = "./residua_bg.js";
+
     fn module(from: &str, names: &[&str]) -> Vec<u8> {
         let mut imports = vec![names.len() as u8];
         for name in names {
@@ -143,7 +145,7 @@ mod tests {
     fn module_and_glue_agree_on_the_short_names() {
         let glue = "{\n        __wbg_now_1: f,\n        __wbg_now_12: g,\n    };\n    \"./residua_bg.js\": import0,";
         let (shortened, glue) =
-            shorten(&module(GLUE, &["__wbg_now_1", "__wbg_now_12"]), glue).expect("both names are there");
+            shorten(&module(GLUE, &["__wbg_now_1", "__wbg_now_12"]), glue, "residua").expect("both names are there");
         assert_eq!(shortened, module(SHORT_GLUE, &["a", "b"]));
         assert_eq!(glue, "{\n        a: f,\n        b: g,\n    };\n    \"glue\": import0,");
     }
@@ -152,9 +154,12 @@ mod tests {
     fn what_is_not_as_expected_is_refused() {
         for (from, glue) in [(GLUE, "\"./residua_bg.js\": import0"), ("env", "\n        now: f\n\"./residua_bg.js\":")]
         {
-            assert!(shorten(&module(from, &["now"]), glue).is_err());
+            assert!(shorten(&module(from, &["now"]), glue, "residua").is_err());
         }
-        assert!(shorten(b"\0asm\x01\0\0\0\x02\x09", "").is_err());
+        assert!(shorten(b"\0asm\x01\0\0\0\x02\x09", "", "residua").is_err());
+        // The glue of another module.
+        let glue = "\n        now: f\n\"./residua_bg.js\":";
+        assert!(shorten(&module(GLUE, &["now"]), glue, "residua_tensor").is_err());
     }
 
     #[test]

@@ -13,11 +13,15 @@ const HELP: &str = "\
 cargo xtask pack
 
 Builds the npm package: target/npm/residua/ and target/npm/residua-<version>.tgz.
-Prints the sizes of its .wasm and fails when the Brotli size is over its budget, or when a file is in the package that
-should not be.";
+Prints the sizes of its two modules and fails when the Brotli size of one is over its budget, or when a file is in the
+package that should not be.";
 
 /// What stands beside the folders of the package as it is.
-const TEXTS: [&str; 5] = ["README.md", "LICENSE", "LICENSE-MIT", "LICENSE-APACHE", "residua.wasm.d.ts"];
+const TEXTS: [&str; 6] =
+    ["README.md", "LICENSE", "LICENSE-MIT", "LICENSE-APACHE", "residua.wasm.d.ts", "residua-tensor.wasm.d.ts"];
+
+/// The folders of the package.
+const FOLDERS: [&str; 3] = ["dist", "wasm", "wasm-tensor"];
 
 pub fn run(mut arguments: lexopt::Parser) -> Outcome {
     use lexopt::Arg::{Long, Short};
@@ -34,10 +38,7 @@ pub fn run(mut arguments: lexopt::Parser) -> Outcome {
     let tarball = pack(&tools)?;
     println!("{}", tarball.display());
     // A module over the budget works, so that this is left to a release.
-    println!(
-        "{}",
-        output(tools.node("xtask/compressed-sizes.mjs").arg(project::package().join("wasm/residua_bg.wasm")))?
-    );
+    println!("{}", output(tools.node("xtask/compressed-sizes.mjs").arg(project::package()))?);
     Ok(())
 }
 
@@ -52,7 +53,7 @@ pub fn pack(tools: &Tools) -> Outcome<PathBuf> {
     }
     let package = project::package();
     copy(&root.join("pkg-template/package.json"), &package.join("package.json"))?;
-    for folder in ["dist", "wasm"] {
+    for folder in FOLDERS {
         let from = root.join("pkg-template").join(folder);
         for file in fingerprint::files(&from)? {
             let below = file.strip_prefix(&from).expect("the file was found under this folder");
@@ -76,15 +77,17 @@ fn copy(from: &Path, to: &Path) -> Outcome {
     fs::copy(from, to).at(from).map(drop)
 }
 
-/// The crate and the package are released together, so they have one version.
+/// The crates of the modules and the package are released together, so they have one version.
 fn check_version(tools: &Tools) -> Outcome {
     let script = "console.log(JSON.parse(require('fs').readFileSync('target/npm/residua/package.json')).version)";
     let package = output(tools.command("node").args(["-e", script]))?;
-    let id = output(tools.command("cargo").args(["pkgid", "--package", "residua"]))?;
-    if id.rsplit(['#', '@']).next() == Some(package.as_str()) {
-        return Ok(());
+    for name in ["residua", "residua-tensor"] {
+        let id = output(tools.command("cargo").args(["pkgid", "--package", name]))?;
+        if id.rsplit(['#', '@']).next() != Some(package.as_str()) {
+            return Err(Failure(format!("pkg-template/package.json has version {package}, the crate is {id}")));
+        }
     }
-    Err(Failure(format!("pkg-template/package.json has version {package}, the crate is {id}")))
+    Ok(())
 }
 
 /// The tarball holds all of `target/npm/residua`, and there is nothing in it but what a package is made of.
@@ -108,8 +111,16 @@ fn check_files(tools: &Tools, tarball: &Path) -> Outcome {
 }
 
 fn belongs(file: &str) -> bool {
-    const WASM: [&str; 4] =
-        ["wasm/residua.js", "wasm/residua.d.ts", "wasm/residua_bg.wasm", "wasm/residua_bg.wasm.d.ts"];
+    const WASM: [&str; 8] = [
+        "wasm/residua.js",
+        "wasm/residua.d.ts",
+        "wasm/residua_bg.wasm",
+        "wasm/residua_bg.wasm.d.ts",
+        "wasm-tensor/residua_tensor.js",
+        "wasm-tensor/residua_tensor.d.ts",
+        "wasm-tensor/residua_tensor_bg.wasm",
+        "wasm-tensor/residua_tensor_bg.wasm.d.ts",
+    ];
     const SCRIPTS: [&str; 4] = [".js", ".d.ts", ".js.map", ".d.ts.map"];
     file == "package.json"
         || TEXTS.contains(&file)
@@ -130,6 +141,8 @@ mod tests {
             ("dist/mesh/index.d.ts", true),
             ("residua.wasm.d.ts", true),
             ("wasm/residua_bg.wasm", true),
+            ("wasm-tensor/residua_tensor_bg.wasm", true),
+            ("wasm-tensor/residua_bg.wasm", false),
             ("wasm/.gitignore", false),
             ("wasm/package.json", false),
             ("src/index.ts", false),

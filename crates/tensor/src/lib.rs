@@ -21,6 +21,8 @@
 
 pub mod dtype;
 pub mod expr;
+#[cfg(target_arch = "wasm32")]
+pub mod js;
 pub mod kernel;
 pub mod plan;
 pub mod scalar;
