@@ -1,7 +1,17 @@
 /**
  * residua/tensor: arrays of numbers on the device of residua's solvers, with a WebAssembly module of their own.
  *
+ * A Tensor is a recipe: operations record, and check types and shapes where they are called. Work begins with a read, a store or a run. What
+ * compiles or reads is async; recording, uploading and running a compiled program are not. Typed arrays that are passed in are copied at the
+ * call; those that are returned are fresh.
+ *
  * @packageDocumentation
  */
 
 export type { WasmSource } from './module/loading.js';
+export { ResiduaError, type ErrorCode } from './arguments/errors.js';
+
+export { type DataOf, type DType } from './tensor/dtype.js';
+export { type Nested } from './tensor/nested.js';
+export { dim, type Dim, type Shape, type Size } from './tensor/size.js';
+export { Tensor } from './tensor/tensor.js';

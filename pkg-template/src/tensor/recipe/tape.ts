@@ -1,0 +1,156 @@
+/**
+ * The tape: how recipes are handed to the module. Its format is documented in crates/tensor/src/tape.rs. Each node is written once, after its
+ * operands, without recursion: a recipe may be as deep as a loop has recorded it.
+ */
+
+import { ResiduaError } from '../../arguments/errors.js';
+import { DTYPE_CODE } from '../dtype.js';
+import { Extent, termsOf, type Dim, type Size } from '../size.js';
+import { OP, type Attribute, type Node, type Rule } from './node.js';
+
+const VERSION = 1;
+
+/** A new content of an input. */
+export interface Assignment {
+  /** The input that is written. */
+  readonly input: Node;
+  /** What it holds from then on. */
+  readonly value: Node;
+}
+
+/** A recipe for the module. */
+export interface Tape {
+  /** The numbers of the tape. */
+  readonly tape: Float64Array;
+  /** The dims of its sizes, by their positions. */
+  readonly dims: readonly Dim[];
+  /** The inputs, by their slots. Their `source` tells what memory they stand for. */
+  readonly inputs: readonly Node[];
+}
+
+/** Writes the recipes of results and of assignments. Throws 'invalid-argument' where two dims have one name and different largest sizes. */
+export function writeTape(results: readonly Node[], assignments: readonly Assignment[] = []): Tape {
+  return new TapeWriter().write(results, assignments);
+}
+
+class TapeWriter {
+  private readonly dims: Extent[] = [];
+  private readonly dimPositions = new Map<string, number>();
+  private readonly sizes: number[] = [];
+  private readonly sizePositions = new Map<string | number, number>();
+  private readonly rules: number[] = [];
+  private readonly rulePositions = new Map<Rule, number>();
+  private readonly nodes: number[] = [];
+  private readonly positions = new Map<Node, number>();
+  private readonly inputs: Node[] = [];
+  private readonly slots = new Map<Node, number>();
+
+  write(results: readonly Node[], assignments: readonly Assignment[]): Tape {
+    const resultPositions = results.map((node) => this.position(node));
+    const pairs = assignments.flatMap(({ input, value }) => [this.slot(input), this.position(value)]);
+    const sections: readonly (readonly number[])[] = [
+      [VERSION, this.dims.length],
+      [this.sizePositions.size],
+      this.sizes,
+      [this.rulePositions.size],
+      this.rules,
+      [this.positions.size],
+      this.nodes,
+      [results.length],
+      resultPositions,
+      [assignments.length],
+      pairs,
+    ];
+    const tape = new Float64Array(sections.reduce((length, section) => length + section.length, 0));
+    let end = 0;
+    for (const section of sections) {
+      tape.set(section, end);
+      end += section.length;
+    }
+    return { tape, dims: this.dims, inputs: this.inputs };
+  }
+
+  /** The position of a node, which is written with what it depends on unless it was. */
+  private position(root: Node): number {
+    const pending: Node[] = [root];
+    for (let node = pending.at(-1); node !== undefined; node = pending.at(-1)) {
+      const before = pending.length;
+      // The last operand is pushed first, so that operands are written in their order.
+      if (!this.positions.has(node)) {
+        for (let k = node.operands.length - 1; k >= 0; k--) {
+          const operand = node.operands[k] as Node;
+          if (!this.positions.has(operand)) pending.push(operand);
+        }
+      }
+      if (pending.length > before) continue;
+      pending.pop();
+      if (!this.positions.has(node)) this.append(node);
+    }
+    return this.positions.get(root) as number;
+  }
+
+  private append(node: Node): void {
+    const { nodes } = this;
+    nodes.push(OP[node.op], DTYPE_CODE[node.dtype], node.shape.length);
+    for (const size of node.shape) nodes.push(this.size(size));
+    nodes.push(node.operands.length);
+    for (const operand of node.operands) nodes.push(this.positions.get(operand) as number);
+    if (node.op === 'input') nodes.push(1, this.slot(node));
+    else {
+      nodes.push(node.attributes.length);
+      for (const attribute of node.attributes) nodes.push(this.attribute(attribute));
+    }
+    this.positions.set(node, this.positions.size);
+  }
+
+  private attribute(attribute: Attribute): number {
+    if (typeof attribute === 'number') return attribute;
+    return 'size' in attribute ? this.size(attribute.size) : this.rule(attribute.rule);
+  }
+
+  private slot(input: Node): number {
+    let slot = this.slots.get(input);
+    if (slot === undefined) {
+      slot = this.inputs.push(input) - 1;
+      this.slots.set(input, slot);
+    }
+    return slot;
+  }
+
+  private size(size: Size): number {
+    const key = size instanceof Extent ? size.key : (size as number);
+    const known = this.sizePositions.get(key);
+    if (known !== undefined) return known;
+    const terms = termsOf(size);
+    this.sizes.push(terms.length);
+    for (const { coefficient, dims } of terms) {
+      this.sizes.push(coefficient, dims.length, ...dims.map((each) => this.dim(each as Extent)));
+    }
+    const position = this.sizePositions.size;
+    this.sizePositions.set(key, position);
+    return position;
+  }
+
+  private dim(dim: Extent): number {
+    const known = this.dimPositions.get(dim.name);
+    if (known === undefined) {
+      const position = this.dims.push(dim) - 1;
+      this.dimPositions.set(dim.name, position);
+      return position;
+    }
+    const other = this.dims[known] as Extent;
+    if (other.max !== dim.max) {
+      throw new ResiduaError('invalid-argument', `dim: got two Dims named ${dim.name}, up to ${other.max} and up to ${dim.max}; takes one largest size for one name`);
+    }
+    return known;
+  }
+
+  private rule(rule: Rule): number {
+    const known = this.rulePositions.get(rule);
+    if (known !== undefined) return known;
+    this.rules.push(rule.identity.length, ...rule.identity, rule.count, ...rule.scalars, ...rule.results);
+    const position = this.rulePositions.size;
+    this.rulePositions.set(rule, position);
+    return position;
+  }
+}
