@@ -1,6 +1,6 @@
 //! How an address varies along an axis of the iteration space.
 
-use super::{Graph, Id, Node, Op, Type};
+use super::{Graph, Id, Node, Op};
 use crate::size::Size;
 
 /// How the elements that an address selects follow one another along an axis.
@@ -56,18 +56,11 @@ impl Graph {
             }
             Node::Apply(Op::IntMul, [a, b, _]) => match (self.coefficient(a, axis)?, self.coefficient(b, axis)?) {
                 (0, 0) => Some(0),
-                (factor, 0) => Some(factor.wrapping_mul(self.literal(b)?)),
-                (0, factor) => Some(factor.wrapping_mul(self.literal(a)?)),
+                (factor, 0) => Some(factor.wrapping_mul(self.literal_bits(b)?)),
+                (0, factor) => Some(factor.wrapping_mul(self.literal_bits(a)?)),
                 _ => None,
             },
             Node::Apply(..) | Node::Load { .. } => (!self.depends_on(value, axis)).then_some(0),
-        }
-    }
-
-    fn literal(&self, value: Id) -> Option<u32> {
-        match self.node(value) {
-            Node::Literal(Type::U32 | Type::I32, bits) => Some(bits),
-            _ => None,
         }
     }
 

@@ -11,6 +11,9 @@ use rustc_hash::FxHashMap;
 use crate::dtype::DType;
 
 mod affine;
+mod construct;
+mod fold;
+mod functions;
 
 pub use affine::Access;
 
