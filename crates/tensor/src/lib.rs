@@ -24,6 +24,7 @@ pub mod expr;
 #[cfg(target_arch = "wasm32")]
 pub mod js;
 pub mod kernel;
+pub mod lower;
 pub mod plan;
 pub mod scalar;
 pub mod size;

@@ -1,0 +1,220 @@
+//! Elementwise operations at a point: which scalar operations they are, by the type of their operands.
+
+use residua_base::error::Result;
+use residua_ir::graph::Op as Real;
+
+use super::{Index, Lowering};
+use crate::dtype::DType;
+use crate::expr::{Elementwise, TensorId};
+use crate::scalar::{Id, Op, Type};
+
+impl Lowering<'_> {
+    /// The value of an elementwise operation at a point.
+    pub(super) fn elementwise(&mut self, id: TensorId, index: &Index, op: Elementwise) -> Result<Id> {
+        let tensor = self.expr.tensor(id);
+        let (operands, to) = (tensor.operands.clone(), tensor.dtype);
+        let mut values = Vec::with_capacity(operands.len());
+        for operand in &operands {
+            values.push(self.broadcast(*operand, id, index)?);
+        }
+        let from = self.expr.tensor(operands[0]).dtype;
+        let value = match op {
+            Elementwise::Cast => self.converted(values[0], from, to),
+            Elementwise::Bitcast => self.bitcast(values[0], Type::of(to)),
+            Elementwise::Select => self.graph.apply(Op::Select, &values),
+            _ => self.apply(op, Type::of(from), &values),
+        };
+        // Bytes are computed as words, of which the low 8 bits count.
+        let is_byte_that_may_exceed = to == DType::U8
+            && matches!(
+                op,
+                Elementwise::Neg
+                    | Elementwise::Not
+                    | Elementwise::Add
+                    | Elementwise::Sub
+                    | Elementwise::Mul
+                    | Elementwise::Pow
+                    | Elementwise::Shl
+            );
+        Ok(if is_byte_that_may_exceed { self.low_byte(value) } else { value })
+    }
+
+    fn low_byte(&mut self, value: Id) -> Id {
+        let mask = self.graph.u32(0xff);
+        self.graph.apply(Op::And, &[value, mask])
+    }
+
+    fn bitcast(&mut self, value: Id, to: Type) -> Id {
+        match (self.graph.ty(value), to) {
+            (Type::F32, Type::F32) => value,
+            (Type::F32, Type::I32) => {
+                let bits = self.graph.apply(Op::BitsOfF32, &[value]);
+                self.graph.apply(Op::ToI32, &[bits])
+            }
+            (Type::F32, Type::U32 | Type::Bool) => self.graph.apply(Op::BitsOfF32, &[value]),
+            (_, Type::F32) => self.graph.apply(Op::BitsToF32, &[value]),
+            (_, Type::I32) => self.graph.apply(Op::ToI32, &[value]),
+            (_, Type::U32 | Type::Bool) => self.graph.apply(Op::ToU32, &[value]),
+        }
+    }
+
+    /// A value of one element type as another.
+    pub(super) fn converted(&mut self, value: Id, from: DType, to: DType) -> Id {
+        match to {
+            DType::F32 => self.graph.apply(Op::ToF32, &[value]),
+            DType::F16 if from == DType::F16 => value,
+            DType::F16 => {
+                let value = self.graph.apply(Op::ToF32, &[value]);
+                self.graph.round_to_f16(value)
+            }
+            DType::I32 => self.graph.apply(Op::ToI32, &[value]),
+            DType::U32 => self.graph.apply(Op::ToU32, &[value]),
+            DType::U8 => {
+                let is_real = from.is_real();
+                let value = self.graph.apply(Op::ToU32, &[value]);
+                if is_real {
+                    let most = self.graph.u32(0xff);
+                    self.graph.apply(Op::IntMin, &[value, most])
+                } else {
+                    self.low_byte(value)
+                }
+            }
+            DType::Bool if from == DType::Bool => value,
+            DType::Bool => {
+                let zero = self.graph.literal(Type::of(from), 0);
+                let is_zero = self.graph.apply(Op::Eq, &[value, zero]);
+                self.graph.apply(Op::Not, &[is_zero])
+            }
+        }
+    }
+
+    /// An operation on values of one type.
+    fn apply(&mut self, op: Elementwise, ty: Type, values: &[Id]) -> Id {
+        let graph = &mut self.graph;
+        let is_real = ty == Type::F32;
+        let (a, b) = (values[0], *values.last().unwrap_or(&values[0]));
+        let real = |op| Op::Real(op);
+        let either = |of_reals: Real, of_integers: Op| if is_real { Op::Real(of_reals) } else { of_integers };
+        let op = match op {
+            Elementwise::Neg if is_real => real(Real::Neg),
+            Elementwise::Neg => {
+                let zero = graph.literal(ty, 0);
+                return graph.apply(Op::IntSub, &[zero, a]);
+            }
+            Elementwise::Abs if is_real => real(Real::Abs),
+            Elementwise::Abs if ty == Type::I32 => {
+                let zero = graph.i32(0);
+                let negative = graph.apply(Op::IntSub, &[zero, a]);
+                return graph.apply(Op::IntMax, &[a, negative]);
+            }
+            Elementwise::Sign if is_real => real(Real::Sign),
+            Elementwise::Sign if ty == Type::I32 => {
+                let (one, minus_one) = (graph.i32(1), graph.i32(-1));
+                let below = graph.apply(Op::IntMin, &[a, one]);
+                return graph.apply(Op::IntMax, &[below, minus_one]);
+            }
+            Elementwise::Sign => {
+                let one = graph.literal(ty, 1);
+                return graph.apply(Op::IntMin, &[a, one]);
+            }
+            Elementwise::Abs | Elementwise::StopGradient => return a,
+            Elementwise::Sqrt => real(Real::Sqrt),
+            Elementwise::VectorNorm => real(Real::Norm),
+            Elementwise::InverseNorm => real(Real::InverseNorm),
+            Elementwise::Exp => real(Real::Exp),
+            Elementwise::Expm1 => return graph.expm1(a),
+            Elementwise::Log => real(Real::Log),
+            Elementwise::Log1p => return graph.log1p(a),
+            Elementwise::Erf => return graph.erf(a),
+            Elementwise::Sin => real(Real::Sin),
+            Elementwise::Cos => real(Real::Cos),
+            Elementwise::Tan => real(Real::Tan),
+            Elementwise::Asin => real(Real::Asin),
+            Elementwise::Acos => real(Real::Acos),
+            Elementwise::Atan => real(Real::Atan),
+            Elementwise::Sinh => real(Real::Sinh),
+            Elementwise::Cosh => real(Real::Cosh),
+            Elementwise::Tanh => real(Real::Tanh),
+            Elementwise::Sigmoid => real(Real::Sigmoid),
+            Elementwise::Softplus => real(Real::Softplus),
+            Elementwise::Floor => real(Real::Floor),
+            Elementwise::Ceil => real(Real::Ceil),
+            Elementwise::Round => real(Real::Round),
+            Elementwise::Trunc => Op::Trunc,
+            Elementwise::IsNan => return graph.is_nan(a),
+            Elementwise::IsFinite => return graph.is_finite(a),
+            Elementwise::Not => Op::Not,
+            Elementwise::Add => either(Real::Add, Op::IntAdd),
+            Elementwise::Sub => either(Real::Sub, Op::IntSub),
+            Elementwise::Mul => either(Real::Mul, Op::IntMul),
+            Elementwise::Div => either(Real::Div, Op::IntDiv),
+            Elementwise::Mod => either(Real::Mod, Op::IntRem),
+            Elementwise::FloorMod => return self.floor_mod(ty, a, b),
+            Elementwise::Pow if is_real => real(Real::Pow),
+            Elementwise::Pow => return graph.integer_power(a, b),
+            Elementwise::Minimum => either(Real::Min, Op::IntMin),
+            Elementwise::Maximum => either(Real::Max, Op::IntMax),
+            Elementwise::Atan2 => real(Real::Atan2),
+            Elementwise::Eq => Op::Eq,
+            Elementwise::Ne => {
+                let equal = graph.apply(Op::Eq, &[a, b]);
+                return graph.apply(Op::Not, &[equal]);
+            }
+            Elementwise::Lt | Elementwise::Le | Elementwise::Gt | Elementwise::Ge => {
+                return self.ordered(op, ty, a, b);
+            }
+            Elementwise::And => Op::And,
+            Elementwise::Or => Op::Or,
+            Elementwise::Xor => Op::Xor,
+            Elementwise::Shl | Elementwise::Shr => {
+                let count = graph.apply(Op::ToU32, &[b]);
+                let op = if op == Elementwise::Shl { Op::Shl } else { Op::Shr };
+                return graph.apply(op, &[a, count]);
+            }
+            Elementwise::GuardedMul => {
+                let zero = graph.f32(0.0);
+                let is_zero = graph.apply(Op::Eq, &[a, zero]);
+                let product = graph.real(Real::Mul, &[a, b]);
+                return graph.apply(Op::Select, &[is_zero, zero, product]);
+            }
+            Elementwise::Cast | Elementwise::Bitcast | Elementwise::Select => {
+                unreachable!("these depend on more than the type of their first operand")
+            }
+        };
+        graph.apply(op, values)
+    }
+
+    /// The comparisons that have an order; of bools false is before true.
+    fn ordered(&mut self, op: Elementwise, ty: Type, a: Id, b: Id) -> Id {
+        let graph = &mut self.graph;
+        let (a, b) = match ty {
+            Type::Bool => (graph.apply(Op::ToU32, &[a]), graph.apply(Op::ToU32, &[b])),
+            Type::F32 | Type::I32 | Type::U32 => (a, b),
+        };
+        match op {
+            Elementwise::Lt => graph.apply(Op::Lt, &[a, b]),
+            Elementwise::Le => graph.apply(Op::Le, &[a, b]),
+            Elementwise::Gt => graph.apply(Op::Lt, &[b, a]),
+            _ => graph.apply(Op::Le, &[b, a]),
+        }
+    }
+
+    /// The remainder with the sign of b.
+    fn floor_mod(&mut self, ty: Type, a: Id, b: Id) -> Id {
+        let graph = &mut self.graph;
+        if ty == Type::U32 {
+            return graph.apply(Op::IntRem, &[a, b]);
+        }
+        let (rem, add) =
+            if ty == Type::F32 { (Op::Real(Real::Mod), Op::Real(Real::Add)) } else { (Op::IntRem, Op::IntAdd) };
+        let zero = graph.literal(ty, 0);
+        let remainder = graph.apply(rem, &[a, b]);
+        let is_zero = graph.apply(Op::Eq, &[remainder, zero]);
+        let (negative, b_negative) = (graph.apply(Op::Lt, &[remainder, zero]), graph.apply(Op::Lt, &[b, zero]));
+        let differ = graph.apply(Op::Xor, &[negative, b_negative]);
+        let sum = graph.apply(add, &[remainder, b]);
+        let not_zero = graph.apply(Op::Not, &[is_zero]);
+        let moves = graph.apply(Op::And, &[differ, not_zero]);
+        graph.apply(Op::Select, &[moves, sum, remainder])
+    }
+}

@@ -1,0 +1,323 @@
+//! Merging of axes: a kernel that treats neighbouring axes as one has fewer coordinates to find.
+//!
+//! Addresses are sums of coordinates with strides. Two neighbouring axes are one if every such sum that names either has the inner stride times
+//! the inner extent as its outer stride: then it is the inner stride times the merged coordinate. The graph is written anew with the merged
+//! coordinates, and every sum in one form: strides times coordinates, then what else there is.
+
+use rustc_hash::FxHashMap;
+
+use super::size_node;
+use crate::scalar::{Graph, Id, Node, Op, Type};
+use crate::size::Size;
+
+/// Axes of an iteration space after merging.
+pub struct Merged {
+    /// The graph in the merged coordinates.
+    pub graph: Graph,
+    /// The words of its uniform.
+    pub sizes: Vec<Size>,
+    /// Extents of the merged axes, those of each group after one another.
+    pub groups: Vec<Vec<Size>>,
+    /// The new nodes of the roots, in their order.
+    pub roots: Vec<Id>,
+}
+
+/// A sum: strides of coordinates, multiples of other nodes, and a size.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Sum {
+    strides: Vec<(u32, Size)>,
+    others: Vec<(Id, Size)>,
+    constant: Size,
+}
+
+impl Sum {
+    fn add(&mut self, other: &Sum, factor: &Size) {
+        for (axis, stride) in &other.strides {
+            add_term(&mut self.strides, *axis, &(stride * factor));
+        }
+        for (node, multiple) in &other.others {
+            add_term(&mut self.others, *node, &(multiple * factor));
+        }
+        self.constant = &self.constant + &(&other.constant * factor);
+    }
+
+    fn is_constant(&self) -> bool {
+        self.strides.is_empty() && self.others.is_empty()
+    }
+
+    fn stride(&self, axis: u32) -> Size {
+        self.strides.iter().find(|(known, _)| *known == axis).map(|(_, stride)| stride.clone()).unwrap_or_default()
+    }
+}
+
+fn add_term<K: Copy + PartialEq + Ord>(terms: &mut Vec<(K, Size)>, key: K, size: &Size) {
+    match terms.binary_search_by(|(known, _)| known.cmp(&key)) {
+        Ok(place) => {
+            terms[place].1 = &terms[place].1 + size;
+            if terms[place].1.is(0) {
+                terms.remove(place);
+            }
+        }
+        Err(_) if size.is(0) => {}
+        Err(place) => terms.insert(place, (key, size.clone())),
+    }
+}
+
+/// Merges axes within each group of axes, where `roots` and what they need allow it. Coordinates count through the groups. An axis of `kept` stays
+/// by itself.
+pub fn merge(graph: &Graph, sizes: &[Size], groups: &[Vec<Size>], roots: &[Id], kept: &[u32]) -> Merged {
+    let used = reachable(graph, roots);
+    let sums = sums(graph, sizes, &used);
+    let atoms = atoms(graph, &used, &sums, roots);
+    // For each axis whether it continues the one before.
+    let extents: Vec<&Size> = groups.iter().flatten().collect();
+    let mut continues = vec![false; extents.len()];
+    let mut first = 0;
+    for group in groups {
+        for axis in first + 1..first + group.len() {
+            let (outer, inner) = (axis as u32 - 1, axis as u32);
+            continues[axis] = !kept.contains(&outer)
+                && !kept.contains(&inner)
+                && atoms.iter().all(|atom| {
+                    let sum = sums[atom.index()].as_ref().expect("atoms are sums");
+                    sum.stride(outer) == &sum.stride(inner) * extents[axis]
+                });
+        }
+        first += group.len();
+    }
+    let mut merged_groups: Vec<Vec<Size>> = Vec::new();
+    let mut position = vec![0; extents.len()];
+    let (mut count, mut axis) = (0, 0);
+    for group in groups {
+        let mut merged: Vec<Size> = Vec::new();
+        for extent in group {
+            match merged.last_mut() {
+                Some(last) if continues[axis] => *last = &*last * extent,
+                Some(_) | None => {
+                    merged.push(extent.clone());
+                    count += 1;
+                }
+            }
+            position[axis] = count - 1;
+            axis += 1;
+        }
+        merged_groups.push(merged);
+    }
+    // The stride of merged axes is that of the innermost.
+    let is_innermost = |axis: u32| !continues.get(axis as usize + 1).copied().unwrap_or(false);
+    let mut rebuilt = Rebuilt {
+        old: graph,
+        old_sizes: sizes,
+        sums: &sums,
+        graph: Graph::default(),
+        sizes: Vec::new(),
+        position: &position,
+        is_innermost: &is_innermost,
+        nodes: FxHashMap::default(),
+    };
+    for id in graph.ids().filter(|id| used[id.index()]) {
+        rebuilt.node(id, &atoms);
+    }
+    let roots = roots.iter().map(|root| rebuilt.nodes[root]).collect();
+    Merged { graph: rebuilt.graph, sizes: rebuilt.sizes, groups: merged_groups, roots }
+}
+
+/// Which nodes the roots need.
+pub fn reachable(graph: &Graph, roots: &[Id]) -> Vec<bool> {
+    let mut used = vec![false; graph.len()];
+    let mut pending = roots.to_vec();
+    while let Some(id) = pending.pop() {
+        if !std::mem::replace(&mut used[id.index()], true) {
+            pending.extend(graph.operands(id));
+        }
+    }
+    used
+}
+
+/// Every u32 as a sum; one that is no sum of others is itself.
+fn sums(graph: &Graph, sizes: &[Size], used: &[bool]) -> Vec<Option<Sum>> {
+    let mut sums: Vec<Option<Sum>> = Vec::with_capacity(graph.len());
+    for id in graph.ids() {
+        if graph.ty(id) != Type::U32 || !used[id.index()] {
+            sums.push(None);
+            continue;
+        }
+        let itself = || Sum { others: vec![(id, Size::constant(1))], ..Sum::default() };
+        let of = |operand: Id| sums[operand.index()].clone().unwrap_or_default();
+        sums.push(Some(match graph.node(id) {
+            // A word whose top bit is set is a negative number.
+            Node::Literal(_, bits) => Sum { constant: Size::constant(i64::from(bits as i32)), ..Sum::default() },
+            Node::Size(word) => Sum { constant: sizes[word as usize].clone(), ..Sum::default() },
+            Node::Coordinate(axis) => Sum { strides: vec![(axis, Size::constant(1))], ..Sum::default() },
+            Node::Apply(op @ (Op::IntAdd | Op::IntSub), [a, b, _]) => {
+                let (mut sum, factor) = (of(a), if op == Op::IntAdd { 1 } else { -1 });
+                sum.add(&of(b), &Size::constant(factor));
+                sum
+            }
+            Node::Apply(Op::IntMul, [a, b, _]) => {
+                let (a, b) = (of(a), of(b));
+                let mut product = Sum::default();
+                if b.is_constant() {
+                    product.add(&a, &b.constant);
+                    product
+                } else if a.is_constant() {
+                    product.add(&b, &a.constant);
+                    product
+                } else {
+                    itself()
+                }
+            }
+            Node::Load { .. } | Node::Folded { .. } | Node::Apply(..) => itself(),
+        }));
+    }
+    sums
+}
+
+/// The sums that something other than a sum uses.
+fn atoms(graph: &Graph, used: &[bool], sums: &[Option<Sum>], roots: &[Id]) -> Vec<Id> {
+    let is_sum = |id: Id| sums[id.index()].is_some();
+    let mut is_atom = vec![false; graph.len()];
+    for root in roots {
+        is_atom[root.index()] = is_sum(*root);
+    }
+    for id in graph.ids().filter(|id| used[id.index()]) {
+        let is_itself = sums[id.index()].as_ref().is_none_or(|sum| sum.others.iter().any(|(other, _)| *other == id));
+        if is_itself {
+            for operand in graph.operands(id) {
+                is_atom[operand.index()] |= is_sum(operand);
+            }
+        }
+    }
+    graph.ids().filter(|id| is_atom[id.index()]).collect()
+}
+
+struct Rebuilt<'a> {
+    old: &'a Graph,
+    old_sizes: &'a [Size],
+    sums: &'a [Option<Sum>],
+    graph: Graph,
+    sizes: Vec<Size>,
+    position: &'a [usize],
+    is_innermost: &'a dyn Fn(u32) -> bool,
+    nodes: FxHashMap<Id, Id>,
+}
+
+impl Rebuilt<'_> {
+    /// Writes a node, and as a sum if it is one that something uses.
+    fn node(&mut self, id: Id, atoms: &[Id]) {
+        let new = match &self.sums[id.index()] {
+            Some(sum) if !sum.others.iter().any(|(other, _)| *other == id) => {
+                // A sum that only sums use is written in these.
+                if atoms.binary_search(&id).is_err() {
+                    return;
+                }
+                self.sum(&sum.clone())
+            }
+            Some(_) | None => self.copied(id),
+        };
+        self.nodes.insert(id, new);
+    }
+
+    fn copied(&mut self, id: Id) -> Id {
+        let ty = self.old.ty(id);
+        match self.old.node(id) {
+            Node::Literal(ty, bits) => self.graph.literal(ty, bits),
+            Node::Coordinate(axis) => self.graph.coordinate(self.position[axis as usize] as u32),
+            Node::Size(word) => {
+                let size = self.old_sizes[word as usize].clone();
+                size_node(&mut self.graph, &mut self.sizes, &size)
+            }
+            Node::Load { buffer, index } => {
+                let index = self.nodes[&index];
+                self.graph.load(buffer, index, ty)
+            }
+            Node::Folded { fold, result } => self.graph.folded(fold, result, ty),
+            Node::Apply(op, operands) => {
+                let operands: Vec<Id> = operands[..op.arity()].iter().map(|operand| self.nodes[operand]).collect();
+                self.graph.apply(op, &operands)
+            }
+        }
+    }
+
+    fn sum(&mut self, sum: &Sum) -> Id {
+        let mut total = self.graph.u32(0);
+        for (axis, stride) in sum.strides.iter().filter(|(axis, _)| (self.is_innermost)(*axis)) {
+            let coordinate = self.graph.coordinate(self.position[*axis as usize] as u32);
+            total = self.plus(total, coordinate, stride);
+        }
+        for (other, multiple) in &sum.others {
+            let node = self.nodes[other];
+            total = self.plus(total, node, multiple);
+        }
+        let constant = self.factor(&sum.constant);
+        self.graph.apply(Op::IntAdd, &[total, constant])
+    }
+
+    fn plus(&mut self, total: Id, node: Id, factor: &Size) -> Id {
+        let factor = self.factor(factor);
+        let product = self.graph.apply(Op::IntMul, &[node, factor]);
+        self.graph.apply(Op::IntAdd, &[total, product])
+    }
+
+    fn factor(&mut self, size: &Size) -> Id {
+        size_node(&mut self.graph, &mut self.sizes, size)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn number(value: i64) -> Size {
+        Size::constant(value)
+    }
+
+    /// A load whose address has these strides along the axes of one group with these extents.
+    fn merged(extents: &[i64], loads: &[&[i64]]) -> (Vec<Size>, Graph) {
+        let (mut graph, mut sizes) = (Graph::default(), Vec::new());
+        let mut roots = Vec::new();
+        for (buffer, strides) in (0..).zip(loads) {
+            let mut address = graph.u32(0);
+            for (axis, stride) in (0..).zip(*strides) {
+                let stride = size_node(&mut graph, &mut sizes, &number(*stride));
+                let coordinate = graph.coordinate(axis);
+                let product = graph.apply(Op::IntMul, &[coordinate, stride]);
+                address = graph.apply(Op::IntAdd, &[address, product]);
+            }
+            roots.push(graph.load(buffer, address, Type::F32));
+        }
+        let extents: Vec<Size> = extents.iter().map(|extent| number(*extent)).collect();
+        let mut merged = merge(&graph, &sizes, &[extents], &roots, &[]);
+        (merged.groups.remove(0), merged.graph)
+    }
+
+    #[test]
+    fn contiguous_axes_are_one() {
+        let (extents, graph) = merged(&[2, 3, 4], &[&[12, 4, 1]]);
+        assert_eq!(extents, [number(24)]);
+        // The load is at the coordinate itself.
+        assert!(graph.ids().all(|id| !matches!(graph.node(id), Node::Apply(..))));
+    }
+
+    #[test]
+    fn a_transposed_operand_keeps_axes_apart() {
+        assert_eq!(merged(&[2, 3, 4], &[&[12, 4, 1], &[12, 1, 3]]).0, [number(2), number(3), number(4)]);
+    }
+
+    #[test]
+    fn an_operand_that_repeats_along_inner_axes_keeps_the_border() {
+        // A row that repeats along the first two axes: these are one.
+        assert_eq!(merged(&[2, 3, 4], &[&[12, 4, 1], &[0, 0, 1]]).0, [number(6), number(4)]);
+        assert_eq!(merged(&[2, 3, 4], &[&[12, 4, 1], &[1, 0, 0]]).0, [number(2), number(12)]);
+    }
+
+    #[test]
+    fn a_coordinate_that_is_used_as_a_number_keeps_its_axis() {
+        let mut graph = Graph::default();
+        let (x, y) = (graph.coordinate(0), graph.coordinate(1));
+        let value = graph.apply(Op::ToF32, &[y]);
+        let merged = merge(&graph, &[], &[vec![number(5), number(7)]], &[value, x], &[]);
+        assert_eq!(merged.groups, [vec![number(5), number(7)]]);
+        assert_eq!(merged.graph.node(merged.roots[1]), Node::Coordinate(0));
+    }
+}

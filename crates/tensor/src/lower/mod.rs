@@ -1,0 +1,251 @@
+//! Lowering: a tensor operation at a point of an iteration space becomes nodes of a scalar graph.
+//!
+//! A kernel asks for the value of a tensor at an [`Index`]. Operations that have no memory of their own are written where they are used: an
+//! elementwise operation asks its operands at the same point, a view at another one. What has memory becomes a load. So a view costs integer
+//! arithmetic on coordinates, which construction simplifies and [`merge`] reduces to strides.
+
+use residua_base::error::{Error, Result};
+use rustc_hash::FxHashMap;
+
+use crate::dtype::DType;
+use crate::expr::{Expr, Op, TensorId};
+use crate::kernel::Buffer;
+use crate::scalar::{self, Graph, Id, Type};
+use crate::size::Size;
+
+mod elementwise;
+pub mod merge;
+mod views;
+
+/// A point of a tensor.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Index {
+    /// Its position in C order, a u32.
+    Linear(Id),
+    /// A u32 for each axis.
+    Coordinates(Vec<Id>),
+}
+
+/// Writes the graph of one kernel.
+pub struct Lowering<'a> {
+    /// The operations.
+    pub expr: &'a Expr,
+    /// Which tensors have memory when the kernel runs.
+    pub is_stored: &'a dyn Fn(TensorId) -> bool,
+    /// What is written.
+    pub graph: Graph,
+    /// The tensors that are loaded, in binding order.
+    pub loaded: Vec<TensorId>,
+    /// The words of the uniform.
+    pub sizes: Vec<Size>,
+    /// Results of the kernel's own reductions: a tensor, the coordinates at which it is known, its value.
+    pub folded: Vec<(TensorId, Vec<Id>, Id)>,
+    known: FxHashMap<(TensorId, Index), Id>,
+}
+
+impl<'a> Lowering<'a> {
+    /// A kernel that has nothing yet.
+    pub fn new(expr: &'a Expr, is_stored: &'a dyn Fn(TensorId) -> bool) -> Lowering<'a> {
+        Lowering {
+            expr,
+            is_stored,
+            graph: Graph::default(),
+            loaded: Vec::new(),
+            sizes: Vec::new(),
+            folded: Vec::new(),
+            known: FxHashMap::default(),
+        }
+    }
+
+    /// A size as a u32: 0 and 1 as they are, others as a word of the uniform, so that other shapes find the same text.
+    pub fn size(&mut self, size: &Size) -> Id {
+        size_node(&mut self.graph, &mut self.sizes, size)
+    }
+
+    /// The position of a tensor among the buffers.
+    fn buffer(&mut self, id: TensorId) -> u32 {
+        let position = self.loaded.iter().position(|known| *known == id).unwrap_or_else(|| {
+            self.loaded.push(id);
+            self.loaded.len() - 1
+        });
+        position as u32
+    }
+
+    /// The buffers that are read, in binding order.
+    pub fn buffers(&self) -> Vec<Buffer> {
+        let buffer = |id: &TensorId| Buffer { dtype: self.expr.tensor(*id).dtype, written: false };
+        self.loaded.iter().map(buffer).collect()
+    }
+
+    /// The value of a tensor at a point.
+    pub fn value(&mut self, id: TensorId, index: Index) -> Result<Id> {
+        let rank = self.expr.tensor(id).shape.len();
+        let index = match index {
+            Index::Linear(_) if rank == 0 => Index::Coordinates(Vec::new()),
+            Index::Linear(linear) if rank == 1 => Index::Coordinates(vec![linear]),
+            other => other,
+        };
+        if let Index::Coordinates(coordinates) = &index
+            && let Some((.., value)) = self.folded.iter().find(|(known, at, _)| *known == id && at == coordinates)
+        {
+            return Ok(*value);
+        }
+        let key = (id, index);
+        if let Some(value) = self.known.get(&key) {
+            return Ok(*value);
+        }
+        let value = if (self.is_stored)(id) {
+            let address = self.linear(&key.1, id);
+            self.load(id, address)
+        } else {
+            self.operation(id, &key.1)?
+        };
+        self.known.insert(key, value);
+        Ok(value)
+    }
+
+    /// An element of a tensor that has memory.
+    fn load(&mut self, id: TensorId, address: Id) -> Id {
+        let ty = Type::of(self.expr.tensor(id).dtype);
+        let buffer = self.buffer(id);
+        self.graph.load(buffer, address, ty)
+    }
+
+    /// The position in C order of a point of a tensor.
+    pub fn linear(&mut self, index: &Index, id: TensorId) -> Id {
+        let coordinates = match index {
+            Index::Linear(linear) => return *linear,
+            Index::Coordinates(coordinates) => coordinates.clone(),
+        };
+        let shape = &self.expr.tensor(id).shape;
+        self.linear_of(&coordinates, shape)
+    }
+
+    /// The position in C order of a point of a shape, by Horner's rule.
+    pub fn linear_of(&mut self, coordinates: &[Id], shape: &[Size]) -> Id {
+        let mut linear = self.graph.u32(0);
+        for (coordinate, extent) in coordinates.iter().zip(shape) {
+            let extent = self.size(extent);
+            let product = self.graph.apply(scalar::Op::IntMul, &[linear, extent]);
+            linear = self.graph.apply(scalar::Op::IntAdd, &[product, *coordinate]);
+        }
+        linear
+    }
+
+    /// The coordinates of a point of a tensor.
+    fn coordinates(&mut self, index: &Index, id: TensorId) -> Vec<Id> {
+        match index {
+            Index::Coordinates(coordinates) => coordinates.clone(),
+            Index::Linear(linear) => {
+                let shape = &self.expr.tensor(id).shape;
+                self.coordinates_of(*linear, shape)
+            }
+        }
+    }
+
+    /// The coordinates of a position in C order. An axis of extent 1 has coordinate 0.
+    pub fn coordinates_of(&mut self, linear: Id, shape: &[Size]) -> Vec<Id> {
+        let mut rest = linear;
+        let mut coordinates = vec![self.graph.u32(0); shape.len()];
+        let outermost = shape.iter().position(|extent| !extent.is(1)).unwrap_or(0);
+        for (axis, extent) in shape.iter().enumerate().rev().filter(|(_, extent)| !extent.is(1)) {
+            if axis == outermost {
+                coordinates[axis] = rest;
+                break;
+            }
+            let extent = self.size(extent);
+            coordinates[axis] = self.graph.apply(scalar::Op::IntRem, &[rest, extent]);
+            rest = self.graph.apply(scalar::Op::IntDiv, &[rest, extent]);
+        }
+        coordinates
+    }
+
+    /// The value of an operation that has no memory.
+    fn operation(&mut self, id: TensorId, index: &Index) -> Result<Id> {
+        let tensor = self.expr.tensor(id);
+        match &tensor.op {
+            Op::Constant(number) => Ok(self.number(tensor.dtype, *number)),
+            Op::Extent(size) => {
+                let size = self.size(size);
+                Ok(self.converted(size, DType::U32, tensor.dtype))
+            }
+            Op::Iota(axis) => {
+                let coordinate = self.coordinates(index, id)[*axis as usize];
+                Ok(self.converted(coordinate, DType::U32, tensor.dtype))
+            }
+            Op::RandomBits(stream) => self.random_bits(id, index, *stream),
+            Op::Elementwise(op) => self.elementwise(id, index, *op),
+            Op::Reshape
+            | Op::Expand
+            | Op::Permute(_)
+            | Op::Slice { .. }
+            | Op::Pad { .. }
+            | Op::Concat(_)
+            | Op::Windows { .. }
+            | Op::Gather(_)
+            | Op::GatherElements(_) => self.view(id, index),
+            Op::Input(_)
+            | Op::Reduce(..)
+            | Op::Scan { .. }
+            | Op::Fold { .. }
+            | Op::ScanBy { .. }
+            | Op::MatMul
+            | Op::Scatter(..)
+            | Op::IndexPut(..)
+            | Op::Gradient => Err(Error::internal(format!("tensor {} has no memory in a kernel that reads it", id.0))),
+        }
+    }
+
+    /// A literal of an element type.
+    pub fn number(&mut self, dtype: DType, number: f64) -> Id {
+        match Type::of(dtype) {
+            Type::F32 => self.graph.f32(number as f32),
+            Type::I32 => self.graph.i32(number as i32),
+            Type::U32 => self.graph.u32(number as u32),
+            Type::Bool => self.graph.bool(number != 0.0),
+        }
+    }
+
+    /// The value at a point of an operand that broadcasts to a tensor.
+    fn broadcast(&mut self, operand: TensorId, id: TensorId, index: &Index) -> Result<Id> {
+        let (from, to) = (&self.expr.tensor(operand).shape, &self.expr.tensor(id).shape);
+        if from == to {
+            return self.value(operand, index.clone());
+        }
+        if from.iter().all(|extent| extent.is(1)) {
+            let zero = self.graph.u32(0);
+            return self.value(operand, Index::Coordinates(vec![zero; from.len()]));
+        }
+        let coordinates = self.coordinates(index, id);
+        let added = to.len() - from.len();
+        let zero = self.graph.u32(0);
+        let of = |(axis, extent): (usize, &Size)| if extent.is(1) { zero } else { coordinates[added + axis] };
+        let coordinates = from.iter().enumerate().map(of).collect();
+        self.value(operand, Index::Coordinates(coordinates))
+    }
+
+    fn random_bits(&mut self, id: TensorId, index: &Index, stream: u32) -> Result<Id> {
+        let key = self.expr.tensor(id).operands[0];
+        let element = self.linear(index, id);
+        let mut words = Vec::new();
+        for word in 0..3 {
+            let place = self.graph.u32(word);
+            words.push(self.value(key, Index::Coordinates(vec![place]))?);
+        }
+        let stream = self.graph.u32(stream);
+        let high = self.graph.apply(scalar::Op::IntAdd, &[words[1], stream]);
+        Ok(self.graph.threefry([element, words[2]], [words[0], high]))
+    }
+}
+
+/// A size as a node: 0 and 1 as they are, others as a word of the uniform, each once.
+pub fn size_node(graph: &mut Graph, sizes: &mut Vec<Size>, size: &Size) -> Id {
+    if let Some(known @ (0 | 1)) = size.known() {
+        return graph.u32(known as u32);
+    }
+    let word = sizes.iter().position(|known| known == size).unwrap_or_else(|| {
+        sizes.push(size.clone());
+        sizes.len() - 1
+    });
+    graph.size(word as u32)
+}

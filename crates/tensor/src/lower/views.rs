@@ -1,0 +1,251 @@
+//! Views at a point: the same elements at other points.
+
+use residua_base::error::{Error, Result};
+
+use super::{Index, Lowering};
+use crate::expr::{Border, Op, TensorId};
+use crate::scalar::{Id, Op as Scalar, Type};
+use crate::size::Size;
+
+impl Lowering<'_> {
+    /// The value of a view at a point.
+    pub(super) fn view(&mut self, id: TensorId, index: &Index) -> Result<Id> {
+        let expr = self.expr;
+        let tensor = expr.tensor(id);
+        let operand = tensor.operands[0];
+        if matches!(tensor.op, Op::Reshape) {
+            return self.reshaped(id, operand, index);
+        }
+        let mut at = self.coordinates(index, id);
+        match &tensor.op {
+            Op::Expand => return self.broadcast(operand, id, index),
+            Op::Permute(axes) => {
+                let mut coordinates = at.clone();
+                for (axis, from) in axes.iter().enumerate() {
+                    coordinates[*from as usize] = at[axis];
+                }
+                self.value(operand, Index::Coordinates(coordinates))
+            }
+            Op::Slice { starts, steps } => {
+                for ((coordinate, start), step) in at.iter_mut().zip(starts).zip(steps) {
+                    *coordinate = self.affine(*coordinate, *step, start);
+                }
+                self.value(operand, Index::Coordinates(at))
+            }
+            Op::Windows { axis, step, dilation } => {
+                let within = at.pop().ok_or_else(|| Error::internal("windows without an axis"))?;
+                let none = Size::constant(0);
+                let place = self.affine(at[*axis as usize], i64::from(*step), &none);
+                let within = self.affine(within, i64::from(*dilation), &none);
+                at[*axis as usize] = self.graph.apply(Scalar::IntAdd, &[place, within]);
+                self.value(operand, Index::Coordinates(at))
+            }
+            Op::Pad { before, border } => self.padded(id, &at, before, *border),
+            Op::Concat(axis) => self.concatenated(&tensor.operands, *axis as usize, &at),
+            Op::Gather(axis) => {
+                let axis = *axis as usize;
+                let indices = tensor.operands[1];
+                let rank = expr.tensor(indices).shape.len();
+                let within = at[axis..axis + rank].to_vec();
+                let place = self.value(indices, Index::Coordinates(within))?;
+                let mut coordinates = at[..axis].to_vec();
+                coordinates.push(place);
+                coordinates.extend_from_slice(&at[axis + rank..]);
+                self.gathered(operand, axis, coordinates)
+            }
+            Op::GatherElements(axis) => {
+                let place = self.value(tensor.operands[1], Index::Coordinates(at.clone()))?;
+                at[*axis as usize] = place;
+                self.gathered(operand, *axis as usize, at)
+            }
+            _ => Err(Error::internal("an operation that is no view")),
+        }
+    }
+
+    /// coordinate · step + start
+    fn affine(&mut self, coordinate: Id, step: i64, start: &Size) -> Id {
+        let factor = self.size(&Size::constant(step));
+        let product = self.graph.apply(Scalar::IntMul, &[coordinate, factor]);
+        let start = self.size(start);
+        self.graph.apply(Scalar::IntAdd, &[product, start])
+    }
+
+    /// The same position in C order. Axes that only split or stay have coordinates without a division: those of one side are matched with those of
+    /// the other where their products are equal.
+    fn reshaped(&mut self, id: TensorId, operand: TensorId, index: &Index) -> Result<Id> {
+        let expr = self.expr;
+        let (from, to) = (&expr.tensor(operand).shape, &expr.tensor(id).shape);
+        let at = match index {
+            Index::Linear(_) => return self.value(operand, index.clone()),
+            Index::Coordinates(at) => at,
+        };
+        let mut coordinates = Vec::with_capacity(from.len());
+        let mut outer = 0;
+        let mut inner = 0;
+        while inner < from.len() {
+            // The shortest runs of axes on both sides with one product.
+            let (mut last, mut end) = (inner + 1, outer);
+            let mut left = from[inner].clone();
+            let mut right = Size::constant(1);
+            loop {
+                if left == right {
+                    break;
+                }
+                let may_grow = end < to.len();
+                let is_smaller = match (left.known(), right.known()) {
+                    (Some(left), Some(right)) => right < left,
+                    _ => may_grow,
+                };
+                if is_smaller && may_grow {
+                    right = &right * &to[end];
+                    end += 1;
+                } else if last < from.len() {
+                    left = &left * &from[last];
+                    last += 1;
+                } else if may_grow {
+                    right = &right * &to[end];
+                    end += 1;
+                } else {
+                    // Products of dims that are equal only as a whole.
+                    let linear = self.linear(index, id);
+                    return self.value(operand, Index::Linear(linear));
+                }
+            }
+            if inner == 0 && last == from.len() && last - inner > 1 && end - outer > 1 {
+                let linear = self.linear(index, id);
+                return self.value(operand, Index::Linear(linear));
+            }
+            let linear = self.linear_of(&at[outer..end], &to[outer..end]);
+            let part = self.coordinates_of(linear, &from[inner..last]);
+            coordinates.extend(part);
+            (inner, outer) = (last, end);
+        }
+        self.value(operand, Index::Coordinates(coordinates))
+    }
+
+    /// An element of the operand, or what stands beyond its border.
+    fn padded(&mut self, id: TensorId, at: &[Id], before: &[Size], border: Border) -> Result<Id> {
+        let expr = self.expr;
+        let tensor = expr.tensor(id);
+        let operand = tensor.operands[0];
+        let (shape, whole) = (&expr.tensor(operand).shape, &tensor.shape);
+        let mut is_within: Option<Id> = None;
+        let mut coordinates = Vec::with_capacity(at.len());
+        for (((coordinate, before), extent), padded) in at.iter().zip(before).zip(shape).zip(whole) {
+            if extent == padded && before.is(0) {
+                coordinates.push(*coordinate);
+                continue;
+            }
+            let (before, extent) = (self.size(before), self.size(extent));
+            let graph = &mut self.graph;
+            // Signed, since the place may lie before the first element.
+            let place = graph.apply(Scalar::IntSub, &[*coordinate, before]);
+            let place = match border {
+                Border::Constant => {
+                    let within = graph.apply(Scalar::Lt, &[place, extent]);
+                    is_within = Some(match is_within {
+                        None => within,
+                        Some(known) => graph.apply(Scalar::And, &[known, within]),
+                    });
+                    let zero = graph.u32(0);
+                    graph.apply(Scalar::Select, &[within, place, zero])
+                }
+                Border::Clamp | Border::Wrap | Border::Mirror => self.within_border(place, extent, border),
+            };
+            coordinates.push(place);
+        }
+        let value = self.value(operand, Index::Coordinates(coordinates))?;
+        match is_within {
+            None => Ok(value),
+            Some(is_within) => {
+                let beyond = self.value(tensor.operands[1], Index::Coordinates(Vec::new()))?;
+                Ok(self.graph.apply(Scalar::Select, &[is_within, value, beyond]))
+            }
+        }
+    }
+
+    /// The place of an axis that stands for one which may lie beyond its border.
+    fn within_border(&mut self, place: Id, extent: Id, border: Border) -> Id {
+        let graph = &mut self.graph;
+        let (place, extent) = (graph.apply(Scalar::ToI32, &[place]), graph.apply(Scalar::ToI32, &[extent]));
+        let (zero, one) = (graph.i32(0), graph.i32(1));
+        let last = graph.apply(Scalar::IntSub, &[extent, one]);
+        let modulo = |graph: &mut crate::scalar::Graph, value: Id, period: Id| {
+            let remainder = graph.apply(Scalar::IntRem, &[value, period]);
+            let is_negative = graph.apply(Scalar::Lt, &[remainder, zero]);
+            let sum = graph.apply(Scalar::IntAdd, &[remainder, period]);
+            graph.apply(Scalar::Select, &[is_negative, sum, remainder])
+        };
+        let place = match border {
+            Border::Clamp | Border::Constant => {
+                let below = graph.apply(Scalar::IntMin, &[place, last]);
+                graph.apply(Scalar::IntMax, &[below, zero])
+            }
+            Border::Wrap => modulo(graph, place, extent),
+            Border::Mirror => {
+                // A period is there and back; of one element it is that element.
+                let period = graph.apply(Scalar::IntAdd, &[last, last]);
+                let period = graph.apply(Scalar::IntMax, &[period, one]);
+                let there = modulo(graph, place, period);
+                let back = graph.apply(Scalar::IntSub, &[period, there]);
+                let place = graph.apply(Scalar::IntMin, &[there, back]);
+                graph.apply(Scalar::IntMin, &[place, last])
+            }
+        };
+        graph.apply(Scalar::ToU32, &[place])
+    }
+
+    /// The element of the part that the coordinate along the axis falls in.
+    fn concatenated(&mut self, parts: &[TensorId], axis: usize, at: &[Id]) -> Result<Id> {
+        let mut start = Size::constant(0);
+        let mut values = Vec::with_capacity(parts.len());
+        for part in parts {
+            let extent = self.expr.tensor(*part).shape[axis].clone();
+            let (from, size) = (self.size(&start), self.size(&extent));
+            let place = self.graph.apply(Scalar::IntSub, &[at[axis], from]);
+            // A place before the part is a large u32.
+            let within = self.graph.apply(Scalar::Lt, &[place, size]);
+            let zero = self.graph.u32(0);
+            let mut coordinates = at.to_vec();
+            coordinates[axis] = self.graph.apply(Scalar::Select, &[within, place, zero]);
+            values.push((within, self.value(*part, Index::Coordinates(coordinates))?));
+            start = &start + &extent;
+        }
+        let (_, mut value) = values.pop().ok_or_else(|| Error::internal("a concatenation of nothing"))?;
+        for (within, part) in values.into_iter().rev() {
+            value = self.graph.apply(Scalar::Select, &[within, part, value]);
+        }
+        Ok(value)
+    }
+
+    /// An element at an index of the user along an axis: negative counts from the end, out of range reads 0.
+    fn gathered(&mut self, operand: TensorId, axis: usize, mut at: Vec<Id>) -> Result<Id> {
+        let tensor = self.expr.tensor(operand);
+        let (extent, dtype) = (tensor.shape[axis].clone(), tensor.dtype);
+        let extent = self.size(&extent);
+        let (place, within) = self.place(at[axis], extent);
+        let zero = self.graph.u32(0);
+        at[axis] = self.graph.apply(Scalar::Select, &[within, place, zero]);
+        let value = self.value(operand, Index::Coordinates(at))?;
+        let nothing = self.number(dtype, 0.0);
+        Ok(self.graph.apply(Scalar::Select, &[within, value, nothing]))
+    }
+
+    /// The place along an axis that an index of the user means, a u32, and whether it is within the axis.
+    pub(crate) fn place(&mut self, index: Id, extent: Id) -> (Id, Id) {
+        let graph = &mut self.graph;
+        let place = match graph.ty(index) {
+            Type::I32 => {
+                let zero = graph.i32(0);
+                let is_negative = graph.apply(Scalar::Lt, &[index, zero]);
+                let place = graph.apply(Scalar::ToU32, &[index]);
+                let from_end = graph.apply(Scalar::IntAdd, &[place, extent]);
+                graph.apply(Scalar::Select, &[is_negative, from_end, place])
+            }
+            Type::F32 | Type::U32 | Type::Bool => index,
+        };
+        // One that is too negative is a large u32.
+        let within = graph.apply(Scalar::Lt, &[place, extent]);
+        (place, within)
+    }
+}
