@@ -1,9 +1,9 @@
 //! Sizes: numbers that may depend on the dims of a program, which are told at each run.
 
-use std::ops::{Add, Mul};
+use std::ops::{Add, Mul, Sub};
 
 /// A polynomial in the dims with integer coefficients: Σ coefficient · Π dims. Its terms are sorted by their dims and none is 0, so equal
-/// polynomials are equal values.
+/// polynomials are equal values. Arithmetic on coefficients and values saturates.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Size {
     terms: Vec<Term>,
@@ -28,12 +28,28 @@ impl Size {
         Size::of(vec![Term { dims: vec![position], coefficient: 1 }])
     }
 
+    /// The sum of terms, each a coefficient and the positions of the dims that it multiplies.
+    pub fn sum(terms: impl IntoIterator<Item = (i64, Vec<u32>)>) -> Size {
+        let term = |(coefficient, mut dims): (i64, Vec<u32>)| {
+            dims.sort_unstable();
+            Term { dims, coefficient }
+        };
+        Size::of(terms.into_iter().map(term).collect())
+    }
+
+    /// Its terms: coefficients, and the positions of the dims that these multiply.
+    pub fn terms(&self) -> impl ExactSizeIterator<Item = (i64, &[u32])> {
+        self.terms.iter().map(|term| (term.coefficient, term.dims.as_slice()))
+    }
+
     fn of(mut terms: Vec<Term>) -> Size {
         terms.sort();
         let mut sum: Vec<Term> = Vec::new();
         for term in terms {
             match sum.last_mut() {
-                Some(last) if last.dims == term.dims => last.coefficient += term.coefficient,
+                Some(last) if last.dims == term.dims => {
+                    last.coefficient = last.coefficient.saturating_add(term.coefficient);
+                }
                 Some(_) | None => sum.push(term),
             }
         }
@@ -58,9 +74,10 @@ impl Size {
     /// Its value where the dims have these values.
     pub fn at(&self, dims: &[u32]) -> i64 {
         let term = |term: &Term| {
-            term.dims.iter().fold(term.coefficient, |product, dim| product * i64::from(dims[*dim as usize]))
+            let times = |product: i64, dim: &u32| product.saturating_mul(i64::from(dims[*dim as usize]));
+            term.dims.iter().fold(term.coefficient, times)
         };
-        self.terms.iter().map(term).sum()
+        self.terms.iter().map(term).fold(0, i64::saturating_add)
     }
 
     /// Whether every value is a multiple of a number.
@@ -88,6 +105,14 @@ impl Add for &Size {
     }
 }
 
+impl Sub for &Size {
+    type Output = Size;
+
+    fn sub(self, other: &Size) -> Size {
+        self + &(other * &Size::constant(-1))
+    }
+}
+
 impl Mul for &Size {
     type Output = Size;
 
@@ -97,7 +122,7 @@ impl Mul for &Size {
             for b in &other.terms {
                 let mut dims = [a.dims.as_slice(), &b.dims].concat();
                 dims.sort_unstable();
-                terms.push(Term { dims, coefficient: a.coefficient * b.coefficient });
+                terms.push(Term { dims, coefficient: a.coefficient.saturating_mul(b.coefficient) });
             }
         }
         Size::of(terms)
@@ -113,7 +138,9 @@ mod tests {
         let (n, m) = (Size::dim(0), Size::dim(1));
         let sum = &n + &Size::constant(2);
         assert_eq!(&sum * &m, &(&m * &n) + &(&Size::constant(2) * &m));
-        assert_eq!(&n + &(&n * &Size::constant(-1)), Size::constant(0));
+        assert_eq!(&n - &n, Size::constant(0));
+        assert_eq!(Size::sum((&sum * &m).terms().map(|(factor, dims)| (factor, dims.to_vec()))), &sum * &m);
+        assert_eq!(Size::sum([(i64::MAX, vec![0]), (i64::MAX, vec![0])]).at(&[2]), i64::MAX);
         assert_eq!((&sum * &m).at(&[3, 5]), 25);
         assert!((&n * &Size::constant(8)).is_multiple_of(4));
         assert!(!sum.is_multiple_of(2));

@@ -11,7 +11,9 @@ use residua_ir::graph::{CheckedGraph, NodeId as ScalarId};
 use crate::dtype::DType;
 use crate::size::Size;
 
+mod build;
 mod elementwise;
+mod infer;
 
 pub use elementwise::{Elementwise, Takes};
 

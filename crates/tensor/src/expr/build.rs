@@ -1,0 +1,214 @@
+//! Adds operations whose shape follows from their operands, for rules of differentiation, compositions and tests.
+//!
+//! Operands must fit: what arrives on a tape is checked before, and what is made of it fits by construction. A shape that does not is an error
+//! of this crate, which [`Expr::check`] finds.
+
+use super::infer::{product, replaced, without};
+use super::{Combine, Elementwise, Expr, Op, Reduction, Tensor, TensorId};
+use crate::dtype::DType;
+use crate::size::Size;
+
+impl Expr {
+    /// The shape of a node.
+    pub fn shape(&self, id: TensorId) -> &[Size] {
+        &self.tensor(id).shape
+    }
+
+    /// The element type of a node.
+    pub fn dtype(&self, id: TensorId) -> DType {
+        self.tensor(id).dtype
+    }
+
+    fn add_op(&mut self, op: Op, operands: &[TensorId], dtype: DType, shape: Vec<Size>) -> TensorId {
+        self.push(Tensor { op, operands: operands.to_vec(), dtype, shape })
+    }
+
+    /// What a slot holds.
+    pub fn input(&mut self, slot: u32, dtype: DType, shape: &[Size]) -> TensorId {
+        self.add_op(Op::Input(slot), &[], dtype, shape.to_vec())
+    }
+
+    /// A number as a scalar.
+    pub fn constant(&mut self, number: f64, dtype: DType) -> TensorId {
+        self.add_op(Op::Constant(number), &[], dtype, Vec::new())
+    }
+
+    /// A number everywhere.
+    pub fn full(&mut self, number: f64, dtype: DType, shape: &[Size]) -> TensorId {
+        self.add_op(Op::Constant(number), &[], dtype, shape.to_vec())
+    }
+
+    /// A size as a scalar.
+    pub fn extent(&mut self, size: &Size, dtype: DType) -> TensorId {
+        match size.known() {
+            Some(number) => self.constant(number as f64, dtype),
+            None => self.add_op(Op::Extent(size.clone()), &[], dtype, Vec::new()),
+        }
+    }
+
+    /// The coordinate along an axis.
+    pub fn iota(&mut self, axis: u32, dtype: DType, shape: &[Size]) -> TensorId {
+        self.add_op(Op::Iota(axis), &[], dtype, shape.to_vec())
+    }
+
+    /// An elementwise operation on operands that broadcast; neither a cast nor a bitcast.
+    pub fn elementwise(&mut self, op: Elementwise, operands: &[TensorId]) -> TensorId {
+        let shape = self.broadcast(operands).unwrap_or_default();
+        let of = self.dtype(operands[operands.len() - 1]);
+        let dtype = op.result(of).unwrap_or(of);
+        self.add_op(Op::Elementwise(op), operands, dtype, shape)
+    }
+
+    /// The same numbers as another type.
+    pub fn cast(&mut self, x: TensorId, dtype: DType) -> TensorId {
+        if self.dtype(x) == dtype {
+            return x;
+        }
+        let shape = self.shape(x).to_vec();
+        self.add_op(Op::Elementwise(Elementwise::Cast), &[x], dtype, shape)
+    }
+
+    /// The same elements in another shape.
+    pub fn reshape(&mut self, x: TensorId, shape: &[Size]) -> TensorId {
+        if self.shape(x) == shape {
+            return x;
+        }
+        self.add_op(Op::Reshape, &[x], self.dtype(x), shape.to_vec())
+    }
+
+    /// Repeated up to a shape.
+    pub fn expand(&mut self, x: TensorId, shape: &[Size]) -> TensorId {
+        if self.shape(x) == shape {
+            return x;
+        }
+        self.add_op(Op::Expand, &[x], self.dtype(x), shape.to_vec())
+    }
+
+    /// Axis k of the result is this axis of `x`.
+    pub fn permute(&mut self, x: TensorId, axes: &[u32]) -> TensorId {
+        if axes.is_sorted() {
+            return x;
+        }
+        let shape = axes.iter().map(|axis| self.shape(x)[*axis as usize].clone()).collect();
+        self.add_op(Op::Permute(axes.to_vec()), &[x], self.dtype(x), shape)
+    }
+
+    /// The last two axes exchanged.
+    pub fn transpose(&mut self, x: TensorId) -> TensorId {
+        let rank = self.shape(x).len() as u32;
+        let mut axes: Vec<u32> = (0..rank).collect();
+        axes.swap(rank as usize - 2, rank as usize - 1);
+        self.permute(x, &axes)
+    }
+
+    /// Some of the elements of each axis.
+    pub fn slice(&mut self, x: TensorId, starts: Vec<Size>, steps: Vec<i64>, shape: Vec<Size>) -> TensorId {
+        self.add_op(Op::Slice { starts, steps }, &[x], self.dtype(x), shape)
+    }
+
+    /// `x` in another shape, so much further along each axis, with zeros around.
+    pub fn pad_with_zeros(&mut self, x: TensorId, before: Vec<Size>, shape: &[Size]) -> TensorId {
+        if self.shape(x) == shape && before.iter().all(|before| before.is(0)) {
+            return x;
+        }
+        let dtype = self.dtype(x);
+        let zero = self.constant(0.0, dtype);
+        let op = Op::Pad { before, border: super::Border::Constant };
+        self.add_op(op, &[x, zero], dtype, shape.to_vec())
+    }
+
+    /// The parts after one another along an axis.
+    pub fn concat(&mut self, parts: &[TensorId], axis: u32) -> TensorId {
+        let zero = Size::constant(0);
+        let extent = parts.iter().fold(zero, |sum, part| &sum + &self.shape(*part)[axis as usize]);
+        let shape = replaced(self.shape(parts[0]), axis, &[extent]);
+        self.add_op(Op::Concat(axis), parts, self.dtype(parts[0]), shape)
+    }
+
+    /// Slices of an axis.
+    pub fn gather(&mut self, x: TensorId, indices: TensorId, axis: u32) -> TensorId {
+        let shape = replaced(self.shape(x), axis, self.shape(indices));
+        self.add_op(Op::Gather(axis), &[x, indices], self.dtype(x), shape)
+    }
+
+    /// Elements along an axis.
+    pub fn gather_elements(&mut self, x: TensorId, indices: TensorId, axis: u32) -> TensorId {
+        let shape = self.shape(indices).to_vec();
+        self.add_op(Op::GatherElements(axis), &[x, indices], self.dtype(x), shape)
+    }
+
+    /// Over some axes, sorted.
+    pub fn reduce(&mut self, reduction: Reduction, x: TensorId, axes: &[u32]) -> TensorId {
+        let shape = without(self.shape(x), axes);
+        let dtype = match reduction {
+            Reduction::ArgMin | Reduction::ArgMax => DType::I32,
+            Reduction::Sum | Reduction::Prod | Reduction::Min | Reduction::Max | Reduction::Variance => self.dtype(x),
+        };
+        self.add_op(Op::Reduce(reduction, axes.to_vec()), &[x], dtype, shape)
+    }
+
+    /// Over some axes, sorted, which stay with extent 1.
+    pub fn reduce_keeping(&mut self, reduction: Reduction, x: TensorId, axes: &[u32]) -> TensorId {
+        let shape = with_ones(self.shape(x), axes);
+        let reduced = self.reduce(reduction, x, axes);
+        self.reshape(reduced, &shape)
+    }
+
+    /// What was reduced over some axes of a shape, repeated along these.
+    pub fn restore(&mut self, reduced: TensorId, axes: &[u32], shape: &[Size]) -> TensorId {
+        let kept = self.reshape(reduced, &with_ones(shape, axes));
+        self.expand(kept, shape)
+    }
+
+    /// The accumulation along an axis.
+    pub fn scan(&mut self, x: TensorId, reduction: Reduction, axis: u32, exclusive: bool, reverse: bool) -> TensorId {
+        let shape = self.shape(x).to_vec();
+        self.add_op(Op::Scan { reduction, axis, exclusive, reverse }, &[x], self.dtype(x), shape)
+    }
+
+    /// A product of matrices, of a type.
+    pub fn matmul(&mut self, a: TensorId, b: TensorId, dtype: DType) -> TensorId {
+        let shape = product(self.shape(a), self.shape(b)).unwrap_or_default();
+        self.add_op(Op::MatMul, &[a, b], dtype, shape)
+    }
+
+    /// `x` with elements of `source` put along an axis.
+    pub fn scatter(
+        &mut self,
+        x: TensorId,
+        indices: TensorId,
+        source: TensorId,
+        axis: u32,
+        combine: Combine,
+    ) -> TensorId {
+        let shape = self.shape(x).to_vec();
+        self.add_op(Op::Scatter(axis, combine), &[x, indices, source], self.dtype(x), shape)
+    }
+
+    /// `x` with slices of `source` put along an axis.
+    pub fn index_put(
+        &mut self,
+        x: TensorId,
+        indices: TensorId,
+        source: TensorId,
+        axis: u32,
+        combine: Combine,
+    ) -> TensorId {
+        let shape = self.shape(x).to_vec();
+        self.add_op(Op::IndexPut(axis, combine), &[x, indices, source], self.dtype(x), shape)
+    }
+
+    /// The derivative of a scalar, to be replaced by differentiation.
+    pub fn gradient(&mut self, scalar: TensorId, by: TensorId) -> TensorId {
+        let shape = self.shape(by).to_vec();
+        self.add_op(Op::Gradient, &[scalar, by], self.dtype(by), shape)
+    }
+}
+
+/// A shape with extent 1 in place of some axes.
+fn with_ones(shape: &[Size], axes: &[u32]) -> Vec<Size> {
+    let extent = |(axis, size): (usize, &Size)| {
+        if axes.contains(&(axis as u32)) { Size::constant(1) } else { size.clone() }
+    };
+    shape.iter().enumerate().map(extent).collect()
+}

@@ -1,0 +1,369 @@
+//! Shape and type of every operation, from its operands: the checker of what arrives on a tape, and the shapes of what [`super::build`] adds.
+
+use residua_base::error::{Error, Result};
+
+use super::{Border, Combine, Elementwise, Expr, Op, Reduction, Takes, Tensor, TensorId};
+use crate::dtype::DType;
+use crate::size::Size;
+
+/// Most terms of the number of elements of a tensor, and of the partial products on the way to it.
+const MAX_COUNT_TERMS: usize = 256;
+
+/// What is wrong, or nothing.
+type Finding = Result<(), &'static str>;
+
+/// The shape to which shapes broadcast as in NumPy; none if they do not.
+pub(super) fn broadcast<'a>(shapes: impl IntoIterator<Item = &'a [Size]>) -> Option<Vec<Size>> {
+    let mut common: Vec<Size> = Vec::new();
+    for shape in shapes {
+        if shape.len() > common.len() {
+            let missing = shape.len() - common.len();
+            common.splice(..0, shape[..missing].iter().cloned());
+        }
+        let first = common.len() - shape.len();
+        for (own, other) in common[first..].iter_mut().zip(shape) {
+            if own.is(1) {
+                *own = other.clone();
+            } else if !other.is(1) && own != other {
+                return None;
+            }
+        }
+    }
+    Some(common)
+}
+
+/// A shape without some of its axes.
+pub(super) fn without(shape: &[Size], axes: &[u32]) -> Vec<Size> {
+    let kept = |(axis, _): &(usize, &Size)| !axes.contains(&(*axis as u32));
+    shape.iter().enumerate().filter(kept).map(|(_, size)| size.clone()).collect()
+}
+
+/// A shape with an axis replaced by others.
+pub(super) fn replaced(shape: &[Size], axis: u32, by: &[Size]) -> Vec<Size> {
+    let axis = axis as usize;
+    [&shape[..axis], by, &shape[axis + 1..]].concat()
+}
+
+/// The shape of a product of matrices; none if there is none.
+pub(super) fn product(a: &[Size], b: &[Size]) -> Option<Vec<Size>> {
+    let ([a_batch @ .., rows, depth], [b_batch @ .., other_depth, columns]) = (a, b) else { return None };
+    if depth != other_depth {
+        return None;
+    }
+    let mut shape = broadcast([a_batch, b_batch])?;
+    shape.extend([rows.clone(), columns.clone()]);
+    Some(shape)
+}
+
+impl Elementwise {
+    /// The type of the result for operands of a type; none where the caller chooses it.
+    pub(super) fn result(self, operand: DType) -> Option<DType> {
+        use Elementwise::*;
+        match self {
+            IsNan | IsFinite | Eq | Ne | Lt | Le | Gt | Ge => Some(DType::Bool),
+            Cast | Bitcast => None,
+            Neg | Abs | Sign | Sqrt | Exp | Expm1 | Log | Log1p | Erf | Sin | Cos | Tan | Asin | Acos | Atan | Sinh
+            | Cosh | Tanh | Sigmoid | Softplus | Floor | Ceil | Round | Trunc | Not | StopGradient | VectorNorm
+            | InverseNorm | Add | Sub | Mul | Div | Mod | FloorMod | Pow | Minimum | Maximum | Atan2 | And | Or
+            | Xor | Shl | Shr | GuardedMul | Select => Some(operand),
+        }
+    }
+}
+
+impl Takes {
+    fn admits(self, dtype: DType) -> bool {
+        match self {
+            Takes::Reals => dtype.is_real(),
+            Takes::Numbers => dtype != DType::Bool,
+            Takes::Bits => !dtype.is_real(),
+            Takes::Integers => dtype.is_integer(),
+            Takes::Any => true,
+        }
+    }
+}
+
+impl Op {
+    /// Its name in errors.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Op::Input(_) => "input",
+            Op::Constant(_) => "constant",
+            Op::Extent(_) => "extent",
+            Op::Iota(_) => "iota",
+            Op::RandomBits(_) => "random bits",
+            Op::Elementwise(op) => op.name(),
+            Op::Reshape => "reshape",
+            Op::Expand => "expand",
+            Op::Permute(_) => "permute",
+            Op::Slice { .. } => "slice",
+            Op::Pad { .. } => "pad",
+            Op::Concat(_) => "concat",
+            Op::Windows { .. } => "windows",
+            Op::Gather(_) => "gather slices",
+            Op::GatherElements(_) => "gather elements",
+            Op::Reduce(..) => "reduce",
+            Op::Scan { .. } => "scan",
+            Op::Fold { .. } => "fold",
+            Op::ScanBy { .. } => "scan by a rule",
+            Op::MatMul => "matmul",
+            Op::Scatter(..) => "scatter",
+            Op::IndexPut(..) => "put slices",
+            Op::Gradient => "gradient",
+        }
+    }
+
+    /// How many operands it takes; none if it depends.
+    fn arity(&self) -> Option<usize> {
+        match self {
+            Op::Input(_) | Op::Constant(_) | Op::Extent(_) | Op::Iota(_) => Some(0),
+            Op::RandomBits(_)
+            | Op::Reshape
+            | Op::Expand
+            | Op::Permute(_)
+            | Op::Slice { .. }
+            | Op::Windows { .. }
+            | Op::Reduce(..)
+            | Op::Scan { .. } => Some(1),
+            Op::Elementwise(op) => Some(op.arity()),
+            Op::Pad { border, .. } => Some(if *border == Border::Constant { 2 } else { 1 }),
+            Op::Gather(_) | Op::GatherElements(_) | Op::MatMul | Op::Gradient => Some(2),
+            Op::Scatter(..) | Op::IndexPut(..) => Some(3),
+            Op::Fold { rule, .. } | Op::ScanBy { rule, .. } => Some(rule.identity.len()),
+            Op::Concat(_) => None,
+        }
+    }
+}
+
+impl Expr {
+    /// Checks that types and shapes of all nodes follow from their operands. Sizes that depend on dims are compared as polynomials; where a
+    /// range depends on them, it is not checked.
+    pub fn check(&self) -> Result<()> {
+        for (position, tensor) in self.nodes.iter().enumerate() {
+            if let Err(finding) = self.check_tensor(position, tensor) {
+                let name = tensor.op.name();
+                return Err(Error::invalid_graph(format!("tensor {position} ({name}): {finding}")));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_tensor(&self, position: usize, tensor: &Tensor) -> Finding {
+        ensure(tensor.operands.iter().all(|id| (id.0 as usize) < position), "an operand does not stand before")?;
+        let expected = tensor.op.arity().unwrap_or(tensor.operands.len().max(1));
+        ensure(tensor.operands.len() == expected, "the number of operands")?;
+        check_count(&tensor.shape)?;
+        let operands: Vec<&Tensor> = tensor.operands.iter().map(|id| self.tensor(*id)).collect();
+        check_type(tensor, &operands)?;
+        check_shape(tensor, &operands)
+    }
+
+    /// The broadcast shape of nodes.
+    pub(super) fn broadcast(&self, operands: &[TensorId]) -> Option<Vec<Size>> {
+        broadcast(operands.iter().map(|id| self.tensor(*id).shape.as_slice()))
+    }
+}
+
+fn ensure(holds: bool, otherwise: &'static str) -> Finding {
+    if holds { Ok(()) } else { Err(otherwise) }
+}
+
+/// Extents are no negative numbers, and their product is a polynomial of few terms and, where it is a number, one of 32 bits.
+fn check_count(shape: &[Size]) -> Finding {
+    let mut count = Size::constant(1);
+    for size in shape {
+        ensure(size.known().is_none_or(|extent| extent >= 0), "an extent is negative")?;
+        ensure(count.terms().len() * size.terms().len() <= MAX_COUNT_TERMS, "too many terms in the sizes")?;
+        count = &count * size;
+    }
+    ensure(count.known().is_none_or(|count| count <= i64::from(u32::MAX)), "more than 4294967295 elements")
+}
+
+const TYPES: &str = "the element types";
+const SHAPES: &str = "the shapes";
+const AXIS: &str = "an axis out of range";
+
+fn check_type(tensor: &Tensor, operands: &[&Tensor]) -> Finding {
+    let own = tensor.dtype;
+    let is_index = |tensor: &Tensor| tensor.dtype.is_integer();
+    let fits = match &tensor.op {
+        Op::Input(_) | Op::Constant(_) => true,
+        Op::Extent(_) | Op::Iota(_) => own != DType::Bool,
+        Op::RandomBits(_) => own == DType::U32 && operands[0].dtype == DType::U32,
+        Op::Elementwise(op) => {
+            let values = match op {
+                Elementwise::Select => &operands[1..],
+                _ => operands,
+            };
+            let of = values[0].dtype;
+            values.iter().all(|value| value.dtype == of)
+                && op.takes().admits(of)
+                && op.result(of).is_none_or(|result| result == own)
+                && (*op != Elementwise::Select || operands[0].dtype == DType::Bool)
+                && (*op != Elementwise::Bitcast || (of.bytes() == 4 && own.bytes() == 4))
+        }
+        Op::Reshape | Op::Expand | Op::Permute(_) | Op::Slice { .. } | Op::Windows { .. } => operands[0].dtype == own,
+        Op::Pad { .. } | Op::Concat(_) => operands.iter().all(|operand| operand.dtype == own),
+        Op::Gather(_) | Op::GatherElements(_) => operands[0].dtype == own && is_index(operands[1]),
+        Op::Reduce(reduction, _) => match reduction {
+            Reduction::ArgMin | Reduction::ArgMax => own == DType::I32 && operands[0].dtype != DType::Bool,
+            Reduction::Sum | Reduction::Prod => operands[0].dtype == own && own != DType::Bool,
+            Reduction::Min | Reduction::Max => operands[0].dtype == own,
+            Reduction::Variance => operands[0].dtype == own && own.is_real(),
+        },
+        Op::Scan { reduction, .. } => match reduction {
+            Reduction::ArgMin | Reduction::ArgMax | Reduction::Variance => return Err("the reduction"),
+            Reduction::Sum | Reduction::Prod => operands[0].dtype == own && own != DType::Bool,
+            Reduction::Min | Reduction::Max => operands[0].dtype == own,
+        },
+        Op::Fold { .. } | Op::ScanBy { .. } => {
+            own == DType::F32 && operands.iter().all(|operand| operand.dtype == DType::F32)
+        }
+        Op::MatMul => {
+            let [a, b] = [operands[0].dtype, operands[1].dtype];
+            (a.is_real() && b.is_real() && own.is_real()) || (a == b && a == own && own.is_integer())
+        }
+        Op::Scatter(_, combine) | Op::IndexPut(_, combine) => {
+            let combines = own != DType::Bool || !matches!(combine, Combine::Add | Combine::Mul);
+            operands[0].dtype == own && is_index(operands[1]) && operands[2].dtype == own && combines
+        }
+        Op::Gradient => operands[0].dtype.is_real() && operands[1].dtype.is_real() && operands[1].dtype == own,
+    };
+    ensure(fits, TYPES)
+}
+
+fn check_shape(tensor: &Tensor, operands: &[&Tensor]) -> Finding {
+    let own = tensor.shape.as_slice();
+    let rank = own.len() as u32;
+    // The shape of the first operand.
+    let of = operands.first().map_or(own, |operand| operand.shape.as_slice());
+    let axis_of = |axis: u32| ensure((axis as usize) < of.len(), AXIS);
+    match &tensor.op {
+        Op::Input(_) | Op::Constant(_) | Op::Extent(_) => Ok(()),
+        Op::Iota(axis) => ensure(*axis < rank, AXIS),
+        Op::RandomBits(_) => ensure(of.len() == 1 && of[0].is(3), "the key has another shape than [3]"),
+        Op::Elementwise(_) => {
+            let shapes = operands.iter().map(|operand| operand.shape.as_slice());
+            ensure(broadcast(shapes).as_deref() == Some(own), SHAPES)
+        }
+        Op::Reshape => ensure(Size::product(of) == Size::product(own), "the number of elements"),
+        Op::Expand => ensure(broadcast([of, own]).as_deref() == Some(own), SHAPES),
+        Op::Permute(axes) => {
+            let all = |axis: u32| axes.iter().filter(|other| **other == axis).count() == 1;
+            ensure(axes.len() == of.len() && (0..of.len() as u32).all(all), "the order of the axes")?;
+            ensure(
+                own.len() == of.len() && own.iter().zip(axes).all(|(size, axis)| *size == of[*axis as usize]),
+                SHAPES,
+            )
+        }
+        Op::Slice { starts, steps } => check_slice(own, of, starts, steps),
+        Op::Pad { before, border } => {
+            ensure(of.len() == own.len() && before.len() == own.len(), SHAPES)?;
+            if *border == Border::Constant {
+                return ensure(operands[1].shape.is_empty(), "the number beyond the border is no scalar");
+            }
+            let is_empty = |shape: &[Size]| shape.iter().any(|size| size.is(0));
+            ensure(!is_empty(of) || is_empty(own), "there is nothing to repeat beyond the border")
+        }
+        Op::Concat(axis) => {
+            axis_of(*axis)?;
+            let mut extent = Size::constant(0);
+            for part in operands {
+                ensure(part.shape.len() == of.len(), SHAPES)?;
+                extent = &extent + &part.shape[*axis as usize];
+                ensure(part.shape[..] == replaced(of, *axis, &part.shape[*axis as usize..][..1]), SHAPES)?;
+            }
+            ensure(own == replaced(of, *axis, &[extent]), SHAPES)
+        }
+        Op::Windows { axis, step, dilation } => {
+            axis_of(*axis)?;
+            ensure(own.len() == of.len() + 1 && *step > 0 && *dilation > 0, SHAPES)?;
+            let (count, size) = (&own[*axis as usize], &own[of.len()]);
+            ensure(own[..of.len()] == replaced(of, *axis, std::slice::from_ref(count)), SHAPES)?;
+            match (count.known(), size.known(), of[*axis as usize].known()) {
+                (Some(count), Some(size), Some(extent)) if count > 0 && size > 0 => {
+                    let last = last_place(0, count, i64::from(*step));
+                    ensure(last_place(last, size, i64::from(*dilation)) < extent, "a window ends beyond the axis")
+                }
+                _ => Ok(()),
+            }
+        }
+        Op::Gather(axis) => {
+            axis_of(*axis)?;
+            ensure(own == replaced(of, *axis, &operands[1].shape), SHAPES)
+        }
+        Op::GatherElements(axis) => {
+            axis_of(*axis)?;
+            ensure(own == operands[1].shape, SHAPES)?;
+            check_within(of, own, *axis)
+        }
+        Op::Reduce(_, axes) | Op::Fold { axes, .. } => {
+            ensure(axes.is_sorted_by(|a, b| a < b), "the axes are not sorted")?;
+            axes.iter().try_for_each(|axis| axis_of(*axis))?;
+            check_states(tensor, operands)?;
+            ensure(own == without(of, axes), SHAPES)
+        }
+        Op::Scan { axis, .. } | Op::ScanBy { axis, .. } => {
+            axis_of(*axis)?;
+            check_states(tensor, operands)?;
+            ensure(own == of, SHAPES)
+        }
+        Op::MatMul => ensure(product(of, &operands[1].shape).as_deref() == Some(own), SHAPES),
+        Op::Scatter(axis, _) => {
+            axis_of(*axis)?;
+            ensure(own == of && operands[1].shape == operands[2].shape, SHAPES)?;
+            check_within(of, &operands[1].shape, *axis)
+        }
+        Op::IndexPut(axis, _) => {
+            axis_of(*axis)?;
+            let indices = &operands[1].shape;
+            ensure(own == of && indices.len() == 1, SHAPES)?;
+            ensure(operands[2].shape == replaced(of, *axis, indices), SHAPES)
+        }
+        Op::Gradient => {
+            ensure(of.iter().all(|size| size.is(1)), "the first operand is no scalar")?;
+            ensure(own == operands[1].shape, SHAPES)
+        }
+    }
+}
+
+/// The place of the last of some elements at equal distances.
+fn last_place(start: i64, count: i64, step: i64) -> i64 {
+    count.saturating_sub(1).saturating_mul(step).saturating_add(start)
+}
+
+fn check_slice(own: &[Size], of: &[Size], starts: &[Size], steps: &[i64]) -> Finding {
+    ensure([own.len(), starts.len(), steps.len()] == [of.len(); 3], SHAPES)?;
+    for axis in 0..own.len() {
+        ensure(steps[axis] != 0 && steps[axis].unsigned_abs() <= u64::from(u32::MAX >> 1), "a step is 0 or too large")?;
+        let (Some(count), Some(start), Some(extent)) = (own[axis].known(), starts[axis].known(), of[axis].known())
+        else {
+            continue;
+        };
+        let last = last_place(start, count, steps[axis]);
+        let within = |place: i64| (0..extent).contains(&place);
+        ensure(count == 0 || (within(start) && within(last)), "a part goes beyond the axis")?;
+    }
+    Ok(())
+}
+
+/// Along all axes but one, coordinates of indices are coordinates of the tensor that they select from.
+fn check_within(of: &[Size], indices: &[Size], axis: u32) -> Finding {
+    ensure(of.len() == indices.len(), SHAPES)?;
+    let is_within = |(place, (own, other)): (usize, (&Size, &Size))| {
+        place == axis as usize
+            || own == other
+            || matches!((own.known(), other.known()), (Some(own), Some(other)) if other <= own)
+    };
+    ensure(of.iter().zip(indices).enumerate().all(is_within), SHAPES)
+}
+
+/// The operands of a rule have one shape, and its result is one of the state's numbers.
+fn check_states(tensor: &Tensor, operands: &[&Tensor]) -> Finding {
+    match &tensor.op {
+        Op::Fold { rule, result, .. } | Op::ScanBy { rule, result, .. } => {
+            ensure((*result as usize) < rule.identity.len(), "the number of the state")?;
+            ensure(operands.iter().all(|operand| operand.shape == operands[0].shape), SHAPES)
+        }
+        _ => Ok(()),
+    }
+}

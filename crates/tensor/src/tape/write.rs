@@ -1,0 +1,117 @@
+//! Writes tapes, for tests: the facade has a writer of its own.
+
+use std::rc::Rc;
+
+use residua_ir::graph::{Node, leaf};
+
+use super::{BORDERS, COMBINES, REDUCTIONS, Recipe, VERSION};
+use crate::expr::{Op, Rule, Tensor};
+use crate::size::Size;
+
+/// The tape of a recipe.
+pub fn write(recipe: &Recipe) -> Vec<f64> {
+    let (mut sizes, mut rules, mut nodes) = (Vec::new(), Vec::new(), Vec::new());
+    for tensor in &recipe.expr.nodes {
+        nodes.extend(write_tensor(tensor, &mut sizes, &mut rules));
+    }
+    let mut tape = vec![f64::from(VERSION), f64::from(recipe.dims), sizes.len() as f64];
+    for size in &sizes {
+        tape.push(size.terms().len() as f64);
+        for (coefficient, dims) in size.terms() {
+            tape.extend([coefficient as f64, dims.len() as f64]);
+            tape.extend(dims.iter().map(|dim| f64::from(*dim)));
+        }
+    }
+    tape.push(rules.len() as f64);
+    for rule in &rules {
+        write_rule(rule, &mut tape);
+    }
+    tape.push(recipe.expr.nodes.len() as f64);
+    tape.extend(nodes);
+    tape.push(recipe.results.len() as f64);
+    tape.extend(recipe.results.iter().map(|id| f64::from(id.0)));
+    tape.push(recipe.assignments.len() as f64);
+    tape.extend(recipe.assignments.iter().flat_map(|(slot, id)| [f64::from(*slot), f64::from(id.0)]));
+    tape
+}
+
+/// The position of a thing in a list, where it is added if it is new.
+fn place<T: PartialEq + Clone>(list: &mut Vec<T>, thing: &T) -> f64 {
+    let known = list.iter().position(|other| other == thing);
+    known.unwrap_or_else(|| {
+        list.push(thing.clone());
+        list.len() - 1
+    }) as f64
+}
+
+/// The code of one of a list.
+fn code<T: PartialEq>(all: &[T], one: &T) -> f64 {
+    all.iter().position(|other| other == one).expect("lists of codes are complete") as f64
+}
+
+fn write_rule(rule: &Rule, tape: &mut Vec<f64>) {
+    tape.push(rule.identity.len() as f64);
+    tape.extend(&rule.identity);
+    let graph = rule.merge.graph();
+    tape.push(graph.len() as f64);
+    for node in graph.nodes() {
+        match node {
+            Node::Literal(bits) => tape.extend([f64::from(leaf::LITERAL), f64::from_bits(*bits)]),
+            Node::Input(input) => tape.extend([f64::from(leaf::DATA), f64::from(input.0)]),
+            Node::Apply(op, _) => {
+                tape.push(f64::from(*op as u8));
+                tape.extend(node.operands().iter().map(|operand| operand.index() as f64));
+            }
+        }
+    }
+    tape.extend(rule.results.iter().map(|node| node.index() as f64));
+}
+
+fn write_tensor(tensor: &Tensor, sizes: &mut Vec<Size>, rules: &mut Vec<Rc<Rule>>) -> Vec<f64> {
+    let numbers = |numbers: &[u32]| numbers.iter().map(|number| f64::from(*number)).collect::<Vec<_>>();
+    let flag = |flag: bool| f64::from(u8::from(flag));
+    let shape: Vec<f64> = tensor.shape.iter().map(|size| place(sizes, size)).collect();
+    let (op, attributes) = match &tensor.op {
+        Op::Input(slot) => (0, vec![f64::from(*slot)]),
+        Op::Constant(number) => (1, vec![*number]),
+        Op::Extent(size) => (2, vec![place(sizes, size)]),
+        Op::Iota(axis) => (3, vec![f64::from(*axis)]),
+        Op::RandomBits(stream) => (4, vec![f64::from(*stream)]),
+        Op::Elementwise(op) => (5, vec![f64::from(*op as u8)]),
+        Op::Reshape => (6, Vec::new()),
+        Op::Expand => (7, Vec::new()),
+        Op::Permute(axes) => (8, numbers(axes)),
+        Op::Slice { starts, steps } => {
+            let starts = starts.iter().map(|start| place(sizes, start));
+            (9, starts.chain(steps.iter().map(|step| *step as f64)).collect())
+        }
+        Op::Pad { before, border } => {
+            let before = before.iter().map(|before| place(sizes, before));
+            (10, [code(&BORDERS, border)].into_iter().chain(before).collect())
+        }
+        Op::Concat(axis) => (11, vec![f64::from(*axis)]),
+        Op::Windows { axis, step, dilation } => (12, numbers(&[*axis, *step, *dilation])),
+        Op::Gather(axis) => (13, vec![f64::from(*axis)]),
+        Op::GatherElements(axis) => (14, vec![f64::from(*axis)]),
+        Op::Reduce(reduction, axes) => (15, [vec![code(&REDUCTIONS, reduction)], numbers(axes)].concat()),
+        Op::Scan { reduction, axis, exclusive, reverse } => {
+            (16, vec![code(&REDUCTIONS, reduction), f64::from(*axis), flag(*exclusive), flag(*reverse)])
+        }
+        Op::Fold { rule, axes, result } => (17, [vec![place(rules, rule), f64::from(*result)], numbers(axes)].concat()),
+        Op::ScanBy { rule, axis, exclusive, reverse, result } => {
+            let result = f64::from(*result);
+            (18, vec![place(rules, rule), result, f64::from(*axis), flag(*exclusive), flag(*reverse)])
+        }
+        Op::MatMul => (19, Vec::new()),
+        Op::Scatter(axis, combine) => (20, vec![f64::from(*axis), code(&COMBINES, combine)]),
+        Op::IndexPut(axis, combine) => (21, vec![f64::from(*axis), code(&COMBINES, combine)]),
+        Op::Gradient => (22, Vec::new()),
+    };
+    let mut written = vec![f64::from(op), f64::from(tensor.dtype as u8), shape.len() as f64];
+    written.extend(shape);
+    written.push(tensor.operands.len() as f64);
+    written.extend(tensor.operands.iter().map(|operand| f64::from(operand.0)));
+    written.push(attributes.len() as f64);
+    written.extend(attributes);
+    written
+}
