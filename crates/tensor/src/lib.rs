@@ -17,15 +17,21 @@
 //! | [`expr`] | the DAG of operations on tensors, its shape rules, its meaning in f64 |
 //! | [`scalar`] | typed expressions of one element: what kernels compute |
 //! | [`kernel`] | kernels: loops over an iteration space, with their loads, reductions and stores |
+//! | [`interpret`] | kernels run natively on bytes, for tests |
+//! | [`half`] | conversion to and from half precision |
 //! | [`plan`] | the order of kernels and their memory |
 
 pub mod dtype;
 pub mod expr;
+pub mod half;
+pub mod interpret;
 #[cfg(target_arch = "wasm32")]
 pub mod js;
 pub mod kernel;
 pub mod lower;
 pub mod plan;
+#[cfg(test)]
+mod sample;
 pub mod scalar;
 pub mod size;
 pub mod tape;

@@ -1,0 +1,129 @@
+//! The value of each operation, in f32 and in 32-bit integers that wrap. A value is its 32 bits; a bool is 0 or 1.
+
+use residua_ir::graph::{self, CheckedGraph, Node as ScalarNode, NodeId};
+
+use crate::scalar::{Op, Type};
+
+/// The value of an operation on operands of types.
+pub fn apply(op: Op, types: [Type; 3], operands: [u32; 3]) -> u32 {
+    let [a, b, c] = operands;
+    let ty = types[0];
+    let (x, y) = (f32::from_bits(a), f32::from_bits(b));
+    let integer = |signed: fn(i32, i32) -> i32, unsigned: fn(u32, u32) -> u32| match ty {
+        Type::I32 => signed(a as i32, b as i32) as u32,
+        Type::F32 | Type::U32 | Type::Bool => unsigned(a, b),
+    };
+    match op {
+        Op::Real(op) => {
+            let operands = operands.map(|bits| f64::from(f32::from_bits(bits)));
+            real(op, &operands[..op.arity()]).to_bits()
+        }
+        Op::Trunc => x.trunc().to_bits(),
+        Op::Eq => u32::from(if ty == Type::F32 { x == y } else { a == b }),
+        Op::Lt => u32::from(match ty {
+            Type::F32 => x < y,
+            Type::I32 => (a as i32) < b as i32,
+            Type::U32 | Type::Bool => a < b,
+        }),
+        Op::Le => u32::from(match ty {
+            Type::F32 => x <= y,
+            Type::I32 => a as i32 <= b as i32,
+            Type::U32 | Type::Bool => a <= b,
+        }),
+        Op::Select => {
+            if a != 0 {
+                b
+            } else {
+                c
+            }
+        }
+        Op::IntAdd => a.wrapping_add(b),
+        Op::IntSub => a.wrapping_sub(b),
+        Op::IntMul => a.wrapping_mul(b),
+        Op::IntDiv if b == 0 => 0,
+        Op::IntDiv => integer(i32::wrapping_div, |a, b| a / b),
+        Op::IntRem if b == 0 => 0,
+        Op::IntRem => integer(i32::wrapping_rem, |a, b| a % b),
+        Op::IntMin => integer(i32::min, u32::min),
+        Op::IntMax => integer(i32::max, u32::max),
+        Op::HighProduct => ((u64::from(a) * u64::from(b)) >> 32) as u32,
+        Op::And => a & b,
+        Op::Or => a | b,
+        Op::Xor => a ^ b,
+        Op::Not if ty == Type::Bool => a ^ 1,
+        Op::Not => !a,
+        Op::Shl => a.wrapping_shl(b),
+        Op::Shr => match ty {
+            Type::I32 => (a as i32).wrapping_shr(b) as u32,
+            Type::F32 | Type::U32 | Type::Bool => a.wrapping_shr(b),
+        },
+        Op::ToF32 => match ty {
+            Type::F32 => a,
+            Type::I32 => (a as i32 as f32).to_bits(),
+            Type::U32 | Type::Bool => (a as f32).to_bits(),
+        },
+        Op::ToI32 if ty == Type::F32 => x as i32 as u32,
+        Op::ToU32 if ty == Type::F32 => x as u32,
+        Op::ToI32 | Op::ToU32 | Op::BitsToF32 | Op::BitsOfF32 => a,
+    }
+}
+
+/// The f32 that is nearest to the value of an operation in f64. Sums, products, quotients and roots are those of f32.
+fn real(op: graph::Op, operands: &[f64]) -> f32 {
+    graph::evaluate(op, operands) as f32
+}
+
+/// The values of some nodes of a scalar graph, each operation rounded to f32.
+pub fn evaluate(graph: &CheckedGraph, inputs: &[f32], results: &[NodeId]) -> Vec<f32> {
+    let mut values: Vec<f32> = Vec::with_capacity(graph.graph().len());
+    for node in graph.graph().nodes() {
+        let value = match node {
+            ScalarNode::Literal(bits) => f64::from_bits(*bits) as f32,
+            ScalarNode::Input(input) => inputs[input.0 as usize],
+            ScalarNode::Apply(op, operands) => {
+                let operands = operands.map(|operand| f64::from(values[operand.index()]));
+                real(*op, &operands[..op.arity()])
+            }
+        };
+        values.push(value);
+    }
+    results.iter().map(|result| values[result.index()]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn integers_wrap_and_quotients_by_zero_are_zero() {
+        let of = |op, ty, a: i64, b: i64| apply(op, [ty; 3], [a as u32, b as u32, 0]) as i32;
+        for (op, a, b, expected) in [
+            (Op::IntDiv, -7, 2, -3),
+            (Op::IntRem, -7, 2, -1),
+            (Op::IntDiv, 5, 0, 0),
+            (Op::IntRem, 5, 0, 0),
+            (Op::IntDiv, i64::from(i32::MIN), -1, i32::MIN),
+            (Op::IntRem, i64::from(i32::MIN), -1, 0),
+            (Op::IntMin, -1, 1, -1),
+            (Op::Shr, -8, 33, -4),
+            (Op::Shl, 1, 33, 2),
+            (Op::Lt, -1, 1, 1),
+        ] {
+            assert_eq!(of(op, Type::I32, a, b), expected, "{op:?} of {a} and {b}");
+        }
+        assert_eq!(of(Op::IntMin, Type::U32, -1, 1), 1);
+        assert_eq!(of(Op::Lt, Type::U32, -1, 1), 0);
+        assert_eq!(of(Op::HighProduct, Type::U32, -1, -1), -2);
+        assert_eq!(of(Op::Not, Type::Bool, 1, 0), 0);
+    }
+
+    #[test]
+    fn casts_clamp() {
+        let of = |op, x: f32| apply(op, [Type::F32; 3], [x.to_bits(); 3]);
+        assert_eq!(of(Op::ToI32, 3e9), i32::MAX as u32);
+        assert_eq!(of(Op::ToI32, -2.9) as i32, -2);
+        assert_eq!(of(Op::ToU32, -2.9), 0);
+        assert_eq!(of(Op::ToU32, f32::NAN), 0);
+        assert_eq!(of(Op::Lt, f32::NAN), 0);
+    }
+}

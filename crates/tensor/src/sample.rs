@@ -1,0 +1,170 @@
+//! Kernels for tests.
+
+use residua_ir::graph::Op as Real;
+
+use crate::dtype::DType;
+use crate::kernel::{Body, Buffer, Combine, Elements, Extent, Fold, Kernel, Rows, Scan, Store};
+use crate::scalar::{Graph, Id, Node, Op, Type};
+use crate::size::Size;
+
+/// A kernel under construction.
+pub struct Sample {
+    pub graph: Graph,
+    pub buffers: Vec<Buffer>,
+    pub sizes: Vec<Size>,
+}
+
+impl Sample {
+    /// Of buffers, of which those that are written are said.
+    pub fn new(buffers: &[(DType, bool)]) -> Sample {
+        let buffers = buffers.iter().map(|(dtype, written)| Buffer { dtype: *dtype, written: *written }).collect();
+        Sample { graph: Graph::default(), buffers, sizes: Vec::new() }
+    }
+
+    /// A word of the uniform.
+    pub fn word(&mut self, size: i64) -> Extent {
+        let size = Size::constant(size);
+        let word = self.sizes.iter().position(|known| *known == size).unwrap_or_else(|| {
+            self.sizes.push(size);
+            self.sizes.len() - 1
+        });
+        Extent::Word(word as u32)
+    }
+
+    /// A word of the uniform that depends on dim 0.
+    pub fn dim(&mut self) -> Extent {
+        self.sizes.push(Size::dim(0));
+        Extent::Word(self.sizes.len() as u32 - 1)
+    }
+
+    pub fn extent(&mut self, extent: Extent) -> Id {
+        match extent {
+            Extent::Known(number) => self.u32(number),
+            Extent::Word(word) => self.graph.intern(Node::Size(word), Type::U32),
+        }
+    }
+
+    pub fn u32(&mut self, number: u32) -> Id {
+        self.graph.intern(Node::Literal(Type::U32, number), Type::U32)
+    }
+
+    pub fn f32(&mut self, number: f32) -> Id {
+        self.graph.intern(Node::Literal(Type::F32, number.to_bits()), Type::F32)
+    }
+
+    pub fn coordinate(&mut self, axis: u32) -> Id {
+        self.graph.intern(Node::Coordinate(axis), Type::U32)
+    }
+
+    pub fn folded(&mut self, fold: u32, result: u32, ty: Type) -> Id {
+        self.graph.intern(Node::Folded { fold, result }, ty)
+    }
+
+    pub fn load(&mut self, buffer: u32, index: Id) -> Id {
+        let ty = Type::of(self.buffers[buffer as usize].dtype);
+        self.graph.intern(Node::Load { buffer, index }, ty)
+    }
+
+    pub fn apply(&mut self, op: Op, operands: &[Id]) -> Id {
+        let mut padded = [operands[0]; 3];
+        padded[..operands.len()].copy_from_slice(operands);
+        let ty = op.result(padded.map(|id| self.graph.ty(id)));
+        self.graph.intern(Node::Apply(op, padded), ty)
+    }
+
+    pub fn real(&mut self, op: Real, operands: &[Id]) -> Id {
+        self.apply(Op::Real(op), operands)
+    }
+
+    /// a · stride + b of u32, where the stride is an extent.
+    pub fn affine(&mut self, a: Id, stride: Extent, b: Id) -> Id {
+        let stride = self.extent(stride);
+        let row = self.apply(Op::IntMul, &[a, stride]);
+        self.apply(Op::IntAdd, &[row, b])
+    }
+
+    /// The address of a point in C order, of the first axes.
+    pub fn address(&mut self, extents: &[Extent]) -> Id {
+        let mut address = self.coordinate(0);
+        for (axis, extent) in extents.iter().enumerate().skip(1) {
+            let coordinate = self.coordinate(axis as u32);
+            address = self.affine(address, *extent, coordinate);
+        }
+        address
+    }
+
+    pub fn kernel(self, name: &str, body: Body) -> Kernel {
+        Kernel { name: name.to_owned(), buffers: self.buffers, sizes: self.sizes, graph: self.graph, body }
+    }
+
+    pub fn elements(self, name: &str, space: &[Extent], stores: Vec<Store>) -> Kernel {
+        self.kernel(name, Body::Elements(Elements { space: space.to_vec(), stores }))
+    }
+}
+
+pub fn fold(combine: Combine, operands: Vec<Id>) -> Fold {
+    Fold { combine, operands, merges_states: false, keeps_state: false }
+}
+
+pub fn store(buffer: u32, index: Id, value: Id) -> Store {
+    Store { buffer, index, value }
+}
+
+/// Softmax along rows: buffer 0 to buffer 1 of a type.
+pub fn softmax(rows: i64, columns: i64, result: DType) -> Kernel {
+    let mut sample = Sample::new(&[(DType::F32, false), (result, true)]);
+    let (outer, row) = (sample.word(rows), sample.word(columns));
+    let index = sample.address(&[outer, row]);
+    let x = sample.load(0, index);
+    let largest = sample.folded(0, 0, Type::F32);
+    let difference = sample.real(Real::Sub, &[x, largest]);
+    let e = sample.real(Real::Exp, &[difference]);
+    let sum = sample.folded(1, 0, Type::F32);
+    let quotient = sample.real(Real::Div, &[e, sum]);
+    let rows = Rows {
+        outer: vec![outer],
+        row: vec![row],
+        valid: None,
+        folds: vec![fold(Combine::Max, vec![x]), fold(Combine::Sum, vec![e])],
+        elements: vec![store(1, index, quotient)],
+        results: vec![],
+    };
+    sample.kernel("softmax", Body::Rows(rows))
+}
+
+/// A reduction of a matrix along an axis: buffer 0 of a type to buffer 1 of the result's.
+pub fn reduction(shape: [i64; 2], axis: usize, combine: Combine, dtype: DType, result: DType) -> Kernel {
+    let mut sample = Sample::new(&[(dtype, false), (result, true)]);
+    let extents = shape.map(|extent| sample.word(extent));
+    let (outer, row) = (extents[1 - axis], extents[axis]);
+    let (place, along) = (sample.coordinate(0), sample.coordinate(1));
+    let index = if axis == 1 { sample.affine(place, row, along) } else { sample.affine(along, outer, place) };
+    let x = sample.load(0, index);
+    let (operands, ty) = match combine {
+        Combine::ArgMin | Combine::ArgMax => (vec![x, along], Type::I32),
+        _ => (vec![x], sample.graph.ty(x)),
+    };
+    let folded = sample.folded(0, 0, ty);
+    let rows = Rows {
+        outer: vec![outer],
+        row: vec![row],
+        valid: None,
+        folds: vec![fold(combine, operands)],
+        elements: vec![],
+        results: vec![store(1, place, folded)],
+    };
+    sample.kernel("reduction", Body::Rows(rows))
+}
+
+/// A scan of the rows of a matrix of f32: buffer 0 to buffer 1.
+pub fn scan(rows: i64, columns: i64, combine: Combine, exclusive: bool, reverse: bool) -> Kernel {
+    let mut sample = Sample::new(&[(DType::F32, false), (DType::F32, true)]);
+    let (outer, length) = (sample.word(rows), sample.word(columns));
+    let index = sample.address(&[outer, length]);
+    let x = sample.load(0, index);
+    let folded = sample.folded(0, 0, Type::F32);
+    let fold = fold(combine, vec![x]);
+    let elements = vec![store(1, index, folded)];
+    let scan = Scan { outer: vec![outer], length, valid: None, fold, initial: None, exclusive, reverse, elements };
+    sample.kernel("scan", Body::Scan(scan))
+}
