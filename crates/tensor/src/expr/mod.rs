@@ -14,6 +14,8 @@ use crate::size::Size;
 mod build;
 mod elementwise;
 mod infer;
+#[cfg(test)]
+mod typescript;
 
 pub use elementwise::{Elementwise, Takes};
 
