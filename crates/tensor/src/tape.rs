@@ -3,7 +3,7 @@
 //! ```text
 //! tape       = version, dims, sizes, rules, nodes, results, assignments
 //! version    = 1
-//! dims       = how many dims the sizes refer to
+//! dims       = how many dims the sizes refer to, then the largest value of each
 //! sizes      = count, then for each: count of terms, then for each: coefficient, count of dims, dims
 //! rules      = count, then for each: rule
 //! rule       = count of numbers of a state, identity, count of scalar nodes, scalar nodes, results (as many as numbers of a state)
@@ -93,8 +93,8 @@ const MAX_STATE: u32 = 64;
 pub struct Recipe {
     /// All operations.
     pub expr: Expr,
-    /// How many dims the sizes refer to.
-    pub dims: u32,
+    /// The largest value of each dim that the sizes refer to.
+    pub dims: Vec<u32>,
     /// What a run gives.
     pub results: Vec<TensorId>,
     /// Which slots a run writes, and with what.
@@ -198,9 +198,10 @@ impl Reader<'_> {
             self.at = 0;
             return Err(self.error("is another version than 1"));
         }
-        let dims = self.index(u32::MAX)?;
         let count = self.count(u32::MAX)?;
-        let sizes = self.list(count, |reader| reader.size(dims))?;
+        let dims = self.list(count, |reader| reader.index(u32::MAX))?;
+        let count = self.count(u32::MAX)?;
+        let sizes = self.list(count, |reader| reader.size(dims.len() as u32))?;
         let count = self.count(u32::MAX)?;
         let rules = self.list(count, |reader| Ok(Rc::new(reader.rule()?)))?;
         let count = self.count(u32::MAX)?;

@@ -205,7 +205,10 @@ struct Rebuilt<'a> {
 impl Rebuilt<'_> {
     /// Writes a node, and as a sum if it is one that something uses.
     fn node(&mut self, id: Id, atoms: &[Id]) {
+        // A literal stays one: masks and counts of shifts are no sizes.
+        let is_literal = matches!(self.old.node(id), Node::Literal(..));
         let new = match &self.sums[id.index()] {
+            Some(_) if is_literal => self.copied(id),
             Some(sum) if !sum.others.iter().any(|(other, _)| *other == id) => {
                 // A sum that only sums use is written in these.
                 if atoms.binary_search(&id).is_err() {

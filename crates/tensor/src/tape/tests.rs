@@ -63,7 +63,7 @@ fn everything() -> Recipe {
     let matrix = expr.matmul(x, half, DType::F32);
     let gradient = expr.gradient(total, x);
     let results = vec![windows, by_rule, matrix, gradient];
-    Recipe { expr, dims: 1, results, assignments: vec![(0, gathered), (9, gradient)] }
+    Recipe { expr, dims: vec![9], results, assignments: vec![(0, gathered), (9, gradient)] }
 }
 
 #[test]

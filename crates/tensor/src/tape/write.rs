@@ -14,7 +14,9 @@ pub fn write(recipe: &Recipe) -> Vec<f64> {
     for tensor in &recipe.expr.nodes {
         nodes.extend(write_tensor(tensor, &mut sizes, &mut rules));
     }
-    let mut tape = vec![f64::from(VERSION), f64::from(recipe.dims), sizes.len() as f64];
+    let mut tape = vec![f64::from(VERSION), recipe.dims.len() as f64];
+    tape.extend(recipe.dims.iter().map(|most| f64::from(*most)));
+    tape.push(sizes.len() as f64);
     for size in &sizes {
         tape.push(size.terms().len() as f64);
         for (coefficient, dims) in size.terms() {

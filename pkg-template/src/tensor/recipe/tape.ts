@@ -49,7 +49,7 @@ class TapeWriter {
     const resultPositions = results.map((node) => this.position(node));
     const pairs = assignments.flatMap(({ input, value }) => [this.slot(input), this.position(value)]);
     const sections: readonly (readonly number[])[] = [
-      [VERSION, this.dims.length],
+      [VERSION, this.dims.length, ...this.dims.map((dim) => dim.max)],
       [this.sizePositions.size],
       this.sizes,
       [this.rulePositions.size],
