@@ -2,13 +2,14 @@
 
 use residua_base::error::{ErrorCode, Result};
 use residua_codegen::Width;
+use residua_gpu::Context;
 
 use super::gpu::GpuEngine;
 use super::{Arithmetic, Engine, Functions};
 
 impl Functions {
     /// Evaluates in pairs from now on, and gives the engine that did before. None, and nothing changes, where single precision is not what the present
-    /// engine computes in, where the application writes data on the device, or where the device lacks what pairs take.
+    /// engine computes in, where the application writes data on the device, or where the device lacks what pairs take or does not compute them.
     ///
     /// # Errors
     /// What the device fails with.
@@ -19,19 +20,20 @@ impl Functions {
         }
         let context = engine.context().clone();
         self.bring_values().await?;
-        let wide = match GpuEngine::new(context, &self.model, Width::Pair, None).await {
-            Err(error)
-                if matches!(
-                    error.code,
-                    ErrorCode::LimitExceeded | ErrorCode::OutOfMemory | ErrorCode::GpuUnavailable
-                ) =>
-            {
-                return Ok(None);
-            }
+        let lacks = [ErrorCode::LimitExceeded, ErrorCode::OutOfMemory, ErrorCode::GpuUnavailable];
+        let wide = match self.in_pairs(context).await {
+            Err(error) if lacks.contains(&error.code) => return Ok(None),
             wide => wide?,
         };
-        wide.publish_at(0, &self.values)?;
         Ok(Some(std::mem::replace(&mut self.engine, Engine::Gpu(Box::new(wide)))))
+    }
+
+    /// An engine in pairs at the current parameters, of which the kernels have been checked.
+    async fn in_pairs(&self, context: Context) -> Result<GpuEngine> {
+        let wide = GpuEngine::new(context, &self.model, Width::Pair, None).await?;
+        wide.check_pairs(&self.model, &self.values).await?;
+        wide.publish_at(0, &self.values)?;
+        Ok(wide)
     }
 
     /// Evaluates by the engine that did before, and shows the application what the second one has found.
