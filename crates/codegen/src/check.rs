@@ -58,9 +58,9 @@ impl CheckedKernel {
         &self.widths
     }
 
-    /// Operations of a device's text, roughly: how long compilers take grows with it. An operation in pairs counts as those that it takes.
+    /// Nodes of the graph, of which each operation in pairs counts as those that it takes: how long a device's compiler takes grows with it.
     pub fn text_operations(&self) -> usize {
-        self.widths.text_operations()
+        self.widths.text_operations(self.graph.graph())
     }
 
     /// Operations of an instance; an elementary function counts as those that it takes.

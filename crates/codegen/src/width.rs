@@ -7,7 +7,7 @@ use residua_ir::graph::{Graph, InputId, Node, NodeId};
 
 use crate::{Call, Case, Kernel, Load, Width};
 
-/// Operations in single numbers that an operation in pairs is, about.
+/// An operation in pairs takes SwiftShader as long to compile as so many in single numbers: 312 of them in a kernel of 852 took 2.0 s against 0.1 s.
 pub const OPERATIONS_OF_PAIR: usize = 24;
 
 /// For each node its width. That of a node that is not needed is single.
@@ -62,13 +62,13 @@ impl Widths {
         Widths(widths)
     }
 
-    /// Operations of a text in these widths, roughly.
-    pub fn text_operations(&self) -> usize {
-        let of_width = |width: &Width| match width {
-            Width::Single => 1,
-            Width::Pair => OPERATIONS_OF_PAIR,
+    /// Nodes of the graph, of which each operation in pairs counts as those that it takes: how long compilers take grows with it.
+    pub fn text_operations(&self, graph: &Graph) -> usize {
+        let of_node = |id| match (graph.node(id), self.of(id)) {
+            (Node::Apply(..), Width::Pair) => OPERATIONS_OF_PAIR,
+            (Node::Apply(..), Width::Single) | (Node::Input(_) | Node::Literal(_), _) => 1,
         };
-        self.0.iter().map(of_width).sum()
+        graph.ids().map(of_node).sum()
     }
 
     /// The width of a node.
@@ -107,6 +107,16 @@ mod tests {
         let of = |nodes: &[NodeId]| nodes.iter().map(|node| widths.of(*node)).collect::<Vec<_>>();
         assert_eq!(of(&[a, product, of_pairs]), [Width::Pair; 3]);
         assert_eq!(of(&[b, single]), [Width::Single; 2]);
+    }
+
+    #[test]
+    fn an_operation_in_pairs_counts_as_those_that_it_takes() {
+        let mut graph = Graph::new();
+        let a = graph.input(InputId(0));
+        let [square, sine] = [Op::Mul, Op::Sin].map(|op| graph.apply_raw(op, &[a, a][..op.arity()]));
+        let operations = |width| Widths::of_nodes(&graph, [(square, width), (sine, Width::Single)].into_iter());
+        assert_eq!(operations(Width::Single).text_operations(&graph), 3);
+        assert_eq!(operations(Width::Pair).text_operations(&graph), 2 + OPERATIONS_OF_PAIR);
     }
 
     #[test]

@@ -18,7 +18,7 @@ use super::super::record::{Kernels, Recording, record_partials, record_values};
 use super::super::record_gradient::{GradientCall, Point, record_gradient};
 use super::super::{Evaluation, Objective};
 use super::call::Call;
-use super::{GpuEngine, MOST_OPERATIONS, weighed_operations};
+use super::{GpuEngine, MOST_OPERATIONS};
 
 /// A call on its way.
 pub(super) struct Launched {
@@ -255,7 +255,7 @@ impl GpuEngine {
         let mut bytes = 4 * vector_len(width, model.num_residuals.into());
         for (number, batch) in model.batches.iter().enumerate() {
             let plan = self.access_plans.plan(number, Entry::Jacobian)?;
-            if weighed_operations(plan) > MOST_OPERATIONS {
+            if plan.kernel.text_operations() > MOST_OPERATIONS {
                 return Ok(true);
             }
             bytes += 4 * table_len(width, plan.partials.len() as u64 * u64::from(batch.count));

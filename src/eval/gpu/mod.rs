@@ -9,13 +9,12 @@ use std::ops::Range;
 use wasm_bindgen::JsValue;
 
 use crate::model::Model;
-use crate::model::access_plan::{AccessPlan, Entry};
+use crate::model::access_plan::Entry;
 use residua_base::cooperative::Slices;
 use residua_base::error::{Error, ErrorCode, Result};
-use residua_codegen::Width;
 use residua_codegen::wgsl::PairForm;
+use residua_codegen::{OPERATIONS_OF_PAIR, Width};
 use residua_gpu::{Buffer, BufferRequest, CommandList, Context, Pipeline, Prepared};
-use residua_ir::graph::Node;
 use vecmap::VecMap;
 
 mod buffers;
@@ -49,10 +48,6 @@ use super::{Arithmetic, Objective};
 /// A kernel of more operations than this takes browsers too long to compile: 10,000 took 5 s on SwiftShader, 20,000 lost the
 /// device.
 const MOST_OPERATIONS: usize = 8_000;
-
-/// An operation in pairs takes SwiftShader as long to compile as so many in single precision: 312 of them in a kernel of 852 took 2.0 s against
-/// 0.1 s.
-const OPERATIONS_OF_A_PAIR: usize = 24;
 
 /// More kernels than this in one compile are a sign that grouping found little to group.
 const MOST_KERNELS: usize = 64;
@@ -263,26 +258,21 @@ impl GpuEngine {
     }
 }
 
-/// Operations of a kernel, each in pairs as many as it takes in single precision to compile as long.
-fn weighed_operations(plan: &AccessPlan) -> usize {
-    let graph = plan.kernel.graph.graph();
-    if !plan.kernel.has_pairs() {
-        return graph.len();
-    }
-    let applied = graph.nodes().iter().filter(|node| matches!(node, Node::Apply(..))).count();
-    graph.len() + (OPERATIONS_OF_A_PAIR - 1) * applied
-}
-
 /// Refuses residuals that would make kernels too large to compile. The gradient's is the largest that every call needs.
 fn check_sizes(model: &Model, plans: &AccessPlanCache) -> Result<()> {
     for (number, batch) in model.batches.iter().enumerate() {
-        let operations = weighed_operations(plans.plan(number, Entry::CostGradient)?);
+        let kernel = &plans.plan(number, Entry::CostGradient)?.kernel;
+        let operations = kernel.text_operations();
         if operations > MOST_OPERATIONS {
             let name = model.residual_name(batch.row(0));
+            let counted = match kernel.has_pairs() {
+                true => format!(", where one in f32x2 counts as {OPERATIONS_OF_PAIR}"),
+                false => String::new(),
+            };
             return Err(Error::new(
                 ErrorCode::LimitExceeded,
                 format!(
-                    "the kernel of {name} would have {operations} operations; the GPU engine takes at most {MOST_OPERATIONS}"
+                    "the kernel of {name} would have {operations} operations{counted}; the GPU engine takes at most {MOST_OPERATIONS}"
                 ),
             ));
         }

@@ -107,9 +107,9 @@ impl ProgramText {
         (body.finish(), texts)
     }
 
-    /// Operations of such code, roughly: how long compilers take grows with it.
+    /// Operations of such code, see [`CheckedKernel::text_operations`](crate::CheckedKernel::text_operations).
     pub fn operations_of(graph: &Graph, nodes: &[(NodeId, Width)]) -> usize {
-        Widths::of_nodes(graph, nodes.iter().copied()).text_operations()
+        Widths::of_nodes(graph, nodes.iter().copied()).text_operations(graph)
     }
 
     /// The whole program.
