@@ -7,6 +7,9 @@
 #import levenberg_marquardt/factor_block
 #import levenberg_marquardt/solve_block
 #endif
+#if CONSTRAINED && WIDE
+#import pair_order
+#endif
 // A step begins: for each block r = -g, z = M⁻¹r, p = z (unless the kernels that read p form it), δ = 0, where M is the block of
 // JᵀJ + λD. Before a Schur complement the eliminated blocks alone step at first: z of the others is 0. A coordinate that must stay is marked by a negative number on the diagonal of its block of JᵀJ; its part of every vector is 0.
 @compute @workgroup_size(256)
@@ -101,13 +104,8 @@ fn stays(place: u32, g: f32) -> bool {
     let lower = vec2<f32>(bounds[place], bounds[dispatch.stride + place]);
     let upper = vec2<f32>(bounds[2u * dispatch.stride + place], bounds[3u * dispatch.stride + place]);
     return bounds[4u * dispatch.stride + place] != 0.0
-        || (is_at_most(x, lower) && g > 0.0)
-        || (is_at_most(upper, x) && g < 0.0);
-}
-
-// a <= b of pairs.
-fn is_at_most(a: vec2<f32>, b: vec2<f32>) -> bool {
-    return a.x < b.x || (a.x == b.x && a.y <= b.y);
+        || (pair_is_at_most(x, lower) && g > 0.0)
+        || (pair_is_at_most(upper, x) && g < 0.0);
 }
 #else
 fn stays(place: u32, g: f32) -> bool {
