@@ -154,8 +154,6 @@ pub struct Layout {
     pub batch_constants: Vec<(u64, u64)>,
     /// Position of the reduction's uniforms, in units of [`ALIGNMENT`].
     pub reduce_uniforms: u64,
-    /// The same, where the kernels that have run do not sum in pairs although others do.
-    pub single_reduce_uniforms: u64,
     num_sums: u64,
     num_params: u64,
     num_residuals: u64,
@@ -220,7 +218,6 @@ impl Layout {
             chunks: Vec::new(),
             batch_constants: Vec::new(),
             reduce_uniforms: 0,
-            single_reduce_uniforms: 0,
             num_sums: 0,
             num_params: model.num_params.into(),
             num_residuals: model.num_residuals.into(),
@@ -259,31 +256,18 @@ impl Layout {
         let lengths = (0..layout.chunks.len()).map(|chunk| layout.bytes(Memory::Indices(chunk)) / 4).list();
         layout.index_starts = starts_of_tables(0, &lengths, layout.most_bound);
         layout.rows_are_disjoint = layout.are_rows_disjoint();
-        let reduction = layout.reduction(width).words();
+        let reduction = layout.reduction().words();
         layout.reduce_uniforms = layout.add_uniforms(&reduction);
-        layout.single_reduce_uniforms = layout.reduce_uniforms;
-        if width == Width::Pair {
-            let reduction = layout.reduction(Width::Single).words();
-            layout.single_reduce_uniforms = layout.add_uniforms(&reduction);
-        }
         layout.lists = Lists::new(model, &mut layout, limits, slices).await?;
         layout.uniform_words = layout.uniforms.len() as u64;
         Ok(layout)
     }
 
-    /// How the partial sums of all chunks, of this width, are summed: to pairs of a number and its error.
-    pub fn reduction(&self, width: Width) -> ReduceSumUniforms {
-        let numbers = table_len(width, 1);
+    /// How the partial sums of all chunks are summed: to pairs of a number and its error.
+    pub fn reduction(&self) -> ReduceSumUniforms {
+        let numbers = table_len(self.width, 1);
         let count = self.num_sums / numbers;
         ReduceSumUniforms { count: count as u32, width: numbers as u32, input_first: 0, output_first: 0 }
-    }
-
-    /// Position of its uniforms.
-    pub fn uniforms_of_reduction(&self, width: Width) -> u64 {
-        match width {
-            Width::Single => self.single_reduce_uniforms,
-            Width::Pair => self.reduce_uniforms,
-        }
     }
 
     async fn add_chunk(
@@ -410,7 +394,7 @@ impl Layout {
             Memory::PartialSums => self.num_sums,
             Memory::AllIndices => self.index_starts.as_ref().map_or(0, |starts| starts[self.chunks.len()]),
             Memory::IgnoredSums => table(self.ignored_sums),
-            Memory::Sums => 2 * u64::from(self.reduction(Width::Single).workgroups()),
+            Memory::Sums => 2 * u64::from(self.reduction().workgroups()),
             Memory::LineSums => self.chunks.iter().map(Chunk::line_sums).sum(),
             Memory::LocalGradient => table(self.local_gradient),
             Memory::Scratch(which) => self.scratch[which as usize],

@@ -5,7 +5,6 @@ use crate::model::access_plan::{Entry, Role};
 use crate::model::incidence::{Destination, Source};
 use crate::model::line::STEPS;
 use residua_base::error::{Error, Result};
-use residua_codegen::Width;
 use residua_codegen::wgsl::WORKGROUP_SIZE;
 use residua_gpu::{Limits, Slice};
 
@@ -13,14 +12,14 @@ use super::Objective;
 use super::declare::{Declare, Sums};
 use super::layout::lists::{ChunkLists, ListMemory};
 use super::layout::{ALIGNMENT, Chunk, Layout, Memory};
-use super::record::{Kernels, Program, kernel_layout, list_layout, sums_of, sums_of_lists};
+use super::record::{Kernels, Program, kernel_layout, list_layout};
 use super::shaders::Shader;
 use super::titles::kernel_name;
 
 /// Sums up to so many are left to the kernel that needs them.
 const MOST_SUMS: u32 = 1024;
 
-/// Records an objective of a model.
+/// Records an objective of a model whose functions are in single precision.
 pub struct Descent<'a, K> {
     /// What is evaluated.
     pub model: &'a Model,
@@ -125,10 +124,8 @@ impl<K: Kernels> Descent<'_, K> {
                 self.sum_lists(d, number, lists, [at, gradient, gate])?;
             } else {
                 let groups = (chunk.range.len() as u64).div_ceil(WORKGROUP_SIZE.into());
-                let entry = Self::entries(self.objective)[0];
-                let numbers = sums_of(&self.kernels.plan(chunk.batch, entry)?.kernel, groups);
-                let part = sums.part(4 * chunk.first_sum, 4 * numbers);
-                self.run(d, number, entry, [at, at, at, part, gate], groups)?;
+                let part = sums.part(4 * chunk.first_sum, 4 * groups);
+                self.run(d, number, Self::entries(self.objective)[0], [at, at, at, part, gate], groups)?;
                 self.gather(d, number, gradient, gate)?;
             }
         }
@@ -173,8 +170,7 @@ impl<K: Kernels> Descent<'_, K> {
             bindings.push(self.memory(d, Memory::Lists(ListMemory::Offsets(number, shape))));
             let groups = lists.workgroups(shape).min(most);
             if plan.kernel.has_total() {
-                let numbers = sums_of_lists(plan, groups);
-                bindings.push(self.memory(d, Memory::PartialSums).part(4 * chunk.first_sum, 4 * numbers));
+                bindings.push(self.memory(d, Memory::PartialSums).part(4 * chunk.first_sum, 4 * groups));
             }
             bindings.extend([gate, self.uniforms(d, lists.uniforms(shape, true))]);
             let program = Program::Lists(self.kernels.number(chunk.batch), entry, shape);
@@ -207,29 +203,21 @@ impl<K: Kernels> Descent<'_, K> {
                 gate,
                 self.uniforms(d, chunk.uniforms + 1 + position as u64),
             ];
-            let pairs = self.width() == Width::Pair;
-            let pipeline = d.shader(Shader::Gather { fused: false, gated: true, pairs });
+            let pipeline = d.shader(Shader::Gather { fused: false, gated: true, pairs: false });
             d.list().dispatch(pipeline, &bindings, self.limits.split_workgroups(pass.workgroups.into())?);
         }
         Ok(())
     }
 
-    /// In how many numbers its kernels compute.
-    fn width(&self) -> Width {
-        Self::entries(self.objective)[0].width(self.layout.width)
-    }
-
     fn sums(&self, d: &mut dyn Declare) -> Result<Sums> {
-        let slice = self.memory(d, Memory::PartialSums);
-        let reduction = self.layout.reduction(self.width());
-        let (count, width) = (reduction.count, reduction.width);
-        if count <= MOST_SUMS {
-            return Ok(Sums { slice, count, width });
+        let (slice, reduction) = (self.memory(d, Memory::PartialSums), self.layout.reduction());
+        if reduction.count <= MOST_SUMS {
+            return Ok(Sums { slice, count: reduction.count, width: 1 });
         }
         let totals = self.memory(d, Memory::Sums);
         let groups = reduction.workgroups();
-        let uniforms = self.uniforms(d, self.layout.uniforms_of_reduction(self.width()));
-        let bindings = [slice, totals, self.memory(d, Memory::GuardZero), uniforms];
+        let bindings =
+            [slice, totals, self.memory(d, Memory::GuardZero), self.uniforms(d, self.layout.reduce_uniforms)];
         let pipeline = d.shader(Shader::ReduceSum);
         d.list().dispatch(pipeline, &bindings, self.limits.split_workgroups(groups.into())?);
         Ok(Sums { slice: totals, count: groups, width: 2 })

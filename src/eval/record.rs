@@ -252,7 +252,7 @@ impl<'a, K: Kernels> Recorder<'a, K> {
         let uniforms = self.uniforms(self.layout.reduce_uniforms);
         let bindings =
             [self.whole(Memory::PartialSums), self.whole(Memory::Sums), self.whole(Memory::GuardZero), uniforms];
-        let groups = u64::from(self.layout.reduction(self.layout.width).workgroups());
+        let groups = u64::from(self.layout.reduction().workgroups());
         let pipeline = self.shader(Shader::ReduceSum);
         self.list.dispatch(pipeline, &bindings, self.limits.split_workgroups(groups)?);
         Ok(())
