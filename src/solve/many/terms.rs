@@ -127,8 +127,8 @@ impl<'a> Draft<'a> {
         sum(&mut self.graph, &products).unwrap_or_else(|| self.graph.literal(0.0))
     }
 
-    /// For each free coordinate that the residuals depend on, its position and the column of ∂r/∂x.
-    fn columns(&mut self, residuals: &[NodeId]) -> Vec<(usize, Column)> {
+    /// The parameters among the inputs so far, and which inputs they are.
+    fn parameters(&self) -> (Vec<u32>, Vec<InputId>) {
         let (mut parameters, mut wrt) = (Vec::new(), Vec::new());
         for (position, source) in (0..).zip(&self.inputs) {
             if let Source::Parameter(parameter) = *source {
@@ -136,6 +136,22 @@ impl<'a> Draft<'a> {
                 wrt.push(InputId(position));
             }
         }
+        (parameters, wrt)
+    }
+
+    /// 2 w max(ρ″, 0), the factor of v vᵀ.
+    fn factor_of_bend(&mut self, weight: NodeId, bend: NodeId) -> NodeId {
+        let g = &mut self.graph;
+        let (zero, two) = (g.literal(0.0), g.literal(2.0));
+        let convex = g.lt(zero, bend);
+        let positive = g.select(convex, bend, zero);
+        let twice = g.mul(two, weight);
+        g.mul(twice, positive)
+    }
+
+    /// For each free coordinate that the residuals depend on, its position and the column of ∂r/∂x.
+    fn columns(&mut self, residuals: &[NodeId]) -> Vec<(usize, Column)> {
+        let (parameters, wrt) = self.parameters();
         let rows = autodiff::jacobian(&mut self.graph, residuals, &wrt);
         let mut columns: Vec<(usize, Column)> = Vec::new();
         for block in &self.template.blocks {
@@ -167,13 +183,7 @@ impl<'a> Draft<'a> {
 
     /// The gradient of a node in free coordinates by a reverse sweep, by positions.
     fn gradient(&mut self, seeds: &[(NodeId, NodeId)]) -> Vec<(usize, NodeId)> {
-        let (mut parameters, mut wrt) = (Vec::new(), Vec::new());
-        for (position, source) in (0..).zip(&self.inputs) {
-            if let Source::Parameter(parameter) = *source {
-                parameters.push(parameter);
-                wrt.push(InputId(position));
-            }
-        }
+        let (parameters, wrt) = self.parameters();
         let partials = autodiff::gradient(&mut self.graph, seeds, &wrt);
         let of_parameter = |parameter: u32| partials[parameters.iter().position(|&known| known == parameter)?];
         let mut gradient = Vec::new();
@@ -214,16 +224,9 @@ pub fn normal_terms(template: &Template, group: &Group) -> Result<NormalTerms> {
     let half_weight = g.mul(half, weight);
     let cost = g.mul(half_weight, rho);
     let scale = g.mul(weight, slope);
-    // 2 w max(ρ″, 0), for v vᵀ
-    let bend = bend.map(|bend| {
-        let (zero, two) = (g.literal(0.0), g.literal(2.0));
-        let convex = g.lt(zero, bend);
-        let positive = g.select(convex, bend, zero);
-        let twice = g.mul(two, weight);
-        g.mul(twice, positive)
-    });
+    let bend = bend.map(|bend| draft.factor_of_bend(weight, bend));
 
-    let normal = normal_equations::terms(g, &residuals, &columns, Some(scale), bend);
+    let normal = normal_equations::terms(&mut draft.graph, &residuals, &columns, Some(scale), bend);
     let mut gradient = normal.gradient;
     let mut jtj: Vec<(usize, usize, NodeId)> = normal.jtj.iter().map(|&(a, b, node)| (a.min(b), a.max(b), node)).list();
 
@@ -270,12 +273,8 @@ pub fn pair_terms(template: &Template, group: &Group) -> Result<PairTerms> {
         rows.push(entries.map(|(position, entry)| (position, g.mul(root_of_scale, entry))).list());
     }
     if let Some(bend) = bend {
-        // √(2 w max(ρ″, 0)) v
-        let (zero, two) = (g.literal(0.0), g.literal(2.0));
-        let convex = g.lt(zero, bend);
-        let positive = g.select(convex, bend, zero);
-        let twice = g.mul(two, weight);
-        let square = g.mul(twice, positive);
+        let square = draft.factor_of_bend(weight, bend);
+        let g = &mut draft.graph;
         let root = g.sqrt(square);
         let mut row = Vec::new();
         for (position, column) in &columns {
