@@ -9,7 +9,7 @@ use crate::solve::summary::Termination;
 use residua_base::error::{Error, ErrorCode, Result};
 use residua_base::list::Listed;
 use residua_codegen::wgsl::{Binding, PairForm, ProgramText, Resource};
-use residua_codegen::{Width, template_parameters, uniform};
+use residua_codegen::{OPERATIONS_OF_PAIR, Width, template_parameters, uniform};
 use residua_ir::graph::NodeId;
 
 use super::layout::{Column, GroupLayout, Layout};
@@ -90,8 +90,13 @@ pub fn program(template: &Template, layout: &Layout, pairs: Option<PairForm>) ->
         Some(_) => writer.linear_algebra_in_pairs(),
     }
     writer.program.push(&writer.text);
-    let most = if pairs.is_some() { MOST_OPERATIONS_IN_PAIRS } else { MOST_OPERATIONS };
-    limit("operations", writer.written, most)?;
+    match pairs {
+        None => limit("operations", writer.written, MOST_OPERATIONS)?,
+        Some(_) => {
+            let operations = format!("operations, where one in f32x2 counts as {OPERATIONS_OF_PAIR}");
+            limit(&operations, writer.written, MOST_OPERATIONS_IN_PAIRS)?;
+        }
+    }
     let operations = writer.operations;
     Ok(Program { wgsl: writer.program.finish(), operations })
 }
