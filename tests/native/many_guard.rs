@@ -142,6 +142,67 @@ fn what_single_precision_loses_the_device_solves_again_in_pairs() {
     }
 }
 
+/// The device's kernel in pairs, which counts the problems that it is asked for.
+struct CountedInPairs<'a>(InPairs<'a>, Vec<u32>);
+
+impl PairSolver for CountedInPairs<'_> {
+    async fn solve(&mut self, batch: &Batch<'_>, audience: &mut dyn ManyListener) -> Result<ManySolutions> {
+        self.1.push(batch.count);
+        self.0.solve(batch, audience).await
+    }
+}
+
+#[test]
+fn problems_at_the_precision_limit_go_on_in_pairs_alone() {
+    const NUMBERS: usize = 5;
+    let template = peaks(LossParameters::squared()).template();
+    let (_, samples) = noisy_peaks(12, 0.05);
+    let batch = samples_batch(12, samples, 1);
+    let mut device = on_device(&template, &batch, &defaults(), 40);
+    let exact = on_cpu(&template, &batch, &defaults());
+    for limited in [vec![7], vec![2, 7, 11]] {
+        // Ended 1 % beside the solution.
+        for &problem in &limited {
+            device.x[NUMBERS * problem] = 1.01 * exact.x[NUMBERS * problem];
+            device.cost[problem] = 1.1 * exact.cost[problem];
+            device.termination[problem] = Termination::PrecisionLimit;
+        }
+        let mut pairs = CountedInPairs(InPairs(&template), Vec::new());
+        let solutions = device.clone();
+        let found =
+            block_on(guard(&template, &batch, &defaults(), solutions, Arithmetic::F32, Some(&mut pairs), &mut Silent))
+                .unwrap();
+        assert_eq!(pairs.1, [limited.len() as u32], "one solve, of these problems");
+        assert!(found.precision.unwrap().suffices(), "those that have converged keep their digits");
+        assert_eq!((found.arithmetic, found.reason()), (Arithmetic::F32, None), "that of the others");
+        for problem in 0..12 {
+            let of = |solutions: &ManySolutions| {
+                let x = solutions.x[NUMBERS * problem..NUMBERS * (problem + 1)].to_vec();
+                (x, solutions.cost[problem], solutions.iterations[problem], solutions.termination[problem])
+            };
+            let (x, cost, iterations, end) = of(&found.solutions);
+            if !limited.contains(&problem) {
+                assert_eq!((x, cost, iterations, end), of(&device), "{problem} is as it was");
+                continue;
+            }
+            assert!(end.converged() && iterations > device.iterations[problem], "{problem}: {end:?}, {iterations}");
+            // The cost changes by less than 1e-8 at the last step.
+            assert!((cost / exact.cost[problem] - 1.0).abs() < 1e-8, "{problem}: {cost}");
+        }
+        let which = match limited.len() {
+            1 => "1 problem that ended with 'precision-limit'".to_owned(),
+            count => format!("{count} problems that ended with 'precision-limit'"),
+        };
+        let says =
+            format!("The GPU solved {which} again in double-single precision, from the solutions in single precision.");
+        let text = found.message();
+        assert!(text.starts_with("12 of 12 problems converged.") && text.ends_with(&says), "{text}");
+    }
+    // Without pairs they stay at the limit, and the CPU is not asked.
+    let found = guarded(&template, &batch, device.clone(), true);
+    assert_eq!((found.solutions, found.arithmetic), (device, Arithmetic::F32));
+}
+
 /// What a device would give that loses nothing: solutions of the host, rounded.
 fn rounded(mut solutions: ManySolutions) -> ManySolutions {
     let round = |number: &mut f64| *number = f64::from(*number as f32);

@@ -164,9 +164,10 @@ pub async fn guard(
             None => (Arithmetic::F64, "CPU", cpu::solve_many(template, &again, options, &mut Quiet(audience)).await?),
         };
         guarded.solutions.replace(&problems, template.values.len(), found);
-        let which = match problems.len() == batch.count as usize {
-            true => "the problems".to_owned(),
-            false => format!("{} problems that ended with 'precision-limit'", problems.len()),
+        let which = match problems.len() {
+            all if all == batch.count as usize => "the problems".to_owned(),
+            1 => "1 problem that ended with 'precision-limit'".to_owned(),
+            some => format!("{some} problems that ended with 'precision-limit'"),
         };
         let (to, from) = (arithmetic.name(), guarded.arithmetic.name());
         guarded.remarks.push(format!("The {engine} solved {which} again in {to}, from the solutions in {from}."));
