@@ -3,9 +3,11 @@
 
 use crate::interpreter::run;
 use crate::kernels;
+use crate::pair_operations::{bound, operands, worst};
+use residua::eval::pairs::{from_table, split, to_table};
 use residua_codegen::wgsl::{self, Dispatch, PairDispatch, PairForm};
-use residua_codegen::{Epilogue, Index, Kernel, Load, Output};
-use residua_ir::graph::{Op, evaluate};
+use residua_codegen::{Epilogue, Index, Kernel, Load, Output, Width};
+use residua_ir::graph::Op;
 
 /// Numbers spread evenly over [0, 1), the same in every run.
 fn fraction(position: usize, sequence: usize) -> f64 {
@@ -13,26 +15,13 @@ fn fraction(position: usize, sequence: usize) -> f64 {
     ((position as f64 + 0.5) * step + 0.1 * sequence as f64).fract()
 }
 
-/// Both parts of a number.
-fn split(number: f64) -> [f32; 2] {
-    let high = number as f32;
-    [high, (number - f64::from(high)) as f32]
-}
-
 fn bits(numbers: impl IntoIterator<Item = f32>) -> Vec<u32> {
     numbers.into_iter().map(f32::to_bits).collect()
 }
 
-/// The words of a table: the high parts of all columns, then the low parts.
-fn table(numbers: &[f64]) -> Vec<u32> {
-    [0, 1].into_iter().flat_map(|part| bits(numbers.iter().map(|&number| split(number)[part]))).collect()
-}
-
-/// The numbers of such a table.
-fn joined(words: &[u32]) -> Vec<f64> {
-    let number = |word: &u32| f64::from(f32::from_bits(*word));
-    let (high, low) = words.split_at(words.len() / 2);
-    high.iter().zip(low).map(|(high, low)| number(high) + number(low)).collect()
+/// The numbers of single precision that words are.
+fn floats(words: &[u32]) -> Vec<f32> {
+    words.iter().map(|word| f32::from_bits(*word)).collect()
 }
 
 /// A kernel whose loads and stores of columns are pairs, of tables of so many columns.
@@ -62,51 +51,25 @@ fn dispatch(count: usize) -> Vec<u32> {
     PairDispatch::new(Dispatch::new(count as u32, count as u32, 0), [0, 0]).words().to_vec()
 }
 
-/// The results of an op on triples of operands, in pairs.
-fn results_of(op: Op, operands: &[f64], form: PairForm) -> Vec<f64> {
-    let count = operands.len() / 3;
+/// The results of an op on triples of operands, as words of one pair after the other.
+fn results_of(op: Op, operands: &[[f64; 3]], form: PairForm) -> Vec<u32> {
+    let count = operands.len();
     let kernel = in_pairs(kernels::of_ops(&[op]), &|name| if name == "operands" { 3 } else { 1 });
     let kernel = kernel.check().unwrap();
-    let mut buffers = vec![table(operands), vec![0; 2 * count], vec![0], dispatch(count)];
+    let columns: Vec<f64> = [0, 1, 2].into_iter().flat_map(|k| operands.iter().map(move |given| given[k])).collect();
+    let mut buffers = vec![bits(to_table(Width::Pair, &columns)), vec![0; 2 * count], vec![0], dispatch(count)];
     run(&wgsl::write(&kernel, form).unwrap(), [count.div_ceil(64) as u32, 1], &mut buffers);
-    joined(&buffers[1])
-}
-
-/// The largest error that an op may have, relative or where the result is below 1 absolute: the acceptance bounds of double-single arithmetic, of which
-/// those of pow and of sums of exponentials grow with the exponent.
-fn bound(op: Op) -> f64 {
-    match op {
-        Op::Pow | Op::Sinh | Op::Cosh => 3e-13,
-        Op::Exp | Op::Log | Op::Sin | Op::Cos | Op::Tan | Op::Asin | Op::Acos | Op::Atan | Op::Atan2 => 1e-13,
-        Op::Tanh | Op::Sigmoid | Op::Softplus | Op::Mod => 1e-13,
-        _ => 4e-14,
-    }
+    let (high, low) = buffers[1].split_at(count);
+    high.iter().zip(low).flat_map(|(high, low)| [*high, *low]).collect()
 }
 
 #[test]
-fn every_op_has_some_46_bits_over_its_domain() {
-    const COUNT: usize = 96;
+fn every_op_of_a_kernel_is_within_its_bound_over_its_domain() {
     for op in Op::ALL {
-        let range = |k: usize| op.domain().get(k).copied().unwrap_or((0.0, 1.0));
-        let operand = |at: usize| {
-            let (low, high) = range(at / COUNT);
-            let [high, low] = split(low + (high - low) * fraction(at % COUNT, at / COUNT));
-            f64::from(high) + f64::from(low)
-        };
-        let operands: Vec<f64> = (0..3 * COUNT).map(operand).collect();
+        let operands = operands(*op, 96);
         for form in [PairForm::Split, PairForm::Fused] {
-            let results = results_of(*op, &operands, form);
-            for (i, result) in results.iter().enumerate() {
-                let exact: Vec<f64> = (0..op.arity()).map(|k| operands[k * COUNT + i]).collect();
-                let reference = evaluate(*op, &exact);
-                // Sums and differences cancel: their errors are relative to the operands.
-                let size = exact.iter().fold(reference.abs().max(1.0), |most, operand| match op {
-                    Op::Add | Op::Sub | Op::Mod => most.max(operand.abs()),
-                    _ => most,
-                });
-                let error = (result - reference).abs() / size;
-                assert!(error <= bound(*op), "{} of {exact:?} in {form:?}: {result}, {reference}", op.name());
-            }
+            let (error, at) = worst(*op, &operands, &results_of(*op, &operands, form));
+            assert!(error <= bound(*op).1, "{} of {at:?} in {form:?}: {error:e}", op.name());
         }
     }
 }
@@ -185,7 +148,7 @@ fn calls_are_made_in_pairs_where_a_result_is_wanted_as_a_pair() {
         let mut buffers =
             vec![bits(x.iter().copied()), data.clone(), settings, local, vec![0; 2], vec![0], dispatch(COUNT)];
         run(&text, [1, 1], &mut buffers);
-        for (i, derivative) in joined(&buffers[3]).into_iter().enumerate() {
+        for (i, derivative) in from_table(Width::Pair, &floats(&buffers[3])).into_iter().enumerate() {
             let r = f64::from(x[i]) - f64::from(y[i]);
             let slope = if kind == 1.0 && r.abs() > 0.75 { 0.75 / r.abs() } else { 1.0 };
             assert!((derivative - 2.0 * slope * r).abs() <= 4e-14 * r.abs(), "{kind}: {derivative}");
