@@ -3,7 +3,9 @@
 //! Points and data have all the bits of f64. The bound, 1e-11 of the largest entry, is what the package promises of gradients; in single
 //! precision the same comparison is off by more than [`CONTROL`], which each test sees once.
 
-use crate::engines::{Differences, Random, both_in, compare, difference, mixed_tape, op_tape, problem_model};
+use crate::engines::{
+    Differences, Random, both_in, compare, difference, each_loss_is_within, mixed_tape, op_tape, problem_model,
+};
 use crate::recorder::{Recorder, compiled, params_model, problem, with_any_loss};
 use js_sys::{Float32Array, Float64Array};
 use residua::eval::gpu::{DataPart, NewSharedData};
@@ -87,23 +89,7 @@ async fn every_loss_agrees_in_pairs() {
     let x = numbers(99, 512, (-5.0, 5.0));
     let model = with_any_loss(params_model(op_tape(Op::Neg, 512), 512));
     let (mut gpu, mut cpu) = both_in(Width::Pair, model, &x, None).await;
-    for (kind, a, b) in [
-        ("squared", 0.0, 0.0),
-        ("huber", 0.7, 0.0),
-        ("softL1", 0.7, 0.0),
-        ("cauchy", 0.7, 0.0),
-        ("arctan", 0.7, 0.0),
-        ("tukey", 3.0, 0.0),
-        ("tolerant", 1.5, 0.4),
-    ] {
-        for functions in [&mut gpu, &mut cpu] {
-            functions.set_loss(0, LossParameters::new(kind, a, b, 1.5).unwrap()).unwrap();
-            functions.set_weight(0, 0.3).unwrap();
-        }
-        let d = compare(&mut gpu, &mut cpu, Objective::LeastSquares).await;
-        console_log!("{kind:>10}: cost {:.1e}, gradient {:.1e}", d.sum, d.gradient);
-        assert!(d.sum < BOUND && d.gradient < BOUND, "{kind}");
-    }
+    each_loss_is_within([BOUND, BOUND], &mut gpu, &mut cpu).await;
 }
 
 #[wasm_bindgen_test]
