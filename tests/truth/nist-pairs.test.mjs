@@ -1,5 +1,5 @@
 // NIST's Statistical Reference Datasets in double-single arithmetic on the GPU, by Levenberg-Marquardt and by solveMany(): digits that match the certified
-// ones, against those of the CPU in double precision.
+// ones, against those of the CPU in double precision and of the GPU in single precision.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { launch, openBlankPage } from '../browser.mjs';
@@ -10,6 +10,8 @@ import { longTest } from '../tier.mjs';
 const DIGITS = 9, OF_LANCZOS3 = 8;
 /** The average may be below that of the CPU, about 10, by this: runs end anywhere within the rounding of their cost. */
 const BELOW_CPU = 0.1;
+/** Single precision, the control, has fewer on average: its numbers have 7.2. */
+const CONTROL = 7;
 /** From (1, 1) the first step that reduces the cost takes b2 of BoxBOD to 115, where the cost is flat. */
 const leadsElsewhere = ({ name, start }) => name === 'BoxBOD' && start === 1;
 
@@ -21,7 +23,7 @@ before(async () => {
 });
 after(() => browser.close());
 
-/** In the page: `window.fit(text)` solves one dataset from both starts by both solvers, and on the CPU. */
+/** In the page: `window.fit(text)` solves one dataset from both starts by both solvers, on the CPU, and in single precision. */
 async function defineFits() {
   const { GpuCompiledFunctions, levenbergMarquardt, solveMany } = window.residua;
   const { matchingDigits, nistProblem, parseNist } = await import('/problems/nist.js');
@@ -43,9 +45,10 @@ async function defineFits() {
       const made = () => nistProblem(dataset, dataset.starts[start]).problem;
       const digits = (x) => matchingDigits(x, dataset.certified);
       const reference = digits((await minimise(made(), { backend: 'cpu' })).x);
+      const control = digits((await minimise(made(), { backend: 'gpu' })).x);
       const solved = await minimise(made(), { backend: 'gpu', precision: 'f32x2' });
       const many = await solveMany(made(), { count: 1 }, { ...options, backend: 'gpu', precision: 'f32x2' });
-      const run = { name: dataset.name, start: start + 1, reference };
+      const run = { name: dataset.name, start: start + 1, reference, control };
       runs.push({ ...run, solver: 'levenbergMarquardt', digits: digits(solved.x), end: `${solved.termination} ${solved.iterations}`, arithmetic: solved.arithmetic });
       runs.push({ ...run, solver: 'solveMany', digits: digits(many.x), end: `${many.termination[0]} ${many.iterations[0]}`, arithmetic: many.arithmetic });
     }
@@ -56,16 +59,20 @@ async function defineFits() {
 async function runsOf(files) {
   const runs = [];
   for (const file of files) runs.push(...await page.evaluate((text) => window.fit(text), readData(`nist/${file}`)));
-  for (const { name, start, solver, digits, reference, end } of runs) {
-    console.log(`NIST ${`${name}, start ${start}, ${solver}`.padEnd(38)} ${digits.toFixed(1).padStart(4)} digits, ${reference.toFixed(1).padStart(4)} on the CPU, ${end}`);
+  for (const { name, start, solver, digits, reference, control, end } of runs) {
+    console.log(`NIST ${`${name}, start ${start}, ${solver}`.padEnd(38)} ${digits.toFixed(1).padStart(4)} digits, ${reference.toFixed(1).padStart(4)} on the CPU, ${control.toFixed(1).padStart(4)} in f32, ${end}`);
   }
   return runs.filter((run) => !leadsElsewhere(run));
 }
+
+const mean = (runs, digitsOf) => runs.reduce((sum, run) => sum + digitsOf(run), 0) / runs.length;
 
 function assertDigits(runs) {
   assert.deepEqual(runs.filter(({ arithmetic }) => arithmetic !== 'f32x2'), []);
   const wanted = ({ name, reference }) => (name === 'Lanczos3' ? OF_LANCZOS3 : Math.min(DIGITS, reference - 1));
   assert.deepEqual(runs.filter((run) => !(run.digits >= wanted(run))), []);
+  const control = mean(runs, (run) => run.control);
+  assert.ok(control < CONTROL, `${control} digits on average in single precision`);
 }
 
 describe('the certified coefficients of NIST are found in pairs', () => {
@@ -81,8 +88,7 @@ describe('the certified coefficients of NIST are found in pairs', () => {
     const runs = await runsOf(listData('nist', '.dat'));
     assert.equal(runs.length, 66);
     assertDigits(runs);
-    const mean = (digitsOf) => runs.reduce((sum, run) => sum + digitsOf(run), 0) / runs.length;
-    const [found, exact] = [mean(({ digits }) => digits), mean(({ reference }) => reference)];
+    const [found, exact] = [mean(runs, ({ digits }) => digits), mean(runs, ({ reference }) => reference)];
     assert.ok(found >= exact - BELOW_CPU, `${found} digits on average, ${exact} on the CPU`);
   });
 });

@@ -1,8 +1,8 @@
-// Double-single arithmetic on the GPU against known answers: NIST's coefficients, and the poses of a pose graph as f64 has them.
+// Double-single arithmetic on the GPU against a known answer: the poses of a pose graph as f64 has them.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { launch, openBlankPage } from '../browser.mjs';
-import { hasData, listData, readData } from '../shared-data.mjs';
+import { hasData, readData } from '../shared-data.mjs';
 
 const GRAPH = 'pose-graphs/sphere2500.g2o';
 const POSES = 800;
@@ -17,28 +17,7 @@ after(() => browser.close());
 
 async function define() {
   const { GpuCompiledFunctions, levenbergMarquardt } = window.residua;
-  const { matchingDigits, nistProblem, parseNist } = await import('/problems/nist.js');
   const { parseG2o, poseGraphProblem } = await import('/problems/pose-graph.js');
-  // The coefficients are one block, whose inverse the preconditioner is: conjugate gradients are there at once.
-  const toTheEnd = { costTolerance: 1e-15, gradientTolerance: 1e-15, parameterTolerance: 1e-15, maxIterations: 1000, maxLinearIterations: 20 };
-
-  /** `window.fit(text, compileOptions)` solves a dataset from both starts. */
-  window.fit = async (text, compileOptions) => {
-    const dataset = parseNist(text);
-    const runs = [];
-    for (const start of [0, 1]) {
-      const { problem } = nistProblem(dataset, dataset.starts[start]);
-      const functions = await GpuCompiledFunctions.compile(problem, compileOptions);
-      try {
-        const { x, termination, iterations, arithmetic } = await levenbergMarquardt(functions, toTheEnd);
-        runs.push({ name: dataset.name, start: start + 1, digits: matchingDigits(x, dataset.certified), termination, iterations, arithmetic });
-      } finally {
-        functions.dispose();
-      }
-    }
-    return runs;
-  };
-
   /** `window.solvePoses(text, moved, compileOptions)` solves a pose graph whose positions are moved by so much along each axis. */
   window.solvePoses = async (text, moved, compileOptions, options) => {
     const graph = parseG2o(text);
@@ -73,30 +52,7 @@ function farthest(a, b) {
   return most;
 }
 
-describe('double-single arithmetic', () => {
-  test("NIST's certified coefficients are found to nine digits, or one less than in f64", async (t) => {
-    if (!hasData(t, 'nist')) return;
-    const misses = [];
-    let sum = 0, count = 0, control = 0;
-    for (const file of listData('nist', '.dat')) {
-      const runs = {};
-      for (const [name, options] of Object.entries({ pairs: { backend: 'gpu', precision: 'f32x2' }, cpu: { backend: 'cpu' }, single: { backend: 'gpu' } })) {
-        runs[name] = await page.evaluate(([text, options]) => window.fit(text, options), [readData(`nist/${file}`), options]);
-      }
-      for (const start of [0, 1]) {
-        const [found, expected, rounded] = [runs.pairs[start], runs.cpu[start], runs.single[start]];
-        console.log(`NIST ${found.name.padEnd(10)} start ${start + 1}: f32x2 ${found.digits.toFixed(1)} (${found.iterations}, ${found.termination}), f64 ${expected.digits.toFixed(1)} (${expected.iterations}), f32 ${rounded.digits.toFixed(1)}`);
-        assert.equal(found.arithmetic, 'f32x2');
-        if (!(found.digits >= Math.min(9, expected.digits - 1))) misses.push(`${found.name}, start ${start + 1}: ${found.digits}, f64 ${expected.digits}`);
-        // A start from which f64 goes elsewhere says nothing about digits.
-        if (expected.digits > 4) [sum, count, control] = [sum + found.digits, count + 1, control + rounded.digits];
-      }
-    }
-    console.log(`NIST mean: f32x2 ${(sum / count).toFixed(2)}, f32 ${(control / count).toFixed(2)} of ${count}`);
-    assert.deepEqual(misses, []);
-    assert.ok(sum / count >= 9.5 && control / count < 7, `${sum / count}, f32 ${control / count}`);
-  });
-
+describe('a pose graph in double-single arithmetic', () => {
   for (const [moved, within, f32] of [[0, 1e-9, 1e-5], [1e6, 1e-5, 1e-2]]) {
     test(`the first ${POSES} poses of sphere2500, moved by ${moved}, are where f64 has them within ${within}`, async (t) => {
       if (!hasData(t, GRAPH)) return;
