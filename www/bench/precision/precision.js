@@ -49,11 +49,12 @@ const PROBLEMS = isSmall
 const LM_STEPS = isSmall ? 2 : 10;
 const FITS = isSmall ? 200 : 100_000;
 
-const calls = [], kernels = [];
+/** The rows of each table by its id. */
+const tables = { calls: [], kernels: [], fits: [] };
 
 async function report(table, row) {
-  (table === 'calls' ? calls : kernels).push(row);
-  fill(element(table), table === 'calls' ? calls : kernels, []);
+  tables[table].push(row);
+  fill(element(table), tables[table], []);
   await post('/log', { table, ...row });
 }
 
@@ -139,9 +140,13 @@ async function measureFits() {
     ends[k] = await solveMany(template, batch, { backend: 'gpu', precision: PRECISIONS[k] });
   });
   await report('calls', { what: `${FITS.toLocaleString('en')} fits by solveMany`, ...await inTurns(solve, 1) });
-  await report('calls', { what: `of which converged, instead of ms`, 'f32, ms': ends[0].converged, 'f32x2, ms': ends[1].converged });
-  const continued = await solveMany(template, batch, { backend: 'auto' });
-  await report('calls', { what: `with 'auto': ${continued.message}`, 'f32x2, ms': continued.computationTime });
+  for (const [k, precision] of PRECISIONS.entries()) await reportFits('peaks', precision, ends[k]);
+  await reportFits('peaks', 'auto', await solveMany(template, batch, { backend: 'auto' }));
+}
+
+/** How fits ended. */
+function reportFits(fits, asked, { termination, converged, arithmetic, backend, computationTime, message }) {
+  return report('fits', { fits, asked, count: termination.length, converged, arithmetic, backend, ms: computationTime, notes: message });
 }
 
 /** Lines through noisy points at these times, with a slope near 0.01. */
@@ -162,8 +167,7 @@ async function measureLadder() {
     const [count, points] = [2000, 40];
     const t = Float64Array.from({ length: points }, (_, k) => start + 50 * k);
     const { problem, batch } = lines(count, t);
-    const { computationTime, message, arithmetic, backend } = await solveMany(problem, batch, { backend: 'auto' });
-    await report('calls', { what: `lines at time ${start} with 'auto' end in ${arithmetic} on the ${backend}: ${message}`, 'f32x2, ms': computationTime });
+    await reportFits(`lines at time ${start}`, 'auto', await solveMany(problem, batch, { backend: 'auto' }));
   }
 }
 
@@ -177,7 +181,7 @@ async function run() {
   await measureFits();
   await measureLadder();
   element('progress').textContent = 'Done.';
-  return { page: 'precision', userAgent: navigator.userAgent, reps: REPS, calls, kernels };
+  return { page: 'precision', userAgent: navigator.userAgent, reps: REPS, ...tables };
 }
 
 async function start() {
@@ -187,7 +191,7 @@ async function start() {
   } catch (error) {
     element('failure').textContent = error?.message ?? String(error);
     element('failure').hidden = false;
-    await post('/result', { page: 'precision', error: String(error?.stack ?? error), calls, kernels });
+    await post('/result', { page: 'precision', error: String(error?.stack ?? error), ...tables });
   }
 }
 
