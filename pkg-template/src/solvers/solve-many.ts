@@ -34,8 +34,8 @@ export interface ManyOptions {
   /** The device; by default the shared one. */
   context?: GpuContext;
   /**
-   * The arithmetic on the GPU: 'f32' (default), or 'f32x2' with some 14 digits, which takes a few times as long. With backend 'auto' and 'f32' the GPU goes
-   * on in 'f32x2' where 'f32' does not suffice. On the CPU everything is f64.
+   * The arithmetic on the GPU: 'f32' (default), or 'f32x2' with some 14 digits; 100,000 fits of five parameters take 1.3 to 1.4 times as long on an NVIDIA
+   * H200. With backend 'auto' and 'f32' the GPU goes on in 'f32x2' where 'f32' does not suffice. On the CPU everything is f64.
    */
   precision?: 'f32' | 'f32x2';
   /** Maximum number of iterations of a problem, rejected steps included; 100 by default. */
