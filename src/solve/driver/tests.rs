@@ -1,13 +1,14 @@
 //! The stages of a solve over fake solvers, whose runs are scripts.
 
+mod guard;
 mod ladder;
+mod stagnation;
 mod whole_run;
 
 use std::collections::VecDeque;
 
 use super::least_squares::{Request, Solvers, solve};
 use super::stages::{HOST, PAIRS, Stage};
-use super::stagnation::Stagnation;
 use super::{levenberg_marquardt, minimise};
 use crate::eval::tests::functions;
 use crate::eval::{Arithmetic, Functions, Objective, Place};
@@ -216,13 +217,6 @@ fn run(
     let mut fakes = Fakes { has_long_sums, ..Fakes::new(stage, scripts) };
     let outcome = run_synchronously(solve(&mut fakes, &options(), request, listener));
     assert_eq!(fakes.left, 1, "whatever the outcome");
-    (fakes.runs, outcome)
-}
-
-/// The same from functions on the device, where a check finds a loss.
-fn run_checked(loss: f64, scripts: Vec<Script>, request: Request) -> (Vec<Run>, Result<Solution>) {
-    let mut fakes = Fakes { loss: Some(loss), ..Fakes::new(DEVICE, scripts) };
-    let outcome = run_synchronously(solve(&mut fakes, &options(), request, &mut Recording::default()));
     (fakes.runs, outcome)
 }
 
@@ -445,67 +439,4 @@ fn stages_make_one_run() {
         message.starts_with("The GPU ended with conjugate gradients that stagnated after 5 iterations"),
         "{message}"
     );
-}
-
-#[test]
-fn five_steps_of_little_gain_with_conjugate_gradients_cut_short_are_stagnation() {
-    let options = options();
-    let all = LevenbergMarquardtOptions { linear_tolerance: 0.0, ..options.clone() };
-    let slow = |iteration: u32| step(iteration, 9.0);
-    let ends =
-        |steps: &[IterationSummary], options: &LevenbergMarquardtOptions, watches: bool, stops_at: Option<u32>| {
-            let mut listener = Recording { stops_at, ..Recording::default() };
-            let mut stagnation = Stagnation::new(&mut listener, options, watches);
-            let stopped = steps.iter().any(|step| stagnation.iteration(step));
-            (stopped, stagnation.has_occurred())
-        };
-    let five: Vec<_> = (1..=5).map(slow).collect();
-    assert_eq!(ends(&five, &options, true, None), (true, true));
-    assert_eq!(ends(&five[1..], &options, true, None), (false, false), "four are too few");
-    assert_eq!(ends(&five, &options, false, None), (false, false), "nothing is watched");
-    assert_eq!(ends(&five, &all, true, None), (false, false), "with a tolerance of 0 every step runs to the limit");
-    assert_eq!(ends(&five, &options, true, Some(5)), (true, false), "the caller's stop is no stagnation");
-    for other in
-        [IterationSummary { cost_change: 11.0, ..slow(3) }, IterationSummary { linear_iterations: Some(99), ..slow(3) }]
-    {
-        let mut steps = five.clone();
-        steps[2] = other;
-        assert_eq!(ends(&steps, &options, true, None), (false, false), "a useful step begins the count anew");
-    }
-    let mut refused = five.clone();
-    refused.insert(2, IterationSummary { accepted: false, ..slow(9) });
-    assert_eq!(ends(&refused, &options, true, None), (true, true), "refused steps do not count");
-}
-
-#[test]
-fn a_solution_that_is_rounding_has_not_converged_and_auto_goes_on() {
-    let converged = || fast(3, Termination::CostTolerance);
-    let (runs, solution) = run_checked(0.5, vec![converged(), converged()], AUTO);
-    let solution = solution.unwrap();
-    assert_eq!(runs.iter().map(|run| run.stage).collect::<Vec<_>>(), [DEVICE, HOST]);
-    assert_eq!((solution.arithmetic, solution.precision), (Arithmetic::F64, None));
-    assert_eq!((solution.summary.termination, solution.summary.iterations), (Termination::CostTolerance, 6));
-    let message = solution.summary.message;
-    assert!(
-        message.contains("ended with 'precision-limit' after 3 iterations") && message.contains("Loss 0.5."),
-        "{message}"
-    );
-
-    let (runs, solution) = run_checked(0.5, vec![converged()], GPU);
-    let solution = solution.unwrap();
-    assert_eq!((runs.len(), solution.arithmetic), (1, Arithmetic::F32));
-    assert_eq!(solution.summary.termination, Termination::PrecisionLimit);
-    assert_eq!(solution.precision.map(|checked| checked.estimate.loss), Some(0.5));
-    assert_eq!(solution.summary.message, "cost-tolerance. Loss 0.5.");
-}
-
-#[test]
-fn a_solution_that_keeps_its_digits_stays_and_one_that_has_not_converged_is_not_checked() {
-    let (runs, solution) = run_checked(1e-6, vec![fast(3, Termination::CostTolerance)], AUTO);
-    let solution = solution.unwrap();
-    assert_eq!((runs.len(), solution.summary.termination), (1, Termination::CostTolerance));
-    assert_eq!(solution.precision.map(|checked| checked.estimate.loss), Some(1e-6));
-    let (_, solution) = run_checked(0.5, vec![fast(3, Termination::MaxIterations)], AUTO);
-    let solution = solution.unwrap();
-    assert_eq!((solution.summary.termination, solution.precision), (Termination::MaxIterations, None));
 }
