@@ -2,7 +2,7 @@
  * Error codes that need more than a wrong argument: each is provoked, and its message is checked. Other codes are checked in the groups of
  * their topics.
  */
-import { GpuCompiledFunctions, GpuContext, ResiduaError, V } from 'residua';
+import { GpuCompiledFunctions, GpuContext, Problem, ResiduaError, solveMany, V } from 'residua';
 import { anywhere, onGpu } from '../define.js';
 import { inFreshPage } from '../fresh-page.js';
 
@@ -59,6 +59,37 @@ export const group = {
       check.equal(error?.code, 'shader-compilation', error?.message);
       check.match(error.wgsl, /@compute/, 'the kernel as residua wrote it');
       check.ok(error.message.length > 30, `the compiler's words: ${error.message}`);
+    }),
+
+    ...onGpu("where double-single arithmetic does not hold 'f32x2' is 'gpu-unavailable', and 'auto' takes the CPU", async (check) => {
+      const device = await check.ownDevice();
+      // The kernel that tests the device's arithmetic computes nothing.
+      const entryPoint = 'pair_arithmetic_test';
+      const empty = device.createShaderModule({ code: `@compute @workgroup_size(1) fn ${entryPoint}() {}` });
+      for (const create of ['createComputePipeline', 'createComputePipelineAsync']) {
+        device[create] = (descriptor) => {
+          const { compute } = descriptor;
+          const changed = compute.entryPoint === entryPoint ? { ...descriptor, compute: { ...compute, module: empty } } : descriptor;
+          return GPUDevice.prototype[create].call(device, changed);
+        };
+      }
+      const context = await check.context({ device });
+      const compile = (options) => check.compile([V.W(3)], ([x]) => x.square(), { context, fallbackThreshold: 0, ...options });
+      const reason = /double-single arithmetic does not hold on this device: \w+/;
+      const p = new Problem();
+      const x = p.parameters('x', { dim: 1, values: [3] });
+      p.residuals('r', { inputs: { x: x.shared() }, residual: ({ x }) => x.sub(1) });
+      const many = () => solveMany(p, { count: 1 }, { backend: 'gpu', precision: 'f32x2', context });
+      for (const refused of [() => compile({ precision: 'f32x2' }), many]) {
+        const error = await check.failure(refused);
+        check.equal(error?.code, 'gpu-unavailable', error?.message);
+        check.match(error.message, reason);
+      }
+      const automatic = await compile({ backend: 'auto', precision: 'f32x2' });
+      check.same([automatic.backend, automatic.precision], ['cpu', 'f64']);
+      check.match(automatic.fallbackReason, reason);
+      const single = await compile({ backend: 'auto' });
+      check.same([single.backend, single.precision, single.fallbackReason], ['gpu', 'f32', null]);
     }),
 
     ...onGpu("an internal error of the device is 'internal'", async (check) => {
