@@ -1,14 +1,14 @@
 /**
  * A sketch with constraints that are solved during a drag. A drag has two solves: in the first the pointer attracts the point weakly and
- * all else is weakly attracted to its position; in the second the constraints alone are solved to the last digit. At rest the sketch is
- * diagnosed. An edit compiles again, which takes some milliseconds.
+ * all else is weakly attracted to its position; in the second the constraints are solved to the last digit, and what they leave free stays. At
+ * rest the sketch is diagnosed. An edit compiles again, which takes some milliseconds.
  */
 import { GpuCompiledFunctions, levenbergMarquardt } from 'residua';
 import { Arithmetic } from '../arithmetic.js';
 import { Bars, freedomOf, TOOLS } from './bars.js';
 import { diagnose } from './diagnosis.js';
 import { EXAMPLES } from './examples.js';
-import { setPulls, sketchProblem, SOLVES, takeOver } from './model.js';
+import { setPulls, settle, sketchProblem, SOLVES, takeOver } from './model.js';
 import { addConstraint, constraintOf, constraintsFor, CONSTRAINTS, copyOf, curveOf, kindOf, LARGEST, nameOf, pointOf, pointsOf, readSketch, remove, writeSketch } from './sketch.js';
 import { makeTool } from './tools.js';
 import { canBeDragged, SheetView } from './view.js';
@@ -253,8 +253,7 @@ export async function open(stage) {
       const old = solving.points.values();
       setPulls(solving, pulled);
       const first = await levenbergMarquardt(functions, { ...options, maxIterations: PULL_ITERATIONS[functions.backend] });
-      setPulls(solving, null);
-      const result = await levenbergMarquardt(functions, options);
+      const result = await levenbergMarquardt(functions, { ...settle(solving, functions.precision), signal: options.signal });
       if (stale || solving !== model || edited !== sketch) return true;
       takeOver(sketch, solving);
       solveMs = performance.now() - start;

@@ -164,16 +164,22 @@ export function giveBack(sketch, { points, radii }) {
  * their positions where possible.
  */
 const PULL = 0.01, STAY = 0.0005;
+/**
+ * The weight of pulls while the constraints are solved to the last digit. A number that has almost no effect on a residual, such as the length
+ * of a line on its direction, takes part in a damped step as any other, and would move far: damping is relative to columns of the Jacobian.
+ */
+const KEEP = 1e-6;
 
 /**
  * Attracts everything to its current position, except the named points and radii, which are attracted to their targets.
- * @param {{ points?: Map<number, [number, number]>, radii?: Map<number, number> }} wanted by id; without it all pulls keep positions
+ * @param {{ points?: Map<number, [number, number]>, radii?: Map<number, number> } | null} wanted by id; null: nothing is attracted
+ * @param {number} [stay] the weight of what is not named
  */
-export function setPulls({ pulls, points, radii, pointAt, radiusAt }, wanted) {
+export function setPulls({ pulls, points, radii, pointAt, radiusAt }, wanted, stay = STAY) {
   for (const { block, array, dim } of pulls) {
     block.setEnabled(wanted !== null);
     if (wanted === null) continue;
-    const targets = array.values(), strengths = new Float64Array(array.count).fill(STAY);
+    const targets = array.values(), strengths = new Float64Array(array.count).fill(stay);
     const [named, places] = array === points ? [wanted.points, pointAt] : [wanted.radii, array === radii ? radiusAt : new Map()];
     for (const [id, value] of named ?? []) {
       targets.set([value].flat(), dim * places.get(id));
@@ -192,3 +198,22 @@ const SOLVE_ON_GPU = Object.freeze({ maxIterations: 8, initialDamping: 1e-7, cos
 const SOLVE_IN_PAIRS = Object.freeze({ ...SOLVE_ON_GPU, costTolerance: 1e-12, gradientTolerance: 1e-10, parameterTolerance: 1e-10 });
 /** The options for `functions.precision`. */
 export const SOLVES = Object.freeze({ f32: SOLVE_ON_GPU, f32x2: SOLVE_IN_PAIRS, f64: SOLVE });
+
+/** Damping far below the square of the weight of pulls, so that these decide what moves. */
+const SETTLE = Object.freeze({ ...SOLVE, initialDamping: 1e-15 });
+
+/**
+ * Prepares the solve of the constraints to the last digit, in which what they leave free stays. Single precision has no digits for such weak
+ * pulls, and linear systems in pairs are solved in it.
+ * @param {ReturnType<typeof sketchProblem>} model
+ * @param {'f32' | 'f32x2' | 'f64'} precision
+ * @returns the options of Levenberg-Marquardt
+ */
+export function settle(model, precision) {
+  if (precision !== 'f64') {
+    setPulls(model, null);
+    return SOLVES[precision];
+  }
+  setPulls(model, {}, KEEP);
+  return SETTLE;
+}
