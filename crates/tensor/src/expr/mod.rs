@@ -13,11 +13,17 @@ use crate::size::Size;
 
 mod build;
 mod elementwise;
+#[cfg(not(target_arch = "wasm32"))]
+mod evaluate;
 mod infer;
+#[cfg(test)]
+mod infer_test;
 #[cfg(test)]
 mod typescript;
 
 pub use elementwise::{Elementwise, Takes};
+#[cfg(not(target_arch = "wasm32"))]
+pub use evaluate::{Array, erf, evaluate};
 
 /// A node of an [`Expr`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

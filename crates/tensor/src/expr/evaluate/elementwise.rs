@@ -1,0 +1,206 @@
+//! Elementwise operations on numbers.
+
+use residua_ir::graph::{Op as Real, evaluate as real};
+
+use super::stored;
+use crate::dtype::DType;
+use crate::expr::Elementwise;
+
+/// An operation on elements. `types` are those of the operands, `to` that of the result.
+pub(super) fn apply(op: Elementwise, types: &[DType], to: DType, operands: &[f64]) -> f64 {
+    let of = types[types.len() - 1];
+    match op {
+        Elementwise::Cast => convert(operands[0], of, to),
+        Elementwise::Bitcast => bitcast(operands[0], of, to),
+        Elementwise::Select => operands[if operands[0] != 0.0 { 1 } else { 2 }],
+        Elementwise::StopGradient => operands[0],
+        _ if of.is_real() => apply_real(op, operands),
+        _ => {
+            let integer = |place: usize| operands.get(place).copied().unwrap_or_default() as i64;
+            stored(to, apply_integer(op, of, integer(0), integer(1)))
+        }
+    }
+}
+
+/// A number of one type as another.
+pub(super) fn convert(value: f64, from: DType, to: DType) -> f64 {
+    match to {
+        DType::F32 | DType::F16 => value,
+        DType::Bool => truth(value != 0.0),
+        DType::I32 if from.is_real() => f64::from(value as i32),
+        DType::U32 if from.is_real() => f64::from(value as u32),
+        DType::U8 if from.is_real() => f64::from(value as u8),
+        DType::I32 | DType::U32 | DType::U8 => stored(to, value as i64),
+    }
+}
+
+fn bitcast(value: f64, from: DType, to: DType) -> f64 {
+    let bits = if from == DType::F32 { (value as f32).to_bits() } else { value as i64 as u32 };
+    if to == DType::F32 { f64::from(f32::from_bits(bits)) } else { stored(to, i64::from(bits)) }
+}
+
+fn truth(condition: bool) -> f64 {
+    f64::from(u8::from(condition))
+}
+
+fn apply_real(op: Elementwise, operands: &[f64]) -> f64 {
+    let (a, b) = (operands[0], operands[operands.len() - 1]);
+    let shared = match op {
+        Elementwise::Neg => Real::Neg,
+        Elementwise::Abs => Real::Abs,
+        Elementwise::Sign => Real::Sign,
+        Elementwise::Sqrt => Real::Sqrt,
+        Elementwise::Exp => Real::Exp,
+        Elementwise::Expm1 => return a.exp_m1(),
+        Elementwise::Log => Real::Log,
+        Elementwise::Log1p => return a.ln_1p(),
+        Elementwise::Erf => return erf(a),
+        Elementwise::Sin => Real::Sin,
+        Elementwise::Cos => Real::Cos,
+        Elementwise::Tan => Real::Tan,
+        Elementwise::Asin => Real::Asin,
+        Elementwise::Acos => Real::Acos,
+        Elementwise::Atan => Real::Atan,
+        Elementwise::Sinh => Real::Sinh,
+        Elementwise::Cosh => Real::Cosh,
+        Elementwise::Tanh => Real::Tanh,
+        Elementwise::Sigmoid => Real::Sigmoid,
+        Elementwise::Softplus => Real::Softplus,
+        Elementwise::Floor => Real::Floor,
+        Elementwise::Ceil => Real::Ceil,
+        Elementwise::Round => Real::Round,
+        Elementwise::Trunc => return a.trunc(),
+        Elementwise::IsNan => return truth(a.is_nan()),
+        Elementwise::IsFinite => return truth(a.is_finite()),
+        Elementwise::VectorNorm => Real::Norm,
+        Elementwise::InverseNorm => Real::InverseNorm,
+        Elementwise::Add => Real::Add,
+        Elementwise::Sub => Real::Sub,
+        Elementwise::Mul => Real::Mul,
+        Elementwise::Div => Real::Div,
+        Elementwise::Mod => Real::Mod,
+        Elementwise::FloorMod => {
+            let remainder = a % b;
+            return if remainder != 0.0 && (remainder < 0.0) != (b < 0.0) { remainder + b } else { remainder };
+        }
+        Elementwise::Pow => Real::Pow,
+        Elementwise::Minimum => Real::Min,
+        Elementwise::Maximum => Real::Max,
+        Elementwise::Atan2 => Real::Atan2,
+        Elementwise::Eq => Real::Eq,
+        Elementwise::Ne => Real::Ne,
+        Elementwise::Lt => Real::Lt,
+        Elementwise::Le => Real::Le,
+        Elementwise::Gt => Real::Gt,
+        Elementwise::Ge => Real::Ge,
+        Elementwise::GuardedMul => Real::GuardedMul,
+        Elementwise::Not
+        | Elementwise::StopGradient
+        | Elementwise::Cast
+        | Elementwise::Bitcast
+        | Elementwise::And
+        | Elementwise::Or
+        | Elementwise::Xor
+        | Elementwise::Shl
+        | Elementwise::Shr
+        | Elementwise::Select => unreachable!("{} takes no reals, or any type", op.name()),
+    };
+    real(shared, operands)
+}
+
+/// On integers and truth values; the result's low bits count.
+fn apply_integer(op: Elementwise, of: DType, a: i64, b: i64) -> i64 {
+    match op {
+        Elementwise::Neg => -a,
+        Elementwise::Abs => a.abs(),
+        Elementwise::Sign => a.signum(),
+        Elementwise::Not if of == DType::Bool => i64::from(a == 0),
+        Elementwise::Not => !a,
+        Elementwise::Add => a + b,
+        Elementwise::Sub => a - b,
+        Elementwise::Mul => a.wrapping_mul(b),
+        Elementwise::Div => a.checked_div(b).unwrap_or(0),
+        Elementwise::Mod => a.checked_rem(b).unwrap_or(0),
+        Elementwise::FloorMod => match a.checked_rem(b).unwrap_or(0) {
+            remainder if remainder != 0 && (remainder < 0) != (b < 0) => remainder + b,
+            remainder => remainder,
+        },
+        Elementwise::Pow => {
+            let power = |exponent: u64| {
+                let product = (0..64).rev().fold(1i64, |product, bit| {
+                    let square = product.wrapping_mul(product);
+                    if exponent >> bit & 1 == 1 { square.wrapping_mul(a) } else { square }
+                });
+                stored(of, product) as i64
+            };
+            if b < 0 { 1i64.checked_div(power(b.unsigned_abs())).unwrap_or(0) } else { power(b as u64) }
+        }
+        Elementwise::Minimum => a.min(b),
+        Elementwise::Maximum => a.max(b),
+        Elementwise::Eq => i64::from(a == b),
+        Elementwise::Ne => i64::from(a != b),
+        Elementwise::Lt => i64::from(a < b),
+        Elementwise::Le => i64::from(a <= b),
+        Elementwise::Gt => i64::from(a > b),
+        Elementwise::Ge => i64::from(a >= b),
+        Elementwise::And => a & b,
+        Elementwise::Or => a | b,
+        Elementwise::Xor => a ^ b,
+        Elementwise::Shl => a << (b & 31),
+        Elementwise::Shr => a >> (b & 31),
+        Elementwise::Sqrt
+        | Elementwise::Exp
+        | Elementwise::Expm1
+        | Elementwise::Log
+        | Elementwise::Log1p
+        | Elementwise::Erf
+        | Elementwise::Sin
+        | Elementwise::Cos
+        | Elementwise::Tan
+        | Elementwise::Asin
+        | Elementwise::Acos
+        | Elementwise::Atan
+        | Elementwise::Sinh
+        | Elementwise::Cosh
+        | Elementwise::Tanh
+        | Elementwise::Sigmoid
+        | Elementwise::Softplus
+        | Elementwise::Floor
+        | Elementwise::Ceil
+        | Elementwise::Round
+        | Elementwise::Trunc
+        | Elementwise::IsNan
+        | Elementwise::IsFinite
+        | Elementwise::StopGradient
+        | Elementwise::Cast
+        | Elementwise::Bitcast
+        | Elementwise::VectorNorm
+        | Elementwise::InverseNorm
+        | Elementwise::Atan2
+        | Elementwise::GuardedMul
+        | Elementwise::Select => unreachable!("{} takes no integers, or any type", op.name()),
+    }
+}
+
+/// The error function by Abramowitz and Stegun 7.1.6, 2/√π e^(−x²) Σ 2ⁿ x^(2n+1) / (2n+1)!!, whose terms have one sign.
+pub fn erf(x: f64) -> f64 {
+    if x.is_nan() {
+        return x;
+    }
+    let size = x.abs();
+    // 1 − erf(6) is below 2⁻⁵⁴.
+    if size > 6.0 {
+        return 1.0f64.copysign(x);
+    }
+    let square = size * size;
+    let (mut term, mut sum, mut n) = (size, 0.0, 1.0);
+    while term > sum * 1e-17 {
+        sum += term;
+        term *= 2.0 * square / (2.0 * n + 1.0);
+        n += 1.0;
+    }
+    // The exponential would magnify what rounding lost of the square.
+    let lost = size.mul_add(size, -square);
+    let value = std::f64::consts::FRAC_2_SQRT_PI * (-square).exp() * (1.0 - lost) * sum;
+    value.copysign(x)
+}

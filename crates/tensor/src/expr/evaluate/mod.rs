@@ -1,0 +1,264 @@
+//! The meaning of every operation, in f64 with plain loops: what kernels are measured against.
+//!
+//! Elements are f64 whatever their type. Reals are not rounded: an f32 or f16 that is read is exactly what is stored, and everything after is in
+//! f64. Integers are exact: 32-bit ones wrap, a u8 keeps its low 8 bits. A bool is 0 or 1.
+
+use crate::dtype::DType;
+use crate::expr::{Border, Expr, Op, Tensor, TensorId};
+use crate::size::Size;
+
+mod accumulate;
+mod elementwise;
+mod random;
+mod selection;
+
+pub use elementwise::erf;
+
+/// Elements in C order, with the extents of their axes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Array {
+    /// Extent of each axis, the outermost first.
+    pub shape: Vec<usize>,
+    /// The elements.
+    pub data: Vec<f64>,
+}
+
+/// The values of all nodes, where the dims and the contents of slots are given.
+///
+/// # Panics
+/// If the graph is not as [`Expr::check`] wants it, an extent is negative for these dims, a slot has another number of elements than its node, or a
+/// gradient has not been replaced.
+pub fn evaluate(expr: &Expr, dims: &[u32], inputs: &[Vec<f64>]) -> Vec<Array> {
+    let mut values: Vec<Array> = Vec::with_capacity(expr.nodes.len());
+    for tensor in &expr.nodes {
+        let node = Node { expr, tensor, dims, values: &values };
+        values.push(node.evaluate(inputs));
+    }
+    values
+}
+
+/// A number as an element type holds it: integers by their low bits, a bool as 0 or 1.
+pub(crate) fn stored(dtype: DType, integer: i64) -> f64 {
+    match dtype {
+        DType::F32 | DType::F16 => integer as f64,
+        DType::I32 => f64::from(integer as i32),
+        DType::U32 => f64::from(integer as u32),
+        DType::U8 => f64::from(integer as u8),
+        DType::Bool => f64::from(u8::from(integer != 0)),
+    }
+}
+
+/// All points of a shape in C order.
+struct Points<'a> {
+    shape: &'a [usize],
+    at: Option<Vec<usize>>,
+}
+
+fn points(shape: &[usize]) -> Points<'_> {
+    let at = shape.iter().all(|extent| *extent > 0).then(|| vec![0; shape.len()]);
+    Points { shape, at }
+}
+
+impl Iterator for Points<'_> {
+    type Item = Vec<usize>;
+
+    fn next(&mut self) -> Option<Vec<usize>> {
+        let mut next = self.at.clone()?;
+        let current = next.clone();
+        let place = (0..next.len()).rev().find(|axis| next[*axis] + 1 < self.shape[*axis]);
+        self.at = place.map(|axis| {
+            next[axis] += 1;
+            next[axis + 1..].fill(0);
+            next
+        });
+        Some(current)
+    }
+}
+
+/// The position of a point in C order.
+fn linear(shape: &[usize], at: &[usize]) -> usize {
+    at.iter().zip(shape).fold(0, |sum, (coordinate, extent)| sum * extent + coordinate)
+}
+
+impl Array {
+    fn at(&self, at: &[usize]) -> f64 {
+        self.data[linear(&self.shape, at)]
+    }
+
+    /// The element at a point of a shape that this one broadcasts to.
+    fn broadcast_at(&self, at: &[usize]) -> f64 {
+        let at = &at[at.len() - self.shape.len()..];
+        let own: Vec<usize> =
+            at.iter().zip(&self.shape).map(|(at, extent)| if *extent == 1 { 0 } else { *at }).collect();
+        self.at(&own)
+    }
+
+    /// The elements of a shape, each by its point.
+    fn of(shape: Vec<usize>, element: impl FnMut(Vec<usize>) -> f64) -> Array {
+        let data = points(&shape).map(element).collect();
+        Array { shape, data }
+    }
+}
+
+/// A node, with the values of those before it.
+struct Node<'a> {
+    expr: &'a Expr,
+    tensor: &'a Tensor,
+    dims: &'a [u32],
+    values: &'a [Array],
+}
+
+impl Node<'_> {
+    fn size(&self, size: &Size) -> i64 {
+        size.at(self.dims)
+    }
+
+    fn operand(&self, place: usize) -> &Array {
+        &self.values[self.tensor.operands[place].0 as usize]
+    }
+
+    fn operand_type(&self, place: usize) -> DType {
+        self.expr.dtype(self.tensor.operands[place])
+    }
+
+    fn shape(&self) -> Vec<usize> {
+        let extent = |size: &Size| usize::try_from(self.size(size)).expect("no extent is negative");
+        self.tensor.shape.iter().map(extent).collect()
+    }
+
+    fn evaluate(&self, inputs: &[Vec<f64>]) -> Array {
+        let (shape, dtype) = (self.shape(), self.tensor.dtype);
+        match &self.tensor.op {
+            Op::Input(slot) => {
+                let data = inputs[*slot as usize].clone();
+                assert_eq!(data.len(), shape.iter().product::<usize>(), "slot {slot} holds another number of elements");
+                Array { shape, data }
+            }
+            Op::Constant(number) => {
+                let number = elementwise::convert(*number, DType::F32, dtype);
+                Array::of(shape, |_| number)
+            }
+            Op::Extent(size) => {
+                let size = stored(dtype, self.size(size));
+                Array::of(shape, |_| size)
+            }
+            Op::Iota(axis) => Array::of(shape, |at| stored(dtype, at[*axis as usize] as i64)),
+            Op::RandomBits(stream) => {
+                let [low, high, run] = [0, 1, 2].map(|word| self.operand(0).data[word] as u32);
+                let key = [low, high.wrapping_add(*stream)];
+                let bits = |element: usize| f64::from(random::threefry([element as u32, run], key)[0]);
+                let count = shape.iter().product();
+                Array { shape, data: (0..count).map(bits).collect() }
+            }
+            Op::Elementwise(op) => {
+                let types: Vec<DType> = (0..op.arity()).map(|place| self.operand_type(place)).collect();
+                Array::of(shape, |at| {
+                    let operands: Vec<f64> =
+                        (0..op.arity()).map(|place| self.operand(place).broadcast_at(&at)).collect();
+                    elementwise::apply(*op, &types, dtype, &operands)
+                })
+            }
+            Op::Reshape => Array { shape, data: self.operand(0).data.clone() },
+            Op::Expand => Array::of(shape, |at| self.operand(0).broadcast_at(&at)),
+            Op::Permute(axes) => Array::of(shape, |at| {
+                let mut from = vec![0; at.len()];
+                for (coordinate, axis) in at.iter().zip(axes) {
+                    from[*axis as usize] = *coordinate;
+                }
+                self.operand(0).at(&from)
+            }),
+            Op::Slice { starts, steps } => Array::of(shape, |at| {
+                let places = at.iter().zip(starts).zip(steps);
+                let from: Vec<usize> =
+                    places.map(|((at, start), step)| (self.size(start) + *at as i64 * step) as usize).collect();
+                self.operand(0).at(&from)
+            }),
+            Op::Pad { before, border } => Array::of(shape, |at| self.padded(&at, before, *border)),
+            Op::Concat(axis) => Array::of(shape, |at| self.concatenated(at, *axis as usize)),
+            Op::Windows { axis, step, dilation } => Array::of(shape, |mut at| {
+                let within = at.pop().expect("windows have an axis");
+                let place = &mut at[*axis as usize];
+                *place = *place * *step as usize + within * *dilation as usize;
+                self.operand(0).at(&at)
+            }),
+            Op::Gather(axis) => self.gather(shape, *axis as usize),
+            Op::GatherElements(axis) => self.gather_elements(shape, *axis as usize),
+            Op::Reduce(reduction, axes) => self.reduce(shape, *reduction, axes),
+            Op::Scan { reduction, axis, exclusive, reverse } => {
+                self.scan(shape, *reduction, *axis as usize, [*exclusive, *reverse])
+            }
+            Op::Fold { rule, axes, result } => self.fold(shape, rule, axes, *result as usize),
+            Op::ScanBy { rule, axis, exclusive, reverse, result } => {
+                self.scan_by(shape, rule, *axis as usize, [*exclusive, *reverse], *result as usize)
+            }
+            Op::MatMul => self.product(shape),
+            Op::Scatter(axis, combine) => self.scatter(*axis as usize, *combine),
+            Op::IndexPut(axis, combine) => self.index_put(*axis as usize, *combine),
+            Op::Gradient => panic!("gradients are replaced before evaluation"),
+        }
+    }
+
+    /// An element of the first operand, or what stands beyond its border.
+    fn padded(&self, at: &[usize], before: &[Size], border: Border) -> f64 {
+        let x = self.operand(0);
+        let mut from = Vec::with_capacity(at.len());
+        for ((at, before), extent) in at.iter().zip(before).zip(&x.shape) {
+            let (place, extent) = (*at as i64 - self.size(before), *extent as i64);
+            let place = match border {
+                Border::Constant if (0..extent).contains(&place) => place,
+                Border::Constant => return self.operand(1).data[0],
+                Border::Clamp => place.clamp(0, extent - 1),
+                Border::Wrap => place.rem_euclid(extent),
+                Border::Mirror => {
+                    let period = (2 * (extent - 1)).max(1);
+                    let there = place.rem_euclid(period);
+                    there.min(period - there).min(extent - 1)
+                }
+            };
+            from.push(place as usize);
+        }
+        x.at(&from)
+    }
+
+    fn concatenated(&self, mut at: Vec<usize>, axis: usize) -> f64 {
+        for TensorId(part) in &self.tensor.operands {
+            let part = &self.values[*part as usize];
+            if at[axis] < part.shape[axis] {
+                return part.at(&at);
+            }
+            at[axis] -= part.shape[axis];
+        }
+        unreachable!("the extent is the sum of those of the parts")
+    }
+
+    /// Sums of products along the depth.
+    fn product(&self, shape: Vec<usize>) -> Array {
+        let (a, b, dtype) = (self.operand(0), self.operand(1), self.tensor.dtype);
+        let depth = a.shape[a.shape.len() - 1];
+        Array::of(shape, |at| {
+            let (batch, [row, column]) = at.split_at(at.len() - 2) else { unreachable!("products have two axes") };
+            let factors =
+                (0..depth).map(|k| (a.broadcast_matrix(batch, [*row, k]), b.broadcast_matrix(batch, [k, *column])));
+            if dtype.is_real() {
+                factors.map(|(a, b)| a * b).sum()
+            } else {
+                let products = factors.map(|(a, b)| (a as i64).wrapping_mul(b as i64));
+                stored(dtype, products.fold(0, i64::wrapping_add))
+            }
+        })
+    }
+}
+
+impl Array {
+    /// An element of a batch of matrices whose leading axes broadcast.
+    fn broadcast_matrix(&self, batch: &[usize], element: [usize; 2]) -> f64 {
+        let own = self.shape.len() - 2;
+        let leading = batch[batch.len() - own..].iter().zip(&self.shape);
+        let mut at: Vec<usize> = leading.map(|(at, extent)| if *extent == 1 { 0 } else { *at }).collect();
+        at.extend(element);
+        self.at(&at)
+    }
+}
+
+#[cfg(test)]
+mod tests;

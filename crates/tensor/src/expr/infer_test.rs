@@ -1,0 +1,87 @@
+//! What the checker refuses.
+
+use super::{Border, Combine, Elementwise, Expr, Op, Reduction, Tensor, TensorId};
+use crate::dtype::DType;
+use crate::size::Size;
+
+fn sizes(shape: &[i64]) -> Vec<Size> {
+    shape.iter().map(|extent| Size::constant(*extent)).collect()
+}
+
+/// An operation on x [2, 3] f32, i [4] i32 and n [n, 3] f32, whose node says this type and shape.
+fn check(op: Op, operands: &[u32], dtype: DType, shape: &[i64]) -> bool {
+    let mut expr = Expr::default();
+    expr.input(0, DType::F32, &sizes(&[2, 3]));
+    expr.input(1, DType::I32, &sizes(&[4]));
+    expr.input(2, DType::F32, &[Size::dim(0), Size::constant(3)]);
+    expr.constant(0.0, DType::F32);
+    let operands = operands.iter().map(|id| TensorId(*id)).collect();
+    expr.push(Tensor { op, operands, dtype, shape: sizes(shape) });
+    expr.check().is_ok()
+}
+
+#[test]
+fn types_and_shapes_that_do_not_follow_from_the_operands_are_refused() {
+    use DType::{Bool, F16, F32, I32};
+    let add = || Op::Elementwise(Elementwise::Add);
+    let slice = |start: i64, step: i64| Op::Slice { starts: sizes(&[0, start]), steps: vec![1, step] };
+    let pad = |border: Border| Op::Pad { before: sizes(&[0, 1]), border };
+    let windows = |step: u32| Op::Windows { axis: 1, step, dilation: 1 };
+    // Whether it is sound, then the operation, its operands, and what its node says.
+    let table: Vec<(bool, Op, &[u32], DType, &[i64])> = vec![
+        (true, add(), &[0, 3], F32, &[2, 3]),
+        (false, add(), &[0, 3], F16, &[2, 3]),
+        (false, add(), &[0, 3], F32, &[3, 2]),
+        (false, add(), &[0, 1], F32, &[2, 3]),
+        (false, add(), &[0], F32, &[2, 3]),
+        (false, add(), &[0, 2], F32, &[2, 3]),
+        (false, add(), &[0, 4], F32, &[2, 3]),
+        (true, Op::Elementwise(Elementwise::Lt), &[0, 3], Bool, &[2, 3]),
+        (false, Op::Elementwise(Elementwise::Lt), &[0, 3], F32, &[2, 3]),
+        (false, Op::Elementwise(Elementwise::And), &[0, 0], F32, &[2, 3]),
+        (false, Op::Elementwise(Elementwise::Select), &[0, 0, 0], F32, &[2, 3]),
+        (false, Op::Elementwise(Elementwise::Bitcast), &[0], F16, &[2, 3]),
+        (true, Op::Reshape, &[0], F32, &[6]),
+        (false, Op::Reshape, &[0], F32, &[5]),
+        (true, Op::Expand, &[0], F32, &[4, 2, 3]),
+        (false, Op::Expand, &[0], F32, &[4, 3]),
+        (true, Op::Permute(vec![1, 0]), &[0], F32, &[3, 2]),
+        (false, Op::Permute(vec![0, 0]), &[0], F32, &[2, 2]),
+        (false, Op::Permute(vec![0, 2]), &[0], F32, &[2, 3]),
+        (true, slice(2, -1), &[0], F32, &[2, 3]),
+        (false, slice(1, -1), &[0], F32, &[2, 3]),
+        (false, slice(0, 2), &[0], F32, &[2, 3]),
+        (false, slice(0, 0), &[0], F32, &[2, 1]),
+        (true, pad(Border::Clamp), &[0], F32, &[2, 9]),
+        (false, pad(Border::Clamp), &[0, 3], F32, &[2, 9]),
+        (true, pad(Border::Constant), &[0, 3], F32, &[2, 9]),
+        (false, pad(Border::Constant), &[0, 0], F32, &[2, 9]),
+        (true, Op::Concat(0), &[0, 0], F32, &[4, 3]),
+        (false, Op::Concat(0), &[], F32, &[4, 3]),
+        (false, Op::Concat(2), &[0, 0], F32, &[4, 3]),
+        (false, Op::Concat(0), &[0, 1], F32, &[4, 3]),
+        (true, windows(1), &[0], F32, &[2, 2, 2]),
+        (false, windows(1), &[0], F32, &[2, 2, 3]),
+        (false, windows(0), &[0], F32, &[2, 2, 2]),
+        (true, Op::Gather(1), &[0, 1], F32, &[2, 4]),
+        (false, Op::Gather(1), &[0, 0], F32, &[2, 2, 3]),
+        (false, Op::Gather(2), &[0, 1], F32, &[2, 4]),
+        (true, Op::Reduce(Reduction::Sum, vec![0, 1]), &[0], F32, &[]),
+        (false, Op::Reduce(Reduction::Sum, vec![1, 0]), &[0], F32, &[]),
+        (false, Op::Reduce(Reduction::Sum, vec![1, 1]), &[0], F32, &[2]),
+        (false, Op::Reduce(Reduction::ArgMax, vec![1]), &[0], F32, &[2]),
+        (false, Op::MatMul, &[0, 0], F32, &[2, 2]),
+        (true, Op::IndexPut(0, Combine::Add), &[1, 1, 1], I32, &[4]),
+        (false, Op::IndexPut(0, Combine::Add), &[0, 1, 0], F32, &[2, 3]),
+        (false, Op::Iota(1), &[], F32, &[2]),
+        (false, Op::Iota(0), &[], Bool, &[2]),
+        (false, Op::Gradient, &[0, 0], F32, &[2, 3]),
+        (true, Op::Gradient, &[3, 0], F32, &[2, 3]),
+        (false, Op::Constant(0.0), &[], F32, &[-1]),
+        (false, Op::Constant(0.0), &[], F32, &[65536, 65536]),
+    ];
+    for (is_sound, op, operands, dtype, shape) in table {
+        let name = format!("{op:?} of {operands:?} as {} {shape:?}", dtype.name());
+        assert_eq!(check(op, operands, dtype, shape), is_sound, "{name}");
+    }
+}
