@@ -6,8 +6,9 @@ use super::{rust_modules::is_test, sources};
 const PREPROCESSOR: [&str; 2] = ["crates/codegen/src/wgsl/template", "crates/embed-shaders"];
 
 /// Files that emit WGSL search no text at all.
-const EMITTERS: [&str; 8] = [
+const EMITTERS: [&str; 9] = [
     "crates/codegen/src/wgsl",
+    "crates/tensor/src/wgsl",
     "src/eval/pair_arithmetic.rs",
     "src/eval/shaders.rs",
     "src/gauss_newton/device/shaders.rs",
