@@ -19,5 +19,8 @@ export function hasData(t, path) {
 
 export const readData = (path) => readFileSync(folder + path, 'utf8');
 
+/** Where a file is, for those that are not text. */
+export const pathOf = (path) => folder + path;
+
 /** The files of a folder with an ending, in the order of the alphabet. */
 export const listData = (path, ending) => readdirSync(folder + path).filter((name) => name.endsWith(ending)).sort();

@@ -10,7 +10,6 @@ import { launch, openBlankPage } from '../browser.mjs';
 const pages = await readPages();
 /** What the page that runs a program has in its import map, besides the package. */
 const imports = {
-  'residua/worker': '/residua/dist/worker.js',
   'ml-levenberg-marquardt': '/peers/ml-levenberg-marquardt.js',
   'three/webgpu': '/vendor/three/three.webgpu.js',
 };
