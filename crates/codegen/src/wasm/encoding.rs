@@ -1,27 +1,35 @@
 //! The part of WebAssembly's binary format that generated modules use: instructions, function bodies, sections.
 //!
-//! Numbers of opcodes and sections are those of the core specification, chapter "Binary Format".
+//! Numbers of opcodes and sections are those of the core specification, chapter "Binary Format". The instructions on four lanes of 32 bits, which
+//! the tensor module alone writes, are constants in [`lanes`].
+
+pub mod lanes;
 
 /// The type of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
-pub(super) enum ValType {
+pub enum ValType {
+    /// A 32-bit integer.
     I32 = 0x7f,
+    /// A double.
     F64 = 0x7c,
+    /// A vector of 128 bits.
     V128 = 0x7b,
 }
 
 /// A place in memory, relative to the address on the stack.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct MemArg {
+pub struct MemArg {
+    /// Added to the address.
     pub offset: u32,
     /// The exponent of a power of two.
     pub align: u32,
 }
 
-/// The instructions that are written; blocks neither take nor give values.
+/// The instructions that are written, by their names in the specification; blocks neither take nor give values.
+#[allow(missing_docs, reason = "the specification describes them")]
 #[derive(Clone, Debug)]
-pub(super) enum Instruction {
+pub enum Instruction {
     Unreachable,
     Block,
     Loop,
@@ -114,6 +122,16 @@ pub(super) enum Instruction {
     F64x2PseudoMax,
     F64x2Ceil,
     F64x2Floor,
+    /// An instruction without immediates, by its opcode: see [`lanes`].
+    Plain(u32),
+    /// An instruction with a place in memory.
+    Memory(u32, MemArg),
+    /// An instruction with a place in memory and a lane.
+    MemoryLane(u32, MemArg, u8),
+    /// An instruction with a lane.
+    Lane(u32, u8),
+    /// Any bytes of two vectors.
+    ShuffleBytes([u8; 16]),
 }
 
 /// The prefix of vector instructions, and of saturating conversions.
@@ -216,6 +234,8 @@ impl Instruction {
             I::F64x2Max => VECTOR | 245,
             I::F64x2PseudoMin => VECTOR | 246,
             I::F64x2PseudoMax => VECTOR | 247,
+            I::Plain(opcode) | I::Memory(opcode, _) | I::MemoryLane(opcode, ..) | I::Lane(opcode, _) => *opcode,
+            I::ShuffleBytes(_) => VECTOR | 13,
         }
     }
 
@@ -253,6 +273,13 @@ impl Instruction {
             I::V128Const(bits) => code.extend_from_slice(&bits.to_le_bytes()),
             I::Shuffle(numbers) => numbers.iter().for_each(|number| code.extend(8 * number..8 * number + 8)),
             I::I32x4ExtractLane(lane) | I::F64x2ExtractLane(lane) | I::F64x2ReplaceLane(lane) => code.push(*lane),
+            I::Memory(_, place) => place.encode(code),
+            I::MemoryLane(_, place, lane) => {
+                place.encode(code);
+                code.push(*lane);
+            }
+            I::Lane(_, lane) => code.push(*lane),
+            I::ShuffleBytes(bytes) => code.extend_from_slice(bytes),
             // All others are their opcodes alone.
             _ => {}
         }
@@ -292,7 +319,7 @@ fn sized(bytes: &mut Vec<u8>, content: &[u8]) {
 }
 
 /// The body of a function.
-pub(super) struct Function(Vec<u8>);
+pub struct Function(Vec<u8>);
 
 impl Function {
     /// A body without code that has locals of these types.
@@ -340,7 +367,7 @@ impl List {
 
 /// The sections of a module that functions are added to.
 #[derive(Default)]
-pub(super) struct Sections {
+pub struct Sections {
     signatures: Vec<(Vec<ValType>, Vec<ValType>)>,
     imports: List,
     functions: List,
@@ -402,9 +429,14 @@ impl Sections {
     /// Adds a variable with a vector of two equal numbers.
     pub fn add_global(&mut self, value: f64) {
         let bits = u128::from(value.to_bits());
+        self.add_vector(bits << 64 | bits);
+    }
+
+    /// Adds a variable with a vector.
+    pub fn add_vector(&mut self, bits: u128) {
         let bytes = self.globals.entry();
         bytes.extend([ValType::V128 as u8, 1]);
-        Instruction::V128Const(bits << 64 | bits).encode(bytes);
+        Instruction::V128Const(bits).encode(bytes);
         Instruction::End.encode(bytes);
     }
 

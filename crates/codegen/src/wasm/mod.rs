@@ -20,7 +20,7 @@ use residua_ir::graph::{Node, Op};
 
 mod accesses;
 mod addresses;
-mod encoding;
+pub mod encoding;
 mod exponential;
 mod expression;
 mod formula;
