@@ -35,3 +35,4 @@ mod sample;
 pub mod scalar;
 pub mod size;
 pub mod tape;
+pub mod wasm;

@@ -1,0 +1,69 @@
+//! The exponential and functions of it, by the polynomials of shaders/common, which also say how far these are off.
+
+use super::formula::{Formula, Value};
+use crate::scalar::Type::F32;
+
+/// eˣ · 2ᵖ. The argument is reduced by Cody and Waite's method (1980), ln 2 in two pieces. The power of two is applied as two factors, so that
+/// results below the normal numbers are rounded once and larger ones than f32 has are infinite.
+pub fn scaled<'g>(x: Value<'g>, power: i32) -> Value<'g> {
+    // 3 · 2²²: the sum's last bits are the nearest integer.
+    const SHIFTER: f32 = 12_582_912.0;
+    let bounded = x.at_least(-106.0).at_most(91.0);
+    let shifted = bounded * std::f32::consts::LOG2_E + SHIFTER;
+    let k = shifted - SHIFTER;
+    let r = (bounded - k * 0.693_145_75) - k * 1.428_606_8e-6;
+    let p = r.polynomial(&[0.5, 0.166_665_18, 0.041_666_202, 0.008_369_025, 0.001_395_072]);
+    let value = (r + r * r * p) + 1.0;
+    let k = (shifted.bits() - shifted.bits().integer(SHIFTER.to_bits().wrapping_sub(power as u32))).to_i32();
+    let half = k >> 1;
+    let factor = |power: Value<'g>| ((power + power.integer(127)) << 23).as_real();
+    value * factor(half) * factor(k - half)
+}
+
+/// e^−|x|
+pub fn of_negative_size(x: Value) -> Value {
+    scaled(-x.abs(), 0)
+}
+
+pub fn exp() -> Formula {
+    Formula::unary(F32, |x| scaled(x, 0))
+}
+
+/// Near 0, where exponentials cancel, a polynomial.
+pub fn sinh() -> Formula {
+    Formula::unary(F32, |x| {
+        let z = x * x;
+        let near = x + x * z * z.polynomial(&[0.166_666_67, 0.008_333_350_5, 0.000_198_360_66, 2.817_439_5e-6]);
+        let half = scaled(x.abs(), -1);
+        let far = (half - half.number(0.25) / half).with_sign_bit(x.sign_bit());
+        x.abs().lt(x.number(1.0)).select(near, far)
+    })
+}
+
+pub fn cosh() -> Formula {
+    Formula::unary(F32, |x| {
+        let half = scaled(x.abs(), -1);
+        half + half.number(0.25) / half
+    })
+}
+
+/// Near 0, where exponentials cancel, a polynomial.
+pub fn tanh() -> Formula {
+    Formula::unary(F32, |x| {
+        let z = x * x;
+        let p = z.polynomial(&[-0.333_332_84, 0.133_314_91, -0.053_743_497, 0.020_650_586, -0.005_717_043_3]);
+        let near = x + x * z * p;
+        let e = scaled(x.abs() + x.abs(), 0);
+        let far = (x.number(1.0) - x.number(2.0) / (e + 1.0)).with_sign_bit(x.sign_bit());
+        x.abs().lt(x.number(0.625)).select(near, far)
+    })
+}
+
+/// 1/(1 + e⁻ˣ), by the exponential that does not overflow.
+pub fn sigmoid() -> Formula {
+    Formula::unary(F32, |x| {
+        let e = of_negative_size(x);
+        let numerator = x.lt(x.number(0.0)).select(e, x.number(1.0));
+        numerator / (e + 1.0)
+    })
+}

@@ -1,0 +1,262 @@
+//! Formulas: scalar graphs of a function, written with Rust's operators.
+
+use std::cell::RefCell;
+use std::ops::{Add, BitAnd, BitOr, BitXor, Div, Mul, Neg, Not, Shl, Shr, Sub};
+
+use residua_ir::graph::Op as Real;
+
+use crate::scalar::{Graph, Id, Node, Op, Type};
+
+/// A function as a scalar graph: its parameters are results of folds by number.
+pub struct Formula {
+    graph: Graph,
+    result: Id,
+}
+
+impl Formula {
+    /// The graph.
+    pub fn graph(&self) -> &Graph {
+        &self.graph
+    }
+
+    /// The function's value.
+    pub fn result(&self) -> Id {
+        self.result
+    }
+
+    /// A function of one value.
+    pub fn unary(ty: Type, body: impl FnOnce(Value) -> Value) -> Formula {
+        Formula::of([ty], |[x]| body(x))
+    }
+
+    /// A function of some values.
+    pub fn of<const N: usize>(types: [Type; N], body: impl FnOnce([Value; N]) -> Value) -> Formula {
+        let graph = RefCell::new(Graph::default());
+        let mut fold = 0;
+        let parameters = types.map(|ty| {
+            let node = Node::Folded { fold, result: 0 };
+            fold += 1;
+            let id = graph.borrow_mut().intern(node, ty);
+            Value { graph: &graph, id }
+        });
+        let result = body(parameters).id;
+        Formula { graph: graph.into_inner(), result }
+    }
+}
+
+/// A value of a formula.
+#[derive(Clone, Copy)]
+pub struct Value<'g> {
+    graph: &'g RefCell<Graph>,
+    id: Id,
+}
+
+impl<'g> Value<'g> {
+    fn apply(self, op: Op, others: &[Value<'g>]) -> Value<'g> {
+        let mut operands = [self.id; 3];
+        operands.iter_mut().skip(1).zip(others).for_each(|(operand, other)| *operand = other.id);
+        let mut graph = self.graph.borrow_mut();
+        let types = operands.map(|operand| graph.ty(operand));
+        let id = graph.intern(Node::Apply(op, operands), op.result(types));
+        Value { graph: self.graph, id }
+    }
+
+    fn ty(self) -> Type {
+        self.graph.borrow().ty(self.id)
+    }
+
+    fn literal(self, ty: Type, bits: u32) -> Value<'g> {
+        let id = self.graph.borrow_mut().intern(Node::Literal(ty, bits), ty);
+        Value { graph: self.graph, id }
+    }
+
+    /// A number in f32.
+    pub fn number(self, value: f32) -> Value<'g> {
+        self.literal(Type::F32, value.to_bits())
+    }
+
+    /// An integer of this value's type.
+    pub fn integer(self, value: u32) -> Value<'g> {
+        self.literal(self.ty(), value)
+    }
+
+    /// An operation that is not among the operators.
+    pub fn real(self, op: Real, others: &[Value<'g>]) -> Value<'g> {
+        self.apply(Op::Real(op), others)
+    }
+
+    /// |x|
+    pub fn abs(self) -> Value<'g> {
+        self.real(Real::Abs, &[])
+    }
+
+    /// √x
+    pub fn sqrt(self) -> Value<'g> {
+        self.real(Real::Sqrt, &[])
+    }
+
+    /// ⌊x⌋
+    pub fn floor(self) -> Value<'g> {
+        self.real(Real::Floor, &[])
+    }
+
+    /// This value where it is below a number, else the number; a NaN stays.
+    pub fn at_most(self, bound: f32) -> Value<'g> {
+        self.real(Real::Min, &[self.number(bound)])
+    }
+
+    /// This value where it is above a number, else the number; a NaN stays.
+    pub fn at_least(self, bound: f32) -> Value<'g> {
+        self.real(Real::Max, &[self.number(bound)])
+    }
+
+    /// a < b
+    pub fn lt(self, other: Value<'g>) -> Value<'g> {
+        self.apply(Op::Lt, &[other])
+    }
+
+    /// a ≤ b
+    pub fn le(self, other: Value<'g>) -> Value<'g> {
+        self.apply(Op::Le, &[other])
+    }
+
+    /// a = b
+    pub fn is(self, other: Value<'g>) -> Value<'g> {
+        self.apply(Op::Eq, &[other])
+    }
+
+    /// Whether it is NaN.
+    pub fn is_nan(self) -> Value<'g> {
+        !self.is(self)
+    }
+
+    /// One of two values, by this bool.
+    pub fn select(self, yes: Value<'g>, no: Value<'g>) -> Value<'g> {
+        self.apply(Op::Select, &[yes, no])
+    }
+
+    /// The bits of a real as a u32.
+    pub fn bits(self) -> Value<'g> {
+        self.apply(Op::BitsOfF32, &[])
+    }
+
+    /// An integer's bits as a real.
+    pub fn as_real(self) -> Value<'g> {
+        self.apply(Op::BitsToF32, &[])
+    }
+
+    /// The nearest real.
+    pub fn to_real(self) -> Value<'g> {
+        self.apply(Op::ToF32, &[])
+    }
+
+    /// The integer part as an i32, or the same bits.
+    pub fn to_i32(self) -> Value<'g> {
+        self.apply(Op::ToI32, &[])
+    }
+
+    /// The integer part as a u32, or the same bits.
+    pub fn to_u32(self) -> Value<'g> {
+        self.apply(Op::ToU32, &[])
+    }
+
+    /// The high word of the product of two u32.
+    pub fn high_product(self, other: Value<'g>) -> Value<'g> {
+        self.apply(Op::HighProduct, &[other])
+    }
+
+    /// The sign bit of a real.
+    pub fn sign_bit(self) -> Value<'g> {
+        let bits = self.bits();
+        bits & bits.integer(1 << 31)
+    }
+
+    /// A real without a sign, with a sign bit.
+    pub fn with_sign_bit(self, sign: Value<'g>) -> Value<'g> {
+        (self.bits() ^ sign).as_real()
+    }
+
+    /// Σ cₖ xᵏ by Horner's rule, the constant first.
+    pub fn polynomial(self, coefficients: &[f32]) -> Value<'g> {
+        let (last, others) = coefficients.split_last().expect("a polynomial has a coefficient");
+        others.iter().rev().fold(self.number(*last), |sum, coefficient| self.number(*coefficient) + self * sum)
+    }
+}
+
+/// Binary operators: on reals, on integers.
+macro_rules! operators {
+    ($($trait:ident $method:ident $op:expr;)+) => {
+        $(impl<'g> $trait for Value<'g> {
+            type Output = Value<'g>;
+
+            fn $method(self, other: Value<'g>) -> Value<'g> {
+                let op: fn(bool) -> Op = $op;
+                self.apply(op(self.ty() == Type::F32), &[other])
+            }
+        })+
+    };
+}
+
+operators! {
+    Add add |real| if real { Op::Real(Real::Add) } else { Op::IntAdd };
+    Sub sub |real| if real { Op::Real(Real::Sub) } else { Op::IntSub };
+    Mul mul |real| if real { Op::Real(Real::Mul) } else { Op::IntMul };
+    Div div |real| if real { Op::Real(Real::Div) } else { Op::IntDiv };
+    BitAnd bitand |_| Op::And;
+    BitOr bitor |_| Op::Or;
+    BitXor bitxor |_| Op::Xor;
+}
+
+/// Binary operators with a number on the right.
+macro_rules! with_number {
+    ($($trait:ident $method:ident;)+) => {
+        $(impl<'g> $trait<f32> for Value<'g> {
+            type Output = Value<'g>;
+
+            fn $method(self, other: f32) -> Value<'g> {
+                let other = self.number(other);
+                $trait::$method(self, other)
+            }
+        })+
+    };
+}
+
+with_number! {
+    Add add;
+    Sub sub;
+    Mul mul;
+}
+
+impl<'g> Shl<u32> for Value<'g> {
+    type Output = Value<'g>;
+
+    fn shl(self, count: u32) -> Value<'g> {
+        let count = self.literal(Type::U32, count);
+        self.apply(Op::Shl, &[count])
+    }
+}
+
+impl<'g> Shr<u32> for Value<'g> {
+    type Output = Value<'g>;
+
+    fn shr(self, count: u32) -> Value<'g> {
+        let count = self.literal(Type::U32, count);
+        self.apply(Op::Shr, &[count])
+    }
+}
+
+impl<'g> Neg for Value<'g> {
+    type Output = Value<'g>;
+
+    fn neg(self) -> Value<'g> {
+        self.real(Real::Neg, &[])
+    }
+}
+
+impl<'g> Not for Value<'g> {
+    type Output = Value<'g>;
+
+    fn not(self) -> Value<'g> {
+        self.apply(Op::Not, &[])
+    }
+}

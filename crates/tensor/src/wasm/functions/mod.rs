@@ -1,0 +1,221 @@
+//! Functions of four numbers that WebAssembly has no instruction for: elementary functions, divisions of integers, conversions of halves.
+//!
+//! An elementary function is a [`Formula`], a scalar graph of the operations that have instructions. It is written where it is used, or, if
+//! it is long, once in the module as a function from vectors to a vector.
+
+use residua_codegen::wasm::encoding::lanes::{self as wasm, shuffle};
+use residua_codegen::wasm::encoding::{Function, Instruction};
+use residua_ir::graph::Op as Real;
+
+use super::code::{Code, Local};
+use super::module::Shared;
+use crate::scalar::{Id, Node, Op, Type};
+
+mod angles;
+mod exponentials;
+mod formula;
+mod halves;
+mod logarithms;
+mod powers;
+mod remainders;
+mod shifts;
+mod simple;
+#[cfg(all(test, not(target_arch = "wasm32")))]
+mod tests;
+
+pub(super) use formula::Formula;
+
+/// A function of the module, from vectors to a vector.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Routine {
+    /// An elementary function.
+    Real(Real),
+    /// Quotient of integers toward zero; 0 where the divisor is 0.
+    Quotient { signed: bool },
+    /// Shift to the left by as many places as each lane says.
+    ShiftLeft,
+    /// Shift to the right by as many places as each lane says.
+    ShiftRight { signed: bool },
+    /// Reals from halves in the low 16 bits of each lane.
+    FromHalf,
+    /// Halves in the low 16 bits of each lane, rounded to nearest, ties to even.
+    ToHalf,
+}
+
+impl Routine {
+    /// How many vectors it takes.
+    pub fn arity(self) -> usize {
+        match self {
+            Routine::Real(op) => op.arity(),
+            Routine::Quotient { .. } | Routine::ShiftLeft | Routine::ShiftRight { .. } => 2,
+            Routine::FromHalf | Routine::ToHalf => 1,
+        }
+    }
+
+    /// Its code.
+    pub fn function(self, shared: &mut Shared) -> Function {
+        let arity = self.arity() as u32;
+        let mut code = Code::new(shared, arity);
+        let parameters: Vec<Local> = (0..arity).map(Local).collect();
+        let result = match self {
+            Routine::Real(op @ (Real::Sin | Real::Cos | Real::Tan)) => angles::of_angle(&mut code, op, parameters[0]),
+            Routine::Real(Real::Pow) => powers::pow(&mut code, parameters[0], parameters[1]),
+            Routine::Real(Real::Mod) => remainders::remainder(&mut code, parameters[0], parameters[1]),
+            Routine::Real(op) => code.formula(0, &elementary(op), &parameters),
+            Routine::Quotient { signed } => code.quotient(signed, parameters[0], parameters[1]),
+            Routine::ShiftLeft => code.formula(0, &shifts::left(), &parameters),
+            Routine::ShiftRight { signed } => code.formula(0, &shifts::right(signed), &parameters),
+            Routine::FromHalf => code.formula(0, &halves::from_half(), &parameters),
+            Routine::ToHalf => code.formula(0, &halves::to_half(), &parameters),
+        };
+        code.put(0, &[result.get()]);
+        code.finish()
+    }
+}
+
+/// The formula of an op that is written where it is used: those that are short or occur in the inner loops of networks.
+pub(super) fn inlined(op: Real) -> Option<Formula> {
+    matches!(
+        op,
+        Real::Exp
+            | Real::Sigmoid
+            | Real::Tanh
+            | Real::InverseNorm
+            | Real::Sign
+            | Real::Round
+            | Real::GuardedMul
+            | Real::Eq
+            | Real::Ne
+            | Real::Lt
+            | Real::Le
+            | Real::Gt
+            | Real::Ge
+            | Real::Select
+    )
+    .then(|| elementary(op))
+}
+
+/// The formula of an op without an instruction.
+fn elementary(op: Real) -> Formula {
+    match op {
+        Real::Sign => simple::sign(),
+        Real::InverseNorm => simple::inverse_norm(),
+        Real::Round => simple::round(),
+        Real::GuardedMul => simple::guarded_product(),
+        Real::Eq | Real::Ne | Real::Lt | Real::Le | Real::Gt | Real::Ge => simple::comparison(op),
+        Real::Select => simple::selection(),
+        Real::Exp => exponentials::exp(),
+        Real::Sinh => exponentials::sinh(),
+        Real::Cosh => exponentials::cosh(),
+        Real::Tanh => exponentials::tanh(),
+        Real::Sigmoid => exponentials::sigmoid(),
+        Real::Log => logarithms::log(),
+        Real::Softplus => logarithms::softplus(),
+        Real::Asin => angles::asin(),
+        Real::Acos => angles::acos(),
+        Real::Atan => angles::atan(),
+        Real::Atan2 => angles::atan2(),
+        // These have instructions, or code that is no formula.
+        Real::Sin
+        | Real::Cos
+        | Real::Tan
+        | Real::Pow
+        | Real::Mod
+        | Real::Neg
+        | Real::Abs
+        | Real::Sqrt
+        | Real::Norm
+        | Real::Floor
+        | Real::Ceil
+        | Real::StopGradient
+        | Real::Add
+        | Real::Sub
+        | Real::Mul
+        | Real::Div
+        | Real::Min
+        | Real::Max => simple::instruction(op),
+    }
+}
+
+impl Code<'_> {
+    /// The value of a formula of vectors.
+    pub fn formula(&mut self, block: usize, formula: &Formula, operands: &[Local]) -> Local {
+        let graph = formula.graph();
+        let mut used = vec![false; graph.len()];
+        used[formula.result().index()] = true;
+        for id in graph.ids().rev() {
+            if used[id.index()] {
+                graph.operands(id).into_iter().for_each(|operand| used[operand.index()] = true);
+            }
+        }
+        let mut values: Vec<Option<Local>> = vec![None; graph.len()];
+        for id in graph.ids().filter(|id| used[id.index()]) {
+            let value = match graph.node(id) {
+                Node::Folded { fold, .. } => operands[fold as usize],
+                Node::Literal(Type::Bool, bits) => self.word(0u32.wrapping_sub(bits)),
+                Node::Literal(_, bits) => self.word(bits),
+                Node::Apply(op, arguments) => {
+                    let value_of = |id: Id| values[id.index()].expect("operands stand before their users");
+                    let literal = match graph.node(arguments[1]) {
+                        Node::Literal(_, bits) => Some(bits),
+                        _ => None,
+                    };
+                    match (op, literal) {
+                        (Op::Shl | Op::Shr, Some(bits)) => {
+                            self.shift(block, op, graph.ty(arguments[0]), value_of(arguments[0]), count(bits))
+                        }
+                        (Op::Real(real @ (Real::Min | Real::Max)), Some(bits)) => {
+                            self.bound(block, real, value_of(arguments[0]), f32::from_bits(bits))
+                        }
+                        _ => {
+                            let types = arguments.map(|argument| graph.ty(argument));
+                            self.operation(block, op, types, arguments.map(value_of))
+                        }
+                    }
+                }
+                Node::Coordinate(_) | Node::Size(_) | Node::Load { .. } => {
+                    unreachable!("formulas consist of operations on their parameters")
+                }
+            };
+            values[id.index()] = Some(value);
+        }
+        values[formula.result().index()].expect("the result is used")
+    }
+
+    /// Quotients by way of f64, in which they are exact enough: no quotient of 32-bit integers is as near to the next integer as a rounding.
+    fn quotient(&mut self, signed: bool, a: Local, b: Local) -> Local {
+        let choose = |signed_one, unsigned_one| if signed { signed_one } else { unsigned_one };
+        let to_real = choose(wasm::F64X2_CONVERT_LOW_I32X4_S, wasm::F64X2_CONVERT_LOW_I32X4_U);
+        let to_integer = choose(wasm::I32X4_TRUNC_SAT_F64X2_S_ZERO, wasm::I32X4_TRUNC_SAT_F64X2_U_ZERO);
+        let half = |code: &mut Code, high: bool| {
+            let mut real = |operand: Local| {
+                let upper = match high {
+                    true => code.two(0, shuffle([2, 3, 2, 3]), operand, operand),
+                    false => operand,
+                };
+                code.one(0, to_real.clone(), upper)
+            };
+            let (a, b) = (real(a), real(b));
+            let quotient = code.two(0, wasm::F64X2_DIV, a, b);
+            code.one(0, to_integer.clone(), quotient)
+        };
+        let (low, high) = (half(self, false), half(self, true));
+        let mut quotient = self.two(0, shuffle([0, 1, 4, 5]), low, high);
+        let zero = self.word(0);
+        if signed {
+            // −2³¹ / −1 wraps.
+            let (least, minus_one) = (self.word(1 << 31), self.word(!0));
+            let (is_least, is_minus_one) =
+                (self.two(0, wasm::I32X4_EQ, a, least), self.two(0, wasm::I32X4_EQ, b, minus_one));
+            let wraps = self.two(0, wasm::V128_AND, is_least, is_minus_one);
+            quotient = self.choose(0, wraps, least, quotient);
+        }
+        let by_zero = self.two(0, wasm::I32X4_EQ, b, zero);
+        self.two(0, wasm::V128_ANDNOT, quotient, by_zero)
+    }
+}
+
+/// The count of a shift, on the stack.
+fn count(bits: u32) -> Instruction {
+    Instruction::I32Const(bits as i32)
+}

@@ -1,0 +1,189 @@
+//! Loops over the axes of an iteration space.
+
+use residua_codegen::wasm::encoding::lanes as wasm;
+use residua_codegen::wasm::encoding::{Instruction, ValType};
+
+use super::code::Local;
+use super::values::{Axis, Points, Values};
+use crate::kernel::Extent;
+use crate::scalar::{Id, Node, Op};
+
+/// How many points there are along an axis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Count {
+    /// A number.
+    Known(u32),
+    /// A local, and whether it is always a multiple of 4.
+    Local(Local, bool),
+}
+
+impl Count {
+    /// Its value on the stack.
+    pub fn get(self) -> Instruction {
+        match self {
+            Count::Known(number) => Instruction::I32Const(number as i32),
+            Count::Local(local, _) => local.get(),
+        }
+    }
+}
+
+impl Values<'_, '_> {
+    /// The number of points along an axis of this extent.
+    pub fn count(&mut self, extent: Extent) -> Count {
+        match extent {
+            Extent::Known(number) => Count::Known(number),
+            Extent::Word(word) => {
+                let is_multiple = self.kernel.sizes[word as usize].is_multiple_of(4);
+                Count::Local(self.size(word), is_multiple)
+            }
+        }
+    }
+
+    /// Ends the function if an extent is 0: no point means no work, and values that are computed before loops may assume a point.
+    pub fn return_if_empty(&mut self, extents: &[Extent]) {
+        for extent in extents {
+            let code = [self.extent(*extent), wasm::I32_EQZ, Instruction::If, Instruction::Return, Instruction::End];
+            match extent {
+                Extent::Known(0) => self.code.put(0, &[Instruction::Return]),
+                Extent::Known(_) => {}
+                Extent::Word(_) => self.code.put(0, &code),
+            }
+        }
+    }
+
+    /// A loop over an axis from a coordinate that stands in a local to an end, `step` points at a time. Of the innermost loop, pointers advance.
+    fn run(&mut self, axis: u32, at: Local, end: Instruction, step: u32, body: &mut dyn FnMut(&mut Self)) {
+        self.open();
+        let block = self.code.innermost();
+        // A loop that goes from the last coordinate to the first counts all the same; the coordinate is derived.
+        self.axes[axis as usize] = Some(Axis { at, block });
+        body(self);
+        if self.inner_axis == Some(axis) {
+            self.advance(step);
+        }
+        self.axes[axis as usize] = None;
+        let before =
+            [Instruction::Block, at.get(), end.clone(), wasm::I32_GE_U, Instruction::BrIf(0), Instruction::Loop];
+        let after = [
+            at.get(),
+            Instruction::I32Const(step as i32),
+            wasm::I32_ADD,
+            at.tee(),
+            end,
+            wasm::I32_LT_U,
+            Instruction::BrIf(0),
+            Instruction::End,
+            Instruction::End,
+        ];
+        self.close(&before, &after);
+    }
+
+    /// A coordinate that starts at 0.
+    fn coordinate_from_zero(&mut self) -> Local {
+        let block = self.code.innermost();
+        self.code.keep(block, ValType::I32, &[Instruction::I32Const(0)])
+    }
+
+    /// A loop over all points of an axis, one at a time.
+    pub fn each(&mut self, axis: u32, count: Count, body: &mut dyn FnMut(&mut Self)) {
+        let at = self.coordinate_from_zero();
+        self.run(axis, at, count.get(), 1, body);
+    }
+
+    /// Nested loops over axes, one point at a time.
+    pub fn nest(&mut self, first: u32, counts: &[Count], body: &mut dyn FnMut(&mut Self)) {
+        match counts.split_first() {
+            None => body(self),
+            Some((count, inner)) => self.each(first, *count, &mut |values| values.nest(first + 1, inner, body)),
+        }
+    }
+
+    /// An innermost loop: addresses within it advance.
+    pub fn innermost(&mut self, axis: u32, body: impl FnOnce(&mut Self)) {
+        self.inner_axis = Some(axis);
+        self.pointers.clear();
+        self.pointers_block = self.code.innermost();
+        body(self);
+        self.inner_axis = None;
+        self.pointers.clear();
+    }
+
+    /// Loops over all points of the axis of the lanes: `copies` vectors at a time, then one at a time, then the points that are left. Where
+    /// `overruns`, the last vector may go beyond the end instead. The closure is told how many vectors it is to do.
+    pub fn vectors(&mut self, count: Count, copies: u32, overruns: bool, body: &mut dyn FnMut(&mut Self, u32)) {
+        let axis = self.lane_axis;
+        let at = self.coordinate_from_zero();
+        let block = self.code.innermost();
+        let mut done = 0;
+        // The first multiple of a number of points at which that many are not left.
+        let whole = |values: &mut Self, points: u32| match count {
+            Count::Known(number) => Instruction::I32Const((number / points * points) as i32),
+            Count::Local(local, _) => {
+                let mask = Instruction::I32Const((points as i32).wrapping_neg());
+                values.code.keep(block, ValType::I32, &[local.get(), mask, wasm::I32_AND]).get()
+            }
+        };
+        if copies > 1 && !matches!(count, Count::Known(number) if number < 4 * copies) {
+            let end = whole(self, 4 * copies);
+            self.run(axis, at, end, 4 * copies, &mut |values| body(values, copies));
+            done = match count {
+                Count::Known(number) => number / (4 * copies) * 4 * copies,
+                Count::Local(..) => 0,
+            };
+        }
+        let singles = match count {
+            Count::Known(number) if overruns => number > done,
+            Count::Known(number) => number - done >= 4,
+            Count::Local(..) => true,
+        };
+        if singles {
+            let end = if overruns { count.get() } else { whole(self, 4) };
+            self.run(axis, at, end, 4, &mut |values| body(values, 1));
+        }
+        let rest = match count {
+            _ if overruns => return,
+            Count::Known(number) if number % 4 == 0 => return,
+            Count::Local(_, true) => return,
+            Count::Known(number) => vec![Instruction::I32Const((number % 4) as i32)],
+            Count::Local(local, _) => vec![local.get(), Instruction::I32Const(3), wasm::I32_AND],
+        };
+        let rest = self.code.keep(block, ValType::I32, &rest);
+        self.open();
+        let inner = self.code.innermost();
+        self.axes[axis as usize] = Some(Axis { at, block: inner });
+        self.points = Points::Some(rest);
+        body(self, 1);
+        self.points = Points::Four;
+        self.axes[axis as usize] = None;
+        self.close(&[rest.get(), Instruction::If], &[Instruction::End]);
+    }
+
+    /// The number of operations that values take at each point of an axis: a measure of the code of a loop.
+    pub fn weight(&self, roots: &[Id], axis: u32) -> u32 {
+        let mut seen = vec![false; self.graph.len()];
+        let mut pending = roots.to_vec();
+        let mut weight = 0;
+        while let Some(id) = pending.pop() {
+            if std::mem::replace(&mut seen[id.index()], true) || !self.depends_on(id, axis) {
+                continue;
+            }
+            weight += match self.graph.node(id) {
+                Node::Apply(Op::Real(op), _) => match op {
+                    residua_ir::graph::Op::Add
+                    | residua_ir::graph::Op::Sub
+                    | residua_ir::graph::Op::Mul
+                    | residua_ir::graph::Op::Neg
+                    | residua_ir::graph::Op::Abs
+                    | residua_ir::graph::Op::Div
+                    | residua_ir::graph::Op::Sqrt
+                    | residua_ir::graph::Op::Min
+                    | residua_ir::graph::Op::Max => 1,
+                    _ => 20,
+                },
+                _ => 1,
+            };
+            pending.extend(self.graph.operands(id));
+        }
+        weight
+    }
+}

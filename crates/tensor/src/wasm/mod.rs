@@ -1,0 +1,44 @@
+//! Kernels as a WebAssembly module with vectors of 128 bits.
+//!
+//! [`module`] takes kernels and gives the bytes of a module that imports a memory (`env.memory`) and exports a function for each kernel, named
+//! by its position (`0`, `1`, …). It takes the address of a frame: words of 32 bits, first the addresses of the kernel's buffers in binding
+//! order, then the words of its uniform. Buffers begin at multiples of 16 bytes and are padded to such a multiple; what lies up to 12 bytes beyond
+//! the padding may be read.
+//!
+//! ```text
+//! kernel ─▶ loops (elements, rows, scan) ─▶ values (each node where it does not vary) ─▶ lanes, integers, memory ─▶ code
+//!                                                                  functions (elementary functions as formulas) ─▶ code
+//! ```
+//!
+//! Reals are f32 in four lanes and integers i32: the results are those of [`crate::scalar`] but for elementary functions and the order of
+//! reductions. Matrix products have no code here: loops of Rust run them.
+
+use residua_base::error::Result;
+
+use self::module::Shared;
+use crate::kernel::{Body, Kernel};
+
+mod code;
+mod elements;
+mod functions;
+mod integers;
+mod lanes;
+mod loops;
+mod memory;
+mod module;
+#[cfg(all(test, not(target_arch = "wasm32")))]
+mod tests;
+mod values;
+
+/// The bytes of a module with a function for each kernel that is no matrix product.
+pub fn module(kernels: &[Kernel]) -> Result<Vec<u8>> {
+    let mut shared = Shared::new();
+    for (position, kernel) in kernels.iter().enumerate() {
+        let function = match &kernel.body {
+            Body::Elements(elements) => elements::function(kernel, elements, &mut shared),
+            Body::Rows(_) | Body::Scan(_) | Body::Product(_) => continue,
+        };
+        shared.kernel(&position.to_string(), &function);
+    }
+    Ok(shared.finish())
+}

@@ -1,0 +1,55 @@
+//! What the functions of a module share: constants, and the functions of four numbers that kernels call.
+
+use residua_codegen::wasm::encoding::{Function, Sections, ValType};
+use rustc_hash::FxHashMap;
+
+use super::functions::Routine;
+
+/// The module under construction.
+pub(super) struct Shared {
+    sections: Sections,
+    constants: Vec<u128>,
+    routines: FxHashMap<Routine, u32>,
+}
+
+impl Shared {
+    /// A module without functions, in a memory from outside.
+    pub fn new() -> Shared {
+        let mut sections = Sections::default();
+        sections.import_memory("env", "memory");
+        Shared { sections, constants: Vec::new(), routines: FxHashMap::default() }
+    }
+
+    /// The variable that holds a vector.
+    pub fn constant(&mut self, bits: u128) -> u32 {
+        let known = self.constants.iter().position(|known| *known == bits);
+        let position = known.unwrap_or_else(|| {
+            self.constants.push(bits);
+            self.constants.len() - 1
+        });
+        position as u32
+    }
+
+    /// The number of a function of vectors.
+    pub fn routine(&mut self, routine: Routine) -> u32 {
+        if let Some(number) = self.routines.get(&routine) {
+            return *number;
+        }
+        let function = routine.function(self);
+        let number = self.sections.add(vec![ValType::V128; routine.arity()], vec![ValType::V128], &function);
+        self.routines.insert(routine, number);
+        number
+    }
+
+    /// Adds a kernel under a name.
+    pub fn kernel(&mut self, name: &str, function: &Function) {
+        let number = self.sections.add(vec![ValType::I32], Vec::new(), function);
+        self.sections.export(name, number);
+    }
+
+    /// The bytes of the module.
+    pub fn finish(mut self) -> Vec<u8> {
+        self.constants.iter().for_each(|bits| self.sections.add_vector(*bits));
+        self.sections.finish()
+    }
+}

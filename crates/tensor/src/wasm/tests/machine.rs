@@ -1,0 +1,49 @@
+//! Runs kernels by an interpreter of WebAssembly.
+
+use wasmi::{Config, Engine, Instance, Linker, Memory, MemoryType, Module, Store as Runtime};
+
+use crate::kernel::Kernel;
+use crate::wasm::module;
+
+/// Runs a kernel on the contents of its buffers, which stand one after another in a memory, each padded to a multiple of 16 bytes. What the
+/// padding holds is no number that a result should have.
+pub fn run(kernel: &Kernel, buffers: &mut [Vec<u8>], dims: &[u32]) {
+    let bytes = module(std::slice::from_ref(kernel)).unwrap();
+    let mut config = Config::default();
+    config.wasm_simd(true);
+    let engine = Engine::new(&config);
+    let module = Module::new(&engine, &bytes[..]).unwrap_or_else(|error| panic!("{}: {error}", kernel.name));
+    let mut runtime = Runtime::new(&engine, ());
+    let total: usize = buffers.iter().map(|buffer| buffer.len() + 32).sum();
+    let memory = Memory::new(&mut runtime, MemoryType::new((total >> 16) as u32 + 2, None)).unwrap();
+    let mut next = 4096;
+    let mut frame = Vec::new();
+    for buffer in buffers.iter() {
+        let size = buffer.len().next_multiple_of(16).max(16);
+        memory.write(&mut runtime, next, buffer).unwrap();
+        memory.write(&mut runtime, next + buffer.len(), &vec![0xab; size - buffer.len()]).unwrap();
+        frame.push(next as u32);
+        next += size;
+    }
+    frame.extend(kernel.sizes.iter().map(|size| size.at(dims) as u32));
+    let words: Vec<u8> = frame.iter().flat_map(|word| word.to_le_bytes()).collect();
+    memory.write(&mut runtime, 64, &words).unwrap();
+    let mut linker = Linker::new(&engine);
+    linker.define("env", "memory", memory).unwrap();
+    let instance: Instance = linker.instantiate_and_start(&mut runtime, &module).unwrap();
+    let function = instance.get_typed_func::<i32, ()>(&runtime, "0").expect("the kernel is exported");
+    function.call(&mut runtime, 64).unwrap_or_else(|trap| panic!("{}: {trap}", kernel.name));
+    for (buffer, address) in buffers.iter_mut().zip(&frame) {
+        memory.read(&runtime, *address as usize, buffer).unwrap();
+    }
+}
+
+/// The bytes of reals.
+pub fn reals(values: &[f32]) -> Vec<u8> {
+    values.iter().flat_map(|value| value.to_le_bytes()).collect()
+}
+
+/// The reals of bytes.
+pub fn to_reals(bytes: &[u8]) -> Vec<f32> {
+    bytes.as_chunks().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect()
+}
