@@ -2,7 +2,7 @@
  * Error codes that need more than a wrong argument: each is provoked, and its message is checked. Other codes are checked in the groups of
  * their topics.
  */
-import { GpuCompiledFunctions, GpuContext, Problem, ResiduaError, solveMany, V } from 'residua';
+import { GpuCompiledFunctions, GpuContext, levenbergMarquardt, Problem, ResiduaError, solveMany, V } from 'residua';
 import { anywhere, onGpu } from '../define.js';
 import { inFreshPage } from '../fresh-page.js';
 
@@ -90,6 +90,17 @@ export const group = {
       check.match(automatic.fallbackReason, reason);
       const single = await compile({ backend: 'auto' });
       check.same([single.backend, single.precision, single.fallbackReason], ['gpu', 'f32', null]);
+      // A line at times that f32 loses: a solve that wants digits skips pairs.
+      const times = Array.from({ length: 40 }, (_, k) => 1.7e6 + 50 * k);
+      const line = new Problem();
+      const of = line.parameters('line', { dim: 2, values: [0, 0] });
+      line.residuals('points', {
+        inputs: { p: of.shared(), t: line.data(times), y: line.data(times.map((_, k) => 0.5 * k + 0.2 * Math.sin(0.7 * k * k))) },
+        residual: ({ p, t, y }) => p.x.mul(t).add(p.y).sub(y),
+      });
+      const { arithmetic, message } = await levenbergMarquardt(await check.compile(line, { backend: 'auto', context, fallbackThreshold: 0 }));
+      check.equal(arithmetic, 'f64', message);
+      check.match(message, /the CPU continued/);
     }),
 
     ...onGpu("an internal error of the device is 'internal'", async (check) => {

@@ -250,12 +250,14 @@ export const group = {
       const single = await located({ backend: 'gpu' });
       const pairs = await located({ backend: 'gpu', precision: 'f32x2' });
       const automatic = await located({ backend: 'auto', precision: 'f32x2' });
+      // Begins in f32, and goes on in pairs.
+      const continued = await located({ backend: 'auto', fallbackThreshold: 0 });
       const metresOff = ({ x }) => Math.hypot(...x.map((coordinate, axis) => coordinate - exact.x[axis]));
-      check.same([exact.arithmetic, single.arithmetic, pairs.arithmetic], ['f64', 'f32', 'f32x2'], pairs.message);
+      check.same([exact, single, pairs, continued].map(({ arithmetic }) => arithmetic), ['f64', 'f32', 'f32x2', 'f32x2'], continued.message);
       check.equal(single.termination, 'precision-limit', single.message);
       check.ok(metresOff(single) > 1e-3, `f32 is as good: ${metresOff(single)} m`);
-      check.note('metres from the CPU: f32', metresOff(single), 'f32x2', metresOff(pairs), 'auto', metresOff(automatic), 'cost', pairs.finalCost / exact.finalCost - 1);
-      for (const result of [pairs, automatic]) {
+      check.note('metres from the CPU: f32', metresOff(single), 'f32x2', metresOff(pairs), 'auto', metresOff(automatic), 'f32 and then f32x2', metresOff(continued), 'cost', pairs.finalCost / exact.finalCost - 1);
+      for (const result of [pairs, automatic, continued]) {
         check.ok(result.success, result.message);
         check.below(metresOff(result), 1e-3, 'pairs of 2.5e7 m are rounded by up to 3e-8 m; a millimetre is what positioning asks for', `metres off, ${result.arithmetic}`);
         check.close(result.finalCost / exact.finalCost, 1, { within: 1e-6, because: 'data of 2.5e7 m are rounded by up to 3e-8 m, which is 1e-6 of residuals of 0.03 m' }, result.message);
