@@ -16,8 +16,11 @@ export type WasmSource = string | URL | Response | Promise<Response> | BufferSou
 /** Bytes that a module can address. */
 const MEMORY_LIMIT = 2 ** 32;
 
-/** A running instance of the module, until it fails. */
-export class Instance {
+/** What failures and restarts need of a module. Both modules of the package have it: that of the solvers, and that of tensors. */
+export type RestartableModule = Pick<RawModule, 'onPanic' | 'onTrap' | 'refusedBytes' | 'memoryBytes' | 'restart'>;
+
+/** A running instance of a module, until it fails. */
+export class Instance<M extends RestartableModule = RawModule> {
   /** Why the instance can no longer be used; null while it can. */
   failure: ResiduaError | null = null;
   /** The module's own message of its failure. */
@@ -27,13 +30,13 @@ export class Instance {
   private readonly waiting = new Set<(failure: ResiduaError) => void>();
 
   constructor(
-    readonly module: RawModule,
+    readonly module: M,
     /** The host on which it runs. */
-    readonly host: Host,
+    readonly host: Host<M>,
   ) {}
 
   /** Calls the module. Exceptions of the module become ResiduaErrors. */
-  call<T>(work: (module: RawModule) => T): T {
+  call<T>(work: (module: M) => T): T {
     if (this.failure !== null) throw this.failure;
     try {
       return work(this.module);
@@ -43,7 +46,7 @@ export class Instance {
   }
 
   /** Calls the module and waits for a promise that it returns. Rejects at once if the module fails meanwhile. */
-  async wait<T>(work: (module: RawModule) => Promise<T> | T): Promise<T> {
+  async wait<T>(work: (module: M) => Promise<T> | T): Promise<T> {
     const promise = this.call(work);
     if (!(promise instanceof Promise)) return promise;
     let listener: ((failure: ResiduaError) => void) | undefined;
@@ -130,14 +133,14 @@ function isErrorCode(code: string): code is ErrorCode {
 }
 
 /** A place where the module runs. The module is loaded when it is first needed. */
-export class Host {
-  private current: Instance | null = null;
+export class Host<M extends RestartableModule = RawModule> {
+  private current: Instance<M> | null = null;
   private loading: Promise<void> | null = null;
   /** The reason of the latest end of an instance; each end has an error of its own. */
   private lastEnd: ResiduaError | null = null;
 
   /** @param load resolves with a running module; `failed` is the previous one on this host, if it has failed */
-  constructor(private readonly load: (source: WasmSource | undefined, failed: RawModule | null) => Promise<RawModule>) {}
+  constructor(private readonly load: (source: WasmSource | undefined, failed: M | null) => Promise<M>) {}
 
   /** Loads the module once, and again after a failure. */
   init(source?: WasmSource): Promise<void> {
@@ -155,7 +158,7 @@ export class Host {
   }
 
   /** Returns the running instance, and loads it first where needed. */
-  async ready(): Promise<Instance> {
+  async ready(): Promise<Instance<M>> {
     if (this.current !== null && this.current.failure !== null) throw this.current.failure;
     const { lastEnd } = this;
     await this.init();
@@ -165,7 +168,7 @@ export class Host {
   }
 
   /** Returns the running instance. Throws 'not-initialized' where there is none. */
-  running(): Instance {
+  running(): Instance<M> {
     if (this.current === null) {
       throw new ResiduaError('not-initialized', 'the WebAssembly module is not loaded yet; await init() first');
     }
@@ -174,13 +177,13 @@ export class Host {
   }
 
   /** Whether an instance is the running one and has not failed. */
-  isRunning(instance: Instance): boolean {
+  isRunning(instance: Instance<M>): boolean {
     return instance === this.current && instance.failure === null;
   }
 
   /** Makes `module` the running one, as init() does. */
-  start(module: RawModule, loading = Promise.resolve()): Instance {
-    const instance = new Instance(module, this);
+  start(module: M, loading = Promise.resolve()): Instance<M> {
+    const instance = new Instance<M>(module, this);
     module.onPanic((message, code) => void instance.fail(message, undefined, code));
     module.onTrap?.((error) => {
       const trapped = isTrap(error);
@@ -212,7 +215,9 @@ export class Host {
 }
 
 /** The calling thread. */
-export const here: Host = /* @__PURE__ */ new Host(load);
+export const here: Host = /* @__PURE__ */ new Host<RawModule>(
+  /* @__PURE__ */ loader(loadGlue, (module) => new URL('../../wasm/residua_bg.wasm', module)),
+);
 
 /**
  * Loads the WebAssembly module once; later calls return the same promise. After an 'internal' failure it starts a new instance. Importing
@@ -230,23 +235,34 @@ export function start(module: RawModule): Instance {
   return here.start(module);
 }
 
-async function load(source: WasmSource | undefined, failed: RawModule | null): Promise<RawModule> {
-  if (failed !== null) {
-    failed.restart();
-    return failed;
-  }
-  checkNode();
-  try {
-    const glue = await loadGlue();
-    const input = await bytesOf(source);
-    await glue.default(input === undefined ? undefined : { module_or_path: input });
-    return glue;
-  } catch (error) {
-    if (error instanceof ResiduaError) throw error;
-    const origin = source === undefined ? 'beside the package' : describe(source);
-    const reason = error instanceof Error ? error.message : String(error);
-    throw notLoaded(`from ${origin}: ${reason}${isNotWasm(error) ? `. ${NOT_WASM}` : ''}`, error);
-  }
+/**
+ * Returns the function that loads a module of the package: its glue, then its .wasm.
+ *
+ * @param loadGlue imports the glue
+ * @param wasmOf the default address of the .wasm, from that of this file
+ */
+export function loader<M extends RestartableModule & { default(options?: { module_or_path?: unknown }): Promise<unknown> }>(
+  loadGlue: () => Promise<M>,
+  wasmOf: (module: string) => URL,
+): (source: WasmSource | undefined, failed: M | null) => Promise<M> {
+  return async (source, failed) => {
+    if (failed !== null) {
+      failed.restart();
+      return failed;
+    }
+    checkNode();
+    try {
+      const glue = await loadGlue();
+      const input = await bytesOf(source, wasmOf);
+      await glue.default(input === undefined ? undefined : { module_or_path: input });
+      return glue;
+    } catch (error) {
+      if (error instanceof ResiduaError) throw error;
+      const origin = source === undefined ? 'beside the package' : describe(source);
+      const reason = error instanceof Error ? error.message : String(error);
+      throw notLoaded(`from ${origin}: ${reason}${isNotWasm(error) ? `. ${NOT_WASM}` : ''}`, error);
+    }
+  };
 }
 
 const NOT_WASM =
@@ -275,10 +291,10 @@ export function notLoaded(why: string, cause?: unknown): ResiduaError {
 }
 
 /** Node's fetch does not read files, so in Node the bytes are read from disk. Everywhere else the glue fetches them. */
-async function bytesOf(source: WasmSource | undefined): Promise<unknown> {
+async function bytesOf(source: WasmSource | undefined, wasmOf: (module: string) => URL): Promise<unknown> {
   // Bundlers follow `new URL(…, import.meta.url)`. It occurs in the glue, and must not occur a second time here.
   const module = import.meta.url;
-  const url = source === undefined ? new URL('../../wasm/residua_bg.wasm', module) : typeof source === 'string' ? parseUrl(source) : source;
+  const url = source === undefined ? wasmOf(module) : typeof source === 'string' ? parseUrl(source) : source;
   if (!(url instanceof URL) || url.protocol !== 'file:' || !('process' in globalThis)) return source;
   const fileSystem = 'node:fs/promises';
   const { readFile } = (await import(/* @vite-ignore */ /* webpackIgnore: true */ fileSystem)) as {

@@ -1,0 +1,41 @@
+/** Loads the WebAssembly module of tensors. The module of the solvers is another, which this does not load. */
+
+import { Host, loader, type Instance, type WasmSource } from '../../module/loading.js';
+import type { RawTensorModule } from './raw.js';
+
+/** A running instance of the module of tensors. */
+export type TensorInstance = Instance<RawTensorModule>;
+
+/** The module of tensors on the calling thread. */
+export const tensorModule: Host<RawTensorModule> = /* @__PURE__ */ new Host<RawTensorModule>(
+  /* @__PURE__ */ loader(loadTensorGlue, (module) => new URL('../../wasm-tensor/residua_tensor_bg.wasm', module)),
+);
+
+/**
+ * Loads the WebAssembly module of tensors once; later calls return the same promise. After an 'internal' failure it starts a new instance.
+ * `Device.create()` and `Device.default()` load the module themselves; init() is needed only to give its source, or to load it early.
+ * Rejects with 'not-initialized' where the module cannot be loaded, and may then be called again.
+ *
+ * @param source the source of the .wasm; by default the file beside the package's glue, which bundlers find too
+ */
+export function init(source?: WasmSource): Promise<void> {
+  return tensorModule.init(source);
+}
+
+/** What the generated glue has. */
+type Glue = Omit<RawTensorModule, 'memory'> & Partial<Pick<RawTensorModule, 'memory'>>;
+
+/** Imports the glue. Its default export fetches the WebAssembly module. */
+async function loadTensorGlue(): Promise<RawTensorModule> {
+  // The glue is generated: it is absent while the facade alone is compiled.
+  // @ts-ignore
+  const glue = (await import('../../../wasm-tensor/residua_tensor.js')) as unknown as Glue;
+  let exports: { memory: WebAssembly.Memory } | undefined;
+  return {
+    ...glue,
+    async default(options) {
+      exports = (await glue.default(options)) as { memory: WebAssembly.Memory };
+    },
+    memory: () => glue.memory?.() ?? (exports as { memory: WebAssembly.Memory }).memory,
+  };
+}

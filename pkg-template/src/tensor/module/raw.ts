@@ -1,0 +1,64 @@
+/**
+ * The boundary to the WebAssembly module of tensors: the interfaces of the exports of crates/tensor/src/js, and the call that imports the glue.
+ *
+ * The module reads tapes, and gives plans: kernels and the order in which they run, as plain data. It has no access to a GPUDevice.
+ */
+
+import type { RestartableModule } from '../../module/loading.js';
+
+/** What a plan is made for. */
+export interface RawPlanOptions {
+  /** Whether the plan is for the CPU: kernels are WebAssembly, and `hostModule` has them. Else they are WGSL. */
+  readonly host: boolean;
+  /** Whether shaders may use `enable f16`. */
+  readonly f16: boolean;
+  /** Whether shaders may use subgroups. */
+  readonly subgroups: boolean;
+  /** Storage buffers that a kernel may bind. */
+  readonly maxStorageBuffers: number;
+  /** Bytes of the largest storage binding. */
+  readonly maxBindingBytes: number;
+  /** Workgroups of a dispatch in one dimension. */
+  readonly maxWorkgroups: number;
+  /** Invocations of a workgroup. */
+  readonly maxInvocations: number;
+  /** Bytes of workgroup memory. */
+  readonly maxWorkgroupBytes: number;
+}
+
+/** A compiled tape. */
+export interface RawCompiledPlan {
+  kernelCount(): number;
+  kernelName(kernel: number): string;
+  /** WGSL with the entry point 'main'; empty on the CPU. */
+  kernelText(kernel: number): string;
+  /** One for each binding, in order: 0 read-only storage, 1 storage, 2 uniform, which is the last. */
+  kernelBindings(kernel: number): Uint8Array;
+  /** Triples: kind (0 slot, 1 temporary, 2 result), slot or 0, bytes for the largest dims (0 for a slot). */
+  places(): Float64Array;
+  /** The place of each result. */
+  results(): Uint32Array;
+  /** For each step: 0 (dispatch), kernel, count, places …; or 1 (copy), from, to. */
+  steps(): Uint32Array;
+  /**
+   * The numbers of a run. For each step in order: workgroups x, y, z, first word of its uniform, number of words of its uniform; a copy has
+   * its bytes and four zeros. The content of the uniform buffer follows.
+   */
+  words(dims: Uint32Array): Uint32Array;
+  /** The kernels as a WebAssembly module: it imports env.memory, and exports '0', '1', …, which take the address of a frame. */
+  hostModule(): Uint8Array;
+  toString(): string;
+  free(): void;
+}
+
+/** The exports of the glue. Those after `dealloc` may be missing. */
+export interface RawTensorModule extends RestartableModule {
+  /** Fetches and starts the module; without a source, the file beside the glue. Resolves with its exports. */
+  default(options?: { module_or_path?: unknown }): Promise<unknown>;
+  CompiledPlan: { compile(tape: Float64Array, options: RawPlanOptions): RawCompiledPlan };
+  /** Returns the address of memory of the module, aligned to 16 bytes. 0 says that there is none. */
+  alloc(bytes: number): number;
+  dealloc(address: number, bytes: number): void;
+  /** The module's memory. */
+  memory(): WebAssembly.Memory;
+}
