@@ -8,10 +8,23 @@
  * @packageDocumentation
  */
 
+import './tensor/device/evaluator.js';
+
 export type { WasmSource } from './module/loading.js';
+export { init } from './tensor/module/loading.js';
 export { ResiduaError, type ErrorCode } from './arguments/errors.js';
 
 export { type DataOf, type DType } from './tensor/dtype.js';
 export { type Nested } from './tensor/nested.js';
 export { dim, type Dim, type Shape, type Size } from './tensor/size.js';
 export { Tensor } from './tensor/tensor.js';
+
+export { Device, type DeviceFeatures, type DeviceOptions } from './tensor/device/device.js';
+export { dispose } from './tensor/device/dispose.js';
+export { Program, scalar, spec, type Feed, type Feeds, type ProgramPlan, type Sizes, type Spec, type Specs, type Stored } from './tensor/device/program.js';
+export type { ProgramOptions } from './tensor/device/compile-program.js';
+export type { Loss } from './tensor/device/core.js';
+export type { Results } from './tensor/device/results.js';
+export { StoredTensor, type TensorMemory } from './tensor/device/stored-tensor.js';
+export type { DeviceStats } from './tensor/engine/accounts.js';
+export type { Numeric } from './tensor/memory/numbers.js';

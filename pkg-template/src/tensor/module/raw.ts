@@ -51,7 +51,7 @@ export interface RawCompiledPlan {
   free(): void;
 }
 
-/** The exports of the glue. Those after `dealloc` may be missing. */
+/** The exports of the glue. */
 export interface RawTensorModule extends RestartableModule {
   /** Fetches and starts the module; without a source, the file beside the glue. Resolves with its exports. */
   default(options?: { module_or_path?: unknown }): Promise<unknown>;
@@ -59,6 +59,8 @@ export interface RawTensorModule extends RestartableModule {
   /** Returns the address of memory of the module, aligned to 16 bytes. 0 says that there is none. */
   alloc(bytes: number): number;
   dealloc(address: number, bytes: number): void;
+  /** What generated kernels import besides the memory: functions of the module, by name. */
+  hostImports?(): Record<string, WebAssembly.ImportValue>;
   /** The module's memory. */
   memory(): WebAssembly.Memory;
 }

@@ -1,0 +1,71 @@
+/** Tapes that were compiled for a device: plan, kernels, and which places share memory. */
+
+import type { Kernels, KernelProgress } from '../engine/engine.js';
+import type { Plan } from '../engine/plan.js';
+import { regionsOf, type Regions } from '../engine/regions.js';
+import { largest, type Dim } from '../size.js';
+import type { DeviceCore } from './core.js';
+
+/** A compiled tape. It has no memory. */
+export interface Compiled {
+  readonly plan: Plan;
+  readonly kernels: Kernels;
+  readonly regions: Regions;
+  /** The numbers of a run for the largest dims. */
+  readonly words: Uint32Array<ArrayBuffer>;
+}
+
+/** Compiles a tape. Rejects with what the module or the browser's compiler finds wrong. */
+export async function compileTape(core: DeviceCore, tape: Float64Array, dims: readonly Dim[], onProgress: KernelProgress): Promise<Compiled> {
+  core.check();
+  const plan = core.plan(tape);
+  try {
+    const words = core.words(plan, Uint32Array.from(dims, largest));
+    const kernels = await core.engine.compile(plan, onProgress);
+    return { plan, kernels, regions: regionsOf(plan), words };
+  } catch (error) {
+    core.freePlan(plan);
+    throw error;
+  }
+}
+
+/** Compiled tapes that are kept. */
+const KEPT = 256;
+
+interface Entry {
+  compiled: Compiled | null;
+  readonly ready: Promise<Compiled>;
+}
+
+/** Tapes without dims by their content, so that a recipe of the same structure is compiled once. */
+export class CompiledTapes {
+  private readonly known = new Map<string, Entry>();
+
+  constructor(private readonly core: DeviceCore) {}
+
+  /** Returns a compiled tape, or the promise of one where it has to be compiled. */
+  get(tape: Float64Array): Compiled | Promise<Compiled> {
+    const key = tape.join();
+    const known = this.known.get(key);
+    if (known !== undefined) {
+      // The latest used is kept longest.
+      this.known.delete(key);
+      this.known.set(key, known);
+      return known.compiled ?? known.ready;
+    }
+    const { core } = this;
+    const ready = compileTape(core, tape, [], () => {}).then((compiled) => {
+      // Its numbers are known, so that the module's part is not needed.
+      core.freePlan(compiled.plan);
+      return compiled;
+    });
+    const entry: Entry = { compiled: null, ready };
+    this.known.set(key, entry);
+    ready.then(
+      (compiled) => (entry.compiled = compiled),
+      () => this.known.delete(key),
+    );
+    if (this.known.size > KEPT) this.known.delete(this.known.keys().next().value as string);
+    return ready;
+  }
+}

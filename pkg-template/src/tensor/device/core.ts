@@ -1,0 +1,168 @@
+/**
+ * What a device consists of: the engine that computes, the order of work on it, its counters, and its end by a failure or by dispose().
+ */
+
+import { ResiduaError } from '../../arguments/errors.js';
+import { Accounts, type DeviceStats } from '../engine/accounts.js';
+import { CpuEngine } from '../engine/cpu/cpu-engine.js';
+import type { Engine, Memory, MemoryRequest } from '../engine/engine.js';
+import { GpuEngine } from '../engine/gpu/gpu-engine.js';
+import { Pending } from '../engine/pending.js';
+import { readPlan, type Plan } from '../engine/plan.js';
+import { Turns } from '../memory/turns.js';
+import { WorkQueue } from '../memory/work-queue.js';
+import type { TensorInstance } from '../module/loading.js';
+
+/** Why a device was lost. */
+export interface Loss {
+  /** 'destroyed' or 'unknown', as WebGPU has it; 'failed' where the WebAssembly module failed. */
+  readonly reason: string;
+  /** The browser's message. */
+  readonly message: string;
+}
+
+/** Work in order: it may give the page turns, and gives a result or the promise of one. */
+export type OrderedWork<T> = () => Generator<void, T | Promise<T>, void>;
+
+/** The inside of a device. */
+export class DeviceCore {
+  /** Waits for the device. */
+  readonly pending = new Pending();
+  /** Counters. */
+  readonly accounts = new Accounts();
+  /** Where it computes. */
+  readonly engine: Engine;
+  /** The order of work. */
+  readonly queue: WorkQueue;
+  /** Resolves when everything on the device is gone. */
+  readonly lost: Promise<Loss>;
+  private disposed = false;
+
+  /** @param gpu where it computes; null for the CPU */
+  constructor(
+    readonly instance: TensorInstance,
+    readonly gpu: GPUDevice | null,
+    options: { readonly isTimed: boolean },
+  ) {
+    const turns = new Turns();
+    this.queue = new WorkQueue(turns, (error) => this.fail(error));
+    this.engine = gpu === null ? new CpuEngine(instance, this.accounts, this.pending) : new GpuEngine(gpu, this.accounts, this.pending, turns, options);
+    // A device on the CPU is never lost.
+    this.lost = gpu === null ? new Promise(() => {}) : gpu.lost.then(({ reason, message }) => ({ reason, message }));
+    void this.lost.then(({ reason, message }) => {
+      this.end(new ResiduaError('device-lost', `the GPU device was lost (${reason}): ${message}. Everything stored on it is gone; Device.create() gives a new one`));
+    });
+  }
+
+  /** Whether dispose() was called. */
+  get isDisposed(): boolean {
+    return this.disposed;
+  }
+
+  /** Whether calls can succeed: it was not disposed of or lost, and the module has not failed. */
+  get isUsable(): boolean {
+    return this.pending.failure === null && this.instance.failure === null;
+  }
+
+  /** Throws 'disposed' or the failure of the device. */
+  check(): void {
+    this.pending.check();
+    if (this.instance.failure !== null) throw this.instance.failure;
+  }
+
+  /** Allocates memory. Throws 'limit-exceeded' and 'out-of-memory'; a GPU tells the latter later, as `failure` of the memory. */
+  allocate(request: MemoryRequest): Memory {
+    this.check();
+    return this.engine.allocate(request);
+  }
+
+  /** Frees memory after all earlier work. */
+  free(memory: Memory, isReusable = true): void {
+    if (!this.isUsable) return;
+    this.queue.push(() => this.engine.free(memory, isReusable));
+  }
+
+  /** Makes a plan of a tape. Throws what the module finds wrong. */
+  plan(tape: Float64Array): Plan {
+    const { instance, engine } = this;
+    const raw = instance.call((module) => module.CompiledPlan.compile(tape, engine.planOptions));
+    return instance.call(() => readPlan(raw));
+  }
+
+  /** The numbers of a run of a plan, for values of its dims. */
+  words({ raw }: Plan, dims: Uint32Array): Uint32Array<ArrayBuffer> {
+    return this.instance.call(() => raw.words(dims)) as Uint32Array<ArrayBuffer>;
+  }
+
+  /** Frees the plan in the module. */
+  freePlan({ raw }: Plan): void {
+    if (this.instance.failure === null) this.instance.call(() => raw.free());
+  }
+
+  /**
+   * Does work after all earlier work, and gives its result. Rejects with what it throws, and when the device fails or is disposed.
+   *
+   * @param ready the work waits for it, and rejects if it does
+   */
+  inOrder<T>(work: OrderedWork<T>, ready?: Promise<unknown>): Promise<T> {
+    const answer = new Promise<T>((resolve, reject) => {
+      this.check();
+      ready?.catch(reject);
+      this.queue.push(function* () {
+        try {
+          resolve(yield* work());
+        } catch (error) {
+          reject(error as Error);
+        }
+      }, ready);
+    });
+    // The failure of the device may be reported in its place.
+    answer.catch(() => {});
+    return this.pending.wait(answer);
+  }
+
+  /** Does work that gives the page no turn after all earlier work, and gives its result. */
+  afterEarlier<T>(work: () => T | Promise<T>): Promise<T> {
+    const answer = new Promise<T>((resolve, reject) => {
+      this.check();
+      this.queue.push(() => {
+        try {
+          resolve(work());
+        } catch (error) {
+          reject(error as Error);
+        }
+      });
+    });
+    answer.catch(() => {});
+    return this.pending.wait(answer);
+  }
+
+  /** Waits until it is known whether memory was allocated, and throws 'out-of-memory' if some was not. */
+  async checkAllocated(memories: Iterable<Memory>): Promise<void> {
+    await this.pending.wait(this.engine.allocated());
+    for (const { failure } of memories) if (failure !== null) throw failure;
+  }
+
+  /** A copy of the counters. */
+  stats(): DeviceStats {
+    return this.accounts.snapshot();
+  }
+
+  /** Ends everything on the device. */
+  dispose(): void {
+    if (this.disposed) return;
+    this.disposed = true;
+    this.end(new ResiduaError('disposed', 'the Device was used after dispose()'));
+    this.engine.dispose();
+  }
+
+  /** Ends the device by a failure of deferred work. */
+  private fail(error: unknown): void {
+    this.end(error instanceof ResiduaError ? error : new ResiduaError('internal', `work on the device failed: ${String(error)}`, { cause: error }));
+  }
+
+  private end(reason: ResiduaError): void {
+    this.queue.clear();
+    this.pending.fail(reason);
+  }
+}

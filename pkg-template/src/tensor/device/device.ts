@@ -1,0 +1,278 @@
+/** Devices: where tensors are stored and computed. */
+
+import { describe, invalidArgument, ResiduaError } from '../../arguments/errors.js';
+import { checkWholeNumber } from '../../arguments/numeric-arguments.js';
+import { checkFlag, checkOptions, type OptionNames } from '../../arguments/options.js';
+import type { GpuContext } from '../../compile/context.js';
+import { makeDisposable } from '../../compile/dispose.js';
+import { pageDevice } from '../../module/page-device.js';
+import { checkDType, type DataOf, type DType } from '../dtype.js';
+import type { DeviceStats } from '../engine/accounts.js';
+import type { Memory } from '../engine/engine.js';
+import { checkNumeric, elementBytes, elementCount, encode, flatten, paddedBytes, type Numeric } from '../memory/numbers.js';
+import { tensorModule } from '../module/loading.js';
+import type { Nested } from '../nested.js';
+import { shapeText } from '../size.js';
+import { Tensor } from '../tensor.js';
+import { Cell } from './cell.js';
+import { compileProgram, type ProgramOptions } from './compile-program.js';
+import { DeviceCore, type Loss } from './core.js';
+import { evaluationsOf } from './evaluation.js';
+import { Program, type Specs, type Stored } from './program.js';
+import { wholeWords } from './program-inputs.js';
+import { readNodes } from './reading.js';
+import { inFormOf, tensorsOf, type Results } from './results.js';
+import { StoredTensor } from './stored-tensor.js';
+
+/** Options of `Device.create`. */
+export interface DeviceOptions {
+  /** 'auto' (default): the GPU if there is one, else the CPU. 'gpu' rejects with 'gpu-unavailable' without one. */
+  backend?: 'auto' | 'gpu' | 'cpu';
+  /**
+   * Whose GPUDevice to use: that of a solvers' context, or one of the application, which keeps owning it. By default that of the page, which
+   * `GpuContext.default()` has too.
+   */
+  share?: GpuContext | GPUDevice;
+  /** Times every kernel, for `stats().kernels`, where the GPU has timestamps. Each dispatch then has a pass of its own. Default false. */
+  profile?: boolean;
+}
+
+const DEVICE_OPTIONS: OptionNames<DeviceOptions> = { backend: true, share: true, profile: true };
+
+/** What a GPU has. */
+export interface DeviceFeatures {
+  /** 'shader-f16'. */
+  readonly f16: boolean;
+  /** 'subgroups'. */
+  readonly subgroups: boolean;
+  /** 'timestamp-query'. */
+  readonly timestamps: boolean;
+}
+
+let shared: Promise<Device> | null = null;
+
+/** Where tensors are stored and computed: a GPU, or the CPU. Work on a device takes place in the order of the calls. */
+export class Device {
+  /** Where it computes. */
+  readonly backend: 'gpu' | 'cpu';
+  /** Why 'auto' took the CPU; null on the GPU and where the CPU was requested. */
+  readonly fallbackReason: string | null;
+  /** The GPUDevice; null on the CPU. */
+  readonly gpu: GPUDevice | null;
+  /** What the GPU has; nothing on the CPU. */
+  readonly features: DeviceFeatures;
+  /** The same as dispose(), for `using`. */
+  declare readonly [Symbol.dispose]: () => void;
+
+  private constructor(
+    private readonly core: DeviceCore,
+    fallbackReason: string | null,
+  ) {
+    const { gpu, engine } = core;
+    const has = (feature: string) => gpu?.features.has(feature) === true;
+    this.backend = engine.backend;
+    this.fallbackReason = fallbackReason;
+    this.gpu = gpu;
+    this.features = Object.freeze({ f16: has('shader-f16'), subgroups: has('subgroups'), timestamps: has('timestamp-query') });
+  }
+
+  /** Makes a device, and loads the WebAssembly module where needed. Rejects with 'gpu-unavailable', 'invalid-argument', 'not-initialized'. */
+  static async create(options: DeviceOptions = {}): Promise<Device> {
+    checkOptions('Device.create: options', options, DEVICE_OPTIONS);
+    const { backend = 'auto', share, profile = false } = options;
+    if (backend !== 'auto' && backend !== 'gpu' && backend !== 'cpu') throw invalidArgument('Device.create: backend', describe(backend), "'auto', 'gpu' or 'cpu'");
+    checkFlag('Device.create: profile', profile);
+    if (backend === 'cpu' && share !== undefined) throw invalidArgument('Device.create: share', describe(share), "nothing with backend 'cpu'");
+    const [instance, { gpu, reason }] = await Promise.all([tensorModule.ready(), gpuFor(backend, share)]);
+    return new Device(new DeviceCore(instance, gpu, { isTimed: profile }), reason);
+  }
+
+  /** Returns the shared device. It is made at first use, and again after a loss or dispose(). */
+  static default(): Promise<Device> {
+    if (shared !== null) return shared;
+    const request = Device.create();
+    shared = request;
+    const forget = () => {
+      if (shared === request) shared = null;
+    };
+    request.then((device) => void device.core.pending.whenFailed(forget), forget);
+    return request;
+  }
+
+  /** @internal The inside of a device. */
+  static coreOf(device: Device): DeviceCore {
+    return device.core;
+  }
+
+  /** Resolves with the reason when the GPU is lost: everything stored is gone, and a new device starts empty. */
+  get lost(): Promise<Loss> {
+    return this.core.lost;
+  }
+
+  /**
+   * Stores numbers of the caller's memory. Lists of lists have their own shape; for others it is `shape`, or that of a vector. `dtype` is 'f32'
+   * unless told. Throws 'invalid-argument' for another number of numbers than the shape has, and for a number that the type does not have;
+   * 'limit-exceeded', and on the CPU 'out-of-memory'.
+   */
+  tensor<D extends DType = 'f32'>(data: Numeric | Nested, shape?: readonly number[], dtype: D = 'f32' as D): StoredTensor<D> {
+    this.core.check();
+    checkDType('tensor: dtype', dtype);
+    const { numbers, sizes } = numbersOf(data, shape);
+    if (numbers.length !== elementCount(sizes)) throw invalidArgument('tensor: data', `${numbers.length} numbers`, `${elementCount(sizes)}: the shape is ${shapeText(sizes)}`);
+    const bytes = encode('tensor: data', dtype, numbers);
+    const memory = this.allocate('a tensor', dtype, sizes, {});
+    // No earlier work uses memory that is allocated now.
+    this.core.engine.write(memory, 0, wholeWords(bytes));
+    return this.stored(dtype, sizes, memory);
+  }
+
+  /**
+   * Stores zeros, to be written later. `dtype` is 'f32' unless told. With `vertex` the application may bind the buffer as vertices. Throws as
+   * tensor() does.
+   */
+  zeros<D extends DType = 'f32'>(shape: readonly number[], dtype: D = 'f32' as D, options: { vertex?: boolean } = {}): StoredTensor<D> {
+    this.core.check();
+    checkDType('zeros: dtype', dtype);
+    checkOptions('zeros: options', options, { vertex: true });
+    checkFlag('zeros: vertex', options.vertex);
+    const sizes = checkSizes('zeros: shape', shape);
+    return this.stored(dtype, sizes, this.allocate('a tensor', dtype, sizes, { isZeroed: true, isVertex: options.vertex === true }));
+  }
+
+  /** Computes tensors and keeps them: one, a list or a record in one go. Rejects with 'out-of-memory', 'limit-exceeded', 'disposed'. */
+  async store<R extends Results>(recipe: R): Promise<Stored<R>> {
+    const nodes = tensorsOf('store', recipe).map(({ node }) => node);
+    const memories: Memory[] = [];
+    const take = (results: readonly Memory[], keep: (memory: Memory) => void) => {
+      for (const memory of results) {
+        keep(memory);
+        this.core.accounts.count('program', -memory.bytes);
+        this.core.accounts.count('tensor', memory.bytes);
+        memory.purpose = 'tensor';
+        memories.push(memory);
+      }
+    };
+    try {
+      await evaluationsOf(this.core).run('store', nodes, [], take);
+    } catch (error) {
+      for (const memory of memories) this.core.free(memory);
+      throw error;
+    }
+    const tensors = nodes.map(({ dtype, shape }, k) => this.stored(dtype, shape as readonly number[], memories[k] as Memory));
+    return inFormOf(recipe, tensors) as Stored<R>;
+  }
+
+  /** Computes tensors and reads them into fresh typed arrays, in one round trip. */
+  async read<const T extends readonly Tensor[]>(...recipes: T): Promise<{ -readonly [K in keyof T]: T[K] extends Tensor<infer D> ? DataOf[D] : never }> {
+    const nodes = tensorsOf('read', recipes).map(({ node }) => node);
+    return (await readNodes(this.core, 'read', nodes)) as { -readonly [K in keyof T]: T[K] extends Tensor<infer D> ? DataOf[D] : never };
+  }
+
+  /**
+   * A buffer of the application, without a copy; it stays the application's, and dispose() of the tensor leaves it. It needs usage STORAGE
+   * and COPY_SRC, and COPY_DST for set(). `byteOffset` is a multiple of the device's minStorageBufferOffsetAlignment, and the buffer has room
+   * for the elements rounded up to 16 bytes, as kernels read and write up to there. Throws 'invalid-argument' otherwise.
+   */
+  borrow<D extends DType>(buffer: GPUBuffer, shape: readonly number[], dtype: D, byteOffset = 0): StoredTensor<D> {
+    this.core.check();
+    checkDType('borrow: dtype', dtype);
+    const sizes = checkSizes('borrow: shape', shape);
+    checkWholeNumber('borrow: byteOffset', byteOffset, 0);
+    if (this.gpu === null) throw new ResiduaError('gpu-unavailable', 'borrow: the device is on the CPU; takes buffers on a GPU');
+    const alignment = this.gpu.limits.minStorageBufferOffsetAlignment;
+    if (byteOffset % alignment !== 0) throw invalidArgument('borrow: byteOffset', String(byteOffset), `a multiple of ${alignment}`);
+    const bytes = paddedBytes(elementBytes(dtype, sizes));
+    if (byteOffset + bytes > buffer.size) throw invalidArgument('borrow: buffer', `${buffer.size} bytes`, `at least ${byteOffset + bytes}, a multiple of 16 from byteOffset on`);
+    const usage = GPUBufferUsage.STORAGE | GPUBufferUsage.COPY_SRC;
+    if ((buffer.usage & usage) !== usage) throw invalidArgument('borrow: buffer', `usage ${buffer.usage}`, 'usage STORAGE and COPY_SRC');
+    const memory: Memory = { bytes, buffer, offset: byteOffset, isOwned: false, purpose: 'tensor', failure: null };
+    return new StoredTensor<D>(this, new Cell(this.core, dtype, sizes, memory, 'application'));
+  }
+
+  /**
+   * Records `body` once with tensors for the inputs, plans its memory, compiles its kernels, and gives a program to run as often as wanted.
+   * Stored tensors that the body uses are read at each run where they lie. Rejects with 'invalid-argument', 'invalid-graph', 'aborted',
+   * 'out-of-memory', 'limit-exceeded', 'shader-compilation'.
+   */
+  async compile<const I extends Specs, R extends Results>(
+    inputs: I,
+    body: (inputs: { readonly [K in keyof I]: Tensor<I[K]['dtype']> }) => R,
+    options?: ProgramOptions,
+  ): Promise<Program<I, R>> {
+    const { core, inputs: named, results, resultNodes } = await compileProgram(this.core, inputs, body, options);
+    return new Program<I, R>(this, core, named, results, resultNodes);
+  }
+
+  /** Waits until all work that was asked for is done. */
+  async synchronize(): Promise<void> {
+    const { core } = this;
+    await core.afterEarlier(() => core.engine.idle());
+  }
+
+  /** Returns the counters. */
+  stats(): DeviceStats {
+    return this.core.stats();
+  }
+
+  /** Frees memory that is kept for later allocations. */
+  trim(): void {
+    this.core.check();
+    this.core.queue.push(() => this.core.engine.trim());
+  }
+
+  /**
+   * Frees everything on the device. Pending calls and later ones reject with 'disposed'. The GPUDevice stays: it is the page's, or its owner's.
+   * A second call does nothing.
+   */
+  dispose(): void {
+    this.core.dispose();
+  }
+
+  private allocate(what: string, dtype: DType, sizes: readonly number[], options: { isZeroed?: boolean; isVertex?: boolean }): Memory {
+    return this.core.allocate({ what: `${what} ${dtype} ${shapeText(sizes)}`, bytes: paddedBytes(elementBytes(dtype, sizes)), purpose: 'tensor', ...options });
+  }
+
+  private stored<D extends DType>(dtype: D, sizes: readonly number[], memory: Memory): StoredTensor<D> {
+    return new StoredTensor<D>(this, new Cell(this.core, dtype, sizes, memory, 'tensor'));
+  }
+}
+
+makeDisposable(Device);
+
+/** The GPU of a request; none where the CPU is to be used, with the reason where 'auto' takes it. */
+async function gpuFor(backend: 'auto' | 'gpu' | 'cpu', share: unknown): Promise<{ gpu: GPUDevice | null; reason: string | null }> {
+  if (backend === 'cpu') return { gpu: null, reason: null };
+  if (share !== undefined) {
+    const gpu = isGpuDevice(share) ? share : (share as { device?: unknown } | null)?.device;
+    if (!isGpuDevice(gpu)) throw invalidArgument('Device.create: share', describe(share), 'a GpuContext or a GPUDevice');
+    return { gpu, reason: null };
+  }
+  try {
+    return { gpu: await pageDevice(), reason: null };
+  } catch (error) {
+    if (backend === 'gpu' || !(error instanceof ResiduaError)) throw error;
+    return { gpu: null, reason: error.message };
+  }
+}
+
+function isGpuDevice(value: unknown): value is GPUDevice {
+  return typeof value === 'object' && value !== null && 'createBuffer' in value && 'queue' in value && 'limits' in value;
+}
+
+/** The numbers and the shape of what a tensor is made of. */
+function numbersOf(data: unknown, shape: unknown): { numbers: Numeric; sizes: readonly number[] } {
+  const isNested = typeof data === 'number' || (Array.isArray(data) && Array.isArray(data[0]));
+  if (!isNested) {
+    checkNumeric('tensor: data', data);
+    return { numbers: data, sizes: shape === undefined ? [data.length] : checkSizes('tensor: shape', shape) };
+  }
+  const { numbers, sizes } = flatten('tensor: data', data as Nested);
+  return { numbers, sizes: shape === undefined ? sizes : checkSizes('tensor: shape', shape) };
+}
+
+/** Returns a copy of a shape of numbers. Throws 'invalid-argument' for anything else. */
+function checkSizes(argument: string, shape: unknown): readonly number[] {
+  if (!Array.isArray(shape)) throw invalidArgument(argument, describe(shape), 'an array of whole numbers');
+  shape.forEach((size, axis) => checkWholeNumber(`${argument}[${axis}]`, size, 0));
+  return Object.freeze([...(shape as number[])]);
+}

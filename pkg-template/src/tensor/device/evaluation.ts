@@ -1,0 +1,126 @@
+/** Recipes that are computed once, for reads and stores. */
+
+import { invalidGraph } from '../../arguments/errors.js';
+import type { Memory } from '../engine/engine.js';
+import { elementBytes, paddedBytes } from '../memory/numbers.js';
+import type { Node } from '../recipe/node.js';
+import { writeTape, type Assignment, type Tape } from '../recipe/tape.js';
+import { knownSizes } from '../size.js';
+import { Cell } from './cell.js';
+import { CompiledTapes, type Compiled } from './compiled.js';
+import type { DeviceCore } from './core.js';
+import { isRandomSource, KEY_WORDS, writeKey } from './random-key.js';
+
+/** What takes results: memory of each result in order, which is freed afterwards unless `keep` is called for it. */
+export type Taker<T> = (results: readonly Memory[], keep: (memory: Memory) => void) => T | Promise<T>;
+
+/** Computes recipes on a device. */
+export class Evaluations {
+  private readonly tapes: CompiledTapes;
+
+  constructor(private readonly core: DeviceCore) {
+    this.tapes = new CompiledTapes(core);
+  }
+
+  /**
+   * Computes results and assignments with what stored tensors hold when it is their turn. Rejects with 'disposed' where one of them was
+   * disposed of before that, and with 'out-of-memory' and 'limit-exceeded'.
+   *
+   * @param what the call, in messages
+   */
+  run<T>(what: string, results: readonly Node[], assignments: readonly Assignment[], take: Taker<T>): Promise<T> {
+    const { core } = this;
+    for (const node of results) knownSizes(what, node.shape);
+    const tape = writeTape(results, assignments);
+    checkSources(what, core, tape);
+    const known = this.tapes.get(tape.tape);
+    const isReady = !(known instanceof Promise);
+    let compiled = isReady ? known : null;
+    const ready = isReady ? undefined : known.then((found) => (compiled = found));
+    const work = () => compute(core, what, tape, compiled as Compiled, take);
+    return core.inOrder(work, ready);
+  }
+}
+
+/** Throws unless all inputs are those of one device: 'invalid-graph' for an input of a program or of another device, 'disposed'. */
+function checkSources(what: string, core: DeviceCore, { inputs }: Tape): void {
+  for (const { source } of inputs) {
+    if (source instanceof Cell) {
+      if (source.core !== core) throw invalidGraph(`${what}: a recipe uses stored tensors of two devices; takes those of one`);
+      source.check(what);
+    } else if (!isRandomSource(source)) {
+      throw invalidGraph(`${what}: the recipe uses an input of a program, which has numbers in its runs alone`);
+    }
+  }
+}
+
+function* compute<T>(core: DeviceCore, what: string, { inputs }: Tape, { plan, kernels, regions, words }: Compiled, take: Taker<T>): Generator<void, Promise<T>, void> {
+  const { engine } = core;
+  const owned = new Set<Memory>();
+  const allocate = (bytes: number) => {
+    const memory = engine.allocate({ what, bytes: paddedBytes(bytes), purpose: 'program' });
+    owned.add(memory);
+    return memory;
+  };
+  const free = () => {
+    for (const memory of owned) engine.free(memory, true);
+  };
+  try {
+    const slots = inputs.map(({ source }) => {
+      if (source instanceof Cell) {
+        source.check(what);
+        return source.memory;
+      }
+      const key = new Uint32Array(KEY_WORDS);
+      if (isRandomSource(source)) writeKey(key, source, 0);
+      const memory = allocate(key.byteLength);
+      engine.write(memory, 0, new Uint8Array(key.buffer));
+      return memory;
+    });
+    const memories = regions.bytes.map(allocate);
+    const places = regions.ofPlace.map((region) => (region < 0 ? null : (memories[region] as Memory)));
+    const runner = engine.runner(plan, kernels, places, words);
+    try {
+      runner.setWords(words);
+      const steps = runner.run(slots);
+      if (steps !== undefined) yield* steps;
+    } finally {
+      runner.dispose();
+    }
+    const used = new Set<Memory>();
+    const results = plan.results.map((place) => {
+      const memory = places[place] ?? (slots[plan.places[place]?.slot ?? 0] as Memory);
+      // Two results of one place, or a result that is an input, have memory of their own.
+      if (owned.has(memory) && !used.has(memory)) {
+        used.add(memory);
+        return memory;
+      }
+      const copy = allocate(memory.bytes);
+      engine.copy(memory, copy, memory.bytes);
+      return copy;
+    });
+    const taken = Promise.resolve(take(results, (memory) => void owned.delete(memory)));
+    return finish(core, [...slots, ...memories, ...results], taken);
+  } finally {
+    free();
+  }
+}
+
+async function finish<T>(core: DeviceCore, memories: readonly Memory[], taken: Promise<T>): Promise<T> {
+  const [result] = await Promise.all([taken, core.checkAllocated(memories)]);
+  return result;
+}
+
+/** Bytes of the elements of a node whose sizes are known. */
+export function nodeBytes({ dtype, shape }: Node): number {
+  return elementBytes(dtype, knownSizes('a recipe', shape));
+}
+
+const evaluations = /* @__PURE__ */ new WeakMap<DeviceCore, Evaluations>();
+
+/** Returns what computes recipes on a device. */
+export function evaluationsOf(core: DeviceCore): Evaluations {
+  let found = evaluations.get(core);
+  if (found === undefined) evaluations.set(core, (found = new Evaluations(core)));
+  return found;
+}

@@ -1,0 +1,204 @@
+/** A compiled program with its memory: what a run needs, without the objects that the application has. */
+
+import { describe, invalidArgument, ResiduaError } from '../../arguments/errors.js';
+import { checkObject, checkWholeNumber } from '../../arguments/numeric-arguments.js';
+import { paddedBytes } from '../memory/numbers.js';
+import type { Memory, Runner } from '../engine/engine.js';
+import { isDispatch } from '../engine/plan.js';
+import type { Node } from '../recipe/node.js';
+import type { Assignment, Tape } from '../recipe/tape.js';
+import { termsOf, type Dim, type Shape } from '../size.js';
+import { Cell, type ProgramInput } from './cell.js';
+import type { Compiled } from './compiled.js';
+import type { DeviceCore } from './core.js';
+import { ProgramInputs, type FeedValue } from './program-inputs.js';
+
+/** A result of a program: its memory, and where it comes from if that is not where the plan writes it. */
+interface Output {
+  readonly memory: Memory;
+  readonly copiedFrom: number | null;
+}
+
+/** A program on a device. */
+export class ProgramCore {
+  /** Memory of each result. */
+  readonly outputs: readonly Memory[];
+  /** Bytes of all memory that it owns. */
+  readonly bytes: number;
+  private readonly owned: Memory[] = [];
+  private readonly inputs: ProgramInputs;
+  private readonly runner: Runner;
+  private readonly results: readonly Output[];
+  /** Memory of each place but slots. */
+  private readonly places: readonly (Memory | null)[];
+  private readonly slots: Memory[] = [];
+  private readonly written = new Set<Memory>();
+  /** The dims of the latest run, and the numbers for them. */
+  private present: Uint32Array<ArrayBuffer>;
+  private words: Uint32Array<ArrayBuffer>;
+  private areWordsWritten = false;
+  private readonly tapeDims: number;
+  private disposed = false;
+
+  constructor(
+    readonly core: DeviceCore,
+    readonly name: string,
+    tape: Tape,
+    readonly compiled: Compiled,
+    /** The dims of which each run tells the sizes: first those of the tape. */
+    readonly dims: readonly Dim[],
+    resultNodes: readonly Node[],
+    assignments: readonly Assignment[],
+  ) {
+    const { plan, kernels, regions, words } = compiled;
+    try {
+      this.inputs = new ProgramInputs(core, name, tape.inputs);
+      this.owned.push(...this.inputs.owned);
+      const memories = regions.bytes.map((bytes) => this.allocate(bytes));
+      const places = regions.ofPlace.map((region) => (region < 0 ? null : (memories[region] as Memory)));
+      const used = new Set<Memory>();
+      this.results = plan.results.map((place) => {
+        const memory = places[place] ?? null;
+        if (memory !== null && !used.has(memory)) {
+          used.add(memory);
+          return { memory, copiedFrom: null };
+        }
+        const slot = this.inputs.slots()[plan.places[place]?.slot ?? 0];
+        return { memory: this.allocate((memory ?? slot)?.bytes ?? 0), copiedFrom: place };
+      });
+      this.outputs = resultNodes.map((_, k) => (this.results[k] as Output).memory);
+      this.runner = core.engine.runner(plan, kernels, places, words);
+      const slots = this.inputs.slots();
+      if (slots.every((memory) => memory !== null)) this.runner.bind(slots as Memory[]);
+      for (const memory of memories) this.written.add(memory);
+      for (const { input } of assignments) if (input.source instanceof Cell) this.written.add(input.source.memory);
+      this.places = places;
+    } catch (error) {
+      for (const memory of this.owned) core.engine.free(memory, true);
+      throw error;
+    }
+    this.words = words;
+    this.tapeDims = tape.dims.length;
+    this.present = Uint32Array.from(dims, ({ max }) => max);
+    this.bytes = this.owned.reduce((sum, { bytes }) => sum + bytes, 0);
+  }
+
+  /** Whether it was disposed of, or its device. */
+  get isDisposed(): boolean {
+    return this.disposed || this.core.isDisposed;
+  }
+
+  /** All memory that it owns. */
+  get memories(): readonly Memory[] {
+    return this.owned;
+  }
+
+  /** How many kernels a run dispatches. */
+  get dispatches(): number {
+    return this.compiled.plan.steps.filter(isDispatch).length;
+  }
+
+  /** The plan in words. */
+  get text(): string {
+    return this.core.instance.call(() => this.compiled.plan.raw.toString());
+  }
+
+  /** The kernels, and how often a run dispatches each. */
+  kernels(): { name: string; wgsl: string; dispatches: number }[] {
+    const { kernels, steps } = this.compiled.plan;
+    return kernels.map(({ name, text }, k) => ({ name, wgsl: text, dispatches: steps.filter((step) => isDispatch(step) && step.kernel === k).length }));
+  }
+
+  /** Throws 'disposed' or the failure of the device. */
+  check(): void {
+    if (this.isDisposed) throw new ResiduaError('disposed', `${this.name}: the program was used after dispose()`);
+    this.core.check();
+  }
+
+  /** Submits a run when it is its turn. Throws 'invalid-argument', 'disposed' and 'device-lost'. */
+  run(feedOf: (input: ProgramInput) => FeedValue, sizes: unknown): void {
+    this.check();
+    const { core, inputs, runner, slots } = this;
+    const areSizesNew = this.takeSizes(sizes);
+    inputs.take(
+      feedOf,
+      ({ shape }) => this.sizesOf(shape),
+      (memory) => this.written.has(memory),
+      slots,
+    );
+    for (const memory of inputs.owned) if (!this.owned.includes(memory)) this.owned.push(memory);
+    const isImmediate = core.queue.isIdle;
+    const transfer = inputs.transfer(isImmediate);
+    const bound = isImmediate ? slots : [...slots];
+    const { words } = this;
+    const isWritten = this.areWordsWritten && !areSizesNew;
+    this.areWordsWritten = true;
+    const { results, places, compiled } = this;
+    core.queue.push(function* () {
+      transfer();
+      if (!isWritten) runner.setWords(words);
+      const steps = runner.run(bound);
+      if (steps !== undefined) yield* steps;
+      for (const { memory, copiedFrom } of results) {
+        if (copiedFrom === null) continue;
+        const from = places[copiedFrom] ?? (bound[compiled.plan.places[copiedFrom]?.slot ?? 0] as Memory);
+        core.engine.copy(from, memory, memory.bytes);
+      }
+    });
+  }
+
+  /** The sizes of a shape in the latest run. */
+  sizesOf(shape: Shape): number[] {
+    return shape.map((size) => {
+      if (typeof size === 'number') return size;
+      let sum = 0;
+      for (const { coefficient, dims } of termsOf(size)) {
+        sum += dims.reduce((product, dim) => product * (this.present[this.dims.findIndex(({ name }) => name === dim.name)] as number), coefficient);
+      }
+      return sum;
+    });
+  }
+
+  /** Frees all memory after the runs so far. */
+  dispose(): void {
+    if (this.disposed) return;
+    const wasUsable = !this.isDisposed && this.core.isUsable;
+    this.disposed = true;
+    this.core.freePlan(this.compiled.plan);
+    if (!wasUsable) return;
+    this.core.queue.push(() => {
+      this.runner.dispose();
+      for (const memory of this.owned) this.core.engine.free(memory, true);
+    });
+  }
+
+  private allocate(bytes: number): Memory {
+    const memory = this.core.allocate({ what: `the memory of ${this.name}`, bytes: paddedBytes(bytes), purpose: 'program' });
+    this.owned.push(memory);
+    return memory;
+  }
+
+  /** Takes the sizes of a run. Returns whether they differ from those of the latest run. */
+  private takeSizes(sizes: unknown): boolean {
+    const { dims, present } = this;
+    if (dims.length === 0 && sizes === undefined) return false;
+    const argument = `${this.name}.run: sizes`;
+    checkObject(argument, sizes);
+    const given = sizes as Readonly<Record<string, unknown>>;
+    for (const name of Object.keys(given)) {
+      if (dims.every((dim) => dim.name !== name)) {
+        throw invalidArgument(`${argument}.${name}`, describe(given[name]), dims.length === 0 ? 'no sizes, as the program has no Dim' : `'${dims.map((dim) => dim.name).join("', '")}'`);
+      }
+    }
+    const next = Uint32Array.from(dims, ({ name, max }) => {
+      const size = given[name];
+      checkWholeNumber(`${argument}.${name}`, size, 0, max);
+      return size;
+    });
+    if (next.every((size, k) => size === present[k])) return false;
+    this.words = this.core.words(this.compiled.plan, next.slice(0, this.tapeDims));
+    this.present = next;
+    return true;
+  }
+}
+

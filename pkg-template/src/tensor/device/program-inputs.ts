@@ -1,0 +1,192 @@
+/**
+ * The memory of a program's inputs. Small inputs and the keys of random numbers lie in one piece, so that a run uploads them in one write;
+ * others have memory of their own for numbers of the caller. A stored tensor is read where it lies.
+ */
+
+import { describe, invalidArgument } from '../../arguments/errors.js';
+import { DTYPE_BYTES } from '../dtype.js';
+import type { Memory } from '../engine/engine.js';
+import { checkNumeric, elementCount, encode, encodeInto, paddedBytes, type Numeric } from '../memory/numbers.js';
+import type { Node } from '../recipe/node.js';
+import { largest, shapeText } from '../size.js';
+import { Cell, ProgramInput } from './cell.js';
+import type { DeviceCore } from './core.js';
+import { isRandomSource, KEY_WORDS, writeKey, type RandomSource } from './random-key.js';
+
+/** What a run gives for an input: memory of a stored tensor, or numbers. */
+export type FeedValue = Cell | Numeric | number;
+
+/** Where a binding of a buffer may begin. */
+const ALIGNMENT = 256;
+
+/** Inputs of at most this many bytes lie together. */
+const SMALL_BYTES = 1024;
+
+/** Memory for numbers is allocated by the compile up to this many bytes, else by the first run that gives numbers. */
+const EAGER_BYTES = 16 * 2 ** 20;
+
+/** An upload of a run. */
+interface Upload {
+  readonly memory: Memory;
+  readonly bytes: Uint8Array<ArrayBuffer>;
+}
+
+/** Random numbers of a program: the key's place, and how many runs there were since the generator was started over. */
+interface Draw {
+  readonly source: RandomSource;
+  readonly words: Uint32Array;
+  epoch: number;
+  runs: number;
+}
+
+/** The memory of the inputs of a program. */
+export class ProgramInputs {
+  /** All memory that it owns. */
+  readonly owned: Memory[] = [];
+  private readonly small: Memory | null = null;
+  private readonly smallBytes: Uint8Array<ArrayBuffer>;
+  /** Where each slot of a small input begins. */
+  private readonly offsets = new Map<number, number>();
+  /** Memory for numbers, by slot. */
+  private readonly forNumbers: (Memory | null)[];
+  private readonly draws: Draw[] = [];
+  private isSmallWritten = false;
+  private uploads: Upload[] = [];
+  private copies: { readonly from: Memory; readonly to: Memory }[] = [];
+
+  constructor(
+    private readonly core: DeviceCore,
+    private readonly name: string,
+    /** Inputs of the tape, by slot. */
+    private readonly inputs: readonly Node[],
+  ) {
+    let end = 0;
+    inputs.forEach((node, slot) => {
+      if (node.source instanceof Cell || largestBytes(node) > SMALL_BYTES) return;
+      this.offsets.set(slot, end);
+      end += Math.ceil(paddedBytes(largestBytes(node)) / ALIGNMENT) * ALIGNMENT;
+    });
+    this.smallBytes = new Uint8Array(end);
+    if (end > 0) {
+      this.small = this.allocate(end);
+      for (const [slot, start] of this.offsets) {
+        const { source } = inputs[slot] as Node;
+        if (isRandomSource(source)) this.draws.push({ source, words: new Uint32Array(this.smallBytes.buffer, start, KEY_WORDS), epoch: source.epoch, runs: 0 });
+      }
+    }
+    this.forNumbers = inputs.map((node, slot) => {
+      if (node.source instanceof Cell) return null;
+      const bytes = paddedBytes(largestBytes(node));
+      const start = this.offsets.get(slot);
+      if (start !== undefined && this.small !== null) return { ...this.small, bytes, offset: this.small.offset + start, isOwned: false };
+      return bytes <= EAGER_BYTES ? this.allocate(bytes) : null;
+    });
+  }
+
+  /** Memory of each slot where all inputs are given as numbers; of large inputs there may be none. */
+  slots(): (Memory | null)[] {
+    return this.inputs.map(({ source }, slot) => (source instanceof Cell ? source.memory : (this.forNumbers[slot] ?? null)));
+  }
+
+  /**
+   * Takes what a run gives, and writes the memory of each slot to `slots`. Throws 'invalid-argument' for a wrong type, shape or length.
+   *
+   * @param feedOf the feed of an input
+   * @param sizesOf the present sizes of an input
+   * @param isWritten whether the program writes memory, so that an input there has to be copied first
+   */
+  take(feedOf: (input: ProgramInput) => FeedValue, sizesOf: (input: ProgramInput) => readonly number[], isWritten: (memory: Memory) => boolean, slots: Memory[]): void {
+    this.uploads = [];
+    this.copies = [];
+    this.isSmallWritten = this.draws.length > 0;
+    this.inputs.forEach(({ source }, slot) => {
+      if (source instanceof Cell) {
+        source.check(`${this.name}.run`);
+        slots[slot] = source.memory;
+      } else if (source instanceof ProgramInput) {
+        slots[slot] = this.takeFeed(slot, source, feedOf(source), sizesOf(source), isWritten);
+      } else {
+        slots[slot] = this.forNumbers[slot] as Memory;
+      }
+    });
+    for (const draw of this.draws) {
+      if (draw.epoch !== draw.source.epoch) [draw.epoch, draw.runs] = [draw.source.epoch, 0];
+      writeKey(draw.words, draw.source, draw.runs);
+      draw.runs += 1;
+    }
+  }
+
+  /** Returns the uploads and copies of what was taken, to be made when it is the run's turn. */
+  transfer(isImmediate: boolean): () => void {
+    const { core, small, smallBytes, uploads, copies } = this;
+    const own = (bytes: Uint8Array<ArrayBuffer>) => (isImmediate ? bytes : bytes.slice());
+    const smallNow = this.isSmallWritten ? own(smallBytes) : null;
+    const now = uploads.map(({ memory, bytes }) => ({ memory, bytes: own(bytes) }));
+    return () => {
+      if (small !== null && smallNow !== null) core.engine.write(small, 0, smallNow);
+      for (const { memory, bytes } of now) core.engine.write(memory, 0, bytes);
+      for (const { from, to } of copies) core.engine.copy(from, to, Math.min(from.bytes, to.bytes));
+    };
+  }
+
+  private takeFeed(slot: number, input: ProgramInput, feed: FeedValue, sizes: readonly number[], isWritten: (memory: Memory) => boolean): Memory {
+    const argument = `${this.name}.run: ${input.name}`;
+    if (feed instanceof Cell) {
+      this.checkCell(argument, input, feed, sizes);
+      if (!isWritten(feed.memory)) return feed.memory;
+      const memory = this.numbersAt(slot);
+      this.copies.push({ from: feed.memory, to: memory });
+      return memory;
+    }
+    const numbers = typeof feed === 'number' ? [feed] : feed;
+    checkNumeric(argument, numbers);
+    const count = elementCount(sizes);
+    if (numbers.length !== count) {
+      throw invalidArgument(argument, typeof feed === 'number' ? 'one number' : `${numbers.length} numbers`, `${count}: the shape is ${shapeText(sizes)}`);
+    }
+    const start = this.offsets.get(slot);
+    const memory = this.numbersAt(slot);
+    if (start !== undefined) {
+      encodeInto(argument, input.dtype, numbers, this.smallBytes.subarray(start, start + count * DTYPE_BYTES[input.dtype]));
+      this.isSmallWritten = true;
+    } else {
+      this.uploads.push({ memory, bytes: wholeWords(encode(argument, input.dtype, numbers)) });
+    }
+    return memory;
+  }
+
+  private checkCell(argument: string, { dtype, shape }: ProgramInput, feed: Cell, sizes: readonly number[]): void {
+    if (feed.core !== this.core) throw invalidArgument(argument, 'a stored tensor of another device', "one of the program's device");
+    feed.check(argument);
+    const isFit = feed.dtype === dtype && feed.sizes.length === shape.length && feed.sizes.every((size, axis) => size === sizes[axis]);
+    if (!isFit) throw invalidArgument(argument, `${feed.dtype} ${shapeText(feed.sizes)}`, `${dtype} ${shapeText(sizes)}`);
+  }
+
+  private numbersAt(slot: number): Memory {
+    return (this.forNumbers[slot] ??= this.allocate(paddedBytes(largestBytes(this.inputs[slot] as Node))));
+  }
+
+  private allocate(bytes: number): Memory {
+    const memory = this.core.allocate({ what: `the inputs of ${this.name}`, bytes, purpose: 'program', isZeroed: true });
+    this.owned.push(memory);
+    return memory;
+  }
+}
+
+/** Bytes of an input for the largest dims. */
+function largestBytes({ dtype, shape }: Node): number {
+  return elementCount(shape.map(largest)) * DTYPE_BYTES[dtype];
+}
+
+/** Bytes with zeros up to a whole number of words, which memory has room for. */
+export function wholeWords(bytes: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
+  if (bytes.length % 4 === 0) return bytes;
+  const padded = new Uint8Array(Math.ceil(bytes.length / 4) * 4);
+  padded.set(bytes);
+  return padded;
+}
+
+/** What an input takes, in messages. */
+export function checkFeed(argument: string, feed: unknown): void {
+  if (feed === undefined) throw invalidArgument(argument, describe(feed), 'a stored tensor or numbers');
+}

@@ -1,0 +1,177 @@
+/** Compiled programs. */
+
+import { describe, invalidArgument } from '../../arguments/errors.js';
+import { checkObject } from '../../arguments/numeric-arguments.js';
+import { makeDisposable } from '../../compile/dispose.js';
+import type { DType } from '../dtype.js';
+import type { Numeric } from '../memory/numbers.js';
+import type { Node } from '../recipe/node.js';
+import { checkDType } from '../dtype.js';
+import { checkShape, type Shape } from '../size.js';
+import type { Tensor } from '../tensor.js';
+import { Cell, type ProgramInput } from './cell.js';
+import type { DeviceCore } from './core.js';
+import type { Device } from './device.js';
+import type { ProgramCore } from './program-core.js';
+import type { FeedValue } from './program-inputs.js';
+import { inFormOf, type Results } from './results.js';
+import { StoredTensor } from './stored-tensor.js';
+
+/** Type and shape of an input of a program. */
+export interface Spec<D extends DType = any> {
+  /** Type of its elements. */
+  readonly dtype: D;
+  /** Sizes of its axes. */
+  readonly shape: Shape;
+}
+
+/** Returns the type and shape of an input of a program. Throws 'invalid-argument' for an unknown type or a wrong shape. */
+export function spec<D extends DType>(dtype: D, shape: Shape): Spec<D> {
+  checkDType('spec: dtype', dtype);
+  return Object.freeze({ dtype, shape: checkShape('spec: shape', shape) });
+}
+
+/** An input that is one f32 number, which may differ from run to run. */
+export const scalar: Spec<'f32'> = /* @__PURE__ */ Object.freeze({ dtype: 'f32', shape: /* @__PURE__ */ Object.freeze([]) });
+
+/** The inputs of a program by name. */
+export type Specs = { readonly [name: string]: Spec };
+
+/** Results with memory of their own, in the form in which they were given. */
+export type Stored<R> =
+  R extends Tensor<infer D>
+    ? StoredTensor<D>
+    : R extends readonly Tensor[] | { readonly [name: string]: Tensor }
+      ? { -readonly [K in keyof R]: R[K] extends Tensor<infer D> ? StoredTensor<D> : never }
+      : void;
+
+/** What a run gives for an input: a stored tensor, which is read where it lies, or numbers, which are copied. */
+export type Feed<S> = S extends Spec<infer D> ? StoredTensor<D> | Numeric | number : never;
+
+/** What a run gives for all inputs. */
+export type Feeds<I> = { readonly [K in keyof I]: Feed<I[K]> };
+
+/** The sizes of all Dims of a program, by their names. */
+export type Sizes = Readonly<Record<string, number>>;
+
+/** What a run does. */
+export interface ProgramPlan {
+  /** How many kernels it dispatches. */
+  readonly dispatches: number;
+  /** Bytes of the program's memory, outputs included. */
+  readonly bytes: number;
+  /** The kernels in order, with the operations in them, and their memory. */
+  toString(): string;
+}
+
+/** A compiled program: a fixed list of kernels with its memory, to be run as often as wanted. */
+export class Program<I extends Specs, R extends Results> {
+  /** The same as dispose(), for `using`. */
+  declare readonly [Symbol.dispose]: () => void;
+  private cells: Cell[] = [];
+  private stored: Stored<R>;
+
+  /** @internal Made by `Device.compile`. */
+  constructor(
+    private readonly device: Device,
+    private readonly core: ProgramCore,
+    private readonly inputs: readonly ProgramInput[],
+    private readonly results: unknown,
+    private readonly resultNodes: readonly Node[],
+  ) {
+    const { core: on } = core;
+    on.accounts.programs += 1;
+    forgotten.register(this, { on, core }, this);
+    this.stored = this.outputTensors();
+  }
+
+  /** The outputs, of the latest run's sizes; before the first run of the largest. They hold what the latest run computed. */
+  get outputs(): Stored<R> {
+    return this.stored;
+  }
+
+  /**
+   * Submits a run, which allocates nothing on the GPU, except at the first use of a stored tensor as an input its bind groups, and at the first
+   * use of numbers for an input of more than 16 MiB memory for them. A stored tensor is read where it lies; numbers are copied at the call.
+   * Each run draws new random numbers. The outputs belong to the program: the next run writes over them, after the reads that were asked for
+   * before it. On the CPU a run is computed at once, or after earlier work where that is not done; the page has a turn every 12 ms.
+   *
+   * Throws 'invalid-argument' for inputs of another type or shape and for sizes that are missing or beyond their Dims, 'disposed', and
+   * 'device-lost'.
+   */
+  run(...args: {} extends Feeds<I> ? [inputs?: Feeds<I>, sizes?: Sizes] : [inputs: Feeds<I>, sizes?: Sizes]): Stored<R>;
+  run(inputs: unknown = {}, sizes?: unknown): Stored<R> {
+    this.core.run(this.feeds('run', inputs), sizes);
+    const isChanged = this.resultNodes.some(({ shape }, k) => {
+      const { sizes: before } = this.cells[k] as Cell;
+      return this.core.sizesOf(shape).some((size, axis) => size !== before[axis]);
+    });
+    if (isChanged) this.stored = this.outputTensors();
+    return this.stored;
+  }
+
+  /** What a run does: its kernels in order, with the operations in them, and their memory. */
+  get plan(): ProgramPlan {
+    this.core.check();
+    const { dispatches, bytes, text } = this.core;
+    return { dispatches, bytes, toString: () => text };
+  }
+
+  /** The kernels with their texts; on the CPU these are empty. `dispatches` is how often a run dispatches each. */
+  kernels(): { name: string; wgsl: string; dispatches: number }[] {
+    this.core.check();
+    return this.core.kernels();
+  }
+
+  /** Frees the program's memory, its outputs included, after the runs so far. A second call does nothing. */
+  dispose(): void {
+    if (this.core.isDisposed) return;
+    forgotten.unregister(this);
+    this.core.core.accounts.programs -= 1;
+    this.core.dispose();
+  }
+
+  /** Checks the names of feeds, and returns what gives the feed of an input. */
+  private feeds(method: string, given: unknown): (input: ProgramInput) => FeedValue {
+    const argument = `${this.core.name}.${method}: inputs`;
+    this.core.check();
+    checkObject(argument, given);
+    const feeds = given as Readonly<Record<string, unknown>>;
+    for (const name of Object.keys(feeds)) {
+      if (this.inputs.every((input) => input.name !== name)) {
+        throw invalidArgument(`${argument}.${name}`, describe(feeds[name]), this.inputs.length === 0 ? 'no inputs' : `inputs '${this.inputs.map((input) => input.name).join("', '")}'`);
+      }
+    }
+    for (const { name } of this.inputs) {
+      if (feeds[name] === undefined) throw invalidArgument(`${argument}.${name}`, describe(feeds[name]), 'a stored tensor or numbers');
+    }
+    return ({ name }) => {
+      const feed = feeds[name];
+      return feed instanceof StoredTensor ? feed.cell : (feed as FeedValue);
+    };
+  }
+
+  private outputTensors(): Stored<R> {
+    // Outputs of other sizes are other objects: those of earlier runs keep their shape, and have the same memory.
+    const cells = this.resultNodes.map(({ dtype, shape }, k) => {
+      const cell = new Cell(this.core.core, dtype, this.core.sizesOf(shape), this.core.outputs[k] as Cell['memory'], 'program', this.core);
+      cell.handle = this;
+      return cell;
+    });
+    this.cells = cells;
+    return inFormOf(
+      this.results,
+      cells.map((cell) => new StoredTensor(this.device, cell)),
+    ) as Stored<R>;
+  }
+}
+
+makeDisposable(Program);
+
+/** Frees the memory of programs that were garbage-collected before they were disposed. */
+const forgotten = /* @__PURE__ */ new FinalizationRegistry<{ readonly on: DeviceCore; readonly core: ProgramCore }>(({ on, core }) => {
+  if (on.isDisposed) return;
+  on.accounts.leaked += 1;
+  on.accounts.programs -= 1;
+  core.dispose();
+});

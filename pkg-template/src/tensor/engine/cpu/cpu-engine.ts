@@ -1,0 +1,112 @@
+/**
+ * Tensors on the CPU: memory lies in the WebAssembly module of tensors, and kernels are functions of a generated module that imports that
+ * memory.
+ */
+
+import { ResiduaError } from '../../../arguments/errors.js';
+import type { TensorInstance } from '../../module/loading.js';
+import type { RawPlanOptions } from '../../module/raw.js';
+import type { Accounts } from '../accounts.js';
+import type { Engine, KernelProgress, Kernels, Memory, MemoryRequest } from '../engine.js';
+import type { Pending } from '../pending.js';
+import type { Plan } from '../plan.js';
+import { CpuRunner, type HostKernel } from './cpu-runner.js';
+
+/** Bytes that an allocation of the module can have. */
+const LARGEST_BYTES = 2 ** 31 - 2 ** 16;
+
+/** Computes in the WebAssembly module of tensors. */
+export class CpuEngine implements Engine {
+  readonly backend = 'cpu';
+  readonly planOptions: RawPlanOptions = {
+    host: true,
+    f16: false,
+    subgroups: false,
+    maxStorageBuffers: 64,
+    maxBindingBytes: LARGEST_BYTES,
+    maxWorkgroups: 2 ** 32 - 1,
+    maxInvocations: 1,
+    maxWorkgroupBytes: 0,
+  };
+  private readonly live = new Set<Memory>();
+
+  constructor(
+    private readonly instance: TensorInstance,
+    /** Its counters. */
+    readonly accounts: Accounts,
+    private readonly pending: Pending,
+  ) {}
+
+  allocate({ what, bytes, purpose, isZeroed = false }: MemoryRequest): Memory {
+    if (bytes > LARGEST_BYTES) throw new ResiduaError('limit-exceeded', `${what}: ${bytes} bytes are needed, and an allocation of the CPU engine has at most ${LARGEST_BYTES}`);
+    const offset = this.instance.call((module) => module.alloc(bytes));
+    if (offset === 0) throw new ResiduaError('out-of-memory', `${what}: the module's memory has no ${bytes} bytes left; dispose of tensors and programs`);
+    const memory: Memory = { bytes, buffer: null, offset, isOwned: true, purpose, failure: null };
+    this.live.add(memory);
+    this.accounts.count(purpose, bytes);
+    if (isZeroed) this.view(memory).fill(0);
+    return memory;
+  }
+
+  free(memory: Memory): void {
+    if (!this.live.delete(memory)) return;
+    this.accounts.count(memory.purpose, -memory.bytes);
+    if (this.instance.failure === null) this.instance.call((module) => module.dealloc(memory.offset, memory.bytes));
+  }
+
+  async allocated(): Promise<void> {
+    // Allocations throw where there is no memory.
+  }
+
+  write(memory: Memory, offset: number, bytes: Uint8Array): void {
+    this.view(memory).set(bytes, offset);
+  }
+
+  copy(from: Memory, to: Memory, bytes: number): void {
+    this.view(to).set(this.view(from).subarray(0, bytes));
+  }
+
+  async read(parts: readonly { readonly memory: Memory; readonly bytes: number }[]): Promise<Uint8Array<ArrayBuffer>[]> {
+    this.pending.check();
+    this.accounts.readbacks += 1;
+    return parts.map(({ memory, bytes }) => this.view(memory).slice(0, bytes));
+  }
+
+  async compile(plan: Plan, onProgress: KernelProgress): Promise<Kernels> {
+    if (plan.kernels.length === 0) return { list: [] };
+    const bytes = this.instance.call(() => plan.raw.hostModule()) as Uint8Array<ArrayBuffer>;
+    const memory = this.instance.call((module) => module.memory());
+    const imports = this.instance.call((module) => module.hostImports?.() ?? {});
+    const { instance } = await this.pending.wait(WebAssembly.instantiate(bytes, { env: { memory, ...imports } }));
+    this.accounts.pipelines += 1;
+    onProgress(plan.kernels.length, plan.kernels.length);
+    return { list: plan.kernels.map((_, k) => instance.exports[String(k)] as HostKernel) };
+  }
+
+  runner(plan: Plan, kernels: Kernels, places: readonly (Memory | null)[], first: Uint32Array): CpuRunner {
+    return new CpuRunner(this, plan, kernels.list as readonly HostKernel[], places, first);
+  }
+
+  async idle(): Promise<void> {
+    this.pending.check();
+  }
+
+  trim(): void {
+    // Freed memory goes back to the module at once.
+  }
+
+  dispose(): void {
+    for (const memory of this.live) this.free(memory);
+  }
+
+  /** Calls a kernel. A trap is a failure of the module. */
+  callKernel(kernel: HostKernel, frame: number): void {
+    this.instance.call(() => kernel(frame));
+  }
+
+  /** The bytes of memory. The view is not kept: the module's memory may grow. */
+  view({ offset, bytes }: Memory): Uint8Array<ArrayBuffer> {
+    const memory = this.instance.call((module) => module.memory());
+    return new Uint8Array(memory.buffer as ArrayBuffer, offset, bytes);
+  }
+}

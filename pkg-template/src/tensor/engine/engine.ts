@@ -1,0 +1,83 @@
+/** What a device needs of a place to compute: memory, transfers, and runs of plans. There are two: gpu-engine.ts and cpu-engine.ts. */
+
+import type { ResiduaError } from '../../arguments/errors.js';
+import type { RawPlanOptions } from '../module/raw.js';
+import type { Purpose } from './accounts.js';
+import type { Plan } from './plan.js';
+
+/** A piece of memory. Its size is a multiple of 16 bytes. */
+export interface Memory {
+  readonly bytes: number;
+  /** On the GPU, the buffer that it lies in; else null. */
+  readonly buffer: GPUBuffer | null;
+  /** Where it begins, in bytes: in the buffer, or on the CPU in the module's memory. */
+  readonly offset: number;
+  /** Whether the engine frees it; not so for memory of the application. */
+  readonly isOwned: boolean;
+  /** What it is counted as. */
+  purpose: Purpose;
+  /** That it could not be allocated, which a GPU says later; null if it could. */
+  failure: ResiduaError | null;
+}
+
+/** What memory is to be. */
+export interface MemoryRequest {
+  /** What it is for, in messages. */
+  readonly what: string;
+  readonly bytes: number;
+  readonly purpose: Purpose;
+  /** Whether it must be zero. */
+  readonly isZeroed?: boolean;
+  /** Whether the application may bind it as vertices. */
+  readonly isVertex?: boolean;
+}
+
+/** The compiled kernels of a plan. */
+export interface Kernels {
+  /** For which engine: pipelines, or functions of a WebAssembly module. */
+  readonly list: readonly unknown[];
+}
+
+/** A plan with its memory, ready to run. */
+export interface Runner {
+  /** Takes the numbers of a run, as the plan's `words` gives them. Later runs use them. */
+  setWords(words: Uint32Array<ArrayBuffer>): void;
+  /** Prepares runs with memory for each slot, so that they allocate nothing. */
+  bind(slots: readonly Memory[]): void;
+  /** Runs with memory for each slot. On the CPU a generator does a step at each `next()`. */
+  run(slots: readonly Memory[]): Generator<void, void, void> | void;
+  /** Frees what the runner owns. Regions are their owner's. */
+  dispose(): void;
+}
+
+/** Progress of a compile: how many kernels are ready. */
+export type KernelProgress = (done: number, total: number) => void;
+
+/** A place that computes. All calls but `compile`, `read` and `idle` act at once, in the order of the calls. */
+export interface Engine {
+  readonly backend: 'gpu' | 'cpu';
+  /** What plans for this engine may use. */
+  readonly planOptions: RawPlanOptions;
+  /** Throws 'limit-exceeded', and on the CPU 'out-of-memory'. */
+  allocate(request: MemoryRequest): Memory;
+  /** Keeps memory for later allocations, or frees it if it must not be reused. */
+  free(memory: Memory, isReusable: boolean): void;
+  /** Waits until it is known whether all memory so far could be allocated. */
+  allocated(): Promise<void>;
+  /** Copies bytes to memory. `offset` is in bytes and a multiple of the size of an element. */
+  write(memory: Memory, offset: number, bytes: Uint8Array<ArrayBuffer>): void;
+  /** Copies from the start of one piece of memory to another. */
+  copy(from: Memory, to: Memory, bytes: number): void;
+  /** Reads the first bytes of pieces of memory into fresh memory, in one round trip. */
+  read(parts: readonly { readonly memory: Memory; readonly bytes: number }[]): Promise<Uint8Array<ArrayBuffer>[]>;
+  /** Compiles the kernels of a plan. */
+  compile(plan: Plan, onProgress: KernelProgress): Promise<Kernels>;
+  /** Makes a runner. `places` has the memory of each place but slots, `first` the numbers of a run for the largest dims. */
+  runner(plan: Plan, kernels: Kernels, places: readonly (Memory | null)[], first: Uint32Array): Runner;
+  /** Waits until all submitted work is done. */
+  idle(): Promise<void>;
+  /** Frees memory that is kept for later allocations. */
+  trim(): void;
+  /** Frees everything. */
+  dispose(): void;
+}

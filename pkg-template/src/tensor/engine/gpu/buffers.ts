@@ -1,0 +1,102 @@
+/** Buffers of a device: allocation with checks, and those that are kept for later allocations. */
+
+import { ResiduaError } from '../../../arguments/errors.js';
+import type { Accounts } from '../accounts.js';
+import type { Memory, MemoryRequest } from '../engine.js';
+
+/** Bytes that are kept for later allocations at most. */
+const KEPT_BYTES = 256 * 2 ** 20;
+
+/** Returns an 'out-of-memory' error. */
+function outOfMemory(what: string, bytes: number): ResiduaError {
+  return new ResiduaError('out-of-memory', `${what}: the GPU has no ${bytes} bytes left; dispose of tensors and programs, or call trim()`);
+}
+
+/** Allocates buffers of a device. */
+export class Buffers {
+  private readonly kept = new Map<number, GPUBuffer[]>();
+  private keptBytes = 0;
+  private readonly live = new Set<GPUBuffer>();
+  private readonly checks = new Set<Promise<unknown>>();
+
+  constructor(
+    private readonly device: GPUDevice,
+    private readonly accounts: Accounts,
+  ) {}
+
+  /** Allocates memory. Its content is undefined if the buffer served before. Throws 'limit-exceeded'. */
+  allocate({ what, bytes, purpose, isVertex = false }: MemoryRequest): Memory & { isFresh: boolean } {
+    this.checkSize(what, bytes);
+    const reused = isVertex ? undefined : this.kept.get(bytes)?.pop();
+    const memory = { bytes, buffer: reused ?? null, offset: 0, isOwned: true, purpose, failure: null as ResiduaError | null, isFresh: reused === undefined };
+    this.accounts.count(purpose, bytes);
+    if (reused !== undefined) {
+      this.keptBytes -= bytes;
+      this.accounts.count('pool', -bytes);
+    } else {
+      const usage = GPUBufferUsage.STORAGE | GPUBufferUsage.COPY_SRC | GPUBufferUsage.COPY_DST | (isVertex ? GPUBufferUsage.VERTEX : 0);
+      memory.buffer = this.create({ label: what, size: bytes, usage }, (error) => (memory.failure = error));
+    }
+    this.live.add(memory.buffer as GPUBuffer);
+    return memory;
+  }
+
+  /** Creates a buffer. `fail` is called later if there is no memory for it. */
+  create(descriptor: GPUBufferDescriptor, fail: (error: ResiduaError) => void): GPUBuffer {
+    this.device.pushErrorScope('out-of-memory');
+    const buffer = this.device.createBuffer(descriptor);
+    const check = this.device.popErrorScope().then(
+      (error) => {
+        if (error !== null) fail(outOfMemory(descriptor.label ?? 'a buffer', descriptor.size));
+      },
+      // The device is lost, which is reported otherwise.
+      () => {},
+    );
+    this.checks.add(check);
+    void check.then(() => this.checks.delete(check));
+    return buffer;
+  }
+
+  /** Waits until it is known whether there was memory for all buffers. */
+  async checked(): Promise<void> {
+    await Promise.all(this.checks);
+  }
+
+  /** Keeps a buffer for later allocations, or destroys it. Work that was submitted before is not affected. */
+  free(memory: Memory, isReusable: boolean): void {
+    const { buffer, bytes } = memory;
+    if (buffer === null || !memory.isOwned || !this.live.delete(buffer)) return;
+    this.accounts.count(memory.purpose, -bytes);
+    const isVertex = (buffer.usage & GPUBufferUsage.VERTEX) !== 0;
+    if (!isReusable || isVertex || memory.failure !== null || this.keptBytes + bytes > KEPT_BYTES) {
+      buffer.destroy();
+      return;
+    }
+    this.keptBytes += bytes;
+    this.accounts.count('pool', bytes);
+    const same = this.kept.get(bytes);
+    if (same === undefined) this.kept.set(bytes, [buffer]);
+    else same.push(buffer);
+  }
+
+  /** Destroys what is kept. */
+  trim(): void {
+    for (const buffers of this.kept.values()) for (const buffer of buffers) buffer.destroy();
+    this.kept.clear();
+    this.accounts.count('pool', -this.keptBytes);
+    this.keptBytes = 0;
+  }
+
+  /** Destroys all buffers. */
+  dispose(): void {
+    this.trim();
+    for (const buffer of this.live) buffer.destroy();
+    this.live.clear();
+  }
+
+  private checkSize(what: string, bytes: number): void {
+    const { maxBufferSize, maxStorageBufferBindingSize } = this.device.limits;
+    const [limit, name] = maxBufferSize < maxStorageBufferBindingSize ? [maxBufferSize, 'maxBufferSize'] : [maxStorageBufferBindingSize, 'maxStorageBufferBindingSize'];
+    if (bytes > limit) throw new ResiduaError('limit-exceeded', `${what}: ${bytes} bytes are needed, and the device's ${name} is ${limit}`);
+  }
+}

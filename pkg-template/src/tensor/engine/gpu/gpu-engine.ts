@@ -1,0 +1,135 @@
+/** Tensors on a GPU: memory is buffers, kernels are compute pipelines, and a run is one submission. */
+
+import type { RawPlanOptions } from '../../module/raw.js';
+import type { Turns } from '../../memory/turns.js';
+import type { Accounts } from '../accounts.js';
+import type { Engine, KernelProgress, Kernels, Memory, MemoryRequest } from '../engine.js';
+import type { Pending } from '../pending.js';
+import type { Plan } from '../plan.js';
+import { Buffers } from './buffers.js';
+import { Completion } from './completion.js';
+import { GpuRunner } from './gpu-runner.js';
+import { Patcher, splitWords } from './patch.js';
+import { Pipelines, type Pipeline } from './pipelines.js';
+import { Staging, type Part } from './staging.js';
+
+/** Options of the engine. */
+export interface GpuEngineOptions {
+  /** Whether kernels are timed. */
+  readonly isTimed: boolean;
+}
+
+/** Computes on a GPUDevice, which it does not own. */
+export class GpuEngine implements Engine {
+  readonly backend = 'gpu';
+  readonly planOptions: RawPlanOptions;
+  /** Whether kernels are timed, which needs timestamps. */
+  readonly isTimed: boolean;
+  private readonly buffers: Buffers;
+  private readonly staging: Staging;
+  private readonly pipelines: Pipelines;
+  private readonly completion: Completion;
+  private readonly patcher: Patcher;
+
+  constructor(
+    /** The device. */
+    readonly gpu: GPUDevice,
+    /** Its counters. */
+    readonly accounts: Accounts,
+    private readonly pending: Pending,
+    turns: Turns,
+    options: GpuEngineOptions,
+  ) {
+    const { limits, features } = gpu;
+    this.planOptions = {
+      host: false,
+      f16: features.has('shader-f16'),
+      subgroups: features.has('subgroups'),
+      maxStorageBuffers: limits.maxStorageBuffersPerShaderStage,
+      maxBindingBytes: Math.min(limits.maxStorageBufferBindingSize, limits.maxBufferSize),
+      maxWorkgroups: limits.maxComputeWorkgroupsPerDimension,
+      maxInvocations: limits.maxComputeInvocationsPerWorkgroup,
+      maxWorkgroupBytes: limits.maxComputeWorkgroupStorageSize,
+    };
+    this.isTimed = options.isTimed && features.has('timestamp-query');
+    if (this.isTimed) accounts.kernels = new Map();
+    this.buffers = new Buffers(gpu, accounts);
+    this.staging = new Staging(gpu, this.buffers);
+    this.pipelines = new Pipelines(gpu, accounts);
+    this.completion = new Completion(gpu.queue, turns);
+    this.patcher = new Patcher(gpu);
+  }
+
+  allocate(request: MemoryRequest): Memory {
+    const memory = this.buffers.allocate(request);
+    if (request.isZeroed === true && !memory.isFresh) {
+      const encoder = this.gpu.createCommandEncoder();
+      encoder.clearBuffer(memory.buffer as GPUBuffer);
+      this.gpu.queue.submit([encoder.finish()]);
+    }
+    return memory;
+  }
+
+  free(memory: Memory, isReusable: boolean): void {
+    this.buffers.free(memory, isReusable);
+  }
+
+  allocated(): Promise<void> {
+    return this.buffers.checked();
+  }
+
+  write(memory: Memory, offset: number, bytes: Uint8Array<ArrayBuffer>): void {
+    const { queue } = this.gpu;
+    const buffer = memory.buffer as GPUBuffer;
+    const at = memory.offset + offset;
+    if (offset % 4 === 0 && bytes.length % 4 === 0) {
+      queue.writeBuffer(buffer, at, bytes);
+      return;
+    }
+    const { head, middle, patches } = splitWords(offset, bytes);
+    if (middle > 0) queue.writeBuffer(buffer, at + head, bytes, head, middle);
+    this.patcher.apply({ buffer, offset: memory.offset, size: memory.bytes }, patches);
+  }
+
+  copy(from: Memory, to: Memory, bytes: number): void {
+    const encoder = this.gpu.createCommandEncoder();
+    encoder.copyBufferToBuffer(from.buffer as GPUBuffer, from.offset, to.buffer as GPUBuffer, to.offset, Math.ceil(bytes / 4) * 4);
+    this.gpu.queue.submit([encoder.finish()]);
+  }
+
+  async read(parts: readonly Part[]): Promise<Uint8Array<ArrayBuffer>[]> {
+    this.accounts.readbacks += 1;
+    return this.staging.read(parts, (mapped) => this.pending.wait(this.completion.of(mapped)));
+  }
+
+  async compile(plan: Plan, onProgress: KernelProgress): Promise<Kernels> {
+    let done = 0;
+    const list = await Promise.all(
+      plan.kernels.map(async (kernel) => {
+        const pipeline = await this.pending.wait(this.pipelines.get(kernel));
+        onProgress((done += 1), plan.kernels.length);
+        return pipeline;
+      }),
+    );
+    return { list };
+  }
+
+  runner(plan: Plan, kernels: Kernels, places: readonly (Memory | null)[], first: Uint32Array): GpuRunner {
+    return new GpuRunner(this, plan, kernels.list as readonly Pipeline[], places, first);
+  }
+
+  async idle(): Promise<void> {
+    await this.pending.wait(this.completion.of(this.gpu.queue.onSubmittedWorkDone()));
+  }
+
+  trim(): void {
+    this.buffers.trim();
+    this.staging.trim();
+  }
+
+  dispose(): void {
+    this.staging.dispose();
+    this.buffers.dispose();
+    this.pipelines.clear();
+  }
+}

@@ -1,0 +1,161 @@
+/**
+ * A plan with its memory on a GPU. A run makes one command buffer of dispatches and copies whose bind groups exist; those of other memory for
+ * the slots are made when it is first bound, and a few sets of them are kept.
+ */
+
+import { ResiduaError } from '../../../arguments/errors.js';
+import type { Accounts } from '../accounts.js';
+import type { Memory, Runner } from '../engine.js';
+import { isDispatch, STEP_WORDS, type Plan } from '../plan.js';
+import { KernelTimes } from './kernel-times.js';
+import type { Pipeline } from './pipelines.js';
+
+/** Sets of bind groups that are kept. */
+const KEPT_SETS = 8;
+
+/** Bind groups of all steps, null for copies, for some memory of the slots. */
+interface BoundSet {
+  readonly slots: readonly Memory[];
+  readonly groups: readonly (GPUBindGroup | null)[];
+}
+
+/** The parts of a GPU that a runner uses. */
+export interface RunnerDevice {
+  readonly gpu: GPUDevice;
+  readonly accounts: Accounts;
+  /** Whether kernels are timed. */
+  readonly isTimed: boolean;
+}
+
+/** Runs a plan on a GPU. */
+export class GpuRunner implements Runner {
+  private readonly uniform: GPUBuffer | null;
+  private readonly times: KernelTimes | null;
+  private sets: BoundSet[] = [];
+  private words: Uint32Array<ArrayBuffer> = new Uint32Array(0);
+  private readonly uniformStart: number;
+
+  /**
+   * @param pipelines by kernel
+   * @param places memory of each place, null for slots
+   * @param first the numbers of a run for the largest dims; where uniforms begin is the same for all
+   */
+  constructor(
+    private readonly on: RunnerDevice,
+    private readonly plan: Plan,
+    private readonly pipelines: readonly Pipeline[],
+    private readonly places: readonly (Memory | null)[],
+    private readonly first: Uint32Array,
+  ) {
+    this.uniformStart = plan.steps.length * STEP_WORDS;
+    const bytes = 4 * (first.length - this.uniformStart);
+    // The last uniform is bound in whole vectors.
+    this.uniform = bytes === 0 ? null : on.gpu.createBuffer({ label: 'uniforms', size: Math.ceil(bytes / 256) * 256, usage: GPUBufferUsage.UNIFORM | GPUBufferUsage.COPY_DST });
+    this.times = on.isTimed ? new KernelTimes(on.gpu, on.accounts, plan.steps.length) : null;
+  }
+
+  setWords(words: Uint32Array<ArrayBuffer>): void {
+    this.words = words;
+    const { uniformStart } = this;
+    if (this.uniform !== null) this.on.gpu.queue.writeBuffer(this.uniform, 0, words, uniformStart, words.length - uniformStart);
+  }
+
+  /** Makes the bind groups for memory of the slots, unless they exist. */
+  bind(slots: readonly Memory[]): void {
+    this.setOf(slots);
+  }
+
+  run(slots: readonly Memory[]): void {
+    const { groups } = this.setOf(slots);
+    const { gpu, accounts } = this.on;
+    const { words, times } = this;
+    const encoder = gpu.createCommandEncoder();
+    let pass: GPUComputePassEncoder | null = null;
+    let dispatches = 0;
+    this.plan.steps.forEach((step, k) => {
+      const at = k * STEP_WORDS;
+      if (!isDispatch(step)) {
+        pass?.end();
+        pass = null;
+        const [from, to] = [this.memoryOf(step.from, slots), this.memoryOf(step.to, slots)];
+        const bytes = Math.ceil((words[at] as number) / 4) * 4;
+        encoder.copyBufferToBuffer(from.buffer as GPUBuffer, from.offset, to.buffer as GPUBuffer, to.offset, bytes);
+        return;
+      }
+      const [x, y, z] = [words[at] as number, words[at + 1] as number, words[at + 2] as number];
+      if (x * y * z === 0) return;
+      const name = this.plan.kernels[step.kernel]?.name ?? '';
+      if (times !== null) {
+        pass?.end();
+        const timestampWrites = times.next(name);
+        pass = encoder.beginComputePass(timestampWrites === undefined ? {} : { timestampWrites });
+      }
+      pass ??= encoder.beginComputePass();
+      pass.setPipeline((this.pipelines[step.kernel] as Pipeline).pipeline);
+      pass.setBindGroup(0, groups[k] as GPUBindGroup);
+      pass.dispatchWorkgroups(x, y, z);
+      dispatches += 1;
+    });
+    (pass as GPUComputePassEncoder | null)?.end();
+    times?.record(encoder);
+    gpu.queue.submit([encoder.finish()]);
+    times?.collect();
+    accounts.dispatches += dispatches;
+    accounts.submits += 1;
+  }
+
+  dispose(): void {
+    this.uniform?.destroy();
+    this.times?.dispose();
+    this.sets = [];
+  }
+
+  private memoryOf(place: number, slots: readonly Memory[]): Memory {
+    const memory = this.places[place] ?? slots[this.plan.places[place]?.slot ?? 0];
+    if (memory === undefined) throw new ResiduaError('internal', `place ${place} of a plan has no memory`);
+    return memory;
+  }
+
+  /** The set for some memory, the latest used last. */
+  private setOf(slots: readonly Memory[]): BoundSet {
+    const { sets } = this;
+    for (let k = sets.length - 1; k >= 0; k--) {
+      const set = sets[k] as BoundSet;
+      if (!isSame(set.slots, slots)) continue;
+      if (k < sets.length - 1) {
+        sets.splice(k, 1);
+        sets.push(set);
+      }
+      return set;
+    }
+    const near = sets.at(-1);
+    const groups = this.plan.steps.map((step, k) => {
+      if (!isDispatch(step)) return null;
+      const isUnchanged = near !== undefined && step.places.every((place) => this.memoryOf(place, near.slots) === this.memoryOf(place, slots));
+      return isUnchanged ? (near.groups[k] ?? null) : this.group(k, step.kernel, step.places, slots);
+    });
+    const set = { slots: [...slots], groups };
+    sets.push(set);
+    if (sets.length > KEPT_SETS) sets.shift();
+    return set;
+  }
+
+  private group(step: number, kernel: number, places: readonly number[], slots: readonly Memory[]): GPUBindGroup {
+    const entries: GPUBindGroupEntry[] = places.map((place, binding) => {
+      const { buffer, offset, bytes } = this.memoryOf(place, slots);
+      return { binding, resource: { buffer: buffer as GPUBuffer, offset, size: bytes } };
+    });
+    if (this.uniform !== null && this.plan.kernels[kernel]?.bindings.at(-1) === 2) {
+      const at = step * STEP_WORDS;
+      const [start, count] = [this.first[at + 3] as number, this.first[at + 4] as number];
+      entries.push({ binding: places.length, resource: { buffer: this.uniform, offset: 4 * start, size: Math.max(1, Math.ceil(count / 4)) * 16 } });
+    }
+    const { layout } = this.pipelines[kernel] as Pipeline;
+    return this.on.gpu.createBindGroup({ layout, entries });
+  }
+}
+
+function isSame(a: readonly Memory[], b: readonly Memory[]): boolean {
+  for (let k = 0; k < a.length; k++) if (a[k] !== b[k]) return false;
+  return a.length === b.length;
+}

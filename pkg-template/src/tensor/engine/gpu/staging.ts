@@ -1,0 +1,97 @@
+/** Reads of buffers through buffers that can be mapped, which are kept for later reads. */
+
+import type { ResiduaError } from '../../../arguments/errors.js';
+import type { Memory } from '../engine.js';
+import type { Buffers } from './buffers.js';
+
+/** A part of memory to read. */
+export interface Part {
+  readonly memory: Memory;
+  readonly bytes: number;
+}
+
+/** Staging buffers that are kept. */
+const KEPT = 8;
+
+/** The least size of a staging buffer. Sizes are powers of two, so that a read finds one of an earlier read. */
+const LEAST_BYTES = 4096;
+
+/** Larger buffers have the size of their read, and are not kept. */
+const LARGEST_KEPT_BYTES = 64 * 2 ** 20;
+
+/** Where a mapped range may begin. */
+const GRAIN = 8;
+
+/** The staging buffers of a device. */
+export class Staging {
+  private idle: GPUBuffer[] = [];
+  private readonly live = new Set<GPUBuffer>();
+
+  constructor(
+    private readonly device: GPUDevice,
+    private readonly buffers: Buffers,
+  ) {}
+
+  /** Submits the copies of parts, and resolves with their bytes in fresh memory. */
+  async read(parts: readonly Part[], wait: (mapped: Promise<undefined>) => Promise<undefined>): Promise<Uint8Array<ArrayBuffer>[]> {
+    const starts: number[] = [];
+    let end = 0;
+    for (const { memory } of parts) {
+      starts.push(end);
+      end += Math.ceil(memory.bytes / GRAIN) * GRAIN;
+    }
+    let failure: ResiduaError | null = null;
+    const staging = this.take(end, (error) => (failure = error));
+    const encoder = this.device.createCommandEncoder();
+    parts.forEach(({ memory, bytes }, k) => {
+      encoder.copyBufferToBuffer(memory.buffer as GPUBuffer, memory.offset, staging, starts[k] as number, Math.ceil(bytes / 4) * 4);
+    });
+    this.device.queue.submit([encoder.finish()]);
+    try {
+      await wait(staging.mapAsync(GPUMapMode.READ, 0, end));
+    } catch (error) {
+      this.drop(staging);
+      throw failure ?? error;
+    }
+    const found = parts.map(({ bytes }, k) => {
+      const start = starts[k] as number;
+      return new Uint8Array(staging.getMappedRange(start, Math.ceil(bytes / 4) * 4).slice(0, bytes));
+    });
+    staging.unmap();
+    this.keep(staging);
+    return found;
+  }
+
+  /** Destroys what is kept. */
+  trim(): void {
+    for (const buffer of this.idle) this.drop(buffer);
+    this.idle = [];
+  }
+
+  /** Destroys all buffers, of pending reads too. */
+  dispose(): void {
+    for (const buffer of this.live) buffer.destroy();
+    this.live.clear();
+    this.idle = [];
+  }
+
+  private take(bytes: number, fail: (error: ResiduaError) => void): GPUBuffer {
+    const size = bytes > LARGEST_KEPT_BYTES ? bytes : Math.max(LEAST_BYTES, 2 ** Math.ceil(Math.log2(bytes)));
+    const place = this.idle.findIndex((buffer) => buffer.size === size);
+    if (place >= 0) return this.idle.splice(place, 1)[0] as GPUBuffer;
+    const buffer = this.buffers.create({ label: 'read', size, usage: GPUBufferUsage.MAP_READ | GPUBufferUsage.COPY_DST }, fail);
+    this.live.add(buffer);
+    return buffer;
+  }
+
+  private keep(buffer: GPUBuffer): void {
+    if (!this.live.has(buffer)) return;
+    this.idle.push(buffer);
+    if (buffer.size > LARGEST_KEPT_BYTES) this.drop(this.idle.pop() as GPUBuffer);
+    else if (this.idle.length > KEPT) this.drop(this.idle.shift() as GPUBuffer);
+  }
+
+  private drop(buffer: GPUBuffer): void {
+    if (this.live.delete(buffer)) buffer.destroy();
+  }
+}

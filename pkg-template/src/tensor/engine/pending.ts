@@ -1,0 +1,48 @@
+/** Promises that wait for a device: all of them reject when it fails or is disposed. */
+
+import type { ResiduaError } from '../../arguments/errors.js';
+
+/** The waits of one device. */
+export class Pending {
+  /** Why nothing can be done any more; null while it can. */
+  failure: ResiduaError | null = null;
+  private readonly waiting = new Set<(failure: ResiduaError) => void>();
+
+  /** Throws the failure, if there is one. */
+  check(): void {
+    if (this.failure !== null) throw this.failure;
+  }
+
+  /** Waits for a promise, and rejects with the failure if it comes first. */
+  async wait<T>(promise: Promise<T>): Promise<T> {
+    this.check();
+    let listener: ((failure: ResiduaError) => void) | undefined;
+    const failing = new Promise<never>((_, reject) => {
+      listener = reject;
+      this.waiting.add(reject);
+    });
+    try {
+      return await Promise.race([promise, failing]);
+    } catch (error) {
+      // A promise of WebGPU may reject for the loss before the loss is known.
+      await Promise.resolve();
+      throw this.failure ?? error;
+    } finally {
+      if (listener !== undefined) this.waiting.delete(listener);
+    }
+  }
+
+  /** Calls `listener` with the failure, at once if there is one. */
+  whenFailed(listener: () => void): void {
+    if (this.failure === null) this.waiting.add(listener);
+    else listener();
+  }
+
+  /** Rejects all waits, and all later ones. The first failure stays. */
+  fail(failure: ResiduaError): void {
+    if (this.failure !== null) return;
+    this.failure = failure;
+    for (const reject of this.waiting) reject(failure);
+    this.waiting.clear();
+  }
+}

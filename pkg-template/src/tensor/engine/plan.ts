@@ -1,0 +1,89 @@
+/** A plan as plain data: kernels, the pieces of memory that they use, and the order in which they run. */
+
+import type { RawCompiledPlan } from '../module/raw.js';
+
+/** A kernel of a plan. */
+export interface Kernel {
+  readonly name: string;
+  /** WGSL with the entry point 'main'; empty on the CPU. */
+  readonly text: string;
+  /** One for each binding, in order: 0 read-only storage, 1 storage, 2 uniform. */
+  readonly bindings: Uint8Array;
+}
+
+/** A piece of memory: a slot that a run binds, memory within a run, or a result. */
+export interface Place {
+  readonly kind: 'slot' | 'temporary' | 'result';
+  /** Position of the slot; 0 for others. */
+  readonly slot: number;
+  /** Bytes for the largest dims; 0 for a slot. */
+  readonly bytes: number;
+}
+
+/** A dispatch of a kernel on places, in binding order. */
+export interface Dispatch {
+  readonly kernel: number;
+  readonly places: readonly number[];
+}
+
+/** A copy from one place to another. */
+export interface Copy {
+  readonly from: number;
+  readonly to: number;
+}
+
+/** A step of a run. */
+export type Step = Dispatch | Copy;
+
+/** Whether a step is a dispatch. */
+export function isDispatch(step: Step): step is Dispatch {
+  return 'kernel' in step;
+}
+
+/** Words of each step before the content of the uniform buffer: workgroups x, y, z, first uniform word, uniform words; or bytes of a copy. */
+export const STEP_WORDS = 5;
+
+/** What a program does at each run. */
+export interface Plan {
+  readonly kernels: readonly Kernel[];
+  readonly places: readonly Place[];
+  /** The place of each result. */
+  readonly results: readonly number[];
+  readonly steps: readonly Step[];
+  /** The handle of the module. */
+  readonly raw: RawCompiledPlan;
+}
+
+const PLACE_KINDS = ['slot', 'temporary', 'result'] as const;
+
+/** Reads the plan that the module has made. */
+export function readPlan(raw: RawCompiledPlan): Plan {
+  const kernels = Array.from({ length: raw.kernelCount() }, (_, k) => ({
+    name: raw.kernelName(k),
+    text: raw.kernelText(k),
+    bindings: raw.kernelBindings(k),
+  }));
+  const triples = raw.places();
+  const places = Array.from({ length: triples.length / 3 }, (_, k) => ({
+    kind: PLACE_KINDS[triples[3 * k] as number] as Place['kind'],
+    slot: triples[3 * k + 1] as number,
+    bytes: triples[3 * k + 2] as number,
+  }));
+  return { kernels, places, results: [...raw.results()], steps: readSteps(raw.steps()), raw };
+}
+
+function readSteps(words: Uint32Array): Step[] {
+  const steps: Step[] = [];
+  for (let at = 0; at < words.length; ) {
+    const [kind, a, b] = words.subarray(at, at + 3) as unknown as [number, number, number];
+    if (kind === 0) steps.push({ kernel: a, places: [...words.subarray(at + 3, at + 3 + b)] });
+    else steps.push({ from: a, to: b });
+    at += kind === 0 ? 3 + b : 3;
+  }
+  return steps;
+}
+
+/** The places that a step reads or writes. */
+export function placesOf(step: Step): readonly number[] {
+  return isDispatch(step) ? step.places : [step.from, step.to];
+}
