@@ -8,8 +8,6 @@
  * @packageDocumentation
  */
 
-import './tensor/device/evaluator.js';
-
 export type { WasmSource } from './module/loading.js';
 export { init } from './tensor/module/loading.js';
 export { ResiduaError, type ErrorCode } from './arguments/errors.js';
@@ -19,7 +17,8 @@ export { type Nested } from './tensor/nested.js';
 export { dim, type Dim, type Shape, type Size } from './tensor/size.js';
 export { Tensor } from './tensor/tensor.js';
 
-export { Device, type DeviceFeatures, type DeviceOptions } from './tensor/device/device.js';
+export { Device } from './tensor/device/evaluator.js';
+export type { DeviceFeatures, DeviceOptions } from './tensor/device/device.js';
 export { dispose } from './tensor/device/dispose.js';
 export { Program, scalar, spec, type Feed, type Feeds, type ProgramPlan, type Sizes, type Spec, type Specs, type Stored } from './tensor/device/program.js';
 export type { ProgramOptions } from './tensor/device/compile-program.js';

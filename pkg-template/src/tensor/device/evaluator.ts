@@ -1,4 +1,7 @@
-/** Lets tensors read themselves: on the device of the stored tensors below them, else on the default one. Importing this provides it. */
+/**
+ * Lets tensors read themselves: on the device of the stored tensors below them, else on the default one. Importing this provides it, so the
+ * package's entry point takes Device from here.
+ */
 
 import type { DataOf, DType } from '../dtype.js';
 import { setEvaluator } from '../evaluator.js';
@@ -14,3 +17,5 @@ setEvaluator({
   },
   sizes: ({ shape }: Node): readonly number[] => knownSizes('toArray', shape),
 });
+
+export { Device };
