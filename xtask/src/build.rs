@@ -61,7 +61,14 @@ const TENSORS: Module = Module {
     source: "crates/tensor",
     folder: "wasm-tensor",
     name: "residua_tensor",
-    inputs: &["crates/codegen", "crates/embed-shaders", "crates/tensor", "shaders/common"],
+    inputs: &[
+        "crates/codegen",
+        "crates/embed-shaders",
+        "crates/tensor",
+        "crates/tensor-loops",
+        "shaders/common",
+        "shaders/tensor",
+    ],
     has_callbacks: false,
 };
 
