@@ -15,6 +15,7 @@
 //! | [`dtype`], [`size`] | element types; extents, which may depend on sizes told at each run |
 //! | [`tape`] | how the facade hands a recipe over |
 //! | [`expr`] | the DAG of operations on tensors, its shape rules, its meaning in f64 |
+//! | [`grad`] | derivatives of recipes as recipes |
 //! | [`scalar`] | typed expressions of one element: what kernels compute |
 //! | [`kernel`] | kernels: loops over an iteration space, with their loads, reductions and stores |
 //! | [`interpret`] | kernels run natively on bytes, for tests |
@@ -23,6 +24,7 @@
 
 pub mod dtype;
 pub mod expr;
+pub mod grad;
 pub mod half;
 pub mod interpret;
 #[cfg(target_arch = "wasm32")]
