@@ -26,6 +26,9 @@ mod lanes;
 mod loops;
 mod memory;
 mod module;
+mod partial;
+mod rows;
+mod states;
 #[cfg(all(test, not(target_arch = "wasm32")))]
 mod tests;
 mod values;
@@ -36,7 +39,8 @@ pub fn module(kernels: &[Kernel]) -> Result<Vec<u8>> {
     for (position, kernel) in kernels.iter().enumerate() {
         let function = match &kernel.body {
             Body::Elements(elements) => elements::function(kernel, elements, &mut shared),
-            Body::Rows(_) | Body::Scan(_) | Body::Product(_) => continue,
+            Body::Rows(rows) => rows::function(kernel, rows, &mut shared)?,
+            Body::Scan(_) | Body::Product(_) => continue,
         };
         shared.kernel(&position.to_string(), &function);
     }

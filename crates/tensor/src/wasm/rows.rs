@@ -1,0 +1,252 @@
+//! Kernels that reduce along rows.
+//!
+//! Lanes are either points of a row, with a partial state each that merge at the end, or points of four rows beside one another: whichever
+//! has its elements side by side in memory. Reductions of which none needs another's result share a pass over the row; later ones, and the
+//! elements that are written, take the row again.
+
+use residua_base::error::{Error, Result};
+use residua_codegen::wasm::encoding::lanes as wasm;
+use residua_codegen::wasm::encoding::{Function, Instruction, ValType};
+
+use super::elements::copies_of;
+use super::loops::Count;
+use super::memory::Distance;
+use super::module::Shared;
+use super::partial::Partial;
+use super::states::{Accumulation, mask_of_points};
+use super::values::{Points, Values};
+use crate::kernel::{Combine, Extent, Fold, Kernel, Rows};
+use crate::scalar::{Access, Graph, Id, Node, Op};
+
+/// A kernel of rows.
+pub(super) fn function(kernel: &Kernel, rows: &Rows, shared: &mut Shared) -> Result<Function> {
+    let last = (rows.outer.len() + rows.row.len()) as u32 - 1;
+    let roots: Vec<Id> = rows
+        .folds
+        .iter()
+        .flat_map(|fold| fold.operands.iter().copied())
+        .chain(rows.elements.iter().flat_map(|store| [store.value, store.index]))
+        .collect();
+    let is_across = lanes_are_rows(kernel, &rows.outer, &rows.row, &roots);
+    let lane_axis = if is_across { rows.outer.len() as u32 - 1 } else { last };
+    let mut values = Values::new(kernel, shared, lane_axis, is_across);
+    values.return_if_empty(&rows.outer);
+    let outer: Vec<Count> = rows.outer.iter().map(|extent| values.count(*extent)).collect();
+    let mut copies = copies_of(&values, &roots, lane_axis);
+    // The order of a user's rule is kept with one state alone.
+    if !is_across && rows.folds.iter().any(|fold| matches!(fold.combine, Combine::By(_))) {
+        copies = 1;
+    }
+    if let Some(number) = rows.row.last().and_then(|extent| kernel.known(*extent)).filter(|_| !is_across) {
+        while copies > 1 && number < 8 * copies {
+            copies /= 2;
+        }
+    }
+    let mut result = Ok(());
+    if is_across {
+        let (across, outer) = (outer[outer.len() - 1], &outer[..outer.len() - 1]);
+        values.nest(0, outer, &mut |values| {
+            values.vectors(across, copies, false, &mut |values, copies| {
+                result = result.clone().and(Row { rows, last, copies, is_across }.run(values));
+            });
+        });
+    } else {
+        values.nest(0, &outer, &mut |values| {
+            result = result.clone().and(Row { rows, last, copies, is_across }.run(values));
+        });
+    }
+    result.map(|()| values.code.finish())
+}
+
+/// Whether four rows, and not four points of one, stand side by side in memory.
+pub(super) fn lanes_are_rows(kernel: &Kernel, outer: &[Extent], row: &[Extent], roots: &[Id]) -> bool {
+    let Some(across) = (outer.len() as u32).checked_sub(1) else { return false };
+    let along = (outer.len() + row.len()) as u32 - 1;
+    let [Some(of_row), Some(of_rows)] = [row, outer].map(|extents| extents.last().map(|extent| kernel.known(*extent)))
+    else {
+        return false;
+    };
+    // A few points do not fill vectors.
+    if of_row.is_some_and(|number| number < 8) && of_rows.is_none_or(|number| number >= 8) && row.len() == 1 {
+        return true;
+    }
+    let score = |axis: u32| -> i32 {
+        let loads = reachable(&kernel.graph, roots).into_iter().filter_map(|id| match kernel.graph.node(id) {
+            Node::Load { index, .. } => Some(kernel.graph.access(index, axis, &kernel.sizes)),
+            _ => None,
+        });
+        loads
+            .map(|access| match access {
+                Access::Same => 0,
+                Access::Vector | Access::Consecutive => 1,
+                Access::Other => -1,
+            })
+            .sum()
+    };
+    score(across) > score(along)
+}
+
+/// The nodes that values are made of.
+pub(super) fn reachable(graph: &Graph, roots: &[Id]) -> Vec<Id> {
+    let mut seen = vec![false; graph.len()];
+    let mut pending = roots.to_vec();
+    let mut found = Vec::new();
+    while let Some(id) = pending.pop() {
+        if !std::mem::replace(&mut seen[id.index()], true) {
+            found.push(id);
+            pending.extend(graph.operands(id));
+        }
+    }
+    found
+}
+
+/// The reductions whose results an operand needs.
+fn folds_of(graph: &Graph, fold: &Fold) -> Vec<u32> {
+    let nodes = reachable(graph, &fold.operands).into_iter();
+    nodes
+        .filter_map(|id| match graph.node(id) {
+            Node::Folded { fold, .. } => Some(fold),
+            _ => None,
+        })
+        .collect()
+}
+
+/// A row, or as many side by side as there are lanes in some vectors.
+struct Row<'k> {
+    rows: &'k Rows,
+    last: u32,
+    copies: u32,
+    is_across: bool,
+}
+
+impl<'k> Row<'k> {
+    fn run(&self, values: &mut Values<'k, '_>) -> Result<()> {
+        let block = values.code.innermost();
+        values.folds_block = block;
+        let first = self.rows.outer.len() as u32;
+        let mut counts: Vec<Count> = self.rows.row.iter().map(|extent| values.count(*extent)).collect();
+        if let Some(valid) = self.rows.valid
+            && let Some(last) = counts.last_mut()
+        {
+            *last = values.prefix(valid, self.last, *last)?;
+        }
+        let mut next = 0;
+        while next < self.rows.folds.len() {
+            let begin = next;
+            next += 1;
+            while next < self.rows.folds.len()
+                && folds_of(values.graph, &self.rows.folds[next]).iter().all(|fold| (*fold as usize) < begin)
+            {
+                next += 1;
+            }
+            self.pass(values, begin..next, first, &counts);
+        }
+        if !self.rows.elements.is_empty() {
+            self.points(values, first, &counts, &mut |values, copies| {
+                for copy in 0..copies {
+                    values.copy = copy;
+                    values.store_all(&self.rows.elements);
+                }
+                values.copy = 0;
+            });
+        }
+        if !self.rows.results.is_empty() {
+            for copy in 0..if self.is_across { self.copies } else { 1 } {
+                values.copy = copy;
+                values.store_all(&self.rows.results);
+            }
+            values.copy = 0;
+        }
+        Ok(())
+    }
+
+    /// Loops over the points of the row. The closure is told how many vectors it is to do.
+    fn points(
+        &self,
+        values: &mut Values<'k, '_>,
+        first: u32,
+        counts: &[Count],
+        body: &mut dyn FnMut(&mut Values<'k, '_>, u32),
+    ) {
+        let Some((inner, outer)) = counts.split_last() else { return };
+        let (last, copies, is_across) = (self.last, self.copies, self.is_across);
+        values.nest(first, outer, &mut |values| {
+            values.innermost(last, |values| match is_across {
+                true => values.each(last, *inner, &mut |values| body(values, copies)),
+                false => values.vectors(*inner, copies, false, body),
+            });
+        });
+    }
+
+    /// Reductions that share a pass over the row.
+    fn pass(&self, values: &mut Values<'k, '_>, folds: std::ops::Range<usize>, first: u32, counts: &[Count]) {
+        let block = values.code.innermost();
+        let graph = values.graph;
+        let partials: Vec<Vec<Partial>> = folds
+            .clone()
+            .map(|fold| {
+                let fold = &self.rows.folds[fold];
+                let ty = fold.operands.first().map_or(crate::scalar::Type::F32, |operand| graph.ty(*operand));
+                let accumulation = Accumulation { fold, ty };
+                (0..self.copies).map(|_| Partial::new(&mut values.code, block, accumulation, self.is_across)).collect()
+            })
+            .collect();
+        self.points(values, first, counts, &mut |values, copies| {
+            let block = values.code.innermost();
+            let mask = match values.points {
+                Points::Some(count) if !self.is_across => Some(mask_of_points(&mut values.code, block, count)),
+                Points::Four | Points::Some(_) => None,
+            };
+            for copy in 0..copies {
+                values.copy = copy;
+                for partial in &partials {
+                    let partial = &partial[copy as usize];
+                    let operands: Vec<_> =
+                        partial.accumulation.fold.operands.iter().map(|operand| values.lanes(*operand)).collect();
+                    let block = values.code.innermost();
+                    partial.add(&mut values.code, block, &operands, mask);
+                }
+            }
+            values.copy = 0;
+        });
+        for (fold, partials) in folds.zip(&partials) {
+            if !self.is_across {
+                for other in &partials[1..] {
+                    partials[0].merge(&mut values.code, block, other);
+                }
+            }
+            let kept = if self.is_across { self.copies as usize } else { 1 };
+            for (copy, partial) in partials[..kept].iter().enumerate() {
+                let results = partial.finish(&mut values.code, block);
+                for (number, result) in results.into_iter().enumerate() {
+                    values.folded.insert((fold as u32, number as u32, copy as u32), result);
+                }
+            }
+        }
+    }
+}
+
+impl Values<'_, '_> {
+    /// How many points of an axis come before the first where a bool does not hold: one that compares a sum that grows with the coordinate with
+    /// a bound.
+    pub fn prefix(&mut self, valid: Id, axis: u32, count: Count) -> Result<Count> {
+        let refused = || Error::internal("the valid points of a row are not its first ones");
+        let Node::Apply(Op::Lt, [place, bound, _]) = self.graph.node(valid) else { return Err(refused()) };
+        if self.depends_on(bound, axis) || self.factor(place, axis) != Some(Distance::Known(1)) {
+            return Err(refused());
+        }
+        if axis != self.lane_axis && !self.is_uniform(valid) {
+            return Err(refused());
+        }
+        self.inner_axis = Some(axis);
+        let (start, bound) = (self.at_start(place), self.first(bound));
+        self.inner_axis = None;
+        let block = self.code.innermost();
+        let rest = self.code.keep(block, ValType::I32, &[bound.get(), start.get(), wasm::I32_SUB]);
+        let none = Instruction::I32Const(0);
+        let some = [rest.get(), count.get(), rest.get(), count.get(), wasm::I32_LT_U, wasm::SELECT];
+        let some = self.code.keep(block, ValType::I32, &some);
+        let code = [some.get(), none, start.get(), bound.get(), wasm::I32_LT_U, wasm::SELECT];
+        Ok(Count::Local(self.code.keep(block, ValType::I32, &code), false))
+    }
+}
