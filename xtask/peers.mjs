@@ -1,5 +1,6 @@
 // Bundles the libraries that the benchmarks run beside residua, one ES module each, into target/peers/. Their sources are npm's development dependencies.
 import { build } from 'esbuild';
+import { copyFile } from 'node:fs/promises';
 
 const ENTRIES = {
   jax: `export * from '@jax-js/jax';`,
@@ -7,6 +8,10 @@ const ENTRIES = {
   tfjs: `
     import '@tensorflow/tfjs-core/dist/register_all_gradients.js';
     import '@tensorflow/tfjs-backend-webgpu';
+    export * from '@tensorflow/tfjs-core';`,
+  'tfjs-wasm': `
+    import '@tensorflow/tfjs-core/dist/register_all_gradients.js';
+    export * from '@tensorflow/tfjs-backend-wasm';
     export * from '@tensorflow/tfjs-core';`,
   'ml-levenberg-marquardt': `export * from 'ml-levenberg-marquardt';`,
 };
@@ -17,4 +22,9 @@ for (const [name, contents] of Object.entries(ENTRIES)) {
     bundle: true, format: 'esm', platform: 'browser', target: 'es2022', minify: true, legalComments: 'linked', logLevel: 'warning',
     outfile: new URL(`../target/peers/${name}.js`, import.meta.url).pathname,
   });
+}
+// The WebAssembly of that backend, for one thread.
+const root = new URL('..', import.meta.url);
+for (const file of ['tfjs-backend-wasm.wasm', 'tfjs-backend-wasm-simd.wasm']) {
+  await copyFile(new URL(`node_modules/@tensorflow/tfjs-backend-wasm/dist/${file}`, root), new URL(`target/peers/${file}`, root));
 }

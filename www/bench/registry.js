@@ -15,5 +15,6 @@ import { lbfgsSolve, lmSolve } from './jobs/solves.js';
 import { springGradient, springGradientGpuTime } from './jobs/spring-gradient.js';
 import * as many from './many.js';
 import * as springsLm from './springs-lm.js';
+import * as tensors from './tensors.js';
 
-export const REGISTRY = [springGradient, springGradientGpuTime, gaussNewton, rigidGradient, rigidSteps, developable, lmSolve, lbfgsSolve, compile, fits, cpuEngine, autoChoice, scale, springsLm, many, bundleAdjustment];
+export const REGISTRY = [springGradient, springGradientGpuTime, gaussNewton, rigidGradient, rigidSteps, developable, lmSolve, lbfgsSolve, compile, fits, cpuEngine, autoChoice, scale, springsLm, many, bundleAdjustment, tensors];

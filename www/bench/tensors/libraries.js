@@ -1,0 +1,116 @@
+/**
+ * The libraries of the benchmark of tensors, each behind `prepare(work, operands)` → `{ run, read, finish, gpuMs, dispose }`: `run()` submits a run of the work, `read()` resolves with the mean
+ * of the last result's elements, `finish()` when all that was submitted is done, `gpuMs(count)` with the milliseconds of the GPU for one of so many runs, or null where the library has no clock for that.
+ */
+import * as tensor from 'residua/tensor';
+import { jaxOnGpu } from '../contenders/jax.js';
+import { peer } from '../contenders/peers.js';
+import { tfjsOnGpu } from '../contenders/tfjs.js';
+
+/** residua on an engine. A device of its own has a clock for each kernel, which costs a pass for each; the others run without. */
+export const residua = (backend) => ({
+  name: `residua ${backend.toUpperCase()}`,
+  async prepare(work, operands) {
+    const device = await tensor.Device.create({ backend });
+    const program = await compile(device, work, operands);
+    return {
+      run: () => void program.run(),
+      read: () => program.outputs.mean().item(),
+      // A read comes after all that was submitted before it.
+      finish: () => device.synchronize(),
+      gpuMs: backend === 'gpu' && device.features.timestamps ? (count) => clocked(work, operands, count) : () => null,
+      dispose: () => device.dispose(),
+    };
+  },
+});
+
+const compile = (device, work, operands) => {
+  const inputs = work.inputs.map((shape, k) => device.tensor(operands[k], shape));
+  return device.compile({}, () => work.residua(tensor, inputs));
+};
+
+async function clocked(work, operands, count) {
+  const device = await tensor.Device.create({ backend: 'gpu', profile: true });
+  try {
+    const program = await compile(device, work, operands);
+    const total = () => Object.values(device.stats().kernels ?? {}).reduce((sum, { gpuMs }) => sum + gpuMs, 0);
+    program.run();
+    await device.synchronize();
+    const before = total();
+    for (let i = 0; i < count; i++) program.run();
+    await device.synchronize();
+    return (total() - before) / count;
+  } finally {
+    device.dispose();
+  }
+}
+
+const tfjsOf = (name, load, hasClock) => ({
+  name,
+  async prepare(work, operands) {
+    const tf = await load();
+    const inputs = work.inputs.map((shape, k) => tf.tensor(operands[k], shape));
+    let last = null;
+    const run = () => {
+      last?.dispose();
+      last = tf.tidy(() => work.tfjs(tf, inputs));
+    };
+    return {
+      run,
+      async read() {
+        const mean = tf.tidy(() => tf.mean(last));
+        const [value] = await mean.data();
+        mean.dispose();
+        return value;
+      },
+      async finish() {
+        const probe = tf.tidy(() => tf.reshape(tf.slice(tf.reshape(last, [-1]), [0], [1]), [1]));
+        await probe.data();
+        probe.dispose();
+      },
+      async gpuMs(count) {
+        if (!hasClock) return null;
+        const { kernelMs } = await tf.time(() => {
+          for (let i = 0; i < count; i++) run();
+        });
+        return typeof kernelMs === 'number' && kernelMs > 0 ? kernelMs / count : null;
+      },
+      dispose: () => tf.dispose([last, ...inputs]),
+    };
+  },
+});
+
+export const tfjs = tfjsOf('TensorFlow.js', tfjsOnGpu, true);
+
+/** One thread: the threaded one needs headers for SharedArrayBuffer. */
+export const tfjsWasm = tfjsOf('TensorFlow.js wasm', async () => {
+  const tf = await peer('tfjs-wasm');
+  tf.setWasmPaths(new URL('../../peers/', import.meta.url).href);
+  tf.setThreadsCount(1);
+  if (!(await tf.setBackend('wasm'))) throw new Error('the WebAssembly backend of TensorFlow.js does not start');
+  await tf.ready();
+  return tf;
+}, false);
+
+export const jax = {
+  name: 'jax-js',
+  async prepare(work, operands) {
+    const jax = await jaxOnGpu();
+    const inputs = work.inputs.map((shape, k) => jax.numpy.array(operands[k]).reshape(shape));
+    const compiled = jax.jit((...arrays) => work.jax(jax, arrays));
+    let last = null;
+    return {
+      run() {
+        last?.dispose();
+        last = compiled(...inputs.map((array) => array.ref));
+      },
+      read: async () => (await jax.numpy.mean(last.ref).data())[0],
+      finish: () => jax.blockUntilReady(last.ref),
+      gpuMs: () => null,
+      dispose() {
+        for (const array of [last, ...inputs]) array?.dispose();
+        compiled.dispose?.();
+      },
+    };
+  },
+};

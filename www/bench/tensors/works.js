@@ -1,0 +1,112 @@
+/**
+ * Workloads of the benchmark of tensors. A work is `{ name, size, inputs, operations, bytes, residua, tfjs, jax, expected }`:
+ *
+ *   inputs      shapes of the operands, whose numbers come from a fixed sequence in −½ … ½
+ *   operations  floating-point operations of one run, and `bytes` what it has to read and write: rates are of these
+ *   residua, tfjs, jax   the result from the library's module and the operands as its arrays; of jax-js each use but the last needs `.ref`
+ *   expected    the mean of the result from the operands as typed arrays in double precision, and `scale`, the magnitude that its error is compared with
+ */
+
+const sumOf = (list) => list.reduce((sum, x) => sum + x, 0);
+
+/** The mean of a function of rows of a matrix. */
+function meanOfRows(values, columns, of) {
+  let sum = 0;
+  for (let i = 0; i < values.length; i += columns) sum += of(values.subarray(i, i + columns));
+  return (sum / values.length) * columns;
+}
+
+/** Σᵢⱼ (A B)ᵢⱼ = Σₖ (Σᵢ Aᵢₖ)(Σⱼ Bₖⱼ), without the product. */
+function meanOfProduct([a, b], n) {
+  const columns = new Float64Array(n);
+  for (let i = 0; i < a.length; i++) columns[i % n] += a[i];
+  const rows = new Float64Array(n);
+  for (let i = 0; i < b.length; i++) rows[Math.floor(i / n)] += b[i];
+  return sumOf(columns.map((sum, k) => sum * rows[k])) / (n * n);
+}
+
+const product = (n) => ({
+  name: 'product of matrices', size: `${n} × ${n}`, inputs: [[n, n], [n, n]], operations: 2 * n ** 3,
+  residua: (t, [a, b]) => a.matmul(b), tfjs: (tf, [a, b]) => tf.matMul(a, b), jax: ({ numpy }, [a, b]) => numpy.matmul(a, b),
+  expected: (inputs) => ({ value: meanOfProduct(inputs, n), scale: Math.sqrt(n) / 12 / n }),
+});
+
+/** One operand with rows, and a result of the same size. */
+const rowwise = (name, rows, columns, libraries, of) => ({
+  name, size: `${rows} × ${columns}`, inputs: [[rows, columns]], bytes: 8 * rows * columns, ...libraries,
+  expected: ([x]) => ({ value: meanOfRows(x, columns, of) / columns, scale: 1 / columns }),
+});
+
+const reduction = (name, count, libraries, expected) => ({ name, size: count.toLocaleString('en-US'), inputs: [[count]], bytes: 4 * count, ...libraries, expected: ([x]) => expected(x) });
+
+const variance = (x) => {
+  const mean = sumOf(x) / x.length;
+  return x.reduce((sum, value) => sum + (value - mean) ** 2, 0) / x.length;
+};
+
+/** Ten operations an element. */
+const chain = (x, { mul, add, sub, abs, sqrt, exp, neg, tanh }) => mul(tanh(add(exp(neg(abs(x()))), sqrt(add(mul(x(), x()), 1)))), sub(x(), 0.25));
+
+/** The works at a fraction of their sizes; 1 is that of the tables, 16 for tests. */
+export function works(divisor = 1) {
+  const side = Math.max(8, Math.round(4096 / divisor));
+  const many = Math.max(1000, Math.round(16_777_216 / divisor ** 2));
+  const normal = (row) => row;
+  return [
+    ...[1024, 2048, 4096].map((n) => product(Math.max(8, Math.round(n / divisor)))),
+    rowwise('softmax', side, side, { residua: (t, [x]) => x.softmax(-1), tfjs: (tf, [x]) => tf.softmax(x), jax: ({ nn }, [x]) => nn.softmax(x, -1) }, () => 1),
+    rowwise('layer norm', side, side, {
+      residua: (t, [x]) => t.layerNorm(x, { axes: -1 }),
+      tfjs: (tf, [x]) => {
+        const { mean, variance: spread } = tf.moments(x, -1, true);
+        return tf.mul(tf.sub(x, mean), tf.rsqrt(tf.add(spread, 1e-5)));
+      },
+      jax: ({ nn }, [x]) => nn.standardize(x, -1, { epsilon: 1e-5 }),
+    }, () => 0),
+    rowwise('RMS norm', side, side, {
+      residua: (t, [x]) => t.rmsNorm(x, { axes: -1 }),
+      tfjs: (tf, [x]) => tf.mul(x, tf.rsqrt(tf.add(tf.mean(tf.square(x), -1, true), 1e-5))),
+      jax: ({ numpy: np }, [x]) => x.ref.div(np.sqrt(np.mean(x.ref.mul(x), -1, { keepdims: true }).add(1e-5))),
+    }, (row) => sumOf(row) / Math.sqrt(sumOf(row.map((x) => x * x)) / row.length + 1e-5)),
+    {
+      name: 'map of ten operations', size: many.toLocaleString('en-US'), inputs: [[many]], bytes: 8 * many,
+      residua: (t, [x]) => chain(() => x, { mul: (a, b) => a.mul(b), add: (a, b) => a.add(b), sub: (a, b) => a.sub(b), abs: (a) => a.abs(), sqrt: (a) => a.sqrt(), exp: (a) => a.exp(), neg: (a) => a.neg(), tanh: (a) => a.tanh() }),
+      tfjs: (tf, [x]) => chain(() => x, tf),
+      jax: ({ numpy: np }, [x]) => {
+        const y = chain(() => x.ref, { mul: (a, b) => a.mul(b), add: (a, b) => a.add(b), sub: (a, b) => a.sub(b), abs: np.abs, sqrt: np.sqrt, exp: np.exp, neg: (a) => a.neg(), tanh: np.tanh });
+        x.dispose();
+        return y;
+      },
+      expected: ([x]) => {
+        const all = { mul: (a, b) => a * b, add: (a, b) => a + b, sub: (a, b) => a - b, abs: Math.abs, sqrt: Math.sqrt, exp: Math.exp, neg: (a) => -a, tanh: Math.tanh };
+        return { value: normal(x).reduce((sum, value) => sum + chain(() => value, all), 0) / x.length, scale: 1 };
+      },
+    },
+    reduction('sum', many, { residua: (t, [x]) => x.sum(), tfjs: (tf, [x]) => tf.sum(x), jax: ({ numpy }, [x]) => numpy.sum(x) }, (x) => ({ value: sumOf(x), scale: Math.sqrt(x.length) })),
+    reduction('max', many, { residua: (t, [x]) => x.max(), tfjs: (tf, [x]) => tf.max(x), jax: ({ numpy }, [x]) => numpy.max(x) }, (x) => ({ value: x.reduce((a, b) => Math.max(a, b)), scale: 1 })),
+    reduction('variance', many, { residua: (t, [x]) => x.variance(), tfjs: (tf, [x]) => tf.moments(x).variance, jax: ({ numpy }, [x]) => numpy.square(numpy.std(x)) }, (x) => ({ value: variance(x), scale: 1 })),
+    {
+      ...reduction('running sum', many, { residua: (t, [x]) => x.cumsum(), tfjs: (tf, [x]) => tf.cumsum(x), jax: ({ numpy }, [x]) => numpy.cumsum(x) }, (x) => {
+        let [state, total] = [0, 0];
+        for (const value of x) total += state += value;
+        return { value: total / x.length, scale: Math.sqrt(x.length) };
+      }),
+      bytes: 8 * many,
+    },
+    {
+      name: 'a small program', size: '1,000', inputs: [[1000]],
+      residua: (t, [x]) => x.mul(2).add(1).square().sum(), tfjs: (tf, [x]) => tf.sum(tf.square(tf.add(tf.mul(x, 2), 1))),
+      jax: ({ numpy: np }, [x]) => np.sum(np.square(x.mul(2).add(1))),
+      expected: ([x]) => ({ value: x.reduce((sum, value) => sum + (2 * value + 1) ** 2, 0), scale: 1000 }),
+    },
+  ];
+}
+
+/** Numbers in −½ … ½, the same for each library. */
+export function numbersOf(count, seed) {
+  let state = (seed + 1) * 2654435761;
+  return Float32Array.from({ length: count }, () => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+    return state / 2 ** 32 - 0.5;
+  });
+}
