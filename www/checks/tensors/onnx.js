@@ -1,0 +1,236 @@
+/**
+ * ONNX's operators as calls of `residua/tensor`, for the cases of ONNX's own tests.
+ *
+ * An operator is `(x, n, attributes, given) => outputs`: `x` are the inputs as tensors, `n(k)` the numbers of input k, for those that the contract takes as numbers (axes, sizes,
+ * shapes), `given` what else a case says (device, shapes of inputs and outputs). One output may stand for a list.
+ */
+import { arange, batchNorm, concat, crossEntropy, einsum, full, layerNorm, oneHot, rmsNorm, where } from 'residua/tensor';
+
+const TYPES = { 1: 'f32', 2: 'u8', 6: 'i32', 9: 'bool', 10: 'f16', 11: 'f32', 12: 'u32' };
+
+const unary = (name) => ([a]) => a[name]();
+const binary = (name) => ([a, b]) => a[name](b);
+const chain = (name) => (x) => x.reduce((a, b) => a[name](b));
+const along = (name) => ([a], n, { axis = -1 }) => a[name](axis);
+
+/** Axes are an input; without any, or with an empty list, all axes, or none with `noop_with_empty_axes`. */
+function reduction(apply) {
+  return ([a], n, { keepdims = 1, noop_with_empty_axes = 0 }, { inputs }) => {
+    const axes = inputs.length > 1 && n(1).length > 0 ? [...n(1)] : undefined;
+    return axes === undefined && noop_with_empty_axes === 1 ? a : apply(a, axes, { keep: keepdims === 1 });
+  };
+}
+
+/** With `select_last_index` the last of equals, which is the first from the end. */
+const extreme = (name) => ([a], n, { axis = 0, keepdims = 1, select_last_index = 0 }) => {
+  const keep = { keep: keepdims === 1 };
+  return select_last_index === 1 ? a.flip(axis)[name](axis, keep).neg().add(a.sizes.at(axis) - 1) : a[name](axis, keep);
+};
+
+/** The axes from one on. */
+const from = (a, axis) => Array.from({ length: axis < 0 ? -axis : a.rank - axis }, (_, k) => a.rank - 1 - k).reverse();
+
+/** ONNX normalises over all axes from one on, and gives mean and 1/deviation too. */
+function layerNormalization([a, weight, bias], n, { axis = -1, epsilon = 1e-5 }) {
+  const axes = from(a, axis);
+  const keep = { keep: true };
+  return [layerNorm(a, { axes, weight, bias, epsilon }), a.mean(axes, keep), a.variance(axes, keep).add(epsilon).rsqrt()];
+}
+
+function gemm([a, b, c], n, { alpha = 1, beta = 1, transA = 0, transB = 0 }) {
+  const product = (transA === 1 ? a.T : a).matmul(transB === 1 ? b.T : b).mul(alpha);
+  return c === undefined ? product : product.add(c.mul(beta));
+}
+
+/** Vectors among the operands become rows and columns, which go from the result. */
+function matmul([a, b]) {
+  if (a.rank === 1 && b.rank === 1) return a.dot(b);
+  if (a.rank === 1) return a.expandDims(0).matmul(b).squeeze(-2);
+  return b.rank === 1 ? a.matmul(b.expandDims(-1)).squeeze(-1) : a.matmul(b);
+}
+
+function pad([a], n, { mode = 'constant' }, { inputs }) {
+  const axes = inputs.length > 3 ? [...n(3)] : a.sizes.map((_, axis) => axis);
+  const pads = [...n(1)];
+  const widths = a.sizes.map(() => [0, 0]);
+  axes.forEach((axis, k) => (widths[(axis + a.rank) % a.rank] = [pads[k], pads[k + axes.length]]));
+  const modes = { constant: 'constant', edge: 'clamp', reflect: 'mirror', wrap: 'wrap' };
+  return a.pad(widths, { mode: modes[mode], ...(inputs.length > 2 && inputs[2] !== null && mode === 'constant' ? { value: n(2)[0] } : {}) });
+}
+
+/** Places beyond the ends are cut off. */
+function slice([a], n, attributes, { inputs }) {
+  const starts = [...n(1)];
+  const axes = inputs.length > 3 ? [...n(3)] : starts.map((_, k) => k);
+  const steps = inputs.length > 4 ? [...n(4)] : starts.map(() => 1);
+  const ranges = a.sizes.map(() => null);
+  axes.forEach((axis, k) => {
+    const size = a.sizes.at(axis);
+    const place = (index) => Math.min(Math.max(index < 0 ? index + size : index, 0), size);
+    ranges[(axis + a.rank) % a.rank] = [place(starts[k]), place(n(2)[k]), steps[k]];
+  });
+  return a.slice(...ranges);
+}
+
+function split([a], n, { axis = 0, num_outputs }, { inputs, outputs }) {
+  if (inputs.length > 1) return a.split([...n(1)], axis);
+  const count = num_outputs ?? outputs.length;
+  // The last part is smaller where the size is no multiple.
+  const size = Math.ceil(a.sizes.at(axis) / count);
+  return a.split(Array.from({ length: count }, (_, k) => Math.min(size, a.sizes.at(axis) - k * size)), axis);
+}
+
+const cosineWindow = (weights) => (x, n) => {
+  const size = n(0)[0];
+  const angle = arange(size).mul((2 * Math.PI) / size);
+  return weights.map((weight, k) => angle.mul(k).cos().mul(k % 2 === 0 ? weight : -weight)).reduce((a, b) => a.add(b));
+};
+
+const scatterElements = ([a, indices, source], n, { axis = 0, reduction = 'none' }) => a.scatter(indices, source, { axis, combine: reduction === 'none' ? 'set' : reduction });
+
+export const OPERATORS = {
+  Abs: unary('abs'), Acos: unary('acos'), Asin: unary('asin'), Atan: unary('atan'), Erf: unary('erf'), Exp: unary('exp'), Floor: unary('floor'), IsInf: unary('isInfinite'), IsNaN: unary('isNaN'), Log: unary('log'),
+  Mish: unary('mish'), Neg: unary('neg'), Not: unary('not'), BitwiseNot: unary('not'), Reciprocal: unary('reciprocal'), Sigmoid: unary('sigmoid'), Sin: unary('sin'), Softsign: unary('softsign'), Sqrt: unary('sqrt'),
+  Tan: unary('tan'), Tanh: unary('tanh'),
+  Add: binary('add'), Sub: binary('sub'), Mul: binary('mul'), Div: binary('div'), And: binary('and'), Or: binary('or'), Xor: binary('xor'), BitwiseAnd: binary('and'), BitwiseOr: binary('or'), BitwiseXor: binary('xor'),
+  Equal: binary('eq'), Greater: binary('gt'), GreaterOrEqual: binary('gte'), Less: binary('lt'), LessOrEqual: binary('lte'), PRelu: binary('prelu'),
+  Sum: chain('add'), Max: chain('maximum'), Min: chain('minimum'), Mean: (x) => chain('add')(x).div(x.length),
+  Mod: ([a, b], n, { fmod = 0 }) => (fmod === 1 ? a.mod(b) : a.floorMod(b)),
+  // Mixed types: the exponent is cast to the base's type, or both to f32.
+  Pow: ([a, b]) => (a.dtype === b.dtype ? a.pow(b) : a.dtype === 'f32' ? a.pow(b.cast('f32')) : a.cast('f32').pow(b).cast(a.dtype)),
+  BitShift: ([a, b], n, { direction }) => (direction === 'LEFT' ? a.shl(b) : a.shr(b)),
+  BitCast: ([a], n, { to }) => a.bitcast(TYPES[to]),
+  Cast: ([a], n, { to }) => a.cast(TYPES[to]),
+  Celu: ([a], n, { alpha = 1 }) => a.maximum(0).add(a.div(alpha).expm1().mul(alpha).minimum(0)),
+  Clip: ([a, low, high]) => {
+    const raised = low ? a.maximum(low) : a;
+    return high ? raised.minimum(high) : raised;
+  },
+  Elu: ([a], n, { alpha = 1 }) => a.elu(alpha),
+  Gelu: ([a], n, { approximate }) => a.gelu(approximate === 'tanh' ? 'tanh' : 'exact'),
+  HardSigmoid: ([a], n, { alpha = 0.2, beta = 0.5 }) => a.mul(alpha).add(beta).clamp(0, 1),
+  LeakyRelu: ([a], n, { alpha = 0.01 }) => a.leakyRelu(alpha),
+  Selu: unary('selu'),
+  Shrink: ([a], n, { lambd = 0.5, bias = 0 }) => where(a.lt(-lambd), a.add(bias), where(a.gt(lambd), a.sub(bias), 0)),
+  SwiGLU: ([a, b], n, { alpha = 1 }) => a.mul(a.mul(alpha).sigmoid()).mul(b),
+  Where: ([condition, a, b]) => where(condition, a, b),
+
+  ArgMax: extreme('argmax'), ArgMin: extreme('argmin'),
+  CumSum: ([a], n, { exclusive = 0, reverse = 0 }) => a.cumsum(n(1)[0], { exclusive: exclusive === 1, reverse: reverse === 1 }),
+  CumProd: ([a], n, { exclusive = 0, reverse = 0 }) => a.cumprod(n(1)[0], { exclusive: exclusive === 1, reverse: reverse === 1 }),
+  Hardmax: ([a], n, { axis = -1 }) => {
+    const last = a.transpose(axis, -1);
+    return oneHot(last.argmax(-1), last.sizes.at(-1)).transpose(axis, -1);
+  },
+  Softmax: along('softmax'), LogSoftmax: along('logSoftmax'),
+  LpNormalization: ([a], n, { axis = -1, p = 2 }) => a.div(a.norm(axis, { keep: true, order: p })),
+  ReduceL1: reduction((a, axes, keep) => a.norm(axes, { ...keep, order: 1 })),
+  ReduceL2: reduction((a, axes, keep) => a.norm(axes, keep)),
+  ReduceLogSum: reduction((a, axes, keep) => a.sum(axes, keep).log()),
+  ReduceLogSumExp: reduction((a, axes, keep) => a.logSumExp(axes, keep)),
+  ReduceMax: reduction((a, axes, keep) => (a.dtype === 'bool' ? a.any(axes, keep) : a.max(axes, keep))),
+  ReduceMin: reduction((a, axes, keep) => (a.dtype === 'bool' ? a.all(axes, keep) : a.min(axes, keep))),
+  ReduceMean: reduction((a, axes, keep) => a.mean(axes, keep)),
+  ReduceProd: reduction((a, axes, keep) => a.prod(axes, keep)),
+  ReduceSum: reduction((a, axes, keep) => a.sum(axes, keep)),
+  ReduceSumSquare: reduction((a, axes, keep) => a.square().sum(axes, keep)),
+  LayerNormalization: layerNormalization,
+  RMSNormalization: ([a, weight], n, { axis = -1, epsilon = 1e-5 }) => rmsNorm(a, { axes: from(a, axis), weight, epsilon }),
+  BatchNormalization: ([a, weight, bias, mean, variance], n, { epsilon = 1e-5, momentum = 0.9 }) => {
+    const found = batchNorm(a, { weight, bias, epsilon });
+    const moved = (old, now) => old.mul(momentum).add(now.mul(1 - momentum));
+    return [found.y, moved(mean, found.mean), moved(variance, found.variance)];
+  },
+  SoftmaxCrossEntropyLoss: ([a, labels], n, { reduction: kind = 'mean' }) => {
+    const losses = crossEntropy(a, labels);
+    return [kind === 'mean' ? losses.mean() : losses.sum(), a.logSoftmax(1)];
+  },
+
+  Gemm: gemm, MatMul: matmul,
+  Einsum: (x, n, { equation }) => (equation.includes('ii') ? x[0].diagonal() : einsum(equation.includes('->') ? equation : `${equation}->`, ...x)),
+
+  Concat: (x, n, { axis }) => concat(x, axis),
+  Expand: ([a], n, attributes, { outputs }) => a.broadcastTo(outputs[0].shape),
+  Flatten: ([a], n, { axis = 1 }) => {
+    const place = axis < 0 ? axis + a.rank : axis;
+    const count = (sizes) => sizes.reduce((x, y) => x * y, 1);
+    return a.reshape([count(a.sizes.slice(0, place)), count(a.sizes.slice(place))]);
+  },
+  Pad: pad, Slice: slice, Split: split,
+  Reshape: ([a], n) => a.reshape([...n(1)].map((size, axis) => (size === 0 ? a.sizes[axis] : size))),
+  SpaceToDepth: ([a], n, { blocksize: b }) => {
+    const [images, channels, height, width] = a.sizes;
+    return a.reshape([images, channels, height / b, b, width / b, b]).permute([0, 3, 5, 1, 2, 4]).reshape([images, channels * b * b, height / b, width / b]);
+  },
+  Squeeze: ([a], n) => a.squeeze([...n(1)]),
+  Transpose: ([a], n, { perm }) => a.permute(perm),
+  Trilu: ([a], n, { upper = 1 }, { inputs }) => (upper === 1 ? a.triu(inputs.length > 1 ? n(1)[0] : 0) : a.tril(inputs.length > 1 ? n(1)[0] : 0)),
+  Unsqueeze: ([a], n) => a.expandDims(...n(1)),
+
+  ConstantOfShape: (x, n, { value }) => full([...n(0)], value.data[0], value.dtype),
+  EyeLike: ([a], n, { k = 0 }) => {
+    const [rows, columns] = a.sizes;
+    return arange(rows, 'i32').add(k).expandDims(1).eq(arange(columns, 'i32')).cast('f32');
+  },
+  OneHot: ([indices], n, { axis = -1 }, { outputs }) => {
+    const [depth, [off, on]] = [n(1)[0], n(2)];
+    const hot = oneHot(indices.floorMod(depth), depth).mul(on - off).add(off);
+    // An index out of range has no place.
+    const inside = indices.gte(-depth).and(indices.lt(depth)).expandDims(-1);
+    const found = where(inside, hot, off).cast(outputs[0].dtype);
+    return axis === -1 ? found : found.transpose(axis, -1);
+  },
+  Range: (x, n, attributes, { outputs }) => arange(outputs[0].shape[0]).mul(n(2)[0]).add(n(0)[0]).cast(outputs[0].dtype),
+  HannWindow: cosineWindow([0.5, 0.5]),
+  HammingWindow: cosineWindow([25 / 46, 21 / 46]),
+  BlackmanWindow: cosineWindow([0.42, 0.5, 0.08]),
+
+  Gather: ([a, indices], n, { axis = 0 }) => a.indexSelect(indices, axis),
+  GatherElements: ([a, indices], n, { axis = 0 }) => a.gather(indices, axis),
+  GatherND: ([a, indices]) => a.gatherNd(indices),
+  Scatter: scatterElements, ScatterElements: scatterElements,
+  ScatterND: ([a, indices, source], n, { reduction = 'none' }) => a.scatterNd(indices, source, { combine: reduction === 'none' ? 'set' : reduction }),
+};
+
+const ARRAYS = { f32: Float32Array, f16: Uint16Array, i32: Int32Array, u32: Uint32Array, u8: Uint8Array, bool: Uint8Array };
+
+/** A number of half precision from its bits. */
+function fromHalf(bits) {
+  const [sign, exponent, mantissa] = [(bits & 0x8000) === 0 ? 1 : -1, (bits >> 10) & 31, bits & 1023];
+  if (exponent === 31) return mantissa === 0 ? sign * Infinity : Number.NaN;
+  return sign * (exponent === 0 ? mantissa * 2 ** -24 : (1 + mantissa / 1024) * 2 ** (exponent - 15));
+}
+
+/** The numbers of an input or output of a case; `bytes` is the file of all numbers. */
+function numbersOf({ dtype, offset, length }, bytes) {
+  const Type = ARRAYS[dtype];
+  const raw = new Type(bytes, offset, length / Type.BYTES_PER_ELEMENT);
+  return dtype === 'f16' ? Float32Array.from(raw, fromHalf) : raw;
+}
+
+/**
+ * Runs a case on a device and compares; returns null, or what is wrong. Numbers may be off by ONNX's own tolerance: 1e-3 of themselves and 1e-7; results of f16 by a unit more.
+ */
+export async function runCase(device, given, bytes) {
+  const numbers = given.inputs.map((input) => (input === null ? null : numbersOf(input, bytes)));
+  const x = given.inputs.map((input, k) => (input === null ? undefined : device.tensor(numbers[k], input.shape, input.dtype)));
+  try {
+    const results = [OPERATORS[given.op](x, (k) => numbers[k], given.attributes, given)].flat();
+    const read = await device.read(...results.slice(0, given.outputs.length));
+    for (const [k, output] of given.outputs.entries()) {
+      if (output === null) continue;
+      const { dtype, sizes } = results[k];
+      if (dtype !== output.dtype || sizes.join() !== output.shape.join()) return `output ${k} is ${dtype} [${sizes}], not ${output.dtype} [${output.shape}]`;
+      const expected = numbersOf(output, bytes);
+      const isReal = dtype === 'f32' || dtype === 'f16';
+      for (let i = 0; i < expected.length; i++) {
+        const [got, right] = [read[k][i], expected[i]];
+        const close = Object.is(got, right) || got === right || (isReal && Math.abs(got - right) <= 1e-7 + 1e-3 * Math.abs(right));
+        if (!close) return `element ${i} of output ${k} is ${got}, not ${right}`;
+      }
+    }
+    return null;
+  } finally {
+    for (const tensor of x) tensor?.dispose();
+  }
+}

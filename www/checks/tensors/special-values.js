@@ -1,0 +1,87 @@
+/**
+ * Special cases: infinities, NaN, zeros, overflow and the ends of integer types. A row is [what, type of the operands, operands, operation, type of the result, expected].
+ * Zeros of the result may have either sign, unless the row says 'signed'.
+ */
+import { where } from 'residua/tensor';
+
+const [NAN, INF] = [Number.NaN, Infinity];
+const MIN_I32 = -(2 ** 31);
+const MAX_U32 = 2 ** 32 - 1;
+
+export const SPECIAL_VALUES = [
+  ['comparisons with NaN are false, but for neq', 'f32', [[NAN, 1, NAN], [1, NAN, NAN]], (a, b) => a.eq(b).or(a.lt(b)).or(a.gte(b)), 'bool', [0, 0, 0]],
+  ['neq with a NaN holds', 'f32', [[NAN, 1, NAN, 1], [1, NAN, NAN, 1]], (a, b) => a.neq(b), 'bool', [1, 1, 1, 0]],
+  ['minimum passes a NaN on', 'f32', [[NAN, 1, INF], [1, NAN, -INF]], (a, b) => a.minimum(b), 'f32', [NAN, NAN, -INF]],
+  ['maximum passes a NaN on', 'f32', [[NAN, 1, INF], [1, NAN, -INF]], (a, b) => a.maximum(b), 'f32', [NAN, NAN, INF]],
+  ['clamp passes a NaN on', 'f32', [[NAN, -INF, INF, 0.5]], (a) => a.clamp(0, 1), 'f32', [NAN, 0, 1, 0.5]],
+  ['relu passes a NaN on', 'f32', [[NAN, -INF, INF]], (a) => a.relu(), 'f32', [NAN, 0, INF]],
+  ['the sign of a NaN is NaN', 'f32', [[NAN, -INF, INF, 0]], (a) => a.sign(), 'f32', [NAN, -1, 1, 0]],
+  ['what is not selected leaks no NaN', 'f32', [[-1, 0, 4]], (a) => where(a.gt(0), a.sqrt(), 0), 'f32', [0, 0, 2]],
+  ['square roots', 'f32', [[0, -1, INF, NAN]], (a) => a.sqrt(), 'f32', [0, NAN, INF, NAN]],
+  ['reciprocals', 'f32', [[INF, -INF, NAN, 4]], (a) => a.reciprocal(), 'f32', [0, 0, NAN, 0.25]],
+  ['quotients', 'f32', [[1, -1, 0, INF, INF, 1], [0, 0, 0, INF, 2, INF]], (a, b) => a.div(b), 'f32', [INF, -INF, NAN, NAN, INF, 0]],
+  ['sums of infinities', 'f32', [[INF, INF, -INF], [INF, -INF, 1]], (a, b) => a.add(b), 'f32', [INF, NAN, -INF]],
+  ['products of infinities and zeros', 'f32', [[INF, INF, -INF], [0, -2, -INF]], (a, b) => a.mul(b), 'f32', [NAN, -INF, INF]],
+  ['exponentials', 'f32', [[-INF, INF, NAN, 0, 200, -200]], (a) => a.exp(), 'f32', [0, INF, NAN, 1, INF, 0]],
+  ['exponentials less 1', 'f32', [[-INF, INF, NAN, 0, 200]], (a) => a.expm1(), 'f32', [-1, INF, NAN, 0, INF]],
+  ['logarithms', 'f32', [[0, -1, INF, NAN, 1]], (a) => a.log(), 'f32', [-INF, NAN, INF, NAN, 0]],
+  ['logarithms of 1 and more', 'f32', [[-1, -2, INF, NAN, 0]], (a) => a.log1p(), 'f32', [-INF, NAN, INF, NAN, 0]],
+  ['binary logarithms of powers of two', 'f32', [[0.25, 1, 2, 1024, INF, 0]], (a) => a.log2().round(), 'f32', [-2, 0, 1, 10, INF, -INF]],
+  ['hyperbolic tangents', 'f32', [[-INF, INF, NAN, 0, 50]], (a) => a.tanh(), 'f32', [-1, 1, NAN, 0, 1]],
+  ['error functions', 'f32', [[-INF, INF, NAN, 0, 9]], (a) => a.erf(), 'f32', [-1, 1, NAN, 0, 1]],
+  ['sigmoids', 'f32', [[-INF, INF, NAN, 0, 200, -200]], (a) => a.sigmoid(), 'f32', [0, 1, NAN, 0.5, 1, 0]],
+  ['softplus of large numbers', 'f32', [[-INF, INF, NAN, 200, -200]], (a) => a.softplus(), 'f32', [0, INF, NAN, 200, 0]],
+  ['angles of infinities and NaN', 'f32', [[INF, -INF, NAN]], (a) => a.sin().isNaN().and(a.cos().isNaN()), 'bool', [1, 1, 1]],
+  ['arc functions outside of their domain', 'f32', [[-2, 2, NAN]], (a) => a.asin().isNaN().and(a.acos().isNaN()), 'bool', [1, 1, 1]],
+  ['powers', 'f32', [[0, 0, NAN, 2, -2, -8, 1, INF], [0, 2, 0, -1, 3, 0.5, INF, -1]], (a, b) => a.pow(b), 'f32', [1, 0, 1, 0.5, -8, NAN, NAN, 0]],
+  ['a remainder has the sign of the dividend', 'f32', [[-7, 7, -7, 7, 1], [3, -3, -3, 3, 0]], (a, b) => a.mod(b), 'f32', [-1, 1, -1, 1, NAN]],
+  ['a floored remainder has the sign of the divisor', 'f32', [[-7, 7, -7, 7, 1], [3, -3, -3, 3, 0]], (a, b) => a.floorMod(b), 'f32', [2, -2, -1, 1, NAN]],
+  ['halves are rounded upward', 'f32', [[2.5, -2.5, 0.5, -0.5, 1.5]], (a) => a.round(), 'f32', [3, -2, 1, 0, 2]],
+  ['rounding leaves infinities and NaN', 'f32', [[INF, -INF, NAN]], (a) => a.floor().add(a.ceil()).add(a.trunc()), 'f32', [INF, -INF, NAN]],
+  ['a negative zero is kept', 'f32', [[-0, 0]], (a) => a.mul(2), 'f32', [-0, 0], 'signed'],
+  ['zeros of both signs are equal', 'f32', [[-0], [0]], (a, b) => a.eq(b), 'bool', [1]],
+  ['integers wrap', 'i32', [[2147483647, MIN_I32, 65536], [1, -1, 65537]], (a, b) => a.add(b), 'i32', [MIN_I32, 2147483647, 131073]],
+  ['products of integers wrap', 'i32', [[65537, -5, 123456789], [65537, 7, 987654321]], (a, b) => a.mul(b), 'i32', [131073, -35, Math.imul(123456789, 987654321)]],
+  ['the least integer has itself as its negative and its magnitude', 'i32', [[MIN_I32, 5]], (a) => a.neg().add(a.abs()), 'i32', [0, 0]],
+  ['quotients of integers go toward zero', 'i32', [[-7, 7, -7, 7], [2, 2, -2, -2]], (a, b) => a.div(b), 'i32', [-3, 3, 3, -3]],
+  ['unsigned numbers wrap', 'u32', [[0, MAX_U32], [1, 2]], (a, b) => a.sub(b), 'u32', [MAX_U32, MAX_U32 - 2]],
+  ['unsigned quotients use all bits', 'u32', [[MAX_U32, 4000000000], [2, 3]], (a, b) => a.div(b), 'u32', [2147483647, 1333333333]],
+  ['unsigned comparisons use all bits', 'u32', [[MAX_U32, 2147483648], [1, 2147483647]], (a, b) => a.gt(b), 'bool', [1, 1]],
+  ['bytes wrap', 'u8', [[250, 3, 16], [10, 5, 16]], (a, b) => a.add(b).sub(a.mul(b)), 'u8', [64, 249, 32]],
+  ['a shift to the right keeps the sign', 'i32', [[-8, MIN_I32, 7], [1, 31, 1]], (a, b) => a.shr(b), 'i32', [-4, -1, 3]],
+  ['an unsigned shift to the right fills zeros', 'u32', [[MAX_U32, 2147483648], [28, 31]], (a, b) => a.shr(b), 'u32', [15, 1]],
+  ['floats to integers go toward zero, are clamped, and NaN is 0', 'f32', [[-1.9, 1.9, 3e9, -3e9, NAN, INF]], (a) => a.cast('i32'), 'i32', [-1, 1, 2147483647, MIN_I32, 0, 2147483647]],
+  ['floats to unsigned integers are clamped', 'f32', [[-1, 1.9, 5e9, NAN]], (a) => a.cast('u32'), 'u32', [0, 1, MAX_U32, 0]],
+  ['floats to bytes are clamped', 'f32', [[-1, 255.5, 300, NAN, 7.9]], (a) => a.cast('u8'), 'u8', [0, 255, 255, 0, 7]],
+  ['a NaN is true as a bool, a zero of either sign is false', 'f32', [[NAN, 0, -0, 0.1]], (a) => a.cast('bool'), 'bool', [1, 0, 0, 1]],
+  ['bits of a number as an integer, and back', 'f32', [[1, -2, INF]], (a) => a.bitcast('u32'), 'u32', [0x3f800000, 0xc0000000, 0x7f800000]],
+  ['half precision overflows to infinity', 'f32', [[65504, 65519, 65520, -70000, 2 ** -24, 2 ** -26]], (a) => a.cast('f16').cast('f32'), 'f32', [65504, 65504, INF, -INF, 2 ** -24, 0]],
+  ['half precision rounds halves to even', 'f32', [[1 + 2 ** -11, 1 + 3 * 2 ** -11]], (a) => a.cast('f16').cast('f32'), 'f32', [1, 1 + 2 ** -9]],
+  ['sums of half precision are computed in single', 'f16', [[60000, 60000]], (a) => a.add(a).mul(0.5), 'f16', [60000, 60000]],
+];
+
+/** Reductions of special values: [what, type, numbers, reduction, type of the result, expected]. */
+export const SPECIAL_REDUCTIONS = [
+  ['the sum of nothing is 0', 'f32', [], (a) => a.sum(), 'f32', 0],
+  ['the product of nothing is 1', 'f32', [], (a) => a.prod(), 'f32', 1],
+  ['the mean of nothing is NaN', 'f32', [], (a) => a.mean(), 'f32', NAN],
+  ['the minimum of nothing is infinity', 'f32', [], (a) => a.min(), 'f32', INF],
+  ['the maximum of nothing is the least integer', 'i32', [], (a) => a.max(), 'i32', MIN_I32],
+  ['the minimum of no unsigned numbers is the largest', 'u32', [], (a) => a.min(), 'u32', MAX_U32],
+  ['all of nothing holds', 'bool', [], (a) => a.all(), 'bool', 1],
+  ['any of nothing does not', 'bool', [], (a) => a.any(), 'bool', 0],
+  ['a NaN is the minimum', 'f32', [1, NAN, -INF], (a) => a.min(), 'f32', NAN],
+  ['a NaN is the maximum', 'f32', [1, NAN, INF], (a) => a.max(), 'f32', NAN],
+  ['a NaN counts as the extreme of argmax', 'f32', [1, 9, NAN, 5, NAN], (a) => a.argmax(), 'i32', 2],
+  ['argmin gives the first of equals', 'f32', [3, -1, 4, -1], (a) => a.argmin(), 'i32', 1],
+  ['a sum of infinities of both signs is NaN', 'f32', [INF, 1, -INF], (a) => a.sum(), 'f32', NAN],
+  ['a sum with an infinity is infinite', 'f32', [INF, 1, 2], (a) => a.sum(), 'f32', INF],
+  ['logSumExp of minus infinities is minus infinity', 'f32', [-INF, -INF], (a) => a.logSumExp(), 'f32', -INF],
+  ['logSumExp does not overflow', 'f32', [1000, -INF], (a) => a.logSumExp(), 'f32', 1000],
+  ['a norm does not overflow in between', 'f32', [3 * 2 ** 100, 4 * 2 ** 100], (a) => a.norm(), 'f32', 5 * 2 ** 100],
+  ['a norm does not underflow in between', 'f32', [3 * 2 ** -100, 4 * 2 ** -100], (a) => a.norm(), 'f32', 5 * 2 ** -100],
+  ['a norm of the largest number', 'f32', [-7, 3], (a) => a.norm(0, { order: Infinity }), 'f32', 7],
+  ['a norm of magnitudes', 'f32', [-7, 3], (a) => a.norm(0, { order: 1 }), 'f32', 10],
+  ['softmax of minus infinities is NaN', 'f32', [-INF, -INF], (a) => a.softmax().max(), 'f32', NAN],
+  ['a sum of unsigned numbers wraps', 'u32', [MAX_U32, 3], (a) => a.sum(), 'u32', 2],
+];
