@@ -13,9 +13,33 @@ export { init } from './tensor/module/loading.js';
 export { ResiduaError, type ErrorCode } from './arguments/errors.js';
 
 export { type DataOf, type DType } from './tensor/dtype.js';
+export {
+  batchNorm,
+  concat,
+  crossEntropy,
+  einsum,
+  embedding,
+  grad,
+  groupNorm,
+  layerNorm,
+  linear,
+  rmsNorm,
+  stack,
+  where,
+  type NormOptions,
+} from './tensor/functions.js';
+export { fold, map, scan, type Fold, type Planes, type Values } from './tensor/map.js';
 export { type Nested } from './tensor/nested.js';
+export { Random } from './tensor/random.js';
+export type { PadOptions } from './tensor/recipe/borders.js';
+export type { Combine, ScatterOptions } from './tensor/recipe/indexing.js';
+export type { Keep } from './tensor/recipe/operands.js';
+export type { NormOptions as VectorNormOptions, VarianceOptions } from './tensor/recipe/reductions.js';
+export type { ScanOptions } from './tensor/recipe/rows.js';
+export type { Range } from './tensor/recipe/slices.js';
 export { dim, type Dim, type Shape, type Size } from './tensor/size.js';
-export { Tensor } from './tensor/tensor.js';
+export { arange, eye, full, iota, linspace, oneHot, ones, zeros } from './tensor/sources.js';
+export { Tensor, type Axes, type Axis, type Indices, type Operand } from './tensor/tensor.js';
 
 export { Device } from './tensor/device/evaluator.js';
 export type { DeviceFeatures, DeviceOptions } from './tensor/device/device.js';

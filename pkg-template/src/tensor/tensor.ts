@@ -1,15 +1,41 @@
-/** The public tensor: a recipe with methods. */
+/** The public tensor: a recipe with methods. Types and shapes of the results are decided in `recipe/`, a file for each kind of operation. */
 
-import { invalidArgument } from '../arguments/errors.js';
+import { describe, invalidArgument } from '../arguments/errors.js';
+import { checkFinite } from '../arguments/numeric-arguments.js';
 import type { DataOf, DType } from './dtype.js';
 import { evaluator } from './evaluator.js';
 import { nested, type Nested } from './nested.js';
+import * as activations from './recipe/activations.js';
+import * as borders from './recipe/borders.js';
+import { expandTo } from './recipe/broadcast.js';
+import { apply, bitcast, cast, test, where } from './recipe/elementwise.js';
+import type { ElementwiseName } from './recipe/elementwise-codes.js';
+import * as indexing from './recipe/indexing.js';
 import type { Node } from './recipe/node.js';
-import { knownSizes, type Shape } from './size.js';
+import { nodeOf, operandOf, type Keep } from './recipe/operands.js';
+import * as products from './recipe/products.js';
+import * as reductions from './recipe/reductions.js';
+import * as rows from './recipe/rows.js';
+import * as slices from './recipe/slices.js';
+import * as views from './recipe/views.js';
+import { checkShape, knownSizes, type Shape, type Size } from './size.js';
+
+/** Indices: integers of 32 bits. A negative one counts from the end. */
+export type Indices = Tensor<'i32'> | Tensor<'u32'>;
+/** The number of an axis, from 0; a negative one counts from the end. */
+export type Axis = number;
+/** An axis or several. */
+export type Axes = Axis | readonly Axis[];
+/**
+ * A tensor, or a number, which takes the other operand's type. Shapes broadcast as NumPy's do: from the last axis on, sizes are equal or 1. Types
+ * never mix silently: `cast()` changes one.
+ */
+export type Operand<D extends DType = any> = Tensor<D> | number;
 
 /**
  * A recipe: an element type, a shape, and what it is computed from. It owns no memory of a device and is garbage-collected. Operations check
- * types and shapes where they are called, throw 'invalid-argument' there, and compute nothing; work begins with a read or a run.
+ * types and shapes where they are called, throw 'invalid-argument' there with what they got and what they take, and compute nothing; work begins
+ * with a read or a run. Half precision is a type of storage: compositions such as `softmax` and all sums compute in single precision.
  */
 export class Tensor<D extends DType = any> {
   /** Type of its elements. */
@@ -32,13 +58,9 @@ export class Tensor<D extends DType = any> {
   }
 
   /** Number of axes. */
-  get rank(): number {
-    return this.shape.length;
-  }
+  get rank(): number { return this.shape.length; }
   /** The shape as numbers. Throws 'invalid-argument' where it has a Dim. */
-  get sizes(): readonly number[] {
-    return knownSizes('sizes', this.shape);
-  }
+  get sizes(): readonly number[] { return knownSizes('sizes', this.shape); }
 
   /** Computes the elements, in C order, and reads them into a fresh typed array. */
   async data(): Promise<DataOf[D]> {
@@ -56,4 +78,325 @@ export class Tensor<D extends DType = any> {
     const data = await this.data();
     return nested(data, evaluator().sizes(this.node));
   }
+
+  // Arithmetic.
+
+  /** this + b; integers wrap. */
+  add(b: Operand<D>): Tensor<D> { return this.binary('add', b); }
+  /** this − b; integers wrap. */
+  sub(b: Operand<D>): Tensor<D> { return this.binary('sub', b); }
+  /** this · b; integers wrap. */
+  mul(b: Operand<D>): Tensor<D> { return this.binary('mul', b); }
+  /** this / b; of integers toward zero, and 0 where b is 0. */
+  div(b: Operand<D>): Tensor<D> { return this.binary('div', b); }
+  /** The remainder with the sign of this, as JavaScript's %; of integers 0 where b is 0. */
+  mod(b: Operand<D>): Tensor<D> { return this.binary('mod', b); }
+  /** The remainder with the sign of b, as NumPy's mod; of integers 0 where b is 0. */
+  floorMod(b: Operand<D>): Tensor<D> { return this.binary('floorMod', b); }
+  /** this to the power b, as Math.pow; of integers by products, which wrap. */
+  pow(b: Operand<D>): Tensor<D> { return this.binary('pow', b); }
+  /** The smaller; NaN if either is NaN. */
+  minimum(b: Operand<D>): Tensor<D> { return this.binary('minimum', b); }
+  /** The larger; NaN if either is NaN. */
+  maximum(b: Operand<D>): Tensor<D> { return this.binary('maximum', b); }
+  /** min(max(this, low), high) */
+  clamp(low: Operand<D>, high: Operand<D>): Tensor<D> {
+    const raised = apply('maximum', [this.node, this.operand('clamp: low', low)], 'clamp: low');
+    return Tensor.make(apply('minimum', [raised, this.operand('clamp: high', high)], 'clamp: high'));
+  }
+  /** The angle of the point (x, this) in radians, in (−π, π]. */
+  atan2(x: Operand<D>): Tensor<D> { return this.binary('atan2', x); }
+
+  // Comparisons, which are false with a NaN, but for neq.
+
+  /** this = b */
+  eq(b: Operand<D>): Tensor<'bool'> { return this.binary('eq', b); }
+  /** this ≠ b; true with a NaN. */
+  neq(b: Operand<D>): Tensor<'bool'> { return this.binary('neq', b); }
+  /** this < b */
+  lt(b: Operand<D>): Tensor<'bool'> { return this.binary('lt', b); }
+  /** this ≤ b */
+  lte(b: Operand<D>): Tensor<'bool'> { return this.binary('lte', b); }
+  /** this > b */
+  gt(b: Operand<D>): Tensor<'bool'> { return this.binary('gt', b); }
+  /** this ≥ b */
+  gte(b: Operand<D>): Tensor<'bool'> { return this.binary('gte', b); }
+  /** Whether it is NaN; integers never are. */
+  isNaN(): Tensor<'bool'> { return Tensor.make(test('isNaN', this.node)); }
+  /** Whether it is neither NaN nor infinite; integers always are. */
+  isFinite(): Tensor<'bool'> { return Tensor.make(test('isFinite', this.node)); }
+  /** Whether it is infinite; integers never are. */
+  isInfinite(): Tensor<'bool'> { return Tensor.make(test('isInfinite', this.node)); }
+
+  // Bits.
+
+  /** Both, of bools; of integers bit by bit. */
+  and(b: Operand<D>): Tensor<D> { return this.binary('and', b); }
+  /** Either, of bools; of integers bit by bit. */
+  or(b: Operand<D>): Tensor<D> { return this.binary('or', b); }
+  /** Either but not both, of bools; of integers bit by bit. */
+  xor(b: Operand<D>): Tensor<D> { return this.binary('xor', b); }
+  /** The opposite, of bools; of integers bit by bit. */
+  not(): Tensor<D> { return this.unary('not'); }
+  /** Bits of an integer moved up by b, modulo 32. */
+  shl(b: Operand<D>): Tensor<D> { return this.binary('shl', b); }
+  /** Bits of an integer moved down by b, modulo 32; an i32 keeps its sign. */
+  shr(b: Operand<D>): Tensor<D> { return this.binary('shr', b); }
+
+  // Functions of one number.
+
+  /** −this; integers wrap. */
+  neg(): Tensor<D> { return this.unary('neg'); }
+  /** |this| */
+  abs(): Tensor<D> { return this.unary('abs'); }
+  /** −1, 0 or 1; NaN of a NaN. */
+  sign(): Tensor<D> { return this.unary('sign'); }
+  /** this² */
+  square(): Tensor<D> { return Tensor.make(apply('mul', [this.node, this.node], 'square')); }
+  /** √this; NaN below 0. */
+  sqrt(): Tensor<D> { return this.unary('sqrt'); }
+  /** 1/√this */
+  rsqrt(): Tensor<D> { return Tensor.make(activations.rsqrt(this.node)); }
+  /** 1/this */
+  reciprocal(): Tensor<D> { return Tensor.make(apply('div', [1, this.node], 'reciprocal')); }
+  /** e to the power of this. */
+  exp(): Tensor<D> { return this.unary('exp'); }
+  /** e to the power of this, less 1; accurate near 0. */
+  expm1(): Tensor<D> { return this.unary('expm1'); }
+  /** Natural logarithm; −∞ at 0, NaN below. */
+  log(): Tensor<D> { return this.unary('log'); }
+  /** log(1 + this), accurate near 0. */
+  log1p(): Tensor<D> { return this.unary('log1p'); }
+  /** Logarithm to the base 2. */
+  log2(): Tensor<D> { return Tensor.make(activations.log2(this.node)); }
+  /** The error function, 2/√π ∫ e^(−t²) dt from 0. */
+  erf(): Tensor<D> { return this.unary('erf'); }
+  /** Sine of an angle in radians. */
+  sin(): Tensor<D> { return this.unary('sin'); }
+  /** Cosine of an angle in radians. */
+  cos(): Tensor<D> { return this.unary('cos'); }
+  /** Tangent of an angle in radians. */
+  tan(): Tensor<D> { return this.unary('tan'); }
+  /** Arc sine in [−π/2, π/2]; NaN outside [−1, 1]. */
+  asin(): Tensor<D> { return this.unary('asin'); }
+  /** Arc cosine in [0, π]; NaN outside [−1, 1]. */
+  acos(): Tensor<D> { return this.unary('acos'); }
+  /** Arc tangent in [−π/2, π/2]. */
+  atan(): Tensor<D> { return this.unary('atan'); }
+  /** Hyperbolic sine. */
+  sinh(): Tensor<D> { return this.unary('sinh'); }
+  /** Hyperbolic cosine. */
+  cosh(): Tensor<D> { return this.unary('cosh'); }
+  /** Hyperbolic tangent. */
+  tanh(): Tensor<D> { return this.unary('tanh'); }
+  /** The largest whole number not above this. */
+  floor(): Tensor<D> { return this.unary('floor'); }
+  /** The smallest whole number not below this. */
+  ceil(): Tensor<D> { return this.unary('ceil'); }
+  /** The nearest whole number, halves upward, as Math.round. */
+  round(): Tensor<D> { return this.unary('round'); }
+  /** The whole part, toward zero. */
+  trunc(): Tensor<D> { return this.unary('trunc'); }
+
+  // Activations.
+
+  /** this above 0, else 0; NaN of a NaN. */
+  relu(): Tensor<D> { return Tensor.make(activations.relu(this.node)); }
+  /** this between 0 and 6, else the nearer of them. */
+  relu6(): Tensor<D> { return Tensor.make(activations.relu6(this.node)); }
+  /** this above 0, else slope · this. */
+  leakyRelu(slope = 0.01): Tensor<D> {
+    checkFinite('leakyRelu: slope', slope);
+    return Tensor.make(activations.prelu('leakyRelu', this.node, slope));
+  }
+  /** this above 0, else slope · this. */
+  prelu(slope: Operand<D>): Tensor<D> { return Tensor.make(activations.prelu('prelu', this.node, this.operand('prelu: slope', slope))); }
+  /** this above 0, else alpha · (e to the power of this, less 1). */
+  elu(alpha = 1): Tensor<D> {
+    checkFinite('elu: alpha', alpha);
+    return Tensor.make(activations.elu(this.node, alpha));
+  }
+  /** The scaled elu of Klambauer et al. 2017. */
+  selu(): Tensor<D> { return Tensor.make(activations.selu(this.node)); }
+  /** 1/(1 + e^−this) */
+  sigmoid(): Tensor<D> { return this.unary('sigmoid'); }
+  /** log(1/(1 + e^−this)), without overflow. */
+  logSigmoid(): Tensor<D> { return Tensor.make(activations.logSigmoid(this.node)); }
+  /** this/6 + 1/2 between 0 and 1, else the nearer of them. */
+  hardSigmoid(): Tensor<D> { return Tensor.make(activations.hardSigmoid(this.node)); }
+  /** log(1 + e^this), without overflow. */
+  softplus(): Tensor<D> { return this.unary('softplus'); }
+  /** this/(1 + |this|) */
+  softsign(): Tensor<D> { return Tensor.make(activations.softsign(this.node)); }
+  /** this · sigmoid(this) */
+  silu(): Tensor<D> { return Tensor.make(activations.silu(this.node)); }
+  /** this · Φ(this), exact by erf, or the common approximation by tanh. */
+  gelu(form: 'exact' | 'tanh' = 'exact'): Tensor<D> { return Tensor.make(activations.gelu(this.node, form)); }
+  /** this · tanh(softplus(this)) */
+  mish(): Tensor<D> { return Tensor.make(activations.mish(this.node)); }
+  /** this · hardSigmoid(this) */
+  hardSwish(): Tensor<D> { return Tensor.make(activations.hardSwish(this.node)); }
+
+  // Types.
+
+  /** As another type: to floats the nearest; to integers toward zero, clamped, NaN as 0; to bool whether it is not 0. */
+  cast<E extends DType>(dtype: E): Tensor<E> { return Tensor.make(cast(this.node, dtype)); }
+  /** The same 32 bits as another type. Takes f32, i32 and u32. */
+  bitcast<E extends 'f32' | 'i32' | 'u32'>(dtype: E): Tensor<E> { return Tensor.make(bitcast(this.node, dtype)); }
+  /** As a constant: no gradient passes. */
+  stopGradient(): Tensor<D> { return this.unary('stopGradient'); }
+
+  // Reductions, over all axes unless told. With `keep` the axes stay, with size 1.
+
+  /** Sum; of nothing 0. Long sums carry their error; integers wrap. Takes numbers. */
+  sum(axes?: Axes, options?: Keep): Tensor<D> { return Tensor.make(reductions.simple('sum', this.node, axes, options)); }
+  /** Mean; of nothing NaN. Of integers the sum, which wraps, is divided toward zero; of nothing it is 0. */
+  mean(axes?: Axes, options?: Keep): Tensor<D> { return Tensor.make(reductions.mean(this.node, axes, options)); }
+  /** Product; of nothing 1. */
+  prod(axes?: Axes, options?: Keep): Tensor<D> { return Tensor.make(reductions.simple('prod', this.node, axes, options)); }
+  /** Smallest; NaN if any is, of nothing the largest of the type. */
+  min(axes?: Axes, options?: Keep): Tensor<D> { return Tensor.make(reductions.simple('min', this.node, axes, options)); }
+  /** Largest; NaN if any is, of nothing the smallest of the type. */
+  max(axes?: Axes, options?: Keep): Tensor<D> { return Tensor.make(reductions.simple('max', this.node, axes, options)); }
+  /** log Σ e^this, without overflow; of nothing −∞. */
+  logSumExp(axes?: Axes, options?: Keep): Tensor<D> { return Tensor.make(reductions.logSumExp(this.node, axes, options)); }
+  /** Whether any is not 0; of nothing false. */
+  any(axes?: Axes, options?: Keep): Tensor<'bool'> { return Tensor.make(reductions.anyOrAll('any', this.node, axes, options)); }
+  /** Whether none is 0; of nothing true. */
+  all(axes?: Axes, options?: Keep): Tensor<'bool'> { return Tensor.make(reductions.anyOrAll('all', this.node, axes, options)); }
+  /** How many are not 0. */
+  countNonzero(axes?: Axes, options?: Keep): Tensor<'u32'> { return Tensor.make(reductions.countNonzero(this.node, axes, options)); }
+  /** Variance of floats; `correction: 1` divides by one less than their number. */
+  variance(axes?: Axes, options?: reductions.VarianceOptions): Tensor<D> { return Tensor.make(reductions.variance(this.node, axes, options)); }
+  /** Standard deviation of floats; `correction: 1` divides by one less than their number. */
+  std(axes?: Axes, options?: reductions.VarianceOptions): Tensor<D> { return Tensor.make(reductions.std(this.node, axes, options)); }
+  /** The Euclidean norm, without overflow in between; or with `order` 1 the sum of magnitudes, with Infinity the largest. Its derivative at 0 is 0. */
+  norm(axes?: Axes, options?: reductions.NormOptions): Tensor<'f32'> { return Tensor.make(reductions.norm(this.node, axes, options)); }
+  /** The place of the first smallest along an axis, or in C order of all; a NaN counts as smallest. */
+  argmin(axis?: Axis, options?: Keep): Tensor<'i32'> { return Tensor.make(reductions.place('argmin', this.node, axis, options)); }
+  /** The place of the first largest along an axis, or in C order of all; a NaN counts as largest. */
+  argmax(axis?: Axis, options?: Keep): Tensor<'i32'> { return Tensor.make(reductions.place('argmax', this.node, axis, options)); }
+
+  // Along one axis, the last unless told.
+
+  /** Sums of all elements up to each. */
+  cumsum(axis: Axis = -1, options?: rows.ScanOptions): Tensor<D> { return Tensor.make(rows.accumulate('cumsum', 'sum', this.node, axis, options)); }
+  /** Products of all elements up to each. */
+  cumprod(axis: Axis = -1, options?: rows.ScanOptions): Tensor<D> { return Tensor.make(rows.accumulate('cumprod', 'prod', this.node, axis, options)); }
+  /** The largest of all elements up to each. */
+  cummax(axis: Axis = -1, options?: rows.ScanOptions): Tensor<D> { return Tensor.make(rows.accumulate('cummax', 'max', this.node, axis, options)); }
+  /** The smallest of all elements up to each. */
+  cummin(axis: Axis = -1, options?: rows.ScanOptions): Tensor<D> { return Tensor.make(rows.accumulate('cummin', 'min', this.node, axis, options)); }
+  /** e^this over the sum of these, without overflow; a row of −∞ gives NaN. */
+  softmax(axis: Axis = -1): Tensor<D> { return Tensor.make(rows.softmax(this.node, axis)); }
+  /** The logarithm of softmax, without overflow. */
+  logSoftmax(axis: Axis = -1): Tensor<D> { return Tensor.make(rows.logSoftmax(this.node, axis)); }
+
+  // Shapes. These are views; a copy is made only where a kernel cannot read one.
+
+  /** The same elements in C order in another shape, of which one size may be −1. */
+  reshape(shape: Shape): Tensor<D> { return Tensor.make(views.reshape(this.node, shape)); }
+  /** The axes from one to another as one; all unless told. */
+  flatten(from: Axis = 0, to: Axis = -1): Tensor<D> { return Tensor.make(views.flatten(this.node, from, to)); }
+  /** Without axes of size 1: all of them, or those told. */
+  squeeze(axes?: Axes): Tensor<D> { return Tensor.make(views.squeeze(this.node, axes)); }
+  /** With axes of size 1, which have these numbers in the result. */
+  expandDims(...axes: Axis[]): Tensor<D> { return Tensor.make(views.expandDims(this.node, axes)); }
+  /** Axes in another order: axis k of the result is axis `axes[k]` of this. */
+  permute(axes: readonly Axis[]): Tensor<D> { return Tensor.make(views.permute(this.node, axes)); }
+  /** Two axes exchanged; the last two unless told. */
+  transpose(a: Axis = -2, b: Axis = -1): Tensor<D> { return Tensor.make(views.transpose(this.node, a, b)); }
+  /** The last two axes exchanged. */
+  get T(): Tensor<D> { return Tensor.make(views.transpose(this.node, -2, -1, 'T')); }
+  /** Repeated to a shape to which this one broadcasts. */
+  broadcastTo(shape: Shape): Tensor<D> { return Tensor.make(expandTo('broadcastTo', this.node, checkShape('broadcastTo: shape', shape))); }
+  /** An axis `count` times as a whole: 1 2 becomes 1 2 1 2. */
+  repeat(count: number, axis: Axis): Tensor<D> { return Tensor.make(views.repeat(this.node, count, axis)); }
+  /** Each axis so many times as a whole. Counts are those of the last axes; more of them than axes add axes at the front. */
+  tile(counts: readonly number[]): Tensor<D> { return Tensor.make(views.tile(this.node, counts)); }
+  /** A part: one range an axis, from the first on; see {@link slices.Range}. */
+  slice(...ranges: slices.Range[]): Tensor<D> { return Tensor.make(slices.slice(this.node, ranges)); }
+  /** One place of an axis, which goes; a negative number counts from the end. */
+  pick(axis: Axis, index: Size): Tensor<D> { return Tensor.make(slices.pick(this.node, axis, index)); }
+  /** An axis, the first unless told, cut into so many equal parts, or into parts of these sizes. */
+  split(parts: number | readonly number[], axis: Axis = 0): Tensor<D>[] { return slices.split(this.node, parts, axis).map((node) => Tensor.make<D>(node)); }
+  /** Axes reversed; all unless told. */
+  flip(axes?: Axes): Tensor<D> { return Tensor.make(slices.flip(this.node, axes)); }
+  /** Elements moved `by` places along an axis, the first unless told; those beyond the end come in at the start. */
+  roll(by: number, axis: Axis = 0): Tensor<D> { return Tensor.make(borders.roll(this.node, by, axis)); }
+  /** The elements whose last two coordinates are equal, as a last axis instead of these two. */
+  diagonal(): Tensor<D> { return Tensor.make(slices.diagonal(this.node)); }
+  /** Overlapping pieces of an axis: it becomes their number, and an axis of `size` is added at the end. */
+  windows(axis: Axis, size: number, step = 1, dilation = 1): Tensor<D> { return Tensor.make(borders.windows(this.node, axis, size, step, dilation)); }
+  /** What stands so much further along the last axes; beyond the border the nearest element, 0, the axis again, or the axis mirrored. */
+  shift(offsets: readonly number[], border: 'clamp' | 'zero' | 'wrap' | 'mirror' = 'clamp'): Tensor<D> { return Tensor.make(borders.shift(this.node, offsets, border)); }
+  /** With so many elements before and after each axis; negative numbers take away. */
+  pad(widths: readonly (readonly [before: number, after: number])[], options?: borders.PadOptions): Tensor<D> { return Tensor.make(borders.pad(this.node, widths, options)); }
+  /** With 0 above a diagonal of the last two axes. */
+  tril(diagonal = 0): Tensor<D> { return Tensor.make(borders.triangle(this.node, 'tril', diagonal)); }
+  /** With 0 below a diagonal of the last two axes. */
+  triu(diagonal = 0): Tensor<D> { return Tensor.make(borders.triangle(this.node, 'triu', diagonal)); }
+
+  // Indexing. Negative indices count from the end. One that is out of range reads 0 and writes nothing.
+
+  /** Slices of an axis, the first unless told: the axis is replaced by the shape of the indices. */
+  indexSelect(indices: Indices, axis: Axis = 0): Tensor<D> { return Tensor.make(indexing.indexSelect(this.node, nodeOf('indexSelect: indices', indices), axis)); }
+  /** The element at each index along an axis, the first unless told; indices have this tensor's rank. */
+  gather(indices: Indices, axis: Axis = 0): Tensor<D> { return Tensor.make(indexing.gather(this.node, nodeOf('gather: indices', indices), axis)); }
+  /** Elements, or slices, at rows of coordinates [..., count] of the first axes. */
+  gatherNd(indices: Indices): Tensor<D> { return Tensor.make(indexing.gatherNd(this.node, nodeOf('gatherNd: indices', indices))); }
+  /** This with elements of `source`, which broadcasts to the indices, put along an axis. Of several at one place 'set' takes the last. */
+  scatter(indices: Indices, source: Operand<D>, options?: indexing.ScatterOptions): Tensor<D> {
+    return Tensor.make(indexing.scatter(this.node, nodeOf('scatter: indices', indices), source, options));
+  }
+  /** This with elements, or slices, put at rows of coordinates. */
+  scatterNd(indices: Indices, source: Tensor<D>, options?: { combine?: indexing.Combine }): Tensor<D> {
+    return Tensor.make(indexing.scatterNd(this.node, nodeOf('scatterNd: indices', indices), nodeOf('scatterNd: source', source), options));
+  }
+  /** This with slices added, or combined otherwise, at the places along an axis that a vector says. */
+  indexAdd(indices: Indices, source: Tensor<D>, options?: indexing.ScatterOptions): Tensor<D> {
+    return Tensor.make(indexing.indexAdd(this.node, nodeOf('indexAdd: indices', indices), nodeOf('indexAdd: source', source), options));
+  }
+  /** This with the part that begins at `starts` replaced by `source`, which has this tensor's rank. Negative places count from the end. */
+  setSlice(starts: readonly Size[], source: Tensor<D>): Tensor<D> { return Tensor.make(indexing.setSlice(this.node, starts, nodeOf('setSlice: source', source))); }
+  /** This with `value` where the mask holds. */
+  maskedFill(mask: Tensor<'bool'>, value: Operand<D>): Tensor<D> {
+    return Tensor.make(where(nodeOf('maskedFill: mask', mask), this.operand('maskedFill: value', value), this.node, 'maskedFill'));
+  }
+
+  // Products.
+
+  /**
+   * [..., m, k] times [..., k, n], over leading axes that broadcast; a vector is a row on the left and a column on the right. One operand may be
+   * f16 where the other is f32; the result has this tensor's type. Sums are in f32, of integers they wrap.
+   */
+  matmul(b: Tensor): Tensor<D> { return Tensor.make(products.matmul(this.node, nodeOf('matmul', b))); }
+  /** The sum of the products of two vectors' elements. */
+  dot(b: Tensor<D>): Tensor<D> { return Tensor.make(products.dot(this.node, nodeOf('dot', b))); }
+  /** The matrix of the products of two vectors' elements. */
+  outer(b: Tensor<D>): Tensor<D> { return Tensor.make(products.outer(this.node, nodeOf('outer', b))); }
+
+  /** Text in a template literal. As a number, in JavaScript's operators and comparisons, it throws 'invalid-argument'. */
+  [Symbol.toPrimitive](hint: string): string {
+    if (hint !== 'string') throw invalidArgument('a Tensor', 'an operator of JavaScript', 'methods, such as add and lt');
+    return `Tensor ${this.dtype} [${this.shape.map((size) => (typeof size === 'number' ? size : size.name)).join(', ')}]`;
+  }
+
+  private unary(name: ElementwiseName): Tensor<D> {
+    return Tensor.make(apply(name, [this.node]));
+  }
+
+  private binary<E extends DType>(name: ElementwiseName, b: unknown): Tensor<E> {
+    return Tensor.make(apply(name, [this.node, this.operand(name, b)]));
+  }
+
+  private operand(argument: string, value: unknown): Node {
+    return operandOf(argument, value, this.dtype);
+  }
+}
+
+/** Throws 'invalid-argument' unless a list holds tensors; returns their recipes. */
+export function nodesOf(argument: string, tensors: unknown): Node[] {
+  if (!Array.isArray(tensors)) throw invalidArgument(argument, describe(tensors), 'an array of Tensors');
+  return tensors.map((tensor, k) => nodeOf(`${argument}[${k}]`, tensor));
 }

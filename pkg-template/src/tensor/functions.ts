@@ -1,0 +1,102 @@
+/** Functions of several tensors. Each throws 'invalid-argument' where types or shapes do not fit. */
+
+import type { DType } from './dtype.js';
+import { cast, where as select } from './recipe/elementwise.js';
+import { einsum as einsumOf } from './recipe/einsum.js';
+import { indexSelect } from './recipe/indexing.js';
+import type { Node } from './recipe/node.js';
+import * as normalisation from './recipe/normalisation.js';
+import { nodeOf, operandOf } from './recipe/operands.js';
+import * as products from './recipe/products.js';
+import * as slices from './recipe/slices.js';
+import { gradient } from './recipe/sources.js';
+import { nodesOf, Tensor, type Axes, type Axis, type Indices, type Operand } from './tensor.js';
+
+/** Elements of `a` where the condition holds, else of `b`; all broadcast. What is not selected never leaks, be it NaN. */
+export function where<D extends DType>(condition: Tensor<'bool'>, a: Tensor<D>, b: Operand<D>): Tensor<D>;
+export function where<D extends DType>(condition: Tensor<'bool'>, a: Operand<D>, b: Tensor<D>): Tensor<D>;
+export function where<D extends DType>(condition: Tensor<'bool'>, a: Operand<D>, b: Operand<D>): Tensor<D> {
+  const dtype = (typeof a === 'number' ? nodeOf('where', b, 'at least one Tensor') : nodeOf('where', a, 'a Tensor or a number')).dtype;
+  return Tensor.make(select(nodeOf('where: condition', condition), operandOf('where', a, dtype), operandOf('where', b, dtype)));
+}
+
+/** Tensors of one type after one another along an axis, the first unless told; the other sizes are equal. */
+export function concat<D extends DType>(parts: readonly Tensor<D>[], axis: Axis = 0): Tensor<D> {
+  return Tensor.make(slices.concat(nodesOf('concat', parts), axis));
+}
+
+/** Tensors of one type and shape after one another along a new axis, the first unless told. */
+export function stack<D extends DType>(parts: readonly Tensor<D>[], axis: Axis = 0): Tensor<D> {
+  return Tensor.make(slices.stack(nodesOf('stack', parts), axis));
+}
+
+/**
+ * An Einstein sum such as `einsum('bij,bjk->bik', a, b)`: a letter names an axis, and letters that are not in the result are summed over. '...'
+ * stands for leading axes, which broadcast. Without an arrow the result has the letters that occur once, in alphabetical order.
+ */
+export function einsum<D extends DType>(formula: string, ...tensors: Tensor<D>[]): Tensor<D> {
+  return Tensor.make(einsumOf(formula, nodesOf('einsum', tensors)));
+}
+
+/** x · weightᵀ + bias: x is [..., in] and the weight [out, in], as files have it. Floats, in single precision. */
+export function linear(x: Tensor, weight: Tensor, bias?: Tensor): Tensor<'f32'> {
+  return Tensor.make(products.linear(nodeOf('linear: x', x), nodeOf('linear: weight', weight), bias === undefined ? null : nodeOf('linear: bias', bias)));
+}
+
+/** Rows of a table [rows, size] of floats, in the shape of the ids, in single precision. A row that is not there is 0. */
+export function embedding(ids: Indices, table: Tensor): Tensor<'f32'> {
+  return Tensor.make(cast(indexSelect(nodeOf('embedding: table', table), nodeOf('embedding: ids', ids), 0, 'embedding'), 'f32'));
+}
+
+/** What follows a normalisation. */
+export interface NormOptions {
+  /** Factors, which have the shape of the normalised axes; of groupNorm and batchNorm a vector, one a channel. */
+  weight?: Tensor;
+  /** Terms that are added, of the same shape. */
+  bias?: Tensor;
+  /** Keeps the divisor from being 0. Default 1e-5. */
+  epsilon?: number;
+}
+
+/** Normalises by the mean and the variance over axes, the last unless told. */
+export function layerNorm<D extends DType>(x: Tensor<D>, options: NormOptions & { axes?: Axes } = {}): Tensor<D> {
+  const affine = normalisation.affineOf('layerNorm', options, { axes: true });
+  return Tensor.make(normalisation.layerNorm(nodeOf('layerNorm', x), options.axes ?? -1, affine));
+}
+
+/** Divides by the root of the mean square over axes, the last unless told. */
+export function rmsNorm<D extends DType>(x: Tensor<D>, options: NormOptions & { axes?: Axes } = {}): Tensor<D> {
+  const affine = normalisation.affineOf('rmsNorm', options, { axes: true });
+  return Tensor.make(normalisation.rmsNorm(nodeOf('rmsNorm', x), options.axes ?? -1, affine));
+}
+
+/** Normalises groups of the channels of [images, channels, …]; with as many groups as channels it is instance norm. */
+export function groupNorm<D extends DType>(x: Tensor<D>, groups: number, options: NormOptions = {}): Tensor<D> {
+  return Tensor.make(normalisation.groupNorm(nodeOf('groupNorm', x), groups, normalisation.affineOf('groupNorm', options, {})));
+}
+
+/** Normalises each channel of [images, channels, …] by a mean and a variance, which are those of the batch unless told, and come back. */
+export function batchNorm<D extends DType>(
+  x: Tensor<D>,
+  options: NormOptions & { mean?: Tensor; variance?: Tensor } = {},
+): { y: Tensor<D>; mean: Tensor<'f32'>; variance: Tensor<'f32'> } {
+  const affine = normalisation.affineOf('batchNorm', options, { mean: true, variance: true });
+  const given = (name: 'mean' | 'variance'): Node | null => (options[name] === undefined ? null : nodeOf(`batchNorm: ${name}`, options[name]));
+  const { y, mean, variance } = normalisation.batchNorm(nodeOf('batchNorm', x), { mean: given('mean'), variance: given('variance') }, affine);
+  return { y: Tensor.make(y), mean: Tensor.make(mean), variance: Tensor.make(variance) };
+}
+
+/** −log softmax(logits)[label], a number an example: labels have the shape of the logits without the axis of the classes, the last unless told. A label out of range gives 0. */
+export function crossEntropy(logits: Tensor<'f32'>, labels: Indices, axis: Axis = -1): Tensor<'f32'> {
+  return Tensor.make(normalisation.crossEntropy(nodeOf('crossEntropy: logits', logits), nodeOf('crossEntropy: labels', labels), axis));
+}
+
+/**
+ * Derivatives of a scalar of f32 by tensors of floats, as recipes with their shapes, by reverse accumulation. What the scalar does not depend on
+ * gets zeros.
+ */
+export function grad<const W extends readonly Tensor[]>(scalar: Tensor<'f32'>, wrt: W): { -readonly [K in keyof W]: W[K] extends Tensor<infer D> ? Tensor<D> : never } {
+  const of = nodeOf('grad: scalar', scalar);
+  const gradients = nodesOf('grad: wrt', wrt).map((node, k) => Tensor.make(gradient(of, node, k)));
+  return gradients as { -readonly [K in keyof W]: W[K] extends Tensor<infer D> ? Tensor<D> : never };
+}
