@@ -20,6 +20,7 @@
 //! | [`kernel`] | kernels: loops over an iteration space, with their loads, reductions and stores |
 //! | [`interpret`] | kernels run natively on bytes, for tests |
 //! | [`half`] | conversion to and from half precision |
+//! | [`wgsl`] | kernels as WGSL |
 //! | [`plan`] | the order of kernels and their memory |
 
 pub mod dtype;
@@ -38,3 +39,4 @@ pub mod scalar;
 pub mod size;
 pub mod tape;
 pub mod wasm;
+pub mod wgsl;

@@ -4,7 +4,7 @@ use residua_ir::graph::Op as Real;
 
 use crate::dtype::DType;
 use crate::kernel::{Body, Buffer, Combine, Elements, Extent, Fold, Kernel, Rows, Scan, Store};
-use crate::scalar::{Graph, Id, Node, Op, Type};
+use crate::scalar::{Graph, Id, Op, Type};
 use crate::size::Size;
 
 /// A kernel under construction.
@@ -31,49 +31,40 @@ impl Sample {
         Extent::Word(word as u32)
     }
 
-    /// A word of the uniform that depends on dim 0.
-    pub fn dim(&mut self) -> Extent {
-        self.sizes.push(Size::dim(0));
-        Extent::Word(self.sizes.len() as u32 - 1)
-    }
-
     pub fn extent(&mut self, extent: Extent) -> Id {
         match extent {
             Extent::Known(number) => self.u32(number),
-            Extent::Word(word) => self.graph.intern(Node::Size(word), Type::U32),
+            Extent::Word(word) => self.graph.size(word),
         }
     }
 
     pub fn u32(&mut self, number: u32) -> Id {
-        self.graph.intern(Node::Literal(Type::U32, number), Type::U32)
+        self.graph.u32(number)
     }
 
     pub fn f32(&mut self, number: f32) -> Id {
-        self.graph.intern(Node::Literal(Type::F32, number.to_bits()), Type::F32)
+        self.graph.f32(number)
     }
 
     pub fn coordinate(&mut self, axis: u32) -> Id {
-        self.graph.intern(Node::Coordinate(axis), Type::U32)
+        self.graph.coordinate(axis)
     }
 
     pub fn folded(&mut self, fold: u32, result: u32, ty: Type) -> Id {
-        self.graph.intern(Node::Folded { fold, result }, ty)
+        self.graph.folded(fold, result, ty)
     }
 
     pub fn load(&mut self, buffer: u32, index: Id) -> Id {
         let ty = Type::of(self.buffers[buffer as usize].dtype);
-        self.graph.intern(Node::Load { buffer, index }, ty)
+        self.graph.load(buffer, index, ty)
     }
 
     pub fn apply(&mut self, op: Op, operands: &[Id]) -> Id {
-        let mut padded = [operands[0]; 3];
-        padded[..operands.len()].copy_from_slice(operands);
-        let ty = op.result(padded.map(|id| self.graph.ty(id)));
-        self.graph.intern(Node::Apply(op, padded), ty)
+        self.graph.apply(op, operands)
     }
 
     pub fn real(&mut self, op: Real, operands: &[Id]) -> Id {
-        self.apply(Op::Real(op), operands)
+        self.graph.real(op, operands)
     }
 
     /// a · stride + b of u32, where the stride is an extent.

@@ -13,7 +13,8 @@ const STORAGE_BUFFERS: usize = 8;
 pub fn validated(text: &str) -> Module {
     let module =
         naga::front::wgsl::parse_str(text).unwrap_or_else(|error| panic!("{}\n{text}", error.emit_to_string(text)));
-    Validator::new(ValidationFlags::all(), Capabilities::empty())
+    // unpack2x16float belongs to every WebGPU; naga counts it as a capability for the sake of OpenGL alone.
+    Validator::new(ValidationFlags::all(), Capabilities::SHADER_FLOAT16_IN_FLOAT32)
         .validate(&module)
         .unwrap_or_else(|error| panic!("{}\n{text}", error.emit_to_string(text)));
     let breaches = breaches(text, &module);

@@ -1,7 +1,8 @@
 //! The library of shader functions, `shaders/common`, and what a module imports of it.
 //!
 //! A template names what it needs by `#import`, generated code by the functions that it calls; the module has each file once, after its
-//! own text. Files that make a NaN read `dispatch.nan`, a member of the module's uniform `dispatch`. Files that guard a rounding or make
+//! own text. Files that make a NaN call `not_a_number`, which reads `dispatch.nan`, a member of the module's uniform `dispatch`, or the guard's
+//! zero: see [`Imports::make_nan_by_guard`]. Files that guard a rounding or make
 //! an infinity call `guard_zero() -> u32`, which returns a zero that no compiler can derive. The module defines it: see
 //! [`Imports::read_guard_from`]. Files of pairs (numbers as an f32 and what its rounding lost) call `product_with_error`, of which there are
 //! two forms: see [`Imports::set_pair_form`].
@@ -34,6 +35,7 @@ library! {
     "nonfinite" ["is_nan", "is_finite"];
     "normal" ["is_normal"];
     "not_a_number" ["not_a_number"];
+    "not_a_number_by_guard" ["not_a_number"];
     "infinity" ["infinity"];
     "guard" ["rounded"];
     "double_single" ["exact_sum", "exact_sum_of_any", "exact_product", "sum_of_pairs"];
@@ -96,6 +98,9 @@ const GUARD_ZERO: &str = "guard_zero";
 /// The function of a product and its error. Which file defines it depends on the module, see [`PairForm`].
 const PRODUCT_WITH_ERROR: &str = "product_with_error";
 
+/// The file of the NaN, of which there are two forms.
+const NOT_A_NUMBER: &str = "not_a_number";
+
 /// How kernels compute what the rounding of a product loses, of which the arithmetic of pairs is made. A device's property.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum PairForm {
@@ -140,6 +145,8 @@ pub(super) struct Imports {
     guard: Option<String>,
     /// How `product_with_error` is written.
     pair_form: PairForm,
+    /// Whether a NaN is made by the guard's zero, and not from the uniform.
+    nan_by_guard: bool,
 }
 
 impl Imports {
@@ -152,6 +159,11 @@ impl Imports {
     /// Sets how errors of products are computed.
     pub fn set_pair_form(&mut self, form: PairForm) {
         self.pair_form = form;
+    }
+
+    /// Makes a NaN by the guard's zero, in modules whose uniform has none.
+    pub fn make_nan_by_guard(&mut self) {
+        self.nan_by_guard = true;
     }
 
     /// A call of the guard's zero.
@@ -192,6 +204,7 @@ impl Imports {
                 let file = match (name.as_str(), self.pair_form) {
                     (PRODUCT_WITH_ERROR, PairForm::Fused) => "pair_product_fused",
                     (PRODUCT_WITH_ERROR, PairForm::Split) => "pair_product_split",
+                    (NOT_A_NUMBER, _) if self.nan_by_guard => "not_a_number_by_guard",
                     (file, _) => file,
                 };
                 let template = scope.file(file).unwrap_or_else(|| panic!("no shader file is called {file}"));

@@ -47,4 +47,4 @@ pub use kernel::{Dispatch, PairDispatch, WORKGROUP_SIZE, kernel_resources, write
 pub use program::ProgramText;
 pub use recompute::{PairRecomputeDispatch, RecomputeDispatch, recompute_resources, write_recompute};
 pub use template::{Expansion, NoParameters, Parameters, Template, Value};
-pub use writer::comment;
+pub use writer::{Writer, comment};

@@ -10,8 +10,8 @@ use super::function::{write_function, write_plain_function};
 use super::import::{Imports, PairForm, Scope};
 use super::inputs::{Binding, Inputs};
 use super::names::Names;
-use super::pairs;
 use super::template::{Parameters, Template};
+use super::{literal, operation, pairs};
 use crate::width::Widths;
 use crate::{Function, Width};
 use residua_ir::graph::{Graph, NodeId, Op};
@@ -52,6 +52,47 @@ impl ProgramText {
     /// Sets how imported functions of pairs compute errors of products.
     pub fn set_pair_form(&mut self, form: PairForm) {
         self.imports.set_pair_form(form);
+    }
+
+    /// Makes a NaN by the guard's zero, in programs whose uniform is not `dispatch` with a member `nan`.
+    pub fn make_nan_by_guard(&mut self) {
+        self.imports.make_nan_by_guard();
+    }
+
+    /// The value of an op on `f32`, as an expression; what it calls becomes part of the program. A selection takes its condition as a `bool`.
+    pub fn operation(&mut self, op: Op, operands: &[&str]) -> String {
+        operation::expression(op, operands, &mut self.imports)
+    }
+
+    /// A comparison of two `f32` as a `bool`, which with a NaN is false but for `Ne`.
+    ///
+    /// # Panics
+    /// If the op is no comparison.
+    pub fn comparison(&mut self, op: Op, a: &str, b: &str) -> String {
+        operation::comparison(op, a, b, &mut self.imports)
+    }
+
+    /// A call of a function of the library, which becomes part of the program.
+    ///
+    /// # Panics
+    /// If the library has no such function.
+    pub fn call(&mut self, function: &str, arguments: &[&str]) -> String {
+        self.imports.call(function, arguments)
+    }
+
+    /// A number as an operand of type `f32`, which no compiler refuses.
+    pub fn number(&mut self, value: f64) -> String {
+        literal::text(value, &mut self.imports)
+    }
+
+    /// A number that compilers do not take for a constant: for operations on nothing but literals.
+    pub fn opaque_number(&mut self, value: f64) -> String {
+        literal::opaque(value, &mut self.imports)
+    }
+
+    /// A call of the guard's zero.
+    pub fn guard_zero(&mut self) -> String {
+        self.imports.guard_zero()
     }
 
     /// The value of an op on pairs, `vec2<f32>`, as an expression; what it calls becomes part of the program. A selection takes its

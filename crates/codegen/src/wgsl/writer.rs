@@ -2,7 +2,7 @@
 
 /// Text under construction.
 #[derive(Debug, Default)]
-pub(super) struct Writer {
+pub struct Writer {
     text: String,
     depth: usize,
 }

@@ -1,0 +1,197 @@
+//! How buffers are declared, and their elements read and written.
+//!
+//! Elements narrower than a word are packed into words. A thread that has all elements of a word writes it whole; an element by itself is
+//! written by two atomic operations, one that clears its bits and one that sets them, so that threads may write elements of one word.
+
+use super::module::{COMPONENTS, HALF, Module, name_of_buffer, type_name};
+use super::operation::Text;
+use crate::dtype::DType;
+use crate::scalar::{Access, Type};
+
+/// How a buffer is declared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Layout {
+    /// An array of its elements, which are words.
+    Scalars,
+    /// An array of vectors of four elements, which are words.
+    Vectors,
+    /// An array of words of several elements.
+    Packed,
+    /// The same, of which single elements are written.
+    Atomic,
+}
+
+impl Layout {
+    /// The layout of a buffer that is read or written by single elements, or by whole words.
+    pub fn scalars(dtype: DType) -> Layout {
+        if dtype.bytes() == 4 { Layout::Scalars } else { Layout::Packed }
+    }
+
+    /// The element of the array.
+    pub fn element(self, dtype: DType) -> String {
+        let name = type_name(Type::of(dtype));
+        match self {
+            Layout::Scalars => name.to_owned(),
+            Layout::Vectors => format!("vec4<{name}>"),
+            Layout::Packed => "u32".to_owned(),
+            Layout::Atomic => "atomic<u32>".to_owned(),
+        }
+    }
+}
+
+/// Elements a word.
+fn packing(dtype: DType) -> u32 {
+    4 / dtype.bytes()
+}
+
+/// The bits of a word's elements that select one, and how many bits one takes, as powers of two.
+fn shift_of(dtype: DType, index: &str) -> String {
+    match dtype {
+        DType::F16 => format!("(({index} & 1u) << 4u)"),
+        _ => format!("(({index} & 3u) << 3u)"),
+    }
+}
+
+/// An access of a buffer.
+#[derive(Clone, Copy)]
+pub struct Place {
+    buffer: u32,
+    dtype: DType,
+    layout: Layout,
+}
+
+impl Module<'_> {
+    /// A buffer to read or write.
+    pub fn place(&self, buffer: u32) -> Place {
+        let position = buffer as usize;
+        Place { buffer, dtype: self.kernel.buffers[position].dtype, layout: self.layouts[position] }
+    }
+}
+
+impl Place {
+    /// The element at an index.
+    pub fn load(self, index: &str) -> String {
+        let name = name_of_buffer(self.buffer);
+        match self.layout {
+            Layout::Scalars => format!("{name}[{index}]"),
+            Layout::Vectors => format!("{name}[{index} >> 2u][{index} & 3u]"),
+            Layout::Packed | Layout::Atomic => {
+                let log = packing(self.dtype).trailing_zeros();
+                let word = self.word(&format!("{index} >> {log}u"));
+                let shifted = format!("{word} >> {}", shift_of(self.dtype, index));
+                match self.dtype {
+                    DType::F16 => format!("unpack2x16float({shifted}).x"),
+                    DType::Bool => format!("(({shifted}) & 255u) != 0u"),
+                    _ => format!("({shifted}) & 255u"),
+                }
+            }
+        }
+    }
+
+    /// The elements at four indices: neighbours from `index`, a name, or at the components of that vector.
+    pub fn load_vector(self, index: &str, access: Access) -> String {
+        let name = name_of_buffer(self.buffer);
+        match (self.layout, access) {
+            (Layout::Vectors, Access::Vector) => format!("{name}[{index} >> 2u]"),
+            (Layout::Packed | Layout::Atomic, Access::Vector) => match self.dtype {
+                DType::F16 => {
+                    let words =
+                        [format!("{index} >> 1u"), format!("({index} >> 1u) + 1u")].map(|word| self.word(&word));
+                    format!("vec4<f32>(unpack2x16float({}), unpack2x16float({}))", words[0], words[1])
+                }
+                _ => {
+                    let word = self.word(&format!("{index} >> 2u"));
+                    let bytes = format!("(vec4<u32>({word}) >> vec4<u32>(0u, 8u, 16u, 24u)) & vec4<u32>(255u)");
+                    if self.dtype == DType::Bool { format!("({bytes}) != vec4<u32>(0u)") } else { bytes }
+                }
+            },
+            _ => {
+                let elements = [0, 1, 2, 3].map(|lane| self.load(&index_of_lane(index, access, lane)));
+                format!("vec4<{}>({})", type_name(Type::of(self.dtype)), elements.join(", "))
+            }
+        }
+    }
+
+    /// Lines that write an element.
+    pub fn store(self, index: &str, value: &str, module: &mut Module) -> Vec<String> {
+        let name = name_of_buffer(self.buffer);
+        match self.layout {
+            Layout::Scalars => vec![format!("{name}[{index}] = {value};")],
+            Layout::Vectors => vec![format!("{name}[{index} >> 2u][{index} & 3u] = {value};")],
+            Layout::Packed | Layout::Atomic => {
+                let (shift, log) = (shift_of(self.dtype, index), packing(self.dtype).trailing_zeros());
+                let mask = if self.dtype == DType::F16 { 0xffff } else { 0xff };
+                let bits = self.bits(value, module);
+                vec![
+                    format!("atomicAnd(&{name}[{index} >> {log}u], ~({mask}u << {shift}));"),
+                    format!("atomicOr(&{name}[{index} >> {log}u], ({bits}) << {shift});"),
+                ]
+            }
+        }
+    }
+
+    /// Lines that write the elements at four indices, as [`Place::load_vector`] reads them.
+    pub fn store_vector(self, index: &str, access: Access, value: &Text, module: &mut Module) -> Vec<String> {
+        let name = name_of_buffer(self.buffer);
+        match (self.layout, access) {
+            (Layout::Vectors, Access::Vector) => vec![format!("{name}[{index} >> 2u] = {};", value.vector())],
+            (Layout::Packed | Layout::Atomic, Access::Vector) => match self.dtype {
+                DType::F16 => {
+                    let word = |lane, module: &mut Module| {
+                        let [low, high] = [lane, lane + 1].map(|lane| value.component(lane));
+                        format!("{} | ({} << 16u)", self.bits(&low, module), self.bits(&high, module))
+                    };
+                    let words = [word(0, module), word(2, module)];
+                    let places = [format!("{index} >> 1u"), format!("({index} >> 1u) + 1u")];
+                    places.iter().zip(&words).map(|(place, word)| self.store_word(place, word)).collect()
+                }
+                dtype => {
+                    let bytes = match dtype {
+                        DType::Bool => format!("vec4<u32>({})", value.vector()),
+                        _ => format!("{} & vec4<u32>(255u)", value.vector()),
+                    };
+                    let word = format!("dot({bytes}, vec4<u32>(1u, 256u, 65536u, 16777216u))");
+                    vec![self.store_word(&format!("{index} >> 2u"), &word)]
+                }
+            },
+            _ => (0..4)
+                .flat_map(|lane| self.store(&index_of_lane(index, access, lane), &value.component(lane), module))
+                .collect(),
+        }
+    }
+
+    /// The bits of an element that is narrower than a word.
+    fn bits(self, value: &str, module: &mut Module) -> String {
+        match self.dtype {
+            DType::F16 => {
+                module.push_shader(HALF);
+                format!("half_bits({value})")
+            }
+            DType::Bool => format!("select(0u, 1u, {value})"),
+            _ => format!("{value} & 255u"),
+        }
+    }
+
+    fn word(self, index: &str) -> String {
+        let name = name_of_buffer(self.buffer);
+        if self.layout == Layout::Atomic { format!("atomicLoad(&{name}[{index}])") } else { format!("{name}[{index}]") }
+    }
+
+    fn store_word(self, index: &str, word: &str) -> String {
+        let name = name_of_buffer(self.buffer);
+        if self.layout == Layout::Atomic {
+            format!("atomicStore(&{name}[{index}], {word});")
+        } else {
+            format!("{name}[{index}] = {word};")
+        }
+    }
+}
+
+/// The index of one of four points: `index` is that of the first, or a vector.
+pub fn index_of_lane(index: &str, access: Access, lane: usize) -> String {
+    match (access, lane) {
+        (Access::Same, _) | (Access::Vector | Access::Consecutive, 0) => index.to_owned(),
+        (Access::Vector | Access::Consecutive, _) => format!("({index} + {lane}u)"),
+        (Access::Other, _) => format!("{index}.{}", COMPONENTS[lane]),
+    }
+}

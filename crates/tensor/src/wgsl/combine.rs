@@ -1,0 +1,184 @@
+//! States of reductions in WGSL: one number, a vector, or a structure.
+
+use residua_codegen::Width;
+use residua_codegen::wgsl::Binding;
+
+use super::module::{FIRST_EXTREME, FirstExtreme, MOMENTS, Module, type_name};
+use super::operation::number;
+use crate::expr::Rule;
+use crate::kernel::{Combine, Fold};
+use crate::scalar::Type;
+
+/// How the states of a reduction are written.
+#[derive(Clone, Debug)]
+pub struct States {
+    kind: Kind,
+    /// Of what is accumulated.
+    ty: Type,
+    /// The type of a state.
+    pub name: String,
+    /// Words of a state.
+    pub words: u32,
+    /// Of the reduction in the kernel.
+    position: usize,
+    merges_states: bool,
+    keeps_state: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Sum,
+    IntSum,
+    Prod,
+    Min,
+    Max,
+    First { largest: bool },
+    Variance,
+    By,
+}
+
+impl States {
+    /// The states of a reduction by its position in the kernel, with the functions that they need.
+    pub fn new(position: usize, fold: &Fold, module: &mut Module) -> States {
+        let ty = fold.operands.first().map_or(Type::F32, |operand| module.kernel.graph.ty(*operand));
+        let (kind, name, words) = match &fold.combine {
+            Combine::Sum => (Kind::Sum, "vec2<f32>".to_owned(), 2),
+            Combine::IntSum => (Kind::IntSum, type_name(ty).to_owned(), 1),
+            Combine::Prod => (Kind::Prod, type_name(ty).to_owned(), 1),
+            Combine::Min => (Kind::Min, type_name(ty).to_owned(), 1),
+            Combine::Max => (Kind::Max, type_name(ty).to_owned(), 1),
+            Combine::ArgMin | Combine::ArgMax => {
+                let largest = matches!(fold.combine, Combine::ArgMax);
+                let parameters = FirstExtreme { ty: type_name(ty).to_owned(), real: ty == Type::F32 };
+                module.push_shader_of(FIRST_EXTREME, &format!("first_extreme_{}", type_name(ty)), &parameters);
+                (Kind::First { largest }, format!("Place_{}", type_name(ty)), 2)
+            }
+            Combine::Variance => {
+                module.push_shader(MOMENTS);
+                // A vector of three takes the room of four.
+                (Kind::Variance, "vec3<f32>".to_owned(), 4)
+            }
+            Combine::By(rule) => {
+                let name = format!("State{position}");
+                write_rule(&name, position, rule, module);
+                (Kind::By, name, rule.identity.len() as u32)
+            }
+        };
+        States { kind, ty, name, words, position, merges_states: fold.merges_states, keeps_state: fold.keeps_state }
+    }
+
+    /// Whether points must be merged in order.
+    pub fn is_ordered(&self) -> bool {
+        self.kind == Kind::By
+    }
+
+    /// The state of nothing.
+    pub fn identity(&self, module: &mut Module) -> String {
+        let extreme = |smallest: bool, module: &mut Module| match self.ty {
+            Type::F32 => module.program.number(if smallest { f64::NEG_INFINITY } else { f64::INFINITY }),
+            Type::I32 => number(Type::I32, if smallest { i32::MIN } else { i32::MAX } as u32),
+            Type::U32 => number(Type::U32, if smallest { 0 } else { u32::MAX }),
+            Type::Bool => number(Type::Bool, u32::from(!smallest)),
+        };
+        match self.kind {
+            Kind::Sum | Kind::Variance => format!("{}()", self.name),
+            Kind::IntSum => number(self.ty, 0),
+            Kind::Prod if self.ty == Type::F32 => "1.0".to_owned(),
+            Kind::Prod => number(self.ty, 1),
+            Kind::Min => extreme(false, module),
+            Kind::Max => extreme(true, module),
+            Kind::First { largest } => format!("{}({}, 0xffffffffu)", self.name, extreme(largest, module)),
+            Kind::By => format!("identity_{}()", self.position),
+        }
+    }
+
+    /// A state with what a point contributes.
+    pub fn with_point(&self, state: &str, operands: &[String], module: &mut Module) -> String {
+        if self.merges_states {
+            let point = self.of_numbers(operands);
+            return self.merged(state, &point, module);
+        }
+        match self.kind {
+            Kind::Sum => module.program.call("with_addend", &[state, &operands[0]]),
+            Kind::Variance => format!("with_sample({state}, {})", operands[0]),
+            Kind::First { .. } | Kind::By | Kind::IntSum | Kind::Prod | Kind::Min | Kind::Max => {
+                let point = self.of_numbers(operands);
+                self.merged(state, &point, module)
+            }
+        }
+    }
+
+    /// The state of two neighbouring ranges.
+    pub fn merged(&self, a: &str, b: &str, module: &mut Module) -> String {
+        match self.kind {
+            Kind::Sum => module.program.call("sum_of_pairs", &[a, b]),
+            Kind::IntSum => format!("{a} + {b}"),
+            Kind::Prod => format!("{a} * {b}"),
+            Kind::Min if self.ty == Type::Bool => format!("{a} & {b}"),
+            Kind::Max if self.ty == Type::Bool => format!("{a} | {b}"),
+            Kind::Min if self.ty == Type::F32 => module.program.call("minimum", &[a, b]),
+            Kind::Max if self.ty == Type::F32 => module.program.call("maximum", &[a, b]),
+            Kind::Min => format!("min({a}, {b})"),
+            Kind::Max => format!("max({a}, {b})"),
+            Kind::First { largest } => format!("first_extreme_{}({largest}, {a}, {b})", type_name(self.ty)),
+            Kind::Variance => format!("merged_moments({a}, {b})"),
+            Kind::By => format!("merged_{}({a}, {b})", self.position),
+        }
+    }
+
+    /// The state of its numbers.
+    pub fn of_numbers(&self, numbers: &[String]) -> String {
+        match numbers {
+            [number] if self.kind != Kind::By => number.clone(),
+            _ => format!("{}({})", self.name, numbers.join(", ")),
+        }
+    }
+
+    /// The results of a state, the value of a name, with their types.
+    pub fn results(&self, state: &str, module: &mut Module) -> Vec<(String, Type)> {
+        let numbers =
+            |members: &[&str]| members.iter().map(|member| (format!("{state}.{member}"), Type::F32)).collect();
+        match self.kind {
+            Kind::Sum if self.keeps_state => numbers(&["x", "y"]),
+            Kind::Sum => vec![(module.program.call("compensated_sum", &[state]), Type::F32)],
+            Kind::IntSum | Kind::Prod | Kind::Min | Kind::Max => vec![(state.to_owned(), self.ty)],
+            Kind::First { .. } if self.keeps_state => {
+                vec![(format!("{state}.value"), self.ty), (format!("{state}.position"), Type::U32)]
+            }
+            Kind::First { .. } => vec![(format!("i32({state}.position)"), Type::I32)],
+            Kind::Variance if self.keeps_state => numbers(&["x", "y", "z"]),
+            Kind::Variance => {
+                let nan = module.program.call("not_a_number", &[]);
+                vec![(format!("select({state}.z / {state}.x, {nan}, {state}.x == 0.0)"), Type::F32)]
+            }
+            Kind::By => (0..self.words).map(|member| (format!("{state}.x{member}"), Type::F32)).collect(),
+        }
+    }
+}
+
+/// Writes the structure of a rule's states, the state of nothing and the function that merges two.
+fn write_rule(name: &str, position: usize, rule: &Rule, module: &mut Module) {
+    let count = rule.identity.len();
+    let members: Vec<String> = (0..count).map(|member| format!("    x{member}: f32,\n")).collect();
+    let bindings: Vec<Binding> = [("a", "first"), ("b", "second")]
+        .iter()
+        .flat_map(|(prefix, state)| {
+            (0..count).map(move |member| Binding {
+                name: format!("{prefix}{member}"),
+                expression: format!("{state}.x{member}"),
+                width: Width::Single,
+            })
+        })
+        .collect();
+    let nodes: Vec<_> = rule.results.iter().map(|result| (*result, Width::Single)).collect();
+    let (code, results) = module.program.straight_line(rule.merge.graph(), &bindings, &nodes, &["first", "second"], 1);
+    let identity: Vec<String> = rule.identity.iter().map(|number| module.program.number(*number)).collect();
+    module
+        .program
+        .push(&format!("\nfn identity_{position}() -> {name} {{\n    return {name}({});\n}}\n", identity.join(", ")));
+    module.program.push(&format!(
+        "\nstruct {name} {{\n{}}}\n\nfn merged_{position}(first: {name}, second: {name}) -> {name} {{\n{code}    return {name}({});\n}}\n",
+        members.concat(),
+        results.join(", ")
+    ));
+}

@@ -1,0 +1,95 @@
+//! Kernels as WGSL.
+//!
+//! A text has one entry point, `main`, and binds the kernel's buffers in order and after them the uniform, `sizes`, the words of
+//! [`Kernel::sizes`]. It keeps to the limits that every WebGPU device has: 256 threads a workgroup, 16 KB of workgroup memory, no optional
+//! feature.
+//!
+//! A thread computes four neighbouring points at a time where buffers can be read or written in vectors of four elements; what is the same
+//! for the four is computed once. The order of every sum follows from the kernel alone, so that all adapters add in one order.
+//!
+//! | module | what |
+//! |---|---|
+//! | `module` | the text under construction, its declarations and helpers |
+//! | `buffers` | how buffers are declared, and elements read and written |
+//! | `code` | straight-line code of a graph, for one point or four |
+//! | `operation` | each operation as an expression |
+//! | `points` | coordinates of a point from its number |
+//! | `combine` | states of reductions |
+//! | `elements`, `rows`, `scan` | the bodies of kernels |
+//! | `workgroups` | how many workgroups a dispatch has |
+//!
+//! **The guard's zero.** Functions that split roundings need a zero that compilers cannot derive (see `residua_codegen`). Texts take it from
+//! the length of a storage buffer, which is never 0: a query of the device, unlike the contents of uniform buffers, which lavapipe compiles
+//! into its shaders. It costs no binding.
+
+use residua_base::error::{Error, ErrorCode, Result};
+use residua_codegen::wgsl::Access;
+
+use crate::kernel::{Body, Kernel};
+
+mod buffers;
+mod code;
+mod combine;
+mod elements;
+mod module;
+mod operation;
+mod points;
+mod rows;
+mod scan;
+mod workgroups;
+
+pub use workgroups::{Factor, Workgroups};
+
+use module::Module;
+
+/// A kernel as the facade takes it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KernelText {
+    /// A WGSL module with the entry point `main`.
+    pub text: String,
+    /// What is bound, by binding number: the kernel's buffers, then the uniform.
+    pub bindings: Vec<Access>,
+    /// How many workgroups a dispatch has.
+    pub workgroups: Workgroups,
+}
+
+/// What a device allows beyond what every device has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Storage buffers of a kernel.
+    pub storage_buffers: u32,
+}
+
+impl Default for Limits {
+    /// What every device has.
+    fn default() -> Limits {
+        Limits { storage_buffers: 8 }
+    }
+}
+
+/// Bytes of the uniform that a text declares: that many must be bound, even if it has no words.
+pub fn uniform_bytes(kernel: &Kernel) -> u32 {
+    (kernel.sizes.len() as u32).div_ceil(4).max(1) * 16
+}
+
+/// Writes a kernel. An error with [`ErrorCode::LimitExceeded`] if it has more buffers than the device allows, or rows that no workgroup takes.
+pub fn write(kernel: &Kernel, limits: &Limits) -> Result<KernelText> {
+    if kernel.buffers.len() > limits.storage_buffers as usize {
+        let message = format!(
+            "kernel '{}' has {} buffers; the device allows {}",
+            kernel.name,
+            kernel.buffers.len(),
+            limits.storage_buffers
+        );
+        return Err(Error::new(ErrorCode::LimitExceeded, message));
+    }
+    match &kernel.body {
+        Body::Elements(elements) => elements::write(Module::new(kernel), elements),
+        Body::Rows(rows) => rows::write(Module::new(kernel), rows),
+        Body::Scan(scan) => scan::write(Module::new(kernel), scan),
+        Body::Product(_) => Err(Error::internal(format!("kernel '{}' is a product", kernel.name))),
+    }
+}
+
+#[cfg(all(test, not(target_arch = "wasm32")))]
+mod tests;

@@ -1,0 +1,191 @@
+//! A text under construction.
+
+use residua_base::error::Result;
+use residua_codegen::template_parameters;
+use residua_codegen::wgsl::{Access, NoParameters, Parameters, ProgramText, Resource, Template, comment};
+use rustc_hash::FxHashSet;
+
+use super::buffers::Layout;
+use super::{KernelText, Workgroups, uniform_bytes};
+use crate::kernel::{Extent, Kernel};
+use crate::scalar::{Id, Node, Type};
+
+/// The name of a type in WGSL.
+pub fn type_name(ty: Type) -> &'static str {
+    match ty {
+        Type::F32 => "f32",
+        Type::I32 => "i32",
+        Type::U32 => "u32",
+        Type::Bool => "bool",
+    }
+}
+
+template_parameters! {
+    /// Of `first_extreme.wgsl`.
+    pub struct FirstExtreme {
+        ty: String,
+        real: bool,
+    }
+}
+
+/// The shader files of tensors.
+macro_rules! shader {
+    ($name:literal) => {
+        Template { name: $name, source: include_str!(concat!(env!("OUT_DIR"), "/shaders/", $name, ".wgsl")) }
+    };
+}
+
+/// Comparisons of vectors.
+pub const COMPARE: Template<'static> = shader!("compare");
+/// Integers of reals.
+pub const CONVERT: Template<'static> = shader!("convert");
+/// The high half of a product.
+pub const HIGH_PRODUCT: Template<'static> = shader!("high_product");
+/// Halves of reals.
+pub const HALF: Template<'static> = shader!("half");
+/// Count, mean and squares of differences.
+pub const MOMENTS: Template<'static> = shader!("moments");
+/// First extrema.
+pub const FIRST_EXTREME: Template<'static> = shader!("first_extreme");
+
+/// What nodes depend on, by bits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Dependence {
+    /// Coordinates.
+    pub coordinates: u32,
+    /// Reductions.
+    pub folds: u32,
+}
+
+/// A text under construction.
+pub struct Module<'a> {
+    /// What is written.
+    pub kernel: &'a Kernel,
+    /// Functions and imports.
+    pub program: ProgramText,
+    /// How each buffer is declared.
+    pub layouts: Vec<Layout>,
+    /// Of each node.
+    dependences: Vec<Dependence>,
+    /// Files that are part of the text.
+    pushed: FxHashSet<String>,
+}
+
+impl<'a> Module<'a> {
+    /// No text yet; buffers are declared as scalars.
+    pub fn new(kernel: &'a Kernel) -> Module<'a> {
+        let mut program = ProgramText::new();
+        program.make_nan_by_guard();
+        program.read_guard_from("select(0u, 1u, arrayLength(&b0) == 0u)");
+        let layouts = kernel.buffers.iter().map(|buffer| Layout::scalars(buffer.dtype)).collect();
+        Module { kernel, program, layouts, dependences: dependences(kernel), pushed: FxHashSet::default() }
+    }
+
+    /// What a node depends on.
+    pub fn dependence(&self, id: Id) -> Dependence {
+        self.dependences[id.index()]
+    }
+
+    /// Adds a shader file, once.
+    pub fn push_shader(&mut self, template: Template<'static>) {
+        self.push_shader_of(template, template.name, &NoParameters);
+    }
+
+    /// Adds a shader file with parameters, once for each name.
+    pub fn push_shader_of(&mut self, template: Template<'static>, name: &str, parameters: &dyn Parameters) {
+        if self.pushed.insert(name.to_owned()) {
+            self.program.push_template(template, &[], parameters);
+        }
+    }
+
+    /// The text of an extent.
+    pub fn extent(&self, extent: Extent) -> String {
+        match extent {
+            Extent::Known(number) => format!("{number}u"),
+            Extent::Word(word) => size(word),
+        }
+    }
+
+    /// Whether an extent is a multiple of 4 whatever the dims are.
+    pub fn is_multiple_of_4(&self, extent: Extent) -> bool {
+        match extent {
+            Extent::Known(number) => number.is_multiple_of(4),
+            Extent::Word(word) => self.kernel.sizes[word as usize].is_multiple_of(4),
+        }
+    }
+
+    /// The whole text, of an entry point of so many threads a workgroup and of declarations before it.
+    pub fn finish(
+        mut self,
+        declarations: &str,
+        body: &str,
+        threads: u32,
+        workgroups: Workgroups,
+    ) -> Result<KernelText> {
+        let mut resources: Vec<Resource> = self
+            .kernel
+            .buffers
+            .iter()
+            .enumerate()
+            .map(|(position, buffer)| {
+                let element = self.layouts[position].element(buffer.dtype);
+                Resource::array(&name_of_buffer(position as u32), &element, buffer.written)
+            })
+            .collect();
+        let bindings = resources.iter().map(|resource| resource.access).chain([Access::Uniform]).collect();
+        resources
+            .push(Resource::uniform_of("sizes", &format!("array<vec4<u32>, {}>", uniform_bytes(self.kernel) / 16)));
+        let mut text = ProgramText::new();
+        text.push(&format!("{}\n", comment(&self.kernel.name)));
+        text.declare(&[], &resources);
+        let mut text = text.finish();
+        text += declarations;
+        text += &format!(
+            "\n@compute @workgroup_size({threads})\nfn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: \
+             vec3<u32>, @builtin(local_invocation_index) lane: u32) {{\n    let workgroup = group.y * groups.x + group.x;\n"
+        );
+        text += body;
+        text += "}\n";
+        let functions = std::mem::take(&mut self.program).finish();
+        if !functions.is_empty() && !functions.starts_with('\n') {
+            text.push('\n');
+        }
+        text += &functions;
+        Ok(KernelText { text, bindings, workgroups })
+    }
+}
+
+/// A word of the uniform.
+pub fn size(word: u32) -> String {
+    format!("sizes[{}].{}", word / 4, COMPONENTS[word as usize % 4])
+}
+
+/// The components of a vector.
+pub const COMPONENTS: [char; 4] = ['x', 'y', 'z', 'w'];
+
+/// The variable of a buffer.
+pub fn name_of_buffer(buffer: u32) -> String {
+    format!("b{buffer}")
+}
+
+/// The bit of a coordinate or a reduction. Those from 31 on share one, which is safe: what depends on one depends on all.
+pub fn bit(position: u32) -> u32 {
+    1 << position.min(31)
+}
+
+fn dependences(kernel: &Kernel) -> Vec<Dependence> {
+    let mut all: Vec<Dependence> = Vec::with_capacity(kernel.graph.len());
+    for id in kernel.graph.ids() {
+        let mut own = match kernel.graph.node(id) {
+            Node::Coordinate(axis) => Dependence { coordinates: bit(axis), folds: 0 },
+            Node::Folded { fold, .. } => Dependence { coordinates: 0, folds: bit(fold) },
+            Node::Literal(..) | Node::Size(_) | Node::Load { .. } | Node::Apply(..) => Dependence::default(),
+        };
+        for operand in kernel.graph.operands(id) {
+            own.coordinates |= all[operand.index()].coordinates;
+            own.folds |= all[operand.index()].folds;
+        }
+        all.push(own);
+    }
+    all
+}

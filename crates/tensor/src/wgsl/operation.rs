@@ -1,0 +1,176 @@
+//! Each operation as an expression, on one point or on four.
+
+use residua_ir::graph::Op as Real;
+
+use super::module::{COMPARE, COMPONENTS, CONVERT, HIGH_PRODUCT, Module, type_name};
+use crate::scalar::{Op, Type};
+
+/// The text of a value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Text {
+    /// A name, a number or an element of a name.
+    pub text: String,
+    /// Its type, or that of its components.
+    pub ty: Type,
+    /// Whether it is a vector of the values of four points.
+    pub is_vector: bool,
+    /// Its bits, if it is a number.
+    pub literal: Option<u32>,
+}
+
+impl Text {
+    /// The value of one of four points.
+    pub fn component(&self, lane: usize) -> String {
+        if self.is_vector { format!("{}.{}", self.text, COMPONENTS[lane]) } else { self.text.clone() }
+    }
+
+    /// The values of four points.
+    pub fn vector(&self) -> String {
+        if self.is_vector { self.text.clone() } else { format!("vec4<{}>({})", type_name(self.ty), self.text) }
+    }
+}
+
+/// The value of an operation.
+pub fn expression(op: Op, operands: &[&Text], module: &mut Module) -> String {
+    let is_vector = operands.iter().any(|operand| operand.is_vector);
+    let ty = operands[0].ty;
+    if let Op::Real(op) = op {
+        return real(op, operands, is_vector, module);
+    }
+    let texts: Vec<String> = operands.iter().map(|operand| whole(operand, is_vector)).collect();
+    let a = &texts[0];
+    let b = texts.get(1).map_or("", String::as_str);
+    let literal = operands.get(1).and_then(|operand| operand.literal);
+    match op {
+        Op::Real(_) => unreachable!("written above"),
+        Op::Trunc => format!("trunc({a})"),
+        Op::Eq => comparison(Real::Eq, "==", "are_equal", operands, is_vector, module),
+        Op::Lt => comparison(Real::Lt, "<", "are_less", operands, is_vector, module),
+        Op::Le => comparison(Real::Le, "<=", "are_at_most", operands, is_vector, module),
+        Op::Select => format!("select({}, {b}, {})", texts[2], operands[0].text),
+        Op::IntAdd => format!("{a} + {b}"),
+        Op::IntSub => format!("{a} - {b}"),
+        Op::IntMul => format!("{a} * {b}"),
+        // WGSL refuses a zero that it knows, and takes another as 1 in quotients and gives 0 as remainder.
+        Op::IntDiv | Op::IntRem if literal == Some(0) => splat(number(ty, 0), ty, is_vector),
+        Op::IntRem => format!("{a} % {b}"),
+        Op::IntDiv if literal.is_some() => format!("{a} / {b}"),
+        Op::IntDiv => {
+            let zero = splat(number(ty, 0), ty, is_vector);
+            format!("select({a} / {b}, {zero}, {b} == {zero})")
+        }
+        Op::IntMin => format!("min({a}, {b})"),
+        Op::IntMax => format!("max({a}, {b})"),
+        Op::HighProduct => {
+            module.push_shader(HIGH_PRODUCT);
+            by_component("high_product", operands, Type::U32, is_vector)
+        }
+        Op::And => format!("{a} & {b}"),
+        Op::Or => format!("{a} | {b}"),
+        Op::Xor if ty == Type::Bool => format!("{a} != {b}"),
+        Op::Xor => format!("{a} ^ {b}"),
+        Op::Not if ty == Type::Bool => format!("!{a}"),
+        Op::Not => format!("~{a}"),
+        Op::Shl => format!("{a} << {}", shift(operands[1], is_vector)),
+        Op::Shr => format!("{a} >> {}", shift(operands[1], is_vector)),
+        Op::ToI32 if ty == Type::F32 => {
+            module.push_shader(CONVERT);
+            by_component("integer_of", operands, Type::I32, is_vector)
+        }
+        Op::ToU32 if ty == Type::F32 => {
+            module.push_shader(CONVERT);
+            by_component("unsigned_of", operands, Type::U32, is_vector)
+        }
+        Op::ToF32 => format!("{}({a})", type_of(Type::F32, is_vector)),
+        Op::ToI32 => format!("{}({a})", type_of(Type::I32, is_vector)),
+        Op::ToU32 => format!("{}({a})", type_of(Type::U32, is_vector)),
+        Op::BitsToF32 => format!("bitcast<{}>({a})", type_of(Type::F32, is_vector)),
+        Op::BitsOfF32 => format!("bitcast<{}>({a})", type_of(Type::U32, is_vector)),
+    }
+}
+
+/// The type of a value of one point or of four.
+pub fn type_of(ty: Type, is_vector: bool) -> String {
+    if is_vector { format!("vec4<{}>", type_name(ty)) } else { type_name(ty).to_owned() }
+}
+
+/// A number of a type that is no real.
+pub fn number(ty: Type, bits: u32) -> String {
+    match ty {
+        Type::F32 => unreachable!("reals are written by the program"),
+        Type::I32 if bits as i32 == i32::MIN => "bitcast<i32>(0x80000000u)".to_owned(),
+        Type::I32 if (bits as i32) < 0 => format!("({}i)", bits as i32),
+        Type::I32 => format!("{bits}i"),
+        Type::U32 => format!("{bits}u"),
+        Type::Bool => (bits != 0).to_string(),
+    }
+}
+
+fn whole(operand: &Text, is_vector: bool) -> String {
+    if is_vector { operand.vector() } else { operand.text.clone() }
+}
+
+fn splat(text: String, ty: Type, is_vector: bool) -> String {
+    if is_vector { format!("vec4<{}>({text})", type_name(ty)) } else { text }
+}
+
+fn shift(operand: &Text, is_vector: bool) -> String {
+    match operand.literal {
+        Some(bits) => splat(format!("{}u", bits % 32), Type::U32, is_vector),
+        None => format!("({} & {})", whole(operand, is_vector), splat("31u".to_owned(), Type::U32, is_vector)),
+    }
+}
+
+/// A call of a function of one point for one or for each of four.
+fn by_component(function: &str, operands: &[&Text], result: Type, is_vector: bool) -> String {
+    let call = |lane: usize| {
+        let arguments: Vec<String> = operands.iter().map(|operand| operand.component(lane)).collect();
+        format!("{function}({})", arguments.join(", "))
+    };
+    if is_vector { format!("vec4<{}>({})", type_name(result), [0, 1, 2, 3].map(call).join(", ")) } else { call(0) }
+}
+
+fn comparison(
+    op: Real,
+    symbol: &str,
+    function: &str,
+    operands: &[&Text],
+    is_vector: bool,
+    module: &mut Module,
+) -> String {
+    let (a, b) = (whole(operands[0], is_vector), whole(operands[1], is_vector));
+    if operands[0].ty != Type::F32 {
+        return format!("{a} {symbol} {b}");
+    }
+    if !is_vector {
+        return module.program.comparison(op, &a, &b);
+    }
+    module.push_shader(COMPARE);
+    format!("{function}({a}, {b})")
+}
+
+/// An operation on reals. What is no operator of vectors is done for each point.
+fn real(op: Real, operands: &[&Text], is_vector: bool, module: &mut Module) -> String {
+    let mut operands: Vec<Text> = operands.iter().map(|operand| (*operand).clone()).collect();
+    if operands.iter().all(|operand| operand.literal.is_some()) {
+        let bits = operands[0].literal.unwrap_or_default();
+        operands[0].text = module.program.opaque_number(f64::from(f32::from_bits(bits)));
+    }
+    if !is_vector {
+        let texts: Vec<&str> = operands.iter().map(|operand| operand.text.as_str()).collect();
+        return module.program.operation(op, &texts);
+    }
+    let is_operator =
+        matches!(op, Real::Neg | Real::Abs | Real::Floor | Real::Ceil | Real::Add | Real::Sub | Real::Mul | Real::Div);
+    if is_operator {
+        let texts: Vec<String> = operands.iter().map(Text::vector).collect();
+        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+        return module.program.operation(op, &texts);
+    }
+    let values = [0, 1, 2, 3].map(|lane| {
+        let texts: Vec<String> = operands.iter().map(|operand| operand.component(lane)).collect();
+        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+        module.program.operation(op, &texts)
+    });
+    format!("vec4<f32>({})", values.join(", "))
+}

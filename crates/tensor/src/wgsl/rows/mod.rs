@@ -1,0 +1,361 @@
+//! Kernels that reduce along rows.
+//!
+//! The reductions of a kernel go in stages: those of one stage depend on results of earlier stages alone and are done in one pass over the row.
+//! After them come the elements, a pass of their own, and the results of the row.
+
+use residua_base::error::Result;
+use rustc_hash::FxHashMap;
+
+use super::code::Code;
+use super::combine::States;
+use super::module::{Module, bit};
+use super::operation::Text;
+use super::points::{self, Axes};
+use super::{KernelText, Workgroups};
+use crate::kernel::{Rows, Store};
+use crate::scalar::{Id, Type};
+
+mod schedule;
+mod tree;
+
+use schedule::Schedule;
+use tree::Shared;
+
+/// Writes the kernel.
+pub fn write(mut module: Module, rows: &Rows) -> Result<KernelText> {
+    let states: Vec<States> =
+        rows.folds.iter().enumerate().map(|(position, fold)| States::new(position, fold, &mut module)).collect();
+    let (values, indices) = roots(rows);
+    let loads = points::loads(&module, &[values.as_slice(), &indices].concat());
+    let schedule = Schedule::choose(&module, rows, &loads, &states);
+    let outer = Axes::new(0, &rows.outer, schedule.lanes);
+    let row = Axes::new(rows.outer.len(), &rows.row, schedule.lanes);
+    let lane_extent = if schedule.lanes_are_rows { rows.outer.last() } else { rows.row.last() };
+    let masked = rows.valid.is_some() || lane_extent.is_some_and(|extent| !module.is_multiple_of_4(*extent));
+    match schedule.lanes_are_rows {
+        true => {
+            let stores: Vec<Store> = rows.elements.iter().chain(&rows.results).copied().collect();
+            points::declare(&mut module, schedule.lanes, &loads, &stores, &[], masked);
+        }
+        false => points::declare(&mut module, schedule.lanes, &loads, &rows.elements, &rows.results, masked),
+    }
+
+    let stages = stages(&module, rows);
+    let mut code = Code::new(&mut module, schedule.lanes);
+    code.folds_vary = schedule.lanes_are_rows;
+    let mut writer = RowsWriter {
+        rows,
+        states: &states,
+        schedule,
+        row,
+        outer_mask: None,
+        is_active: None,
+        held: Vec::new(),
+        shared: Shared::default(),
+        code,
+    };
+    writer.locate(&outer);
+    writer.code.hoist(&values, &indices, writer.row.bits(), u32::MAX);
+    for stage in &stages {
+        writer.stage(stage);
+    }
+    writer.elements();
+    writer.results();
+    let declarations = writer.shared.declarations(&schedule);
+    let body = writer.code.finish();
+    let workgroups = Workgroups { factors: outer.factors(), units: schedule.across };
+    module.finish(&declarations, &body, schedule.threads(), workgroups)
+}
+
+/// All values that the kernel computes, and all addresses that it writes.
+fn roots(rows: &Rows) -> (Vec<Id>, Vec<Id>) {
+    let stores: Vec<&Store> = rows.elements.iter().chain(&rows.results).collect();
+    let operands = rows.folds.iter().flat_map(|fold| &fold.operands).copied();
+    let values = operands.chain(rows.valid).chain(stores.iter().map(|store| store.value)).collect();
+    (values, stores.iter().map(|store| store.index).collect())
+}
+
+/// The reductions by stage.
+fn stages(module: &Module, rows: &Rows) -> Vec<Vec<usize>> {
+    let mut stage_of: Vec<usize> = Vec::new();
+    for fold in &rows.folds {
+        let needed = fold.operands.iter().fold(0, |bits, operand| bits | module.dependence(*operand).folds);
+        let after = (0..stage_of.len()).filter(|earlier| needed & bit(*earlier as u32) != 0);
+        stage_of.push(after.map(|earlier| stage_of[earlier] + 1).max().unwrap_or(0));
+    }
+    let count = stage_of.iter().max().map_or(0, |last| last + 1);
+    (0..count).map(|stage| (0..stage_of.len()).filter(|fold| stage_of[*fold] == stage).collect()).collect()
+}
+
+/// What a thread holds of one point, or of four: the values that are written, and the coordinates.
+#[derive(Default)]
+struct Held {
+    values: FxHashMap<(Id, bool), Text>,
+    coordinates: Vec<String>,
+    /// The name of a bool: whether there is such a point.
+    exists: Option<String>,
+}
+
+struct RowsWriter<'w, 'm, 'a> {
+    rows: &'w Rows,
+    states: &'w [States],
+    schedule: Schedule,
+    row: Axes,
+    /// Which of four rows there are.
+    outer_mask: Option<Text>,
+    /// The name of a bool: whether the thread has a row.
+    is_active: Option<String>,
+    held: Vec<Held>,
+    shared: Shared,
+    code: Code<'m, 'a>,
+}
+
+impl RowsWriter<'_, '_, '_> {
+    /// Writes which row a thread has, and its place `y` along it.
+    fn locate(&mut self, outer: &Axes) {
+        let Schedule { across, along, rows_are_neighbours, .. } = self.schedule;
+        let code = &mut self.code;
+        let count = outer.count(code.module);
+        if along == 1 {
+            code.line(&format!("let unit = workgroup * {across}u + lane;"));
+            code.open(&format!("if unit >= {count}"));
+            code.line("return;");
+            code.close();
+        } else if across == 1 {
+            code.line("let unit = workgroup;");
+            code.line("let y = lane;");
+            code.open(&format!("if unit >= {count}"));
+            code.line("return;");
+            code.close();
+        } else {
+            code.line(&format!("let rows = {count};"));
+            code.open(&format!("if workgroup * {across}u >= rows"));
+            code.line("return;");
+            code.close();
+            let [x, y] = match rows_are_neighbours {
+                true => [format!("lane % {across}u"), format!("lane / {across}u")],
+                false => [format!("lane / {along}u"), format!("lane % {along}u")],
+            };
+            code.line(&format!("let x = {x};"));
+            code.line(&format!("let y = {y};"));
+            // A thread without a row computes the last one again, since all take part in barriers.
+            code.line(&format!("let is_active = workgroup * {across}u + x < rows;"));
+            code.line(&format!("let unit = min(workgroup * {across}u + x, rows - 1u);"));
+            self.is_active = Some("is_active".to_owned());
+        }
+        outer.locate("unit", code);
+        self.outer_mask = outer.mask(code);
+        let chunks = self.row.count(code.module);
+        code.line(&format!("let chunks = {chunks};"));
+        let is_ordered = along > 1 && self.states.iter().any(States::is_ordered);
+        if is_ordered {
+            code.line(&format!("let share = (chunks + {}u) / {along}u;", along - 1));
+        }
+        self.hold();
+    }
+
+    /// Names the points that a thread holds.
+    fn hold(&mut self) {
+        let Schedule { along, held, .. } = self.schedule;
+        let is_exact = self.row.known(self.code.module) == Some(along * held);
+        for position in 0..held {
+            let chunk = match (along, position) {
+                (1, _) => format!("{position}u"),
+                (_, 0) => "y".to_owned(),
+                (_, _) => self.code.bind(&format!("y + {}u", position * along)),
+            };
+            let exists = (!is_exact).then(|| self.code.bind(&format!("{chunk} < chunks")));
+            self.row.locate(&chunk, &mut self.code);
+            let coordinates = self.code.coordinates().to_vec();
+            self.held.push(Held { values: FxHashMap::default(), coordinates, exists });
+        }
+    }
+
+    /// Writes something for each point, or four points, that a thread has of the row: with the values that it needs, then under the condition that
+    /// there is such a point.
+    fn each_point(&mut self, roots: &[Id], mut write: impl FnMut(&mut Self)) {
+        for position in 0..self.held.len() {
+            let held = std::mem::take(&mut self.held[position]);
+            self.code.set_coordinates(&held.coordinates);
+            self.code.push_values(held.values);
+            self.code.require(roots);
+            if let Some(exists) = &held.exists {
+                self.code.open(&format!("if {exists}"));
+            }
+            write(self);
+            if held.exists.is_some() {
+                self.code.close();
+            }
+            let values = self.code.pop_values();
+            self.held[position] = Held { values, ..held };
+        }
+        if !self.held.is_empty() {
+            return;
+        }
+        let along = self.schedule.along;
+        let is_ordered = along > 1 && self.states.iter().any(States::is_ordered);
+        let chunk = self.code.name();
+        self.code.open(&match (along, is_ordered) {
+            (1, _) => format!("for (var {chunk} = 0u; {chunk} < chunks; {chunk}++)"),
+            (_, true) => {
+                format!("for (var {chunk} = y * share; {chunk} < min((y + 1u) * share, chunks); {chunk}++)")
+            }
+            (_, false) => format!("for (var {chunk} = y; {chunk} < chunks; {chunk} += {along}u)"),
+        });
+        self.row.locate(&chunk, &mut self.code);
+        self.code.require(roots);
+        write(self);
+        self.code.close();
+    }
+
+    /// Where the present points contribute and are written.
+    fn mask(&mut self) -> Option<Text> {
+        let own = self.row.mask(&mut self.code);
+        let valid = self.rows.valid.map(|valid| self.code.value(valid));
+        match (own, valid) {
+            (Some(own), Some(valid)) => {
+                let text = self.code.bind(&format!("{} & {}", own.text, valid.vector()));
+                Some(Text { text, ..own })
+            }
+            (own, valid) => own.or(valid),
+        }
+    }
+
+    /// The reductions of a stage: each thread its points, then all threads of the row.
+    fn stage(&mut self, stage: &[usize]) {
+        let (rows, states) = (self.rows, self.states);
+        let lanes = if self.schedule.lanes.is_some() { 4 } else { 1 };
+        let is_split = |fold: usize| lanes == 4 && (self.schedule.lanes_are_rows || !states[fold].is_ordered());
+        let accumulators: Vec<usize> = stage.iter().map(|fold| if is_split(*fold) { 4 } else { 1 }).collect();
+        for (fold, accumulators) in stage.iter().zip(&accumulators) {
+            let identity = states[*fold].identity(self.code.module);
+            for lane in 0..*accumulators {
+                self.code.line(&format!("var {} = {identity};", accumulator(*fold, lane)));
+            }
+        }
+        let operands: Vec<Id> = stage.iter().flat_map(|fold| &rows.folds[*fold].operands).copied().collect();
+        let roots: Vec<Id> = operands.iter().copied().chain(rows.valid).collect();
+        self.each_point(&roots, |writer| {
+            let mask = writer.mask();
+            let code = &mut writer.code;
+            if let Some(mask) = mask.as_ref().filter(|mask| !mask.is_vector) {
+                code.open(&format!("if {}", mask.text));
+            }
+            let vector_mask = mask.as_ref().filter(|mask| mask.is_vector);
+            for lane in 0..lanes {
+                if let Some(mask) = vector_mask {
+                    code.open(&format!("if {}", mask.component(lane)));
+                }
+                for (fold, accumulators) in stage.iter().zip(&accumulators) {
+                    let state = accumulator(*fold, lane % accumulators);
+                    let operands: Vec<String> =
+                        rows.folds[*fold].operands.iter().map(|operand| code.value(*operand).component(lane)).collect();
+                    let next = states[*fold].with_point(&state, &operands, code.module);
+                    code.line(&format!("{state} = {next};"));
+                }
+                if vector_mask.is_some() {
+                    code.close();
+                }
+            }
+            if mask.is_some_and(|mask| !mask.is_vector) {
+                code.close();
+            }
+        });
+        let mut merged: Vec<Vec<String>> = Vec::new();
+        for (fold, accumulators) in stage.iter().zip(&accumulators) {
+            let names: Vec<String> = (0..*accumulators).map(|lane| accumulator(*fold, lane)).collect();
+            if self.schedule.lanes_are_rows || *accumulators == 1 {
+                merged.push(names);
+                continue;
+            }
+            let halves = [[0, 1], [2, 3]].map(|[a, b]| {
+                let half = states[*fold].merged(&names[a], &names[b], self.code.module);
+                self.code.bind(&half)
+            });
+            let whole = states[*fold].merged(&halves[0], &halves[1], self.code.module);
+            merged.push(vec![self.code.bind(&whole)]);
+        }
+        if self.schedule.along > 1 {
+            let folds: Vec<(&States, Vec<String>)> = stage.iter().map(|fold| &states[*fold]).zip(merged).collect();
+            merged = self.shared.merge(&folds, &self.schedule, &mut self.code);
+        }
+        for (fold, merged) in stage.iter().zip(&merged) {
+            self.finish(*fold, merged);
+        }
+    }
+
+    /// Names the results of a reduction, of one row or of four.
+    fn finish(&mut self, fold: usize, merged: &[String]) {
+        let states = &self.states[fold];
+        let of_rows: Vec<Vec<(String, Type)>> =
+            merged.iter().map(|state| states.results(state, self.code.module)).collect();
+        for result in 0..of_rows[0].len() {
+            let ty = of_rows[0][result].1;
+            let is_vector = of_rows.len() > 1;
+            let text = if is_vector {
+                let rows: Vec<&str> = of_rows.iter().map(|row| row[result].0.as_str()).collect();
+                format!("{}({})", super::operation::type_of(ty, true), rows.join(", "))
+            } else {
+                of_rows[0][result].0.clone()
+            };
+            let text = self.code.bind(&text);
+            self.code.set_folded(fold as u32, result as u32, Text { text, ty, is_vector, literal: None });
+        }
+    }
+
+    /// What is written for each point of the row.
+    fn elements(&mut self) {
+        let rows = self.rows;
+        if rows.elements.is_empty() {
+            return;
+        }
+        let values: Vec<Id> = rows.elements.iter().map(|store| store.value).collect();
+        let indices: Vec<Id> = rows.elements.iter().map(|store| store.index).collect();
+        self.code.hoist(&values, &indices, self.row.bits(), 0);
+        let is_active = self.is_active.clone();
+        if let Some(active) = &is_active {
+            self.code.open(&format!("if {active}"));
+        }
+        self.each_point(&[], |writer| {
+            let mask = match writer.mask() {
+                None => writer.outer_mask.clone(),
+                Some(mask) => Some(match &writer.outer_mask {
+                    None => mask,
+                    Some(outer) => {
+                        let text = writer.code.bind(&format!("{} & {}", outer.text, mask.vector()));
+                        Text { text, ..outer.clone() }
+                    }
+                }),
+            };
+            writer.code.store(&rows.elements, mask.as_ref());
+        });
+        if is_active.is_some() {
+            self.code.close();
+        }
+    }
+
+    /// What is written once a row, by its first thread.
+    fn results(&mut self) {
+        if self.rows.results.is_empty() {
+            return;
+        }
+        if !self.schedule.lanes_are_rows {
+            self.code.lanes = None;
+        }
+        let is_first = (self.schedule.along > 1).then(|| "y == 0u".to_owned());
+        let conditions: Vec<String> = is_first.into_iter().chain(self.is_active.clone()).collect();
+        if !conditions.is_empty() {
+            self.code.open(&format!("if {}", conditions.join(" && ")));
+        }
+        let mask = self.outer_mask.clone();
+        self.code.store(&self.rows.results, mask.as_ref());
+        if !conditions.is_empty() {
+            self.code.close();
+        }
+    }
+}
+
+/// The variable of a thread's state.
+fn accumulator(fold: usize, lane: usize) -> String {
+    format!("s{fold}_{}", super::module::COMPONENTS[lane])
+}

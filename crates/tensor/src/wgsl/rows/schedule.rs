@@ -1,0 +1,126 @@
+//! How the rows of a kernel are divided among threads.
+//!
+//! A workgroup is a grid: `across` rows (or fours of rows) times `along` threads that share each row. The choice depends on the kernel's extents and on
+//! how it reads memory, on nothing of the device, so that sums have one order everywhere. It is one of few for any extents that are words
+//! of the uniform, so that kernels of other sizes have the same text.
+
+use super::super::combine::States;
+use super::super::module::Module;
+use super::super::points::{goes_by_four, neighbours};
+use crate::kernel::Rows;
+use crate::scalar::Id;
+
+/// Most bytes of workgroup memory.
+const WORKGROUP_BYTES: u32 = 16_384;
+/// Most threads a workgroup.
+const THREADS: u32 = 256;
+/// Threads a workgroup where each row has one.
+const LONE_THREADS: u32 = 64;
+/// Rows of fewer points have one thread each: there is nothing to share.
+const SHORT: u32 = 32;
+/// Rows of fewer points share a workgroup.
+const MIDDLE: u32 = 1024;
+/// Threads along a row of middle length: a row is read in lines of 32 vectors, which is 512 bytes.
+const MIDDLE_ALONG: u32 = 32;
+/// Most points, or fours of points, that a thread holds in registers: 64 numbers of each value leave room for two workgroups.
+const MOST_HELD: u32 = 16;
+/// Most nodes of the graph times what a thread holds: what is held is written out, and texts must stay short.
+const MOST_WRITTEN: u32 = 1024;
+
+/// How rows are divided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Schedule {
+    /// The axis along which a thread has four points: the innermost of a row, or the innermost of the others.
+    pub lanes: Option<u32>,
+    /// Whether that is an outer axis.
+    pub lanes_are_rows: bool,
+    /// Rows, or fours of rows, a workgroup.
+    pub across: u32,
+    /// Threads a row.
+    pub along: u32,
+    /// Whether neighbouring threads have neighbouring rows, and not neighbouring points of a row.
+    pub rows_are_neighbours: bool,
+    /// How many points, or fours of points, a thread holds in registers; 0 if it reads them for each reduction.
+    pub held: u32,
+}
+
+impl Schedule {
+    /// Threads a workgroup.
+    pub fn threads(&self) -> u32 {
+        self.across * self.along
+    }
+
+    /// Points that a thread has at a time along a row.
+    fn points(&self) -> u32 {
+        if self.lanes.is_some() && !self.lanes_are_rows { 4 } else { 1 }
+    }
+
+    /// Chooses for a kernel with these loads and states.
+    pub fn choose(module: &Module, rows: &Rows, loads: &[(u32, Id)], states: &[States]) -> Schedule {
+        let innermost = (rows.outer.len() + rows.row.len() - 1) as u32;
+        let outermost = rows.outer.len().checked_sub(1).map(|axis| axis as u32);
+        // Neighbouring threads should read neighbouring elements: along the rows, unless more of the operands are contiguous across them.
+        let along_rows = neighbours(module, innermost, loads, &rows.elements);
+        let across_rows = outermost.map_or(0, |axis| neighbours(module, axis, loads, &rows.elements));
+        let rows_are_neighbours = across_rows > along_rows;
+        let lane_axis = if rows_are_neighbours { outermost } else { Some(innermost) };
+        let lanes = lane_axis.filter(|axis| goes_by_four(module, *axis, loads, &rows.elements));
+        let known = |extents: &[_]| {
+            extents.iter().try_fold(1u32, |product, extent| product.checked_mul(module.kernel.known(*extent)?))
+        };
+        let (length, count) = (known(&rows.row), known(&rows.outer));
+        let along = match length {
+            Some(length) if length < SHORT => 1,
+            _ if !rows_are_neighbours => match length {
+                Some(length) if length < MIDDLE => MIDDLE_ALONG,
+                _ => THREADS,
+            },
+            // Rows side by side: as many threads along each as it takes to have enough in all.
+            _ => match count.map(|count| count / if lanes.is_some() { 4 } else { 1 }) {
+                Some(65_536..) => 1,
+                Some(8_192..) => 8,
+                _ => 32,
+            },
+        };
+        let across = if along == 1 { LONE_THREADS } else { THREADS / along };
+        let mut schedule = Schedule {
+            lanes,
+            lanes_are_rows: rows_are_neighbours && lanes.is_some(),
+            across,
+            along,
+            rows_are_neighbours,
+            held: 0,
+        };
+        schedule.fit(states);
+        schedule.hold(module, rows, length, states);
+        schedule
+    }
+
+    /// Keeps to the memory of a workgroup.
+    fn fit(&mut self, states: &[States]) {
+        let words: u32 = states.iter().map(|states| states.words).sum();
+        let bytes = |schedule: &Schedule| {
+            let lanes = if schedule.lanes_are_rows { 4 } else { 1 };
+            if schedule.along == 1 { 0 } else { schedule.threads() * lanes * words * 4 }
+        };
+        if bytes(self) > WORKGROUP_BYTES && self.lanes_are_rows {
+            (self.lanes, self.lanes_are_rows) = (None, false);
+        }
+        while bytes(self) > WORKGROUP_BYTES {
+            if self.across > 1 { self.across /= 2 } else { self.along /= 2 }
+        }
+    }
+
+    /// Holds the values of a row in registers where several stages need them.
+    fn hold(&mut self, module: &Module, rows: &Rows, length: Option<u32>, states: &[States]) {
+        let stages = rows.folds.len() + usize::from(!rows.elements.is_empty());
+        let is_ordered = self.along > 1 && states.iter().any(States::is_ordered);
+        let Some(length) = length.filter(|_| stages > 1 && !is_ordered) else { return };
+        let chunks = length.div_ceil(self.points());
+        // A thread that has a row to itself holds just its points, others a power of two, so that there are few texts.
+        let held = if self.along == 1 { chunks } else { chunks.div_ceil(self.along).next_power_of_two() };
+        if held <= MOST_HELD && held * module.kernel.graph.len() as u32 <= MOST_WRITTEN {
+            self.held = held;
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! How many workgroups a dispatch has.
+
+use residua_base::error::{Error, ErrorCode, Result};
+
+use crate::kernel::Extent;
+
+/// Workgroups along one dimension of a dispatch that every device takes.
+const MOST_ALONG: u64 = 65_535;
+
+/// The number of workgroups as a rule on the words of the uniform: Π ⌈extent / divisor⌉ units, of which each workgroup has some.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Workgroups {
+    /// Their product is the number of units.
+    pub factors: Vec<Factor>,
+    /// Units a workgroup.
+    pub units: u32,
+}
+
+/// ⌈extent / divisor⌉
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Factor {
+    /// The extent.
+    pub extent: Extent,
+    /// What a unit covers of it; at least 1.
+    pub divisor: u32,
+}
+
+impl Workgroups {
+    /// Workgroups along x, y and z for the words of a uniform. A text numbers its workgroups x first; numbers beyond the last have nothing to do.
+    ///
+    /// An error with [`ErrorCode::LimitExceeded`] if there are more than a dispatch can have.
+    pub fn count(&self, words: &[u32]) -> Result<[u32; 3]> {
+        let factor = |Factor { extent, divisor }: &Factor| {
+            let extent = match extent {
+                Extent::Known(number) => *number,
+                Extent::Word(word) => words[*word as usize],
+            };
+            u64::from(extent.div_ceil(*divisor))
+        };
+        let units = self.factors.iter().map(factor).fold(1u64, u64::saturating_mul);
+        let count = units.div_ceil(u64::from(self.units));
+        let rows = count.div_ceil(MOST_ALONG).max(1);
+        if rows > MOST_ALONG || units > u64::from(u32::MAX) {
+            return Err(Error::new(
+                ErrorCode::LimitExceeded,
+                format!("{units} threads or rows are more than a dispatch has"),
+            ));
+        }
+        Ok([count.div_ceil(rows) as u32, rows as u32, 1])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn workgroups_beyond_one_dimension_go_along_the_second() {
+        let factor = |extent, divisor| Factor { extent, divisor };
+        let rule = Workgroups { factors: vec![factor(Extent::Word(0), 1), factor(Extent::Known(10), 4)], units: 2 };
+        for (rows, expected) in [(0, [0, 1, 1]), (1, [2, 1, 1]), (43_690, [65_535, 1, 1]), (43_691, [32_769, 2, 1])] {
+            assert_eq!(rule.count(&[rows]).unwrap(), expected, "{rows} rows");
+        }
+        let error = rule.count(&[u32::MAX]).unwrap_err();
+        assert_eq!(error.code, ErrorCode::LimitExceeded);
+    }
+}
