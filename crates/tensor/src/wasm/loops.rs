@@ -55,8 +55,8 @@ impl Values<'_, '_> {
     fn run(&mut self, axis: u32, at: Local, end: Instruction, step: u32, body: &mut dyn FnMut(&mut Self)) {
         self.open();
         let block = self.code.innermost();
-        // A loop that goes from the last coordinate to the first counts all the same; the coordinate is derived.
-        self.axes[axis as usize] = Some(Axis { at, block });
+        let place = self.place_at(axis, at);
+        self.axes[axis as usize] = Some(Axis { at: place, block });
         body(self);
         if self.inner_axis == Some(axis) {
             self.advance(step);
@@ -76,6 +76,16 @@ impl Values<'_, '_> {
             Instruction::End,
         ];
         self.close(&before, &after);
+    }
+
+    /// The coordinate of a loop's count. A loop that goes from the last coordinate to the first counts all the same.
+    fn place_at(&mut self, axis: u32, count: Local) -> Local {
+        if !self.is_descending || self.inner_axis != Some(axis) {
+            return count;
+        }
+        let block = self.code.innermost();
+        let last = self.start.clone();
+        self.code.keep(block, ValType::I32, &[last, count.get(), wasm::I32_SUB])
     }
 
     /// A coordinate that starts at 0.
@@ -150,7 +160,8 @@ impl Values<'_, '_> {
         let rest = self.code.keep(block, ValType::I32, &rest);
         self.open();
         let inner = self.code.innermost();
-        self.axes[axis as usize] = Some(Axis { at, block: inner });
+        let place = self.place_at(axis, at);
+        self.axes[axis as usize] = Some(Axis { at: place, block: inner });
         self.points = Points::Some(rest);
         body(self, 1);
         self.points = Points::Four;

@@ -28,6 +28,7 @@ mod memory;
 mod module;
 mod partial;
 mod rows;
+mod scan;
 mod states;
 #[cfg(all(test, not(target_arch = "wasm32")))]
 mod tests;
@@ -40,7 +41,8 @@ pub fn module(kernels: &[Kernel]) -> Result<Vec<u8>> {
         let function = match &kernel.body {
             Body::Elements(elements) => elements::function(kernel, elements, &mut shared),
             Body::Rows(rows) => rows::function(kernel, rows, &mut shared)?,
-            Body::Scan(_) | Body::Product(_) => continue,
+            Body::Scan(scan) => scan::function(kernel, scan, &mut shared)?,
+            Body::Product(_) => continue,
         };
         shared.kernel(&position.to_string(), &function);
     }

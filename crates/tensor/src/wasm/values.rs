@@ -66,6 +66,8 @@ pub(super) struct Values<'k, 'm> {
     pub inner_axis: Option<u32>,
     /// Where the innermost loop's coordinate starts, an i32 on the stack.
     pub start: Instruction,
+    /// The block where that is known.
+    pub start_block: usize,
     /// Whether the innermost loop's coordinate counts down.
     pub is_descending: bool,
     /// Addresses that advance with the innermost loop, and the block in which they are set.
@@ -113,6 +115,7 @@ impl<'k, 'm> Values<'k, 'm> {
             lane_axis,
             inner_axis: None,
             start: Instruction::I32Const(0),
+            start_block: 0,
             is_descending: false,
             pointers: Vec::new(),
             pointers_block: 0,
@@ -154,11 +157,11 @@ impl<'k, 'm> Values<'k, 'm> {
 
     /// The block in which a node is computed: the outermost one where all that it depends on is known.
     pub fn block(&self, id: Id, form: Form) -> usize {
-        let mut set = self.depends[id.index()];
-        if let (Form::Start, Some(axis)) = (form, self.inner_axis) {
-            set &= !(1 << axis);
+        let set = self.depends[id.index()];
+        match (form, self.inner_axis) {
+            (Form::Start, Some(axis)) => self.block_of(set & !(1 << axis)).max(self.start_block),
+            _ => self.block_of(set),
         }
-        self.block_of(set)
     }
 
     fn block_of(&self, set: u64) -> usize {

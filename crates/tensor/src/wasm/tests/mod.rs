@@ -7,3 +7,4 @@ mod elements;
 pub mod machine;
 mod random_graphs;
 mod reductions;
+mod scans;

@@ -1,0 +1,161 @@
+//! Kernels that accumulate along an axis.
+//!
+//! Lanes are four rows side by side, or four consecutive points of a row: then each vector is first accumulated within, in two merges, and the
+//! state of all points before it is merged to each lane.
+
+use residua_base::error::Result;
+use residua_codegen::wasm::encoding::lanes as wasm;
+use residua_codegen::wasm::encoding::{Function, Instruction, ValType};
+
+use super::code::Local;
+use super::elements::copies_of;
+use super::loops::Count;
+use super::module::Shared;
+use super::rows::lanes_are_rows;
+use super::states::Accumulation;
+use super::values::Values;
+use crate::kernel::{Kernel, Scan};
+use crate::scalar::{Id, Type};
+
+/// A kernel of a scan.
+pub(super) fn function(kernel: &Kernel, scan: &Scan, shared: &mut Shared) -> Result<Function> {
+    let axis = scan.outer.len() as u32;
+    let operands = scan.fold.operands.iter().copied();
+    let roots: Vec<Id> = operands.chain(scan.elements.iter().flat_map(|store| [store.value, store.index])).collect();
+    let is_across = lanes_are_rows(kernel, &scan.outer, &[scan.length], &roots);
+    let lane_axis = if is_across { axis - 1 } else { axis };
+    let mut values = Values::new(kernel, shared, lane_axis, true);
+    values.return_if_empty(&scan.outer);
+    values.return_if_empty(&[scan.length]);
+    let outer: Vec<Count> = scan.outer.iter().map(|extent| values.count(*extent)).collect();
+    let ty = scan.fold.operands.first().map_or(Type::F32, |operand| kernel.graph.ty(*operand));
+    let line = Line { scan, axis, accumulation: Accumulation { fold: &scan.fold, ty } };
+    let mut result = Ok(());
+    if is_across {
+        let copies = copies_of(&values, &roots, lane_axis).min(2);
+        let (across, outer) = (outer[outer.len() - 1], &outer[..outer.len() - 1]);
+        values.nest(0, outer, &mut |values| {
+            values.vectors(across, copies, false, &mut |values, copies| {
+                result = result.clone().and(line.side_by_side(values, copies));
+            });
+        });
+    } else {
+        values.nest(0, &outer, &mut |values| result = result.clone().and(line.along(values)));
+    }
+    result.map(|()| values.code.finish())
+}
+
+/// A row, or as many side by side as there are lanes in some vectors.
+struct Line<'k> {
+    scan: &'k Scan,
+    axis: u32,
+    accumulation: Accumulation<'k>,
+}
+
+impl<'k> Line<'k> {
+    /// The variables with the state before the first point.
+    fn initial(&self, values: &mut Values<'k, '_>) -> Vec<Local> {
+        let block = values.code.innermost();
+        let numbers: Vec<Local> = match &self.scan.initial {
+            Some(numbers) => numbers.iter().map(|number| values.lanes(*number)).collect(),
+            None => self.accumulation.identity().into_iter().map(|bits| values.code.word(bits)).collect(),
+        };
+        Accumulation::variables(&mut values.code, block, &numbers)
+    }
+
+    /// The number of points, and the direction in which the loop is to go.
+    fn begin(&self, values: &mut Values<'k, '_>) -> Result<Count> {
+        let mut count = values.count(self.scan.length);
+        if let Some(valid) = self.scan.valid {
+            count = values.prefix(valid, self.axis, count)?;
+        }
+        if self.scan.reverse {
+            let block = values.code.innermost();
+            let last = [count.get(), Instruction::I32Const(1), wasm::I32_SUB];
+            values.start = values.code.keep(block, ValType::I32, &last).get();
+            values.start_block = block;
+            values.is_descending = true;
+        }
+        Ok(count)
+    }
+
+    fn end(values: &mut Values<'k, '_>) {
+        values.start = Instruction::I32Const(0);
+        values.start_block = 0;
+        values.is_descending = false;
+    }
+
+    /// Writes the elements of the points of a vector whose states are these.
+    fn write(&self, values: &mut Values<'k, '_>, state: &[Local]) {
+        let block = values.code.innermost();
+        values.folds_block = block;
+        let results = self.accumulation.finish(&mut values.code, block, state);
+        for (number, result) in results.into_iter().enumerate() {
+            values.folded.insert((0, number as u32, values.copy), result);
+        }
+        values.store_all(&self.scan.elements);
+    }
+
+    fn side_by_side(&self, values: &mut Values<'k, '_>, copies: u32) -> Result<()> {
+        let states: Vec<Vec<Local>> = (0..copies)
+            .map(|copy| {
+                values.copy = copy;
+                self.initial(values)
+            })
+            .collect();
+        values.copy = 0;
+        let count = self.begin(values)?;
+        values.innermost(self.axis, |values| {
+            values.each(self.axis, count, &mut |values| {
+                for (copy, state) in states.iter().enumerate() {
+                    values.copy = copy as u32;
+                    let points = self.points(values);
+                    let block = values.code.innermost();
+                    let next = self.accumulation.merge(&mut values.code, block, state, &points);
+                    self.write(values, if self.scan.exclusive { state } else { &next });
+                    Accumulation::assign(&mut values.code, block, state, &next);
+                }
+                values.copy = 0;
+            });
+        });
+        Self::end(values);
+        Ok(())
+    }
+
+    fn points(&self, values: &mut Values<'k, '_>) -> Vec<Local> {
+        let operands: Vec<Local> = self.scan.fold.operands.iter().map(|operand| values.lanes(*operand)).collect();
+        self.accumulation.lift(&mut values.code, &operands)
+    }
+
+    fn along(&self, values: &mut Values<'k, '_>) -> Result<()> {
+        let state = self.initial(values);
+        let count = self.begin(values)?;
+        let accumulation = &self.accumulation;
+        values.innermost(self.axis, |values| {
+            values.vectors(count, 1, false, &mut |values, _| {
+                let points = self.points(values);
+                let block = values.code.innermost();
+                let code = &mut values.code;
+                let nothing: Vec<Local> = accumulation.identity().into_iter().map(|bits| code.word(bits)).collect();
+                // Lanes of nothing come in from the left.
+                let one = Accumulation::shuffled(code, block, &nothing, &points, [0, 4, 5, 6]);
+                let pairs = accumulation.merge(code, block, &one, &points);
+                let two = Accumulation::shuffled(code, block, &nothing, &pairs, [0, 1, 4, 5]);
+                let all = accumulation.merge(code, block, &two, &pairs);
+                let next = accumulation.merge(code, block, &state, &all);
+                let result = match self.scan.exclusive {
+                    false => next.clone(),
+                    true => {
+                        let before = Accumulation::shuffled(code, block, &nothing, &all, [0, 4, 5, 6]);
+                        accumulation.merge(code, block, &state, &before)
+                    }
+                };
+                self.write(values, &result);
+                let last = Accumulation::shuffled(&mut values.code, block, &next, &next, [3, 3, 3, 3]);
+                Accumulation::assign(&mut values.code, block, &state, &last);
+            });
+        });
+        Self::end(values);
+        Ok(())
+    }
+}
