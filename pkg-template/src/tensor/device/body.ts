@@ -5,6 +5,7 @@ import type { Node } from '../recipe/node.js';
 import type { Assignment } from '../recipe/tape.js';
 import type { Cell } from './cell.js';
 import type { DeviceCore } from './core.js';
+import { tensorsOf } from './results.js';
 
 /** A stored tensor, as a body sees it: recipes that are made of it refer to its node. */
 export interface Assignable {
@@ -21,15 +22,17 @@ export class Body {
 
   private constructor(private readonly core: DeviceCore) {}
 
-  /** Calls the body of a program of a device. Returns its result and the assignments in it. */
-  static record<T>(core: DeviceCore, body: () => T): { result: T; assignments: Assignment[] } {
+  /** Calls the body of a program of a device. Returns its result, the nodes of that, and the assignments in it. */
+  static record(core: DeviceCore, body: () => unknown): { result: unknown; nodes: Node[]; assignments: Assignment[] } {
     if (active !== null) throw invalidGraph('compile: got a call inside the body of another compile; takes one body at a time');
     const recording = new Body(core);
     active = recording;
     try {
       const result = body();
       if (result instanceof Promise) throw new ResiduaError('invalid-argument', `compile: body: got ${describe(result)}; takes a function that is not async`);
-      return { result, assignments: recording.assignments() };
+      // A stored tensor that is a result has its last value here.
+      const nodes = tensorsOf('compile: the result of body', result).map(({ node }) => node);
+      return { result, nodes, assignments: recording.assignments() };
     } finally {
       active = null;
       for (const [target, input] of recording.assigned) target.node = input;

@@ -15,7 +15,6 @@ import { compileTape } from './compiled.js';
 import type { DeviceCore } from './core.js';
 import { ProgramCore } from './program-core.js';
 import { isRandomSource } from './random-key.js';
-import { tensorsOf } from './results.js';
 
 /** Options of `Device.compile`. */
 export interface ProgramOptions {
@@ -49,8 +48,7 @@ export async function compileProgram(core: DeviceCore, specs: unknown, body: unk
   core.check();
   const inputs = programInputs(specs);
   const given = Object.fromEntries(inputs.map((input) => [input.name, Tensor.make(inputNode(input.dtype, input.shape, input))]));
-  const { result, assignments } = Body.record(core, () => (body as (inputs: object) => unknown)(given));
-  const resultNodes = tensorsOf('compile: the result of body', result).map(({ node }) => node);
+  const { result, nodes: resultNodes, assignments } = Body.record(core, () => (body as (inputs: object) => unknown)(given));
   const tape = writeTape(resultNodes, assignments);
   checkSources(core, tape, inputs);
   const aborted = abortion(signal);

@@ -1,0 +1,138 @@
+/**
+ * A fake GPUDevice for tests of the tensor facade in Node. Kernels are functions of JavaScript, registered by their text. It refuses what
+ * WebGPU refuses, counts objects, and can lose itself or run out of memory.
+ */
+
+Object.assign(globalThis, {
+  GPUBufferUsage: { MAP_READ: 1, MAP_WRITE: 2, COPY_SRC: 4, COPY_DST: 8, INDEX: 16, VERTEX: 32, UNIFORM: 64, STORAGE: 128, INDIRECT: 256, QUERY_RESOLVE: 512 },
+  GPUShaderStage: { VERTEX: 1, FRAGMENT: 2, COMPUTE: 4 },
+  GPUMapMode: { READ: 1, WRITE: 2 },
+});
+
+/** Functions of kernels by text: each takes the bytes of its bindings. */
+export const kernels = new Map();
+
+const refuse = (message) => {
+  throw new Error(`WebGPU refuses: ${message}`);
+};
+
+/** Replaces the bits of a mask in two words. */
+function patchWords([bytes, patches]) {
+  const words = new Uint32Array(bytes.buffer, bytes.byteOffset, bytes.byteLength / 4);
+  const list = new Uint32Array(patches.buffer, patches.byteOffset, 8);
+  for (const k of [0, 4]) words[list[k]] = ((words[list[k]] & ~list[k + 1]) | (list[k + 2] & list[k + 1])) >>> 0;
+}
+
+/** Makes a device. `made` counts objects since its creation. */
+export function fakeGpu({ limits = {}, features = [] } = {}) {
+  const made = { buffers: 0, bindGroups: 0, pipelines: 0, submits: 0 };
+  const live = new Set();
+  const scopes = [];
+  let lose;
+  const check = (buffer) => (buffer.isDestroyed ? refuse(`${buffer.label} was destroyed`) : buffer);
+  const device = {
+    made,
+    live,
+    /** Bytes from which on a buffer has no memory. */
+    memoryLimit: Infinity,
+    isLost: false,
+    features: new Set(features),
+    limits: {
+      maxBufferSize: 2 ** 28, maxStorageBufferBindingSize: 2 ** 27, maxStorageBuffersPerShaderStage: 8, maxComputeWorkgroupsPerDimension: 65535,
+      maxComputeInvocationsPerWorkgroup: 256, maxComputeWorkgroupStorageSize: 16384, minStorageBufferOffsetAlignment: 256, ...limits,
+    },
+    lost: new Promise((resolve) => (lose = resolve)),
+    lose(reason = 'unknown') {
+      device.isLost = true;
+      lose({ reason, message: 'a test lost it' });
+    },
+    createBuffer({ label, size, usage }) {
+      if (size > device.limits.maxBufferSize) refuse(`a buffer of ${size} bytes`);
+      made.buffers += 1;
+      if (size > device.memoryLimit) scopes.at(-1).error = { message: 'no memory' };
+      const buffer = {
+        label, size, usage, isDestroyed: false, isMapped: false, bytes: new Uint8Array(size),
+        destroy() {
+          buffer.isDestroyed = true;
+          live.delete(buffer);
+        },
+        async mapAsync() {
+          await new Promise((resolve) => setImmediate(resolve));
+          if (buffer.isDestroyed || device.isLost) throw new DOMException('mapping was aborted', 'AbortError');
+          buffer.isMapped = true;
+        },
+        getMappedRange: (offset, length) => (buffer.isMapped && offset % 8 === 0 && length % 4 === 0 ? buffer.bytes.slice(offset, offset + length).buffer : refuse('a mapped range')),
+        unmap: () => void (buffer.isMapped = false),
+      };
+      live.add(buffer);
+      return buffer;
+    },
+    createBindGroupLayout: ({ entries }) => ({ entries }),
+    createPipelineLayout: (layout) => layout,
+    createShaderModule: ({ code }) => ({ code, getCompilationInfo: async () => ({ messages: [{ type: 'error', lineNum: 3, message: `'${code}' is no kernel` }] }) }),
+    async createComputePipelineAsync({ layout, compute: { module, entryPoint } }) {
+      made.pipelines += 1;
+      await device.holdPipelines;
+      if (entryPoint !== 'main' || !kernels.has(module.code)) throw new Error('the pipeline was refused');
+      return { run: kernels.get(module.code), layout: layout.bindGroupLayouts[0] };
+    },
+    /** The shader that replaces parts of words is the one that is compiled in this way. */
+    createComputePipeline({ label }) {
+      if (label !== 'patch') refuse('a pipeline that blocks');
+      const layout = { entries: [{ buffer: { type: 'storage' } }, { buffer: { type: 'uniform' } }] };
+      return { run: patchWords, getBindGroupLayout: () => layout };
+    },
+    createBindGroup({ layout, entries }) {
+      made.bindGroups += 1;
+      if (layout.entries.length !== entries.length) refuse(`${entries.length} entries for ${layout.entries.length} bindings`);
+      entries.forEach(({ resource: { buffer, offset = 0, size = buffer.size } }) => {
+        if (offset % 256 !== 0 || size % 4 !== 0 || offset + size > buffer.size) refuse(`a binding of ${buffer.label}: ${offset} + ${size} of ${buffer.size}`);
+      });
+      return { layout, entries };
+    },
+    createCommandEncoder() {
+      const commands = [];
+      return {
+        beginComputePass() {
+          let [pipeline, group] = [null, null];
+          return {
+            setPipeline: (one) => (pipeline = one),
+            setBindGroup: (_, one) => (group = one),
+            dispatchWorkgroups(...counts) {
+              const [run, { entries, layout }] = [pipeline.run, group];
+              const writes = new Map();
+              entries.forEach(({ resource: { buffer } }, k) => {
+                const isWritten = layout.entries[k].buffer.type === 'storage';
+                if (writes.has(buffer) && (isWritten || writes.get(buffer))) refuse(`${buffer.label} is bound twice and written`);
+                writes.set(buffer, isWritten);
+              });
+              commands.push(() => run(entries.map(({ resource: { buffer, offset = 0, size = buffer.size } }) => check(buffer).bytes.subarray(offset, offset + size)), counts));
+            },
+            end() {},
+          };
+        },
+        copyBufferToBuffer(from, start, to, at, bytes) {
+          if (from === to || (start | at | bytes) % 4 !== 0 || start + bytes > from.size || at + bytes > to.size) refuse('a copy');
+          commands.push(() => check(to).bytes.set(check(from).bytes.subarray(start, start + bytes), at));
+        },
+        clearBuffer: (buffer) => commands.push(() => check(buffer).bytes.fill(0)),
+        finish: () => commands,
+      };
+    },
+    queue: {
+      submit(lists) {
+        if (lists.length > 0) made.submits += 1;
+        if (!device.isLost) for (const command of lists.flat()) command();
+      },
+      writeBuffer(buffer, at, data, from = 0, length = data.length - from) {
+        const unit = data.BYTES_PER_ELEMENT;
+        if (at % 4 !== 0 || (length * unit) % 4 !== 0 || at + length * unit > buffer.size) refuse(`a write of ${length * unit} bytes at ${at}`);
+        check(buffer).bytes.set(new Uint8Array(data.buffer, data.byteOffset + from * unit, length * unit), at);
+      },
+      onSubmittedWorkDone: async () => {},
+    },
+    pushErrorScope: () => void scopes.push({ error: null }),
+    popErrorScope: async () => scopes.pop().error,
+  };
+  return device;
+}

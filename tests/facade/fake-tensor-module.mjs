@@ -1,0 +1,176 @@
+/**
+ * A fake of the WebAssembly module of tensors. It plans one kernel for each operation of a tape and knows a few operations, whose kernels are
+ * functions of JavaScript: the fake GPU calls them by their text, the CPU engine through a generated module that imports and exports them.
+ */
+
+import { tensorModule } from '../../pkg-template/dist/tensor/module/loading.js';
+import { kernels } from './fake-gpu.mjs';
+
+const ARRAYS = [Float32Array, null, Int32Array, Uint32Array, Uint8Array, Uint8Array];
+const WIDTHS = [4, 2, 4, 4, 1, 1];
+
+/** Reads a tape: see crates/tensor/src/tape.rs. */
+function readTape(tape) {
+  let at = 0;
+  const next = () => tape[at++];
+  const list = () => Array.from({ length: next() }, next);
+  if (next() !== 1) throw new Error('the version of the tape');
+  const dims = list();
+  const sizes = Array.from({ length: next() }, () => Array.from({ length: next() }, () => ({ coefficient: next(), dims: list() })));
+  if (next() !== 0) throw new Error('the fake has no rules');
+  const nodes = Array.from({ length: next() }, () => ({ op: next(), dtype: next(), shape: list().map((k) => sizes[k]), operands: list(), attributes: list() }));
+  const results = list();
+  const assignments = Array.from({ length: next() }, () => ({ slot: next(), node: next() }));
+  return { dims, nodes, results, assignments };
+}
+
+const valueAt = (size, dims) => size.reduce((sum, { coefficient, dims: of }) => sum + of.reduce((product, d) => product * dims[d], coefficient), 0);
+const countAt = (shape, dims) => shape.reduce((product, size) => product * valueAt(size, dims), 1);
+const padded = (bytes) => Math.max(1, Math.ceil(bytes / 16)) * 16;
+
+/** What kernels compute, by name: the operands' elements and those of the result; `count` elements. */
+const OPERATIONS = {
+  add: (count, [a, b], to) => to.forEach((_, i) => i < count && (to[i] = a[i % a.length] + b[i % b.length])),
+  mul: (count, [a, b], to) => to.forEach((_, i) => i < count && (to[i] = a[i] * b[i])),
+  neg: (count, [a], to) => to.forEach((_, i) => i < count && (to[i] = -a[i])),
+  expand: (count, [a], to) => to.forEach((_, i) => i < count && (to[i] = a[0])),
+  random: (count, [key], to) => to.forEach((_, i) => i < count && (to[i] = 1000 * key[0] + 10 * key[2] + i)),
+};
+const ELEMENTWISE = { 1: 'neg', 64: 'add', 66: 'mul' };
+const nameOf = ({ op, attributes }) => (op === 4 ? 'random' : op === 7 ? 'expand' : op === 5 ? ELEMENTWISE[attributes[0]] : null);
+
+/** The function of a kernel: its bindings' bytes, the uniform with the number of elements last. */
+function kernelOf(name, dtypes) {
+  return (bindings) => {
+    const views = dtypes.map((dtype, k) => new ARRAYS[dtype](bindings[k].buffer, bindings[k].byteOffset, bindings[k].byteLength / WIDTHS[dtype]));
+    const uniform = bindings[dtypes.length];
+    const [count] = new Uint32Array(uniform.buffer, uniform.byteOffset, 1);
+    OPERATIONS[name](count, views.slice(0, -1), views.at(-1));
+  };
+}
+
+/** Installs a new fake and returns its controls. */
+export function installTensors() {
+  const memory = new WebAssembly.Memory({ initial: 64 });
+  const fake = { plans: 0, freedPlans: 0, allocations: new Map(), memory, options: null };
+  let end = 1024;
+
+  class CompiledPlan {
+    static compile(tape, options) {
+      fake.options = options;
+      fake.plans += 1;
+      const plan = new CompiledPlan();
+      Object.assign(plan, planOf(readTape(tape)), { host: options.host });
+      return plan;
+    }
+    kernelCount = () => this.kernels.length;
+    kernelName = (k) => this.kernels[k].name;
+    kernelText = (k) => (this.host ? '' : this.kernels[k].text);
+    kernelBindings = (k) => Uint8Array.from([...this.kernels[k].dtypes.map((_, at, all) => Number(at === all.length - 1)), 2]);
+    places = () => Float64Array.from(this.placeList.flat());
+    results = () => Uint32Array.from(this.resultPlaces);
+    steps = () => Uint32Array.from(this.stepList.flatMap(({ copy, kernel, places }) => (copy ? [1, ...copy] : [0, kernel, places.length, ...places])));
+    words(dims) {
+      const heads = this.stepList.flatMap(({ copy, count }, k) => (copy ? [padded(4 * count(dims)), 0, 0, 0, 0] : [count(dims), 1, 1, 64 * k, 1]));
+      const uniform = new Uint32Array(64 * this.stepList.length);
+      this.stepList.forEach(({ count }, k) => (uniform[64 * k] = count(dims)));
+      return Uint32Array.from([...heads, ...uniform]);
+    }
+    hostModule() {
+      fake.current = this.kernels;
+      return hostModule(this.kernels.length);
+    }
+    toString = () => this.kernels.map(({ name }) => name).join('\n');
+    free() {
+      fake.freedPlans += 1;
+    }
+  }
+
+  tensorModule.start({
+    CompiledPlan,
+    alloc(bytes) {
+      const address = end;
+      end += padded(bytes);
+      while (end > memory.buffer.byteLength) memory.grow(16);
+      fake.allocations.set(address, bytes);
+      return address;
+    },
+    dealloc(address, bytes) {
+      if (fake.allocations.get(address) !== bytes) throw new Error('freed what was not allocated');
+      fake.allocations.delete(address);
+    },
+    memory: () => memory,
+    hostImports() {
+      const of = fake.current;
+      return Object.fromEntries(of.map(({ name, dtypes }, k) => [`f${k}`, (frame) => callOnHost(memory, kernelOf(name, dtypes), dtypes, frame)]));
+    },
+    onPanic() {},
+    restart() {},
+    async default() {},
+  });
+  return fake;
+}
+
+/** Calls a kernel on a frame: addresses of its buffers, then its uniform, one word here. */
+function callOnHost(memory, kernel, dtypes, frame) {
+  const words = new Uint32Array(memory.buffer, frame, dtypes.length + 1);
+  const count = words[dtypes.length];
+  const bindings = dtypes.map((dtype, k) => new Uint8Array(memory.buffer, words[k], padded(WIDTHS[dtype] * count)));
+  kernel([...bindings, new Uint8Array(Uint32Array.of(count).buffer)]);
+}
+
+/** One step for each operation, one place for each value; results and assignments are copied last. */
+function planOf({ dims, nodes, results, assignments }) {
+  const [placeList, kernelList, stepList, placeOf] = [[], [], [], []];
+  const addPlace = (kind, slot, bytes) => placeList.push([kind, slot, bytes]) - 1;
+  const known = new Map();
+  const most = dims;
+  nodes.forEach((node, k) => {
+    if (node.op === 0) {
+      const [slot] = node.attributes;
+      placeOf[k] = addPlace(0, slot, 0);
+      return;
+    }
+    const name = nameOf(node);
+    if (name === null) throw Object.assign(new Error(`the fake does not know operation ${node.op}`), { code: 'invalid-graph' });
+    const dtypes = [...node.operands.map((operand) => nodes[operand].dtype), node.dtype];
+    const text = `${name} ${dtypes}`;
+    kernels.set(text, kernelOf(name, dtypes));
+    if (!known.has(text)) known.set(text, kernelList.push({ name, text, dtypes }) - 1);
+    placeOf[k] = addPlace(1, 0, padded(WIDTHS[node.dtype] * countAt(node.shape, most)));
+    stepList.push({ kernel: known.get(text), places: [...node.operands.map((operand) => placeOf[operand]), placeOf[k]], count: (at) => countAt(node.shape, at) });
+  });
+  const copy = (from, to, node) => stepList.push({ copy: [from, to], count: (at) => Math.ceil((countAt(nodes[node].shape, at) * WIDTHS[nodes[node].dtype]) / 4) });
+  const resultPlaces = results.map((node) => {
+    const to = addPlace(2, 0, padded(WIDTHS[nodes[node].dtype] * countAt(nodes[node].shape, most)));
+    copy(placeOf[node], to, node);
+    return to;
+  });
+  for (const { slot, node } of assignments) {
+    let to = placeList.findIndex(([kind, of]) => kind === 0 && of === slot);
+    if (to < 0) to = addPlace(0, slot, 0);
+    copy(placeOf[node], to, node);
+  }
+  return { kernels: kernelList, placeList, stepList, resultPlaces };
+}
+
+/** A module that imports env.f0, f1, … and exports them as '0', '1', …, and imports env.memory. */
+function hostModule(count) {
+  const text = (string) => [string.length, ...Buffer.from(string)];
+  const section = (id, entries) => {
+    const body = [...leb(entries.length), ...entries.flat()];
+    return [id, ...leb(body.length), ...body];
+  };
+  const each = (make) => Array.from({ length: count }, (_, k) => make(k));
+  const imports = [[...text('env'), ...text('memory'), 2, 0, 1], ...each((k) => [...text('env'), ...text(`f${k}`), 0, 0])];
+  return Uint8Array.from([
+    0, 0x61, 0x73, 0x6d, 1, 0, 0, 0,
+    ...section(1, [[0x60, 1, 0x7f, 0]]),
+    ...section(2, imports),
+    ...section(7, each((k) => [...text(String(k)), 0, ...leb(k)])),
+  ]);
+}
+
+function leb(value) {
+  return value < 128 ? [value] : [(value & 127) | 128, ...leb(value >>> 7)];
+}
