@@ -3,6 +3,7 @@
 import { describe, invalidArgument, ResiduaError } from '../arguments/errors.js';
 import { checkOptions, type OptionNames } from '../arguments/options.js';
 import { here, type Host, type Instance } from '../module/loading.js';
+import { hasWebGpu, pageDevice } from '../module/page-device.js';
 import type { RawContext } from '../module/raw.js';
 import { makeDisposable } from './dispose.js';
 
@@ -143,7 +144,10 @@ export class GpuContext {
   private static shared(host: Host): Promise<GpuContext> {
     const known = shared.get(host);
     if (known !== undefined && (known.context === null || known.context.isUsable())) return known.promise;
-    const request: SharedContext = { promise: GpuContext.make(host, {}), context: null };
+    // On the page it shares its device with tensors. Without one, the module says what is missing.
+    const device = host === here && hasWebGpu() ? pageDevice().catch(() => undefined) : Promise.resolve(undefined);
+    const promise = device.then((found) => GpuContext.make(host, found === undefined ? {} : { device: found }));
+    const request: SharedContext = { promise, context: null };
     shared.set(host, request);
     request.promise.then(
       (context) => {

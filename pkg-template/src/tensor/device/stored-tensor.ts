@@ -17,10 +17,6 @@ import type { Memory } from '../engine/engine.js';
 import { evaluationsOf } from './evaluation.js';
 import { wholeWords } from './program-inputs.js';
 
-interface Sliceable<D extends DType> {
-  setSlice(starts: readonly Size[], value: Tensor<D>): Tensor<D>;
-}
-
 /** Where the numbers of a tensor lie on the GPU. */
 export interface TensorMemory {
   /** The buffer: packed in C order, in its element type, little-endian. */
@@ -88,7 +84,7 @@ export class StoredTensor<D extends DType = any> extends Tensor<D> {
 
   /** As assign(), for the part that begins at `starts` and has the shape of `value`. */
   assignAt(starts: readonly Size[], value: Tensor<D>): void {
-    this.assign((this as unknown as Sliceable<D>).setSlice(starts, value));
+    this.assign(this.setSlice(starts, value));
   }
 
   /**
