@@ -47,7 +47,7 @@ export { dispose } from './tensor/device/dispose.js';
 export { Program, scalar, spec, type Feed, type Feeds, type ProgramPlan, type Sizes, type Spec, type Specs, type Stored } from './tensor/device/program.js';
 export type { ProgramOptions } from './tensor/device/compile-program.js';
 export type { Loss } from './tensor/device/core.js';
-export type { Results } from './tensor/device/results.js';
+export type { Group, Results } from './tensor/device/results.js';
 export { StoredTensor, type TensorMemory } from './tensor/device/stored-tensor.js';
 export type { DeviceStats } from './tensor/engine/accounts.js';
 export type { Numeric } from './tensor/memory/numbers.js';

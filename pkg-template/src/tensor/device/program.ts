@@ -14,7 +14,7 @@ import type { DeviceCore } from './core.js';
 import type { Device } from './device.js';
 import type { ProgramCore } from './program-core.js';
 import type { FeedValue } from './program-inputs.js';
-import { inFormOf, type Results } from './results.js';
+import { inFormOf, type Group, type Results } from './results.js';
 import { StoredTensor } from './stored-tensor.js';
 
 /** Type and shape of an input of a program. */
@@ -38,12 +38,9 @@ export const scalar: Spec<'f32'> = /* @__PURE__ */ Object.freeze({ dtype: 'f32',
 export type Specs = { readonly [name: string]: Spec };
 
 /** Results with memory of their own, in the form in which they were given. */
-export type Stored<R> =
-  R extends Tensor<infer D>
-    ? StoredTensor<D>
-    : R extends readonly Tensor[] | { readonly [name: string]: Tensor }
-      ? { -readonly [K in keyof R]: R[K] extends Tensor<infer D> ? StoredTensor<D> : never }
-      : void;
+export type Stored<R> = R extends Tensor | Group ? StoredPart<R> : R extends readonly (Tensor | Group)[] | { readonly [name: string]: Tensor | Group } ? { -readonly [K in keyof R]: StoredPart<R[K]> } : void;
+
+type StoredPart<P> = P extends Tensor<infer D> ? StoredTensor<D> : P extends Group ? { -readonly [K in keyof P]: P[K] extends Tensor<infer D> ? StoredTensor<D> : never } : never;
 
 /** What a run gives for an input: a stored tensor, which is read where it lies, or numbers, which are copied. */
 export type Feed<S> = S extends Spec<infer D> ? StoredTensor<D> | Numeric | number : never;

@@ -47,7 +47,10 @@ export class Pipelines {
 
   private async make({ name, text, bindings }: Kernel): Promise<Pipeline> {
     const { device } = this;
+    // The error is that of the pipeline; without a scope the browser would report it as uncaptured too.
+    device.pushErrorScope('validation');
     const module = device.createShaderModule({ label: name, code: text });
+    device.popErrorScope().catch(() => {});
     const entries = Array.from(bindings, (type, binding) => ({
       binding,
       visibility: GPUShaderStage.COMPUTE,
