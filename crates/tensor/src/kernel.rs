@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use crate::dtype::DType;
 use crate::expr::Rule;
-use crate::scalar::{Graph, Id};
+use crate::scalar::{Graph, Id, Type};
 use crate::size::Size;
 
 /// What one dispatch computes.
@@ -187,6 +187,19 @@ pub enum Combine {
     Variance,
     /// A rule of the user on states of f32.
     By(Rc<Rule>),
+}
+
+impl Combine {
+    /// The types of the numbers of a state, from the type of the first operand.
+    pub fn state_types(&self, ty: Type) -> Vec<Type> {
+        match self {
+            Combine::Sum => vec![Type::F32; 2],
+            Combine::IntSum | Combine::Prod | Combine::Min | Combine::Max => vec![ty],
+            Combine::ArgMin | Combine::ArgMax => vec![if ty == Type::Bool { Type::U32 } else { ty }, Type::U32],
+            Combine::Variance => vec![Type::F32; 3],
+            Combine::By(rule) => vec![Type::F32; rule.identity.len()],
+        }
+    }
 }
 
 impl Kernel {

@@ -25,6 +25,7 @@
 
 pub mod dtype;
 pub mod expr;
+pub mod fuse;
 pub mod grad;
 pub mod half;
 pub mod interpret;

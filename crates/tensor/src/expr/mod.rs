@@ -208,6 +208,21 @@ pub struct Rule {
     pub results: Vec<ScalarId>,
 }
 
+impl Reduction {
+    /// Its name in plans.
+    pub fn name(self) -> &'static str {
+        match self {
+            Reduction::Sum => "sum",
+            Reduction::Prod => "prod",
+            Reduction::Min => "min",
+            Reduction::Max => "max",
+            Reduction::ArgMin => "argmin",
+            Reduction::ArgMax => "argmax",
+            Reduction::Variance => "variance",
+        }
+    }
+}
+
 impl PartialEq for Rule {
     /// Two rules are one where they are the same object.
     fn eq(&self, other: &Rule) -> bool {

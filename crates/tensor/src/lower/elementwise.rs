@@ -59,7 +59,7 @@ impl Lowering<'_> {
     }
 
     /// A value of one element type as another.
-    pub(super) fn converted(&mut self, value: Id, from: DType, to: DType) -> Id {
+    pub fn converted(&mut self, value: Id, from: DType, to: DType) -> Id {
         match to {
             DType::F32 => self.graph.apply(Op::ToF32, &[value]),
             DType::F16 if from == DType::F16 => value,

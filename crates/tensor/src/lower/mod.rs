@@ -9,6 +9,7 @@ use rustc_hash::FxHashMap;
 
 use crate::dtype::DType;
 use crate::expr::{Expr, Op, TensorId};
+use crate::fuse::memory_dtype;
 use crate::kernel::Buffer;
 use crate::scalar::{self, Graph, Id, Type};
 use crate::size::Size;
@@ -26,16 +27,27 @@ pub enum Index {
     Coordinates(Vec<Id>),
 }
 
+/// A piece of memory that a kernel reads or writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Memory {
+    /// That of a tensor.
+    Tensor(TensorId),
+    /// A slot that an assignment writes.
+    Slot(u32),
+    /// Numbers that one kernel of a group leaves for another, by position in the plan's list.
+    Scratch(u32),
+}
+
 /// Writes the graph of one kernel.
 pub struct Lowering<'a> {
     /// The operations.
     pub expr: &'a Expr,
     /// Which tensors have memory when the kernel runs.
-    pub is_stored: &'a dyn Fn(TensorId) -> bool,
+    pub stored: &'a [bool],
     /// What is written.
     pub graph: Graph,
-    /// The tensors that are loaded, in binding order.
-    pub loaded: Vec<TensorId>,
+    /// What is loaded, in binding order.
+    pub loaded: Vec<(Memory, Buffer)>,
     /// The words of the uniform.
     pub sizes: Vec<Size>,
     /// Results of the kernel's own reductions: a tensor, the coordinates at which it is known, its value.
@@ -45,10 +57,10 @@ pub struct Lowering<'a> {
 
 impl<'a> Lowering<'a> {
     /// A kernel that has nothing yet.
-    pub fn new(expr: &'a Expr, is_stored: &'a dyn Fn(TensorId) -> bool) -> Lowering<'a> {
+    pub fn of(expr: &'a Expr, stored: &'a [bool]) -> Lowering<'a> {
         Lowering {
             expr,
-            is_stored,
+            stored,
             graph: Graph::default(),
             loaded: Vec::new(),
             sizes: Vec::new(),
@@ -62,19 +74,13 @@ impl<'a> Lowering<'a> {
         size_node(&mut self.graph, &mut self.sizes, size)
     }
 
-    /// The position of a tensor among the buffers.
-    fn buffer(&mut self, id: TensorId) -> u32 {
-        let position = self.loaded.iter().position(|known| *known == id).unwrap_or_else(|| {
-            self.loaded.push(id);
+    /// The position of a piece of memory among the buffers.
+    pub fn buffer(&mut self, memory: Memory, dtype: DType) -> u32 {
+        let position = self.loaded.iter().position(|(known, _)| *known == memory).unwrap_or_else(|| {
+            self.loaded.push((memory, Buffer { dtype, written: false }));
             self.loaded.len() - 1
         });
         position as u32
-    }
-
-    /// The buffers that are read, in binding order.
-    pub fn buffers(&self) -> Vec<Buffer> {
-        let buffer = |id: &TensorId| Buffer { dtype: self.expr.tensor(*id).dtype, written: false };
-        self.loaded.iter().map(buffer).collect()
     }
 
     /// The value of a tensor at a point.
@@ -94,7 +100,7 @@ impl<'a> Lowering<'a> {
         if let Some(value) = self.known.get(&key) {
             return Ok(*value);
         }
-        let value = if (self.is_stored)(id) {
+        let value = if self.stored[id.0 as usize] {
             let address = self.linear(&key.1, id);
             self.load(id, address)
         } else {
@@ -104,11 +110,19 @@ impl<'a> Lowering<'a> {
         Ok(value)
     }
 
-    /// An element of a tensor that has memory.
+    /// An element of a tensor that has memory, as the type that it has within kernels.
     fn load(&mut self, id: TensorId, address: Id) -> Id {
-        let ty = Type::of(self.expr.tensor(id).dtype);
-        let buffer = self.buffer(id);
-        self.graph.load(buffer, address, ty)
+        let dtype = memory_dtype(self.expr, id);
+        let memory = match self.expr.tensor(id).op {
+            Op::Input(slot) => Memory::Slot(slot),
+            _ => Memory::Tensor(id),
+        };
+        let buffer = self.buffer(memory, dtype);
+        let value = self.graph.load(buffer, address, Type::of(dtype));
+        match Type::of(self.expr.tensor(id).dtype) {
+            Type::Bool if dtype != DType::Bool => self.converted(value, dtype, DType::Bool),
+            Type::F32 | Type::I32 | Type::U32 | Type::Bool => value,
+        }
     }
 
     /// The position in C order of a point of a tensor.
@@ -158,6 +172,15 @@ impl<'a> Lowering<'a> {
             rest = self.graph.apply(scalar::Op::IntDiv, &[rest, extent]);
         }
         coordinates
+    }
+
+    /// The value of an operation, whether it has memory or not.
+    pub fn computed(&mut self, id: TensorId, index: &Index) -> Result<Id> {
+        if matches!(self.expr.tensor(id).op, Op::Input(_)) {
+            self.value(id, index.clone())
+        } else {
+            self.operation(id, index)
+        }
     }
 
     /// The value of an operation that has no memory.

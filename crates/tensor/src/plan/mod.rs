@@ -4,13 +4,24 @@
 //! results. Its *steps* are dispatches of kernels and copies between places. Extents that depend on dims are words of each step's uniform;
 //! [`Plan::words`] computes all of them for a run, so that other sizes change numbers alone.
 
+use residua_base::error::Result;
+
+use crate::expr::{Expr, TensorId};
+use crate::fuse::Target;
+use crate::fuse::memory_dtype;
 use crate::kernel::Kernel;
+use crate::lower::Memory;
 use crate::size::Size;
+use crate::tape::Recipe;
+
+mod dispatches;
+mod memory;
+mod prepare;
 
 /// What a program does at each run.
 #[derive(Clone, Debug, Default)]
 pub struct Plan {
-    /// The distinct kernels.
+    /// The kernels, one for each dispatch.
     pub kernels: Vec<Kernel>,
     /// The pieces of memory.
     pub places: Vec<Place>,
@@ -21,7 +32,7 @@ pub struct Plan {
 }
 
 /// A piece of memory.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// What the facade binds: a stored tensor or an input of the program.
     Slot(u32),
@@ -46,8 +57,6 @@ pub enum Step {
         kernel: u32,
         /// The place of each of the kernel's buffers, in binding order.
         places: Vec<u32>,
-        /// The words of its uniform.
-        sizes: Vec<Size>,
     },
     /// Bytes from one place to another.
     Copy {
@@ -55,7 +64,34 @@ pub enum Step {
         from: u32,
         /// Where to.
         to: u32,
-        /// How many bytes; rounded up to a multiple of 4 by whoever copies.
+        /// How many bytes, before they are rounded up to whole words.
         bytes: Size,
     },
+}
+
+/// Memory of all tensors is a multiple of this.
+pub const GRAIN: u64 = 16;
+
+impl Plan {
+    /// The plan of a recipe without derivatives.
+    pub fn new(recipe: &Recipe, target: &Target) -> Result<Plan> {
+        let prepared = prepare::prepare(recipe, target);
+        let dispatches = dispatches::dispatches(&prepared, target, &recipe.dims)?;
+        Ok(memory::place(&prepared, dispatches, &recipe.dims))
+    }
+}
+
+/// Bytes of so many elements.
+pub fn padded(elements: u64, bytes: u32) -> u64 {
+    (elements * u64::from(bytes)).div_ceil(GRAIN).max(1) * GRAIN
+}
+
+/// Bytes that a tensor has in memory with the largest dims.
+fn most_bytes(expr: &Expr, id: TensorId, most_dims: &[u32]) -> u64 {
+    padded(expr.count(id).at(most_dims).max(0) as u64, memory_dtype(expr, id).bytes())
+}
+
+/// Elements that a buffer of a kernel may have at most, from the sizes of what writes it: used for scratch memory alone.
+fn is_temporary(memory: &Memory) -> bool {
+    matches!(memory, Memory::Tensor(_) | Memory::Scratch(_))
 }

@@ -1,0 +1,383 @@
+//! Fusion: which operations become one kernel.
+//!
+//! Every tensor with memory is written by one group. Groups are formed in the order of the recipe: a tensor joins an earlier group if that can
+//! write it in the same pass over the same numbers, and if nothing that it reads waits for that group.
+
+use residua_base::error::Result;
+
+use super::build;
+use super::storage::{Target, has_memory};
+use crate::dtype::DType;
+use crate::expr::{Expr, Op, TensorId};
+use crate::size::Size;
+
+/// Rows longer than this are not kept within a workgroup, so that nothing which needs their reductions joins them.
+const LONGEST_ROW: i64 = 16384;
+
+/// Operations that one kernel computes.
+#[derive(Clone, Debug)]
+pub enum Group {
+    /// Each point by itself.
+    Elements {
+        /// Tensors of one shape, but for axes of extent 1.
+        roots: Vec<TensorId>,
+    },
+    /// Reductions along the same axes of operands of the same shape.
+    Rows(RowGroup),
+    /// An accumulation along an axis.
+    Scan {
+        /// Results of one scan.
+        scans: Vec<TensorId>,
+    },
+    /// A product of matrices.
+    Product {
+        /// It.
+        product: TensorId,
+        /// What is computed from its elements.
+        elements: Vec<TensorId>,
+    },
+    /// Elements put at places that numbers say.
+    Scatter {
+        /// It.
+        scatter: TensorId,
+    },
+}
+
+/// A group of reductions.
+#[derive(Clone, Debug)]
+pub struct RowGroup {
+    /// Shape of what is reduced.
+    pub shape: Vec<Size>,
+    /// Which axes are reduced, sorted.
+    pub axes: Vec<u32>,
+    /// The reductions, in the order of the recipe.
+    pub folds: Vec<TensorId>,
+    /// What is computed for each element of the shape.
+    pub elements: Vec<TensorId>,
+    /// What is computed once a row.
+    pub results: Vec<TensorId>,
+}
+
+impl RowGroup {
+    /// Extents of the axes that stay.
+    pub fn outer(&self) -> Vec<Size> {
+        self.extents(false)
+    }
+
+    /// Extents of the axes that are reduced.
+    pub fn row(&self) -> Vec<Size> {
+        self.extents(true)
+    }
+
+    fn extents(&self, reduced: bool) -> Vec<Size> {
+        let of_axis = (0..).zip(&self.shape).filter(|(axis, _)| self.axes.contains(axis) == reduced);
+        of_axis.map(|(_, extent)| extent.clone()).collect()
+    }
+
+    /// Whether the reduced axes are the innermost.
+    pub fn is_innermost(&self) -> bool {
+        let first = self.shape.len() - self.axes.len();
+        self.axes.iter().enumerate().all(|(place, axis)| *axis as usize == first + place)
+    }
+}
+
+impl Group {
+    /// Every tensor that it writes.
+    pub fn members(&self) -> Vec<TensorId> {
+        match self {
+            Group::Elements { roots } => roots.clone(),
+            Group::Rows(rows) => [rows.folds.as_slice(), &rows.elements, &rows.results].concat(),
+            Group::Scan { scans } => scans.clone(),
+            Group::Product { product, elements } => [&[*product], elements.as_slice()].concat(),
+            Group::Scatter { scatter } => vec![*scatter],
+        }
+    }
+}
+
+/// Groups, and in which of them each tensor is written.
+pub struct Groups<'a> {
+    /// The recipe.
+    pub expr: &'a Expr,
+    /// Which tensors have memory.
+    pub stored: &'a [bool],
+    /// In the order of their making.
+    pub groups: Vec<Group>,
+    /// For each tensor.
+    pub of: Vec<Option<usize>>,
+    target: Target,
+    most_dims: &'a [u32],
+    /// For each tensor with memory, the tensors with memory that it is computed from.
+    leaves: Vec<Vec<TensorId>>,
+}
+
+/// Forms the groups of a recipe.
+pub fn groups<'a>(expr: &'a Expr, stored: &'a [bool], target: Target, most_dims: &'a [u32]) -> Result<Groups<'a>> {
+    let count = expr.nodes.len();
+    let mut groups = Groups {
+        expr,
+        stored,
+        groups: Vec::new(),
+        of: vec![None; count],
+        target,
+        most_dims,
+        leaves: vec![Vec::new(); count],
+    };
+    for place in (0..count).filter(|place| stored[*place]) {
+        let id = TensorId(place as u32);
+        if matches!(expr.tensor(id).op, Op::Input(_)) {
+            continue;
+        }
+        groups.leaves[place] = leaves(expr, stored, id);
+        let group = groups.group_for(id)?;
+        groups.of[place] = Some(group);
+    }
+    Ok(groups)
+}
+
+/// The tensors with memory that an operation is computed from.
+fn leaves(expr: &Expr, stored: &[bool], id: TensorId) -> Vec<TensorId> {
+    let mut seen = vec![false; id.0 as usize + 1];
+    let mut found = Vec::new();
+    let mut pending = expr.tensor(id).operands.clone();
+    while let Some(operand) = pending.pop() {
+        if std::mem::replace(&mut seen[operand.0 as usize], true) {
+            continue;
+        }
+        if stored[operand.0 as usize] {
+            found.push(operand);
+        } else {
+            pending.extend(&expr.tensor(operand).operands);
+        }
+    }
+    found.sort_unstable();
+    found
+}
+
+/// A shape without axes of extent 1.
+pub fn without_ones(shape: &[Size]) -> Vec<&Size> {
+    shape.iter().filter(|extent| !extent.is(1)).collect()
+}
+
+/// Whether elements of a type share words.
+pub fn is_packed(dtype: DType) -> bool {
+    dtype.bytes() < 4
+}
+
+impl Groups<'_> {
+    /// The tensors with memory that a group reads, those that it writes itself left out.
+    pub fn reads(&self, group: usize) -> Vec<TensorId> {
+        let members = self.groups[group].members();
+        let mut reads: Vec<TensorId> =
+            members.iter().flat_map(|member| self.leaves[member.0 as usize].iter().copied()).collect();
+        reads.sort_unstable();
+        reads.dedup();
+        reads.retain(|id| self.of[id.0 as usize] != Some(group));
+        reads
+    }
+
+    /// Adds a tensor to a group, or makes one for it.
+    fn group_for(&mut self, id: TensorId) -> Result<usize> {
+        let tensor = self.expr.tensor(id);
+        let group = match &tensor.op {
+            Op::Reduce(_, axes) | Op::Fold { axes, .. } => {
+                let shape = self.expr.tensor(tensor.operands[0]).shape.clone();
+                let rows =
+                    RowGroup { shape, axes: axes.clone(), folds: vec![id], elements: Vec::new(), results: Vec::new() };
+                if let Some(group) = self.join_reduction(id, &rows)? {
+                    return Ok(group);
+                }
+                Group::Rows(rows)
+            }
+            Op::Scan { .. } => Group::Scan { scans: vec![id] },
+            Op::ScanBy { .. } => {
+                if let Some(group) = self.same_scan(id) {
+                    return Ok(group);
+                }
+                Group::Scan { scans: vec![id] }
+            }
+            Op::MatMul => Group::Product { product: id, elements: Vec::new() },
+            Op::Scatter(..) | Op::IndexPut(..) => Group::Scatter { scatter: id },
+            _ => {
+                if let Some(group) = self.join_elements(id)? {
+                    return Ok(group);
+                }
+                Group::Elements { roots: vec![id] }
+            }
+        };
+        self.groups.push(group);
+        Ok(self.groups.len() - 1)
+    }
+
+    /// Whether a group waits for another.
+    fn waits_for(&self, group: usize, other: usize) -> bool {
+        let mut seen = vec![false; self.groups.len()];
+        let mut pending = vec![group];
+        while let Some(group) = pending.pop() {
+            if group == other {
+                return true;
+            }
+            if !std::mem::replace(&mut seen[group], true) {
+                pending.extend(self.reads(group).iter().filter_map(|read| self.of[read.0 as usize]));
+            }
+        }
+        false
+    }
+
+    /// Whether a group can take a tensor: nothing else that the tensor reads waits for the group, and there are bindings left.
+    fn is_free(&self, group: usize, id: TensorId) -> bool {
+        let own = &self.leaves[id.0 as usize];
+        let others = own.iter().filter_map(|leaf| self.of[leaf.0 as usize]).filter(|other| *other != group);
+        if others.into_iter().any(|other| self.waits_for(other, group)) {
+            return false;
+        }
+        let mut reads = self.reads(group);
+        reads.extend(own.iter().filter(|leaf| self.of[leaf.0 as usize] != Some(group)));
+        reads.sort_unstable();
+        reads.dedup();
+        let written = self.groups[group].members().len() + 1;
+        reads.len() + written <= self.target.most_buffers as usize
+    }
+
+    /// The groups that write something which a tensor reads, the last first.
+    fn sources(&self, id: TensorId) -> Vec<usize> {
+        let mut sources: Vec<usize> =
+            self.leaves[id.0 as usize].iter().filter_map(|leaf| self.of[leaf.0 as usize]).collect();
+        sources.sort_unstable();
+        sources.dedup();
+        sources.reverse();
+        sources
+    }
+
+    /// Whether a row can be read again after a reduction of it.
+    fn is_short(&self, rows: &RowGroup) -> bool {
+        rows.is_innermost() && Size::product(&rows.row()).at(self.most_dims) <= LONGEST_ROW
+    }
+
+    fn join_reduction(&mut self, id: TensorId, new: &RowGroup) -> Result<Option<usize>> {
+        let fits = |group: &Group| match group {
+            Group::Rows(rows) => rows.shape == new.shape && rows.axes == new.axes,
+            _ => false,
+        };
+        // A reduction that reads results of others along the same rows.
+        for group in self.sources(id) {
+            let Group::Rows(rows) = &self.groups[group] else { continue };
+            if !fits(&self.groups[group]) || !self.is_short(rows) || !self.is_free(group, id) {
+                continue;
+            }
+            let mut joined = rows.clone();
+            joined.folds.push(id);
+            if build::reads_no_results(self.expr, self.stored, &joined)? {
+                self.groups[group] = Group::Rows(joined);
+                return Ok(Some(group));
+            }
+        }
+        // One that reads the same numbers.
+        let reads = |group: usize| self.reads(group).iter().any(|read| self.leaves[id.0 as usize].contains(read));
+        let sibling = (0..self.groups.len()).rev().find(|group| {
+            fits(&self.groups[*group]) && reads(*group) && self.is_free(*group, id) && !self.sources(id).contains(group)
+        });
+        if let Some(group) = sibling
+            && let Group::Rows(rows) = &mut self.groups[group]
+        {
+            rows.folds.push(id);
+        }
+        Ok(sibling)
+    }
+
+    /// The group of a scan with the same rule of the same operands, of which this is another number.
+    fn same_scan(&mut self, id: TensorId) -> Option<usize> {
+        let new = self.expr.tensor(id);
+        let Op::ScanBy { rule, axis, exclusive, reverse, .. } = &new.op else { return None };
+        let is_same = |other: &TensorId| {
+            let other = self.expr.tensor(*other);
+            other.operands == new.operands
+                && matches!(&other.op, Op::ScanBy { rule: r, axis: a, exclusive: e, reverse: b, .. }
+                    if r == rule && a == axis && e == exclusive && b == reverse)
+        };
+        let fits = |group: &Group| matches!(group, Group::Scan { scans } if scans.iter().all(is_same));
+        let group = self.groups.iter().position(fits)?;
+        if let Group::Scan { scans } = &mut self.groups[group] {
+            scans.push(id);
+        }
+        Some(group)
+    }
+
+    fn join_elements(&mut self, id: TensorId) -> Result<Option<usize>> {
+        let (expr, stored) = (self.expr, self.stored);
+        let tensor = expr.tensor(id);
+        let shape = without_ones(&tensor.shape);
+        for group in self.sources(id) {
+            if is_packed(tensor.dtype) || !self.is_free(group, id) {
+                continue;
+            }
+            let joined = match &self.groups[group] {
+                Group::Rows(rows) => {
+                    let mut joined = rows.clone();
+                    if shape == without_ones(&rows.outer()) {
+                        joined.results.push(id);
+                    } else if shape == without_ones(&rows.shape) && self.is_short(rows) {
+                        joined.elements.push(id);
+                    } else {
+                        continue;
+                    }
+                    if !build::reads_no_results(expr, stored, &joined)? {
+                        continue;
+                    }
+                    Group::Rows(joined)
+                }
+                Group::Product { product, elements } if !self.target.is_host => {
+                    let whole = without_ones(&expr.tensor(*product).shape);
+                    if shape != whole {
+                        continue;
+                    }
+                    let mut elements = elements.clone();
+                    elements.push(id);
+                    if !build::product_reads_itself_in_place(expr, stored, *product, &elements)? {
+                        continue;
+                    }
+                    Group::Product { product: *product, elements }
+                }
+                Group::Elements { .. } | Group::Scan { .. } | Group::Scatter { .. } | Group::Product { .. } => continue,
+            };
+            self.groups[group] = joined;
+            return Ok(Some(group));
+        }
+        let reads = |group: usize| self.reads(group).iter().any(|read| self.leaves[id.0 as usize].contains(read));
+        let fits = |group: usize| match &self.groups[group] {
+            Group::Elements { roots } => {
+                without_ones(&expr.tensor(roots[0]).shape) == shape
+                    && reads(group)
+                    && !self.sources(id).contains(&group)
+                    && self.is_free(group, id)
+            }
+            _ => false,
+        };
+        let sibling = (0..self.groups.len()).rev().find(|group| fits(*group));
+        if let Some(group) = sibling
+            && let Group::Elements { roots } = &mut self.groups[group]
+        {
+            roots.push(id);
+        }
+        Ok(sibling)
+    }
+
+    /// Whether a tensor that a group writes is read by another group.
+    pub fn is_read_elsewhere(&self, id: TensorId) -> bool {
+        let own = self.of[id.0 as usize];
+        (0..self.groups.len()).any(|group| Some(group) != own && self.reads(group).contains(&id))
+    }
+}
+
+/// The type in which a tensor stands in memory: what a reduction, scan, product or scatter gives is never packed, since its elements are
+/// written one by one.
+pub fn memory_dtype(expr: &Expr, id: TensorId) -> DType {
+    let tensor = expr.tensor(id);
+    if matches!(tensor.op, Op::Input(_)) || !has_memory(&tensor.op) {
+        return tensor.dtype;
+    }
+    match tensor.dtype {
+        DType::F16 => DType::F32,
+        DType::U8 | DType::Bool => DType::U32,
+        DType::F32 | DType::I32 | DType::U32 => tensor.dtype,
+    }
+}

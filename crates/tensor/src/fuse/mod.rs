@@ -1,0 +1,15 @@
+//! From a recipe to kernels: which operations have memory ([`storage`]), which are computed together ([`groups`]), and the kernel of each
+//! group.
+
+pub mod build;
+pub mod groups;
+pub mod product;
+pub mod rows;
+pub mod scan;
+pub mod scatter;
+pub mod storage;
+mod unique;
+
+pub use groups::memory_dtype;
+pub use storage::Target;
+pub use unique::unique;

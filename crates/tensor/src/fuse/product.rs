@@ -1,0 +1,101 @@
+//! Kernels of matrix products, with what is computed from each element.
+
+use residua_base::error::Result;
+
+use super::build::{
+    Buffers, Built, Destinations, aligned, coordinates, extent, extents, long_axes, name, roots_of, writes,
+};
+use crate::expr::{Expr, TensorId};
+use crate::kernel::{Body, Extent, Kernel, Product, Tile};
+use crate::lower::merge::{Merged, merge};
+use crate::lower::{Index, Lowering};
+use crate::scalar::{Id, Type};
+use crate::size::Size;
+
+/// The kernel of a product and of elementwise operations on its result.
+pub fn product(
+    expr: &Expr,
+    stored: &[bool],
+    product: TensorId,
+    elements: &[TensorId],
+    destinations: Destinations,
+) -> Result<Built> {
+    let mut lowering = Lowering::of(expr, stored);
+    let tensor = expr.tensor(product);
+    let rank = tensor.shape.len();
+    let (left, right) = (tensor.operands[0], tensor.operands[1]);
+    let depth = expr.tensor(left).shape.last().cloned().unwrap_or_default();
+    let (at, mut axes) = coordinates(&mut lowering, &tensor.shape, 0);
+    // Row, column and depth have coordinates of their own even where they are 1.
+    let batch: Vec<Id> = at[..rank - 2].to_vec();
+    axes.truncate(long_axes(&tensor.shape[..rank - 2], &batch).len());
+    let first = axes.len() as u32;
+    let own = |lowering: &mut Lowering, axis: u32| lowering.graph.coordinate(first + axis);
+    let (row, column, along) = (own(&mut lowering, 0), own(&mut lowering, 1), own(&mut lowering, 2));
+    let operand = |lowering: &mut Lowering, id: TensorId, last: [Id; 2]| {
+        let shape = &expr.tensor(id).shape;
+        let own = shape.len() - 2;
+        let zero = lowering.graph.u32(0);
+        let skipped = batch.len() - own;
+        let mut coordinates: Vec<Id> =
+            (0..own).map(|axis| if shape[axis].is(1) { zero } else { batch[skipped + axis] }).collect();
+        coordinates.extend(last);
+        lowering.value(id, Index::Coordinates(coordinates))
+    };
+    let left = operand(&mut lowering, left, [row, along])?;
+    let right = operand(&mut lowering, right, [along, column])?;
+    let ty = Type::of(tensor.dtype);
+    let folded = lowering.graph.folded(0, 0, ty);
+    let mut place = batch.clone();
+    place.extend([row, column]);
+    lowering.folded.push((product, place.clone(), folded));
+    let mut all = Vec::new();
+    writes(&mut lowering, product, &place, folded, destinations, &mut all);
+    let zero = lowering.graph.u32(0);
+    let shape = &tensor.shape;
+    let long: Vec<Id> = (0..rank).filter(|axis| !shape[*axis].is(1)).map(|axis| place[axis]).collect();
+    for id in elements {
+        let at = aligned(&mut lowering, &expr.tensor(*id).shape, &long);
+        // The product is asked for at 0 where an axis has extent 1: these are the same point.
+        let ones: Vec<Id> = (0..rank).map(|axis| if shape[axis].is(1) { zero } else { place[axis] }).collect();
+        if !lowering.folded.iter().any(|(known, at, _)| *known == product && *at == ones) {
+            lowering.folded.push((product, ones, folded));
+        }
+        let value = lowering.computed(*id, &Index::Coordinates(at.clone()))?;
+        lowering.folded.push((*id, at.clone(), value));
+        writes(&mut lowering, *id, &at, value, destinations, &mut all);
+    }
+    let mut roots = vec![left, right];
+    roots.extend(roots_of(&all));
+    let (rows, columns) = (shape[rank - 2].clone(), shape[rank - 1].clone());
+    let groups = [axes, vec![rows], vec![columns], vec![depth]];
+    let Merged { graph, mut sizes, groups, roots } = merge(&lowering.graph, &lowering.sizes, &groups, &roots, &[]);
+    let mut buffers = Buffers::of(&lowering);
+    let stores = buffers.stores(&all, &roots[2..]);
+    let batch: Vec<Extent> = extents(&groups[0], &mut sizes);
+    let mut axis = |group: usize| extent(&groups[group][0], &mut sizes);
+    let body = Product {
+        rows: axis(1),
+        columns: axis(2),
+        depth: axis(3),
+        batch,
+        left: roots[0],
+        right: roots[1],
+        elements: stores,
+        tile: Tile::Small,
+    };
+    let members = [elements, &[product]].concat();
+    let kernel = Kernel {
+        name: name(expr, stored, "product", &members),
+        buffers: buffers.buffers,
+        sizes,
+        graph,
+        body: Body::Product(body),
+    };
+    Ok(Built { kernel, memories: buffers.memories })
+}
+
+/// A size of a product as a number, the largest that it can be.
+pub fn most(size: &Size, most_dims: &[u32]) -> u64 {
+    size.at(most_dims).max(0) as u64
+}

@@ -1,0 +1,313 @@
+//! Kernels of reductions along rows, with what is computed from the results in the same pass.
+
+use std::rc::Rc;
+
+use residua_base::error::{Error, Result};
+
+use super::build::{
+    Buffers, Built, Destinations, Write, aligned, as_type, coordinates, extents, long_axes, name, roots_of, writes,
+};
+use super::groups::RowGroup;
+use crate::dtype::DType;
+use crate::expr::{Expr, Op, Reduction, TensorId};
+use crate::kernel::{Body, Combine, Extent, Fold, Kernel, Rows};
+use crate::lower::merge::{Merged, merge};
+use crate::lower::{Index, Lowering, Memory};
+use crate::scalar::{Id, Op as Scalar, Type};
+use crate::size::Size;
+
+/// A long row in blocks of a length, each reduced by itself: the first kernel leaves the state of each block, the second merges them.
+#[derive(Clone, Copy, Debug)]
+pub struct Blocks {
+    /// How many.
+    pub count: u32,
+    /// Points of each; the last may have fewer.
+    pub length: u32,
+}
+
+/// What one kernel of a group computes, before axes are merged.
+pub struct Lowered<'a> {
+    /// The graph.
+    pub lowering: Lowering<'a>,
+    /// Extents of the outer axes and of the row's.
+    pub groups: [Vec<Size>; 2],
+    /// The reductions.
+    pub folds: Vec<Fold>,
+    /// Where points are within the row.
+    pub valid: Option<Id>,
+    /// What is written for each point.
+    pub elements: Vec<Write>,
+    /// What is written once a row.
+    pub results: Vec<Write>,
+}
+
+/// Which part of a group in blocks a kernel computes.
+#[derive(Clone, Copy, Debug)]
+pub enum Part {
+    /// The states of blocks, into scratch memory from a number on.
+    Blocks(Blocks, u32),
+    /// What is left, from the states in scratch memory.
+    Merge(Blocks, u32),
+}
+
+/// The kernel of a group, or of a part of it.
+pub fn rows(
+    expr: &Expr,
+    stored: &[bool],
+    group: &RowGroup,
+    destinations: Destinations,
+    part: Option<Part>,
+) -> Result<Built> {
+    let lowered = lowered(expr, stored, group, destinations, part)?;
+    let Lowered { lowering, groups, folds, valid, elements, results } = lowered;
+    let mut roots: Vec<Id> = folds.iter().flat_map(|fold| fold.operands.iter().copied()).collect();
+    let operands = roots.len();
+    roots.extend(valid);
+    roots.extend(roots_of(&elements));
+    roots.extend(roots_of(&results));
+    let Merged { graph, mut sizes, groups, roots } = merge(&lowering.graph, &lowering.sizes, &groups, &roots, &[]);
+    let mut nodes = roots[..operands].iter().copied();
+    let folds =
+        folds.into_iter().map(|fold| Fold { operands: nodes.by_ref().take(fold.operands.len()).collect(), ..fold });
+    let folds = folds.collect();
+    let mut rest = &roots[operands..];
+    let valid = valid.map(|_| rest[0]);
+    rest = &rest[usize::from(valid.is_some())..];
+    let mut buffers = Buffers::of(&lowering);
+    let (of_elements, of_results) = rest.split_at(2 * elements.len());
+    let elements = buffers.stores(&elements, of_elements);
+    let results = buffers.stores(&results, of_results);
+    let outer = extents(&groups[0], &mut sizes);
+    let mut row = extents(&groups[1], &mut sizes);
+    if row.is_empty() {
+        row.push(Extent::Known(1));
+    }
+    let prefix = if matches!(part, Some(Part::Merge(..))) { "merge" } else { "rows" };
+    let members = [group.elements.as_slice(), &group.results, &group.folds].concat();
+    let kernel = Kernel {
+        name: name(expr, stored, prefix, &members),
+        buffers: buffers.buffers,
+        sizes,
+        graph,
+        body: Body::Rows(Rows { outer, row, valid, folds, elements, results }),
+    };
+    Ok(Built { kernel, memories: buffers.memories })
+}
+
+/// Lowers the members of a group at the points of its rows.
+pub fn lowered<'a>(
+    expr: &'a Expr,
+    stored: &'a [bool],
+    group: &RowGroup,
+    destinations: Destinations,
+    part: Option<Part>,
+) -> Result<Lowered<'a>> {
+    let mut lowering = Lowering::of(expr, stored);
+    let (outer_shape, row_shape) = (group.outer(), group.row());
+    let blocks = match part {
+        Some(Part::Blocks(blocks, _) | Part::Merge(blocks, _)) => Some(blocks),
+        None => None,
+    };
+    // Blocks are the outermost axis, so that neighbouring rows stay neighbours.
+    let is_of_blocks = matches!(part, Some(Part::Blocks(..)));
+    let shift = u32::from(is_of_blocks);
+    let (outer, mut outer_extents) = coordinates(&mut lowering, &outer_shape, shift);
+    let first = shift + outer_extents.len() as u32;
+    let (mut row, mut row_extents) = coordinates(&mut lowering, &row_shape, first);
+    let mut valid = None;
+    let mut block = None;
+    if let (Some(Part::Blocks(..)), Some(Blocks { count, length })) = (part, blocks) {
+        let (own, within) = (lowering.graph.coordinate(0), lowering.graph.coordinate(first));
+        let length_size = Size::constant(length.into());
+        let factor = lowering.size(&length_size);
+        let start = lowering.graph.apply(Scalar::IntMul, &[own, factor]);
+        let place = lowering.graph.apply(Scalar::IntAdd, &[start, within]);
+        let whole = Size::product(&row_shape);
+        if !whole.is(i64::from(count) * i64::from(length)) {
+            let end = lowering.size(&whole);
+            valid = Some(lowering.graph.apply(Scalar::Lt, &[place, end]));
+        }
+        row = lowering.coordinates_of(place, &row_shape);
+        outer_extents.insert(0, Size::constant(count.into()));
+        row_extents = vec![length_size];
+        block = Some(own);
+    }
+    if let Some(Part::Merge(Blocks { count, .. }, _)) = part {
+        row_extents = vec![Size::constant(count.into())];
+        block = Some(lowering.graph.coordinate(first));
+    }
+    let mut all = Vec::with_capacity(group.shape.len());
+    let (mut outer_axes, mut row_axes) = (outer.iter(), row.iter());
+    for axis in 0..group.shape.len() as u32 {
+        let next = if group.axes.contains(&axis) { row_axes.next() } else { outer_axes.next() };
+        all.push(*next.ok_or_else(|| Error::internal("an axis without a coordinate"))?);
+    }
+    let mut lowered = Lowered {
+        lowering,
+        groups: [outer_extents, row_extents],
+        folds: Vec::new(),
+        valid,
+        elements: Vec::new(),
+        results: Vec::new(),
+    };
+    let mut scratch = match part {
+        Some(Part::Blocks(_, first) | Part::Merge(_, first)) => first,
+        None => 0,
+    };
+    let mut known: Vec<(TensorId, u32)> = Vec::new();
+    for id in &group.folds {
+        let tensor = expr.tensor(*id);
+        // Numbers of one state are results of one reduction.
+        let same = known.iter().find(|(other, _)| is_same_rule(expr, *other, *id)).map(|(_, fold)| *fold);
+        let (fold, combine) = match same {
+            Some(fold) => (fold, None),
+            None => (known.len() as u32, Some(combine_of(expr, *id)?)),
+        };
+        if let Some(combine) = combine {
+            let operand_dtype = expr.tensor(tensor.operands[0]).dtype;
+            let types = combine.state_types(Type::of(operand_dtype));
+            let operands = match (part, block) {
+                (Some(Part::Merge(..)), Some(block)) => {
+                    let at = state_index(&mut lowered.lowering, block, &outer, &outer_shape);
+                    let loads = types
+                        .iter()
+                        .zip(scratch..)
+                        .map(|(ty, number)| load_state(&mut lowered.lowering, number, at, *ty));
+                    loads.collect()
+                }
+                _ => operands_of(&mut lowered.lowering, group, *id, &all, &row, &row_shape)?,
+            };
+            let keeps_state = matches!(part, Some(Part::Blocks(..)));
+            let merges_states = matches!(part, Some(Part::Merge(..)));
+            lowered.folds.push(Fold { combine, operands, merges_states, keeps_state });
+            if let (Some(Part::Blocks(..)), Some(block)) = (part, block) {
+                let index = state_index(&mut lowered.lowering, block, &outer, &outer_shape);
+                for ((result, ty), number) in (0..).zip(&types).zip(scratch..) {
+                    let value = lowered.lowering.graph.folded(fold, result, *ty);
+                    let dtype = state_dtype(*ty);
+                    let value = as_type(&mut lowered.lowering, value, Type::of(dtype));
+                    lowered.results.push(Write { memory: Memory::Scratch(number), dtype, index, value });
+                }
+            }
+            scratch += types.len() as u32;
+            known.push((*id, fold));
+        }
+        if is_of_blocks {
+            continue;
+        }
+        let value = result_of(&mut lowered.lowering, *id, fold);
+        lowered.lowering.folded.push((*id, outer.clone(), value));
+        writes(&mut lowered.lowering, *id, &outer, value, destinations, &mut lowered.results);
+    }
+    if is_of_blocks {
+        return Ok(lowered);
+    }
+    let long = long_axes(&outer_shape, &outer);
+    for id in &group.results {
+        let at = aligned(&mut lowered.lowering, &expr.tensor(*id).shape, &long);
+        let value = lowered.lowering.computed(*id, &Index::Coordinates(at.clone()))?;
+        lowered.lowering.folded.push((*id, at.clone(), value));
+        writes(&mut lowered.lowering, *id, &at, value, destinations, &mut lowered.results);
+    }
+    let long = long_axes(&group.shape, &all);
+    for id in &group.elements {
+        let at = aligned(&mut lowered.lowering, &expr.tensor(*id).shape, &long);
+        let value = lowered.lowering.computed(*id, &Index::Coordinates(at.clone()))?;
+        lowered.lowering.folded.push((*id, at.clone(), value));
+        writes(&mut lowered.lowering, *id, &at, value, destinations, &mut lowered.elements);
+    }
+    Ok(lowered)
+}
+
+/// Where the state of a block stands: blocks one after another, rows within.
+fn state_index(lowering: &mut Lowering, block: Id, outer: &[Id], shape: &[Size]) -> Id {
+    let within = lowering.linear_of(outer, shape);
+    let rows = lowering.size(&Size::product(shape));
+    let start = lowering.graph.apply(Scalar::IntMul, &[block, rows]);
+    lowering.graph.apply(Scalar::IntAdd, &[start, within])
+}
+
+/// Type in memory of a number of a state.
+pub fn state_dtype(ty: Type) -> DType {
+    match ty {
+        Type::F32 => DType::F32,
+        Type::I32 => DType::I32,
+        Type::U32 | Type::Bool => DType::U32,
+    }
+}
+
+/// Reads a number of a state, as the type that it has within kernels.
+pub fn load_state(lowering: &mut Lowering, number: u32, index: Id, ty: Type) -> Id {
+    let dtype = state_dtype(ty);
+    let buffer = lowering.buffer(Memory::Scratch(number), dtype);
+    let value = lowering.graph.load(buffer, index, Type::of(dtype));
+    if ty == Type::Bool { lowering.converted(value, DType::U32, DType::Bool) } else { value }
+}
+
+/// What each point contributes to a reduction.
+fn operands_of(
+    lowering: &mut Lowering,
+    group: &RowGroup,
+    id: TensorId,
+    all: &[Id],
+    row: &[Id],
+    row_shape: &[Size],
+) -> Result<Vec<Id>> {
+    let expr = lowering.expr;
+    let tensor = expr.tensor(id);
+    debug_assert_eq!(expr.tensor(tensor.operands[0]).shape, group.shape);
+    let mut operands = Vec::new();
+    for operand in &tensor.operands {
+        operands.push(lowering.value(*operand, Index::Coordinates(all.to_vec()))?);
+    }
+    if matches!(tensor.op, Op::Reduce(Reduction::ArgMin | Reduction::ArgMax, _)) {
+        operands[0] = as_type(lowering, operands[0], Type::U32);
+        operands.push(lowering.linear_of(row, row_shape));
+    }
+    Ok(operands)
+}
+
+/// The rule by which a reduction accumulates.
+pub fn combine_of(expr: &Expr, id: TensorId) -> Result<Combine> {
+    let tensor = expr.tensor(id);
+    let is_real = expr.tensor(tensor.operands[0]).dtype.is_real();
+    match &tensor.op {
+        Op::Reduce(reduction, _) | Op::Scan { reduction, .. } => Ok(match reduction {
+            Reduction::Sum if is_real => Combine::Sum,
+            Reduction::Sum => Combine::IntSum,
+            Reduction::Prod => Combine::Prod,
+            Reduction::Min => Combine::Min,
+            Reduction::Max => Combine::Max,
+            Reduction::ArgMin => Combine::ArgMin,
+            Reduction::ArgMax => Combine::ArgMax,
+            Reduction::Variance => Combine::Variance,
+        }),
+        Op::Fold { rule, .. } | Op::ScanBy { rule, .. } => Ok(Combine::By(Rc::clone(rule))),
+        _ => Err(Error::internal("an operation that accumulates nothing")),
+    }
+}
+
+/// Whether two nodes are numbers of one user's reduction.
+fn is_same_rule(expr: &Expr, a: TensorId, b: TensorId) -> bool {
+    let (a, b) = (expr.tensor(a), expr.tensor(b));
+    let (Op::Fold { rule, axes, .. }, Op::Fold { rule: other, axes: of, .. }) = (&a.op, &b.op) else { return false };
+    rule == other && axes == of && a.operands == b.operands
+}
+
+/// The result of a reduction as an element of its tensor.
+pub fn result_of(lowering: &mut Lowering, id: TensorId, fold: u32) -> Id {
+    let expr = lowering.expr;
+    let tensor = expr.tensor(id);
+    let operand = Type::of(expr.tensor(tensor.operands[0]).dtype);
+    let (result, ty) = match &tensor.op {
+        Op::Reduce(Reduction::ArgMin | Reduction::ArgMax, _) => (0, Type::I32),
+        Op::Fold { result, .. } | Op::ScanBy { result, .. } => (*result, Type::F32),
+        _ => (0, operand),
+    };
+    let value = lowering.graph.folded(fold, result, ty);
+    if tensor.dtype == DType::U8 {
+        let mask = lowering.graph.u32(0xff);
+        return lowering.graph.apply(Scalar::And, &[value, mask]);
+    }
+    value
+}

@@ -1,0 +1,290 @@
+//! Which operations have memory of their own.
+//!
+//! An operation without memory is written into every kernel that uses it, and computed at each point of it. It gets memory where computing it
+//! again costs more than writing and reading it, where a kernel would have too many buffers or become too long, and where no kernel can write
+//! it into another: reductions, scans, products, scatters.
+
+use rustc_hash::FxHashMap;
+
+use crate::expr::{Elementwise, Expr, Op, TensorId};
+use crate::size::Size;
+
+/// What kernels run on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Target {
+    /// Whether they run on the host, in one thread.
+    pub is_host: bool,
+    /// Storage buffers that a kernel can have.
+    pub most_buffers: u32,
+    /// Workgroups that one dimension of a dispatch can have.
+    pub most_workgroups: u32,
+}
+
+/// Operations of a chain that one kernel holds at most: lowering is recursive, and compilers take time that grows with the text.
+const MOST_DEPTH: u32 = 64;
+/// Operations that one kernel holds at most.
+const MOST_OPERATIONS: usize = 600;
+/// Operations that cost as much as reading one number: what a GPU computes while it moves four bytes.
+const OPERATIONS_A_NUMBER: f64 = 30.0;
+/// Points of use beyond which an operation is given memory.
+const MOST_USES: usize = 12;
+
+/// A point of use: an iteration space, a path of views to the operation, and how many points are asked for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Use {
+    space: u32,
+    path: u64,
+    points: f64,
+}
+
+/// Which tensors have memory. `roots` do.
+pub fn stored(expr: &Expr, roots: &[TensorId], target: &Target, most_dims: &[u32]) -> Vec<bool> {
+    let counts: Vec<f64> =
+        expr.nodes.iter().map(|tensor| Size::product(&tensor.shape).at(most_dims).max(0) as f64).collect();
+    let mut stored: Vec<bool> = expr.nodes.iter().map(|tensor| has_memory(&tensor.op)).collect();
+    roots.iter().for_each(|root| stored[root.0 as usize] = true);
+    store_what_is_used_often(expr, &counts, target, &mut stored);
+    store_for_limits(expr, target, &mut stored);
+    stored
+}
+
+/// Whether no other kernel can compute an operation within it.
+pub fn has_memory(op: &Op) -> bool {
+    match op {
+        Op::Input(_)
+        | Op::Reduce(..)
+        | Op::Scan { .. }
+        | Op::Fold { .. }
+        | Op::ScanBy { .. }
+        | Op::MatMul
+        | Op::Scatter(..)
+        | Op::IndexPut(..)
+        | Op::Gradient => true,
+        Op::Constant(_)
+        | Op::Extent(_)
+        | Op::Iota(_)
+        | Op::RandomBits(_)
+        | Op::Elementwise(_)
+        | Op::Reshape
+        | Op::Expand
+        | Op::Permute(_)
+        | Op::Slice { .. }
+        | Op::Pad { .. }
+        | Op::Concat(_)
+        | Op::Windows { .. }
+        | Op::Gather(_)
+        | Op::GatherElements(_) => false,
+    }
+}
+
+/// Operations of one element, in units of a sum.
+fn operations(op: &Op) -> f64 {
+    match op {
+        Op::Elementwise(op) => match op {
+            Elementwise::Neg
+            | Elementwise::Abs
+            | Elementwise::Not
+            | Elementwise::StopGradient
+            | Elementwise::Cast
+            | Elementwise::Bitcast
+            | Elementwise::Floor
+            | Elementwise::Ceil
+            | Elementwise::Trunc
+            | Elementwise::Add
+            | Elementwise::Sub
+            | Elementwise::Mul
+            | Elementwise::And
+            | Elementwise::Or
+            | Elementwise::Xor
+            | Elementwise::Shl
+            | Elementwise::Shr
+            | Elementwise::Select => 1.0,
+            Elementwise::Sign
+            | Elementwise::Round
+            | Elementwise::IsNan
+            | Elementwise::IsFinite
+            | Elementwise::Minimum
+            | Elementwise::Maximum
+            | Elementwise::Eq
+            | Elementwise::Ne
+            | Elementwise::Lt
+            | Elementwise::Le
+            | Elementwise::Gt
+            | Elementwise::Ge
+            | Elementwise::GuardedMul => 3.0,
+            Elementwise::Sqrt | Elementwise::Div | Elementwise::VectorNorm | Elementwise::InverseNorm => 8.0,
+            Elementwise::Mod | Elementwise::FloorMod => 12.0,
+            Elementwise::Exp
+            | Elementwise::Expm1
+            | Elementwise::Log
+            | Elementwise::Log1p
+            | Elementwise::Erf
+            | Elementwise::Sin
+            | Elementwise::Cos
+            | Elementwise::Tan
+            | Elementwise::Asin
+            | Elementwise::Acos
+            | Elementwise::Atan
+            | Elementwise::Atan2
+            | Elementwise::Sinh
+            | Elementwise::Cosh
+            | Elementwise::Tanh
+            | Elementwise::Sigmoid
+            | Elementwise::Softplus
+            | Elementwise::Pow => 25.0,
+        },
+        Op::RandomBits(_) => 80.0,
+        Op::Pad { .. } | Op::Concat(_) | Op::Gather(_) | Op::GatherElements(_) => 4.0,
+        Op::Reshape | Op::Permute(_) | Op::Slice { .. } | Op::Windows { .. } => 1.0,
+        Op::Expand | Op::Constant(_) | Op::Extent(_) | Op::Iota(_) => 0.0,
+        Op::Input(_)
+        | Op::Reduce(..)
+        | Op::Scan { .. }
+        | Op::Fold { .. }
+        | Op::ScanBy { .. }
+        | Op::MatMul
+        | Op::Scatter(..)
+        | Op::IndexPut(..)
+        | Op::Gradient => 0.0,
+    }
+}
+
+fn store_what_is_used_often(expr: &Expr, counts: &[f64], target: &Target, stored: &mut [bool]) {
+    // Work and numbers read for one element, as if nothing but what must have memory had it.
+    let mut work: Vec<(f64, f64)> = Vec::with_capacity(expr.nodes.len());
+    for (place, tensor) in expr.nodes.iter().enumerate() {
+        let (mut own, mut read) = (operations(&tensor.op), 0.0);
+        if has_memory(&tensor.op) {
+            work.push((0.0, 1.0));
+            continue;
+        }
+        for operand in &tensor.operands {
+            let (operations, numbers) = work[operand.0 as usize];
+            own += operations;
+            read += numbers * (counts[operand.0 as usize] / counts[place].max(1.0)).min(1.0);
+        }
+        work.push((own.min(1e6), read.min(1e3)));
+    }
+    // A dispatch takes as long as moving so many numbers.
+    let dispatch = if target.is_host { 1e3 } else { 2e6 };
+    let mut spaces: Vec<&[Size]> = Vec::new();
+    let mut uses: Vec<Vec<Use>> = vec![Vec::new(); expr.nodes.len()];
+    for (place, tensor) in expr.nodes.iter().enumerate().rev() {
+        let count = counts[place].max(1.0);
+        if !stored[place] {
+            let evaluations: f64 = uses[place].iter().map(|a_use| a_use.points / count).sum();
+            let (operations, read) = work[place];
+            let once = operations / OPERATIONS_A_NUMBER + read;
+            // Written once and read at each use, or computed at each.
+            let saved = (evaluations * once - (once + 1.0 + evaluations)) * count;
+            stored[place] = operations >= 1.0 && (saved > dispatch || uses[place].len() > MOST_USES);
+        }
+        let own: Vec<Use> = if stored[place] {
+            let space = space_of(expr, tensor, &mut spaces);
+            vec![Use { space, path: 0, points: counts[place] }]
+        } else {
+            uses[place].clone()
+        };
+        for operand in &tensor.operands {
+            let to = operand.0 as usize;
+            if stored[to] && has_memory(&expr.tensor(*operand).op) {
+                continue;
+            }
+            for one in &own {
+                let one = through(expr, place, tensor, *operand, *one, counts);
+                match uses[to].iter_mut().find(|known| known.space == one.space && known.path == one.path) {
+                    Some(known) => known.points = known.points.max(one.points),
+                    None => uses[to].push(one),
+                }
+            }
+        }
+    }
+}
+
+/// The iteration space of a kernel that gives a tensor, by a number. That of a reduction is the space of what it reduces, so that a reduction
+/// and what is computed for each element of the same shape count as one kernel.
+fn space_of<'a>(expr: &'a Expr, tensor: &'a crate::expr::Tensor, spaces: &mut Vec<&'a [Size]>) -> u32 {
+    let shape: &[Size] = match &tensor.op {
+        Op::Reduce(..) | Op::Fold { .. } => &expr.tensor(tensor.operands[0]).shape,
+        _ => &tensor.shape,
+    };
+    let place = spaces.iter().position(|known| *known == shape).unwrap_or_else(|| {
+        spaces.push(shape);
+        spaces.len() - 1
+    });
+    place as u32
+}
+
+/// A use of an operand, from a use of what it is an operand of.
+fn through(expr: &Expr, place: usize, tensor: &crate::expr::Tensor, operand: TensorId, of: Use, counts: &[f64]) -> Use {
+    let shape = &expr.tensor(operand).shape;
+    let mix = |number: u64| (of.path ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29) | 1;
+    match &tensor.op {
+        Op::Elementwise(_) if *shape == tensor.shape => of,
+        // Equal shapes that broadcast to one shape are read at the same points.
+        Op::Elementwise(_) | Op::Expand => Use { path: mix(shape.len() as u64 + 1), ..of },
+        Op::Reduce(..) | Op::Fold { .. } => Use { points: counts[operand.0 as usize], ..of },
+        // A tile of a product reads its operands once.
+        Op::MatMul => Use { path: mix(place as u64 + 1000), points: 4.0 * counts[operand.0 as usize], ..of },
+        Op::Scan { .. } | Op::ScanBy { .. } => Use { path: mix(2), points: 2.0 * counts[operand.0 as usize], ..of },
+        _ => Use { path: mix(place as u64 + 1000), ..of },
+    }
+}
+
+/// Gives memory where kernels would become too deep, too long, or have too many buffers.
+fn store_for_limits(expr: &Expr, target: &Target, stored: &mut [bool]) {
+    // One binding is for the uniform, and two for results.
+    let most_leaves = (target.most_buffers as usize).saturating_sub(2).max(2);
+    let mut depth = vec![0u32; expr.nodes.len()];
+    let mut leaves: Vec<Vec<u32>> = vec![Vec::new(); expr.nodes.len()];
+    for (place, tensor) in expr.nodes.iter().enumerate() {
+        let inlined = |stored: &[bool]| -> Vec<usize> {
+            tensor.operands.iter().map(|operand| operand.0 as usize).filter(|operand| !stored[*operand]).collect()
+        };
+        for operand in inlined(stored) {
+            if depth[operand] >= MOST_DEPTH {
+                stored[operand] = true;
+            }
+        }
+        loop {
+            let mut union: Vec<u32> = Vec::new();
+            for operand in tensor.operands.iter().map(|operand| operand.0 as usize) {
+                if stored[operand] {
+                    union.push(operand as u32);
+                } else {
+                    union.extend(&leaves[operand]);
+                }
+            }
+            union.sort_unstable();
+            union.dedup();
+            let widest = inlined(stored).into_iter().max_by_key(|operand| leaves[*operand].len());
+            match widest {
+                Some(widest) if union.len() > most_leaves && leaves[widest].len() > 1 => stored[widest] = true,
+                Some(_) | None => {
+                    leaves[place] = union;
+                    break;
+                }
+            }
+        }
+        depth[place] = inlined(stored).into_iter().map(|operand| depth[operand] + 1).max().unwrap_or(0);
+        if depth[place] > 8 && size(expr, place, stored) > MOST_OPERATIONS {
+            let longest = inlined(stored).into_iter().max_by_key(|operand| depth[*operand]);
+            if let Some(longest) = longest {
+                stored[longest] = true;
+            }
+        }
+    }
+}
+
+/// How many operations a kernel for a tensor holds.
+fn size(expr: &Expr, place: usize, stored: &[bool]) -> usize {
+    let mut seen: FxHashMap<usize, ()> = FxHashMap::default();
+    let mut pending = vec![place];
+    while let Some(place) = pending.pop() {
+        if seen.insert(place, ()).is_none() {
+            let operands = expr.nodes[place].operands.iter().map(|operand| operand.0 as usize);
+            pending.extend(operands.filter(|operand| !stored[*operand]));
+        }
+    }
+    seen.len()
+}

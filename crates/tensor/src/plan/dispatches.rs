@@ -1,0 +1,257 @@
+//! The kernels of each group, and the order in which they run.
+//!
+//! An assignment writes its slot where it is computed, if every kernel that reads the old contents runs before or reads each element where it
+//! is written. Otherwise it is written to memory of its own and copied at the end of the run.
+
+use residua_base::error::Result;
+
+use super::prepare::Prepared;
+use crate::expr::{Op, TensorId};
+use crate::fuse::build::{self, Built};
+use crate::fuse::groups::{Group, Groups, RowGroup, groups};
+use crate::fuse::product;
+use crate::fuse::rows::{self, Blocks};
+use crate::fuse::scan;
+use crate::fuse::storage::{Target, stored};
+use crate::kernel::{Body, Kernel};
+use crate::lower::Memory;
+use crate::scalar::Node;
+use crate::size::Size;
+
+/// The kernels of a run in order, and what is copied after them.
+pub struct Dispatches {
+    /// In order.
+    pub built: Vec<Built>,
+    /// From the memory of a tensor into a slot.
+    pub copies: Vec<(TensorId, u32)>,
+}
+
+/// Threads that keep a device busy.
+const BUSY_THREADS: i64 = 32_768;
+/// Points of a block of a row that is the innermost axis.
+const BLOCK: i64 = 4096;
+/// Points of a block of a row whose neighbours are other rows.
+const SHORT_BLOCK: i64 = 256;
+
+/// Fuses a recipe and puts its kernels in order.
+pub fn dispatches(prepared: &Prepared, target: &Target, most_dims: &[u32]) -> Result<Dispatches> {
+    let Prepared { expr, results, assignments } = prepared;
+    let roots: Vec<TensorId> = results.iter().copied().chain(assignments.iter().map(|(_, value)| *value)).collect();
+    let stored = stored(expr, &roots, target, most_dims);
+    let groups = groups(expr, &stored, *target, most_dims)?;
+    let mut work =
+        Work { prepared, target, most_dims, stored: &stored, groups: &groups, in_place: Vec::new(), scratch: 0 };
+    // The groups that read the old contents of each slot that is written.
+    let count = groups.groups.len();
+    let mut before: Vec<Vec<usize>> = (0..count)
+        .map(|group| groups.reads(group).iter().filter_map(|read| groups.of[read.0 as usize]).collect())
+        .collect();
+    let mut copies = Vec::new();
+    for (slot, value) in assignments {
+        let writer = groups.of[value.0 as usize];
+        let input =
+            expr.nodes.iter().position(|tensor| tensor.op == Op::Input(*slot)).map(|place| TensorId(place as u32));
+        let readers: Vec<usize> = match input {
+            None => Vec::new(),
+            Some(input) => (0..count).filter(|group| groups.reads(*group).contains(&input)).collect(),
+        };
+        let Some(writer) = writer else {
+            copies.push((*value, *slot));
+            continue;
+        };
+        work.in_place.push((*slot, *value));
+        let others = readers.iter().copied().filter(|reader| *reader != writer);
+        let waits = others.clone().any(|reader| waits_for(&before, reader, writer));
+        let fits = !waits && (!readers.contains(&writer) || work.reads_where_it_writes(writer, *slot)?);
+        if fits {
+            before[writer].extend(others);
+        } else {
+            work.in_place.pop();
+            copies.push((*value, *slot));
+        }
+    }
+    let mut built = Vec::new();
+    for group in order(&before) {
+        built.extend(work.kernels(group, &copies)?);
+    }
+    Ok(Dispatches { built, copies })
+}
+
+/// Whether a group waits for another.
+fn waits_for(before: &[Vec<usize>], group: usize, other: usize) -> bool {
+    let mut seen = vec![false; before.len()];
+    let mut pending = vec![group];
+    while let Some(group) = pending.pop() {
+        if group == other {
+            return true;
+        }
+        if !std::mem::replace(&mut seen[group], true) {
+            pending.extend(&before[group]);
+        }
+    }
+    false
+}
+
+/// Groups after all that they wait for, otherwise in their own order.
+fn order(before: &[Vec<usize>]) -> Vec<usize> {
+    let mut done = vec![false; before.len()];
+    let mut order = Vec::with_capacity(before.len());
+    for first in 0..before.len() {
+        let mut pending = vec![(first, false)];
+        while let Some((group, is_ready)) = pending.pop() {
+            if done[group] {
+                continue;
+            }
+            if is_ready {
+                done[group] = true;
+                order.push(group);
+            } else {
+                pending.push((group, true));
+                pending.extend(before[group].iter().rev().filter(|other| !done[**other]).map(|other| (*other, false)));
+            }
+        }
+    }
+    order
+}
+
+struct Work<'a> {
+    prepared: &'a Prepared,
+    target: &'a Target,
+    most_dims: &'a [u32],
+    stored: &'a [bool],
+    groups: &'a Groups<'a>,
+    /// Assignments that are written where they are computed.
+    in_place: Vec<(u32, TensorId)>,
+    /// Pieces of scratch memory so far.
+    scratch: u32,
+}
+
+impl Work<'_> {
+    /// Where a tensor is written.
+    fn destinations(&self, id: TensorId, copies: &[(TensorId, u32)]) -> Vec<Memory> {
+        let slots = self.in_place.iter().filter(|(_, value)| *value == id).map(|(slot, _)| Memory::Slot(*slot));
+        let mut destinations: Vec<Memory> = slots.collect();
+        let has_own = self.prepared.results.contains(&id)
+            || copies.iter().any(|(value, _)| *value == id)
+            || self.groups.is_read_elsewhere(id);
+        if has_own {
+            destinations.push(Memory::Tensor(id));
+        }
+        destinations
+    }
+
+    /// Whether a group that writes a slot reads it at the same elements alone.
+    fn reads_where_it_writes(&mut self, group: usize, slot: u32) -> Result<bool> {
+        let scratch = self.scratch;
+        let built = self.kernels(group, &[])?;
+        self.scratch = scratch;
+        let last = built.len().saturating_sub(1);
+        Ok(built.iter().enumerate().all(|(place, built)| place != last || reads_in_place(built, slot)))
+    }
+
+    /// The kernels of a group.
+    fn kernels(&mut self, group: usize, copies: &[(TensorId, u32)]) -> Result<Vec<Built>> {
+        let expr = &self.prepared.expr;
+        let mut scratch = self.scratch;
+        let to = |id: TensorId| self.destinations(id, copies);
+        let built = match &self.groups.groups[group] {
+            Group::Elements { roots } => vec![build::elements(expr, self.stored, roots, &to)?],
+            Group::Rows(rows) => match self.blocks_of_rows(rows) {
+                None => vec![rows::rows(expr, self.stored, rows, &to, None)?],
+                Some(blocks) => {
+                    let parts = [rows::Part::Blocks(blocks, scratch), rows::Part::Merge(blocks, scratch)];
+                    // A state has at most as many numbers as a reduction has operands and three.
+                    scratch += rows.folds.len() as u32 * 8;
+                    let [blocks, merge] = parts.map(|part| rows::rows(expr, self.stored, rows, &to, Some(part)));
+                    vec![blocks?, merge?]
+                }
+            },
+            Group::Scan { scans } => match self.blocks_of_scan(scans[0]) {
+                None => vec![scan::scan(expr, self.stored, scans, &to, None)?],
+                Some(blocks) => {
+                    let second = scratch + 8;
+                    let parts = [
+                        scan::Part::States(blocks, scratch),
+                        scan::Part::Before(blocks, scratch, second),
+                        scan::Part::Within(blocks, second),
+                    ];
+                    scratch += 16;
+                    let [states, before, within] =
+                        parts.map(|part| scan::scan(expr, self.stored, scans, &to, Some(part)));
+                    vec![states?, before?, within?]
+                }
+            },
+            Group::Product { product, elements } => {
+                vec![product::product(expr, self.stored, *product, elements, &to)?]
+            }
+            Group::Scatter { scatter } => crate::fuse::scatter::scatter(expr, self.stored, *scatter, &to, self.target)?,
+        };
+        self.scratch = scratch;
+        Ok(built)
+    }
+
+    /// How a group of reductions is cut, if it has too few rows to keep a device busy and they are long. Reductions that need others' results are not
+    /// cut: their rows are short.
+    fn blocks_of_rows(&self, rows: &RowGroup) -> Option<Blocks> {
+        if self.target.is_host || !rows.elements.is_empty() {
+            return None;
+        }
+        let row = Size::product(&rows.row()).at(self.most_dims);
+        let outer = Size::product(&rows.outer()).at(self.most_dims).max(1);
+        let (length, threads) = if rows.is_innermost() { (BLOCK, 256 * outer) } else { (SHORT_BLOCK, outer) };
+        let is_dependent = rows.folds.len() > 1 && self.has_dependent_folds(rows);
+        if threads >= BUSY_THREADS || row < 2 * length || is_dependent {
+            return None;
+        }
+        // At most as many blocks as one workgroup merges quickly.
+        let length = length.max(row / 8192 / length * length);
+        Some(Blocks { count: (row + length - 1).div_euclid(length) as u32, length: length as u32 })
+    }
+
+    fn has_dependent_folds(&self, rows: &RowGroup) -> bool {
+        let expr = &self.prepared.expr;
+        let mut pending: Vec<TensorId> =
+            rows.folds.iter().flat_map(|fold| expr.tensor(*fold).operands.iter().copied()).collect();
+        let mut seen = vec![false; expr.nodes.len()];
+        while let Some(id) = pending.pop() {
+            if rows.folds.contains(&id) {
+                return true;
+            }
+            if !std::mem::replace(&mut seen[id.0 as usize], true) && !self.stored[id.0 as usize] {
+                pending.extend(&expr.tensor(id).operands);
+            }
+        }
+        false
+    }
+
+    /// How a scan is cut: a device takes so many points in a workgroup.
+    fn blocks_of_scan(&self, id: TensorId) -> Option<Blocks> {
+        let tensor = self.prepared.expr.tensor(id);
+        let (Op::Scan { axis, .. } | Op::ScanBy { axis, .. }) = tensor.op else { return None };
+        let length = tensor.shape[axis as usize].at(self.most_dims);
+        if self.target.is_host || length <= BLOCK {
+            return None;
+        }
+        Some(Blocks { count: (length + BLOCK - 1).div_euclid(BLOCK) as u32, length: BLOCK as u32 })
+    }
+}
+
+/// Whether a kernel reads a slot that it writes only at the elements that the same point writes.
+fn reads_in_place(built: &Built, slot: u32) -> bool {
+    let Some(buffer) = built.memories.iter().position(|memory| *memory == Memory::Slot(slot)) else { return true };
+    let buffer = buffer as u32;
+    let Kernel { graph, body, .. } = &built.kernel;
+    let stores = match body {
+        Body::Elements(body) => &body.stores,
+        Body::Rows(rows) => &rows.elements,
+        Body::Scan(scan) => &scan.elements,
+        Body::Product(product) => &product.elements,
+    };
+    let mut indices = stores.iter().filter(|store| store.buffer == buffer).map(|store| store.index);
+    let Some(index) = indices.next() else { return false };
+    let of_loads = graph.ids().filter_map(|id| match graph.node(id) {
+        Node::Load { buffer: of, index } if of == buffer => Some(index),
+        _ => None,
+    });
+    indices.all(|other| other == index) && of_loads.into_iter().all(|read| read == index)
+}

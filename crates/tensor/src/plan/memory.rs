@@ -1,0 +1,101 @@
+//! Memory of a run: each tensor that kernels leave for others has a place from its first write to its last use, and then another has it.
+
+use rustc_hash::FxHashMap;
+
+use super::dispatches::Dispatches;
+use super::prepare::Prepared;
+use super::{Place, Plan, Step, is_temporary, most_bytes, padded};
+use crate::kernel::{Body, Extent, Kernel};
+use crate::lower::Memory;
+
+/// Gives every buffer of every kernel a place.
+pub fn place(prepared: &Prepared, dispatches: Dispatches, most_dims: &[u32]) -> Plan {
+    let Prepared { expr, results, .. } = prepared;
+    let Dispatches { built, copies } = dispatches;
+    let mut plan = Plan::default();
+    let mut places: FxHashMap<Memory, u32> = FxHashMap::default();
+    for id in results {
+        let place = plan.places.len() as u32;
+        let known = *places.entry(Memory::Tensor(*id)).or_insert(place);
+        if known == place {
+            plan.places.push(Place::Result { bytes: most_bytes(expr, *id, most_dims) });
+        }
+        plan.results.push(known);
+    }
+    let mut last_use: FxHashMap<Memory, usize> = FxHashMap::default();
+    for (step, built) in built.iter().enumerate() {
+        for memory in &built.memories {
+            last_use.insert(*memory, step);
+        }
+    }
+    for (id, _) in &copies {
+        last_use.insert(Memory::Tensor(*id), usize::MAX);
+    }
+    let mut free: Vec<(u64, u32)> = Vec::new();
+    for (step, built) in built.into_iter().enumerate() {
+        let mut of_step = Vec::with_capacity(built.memories.len());
+        for (buffer, memory) in built.memories.iter().enumerate() {
+            let place = match (places.get(memory), memory) {
+                (Some(place), _) => *place,
+                (None, Memory::Slot(slot)) => {
+                    plan.places.push(Place::Slot(*slot));
+                    plan.places.len() as u32 - 1
+                }
+                (None, Memory::Tensor(id)) => temporary(&mut plan, &mut free, most_bytes(expr, *id, most_dims)),
+                (None, Memory::Scratch(_)) => {
+                    let elements = stored_elements(&built.kernel, buffer, most_dims);
+                    temporary(&mut plan, &mut free, padded(elements, 4))
+                }
+            };
+            places.insert(*memory, place);
+            of_step.push(place);
+        }
+        // What nobody reads later is free for the kernels after this one.
+        for (memory, place) in built.memories.iter().zip(&of_step) {
+            if let Place::Temporary { bytes } = plan.places[*place as usize]
+                && is_temporary(memory)
+                && last_use.get(memory) == Some(&step)
+            {
+                free.push((bytes, *place));
+            }
+        }
+        let kernel = plan.kernels.len() as u32;
+        plan.kernels.push(built.kernel);
+        plan.steps.push(Step::Dispatch { kernel, places: of_step });
+    }
+    for (id, slot) in copies {
+        let from = places[&Memory::Tensor(id)];
+        let to = *places.entry(Memory::Slot(slot)).or_insert_with(|| {
+            plan.places.push(Place::Slot(slot));
+            plan.places.len() as u32 - 1
+        });
+        let count = expr.count(id);
+        let bytes = &count * &i64::from(expr.tensor(id).dtype.bytes()).into();
+        plan.steps.push(Step::Copy { from, to, bytes });
+    }
+    plan
+}
+
+/// Memory of so many bytes: the smallest free place that is large enough and not much larger, or a new one.
+fn temporary(plan: &mut Plan, free: &mut Vec<(u64, u32)>, bytes: u64) -> u32 {
+    let fits = |(_, (size, _)): &(usize, &(u64, u32))| *size >= bytes && *size <= bytes.saturating_mul(4);
+    let smallest = free.iter().enumerate().filter(fits).min_by_key(|(_, (size, _))| *size).map(|(place, _)| place);
+    if let Some(place) = smallest {
+        return free.swap_remove(place).1;
+    }
+    plan.places.push(Place::Temporary { bytes });
+    plan.places.len() as u32 - 1
+}
+
+/// How many elements a kernel writes into a scratch buffer: one for each of its points outside of rows, or for each point of a scan.
+fn stored_elements(kernel: &Kernel, _buffer: usize, most_dims: &[u32]) -> u64 {
+    let count = |extents: &[Extent]| -> u64 {
+        extents.iter().map(|extent| u64::from(kernel.extent(*extent, most_dims))).product()
+    };
+    match &kernel.body {
+        Body::Elements(elements) => count(&elements.space),
+        Body::Rows(rows) => count(&rows.outer),
+        Body::Scan(scan) => count(&scan.outer) * count(&[scan.length]),
+        Body::Product(product) => count(&product.batch) * count(&[product.rows, product.columns]),
+    }
+}

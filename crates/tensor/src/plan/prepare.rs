@@ -1,0 +1,73 @@
+//! What a recipe is made ready for: each operation once, roots that kernels can write, concatenations of few parts.
+
+use crate::expr::{Elementwise, Expr, Op, Tensor, TensorId};
+use crate::fuse::{Target, memory_dtype, unique};
+use crate::size::Size;
+use crate::tape::Recipe;
+
+/// A recipe ready to be fused.
+pub struct Prepared {
+    /// The operations.
+    pub expr: Expr,
+    /// What a run gives.
+    pub results: Vec<TensorId>,
+    /// Which slots a run writes, and with what.
+    pub assignments: Vec<(u32, TensorId)>,
+}
+
+/// Makes a recipe without derivatives ready.
+pub fn prepare(recipe: &Recipe, target: &Target) -> Prepared {
+    let roots: Vec<TensorId> =
+        recipe.results.iter().copied().chain(recipe.assignments.iter().map(|(_, value)| *value)).collect();
+    let split = split_concatenations(&recipe.expr, target);
+    let (mut expr, mut roots) =
+        unique(&split.0, &roots.iter().map(|root| split.1[root.0 as usize]).collect::<Vec<_>>());
+    // A root is written by a kernel as what it is: inputs are copied, and numbers that stand as words in memory are packed.
+    for place in 0..roots.len() {
+        let root = roots[place];
+        let is_input = matches!(expr.tensor(root).op, Op::Input(_));
+        if is_input || memory_dtype(&expr, root) != expr.tensor(root).dtype {
+            let known = roots[..place].iter().find(|other| expr.tensor(**other).operands == [root]);
+            let is_copy = |id: &TensorId| matches!(expr.tensor(*id).op, Op::Elementwise(Elementwise::StopGradient));
+            roots[place] = match known.copied().filter(is_copy) {
+                Some(copy) => copy,
+                None => {
+                    let Tensor { dtype, shape, .. } = expr.tensor(root).clone();
+                    let op = Op::Elementwise(Elementwise::StopGradient);
+                    expr.push(Tensor { op, operands: vec![root], dtype, shape })
+                }
+            };
+        }
+    }
+    let assigned = roots.split_off(recipe.results.len());
+    let assignments = recipe.assignments.iter().map(|(slot, _)| *slot).zip(assigned).collect();
+    Prepared { expr, results: roots, assignments }
+}
+
+/// Concatenations of more parts than a kernel has buffers become concatenations of concatenations. Gives the new places of all nodes.
+fn split_concatenations(expr: &Expr, target: &Target) -> (Expr, Vec<TensorId>) {
+    let most = (target.most_buffers as usize).saturating_sub(3).max(2);
+    let mut result = Expr::default();
+    let mut places: Vec<TensorId> = Vec::with_capacity(expr.nodes.len());
+    for tensor in &expr.nodes {
+        let mut operands: Vec<TensorId> = tensor.operands.iter().map(|operand| places[operand.0 as usize]).collect();
+        if let Op::Concat(axis) = tensor.op {
+            while operands.len() > most {
+                let mut joined = Vec::new();
+                for parts in operands.chunks(most) {
+                    joined.push(if let [one] = parts { *one } else { concatenation(&mut result, parts, axis, tensor) });
+                }
+                operands = joined;
+            }
+        }
+        places.push(result.push(Tensor { operands, ..tensor.clone() }));
+    }
+    (result, places)
+}
+
+fn concatenation(expr: &mut Expr, parts: &[TensorId], axis: u32, whole: &Tensor) -> TensorId {
+    let extents: Vec<Size> = parts.iter().map(|part| expr.tensor(*part).shape[axis as usize].clone()).collect();
+    let mut shape = whole.shape.clone();
+    shape[axis as usize] = extents.iter().fold(Size::constant(0), |sum, extent| &sum + extent);
+    expr.push(Tensor { op: Op::Concat(axis), operands: parts.to_vec(), dtype: whole.dtype, shape })
+}
