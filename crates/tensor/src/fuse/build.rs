@@ -183,12 +183,14 @@ fn elements_of(
         if is_linear {
             let place = lowering.graph.coordinate(0);
             let value = lowering.computed(*root, &flat(own.len(), place))?;
+            lowering.set(*root, Index::Linear(place), value);
             for memory in destinations(*root) {
                 all.push(Write { memory, dtype: expr.tensor(*root).dtype, index: place, value });
             }
         } else {
             let at = aligned(&mut lowering, own, &long);
             let value = lowering.computed(*root, &Index::Coordinates(at.clone()))?;
+            lowering.set(*root, Index::Coordinates(at.clone()), value);
             writes(&mut lowering, *root, &at, value, destinations, &mut all);
         }
     }
@@ -209,6 +211,13 @@ fn elements_of(
 /// A point by its position in C order, which of one axis is its coordinate.
 fn flat(rank: usize, place: Id) -> Index {
     if rank == 1 { Index::Coordinates(vec![place]) } else { Index::Linear(place) }
+}
+
+/// Whether tensors that are computed point by point read each other only at the point where they are computed.
+pub fn elements_read_each_other_in_place(expr: &Expr, stored: &[bool], roots: &[TensorId]) -> Result<bool> {
+    let nowhere = |_: TensorId| Vec::new();
+    let built = elements_of(expr, stored, roots, &nowhere, false)?;
+    Ok(!built.memories.iter().any(|memory| roots.iter().any(|root| *memory == Memory::Tensor(*root))))
 }
 
 /// Whether members of a group of reductions read results of the group only where they are at hand.

@@ -307,7 +307,8 @@ impl Groups<'_> {
         let tensor = expr.tensor(id);
         let shape = without_ones(&tensor.shape);
         for group in self.sources(id) {
-            if is_packed(tensor.dtype) || !self.is_free(group, id) {
+            let is_of_elements = matches!(self.groups[group], Group::Elements { .. });
+            if is_packed(tensor.dtype) && !is_of_elements || !self.is_free(group, id) {
                 continue;
             }
             let joined = match &self.groups[group] {
@@ -337,7 +338,15 @@ impl Groups<'_> {
                     }
                     Group::Product { product: *product, elements }
                 }
-                Group::Elements { .. } | Group::Scan { .. } | Group::Scatter { .. } | Group::Product { .. } => continue,
+                Group::Elements { roots } => {
+                    let joined = [roots.as_slice(), &[id]].concat();
+                    let fits = without_ones(&expr.tensor(roots[0]).shape) == shape;
+                    if !fits || !build::elements_read_each_other_in_place(expr, stored, &joined)? {
+                        continue;
+                    }
+                    Group::Elements { roots: joined }
+                }
+                Group::Scan { .. } | Group::Scatter { .. } | Group::Product { .. } => continue,
             };
             self.groups[group] = joined;
             return Ok(Some(group));

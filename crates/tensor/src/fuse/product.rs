@@ -48,7 +48,7 @@ pub fn product(
     let folded = lowering.graph.folded(0, 0, ty);
     let mut place = batch.clone();
     place.extend([row, column]);
-    lowering.folded.push((product, place.clone(), folded));
+    lowering.set(product, Index::Coordinates(place.clone()), folded);
     let mut all = Vec::new();
     writes(&mut lowering, product, &place, folded, destinations, &mut all);
     let zero = lowering.graph.u32(0);
@@ -58,11 +58,9 @@ pub fn product(
         let at = aligned(&mut lowering, &expr.tensor(*id).shape, &long);
         // The product is asked for at 0 where an axis has extent 1: these are the same point.
         let ones: Vec<Id> = (0..rank).map(|axis| if shape[axis].is(1) { zero } else { place[axis] }).collect();
-        if !lowering.folded.iter().any(|(known, at, _)| *known == product && *at == ones) {
-            lowering.folded.push((product, ones, folded));
-        }
+        lowering.set(product, Index::Coordinates(ones), folded);
         let value = lowering.computed(*id, &Index::Coordinates(at.clone()))?;
-        lowering.folded.push((*id, at.clone(), value));
+        lowering.set(*id, Index::Coordinates(at.clone()), value);
         writes(&mut lowering, *id, &at, value, destinations, &mut all);
     }
     let mut roots = vec![left, right];

@@ -196,7 +196,7 @@ pub fn lowered<'a>(
             continue;
         }
         let value = result_of(&mut lowered.lowering, *id, fold);
-        lowered.lowering.folded.push((*id, outer.clone(), value));
+        lowered.lowering.set(*id, Index::Coordinates(outer.clone()), value);
         writes(&mut lowered.lowering, *id, &outer, value, destinations, &mut lowered.results);
     }
     if is_of_blocks {
@@ -206,14 +206,14 @@ pub fn lowered<'a>(
     for id in &group.results {
         let at = aligned(&mut lowered.lowering, &expr.tensor(*id).shape, &long);
         let value = lowered.lowering.computed(*id, &Index::Coordinates(at.clone()))?;
-        lowered.lowering.folded.push((*id, at.clone(), value));
+        lowered.lowering.set(*id, Index::Coordinates(at.clone()), value);
         writes(&mut lowered.lowering, *id, &at, value, destinations, &mut lowered.results);
     }
     let long = long_axes(&group.shape, &all);
     for id in &group.elements {
         let at = aligned(&mut lowered.lowering, &expr.tensor(*id).shape, &long);
         let value = lowered.lowering.computed(*id, &Index::Coordinates(at.clone()))?;
-        lowered.lowering.folded.push((*id, at.clone(), value));
+        lowered.lowering.set(*id, Index::Coordinates(at.clone()), value);
         writes(&mut lowered.lowering, *id, &at, value, destinations, &mut lowered.elements);
     }
     Ok(lowered)

@@ -50,8 +50,6 @@ pub struct Lowering<'a> {
     pub loaded: Vec<(Memory, Buffer)>,
     /// The words of the uniform.
     pub sizes: Vec<Size>,
-    /// Results of the kernel's own reductions: a tensor, the coordinates at which it is known, its value.
-    pub folded: Vec<(TensorId, Vec<Id>, Id)>,
     known: FxHashMap<(TensorId, Index), Id>,
 }
 
@@ -64,7 +62,6 @@ impl<'a> Lowering<'a> {
             graph: Graph::default(),
             loaded: Vec::new(),
             sizes: Vec::new(),
-            folded: Vec::new(),
             known: FxHashMap::default(),
         }
     }
@@ -83,20 +80,24 @@ impl<'a> Lowering<'a> {
         position as u32
     }
 
+    /// A point of a tensor of one axis, or of none, by its coordinates.
+    fn normal(&self, id: TensorId, index: Index) -> Index {
+        match (self.expr.tensor(id).shape.len(), index) {
+            (0, Index::Linear(_)) => Index::Coordinates(Vec::new()),
+            (1, Index::Linear(linear)) => Index::Coordinates(vec![linear]),
+            (_, other) => other,
+        }
+    }
+
+    /// Says what the value of a tensor at a point is: it is not computed or loaded there.
+    pub fn set(&mut self, id: TensorId, index: Index, value: Id) {
+        let index = self.normal(id, index);
+        self.known.insert((id, index), value);
+    }
+
     /// The value of a tensor at a point.
     pub fn value(&mut self, id: TensorId, index: Index) -> Result<Id> {
-        let rank = self.expr.tensor(id).shape.len();
-        let index = match index {
-            Index::Linear(_) if rank == 0 => Index::Coordinates(Vec::new()),
-            Index::Linear(linear) if rank == 1 => Index::Coordinates(vec![linear]),
-            other => other,
-        };
-        if let Index::Coordinates(coordinates) = &index
-            && let Some((.., value)) = self.folded.iter().find(|(known, at, _)| *known == id && at == coordinates)
-        {
-            return Ok(*value);
-        }
-        let key = (id, index);
+        let key = (id, self.normal(id, index));
         if let Some(value) = self.known.get(&key) {
             return Ok(*value);
         }

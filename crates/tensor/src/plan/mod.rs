@@ -15,6 +15,8 @@ use crate::size::Size;
 use crate::tape::Recipe;
 
 mod dispatches;
+#[cfg(not(target_arch = "wasm32"))]
+pub mod execute;
 mod memory;
 mod prepare;
 
@@ -95,3 +97,6 @@ fn most_bytes(expr: &Expr, id: TensorId, most_dims: &[u32]) -> u64 {
 fn is_temporary(memory: &Memory) -> bool {
     matches!(memory, Memory::Tensor(_) | Memory::Scratch(_))
 }
+
+#[cfg(all(test, not(target_arch = "wasm32")))]
+mod tests;

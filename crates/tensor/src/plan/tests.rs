@@ -1,0 +1,302 @@
+//! Plans against the reference: the same recipe, fused into kernels, gives the same numbers.
+
+use super::execute::{bytes_of, elements_of, execute};
+use super::*;
+use crate::dtype::DType;
+use crate::expr::evaluate;
+use crate::expr::{Border, Combine, Elementwise as E, Op, Reduction, Tensor};
+
+const GPU: Target = Target { is_host: false, most_buffers: 8, most_workgroups: 65_535 };
+
+fn size(value: i64) -> Size {
+    Size::constant(value)
+}
+
+fn shape(extents: &[i64]) -> Vec<Size> {
+    extents.iter().map(|extent| size(*extent)).collect()
+}
+
+/// Numbers between −2 and 2 that repeat nothing.
+fn numbers(count: usize, seed: usize) -> Vec<f64> {
+    (0..count).map(|k| f64::from((((k + 31 * seed) as f64 * 0.754_877_666).fract() * 4.0 - 2.0) as f32)).collect()
+}
+
+/// Runs a recipe as a plan and compares each result, and each slot, with the reference. Gives the plan.
+fn check(expr: Expr, results: &[TensorId], inputs: &[Vec<f64>], dims: &[u32]) -> Plan {
+    check_assigned(expr, results, &[], inputs, dims)
+}
+
+fn check_assigned(
+    expr: Expr,
+    results: &[TensorId],
+    assignments: &[(u32, TensorId)],
+    inputs: &[Vec<f64>],
+    dims: &[u32],
+) -> Plan {
+    expr.check().unwrap();
+    let expected = evaluate(&expr, dims, inputs);
+    let recipe = Recipe {
+        expr,
+        dims: dims.iter().map(|dim| dim + 3).collect(),
+        results: results.to_vec(),
+        assignments: assignments.to_vec(),
+    };
+    let plan = Plan::new(&recipe, &GPU).unwrap();
+    let dtype_of_slot = |slot: usize| {
+        let is_slot = |tensor: &&Tensor| tensor.op == Op::Input(slot as u32);
+        recipe.expr.nodes.iter().find(is_slot).map_or(DType::F32, |tensor| tensor.dtype)
+    };
+    let mut slots: Vec<Vec<u8>> =
+        inputs.iter().enumerate().map(|(slot, elements)| bytes_of(dtype_of_slot(slot), elements)).collect();
+    let found = execute(&plan, dims, &mut slots).unwrap();
+    let compare = |id: TensorId, bytes: &[u8]| {
+        let expected = &expected[id.0 as usize].data;
+        let found = elements_of(recipe.expr.tensor(id).dtype, bytes, expected.len());
+        assert_eq!(found.len(), expected.len());
+        for (place, (found, expected)) in found.iter().zip(expected).enumerate() {
+            // Kernels compute in f32: a few roundings of numbers of this size.
+            let close =
+                (found - expected).abs() <= 2e-5 * (1.0 + expected.abs()) || found.is_nan() && expected.is_nan();
+            assert!(close || found == expected, "element {place} of tensor {}: {found}, not {expected}", id.0);
+        }
+    };
+    for (id, bytes) in results.iter().zip(&found) {
+        compare(*id, bytes);
+    }
+    for (slot, id) in assignments {
+        compare(*id, &slots[*slot as usize]);
+    }
+    plan
+}
+
+fn names(plan: &Plan) -> Vec<&str> {
+    plan.kernels.iter().map(|kernel| kernel.name.as_str()).collect()
+}
+
+fn softmax(expr: &mut Expr, x: TensorId) -> TensorId {
+    let shape = expr.shape(x).to_vec();
+    let axis = [shape.len() as u32 - 1];
+    let most = expr.reduce(Reduction::Max, x, &axis);
+    let most = expr.restore(most, &axis, &shape);
+    let difference = expr.elementwise(E::Sub, &[x, most]);
+    let exponential = expr.elementwise(E::Exp, &[difference]);
+    let sum = expr.reduce(Reduction::Sum, exponential, &axis);
+    let sum = expr.restore(sum, &axis, &shape);
+    expr.elementwise(E::Div, &[exponential, sum])
+}
+
+#[test]
+fn a_chain_of_maps_is_one_kernel_over_one_axis() {
+    let mut expr = Expr::default();
+    let (x, y) = (expr.input(0, DType::F32, &shape(&[5, 7])), expr.input(1, DType::F32, &shape(&[5, 7])));
+    let sum = expr.elementwise(E::Add, &[x, y]);
+    let sine = expr.elementwise(E::Sin, &[sum]);
+    let root = expr.elementwise(E::Mul, &[sine, x]);
+    let plan = check(expr, &[root], &[numbers(35, 1), numbers(35, 2)], &[]);
+    assert_eq!(names(&plan), ["map_mul_sin_add"]);
+    let crate::kernel::Body::Elements(body) = &plan.kernels[0].body else { panic!("a map") };
+    assert_eq!(body.space.len(), 1);
+}
+
+#[test]
+fn a_softmax_is_one_kernel() {
+    let mut expr = Expr::default();
+    let x = expr.input(0, DType::F32, &shape(&[3, 4, 37]));
+    let y = softmax(&mut expr, x);
+    let plan = check(expr, &[y], &[numbers(3 * 4 * 37, 1)], &[]);
+    assert_eq!(plan.kernels.len(), 1, "{:?}", names(&plan));
+}
+
+#[test]
+fn views_cost_no_kernel() {
+    let mut expr = Expr::default();
+    let x = expr.input(0, DType::F32, &shape(&[4, 6]));
+    let transposed = expr.transpose(x);
+    let flipped = expr.slice(transposed, shape(&[5, 0]), vec![-1, 2], shape(&[6, 2]));
+    let flat = expr.reshape(flipped, &shape(&[3, 4]));
+    let padded = expr.pad_with_zeros(flat, shape(&[1, 2]), &shape(&[5, 7]));
+    let other = expr.input(1, DType::F32, &shape(&[7]));
+    let sum = expr.elementwise(E::Add, &[padded, other]);
+    let plan = check(expr, &[sum], &[numbers(24, 1), numbers(7, 2)], &[]);
+    assert_eq!(plan.kernels.len(), 1);
+}
+
+#[test]
+fn borders_read_what_they_say() {
+    for border in [Border::Clamp, Border::Wrap, Border::Mirror] {
+        let mut expr = Expr::default();
+        let x = expr.input(0, DType::F32, &shape(&[3, 5]));
+        let op = Op::Pad { before: shape(&[2, 4]), border };
+        let padded = expr.push(Tensor { op, operands: vec![x], dtype: DType::F32, shape: shape(&[8, 13]) });
+        check(expr, &[padded], &[numbers(15, 3)], &[]);
+    }
+}
+
+#[test]
+fn every_reduction_agrees_over_every_choice_of_axes() {
+    let reductions = [
+        Reduction::Sum,
+        Reduction::Prod,
+        Reduction::Min,
+        Reduction::Max,
+        Reduction::ArgMin,
+        Reduction::ArgMax,
+        Reduction::Variance,
+    ];
+    for reduction in reductions {
+        for axes in [&[0u32][..], &[1], &[2], &[0, 2], &[1, 2], &[0, 1, 2]] {
+            let mut expr = Expr::default();
+            let x = expr.input(0, DType::F32, &shape(&[3, 4, 5]));
+            let y = expr.elementwise(E::Sin, &[x]);
+            let reduced = expr.reduce(reduction, y, axes);
+            check(expr, &[reduced], &[numbers(60, 5)], &[]);
+        }
+    }
+}
+
+#[test]
+fn long_reductions_are_cut_into_blocks() {
+    for (extents, axes) in [(&[50_000][..], &[0u32][..]), (&[3, 20_000], &[1]), (&[2000, 3], &[0])] {
+        for reduction in [Reduction::Sum, Reduction::ArgMax, Reduction::Variance] {
+            let mut expr = Expr::default();
+            let x = expr.input(0, DType::F32, &shape(extents));
+            let reduced = expr.reduce(reduction, x, axes);
+            let two = expr.constant(2.0, expr.dtype(reduced));
+            let scaled = expr.elementwise(E::Mul, &[reduced, two]);
+            let count = extents.iter().product::<i64>() as usize;
+            let plan = check(expr, &[scaled], &[numbers(count, 5)], &[]);
+            assert_eq!(plan.kernels.len(), 2, "{:?}", names(&plan));
+        }
+    }
+}
+
+#[test]
+fn scans_agree_short_and_long() {
+    for (extents, axis) in [(&[4, 9][..], 1), (&[9, 4], 0), (&[4100], 0), (&[2, 4097], 1)] {
+        for (exclusive, reverse) in [(false, false), (true, false), (false, true), (true, true)] {
+            let mut expr = Expr::default();
+            let x = expr.input(0, DType::F32, &shape(extents));
+            let scanned = expr.scan(x, Reduction::Sum, axis, exclusive, reverse);
+            let count = extents.iter().product::<i64>() as usize;
+            let plan = check(expr, &[scanned], &[numbers(count, 2)], &[]);
+            assert_eq!(plan.kernels.len(), if extents[axis as usize] > 4096 { 3 } else { 1 });
+        }
+    }
+}
+
+#[test]
+fn a_layer_with_bias_and_activation_is_one_product() {
+    let mut expr = Expr::default();
+    let x = expr.input(0, DType::F32, &shape(&[6, 9]));
+    let w = expr.input(1, DType::F32, &shape(&[5, 9]));
+    let bias = expr.input(2, DType::F32, &shape(&[5]));
+    let transposed = expr.transpose(w);
+    let product = expr.matmul(x, transposed, DType::F32);
+    let sum = expr.elementwise(E::Add, &[product, bias]);
+    let zero = expr.constant(0.0, DType::F32);
+    let activated = expr.elementwise(E::Maximum, &[sum, zero]);
+    let plan = check(expr, &[activated], &[numbers(54, 1), numbers(45, 2), numbers(5, 3)], &[]);
+    assert_eq!(names(&plan), ["product_maximum_add"]);
+}
+
+#[test]
+fn batched_products_broadcast() {
+    let mut expr = Expr::default();
+    let x = expr.input(0, DType::F32, &shape(&[2, 1, 3, 4]));
+    let y = expr.input(1, DType::F32, &shape(&[5, 4, 1]));
+    let product = expr.matmul(x, y, DType::F32);
+    check(expr, &[product], &[numbers(24, 1), numbers(20, 2)], &[]);
+}
+
+#[test]
+fn an_optimiser_updates_in_place_by_one_kernel() {
+    let mut expr = Expr::default();
+    let [w, m, g] = [0, 1, 2].map(|slot| expr.input(slot, DType::F32, &shape(&[3, 5])));
+    let rate = expr.constant(0.125, DType::F32);
+    let scaled = expr.elementwise(E::Mul, &[g, rate]);
+    let moment = expr.elementwise(E::Add, &[m, scaled]);
+    let weight = expr.elementwise(E::Sub, &[w, moment]);
+    let plan =
+        check_assigned(expr, &[], &[(0, weight), (1, moment)], &[numbers(15, 1), numbers(15, 2), numbers(15, 3)], &[]);
+    assert_eq!(plan.steps.len(), 1, "{:?}", names(&plan));
+}
+
+#[test]
+fn an_assignment_that_reads_elsewhere_is_copied() {
+    let mut expr = Expr::default();
+    let x = expr.input(0, DType::F32, &shape(&[6]));
+    let flipped = expr.slice(x, shape(&[5]), vec![-1], shape(&[6]));
+    let plan = check_assigned(expr, &[], &[(0, flipped)], &[numbers(6, 1)], &[]);
+    assert!(matches!(plan.steps.last(), Some(Step::Copy { .. })));
+}
+
+#[test]
+fn a_result_computed_from_old_contents_is_computed_before_the_assignment() {
+    let mut expr = Expr::default();
+    let x = expr.input(0, DType::F32, &shape(&[6]));
+    let one = expr.constant(1.0, DType::F32);
+    let next = expr.elementwise(E::Add, &[x, one]);
+    let sum = expr.reduce(Reduction::Sum, x, &[0]);
+    check_assigned(expr, &[sum], &[(0, next)], &[numbers(6, 1)], &[]);
+}
+
+#[test]
+fn narrow_types_are_packed() {
+    for dtype in [DType::U8, DType::Bool, DType::F16] {
+        let mut expr = Expr::default();
+        let x = expr.input(0, DType::F32, &shape(&[3, 5]));
+        let y = expr.transpose(x);
+        let hundred = expr.constant(60.0, DType::F32);
+        let scaled = expr.elementwise(E::Mul, &[y, hundred]);
+        let narrow = expr.cast(scaled, dtype);
+        let most = expr.reduce(Reduction::Max, narrow, &[1]);
+        check(expr, &[narrow, most], &[numbers(15, 1).iter().map(|x| (x.abs() * 2.0).floor()).collect()], &[]);
+    }
+}
+
+#[test]
+fn scatters_combine_in_order() {
+    for combine in [Combine::Set, Combine::Add, Combine::Mul, Combine::Min, Combine::Max] {
+        let mut expr = Expr::default();
+        let base = expr.input(0, DType::F32, &shape(&[4, 3]));
+        let indices = expr.input(1, DType::I32, &shape(&[5]));
+        let source = expr.input(2, DType::F32, &shape(&[5, 3]));
+        let put = expr.index_put(base, indices, source, 0, combine);
+        let inputs = [numbers(12, 1), vec![2.0, -1.0, 2.0, 7.0, 0.0], numbers(15, 3)];
+        check(expr, &[put], &inputs, &[]);
+        let mut expr = Expr::default();
+        let base = expr.input(0, DType::F32, &shape(&[4, 3]));
+        let indices = expr.input(1, DType::I32, &shape(&[4, 2]));
+        let source = expr.input(2, DType::F32, &shape(&[4, 2]));
+        let put = expr.scatter(base, indices, source, 1, combine);
+        let inputs = [numbers(12, 1), vec![2.0, -1.0, 2.0, 2.0, 0.0, 1.0, 9.0, 1.0], numbers(8, 3)];
+        check(expr, &[put], &inputs, &[]);
+    }
+}
+
+#[test]
+fn sizes_may_differ_from_run_to_run() {
+    let mut expr = Expr::default();
+    let rows = Size::dim(0);
+    let x = expr.input(0, DType::F32, &[rows.clone(), size(4)]);
+    let y = softmax(&mut expr, x);
+    let flat = expr.reshape(y, &[&rows * &size(4)]);
+    let total = expr.reduce(Reduction::Sum, flat, &[0]);
+    let transposed = expr.transpose(y);
+    for dim in [0, 1, 3, 6] {
+        check(expr.clone(), &[transposed, total], &[numbers(4 * dim as usize, 1)], &[dim]);
+    }
+}
+
+#[test]
+fn concatenations_of_many_parts_and_gathers_agree() {
+    let mut expr = Expr::default();
+    let parts: Vec<TensorId> =
+        (0..12).map(|slot| expr.input(slot, DType::F32, &shape(&[2, 1 + i64::from(slot) % 3]))).collect();
+    let whole = expr.concat(&parts, 1);
+    let indices = expr.input(12, DType::I32, &shape(&[4]));
+    let gathered = expr.gather(whole, indices, 1);
+    let mut inputs: Vec<Vec<f64>> = (0..12).map(|slot| numbers(2 * (1 + slot % 3), slot)).collect();
+    inputs.push(vec![3.0, -2.0, 100.0, 0.0]);
+    check(expr, &[gathered, whole], &inputs, &[]);
+}
