@@ -4,17 +4,9 @@ use wasm_bindgen::JsValue;
 
 use residua_base::error::{Error, ErrorCode};
 
-use super::value::{set, text};
+use super::value::text;
 
-/// An `Error` object with the properties that the facade reads.
-pub(super) fn to_js(error: Error) -> JsValue {
-    let object = js_sys::Error::new(&error.message);
-    set(&object, "code", error.code.as_str());
-    if let Some(wgsl) = &error.wgsl {
-        set(&object, "wgsl", wgsl.as_str());
-    }
-    object.into()
-}
+pub(super) use residua_module::to_js;
 
 /// The error of what JavaScript has thrown: a `ResiduaError` keeps its code.
 pub(super) fn from_js(thrown: &JsValue) -> Error {

@@ -13,8 +13,6 @@ mod evaluate;
 mod expression;
 mod functions;
 mod many;
-mod memory;
 mod problem;
 mod solve;
-mod start;
 mod value;

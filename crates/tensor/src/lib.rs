@@ -21,6 +21,7 @@
 //! | [`interpret`] | kernels run natively on bytes, for tests |
 //! | [`half`] | conversion to and from half precision |
 //! | [`wgsl`] | kernels as WGSL |
+//! | [`wasm`], [`host_product`] | kernels as WebAssembly, and matrix products as loops of Rust |
 //! | [`plan`] | the order of kernels and their memory |
 
 pub mod dtype;
@@ -28,6 +29,7 @@ pub mod expr;
 pub mod fuse;
 pub mod grad;
 pub mod half;
+pub mod host_product;
 pub mod interpret;
 #[cfg(target_arch = "wasm32")]
 pub mod js;

@@ -43,6 +43,7 @@ pub fn stored(expr: &Expr, roots: &[TensorId], target: &Target, most_dims: &[u32
         expr.nodes.iter().map(|tensor| Size::product(&tensor.shape).at(most_dims).max(0) as f64).collect();
     let mut stored: Vec<bool> = expr.nodes.iter().map(|tensor| has_memory(&tensor.op)).collect();
     roots.iter().for_each(|root| stored[root.0 as usize] = true);
+    store_factors(expr, target, &mut stored);
     store_what_is_used_often(expr, &counts, target, &mut stored);
     store_for_limits(expr, target, &mut stored);
     stored
@@ -74,6 +75,37 @@ pub fn has_memory(op: &Op) -> bool {
         | Op::Windows { .. }
         | Op::Gather(_)
         | Op::GatherElements(_) => false,
+    }
+}
+
+/// Gives memory to factors of products that the product cannot compute as it reads them: on the host all but transposed and repeated ones, on
+/// a device those of more than a few operations, since each element is read many times.
+fn store_factors(expr: &Expr, target: &Target, stored: &mut [bool]) {
+    const MOST_OPERATIONS: f64 = 4.0;
+    for tensor in expr.nodes.iter().filter(|tensor| tensor.op == Op::MatMul) {
+        for factor in &tensor.operands {
+            let mut work = 0.0;
+            let mut pending = vec![*factor];
+            while let Some(id) = pending.pop()
+                && work <= MOST_OPERATIONS
+            {
+                let operand = expr.tensor(id);
+                if stored[id.0 as usize] {
+                    continue;
+                }
+                work += match &operand.op {
+                    Op::Permute(_) | Op::Expand => 0.0,
+                    Op::Slice { steps, .. } if steps.iter().all(|step| *step > 0) => 0.0,
+                    Op::Reshape if !target.is_host => 0.0,
+                    Op::Elementwise(_) | Op::Constant(_) | Op::Extent(_) if !target.is_host => {
+                        operations(&operand.op) + operand.operands.len().saturating_sub(1) as f64
+                    }
+                    _ => f64::INFINITY,
+                };
+                pending.extend(&operand.operands);
+            }
+            stored[factor.0 as usize] |= work > MOST_OPERATIONS;
+        }
     }
 }
 

@@ -1,9 +1,176 @@
-//! The wasm-bindgen boundary of the tensor module.
+//! The wasm-bindgen boundary: converts arguments and results, decides nothing.
 
-use wasm_bindgen::prelude::wasm_bindgen;
+use js_sys::Reflect;
+use residua_base::error::{Error, Result};
+use residua_codegen::wgsl::Access;
+use wasm_bindgen::prelude::*;
 
-/// Version of the module, which is that of the package.
+use crate::fuse::Target;
+use crate::grad;
+use crate::plan::{Place, Plan, Step};
+use crate::tape::Recipe;
+use crate::wgsl::{self, KernelText, Limits};
+use crate::{host_product, wasm};
+
+mod memory;
+
+/// Words of the uniform buffer that each step's part begins at a multiple of: 256 bytes, which every device takes as an offset.
+const UNIFORM_ALIGNMENT: usize = 64;
+
+/// A compiled tape: kernels and the order in which they run.
 #[wasm_bindgen]
-pub fn version() -> String {
-    env!("CARGO_PKG_VERSION").to_owned()
+pub struct CompiledPlan {
+    plan: Plan,
+    /// For each kernel, on the GPU.
+    texts: Vec<KernelText>,
+}
+
+#[wasm_bindgen]
+impl CompiledPlan {
+    /// Reads, differentiates, fuses and compiles a tape.
+    pub fn compile(tape: &[f64], options: &JsValue) -> std::result::Result<CompiledPlan, JsValue> {
+        compile(tape, options).map_err(residua_module::to_js)
+    }
+
+    /// How many kernels it has.
+    #[wasm_bindgen(js_name = kernelCount)]
+    pub fn kernel_count(&self) -> u32 {
+        self.plan.kernels.len() as u32
+    }
+
+    /// The name of a kernel.
+    #[wasm_bindgen(js_name = kernelName)]
+    pub fn kernel_name(&self, kernel: u32) -> String {
+        self.plan.kernels.get(kernel as usize).map(|kernel| kernel.name.clone()).unwrap_or_default()
+    }
+
+    /// The WGSL of a kernel; nothing on the CPU.
+    #[wasm_bindgen(js_name = kernelText)]
+    pub fn kernel_text(&self, kernel: u32) -> String {
+        self.texts.get(kernel as usize).map(|text| text.text.clone()).unwrap_or_default()
+    }
+
+    /// The bindings of a kernel in order: 0 read-only storage, 1 storage, 2 uniform.
+    #[wasm_bindgen(js_name = kernelBindings)]
+    pub fn kernel_bindings(&self, kernel: u32) -> Vec<u8> {
+        let kind = |access: &Access| match access {
+            Access::Read => 0,
+            Access::ReadWrite => 1,
+            Access::Uniform => 2,
+        };
+        self.texts.get(kernel as usize).map(|text| text.bindings.iter().map(kind).collect()).unwrap_or_default()
+    }
+
+    /// Triples: kind (0 slot, 1 temporary, 2 result), slot or 0, bytes.
+    pub fn places(&self) -> Vec<f64> {
+        let place = |place: &Place| match *place {
+            Place::Slot(slot) => [0.0, f64::from(slot), 0.0],
+            Place::Temporary { bytes } => [1.0, 0.0, bytes as f64],
+            Place::Result { bytes } => [2.0, 0.0, bytes as f64],
+        };
+        self.plan.places.iter().flat_map(place).collect()
+    }
+
+    /// The place of each result.
+    pub fn results(&self) -> Vec<u32> {
+        self.plan.results.clone()
+    }
+
+    /// For each step: 0, kernel, count of places, places; or 1, from, to.
+    pub fn steps(&self) -> Vec<u32> {
+        let mut words = Vec::new();
+        for step in &self.plan.steps {
+            match step {
+                Step::Dispatch { kernel, places } => {
+                    words.extend([0, *kernel, places.len() as u32]);
+                    words.extend(places);
+                }
+                Step::Copy { from, to, .. } => words.extend([1, *from, *to]),
+            }
+        }
+        words
+    }
+
+    /// The numbers of a run: for each step workgroups x, y, z, offset and count of the words of its uniform, or the bytes of a copy and four
+    /// zeros; after them the uniform buffer.
+    pub fn words(&self, dims: &[u32]) -> std::result::Result<Vec<u32>, JsValue> {
+        self.numbers(dims).map_err(residua_module::to_js)
+    }
+
+    /// The kernels as a WebAssembly module, those of matrix products left out.
+    #[wasm_bindgen(js_name = hostModule)]
+    pub fn host_module(&self) -> std::result::Result<Vec<u8>, JsValue> {
+        wasm::module(&self.plan.kernels).map_err(residua_module::to_js)
+    }
+
+    /// Runs a kernel that the module leaves out, with the frame at an address of this module's memory.
+    #[wasm_bindgen(js_name = runProduct)]
+    pub fn run_product(&self, kernel: u32, frame: u32) -> std::result::Result<(), JsValue> {
+        let run = || {
+            let kernel =
+                self.plan.kernels.get(kernel as usize).ok_or_else(|| Error::internal("there is no such kernel"))?;
+            // SAFETY: the facade has written a frame of this kernel there, whose addresses are those of its tensors.
+            unsafe { host_product::run(kernel, frame as usize as *const u32) }
+        };
+        run().map_err(residua_module::to_js)
+    }
+
+    /// What a run does, a line a step.
+    #[wasm_bindgen(js_name = toString)]
+    pub fn text(&self) -> String {
+        self.plan.to_string()
+    }
+}
+
+impl CompiledPlan {
+    fn numbers(&self, dims: &[u32]) -> Result<Vec<u32>> {
+        let mut heads = Vec::with_capacity(5 * self.plan.steps.len());
+        let mut uniforms: Vec<u32> = Vec::new();
+        for step in &self.plan.steps {
+            match step {
+                Step::Dispatch { kernel, .. } => {
+                    let position = *kernel as usize;
+                    let kernel = &self.plan.kernels[position];
+                    let mut words: Vec<u32> = kernel.sizes.iter().map(|size| size.at(dims) as u32).collect();
+                    let workgroups = match self.texts.get(position) {
+                        Some(text) => text.workgroups.count(&words)?,
+                        None => [1, 1, 1],
+                    };
+                    words.resize(wgsl::uniform_bytes(kernel) as usize / 4, 0);
+                    let first = uniforms.len().next_multiple_of(UNIFORM_ALIGNMENT);
+                    uniforms.resize(first, 0);
+                    heads.extend(workgroups);
+                    heads.extend([first as u32, words.len() as u32]);
+                    uniforms.extend(words);
+                }
+                Step::Copy { bytes, .. } => heads.extend([bytes.at(dims).max(0) as u32, 0, 0, 0, 0]),
+            }
+        }
+        heads.extend(uniforms);
+        Ok(heads)
+    }
+}
+
+fn compile(tape: &[f64], options: &JsValue) -> Result<CompiledPlan> {
+    let number = |name: &str| -> Result<f64> {
+        let value = Reflect::get(options, &name.into()).ok().and_then(|value| value.as_f64());
+        value.ok_or_else(|| Error::internal(format!("plan options: {name} is no number")))
+    };
+    let is_host = Reflect::get(options, &"host".into()).is_ok_and(|value| value.is_truthy());
+    let target = Target {
+        is_host,
+        most_buffers: number("maxStorageBuffers")? as u32,
+        most_workgroups: number("maxWorkgroups")? as u32,
+    };
+    let mut recipe = Recipe::decode(tape)?;
+    grad::differentiate(&mut recipe)?;
+    let plan = Plan::new(&recipe, &target)?;
+    let limits = Limits { storage_buffers: target.most_buffers };
+    let mut texts = Vec::new();
+    if !is_host {
+        for kernel in &plan.kernels {
+            texts.push(wgsl::write(kernel, &limits)?);
+        }
+    }
+    Ok(CompiledPlan { plan, texts })
 }

@@ -83,6 +83,34 @@ impl Plan {
     }
 }
 
+impl std::fmt::Display for Plan {
+    /// A line a step: the kernel and its places, and at the end the memory.
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        for step in &self.steps {
+            match step {
+                Step::Dispatch { kernel, places } => {
+                    let kernel = &self.kernels[*kernel as usize];
+                    write!(formatter, "{}:", kernel.name)?;
+                    for (place, buffer) in places.iter().zip(&kernel.buffers) {
+                        let access = if buffer.written { "writes" } else { "reads" };
+                        write!(formatter, " {access} {place}")?;
+                    }
+                    writeln!(formatter)?;
+                }
+                Step::Copy { from, to, .. } => writeln!(formatter, "copy: reads {from} writes {to}")?,
+            }
+        }
+        for (number, place) in self.places.iter().enumerate() {
+            match place {
+                Place::Slot(slot) => writeln!(formatter, "place {number}: slot {slot}")?,
+                Place::Temporary { bytes } => writeln!(formatter, "place {number}: {bytes} bytes")?,
+                Place::Result { bytes } => writeln!(formatter, "place {number}: {bytes} bytes of a result")?,
+            }
+        }
+        Ok(())
+    }
+}
+
 /// Bytes of so many elements.
 pub fn padded(elements: u64, bytes: u32) -> u64 {
     (elements * u64::from(bytes)).div_ceil(GRAIN).max(1) * GRAIN

@@ -1,5 +1,6 @@
 //! What a recipe is made ready for: each operation once, roots that kernels can write, concatenations of few parts.
 
+use crate::dtype::DType;
 use crate::expr::{Elementwise, Expr, Op, Tensor, TensorId};
 use crate::fuse::{Target, memory_dtype, unique};
 use crate::size::Size;
@@ -19,7 +20,7 @@ pub struct Prepared {
 pub fn prepare(recipe: &Recipe, target: &Target) -> Prepared {
     let roots: Vec<TensorId> =
         recipe.results.iter().copied().chain(recipe.assignments.iter().map(|(_, value)| *value)).collect();
-    let split = split_concatenations(&recipe.expr, target);
+    let split = rewritten(&recipe.expr, target);
     let (mut expr, mut roots) =
         unique(&split.0, &roots.iter().map(|root| split.1[root.0 as usize]).collect::<Vec<_>>());
     // A root is written by a kernel as what it is: inputs are copied, and numbers that stand as words in memory are packed.
@@ -44,8 +45,9 @@ pub fn prepare(recipe: &Recipe, target: &Target) -> Prepared {
     Prepared { expr, results: roots, assignments }
 }
 
-/// Concatenations of more parts than a kernel has buffers become concatenations of concatenations. Gives the new places of all nodes.
-fn split_concatenations(expr: &Expr, target: &Target) -> (Expr, Vec<TensorId>) {
+/// Concatenations of more parts than a kernel has buffers become concatenations of concatenations; factors of products on the host become
+/// words, which its loops read. Gives the new places of all nodes.
+fn rewritten(expr: &Expr, target: &Target) -> (Expr, Vec<TensorId>) {
     let most = (target.most_buffers as usize).saturating_sub(3).max(2);
     let mut result = Expr::default();
     let mut places: Vec<TensorId> = Vec::with_capacity(expr.nodes.len());
@@ -60,9 +62,25 @@ fn split_concatenations(expr: &Expr, target: &Target) -> (Expr, Vec<TensorId>) {
                 operands = joined;
             }
         }
+        if tensor.op == Op::MatMul && target.is_host {
+            for operand in &mut operands {
+                *operand = in_words(&mut result, *operand);
+            }
+        }
         places.push(result.push(Tensor { operands, ..tensor.clone() }));
     }
     (result, places)
+}
+
+/// A tensor of packed elements as one of whole words.
+fn in_words(expr: &mut Expr, id: TensorId) -> TensorId {
+    let Tensor { dtype, shape, .. } = expr.tensor(id).clone();
+    let dtype = match dtype {
+        DType::F16 => DType::F32,
+        DType::U8 | DType::Bool => DType::U32,
+        DType::F32 | DType::I32 | DType::U32 => return id,
+    };
+    expr.push(Tensor { op: Op::Elementwise(Elementwise::Cast), operands: vec![id], dtype, shape })
 }
 
 fn concatenation(expr: &mut Expr, parts: &[TensorId], axis: u32, whole: &Tensor) -> TensorId {

@@ -41,6 +41,8 @@ fn check_assigned(
         results: results.to_vec(),
         assignments: assignments.to_vec(),
     };
+    // A plan for the host gives the same numbers; its kernels run through the same interpreter.
+    let host = Plan::new(&recipe, &Target { is_host: true, ..GPU }).unwrap();
     let plan = Plan::new(&recipe, &GPU).unwrap();
     let dtype_of_slot = |slot: usize| {
         let is_slot = |tensor: &&Tensor| tensor.op == Op::Input(slot as u32);
@@ -48,6 +50,8 @@ fn check_assigned(
     };
     let mut slots: Vec<Vec<u8>> =
         inputs.iter().enumerate().map(|(slot, elements)| bytes_of(dtype_of_slot(slot), elements)).collect();
+    let mut host_slots = slots.clone();
+    let on_host = execute(&host, dims, &mut host_slots).unwrap();
     let found = execute(&plan, dims, &mut slots).unwrap();
     let compare = |id: TensorId, bytes: &[u8]| {
         let expected = &expected[id.0 as usize].data;
@@ -60,11 +64,12 @@ fn check_assigned(
             assert!(close || found == expected, "element {place} of tensor {}: {found}, not {expected}", id.0);
         }
     };
-    for (id, bytes) in results.iter().zip(&found) {
+    for (id, bytes) in results.iter().zip(&found).chain(results.iter().zip(&on_host)) {
         compare(*id, bytes);
     }
     for (slot, id) in assignments {
         compare(*id, &slots[*slot as usize]);
+        compare(*id, &host_slots[*slot as usize]);
     }
     plan
 }

@@ -16,6 +16,7 @@ mod fold;
 mod functions;
 
 pub use affine::Access;
+pub(crate) use fold::fold;
 
 /// A node of a [`Graph`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

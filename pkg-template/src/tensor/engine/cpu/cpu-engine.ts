@@ -80,7 +80,9 @@ export class CpuEngine implements Engine {
     const { instance } = await this.pending.wait(WebAssembly.instantiate(bytes, { env: { memory, ...imports } }));
     this.accounts.pipelines += 1;
     onProgress(plan.kernels.length, plan.kernels.length);
-    return { list: plan.kernels.map((_, k) => instance.exports[String(k)] as HostKernel) };
+    // Matrix products are loops of the module itself.
+    const product = (kernel: number): HostKernel => (frame) => plan.raw.runProduct?.(kernel, frame);
+    return { list: plan.kernels.map((_, k) => (instance.exports[String(k)] as HostKernel | undefined) ?? product(k)) };
   }
 
   runner(plan: Plan, kernels: Kernels, places: readonly (Memory | null)[], first: Uint32Array): CpuRunner {
