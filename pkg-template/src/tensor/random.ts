@@ -37,11 +37,6 @@ export class Random {
     this.epoch++;
   }
 
-  /** @internal The content of the key of a run: the seed's low and high word, and the run. */
-  words(run: number): Uint32Array {
-    return Uint32Array.of(Number(this.bitsOfSeed & 0xffff_ffffn), Number(this.bitsOfSeed >> 32n), run);
-  }
-
   /** 32 random bits an element. */
   bits(shape: Shape): Tensor<'u32'> {
     return Tensor.make(this.draw('bits', shape));

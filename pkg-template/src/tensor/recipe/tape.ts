@@ -119,13 +119,11 @@ class TapeWriter {
 
   private size(size: Size): number {
     const key = size instanceof Extent ? size.key : (size as number);
+    // Also of a known size: its dims may have other largest sizes.
+    const terms = termsOf(size).map(({ coefficient, dims }) => [coefficient, dims.length, ...dims.map((each) => this.dim(each as Extent))]);
     const known = this.sizePositions.get(key);
     if (known !== undefined) return known;
-    const terms = termsOf(size);
-    this.sizes.push(terms.length);
-    for (const { coefficient, dims } of terms) {
-      this.sizes.push(coefficient, dims.length, ...dims.map((each) => this.dim(each as Extent)));
-    }
+    this.sizes.push(terms.length, ...terms.flat());
     const position = this.sizePositions.size;
     this.sizePositions.set(key, position);
     return position;
