@@ -47,7 +47,7 @@ fn composition(count: usize) -> Result<Rule> {
     for row in 0..count {
         results.push(dot(row, &|k| earlier[count * count + k], Some(later[count * count + row])));
     }
-    let one = |place: usize| f64::from(u8::from(place < count * count && place % (count + 1) == 0));
+    let one = |place: usize| f64::from(u8::from(place < count * count && place.is_multiple_of(count + 1)));
     Ok(Rule { identity: (0..state).map(one).collect(), merge: graph.check(2 * state as u32)?, results })
 }
 

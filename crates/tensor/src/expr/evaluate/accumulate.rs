@@ -1,6 +1,6 @@
 //! Reductions and scans.
 
-use super::{Array, Node, points, stored};
+use super::{Array, Node, stored, visit};
 use crate::dtype::DType;
 use crate::expr::{Reduction, Rule};
 
@@ -68,25 +68,28 @@ fn merge(rule: &Rule, earlier: &[f64], later: &[f64]) -> Vec<f64> {
 }
 
 impl Node<'_> {
-    /// The points of the operands that have the coordinates of a point of the result along the axes that stay, in C order.
-    fn row(&self, at: &[usize], axes: &[u32]) -> impl Iterator<Item = Vec<usize>> {
+    /// Visits the points of the operands that have the coordinates of a point of the result along the axes that stay, in C order.
+    fn visit_row(&self, at: &[usize], axes: &[u32], mut each: impl FnMut(&[usize])) {
         let shape = &self.operand(0).shape;
         let extents: Vec<usize> = axes.iter().map(|axis| shape[*axis as usize]).collect();
-        let whole = |along: Vec<usize>| {
-            let mut outer = at.iter();
-            let coordinate = |axis: usize| match axes.iter().position(|reduced| *reduced as usize == axis) {
-                Some(place) => along[place],
-                None => *outer.next().expect("each axis stays or goes"),
-            };
-            (0..shape.len()).map(coordinate).collect()
-        };
-        points(&extents).map(whole).collect::<Vec<_>>().into_iter()
+        let stays = (0..shape.len()).filter(|axis| !axes.contains(&(*axis as u32)));
+        let mut point = vec![0; shape.len()];
+        for (axis, coordinate) in stays.zip(at) {
+            point[axis] = *coordinate;
+        }
+        visit(&extents, |along| {
+            for (axis, coordinate) in axes.iter().zip(along) {
+                point[*axis as usize] = *coordinate;
+            }
+            each(&point);
+        });
     }
 
     pub(super) fn reduce(&self, shape: Vec<usize>, reduction: Reduction, axes: &[u32]) -> Array {
         let (x, dtype) = (self.operand(0), self.tensor.dtype);
         Array::of(shape, |at| {
-            let elements: Vec<f64> = self.row(&at, axes).map(|at| x.at(&at)).collect();
+            let mut elements = Vec::new();
+            self.visit_row(at, axes, |at| elements.push(x.at(at)));
             match reduction {
                 Reduction::ArgMin => position(&elements, false),
                 Reduction::ArgMax => position(&elements, true),
@@ -101,8 +104,9 @@ impl Node<'_> {
 
     pub(super) fn fold(&self, shape: Vec<usize>, rule: &Rule, axes: &[u32], result: usize) -> Array {
         Array::of(shape, |at| {
-            let step = |state: Vec<f64>, at: Vec<usize>| merge(rule, &state, &self.state(&at));
-            self.row(&at, axes).fold(rule.identity.clone(), step)[result]
+            let mut state = rule.identity.clone();
+            self.visit_row(at, axes, |at| state = merge(rule, &state, &self.state(at)));
+            state[result]
         })
     }
 
@@ -121,7 +125,7 @@ impl Node<'_> {
         let (x, dtype) = (self.operand(0), self.tensor.dtype);
         Array::of(shape, |at| {
             let step = |sum: f64, at: Vec<usize>| accumulate(reduction, dtype, sum, x.at(&at));
-            self.up_to(&at, axis, exclusive, reverse).fold(identity(reduction, dtype), step)
+            self.up_to(at, axis, exclusive, reverse).fold(identity(reduction, dtype), step)
         })
     }
 
@@ -135,7 +139,7 @@ impl Node<'_> {
     ) -> Array {
         Array::of(shape, |at| {
             let step = |state: Vec<f64>, at: Vec<usize>| merge(rule, &state, &self.state(&at));
-            self.up_to(&at, axis, exclusive, reverse).fold(rule.identity.clone(), step)[result]
+            self.up_to(at, axis, exclusive, reverse).fold(rule.identity.clone(), step)[result]
         })
     }
 

@@ -48,30 +48,18 @@ pub(crate) fn stored(dtype: DType, integer: i64) -> f64 {
     }
 }
 
-/// All points of a shape in C order.
-struct Points<'a> {
-    shape: &'a [usize],
-    at: Option<Vec<usize>>,
-}
-
-fn points(shape: &[usize]) -> Points<'_> {
-    let at = shape.iter().all(|extent| *extent > 0).then(|| vec![0; shape.len()]);
-    Points { shape, at }
-}
-
-impl Iterator for Points<'_> {
-    type Item = Vec<usize>;
-
-    fn next(&mut self) -> Option<Vec<usize>> {
-        let mut next = self.at.clone()?;
-        let current = next.clone();
-        let place = (0..next.len()).rev().find(|axis| next[*axis] + 1 < self.shape[*axis]);
-        self.at = place.map(|axis| {
-            next[axis] += 1;
-            next[axis + 1..].fill(0);
-            next
-        });
-        Some(current)
+/// Visits all points of a shape in C order.
+fn visit(shape: &[usize], mut each: impl FnMut(&[usize])) {
+    let mut at = vec![0; shape.len()];
+    for _ in 0..shape.iter().product() {
+        each(&at);
+        for (coordinate, extent) in at.iter_mut().zip(shape).rev() {
+            *coordinate += 1;
+            if *coordinate < *extent {
+                break;
+            }
+            *coordinate = 0;
+        }
     }
 }
 
@@ -87,15 +75,15 @@ impl Array {
 
     /// The element at a point of a shape that this one broadcasts to.
     fn broadcast_at(&self, at: &[usize]) -> f64 {
-        let at = &at[at.len() - self.shape.len()..];
-        let own: Vec<usize> =
-            at.iter().zip(&self.shape).map(|(at, extent)| if *extent == 1 { 0 } else { *at }).collect();
-        self.at(&own)
+        let at = at[at.len() - self.shape.len()..].iter().zip(&self.shape);
+        let place = at.fold(0, |sum, (at, extent)| if *extent == 1 { sum } else { sum * extent + at });
+        self.data[place]
     }
 
     /// The elements of a shape, each by its point.
-    fn of(shape: Vec<usize>, element: impl FnMut(Vec<usize>) -> f64) -> Array {
-        let data = points(&shape).map(element).collect();
+    fn of(shape: Vec<usize>, mut element: impl FnMut(&[usize]) -> f64) -> Array {
+        let mut data = Vec::with_capacity(shape.iter().product());
+        visit(&shape, |at| data.push(element(at)));
         Array { shape, data }
     }
 }
@@ -152,14 +140,16 @@ impl Node<'_> {
             }
             Op::Elementwise(op) => {
                 let types: Vec<DType> = (0..op.arity()).map(|place| self.operand_type(place)).collect();
+                let mut operands = vec![0.0; types.len()];
                 Array::of(shape, |at| {
-                    let operands: Vec<f64> =
-                        (0..op.arity()).map(|place| self.operand(place).broadcast_at(&at)).collect();
+                    for (place, operand) in operands.iter_mut().enumerate() {
+                        *operand = self.operand(place).broadcast_at(at);
+                    }
                     elementwise::apply(*op, &types, dtype, &operands)
                 })
             }
             Op::Reshape => Array { shape, data: self.operand(0).data.clone() },
-            Op::Expand => Array::of(shape, |at| self.operand(0).broadcast_at(&at)),
+            Op::Expand => Array::of(shape, |at| self.operand(0).broadcast_at(at)),
             Op::Permute(axes) => Array::of(shape, |at| {
                 let mut from = vec![0; at.len()];
                 for (coordinate, axis) in at.iter().zip(axes) {
@@ -173,9 +163,10 @@ impl Node<'_> {
                     places.map(|((at, start), step)| (self.size(start) + *at as i64 * step) as usize).collect();
                 self.operand(0).at(&from)
             }),
-            Op::Pad { before, border } => Array::of(shape, |at| self.padded(&at, before, *border)),
-            Op::Concat(axis) => Array::of(shape, |at| self.concatenated(at, *axis as usize)),
-            Op::Windows { axis, step, dilation } => Array::of(shape, |mut at| {
+            Op::Pad { before, border } => Array::of(shape, |at| self.padded(at, before, *border)),
+            Op::Concat(axis) => Array::of(shape, |at| self.concatenated(at.to_vec(), *axis as usize)),
+            Op::Windows { axis, step, dilation } => Array::of(shape, |at| {
+                let mut at = at.to_vec();
                 let within = at.pop().expect("windows have an axis");
                 let place = &mut at[*axis as usize];
                 *place = *place * *step as usize + within * *dilation as usize;
@@ -252,11 +243,10 @@ impl Node<'_> {
 impl Array {
     /// An element of a batch of matrices whose leading axes broadcast.
     fn broadcast_matrix(&self, batch: &[usize], element: [usize; 2]) -> f64 {
-        let own = self.shape.len() - 2;
-        let leading = batch[batch.len() - own..].iter().zip(&self.shape);
-        let mut at: Vec<usize> = leading.map(|(at, extent)| if *extent == 1 { 0 } else { *at }).collect();
-        at.extend(element);
-        self.at(&at)
+        let (leading, matrix) = self.shape.split_at(self.shape.len() - 2);
+        let batch = batch[batch.len() - leading.len()..].iter().zip(leading);
+        let which = batch.fold(0, |sum, (at, extent)| if *extent == 1 { sum } else { sum * extent + at });
+        self.data[(which * matrix[0] + element[0]) * matrix[1] + element[1]]
     }
 }
 

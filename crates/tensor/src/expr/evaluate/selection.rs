@@ -1,6 +1,6 @@
 //! Elements by indices: gathers, and what is put at places.
 
-use super::{Array, Node, linear, points, stored};
+use super::{Array, Node, linear, stored, visit};
 use crate::dtype::DType;
 use crate::expr::Combine;
 
@@ -39,8 +39,9 @@ impl Node<'_> {
 
     pub(super) fn gather_elements(&self, shape: Vec<usize>, axis: usize) -> Array {
         let (x, indices) = (self.operand(0), self.operand(1));
-        Array::of(shape, |mut at| {
-            let Some(place) = place(indices.at(&at), x.shape[axis]) else { return 0.0 };
+        Array::of(shape, |at| {
+            let Some(place) = place(indices.at(at), x.shape[axis]) else { return 0.0 };
+            let mut at = at.to_vec();
             at[axis] = place;
             x.at(&at)
         })
@@ -60,13 +61,14 @@ impl Node<'_> {
     fn put(&self, axis: usize, how: Combine, index: impl Fn(&[usize]) -> f64) -> Array {
         let mut result = self.operand(0).clone();
         let source = self.operand(2);
-        for mut at in points(&source.shape) {
-            let new = source.at(&at);
-            let Some(place) = place(index(&at), result.shape[axis]) else { continue };
+        visit(&source.shape, |at| {
+            let new = source.at(at);
+            let Some(place) = place(index(at), result.shape[axis]) else { return };
+            let mut at = at.to_vec();
             at[axis] = place;
             let element = linear(&result.shape, &at);
             result.data[element] = combine(self.tensor.dtype, how, result.data[element], new);
-        }
+        });
         result
     }
 }

@@ -1,0 +1,130 @@
+//! The reference against NumPy: cases of ONNX operators as recipes of this crate.
+//!
+//! [`check`] takes an engine, which computes the results of a recipe, so that every engine meets the same cases. Operators that are compositions
+//! here (softmax, norms, pooling) are composed as the facade composes them.
+
+#![cfg(not(target_arch = "wasm32"))]
+
+mod case;
+mod elementwise;
+mod recipe;
+mod reduction;
+mod selection;
+mod shape;
+
+use std::io::Write;
+
+use case::{Case, Data};
+use recipe::Builder;
+use residua_tensor::dtype::DType;
+use residua_tensor::expr::{Array, evaluate};
+use residua_tensor::tape::{Recipe, write};
+
+/// What computes the results of a recipe from the contents of its slots.
+type Engine = fn(&Recipe, &[Vec<f64>]) -> Vec<Array>;
+
+/// Operators without a recipe here, and why.
+const SKIPPED: &[(&str, &str)] = &[
+    ("Attention", "attention is not part of this crate yet"),
+    ("RotaryEmbedding", "rotary embeddings are not part of this crate yet"),
+    ("Conv", "convolutions are not part of this crate yet"),
+    ("ConvTranspose", "convolutions are not part of this crate yet"),
+    ("DFT", "Fourier transforms are not part of this crate yet"),
+    ("STFT", "Fourier transforms are not part of this crate yet"),
+    ("GridSample", "pictures are not part of this crate yet"),
+    ("Resize", "pictures are not part of this crate yet"),
+    ("Upsample", "pictures are not part of this crate yet"),
+    ("TopK", "sorting is not part of this crate yet"),
+];
+
+/// Cases that are not as the contract is, and why.
+const DIFFERENT: &[(&str, &str)] = &[
+    ("bitshift_left_int32_shift_ge_width", "counts of shifts are modulo 32"),
+    ("bitshift_right_int32_negative_shift", "counts of shifts are modulo 32"),
+    ("bitshift_right_int32_shift_ge_width", "counts of shifts are modulo 32"),
+];
+
+/// Its results were written by hand with five digits.
+const FIVE_DIGITS: &str = "averagepool_2d_ceil_last_window_starts_on_pad";
+
+fn reference(recipe: &Recipe, contents: &[Vec<f64>]) -> Vec<Array> {
+    let values = evaluate(&recipe.expr, &[], contents);
+    recipe.results.iter().map(|id| values[id.0 as usize].clone()).collect()
+}
+
+#[test]
+fn the_reference_agrees_with_onnx() {
+    check("the_reference_agrees_with_onnx", reference);
+}
+
+/// Runs all cases on an engine. Prints how many, and what is skipped.
+fn check(test: &str, engine: Engine) {
+    // Not by a macro, whose output a passing test does not show.
+    let mut out = std::io::stdout();
+    let Some(cases) = case::read() else {
+        let folder = case::folder();
+        writeln!(out, "data absent: {test}: {}", folder.display()).expect("standard output takes a line");
+        return;
+    };
+    let mut failures = Vec::new();
+    let (mut agreed, mut skipped) = (0, 0);
+    for case in &cases {
+        if SKIPPED.iter().any(|(op, _)| *op == case.op) || DIFFERENT.iter().any(|(name, _)| *name == case.name) {
+            skipped += 1;
+            continue;
+        }
+        match run(case, engine) {
+            None => failures.push(format!("{}: there is no recipe for {}", case.name, case.op)),
+            Some(Err(difference)) => failures.push(format!("{} ({}): {difference}", case.name, case.op)),
+            Some(Ok(())) => agreed += 1,
+        }
+    }
+    assert!(failures.is_empty(), "{agreed} of {} cases agree, but\n{}", cases.len(), failures.join("\n"));
+    writeln!(out, "{test}: {agreed} cases agree, {skipped} are skipped").expect("standard output takes a line");
+}
+
+/// The recipe of a case on an engine, and what differs; none without a recipe.
+fn run(case: &Case, engine: Engine) -> Option<Result<(), String>> {
+    let mut builder = Builder::new(case);
+    let results = elementwise::build(&mut builder)
+        .or_else(|| reduction::build(&mut builder))
+        .or_else(|| shape::build(&mut builder))
+        .or_else(|| selection::build(&mut builder))?;
+    let (recipe, contents) = builder.finish(results);
+    let recipe = match Recipe::decode(&write(&recipe)) {
+        Ok(recipe) => recipe,
+        Err(error) => return Some(Err(error.to_string())),
+    };
+    let found = engine(&recipe, &contents);
+    let types = recipe.results.iter().map(|id| recipe.expr.dtype(*id));
+    let mut pairs = found.iter().zip(types).zip(&case.outputs);
+    let tolerance = |dtype| if case.name == FIVE_DIGITS { (0.0, 1e-4) } else { tolerance(dtype) };
+    Some(pairs.try_for_each(|((found, dtype), expected)| compare(found, dtype, expected, tolerance(dtype))))
+}
+
+/// What ONNX's results may differ by, relative and absolute: those of f32 were computed in f32, some through a few hundred roundings; those of f16
+/// are rounded to 11 bits, and to multiples of 2⁻²⁴.
+fn tolerance(dtype: DType) -> (f64, f64) {
+    match dtype {
+        DType::F32 => (2e-5, 1e-6),
+        DType::F16 => (1e-3, 6e-8),
+        DType::I32 | DType::U32 | DType::U8 | DType::Bool => (0.0, 0.0),
+    }
+}
+
+fn compare(found: &Array, dtype: DType, expected: &Data, (relative, absolute): (f64, f64)) -> Result<(), String> {
+    let shape: Vec<i64> = found.shape.iter().map(|extent| *extent as i64).collect();
+    if dtype != expected.dtype || shape != expected.shape {
+        let (dtype, other) = (dtype.name(), expected.dtype.name());
+        return Err(format!("{dtype} {shape:?}, not {other} {:?}", expected.shape));
+    }
+    for (element, (found, expected)) in found.data.iter().zip(&expected.numbers).enumerate() {
+        // A number beyond the range of f16 is stored as an infinite one.
+        let found = if dtype == DType::F16 && found.abs() >= 65520.0 { found * f64::INFINITY } else { *found };
+        let is_same = found == *expected || (found.is_nan() && expected.is_nan());
+        if !is_same && !((found - expected).abs() <= relative * expected.abs() + absolute) {
+            return Err(format!("element {element} is {found}, not {expected}"));
+        }
+    }
+    Ok(())
+}
