@@ -1,0 +1,82 @@
+// Programs that must compile, with the types that the package infers.
+import type { Value } from 'residua';
+import {
+  Device, Random, Tensor, arange, batchNorm, concat, crossEntropy, dim, dispose, einsum, embedding, eye, fold, full, grad, iota, layerNorm, linear, map, oneHot, scalar, scan, spec, stack,
+  where, zeros, type DType, type Operand, type StoredTensor,
+} from 'residua/tensor';
+
+/** Compiles where both types are the same. */
+declare function same<A, B>(...none: [A] extends [B] ? ([B] extends [A] ? [] : [never]) : [never]): void;
+
+/** A linear classifier that is trained by gradient descent with momentum. */
+export async function train(pixels: Uint8Array, classes: Uint8Array, size: number): Promise<number> {
+  using device = await Device.create({ backend: 'cpu' });
+  const count = classes.length;
+  const images = device.tensor(pixels, [count, size], 'u8');
+  const labels = device.tensor(classes, [count], 'i32');
+  const random = new Random(1n);
+  const { weight, bias } = await device.store({ weight: random.normal([size, 10], 0, 0.1), bias: zeros([10]) });
+  same<typeof weight, StoredTensor<'f32'>>();
+  const speeds = [device.zeros(weight.shape), device.zeros(bias.shape)] as const;
+
+  const logits = (input: Tensor<'u8'>) => input.cast('f32').div(255).matmul(weight).add(bias);
+  const step = await device.compile({ rate: scalar }, ({ rate }) => {
+    const rows = random.integers([64], 0, count);
+    const loss = crossEntropy(logits(images.indexSelect(rows)), labels.indexSelect(rows)).mean();
+    grad(loss, [weight, bias]).forEach((slope, k) => {
+      const [parameter, speed] = [[weight, bias][k]!, speeds[k]!];
+      const [next, moved] = map((w, v, g, r) => [v.mul(0.9).add(g), w.sub(r.mul(v.mul(0.9).add(g)))], parameter, speed, slope, rate);
+      speed.assign(next);
+      parameter.assign(moved);
+    });
+    return { loss };
+  });
+  for (let k = 0; k < 10; k++) step.run({ rate: 0.1 });
+  const [[loss]] = await device.read(step.outputs.loss);
+  dispose(step, weight, bias, speeds);
+  return loss!;
+}
+
+/** Types of results. */
+export async function types(device: Device, f: Tensor<'f32'>, h: Tensor<'f16'>, i: Tensor<'i32'>, b: Tensor<'bool'>) {
+  const bytes = i.cast('u8');
+  same<typeof bytes, Tensor<'u8'>>();
+  const isLess = f.lt(0);
+  same<typeof isLess, Tensor<'bool'>>();
+  const norm = h.norm();
+  same<typeof norm, Tensor<'f32'>>();
+  const place = h.argmax(-1, { keep: true });
+  same<typeof place, Tensor<'i32'>>();
+  const chosen = where(b, 1, h);
+  same<typeof chosen, Tensor<'f16'>>();
+  const [one, other] = grad(f.sum(), [f, h]);
+  same<typeof one, Tensor<'f32'>>();
+  same<typeof other, Tensor<'f16'>>();
+  const both = map((x, k) => [x.mul(k), 2], f, i);
+  same<typeof both, [Tensor<'f32'>, Tensor<'f32'>]>();
+  const single = map((x: Value, y: Value) => x.add(y), f, 3);
+  same<typeof single, Tensor<'f32'>>();
+  const numbers = await i.data();
+  same<typeof numbers, Int32Array>();
+  const [reals, flags] = await device.read(h, b);
+  same<typeof reals, Float32Array>();
+  same<typeof flags, Uint8Array>();
+  const { y, mean } = batchNorm(h, { epsilon: 1e-3 });
+  same<typeof y, Tensor<'f16'>>();
+  same<typeof mean, Tensor<'f32'>>();
+  const ids = arange(3, 'u32');
+  same<typeof ids, Tensor<'u32'>>();
+  const rows: Tensor<'f32'> = embedding(ids, h).add(linear(h, h)).add(oneHot(ids, 3));
+  const parts: Tensor<'i32'>[] = i.split([1, 2]);
+  const n = dim('n', 16);
+  const grown: Tensor<'f32'> = concat([zeros([n, 2]), eye(2)]).slice([n.plus(-1), null], [0, 1, 1]).reshape([-1]);
+  const total: Operand<'f32'> = fold(f, [0, -1], {
+    identity: [0, 0],
+    lift: (x, index) => [x, index],
+    merge: ([p, q], [r, s]) => [p.add(r), q.max(s)],
+    finish: ([sum, last]) => sum.div(last),
+  });
+  const running = scan(f, 0, { identity: [0], lift: (x) => [x], merge: ([p], [q]) => [p.add(q)] }, { exclusive: true });
+  const any: DType = (stack([f, f]) as Tensor).dtype;
+  return [rows, parts, grown, total, running, any, layerNorm(h, { weight: f }), einsum('i,j->ij', f, f), full([2], 1), iota([2], 0), f.scatter(i, 1, { combine: 'max' }), spec('f32', [n])];
+}
