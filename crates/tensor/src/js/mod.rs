@@ -7,6 +7,7 @@ use wasm_bindgen::prelude::*;
 
 use crate::fuse::Target;
 use crate::grad;
+use crate::kernel::Kernel;
 use crate::plan::{Place, Plan, Step};
 use crate::tape::Recipe;
 use crate::wgsl::{self, KernelText, Limits};
@@ -103,22 +104,30 @@ impl CompiledPlan {
         wasm::module(&self.plan.kernels).map_err(residua_module::to_js)
     }
 
-    /// Runs a kernel that the module leaves out, with the frame at an address of this module's memory.
-    #[wasm_bindgen(js_name = runProduct)]
-    pub fn run_product(&self, kernel: u32, frame: u32) -> std::result::Result<(), JsValue> {
-        let run = || {
-            let kernel =
-                self.plan.kernels.get(kernel as usize).ok_or_else(|| Error::internal("there is no such kernel"))?;
-            // SAFETY: the facade has written a frame of this kernel there, whose addresses are those of its tensors.
-            unsafe { host_product::run(kernel, frame as usize as *const u32) }
-        };
-        run().map_err(residua_module::to_js)
+    /// A kernel that the module leaves out. It does not need this plan any more.
+    pub fn product(&self, kernel: u32) -> Option<HostProduct> {
+        self.plan.kernels.get(kernel as usize).cloned().map(|kernel| HostProduct { kernel })
     }
 
     /// What a run does, a line a step.
     #[wasm_bindgen(js_name = toString)]
     pub fn text(&self) -> String {
         self.plan.to_string()
+    }
+}
+
+/// A matrix product on the CPU.
+#[wasm_bindgen]
+pub struct HostProduct {
+    kernel: Kernel,
+}
+
+#[wasm_bindgen]
+impl HostProduct {
+    /// Runs it with the frame at an address of this module's memory.
+    pub fn run(&self, frame: u32) -> std::result::Result<(), JsValue> {
+        // SAFETY: the facade has written a frame of this kernel there, whose addresses are those of its tensors.
+        unsafe { host_product::run(&self.kernel, frame as usize as *const u32) }.map_err(residua_module::to_js)
     }
 }
 

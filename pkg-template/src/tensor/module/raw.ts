@@ -47,8 +47,8 @@ export interface RawCompiledPlan {
   words(dims: Uint32Array): Uint32Array;
   /** The kernels as a WebAssembly module: it imports env.memory, and exports '0', '1', …, which take the address of a frame. */
   hostModule(): Uint8Array;
-  /** Runs a kernel that `hostModule` leaves out, a matrix product, with the frame at an address. */
-  runProduct?(kernel: number, frame: number): void;
+  /** A kernel that `hostModule` leaves out, a matrix product. It outlives the plan, and the garbage collector frees it. */
+  product?(kernel: number): { run(frame: number): void } | undefined;
   toString(): string;
   free(): void;
 }

@@ -80,9 +80,15 @@ export class CpuEngine implements Engine {
     const { instance } = await this.pending.wait(WebAssembly.instantiate(bytes, { env: { memory, ...imports } }));
     this.accounts.pipelines += 1;
     onProgress(plan.kernels.length, plan.kernels.length);
-    // Matrix products are loops of the module itself.
-    const product = (kernel: number): HostKernel => (frame) => plan.raw.runProduct?.(kernel, frame);
-    return { list: plan.kernels.map((_, k) => (instance.exports[String(k)] as HostKernel | undefined) ?? product(k)) };
+    const kernel = (position: number): HostKernel => {
+      const generated = instance.exports[String(position)] as HostKernel | undefined;
+      if (generated !== undefined) return generated;
+      // Matrix products are loops of the module itself.
+      const product = plan.raw.product?.(position);
+      if (product === undefined) throw new ResiduaError('internal', `kernel ${position} of a plan has no code`);
+      return (frame) => product.run(frame);
+    };
+    return { list: plan.kernels.map((_, position) => kernel(position)) };
   }
 
   runner(plan: Plan, kernels: Kernels, places: readonly (Memory | null)[], first: Uint32Array): CpuRunner {
