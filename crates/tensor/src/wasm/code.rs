@@ -102,6 +102,11 @@ impl<'m> Code<'m> {
         self.constant(pair << 64 | pair)
     }
 
+    /// Whether a local is the constant 0.
+    pub fn is_zero(&self, local: Local) -> bool {
+        self.constants.get(&0) == Some(&local)
+    }
+
     /// A vector of two equal doubles.
     pub fn double(&mut self, value: f64) -> Local {
         let bits = u128::from(value.to_bits());

@@ -15,8 +15,9 @@ use super::module::Shared;
 use super::partial::Partial;
 use super::states::{Accumulation, mask_of_points};
 use super::values::{Points, Values};
-use crate::kernel::{Combine, Extent, Fold, Kernel, Rows};
-use crate::scalar::{Access, Graph, Id, Node, Op};
+use crate::dtype::DType;
+use crate::kernel::{Combine, Extent, Fold, Kernel, Rows, Store};
+use crate::scalar::{Access, Graph, Id, Node, Op, Type};
 
 /// A kernel of rows.
 pub(super) fn function(kernel: &Kernel, rows: &Rows, shared: &mut Shared) -> Result<Function> {
@@ -111,6 +112,33 @@ fn folds_of(graph: &Graph, fold: &Fold) -> Vec<u32> {
         .collect()
 }
 
+/// An operand of a reduction that takes many operations and that the elements need again: the memory of the elements keeps it until they are
+/// written. So a softmax takes one exponential a point. Nothing may read that memory.
+fn kept(values: &Values, rows: &Rows, axis: u32) -> Option<Store> {
+    const MANY: u32 = 20;
+    let graph = values.graph;
+    let roots: Vec<Id> =
+        rows.elements.iter().chain(&rows.results).flat_map(|store| [store.value, store.index]).collect();
+    let folds: Vec<Id> = rows.folds.iter().flat_map(|fold| fold.operands.iter().copied()).collect();
+    let read: Vec<u32> = graph
+        .ids()
+        .filter_map(|id| match graph.node(id) {
+            Node::Load { buffer, .. } => Some(buffer),
+            _ => None,
+        })
+        .collect();
+    let free = rows.elements.iter().find(|store| {
+        let writers = rows.elements.iter().chain(&rows.results).filter(|other| other.buffer == store.buffer).count();
+        let dtype = values.kernel.buffers[store.buffer as usize].dtype;
+        dtype == DType::F32 && writers == 1 && !read.contains(&store.buffer)
+    })?;
+    let again = reachable(graph, &roots);
+    let value = folds
+        .into_iter()
+        .find(|id| graph.ty(*id) == Type::F32 && again.contains(id) && values.weight(&[*id], axis) >= MANY)?;
+    Some(Store { value, ..*free })
+}
+
 /// A row, or as many side by side as there are lanes in some vectors.
 struct Row<'k> {
     rows: &'k Rows,
@@ -130,6 +158,7 @@ impl<'k> Row<'k> {
         {
             *last = values.prefix(valid, self.last, *last)?;
         }
+        let kept = kept(values, self.rows, self.last);
         let mut next = 0;
         while next < self.rows.folds.len() {
             let begin = next;
@@ -139,7 +168,7 @@ impl<'k> Row<'k> {
             {
                 next += 1;
             }
-            self.pass(values, begin..next, first, &counts);
+            self.pass(values, begin..next, first, &counts, kept);
         }
         if !self.rows.elements.is_empty() {
             self.points(values, first, &counts, &mut |values, copies| {
@@ -157,6 +186,7 @@ impl<'k> Row<'k> {
             }
             values.copy = 0;
         }
+        values.stored.clear();
         Ok(())
     }
 
@@ -179,14 +209,24 @@ impl<'k> Row<'k> {
     }
 
     /// Reductions that share a pass over the row.
-    fn pass(&self, values: &mut Values<'k, '_>, folds: std::ops::Range<usize>, first: u32, counts: &[Count]) {
+    fn pass(
+        &self,
+        values: &mut Values<'k, '_>,
+        folds: std::ops::Range<usize>,
+        first: u32,
+        counts: &[Count],
+        kept: Option<Store>,
+    ) {
         let block = values.code.innermost();
         let graph = values.graph;
+        let is_operand =
+            |store: &Store| self.rows.folds[folds.clone()].iter().any(|fold| fold.operands.contains(&store.value));
+        let kept = kept.filter(is_operand);
         let partials: Vec<Vec<Partial>> = folds
             .clone()
             .map(|fold| {
                 let fold = &self.rows.folds[fold];
-                let ty = fold.operands.first().map_or(crate::scalar::Type::F32, |operand| graph.ty(*operand));
+                let ty = fold.operands.first().map_or(Type::F32, |operand| graph.ty(*operand));
                 let accumulation = Accumulation { fold, ty };
                 (0..self.copies).map(|_| Partial::new(&mut values.code, block, accumulation, self.is_across)).collect()
             })
@@ -206,9 +246,13 @@ impl<'k> Row<'k> {
                     let block = values.code.innermost();
                     partial.add(&mut values.code, block, &operands, mask);
                 }
+                values.store_all(kept.as_slice());
             }
             values.copy = 0;
         });
+        if let Some(store) = kept {
+            values.stored.insert(store.value, (store.buffer, store.index));
+        }
         for (fold, partials) in folds.zip(&partials) {
             if !self.is_across {
                 for other in &partials[1..] {

@@ -14,10 +14,11 @@ pub fn scaled<'g>(x: Value<'g>, power: i32) -> Value<'g> {
     let r = (bounded - k * 0.693_145_75) - k * 1.428_606_8e-6;
     let p = r.polynomial(&[0.5, 0.166_665_18, 0.041_666_202, 0.008_369_025, 0.001_395_072]);
     let value = (r + r * r * p) + 1.0;
-    let k = (shifted.bits() - shifted.bits().integer(SHIFTER.to_bits().wrapping_sub(power as u32))).to_i32();
+    // The low bits of the shifter and of its half are 0, so that a shift to the exponent leaves those of k and its half alone.
+    let k = shifted.bits().to_i32();
     let half = k >> 1;
-    let factor = |power: Value<'g>| ((power + power.integer(127)) << 23).as_real();
-    value * factor(half) * factor(k - half)
+    let factor = |part: Value<'g>, bias: i32| ((part << 23) + part.integer((bias as u32) << 23)).as_real();
+    value * factor(half, 127) * factor(k - half, 127 + power)
 }
 
 /// e^−|x|

@@ -28,9 +28,11 @@ pub fn log() -> Formula {
         let tail = (f * z * series + e * 1.428_606_8e-6) - z * 0.5;
         let value = e * 0.693_145_75 + (f + tail);
         let infinity = x.number(f32::INFINITY);
-        let positive = x.is(infinity).select(x, value);
-        let known = x.number(0.0).lt(x).select(positive, x.number(f32::NAN));
-        x.is(x.number(0.0)).select(-infinity, known)
+        // A NaN is not below infinity, and stays.
+        let finite = x.lt(infinity).select(value, x);
+        let zero = x.number(0.0);
+        let beyond = x.is(zero).select(-infinity, x.number(f32::NAN));
+        x.le(zero).select(beyond, finite)
     })
 }
 
