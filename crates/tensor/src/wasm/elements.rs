@@ -2,10 +2,15 @@
 
 use residua_codegen::wasm::encoding::Function;
 
+use super::loops::Count;
 use super::module::Shared;
+use super::rows::reachable;
 use super::values::Values;
 use crate::kernel::{Elements, Kernel};
 use crate::scalar::{Access, Id, Node};
+
+/// How many columns are taken from all rows before the next ones, where a matrix is transposed: as many cache lines are in use at a time.
+const TILE: u32 = 8;
 
 /// A kernel of elements: loops over all axes, vectors along the last one.
 pub(super) fn function(kernel: &Kernel, elements: &Elements, shared: &mut Shared) -> Function {
@@ -20,10 +25,9 @@ pub(super) fn function(kernel: &Kernel, elements: &Elements, shared: &mut Shared
     let overruns = last == 0
         && elements.stores.iter().all(|store| in_order(store.index))
         && loads_are_plain(&values, &roots, last);
-    let (inner, outer) = (counts[last as usize], &counts[..last as usize]);
-    values.nest(0, outer, &mut |values| {
+    let mut vectors = |values: &mut Values, count: Count| {
         values.innermost(last, |values| {
-            values.vectors(inner, copies, overruns, &mut |values, copies| {
+            values.vectors(count, copies, overruns, &mut |values, copies| {
                 for copy in 0..copies {
                     values.copy = copy;
                     values.store_all(&elements.stores);
@@ -31,8 +35,32 @@ pub(super) fn function(kernel: &Kernel, elements: &Elements, shared: &mut Shared
                 values.copy = 0;
             });
         });
-    });
+    };
+    let (inner, outer) = (counts[last as usize], &counts[..last as usize]);
+    match outer.split_last() {
+        Some((rows, outer)) if is_transposed(&mut values, &roots, last) => {
+            values.nest(0, outer, &mut |values| {
+                values.tiles(inner, TILE, &mut |values, end| {
+                    values.each(last - 1, *rows, &mut |values| vectors(values, end));
+                });
+            });
+        }
+        _ => values.nest(0, outer, &mut |values| vectors(values, inner)),
+    }
     values.code.finish()
+}
+
+/// Whether elements that are far from one another along the last axis are neighbours along the one before it.
+fn is_transposed(values: &mut Values, roots: &[Id], last: u32) -> bool {
+    let graph = values.graph;
+    reachable(graph, roots).into_iter().any(|id| match graph.node(id) {
+        Node::Load { index, .. } => {
+            let access = |axis: u32| graph.access(index, axis, &values.kernel.sizes);
+            let is_near = matches!(access(last - 1), Access::Vector | Access::Consecutive);
+            is_near && access(last) == Access::Other && values.factor(index, last).is_some()
+        }
+        _ => false,
+    })
 }
 
 /// How many vectors a loop takes at a time: several where the loop's own instructions would otherwise be a good part of all.
@@ -49,18 +77,8 @@ pub(super) fn copies_of(values: &Values, roots: &[Id], axis: u32) -> u32 {
 
 /// Whether vectors of all elements that values take stand in memory.
 fn loads_are_plain(values: &Values, roots: &[Id], axis: u32) -> bool {
-    let mut seen = vec![false; values.graph.len()];
-    let mut pending = roots.to_vec();
-    while let Some(id) = pending.pop() {
-        if std::mem::replace(&mut seen[id.index()], true) {
-            continue;
-        }
-        if let Node::Load { index, .. } = values.graph.node(id)
-            && values.graph.access(index, axis, &values.kernel.sizes) == Access::Other
-        {
-            return false;
-        }
-        pending.extend(values.graph.operands(id));
-    }
-    true
+    reachable(values.graph, roots).into_iter().all(|id| match values.graph.node(id) {
+        Node::Load { index, .. } => values.graph.access(index, axis, &values.kernel.sizes) != Access::Other,
+        _ => true,
+    })
 }

@@ -94,6 +94,26 @@ impl Values<'_, '_> {
         self.code.keep(block, ValType::I32, &[Instruction::I32Const(0)])
     }
 
+    /// A loop over pieces of an axis: within it, the innermost loop goes over the points of a piece, to the end that the closure is told.
+    pub fn tiles(&mut self, count: Count, points: u32, body: &mut dyn FnMut(&mut Self, Count)) {
+        let at = self.coordinate_from_zero();
+        self.open();
+        let block = self.code.innermost();
+        let size = Instruction::I32Const(points as i32);
+        let next = self.code.keep(block, ValType::I32, &[at.get(), size, wasm::I32_ADD]);
+        let smaller = [next.get(), count.get(), next.get(), count.get(), wasm::I32_LT_U, wasm::SELECT];
+        let end = self.code.keep(block, ValType::I32, &smaller);
+        let is_multiple = match count {
+            Count::Known(number) => number % 4 == 0,
+            Count::Local(_, is_multiple) => is_multiple,
+        };
+        (self.start, self.start_block) = (at.get(), block);
+        body(self, Count::Local(end, is_multiple));
+        (self.start, self.start_block) = (Instruction::I32Const(0), 0);
+        let after = [end.get(), at.tee(), count.get(), wasm::I32_LT_U, Instruction::BrIf(0), Instruction::End];
+        self.close(&[Instruction::Loop], &after);
+    }
+
     /// A loop over all points of an axis, one at a time.
     pub fn each(&mut self, axis: u32, count: Count, body: &mut dyn FnMut(&mut Self)) {
         let at = self.coordinate_from_zero();
@@ -122,8 +142,9 @@ impl Values<'_, '_> {
     /// `overruns`, the last vector may go beyond the end instead. The closure is told how many vectors it is to do.
     pub fn vectors(&mut self, count: Count, copies: u32, overruns: bool, body: &mut dyn FnMut(&mut Self, u32)) {
         let axis = self.lane_axis;
-        let at = self.coordinate_from_zero();
         let block = self.code.innermost();
+        let start = if self.is_descending { Instruction::I32Const(0) } else { self.start.clone() };
+        let at = self.code.keep(block, ValType::I32, &[start]);
         let mut done = 0;
         // The first multiple of a number of points at which that many are not left.
         let whole = |values: &mut Self, points: u32| match count {

@@ -78,6 +78,7 @@ pub(super) fn inlined(op: Real) -> Option<Formula> {
     matches!(
         op,
         Real::Exp
+            | Real::Log
             | Real::Sigmoid
             | Real::Tanh
             | Real::InverseNorm
