@@ -1,0 +1,247 @@
+/**
+ * Operations of tensors on small numbers, beside what they give, worked out by hand. They are evaluated in Node, and natively from their tapes
+ * (tests/golden/tensor-recipes.txt).
+ */
+
+import { V } from '../../pkg-template/dist/index.js';
+import * as T from '../../pkg-template/dist/tensor.js';
+import { flatOf, given, made } from './tensor-meaning.mjs';
+
+/** Each row: its title, a function that records, what it gives, its element type. */
+export const ROWS = [];
+
+function table(title, rows) {
+  for (const [name, record, expected, dtype = 'f32'] of rows) ROWS.push({ title: `${title}: ${name}`, record, expected, dtype });
+}
+
+const a = given([[1, 2, 3], [4, 5, 6]]);
+const v = given([3, -1, 2]);
+const i = given([7, -7, 5, 0], 'i32');
+const b = given([1, 0, 1, 0], 'bool');
+const bytes = given([250, 10, 3, 0], 'u8');
+const { NaN: nan } = Number;
+const special = given([nan, Infinity, -Infinity, -0.5, 0, 2]);
+const wide = (values) => values.map(Number);
+
+table('elementwise', [
+  ['a number takes the type of the tensor', () => i.add(1), [8, -6, 6, 1], 'i32'],
+  ['integers divide toward zero, and by 0 give 0', () => i.div(given([2, 2, 0, 1], 'i32')), [3, -3, 0, 0], 'i32'],
+  ['mod has the sign of the dividend', () => i.mod(3), [1, -1, 2, 0], 'i32'],
+  ['floorMod has the sign of the divisor', () => i.floorMod(3), [1, 2, 2, 0], 'i32'],
+  ['bytes wrap', () => bytes.add(10), [4, 20, 13, 10], 'u8'],
+  ['shapes broadcast', () => v.sub(given([[1], [2]])), [[2, -2, 1], [1, -3, 0]]],
+  ['clamp', () => v.clamp(0, given([2, 2, 1])), [2, 0, 1]],
+  ['comparisons with NaN are false but for neq', () => special.lt(0), wide([false, false, true, true, false, false]), 'bool'],
+  ['neq with NaN is true', () => special.neq(special), wide([true, false, false, false, false, false]), 'bool'],
+  ['isInfinite', () => special.isInfinite(), wide([false, true, true, false, false, false]), 'bool'],
+  ['isFinite of integers', () => i.isFinite(), [1, 1, 1, 1], 'bool'],
+  ['isNaN of integers', () => i.isNaN(), [0, 0, 0, 0], 'bool'],
+  ['logic of bools', () => b.and(given([1, 1, 0, 0], 'bool')).xor(b.not()), [1, 1, 0, 1], 'bool'],
+  ['shifts keep the sign of i32', () => i.shr(1), [3, -4, 2, 0], 'i32'],
+  ['bits of u32', () => given([1], 'u32').shl(31).or(5), [2 ** 31 + 5], 'u32'],
+  ['square', () => v.square(), [9, 1, 4]],
+  ['rsqrt', () => given([4, 0.25]).rsqrt(), [0.5, 2]],
+  ['log2', () => given([8, 0.5]).log2(), [3, -1]],
+  ['reciprocal', () => given([4, -2]).reciprocal(), [0.25, -0.5]],
+  ['cast to integers clamps, NaN is 0', () => special.cast('u8'), [0, 255, 0, 0, 0, 2], 'u8'],
+  ['cast to bool', () => special.cast('bool'), [1, 1, 1, 1, 0, 1], 'bool'],
+  ['bitcast', () => given([1, -2]).bitcast('i32'), [0x3f800000, -0x40000000], 'i32'],
+  ['where selects', () => T.where(b, i, 1), [7, 1, 5, 1], 'i32'],
+  ['where with a number first', () => T.where(b, 9, i), [9, -7, 9, 0], 'i32'],
+  ['maskedFill', () => i.maskedFill(b, -1), [-1, -7, -1, 0], 'i32'],
+]);
+
+const erf1 = 0.8427007929497149;
+table('activations', [
+  ['relu passes NaN on', () => special.relu(), [nan, Infinity, 0, 0, 0, 2]],
+  ['relu6', () => given([-1, 3, 7]).relu6(), [0, 3, 6]],
+  ['leakyRelu', () => v.leakyRelu(0.1), [3, -0.1, 2]],
+  ['prelu', () => v.prelu(given([1, 2, 3])), [3, -2, 2]],
+  ['elu', () => v.elu(2), [3, 2 * Math.expm1(-1), 2]],
+  ['selu', () => v.selu(), [3, 1.6732632423543772 * Math.expm1(-1), 2].map((x) => 1.0507009873554805 * x)],
+  ['logSigmoid does not overflow', () => given([-800, 0]).logSigmoid(), [-800, -Math.LN2]],
+  ['hardSigmoid', () => given([-4, 0.6, 4]).hardSigmoid(), [0, 0.6, 1]],
+  ['hardSwish', () => given([-4, 0.6, 4]).hardSwish(), [0, 0.36, 4]],
+  ['softsign', () => v.softsign(), [3 / 4, -1 / 2, 2 / 3]],
+  ['silu', () => v.silu(), [3, -1, 2].map((x) => x / (1 + Math.exp(-x)))],
+  ['gelu by erf', () => given([Math.SQRT2, -Math.SQRT2]).gelu(), [Math.SQRT1_2 * (1 + erf1), -Math.SQRT1_2 * (1 - erf1)]],
+  ['gelu by tanh', () => v.gelu('tanh'), [3, -1, 2].map((x) => 0.5 * x * (1 + Math.tanh(Math.sqrt(2 / Math.PI) * (x + 0.044715 * x ** 3))))],
+  ['mish', () => v.mish(), [3, -1, 2].map((x) => x * Math.tanh(Math.log1p(Math.exp(x))))],
+]);
+
+const none = given([], 'f32', [0, 2]);
+table('reductions', [
+  ['sum over all axes', () => a.sum(), 21],
+  ['sum of nothing', () => none.sum(0), [0, 0]],
+  ['sum that keeps its axis', () => a.sum(-1, { keep: true }), [[6], [15]]],
+  ['sum over no axes', () => a.sum([]), [[1, 2, 3], [4, 5, 6]]],
+  ['mean', () => a.mean(0), [2.5, 3.5, 4.5]],
+  ['mean of integers is cut toward zero', () => given([[-7, 2], [4, 3]], 'i32').mean(1), [-2, 3], 'i32'],
+  ['mean of bytes does not wrap', () => given([250, 251, 252], 'u8').mean(), 251, 'u8'],
+  ['mean of nothing', () => none.mean(0), [nan, nan]],
+  ['prod', () => a.prod(1), [6, 120]],
+  ['min and max of nothing', () => none.max(0).sub(none.min(0)), [-Infinity, -Infinity]],
+  ['max passes NaN on', () => special.max(), nan],
+  ['logSumExp without overflow', () => given([1000, 1000]).logSumExp(), 1000 + Math.LN2],
+  ['logSumExp of −∞', () => given([-Infinity, -Infinity]).logSumExp(), -Infinity],
+  ['logSumExp of nothing', () => none.logSumExp(0), [-Infinity, -Infinity]],
+  ['any', () => given([[0, 0], [0, 2]]).any(1), [0, 1], 'bool'],
+  ['all', () => given([[1, 0], [3, 2]]).all(1), [0, 1], 'bool'],
+  ['any and all of nothing', () => none.any(0).xor(none.all(0)), [1, 1], 'bool'],
+  ['countNonzero', () => special.countNonzero(), 5, 'u32'],
+  ['variance', () => a.variance(1), [2 / 3, 2 / 3]],
+  ['variance of a sample', () => a.variance(1, { correction: 1 }), [1, 1]],
+  ['std of one of a sample', () => given([[5]]).std(1, { correction: 1 }), [nan]],
+  ['norm without overflow', () => given([3e30, 4e30]).norm(), 5e30],
+  ['norm of zeros', () => given([[0, 0]]).norm(1), [0]],
+  ['norm of infinite numbers', () => given([1, Infinity]).norm(), Infinity],
+  ['norms of order 1 and Infinity', () => T.stack([v.norm(0, { order: 1 }), v.norm(0, { order: Infinity })]), [6, 3]],
+  ['norm of integers', () => given([3, -4], 'i32').norm(), 5],
+  ['argmax takes the first of equals', () => given([[1, 3, 3], [2, 1, 0]]).argmax(1), [1, 0], 'i32'],
+  ['argmin takes a NaN', () => special.argmin(), 0, 'i32'],
+  ['argmin of all counts in C order', () => a.neg().argmin(undefined, { keep: true }), [[5]], 'i32'],
+]);
+
+const exps = [1, 2, 3].map(Math.exp);
+const share = exps.map((x) => x / (exps[0] + exps[1] + exps[2]));
+table('along an axis', [
+  ['softmax', () => a.softmax(), [share, share]],
+  ['softmax of a row of −∞', () => given([-Infinity, -Infinity]).softmax(), [nan, nan]],
+  ['logSoftmax', () => a.add(1000).logSoftmax(), [share.map(Math.log), share.map(Math.log)]],
+  ['cumsum', () => a.cumsum(), [[1, 3, 6], [4, 9, 15]]],
+  ['cumsum without the element, from the end', () => a.cumsum(1, { exclusive: true, reverse: true }), [[5, 3, 0], [11, 6, 0]]],
+  ['cumprod along the first axis', () => a.cumprod(0), [[1, 2, 3], [4, 10, 18]]],
+  ['cummax and cummin', () => v.cummax().sub(v.cummin()), [0, 4, 4]],
+]);
+
+table('shapes', [
+  ['reshape with an open size', () => a.reshape([3, -1]), [[1, 2], [3, 4], [5, 6]]],
+  ['flatten', () => given([[[1], [2]], [[3], [4]]]).flatten(0, 1), [[1], [2], [3], [4]]],
+  ['squeeze and expandDims', () => given([[[5]]]).squeeze([0]).expandDims(-1, 0), [[[[5]]]]],
+  ['permute', () => given([[[1, 2]], [[3, 4]]]).permute([2, 0, 1]), [[[1], [3]], [[2], [4]]]],
+  ['T', () => a.T, [[1, 4], [2, 5], [3, 6]]],
+  ['broadcastTo', () => v.broadcastTo([2, 3]), [[3, -1, 2], [3, -1, 2]]],
+  ['repeat repeats an axis as a whole', () => v.repeat(2, 0), [3, -1, 2, 3, -1, 2]],
+  ['tile adds axes', () => given([1, 2]).tile([2, 2]), [[1, 2, 1, 2], [1, 2, 1, 2]]],
+  ['slice with negative places', () => a.slice(null, [-2]), [[2, 3], [5, 6]]],
+  ['slice clamps', () => v.slice([1, 100]), [-1, 2]],
+  ['slice backwards', () => v.slice([-1, null, -2]), [2, 3]],
+  ['slice of nothing', () => v.slice([2, 1]), []],
+  ['pick', () => a.pick(1, -1), [3, 6]],
+  ['split in equal parts', () => a.split(3, 1)[1], [[2], [5]]],
+  ['split in parts of sizes', () => v.split([1, 2])[1], [-1, 2]],
+  ['flip', () => a.flip(1), [[3, 2, 1], [6, 5, 4]]],
+  ['flip of nothing', () => none.flip(), []],
+  ['roll', () => v.roll(1), [2, 3, -1]],
+  ['roll backwards', () => a.roll(-1, 1), [[2, 3, 1], [5, 6, 4]]],
+  ['diagonal of a wide matrix', () => a.diagonal(), [1, 5]],
+  ['diagonal of a tall matrix', () => a.T.diagonal(), [1, 5]],
+  ['windows', () => given([0, 1, 2, 3, 4, 5]).windows(0, 2, 2, 2), [[0, 2], [2, 4]]],
+  ['windows of an inner axis', () => a.T.windows(0, 2), [[[1, 2], [4, 5]], [[2, 3], [5, 6]]]],
+  ['shift clamps', () => v.shift([1]), [-1, 2, 2]],
+  ['shift with zeros', () => a.shift([1, 0], 'zero'), [[4, 5, 6], [0, 0, 0]]],
+  ['shift around', () => v.shift([-1], 'wrap'), [2, 3, -1]],
+  ['shift mirrored', () => v.shift([-2], 'mirror'), [2, -1, 3]],
+  ['pad', () => v.pad([[1, 2]], { value: 9 }), [9, 3, -1, 2, 9, 9]],
+  ['pad takes away', () => a.pad([[0, 0], [-1, 1]], { mode: 'clamp' }), [[2, 3, 3], [5, 6, 6]]],
+  ['tril', () => a.tril(1), [[1, 2, 0], [4, 5, 6]]],
+  ['triu of integers', () => given([[1, 2], [3, 4]], 'i32').triu(), [[1, 2], [0, 4]], 'i32'],
+  ['concat', () => T.concat([a, a.slice(null, [0, 1])], 1), [[1, 2, 3, 1], [4, 5, 6, 4]]],
+  ['stack at the end', () => T.stack([v, v.neg()], -1), [[3, -3], [-1, 1], [2, -2]]],
+]);
+
+const at = given([2, -1, 9], 'i32');
+table('indexing', [
+  ['indexSelect, also out of range', () => v.indexSelect(at), [2, 2, 0]],
+  ['indexSelect of an inner axis', () => a.indexSelect(given([[0, -1]], 'i32'), 1), [[[1, 3]], [[4, 6]]]],
+  ['gather', () => a.gather(given([[2, 0], [1, -1]], 'i32'), 1), [[3, 1], [5, 6]]],
+  ['gatherNd of elements', () => a.gatherNd(given([[0, 1], [-1, -1], [0, 3], [-3, 0]], 'i32')), [2, 6, 0, 0]],
+  ['gatherNd of slices', () => a.gatherNd(given([[1]], 'u32')), [[4, 5, 6]]],
+  ['scatter takes the last', () => v.scatter(given([0, 0, 5], 'i32'), given([7, 8, 9])), [8, -1, 2]],
+  ['scatter adds a number', () => v.scatter(given([0, 0, -1], 'i32'), 1, { combine: 'add' }), [5, -1, 3]],
+  ['scatterNd', () => a.scatterNd(given([[0, 0], [1, 2], [1, 3]], 'i32'), given([10, 20, 30]), { combine: 'add' }), [[11, 2, 3], [4, 5, 26]]],
+  ['indexAdd', () => a.indexAdd(given([1, 1, 4], 'u32'), T.ones([3, 3])), [[1, 2, 3], [6, 7, 8]]],
+  ['setSlice', () => a.setSlice([-1, 1], given([[0, 0]])), [[1, 2, 3], [4, 0, 0]]],
+  ['setSlice of all', () => a.setSlice([], T.zeros([2, 3])), [[0, 0, 0], [0, 0, 0]]],
+]);
+
+table('products', [
+  ['matmul', () => a.matmul(a.T), [[14, 32], [32, 77]]],
+  ['matmul with vectors', () => a.matmul(v).matmul(a), [35, 49, 63].map((_, k) => [1, 2, 3][k] * 7 + [4, 5, 6][k] * 19)],
+  ['matmul over leading axes', () => made([2, 1, 1, 2], (k) => k).matmul(made([3, 2, 1], (k) => k)).squeeze(), [[1, 3, 5], [3, 13, 23]]],
+  ['matmul of integers', () => given([[2]], 'i32').matmul(given([[-3]], 'i32')), [[-6]], 'i32'],
+  ['matmul of halves and singles', () => given([[2]], 'f16').matmul(given([[3]])), [[6]], 'f16'],
+  ['dot', () => v.dot(v), 14],
+  ['outer', () => given([1, 2]).outer(v), [[3, -1, 2], [6, -2, 4]]],
+  ['linear', () => T.linear(v, a, given([100, 200])), [107, 219]],
+  ['embedding', () => T.embedding(given([1, 5], 'u32'), given([[1, 2], [3, 4]], 'f16')), [[3, 4], [0, 0]]],
+  ['einsum of a product', () => T.einsum('ij,kj->ki', a, a), [[14, 32], [32, 77]]],
+  ['einsum without an arrow', () => T.einsum('ba', a), [[1, 4], [2, 5], [3, 6]]],
+  ['einsum of a trace', () => T.einsum('ii', given([[1, 2], [3, 4]])), 5],
+  ['einsum of a diagonal', () => T.einsum('ii->i', given([[1, 2], [3, 4]])), [1, 4]],
+  ['einsum of rows', () => T.einsum('ij,ij->i', a, a), [14, 77]],
+  ['einsum of an outer product', () => T.einsum('i,j->ji', given([1, 2]), v), [[3, 6], [-1, -2], [2, 4]]],
+  ['einsum of three', () => T.einsum('ij,jk,k->i', a, a.T, given([1, -1])), [-18, -45]],
+  ['einsum with leading axes', () => T.einsum('...ij,jk->...ik', made([2, 1, 2], (k) => k), given([[1], [10]])), [[[10]], [[32]]]],
+  ['einsum with a size 1 that repeats', () => T.einsum('ij,ij->i', a, given([[1, 1, 1]])), [6, 15]],
+]);
+
+const deviation = Math.sqrt(2 / 3 + 1e-5);
+const standard = [-1 / deviation, 0, 1 / deviation];
+const images = made([2, 4, 3], (k) => (k * 7) % 11);
+const centred = (list) => {
+  const mean = list.reduce((sum, x) => sum + x, 0) / list.length;
+  const variance = list.reduce((sum, x) => sum + (x - mean) ** 2, 0) / list.length;
+  return list.map((x) => (x - mean) / Math.sqrt(variance + 1e-5));
+};
+const flat = flatOf(images);
+table('normalisation', [
+  ['layerNorm', () => T.layerNorm(a, { weight: given([1, 2, 3]), bias: v }), [0, 1].map(() => standard.map((x, k) => x * (k + 1) + [3, -1, 2][k]))],
+  ['layerNorm over all axes', () => T.layerNorm(a, { axes: [0, 1] }).flatten(), centred([1, 2, 3, 4, 5, 6])],
+  ['layerNorm over the first axis', () => T.layerNorm(a.T, { axes: 0, weight: given([1, 2, 3]) }).T, [0, 1].map(() => standard.map((x, k) => x * (k + 1)))],
+  ['rmsNorm', () => T.rmsNorm(given([3, 4]), { epsilon: 0 }), [3, 4].map((x) => x / Math.sqrt(12.5))],
+  ['groupNorm', () => T.groupNorm(images, 2).flatten(), [0, 6, 12, 18].flatMap((k) => centred(flat.slice(k, k + 6)))],
+  ['groupNorm with a weight a channel', () => T.groupNorm(images, 2, { weight: given([2, 2, 2, 2]) }).slice([0, 1], [0, 2]).flatten(), centred(flat.slice(0, 6)).map((x) => 2 * x)],
+  ['batchNorm by the batch', () => T.batchNorm(images).y.pick(1, 2).flatten(), centred([...flat.slice(6, 9), ...flat.slice(18, 21)])],
+  ['batchNorm by given statistics', () => T.batchNorm(a, { mean: v, variance: given([1, 4, 9]), epsilon: 0 }).y, [[-2, 1.5, 1 / 3], [1, 3, 4 / 3]]],
+  ['crossEntropy', () => T.crossEntropy(a, given([2, -3], 'i32')), [-Math.log(share[2]), -Math.log(share[0])]],
+  ['crossEntropy of a label that is not there', () => T.crossEntropy(a, given([3, 0], 'u32')), [0, -Math.log(share[0])]],
+]);
+
+table('sources', [
+  ['full of integers', () => T.full([2], -3, 'i32'), [-3, -3], 'i32'],
+  ['eye', () => T.eye(2, 3), [[1, 0, 0], [0, 1, 0]]],
+  ['arange', () => T.arange(3, 'u8'), [0, 1, 2], 'u8'],
+  ['iota', () => T.iota([2, 2], 0, 'i32'), [[0, 0], [1, 1]], 'i32'],
+  ['linspace', () => T.linspace(-1, 2, 4), [-1, 0, 1, 2]],
+  ['linspace of one', () => T.linspace(5, 6, 1), [5]],
+  ['oneHot', () => T.oneHot(given([1, -1, 3], 'i32'), 3), [[0, 1, 0], [0, 0, 1], [0, 0, 0]]],
+]);
+
+table('map', [
+  ['a function of several tensors', () => T.map((x, y) => x.mul(y).add(1), a, v), [[4, -1, 7], [13, -4, 13]]],
+  ['a number as an input', () => T.map((x, y) => x.sub(y), v, 1), [2, -2, 1]],
+  ['integers and bools come as numbers', () => T.map((x, y) => x.add(y), i, b), [8, -7, 6, 0]],
+  ['comparisons are numbers', () => T.map((x) => x.gt(0).mul(5), v), [5, 0, 5]],
+  ['relu selects', () => T.map((x) => x.relu(), special), [nan, Infinity, 0, 0, 0, 2]],
+  ['min and max', () => T.map((x) => x.min(2).max(0), v), [2, 0, 2]],
+  ['several results, one of them constant', () => T.stack(T.map((x) => [x, 7], v)), [[3, -1, 2], [7, 7, 7]]],
+  ['a Value from outside is a constant', () => T.map((x) => x.mul(V.C(3)), v), [9, -3, 6]],
+]);
+
+/** The largest number and its position. */
+const largest = {
+  identity: [-Infinity, -1],
+  lift: (x, index) => [x, index],
+  merge: ([p, i], [q, j]) => [p.max(q), V.ifThenElse(p.gte(q), i, j)],
+  finish: ([, place]) => place,
+};
+/** x ↦ a x + b, which composes to itself. */
+const recurrence = { identity: [1, 0], lift: (x) => [0.5, x], merge: ([a1, b1], [a2, b2]) => [a2.mul(a1), a2.mul(b1).add(b2)], finish: ([, value]) => value };
+table('folds', [
+  ['fold by a rule', () => T.fold(given([[1, 5, 2], [4, 3, 6]]), 1, largest), [1, 2]],
+  ['positions count within all reduced axes', () => T.fold(given([[1, 5, 2], [4, 3, 6]]), [0, 1], largest, { keep: true }), [[5]]],
+  ['the result of a state is its first number', () => T.fold(a, 0, { identity: [0], lift: (x) => [x.square()], merge: ([p], [q]) => [p.add(q)] }), [17, 29, 45]],
+  ['scan by a rule', () => T.scan(a, 1, recurrence), [[1, 2.5, 4.25], [4, 7, 9.5]]],
+  ['scan without the element', () => T.scan(a, 1, recurrence, { exclusive: true }), [[0, 1, 2.5], [0, 4, 7]]],
+]);
