@@ -52,6 +52,8 @@ export interface Compiled {
   readonly instance: Instance;
   readonly raw: RawFunctions;
   readonly backend: 'gpu' | 'cpu';
+  /** The device of its buffers; null on the CPU and in a worker. */
+  readonly device: GPUDevice | null;
   /** Whether `backend` was 'auto'. */
   readonly isAuto: boolean;
   readonly fallbackReason: string | null;
@@ -93,8 +95,9 @@ async function compileNow(host: Host, input: CompileInput, options: CompileOptio
   const progress = new Progress(options.onProgress, cancellation);
   let raw: RawFunctions;
   let warnings: readonly string[] = [];
+  let device: GPUDevice | null = null;
   try {
-    const engine = engineRequest(instance, input.workload, options, FEW_RESIDUALS);
+    const engine = engineRequest(instance, input.workload, options, FEW_RESIDUALS, (context) => (device = context.deviceOnPage));
     const problem = instance.call((module) => input.build(module));
     raw = await instance.wait((module) =>
       module.RawFunctions.compile(
@@ -120,7 +123,7 @@ async function compileNow(host: Host, input: CompileInput, options: CompileOptio
     throw progress.error.thrown;
   }
   const isAuto = (options.backend ?? 'auto') === 'auto';
-  return instance.call(() => ({ instance, raw, backend: raw.isOnGpu() ? 'gpu' : 'cpu', isAuto, fallbackReason: raw.fallbackReason() ?? null, warnings }));
+  return instance.call(() => ({ instance, raw, backend: raw.isOnGpu() ? 'gpu' : 'cpu', device, isAuto, fallbackReason: raw.fallbackReason() ?? null, warnings }));
 }
 
 /** Limits the rate of progress reports. An exception of the listener cancels the compile. */

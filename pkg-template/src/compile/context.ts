@@ -178,6 +178,11 @@ export class GpuContext {
     throw new ResiduaError('gpu-unavailable', "GpuContext.device: the device is in the worker, which it can't leave; contexts of 'residua' have theirs on the page");
   }
 
+  /** @internal The device; null in a worker. */
+  get deviceOnPage(): GPUDevice | null {
+    return this.gpuDevice;
+  }
+
   /** @internal The host of the context. */
   get host(): Host {
     return this.instance.host;

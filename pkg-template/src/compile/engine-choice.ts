@@ -15,11 +15,16 @@ export interface EngineOptions {
   readonly fallbackThreshold?: number;
 }
 
-/** Returns the request of an engine for `workload` residuals. `fewest` is the default of `fallbackThreshold`. */
-export function engineRequest(instance: Instance, workload: number, options: EngineOptions, fewest: number): RawEngineRequest {
+/**
+ * Returns the request of an engine for `workload` residuals. `fewest` is the default of `fallbackThreshold`. `use` is called with the context
+ * if one is requested.
+ */
+export function engineRequest(instance: Instance, workload: number, options: EngineOptions, fewest: number, use?: (context: GpuContext) => void): RawEngineRequest {
   const { backend = 'auto', precision = 'f32', fallbackThreshold, context } = options;
   const requestContext = async (): Promise<RawContext> => {
-    const handle = handleOf(context ?? (await GpuContext.on(instance.host).default()), instance);
+    const used = context ?? (await GpuContext.on(instance.host).default());
+    const handle = handleOf(used, instance);
+    use?.(used);
     return instance.call(() => handle.share());
   };
   return { backend, precision, workload, fewest, fallbackThreshold, requestContext };

@@ -3,6 +3,7 @@
 import { describe, invalidArgument } from '../arguments/errors.js';
 import { copyNumbersInto, copyNumbersOfLength, type Numbers } from '../arguments/numeric-arguments.js';
 import type { Scalar, Value } from '../expressions/value.js';
+import { noteOwner } from '../module/buffer-owners.js';
 import { here, type Host, type Instance } from '../module/loading.js';
 import type { RawFunctions, RawPoint, RawSolveResult } from '../module/raw.js';
 import { ResultArrays } from '../module/result-arrays.js';
@@ -70,6 +71,8 @@ export class GpuCompiledFunctions {
   private readonly queue = new CallQueue('the GpuCompiledFunctions');
   private readonly instance: Instance;
   private readonly handle: RawFunctions;
+  /** The device of its buffers; null on the CPU and in a worker. */
+  private readonly device: GPUDevice | null;
   /** Whether gradients that are read back are computed in double precision, on the CPU. */
   private readonly gradientsOnCpu: boolean;
   /** The pattern of the Jacobian, after the first call. */
@@ -97,7 +100,8 @@ export class GpuCompiledFunctions {
     this.kernelCount = instance.call(() => raw.kernelCount());
     const times = instance.call(() => raw.compileTimes());
     this.compileTimes = Object.freeze(input.recordingTime === null ? { ...times } : { record: input.recordingTime, ...times });
-    input.attach((work) => this.read(work));
+    this.device = compiled.device;
+    input.attach((work) => noteOwner(this.read(work), this.device));
   }
 
   /**
@@ -200,7 +204,7 @@ export class GpuCompiledFunctions {
    * overwrites it. On the CPU it is null; `value` is computed all the same.
    */
   async evaluateSumWithGradientOnDevice(x?: Numbers): Promise<GradientOnDevice> {
-    return this.callAt('evaluateSumWithGradientOnDevice', x, this.backend === 'cpu', (handle, point) => handle.evaluateSumWithGradientOnDevice(point));
+    return this.onDevice('evaluateSumWithGradientOnDevice', x);
   }
 
   /**
@@ -208,7 +212,7 @@ export class GpuCompiledFunctions {
    * there.
    */
   async evaluateCostWithGradientOnDevice(x?: Numbers): Promise<GradientOnDevice> {
-    return this.callAt('evaluateCostWithGradientOnDevice', x, this.backend === 'cpu', (handle, point) => handle.evaluateCostWithGradientOnDevice(point));
+    return this.onDevice('evaluateCostWithGradientOnDevice', x);
   }
 
   /**
@@ -246,7 +250,10 @@ export class GpuCompiledFunctions {
    * It may be copied from or bound, and must not be written or destroyed.
    */
   get parameterBuffer(): GPUBuffer | null {
-    return this.read((handle) => handle.parameterBuffer() ?? null);
+    return noteOwner(
+      this.read((handle) => handle.parameterBuffer() ?? null),
+      this.device,
+    );
   }
 
   /**
@@ -342,6 +349,12 @@ export class GpuCompiledFunctions {
       return handle[method](point, fresh ? new Float64Array(this.numParams) : into);
     });
     results.check();
+    return result;
+  }
+
+  private async onDevice(method: 'evaluateSumWithGradientOnDevice' | 'evaluateCostWithGradientOnDevice', x: Numbers | undefined): Promise<GradientOnDevice> {
+    const result = await this.callAt(method, x, this.backend === 'cpu', (handle, point) => handle[method](point));
+    noteOwner(result.gradient, this.device);
     return result;
   }
 
