@@ -2,6 +2,7 @@
 
 use std::alloc::{Layout, alloc as allocate, dealloc as free};
 
+use wasm_bindgen::JsValue;
 use wasm_bindgen::prelude::wasm_bindgen;
 
 use crate::plan::GRAIN;
@@ -30,4 +31,10 @@ pub fn dealloc(address: u32, bytes: u32) {
         // SAFETY: the facade gives back each address once, with the bytes that it asked for.
         unsafe { free(address as usize as *mut u8, layout) }
     }
+}
+
+/// The module's memory, a `WebAssembly.Memory`, which generated kernels import.
+#[wasm_bindgen(js_name = wasmMemory)]
+pub fn wasm_memory() -> JsValue {
+    wasm_bindgen::memory()
 }

@@ -1,7 +1,7 @@
 /** Loads the WebAssembly module of tensors. The module of the solvers is another, which this does not load. */
 
 import { Host, loader, type Instance, type WasmSource } from '../../module/loading.js';
-import type { RawTensorModule } from './raw.js';
+import type { RawCompiledPlan, RawTensorModule } from './raw.js';
 
 /** A running instance of the module of tensors. */
 export type TensorInstance = Instance<RawTensorModule>;
@@ -22,20 +22,13 @@ export function init(source?: WasmSource): Promise<void> {
   return tensorModule.init(source);
 }
 
-/** What the generated glue has. */
-type Glue = Omit<RawTensorModule, 'memory'> & Partial<Pick<RawTensorModule, 'memory'>>;
-
 /** Imports the glue. Its default export fetches the WebAssembly module. */
 async function loadTensorGlue(): Promise<RawTensorModule> {
-  // The glue is generated: it is absent while the facade alone is compiled.
-  // @ts-ignore
-  const glue = (await import('../../../wasm-tensor/residua_tensor.js')) as unknown as Glue;
-  let exports: { memory: WebAssembly.Memory } | undefined;
-  return {
-    ...glue,
-    async default(options) {
-      exports = (await glue.default(options)) as { memory: WebAssembly.Memory };
-    },
-    memory: () => glue.memory?.() ?? (exports as { memory: WebAssembly.Memory }).memory,
-  };
+  const glue: ExportedNames = await import('../../../wasm-tensor/residua_tensor.js');
+  return glue as unknown as RawTensorModule;
+}
+
+/** The names of the boundary, without the types that the generated declarations do not have. */
+interface ExportedNames extends Record<Exclude<keyof RawTensorModule, 'CompiledPlan' | 'onTrap'>, unknown> {
+  readonly CompiledPlan: { readonly prototype: { readonly [Name in keyof RawCompiledPlan]: unknown }; compile: unknown };
 }

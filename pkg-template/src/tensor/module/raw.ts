@@ -48,7 +48,7 @@ export interface RawCompiledPlan {
   /** The kernels as a WebAssembly module: it imports env.memory, and exports '0', '1', …, which take the address of a frame. */
   hostModule(): Uint8Array;
   /** A kernel that `hostModule` leaves out, a matrix product. It outlives the plan, and the garbage collector frees it. */
-  product?(kernel: number): { run(frame: number): void } | undefined;
+  product(kernel: number): { run(frame: number): void } | undefined;
   toString(): string;
   free(): void;
 }
@@ -61,8 +61,6 @@ export interface RawTensorModule extends RestartableModule {
   /** Returns the address of memory of the module, aligned to 16 bytes. 0 says that there is none. */
   alloc(bytes: number): number;
   dealloc(address: number, bytes: number): void;
-  /** What generated kernels import besides the memory: functions of the module, by name. */
-  hostImports?(): Record<string, WebAssembly.ImportValue>;
   /** The module's memory. */
-  memory(): WebAssembly.Memory;
+  wasmMemory(): WebAssembly.Memory;
 }

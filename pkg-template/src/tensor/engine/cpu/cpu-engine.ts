@@ -75,16 +75,15 @@ export class CpuEngine implements Engine {
   async compile(plan: Plan, onProgress: KernelProgress): Promise<Kernels> {
     if (plan.kernels.length === 0) return { list: [] };
     const bytes = this.instance.call(() => plan.raw.hostModule()) as Uint8Array<ArrayBuffer>;
-    const memory = this.instance.call((module) => module.memory());
-    const imports = this.instance.call((module) => module.hostImports?.() ?? {});
-    const { instance } = await this.pending.wait(WebAssembly.instantiate(bytes, { env: { memory, ...imports } }));
+    const memory = this.instance.call((module) => module.wasmMemory());
+    const { instance } = await this.pending.wait(WebAssembly.instantiate(bytes, { env: { memory } }));
     this.accounts.pipelines += 1;
     onProgress(plan.kernels.length, plan.kernels.length);
     const kernel = (position: number): HostKernel => {
       const generated = instance.exports[String(position)] as HostKernel | undefined;
       if (generated !== undefined) return generated;
       // Matrix products are loops of the module itself.
-      const product = plan.raw.product?.(position);
+      const product = plan.raw.product(position);
       if (product === undefined) throw new ResiduaError('internal', `kernel ${position} of a plan has no code`);
       return (frame) => product.run(frame);
     };
@@ -114,7 +113,7 @@ export class CpuEngine implements Engine {
 
   /** The bytes of memory. The view is not kept: the module's memory may grow. */
   view({ offset, bytes }: Memory): Uint8Array<ArrayBuffer> {
-    const memory = this.instance.call((module) => module.memory());
+    const memory = this.instance.call((module) => module.wasmMemory());
     return new Uint8Array(memory.buffer as ArrayBuffer, offset, bytes);
   }
 }
