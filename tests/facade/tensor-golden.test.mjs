@@ -11,6 +11,7 @@ import { test } from 'node:test';
 import * as T from '../../pkg-template/dist/tensor.js';
 import { writeTape } from '../../pkg-template/dist/tensor/recipe/tape.js';
 import { flatOf, given } from './tensor-meaning.mjs';
+import { randomRecipes } from './tensor-random-recipes.mjs';
 import { ROWS } from './tensor-table.mjs';
 
 const file = new URL('../golden/tensor-recipes.txt', import.meta.url);
@@ -41,6 +42,8 @@ const MORE = [
 function* recipes() {
   for (const { title, record } of ROWS) yield [title, record(), {}];
   yield* MORE;
+  let number = 0;
+  for (const { tensor, dims } of randomRecipes(100, 2026)) yield [`chain ${number++}`, tensor, dims];
 }
 
 function text() {

@@ -197,7 +197,10 @@ class Evaluation {
     const own = strides(shape);
     const coordinates = (i) => shape.map((size, axis) => Math.floor(i / own[axis]) % size);
     const fill = (at) => Array.from({ length: total }, (_, i) => at(coordinates(i), i));
-    const read = (operand, place) => operand.data[strides(operand.shape).reduce((sum, stride, axis) => sum + stride * place[axis], 0)];
+    const read = (operand, place) => {
+      if (place.some((coordinate, axis) => !(coordinate >= 0 && coordinate < operand.shape[axis]))) throw new RangeError('a place beyond an axis');
+      return operand.data[strides(operand.shape).reduce((sum, stride, axis) => sum + stride * place[axis], 0)];
+    };
     const aligned = (operand, place) => read(operand, operand.shape.map((size, axis) => (size === 1 ? 0 : place[axis + place.length - operand.shape.length])));
     const [x, y, z] = operands;
     const index = (given, size) => (given < 0 ? given + size : given);

@@ -82,7 +82,8 @@ fn recipes_have_the_derivatives_of_central_differences() {
         let Ok(mut recipe) = Recipe::decode(&case.tape) else { continue };
         let of = recipe.results[0];
         let is_smooth = recipe.expr.dtype(of) == DType::F32 && case.expected.iter().all(|number| number.is_finite());
-        if !is_smooth || NOT_BY_DIFFERENCES.contains(&case.title) {
+        // Random chains have ties and corners.
+        if !is_smooth || case.title.starts_with("chain") || NOT_BY_DIFFERENCES.contains(&case.title) {
             continue;
         }
         // The sum of the squares: a sum alone would be constant for a softmax.
