@@ -209,7 +209,10 @@ fn store_what_is_used_often(expr: &Expr, counts: &[f64], target: &Target, stored
             let once = operations / OPERATIONS_A_NUMBER + read;
             // Written once and read at each use, or computed at each.
             let saved = (evaluations * once - (once + 1.0 + evaluations)) * count;
-            stored[place] = operations >= 1.0 && (saved > dispatch || uses[place].len() > MOST_USES);
+            // A view is cheap by itself: what it views may be worth storing.
+            let is_view =
+                matches!(tensor.op, Op::Reshape | Op::Expand | Op::Permute(_) | Op::Slice { .. } | Op::Windows { .. });
+            stored[place] = !is_view && operations >= 1.0 && (saved > dispatch || uses[place].len() > MOST_USES);
         }
         let own: Vec<Use> = if stored[place] {
             let space = space_of(expr, tensor, &mut spaces);

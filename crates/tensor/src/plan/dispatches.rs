@@ -243,6 +243,8 @@ fn reads_in_place(built: &Built, slot: u32) -> bool {
     let Kernel { graph, body, .. } = &built.kernel;
     let stores = match body {
         Body::Elements(body) => &body.stores,
+        // Results are written after all reads of their row, but for those of elements.
+        Body::Rows(rows) if rows.elements.is_empty() => &rows.results,
         Body::Rows(rows) => &rows.elements,
         Body::Scan(scan) => &scan.elements,
         Body::Product(product) => &product.elements,

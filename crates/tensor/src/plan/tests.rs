@@ -305,3 +305,24 @@ fn concatenations_of_many_parts_and_gathers_agree() {
     inputs.push(vec![3.0, -2.0, 100.0, 0.0]);
     check(expr, &[gathered, whole], &inputs, &[]);
 }
+
+#[test]
+fn a_bias_is_updated_where_its_gradient_is_summed() {
+    let mut expr = Expr::default();
+    let (x, bias) = (expr.input(0, DType::F32, &shape(&[6, 5])), expr.input(1, DType::F32, &shape(&[5])));
+    let gradient = expr.reduce(Reduction::Sum, x, &[0]);
+    let next = expr.elementwise(E::Sub, &[bias, gradient]);
+    let plan = check_assigned(expr, &[], &[(1, next)], &[numbers(30, 1), numbers(5, 2)], &[]);
+    assert_eq!(plan.steps.len(), 1, "{plan}");
+}
+
+#[test]
+fn a_transposed_factor_is_read_in_place() {
+    let mut expr = Expr::default();
+    let (x, y) = (expr.input(0, DType::F32, &shape(&[6, 5])), expr.input(1, DType::F32, &shape(&[6, 4])));
+    let sine = expr.elementwise(E::Sin, &[x]);
+    let transposed = expr.transpose(sine);
+    let product = expr.matmul(transposed, y, DType::F32);
+    let plan = check(expr, &[product, sine], &[numbers(30, 1), numbers(24, 2)], &[]);
+    assert_eq!(plan.steps.len(), 2, "{plan}");
+}
