@@ -61,14 +61,7 @@ const TENSORS: Module = Module {
     source: "crates/tensor",
     folder: "wasm-tensor",
     name: "residua_tensor",
-    inputs: &[
-        "crates/codegen",
-        "crates/embed-shaders",
-        "crates/tensor",
-        "crates/tensor-loops",
-        "shaders/common",
-        "shaders/tensor",
-    ],
+    inputs: &["crates/codegen", "crates/embed-shaders", "crates/tensor", "crates/tensor-loops", "shaders/common"],
     has_callbacks: false,
 };
 

@@ -152,7 +152,8 @@ pub struct Product {
     pub tile: Tile,
 }
 
-/// How a product is tiled. Sums go along the depth in order with every tile, so that the choice does not change results.
+/// How a product is tiled. Sums go along the depth in order with every tile but the last, so that the choice between those does not change
+/// results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Tile {
     /// 128 × 128 elements a workgroup.
@@ -161,8 +162,13 @@ pub enum Tile {
     Medium,
     /// 32 × 32.
     Small,
-    /// A few rows: a workgroup for some columns, lanes along the depth.
+    /// A few rows, or a few columns: a workgroup for some of the other axis, threads along the depth.
     Vector,
+}
+
+impl Tile {
+    /// Most rows, or columns, that [`Tile::Vector`] suits.
+    pub const MOST_ROWS: u32 = 8;
 }
 
 /// What is accumulated along a row: states, with a rule that merges two of them, earlier points first.

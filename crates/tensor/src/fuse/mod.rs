@@ -8,6 +8,7 @@ pub mod rows;
 pub mod scan;
 pub mod scatter;
 pub mod storage;
+pub mod tile;
 mod unique;
 
 pub use groups::memory_dtype;

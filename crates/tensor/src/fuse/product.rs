@@ -10,7 +10,6 @@ use crate::kernel::{Body, Extent, Kernel, Product, Tile};
 use crate::lower::merge::{Merged, merge};
 use crate::lower::{Index, Lowering};
 use crate::scalar::{Id, Type};
-use crate::size::Size;
 
 /// The kernel of a product and of elementwise operations on its result.
 pub fn product(
@@ -91,9 +90,4 @@ pub fn product(
         body: Body::Product(body),
     };
     Ok(Built { kernel, memories: buffers.memories })
-}
-
-/// A size of a product as a number, the largest that it can be.
-pub fn most(size: &Size, most_dims: &[u32]) -> u64 {
-    size.at(most_dims).max(0) as u64
 }

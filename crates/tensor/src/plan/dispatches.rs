@@ -9,10 +9,10 @@ use super::prepare::Prepared;
 use crate::expr::{Op, TensorId};
 use crate::fuse::build::{self, Built};
 use crate::fuse::groups::{Group, Groups, RowGroup, groups};
-use crate::fuse::product;
 use crate::fuse::rows::{self, Blocks};
 use crate::fuse::scan;
 use crate::fuse::storage::{Target, stored};
+use crate::fuse::{product, tile};
 use crate::kernel::{Body, Kernel};
 use crate::lower::Memory;
 use crate::scalar::Node;
@@ -182,7 +182,9 @@ impl Work<'_> {
                 }
             },
             Group::Product { product, elements } => {
-                vec![product::product(expr, self.stored, *product, elements, &to)?]
+                let mut built = product::product(expr, self.stored, *product, elements, &to)?;
+                tile::set_tile(&mut built, &expr.tensor(*product).shape, self.most_dims);
+                vec![built]
             }
             Group::Scatter { scatter } => crate::fuse::scatter::scatter(expr, self.stored, *scatter, &to, self.target)?,
         };

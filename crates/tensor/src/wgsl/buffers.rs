@@ -6,7 +6,8 @@
 use super::module::{COMPONENTS, HALF, Module, name_of_buffer, type_name};
 use super::operation::Text;
 use crate::dtype::DType;
-use crate::scalar::{Access, Type};
+use crate::kernel::Buffer;
+use crate::scalar::{Access, Id, Type};
 
 /// How a buffer is declared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,6 +66,15 @@ impl Module<'_> {
     pub fn place(&self, buffer: u32) -> Place {
         let position = buffer as usize;
         Place { buffer, dtype: self.kernel.buffers[position].dtype, layout: self.layouts[position] }
+    }
+
+    /// Declares a buffer that is read alone as vectors if an address gives neighbours along an axis.
+    pub fn read_vectors(&mut self, buffer: u32, index: Id, axis: u32) {
+        let Buffer { dtype, written } = self.kernel.buffers[buffer as usize];
+        let access = self.kernel.graph.access(index, axis, &self.kernel.sizes);
+        if dtype.bytes() == 4 && !written && access == Access::Vector {
+            self.layouts[buffer as usize] = Layout::Vectors;
+        }
     }
 }
 

@@ -15,7 +15,7 @@
 //! | `operation` | each operation as an expression |
 //! | `points` | coordinates of a point from its number |
 //! | `combine` | states of reductions |
-//! | `elements`, `rows`, `scan` | the bodies of kernels |
+//! | `elements`, `rows`, `scan`, `product` | the bodies of kernels |
 //! | `workgroups` | how many workgroups a dispatch has |
 //!
 //! **The guard's zero.** Functions that split roundings need a zero that compilers cannot derive (see `residua_codegen`). Texts take it from
@@ -34,6 +34,7 @@ mod elements;
 mod module;
 mod operation;
 mod points;
+mod product;
 mod rows;
 mod scan;
 mod workgroups;
@@ -87,7 +88,7 @@ pub fn write(kernel: &Kernel, limits: &Limits) -> Result<KernelText> {
         Body::Elements(elements) => elements::write(Module::new(kernel), elements),
         Body::Rows(rows) => rows::write(Module::new(kernel), rows),
         Body::Scan(scan) => scan::write(Module::new(kernel), scan),
-        Body::Product(_) => Err(Error::internal(format!("kernel '{}' is a product", kernel.name))),
+        Body::Product(product) => product::write(Module::new(kernel), product),
     }
 }
 

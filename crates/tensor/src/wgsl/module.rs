@@ -31,9 +31,14 @@ template_parameters! {
 /// The shader files of tensors.
 macro_rules! shader {
     ($name:literal) => {
-        Template { name: $name, source: include_str!(concat!(env!("OUT_DIR"), "/shaders/", $name, ".wgsl")) }
+        residua_codegen::wgsl::Template {
+            name: $name,
+            source: include_str!(concat!(env!("OUT_DIR"), "/shaders/", $name, ".wgsl")),
+        }
     };
 }
+
+pub(in crate::wgsl) use shader;
 
 /// Comparisons of vectors.
 pub const COMPARE: Template<'static> = shader!("compare");
@@ -114,14 +119,8 @@ impl<'a> Module<'a> {
         }
     }
 
-    /// The whole text, of an entry point of so many threads a workgroup and of declarations before it.
-    pub fn finish(
-        mut self,
-        declarations: &str,
-        body: &str,
-        threads: u32,
-        workgroups: Workgroups,
-    ) -> Result<KernelText> {
+    /// The kernel's name and the declarations of what it binds, with how each is accessed.
+    pub fn head(&self) -> (String, Vec<Access>) {
         let mut resources: Vec<Resource> = self
             .kernel
             .buffers
@@ -138,7 +137,18 @@ impl<'a> Module<'a> {
         let mut text = ProgramText::new();
         text.push(&format!("{}\n", comment(&self.kernel.name)));
         text.declare(&[], &resources);
-        let mut text = text.finish();
+        (text.finish(), bindings)
+    }
+
+    /// The whole text, of an entry point of so many threads a workgroup and of declarations before it.
+    pub fn finish(
+        mut self,
+        declarations: &str,
+        body: &str,
+        threads: u32,
+        workgroups: Workgroups,
+    ) -> Result<KernelText> {
+        let (mut text, bindings) = self.head();
         text += declarations;
         text += &format!(
             "\n@compute @workgroup_size({threads})\nfn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: \

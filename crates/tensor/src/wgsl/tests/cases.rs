@@ -23,7 +23,7 @@ pub struct Case {
 }
 
 impl Case {
-    fn new(kernel: Kernel, name: String, lengths: &[usize]) -> Case {
+    pub fn new(kernel: Kernel, name: String, lengths: &[usize]) -> Case {
         Case { kernel, name, lengths: lengths.to_vec(), tolerance: 4e-6, special: false }
     }
 
@@ -70,6 +70,7 @@ pub fn all() -> Vec<Case> {
     reductions(&mut cases);
     rows(&mut cases);
     scans(&mut cases);
+    cases.extend(super::products::all());
     cases
 }
 

@@ -1,0 +1,156 @@
+// A tile of a product of matrices. Threads stand in a grid of {Y} rows and {X} columns. A thread computes {ROW_BLOCKS} × {COLUMN_BLOCKS}
+// blocks of 4 × 4 elements, which are {Y * 4} rows and {X * 4} columns apart, so that neighbours read neighbouring vectors.
+//
+// Factors pass through workgroup memory in steps along the depth. Both lie there with vectors of 4 rows or columns for each place along the
+// depth. While a step is computed from one half of the memory, the next one is loaded into registers; it is then written to the other half,
+// so that one barrier a step suffices. Indices into workgroup memory consist of literals, thread positions, and counters of loops with known
+// bounds: for those, compilers prove that they are within bounds, and leave out a clamp.
+
+var<workgroup> tile_left: array<vec4<{TYPE_NAME}>, {2 * STEP * LEFT_VECTORS}>;
+var<workgroup> tile_right: array<vec4<{TYPE_NAME}>, {2 * STEP * RIGHT_VECTORS}>;
+
+@compute @workgroup_size({LANES}, {Y}, {X / LANES})
+fn main(
+    @builtin(local_invocation_id) thread: vec3<u32>,
+    @builtin(local_invocation_index) lane: u32,
+    @builtin(workgroup_id) group: vec3<u32>,
+    @builtin(num_workgroups) groups: vec3<u32>,
+) {
+    let tile = group.x + group.y * groups.x;
+    let column_tiles = ({COLUMNS} + {X * COLUMN_BLOCKS * 4 - 1}u) / {X * COLUMN_BLOCKS * 4}u;
+    let row_tiles = ({ROWS} + {Y * ROW_BLOCKS * 4 - 1}u) / {Y * ROW_BLOCKS * 4}u;
+    let first_column = tile % column_tiles * {X * COLUMN_BLOCKS * 4}u;
+    let first_row = tile / column_tiles % row_tiles * {Y * ROW_BLOCKS * 4}u;
+    let batch = tile / column_tiles / row_tiles;
+    if (batch >= {BATCHES}) {
+        return;
+    }
+{BATCH_COORDINATES}
+#if LANES_SPLIT
+    let thread_column = thread.x + thread.z * {LANES}u;
+#else
+    let thread_column = thread.x;
+#endif
+    let thread_row = thread.y;
+
+#for h in 0..ROW_BLOCKS
+#for r in 0..4
+#for g in 0..COLUMN_BLOCKS
+    var sum_{h}_{r}_{g} = vec4<{TYPE_NAME}>();
+#endfor
+#endfor
+#endfor
+#for i in 0..LEFT_LOADS
+#for v in 0..LEFT_VECTORS_A_LOAD
+    var left_{i}_{v} = vec4<{TYPE_NAME}>();
+#endfor
+#endfor
+#for i in 0..RIGHT_LOADS
+#for v in 0..RIGHT_VECTORS_A_LOAD
+    var right_{i}_{v} = vec4<{TYPE_NAME}>();
+#endfor
+#endfor
+
+    let steps = ({DEPTH} + {STEP - 1}u) / {STEP}u;
+#if PEELED
+    if (steps > 0u) {
+        {
+            let next = 0u;
+            #include product_load
+            let to_left = 0u;
+            let to_right = 0u;
+            #include product_store
+        }
+        workgroupBarrier();
+        var half = 0u;
+        for (var next = 1u; next < steps; next++) {
+            #include product_load
+            let from_left = half * {STEP * LEFT_VECTORS}u;
+            let from_right = half * {STEP * RIGHT_VECTORS}u;
+            #include product_compute
+            half = 1u - half;
+            let to_left = half * {STEP * LEFT_VECTORS}u;
+            let to_right = half * {STEP * RIGHT_VECTORS}u;
+            #include product_store
+            workgroupBarrier();
+        }
+        let from_left = half * {STEP * LEFT_VECTORS}u;
+        let from_right = half * {STEP * RIGHT_VECTORS}u;
+        #include product_compute
+    }
+#else
+    var next = 0u;
+    if (steps > 0u) {
+        #include product_load
+        let to_left = 0u;
+        let to_right = 0u;
+        #include product_store
+    }
+    workgroupBarrier();
+    while (next < steps) {
+#if LOOPED
+        for (var half = 0u; half < 2u; half++) {
+            let from_left = half * {STEP * LEFT_VECTORS}u;
+            let from_right = half * {STEP * RIGHT_VECTORS}u;
+            let to_left = (1u - half) * {STEP * LEFT_VECTORS}u;
+            let to_right = (1u - half) * {STEP * RIGHT_VECTORS}u;
+            next++;
+            if (next < steps) {
+                #include product_load
+            }
+            #include product_compute
+            if (next >= steps) {
+                break;
+            }
+            #include product_store
+            workgroupBarrier();
+        }
+#else
+#for half in 0..2
+        {
+            let from_left = {half * STEP * LEFT_VECTORS}u;
+            let from_right = {half * STEP * RIGHT_VECTORS}u;
+            let to_left = {(1 - half) * STEP * LEFT_VECTORS}u;
+            let to_right = {(1 - half) * STEP * RIGHT_VECTORS}u;
+            next++;
+            if (next < steps) {
+                #include product_load
+            }
+            #include product_compute
+            if (next >= steps) {
+                break;
+            }
+            #include product_store
+            workgroupBarrier();
+        }
+#endfor
+#endif
+    }
+#endif
+
+#for h in 0..ROW_BLOCKS
+#for r in 0..4
+    {
+        let row = first_row + thread_row * 4u + {h * Y * 4 + r}u;
+#if ROWS_GUARDED
+        if (row < {ROWS}) {
+#else
+        {
+#endif
+#for g in 0..COLUMN_BLOCKS
+            {
+                let column = first_column + thread_column * 4u + {g * X * 4}u;
+#if COLUMNS_GUARDED
+                if (column < {COLUMNS}) {
+                    store({BATCH_ARGUMENTS}row, column, sum_{h}_{r}_{g});
+                }
+#else
+                store({BATCH_ARGUMENTS}row, column, sum_{h}_{r}_{g});
+#endif
+            }
+#endfor
+        }
+    }
+#endfor
+#endfor
+}

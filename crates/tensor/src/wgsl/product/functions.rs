@@ -1,0 +1,151 @@
+//! The generated functions of a product: its factors at four points, and what is written for four elements.
+
+use super::super::code::Code;
+use super::super::module::{Module, type_name};
+use super::super::operation::Text;
+use super::{Roles, is_multiple};
+use crate::kernel::{Extent, Product};
+use crate::scalar::{Id, Type};
+
+/// One of the factors.
+pub struct Side {
+    /// What it is.
+    pub value: Id,
+    /// Its name, that of its rows or columns, and that of one of them.
+    pub names: [&'static str; 3],
+    /// Axis of its rows or columns.
+    pub outer: u32,
+    /// How many rows or columns it has.
+    pub extent: Extent,
+    /// Axis of the depth.
+    pub depth: u32,
+    /// Whether its vectors are along the depth.
+    pub along_depth: bool,
+    /// Whether rows or columns beyond the last are asked for.
+    pub is_outer_guarded: bool,
+    /// Whether places beyond the depth are asked for.
+    pub is_depth_guarded: bool,
+}
+
+impl Side {
+    /// The left factor, in rows and places along the depth that go beyond the last if they are no multiples of these numbers.
+    pub fn left(module: &Module, roles: Roles, along_depth: bool, [rows, depth]: [u32; 2]) -> Side {
+        Side {
+            value: roles.left,
+            names: ["left", "rows", "row"],
+            outer: roles.axes[0],
+            extent: roles.extents[0],
+            depth: roles.axes[2],
+            along_depth,
+            is_outer_guarded: !is_multiple(module, roles.extents[0], rows),
+            is_depth_guarded: !is_multiple(module, roles.extents[2], depth),
+        }
+    }
+
+    /// The right factor, likewise.
+    pub fn right(module: &Module, roles: Roles, along_depth: bool, multiples: [u32; 2]) -> Side {
+        Side { names: ["right", "columns", "column"], ..Side::left(module, roles.transposed(), along_depth, multiples) }
+    }
+
+    /// The axis of its vectors.
+    pub fn lanes(&self) -> u32 {
+        if self.along_depth { self.depth } else { self.outer }
+    }
+
+    /// The function that gives the factor at four points: `name_along_depth(row, depth)` or `name_along_rows(row, depth)`, with the coordinates
+    /// of the batch first. Numbers beyond the depth are 0; those beyond the last row or column are any.
+    pub fn function(&self, module: &mut Module, product: &Product) -> String {
+        let [name, outers, outer] = self.names;
+        let along = if self.along_depth { "depth" } else { outers };
+        let ty = type_name(module.kernel.graph.ty(self.value));
+        let depth = module.extent(product.depth);
+        let last = format!("{} - 1u", module.extent(self.extent));
+        let is_cut = self.along_depth && !module.is_multiple_of_4(product.depth);
+        let mut code = Code::new(module, Some(self.lanes()));
+        set_batch(&mut code, product);
+        code.set_coordinate(self.depth, "depth".to_owned());
+        if self.is_depth_guarded {
+            code.open(&format!("if depth >= {depth}"));
+            code.line(&format!("return vec4<{ty}>();"));
+            code.close();
+        }
+        let place = match (self.is_outer_guarded, self.along_depth) {
+            (false, _) => outer.to_owned(),
+            (true, true) => code.bind(&format!("min({outer}, {last})")),
+            (true, false) => code.bind(&format!("min({outer}, ({last}) / 4u * 4u)")),
+        };
+        code.set_coordinate(self.outer, place);
+        let value = code.value(self.value).vector();
+        if is_cut {
+            let places = "vec4<u32>(depth) + vec4<u32>(0u, 1u, 2u, 3u)";
+            code.line(&format!("return select(vec4<{ty}>(), {value}, {places} < vec4<u32>({depth}));"));
+        } else {
+            code.line(&format!("return {value};"));
+        }
+        let parameters = batch_parameters(product);
+        format!(
+            "\nfn {name}_along_{along}({parameters}{outer}: u32, depth: u32) -> vec4<{ty}> {{\n{}}}\n",
+            code.finish()
+        )
+    }
+}
+
+/// The function that writes what becomes of four elements of the product along a row.
+pub fn store(module: &mut Module, product: &Product, roles: Roles) -> String {
+    let [row, column, _] = roles.axes;
+    let ty = module.kernel.graph.ty(product.left);
+    let columns = module.extent(roles.extents[1]);
+    let masked = !module.is_multiple_of_4(roles.extents[1]);
+    let mut code = Code::new(module, Some(column));
+    set_batch(&mut code, product);
+    code.set_coordinate(row, "row".to_owned());
+    code.set_coordinate(column, "column".to_owned());
+    code.folds_vary = true;
+    code.set_folded(0, 0, Text { text: "product".to_owned(), ty, is_vector: true, literal: None });
+    let mask = masked.then(|| {
+        let text = code.bind(&format!("(column + vec4<u32>(0u, 1u, 2u, 3u)) < vec4<u32>({columns})"));
+        Text { text, ty: Type::Bool, is_vector: true, literal: None }
+    });
+    code.store(&product.elements, mask.as_ref());
+    let parameters = batch_parameters(product);
+    let ty = type_name(ty);
+    format!("\nfn store({parameters}row: u32, column: u32, product: vec4<{ty}>) {{\n{}}}\n", code.finish())
+}
+
+/// How many matrices the batch has.
+pub fn batches(module: &Module, product: &Product) -> String {
+    let extents: Vec<String> = product.batch.iter().map(|extent| module.extent(*extent)).collect();
+    if extents.is_empty() { "1u".to_owned() } else { extents.join(" * ") }
+}
+
+/// Lines that find the coordinates of the batch from the number of a matrix, `batch`.
+pub fn batch_coordinates(module: &Module, product: &Product) -> String {
+    let mut lines = Vec::new();
+    let mut divisors = String::new();
+    for (axis, extent) in product.batch.iter().enumerate().rev() {
+        let extent = module.extent(*extent);
+        let remainder = if axis == 0 { String::new() } else { format!(" % {extent}") };
+        lines.push(format!("    let batch_{axis} = batch{divisors}{remainder};"));
+        divisors += &format!(" / {extent}");
+    }
+    lines.join("\n")
+}
+
+/// The coordinates of the batch as leading arguments.
+pub fn batch_arguments(product: &Product) -> String {
+    (0..product.batch.len()).map(|axis| format!("batch_{axis}, ")).collect()
+}
+
+fn batch_parameters(product: &Product) -> String {
+    (0..product.batch.len()).map(|axis| format!("batch_{axis}: u32, ")).collect()
+}
+
+fn set_batch(code: &mut Code, product: &Product) {
+    for axis in 0..product.batch.len() as u32 {
+        code.set_coordinate(axis, format!("batch_{axis}"));
+    }
+    // The others are set where they are used.
+    for axis in Roles::of(product).axes {
+        code.set_coordinate(axis, "0u".to_owned());
+    }
+}

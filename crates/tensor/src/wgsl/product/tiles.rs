@@ -1,0 +1,135 @@
+//! Products in tiles.
+
+use residua_base::error::Result;
+use residua_codegen::template_parameters;
+
+use super::functions::{Side, batch_arguments, batch_coordinates, batches, store};
+use super::shape::TileShape;
+use super::{Roles, declare, finish, is_along_depth};
+use crate::kernel::Product;
+use crate::scalar::Type;
+use crate::wgsl::KernelText;
+use crate::wgsl::module::{Module, shader, type_name};
+
+template_parameters! {
+    /// Parameters of `product.wgsl`.
+    struct TileTemplate {
+        type_name: String,
+        float: bool,
+        x: u32,
+        y: u32,
+        lanes: u32,
+        lanes_split: bool,
+        threads: u32,
+        row_blocks: u32,
+        column_blocks: u32,
+        step: u32,
+        peeled: bool,
+        looped: bool,
+        rows: String,
+        columns: String,
+        depth: String,
+        batches: String,
+        batch_coordinates: String,
+        batch_arguments: String,
+        rows_guarded: bool,
+        columns_guarded: bool,
+        left_vectors: u32,
+        left_along_depth: bool,
+        left_vectors_a_load: u32,
+        left_blocks: u32,
+        left_loads: u32,
+        left_partial: bool,
+        left_rotated: bool,
+        left_groups: u32,
+        right_vectors: u32,
+        right_along_depth: bool,
+        right_vectors_a_load: u32,
+        right_blocks: u32,
+        right_loads: u32,
+        right_partial: bool,
+        right_rotated: bool,
+        right_groups: u32,
+    }
+}
+
+/// How a factor comes into workgroup memory, in vectors of 4 rows or columns, or in blocks of 4 × 4 where its vectors are along the depth.
+struct Loads {
+    /// Vectors or blocks of a step.
+    blocks: u32,
+    /// How many of them a thread loads.
+    a_thread: u32,
+    /// Whether some threads load fewer.
+    is_partial: bool,
+    /// How many steps the threads load at once, where a step has fewer blocks than there are threads.
+    steps: u32,
+}
+
+impl Loads {
+    fn of(shape: TileShape, vectors: u32, along_depth: bool) -> Loads {
+        let threads = shape.x * shape.y;
+        let blocks = vectors * if along_depth { shape.step / 4 } else { shape.step };
+        let steps = if shape.rotated && threads.is_multiple_of(blocks) { threads / blocks } else { 1 };
+        Loads { blocks, a_thread: blocks.div_ceil(threads), is_partial: !blocks.is_multiple_of(threads), steps }
+    }
+}
+
+/// Writes the kernel with a tile.
+pub fn write(mut module: Module, product: &Product, shape: TileShape) -> Result<KernelText> {
+    let roles = Roles::of(product);
+    let [row, column, depth] = roles.axes;
+    let left_along_depth = is_along_depth(&module, product.left, row, depth);
+    let right_along_depth = is_along_depth(&module, product.right, column, depth);
+    let (left_vectors, right_vectors) = (shape.rows() / 4, shape.columns() / 4);
+    let left = Loads::of(shape, left_vectors, left_along_depth);
+    let right = Loads::of(shape, right_vectors, right_along_depth);
+    let left_side = Side::left(&module, roles, left_along_depth, [shape.rows(), shape.step * left.steps]);
+    let right_side = Side::right(&module, roles, right_along_depth, [shape.columns(), shape.step * right.steps]);
+    declare(&mut module, product, roles, [&left_side, &right_side]);
+    let ty = module.kernel.graph.ty(product.left);
+    let parameters = TileTemplate {
+        type_name: type_name(ty).to_owned(),
+        float: ty == Type::F32,
+        x: shape.x,
+        y: shape.y,
+        lanes: shape.lanes,
+        lanes_split: shape.lanes != shape.x,
+        threads: shape.x * shape.y,
+        row_blocks: shape.row_blocks,
+        column_blocks: shape.column_blocks,
+        step: shape.step,
+        peeled: shape.order == 2,
+        looped: shape.order == 1,
+        rows: module.extent(product.rows),
+        columns: module.extent(product.columns),
+        depth: module.extent(product.depth),
+        batches: batches(&module, product),
+        batch_coordinates: batch_coordinates(&module, product),
+        batch_arguments: batch_arguments(product),
+        rows_guarded: left_side.is_outer_guarded,
+        columns_guarded: right_side.is_outer_guarded,
+        left_vectors,
+        left_along_depth,
+        left_vectors_a_load: if left_along_depth { 4 } else { 1 },
+        left_blocks: left.blocks,
+        left_loads: left.a_thread,
+        left_partial: left.is_partial,
+        left_rotated: left.steps > 1,
+        left_groups: left.steps,
+        right_vectors,
+        right_along_depth,
+        right_vectors_a_load: if right_along_depth { 4 } else { 1 },
+        right_blocks: right.blocks,
+        right_loads: right.a_thread,
+        right_partial: right.is_partial,
+        right_rotated: right.steps > 1,
+        right_groups: right.steps,
+    };
+    let functions = [
+        left_side.function(&mut module, product),
+        right_side.function(&mut module, product),
+        store(&mut module, product, roles),
+    ]
+    .concat();
+    Ok(finish(module, product, roles, shader!("product"), &parameters, &functions, [shape.rows(), shape.columns()]))
+}

@@ -1,0 +1,160 @@
+//! Products of matrices: tiles, layouts, types and extents about those of tiles.
+
+use residua_ir::graph::Op as Real;
+
+use super::cases::Case;
+use crate::dtype::DType;
+use crate::kernel::{Body, Extent, Kernel, Product, Tile};
+use crate::sample::{Sample, store};
+use crate::scalar::{Id, Op, Type};
+
+/// A product [batch, rows, depth] × [batch, depth, columns].
+#[derive(Clone, Copy)]
+struct Description {
+    extents: [u32; 4],
+    tile: Tile,
+    /// Whether the last two axes of each factor are swapped in memory.
+    transposed: [bool; 2],
+    /// Of the left factor, the right one and the result.
+    dtypes: [DType; 3],
+    /// Whether the left factor is scaled, and a bias and another matrix are added to the result.
+    has_more: bool,
+    /// Whether extents are words of the uniform.
+    has_words: bool,
+}
+
+impl Description {
+    fn kernel(self) -> Kernel {
+        let Description { extents, tile, transposed, dtypes, has_more, has_words } = self;
+        let mut buffers = vec![(dtypes[0], false), (dtypes[1], false), (dtypes[2], true)];
+        if has_more {
+            buffers.extend([(DType::F32, false); 2]);
+        }
+        let mut sample = Sample::new(&buffers);
+        let [batch, rows, columns, depth] =
+            extents.map(|extent| if has_words { sample.word(i64::from(extent)) } else { Extent::Known(extent) });
+        let outer = if extents[0] == 1 { vec![] } else { vec![batch] };
+        let first = outer.len() as u32;
+        let [row, column, place] = [0, 1, 2].map(|axis| sample.coordinate(first + axis));
+        let matrix = |sample: &mut Sample, at: [Id; 2], of: [Extent; 2], swapped: bool| {
+            let (at, of) = if swapped { ([at[1], at[0]], [of[1], of[0]]) } else { (at, of) };
+            let start = if first == 0 {
+                at[0]
+            } else {
+                let batch = sample.coordinate(0);
+                sample.affine(batch, of[0], at[0])
+            };
+            sample.affine(start, of[1], at[1])
+        };
+        let left = matrix(&mut sample, [row, place], [rows, depth], transposed[0]);
+        let right = matrix(&mut sample, [place, column], [depth, columns], transposed[1]);
+        let result = matrix(&mut sample, [row, column], [rows, columns], false);
+        let (mut left, right) = (sample.load(0, left), sample.load(1, right));
+        let ty = sample.graph.ty(left);
+        let mut value = sample.folded(0, 0, ty);
+        if has_more {
+            let scale = sample.f32(0.5);
+            left = sample.real(Real::Mul, &[left, scale]);
+            let (bias, other) = (sample.load(3, column), sample.load(4, result));
+            value = sample.real(Real::Add, &[value, bias]);
+            value = sample.real(Real::Add, &[value, other]);
+        }
+        if Type::of(dtypes[2]) != ty {
+            value = sample.apply(Op::ToU32, &[value]);
+        }
+        let elements = vec![store(2, result, value)];
+        sample.kernel(
+            "product",
+            Body::Product(Product { batch: outer, rows, columns, depth, left, right, elements, tile }),
+        )
+    }
+
+    fn case(self) -> Case {
+        let [batch, rows, columns, depth] = self.extents.map(|extent| extent as usize);
+        let result = batch * rows * columns;
+        let mut lengths = vec![batch * rows * depth, batch * depth * columns, result];
+        if self.has_more {
+            lengths.extend([columns, result]);
+        }
+        let name = format!(
+            "product {:?} of {:?} transposed {:?} {:?}{}{}",
+            self.tile,
+            self.extents,
+            self.transposed,
+            self.dtypes.map(DType::name),
+            if self.has_more { " with more" } else { "" },
+            if self.has_words { "" } else { " known" }
+        );
+        let mut case = Case::new(self.kernel(), name, &lengths);
+        // Two orders of a sum of terms of at most 4: depth roundings of at most 4 depth · 2⁻²⁴ each. Halves have 11 bits.
+        let half = if self.dtypes[2] == DType::F16 { 1.0 / 1024.0 } else { 0.0 };
+        case.tolerance = 4e-6 + 4.0 * (depth * depth) as f64 / f64::from(1 << 24) + half;
+        case
+    }
+}
+
+/// Each tile with extents of 1 to more than a tile, in all layouts over the table.
+pub fn all() -> Vec<Case> {
+    let mut cases = Vec::new();
+    let f32s = [DType::F32; 3];
+    let types = [
+        f32s,
+        [DType::F16, DType::F32, DType::F32],
+        f32s,
+        [DType::I32; 3],
+        [DType::F32, DType::F32, DType::F16],
+        [DType::U32; 3],
+        f32s,
+        [DType::F32, DType::F32, DType::U8],
+    ];
+    let layouts = [[false, false], [true, false], [false, true], [true, true]];
+    let mut number = 0;
+    for tile in [Tile::Large, Tile::Medium, Tile::Small, Tile::Vector] {
+        for [rows, columns, depth] in [
+            [1, 1, 1],
+            [1, 3, 5],
+            [5, 64, 130],
+            [8, 33, 16],
+            [31, 128, 1],
+            [33, 31, 36],
+            [65, 68, 30],
+            [128, 128, 64],
+            [129, 130, 17],
+            [4, 4, 0],
+            [70, 1, 21],
+        ] {
+            let dtypes = types[number % types.len()];
+            let description = Description {
+                extents: [if number % 3 == 1 { 3 } else { 1 }, rows, columns, depth],
+                tile,
+                transposed: layouts[(number + number / 4) % 4],
+                dtypes,
+                has_more: dtypes[0].is_real() && dtypes[1].is_real() && number % 2 == 0,
+                has_words: number % 5 != 2,
+            };
+            cases.push(description.case());
+            number += 1;
+        }
+        for transposed in layouts {
+            let extents = [1, 64, 64, 32];
+            cases
+                .push(Description { extents, tile, transposed, dtypes: f32s, has_more: false, has_words: true }.case());
+        }
+    }
+    cases
+}
+
+/// The texts that are compared with golden ones: a tile with transposed and guarded factors, and few rows.
+pub fn golden() -> Vec<(&'static str, Kernel)> {
+    let plain = Description {
+        extents: [1, 128, 64, 96],
+        tile: Tile::Small,
+        transposed: [false, false],
+        dtypes: [DType::F32; 3],
+        has_more: false,
+        has_words: true,
+    };
+    let guarded = Description { extents: [2, 33, 30, 17], transposed: [true, true], has_more: true, ..plain };
+    let vector = Description { extents: [1, 1, 256, 512], tile: Tile::Vector, ..plain };
+    vec![("product", plain.kernel()), ("product_guarded", guarded.kernel()), ("product_vector", vector.kernel())]
+}
