@@ -23,7 +23,7 @@ mod typescript;
 
 pub use elementwise::{Elementwise, Takes};
 #[cfg(not(target_arch = "wasm32"))]
-pub use evaluate::{Array, erf, evaluate};
+pub use evaluate::{Array, evaluate};
 
 /// A node of an [`Expr`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -2,8 +2,7 @@
 
 use residua_base::error::{Error, Result};
 
-use super::selection::Places;
-use super::{PullBack, Shares};
+use super::{Places, PullBack, Shares};
 use crate::dtype::DType;
 use crate::expr::{Elementwise, Reduction, TensorId};
 use crate::size::Size;

@@ -3,18 +3,6 @@
 use super::{Adjoint, PullBack, Shares};
 use crate::expr::{Elementwise, TensorId};
 
-/// Whether an operation on reals has a derivative.
-pub(super) fn passes(op: Elementwise) -> bool {
-    use Elementwise::*;
-    match op {
-        Sign | Floor | Ceil | Round | Trunc | IsNan | IsFinite | Not | StopGradient | Bitcast | Eq | Ne | Lt | Le
-        | Gt | Ge | And | Or | Xor | Shl | Shr => false,
-        Neg | Abs | Sqrt | Exp | Expm1 | Log | Log1p | Erf | Sin | Cos | Tan | Asin | Acos | Atan | Sinh | Cosh
-        | Tanh | Sigmoid | Softplus | Cast | VectorNorm | InverseNorm | Add | Sub | Mul | Div | Mod | FloorMod
-        | Pow | Minimum | Maximum | Atan2 | GuardedMul | Select => true,
-    }
-}
-
 /// Whether a rule leaves out elements.
 fn selects(op: Elementwise) -> bool {
     use Elementwise::*;
@@ -22,6 +10,18 @@ fn selects(op: Elementwise) -> bool {
 }
 
 impl PullBack<'_> {
+    /// Whether an operation on reals has a derivative.
+    pub(super) fn has_rule(op: Elementwise) -> bool {
+        use Elementwise::*;
+        match op {
+            Sign | Floor | Ceil | Round | Trunc | IsNan | IsFinite | Not | StopGradient | Bitcast | Eq | Ne | Lt
+            | Le | Gt | Ge | And | Or | Xor | Shl | Shr => false,
+            Neg | Abs | Sqrt | Exp | Expm1 | Log | Log1p | Erf | Sin | Cos | Tan | Asin | Acos | Atan | Sinh | Cosh
+            | Tanh | Sigmoid | Softplus | Cast | VectorNorm | InverseNorm | Add | Sub | Mul | Div | Mod | FloorMod
+            | Pow | Minimum | Maximum | Atan2 | GuardedMul | Select => true,
+        }
+    }
+
     pub(super) fn elementwise(&mut self, op: Elementwise) -> Shares {
         let guarded = self.adjoint.guarded || selects(op);
         let mut shares = Vec::new();

@@ -159,10 +159,19 @@ impl Sweep {
 fn passes(expr: &Expr, id: TensorId, place: usize) -> bool {
     let tensor = expr.tensor(id);
     let is_open = match tensor.op {
-        Op::Elementwise(op) => elementwise::passes(op),
+        Op::Elementwise(op) => PullBack::has_rule(op),
         _ => true,
     };
     is_open && tensor.dtype.is_real() && expr.dtype(tensor.operands[place]).is_real()
+}
+
+/// What indices name.
+#[derive(Clone, Copy)]
+enum Places {
+    /// An element each.
+    Elements,
+    /// A slice each; the indices are a vector.
+    Slices,
 }
 
 /// What the operands of a node get of its adjoint.
@@ -214,8 +223,8 @@ impl PullBack<'_> {
                 self.scan_by(&rule, axis, [exclusive, reverse], result)?
             }
             Op::MatMul => self.product(),
-            Op::Scatter(axis, combine) => self.put(axis, combine, selection::Places::Elements),
-            Op::IndexPut(axis, combine) => self.put(axis, combine, selection::Places::Slices),
+            Op::Scatter(axis, combine) => self.put(axis, combine, Places::Elements),
+            Op::IndexPut(axis, combine) => self.put(axis, combine, Places::Slices),
             Op::Input(_) | Op::Constant(_) | Op::Extent(_) | Op::Iota(_) | Op::RandomBits(_) => Vec::new(),
             Op::Gradient => return Err(Error::internal("a gradient that is left while another is made")),
         })

@@ -1,18 +1,9 @@
 //! Rules of gathers and of what is put at places.
 
-use super::{Adjoint, PullBack, Shares};
+use super::{Adjoint, Places, PullBack, Shares};
 use crate::dtype::DType;
 use crate::expr::{Combine, Elementwise, TensorId};
 use crate::size::Size;
-
-/// What indices name.
-#[derive(Clone, Copy)]
-pub(super) enum Places {
-    /// An element each.
-    Elements,
-    /// A slice each; the indices are a vector.
-    Slices,
-}
 
 impl PullBack<'_> {
     /// Slices were read: their adjoints are added at their places.

@@ -1,7 +1,6 @@
 //! Rules of views: an adjoint goes back to where its element came from.
 
-use super::selection::Places;
-use super::{Adjoint, PullBack, Shares};
+use super::{Adjoint, Places, PullBack, Shares};
 use crate::dtype::DType;
 use crate::expr::{Border, Elementwise, Reduction, TensorId};
 use crate::size::Size;

@@ -2,12 +2,32 @@
 
 use residua_ir::graph::{Op as Real, evaluate as real};
 
-use super::stored;
+use super::{Array, Node, stored};
 use crate::dtype::DType;
 use crate::expr::Elementwise;
 
+impl Node<'_> {
+    /// One number everywhere.
+    pub(super) fn constant(&self, shape: Vec<usize>, number: f64) -> Array {
+        let number = convert(number, DType::F32, self.tensor.dtype);
+        Array::of(shape, |_| number)
+    }
+
+    /// An operation on operands that broadcast.
+    pub(super) fn elementwise(&self, shape: Vec<usize>, op: Elementwise) -> Array {
+        let types: Vec<DType> = self.tensor.operands.iter().map(|operand| self.expr.dtype(*operand)).collect();
+        let mut operands = vec![0.0; types.len()];
+        Array::of(shape, |at| {
+            for (place, operand) in operands.iter_mut().enumerate() {
+                *operand = self.operand(place).broadcast_at(at);
+            }
+            apply(op, &types, self.tensor.dtype, &operands)
+        })
+    }
+}
+
 /// An operation on elements. `types` are those of the operands, `to` that of the result.
-pub(super) fn apply(op: Elementwise, types: &[DType], to: DType, operands: &[f64]) -> f64 {
+fn apply(op: Elementwise, types: &[DType], to: DType, operands: &[f64]) -> f64 {
     let of = types[types.len() - 1];
     match op {
         Elementwise::Cast => convert(operands[0], of, to),
@@ -23,7 +43,7 @@ pub(super) fn apply(op: Elementwise, types: &[DType], to: DType, operands: &[f64
 }
 
 /// A number of one type as another.
-pub(super) fn convert(value: f64, from: DType, to: DType) -> f64 {
+fn convert(value: f64, from: DType, to: DType) -> f64 {
     match to {
         DType::F32 | DType::F16 => value,
         DType::Bool => truth(value != 0.0),
@@ -183,7 +203,7 @@ fn apply_integer(op: Elementwise, of: DType, a: i64, b: i64) -> i64 {
 }
 
 /// The error function by Abramowitz and Stegun 7.1.6, 2/√π e^(−x²) Σ 2ⁿ x^(2n+1) / (2n+1)!!, whose terms have one sign.
-pub fn erf(x: f64) -> f64 {
+pub(super) fn erf(x: f64) -> f64 {
     if x.is_nan() {
         return x;
     }

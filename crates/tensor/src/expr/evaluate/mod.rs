@@ -12,8 +12,6 @@ mod elementwise;
 mod random;
 mod selection;
 
-pub use elementwise::erf;
-
 /// Elements in C order, with the extents of their axes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Array {
@@ -105,10 +103,6 @@ impl Node<'_> {
         &self.values[self.tensor.operands[place].0 as usize]
     }
 
-    fn operand_type(&self, place: usize) -> DType {
-        self.expr.dtype(self.tensor.operands[place])
-    }
-
     fn shape(&self) -> Vec<usize> {
         let extent = |size: &Size| usize::try_from(self.size(size)).expect("no extent is negative");
         self.tensor.shape.iter().map(extent).collect()
@@ -122,10 +116,7 @@ impl Node<'_> {
                 assert_eq!(data.len(), shape.iter().product::<usize>(), "slot {slot} holds another number of elements");
                 Array { shape, data }
             }
-            Op::Constant(number) => {
-                let number = elementwise::convert(*number, DType::F32, dtype);
-                Array::of(shape, |_| number)
-            }
+            Op::Constant(number) => self.constant(shape, *number),
             Op::Extent(size) => {
                 let size = stored(dtype, self.size(size));
                 Array::of(shape, |_| size)
@@ -138,16 +129,7 @@ impl Node<'_> {
                 let count = shape.iter().product();
                 Array { shape, data: (0..count).map(bits).collect() }
             }
-            Op::Elementwise(op) => {
-                let types: Vec<DType> = (0..op.arity()).map(|place| self.operand_type(place)).collect();
-                let mut operands = vec![0.0; types.len()];
-                Array::of(shape, |at| {
-                    for (place, operand) in operands.iter_mut().enumerate() {
-                        *operand = self.operand(place).broadcast_at(at);
-                    }
-                    elementwise::apply(*op, &types, dtype, &operands)
-                })
-            }
+            Op::Elementwise(op) => self.elementwise(shape, *op),
             Op::Reshape => Array { shape, data: self.operand(0).data.clone() },
             Op::Expand => Array::of(shape, |at| self.operand(0).broadcast_at(at)),
             Op::Permute(axes) => Array::of(shape, |at| {

@@ -1,5 +1,6 @@
 //! The meaning of operations at their corners.
 
+use super::elementwise::erf;
 use super::*;
 use crate::expr::{Combine, Elementwise, Reduction};
 
