@@ -28,6 +28,7 @@ mod memory;
 mod module;
 mod partial;
 mod rows;
+mod running_sum;
 mod scan;
 mod states;
 #[cfg(all(test, not(target_arch = "wasm32")))]

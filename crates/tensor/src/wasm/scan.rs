@@ -12,9 +12,10 @@ use super::elements::copies_of;
 use super::loops::Count;
 use super::module::Shared;
 use super::rows::lanes_are_rows;
+use super::running_sum::RunningSum;
 use super::states::Accumulation;
 use super::values::Values;
-use crate::kernel::{Kernel, Scan};
+use crate::kernel::{Combine, Kernel, Scan};
 use crate::scalar::{Id, Type};
 
 /// A kernel of a scan.
@@ -45,6 +46,14 @@ pub(super) fn function(kernel: &Kernel, scan: &Scan, shared: &mut Shared) -> Res
     result.map(|()| values.code.finish())
 }
 
+/// The variables of a scan.
+enum State {
+    /// A sum of reals in f64.
+    Sum(RunningSum),
+    /// The numbers of a state.
+    Numbers(Vec<Local>),
+}
+
 /// A row, or as many side by side as there are lanes in some vectors.
 struct Line<'k> {
     scan: &'k Scan,
@@ -54,13 +63,20 @@ struct Line<'k> {
 
 impl<'k> Line<'k> {
     /// The variables with the state before the first point.
-    fn initial(&self, values: &mut Values<'k, '_>) -> Vec<Local> {
+    fn initial(&self, values: &mut Values<'k, '_>) -> State {
         let block = values.code.innermost();
         let numbers: Vec<Local> = match &self.scan.initial {
             Some(numbers) => numbers.iter().map(|number| values.lanes(*number)).collect(),
             None => self.accumulation.identity().into_iter().map(|bits| values.code.word(bits)).collect(),
         };
-        Accumulation::variables(&mut values.code, block, &numbers)
+        let fold = self.accumulation.fold;
+        // A state that is kept or merged has two numbers.
+        match fold.combine {
+            Combine::Sum if !fold.merges_states && !fold.keeps_state => {
+                State::Sum(RunningSum::variables(&mut values.code, block, numbers[0], numbers[1]))
+            }
+            _ => State::Numbers(Accumulation::variables(&mut values.code, block, &numbers)),
+        }
     }
 
     /// The number of points, and the direction in which the loop is to go.
@@ -85,19 +101,17 @@ impl<'k> Line<'k> {
         values.is_descending = false;
     }
 
-    /// Writes the elements of the points of a vector whose states are these.
-    fn write(&self, values: &mut Values<'k, '_>, state: &[Local]) {
-        let block = values.code.innermost();
-        values.folds_block = block;
-        let results = self.accumulation.finish(&mut values.code, block, state);
-        for (number, result) in results.into_iter().enumerate() {
-            values.folded.insert((0, number as u32, values.copy), result);
+    /// Writes the elements of the points of a vector.
+    fn write(&self, values: &mut Values<'k, '_>, results: &[Local]) {
+        values.folds_block = values.code.innermost();
+        for (number, result) in results.iter().enumerate() {
+            values.folded.insert((0, number as u32, values.copy), *result);
         }
         values.store_all(&self.scan.elements);
     }
 
     fn side_by_side(&self, values: &mut Values<'k, '_>, copies: u32) -> Result<()> {
-        let states: Vec<Vec<Local>> = (0..copies)
+        let states: Vec<State> = (0..copies)
             .map(|copy| {
                 values.copy = copy;
                 self.initial(values)
@@ -110,16 +124,70 @@ impl<'k> Line<'k> {
                 for (copy, state) in states.iter().enumerate() {
                     values.copy = copy as u32;
                     let points = self.points(values);
-                    let block = values.code.innermost();
-                    let next = self.accumulation.merge(&mut values.code, block, state, &points);
-                    self.write(values, if self.scan.exclusive { state } else { &next });
-                    Accumulation::assign(&mut values.code, block, state, &next);
+                    self.one_of_each(values, state, &points);
                 }
                 values.copy = 0;
             });
         });
         Self::end(values);
         Ok(())
+    }
+
+    /// One point of each of four rows.
+    fn one_of_each(&self, values: &mut Values<'k, '_>, state: &State, points: &[Local]) {
+        let block = values.code.innermost();
+        match state {
+            State::Sum(sum) => {
+                let addends = RunningSum::of(&mut values.code, block, points[0]);
+                let next = sum.plus(&mut values.code, block, &addends);
+                let result = if self.scan.exclusive { sum } else { &next }.narrow(&mut values.code, block);
+                self.write(values, &[result]);
+                sum.assign(&mut values.code, block, &next);
+            }
+            State::Numbers(state) => {
+                let next = self.accumulation.merge(&mut values.code, block, state, points);
+                let result = if self.scan.exclusive { state } else { &next };
+                let results = self.accumulation.finish(&mut values.code, block, result);
+                self.write(values, &results);
+                Accumulation::assign(&mut values.code, block, state, &next);
+            }
+        }
+    }
+
+    /// Four points of a row.
+    fn four_of_one(&self, values: &mut Values<'k, '_>, state: &State, points: &[Local]) {
+        let block = values.code.innermost();
+        let code = &mut values.code;
+        let accumulation = &self.accumulation;
+        match state {
+            State::Sum(sum) => {
+                let (within, total) = RunningSum::of(code, block, points[0]).within(code, block, self.scan.exclusive);
+                let result = sum.plus(code, block, &within).narrow(code, block);
+                let next = sum.plus(code, block, &total);
+                self.write(values, &[result]);
+                sum.assign(&mut values.code, block, &next);
+            }
+            State::Numbers(state) => {
+                let nothing: Vec<Local> = accumulation.identity().into_iter().map(|bits| code.word(bits)).collect();
+                // Lanes of nothing come in from the left.
+                let one = Accumulation::shuffled(code, block, &nothing, points, [0, 4, 5, 6]);
+                let pairs = accumulation.merge(code, block, &one, points);
+                let two = Accumulation::shuffled(code, block, &nothing, &pairs, [0, 1, 4, 5]);
+                let all = accumulation.merge(code, block, &two, &pairs);
+                let next = accumulation.merge(code, block, state, &all);
+                let result = match self.scan.exclusive {
+                    false => next.clone(),
+                    true => {
+                        let before = Accumulation::shuffled(code, block, &nothing, &all, [0, 4, 5, 6]);
+                        accumulation.merge(code, block, state, &before)
+                    }
+                };
+                let results = accumulation.finish(code, block, &result);
+                self.write(values, &results);
+                let last = Accumulation::shuffled(&mut values.code, block, &next, &next, [3, 3, 3, 3]);
+                Accumulation::assign(&mut values.code, block, state, &last);
+            }
+        }
     }
 
     fn points(&self, values: &mut Values<'k, '_>) -> Vec<Local> {
@@ -130,29 +198,10 @@ impl<'k> Line<'k> {
     fn along(&self, values: &mut Values<'k, '_>) -> Result<()> {
         let state = self.initial(values);
         let count = self.begin(values)?;
-        let accumulation = &self.accumulation;
         values.innermost(self.axis, |values| {
             values.vectors(count, 1, false, &mut |values, _| {
                 let points = self.points(values);
-                let block = values.code.innermost();
-                let code = &mut values.code;
-                let nothing: Vec<Local> = accumulation.identity().into_iter().map(|bits| code.word(bits)).collect();
-                // Lanes of nothing come in from the left.
-                let one = Accumulation::shuffled(code, block, &nothing, &points, [0, 4, 5, 6]);
-                let pairs = accumulation.merge(code, block, &one, &points);
-                let two = Accumulation::shuffled(code, block, &nothing, &pairs, [0, 1, 4, 5]);
-                let all = accumulation.merge(code, block, &two, &pairs);
-                let next = accumulation.merge(code, block, &state, &all);
-                let result = match self.scan.exclusive {
-                    false => next.clone(),
-                    true => {
-                        let before = Accumulation::shuffled(code, block, &nothing, &all, [0, 4, 5, 6]);
-                        accumulation.merge(code, block, &state, &before)
-                    }
-                };
-                self.write(values, &result);
-                let last = Accumulation::shuffled(&mut values.code, block, &next, &next, [3, 3, 3, 3]);
-                Accumulation::assign(&mut values.code, block, &state, &last);
+                self.four_of_one(values, &state, &points);
             });
         });
         Self::end(values);
