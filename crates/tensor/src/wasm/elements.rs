@@ -25,7 +25,7 @@ pub(super) fn function(kernel: &Kernel, elements: &Elements, shared: &mut Shared
     let overruns = last == 0
         && elements.stores.iter().all(|store| in_order(store.index))
         && loads_are_plain(&values, &roots, last);
-    let mut vectors = |values: &mut Values, count: Count| {
+    let vectors = |values: &mut Values, count: Count| {
         values.innermost(last, |values| {
             values.vectors(count, copies, overruns, &mut |values, copies| {
                 for copy in 0..copies {

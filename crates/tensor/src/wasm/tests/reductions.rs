@@ -9,7 +9,7 @@ use super::machine::Random;
 use crate::dtype::DType;
 use crate::expr::Rule;
 use crate::kernel::{Body, Combine, Fold, Kernel, Rows};
-use crate::sample::{Sample, reduction, softmax, store};
+use crate::sample::{Sample, fold, reduction, softmax, store};
 use crate::scalar::{Op, Type};
 
 const SIZES: [[i64; 2]; 10] = [[3, 0], [0, 3], [1, 1], [3, 4], [4, 3], [5, 5], [2, 31], [31, 2], [9, 64], [3, 1000]];
@@ -119,6 +119,34 @@ fn a_softmax_takes_rows_thrice() {
             let tolerance = if result == DType::F16 { 1e-3 } else { 5e-7 };
             check(&kernel, &buffers, &[], tolerance, 1e-7, &format!("softmax of [{rows}, {columns}]"));
         }
+    }
+}
+
+#[test]
+fn a_softmax_along_columns_takes_rows_side_by_side() {
+    let mut random = Random(10);
+    for [rows, columns] in SIZES {
+        let mut sample = Sample::new(&[(DType::F32, false), (DType::F32, true)]);
+        let (outer, row) = (sample.word(columns), sample.word(rows));
+        let (place, along) = (sample.coordinate(0), sample.coordinate(1));
+        let index = sample.affine(along, outer, place);
+        let x = sample.load(0, index);
+        let [largest, sum] = [0, 1].map(|fold| sample.folded(fold, 0, Type::F32));
+        let difference = sample.real(Real::Sub, &[x, largest]);
+        let e = sample.real(Real::Exp, &[difference]);
+        let quotient = sample.real(Real::Div, &[e, sum]);
+        let rows_of = Rows {
+            outer: vec![outer],
+            row: vec![row],
+            valid: None,
+            folds: vec![fold(Combine::Max, vec![x]), fold(Combine::Sum, vec![e])],
+            elements: vec![store(1, index, quotient)],
+            results: vec![],
+        };
+        let kernel = sample.kernel("softmax", Body::Rows(rows_of));
+        let count = (rows * columns) as usize;
+        let buffers = [contents(&mut random, DType::F32, count), contents(&mut random, DType::F32, count)];
+        check(&kernel, &buffers, &[], 5e-7, 1e-7, &format!("softmax of [{rows}, {columns}] along columns"));
     }
 }
 
