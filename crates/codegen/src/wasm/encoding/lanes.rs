@@ -111,7 +111,7 @@ macro_rules! memory {
 }
 
 memory! {
-    v128_load VECTOR | 0;
+    v128_load VECTOR;
     v128_load32_splat VECTOR | 9;
     v128_store VECTOR | 11;
     v128_load32_zero VECTOR | 92;
