@@ -151,6 +151,16 @@ for (const backend of ['gpu', 'cpu']) {
     assert.throws(() => program.run({ x: [1] }, { n: 2 }), residuaError('invalid-argument', /1 numbers; takes 2/));
   });
 
+  test(`${backend}: sizes that would become negative are refused, before any run too`, async () => {
+    const { device } = await open(backend);
+    const n = dim('n', 4);
+    const program = await device.compile({ x: spec('f32', [n.plus(-2)]) }, ({ x }) => op('add', x, x));
+    assert.throws(() => program.run({ x: [] }, { n: 1 }), residuaError('invalid-argument', /sizes: got n = 1; takes sizes for which n - 2 is not negative/));
+    assert.deepEqual([...(await program.run({ x: [5] }, { n: 3 }).data())], [10]);
+    const other = await device.compile({ x: spec('f32', [n.plus(-2)]), y: spec('f32', [n, dim('m', 9)]) }, ({ x, y }) => [op('add', x, x), op('add', y, y)]);
+    assert.throws(() => other.run({ x: [], y: [] }, { n: 0, m: 9 }), residuaError('invalid-argument', /got n = 0, m = 9/));
+  });
+
   test(`${backend}: each run draws anew, and starting over repeats the draws`, async () => {
     const { device } = await open(backend);
     const source = { seed: 7n, epoch: 0 };

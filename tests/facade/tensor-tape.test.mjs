@@ -69,6 +69,22 @@ test('sizes are polynomials in dims, each of which stands once', () => {
   assert.equal(new Set(sizes.map((size) => JSON.stringify(size))).size, sizes.length);
 });
 
+test('places that depend on dims are bounded by the ends of their axes', () => {
+  const [n, m] = [T.dim('n', 8), T.dim('m', 3)];
+  const bounds = (tensor) => writeTape([tensor.node]).bounds.map(({ name }) => name);
+  const x = input([n]);
+  assert.deepEqual(bounds(input([10]).slice([n, n.plus(m)])), ['-m - n + 10']);
+  assert.deepEqual(bounds(input([20]).slice([n, n.plus(m)])), []);
+  assert.deepEqual(bounds(x.slice([2])), ['n - 2']);
+  assert.deepEqual(bounds(x.slice([1, 3])), ['n - 3']);
+  assert.deepEqual(bounds(x.slice([-1])), ['n - 1']);
+  assert.deepEqual(bounds(x.flip()), []);
+  assert.deepEqual(bounds(input([4]).pick(0, n)), ['-n + 3']);
+  assert.deepEqual(bounds(input([4]).setSlice([m], input([2]))), ['-m + 2']);
+  assert.deepEqual(bounds(x.windows(0, 3)), ['n - 2']);
+  assert.deepEqual(writeTape([input([4]).pick(0, n).node]).dims, [n], 'a dim of a bound is a dim of the tape');
+});
+
 test('dims of one name are one, and must have one largest size', () => {
   const sum = input([T.dim('n', 4)]).add(input([T.dim('n', 4)]));
   assert.equal(writeTape([sum.node]).dims.length, 1);

@@ -180,6 +180,12 @@ function termQuotient(a: Term, b: Term): Size | null {
   return Number.isInteger(coefficient) ? Extent.of([termOf(coefficient, dims)]) : null;
 }
 
+/** The value of a size where the dims have these values. */
+export function sizeAt(size: Size, valueOf: (dim: Dim) => number): number {
+  if (typeof size === 'number') return size;
+  return terms(size).reduce((sum, { coefficient, dims }) => sum + dims.reduce((found, each) => found * valueOf(each), coefficient), 0);
+}
+
 /** The largest value of a size. */
 export function largest(size: Size): number {
   return typeof size === 'number' ? size : size.max;

@@ -7,7 +7,7 @@ import type { Memory, Runner } from '../engine/engine.js';
 import { isDispatch } from '../engine/plan.js';
 import type { Node } from '../recipe/node.js';
 import type { Assignment, Tape } from '../recipe/tape.js';
-import { termsOf, type Dim, type Shape } from '../size.js';
+import { sizeAt, type Dim, type Shape, type Size } from '../size.js';
 import { Cell, type ProgramInput } from './cell.js';
 import type { Compiled } from './compiled.js';
 import type { DeviceCore } from './core.js';
@@ -38,6 +38,8 @@ export class ProgramCore {
   private words: Uint32Array<ArrayBuffer>;
   private areWordsWritten = false;
   private readonly tapeDims: number;
+  /** Sizes that no run may make negative. */
+  private readonly bounds: readonly Dim[];
   private disposed = false;
 
   constructor(
@@ -79,6 +81,7 @@ export class ProgramCore {
     }
     this.words = words;
     this.tapeDims = tape.dims.length;
+    this.bounds = tape.bounds;
     this.present = Uint32Array.from(dims, ({ max }) => max);
     this.bytes = this.owned.reduce((sum, { bytes }) => sum + bytes, 0);
   }
@@ -149,14 +152,12 @@ export class ProgramCore {
 
   /** The sizes of a shape in the latest run. */
   sizesOf(shape: Shape): number[] {
-    return shape.map((size) => {
-      if (typeof size === 'number') return size;
-      let sum = 0;
-      for (const { coefficient, dims } of termsOf(size)) {
-        sum += dims.reduce((product, dim) => product * (this.present[this.dims.findIndex(({ name }) => name === dim.name)] as number), coefficient);
-      }
-      return sum;
-    });
+    return shape.map((size) => this.sizeIn(this.present, size));
+  }
+
+  /** A size where the dims have these values. */
+  private sizeIn(present: Uint32Array, size: Size): number {
+    return sizeAt(size, (dim) => present[this.dims.findIndex(({ name }) => name === dim.name)] as number);
   }
 
   /** Frees all memory after the runs so far. */
@@ -195,6 +196,11 @@ export class ProgramCore {
       checkWholeNumber(`${argument}.${name}`, size, 0, max);
       return size;
     });
+    for (const bound of this.bounds) {
+      if (this.sizeIn(next, bound) >= 0) continue;
+      const got = dims.map(({ name }, k) => `${name} = ${next[k]}`).join(', ');
+      throw invalidArgument(argument, got, `sizes for which ${bound.name} is not negative: an operation has this size, or reads or writes so far from the end of an axis`);
+    }
     if (next.every((size, k) => size === present[k])) return false;
     this.words = this.core.words(this.compiled.plan, next.slice(0, this.tapeDims));
     this.present = next;

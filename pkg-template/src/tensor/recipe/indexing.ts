@@ -5,7 +5,7 @@
 
 import { describe, invalidArgument } from '../../arguments/errors.js';
 import { checkOptions } from '../../arguments/options.js';
-import { isSize, plus, product, sameShape, sameSize, shapeText, sizeText, smallest, type Shape, type Size } from '../size.js';
+import { isSize, minus, plus, product, sameShape, sameSize, shapeText, sizeText, smallest, type Shape, type Size } from '../size.js';
 import { expandTo } from './broadcast.js';
 import { apply, cast, where } from './elementwise.js';
 import { constantNode, Node } from './node.js';
@@ -155,7 +155,8 @@ export function setSlice(x: Node, starts: unknown, source: Node, operation = 'se
     return isBefore === null ? isAfter : isAfter === null ? isBefore : apply('and', [isAfter, isBefore]);
   });
   const mask = inside.filter((each) => each !== null).reduce<Node | null>((all, each) => (all === null ? each : apply('and', [all, each])), null);
-  const moved = new Node('pad', x.dtype, x.shape, [source, constantNode(0, x.dtype)], [0, ...from.map((size) => ({ size }))]);
+  const bounds = from.flatMap((start, axis) => [start, minus(x.shape[axis] as Size, plus(start, source.shape[axis] as Size))]);
+  const moved = new Node('pad', x.dtype, x.shape, [source, constantNode(0, x.dtype)], [0, ...from.map((size) => ({ size }))], null, bounds);
   return mask === null ? moved : where(mask, moved, x, operation);
 }
 

@@ -51,6 +51,8 @@ export interface Rule {
 /** What a node says besides its operands: a number, a size (by its position on the tape), a rule (likewise). */
 export type Attribute = number | { readonly size: Size } | { readonly rule: Rule };
 
+const NONE: readonly Size[] = [];
+
 /** A node of a recipe. */
 export class Node {
   /**
@@ -60,6 +62,7 @@ export class Node {
    * @param operands what it takes
    * @param attributes in the order of the tape; none of an input, whose slot a tape decides
    * @param source of an input: the object whose memory it stands for
+   * @param bounds sizes that no run may make negative, besides those of the shape: places are within an axis where these are not
    */
   constructor(
     readonly op: OpName,
@@ -68,6 +71,7 @@ export class Node {
     readonly operands: readonly Node[] = [],
     readonly attributes: readonly Attribute[] = [],
     readonly source: object | null = null,
+    readonly bounds: readonly Size[] = NONE,
   ) {}
 }
 

@@ -2,7 +2,7 @@
 
 import { describe, invalidArgument } from '../../arguments/errors.js';
 import { checkWholeNumber } from '../../arguments/numeric-arguments.js';
-import { isSize, minus, plus, sameShape, sameSize, shapeText, sizeText, type Size } from '../size.js';
+import { isSize, minus, plus, sameShape, sameSize, shapeText, sizeText, times, type Size } from '../size.js';
 import { Node } from './node.js';
 import { checkAxes, checkAxis, nodeText } from './operands.js';
 import { expandDims, reshaped } from './views.js';
@@ -30,7 +30,16 @@ export function slice(x: Node, ranges: readonly unknown[]): Node {
 function part(x: Node, parts: readonly Part[]): Node {
   const shape = parts.map(({ size }) => size);
   if (sameShape(shape, x.shape) && parts.every(({ start, step }) => start === 0 && step === 1)) return x;
-  return new Node('slice', x.dtype, shape, [x], [...parts.map(({ start }) => ({ size: start })), ...parts.map(({ step }) => step)]);
+  const attributes = [...parts.map(({ start }) => ({ size: start })), ...parts.map(({ step }) => step)];
+  return new Node('slice', x.dtype, shape, [x], attributes, null, parts.flatMap((each, axis) => boundsOf(each, x.shape[axis] as Size)));
+}
+
+/** What is not negative where a part is within an axis, as far as it depends on dims. */
+function boundsOf({ start, step, size }: Part, of: Size): Size[] {
+  if ([start, size, of].every((each) => typeof each === 'number')) return [];
+  // A part whose size depends on dims has a step of 1 or −1.
+  const last = plus(start, times(minus(size, 1), step));
+  return step > 0 ? [start, minus(minus(of, 1), last)] : [last, minus(minus(of, 1), start)];
 }
 
 function partOf(argument: string, range: unknown, size: Size): Part {

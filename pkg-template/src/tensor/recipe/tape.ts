@@ -26,6 +26,8 @@ export interface Tape {
   readonly dims: readonly Dim[];
   /** The inputs, by their slots. Their `source` tells what memory they stand for. */
   readonly inputs: readonly Node[];
+  /** Sizes that are negative for some dims and then make a run impossible: those of axes, and distances of places from the ends of theirs. */
+  readonly bounds: readonly Dim[];
 }
 
 /** Writes the recipes of results and of assignments. Throws 'invalid-argument' where two dims have one name and different largest sizes. */
@@ -43,6 +45,7 @@ class TapeWriter {
   private readonly nodes: number[] = [];
   private readonly positions = new Map<Node, number>();
   private readonly inputs: Node[] = [];
+  private readonly bounds = new Map<string, Extent>();
   private readonly slots = new Map<Node, number>();
 
   write(results: readonly Node[], assignments: readonly Assignment[]): Tape {
@@ -67,7 +70,7 @@ class TapeWriter {
       tape.set(section, end);
       end += section.length;
     }
-    return { tape, dims: this.dims, inputs: this.inputs };
+    return { tape, dims: this.dims, inputs: this.inputs, bounds: [...this.bounds.values()] };
   }
 
   /** The position of a node, which is written with what it depends on unless it was. */
@@ -91,6 +94,7 @@ class TapeWriter {
 
   private append(node: Node): void {
     const { nodes } = this;
+    for (const size of [...node.shape, ...node.bounds]) if (size instanceof Extent && size.min < 0) this.bound(size);
     nodes.push(OP[node.op], DTYPE_CODE[node.dtype], node.shape.length);
     for (const size of node.shape) nodes.push(this.size(size));
     nodes.push(node.operands.length);
@@ -101,6 +105,12 @@ class TapeWriter {
       for (const attribute of node.attributes) nodes.push(this.attribute(attribute));
     }
     this.positions.set(node, this.positions.size);
+  }
+
+  /** Keeps a size that no run may make negative. Its dims may stand in no other size of the tape. */
+  private bound(size: Extent): void {
+    this.bounds.set(size.key, size);
+    for (const { dims } of size.terms) for (const each of dims) this.dim(each);
   }
 
   private attribute(attribute: Attribute): number {
