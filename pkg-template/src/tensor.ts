@@ -48,6 +48,7 @@ export { Program, scalar, spec, type Feed, type Feeds, type ProgramPlan, type Si
 export type { ProgramOptions } from './tensor/device/compile-program.js';
 export type { Loss } from './tensor/device/core.js';
 export type { Group, Results } from './tensor/device/results.js';
+export { SharedTensor } from './tensor/device/shared-tensor.js';
 export { StoredTensor, type TensorMemory } from './tensor/device/stored-tensor.js';
 export type { DeviceStats } from './tensor/engine/accounts.js';
 export type { Numeric } from './tensor/memory/numbers.js';

@@ -208,6 +208,7 @@ export function install({ gpu = true } = {}) {
       });
     }
     parameterBuffer = () => undefined;
+    dataBuffer = () => null;
     download() {
       return this.run('download', () => this.x.slice());
     }

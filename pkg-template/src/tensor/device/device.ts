@@ -5,7 +5,11 @@ import { checkWholeNumber } from '../../arguments/numeric-arguments.js';
 import { checkFlag, checkOptions, type OptionNames } from '../../arguments/options.js';
 import type { GpuContext } from '../../compile/context.js';
 import { makeDisposable } from '../../compile/dispose.js';
+import type { GpuCompiledFunctions } from '../../compile/functions.js';
+import { isOn } from '../../module/buffer-owners.js';
 import { pageDevice } from '../../module/page-device.js';
+import type { ParameterArray } from '../../problem/parameter-array.js';
+import type { ResidualBlock } from '../../problem/residual-block.js';
 import { checkDType, type DataOf, type DType } from '../dtype.js';
 import type { DeviceStats } from '../engine/accounts.js';
 import type { Memory } from '../engine/engine.js';
@@ -22,6 +26,8 @@ import { Program, type Specs, type Stored } from './program.js';
 import { wholeWords } from './program-inputs.js';
 import { readNodes } from './reading.js';
 import { inFormOf, tensorsOf, type Results } from './results.js';
+import { SharedTensor } from './shared-tensor.js';
+import { dataNumbers, parameterNumbers, type SharedNumbers } from './solver-numbers.js';
 import { StoredTensor } from './stored-tensor.js';
 
 /** Options of `Device.create`. */
@@ -190,6 +196,30 @@ export class Device {
   }
 
   /**
+   * The current parameters of compiled functions, all as a vector or those of an array as [count, dim], in memory of this device: as they are
+   * now, and after refresh() as the solver has them then. publish() sets them. Throws 'invalid-argument'.
+   */
+  parameters(functions: GpuCompiledFunctions, array?: ParameterArray): SharedTensor<'f32'> {
+    return this.share(parameterNumbers(functions, array));
+  }
+
+  /** A data input of a residual block as [count, dim], to be assigned to: publish() gives it to the solver. Throws 'invalid-argument'. */
+  dataInput(block: ResidualBlock, input: string): SharedTensor<'f32'> {
+    return this.share(dataNumbers(block, input));
+  }
+
+  /**
+   * What evaluate…OnDevice left, numParams numbers where they lie. For reading; the next such call writes over them. Throws 'invalid-argument'
+   * on the CPU and for another GPUDevice.
+   */
+  gradient(functions: GpuCompiledFunctions, of: { readonly gradient: GPUBuffer | null }): StoredTensor<'f32'> {
+    const { gradient } = of;
+    if (gradient === null || this.gpu === null) throw invalidArgument('gradient', 'functions or a device on the CPU', 'both on one GPUDevice; on the CPU, evaluateCostWithGradient gives numbers');
+    if (!isOn(gradient, this.gpu)) throw invalidArgument('gradient', 'a gradient on another GPUDevice', "one on this device's");
+    return this.borrow(gradient, [functions.numParams], 'f32');
+  }
+
+  /**
    * Records `body` once with tensors for the inputs, plans its memory, compiles its kernels, and gives a program to run as often as wanted.
    * Stored tensors that the body uses are read at each run where they lie. Rejects with 'invalid-argument', 'invalid-graph', 'aborted',
    * 'out-of-memory', 'limit-exceeded', 'shader-compilation'.
@@ -230,6 +260,14 @@ export class Device {
 
   private allocate(what: string, dtype: DType, sizes: readonly number[], options: { isZeroed?: boolean; isVertex?: boolean }): Memory {
     return this.core.allocate({ what: `${what} ${dtype} ${shapeText(sizes)}`, bytes: paddedBytes(elementBytes(dtype, sizes)), purpose: 'tensor', ...options });
+  }
+
+  private share({ numbers, sizes, present }: SharedNumbers): SharedTensor<'f32'> {
+    this.core.check();
+    const memory = this.allocate(numbers.what, 'f32', sizes, { isZeroed: true });
+    const tensor = new SharedTensor<'f32'>(this, new Cell(this.core, 'f32', sizes, memory, 'tensor'), numbers);
+    if (present !== null) tensor.set(present);
+    return tensor;
   }
 
   private stored<D extends DType>(dtype: D, sizes: readonly number[], memory: Memory): StoredTensor<D> {
