@@ -193,7 +193,12 @@ impl Imports {
     ///
     /// # Panics
     /// If a template imports a file that does not exist, or one that its parameters do not fit. Native tests expand every template.
-    pub fn text(mut self) -> String {
+    pub fn text(self) -> String {
+        self.text_and_guard().0
+    }
+
+    /// The same, and whether `guard_zero` is called.
+    pub fn text_and_guard(mut self) -> (String, bool) {
         let mut text = String::new();
         let mut next = 0;
         while let Some((name, scope)) = self.files.get(next).cloned() {
@@ -212,7 +217,8 @@ impl Imports {
             }
             next += 1;
         }
-        if text.is_empty() { text } else { format!("\n{text}") }
+        let is_guarded = self.files.iter().any(|(name, _)| name == GUARD_ZERO);
+        (if text.is_empty() { text } else { format!("\n{text}") }, is_guarded)
     }
 
     /// Expands a template into `text` and notes what it imports.

@@ -155,6 +155,12 @@ impl ProgramText {
 
     /// The whole program.
     pub fn finish(self) -> String {
-        self.text + &self.imports.text()
+        self.finish_with_guard().0
+    }
+
+    /// The whole program, and whether it calls `guard_zero`.
+    pub fn finish_with_guard(self) -> (String, bool) {
+        let (imported, is_guarded) = self.imports.text_and_guard();
+        (self.text + &imported, is_guarded)
     }
 }

@@ -3,7 +3,7 @@
 use residua_codegen::Width;
 use residua_codegen::wgsl::Binding;
 
-use super::module::{FIRST_EXTREME, FirstExtreme, MOMENTS, Module, type_name};
+use super::module::{EXTREME, KEY, Key, MOMENTS, Module, PLACE, SUM, type_name};
 use super::operation::number;
 use crate::expr::Rule;
 use crate::kernel::{Combine, Fold};
@@ -32,7 +32,13 @@ enum Kind {
     Prod,
     Min,
     Max,
-    First { largest: bool },
+    /// Of reals, which may be NaN.
+    Extreme {
+        largest: bool,
+    },
+    First {
+        flip: &'static str,
+    },
     Variance,
     By,
 }
@@ -42,16 +48,24 @@ impl States {
     pub fn new(position: usize, fold: &Fold, module: &mut Module) -> States {
         let ty = fold.operands.first().map_or(Type::F32, |operand| module.kernel.graph.ty(*operand));
         let (kind, name, words) = match &fold.combine {
-            Combine::Sum => (Kind::Sum, "vec2<f32>".to_owned(), 2),
+            Combine::Sum => {
+                module.push_shader(SUM);
+                (Kind::Sum, "vec2<f32>".to_owned(), 2)
+            }
             Combine::IntSum => (Kind::IntSum, type_name(ty).to_owned(), 1),
             Combine::Prod => (Kind::Prod, type_name(ty).to_owned(), 1),
+            Combine::Min | Combine::Max if ty == Type::F32 => {
+                module.push_shader(EXTREME);
+                (Kind::Extreme { largest: matches!(fold.combine, Combine::Max) }, "Extreme".to_owned(), 2)
+            }
             Combine::Min => (Kind::Min, type_name(ty).to_owned(), 1),
             Combine::Max => (Kind::Max, type_name(ty).to_owned(), 1),
             Combine::ArgMin | Combine::ArgMax => {
-                let largest = matches!(fold.combine, Combine::ArgMax);
-                let parameters = FirstExtreme { ty: type_name(ty).to_owned(), real: ty == Type::F32 };
-                module.push_shader_of(FIRST_EXTREME, &format!("first_extreme_{}", type_name(ty)), &parameters);
-                (Kind::First { largest }, format!("Place_{}", type_name(ty)), 2)
+                let flip = if matches!(fold.combine, Combine::ArgMax) { "0u" } else { "0xffffffffu" };
+                let parameters = Key { ty: type_name(ty).to_owned(), real: ty == Type::F32, signed: ty == Type::I32 };
+                module.push_shader(PLACE);
+                module.push_shader_of(KEY, &format!("key_of_{}", type_name(ty)), &parameters);
+                (Kind::First { flip }, "Place".to_owned(), 2)
             }
             Combine::Variance => {
                 module.push_shader(MOMENTS);
@@ -87,40 +101,47 @@ impl States {
             Kind::Prod => number(self.ty, 1),
             Kind::Min => extreme(false, module),
             Kind::Max => extreme(true, module),
-            Kind::First { largest } => format!("{}({}, 0xffffffffu)", self.name, extreme(largest, module)),
+            Kind::Extreme { largest } => format!("Extreme({}, 0u)", extreme(largest, module)),
+            Kind::First { .. } => "Place(0u, 0xffffffffu)".to_owned(),
             Kind::By => format!("identity_{}()", self.position),
         }
     }
 
     /// A state with what a point contributes.
-    pub fn with_point(&self, state: &str, operands: &[String], module: &mut Module) -> String {
+    pub fn with_point(&self, state: &str, operands: &[String]) -> String {
         if self.merges_states {
             let point = self.of_numbers(operands);
-            return self.merged(state, &point, module);
+            return self.merged(state, &point);
         }
         match self.kind {
-            Kind::Sum => module.program.call("with_addend", &[state, &operands[0]]),
+            Kind::Sum => format!("with_number({state}, {})", operands[0]),
             Kind::Variance => format!("with_sample({state}, {})", operands[0]),
-            Kind::First { .. } | Kind::By | Kind::IntSum | Kind::Prod | Kind::Min | Kind::Max => {
+            Kind::Extreme { .. }
+            | Kind::First { .. }
+            | Kind::By
+            | Kind::IntSum
+            | Kind::Prod
+            | Kind::Min
+            | Kind::Max => {
                 let point = self.of_numbers(operands);
-                self.merged(state, &point, module)
+                self.merged(state, &point)
             }
         }
     }
 
     /// The state of two neighbouring ranges.
-    pub fn merged(&self, a: &str, b: &str, module: &mut Module) -> String {
+    pub fn merged(&self, a: &str, b: &str) -> String {
         match self.kind {
-            Kind::Sum => module.program.call("sum_of_pairs", &[a, b]),
+            Kind::Sum => format!("merged_sums({a}, {b})"),
             Kind::IntSum => format!("{a} + {b}"),
             Kind::Prod => format!("{a} * {b}"),
             Kind::Min if self.ty == Type::Bool => format!("{a} & {b}"),
             Kind::Max if self.ty == Type::Bool => format!("{a} | {b}"),
-            Kind::Min if self.ty == Type::F32 => module.program.call("minimum", &[a, b]),
-            Kind::Max if self.ty == Type::F32 => module.program.call("maximum", &[a, b]),
+            Kind::Extreme { largest: false } => format!("smaller_of({a}, {b})"),
+            Kind::Extreme { largest: true } => format!("larger_of({a}, {b})"),
             Kind::Min => format!("min({a}, {b})"),
             Kind::Max => format!("max({a}, {b})"),
-            Kind::First { largest } => format!("first_extreme_{}({largest}, {a}, {b})", type_name(self.ty)),
+            Kind::First { .. } => format!("first_of({a}, {b})"),
             Kind::Variance => format!("merged_moments({a}, {b})"),
             Kind::By => format!("merged_{}({a}, {b})", self.position),
         }
@@ -128,8 +149,12 @@ impl States {
 
     /// The state of its numbers.
     pub fn of_numbers(&self, numbers: &[String]) -> String {
-        match numbers {
-            [number] if self.kind != Kind::By => number.clone(),
+        match (self.kind, numbers) {
+            (Kind::Extreme { .. }, [number]) => format!("extreme_of({number})"),
+            (Kind::First { flip }, [value, position]) => {
+                format!("place_of_{}({value}, {position}, {flip})", type_name(self.ty))
+            }
+            (kind, [number]) if kind != Kind::By => number.clone(),
             _ => format!("{}({})", self.name, numbers.join(", ")),
         }
     }
@@ -140,10 +165,12 @@ impl States {
             |members: &[&str]| members.iter().map(|member| (format!("{state}.{member}"), Type::F32)).collect();
         match self.kind {
             Kind::Sum if self.keeps_state => numbers(&["x", "y"]),
-            Kind::Sum => vec![(module.program.call("compensated_sum", &[state]), Type::F32)],
+            Kind::Sum => vec![(format!("total_of_sum({state})"), Type::F32)],
+            Kind::Extreme { .. } => vec![(format!("value_of_extreme({state})"), Type::F32)],
             Kind::IntSum | Kind::Prod | Kind::Min | Kind::Max => vec![(state.to_owned(), self.ty)],
-            Kind::First { .. } if self.keeps_state => {
-                vec![(format!("{state}.value"), self.ty), (format!("{state}.position"), Type::U32)]
+            Kind::First { flip } if self.keeps_state => {
+                let value = format!("{}_of_key({state}.key, {flip})", type_name(self.ty));
+                vec![(value, self.ty), (format!("{state}.position"), Type::U32)]
             }
             Kind::First { .. } => vec![(format!("i32({state}.position)"), Type::I32)],
             Kind::Variance if self.keeps_state => numbers(&["x", "y", "z"]),

@@ -20,7 +20,7 @@
 //!
 //! **The guard's zero.** Functions that split roundings need a zero that compilers cannot derive (see `residua_codegen`). Texts take it from
 //! the length of a storage buffer, which is never 0: a query of the device, unlike the contents of uniform buffers, which lavapipe compiles
-//! into its shaders. It costs no binding.
+//! into its shaders. It costs no binding. Entry points that need it make it once and keep it in a private variable.
 
 use residua_base::error::{Error, ErrorCode, Result};
 use residua_codegen::wgsl::Access;

@@ -21,10 +21,11 @@ pub fn type_name(ty: Type) -> &'static str {
 }
 
 template_parameters! {
-    /// Of `first_extreme.wgsl`.
-    pub struct FirstExtreme {
+    /// Of `key.wgsl`.
+    pub struct Key {
         ty: String,
         real: bool,
+        signed: bool,
     }
 }
 
@@ -50,8 +51,16 @@ pub const HIGH_PRODUCT: Template<'static> = shader!("high_product");
 pub const HALF: Template<'static> = shader!("half");
 /// Count, mean and squares of differences.
 pub const MOMENTS: Template<'static> = shader!("moments");
-/// First extrema.
-pub const FIRST_EXTREME: Template<'static> = shader!("first_extreme");
+/// Compensated sums.
+pub const SUM: Template<'static> = shader!("sum");
+/// The exponential and its kin.
+pub const EXPONENTIAL: Template<'static> = shader!("exponential");
+/// Smallest and largest, with NaN.
+pub const EXTREME: Template<'static> = shader!("extreme");
+/// Where the first of the greatest stands.
+pub const PLACE: Template<'static> = shader!("place");
+/// Values in the order of their bits.
+pub const KEY: Template<'static> = shader!("key");
 
 /// What nodes depend on, by bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -81,7 +90,7 @@ impl<'a> Module<'a> {
     pub fn new(kernel: &'a Kernel) -> Module<'a> {
         let mut program = ProgramText::new();
         program.make_nan_by_guard();
-        program.read_guard_from("select(0u, 1u, arrayLength(&b0) == 0u)");
+        program.read_guard_from("guard");
         let layouts = kernel.buffers.iter().map(|buffer| Layout::scalars(buffer.dtype)).collect();
         Module { kernel, program, layouts, dependences: dependences(kernel), pushed: FxHashSet::default() }
     }
@@ -150,13 +159,25 @@ impl<'a> Module<'a> {
     ) -> Result<KernelText> {
         let (mut text, bindings) = self.head();
         text += declarations;
+        let has_units = self.pushed.contains(SUM.name);
+        let (functions, is_guarded) = std::mem::take(&mut self.program).finish_with_guard();
+        if is_guarded {
+            text += "var<private> guard: u32;\n";
+        }
         text += &format!(
             "\n@compute @workgroup_size({threads})\nfn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: \
-             vec3<u32>, @builtin(local_invocation_index) lane: u32) {{\n    let workgroup = group.y * groups.x + group.x;\n"
+             vec3<u32>, @builtin(local_invocation_index) lane: u32) {{\n"
         );
+        if is_guarded {
+            // Read once: compilers do not move the query out of loops.
+            text += "    guard = select(0u, 1u, arrayLength(&b0) == 0u);\n";
+        }
+        if has_units {
+            text += "    make_units();\n";
+        }
+        text += "    let workgroup = group.y * groups.x + group.x;\n";
         text += body;
         text += "}\n";
-        let functions = std::mem::take(&mut self.program).finish();
         if !functions.is_empty() && !functions.starts_with('\n') {
             text.push('\n');
         }

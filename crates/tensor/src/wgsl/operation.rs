@@ -2,7 +2,7 @@
 
 use residua_ir::graph::Op as Real;
 
-use super::module::{COMPARE, COMPONENTS, CONVERT, HIGH_PRODUCT, Module, type_name};
+use super::module::{COMPARE, COMPONENTS, CONVERT, EXPONENTIAL, HIGH_PRODUCT, Module, type_name};
 use crate::scalar::{Op, Type};
 
 /// The text of a value.
@@ -155,6 +155,18 @@ fn real(op: Real, operands: &[&Text], is_vector: bool, module: &mut Module) -> S
     if operands.iter().all(|operand| operand.literal.is_some()) {
         let bits = operands[0].literal.unwrap_or_default();
         operands[0].text = module.program.opaque_number(f64::from(f32::from_bits(bits)));
+    }
+    // Cheaper forms than those of the library.
+    let function = match op {
+        Real::Exp => Some("exponential_of"),
+        Real::Sigmoid => Some("logistic_of"),
+        Real::Tanh => Some("hyperbolic_tangent_of"),
+        _ => None,
+    };
+    if let Some(function) = function {
+        module.push_shader(EXPONENTIAL);
+        let operands: Vec<&Text> = operands.iter().collect();
+        return by_component(function, &operands, Type::F32, is_vector);
     }
     if !is_vector {
         let texts: Vec<&str> = operands.iter().map(|operand| operand.text.as_str()).collect();

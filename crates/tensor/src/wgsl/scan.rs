@@ -94,7 +94,7 @@ impl ScanWriter<'_, '_, '_> {
             self.code.line(&format!("var own = {identity};"));
             self.each_point(|writer| {
                 writer.each_lane(|writer, operands, _| {
-                    let next = writer.states.with_point("own", operands, writer.code.module);
+                    let next = writer.states.with_point("own", operands);
                     writer.code.line(&format!("own = {next};"));
                 });
             });
@@ -114,14 +114,14 @@ impl ScanWriter<'_, '_, '_> {
 
     /// Merges what the threads before this one have accumulated: the totals of whole groups of threads, then the threads of its own.
     fn before(&mut self, identity: &str) {
-        let merged = |a: &str, b: &str, code: &mut Code| self.states.merged(a, b, code.module);
+        let merged = |a: &str, b: &str| self.states.merged(a, b);
         let code = &mut self.code;
         code.line("shared_states[lane] = own;");
         code.line("workgroupBarrier();");
         code.open(&format!("if lane % {GROUP}u == 0u"));
         code.line(&format!("var total = {identity};"));
         code.open(&format!("for (var k = 0u; k < {GROUP}u; k++)"));
-        let next = merged("total", "shared_states[lane + k]", code);
+        let next = merged("total", "shared_states[lane + k]");
         code.line(&format!("total = {next};"));
         code.close();
         code.line(&format!("shared_totals[lane / {GROUP}u] = total;"));
@@ -132,7 +132,7 @@ impl ScanWriter<'_, '_, '_> {
             (format!("for (var k = lane / {GROUP}u * {GROUP}u; k < lane; k++)"), "shared_states"),
         ] {
             code.open(&head);
-            let next = merged("state", &format!("{array}[k]"), code);
+            let next = merged("state", &format!("{array}[k]"));
             code.line(&format!("state = {next};"));
             code.close();
         }
@@ -198,7 +198,7 @@ impl ScanWriter<'_, '_, '_> {
         }
         let exclusive = self.scan.exclusive;
         let mask = self.each_lane(|writer, operands, lane| {
-            let next = writer.states.with_point("state", operands, writer.code.module);
+            let next = writer.states.with_point("state", operands);
             if exclusive {
                 writer.code.line(&format!("{} = state;", results[lane]));
             }

@@ -21,6 +21,11 @@ mod tree;
 use schedule::Schedule;
 use tree::Shared;
 
+/// Points, or fours of points, that a loop takes at a time.
+const UNROLLED: u32 = 4;
+/// Largest graph of which a loop has several copies.
+const MOST_UNROLLED_NODES: usize = 100;
+
 /// Writes the kernel.
 pub fn write(mut module: Module, rows: &Rows) -> Result<KernelText> {
     let states: Vec<States> =
@@ -164,7 +169,8 @@ impl RowsWriter<'_, '_, '_> {
                 (_, 0) => "y".to_owned(),
                 (_, _) => self.code.bind(&format!("y + {}u", position * along)),
             };
-            let exists = (!is_exact).then(|| self.code.bind(&format!("{chunk} < chunks")));
+            // All but the last are there for every thread.
+            let exists = (position + 1 == held && !is_exact).then(|| self.code.bind(&format!("{chunk} < chunks")));
             self.row.locate(&chunk, &mut self.code);
             let coordinates = self.code.coordinates().to_vec();
             self.held.push(Held { values: FxHashMap::default(), coordinates, exists });
@@ -194,18 +200,53 @@ impl RowsWriter<'_, '_, '_> {
         }
         let along = self.schedule.along;
         let is_ordered = along > 1 && self.states.iter().any(States::is_ordered);
+        let step = if along == 1 || is_ordered { 1 } else { along };
+        let (first, end) = match (along, is_ordered) {
+            (1, _) => ("0u", "chunks"),
+            (_, true) => ("y * share", "min((y + 1u) * share, chunks)"),
+            (_, false) => ("y", "chunks"),
+        };
         let chunk = self.code.name();
-        self.code.open(&match (along, is_ordered) {
-            (1, _) => format!("for (var {chunk} = 0u; {chunk} < chunks; {chunk}++)"),
-            (_, true) => {
-                format!("for (var {chunk} = y * share; {chunk} < min((y + 1u) * share, chunks); {chunk}++)")
+        self.code.line(&format!("var {chunk} = {first};"));
+        if self.is_unrolled() {
+            // The loads of several points are under way at a time.
+            self.code.open(&format!(
+                "for (; {chunk} + {}u < {end}; {chunk} += {}u)",
+                step * (UNROLLED - 1),
+                step * UNROLLED
+            ));
+            let mut points = Vec::new();
+            for position in 0..UNROLLED {
+                let place = match position {
+                    0 => chunk.clone(),
+                    _ => self.code.bind(&format!("{chunk} + {}u", step * position)),
+                };
+                self.row.locate(&place, &mut self.code);
+                let coordinates = self.code.coordinates().to_vec();
+                self.code.push_values(FxHashMap::default());
+                self.code.require(roots);
+                points.push((coordinates, self.code.pop_values()));
             }
-            (_, false) => format!("for (var {chunk} = y; {chunk} < chunks; {chunk} += {along}u)"),
-        });
+            for (coordinates, values) in points {
+                self.code.set_coordinates(&coordinates);
+                self.code.push_values(values);
+                write(self);
+                self.code.pop_values();
+            }
+            self.code.close();
+        }
+        self.code.open(&format!("for (; {chunk} < {end}; {chunk} += {step}u)"));
         self.row.locate(&chunk, &mut self.code);
         self.code.require(roots);
         write(self);
         self.code.close();
+    }
+
+    /// Whether loops over points take several points at a time: where there may be so many, and the text stays short.
+    fn is_unrolled(&self) -> bool {
+        let known = self.row.known(self.code.module);
+        known.is_none_or(|chunks| chunks / self.schedule.along >= 2 * UNROLLED)
+            && self.code.module.kernel.graph.len() <= MOST_UNROLLED_NODES
     }
 
     /// Where the present points contribute and are written.
@@ -250,7 +291,7 @@ impl RowsWriter<'_, '_, '_> {
                     let state = accumulator(*fold, lane % accumulators);
                     let operands: Vec<String> =
                         rows.folds[*fold].operands.iter().map(|operand| code.value(*operand).component(lane)).collect();
-                    let next = states[*fold].with_point(&state, &operands, code.module);
+                    let next = states[*fold].with_point(&state, &operands);
                     code.line(&format!("{state} = {next};"));
                 }
                 if vector_mask.is_some() {
@@ -269,10 +310,10 @@ impl RowsWriter<'_, '_, '_> {
                 continue;
             }
             let halves = [[0, 1], [2, 3]].map(|[a, b]| {
-                let half = states[*fold].merged(&names[a], &names[b], self.code.module);
+                let half = states[*fold].merged(&names[a], &names[b]);
                 self.code.bind(&half)
             });
-            let whole = states[*fold].merged(&halves[0], &halves[1], self.code.module);
+            let whole = states[*fold].merged(&halves[0], &halves[1]);
             merged.push(vec![self.code.bind(&whole)]);
         }
         if self.schedule.along > 1 {
@@ -316,7 +357,8 @@ impl RowsWriter<'_, '_, '_> {
         if let Some(active) = &is_active {
             self.code.open(&format!("if {active}"));
         }
-        self.each_point(&[], |writer| {
+        let values = if self.held.is_empty() { values } else { Vec::new() };
+        self.each_point(&values, |writer| {
             let mask = match writer.mask() {
                 None => writer.outer_mask.clone(),
                 Some(mask) => Some(match &writer.outer_mask {

@@ -18,10 +18,10 @@ const THREADS: u32 = 256;
 const LONE_THREADS: u32 = 64;
 /// Rows of fewer points have one thread each: there is nothing to share.
 const SHORT: u32 = 32;
-/// Rows of fewer points share a workgroup.
-const MIDDLE: u32 = 1024;
-/// Threads along a row of middle length: a row is read in lines of 32 vectors, which is 512 bytes.
-const MIDDLE_ALONG: u32 = 32;
+/// Points, or fours of points, a thread, where a workgroup has enough threads.
+const SHARE: u32 = 4;
+/// Fewest threads along a longer row: their vectors fill a line of memory.
+const FEWEST_ALONG: u32 = 8;
 /// Most points, or fours of points, that a thread holds in registers: 64 numbers of each value leave room for two workgroups.
 const MOST_HELD: u32 = 16;
 /// Most nodes of the graph times what a thread holds: what is held is written out, and texts must stay short.
@@ -71,10 +71,11 @@ impl Schedule {
         let (length, count) = (known(&rows.row), known(&rows.outer));
         let along = match length {
             Some(length) if length < SHORT => 1,
-            _ if !rows_are_neighbours => match length {
-                Some(length) if length < MIDDLE => MIDDLE_ALONG,
-                _ => THREADS,
-            },
+            Some(length) if !rows_are_neighbours => {
+                let chunks = length.div_ceil(if lanes.is_some() { 4 } else { 1 });
+                chunks.div_ceil(SHARE).next_power_of_two().clamp(FEWEST_ALONG, THREADS)
+            }
+            None if !rows_are_neighbours => THREADS,
             // Rows side by side: as many threads along each as it takes to have enough in all.
             _ => match count.map(|count| count / if lanes.is_some() { 4 } else { 1 }) {
                 Some(65_536..) => 1,
@@ -117,8 +118,7 @@ impl Schedule {
         let is_ordered = self.along > 1 && states.iter().any(States::is_ordered);
         let Some(length) = length.filter(|_| stages > 1 && !is_ordered) else { return };
         let chunks = length.div_ceil(self.points());
-        // A thread that has a row to itself holds just its points, others a power of two, so that there are few texts.
-        let held = if self.along == 1 { chunks } else { chunks.div_ceil(self.along).next_power_of_two() };
+        let held = chunks.div_ceil(self.along);
         if held <= MOST_HELD && held * module.kernel.graph.len() as u32 <= MOST_WRITTEN {
             self.held = held;
         }

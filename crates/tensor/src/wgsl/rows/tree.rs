@@ -66,7 +66,7 @@ impl Shared {
                     code.line(&format!("var {state} = {array}[{place}];"));
                     code.open(&head);
                     let other = format!("{array}[{}]", element(schedule, lane, &format!("{first} + k")));
-                    let merged = states.merged(&state, &other, code.module);
+                    let merged = states.merged(&state, &other);
                     code.line(&format!("{state} = {merged};"));
                     code.close();
                     code.line(&format!("{array}[{place}] = {state};"));
@@ -84,7 +84,7 @@ impl Shared {
                 let mut state = code.bind(&format!("{array}[{}]", element(schedule, lane, "0u")));
                 for row in 1..rows {
                     let other = format!("{array}[{}]", element(schedule, lane, &format!("{}u", row * stride)));
-                    let merged = states.merged(&state, &other, code.module);
+                    let merged = states.merged(&state, &other);
                     state = code.bind(&merged);
                 }
                 state
