@@ -7,6 +7,7 @@ pub mod product;
 pub mod rows;
 pub mod scan;
 pub mod scatter;
+mod split;
 pub mod storage;
 pub mod tile;
 mod unique;

@@ -1,25 +1,40 @@
 //! Which tile suits a product, and whether its depth is cut.
 
 use super::build::Built;
-use crate::kernel::{Body, Tile};
-use crate::size::Size;
+use super::split::split;
+use crate::kernel::{Body, Extent, Product, Tile};
 
-/// Gives the kernel of a product the tile for its shape, [batch…, rows, columns], for the largest dims.
-pub fn set_tile(built: &mut Built, shape: &[Size], most_dims: &[u32]) {
-    let Body::Product(product) = &mut built.kernel.body else { return };
-    let [batch @ .., rows, columns] = shape else { return };
-    let most = |size: &Size| size.at(most_dims).max(0) as u64;
-    product.tile = choose_tile(most(&Size::product(batch)), most(rows), most(columns));
+/// The kernels of a product: one with the tile for its extents, or two if its depth is cut. `scratch` counts pieces of scratch memory.
+pub fn tiled(mut built: Built, most_dims: &[u32], scratch: &mut u32) -> Vec<Built> {
+    let Body::Product(product) = built.kernel.body.clone() else { return vec![built] };
+    let most = |extent: &Extent| u64::from(built.kernel.extent(*extent, most_dims));
+    let batch = product.batch.iter().map(most).fold(1, u64::saturating_mul);
+    let (rows, columns) = (most(&product.rows), most(&product.columns));
+    let depth = built.kernel.known(product.depth).unwrap_or_default();
+    let slices = split_of(batch, rows, columns, depth);
+    if slices > 1 {
+        let tile = choose_tile(batch * u64::from(slices), rows, columns);
+        *scratch += 1;
+        return split(&built, &product, slices, depth / slices, tile, *scratch - 1).into();
+    }
+    built.kernel.body = Body::Product(Product { tile: choose_tile(batch, rows, columns), ..product });
+    vec![built]
 }
 
 /// Tiles that keep a large device busy: it has about 130 cores with a few tiles each.
 const ENOUGH_TILES: u64 = 192;
 
+/// Shortest depth that is cut.
+const SHORTEST_CUT: u32 = 2048;
+
 /// Shortest slice of a depth: shorter ones cost more by their sums than they gain.
-const SHORTEST_SLICE: u32 = 512;
+const SHORTEST_SLICE: u32 = 256;
 
 /// Most slices of a depth.
-const MOST_SLICES: u64 = 16;
+const MOST_SLICES: u32 = 16;
+
+/// What all steps along the depth divide.
+const STEP: u32 = 32;
 
 /// The tile for a product of these extents, where `batch` is the number of matrices. It follows from the extents alone.
 fn choose_tile(batch: u64, rows: u64, columns: u64) -> Tile {
@@ -37,18 +52,22 @@ fn choose_tile(batch: u64, rows: u64, columns: u64) -> Tile {
     }
 }
 
-/// Into how many slices the depth of a product is cut, so that enough workgroups compute it: 1 if it is not cut. The products of the slices are a
-/// batch more, whose sum is the product. Sums of slices are rounded in another order than sums of the whole depth, so the number follows from the
-/// extents alone.
-pub fn split_of(batch: u64, rows: u64, columns: u64, depth: u64) -> u32 {
-    let size = 64;
-    let tiles = batch.saturating_mul(rows.div_ceil(size)).saturating_mul(columns.div_ceil(size));
+/// Into how many equal slices the depth of a product is cut, so that enough workgroups compute it: 1 if it is not cut. Sums of slices are
+/// rounded in another order than sums of the whole depth, so the number follows from the extents alone.
+fn split_of(batch: u64, rows: u64, columns: u64, depth: u32) -> u32 {
+    let tiles = batch.saturating_mul(rows.div_ceil(64)).saturating_mul(columns.div_ceil(64));
     let is_vector = rows.min(columns) <= u64::from(Tile::MOST_ROWS);
-    if is_vector || tiles == 0 || tiles >= ENOUGH_TILES || depth < 4 * u64::from(SHORTEST_SLICE) {
+    if is_vector || tiles == 0 || depth < SHORTEST_CUT {
         return 1;
     }
-    let most = (depth / u64::from(SHORTEST_SLICE)).min(MOST_SLICES);
-    ENOUGH_TILES.div_ceil(tiles).clamp(1, most) as u32
+    let wanted = ENOUGH_TILES / tiles;
+    // Slices are whole steps of every tile, so that factors need no guards.
+    (2..=MOST_SLICES)
+        .rev()
+        .find(|slices| {
+            u64::from(*slices) <= wanted && depth.is_multiple_of(slices * STEP) && depth / slices >= SHORTEST_SLICE
+        })
+        .unwrap_or(1)
 }
 
 #[cfg(test)]
@@ -77,10 +96,13 @@ mod tests {
     fn a_depth_is_cut_where_there_are_few_tiles_and_it_is_long() {
         for ((batch, rows, columns, depth), slices) in [
             ((1, 1024, 1024, 4096), 1),
-            ((1, 512, 512, 2048), 3),
+            ((1, 512, 512, 2048), 2),
+            ((1, 128, 256, 4096), 16),
             ((1, 64, 64, 1 << 20), 16),
-            ((1, 64, 64, 2048), 4),
-            ((1, 64, 64, 2047), 1),
+            ((1, 64, 64, 2048), 8),
+            ((1, 64, 64, 2016), 1),
+            ((1, 64, 64, 2080), 5),
+            ((1, 64, 64, 2049), 1),
             ((1, 8, 64, 1 << 20), 1),
             ((0, 64, 64, 4096), 1),
         ] {

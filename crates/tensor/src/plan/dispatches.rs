@@ -182,9 +182,8 @@ impl Work<'_> {
                 }
             },
             Group::Product { product, elements } => {
-                let mut built = product::product(expr, self.stored, *product, elements, &to)?;
-                tile::set_tile(&mut built, &expr.tensor(*product).shape, self.most_dims);
-                vec![built]
+                let built = product::product(expr, self.stored, *product, elements, &to)?;
+                if self.target.is_host { vec![built] } else { tile::tiled(built, self.most_dims, &mut scratch) }
             }
             Group::Scatter { scatter } => crate::fuse::scatter::scatter(expr, self.stored, *scatter, &to, self.target)?,
         };

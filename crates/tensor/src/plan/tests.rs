@@ -205,6 +205,31 @@ fn a_layer_with_bias_and_activation_is_one_product() {
 }
 
 #[test]
+fn a_long_depth_is_cut_and_what_follows_is_computed_from_the_sum() {
+    for batch in [1, 2] {
+        let mut expr = Expr::default();
+        let x = expr.input(0, DType::F32, &shape(&[batch, 2048, 9]));
+        let w = expr.input(1, DType::F32, &shape(&[2048, 10]));
+        let bias = expr.input(2, DType::F32, &shape(&[10]));
+        let transposed = expr.transpose(x);
+        let product = expr.matmul(transposed, w, DType::F32);
+        let sum = expr.elementwise(E::Add, &[product, bias]);
+        // Integers, whose sums are exact in every order.
+        let integers = |count: i64, seed: i64| (0..count).map(|k| (k * seed % 9 - 4) as f64).collect::<Vec<_>>();
+        let inputs = [integers(batch * 2048 * 9, 7), integers(20_480, 5), integers(10, 2)];
+        let plan = check(expr, &[sum, product], &inputs, &[]);
+        assert_eq!(names(&plan), ["product_add_of_slices", "product_add_sum"]);
+    }
+    // Few rows are summed by many threads as it is.
+    let mut expr = Expr::default();
+    let x = expr.input(0, DType::I32, &shape(&[8, 2048]));
+    let w = expr.input(1, DType::I32, &shape(&[2048, 10]));
+    let product = expr.matmul(x, w, DType::I32);
+    let plan = check(expr, &[product], &[vec![3.0; 16_384], vec![-2.0; 20_480]], &[]);
+    assert_eq!(plan.steps.len(), 1);
+}
+
+#[test]
 fn batched_products_broadcast() {
     let mut expr = Expr::default();
     let x = expr.input(0, DType::F32, &shape(&[2, 1, 3, 4]));
