@@ -6,9 +6,20 @@ use super::{Place, Plan, Step};
 use crate::dtype::DType;
 use crate::half;
 use crate::interpret;
+use crate::kernel::Kernel;
 
 /// Runs a plan on the bytes of its slots, which assignments change, and gives the bytes of its results.
 pub fn execute(plan: &Plan, dims: &[u32], slots: &mut [Vec<u8>]) -> Result<Vec<Vec<u8>>> {
+    execute_by(plan, dims, slots, &interpret::run)
+}
+
+/// The same by another way to run a kernel with the words of its uniform on the bytes of its buffers.
+pub fn execute_by(
+    plan: &Plan,
+    dims: &[u32],
+    slots: &mut [Vec<u8>],
+    run: &dyn Fn(&Kernel, &[u32], &mut [Vec<u8>]) -> Result<()>,
+) -> Result<Vec<Vec<u8>>> {
     let memory = |place: &Place| match place {
         Place::Slot(slot) => slots[*slot as usize].clone(),
         // Not 0, so that a kernel which reads what nothing wrote shows.
@@ -22,7 +33,7 @@ pub fn execute(plan: &Plan, dims: &[u32], slots: &mut [Vec<u8>]) -> Result<Vec<V
                 let words: Vec<u32> = kernel.sizes.iter().map(|size| size.at(dims) as u32).collect();
                 let mut buffers: Vec<Vec<u8>> =
                     places.iter().map(|place| std::mem::take(&mut memories[*place as usize])).collect();
-                interpret::run(kernel, &words, &mut buffers)?;
+                run(kernel, &words, &mut buffers)?;
                 for (place, bytes) in places.iter().zip(buffers) {
                     memories[*place as usize] = bytes;
                 }

@@ -1,6 +1,6 @@
 //! Plans against the reference: the same recipe, fused into kernels, gives the same numbers.
 
-use super::execute::{bytes_of, elements_of, execute};
+use super::execute::{bytes_of, elements_of, execute, execute_by};
 use super::*;
 use crate::dtype::DType;
 use crate::expr::evaluate;
@@ -41,7 +41,7 @@ fn check_assigned(
         results: results.to_vec(),
         assignments: assignments.to_vec(),
     };
-    // A plan for the host gives the same numbers; its kernels run through the same interpreter.
+    // A plan for the host gives the same numbers, by the code that is generated for its kernels.
     let host = Plan::new(&recipe, &Target { is_host: true, ..GPU }).unwrap();
     let plan = Plan::new(&recipe, &GPU).unwrap();
     let dtype_of_slot = |slot: usize| {
@@ -51,7 +51,7 @@ fn check_assigned(
     let mut slots: Vec<Vec<u8>> =
         inputs.iter().enumerate().map(|(slot, elements)| bytes_of(dtype_of_slot(slot), elements)).collect();
     let mut host_slots = slots.clone();
-    let on_host = execute(&host, dims, &mut host_slots).unwrap();
+    let on_host = execute_by(&host, dims, &mut host_slots, &crate::wasm::run_generated).unwrap();
     let found = execute(&plan, dims, &mut slots).unwrap();
     let compare = |id: TensorId, bytes: &[u8]| {
         let expected = &expected[id.0 as usize].data;

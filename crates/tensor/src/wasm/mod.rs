@@ -35,6 +35,9 @@ mod states;
 mod tests;
 mod values;
 
+#[cfg(all(test, not(target_arch = "wasm32")))]
+pub(crate) use tests::machine::run_generated;
+
 /// The bytes of a module with a function for each kernel that is no matrix product.
 pub fn module(kernels: &[Kernel]) -> Result<Vec<u8>> {
     let mut shared = Shared::new();

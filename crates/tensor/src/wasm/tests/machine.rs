@@ -2,12 +2,32 @@
 
 use wasmi::{Config, Engine, Instance, Linker, Memory, MemoryType, Module, Store as Runtime};
 
-use crate::kernel::Kernel;
+use residua_base::error::Result;
+
+use crate::interpret;
+use crate::kernel::{Body, Kernel};
 use crate::wasm::module;
+
+/// Runs a kernel by its code, and a matrix product, which has none, by the interpreter.
+pub fn run_generated(kernel: &Kernel, words: &[u32], buffers: &mut [Vec<u8>]) -> Result<()> {
+    match kernel.body {
+        Body::Product(_) => interpret::run(kernel, words, buffers),
+        _ => {
+            run_with(kernel, words, buffers);
+            Ok(())
+        }
+    }
+}
+
+/// The same with the values of dims.
+pub fn run(kernel: &Kernel, buffers: &mut [Vec<u8>], dims: &[u32]) {
+    let words: Vec<u32> = kernel.sizes.iter().map(|size| size.at(dims) as u32).collect();
+    run_with(kernel, &words, buffers);
+}
 
 /// Runs a kernel on the contents of its buffers, which stand one after another in a memory, each padded to a multiple of 16 bytes. What the
 /// padding holds is no number that a result should have.
-pub fn run(kernel: &Kernel, buffers: &mut [Vec<u8>], dims: &[u32]) {
+fn run_with(kernel: &Kernel, words: &[u32], buffers: &mut [Vec<u8>]) {
     let bytes = module(std::slice::from_ref(kernel)).unwrap();
     let mut config = Config::default();
     config.wasm_simd(true);
@@ -25,7 +45,7 @@ pub fn run(kernel: &Kernel, buffers: &mut [Vec<u8>], dims: &[u32]) {
         frame.push(next as u32);
         next += size;
     }
-    frame.extend(kernel.sizes.iter().map(|size| size.at(dims) as u32));
+    frame.extend(words);
     let words: Vec<u8> = frame.iter().flat_map(|word| word.to_le_bytes()).collect();
     memory.write(&mut runtime, 64, &words).unwrap();
     let mut linker = Linker::new(&engine);
