@@ -1,9 +1,13 @@
-//! Every rule and the rule of its result against central differences of the reference, and rules at singular points.
+//! Every rule and the rule of its result against central differences of the reference, kernels of these against the reference, and rules at
+//! singular points.
 
 use residua_ir::graph::{Graph, InputId, NodeId};
 
 use super::*;
 use crate::expr::{Array, evaluate};
+use crate::fuse::Target;
+use crate::plan::Plan;
+use crate::plan::execute::{bytes_of, elements_of, execute};
 use crate::tape::write;
 
 mod rules;
@@ -33,8 +37,9 @@ impl Random {
         low + (high - low) * unit
     }
 
+    /// Numbers that are f32.
     fn numbers(&mut self, count: usize, interval: (f64, f64)) -> Vec<f64> {
-        (0..count).map(|_| self.within(interval)).collect()
+        (0..count).map(|_| f64::from(self.within(interval) as f32)).collect()
     }
 }
 
@@ -64,6 +69,34 @@ fn differentiated(recipe: &Recipe) -> Recipe {
 fn results(recipe: &Recipe, contents: &[Vec<f64>]) -> Vec<Array> {
     let values = evaluate(&recipe.expr, &[DIM], contents);
     recipe.results.iter().map(|id| values[id.0 as usize].clone()).collect()
+}
+
+/// Whether kernels for the GPU and for the host give what the reference gives.
+fn assert_kernels(name: &str, recipe: &Recipe, contents: &[Vec<f64>]) {
+    let recipe = differentiated(recipe);
+    let is_slot = |tensor: &&Tensor, slot: usize| tensor.op == Op::Input(slot as u32);
+    let bytes = |(slot, numbers): (usize, &Vec<f64>)| {
+        let tensor = recipe.expr.nodes.iter().find(|tensor| is_slot(tensor, slot)).unwrap();
+        bytes_of(tensor.dtype, numbers)
+    };
+    // Up to some hundred roundings of 6e-8 in f32, on terms that partly cancel; a rounding to f16 is one of 5e-4.
+    let is_half = recipe.expr.nodes.iter().any(|tensor| tensor.dtype == DType::F16);
+    let tolerance = if is_half { 2e-3 } else { 1e-4 };
+    for is_host in [false, true] {
+        let target = Target { is_host, most_buffers: 8, most_workgroups: 65_535 };
+        let plan = Plan::new(&recipe, &target).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let mut slots: Vec<Vec<u8>> = contents.iter().enumerate().map(bytes).collect();
+        let found = execute(&plan, &[DIM], &mut slots).unwrap_or_else(|error| panic!("{name}: {error}"));
+        for (place, (bytes, expected)) in found.iter().zip(results(&recipe, contents)).enumerate() {
+            let found = elements_of(DType::F32, bytes, expected.data.len());
+            for (element, (found, expected)) in found.iter().zip(&expected.data).enumerate() {
+                assert!(
+                    (found - expected).abs() <= tolerance * (1.0 + expected.abs()),
+                    "{name}: element {element} of result {place} is {found} by kernels, not {expected}"
+                );
+            }
+        }
+    }
 }
 
 /// Whether derivatives of a scalar, the first result of a recipe, by slots are those by differences; the derivatives are the other results.
@@ -117,6 +150,7 @@ fn check(name: &str, reals: &[(&[i64], (f64, f64))], others: &[(DType, &[i64], &
     let results = [vec![scalar], gradients.clone()].concat();
     let mut recipe = Recipe { expr, dims: vec![DIM], results, assignments: Vec::new() };
     assert_derivatives(name, &recipe, &contents);
+    assert_kernels(name, &recipe, &contents);
 
     let expr = &mut recipe.expr;
     let mut sum = expr.constant(0.0, DType::F32);
@@ -127,7 +161,9 @@ fn check(name: &str, reals: &[(&[i64], (f64, f64))], others: &[(DType, &[i64], &
     }
     let second = wrt.iter().map(|x| expr.gradient(sum, *x));
     recipe.results = [sum].into_iter().chain(second).collect();
-    assert_derivatives(&format!("gradient of {name}"), &recipe, &contents);
+    let name = format!("gradient of {name}");
+    assert_derivatives(&name, &recipe, &contents);
+    assert_kernels(&name, &recipe, &contents);
 }
 
 /// A merge rule on states.
