@@ -252,6 +252,27 @@ test('a run makes no buffers, bind groups or pipelines', async () => {
   assert.equal(gpu.made.buffers, bound.buffers);
 });
 
+test('runs that take long are submitted in pieces of whole kernels', async () => {
+  const gpu = fakeGpu();
+  installTensors();
+  const device = await Device.create({ share: gpu, sliceMs: 5 });
+  const x = device.tensor([1, 2]);
+  const program = await device.compile({}, () => [op('neg', x), op('add', x, x), op('mul', x, x), op('neg', op('mul', x, x))]);
+  const submits = () => {
+    const before = gpu.made.submits;
+    program.run();
+    return gpu.made.submits - before;
+  };
+  assert.equal(submits(), 1);
+  gpu.queue.onSubmittedWorkDone = () => new Promise((resolve) => setTimeout(resolve, 12));
+  assert.equal(submits(), 1, 'the run that is measured');
+  await new Promise((resolve) => setTimeout(resolve, 40));
+  // 12 ms or more are 3 pieces of 5 or more; a run has 5 kernels, and the copies of its results.
+  assert.ok(submits() >= 3);
+  assert.deepEqual((await device.read(...program.outputs)).map((data) => [...data]), [[-1, -2], [2, 4], [1, 4], [-1, -4]]);
+  await assert.rejects(Device.create({ share: gpu, sliceMs: -1 }), residuaError('invalid-argument', /sliceMs/));
+});
+
 test('a lost device rejects all calls with device-lost, and tells why', async () => {
   const { gpu, device } = await open();
   const a = device.tensor([1, 2]);

@@ -42,7 +42,7 @@ export class DeviceCore {
   constructor(
     readonly instance: TensorInstance,
     readonly gpu: GPUDevice | null,
-    options: { readonly isTimed: boolean },
+    options: { readonly isTimed: boolean; readonly sliceMs: number },
   ) {
     const turns = new Turns();
     this.queue = new WorkQueue(turns, (error) => this.fail(error));

@@ -1,7 +1,7 @@
 /** Devices: where tensors are stored and computed. */
 
 import { describe, invalidArgument, ResiduaError } from '../../arguments/errors.js';
-import { checkWholeNumber } from '../../arguments/numeric-arguments.js';
+import { checkFinite, checkWholeNumber } from '../../arguments/numeric-arguments.js';
 import { checkFlag, checkOptions, type OptionNames } from '../../arguments/options.js';
 import type { GpuContext } from '../../compile/context.js';
 import { makeDisposable } from '../../compile/dispose.js';
@@ -41,9 +41,14 @@ export interface DeviceOptions {
   share?: GpuContext | GPUDevice;
   /** Times every kernel, for `stats().kernels`, where the GPU has timestamps. Each dispatch then has a pass of its own. Default false. */
   profile?: boolean;
+  /**
+   * A run is submitted in pieces of about so many milliseconds of the GPU, whole kernels each, so that the page can draw in between; 0: in one
+   * piece. The second run of a program is measured for it. Default 12.
+   */
+  sliceMs?: number;
 }
 
-const DEVICE_OPTIONS: OptionNames<DeviceOptions> = { backend: true, share: true, profile: true };
+const DEVICE_OPTIONS: OptionNames<DeviceOptions> = { backend: true, share: true, profile: true, sliceMs: true };
 
 /** What a GPU has. */
 export interface DeviceFeatures {
@@ -85,12 +90,13 @@ export class Device {
   /** Makes a device, and loads the WebAssembly module where needed. Rejects with 'gpu-unavailable', 'invalid-argument', 'not-initialized'. */
   static async create(options: DeviceOptions = {}): Promise<Device> {
     checkOptions('Device.create: options', options, DEVICE_OPTIONS);
-    const { backend = 'auto', share, profile = false } = options;
+    const { backend = 'auto', share, profile = false, sliceMs = 12 } = options;
     if (backend !== 'auto' && backend !== 'gpu' && backend !== 'cpu') throw invalidArgument('Device.create: backend', describe(backend), "'auto', 'gpu' or 'cpu'");
     checkFlag('Device.create: profile', profile);
+    checkFinite('Device.create: sliceMs', sliceMs, 0);
     if (backend === 'cpu' && share !== undefined) throw invalidArgument('Device.create: share', describe(share), "nothing with backend 'cpu'");
     const [instance, { gpu, reason }] = await Promise.all([tensorModule.ready(), gpuFor(backend, share)]);
-    return new Device(new DeviceCore(instance, gpu, { isTimed: profile }), reason);
+    return new Device(new DeviceCore(instance, gpu, { isTimed: profile, sliceMs }), reason);
   }
 
   /** Returns the shared device. It is made at first use, and again after a loss or dispose(). */

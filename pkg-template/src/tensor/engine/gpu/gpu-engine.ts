@@ -17,6 +17,8 @@ import { Staging, type Part } from './staging.js';
 export interface GpuEngineOptions {
   /** Whether kernels are timed. */
   readonly isTimed: boolean;
+  /** Milliseconds of a submission at most, about; 0 for one submission a run. */
+  readonly sliceMs: number;
 }
 
 /** Computes on a GPUDevice, which it does not own. */
@@ -25,6 +27,8 @@ export class GpuEngine implements Engine {
   readonly planOptions: RawPlanOptions;
   /** Whether kernels are timed, which needs timestamps. */
   readonly isTimed: boolean;
+  /** Milliseconds of a submission at most, about. */
+  readonly sliceMs: number;
   private readonly buffers: Buffers;
   private readonly staging: Staging;
   private readonly pipelines: Pipelines;
@@ -52,6 +56,7 @@ export class GpuEngine implements Engine {
       maxWorkgroupBytes: limits.maxComputeWorkgroupStorageSize,
     };
     this.isTimed = options.isTimed && features.has('timestamp-query');
+    this.sliceMs = options.sliceMs;
     if (this.isTimed) accounts.kernels = new Map();
     this.buffers = new Buffers(gpu, accounts);
     this.staging = new Staging(gpu, this.buffers);

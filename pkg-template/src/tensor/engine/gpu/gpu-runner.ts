@@ -10,6 +10,9 @@ import { isDispatch, STEP_WORDS, type Plan } from '../plan.js';
 import { KernelTimes } from './kernel-times.js';
 import type { Pipeline } from './pipelines.js';
 
+/** The run whose time is measured: the first one may wait for drivers. */
+const MEASURED_RUN = 2;
+
 /** Sets of bind groups that are kept. */
 const KEPT_SETS = 8;
 
@@ -25,6 +28,8 @@ export interface RunnerDevice {
   readonly accounts: Accounts;
   /** Whether kernels are timed. */
   readonly isTimed: boolean;
+  /** Milliseconds of a submission at most, about; 0 for one submission a run. */
+  readonly sliceMs: number;
 }
 
 /** Runs a plan on a GPU. */
@@ -34,6 +39,9 @@ export class GpuRunner implements Runner {
   private sets: BoundSet[] = [];
   private words: Uint32Array<ArrayBuffer> = new Uint32Array(0);
   private readonly uniformStart: number;
+  /** Dispatches of a submission. */
+  private sliceSteps = Infinity;
+  private runs = 0;
 
   /**
    * @param pipelines by kernel
@@ -69,7 +77,7 @@ export class GpuRunner implements Runner {
     const { groups } = this.setOf(slots);
     const { gpu, accounts } = this.on;
     const { words, times } = this;
-    const encoder = gpu.createCommandEncoder();
+    let encoder = gpu.createCommandEncoder();
     let pass: GPUComputePassEncoder | null = null;
     let dispatches = 0;
     this.plan.steps.forEach((step, k) => {
@@ -95,6 +103,13 @@ export class GpuRunner implements Runner {
       pass.setBindGroup(0, groups[k] as GPUBindGroup);
       pass.dispatchWorkgroups(x, y, z);
       dispatches += 1;
+      if (dispatches % this.sliceSteps === 0) {
+        pass.end();
+        pass = null;
+        gpu.queue.submit([encoder.finish()]);
+        accounts.submits += 1;
+        encoder = gpu.createCommandEncoder();
+      }
     });
     (pass as GPUComputePassEncoder | null)?.end();
     times?.record(encoder);
@@ -102,12 +117,28 @@ export class GpuRunner implements Runner {
     times?.collect();
     accounts.dispatches += dispatches;
     accounts.submits += 1;
+    this.runs += 1;
+    if (this.runs === MEASURED_RUN && this.on.sliceMs > 0) this.measure(dispatches);
   }
 
   dispose(): void {
     this.uniform?.destroy();
     this.times?.dispose();
     this.sets = [];
+  }
+
+  /**
+   * Measures how long a run takes, and from then on submits so many dispatches at once that each submission takes about `sliceMs`. Earlier
+   * work may lengthen the measurement, which makes submissions shorter. No result depends on it.
+   */
+  private measure(dispatches: number): void {
+    const start = performance.now();
+    const set = () => {
+      const slices = Math.ceil((performance.now() - start) / this.on.sliceMs);
+      if (slices > 1) this.sliceSteps = Math.max(1, Math.ceil(dispatches / slices));
+    };
+    // The device is lost, which is reported otherwise.
+    this.on.gpu.queue.onSubmittedWorkDone().then(set, () => {});
   }
 
   private memoryOf(place: number, slots: readonly Memory[]): Memory {
