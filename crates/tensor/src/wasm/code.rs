@@ -116,6 +116,7 @@ impl<'m> Code<'m> {
     /// The function.
     pub fn finish(mut self) -> Function {
         self.put(0, &[Instruction::End]);
+        self.shared.most_locals = self.shared.most_locals.max(self.locals.len());
         let mut function = Function::new(&self.locals);
         function.raw(&self.blocks[0]);
         function

@@ -292,6 +292,7 @@ impl Values<'_, '_> {
 
     /// Stores the values of points. All values are computed before any is stored, since what a point reads it may also write.
     pub fn store_all(&mut self, stores: &[Store]) {
+        self.prepare(stores.iter().map(|store| store.value));
         let values: Vec<Local> = stores.iter().map(|store| self.stored_form(store)).collect();
         for (store, value) in stores.iter().zip(values) {
             self.store(store, value);

@@ -13,7 +13,7 @@
 //! Reals are f32 in four lanes and integers i32: the results are those of [`crate::scalar`] but for elementary functions and the order of
 //! reductions. Matrix products have no code here: loops of Rust run them.
 
-use residua_base::error::Result;
+use residua_base::error::{Error, ErrorCode, Result};
 
 use self::module::Shared;
 use crate::kernel::{Body, Kernel};
@@ -38,7 +38,12 @@ mod values;
 #[cfg(all(test, not(target_arch = "wasm32")))]
 pub(crate) use tests::machine::run_generated;
 
+/// How many locals of a function engines take (WebAssembly JavaScript Interface, "Implementation-defined Limits").
+const MOST_LOCALS: usize = 50_000;
+
 /// The bytes of a module with a function for each kernel that is no matrix product.
+///
+/// An error with [`residua_base::error::ErrorCode::LimitExceeded`] if a kernel is longer than engines take.
 pub fn module(kernels: &[Kernel]) -> Result<Vec<u8>> {
     let mut shared = Shared::new();
     for (position, kernel) in kernels.iter().enumerate() {
@@ -48,6 +53,15 @@ pub fn module(kernels: &[Kernel]) -> Result<Vec<u8>> {
             Body::Scan(scan) => scan::function(kernel, scan, &mut shared)?,
             Body::Product(_) => continue,
         };
+        if shared.most_locals > MOST_LOCALS {
+            return Err(Error::new(
+                ErrorCode::LimitExceeded,
+                format!(
+                    "kernel '{}' takes {} values, and an engine has at most {MOST_LOCALS}",
+                    kernel.name, shared.most_locals
+                ),
+            ));
+        }
         shared.kernel(&position.to_string(), &function);
     }
     Ok(shared.finish())

@@ -10,6 +10,8 @@ pub(super) struct Shared {
     sections: Sections,
     constants: Vec<u128>,
     routines: FxHashMap<Routine, u32>,
+    /// The most locals that a function has.
+    pub most_locals: usize,
 }
 
 impl Shared {
@@ -17,7 +19,7 @@ impl Shared {
     pub fn new() -> Shared {
         let mut sections = Sections::default();
         sections.import_memory("env", "memory");
-        Shared { sections, constants: Vec::new(), routines: FxHashMap::default() }
+        Shared { sections, constants: Vec::new(), routines: FxHashMap::default(), most_locals: 0 }
     }
 
     /// The variable that holds a vector.

@@ -239,6 +239,7 @@ impl<'k> Row<'k> {
             };
             for copy in 0..copies {
                 values.copy = copy;
+                values.prepare(self.rows.folds[folds.clone()].iter().flat_map(|fold| fold.operands.iter().copied()));
                 for partial in &partials {
                     let partial = &partial[copy as usize];
                     let operands: Vec<_> =

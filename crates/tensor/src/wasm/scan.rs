@@ -191,6 +191,7 @@ impl<'k> Line<'k> {
     }
 
     fn points(&self, values: &mut Values<'k, '_>) -> Vec<Local> {
+        values.prepare(self.scan.fold.operands.iter().copied());
         let operands: Vec<Local> = self.scan.fold.operands.iter().map(|operand| values.lanes(*operand)).collect();
         self.accumulation.lift(&mut values.code, &operands)
     }

@@ -197,6 +197,22 @@ impl<'k, 'm> Values<'k, 'm> {
         }
     }
 
+    /// Computes the reals that values are made of, operands first, so that the depth of calls does not grow with that of the graph.
+    pub fn prepare(&mut self, roots: impl IntoIterator<Item = Id>) {
+        let mut is_needed = vec![false; self.graph.len()];
+        roots.into_iter().for_each(|root| is_needed[root.index()] = true);
+        for id in self.graph.ids().rev().filter(|id| !self.stored.contains_key(id)) {
+            if is_needed[id.index()] {
+                self.graph.operands(id).into_iter().for_each(|operand| is_needed[operand.index()] = true);
+            }
+        }
+        for id in self.graph.ids().filter(|id| is_needed[id.index()]) {
+            if self.graph.ty(id) == Type::F32 {
+                self.lanes(id);
+            }
+        }
+    }
+
     /// The value in four lanes.
     pub fn lanes(&mut self, id: Id) -> Local {
         if let Node::Literal(ty, bits) = self.graph.node(id) {

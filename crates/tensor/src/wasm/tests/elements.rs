@@ -259,3 +259,21 @@ fn every_operation_on_integers_and_bools_is_that_of_the_interpreter() {
         }
     }
 }
+
+#[test]
+fn a_long_chain_takes_little_stack_and_one_too_long_is_refused() {
+    let chain = |length: usize| {
+        let mut sample = Sample::new(&[(DType::F32, false), (DType::F32, true)]);
+        let (extent, index) = (sample.word(6), sample.coordinate(0));
+        let x = sample.load(0, index);
+        let value = (0..length).fold(x, |value, _| sample.real(Real::Sub, &[x, value]));
+        sample.elements("chain", &[extent], vec![store(1, index, value)])
+    };
+    // A page's stack is 1 MB.
+    let thread = std::thread::Builder::new().stack_size(1 << 20);
+    let refused = thread.spawn(move || {
+        assert!(crate::wasm::module(&[chain(10_000)]).is_ok());
+        crate::wasm::module(&[chain(100_000)]).unwrap_err()
+    });
+    assert_eq!(refused.unwrap().join().unwrap().code, residua_base::error::ErrorCode::LimitExceeded);
+}
