@@ -1,0 +1,37 @@
+/** Recipes that are evaluated in Node, natively and on devices. */
+
+import * as T from '../../pkg-template/dist/tensor.js';
+import { given } from './tensor-meaning.mjs';
+import { randomRecipes } from './tensor-random-recipes.mjs';
+import { ROWS } from './tensor-table.mjs';
+
+const n = T.dim('n', 10);
+const x = T.arange(n);
+const random = () => new T.Random(0x123456789abcdefn);
+/** Recipes with dims, and random numbers, whose results the other tests state. */
+const MORE = [
+  ['dims: mean', x.mean(), { n: 5 }],
+  ['dims: slice', x.slice([-2]), { n: 5 }],
+  ['dims: flip', x.flip(), { n: 3 }],
+  ['dims: concat and reshape', T.concat([x, x]).reshape([2, n]).sum(0), { n: 3 }],
+  ['dims: pick', T.arange(10).pick(0, n), { n: 7 }],
+  ['dims: setSlice', T.zeros([4]).setSlice([n], T.ones([1])), { n: 2 }],
+  ['dims: windows', x.windows(0, 2).sum(1), { n: 4 }],
+  ['dims: variance of a sample', x.variance(0, { correction: 1 }), { n: 3 }],
+  ['random: bits', random().bits([2, 2]), {}],
+  ['random: uniform', random().uniform([3], -1, 1), {}],
+  ['random: integers', random().integers([4], -100000, 100000), {}],
+  ['random: normal', random().normal([4], 1, 2), {}],
+  ['random: truncatedNormal', random().truncatedNormal([4]), {}],
+  ['random: bernoulli', random().bernoulli([4], 0.5), {}],
+  ['random: categorical', random().categorical(given([[0, 1, 2], [2, 1, 0]])), {}],
+  ['random: dropout', random().dropout(T.ones([5]), 0.5), {}],
+];
+
+/** Yields titles, tensors and the values of their dims: the table, recipes with dims, random numbers, random chains. */
+export function* recipes() {
+  for (const { title, record } of ROWS) yield [title, record(), {}];
+  yield* MORE;
+  let number = 0;
+  for (const { tensor, dims } of randomRecipes(100, 2026)) yield [`chain ${number++}`, tensor, dims];
+}
