@@ -30,6 +30,8 @@ pub struct Dispatches {
 const BUSY_THREADS: i64 = 32_768;
 /// Points of a block of a row that is the innermost axis.
 const BLOCK: i64 = 4096;
+/// Blocks of a row at most, so long as each has the least length.
+const MOST_BLOCKS: i64 = 1024;
 /// Points of a block of a row whose neighbours are other rows.
 const SHORT_BLOCK: i64 = 256;
 
@@ -204,8 +206,8 @@ impl Work<'_> {
         if threads >= BUSY_THREADS || row < 2 * length || is_dependent {
             return None;
         }
-        // At most as many blocks as one workgroup merges quickly.
-        let length = length.max(row / 8192 / length * length);
+        // At most as many blocks as run at once on a large device: longer ones keep more reads under way.
+        let length = length.max(row.div_euclid(MOST_BLOCKS * length) * length);
         Some(Blocks { count: (row + length - 1).div_euclid(length) as u32, length: length as u32 })
     }
 

@@ -26,7 +26,10 @@ export interface DeviceStats {
   submits: number;
   /** Reads, each of one or more tensors. */
   readbacks: number;
-  /** With the option `profile`, dispatches and GPU time of kernels by name. Times arrive some turns of the event loop after the run. */
+  /**
+   * With the option `profile`, dispatches and GPU time of kernels by name. Times arrive some turns of the event loop after the run. A run that is submitted while times of an
+   * earlier one are on their way is not timed: its dispatches count with the mean of the timed ones.
+   */
   kernels?: Record<string, { dispatches: number; gpuMs: number }>;
 }
 
@@ -44,7 +47,7 @@ export class Accounts {
   submits = 0;
   readbacks = 0;
   /** Times by kernel; null where nothing is timed. */
-  kernels: Map<string, { dispatches: number; gpuMs: number }> | null = null;
+  kernels: Map<string, { dispatches: number; timed: number; timedMs: number }> | null = null;
   private readonly bytes: Record<Purpose, number> = { tensor: 0, program: 0, pool: 0 };
   private peakBytes = 0;
 
@@ -61,6 +64,7 @@ export class Accounts {
     const { tensor: tensorBytes, program: programBytes, pool: pooledBytes } = this.bytes;
     const counters = { tensors, tensorBytes, programs, programBytes, pooledBytes, peakBytes, leaked, pipelines, pipelineCacheHits, dispatches, submits, readbacks };
     if (this.kernels === null) return counters;
-    return { ...counters, kernels: Object.fromEntries(Array.from(this.kernels, ([name, times]) => [name, { ...times }])) };
+    const kernels = Array.from(this.kernels, ([name, { dispatches, timed, timedMs }]) => [name, { dispatches, gpuMs: timed === 0 ? 0 : (timedMs / timed) * dispatches }]);
+    return { ...counters, kernels: Object.fromEntries(kernels) };
   }
 }

@@ -27,7 +27,7 @@ export class KernelTimes {
   /** What a pass with one dispatch of a kernel writes. */
   next(name: string): GPUComputePassTimestampWrites | undefined {
     const times = this.accounts.kernels?.get(name);
-    if (times === undefined) this.accounts.kernels?.set(name, { dispatches: 1, gpuMs: 0 });
+    if (times === undefined) this.accounts.kernels?.set(name, { dispatches: 1, timed: 0, timedMs: 0 });
     else times.dispatches += 1;
     const at = 2 * this.names.length;
     if (this.isBusy || at + 2 > this.queries.count) return undefined;
@@ -56,7 +56,9 @@ export class KernelTimes {
           const times = this.accounts.kernels?.get(name);
           const [start, end] = [stamps[2 * k] as bigint, stamps[2 * k + 1] as bigint];
           // Timestamps of a device that was reset may run backwards.
-          if (times !== undefined && end > start) times.gpuMs += Number(end - start) / 1e6;
+          if (times === undefined || end <= start) return;
+          times.timed += 1;
+          times.timedMs += Number(end - start) / 1e6;
         });
         this.readable.unmap();
         this.isBusy = false;
