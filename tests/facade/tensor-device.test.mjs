@@ -6,6 +6,8 @@ import { dim } from '../../pkg-template/dist/tensor/size.js';
 import { Device, dispose, scalar, spec, StoredTensor, Tensor } from '../../pkg-template/dist/tensor.js';
 import { Node } from '../../pkg-template/dist/tensor/recipe/node.js';
 import { ELEMENTWISE } from '../../pkg-template/dist/tensor/recipe/elementwise-codes.js';
+import { Turns } from '../../pkg-template/dist/tensor/memory/turns.js';
+import { WorkQueue } from '../../pkg-template/dist/tensor/memory/work-queue.js';
 import { fakeGpu } from './fake-gpu.mjs';
 import { deferred, residuaError, settle } from './fake-module.mjs';
 import { installTensors } from './fake-tensor-module.mjs';
@@ -286,7 +288,7 @@ test('a lost device rejects all calls with device-lost, and tells why', async ()
 });
 
 test('a tensor beyond the limits is refused with both figures, and one without memory by the next read', async () => {
-  const { gpu, device } = await open('gpu', { limits: { maxStorageBufferBindingSize: 1024 } });
+  const { fake, gpu, device } = await open('gpu', { limits: { maxStorageBufferBindingSize: 1024 } });
   assert.throws(() => device.zeros([257]), residuaError('limit-exceeded', /f32 \[257\]: 1040 bytes are needed, and the device's maxStorageBufferBindingSize is 1024/));
   gpu.memoryLimit = 512;
   const large = device.zeros([200]);
@@ -295,6 +297,8 @@ test('a tensor beyond the limits is refused with both figures, and one without m
   await assert.rejects(device.compile({ x: spec('f32', [200]) }, ({ x }) => op('neg', x)), residuaError('out-of-memory'));
   assert.deepEqual([...(await small.data())], [1, 2]);
   assert.equal(device.stats().programBytes, 0);
+  await assert.rejects(device.compile({ x: spec('f32', [200]), y: spec('f32', [300]) }, ({ x, y }) => [op('neg', x), op('neg', y)]), residuaError('limit-exceeded', /the inputs of program/));
+  assert.deepEqual([device.stats().programBytes, fake.plans - fake.freedPlans], [0, 0]);
 });
 
 test('a kernel that the browser refuses is named, with the message of the compiler', async () => {
@@ -308,15 +312,19 @@ test('a kernel that the browser refuses is named, with the message of the compil
 });
 
 test('a compile ends when its signal fires', async () => {
-  const { gpu, device } = await open();
+  const { fake, gpu, device } = await open();
   const a = device.tensor([1]);
   await assert.rejects(device.compile({}, () => op('neg', a), { signal: AbortSignal.abort() }), residuaError('aborted'));
-  gpu.holdPipelines = new Promise(() => {});
   const controller = new AbortController();
+  const gate = deferred();
+  gpu.holdPipelines = gate.promise;
   const compiling = device.compile({}, () => op('mul', a, a), { signal: controller.signal });
   controller.abort();
   await assert.rejects(compiling, residuaError('aborted'));
   assert.equal(device.stats().programs, 0);
+  gate.resolve();
+  await settle();
+  assert.equal(fake.freedPlans, fake.plans, 'also of what is finished after the abort');
 });
 
 test('memory and copyTo give the application the numbers on the GPU; a borrowed buffer stays its own', async () => {
@@ -351,4 +359,34 @@ test('auto without navigator.gpu takes the CPU and says why, gpu rejects', async
   assert.notEqual(await Device.default(), first);
   await assert.rejects(Device.create({ backends: 'gpu' }), residuaError('invalid-argument', /did you mean 'backend'/));
   await settle();
+});
+
+test('work in steps gives the page a turn every 12 ms, and keeps its order', async () => {
+  const queue = new WorkQueue(new Turns(), (error) => assert.fail(error));
+  let turns = 0;
+  const count = () => {
+    turns += 1;
+    if (turns < 1000) setImmediate(count);
+  };
+  setImmediate(count);
+  const log = [];
+  const steps = function* () {
+    for (let step = 0; step < 12; step++) {
+      const end = performance.now() + 4;
+      while (performance.now() < end);
+      yield;
+    }
+    log.push(`steps, ${turns > 1 ? 'with turns' : 'without'}`);
+  };
+  queue.push(steps);
+  assert.equal(queue.isIdle, false);
+  const { promise, resolve } = deferred();
+  queue.push(() => {
+    log.push('next');
+    resolve();
+  });
+  await promise;
+  turns = 1000;
+  assert.deepEqual(log, ['steps, with turns', 'next']);
+  assert.equal(queue.isIdle, true);
 });

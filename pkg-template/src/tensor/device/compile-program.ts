@@ -52,14 +52,20 @@ export async function compileProgram(core: DeviceCore, specs: unknown, body: unk
   const tape = writeTape(resultNodes, assignments);
   checkSources(core, tape, inputs);
   const aborted = abortion(signal);
-  const compiled = await Promise.race([compileTape(core, tape.tape, tape.dims, (done, total) => onProgress?.(done, total, 'kernels')), aborted.promise]).finally(aborted.end);
-  core.check();
-  const made = new ProgramCore(core, name, tape, compiled, dimsOf(tape, inputs), resultNodes, assignments);
+  const work = compileTape(core, tape.tape, tape.dims, (done, total) => onProgress?.(done, total, 'kernels'));
+  let made: ProgramCore | null = null;
   try {
+    const compiled = await Promise.race([work, aborted.promise]);
+    core.check();
+    made = new ProgramCore(core, name, tape, compiled, dimsOf(tape, inputs), resultNodes, assignments);
     await core.checkAllocated(made.memories);
   } catch (error) {
-    made.dispose();
+    if (made !== null) made.dispose();
+    // A plan that is finished after an abort is freed as well.
+    else work.then(({ plan }) => core.freePlan(plan)).catch(() => {});
     throw error;
+  } finally {
+    aborted.end();
   }
   return { core: made, inputs, results: result, resultNodes };
 }

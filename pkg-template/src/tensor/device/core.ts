@@ -49,8 +49,10 @@ export class DeviceCore {
     this.engine = gpu === null ? new CpuEngine(instance, this.accounts, this.pending) : new GpuEngine(gpu, this.accounts, this.pending, turns, options);
     // A device on the CPU is never lost.
     this.lost = gpu === null ? new Promise(() => {}) : gpu.lost.then(({ reason, message }) => ({ reason, message }));
+    // The GPUDevice may live as long as the page, and must not keep a device that nobody refers to.
+    const self = new WeakRef(this);
     void this.lost.then(({ reason, message }) => {
-      this.end(new ResiduaError('device-lost', `the GPU device was lost (${reason}): ${message}. Everything stored on it is gone; Device.create() gives a new one`));
+      self.deref()?.end(new ResiduaError('device-lost', `the GPU device was lost (${reason}): ${message}. Everything stored on it is gone; Device.create() gives a new one`));
     });
   }
 

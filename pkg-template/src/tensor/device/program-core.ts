@@ -54,9 +54,8 @@ export class ProgramCore {
   ) {
     const { plan, kernels, regions, words } = compiled;
     try {
-      this.inputs = new ProgramInputs(core, name, tape.inputs);
-      this.owned.push(...this.inputs.owned);
-      const memories = regions.bytes.map((bytes) => this.allocate(bytes));
+      this.inputs = new ProgramInputs(core, name, tape.inputs, (bytes) => this.allocate('the inputs', bytes, true));
+      const memories = regions.bytes.map((bytes) => this.allocate('the memory', bytes));
       const places = regions.ofPlace.map((region) => (region < 0 ? null : (memories[region] as Memory)));
       const used = new Set<Memory>();
       this.results = plan.results.map((place) => {
@@ -66,7 +65,7 @@ export class ProgramCore {
           return { memory, copiedFrom: null };
         }
         const slot = this.inputs.slots()[plan.places[place]?.slot ?? 0];
-        return { memory: this.allocate((memory ?? slot)?.bytes ?? 0), copiedFrom: place };
+        return { memory: this.allocate('the results', (memory ?? slot)?.bytes ?? 0), copiedFrom: place };
       });
       this.outputs = resultNodes.map((_, k) => (this.results[k] as Output).memory);
       this.runner = core.engine.runner(plan, kernels, places, words);
@@ -129,7 +128,6 @@ export class ProgramCore {
       (memory) => this.written.has(memory),
       slots,
     );
-    for (const memory of inputs.owned) if (!this.owned.includes(memory)) this.owned.push(memory);
     const isImmediate = core.queue.isIdle;
     const transfer = inputs.transfer(isImmediate);
     const bound = isImmediate ? slots : [...slots];
@@ -173,8 +171,8 @@ export class ProgramCore {
     });
   }
 
-  private allocate(bytes: number): Memory {
-    const memory = this.core.allocate({ what: `the memory of ${this.name}`, bytes: paddedBytes(bytes), purpose: 'program' });
+  private allocate(what: string, bytes: number, isZeroed = false): Memory {
+    const memory = this.core.allocate({ what: `${what} of ${this.name}`, bytes: paddedBytes(bytes), purpose: 'program', isZeroed });
     this.owned.push(memory);
     return memory;
   }

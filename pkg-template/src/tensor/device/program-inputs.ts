@@ -41,8 +41,6 @@ interface Draw {
 
 /** The memory of the inputs of a program. */
 export class ProgramInputs {
-  /** All memory that it owns. */
-  readonly owned: Memory[] = [];
   private readonly small: Memory | null = null;
   private readonly smallBytes: Uint8Array<ArrayBuffer>;
   /** Where each slot of a small input begins. */
@@ -59,6 +57,8 @@ export class ProgramInputs {
     private readonly name: string,
     /** Inputs of the tape, by slot. */
     private readonly inputs: readonly Node[],
+    /** Allocates memory that the program owns, zeroed. */
+    private readonly allocate: (bytes: number) => Memory,
   ) {
     let end = 0;
     inputs.forEach((node, slot) => {
@@ -164,12 +164,6 @@ export class ProgramInputs {
 
   private numbersAt(slot: number): Memory {
     return (this.forNumbers[slot] ??= this.allocate(paddedBytes(largestBytes(this.inputs[slot] as Node))));
-  }
-
-  private allocate(bytes: number): Memory {
-    const memory = this.core.allocate({ what: `the inputs of ${this.name}`, bytes, purpose: 'program', isZeroed: true });
-    this.owned.push(memory);
-    return memory;
   }
 }
 
