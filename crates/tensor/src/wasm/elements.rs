@@ -4,7 +4,7 @@ use residua_codegen::wasm::encoding::Function;
 
 use super::loops::Count;
 use super::module::Shared;
-use super::rows::reachable;
+use super::schedule::{copies_of, loads_are_plain, reachable};
 use super::values::Values;
 use crate::kernel::{Elements, Kernel};
 use crate::scalar::{Access, Id, Node};
@@ -60,25 +60,5 @@ fn is_transposed(values: &mut Values, roots: &[Id], last: u32) -> bool {
             is_near && access(last) == Access::Other && values.factor(index, last).is_some()
         }
         _ => false,
-    })
-}
-
-/// How many vectors a loop takes at a time: several where the loop's own instructions would otherwise be a good part of all.
-pub(super) fn copies_of(values: &Values, roots: &[Id], axis: u32) -> u32 {
-    if !loads_are_plain(values, roots, axis) {
-        return 1;
-    }
-    match values.weight(roots, axis) {
-        0..8 => 4,
-        8..24 => 2,
-        _ => 1,
-    }
-}
-
-/// Whether vectors of all elements that values take stand in memory.
-fn loads_are_plain(values: &Values, roots: &[Id], axis: u32) -> bool {
-    reachable(values.graph, roots).into_iter().all(|id| match values.graph.node(id) {
-        Node::Load { index, .. } => values.graph.access(index, axis, &values.kernel.sizes) != Access::Other,
-        _ => true,
     })
 }

@@ -5,7 +5,8 @@ use residua_codegen::wasm::encoding::{Instruction, ValType};
 use residua_ir::graph::Op as Real;
 
 use super::code::{Code, Local};
-use super::functions::{Routine, inlined};
+use super::functions::{function, inlined};
+use super::routine::Routine;
 use crate::scalar::{Op, Type};
 
 impl Code<'_> {
@@ -38,7 +39,7 @@ impl Code<'_> {
 
     /// A call of a routine.
     pub fn call(&mut self, block: usize, routine: Routine, operands: &[Local]) -> Local {
-        let number = self.shared.routine(routine);
+        let number = self.shared.routine(routine, function);
         let mut code: Vec<Instruction> = operands.iter().map(|operand| operand.get()).collect();
         code.push(Instruction::Call(number));
         self.vector(block, &code)

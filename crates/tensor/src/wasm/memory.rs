@@ -7,30 +7,12 @@ use residua_codegen::wasm::encoding::lanes::{self as wasm};
 use residua_codegen::wasm::encoding::{Instruction, ValType};
 
 use super::code::Local;
-use super::functions::Routine;
+use super::pointer::{Distance, Pointer};
+use super::routine::Routine;
 use super::values::{Form, Points, Values};
 use crate::dtype::DType;
 use crate::kernel::Store;
 use crate::scalar::{Id, Node, Op, Type};
-
-/// An address that advances with the innermost loop.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Pointer {
-    buffer: u32,
-    index: Id,
-    at: Local,
-    /// Bytes from one coordinate of the innermost loop to the next.
-    step: Distance,
-}
-
-/// A distance in bytes, or a factor.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Distance {
-    /// A number.
-    Known(i32),
-    /// A local.
-    Local(Local),
-}
 
 /// Where the elements of four points are.
 enum Place {
@@ -362,16 +344,6 @@ impl Values<'_, '_> {
                 }
                 Points::Four | Points::Some(_) => self.code.put(block, &code),
             }
-        }
-    }
-}
-
-impl Distance {
-    /// Its value on the stack.
-    pub fn get(self) -> Instruction {
-        match self {
-            Distance::Known(number) => Instruction::I32Const(number),
-            Distance::Local(local) => local.get(),
         }
     }
 }

@@ -27,9 +27,12 @@ mod loops;
 mod memory;
 mod module;
 mod partial;
+mod pointer;
+mod routine;
 mod rows;
 mod running_sum;
 mod scan;
+mod schedule;
 mod states;
 #[cfg(all(test, not(target_arch = "wasm32")))]
 mod tests;

@@ -3,7 +3,7 @@
 use residua_codegen::wasm::encoding::{Function, Sections, ValType};
 use rustc_hash::FxHashMap;
 
-use super::functions::Routine;
+use super::routine::Routine;
 
 /// The module under construction.
 pub(super) struct Shared {
@@ -32,12 +32,12 @@ impl Shared {
         position as u32
     }
 
-    /// The number of a function of vectors.
-    pub fn routine(&mut self, routine: Routine) -> u32 {
+    /// The number of a function of vectors, which is written at its first use.
+    pub fn routine(&mut self, routine: Routine, write: fn(Routine, &mut Shared) -> Function) -> u32 {
         if let Some(number) = self.routines.get(&routine) {
             return *number;
         }
-        let function = routine.function(self);
+        let function = write(routine, self);
         let number = self.sections.add(vec![ValType::V128; routine.arity()], vec![ValType::V128], &function);
         self.routines.insert(routine, number);
         number

@@ -8,16 +8,16 @@ use residua_base::error::{Error, Result};
 use residua_codegen::wasm::encoding::lanes as wasm;
 use residua_codegen::wasm::encoding::{Function, Instruction, ValType};
 
-use super::elements::copies_of;
 use super::loops::Count;
-use super::memory::Distance;
 use super::module::Shared;
 use super::partial::Partial;
+use super::pointer::Distance;
+use super::schedule::{copies_of, lanes_are_rows, reachable};
 use super::states::{Accumulation, mask_of_points};
 use super::values::{Points, Values};
 use crate::dtype::DType;
-use crate::kernel::{Combine, Extent, Fold, Kernel, Rows, Store};
-use crate::scalar::{Access, Graph, Id, Node, Op, Type};
+use crate::kernel::{Combine, Fold, Kernel, Rows, Store};
+use crate::scalar::{Graph, Id, Node, Op, Type};
 
 /// A kernel of rows.
 pub(super) fn function(kernel: &Kernel, rows: &Rows, shared: &mut Shared) -> Result<Function> {
@@ -57,48 +57,6 @@ pub(super) fn function(kernel: &Kernel, rows: &Rows, shared: &mut Shared) -> Res
         });
     }
     result.map(|()| values.code.finish())
-}
-
-/// Whether four rows, and not four points of one, stand side by side in memory.
-pub(super) fn lanes_are_rows(kernel: &Kernel, outer: &[Extent], row: &[Extent], roots: &[Id]) -> bool {
-    let Some(across) = (outer.len() as u32).checked_sub(1) else { return false };
-    let along = (outer.len() + row.len()) as u32 - 1;
-    let [Some(of_row), Some(of_rows)] = [row, outer].map(|extents| extents.last().map(|extent| kernel.known(*extent)))
-    else {
-        return false;
-    };
-    // A few points do not fill vectors.
-    if of_row.is_some_and(|number| number < 8) && of_rows.is_none_or(|number| number >= 8) && row.len() == 1 {
-        return true;
-    }
-    let score = |axis: u32| -> i32 {
-        let loads = reachable(&kernel.graph, roots).into_iter().filter_map(|id| match kernel.graph.node(id) {
-            Node::Load { index, .. } => Some(kernel.graph.access(index, axis, &kernel.sizes)),
-            _ => None,
-        });
-        loads
-            .map(|access| match access {
-                Access::Same => 0,
-                Access::Vector | Access::Consecutive => 1,
-                Access::Other => -1,
-            })
-            .sum()
-    };
-    score(across) > score(along)
-}
-
-/// The nodes that values are made of.
-pub(super) fn reachable(graph: &Graph, roots: &[Id]) -> Vec<Id> {
-    let mut seen = vec![false; graph.len()];
-    let mut pending = roots.to_vec();
-    let mut found = Vec::new();
-    while let Some(id) = pending.pop() {
-        if !std::mem::replace(&mut seen[id.index()], true) {
-            found.push(id);
-            pending.extend(graph.operands(id));
-        }
-    }
-    found
 }
 
 /// The reductions whose results an operand needs.

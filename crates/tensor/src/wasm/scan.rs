@@ -8,11 +8,10 @@ use residua_codegen::wasm::encoding::lanes as wasm;
 use residua_codegen::wasm::encoding::{Function, Instruction, ValType};
 
 use super::code::Local;
-use super::elements::copies_of;
 use super::loops::Count;
 use super::module::Shared;
-use super::rows::lanes_are_rows;
 use super::running_sum::RunningSum;
+use super::schedule::{copies_of, lanes_are_rows};
 use super::states::Accumulation;
 use super::values::Values;
 use crate::kernel::{Combine, Kernel, Scan};

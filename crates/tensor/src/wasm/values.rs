@@ -10,8 +10,8 @@ use residua_ir::graph::Op as Real;
 use rustc_hash::FxHashMap;
 
 use super::code::{Code, Local};
-use super::memory::Pointer;
 use super::module::Shared;
+use super::pointer::Pointer;
 use crate::kernel::{Extent, Kernel};
 use crate::scalar::{Graph, Id, Node, Op, Type};
 

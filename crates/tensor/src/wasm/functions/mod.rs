@@ -9,6 +9,7 @@ use residua_ir::graph::Op as Real;
 
 use super::code::{Code, Local};
 use super::module::Shared;
+use super::routine::Routine;
 use crate::scalar::{Id, Node, Op, Type};
 
 mod angles;
@@ -25,52 +26,24 @@ mod tests;
 
 pub(super) use formula::Formula;
 
-/// A function of the module, from vectors to a vector.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Routine {
-    /// An elementary function.
-    Real(Real),
-    /// Quotient of integers toward zero; 0 where the divisor is 0.
-    Quotient { signed: bool },
-    /// Shift to the left by as many places as each lane says.
-    ShiftLeft,
-    /// Shift to the right by as many places as each lane says.
-    ShiftRight { signed: bool },
-    /// Reals from halves in the low 16 bits of each lane.
-    FromHalf,
-    /// Halves in the low 16 bits of each lane, rounded to nearest, ties to even.
-    ToHalf,
-}
-
-impl Routine {
-    /// How many vectors it takes.
-    pub fn arity(self) -> usize {
-        match self {
-            Routine::Real(op) => op.arity(),
-            Routine::Quotient { .. } | Routine::ShiftLeft | Routine::ShiftRight { .. } => 2,
-            Routine::FromHalf | Routine::ToHalf => 1,
-        }
-    }
-
-    /// Its code.
-    pub fn function(self, shared: &mut Shared) -> Function {
-        let arity = self.arity() as u32;
-        let mut code = Code::new(shared, arity);
-        let parameters: Vec<Local> = (0..arity).map(Local).collect();
-        let result = match self {
-            Routine::Real(op @ (Real::Sin | Real::Cos | Real::Tan)) => angles::of_angle(&mut code, op, parameters[0]),
-            Routine::Real(Real::Pow) => powers::pow(&mut code, parameters[0], parameters[1]),
-            Routine::Real(Real::Mod) => remainders::remainder(&mut code, parameters[0], parameters[1]),
-            Routine::Real(op) => code.formula(0, &elementary(op), &parameters),
-            Routine::Quotient { signed } => code.quotient(signed, parameters[0], parameters[1]),
-            Routine::ShiftLeft => code.formula(0, &shifts::left(), &parameters),
-            Routine::ShiftRight { signed } => code.formula(0, &shifts::right(signed), &parameters),
-            Routine::FromHalf => code.formula(0, &halves::from_half(), &parameters),
-            Routine::ToHalf => code.formula(0, &halves::to_half(), &parameters),
-        };
-        code.put(0, &[result.get()]);
-        code.finish()
-    }
+/// The code of a routine.
+pub(super) fn function(routine: Routine, shared: &mut Shared) -> Function {
+    let arity = routine.arity() as u32;
+    let mut code = Code::new(shared, arity);
+    let parameters: Vec<Local> = (0..arity).map(Local).collect();
+    let result = match routine {
+        Routine::Real(op @ (Real::Sin | Real::Cos | Real::Tan)) => angles::of_angle(&mut code, op, parameters[0]),
+        Routine::Real(Real::Pow) => powers::pow(&mut code, parameters[0], parameters[1]),
+        Routine::Real(Real::Mod) => remainders::remainder(&mut code, parameters[0], parameters[1]),
+        Routine::Real(op) => code.formula(0, &elementary(op), &parameters),
+        Routine::Quotient { signed } => code.quotient(signed, parameters[0], parameters[1]),
+        Routine::ShiftLeft => code.formula(0, &shifts::left(), &parameters),
+        Routine::ShiftRight { signed } => code.formula(0, &shifts::right(signed), &parameters),
+        Routine::FromHalf => code.formula(0, &halves::from_half(), &parameters),
+        Routine::ToHalf => code.formula(0, &halves::to_half(), &parameters),
+    };
+    code.put(0, &[result.get()]);
+    code.finish()
 }
 
 /// The formula of an op that is written where it is used: those that are short or occur in the inner loops of networks.

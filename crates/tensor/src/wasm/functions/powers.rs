@@ -1,5 +1,6 @@
 //! Powers, by logarithms and exponentials in f64.
 
+use residua_codegen::wasm::encoding::Instruction;
 use residua_codegen::wasm::encoding::lanes::{self as wasm, shuffle};
 
 use super::formula::Formula;
@@ -96,7 +97,7 @@ fn half_power(code: &mut Code, m: Local, e: Local, b: Local) -> Local {
     // 2ᵏ by the exponent bits of f64: the last bits of k + 3 · 2⁵¹ are k.
     let shifter = code.double(6_755_399_441_055_744.0 + 1023.0);
     let shifted = code.two(0, wasm::F64X2_ADD, k, shifter);
-    let power = code.vector(0, &[shifted.get(), super::count(52), wasm::I64X2_SHL]);
+    let power = code.vector(0, &[shifted.get(), Instruction::I32Const(52), wasm::I64X2_SHL]);
     let value = code.two(0, wasm::F64X2_MUL, value, power);
     code.one(0, wasm::F32X4_DEMOTE_F64X2_ZERO, value)
 }

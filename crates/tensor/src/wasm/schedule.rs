@@ -1,0 +1,67 @@
+//! The choices that a kernel's code is made by: what lanes are, and how many vectors a loop takes at a time.
+
+use super::values::Values;
+use crate::kernel::{Extent, Kernel};
+use crate::scalar::{Access, Graph, Id, Node};
+
+/// Whether four rows, and not four points of one, stand side by side in memory.
+pub(super) fn lanes_are_rows(kernel: &Kernel, outer: &[Extent], row: &[Extent], roots: &[Id]) -> bool {
+    let Some(across) = (outer.len() as u32).checked_sub(1) else { return false };
+    let along = (outer.len() + row.len()) as u32 - 1;
+    let [Some(of_row), Some(of_rows)] = [row, outer].map(|extents| extents.last().map(|extent| kernel.known(*extent)))
+    else {
+        return false;
+    };
+    // A few points do not fill vectors.
+    if of_row.is_some_and(|number| number < 8) && of_rows.is_none_or(|number| number >= 8) && row.len() == 1 {
+        return true;
+    }
+    let score = |axis: u32| -> i32 {
+        let loads = reachable(&kernel.graph, roots).into_iter().filter_map(|id| match kernel.graph.node(id) {
+            Node::Load { index, .. } => Some(kernel.graph.access(index, axis, &kernel.sizes)),
+            _ => None,
+        });
+        loads
+            .map(|access| match access {
+                Access::Same => 0,
+                Access::Vector | Access::Consecutive => 1,
+                Access::Other => -1,
+            })
+            .sum()
+    };
+    score(across) > score(along)
+}
+
+/// The nodes that values are made of.
+pub(super) fn reachable(graph: &Graph, roots: &[Id]) -> Vec<Id> {
+    let mut seen = vec![false; graph.len()];
+    let mut pending = roots.to_vec();
+    let mut found = Vec::new();
+    while let Some(id) = pending.pop() {
+        if !std::mem::replace(&mut seen[id.index()], true) {
+            found.push(id);
+            pending.extend(graph.operands(id));
+        }
+    }
+    found
+}
+
+/// How many vectors a loop takes at a time: several where the loop's own instructions would otherwise be a good part of all.
+pub(super) fn copies_of(values: &Values, roots: &[Id], axis: u32) -> u32 {
+    if !loads_are_plain(values, roots, axis) {
+        return 1;
+    }
+    match values.weight(roots, axis) {
+        0..8 => 4,
+        8..24 => 2,
+        _ => 1,
+    }
+}
+
+/// Whether vectors of all elements that values take stand in memory.
+pub(super) fn loads_are_plain(values: &Values, roots: &[Id], axis: u32) -> bool {
+    reachable(values.graph, roots).into_iter().all(|id| match values.graph.node(id) {
+        Node::Load { index, .. } => values.graph.access(index, axis, &values.kernel.sizes) != Access::Other,
+        _ => true,
+    })
+}
