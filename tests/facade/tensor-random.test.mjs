@@ -66,6 +66,22 @@ test('truncated normal numbers stay within two deviations', () => {
   assert.ok(numbers.every((x) => Math.abs(x - 1) < 1 + 1e-5));
 });
 
+test('a permutation has each number once, and each order is as likely', () => {
+  const random = new T.Random(8);
+  const counts = new Map();
+  const rounds = 1200;
+  for (let round = 0; round < rounds; round++) {
+    const order = flatOf(random.permutation(3)).join('');
+    counts.set(order, (counts.get(order) ?? 0) + 1);
+  }
+  assert.deepEqual([...counts.keys()].sort(), ['012', '021', '102', '120', '201', '210']);
+  // Five standard deviations of a binomial number.
+  for (const count of counts.values()) assert.ok(Math.abs(count - rounds / 6) < 5 * Math.sqrt((rounds * 5) / 36), `${count}`);
+  assert.deepEqual(flatOf(random.permutation(50)).sort((a, b) => a - b), Array.from({ length: 50 }, (_, i) => i));
+  assert.deepEqual(flatOf(random.permutation(0)), []);
+  assert.throws(() => random.permutation(65536), { code: 'invalid-argument', message: /from 0 to 65535/ });
+});
+
 test('bernoulli, categorical and dropout have their probabilities', () => {
   const random = new T.Random(6);
   within(flatOf(random.bernoulli([COUNT], 0.3)), 0.3, 0.5);

@@ -24,6 +24,7 @@ const MORE = [
   ['random: normal', random().normal([4], 1, 2), {}],
   ['random: truncatedNormal', random().truncatedNormal([4]), {}],
   ['random: bernoulli', random().bernoulli([4], 0.5), {}],
+  ['random: permutation', random().permutation(7), {}],
   ['random: categorical', random().categorical(given([[0, 1, 2], [2, 1, 0]])), {}],
   ['random: dropout', random().dropout(T.ones([5]), 0.5), {}],
 ];

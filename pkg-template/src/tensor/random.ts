@@ -1,12 +1,16 @@
 /** Random numbers: counter-based, so that a seed gives the same bits everywhere and no state is kept on a device. */
 
 import { describe, invalidArgument } from '../arguments/errors.js';
+import { checkWholeNumber } from '../arguments/numeric-arguments.js';
 import type { DType } from './dtype.js';
 import * as distributions from './recipe/distributions.js';
 import { inputNode, type Node } from './recipe/node.js';
 import { nodeOf, operandOf } from './recipe/operands.js';
 import { checkShape, type Shape } from './size.js';
 import { Tensor, type Axis, type Operand } from './tensor.js';
+
+/** All pairs of more numbers are more than a tensor may have elements. */
+const LONGEST_PERMUTATION = 65535;
 
 /**
  * A generator: Threefry 2×32 with 20 rounds (Salmon et al. 2011). Each call draws from a stream of its own, in the order of the calls; a recipe
@@ -60,6 +64,14 @@ export class Random {
   /** True with a probability, which broadcasts to the shape. */
   bernoulli(shape: Shape, probability: Operand<'f32'>): Tensor<'bool'> {
     return Tensor.make(distributions.bernoulli(this.draw('bernoulli', shape), operandOf('bernoulli: probability', probability, 'f32')));
+  }
+  /**
+   * The numbers from 0 to `count` − 1 in random order. `count` is at most 65,535: each number is the rank of random bits among all, so the time
+   * grows with the square of `count`; no memory does.
+   */
+  permutation(count: number): Tensor<'i32'> {
+    checkWholeNumber('permutation: count', count, 0, LONGEST_PERMUTATION);
+    return Tensor.make(distributions.ranks(this.draw('permutation', [count])));
   }
   /** An index for each row of logits along an axis, the last unless told, with the probabilities softmax(logits). */
   categorical(logits: Tensor<'f32'>, axis: Axis = -1): Tensor<'i32'> {

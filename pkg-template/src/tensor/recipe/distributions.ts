@@ -2,11 +2,12 @@
 
 import { invalidArgument } from '../../arguments/errors.js';
 import { checkFinite } from '../../arguments/numeric-arguments.js';
-import type { Shape } from '../size.js';
+import type { Shape, Size } from '../size.js';
 import { apply, bitcast, cast, where } from './elementwise.js';
 import { Node } from './node.js';
 import { checkAxis, checkType, nodeText, REALS } from './operands.js';
 import { reduce } from './reductions.js';
+import { reshaped } from './views.js';
 
 /** erf(√2): the share of a normal distribution within two deviations. */
 const TWO_DEVIATIONS = 0.9544997361036416;
@@ -90,6 +91,15 @@ export function normal(operation: string, bits: Node, mean: unknown, deviation: 
   const standard = inverseErf(isTruncated ? apply('mul', [place, TWO_DEVIATIONS]) : place);
   const scaled = apply('mul', [standard, Math.SQRT2 * deviation]);
   return mean === 0 ? scaled : apply('add', [scaled, mean]);
+}
+
+/** The rank of each element of a vector among all; of equal ones the first is before the others. */
+export function ranks(bits: Node): Node {
+  const [count] = bits.shape as readonly [Size];
+  const [own, place] = [bits, new Node('iota', 'u32', [count], [], [0])].map((vector) => [reshaped(vector, [count, 1]), vector]) as [[Node, Node], [Node, Node]];
+  const isEqual = apply('eq', own);
+  const isBefore = apply('or', [apply('gt', own), apply('and', [isEqual, apply('gt', place)])]);
+  return reduce('sum', cast(isBefore, 'i32'), [1]);
 }
 
 /** True with a probability. */
