@@ -45,6 +45,7 @@ pub fn product(
     let right = operand(&mut lowering, right, [along, column])?;
     let ty = Type::of(tensor.dtype);
     let folded = lowering.graph.folded(0, 0, ty);
+    let folded = lowering.kept(folded, tensor.dtype);
     let mut place = batch.clone();
     place.extend([row, column]);
     lowering.set(product, Index::Coordinates(place.clone()), folded);

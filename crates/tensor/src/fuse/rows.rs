@@ -305,9 +305,5 @@ pub fn result_of(lowering: &mut Lowering, id: TensorId, fold: u32) -> Id {
         _ => (0, operand),
     };
     let value = lowering.graph.folded(fold, result, ty);
-    if tensor.dtype == DType::U8 {
-        let mask = lowering.graph.u32(0xff);
-        return lowering.graph.apply(Scalar::And, &[value, mask]);
-    }
-    value
+    lowering.kept(value, tensor.dtype)
 }

@@ -85,7 +85,8 @@ pub fn scatter(
         }
         How::Add | How::Mul | How::Min | How::Max => {
             let folded = lowering.graph.folded(0, 0, ty);
-            lowering.graph.apply(merge_of(how, ty), &[before, folded])
+            let merged = lowering.graph.apply(merge_of(how, ty), &[before, folded]);
+            lowering.kept(merged, tensor.dtype)
         }
     };
     let mut all = Vec::new();

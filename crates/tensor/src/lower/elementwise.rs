@@ -39,6 +39,11 @@ impl Lowering<'_> {
         Ok(if is_byte_that_may_exceed { self.low_byte(value) } else { value })
     }
 
+    /// An integer as an element type keeps it: a byte its low 8 bits.
+    pub fn kept(&mut self, value: Id, dtype: DType) -> Id {
+        if dtype == DType::U8 { self.low_byte(value) } else { value }
+    }
+
     fn low_byte(&mut self, value: Id) -> Id {
         let mask = self.graph.u32(0xff);
         self.graph.apply(Op::And, &[value, mask])

@@ -102,8 +102,12 @@ impl<'a> Lowering<'a> {
             return Ok(*value);
         }
         let value = if self.stored[id.0 as usize] {
+            // What the kernel writes along one axis is known by its address.
             let address = self.linear(&key.1, id);
-            self.load(id, address)
+            match self.known.get(&(id, Index::Linear(address))) {
+                Some(value) => *value,
+                None => self.load(id, address),
+            }
         } else {
             self.operation(id, &key.1)?
         };
