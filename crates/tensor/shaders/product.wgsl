@@ -3,8 +3,9 @@
 //
 // Factors pass through workgroup memory in steps along the depth. Both lie there with vectors of 4 rows or columns for each place along the
 // depth. While a step is computed from one half of the memory, the next one is loaded into registers; it is then written to the other half,
-// so that one barrier a step suffices. Indices into workgroup memory consist of literals, thread positions, and counters of loops with known
-// bounds: for those, compilers prove that they are within bounds, and leave out a clamp.
+// so that one barrier a step suffices. UNROLLED takes two steps a turn, one from each half: indices then consist of literals, thread
+// positions and a counter with known bounds, for which compilers prove that they are within bounds. Otherwise the half is a variable, which
+// costs clamps but half the code: that is faster where a thread has many elements.
 
 var<workgroup> tile_left: array<vec4<{TYPE_NAME}>, {2 * STEP * LEFT_VECTORS}>;
 var<workgroup> tile_right: array<vec4<{TYPE_NAME}>, {2 * STEP * RIGHT_VECTORS}>;
@@ -52,7 +53,36 @@ fn main(
 #endfor
 
     let steps = ({DEPTH} + {STEP - 1}u) / {STEP}u;
-#if PEELED
+#if UNROLLED
+    var next = 0u;
+    if (steps > 0u) {
+        #include product_load
+        let to_left = 0u;
+        let to_right = 0u;
+        #include product_store
+    }
+    workgroupBarrier();
+    while (next < steps) {
+#for half in 0..2
+        {
+            let from_left = {half * STEP * LEFT_VECTORS}u;
+            let from_right = {half * STEP * RIGHT_VECTORS}u;
+            let to_left = {(1 - half) * STEP * LEFT_VECTORS}u;
+            let to_right = {(1 - half) * STEP * RIGHT_VECTORS}u;
+            next++;
+            if (next < steps) {
+                #include product_load
+            }
+            #include product_compute
+            if (next >= steps) {
+                break;
+            }
+            #include product_store
+            workgroupBarrier();
+        }
+#endfor
+    }
+#else
     if (steps > 0u) {
         {
             let next = 0u;
@@ -77,54 +107,6 @@ fn main(
         let from_left = half * {STEP * LEFT_VECTORS}u;
         let from_right = half * {STEP * RIGHT_VECTORS}u;
         #include product_compute
-    }
-#else
-    var next = 0u;
-    if (steps > 0u) {
-        #include product_load
-        let to_left = 0u;
-        let to_right = 0u;
-        #include product_store
-    }
-    workgroupBarrier();
-    while (next < steps) {
-#if LOOPED
-        for (var half = 0u; half < 2u; half++) {
-            let from_left = half * {STEP * LEFT_VECTORS}u;
-            let from_right = half * {STEP * RIGHT_VECTORS}u;
-            let to_left = (1u - half) * {STEP * LEFT_VECTORS}u;
-            let to_right = (1u - half) * {STEP * RIGHT_VECTORS}u;
-            next++;
-            if (next < steps) {
-                #include product_load
-            }
-            #include product_compute
-            if (next >= steps) {
-                break;
-            }
-            #include product_store
-            workgroupBarrier();
-        }
-#else
-#for half in 0..2
-        {
-            let from_left = {half * STEP * LEFT_VECTORS}u;
-            let from_right = {half * STEP * RIGHT_VECTORS}u;
-            let to_left = {(1 - half) * STEP * LEFT_VECTORS}u;
-            let to_right = {(1 - half) * STEP * RIGHT_VECTORS}u;
-            next++;
-            if (next < steps) {
-                #include product_load
-            }
-            #include product_compute
-            if (next >= steps) {
-                break;
-            }
-            #include product_store
-            workgroupBarrier();
-        }
-#endfor
-#endif
     }
 #endif
 

@@ -1,8 +1,8 @@
 // Loads the step of number `next` of both factors into registers: vectors of 4 rows or columns at one place along the depth, or blocks
 // of 4 vectors along the depth, of 4 rows or columns. Where a step has fewer blocks than there are threads, the threads load several steps at once.
 #for i in 0..LEFT_LOADS
-#if LEFT_ROTATED
-if (next % {LEFT_GROUPS}u == 0u) {
+#if LEFT_AHEAD
+if (next % {LEFT_STEPS}u == 0u) {
     let block = lane % {LEFT_BLOCKS}u;
     let first_depth = (next + lane / {LEFT_BLOCKS}u) * {STEP}u;
 #else if LEFT_PARTIAL
@@ -26,8 +26,8 @@ if (lane + {i * THREADS}u < {LEFT_BLOCKS}u) {
 }
 #endfor
 #for i in 0..RIGHT_LOADS
-#if RIGHT_ROTATED
-if (next % {RIGHT_GROUPS}u == 0u) {
+#if RIGHT_AHEAD
+if (next % {RIGHT_STEPS}u == 0u) {
     let block = lane % {RIGHT_BLOCKS}u;
     let first_depth = (next + lane / {RIGHT_BLOCKS}u) * {STEP}u;
 #else if RIGHT_PARTIAL

@@ -1,7 +1,7 @@
 // Writes the step of number `next` to workgroup memory, from `to_left` and `to_right` on. Blocks are transposed.
 #for i in 0..LEFT_LOADS
-#if LEFT_ROTATED
-if (next % {LEFT_GROUPS}u == lane / {LEFT_BLOCKS}u) {
+#if LEFT_AHEAD
+if (next % {LEFT_STEPS}u == lane / {LEFT_BLOCKS}u) {
     let block = lane % {LEFT_BLOCKS}u;
 #else if LEFT_PARTIAL
 if (lane + {i * THREADS}u < {LEFT_BLOCKS}u) {
@@ -22,8 +22,8 @@ if (lane + {i * THREADS}u < {LEFT_BLOCKS}u) {
 }
 #endfor
 #for i in 0..RIGHT_LOADS
-#if RIGHT_ROTATED
-if (next % {RIGHT_GROUPS}u == lane / {RIGHT_BLOCKS}u) {
+#if RIGHT_AHEAD
+if (next % {RIGHT_STEPS}u == lane / {RIGHT_BLOCKS}u) {
     let block = lane % {RIGHT_BLOCKS}u;
 #else if RIGHT_PARTIAL
 if (lane + {i * THREADS}u < {RIGHT_BLOCKS}u) {

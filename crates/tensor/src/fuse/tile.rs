@@ -52,22 +52,20 @@ fn choose_tile(batch: u64, rows: u64, columns: u64) -> Tile {
     }
 }
 
-/// Into how many equal slices the depth of a product is cut, so that enough workgroups compute it: 1 if it is not cut. Sums of slices are
+/// Into how many equal slices the depth of a product is cut, so that enough large tiles compute it: 1 if it is not cut. Sums of slices are
 /// rounded in another order than sums of the whole depth, so the number follows from the extents alone.
 fn split_of(batch: u64, rows: u64, columns: u64, depth: u32) -> u32 {
-    let tiles = batch.saturating_mul(rows.div_ceil(64)).saturating_mul(columns.div_ceil(64));
+    let tiles = batch.saturating_mul(rows.div_ceil(128)).saturating_mul(columns.div_ceil(128));
     let is_vector = rows.min(columns) <= u64::from(Tile::MOST_ROWS);
-    if is_vector || tiles == 0 || depth < SHORTEST_CUT {
+    if is_vector || tiles == 0 || tiles >= ENOUGH_TILES || depth < SHORTEST_CUT {
         return 1;
     }
-    let wanted = ENOUGH_TILES / tiles;
+    let wanted = ENOUGH_TILES.div_ceil(tiles);
     // Slices are whole steps of every tile, so that factors need no guards.
-    (2..=MOST_SLICES)
-        .rev()
-        .find(|slices| {
-            u64::from(*slices) <= wanted && depth.is_multiple_of(slices * STEP) && depth / slices >= SHORTEST_SLICE
-        })
-        .unwrap_or(1)
+    let is_possible = |slices: &u32| depth.is_multiple_of(slices * STEP) && depth / slices >= SHORTEST_SLICE;
+    let mut possible = (2..=MOST_SLICES).filter(is_possible);
+    let least = possible.clone().find(|slices| u64::from(*slices) >= wanted);
+    least.or(possible.next_back()).unwrap_or(1)
 }
 
 #[cfg(test)]
@@ -95,12 +93,12 @@ mod tests {
     #[test]
     fn a_depth_is_cut_where_there_are_few_tiles_and_it_is_long() {
         for ((batch, rows, columns, depth), slices) in [
-            ((1, 1024, 1024, 4096), 1),
-            ((1, 512, 512, 2048), 2),
-            ((1, 128, 256, 4096), 16),
+            ((1, 2048, 2048, 4096), 1),
+            ((1, 1024, 1024, 4096), 4),
+            ((1, 1024, 1024, 2016), 1),
+            ((1, 128, 4096, 4096), 8),
             ((1, 64, 64, 1 << 20), 16),
             ((1, 64, 64, 2048), 8),
-            ((1, 64, 64, 2016), 1),
             ((1, 64, 64, 2080), 5),
             ((1, 64, 64, 2049), 1),
             ((1, 8, 64, 1 << 20), 1),

@@ -3,9 +3,10 @@
 use super::super::code::Code;
 use super::super::module::{Module, type_name};
 use super::super::operation::Text;
+use super::super::points;
 use super::{Roles, is_multiple};
-use crate::kernel::{Extent, Product};
-use crate::scalar::{Id, Type};
+use crate::kernel::{Extent, Kernel, Product};
+use crate::scalar::{Access, Id, Type};
 
 /// One of the factors.
 pub struct Side {
@@ -50,6 +51,14 @@ impl Side {
     /// The axis of its vectors.
     pub fn lanes(&self) -> u32 {
         if self.along_depth { self.depth } else { self.outer }
+    }
+
+    /// Whether it is read as vectors alone.
+    pub fn has_vectors(&self, module: &Module) -> bool {
+        let Kernel { graph, sizes, .. } = module.kernel;
+        points::loads(module, &[self.value])
+            .iter()
+            .all(|(_, index)| matches!(graph.access(*index, self.lanes(), sizes), Access::Same | Access::Vector))
     }
 
     /// The function that gives the factor at four points: `name_along_depth(row, depth)` or `name_along_rows(row, depth)`, with the coordinates

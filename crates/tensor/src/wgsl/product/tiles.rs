@@ -5,7 +5,7 @@ use residua_codegen::template_parameters;
 
 use super::functions::{Side, batch_arguments, batch_coordinates, batches, store};
 use super::shape::TileShape;
-use super::{Roles, declare, finish, is_along_depth};
+use super::{Roles, declare, finish, is_along_depth, is_multiple};
 use crate::kernel::Product;
 use crate::scalar::Type;
 use crate::wgsl::KernelText;
@@ -24,8 +24,7 @@ template_parameters! {
         row_blocks: u32,
         column_blocks: u32,
         step: u32,
-        peeled: bool,
-        looped: bool,
+        unrolled: bool,
         rows: String,
         columns: String,
         depth: String,
@@ -40,16 +39,16 @@ template_parameters! {
         left_blocks: u32,
         left_loads: u32,
         left_partial: bool,
-        left_rotated: bool,
-        left_groups: u32,
+        left_ahead: bool,
+        left_steps: u32,
         right_vectors: u32,
         right_along_depth: bool,
         right_vectors_a_load: u32,
         right_blocks: u32,
         right_loads: u32,
         right_partial: bool,
-        right_rotated: bool,
-        right_groups: u32,
+        right_ahead: bool,
+        right_steps: u32,
     }
 }
 
@@ -66,10 +65,12 @@ struct Loads {
 }
 
 impl Loads {
-    fn of(shape: TileShape, vectors: u32, along_depth: bool) -> Loads {
+    fn of(module: &Module, shape: TileShape, side: &Side, vectors: u32) -> Loads {
         let threads = shape.x * shape.y;
-        let blocks = vectors * if along_depth { shape.step / 4 } else { shape.step };
-        let steps = if shape.rotated && threads.is_multiple_of(blocks) { threads / blocks } else { 1 };
+        let blocks = vectors * if side.along_depth { shape.step / 4 } else { shape.step };
+        // Blocks that are loaded element by element take long: all threads load some.
+        let loads_ahead = shape.loads_ahead || !side.has_vectors(module);
+        let steps = if loads_ahead && threads.is_multiple_of(blocks) { threads / blocks } else { 1 };
         Loads { blocks, a_thread: blocks.div_ceil(threads), is_partial: !blocks.is_multiple_of(threads), steps }
     }
 }
@@ -80,11 +81,13 @@ pub fn write(mut module: Module, product: &Product, shape: TileShape) -> Result<
     let [row, column, depth] = roles.axes;
     let left_along_depth = is_along_depth(&module, product.left, row, depth);
     let right_along_depth = is_along_depth(&module, product.right, column, depth);
+    let mut left_side = Side::left(&module, roles, left_along_depth, [shape.rows(), shape.step]);
+    let mut right_side = Side::right(&module, roles, right_along_depth, [shape.columns(), shape.step]);
     let (left_vectors, right_vectors) = (shape.rows() / 4, shape.columns() / 4);
-    let left = Loads::of(shape, left_vectors, left_along_depth);
-    let right = Loads::of(shape, right_vectors, right_along_depth);
-    let left_side = Side::left(&module, roles, left_along_depth, [shape.rows(), shape.step * left.steps]);
-    let right_side = Side::right(&module, roles, right_along_depth, [shape.columns(), shape.step * right.steps]);
+    let left = Loads::of(&module, shape, &left_side, left_vectors);
+    let right = Loads::of(&module, shape, &right_side, right_vectors);
+    left_side.is_depth_guarded = !is_multiple(&module, product.depth, shape.step * left.steps);
+    right_side.is_depth_guarded = !is_multiple(&module, product.depth, shape.step * right.steps);
     declare(&mut module, product, roles, [&left_side, &right_side]);
     let ty = module.kernel.graph.ty(product.left);
     let parameters = TileTemplate {
@@ -98,8 +101,7 @@ pub fn write(mut module: Module, product: &Product, shape: TileShape) -> Result<
         row_blocks: shape.row_blocks,
         column_blocks: shape.column_blocks,
         step: shape.step,
-        peeled: shape.order == 2,
-        looped: shape.order == 1,
+        unrolled: shape.unrolled,
         rows: module.extent(product.rows),
         columns: module.extent(product.columns),
         depth: module.extent(product.depth),
@@ -114,16 +116,16 @@ pub fn write(mut module: Module, product: &Product, shape: TileShape) -> Result<
         left_blocks: left.blocks,
         left_loads: left.a_thread,
         left_partial: left.is_partial,
-        left_rotated: left.steps > 1,
-        left_groups: left.steps,
+        left_ahead: left.steps > 1,
+        left_steps: left.steps,
         right_vectors,
         right_along_depth,
         right_vectors_a_load: if right_along_depth { 4 } else { 1 },
         right_blocks: right.blocks,
         right_loads: right.a_thread,
         right_partial: right.is_partial,
-        right_rotated: right.steps > 1,
-        right_groups: right.steps,
+        right_ahead: right.steps > 1,
+        right_steps: right.steps,
     };
     let functions = [
         left_side.function(&mut module, product),

@@ -5,10 +5,10 @@
 @group(0) @binding(3) var<uniform> sizes: array<vec4<u32>, 1>;
 
 
-var<workgroup> tile_left: array<vec4<f32>, 256>;
-var<workgroup> tile_right: array<vec4<f32>, 256>;
+var<workgroup> tile_left: array<vec4<f32>, 512>;
+var<workgroup> tile_right: array<vec4<f32>, 512>;
 
-@compute @workgroup_size(8, 8, 1)
+@compute @workgroup_size(2, 8, 4)
 fn main(
     @builtin(local_invocation_id) thread: vec3<u32>,
     @builtin(local_invocation_index) lane: u32,
@@ -25,7 +25,7 @@ fn main(
         return;
     }
 
-    let thread_column = thread.x;
+    let thread_column = thread.x + thread.z * 2u;
     let thread_row = thread.y;
 
     var sum_0_0_0 = vec4<f32>();
@@ -38,13 +38,15 @@ fn main(
     var left_0_3 = vec4<f32>();
     var right_0_0 = vec4<f32>();
     var right_1_0 = vec4<f32>();
+    var right_2_0 = vec4<f32>();
+    var right_3_0 = vec4<f32>();
 
-    let steps = (sizes[0].w + 15u) / 16u;
+    let steps = (sizes[0].w + 31u) / 32u;
     var next = 0u;
     if (steps > 0u) {
-        if (lane + 0u < 32u) {
+        {
             let block = lane + 0u;
-            let first_depth = next * 16u;
+            let first_depth = next * 32u;
             let row = first_row + block % 8u * 4u;
             let depth = first_depth + block / 8u * 4u;
             left_0_0 = left_along_depth(row + 0u, depth);
@@ -54,19 +56,31 @@ fn main(
         }
         {
             let block = lane + 0u;
-            let first_depth = next * 16u;
+            let first_depth = next * 32u;
             let column = first_column + block % 8u * 4u;
             right_0_0 = right_along_columns(column, first_depth + block / 8u);
         }
         {
             let block = lane + 64u;
-            let first_depth = next * 16u;
+            let first_depth = next * 32u;
             let column = first_column + block % 8u * 4u;
             right_1_0 = right_along_columns(column, first_depth + block / 8u);
         }
+        {
+            let block = lane + 128u;
+            let first_depth = next * 32u;
+            let column = first_column + block % 8u * 4u;
+            right_2_0 = right_along_columns(column, first_depth + block / 8u);
+        }
+        {
+            let block = lane + 192u;
+            let first_depth = next * 32u;
+            let column = first_column + block % 8u * 4u;
+            right_3_0 = right_along_columns(column, first_depth + block / 8u);
+        }
         let to_left = 0u;
         let to_right = 0u;
-        if (lane + 0u < 32u) {
+        {
             let block = lane + 0u;
             let place = block / 8u * 24u + block;
             tile_left[to_left + 0u + place] =
@@ -86,19 +100,27 @@ fn main(
             let block = lane + 64u;
             tile_right[to_right + block] = right_1_0;
         }
+        {
+            let block = lane + 128u;
+            tile_right[to_right + block] = right_2_0;
+        }
+        {
+            let block = lane + 192u;
+            tile_right[to_right + block] = right_3_0;
+        }
     }
     workgroupBarrier();
     while (next < steps) {
         {
             let from_left = 0u;
             let from_right = 0u;
-            let to_left = 128u;
-            let to_right = 128u;
+            let to_left = 256u;
+            let to_right = 256u;
             next++;
             if (next < steps) {
-                if (lane + 0u < 32u) {
+                {
                     let block = lane + 0u;
-                    let first_depth = next * 16u;
+                    let first_depth = next * 32u;
                     let row = first_row + block % 8u * 4u;
                     let depth = first_depth + block / 8u * 4u;
                     left_0_0 = left_along_depth(row + 0u, depth);
@@ -108,18 +130,30 @@ fn main(
                 }
                 {
                     let block = lane + 0u;
-                    let first_depth = next * 16u;
+                    let first_depth = next * 32u;
                     let column = first_column + block % 8u * 4u;
                     right_0_0 = right_along_columns(column, first_depth + block / 8u);
                 }
                 {
                     let block = lane + 64u;
-                    let first_depth = next * 16u;
+                    let first_depth = next * 32u;
                     let column = first_column + block % 8u * 4u;
                     right_1_0 = right_along_columns(column, first_depth + block / 8u);
                 }
+                {
+                    let block = lane + 128u;
+                    let first_depth = next * 32u;
+                    let column = first_column + block % 8u * 4u;
+                    right_2_0 = right_along_columns(column, first_depth + block / 8u);
+                }
+                {
+                    let block = lane + 192u;
+                    let first_depth = next * 32u;
+                    let column = first_column + block % 8u * 4u;
+                    right_3_0 = right_along_columns(column, first_depth + block / 8u);
+                }
             }
-            for (var k = 0u; k < 16u; k++) {
+            for (var k = 0u; k < 32u; k++) {
                 let a_0 = tile_left[from_left + k * 8u + 0u + thread_row];
                 let b_0 = tile_right[from_right + k * 8u + 0u + thread_column];
                 sum_0_0_0 = fma(vec4<f32>(a_0[0]), b_0, sum_0_0_0);
@@ -130,7 +164,7 @@ fn main(
             if (next >= steps) {
                 break;
             }
-            if (lane + 0u < 32u) {
+            {
                 let block = lane + 0u;
                 let place = block / 8u * 24u + block;
                 tile_left[to_left + 0u + place] =
@@ -149,19 +183,27 @@ fn main(
             {
                 let block = lane + 64u;
                 tile_right[to_right + block] = right_1_0;
+            }
+            {
+                let block = lane + 128u;
+                tile_right[to_right + block] = right_2_0;
+            }
+            {
+                let block = lane + 192u;
+                tile_right[to_right + block] = right_3_0;
             }
             workgroupBarrier();
         }
         {
-            let from_left = 128u;
-            let from_right = 128u;
+            let from_left = 256u;
+            let from_right = 256u;
             let to_left = 0u;
             let to_right = 0u;
             next++;
             if (next < steps) {
-                if (lane + 0u < 32u) {
+                {
                     let block = lane + 0u;
-                    let first_depth = next * 16u;
+                    let first_depth = next * 32u;
                     let row = first_row + block % 8u * 4u;
                     let depth = first_depth + block / 8u * 4u;
                     left_0_0 = left_along_depth(row + 0u, depth);
@@ -171,18 +213,30 @@ fn main(
                 }
                 {
                     let block = lane + 0u;
-                    let first_depth = next * 16u;
+                    let first_depth = next * 32u;
                     let column = first_column + block % 8u * 4u;
                     right_0_0 = right_along_columns(column, first_depth + block / 8u);
                 }
                 {
                     let block = lane + 64u;
-                    let first_depth = next * 16u;
+                    let first_depth = next * 32u;
                     let column = first_column + block % 8u * 4u;
                     right_1_0 = right_along_columns(column, first_depth + block / 8u);
                 }
+                {
+                    let block = lane + 128u;
+                    let first_depth = next * 32u;
+                    let column = first_column + block % 8u * 4u;
+                    right_2_0 = right_along_columns(column, first_depth + block / 8u);
+                }
+                {
+                    let block = lane + 192u;
+                    let first_depth = next * 32u;
+                    let column = first_column + block % 8u * 4u;
+                    right_3_0 = right_along_columns(column, first_depth + block / 8u);
+                }
             }
-            for (var k = 0u; k < 16u; k++) {
+            for (var k = 0u; k < 32u; k++) {
                 let a_0 = tile_left[from_left + k * 8u + 0u + thread_row];
                 let b_0 = tile_right[from_right + k * 8u + 0u + thread_column];
                 sum_0_0_0 = fma(vec4<f32>(a_0[0]), b_0, sum_0_0_0);
@@ -193,7 +247,7 @@ fn main(
             if (next >= steps) {
                 break;
             }
-            if (lane + 0u < 32u) {
+            {
                 let block = lane + 0u;
                 let place = block / 8u * 24u + block;
                 tile_left[to_left + 0u + place] =
@@ -212,6 +266,14 @@ fn main(
             {
                 let block = lane + 64u;
                 tile_right[to_right + block] = right_1_0;
+            }
+            {
+                let block = lane + 128u;
+                tile_right[to_right + block] = right_2_0;
+            }
+            {
+                let block = lane + 192u;
+                tile_right[to_right + block] = right_3_0;
             }
             workgroupBarrier();
         }

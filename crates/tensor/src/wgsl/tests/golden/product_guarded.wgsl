@@ -7,10 +7,10 @@
 @group(0) @binding(5) var<uniform> sizes: array<vec4<u32>, 1>;
 
 
-var<workgroup> tile_left: array<vec4<f32>, 256>;
-var<workgroup> tile_right: array<vec4<f32>, 256>;
+var<workgroup> tile_left: array<vec4<f32>, 512>;
+var<workgroup> tile_right: array<vec4<f32>, 512>;
 
-@compute @workgroup_size(8, 8, 1)
+@compute @workgroup_size(2, 8, 4)
 fn main(
     @builtin(local_invocation_id) thread: vec3<u32>,
     @builtin(local_invocation_index) lane: u32,
@@ -27,7 +27,7 @@ fn main(
         return;
     }
     let batch_0 = batch;
-    let thread_column = thread.x;
+    let thread_column = thread.x + thread.z * 2u;
     let thread_row = thread.y;
 
     var sum_0_0_0 = vec4<f32>();
@@ -36,29 +36,43 @@ fn main(
     var sum_0_3_0 = vec4<f32>();
     var left_0_0 = vec4<f32>();
     var left_1_0 = vec4<f32>();
+    var left_2_0 = vec4<f32>();
+    var left_3_0 = vec4<f32>();
     var right_0_0 = vec4<f32>();
     var right_0_1 = vec4<f32>();
     var right_0_2 = vec4<f32>();
     var right_0_3 = vec4<f32>();
 
-    let steps = (sizes[0].w + 15u) / 16u;
+    let steps = (sizes[0].w + 31u) / 32u;
     var next = 0u;
     if (steps > 0u) {
         {
             let block = lane + 0u;
-            let first_depth = next * 16u;
+            let first_depth = next * 32u;
             let row = first_row + block % 8u * 4u;
             left_0_0 = left_along_rows(batch_0, row, first_depth + block / 8u);
         }
         {
             let block = lane + 64u;
-            let first_depth = next * 16u;
+            let first_depth = next * 32u;
             let row = first_row + block % 8u * 4u;
             left_1_0 = left_along_rows(batch_0, row, first_depth + block / 8u);
         }
-        if (lane + 0u < 32u) {
+        {
+            let block = lane + 128u;
+            let first_depth = next * 32u;
+            let row = first_row + block % 8u * 4u;
+            left_2_0 = left_along_rows(batch_0, row, first_depth + block / 8u);
+        }
+        {
+            let block = lane + 192u;
+            let first_depth = next * 32u;
+            let row = first_row + block % 8u * 4u;
+            left_3_0 = left_along_rows(batch_0, row, first_depth + block / 8u);
+        }
+        {
             let block = lane + 0u;
-            let first_depth = next * 16u;
+            let first_depth = next * 32u;
             let column = first_column + block % 8u * 4u;
             let depth = first_depth + block / 8u * 4u;
             right_0_0 = right_along_depth(batch_0, column + 0u, depth);
@@ -76,7 +90,15 @@ fn main(
             let block = lane + 64u;
             tile_left[to_left + block] = left_1_0;
         }
-        if (lane + 0u < 32u) {
+        {
+            let block = lane + 128u;
+            tile_left[to_left + block] = left_2_0;
+        }
+        {
+            let block = lane + 192u;
+            tile_left[to_left + block] = left_3_0;
+        }
+        {
             let block = lane + 0u;
             let place = block / 8u * 24u + block;
             tile_right[to_right + 0u + place] =
@@ -94,25 +116,37 @@ fn main(
         {
             let from_left = 0u;
             let from_right = 0u;
-            let to_left = 128u;
-            let to_right = 128u;
+            let to_left = 256u;
+            let to_right = 256u;
             next++;
             if (next < steps) {
                 {
                     let block = lane + 0u;
-                    let first_depth = next * 16u;
+                    let first_depth = next * 32u;
                     let row = first_row + block % 8u * 4u;
                     left_0_0 = left_along_rows(batch_0, row, first_depth + block / 8u);
                 }
                 {
                     let block = lane + 64u;
-                    let first_depth = next * 16u;
+                    let first_depth = next * 32u;
                     let row = first_row + block % 8u * 4u;
                     left_1_0 = left_along_rows(batch_0, row, first_depth + block / 8u);
                 }
-                if (lane + 0u < 32u) {
+                {
+                    let block = lane + 128u;
+                    let first_depth = next * 32u;
+                    let row = first_row + block % 8u * 4u;
+                    left_2_0 = left_along_rows(batch_0, row, first_depth + block / 8u);
+                }
+                {
+                    let block = lane + 192u;
+                    let first_depth = next * 32u;
+                    let row = first_row + block % 8u * 4u;
+                    left_3_0 = left_along_rows(batch_0, row, first_depth + block / 8u);
+                }
+                {
                     let block = lane + 0u;
-                    let first_depth = next * 16u;
+                    let first_depth = next * 32u;
                     let column = first_column + block % 8u * 4u;
                     let depth = first_depth + block / 8u * 4u;
                     right_0_0 = right_along_depth(batch_0, column + 0u, depth);
@@ -121,7 +155,7 @@ fn main(
                     right_0_3 = right_along_depth(batch_0, column + 3u, depth);
                 }
             }
-            for (var k = 0u; k < 16u; k++) {
+            for (var k = 0u; k < 32u; k++) {
                 let a_0 = tile_left[from_left + k * 8u + 0u + thread_row];
                 let b_0 = tile_right[from_right + k * 8u + 0u + thread_column];
                 sum_0_0_0 = fma(vec4<f32>(a_0[0]), b_0, sum_0_0_0);
@@ -140,7 +174,15 @@ fn main(
                 let block = lane + 64u;
                 tile_left[to_left + block] = left_1_0;
             }
-            if (lane + 0u < 32u) {
+            {
+                let block = lane + 128u;
+                tile_left[to_left + block] = left_2_0;
+            }
+            {
+                let block = lane + 192u;
+                tile_left[to_left + block] = left_3_0;
+            }
+            {
                 let block = lane + 0u;
                 let place = block / 8u * 24u + block;
                 tile_right[to_right + 0u + place] =
@@ -155,27 +197,39 @@ fn main(
             workgroupBarrier();
         }
         {
-            let from_left = 128u;
-            let from_right = 128u;
+            let from_left = 256u;
+            let from_right = 256u;
             let to_left = 0u;
             let to_right = 0u;
             next++;
             if (next < steps) {
                 {
                     let block = lane + 0u;
-                    let first_depth = next * 16u;
+                    let first_depth = next * 32u;
                     let row = first_row + block % 8u * 4u;
                     left_0_0 = left_along_rows(batch_0, row, first_depth + block / 8u);
                 }
                 {
                     let block = lane + 64u;
-                    let first_depth = next * 16u;
+                    let first_depth = next * 32u;
                     let row = first_row + block % 8u * 4u;
                     left_1_0 = left_along_rows(batch_0, row, first_depth + block / 8u);
                 }
-                if (lane + 0u < 32u) {
+                {
+                    let block = lane + 128u;
+                    let first_depth = next * 32u;
+                    let row = first_row + block % 8u * 4u;
+                    left_2_0 = left_along_rows(batch_0, row, first_depth + block / 8u);
+                }
+                {
+                    let block = lane + 192u;
+                    let first_depth = next * 32u;
+                    let row = first_row + block % 8u * 4u;
+                    left_3_0 = left_along_rows(batch_0, row, first_depth + block / 8u);
+                }
+                {
                     let block = lane + 0u;
-                    let first_depth = next * 16u;
+                    let first_depth = next * 32u;
                     let column = first_column + block % 8u * 4u;
                     let depth = first_depth + block / 8u * 4u;
                     right_0_0 = right_along_depth(batch_0, column + 0u, depth);
@@ -184,7 +238,7 @@ fn main(
                     right_0_3 = right_along_depth(batch_0, column + 3u, depth);
                 }
             }
-            for (var k = 0u; k < 16u; k++) {
+            for (var k = 0u; k < 32u; k++) {
                 let a_0 = tile_left[from_left + k * 8u + 0u + thread_row];
                 let b_0 = tile_right[from_right + k * 8u + 0u + thread_column];
                 sum_0_0_0 = fma(vec4<f32>(a_0[0]), b_0, sum_0_0_0);
@@ -203,7 +257,15 @@ fn main(
                 let block = lane + 64u;
                 tile_left[to_left + block] = left_1_0;
             }
-            if (lane + 0u < 32u) {
+            {
+                let block = lane + 128u;
+                tile_left[to_left + block] = left_2_0;
+            }
+            {
+                let block = lane + 192u;
+                tile_left[to_left + block] = left_3_0;
+            }
+            {
                 let block = lane + 0u;
                 let place = block / 8u * 24u + block;
                 tile_right[to_right + 0u + place] =
