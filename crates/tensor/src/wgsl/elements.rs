@@ -1,16 +1,24 @@
 //! Kernels whose points are independent: a thread takes one point or four.
+//!
+//! Where some operand has its neighbours along another axis than the innermost, as in a transposition, a workgroup takes a tile of both axes, so
+//! that a line of memory is read by one workgroup alone.
 
 use residua_base::error::Result;
 
 use super::code::Code;
 use super::module::Module;
-use super::points::{self, Axes, goes_by_four};
+use super::points::{self, Axes, count_of, goes_by_four, neighbours};
+use super::workgroups::Factor;
 use super::{KernelText, Workgroups};
-use crate::kernel::Elements;
+use crate::kernel::{Elements, Extent};
 use crate::scalar::Id;
 
 /// Threads a workgroup.
 const THREADS: u32 = 256;
+/// Threads of a tile along the innermost axis, where each has four points: a warp writes whole sectors of 64 bytes and reads some of 32.
+const WIDE_COLUMNS: u32 = 4;
+/// The same where each has one point.
+const COLUMNS: u32 = 8;
 
 /// Writes the kernel.
 pub fn write(mut module: Module, elements: &Elements) -> Result<KernelText> {
@@ -22,15 +30,79 @@ pub fn write(mut module: Module, elements: &Elements) -> Result<KernelText> {
     let masked = elements.space.last().is_some_and(|extent| !module.is_multiple_of_4(*extent));
     points::declare(&mut module, lanes, &loads, &elements.stores, &[], masked);
 
-    let count = axes.count(&module);
+    let across = across(&module, elements, &loads);
     let mut code = Code::new(&mut module, lanes);
-    code.line(&format!("let point = workgroup * {THREADS}u + lane;"));
-    code.open(&format!("if point >= {count}"));
-    code.line("return;");
-    code.close();
-    axes.locate("point", &mut code);
+    let workgroups = match across {
+        Some(across) => locate_in_tile(elements, across, lanes.is_some(), &mut code),
+        None => {
+            let count = axes.count(code.module);
+            code.line(&format!("let point = workgroup * {THREADS}u + lane;"));
+            code.open(&format!("if point >= {count}"));
+            code.line("return;");
+            code.close();
+            axes.locate("point", &mut code);
+            Workgroups { factors: axes.factors(), units: THREADS }
+        }
+    };
     let mask = axes.mask(&mut code);
     code.store(&elements.stores, mask.as_ref());
     let body = code.finish();
-    module.finish("", &body, THREADS, Workgroups { factors: axes.factors(), units: THREADS })
+    module.finish("", &body, THREADS, workgroups)
+}
+
+/// The axis along which an operand has its neighbours that varies along the innermost axis too; none where either axis is short.
+fn across(module: &Module, elements: &Elements, loads: &[(u32, Id)]) -> Option<u32> {
+    let innermost = elements.space.len().saturating_sub(1) as u32;
+    let is_long = |axis: u32| {
+        let known = module.kernel.known(elements.space[axis as usize]);
+        known.is_none_or(|extent| extent >= COLUMNS)
+    };
+    let is_across = |axis: u32| {
+        loads.iter().any(|load| module.depends_on(load.1, innermost) && neighbours(module, axis, &[*load], &[]) > 0)
+            || neighbours(module, axis, &[], &elements.stores) > 0
+    };
+    (0..innermost).rev().find(|axis| is_across(*axis) && is_long(*axis) && is_long(innermost))
+}
+
+/// Writes the coordinates of a thread of a workgroup that has a tile of the innermost axis and another.
+fn locate_in_tile(elements: &Elements, across: u32, by_four: bool, code: &mut Code) -> Workgroups {
+    let innermost = elements.space.len() as u32 - 1;
+    let (columns, points) = if by_four { (WIDE_COLUMNS, 4) } else { (COLUMNS, 1) };
+    let divisor = |axis: u32| match axis {
+        axis if axis == innermost => columns * points,
+        axis if axis == across => THREADS / columns,
+        _ => 1,
+    };
+    let mut factors = Vec::new();
+    let mut rest = "workgroup".to_owned();
+    let mut conditions = Vec::new();
+    for (axis, extent) in elements.space.iter().enumerate().rev() {
+        let axis = axis as u32;
+        let factor = Factor { extent: *extent, divisor: divisor(axis) };
+        factors.push(factor);
+        let steps = count_of(factor, code.module);
+        let mut place = rest.clone();
+        if axis > 0 {
+            place = code.bind(&format!("{rest} % {steps}"));
+            rest = code.bind(&format!("{rest} / {steps}"));
+        }
+        if factor.divisor > 1 {
+            let within = match axis == innermost {
+                true => format!("lane % {columns}u * {points}u"),
+                false => format!("lane / {columns}u"),
+            };
+            place = code.bind(&format!("{place} * {}u + {within}", factor.divisor));
+        }
+        if factor.divisor > 1 || axis == 0 {
+            conditions.push(format!("{place} >= {}", code.module.extent(*extent)));
+        }
+        if *extent == Extent::Known(1) {
+            place = "0u".to_owned();
+        }
+        code.set_coordinate(axis, place);
+    }
+    code.open(&format!("if {}", conditions.join(" || ")));
+    code.line("return;");
+    code.close();
+    Workgroups { factors, units: 1 }
 }

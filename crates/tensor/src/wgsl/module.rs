@@ -100,6 +100,11 @@ impl<'a> Module<'a> {
         self.dependences[id.index()]
     }
 
+    /// Whether a node depends on a coordinate.
+    pub fn depends_on(&self, id: Id, axis: u32) -> bool {
+        self.dependence(id).coordinates & bit(axis) != 0
+    }
+
     /// Adds a shader file, once.
     pub fn push_shader(&mut self, template: Template<'static>) {
         self.push_shader_of(template, template.name, &NoParameters);

@@ -86,7 +86,8 @@ impl Axes {
     }
 }
 
-fn count_of(factor: Factor, module: &Module) -> String {
+/// The text of a factor.
+pub fn count_of(factor: Factor, module: &Module) -> String {
     match factor.extent {
         Extent::Known(number) => format!("{}u", number.div_ceil(factor.divisor)),
         Extent::Word(_) if factor.divisor == 1 => module.extent(factor.extent),

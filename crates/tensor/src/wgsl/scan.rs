@@ -1,27 +1,90 @@
 //! Kernels that accumulate along an axis.
 //!
-//! The threads of a workgroup share a row: each accumulates some consecutive points, all take what stands before theirs from workgroup memory,
-//! and each goes over its points again and writes. Short rows, and rows whose neighbours are contiguous, have one thread each, which goes once.
+//! The threads of a row each accumulate some consecutive points, take what stands before theirs from workgroup memory, and go over their points
+//! again and write. Short rows have one thread each, which goes once.
 
 use residua_base::error::Result;
+use rustc_hash::FxHashMap;
 
 use super::code::Code;
 use super::combine::States;
-use super::module::{COMPONENTS, Module};
+use super::module::Module;
 use super::operation::{Text, type_of};
 use super::points::{self, Axes, goes_by_four, neighbours};
+use super::rows::Held;
 use super::{KernelText, Workgroups};
 use crate::kernel::Scan;
 use crate::scalar::{Id, Type};
 
-/// Threads of a row.
+/// Most threads a workgroup.
 const THREADS: u32 = 256;
 /// Threads a workgroup where each row has one.
 const LONE_THREADS: u32 = 64;
 /// Rows of so many points have one thread.
 const SHORT: u32 = 32;
-/// States whose total is one state in workgroup memory: √256, so that a thread merges few of either.
+/// Points a thread of a long row.
+const SHARE: u32 = 16;
+/// Fewest threads of a workgroup that shares rows.
+const FEWEST: u32 = 32;
+/// Rows a workgroup where neighbouring rows are neighbours in memory: they fill a line of it.
+const NEIGHBOURS: u32 = 16;
+/// States whose total is one state in workgroup memory: √256.
 const GROUP: u32 = 16;
+/// Most fours of points that a thread holds in registers.
+const MOST_HELD: u32 = 4;
+/// Points, or fours of points, that a loop takes at a time.
+const UNROLLED: u32 = 4;
+/// Words of workgroup memory.
+const WORKGROUP_WORDS: u32 = 4096;
+
+/// How rows are divided among threads.
+#[derive(Clone, Copy, Debug)]
+struct Schedule {
+    /// Rows a workgroup.
+    across: u32,
+    /// Threads a row.
+    along: u32,
+    /// Whether threads take four points at a time.
+    lanes: Option<u32>,
+    /// Points, or fours of points, that a thread holds in registers; 0 if it reads them twice.
+    held: u32,
+}
+
+impl Schedule {
+    fn choose(module: &Module, scan: &Scan, loads: &[(u32, Id)], states: &States) -> Schedule {
+        let axis = scan.outer.len() as u32;
+        let along_rows = neighbours(module, axis, loads, &scan.elements);
+        let across_rows = axis.checked_sub(1).map_or(0, |outer| neighbours(module, outer, loads, &scan.elements));
+        let known = module.kernel.known(scan.length);
+        if known.is_some_and(|length| length <= SHORT) {
+            return Schedule { across: LONE_THREADS, along: 1, lanes: None, held: 0 };
+        }
+        let most = (WORKGROUP_WORDS / (states.words + 1)).min(THREADS);
+        let most = if most.is_power_of_two() { most } else { most.next_power_of_two() / 2 };
+        if across_rows > along_rows {
+            return Schedule { across: NEIGHBOURS, along: most / NEIGHBOURS, lanes: None, held: 0 };
+        }
+        let lanes = goes_by_four(module, axis, loads, &scan.elements).then_some(axis);
+        let along = match known {
+            Some(length) => length.div_ceil(SHARE).next_power_of_two().clamp(FEWEST, most),
+            None => most,
+        };
+        let held = match (known, lanes) {
+            (Some(length), Some(_)) => length.div_ceil(4).div_ceil(along),
+            _ => 0,
+        };
+        Schedule { across: 1, along, lanes, held: if held <= MOST_HELD { held } else { 0 } }
+    }
+
+    fn threads(&self) -> u32 {
+        self.across * self.along
+    }
+
+    /// Where the state of thread `y` of the present row stands.
+    fn place(&self, y: &str) -> String {
+        if self.across == 1 { y.to_owned() } else { format!("({y}) * {}u + x", self.across) }
+    }
+}
 
 /// Writes the kernel.
 pub fn write(mut module: Module, scan: &Scan) -> Result<KernelText> {
@@ -32,65 +95,78 @@ pub fn write(mut module: Module, scan: &Scan) -> Result<KernelText> {
         scan.fold.operands.iter().copied().chain(stored).chain(scan.valid).chain(initial.copied()).collect();
     let indices: Vec<Id> = scan.elements.iter().map(|store| store.index).collect();
     let loads = points::loads(&module, &[values.as_slice(), &indices].concat());
-    let axis = scan.outer.len() as u32;
-    let is_short = module.kernel.known(scan.length).is_some_and(|length| length <= SHORT);
-    let along_rows = neighbours(&module, axis, &loads, &scan.elements);
-    let across_rows = axis.checked_sub(1).map_or(0, |outer| neighbours(&module, outer, &loads, &scan.elements));
-    let is_lone = is_short || across_rows > along_rows;
-    // A state of more words than this leaves room for fewer threads.
-    let threads =
-        if is_lone { LONE_THREADS } else { (THREADS * 14 / (states.words + 1)).next_power_of_two().min(THREADS) };
-    let lanes = (goes_by_four(&module, axis, &loads, &scan.elements) && !is_lone).then_some(axis);
+    let schedule = Schedule::choose(&module, scan, &loads, &states);
     let masked = scan.valid.is_some() || !module.is_multiple_of_4(scan.length);
-    points::declare(&mut module, lanes, &loads, &scan.elements, &[], masked);
+    points::declare(&mut module, schedule.lanes, &loads, &scan.elements, &[], masked);
 
     let outer = Axes::new(0, &scan.outer, None);
-    let row = Axes::new(scan.outer.len(), &[scan.length], lanes);
-    let mut code = Code::new(&mut module, lanes);
-    code.folds_vary = lanes.is_some();
+    let row = Axes::new(scan.outer.len(), &[scan.length], schedule.lanes);
+    let mut code = Code::new(&mut module, schedule.lanes);
+    code.folds_vary = schedule.lanes.is_some();
+    let Schedule { across, along, .. } = schedule;
     let count = outer.count(code.module);
-    code.line(&match is_lone {
-        true => format!("let unit = workgroup * {threads}u + lane;"),
-        false => "let unit = workgroup;".to_owned(),
-    });
-    code.open(&format!("if unit >= {count}"));
+    code.line(&format!("let rows = {count};"));
+    code.open(&format!("if workgroup * {across}u >= rows"));
     code.line("return;");
     code.close();
+    if along == 1 || across > 1 {
+        code.line(&format!("let x = lane % {across}u;"));
+        code.line(&format!("let y = lane / {across}u;"));
+        // A thread without a row computes the last one again, since all take part in barriers.
+        code.line(&format!("let is_active = workgroup * {across}u + x < rows;"));
+        code.line(&format!("let unit = min(workgroup * {across}u + x, rows - 1u);"));
+    } else {
+        code.line("let y = lane;");
+        code.line("let unit = workgroup;");
+    }
     outer.locate("unit", &mut code);
     code.hoist(&values, &indices, row.bits(), u32::MAX);
     let chunks = row.count(code.module);
     code.line(&format!("let chunks = {chunks};"));
 
-    let mut writer = ScanWriter { scan, states: &states, row, is_lone, code };
-    writer.start(threads);
+    let mut writer = ScanWriter { scan, states: &states, row, schedule, held: Vec::new(), code };
+    writer.start();
+    let is_active = across > 1;
+    if is_active {
+        writer.code.open("if is_active");
+    }
     writer.each_point(|writer| writer.write_elements());
+    if is_active {
+        writer.code.close();
+    }
     let body = writer.code.finish();
-    let declarations = match is_lone {
-        true => String::new(),
-        false => format!(
-            "var<workgroup> shared_states: array<{0}, {threads}>;\nvar<workgroup> shared_totals: array<{0}, {1}>;\n",
-            states.name,
-            threads.div_ceil(GROUP)
-        ),
-    };
-    let units = if is_lone { threads } else { 1 };
-    module.finish(&declarations, &body, threads, Workgroups { factors: outer.factors(), units })
+    let threads = schedule.threads();
+    let mut declarations = String::new();
+    if along > 1 {
+        declarations += &format!("var<workgroup> shared_states: array<{}, {threads}>;\n", states.name);
+    }
+    if along > GROUP {
+        declarations +=
+            &format!("var<workgroup> shared_totals: array<{}, {}>;\n", states.name, threads.div_ceil(GROUP));
+    }
+    module.finish(&declarations, &body, threads, Workgroups { factors: outer.factors(), units: across })
 }
 
 struct ScanWriter<'w, 'm, 'a> {
     scan: &'w Scan,
     states: &'w States,
     row: Axes,
-    is_lone: bool,
+    schedule: Schedule,
+    held: Vec<Held>,
     code: Code<'m, 'a>,
 }
 
 impl ScanWriter<'_, '_, '_> {
     /// Writes `state`, what stands before the thread's points.
-    fn start(&mut self, threads: u32) {
+    fn start(&mut self) {
         let identity = self.states.identity(self.code.module);
-        if !self.is_lone {
-            self.code.line(&format!("let share = (chunks + {}u) / {threads}u;", threads - 1));
+        let Schedule { along, held, .. } = self.schedule;
+        if along > 1 {
+            self.code.line(&match held {
+                0 => format!("let share = (chunks + {}u) / {along}u;", along - 1),
+                _ => format!("let share = {held}u;"),
+            });
+            self.hold();
             self.code.line(&format!("var own = {identity};"));
             self.each_point(|writer| {
                 writer.each_lane(|writer, operands, _| {
@@ -107,48 +183,125 @@ impl ScanWriter<'_, '_, '_> {
             }
         };
         self.code.line(&format!("var state = {initial};"));
-        if !self.is_lone {
+        if along > 1 {
             self.before(&identity);
         }
     }
 
     /// Merges what the threads before this one have accumulated: the totals of whole groups of threads, then the threads of its own.
     fn before(&mut self, identity: &str) {
-        let merged = |a: &str, b: &str| self.states.merged(a, b);
-        let code = &mut self.code;
-        code.line("shared_states[lane] = own;");
+        let (schedule, states, code) = (self.schedule, self.states, &mut self.code);
+        let own = schedule.place("y");
+        code.line(&format!("shared_states[{own}] = own;"));
         code.line("workgroupBarrier();");
-        code.open(&format!("if lane % {GROUP}u == 0u"));
-        code.line(&format!("var total = {identity};"));
-        code.open(&format!("for (var k = 0u; k < {GROUP}u; k++)"));
-        let next = merged("total", "shared_states[lane + k]");
-        code.line(&format!("total = {next};"));
-        code.close();
-        code.line(&format!("shared_totals[lane / {GROUP}u] = total;"));
-        code.close();
-        code.line("workgroupBarrier();");
-        for (head, array) in [
-            (format!("for (var k = 0u; k < lane / {GROUP}u; k++)"), "shared_totals"),
-            (format!("for (var k = lane / {GROUP}u * {GROUP}u; k < lane; k++)"), "shared_states"),
-        ] {
-            code.open(&head);
-            let next = merged("state", &format!("{array}[k]"));
+        if schedule.along <= GROUP {
+            code.open("for (var k = 0u; k < y; k++)");
+            let next = states.merged("state", &format!("shared_states[{}]", schedule.place("k")));
             code.line(&format!("state = {next};"));
             code.close();
+            return;
+        }
+        let groups = schedule.along / GROUP;
+        let totals = |k: &str| format!("shared_totals[{}]", schedule.place(k));
+        // One thread of a group puts into each place what stands before it within the group.
+        code.open(&format!("if y < {groups}u"));
+        code.line(&format!("var total = {identity};"));
+        code.open(&format!("for (var k = 0u; k < {GROUP}u; k++)"));
+        let place = schedule.place(&format!("y * {GROUP}u + k"));
+        code.line(&format!("let next = shared_states[{place}];"));
+        code.line(&format!("shared_states[{place}] = total;"));
+        let next = states.merged("total", "next");
+        code.line(&format!("total = {next};"));
+        code.close();
+        code.line(&format!("{} = total;", totals("y")));
+        code.close();
+        code.line("workgroupBarrier();");
+        code.open(&format!("for (var k = 0u; k < y / {GROUP}u; k++)"));
+        let next = states.merged("state", &totals("k"));
+        code.line(&format!("state = {next};"));
+        code.close();
+        let next = states.merged("state", &format!("shared_states[{own}]"));
+        code.line(&format!("state = {next};"));
+    }
+
+    /// Names the points that a thread holds.
+    fn hold(&mut self) {
+        let Schedule { along, held, .. } = self.schedule;
+        let is_exact = self.row.known(self.code.module) == Some(along * held);
+        for position in 0..held {
+            let order = self.code.bind(&format!("y * share + {position}u"));
+            let exists = (!is_exact).then(|| self.code.bind(&format!("{order} < chunks")));
+            self.locate(order);
+            let coordinates = self.code.coordinates().to_vec();
+            self.held.push(Held { values: FxHashMap::default(), coordinates, exists });
         }
     }
 
+    /// Goes to the points of a number in the order of the scan.
+    fn locate(&mut self, order: String) {
+        let chunk = if self.scan.reverse { self.code.bind(&format!("chunks - 1u - {order}")) } else { order };
+        self.row.locate(&chunk, &mut self.code);
+    }
+
     /// Writes something for each point, or four points, of the thread, in the order of the scan.
-    fn each_point(&mut self, write: impl FnOnce(&mut Self)) {
-        let code = &mut self.code;
-        let step = code.name();
-        let (first, end) = match self.is_lone {
-            true => ("0u", "chunks"),
-            false => ("lane * share", "min((lane + 1u) * share, chunks)"),
+    fn each_point(&mut self, mut write: impl FnMut(&mut Self)) {
+        let roots: Vec<Id> = self.scan.fold.operands.iter().copied().chain(self.scan.valid).collect();
+        for position in 0..self.held.len() {
+            let held = std::mem::take(&mut self.held[position]);
+            self.code.set_coordinates(&held.coordinates);
+            self.code.push_values(held.values);
+            self.code.require(&roots);
+            if let Some(exists) = &held.exists {
+                self.code.open(&format!("if {exists}"));
+            } else {
+                self.code.push_values(FxHashMap::default());
+            }
+            write(self);
+            if held.exists.is_some() {
+                self.code.close();
+            } else {
+                self.code.pop_values();
+            }
+            let values = self.code.pop_values();
+            self.held[position] = Held { values, ..held };
+        }
+        if !self.held.is_empty() {
+            return;
+        }
+        let step = self.code.name();
+        let (first, end) = match self.schedule.along {
+            1 => ("0u", "chunks"),
+            _ => ("y * share", "min((y + 1u) * share, chunks)"),
         };
-        code.open(&format!("for (var {step} = {first}; {step} < {end}; {step}++)"));
-        let chunk = if self.scan.reverse { code.bind(&format!("chunks - 1u - {step}")) } else { step };
-        self.row.locate(&chunk, code);
+        let end_name = self.code.name();
+        self.code.line(&format!("var {step} = {first};"));
+        self.code.line(&format!("let {end_name} = {end};"));
+        let known = self.row.known(self.code.module);
+        if known.is_none_or(|chunks| chunks / self.schedule.along >= 2 * UNROLLED) {
+            // The loads of several points are under way at a time.
+            self.code.open(&format!("for (; {step} + {}u < {end_name}; {step} += {UNROLLED}u)", UNROLLED - 1));
+            let mut points = Vec::new();
+            for position in 0..UNROLLED {
+                let order = match position {
+                    0 => step.clone(),
+                    _ => self.code.bind(&format!("{step} + {position}u")),
+                };
+                self.locate(order);
+                let coordinates = self.code.coordinates().to_vec();
+                self.code.push_values(FxHashMap::default());
+                self.code.require(&roots);
+                points.push((coordinates, self.code.pop_values()));
+            }
+            for (coordinates, values) in points {
+                self.code.set_coordinates(&coordinates);
+                self.code.push_values(values);
+                write(self);
+                self.code.pop_values();
+            }
+            self.code.close();
+        }
+        self.code.open(&format!("for (; {step} < {end_name}; {step}++)"));
+        self.locate(step);
         write(self);
         self.code.close();
     }
@@ -192,7 +345,7 @@ impl ScanWriter<'_, '_, '_> {
     /// Goes on from `state` over the present points and writes their elements.
     fn write_elements(&mut self) {
         let lanes = if self.code.lanes.is_some() { 4 } else { 1 };
-        let results: Vec<String> = COMPONENTS[..lanes].iter().map(|component| format!("result_{component}")).collect();
+        let results: Vec<String> = (0..lanes).map(|_| self.code.name()).collect();
         for result in &results {
             self.code.line(&format!("var {result} = state;"));
         }

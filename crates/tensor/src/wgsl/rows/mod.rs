@@ -94,11 +94,13 @@ fn stages(module: &Module, rows: &Rows) -> Vec<Vec<usize>> {
 
 /// What a thread holds of one point, or of four: the values that are written, and the coordinates.
 #[derive(Default)]
-struct Held {
-    values: FxHashMap<(Id, bool), Text>,
-    coordinates: Vec<String>,
-    /// The name of a bool: whether there is such a point.
-    exists: Option<String>,
+pub struct Held {
+    /// What is written.
+    pub values: FxHashMap<(Id, bool), Text>,
+    /// The coordinates.
+    pub coordinates: Vec<String>,
+    /// The name of a bool: whether there is such a point. None: there is.
+    pub exists: Option<String>,
 }
 
 struct RowsWriter<'w, 'm, 'a> {

@@ -6,9 +6,9 @@ mod products;
 
 #[test]
 fn every_text_is_portable() {
-    for case in cases::all() {
-        let text = write(&case.kernel, &Limits::default()).unwrap();
-        residua_portable::validated(&text.text);
+    let texts = cases::all().into_iter().map(|case| write(&case.kernel, &Limits::default()).unwrap().text);
+    for text in texts.collect::<std::collections::BTreeSet<String>>() {
+        residua_portable::validated(&text);
     }
 }
 
