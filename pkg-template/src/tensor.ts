@@ -1,3 +1,4 @@
+/// <reference lib="esnext.disposable" preserve="true" />
 /**
  * residua/tensor: arrays of numbers on the device of residua's solvers, with a WebAssembly module of their own.
  *

@@ -1,7 +1,7 @@
-// The packed tarball in a project of each bundler, as its users set it up: a page, the package's worker and one of the application's own evaluate on both engines and solve. What was
-// built is served under a strict Content-Security-Policy, without 'unsafe-eval'.
+// The packed tarball in a project of each bundler, as its users set it up: a page, the package's worker and one of the application's own evaluate on both engines and solve; another page
+// uses tensors. What was built is served under a strict Content-Security-Policy, without 'unsafe-eval'. Users of the solvers download no tensor module, and the other way round.
 import assert from 'node:assert/strict';
-import { cp, readdir } from 'node:fs/promises';
+import { cp, readFile, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
@@ -10,6 +10,7 @@ import { build as viteBuild, createServer as viteServer } from 'vite';
 import webpack from 'webpack';
 import { launch } from '../browser.mjs';
 import { makeProject, serve, visit } from './project.mjs';
+import { EXPECTED } from './bundled/use-tensors.js';
 
 const POLICY = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; worker-src 'self'; connect-src 'self'; img-src data:";
 
@@ -21,6 +22,28 @@ after(async () => {
   await browser?.close();
   await project?.remove();
 });
+
+/** The package's modules, and which of them a built file is: bundlers name files as they like. */
+const MODULES = ['wasm/residua_bg.wasm', 'wasm-tensor/residua_tensor_bg.wasm'];
+async function moduleOf(file) {
+  const bytes = await readFile(file);
+  for (const module of MODULES) if (bytes.equals(await readFile(join(project.folder, 'node_modules/residua', module)))) return module;
+  return `${file}, which is none of the package's`;
+}
+
+/** The modules among what was asked for; what was asked for so far is forgotten. */
+async function modulesAmong(folder, asked) {
+  const files = new Set(asked.splice(0).filter((path) => path.endsWith('.wasm')));
+  return Promise.all([...files].map((path) => moduleOf(join(folder, path))));
+}
+
+/** Wherever tensors were used, both engines gave the numbers, and nothing was complained of. */
+async function checkTensors(address) {
+  const { result, complaints } = await visit(browser, address);
+  assert.equal(result.error, undefined);
+  assert.deepEqual(result, { page: EXPECTED, ownWorker: EXPECTED });
+  assert.deepEqual(complaints, []);
+}
 
 /** Wherever the package was used, both engines gave the cost, the fit came out, and nothing was complained of. */
 async function check(address) {
@@ -42,18 +65,29 @@ async function checkBuilt(folder) {
   const server = await serve(folder, { 'Content-Security-Policy': POLICY });
   try {
     await check(new URL('index.html', server.url).href);
+    assert.deepEqual(await modulesAmong(folder, server.asked), MODULES.slice(0, 1), 'what users of the solvers download');
+    await checkTensors(new URL('tensors.html', server.url).href);
+    assert.deepEqual(await modulesAmong(folder, server.asked), MODULES.slice(1), 'what users of tensors download');
   } finally {
     server.close();
   }
 }
 
-const modules = async (folder) => (await readdir(folder, { recursive: true })).filter((file) => file.endsWith('.wasm'));
+/** One of each module is among what was built. */
+async function checkModules(folder) {
+  const files = (await readdir(folder, { recursive: true })).filter((file) => file.endsWith('.wasm'));
+  assert.deepEqual((await Promise.all(files.map((file) => moduleOf(join(folder, file))))).sort(), MODULES.toSorted());
+}
+
+/** Both pages are built by each bundler. */
+const PAGES = ['index.html', 'tensors.html'];
 
 test("Vite's development server, without configuration", async () => {
   const server = await viteServer({ root: project.folder, configFile: false, logLevel: 'warn', server: { port: 0, host: '127.0.0.1' } });
   try {
     await server.listen();
     await check(server.resolvedUrls.local[0]);
+    await checkTensors(new URL('tensors.html', server.resolvedUrls.local[0]).href);
   } finally {
     await server.close();
   }
@@ -61,33 +95,34 @@ test("Vite's development server, without configuration", async () => {
 
 test("Vite's build, without configuration", async () => {
   const outDir = join(project.folder, 'built-by-vite');
-  await viteBuild({ root: project.folder, configFile: false, logLevel: 'warn', build: { outDir } });
-  assert.equal((await modules(outDir)).length, 1, 'one .wasm');
+  await viteBuild({ root: project.folder, configFile: false, logLevel: 'warn', build: { outDir, rolldownOptions: { input: PAGES.map((page) => join(project.folder, page)) } } });
+  await checkModules(outDir);
   await checkBuilt(outDir);
 });
 
 test('webpack 5, without configuration', async () => {
   const path = join(project.folder, 'built-by-webpack');
-  const compiler = webpack({ context: project.folder, mode: 'production', entry: './page.js', output: { path, filename: 'page.js' } });
+  const compiler = webpack({ context: project.folder, mode: 'production', entry: { page: './page.js', tensors: './tensors.js' }, output: { path, filename: '[name].js' } });
   const stats = await new Promise((resolve, reject) => compiler.run((error, stats) => (error ? reject(error) : resolve(stats))));
   await new Promise((resolve) => compiler.close(resolve));
   const { errors, warnings } = stats.toJson({ all: false, errors: true, warnings: true });
   assert.deepEqual(errors.map(({ message }) => message), []);
   // Its advice on sizes is meant for pages that show text first.
   assert.deepEqual(warnings.map(({ message }) => message).filter((message) => !/size limit|code splitting/.test(message)), []);
-  await cp(join(project.folder, 'index.html'), join(path, 'index.html'));
-  assert.equal((await modules(path)).length, 1, 'one .wasm');
+  for (const page of PAGES) await cp(join(project.folder, page), join(path, page));
+  await checkModules(path);
   await checkBuilt(path);
 });
 
 test("esbuild, with the package's worker as an entry point and the .wasm copied beside the bundles", async () => {
   const outdir = join(project.folder, 'built-by-esbuild');
   await esbuild({
-    absWorkingDir: project.folder, entryPoints: ['page.js', 'own-worker.js', 'node_modules/residua/dist/worker-entry.js'], entryNames: '[name]', outdir, bundle: true, splitting: true, minify: true, format: 'esm', target: 'es2022',
+    absWorkingDir: project.folder, entryPoints: ['page.js', 'own-worker.js', 'tensors.js', 'tensor-worker.js', 'node_modules/residua/dist/worker-entry.js'], entryNames: '[name]', outdir, bundle: true, splitting: true, minify: true, format: 'esm', target: 'es2022',
     logLevel: 'error',
   });
-  const wasm = new URL('node_modules/residua/wasm/residua_bg.wasm', `${pathToFileURL(project.folder)}/`);
-  await cp(wasm, join(outdir, 'residua_bg.wasm'));
-  await cp(join(project.folder, 'index.html'), join(outdir, 'index.html'));
+  const wasm = (file) => new URL(`node_modules/residua/${file}`, `${pathToFileURL(project.folder)}/`);
+  await cp(wasm('wasm/residua_bg.wasm'), join(outdir, 'residua_bg.wasm'));
+  await cp(wasm('wasm-tensor/residua_tensor_bg.wasm'), join(outdir, 'residua_tensor_bg.wasm'));
+  for (const page of PAGES) await cp(join(project.folder, page), join(outdir, page));
   await checkBuilt(outdir);
 });

@@ -1,30 +1,53 @@
 // The packed tarball in an empty project: installed by npm, type-checked by tsc --strict with skipLibCheck off, and run in
 // Chromium from plain HTML.
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { launch } from '../browser.mjs';
 import { makeProject, root, serve, visit } from './project.mjs';
 
+/** Without 'unsafe-eval'; the hash is that of the import map in tensors.html. */
+const importMap = /<script type="importmap">([^]*?)<\/script>/.exec(await readFile(new URL('plain-html/tensors.html', import.meta.url), 'utf8'))[1];
+const POLICY = `default-src 'none'; script-src 'self' 'wasm-unsafe-eval' 'sha256-${createHash('sha256').update(importMap).digest('base64')}'; connect-src 'self'; img-src data:`;
+
 let project;
 before(async () => void (project = await makeProject('plain-html')));
 after(() => project?.remove());
 
-const compile = (typescript, ...options) => {
+const compile = (typescript, program, ...options) => {
   const strict = ['--strict', '--skipLibCheck', 'false', '--target', 'es2022', '--lib', 'es2022,dom', '--noUncheckedIndexedAccess'];
-  return project.run(process.execPath, [join(root, 'node_modules', typescript, 'bin/tsc'), ...strict, ...options, 'program.ts']);
+  return project.run(process.execPath, [join(root, 'node_modules', typescript, 'bin/tsc'), ...strict, ...options, program]);
 };
 
 // Up to TypeScript 5 the types of WebGPU come from @webgpu/types; since 6 they are among those of the DOM, and the two conflict.
 for (const typescript of ['typescript', 'typescript-7']) {
-  test(`a strict program type-checks with ${typescript} as Node resolves packages`, () =>
-    compile(typescript, '--noEmit', '--module', 'nodenext'));
-  test(`a strict program type-checks with ${typescript} as bundlers resolve packages`, () =>
-    compile(typescript, '--noEmit', '--module', 'esnext', '--moduleResolution', 'bundler'));
+  for (const program of ['program.ts', 'tensors.ts']) {
+    test(`the strict ${program} type-checks with ${typescript} as Node resolves packages`, () =>
+      compile(typescript, program, '--noEmit', '--module', 'nodenext'));
+    test(`the strict ${program} type-checks with ${typescript} as bundlers resolve packages`, () =>
+      compile(typescript, program, '--noEmit', '--module', 'esnext', '--moduleResolution', 'bundler'));
+  }
 }
 
+test('the compiled program of tensors runs in a page without a bundler, and fetches their module alone', async () => {
+  await compile('typescript', 'tensors.ts', '--module', 'esnext', '--moduleResolution', 'bundler');
+  const server = await serve(project.folder, { 'Content-Security-Policy': POLICY });
+  const browser = await launch();
+  try {
+    const { result: found, complaints } = await visit(browser, new URL('tensors.html', server.url).href);
+    assert.deepEqual(found, { backends: ['gpu', 'cpu'], products: [[7, 10, 15, 22], [7, 10, 15, 22]], refused: 'invalid-argument' });
+    assert.deepEqual(complaints, []);
+    assert.deepEqual([...new Set(server.asked.filter((path) => path.endsWith('.wasm')))], ['/node_modules/residua/wasm-tensor/residua_tensor_bg.wasm']);
+  } finally {
+    await browser.close();
+    server.close();
+  }
+});
+
 test('the compiled program runs in a page without a bundler', async () => {
-  await compile('typescript', '--module', 'esnext', '--moduleResolution', 'bundler');
+  await compile('typescript', 'program.ts', '--module', 'esnext', '--moduleResolution', 'bundler');
   const server = await serve(project.folder);
   const browser = await launch();
   try {
@@ -37,6 +60,7 @@ test('the compiled program runs in a page without a bundler', async () => {
     assert.equal(found.refused, 'invalid-argument');
     assert.equal(found.expression, 6);
     assert.deepEqual(complaints, []);
+    assert.deepEqual([...new Set(server.asked.filter((path) => path.endsWith('.wasm')))], ['/node_modules/residua/wasm/residua_bg.wasm']);
   } finally {
     await browser.close();
     server.close();

@@ -34,11 +34,13 @@ export async function makeProject(sources) {
 
 const TYPES = { '.html': 'text/html', '.js': 'text/javascript', '.wasm': 'application/wasm' };
 
-/** Serves a folder with these headers; gives the address of its root and what ends it. */
+/** Serves a folder with these headers; gives the address of its root, the paths that were asked for so far, by pages and by workers, and what ends it. */
 export async function serve(folder, headers = {}) {
+  const asked = [];
   const server = createServer(async (request, response) => {
     try {
       const path = normalize(new URL(request.url, 'http://localhost').pathname);
+      asked.push(path);
       const body = await readFile(join(folder, path));
       response.writeHead(200, { 'Content-Type': TYPES[extname(path)] ?? 'application/octet-stream', ...headers }).end(body);
     } catch {
@@ -46,7 +48,7 @@ export async function serve(folder, headers = {}) {
     }
   });
   await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
-  return { url: `http://127.0.0.1:${server.address().port}/`, close: () => server.close() };
+  return { url: `http://127.0.0.1:${server.address().port}/`, asked, close: () => server.close() };
 }
 
 /** Opens a page that leaves its outcome in `window.result`; gives that and what the page complained of. */

@@ -5,6 +5,7 @@ import { writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
+import { EXPECTED } from '../consumers/bundled/use-tensors.js';
 import { makeProject, root } from '../consumers/project.mjs';
 
 let project;
@@ -31,6 +32,31 @@ test('a server that renders pages can import the package: no work is done, nothi
   assert.equal(found.requiresGrad, true);
   // The module alone has 0.7 MB, and its memory starts beyond that.
   assert.ok(found.grown < 500_000, `importing took ${found.grown} bytes`);
+});
+
+test('a server can import the tensors too: recipes and constants of a file are made without their module', async () => {
+  const found = await node('server-tensors.mjs', `
+    const before = process.memoryUsage().external;
+    globalThis.fetch = () => { throw new Error('fetched on import'); };
+    const { arange, eye, init } = await import('residua/tensor');
+    const recipe = arange(6).reshape([2, 3]).matmul(eye(3)).softmax();
+    console.log(JSON.stringify({ init: typeof init, grown: process.memoryUsage().external - before, shape: recipe.sizes, dtype: recipe.dtype }));
+  `);
+  assert.deepEqual({ ...found, grown: 0 }, { init: 'function', grown: 0, shape: [2, 3], dtype: 'f32' });
+  // As above.
+  assert.ok(found.grown < 500_000, `importing took ${found.grown} bytes`);
+});
+
+test('without navigator.gpu tensors are computed on the CPU, which says why', async () => {
+  const found = await node('cpu-tensors.mjs', `
+    import { Device } from 'residua/tensor';
+    const device = await Device.create();
+    const x = device.tensor([[1, 2], [3, 4]]);
+    const refused = await Device.create({ backend: 'gpu' }).catch((error) => error.code);
+    console.log(JSON.stringify({ backend: device.backend, reason: device.fallbackReason, product: await x.matmul(x).toArray(), refused }));
+  `);
+  assert.match(found.reason, /navigator\.gpu/);
+  assert.deepEqual({ ...found, reason: undefined }, { backend: 'cpu', reason: undefined, product: [[7, 10], [15, 22]], refused: 'gpu-unavailable' });
 });
 
 test('without navigator.gpu everything runs on the CPU, and says why', async () => {
@@ -87,12 +113,15 @@ test('with the webgpu package as navigator.gpu it runs on the GPU', async () => 
     Object.defineProperty(globalThis, 'navigator', { value: { gpu: create([]) }, configurable: true });
     const residua = await import('residua');
     const { use } = await import('./use.js');
+    const { useTensors } = await import('./use-tensors.js');
     const used = await use(residua);
-    console.log(JSON.stringify({ available: await residua.GpuContext.isAvailable(), ...used }));
+    const tensors = await useTensors(await import('residua/tensor'));
+    console.log(JSON.stringify({ available: await residua.GpuContext.isAvailable(), tensors, ...used }));
     // Dawn's threads would keep the process alive.
     process.exit(0);
   `, software === undefined ? {} : { VK_ICD_FILENAMES: software, VK_DRIVER_FILES: software });
   assert.equal(found.available, true);
   assert.deepEqual(found.costs, ['gpu', 'cpu'].map((backend) => ({ backend, value: 42, gradient: [-18, -16] })));
   assert.ok(found.fit.success);
+  assert.deepEqual(found.tensors, EXPECTED);
 });

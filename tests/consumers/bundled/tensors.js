@@ -1,0 +1,13 @@
+/** Uses tensors alone in the page and in a worker of the application's own; `window.result` resolves with what came. */
+import * as tensor from 'residua/tensor';
+import { useTensors } from './use-tensors.js';
+
+const fromWorker = () =>
+  new Promise((resolve, reject) => {
+    const worker = new Worker(new URL('./tensor-worker.js', import.meta.url), { type: 'module' });
+    worker.onmessage = ({ data }) => resolve(data);
+    worker.onerror = ({ message }) => reject(new Error(`the worker failed: ${message}`));
+  });
+
+const all = async () => ({ page: await useTensors(tensor), ownWorker: await fromWorker() });
+window.result = all().catch((error) => ({ error: String(error) }));
