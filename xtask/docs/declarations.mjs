@@ -38,6 +38,8 @@ class Reader {
     if (ts.isTypeAliasDeclaration(declaration)) return { ...entry, kind: 'type', signature: aliasText(declaration), members: unionMembers(declaration) };
     // One that is another's twin has that one's members.
     if (ts.isVariableDeclaration(declaration) && declaration.type?.kind === SyntaxKind.TypeQuery) return { ...entry, kind: 'const', signature: `const ${name}` };
+    // One of a type with a name has what stands there.
+    if (ts.isVariableDeclaration(declaration) && declaration.type?.kind === SyntaxKind.TypeReference) return { ...entry, kind: 'const', signature: `const ${name}: ${declaration.type.getText()}` };
     if (ts.isVariableDeclaration(declaration)) return { ...entry, kind: 'const', signature: `const ${name}`, members: this.objectMembers(declaration, symbol) };
     throw new Error(`${name}: a declaration of a kind that the reference does not know`);
   }
@@ -65,7 +67,7 @@ class Reader {
       const overloads = all.filter(({ body }) => body === undefined);
       const shown = overloads.length > 0 ? overloads : all;
       const docs = shown.map((node) => this.docOfNode(node)).filter((doc) => doc !== '');
-      return { name, signatures: shown.map((node) => memberText(node, name)), doc: docs.join('\n\n') };
+      return { name, signatures: shown.map((node) => unqualified(node, memberText(node, name))), doc: docs.join('\n\n') };
     });
   }
 
@@ -96,6 +98,12 @@ function dedented(text) {
   const depths = lines.slice(1).filter((line) => line.trim() !== '').map((line) => /^ */.exec(line)[0].length);
   const depth = Math.min(...depths);
   return lines.map((line, at) => (at === 0 ? line : line.slice(depth))).join('\n');
+}
+
+/** A text without the names of modules that its file imports as a whole: they say nothing outside of it. */
+function unqualified(node, text) {
+  const imports = node.getSourceFile().statements.filter(ts.isImportDeclaration).map(({ importClause }) => importClause?.namedBindings).filter((bindings) => bindings !== undefined && ts.isNamespaceImport(bindings));
+  return imports.reduce((shown, { name }) => shown.replace(new RegExp(`\\b${name.text}\\.(?=[A-Z])`, 'g'), ''), text);
 }
 
 function callText(node, name) {

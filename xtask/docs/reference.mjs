@@ -35,35 +35,83 @@ const PAGES = [
   },
 ];
 
+/** The same of `residua/tensor`. What it shares with `residua` stands there. */
+const TENSOR_PAGES = [
+  {
+    name: 'api-tensor', title: 'Tensors', words: 'Arrays as recipes: element types, shapes, and all that is computed from one.',
+    exports: [
+      'Tensor', 'DType', 'DataOf', 'Shape', 'Size', 'Dim', 'dim', 'Axis', 'Axes', 'Range', 'Operand', 'Nested', 'Indices', 'Keep', 'VarianceOptions', 'VectorNormOptions', 'ScanOptions', 'PadOptions', 'ScatterOptions', 'Combine',
+    ],
+  },
+  {
+    name: 'api-tensor-functions', title: 'Functions of tensors', words: 'Sources without memory, random numbers, functions of several tensors, kernels of your own, derivatives.',
+    exports: [
+      'zeros', 'ones', 'full', 'eye', 'arange', 'linspace', 'iota', 'oneHot', 'Random', 'map', 'fold', 'Fold', 'scan', 'Values', 'Planes', 'where', 'concat', 'stack', 'einsum', 'linear', 'embedding', 'layerNorm', 'rmsNorm', 'groupNorm',
+      'batchNorm', 'NormOptions', 'crossEntropy', 'grad',
+    ],
+  },
+  {
+    name: 'api-tensor-device', title: 'Memory, programs', words: 'The device of tensors, what has memory on it, and programs that are compiled once and run often.',
+    exports: [
+      'Device', 'DeviceOptions', 'DeviceFeatures', 'DeviceStats', 'Loss', 'StoredTensor', 'TensorMemory', 'Numeric', 'Stored', 'Results', 'Program', 'ProgramOptions', 'ProgramPlan', 'Spec', 'Specs', 'spec', 'scalar', 'Feed', 'Feeds', 'Sizes',
+      'dispose', 'init',
+    ],
+  },
+];
+/** What both entry points export. */
+const SHARED = ['ResiduaError', 'ErrorCode', 'WasmSource'];
+
 const WORKER = { name: 'api-worker', title: 'residua/worker' };
 
 /**
- * The pages as `{ name, title, description, html, headings }`. `worker` is the other entry point: `{ declarations, doc }`, all its declarations, of which
- * its own are shown, and what it says of itself. Throws where something public stands on no page or has no documentation.
+ * The pages as `{ name, title, description, html, headings }`. `worker` and `tensors` are the other entry points: `{ declarations, doc }`, all declarations of one and what it
+ * says of itself. Of the worker's declarations its own are shown. Throws where something public stands on no page or has no documentation.
  */
-export function referencePages(declarations, worker) {
-  check(declarations);
-  const addresses = new Map(PAGES.flatMap(({ name, exports }) => exports.map((item) => [item, `${name}.html#${item}`])));
-  const linkOf = (name) => addresses.get(name);
-  const prose = proseRenderer(declarations, linkOf);
-  const pages = PAGES.map(({ name, title, words, exports }) => {
-    const entries = exports.map((item) => entryHtml(declarations.get(item), prose, (word) => (word === item ? undefined : linkOf(word))));
-    const headings = exports.map((item) => ({ level: 2, words: item, anchor: item }));
-    return { name, title, description: words, html: `<h1>${title}</h1>\n<p>${words} Generated from the package’s TypeScript sources.</p>\n${entries.join('\n')}`, headings };
-  });
-  return [namesPage(declarations, prose, linkOf), ...pages, workerPage(worker, prose, linkOf)];
+export function referencePages(declarations, worker, { declarations: all }) {
+  const tensors = { declarations: new Map([...all].filter(([name]) => !SHARED.includes(name))) };
+  check(declarations, PAGES);
+  check(tensors.declarations, TENSOR_PAGES);
+  const own = addressesOf(PAGES);
+  const ofTensors = addressesOf(TENSOR_PAGES);
+  const linkOf = (name) => own.get(name);
+  // Both entry points have an `Indices`: each links to its own names first.
+  const linkOfTensors = (name) => ofTensors.get(name) ?? own.get(name);
+  const codes = declarations.get('ErrorCode').members.map(({ name }) => name);
+  const prose = proseRenderer(declarations, linkOf, codes);
+  const proseOfTensors = proseRenderer(new Map([...declarations, ...tensors.declarations]), linkOfTensors, codes);
+  return [
+    namesPage([{ entry: 'residua', declarations, prose, linkOf }, { entry: 'residua/tensor', declarations: tensors.declarations, prose: proseOfTensors, linkOf: linkOfTensors }]),
+    ...PAGES.map((page) => entriesPage(page, declarations, prose, linkOf)),
+    workerPage(worker, prose, linkOf),
+    ...TENSOR_PAGES.map((page) => entriesPage(page, tensors.declarations, proseOfTensors, linkOfTensors)),
+  ];
 }
 
-/** Every name, with the first sentence about it. */
-function namesPage(declarations, prose, linkOf) {
+const addressesOf = (pages) => new Map(pages.flatMap(({ name, exports }) => exports.map((item) => [item, `${name}.html#${item}`])));
+
+/** The entries that stand on one page. */
+function entriesPage({ name, title, words, exports }, declarations, prose, linkOf) {
+  const entries = exports.map((item) => entryHtml(declarations.get(item), prose, (word) => (word === item ? undefined : linkOf(word))));
+  const headings = exports.map((item) => ({ level: 2, words: item, anchor: item }));
+  return { name, title, description: words, html: `<h1>${title}</h1>\n<p>${words} Generated from the package’s TypeScript sources.</p>\n${entries.join('\n')}`, headings };
+}
+
+/** Every name, with the first sentence about it, by entry point. */
+function namesPage(entryPoints) {
   const byName = (a, b) => a.name.localeCompare(b.name, 'en');
-  const items = [...declarations.values()].sort(byName).map(({ name, doc }) => {
-    const [sentence] = /^[^]*?[.:](?=\s|$)|^[^]*$/.exec(doc);
-    return `<dt><a href="${linkOf(name)}"><code>${name}</code></a></dt>\n<dd>${prose(sentence.replace(/:$/, '.'))}</dd>`;
+  const lists = entryPoints.map(({ entry, declarations, prose, linkOf }) => {
+    const items = [...declarations.values()].sort(byName).map(({ name, doc }) => {
+      const [sentence] = /^[^]*?[.:](?=\s|$)|^[^]*$/.exec(doc);
+      return `<dt><a href="${linkOf(name)}"><code>${name}</code></a></dt>\n<dd>${prose(sentence.replace(/:$/, '.'))}</dd>`;
+    });
+    return `<h2 id="${anchorOf(entry)}">${entry}</h2>\n<dl class="names">\n${items.join('\n')}\n</dl>`;
   });
   const title = 'All names';
-  return { name: 'api', title, description: 'Every name that the package exports.', html: `<h1>${title}</h1>\n<dl class="names">\n${items.join('\n')}\n</dl>`, headings: [] };
+  const headings = entryPoints.map(({ entry }) => ({ level: 2, words: entry, anchor: anchorOf(entry) }));
+  return { name: 'api', title, description: 'Every name that the package exports.', html: `<h1>${title}</h1>\n${lists.join('\n')}`, headings };
 }
+
+const anchorOf = (entry) => entry.replaceAll('/', '-');
 
 /** What the other entry point has of its own; the rest is the same as in `residua`. */
 function workerPage({ declarations, doc }, prose, linkOf) {
@@ -79,8 +127,8 @@ function workerPage({ declarations, doc }, prose, linkOf) {
   return { ...WORKER, description: 'The same names, with everything that takes time in a worker.', html: `<h1>${WORKER.title}</h1>\n${text}\n${entries.join('\n')}`, headings };
 }
 
-function check(declarations) {
-  const placed = PAGES.flatMap(({ exports }) => exports);
+function check(declarations, pages) {
+  const placed = pages.flatMap(({ exports }) => exports);
   const problems = [
     ...[...declarations.keys()].filter((name) => !placed.includes(name)).map((name) => `${name} stands on no page of the reference`),
     ...placed.filter((name, at) => placed.indexOf(name) !== at).map((name) => `${name} stands in the reference twice`),
@@ -94,7 +142,7 @@ function check(declarations) {
 }
 
 /** Documentation as HTML. What {@link …} names is a link, and so is an error's code, to what to do about it. */
-function proseRenderer(declarations, linkOf) {
+function proseRenderer(declarations, linkOf, codes) {
   const md = new MarkdownIt({ html: false });
   const address = (target) => {
     const [owner, member] = target.split('.');
@@ -104,7 +152,6 @@ function proseRenderer(declarations, linkOf) {
     if (!declarations.get(owner).members.some(({ name }) => name === member)) throw new Error(`{@link ${target}} leads nowhere`);
     return `${page}.${member}`;
   };
-  const codes = declarations.get('ErrorCode').members.map(({ name }) => name);
   const withCodes = (doc) => doc.replace(new RegExp(`'(${codes.join('|')})'`, 'g'), "[`'$1'`](troubleshooting.html#$1)");
   return (doc) => md.render(withCodes(doc).replace(/\{@link ([\w.]+)\}/g, (_, target) => `[\`${target}\`](${address(target)})`));
 }

@@ -16,7 +16,7 @@ const root = fileURLToPath(new URL('../../', import.meta.url));
 /** Pages of markdown by group; a name is that of its file in docs/site/. */
 const GROUPS = [
   { title: 'Start', pages: ['index'] },
-  { title: 'Tutorial', pages: ['first-fit', 'mesh', 'robust-losses', 'constraints', 'poses', 'drawing', 'workers'] },
+  { title: 'Tutorial', pages: ['first-fit', 'mesh', 'robust-losses', 'constraints', 'poses', 'drawing', 'workers', 'first-tensor'] },
   { title: 'Moving to residua', pages: ['from-scalar-autograd', 'from-ml-levenberg-marquardt', 'from-ceres'] },
   { title: 'Background', pages: ['how-it-works', 'performance', 'precision', 'how-sure', 'limits', 'troubleshooting', 'measurements'] },
 ];
@@ -39,8 +39,8 @@ export async function writeSite(folder, kernels) {
     rendered.set(name, renderPage(name === 'how-it-works' ? withKernel(markdown, kernels) : markdown));
   }
   const read = (entry) => readDeclarations(join(root, entry), join(root, 'pkg-template/tsconfig.json'));
-  const worker = 'pkg-template/src/worker.ts';
-  const reference = referencePages(read('pkg-template/src/index.ts'), { declarations: read(worker), doc: moduleDoc(await readFile(join(root, worker), 'utf8')) });
+  const entryPoint = async (file) => ({ declarations: read(file), doc: moduleDoc(await readFile(join(root, file), 'utf8')) });
+  const reference = referencePages(read('pkg-template/src/index.ts'), await entryPoint('pkg-template/src/worker.ts'), await entryPoint('pkg-template/src/tensor.ts'));
   const groups = GROUPS.map(({ title, pages }) => ({ title, pages: pages.map((name) => ({ name, title: name === 'index' ? 'What residua is' : rendered.get(name).title })) }));
   groups.splice(-1, 0, { title: REFERENCE, pages: reference });
   await rm(folder, { recursive: true, force: true });

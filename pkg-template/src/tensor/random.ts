@@ -23,7 +23,7 @@ export class Random {
   /** @internal How often a seed was set: programs that draw count their runs from there. */
   epoch = 0;
 
-  /** @param seed a whole number; its low 64 bits count. Throws 'invalid-argument' for anything else. */
+  /** Starts a generator from a seed: a whole number, of which the low 64 bits count. Throws 'invalid-argument' for anything else. */
   constructor(seed: number | bigint) {
     this.bitsOfSeed = seedOf(seed);
     this.key = inputNode('u32', [3], this);

@@ -314,7 +314,7 @@ export class Tensor<D extends DType = any> {
   repeat(count: number, axis: Axis): Tensor<D> { return Tensor.make(views.repeat(this.node, count, axis)); }
   /** Each axis so many times as a whole. Counts are those of the last axes; more of them than axes add axes at the front. */
   tile(counts: readonly number[]): Tensor<D> { return Tensor.make(views.tile(this.node, counts)); }
-  /** A part: one range an axis, from the first on; see {@link slices.Range}. */
+  /** A part: one range an axis, from the first on; see {@link Range}. */
   slice(...ranges: slices.Range[]): Tensor<D> { return Tensor.make(slices.slice(this.node, ranges)); }
   /** One place of an axis, which goes; a negative number counts from the end. */
   pick(axis: Axis, index: Size): Tensor<D> { return Tensor.make(slices.pick(this.node, axis, index)); }
