@@ -290,6 +290,17 @@ impl<'k, 'm> Values<'k, 'm> {
                 }
             }
         }
+        if op == Op::Real(Real::Pow)
+            && let Node::Literal(_, bits) = self.graph.node(operands[1])
+            && matches!(f32::from_bits(bits), 2.0 | 3.0)
+        {
+            let a = self.lanes(operands[0]);
+            let square = self.code.two(block, wasm::F32X4_MUL, a, a);
+            return match f32::from_bits(bits) {
+                2.0 => square,
+                _ => self.code.two(block, wasm::F32X4_MUL, square, a),
+            };
+        }
         let mut locals = [Local(0); 3];
         for (local, operand) in locals.iter_mut().zip(&operands[..op.arity()]) {
             *local = self.lanes(*operand);

@@ -261,6 +261,20 @@ fn every_operation_on_integers_and_bools_is_that_of_the_interpreter() {
 }
 
 #[test]
+fn small_whole_powers_are_products() {
+    let points = [0.0, -0.0, 1.5, -3.0, 1e-30, -1e30, f32::INFINITY, f32::NEG_INFINITY, f32::NAN];
+    for exponent in [2.0, 3.0, 2.5, -1.0] {
+        let mut sample = Sample::new(&[(DType::F32, false), (DType::F32, true)]);
+        let (extent, index, b) = (sample.word(9), sample.coordinate(0), sample.f32(exponent));
+        let x = sample.load(0, index);
+        let value = sample.real(Real::Pow, &[x, b]);
+        let kernel = sample.elements("pow", &[extent], vec![store(1, index, value)]);
+        // A cube is rounded twice.
+        check(&kernel, &[super::machine::reals(&points), vec![0; 36]], &[], 1.2e-7, 0.0, &exponent.to_string());
+    }
+}
+
+#[test]
 fn a_long_chain_takes_little_stack_and_one_too_long_is_refused() {
     let chain = |length: usize| {
         let mut sample = Sample::new(&[(DType::F32, false), (DType::F32, true)]);
