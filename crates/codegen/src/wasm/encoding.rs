@@ -234,7 +234,8 @@ impl Instruction {
             I::F64x2Max => VECTOR | 245,
             I::F64x2PseudoMin => VECTOR | 246,
             I::F64x2PseudoMax => VECTOR | 247,
-            I::Plain(opcode) | I::Memory(opcode, _) | I::MemoryLane(opcode, ..) | I::Lane(opcode, _) => *opcode,
+            // These say their opcode themselves; a constant here leaves this match a table.
+            I::Plain(_) | I::Memory(..) | I::MemoryLane(..) | I::Lane(..) => 0,
             I::ShuffleBytes(_) => VECTOR | 13,
         }
     }
@@ -242,7 +243,10 @@ impl Instruction {
     /// Appends the instruction to code.
     pub fn encode(&self, code: &mut Vec<u8>) {
         use Instruction as I;
-        let opcode = self.opcode();
+        let opcode = match self {
+            I::Plain(opcode) | I::Memory(opcode, _) | I::MemoryLane(opcode, ..) | I::Lane(opcode, _) => *opcode,
+            _ => self.opcode(),
+        };
         if opcode < 0x100 {
             code.push(opcode as u8);
         } else {
