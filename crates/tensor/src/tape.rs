@@ -36,7 +36,7 @@
 //! | 18 scan by | position in rules, result, axis, 1 if exclusive, 1 if reverse |
 //! | 19 matmul | |
 //! | 20 scatter, 21 index put | axis, combine (0 set, 1 add, 2 mul, 3 min, 4 max) |
-//! | 22 gradient | |
+//! | 22 gradient, 23 argsort | |
 //!
 //! A number that is none of what its place takes, a reference to what does not stand before, an operation whose shapes do not fit, a tape
 //! that ends too early or too late: each is an error with [`ErrorCode::InvalidGraph`](residua_base::error::ErrorCode::InvalidGraph). Decoding
@@ -336,6 +336,7 @@ impl Reader<'_> {
             19 => Op::MatMul,
             20 => Op::Scatter(self.axis()?, self.choice(&COMBINES)?),
             21 => Op::IndexPut(self.axis()?, self.choice(&COMBINES)?),
+            23 => Op::Argsort,
             22 => Op::Gradient,
             _ => return Err(self.error("follows no operation")),
         })

@@ -145,6 +145,11 @@ pub enum Op {
     Scatter(u32, Combine),
     /// The first operand with slices of the third put at places along an axis that the second, a vector, says.
     IndexPut(u32, Combine),
+    /// The places of a vector of u32 in ascending order, as i32; equal numbers keep their order.
+    Argsort,
+    /// Element i of the first operand, a vector, at the place that element i of the second, a permutation of u32, says. Planning makes it of
+    /// other operations; no tape has it.
+    Place,
     /// The derivative of the first operand, a scalar, by the second. [`crate::expr`] knows nothing of its meaning: differentiation replaces it
     /// before anything else.
     Gradient,

@@ -189,6 +189,10 @@ fn elements_of(
             }
         } else {
             let at = aligned(&mut lowering, own, &long);
+            if matches!(expr.tensor(*root).op, Op::Place) {
+                place(&mut lowering, *root, &at, destinations, &mut all)?;
+                continue;
+            }
             let value = lowering.computed(*root, &Index::Coordinates(at.clone()))?;
             lowering.set(*root, Index::Coordinates(at.clone()), value);
             writes(&mut lowering, *root, &at, value, destinations, &mut all);
@@ -206,6 +210,24 @@ fn elements_of(
     let kernel =
         Kernel { name, buffers: buffers.buffers, sizes, graph, body: Body::Elements(Elements { space, stores }) };
     Ok(Built { kernel, memories: buffers.memories })
+}
+
+/// What puts an element of a vector at a place of its own.
+fn place(
+    lowering: &mut Lowering,
+    id: TensorId,
+    at: &[Id],
+    destinations: Destinations,
+    writes: &mut Vec<Write>,
+) -> Result<()> {
+    let [x, places] = lowering.expr.tensor(id).operands[..] else {
+        return Err(Error::internal("a permutation without two operands"));
+    };
+    let value = lowering.value(x, Index::Coordinates(at.to_vec()))?;
+    let index = lowering.value(places, Index::Coordinates(at.to_vec()))?;
+    let dtype = lowering.expr.tensor(id).dtype;
+    writes.extend(destinations(id).into_iter().map(|memory| Write { memory, dtype, index, value }));
+    Ok(())
 }
 
 /// A point by its position in C order, which of one axis is its coordinate.

@@ -308,7 +308,8 @@ impl Groups<'_> {
         let shape = without_ones(&tensor.shape);
         for group in self.sources(id) {
             let is_of_elements = matches!(self.groups[group], Group::Elements { .. });
-            if is_packed(tensor.dtype) && !is_of_elements || !self.is_free(group, id) {
+            let needs_elements = is_packed(tensor.dtype) || tensor.op == Op::Place;
+            if needs_elements && !is_of_elements || !self.is_free(group, id) {
                 continue;
             }
             let joined = match &self.groups[group] {

@@ -60,6 +60,8 @@ pub fn has_memory(op: &Op) -> bool {
         | Op::MatMul
         | Op::Scatter(..)
         | Op::IndexPut(..)
+        | Op::Argsort
+        | Op::Place
         | Op::Gradient => true,
         Op::Constant(_)
         | Op::Extent(_)
@@ -177,6 +179,8 @@ fn operations(op: &Op) -> f64 {
         | Op::MatMul
         | Op::Scatter(..)
         | Op::IndexPut(..)
+        | Op::Argsort
+        | Op::Place
         | Op::Gradient => 0.0,
     }
 }

@@ -220,6 +220,8 @@ impl<'a> Lowering<'a> {
             | Op::MatMul
             | Op::Scatter(..)
             | Op::IndexPut(..)
+            | Op::Argsort
+            | Op::Place
             | Op::Gradient => Err(Error::internal(format!("tensor {} has no memory in a kernel that reads it", id.0))),
         }
     }

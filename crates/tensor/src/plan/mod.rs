@@ -17,8 +17,10 @@ use crate::tape::Recipe;
 mod dispatches;
 #[cfg(not(target_arch = "wasm32"))]
 pub mod execute;
+mod lists;
 mod memory;
 mod prepare;
+mod sort;
 
 /// What a program does at each run.
 #[derive(Clone, Debug, Default)]

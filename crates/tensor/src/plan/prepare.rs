@@ -3,6 +3,7 @@
 use crate::dtype::DType;
 use crate::expr::{Elementwise, Expr, Op, Tensor, TensorId};
 use crate::fuse::{Target, memory_dtype, unique};
+use crate::plan::{lists, sort};
 use crate::size::Size;
 use crate::tape::Recipe;
 
@@ -20,7 +21,7 @@ pub struct Prepared {
 pub fn prepare(recipe: &Recipe, target: &Target) -> Prepared {
     let roots: Vec<TensorId> =
         recipe.results.iter().copied().chain(recipe.assignments.iter().map(|(_, value)| *value)).collect();
-    let split = rewritten(&recipe.expr, target);
+    let split = rewritten(&recipe.expr, target, &recipe.dims);
     let (mut expr, mut roots) =
         unique(&split.0, &roots.iter().map(|root| split.1[root.0 as usize]).collect::<Vec<_>>());
     // A root is written by a kernel as what it is: inputs are copied, and numbers that stand as words in memory are packed.
@@ -45,9 +46,10 @@ pub fn prepare(recipe: &Recipe, target: &Target) -> Prepared {
     Prepared { expr, results: roots, assignments }
 }
 
-/// Concatenations of more parts than a kernel has buffers become concatenations of concatenations; factors of products on the host become
+/// Sorts and large scatters become scans and permutations; concatenations of more parts than a kernel has buffers become concatenations of
+/// concatenations; factors of products on the host become
 /// words, which its loops read. Gives the new places of all nodes.
-fn rewritten(expr: &Expr, target: &Target) -> (Expr, Vec<TensorId>) {
+fn rewritten(expr: &Expr, target: &Target, most_dims: &[u32]) -> (Expr, Vec<TensorId>) {
     let most = (target.most_buffers as usize).saturating_sub(3).max(2);
     let mut result = Expr::default();
     let mut places: Vec<TensorId> = Vec::with_capacity(expr.nodes.len());
@@ -61,6 +63,17 @@ fn rewritten(expr: &Expr, target: &Target) -> (Expr, Vec<TensorId>) {
                 }
                 operands = joined;
             }
+        }
+        if tensor.op == Op::Argsort {
+            places.push(sort::argsort(&mut result, operands[0], 32));
+            continue;
+        }
+        if let Op::Scatter(axis, how) | Op::IndexPut(axis, how) = tensor.op
+            && lists::are_shorter(&result, &operands, tensor, target, most_dims)
+        {
+            let is_of_elements = matches!(tensor.op, Op::Scatter(..));
+            places.push(lists::scatter(&mut result, &operands, axis, how, is_of_elements));
+            continue;
         }
         if tensor.op == Op::MatMul && target.is_host {
             for operand in &mut operands {
