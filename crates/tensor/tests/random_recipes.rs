@@ -1,4 +1,4 @@
-//! Random recipes: kernels give exactly what the reference gives.
+//! Random recipes and their derivatives: kernels give what the reference gives.
 //!
 //! All numbers are integers that f32 holds, or NaN, and operations keep them so: results are limited to a few units before they grow. Elementary
 //! functions, quotients of reals and variances, which round, are not among the operations.
@@ -11,6 +11,7 @@ use proptest::test_runner::RngSeed;
 use residua_tensor::dtype::DType;
 use residua_tensor::expr::{Border, Combine, Elementwise, Expr, Op, Reduction, Tensor, TensorId, evaluate};
 use residua_tensor::fuse::Target;
+use residua_tensor::grad::differentiate;
 use residua_tensor::plan::Plan;
 use residua_tensor::plan::execute::{bytes_of, elements_of, execute};
 use residua_tensor::size::Size;
@@ -341,7 +342,8 @@ fn element(dtype: DType, bits: u32) -> f64 {
     }
 }
 
-fn check(choices: &[Choice], bits: &[u32]) -> Result<(), TestCaseError> {
+/// A recipe of some choices, and what its slots hold.
+fn recorded(choices: &[Choice], bits: &[u32]) -> (Recording, Vec<Vec<f64>>) {
     let mut recording = Recording { expr: Expr::default(), tensors: Vec::new() };
     let mut contents: Vec<Vec<f64>> = Vec::new();
     let mut bits = bits.iter().cycle();
@@ -355,21 +357,29 @@ fn check(choices: &[Choice], bits: &[u32]) -> Result<(), TestCaseError> {
             recording.tensors.push(tensor);
         }
     }
-    let results: Vec<TensorId> = recording.tensors.iter().rev().take(3).copied().collect();
-    let recorded = Recipe { expr: recording.expr, dims: vec![MOST_DIM], results, assignments: Vec::new() };
-    let recipe = Recipe::decode(&write(&recorded)).map_err(|error| TestCaseError::fail(error.to_string()))?;
-    let expected = evaluate(&recipe.expr, &[DIM], &contents);
+    (recording, contents)
+}
+
+/// Compares the results of a recipe for both targets with the reference. Without a tolerance they are equal; with one, reals may differ by it
+/// times the largest of a result.
+fn compare(recipe: &Recipe, contents: &[Vec<f64>], tolerance: f64) -> Result<(), TestCaseError> {
+    let expected = evaluate(&recipe.expr, &[DIM], contents);
     let slots: Vec<Vec<u8>> =
-        inputs().iter().zip(&contents).map(|((dtype, _), numbers)| bytes_of(*dtype, numbers)).collect();
+        inputs().iter().zip(contents).map(|((dtype, _), numbers)| bytes_of(*dtype, numbers)).collect();
     for is_host in [false, true] {
         let target = Target { is_host, most_buffers: 8, most_workgroups: 65_535 };
-        let fail = |error: residua_base::error::Error| TestCaseError::fail(format!("host {is_host}: {error}"));
-        let plan = Plan::new(&recipe, &target).map_err(fail)?;
+        let fail = |error: residua_base::error::Error| {
+            TestCaseError::fail(format!("host {is_host}: {error}\n{}", listing(recipe)))
+        };
+        let plan = Plan::new(recipe, &target).map_err(fail)?;
         let found = execute(&plan, &[DIM], &mut slots.clone()).map_err(fail)?;
         for (bytes, id) in found.iter().zip(&recipe.results) {
             let expected = &expected[id.0 as usize].data;
             let found = elements_of(recipe.expr.dtype(*id), bytes, expected.len());
-            let is_same = |(a, b): (&f64, &f64)| a == b || (a.is_nan() && b.is_nan());
+            let largest = expected.iter().filter(|x| x.is_finite()).fold(1.0, |most: f64, x| most.max(x.abs()));
+            let is_same = |(a, b): (&f64, &f64)| {
+                a == b || (a.is_nan() && b.is_nan()) || (a - b).abs() <= tolerance * largest && tolerance > 0.0
+            };
             prop_assert!(
                 found.len() == expected.len() && found.iter().zip(expected).all(is_same),
                 "host {}: tensor {} is\n{:?}, not\n{:?}\n{}{}",
@@ -377,12 +387,34 @@ fn check(choices: &[Choice], bits: &[u32]) -> Result<(), TestCaseError> {
                 id.0,
                 found,
                 expected,
-                listing(&recipe),
+                listing(recipe),
                 plan
             );
         }
     }
     Ok(())
+}
+
+fn check(choices: &[Choice], bits: &[u32]) -> Result<(), TestCaseError> {
+    let (recording, contents) = recorded(choices, bits);
+    let results: Vec<TensorId> = recording.tensors.iter().rev().take(3).copied().collect();
+    let recipe = Recipe { expr: recording.expr, dims: vec![MOST_DIM], results, assignments: Vec::new() };
+    let recipe = Recipe::decode(&write(&recipe)).map_err(|error| TestCaseError::fail(error.to_string()))?;
+    compare(&recipe, &contents, 0.0)
+}
+
+/// The same of derivatives of the last real tensor by the inputs of f32. Shares of ties round, and products of factors up to 8 cancel.
+fn check_derivatives(choices: &[Choice], bits: &[u32]) -> Result<(), TestCaseError> {
+    let (mut recording, contents) = recorded(choices, bits);
+    let last = recording.tensors.iter().rev().find(|id| recording.expr.dtype(**id) == DType::F32);
+    let last = *last.expect("inputs are of f32");
+    let axes: Vec<u32> = (0..recording.shape(last).len() as u32).collect();
+    let scalar = recording.expr.reduce(Reduction::Sum, last, &axes);
+    let results = [0, 1].map(|input| recording.expr.gradient(scalar, TensorId(input))).to_vec();
+    let mut recipe = Recipe { expr: recording.expr, dims: vec![MOST_DIM], results, assignments: Vec::new() };
+    differentiate(&mut recipe).map_err(|error| TestCaseError::fail(error.to_string()))?;
+    recipe.expr.check().map_err(|error| TestCaseError::fail(format!("{error}\n{}", listing(&recipe))))?;
+    compare(&recipe, &contents, 1e-4)
 }
 
 /// A line for each tensor that the results need.
@@ -412,5 +444,13 @@ proptest! {
         bits in vec(any::<u32>(), 64),
     ) {
         check(&choices, &bits)?;
+    }
+
+    #[test]
+    fn kernels_of_derivatives_give_what_the_reference_gives(
+        choices in vec(any::<Choice>(), 1..20),
+        bits in vec(any::<u32>(), 64),
+    ) {
+        check_derivatives(&choices, &bits)?;
     }
 }
