@@ -183,6 +183,7 @@ class Evaluation {
     let found = this.known.get(node);
     if (found === undefined) {
       const shape = node.shape.map((size) => this.size(size));
+      if ([...node.shape, ...node.bounds].some((size) => this.size(size) < 0)) throw new RangeError('a size or a bound is negative for these dims');
       const operands = node.operands.map((operand) => this.of(operand));
       found = { shape, data: this.compute(node, shape, operands) };
       this.known.set(node, found);

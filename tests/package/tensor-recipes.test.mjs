@@ -5,6 +5,7 @@ import { before, test } from 'node:test';
 import * as T from '../../pkg-template/dist/tensor.js';
 import { writeTape } from '../../pkg-template/dist/tensor/recipe/tape.js';
 import { flatOf } from '../facade/tensor-meaning.mjs';
+import { randomRecipes } from '../facade/tensor-random-recipes.mjs';
 import { recipes } from '../facade/tensor-recipes.mjs';
 
 let device;
@@ -57,6 +58,32 @@ test('recipes give on the CPU what they mean', async () => {
 // 800² beside (log 2)² leaves few digits, at 2 the derivative of min(x, 2) jumps, and the square of 5·10³⁰ is beyond single precision.
 const NOT_BY_DIFFERENCES = new Set(['activations: logSigmoid does not overflow', 'map: min and max', 'reductions: norm without overflow']);
 const STEP = 1e-5;
+
+test('chains of operations give in programs what they mean, with sizes that are told at each run', async () => {
+  const wrong = [];
+  let withDims = 0;
+  for (const { tensor, dims } of randomRecipes(150, 77)) {
+    const expected = flatOf(tensor, dims);
+    const tape = writeTape([tensor.node]);
+    const own = tape.inputs.filter(({ source }) => source.data !== undefined);
+    const named = (of) => Object.fromEntries(own.map((input, k) => [`x${k}`, of(input)]));
+    const feeds = named(({ source }) => source.data);
+    const program = await device.compile(named(({ dtype, shape }) => T.spec(dtype, shape)), (inputs) => {
+      // The recorded inputs stand for those of the program.
+      own.forEach((input, k) => (input.source = inputs[`x${k}`].node.source));
+      return tensor;
+    });
+    const names = new Set([...tape.dims, ...own.flatMap(({ shape }) => shape.filter((size) => typeof size !== 'number'))].map(({ name }) => name));
+    const sizes = names.size === 0 ? undefined : Object.fromEntries([...names].map((name) => [name, dims[name]]));
+    const found = await program.run(feeds, sizes).data();
+    program.dispose();
+    withDims += Number(names.size > 0);
+    const isSame = found.length === expected.length && expected.every((number, i) => isNear(found[i], number, TOLERANCE));
+    if (!isSame) wrong.push(`${tensor}: ${[...found].slice(0, 8)}, not ${expected.slice(0, 8)}`);
+  }
+  assert.ok(withDims > 40, `${withDims} chains with dims`);
+  assert.deepEqual(wrong, []);
+});
 
 test('recipes have on the CPU the derivatives of central differences', async () => {
   const wrong = [];
