@@ -4,6 +4,7 @@
 //! Factors are given with a stride for each axis, so that transposed ones need no copy. WebAssembly uses 128-bit vectors, other targets
 //! arrays of four; the order of every sum is the same, and a run repeats bit for bit.
 
+mod blocks;
 mod four;
 mod integers;
 mod pack;

@@ -1,11 +1,10 @@
 //! Products of matrices in f32.
 
+use super::blocks::{DEPTH_BLOCK, clear};
 use super::pack::pack;
 use super::tile::{COLUMNS, ROWS, tile};
 use super::{Extents, Factor, Target, vector};
 
-/// Places along the depth that are summed before the sum is added to the result: a panel of the right factor then fits the first cache.
-pub(crate) const DEPTH_BLOCK: usize = 256;
 /// Rows and columns of the packed parts of the factors, which fit the second cache together.
 const ROW_BLOCK: usize = 64;
 const COLUMN_BLOCK: usize = 512;
@@ -51,20 +50,6 @@ pub fn product(extents: Extents, left: Factor<f32>, right: Factor<f32>, target: 
                         add(target, &sums, place, extent);
                     }
                 }
-            }
-        }
-    }
-}
-
-/// Sets the elements of a result to 0.
-pub(crate) fn clear(extents: Extents, target: &mut Target<f32>) {
-    for row in 0..extents.rows {
-        let start = row * target.row_stride;
-        if target.column_stride == 1 {
-            target.values[start..start + extents.columns].fill(0.0);
-        } else {
-            for column in 0..extents.columns {
-                target.values[start + column * target.column_stride] = 0.0;
             }
         }
     }

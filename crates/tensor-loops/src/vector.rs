@@ -1,7 +1,7 @@
 //! Products with few rows, which read the right factor once and pack nothing.
 
+use super::blocks::{DEPTH_BLOCK, clear};
 use super::four::Four;
-use super::product::{DEPTH_BLOCK, clear};
 use super::{Extents, Factor, Target};
 
 /// Columns whose sums stay in the first cache.

@@ -4,7 +4,7 @@ use super::super::code::Code;
 use super::super::module::{Module, type_name};
 use super::super::operation::Text;
 use super::super::points;
-use super::{Roles, is_multiple};
+use super::roles::{Roles, is_multiple};
 use crate::kernel::{Extent, Kernel, Product};
 use crate::scalar::{Access, Id, Type};
 

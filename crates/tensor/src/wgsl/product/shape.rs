@@ -1,7 +1,7 @@
 //! Which tile suits a product, and how many workgroups compute it.
 
 use super::super::module::Module;
-use super::{Roles, is_along_depth};
+use super::roles::{Roles, is_along_depth};
 use crate::kernel::Tile;
 
 /// A tile: threads, and the elements of each.

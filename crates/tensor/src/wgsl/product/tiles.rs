@@ -4,8 +4,9 @@ use residua_base::error::Result;
 use residua_codegen::template_parameters;
 
 use super::functions::{Side, batch_arguments, batch_coordinates, batches, store};
+use super::roles::{Roles, is_along_depth, is_multiple};
 use super::shape::TileShape;
-use super::{Roles, declare, finish, is_along_depth, is_multiple};
+use super::text::{declare, finish};
 use crate::kernel::Product;
 use crate::scalar::Type;
 use crate::wgsl::KernelText;

@@ -4,8 +4,9 @@ use residua_base::error::Result;
 use residua_codegen::template_parameters;
 
 use super::functions::{Side, batch_arguments, batch_coordinates, batches, store};
+use super::roles::Roles;
 use super::shape::VectorShape;
-use super::{Roles, declare, finish};
+use super::text::{declare, finish};
 use crate::kernel::Product;
 use crate::scalar::Type;
 use crate::wgsl::KernelText;

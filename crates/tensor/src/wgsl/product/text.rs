@@ -1,0 +1,50 @@
+//! The text of a product: declarations, the template, and the functions that it calls.
+
+use residua_codegen::wgsl::{Parameters, Template};
+
+use super::functions::Side;
+use super::roles::Roles;
+use crate::kernel::Product;
+use crate::scalar::Id;
+use crate::wgsl::module::{Module, shader};
+use crate::wgsl::workgroups::{Factor, Workgroups};
+use crate::wgsl::{KernelText, points};
+
+/// Files that the templates include.
+const FILES: &[Template<'static>] = &[shader!("product_load"), shader!("product_compute"), shader!("product_store")];
+
+/// Declares buffers for what is done with them: results and what they are computed from go by four along the columns, factors along the axis
+/// of their vectors.
+pub fn declare(module: &mut Module, product: &Product, roles: Roles, sides: [&Side; 2]) {
+    let [_, column, _] = roles.axes;
+    let roots: Vec<Id> = product.elements.iter().flat_map(|store| [store.index, store.value]).collect();
+    let loads = points::loads(module, &roots);
+    let masked = !module.is_multiple_of_4(roles.extents[1]);
+    points::declare(module, Some(column), &loads, &product.elements, &[], masked);
+    for side in sides {
+        for (buffer, index) in points::loads(module, &[side.value]) {
+            module.read_vectors(buffer, index, side.lanes());
+        }
+    }
+}
+
+/// The text from its template and its functions.
+pub fn finish(
+    mut module: Module,
+    product: &Product,
+    roles: Roles,
+    template: Template<'static>,
+    parameters: &dyn Parameters,
+    functions: &str,
+    [rows, columns]: [u32; 2],
+) -> KernelText {
+    let (mut text, bindings) = module.head();
+    module.program.push("\n");
+    module.program.push_template(template, FILES, parameters);
+    module.program.push(functions);
+    text += &std::mem::take(&mut module.program).finish();
+    let batch = product.batch.iter().map(|extent| Factor { extent: *extent, divisor: 1 });
+    let tiles =
+        [Factor { extent: roles.extents[0], divisor: rows }, Factor { extent: roles.extents[1], divisor: columns }];
+    KernelText { text, bindings, workgroups: Workgroups { factors: batch.chain(tiles).collect(), units: 1 } }
+}
