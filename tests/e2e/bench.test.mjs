@@ -89,3 +89,20 @@ longTest('modules that measure by themselves tell ratios, choices and scale', { 
   assert.ok(row['final cost'] < row['initial cost']);
   assert.ok(many.rows.length > 0);
 });
+
+for (const [engine, contenders] of [['gpu', ['residua GPU', 'TensorFlow.js', 'jax-js']], ['cpu', ['residua CPU', 'TensorFlow.js wasm']]]) {
+  longTest(`the benchmark of tensors has a figure of each work and contender, on the ${engine.toUpperCase()}, and results agree with double precision`, { timeout: 600_000 }, async () => {
+    const { figures, hasPointers } = await report(`only=tensors&engine=${engine}&divisor=32&reps=1`);
+    const { rows, error } = figures.results.tensors;
+    assert.equal(error, undefined);
+    const works = [...new Set(rows.map(({ work, size }) => `${work}, ${size}`))];
+    assert.ok(works.length >= 12, works.join('; '));
+    assert.equal(rows.length, works.length * contenders.length);
+    for (const row of rows) {
+      assert.ok(contenders.includes(row.contender), row.contender);
+      if (row.contender === 'jax-js' && !hasPointers) continue;
+      assert.equal(row.status, 'measured', JSON.stringify(row));
+      assert.ok(row['with a read, ms'] > 0 && row.difference <= 1e-3, JSON.stringify(row));
+    }
+  });
+}

@@ -44,7 +44,7 @@ export const group = {
         const device = await Device.create({ backend });
         check.defer(() => device.dispose());
         const random = new Random(7);
-        draws.push(await device.read(random.bits([1000]), random.uniform([1000]), random.integers([1000], -5, 5), random.bernoulli([1000], 0.3)));
+        draws.push(await device.read(random.bits([1000]), random.uniform([1000]), random.integers([1000], -5, 5), random.bernoulli([1000], 0.3), random.permutation(1000)));
       }
       check.same(draws[0], draws[1]);
     }),
@@ -90,6 +90,14 @@ export const group = {
       check.close(mean([...chosen]), 0.75, within(Math.sqrt(3) / 4), 'an index is drawn with its probability');
       check.ok(dropped.every((x) => x === 0 || Math.abs(x - 4 / 3) < 1e-6), 'what is not dropped is scaled up');
       check.close(mean([...dropped]), 1, within(1 / Math.sqrt(3)), 'dropout keeps the mean');
+    }),
+
+    ...onEach('a permutation has each number once', async (check) => {
+      const device = await tensorDevice(check);
+      const [permutation] = await device.read(new Random(2).permutation(1000));
+      const inOrder = Array.from({ length: 1000 }, (_, i) => i);
+      check.notEqual(permutation.join(), inOrder.join());
+      check.same([...permutation].sort((a, b) => a - b), inOrder);
     }),
 
     ...onEach('each run of a program draws anew, and setSeed starts it over', async (check) => {
