@@ -13,13 +13,11 @@ pub fn execute(plan: &Plan, dims: &[u32], slots: &mut [Vec<u8>]) -> Result<Vec<V
     execute_by(plan, dims, slots, &interpret::run)
 }
 
-/// The same by another way to run a kernel with the words of its uniform on the bytes of its buffers.
-pub fn execute_by(
-    plan: &Plan,
-    dims: &[u32],
-    slots: &mut [Vec<u8>],
-    run: &dyn Fn(&Kernel, &[u32], &mut [Vec<u8>]) -> Result<()>,
-) -> Result<Vec<Vec<u8>>> {
+/// A way to run a kernel: with the words of its uniform, on the bytes of its buffers.
+pub type RunKernel = dyn Fn(&Kernel, &[u32], &mut [Vec<u8>]) -> Result<()>;
+
+/// The same by another way to run kernels.
+pub fn execute_by(plan: &Plan, dims: &[u32], slots: &mut [Vec<u8>], run: &RunKernel) -> Result<Vec<Vec<u8>>> {
     let memory = |place: &Place| match place {
         Place::Slot(slot) => slots[*slot as usize].clone(),
         // Not 0, so that a kernel which reads what nothing wrote shows.
