@@ -39,6 +39,8 @@ pub fn finish(
     [rows, columns]: [u32; 2],
 ) -> KernelText {
     let (mut text, bindings) = module.head();
+    // The templates' entry points have no variable for it; an epilogue that reads it does so once an element of the result.
+    module.program.read_guard_from("select(0u, 1u, arrayLength(&b0) == 0u)");
     module.program.push("\n");
     module.program.push_template(template, FILES, parameters);
     module.program.push(functions);
