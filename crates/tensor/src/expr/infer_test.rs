@@ -20,6 +20,9 @@ fn check(op: Op, operands: &[u32], dtype: DType, shape: &[i64]) -> bool {
     expr.check().is_ok()
 }
 
+/// Whether it is sound, then the operation, its operands, and the type and shape that its node says.
+type Row = (bool, Op, &'static [u32], DType, &'static [i64]);
+
 #[test]
 fn types_and_shapes_that_do_not_follow_from_the_operands_are_refused() {
     use DType::{Bool, F16, F32, I32};
@@ -27,8 +30,7 @@ fn types_and_shapes_that_do_not_follow_from_the_operands_are_refused() {
     let slice = |start: i64, step: i64| Op::Slice { starts: sizes(&[0, start]), steps: vec![1, step] };
     let pad = |border: Border| Op::Pad { before: sizes(&[0, 1]), border };
     let windows = |step: u32| Op::Windows { axis: 1, step, dilation: 1 };
-    // Whether it is sound, then the operation, its operands, and what its node says.
-    let table: Vec<(bool, Op, &[u32], DType, &[i64])> = vec![
+    let table: Vec<Row> = vec![
         (true, add(), &[0, 3], F32, &[2, 3]),
         (false, add(), &[0, 3], F16, &[2, 3]),
         (false, add(), &[0, 3], F32, &[3, 2]),

@@ -166,7 +166,8 @@ fn compare(found: &Array, dtype: DType, expected: &Data, (relative, absolute): (
         // A number beyond the range of f16 is stored as an infinite one.
         let found = if dtype == DType::F16 && found.abs() >= 65520.0 { found * f64::INFINITY } else { *found };
         let is_same = found == *expected || (found.is_nan() && expected.is_nan());
-        if !is_same && !((found - expected).abs() <= relative * expected.abs() + absolute) {
+        let is_near = (found - expected).abs() <= relative * expected.abs() + absolute;
+        if !is_same && !is_near {
             return Err(format!("element {element} is {found}, not {expected}"));
         }
     }
