@@ -44,6 +44,10 @@ fn check_assigned(
     // A plan for the host gives the same numbers, by the code that is generated for its kernels.
     let host = Plan::new(&recipe, &Target { is_host: true, ..GPU }).unwrap();
     let plan = Plan::new(&recipe, &GPU).unwrap();
+    for kernel in &plan.kernels {
+        let text = crate::wgsl::write(kernel, &crate::wgsl::Limits::default()).unwrap();
+        residua_portable::validated(&text.text);
+    }
     let dtype_of_slot = |slot: usize| {
         let is_slot = |tensor: &&Tensor| tensor.op == Op::Input(slot as u32);
         recipe.expr.nodes.iter().find(is_slot).map_or(DType::F32, |tensor| tensor.dtype)

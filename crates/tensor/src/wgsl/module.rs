@@ -62,6 +62,9 @@ pub const PLACE: Template<'static> = shader!("place");
 /// Values in the order of their bits.
 pub const KEY: Template<'static> = shader!("key");
 
+/// A zero that compilers cannot derive: buffers are never empty.
+pub const GUARD_ZERO: &str = "select(0u, 1u, arrayLength(&b0) == 0u)";
+
 /// What nodes depend on, by bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Dependence {
@@ -175,7 +178,7 @@ impl<'a> Module<'a> {
         );
         if is_guarded {
             // Read once: compilers do not move the query out of loops.
-            text += "    guard = select(0u, 1u, arrayLength(&b0) == 0u);\n";
+            text += &format!("    guard = {GUARD_ZERO};\n");
         }
         if has_units {
             text += "    make_units();\n";

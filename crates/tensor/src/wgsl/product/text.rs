@@ -6,7 +6,7 @@ use super::functions::Side;
 use super::roles::Roles;
 use crate::kernel::Product;
 use crate::scalar::Id;
-use crate::wgsl::module::{Module, shader};
+use crate::wgsl::module::{GUARD_ZERO, Module, shader};
 use crate::wgsl::workgroups::{Factor, Workgroups};
 use crate::wgsl::{KernelText, points};
 
@@ -44,6 +44,8 @@ pub fn finish(
     module.program.push("\n");
     module.program.push_template(template, FILES, parameters);
     module.program.push(functions);
+    // The entry point is a template's, which has no place for a variable.
+    module.program.read_guard_from(GUARD_ZERO);
     text += &std::mem::take(&mut module.program).finish();
     let batch = product.batch.iter().map(|extent| Factor { extent: *extent, divisor: 1 });
     let tiles =
