@@ -141,7 +141,7 @@ impl Recording {
             7 => {
                 let mut axes: Vec<u32> = (0..rank).collect();
                 axes.rotate_left((c[3] % rank.max(1)) as usize);
-                if c[4] % 2 == 0 {
+                if c[4].is_multiple_of(2) {
                     axes.reverse();
                 }
                 self.expr.permute(x, &axes)
@@ -171,7 +171,7 @@ impl Recording {
                 self.expr.gather(x, indices, axis)
             }
             13 if has_axis => {
-                let indices = self.cast(x, if c[3] % 2 == 0 { DType::I32 } else { DType::U32 });
+                let indices = self.cast(x, if c[3].is_multiple_of(2) { DType::I32 } else { DType::U32 });
                 self.expr.gather_elements(x, indices, axis)
             }
             14 => self.reduction(x, c),
@@ -229,7 +229,7 @@ impl Recording {
         match shape[axis].known() {
             Some(extent) if c[3] % 2 == 1 => {
                 let (start, step) = (i64::from(c[4]) % extent, i64::from(c[5] % 3) + 1);
-                let step = if c[6] % 2 == 0 { step } else { -step };
+                let step = if c[6].is_multiple_of(2) { step } else { -step };
                 let count = if step > 0 { (extent - 1 - start) / step } else { start / -step } + 1;
                 (starts[axis], steps[axis], shape[axis]) = (size(start), step, size(count));
             }
@@ -301,7 +301,7 @@ impl Recording {
         };
         let x = if how == Mul { self.limited(x, 1.0) } else { x };
         let turned = self.slice(x, axis as usize, [0; 8]);
-        let put = if c[4] % 2 == 0 {
+        let put = if c[4].is_multiple_of(2) {
             let indices = self.cast(turned, DType::I32);
             self.expr.scatter(x, indices, turned, axis, how)
         } else {
@@ -335,8 +335,8 @@ fn element(dtype: DType, bits: u32) -> f64 {
     let small = f64::from(bits % 9) - 4.0;
     match dtype {
         DType::F32 | DType::F16 => small,
-        DType::I32 => f64::from(if bits % 16 == 0 { bits as i32 } else { small as i32 }),
-        DType::U32 => f64::from(if bits % 16 == 0 { bits } else { bits >> 8 & 7 }),
+        DType::I32 => f64::from(if bits.is_multiple_of(16) { bits as i32 } else { small as i32 }),
+        DType::U32 => f64::from(if bits.is_multiple_of(16) { bits } else { bits >> 8 & 7 }),
         DType::U8 => f64::from(bits as u8),
         DType::Bool => f64::from(bits & 1),
     }
