@@ -158,6 +158,14 @@ export const group = {
       check.close(got / variance(0)(values), 1, { within: 0.05, because: 'the square of the error of running means; squares alone would be off by 10⁵' });
     }),
 
+    ...onEach('a row of several axes, whose last is no multiple of four, has all of its elements in each of two reductions', async (check) => {
+      const device = await tensorDevice(check);
+      const x = device.tensor([1, 2, 3], [1, 3]).broadcastTo([300, 3]);
+      const [sum, powers] = await device.read(x.sub(x.max()).sum(), x.logSumExp());
+      check.equal(sum[0], -900);
+      check.close(powers[0], Math.log(300 * (Math.exp(1) + Math.exp(2) + Math.exp(3))), { within: 8 * 2 ** -20, because: 'eight units of a number of about 9' });
+    }),
+
     ...onEach('a long sum carries its error', async (check) => {
       const device = await tensorDevice(check);
       const count = 1_000_003;

@@ -93,7 +93,7 @@ impl Schedule {
             held: 0,
         };
         schedule.fit(states);
-        schedule.hold(module, rows, length, states);
+        schedule.hold(module, rows, states);
         schedule
     }
 
@@ -113,11 +113,15 @@ impl Schedule {
     }
 
     /// Holds the values of a row in registers where several stages need them.
-    fn hold(&mut self, module: &Module, rows: &Rows, length: Option<u32>, states: &[States]) {
+    fn hold(&mut self, module: &Module, rows: &Rows, states: &[States]) {
         let stages = rows.folds.len() + usize::from(!rows.elements.is_empty());
         let is_ordered = self.along > 1 && states.iter().any(States::is_ordered);
-        let Some(length) = length.filter(|_| stages > 1 && !is_ordered) else { return };
-        let chunks = length.div_ceil(self.points());
+        // Fours end with the innermost axis: of several axes along a row each has its own last four.
+        let sizes: Option<Vec<u32>> = rows.row.iter().map(|extent| module.kernel.known(*extent)).collect();
+        let Some((innermost, others)) = sizes.as_ref().and_then(|sizes| sizes.split_last()) else { return };
+        let chunks =
+            others.iter().try_fold(innermost.div_ceil(self.points()), |product, size| product.checked_mul(*size));
+        let Some(chunks) = chunks.filter(|_| stages > 1 && !is_ordered) else { return };
         let held = chunks.div_ceil(self.along);
         if held <= MOST_HELD && held * module.kernel.graph.len() as u32 <= MOST_WRITTEN {
             self.held = held;
