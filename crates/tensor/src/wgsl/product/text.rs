@@ -40,12 +40,10 @@ pub fn finish(
 ) -> KernelText {
     let (mut text, bindings) = module.head();
     // The templates' entry points have no variable for it; an epilogue that reads it does so once an element of the result.
-    module.program.read_guard_from("select(0u, 1u, arrayLength(&b0) == 0u)");
+    module.program.read_guard_from(GUARD_ZERO);
     module.program.push("\n");
     module.program.push_template(template, FILES, parameters);
     module.program.push(functions);
-    // The entry point is a template's, which has no place for a variable.
-    module.program.read_guard_from(GUARD_ZERO);
     text += &std::mem::take(&mut module.program).finish();
     let batch = product.batch.iter().map(|extent| Factor { extent: *extent, divisor: 1 });
     let tiles =
