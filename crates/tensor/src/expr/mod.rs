@@ -18,12 +18,14 @@ mod evaluate;
 mod infer;
 #[cfg(test)]
 mod infer_test;
+mod memory;
 #[cfg(test)]
 mod typescript;
 
 pub use elementwise::{Elementwise, Takes};
 #[cfg(not(target_arch = "wasm32"))]
 pub use evaluate::{Array, evaluate};
+pub use memory::{has_memory, memory_dtype};
 
 /// A node of an [`Expr`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

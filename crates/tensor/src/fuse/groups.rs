@@ -5,94 +5,14 @@
 
 use residua_base::error::Result;
 
-use super::build;
-use super::storage::{Target, has_memory};
-use crate::dtype::DType;
+use super::group::{Group, RowGroup, is_packed, without_ones};
+use super::storage::Target;
+use super::{elements, product, rows};
 use crate::expr::{Expr, Op, TensorId};
 use crate::size::Size;
 
 /// Rows longer than this are not kept within a workgroup, so that nothing which needs their reductions joins them.
 const LONGEST_ROW: i64 = 16384;
-
-/// Operations that one kernel computes.
-#[derive(Clone, Debug)]
-pub enum Group {
-    /// Each point by itself.
-    Elements {
-        /// Tensors of one shape, but for axes of extent 1.
-        roots: Vec<TensorId>,
-    },
-    /// Reductions along the same axes of operands of the same shape.
-    Rows(RowGroup),
-    /// An accumulation along an axis.
-    Scan {
-        /// Results of one scan.
-        scans: Vec<TensorId>,
-    },
-    /// A product of matrices.
-    Product {
-        /// It.
-        product: TensorId,
-        /// What is computed from its elements.
-        elements: Vec<TensorId>,
-    },
-    /// Elements put at places that numbers say.
-    Scatter {
-        /// It.
-        scatter: TensorId,
-    },
-}
-
-/// A group of reductions.
-#[derive(Clone, Debug)]
-pub struct RowGroup {
-    /// Shape of what is reduced.
-    pub shape: Vec<Size>,
-    /// Which axes are reduced, sorted.
-    pub axes: Vec<u32>,
-    /// The reductions, in the order of the recipe.
-    pub folds: Vec<TensorId>,
-    /// What is computed for each element of the shape.
-    pub elements: Vec<TensorId>,
-    /// What is computed once a row.
-    pub results: Vec<TensorId>,
-}
-
-impl RowGroup {
-    /// Extents of the axes that stay.
-    pub fn outer(&self) -> Vec<Size> {
-        self.extents(false)
-    }
-
-    /// Extents of the axes that are reduced.
-    pub fn row(&self) -> Vec<Size> {
-        self.extents(true)
-    }
-
-    fn extents(&self, reduced: bool) -> Vec<Size> {
-        let of_axis = (0..).zip(&self.shape).filter(|(axis, _)| self.axes.contains(axis) == reduced);
-        of_axis.map(|(_, extent)| extent.clone()).collect()
-    }
-
-    /// Whether the reduced axes are the innermost.
-    pub fn is_innermost(&self) -> bool {
-        let first = self.shape.len() - self.axes.len();
-        self.axes.iter().enumerate().all(|(place, axis)| *axis as usize == first + place)
-    }
-}
-
-impl Group {
-    /// Every tensor that it writes.
-    pub fn members(&self) -> Vec<TensorId> {
-        match self {
-            Group::Elements { roots } => roots.clone(),
-            Group::Rows(rows) => [rows.folds.as_slice(), &rows.elements, &rows.results].concat(),
-            Group::Scan { scans } => scans.clone(),
-            Group::Product { product, elements } => [&[*product], elements.as_slice()].concat(),
-            Group::Scatter { scatter } => vec![*scatter],
-        }
-    }
-}
 
 /// Groups, and in which of them each tensor is written.
 pub struct Groups<'a> {
@@ -151,16 +71,6 @@ fn leaves(expr: &Expr, stored: &[bool], id: TensorId) -> Vec<TensorId> {
     }
     found.sort_unstable();
     found
-}
-
-/// A shape without axes of extent 1.
-pub fn without_ones(shape: &[Size]) -> Vec<&Size> {
-    shape.iter().filter(|extent| !extent.is(1)).collect()
-}
-
-/// Whether elements of a type share words.
-pub fn is_packed(dtype: DType) -> bool {
-    dtype.bytes() < 4
 }
 
 impl Groups<'_> {
@@ -266,7 +176,7 @@ impl Groups<'_> {
             }
             let mut joined = rows.clone();
             joined.folds.push(id);
-            if build::reads_no_results(self.expr, self.stored, &joined)? {
+            if rows::reads_no_results(self.expr, self.stored, &joined)? {
                 self.groups[group] = Group::Rows(joined);
                 return Ok(Some(group));
             }
@@ -322,7 +232,7 @@ impl Groups<'_> {
                     } else {
                         continue;
                     }
-                    if !build::reads_no_results(expr, stored, &joined)? {
+                    if !rows::reads_no_results(expr, stored, &joined)? {
                         continue;
                     }
                     Group::Rows(joined)
@@ -334,7 +244,7 @@ impl Groups<'_> {
                     }
                     let mut elements = elements.clone();
                     elements.push(id);
-                    if !build::product_reads_itself_in_place(expr, stored, *product, &elements)? {
+                    if !product::product_reads_itself_in_place(expr, stored, *product, &elements)? {
                         continue;
                     }
                     Group::Product { product: *product, elements }
@@ -342,7 +252,7 @@ impl Groups<'_> {
                 Group::Elements { roots } => {
                     let joined = [roots.as_slice(), &[id]].concat();
                     let fits = without_ones(&expr.tensor(roots[0]).shape) == shape;
-                    if !fits || !build::elements_read_each_other_in_place(expr, stored, &joined)? {
+                    if !fits || !elements::elements_read_each_other_in_place(expr, stored, &joined)? {
                         continue;
                     }
                     Group::Elements { roots: joined }
@@ -375,19 +285,5 @@ impl Groups<'_> {
     pub fn is_read_elsewhere(&self, id: TensorId) -> bool {
         let own = self.of[id.0 as usize];
         (0..self.groups.len()).any(|group| Some(group) != own && self.reads(group).contains(&id))
-    }
-}
-
-/// The type in which a tensor stands in memory: what a reduction, scan, product or scatter gives is never packed, since its elements are
-/// written one by one.
-pub fn memory_dtype(expr: &Expr, id: TensorId) -> DType {
-    let tensor = expr.tensor(id);
-    if matches!(tensor.op, Op::Input(_)) || !has_memory(&tensor.op) {
-        return tensor.dtype;
-    }
-    match tensor.dtype {
-        DType::F16 => DType::F32,
-        DType::U8 | DType::Bool => DType::U32,
-        DType::F32 | DType::I32 | DType::U32 => tensor.dtype,
     }
 }

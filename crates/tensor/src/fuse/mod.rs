@@ -2,6 +2,8 @@
 //! group.
 
 pub mod build;
+pub mod elements;
+pub mod group;
 pub mod groups;
 pub mod product;
 pub mod rows;
@@ -12,6 +14,5 @@ pub mod storage;
 pub mod tile;
 mod unique;
 
-pub use groups::memory_dtype;
 pub use storage::Target;
 pub use unique::unique;

@@ -7,7 +7,7 @@ use residua_base::error::{Error, Result};
 use super::build::{
     Buffers, Built, Destinations, Write, aligned, as_type, coordinates, extents, long_axes, name, roots_of, writes,
 };
-use super::groups::RowGroup;
+use super::group::RowGroup;
 use crate::dtype::DType;
 use crate::expr::{Expr, Op, Reduction, TensorId};
 use crate::kernel::{Body, Combine, Extent, Fold, Kernel, Rows};
@@ -306,4 +306,12 @@ pub fn result_of(lowering: &mut Lowering, id: TensorId, fold: u32) -> Id {
     };
     let value = lowering.graph.folded(fold, result, ty);
     lowering.kept(value, tensor.dtype)
+}
+
+/// Whether members of a group of reductions read results of the group only where they are at hand.
+pub fn reads_no_results(expr: &Expr, stored: &[bool], rows: &RowGroup) -> Result<bool> {
+    let nowhere = |_: TensorId| Vec::new();
+    let loaded = lowered(expr, stored, rows, &nowhere, None)?.lowering.loaded;
+    let members = rows.members();
+    Ok(!loaded.iter().any(|(memory, _)| members.iter().any(|member| *memory == Memory::Tensor(*member))))
 }

@@ -6,7 +6,7 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::expr::{Elementwise, Expr, Op, TensorId};
+use crate::expr::{Elementwise, Expr, Op, TensorId, has_memory};
 use crate::size::Size;
 
 /// What kernels run on.
@@ -47,37 +47,6 @@ pub fn stored(expr: &Expr, roots: &[TensorId], target: &Target, most_dims: &[u32
     store_what_is_used_often(expr, &counts, target, &mut stored);
     store_for_limits(expr, target, &mut stored);
     stored
-}
-
-/// Whether no other kernel can compute an operation within it.
-pub fn has_memory(op: &Op) -> bool {
-    match op {
-        Op::Input(_)
-        | Op::Reduce(..)
-        | Op::Scan { .. }
-        | Op::Fold { .. }
-        | Op::ScanBy { .. }
-        | Op::MatMul
-        | Op::Scatter(..)
-        | Op::IndexPut(..)
-        | Op::Argsort
-        | Op::Place
-        | Op::Gradient => true,
-        Op::Constant(_)
-        | Op::Extent(_)
-        | Op::Iota(_)
-        | Op::RandomBits(_)
-        | Op::Elementwise(_)
-        | Op::Reshape
-        | Op::Expand
-        | Op::Permute(_)
-        | Op::Slice { .. }
-        | Op::Pad { .. }
-        | Op::Concat(_)
-        | Op::Windows { .. }
-        | Op::Gather(_)
-        | Op::GatherElements(_) => false,
-    }
 }
 
 /// Gives memory to factors of products that the product cannot compute as it reads them: on the host all but transposed and repeated ones, on

@@ -8,8 +8,7 @@ use residua_base::error::{Error, Result};
 use rustc_hash::FxHashMap;
 
 use crate::dtype::DType;
-use crate::expr::{Expr, Op, TensorId};
-use crate::fuse::memory_dtype;
+use crate::expr::{Expr, Op, TensorId, memory_dtype};
 use crate::kernel::Buffer;
 use crate::scalar::{self, Graph, Id, Type};
 use crate::size::Size;

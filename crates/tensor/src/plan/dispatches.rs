@@ -7,8 +7,10 @@ use residua_base::error::Result;
 
 use super::prepare::Prepared;
 use crate::expr::{Op, TensorId};
-use crate::fuse::build::{self, Built};
-use crate::fuse::groups::{Group, Groups, RowGroup, groups};
+use crate::fuse::build::Built;
+use crate::fuse::elements;
+use crate::fuse::group::{Group, RowGroup};
+use crate::fuse::groups::{Groups, groups};
 use crate::fuse::rows::{self, Blocks};
 use crate::fuse::scan;
 use crate::fuse::storage::{Target, stored};
@@ -157,7 +159,7 @@ impl Work<'_> {
         let mut scratch = self.scratch;
         let to = |id: TensorId| self.destinations(id, copies);
         let built = match &self.groups.groups[group] {
-            Group::Elements { roots } => vec![build::elements(expr, self.stored, roots, &to)?],
+            Group::Elements { roots } => vec![elements::elements(expr, self.stored, roots, &to)?],
             Group::Rows(rows) => match self.blocks_of_rows(rows) {
                 None => vec![rows::rows(expr, self.stored, rows, &to, None)?],
                 Some(blocks) => {

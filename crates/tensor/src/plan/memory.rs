@@ -4,7 +4,8 @@ use rustc_hash::FxHashMap;
 
 use super::dispatches::Dispatches;
 use super::prepare::Prepared;
-use super::{Place, Plan, Step, is_temporary, most_bytes, padded};
+use super::steps::{Place, Plan, Step, padded};
+use crate::expr::{Expr, TensorId, memory_dtype};
 use crate::kernel::{Body, Extent, Kernel};
 use crate::lower::Memory;
 
@@ -98,4 +99,14 @@ fn stored_elements(kernel: &Kernel, _buffer: usize, most_dims: &[u32]) -> u64 {
         Body::Scan(scan) => count(&scan.outer) * count(&[scan.length]),
         Body::Product(product) => count(&product.batch) * count(&[product.rows, product.columns]),
     }
+}
+
+/// Bytes that a tensor has in memory with the largest dims.
+fn most_bytes(expr: &Expr, id: TensorId, most_dims: &[u32]) -> u64 {
+    padded(expr.count(id).at(most_dims).max(0) as u64, memory_dtype(expr, id).bytes())
+}
+
+/// Elements that a buffer of a kernel may have at most, from the sizes of what writes it: used for scratch memory alone.
+fn is_temporary(memory: &Memory) -> bool {
+    matches!(memory, Memory::Tensor(_) | Memory::Scratch(_))
 }

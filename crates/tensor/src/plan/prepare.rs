@@ -1,9 +1,9 @@
 //! What a recipe is made ready for: each operation once, roots that kernels can write, concatenations of few parts.
 
+use super::{lists, sort};
 use crate::dtype::DType;
-use crate::expr::{Elementwise, Expr, Op, Tensor, TensorId};
-use crate::fuse::{Target, memory_dtype, unique};
-use crate::plan::{lists, sort};
+use crate::expr::{Elementwise, Expr, Op, Tensor, TensorId, memory_dtype};
+use crate::fuse::{Target, unique};
 use crate::size::Size;
 use crate::tape::Recipe;
 

@@ -5,6 +5,8 @@ use super::*;
 use crate::dtype::DType;
 use crate::expr::evaluate;
 use crate::expr::{Border, Combine, Elementwise as E, Op, Reduction, Tensor};
+use crate::expr::{Expr, TensorId};
+use crate::size::Size;
 
 const GPU: Target = Target { is_host: false, most_buffers: 8, most_workgroups: 65_535 };
 

@@ -1,0 +1,49 @@
+//! How tensors stand in memory.
+
+use super::{Expr, Op, TensorId};
+use crate::dtype::DType;
+
+/// Whether no other kernel can compute an operation within it.
+pub fn has_memory(op: &Op) -> bool {
+    match op {
+        Op::Input(_)
+        | Op::Reduce(..)
+        | Op::Scan { .. }
+        | Op::Fold { .. }
+        | Op::ScanBy { .. }
+        | Op::MatMul
+        | Op::Scatter(..)
+        | Op::IndexPut(..)
+        | Op::Argsort
+        | Op::Place
+        | Op::Gradient => true,
+        Op::Constant(_)
+        | Op::Extent(_)
+        | Op::Iota(_)
+        | Op::RandomBits(_)
+        | Op::Elementwise(_)
+        | Op::Reshape
+        | Op::Expand
+        | Op::Permute(_)
+        | Op::Slice { .. }
+        | Op::Pad { .. }
+        | Op::Concat(_)
+        | Op::Windows { .. }
+        | Op::Gather(_)
+        | Op::GatherElements(_) => false,
+    }
+}
+
+/// The type in which a tensor stands in memory: what a reduction, scan, product or scatter gives is never packed, since its elements are
+/// written one by one.
+pub fn memory_dtype(expr: &Expr, id: TensorId) -> DType {
+    let tensor = expr.tensor(id);
+    if matches!(tensor.op, Op::Input(_)) || !has_memory(&tensor.op) {
+        return tensor.dtype;
+    }
+    match tensor.dtype {
+        DType::F16 => DType::F32,
+        DType::U8 | DType::Bool => DType::U32,
+        DType::F32 | DType::I32 | DType::U32 => tensor.dtype,
+    }
+}

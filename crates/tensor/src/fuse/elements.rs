@@ -1,0 +1,103 @@
+//! Kernels of tensors that are computed point by point.
+
+use residua_base::error::{Error, Result};
+
+use super::build::{
+    Buffers, Built, Destinations, Write, aligned, coordinates, extents, long_axes, name, roots_of, writes,
+};
+use super::group::is_packed;
+use crate::expr::{Expr, Op, TensorId};
+use crate::kernel::{Body, Elements, Extent, Kernel};
+use crate::lower::merge::{Merged, merge};
+use crate::lower::{Index, Lowering, Memory};
+use crate::scalar::Id;
+use crate::size::Size;
+
+/// The kernel of a group of tensors that are computed point by point.
+pub fn elements(expr: &Expr, stored: &[bool], roots: &[TensorId], destinations: Destinations) -> Result<Built> {
+    let built = elements_of(expr, stored, roots, destinations, false)?;
+    let Body::Elements(body) = &built.kernel.body else { return Ok(built) };
+    let packs = body.stores.iter().any(|store| is_packed(built.kernel.buffers[store.buffer as usize].dtype));
+    // Elements that share words are written by the thread that has all of them, which needs one axis.
+    if packs && body.space.len() > 1 { elements_of(expr, stored, roots, destinations, true) } else { Ok(built) }
+}
+
+fn elements_of(
+    expr: &Expr,
+    stored: &[bool],
+    roots: &[TensorId],
+    destinations: Destinations,
+    is_linear: bool,
+) -> Result<Built> {
+    let mut lowering = Lowering::of(expr, stored);
+    let shape = expr.tensor(*roots.first().ok_or_else(|| Error::internal("a kernel of nothing"))?).shape.clone();
+    let mut all = Vec::new();
+    let mut space = vec![Size::product(&shape)];
+    let mut long = Vec::new();
+    if !is_linear {
+        let (at, extents) = coordinates(&mut lowering, &shape, 0);
+        (space, long) = (extents, long_axes(&shape, &at));
+    }
+    for root in roots {
+        let own = &expr.tensor(*root).shape;
+        if is_linear {
+            let place = lowering.graph.coordinate(0);
+            let value = lowering.computed(*root, &flat(own.len(), place))?;
+            lowering.set(*root, Index::Linear(place), value);
+            for memory in destinations(*root) {
+                all.push(Write { memory, dtype: expr.tensor(*root).dtype, index: place, value });
+            }
+        } else {
+            let at = aligned(&mut lowering, own, &long);
+            if matches!(expr.tensor(*root).op, Op::Place) {
+                place(&mut lowering, *root, &at, destinations, &mut all)?;
+                continue;
+            }
+            let value = lowering.computed(*root, &Index::Coordinates(at.clone()))?;
+            lowering.set(*root, Index::Coordinates(at.clone()), value);
+            writes(&mut lowering, *root, &at, value, destinations, &mut all);
+        }
+    }
+    let Merged { graph, mut sizes, groups, roots: nodes } =
+        merge(&lowering.graph, &lowering.sizes, &[space], &roots_of(&all), &[]);
+    let mut space = extents(&groups[0], &mut sizes);
+    if space.is_empty() {
+        space.push(Extent::Known(1));
+    }
+    let mut buffers = Buffers::of(&lowering);
+    let stores = buffers.stores(&all, &nodes);
+    let name = name(expr, stored, "map", roots);
+    let kernel =
+        Kernel { name, buffers: buffers.buffers, sizes, graph, body: Body::Elements(Elements { space, stores }) };
+    Ok(Built { kernel, memories: buffers.memories })
+}
+
+/// What puts an element of a vector at a place of its own.
+fn place(
+    lowering: &mut Lowering,
+    id: TensorId,
+    at: &[Id],
+    destinations: Destinations,
+    writes: &mut Vec<Write>,
+) -> Result<()> {
+    let [x, places] = lowering.expr.tensor(id).operands[..] else {
+        return Err(Error::internal("a permutation without two operands"));
+    };
+    let value = lowering.value(x, Index::Coordinates(at.to_vec()))?;
+    let index = lowering.value(places, Index::Coordinates(at.to_vec()))?;
+    let dtype = lowering.expr.tensor(id).dtype;
+    writes.extend(destinations(id).into_iter().map(|memory| Write { memory, dtype, index, value }));
+    Ok(())
+}
+
+/// A point by its position in C order, which of one axis is its coordinate.
+fn flat(rank: usize, place: Id) -> Index {
+    if rank == 1 { Index::Coordinates(vec![place]) } else { Index::Linear(place) }
+}
+
+/// Whether tensors that are computed point by point read each other only at the point where they are computed.
+pub fn elements_read_each_other_in_place(expr: &Expr, stored: &[bool], roots: &[TensorId]) -> Result<bool> {
+    let nowhere = |_: TensorId| Vec::new();
+    let built = elements_of(expr, stored, roots, &nowhere, false)?;
+    Ok(!built.memories.iter().any(|memory| roots.iter().any(|root| *memory == Memory::Tensor(*root))))
+}

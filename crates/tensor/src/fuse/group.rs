@@ -1,0 +1,100 @@
+//! Operations that one kernel computes.
+
+use crate::dtype::DType;
+use crate::expr::TensorId;
+use crate::size::Size;
+
+/// Operations that one kernel computes.
+#[derive(Clone, Debug)]
+pub enum Group {
+    /// Each point by itself.
+    Elements {
+        /// Tensors of one shape, but for axes of extent 1.
+        roots: Vec<TensorId>,
+    },
+    /// Reductions along the same axes of operands of the same shape.
+    Rows(RowGroup),
+    /// An accumulation along an axis.
+    Scan {
+        /// Results of one scan.
+        scans: Vec<TensorId>,
+    },
+    /// A product of matrices.
+    Product {
+        /// It.
+        product: TensorId,
+        /// What is computed from its elements.
+        elements: Vec<TensorId>,
+    },
+    /// Elements put at places that numbers say.
+    Scatter {
+        /// It.
+        scatter: TensorId,
+    },
+}
+
+/// A group of reductions.
+#[derive(Clone, Debug)]
+pub struct RowGroup {
+    /// Shape of what is reduced.
+    pub shape: Vec<Size>,
+    /// Which axes are reduced, sorted.
+    pub axes: Vec<u32>,
+    /// The reductions, in the order of the recipe.
+    pub folds: Vec<TensorId>,
+    /// What is computed for each element of the shape.
+    pub elements: Vec<TensorId>,
+    /// What is computed once a row.
+    pub results: Vec<TensorId>,
+}
+
+impl RowGroup {
+    /// Extents of the axes that stay.
+    pub fn outer(&self) -> Vec<Size> {
+        self.extents(false)
+    }
+
+    /// Extents of the axes that are reduced.
+    pub fn row(&self) -> Vec<Size> {
+        self.extents(true)
+    }
+
+    fn extents(&self, reduced: bool) -> Vec<Size> {
+        let of_axis = (0..).zip(&self.shape).filter(|(axis, _)| self.axes.contains(axis) == reduced);
+        of_axis.map(|(_, extent)| extent.clone()).collect()
+    }
+
+    /// Every tensor that it writes.
+    pub fn members(&self) -> Vec<TensorId> {
+        [self.folds.as_slice(), &self.elements, &self.results].concat()
+    }
+
+    /// Whether the reduced axes are the innermost.
+    pub fn is_innermost(&self) -> bool {
+        let first = self.shape.len() - self.axes.len();
+        self.axes.iter().enumerate().all(|(place, axis)| *axis as usize == first + place)
+    }
+}
+
+impl Group {
+    /// Every tensor that it writes.
+    pub fn members(&self) -> Vec<TensorId> {
+        match self {
+            Group::Elements { roots } => roots.clone(),
+            Group::Rows(rows) => rows.members(),
+            Group::Scan { scans } => scans.clone(),
+            Group::Product { product, elements } => [&[*product], elements.as_slice()].concat(),
+            Group::Scatter { scatter } => vec![*scatter],
+        }
+    }
+}
+
+/// A shape without axes of extent 1.
+pub fn without_ones(shape: &[Size]) -> Vec<&Size> {
+    shape.iter().filter(|extent| !extent.is(1)).collect()
+}
+
+/// Whether elements of a type share words.
+pub fn is_packed(dtype: DType) -> bool {
+    dtype.bytes() < 4
+}

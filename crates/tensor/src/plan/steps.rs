@@ -1,0 +1,91 @@
+//! What a plan is made of: places, steps, and kernels.
+
+use crate::kernel::Kernel;
+use crate::size::Size;
+
+/// What a program does at each run.
+#[derive(Clone, Debug, Default)]
+pub struct Plan {
+    /// The kernels, one for each dispatch.
+    pub kernels: Vec<Kernel>,
+    /// The pieces of memory.
+    pub places: Vec<Place>,
+    /// In order.
+    pub steps: Vec<Step>,
+    /// The place of each result of the recipe, in order.
+    pub results: Vec<u32>,
+}
+
+/// A piece of memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// What the facade binds: a stored tensor or an input of the program.
+    Slot(u32),
+    /// Memory within a run. Steps that do not overlap in time may share it.
+    Temporary {
+        /// For the largest dims.
+        bytes: u64,
+    },
+    /// A result, which lasts until the next run.
+    Result {
+        /// For the largest dims.
+        bytes: u64,
+    },
+}
+
+/// One step of a run.
+#[derive(Clone, Debug)]
+pub enum Step {
+    /// A kernel.
+    Dispatch {
+        /// Position in [`Plan::kernels`].
+        kernel: u32,
+        /// The place of each of the kernel's buffers, in binding order.
+        places: Vec<u32>,
+    },
+    /// Bytes from one place to another.
+    Copy {
+        /// Where from.
+        from: u32,
+        /// Where to.
+        to: u32,
+        /// How many bytes, before they are rounded up to whole words.
+        bytes: Size,
+    },
+}
+
+/// Memory of all tensors is a multiple of this.
+pub const GRAIN: u64 = 16;
+
+impl std::fmt::Display for Plan {
+    /// A line a step: the kernel and its places, and at the end the memory.
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        for step in &self.steps {
+            match step {
+                Step::Dispatch { kernel, places } => {
+                    let kernel = &self.kernels[*kernel as usize];
+                    write!(formatter, "{}:", kernel.name)?;
+                    for (place, buffer) in places.iter().zip(&kernel.buffers) {
+                        let access = if buffer.written { "writes" } else { "reads" };
+                        write!(formatter, " {access} {place}")?;
+                    }
+                    writeln!(formatter)?;
+                }
+                Step::Copy { from, to, .. } => writeln!(formatter, "copy: reads {from} writes {to}")?,
+            }
+        }
+        for (number, place) in self.places.iter().enumerate() {
+            match place {
+                Place::Slot(slot) => writeln!(formatter, "place {number}: slot {slot}")?,
+                Place::Temporary { bytes } => writeln!(formatter, "place {number}: {bytes} bytes")?,
+                Place::Result { bytes } => writeln!(formatter, "place {number}: {bytes} bytes of a result")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Bytes of so many elements.
+pub fn padded(elements: u64, bytes: u32) -> u64 {
+    (elements * u64::from(bytes)).div_ceil(GRAIN).max(1) * GRAIN
+}
