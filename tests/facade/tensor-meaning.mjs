@@ -218,6 +218,7 @@ class Evaluation {
         const name = NAMES.get(attributes[0]);
         return fill((place) => elementwise(name, node.dtype, node.operands[0].dtype, operands.map((operand) => aligned(operand, place))));
       }
+      case 'argsort': return Array.from(x.data, (_, place) => place).sort((a, b) => x.data[a] - x.data[b]);
       case 'reshape': return x.data;
       case 'expand': return fill((place) => aligned(x, place));
       case 'permute': return fill((place) => read(x, attributes.map((_, axis) => place[attributes.indexOf(axis)])));

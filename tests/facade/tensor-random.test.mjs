@@ -79,7 +79,7 @@ test('a permutation has each number once, and each order is as likely', () => {
   for (const count of counts.values()) assert.ok(Math.abs(count - rounds / 6) < 5 * Math.sqrt((rounds * 5) / 36), `${count}`);
   assert.deepEqual(flatOf(random.permutation(50)).sort((a, b) => a - b), Array.from({ length: 50 }, (_, i) => i));
   assert.deepEqual(flatOf(random.permutation(0)), []);
-  assert.throws(() => random.permutation(65536), { code: 'invalid-argument', message: /from 0 to 65535/ });
+  assert.throws(() => random.permutation(2 ** 31), { code: 'invalid-argument', message: /from 0 to 2147483647/ });
 });
 
 test('bernoulli, categorical and dropout have their probabilities', () => {

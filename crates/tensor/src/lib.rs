@@ -37,6 +37,8 @@ pub mod kernel;
 pub mod lower;
 pub mod plan;
 #[cfg(test)]
+mod recorded;
+#[cfg(test)]
 mod sample;
 pub mod scalar;
 pub mod size;

@@ -52,8 +52,6 @@ use crate::expr::{Border, Combine, Elementwise, Expr, Op, Reduction, Rule, Tenso
 use crate::size::Size;
 
 #[cfg(test)]
-mod recorded;
-#[cfg(test)]
 mod tests;
 #[cfg(not(target_arch = "wasm32"))]
 mod write;

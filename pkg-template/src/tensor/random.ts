@@ -9,8 +9,8 @@ import { nodeOf, operandOf } from './recipe/operands.js';
 import { checkShape, type Shape } from './size.js';
 import { Tensor, type Axis, type Operand } from './tensor.js';
 
-/** All pairs of more numbers are more than a tensor may have elements. */
-const LONGEST_PERMUTATION = 65535;
+/** Places are i32. */
+const MOST_ELEMENTS = 2 ** 31 - 1;
 
 /**
  * A generator: Threefry 2×32 with 20 rounds (Salmon et al. 2011). Each call draws from a stream of its own, in the order of the calls; a recipe
@@ -66,12 +66,11 @@ export class Random {
     return Tensor.make(distributions.bernoulli(this.draw('bernoulli', shape), operandOf('bernoulli: probability', probability, 'f32')));
   }
   /**
-   * The numbers from 0 to `count` − 1 in random order. `count` is at most 65,535: each number is the rank of random bits among all, so the time
-   * grows with the square of `count`; no memory does.
+   * The numbers from 0 to `count` − 1 in random order: each has 32 random bits, by which they are sorted. Numbers with equal bits keep their order.
    */
   permutation(count: number): Tensor<'i32'> {
-    checkWholeNumber('permutation: count', count, 0, LONGEST_PERMUTATION);
-    return Tensor.make(distributions.ranks(this.draw('permutation', [count])));
+    checkWholeNumber('permutation: count', count, 0, MOST_ELEMENTS);
+    return Tensor.make(distributions.ascending(this.draw('permutation', [count])));
   }
   /** An index for each row of logits along an axis, the last unless told, with the probabilities softmax(logits). */
   categorical(logits: Tensor<'f32'>, axis: Axis = -1): Tensor<'i32'> {

@@ -3,42 +3,13 @@
 //! Elements narrower than a word are packed into words. A thread that has all elements of a word writes it whole; an element by itself is
 //! written by two atomic operations, one that clears its bits and one that sets them, so that threads may write elements of one word.
 
-use super::module::{COMPONENTS, HALF, Module, name_of_buffer, type_name};
+use super::layout::Layout;
+use super::layout::type_name;
+use super::module::{COMPONENTS, HALF, Module, name_of_buffer};
 use super::operation::Text;
 use crate::dtype::DType;
 use crate::kernel::Buffer;
 use crate::scalar::{Access, Id, Type};
-
-/// How a buffer is declared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Layout {
-    /// An array of its elements, which are words.
-    Scalars,
-    /// An array of vectors of four elements, which are words.
-    Vectors,
-    /// An array of words of several elements.
-    Packed,
-    /// The same, of which single elements are written.
-    Atomic,
-}
-
-impl Layout {
-    /// The layout of a buffer that is read or written by single elements, or by whole words.
-    pub fn scalars(dtype: DType) -> Layout {
-        if dtype.bytes() == 4 { Layout::Scalars } else { Layout::Packed }
-    }
-
-    /// The element of the array.
-    pub fn element(self, dtype: DType) -> String {
-        let name = type_name(Type::of(dtype));
-        match self {
-            Layout::Scalars => name.to_owned(),
-            Layout::Vectors => format!("vec4<{name}>"),
-            Layout::Packed => "u32".to_owned(),
-            Layout::Atomic => "atomic<u32>".to_owned(),
-        }
-    }
-}
 
 /// Elements a word.
 fn packing(dtype: DType) -> u32 {

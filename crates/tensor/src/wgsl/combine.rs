@@ -3,7 +3,8 @@
 use residua_codegen::Width;
 use residua_codegen::wgsl::Binding;
 
-use super::module::{EXTREME, KEY, Key, MOMENTS, Module, PLACE, SUM, type_name};
+use super::layout::type_name;
+use super::module::{EXTREME, KEY, Key, MOMENTS, Module, PLACE, SUM};
 use super::operation::number;
 use crate::expr::Rule;
 use crate::kernel::{Combine, Fold};

@@ -8,8 +8,9 @@ use residua_base::error::Result;
 use super::code::Code;
 use super::module::Module;
 use super::points::{self, Axes, count_of, goes_by_four, neighbours};
+use super::text::KernelText;
 use super::workgroups::Factor;
-use super::{KernelText, Workgroups};
+use super::workgroups::Workgroups;
 use crate::kernel::{Elements, Extent};
 use crate::scalar::Id;
 

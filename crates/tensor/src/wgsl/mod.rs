@@ -23,7 +23,6 @@
 //! into its shaders. It costs no binding. Entry points that need it make it once and keep it in a private variable.
 
 use residua_base::error::{Error, ErrorCode, Result};
-use residua_codegen::wgsl::Access;
 
 use crate::kernel::{Body, Kernel};
 
@@ -31,28 +30,20 @@ mod buffers;
 mod code;
 mod combine;
 mod elements;
+mod layout;
 mod module;
 mod operation;
 mod points;
 mod product;
 mod rows;
 mod scan;
+mod text;
 mod workgroups;
 
+pub use text::{KernelText, uniform_bytes};
 pub use workgroups::{Factor, Workgroups};
 
 use module::Module;
-
-/// A kernel as the facade takes it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KernelText {
-    /// A WGSL module with the entry point `main`.
-    pub text: String,
-    /// What is bound, by binding number: the kernel's buffers, then the uniform.
-    pub bindings: Vec<Access>,
-    /// How many workgroups a dispatch has.
-    pub workgroups: Workgroups,
-}
 
 /// What a device allows beyond what every device has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,11 +57,6 @@ impl Default for Limits {
     fn default() -> Limits {
         Limits { storage_buffers: 8 }
     }
-}
-
-/// Bytes of the uniform that a text declares: that many must be bound, even if it has no words.
-pub fn uniform_bytes(kernel: &Kernel) -> u32 {
-    (kernel.sizes.len() as u32).div_ceil(4).max(1) * 16
 }
 
 /// Writes a kernel. An error with [`ErrorCode::LimitExceeded`] if it has more buffers than the device allows, or rows that no workgroup takes.

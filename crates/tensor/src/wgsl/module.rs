@@ -5,20 +5,11 @@ use residua_codegen::template_parameters;
 use residua_codegen::wgsl::{Access, NoParameters, Parameters, ProgramText, Resource, Template, comment};
 use rustc_hash::FxHashSet;
 
-use super::buffers::Layout;
-use super::{KernelText, Workgroups, uniform_bytes};
+use super::layout::Layout;
+use super::text::{KernelText, uniform_bytes};
+use super::workgroups::Workgroups;
 use crate::kernel::{Extent, Kernel};
-use crate::scalar::{Id, Node, Type};
-
-/// The name of a type in WGSL.
-pub fn type_name(ty: Type) -> &'static str {
-    match ty {
-        Type::F32 => "f32",
-        Type::I32 => "i32",
-        Type::U32 => "u32",
-        Type::Bool => "bool",
-    }
-}
+use crate::scalar::{Id, Node};
 
 template_parameters! {
     /// Of `key.wgsl`.

@@ -2,7 +2,8 @@
 
 use residua_ir::graph::Op as Real;
 
-use super::module::{COMPARE, COMPONENTS, CONVERT, EXPONENTIAL, HIGH_PRODUCT, Module, type_name};
+use super::layout::type_name;
+use super::module::{COMPARE, COMPONENTS, CONVERT, EXPONENTIAL, HIGH_PRODUCT, Module};
 use crate::scalar::{Op, Type};
 
 /// The text of a value.

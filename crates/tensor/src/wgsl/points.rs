@@ -1,7 +1,7 @@
 //! Coordinates of points from their number, and whether a thread takes one point at a time or four.
 
-use super::buffers::Layout;
 use super::code::Code;
+use super::layout::Layout;
 use super::module::{Module, bit};
 use super::operation::Text;
 use super::workgroups::Factor;

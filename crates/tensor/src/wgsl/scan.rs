@@ -12,7 +12,8 @@ use super::module::Module;
 use super::operation::{Text, type_of};
 use super::points::{self, Axes, goes_by_four, neighbours};
 use super::rows::Held;
-use super::{KernelText, Workgroups};
+use super::text::KernelText;
+use super::workgroups::Workgroups;
 use crate::kernel::Scan;
 use crate::scalar::{Id, Type};
 

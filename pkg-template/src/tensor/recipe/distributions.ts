@@ -93,13 +93,9 @@ export function normal(operation: string, bits: Node, mean: unknown, deviation: 
   return mean === 0 ? scaled : apply('add', [scaled, mean]);
 }
 
-/** The rank of each element of a vector among all; of equal ones the first is before the others. */
-export function ranks(bits: Node): Node {
-  const [count] = bits.shape as readonly [Size];
-  const [own, place] = [bits, new Node('iota', 'u32', [count], [], [0])].map((vector) => [reshaped(vector, [count, 1]), vector]) as [[Node, Node], [Node, Node]];
-  const isEqual = apply('eq', own);
-  const isBefore = apply('or', [apply('gt', own), apply('and', [isEqual, apply('gt', place)])]);
-  return reduce('sum', cast(isBefore, 'i32'), [1]);
+/** The places of the elements of a vector of u32 in ascending order; equal ones keep their order. */
+export function ascending(bits: Node): Node {
+  return new Node('argsort', 'i32', bits.shape, [bits]);
 }
 
 /** True with a probability. */

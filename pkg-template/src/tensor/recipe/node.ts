@@ -31,6 +31,7 @@ export const OP = {
   scatter: 20,
   indexPut: 21,
   gradient: 22,
+  argsort: 23,
 } as const;
 
 /** The name of an operation of the tape. */

@@ -1,7 +1,8 @@
 //! The generated functions of a product: its factors at four points, and what is written for four elements.
 
 use super::super::code::Code;
-use super::super::module::{Module, type_name};
+use super::super::layout::type_name;
+use super::super::module::Module;
 use super::super::operation::Text;
 use super::super::points;
 use super::roles::{Roles, is_multiple};

@@ -5,8 +5,8 @@
 
 use residua_base::error::Result;
 
-use super::KernelText;
 use super::module::Module;
+use super::text::KernelText;
 use crate::kernel::{Product, Tile};
 
 mod functions;

@@ -7,8 +7,9 @@ use super::roles::Roles;
 use crate::kernel::Product;
 use crate::scalar::Id;
 use crate::wgsl::module::{GUARD_ZERO, Module, shader};
+use crate::wgsl::points;
+use crate::wgsl::text::KernelText;
 use crate::wgsl::workgroups::{Factor, Workgroups};
-use crate::wgsl::{KernelText, points};
 
 /// Files that the templates include.
 const FILES: &[Template<'static>] = &[shader!("product_load"), shader!("product_compute"), shader!("product_store")];

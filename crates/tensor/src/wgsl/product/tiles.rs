@@ -9,8 +9,9 @@ use super::shape::TileShape;
 use super::text::{declare, finish};
 use crate::kernel::Product;
 use crate::scalar::Type;
-use crate::wgsl::KernelText;
-use crate::wgsl::module::{Module, shader, type_name};
+use crate::wgsl::layout::type_name;
+use crate::wgsl::module::{Module, shader};
+use crate::wgsl::text::KernelText;
 
 template_parameters! {
     /// Parameters of `product.wgsl`.

@@ -11,7 +11,8 @@ use super::combine::States;
 use super::module::{Module, bit};
 use super::operation::Text;
 use super::points::{self, Axes};
-use super::{KernelText, Workgroups};
+use super::text::KernelText;
+use super::workgroups::Workgroups;
 use crate::kernel::{Rows, Store};
 use crate::scalar::{Id, Type};
 

@@ -1,3 +1,5 @@
+use residua_codegen::wgsl::Access;
+
 use super::*;
 use crate::interpret;
 

@@ -1,9 +1,9 @@
 //! What the facade records: its tapes decode, pass the checks of shapes and types, and give here what they give in the facade's own tests.
 
-use super::Recipe;
 use crate::dtype::DType;
 use crate::expr::{Elementwise, Op, Reduction, TensorId, evaluate};
 use crate::grad::differentiate;
+use crate::tape::Recipe;
 
 /// Both evaluate in double precision; only error functions and sums in another order differ.
 const TOLERANCE: f64 = 1e-9;
@@ -28,7 +28,7 @@ struct Case {
 }
 
 fn cases() -> Vec<Case> {
-    let mut lines = include_str!("../../../../tests/golden/tensor-recipes.txt").lines();
+    let mut lines = include_str!("../../../tests/golden/tensor-recipes.txt").lines();
     let mut cases = Vec::new();
     while let Some(title) = lines.next() {
         let mut next = || numbers(lines.next().unwrap());
