@@ -2,12 +2,11 @@
 
 import { invalidArgument } from '../../arguments/errors.js';
 import { checkFinite } from '../../arguments/numeric-arguments.js';
-import type { Shape, Size } from '../size.js';
+import type { Shape } from '../size.js';
 import { apply, bitcast, cast, where } from './elementwise.js';
 import { Node } from './node.js';
 import { checkAxis, checkType, nodeText, REALS } from './operands.js';
 import { reduce } from './reductions.js';
-import { reshaped } from './views.js';
 
 /** erf(√2): the share of a normal distribution within two deviations. */
 const TWO_DEVIATIONS = 0.9544997361036416;
