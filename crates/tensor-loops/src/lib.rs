@@ -9,7 +9,8 @@ mod four;
 mod integers;
 mod pack;
 mod product;
-#[cfg(all(test, not(target_arch = "wasm32")))]
+#[cfg(test)]
+#[cfg(not(target_arch = "wasm32"))]
 mod tests;
 mod tile;
 mod vector;

@@ -33,6 +33,7 @@ pub fn number_of_half(bits: u16) -> f32 {
 }
 
 #[cfg(test)]
+#[cfg(not(target_arch = "wasm32"))]
 mod tests {
     use super::*;
 

@@ -37,8 +37,10 @@ pub mod kernel;
 pub mod lower;
 pub mod plan;
 #[cfg(test)]
+#[cfg(not(target_arch = "wasm32"))]
 mod recorded;
 #[cfg(test)]
+#[cfg(not(target_arch = "wasm32"))]
 mod sample;
 pub mod scalar;
 pub mod size;

@@ -130,6 +130,7 @@ impl Mul for &Size {
 }
 
 #[cfg(test)]
+#[cfg(not(target_arch = "wasm32"))]
 mod tests {
     use super::*;
 

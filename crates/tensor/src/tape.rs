@@ -52,6 +52,7 @@ use crate::expr::{Border, Combine, Elementwise, Expr, Op, Reduction, Rule, Tenso
 use crate::size::Size;
 
 #[cfg(test)]
+#[cfg(not(target_arch = "wasm32"))]
 mod tests;
 #[cfg(not(target_arch = "wasm32"))]
 mod write;

@@ -17,9 +17,11 @@ mod elementwise;
 mod evaluate;
 mod infer;
 #[cfg(test)]
+#[cfg(not(target_arch = "wasm32"))]
 mod infer_test;
 mod memory;
 #[cfg(test)]
+#[cfg(not(target_arch = "wasm32"))]
 mod typescript;
 
 pub use elementwise::{Elementwise, Takes};

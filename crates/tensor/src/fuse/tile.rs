@@ -69,6 +69,7 @@ fn split_of(batch: u64, rows: u64, columns: u64, depth: u32) -> u32 {
 }
 
 #[cfg(test)]
+#[cfg(not(target_arch = "wasm32"))]
 mod tests {
     use super::*;
 

@@ -24,6 +24,7 @@ mod rule;
 mod scalar;
 mod selection;
 #[cfg(test)]
+#[cfg(not(target_arch = "wasm32"))]
 mod tests;
 mod views;
 

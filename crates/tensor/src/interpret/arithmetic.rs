@@ -91,6 +91,7 @@ pub fn evaluate(graph: &CheckedGraph, inputs: &[f32], results: &[NodeId]) -> Vec
 }
 
 #[cfg(test)]
+#[cfg(not(target_arch = "wasm32"))]
 mod tests {
     use super::*;
 

@@ -259,4 +259,5 @@ fn finished(fold: &Fold, state: Vec<u32>) -> Vec<u32> {
 }
 
 #[cfg(test)]
+#[cfg(not(target_arch = "wasm32"))]
 mod tests;

@@ -268,6 +268,7 @@ impl Rebuilt<'_> {
 }
 
 #[cfg(test)]
+#[cfg(not(target_arch = "wasm32"))]
 mod tests {
     use super::*;
 

@@ -18,7 +18,7 @@ impl Lowering<'_> {
         }
         let mut at = self.coordinates(index, id);
         match &tensor.op {
-            Op::Expand => return self.broadcast(operand, id, index),
+            Op::Expand => self.broadcast(operand, id, index),
             Op::Permute(axes) => {
                 let mut coordinates = at.clone();
                 for (axis, from) in axes.iter().enumerate() {

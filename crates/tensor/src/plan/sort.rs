@@ -41,6 +41,7 @@ pub fn sorted(expr: &mut Expr, keys: TensorId, bits: u32) -> (TensorId, TensorId
 }
 
 #[cfg(test)]
+#[cfg(not(target_arch = "wasm32"))]
 mod tests {
     use super::*;
     use crate::expr::evaluate;

@@ -35,7 +35,7 @@ fn check_assigned(
     inputs: &[Vec<f64>],
     dims: &[u32],
 ) -> Plan {
-    expr.check().unwrap();
+    expr.check().expect("a recipe that plans and runs");
     let expected = evaluate(&expr, dims, inputs);
     let recipe = Recipe {
         expr,
@@ -44,10 +44,10 @@ fn check_assigned(
         assignments: assignments.to_vec(),
     };
     // A plan for the host gives the same numbers, by the code that is generated for its kernels.
-    let host = Plan::new(&recipe, &Target { is_host: true, ..GPU }).unwrap();
-    let plan = Plan::new(&recipe, &GPU).unwrap();
+    let host = Plan::new(&recipe, &Target { is_host: true, ..GPU }).expect("a recipe that plans and runs");
+    let plan = Plan::new(&recipe, &GPU).expect("a recipe that plans and runs");
     for kernel in &plan.kernels {
-        let text = crate::wgsl::write(kernel, &crate::wgsl::Limits::default()).unwrap();
+        let text = crate::wgsl::write(kernel, &crate::wgsl::Limits::default()).expect("a recipe that plans and runs");
         residua_portable::validated(&text.text);
     }
     let dtype_of_slot = |slot: usize| {
@@ -57,8 +57,9 @@ fn check_assigned(
     let mut slots: Vec<Vec<u8>> =
         inputs.iter().enumerate().map(|(slot, elements)| bytes_of(dtype_of_slot(slot), elements)).collect();
     let mut host_slots = slots.clone();
-    let on_host = execute_by(&host, dims, &mut host_slots, &crate::wasm::run_generated).unwrap();
-    let found = execute(&plan, dims, &mut slots).unwrap();
+    let on_host =
+        execute_by(&host, dims, &mut host_slots, &crate::wasm::run_generated).expect("a recipe that plans and runs");
+    let found = execute(&plan, dims, &mut slots).expect("a recipe that plans and runs");
     let compare = |id: TensorId, bytes: &[u8]| {
         let expected = &expected[id.0 as usize].data;
         let found = elements_of(recipe.expr.tensor(id).dtype, bytes, expected.len());

@@ -198,6 +198,7 @@ fn is_commutative(op: Op) -> bool {
 }
 
 #[cfg(test)]
+#[cfg(not(target_arch = "wasm32"))]
 mod tests {
     use super::*;
 

@@ -34,11 +34,13 @@ mod running_sum;
 mod scan;
 mod schedule;
 mod states;
-#[cfg(all(test, not(target_arch = "wasm32")))]
+#[cfg(test)]
+#[cfg(not(target_arch = "wasm32"))]
 mod tests;
 mod values;
 
-#[cfg(all(test, not(target_arch = "wasm32")))]
+#[cfg(test)]
+#[cfg(not(target_arch = "wasm32"))]
 pub(crate) use tests::machine::run_generated;
 
 /// How many locals of a function engines take (WebAssembly JavaScript Interface, "Implementation-defined Limits").

@@ -78,5 +78,6 @@ pub fn write(kernel: &Kernel, limits: &Limits) -> Result<KernelText> {
     }
 }
 
-#[cfg(all(test, not(target_arch = "wasm32")))]
+#[cfg(test)]
+#[cfg(not(target_arch = "wasm32"))]
 mod tests;

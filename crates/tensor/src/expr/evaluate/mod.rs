@@ -247,4 +247,5 @@ impl Array {
 }
 
 #[cfg(test)]
+#[cfg(not(target_arch = "wasm32"))]
 mod tests;

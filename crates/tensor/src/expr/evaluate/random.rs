@@ -19,6 +19,7 @@ pub(super) fn threefry(counter: [u32; 2], key: [u32; 2]) -> [u32; 2] {
 }
 
 #[cfg(test)]
+#[cfg(not(target_arch = "wasm32"))]
 mod tests {
     use super::*;
 

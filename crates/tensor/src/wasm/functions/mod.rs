@@ -21,7 +21,8 @@ mod powers;
 mod remainders;
 mod shifts;
 mod simple;
-#[cfg(all(test, not(target_arch = "wasm32")))]
+#[cfg(test)]
+#[cfg(not(target_arch = "wasm32"))]
 mod tests;
 
 pub(super) use formula::Formula;
