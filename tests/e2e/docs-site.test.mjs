@@ -14,7 +14,8 @@ import { answer, browserName, launch, listen, openBlankPage, url } from '../brow
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
 const axe = await readFile(join(root, 'node_modules/axe-core/axe.min.js'), 'utf8');
-const declarations = readDeclarations(join(root, 'pkg-template/src/index.ts'), join(root, 'pkg-template/tsconfig.json'));
+const declarationsOf = (entry) => readDeclarations(join(root, `pkg-template/src/${entry}.ts`), join(root, 'pkg-template/tsconfig.json'));
+const declarations = declarationsOf('index');
 
 /** Firefox can't be told of a scheme; there pages are as its system has it. */
 const schemes = browserName === 'chromium' ? ['light', 'dark'] : [null];
@@ -77,7 +78,7 @@ test('every error code and every termination has its entry, and nothing else has
 
 test('the reference has every export', () => {
   const html = [...pages].filter(([name]) => name.startsWith('api-')).map(([, page]) => page).join('');
-  for (const name of declarations.keys()) assert.ok(idsOf(html).includes(name), name);
+  for (const name of [...declarations.keys(), ...declarationsOf('tensor').keys()]) assert.ok(idsOf(html).includes(name), name);
 });
 
 test('the shaders shown are the generated ones, line by line', () => {
