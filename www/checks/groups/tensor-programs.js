@@ -178,7 +178,7 @@ export const group = {
         for (let i = 0; i < 30; i++) all.push(step.run({ rate: 0.5 }).item());
         losses.push(await Promise.all(all));
       }
-      check.ok(losses[0].at(-1) < 0.8 * losses[0][0], `the loss falls from ${losses[0][0]} to ${losses[0].at(-1)}`);
+      check.ok(losses[0].at(-1) < 0.9 * losses[0][0], `the loss falls from ${losses[0][0]} to ${losses[0].at(-1)}`);
       losses[0].forEach((loss, i) => check.close(loss, losses[1][i], { within: 1e-4, because: 'both engines train alike' }, `the loss of step ${i}`));
     }),
 
