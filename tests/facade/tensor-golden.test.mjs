@@ -1,5 +1,5 @@
 /**
- * Keeps tests/golden/tensor-recipes.txt as the recorder writes it: tapes with what they give, which the native test
+ * Keeps tests/facade/tensor-recipes.txt as the recorder writes it: tapes with what they give, which the native test
  * tape::recorded::recipes_mean_the_same_natively evaluates. With RESIDUA_BLESS=1 in the environment it rewrites the file instead.
  *
  * Each recipe is a title and lines of numbers: the tape, the dims, the number of inputs, each of these, what it gives.
@@ -13,7 +13,7 @@ import { writeTape } from '../../pkg-template/dist/tensor/recipe/tape.js';
 import { flatOf } from './tensor-meaning.mjs';
 import { recipes } from './tensor-recipes.mjs';
 
-const file = new URL('../golden/tensor-recipes.txt', import.meta.url);
+const file = new URL('tensor-recipes.txt', import.meta.url);
 
 function text() {
   let lines = '';
@@ -30,5 +30,5 @@ test('the tapes that native tests evaluate are those of the recorder', async () 
   const expected = text();
   if (process.env.RESIDUA_BLESS === '1') await writeFile(file, expected);
   const found = await readFile(file, 'utf8');
-  assert.ok(found === expected, 'tests/golden/tensor-recipes.txt is not what the recorder writes; run with RESIDUA_BLESS=1');
+  assert.ok(found === expected, 'tests/facade/tensor-recipes.txt is not what the recorder writes; run with RESIDUA_BLESS=1');
 });

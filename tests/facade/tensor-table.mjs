@@ -1,6 +1,6 @@
 /**
  * Operations of tensors on small numbers, beside what they give, worked out by hand. They are evaluated in Node, and natively from their tapes
- * (tests/golden/tensor-recipes.txt).
+ * (tests/facade/tensor-recipes.txt).
  */
 
 import { V } from '../../pkg-template/dist/index.js';

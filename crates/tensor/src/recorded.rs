@@ -28,7 +28,7 @@ struct Case {
 }
 
 fn cases() -> Vec<Case> {
-    let mut lines = include_str!("../../../tests/golden/tensor-recipes.txt").lines();
+    let mut lines = include_str!("../../../tests/facade/tensor-recipes.txt").lines();
     let mut cases = Vec::new();
     while let Some(title) = lines.next() {
         let mut next = || numbers(lines.next().unwrap());
