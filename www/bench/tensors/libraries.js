@@ -15,7 +15,8 @@ export const residua = (backend) => ({
     const program = await compile(device, work, operands);
     return {
       run: () => void program.run(),
-      read: () => program.outputs.mean().item(),
+      // A scalar is read as it is; of another result the mean is computed first.
+      read: () => (program.outputs.rank === 0 ? program.outputs : program.outputs.mean()).item(),
       // A read comes after all that was submitted before it.
       finish: () => device.synchronize(),
       gpuMs: backend === 'gpu' && device.features.timestamps ? (count) => clocked(work, operands, count) : () => null,
