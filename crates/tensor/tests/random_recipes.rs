@@ -367,7 +367,7 @@ fn compare(recipe: &Recipe, contents: &[Vec<f64>], tolerance: f64) -> Result<(),
     let slots: Vec<Vec<u8>> =
         inputs().iter().zip(contents).map(|((dtype, _), numbers)| bytes_of(*dtype, numbers)).collect();
     for is_host in [false, true] {
-        let target = Target { is_host, most_buffers: 8, most_workgroups: 65_535 };
+        let target = Target { is_host, most_buffers: 8 };
         let fail = |error: residua_base::error::Error| {
             TestCaseError::fail(format!("host {is_host}: {error}\n{}", listing(recipe)))
         };

@@ -7,21 +7,14 @@ use residua_base::error::{Error, Result};
 use residua_ir::graph::Op as Real;
 
 use super::build::{Buffers, Built, Destinations, coordinates, extents, roots_of, writes};
-use super::storage::Target;
 use crate::expr::{Combine as How, Expr, Op, TensorId};
 use crate::kernel::{Body, Combine, Extent, Fold, Kernel, Rows};
 use crate::lower::merge::{Merged, merge};
 use crate::lower::{Index, Lowering};
 use crate::scalar::{Op as Scalar, Type};
 
-/// The kernels of a scatter.
-pub fn scatter(
-    expr: &Expr,
-    stored: &[bool],
-    id: TensorId,
-    destinations: Destinations,
-    _target: &Target,
-) -> Result<Vec<Built>> {
+/// The kernel of a scatter.
+pub fn scatter(expr: &Expr, stored: &[bool], id: TensorId, destinations: Destinations) -> Result<Built> {
     let mut lowering = Lowering::of(expr, stored);
     let tensor = expr.tensor(id);
     let (axis, how, of_elements) = match tensor.op {
@@ -102,7 +95,7 @@ pub fn scatter(
     let fold = Fold { combine, operands: vec![roots[0]], merges_states: false, keeps_state: false };
     let rows = Rows { outer, row, valid: None, folds: vec![fold], elements: Vec::new(), results };
     let kernel = Kernel { name: "scatter".to_owned(), buffers: buffers.buffers, sizes, graph, body: Body::Rows(rows) };
-    Ok(vec![Built { kernel, memories: buffers.memories }])
+    Ok(Built { kernel, memories: buffers.memories })
 }
 
 fn combine_of(how: How, ty: Type) -> Combine {

@@ -16,8 +16,6 @@ pub struct Target {
     pub is_host: bool,
     /// Storage buffers that a kernel can have.
     pub most_buffers: u32,
-    /// Workgroups that one dimension of a dispatch can have.
-    pub most_workgroups: u32,
 }
 
 /// Operations of a chain that one kernel holds at most: lowering is recursive, and compilers take time that grows with the text.

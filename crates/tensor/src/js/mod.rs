@@ -166,11 +166,7 @@ fn compile(tape: &[f64], options: &JsValue) -> Result<CompiledPlan> {
         value.ok_or_else(|| Error::internal(format!("plan options: {name} is no number")))
     };
     let is_host = Reflect::get(options, &"host".into()).is_ok_and(|value| value.is_truthy());
-    let target = Target {
-        is_host,
-        most_buffers: number("maxStorageBuffers")? as u32,
-        most_workgroups: number("maxWorkgroups")? as u32,
-    };
+    let target = Target { is_host, most_buffers: number("maxStorageBuffers")? as u32 };
     let mut recipe = Recipe::decode(tape)?;
     grad::differentiate(&mut recipe)?;
     let plan = Plan::new(&recipe, &target)?;

@@ -14,7 +14,7 @@ use crate::fuse::groups::{Groups, groups};
 use crate::fuse::rows::{self, Blocks};
 use crate::fuse::scan;
 use crate::fuse::storage::{Target, stored};
-use crate::fuse::{product, tile};
+use crate::fuse::{product, scatter, tile};
 use crate::kernel::{Body, Kernel};
 use crate::lower::Memory;
 use crate::scalar::Node;
@@ -189,7 +189,7 @@ impl Work<'_> {
                 let built = product::product(expr, self.stored, *product, elements, &to)?;
                 if self.target.is_host { vec![built] } else { tile::tiled(built, self.most_dims, &mut scratch) }
             }
-            Group::Scatter { scatter } => crate::fuse::scatter::scatter(expr, self.stored, *scatter, &to, self.target)?,
+            Group::Scatter { scatter } => vec![scatter::scatter(expr, self.stored, *scatter, &to)?],
         };
         self.scratch = scratch;
         Ok(built)

@@ -35,7 +35,7 @@ pub fn place(prepared: &Prepared, dispatches: Dispatches, most_dims: &[u32]) -> 
     let mut free: Vec<(u64, u32)> = Vec::new();
     for (step, built) in built.into_iter().enumerate() {
         let mut of_step = Vec::with_capacity(built.memories.len());
-        for (buffer, memory) in built.memories.iter().enumerate() {
+        for memory in &built.memories {
             let place = match (places.get(memory), memory) {
                 (Some(place), _) => *place,
                 (None, Memory::Slot(slot)) => {
@@ -44,7 +44,7 @@ pub fn place(prepared: &Prepared, dispatches: Dispatches, most_dims: &[u32]) -> 
                 }
                 (None, Memory::Tensor(id)) => temporary(&mut plan, &mut free, most_bytes(expr, *id, most_dims)),
                 (None, Memory::Scratch(_)) => {
-                    let elements = stored_elements(&built.kernel, buffer, most_dims);
+                    let elements = stored_elements(&built.kernel, most_dims);
                     temporary(&mut plan, &mut free, padded(elements, 4))
                 }
             };
@@ -89,7 +89,7 @@ fn temporary(plan: &mut Plan, free: &mut Vec<(u64, u32)>, bytes: u64) -> u32 {
 }
 
 /// How many elements a kernel writes into a scratch buffer: one for each of its points outside of rows, or for each point of a scan.
-fn stored_elements(kernel: &Kernel, _buffer: usize, most_dims: &[u32]) -> u64 {
+fn stored_elements(kernel: &Kernel, most_dims: &[u32]) -> u64 {
     let count = |extents: &[Extent]| -> u64 {
         extents.iter().map(|extent| u64::from(kernel.extent(*extent, most_dims))).product()
     };

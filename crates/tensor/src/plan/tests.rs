@@ -8,7 +8,7 @@ use crate::expr::{Border, Combine, Elementwise as E, Op, Reduction, Tensor};
 use crate::expr::{Expr, TensorId};
 use crate::size::Size;
 
-const GPU: Target = Target { is_host: false, most_buffers: 8, most_workgroups: 65_535 };
+const GPU: Target = Target { is_host: false, most_buffers: 8 };
 
 fn size(value: i64) -> Size {
     Size::constant(value)

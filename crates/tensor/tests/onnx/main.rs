@@ -60,7 +60,7 @@ fn reference(recipe: &Recipe, contents: &[Vec<f64>]) -> Result<Vec<Array>, Strin
 
 /// Fused into kernels for a target, which the interpreter runs in f32.
 fn planned(recipe: &Recipe, contents: &[Vec<f64>], is_host: bool) -> Result<Vec<Array>, String> {
-    let target = Target { is_host, most_buffers: 8, most_workgroups: 65_535 };
+    let target = Target { is_host, most_buffers: 8 };
     let plan = Plan::new(recipe, &target).map_err(|error| error.to_string())?;
     let is_slot = |tensor: &&Tensor, slot: usize| tensor.op == Op::Input(slot as u32);
     let bytes = |(slot, numbers): (usize, &Vec<f64>)| {
