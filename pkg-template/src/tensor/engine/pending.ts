@@ -1,6 +1,9 @@
 /** Promises that wait for a device: all of them reject when it fails or is disposed. */
 
-import type { ResiduaError } from '../../arguments/errors.js';
+import { ResiduaError } from '../../arguments/errors.js';
+
+/** Milliseconds in which a browser tells the loss of a device after it has rejected a promise for it. Firefox takes some turns of the event loop. */
+const LOSS_DELAY_MS = 100;
 
 /** The waits of one device. */
 export class Pending {
@@ -15,6 +18,8 @@ export class Pending {
 
   /** Waits for a promise, and rejects with the failure if it comes first. */
   async wait<T>(promise: Promise<T>): Promise<T> {
+    // A promise that nobody waits for may reject: the caller gets the failure.
+    promise.catch(() => {});
     this.check();
     let listener: ((failure: ResiduaError) => void) | undefined;
     const failing = new Promise<never>((_, reject) => {
@@ -25,7 +30,9 @@ export class Pending {
       return await Promise.race([promise, failing]);
     } catch (error) {
       // A promise of WebGPU may reject for the loss before the loss is known.
-      await Promise.resolve();
+      if (this.failure === null && !(error instanceof ResiduaError)) {
+        await Promise.race([failing.catch(() => {}), new Promise((resolve) => setTimeout(resolve, LOSS_DELAY_MS))]);
+      }
       throw this.failure ?? error;
     } finally {
       if (listener !== undefined) this.waiting.delete(listener);
