@@ -59,7 +59,7 @@ fn elements_of(
         }
     }
     let Merged { graph, mut sizes, groups, roots: nodes } =
-        merge(&lowering.graph, &lowering.sizes, &[space], &roots_of(&all), &[]);
+        merge(&lowering.graph, &lowering.sizes, &[space], &roots_of(&all));
     let mut space = extents(&groups[0], &mut sizes);
     if space.is_empty() {
         space.push(Extent::Known(1));

@@ -73,6 +73,21 @@ fn leaves(expr: &Expr, stored: &[bool], id: TensorId) -> Vec<TensorId> {
     found
 }
 
+/// Whether a group waits for another, of so many groups, where `before` gives those that one waits for directly.
+pub fn waits_for(count: usize, before: &dyn Fn(usize) -> Vec<usize>, group: usize, other: usize) -> bool {
+    let mut seen = vec![false; count];
+    let mut pending = vec![group];
+    while let Some(group) = pending.pop() {
+        if group == other {
+            return true;
+        }
+        if !std::mem::replace(&mut seen[group], true) {
+            pending.extend(before(group));
+        }
+    }
+    false
+}
+
 impl Groups<'_> {
     /// The tensors with memory that a group reads, those that it writes itself left out.
     pub fn reads(&self, group: usize) -> Vec<TensorId> {
@@ -118,26 +133,16 @@ impl Groups<'_> {
         Ok(self.groups.len() - 1)
     }
 
-    /// Whether a group waits for another.
-    fn waits_for(&self, group: usize, other: usize) -> bool {
-        let mut seen = vec![false; self.groups.len()];
-        let mut pending = vec![group];
-        while let Some(group) = pending.pop() {
-            if group == other {
-                return true;
-            }
-            if !std::mem::replace(&mut seen[group], true) {
-                pending.extend(self.reads(group).iter().filter_map(|read| self.of[read.0 as usize]));
-            }
-        }
-        false
+    /// The groups that write what a group reads.
+    pub fn before(&self, group: usize) -> Vec<usize> {
+        self.reads(group).iter().filter_map(|read| self.of[read.0 as usize]).collect()
     }
 
     /// Whether a group can take a tensor: nothing else that the tensor reads waits for the group, and there are bindings left.
     fn is_free(&self, group: usize, id: TensorId) -> bool {
         let own = &self.leaves[id.0 as usize];
         let others = own.iter().filter_map(|leaf| self.of[leaf.0 as usize]).filter(|other| *other != group);
-        if others.into_iter().any(|other| self.waits_for(other, group)) {
+        if others.into_iter().any(|other| waits_for(self.groups.len(), &|group| self.before(group), other, group)) {
             return false;
         }
         let mut reads = self.reads(group);
@@ -183,15 +188,38 @@ impl Groups<'_> {
         }
         // One that reads the same numbers.
         let reads = |group: usize| self.reads(group).iter().any(|read| self.leaves[id.0 as usize].contains(read));
-        let sibling = (0..self.groups.len()).rev().find(|group| {
-            fits(&self.groups[*group]) && reads(*group) && self.is_free(*group, id) && !self.sources(id).contains(group)
-        });
-        if let Some(group) = sibling
-            && let Group::Rows(rows) = &mut self.groups[group]
-        {
-            rows.folds.push(id);
+        for group in (0..self.groups.len()).rev() {
+            let is_sibling = fits(&self.groups[group]) && reads(group) && self.is_free(group, id);
+            if !is_sibling || self.sources(id).contains(&group) || !self.states_fit_with(group, id)? {
+                continue;
+            }
+            if let Group::Rows(rows) = &mut self.groups[group] {
+                rows.folds.push(id);
+            }
+            return Ok(Some(group));
         }
-        Ok(sibling)
+        Ok(None)
+    }
+
+    /// Whether the states of a group of reductions fit the bindings of the two kernels that it is cut into.
+    pub fn states_fit(&self, group: usize) -> Result<bool> {
+        self.fit_as_states(group, &[])
+    }
+
+    /// The same with one reduction more.
+    fn states_fit_with(&self, group: usize, id: TensorId) -> Result<bool> {
+        self.fit_as_states(group, &[id])
+    }
+
+    fn fit_as_states(&self, group: usize, more: &[TensorId]) -> Result<bool> {
+        let Group::Rows(rows) = &self.groups[group] else { return Ok(true) };
+        let folds = [rows.folds.as_slice(), more].concat();
+        let numbers = rows::state_numbers(self.expr, &folds)? as usize;
+        let read = self.reads(group).len() + more.iter().map(|id| self.leaves[id.0 as usize].len()).sum::<usize>();
+        // The first kernel reads the operands and writes the states, the second reads these and writes what the group gives.
+        let written = folds.len() + rows.results.len();
+        let of_results = if rows.results.is_empty() { 0 } else { read };
+        Ok(numbers + read.max(written + of_results) <= self.target.most_buffers as usize)
     }
 
     /// The group of a scan with the same rule of the same operands, of which this is another number.
@@ -281,9 +309,10 @@ impl Groups<'_> {
         Ok(sibling)
     }
 
-    /// Whether a tensor that a group writes is read by another group.
-    pub fn is_read_elsewhere(&self, id: TensorId) -> bool {
-        let own = self.of[id.0 as usize];
-        (0..self.groups.len()).any(|group| Some(group) != own && self.reads(group).contains(&id))
+    /// For each tensor whether a group reads it that does not write it.
+    pub fn read_elsewhere(&self) -> Vec<bool> {
+        let mut read = vec![false; self.of.len()];
+        (0..self.groups.len()).flat_map(|group| self.reads(group)).for_each(|id| read[id.0 as usize] = true);
+        read
     }
 }

@@ -67,7 +67,7 @@ pub fn product(
     roots.extend(roots_of(&all));
     let (rows, columns) = (shape[rank - 2].clone(), shape[rank - 1].clone());
     let groups = [axes, vec![rows], vec![columns], vec![depth]];
-    let Merged { graph, mut sizes, groups, roots } = merge(&lowering.graph, &lowering.sizes, &groups, &roots, &[]);
+    let Merged { graph, mut sizes, groups, roots } = merge(&lowering.graph, &lowering.sizes, &groups, &roots);
     let mut buffers = Buffers::of(&lowering);
     let stores = buffers.stores(&all, &roots[2..]);
     let batch: Vec<Extent> = extents(&groups[0], &mut sizes);

@@ -65,7 +65,7 @@ pub fn rows(
     roots.extend(valid);
     roots.extend(roots_of(&elements));
     roots.extend(roots_of(&results));
-    let Merged { graph, mut sizes, groups, roots } = merge(&lowering.graph, &lowering.sizes, &groups, &roots, &[]);
+    let Merged { graph, mut sizes, groups, roots } = merge(&lowering.graph, &lowering.sizes, &groups, &roots);
     let mut nodes = roots[..operands].iter().copied();
     let folds =
         folds.into_iter().map(|fold| Fold { operands: nodes.by_ref().take(fold.operands.len()).collect(), ..fold });
@@ -285,6 +285,19 @@ pub fn combine_of(expr: &Expr, id: TensorId) -> Result<Combine> {
         Op::Fold { rule, .. } | Op::ScanBy { rule, .. } => Ok(Combine::By(Rc::clone(rule))),
         _ => Err(Error::internal("an operation that accumulates nothing")),
     }
+}
+
+/// How many numbers the states of reductions have together. Numbers of one user's state count once.
+pub fn state_numbers(expr: &Expr, folds: &[TensorId]) -> Result<u32> {
+    let mut numbers = 0;
+    for (place, id) in folds.iter().enumerate() {
+        if folds[..place].iter().any(|other| is_same_rule(expr, *other, *id)) {
+            continue;
+        }
+        let operand = Type::of(expr.tensor(expr.tensor(*id).operands[0]).dtype);
+        numbers += combine_of(expr, *id)?.state_types(operand).len() as u32;
+    }
+    Ok(numbers)
 }
 
 /// Whether two nodes are numbers of one user's reduction.

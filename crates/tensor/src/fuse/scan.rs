@@ -120,7 +120,7 @@ impl Parts {
         roots.extend(initial.iter().flatten());
         roots.extend(roots_of(&all));
         let groups = [outer, vec![row]];
-        let Merged { graph, mut sizes, groups, roots } = merge(&lowering.graph, &lowering.sizes, &groups, &roots, &[]);
+        let Merged { graph, mut sizes, groups, roots } = merge(&lowering.graph, &lowering.sizes, &groups, &roots);
         let mut roots = roots.into_iter();
         let operands: Vec<Id> = roots.by_ref().take(operands.len()).collect();
         let valid = valid.and_then(|_| roots.next());
@@ -184,7 +184,7 @@ impl Parts {
         let mut roots = operands.clone();
         roots.extend(roots_of(&all));
         let groups = [outer, vec![Size::constant(blocks.count.into())]];
-        let Merged { graph, mut sizes, groups, roots } = merge(&lowering.graph, &lowering.sizes, &groups, &roots, &[]);
+        let Merged { graph, mut sizes, groups, roots } = merge(&lowering.graph, &lowering.sizes, &groups, &roots);
         let (operands, rest) = roots.split_at(operands.len());
         let mut buffers = Buffers::of(&lowering);
         let elements = buffers.stores(&all, rest);

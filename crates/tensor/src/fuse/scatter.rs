@@ -87,7 +87,7 @@ pub fn scatter(expr: &Expr, stored: &[bool], id: TensorId, destinations: Destina
     let mut roots = vec![operand];
     roots.extend(roots_of(&all));
     let groups = [outer, vec![source_shape[axis].clone()]];
-    let Merged { graph, mut sizes, groups, roots } = merge(&lowering.graph, &lowering.sizes, &groups, &roots, &[]);
+    let Merged { graph, mut sizes, groups, roots } = merge(&lowering.graph, &lowering.sizes, &groups, &roots);
     let mut buffers = Buffers::of(&lowering);
     let results = buffers.stores(&all, &roots[1..]);
     let outer: Vec<Extent> = extents(&groups[0], &mut sizes);

@@ -63,9 +63,8 @@ fn add_term<K: Copy + PartialEq + Ord>(terms: &mut Vec<(K, Size)>, key: K, size:
     }
 }
 
-/// Merges axes within each group of axes, where `roots` and what they need allow it. Coordinates count through the groups. An axis of `kept` stays
-/// by itself.
-pub fn merge(graph: &Graph, sizes: &[Size], groups: &[Vec<Size>], roots: &[Id], kept: &[u32]) -> Merged {
+/// Merges axes within each group of axes, where `roots` and what they need allow it. Coordinates count through the groups.
+pub fn merge(graph: &Graph, sizes: &[Size], groups: &[Vec<Size>], roots: &[Id]) -> Merged {
     let used = reachable(graph, roots);
     let sums = sums(graph, sizes, &used);
     let atoms = atoms(graph, &used, &sums, roots);
@@ -76,12 +75,10 @@ pub fn merge(graph: &Graph, sizes: &[Size], groups: &[Vec<Size>], roots: &[Id], 
     for group in groups {
         for axis in first + 1..first + group.len() {
             let (outer, inner) = (axis as u32 - 1, axis as u32);
-            continues[axis] = !kept.contains(&outer)
-                && !kept.contains(&inner)
-                && atoms.iter().all(|atom| {
-                    let sum = sums[atom.index()].as_ref().expect("atoms are sums");
-                    sum.stride(outer) == &sum.stride(inner) * extents[axis]
-                });
+            continues[axis] = atoms.iter().all(|atom| {
+                let sum = sums[atom.index()].as_ref().expect("atoms are sums");
+                sum.stride(outer) == &sum.stride(inner) * extents[axis]
+            });
         }
         first += group.len();
     }
@@ -291,7 +288,7 @@ mod tests {
             roots.push(graph.load(buffer, address, Type::F32));
         }
         let extents: Vec<Size> = extents.iter().map(|extent| number(*extent)).collect();
-        let mut merged = merge(&graph, &sizes, &[extents], &roots, &[]);
+        let mut merged = merge(&graph, &sizes, &[extents], &roots);
         (merged.groups.remove(0), merged.graph)
     }
 
@@ -320,7 +317,7 @@ mod tests {
         let mut graph = Graph::default();
         let (x, y) = (graph.coordinate(0), graph.coordinate(1));
         let value = graph.apply(Op::ToF32, &[y]);
-        let merged = merge(&graph, &[], &[vec![number(5), number(7)]], &[value, x], &[]);
+        let merged = merge(&graph, &[], &[vec![number(5), number(7)]], &[value, x]);
         assert_eq!(merged.groups, [vec![number(5), number(7)]]);
         assert_eq!(merged.graph.node(merged.roots[1]), Node::Coordinate(0));
     }

@@ -10,7 +10,7 @@ use crate::expr::{Op, TensorId};
 use crate::fuse::build::Built;
 use crate::fuse::elements;
 use crate::fuse::group::{Group, RowGroup};
-use crate::fuse::groups::{Groups, groups};
+use crate::fuse::groups::{Groups, groups, waits_for};
 use crate::fuse::rows::{self, Blocks};
 use crate::fuse::scan;
 use crate::fuse::storage::{Target, stored};
@@ -43,13 +43,20 @@ pub fn dispatches(prepared: &Prepared, target: &Target, most_dims: &[u32]) -> Re
     let roots: Vec<TensorId> = results.iter().copied().chain(assignments.iter().map(|(_, value)| *value)).collect();
     let stored = stored(expr, &roots, target, most_dims);
     let groups = groups(expr, &stored, *target, most_dims)?;
-    let mut work =
-        Work { prepared, target, most_dims, stored: &stored, groups: &groups, in_place: Vec::new(), scratch: 0 };
+    let read_elsewhere = groups.read_elsewhere();
+    let mut work = Work {
+        prepared,
+        target,
+        most_dims,
+        stored: &stored,
+        groups: &groups,
+        read_elsewhere,
+        in_place: Vec::new(),
+        scratch: 0,
+    };
     // The groups that read the old contents of each slot that is written.
     let count = groups.groups.len();
-    let mut before: Vec<Vec<usize>> = (0..count)
-        .map(|group| groups.reads(group).iter().filter_map(|read| groups.of[read.0 as usize]).collect())
-        .collect();
+    let mut before: Vec<Vec<usize>> = (0..count).map(|group| groups.before(group)).collect();
     let mut copies = Vec::new();
     for (slot, value) in assignments {
         let writer = groups.of[value.0 as usize];
@@ -65,7 +72,7 @@ pub fn dispatches(prepared: &Prepared, target: &Target, most_dims: &[u32]) -> Re
         };
         work.in_place.push((*slot, *value));
         let others = readers.iter().copied().filter(|reader| *reader != writer);
-        let waits = others.clone().any(|reader| waits_for(&before, reader, writer));
+        let waits = others.clone().any(|reader| waits_for(count, &|group| before[group].clone(), reader, writer));
         let fits = !waits && (!readers.contains(&writer) || work.reads_where_it_writes(writer, *slot)?);
         if fits {
             before[writer].extend(others);
@@ -79,21 +86,6 @@ pub fn dispatches(prepared: &Prepared, target: &Target, most_dims: &[u32]) -> Re
         built.extend(work.kernels(group, &copies)?);
     }
     Ok(Dispatches { built, copies })
-}
-
-/// Whether a group waits for another.
-fn waits_for(before: &[Vec<usize>], group: usize, other: usize) -> bool {
-    let mut seen = vec![false; before.len()];
-    let mut pending = vec![group];
-    while let Some(group) = pending.pop() {
-        if group == other {
-            return true;
-        }
-        if !std::mem::replace(&mut seen[group], true) {
-            pending.extend(&before[group]);
-        }
-    }
-    false
 }
 
 /// Groups after all that they wait for, otherwise in their own order.
@@ -124,6 +116,8 @@ struct Work<'a> {
     most_dims: &'a [u32],
     stored: &'a [bool],
     groups: &'a Groups<'a>,
+    /// For each tensor whether a group reads it that does not write it.
+    read_elsewhere: Vec<bool>,
     /// Assignments that are written where they are computed.
     in_place: Vec<(u32, TensorId)>,
     /// Pieces of scratch memory so far.
@@ -137,7 +131,7 @@ impl Work<'_> {
         let mut destinations: Vec<Memory> = slots.collect();
         let has_own = self.prepared.results.contains(&id)
             || copies.iter().any(|(value, _)| *value == id)
-            || self.groups.is_read_elsewhere(id);
+            || self.read_elsewhere[id.0 as usize];
         if has_own {
             destinations.push(Memory::Tensor(id));
         }
@@ -160,12 +154,11 @@ impl Work<'_> {
         let to = |id: TensorId| self.destinations(id, copies);
         let built = match &self.groups.groups[group] {
             Group::Elements { roots } => vec![elements::elements(expr, self.stored, roots, &to)?],
-            Group::Rows(rows) => match self.blocks_of_rows(rows) {
+            Group::Rows(rows) => match self.blocks_of_rows(group, rows)? {
                 None => vec![rows::rows(expr, self.stored, rows, &to, None)?],
                 Some(blocks) => {
                     let parts = [rows::Part::Blocks(blocks, scratch), rows::Part::Merge(blocks, scratch)];
-                    // A state has at most as many numbers as a reduction has operands and three.
-                    scratch += rows.folds.len() as u32 * 8;
+                    scratch += rows::state_numbers(expr, &rows.folds)?;
                     let [blocks, merge] = parts.map(|part| rows::rows(expr, self.stored, rows, &to, Some(part)));
                     vec![blocks?, merge?]
                 }
@@ -173,13 +166,14 @@ impl Work<'_> {
             Group::Scan { scans } => match self.blocks_of_scan(scans[0]) {
                 None => vec![scan::scan(expr, self.stored, scans, &to, None)?],
                 Some(blocks) => {
-                    let second = scratch + 8;
+                    let numbers = rows::state_numbers(expr, &scans[..1])?;
+                    let second = scratch + numbers;
                     let parts = [
                         scan::Part::States(blocks, scratch),
                         scan::Part::Before(blocks, scratch, second),
                         scan::Part::Within(blocks, second),
                     ];
-                    scratch += 16;
+                    scratch = second + numbers;
                     let [states, before, within] =
                         parts.map(|part| scan::scan(expr, self.stored, scans, &to, Some(part)));
                     vec![states?, before?, within?]
@@ -195,22 +189,22 @@ impl Work<'_> {
         Ok(built)
     }
 
-    /// How a group of reductions is cut, if it has too few rows to keep a device busy and they are long. Reductions that need others' results are not
-    /// cut: their rows are short.
-    fn blocks_of_rows(&self, rows: &RowGroup) -> Option<Blocks> {
+    /// How a group of reductions is cut, if it has too few rows to keep a device busy and they are long. Reductions that need others' results
+    /// are not cut: their rows are short. Neither are those whose states need more buffers than a kernel has.
+    fn blocks_of_rows(&self, group: usize, rows: &RowGroup) -> Result<Option<Blocks>> {
         if self.target.is_host || !rows.elements.is_empty() {
-            return None;
+            return Ok(None);
         }
         let row = Size::product(&rows.row()).at(self.most_dims);
         let outer = Size::product(&rows.outer()).at(self.most_dims).max(1);
         let (length, threads) = if rows.is_innermost() { (BLOCK, 256 * outer) } else { (SHORT_BLOCK, outer) };
         let is_dependent = rows.folds.len() > 1 && self.has_dependent_folds(rows);
-        if threads >= BUSY_THREADS || row < 2 * length || is_dependent {
-            return None;
+        if threads >= BUSY_THREADS || row < 2 * length || is_dependent || !self.groups.states_fit(group)? {
+            return Ok(None);
         }
         // At most as many blocks as run at once on a large device: longer ones keep more reads under way.
         let length = length.max(row.div_euclid(MOST_BLOCKS * length) * length);
-        Some(Blocks { count: (row + length - 1).div_euclid(length) as u32, length: length as u32 })
+        Ok(Some(Blocks { count: (row + length - 1).div_euclid(length) as u32, length: length as u32 }))
     }
 
     fn has_dependent_folds(&self, rows: &RowGroup) -> bool {

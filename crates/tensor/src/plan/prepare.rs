@@ -46,9 +46,9 @@ pub fn prepare(recipe: &Recipe, target: &Target) -> Prepared {
     Prepared { expr, results: roots, assignments }
 }
 
-/// Sorts and large scatters become scans and permutations; concatenations of more parts than a kernel has buffers become concatenations of
-/// concatenations; factors of products on the host become
-/// words, which its loops read. Gives the new places of all nodes.
+/// Rewrites what kernels have no form for; gives the new places of all nodes. Sorts and large scatters become scans and permutations,
+/// concatenations of more parts than a kernel has buffers become concatenations of concatenations, and factors of products on the host become
+/// words, which its loops read.
 fn rewritten(expr: &Expr, target: &Target, most_dims: &[u32]) -> (Expr, Vec<TensorId>) {
     let most = (target.most_buffers as usize).saturating_sub(3).max(2);
     let mut result = Expr::default();

@@ -401,3 +401,48 @@ fn a_scatter_of_lists_runs_as_kernels() {
     let put = super::lists::scatter(&mut expr, &[base, indices, source], 0, Combine::Add, false);
     check(expr, &[put], &[numbers(12, 1), vec![2.0, -1.0, 2.0, 7.0, 0.0], numbers(15, 3)], &[]);
 }
+
+#[test]
+fn states_of_long_reductions_fit_the_bindings() {
+    let mut expr = Expr::default();
+    let x = expr.input(0, DType::F32, &shape(&[20_000]));
+    let reductions = [Reduction::Sum, Reduction::Variance, Reduction::Max, Reduction::ArgMax, Reduction::Min];
+    let results = reductions.map(|reduction| expr.reduce(reduction, x, &[0]));
+    // Every text is written for a device with eight storage buffers.
+    check(expr, &results, &[numbers(20_000, 1)], &[]);
+}
+
+#[test]
+fn two_cut_reductions_of_wide_states_have_memory_of_their_own() {
+    let mut graph = residua_ir::graph::Graph::new();
+    let sums: Vec<_> = (0..12)
+        .map(|k| {
+            let inputs = [k, k + 12].map(|input| graph.input(residua_ir::graph::InputId(input)));
+            graph.apply(residua_ir::graph::Op::Add, &inputs)
+        })
+        .collect();
+    let merge = graph.check(24).expect("inputs of two states");
+    let rule = std::rc::Rc::new(crate::expr::Rule { identity: vec![0.0; 12], merge, results: sums });
+    let mut expr = Expr::default();
+    let mut results = Vec::new();
+    for slot in 0..2 {
+        let x = expr.input(slot, DType::F32, &shape(&[9000]));
+        let operands: Vec<TensorId> = (1..=12)
+            .map(|factor| {
+                let factor = expr.constant(f64::from(factor), DType::F32);
+                expr.elementwise(E::Mul, &[x, factor])
+            })
+            .collect();
+        for result in 0..12 {
+            let op = Op::Fold { rule: rule.clone(), axes: vec![0], result };
+            results.push(expr.push(Tensor { op, operands: operands.clone(), dtype: DType::F32, shape: Vec::new() }));
+        }
+    }
+    let recipe = Recipe { expr, dims: Vec::new(), results, assignments: Vec::new() };
+    let plan = Plan::new(&recipe, &Target { most_buffers: 64, ..GPU }).expect("a recipe that plans");
+    let mut slots = [1.0, 2.0].map(|number| bytes_of(DType::F32, &[number; 9000]));
+    let found = execute(&plan, &[], &mut slots).expect("a plan that runs");
+    let found: Vec<f64> = found.iter().flat_map(|bytes| elements_of(DType::F32, bytes, 1)).collect();
+    let expected = [1.0, 2.0].iter().flat_map(|number| (1..=12).map(move |factor| 9000.0 * number * f64::from(factor)));
+    assert_eq!(found, expected.collect::<Vec<f64>>());
+}
