@@ -56,6 +56,15 @@ fn rewritten(expr: &Expr, target: &Target, most_dims: &[u32]) -> (Expr, Vec<Tens
     for tensor in &expr.nodes {
         let mut operands: Vec<TensorId> = tensor.operands.iter().map(|operand| places[operand.0 as usize]).collect();
         if let Op::Concat(axis) = tensor.op {
+            // A kernel reads the first element of each part, which an empty one lacks.
+            operands.retain(|part| !result.tensor(*part).shape[axis as usize].is(0));
+            if let [one] = operands[..] {
+                places.push(one);
+                continue;
+            }
+            if operands.is_empty() {
+                operands.push(places[tensor.operands[0].0 as usize]);
+            }
             while operands.len() > most {
                 let mut joined = Vec::new();
                 for parts in operands.chunks(most) {
