@@ -25,9 +25,11 @@ export {
   layerNorm,
   linear,
   rmsNorm,
+  rope,
   stack,
   where,
   type NormOptions,
+  type RopeOptions,
 } from './tensor/functions.js';
 export { fold, map, scan, type Fold, type Planes, type Values } from './tensor/map.js';
 export { type Nested } from './tensor/nested.js';

@@ -16,6 +16,8 @@ const MORE = [
   ['dims: concat and reshape', T.concat([x, x]).reshape([2, n]).sum(0), { n: 3 }],
   ['dims: pick', T.arange(10).pick(0, n), { n: 7 }],
   ['dims: setSlice', T.zeros([4]).setSlice([n], T.ones([1])), { n: 2 }],
+  ['dims: rope', T.rope(given([[[1, 2]], [[3, 4]]]), { position: n.plus(1) }), { n: 4 }],
+  ['dims: rope of so many tokens', T.rope(T.iota([n, 4], 0).add(1), { position: 2 }), { n: 2 }],
   ['dims: windows', x.windows(0, 2).sum(1), { n: 4 }],
   ['dims: variance of a sample', x.variance(0, { correction: 1 }), { n: 3 }],
   ['random: bits', random().bits([2, 2]), {}],

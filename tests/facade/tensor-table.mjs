@@ -195,6 +195,24 @@ const centred = (list) => {
   return list.map((x) => (x - mean) / Math.sqrt(variance + 1e-5));
 };
 const flat = flatOf(images);
+const tokens = given([[1, 2, 3, 4, 5], [6, 7, 8, 9, 10]]);
+/** Pairs of places of a token turned by angles. */
+const turn = (row, pairs, angles) => {
+  const result = [...row];
+  pairs.forEach(([i, j], k) => {
+    const [cos, sin] = [Math.cos(angles[k]), Math.sin(angles[k])];
+    [result[i], result[j]] = [row[i] * cos - row[j] * sin, row[j] * cos + row[i] * sin];
+  });
+  return result;
+};
+const [one, two] = [[1, 2, 3, 4, 5], [6, 7, 8, 9, 10]];
+table('rotary embeddings', [
+  ['halves', () => T.rope(tokens, { position: 3, size: 4 }), [turn(one, [[0, 2], [1, 3]], [3, 0.03]), turn(two, [[0, 2], [1, 3]], [4, 0.04])]],
+  ['pairs, with another base', () => T.rope(tokens, { position: 0, size: 4, base: 4, layout: 'pairs' }), [one, turn(two, [[0, 1], [2, 3]], [1, 0.5])]],
+  ['frequencies and positions of one\'s own', () => T.rope(tokens, { position: given([7, -2], 'i32'), size: 2, frequencies: given([0.25]) }), [turn(one, [[0, 1]], [1.75]), turn(two, [[0, 1]], [-0.5])]],
+  ['frequencies of neighbours', () => T.rope(tokens, { position: 1, size: 4, layout: 'pairs', frequencies: given([0.5, 2]) }), [turn(one, [[0, 1], [2, 3]], [0.5, 2]), turn(two, [[0, 1], [2, 3]], [1, 4])]],
+]);
+
 table('normalisation', [
   ['layerNorm', () => T.layerNorm(a, { weight: given([1, 2, 3]), bias: v }), [0, 1].map(() => standard.map((x, k) => x * (k + 1) + [3, -1, 2][k]))],
   ['layerNorm over all axes', () => T.layerNorm(a, { axes: [0, 1] }).flatten(), centred([1, 2, 3, 4, 5, 6])],

@@ -1,5 +1,6 @@
 /** Functions of several tensors. Each throws 'invalid-argument' where types or shapes do not fit. */
 
+import { checkOptions, type OptionNames } from '../arguments/options.js';
 import type { DType } from './dtype.js';
 import { cast, where as select } from './recipe/elementwise.js';
 import { einsum as einsumOf } from './recipe/einsum.js';
@@ -8,8 +9,10 @@ import type { Node } from './recipe/node.js';
 import * as normalisation from './recipe/normalisation.js';
 import { nodeOf, operandOf } from './recipe/operands.js';
 import * as products from './recipe/products.js';
+import { rope as rotated } from './recipe/rotary.js';
 import * as slices from './recipe/slices.js';
 import { gradient } from './recipe/sources.js';
+import type { Size } from './size.js';
 import { nodesOf, Tensor, type Axes, type Axis, type Indices, type Operand } from './tensor.js';
 
 /** Elements of `a` where the condition holds, else of `b`; all broadcast. What is not selected never leaks, be it NaN. */
@@ -89,6 +92,32 @@ export function batchNorm<D extends DType>(
 /** −log softmax(logits)[label], a number an example: labels have the shape of the logits without the axis of the classes, the last unless told. A label out of range gives 0. */
 export function crossEntropy(logits: Tensor<'f32'>, labels: Indices, axis: Axis = -1): Tensor<'f32'> {
   return Tensor.make(normalisation.crossEntropy(nodeOf('crossEntropy: logits', logits), nodeOf('crossEntropy: labels', labels), axis));
+}
+
+/** What a rotary embedding depends on. */
+export interface RopeOptions {
+  /** The position of the first token, a whole number or a Dim; or a tensor with one position a token, whose last size is the number of tokens and whose other axes broadcast. */
+  position: Size | Tensor<'i32'>;
+  /** Pair i of a token turns by position · base^(−2i/size) radians. Default 10000. */
+  base?: number;
+  /** Which numbers are a pair: 'halves' has i and i + size/2, as files of Hugging Face, 'pairs' neighbours, as GGUF files of Llama. Default 'halves'. */
+  layout?: 'halves' | 'pairs';
+  /** How many numbers of each token turn, the first ones, an even number; the others stay. All unless told. */
+  size?: number;
+  /** A vector of size/2 angles in radians, by which the pairs turn from one position to the next, in place of the powers of the base. */
+  frequencies?: Tensor<'f32'>;
+}
+
+const ROPE_OPTIONS: OptionNames<RopeOptions> = { position: true, base: true, layout: true, size: true, frequencies: true };
+
+/**
+ * Rotary embedding of [..., tokens, size]: pairs of numbers of each token turn by angles that grow with its position. Computes in single
+ * precision, so that angles are exact to 2⁻²⁴ of themselves; the result has the type of x, f32 or f16. Throws 'invalid-argument'.
+ */
+export function rope<D extends DType>(x: Tensor<D>, options: RopeOptions): Tensor<D> {
+  checkOptions('rope: options', options, ROPE_OPTIONS);
+  const { position, base, layout = 'halves', size, frequencies } = options;
+  return Tensor.make(rotated(nodeOf('rope', x), { position, base, layout, size, frequencies }));
 }
 
 /**

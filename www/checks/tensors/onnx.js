@@ -4,7 +4,7 @@
  * An operator is `(x, n, attributes, given) => outputs`: `x` are the inputs as tensors, `n(k)` the numbers of input k, for those that the contract takes as numbers (axes, sizes,
  * shapes), `given` what else a case says (device, shapes of inputs and outputs). One output may stand for a list.
  */
-import { arange, batchNorm, concat, crossEntropy, einsum, full, layerNorm, oneHot, rmsNorm, where } from 'residua/tensor';
+import { arange, batchNorm, concat, crossEntropy, einsum, full, layerNorm, oneHot, rmsNorm, rope, stack, where } from 'residua/tensor';
 
 const TYPES = { 1: 'f32', 2: 'u8', 6: 'i32', 9: 'bool', 10: 'f16', 11: 'f32', 12: 'u32' };
 
@@ -80,6 +80,22 @@ function split([a], n, { axis = 0, num_outputs }, { inputs, outputs }) {
   return a.split(Array.from({ length: count }, (_, k) => Math.min(size, a.sizes.at(axis) - k * size)), axis);
 }
 
+/** Tables of cosines and sines that are none, in ONNX's own cases: by slices and products. */
+function rotaryEmbedding([a, cosines, sines, positions], n, { interleaved = 0, num_heads, rotary_embedding_dim, made_position, made_base }) {
+  const heads = a.rank === 3 ? a.reshape([a.sizes[0], a.sizes[1], num_heads, -1]).transpose(1, 2) : a;
+  const size = rotary_embedding_dim || heads.sizes.at(-1);
+  const layout = interleaved === 1 ? 'pairs' : 'halves';
+  if (made_position !== undefined) return rope(heads, { position: made_position, base: made_base, layout, size });
+  const [cos, sin] = [cosines, sines].map((table) => (positions === undefined ? table : table.indexSelect(positions)).expandDims(1));
+  const turned = heads.slice(null, null, null, [0, size]);
+  const pairs = turned.reshape([...turned.sizes.slice(0, -1), ...(interleaved === 1 ? [size / 2, 2] : [2, size / 2])]);
+  const axis = interleaved === 1 ? -1 : -2;
+  const [first, second] = [pairs.pick(axis, 0), pairs.pick(axis, 1)];
+  const rotated = stack([first.mul(cos).sub(second.mul(sin)), first.mul(sin).add(second.mul(cos))], axis).reshape(turned.sizes);
+  const result = concat([rotated, heads.slice(null, null, null, [size])], -1);
+  return a.rank === 3 ? result.transpose(1, 2).reshape(a.sizes) : result;
+}
+
 const cosineWindow = (weights) => (x, n) => {
   const size = n(0)[0];
   const angle = arange(size).mul((2 * Math.PI) / size);
@@ -145,6 +161,7 @@ export const OPERATORS = {
     const moved = (old, now) => old.mul(momentum).add(now.mul(1 - momentum));
     return [found.y, moved(mean, found.mean), moved(variance, found.variance)];
   },
+  RotaryEmbedding: rotaryEmbedding,
   SoftmaxCrossEntropyLoss: ([a, labels], n, { reduction: kind = 'mean' }) => {
     const losses = crossEntropy(a, labels);
     return [kind === 'mean' ? losses.mean() : losses.sum(), a.logSoftmax(1)];
