@@ -24,6 +24,26 @@ pub struct Kernel {
     pub graph: Graph,
     /// Over what, and what becomes of it.
     pub body: Body,
+    /// For which sizes it runs; none: for all. A plan has several kernels for one purpose where sizes decide which is the fastest.
+    pub guard: Option<Guard>,
+}
+
+/// Bounds of a size, for which a kernel runs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Guard {
+    /// The size.
+    pub size: Size,
+    /// The smallest.
+    pub least: u32,
+    /// The largest.
+    pub most: u32,
+}
+
+impl Guard {
+    /// Whether the size is within the bounds where the dims have these values.
+    pub fn holds(&self, dims: &[u32]) -> bool {
+        (i64::from(self.least)..=i64::from(self.most)).contains(&self.size.at(dims))
+    }
 }
 
 /// One buffer of a kernel.
@@ -224,5 +244,19 @@ impl Kernel {
             Extent::Known(number) => Some(number),
             Extent::Word(word) => self.sizes[word as usize].known().and_then(|size| u32::try_from(size).ok()),
         }
+    }
+
+    /// The largest value that an extent has in any run of this kernel: a known one's own, or the bound that the guard has for it.
+    pub fn bound(&self, extent: Extent) -> Option<u32> {
+        let of_guard = || match (&self.guard, extent) {
+            (Some(guard), Extent::Word(word)) if self.sizes[word as usize] == guard.size => Some(guard.most),
+            _ => None,
+        };
+        self.known(extent).or_else(of_guard)
+    }
+
+    /// Whether it runs where the dims have these values.
+    pub fn runs(&self, dims: &[u32]) -> bool {
+        self.guard.as_ref().is_none_or(|guard| guard.holds(dims))
     }
 }

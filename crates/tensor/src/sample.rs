@@ -85,7 +85,7 @@ impl Sample {
     }
 
     pub fn kernel(self, name: &str, body: Body) -> Kernel {
-        Kernel { name: name.to_owned(), buffers: self.buffers, sizes: self.sizes, graph: self.graph, body }
+        Kernel { name: name.to_owned(), buffers: self.buffers, sizes: self.sizes, graph: self.graph, body, guard: None }
     }
 
     pub fn elements(self, name: &str, space: &[Extent], stores: Vec<Store>) -> Kernel {

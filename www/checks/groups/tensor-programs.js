@@ -75,6 +75,33 @@ export const group = {
       }
     }),
 
+    ...onEach('products of one, a few and many rows are those of one program', async (check) => {
+      const device = await tensorDevice(check);
+      const [n, depth, columns] = [dim('n', 300), 64, 40];
+      const weights = device.tensor(fill([-1, 1], columns * depth, 'f32'), [columns, depth]);
+      const p = await program(check, device, { x: spec('f32', [n, depth]) }, ({ x }) => ({ rows: x.matmul(weights.T).add(1), columns: weights.matmul(x.T) }));
+      const w = await weights.data();
+      const before = device.stats();
+      for (const size of [1, 0, 2, 7, 8, 9, 64, 300, 1]) {
+        const values = fill([-2, 2], size * depth, 'f32');
+        const { rows, columns: transposed } = p.run({ x: values }, { n: size });
+        const got = await device.read(rows, transposed);
+        for (let i = 0; i < size; i++) {
+          for (let j = 0; j < columns; j++) {
+            let [exact, magnitude] = [0, 0];
+            for (let k = 0; k < depth; k++) {
+              exact += values[i * depth + k] * w[j * depth + k];
+              magnitude += Math.abs(values[i * depth + k] * w[j * depth + k]);
+            }
+            const rule = { within: depth * 2 ** -24 * (magnitude + 1), because: 'a sum of so many rounded products' };
+            check.close(got[0][i * columns + j], exact + 1, rule, `${size} rows, row ${i}, column ${j}`);
+            check.close(got[1][j * size + i], exact, rule, `${size} columns, row ${j}, column ${i}`);
+          }
+        }
+      }
+      check.same(device.stats().pipelines, before.pipelines, 'pipelines after other sizes');
+    }),
+
     ...onEach('a stored tensor holds what is assigned, run after run; recipes made before saw what was there', async (check) => {
       const device = await tensorDevice(check);
       const x = device.tensor([1, 2, 3]);

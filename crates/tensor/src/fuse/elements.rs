@@ -67,8 +67,14 @@ fn elements_of(
     let mut buffers = Buffers::of(&lowering);
     let stores = buffers.stores(&all, &nodes);
     let name = name(expr, stored, "map", roots);
-    let kernel =
-        Kernel { name, buffers: buffers.buffers, sizes, graph, body: Body::Elements(Elements { space, stores }) };
+    let kernel = Kernel {
+        name,
+        buffers: buffers.buffers,
+        sizes,
+        graph,
+        body: Body::Elements(Elements { space, stores }),
+        guard: None,
+    };
     Ok(Built { kernel, memories: buffers.memories })
 }
 

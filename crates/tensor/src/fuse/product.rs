@@ -89,6 +89,7 @@ pub fn product(
         sizes,
         graph,
         body: Body::Product(body),
+        guard: None,
     };
     Ok(Built { kernel, memories: buffers.memories })
 }

@@ -90,6 +90,7 @@ pub fn rows(
         sizes,
         graph,
         body: Body::Rows(Rows { outer, row, valid, folds, elements, results }),
+        guard: None,
     };
     Ok(Built { kernel, memories: buffers.memories })
 }

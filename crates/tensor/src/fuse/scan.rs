@@ -155,7 +155,10 @@ impl Parts {
         };
         let prefix = if keeps_state { "blocks" } else { "scan" };
         let name = name(expr, stored, prefix, scans);
-        Ok(Built { kernel: Kernel { name, buffers: buffers.buffers, sizes, graph, body }, memories: buffers.memories })
+        Ok(Built {
+            kernel: Kernel { name, buffers: buffers.buffers, sizes, graph, body, guard: None },
+            memories: buffers.memories,
+        })
     }
 
     /// The kernel that gives the state before each block.
@@ -194,7 +197,7 @@ impl Parts {
         let length = extent(&groups[1][0], &mut sizes);
         let body = Scan { outer, length, valid: None, fold, initial: None, exclusive: true, reverse: false, elements };
         let name = name(expr, stored, "before", scans);
-        let kernel = Kernel { name, buffers: buffers.buffers, sizes, graph, body: Body::Scan(body) };
+        let kernel = Kernel { name, buffers: buffers.buffers, sizes, graph, body: Body::Scan(body), guard: None };
         Ok(Built { kernel, memories: buffers.memories })
     }
 

@@ -94,7 +94,14 @@ pub fn scatter(expr: &Expr, stored: &[bool], id: TensorId, destinations: Destina
     let row = extents(&groups[1], &mut sizes);
     let fold = Fold { combine, operands: vec![roots[0]], merges_states: false, keeps_state: false };
     let rows = Rows { outer, row, valid: None, folds: vec![fold], elements: Vec::new(), results };
-    let kernel = Kernel { name: "scatter".to_owned(), buffers: buffers.buffers, sizes, graph, body: Body::Rows(rows) };
+    let kernel = Kernel {
+        name: "scatter".to_owned(),
+        buffers: buffers.buffers,
+        sizes,
+        graph,
+        body: Body::Rows(rows),
+        guard: None,
+    };
     Ok(Built { kernel, memories: buffers.memories })
 }
 

@@ -145,6 +145,6 @@ impl Part {
 
     fn built(self, name: String, body: Body) -> Built {
         let Part { graph, buffers, memories, sizes } = self;
-        Built { kernel: Kernel { name, buffers, sizes, graph, body }, memories }
+        Built { kernel: Kernel { name, buffers, sizes, graph, body, guard: None }, memories }
     }
 }

@@ -2,11 +2,45 @@
 
 use super::build::Built;
 use super::split::split;
-use crate::kernel::{Body, Extent, Product, Tile};
+use crate::kernel::{Body, Extent, Guard, Kernel, Product, Tile};
+use crate::size::Size;
 
-/// The kernels of a product: one with the tile for its extents, or two if its depth is cut. `scratch` counts pieces of scratch memory.
-pub fn tiled(mut built: Built, most_dims: &[u32], scratch: &mut u32) -> Vec<Built> {
+/// The kernels of a product: one with the tile for its extents, or two if its depth is cut. Where dims decide how many rows or columns there
+/// are, kernels for one and for a few of them stand beside those for many. `scratch` counts pieces of scratch memory.
+pub fn tiled(built: Built, most_dims: &[u32], scratch: &mut u32) -> Vec<Built> {
     let Body::Product(product) = built.kernel.body.clone() else { return vec![built] };
+    let Some(size) = [product.rows, product.columns].iter().find_map(|extent| unknown(&built, *extent)) else {
+        return of_largest(built, product, most_dims, scratch);
+    };
+    let most = size.at(most_dims).clamp(0, i64::from(u32::MAX)) as u32;
+    let guarded = |built: Built, least: u32, most: u32| {
+        let guard = Some(Guard { size: size.clone(), least, most });
+        Built { kernel: Kernel { guard, ..built.kernel }, ..built }
+    };
+    let mut kernels = Vec::new();
+    for (least, limit) in [(0, 1), (2, Tile::MOST_ROWS)].into_iter().filter(|(least, _)| *least <= most) {
+        let mut few = built.clone();
+        few.kernel.body = Body::Product(Product { tile: Tile::Vector, ..product.clone() });
+        kernels.push(guarded(few, least, limit));
+    }
+    let many = Tile::MOST_ROWS + 1;
+    if many <= most {
+        let largest = of_largest(built, product, most_dims, scratch);
+        kernels.extend(largest.into_iter().map(|built| guarded(built, many, u32::MAX)));
+    }
+    kernels
+}
+
+/// The size of an extent that dims decide.
+fn unknown(built: &Built, extent: Extent) -> Option<Size> {
+    match extent {
+        Extent::Word(word) if built.kernel.known(extent).is_none() => Some(built.kernel.sizes[word as usize].clone()),
+        _ => None,
+    }
+}
+
+/// The kernels for the largest dims.
+fn of_largest(mut built: Built, product: Product, most_dims: &[u32], scratch: &mut u32) -> Vec<Built> {
     let most = |extent: &Extent| u64::from(built.kernel.extent(*extent, most_dims));
     let batch = product.batch.iter().map(most).fold(1, u64::saturating_mul);
     let (rows, columns) = (most(&product.rows), most(&product.columns));

@@ -93,7 +93,7 @@ impl CompiledPlan {
     }
 
     /// The numbers of a run: for each step workgroups x, y, z, offset and count of the words of its uniform, or the bytes of a copy and four
-    /// zeros; after them the uniform buffer.
+    /// zeros; after them the uniform buffer. A kernel that does not run with these dims has no workgroups.
     pub fn words(&self, dims: &[u32]) -> std::result::Result<Vec<u32>, JsValue> {
         self.numbers(dims).map_err(residua_module::to_js)
     }
@@ -142,6 +142,7 @@ impl CompiledPlan {
                     let kernel = &self.plan.kernels[position];
                     let mut words: Vec<u32> = kernel.sizes.iter().map(|size| size.at(dims) as u32).collect();
                     let workgroups = match self.texts.get(position) {
+                        _ if !kernel.runs(dims) => [0, 0, 0],
                         Some(text) => text.workgroups.count(&words)?,
                         None => [1, 1, 1],
                     };

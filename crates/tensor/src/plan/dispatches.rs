@@ -15,7 +15,7 @@ use crate::fuse::rows::{self, Blocks};
 use crate::fuse::scan;
 use crate::fuse::storage::{Target, stored};
 use crate::fuse::{product, scatter, tile};
-use crate::kernel::{Body, Kernel};
+use crate::kernel::{Body, Buffer, Kernel};
 use crate::lower::Memory;
 use crate::scalar::Node;
 use crate::size::Size;
@@ -143,8 +143,7 @@ impl Work<'_> {
         let scratch = self.scratch;
         let built = self.kernels(group, &[])?;
         self.scratch = scratch;
-        let last = built.len().saturating_sub(1);
-        Ok(built.iter().enumerate().all(|(place, built)| place != last || reads_in_place(built, slot)))
+        Ok(built.iter().all(|built| !writes(built, slot) || reads_in_place(built, slot)))
     }
 
     /// The kernels of a group.
@@ -233,6 +232,12 @@ impl Work<'_> {
         }
         Some(Blocks { count: (length + BLOCK - 1).div_euclid(BLOCK) as u32, length: BLOCK as u32 })
     }
+}
+
+/// Whether a kernel writes a slot.
+fn writes(built: &Built, slot: u32) -> bool {
+    let of_slot = |(memory, buffer): (&Memory, &Buffer)| *memory == Memory::Slot(slot) && buffer.written;
+    built.memories.iter().zip(&built.kernel.buffers).any(of_slot)
 }
 
 /// Whether a kernel reads a slot that it writes only at the elements that the same point writes.

@@ -28,6 +28,9 @@ pub fn execute_by(plan: &Plan, dims: &[u32], slots: &mut [Vec<u8>], run: &RunKer
         match step {
             Step::Dispatch { kernel, places } => {
                 let kernel = &plan.kernels[*kernel as usize];
+                if !kernel.runs(dims) {
+                    continue;
+                }
                 let words: Vec<u32> = kernel.sizes.iter().map(|size| size.at(dims) as u32).collect();
                 let mut buffers: Vec<Vec<u8>> =
                     places.iter().map(|place| std::mem::take(&mut memories[*place as usize])).collect();

@@ -1,6 +1,6 @@
 //! What a plan is made of: places, steps, and kernels.
 
-use crate::kernel::Kernel;
+use crate::kernel::{Guard, Kernel};
 use crate::size::Size;
 
 /// What a program does at each run.
@@ -68,6 +68,9 @@ impl std::fmt::Display for Plan {
                     for (place, buffer) in places.iter().zip(&kernel.buffers) {
                         let access = if buffer.written { "writes" } else { "reads" };
                         write!(formatter, " {access} {place}")?;
+                    }
+                    if let Some(Guard { least, most, .. }) = kernel.guard {
+                        write!(formatter, " for sizes {least} to {most}")?;
                     }
                     writeln!(formatter)?;
                 }

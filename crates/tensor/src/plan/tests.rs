@@ -326,6 +326,44 @@ fn sizes_may_differ_from_run_to_run() {
 }
 
 #[test]
+fn a_product_of_rows_that_dims_decide_has_a_kernel_for_few() {
+    for (dim, guards) in [(30, [(0, 1), (2, 8), (9, u32::MAX)].as_slice()), (3, &[(0, 1), (2, 8)])] {
+        let mut expr = Expr::default();
+        let x = expr.input(0, DType::F32, &[Size::dim(0), size(8)]);
+        let y = expr.input(1, DType::F32, &shape(&[8, 5]));
+        let product = expr.matmul(x, y, DType::F32);
+        let shifted = expr.elementwise(E::Sin, &[product]);
+        let plan = check(expr, &[shifted], &[numbers(8 * dim as usize, 1), numbers(40, 2)], &[dim]);
+        let found: Vec<(u32, u32)> = plan
+            .kernels
+            .iter()
+            .filter_map(|kernel| kernel.guard.as_ref())
+            .map(|guard| (guard.least, guard.most))
+            .collect();
+        assert_eq!(found, guards, "{plan}");
+        for dims in [0, 1, 2, 8, 9, 30].map(|dim| [dim]) {
+            assert_eq!(
+                plan.kernels.iter().filter(|kernel| kernel.runs(&dims)).count(),
+                usize::from(dims[0] <= 8 || dim == 30)
+            );
+        }
+    }
+}
+
+#[test]
+fn a_slot_is_not_written_where_a_kernel_for_few_rows_reads_it_as_a_factor() {
+    let mut expr = Expr::default();
+    let x = expr.input(0, DType::F32, &[Size::dim(0), size(8)]);
+    let y = expr.input(1, DType::F32, &shape(&[8, 8]));
+    let product = expr.matmul(x, y, DType::F32);
+    for dim in [1, 30] {
+        let inputs = [numbers(8 * dim as usize, 1), numbers(64, 2)];
+        let plan = check_assigned(expr.clone(), &[], &[(0, product)], &inputs, &[dim]);
+        assert!(matches!(plan.steps.last(), Some(Step::Copy { .. })), "{plan}");
+    }
+}
+
+#[test]
 fn concatenations_of_many_parts_and_gathers_agree() {
     let mut expr = Expr::default();
     let parts: Vec<TensorId> =

@@ -4,7 +4,7 @@ import { describe, invalidArgument, ResiduaError } from '../../arguments/errors.
 import { checkObject, checkWholeNumber } from '../../arguments/numeric-arguments.js';
 import { paddedBytes } from '../memory/numbers.js';
 import type { Memory, Runner } from '../engine/engine.js';
-import { isDispatch } from '../engine/plan.js';
+import { isDispatch, STEP_WORDS } from '../engine/plan.js';
 import type { Node } from '../recipe/node.js';
 import type { Assignment, Tape } from '../recipe/tape.js';
 import { sizeAt, type Dim, type Shape, type Size } from '../size.js';
@@ -95,9 +95,10 @@ export class ProgramCore {
     return this.owned;
   }
 
-  /** How many kernels a run dispatches. */
+  /** How many kernels a run dispatches for the largest dims. A kernel for other sizes has no workgroups then. */
   get dispatches(): number {
-    return this.compiled.plan.steps.filter(isDispatch).length;
+    const { plan, words } = this.compiled;
+    return plan.steps.filter((step, k) => isDispatch(step) && words[k * STEP_WORDS] !== 0).length;
   }
 
   /** The plan in words. */

@@ -26,6 +26,7 @@ fn values(op: Real, points: &[Vec<f32>]) -> Vec<f32> {
             space: vec![Extent::Known(points.len() as u32)],
             stores: vec![Store { buffer: arity as u32, index, value }],
         }),
+        guard: None,
     };
     let mut contents: Vec<Vec<u8>> =
         (0..arity).map(|operand| reals(&points.iter().map(|point| point[operand]).collect::<Vec<_>>())).collect();

@@ -24,7 +24,7 @@ pub fn write(module: Module, product: &Product) -> Result<KernelText> {
     match product.tile {
         Tile::Large | Tile::Medium | Tile::Small => tiles::write(module, product, TileShape::of(product.tile)),
         Tile::Vector => {
-            let is_row = |extent| module.kernel.known(extent).is_some_and(|extent| extent <= Tile::MOST_ROWS);
+            let is_row = |extent| module.kernel.bound(extent).is_some_and(|extent| extent <= Tile::MOST_ROWS);
             let roles = Roles::of(product);
             let is_column = is_row(product.columns) && !is_row(product.rows);
             vector::write(module, product, if is_column { roles.transposed() } else { roles })

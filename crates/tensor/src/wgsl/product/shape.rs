@@ -91,7 +91,7 @@ impl VectorShape {
     pub fn of(module: &Module, roles: Roles) -> VectorShape {
         let [_, column, depth] = roles.axes;
         let along_depth = is_along_depth(module, roles.right, column, depth);
-        let [rows, columns, _] = roles.extents.map(|extent| module.kernel.known(extent));
+        let [rows, columns, _] = roles.extents.map(|extent| module.kernel.bound(extent));
         // Vectors along the columns are many registers with many rows. Wide products have enough workgroups with more columns each.
         let most_rows = if along_depth { Tile::MOST_ROWS } else { 4 };
         let is_wide = columns.is_some_and(|columns| columns >= 8192);
