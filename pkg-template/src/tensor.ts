@@ -39,6 +39,7 @@ export type { Combine, ScatterOptions } from './tensor/recipe/indexing.js';
 export type { Keep } from './tensor/recipe/operands.js';
 export type { NormOptions as VectorNormOptions, VarianceOptions } from './tensor/recipe/reductions.js';
 export type { ScanOptions } from './tensor/recipe/rows.js';
+export type { SortOptions, TopkOptions } from './tensor/recipe/sorting.js';
 export type { Range } from './tensor/recipe/slices.js';
 export { dim, type Dim, type Shape, type Size } from './tensor/size.js';
 export { arange, eye, full, iota, linspace, oneHot, ones, zeros } from './tensor/sources.js';

@@ -218,7 +218,11 @@ class Evaluation {
         const name = NAMES.get(attributes[0]);
         return fill((place) => elementwise(name, node.dtype, node.operands[0].dtype, operands.map((operand) => aligned(operand, place))));
       }
-      case 'argsort': return Array.from(x.data, (_, place) => place).sort((a, b) => x.data[a] - x.data[b]);
+      case 'argsort': {
+        const [length, kept] = [x.shape.at(-1), shape.at(-1)];
+        const row = (start) => Array.from({ length }, (_, place) => place).sort((a, b) => x.data[start + a] - x.data[start + b]);
+        return Array.from({ length: length === 0 ? 0 : x.data.length / length }, (_, k) => row(k * length).slice(0, kept)).flat();
+      }
       case 'reshape': return x.data;
       case 'expand': return fill((place) => aligned(x, place));
       case 'permute': return fill((place) => read(x, attributes.map((_, axis) => place[attributes.indexOf(axis)])));

@@ -36,7 +36,8 @@
 //! | 18 scan by | position in rules, result, axis, 1 if exclusive, 1 if reverse |
 //! | 19 matmul | |
 //! | 20 scatter, 21 index put | axis, combine (0 set, 1 add, 2 mul, 3 min, 4 max) |
-//! | 22 gradient, 23 argsort | |
+//! | 22 gradient | |
+//! | 23 argsort | how many low bits of the keys count, 1 to 32 |
 //!
 //! A number that is none of what its place takes, a reference to what does not stand before, an operation whose shapes do not fit, a tape
 //! that ends too early or too late: each is an error with [`ErrorCode::InvalidGraph`](residua_base::error::ErrorCode::InvalidGraph). Decoding
@@ -335,7 +336,10 @@ impl Reader<'_> {
             19 => Op::MatMul,
             20 => Op::Scatter(self.axis()?, self.choice(&COMBINES)?),
             21 => Op::IndexPut(self.axis()?, self.choice(&COMBINES)?),
-            23 => Op::Argsort,
+            23 => match self.index(33)? {
+                0 => return Err(self.error("counts no bits")),
+                bits => Op::Argsort { bits },
+            },
             22 => Op::Gradient,
             _ => return Err(self.error("follows no operation")),
         })

@@ -17,6 +17,7 @@ import * as products from './recipe/products.js';
 import * as reductions from './recipe/reductions.js';
 import * as rows from './recipe/rows.js';
 import * as slices from './recipe/slices.js';
+import * as sorting from './recipe/sorting.js';
 import * as views from './recipe/views.js';
 import { checkShape, knownSizes, type Shape, type Size } from './size.js';
 
@@ -277,6 +278,15 @@ export class Tensor<D extends DType = any> {
   /** The place of the first largest along an axis, or in C order of all; a NaN counts as largest. */
   argmax(axis?: Axis, options?: Keep): Tensor<'i32'> { return Tensor.make(reductions.place('argmax', this.node, axis, options)); }
 
+  /**
+   * The number below which a share `q`, from 0 to 1, of the numbers along an axis lies, or of all: exact, and linear between neighbours, as NumPy
+   * has it. Of a list of shares, the results stand along a first axis. NaN if any number is, and of nothing. Throws 'invalid-argument' for
+   * types other than f32 and f16.
+   */
+  quantile(q: number | readonly number[], axis?: Axis, options?: Keep): Tensor<D> { return Tensor.make(sorting.quantile('quantile', this.node, q, axis, options)); }
+  /** The middle of the numbers along an axis, or of all; between two their mean. As {@link quantile} of 0.5. */
+  median(axis?: Axis, options?: Keep): Tensor<D> { return Tensor.make(sorting.quantile('median', this.node, 0.5, axis, options)); }
+
   // Along one axis, the last unless told.
 
   /** Sums of all elements up to each. */
@@ -291,6 +301,25 @@ export class Tensor<D extends DType = any> {
   softmax(axis: Axis = -1): Tensor<D> { return Tensor.make(rows.softmax(this.node, axis)); }
   /** The logarithm of softmax, without overflow. */
   logSoftmax(axis: Axis = -1): Tensor<D> { return Tensor.make(rows.logSoftmax(this.node, axis)); }
+
+  /** In ascending order, or `descending`. Equal elements keep their order, for which −0 equals 0; NaN comes last. */
+  sort(axis: Axis = -1, options?: sorting.SortOptions): Tensor<D> { return Tensor.make(sorting.sort(this.node, axis, options)); }
+  /** The places along the axis of what {@link sort} gives. */
+  argsort(axis: Axis = -1, options?: sorting.SortOptions): Tensor<'i32'> { return Tensor.make(sorting.argsort(this.node, axis, options)); }
+  /**
+   * The `k` largest along an axis, or with `smallest` the smallest, the most extreme first, and their places. Of equal elements those that come
+   * first are taken, in their order; NaN is taken last. The axis has size `k` in both results. Throws 'invalid-argument' where it has fewer than `k`
+   * elements.
+   */
+  topk(k: number, axis: Axis = -1, options?: sorting.TopkOptions): { values: Tensor<D>; indices: Tensor<'i32'> } {
+    const { values, indices } = sorting.topk(this.node, k, axis, options);
+    return { values: Tensor.make(values), indices: Tensor.make(indices) };
+  }
+  /**
+   * The place in this vector, sorted ascending, before which each of `values` would be inserted: with 'left' (default) before equal elements, with
+   * 'right' after them. NaN is larger than any number. The result has the shape of `values`, which may have any.
+   */
+  searchSorted(values: Tensor<D>, side: 'left' | 'right' = 'left'): Tensor<'i32'> { return Tensor.make(sorting.searchSorted(this.node, nodeOf('searchSorted: values', values), side)); }
 
   // Shapes. These are views; a copy is made only where a kernel cannot read one.
 

@@ -206,6 +206,10 @@ export const OPERATORS = {
   HammingWindow: cosineWindow([25 / 46, 21 / 46]),
   BlackmanWindow: cosineWindow([0.42, 0.5, 0.08]),
 
+  TopK: ([a], n, { axis = -1, largest = 1 }) => {
+    const { values, indices } = a.topk(n(1)[0], axis, { smallest: largest === 0 });
+    return [values, indices];
+  },
   Gather: ([a, indices], n, { axis = 0 }) => a.indexSelect(indices, axis),
   GatherElements: ([a, indices], n, { axis = 0 }) => a.gather(indices, axis),
   GatherND: ([a, indices]) => a.gatherNd(indices),

@@ -108,7 +108,7 @@ impl Op {
             Op::MatMul => "matmul",
             Op::Scatter(..) => "scatter",
             Op::IndexPut(..) => "put slices",
-            Op::Argsort => "argsort",
+            Op::Argsort { .. } => "argsort",
             Op::Place => "place",
             Op::Gradient => "gradient",
         }
@@ -128,7 +128,7 @@ impl Op {
             | Op::Scan { .. } => Some(1),
             Op::Elementwise(op) => Some(op.arity()),
             Op::Pad { border, .. } => Some(if *border == Border::Constant { 2 } else { 1 }),
-            Op::Argsort => Some(1),
+            Op::Argsort { .. } => Some(1),
             Op::Gather(_) | Op::GatherElements(_) | Op::MatMul | Op::Place | Op::Gradient => Some(2),
             Op::Scatter(..) | Op::IndexPut(..) => Some(3),
             Op::Fold { rule, .. } | Op::ScanBy { rule, .. } => Some(rule.identity.len()),
@@ -229,7 +229,7 @@ fn check_type(tensor: &Tensor, operands: &[&Tensor]) -> Finding {
             let combines = own != DType::Bool || !matches!(combine, Combine::Add | Combine::Mul);
             operands[0].dtype == own && is_index(operands[1]) && operands[2].dtype == own && combines
         }
-        Op::Argsort => operands[0].dtype == DType::U32 && own == DType::I32,
+        Op::Argsort { .. } => operands[0].dtype == DType::U32 && own == DType::I32,
         Op::Place => operands[0].dtype == own && operands[1].dtype == DType::U32 && own.bytes() == 4,
         Op::Gradient => operands[0].dtype.is_real() && operands[1].dtype.is_real() && operands[1].dtype == own,
     };
@@ -324,7 +324,13 @@ fn check_shape(tensor: &Tensor, operands: &[&Tensor]) -> Finding {
             ensure(own == of && indices.len() == 1, SHAPES)?;
             ensure(operands[2].shape == replaced(of, *axis, indices), SHAPES)
         }
-        Op::Argsort => ensure(own == of && rank == 1, SHAPES),
+        Op::Argsort { .. } => {
+            ensure(own.len() == of.len() && rank > 0, SHAPES)?;
+            let last = own.len() - 1;
+            ensure(own[..last] == of[..last], SHAPES)?;
+            let is_more = matches!((own[last].known(), of[last].known()), (Some(own), Some(of)) if own > of);
+            ensure(!is_more, "more places than a row has")
+        }
         Op::Place => ensure(own == of && rank == 1 && own == operands[1].shape, SHAPES),
         Op::Gradient => {
             ensure(of.iter().all(|size| size.is(1)), "the first operand is no scalar")?;

@@ -14,7 +14,7 @@ pub fn has_memory(op: &Op) -> bool {
         | Op::MatMul
         | Op::Scatter(..)
         | Op::IndexPut(..)
-        | Op::Argsort
+        | Op::Argsort { .. }
         | Op::Place
         | Op::Gradient => true,
         Op::Constant(_)

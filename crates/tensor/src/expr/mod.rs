@@ -149,8 +149,12 @@ pub enum Op {
     Scatter(u32, Combine),
     /// The first operand with slices of the third put at places along an axis that the second, a vector, says.
     IndexPut(u32, Combine),
-    /// The places of a vector of u32 in ascending order, as i32; equal numbers keep their order.
-    Argsort,
+    /// The places along the last axis of the smallest numbers of each row of u32, in ascending order, as i32; equal numbers keep their order.
+    /// There are as many of them as the last axis of the node has, at most all.
+    Argsort {
+        /// How many low bits of the numbers may differ from 0: 1 to 32.
+        bits: u32,
+    },
     /// Element i of the first operand, a vector, at the place that element i of the second, a permutation of u32, says. Planning makes it of
     /// other operations; no tape has it.
     Place,

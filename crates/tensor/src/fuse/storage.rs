@@ -146,7 +146,7 @@ fn operations(op: &Op) -> f64 {
         | Op::MatMul
         | Op::Scatter(..)
         | Op::IndexPut(..)
-        | Op::Argsort
+        | Op::Argsort { .. }
         | Op::Place
         | Op::Gradient => 0.0,
     }

@@ -64,7 +64,7 @@ fn kind(op: &Op) -> u8 {
         Op::Scatter(..) => 20,
         Op::IndexPut(..) => 21,
         Op::Gradient => 22,
-        Op::Argsort => 23,
+        Op::Argsort { .. } => 23,
         Op::Place => 24,
     }
 }

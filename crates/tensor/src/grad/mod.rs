@@ -226,7 +226,7 @@ impl PullBack<'_> {
             Op::MatMul => self.product(),
             Op::Scatter(axis, combine) => self.put(axis, combine, Places::Elements),
             Op::IndexPut(axis, combine) => self.put(axis, combine, Places::Slices),
-            Op::Input(_) | Op::Constant(_) | Op::Extent(_) | Op::Iota(_) | Op::RandomBits(_) | Op::Argsort => {
+            Op::Input(_) | Op::Constant(_) | Op::Extent(_) | Op::Iota(_) | Op::RandomBits(_) | Op::Argsort { .. } => {
                 Vec::new()
             }
             Op::Place => return Err(Error::internal("an operation that planning makes, before it")),

@@ -219,7 +219,7 @@ impl<'a> Lowering<'a> {
             | Op::MatMul
             | Op::Scatter(..)
             | Op::IndexPut(..)
-            | Op::Argsort
+            | Op::Argsort { .. }
             | Op::Place
             | Op::Gradient => Err(Error::internal(format!("tensor {} has no memory in a kernel that reads it", id.0))),
         }

@@ -73,8 +73,8 @@ fn rewritten(expr: &Expr, target: &Target, most_dims: &[u32]) -> (Expr, Vec<Tens
                 operands = joined;
             }
         }
-        if tensor.op == Op::Argsort {
-            places.push(sort::argsort(&mut result, operands[0], 32));
+        if let Op::Argsort { bits } = tensor.op {
+            places.push(sort::argsort(&mut result, operands[0], bits, &tensor.shape, most_dims));
             continue;
         }
         if let Op::Scatter(axis, how) | Op::IndexPut(axis, how) = tensor.op

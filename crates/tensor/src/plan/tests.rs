@@ -424,7 +424,12 @@ fn products_and_sums_of_bytes_keep_their_low_bits() {
 fn a_sort_is_a_scan_and_a_permutation_a_bit() {
     let mut expr = Expr::default();
     let keys = expr.input(0, DType::U32, &shape(&[70]));
-    let places = expr.push(Tensor { op: Op::Argsort, operands: vec![keys], dtype: DType::I32, shape: shape(&[70]) });
+    let places = expr.push(Tensor {
+        op: Op::Argsort { bits: 32 },
+        operands: vec![keys],
+        dtype: DType::I32,
+        shape: shape(&[70]),
+    });
     let inputs = [(0..70).map(|k| f64::from((k * 2_654_435_761u64 % 40) as u32 * 100_000_000)).collect::<Vec<f64>>()];
     let plan = check(expr, &[places], &inputs, &[]);
     assert!(plan.steps.len() <= 3 * 32 + 2, "{} steps", plan.steps.len());

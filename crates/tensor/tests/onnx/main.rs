@@ -37,7 +37,6 @@ const SKIPPED: &[(&str, &str)] = &[
     ("GridSample", "pictures are not part of this crate yet"),
     ("Resize", "pictures are not part of this crate yet"),
     ("Upsample", "pictures are not part of this crate yet"),
-    ("TopK", "sorting is not part of this crate yet"),
 ];
 
 /// Cases that are not as the contract is, and why.

@@ -1,7 +1,7 @@
 //! Operators that select elements by indices.
 
 use residua_tensor::dtype::DType;
-use residua_tensor::expr::{Combine, Elementwise, Reduction, TensorId};
+use residua_tensor::expr::{Combine, Elementwise, Op, Reduction, Tensor, TensorId};
 
 use crate::recipe::{Builder, sizes};
 
@@ -63,6 +63,7 @@ pub fn build(b: &mut Builder) -> Option<Vec<TensorId>> {
             b.select(is_one, on, off)
         }
         "Compress" => compress(b),
+        "TopK" => return Some(largest(b)),
         _ => return None,
     };
     Some(vec![result])
@@ -85,6 +86,21 @@ fn flattened(b: &mut Builder, x: TensorId, indices: TensorId) -> (TensorId, Tens
         places = b.apply(Elementwise::Add, &[scaled, coordinate]);
     }
     (flat, places)
+}
+
+/// The largest integers along an axis, and their places: those of keys that fall where the numbers rise.
+fn largest(b: &mut Builder) -> Vec<TensorId> {
+    let x = b.input(0);
+    let axis = b.axis(-1, b.rank(x));
+    let shape = sizes(&b.output_shape(0));
+    assert_eq!(axis as usize, shape.len() - 1, "the cases have the last axis");
+    let of = b.expr.dtype(x);
+    let bits = if of == DType::I32 { b.expr.cast(x, DType::U32) } else { x };
+    let sign = b.number(f64::from(if of == DType::I32 { 0x7fff_ffffu32 } else { 0xffff_ffff }), bits);
+    let keys = b.apply(Elementwise::Xor, &[bits, sign]);
+    let op = Op::Argsort { bits: 32 };
+    let places = b.expr.push(Tensor { op, operands: vec![keys], dtype: DType::I32, shape });
+    vec![b.expr.gather_elements(x, places, axis), places]
 }
 
 /// Slices where a condition holds, to the place that counts those before.

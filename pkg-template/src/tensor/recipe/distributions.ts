@@ -52,7 +52,7 @@ export function integers(bits: Node, low: unknown, high: unknown): Node {
 }
 
 /** ⌊bits · range / 2³²⌋ from products of 16-bit halves, none of which exceeds 32 bits. */
-function highProduct(bits: Node, range: number): Node {
+export function highProduct(bits: Node, range: number): Node {
   const [upper, lower] = [apply('shr', [bits, 16]), apply('and', [bits, 0xffff])];
   const [rangeUpper, rangeLower] = [Math.floor(range / 65536), range % 65536];
   const carry = apply('shr', [apply('mul', [lower, rangeLower]), 16]);
@@ -94,7 +94,7 @@ export function normal(operation: string, bits: Node, mean: unknown, deviation: 
 
 /** The places of the elements of a vector of u32 in ascending order; equal ones keep their order. */
 export function ascending(bits: Node): Node {
-  return new Node('argsort', 'i32', bits.shape, [bits]);
+  return new Node('argsort', 'i32', bits.shape, [bits], [32]);
 }
 
 /** True with a probability. */

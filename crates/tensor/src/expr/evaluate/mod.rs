@@ -167,12 +167,7 @@ impl Node<'_> {
             Op::MatMul => self.product(shape),
             Op::Scatter(axis, combine) => self.scatter(*axis as usize, *combine),
             Op::IndexPut(axis, combine) => self.index_put(*axis as usize, *combine),
-            Op::Argsort => {
-                let keys = &self.operand(0).data;
-                let mut places: Vec<usize> = (0..keys.len()).collect();
-                places.sort_by(|a, b| keys[*a].total_cmp(&keys[*b]));
-                Array { shape, data: places.into_iter().map(|place| place as f64).collect() }
-            }
+            Op::Argsort { .. } => self.argsort(shape),
             Op::Place => {
                 let (x, places) = (self.operand(0), self.operand(1));
                 let mut data = vec![0.0; x.data.len()];

@@ -47,6 +47,19 @@ impl Node<'_> {
         })
     }
 
+    /// The places of the smallest numbers of each row.
+    pub(super) fn argsort(&self, shape: Vec<usize>) -> Array {
+        let keys = self.operand(0);
+        let (length, kept) = (keys.shape[keys.shape.len() - 1], shape[shape.len() - 1]);
+        let mut data = Vec::with_capacity(shape.iter().product());
+        for row in keys.data.chunks_exact(length.max(1)) {
+            let mut places: Vec<usize> = (0..length).collect();
+            places.sort_by(|a, b| row[*a].total_cmp(&row[*b]));
+            data.extend(places[..kept].iter().map(|place| *place as f64));
+        }
+        Array { shape, data }
+    }
+
     pub(super) fn scatter(&self, axis: usize, how: Combine) -> Array {
         let indices = self.operand(1);
         self.put(axis, how, |at| indices.at(at))
