@@ -36,8 +36,15 @@ struct Module {
 }
 
 /// What both modules are made of.
-const SHARED_INPUTS: [&str; 6] =
-    ["Cargo.toml", "Cargo.lock", ".cargo/config.toml", "package-lock.json", "crates/base", "crates/ir"];
+const SHARED_INPUTS: [&str; 7] = [
+    "Cargo.toml",
+    "Cargo.lock",
+    ".cargo/config.toml",
+    "package-lock.json",
+    "crates/base",
+    "crates/ir",
+    "crates/module",
+];
 
 const SOLVERS: Module = Module {
     source: ".",
@@ -186,4 +193,58 @@ fn typescript(tools: &Tools) -> Outcome {
         let compiler = project::npm_script("typescript/bin/tsc");
         command::run("TypeScript", tools.node(compiler).args(["--project", "pkg-template"]))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::Value;
+    use std::collections::BTreeSet;
+    use std::path::Path;
+    use std::process::Command;
+
+    /// The folders of a package of the workspace and of all that it is built of by path.
+    fn path_dependencies(packages: &[Value], folder: &Path) -> BTreeSet<PathBuf> {
+        let (mut found, mut open) = (BTreeSet::new(), vec![folder.to_owned()]);
+        while let Some(folder) = open.pop() {
+            let manifest = folder.join("Cargo.toml");
+            let package =
+                packages.iter().find(|package| package["manifest_path"].as_str().map(Path::new) == Some(&manifest));
+            if !found.insert(folder) {
+                continue;
+            }
+            let dependencies =
+                package.expect("a path dependency is a package of the workspace")["dependencies"].as_array();
+            open.extend(
+                (dependencies.unwrap().iter())
+                    .filter(|dependency| dependency["kind"] != "dev")
+                    .filter_map(|dependency| dependency["path"].as_str().map(PathBuf::from)),
+            );
+        }
+        found
+    }
+
+    #[test]
+    fn the_inputs_of_a_module_are_all_its_path_dependencies() {
+        let metadata = output(Command::new(env!("CARGO")).current_dir(project::root()).args([
+            "metadata",
+            "--no-deps",
+            "--format-version=1",
+        ]));
+        let metadata: Value = serde_json::from_str(&metadata.unwrap()).unwrap();
+        for module in [SOLVERS, TENSORS] {
+            let folder = project::root().join(if module.source == "." { "" } else { module.source });
+            // The solvers' own package stands in the root, whose folders are named one by one.
+            let crates: BTreeSet<PathBuf> = (path_dependencies(metadata["packages"].as_array().unwrap(), &folder)
+                .iter())
+            .map(|folder| folder.strip_prefix(project::root()).unwrap().to_owned())
+            .filter(|folder| folder.starts_with("crates"))
+            .collect();
+            let inputs: BTreeSet<PathBuf> = (SHARED_INPUTS.iter().chain(module.inputs))
+                .filter(|input| input.starts_with("crates/"))
+                .map(PathBuf::from)
+                .collect();
+            assert_eq!(inputs, crates, "{}", module.name);
+        }
+    }
 }
