@@ -127,7 +127,8 @@ fn wasm(tools: &Tools, module: &Module) -> Outcome {
             names::shorten(&fs::read(&file).at(&file)?, &fs::read_to_string(&glue).at(&glue)?, module.name)?;
         fs::write(&file, bytes).at(&file)?;
         if !module.has_callbacks {
-            return fs::write(&glue, guard::without_callbacks(text)?).at(&glue);
+            guard::check_without_callbacks(&text)?;
+            return fs::write(&glue, text).at(&glue);
         }
         let declared = folder.join(format!("{}.d.ts", module.name));
         let (text, declarations) = guard::guard(&text, &fs::read_to_string(&declared).at(&declared)?)?;
